@@ -1,0 +1,54 @@
+// The seam to the disk. Nothing outside base/ opens a file by itself. RealDisk is POSIX; SimDisk
+// (base/sim_disk.h) keeps files in memory and tears, flips, fails and forgets them from a seed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace strata {
+
+// An open file. One thread at a time, except ReadAt, which any number may call together.
+class File {
+ public:
+  virtual ~File() = default;
+  // Reads up to out.size() bytes at `offset`; fewer only at the end of the file.
+  virtual Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> out) const = 0;
+  virtual Status Append(std::span<const std::byte> bytes) = 0;
+  // Returns once everything written is on stable storage. An error is final: the file's state is
+  // unknown from then on and the caller must not acknowledge anything that depends on it.
+  virtual Status Sync() = 0;
+  virtual Result<uint64_t> Size() const = 0;
+};
+
+// Paths are as the caller gives them, relative ones to the working directory. Thread-safe.
+class Disk {
+ public:
+  virtual ~Disk() = default;
+  virtual Result<std::unique_ptr<File>> OpenToRead(const std::string& path) = 0;
+  // Creates the file, or empties it.
+  virtual Result<std::unique_ptr<File>> Create(const std::string& path) = 0;
+  virtual Status Rename(const std::string& from, const std::string& to) = 0;
+  virtual Status Remove(const std::string& path) = 0;
+  // Makes the folder and those above it; one that exists is fine.
+  virtual Status MakeFolder(const std::string& path) = 0;
+  // The names in a folder, sorted, without "." and "..".
+  virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
+  // Makes renames and new names in the folder durable.
+  virtual Status SyncFolder(const std::string& folder) = 0;
+};
+
+Disk& RealDisk();
+
+// The whole file. kRefused when it is larger than `bytes_max` (nothing is read then).
+Result<std::string> ReadFile(Disk& disk, const std::string& path, uint64_t bytes_max);
+// Writes path.tmp, syncs it, renames it over `path` and syncs the folder: readers see the old file
+// or the new one, never a part.
+Status WriteFileAtomically(Disk& disk, const std::string& path, std::string_view content);
+
+}  // namespace strata

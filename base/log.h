@@ -1,0 +1,32 @@
+// Logging: lines on stderr or in a file, through spdlog, which only base/log.cc sees. A line is
+//   2026-11-21T08:40:00.123Z info server-0 shard: table embedding created dim=17
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace strata {
+
+enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
+Result<LogLevel> ParseLogLevel(std::string_view name);  // debug, info, warning, error, off
+
+// Call once, before threads start. `node` stands in every line ("server-0"). An empty file: stderr.
+Status StartLogging(LogLevel level, const std::string& node, const std::string& file);
+void FlushLog();
+
+bool LogEnabled(LogLevel level);
+void LogText(LogLevel level, std::string_view text);
+
+// Log(LogLevel::kInfo, "table {} created", name). Thread-safe; the arguments are not formatted when
+// the level is off.
+template <typename... Args>
+void Log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
+  if (LogEnabled(level)) LogText(level, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace strata

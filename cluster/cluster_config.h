@@ -1,0 +1,48 @@
+// cluster.toml: what servers, workers and the admin tool share. Plain data, read once at start.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "base/status.h"
+#include "cluster/topology/machine_list.h"
+
+namespace strata {
+
+// Bits of Setting::programs.
+constexpr uint32_t kProgramServer = 1U << 0;
+constexpr uint32_t kProgramWorker = 1U << 1;
+
+// The settings of cluster.toml, with the flags that strata-server and strata-worker offer for them.
+const SettingsTable& ClusterSettingsTable();
+
+struct ClusterConfig {
+  std::string name = "strata";  // cluster_id is its hash
+  MachineList machines;         // empty: one server on loopback (strata-server without flags)
+  std::string secret;           // shared secret of the links; "" none
+  // Server.
+  uint16_t lanes = 1;           // for a server that no list names
+  uint64_t memory_bytes_max = 0;
+  uint64_t queue_bytes_max = 0;   // byte budget of requests waiting in one lane
+  bool insecure = false;          // allow to bind beyond loopback
+  std::string http_host = "127.0.0.1";
+  int http_port = 0;              // 0 picks a free one, -1 off
+  // Both.
+  TimeNs request_timeout = 30 * kSecond;
+  TimeNs server_lost_after = 5 * kSecond;   // silence after which a server counts as lost
+  TimeNs peer_lost_after = 10 * kSecond;    // the same for a worker's links
+  TimeNs connect_timeout = 60 * kSecond;    // to gather the group at start
+  TimeNs shutdown_timeout = 10 * kSecond;
+  std::string log_level = "info";
+  std::string log_file;
+
+  uint64_t cluster_id() const;
+};
+
+// Turns loaded settings into a config: reads the machine list and the secret's file (paths are
+// relative to the file that names them) and checks what concerns more than one key.
+Result<ClusterConfig> MakeClusterConfig(const Settings& settings);
+
+}  // namespace strata

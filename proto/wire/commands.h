@@ -1,0 +1,98 @@
+// The command table: each command's name, whether it writes, and the payload frames of request and
+// reply. The dispatcher, metrics labels, limits and docs/protocol.md read it.
+//
+//   command       request frames              reply frames (status OK)
+//   HELLO         hello request               hello reply
+//   SHARD_MAP     -                           shard map
+//   PING          -                           -
+//   CREATE_TABLE  table definition            -
+//   DROP_TABLE    - (header: table)           -
+//   LIST_TABLES   -                           one frame: table definitions, one after the other
+//   PULL          keys u64                    rows f32, count x width, in the order of the keys
+//   PUSH          keys u64, gradients f32     -
+//   PUT           keys u64, values f32        -
+//   ERASE         keys u64                    -
+//   SCAN          - (cursor, count)           keys u64, rows f32 [, counters 16 bytes a row]
+//   STATS         - (header: table)           table stats
+//   CONTROL       protobuf                    protobuf
+// Any reply whose status is not OK has one frame: the error's text, UTF-8, at most 4,096 bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/message_port.h"
+#include "base/status.h"
+#include "proto/wire/header.h"
+
+namespace strata::wire {
+
+struct CommandInfo {
+  Command command;
+  std::string_view name;      // "PULL": logs, metrics, docs
+  bool writes;                // carries a sequence and is applied exactly once
+  uint8_t request_frames;
+  uint8_t reply_frames_min;
+  uint8_t reply_frames_max;
+};
+std::span<const CommandInfo> CommandTable();
+const CommandInfo* FindCommand(uint16_t number);  // null: no such command
+
+// HELLO: who is there. Sent by a client to every server before anything else.
+struct HelloRequest {
+  uint16_t version_min = kVersionMin;
+  uint16_t version_max = kVersion;
+  std::string client_name;  // for people: "worker 3", "strata-admin"; at most 128 bytes
+};
+struct HelloReply {
+  uint16_t version_min = kVersionMin;
+  uint16_t version_max = kVersion;
+  uint16_t server = 0;    // index in the machine list
+  uint16_t servers = 1;   // servers in the machine list
+  uint64_t incarnation = 0;
+  std::vector<uint16_t> lane_ports;  // TCP port of each lane; the host is the one the client used
+  std::string server_version;        // "0.1.0"; at most 128 bytes
+};
+Frame EncodeHelloRequest(const HelloRequest& request);
+Result<HelloRequest> DecodeHelloRequest(std::span<const std::byte> bytes);
+Frame EncodeHelloReply(const HelloReply& reply);
+Result<HelloReply> DecodeHelloReply(std::span<const std::byte> bytes);
+
+// CREATE_TABLE and LIST_TABLES: a table's definition in the wire's own terms, so that proto does not
+// depend on storage; ps translates. Decoding checks sizes and trailing bytes, not meaning.
+struct TableDefinition {
+  std::string name;  // at most 128 bytes
+  uint32_t dim = 0;
+  uint64_t seed = 0;
+  uint8_t optimizer = 0;    // OptimizerKind
+  uint8_t initializer = 0;  // InitializerKind
+  float learning_rate = 0, epsilon = 0, beta1 = 0, beta2 = 0, initial_accumulator = 0;
+  float initializer_scale = 0;
+  friend bool operator==(const TableDefinition&, const TableDefinition&) = default;
+};
+Frame EncodeTableDefinitions(std::span<const TableDefinition> tables);
+Result<std::vector<TableDefinition>> DecodeTableDefinitions(std::span<const std::byte> bytes);
+
+// STATS: seven u64 counts in the order of storage's TableStats.
+struct StatsReply {
+  uint64_t rows = 0, bytes = 0, lookups = 0, lookup_hits = 0, updates = 0, steps = 0, rejected = 0;
+  friend bool operator==(const StatsReply&, const StatsReply&) = default;
+};
+Frame EncodeStats(const StatsReply& stats);
+Result<StatsReply> DecodeStats(std::span<const std::byte> bytes);
+
+// Views into a frame; kInvalid unless the frame holds exactly `count` elements (count x width). The
+// bytes are little-endian and may be unaligned, hence the copies.
+Result<std::vector<uint64_t>> ReadKeys(const Frame& frame, uint32_t count);
+Result<std::vector<float>> ReadRows(const Frame& frame, uint32_t count, uint32_t width);
+
+// The reply to `request` with the given outcome; an error's text becomes its only frame.
+Message MakeReply(const Header& request, uint64_t incarnation, const Status& status,
+                  Message payload);
+// The Status that a reply carries (its code, and the text of an error reply).
+Status StatusOfReply(const Received& reply);
+
+}  // namespace strata::wire

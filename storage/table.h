@@ -1,0 +1,141 @@
+// TableStore: the one interface to sparse parameters. The model (std::map), the host table and the
+// remote store (the client of a cluster) implement it today; the GPU table, RocksDB and the tiers
+// will. One contract suite (tests/contract) runs over all of them, and a trainer cannot tell a
+// store in its own process from a cluster.
+//
+// Batch only and asynchronous: Submit takes an operation over a group of tables and returns at once;
+// a completion brings the outcome. What holds for every implementation:
+//   - A lookup never changes anything. A missing row answers with its initial value, a pure function
+//     of (table seed, key). An update or an assign creates it.
+//   - Keys in a batch may repeat, in any order. Gradients of equal keys are summed in batch order,
+//     then the optimizer's rule runs once for the key. Of repeated assigns the last one holds.
+//   - Operations submitted by one thread to one store take effect in the order of submission, per key.
+//   - Nothing is lost: pressure is an error, not a dropped row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "kernels/core/exec.h"
+#include "storage/row_schema.h"
+#include "storage/table_spec.h"
+
+namespace strata {
+
+enum class OpKind : uint8_t {
+  kLookup = 1,    // rows out
+  kUpdate = 2,    // gradients in; the optimizer's rule runs where the row lives
+  kAssign = 3,    // values in; optimizer state and counters restart
+  kErase = 4,     // rows that exist go; missing ones are no error
+  kScan = 5,      // one page of rows out, see ScanPage
+  kStats = 6,     // counts out
+  kFlush = 7,     // everything before it has taken effect everywhere when it completes
+  kPrefetch = 8,  // a hint: these keys are looked up soon
+};
+
+// What must be true before an update, assign or erase is acknowledged. Numbers are on the wire.
+enum class AckLevel : uint8_t {
+  kApplied = 0,  // in the memory of its server: lost with the process
+  kLogged = 1,
+  kSynced = 2,
+  kReplicated = 3,
+};
+std::string_view AckLevelName(AckLevel level);
+
+// A row as a scan returns it: value, and with `with_state` the optimizer state and counters too.
+struct ScanPage {
+  // in
+  uint64_t cursor = 0;      // 0 to begin; then what the previous page left here
+  uint32_t rows_max = 4096;
+  bool with_state = false;
+  // out
+  std::vector<Key> keys;              // in no promised order
+  std::vector<float> rows;            // keys.size() x (dim, or dim + state_width)
+  std::vector<RowCounters> counters;  // with_state only
+  bool done = false;                  // no page follows
+};
+// Each row that exists throughout a scan comes in exactly one page; one that is made or erased
+// meanwhile may or may not.
+
+struct TableStats {
+  uint64_t rows = 0;
+  uint64_t bytes = 0;        // memory held: index, rows, free space
+  uint64_t lookups = 0;      // keys looked up, repeats counted
+  uint64_t lookup_hits = 0;  // ... of which the row existed
+  uint64_t updates = 0;      // keys updated, repeats counted
+  uint64_t steps = 0;        // update operations applied
+  uint64_t rejected = 0;     // gradients with NaN or infinity: skipped and counted
+};
+
+// One table's part of an operation. Spans stay valid and untouched until the completion has run.
+struct TablePart {
+  TableId table{};
+  std::span<const Key> keys;   // lookup, update, assign, erase, prefetch
+  std::span<const float> in;   // update: gradients, assign: values; keys.size() x dim, row by row
+  std::span<float> out;        // lookup: keys.size() x dim, row by row
+  ScanPage* page = nullptr;    // scan
+  TableStats* stats = nullptr; // stats
+};
+
+// Synchronous training (staleness 0): ranks 0 to world - 1 of a group take steps first_step,
+// first_step + 1, ... together. Each rank sends exactly one update a step for each table, an empty
+// one too. A table closes step s when the updates of all ranks have come: it sums their gradients in
+// rank order, runs the rule once a key, and acknowledges all of them. A lookup marked with step s
+// waits until step s - 1 is closed.
+struct SyncGroup {
+  uint32_t id = 0;  // new for every run of a job
+  uint16_t rank = 0;
+  uint16_t world = 1;
+  uint64_t first_step = 1;
+};
+
+struct Operation {
+  OpKind kind = OpKind::kLookup;
+  std::vector<TablePart> parts;
+  MemorySpace space = MemorySpace::kHost;  // where the spans lie
+  Exec exec;
+  uint64_t step = 1;                // optimizer time of an update (Adam's t), from 1
+  std::optional<SyncGroup> sync;    // lookup and update: part of synchronous training
+  TimeNs deadline = kNever;         // on the store's clock; kDeadlineExceeded after it
+  AckLevel ack = AckLevel::kApplied;
+};
+
+struct LaneStatus {
+  uint32_t lane = 0;  // 0 for a store in this process
+  Status status;
+};
+
+struct Outcome {
+  Status status;                  // OK, or the first lane's error with its context
+  std::vector<LaneStatus> lanes;  // one for each lane that took part; which of them did their part
+};
+
+// Runs exactly once, on any thread, possibly inside Submit; must not block.
+using Completion = std::function<void(Outcome)>;
+
+// Thread-safe.
+class TableStore {
+ public:
+  virtual ~TableStore() = default;
+  // Makes the table everywhere. One that exists with the same spec is fine; with another, kExists.
+  virtual Status CreateTable(const TableSpec& spec) = 0;
+  virtual Status DropTable(const std::string& name) = 0;  // kNotFound when there is none
+  virtual Result<std::vector<TableSpec>> ListTables() = 0;  // sorted by name
+  virtual void Submit(Operation operation, Completion done) = 0;
+};
+
+// Submit, then wait for the outcome. Blocks the calling thread.
+Outcome SubmitAndWait(TableStore& store, Operation operation);
+
+// What every implementation checks first: shapes of the parts, an ack level that exists, a step of 1
+// or more, the rank below the world. kInvalid or kRefused names what is wrong.
+Status ValidateOperation(const Operation& operation);
+
+}  // namespace strata

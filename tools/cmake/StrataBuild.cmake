@@ -1,0 +1,68 @@
+# How every target of the project is built: language level, warnings, sanitizers, and the two
+# functions that declare libraries and tests.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")  # no -DNDEBUG: our checks stay on in production
+
+find_program(STRATA_CCACHE ccache)
+if(STRATA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${STRATA_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${STRATA_CCACHE})
+endif()
+
+add_library(strata_flags INTERFACE)
+# Contraction is off on both sides (design: CPU and GPU agree to the bit).
+target_compile_options(strata_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Werror -ffp-contract=off>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror,-ffp-contract=off -fmad=false>)
+target_include_directories(strata_flags INTERFACE ${CMAKE_SOURCE_DIR})
+if(STRATA_SANITIZE)
+  target_compile_options(strata_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${STRATA_SANITIZE} -fno-omit-frame-pointer -g1>)
+  target_link_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE})
+endif()
+
+# strata_library(NAME SOURCES a.cc ... [DEPS public targets] [PRIVATE_DEPS private targets])
+# Declares the static library strata_NAME, alias strata::NAME. DEPS are what its headers need.
+function(strata_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  add_library(strata_${name} STATIC ${ARG_SOURCES})
+  add_library(strata::${name} ALIAS strata_${name})
+  target_link_libraries(strata_${name} PUBLIC strata_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+endfunction()
+
+# strata_executable(NAME SOURCES a.cc ... DEPS targets): a program in build/bin/NAME.
+function(strata_executable name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE strata_flags ${ARG_DEPS})
+endfunction()
+
+# strata_test(NAME SOURCES a.cc ... DEPS targets [LABELS labels] [TIMEOUT seconds])
+# A GoogleTest program; each of its cases is one ctest. Labels: unit (the default), contract, sim,
+# process, threads (also run under ThreadSanitizer), gpu.
+function(strata_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE strata_flags ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_options(${name} PRIVATE -O1)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()

@@ -1,0 +1,45 @@
+// Batch: samples as training sees them, and the source that yields them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/row_schema.h"
+
+namespace strata {
+
+// Compressed sparse rows. Sample i's keys of slot s are
+// keys[offsets[i * slots + s] .. offsets[i * slots + s + 1]).
+struct Batch {
+  size_t samples = 0;
+  size_t slots = 0;
+  size_t dense_width = 0;
+  std::vector<uint32_t> offsets;  // samples * slots + 1
+  std::vector<Key> keys;          // salted by slot: equal strings in two slots are two keys
+  std::vector<float> dense;       // samples x dense_width
+  std::vector<float> labels;      // samples; 0 or 1
+  std::vector<float> weights;     // samples; 1 where the data has none
+};
+
+// The distinct keys of a batch, in order of first appearance.
+struct UniqueKeys {
+  std::vector<Key> keys;
+  std::vector<uint32_t> index;  // for each key of the batch, its place in `keys`
+};
+void FindUniqueKeys(const std::vector<Key>& batch_keys, UniqueKeys* unique);
+
+// One rank's share of a data set, batch by batch. One thread at a time.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  // Back to the first sample; `epoch` seeds the order where the source shuffles.
+  virtual Status Rewind(uint64_t epoch) = 0;
+  // Fills the batch with up to samples_max samples; 0 samples: the share is at its end.
+  virtual Status Next(size_t samples_max, Batch* batch) = 0;
+  // Share of the source that has been read since Rewind, 0 to 1.
+  virtual double Progress() const = 0;
+};
+
+}  // namespace strata
