@@ -32,8 +32,8 @@ namespace strata::wire {
 
 struct CommandInfo {
   Command command;
-  std::string_view name;      // "PULL": logs, metrics, docs
-  bool writes;                // carries a sequence and is applied exactly once
+  std::string_view name;  // "PULL": logs, metrics, docs
+  bool writes;            // carries a sequence and is applied exactly once
   uint8_t request_frames;
   uint8_t reply_frames_min;
   uint8_t reply_frames_max;
@@ -50,8 +50,8 @@ struct HelloRequest {
 struct HelloReply {
   uint16_t version_min = kVersionMin;
   uint16_t version_max = kVersion;
-  uint16_t server = 0;    // index in the machine list
-  uint16_t servers = 1;   // servers in the machine list
+  uint16_t server = 0;   // index in the machine list
+  uint16_t servers = 1;  // servers in the machine list
   uint64_t incarnation = 0;
   std::vector<uint16_t> lane_ports;  // TCP port of each lane; the host is the one the client used
   std::string server_version;        // "0.1.0"; at most 128 bytes
@@ -61,8 +61,8 @@ Result<HelloRequest> DecodeHelloRequest(std::span<const std::byte> bytes);
 Frame EncodeHelloReply(const HelloReply& reply);
 Result<HelloReply> DecodeHelloReply(std::span<const std::byte> bytes);
 
-// CREATE_TABLE and LIST_TABLES: a table's definition in the wire's own terms, so that proto does not
-// depend on storage; ps translates. Decoding checks sizes and trailing bytes, not meaning.
+// CREATE_TABLE and LIST_TABLES: a table's definition in the wire's own terms, so that proto does
+// not depend on storage; ps translates. Decoding checks sizes and trailing bytes, not meaning.
 struct TableDefinition {
   std::string name;  // at most 128 bytes
   uint32_t dim = 0;
@@ -89,6 +89,9 @@ Result<StatsReply> DecodeStats(std::span<const std::byte> bytes);
 Result<std::vector<uint64_t>> ReadKeys(const Frame& frame, uint32_t count);
 Result<std::vector<float>> ReadRows(const Frame& frame, uint32_t count, uint32_t width);
 
+// The header of a reply to `request`: everything echoed, and the sender's incarnation. A scan sets
+// cursor, count, width and kFlagDone in it.
+Header ReplyHeader(const Header& request, uint64_t incarnation);
 // The reply to `request` with the given outcome; an error's text becomes its only frame.
 Message MakeReply(const Header& request, uint64_t incarnation, const Status& status,
                   Message payload);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/message_port.h"
@@ -50,29 +51,29 @@ struct Header {
   uint16_t version = kVersion;
   Command command = Command::kPing;
   uint32_t flags = 0;
-  uint16_t status = 0;          // StatusCode of a reply, 0 in a request
-  uint64_t request_id = 0;      // echoed in the reply; a retry has a new one
-  uint64_t cluster_id = 0;      // hash of the cluster's name; a request with another one is refused
-  uint64_t client_hi = 0;       // the client's 128-bit random name, new for every client object
+  uint16_t status = 0;      // StatusCode of a reply, 0 in a request
+  uint64_t request_id = 0;  // echoed in the reply; a retry has a new one
+  uint64_t cluster_id = 0;  // hash of the cluster's name; a request with another one is refused
+  uint64_t client_hi = 0;   // the client's 128-bit random name, new for every client object
   uint64_t client_lo = 0;
-  uint64_t incarnation = 0;     // random name of the server process's life; 0 in a request: any
-  uint64_t sequence = 0;        // push, put, erase, create, drop: the client's number of this write
-  uint64_t settled_below = 0;   // the client will never again send a sequence below this one
-  uint64_t step = 0;            // optimizer time of a push; with kFlagSync the group's step
-  uint64_t first_step = 0;      // kFlagSync: the group's first step
-  uint64_t cursor = 0;          // scan
-  uint32_t epoch = 0;           // of the shard map the sender routed by
-  uint32_t table = 0;           // TableId
-  uint32_t count = 0;           // keys in the payload (scan request: most rows wanted)
-  uint32_t width = 0;           // elements per row in the payload
-  uint32_t timeout_ms = 0;      // what is left of the request's deadline; 0: none
-  uint32_t group = 0;           // kFlagSync
-  uint16_t rank = 0;            // kFlagSync
-  uint16_t world = 0;           // kFlagSync
-  uint8_t ack = 0;              // AckLevel of a write
-  uint8_t frames = 0;           // payload frames that follow
-  uint32_t body_bytes = 0;      // their sizes added
-  uint64_t body_checksum = 0;   // XXH3-64 over the payload frames' bytes, one after the other
+  uint64_t incarnation = 0;    // random name of the server process's life; 0 in a request: any
+  uint64_t sequence = 0;       // push, put, erase, create, drop: the client's number of this write
+  uint64_t settled_below = 0;  // the client will never again send a sequence below this one
+  uint64_t step = 0;           // optimizer time of a push; with kFlagSync the group's step
+  uint64_t first_step = 0;     // kFlagSync: the group's first step
+  uint64_t cursor = 0;         // scan
+  uint32_t epoch = 0;          // of the shard map the sender routed by
+  uint32_t table = 0;          // TableId
+  uint32_t count = 0;          // keys in the payload (scan request: most rows wanted)
+  uint32_t width = 0;          // elements per row in the payload
+  uint32_t timeout_ms = 0;     // what is left of the request's deadline; 0: none
+  uint32_t group = 0;          // kFlagSync
+  uint16_t rank = 0;           // kFlagSync
+  uint16_t world = 0;          // kFlagSync
+  uint8_t ack = 0;             // AckLevel of a write
+  uint8_t frames = 0;          // payload frames that follow
+  uint32_t body_bytes = 0;     // their sizes added
+  uint64_t body_checksum = 0;  // XXH3-64 over the payload frames' bytes, one after the other
 
   bool is(Flags flag) const { return (flags & flag) != 0; }
   friend bool operator==(const Header&, const Header&) = default;
@@ -81,15 +82,22 @@ struct Header {
 // Header fields to bytes, CRC-32C of the bytes before it last.
 std::array<std::byte, kHeaderBytes> EncodeHeader(const Header& header);
 
-// kCorrupt when the CRC is wrong; kInvalid for a wrong size, magic, reserved bytes that are not zero,
-// unknown flags or a command that does not exist; kRefused for a version that is not understood
-// (message names both ranges). Commands and flags are judged only within understood versions.
+// kCorrupt when the CRC is wrong; kInvalid for a wrong size, magic, reserved bytes that are not
+// zero, unknown flags or a command that does not exist; kRefused for a version that is not
+// understood (message names both ranges). Commands and flags are judged only within understood
+// versions.
 Result<Header> DecodeHeader(std::span<const std::byte> bytes);
+
+// What is in the same place in every version (command, the reply flag, request id, cluster id), so
+// that a message whose version, flags or command are unknown can be answered with an error. Nothing
+// when size, magic or CRC are wrong: such a message is dropped.
+std::optional<Header> PeekHeader(std::span<const std::byte> bytes);
 
 // Fills frames, body_bytes and body_checksum from the payload and puts the header in front.
 Message Seal(Header header, Message payload);
 
-// A received message, its header believed and its payload checked: frame count, sizes, checksum.
+// A received message, its header believed and its payload checked: the command's frame count,
+// sizes, checksum.
 struct Received {
   Header header;
   Message payload;

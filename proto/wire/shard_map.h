@@ -1,6 +1,6 @@
 // Which lane owns which key. A table is cut into 1,024 virtual shards by a frozen hash of the key;
-// the map says which lane of which server holds each shard, and carries an epoch that grows whenever
-// it changes.
+// the map says which lane of which server holds each shard, and carries an epoch that grows
+// whenever it changes.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ namespace strata::wire {
 
 constexpr uint32_t kShards = 1024;
 
-// Frozen: checkpoints and servers of other versions rely on it. Tables inside a lane hash with other
-// bits of Mix64(key) than these.
+// Frozen: checkpoints and servers of other versions rely on it. Tables inside a lane hash with
+// other bits of Mix64(key) than these.
 constexpr uint32_t ShardOf(uint64_t key) { return static_cast<uint32_t>(Mix64(key) >> 54); }
 
 struct LaneName {
@@ -29,8 +29,8 @@ struct LaneName {
 
 struct ShardMap {
   uint32_t epoch = 0;
-  std::vector<LaneName> lanes;              // all lanes of the cluster, by (server, lane)
-  std::array<uint16_t, kShards> owner{};    // shard -> index into lanes
+  std::vector<LaneName> lanes;            // all lanes of the cluster, by (server, lane)
+  std::array<uint16_t, kShards> owner{};  // shard -> index into lanes
 
   uint16_t LaneOf(uint64_t key) const { return owner[ShardOf(key)]; }
   friend bool operator==(const ShardMap&, const ShardMap&) = default;

@@ -1,0 +1,87 @@
+// Little-endian writing and reading of small payloads, the same on every host. The reader never
+// runs past its bytes: once they end it returns zeros and stays failed, so that a decoder checks
+// once, at the end.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/message_port.h"
+
+namespace strata::wire {
+
+// Unsigned integers of 1 to 8 bytes, lowest byte first.
+template <typename T>
+void StoreLittle(T value, std::byte* out) {
+  static_assert(std::is_unsigned_v<T>);
+  for (size_t i = 0; i < sizeof(T); ++i) {
+    out[i] = static_cast<std::byte>(static_cast<uint64_t>(value) >> (8 * i));
+  }
+}
+
+template <typename T>
+T LoadLittle(const std::byte* in) {
+  static_assert(std::is_unsigned_v<T>);
+  uint64_t value = 0;
+  for (size_t i = 0; i < sizeof(T); ++i) value |= std::to_integer<uint64_t>(in[i]) << (8 * i);
+  return static_cast<T>(value);
+}
+
+class ByteWriter {
+ public:
+  template <typename T>
+  void Put(T value) {
+    const size_t at = bytes_.size();
+    bytes_.resize(at + sizeof(T));
+    StoreLittle(value, bytes_.data() + at);
+  }
+  void PutFloat(float value) { Put(std::bit_cast<uint32_t>(value)); }
+  void PutText(std::string_view text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  Frame Take() { return Frame::Own(std::move(bytes_)); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+class ByteReader {
+ public:
+  explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  template <typename T>
+  T Get() {
+    if (!Need(sizeof(T))) return 0;
+    const T value = LoadLittle<T>(bytes_.data());
+    bytes_ = bytes_.subspan(sizeof(T));
+    return value;
+  }
+  float GetFloat() { return std::bit_cast<float>(Get<uint32_t>()); }
+  std::string GetText(size_t length) {
+    if (!Need(length)) return {};
+    std::string text(reinterpret_cast<const char*>(bytes_.data()), length);
+    bytes_ = bytes_.subspan(length);
+    return text;
+  }
+
+  size_t left() const { return bytes_.size(); }
+  bool ok() const { return ok_; }
+
+ private:
+  bool Need(size_t length) {
+    ok_ = ok_ && length <= bytes_.size();
+    return ok_;
+  }
+
+  std::span<const std::byte> bytes_;
+  bool ok_ = true;
+};
+
+}  // namespace strata::wire

@@ -1,0 +1,36 @@
+#include "proto/wire/commands.h"
+
+#include <array>
+
+namespace strata::wire {
+namespace {
+
+constexpr std::array<CommandInfo, 13> kCommands = {{
+    // command, name, writes, request frames, reply frames: least, most
+    {Command::kHello, "HELLO", false, 1, 1, 1},
+    {Command::kShardMap, "SHARD_MAP", false, 0, 1, 1},
+    {Command::kPing, "PING", false, 0, 0, 0},
+    {Command::kCreateTable, "CREATE_TABLE", true, 1, 0, 0},
+    {Command::kDropTable, "DROP_TABLE", true, 0, 0, 0},
+    {Command::kListTables, "LIST_TABLES", false, 0, 1, 1},
+    {Command::kPull, "PULL", false, 1, 1, 1},
+    {Command::kPush, "PUSH", true, 2, 0, 0},
+    {Command::kPut, "PUT", true, 2, 0, 0},
+    {Command::kErase, "ERASE", true, 1, 0, 0},
+    {Command::kScan, "SCAN", false, 0, 2, 3},
+    {Command::kStats, "STATS", false, 0, 1, 1},
+    {Command::kControl, "CONTROL", false, 1, 1, 1},
+}};
+
+}  // namespace
+
+std::span<const CommandInfo> CommandTable() { return kCommands; }
+
+const CommandInfo* FindCommand(uint16_t number) {
+  for (const CommandInfo& info : kCommands) {
+    if (static_cast<uint16_t>(info.command) == number) return &info;
+  }
+  return nullptr;
+}
+
+}  // namespace strata::wire
