@@ -24,11 +24,13 @@ add_library(strata_flags INTERFACE)
 # Contraction is off on both sides (design: CPU and GPU agree to the bit).
 target_compile_options(strata_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Werror -ffp-contract=off>
+  $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-sign-conversion>  # GCC keeps it out of -Wconversion
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror,-ffp-contract=off -fmad=false>)
 target_include_directories(strata_flags INTERFACE ${CMAKE_SOURCE_DIR})
 if(STRATA_SANITIZE)
   target_compile_options(strata_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${STRATA_SANITIZE} -fno-omit-frame-pointer -g1>)
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${STRATA_SANITIZE} -fno-sanitize-recover=all
+      -fno-omit-frame-pointer -g1>)
   target_link_options(strata_flags INTERFACE -fsanitize=${STRATA_SANITIZE})
 endif()
 
