@@ -1,0 +1,36 @@
+// A fully connected layer, y = x * w + b, with x: batch x in, w: in x out, b: out, y: batch x out,
+// all row-major; and the rectifier that stands behind hidden layers.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/status.h"
+#include "kernels/core/exec.h"
+#include "kernels/dense/matmul.h"
+
+namespace strata {
+
+struct LinearShape {
+  size_t batch = 0;
+  size_t in = 0;
+  size_t out = 0;
+};
+
+// Errors are those of MatMul::Run.
+Status LinearForward(const Exec& exec, MatMul& matmul, const LinearShape& shape,
+                     std::span<const float> x, std::span<const float> w, std::span<const float> b,
+                     std::span<float> y);
+
+// Gradients from dy = dL/dy: dw = x' * dy, db = column sums of dy in row order, dx = dy * w'. All
+// three are overwritten; an empty dx is not computed.
+Status LinearBackward(const Exec& exec, MatMul& matmul, const LinearShape& shape,
+                      std::span<const float> x, std::span<const float> w, std::span<const float> dy,
+                      std::span<float> dx, std::span<float> dw, std::span<float> db);
+
+// y = max(y, 0) in place.
+void ReluForward(const Exec& exec, std::span<float> y);
+// dy becomes 0 where the layer's output y was not above 0.
+void ReluBackward(const Exec& exec, std::span<const float> y, std::span<float> dy);
+
+}  // namespace strata

@@ -1,0 +1,36 @@
+// Sum pooling of embedding rows: what a slot with several keys looks like to a model. Keys come as
+// compressed sparse rows over `index`, the place of each key's row among the batch's distinct rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/core/exec.h"
+
+namespace strata {
+
+// Keys of slot s of sample i: index[offsets[i * slots + s] .. offsets[i * slots + s + 1]).
+// Rows have row_dim elements, of which `dim` from `first` on are pooled. The vector of slot s of
+// sample i lies at pooled[i * stride + s * dim].
+struct PoolShape {
+  size_t samples = 0;
+  size_t slots = 0;
+  size_t row_dim = 0;
+  size_t first = 0;
+  size_t dim = 0;
+  size_t stride = 0;  // slots * dim or more
+};
+
+// pooled = sums in key order; zeros for a slot without keys. Elements between slots * dim and the
+// stride are left alone.
+void PoolForward(const Exec& exec, const PoolShape& shape, std::span<const uint32_t> offsets,
+                 std::span<const uint32_t> index, std::span<const float> rows,
+                 std::span<float> pooled);
+
+// row_gradients[index] += gradient of its slot's vector, in sample order.
+void PoolBackward(const Exec& exec, const PoolShape& shape, std::span<const uint32_t> offsets,
+                  std::span<const uint32_t> index, std::span<const float> dpooled,
+                  std::span<float> row_gradients);
+
+}  // namespace strata

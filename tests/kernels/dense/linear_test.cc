@@ -1,0 +1,164 @@
+// The fully connected layer and the rectifier against a plain reference in double precision, and
+// their gradients against central differences of that reference.
+#include "kernels/dense/linear.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace strata {
+namespace {
+
+std::vector<float> RandomValues(size_t count, std::mt19937_64& random) {
+  std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
+  std::vector<float> values(count);
+  for (float& value : values) value = uniform(random);
+  return values;
+}
+
+double At(const std::vector<float>& matrix, size_t rows, size_t columns, bool transposed,
+          size_t row, size_t column) {
+  return transposed ? matrix[column * rows + row] : matrix[row * columns + column];
+}
+
+TEST(MatMul, AgreesWithDoubleReferenceForEveryLayout) {
+  std::mt19937_64 random(1);
+  MatMul matmul(1);
+  const size_t sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {64, 33, 17}, {257, 64, 1}, {5, 1, 300}};
+  for (const auto& [m, k, n] : sizes) {
+    for (int form = 0; form < 8; ++form) {
+      const MatMulShape shape{m, k, n, (form & 1) != 0, (form & 2) != 0, (form & 4) != 0};
+      const auto a = RandomValues(m * k, random);
+      const auto b = RandomValues(k * n, random);
+      const auto bias = RandomValues(shape.bias ? n : 0, random);
+      std::vector<float> c(m * n, -1.0F);
+      ASSERT_TRUE(matmul.Run({}, shape, a, b, bias, c).ok());
+      for (size_t i = 0; i < m; ++i) {
+        for (size_t j = 0; j < n; ++j) {
+          double expected = shape.bias ? bias[j] : 0.0F;
+          for (size_t p = 0; p < k; ++p) {
+            expected +=
+                At(a, m, k, shape.a_transposed, i, p) * At(b, k, n, shape.b_transposed, p, j);
+          }
+          ASSERT_NEAR(c[i * n + j], expected, 1e-5 * std::sqrt(static_cast<double>(k)))
+              << m << "x" << k << "x" << n << " form " << form;
+        }
+      }
+    }
+  }
+}
+
+TEST(MatMul, SameInputsGiveTheSameBitsAfterOtherShapes) {
+  std::mt19937_64 random(2);
+  MatMul matmul(1);
+  const MatMulShape shape{.m = 37, .k = 19, .n = 23};
+  const auto a = RandomValues(37 * 19, random);
+  const auto b = RandomValues(19 * 23, random);
+  std::vector<float> first(37 * 23);
+  std::vector<float> again(37 * 23);
+  ASSERT_TRUE(matmul.Run({}, shape, a, b, {}, first).ok());
+  for (size_t m = 1; m <= 70; ++m) {  // more shapes than are kept
+    std::vector<float> c(m * 23);
+    const auto other = RandomValues(m * 19, random);
+    ASSERT_TRUE(matmul.Run({}, {.m = m, .k = 19, .n = 23}, other, b, {}, c).ok());
+  }
+  ASSERT_TRUE(matmul.Run({}, shape, a, b, {}, again).ok());
+  EXPECT_EQ(first, again);
+}
+
+TEST(MatMul, EmptyOperands) {
+  MatMul matmul(1);
+  std::vector<float> c(6, 5.0F);
+  const std::vector<float> bias = {1, 2, 3};
+  ASSERT_TRUE(matmul.Run({}, {.m = 2, .k = 0, .n = 3, .bias = true}, {}, {}, bias, c).ok());
+  EXPECT_EQ(c, (std::vector<float>{1, 2, 3, 1, 2, 3}));
+  ASSERT_TRUE(matmul.Run({}, {.m = 2, .k = 0, .n = 3}, {}, {}, {}, c).ok());
+  EXPECT_EQ(c, std::vector<float>(6, 0.0F));
+  EXPECT_TRUE(matmul.Run({}, {.m = 0, .k = 2, .n = 3}, {}, c, {}, {}).ok());
+}
+
+TEST(MatMul, RefusesADeviceItHasNoKernelFor) {
+  MatMul matmul(1);
+  std::vector<float> one(1);
+  EXPECT_EQ(matmul.Run({.device = DeviceKind::kCuda}, {1, 1, 1}, one, one, {}, one).code(),
+            StatusCode::kRefused);
+}
+
+// A two-layer net in double: L = sum over r * (relu(x w1 + b1) w2 + b2), with r given.
+struct TwoLayers {
+  size_t batch = 6, in = 5, hidden = 4, out = 3;
+  std::vector<float> x, w1, b1, w2, b2, r;
+
+  double Loss() const {
+    double loss = 0;
+    for (size_t i = 0; i < batch; ++i) {
+      std::vector<double> h(hidden);
+      for (size_t j = 0; j < hidden; ++j) {
+        double sum = b1[j];
+        for (size_t p = 0; p < in; ++p) sum += double{x[i * in + p]} * w1[p * hidden + j];
+        h[j] = std::max(sum, 0.0);
+      }
+      for (size_t j = 0; j < out; ++j) {
+        double sum = b2[j];
+        for (size_t p = 0; p < hidden; ++p) sum += h[p] * w2[p * out + j];
+        loss += sum * r[i * out + j];
+      }
+    }
+    return loss;
+  }
+};
+
+TEST(Linear, GradientsAgreeWithCentralDifferences) {
+  std::mt19937_64 random(3);
+  TwoLayers net;
+  net.x = RandomValues(net.batch * net.in, random);
+  net.w1 = RandomValues(net.in * net.hidden, random);
+  net.b1 = RandomValues(net.hidden, random);
+  net.w2 = RandomValues(net.hidden * net.out, random);
+  net.b2 = RandomValues(net.out, random);
+  net.r = RandomValues(net.batch * net.out, random);
+
+  MatMul matmul(1);
+  const LinearShape first{net.batch, net.in, net.hidden};
+  const LinearShape second{net.batch, net.hidden, net.out};
+  std::vector<float> h(net.batch * net.hidden);
+  std::vector<float> y(net.batch * net.out);
+  ASSERT_TRUE(LinearForward({}, matmul, first, net.x, net.w1, net.b1, h).ok());
+  ReluForward({}, h);
+  ASSERT_TRUE(LinearForward({}, matmul, second, h, net.w2, net.b2, y).ok());
+  double loss = 0;
+  for (size_t i = 0; i < y.size(); ++i) loss += double{y[i]} * net.r[i];
+  ASSERT_NEAR(loss, net.Loss(), 1e-4);
+
+  std::vector<float> dh(h.size());
+  std::vector<float> dw2(net.w2.size());
+  std::vector<float> db2(net.b2.size());
+  std::vector<float> dx(net.x.size());
+  std::vector<float> dw1(net.w1.size());
+  std::vector<float> db1(net.b1.size());
+  ASSERT_TRUE(LinearBackward({}, matmul, second, h, net.w2, net.r, dh, dw2, db2).ok());
+  ReluBackward({}, h, dh);
+  ASSERT_TRUE(LinearBackward({}, matmul, first, net.x, net.w1, dh, dx, dw1, db1).ok());
+
+  const std::pair<std::vector<float>*, const std::vector<float>*> checked[] = {
+      {&net.x, &dx}, {&net.w1, &dw1}, {&net.b1, &db1}, {&net.w2, &dw2}, {&net.b2, &db2}};
+  for (size_t which = 0; which < std::size(checked); ++which) {
+    for (size_t i = 0; i < checked[which].first->size(); ++i) {
+      float& value = (*checked[which].first)[i];
+      const float kept = value;
+      constexpr float kStep = 1.0F / 1024;
+      value = kept + kStep;
+      const double above = net.Loss();
+      value = kept - kStep;
+      const double below = net.Loss();
+      value = kept;
+      ASSERT_NEAR((*checked[which].second)[i], (above - below) / (2 * double{kStep}), 2e-3)
+          << "parameter set " << which << ", element " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata

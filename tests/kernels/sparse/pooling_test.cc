@@ -1,0 +1,55 @@
+#include "kernels/sparse/pooling.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace strata {
+namespace {
+
+TEST(Pooling, AgreesWithPlainSumsForRaggedSlots) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
+  const PoolShape shape{.samples = 9, .slots = 3, .row_dim = 5, .first = 1, .dim = 4, .stride = 14};
+  const size_t rows_count = 11;
+  std::vector<uint32_t> offsets = {0};
+  std::vector<uint32_t> index;
+  for (size_t slot = 0; slot < shape.samples * shape.slots; ++slot) {
+    for (uint64_t keys = random() % 4; keys > 0; --keys) {
+      index.push_back(static_cast<uint32_t>(random() % rows_count));
+    }
+    offsets.push_back(static_cast<uint32_t>(index.size()));
+  }
+  std::vector<float> rows(rows_count * shape.row_dim);
+  for (float& value : rows) value = uniform(random);
+
+  std::vector<float> pooled(shape.samples * shape.stride, 9.0F);
+  PoolForward({}, shape, offsets, index, rows, pooled);
+  std::vector<float> dpooled(pooled.size());
+  for (float& value : dpooled) value = uniform(random);
+  std::vector<float> gradients(rows.size(), 0.5F);
+  PoolBackward({}, shape, offsets, index, dpooled, gradients);
+
+  std::vector<double> expected_gradients(rows.size(), 0.5);
+  for (size_t i = 0; i < shape.samples; ++i) {
+    for (size_t s = 0; s < shape.slots; ++s) {
+      for (size_t d = 0; d < shape.dim; ++d) {
+        const size_t at = i * shape.stride + s * shape.dim + d;
+        double sum = 0;
+        for (uint32_t k = offsets[i * shape.slots + s]; k < offsets[i * shape.slots + s + 1]; ++k) {
+          const size_t element = index[k] * shape.row_dim + shape.first + d;
+          sum += rows[element];
+          expected_gradients[element] += dpooled[at];
+        }
+        EXPECT_NEAR(pooled[at], sum, 1e-6);
+      }
+    }
+    EXPECT_EQ(pooled[i * shape.stride + 12], 9.0F) << "elements behind the slots are not touched";
+    EXPECT_EQ(pooled[i * shape.stride + 13], 9.0F);
+  }
+  for (size_t i = 0; i < rows.size(); ++i) EXPECT_NEAR(gradients[i], expected_gradients[i], 1e-5);
+}
+
+}  // namespace
+}  // namespace strata
