@@ -1,0 +1,182 @@
+#include "tests/proto/wire_samples.h"
+
+#include <string_view>
+
+namespace strata::wire {
+namespace {
+
+constexpr uint64_t kIncarnation = 0x1122334455667788;
+
+Frame Keys() { return Frame::Own(std::vector<uint64_t>{7, 0, ~uint64_t{0}}); }
+Frame Rows() { return Frame::Own(std::vector<float>{1.0F, -2.5F, 0.0F, 0.25F, 3e38F, -1e-3F}); }
+Frame Text(std::string_view text) { return Frame::Copy(std::as_bytes(std::span(text))); }
+
+// Every field differs from zero and from the others, so that no two can be swapped unseen.
+Header Request(Command command) {
+  Header header;
+  header.command = command;
+  header.request_id = 0x0102030405060708;
+  header.cluster_id = 0x1112131415161718;
+  header.client_hi = 0x2122232425262728;
+  header.client_lo = 0x3132333435363738;
+  header.timeout_ms = 30000;
+  header.epoch = 1;
+  return header;
+}
+
+Header Batch(Command command) {
+  Header header = Request(command);
+  header.incarnation = kIncarnation;
+  header.table = 0x41424344;
+  header.count = 3;
+  header.width = 2;
+  return header;
+}
+
+Header Write(Command command) {
+  Header header = Batch(command);
+  header.sequence = 12;
+  header.settled_below = 11;
+  header.step = 5;
+  return header;
+}
+
+Header Sync(Command command) {
+  Header header = Write(command);
+  header.flags = kFlagSync;
+  header.group = 0x51525354;
+  header.rank = 1;
+  header.world = 2;
+  header.first_step = 3;
+  return header;
+}
+
+class Collector {
+ public:
+  void Request(std::string name, const Header& header, Message payload) {
+    Add(std::move(name), Seal(header, std::move(payload)));
+  }
+  void Reply(std::string name, const Header& request, const Status& status, Message payload) {
+    Add(std::move(name), MakeReply(request, kIncarnation, status, std::move(payload)));
+  }
+  std::vector<Sample> Take() { return std::move(samples_); }
+
+ private:
+  void Add(std::string name, Message message) {
+    Header header = DecodeHeader(message.front().bytes()).value();
+    samples_.push_back({std::move(name), header, std::move(message)});
+  }
+  std::vector<Sample> samples_;
+};
+
+void AddTableMessages(Collector& out) {
+  const std::vector<TableDefinition> tables = SampleTables();
+  Header create = Request(Command::kCreateTable);
+  create.sequence = 1;
+  create.table = 0x41424344;
+  out.Request("create_table_request", create, {EncodeTableDefinitions(std::span(tables).first(1))});
+  out.Reply("create_table_reply", create, {}, {});
+  Header drop = create;
+  drop.command = Command::kDropTable;
+  drop.sequence = 2;
+  out.Request("drop_table_request", drop, {});
+  out.Reply("drop_table_reply", drop, {}, {});
+  out.Reply("drop_table_error", drop, NotFound("table \"clicks\" does not exist"), {});
+  out.Request("list_tables_request", Request(Command::kListTables), {});
+  out.Reply("list_tables_reply", Request(Command::kListTables), {},
+            {EncodeTableDefinitions(tables)});
+}
+
+void AddRowMessages(Collector& out) {
+  out.Request("pull_request", Batch(Command::kPull), {Keys()});
+  out.Reply("pull_reply", Batch(Command::kPull), {}, {Rows()});
+  out.Request("pull_sync_request", Sync(Command::kPull), {Keys()});
+  out.Request("push_request", Write(Command::kPush), {Keys(), Rows()});
+  out.Reply("push_reply", Write(Command::kPush), {}, {});
+  out.Request("push_sync_request", Sync(Command::kPush), {Keys(), Rows()});
+  out.Request("put_request", Write(Command::kPut), {Keys(), Rows()});
+  out.Reply("put_reply", Write(Command::kPut), {}, {});
+  out.Request("erase_request", Write(Command::kErase), {Keys()});
+  out.Reply("erase_reply", Write(Command::kErase), {}, {});
+
+  Header scan = Batch(Command::kScan);
+  scan.count = 100;
+  scan.width = 0;
+  scan.cursor = 9;
+  out.Request("scan_request", scan, {});
+  Header page = ReplyHeader(scan, kIncarnation);
+  page.count = 3;
+  page.width = 2;
+  page.cursor = 12;
+  out.Request("scan_reply", page, {Keys(), Rows()});
+  page.flags |= kFlagWithState | kFlagDone;
+  out.Request(
+      "scan_reply_with_state", page,
+      {Keys(), Rows(), Frame::Own(std::vector<uint32_t>{1, 0, 5, 0, 2, 0, 6, 0, 3, 0, 7, 0})});
+  out.Request("stats_request", Batch(Command::kStats), {});
+  out.Reply("stats_reply", Batch(Command::kStats), {}, {EncodeStats(SampleStats())});
+}
+
+}  // namespace
+
+HelloRequest SampleHelloRequest() { return {.client_name = "worker 3"}; }
+
+HelloReply SampleHelloReply() {
+  return {.server = 1,
+          .servers = 3,
+          .incarnation = kIncarnation,
+          .lane_ports = {7601, 7602},
+          .server_version = "0.1.0"};
+}
+
+ShardMap SampleShardMap() { return MakeShardMap(std::vector<uint16_t>{2, 1}).value(); }
+
+std::vector<TableDefinition> SampleTables() {
+  TableDefinition clicks{.name = "clicks",
+                         .dim = 16,
+                         .seed = 0x6162636465666768,
+                         .optimizer = 3,
+                         .initializer = 2,
+                         .learning_rate = 0.5F,
+                         .epsilon = 0.25F,
+                         .beta1 = 0.875F,
+                         .beta2 = 0.75F,
+                         .initial_accumulator = 0.125F,
+                         .initializer_scale = 2.0F};
+  TableDefinition bias = clicks;
+  bias.name = "bias";
+  bias.dim = 1;
+  return {clicks, bias};
+}
+
+StatsReply SampleStats() {
+  return {.rows = 1,
+          .bytes = 2,
+          .lookups = 3,
+          .lookup_hits = 4,
+          .updates = 5,
+          .steps = 6,
+          .rejected = 7};
+}
+
+const std::vector<Sample>& Samples() {
+  static const std::vector<Sample> samples = [] {
+    Collector out;
+    out.Request("hello_request", Request(Command::kHello),
+                {EncodeHelloRequest(SampleHelloRequest())});
+    out.Reply("hello_reply", Request(Command::kHello), {}, {EncodeHelloReply(SampleHelloReply())});
+    out.Request("shard_map_request", Request(Command::kShardMap), {});
+    out.Reply("shard_map_reply", Request(Command::kShardMap), {},
+              {EncodeShardMap(SampleShardMap())});
+    out.Request("ping_request", Request(Command::kPing), {});
+    out.Reply("ping_reply", Request(Command::kPing), {}, {});
+    AddTableMessages(out);
+    AddRowMessages(out);
+    out.Request("control_request", Request(Command::kControl), {Text("\x0a\x00")});
+    out.Reply("control_reply", Request(Command::kControl), {}, {Text("\x12\x00")});
+    return out.Take();
+  }();
+  return samples;
+}
+
+}  // namespace strata::wire

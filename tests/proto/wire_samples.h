@@ -1,0 +1,28 @@
+// One example of every message of the data plane: the golden files pin their bytes, and the fuzz
+// targets start from them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/message_port.h"
+#include "proto/wire/commands.h"
+#include "proto/wire/header.h"
+#include "proto/wire/shard_map.h"
+
+namespace strata::wire {
+
+struct Sample {
+  std::string name;  // "pull_request": the golden file is wire_pull_request.hex
+  Header header;     // as sealed: frames, body_bytes and body_checksum are filled in
+  Message message;
+};
+const std::vector<Sample>& Samples();
+
+HelloRequest SampleHelloRequest();
+HelloReply SampleHelloReply();
+ShardMap SampleShardMap();
+std::vector<TableDefinition> SampleTables();
+StatsReply SampleStats();
+
+}  // namespace strata::wire
