@@ -1,0 +1,40 @@
+// BadLines: counts the lines of a file that could not be read, shows the first, and says when there
+// are too many.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace strata {
+
+class BadLines {
+ public:
+  static constexpr size_t kShownMax = 10;
+
+  // `share_max` is the share of bad lines above which a file is no good.
+  BadLines(std::string path, double share_max) : path_(std::move(path)), share_max_(share_max) {}
+
+  // Counts a line. `line_number` begins with 1; 0: unknown. With `log`, the first kShownMax are
+  // logged as warnings.
+  void Add(uint64_t offset, uint64_t line_number, const std::string& reason, bool log);
+
+  // kInvalid, with counts and examples, when more than share_max of `lines_expected` lines are bad
+  // already, or when there were kShownMax lines and none of them was good.
+  Status Check(uint64_t lines_read, uint64_t lines_expected) const;
+
+  // Forgets everything, for another pass.
+  void Reset();
+
+  uint64_t count() const { return count_; }
+
+ private:
+  std::string path_;
+  double share_max_;
+  uint64_t count_ = 0;
+  std::vector<std::string> examples_;
+};
+
+}  // namespace strata

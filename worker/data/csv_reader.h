@@ -1,0 +1,85 @@
+// CsvReader: the checked rows of one rank's share of a CSV file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "worker/data/bad_lines.h"
+#include "worker/data/columns.h"
+#include "worker/data/csv_line.h"
+#include "worker/data/data_spec.h"
+#include "worker/data/line_reader.h"
+
+namespace strata {
+
+// One row, valid until the next one is read.
+struct CsvRow {
+  uint64_t offset = 0;  // of its first byte in the file: the row's identity, whoever reads it
+  std::span<const std::string_view> fields;  // by column; "" where the value is missing
+  std::span<const double> numbers;           // by column; finite, NaN where missing or not a number
+  float label = 0;                           // 0 or 1; NaN when missing and not required
+  float weight = 1;
+};
+
+struct CsvOptions {
+  Share share;                   // the whole file by default
+  bool labels_required = true;   // false: a missing label, or label column, is a NaN label
+  bool log_bad_lines = true;     // warnings for the first ten of the first pass
+  size_t block_bytes = 1 << 20;  // read from the disk at a time
+};
+
+// One thread at a time.
+class CsvReader {
+ public:
+  // Opens the file, reads its header where the spec says that it has one, and matches columns.
+  // kNotFound: no such file. kInvalid: empty file, or columns that do not match the spec.
+  static Result<std::unique_ptr<CsvReader>> Open(Disk& disk, const std::string& path,
+                                                 const DataSpec& spec, const CsvOptions& options);
+
+  // The next good row; false at the end of the share. kInvalid when too many lines are bad: as soon
+  // as that is certain, else at the end.
+  Result<bool> Next(CsvRow* row);
+
+  // Back to the share's first row.
+  void Rewind();
+
+  const ColumnPlan& plan() const { return plan_; }
+  double Progress() const { return lines_.Progress(); }
+  uint64_t bad_lines() const { return bad_.count(); }  // since Rewind
+
+ private:
+  struct Source {
+    std::unique_ptr<File> file;
+    uint64_t size = 0;
+    uint64_t data_begin = 0;       // first byte behind the byte order mark and the header
+    uint64_t data_first_line = 1;  // its line number
+  };
+
+  CsvReader(Source source, std::string path, const DataSpec& spec, ColumnPlan plan,
+            const CsvOptions& options);
+
+  // Each returns "" or why the line is bad.
+  std::string ReadRow(const Line& line, CsvRow* row);
+  std::string ReadNumber(size_t column);
+  std::string ReadLabel(float* label) const;
+  std::string ReadWeight(float* weight) const;
+  bool IsMissing(std::string_view field) const;
+
+  Source source_;
+  std::string path_;
+  DataSpec spec_;
+  ColumnPlan plan_;
+  CsvOptions options_;
+  LineReader lines_;
+  BadLines bad_;
+  CsvFields fields_;
+  std::vector<double> numbers_;
+};
+
+}  // namespace strata

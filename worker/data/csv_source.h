@@ -1,0 +1,30 @@
+// CsvSource: batches of encoded samples from one rank's share of a CSV file, in file order.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "worker/data/batch.h"
+#include "worker/data/csv_reader.h"
+#include "worker/data/feature.h"
+
+namespace strata {
+
+class CsvSource : public BatchSource {
+ public:
+  // `features` are those of the reader's spec, in its order.
+  CsvSource(std::unique_ptr<CsvReader> reader, std::vector<FittedFeature> features);
+
+  Status Rewind(uint64_t epoch) override;
+  Status Next(size_t samples_max, Batch* batch) override;
+  double Progress() const override { return reader_->Progress(); }
+
+  size_t slots() const { return encoder_.slots(); }
+  size_t dense_width() const { return encoder_.dense_width(); }
+
+ private:
+  std::unique_ptr<CsvReader> reader_;
+  FeatureEncoder encoder_;
+};
+
+}  // namespace strata

@@ -1,0 +1,53 @@
+// DataSpec: how a data file is written and what its columns mean, as the job file says it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace strata {
+
+// One line is one row. Fields follow RFC 4180 (quoted fields, "" inside them), except that a field
+// never goes on over a line end.
+struct CsvFormat {
+  char delimiter = ',';
+  bool header = false;  // the first line that is neither blank nor a comment names columns
+  std::vector<std::string> columns;  // the names when there is no header
+  std::vector<std::string> missing;  // fields that mean "no value", besides the empty field
+  bool trim = true;                  // blanks around a field do not belong to it
+  std::string comment;               // lines that begin with this text are skipped; "": none
+  double bad_share_max = 0.001;      // share of unreadable lines above which reading is an error
+};
+
+enum class FeatureKind : uint8_t {
+  kNumeric,      // one dense float
+  kBucketised,   // a number turned into one slot with one key: the bucket it falls into
+  kCategorical,  // one slot with one key: the hash of the text
+};
+
+// One input of the model. A column may serve several features of different kinds.
+struct FeatureSpec {
+  std::string column;
+  FeatureKind kind = FeatureKind::kNumeric;
+  bool log = false;          // kNumeric: sign(x) * log(1 + |x|) first
+  bool standardise = false;  // kNumeric: then minus the mean, divided by the deviation
+  uint32_t buckets = 0;      // kBucketised: how many at most, besides the one for missing values
+
+  friend bool operator==(const FeatureSpec&, const FeatureSpec&) = default;
+};
+
+struct DataSpec {
+  CsvFormat format;
+  std::vector<FeatureSpec> features;
+  std::string label;
+  // The texts that mean 1 and 0. Both empty: the label is the number 0 or 1.
+  std::vector<std::string> label_positive;
+  std::vector<std::string> label_negative;
+  std::string weight;  // "": every row weighs 1
+  std::vector<std::string> ignore;
+};
+
+// "numeric", "bucketised", "categorical".
+const char* FeatureKindName(FeatureKind kind);
+
+}  // namespace strata

@@ -1,0 +1,69 @@
+// Features: how a row's fields become keys and floats. A feature is fitted to the training data
+// (FitFeatures), saved with the model as text, and applied by a FeatureEncoder.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "worker/data/batch.h"
+#include "worker/data/columns.h"
+#include "worker/data/csv_reader.h"
+#include "worker/data/data_spec.h"
+
+namespace strata {
+
+class FeatureStatistics;
+
+// A feature together with what was learned about its column.
+struct FittedFeature {
+  FeatureSpec spec;
+  double mean = 0;       // kNumeric: of the values present, after the logarithm
+  double deviation = 1;  // kNumeric: likewise; 1 where all values are equal
+  // kBucketised: ascending; value x is in bucket i when boundaries[i - 1] <= x < boundaries[i].
+  std::vector<double> boundaries;
+
+  friend bool operator==(const FittedFeature&, const FittedFeature&) = default;
+};
+
+// Means, deviations and bucket boundaries from statistics over all ranks. The features are those
+// that the statistics were gathered for.
+std::vector<FittedFeature> FitFeatures(std::span<const FeatureSpec> features,
+                                       const FeatureStatistics& statistics);
+
+// One feature a line, exact: FeaturesFromText(FeaturesToText(f)) == f. `name` stands in messages:
+// kCorrupt with name:line, expected and found.
+std::string FeaturesToText(std::span<const FittedFeature> features);
+Result<std::vector<FittedFeature>> FeaturesFromText(std::string_view text, const std::string& name);
+
+// sign(x) * log(1 + |x|).
+double SignedLog(double x);
+
+// Appends rows to batches. Dense features come first in their order, slots likewise in theirs.
+// A slot's keys depend on its column's name and kind alone, not on its place. Thread-safe.
+class FeatureEncoder {
+ public:
+  // `plan` says where each feature's column stands in a row.
+  FeatureEncoder(std::vector<FittedFeature> features, const ColumnPlan& plan);
+
+  size_t slots() const { return slots_.size(); }
+  size_t dense_width() const { return dense_.size(); }
+
+  // Makes the batch empty, of this encoder's shape.
+  void Start(Batch* batch) const;
+  void Append(const CsvRow& row, Batch* batch) const;
+
+ private:
+  struct Column {
+    FittedFeature feature;
+    size_t column;
+    uint64_t salt;
+  };
+  std::vector<Column> dense_;
+  std::vector<Column> slots_;
+};
+
+}  // namespace strata

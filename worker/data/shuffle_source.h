@@ -1,0 +1,47 @@
+// ShuffleSource: the samples of another source in random order, through a buffer of bounded size:
+// each sample that leaves is drawn at random from the buffer, and the source's next one takes its
+// place.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "worker/data/batch.h"
+
+namespace strata {
+
+class ShuffleSource : public BatchSource {
+ public:
+  // A buffer of `rows` samples, at least 1. The order is a function of the source's order, `rows`,
+  // `seed` and the epoch; ranks give different seeds (Mix64(seed + rank)).
+  ShuffleSource(std::unique_ptr<BatchSource> source, size_t rows, uint64_t seed);
+
+  Status Rewind(uint64_t epoch) override;
+  Status Next(size_t samples_max, Batch* batch) override;
+  double Progress() const override { return source_->Progress(); }
+
+ private:
+  struct Row {
+    std::vector<uint32_t> lengths;  // keys of each slot
+    std::vector<Key> keys;
+    std::vector<float> dense;
+    float label = 0;
+    float weight = 1;
+  };
+
+  Status Take(bool* taken, Row* row);
+  Status Fill();
+  void Append(const Row& row, Batch* batch) const;
+
+  std::unique_ptr<BatchSource> source_;
+  size_t rows_max_;
+  uint64_t seed_;
+  uint64_t state_ = 0;     // of the random sequence of this epoch
+  std::vector<Row> rows_;  // the buffer; its first `size_` are filled
+  size_t size_ = 0;
+  Batch incoming_;  // what was last read from the source
+  size_t incoming_next_ = 0;
+  bool ended_ = false;  // the source has no more
+};
+
+}  // namespace strata

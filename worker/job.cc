@@ -1,0 +1,272 @@
+#include "worker/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "worker/data/columns.h"
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kJobBytesMax = 16 << 20;
+constexpr size_t kNameMax = 64;
+
+// An error about a value, with the place that gave it in front.
+Status Wrong(const Settings& settings, std::string_view key, std::string_view what) {
+  return Invalid(fmt::format("{}: {} {}", settings.Origin(key), key, what));
+}
+
+bool IsName(std::string_view text) {
+  return !text.empty() && text.size() <= kNameMax && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-';
+  });
+}
+
+// Loads the file and the overrides into the table's values.
+Status LoadSettings(std::string_view text, const std::string& file,
+                    std::span<const std::string> overrides, Settings* settings) {
+  STRATA_TRY(settings->LoadToml(text, file));
+  for (const std::string& override_text : overrides) {
+    const size_t equals = override_text.find('=');
+    if (equals == std::string::npos) {
+      return Invalid(fmt::format("'{}': expected section.key=value", override_text));
+    }
+    STRATA_TRY(settings->Set(override_text.substr(0, equals), override_text.substr(equals + 1),
+                             "command line"));
+  }
+  return Status::Ok();
+}
+
+// A path of the file is relative to the file's folder; one of the command line stays as it is.
+std::string PathOf(const Settings& settings, std::string_view key, const std::string& file) {
+  const std::string& path = settings.Text(key);
+  const size_t slash = file.rfind('/');
+  const bool in_file = settings.IsSet(key) && settings.Origin(key) != "command line";
+  if (path.empty() || path[0] == '/' || !in_file || slash == std::string::npos) return path;
+  return file.substr(0, slash + 1) + path;
+}
+
+Status ReadFormat(const Settings& settings, CsvFormat* format) {
+  const std::string& delimiter = settings.Text("data.delimiter");
+  if (delimiter.size() != 1 || std::string_view("\"\n\r").find(delimiter[0]) != std::string::npos) {
+    return Wrong(
+        settings, "data.delimiter",
+        fmt::format("must be one character, not a quote or a line end; found '{}'", delimiter));
+  }
+  format->delimiter = delimiter[0];
+  format->header = settings.Bool("data.header");
+  format->columns = settings.TextList("data.columns");
+  format->missing = settings.TextList("data.missing");
+  format->trim = settings.Bool("data.trim");
+  format->comment = settings.Text("data.comment");
+  format->bad_share_max = settings.Float("data.bad_share_max");
+  if (format->header && !format->columns.empty()) {
+    return Wrong(settings, "data.columns",
+                 "is for files without a header: remove it, or set data.header = false");
+  }
+  if (!format->header && format->columns.empty()) {
+    return Wrong(settings, "data.columns",
+                 "is empty: name the columns in order, or set data.header = true");
+  }
+  return Status::Ok();
+}
+
+Status ReadLabel(const Settings& settings, DataSpec* data) {
+  data->label = settings.Text("data.label");
+  if (data->label.empty()) {
+    return Wrong(settings, "data.label", "is empty: name the column to learn");
+  }
+  data->label_positive = settings.TextList("data.label_positive");
+  data->label_negative = settings.TextList("data.label_negative");
+  if (data->label_positive.empty() != data->label_negative.empty()) {
+    const bool no_positive = data->label_positive.empty();
+    return Wrong(settings, no_positive ? "data.label_negative" : "data.label_positive",
+                 fmt::format("needs data.label_{} too: list the texts that mean {}",
+                             no_positive ? "positive" : "negative", no_positive ? 1 : 0));
+  }
+  for (const std::string& text : data->label_positive) {
+    if (std::ranges::count(data->label_negative, text) != 0) {
+      return Wrong(settings, "data.label_positive",
+                   fmt::format("and data.label_negative both hold '{}': keep one", text));
+    }
+  }
+  return Status::Ok();
+}
+
+// An error about one [[feature]].
+Status WrongFeature(const Settings& element, std::string_view key, std::string_view what) {
+  const std::string where = element.IsSet(key) ? element.Origin(key) : element.Where();
+  return Invalid(fmt::format("{}: feature.{} {}", where, key, what));
+}
+
+Status ReadTransforms(const Settings& element, FeatureSpec* feature) {
+  for (const std::string& transform : element.TextList("transforms")) {
+    if (feature->kind != FeatureKind::kNumeric) {
+      return WrongFeature(element, "transforms",
+                          fmt::format("are for kind = \"numeric\"; this is a {} feature",
+                                      FeatureKindName(feature->kind)));
+    }
+    if (transform == "log" && !feature->log && !feature->standardise) {
+      feature->log = true;
+    } else if (transform == "standardise" && !feature->standardise) {
+      feature->standardise = true;
+    } else {
+      return WrongFeature(element, "transforms",
+                          fmt::format("must be log, standardise, or log and then standardise; "
+                                      "found '{}'",
+                                      transform));
+    }
+  }
+  return Status::Ok();
+}
+
+// Appends the features of one [[feature]] section.
+Status ReadFeature(const Settings& element, std::vector<FeatureSpec>* features) {
+  FeatureSpec feature;
+  const std::string& kind = element.Text("kind");
+  if (kind == "bucketised") feature.kind = FeatureKind::kBucketised;
+  if (kind == "categorical") feature.kind = FeatureKind::kCategorical;
+  STRATA_TRY(ReadTransforms(element, &feature));
+  if (feature.kind == FeatureKind::kBucketised) {
+    feature.buckets = static_cast<uint32_t>(element.Int("buckets"));
+  } else if (element.IsSet("buckets")) {
+    return WrongFeature(element, "buckets",
+                        fmt::format("is for kind = \"bucketised\"; this is a {} feature",
+                                    FeatureKindName(feature.kind)));
+  }
+  if (element.TextList("columns").empty()) {
+    return WrongFeature(element, "columns", "is empty: name at least one column");
+  }
+  for (const std::string& column : element.TextList("columns")) {
+    feature.column = column;
+    const bool twice = std::ranges::any_of(*features, [&](const FeatureSpec& other) {
+      return other.column == column && other.kind == feature.kind;
+    });
+    if (twice) {
+      return WrongFeature(element, "columns",
+                          fmt::format("names '{}' a second time as {}: keep one", column, kind));
+    }
+    features->push_back(feature);
+  }
+  return Status::Ok();
+}
+
+Status ReadData(const Settings& settings, const std::string& file, JobConfig* job) {
+  job->train_path = PathOf(settings, "data.train", file);
+  job->test_path = PathOf(settings, "data.test", file);
+  DataSpec& data = job->data;
+  STRATA_TRY(ReadFormat(settings, &data.format));
+  STRATA_TRY(ReadLabel(settings, &data));
+  data.weight = settings.Text("data.weight");
+  data.ignore = settings.TextList("data.ignore");
+  for (const Settings& element : settings.Repeated("feature")) {
+    STRATA_TRY(ReadFeature(element, &data.features));
+  }
+  if (data.features.empty()) {
+    return Invalid(fmt::format("{}: there is no [[feature]]: the model needs an input", file));
+  }
+  if (data.format.header) return Status::Ok();
+  return PlanColumns(data.format.columns, data, settings.Origin("data.columns"), true).status();
+}
+
+float FloatOf(const Settings& settings, std::string_view key) {
+  return static_cast<float>(settings.Float(key));
+}
+
+uint32_t CountOf(const Settings& settings, std::string_view key) {
+  return static_cast<uint32_t>(settings.Int(key));
+}
+
+Result<OptimizerSpec> ReadOptimizer(const Settings& settings, const std::string& section) {
+  OptimizerSpec spec;
+  STRATA_ASSIGN(spec.kind, ParseOptimizerKind(settings.Text(section + ".optimizer")));
+  spec.learning_rate = FloatOf(settings, section + ".learning_rate");
+  spec.epsilon = FloatOf(settings, section + ".epsilon");
+  spec.beta1 = FloatOf(settings, section + ".beta1");
+  spec.beta2 = FloatOf(settings, section + ".beta2");
+  spec.initial_accumulator = FloatOf(settings, section + ".initial_accumulator");
+  if (spec.learning_rate <= 0) {
+    return Wrong(settings, section + ".learning_rate", "must be above 0");
+  }
+  if (spec.kind != OptimizerKind::kSgd && spec.epsilon <= 0) {
+    return Wrong(settings, section + ".epsilon", "must be above 0");
+  }
+  return spec;
+}
+
+Status ReadModel(const Settings& settings, JobConfig* job) {
+  const std::string& kind = settings.Text("model.kind");
+  if (kind == "fm") job->model = ModelKind::kFm;
+  if (kind == "deepfm") job->model = ModelKind::kDeepFm;
+  if (job->model != ModelKind::kLogistic) {
+    job->embedding_dim = CountOf(settings, "model.embedding_dim");
+  }
+  if (job->model == ModelKind::kDeepFm) {
+    for (int64_t width : settings.IntList("model.hidden")) {
+      job->hidden.push_back(static_cast<uint32_t>(width));
+    }
+    if (job->hidden.empty()) {
+      return Wrong(settings, "model.hidden",
+                   "is empty: name a width, or use model.kind = \"fm\" for no hidden layer");
+    }
+  }
+  job->dropout = FloatOf(settings, "model.dropout");
+  job->l2 = FloatOf(settings, "model.l2");
+  STRATA_ASSIGN(job->sparse_optimizer, ReadOptimizer(settings, "sparse"));
+  STRATA_ASSIGN(job->sparse_initializer.kind,
+                ParseInitializerKind(settings.Text("sparse.initializer")));
+  job->sparse_initializer.scale = FloatOf(settings, "sparse.init_scale");
+  STRATA_ASSIGN(job->dense_optimizer, ReadOptimizer(settings, "dense"));
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
+                           std::span<const std::string> overrides) {
+  Settings settings(JobSettingsTable());
+  STRATA_TRY(LoadSettings(text, file, overrides, &settings));
+  JobConfig job;
+  job.file = file;
+  job.name = settings.Text("job.name");
+  if (!IsName(job.name)) {
+    return Wrong(settings, "job.name",
+                 fmt::format("must be 1 to {} characters of A-Z, a-z, 0-9, '_', '.' and '-'; found "
+                             "'{}'",
+                             kNameMax, job.name));
+  }
+  job.seed = static_cast<uint64_t>(settings.Int("job.seed"));
+  job.deterministic = settings.Bool("job.deterministic");
+  STRATA_TRY(ReadData(settings, file, &job));
+  STRATA_TRY(ReadModel(settings, &job));
+  job.batch_size = CountOf(settings, "train.batch_size");
+  job.epochs = CountOf(settings, "train.epochs");
+  job.shuffle_rows = CountOf(settings, "train.shuffle_rows");
+  job.eval_every = CountOf(settings, "train.eval_every");
+  job.model_path = PathOf(settings, "output.model", file);
+  job.predictions_path = PathOf(settings, "output.predictions", file);
+  return job;
+}
+
+Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
+                          std::span<const std::string> overrides) {
+  Result<std::string> text = ReadFile(disk, path, kJobBytesMax);
+  if (!text.ok()) return text.status().Prefixed("the job file");
+  return ParseJob(*text, path, overrides);
+}
+
+const char* ModelKindName(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::kLogistic:
+      return "logistic";
+    case ModelKind::kFm:
+      return "fm";
+    case ModelKind::kDeepFm:
+      return "deepfm";
+  }
+  return "";
+}
+
+}  // namespace strata

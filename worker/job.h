@@ -1,0 +1,66 @@
+// JobConfig: what job.toml says, checked and with defaults filled in. Plain data, handed down.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/settings.h"
+#include "base/status.h"
+#include "storage/table_spec.h"
+#include "worker/data/data_spec.h"
+
+namespace strata {
+
+enum class ModelKind : uint8_t { kLogistic, kFm, kDeepFm };
+
+struct JobConfig {
+  std::string file;  // the job file, for messages
+
+  std::string name;
+  uint64_t seed = 0;
+  bool deterministic = false;
+
+  // Relative paths have been made relative to the working directory. "" where the job has none.
+  std::string train_path;
+  std::string test_path;
+  DataSpec data;
+
+  ModelKind model = ModelKind::kLogistic;
+  uint32_t embedding_dim = 0;    // factors per key; 0 for logistic regression
+  std::vector<uint32_t> hidden;  // widths of the hidden layers; empty unless DeepFM
+  float dropout = 0;             // share of hidden units dropped while training
+  float l2 = 0;                  // penalty: the loss gains l2 / 2 * the sum of squares
+
+  OptimizerSpec sparse_optimizer;
+  InitializerSpec sparse_initializer;
+  OptimizerSpec dense_optimizer;
+
+  uint32_t batch_size = 0;  // samples of a step over all workers together
+  uint32_t epochs = 0;
+  uint32_t shuffle_rows = 0;  // rows of a worker's shuffle buffer; 0: the order of the file
+  uint32_t eval_every = 0;    // epochs between evaluations; 0: only at the end
+
+  std::string model_path;        // folder; "": the model is not saved
+  std::string predictions_path;  // file; "": none
+};
+
+// The rows of job.toml: for docs/configuration.md and --help.
+const SettingsTable& JobSettingsTable();
+
+// Reads and checks a job file. `overrides` are "section.key=value" texts of the command line, which
+// win over the file. Paths in the file are relative to the file's folder, those of overrides to the
+// working directory. Columns are checked here when the job file names them, and when the data is
+// opened where a header does. kNotFound: no such file; kInvalid: file:line, what, what to do.
+Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
+                          std::span<const std::string> overrides);
+
+// The same from text; `file` is the name for messages and the base of relative paths.
+Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
+                           std::span<const std::string> overrides);
+
+const char* ModelKindName(ModelKind kind);  // "logistic", "fm", "deepfm"
+
+}  // namespace strata

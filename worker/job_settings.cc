@@ -1,0 +1,140 @@
+// The rows of job.toml.
+#include "worker/job.h"
+
+namespace strata {
+namespace {
+
+using enum SettingType;
+
+constexpr double kAnyMin = -1e308;
+constexpr double kAnyMax = 1e308;
+constexpr double kRowsMax = 2147483647;
+constexpr std::string_view kOptimizers = "sgd|adagrad|adam";
+
+constexpr Setting Row(std::string_view key, SettingType type, std::string_view default_value,
+                      std::string_view help, double min = kAnyMin, double max = kAnyMax) {
+  return {.key = key,
+          .type = type,
+          .default_value = default_value,
+          .help = help,
+          .min = min,
+          .max = max,
+          .choices = {},
+          .flag = {}};
+}
+
+constexpr Setting Choice(std::string_view key, std::string_view choices,
+                         std::string_view default_value, std::string_view help) {
+  Setting row = Row(key, kChoice, default_value, help);
+  row.choices = choices;
+  return row;
+}
+
+constexpr Setting kJobRows[] = {
+    Row("job.name", kText, "job",
+        "The job's name. Its tables' names begin with it, so that two jobs share a cluster: 1 to "
+        "64 characters of A-Z, a-z, 0-9, '_', '.' and '-'."),
+    Row("job.seed", kInt, "1", "Seeds initial values and the order of the rows.", 0, 9.2e18),
+    Row("job.deterministic", kBool, "false",
+        "The same seed, data and number of workers give a model that is equal to the bit."),
+
+    Row("data.train", kText, "",
+        "File of rows to train on. Relative to the job file; on the command line, to the working "
+        "directory."),
+    Row("data.test", kText, "", "File of rows to evaluate and to predict."),
+    Choice("data.format", "csv", "csv", "How the files are written."),
+    Row("data.delimiter", kText, ",", "The one character between two fields, such as \"\\t\"."),
+    Row("data.header", kBool, "false", "The first line of a file names its columns."),
+    Row("data.columns", kTextList, "",
+        "The names of the columns, in order, of files without a header."),
+    Row("data.missing", kTextList, "",
+        "Fields that mean that there is no value. The empty field always does."),
+    Row("data.trim", kBool, "true", "Blanks around a field do not belong to it."),
+    Row("data.comment", kText, "",
+        "Lines that begin with this text are skipped. Empty: there are no comments."),
+    Row("data.label", kText, "", "The column to learn."),
+    Row("data.label_positive", kTextList, "",
+        "The texts of the label that mean 1. Needs data.label_negative; with both empty the label "
+        "is the number 0 or 1."),
+    Row("data.label_negative", kTextList, "", "The texts of the label that mean 0."),
+    Row("data.weight", kText, "",
+        "The column that holds each row's weight, a number of at least 0. Empty: all weigh 1."),
+    Row("data.ignore", kTextList, "",
+        "Columns that are not used. A column that is used nowhere and not listed here is an "
+        "error."),
+    Row("data.bad_share_max", kFloat, "0.001",
+        "Share of unreadable lines in a worker's part of a file above which the job fails.", 0, 1),
+
+    Choice("model.kind", "logistic|fm|deepfm", "deepfm",
+           "Logistic regression, a factorization machine, or one with a neural network beside it."),
+    Row("model.embedding_dim", kInt, "8", "Factors of each key. Unused by logistic regression.", 1,
+        RowSchema::kDimMax - 1),
+    Row("model.hidden", kIntList, "64,32", "Widths of DeepFM's hidden layers.", 1, 65536),
+    Row("model.dropout", kFloat, "0",
+        "Share of the hidden units that each training step leaves out.", 0, 0.99),
+    Row("model.l2", kFloat, "0",
+        "Penalty on large parameters: the loss gains l2 / 2 times the sum of their squares.", 0,
+        1e6),
+
+    Choice("sparse.optimizer", kOptimizers, "adagrad",
+           "The rule by which the servers update embedding rows."),
+    Row("sparse.learning_rate", kFloat, "0.05", "Step size of sparse.optimizer.", 0, 1e6),
+    Row("sparse.epsilon", kFloat, "1e-7", "Added to denominators by AdaGrad and Adam.", 0, 1),
+    Row("sparse.beta1", kFloat, "0.9", "Decay of Adam's mean gradient.", 0, 0.999999),
+    Row("sparse.beta2", kFloat, "0.999", "Decay of Adam's mean squared gradient.", 0, 0.999999),
+    Row("sparse.initial_accumulator", kFloat, "0",
+        "What AdaGrad's sum of squared gradients begins with.", 0, 1e6),
+    Choice("sparse.initializer", "zero|uniform|normal", "normal",
+           "How a row that no worker has updated yet looks. Single weights always begin at 0."),
+    Row("sparse.init_scale", kFloat, "0.01",
+        "Bound of the uniform or deviation of the normal initializer.", 0, 1e3),
+
+    Choice("dense.optimizer", kOptimizers, "adam",
+           "The rule by which the workers update the dense part of the model."),
+    Row("dense.learning_rate", kFloat, "0.001", "Step size of dense.optimizer.", 0, 1e6),
+    Row("dense.epsilon", kFloat, "1e-7", "Added to denominators by AdaGrad and Adam.", 0, 1),
+    Row("dense.beta1", kFloat, "0.9", "Decay of Adam's mean gradient.", 0, 0.999999),
+    Row("dense.beta2", kFloat, "0.999", "Decay of Adam's mean squared gradient.", 0, 0.999999),
+    Row("dense.initial_accumulator", kFloat, "0",
+        "What AdaGrad's sum of squared gradients begins with.", 0, 1e6),
+
+    Row("train.batch_size", kInt, "1024",
+        "Samples of a step, over all workers together: each takes its part.", 1, 16777216),
+    Row("train.epochs", kInt, "1", "Passes over data.train.", 1, 1e6),
+    Row("train.shuffle_rows", kInt, "65536",
+        "Rows of the buffer from which a worker draws its next row at random. 0: the order of the "
+        "file.",
+        0, kRowsMax),
+    Row("train.eval_every", kInt, "0",
+        "Epochs between two evaluations on data.test. 0: only after the last.", 0, 1e6),
+
+    Row("output.model", kText, "",
+        "Folder for the trained model; evaluate and predict read it. Empty: it is not saved. "
+        "Relative to the job file; on the command line, to the working directory."),
+    Row("output.predictions", kText, "", "File for the probabilities that predict writes."),
+};
+
+constexpr Setting kFeatureRows[] = {
+    Row("columns", kTextList, "", "The columns; each becomes a feature of this kind."),
+    Choice("kind", "numeric|bucketised|categorical", "categorical",
+           "A number as it is; a number as the bucket that it falls into; a text."),
+    Row("transforms", kTextList, "",
+        "For numeric features, in this order: log (sign(x) log(1 + |x|)), standardise (minus the "
+        "mean, divided by the deviation of data.train). A missing number becomes the mean."),
+    Row("buckets", kInt, "32",
+        "For bucketised features: how many buckets at most, cut so that each holds about as many "
+        "rows of data.train. Missing numbers have a bucket of their own.",
+        2, 65536),
+};
+
+constexpr RepeatedSection kJobSections[] = {
+    {"feature", "Inputs of the model, in order. A column may serve several kinds.", kFeatureRows},
+};
+
+constexpr SettingsTable kJobTable = {"job.toml", kJobRows, kJobSections};
+
+}  // namespace
+
+const SettingsTable& JobSettingsTable() { return kJobTable; }
+
+}  // namespace strata
