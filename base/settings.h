@@ -1,7 +1,7 @@
 // Settings: one table of rows per file kind (cluster.toml, job.toml); the TOML parser, the gflags
-// flags, validation, --help and docs/configuration.md all come from it. Precedence: default < file <
-// flag. An unknown key is an error with file, line and the nearest known key; so is a value of the
-// wrong type or out of bounds.
+// flags, validation, --help and docs/configuration.md all come from it. Precedence: default < file
+// < flag. An unknown key is an error with file, line and the nearest known key; so is a value of
+// the wrong type or out of bounds.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace strata {
 
 enum class SettingType : uint8_t {
   kBool,
-  kInt,       // bounds: min, max
-  kFloat,     // bounds: min, max
+  kInt,    // bounds: min, max
+  kFloat,  // bounds: min, max
   kText,
   kChoice,    // one of `choices`, "a|b|c"
   kBytes,     // "64MiB", "1GiB", or a plain count; bounds in bytes
@@ -32,29 +32,30 @@ enum class SettingType : uint8_t {
 
 // One row. Rows are constants; text is for people and ends up in --help and docs/configuration.md.
 struct Setting {
-  std::string_view key;            // "server.lanes": section and key of the file; "" section: top level
+  std::string_view key = {};  // "server.lanes": section and key of the file; "" section: top level
   SettingType type = SettingType::kText;
-  std::string_view default_value;  // as it would be written in the file; "" for an empty text or list
-  std::string_view help;           // one or more full sentences, with the unit
+  // As it would be written in the file; "" for an empty text or list.
+  std::string_view default_value = {};
+  std::string_view help = {};  // one or more full sentences, with the unit
   double min = -1e308;
   double max = 1e308;
-  std::string_view choices;
-  std::string_view flag;           // name of the gflags flag, "" when there is none
-  uint32_t programs = 0;           // bit set of the programs that offer the flag
-  bool in_file = true;             // false: flag only (--rank, --config)
+  std::string_view choices = {};
+  std::string_view flag = {};  // name of the gflags flag, "" when there is none
+  uint32_t programs = 0;       // bit set of the programs that offer the flag
+  bool in_file = true;         // false: flag only (--rank, --config)
 };
 
 // An array of tables in the file, [[column]] for instance. Its rows have keys without the section.
 struct RepeatedSection {
-  std::string_view name;
-  std::string_view help;
-  std::span<const Setting> settings;
+  std::string_view name = {};
+  std::string_view help = {};
+  std::span<const Setting> settings = {};
 };
 
 struct SettingsTable {
-  std::string_view title;  // "cluster.toml", for messages and docs
-  std::span<const Setting> settings;
-  std::span<const RepeatedSection> repeated;
+  std::string_view title = {};  // "cluster.toml", for messages and docs
+  std::span<const Setting> settings = {};
+  std::span<const RepeatedSection> repeated = {};
 };
 
 // The effective values of one table (or of one element of a repeated section) with their origins.
@@ -104,9 +105,10 @@ struct CommandLine {
   bool version = false;  // --version
 };
 
-// Registers the flags of `program` (a bit of Setting::programs) of all tables with gflags and parses
-// argv; returned values go into the matching Settings with origin "--name". Call once a process, from
-// main. kInvalid names an unknown flag with the nearest known one, and never exits by itself.
+// Registers the flags of `program` (a bit of Setting::programs) of all tables with gflags and
+// parses argv; returned values go into the matching Settings with origin "--name". Call once a
+// process, from main. kInvalid names an unknown flag with the nearest known one, and never exits by
+// itself.
 struct FlagTarget {
   const SettingsTable* table;
   Settings* settings;
@@ -126,7 +128,7 @@ std::string SettingsMarkdown(const SettingsTable& table);
 // The candidate with the smallest edit distance, "" when none is near enough to be meant.
 std::string_view NearestName(std::string_view name, std::span<const std::string_view> candidates);
 
-Result<uint64_t> ParseBytes(std::string_view text);     // "64MiB"
-Result<TimeNs> ParseDuration(std::string_view text);    // "500ms"
+Result<uint64_t> ParseBytes(std::string_view text);   // "64MiB"
+Result<TimeNs> ParseDuration(std::string_view text);  // "500ms"
 
 }  // namespace strata
