@@ -36,8 +36,8 @@ struct MachineList {
 };
 
 // Reads a list. Every error names file, line and column and says what was expected; all errors of
-// the file come together, one a line, at most ten. Duplicate host:port, bad ports, unknown roles and
-// options, mixed forms and an empty list are errors.
+// the file come together, one a line, at most ten. Duplicate host:port, bad ports, unknown roles
+// and options, mixed forms and an empty list are errors.
 Result<MachineList> ParseMachineList(std::string_view text, const std::string& file);
 
 }  // namespace strata
