@@ -1,0 +1,76 @@
+// The manifest of a saved model. A model is a folder:
+//   manifest      this: one header line, then JSON
+//   features.txt  how columns become inputs (the statistics of the training data)
+//   sparse.bin    table rows: `rows` keys, u64 ascending, then `rows` x row_dim values f32
+//   dense.bin     the dense part: dense_parameters values f32
+// All numbers in .bin files are little-endian. The header line is
+//   strata-model VERSION BODY_BYTES CHECKSUM\n
+// with decimal numbers and XXH3-64 of the body as 16 hexadecimal digits; the manifest holds a
+// checksum of every block of every other file, so that no byte of a model is unguarded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace strata::format {
+
+constexpr uint32_t kModelVersion = 1;
+constexpr size_t kModelBlockBytes = size_t{1} << 20;
+constexpr size_t kModelManifestBytesMax = size_t{256} << 20;
+
+struct ModelFile {
+  std::string name;  // within the folder
+  uint64_t bytes = 0;
+  std::vector<uint64_t>
+      checksums;  // XXH3-64 of each block of kModelBlockBytes; the last is shorter
+
+  friend bool operator==(const ModelFile&, const ModelFile&) = default;
+};
+
+struct ModelManifest {
+  std::string writer;  // "strata 0.1.0"
+  // The job that trained it.
+  std::string job;
+  uint64_t seed = 0;
+  uint64_t epochs = 0;
+  uint64_t samples = 0;  // trained on, epochs added
+  // Kind and shape.
+  std::string model;  // "logistic", "fm", "deepfm"
+  uint32_t embedding_dim = 0;
+  std::vector<uint32_t> hidden;
+  uint32_t slots = 0;
+  uint32_t dense_width = 0;
+  uint64_t dense_parameters = 0;
+  // The table. Keys that it does not hold have initial values, which the model's answers rely on.
+  uint32_t row_dim = 0;
+  uint64_t rows = 0;
+  uint64_t table_seed = 0;
+  std::string initializer;  // "zero", "uniform", "normal"
+  float initializer_scale = 0;
+
+  std::vector<ModelFile> files;
+
+  friend bool operator==(const ModelManifest&, const ModelManifest&) = default;
+};
+
+std::string EncodeModelManifest(const ModelManifest& manifest);
+
+// `file` is the name for messages. kInvalid: not a manifest, or of a newer version; kCorrupt: bytes
+// are missing, added or changed.
+Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::string& file);
+
+// What the manifest says of a file with this content.
+ModelFile DescribeModelFile(const std::string& name, std::span<const std::byte> content);
+
+// kCorrupt with the path, the block's number and offset, and the checksums that were expected and
+// found, or with both sizes.
+Status CheckModelFile(const ModelFile& expected, std::span<const std::byte> content,
+                      const std::string& path);
+
+}  // namespace strata::format
