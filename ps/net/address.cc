@@ -1,0 +1,66 @@
+#include "ps/net/address.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <string_view>
+
+namespace strata {
+
+Result<std::string> NumericAddress(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
+  if (error != 0) {
+    return Failed(fmt::format("host '{}' does not resolve: {}. Check the name, or write an address",
+                              host, gai_strerror(error)));
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, freeaddrinfo);
+  // IPv4 where there is a choice, on both sides: "localhost" must mean one address.
+  const addrinfo* chosen = list;
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    if (entry->ai_family == AF_INET) {
+      chosen = entry;
+      break;
+    }
+  }
+  char text[NI_MAXHOST];
+  const int failed = getnameinfo(chosen->ai_addr, chosen->ai_addrlen, text, sizeof text, nullptr, 0,
+                                 NI_NUMERICHOST);
+  if (failed != 0) {
+    return Failed(fmt::format("host '{}' has no numeric address: {}", host, gai_strerror(failed)));
+  }
+  return std::string(text);
+}
+
+bool IsLoopback(const std::string& numeric) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, numeric.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6{};
+  return inet_pton(AF_INET6, numeric.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+Result<std::string> NumericEndpoint(const std::string& endpoint) {
+  constexpr std::string_view kScheme = "tcp://";
+  const size_t colon = endpoint.rfind(':');
+  if (!endpoint.starts_with(kScheme) || colon <= kScheme.size()) {
+    return Invalid(fmt::format("'{}' is no endpoint; expected tcp://host:port", endpoint));
+  }
+  std::string host = endpoint.substr(kScheme.size(), colon - kScheme.size());
+  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  STRATA_ASSIGN(const std::string numeric, NumericAddress(host));
+  const bool v6 = numeric.find(':') != std::string::npos;
+  return fmt::format(fmt::runtime(v6 ? "tcp://[{}]{}" : "tcp://{}{}"), numeric,
+                     endpoint.substr(colon));
+}
+
+std::string HostPort(const std::string& host, int port) {
+  const bool v6 = host.find(':') != std::string::npos;
+  return v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
+
+}  // namespace strata

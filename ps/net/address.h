@@ -1,0 +1,25 @@
+// Host names and addresses, as far as binding a server needs them.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+
+namespace strata {
+
+// The numeric form of a host: "localhost" -> "127.0.0.1"; IPv6 without brackets, and only for hosts
+// that have no IPv4 address. Asks the system's resolver, so it may block. kFailed names the host
+// and what the resolver said.
+Result<std::string> NumericAddress(const std::string& host);
+
+// "tcp://localhost:7600" -> "tcp://127.0.0.1:7600", by NumericAddress. kInvalid when the text is no
+// endpoint.
+Result<std::string> NumericEndpoint(const std::string& endpoint);
+
+// Whether only this machine can reach a numeric address: 127.0.0.0/8 or ::1.
+bool IsLoopback(const std::string& numeric);
+
+// "host:port", with brackets around IPv6.
+std::string HostPort(const std::string& host, int port);
+
+}  // namespace strata
