@@ -55,7 +55,8 @@ class MessagePort {
   // Queues a message; never blocks. kRefused when the queue to that peer is full, kLost when the
   // peer is known to be gone. Delivery is not promised: whoever needs it retries.
   virtual Status Send(Envelope envelope) = 0;
-  // The next message, or nothing once `deadline` has passed (on the port's clock) or Wake was called.
+  // The next message, or nothing once `deadline` has passed (on the port's clock) or Wake was
+  // called.
   virtual Result<std::optional<Envelope>> Receive(TimeNs deadline) = 0;
   // Ends a Receive that is waiting. The one member that any thread may call.
   virtual void Wake() = 0;

@@ -1,7 +1,7 @@
 // Metrics: counters, gauges and histograms that cost an uncontended atomic add, shown as Prometheus
 // text by base/http. prometheus-cpp collects and formats; only metrics.cc sees it. Names follow
-// Prometheus' rules: prefix strata_, base units, _total, _seconds, _bytes; labels never hold keys or
-// client names.
+// Prometheus' rules: prefix strata_, base units, _total, _seconds, _bytes; labels never hold keys
+// or client names.
 #pragma once
 
 #include <array>

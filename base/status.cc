@@ -7,17 +7,28 @@ namespace strata {
 
 std::string_view StatusCodeName(StatusCode code) {
   switch (code) {
-    case StatusCode::kOk: return "OK";
-    case StatusCode::kFailed: return "FAILED";
-    case StatusCode::kInvalid: return "INVALID";
-    case StatusCode::kLost: return "LOST";
-    case StatusCode::kRefused: return "REFUSED";
-    case StatusCode::kNotFound: return "NOT_FOUND";
-    case StatusCode::kExists: return "EXISTS";
-    case StatusCode::kDeadlineExceeded: return "DEADLINE_EXCEEDED";
-    case StatusCode::kCorrupt: return "CORRUPT";
-    case StatusCode::kCancelled: return "CANCELLED";
-    case StatusCode::kInternal: return "INTERNAL";
+    case StatusCode::kOk:
+      return "OK";
+    case StatusCode::kFailed:
+      return "FAILED";
+    case StatusCode::kInvalid:
+      return "INVALID";
+    case StatusCode::kLost:
+      return "LOST";
+    case StatusCode::kRefused:
+      return "REFUSED";
+    case StatusCode::kNotFound:
+      return "NOT_FOUND";
+    case StatusCode::kExists:
+      return "EXISTS";
+    case StatusCode::kDeadlineExceeded:
+      return "DEADLINE_EXCEEDED";
+    case StatusCode::kCorrupt:
+      return "CORRUPT";
+    case StatusCode::kCancelled:
+      return "CANCELLED";
+    case StatusCode::kInternal:
+      return "INTERNAL";
   }
   return "UNKNOWN";
 }
@@ -49,17 +60,23 @@ Status Status::Prefixed(std::string_view context) const {
 
 int ExitCode(const Status& status) {
   switch (status.code()) {
-    case StatusCode::kOk: return 0;
+    case StatusCode::kOk:
+      return 0;
     case StatusCode::kInvalid:
     case StatusCode::kNotFound:
-    case StatusCode::kExists: return 2;
+    case StatusCode::kExists:
+      return 2;
     case StatusCode::kLost:
-    case StatusCode::kDeadlineExceeded: return 3;
-    case StatusCode::kRefused: return 4;
-    case StatusCode::kInternal: return 70;
+    case StatusCode::kDeadlineExceeded:
+      return 3;
+    case StatusCode::kRefused:
+      return 4;
+    case StatusCode::kInternal:
+      return 70;
     case StatusCode::kFailed:
     case StatusCode::kCorrupt:
-    case StatusCode::kCancelled: return 1;
+    case StatusCode::kCancelled:
+      return 1;
   }
   return 70;
 }

@@ -61,10 +61,10 @@ class [[nodiscard]] Status {
 };
 
 // Short forms: `return Invalid("port {} ...")` after fmt::format by the caller.
-#define STRATA_DEFINE_STATUS(Name, Code)                                                   \
-  inline Status Name(std::string message,                                                  \
-                     std::source_location origin = std::source_location::current()) {      \
-    return Status(StatusCode::Code, std::move(message), origin);                           \
+#define STRATA_DEFINE_STATUS(Name, Code)                                              \
+  inline Status Name(std::string message,                                             \
+                     std::source_location origin = std::source_location::current()) { \
+    return Status(StatusCode::Code, std::move(message), origin);                      \
   }
 STRATA_DEFINE_STATUS(Failed, kFailed)
 STRATA_DEFINE_STATUS(Invalid, kInvalid)
@@ -86,7 +86,7 @@ int ExitCode(const Status& status);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}        // NOLINT: implicit by design
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit by design
   Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit by design
     if (status_.ok()) status_ = Internal("Result made from an OK status");
   }
@@ -120,26 +120,26 @@ class [[nodiscard]] Result {
 #define STRATA_CONCAT(a, b) STRATA_CONCAT_(a, b)
 
 // Returns the error of a Status expression from the enclosing function.
-#define STRATA_TRY(expr)                                     \
-  do {                                                       \
-    if (::strata::Status s_ = (expr); !s_.ok()) return s_;   \
+#define STRATA_TRY(expr)                                   \
+  do {                                                     \
+    if (::strata::Status s_ = (expr); !s_.ok()) return s_; \
   } while (false)
 
 // STRATA_ASSIGN(auto x, Expr()): declares x from a Result, or returns its error.
 #define STRATA_ASSIGN(lhs, expr) STRATA_ASSIGN_(lhs, expr, STRATA_CONCAT(result_, __LINE__))
-#define STRATA_ASSIGN_(lhs, expr, tmp)       \
-  auto tmp = (expr);                         \
+#define STRATA_ASSIGN_(lhs, expr, tmp)           \
+  auto tmp = (expr);                             \
   if (!tmp.ok()) return std::move(tmp).status(); \
   lhs = std::move(tmp).value()
 
-#define STRATA_CHECK(cond)                                                                   \
-  do {                                                                                       \
-    if (!(cond)) [[unlikely]]                                                                \
-      ::strata::CheckFailed(#cond, "", std::source_location::current());                     \
+#define STRATA_CHECK(cond)                                               \
+  do {                                                                   \
+    if (!(cond)) [[unlikely]]                                            \
+      ::strata::CheckFailed(#cond, "", std::source_location::current()); \
   } while (false)
 // With a text that says the operands: STRATA_CHECK_MSG(a == b, fmt::format("a={} b={}", a, b)).
-#define STRATA_CHECK_MSG(cond, detail)                                                       \
-  do {                                                                                       \
-    if (!(cond)) [[unlikely]]                                                                \
-      ::strata::CheckFailed(#cond, (detail), std::source_location::current());               \
+#define STRATA_CHECK_MSG(cond, detail)                                         \
+  do {                                                                         \
+    if (!(cond)) [[unlikely]]                                                  \
+      ::strata::CheckFailed(#cond, (detail), std::source_location::current()); \
   } while (false)

@@ -1,0 +1,100 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <atomic>
+
+namespace strata {
+namespace {
+
+std::atomic<LogLevel> g_level{LogLevel::kInfo};
+
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kOff:
+      return spdlog::level::off;
+  }
+  return spdlog::level::off;
+}
+
+std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink, std::string_view node) {
+  auto logger = std::make_shared<spdlog::logger>("strata", std::move(sink));
+  logger->set_level(spdlog::level::trace);  // LogEnabled decides
+  logger->flush_on(spdlog::level::trace);   // a killed process must not take its last lines along
+  std::string name;
+  for (char c : node) name += c == '%' ? "%%" : std::string(1, c);
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l " + name + (name.empty() ? "%v" : " %v"),
+                      spdlog::pattern_time_type::utc);
+  return logger;
+}
+
+// Before StartLogging, lines go to stderr without a node.
+std::shared_ptr<spdlog::logger>& Logger() {
+  static auto logger = MakeLogger(std::make_shared<spdlog::sinks::stderr_sink_mt>(), "");
+  return logger;
+}
+
+}  // namespace
+
+Result<LogLevel> ParseLogLevel(std::string_view name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "info") return LogLevel::kInfo;
+  if (name == "warning") return LogLevel::kWarning;
+  if (name == "error") return LogLevel::kError;
+  if (name == "off") return LogLevel::kOff;
+  return Invalid(
+      fmt::format("log level '{}' is unknown: expected debug, info, warning, error or off", name));
+}
+
+Status StartLogging(LogLevel level, const std::string& node, const std::string& file) {
+  try {
+    spdlog::sink_ptr sink;
+    if (file.empty()) {
+      sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+    } else {
+      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
+    }
+    Logger() = MakeLogger(std::move(sink), node);
+  } catch (const spdlog::spdlog_ex& error) {
+    return Failed(fmt::format("cannot write the log to {}: {}", file, error.what()));
+  }
+  g_level.store(level, std::memory_order_relaxed);
+  return Status::Ok();
+}
+
+void FlushLog() { Logger()->flush(); }
+
+bool LogEnabled(LogLevel level) {
+  return level != LogLevel::kOff && level >= g_level.load(std::memory_order_relaxed);
+}
+
+void LogText(LogLevel level, std::string_view text) {
+  // A line of the log begins with a time: what follows a line break, perhaps sent by a peer, must
+  // not pass for one.
+  if (std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < ' '; })) {
+    Logger()->log(ToSpdlog(level), text);
+    return;
+  }
+  std::string safe;
+  for (char c : text) {
+    if (c == '\n') {
+      safe += "\n    ";
+    } else {
+      safe += static_cast<unsigned char>(c) < ' ' && c != '\t' ? '?' : c;
+    }
+  }
+  Logger()->log(ToSpdlog(level), safe);
+}
+
+}  // namespace strata

@@ -1,0 +1,63 @@
+#include "base/signals.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace strata {
+namespace {
+
+sigset_t ShutdownSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+}  // namespace
+
+void BlockShutdownSignals() {
+  const sigset_t set = ShutdownSignals();
+  STRATA_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
+  STRATA_CHECK(std::signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+}
+
+int WaitForSignal() {
+  const sigset_t set = ShutdownSignals();
+  int signal = 0;
+  STRATA_CHECK(sigwait(&set, &signal) == 0);
+  return signal;
+}
+
+void RequestShutdown() { STRATA_CHECK(kill(getpid(), SIGTERM) == 0); }
+
+void ExitAtOnce(int) {
+  constexpr std::string_view kText = "strata: second signal: leaving at once\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
+  _exit(1);
+}
+
+SignalWatch::SignalWatch(std::function<void(int)> on_first)
+    : on_first_(std::move(on_first)), thread_([this] { Run(); }) {}
+
+SignalWatch::~SignalWatch() {
+  ending_ = true;
+  // To this thread alone: it must not become the shutdown of whoever waits next.
+  pthread_kill(thread_.native_handle(), SIGTERM);
+  thread_.join();
+}
+
+void SignalWatch::Run() {
+  const int first = WaitForSignal();
+  if (ending_) return;
+  on_first_(first);
+  const int second = WaitForSignal();
+  if (!ending_) ExitAtOnce(second);
+}
+
+}  // namespace strata

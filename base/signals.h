@@ -1,0 +1,50 @@
+// SIGINT and SIGTERM as main() needs them: blocked before any thread starts, then waited for. The
+// first one asks for an orderly shutdown; the second one ends the process at once.
+//
+//   int main(...) {
+//     BlockShutdownSignals();                 // first of all
+//     ... parse, load, server.Start() ...
+//     WaitForSignal();                        // a daemon
+//     SignalWatch watch(ExitAtOnce);          // while it drains, the next signal is the last
+//     server.Stop(); server.Join();
+//   }
+// A program that works in main() holds a SignalWatch([&](int) { job.Stop(); }) instead.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+namespace strata {
+
+// Blocks SIGINT and SIGTERM in this thread and those it starts, and ignores SIGPIPE, so that a
+// peer's closed socket is an error of the write.
+void BlockShutdownSignals();
+
+// Waits for SIGINT or SIGTERM, which must be blocked; returns its number.
+int WaitForSignal();
+
+// Ends a WaitForSignal as SIGTERM would: for a shutdown that comes by the network. Any thread.
+void RequestShutdown();
+
+// Says so on stderr and ends the process with exit code 1; nothing is flushed or joined.
+[[noreturn]] void ExitAtOnce(int signal);
+
+// Calls `on_first` on a thread of its own for the first signal, and ExitAtOnce for the second.
+// Signals must be blocked before it is made. Its end stops the watching.
+class SignalWatch {
+ public:
+  explicit SignalWatch(std::function<void(int)> on_first);
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+ private:
+  void Run();
+
+  const std::function<void(int)> on_first_;
+  std::atomic<bool> ending_{false};
+  std::thread thread_;
+};
+
+}  // namespace strata

@@ -1,0 +1,16 @@
+// Named threads.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "base/status.h"
+
+namespace strata {
+
+// Starts a thread that debuggers and top show as `name` (its first 15 bytes). The thread joins when
+// the object goes. kFailed when the system has no more threads to give.
+Result<std::jthread> StartThread(const std::string& name, std::function<void()> body);
+
+}  // namespace strata

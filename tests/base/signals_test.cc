@@ -1,0 +1,70 @@
+#include "base/signals.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <semaphore>
+
+#include "base/thread.h"
+
+namespace strata {
+namespace {
+
+TEST(SignalsTest, WaitReturnsTheSignal) {
+  BlockShutdownSignals();
+  ASSERT_EQ(kill(getpid(), SIGINT), 0);
+  EXPECT_EQ(WaitForSignal(), SIGINT);
+  RequestShutdown();
+  EXPECT_EQ(WaitForSignal(), SIGTERM);
+}
+
+TEST(SignalsTest, WatchCallsForTheFirst) {
+  BlockShutdownSignals();
+  std::binary_semaphore called(0);
+  int got = 0;
+  SignalWatch watch([&](int signal) {
+    got = signal;
+    called.release();
+  });
+  ASSERT_EQ(kill(getpid(), SIGINT), 0);
+  called.acquire();
+  EXPECT_EQ(got, SIGINT);
+}
+
+TEST(SignalsTest, WatchEndsWithoutASignal) {
+  BlockShutdownSignals();
+  bool called = false;
+  for (int i = 0; i < 100; ++i) SignalWatch watch([&](int) { called = true; });
+  EXPECT_FALSE(called);
+  sigset_t pending;
+  ASSERT_EQ(sigpending(&pending), 0);
+  EXPECT_FALSE(sigismember(&pending, SIGTERM));
+}
+
+TEST(SignalsDeathTest, TheSecondSignalEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        BlockShutdownSignals();
+        std::binary_semaphore called(0);
+        SignalWatch watch([&](int) { called.release(); });
+        kill(getpid(), SIGTERM);
+        called.acquire();
+        kill(getpid(), SIGINT);
+        called.acquire();  // never comes
+      },
+      testing::ExitedWithCode(1), "second signal");
+}
+
+TEST(ThreadTest, RunsTheBodyAndJoins) {
+  bool ran = false;
+  {
+    Result<std::jthread> thread = StartThread("a-name-longer-than-fifteen", [&] { ran = true; });
+    ASSERT_TRUE(thread.ok());
+  }
+  EXPECT_TRUE(ran);
+}
+
+}  // namespace
+}  // namespace strata
