@@ -49,6 +49,7 @@ class CsvReader {
   // Back to the share's first row.
   void Rewind();
 
+  const DataSpec& spec() const { return spec_; }
   const ColumnPlan& plan() const { return plan_; }
   double Progress() const { return lines_.Progress(); }
   uint64_t bad_lines() const { return bad_.count(); }  // since Rewind
@@ -69,7 +70,6 @@ class CsvReader {
   std::string ReadNumber(size_t column);
   std::string ReadLabel(float* label) const;
   std::string ReadWeight(float* weight) const;
-  bool IsMissing(std::string_view field) const;
 
   Source source_;
   std::string path_;

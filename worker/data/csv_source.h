@@ -12,8 +12,9 @@ namespace strata {
 
 class CsvSource : public BatchSource {
  public:
-  // `features` are those of the reader's spec, in its order.
-  CsvSource(std::unique_ptr<CsvReader> reader, std::vector<FittedFeature> features);
+  // kInvalid unless `features`, fitted here or loaded with a model, are those of the reader's spec.
+  static Result<std::unique_ptr<CsvSource>> Make(std::unique_ptr<CsvReader> reader,
+                                                 std::vector<FittedFeature> features);
 
   Status Rewind(uint64_t epoch) override;
   Status Next(size_t samples_max, Batch* batch) override;
@@ -23,6 +24,8 @@ class CsvSource : public BatchSource {
   size_t dense_width() const { return encoder_.dense_width(); }
 
  private:
+  CsvSource(std::unique_ptr<CsvReader> reader, std::vector<FittedFeature> features);
+
   std::unique_ptr<CsvReader> reader_;
   FeatureEncoder encoder_;
 };

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/status.h"
 #include "worker/data/csv_reader.h"
 #include "worker/data/data_spec.h"
@@ -35,13 +36,12 @@ class RowSample {
     double value;
   };
 
-  void Add(uint64_t row_offset, double value) { AddHashed({Hash64Of(row_offset), value}); }
-  void AddHashed(Entry entry);
+  void Add(uint64_t row_offset, double value) { Add(Entry{Mix64(row_offset), value}); }
+  void Add(Entry entry);
   // The sample in ascending order of hashes.
-  std::span<const Entry> Sorted();
+  std::vector<Entry> Sorted() const;
 
  private:
-  static uint64_t Hash64Of(uint64_t row_offset);
   void Prune();
 
   std::vector<Entry> entries_;      // up to twice kRowsMax between prunings
@@ -56,21 +56,24 @@ class FeatureStatistics {
     RowSample sample;  // kBucketised
   };
 
+  static constexpr size_t kFeaturesMax = 65'536;
+
   explicit FeatureStatistics(size_t features) : features_(features) {}
 
   // Reads the rest of the reader's share.
   static Result<FeatureStatistics> Gather(CsvReader& reader, std::span<const FeatureSpec> features);
 
-  // `other` is of the same features. Merging all ranks in one order gives every rank equal results;
-  // the samples do not depend on the number of ranks, means and deviations only by rounding.
-  Status Merge(FeatureStatistics other);
+  // kInvalid unless `other` is of as many features. Merging all ranks in one order gives every rank
+  // equal results; the samples do not depend on the number of ranks, means and deviations only by
+  // rounding.
+  Status Merge(const FeatureStatistics& other);
 
   // To send to other ranks, and back; kCorrupt for bytes that are no such thing.
-  std::vector<std::byte> Serialize();
+  std::vector<std::byte> Serialize() const;
   static Result<FeatureStatistics> Parse(std::span<const std::byte> bytes);
 
   uint64_t rows() const { return rows_; }
-  std::vector<Feature>& features() { return features_; }
+  const std::vector<Feature>& features() const { return features_; }
 
  private:
   uint64_t rows_ = 0;

@@ -18,10 +18,10 @@ class PrefetchSource : public BatchSource {
   PrefetchSource(std::unique_ptr<BatchSource> source, size_t samples_max, size_t batches_ahead);
   ~PrefetchSource() override;  // stops the thread after the batch it is at
 
-  // Drops what was read ahead. The source's error, if it cannot rewind, comes with the next Next.
+  // Drops what was read ahead, after the batch that the thread is at.
   Status Rewind(uint64_t epoch) override;
-  // `samples_max` is the one of the constructor. Blocks until a batch is there. After an error, the
-  // same error comes again until Rewind.
+  // `samples_max` is the one of the constructor. Blocks until a batch is there. After an error, or
+  // at the end, the same comes again until Rewind.
   Status Next(size_t samples_max, Batch* batch) override;
   double Progress() const override;  // as of the batch that Next gave last
 

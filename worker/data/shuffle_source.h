@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/random.h"
 #include "worker/data/batch.h"
 
 namespace strata {
@@ -29,16 +30,16 @@ class ShuffleSource : public BatchSource {
     float weight = 1;
   };
 
-  Status Take(bool* taken, Row* row);
   Status Fill();
-  void Append(const Row& row, Batch* batch) const;
+  Result<bool> Take(Row* row);
+  static void Append(const Row& row, Batch* batch);
 
   std::unique_ptr<BatchSource> source_;
   size_t rows_max_;
   uint64_t seed_;
-  uint64_t state_ = 0;     // of the random sequence of this epoch
-  std::vector<Row> rows_;  // the buffer; its first `size_` are filled
-  size_t size_ = 0;
+  Random random_;          // of this epoch
+  std::vector<Row> rows_;  // the buffer; its first `filled_` hold samples
+  size_t filled_ = 0;
   Batch incoming_;  // what was last read from the source
   size_t incoming_next_ = 0;
   bool ended_ = false;  // the source has no more

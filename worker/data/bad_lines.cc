@@ -1,0 +1,36 @@
+#include "worker/data/bad_lines.h"
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+
+namespace strata {
+
+void BadLines::Add(uint64_t offset, uint64_t line_number, const std::string& reason, bool log) {
+  ++count_;
+  if (examples_.size() >= kShownMax) return;
+  examples_.push_back(line_number != 0
+                          ? fmt::format("{}:{}: {}", path_, line_number, reason)
+                          : fmt::format("{}: line at byte {}: {}", path_, offset, reason));
+  if (log) Log(LogLevel::kWarning, "data: skipped {}", examples_.back());
+}
+
+Status BadLines::Check(uint64_t lines_read, uint64_t lines_expected) const {
+  const bool none_good = count_ >= kShownMax && count_ == lines_read;
+  const auto share = static_cast<double>(count_) / static_cast<double>(lines_expected);
+  if (count_ == 0 || (share <= share_max_ && !none_good)) return Status::Ok();
+  std::string text = fmt::format(
+      "{}: {} of the first {} lines cannot be read; at most {:g} % of a file may be bad. Correct "
+      "the "
+      "file, its description in [data] of the job file, or data.bad_share_max. The first:",
+      path_, count_, lines_read, share_max_ * 100);
+  for (const std::string& example : examples_) text += "\n  " + example;
+  return Invalid(std::move(text));
+}
+
+void BadLines::Reset() {
+  count_ = 0;
+  examples_.clear();
+}
+
+}  // namespace strata

@@ -1,0 +1,50 @@
+#include "worker/data/csv_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace strata {
+
+Result<std::unique_ptr<CsvSource>> CsvSource::Make(std::unique_ptr<CsvReader> reader,
+                                                   std::vector<FittedFeature> features) {
+  const std::vector<FeatureSpec>& expected = reader->spec().features;
+  const size_t common = std::min(expected.size(), features.size());
+  for (size_t i = 0; i < common; ++i) {
+    if (features[i].spec == expected[i]) continue;
+    return Invalid(fmt::format(
+        "feature {} is {} '{}' in the job file, but the model was trained with {} '{}' or with "
+        "other transforms or buckets: use the job file that trained it",
+        i + 1, FeatureKindName(expected[i].kind), expected[i].column,
+        FeatureKindName(features[i].spec.kind), features[i].spec.column));
+  }
+  if (expected.size() != features.size()) {
+    return Invalid(
+        fmt::format("the job file has {} features, but the model was trained with {}: use "
+                    "the job file that trained it",
+                    expected.size(), features.size()));
+  }
+  return std::unique_ptr<CsvSource>(new CsvSource(std::move(reader), std::move(features)));
+}
+
+CsvSource::CsvSource(std::unique_ptr<CsvReader> reader, std::vector<FittedFeature> features)
+    : reader_(std::move(reader)), encoder_(std::move(features), reader_->plan()) {}
+
+Status CsvSource::Rewind(uint64_t /*epoch*/) {
+  reader_->Rewind();
+  return Status::Ok();
+}
+
+Status CsvSource::Next(size_t samples_max, Batch* batch) {
+  encoder_.Start(batch);
+  CsvRow row;
+  while (batch->samples < samples_max) {
+    STRATA_ASSIGN(const bool read, reader_->Next(&row));
+    if (!read) break;
+    encoder_.Append(row, batch);
+  }
+  return Status::Ok();
+}
+
+}  // namespace strata

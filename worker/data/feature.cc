@@ -1,0 +1,99 @@
+#include "worker/data/feature.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+#include "base/hash.h"
+#include "worker/data/buckets.h"
+#include "worker/data/feature_statistics.h"
+
+namespace strata {
+namespace {
+
+void FitNumeric(const Moments& moments, FittedFeature* fitted) {
+  // Rounded to float: ranks that merge the same rows in another grouping nearly always agree then.
+  fitted->mean = static_cast<float>(moments.mean);
+  fitted->deviation = static_cast<float>(moments.Deviation());
+  if (fitted->deviation <= 0) fitted->deviation = 1;
+}
+
+float EncodeNumeric(const FittedFeature& feature, double x) {
+  if (feature.spec.log) x = SignedLog(x);
+  if (std::isnan(x)) x = feature.mean;
+  if (feature.spec.standardise) x = (x - feature.mean) / feature.deviation;
+  return static_cast<float>(std::clamp(x, double{-FLT_MAX}, double{FLT_MAX}));
+}
+
+// The key of a missing value. Bucket i has Mix64(salt + 1 + i), a text its hash seeded by the salt.
+Key MissingKey(uint64_t salt) { return Mix64(salt); }
+
+Key EncodeBucket(const FittedFeature& feature, uint64_t salt, double x) {
+  if (std::isnan(x)) return MissingKey(salt);
+  const auto above = std::ranges::upper_bound(feature.boundaries, x);
+  return Mix64(salt + 1 + static_cast<uint64_t>(above - feature.boundaries.begin()));
+}
+
+}  // namespace
+
+double SignedLog(double x) { return std::copysign(std::log1p(std::abs(x)), x); }
+
+std::vector<FittedFeature> FitFeatures(std::span<const FeatureSpec> features,
+                                       const FeatureStatistics& statistics) {
+  STRATA_CHECK(features.size() == statistics.features().size());
+  std::vector<FittedFeature> fitted(features.size());
+  for (size_t i = 0; i < features.size(); ++i) {
+    fitted[i].spec = features[i];
+    if (features[i].kind == FeatureKind::kNumeric) {
+      FitNumeric(statistics.features()[i].moments, &fitted[i]);
+    } else if (features[i].kind == FeatureKind::kBucketised) {
+      std::vector<double> values;
+      for (const RowSample::Entry& entry : statistics.features()[i].sample.Sorted()) {
+        values.push_back(entry.value);
+      }
+      fitted[i].boundaries = CutBuckets(std::move(values), features[i].buckets);
+    }
+  }
+  return fitted;
+}
+
+FeatureEncoder::FeatureEncoder(std::vector<FittedFeature> features, const ColumnPlan& plan) {
+  STRATA_CHECK(features.size() == plan.feature_columns.size());
+  for (size_t i = 0; i < features.size(); ++i) {
+    const FeatureSpec& spec = features[i].spec;
+    const uint64_t salt = Hash64(spec.column, static_cast<uint64_t>(spec.kind));
+    std::vector<Column>& columns = spec.kind == FeatureKind::kNumeric ? dense_ : slots_;
+    columns.push_back({std::move(features[i]), plan.feature_columns[i], salt});
+  }
+}
+
+void FeatureEncoder::Start(Batch* batch) const {
+  batch->samples = 0;
+  batch->slots = slots_.size();
+  batch->dense_width = dense_.size();
+  batch->offsets.assign(1, 0);
+  batch->keys.clear();
+  batch->dense.clear();
+  batch->labels.clear();
+  batch->weights.clear();
+}
+
+void FeatureEncoder::Append(const CsvRow& row, Batch* batch) const {
+  for (const Column& dense : dense_) {
+    batch->dense.push_back(EncodeNumeric(dense.feature, row.numbers[dense.column]));
+  }
+  for (const Column& slot : slots_) {
+    if (slot.feature.spec.kind == FeatureKind::kBucketised) {
+      batch->keys.push_back(EncodeBucket(slot.feature, slot.salt, row.numbers[slot.column]));
+    } else {
+      const std::string_view text = row.fields[slot.column];
+      batch->keys.push_back(text.empty() ? MissingKey(slot.salt) : Hash64(text, slot.salt));
+    }
+    batch->offsets.push_back(static_cast<uint32_t>(batch->keys.size()));
+  }
+  batch->labels.push_back(row.label);
+  batch->weights.push_back(row.weight);
+  ++batch->samples;
+}
+
+}  // namespace strata

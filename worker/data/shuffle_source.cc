@@ -1,0 +1,99 @@
+#include "worker/data/shuffle_source.h"
+
+#include <utility>
+
+#include "base/hash.h"
+
+namespace strata {
+namespace {
+
+Random OrderOf(uint64_t seed, uint64_t epoch) { return Random(Mix64(seed) ^ epoch); }
+
+constexpr size_t kIncomingSamples = 1024;  // read from the source at a time
+
+template <typename T>
+void AppendAll(const std::vector<T>& from, std::vector<T>* to) {
+  to->insert(to->end(), from.begin(), from.end());
+}
+
+}  // namespace
+
+ShuffleSource::ShuffleSource(std::unique_ptr<BatchSource> source, size_t rows, uint64_t seed)
+    : source_(std::move(source)), rows_max_(rows), seed_(seed), random_(OrderOf(seed, 0)) {
+  STRATA_CHECK(rows >= 1);
+}
+
+Status ShuffleSource::Rewind(uint64_t epoch) {
+  STRATA_TRY(source_->Rewind(epoch));
+  random_ = OrderOf(seed_, epoch);
+  filled_ = 0;
+  incoming_.samples = 0;
+  incoming_next_ = 0;
+  ended_ = false;
+  return Status::Ok();
+}
+
+Status ShuffleSource::Next(size_t samples_max, Batch* batch) {
+  STRATA_TRY(Fill());
+  batch->samples = 0;
+  batch->slots = incoming_.slots;
+  batch->dense_width = incoming_.dense_width;
+  batch->offsets.assign(1, 0);
+  batch->keys.clear();
+  batch->dense.clear();
+  batch->labels.clear();
+  batch->weights.clear();
+  while (batch->samples < samples_max && filled_ > 0) {
+    const size_t drawn = random_.Below(filled_);
+    Append(rows_[drawn], batch);
+    STRATA_ASSIGN(const bool taken, Take(&rows_[drawn]));
+    if (!taken) std::swap(rows_[drawn], rows_[--filled_]);
+  }
+  return Status::Ok();
+}
+
+Status ShuffleSource::Fill() {
+  while (!ended_ && filled_ < rows_max_) {
+    if (rows_.size() == filled_) rows_.emplace_back();
+    STRATA_ASSIGN(const bool taken, Take(&rows_[filled_]));
+    if (taken) ++filled_;
+  }
+  return Status::Ok();
+}
+
+// The source's next sample; false at its end.
+Result<bool> ShuffleSource::Take(Row* row) {
+  if (ended_) return false;
+  if (incoming_next_ == incoming_.samples) {
+    STRATA_TRY(source_->Next(kIncomingSamples, &incoming_));
+    incoming_next_ = 0;
+    ended_ = incoming_.samples == 0;
+    if (ended_) return false;
+  }
+  const size_t i = incoming_next_++;
+  const auto offsets = incoming_.offsets.begin() + static_cast<ptrdiff_t>(i * incoming_.slots);
+  row->lengths.resize(incoming_.slots);
+  for (size_t s = 0; s < incoming_.slots; ++s) {
+    row->lengths[s] = offsets[static_cast<ptrdiff_t>(s) + 1] - offsets[static_cast<ptrdiff_t>(s)];
+  }
+  row->keys.assign(incoming_.keys.begin() + offsets[0],
+                   incoming_.keys.begin() + offsets[static_cast<ptrdiff_t>(incoming_.slots)]);
+  const auto dense = incoming_.dense.begin() + static_cast<ptrdiff_t>(i * incoming_.dense_width);
+  row->dense.assign(dense, dense + static_cast<ptrdiff_t>(incoming_.dense_width));
+  row->label = incoming_.labels[i];
+  row->weight = incoming_.weights[i];
+  return true;
+}
+
+void ShuffleSource::Append(const Row& row, Batch* batch) {
+  for (const uint32_t length : row.lengths) {
+    batch->offsets.push_back(batch->offsets.back() + length);
+  }
+  AppendAll(row.keys, &batch->keys);
+  AppendAll(row.dense, &batch->dense);
+  batch->labels.push_back(row.label);
+  batch->weights.push_back(row.weight);
+  ++batch->samples;
+}
+
+}  // namespace strata
