@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
+#include "base/disk.h"
 #include "base/settings.h"
 #include "base/status.h"
 #include "cluster/topology/machine_list.h"
@@ -22,18 +24,24 @@ struct ClusterConfig {
   std::string name = "strata";  // cluster_id is its hash
   MachineList machines;         // empty: one server on loopback (strata-server without flags)
   std::string secret;           // shared secret of the links; "" none
+  bool insecure = false;        // allow to bind beyond loopback
+  // This process: --rank and --port.
+  std::optional<int> rank;
+  std::optional<uint16_t> port;  // with a list: tells entries of one machine apart
   // Server.
-  uint16_t lanes = 1;           // for a server that no list names
-  uint64_t memory_bytes_max = 0;
-  uint64_t queue_bytes_max = 0;   // byte budget of requests waiting in one lane
-  bool insecure = false;          // allow to bind beyond loopback
-  std::string http_host = "127.0.0.1";
-  int http_port = 0;              // 0 picks a free one, -1 off
+  std::string server_host = "127.0.0.1";  // for a server that no list names
+  uint16_t server_port = 7600;            // likewise
+  uint16_t lanes = 1;                     // likewise
+  uint64_t memory_bytes_max = 0;          // 0: no limit
+  uint64_t queue_bytes_max = 0;           // byte budget of requests waiting in one lane
   // Both.
+  std::string http_host = "127.0.0.1";
+  int http_port = 0;  // 0 picks a free one, -1 off
   TimeNs request_timeout = 30 * kSecond;
-  TimeNs server_lost_after = 5 * kSecond;   // silence after which a server counts as lost
-  TimeNs peer_lost_after = 10 * kSecond;    // the same for a worker's links
-  TimeNs connect_timeout = 60 * kSecond;    // to gather the group at start
+  TimeNs server_lost_after = 5 * kSecond;     // silence after which a server counts as lost
+  TimeNs peer_lost_after = 10 * kSecond;      // the same for a worker's links
+  TimeNs connect_timeout = 60 * kSecond;      // to gather the group at start
+  TimeNs collective_timeout = 600 * kSecond;  // for one exchange of a collective
   TimeNs shutdown_timeout = 10 * kSecond;
   std::string log_level = "info";
   std::string log_file;
@@ -43,6 +51,6 @@ struct ClusterConfig {
 
 // Turns loaded settings into a config: reads the machine list and the secret's file (paths are
 // relative to the file that names them) and checks what concerns more than one key.
-Result<ClusterConfig> MakeClusterConfig(const Settings& settings);
+Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk = RealDisk());
 
 }  // namespace strata

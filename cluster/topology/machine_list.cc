@@ -68,6 +68,7 @@ class Parser {
                          std::isdigit(static_cast<unsigned char>(words[1].text[0])) != 0;
     Machine machine;
     machine.line = line_;
+    machine.column = words[0].column;
     if (!(classic ? Classic(words, &machine) : Ours(words, text.size(), &machine))) return;
     CheckForm(words[0], classic);
     Add(std::move(machine), words[0]);

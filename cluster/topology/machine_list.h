@@ -22,7 +22,8 @@ struct Machine {
   uint16_t port = 0;
   Role role = Role::kWorker;
   uint16_t lanes = 1;  // servers: lanes=N
-  int line = 0;        // in the file
+  int line = 0;        // in the file, from 1
+  int column = 0;      // where the entry begins, from 1
   int rank = 0;        // within the role
 
   std::string Address() const;  // "host:port", IPv6 in brackets

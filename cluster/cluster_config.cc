@@ -1,0 +1,250 @@
+#include "cluster/cluster_config.h"
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+
+namespace strata {
+namespace {
+
+constexpr uint32_t kBoth = kProgramServer | kProgramWorker;
+constexpr uint64_t kListBytesMax = 16ULL << 20;
+constexpr uint64_t kSecretBytesMax = 4096;
+constexpr double kSecondBound = 1e9;
+constexpr double kDayBound = 86400e9;
+
+constexpr Setting kSettings[] = {
+    {.key = "config",
+     .help = "Path of cluster.toml. Without it: no cluster, or one server on loopback.",
+     .flag = "config",
+     .programs = kBoth,
+     .in_file = false},
+    {.key = "rank",
+     .type = SettingType::kInt,
+     .default_value = "-1",
+     .help = "Rank of this process within its role in the machine list. -1: found by the listening "
+             "port and this machine's addresses.",
+     .min = -1,
+     .max = 1e6,
+     .flag = "rank",
+     .programs = kBoth,
+     .in_file = false},
+    {.key = "cluster.name",
+     .default_value = "strata",
+     .help = "Name of the cluster. Its hash is the cluster id that every message carries, so that "
+             "nobody talks to another cluster by mistake."},
+    {.key = "cluster.machines",
+     .help =
+         "Path of the machine list, relative to the file that names it: lines \"host:port role\" "
+         "or LightGBM's \"ip port\".",
+     .flag = "machines",
+     .programs = kBoth},
+    {.key = "cluster.secret_file",
+     .help = "Path of a file with the secret that workers and the admin tool prove to each other. "
+             "It never travels. Empty: no secret.",
+     .flag = "secret_file",
+     .programs = kBoth},
+    {.key = "cluster.insecure",
+     .type = SettingType::kBool,
+     .default_value = "false",
+     .help = "Allow servers, and workers without a secret, to listen beyond loopback. Whoever "
+             "reaches the port may then read and change everything.",
+     .flag = "insecure",
+     .programs = kBoth},
+    {.key = "server.host",
+     .default_value = "127.0.0.1",
+     .help = "Address on which a server without a machine list listens.",
+     .flag = "host",
+     .programs = kProgramServer},
+    {.key = "server.port",
+     .type = SettingType::kInt,
+     .default_value = "7600",
+     .help =
+         "Port on which a server without a machine list listens, 0 for a free one. With a list: "
+         "tells the entries of one machine apart.",
+     .min = 0,
+     .max = 65535,
+     .flag = "port",
+     .programs = kProgramServer},
+    {.key = "server.lanes",
+     .type = SettingType::kInt,
+     .default_value = "1",
+     .help = "Lanes (threads with tables of their own) of a server without a machine list; a list "
+             "says lanes=N.",
+     .min = 1,
+     .max = 1024,
+     .flag = "lanes",
+     .programs = kProgramServer},
+    {.key = "server.memory",
+     .type = SettingType::kBytes,
+     .default_value = "0",
+     .help = "Most memory for the rows of one server, 0 for no limit. Above it pushes that create "
+             "rows are refused.",
+     .min = 0,
+     .flag = "memory",
+     .programs = kProgramServer},
+    {.key = "server.queue_memory",
+     .type = SettingType::kBytes,
+     .default_value = "256MiB",
+     .help = "Most bytes of requests that wait in one lane. Above it requests are refused and "
+             "clients try again.",
+     .min = 1 << 20},
+    {.key = "worker.port",
+     .type = SettingType::kInt,
+     .default_value = "0",
+     .help = "Listening port of this worker in the machine list: tells the entries of one machine "
+             "apart. 0: not given.",
+     .min = 0,
+     .max = 65535,
+     .flag = "port",
+     .programs = kProgramWorker},
+    {.key = "http.host",
+     .default_value = "127.0.0.1",
+     .help = "Address of /metrics, /healthz and /readyz."},
+    {.key = "http.port",
+     .type = SettingType::kInt,
+     .default_value = "0",
+     .help = "Port of /metrics, /healthz and /readyz: 0 picks a free one, -1 turns them off.",
+     .min = -1,
+     .max = 65535,
+     .flag = "http_port",
+     .programs = kBoth},
+    {.key = "timeouts.request",
+     .type = SettingType::kDuration,
+     .default_value = "30s",
+     .help = "Longest wait for the answer to a request, retries included.",
+     .min = kSecondBound / 1000,
+     .max = kDayBound},
+    {.key = "timeouts.server_lost",
+     .type = SettingType::kDuration,
+     .default_value = "5s",
+     .help = "Silence after which a server counts as lost.",
+     .min = kSecondBound / 10,
+     .max = kDayBound},
+    {.key = "timeouts.peer_lost",
+     .type = SettingType::kDuration,
+     .default_value = "10s",
+     .help = "Silence after which another worker counts as lost. Heartbeats go out every second.",
+     .min = 3 * kSecondBound,
+     .max = kDayBound},
+    {.key = "timeouts.connect",
+     .type = SettingType::kDuration,
+     .default_value = "60s",
+     .help = "Longest wait at start until all workers of the job are there.",
+     .min = kSecondBound / 10,
+     .max = kDayBound},
+    {.key = "timeouts.collective",
+     .type = SettingType::kDuration,
+     .default_value = "10min",
+     .help = "Longest wait for one exchange of a collective with ranks that are alive.",
+     .min = kSecondBound,
+     .max = kDayBound},
+    {.key = "timeouts.shutdown",
+     .type = SettingType::kDuration,
+     .default_value = "10s",
+     .help = "Time to finish requests, and to hear the others' goodbye, before the process ends.",
+     .min = 0,
+     .max = kDayBound},
+    {.key = "log.level",
+     .type = SettingType::kChoice,
+     .default_value = "info",
+     .help = "Least severe level that is logged.",
+     .choices = "debug|info|warning|error|off",
+     .flag = "log_level",
+     .programs = kBoth},
+    {.key = "log.file",
+     .help = "File that log lines go to. Empty: stderr.",
+     .flag = "log_file",
+     .programs = kBoth},
+};
+
+// A path as the setting's file or flag means it.
+std::string PathOf(const Settings& settings, std::string_view key) {
+  const std::string& path = settings.Text(key);
+  const std::string origin = settings.Origin(key);
+  if (path.empty() || path.starts_with('/') || origin.starts_with("--")) return path;
+  const size_t slash = origin.rfind('/');
+  return slash == std::string::npos ? path : origin.substr(0, slash + 1) + path;
+}
+
+Status ReadMachines(const Settings& settings, Disk& disk, ClusterConfig* config) {
+  const std::string path = PathOf(settings, "cluster.machines");
+  if (path.empty()) return {};
+  auto text = ReadFile(disk, path, kListBytesMax);
+  if (!text.ok()) {
+    return Invalid(fmt::format("{}: cannot read the machine list: {}",
+                               settings.Origin("cluster.machines"), text.status().message()));
+  }
+  STRATA_ASSIGN(config->machines, ParseMachineList(*text, path));
+  return {};
+}
+
+Status ReadSecret(const Settings& settings, Disk& disk, ClusterConfig* config) {
+  const std::string path = PathOf(settings, "cluster.secret_file");
+  if (path.empty()) return {};
+  const std::string origin = settings.Origin("cluster.secret_file");
+  auto text = ReadFile(disk, path, kSecretBytesMax);
+  if (!text.ok()) {
+    return Invalid(fmt::format("{}: cannot read the secret: {}", origin, text.status().message()));
+  }
+  const size_t end = text->find_last_not_of(" \t\r\n");
+  if (end == std::string::npos) {
+    return Invalid(
+        fmt::format("{}: {} is empty; expected a secret, for instance 32 random bytes "
+                    "in base64",
+                    origin, path));
+  }
+  config->secret = text->substr(0, end + 1);
+  return {};
+}
+
+std::optional<uint16_t> PortOf(const Settings& settings, std::string_view key) {
+  if (!settings.IsSet(key) || settings.Int(key) == 0) return std::nullopt;
+  return static_cast<uint16_t>(settings.Int(key));
+}
+
+}  // namespace
+
+const SettingsTable& ClusterSettingsTable() {
+  static constexpr SettingsTable table = {
+      .title = "cluster.toml", .settings = kSettings, .repeated = {}};
+  return table;
+}
+
+uint64_t ClusterConfig::cluster_id() const { return Hash64(name); }
+
+Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
+  ClusterConfig config;
+  config.name = settings.Text("cluster.name");
+  if (config.name.empty()) {
+    return Invalid(
+        fmt::format("{}: cluster.name is empty; expected a name", settings.Origin("cluster.name")));
+  }
+  config.insecure = settings.Bool("cluster.insecure");
+  if (settings.Int("rank") >= 0) config.rank = static_cast<int>(settings.Int("rank"));
+  config.port = PortOf(settings, "server.port");
+  if (const auto port = PortOf(settings, "worker.port")) config.port = port;
+  config.server_host = settings.Text("server.host");
+  config.server_port = static_cast<uint16_t>(settings.Int("server.port"));
+  config.lanes = static_cast<uint16_t>(settings.Int("server.lanes"));
+  config.memory_bytes_max = settings.Bytes("server.memory");
+  config.queue_bytes_max = settings.Bytes("server.queue_memory");
+  config.http_host = settings.Text("http.host");
+  config.http_port = static_cast<int>(settings.Int("http.port"));
+  config.request_timeout = settings.Duration("timeouts.request");
+  config.server_lost_after = settings.Duration("timeouts.server_lost");
+  config.peer_lost_after = settings.Duration("timeouts.peer_lost");
+  config.connect_timeout = settings.Duration("timeouts.connect");
+  config.collective_timeout = settings.Duration("timeouts.collective");
+  config.shutdown_timeout = settings.Duration("timeouts.shutdown");
+  config.log_level = settings.Text("log.level");
+  config.log_file = settings.Text("log.file");
+  STRATA_TRY(ReadMachines(settings, disk, &config));
+  STRATA_TRY(ReadSecret(settings, disk, &config));
+  if (settings.Int("rank") >= 0 && config.machines.machines.empty()) {
+    return Invalid("--rank needs a machine list: set cluster.machines, or --machines");
+  }
+  return config;
+}
+
+}  // namespace strata

@@ -1,0 +1,23 @@
+// Host names and the addresses of this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace strata {
+
+// The numeric addresses of a host name or a numeric address, without repetitions, in the resolver's
+// order of preference. kFailed when there is none, kDeadlineExceeded when the resolver takes longer
+// than `timeout`. Blocks; thread-safe.
+Result<std::vector<std::string>> ResolveHost(const std::string& host, TimeNs timeout);
+
+// The numeric addresses of this machine's interfaces that are up.
+Result<std::vector<std::string>> LocalAddresses();
+
+// Whether a numeric address is 127.0.0.0/8 or ::1.
+bool IsLoopback(const std::string& address);
+
+}  // namespace strata
