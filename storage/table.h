@@ -3,13 +3,15 @@
 // will. One contract suite (tests/contract) runs over all of them, and a trainer cannot tell a
 // store in its own process from a cluster.
 //
-// Batch only and asynchronous: Submit takes an operation over a group of tables and returns at once;
-// a completion brings the outcome. What holds for every implementation:
-//   - A lookup never changes anything. A missing row answers with its initial value, a pure function
+// Batch only and asynchronous: Submit takes an operation over a group of tables and returns at
+// once; a completion brings the outcome. What holds for every implementation:
+//   - A lookup never changes anything. A missing row answers with its initial value, a pure
+//   function
 //     of (table seed, key). An update or an assign creates it.
 //   - Keys in a batch may repeat, in any order. Gradients of equal keys are summed in batch order,
 //     then the optimizer's rule runs once for the key. Of repeated assigns the last one holds.
-//   - Operations submitted by one thread to one store take effect in the order of submission, per key.
+//   - Operations submitted by one thread to one store take effect in the order of submission, per
+//   key.
 //   - Nothing is lost: pressure is an error, not a dropped row.
 #pragma once
 
@@ -19,6 +21,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -47,12 +50,13 @@ enum class AckLevel : uint8_t {
   kSynced = 2,
   kReplicated = 3,
 };
-std::string_view AckLevelName(AckLevel level);
+std::string_view OpKindName(OpKind kind);       // "lookup", "update", ...
+std::string_view AckLevelName(AckLevel level);  // "applied", "logged", "synced", "replicated"
 
 // A row as a scan returns it: value, and with `with_state` the optimizer state and counters too.
 struct ScanPage {
   // in
-  uint64_t cursor = 0;      // 0 to begin; then what the previous page left here
+  uint64_t cursor = 0;  // 0 to begin; then what the previous page left here
   uint32_t rows_max = 4096;
   bool with_state = false;
   // out
@@ -69,26 +73,26 @@ struct TableStats {
   uint64_t bytes = 0;        // memory held: index, rows, free space
   uint64_t lookups = 0;      // keys looked up, repeats counted
   uint64_t lookup_hits = 0;  // ... of which the row existed
-  uint64_t updates = 0;      // keys updated, repeats counted
-  uint64_t steps = 0;        // update operations applied
-  uint64_t rejected = 0;     // gradients with NaN or infinity: skipped and counted
+  uint64_t updates = 0;      // keys that updates brought, repeats and rejected ones counted
+  uint64_t steps = 0;        // update operations applied; a synchronous step is one
+  uint64_t rejected = 0;     // rows left alone because their summed gradient held NaN or infinity
 };
 
 // One table's part of an operation. Spans stay valid and untouched until the completion has run.
 struct TablePart {
   TableId table{};
-  std::span<const Key> keys;   // lookup, update, assign, erase, prefetch
-  std::span<const float> in;   // update: gradients, assign: values; keys.size() x dim, row by row
-  std::span<float> out;        // lookup: keys.size() x dim, row by row
-  ScanPage* page = nullptr;    // scan
-  TableStats* stats = nullptr; // stats
+  std::span<const Key> keys;    // lookup, update, assign, erase, prefetch
+  std::span<const float> in;    // update: gradients, assign: values; keys.size() x dim, row by row
+  std::span<float> out;         // lookup: keys.size() x dim, row by row
+  ScanPage* page = nullptr;     // scan
+  TableStats* stats = nullptr;  // stats
 };
 
 // Synchronous training (staleness 0): ranks 0 to world - 1 of a group take steps first_step,
 // first_step + 1, ... together. Each rank sends exactly one update a step for each table, an empty
-// one too. A table closes step s when the updates of all ranks have come: it sums their gradients in
-// rank order, runs the rule once a key, and acknowledges all of them. A lookup marked with step s
-// waits until step s - 1 is closed.
+// one too. A table closes step s when the updates of all ranks have come: it sums their gradients
+// in rank order, runs the rule once a key, and acknowledges all of them. A lookup marked with step
+// s waits until step s - 1 is closed.
 struct SyncGroup {
   uint32_t id = 0;  // new for every run of a job
   uint16_t rank = 0;
@@ -101,9 +105,9 @@ struct Operation {
   std::vector<TablePart> parts;
   MemorySpace space = MemorySpace::kHost;  // where the spans lie
   Exec exec;
-  uint64_t step = 1;                // optimizer time of an update (Adam's t), from 1
-  std::optional<SyncGroup> sync;    // lookup and update: part of synchronous training
-  TimeNs deadline = kNever;         // on the store's clock; kDeadlineExceeded after it
+  uint64_t step = 1;              // optimizer time of an update (Adam's t), from 1
+  std::optional<SyncGroup> sync;  // lookup and update: part of synchronous training
+  TimeNs deadline = kNever;       // on the store's clock; kDeadlineExceeded after it
   AckLevel ack = AckLevel::kApplied;
 };
 
@@ -126,7 +130,7 @@ class TableStore {
   virtual ~TableStore() = default;
   // Makes the table everywhere. One that exists with the same spec is fine; with another, kExists.
   virtual Status CreateTable(const TableSpec& spec) = 0;
-  virtual Status DropTable(const std::string& name) = 0;  // kNotFound when there is none
+  virtual Status DropTable(const std::string& name) = 0;    // kNotFound when there is none
   virtual Result<std::vector<TableSpec>> ListTables() = 0;  // sorted by name
   virtual void Submit(Operation operation, Completion done) = 0;
 };
@@ -134,8 +138,12 @@ class TableStore {
 // Submit, then wait for the outcome. Blocks the calling thread.
 Outcome SubmitAndWait(TableStore& store, Operation operation);
 
-// What every implementation checks first: shapes of the parts, an ack level that exists, a step of 1
-// or more, the rank below the world. kInvalid or kRefused names what is wrong.
+// What every implementation checks first: shapes of the parts, no table twice, an ack level that is
+// offered, a step of 1 or more, the rank below the world. kInvalid or kRefused names what is wrong.
 Status ValidateOperation(const Operation& operation);
+
+// What an implementation checks for each part once it knows the table: the spans' sizes against its
+// dimension. `part` has passed ValidateOperation.
+Status ValidatePart(OpKind kind, const TablePart& part, const TableSpec& spec);
 
 }  // namespace strata

@@ -1,0 +1,48 @@
+// Optimizer steps over many rows of a table, or over one flat span (a trainer's dense parameters):
+// the same rules (kernels/optim/rules.h), the same bits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/core/exec.h"
+#include "kernels/optim/optimizer_spec.h"
+
+namespace strata {
+
+// Floats of state for `count` elements: 0, count or 2 x count. Layout: kernels/optim/rules.h.
+constexpr uint64_t StateWidth(const OptimizerSpec& spec, uint64_t count) {
+  switch (spec.kind) {
+    case OptimizerKind::kSgd:
+      return 0;
+    case OptimizerKind::kAdaGrad:
+      return count;
+    case OptimizerKind::kAdam:
+      return 2 * count;
+  }
+  return 0;
+}
+
+// The state of parameters that were never updated: AdaGrad starts at initial_accumulator, Adam at
+// 0.
+void InitialState(const OptimizerSpec& spec, std::span<float> state);
+
+// One row's turn. The row is | value: dim | state: StateWidth(dim) |, as RowSchema lays it out.
+struct RowUpdate {
+  float* row;
+  const float* gradient;  // dim elements, finite
+};
+
+// Runs the rule at time `step` (1 or more) once for each row. No row may come twice. The memory
+// lies where `exec` runs (on a GPU the array of updates too).
+void ApplyRows(const Exec& exec, const OptimizerSpec& spec, uint64_t step, uint32_t dim,
+               std::span<const RowUpdate> updates);
+
+// The rule over flat spans: value.size() == gradient.size(), state.size() == StateWidth of it.
+void ApplyDense(const Exec& exec, const OptimizerSpec& spec, uint64_t step, std::span<float> value,
+                std::span<float> state, std::span<const float> gradient);
+
+// No NaN and no infinity among them. A row whose gradient fails this is to be left alone.
+bool AllFinite(std::span<const float> values);
+
+}  // namespace strata

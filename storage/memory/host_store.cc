@@ -1,0 +1,18 @@
+#include "storage/memory/host_store.h"
+
+#include "storage/memory/host_table.h"
+#include "storage/memory/local_store.h"
+#include "storage/memory/memory_budget.h"
+
+namespace strata {
+
+std::unique_ptr<TableStore> MakeHostStore(HostStoreOptions options) {
+  // Kept alive by the factory and so by the store; tables end before it.
+  auto budget = std::make_shared<MemoryBudget>(options.memory_bytes_max);
+  const auto factory = [budget](const TableSpec& spec) {
+    return std::make_unique<HostTable>(spec, budget.get());
+  };
+  return std::make_unique<LocalStore>("the host store", factory, *options.clock);
+}
+
+}  // namespace strata

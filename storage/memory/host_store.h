@@ -1,0 +1,20 @@
+// HostStore: the TableStore of one process, on HostTables.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/clock.h"
+#include "storage/table.h"
+
+namespace strata {
+
+struct HostStoreOptions {
+  // Index and rows of all tables together. Making a row beyond it is kRefused; all else goes on.
+  uint64_t memory_bytes_max = UINT64_MAX;
+  const Clock* clock = &RealClock();  // judges deadlines; outlives the store
+};
+
+std::unique_ptr<TableStore> MakeHostStore(HostStoreOptions options = {});
+
+}  // namespace strata

@@ -1,0 +1,65 @@
+// HostTable: a table in the memory of this process. An index of 8 to 22 bytes a row (RowIndex),
+// rows in slabs (RowSlabs), memory read ahead in two stages, growth a little at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/optim/apply.h"
+#include "storage/memory/combine.h"
+#include "storage/memory/local_table.h"
+#include "storage/memory/memory_budget.h"
+#include "storage/memory/row_index.h"
+#include "storage/memory/row_slabs.h"
+
+namespace strata {
+
+// Not thread-safe: it belongs to one lane, or to a store that locks it. What each call does is
+// written at LocalTable; a scan goes by row number, and its cursor is the next number.
+class HostTable : public LocalTable {
+ public:
+  // `spec` has passed ValidateTableSpec. `budget` may be null, and outlives the table.
+  explicit HostTable(const TableSpec& spec, MemoryBudget* budget = nullptr);
+
+  const TableSpec& spec() const override { return spec_; }
+  void Lookup(std::span<const Key> keys, std::span<float> out) override;
+  Status PrepareUpdate(std::span<const GradientPart> parts) override;
+  void CommitUpdate(uint64_t step) override;
+  Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
+  void CommitAssign() override;
+  void Erase(std::span<const Key> keys) override;
+  void Scan(ScanPage& page) const override;
+  TableStats Stats() const override;
+
+  // Index words that growth has moved or passed so far; tests bound the work of a batch with it.
+  uint64_t index_words_swept() const { return index_.words_swept(); }
+
+ private:
+  struct Target {
+    const float* gradient;
+    uint64_t row;    // kNoRow: to be made
+    uint32_t key;    // position among the combiner's keys
+    uint32_t parts;  // that brought it
+  };
+
+  // Room for `count` rows more, in slabs and index.
+  Status Reserve(uint64_t count);
+  uint64_t AddRow(Key key);  // without elements and counters
+
+  const TableSpec spec_;
+  const RowSchema schema_;
+  RowSlabs rows_;
+  RowIndex index_;
+  TableStats stats_;
+
+  // Between Prepare and Commit.
+  GradientCombiner combiner_;
+  std::vector<Target> targets_;  // update: the rows whose gradient is finite
+  std::vector<RowUpdate> updates_;
+  uint64_t rejected_ = 0;
+  std::span<const Key> assign_keys_;
+  std::span<const float> assign_values_;
+};
+
+}  // namespace strata

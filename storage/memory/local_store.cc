@@ -1,0 +1,157 @@
+#include "storage/memory/local_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace strata {
+namespace {
+
+// The locks of all tables of an operation, taken in the order of addresses so that two operations
+// never wait for each other.
+std::vector<std::unique_lock<std::mutex>> LockAll(std::vector<std::mutex*> mutexes) {
+  std::sort(mutexes.begin(), mutexes.end(), std::less<>());
+  std::vector<std::unique_lock<std::mutex>> locks;
+  locks.reserve(mutexes.size());
+  for (std::mutex* mutex : mutexes) locks.emplace_back(*mutex);
+  return locks;
+}
+
+}  // namespace
+
+LocalStore::LocalStore(std::string name, TableFactory factory, const Clock& clock)
+    : name_(std::move(name)), factory_(std::move(factory)), clock_(clock) {}
+
+Status LocalStore::CreateTable(const TableSpec& spec) {
+  STRATA_TRY(ValidateTableSpec(spec));
+  const std::unique_lock lock(mutex_);
+  const auto found = tables_.find(spec.id());
+  if (found == tables_.end()) {
+    auto entry = std::make_shared<Entry>();
+    entry->table = factory_(spec);
+    tables_.emplace(spec.id(), std::move(entry));
+    return {};
+  }
+  const TableSpec& ours = found->second->table->spec();
+  if (ours == spec) return {};
+  if (ours.name != spec.name) {
+    return AlreadyExists(
+        fmt::format("table '{}' has the same id {:#x} as table '{}'; choose another name",
+                    spec.name, static_cast<uint32_t>(spec.id()), ours.name));
+  }
+  return AlreadyExists(fmt::format("table '{}' exists with another definition: {}", spec.name,
+                                   DifferenceOf(ours, spec)));
+}
+
+Status LocalStore::DropTable(const std::string& name) {
+  const std::unique_lock lock(mutex_);
+  const auto found = tables_.find(TableIdOf(name));
+  if (found == tables_.end() || found->second->table->spec().name != name) {
+    return NotFound(fmt::format("table '{}' does not exist in {}", name, name_));
+  }
+  tables_.erase(found);  // an operation under way keeps its entry until it ends
+  return {};
+}
+
+Result<std::vector<TableSpec>> LocalStore::ListTables() {
+  std::vector<TableSpec> specs;
+  const std::shared_lock lock(mutex_);
+  for (const auto& [id, entry] : tables_) specs.push_back(entry->table->spec());
+  std::sort(specs.begin(), specs.end(),
+            [](const TableSpec& a, const TableSpec& b) { return a.name < b.name; });
+  return specs;
+}
+
+void LocalStore::Submit(Operation operation, Completion done) {
+  Outcome outcome;
+  outcome.status = Run(operation);
+  outcome.lanes.push_back({0, outcome.status});
+  done(std::move(outcome));
+}
+
+Status LocalStore::CheckOffered(const Operation& operation) const {
+  STRATA_TRY(ValidateOperation(operation));
+  if (operation.space != MemorySpace::kHost) {
+    return Refused(
+        fmt::format("{} takes host memory only; the operation's spans lie on a device", name_));
+  }
+  if (operation.sync && operation.sync->world != 1) {
+    return Refused(fmt::format(
+        "{} belongs to one process and cannot take synchronous steps of {} ranks; a cluster is "
+        "needed (start strata-server and name the servers)",
+        name_, operation.sync->world));
+  }
+  if (operation.deadline != kNever && operation.deadline <= clock_.Now()) {
+    return DeadlineExceeded(fmt::format("{}: the deadline passed before {} began; nothing was done",
+                                        OpKindName(operation.kind), name_));
+  }
+  return {};
+}
+
+Result<LocalStore::Entries> LocalStore::FindTables(const Operation& operation) const {
+  Entries entries;
+  entries.reserve(operation.parts.size());
+  const std::shared_lock lock(mutex_);
+  for (const TablePart& part : operation.parts) {
+    const auto found = tables_.find(part.table);
+    if (found == tables_.end()) {
+      return NotFound(fmt::format("{}: table id {:#x} does not exist in {}",
+                                  OpKindName(operation.kind), static_cast<uint32_t>(part.table),
+                                  name_));
+    }
+    STRATA_TRY(ValidatePart(operation.kind, part, found->second->table->spec()));
+    entries.push_back(found->second);
+  }
+  return entries;
+}
+
+Status LocalStore::Run(const Operation& operation) {
+  STRATA_TRY(CheckOffered(operation));
+  STRATA_ASSIGN(const Entries entries, FindTables(operation));
+  std::vector<std::mutex*> mutexes;
+  for (const auto& entry : entries) mutexes.push_back(&entry->mutex);
+  const auto locks = LockAll(std::move(mutexes));
+  if (operation.kind == OpKind::kUpdate) return ApplyUpdate(operation, entries);
+  if (operation.kind == OpKind::kAssign) return ApplyAssign(operation, entries);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    LocalTable& table = *entries[i]->table;
+    const TablePart& part = operation.parts[i];
+    switch (operation.kind) {
+      case OpKind::kLookup:
+        table.Lookup(part.keys, part.out);
+        break;
+      case OpKind::kErase:
+        table.Erase(part.keys);
+        break;
+      case OpKind::kScan:
+        table.Scan(*part.page);
+        break;
+      case OpKind::kStats:
+        *part.stats = table.Stats();
+        break;
+      default:  // flush and prefetch: whatever was submitted has taken effect, all is in memory
+        break;
+    }
+  }
+  return {};
+}
+
+Status LocalStore::ApplyUpdate(const Operation& operation, const Entries& entries) {
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const GradientPart part{operation.parts[i].keys, operation.parts[i].in};
+    STRATA_TRY(entries[i]->table->PrepareUpdate({&part, 1}));
+  }
+  for (const auto& entry : entries) entry->table->CommitUpdate(operation.step);
+  return {};
+}
+
+Status LocalStore::ApplyAssign(const Operation& operation, const Entries& entries) {
+  for (size_t i = 0; i < entries.size(); ++i) {
+    STRATA_TRY(entries[i]->table->PrepareAssign(operation.parts[i].keys, operation.parts[i].in));
+  }
+  for (const auto& entry : entries) entry->table->CommitAssign();
+  return {};
+}
+
+}  // namespace strata

@@ -1,0 +1,57 @@
+// LocalStore: a TableStore over tables in this process. Every operation runs inside Submit, on the
+// calling thread; its completion runs before Submit returns.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "storage/memory/local_table.h"
+#include "storage/table.h"
+
+namespace strata {
+
+// Thread-safe: one mutex a table; an operation over several tables holds all of theirs, so that it
+// applies to all or to none.
+//
+// Synchronous training needs nothing more with one rank (its update closes the step at once); a
+// larger world is refused: it needs a cluster, whose servers collect the ranks' updates.
+class LocalStore : public TableStore {
+ public:
+  // Makes an empty table. Called under the store's lock.
+  using TableFactory = std::function<std::unique_ptr<LocalTable>(const TableSpec&)>;
+
+  // `name` is what errors call the store. `clock` outlives it.
+  LocalStore(std::string name, TableFactory factory, const Clock& clock);
+
+  Status CreateTable(const TableSpec& spec) override;
+  Status DropTable(const std::string& name) override;
+  Result<std::vector<TableSpec>> ListTables() override;
+  void Submit(Operation operation, Completion done) override;
+
+ private:
+  struct Entry {
+    std::mutex mutex;
+    std::unique_ptr<LocalTable> table;
+  };
+  using Entries = std::vector<std::shared_ptr<Entry>>;
+
+  Status Run(const Operation& operation);
+  Status CheckOffered(const Operation& operation) const;
+  Result<Entries> FindTables(const Operation& operation) const;
+  Status ApplyUpdate(const Operation& operation, const Entries& entries);
+  Status ApplyAssign(const Operation& operation, const Entries& entries);
+
+  const std::string name_;
+  const TableFactory factory_;
+  const Clock& clock_;
+  mutable std::shared_mutex mutex_;  // guards the map, not the tables
+  std::map<TableId, std::shared_ptr<Entry>> tables_;
+};
+
+}  // namespace strata

@@ -1,0 +1,121 @@
+#include "storage/memory/map_table.h"
+
+#include <algorithm>
+
+#include "kernels/core/initializer.h"
+#include "kernels/optim/apply.h"
+#include "storage/memory/local_store.h"
+
+namespace strata {
+
+MapTable::Row MapTable::NewRow(Key key) const {
+  const RowSchema schema = SchemaOf(spec_);
+  Row row;
+  row.elements.resize(schema.dim + schema.state_width);
+  const std::span<float> elements(row.elements);
+  InitialRow(spec_.initializer, spec_.seed, key, elements.first(schema.dim));
+  InitialState(spec_.optimizer, elements.subspan(schema.dim));
+  return row;
+}
+
+void MapTable::Lookup(std::span<const Key> keys, std::span<float> out) {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto found = rows_.find(keys[i]);
+    const Row row = found == rows_.end() ? NewRow(keys[i]) : found->second;
+    std::copy_n(row.elements.begin(), spec_.dim,
+                out.begin() + static_cast<ptrdiff_t>(i * spec_.dim));
+    ++stats_.lookups;
+    if (found != rows_.end()) ++stats_.lookup_hits;
+  }
+}
+
+Status MapTable::PrepareUpdate(std::span<const GradientPart> parts) {
+  prepared_update_.assign(parts.begin(), parts.end());
+  return {};
+}
+
+void MapTable::CommitUpdate(uint64_t step) {
+  struct Sum {
+    std::vector<float> gradient;
+    uint32_t parts = 0;
+    size_t part_last = SIZE_MAX;
+  };
+  std::map<Key, Sum> sums;
+  for (size_t p = 0; p < prepared_update_.size(); ++p) {
+    const GradientPart& part = prepared_update_[p];
+    for (size_t i = 0; i < part.keys.size(); ++i) {
+      const std::span<const float> gradient = part.gradients.subspan(i * spec_.dim, spec_.dim);
+      Sum& sum = sums[part.keys[i]];
+      if (sum.gradient.empty()) {
+        sum.gradient.assign(gradient.begin(), gradient.end());
+      } else {
+        for (size_t d = 0; d < spec_.dim; ++d) sum.gradient[d] += gradient[d];
+      }
+      if (sum.part_last != p) ++sum.parts;
+      sum.part_last = p;
+      ++stats_.updates;
+    }
+  }
+  for (const auto& [key, sum] : sums) {
+    if (!AllFinite(sum.gradient)) {
+      ++stats_.rejected;
+      continue;
+    }
+    Row& row = rows_.try_emplace(key, NewRow(key)).first->second;
+    const RowUpdate update{row.elements.data(), sum.gradient.data()};
+    ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, {&update, 1});
+    row.counters.frequency += std::min(sum.parts, UINT32_MAX - row.counters.frequency);
+    row.counters.last_step = step;
+  }
+  ++stats_.steps;
+}
+
+Status MapTable::PrepareAssign(std::span<const Key> keys, std::span<const float> values) {
+  prepared_assign_ = {keys, values};
+  return {};
+}
+
+void MapTable::CommitAssign() {
+  for (size_t i = 0; i < prepared_assign_.keys.size(); ++i) {
+    Row row = NewRow(prepared_assign_.keys[i]);
+    const auto value = prepared_assign_.gradients.subspan(i * spec_.dim, spec_.dim);
+    std::copy(value.begin(), value.end(), row.elements.begin());
+    rows_.insert_or_assign(prepared_assign_.keys[i], std::move(row));
+  }
+}
+
+void MapTable::Erase(std::span<const Key> keys) {
+  for (const Key key : keys) rows_.erase(key);
+}
+
+void MapTable::Scan(ScanPage& page) const {
+  page.keys.clear();
+  page.rows.clear();
+  page.counters.clear();
+  auto row = rows_.lower_bound(page.cursor);
+  for (; row != rows_.end() && page.keys.size() < page.rows_max; ++row) {
+    const std::vector<float>& elements = row->second.elements;
+    page.keys.push_back(row->first);
+    page.rows.insert(page.rows.end(), elements.begin(),
+                     page.with_state ? elements.end() : elements.begin() + spec_.dim);
+    if (page.with_state) page.counters.push_back(row->second.counters);
+  }
+  page.done = row == rows_.end();
+  if (!page.done) page.cursor = row->first;
+}
+
+TableStats MapTable::Stats() const {
+  constexpr uint64_t kNodeBytes = 64;  // about what a tree node and a vector add to the elements
+  const RowSchema schema = SchemaOf(spec_);
+  TableStats stats = stats_;
+  stats.rows = rows_.size();
+  stats.bytes = rows_.size() * (schema.row_bytes() + sizeof(Key) + kNodeBytes);
+  return stats;
+}
+
+std::unique_ptr<TableStore> MakeMapStore(const Clock& clock) {
+  const auto factory = [](const TableSpec& spec) { return std::make_unique<MapTable>(spec); };
+  return std::make_unique<LocalStore>("the std::map store", factory, clock);
+}
+
+}  // namespace strata

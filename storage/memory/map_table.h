@@ -1,0 +1,47 @@
+// MapTable: the model of a table, on std::map. Plain and obviously right, and slow: the oracle that
+// other implementations are compared with, bit by bit.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "storage/memory/local_table.h"
+
+namespace strata {
+
+// Not thread-safe.
+class MapTable : public LocalTable {
+ public:
+  explicit MapTable(const TableSpec& spec) : spec_(spec) {}
+
+  const TableSpec& spec() const override { return spec_; }
+  void Lookup(std::span<const Key> keys, std::span<float> out) override;
+  Status PrepareUpdate(std::span<const GradientPart> parts) override;
+  void CommitUpdate(uint64_t step) override;
+  Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
+  void CommitAssign() override;
+  void Erase(std::span<const Key> keys) override;
+  void Scan(ScanPage& page) const override;  // in the order of keys; the cursor is the next key
+  TableStats Stats() const override;
+
+ private:
+  struct Row {
+    std::vector<float> elements;  // value, then optimizer state
+    RowCounters counters;
+  };
+
+  Row NewRow(Key key) const;
+
+  const TableSpec spec_;
+  std::map<Key, Row> rows_;
+  TableStats stats_;
+  std::vector<GradientPart> prepared_update_;
+  GradientPart prepared_assign_;
+};
+
+// A TableStore of MapTables. `clock` judges deadlines and outlives it.
+std::unique_ptr<TableStore> MakeMapStore(const Clock& clock = RealClock());
+
+}  // namespace strata

@@ -1,0 +1,171 @@
+#include "storage/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+namespace strata {
+namespace {
+
+bool IsWrite(OpKind kind) {
+  return kind == OpKind::kUpdate || kind == OpKind::kAssign || kind == OpKind::kErase;
+}
+
+bool TakesKeys(OpKind kind) {
+  return IsWrite(kind) || kind == OpKind::kLookup || kind == OpKind::kPrefetch;
+}
+
+std::string PartName(OpKind kind, size_t index) {
+  return fmt::format("{}, part {}", OpKindName(kind), index);
+}
+
+// A span that should hold whole rows of the same width for each of `keys` keys.
+Status ValidateRowSpan(std::string_view span, size_t size, size_t keys) {
+  if (keys == 0 && size == 0) return {};
+  if (keys != 0 && size != 0 && size % keys == 0) return {};
+  return Invalid(
+      fmt::format("{}: expected the same number of elements for each of {} keys, found {} in all",
+                  span, keys, size));
+}
+
+Status ValidateShape(OpKind kind, const TablePart& part) {
+  if (!TakesKeys(kind) && !part.keys.empty()) {
+    return Invalid(fmt::format("takes no keys, found {}", part.keys.size()));
+  }
+  const bool takes_in = kind == OpKind::kUpdate || kind == OpKind::kAssign;
+  const bool takes_out = kind == OpKind::kLookup;
+  STRATA_TRY(ValidateRowSpan("in", part.in.size(), takes_in ? part.keys.size() : 0));
+  STRATA_TRY(ValidateRowSpan("out", part.out.size(), takes_out ? part.keys.size() : 0));
+  if (kind == OpKind::kScan) {
+    if (part.page == nullptr) return Invalid("a scan needs a page");
+    if (part.page->rows_max == 0) return Invalid("rows_max: expected 1 or more, found 0");
+  }
+  if (kind == OpKind::kStats && part.stats == nullptr)
+    return Invalid("stats needs a place for them");
+  return {};
+}
+
+Status ValidateSync(const Operation& operation) {
+  const SyncGroup& sync = *operation.sync;
+  if (operation.kind != OpKind::kUpdate && operation.kind != OpKind::kLookup) {
+    return Invalid(
+        fmt::format("{} cannot be part of a synchronous step; only lookup and update can",
+                    OpKindName(operation.kind)));
+  }
+  if (sync.rank >= sync.world) {
+    return Invalid(
+        fmt::format("rank: expected 0 to world - 1 ({} ranks), found {}", sync.world, sync.rank));
+  }
+  if (sync.first_step < 1 || operation.step < sync.first_step) {
+    return Invalid(
+        fmt::format("step {} of a group whose first step is {}: expected 1 <= first step "
+                    "<= step",
+                    operation.step, sync.first_step));
+  }
+  return {};
+}
+
+Status ValidateTablesOnce(const Operation& operation) {
+  if (operation.parts.size() < 2) return {};
+  std::vector<TableId> ids;
+  ids.reserve(operation.parts.size());
+  for (const TablePart& part : operation.parts) ids.push_back(part.table);
+  std::sort(ids.begin(), ids.end());
+  const auto repeated = std::adjacent_find(ids.begin(), ids.end());
+  if (repeated == ids.end()) return {};
+  return Invalid(fmt::format("{}: table id {:#x} comes in two parts; put its keys into one",
+                             OpKindName(operation.kind), static_cast<uint32_t>(*repeated)));
+}
+
+}  // namespace
+
+std::string_view OpKindName(OpKind kind) {
+  switch (kind) {
+    case OpKind::kLookup:
+      return "lookup";
+    case OpKind::kUpdate:
+      return "update";
+    case OpKind::kAssign:
+      return "assign";
+    case OpKind::kErase:
+      return "erase";
+    case OpKind::kScan:
+      return "scan";
+    case OpKind::kStats:
+      return "stats";
+    case OpKind::kFlush:
+      return "flush";
+    case OpKind::kPrefetch:
+      return "prefetch";
+  }
+  return "unknown";
+}
+
+std::string_view AckLevelName(AckLevel level) {
+  switch (level) {
+    case AckLevel::kApplied:
+      return "applied";
+    case AckLevel::kLogged:
+      return "logged";
+    case AckLevel::kSynced:
+      return "synced";
+    case AckLevel::kReplicated:
+      return "replicated";
+  }
+  return "unknown";
+}
+
+Status ValidateOperation(const Operation& operation) {
+  if (OpKindName(operation.kind) == "unknown") {
+    return Invalid(fmt::format("operation kind: expected 1 (lookup) to 8 (prefetch), found {}",
+                               static_cast<int>(operation.kind)));
+  }
+  for (size_t i = 0; i < operation.parts.size(); ++i) {
+    STRATA_TRY(
+        ValidateShape(operation.kind, operation.parts[i]).Prefixed(PartName(operation.kind, i)));
+  }
+  STRATA_TRY(ValidateTablesOnce(operation));
+  if (operation.kind == OpKind::kUpdate && operation.step < 1) {
+    return Invalid("step of an update: expected 1 or more, found 0");
+  }
+  if (operation.sync) STRATA_TRY(ValidateSync(operation));
+  if (IsWrite(operation.kind) && operation.ack != AckLevel::kApplied) {
+    return Refused(
+        fmt::format("ack level {} is not offered by tables that live in memory alone; use applied",
+                    AckLevelName(operation.ack)));
+  }
+  return {};
+}
+
+Status ValidatePart(OpKind kind, const TablePart& part, const TableSpec& spec) {
+  const auto check = [&](std::string_view span, size_t size, bool taken) -> Status {
+    const size_t expected = taken ? part.keys.size() * spec.dim : 0;
+    if (size == expected) return {};
+    return Invalid(
+        fmt::format("{} on table '{}': {}: expected {} elements ({} keys x dim {}), found {}",
+                    OpKindName(kind), spec.name, span, expected, part.keys.size(), spec.dim, size));
+  };
+  STRATA_TRY(check("in", part.in.size(), kind == OpKind::kUpdate || kind == OpKind::kAssign));
+  return check("out", part.out.size(), kind == OpKind::kLookup);
+}
+
+Outcome SubmitAndWait(TableStore& store, Operation operation) {
+  struct Waiting {
+    std::mutex mutex;
+    std::condition_variable arrived;
+    std::optional<Outcome> outcome;
+  } waiting;
+  store.Submit(std::move(operation), [&waiting](Outcome outcome) {
+    // Notified under the lock: the waiter may leave, and end `waiting`, only after it is released.
+    const std::lock_guard lock(waiting.mutex);
+    waiting.outcome = std::move(outcome);
+    waiting.arrived.notify_one();
+  });
+  std::unique_lock lock(waiting.mutex);
+  waiting.arrived.wait(lock, [&waiting] { return waiting.outcome.has_value(); });
+  return std::move(*waiting.outcome);
+}
+
+}  // namespace strata

@@ -1,0 +1,150 @@
+#include "storage/table_spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "kernels/optim/apply.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kNameMax = 128;
+
+struct OptimizerName {
+  OptimizerKind kind;
+  std::string_view name;
+};
+constexpr std::array<OptimizerName, 3> kOptimizers = {{{OptimizerKind::kSgd, "sgd"},
+                                                       {OptimizerKind::kAdaGrad, "adagrad"},
+                                                       {OptimizerKind::kAdam, "adam"}}};
+
+struct InitializerName {
+  InitializerKind kind;
+  std::string_view name;
+};
+constexpr std::array<InitializerName, 3> kInitializers = {{{InitializerKind::kZero, "zero"},
+                                                           {InitializerKind::kUniform, "uniform"},
+                                                           {InitializerKind::kNormal, "normal"}}};
+
+template <typename Table, typename Kind>
+std::string_view NameIn(const Table& table, Kind kind) {
+  for (const auto& entry : table) {
+    if (entry.kind == kind) return entry.name;
+  }
+  return "unknown";
+}
+
+bool IsNameCharacter(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.' || c == '-';
+}
+
+Status ValidateName(const std::string& name) {
+  if (name.empty() || name.size() > kNameMax) {
+    return Invalid(
+        fmt::format("table name: expected 1 to {} characters, found {}", kNameMax, name.size()));
+  }
+  const auto bad = std::find_if_not(name.begin(), name.end(), IsNameCharacter);
+  if (bad != name.end()) {
+    // Not echoed: the name may hold anything, line ends too.
+    return Invalid(
+        fmt::format("table name: byte 0x{:02x} at position {}; expected only A-Z a-z 0-9 _ . -",
+                    static_cast<unsigned char>(*bad), bad - name.begin()));
+  }
+  return {};
+}
+
+// low <= value < high, or low < value < high with `open`; NaN and infinity are outside.
+Status ValidateRange(std::string_view field, float value, float low, float high, bool open) {
+  if (std::isfinite(value) && (open ? value > low : value >= low) && value < high) return {};
+  return Invalid(fmt::format("{}: expected a number {} {} and below {}, found {}", field,
+                             open ? "above" : "of at least", low, high, value));
+}
+
+Status ValidateOptimizer(const OptimizerSpec& optimizer) {
+  constexpr float kLarge = 1e30F;
+  STRATA_TRY(
+      ValidateRange("optimizer.learning_rate", optimizer.learning_rate, 0.0F, kLarge, false));
+  switch (optimizer.kind) {
+    case OptimizerKind::kSgd:
+      return {};
+    case OptimizerKind::kAdaGrad:
+      STRATA_TRY(ValidateRange("optimizer.epsilon", optimizer.epsilon, 0.0F, kLarge, true));
+      return ValidateRange("optimizer.initial_accumulator", optimizer.initial_accumulator, 0.0F,
+                           kLarge, false);
+    case OptimizerKind::kAdam:
+      STRATA_TRY(ValidateRange("optimizer.epsilon", optimizer.epsilon, 0.0F, kLarge, true));
+      STRATA_TRY(ValidateRange("optimizer.beta1", optimizer.beta1, 0.0F, 1.0F, false));
+      return ValidateRange("optimizer.beta2", optimizer.beta2, 0.0F, 1.0F, false);
+  }
+  return Invalid(fmt::format("optimizer.kind: expected 1 (sgd), 2 (adagrad) or 3 (adam), found {}",
+                             static_cast<int>(optimizer.kind)));
+}
+
+}  // namespace
+
+Status ValidateTableSpec(const TableSpec& spec) {
+  STRATA_TRY(ValidateName(spec.name));
+  const std::string where = fmt::format("table '{}'", spec.name);
+  if (spec.dim < 1 || spec.dim > RowSchema::kDimMax) {
+    return Invalid(
+        fmt::format("{}: dim: expected 1 to {}, found {}", where, RowSchema::kDimMax, spec.dim));
+  }
+  STRATA_TRY(ValidateOptimizer(spec.optimizer).Prefixed(where));
+  if (NameIn(kInitializers, spec.initializer.kind) == "unknown") {
+    return Invalid(
+        fmt::format("{}: initializer.kind: expected 1 (zero), 2 (uniform) or 3 (normal), found {}",
+                    where, static_cast<int>(spec.initializer.kind)));
+  }
+  return ValidateRange("initializer.scale", spec.initializer.scale, 0.0F, 1e30F, false)
+      .Prefixed(where);
+}
+
+RowSchema SchemaOf(const TableSpec& spec) {
+  return {spec.dim, static_cast<uint32_t>(StateWidth(spec.optimizer, spec.dim))};
+}
+
+std::string DifferenceOf(const TableSpec& ours, const TableSpec& theirs) {
+  std::string text;
+  const auto compare = [&text](std::string_view field, auto a, auto b) {
+    if (a == b) return;
+    text += fmt::format("{}{} {} here, {} asked for", text.empty() ? "" : "; ", field, a, b);
+  };
+  compare("name", ours.name, theirs.name);
+  compare("dim", ours.dim, theirs.dim);
+  compare("optimizer", OptimizerKindName(ours.optimizer.kind),
+          OptimizerKindName(theirs.optimizer.kind));
+  compare("learning_rate", ours.optimizer.learning_rate, theirs.optimizer.learning_rate);
+  compare("epsilon", ours.optimizer.epsilon, theirs.optimizer.epsilon);
+  compare("beta1", ours.optimizer.beta1, theirs.optimizer.beta1);
+  compare("beta2", ours.optimizer.beta2, theirs.optimizer.beta2);
+  compare("initial_accumulator", ours.optimizer.initial_accumulator,
+          theirs.optimizer.initial_accumulator);
+  compare("initializer", InitializerKindName(ours.initializer.kind),
+          InitializerKindName(theirs.initializer.kind));
+  compare("scale", ours.initializer.scale, theirs.initializer.scale);
+  compare("seed", ours.seed, theirs.seed);
+  return text;
+}
+
+std::string_view OptimizerKindName(OptimizerKind kind) { return NameIn(kOptimizers, kind); }
+std::string_view InitializerKindName(InitializerKind kind) { return NameIn(kInitializers, kind); }
+
+Result<OptimizerKind> ParseOptimizerKind(std::string_view name) {
+  for (const auto& entry : kOptimizers) {
+    if (entry.name == name) return entry.kind;
+  }
+  return Invalid(fmt::format("optimizer '{}': expected sgd, adagrad or adam", name));
+}
+
+Result<InitializerKind> ParseInitializerKind(std::string_view name) {
+  for (const auto& entry : kInitializers) {
+    if (entry.name == name) return entry.kind;
+  }
+  return Invalid(fmt::format("initializer '{}': expected zero, uniform or normal", name));
+}
+
+}  // namespace strata
