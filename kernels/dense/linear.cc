@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
+
 namespace strata {
 
 Status LinearForward(const Exec& exec, MatMul& matmul, const LinearShape& shape,
@@ -35,6 +37,20 @@ void ReluForward(const Exec& /*exec*/, std::span<float> y) {
 void ReluBackward(const Exec& /*exec*/, std::span<const float> y, std::span<float> dy) {
   STRATA_CHECK(y.size() == dy.size());
   for (size_t i = 0; i < y.size(); ++i) dy[i] = y[i] > 0.0F ? dy[i] : 0.0F;
+}
+
+void DropoutForward(const Exec& /*exec*/, float share, uint64_t seed, std::span<float> y) {
+  const float scale = 1.0F / (1.0F - share);
+  const auto dropped_below = static_cast<uint64_t>(double{share} * 0x1p32);
+  for (size_t i = 0; i < y.size(); ++i) {
+    const uint64_t random = Mix64(seed ^ Mix64(i)) >> 32;
+    y[i] = random < dropped_below ? 0.0F : y[i] * scale;
+  }
+}
+
+void DropoutBackward(const Exec& /*exec*/, float share, std::span<float> dy) {
+  const float scale = 1.0F / (1.0F - share);
+  for (float& value : dy) value *= scale;
 }
 
 }  // namespace strata

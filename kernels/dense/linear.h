@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "base/status.h"
@@ -32,5 +33,12 @@ Status LinearBackward(const Exec& exec, MatMul& matmul, const LinearShape& shape
 void ReluForward(const Exec& exec, std::span<float> y);
 // dy becomes 0 where the layer's output y was not above 0.
 void ReluBackward(const Exec& exec, std::span<const float> y, std::span<float> dy);
+
+// Drops hidden units while training (N. Srivastava et al., JMLR 2014): each y becomes 0 with
+// probability `share` and is divided by 1 - share otherwise. Which ones is a function of `seed` and
+// the place. share: 0 to below 1.
+void DropoutForward(const Exec& exec, float share, uint64_t seed, std::span<float> y);
+// Behind ReluBackward, which has already stopped the units that were dropped.
+void DropoutBackward(const Exec& exec, float share, std::span<float> dy);
 
 }  // namespace strata

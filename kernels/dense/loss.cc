@@ -1,21 +1,13 @@
 #include "kernels/dense/loss.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 
 #include "base/status.h"
+#include "kernels/core/math.h"
 
 namespace strata {
 
-double Sigmoid(double z) {
-  const double e = std::exp(-std::abs(z));
-  return z >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
-}
-
-double CrossEntropy(double z, double label) {
-  return std::max(z, 0.0) - z * label + std::log1p(std::exp(-std::abs(z)));
-}
+double CrossEntropy(double z, double label) { return math::Softplus(z) - z * label; }
 
 double CrossEntropyWithLogits(const Exec& /*exec*/, std::span<const float> logits,
                               std::span<const float> labels, std::span<const float> weights,
@@ -27,7 +19,7 @@ double CrossEntropyWithLogits(const Exec& /*exec*/, std::span<const float> logit
     const double z = logits[i];
     const double weight = weights[i];
     loss += weight * CrossEntropy(z, labels[i]);
-    dlogits[i] = static_cast<float>(weight * (Sigmoid(z) - labels[i]));
+    dlogits[i] = static_cast<float>(weight * (math::Sigmoid(z) - labels[i]));
   }
   return loss;
 }

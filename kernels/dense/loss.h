@@ -9,9 +9,6 @@
 
 namespace strata {
 
-// 1 / (1 + exp(-z)), without overflow for any z.
-double Sigmoid(double z);
-
 // One sample's loss without its weight; never infinite for a finite z.
 double CrossEntropy(double z, double label);
 

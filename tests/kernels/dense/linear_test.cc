@@ -160,5 +160,30 @@ TEST(Linear, GradientsAgreeWithCentralDifferences) {
   }
 }
 
+TEST(Dropout, DropsItsShareAndKeepsTheMean) {
+  std::vector<float> y(100'000, 1.0F);
+  DropoutForward({}, 0.3F, 11, y);
+  size_t dropped = 0;
+  for (const float value : y) {
+    dropped += value == 0.0F ? 1 : 0;
+    ASSERT_TRUE(value == 0.0F || value == 1.0F / (1.0F - 0.3F));
+  }
+  EXPECT_NEAR(static_cast<double>(dropped), 30'000, 1'000);  // 7 deviations
+
+  std::vector<float> again(y.size(), 1.0F);
+  DropoutForward({}, 0.3F, 11, again);
+  EXPECT_EQ(y, again);
+  std::vector<float> other(y.size(), 1.0F);
+  DropoutForward({}, 0.3F, 12, other);
+  EXPECT_NE(y, other);
+  std::vector<float> none(16, 2.0F);
+  DropoutForward({}, 0.0F, 11, none);
+  EXPECT_EQ(none, std::vector<float>(16, 2.0F));
+
+  std::vector<float> dy = {1.0F, -2.0F};
+  DropoutBackward({}, 0.5F, dy);
+  EXPECT_EQ(dy, (std::vector<float>{2.0F, -4.0F}));
+}
+
 }  // namespace
 }  // namespace strata

@@ -1,0 +1,35 @@
+// Quality of predicted probabilities.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "cluster/collective/group.h"
+
+namespace strata {
+
+// One evaluated sample. Plain bytes: ranks exchange them as they are.
+struct ScoredSample {
+  float logit = 0;
+  float label = 0;  // 0 or 1
+  float weight = 1;
+};
+static_assert(sizeof(ScoredSample) == 12);
+
+struct Metrics {
+  uint64_t samples = 0;
+  double auc = 0;          // area under the ROC curve, ties counted half; NaN without both labels
+  double logloss = 0;      // weighted mean
+  double calibration = 0;  // mean prediction / mean label; NaN without positives
+};
+
+// Exact. A function of the set of samples, to the bit, whatever their order. Reorders `samples`.
+Metrics ComputeMetrics(std::vector<ScoredSample>* samples);
+
+// The same over the samples of all ranks; every rank gets equal numbers. Errors are the group's.
+Result<Metrics> ComputeMetrics(Group& group, std::span<const ScoredSample> mine);
+
+}  // namespace strata

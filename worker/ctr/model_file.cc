@@ -1,0 +1,300 @@
+#include "worker/ctr/model_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <numeric>
+
+#include "proto/format/model_manifest.h"
+
+namespace strata {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "model files are little-endian");
+
+constexpr char kManifest[] = "manifest";
+constexpr char kFeatures[] = "features.txt";
+constexpr char kSparse[] = "sparse.bin";
+constexpr char kDense[] = "dense.bin";
+constexpr char kWriter[] = "strata 0.1.0";
+
+std::string Path(const std::string& folder, const std::string& name) { return folder + "/" + name; }
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// "runs/model/" is the same folder as "runs/model".
+std::string WithoutSlash(std::string folder) {
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  return folder;
+}
+
+struct Rows {
+  std::vector<Key> keys;
+  std::vector<float> values;
+};
+
+Result<Rows> ScanTable(TableStore& store, TableId table, uint32_t row_dim) {
+  Rows scanned;
+  ScanPage page;
+  while (!page.done) {
+    Operation scan{.kind = OpKind::kScan, .parts = {}, .exec = {}, .sync = {}};
+    scan.parts.push_back({.table = table, .keys = {}, .in = {}, .out = {}, .page = &page});
+    STRATA_TRY(SubmitAndWait(store, std::move(scan)).status.Prefixed("scanning the table"));
+    scanned.keys.insert(scanned.keys.end(), page.keys.begin(), page.keys.end());
+    scanned.values.insert(scanned.values.end(), page.rows.begin(), page.rows.end());
+  }
+  std::vector<size_t> order(scanned.keys.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return scanned.keys[a] < scanned.keys[b]; });
+  Rows sorted;
+  sorted.keys.reserve(scanned.keys.size());
+  sorted.values.reserve(scanned.values.size());
+  for (const size_t from : order) {
+    sorted.keys.push_back(scanned.keys[from]);
+    const auto row = scanned.values.begin() + static_cast<ptrdiff_t>(from * row_dim);
+    sorted.values.insert(sorted.values.end(), row, row + row_dim);
+  }
+  return sorted;
+}
+
+Status WriteNewFile(Disk& disk, const std::string& path,
+                    std::initializer_list<std::span<const std::byte>> contents) {
+  STRATA_ASSIGN(const std::unique_ptr<File> file, disk.Create(path));
+  for (const std::span<const std::byte> content : contents) STRATA_TRY(file->Append(content));
+  return file->Sync();
+}
+
+// Removes a folder of model files. kInvalid when it holds anything else.
+Status RemoveModel(Disk& disk, const std::string& folder) {
+  Result<std::vector<std::string>> names = disk.List(folder);
+  if (!names.ok()) {
+    return names.status().code() == StatusCode::kNotFound ? Status::Ok() : names.status();
+  }
+  for (const std::string& name : *names) {
+    if (name != kManifest && name != kFeatures && name != kSparse && name != kDense) {
+      return Invalid(fmt::format(
+          "{}: holds \"{}\", which is no part of a model: name a folder of its own in output.model",
+          folder, name));
+    }
+  }
+  for (const std::string& name : *names) STRATA_TRY(disk.Remove(Path(folder, name)));
+  return disk.Remove(folder);
+}
+
+bool Exists(Disk& disk, const std::string& folder) { return disk.List(folder).ok(); }
+
+// Checks before anything is written that the folder may be replaced.
+Status CheckReplaceable(Disk& disk, const std::string& folder) {
+  Result<std::vector<std::string>> names = disk.List(folder);
+  if (!names.ok()) {
+    return names.status().code() == StatusCode::kNotFound ? Status::Ok() : names.status();
+  }
+  if (names->empty() || std::binary_search(names->begin(), names->end(), kManifest)) return {};
+  return Invalid(fmt::format(
+      "{}: exists, and is no model: name a new folder, or that of a model, in output.model",
+      folder));
+}
+
+Status WriteModel(Disk& disk, const std::string& folder, const SavedModel& model,
+                  const Rows& sparse) {
+  format::ModelManifest manifest{
+      .writer = kWriter,
+      .job = model.job,
+      .seed = model.seed,
+      .epochs = model.epochs,
+      .samples = model.samples,
+      .model = ModelKindName(model.shape.kind),
+      .embedding_dim = model.shape.embedding_dim,
+      .hidden = model.shape.hidden,
+      .slots = static_cast<uint32_t>(model.shape.slots),
+      .dense_width = static_cast<uint32_t>(model.shape.dense_width),
+      .dense_parameters = model.dense.size(),
+      .row_dim = model.shape.row_dim(),
+      .rows = sparse.keys.size(),
+      .table_seed = model.table_seed,
+      .initializer = std::string(InitializerKindName(model.initializer.kind)),
+      .initializer_scale = model.initializer.scale,
+      .files = {}};
+  std::vector<std::byte> rows(sparse.keys.size() * sizeof(Key) +
+                              sparse.values.size() * sizeof(float));
+  if (!rows.empty()) {
+    const size_t key_bytes = sparse.keys.size() * sizeof(Key);
+    std::memcpy(rows.data(), sparse.keys.data(), key_bytes);
+    std::memcpy(rows.data() + key_bytes, sparse.values.data(), rows.size() - key_bytes);
+  }
+  const std::map<std::string, std::span<const std::byte>> contents = {
+      {kSparse, rows},
+      {kDense, std::as_bytes(std::span(model.dense))},
+      {kFeatures, std::as_bytes(std::span(model.features))}};
+  STRATA_TRY(disk.MakeFolder(folder));
+  for (const auto& [name, content] : contents) {
+    STRATA_TRY(WriteNewFile(disk, Path(folder, name), {content}));
+    manifest.files.push_back(format::DescribeModelFile(name, content));
+  }
+  const std::string text = format::EncodeModelManifest(manifest);
+  STRATA_TRY(WriteNewFile(disk, Path(folder, kManifest), {std::as_bytes(std::span(text))}));
+  return disk.SyncFolder(folder);
+}
+
+// One file of the folder, checked against the manifest.
+Result<std::string> ReadChecked(Disk& disk, const std::string& folder,
+                                const format::ModelManifest& manifest, const std::string& name,
+                                uint64_t bytes_expected) {
+  const std::string path = Path(folder, name);
+  const auto entry = std::find_if(manifest.files.begin(), manifest.files.end(),
+                                  [&](const format::ModelFile& file) { return file.name == name; });
+  if (entry == manifest.files.end()) {
+    return Corrupt(fmt::format("{}: does not list {}", Path(folder, kManifest), name));
+  }
+  if (bytes_expected != UINT64_MAX && entry->bytes != bytes_expected) {
+    return Corrupt(fmt::format("{}: lists {} with {} bytes, but the model's shape needs {}",
+                               Path(folder, kManifest), name, entry->bytes, bytes_expected));
+  }
+  STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(path));
+  STRATA_ASSIGN(const uint64_t bytes_found, file->Size());
+  if (bytes_found != entry->bytes) {
+    return Corrupt(fmt::format("{}: expected {} bytes, found {}", path, entry->bytes, bytes_found));
+  }
+  STRATA_ASSIGN(std::string content, ReadFile(disk, path, entry->bytes));
+  STRATA_TRY(format::CheckModelFile(*entry, std::as_bytes(std::span(content)), path));
+  return content;
+}
+
+Result<ModelKind> ParseModelKind(const std::string& name, const std::string& file) {
+  for (const ModelKind kind : {ModelKind::kLogistic, ModelKind::kFm, ModelKind::kDeepFm}) {
+    if (name == ModelKindName(kind)) return kind;
+  }
+  return Invalid(
+      fmt::format("{}: a model of kind \"{}\", which this build does not have", file, name));
+}
+
+Result<SavedModel> ModelOf(const format::ModelManifest& manifest, const std::string& file) {
+  SavedModel model{.job = manifest.job,
+                   .seed = manifest.seed,
+                   .epochs = manifest.epochs,
+                   .samples = manifest.samples,
+                   .shape = {},
+                   .initializer = {},
+                   .table_seed = manifest.table_seed,
+                   .features = {},
+                   .dense = {}};
+  STRATA_ASSIGN(const ModelKind kind, ParseModelKind(manifest.model, file));
+  model.shape = {kind, manifest.embedding_dim, manifest.hidden, manifest.slots,
+                 manifest.dense_width};
+  STRATA_TRY(ValidateModelShape(model.shape).Prefixed(file));
+  const Result<InitializerKind> initializer = ParseInitializerKind(manifest.initializer);
+  if (!initializer.ok()) return initializer.status().Prefixed(file);
+  model.initializer = {*initializer, manifest.initializer_scale};
+  if (manifest.row_dim != model.shape.row_dim()) {
+    return Corrupt(fmt::format("{}: expected row_dim {}, found {}", file, model.shape.row_dim(),
+                               manifest.row_dim));
+  }
+  return model;
+}
+
+template <typename T>
+std::vector<T> Values(std::string_view bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+
+}  // namespace
+
+Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model, TableStore& store,
+                 TableId table) {
+  const std::string place = WithoutSlash(folder);
+  const std::string fresh = place + ".new";
+  const std::string old = place + ".old";
+  STRATA_TRY(CheckReplaceable(disk, place));
+  STRATA_ASSIGN(const Rows rows, ScanTable(store, table, model.shape.row_dim()));
+  STRATA_TRY(RemoveModel(disk, fresh));  // what an interrupted save may have left
+  STRATA_TRY(WriteModel(disk, fresh, model, rows).Prefixed("saving the model"));
+  if (Exists(disk, place)) {
+    STRATA_TRY(RemoveModel(disk, old));
+    STRATA_TRY(disk.Rename(place, old));
+  }
+  STRATA_TRY(disk.Rename(fresh, place));
+  STRATA_TRY(disk.SyncFolder(ParentOf(place)));
+  return RemoveModel(disk, old);
+}
+
+Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {
+  const std::string place = WithoutSlash(folder);
+  const std::string manifest_path = Path(place, kManifest);
+  if (!Exists(disk, place)) {
+    return NotFound(fmt::format("{}: no such model folder{}", place,
+                                Exists(disk, place + ".old")
+                                    ? fmt::format("; saving was interrupted, and {}.old holds the "
+                                                  "model before: rename it",
+                                                  place)
+                                    : "; train and save a model first (output.model)"));
+  }
+  STRATA_ASSIGN(const std::string text,
+                ReadFile(disk, manifest_path, format::kModelManifestBytesMax));
+  STRATA_ASSIGN(const format::ModelManifest manifest,
+                format::DecodeModelManifest(text, manifest_path));
+  LoadedModel loaded;
+  STRATA_ASSIGN(loaded.model, ModelOf(manifest, manifest_path));
+  const uint64_t dense_expected = CtrModel(loaded.model.shape, 1).dense_parameters();
+  if (manifest.dense_parameters != dense_expected) {
+    return Corrupt(fmt::format("{}: expected {} dense parameters for the model's shape, found {}",
+                               manifest_path, dense_expected, manifest.dense_parameters));
+  }
+  const uint64_t row_bytes = sizeof(Key) + manifest.row_dim * sizeof(float);
+  if (manifest.rows > UINT64_MAX / row_bytes) {
+    return Corrupt(fmt::format("{}: {} rows cannot be", manifest_path, manifest.rows));
+  }
+  STRATA_ASSIGN(loaded.model.features, ReadChecked(disk, place, manifest, kFeatures, UINT64_MAX));
+  STRATA_ASSIGN(const std::string dense,
+                ReadChecked(disk, place, manifest, kDense, dense_expected * sizeof(float)));
+  STRATA_ASSIGN(const std::string sparse,
+                ReadChecked(disk, place, manifest, kSparse, manifest.rows * row_bytes));
+  loaded.model.dense = Values<float>(dense);
+  loaded.keys = Values<Key>(std::string_view(sparse).substr(0, manifest.rows * sizeof(Key)));
+  loaded.rows = Values<float>(std::string_view(sparse).substr(manifest.rows * sizeof(Key)));
+  const auto disorder = std::adjacent_find(loaded.keys.begin(), loaded.keys.end(),
+                                           [](Key a, Key b) { return a >= b; });
+  if (disorder != loaded.keys.end()) {
+    return Corrupt(fmt::format("{}: row {}: expected keys in ascending order", Path(place, kSparse),
+                               disorder - loaded.keys.begin() + 1));
+  }
+  return loaded;
+}
+
+Status RestoreTable(const LoadedModel& loaded, const std::string& table_name, TableStore& store,
+                    Group& group) {
+  const size_t dim = loaded.model.shape.row_dim();
+  const TableSpec spec{.name = table_name,
+                       .dim = static_cast<uint32_t>(dim),
+                       .optimizer = {},
+                       .initializer = loaded.model.initializer,
+                       .seed = loaded.model.table_seed};
+  constexpr size_t kRowsAtOnce = 8192;
+  const auto world = static_cast<size_t>(group.world());
+  const auto rank = static_cast<size_t>(group.rank());
+  const size_t begin = loaded.keys.size() * rank / world;
+  const size_t end = loaded.keys.size() * (rank + 1) / world;
+  STRATA_TRY(store.CreateTable(spec));
+  for (size_t at = begin; at < end; at += kRowsAtOnce) {
+    const size_t count = std::min(kRowsAtOnce, end - at);
+    Operation assign{.kind = OpKind::kAssign, .parts = {}, .exec = {}, .sync = {}};
+    assign.parts.push_back({.table = spec.id(),
+                            .keys = std::span(loaded.keys).subspan(at, count),
+                            .in = std::span(loaded.rows).subspan(at * dim, count * dim),
+                            .out = {}});
+    STRATA_TRY(SubmitAndWait(store, std::move(assign)).status.Prefixed("restoring the model"));
+  }
+  int64_t done = 1;
+  return group.Allreduce(std::span(&done, 1), ReduceOp::kSum);
+}
+
+}  // namespace strata

@@ -1,0 +1,52 @@
+// Saving and loading a trained model as a folder (proto/format/model_manifest.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "cluster/collective/group.h"
+#include "storage/table.h"
+#include "worker/ctr/ctr_model.h"
+
+namespace strata {
+
+// A model without its rows, which stay in a store.
+struct SavedModel {
+  std::string job;
+  uint64_t seed = 0;
+  uint64_t epochs = 0;
+  uint64_t samples = 0;
+  ModelShape shape;
+  // Of the table: keys that it does not hold answer with these.
+  InitializerSpec initializer;
+  uint64_t table_seed = 0;
+  std::string features;  // FeaturesToText
+  std::vector<float> dense;
+};
+
+// Scans the table and writes everything into `folder`, replacing a model that is there: the new one
+// is complete and on stable storage before the old one goes. A folder that holds anything else than
+// a model is kInvalid and left alone. One rank does this; nobody may be training the table.
+Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model, TableStore& store,
+                 TableId table);
+
+// A loaded model with its rows.
+struct LoadedModel {
+  SavedModel model;
+  std::vector<Key> keys;    // ascending
+  std::vector<float> rows;  // keys.size() x row_dim
+};
+
+// Every byte is checked: kCorrupt names file, block, expected and found; kInvalid a newer format;
+// kNotFound a missing folder or file.
+Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder);
+
+// Creates the table and fills it, each rank with its part of the rows. Returns once all ranks have;
+// every rank calls it.
+Status RestoreTable(const LoadedModel& loaded, const std::string& table_name, TableStore& store,
+                    Group& group);
+
+}  // namespace strata

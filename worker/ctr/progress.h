@@ -1,0 +1,67 @@
+// Progress: the line that says how far a task is. On a terminal it is drawn over itself; elsewhere
+// a plain line comes now and then, and with --json an object on standard output.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "worker/ctr/metrics.h"
+#include "worker/data/batch.h"
+
+namespace strata {
+
+// Where a task stands. What is not known is NaN and not shown.
+struct ProgressState {
+  double share = 0;  // done, 0 to 1
+  uint64_t samples = 0;
+  double samples_per_second = 0;
+  double eta_seconds = 0;
+  double loss = 0;
+  double auc = 0;
+};
+
+// "train   45 %    81,920 samples  12,345/s  ETA 3 s  loss 0.3012  AUC 0.9123".
+std::string ProgressLine(const std::string& task, const ProgressState& state);
+// {"progress":0.45,"task":"train",...}.
+std::string ProgressJson(const std::string& task, const ProgressState& state);
+
+// The newest samples' scores as they were before the model learned from them: an honest AUC while
+// training.
+class RecentSamples {
+ public:
+  static constexpr size_t kSamples = 16384;
+
+  void Add(const Batch& batch, std::span<const float> logits);
+  double Auc() const;  // NaN until both labels were seen
+
+ private:
+  std::vector<ScoredSample> samples_;
+  size_t next_ = 0;
+};
+
+// One thread at a time.
+class ProgressPrinter {
+ public:
+  // Lines go to `lines` (null: none), objects to `objects` (null: none).
+  ProgressPrinter(const Clock& clock, std::FILE* lines, bool terminal, std::FILE* objects);
+
+  // True when it is time for another line; Print then shows one.
+  bool Due() const { return clock_.Now() >= due_; }
+  void Print(const std::string& task, const ProgressState& state);
+  // Ends a line that was being drawn over.
+  void Finish();
+
+ private:
+  const Clock& clock_;
+  std::FILE* lines_;
+  bool terminal_;
+  std::FILE* objects_;
+  TimeNs due_;
+  bool drawn_ = false;
+};
+
+}  // namespace strata

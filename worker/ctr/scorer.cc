@@ -1,0 +1,56 @@
+#include "worker/ctr/scorer.h"
+
+#include <cmath>
+#include <utility>
+
+namespace strata {
+
+Scorer::Scorer(CtrModel& model, std::span<const float> dense, TableStore& store, TableId table)
+    : model_(model), dense_(dense), store_(store), table_(table) {}
+
+Status Scorer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
+  if (*part == nullptr || part->use_count() > 1) *part = std::make_shared<Part>();
+  Part& fresh = **part;
+  STRATA_TRY(source.Next(CtrModel::kScoreBatch, &fresh.batch));
+  FindUniqueKeys(fresh.batch.keys, &fresh.unique);
+  fresh.rows.resize(fresh.unique.keys.size() * model_.shape().row_dim());
+  if (fresh.unique.keys.empty()) return {};
+  Operation lookup{.kind = OpKind::kLookup, .parts = {}, .exec = {}, .sync = {}};
+  lookup.parts.push_back({.table = table_, .keys = fresh.unique.keys, .in = {}, .out = fresh.rows});
+  lookup_.Submit(store_, std::move(lookup), *part);
+  return {};
+}
+
+Status Scorer::Score(BatchSource& source, const Use& use) {
+  STRATA_TRY(source.Rewind(0));
+  std::shared_ptr<Part> part;
+  std::shared_ptr<Part> next;
+  std::vector<float> logits;
+  STRATA_TRY(Read(source, &part));
+  while (part->batch.samples > 0) {
+    STRATA_TRY(lookup_.Wait());
+    STRATA_TRY(Read(source, &next));
+    logits.resize(part->batch.samples);
+    STRATA_TRY(model_.Score({part->batch, part->unique, part->rows, dense_}, logits));
+    STRATA_TRY(use(part->batch, logits));
+    std::swap(part, next);
+  }
+  return {};
+}
+
+Result<Metrics> Scorer::Evaluate(BatchSource& source, Group& group,
+                                 const std::function<Status(size_t samples)>& on_batch) {
+  std::vector<ScoredSample> scored;
+  STRATA_TRY(Score(source, [&](const Batch& batch, std::span<const float> logits) -> Status {
+    for (size_t i = 0; i < batch.samples; ++i) {
+      if (!std::isfinite(logits[i])) {
+        return Failed("evaluation: the model's answer is no number: its parameters diverged");
+      }
+      scored.push_back({logits[i], batch.labels[i], batch.weights[i]});
+    }
+    return on_batch(batch.samples);
+  }));
+  return ComputeMetrics(group, scored);
+}
+
+}  // namespace strata

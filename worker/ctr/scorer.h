@@ -1,0 +1,51 @@
+// Scorer: what a finished model says about samples, batch by batch. Pulls are not marked with a
+// step: nobody may be training the table meanwhile.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "cluster/collective/group.h"
+#include "storage/table.h"
+#include "worker/ctr/ctr_model.h"
+#include "worker/ctr/metrics.h"
+#include "worker/ctr/pending.h"
+#include "worker/data/batch.h"
+
+namespace strata {
+
+// One thread at a time.
+class Scorer {
+ public:
+  // `dense` is the model's dense part and outlives the scorer.
+  Scorer(CtrModel& model, std::span<const float> dense, TableStore& store, TableId table);
+
+  // Reads the source to its end. `use` gets each batch with its logits; its error ends the pass.
+  using Use = std::function<Status(const Batch& batch, std::span<const float> logits)>;
+  Status Score(BatchSource& source, const Use& use);
+
+  // Metrics over the shares of all ranks: equal numbers on every rank, whatever their count.
+  // `on_batch` gets the samples of each batch and may end the pass.
+  Result<Metrics> Evaluate(BatchSource& source, Group& group,
+                           const std::function<Status(size_t samples)>& on_batch);
+
+ private:
+  struct Part {
+    Batch batch;
+    UniqueKeys unique;
+    std::vector<float> rows;
+  };
+
+  Status Read(BatchSource& source, std::shared_ptr<Part>* part);
+
+  CtrModel& model_;
+  std::span<const float> dense_;
+  TableStore& store_;
+  TableId table_;
+  Pending lookup_;
+};
+
+}  // namespace strata

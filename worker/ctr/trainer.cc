@@ -1,0 +1,147 @@
+#include "worker/ctr/trainer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "base/hash.h"
+#include "kernels/optim/apply.h"
+
+namespace strata {
+
+Trainer::Trainer(const TrainerOptions& options, CtrModel& model, TableStore& store, Group& group)
+    : options_(options),
+      model_(model),
+      store_(store),
+      group_(group),
+      dense_(model.dense_parameters()),
+      dense_state_(StateWidth(options.dense_optimizer, dense_.size())),
+      reduced_(dense_.size() + 2) {
+  model_.InitializeDense(options_.seed, dense_);
+  InitialState(options_.dense_optimizer, dense_state_);
+}
+
+size_t Trainer::PartSize(uint32_t batch_size, int rank, int world) {
+  const auto ranks = static_cast<uint32_t>(world);
+  return batch_size / ranks + (static_cast<uint32_t>(rank) < batch_size % ranks ? 1 : 0);
+}
+
+Status Trainer::Start() {
+  if (options_.batch_size < static_cast<uint32_t>(group_.world())) {
+    return Invalid(
+        fmt::format("train.batch_size is {}: expected at least one sample for each of "
+                    "the {} workers",
+                    options_.batch_size, group_.world()));
+  }
+  std::vector<std::vector<std::byte>> nonces;
+  STRATA_TRY(group_.Allgather(std::as_bytes(std::span(&options_.nonce, 1)), &nonces));
+  if (nonces[0].size() != sizeof(uint64_t)) return Internal("rank 0's nonce has an odd size");
+  uint64_t nonce = 0;
+  std::memcpy(&nonce, nonces[0].data(), sizeof(nonce));
+  run_ = static_cast<uint32_t>(Mix64(nonce));
+  return {};
+}
+
+SyncGroup Trainer::Mark() const {
+  return {.id = run_,
+          .rank = static_cast<uint16_t>(group_.rank()),
+          .world = static_cast<uint16_t>(group_.world()),
+          .first_step = 1};
+}
+
+Status Trainer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
+  // Most often the store has let go of the part of two steps ago.
+  if (*part == nullptr || part->use_count() > 1) *part = std::make_shared<Part>();
+  Part& fresh = **part;
+  STRATA_TRY(
+      source.Next(PartSize(options_.batch_size, group_.rank(), group_.world()), &fresh.batch));
+  FindUniqueKeys(fresh.batch.keys, &fresh.unique);
+  fresh.rows.resize(fresh.unique.keys.size() * model_.shape().row_dim());
+  fresh.gradients.resize(fresh.rows.size());
+  return {};
+}
+
+void Trainer::SubmitLookup(const std::shared_ptr<Part>& part) {
+  if (part->unique.keys.empty()) return;
+  Operation lookup{.kind = OpKind::kLookup, .parts = {}, .exec = {}, .step = step_, .sync = Mark()};
+  lookup.parts.push_back(
+      {.table = options_.table, .keys = part->unique.keys, .in = {}, .out = part->rows});
+  lookup_.Submit(store_, std::move(lookup), part);
+}
+
+Status Trainer::Compute(Part& part) {
+  logits_.resize(part.batch.samples);
+  const Regularisation regularisation{
+      .dropout = options_.dropout,
+      .l2 = options_.l2,
+      .dropout_seed = Mix64(Mix64(options_.seed + static_cast<uint64_t>(group_.rank())) + step_)};
+  STRATA_ASSIGN(const double loss,
+                model_.Train({part.batch, part.unique, part.rows, dense_}, regularisation,
+                             {part.gradients, std::span(reduced_).first(dense_.size()), logits_}));
+  reduced_[dense_.size()] = static_cast<float>(loss);
+  reduced_[dense_.size() + 1] = static_cast<float>(part.batch.samples);  // exact below 2^24
+  return {};
+}
+
+Status Trainer::Finish(const std::shared_ptr<Part>& part, bool* ended, StepReport* report) {
+  STRATA_TRY(group_.Allreduce(std::span<float>(reduced_), ReduceOp::kSum));
+  const float samples = reduced_[dense_.size() + 1];
+  *ended = samples == 0;
+  if (*ended) return {};
+  const float loss = reduced_[dense_.size()] / samples;
+  if (!std::isfinite(loss)) {
+    return Failed(
+        fmt::format("step {}: the loss is {}: the model diverged; use a smaller "
+                    "sparse.learning_rate or dense.learning_rate",
+                    step_, loss));
+  }
+  const float scale = 1.0F / samples;
+  for (float& gradient : part->gradients) gradient *= scale;
+  const std::span<float> dense_gradient = std::span(reduced_).first(dense_.size());
+  for (float& gradient : dense_gradient) gradient *= scale;
+
+  STRATA_TRY(update_.Wait());  // of the step before, which this step's rows have seen
+  Operation update{.kind = OpKind::kUpdate, .parts = {}, .exec = {}, .step = step_, .sync = Mark()};
+  update.parts.push_back(
+      {.table = options_.table, .keys = part->unique.keys, .in = part->gradients, .out = {}});
+  update_.Submit(store_, std::move(update), part);
+  ApplyDense({}, options_.dense_optimizer, step_, dense_, dense_state_, dense_gradient);
+
+  samples_ += static_cast<uint64_t>(samples);
+  *report = {.step = step_,
+             .samples = static_cast<uint64_t>(samples),
+             .samples_total = samples_,
+             .loss = loss,
+             .batch = &part->batch,
+             .logits = logits_};
+  ++step_;
+  return {};
+}
+
+Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
+                           const std::function<Status(const StepReport&)>& on_step) {
+  STRATA_TRY(source.Rewind(epoch));
+  std::shared_ptr<Part> part;
+  std::shared_ptr<Part> next;
+  STRATA_TRY(Read(source, &part));
+  while (true) {
+    SubmitLookup(part);
+    if (part->batch.samples > 0) {
+      STRATA_TRY(Read(source, &next));
+    } else {
+      next = part;  // the share is at its end and stays there
+    }
+    STRATA_TRY(lookup_.Wait());
+    STRATA_TRY(Compute(*part));
+    bool ended = false;
+    StepReport report;
+    STRATA_TRY(Finish(part, &ended, &report));
+    if (ended) break;
+    STRATA_TRY(on_step(report));
+    std::swap(part, next);
+  }
+  return update_.Wait();
+}
+
+}  // namespace strata

@@ -1,0 +1,98 @@
+// Trainer: synchronous training (staleness 0) of a CtrModel by the ranks of a group, with the rows
+// in any TableStore.
+//
+// A step: pull the rows of the rank's part of the batch (marked with the step, so that they wait
+// for the step before), forward and backward, allreduce of the dense gradient, the loss and the
+// number of samples, push of the row gradients, update of the dense part on every rank alike. While
+// rows are on their way, the next part is read. Ranks whose share is at its end go on with empty
+// parts until all shares are.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "cluster/collective/group.h"
+#include "storage/table.h"
+#include "worker/ctr/ctr_model.h"
+#include "worker/ctr/pending.h"
+#include "worker/data/batch.h"
+
+namespace strata {
+
+struct TrainerOptions {
+  uint64_t seed = 0;        // of the dense part's initial values and of dropout
+  uint32_t batch_size = 0;  // of all ranks together: at least one sample a rank
+  float dropout = 0;
+  float l2 = 0;
+  OptimizerSpec dense_optimizer;
+  TableId table{};     // exists, with the model's row_dim
+  uint64_t nonce = 0;  // random; rank 0's names the run
+};
+
+// After each step, on every rank.
+struct StepReport {
+  uint64_t step = 0;     // from 1, over all epochs
+  uint64_t samples = 0;  // of this step, over all ranks
+  uint64_t samples_total = 0;
+  double loss = 0;  // mean over the step's samples, before its update
+  // This rank's part: what the model said before it learned from them.
+  const Batch* batch = nullptr;
+  std::span<const float> logits;
+};
+
+// One thread at a time.
+class Trainer {
+ public:
+  Trainer(const TrainerOptions& options, CtrModel& model, TableStore& store, Group& group);
+
+  // The rank's samples of a step: batch_size / world, the remainder to the low ranks.
+  static size_t PartSize(uint32_t batch_size, int rank, int world);
+
+  // Agrees on the run's name. Once, before training. kInvalid when the batch is smaller than the
+  // group.
+  Status Start();
+
+  // All ranks' shares, once. `on_step` may end training with an error. Returns once all updates are
+  // applied. kFailed when the loss is no number any more.
+  Status TrainEpoch(BatchSource& source, uint64_t epoch,
+                    const std::function<Status(const StepReport&)>& on_step);
+
+  std::span<const float> dense() const { return dense_; }
+  uint64_t samples() const { return samples_; }  // over all ranks and epochs
+  uint64_t steps() const { return step_ - 1; }
+
+ private:
+  // What one step works on; the store holds on to it while an operation is under way.
+  struct Part {
+    Batch batch;
+    UniqueKeys unique;
+    std::vector<float> rows;
+    std::vector<float> gradients;  // of the rows
+  };
+
+  Status Read(BatchSource& source, std::shared_ptr<Part>* part);
+  void SubmitLookup(const std::shared_ptr<Part>& part);
+  Status Compute(Part& part);
+  Status Finish(const std::shared_ptr<Part>& part, bool* ended, StepReport* report);
+  SyncGroup Mark() const;
+
+  TrainerOptions options_;
+  CtrModel& model_;
+  TableStore& store_;
+  Group& group_;
+  uint32_t run_ = 0;
+  uint64_t step_ = 1;  // the next one
+  uint64_t samples_ = 0;
+  std::vector<float> dense_;
+  std::vector<float> dense_state_;
+  std::vector<float> reduced_;  // dense gradient, loss, samples
+  std::vector<float> logits_;
+  Pending lookup_;
+  Pending update_;
+};
+
+}  // namespace strata
