@@ -1,0 +1,535 @@
+#include "ps/client/client_core.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ps/client/request_builder.h"
+#include "ps/client/table_wire.h"
+
+namespace strata {
+
+using client::Call;
+using client::Request;
+using client::ServerLink;
+using wire::Command;
+
+namespace {
+
+constexpr TimeNs kGreetingEvery = kSecond / 2;
+constexpr TimeNs kPingEvery = kSecond;
+constexpr int kPingsUnansweredMin = 2;  // so that a pause of our own process blames no server
+constexpr TimeNs kAttemptGrowthMax = 8;
+
+Outcome MakeOutcome(const Call& call, Status status) {
+  Outcome outcome;
+  outcome.status = std::move(status);
+  for (const auto& [lane, lane_status] : call.lanes) outcome.lanes.push_back({lane, lane_status});
+  return outcome;
+}
+
+// A table that some lanes had and others had not, after an earlier attempt that went half way, is
+// dropped all the same.
+Status DropStatus(const Call& call, Status status) {
+  if (status.code() != StatusCode::kNotFound) return status;
+  for (const auto& [lane, lane_status] : call.lanes) {
+    if (lane_status.ok()) return {};
+  }
+  return status;
+}
+
+}  // namespace
+
+ClientCore::ClientCore(ClientCoreOptions options) : options_(std::move(options)) {
+  for (const std::string& address : options_.servers) {
+    ServerLink server;
+    server.address = address;
+    server.index = static_cast<uint16_t>(servers_.size());
+    server_of_endpoint_.emplace(server.MainEndpoint(), server.index);
+    servers_.push_back(std::move(server));
+  }
+}
+
+// ---- operations in
+
+ClientCore::CallPtr ClientCore::Open(Operation operation, std::function<void(Call&, Status)> finish,
+                                     TimeNs now) {
+  auto call = std::make_shared<Call>();
+  call->id = next_call_++;
+  call->operation = std::move(operation);
+  call->deadline = call->operation.deadline;
+  if (call->deadline == kNever && options_.request_timeout != kNever) {
+    call->deadline = now + options_.request_timeout;
+  }
+  call->finish = std::move(finish);
+  calls_.emplace(call->id, call);
+  return call;
+}
+
+void ClientCore::Submit(Operation operation, Completion done, TimeNs now) {
+  const Status valid = ValidateOperation(operation);
+  auto finish = [done = std::move(done)](Call& call, Status status) {
+    done(MakeOutcome(call, std::move(status)));
+  };
+  const CallPtr call = Open(std::move(operation), std::move(finish), now);
+  Begin(
+      call, valid, [this, call](TimeNs t) { DispatchOperation(call, t); }, now);
+}
+
+void ClientCore::CreateTable(const TableSpec& spec, std::function<void(Status)> done, TimeNs now) {
+  const CallPtr call = Open(
+      {}, [done = std::move(done)](Call&, const Status& status) { done(status); }, now);
+  const auto dispatch = [this, call, spec](TimeNs t) {
+    std::vector<RequestPtr> requests;
+    for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+      requests.push_back(TableRequest(call, Command::kCreateTable, spec.id(), lane));
+      requests.back()->definition = ToWire(spec);
+    }
+    Dispatch(call, std::move(requests), t);
+  };
+  Begin(call, ValidateTableSpec(spec), dispatch, now);
+}
+
+void ClientCore::DropTable(const std::string& name, std::function<void(Status)> done, TimeNs now) {
+  auto finish = [done = std::move(done), name](Call& call, Status status) {
+    done(DropStatus(call, std::move(status)).Prefixed(fmt::format("table '{}'", name)));
+  };
+  const CallPtr call = Open({}, std::move(finish), now);
+  const auto dispatch = [this, call, name](TimeNs t) {
+    std::vector<RequestPtr> requests;
+    for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+      requests.push_back(TableRequest(call, Command::kDropTable, TableIdOf(name), lane));
+    }
+    Dispatch(call, std::move(requests), t);
+  };
+  Begin(call, {}, dispatch, now);
+}
+
+void ClientCore::ListTables(std::function<void(Result<std::vector<TableSpec>>)> done, TimeNs now) {
+  auto finish = [done = std::move(done)](Call& call, Status status) {
+    if (status.ok()) {
+      done(std::move(call.tables));
+    } else {
+      done(std::move(status));
+    }
+  };
+  const CallPtr call = Open({}, std::move(finish), now);
+  const auto dispatch = [this, call](TimeNs t) {
+    std::vector<RequestPtr> requests;
+    for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+      if (map_.lanes[lane].lane != 0) continue;  // each lane of a server knows all of its tables
+      requests.push_back(TableRequest(call, Command::kListTables, TableId{}, lane));
+    }
+    Dispatch(call, std::move(requests), t);
+  };
+  Begin(call, {}, dispatch, now);
+}
+
+void ClientCore::Begin(const CallPtr& call, const Status& valid,
+                       std::function<void(TimeNs)> dispatch, TimeNs now) {
+  if (!aborted_.ok() || !valid.ok()) {
+    Finish(call, aborted_.ok() ? valid : aborted_);
+  } else if (connected_) {
+    dispatch(now);
+  } else {
+    when_connected_.push_back(std::move(dispatch));
+    GreetAll(now);
+  }
+  RunFinished();
+}
+
+ClientCore::RequestPtr ClientCore::TableRequest(const CallPtr& call, Command command, TableId table,
+                                                size_t lane) {
+  auto request = std::make_shared<Request>();
+  request->call = call;
+  request->lane = static_cast<uint16_t>(lane);
+  request->header.command = command;
+  request->header.epoch = map_.epoch;
+  request->header.table = static_cast<uint32_t>(table);
+  request->writes = wire::FindCommand(static_cast<uint16_t>(command))->writes;
+  request->bytes = 2 * wire::kHeaderBytes;
+  return request;
+}
+
+void ClientCore::DispatchOperation(const CallPtr& call, TimeNs now) {
+  if (!calls_.contains(call->id)) return;  // ended before the cluster was there
+  if (call->operation.kind == OpKind::kPrefetch) return Finish(call, {});
+  if (call->operation.kind == OpKind::kFlush) {
+    call->requests_left = 1;  // FinishFlushes takes it off once it is the oldest
+    return FinishFlushes();
+  }
+  auto requests = client::BuildRequests(call, map_, options_.chunk_bytes);
+  if (!requests.ok()) return Finish(call, requests.status());
+  Dispatch(call, std::move(*requests), now);
+}
+
+void ClientCore::Dispatch(const CallPtr& call, std::vector<RequestPtr> requests, TimeNs now) {
+  if (!calls_.contains(call->id)) return;
+  call->requests_left = requests.size();
+  if (requests.empty()) return Finish(call, {});
+  for (const RequestPtr& request : requests) {
+    const Status& lost = servers_[map_.lanes[request->lane].server].lost;
+    if (lost.ok()) {
+      lanes_[request->lane].Add(request);
+      lanes_to_pump_.push_back(request->lane);
+    } else {
+      Complete(request, lost);
+    }
+  }
+  Pump(now);
+}
+
+// ---- greeting
+
+void ClientCore::GreetAll(TimeNs now) {
+  const wire::HelloRequest hello{.client_name = options_.client_name};
+  for (ServerLink& server : servers_) {
+    if (server.greeted || now < server.next_greeting) continue;
+    server.next_greeting = now + kGreetingEvery;
+    SendToMain(server, Command::kHello, {EncodeHelloRequest(hello)});
+  }
+}
+
+void ClientCore::HandleGreeting(ServerLink& server, const wire::Received& reply, TimeNs now) {
+  const wire::Header& header = reply.header;
+  if (header.client_hi != options_.client_hi || header.client_lo != options_.client_lo) return;
+  const Status status = wire::StatusOfReply(reply);
+  if (!status.ok()) {
+    if (status.code() != StatusCode::kCorrupt) Abort(status.Prefixed(server.Name()));
+  } else if (header.command == Command::kHello) {
+    HandleHello(server, reply);
+  } else if (header.command == Command::kShardMap) {
+    HandleMap(server, reply, now);
+  }
+}
+
+void ClientCore::HandleHello(ServerLink& server, const wire::Received& reply) {
+  Result<wire::HelloReply> hello = wire::DecodeHelloReply(reply.payload[0].bytes());
+  const Status status = hello.ok() ? server.CheckHello(*hello, servers_.size())
+                                   : hello.status().Prefixed(server.Name());
+  if (!status.ok()) return Abort(status);
+  server.hello = std::move(*hello);
+  SendToMain(server, Command::kShardMap, {});
+}
+
+void ClientCore::HandleMap(ServerLink& server, const wire::Received& reply, TimeNs now) {
+  if (reply.header.incarnation != server.hello.incarnation) return;  // the next HELLO settles it
+  Result<wire::ShardMap> map = wire::DecodeShardMap(reply.payload[0].bytes());
+  const Status status =
+      map.ok() ? server.CheckMap(*map, servers_.size()) : map.status().Prefixed(server.Name());
+  if (!status.ok()) return Abort(status);
+  server.map = std::move(*map);
+  server.greeted = true;
+  if (std::all_of(servers_.begin(), servers_.end(), [](const auto& s) { return s.greeted; })) {
+    FinishConnecting(now);
+  }
+}
+
+void ClientCore::FinishConnecting(TimeNs now) {
+  for (const ServerLink& server : servers_) {
+    if (server.map == servers_[0].map) continue;
+    return Abort(
+        Invalid(fmt::format("{} and {} disagree about the shard map; all servers need the "
+                            "same machine list and number of lanes",
+                            servers_[0].Name(), server.Name())));
+  }
+  map_ = servers_[0].map;
+  for (const wire::LaneName& lane : map_.lanes) {
+    server_of_endpoint_.emplace(servers_[lane.server].LaneEndpoint(lane.lane), lane.server);
+    lanes_.emplace_back(options_.lane_bytes_in_flight);
+  }
+  connected_ = true;
+  for (const auto& action : std::exchange(when_connected_, {})) action(now);
+}
+
+// ---- messages in
+
+ServerLink* ClientCore::FindServer(const std::string& peer) {
+  const auto at = server_of_endpoint_.find(peer);
+  return at == server_of_endpoint_.end() ? nullptr : &servers_[at->second];
+}
+
+void ClientCore::Handle(Envelope envelope, TimeNs now) {
+  ServerLink* server = FindServer(envelope.peer);
+  if (server == nullptr || !aborted_.ok()) return;
+  Result<wire::Received> opened = wire::Open(std::move(envelope.message));
+  if (!opened.ok()) {
+    // Damaged replies are asked for again; one in another version will never be understood.
+    if (opened.status().code() == StatusCode::kRefused) {
+      Abort(opened.status().Prefixed(server->Name()));
+    }
+    return RunFinished();
+  }
+  const wire::Received& reply = *opened;
+  if (!reply.header.is(wire::kFlagReply)) return;
+  server->last_heard = now;
+  server->pings_unanswered = 0;
+  if (!server->greeted) {
+    HandleGreeting(*server, reply, now);
+  } else if (reply.header.incarnation != server->hello.incarnation) {
+    HandleOtherLife(*server, now);
+  } else if (auto at = request_of_id_.find(reply.header.request_id); at != request_of_id_.end()) {
+    HandleReply(RequestPtr(at->second), reply);
+  }
+  Pump(now);
+  RunFinished();
+}
+
+void ClientCore::HandleOtherLife(ServerLink& server, TimeNs now) {
+  if (!connected_) {  // it has lost nothing of ours: greet it again
+    server.greeted = false;
+    server.next_greeting = now;
+    return GreetAll(now);
+  }
+  if (server.lost.ok()) server.lost = server.Restarted(map_);
+  CompleteLanesOf(server.index, server.lost);
+}
+
+void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& reply) {
+  if (reply.header.command != request->header.command) return;
+  Status status = wire::StatusOfReply(reply);
+  if (status.code() == StatusCode::kCorrupt) {
+    request->last_error = status;  // damaged on its way: the next attempt will do
+    return;
+  }
+  if (status.ok()) status = TakeReply(*request, reply, map_);
+  Complete(request, status.Prefixed(LaneName(request->lane)));
+}
+
+std::string ClientCore::LaneName(uint16_t lane) const {
+  const wire::LaneName name = map_.lanes[lane];
+  return fmt::format("{}, lane {}", servers_[name.server].Name(), name.lane);
+}
+
+// ---- requests out
+
+void ClientCore::Pump(TimeNs now) {
+  while (!lanes_to_pump_.empty()) {
+    const uint16_t lane = lanes_to_pump_.back();
+    lanes_to_pump_.pop_back();
+    ServerLink& server = servers_[map_.lanes[lane].server];
+    const std::vector<RequestPtr> started = lanes_[lane].Start();
+    if (server.requests_in_flight == 0 && !started.empty()) {
+      server.last_heard = now;
+      server.next_ping = now + kPingEvery;
+      server.pings_unanswered = 0;
+    }
+    server.requests_in_flight += started.size();
+    for (const RequestPtr& request : started) {
+      request->payload = client::BuildPayload(*request);
+      request->attempt_timeout = options_.attempt_timeout;
+      SendAttempt(request, now);
+    }
+  }
+}
+
+wire::Header ClientCore::Addressed(wire::Header header) {
+  header.request_id = next_request_id_++;
+  header.cluster_id = options_.cluster_id;
+  header.client_hi = options_.client_hi;
+  header.client_lo = options_.client_lo;
+  return header;
+}
+
+void ClientCore::SendAttempt(const RequestPtr& request, TimeNs now) {
+  const wire::LaneName lane = map_.lanes[request->lane];
+  const ServerLink& server = servers_[lane.server];
+  wire::Header header = Addressed(request->header);
+  header.incarnation = server.hello.incarnation;
+  if (request->writes) header.settled_below = lanes_[request->lane].settled_below();
+  if (request->call->deadline != kNever) {
+    const TimeNs left_ms = (request->call->deadline - now) / kMillisecond;
+    header.timeout_ms = static_cast<uint32_t>(std::clamp<TimeNs>(left_ms, 1, UINT32_MAX));
+  }
+  request_of_id_.emplace(header.request_id, request);
+  request->request_ids.push_back(header.request_id);
+  request->next_attempt = now + request->attempt_timeout;
+  request->attempt_timeout =
+      std::min(2 * request->attempt_timeout, kAttemptGrowthMax * options_.attempt_timeout);
+  outgoing_.push_back({server.LaneEndpoint(lane.lane), wire::Seal(header, request->payload)});
+}
+
+void ClientCore::SendToMain(const ServerLink& server, Command command, Message payload) {
+  wire::Header header;
+  header.command = command;
+  outgoing_.push_back({server.MainEndpoint(), wire::Seal(Addressed(header), std::move(payload))});
+}
+
+std::vector<Envelope> ClientCore::TakeOutgoing() { return std::exchange(outgoing_, {}); }
+
+// ---- outcomes
+
+void ClientCore::Complete(const RequestPtr& request, const Status& status) {
+  const uint16_t server = map_.lanes[request->lane].server;
+  if (request->in_flight) --servers_[server].requests_in_flight;
+  lanes_[request->lane].Remove(*request);
+  lanes_to_pump_.push_back(request->lane);
+  for (const uint64_t id : request->request_ids) request_of_id_.erase(id);
+  Call& call = *request->call;
+  Status& lane_status = call.lanes[request->lane];
+  if (lane_status.ok()) lane_status = status;
+  if (status.ok() && request->writes) {
+    auto& applied = call.servers_applied;
+    if (std::find(applied.begin(), applied.end(), server) == applied.end()) {
+      applied.push_back(server);
+      ++servers_[server].pushes_acknowledged;
+    }
+  }
+  if (--call.requests_left > 0) return;
+  Status first;
+  for (const auto& [lane, error] : call.lanes) {
+    if (first.ok()) first = error;
+  }
+  Finish(request->call, first);
+}
+
+void ClientCore::CompleteLanesOf(uint16_t server, const Status& status) {
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (map_.lanes[lane].server != server) continue;
+    const auto open = lanes_[lane].open();  // a copy: Complete takes from it
+    for (const RequestPtr& request : open) Complete(request, status);
+  }
+}
+
+void ClientCore::Finish(const CallPtr& call, const Status& status) {
+  if (calls_.erase(call->id) == 0) return;
+  finished_.push_back([call, status] { call->finish(*call, status); });
+  FinishFlushes();
+}
+
+void ClientCore::FinishFlushes() {
+  while (!calls_.empty()) {
+    const CallPtr oldest = calls_.begin()->second;
+    if (oldest->operation.kind != OpKind::kFlush || oldest->requests_left == 0) return;
+    calls_.erase(calls_.begin());
+    finished_.push_back([oldest] { oldest->finish(*oldest, {}); });
+  }
+}
+
+void ClientCore::RunFinished() {
+  if (running_finished_) return;
+  running_finished_ = true;
+  while (!finished_.empty()) {
+    const auto action = std::move(finished_.front());
+    finished_.pop_front();
+    action();
+  }
+  running_finished_ = false;
+}
+
+void ClientCore::Abort(const Status& status) {
+  if (!aborted_.ok() || status.ok()) return;
+  aborted_ = status;
+  when_connected_.clear();
+  while (!calls_.empty()) {
+    const CallPtr call = calls_.begin()->second;
+    calls_.erase(calls_.begin());
+    finished_.push_back([call, status] { call->finish(*call, status); });
+  }
+  lanes_.clear();
+  lanes_to_pump_.clear();
+  request_of_id_.clear();
+  outgoing_.clear();
+  RunFinished();
+}
+
+// ---- time
+
+void ClientCore::Tick(TimeNs now) {
+  if (!aborted_.ok()) return;
+  ExpireCalls(now);
+  if (connected_) {
+    for (ServerLink& server : servers_) WatchServer(server, now);
+    RetryAttempts(now);
+    Pump(now);
+  } else {
+    GreetAll(now);
+  }
+  RunFinished();
+}
+
+void ClientCore::ExpireCalls(TimeNs now) {
+  std::vector<CallPtr> expired;
+  for (const auto& [id, call] : calls_) {
+    if (call->deadline <= now) expired.push_back(call);
+  }
+  for (const CallPtr& call : expired) {
+    if (!connected_ || call->operation.kind == OpKind::kFlush) {
+      Finish(call, connected_ ? DeadlineExceeded("what was submitted before the flush is not done")
+                              : ConnectStatus());
+      continue;
+    }
+    for (client::LaneQueue& lane : lanes_) {
+      const auto open = lane.open();
+      for (const RequestPtr& request : open) {
+        if (request->call == call) Complete(request, DeadlineStatus(*request));
+      }
+    }
+  }
+}
+
+Status ClientCore::DeadlineStatus(const Request& request) const {
+  std::string text = LaneName(request.lane) + ": ";
+  if (!request.in_flight) {
+    text += "the deadline passed before the request could be sent";
+  } else {
+    text += fmt::format("no answer to {} attempts before the deadline", request.request_ids.size());
+    if (request.writes) text += "; whether it was applied is not known";
+  }
+  if (!request.last_error.ok()) text += "; last error: " + request.last_error.ToString();
+  return DeadlineExceeded(text);
+}
+
+Status ClientCore::ConnectStatus() const {
+  std::string names;
+  for (const ServerLink& server : servers_) {
+    if (!server.greeted) names += (names.empty() ? "" : ", ") + server.Name();
+  }
+  return Lost(fmt::format("no answer from {}: see whether it runs and can be reached", names));
+}
+
+void ClientCore::RetryAttempts(TimeNs now) {
+  for (const client::LaneQueue& lane : lanes_) {
+    for (const RequestPtr& request : lane.open()) {
+      if (request->in_flight && request->next_attempt <= now) SendAttempt(request, now);
+    }
+  }
+}
+
+void ClientCore::WatchServer(ServerLink& server, TimeNs now) {
+  if (server.requests_in_flight == 0) {
+    server.next_ping = kNever;
+    return;
+  }
+  const TimeNs silence = now - server.last_heard;
+  if (silence >= options_.server_lost_after && server.pings_unanswered >= kPingsUnansweredMin) {
+    return CompleteLanesOf(server.index, server.Silent(map_, silence));
+  }
+  if (now >= server.next_ping) {
+    SendToMain(server, Command::kPing, {});
+    ++server.pings_unanswered;
+    server.next_ping = now + kPingEvery;
+  }
+}
+
+TimeNs ClientCore::NextTick() const {
+  TimeNs next = kNever;
+  if (!aborted_.ok()) return next;
+  for (const auto& [id, call] : calls_) next = std::min(next, call->deadline);
+  for (const ServerLink& server : servers_) {
+    if (connected_) {
+      next = std::min(next, server.next_ping);
+    } else if (!server.greeted) {
+      next = std::min(next, server.next_greeting);
+    }
+  }
+  for (const client::LaneQueue& lane : lanes_) {
+    for (const RequestPtr& request : lane.open()) {
+      if (request->in_flight) next = std::min(next, request->next_attempt);
+    }
+  }
+  return next;
+}
+
+}  // namespace strata

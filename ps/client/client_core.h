@@ -1,0 +1,127 @@
+// ClientCore: the client of a cluster of servers, as a state machine without sockets, threads or a
+// clock of its own. Time and messages are handed in, messages are taken out; RemoteStore drives it
+// over ZeroMQ, and tests/sim over a simulated network.
+//
+// What it does: greets every server (HELLO, SHARD_MAP); cuts operations by lane and size; keeps a
+// byte budget under way to each lane and the rest in its queue, in order; sends again what is not
+// answered, writes under the same sequence, so that a push applies once while its server lives;
+// pings servers that it waits for. docs/protocol.md holds the rules.
+//
+// Errors of an operation: what a server replied; kDeadlineExceeded (the outcome of a write is then
+// unknown); kLost when a server is silent for server_lost_after, or came back as another
+// incarnation, which fails everything sent to it from then on.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/message_port.h"
+#include "ps/client/lane_queue.h"
+#include "ps/client/request.h"
+#include "ps/client/server_link.h"
+#include "storage/table.h"
+
+namespace strata {
+
+struct ClientCoreOptions {
+  std::vector<std::string> servers;  // "host:port", in the order of the machine list
+  uint64_t cluster_id = 0;
+  uint64_t client_hi = 0;  // 128 random bits, new for every core
+  uint64_t client_lo = 0;
+  std::string client_name;
+  TimeNs request_timeout = 60 * kSecond;  // of an operation without a deadline of its own
+  TimeNs attempt_timeout = kSecond;       // until the first resend; doubles, up to 8 times
+  TimeNs server_lost_after = 5 * kSecond;
+  size_t lane_bytes_in_flight = size_t{32} << 20;
+  size_t chunk_bytes = size_t{8} << 20;  // about the size at which a lane's part is cut
+};
+
+// Not thread-safe. Completions run inside the member that finished them, after its own work; they
+// may submit more.
+class ClientCore {
+ public:
+  explicit ClientCore(ClientCoreOptions options);
+
+  void Submit(Operation operation, Completion done, TimeNs now);
+  void CreateTable(const TableSpec& spec, std::function<void(Status)> done, TimeNs now);
+  void DropTable(const std::string& name, std::function<void(Status)> done, TimeNs now);
+  void ListTables(std::function<void(Result<std::vector<TableSpec>>)> done, TimeNs now);
+
+  // A message that came from a peer, "tcp://host:port".
+  void Handle(Envelope envelope, TimeNs now);
+  // Does what is due. Call it when NextTick has passed.
+  void Tick(TimeNs now);
+  TimeNs NextTick() const;
+  std::vector<Envelope> TakeOutgoing();
+
+  // Ends everything that is open, and all that comes later, with this status.
+  void Abort(const Status& status);
+
+  bool connected() const { return connected_; }
+
+ private:
+  using CallPtr = std::shared_ptr<client::Call>;
+  using RequestPtr = std::shared_ptr<client::Request>;
+
+  CallPtr Open(Operation operation, std::function<void(client::Call&, Status)> finish, TimeNs now);
+  void Dispatch(const CallPtr& call, std::vector<RequestPtr> requests, TimeNs now);
+  void DispatchOperation(const CallPtr& call, TimeNs now);
+  // One request without keys: for a table command.
+  RequestPtr TableRequest(const CallPtr& call, wire::Command command, TableId table, size_t lane);
+  // Ends the call when it is not valid, dispatches it when there is a cluster, or else later.
+  void Begin(const CallPtr& call, const Status& valid, std::function<void(TimeNs)> dispatch,
+             TimeNs now);
+
+  void GreetAll(TimeNs now);
+  void HandleGreeting(client::ServerLink& server, const wire::Received& reply, TimeNs now);
+  void HandleHello(client::ServerLink& server, const wire::Received& reply);
+  void HandleMap(client::ServerLink& server, const wire::Received& reply, TimeNs now);
+  void FinishConnecting(TimeNs now);
+  void HandleOtherLife(client::ServerLink& server, TimeNs now);
+  void HandleReply(const RequestPtr& request, const wire::Received& reply);
+
+  void Pump(TimeNs now);
+  wire::Header Addressed(wire::Header header);
+  void SendAttempt(const RequestPtr& request, TimeNs now);
+  void SendToMain(const client::ServerLink& server, wire::Command command, Message payload);
+  void Complete(const RequestPtr& request, const Status& status);
+  void CompleteLanesOf(uint16_t server, const Status& status);
+  void Finish(const CallPtr& call, const Status& status);
+  void FinishFlushes();
+  void ExpireCalls(TimeNs now);
+  void RetryAttempts(TimeNs now);
+  void WatchServer(client::ServerLink& server, TimeNs now);
+  Status DeadlineStatus(const client::Request& request) const;
+  Status ConnectStatus() const;
+  client::ServerLink* FindServer(const std::string& peer);
+  std::string LaneName(uint16_t lane) const;
+  void RunFinished();
+
+  const ClientCoreOptions options_;
+  std::vector<client::ServerLink> servers_;
+  std::unordered_map<std::string, uint16_t> server_of_endpoint_;
+  wire::ShardMap map_;
+  bool connected_ = false;
+  Status aborted_;
+
+  std::vector<client::LaneQueue> lanes_;
+  std::vector<uint16_t> lanes_to_pump_;  // whose queues changed since the last Pump
+  std::map<uint64_t, CallPtr> calls_;    // open ones, by id
+  std::vector<std::function<void(TimeNs)>> when_connected_;
+  std::unordered_map<uint64_t, RequestPtr> request_of_id_;
+  uint64_t next_call_ = 1;
+  uint64_t next_request_id_ = 1;
+
+  std::vector<Envelope> outgoing_;
+  std::deque<std::function<void()>> finished_;
+  bool running_finished_ = false;
+};
+
+}  // namespace strata

@@ -1,0 +1,48 @@
+// The requests of one lane: which may be under way, and their write sequences. Internal to
+// ps/client.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "ps/client/request.h"
+
+namespace strata::client {
+
+// Not thread-safe.
+class LaneQueue {
+ public:
+  // At most `bytes_max` are under way at a time, but always at least one request. Synchronous
+  // pushes are not held back: a pull that fills the budget may be waiting for them.
+  explicit LaneQueue(size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  void Add(std::shared_ptr<Request> request) { open_.push_back(std::move(request)); }
+
+  // Marks what may start now as in flight, gives writes their sequence, and returns it in order.
+  std::vector<std::shared_ptr<Request>> Start();
+
+  // Finished or given up: its sequence will never be sent again.
+  void Remove(const Request& request);
+
+  // In the order of submission.
+  const std::list<std::shared_ptr<Request>>& open() const { return open_; }
+  uint64_t settled_below() const {
+    return unsettled_.empty() ? next_sequence_ : *unsettled_.begin();
+  }
+
+ private:
+  bool MayStart(const Request& request) const;
+
+  const size_t bytes_max_;
+  std::list<std::shared_ptr<Request>> open_;
+  std::set<uint64_t> unsettled_;
+  uint64_t next_sequence_ = 1;
+  size_t in_flight_ = 0;
+  size_t bytes_in_flight_ = 0;
+};
+
+}  // namespace strata::client

@@ -1,0 +1,64 @@
+// What the client core keeps of a submitted operation: a Call, and a Request for every message's
+// worth of it. Internal to ps/client.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "proto/wire/commands.h"
+#include "proto/wire/header.h"
+#include "storage/table.h"
+
+namespace strata::client {
+
+// One submitted operation. It is finished when no request of it is left.
+struct Call {
+  uint64_t id = 0;  // in the order of submission
+  Operation operation;
+  TimeNs deadline = kNever;
+  size_t requests_left = 0;
+  std::map<uint32_t, Status> lanes;       // the first error of each lane that took part, or OK
+  std::vector<uint16_t> servers_applied;  // that acknowledged a write of it
+  std::vector<TableSpec> tables;          // LIST_TABLES: what has been listed
+  std::function<void(Call&, Status)> finish;
+};
+
+// The part of a call that travels in one message, and its way there. Retries send it again under
+// the same sequence and a new request id.
+struct Request {
+  std::shared_ptr<Call> call;
+  size_t part = 0;      // index in call->operation.parts
+  uint16_t lane = 0;    // index in the shard map
+  wire::Header header;  // all but what belongs to an attempt
+  bool writes = false;
+  std::vector<uint32_t> positions;                  // of its keys among the part's keys
+  std::optional<wire::TableDefinition> definition;  // CREATE_TABLE
+  size_t bytes = 0;  // of the request and of the reply that it asks for
+
+  // Once it is under way:
+  bool in_flight = false;
+  Message payload;
+  TimeNs next_attempt = kNever;
+  TimeNs attempt_timeout = 0;
+  std::vector<uint64_t> request_ids;  // of all attempts: a late reply to an early one is as good
+  Status last_error;                  // why an earlier attempt did not do
+
+  bool sync() const { return header.is(wire::kFlagSync); }
+};
+
+// Whether `later` may be under way while `earlier`, submitted before it to the same table and lane,
+// is not finished. This is what keeps one client's operations on a key in the order of submission,
+// whatever the network does:
+//   - reads pass reads;
+//   - messages of one operation pass each other (they hold different keys);
+//   - of a synchronous push of step s and a pull of a step after s, either passes the other: the
+//     server's step rule orders them, and each may be waiting for the other to arrive;
+//   - everything else waits.
+bool MayOverlap(const Request& earlier, const Request& later);
+
+}  // namespace strata::client

@@ -1,0 +1,267 @@
+#include "ps/client/request_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "proto/wire/commands.h"
+#include "ps/client/split.h"
+#include "ps/client/table_wire.h"
+
+namespace strata::client {
+namespace {
+
+constexpr size_t kBodyBytesMax = wire::kMessageBytesMax - wire::kHeaderBytes;
+
+// A scan's cursor: the lane in the upper 16 bits, the lane's own cursor in the lower 48.
+constexpr int kCursorLaneShift = 48;
+constexpr uint64_t kLaneCursorMask = (uint64_t{1} << kCursorLaneShift) - 1;
+
+wire::Command CommandOf(OpKind kind) {
+  switch (kind) {
+    case OpKind::kUpdate:
+      return wire::Command::kPush;
+    case OpKind::kAssign:
+      return wire::Command::kPut;
+    case OpKind::kErase:
+      return wire::Command::kErase;
+    case OpKind::kScan:
+      return wire::Command::kScan;
+    case OpKind::kStats:
+      return wire::Command::kStats;
+    default:
+      return wire::Command::kPull;
+  }
+}
+
+uint32_t WidthOf(const TablePart& part) {
+  if (part.keys.empty()) return 0;
+  return static_cast<uint32_t>(std::max(part.in.size(), part.out.size()) / part.keys.size());
+}
+
+class Builder {
+ public:
+  Builder(const std::shared_ptr<Call>& call, const wire::ShardMap& map, size_t chunk_bytes)
+      : call_(call), map_(map), chunk_bytes_(chunk_bytes) {}
+
+  Status AddPart(size_t index) {
+    const TablePart& part = call_->operation.parts[index];
+    switch (call_->operation.kind) {
+      case OpKind::kScan:
+        return AddScan(index, *part.page);
+      case OpKind::kStats:
+        *part.stats = {};
+        for (size_t lane = 0; lane < map_.lanes.size(); ++lane) Add(index, lane, {});
+        return {};
+      default:
+        return AddKeys(index, part);
+    }
+  }
+
+  std::vector<std::shared_ptr<Request>> Take() { return std::move(requests_); }
+
+ private:
+  Request& Add(size_t index, size_t lane, std::vector<uint32_t> positions) {
+    const Operation& operation = call_->operation;
+    const TablePart& part = operation.parts[index];
+    auto request = std::make_shared<Request>();
+    request->call = call_;
+    request->part = index;
+    request->lane = static_cast<uint16_t>(lane);
+    request->positions = std::move(positions);
+    wire::Header& header = request->header;
+    header.command = CommandOf(operation.kind);
+    header.epoch = map_.epoch;
+    header.table = static_cast<uint32_t>(part.table);
+    header.count = static_cast<uint32_t>(request->positions.size());
+    header.width = WidthOf(part);
+    header.ack = static_cast<uint8_t>(operation.ack);
+    header.step = operation.step;
+    if (operation.sync) {
+      header.flags |= wire::kFlagSync;
+      header.group = operation.sync->id;
+      header.rank = operation.sync->rank;
+      header.world = operation.sync->world;
+      header.first_step = operation.sync->first_step;
+    }
+    request->writes = wire::FindCommand(static_cast<uint16_t>(header.command))->writes;
+    request->bytes = 2 * wire::kHeaderBytes +
+                     request->positions.size() * (sizeof(Key) + sizeof(float) * header.width);
+    requests_.push_back(request);
+    return *request;
+  }
+
+  Status AddScan(size_t index, const ScanPage& page) {
+    const size_t lane = page.cursor >> kCursorLaneShift;
+    if (lane >= map_.lanes.size()) {
+      return Invalid(fmt::format("scan cursor {:#x} was not made by this store", page.cursor));
+    }
+    Request& request = Add(index, lane, {});
+    request.header.cursor = page.cursor & kLaneCursorMask;
+    request.header.count = page.rows_max;
+    if (page.with_state) request.header.flags |= wire::kFlagWithState;
+    return {};
+  }
+
+  Status AddKeys(size_t index, const TablePart& part) {
+    const bool update = call_->operation.kind == OpKind::kUpdate;
+    const bool whole = update && call_->operation.sync.has_value();
+    const size_t key_bytes = sizeof(Key) + sizeof(float) * WidthOf(part);
+    const size_t keys_hard_max = kBodyBytesMax / key_bytes;
+    const size_t keys_max =
+        whole ? keys_hard_max : std::clamp<size_t>(chunk_bytes_ / key_bytes, 1, keys_hard_max);
+    auto lanes = SplitByLane(part.keys, map_);
+    for (size_t lane = 0; lane < lanes.size(); ++lane) {
+      const bool first_of_empty = part.keys.empty() && lane == 0;
+      if (lanes[lane].empty() && !whole && !first_of_empty) continue;
+      if (whole && lanes[lane].size() > keys_max) {
+        return Refused(fmt::format(
+            "a synchronous push of {} keys to one lane exceeds the {} bytes of a message; make the "
+            "batch smaller or run more lanes",
+            lanes[lane].size(), wire::kMessageBytesMax));
+      }
+      const bool writes = call_->operation.kind != OpKind::kLookup;
+      STRATA_ASSIGN(auto pieces, SplitBySize(part.keys, std::move(lanes[lane]), keys_max,
+                                             keys_hard_max, writes));
+      for (auto& piece : pieces) Add(index, lane, std::move(piece));
+    }
+    return {};
+  }
+
+  const std::shared_ptr<Call>& call_;
+  const wire::ShardMap& map_;
+  const size_t chunk_bytes_;
+  std::vector<std::shared_ptr<Request>> requests_;
+};
+
+Status WrongReply(const Request& request, const wire::Received& reply) {
+  return Invalid(fmt::format("reply of {} rows x {} does not fit the request for {} x {}",
+                             reply.header.count, reply.header.width, request.header.count,
+                             request.header.width));
+}
+
+Status TakeRows(const Request& request, const wire::Received& reply) {
+  const size_t row_bytes = sizeof(float) * request.header.width;
+  const std::span<const std::byte> rows = reply.payload[0].bytes();
+  if (reply.header.count != request.header.count || reply.header.width != request.header.width ||
+      rows.size() != request.positions.size() * row_bytes) {
+    return WrongReply(request, reply);
+  }
+  const std::span<float> out = request.call->operation.parts[request.part].out;
+  for (size_t i = 0; i < request.positions.size(); ++i) {
+    std::memcpy(out.data() + size_t{request.positions[i]} * request.header.width,
+                rows.data() + i * row_bytes, row_bytes);
+  }
+  return {};
+}
+
+Status TakeCounters(const Frame& frame, uint32_t count, std::vector<RowCounters>& counters) {
+  if (frame.size() != size_t{count} * sizeof(RowCounters)) {
+    return Invalid(fmt::format("scan reply: {} counters are {} bytes, found {}", count,
+                               size_t{count} * sizeof(RowCounters), frame.size()));
+  }
+  counters.resize(count);
+  if (count > 0) std::memcpy(counters.data(), frame.bytes().data(), frame.size());
+  return {};
+}
+
+Status TakePage(const Request& request, const wire::Received& reply, const wire::ShardMap& map) {
+  ScanPage& page = *request.call->operation.parts[request.part].page;
+  const wire::Header& header = reply.header;
+  if (reply.payload.size() != (page.with_state ? 3U : 2U)) return WrongReply(request, reply);
+  STRATA_ASSIGN(page.keys, wire::ReadKeys(reply.payload[0], header.count));
+  STRATA_ASSIGN(page.rows, wire::ReadRows(reply.payload[1], header.count, header.width));
+  page.counters.clear();
+  if (page.with_state) STRATA_TRY(TakeCounters(reply.payload[2], header.count, page.counters));
+  const bool lane_done = header.is(wire::kFlagDone);
+  if (!lane_done && header.cursor > kLaneCursorMask) {
+    return Invalid(fmt::format("scan reply: cursor {:#x} is above 48 bits", header.cursor));
+  }
+  const uint64_t lane = request.lane + (lane_done ? 1U : 0U);
+  page.done = lane == map.lanes.size();
+  page.cursor = (lane << kCursorLaneShift) | (lane_done ? 0 : header.cursor);
+  return {};
+}
+
+Status AddStats(const Request& request, const wire::Received& reply) {
+  STRATA_ASSIGN(const wire::StatsReply more, wire::DecodeStats(reply.payload[0].bytes()));
+  TableStats& stats = *request.call->operation.parts[request.part].stats;
+  stats.rows += more.rows;
+  stats.bytes += more.bytes;
+  stats.lookups += more.lookups;
+  stats.lookup_hits += more.lookup_hits;
+  stats.updates += more.updates;
+  stats.steps = std::max(stats.steps, more.steps);  // one update may reach every lane
+  stats.rejected += more.rejected;
+  return {};
+}
+
+Status TakeTables(const Request& request, const wire::Received& reply) {
+  STRATA_ASSIGN(const auto definitions, wire::DecodeTableDefinitions(reply.payload[0].bytes()));
+  for (const wire::TableDefinition& definition : definitions) {
+    STRATA_ASSIGN(TableSpec spec, FromWire(definition));
+    auto& tables = request.call->tables;
+    const auto at =
+        std::lower_bound(tables.begin(), tables.end(), spec,
+                         [](const TableSpec& a, const TableSpec& b) { return a.name < b.name; });
+    if (at == tables.end() || at->name != spec.name) tables.insert(at, std::move(spec));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::shared_ptr<Request>>> BuildRequests(const std::shared_ptr<Call>& call,
+                                                            const wire::ShardMap& map,
+                                                            size_t chunk_bytes) {
+  Builder builder(call, map, chunk_bytes);
+  for (size_t i = 0; i < call->operation.parts.size(); ++i) STRATA_TRY(builder.AddPart(i));
+  return builder.Take();
+}
+
+Message BuildPayload(const Request& request) {
+  using wire::Command;
+  const Command command = request.header.command;
+  if (command == Command::kCreateTable) {
+    return {wire::EncodeTableDefinitions(std::span(&*request.definition, 1))};
+  }
+  Message payload;
+  if (command != Command::kPull && command != Command::kPush && command != Command::kPut &&
+      command != Command::kErase) {
+    return payload;
+  }
+  const TablePart& part = request.call->operation.parts[request.part];
+  std::vector<Key> keys;
+  keys.reserve(request.positions.size());
+  for (const uint32_t at : request.positions) keys.push_back(part.keys[at]);
+  payload.push_back(Frame::Own(std::move(keys)));
+  if (command == Command::kPush || command == Command::kPut) {
+    const size_t width = request.header.width;
+    std::vector<float> rows;
+    rows.reserve(request.positions.size() * width);
+    for (const uint32_t at : request.positions) {
+      const auto row = part.in.subspan(at * width, width);
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+    payload.push_back(Frame::Own(std::move(rows)));
+  }
+  return payload;
+}
+
+Status TakeReply(const Request& request, const wire::Received& reply, const wire::ShardMap& map) {
+  switch (request.header.command) {
+    case wire::Command::kPull:
+      return TakeRows(request, reply);
+    case wire::Command::kScan:
+      return TakePage(request, reply, map);
+    case wire::Command::kStats:
+      return AddStats(request, reply);
+    case wire::Command::kListTables:
+      return TakeTables(request, reply);
+    default:
+      return {};
+  }
+}
+
+}  // namespace strata::client

@@ -1,0 +1,49 @@
+// What the client core knows of one server: its endpoints, its life, and signs of life. Internal to
+// ps/client.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "proto/wire/commands.h"
+#include "proto/wire/shard_map.h"
+
+namespace strata::client {
+
+// Not thread-safe.
+struct ServerLink {
+  std::string address;   // "host:port", as the caller wrote it
+  uint16_t index = 0;    // in the machine list
+  bool greeted = false;  // HELLO and SHARD_MAP are answered
+  wire::HelloReply hello;
+  wire::ShardMap map;
+  TimeNs next_greeting = 0;
+  TimeNs last_heard = 0;  // or when we began to wait for it
+  TimeNs next_ping = kNever;
+  int pings_unanswered = 0;
+  size_t requests_in_flight = 0;
+  uint64_t pushes_acknowledged = 0;
+  Status lost;  // it came back without its memory: final
+
+  std::string MainEndpoint() const { return "tcp://" + address; }
+  std::string LaneEndpoint(uint16_t lane) const;
+  // "server 1 (10.0.0.2:7600)"
+  std::string Name() const;
+
+  // kInvalid when the server's place in the machine list is not the one it has here.
+  Status CheckHello(const wire::HelloReply& reply, size_t servers) const;
+  // kInvalid when the map is not about `servers` servers, or gives this one other lanes than it
+  // has.
+  Status CheckMap(const wire::ShardMap& reply, size_t servers) const;
+
+  Status Restarted(const wire::ShardMap& cluster) const;
+  Status Silent(const wire::ShardMap& cluster, TimeNs silence) const;
+};
+
+// "512..1023", "0..99, 300..399"
+std::string ShardRanges(const wire::ShardMap& map, uint16_t server);
+
+}  // namespace strata::client

@@ -1,0 +1,27 @@
+// Cutting a batch of keys into messages: first by lane, then by size. Internal to ps/client.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "proto/wire/shard_map.h"
+#include "storage/row_schema.h"
+
+namespace strata::client {
+
+// For each lane the positions of its keys, in the order of the batch.
+std::vector<std::vector<uint32_t>> SplitByLane(std::span<const Key> keys,
+                                               const wire::ShardMap& map);
+
+// Cuts one lane's positions into runs of about `keys_max` keys. With `together`, all occurrences of
+// a key stay in one piece, in their order, so that their gradients are still summed before the rule
+// runs; a piece may then exceed keys_max, and kRefused says so when one would exceed keys_hard_max.
+Result<std::vector<std::vector<uint32_t>>> SplitBySize(std::span<const Key> keys,
+                                                       std::vector<uint32_t> positions,
+                                                       size_t keys_max, size_t keys_hard_max,
+                                                       bool together);
+
+}  // namespace strata::client
