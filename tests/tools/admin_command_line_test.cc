@@ -1,0 +1,145 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/admin/command_line.h"
+
+namespace strata::admin {
+namespace {
+
+using Command = Request::Command;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Result<ParsedLine> Parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "strata-admin");
+  return ParseAdminLine(static_cast<int>(words.size()), words.data());
+}
+
+Request Parsed(std::vector<const char*> words) {
+  const Result<ParsedLine> line = Parse(std::move(words));
+  EXPECT_TRUE(line.ok()) << line.status().ToString();
+  if (!line.ok() || !line->request) return {};
+  return *line->request;
+}
+
+TEST(AdminCommandLine, EveryCommandIsKnown) {
+  const std::vector<std::pair<std::vector<const char*>, Command>> cases = {
+      {{"status"}, Command::kStatus},
+      {{"stats"}, Command::kStats},
+      {{"tables"}, Command::kTables},
+      {{"table", "create", "t", "--dim", "4"}, Command::kTableCreate},
+      {{"table", "drop", "t"}, Command::kTableDrop},
+      {{"get", "t", "1"}, Command::kGet},
+      {{"put", "t", "1", "0.5"}, Command::kPut},
+      {{"topology", "-n", "6"}, Command::kTopology},
+      {{"config", "check", "cluster.toml"}, Command::kConfigCheck},
+      {{"ping"}, Command::kPing},
+      {{"drain"}, Command::kDrain},
+      {{"shutdown"}, Command::kShutdown},
+  };
+  for (const auto& [words, command] : cases) EXPECT_EQ(Parsed(words).command, command) << words[0];
+}
+
+TEST(AdminCommandLine, GlobalOptionsStandBeforeOrBehindTheCommand) {
+  for (const Request& request :
+       {Parsed({"-o", "json", "-c", "cluster.toml", "--timeout", "250ms", "status"}),
+        Parsed({"status", "-o", "json", "--config=cluster.toml", "--timeout=250ms"})}) {
+    EXPECT_EQ(request.output, Request::Output::kJson);
+    EXPECT_EQ(request.config_file, "cluster.toml");
+    EXPECT_EQ(request.timeout, 250 * kMillisecond);
+  }
+  EXPECT_EQ(Parsed({"table", "drop", "t", "--server", "h:1", "--yes"}).server, "h:1");
+}
+
+TEST(AdminCommandLine, WatchTakesAnOptionalInterval) {
+  EXPECT_EQ(Parsed({"status"}).watch_interval, 0);
+  EXPECT_EQ(Parsed({"status", "--watch"}).watch_interval, 2 * kSecond);
+  EXPECT_EQ(Parsed({"stats", "--watch=500ms"}).watch_interval, 500 * kMillisecond);
+  EXPECT_EQ(Parsed({"stats", "t", "--watch"}).table, "t");
+}
+
+TEST(AdminCommandLine, TableCreateFillsTheSpec) {
+  const Request request =
+      Parsed({"table", "create", "user.v1", "--dim=16", "--optimizer=adam", "--learning-rate=0.25",
+              "--initializer=uniform", "--scale=0.5", "--seed=18446744073709551615"});
+  EXPECT_EQ(request.spec.name, "user.v1");
+  EXPECT_EQ(request.spec.dim, 16U);
+  EXPECT_EQ(request.spec.optimizer.kind, OptimizerKind::kAdam);
+  EXPECT_EQ(request.spec.optimizer.learning_rate, 0.25F);
+  EXPECT_EQ(request.spec.initializer.kind, InitializerKind::kUniform);
+  EXPECT_EQ(request.spec.initializer.scale, 0.5F);
+  EXPECT_EQ(request.spec.seed, UINT64_MAX);
+}
+
+TEST(AdminCommandLine, KeysAndValues) {
+  EXPECT_THAT(Parsed({"get", "t", "0", "18446744073709551615", "0xff"}).keys,
+              ElementsAre(0, UINT64_MAX, 255));
+  const Request put = Parsed({"put", "t", "7", "-0.5", "1e-3", "2"});
+  EXPECT_THAT(put.keys, ElementsAre(7));
+  EXPECT_THAT(put.values, ElementsAre(-0.5F, 1e-3F, 2.0F));
+}
+
+TEST(AdminCommandLine, TopologyForms) {
+  EXPECT_EQ(Parsed({"topology"}).form, HalvingForm::kPairLast);
+  EXPECT_EQ(Parsed({"topology", "--form=lightgbm"}).form, HalvingForm::kPairLast);
+  EXPECT_EQ(Parsed({"topology", "--form=virtual"}).form, HalvingForm::kFoldFirst);
+  EXPECT_EQ(Parsed({"topology", "--form=fold-first"}).form, HalvingForm::kFoldFirst);
+}
+
+TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
+  const std::vector<std::pair<std::vector<const char*>, std::string>> cases = {
+      {{}, "subcommand"},
+      {{"statsu"}, "did you mean 'stat"},
+      {{"status", "--whatch"}, "did you mean '--watch'"},
+      {{"status", "-o", "xml"}, "xml"},
+      {{"status", "--timeout", "fast"}, "--timeout"},
+      {{"status", "--timeout", "0s"}, "more than 0"},
+      {{"status", "--watch=1ms"}, "100ms"},
+      {{"status", "-c", "a.toml", "--server", "h:1"}, "exclude"},
+      {{"get", "t"}, "KEY"},
+      {{"get", "t", "-1"}, "KEY '-1'"},
+      {{"get", "t", "18446744073709551616"}, "KEY '18446744073709551616'"},
+      {{"get", "t", "12x"}, "KEY '12x'"},
+      {{"put", "t", "1", "nan"}, "'nan'"},
+      {{"put", "t", "1", "1e99"}, "'1e99'"},
+      {{"table"}, "subcommand"},
+      {{"table", "create", "t"}, "--dim"},
+      {{"table", "create", "t", "--dim", "0"}, "dim"},
+      {{"table", "create", "t", "--dim", "2000"}, "dim"},
+      {{"table", "create", "a b", "--dim", "2"}, "name"},
+      {{"table", "create", "t", "--dim", "2", "--optimizer", "adamm"}, "adamm"},
+      {{"topology", "-n", "0"}, "0"},
+      {{"topology", "-n", "six"}, "six"},
+      {{"topology", "--form", "ring"}, "ring"},
+      {{"config", "check"}, "FILE"},
+      {{"drain", "--rank", "-2"}, "-2"},
+  };
+  for (const auto& [words, part] : cases) {
+    const Result<ParsedLine> line = Parse(words);
+    ASSERT_FALSE(line.ok()) << part;
+    EXPECT_EQ(ExitCode(line.status()), 2) << part;
+    EXPECT_THAT(line.status().message(), HasSubstr(part));
+  }
+}
+
+TEST(AdminCommandLine, HelpAndVersionAreText) {
+  const Result<ParsedLine> help = Parse({"--help"});
+  ASSERT_TRUE(help.ok());
+  EXPECT_FALSE(help->request.has_value());
+  for (const char* word : {"status", "topology", "config", "shutdown", "Exit codes"}) {
+    EXPECT_THAT(help->text, HasSubstr(word));
+  }
+  const Result<ParsedLine> of_command = Parse({"table", "create", "--help"});
+  ASSERT_TRUE(of_command.ok());
+  EXPECT_THAT(of_command->text, HasSubstr("--learning-rate"));
+  const Result<ParsedLine> version = Parse({"--version"});
+  ASSERT_TRUE(version.ok());
+  EXPECT_THAT(version->text, HasSubstr("strata-admin 0."));
+}
+
+}  // namespace
+}  // namespace strata::admin

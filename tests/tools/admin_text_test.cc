@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include "tools/admin/human_text.h"
+#include "tools/admin/table_text.h"
+
+namespace strata::admin {
+namespace {
+
+TEST(TableText, AlignsColumnsAndTrimsLines) {
+  TableText table({{"node"}, {"rows", TableText::Align::kRight}, {"state"}});
+  table.AddRow({"server 0", "7", "serving"});
+  table.AddRow({"worker 12", "1,234", ""});
+  EXPECT_EQ(table.ToString(),
+            "node        rows  state\n"
+            "server 0       7  serving\n"
+            "worker 12  1,234\n");
+}
+
+TEST(TableText, CountsCodePointsNotBytes) {
+  TableText table({{"a"}, {"b"}});
+  table.AddRow({"\xC3\xA9t\xC3\xA9", "x"});  // three letters in five bytes
+  EXPECT_EQ(table.ToString(),
+            "a    b\n"
+            "\xC3\xA9t\xC3\xA9  x\n");
+}
+
+TEST(TableText, APeerCannotSteerTheTerminal) {
+  TableText table({{"state"}});
+  table.AddRow({"\x1b[2Jgone\n\x7f"});
+  EXPECT_EQ(table.ToString(), "state\n?[2Jgone??\n");
+}
+
+TEST(TableText, WithoutRowsShowsTitles) {
+  EXPECT_EQ(TableText({{"name"}, {"dim"}}).ToString(), "name  dim\n");
+}
+
+TEST(HumanText, Counts) {
+  EXPECT_EQ(HumanCount(0), "0");
+  EXPECT_EQ(HumanCount(999), "999");
+  EXPECT_EQ(HumanCount(1000), "1,000");
+  EXPECT_EQ(HumanCount(1234567), "1,234,567");
+  EXPECT_EQ(HumanCount(UINT64_MAX), "18,446,744,073,709,551,615");
+}
+
+TEST(HumanText, Bytes) {
+  EXPECT_EQ(HumanBytes(0), "0 B");
+  EXPECT_EQ(HumanBytes(1023), "1023 B");
+  EXPECT_EQ(HumanBytes(1024), "1.0 KiB");
+  EXPECT_EQ(HumanBytes((1 << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(HumanBytes(uint64_t{3} << 29), "1.5 GiB");
+  EXPECT_EQ(HumanBytes(UINT64_MAX), "16.0 EiB");
+}
+
+TEST(HumanText, Seconds) {
+  EXPECT_EQ(HumanSeconds(0.26), "0.3s");
+  EXPECT_EQ(HumanSeconds(9.96), "10s");
+  EXPECT_EQ(HumanSeconds(59.6), "1m00s");
+  EXPECT_EQ(HumanSeconds(307), "5m07s");
+  EXPECT_EQ(HumanSeconds(3 * 3600 + 4 * 60), "3h04m");
+  EXPECT_EQ(HumanSeconds(2 * 86400 + 5 * 3600), "2d05h");
+  EXPECT_EQ(HumanSeconds(-1), "?");
+  EXPECT_EQ(HumanSeconds(1.0 / 0.0), "?");
+}
+
+}  // namespace
+}  // namespace strata::admin

@@ -1,0 +1,210 @@
+"""The layering and the house rules of CONTRIBUTING.md, checked over the sources as text.
+
+usage: layering_test.py [ROOT]
+
+Checks ROOT (the repository by default) and prints each finding as file:line: rule. Before that it
+checks itself: each rule must find the fault that SELF_TEST plants for it. Exit code 0 without findings.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+SOURCE_SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
+LINES_MAX = 700
+COLUMNS_MAX = 100
+
+# What a folder's files may include, besides their own folder: docs/architecture.md. The longest
+# matching prefix on the left counts; a name on the right stands for the folder and all below it.
+_BELOW_PS = ["base", "proto", "kernels", "storage", "cluster"]
+MAY_INCLUDE = {
+    "base": [],
+    "proto": ["base"],
+    "kernels": ["base"],
+    "storage": ["base", "proto/format", "kernels"],
+    "cluster": ["base", "proto", "kernels/core"],
+    "ps/shard": _BELOW_PS,
+    "ps/client": _BELOW_PS,
+    "ps": _BELOW_PS + ["ps"],
+    "worker": _BELOW_PS + ["ps/client"],
+    "tools": ["base", "proto", "storage", "cluster", "ps/client", "worker"],
+    "tests": ["base", "proto", "kernels", "storage", "cluster", "ps", "worker", "tools"],
+}
+
+# Third-party headers that only the named places may see. Tests may see what they test.
+ONLY_IN = [
+    (r"<zmq", ["ps/net", "ps/client", "tests"]),
+    (r"<boost/asio", ["cluster/link", "base/http", "tests"]),
+    (r"<boost/beast", ["base/http", "tests"]),
+    (r"<spdlog/", ["base/log.cc"]),
+    (r"<toml\+\+/|<toml\.hpp", ["base"]),
+    (r"<gflags/", ["base"]),
+    (r"<prometheus/", ["base/metrics.cc"]),
+    (r"<xxhash\.h", ["base", "proto"]),
+    (r"<sodium\.h", ["base", "cluster/link", "ps/net", "tests"]),
+    (r"<(dnnl|oneapi)", ["kernels/dense", "worker/ctr", "tests"]),
+    (r"<CLI/", ["tools"]),
+    (r'<google/protobuf|"proto/control/.*\.pb\.h"',
+     ["ps/service", "cluster/link", "worker", "tools", "tests"]),
+    (r"<(cuda|cub/|thrust/|nccl|cublas)", [".cu", ".cuh"]),
+]
+
+# Words that may not stand in code: what, where it may, and what to use instead.
+BANNED = [
+    (r"\b(sleep_for|sleep_until|usleep|nanosleep)\b", ["base"],
+     "wait on a condition, or on a Clock"),
+    (r"\b(system_clock|steady_clock|high_resolution_clock|gettimeofday|clock_gettime)\b",
+     ["base"], "take a base/clock.h Clock"),
+    (r"\bstd::random_device\b|\bgetrandom\b|/dev/u?random", ["base"], "take a seed"),
+    (r"\bstd::[io]?fstream\b|\bfopen\b", ["base", "tests"], "use base/disk.h"),
+    (r"\bgetenv\b", ["base"], "use a setting"),
+    (r"\bTODO\b|\bFIXME\b|\bXXX\b", [], "do it, or open an issue"),
+    (r"\busing namespace (?!std::(string_view_)?literals|std::chrono_literals)", [], "name what you use"),
+    (r"\bthrow\b(?! by| from|n)", ["tests"], "return a Status"),
+]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"][^>"]+[>"])')
+TEST_MACRO = re.compile(r"^\s*(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(", re.M)
+
+
+def is_in(path, places):
+    """Whether the relative path is one of the places: folders, files, or suffixes like ".cu"."""
+    return any(path == place or path.startswith(place + "/")
+               or (place.startswith(".") and path.endswith(place)) for place in places)
+
+
+def code_of(line):
+    """The line without string literals and // comments, so that prose is free."""
+    return re.sub(r"//.*", "", re.sub(r'"(\\.|[^"\\])*"', '""', line))
+
+
+def check_include(path, header):
+    for pattern, places in ONLY_IN:
+        if re.match(pattern, header) and not is_in(path, places):
+            return f"only {', '.join(places)} may include {header}"
+    if header.startswith("<"):
+        return None
+    header = header.strip('"')
+    folder = max((f for f in MAY_INCLUDE if is_in(path, [f])), key=len, default=None)
+    if folder is None or is_in(header, [folder] + MAY_INCLUDE[folder]):
+        return None
+    if is_in(header, [str(Path(path).parent)]):
+        return None
+    return f"{folder}/ may not include {header} (it may: {', '.join(MAY_INCLUDE[folder]) or 'std'})"
+
+
+def check_source(path, text):
+    """Yields (line, rule) for one source file."""
+    lines = text.split("\n")
+    if len(lines) - 1 > LINES_MAX:
+        yield len(lines), f"{len(lines) - 1} lines; a file has at most {LINES_MAX}"
+    if path.endswith((".h", ".cuh")) and "#pragma once" not in lines:
+        yield 1, "a header begins with #pragma once"
+    if not text.endswith("\n"):
+        yield len(lines), "the last line has no newline"
+    for number, line in enumerate(lines, 1):
+        if len(line) > COLUMNS_MAX:
+            yield number, f"{len(line)} columns; a line has at most {COLUMNS_MAX}"
+        include = INCLUDE.match(line)
+        if include:
+            finding = check_include(path, include.group(1))
+            if finding:
+                yield number, finding
+            continue
+        code = code_of(line)
+        for pattern, places, instead in BANNED:
+            banned = re.search(pattern, line if "TODO" in pattern else code)
+            if banned and not is_in(path, places):
+                yield number, f"'{banned.group(0).strip()}' is banned here: {instead}"
+
+
+def check_named_in_cmake(root, path):
+    """A source that no CMakeLists.txt names is not built; a test that is not built is no test."""
+    source = root / path
+    for folder in [source.parent, *source.parent.parents]:
+        lists = folder / "CMakeLists.txt"
+        if lists.exists():
+            name = source.relative_to(folder).as_posix()
+            if re.search(rf"(?<![\w./]){re.escape(name)}(?![\w.])", lists.read_text()):
+                return None
+        if folder == root:
+            break
+    return "no CMakeLists.txt names it"
+
+
+def sources_of(root):
+    for folder in MAY_INCLUDE:
+        if "/" not in folder:
+            for source in sorted((root / folder).rglob("*")):
+                if source.suffix in SOURCE_SUFFIXES and source.is_file():
+                    yield source.relative_to(root).as_posix()
+
+
+def findings_of(root):
+    for path in sources_of(root):
+        for line, rule in check_source(path, (root / path).read_text(encoding="utf-8")):
+            yield f"{path}:{line}: {rule}"
+        if path.endswith((".cc", ".cu")):
+            rule = check_named_in_cmake(root, path)
+            if rule:
+                yield f"{path}:1: {rule}"
+
+
+# (file, content, part of the finding it must give); "" for content that must pass.
+_GUARD = "#pragma once\n"
+SELF_TEST = [
+    ("base/a.h", _GUARD + '#include "proto/wire/header.h"\n', "base/ may not include"),
+    ("kernels/a.h", _GUARD + '#include "proto/wire/header.h"\n', "kernels/ may not include"),
+    ("storage/a.h", _GUARD + '#include "proto/wire/header.h"\n', "storage/ may not include"),
+    ("storage/a.h", _GUARD + '#include "proto/format/manifest.h"\n', ""),
+    ("cluster/a.h", _GUARD + '#include "storage/table.h"\n', "cluster/ may not include"),
+    ("cluster/a.h", _GUARD + '#include "kernels/dense/gemm.h"\n', "cluster/ may not include"),
+    ("ps/client/a.h", _GUARD + '#include "ps/net/zmq_port.h"\n', "ps/client/ may not include"),
+    ("worker/a.h", _GUARD + '#include "ps/net/zmq_port.h"\n', "worker/ may not include"),
+    ("worker/a.h", _GUARD + '#include "ps/client/remote_store.h"\n', ""),
+    ("tools/a.h", _GUARD + '#include "ps/service/server.h"\n', "tools/ may not include"),
+    ("worker/a.h", _GUARD + "#include <zmq.h>\n", "only ps/net"),
+    ("base/a.h", _GUARD + "#include <boost/asio.hpp>\n", "only cluster/link"),
+    ("base/http/a.h", _GUARD + "#include <boost/asio.hpp>\n", ""),
+    ("base/a.h", _GUARD + "#include <spdlog/spdlog.h>\n", "only base/log.cc"),
+    ("worker/a.h", _GUARD + "#include <toml++/toml.h>\n", "only base"),
+    ("base/a.h", _GUARD + "#include <prometheus/registry.h>\n", "only base/metrics.cc"),
+    ("ps/client/a.h", _GUARD + '#include "proto/control/control.pb.h"\n', "only ps/service"),
+    ("kernels/a.h", _GUARD + "#include <cuda_runtime.h>\n", "only .cu"),
+    ("kernels/a.cuh", _GUARD + "#include <cuda_runtime.h>\n", ""),
+    ("base/a.h", "int x;\n", "#pragma once"),
+    ("base/a.h", _GUARD + "// " + "x" * 98 + "\n", "101 columns"),
+    ("base/a.h", _GUARD + "// x\n" * 700, "701 lines"),
+    ("base/a.h", "#pragma once", "no newline"),
+    ("tests/a.h", _GUARD + "  std::this_thread::sleep_for(x);\n", "'sleep_for' is banned"),
+    ("ps/a.h", _GUARD + "auto t = std::chrono::system_clock::now();\n", "'system_clock' is banned"),
+    ("base/a.h", _GUARD + "std::chrono::system_clock::now();\n", ""),
+    ("ps/a.h", _GUARD + "// not the system_clock\n", ""),
+    ("ps/a.h", _GUARD + "// TO" + "DO: later\n", "is banned"),
+    ("ps/a.h", _GUARD + "using namespace std;\n", "is banned"),
+    ("ps/a.h", _GUARD + "std::ifstream in(path);\n", "is banned"),
+    ("ps/a.h", _GUARD + "throw x;\n", "is banned"),
+]
+
+
+def self_test():
+    for path, text, expected in SELF_TEST:
+        rules = [rule for _, rule in check_source(path, text)]
+        passed = not rules if not expected else any(expected in rule for rule in rules)
+        if not passed:
+            yield f"self test: {path} {text!r}: expected {expected or 'nothing'!r}, found {rules}"
+
+
+def main(arguments):
+    root = Path(arguments[0] if arguments else Path(__file__).parents[2]).resolve()
+    findings = list(self_test()) + list(findings_of(root))
+    if not any(True for _ in sources_of(root)):
+        findings.append(f"{root}: no sources found")
+    for finding in findings:
+        print(finding)
+    print(f"{len(findings)} findings", file=sys.stderr)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

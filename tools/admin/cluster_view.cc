@@ -1,0 +1,36 @@
+#include "tools/admin/cluster_view.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/disk.h"
+
+namespace strata::admin {
+namespace {
+
+constexpr uint64_t kConfigBytesMax = 1 << 20;
+
+}  // namespace
+
+Result<ClusterConfig> ReadClusterFile(const std::string& path) {
+  STRATA_ASSIGN(const std::string text, ReadFile(RealDisk(), path, kConfigBytesMax));
+  Settings settings(ClusterSettingsTable());
+  STRATA_TRY(settings.LoadToml(text, path));
+  return MakeClusterConfig(settings, RealDisk());
+}
+
+Result<ClusterConfig> LoadClusterConfig(const Request& request) {
+  ClusterConfig config;
+  if (!request.config_file.empty()) {
+    STRATA_ASSIGN(config, ReadClusterFile(request.config_file));
+    if (!config.machines.Of(Role::kServer).empty()) return config;
+    return Invalid(fmt::format("{}: the machine list has no server", request.config_file));
+  }
+  const std::string address = request.server.empty() ? kDefaultServer : request.server;
+  const std::string source = request.server.empty() ? "default server" : "--server";
+  STRATA_ASSIGN(config.machines, ParseMachineList(address + " server\n", source));
+  return config;
+}
+
+}  // namespace strata::admin

@@ -1,0 +1,19 @@
+// The cluster as strata-admin knows it before it asks anyone.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "cluster/cluster_config.h"
+#include "tools/admin/request.h"
+
+namespace strata::admin {
+
+// A cluster.toml, read and checked as the daemons do. Errors name file and line.
+Result<ClusterConfig> ReadClusterFile(const std::string& path);
+
+// What --config or --server say; without either one server at kDefaultServer. Never without
+// servers.
+Result<ClusterConfig> LoadClusterConfig(const Request& request);
+
+}  // namespace strata::admin

@@ -1,0 +1,267 @@
+#include "tools/admin/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "base/settings.h"
+
+namespace strata::admin {
+namespace {
+
+using Command = Request::Command;
+
+// What CLI11 fills while it parses; ToRequest checks and converts it.
+struct RawLine {
+  Request request;
+  std::string output = "table";
+  std::string timeout = "5s";
+  std::string watch = "2s";
+  bool watch_given = false;
+  std::string optimizer = "sgd";
+  std::string initializer = "zero";
+  std::vector<std::string> keys;
+  std::vector<std::string> values;
+  std::string form{HalvingFormName(HalvingForm::kPairLast)};
+};
+
+constexpr std::string_view kFooter =
+    "Exit codes: 0 done; 1 the work failed; 2 the command line or a file is wrong;\n"
+    "3 a node is lost; 4 refused; 70 a bug.";
+
+template <typename Number>
+bool ParseWhole(std::string_view text, Number* number, int base = 10) {
+  const char* end = text.data() + text.size();
+  std::from_chars_result parsed{};
+  if constexpr (std::is_floating_point_v<Number>) {
+    parsed = std::from_chars(text.data(), end, *number);
+  } else {
+    parsed = std::from_chars(text.data(), end, *number, base);
+  }
+  return parsed.ec == std::errc() && parsed.ptr == end;
+}
+
+Result<Key> ParseKey(std::string_view text) {
+  Key key = 0;
+  const bool hex = text.starts_with("0x") || text.starts_with("0X");
+  if (!ParseWhole(hex ? text.substr(2) : text, &key, hex ? 16 : 10)) {
+    return Invalid(fmt::format(
+        "KEY '{}': expected a whole number from 0 to 2^64 - 1, decimal or hexadecimal with 0x",
+        text));
+  }
+  return key;
+}
+
+Result<float> ParseValue(std::string_view text) {
+  float value = 0;
+  if (!ParseWhole(text, &value) || !std::isfinite(value)) {
+    return Invalid(fmt::format("value '{}': expected a finite number", text));
+  }
+  return value;
+}
+
+Result<Request> ToRequest(const RawLine& raw) {
+  Request request = raw.request;
+  request.output = raw.output == "json" ? Request::Output::kJson : Request::Output::kTable;
+  if (!request.config_file.empty() && !request.server.empty()) {
+    return Invalid("--config and --server exclude each other: a file, or one server's address");
+  }
+  const Result<TimeNs> timeout = ParseDuration(raw.timeout);
+  if (!timeout.ok()) return timeout.status().Prefixed("--timeout");
+  if (*timeout <= 0) return Invalid("--timeout: expected more than 0");
+  request.timeout = *timeout;
+  if (raw.watch_given) {
+    const Result<TimeNs> interval = ParseDuration(raw.watch);
+    if (!interval.ok()) return interval.status().Prefixed("--watch");
+    if (*interval < 100 * kMillisecond) return Invalid("--watch: expected 100ms or more");
+    request.watch_interval = *interval;
+  }
+  for (const std::string& text : raw.keys) {
+    STRATA_ASSIGN(const Key key, ParseKey(text));
+    request.keys.push_back(key);
+  }
+  for (const std::string& text : raw.values) {
+    STRATA_ASSIGN(const float value, ParseValue(text));
+    request.values.push_back(value);
+  }
+  if (request.command == Command::kTableCreate) {
+    request.spec.name = request.table;
+    STRATA_ASSIGN(request.spec.optimizer.kind, ParseOptimizerKind(raw.optimizer));
+    STRATA_ASSIGN(request.spec.initializer.kind, ParseInitializerKind(raw.initializer));
+    STRATA_TRY(ValidateTableSpec(request.spec));
+  }
+  const bool fold_first =
+      raw.form == HalvingFormName(HalvingForm::kFoldFirst) || raw.form == "virtual";
+  request.form = fold_first ? HalvingForm::kFoldFirst : HalvingForm::kPairLast;
+  return request;
+}
+
+CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& help,
+                     Command command, RawLine* raw) {
+  CLI::App* added = parent->add_subcommand(name, help);
+  added->fallthrough();
+  if (parent->get_parent() != nullptr) parent->require_subcommand(1);
+  added->callback([raw, command] { raw->request.command = command; });
+  return added;
+}
+
+void AddWatch(CLI::App* command, RawLine* raw) {
+  command
+      ->add_option_function<std::string>(
+          "--watch",
+          [raw](const std::string& interval) {
+            raw->watch_given = true;
+            if (!interval.empty()) raw->watch = interval;
+          },
+          "Show again every 2s, or as often as --watch=INTERVAL says, until interrupted")
+      ->expected(0, 1)
+      ->default_str("");
+}
+
+void AddTableCommands(CLI::App* app, RawLine* raw) {
+  Request& request = raw->request;
+  AddCommand(app, "tables", "The tables with their definitions", Command::kTables, raw);
+
+  CLI::App* table = app->add_subcommand("table", "Create or drop a table");
+  table->fallthrough()->require_subcommand(1);
+  CLI::App* create =
+      AddCommand(table, "create", "Create a table on all servers", Command::kTableCreate, raw);
+  create->add_option("NAME", request.table, "1 to 128 of A-Z a-z 0-9 _ . -")->required();
+  create->add_option("--dim", request.spec.dim, "Elements of a row, 1 to 1024")->required();
+  create->add_option("--optimizer", raw->optimizer, "sgd, adagrad or adam")->capture_default_str();
+  create->add_option("--learning-rate", request.spec.optimizer.learning_rate, "Step size")
+      ->capture_default_str();
+  create
+      ->add_option("--initializer", raw->initializer, "A new row's values: zero, uniform or normal")
+      ->capture_default_str();
+  create
+      ->add_option("--scale", request.spec.initializer.scale,
+                   "uniform: in [-scale, scale); normal: the deviation")
+      ->capture_default_str();
+  create->add_option("--seed", request.spec.seed, "Of the initial values")->capture_default_str();
+
+  CLI::App* drop =
+      AddCommand(table, "drop", "Drop a table with all its rows", Command::kTableDrop, raw);
+  drop->add_option("NAME", request.table, "The table")->required();
+  drop->add_flag("--yes", request.yes, "Really drop it");
+
+  CLI::App* get = AddCommand(app, "get", "Rows of a table", Command::kGet, raw);
+  get->add_option("TABLE", request.table, "The table")->required();
+  get->add_option("KEY", raw->keys, "Keys, decimal or 0x...")->required();
+
+  CLI::App* put = AddCommand(app, "put", "Set a row's values", Command::kPut, raw);
+  put->add_option("TABLE", request.table, "The table")->required();
+  put->add_option("KEY", raw->keys, "The key, decimal or 0x...")->required()->expected(1);
+  put->add_option("VALUE", raw->values, "As many values as the table's dimension")->required();
+}
+
+void AddClusterCommands(CLI::App* app, RawLine* raw) {
+  Request& request = raw->request;
+  AddWatch(
+      AddCommand(app, "status", "Every node of the cluster, up or down", Command::kStatus, raw),
+      raw);
+  CLI::App* stats =
+      AddCommand(app, "stats", "Rows, memory and traffic of the tables", Command::kStats, raw);
+  stats->add_option("TABLE", request.table, "Only this table");
+  AddWatch(stats, raw);
+  AddCommand(app, "ping", "Time an answer from each server", Command::kPing, raw);
+  CLI::App* drain = AddCommand(app, "drain", "Make servers refuse new writes and finish the others",
+                               Command::kDrain, raw);
+  drain->add_option("--rank", request.only_server, "Only the server of this rank")
+      ->check(CLI::NonNegativeNumber);
+  CLI::App* shutdown =
+      AddCommand(app, "shutdown", "Drain all servers and end them", Command::kShutdown, raw);
+  shutdown->add_flag("--yes", request.yes, "Really end them");
+
+  CLI::App* topology =
+      AddCommand(app, "topology", "The Bruck and recursive-halving maps", Command::kTopology, raw);
+  topology
+      ->add_option("-n,--world", request.world, "Ranks; without it the workers of the machine list")
+      ->check(CLI::Range(1, 65536));
+  topology
+      ->add_option("--form", raw->form,
+                   "Pairing when -n is no power of two: pair-last (LightGBM's) or fold-first (the "
+                   "founding form, with virtual ranks); lightgbm and virtual name the same")
+      ->check(CLI::IsMember({"pair-last", "fold-first", "lightgbm", "virtual"}))
+      ->capture_default_str();
+
+  CLI::App* config = app->add_subcommand("config", "Work on cluster.toml");
+  config->fallthrough()->require_subcommand(1);
+  CLI::App* check = AddCommand(config, "check", "Report every problem of a cluster.toml",
+                               Command::kConfigCheck, raw);
+  check->add_option("FILE", request.file, "A cluster.toml, or a machine list")->required();
+}
+
+void AddGlobalOptions(CLI::App* app, RawLine* raw) {
+  app->add_option("-c,--config", raw->request.config_file,
+                  "cluster.toml; without it one server on this machine");
+  app->add_option("--server", raw->request.server,
+                  fmt::format("Only this server, host:port (default {})", kDefaultServer));
+  app->add_option("-o,--output", raw->output, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+  app->add_option("--timeout", raw->timeout, "For a node's answer, such as 500ms or 5s")
+      ->capture_default_str();
+}
+
+// The nearest known command or option to a word that CLI11 could not place, "" if none is near.
+std::string NearestWord(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  const bool option = word.starts_with("-");
+  std::vector<const CLI::App*> apps = {&app};
+  for (size_t i = 0; i < apps.size(); ++i) {
+    for (const CLI::App* sub : apps[i]->get_subcommands(nullptr)) {
+      apps.push_back(sub);
+      if (!option) names.push_back(sub->get_name());
+    }
+    for (const CLI::Option* known : apps[i]->get_options()) {
+      if (option && !known->get_positional()) names.push_back(known->get_name());
+    }
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return std::string(NearestName(word, views));
+}
+
+Status UsageError(const CLI::App& app, const CLI::ParseError& error) {
+  std::string message = error.what();
+  // CLI11 reports a word it could not place either as left over or as a missing subcommand.
+  if (const std::vector<std::string> words = app.remaining(true); !words.empty()) {
+    const std::string& word = words.front();
+    const std::string nearest = NearestWord(app, word);
+    message = fmt::format("unknown {} '{}'", word.starts_with("-") ? "option" : "command", word);
+    message += nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest);
+  }
+  return Invalid(message + " See strata-admin --help.");
+}
+
+}  // namespace
+
+Result<ParsedLine> ParseAdminLine(int argc, const char* const* argv) {
+  RawLine raw;
+  CLI::App app("Shows and steers a Strata cluster.", "strata-admin");
+  app.footer(std::string(kFooter));
+  app.set_version_flag("--version", "strata-admin " STRATA_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  AddGlobalOptions(&app, &raw);
+  AddClusterCommands(&app, &raw);
+  AddTableCommands(&app, &raw);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return ParsedLine{.request = {}, .text = app.help("", CLI::AppFormatMode::Normal)};
+  } catch (const CLI::CallForVersion& version) {
+    return ParsedLine{.request = {}, .text = std::string(version.what()) + "\n"};
+  } catch (const CLI::ParseError& error) {
+    return UsageError(app, error);
+  }
+  STRATA_ASSIGN(Request request, ToRequest(raw));
+  return ParsedLine{.request = std::move(request), .text = {}};
+}
+
+}  // namespace strata::admin

@@ -1,0 +1,37 @@
+#include "tools/admin/human_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <string_view>
+
+namespace strata::admin {
+
+std::string HumanCount(uint64_t count) {
+  std::string digits = fmt::format("{}", count);
+  for (size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");
+  return digits;
+}
+
+std::string HumanBytes(uint64_t bytes) {
+  constexpr std::array<std::string_view, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  auto value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  // 1023.95 would print as "1024.0" of the smaller unit.
+  for (; value >= 1023.95 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string HumanSeconds(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e12) return "?";
+  if (seconds < 9.95) return fmt::format("{:.1f}s", seconds);
+  const auto whole = static_cast<uint64_t>(std::llround(seconds));
+  if (whole < 60) return fmt::format("{}s", whole);
+  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+  if (whole < 86400) return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+  return fmt::format("{}d{:02}h", whole / 86400, whole / 3600 % 24);
+}
+
+}  // namespace strata::admin

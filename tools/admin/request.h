@@ -1,0 +1,55 @@
+// Request: what the command line of strata-admin asked for. Plain data; command_line.h makes it,
+// commands.h carries it out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "cluster/topology/halving.h"
+#include "storage/table_spec.h"
+
+namespace strata::admin {
+
+struct Request {
+  enum class Command : uint8_t {
+    kStatus,
+    kStats,
+    kTables,
+    kTableCreate,
+    kTableDrop,
+    kGet,
+    kPut,
+    kTopology,
+    kConfigCheck,
+    kPing,
+    kDrain,
+    kShutdown,
+  };
+  enum class Output : uint8_t { kTable, kJson };
+
+  Command command = Command::kStatus;
+
+  // For every command.
+  std::string config_file;  // cluster.toml; "" with no server either: one server at kDefaultServer
+  std::string server;       // "host:port": this server alone, without a file
+  Output output = Output::kTable;
+  TimeNs timeout = 5 * kSecond;  // for one node to answer
+
+  // For those that have a use for it.
+  TimeNs watch_interval = 0;                  // status, stats: 0 shows once
+  std::string table;                          // stats ("": all tables), table drop, get, put
+  TableSpec spec;                             // table create
+  std::vector<Key> keys;                      // get, put (one)
+  std::vector<float> values;                  // put
+  int world = 0;                              // topology; 0: the workers of the machine list
+  HalvingForm form = HalvingForm::kPairLast;  // topology
+  std::string file;                           // config check
+  bool yes = false;                           // table drop, shutdown: do it without asking
+  int only_server = -1;                       // drain: the server's rank; -1 all
+};
+
+constexpr const char* kDefaultServer = "127.0.0.1:7600";
+
+}  // namespace strata::admin

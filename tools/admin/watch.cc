@@ -1,0 +1,44 @@
+#include "tools/admin/watch.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <string>
+
+#include "base/signals.h"
+#include "tools/admin/commands.h"
+
+namespace strata::admin {
+namespace {
+
+constexpr const char* kHomeAndClear = "\x1b[H\x1b[J";
+
+// Waits for SIGINT or SIGTERM; false when the interval passed first.
+bool Interrupted(TimeNs interval) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  const timespec wait = {.tv_sec = interval / kSecond, .tv_nsec = interval % kSecond};
+  return sigtimedwait(&signals, nullptr, &wait) > 0;
+}
+
+}  // namespace
+
+Status Watch(const Request& request) {
+  BlockShutdownSignals();
+  const bool screen = request.output == Request::Output::kTable && isatty(STDOUT_FILENO) == 1;
+  do {
+    std::string answer;
+    const Status status = RunCommand(request, &answer);
+    if (ExitCode(status) == 2) return status;
+    fmt::print("{}{}", screen ? kHomeAndClear : "", answer);
+    if (std::fflush(stdout) != 0) return Failed("cannot write to stdout");
+    if (!status.ok()) fmt::print(stderr, "strata-admin: {}\n", status.message());
+  } while (!Interrupted(request.watch_interval));
+  return {};
+}
+
+}  // namespace strata::admin
