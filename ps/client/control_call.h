@@ -1,0 +1,26 @@
+// One question to one server, without a store: what strata-admin asks when half of a cluster may be
+// down. Each call opens a connection, waits for the one reply and closes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "proto/wire/commands.h"
+
+namespace strata {
+
+// CONTROL: `body` and the reply are protobuf of proto/control. `address` is "host:port". kLost when
+// no answer comes within `timeout`; what the server refuses comes back as its status. Sent once,
+// for drain and shutdown must not run twice.
+Result<std::vector<std::byte>> CallControl(const std::string& address, uint64_t cluster_id,
+                                           std::span<const std::byte> body, TimeNs timeout);
+
+// HELLO: errors as above.
+Result<wire::HelloReply> CallHello(const std::string& address, uint64_t cluster_id, TimeNs timeout);
+
+}  // namespace strata

@@ -1,0 +1,172 @@
+#include "ps/client/remote_store.h"
+
+#include <fmt/format.h>
+
+#include <future>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "ps/client/client_core.h"
+#include "ps/net/zmq_port.h"
+
+namespace strata {
+namespace {
+
+// Messages taken in before the core's timers are looked at again.
+constexpr int kMessagesPerRound = 64;
+
+ClientCoreOptions CoreOptions(const RemoteStoreOptions& options) {
+  ClientCoreOptions core;
+  core.servers = options.servers;
+  core.cluster_id = options.cluster_id;
+  core.client_hi = SystemRandom64();
+  core.client_lo = SystemRandom64();
+  core.client_name = options.client_name;
+  core.request_timeout = options.request_timeout;
+  core.server_lost_after = options.server_lost_after;
+  core.lane_bytes_in_flight = options.lane_bytes_in_flight;
+  return core;
+}
+
+}  // namespace
+
+struct RemoteStore::Impl {
+  using Action = std::function<void(ClientCore&, TimeNs)>;
+
+  Impl(const RemoteStoreOptions& options, std::unique_ptr<ZmqDealerPort> connected_port)
+      : core(CoreOptions(options)), port(std::move(connected_port)) {}
+
+  // Runs `action` on the store's thread. False when that thread has ended.
+  void Post(Action action) {
+    {
+      const std::lock_guard lock(mutex);
+      actions.push_back(std::move(action));
+    }
+    port->Wake();
+  }
+
+  void Run() {
+    while (RunActions()) {
+      SendOutgoing();
+      if (Status status = ReceiveSome(); !status.ok()) {
+        core.Abort(status.Prefixed("the client's network"));
+      }
+      core.Tick(clock.Now());
+    }
+    core.Abort(Cancelled("the store was closed"));
+  }
+
+  // False once the store is to end.
+  bool RunActions() {
+    std::vector<Action> taken;
+    bool go_on = true;
+    {
+      const std::lock_guard lock(mutex);
+      taken.swap(actions);
+      go_on = !stopping;
+    }
+    for (const Action& action : taken) action(core, clock.Now());
+    return go_on;
+  }
+
+  void SendOutgoing() {
+    for (Envelope& envelope : core.TakeOutgoing()) {
+      const std::string peer = envelope.peer;
+      // What cannot be sent now is sent again when its attempt times out.
+      const Status status = port->Send(std::move(envelope));
+      if (!status.ok()) Log(LogLevel::kDebug, "send to {}: {}", peer, status.ToString());
+    }
+  }
+
+  Status ReceiveSome() {
+    TimeNs deadline = core.NextTick();
+    for (int i = 0; i < kMessagesPerRound; ++i) {
+      STRATA_ASSIGN(std::optional<Envelope> envelope, port->Receive(deadline));
+      if (!envelope) break;
+      core.Handle(std::move(*envelope), clock.Now());
+      SendOutgoing();
+      deadline = 0;  // take what is there, wait no more
+    }
+    return {};
+  }
+
+  const Clock& clock = RealClock();
+  ClientCore core;  // the store's thread only
+  std::unique_ptr<ZmqDealerPort> port;
+  std::mutex mutex;
+  std::vector<Action> actions;  // guarded by mutex
+  bool stopping = false;        // guarded by mutex
+  std::jthread thread;
+};
+
+RemoteStore::RemoteStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+RemoteStore::~RemoteStore() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->stopping = true;
+  }
+  impl_->port->Wake();
+  if (impl_->thread.joinable()) impl_->thread.join();
+}
+
+Result<std::unique_ptr<RemoteStore>> RemoteStore::Connect(const RemoteStoreOptions& options) {
+  if (options.servers.empty()) return Invalid("a cluster needs at least one server, found none");
+  STRATA_ASSIGN(std::shared_ptr<ZmqContext> context, ZmqContext::Create());
+  STRATA_ASSIGN(auto port, ZmqDealerPort::Create(std::move(context)));
+  auto impl = std::make_unique<Impl>(options, std::move(port));
+  Impl* const running = impl.get();
+  STRATA_ASSIGN(impl->thread, StartThread("strata-client", [running] { running->Run(); }));
+  std::unique_ptr<RemoteStore> store(new RemoteStore(std::move(impl)));
+  Operation nothing;
+  nothing.kind = OpKind::kFlush;
+  nothing.deadline = RealClock().Now() + options.connect_timeout;
+  STRATA_TRY(SubmitAndWait(*store, std::move(nothing)).status);
+  return store;
+}
+
+Status RemoteStore::CreateTable(const TableSpec& spec) {
+  std::promise<Status> outcome;
+  impl_->Post([&](ClientCore& core, TimeNs now) {
+    core.CreateTable(
+        spec, [&](const Status& status) { outcome.set_value(status); }, now);
+  });
+  return outcome.get_future().get();
+}
+
+Status RemoteStore::DropTable(const std::string& name) {
+  std::promise<Status> outcome;
+  impl_->Post([&](ClientCore& core, TimeNs now) {
+    core.DropTable(
+        name, [&](const Status& status) { outcome.set_value(status); }, now);
+  });
+  return outcome.get_future().get();
+}
+
+Result<std::vector<TableSpec>> RemoteStore::ListTables() {
+  std::promise<Result<std::vector<TableSpec>>> outcome;
+  impl_->Post([&](ClientCore& core, TimeNs now) {
+    core.ListTables(
+        [&](Result<std::vector<TableSpec>> tables) { outcome.set_value(std::move(tables)); }, now);
+  });
+  return outcome.get_future().get();
+}
+
+void RemoteStore::Submit(Operation operation, Completion done) {
+  // Actions are std::functions, which are copied; the operation is not.
+  auto shared =
+      std::make_shared<std::pair<Operation, Completion>>(std::move(operation), std::move(done));
+  impl_->Post([shared](ClientCore& core, TimeNs now) {
+    core.Submit(std::move(shared->first), std::move(shared->second), now);
+  });
+}
+
+void RemoteStore::Abort(const Status& status) {
+  impl_->Post([status](ClientCore& core, TimeNs) { core.Abort(status); });
+}
+
+}  // namespace strata

@@ -1,0 +1,51 @@
+// RemoteStore: a cluster of servers as a TableStore. A ClientCore on a thread of its own, over
+// ZeroMQ; operations go in through a queue.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "storage/table.h"
+
+namespace strata {
+
+struct RemoteStoreOptions {
+  std::vector<std::string> servers;  // "host:port" of each server, in the order of the machine list
+  uint64_t cluster_id = 0;           // Hash64 of the cluster's name
+  std::string client_name;           // for people: "worker 3"
+  TimeNs connect_timeout = 30 * kSecond;
+  TimeNs request_timeout = 60 * kSecond;           // of an operation without a deadline of its own
+  TimeNs server_lost_after = 5 * kSecond;          // silence after which a server counts as lost
+  size_t lane_bytes_in_flight = size_t{32} << 20;  // flow control: the rest waits in the client
+};
+
+// Thread-safe. Completions run on the store's own thread: they may submit, but not wait.
+class RemoteStore final : public TableStore {
+ public:
+  // Returns when all servers have answered HELLO and agree on the shard map. kLost names the
+  // servers that did not answer; kRefused, kInvalid: a server is of another cluster, version or
+  // machine list.
+  static Result<std::unique_ptr<RemoteStore>> Connect(const RemoteStoreOptions& options);
+  // Ends what is open with kCancelled.
+  ~RemoteStore() override;
+
+  Status CreateTable(const TableSpec& spec) override;
+  Status DropTable(const std::string& name) override;
+  Result<std::vector<TableSpec>> ListTables() override;
+  void Submit(Operation operation, Completion done) override;
+
+  // Ends everything that is open, and all that comes later, with this status: how a trainer lets go
+  // of a synchronous step that a dead rank will never finish.
+  void Abort(const Status& status);
+
+ private:
+  struct Impl;
+  explicit RemoteStore(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace strata
