@@ -1,0 +1,55 @@
+#include "base/disk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace strata {
+namespace {
+
+constexpr size_t kChunkBytes = size_t{1} << 20;
+
+Status TooLarge(const std::string& path, uint64_t bytes, uint64_t bytes_max) {
+  return Refused(fmt::format("{} has {} bytes; at most {} are read", path, bytes, bytes_max));
+}
+
+Status WriteWhole(Disk& disk, const std::string& path, std::string_view content) {
+  STRATA_ASSIGN(const std::unique_ptr<File> file, disk.Create(path));
+  STRATA_TRY(file->Append(std::as_bytes(std::span(content))));
+  return file->Sync();
+}
+
+}  // namespace
+
+Result<std::string> ReadFile(Disk& disk, const std::string& path, uint64_t bytes_max) {
+  STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(path));
+  STRATA_ASSIGN(const uint64_t size, file->Size());
+  if (size > bytes_max) return TooLarge(path, size, bytes_max);
+  std::string content;
+  // To the end rather than to `size`: files of /proc say 0, and others may be growing.
+  while (true) {
+    const size_t start = content.size();
+    const uint64_t left = std::max<uint64_t>(size > start ? size - start : 0, 1);
+    content.resize(start + static_cast<size_t>(std::min<uint64_t>(left, kChunkBytes)));
+    STRATA_ASSIGN(const size_t got,
+                  file->ReadAt(start, std::as_writable_bytes(std::span(content).subspan(start))));
+    content.resize(start + got);
+    if (got == 0) return content;
+    if (content.size() > bytes_max) return TooLarge(path, content.size(), bytes_max);
+  }
+}
+
+Status WriteFileAtomically(Disk& disk, const std::string& path, std::string_view content) {
+  const std::string temporary = path + ".tmp";
+  if (Status written = WriteWhole(disk, temporary, content); !written.ok()) {
+    // The error to report is the first one.
+    static_cast<void>(disk.Remove(temporary));
+    return written;
+  }
+  STRATA_TRY(disk.Rename(temporary, path));
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return disk.SyncFolder(folder.empty() ? "." : folder);
+}
+
+}  // namespace strata

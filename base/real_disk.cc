@@ -1,0 +1,151 @@
+// The POSIX form of Disk.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "base/disk.h"
+
+namespace strata {
+namespace {
+
+// "cannot open a/b: No such file or directory".
+Status DiskError(std::string_view action, const std::string& path, int error) {
+  const std::string text =
+      fmt::format("cannot {} {}: {}", action, path, std::generic_category().message(error));
+  return error == ENOENT ? NotFound(text) : Failed(text);
+}
+
+// The call again for as long as a signal interrupts it.
+template <typename Call>
+auto Retry(Call call) {
+  decltype(call()) result;
+  do {
+    result = call();
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
+class RealFile : public File {
+ public:
+  RealFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~RealFile() override { close(fd_); }
+  RealFile(const RealFile&) = delete;
+  RealFile& operator=(const RealFile&) = delete;
+
+  Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> out) const override {
+    size_t done = 0;
+    while (done < out.size()) {
+      const ssize_t got = Retry([&] {
+        return pread(fd_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+      });
+      if (got < 0) return DiskError("read", path_, errno);
+      if (got == 0) break;
+      done += static_cast<size_t>(got);
+    }
+    return done;
+  }
+
+  Status Append(std::span<const std::byte> bytes) override {
+    STRATA_TRY(broken_);
+    while (!bytes.empty()) {
+      const ssize_t put = Retry([&] { return write(fd_, bytes.data(), bytes.size()); });
+      if (put < 0) return broken_ = DiskError("write", path_, errno);
+      bytes = bytes.subspan(static_cast<size_t>(put));
+    }
+    return Status::Ok();
+  }
+
+  Status Sync() override {
+    STRATA_TRY(broken_);
+    // Not tried again: after an error the kernel may have dropped the pages, and a second fsync
+    // would report success for bytes that are gone.
+    if (fsync(fd_) != 0) return broken_ = DiskError("sync", path_, errno);
+    return Status::Ok();
+  }
+
+  Result<uint64_t> Size() const override {
+    struct stat info {};
+    if (fstat(fd_, &info) != 0) return DiskError("look at", path_, errno);
+    return static_cast<uint64_t>(info.st_size);
+  }
+
+ private:
+  const int fd_;
+  const std::string path_;
+  Status broken_;  // the first failed write or sync; final
+};
+
+Result<std::unique_ptr<File>> Open(const std::string& path, int flags, std::string_view action) {
+  const int fd = Retry([&] { return open(path.c_str(), flags | O_CLOEXEC, 0644); });
+  if (fd < 0) return DiskError(action, path, errno);
+  auto file = std::make_unique<RealFile>(fd, path);
+  struct stat info {};
+  if (fstat(fd, &info) != 0) return DiskError(action, path, errno);
+  if (S_ISDIR(info.st_mode)) return DiskError(action, path, EISDIR);
+  return std::unique_ptr<File>(std::move(file));
+}
+
+class PosixDisk : public Disk {
+ public:
+  Result<std::unique_ptr<File>> OpenToRead(const std::string& path) override {
+    return Open(path, O_RDONLY, "open");
+  }
+
+  Result<std::unique_ptr<File>> Create(const std::string& path) override {
+    return Open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND, "create");
+  }
+
+  Status Rename(const std::string& from, const std::string& to) override {
+    if (rename(from.c_str(), to.c_str()) == 0) return Status::Ok();
+    return DiskError("rename", fmt::format("{} to {}", from, to), errno);
+  }
+
+  Status Remove(const std::string& path) override {
+    if (unlink(path.c_str()) == 0) return Status::Ok();
+    return DiskError("remove", path, errno);
+  }
+
+  Status MakeFolder(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (!error && !std::filesystem::is_directory(path, error) && !error) {
+      error = std::make_error_code(std::errc::not_a_directory);
+    }
+    return error ? DiskError("make folder", path, error.value()) : Status::Ok();
+  }
+
+  Result<std::vector<std::string>> List(const std::string& folder) override {
+    std::vector<std::string> names;
+    std::error_code error;
+    std::filesystem::directory_iterator it(folder, error);
+    for (; !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+      names.push_back(it->path().filename().string());
+    }
+    if (error) return DiskError("list", folder, error.value());
+    std::ranges::sort(names);
+    return names;
+  }
+
+  Status SyncFolder(const std::string& folder) override {
+    const int fd = Retry([&] { return open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    if (fd < 0) return DiskError("open folder", folder, errno);
+    const int error = fsync(fd) == 0 ? 0 : errno;
+    close(fd);
+    return error == 0 ? Status::Ok() : DiskError("sync folder", folder, error);
+  }
+};
+
+}  // namespace
+
+Disk& RealDisk() {
+  static PosixDisk disk;
+  return disk;
+}
+
+}  // namespace strata

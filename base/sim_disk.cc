@@ -1,0 +1,302 @@
+#include "base/sim_disk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+namespace strata {
+namespace {
+
+std::string Normal(const std::string& path) {
+  std::string normal = std::filesystem::path(path).lexically_normal().string();
+  if (normal.size() > 1 && normal.back() == '/') normal.pop_back();
+  return normal.empty() ? "." : normal;
+}
+
+// The folder that a normal path lies in.
+std::string FolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+Status NoSuchFile(std::string_view action, const std::string& path) {
+  return NotFound(fmt::format("cannot {} {}: No such file or directory", action, path));
+}
+
+}  // namespace
+
+// A file's bytes, whatever its names. Under the disk's mutex.
+struct SimDisk::Node {
+  std::vector<std::byte> bytes;
+  std::vector<std::byte> synced;  // what the last sync made durable
+  Status broken;                  // the first failed append or sync; final
+};
+
+class SimDisk::SimFile : public File {
+ public:
+  SimFile(SimDisk* disk, std::shared_ptr<Node> node, std::string path, bool writable)
+      : disk_(disk),
+        node_(std::move(node)),
+        path_(std::move(path)),
+        writable_(writable),
+        opened_at_(disk->crashes_) {}
+
+  Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> out) const override {
+    const std::lock_guard lock(disk_->mutex_);
+    STRATA_TRY(CheckAlive());
+    if (offset >= node_->bytes.size() || out.empty()) return size_t{0};
+    const size_t count =
+        static_cast<size_t>(std::min<uint64_t>(out.size(), node_->bytes.size() - offset));
+    std::memcpy(out.data(), node_->bytes.data() + offset, count);
+    if (disk_->options_.read_flip > 0 && disk_->random_.Chance(disk_->options_.read_flip)) {
+      const uint64_t bit = disk_->random_.Below(count * 8);
+      out[bit / 8] ^= std::byte{1} << static_cast<int>(bit % 8);
+    }
+    return count;
+  }
+
+  Status Append(std::span<const std::byte> bytes) override {
+    const std::lock_guard lock(disk_->mutex_);
+    STRATA_TRY(CheckAlive());
+    STRATA_TRY(CheckWritable("write"));
+    return disk_->AppendTo(node_.get(), path_, bytes);
+  }
+
+  Status Sync() override {
+    const std::lock_guard lock(disk_->mutex_);
+    STRATA_TRY(CheckAlive());
+    return disk_->SyncNode(node_.get(), path_);
+  }
+
+  Result<uint64_t> Size() const override {
+    const std::lock_guard lock(disk_->mutex_);
+    STRATA_TRY(CheckAlive());
+    return static_cast<uint64_t>(node_->bytes.size());
+  }
+
+ private:
+  Status CheckAlive() const {
+    if (opened_at_ == disk_->crashes_) return Status::Ok();
+    return Failed(fmt::format("{} was open when the disk crashed", path_));
+  }
+
+  Status CheckWritable(std::string_view action) const {
+    if (writable_) return Status::Ok();
+    return Failed(fmt::format("cannot {} {}: Bad file descriptor", action, path_));
+  }
+
+  SimDisk* const disk_;
+  const std::shared_ptr<Node> node_;
+  const std::string path_;
+  const bool writable_;
+  const uint64_t opened_at_;
+};
+
+SimDisk::SimDisk(const SimDiskOptions& options)
+    : options_(options), random_(options.seed), folders_({".", "/"}) {}
+SimDisk::~SimDisk() = default;
+
+Result<std::unique_ptr<File>> SimDisk::OpenToRead(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const std::string name = Normal(path);
+  if (folders_.contains(name)) return Failed(fmt::format("cannot open {}: Is a directory", path));
+  const auto it = names_.find(name);
+  if (it == names_.end()) return NoSuchFile("open", path);
+  return std::unique_ptr<File>(std::make_unique<SimFile>(this, it->second, path, false));
+}
+
+Result<std::unique_ptr<File>> SimDisk::Create(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const std::string name = Normal(path);
+  if (folders_.contains(name)) return Failed(fmt::format("cannot create {}: Is a directory", path));
+  if (!folders_.contains(FolderOf(name))) return NoSuchFile("create", path);
+  std::shared_ptr<Node>& node = names_[name];
+  if (node == nullptr) {
+    node = std::make_shared<Node>();
+    Change({"", name, node});
+  } else {
+    node->bytes.clear();  // the old bytes stay in `synced` until the next sync
+    node->broken = Status::Ok();
+  }
+  return std::unique_ptr<File>(std::make_unique<SimFile>(this, node, path, true));
+}
+
+Status SimDisk::Rename(const std::string& from, const std::string& to) {
+  const std::lock_guard lock(mutex_);
+  const std::string source = Normal(from);
+  const std::string target = Normal(to);
+  const std::string what = fmt::format("{} to {}", from, to);
+  const auto it = names_.find(source);
+  if (it == names_.end() || !folders_.contains(FolderOf(target))) return NoSuchFile("rename", what);
+  if (folders_.contains(target))
+    return Failed(fmt::format("cannot rename {}: Is a directory", what));
+  if (source != target) Change({source, target, it->second});
+  return Status::Ok();
+}
+
+Status SimDisk::Remove(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const std::string name = Normal(path);
+  if (folders_.contains(name)) return Failed(fmt::format("cannot remove {}: Is a directory", path));
+  if (!names_.contains(name)) return NoSuchFile("remove", path);
+  Change({name, "", nullptr});
+  return Status::Ok();
+}
+
+Status SimDisk::MakeFolder(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const std::string folder = Normal(path);
+  std::vector<std::string> wanted;
+  for (std::string above = folder; !folders_.contains(above); above = FolderOf(above)) {
+    if (names_.contains(above)) {
+      return Failed(fmt::format("cannot make folder {}: Not a directory", path));
+    }
+    wanted.push_back(above);
+  }
+  folders_.insert(wanted.begin(), wanted.end());
+  return Status::Ok();
+}
+
+Result<std::vector<std::string>> SimDisk::List(const std::string& folder) {
+  const std::lock_guard lock(mutex_);
+  const std::string where = Normal(folder);
+  if (names_.contains(where)) return Failed(fmt::format("cannot list {}: Not a directory", folder));
+  if (!folders_.contains(where)) return NoSuchFile("list", folder);
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& path) {
+    if (path != where && FolderOf(path) == where && path != "." && path != "/") {
+      names.push_back(std::filesystem::path(path).filename().string());
+    }
+  };
+  for (const auto& [path, node] : names_) add(path);
+  for (const std::string& path : folders_) add(path);
+  std::ranges::sort(names);
+  return names;
+}
+
+Status SimDisk::SyncFolder(const std::string& folder) {
+  const std::lock_guard lock(mutex_);
+  const std::string where = Normal(folder);
+  if (!folders_.contains(where)) return NoSuchFile("open folder", folder);
+  if (FaultNow(&sync_fault_)) {
+    return Failed(fmt::format("cannot sync folder {}: Input/output error", folder));
+  }
+  std::vector<NameChange> others;
+  for (NameChange& change : pending_) {
+    const bool here = (!change.removed.empty() && FolderOf(change.removed) == where) ||
+                      (!change.added.empty() && FolderOf(change.added) == where);
+    if (here) {
+      Apply(change, &durable_);
+    } else {
+      others.push_back(std::move(change));
+    }
+  }
+  pending_ = std::move(others);
+  return Status::Ok();
+}
+
+void SimDisk::FailAppend(uint64_t n) {
+  const std::lock_guard lock(mutex_);
+  append_fault_ = n;
+}
+
+void SimDisk::FailSync(uint64_t n) {
+  const std::lock_guard lock(mutex_);
+  sync_fault_ = n;
+}
+
+void SimDisk::SetCapacity(uint64_t bytes_max) {
+  const std::lock_guard lock(mutex_);
+  options_.bytes_max = bytes_max;
+}
+
+void SimDisk::SetReadFlip(double probability) {
+  const std::lock_guard lock(mutex_);
+  options_.read_flip = probability;
+}
+
+void SimDisk::Crash() {
+  const std::lock_guard lock(mutex_);
+  ++crashes_;
+  const uint64_t kept = random_.Below(pending_.size() + 1);
+  for (uint64_t i = 0; i < kept; ++i) Apply(pending_[i], &durable_);
+  pending_.clear();
+  names_ = durable_;
+  for (auto& [path, node] : names_) CrashNode(node.get());
+}
+
+uint64_t SimDisk::bytes_used() const {
+  const std::lock_guard lock(mutex_);
+  return BytesUsed();
+}
+
+void SimDisk::Apply(const NameChange& change, Names* names) {
+  if (!change.removed.empty()) names->erase(change.removed);
+  if (!change.added.empty()) (*names)[change.added] = change.node;
+}
+
+void SimDisk::Change(NameChange change) {
+  Apply(change, &names_);
+  pending_.push_back(std::move(change));
+}
+
+uint64_t SimDisk::BytesUsed() const {
+  uint64_t bytes = 0;
+  for (const auto& [path, node] : names_) bytes += node->bytes.size();
+  return bytes;
+}
+
+void SimDisk::CrashNode(Node* node) {
+  const bool appended_only =
+      node->bytes.size() >= node->synced.size() &&
+      std::equal(node->synced.begin(), node->synced.end(), node->bytes.begin());
+  const size_t safe = appended_only ? node->synced.size() : 0;
+  const size_t tail = node->bytes.size() - safe;
+  const uint64_t fate = random_.Below(4);
+  if (fate == 0) {
+    node->bytes = node->synced;
+  } else if (fate < 3) {
+    const size_t written = safe + static_cast<size_t>(random_.Below(tail + 1));
+    // Either the file ends there, or its new length was written and the blocks were not.
+    if (fate == 1) node->bytes.resize(written);
+    std::fill(node->bytes.begin() + static_cast<std::ptrdiff_t>(written), node->bytes.end(),
+              std::byte{0});
+  }
+  node->synced = node->bytes;
+  node->broken = Status::Ok();
+}
+
+Status SimDisk::AppendTo(Node* node, const std::string& path, std::span<const std::byte> bytes) {
+  STRATA_TRY(node->broken);
+  const uint64_t used = BytesUsed();
+  const uint64_t room = options_.bytes_max > used ? options_.bytes_max - used : 0;
+  size_t taken = bytes.size();
+  if (FaultNow(&append_fault_)) {
+    taken = static_cast<size_t>(random_.Below(bytes.size() + 1));
+    node->broken = Failed(fmt::format("cannot write {}: Input/output error", path));
+  } else if (bytes.size() > room) {
+    taken = static_cast<size_t>(room);
+    node->broken = Failed(fmt::format("cannot write {}: No space left on device", path));
+  }
+  node->bytes.insert(node->bytes.end(), bytes.begin(),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(taken));
+  return node->broken;
+}
+
+Status SimDisk::SyncNode(Node* node, const std::string& path) {
+  STRATA_TRY(node->broken);
+  if (FaultNow(&sync_fault_)) {
+    return node->broken = Failed(fmt::format("cannot sync {}: Input/output error", path));
+  }
+  node->synced = node->bytes;
+  return Status::Ok();
+}
+
+bool SimDisk::FaultNow(uint64_t* countdown) {
+  if (*countdown == 0) return false;
+  return --*countdown == 0;
+}
+
+}  // namespace strata

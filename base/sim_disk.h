@@ -1,0 +1,85 @@
+// The simulated disk: files in memory, with faults from a seed. It is harsher than a real one where
+// POSIX allows it: a new or renamed file is in its folder for good only once the folder is synced,
+// and a crash may keep any part of what was not.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/random.h"
+
+namespace strata {
+
+struct SimDiskOptions {
+  uint64_t seed = 1;
+  uint64_t bytes_max = UINT64_MAX;  // capacity: what does not fit is an error after a part of it
+  double read_flip = 0;             // probability that a read comes with one bit flipped
+};
+
+// Thread-safe. Outlives its files. Folders themselves are durable at once; only files are renamed.
+class SimDisk : public Disk {
+ public:
+  explicit SimDisk(const SimDiskOptions& options = {});
+  ~SimDisk() override;
+
+  Result<std::unique_ptr<File>> OpenToRead(const std::string& path) override;
+  Result<std::unique_ptr<File>> Create(const std::string& path) override;
+  Status Rename(const std::string& from, const std::string& to) override;
+  Status Remove(const std::string& path) override;
+  Status MakeFolder(const std::string& path) override;
+  Result<std::vector<std::string>> List(const std::string& folder) override;
+  Status SyncFolder(const std::string& folder) override;
+
+  // The n-th append (1: the next) of any file writes a part of its bytes and fails. 0: never.
+  void FailAppend(uint64_t n);
+  // The n-th sync of a file or folder fails. As after a real fsync that failed, the file's bytes
+  // that were not synced may be lost, and the file takes no more.
+  void FailSync(uint64_t n);
+  void SetCapacity(uint64_t bytes_max);
+  void SetReadFlip(double probability);
+
+  // The machine loses power. Every file keeps what was synced and, by chance, none, a part (perhaps
+  // with zeros behind it) or all of what was not; changes of names that were not synced survive up
+  // to some point in their order. Files open before fail from now on.
+  void Crash();
+
+  uint64_t bytes_used() const;  // of the files that have a name
+
+ private:
+  struct Node;
+  class SimFile;
+  // A change of a folder's names: `removed` goes, `added` now means `node`. Either may be empty.
+  struct NameChange {
+    std::string removed;
+    std::string added;
+    std::shared_ptr<Node> node;
+  };
+  using Names = std::map<std::string, std::shared_ptr<Node>>;
+
+  static void Apply(const NameChange& change, Names* names);
+  void Change(NameChange change);
+  uint64_t BytesUsed() const;
+  void CrashNode(Node* node);
+  Status AppendTo(Node* node, const std::string& path, std::span<const std::byte> bytes);
+  Status SyncNode(Node* node, const std::string& path);
+  bool FaultNow(uint64_t* countdown);
+
+  mutable std::mutex mutex_;
+  SimDiskOptions options_;
+  Random random_;
+  uint64_t append_fault_ = 0;
+  uint64_t sync_fault_ = 0;
+  uint64_t crashes_ = 0;
+  std::set<std::string> folders_;
+  Names names_;                      // as programs see them
+  Names durable_;                    // as they would be after a crash, before `pending_`
+  std::vector<NameChange> pending_;  // not synced yet, in order
+};
+
+}  // namespace strata

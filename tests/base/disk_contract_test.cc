@@ -1,0 +1,183 @@
+// What every Disk promises, over the real one and the simulated one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/disk.h"
+#include "base/random.h"
+#include "base/sim_disk.h"
+#include "tests/support/temp_folder.h"
+
+namespace strata {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::span<const std::byte> Bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+class DiskContractTest : public testing::TestWithParam<bool> {
+ protected:
+  DiskContractTest() : disk_(GetParam() ? RealDisk() : sim_) {
+    EXPECT_TRUE(disk_.MakeFolder(folder_.path()).ok());
+  }
+
+  std::string Path(const std::string& name) const { return folder_.File(name); }
+
+  void Write(const std::string& name, std::string_view content) {
+    Result<std::unique_ptr<File>> file = disk_.Create(Path(name));
+    ASSERT_TRUE(file.ok()) << file.status().ToString();
+    ASSERT_TRUE((*file)->Append(Bytes(content)).ok());
+    ASSERT_TRUE((*file)->Sync().ok());
+  }
+
+  std::string Read(const std::string& name) {
+    Result<std::string> content = ReadFile(disk_, Path(name), 1 << 20);
+    return content.ok() ? *content : content.status().ToString();
+  }
+
+  TempFolder folder_;
+  SimDisk sim_;
+  Disk& disk_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Disks, DiskContractTest, testing::Bool(), [](const auto& disk) {
+  return std::string(disk.param ? "RealDisk" : "SimDisk");
+});
+
+TEST_P(DiskContractTest, AppendsAreRead) {
+  Result<std::unique_ptr<File>> file = disk_.Create(Path("a"));
+  ASSERT_TRUE(file.ok());
+  std::string model;
+  Random random(1);
+  for (int i = 0; i < 50; ++i) {
+    const std::string part(random.Below(3000), static_cast<char>('a' + i % 26));
+    ASSERT_TRUE((*file)->Append(Bytes(part)).ok());
+    model += part;
+  }
+  ASSERT_TRUE((*file)->Sync().ok());
+  EXPECT_EQ(*(*file)->Size(), model.size());
+  Result<std::unique_ptr<File>> reader = disk_.OpenToRead(Path("a"));
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ(*(*reader)->Size(), model.size());
+  for (int i = 0; i < 100; ++i) {
+    const uint64_t offset = random.Below(model.size() + 100);
+    std::string out(random.Below(5000), '?');
+    Result<size_t> got = (*reader)->ReadAt(offset, std::as_writable_bytes(std::span(out)));
+    ASSERT_TRUE(got.ok());
+    const std::string expected =
+        offset < model.size() ? model.substr(offset, out.size()) : std::string();
+    EXPECT_EQ(out.substr(0, *got), expected);
+  }
+}
+
+TEST_P(DiskContractTest, CreateEmptiesAnOldFile) {
+  Write("a", "a long old text");
+  Write("a", "new");
+  EXPECT_EQ(Read("a"), "new");
+}
+
+TEST_P(DiskContractTest, MissingFilesAreNotFoundByName) {
+  const std::string missing = Path("no/such");
+  for (const Status& status : {disk_.OpenToRead(missing).status(), disk_.Create(missing).status(),
+                               disk_.Remove(missing), disk_.Rename(missing, Path("x")),
+                               disk_.SyncFolder(missing), disk_.List(missing).status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kNotFound) << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr(missing));
+    EXPECT_THAT(status.message(), HasSubstr("No such file or directory"));
+  }
+}
+
+TEST_P(DiskContractTest, FilesAndFoldersAreNotConfused) {
+  Write("file", "x");
+  ASSERT_TRUE(disk_.MakeFolder(Path("folder")).ok());
+  for (const Status& status :
+       {disk_.OpenToRead(Path("folder")).status(), disk_.Create(Path("folder")).status(),
+        disk_.Remove(Path("folder")), disk_.MakeFolder(Path("file")),
+        disk_.MakeFolder(Path("file/below")), disk_.List(Path("file")).status(),
+        disk_.Rename(Path("file"), Path("folder"))}) {
+    EXPECT_EQ(status.code(), StatusCode::kFailed) << status.ToString();
+  }
+}
+
+TEST_P(DiskContractTest, AFileOpenedToReadTakesNoBytes) {
+  Write("a", "x");
+  Result<std::unique_ptr<File>> file = disk_.OpenToRead(Path("a"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ((*file)->Append(Bytes("y")).code(), StatusCode::kFailed);
+  EXPECT_EQ(Read("a"), "x");
+}
+
+TEST_P(DiskContractTest, RenameReplacesAndRemoveRemoves) {
+  Write("a", "from");
+  Write("b", "to");
+  ASSERT_TRUE(disk_.Rename(Path("a"), Path("b")).ok());
+  EXPECT_EQ(Read("b"), "from");
+  EXPECT_FALSE(disk_.OpenToRead(Path("a")).ok());
+  ASSERT_TRUE(disk_.Rename(Path("b"), Path("b")).ok());
+  ASSERT_TRUE(disk_.Remove(Path("b")).ok());
+  EXPECT_FALSE(disk_.OpenToRead(Path("b")).ok());
+}
+
+TEST_P(DiskContractTest, AnOpenFileOutlivesItsName) {
+  Write("a", "text");
+  Result<std::unique_ptr<File>> file = disk_.OpenToRead(Path("a"));
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(disk_.Remove(Path("a")).ok());
+  std::string out(4, '?');
+  EXPECT_EQ(*(*file)->ReadAt(0, std::as_writable_bytes(std::span(out))), 4u);
+  EXPECT_EQ(out, "text");
+}
+
+TEST_P(DiskContractTest, ListIsSortedAndOneLevelDeep) {
+  ASSERT_TRUE(disk_.MakeFolder(Path("d/e/f")).ok());
+  ASSERT_TRUE(disk_.MakeFolder(Path("d/e/f")).ok());
+  Write("z", "");
+  Write("a", "");
+  Write("d/inside", "");
+  EXPECT_THAT(*disk_.List(folder_.path()), ElementsAre("a", "d", "z"));
+  EXPECT_THAT(*disk_.List(Path("d/")), ElementsAre("e", "inside"));
+  EXPECT_THAT(*disk_.List(Path("d/./e/f/../f")), ElementsAre());
+}
+
+TEST_P(DiskContractTest, ReadFileHasALimit) {
+  Write("a", std::string(1000, 'x'));
+  EXPECT_EQ(ReadFile(disk_, Path("a"), 1000)->size(), 1000u);
+  const Status status = ReadFile(disk_, Path("a"), 999).status();
+  EXPECT_EQ(status.code(), StatusCode::kRefused);
+  EXPECT_THAT(status.message(), HasSubstr("1000 bytes; at most 999"));
+  Write("empty", "");
+  EXPECT_EQ(*ReadFile(disk_, Path("empty"), 0), "");
+  const std::string large(3'500'000, 'y');  // several chunks
+  Write("large", large);
+  EXPECT_EQ(*ReadFile(disk_, Path("large"), 4'000'000), large);
+}
+
+TEST_P(DiskContractTest, WriteFileAtomicallyLeavesNoTemporary) {
+  ASSERT_TRUE(WriteFileAtomically(disk_, Path("m"), "one").ok());
+  ASSERT_TRUE(WriteFileAtomically(disk_, Path("m"), "two").ok());
+  EXPECT_EQ(Read("m"), "two");
+  EXPECT_THAT(*disk_.List(folder_.path()), ElementsAre("m"));
+  const Status status = WriteFileAtomically(disk_, Path("no/m"), "x");
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr(Path("no/m")));
+}
+
+TEST(RealDiskTest, FilesThatSayTheyAreEmptyAreRead) {
+  Result<std::string> text = ReadFile(RealDisk(), "/proc/self/status", 1 << 20);
+  ASSERT_TRUE(text.ok()) << text.status().ToString();
+  EXPECT_THAT(*text, HasSubstr("Name:"));
+  EXPECT_EQ(ReadFile(RealDisk(), "/proc/self/status", 5).status().code(), StatusCode::kRefused);
+}
+
+TEST(RealDiskTest, AFullDiskIsAFinalError) {
+  Result<std::unique_ptr<File>> file = RealDisk().Create("/dev/full");
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  const Status first = (*file)->Append(Bytes("x"));
+  EXPECT_EQ(first.message(), "cannot write /dev/full: No space left on device");
+  EXPECT_EQ((*file)->Sync().message(), first.message());
+}
+
+}  // namespace
+}  // namespace strata
