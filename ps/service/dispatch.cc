@@ -1,0 +1,150 @@
+// From a command's number to its handler, and what all writes have in common.
+#include <fmt/format.h>
+
+#include "ps/service/handlers.h"
+
+namespace strata {
+namespace {
+
+// A definite answer is remembered: a repeat must not get another one. What was refused for now, or
+// failed, may be tried again under the same sequence.
+bool IsDefinite(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kOk:
+    case StatusCode::kInvalid:
+    case StatusCode::kNotFound:
+    case StatusCode::kExists:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Status CheckWrite(const wire::Header& header) {
+  if (header.client_hi == 0 && header.client_lo == 0) {
+    return Invalid("a write needs its client's name, found zeros");
+  }
+  if (header.ack > static_cast<uint8_t>(AckLevel::kReplicated)) {
+    return Invalid(fmt::format("ack level {} does not exist", header.ack));
+  }
+  const auto ack = static_cast<AckLevel>(header.ack);
+  if (ack == AckLevel::kApplied) return {};
+  return Refused(
+      fmt::format("ack level '{}' is not offered by this server; use 'applied', which "
+                  "lasts as long as the server process lives",
+                  AckLevelName(ack)));
+}
+
+Result<WriteState> Apply(LaneState& lane, Request& request) {
+  switch (request.header.command) {
+    case wire::Command::kCreateTable:
+      return ApplyCreateTable(lane, request);
+    case wire::Command::kDropTable:
+      return ApplyDropTable(lane, request);
+    case wire::Command::kPush:
+      return ApplyPush(lane, request);
+    case wire::Command::kPut:
+      return ApplyPut(lane, request);
+    case wire::Command::kErase:
+      return ApplyErase(lane, request);
+    default:
+      return Internal("no such write");
+  }
+}
+
+// The write came before and waits for its step: the retry is answered with it.
+void JoinParked(LaneState& lane, const Request& request) {
+  const bool joined =
+      request.header.is(wire::kFlagSync) &&
+      lane.barrier.AddRetry(MemberOf(request), request.reply_to(), request.deadline);
+  if (joined) return;
+  lane.Reply(request.reply_to(),
+             Invalid(fmt::format("sequence {} belongs to another write of this client, which waits",
+                                 request.header.sequence)));
+}
+
+void HandleWrite(LaneState& lane, Request request) {
+  const ReplyTo to = request.reply_to();
+  const ClientId client = request.client();
+  const uint64_t sequence = request.header.sequence;
+  if (const Status status = CheckWrite(request.header); !status.ok()) {
+    return lane.Reply(to, status);
+  }
+  const Result<DedupWindow::Known> known =
+      lane.dedup.Look(client, sequence, request.header.settled_below, request.now);
+  if (!known.ok()) return lane.Reply(to, known.status());
+  if (known->state != DedupWindow::State::kNew) {
+    lane.metrics.repeated.Add();
+    if (known->state == DedupWindow::State::kPending) return JoinParked(lane, request);
+    return lane.Reply(to, known->answer);
+  }
+  const Result<WriteState> state = Apply(lane, request);
+  if (state.ok() && *state == WriteState::kParked) return;
+  if (IsDefinite(state.status())) lane.dedup.Decide(client, sequence, state.status());
+  lane.Reply(to, state.status());
+}
+
+}  // namespace
+
+void Dispatch(LaneState& lane, Request request) {
+  switch (request.header.command) {
+    case wire::Command::kHello:
+      return HandleHello(lane, std::move(request));
+    case wire::Command::kShardMap:
+      return HandleShardMap(lane, std::move(request));
+    case wire::Command::kPing:
+      return HandlePing(lane, std::move(request));
+    case wire::Command::kListTables:
+      return HandleListTables(lane, std::move(request));
+    case wire::Command::kPull:
+      return HandlePull(lane, std::move(request));
+    case wire::Command::kScan:
+      return HandleScan(lane, std::move(request));
+    case wire::Command::kStats:
+      return HandleStats(lane, std::move(request));
+    case wire::Command::kControl:
+      return HandleControl(lane, std::move(request));
+    case wire::Command::kCreateTable:
+    case wire::Command::kDropTable:
+    case wire::Command::kPush:
+    case wire::Command::kPut:
+    case wire::Command::kErase:
+      return HandleWrite(lane, std::move(request));
+  }
+}
+
+Result<std::vector<Key>> OwnedKeys(const LaneState& lane, const Request& request) {
+  STRATA_ASSIGN(std::vector<Key> keys, wire::ReadKeys(request.payload[0], request.header.count));
+  STRATA_TRY(lane.CheckOwned(keys));
+  return keys;
+}
+
+Result<std::vector<float>> RowsOf(const LocalTable& table, const Request& request) {
+  const TableSpec& spec = table.spec();
+  if (request.header.width != spec.dim) {
+    return Invalid(fmt::format("table '{}' has dimension {}, the request's rows have {} elements",
+                               spec.name, spec.dim, request.header.width));
+  }
+  return wire::ReadRows(request.payload[1], request.header.count, request.header.width);
+}
+
+SyncMember MemberOf(const Request& request) {
+  const wire::Header& header = request.header;
+  return {.table = TableId{header.table},
+          .group = {.id = header.group,
+                    .rank = header.rank,
+                    .world = header.world,
+                    .first_step = header.first_step},
+          .step = header.step,
+          .client = request.client()};
+}
+
+void AnswerEnded(LaneState& lane, StepBarrier::Ended ended) {
+  for (const auto& [push, reason] : ended.pushes) {
+    lane.dedup.Withdraw(push.client, push.sequence);
+    for (const ReplyTo& to : push.reply_to) lane.Reply(to, reason);
+  }
+  for (const auto& [pull, reason] : ended.pulls) lane.Reply(pull.reply_to, reason);
+}
+
+}  // namespace strata

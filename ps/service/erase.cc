@@ -1,0 +1,14 @@
+// ERASE: rows that exist go; missing ones are no error.
+#include "ps/service/handlers.h"
+
+namespace strata {
+
+Result<WriteState> ApplyErase(LaneState& lane, const Request& request) {
+  STRATA_TRY(lane.CheckNotDraining());
+  STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header.table));
+  STRATA_ASSIGN(const std::vector<Key> keys, OwnedKeys(lane, request));
+  table->Erase(keys);
+  return WriteState::kDone;
+}
+
+}  // namespace strata

@@ -1,0 +1,15 @@
+// PUT: values in, as they are; optimizer state and counters of the rows restart.
+#include "ps/service/handlers.h"
+
+namespace strata {
+
+Result<WriteState> ApplyPut(LaneState& lane, const Request& request) {
+  STRATA_TRY(lane.CheckNotDraining());
+  STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header.table));
+  STRATA_ASSIGN(const std::vector<Key> keys, OwnedKeys(lane, request));
+  STRATA_ASSIGN(const std::vector<float> values, RowsOf(*table, request));
+  STRATA_TRY(table->Assign(keys, values));
+  return WriteState::kDone;
+}
+
+}  // namespace strata

@@ -1,0 +1,32 @@
+// SCAN: one page of this lane's rows of a table.
+#include <algorithm>
+
+#include "ps/service/handlers.h"
+
+namespace strata {
+
+void HandleScan(LaneState& lane, Request request) {
+  const Result<LocalTable*> table = lane.FindTable(request.header.table);
+  if (!table.ok()) return lane.Reply(request.reply_to(), table.status());
+  const RowSchema schema = SchemaOf((*table)->spec());
+  ScanPage page;
+  page.cursor = request.header.cursor;
+  page.with_state = request.header.is(wire::kFlagWithState);
+  const uint32_t width = schema.dim + (page.with_state ? schema.state_width : 0);
+  const size_t row_bytes = sizeof(Key) + width * sizeof(float) + sizeof(RowCounters);
+  const size_t rows_max = (wire::kMessageBytesMax - wire::kHeaderBytes) / row_bytes;
+  const uint32_t wanted = request.header.count == 0 ? ScanPage{}.rows_max : request.header.count;
+  page.rows_max = static_cast<uint32_t>(std::min<size_t>(wanted, rows_max));
+  (*table)->Scan(page);
+
+  wire::Header header = wire::ReplyHeader(request.header, lane.incarnation());
+  header.cursor = page.cursor;
+  header.count = static_cast<uint32_t>(page.keys.size());
+  header.width = width;
+  if (page.done) header.flags |= wire::kFlagDone;
+  Message payload = {Frame::Own(std::move(page.keys)), Frame::Own(std::move(page.rows))};
+  if (page.with_state) payload.push_back(Frame::Own(std::move(page.counters)));
+  lane.ReplyWith(request.peer, header, std::move(payload));
+}
+
+}  // namespace strata

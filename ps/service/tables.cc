@@ -1,0 +1,67 @@
+// CREATE_TABLE, DROP_TABLE, LIST_TABLES: this lane's part of each table.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ps/client/table_wire.h"
+#include "ps/service/handlers.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kTablesMax = 4096;
+
+Result<TableSpec> DecodeSpec(const Request& request) {
+  STRATA_ASSIGN(const std::vector<wire::TableDefinition> definitions,
+                wire::DecodeTableDefinitions(request.payload[0].bytes()));
+  if (definitions.size() != 1) {
+    return Invalid(fmt::format("CREATE_TABLE takes one definition, found {}", definitions.size()));
+  }
+  return FromWire(definitions.front());
+}
+
+}  // namespace
+
+Result<WriteState> ApplyCreateTable(LaneState& lane, const Request& request) {
+  STRATA_TRY(lane.CheckNotDraining());
+  STRATA_ASSIGN(const TableSpec spec, DecodeSpec(request));
+  const auto found = lane.tables.find(spec.id());
+  if (found != lane.tables.end()) {
+    const TableSpec& present = found->second->spec();
+    if (present == spec) return WriteState::kDone;
+    if (present.name == spec.name) {
+      return AlreadyExists(
+          fmt::format("table '{}' exists with other properties (dimension {}, "
+                      "optimizer {}); drop it, or use another name",
+                      spec.name, present.dim, OptimizerKindName(present.optimizer.kind)));
+    }
+    return AlreadyExists(
+        fmt::format("the names '{}' and '{}' have the same table id {:#010x}; use "
+                    "another name",
+                    spec.name, present.name, static_cast<uint32_t>(spec.id())));
+  }
+  if (lane.tables.size() >= kTablesMax) {
+    return Refused(fmt::format("{} tables exist, the most that a server keeps", kTablesMax));
+  }
+  lane.tables.emplace(spec.id(), lane.config.make_table(spec));
+  return WriteState::kDone;
+}
+
+Result<WriteState> ApplyDropTable(LaneState& lane, const Request& request) {
+  STRATA_TRY(lane.CheckNotDraining());
+  STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header.table));
+  const Status reason = NotFound(fmt::format("table '{}' was dropped", table->spec().name));
+  const TableId id{request.header.table};
+  AnswerEnded(lane, lane.barrier.DropTable(id, reason));
+  lane.tables.erase(id);
+  return WriteState::kDone;
+}
+
+void HandleListTables(LaneState& lane, Request request) {
+  std::vector<wire::TableDefinition> definitions;
+  for (const auto& [id, table] : lane.tables) definitions.push_back(ToWire(table->spec()));
+  std::ranges::sort(definitions, {}, &wire::TableDefinition::name);
+  lane.Reply(request.reply_to(), {}, {wire::EncodeTableDefinitions(definitions)});
+}
+
+}  // namespace strata

@@ -1,0 +1,75 @@
+// DedupWindow: makes a repeated write harmless. A client numbers its writes; a retry carries the
+// same sequence. The window remembers, for each client, the sequences that this lane has decided
+// and what it answered, until the client says that it will not send them again (settled_below).
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace strata {
+
+// A client's random name of 128 bits, new for every client object.
+struct ClientId {
+  uint64_t hi = 0;
+  uint64_t lo = 0;
+  friend auto operator<=>(const ClientId&, const ClientId&) = default;
+};
+std::string ToString(const ClientId& client);  // 32 hexadecimal digits
+
+struct DedupLimits {
+  size_t clients_max = 4096;
+  size_t sequences_max = 1024;           // decided and not settled, for each client
+  TimeNs idle_min = 600 * kSecond;       // a client younger than this keeps its place
+  size_t expired_max = size_t{1} << 20;  // names of expired clients, kept for good
+};
+
+// Not thread-safe. Invariants: a decided sequence is never forgotten while its client may repeat
+// it; where memory would not suffice for that, new writes are refused instead.
+class DedupWindow {
+ public:
+  enum class State : uint8_t { kNew, kPending, kDecided };
+  struct Known {
+    State state = State::kNew;
+    Status answer;  // of a decided one
+  };
+
+  explicit DedupWindow(const DedupLimits& limits = {}) : limits_(limits) {}
+
+  // What is known of a client's write. Moves the client's settled mark up. Errors, none of which
+  // changes what is remembered: kInvalid for sequence 0 and for one below the settled mark;
+  // kRefused when the client has too many unsettled writes or there are too many clients; kLost
+  // when the client was expired, so that nobody knows which of its writes were applied.
+  Result<Known> Look(const ClientId& client, uint64_t sequence, uint64_t settled_below, TimeNs now);
+
+  // After Look said kNew: the write waits and will be decided later.
+  void Park(const ClientId& client, uint64_t sequence);
+  // It was decided, parked before or not.
+  void Decide(const ClientId& client, uint64_t sequence, const Status& answer);
+  // A parked write was withdrawn without effect; its repeat will be new.
+  void Withdraw(const ClientId& client, uint64_t sequence);
+
+  size_t clients() const { return clients_.size(); }
+
+ private:
+  struct Client {
+    std::map<uint64_t, Known> writes;  // pending, or decided and not settled
+    uint64_t settled_below = 0;
+    size_t pending = 0;
+    TimeNs last_seen = 0;
+  };
+
+  Status MakeRoom(TimeNs now);
+
+  const DedupLimits limits_;
+  std::map<ClientId, Client> clients_;
+  std::set<ClientId> expired_;
+};
+
+}  // namespace strata

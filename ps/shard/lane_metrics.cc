@@ -1,0 +1,64 @@
+#include "ps/shard/lane_metrics.h"
+
+#include <string>
+
+namespace strata {
+namespace {
+
+Labels LaneLabel(uint16_t lane) { return {{"lane", std::to_string(lane)}}; }
+
+constexpr StatusCode kErrorCodes[] = {
+    StatusCode::kFailed,           StatusCode::kInvalid,  StatusCode::kLost,
+    StatusCode::kRefused,          StatusCode::kNotFound, StatusCode::kExists,
+    StatusCode::kDeadlineExceeded, StatusCode::kCorrupt,  StatusCode::kCancelled,
+    StatusCode::kInternal};
+
+}  // namespace
+
+LaneMetrics::LaneMetrics(MetricsRegistry& registry, uint16_t lane)
+    : malformed(registry.AddCounter("strata_lane_malformed_messages_total",
+                                    "Messages that could not be opened.", LaneLabel(lane))),
+      repeated(registry.AddCounter("strata_lane_repeated_writes_total",
+                                   "Writes that came again and were not applied again.",
+                                   LaneLabel(lane))),
+      pulled_keys(registry.AddCounter("strata_lane_pulled_keys_total",
+                                      "Keys of answered pulls, repeats counted.", LaneLabel(lane))),
+      pushed_keys(registry.AddCounter("strata_lane_pushed_keys_total",
+                                      "Keys of applied pushes, repeats counted.", LaneLabel(lane))),
+      received_bytes(registry.AddCounter("strata_lane_received_bytes_total",
+                                         "Bytes of received messages.", LaneLabel(lane))),
+      sent_bytes(registry.AddCounter("strata_lane_sent_bytes_total", "Bytes of sent replies.",
+                                     LaneLabel(lane))),
+      undelivered(registry.AddCounter("strata_lane_undelivered_replies_total",
+                                      "Replies whose peer was gone or did not read.",
+                                      LaneLabel(lane))),
+      parked_requests(registry.AddGauge("strata_lane_parked_requests",
+                                        "Requests that wait for a synchronous step to close.",
+                                        LaneLabel(lane))),
+      parked_bytes(registry.AddGauge("strata_lane_parked_bytes", "Bytes held by parked requests.",
+                                     LaneLabel(lane))),
+      clients(registry.AddGauge("strata_lane_clients", "Clients whose writes are remembered.",
+                                LaneLabel(lane))) {
+  for (const wire::CommandInfo& info : wire::CommandTable()) {
+    Labels labels = LaneLabel(lane);
+    labels["command"] = std::string(info.name);
+    requests_[info.command] =
+        &registry.AddCounter("strata_lane_requests_total", "Requests by command.", labels);
+    seconds_[info.command] = &registry.AddLatency(
+        "strata_lane_request_seconds", "Time in the lane's thread, waiting excluded.", labels);
+  }
+  for (const StatusCode code : kErrorCodes) {
+    Labels labels = LaneLabel(lane);
+    labels["code"] = std::string(StatusCodeName(code));
+    errors_[code] =
+        &registry.AddCounter("strata_lane_errors_total", "Error replies by status.", labels);
+  }
+}
+
+uint64_t LaneMetrics::Requests() const {
+  uint64_t total = 0;
+  for (const auto& [command, counter] : requests_) total += counter->Value();
+  return total;
+}
+
+}  // namespace strata

@@ -1,0 +1,41 @@
+// What a lane counts. The daemon shows it at /metrics, and status replies read it back.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "base/metrics.h"
+#include "base/status.h"
+#include "proto/wire/commands.h"
+
+namespace strata {
+
+// Made from a registry, which outlives it. Counters are thread-safe.
+class LaneMetrics {
+ public:
+  LaneMetrics(MetricsRegistry& registry, uint16_t lane);
+
+  Counter& RequestsOf(wire::Command command) { return *requests_.at(command); }
+  LatencyHistogram& SecondsOf(wire::Command command) { return *seconds_.at(command); }
+  Counter& ErrorsOf(StatusCode code) { return *errors_.at(code); }
+  uint64_t Requests() const;  // of all commands
+
+  Counter& malformed;  // messages that could not be opened
+  Counter& repeated;   // writes answered from the dedup window
+  Counter& pulled_keys;
+  Counter& pushed_keys;
+  Counter& received_bytes;
+  Counter& sent_bytes;
+  Counter& undelivered;    // replies whose peer was gone or did not read
+  Gauge& parked_requests;  // waiting for a step to close
+  Gauge& parked_bytes;
+  Gauge& clients;  // whose writes are remembered
+
+ private:
+  std::map<wire::Command, Counter*> requests_;
+  std::map<wire::Command, LatencyHistogram*> seconds_;
+  std::map<StatusCode, Counter*> errors_;
+};
+
+}  // namespace strata

@@ -1,0 +1,63 @@
+#include "ps/shard/lane_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace strata {
+namespace {
+
+uint16_t IndexIn(const wire::ShardMap& map, const wire::LaneName& name) {
+  const auto found = std::ranges::find(map.lanes, name);
+  STRATA_CHECK_MSG(found != map.lanes.end(),
+                   fmt::format("server {} lane {} is not in the map", name.server, name.lane));
+  return static_cast<uint16_t>(found - map.lanes.begin());
+}
+
+}  // namespace
+
+LaneState::LaneState(LaneConfig config_in, LaneMetrics& metrics_in)
+    : config(std::move(config_in)),
+      index(IndexIn(*config.map, config.name)),
+      metrics(metrics_in),
+      dedup(config.dedup),
+      barrier(config.queue_bytes_max) {}
+
+Result<LocalTable*> LaneState::FindTable(uint32_t table) const {
+  const auto found = tables.find(TableId{table});
+  if (found != tables.end()) return found->second.get();
+  return NotFound(fmt::format("no table with id {:#010x} on server {} lane {}; create it first",
+                              table, config.name.server, config.name.lane));
+}
+
+Status LaneState::CheckOwned(std::span<const Key> keys) const {
+  for (const Key key : keys) {
+    const uint32_t shard = wire::ShardOf(key);
+    const uint16_t owner = config.map->owner[shard];
+    if (owner == index) continue;
+    const wire::LaneName& lane = config.map->lanes[owner];
+    return Refused(
+        fmt::format("key {} is in shard {}, which server {} lane {} owns in epoch {}; "
+                    "this is server {} lane {}: fetch the shard map again",
+                    key, shard, lane.server, lane.lane, config.map->epoch, config.name.server,
+                    config.name.lane));
+  }
+  return {};
+}
+
+Status LaneState::CheckNotDraining() const {
+  if (!draining) return {};
+  return Refused(fmt::format("server {} is draining: it takes no new writes; pulls go on",
+                             config.name.server));
+}
+
+void LaneState::Reply(const ReplyTo& to, const Status& status, Message payload) {
+  if (!status.ok()) metrics.ErrorsOf(status.code()).Add();
+  out->push_back({to.peer, wire::MakeReply(to.request, incarnation(), status, std::move(payload))});
+}
+
+void LaneState::ReplyWith(const std::string& peer, const wire::Header& header, Message payload) {
+  out->push_back({peer, wire::Seal(header, std::move(payload))});
+}
+
+}  // namespace strata

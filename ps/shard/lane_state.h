@@ -1,0 +1,78 @@
+// What one lane is made of, as the commands in ps/service see it: its place in the cluster, its
+// tables, its memory of writes, and what waits for a step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/message_port.h"
+#include "base/status.h"
+#include "proto/wire/commands.h"
+#include "proto/wire/header.h"
+#include "proto/wire/shard_map.h"
+#include "ps/shard/dedup_window.h"
+#include "ps/shard/lane_metrics.h"
+#include "ps/shard/step_barrier.h"
+#include "storage/memory/local_table.h"
+
+namespace strata {
+
+// A request whose header is believed and which is meant for this cluster and this server's life.
+struct Request {
+  std::string peer;
+  wire::Header header;
+  Message payload;
+  TimeNs now = 0;
+  TimeNs deadline = kNever;
+
+  ClientId client() const { return {header.client_hi, header.client_lo}; }
+  ReplyTo reply_to() const { return {peer, header}; }
+};
+
+struct LaneConfig {
+  wire::LaneName name;
+  std::shared_ptr<const wire::ShardMap> map;
+  uint64_t cluster_id = 0;
+  wire::HelloReply hello;  // what HELLO answers; the incarnation in it is the server's
+  size_t queue_bytes_max = size_t{256} << 20;  // held by requests that wait for a step
+  DedupLimits dedup;
+  // Makes an empty table of a valid spec.
+  std::function<std::unique_ptr<LocalTable>(const TableSpec&)> make_table;
+  // Takes CONTROL requests, whose replies come from elsewhere. Null: they are refused.
+  std::function<void(Request)> on_control;
+};
+
+// Not thread-safe.
+struct LaneState {
+  LaneState(LaneConfig config_in, LaneMetrics& metrics_in);
+
+  const LaneConfig config;
+  const uint16_t index;  // of this lane in the shard map
+  LaneMetrics& metrics;
+  std::map<TableId, std::unique_ptr<LocalTable>> tables;
+  DedupWindow dedup;
+  StepBarrier barrier;
+  bool draining = false;
+  std::vector<Envelope>* out = nullptr;  // where replies go while a message or a tick is handled
+
+  uint64_t incarnation() const { return config.hello.incarnation; }
+  // kNotFound names the table.
+  Result<LocalTable*> FindTable(uint32_t table) const;
+  // kRefused names a key's shard, its owner and the epoch when a key is not this lane's.
+  Status CheckOwned(std::span<const Key> keys) const;
+  // kRefused while the lane drains.
+  Status CheckNotDraining() const;
+
+  void Reply(const ReplyTo& to, const Status& status, Message payload = {});
+  // A reply whose header fields are the caller's (wire::ReplyHeader is where they begin).
+  void ReplyWith(const std::string& peer, const wire::Header& header, Message payload);
+};
+
+}  // namespace strata

@@ -1,0 +1,132 @@
+// StepBarrier: synchronous training on one lane. For each table and group it collects the pushes of
+// a step until all ranks have come, hands them out in rank order, and holds back pulls until the
+// step before theirs is closed. It moves and counts; applying and answering are the lane's work.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "proto/wire/header.h"
+#include "ps/shard/dedup_window.h"
+#include "storage/table.h"
+
+namespace strata {
+
+// Whom to answer.
+struct ReplyTo {
+  std::string peer;
+  wire::Header request;
+};
+
+struct ParkedPush {
+  std::vector<ReplyTo> reply_to;  // the first attempt and its latest retries
+  ClientId client;
+  uint64_t sequence = 0;
+  std::vector<Key> keys;
+  std::vector<float> gradients;
+  TimeNs deadline = kNever;
+  size_t bytes() const { return keys.size() * sizeof(Key) + gradients.size() * sizeof(float); }
+};
+
+struct ParkedPull {
+  ReplyTo reply_to;
+  uint64_t step = 0;
+  std::vector<Key> keys;
+  TimeNs deadline = kNever;
+  size_t bytes() const { return keys.size() * sizeof(Key); }
+};
+
+// One rank's claim, as a request's header states it.
+struct SyncMember {
+  TableId table{};
+  SyncGroup group;
+  uint64_t step = 0;
+  ClientId client;
+};
+
+// Not thread-safe.
+class StepBarrier {
+ public:
+  // How far ahead of the open step a rank may be: pulls that are prefetched, pushes not yet
+  // acknowledged. More is a mistake of the sender.
+  static constexpr uint64_t kStepsAheadMax = 64;
+  static constexpr size_t kGroupsMax = 4096;                // tables x groups
+  static constexpr TimeNs kGroupIdle = 6 * 3600 * kSecond;  // then a group is forgotten
+
+  // `bytes_max`: what all that is parked may hold. Requests ahead of the open step get half of it,
+  // so that they cannot keep out the pushes that would close it.
+  explicit StepBarrier(size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  // Registers the member's claim to its rank; a group that is not known begins, with all steps
+  // below its first step closed. kInvalid: rank, world or steps make no sense. kRefused: another
+  // client holds the rank (both are named), the group's world or first step differ from what others
+  // said, the step is closed already or too far ahead, or there are too many groups.
+  Status Claim(const SyncMember& member, bool is_push, TimeNs now);
+
+  // After Claim, which must have succeeded.
+  bool CanPull(const SyncMember& member) const;               // the step before is closed
+  bool HasBegun(const SyncMember& member) const;              // somebody's push for this step waits
+  Status AddPush(const SyncMember& member, ParkedPush push);  // kRefused: budget, or pushed already
+  Status AddPull(const SyncMember& member, ParkedPull pull);  // kRefused: budget
+  // A retry of a push that waits: it is answered with the others. False: it does not wait here.
+  bool AddRetry(const SyncMember& member, ReplyTo retry, TimeNs deadline);
+
+  // The pushes of the open step in rank order once all are there; they no longer wait here. The
+  // caller applies them and then calls Close, or answers them with an error and does not.
+  std::optional<std::vector<ParkedPush>> TakeComplete(const SyncMember& member);
+  uint64_t OpenStep(const SyncMember& member) const;
+  // Closes the open step; returns the pulls that no longer have to wait.
+  std::vector<ParkedPull> Close(const SyncMember& member);
+
+  // What ends without effect, with the reason.
+  struct Ended {
+    std::vector<std::pair<ParkedPush, Status>> pushes;
+    std::vector<std::pair<ParkedPull, Status>> pulls;
+  };
+  // Requests whose deadline has passed, named with the ranks that are missing; forgets idle groups.
+  Ended Expire(TimeNs now);
+  Ended DropTable(TableId table, const Status& reason);
+  Ended EndAll(const Status& reason);
+
+  TimeNs NextDeadline() const { return next_deadline_; }  // never later than the true one
+  size_t parked() const { return parked_; }
+  size_t parked_bytes() const { return parked_bytes_; }
+  size_t groups() const { return groups_.size(); }
+
+ private:
+  struct Group {
+    uint16_t world = 0;
+    uint64_t first_step = 0;
+    uint64_t closed = 0;                  // the last closed step
+    std::map<uint16_t, ClientId> owners;  // by rank; as large as what has come
+    std::map<uint64_t, std::map<uint16_t, ParkedPush>> pushes;  // by step and rank
+    std::vector<ParkedPull> pulls;
+    TimeNs last_seen = 0;
+  };
+  using GroupKey = std::pair<TableId, uint32_t>;
+
+  static GroupKey KeyOf(const SyncMember& member) { return {member.table, member.group.id}; }
+  Group& Find(const SyncMember& member) { return groups_.at(KeyOf(member)); }
+  const Group& Find(const SyncMember& member) const { return groups_.at(KeyOf(member)); }
+  Result<Group*> FindOrBegin(const SyncMember& member);
+  Status Reserve(const Group& group, uint64_t step, bool is_push, size_t bytes);
+  void Park(TimeNs deadline, size_t bytes);
+  void Unpark(size_t bytes);
+  void EndGroup(Group& group, const Status& reason, Ended* ended);
+  void ExpireGroup(uint32_t id, Group& group, TimeNs now, Ended* ended);
+
+  const size_t bytes_max_;
+  std::map<GroupKey, Group> groups_;
+  TimeNs next_deadline_ = kNever;
+  size_t parked_ = 0;
+  size_t parked_bytes_ = 0;
+};
+
+}  // namespace strata
