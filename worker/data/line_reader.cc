@@ -33,6 +33,7 @@ Result<bool> LineReader::Next(Line* line) {
     STRATA_ASSIGN(const bool skipped, ReadLine(line));
     aligned_ = true;
     if (!skipped) return false;
+    start_ = position();
   }
   if (position() >= options_.range.end) return false;
   STRATA_ASSIGN(const bool read, ReadLine(line));
@@ -94,10 +95,9 @@ Status LineReader::Fill() {
 
 uint64_t LineReader::LinesEstimated() const {
   const uint64_t bytes = position() - start_;
-  const uint64_t first = std::max(start_, options_.range.begin);
-  if (bytes == 0 || lines_read_ == 0 || options_.range.end <= first) return lines_read_;
+  if (bytes == 0 || lines_read_ == 0 || options_.range.end <= start_) return lines_read_;
   const double bytes_a_line = static_cast<double>(bytes) / static_cast<double>(lines_read_);
-  const auto share_bytes = static_cast<double>(options_.range.end - first);
+  const auto share_bytes = static_cast<double>(options_.range.end - start_);
   return std::max(lines_read_, static_cast<uint64_t>(share_bytes / bytes_a_line));
 }
 
