@@ -144,7 +144,7 @@ STRATA_HD double Softplus(double x) {
 }
 STRATA_HD float Softplus(float x) { return static_cast<float>(Softplus(static_cast<double>(x))); }
 
-// base^n by squaring.
+// base^n by squaring; relative error at most n x 2.3e-16.
 STRATA_HD double Power(double base, uint64_t n) {
   double result = 1.0;
   for (; n != 0; n >>= 1) {
