@@ -121,7 +121,9 @@ Result<std::vector<Key>> OwnedKeys(const LaneState& lane, const Request& request
 
 Result<std::vector<float>> RowsOf(const LocalTable& table, const Request& request) {
   const TableSpec& spec = table.spec();
-  if (request.header.width != spec.dim) {
+  // Without keys a client need not know the table's dimension.
+  const bool nothing = request.header.count == 0 && request.header.width == 0;
+  if (request.header.width != spec.dim && !nothing) {
     return Invalid(fmt::format("table '{}' has dimension {}, the request's rows have {} elements",
                                spec.name, spec.dim, request.header.width));
   }
