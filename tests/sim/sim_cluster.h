@@ -1,0 +1,101 @@
+// A cluster in one thread: the very Lane of the servers and the very ClientCore of the clients, on
+// a simulated network and clock. The same seed gives the same run, to the bit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/sim_network.h"
+#include "ps/client/client_core.h"
+#include "ps/shard/lane.h"
+
+namespace strata::sim {
+
+// The first of the seeds that every simulation runs with, and how many: STRATA_SIM_SEED (1) and
+// STRATA_SIM_SEEDS (20).
+std::vector<uint64_t> Seeds();
+
+struct ClusterOptions {
+  uint64_t seed = 1;
+  std::vector<uint16_t> lanes_per_server = {2};
+  size_t clients = 1;
+  double drop = 0;
+  double repeat = 0;
+  TimeNs delay_max = 20 * kMillisecond;
+  size_t chunk_bytes = 256;  // small, so that batches are cut
+  TimeNs server_lost_after = 600 * kSecond;
+};
+
+// One process of a server: a main endpoint and one for each lane, tcp://serverN:7000 and onwards.
+class SimServer {
+ public:
+  SimServer(SimNetwork& network, uint16_t index, std::shared_ptr<const wire::ShardMap> map,
+            uint64_t incarnation);
+
+  // Handles what has arrived; mixes every message into `history`.
+  void Poll(TimeNs now, uint64_t& history);
+  TimeNs NextTick() const;
+
+ private:
+  struct Port {
+    std::unique_ptr<MessagePort> port;
+    size_t lane = 0;  // whose Lane answers
+  };
+  MetricsRegistry registry_;
+  std::vector<std::unique_ptr<LaneMetrics>> metrics_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<Port> ports_;
+};
+
+class SimClient {
+ public:
+  SimClient(SimNetwork& network, size_t index, const ClusterOptions& options);
+  void Poll(TimeNs now, uint64_t& history);
+  void Flush();  // hands the core's messages to the network
+  ClientCore& core() { return core_; }
+
+ private:
+  ClientCore core_;
+  std::unique_ptr<MessagePort> port_;
+};
+
+class Cluster {
+ public:
+  explicit Cluster(const ClusterOptions& options);
+
+  // Runs until `done`; false when nothing can happen any more, or after an hour of simulated time.
+  bool Run(const std::function<bool()>& done);
+
+  // A server dies and comes back with nothing.
+  void Restart(uint16_t server);
+
+  size_t clients() const { return clients_.size(); }
+  ClientCore& client(size_t i) { return clients_[i]->core(); }
+  SimNetwork& network() { return network_; }
+  TimeNs now() const { return clock_.Now(); }
+  uint64_t history() const { return history_; }
+  const wire::ShardMap& map() const { return *map_; }
+
+  // Blocking forms, for set-up and final checks.
+  Status CreateTable(size_t client, const TableSpec& spec);
+  Outcome SubmitAndRun(size_t client, Operation operation);
+
+ private:
+  void PollAll();
+
+  const ClusterOptions options_;
+  SimClock clock_;
+  SimNetwork network_;
+  std::shared_ptr<const wire::ShardMap> map_;
+  std::vector<std::unique_ptr<SimServer>> servers_;
+  std::vector<std::unique_ptr<SimClient>> clients_;
+  uint64_t restarts_ = 0;
+  uint64_t history_ = 0;
+};
+
+}  // namespace strata::sim
