@@ -25,7 +25,7 @@ class HttpServer {
   using Handler = std::function<HttpReply()>;  // called on the server's thread; must not block long
 
   HttpServer();
-  ~HttpServer();  // Stop and Join
+  ~HttpServer();                                          // Stop and Join
   void Handle(const std::string& path, Handler handler);  // before Start
   // Port 0 picks a free one. kFailed with address and cause when it cannot listen.
   Status Start(const std::string& host, uint16_t port);
