@@ -19,7 +19,7 @@ constexpr char kManifest[] = "manifest";
 constexpr char kFeatures[] = "features.txt";
 constexpr char kSparse[] = "sparse.bin";
 constexpr char kDense[] = "dense.bin";
-constexpr char kWriter[] = "strata 0.1.0";
+constexpr char kWriter[] = "strata " STRATA_VERSION;
 
 std::string Path(const std::string& folder, const std::string& name) { return folder + "/" + name; }
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "base/hash.h"
 #include "kernels/optim/apply.h"
+#include "worker/ctr/agree.h"
 
 namespace strata {
 
@@ -34,11 +34,7 @@ Status Trainer::Start() {
                     "the {} workers",
                     options_.batch_size, group_.world()));
   }
-  std::vector<std::vector<std::byte>> nonces;
-  STRATA_TRY(group_.Allgather(std::as_bytes(std::span(&options_.nonce, 1)), &nonces));
-  if (nonces[0].size() != sizeof(uint64_t)) return Internal("rank 0's nonce has an odd size");
-  uint64_t nonce = 0;
-  std::memcpy(&nonce, nonces[0].data(), sizeof(nonce));
+  STRATA_ASSIGN(const uint64_t nonce, NumberOfRank0(group_, options_.nonce));
   run_ = static_cast<uint32_t>(Mix64(nonce));
   return {};
 }

@@ -1,0 +1,18 @@
+// Agreement of a group's ranks on how a step went that not all of them took the same way.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "cluster/collective/group.h"
+
+namespace strata {
+
+// Every rank gives its status and gets that of the lowest rank that failed, with "worker R: " in
+// front on the others; OK when all did well. The group's own error wins.
+Status AgreeOnStatus(Group& group, const Status& mine);
+
+// Every rank gets rank 0's number.
+Result<uint64_t> NumberOfRank0(Group& group, uint64_t mine);
+
+}  // namespace strata

@@ -1,0 +1,38 @@
+// A job's data files as one rank sees them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "cluster/collective/group.h"
+#include "worker/ctr/ctr_model.h"
+#include "worker/data/batch.h"
+#include "worker/data/feature.h"
+#include "worker/job.h"
+
+namespace strata {
+
+// Fits the job's features to the training data: each rank reads its share, the statistics are
+// merged, and every rank gets equal features.
+Result<std::vector<FittedFeature>> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group);
+
+// This rank's share of data.train in batches of `part_size`, shuffled if the job says so and read
+// ahead.
+Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& job,
+                                                  const std::vector<FittedFeature>& features,
+                                                  size_t part_size, const Group& group);
+
+// This rank's share of data.test in file order, in batches for a Scorer. Without `labels_required`
+// a label may be missing.
+Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
+                                              const std::vector<FittedFeature>& features,
+                                              bool labels_required, const Group& group);
+
+// The model that the job file and the features describe.
+Result<ModelShape> JobModelShape(const JobConfig& job, const std::vector<FittedFeature>& features);
+
+}  // namespace strata

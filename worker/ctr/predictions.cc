@@ -1,0 +1,35 @@
+#include "worker/ctr/predictions.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <iterator>
+#include <vector>
+
+#include "kernels/core/math.h"
+#include "worker/ctr/agree.h"
+
+namespace strata {
+
+Status WritePredictions(Disk& disk, const std::string& path, Group& group,
+                        std::span<const float> mine) {
+  std::vector<std::vector<std::byte>> all;
+  STRATA_TRY(group.Allgather(std::as_bytes(mine), &all));
+  Status written;
+  if (group.rank() == 0) {
+    fmt::memory_buffer text;
+    size_t row = 0;
+    for (const std::vector<std::byte>& bytes : all) {
+      for (size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
+        float logit = 0;
+        std::memcpy(&logit, bytes.data() + at, sizeof(logit));
+        fmt::format_to(std::back_inserter(text), "{},{:.9g}\n", row++,
+                       math::Sigmoid(double{logit}));
+      }
+    }
+    written = WriteFileAtomically(disk, path, {text.data(), text.size()});
+  }
+  return AgreeOnStatus(group, written);
+}
+
+}  // namespace strata

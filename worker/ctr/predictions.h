@@ -1,0 +1,19 @@
+// The file that predict writes: a line "row,probability" for each row of data.test that could be
+// read, in its order, rows counted from 0 over all workers' shares.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "cluster/collective/group.h"
+
+namespace strata {
+
+// `mine` are the logits of this rank's rows. Rank 0 writes; every rank calls it and learns how it
+// went.
+Status WritePredictions(Disk& disk, const std::string& path, Group& group,
+                        std::span<const float> mine);
+
+}  // namespace strata

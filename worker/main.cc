@@ -1,0 +1,7 @@
+#include "base/signals.h"
+#include "worker/run.h"
+
+int main(int argc, char** argv) {
+  strata::BlockShutdownSignals();
+  return strata::RunWorker(argc, argv);
+}

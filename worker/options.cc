@@ -1,0 +1,127 @@
+#include "worker/options.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kConfigBytesMax = uint64_t{16} << 20;
+
+constexpr Setting kSettings[] = {
+    {.key = "job",
+     .help = "Path of the job file (job.toml). Required.",
+     .flag = "job",
+     .programs = kProgramWorker,
+     .in_file = false},
+    {.key = "task",
+     .type = SettingType::kChoice,
+     .default_value = "train",
+     .help = "What to do: train a model, evaluate or predict with the one in output.model.",
+     .choices = "train|evaluate|predict",
+     .flag = "task",
+     .programs = kProgramWorker,
+     .in_file = false},
+    {.key = "json",
+     .type = SettingType::kBool,
+     .default_value = "false",
+     .help = "One JSON object a line on standard output, the result last; all else on stderr.",
+     .flag = "json",
+     .programs = kProgramWorker,
+     .in_file = false},
+    {.key = "threads",
+     .type = SettingType::kInt,
+     .default_value = "1",
+     .help = "Threads of one matrix product. More than 1 pays only for a worker alone on its host.",
+     .min = 1,
+     .max = 1024,
+     .flag = "threads",
+     .programs = kProgramWorker,
+     .in_file = false},
+};
+
+Status LoadClusterFile(Disk& disk, const std::map<std::string, std::string>& flags,
+                       Settings* settings) {
+  const auto config = flags.find("config");
+  if (config == flags.end() || config->second.empty()) return {};
+  const Result<std::string> text = ReadFile(disk, config->second, kConfigBytesMax);
+  if (!text.ok()) return Invalid(text.status().message()).Prefixed("--config");
+  return settings->LoadToml(*text, config->second);
+}
+
+Task ParseTask(const std::string& name) {
+  for (const Task task : {Task::kEvaluate, Task::kPredict}) {
+    if (name == TaskName(task)) return task;
+  }
+  return Task::kTrain;
+}
+
+void PrintHelp() {
+  const std::array<const SettingsTable*, 2> tables = {&WorkerSettingsTable(),
+                                                      &ClusterSettingsTable()};
+  fmt::print("{}", HelpText("strata-worker --job=FILE [--config=FILE] [flags] "
+                            "[section.key=value ...]",
+                            "Trains, evaluates or applies the model of a job file. With --config "
+                            "it is one worker of a cluster, whose servers hold the tables; without "
+                            "it, everything happens in this process. section.key=value overrides "
+                            "a key of the job file.",
+                            kProgramWorker, tables));
+}
+
+}  // namespace
+
+const char* TaskName(Task task) {
+  switch (task) {
+    case Task::kTrain:
+      return "train";
+    case Task::kEvaluate:
+      return "evaluate";
+    case Task::kPredict:
+      return "predict";
+  }
+  return "unknown";
+}
+
+const SettingsTable& WorkerSettingsTable() {
+  static constexpr SettingsTable table = {
+      .title = "strata-worker", .settings = kSettings, .repeated = {}};
+  return table;
+}
+
+Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, Disk& disk) {
+  Settings worker(WorkerSettingsTable());
+  Settings cluster(ClusterSettingsTable());
+  const FlagTarget targets[] = {
+      {&WorkerSettingsTable(), &worker, nullptr},
+      {&ClusterSettingsTable(), &cluster,
+       [&](const auto& flags) { return LoadClusterFile(disk, flags, &cluster); }},
+  };
+  STRATA_ASSIGN(const CommandLine line, ParseCommandLine(argc, argv, kProgramWorker, targets));
+  if (line.help) {
+    PrintHelp();
+    return std::optional<WorkerOptions>();
+  }
+  if (line.version) {
+    fmt::print("strata-worker {}\n", STRATA_VERSION);
+    return std::optional<WorkerOptions>();
+  }
+  if (worker.Text("job").empty()) {
+    return Invalid("--job is missing: expected --job=FILE, the job file; --help lists all flags");
+  }
+  WorkerOptions options;
+  options.task = ParseTask(worker.Text("task"));
+  options.json = worker.Bool("json");
+  options.threads = static_cast<int>(worker.Int("threads"));
+  STRATA_ASSIGN(ClusterConfig config, MakeClusterConfig(cluster, disk));
+  STRATA_ASSIGN(options.log_level, ParseLogLevel(config.log_level));
+  options.log_file = config.log_file;
+  options.http_host = config.http_host;
+  const bool in_cluster = cluster.IsSet("config") || cluster.IsSet("cluster.machines");
+  options.http_port = in_cluster || cluster.IsSet("http.port") ? config.http_port : -1;
+  if (in_cluster) options.cluster = std::move(config);
+  STRATA_ASSIGN(options.job, LoadJob(disk, worker.Text("job"), line.positional));
+  return std::optional<WorkerOptions>(std::move(options));
+}
+
+}  // namespace strata

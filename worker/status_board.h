@@ -1,0 +1,59 @@
+// StatusBoard: what a worker shows of itself while it runs, to strata-admin (through its link port)
+// and to Prometheus.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "worker/ctr/progress.h"
+
+namespace strata {
+
+// What does not change while the process lives.
+struct WorkerIdentity {
+  std::string job;
+  std::string task;
+  std::string address;  // of its link port; "" when embedded
+  uint32_t rank = 0;
+  uint32_t world = 1;
+};
+
+// Thread-safe.
+class StatusBoard {
+ public:
+  explicit StatusBoard(const Clock& clock);
+
+  void SetIdentity(WorkerIdentity identity);
+  void SetHttp(const std::string& url);
+  void SetState(const std::string& state);  // "starting", "training", "evaluating", ...
+  // After a step or batch; `samples` are those of this call.
+  void Advance(uint64_t samples, uint64_t step, uint32_t epoch);
+  void SetProgress(const ProgressState& progress);
+
+  bool ready() const;  // past "starting"
+  // A serialised control::NodeStatus.
+  std::string Serialized() const;
+  MetricsRegistry& metrics() { return metrics_; }
+
+ private:
+  const Clock& clock_;
+  const TimeNs started_;
+  MetricsRegistry metrics_;
+  Counter& samples_metric_;
+  Counter& steps_metric_;
+  Gauge& loss_metric_;
+  Gauge& rate_metric_;
+  mutable std::mutex mutex_;
+  WorkerIdentity identity_;
+  std::string http_;
+  std::string state_ = "starting";
+  uint64_t step_ = 0;
+  uint32_t epoch_ = 0;
+  ProgressState progress_;
+};
+
+}  // namespace strata

@@ -1,0 +1,43 @@
+// The tasks of strata-worker: what happens between start and goodbye.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "base/status.h"
+#include "worker/ctr/metrics.h"
+#include "worker/ctr/progress.h"
+#include "worker/options.h"
+#include "worker/session.h"
+#include "worker/status_board.h"
+
+namespace strata {
+
+// What a task has to say in the end.
+struct TaskResult {
+  uint64_t samples = 0;  // gone over by all workers: epochs added for training
+  double seconds = 0;    // that this took, without evaluation
+  uint64_t steps = 0;    // training
+  std::optional<Metrics> metrics;
+  std::string model_path;        // written or read
+  std::string predictions_path;  // written
+};
+
+// What a task works with; all of it outlives the call.
+struct TaskContext {
+  const WorkerOptions& options;
+  Session& session;
+  Disk& disk;
+  const Clock& clock;
+  StatusBoard& board;
+  ProgressPrinter& printer;
+  std::function<Status()> check;  // not OK: a signal came, stop
+};
+
+Result<TaskResult> RunTask(const TaskContext& context);
+
+}  // namespace strata
