@@ -37,13 +37,6 @@ Result<std::string> NumericAddress(const std::string& host) {
   return std::string(text);
 }
 
-bool IsLoopback(const std::string& numeric) {
-  in_addr v4{};
-  if (inet_pton(AF_INET, numeric.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
-  in6_addr v6{};
-  return inet_pton(AF_INET6, numeric.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
-}
-
 Result<std::string> NumericEndpoint(const std::string& endpoint) {
   constexpr std::string_view kScheme = "tcp://";
   const size_t colon = endpoint.rfind(':');

@@ -16,9 +16,6 @@ Result<std::string> NumericAddress(const std::string& host);
 // endpoint.
 Result<std::string> NumericEndpoint(const std::string& endpoint);
 
-// Whether only this machine can reach a numeric address: 127.0.0.0/8 or ::1.
-bool IsLoopback(const std::string& numeric);
-
 // "host:port", with brackets around IPv6.
 std::string HostPort(const std::string& host, int port);
 

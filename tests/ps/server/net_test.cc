@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "cluster/names/resolve.h"
 #include "proto/wire/header.h"
 #include "ps/net/address.h"
 #include "ps/net/zmq_port.h"
