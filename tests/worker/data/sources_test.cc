@@ -1,0 +1,253 @@
+// Shuffling and reading ahead, over a source that yields numbered samples.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "base/random.h"
+#include "worker/data/batch.h"
+#include "worker/data/pipeline.h"
+#include "worker/data/shuffle_source.h"
+
+namespace strata {
+namespace {
+
+// `samples` samples; sample i has label i and, derived from i, 0 to 2 keys in each of two slots,
+// two floats and a weight. Fails from sample `fail_at` on.
+class NumberedSource : public BatchSource {
+ public:
+  explicit NumberedSource(size_t samples, size_t fail_at = SIZE_MAX)
+      : samples_(samples), fail_at_(fail_at) {}
+
+  Status Rewind(uint64_t epoch) override {
+    if (epoch == kBadEpoch) return Failed("cannot rewind");
+    next_ = 0;
+    return Status::Ok();
+  }
+  Status Next(size_t samples_max, Batch* batch) override {
+    ++calls;
+    *batch = Empty();
+    for (; batch->samples < samples_max && next_ < samples_; ++next_) {
+      if (next_ >= fail_at_) return Failed("the disk broke");
+      Append(next_, batch);
+    }
+    return Status::Ok();
+  }
+  double Progress() const override {
+    return static_cast<double>(next_) / static_cast<double>(samples_);
+  }
+
+  static Batch Empty() {
+    Batch batch;
+    batch.slots = 2;
+    batch.dense_width = 2;
+    batch.offsets = {0};
+    return batch;
+  }
+  static void Append(size_t i, Batch* batch) {
+    for (size_t slot = 0; slot < 2; ++slot) {
+      for (size_t k = 0; k < (i + slot) % 3; ++k) batch->keys.push_back(Mix64(i * 7 + slot + k));
+      batch->offsets.push_back(static_cast<uint32_t>(batch->keys.size()));
+    }
+    batch->dense.push_back(static_cast<float>(i) * 2);
+    batch->dense.push_back(static_cast<float>(i) * 3);
+    batch->labels.push_back(static_cast<float>(i));
+    batch->weights.push_back(static_cast<float>(i) + 1);
+    ++batch->samples;
+  }
+
+  static constexpr uint64_t kBadEpoch = 666;
+  std::atomic<int> calls = 0;
+
+ private:
+  size_t samples_;
+  size_t fail_at_;
+  size_t next_ = 0;
+};
+
+// The labels in order; each batch must be what NumberedSource would make of its labels.
+std::vector<size_t> ReadLabels(BatchSource& source, size_t samples_max) {
+  std::vector<size_t> labels;
+  Batch batch;
+  while (true) {
+    const Status status = source.Next(samples_max, &batch);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    if (!status.ok() || batch.samples == 0) break;
+    EXPECT_LE(batch.samples, samples_max);
+    Batch expected = NumberedSource::Empty();
+    for (float label : batch.labels) {
+      labels.push_back(static_cast<size_t>(label));
+      NumberedSource::Append(labels.back(), &expected);
+    }
+    EXPECT_EQ(batch.samples, expected.samples);
+    EXPECT_EQ(batch.offsets, expected.offsets);
+    EXPECT_EQ(batch.keys, expected.keys);
+    EXPECT_EQ(batch.dense, expected.dense);
+    EXPECT_EQ(batch.weights, expected.weights);
+  }
+  EXPECT_EQ(batch.slots, 2U);
+  EXPECT_EQ(batch.dense_width, 2U);
+  EXPECT_EQ(batch.offsets, std::vector<uint32_t>{0});
+  return labels;
+}
+
+std::vector<size_t> InOrder(size_t samples) {
+  std::vector<size_t> labels(samples);
+  for (size_t i = 0; i < samples; ++i) labels[i] = i;
+  return labels;
+}
+
+TEST(ShuffleSource, YieldsEachSampleOnceInAnotherOrder) {
+  for (size_t samples : {0, 1, 5, 3000}) {
+    for (size_t rows : {1, 2, 100, 5000}) {
+      ShuffleSource source(std::make_unique<NumberedSource>(samples), rows, 42);
+      ASSERT_TRUE(source.Rewind(0).ok());
+      const std::vector<size_t> labels = ReadLabels(source, 64);
+      if (rows == 1) {
+        EXPECT_EQ(labels, InOrder(samples));
+      } else if (samples == 3000) {
+        EXPECT_NE(labels, InOrder(samples));
+      }
+      std::vector<size_t> sorted = labels;
+      std::ranges::sort(sorted);
+      EXPECT_EQ(sorted, InOrder(samples));
+      // A sample leaves at most `rows` - 1 places early.
+      for (size_t i = 0; i < labels.size(); ++i) EXPECT_LT(labels[i], i + rows);
+    }
+  }
+}
+
+TEST(ShuffleSource, OrderIsAFunctionOfSeedAndEpoch) {
+  ShuffleSource a(std::make_unique<NumberedSource>(500), 100, 1);
+  ShuffleSource b(std::make_unique<NumberedSource>(500), 100, 1);
+  ShuffleSource c(std::make_unique<NumberedSource>(500), 100, 2);
+  const std::vector<size_t> unrewound = ReadLabels(a, 7);
+  ASSERT_TRUE(a.Rewind(0).ok() && b.Rewind(3).ok() && c.Rewind(0).ok());
+  const std::vector<size_t> epoch0 = ReadLabels(a, 50);
+  EXPECT_EQ(unrewound, epoch0);
+  const std::vector<size_t> epoch3 = ReadLabels(b, 50);
+  EXPECT_NE(epoch0, epoch3);
+  EXPECT_NE(epoch0, ReadLabels(c, 50));
+  Batch batch;
+  ASSERT_TRUE(a.Next(1, &batch).ok());
+  ASSERT_TRUE(a.Rewind(3).ok() && b.Rewind(0).ok());
+  EXPECT_EQ(ReadLabels(a, 50), epoch3);
+  EXPECT_EQ(ReadLabels(b, 50), epoch0);
+}
+
+// Uniform over a full buffer: the first sample lands in each of ten places about equally often.
+TEST(ShuffleSource, FullBufferIsAFairShuffle) {
+  std::map<size_t, int> places;
+  for (uint64_t seed = 0; seed < 5000; ++seed) {
+    ShuffleSource source(std::make_unique<NumberedSource>(10), 10, seed);
+    const std::vector<size_t> labels = ReadLabels(source, 10);
+    ++places[static_cast<size_t>(std::ranges::find(labels, 0U) - labels.begin())];
+  }
+  for (size_t place = 0; place < 10; ++place) {
+    EXPECT_NEAR(places[place], 500, 110) << place;  // five standard deviations
+  }
+}
+
+TEST(ShuffleSource, PassesErrorsOn) {
+  ShuffleSource source(std::make_unique<NumberedSource>(3000, 2000), 100, 1);
+  EXPECT_EQ(source.Rewind(NumberedSource::kBadEpoch).code(), StatusCode::kFailed);
+  ASSERT_TRUE(source.Rewind(0).ok());
+  Batch batch;
+  Status status;
+  for (int i = 0; i < 100 && status.ok(); ++i) status = source.Next(100, &batch);
+  EXPECT_EQ(status.message(), "the disk broke");
+}
+
+TEST(PrefetchSource, YieldsWhatTheSourceYields) {
+  for (size_t samples : {0, 1, 9, 10, 1005}) {
+    for (size_t ahead : {1, 2, 8}) {
+      PrefetchSource source(std::make_unique<NumberedSource>(samples), 10, ahead);
+      for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+        if (epoch > 0) {
+          ASSERT_TRUE(source.Rewind(epoch).ok());
+        }
+        EXPECT_EQ(ReadLabels(source, 10), InOrder(samples));
+        Batch batch;
+        ASSERT_TRUE(source.Next(10, &batch).ok());
+        EXPECT_EQ(batch.samples, 0U) << "the end comes again";
+      }
+    }
+  }
+}
+
+TEST(PrefetchSource, ReadsNoFurtherAheadThanItsCredits) {
+  auto numbered = std::make_unique<NumberedSource>(1'000'000);
+  const NumberedSource& counts = *numbered;
+  PrefetchSource source(std::move(numbered), 10, 3);
+  Batch batch;
+  for (int i = 1; i <= 50; ++i) {
+    ASSERT_TRUE(source.Next(10, &batch).ok());
+    EXPECT_LE(counts.calls.load(), i + 3);
+  }
+  EXPECT_NEAR(source.Progress(), 0.0005, 1e-9);
+}
+
+TEST(PrefetchSource, StopsAndRewindsInTheMiddle) {
+  for (int taken = 0; taken < 20; ++taken) {
+    PrefetchSource source(std::make_unique<NumberedSource>(1000), 10, 4);
+    Batch batch;
+    for (int i = 0; i < taken; ++i) ASSERT_TRUE(source.Next(10, &batch).ok());
+    ASSERT_TRUE(source.Rewind(1).ok());
+    for (int i = 0; i < taken; ++i) {
+      ASSERT_TRUE(source.Next(10, &batch).ok());
+      EXPECT_EQ(batch.labels[0], static_cast<float>(10 * i));
+    }
+  }
+}
+
+TEST(PrefetchSource, PassesErrorsOnBehindTheGoodBatches) {
+  PrefetchSource source(std::make_unique<NumberedSource>(1000, 35), 10, 2);
+  for (int pass = 0; pass < 2; ++pass) {
+    ASSERT_TRUE(source.Rewind(0).ok());
+    Batch batch;
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(source.Next(10, &batch).ok());
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(source.Next(10, &batch).message(), "the disk broke");
+  }
+  EXPECT_EQ(source.Rewind(NumberedSource::kBadEpoch).message(), "cannot rewind");
+}
+
+TEST(FindUniqueKeys, AgreesWithAMap) {
+  Random random(4);
+  UniqueKeys unique;
+  for (int i = 0; i < 300; ++i) {
+    std::vector<Key> keys(random.Below(2000));
+    const uint64_t range = 1 + random.Below(3000);
+    for (Key& key : keys)
+      key = random.Chance(0.5) ? random.Below(range) : UINT64_MAX - random.Below(range);
+    FindUniqueKeys(keys, &unique);
+    std::unordered_map<Key, uint32_t> places;
+    std::vector<Key> expected;
+    for (size_t k = 0; k < keys.size(); ++k) {
+      const auto [place, is_new] = places.emplace(keys[k], static_cast<uint32_t>(expected.size()));
+      if (is_new) expected.push_back(keys[k]);
+      ASSERT_EQ(unique.index[k], place->second);
+    }
+    ASSERT_EQ(unique.keys, expected);
+    ASSERT_EQ(unique.index.size(), keys.size());
+  }
+}
+
+TEST(FindUniqueKeys, AllocatesNothingWhenWarm) {
+  std::vector<Key> keys(1000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  UniqueKeys unique;
+  FindUniqueKeys(keys, &unique);
+  const void* before[] = {unique.keys.data(), unique.index.data(), unique.table.data()};
+  keys.resize(700);
+  FindUniqueKeys(keys, &unique);
+  const void* after[] = {unique.keys.data(), unique.index.data(), unique.table.data()};
+  EXPECT_THAT(after, testing::ElementsAreArray(before));
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,206 @@
+#include "worker/job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/worker/text_disk.h"
+
+namespace strata {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kJob = R"([job]
+name = "clicks"
+seed = 9
+deterministic = true
+
+[data]
+train = "train.csv"
+test = "/data/test.csv"
+delimiter = "\t"
+columns = ["age", "city", "w", "id", "y"]
+missing = ["?", "NA"]
+label = "y"
+label_positive = ["yes"]
+label_negative = ["no"]
+weight = "w"
+ignore = ["id"]
+
+[[feature]]
+kind = "numeric"
+columns = ["age"]
+transforms = ["log", "standardise"]
+
+[[feature]]
+kind = "bucketised"
+columns = ["age"]
+buckets = 16
+
+[[feature]]
+columns = ["city"]
+
+[model]
+kind = "deepfm"
+embedding_dim = 4
+hidden = [32, 16]
+dropout = 0.25
+l2 = 1e-5
+
+[sparse]
+optimizer = "adam"
+learning_rate = 0.1
+beta1 = 0.8
+initializer = "uniform"
+init_scale = 0.5
+
+[dense]
+optimizer = "sgd"
+learning_rate = 1
+
+[train]
+batch_size = 64
+epochs = 3
+shuffle_rows = 0
+eval_every = 2
+
+[output]
+model = "model"
+)";
+
+// kJob with the first `from` replaced.
+std::string With(const std::string& from, const std::string& to) {
+  std::string text = kJob;
+  const size_t place = text.find(from);
+  EXPECT_NE(place, std::string::npos) << from;
+  return text.replace(place, from.size(), to);
+}
+
+Status ErrorOf(const std::string& text) { return ParseJob(text, "dir/job.toml", {}).status(); }
+
+TEST(Job, ReadsEverything) {
+  const Result<JobConfig> job = ParseJob(kJob, "dir/job.toml", {});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_EQ(job->file, "dir/job.toml");
+  EXPECT_EQ(job->name, "clicks");
+  EXPECT_EQ(job->seed, 9U);
+  EXPECT_TRUE(job->deterministic);
+  EXPECT_EQ(job->train_path, "dir/train.csv");
+  EXPECT_EQ(job->test_path, "/data/test.csv");
+  EXPECT_EQ(job->data.format.delimiter, '\t');
+  EXPECT_FALSE(job->data.format.header);
+  EXPECT_THAT(job->data.format.columns, ElementsAre("age", "city", "w", "id", "y"));
+  EXPECT_THAT(job->data.format.missing, ElementsAre("?", "NA"));
+  EXPECT_THAT(job->data.label_positive, ElementsAre("yes"));
+  EXPECT_THAT(job->data.label_negative, ElementsAre("no"));
+  EXPECT_EQ(job->data.weight, "w");
+  EXPECT_THAT(job->data.features,
+              ElementsAre(FeatureSpec{"age", FeatureKind::kNumeric, true, true, 0},
+                          FeatureSpec{"age", FeatureKind::kBucketised, false, false, 16},
+                          FeatureSpec{"city", FeatureKind::kCategorical, false, false, 0}));
+  EXPECT_EQ(job->model, ModelKind::kDeepFm);
+  EXPECT_EQ(job->embedding_dim, 4U);
+  EXPECT_THAT(job->hidden, ElementsAre(32, 16));
+  EXPECT_EQ(job->dropout, 0.25F);
+  EXPECT_EQ(job->l2, 1e-5F);
+  EXPECT_EQ(job->sparse_optimizer.kind, OptimizerKind::kAdam);
+  EXPECT_EQ(job->sparse_optimizer.learning_rate, 0.1F);
+  EXPECT_EQ(job->sparse_optimizer.beta1, 0.8F);
+  EXPECT_EQ(job->sparse_optimizer.beta2, 0.999F);
+  EXPECT_EQ(job->sparse_initializer.kind, InitializerKind::kUniform);
+  EXPECT_EQ(job->sparse_initializer.scale, 0.5F);
+  EXPECT_EQ(job->dense_optimizer.kind, OptimizerKind::kSgd);
+  EXPECT_EQ(job->dense_optimizer.learning_rate, 1.0F);
+  EXPECT_EQ(job->batch_size, 64U);
+  EXPECT_EQ(job->epochs, 3U);
+  EXPECT_EQ(job->shuffle_rows, 0U);
+  EXPECT_EQ(job->eval_every, 2U);
+  EXPECT_EQ(job->model_path, "dir/model");
+  EXPECT_EQ(job->predictions_path, "");
+}
+
+TEST(Job, OverridesWinAndAreRelativeToTheWorkingDirectory) {
+  const std::vector<std::string> overrides = {"model.kind=logistic", "data.train=mine.csv",
+                                              "train.epochs=7", "job.name=a=b"};
+  EXPECT_THAT(ParseJob(kJob, "dir/job.toml", overrides).status().message(),
+              HasSubstr("command line: job.name must be"));
+  const Result<JobConfig> job = ParseJob(kJob, "dir/job.toml", std::span(overrides).first(3));
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_EQ(job->model, ModelKind::kLogistic);
+  EXPECT_EQ(job->embedding_dim, 0U);
+  EXPECT_TRUE(job->hidden.empty());
+  EXPECT_EQ(job->train_path, "mine.csv");
+  EXPECT_EQ(job->epochs, 7U);
+  for (const char* bad : {"train.epochs", "train.epoch=1", "train.epochs=x"}) {
+    EXPECT_EQ(ParseJob(kJob, "j", std::vector<std::string>{bad}).status().code(),
+              StatusCode::kInvalid)
+        << bad;
+  }
+}
+
+TEST(Job, MistakesAreNamedWithFileAndLine) {
+  const std::pair<std::string, const char*> cases[] = {
+      {With("seed = 9", "sead = 9"), "dir/job.toml:3: unknown key 'job.sead'"},
+      {With("epochs = 3", "epochs = \"x\""), "dir/job.toml:51: train.epochs must be"},
+      {With("name = \"clicks\"", "name = \"a b\""), "dir/job.toml:2: job.name must be"},
+      {With("\"\\t\"", "\";;\""), "dir/job.toml:9: data.delimiter must be one character"},
+      {With("\"\\t\"", "'\"'"), "dir/job.toml:9: data.delimiter must be one character"},
+      {With("\"id\", \"y\"]", "\"id\", \"y\", \"z\"]"),
+       "dir/job.toml:10: column 'z' is used nowhere: make it a feature, or list it in data.ignore"},
+      {With("columns = [\"city\"]", "columns = [\"town\"]"), "dir/job.toml:10: no column 'town'"},
+      {With("label = \"y\"", ""), "default: data.label is empty"},
+      {With("label_negative = [\"no\"]", ""),
+       "dir/job.toml:13: data.label_positive needs data.label_negative too"},
+      {With("label_positive = [\"yes\"]", ""), "data.label_negative needs data.label_positive too"},
+      {With("[\"no\"]", "[\"no\", \"yes\"]"), "both hold 'yes'"},
+      {With("columns = [\"age\", \"city\", \"w\", \"id\", \"y\"]", ""),
+       "data.columns is empty: name the columns in order, or set data.header = true"},
+      {With("missing =", "header = true\nmissing ="),
+       "dir/job.toml:10: data.columns is for files without a header"},
+      {With("buckets = 16", "transforms = [\"log\"]"),
+       "dir/job.toml:26: feature.transforms are for kind = \"numeric\""},
+      {With("[\"log\", \"standardise\"]", "[\"standardise\", \"log\"]"), "found 'log'"},
+      {With("[\"log\", \"standardise\"]", "[\"sqrt\"]"), "found 'sqrt'"},
+      {With("columns = [\"city\"]", "columns = [\"city\"]\nbuckets = 3"),
+       "feature.buckets is for kind = \"bucketised\""},
+      {With("columns = [\"city\"]", ""), "dir/job.toml:28: feature.columns is empty"},
+      {With("columns = [\"city\"]", "columns = [\"city\", \"city\"]"),
+       "names 'city' a second time as categorical"},
+      {With("hidden = [32, 16]", "hidden = []"), "dir/job.toml:34: model.hidden is empty"},
+      {With("learning_rate = 0.1", "learning_rate = 0"), "sparse.learning_rate must be above 0"},
+      {With("ignore = [\"id\"]", "ignore = [\"id\", \"age\"]"),
+       "column 'age' is both ignored and a feature"},
+      {"[data]\nheader = true\nlabel = \"y\"\n", "dir/job.toml: there is no [[feature]]"},
+  };
+  for (const auto& [text, message] : cases) {
+    const Status status = ErrorOf(text);
+    EXPECT_EQ(status.code(), StatusCode::kInvalid) << message;
+    EXPECT_THAT(status.message(), HasSubstr(message));
+  }
+}
+
+TEST(Job, HeaderLeavesColumnsToTheData) {
+  std::string text = With("columns = [\"age\", \"city\", \"w\", \"id\", \"y\"]", "header = true");
+  const Result<JobConfig> job = ParseJob(text, "job.toml", {});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_TRUE(job->data.format.header);
+  EXPECT_EQ(job->train_path, "train.csv");
+}
+
+TEST(Job, EmptyJobSaysWhatIsMissing) {
+  EXPECT_THAT(ErrorOf("").message(), HasSubstr("data.columns is empty"));
+}
+
+TEST(Job, MissingFileIsNotFound) {
+  TextDisk disk;
+  disk.files["job.toml"] = kJob;
+  EXPECT_EQ(LoadJob(disk, "none.toml", {}).status().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(LoadJob(disk, "job.toml", {}).ok());
+}
+
+}  // namespace
+}  // namespace strata
