@@ -81,9 +81,9 @@ struct TableStats {
 // One table's part of an operation. Spans stay valid and untouched until the completion has run.
 struct TablePart {
   TableId table{};
-  std::span<const Key> keys;    // lookup, update, assign, erase, prefetch
-  std::span<const float> in;    // update: gradients, assign: values; keys.size() x dim, row by row
-  std::span<float> out;         // lookup: keys.size() x dim, row by row
+  std::span<const Key> keys{};  // lookup, update, assign, erase, prefetch
+  std::span<const float> in{};  // update: gradients, assign: values; keys.size() x dim, row by row
+  std::span<float> out{};       // lookup: keys.size() x dim, row by row
   ScanPage* page = nullptr;     // scan
   TableStats* stats = nullptr;  // stats
 };
