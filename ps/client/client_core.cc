@@ -369,7 +369,10 @@ void ClientCore::Complete(const RequestPtr& request, const Status& status) {
   Call& call = *request->call;
   Status& lane_status = call.lanes[request->lane];
   if (lane_status.ok()) lane_status = status;
-  if (status.ok() && request->writes) {
+  const Command command = request->header.command;
+  const bool rows_written =
+      request->writes && command != Command::kCreateTable && command != Command::kDropTable;
+  if (status.ok() && rows_written) {
     auto& applied = call.servers_applied;
     if (std::find(applied.begin(), applied.end(), server) == applied.end()) {
       applied.push_back(server);
