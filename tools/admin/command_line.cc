@@ -20,19 +20,20 @@ using Command = Request::Command;
 struct RawLine {
   Request request;
   std::string output = "table";
-  std::string timeout = "5s";
+  std::string timeout = "3s";
   std::string watch = "2s";
   bool watch_given = false;
   std::string optimizer = "sgd";
   std::string initializer = "zero";
-  std::vector<std::string> keys;
+  std::vector<std::string> keys;  // get
+  std::string put_key;
   std::vector<std::string> values;
   std::string form{HalvingFormName(HalvingForm::kPairLast)};
 };
 
 constexpr std::string_view kFooter =
     "Exit codes: 0 done; 1 the work failed; 2 the command line or a file is wrong;\n"
-    "3 a node is lost; 4 refused; 70 a bug.";
+    "3 a node is lost; 4 refused; 70 a bug.\n";
 
 template <typename Number>
 bool ParseWhole(std::string_view text, Number* number, int base = 10) {
@@ -80,6 +81,10 @@ Result<Request> ToRequest(const RawLine& raw) {
     if (!interval.ok()) return interval.status().Prefixed("--watch");
     if (*interval < 100 * kMillisecond) return Invalid("--watch: expected 100ms or more");
     request.watch_interval = *interval;
+  }
+  if (request.command == Command::kPut) {
+    STRATA_ASSIGN(const Key key, ParseKey(raw.put_key));
+    request.keys.push_back(key);
   }
   for (const std::string& text : raw.keys) {
     STRATA_ASSIGN(const Key key, ParseKey(text));
@@ -156,7 +161,7 @@ void AddTableCommands(CLI::App* app, RawLine* raw) {
 
   CLI::App* put = AddCommand(app, "put", "Set a row's values", Command::kPut, raw);
   put->add_option("TABLE", request.table, "The table")->required();
-  put->add_option("KEY", raw->keys, "The key, decimal or 0x...")->required()->expected(1);
+  put->add_option("KEY", raw->put_key, "The key, decimal or 0x...")->required();
   put->add_option("VALUE", raw->values, "As many values as the table's dimension")->required();
 }
 
@@ -234,9 +239,9 @@ Status UsageError(const CLI::App& app, const CLI::ParseError& error) {
     const std::string& word = words.front();
     const std::string nearest = NearestWord(app, word);
     message = fmt::format("unknown {} '{}'", word.starts_with("-") ? "option" : "command", word);
-    message += nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest);
+    if (!nearest.empty()) message += fmt::format("; did you mean '{}'?", nearest);
   }
-  return Invalid(message + " See strata-admin --help.");
+  return Invalid(message + " (see strata-admin --help)");
 }
 
 }  // namespace

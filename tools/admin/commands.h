@@ -10,8 +10,18 @@
 
 namespace strata::admin {
 
-Status RunTopology(const Request& request, std::string* out);
-Status RunConfigCheck(const Request& request, std::string* out);
+Status RunStatus(const Request& request, std::string* out);  // all nodes
+Status RunStats(const Request& request, std::string* out);   // all servers
+Status RunTables(const Request& request, std::string* out);  // all servers
+Status RunTableCreate(const Request& request, std::string* out);
+Status RunTableDrop(const Request& request, std::string* out);  // kRefused without yes
+Status RunGet(const Request& request, std::string* out);
+Status RunPut(const Request& request, std::string* out);
+Status RunTopology(const Request& request, std::string* out);     // asks nobody
+Status RunConfigCheck(const Request& request, std::string* out);  // asks nobody
+Status RunPing(const Request& request, std::string* out);
+Status RunDrain(const Request& request, std::string* out);
+Status RunShutdown(const Request& request, std::string* out);  // kRefused without yes
 
 // Whichever of the above the request names.
 Status RunCommand(const Request& request, std::string* out);

@@ -35,7 +35,7 @@ struct Request {
   std::string config_file;  // cluster.toml; "" with no server either: one server at kDefaultServer
   std::string server;       // "host:port": this server alone, without a file
   Output output = Output::kTable;
-  TimeNs timeout = 5 * kSecond;  // for one node to answer
+  TimeNs timeout = 3 * kSecond;  // for one node to answer
 
   // For those that have a use for it.
   TimeNs watch_interval = 0;                  // status, stats: 0 shows once

@@ -4,14 +4,34 @@
 namespace strata::admin {
 
 Status RunCommand(const Request& request, std::string* out) {
+  using enum Request::Command;
   switch (request.command) {
-    case Request::Command::kTopology:
+    case kStatus:
+      return RunStatus(request, out);
+    case kStats:
+      return RunStats(request, out);
+    case kTables:
+      return RunTables(request, out);
+    case kTableCreate:
+      return RunTableCreate(request, out);
+    case kTableDrop:
+      return RunTableDrop(request, out);
+    case kGet:
+      return RunGet(request, out);
+    case kPut:
+      return RunPut(request, out);
+    case kTopology:
       return RunTopology(request, out);
-    case Request::Command::kConfigCheck:
+    case kConfigCheck:
       return RunConfigCheck(request, out);
-    default:
-      return Internal("not yet");
+    case kPing:
+      return RunPing(request, out);
+    case kDrain:
+      return RunDrain(request, out);
+    case kShutdown:
+      return RunShutdown(request, out);
   }
+  return Internal("a command that nobody carries out");
 }
 
 }  // namespace strata::admin

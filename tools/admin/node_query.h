@@ -1,0 +1,38 @@
+// Asking the nodes of a cluster how they are: all at once, each within its own deadline, so that a
+// dead one costs one timeout and hides nobody.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "cluster/cluster_config.h"
+#include "proto/control/control.pb.h"
+
+namespace strata::admin {
+
+struct NodeAnswer {
+  Machine machine;
+  Status status;  // OK: `node` holds what it said
+  control::NodeStatus node;
+
+  std::string Name() const;  // "server 0"
+};
+
+// Sends the request to each machine and waits for all answers, `timeout` each. In the order of the
+// machines.
+std::vector<NodeAnswer> AskNodes(const ClusterConfig& config, const std::vector<Machine>& machines,
+                                 const control::ControlRequest& request, TimeNs timeout);
+std::vector<NodeAnswer> AskStatus(const ClusterConfig& config, const std::vector<Machine>& machines,
+                                  TimeNs timeout);
+
+// OK when all answered, else kLost with the names of those that did not, or the first refusal when
+// every failure is one.
+Status Verdict(const std::vector<NodeAnswer>& answers);
+
+// The first line of a message, cut at a length that fits a table.
+std::string ShortReason(const Status& status);
+
+}  // namespace strata::admin

@@ -1,0 +1,77 @@
+// strata-admin get and put: single rows, for a look and for a try.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tools/admin/commands.h"
+#include "tools/admin/json_line.h"
+#include "tools/admin/store.h"
+#include "tools/admin/table_text.h"
+
+namespace strata::admin {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<TableSpec> FindTable(TableStore& store, const std::string& name) {
+  STRATA_ASSIGN(const std::vector<TableSpec> specs, store.ListTables());
+  const auto found = std::find_if(specs.begin(), specs.end(),
+                                  [&](const TableSpec& spec) { return spec.name == name; });
+  if (found != specs.end()) return *found;
+  return NotFound(fmt::format("there is no table '{}'; see strata-admin tables", name));
+}
+
+Status Run(TableStore& store, OpKind kind, TablePart part) {
+  Operation operation;
+  operation.kind = kind;
+  operation.parts = {part};
+  return SubmitAndWait(store, std::move(operation)).status;
+}
+
+}  // namespace
+
+Status RunGet(const Request& request, std::string* out) {
+  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  STRATA_ASSIGN(const TableSpec spec, FindTable(*store, request.table));
+  std::vector<float> rows(request.keys.size() * spec.dim);
+  TablePart part;
+  part.table = spec.id();
+  part.keys = request.keys;
+  part.out = rows;
+  STRATA_TRY(Run(*store, OpKind::kLookup, part));
+
+  Json json = Json::array();
+  TableText text({{"key", TableText::Align::kRight}, {"values"}});
+  for (size_t i = 0; i < request.keys.size(); ++i) {
+    const auto values = std::span<const float>(rows).subspan(i * spec.dim, spec.dim);
+    json.push_back(
+        {{"key", request.keys[i]}, {"values", std::vector<float>(values.begin(), values.end())}});
+    text.AddRow({fmt::to_string(request.keys[i]), fmt::format("{}", fmt::join(values, " "))});
+  }
+  *out = request.output == Request::Output::kJson
+             ? JsonLine({{"table", spec.name}, {"dim", spec.dim}, {"rows", std::move(json)}})
+             : text.ToString();
+  return {};
+}
+
+Status RunPut(const Request& request, std::string* out) {
+  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  STRATA_ASSIGN(const TableSpec spec, FindTable(*store, request.table));
+  if (request.values.size() != spec.dim) {
+    return Invalid(fmt::format("table '{}' has dimension {}: expected as many values, found {}",
+                               spec.name, spec.dim, request.values.size()));
+  }
+  TablePart part;
+  part.table = spec.id();
+  part.keys = request.keys;
+  part.in = request.values;
+  STRATA_TRY(Run(*store, OpKind::kAssign, part));
+  *out = request.output == Request::Output::kJson
+             ? JsonLine({{"table", spec.name}, {"key", request.keys[0]}})
+             : fmt::format("put key {} of table {}\n", request.keys[0], spec.name);
+  return {};
+}
+
+}  // namespace strata::admin

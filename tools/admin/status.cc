@@ -1,0 +1,124 @@
+// strata-admin status: every node of the machine list, up or down, and what it is doing.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tools/admin/cluster_view.h"
+#include "tools/admin/commands.h"
+#include "tools/admin/human_text.h"
+#include "tools/admin/json_line.h"
+#include "tools/admin/node_query.h"
+#include "tools/admin/table_text.h"
+
+namespace strata::admin {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const control::ServerStatus& server) {
+  return {{"lanes", server.lanes()},
+          {"shards", server.shards()},
+          {"tables", server.tables()},
+          {"rows", server.rows()},
+          {"table_bytes", server.table_bytes()},
+          {"pulled_keys", server.pulled_keys()},
+          {"pushed_keys", server.pushed_keys()},
+          {"requests", server.requests()},
+          {"queue_bytes", server.queue_bytes()},
+          {"clients", server.clients()}};
+}
+
+Json ToJson(const control::WorkerStatus& worker) {
+  return {{"job", worker.job()},
+          {"task", worker.task()},
+          {"world", worker.world()},
+          {"epoch", worker.epoch()},
+          {"step", worker.step()},
+          {"progress", worker.progress()},
+          {"samples", worker.samples()},
+          {"samples_per_second", worker.samples_per_second()},
+          {"loss", worker.loss()},
+          {"auc", worker.auc()},
+          {"eta_seconds", worker.eta_seconds()}};
+}
+
+Json ToJson(const NodeAnswer& answer) {
+  Json node = {{"role", RoleName(answer.machine.role)},
+               {"rank", answer.machine.rank},
+               {"address", answer.machine.Address()},
+               {"up", answer.status.ok()}};
+  if (!answer.status.ok()) {
+    node["error"] = answer.status.ToString();
+    return node;
+  }
+  const control::NodeStatus& status = answer.node;
+  node["state"] = status.state();
+  node["version"] = status.version();
+  node["incarnation"] = fmt::format("{:016x}", status.incarnation());
+  node["uptime_seconds"] = status.uptime_seconds();
+  node["memory_bytes"] = status.memory_bytes();
+  node["http"] = status.http();
+  node["pid"] = status.pid();
+  if (status.has_server()) node["server"] = ToJson(status.server());
+  if (status.has_worker()) node["worker"] = ToJson(status.worker());
+  return node;
+}
+
+std::string Details(const control::NodeStatus& status) {
+  if (status.has_server()) {
+    const control::ServerStatus& server = status.server();
+    return fmt::format("{} tables, {} rows, {}; {} keys pulled, {} pushed", server.tables(),
+                       HumanCount(server.rows()), HumanBytes(server.table_bytes()),
+                       HumanCount(server.pulled_keys()), HumanCount(server.pushed_keys()));
+  }
+  const control::WorkerStatus& worker = status.worker();
+  std::string details =
+      fmt::format("{} {:.0f} %, {} samples/s", worker.job(), 100 * worker.progress(),
+                  HumanCount(static_cast<uint64_t>(std::max(0.0, worker.samples_per_second()))));
+  if (worker.loss() > 0) details += fmt::format(", loss {:.4f}", worker.loss());
+  if (worker.auc() > 0) details += fmt::format(", AUC {:.4f}", worker.auc());
+  if (worker.eta_seconds() > 0) details += ", ETA " + HumanSeconds(worker.eta_seconds());
+  return details;
+}
+
+std::string ToText(const std::vector<NodeAnswer>& answers) {
+  using enum TableText::Align;
+  TableText table({{"node"},
+                   {"address"},
+                   {"up"},
+                   {"state"},
+                   {"uptime", kRight},
+                   {"memory", kRight},
+                   {"details"}});
+  for (const NodeAnswer& answer : answers) {
+    if (!answer.status.ok()) {
+      table.AddRow({answer.Name(), answer.machine.Address(), "down", "", "", "",
+                    ShortReason(answer.status)});
+      continue;
+    }
+    const control::NodeStatus& status = answer.node;
+    table.AddRow({answer.Name(), answer.machine.Address(), "up", status.state(),
+                  HumanSeconds(status.uptime_seconds()), HumanBytes(status.memory_bytes()),
+                  Details(status)});
+  }
+  return table.ToString();
+}
+
+}  // namespace
+
+Status RunStatus(const Request& request, std::string* out) {
+  STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
+  const std::vector<NodeAnswer> answers =
+      AskStatus(config, config.machines.machines, request.timeout);
+  if (request.output == Request::Output::kJson) {
+    Json nodes = Json::array();
+    for (const NodeAnswer& answer : answers) nodes.push_back(ToJson(answer));
+    *out = JsonLine({{"cluster", config.name}, {"nodes", std::move(nodes)}});
+  } else {
+    *out = ToText(answers);
+  }
+  return Verdict(answers);
+}
+
+}  // namespace strata::admin

@@ -1,0 +1,161 @@
+// strata-admin tables, stats, table create and table drop. The first two are added up from the
+// servers' own status, so that they also work while some servers are down.
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tools/admin/cluster_view.h"
+#include "tools/admin/commands.h"
+#include "tools/admin/human_text.h"
+#include "tools/admin/json_line.h"
+#include "tools/admin/node_query.h"
+#include "tools/admin/store.h"
+#include "tools/admin/table_text.h"
+
+namespace strata::admin {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// One table over all servers that answered, by name.
+using TableSums = std::map<std::string, control::TableStatus>;
+
+TableSums SumOf(const std::vector<NodeAnswer>& answers) {
+  TableSums sums;
+  for (const NodeAnswer& answer : answers) {
+    for (const control::TableStatus& part : answer.node.server().table()) {
+      control::TableStatus& sum = sums[part.name()];
+      sum.set_name(part.name());
+      sum.set_dim(part.dim());
+      sum.set_optimizer(part.optimizer());
+      sum.set_rows(sum.rows() + part.rows());
+      sum.set_bytes(sum.bytes() + part.bytes());
+      sum.set_lookups(sum.lookups() + part.lookups());
+      sum.set_lookup_hits(sum.lookup_hits() + part.lookup_hits());
+      sum.set_updates(sum.updates() + part.updates());
+      sum.set_steps(sum.steps() + part.steps());
+      sum.set_rejected(sum.rejected() + part.rejected());
+    }
+  }
+  return sums;
+}
+
+Json Definition(const control::TableStatus& table) {
+  return {{"name", table.name()},
+          {"dim", table.dim()},
+          {"optimizer", table.optimizer()},
+          {"rows", table.rows()},
+          {"bytes", table.bytes()}};
+}
+
+Json Counts(const control::TableStatus& table) {
+  return {{"name", table.name()},
+          {"rows", table.rows()},
+          {"bytes", table.bytes()},
+          {"lookups", table.lookups()},
+          {"lookup_hits", table.lookup_hits()},
+          {"updates", table.updates()},
+          {"steps", table.steps()},
+          {"rejected", table.rejected()}};
+}
+
+std::string AsJson(const TableSums& sums, const std::vector<NodeAnswer>& answers,
+                   Json (*row)(const control::TableStatus&)) {
+  Json tables = Json::array();
+  for (const auto& [name, table] : sums) tables.push_back(row(table));
+  Json down = Json::array();
+  for (const NodeAnswer& answer : answers) {
+    if (!answer.status.ok()) down.push_back(answer.machine.rank);
+  }
+  return JsonLine({{"tables", std::move(tables)},
+                   {"servers", answers.size()},
+                   {"servers_down", std::move(down)}});
+}
+
+std::string DefinitionsText(const TableSums& sums) {
+  using enum TableText::Align;
+  TableText text({{"table"}, {"dim", kRight}, {"optimizer"}, {"rows", kRight}, {"memory", kRight}});
+  for (const auto& [name, table] : sums) {
+    text.AddRow({name, fmt::to_string(table.dim()), table.optimizer(), HumanCount(table.rows()),
+                 HumanBytes(table.bytes())});
+  }
+  return text.ToString();
+}
+
+std::string CountsText(const TableSums& sums) {
+  using enum TableText::Align;
+  TableText text({{"table"},
+                  {"rows", kRight},
+                  {"memory", kRight},
+                  {"lookups", kRight},
+                  {"hits", kRight},
+                  {"updates", kRight},
+                  {"steps", kRight},
+                  {"rejected", kRight}});
+  for (const auto& [name, table] : sums) {
+    const double hit_percent =
+        table.lookups() == 0
+            ? 0
+            : 100 * static_cast<double>(table.lookup_hits()) / static_cast<double>(table.lookups());
+    text.AddRow({name, HumanCount(table.rows()), HumanBytes(table.bytes()),
+                 HumanCount(table.lookups()), fmt::format("{:.1f} %", hit_percent),
+                 HumanCount(table.updates()), HumanCount(table.steps()),
+                 HumanCount(table.rejected())});
+  }
+  return text.ToString();
+}
+
+}  // namespace
+
+Status RunTables(const Request& request, std::string* out) {
+  STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
+  const auto answers = AskStatus(config, config.machines.Of(Role::kServer), request.timeout);
+  const TableSums sums = SumOf(answers);
+  *out = request.output == Request::Output::kJson ? AsJson(sums, answers, Definition)
+                                                  : DefinitionsText(sums);
+  return Verdict(answers);
+}
+
+Status RunStats(const Request& request, std::string* out) {
+  STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
+  const auto answers = AskStatus(config, config.machines.Of(Role::kServer), request.timeout);
+  TableSums sums = SumOf(answers);
+  const Status verdict = Verdict(answers);
+  if (!request.table.empty()) {
+    const auto found = sums.find(request.table);
+    if (found == sums.end()) {
+      return verdict.ok() ? NotFound(fmt::format("there is no table '{}'", request.table))
+                          : verdict;
+    }
+    sums = {*found};
+  }
+  *out =
+      request.output == Request::Output::kJson ? AsJson(sums, answers, Counts) : CountsText(sums);
+  return verdict;
+}
+
+Status RunTableCreate(const Request& request, std::string* out) {
+  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  STRATA_TRY(store->CreateTable(request.spec));
+  *out =
+      request.output == Request::Output::kJson
+          ? JsonLine({{"created", request.spec.name}, {"dim", request.spec.dim}})
+          : fmt::format("created table {} of dimension {}\n", request.spec.name, request.spec.dim);
+  return {};
+}
+
+Status RunTableDrop(const Request& request, std::string* out) {
+  if (!request.yes) {
+    return Refused(
+        fmt::format("this drops table '{}' with all its rows; to do it, add --yes", request.table));
+  }
+  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  STRATA_TRY(store->DropTable(request.table));
+  *out = request.output == Request::Output::kJson
+             ? JsonLine({{"dropped", request.table}})
+             : fmt::format("dropped table {}\n", request.table);
+  return {};
+}
+
+}  // namespace strata::admin
