@@ -1,0 +1,225 @@
+// Synchronous steps through the lane: parking, closing, answering, deadlines, draining.
+#include <algorithm>
+#include <random>
+
+#include "tests/ps/server/lane_fixture.h"
+
+namespace strata {
+namespace {
+
+using wire::Command;
+
+// A world of ranks, each its own client, that trains one table on one lane.
+struct World {
+  TestLane lane;
+  TableSpec spec = TestSpec("t", 1);
+  std::vector<TestClient> ranks;
+
+  explicit World(uint16_t world, LaneConfig config = TestLaneConfig()) : lane(std::move(config)) {
+    for (uint64_t rank = 0; rank < world; ++rank) ranks.push_back({.id = rank + 1});
+    CreateTable(lane, ranks[0], spec);
+  }
+  SyncGroup Group(size_t rank) const {
+    return {
+        .id = 9, .rank = static_cast<uint16_t>(rank), .world = static_cast<uint16_t>(ranks.size())};
+  }
+  wire::Header PushHeader(size_t rank, uint64_t step, uint32_t keys = 1) {
+    return TestClient::Sync(ranks[rank].Write(Command::kPush, IdOf(spec), keys, 1), Group(rank),
+                            step);
+  }
+  auto Push(size_t rank, uint64_t step, float gradient) {
+    return Send(rank, PushHeader(rank, step), {Keys({1}), Rows({gradient})});
+  }
+  auto Pull(size_t rank, uint64_t step) {
+    return Send(
+        rank, TestClient::Sync(ranks[rank].Read(Command::kPull, IdOf(spec), 1), Group(rank), step),
+        {Keys({1})});
+  }
+  std::vector<std::pair<std::string, wire::Received>> Send(size_t rank, const wire::Header& header,
+                                                           Message payload) {
+    return lane.Handle("rank" + std::to_string(rank), wire::Seal(header, std::move(payload)));
+  }
+  static Status StatusOf(const std::pair<std::string, wire::Received>& reply) {
+    return wire::StatusOfReply(reply.second);
+  }
+  static float ValueOf(const std::pair<std::string, wire::Received>& reply) {
+    EXPECT_TRUE(StatusOf(reply).ok()) << StatusOf(reply).ToString();
+    return wire::ReadRows(reply.second.payload.at(0), 1, 1).value()[0];
+  }
+};
+
+TEST(LaneSync, AStepClosesWhenAllHaveComeAndAllAreAnswered) {
+  World world(3);
+  EXPECT_TRUE(world.Push(2, 1, 4).empty());
+  EXPECT_TRUE(world.Push(0, 1, 1).empty());
+  const auto early = world.Pull(1, 1);  // step 1 needs nothing closed
+  ASSERT_EQ(early.size(), 1U);
+  EXPECT_EQ(World::ValueOf(early[0]), 0.0F);
+  EXPECT_TRUE(world.Pull(0, 2).empty());
+  const auto closed = world.Push(1, 1, 2);
+  ASSERT_EQ(closed.size(), 4U);  // three acknowledgements, then the pull that waited
+  for (size_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(closed[rank].first, "rank" + std::to_string(rank));
+    EXPECT_TRUE(World::StatusOf(closed[rank]).ok());
+  }
+  EXPECT_EQ(closed[3].first, "rank0");
+  EXPECT_EQ(World::ValueOf(closed[3]), -7.0F);
+  EXPECT_EQ(world.lane.metrics.pushed_keys.Value(), 3U);
+  EXPECT_TRUE(world.lane.lane.Idle());
+}
+
+// The rule runs once with the sum over ranks in rank order, whatever the order of arrival: compared
+// with one update whose gradients stand in that order. Float addition is not associative, so
+// another order would show.
+TEST(LaneSync, SumsInRankOrderWhateverTheOrderOfArrival) {
+  const std::vector<float> gradients = {1e8F, 1.0F, -1e8F, 0.25F};
+  std::vector<size_t> order = {0, 1, 2, 3};
+  float expected = 0;
+  {
+    MapTable table(TestSpec("t", 1));
+    const std::vector<Key> keys(4, 1);
+    const GradientPart part{keys, gradients};
+    ASSERT_TRUE(table.ApplyGradients({&part, 1}, 1).ok());
+    table.Lookup(std::vector<Key>{1}, {&expected, 1});
+  }
+  do {
+    World world(4);
+    for (const size_t rank : order) world.Push(rank, 1, gradients[rank]);
+    const auto pulled = world.Pull(0, 2);
+    ASSERT_EQ(pulled.size(), 1U);
+    EXPECT_EQ(World::ValueOf(pulled[0]), expected);
+  } while (std::ranges::next_permutation(order).found);
+}
+
+TEST(LaneSync, RetriesOfAWaitingPushAreAnsweredWithItAndAppliedOnce) {
+  World world(2);
+  wire::Header push = world.PushHeader(0, 1);
+  const Message payload = {Keys({1}), Rows({5})};
+  EXPECT_TRUE(world.Send(0, push, payload).empty());
+  push.request_id = 1000;
+  EXPECT_TRUE(world.Send(0, push, payload).empty());
+  const auto closed = world.Push(1, 1, 1);
+  ASSERT_EQ(closed.size(), 3U);
+  EXPECT_EQ(closed[1].second.header.request_id, 1000U);
+  push.request_id = 1001;  // and once more, after the step has closed
+  const auto again = world.Send(0, push, payload);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_TRUE(World::StatusOf(again[0]).ok());
+  EXPECT_EQ(World::ValueOf(world.Pull(0, 2).at(0)), -6.0F);
+}
+
+TEST(LaneSync, ADeadlineNamesTheMissingRanksAndTheStepMayBeTriedAgain) {
+  World world(3);
+  wire::Header push = world.PushHeader(1, 1);
+  push.timeout_ms = 50;
+  const TimeNs start = world.lane.now;
+  EXPECT_TRUE(world.Send(1, push, {Keys({1}), Rows({5})}).empty());
+  EXPECT_EQ(world.lane.lane.NextTick(), start + 50 * kMillisecond);
+  world.lane.now = start + 49 * kMillisecond;
+  EXPECT_TRUE(world.lane.Tick().empty());
+  world.lane.now = start + 50 * kMillisecond;
+  const auto late = world.lane.Tick();
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_EQ(World::StatusOf(late[0]).code(), StatusCode::kDeadlineExceeded);
+  EXPECT_NE(World::StatusOf(late[0]).message().find("ranks 0, 2 of 3"), std::string::npos);
+  // Nothing of it was applied; under the same sequence it is new.
+  world.Push(0, 1, 1);
+  world.Push(2, 1, 1);
+  push.timeout_ms = 0;
+  EXPECT_EQ(world.Send(1, push, {Keys({1}), Rows({5})}).size(), 3U);
+  EXPECT_EQ(World::ValueOf(world.Pull(0, 2).at(0)), -7.0F);
+}
+
+TEST(LaneSync, EmptyPushesCloseStepsToo) {
+  World world(2);
+  EXPECT_TRUE(world.Send(0, world.PushHeader(0, 1, 0), {Keys({}), Rows({})}).empty());
+  EXPECT_EQ(world.Send(1, world.PushHeader(1, 1, 0), {Keys({}), Rows({})}).size(), 2U);
+  EXPECT_EQ(world.Pull(0, 2).size(), 1U);
+}
+
+TEST(LaneSync, TwoClientsWithOneRankAreBothNamed) {
+  World world(2);
+  world.Push(0, 1, 1);
+  TestClient impostor{.id = 77};
+  const Status status = world.lane.AskStatus(
+      TestClient::Sync(impostor.Write(Command::kPush, IdOf(world.spec), 1, 1), world.Group(0), 1),
+      {Keys({1}), Rows({1})});
+  EXPECT_EQ(status.code(), StatusCode::kRefused);
+  EXPECT_NE(status.message().find(ToString({77, 77})), std::string::npos) << status.ToString();
+  EXPECT_NE(status.message().find(ToString({1, 1})), std::string::npos);
+}
+
+TEST(LaneSync, DrainingCompletesTheStepThatHasBegunAndNoMore) {
+  World world(2);
+  EXPECT_TRUE(world.Push(0, 1, 1).empty());
+  world.lane.lane.Drain();
+  EXPECT_FALSE(world.lane.lane.Idle());
+  EXPECT_EQ(world.Push(1, 1, 1).size(), 2U);
+  EXPECT_TRUE(world.lane.lane.Idle());
+  const auto refused = world.Push(0, 2, 1);
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_NE(World::StatusOf(refused[0]).message().find("draining"), std::string::npos);
+}
+
+TEST(LaneSync, DroppingATableAndStoppingAnswerWhatWaits) {
+  World world(2);
+  EXPECT_TRUE(world.Push(0, 1, 1).empty());
+  EXPECT_TRUE(world.Pull(0, 2).empty());
+  auto replies = world.Send(1, world.ranks[1].Write(Command::kDropTable, IdOf(world.spec)), {});
+  ASSERT_EQ(replies.size(), 3U);
+  EXPECT_EQ(World::StatusOf(replies[0]).code(), StatusCode::kNotFound);
+  EXPECT_EQ(World::StatusOf(replies[1]).code(), StatusCode::kNotFound);
+  EXPECT_TRUE(World::StatusOf(replies[2]).ok());
+  CreateTable(world.lane, world.ranks[0], world.spec);
+  EXPECT_TRUE(world.Push(0, 1, 1).empty());
+  std::vector<Envelope> out;
+  world.lane.lane.EndAll(Cancelled("stopping"), &out);
+  replies = TestLane::Opened(std::move(out));
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(World::StatusOf(replies[0]).code(), StatusCode::kCancelled);
+}
+
+TEST(LaneSync, WhatWaitsIsBounded) {
+  LaneConfig config = TestLaneConfig();
+  config.queue_bytes_max = 1000;
+  World world(2, config);
+  const uint32_t count = 200;  // 12 bytes each
+  const auto replies =
+      world.Send(0, world.PushHeader(0, 1, count),
+                 {Keys(std::vector<uint64_t>(count, 1)), Rows(std::vector<float>(count, 1))});
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(World::StatusOf(replies[0]).code(), StatusCode::kRefused);
+  EXPECT_TRUE(world.lane.lane.Idle());
+}
+
+// Many random runs of a whole job with lost requests, lost replies and retries, against plain sums.
+TEST(LaneSync, RandomLossNeitherLosesNorDoublesAPush) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto ranks = static_cast<uint16_t>(1 + random() % 4);
+    World world(ranks);
+    float expected = 0;
+    for (uint64_t step = 1; step <= 10; ++step) {
+      std::vector<wire::Header> push(ranks);
+      std::vector<bool> acked(ranks, false);
+      for (size_t rank = 0; rank < ranks; ++rank) {
+        push[rank] = world.PushHeader(rank, step);
+        expected -= static_cast<float>(rank + 1);
+      }
+      while (std::ranges::find(acked, false) != acked.end()) {
+        const size_t rank = random() % ranks;
+        if (acked[rank] || random() % 3 == 0) continue;  // the request is lost
+        push[rank].request_id = world.ranks[rank].next_request++;
+        for (const auto& reply :
+             world.Send(rank, push[rank], {Keys({1}), Rows({static_cast<float>(rank + 1)})})) {
+          EXPECT_TRUE(World::StatusOf(reply).ok()) << World::StatusOf(reply).ToString();
+          if (random() % 3 != 0) acked[static_cast<size_t>(reply.first.back() - '0')] = true;
+        }
+      }
+    }
+    EXPECT_EQ(World::ValueOf(world.Pull(0, 11).at(0)), expected) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,407 @@
+// The lane message by message: every command, what is refused and how, and exactly-once writes.
+#include "ps/shard/lane.h"
+
+#include <random>
+
+#include "tests/ps/server/lane_fixture.h"
+
+namespace strata {
+namespace {
+
+using wire::Command;
+
+std::vector<float> PullRows(TestLane& lane, TestClient& client, const TableSpec& spec,
+                            const std::vector<uint64_t>& keys) {
+  const auto count = static_cast<uint32_t>(keys.size());
+  const wire::Received reply =
+      lane.Ask(client.Read(Command::kPull, IdOf(spec), count), {Keys(keys)});
+  EXPECT_TRUE(wire::StatusOfReply(reply).ok()) << wire::StatusOfReply(reply).ToString();
+  EXPECT_EQ(reply.header.width, spec.dim);
+  return wire::ReadRows(reply.payload.at(0), count, spec.dim).value();
+}
+
+bool Contains(const Status& status, std::string_view text) {
+  return status.message().find(text) != std::string::npos;
+}
+
+TEST(Lane, HelloPingAndShardMapAnswer) {
+  TestLane lane(TestLaneConfig(4, 2));
+  TestClient client;
+  const wire::Received hello =
+      lane.Ask(client.Read(Command::kHello), {wire::EncodeHelloRequest({.client_name = "x"})});
+  EXPECT_EQ(wire::DecodeHelloReply(hello.payload.at(0).bytes())->incarnation, kTestIncarnation);
+  const wire::Received map = lane.Ask(client.Read(Command::kShardMap));
+  EXPECT_EQ(wire::DecodeShardMap(map.payload.at(0).bytes())->lanes.size(), 4U);
+  EXPECT_TRUE(lane.AskStatus(client.Read(Command::kPing)).ok());
+  const Status old = lane.AskStatus(
+      client.Read(Command::kHello),
+      {wire::EncodeHelloRequest({.version_min = 77, .version_max = 78, .client_name = "new"})});
+  EXPECT_EQ(old.code(), StatusCode::kRefused);
+  EXPECT_TRUE(Contains(old, "77 to 78")) << old.ToString();
+}
+
+TEST(Lane, TablesAreMadeListedAndDropped) {
+  TestLane lane;
+  TestClient client;
+  TableSpec spec = TestSpec("b", 3);
+  CreateTable(lane, client, spec);
+  CreateTable(lane, client, TestSpec("a", 1));
+  CreateTable(lane, client, spec);  // the same again is fine
+  const wire::Received listed = lane.Ask(client.Read(Command::kListTables));
+  const auto definitions = wire::DecodeTableDefinitions(listed.payload.at(0).bytes()).value();
+  ASSERT_EQ(definitions.size(), 2U);
+  EXPECT_EQ(definitions[0].name, "a");
+  EXPECT_EQ(FromWire(definitions[1]).value(), spec);
+
+  TableSpec other = spec;
+  other.dim = 4;
+  const Status exists = lane.AskStatus(client.Write(Command::kCreateTable), {Definition(other)});
+  EXPECT_EQ(exists.code(), StatusCode::kExists);
+  other.name = "bad name!";
+  EXPECT_EQ(lane.AskStatus(client.Write(Command::kCreateTable), {Definition(other)}).code(),
+            StatusCode::kInvalid);
+  EXPECT_EQ(lane.AskStatus(client.Write(Command::kCreateTable), {Frame()}).code(),
+            StatusCode::kInvalid);
+
+  EXPECT_TRUE(lane.AskStatus(client.Write(Command::kDropTable, IdOf(spec))).ok());
+  EXPECT_EQ(lane.AskStatus(client.Write(Command::kDropTable, IdOf(spec))).code(),
+            StatusCode::kNotFound);
+  EXPECT_EQ(lane.AskStatus(client.Read(Command::kPull, IdOf(spec), 0), {Keys({})}).code(),
+            StatusCode::kNotFound);
+}
+
+TEST(Lane, PushPutEraseAndPull) {
+  TestLane lane;
+  TestClient client;
+  const TableSpec spec = TestSpec();  // SGD, rate 1, rows begin at zero
+  CreateTable(lane, client, spec);
+  EXPECT_EQ(PullRows(lane, client, spec, {7}), (std::vector<float>{0, 0}));
+  // Key 7 comes twice: its gradients are summed, then the rule runs once.
+  ASSERT_TRUE(lane.AskStatus(client.Write(Command::kPush, IdOf(spec), 3, 2),
+                             {Keys({7, 9, 7}), Rows({1, 2, 10, 20, 3, 4})})
+                  .ok());
+  EXPECT_EQ(PullRows(lane, client, spec, {9, 7, 9, 1}),
+            (std::vector<float>{-10, -20, -4, -6, -10, -20, 0, 0}));
+  ASSERT_TRUE(lane.AskStatus(client.Write(Command::kPut, IdOf(spec), 1, 2),
+                             {Keys({~uint64_t{0}}), Rows({5, 6})})
+                  .ok());
+  EXPECT_EQ(PullRows(lane, client, spec, {~uint64_t{0}}), (std::vector<float>{5, 6}));
+  ASSERT_TRUE(
+      lane.AskStatus(client.Write(Command::kErase, IdOf(spec), 2), {Keys({7, 12345})}).ok());
+  EXPECT_EQ(PullRows(lane, client, spec, {7}), (std::vector<float>{0, 0}));
+  const wire::Received reply = lane.Ask(client.Read(Command::kStats, IdOf(spec)));
+  const wire::StatsReply stats = wire::DecodeStats(reply.payload.at(0).bytes()).value();
+  EXPECT_EQ(stats.rows, 2U);
+  EXPECT_EQ(stats.updates, 3U);
+  EXPECT_EQ(stats.steps, 1U);
+}
+
+TEST(Lane, EmptyBatchesAreFine) {
+  TestLane lane;
+  TestClient client;
+  const TableSpec spec = TestSpec();
+  CreateTable(lane, client, spec);
+  EXPECT_TRUE(PullRows(lane, client, spec, {}).empty());
+  for (const Command command : {Command::kPush, Command::kPut}) {
+    EXPECT_TRUE(lane.AskStatus(client.Write(command, IdOf(spec), 0, 2), {Keys({}), Rows({})}).ok());
+  }
+  EXPECT_TRUE(lane.AskStatus(client.Write(Command::kErase, IdOf(spec), 0), {Keys({})}).ok());
+}
+
+TEST(Lane, AScanBringsEveryRowInPages) {
+  TestLane lane;
+  TestClient client;
+  TableSpec spec = TestSpec();
+  spec.optimizer.kind = OptimizerKind::kAdam;
+  CreateTable(lane, client, spec);
+  std::vector<uint64_t> keys(1000);
+  for (uint64_t i = 0; i < keys.size(); ++i) keys[i] = i * 0x9e3779b97f4a7c15;
+  ASSERT_TRUE(lane.AskStatus(client.Write(Command::kPush, IdOf(spec), 1000, 2),
+                             {Keys(keys), Rows(std::vector<float>(2000, 1.0F))})
+                  .ok());
+  for (const bool with_state : {false, true}) {
+    std::map<uint64_t, float> found;
+    wire::Header request = client.Read(Command::kScan, IdOf(spec), 64);
+    if (with_state) request.flags |= wire::kFlagWithState;
+    for (int page = 0; page < 100; ++page) {
+      const wire::Received reply = lane.Ask(request);
+      ASSERT_TRUE(wire::StatusOfReply(reply).ok());
+      EXPECT_LE(reply.header.count, 64U);
+      EXPECT_EQ(reply.header.width, with_state ? 6U : 2U);
+      const auto page_keys = wire::ReadKeys(reply.payload.at(0), reply.header.count).value();
+      const auto rows =
+          wire::ReadRows(reply.payload.at(1), reply.header.count, reply.header.width).value();
+      EXPECT_EQ(reply.payload.size(), with_state ? 3U : 2U);
+      EXPECT_EQ(reply.payload.back().size(), reply.header.count * (with_state ? 16U : 8U));
+      for (size_t i = 0; i < page_keys.size(); ++i) {
+        EXPECT_TRUE(found.emplace(page_keys[i], rows[i * reply.header.width]).second);
+      }
+      request.cursor = reply.header.cursor;
+      request.request_id = client.next_request++;
+      if (reply.header.is(wire::kFlagDone)) break;
+    }
+    EXPECT_EQ(found.size(), keys.size());
+    for (const uint64_t key : keys) EXPECT_TRUE(found.contains(key));
+  }
+}
+
+TEST(Lane, ARepeatedWriteIsAnsweredAgainAndNotAppliedAgain) {
+  TestLane lane;
+  TestClient client;
+  const TableSpec spec = TestSpec();
+  CreateTable(lane, client, spec);
+  wire::Header push = client.Write(Command::kPush, IdOf(spec), 1, 2);
+  for (int i = 0; i < 5; ++i) {
+    push.request_id = client.next_request++;
+    EXPECT_TRUE(lane.AskStatus(push, {Keys({1}), Rows({1, 1})}).ok());
+  }
+  EXPECT_EQ(PullRows(lane, client, spec, {1}), (std::vector<float>{-1, -1}));
+  EXPECT_EQ(lane.metrics.repeated.Value(), 4U);
+  // A definite error is repeated too, even when the write would pass by now.
+  const TableSpec later = TestSpec("later");
+  wire::Header early = client.Write(Command::kPush, IdOf(later), 1, 2);
+  EXPECT_EQ(lane.AskStatus(early, {Keys({1}), Rows({1, 1})}).code(), StatusCode::kNotFound);
+  CreateTable(lane, client, later);
+  EXPECT_EQ(lane.AskStatus(early, {Keys({1}), Rows({1, 1})}).code(), StatusCode::kNotFound);
+  // Another client's same sequence is its own.
+  TestClient other{.id = 2, .next_sequence = push.sequence};
+  EXPECT_TRUE(
+      lane.AskStatus(other.Write(Command::kPush, IdOf(spec), 1, 2), {Keys({1}), Rows({1, 1})})
+          .ok());
+  EXPECT_EQ(PullRows(lane, client, spec, {1}), (std::vector<float>{-2, -2}));
+}
+
+TEST(Lane, ARefusedWriteMayComeAgain) {
+  TestLane lane;
+  TestClient client;
+  const TableSpec spec = TestSpec();
+  CreateTable(lane, client, spec);
+  wire::Header push = client.Write(Command::kPush, IdOf(spec), 1, 2);
+  push.epoch = 9;
+  EXPECT_EQ(lane.AskStatus(push, {Keys({1}), Rows({1, 1})}).code(), StatusCode::kRefused);
+  push.epoch = 1;
+  EXPECT_TRUE(lane.AskStatus(push, {Keys({1}), Rows({1, 1})}).ok());
+  EXPECT_EQ(PullRows(lane, client, spec, {1}), (std::vector<float>{-1, -1}));
+}
+
+TEST(Lane, RequestsForOthersAreRefusedByName) {
+  TestLane lane(TestLaneConfig(2, 1));
+  TestClient client;
+  const TableSpec spec = TestSpec();
+  CreateTable(lane, client, spec);
+  uint64_t foreign = 0;
+  while (wire::ShardOf(foreign) >= wire::kShards / 2) ++foreign;
+
+  const Status not_mine =
+      lane.AskStatus(client.Read(Command::kPull, IdOf(spec), 1), {Keys({foreign})});
+  EXPECT_EQ(not_mine.code(), StatusCode::kRefused);
+  EXPECT_TRUE(Contains(not_mine, "shard " + std::to_string(wire::ShardOf(foreign))));
+  EXPECT_TRUE(Contains(not_mine, "epoch 1")) << not_mine.ToString();
+  for (const Command command : {Command::kPush, Command::kPut}) {
+    EXPECT_EQ(
+        lane.AskStatus(client.Write(command, IdOf(spec), 1, 2), {Keys({foreign}), Rows({1, 1})})
+            .code(),
+        StatusCode::kRefused);
+  }
+  EXPECT_EQ(lane.AskStatus(client.Write(Command::kErase, IdOf(spec), 1), {Keys({foreign})}).code(),
+            StatusCode::kRefused);
+
+  wire::Header header = client.Read(Command::kPing);
+  header.cluster_id = 0xdead;
+  const Status cluster = lane.AskStatus(header);
+  EXPECT_EQ(cluster.code(), StatusCode::kRefused);
+  EXPECT_TRUE(Contains(cluster, "000000000000dead")) << cluster.ToString();
+  header = client.Read(Command::kPing);
+  header.incarnation = 0x77;
+  const Status incarnation = lane.AskStatus(header);
+  EXPECT_EQ(incarnation.code(), StatusCode::kLost);
+  EXPECT_TRUE(Contains(incarnation, "restarted")) << incarnation.ToString();
+  header.incarnation = kTestIncarnation;
+  EXPECT_TRUE(lane.AskStatus(header).ok());
+  header = client.Read(Command::kScan, IdOf(spec));
+  header.epoch = 2;
+  EXPECT_TRUE(Contains(lane.AskStatus(header), "epoch 2"));
+  EXPECT_EQ(lane.AskStatus(client.Read(Command::kControl), {Frame()}).code(), StatusCode::kRefused);
+}
+
+TEST(Lane, WritesThatMakeNoSenseAreRefused) {
+  TestLane lane;
+  TestClient client;
+  const TableSpec spec = TestSpec();
+  CreateTable(lane, client, spec);
+  const Message one = {Keys({1}), Rows({1, 1})};
+  const auto push = [&](auto change) {
+    wire::Header header = client.Write(Command::kPush, IdOf(spec), 1, 2);
+    change(header);
+    return lane.AskStatus(header, one);
+  };
+  for (uint8_t ack = 1; ack <= 3; ++ack) {
+    const Status status = push([&](wire::Header& h) { h.ack = ack; });
+    EXPECT_EQ(status.code(), StatusCode::kRefused);
+    EXPECT_TRUE(Contains(status, AckLevelName(static_cast<AckLevel>(ack)))) << status.ToString();
+  }
+  EXPECT_EQ(push([](auto& h) { h.ack = 99; }).code(), StatusCode::kInvalid);
+  EXPECT_EQ(push([](auto& h) { h.sequence = 0; }).code(), StatusCode::kInvalid);
+  EXPECT_EQ(push([](auto& h) { h.client_hi = h.client_lo = 0; }).code(), StatusCode::kInvalid);
+  EXPECT_EQ(push([](auto& h) { h.step = 0; }).code(), StatusCode::kInvalid);
+  EXPECT_EQ(push([](auto& h) { h.width = 3; }).code(), StatusCode::kInvalid);
+  EXPECT_EQ(push([](auto& h) { h.count = 2; }).code(), StatusCode::kInvalid);
+  EXPECT_EQ(push([](auto& h) { h.count = 0xffffffff; }).code(), StatusCode::kInvalid);
+  wire::Header huge = client.Read(Command::kPull, IdOf(spec), 0xffffffff);
+  EXPECT_EQ(lane.AskStatus(huge, {Keys({1})}).code(), StatusCode::kInvalid);
+  wire::Header wide = client.Read(Command::kPull, IdOf(spec), 1);
+  wide.width = 5;
+  EXPECT_EQ(lane.AskStatus(wide, {Keys({1})}).code(), StatusCode::kInvalid);
+  EXPECT_EQ(PullRows(lane, client, spec, {1}), (std::vector<float>{0, 0}));
+}
+
+TEST(Lane, DrainingRefusesWritesAndServesPulls) {
+  TestLane lane;
+  TestClient client;
+  const TableSpec spec = TestSpec();
+  CreateTable(lane, client, spec);
+  wire::Header before = client.Write(Command::kPush, IdOf(spec), 1, 2);
+  ASSERT_TRUE(lane.AskStatus(before, {Keys({1}), Rows({1, 1})}).ok());
+  lane.lane.Drain();
+  const Message one = {Keys({1}), Rows({1, 1})};
+  for (const wire::Header& header : {client.Write(Command::kPush, IdOf(spec), 1, 2),
+                                     client.Write(Command::kPut, IdOf(spec), 1, 2)}) {
+    const Status status = lane.AskStatus(header, one);
+    EXPECT_EQ(status.code(), StatusCode::kRefused);
+    EXPECT_TRUE(Contains(status, "draining")) << status.ToString();
+  }
+  EXPECT_TRUE(Contains(lane.AskStatus(client.Write(Command::kErase, IdOf(spec), 1), {Keys({1})}),
+                       "draining"));
+  EXPECT_TRUE(Contains(lane.AskStatus(client.Write(Command::kDropTable, IdOf(spec))), "draining"));
+  EXPECT_TRUE(Contains(lane.AskStatus(client.Write(Command::kCreateTable), {Definition(spec)}),
+                       "draining"));
+  EXPECT_TRUE(lane.AskStatus(before, one).ok());  // a repeat of what was applied is answered
+  EXPECT_EQ(PullRows(lane, client, spec, {1}), (std::vector<float>{-1, -1}));
+  EXPECT_TRUE(lane.lane.Report().draining);
+}
+
+// Every truncation and every flipped bit of a valid push: an error reply each time, or, where the
+// damage hides in what the reply does not need, nothing applied.
+TEST(Lane, DamagedMessagesAreAnsweredAndChangeNothing) {
+  TestLane lane;
+  TestClient client;
+  const TableSpec spec = TestSpec();
+  CreateTable(lane, client, spec);
+  const Message good = wire::Seal(client.Write(Command::kPush, IdOf(spec), 2, 2),
+                                  {Keys({1, 2}), Rows({1, 2, 3, 4})});
+  uint64_t damaged = 0;
+  for (size_t f = 0; f < good.size(); ++f) {
+    const std::vector<std::byte> bytes(good[f].bytes().begin(), good[f].bytes().end());
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      Message cut = good;
+      cut[f] = Frame::Copy(std::span(bytes).first(size));
+      const auto replies = lane.Handle("peer", cut);
+      ASSERT_EQ(replies.size(), 1U);
+      EXPECT_FALSE(wire::StatusOfReply(replies[0].second).ok());
+      ++damaged;
+    }
+    for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+      std::vector<std::byte> flipped = bytes;
+      flipped[bit / 8] ^= std::byte{1} << (bit % 8);
+      Message message = good;
+      message[f] = Frame::Own(std::move(flipped));
+      const auto replies = lane.Handle("peer", message);
+      ASSERT_EQ(replies.size(), 1U);
+      EXPECT_FALSE(wire::StatusOfReply(replies[0].second).ok()) << "frame " << f << " bit " << bit;
+      ++damaged;
+    }
+  }
+  for (size_t frames = 0; frames < 10; ++frames) {
+    Message message = good;
+    message.resize(frames, Keys({3}));
+    if (frames == good.size()) continue;
+    EXPECT_EQ(lane.Handle("peer", message).size(), 1U);
+    ++damaged;
+  }
+  EXPECT_EQ(lane.metrics.malformed.Value(), damaged);
+  EXPECT_EQ(PullRows(lane, client, spec, {1, 2}), (std::vector<float>{0, 0, 0, 0}));
+}
+
+TEST(Lane, RandomBytesAreAnsweredNeverFatal) {
+  TestLane lane;
+  std::mt19937 random(3);
+  for (int i = 0; i < 20'000; ++i) {
+    Message message(random() % 5);
+    for (Frame& frame : message) {
+      std::vector<std::byte> bytes(random() % 2 == 0 ? wire::kHeaderBytes : random() % 300);
+      for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+      frame = Frame::Own(std::move(bytes));
+    }
+    EXPECT_EQ(lane.Handle("peer", std::move(message)).size(), 1U);
+  }
+}
+
+// Headers that are well formed and mean nothing: each field takes extreme values.
+TEST(Lane, ExtremeHeadersAreAnsweredNeverFatal) {
+  TestLane lane;
+  TestClient client;
+  CreateTable(lane, client, TestSpec());
+  std::mt19937_64 random(4);
+  const auto extreme = [&]() -> uint64_t {
+    switch (random() % 5) {
+      case 0:
+        return 0;
+      case 1:
+        return 1;
+      case 2:
+        return random() % 8;
+      case 3:
+        return ~uint64_t{0};
+      default:
+        return random();
+    }
+  };
+  for (int i = 0; i < 20'000; ++i) {
+    const wire::CommandInfo& info = wire::CommandTable()[random() % wire::CommandTable().size()];
+    wire::Header header = client.Read(info.command, random() % 4 ? IdOf(TestSpec()) : 1);
+    header.flags = static_cast<uint32_t>(random() % 8) & ~uint32_t{wire::kFlagReply};
+    header.sequence = extreme();
+    header.settled_below = random() % 100 ? 0 : extreme();
+    header.step = extreme();
+    header.first_step = extreme();
+    header.cursor = extreme();
+    header.count = static_cast<uint32_t>(extreme());
+    header.width = random() % 2 ? 2 : static_cast<uint32_t>(extreme());
+    header.timeout_ms = static_cast<uint32_t>(extreme());
+    header.group = static_cast<uint32_t>(extreme());
+    header.rank = static_cast<uint16_t>(extreme());
+    header.world = static_cast<uint16_t>(extreme());
+    Message payload;
+    for (int f = 0; f < info.request_frames; ++f) {
+      payload.push_back(f == 0 ? Keys({1, 2}) : Rows({1, 2, 3, 4}));
+    }
+    if (random() % 2) header.count = 2;
+    lane.Handle("peer", wire::Seal(header, std::move(payload)));
+  }
+  lane.now += 3600 * kSecond;
+  lane.Tick();
+  EXPECT_TRUE(lane.lane.Idle());
+  EXPECT_TRUE(lane.AskStatus(client.Read(Command::kPing)).ok());
+}
+
+TEST(Lane, RepliesAreNotAnswered) {
+  TestLane lane;
+  TestClient client;
+  EXPECT_TRUE(lane.Handle("peer", wire::MakeReply(client.Read(Command::kPing), 1, {}, {})).empty());
+  EXPECT_TRUE(lane.Handle("peer", wire::MakeReply(client.Read(Command::kPing), 1, Failed("x"), {}))
+                  .empty());
+  EXPECT_EQ(lane.metrics.malformed.Value(), 2U);
+}
+
+TEST(Lane, AnUnknownVersionIsAnsweredWithBothRanges) {
+  TestLane lane;
+  TestClient client;
+  wire::Header header = client.Read(Command::kPing);
+  header.version = wire::kVersionMin - 1;
+  const wire::Received reply = lane.Ask(header);
+  EXPECT_EQ(wire::StatusOfReply(reply).code(), StatusCode::kRefused);
+  EXPECT_TRUE(Contains(wire::StatusOfReply(reply), "version 0"));
+}
+
+}  // namespace
+}  // namespace strata
