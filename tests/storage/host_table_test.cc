@@ -1,0 +1,231 @@
+#include "storage/memory/host_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "storage/memory/host_store.h"
+#include "storage/memory/map_table.h"
+
+namespace strata {
+namespace {
+
+TableSpec Spec(uint32_t dim, OptimizerKind kind = OptimizerKind::kSgd) {
+  TableSpec spec;
+  spec.name = "t";
+  spec.dim = dim;
+  spec.optimizer.kind = kind;
+  spec.initializer = {InitializerKind::kUniform, 1.0F};
+  return spec;
+}
+
+std::vector<Key> Range(Key first, size_t count) {
+  std::vector<Key> keys(count);
+  std::iota(keys.begin(), keys.end(), first);
+  return keys;
+}
+
+Status Push(LocalTable& table, std::span<const Key> keys, uint64_t step = 1) {
+  const std::vector<float> gradients(keys.size() * table.spec().dim, 1.0F);
+  const GradientPart part{keys, gradients};
+  return table.ApplyGradients({&part, 1}, step);
+}
+
+ScanPage ScanAll(const LocalTable& table) {
+  ScanPage page;
+  page.rows_max = UINT32_MAX;
+  page.with_state = true;
+  table.Scan(page);
+  return page;
+}
+
+// Index and rows together, at the row counts where the index has just been made and just been
+// grown.
+TEST(HostTableTest, MemoryStaysCloseToTheRows) {
+  for (const auto& [dim, kind] :
+       {std::pair{16U, OptimizerKind::kSgd}, std::pair{16U, OptimizerKind::kAdam},
+        std::pair{128U, OptimizerKind::kAdaGrad}}) {
+    HostTable table(Spec(dim, kind));
+    double worst = 0.0;
+    for (Key key = 0; key < 250'000; key += 2000) {
+      ASSERT_TRUE(Push(table, Range(key, 2000)).ok());
+      const TableStats stats = table.Stats();
+      const double raw =
+          static_cast<double>(stats.rows * (SchemaOf(table.spec()).row_bytes() + sizeof(Key)));
+      if (stats.rows >= 50'000) worst = std::max(worst, static_cast<double>(stats.bytes) / raw);
+    }
+    // While the index is being swept, two arrays are held; that is the worst moment.
+    EXPECT_LT(worst, dim == 16U && kind == OptimizerKind::kSgd ? 1.40 : 1.20);
+  }
+}
+
+TEST(HostTableTest, ABatchMovesNoMoreThanItsShareOfTheIndex) {
+  HostTable table(Spec(1));
+  std::mt19937_64 random(1);
+  for (int batch = 0; batch < 300; ++batch) {
+    std::vector<Key> keys(1000);
+    for (Key& key : keys) key = random();
+    const uint64_t before = table.index_words_swept();
+    ASSERT_TRUE(Push(table, keys).ok());
+    EXPECT_LE(table.index_words_swept() - before, 4 * keys.size() + 1000) << batch;
+  }
+  EXPECT_GT(table.index_words_swept(), 300'000U);
+}
+
+// Sixteen times the table in one batch: the index grows to fit at once, and nothing is lost.
+TEST(HostTableTest, ABatchFarLargerThanTheTable) {
+  HostTable table(Spec(1));
+  MapTable model(Spec(1));
+  for (LocalTable* each : {static_cast<LocalTable*>(&table), static_cast<LocalTable*>(&model)}) {
+    ASSERT_TRUE(Push(*each, Range(0, 800)).ok());
+    ASSERT_TRUE(Push(*each, Range(800, 100)).ok());  // the sweep has begun
+    ASSERT_TRUE(Push(*each, Range(500, 15'000)).ok());
+  }
+  const std::vector<Key> keys = Range(0, 20'000);
+  std::vector<float> found(keys.size()), expected(keys.size());
+  table.Lookup(keys, found);
+  model.Lookup(keys, expected);
+  EXPECT_EQ(found, expected);
+}
+
+TEST(HostTableTest, SynchronousStepsEqualTheModel) {
+  std::mt19937_64 random(2);
+  for (const OptimizerKind kind :
+       {OptimizerKind::kSgd, OptimizerKind::kAdaGrad, OptimizerKind::kAdam}) {
+    HostTable table(Spec(5, kind));
+    MapTable model(Spec(5, kind));
+    for (uint64_t step = 1; step <= 200; ++step) {
+      std::vector<std::vector<Key>> keys(random() % 4 + 1);
+      std::vector<std::vector<float>> gradients(keys.size());
+      std::vector<GradientPart> parts;
+      for (size_t rank = 0; rank < keys.size(); ++rank) {
+        keys[rank].resize(random() % 50);
+        for (Key& key : keys[rank]) key = random() % 300;
+        gradients[rank].resize(keys[rank].size() * 5);
+        for (float& g : gradients[rank]) g = static_cast<float>(random() % 2001) * 1e-3F - 1.0F;
+        parts.push_back({keys[rank], gradients[rank]});
+      }
+      ASSERT_TRUE(table.ApplyGradients(parts, step).ok());
+      ASSERT_TRUE(model.ApplyGradients(parts, step).ok());
+    }
+    const std::vector<Key> all = Range(0, 400);
+    std::vector<float> found(all.size() * 5), expected(all.size() * 5);
+    table.Lookup(all, found);
+    model.Lookup(all, expected);
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(table.Stats().steps, 200U);
+    EXPECT_EQ(table.Stats().updates, model.Stats().updates);
+    const ScanPage host = ScanAll(table);
+    const ScanPage map = ScanAll(model);
+    std::map<Key, uint32_t> frequencies;
+    for (size_t i = 0; i < map.keys.size(); ++i)
+      frequencies[map.keys[i]] = map.counters[i].frequency;
+    for (size_t i = 0; i < host.keys.size(); ++i) {
+      EXPECT_EQ(host.counters[i].frequency, frequencies.at(host.keys[i]));
+    }
+  }
+}
+
+TEST(HostTableTest, APrepareWithoutCommitChangesNothing) {
+  HostTable table(Spec(2, OptimizerKind::kAdam));
+  ASSERT_TRUE(Push(table, Range(0, 3)).ok());
+  const ScanPage before = ScanAll(table);
+  const std::vector<Key> keys = Range(2, 5);
+  const std::vector<float> rows(10, 2.0F);
+  const GradientPart part{keys, rows};
+  ASSERT_TRUE(table.PrepareUpdate({&part, 1}).ok());
+  ASSERT_TRUE(table.PrepareAssign(keys, rows).ok());
+  const ScanPage after = ScanAll(table);
+  EXPECT_EQ(after.keys, before.keys);
+  EXPECT_EQ(after.rows, before.rows);
+  EXPECT_EQ(table.Stats().rows, 3U);
+}
+
+class BudgetTest : public testing::Test {
+ protected:
+  Status Run(OpKind kind, std::vector<TablePart> parts) {
+    Operation operation;
+    operation.kind = kind;
+    operation.parts = std::move(parts);
+    return SubmitAndWait(*store_, std::move(operation)).status;
+  }
+  uint64_t Rows(const TableSpec& spec) {
+    TableStats stats;
+    EXPECT_TRUE(Run(OpKind::kStats, {{.table = spec.id(), .stats = &stats}}).ok());
+    return stats.rows;
+  }
+
+  std::unique_ptr<TableStore> store_ = MakeHostStore({.memory_bytes_max = 4 << 20});
+};
+
+TEST_F(BudgetTest, RowsBeyondItAreRefusedWholeAndAllElseGoesOn) {
+  const TableSpec spec = Spec(16);
+  ASSERT_TRUE(store_->CreateTable(spec).ok());
+  uint64_t rows = 0;
+  Status status;
+  std::vector<float> gradients(1000 * 16, 1.0F);
+  while (true) {
+    const std::vector<Key> keys = Range(rows, 1000);
+    status = Run(OpKind::kUpdate, {{.table = spec.id(), .keys = keys, .in = gradients}});
+    if (!status.ok()) break;
+    rows += 1000;
+    ASSERT_LT(rows, 1'000'000U) << "the budget is not kept";
+  }
+  EXPECT_EQ(status.code(), StatusCode::kRefused);
+  EXPECT_THAT(status.message(), testing::HasSubstr("table 't'"));
+  EXPECT_GT(rows, 15'000U);
+  EXPECT_EQ(Rows(spec), rows) << "nothing of the refused batch was applied";
+  // Rows 999 of which exist and one that does not fit: refused whole, the 999 too.
+  std::vector<float> before(16), after(16);
+  const std::vector<Key> first = {0};
+  ASSERT_TRUE(Run(OpKind::kLookup, {{.table = spec.id(), .keys = first, .out = before}}).ok());
+  std::vector<Key> mixed = Range(0, 999);
+  std::vector<float> values(1'000'000U * 16, 3.0F);
+  std::vector<Key> many = Range(0, 1'000'000);
+  EXPECT_EQ(Run(OpKind::kAssign, {{.table = spec.id(), .keys = many, .in = values}}).code(),
+            StatusCode::kRefused);
+  ASSERT_TRUE(Run(OpKind::kLookup, {{.table = spec.id(), .keys = first, .out = after}}).ok());
+  EXPECT_EQ(after, before);
+  // Rows that exist are updated, and erased ones make room.
+  EXPECT_TRUE(Run(OpKind::kUpdate,
+                  {{.table = spec.id(), .keys = mixed, .in = std::span(gradients).first(999 * 16)}})
+                  .ok());
+  const std::vector<Key> gone = Range(0, 1000);
+  EXPECT_TRUE(Run(OpKind::kErase, {{.table = spec.id(), .keys = gone}}).ok());
+  const std::vector<Key> fresh = Range(rows, 1000);
+  EXPECT_TRUE(Run(OpKind::kUpdate, {{.table = spec.id(), .keys = fresh, .in = gradients}}).ok());
+}
+
+TEST_F(BudgetTest, AnOperationOverTwoTablesIsAppliedToBothOrToNone) {
+  TableSpec small = Spec(1), large = Spec(1024);
+  small.name = "small";
+  large.name = "large";
+  ASSERT_TRUE(store_->CreateTable(small).ok());
+  ASSERT_TRUE(store_->CreateTable(large).ok());
+  const std::vector<Key> few = Range(0, 10), many = Range(0, 2000);
+  const std::vector<float> few_rows(10, 1.0F), many_rows(2000 * 1024, 1.0F);
+  for (const OpKind kind : {OpKind::kUpdate, OpKind::kAssign}) {
+    EXPECT_EQ(Run(kind, {{.table = small.id(), .keys = few, .in = few_rows},
+                         {.table = large.id(), .keys = many, .in = many_rows}})
+                  .code(),
+              StatusCode::kRefused);
+    EXPECT_EQ(Rows(small), 0U);
+    EXPECT_EQ(Rows(large), 0U);
+  }
+}
+
+TEST_F(BudgetTest, ADroppedTableGivesItsMemoryBack) {
+  const TableSpec spec = Spec(16);
+  const std::vector<Key> keys = Range(0, 20'000);
+  const std::vector<float> rows(20'000 * 16, 1.0F);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(store_->CreateTable(spec).ok());
+    EXPECT_TRUE(Run(OpKind::kAssign, {{.table = spec.id(), .keys = keys, .in = rows}}).ok());
+    ASSERT_TRUE(store_->DropTable("t").ok());
+  }
+}
+
+}  // namespace
+}  // namespace strata
