@@ -1,0 +1,17 @@
+#include "tests/fuzz/wire_seeds.h"
+
+namespace strata::fuzz {
+
+std::vector<Bytes> Seeds() {
+  return {BytesOf(wire::EncodeHelloReply(wire::SampleHelloReply())),
+          BytesOf(wire::EncodeHelloReply({}))};
+}
+
+}  // namespace strata::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto input = strata::fuzz::InputOf(data, size);
+  const auto decoded = strata::wire::DecodeHelloReply(input);
+  if (decoded.ok()) strata::fuzz::CheckSame(strata::wire::EncodeHelloReply(*decoded), input);
+  return 0;
+}
