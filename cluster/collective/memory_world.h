@@ -1,0 +1,49 @@
+// MemoryWorld: ranks that are threads of one process, with messages passed in memory. For tests and
+// for groups that need no machines.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "cluster/link/exchange.h"
+
+namespace strata {
+
+// Outlives its exchangers. Thread-safe; each exchanger belongs to one thread at a time.
+class MemoryWorld {
+ public:
+  explicit MemoryWorld(int world);
+  ~MemoryWorld();
+
+  Exchanger& rank(int r);
+  // Ends the group: all exchanges, waiting ones too, return the first such error.
+  void Fail(const Status& why);
+
+ private:
+  class End;
+  struct Mail {
+    uint64_t operation;
+    uint64_t step;
+    std::vector<std::byte> bytes;
+  };
+
+  Status Exchange(int self, const ExchangeTag& tag, const SendPart& send,
+                  const ReceivePart& receive);
+  Status Deliver(const Mail& mail, const ExchangeTag& tag, const ReceivePart& receive) const;
+
+  const int world_;
+  std::vector<std::unique_ptr<End>> ends_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::pair<int, int>, std::deque<Mail>> mail_;  // by (from, to)
+  Status failure_;
+};
+
+}  // namespace strata

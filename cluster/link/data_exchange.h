@@ -1,0 +1,26 @@
+// The data path of links: one full-duplex exchange over two connected sockets, by the system calls
+// of the calling thread.
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "cluster/link/exchange.h"
+
+namespace strata {
+
+struct SocketEnds {
+  int send_fd = -1;
+  int receive_fd = -1;
+  int wake_fd = -1;       // becomes readable when the group has failed
+  std::string send_peer;  // "rank 2 (10.0.0.2:7700)", for messages
+  std::string receive_peer;
+};
+
+// kCancelled: wake_fd became readable. kLost: a peer closed or reset its socket. kFailed: the peer
+// is in another collective or passes another size. kCorrupt: no link frame. kDeadlineExceeded.
+Status ExchangeOverSockets(const SocketEnds& ends, const ExchangeTag& tag, const SendPart& send,
+                           const ReceivePart& receive, TimeNs deadline);
+
+}  // namespace strata

@@ -1,0 +1,392 @@
+#include "cluster/link/hub.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "cluster/link/data_exchange.h"
+#include "cluster/topology/peers.h"
+
+namespace strata::link_internal {
+namespace {
+
+using boost::system::error_code;
+
+// How long the end of a data connection waits for the control connection to say why.
+constexpr TimeNs kVerdictWait = kSecond;
+// How long the end of the process waits for aborts and goodbyes to be written.
+constexpr TimeNs kLinger = 500 * kMillisecond;
+
+std::chrono::nanoseconds Chrono(TimeNs t) { return std::chrono::nanoseconds(t); }
+
+std::map<int, Peer> MakePeers(const LinkOptions& options) {
+  std::map<int, Peer> peers;
+  const int world = static_cast<int>(options.workers.size());
+  for (int rank : NeededPeers(world, options.rank, options.form)) {
+    Peer& peer = peers[rank];
+    peer.rank = rank;
+    peer.machine = options.workers[static_cast<size_t>(rank)];
+    peer.name = fmt::format("rank {} ({})", rank, peer.machine.Address());
+  }
+  return peers;
+}
+
+}  // namespace
+
+Hub::Hub(LinkOptions options, Listener listener)
+    : options_(std::move(options)),
+      listener_(std::move(listener)),
+      key_(MakeLinkKey(options_.secret)),
+      place_{.job = Hash64(options_.job, Hash64(options_.cluster)),
+             .world = static_cast<int>(options_.workers.size()),
+             .rank = options_.rank},
+      process_(MakeProcessId()),
+      io_(1),
+      acceptor_(io_),
+      heart_(io_),
+      linger_(io_),
+      peers_(MakePeers(options_)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+Hub::~Hub() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  asio::post(io_, [this] {
+    error_code ignored;
+    acceptor_.close(ignored);
+    heart_.cancel();
+    stopping_ = true;
+    linger_.expires_after(Chrono(kLinger));
+    linger_.async_wait([this](const error_code&) { io_.stop(); });
+    StopWhenWritten();
+  });
+  thread_.join();
+}
+
+Status Hub::Start() {
+  if (wake_.get() < 0) return Failed(fmt::format("eventfd: {}", std::strerror(errno)));
+  const bool is_ipv6 = listener_.address.find(':') != std::string::npos;
+  error_code error;
+  acceptor_.assign(is_ipv6 ? Tcp::v6() : Tcp::v4(), listener_.socket.get(), error);
+  if (error) return Failed(fmt::format("cannot use the listening socket: {}", error.message()));
+  listener_.socket.Release();  // the acceptor closes it
+  asio::co_spawn(io_, AcceptAll(), asio::detached);
+  asio::co_spawn(io_, KeepHearts(), asio::detached);
+  thread_ = std::thread([this] { io_.run(); });
+  return {};
+}
+
+void Hub::SetStatusProvider(std::function<std::string()> provider) {
+  const std::lock_guard lock(mutex_);
+  status_provider_ = std::move(provider);
+}
+
+void Hub::SetControlHandler(std::function<std::string(std::string_view)> handler) {
+  const std::lock_guard lock(mutex_);
+  control_handler_ = std::move(handler);
+}
+
+void Hub::OnFailure(std::function<void(const Status&)> callback) {
+  const std::lock_guard lock(mutex_);
+  on_failure_ = std::move(callback);
+  if (!failure_.ok()) {
+    asio::post(io_, [call = on_failure_, why = failure_] { call(why); });
+  }
+}
+
+std::string Hub::Self() const {
+  return fmt::format("rank {} ({})", options_.rank,
+                     options_.workers[static_cast<size_t>(options_.rank)].Address());
+}
+
+// ---- Failure.
+
+Status Hub::Failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+bool Hub::HasEnded() const {
+  const std::lock_guard lock(mutex_);
+  return ended_ || !failure_.ok();
+}
+
+void Hub::Fail(const Status& here, const Status& elsewhere) {
+  std::function<void(const Status&)> callback;
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_ || !failure_.ok()) return;
+    failure_ = here;
+    callback = on_failure_;
+  }
+  const uint64_t one = 1;
+  // Cannot fail: the counter is far from full.
+  static_cast<void>(!write(wake_.get(), &one, sizeof(one)));
+  changed_.notify_all();
+  asio::post(io_, [this, here, elsewhere, callback] {
+    Flood(elsewhere);
+    if (callback) callback(here);
+  });
+}
+
+void Hub::FailSeenHere(const Status& why) {
+  Fail(why, Status(why.code(), fmt::format("{} (seen by rank {})", why.message(), options_.rank)));
+}
+
+void Hub::Cancel(const Status& why) {
+  if (why.ok()) return;
+  Fail(why, Lost(fmt::format("{} has ended the job: {}", Self(), why.ToString())));
+}
+
+void Hub::Flood(const Status& why) {
+  const std::string frame =
+      MakeLinkFrame({.type = LinkFrameType::kAbort, .operation = static_cast<uint64_t>(why.code())},
+                    why.message().substr(0, kNoticeBytesMax));
+  for (auto& [rank, peer] : peers_) Post(&peer, frame);
+}
+
+// ---- The control connections.
+
+void Hub::Post(Peer* peer, std::string frame) {
+  if (!peer->control || !peer->control->is_open()) return;
+  peer->outbox.push_back(std::move(frame));
+  if (peer->outbox.size() > 1) return;
+  // Straight into the socket's buffer: an abort is out before the callback may end the process.
+  std::string& front = peer->outbox.front();
+  error_code error;
+  front.erase(0, peer->control->write_some(asio::buffer(front), error));
+  if (front.empty()) {
+    peer->outbox.pop_front();
+  } else {
+    WriteNext(peer);
+  }
+}
+
+void Hub::WriteNext(Peer* peer) {
+  asio::async_write(*peer->control, asio::buffer(peer->outbox.front()),
+                    [this, peer, socket = peer->control](const error_code& error, size_t) {
+                      if (error) {
+                        peer->outbox.clear();  // the reader sees the end, and says so
+                      } else {
+                        peer->outbox.pop_front();
+                        if (!peer->outbox.empty()) WriteNext(peer);
+                      }
+                      StopWhenWritten();
+                    });
+}
+
+void Hub::StopWhenWritten() {
+  if (!stopping_) return;
+  for (const auto& [rank, peer] : peers_) {
+    if (!peer.outbox.empty()) return;
+  }
+  error_code ignored;
+  for (auto& [rank, peer] : peers_) {
+    if (peer.control) peer.control->shutdown(Tcp::socket::shutdown_both, ignored);
+  }
+  io_.stop();
+}
+
+Hub::Task Hub::KeepHearts() {
+  TimeNs last_tick = RealClock().Now();
+  for (;;) {
+    heart_.expires_after(Chrono(options_.heartbeat_every));
+    error_code error;
+    co_await heart_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+    if (error || stopping_) co_return;
+    const TimeNs now = RealClock().Now();
+    // A process that was stopped itself must not blame those whose heartbeats it slept through.
+    const bool was_stopped = now - last_tick > 3 * options_.heartbeat_every;
+    last_tick = now;
+    for (auto& [rank, peer] : peers_) {
+      if (!peer.control || !peer.control->is_open()) continue;
+      if (was_stopped) peer.last_heard = now;
+      if (now - peer.last_heard > options_.peer_lost_after) {
+        FailSeenHere(Lost(fmt::format("{} is lost: it has been silent for {} s", peer.name,
+                                      (now - peer.last_heard) / kSecond)));
+      }
+      if (peer.outbox.empty()) Post(&peer, MakeLinkFrame({.type = LinkFrameType::kHeartbeat}));
+    }
+  }
+}
+
+Hub::Task Hub::ReadControl(Peer* peer, SocketPtr socket) {
+  for (;;) {
+    Result<LinkFrame> frame = co_await ReadFrame(*socket, kNoticeBytesMax);
+    if (!frame.ok()) {
+      ControlEnded(peer, frame.status());
+      co_return;
+    }
+    peer->last_heard = RealClock().Now();
+    switch (frame->header.type) {
+      case LinkFrameType::kHeartbeat:
+        break;
+      case LinkFrameType::kAbort: {
+        const Status why(CodeFromWire(frame->header.operation), frame->body);
+        Fail(why, why);
+        break;
+      }
+      case LinkFrameType::kGoodbye: {
+        const std::lock_guard lock(mutex_);
+        peer->left = true;
+        changed_.notify_all();
+        break;
+      }
+      default:
+        ControlEnded(peer, Corrupt(fmt::format("it sent a frame of type {} between heartbeats",
+                                               static_cast<int>(frame->header.type))));
+        co_return;
+    }
+  }
+}
+
+void Hub::ControlEnded(Peer* peer, const Status& why) {
+  error_code ignored;
+  peer->control->close(ignored);
+  peer->outbox.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    if (peer->left) return;
+  }
+  if (why.code() == StatusCode::kLost) {
+    FailSeenHere(Lost(fmt::format("{} is lost: its process has ended or cannot be reached ({})",
+                                  peer->name, why.message())));
+  } else {
+    FailSeenHere(why.Prefixed(peer->name));
+  }
+}
+
+// ---- The calling thread.
+
+bool Hub::AllLinked() const {
+  return std::ranges::all_of(
+      peers_, [](const auto& entry) { return entry.second.control_up && entry.second.data_up; });
+}
+
+std::string Hub::Missing() const {
+  std::vector<std::string> missing;
+  for (const auto& [rank, peer] : peers_) {
+    if (peer.control_up && peer.data_up) continue;
+    const std::string quiet = rank > options_.rank ? "has not connected" : "gives no answer";
+    missing.push_back(
+        fmt::format("{}: {}", peer.name, peer.problem.empty() ? quiet : peer.problem));
+  }
+  return fmt::format("{}", fmt::join(missing, "; "));
+}
+
+Status Hub::TimedOut() {
+  std::string missing;
+  {
+    const std::lock_guard lock(mutex_);
+    missing = Missing();
+  }
+  FailSeenHere(
+      Lost(fmt::format("workers are missing after {} s: {}; are they started, with the "
+                       "same machine list?",
+                       options_.connect_timeout / kSecond, missing)));
+  return Failure();
+}
+
+Status Hub::Connect() {
+  const TimeNs deadline = RealClock().Now() + options_.connect_timeout;
+  std::set<int> unresolved;
+  for (const auto& [rank, peer] : peers_) {
+    if (rank < options_.rank) unresolved.insert(rank);
+  }
+  for (;;) {
+    ResolveAndDial(&unresolved, deadline);
+    const TimeNs left = deadline - RealClock().Now();
+    // A name that is not known yet is asked for again now and then.
+    const TimeNs wait = unresolved.empty() ? left : std::min(left, 500 * kMillisecond);
+    std::unique_lock lock(mutex_);
+    const bool settled = changed_.wait_for(lock, Chrono(std::max<TimeNs>(wait, 0)),
+                                           [this] { return !failure_.ok() || AllLinked(); });
+    if (!failure_.ok()) return failure_;
+    if (settled) return {};
+    lock.unlock();
+    if (RealClock().Now() >= deadline) return TimedOut();
+  }
+}
+
+Status Hub::Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.ok()) return failure_;
+    if (ended_) return Cancelled("this rank has left the group");
+  }
+  SocketEnds ends;
+  ends.wake_fd = wake_.get();
+  std::vector<const Peer*> used;
+  if (send.peer >= 0) {
+    const Peer& peer = *used.emplace_back(&peers_.at(send.peer));
+    ends.send_fd = peer.data.get();
+    ends.send_peer = peer.name;
+  }
+  if (receive.peer >= 0) {
+    const Peer& peer = *used.emplace_back(&peers_.at(receive.peer));
+    ends.receive_fd = peer.data.get();
+    ends.receive_peer = peer.name;
+  }
+  Status status =
+      ExchangeOverSockets(ends, tag, send, receive, RealClock().Now() + options_.exchange_timeout);
+  if (status.ok()) return status;
+  if (status.code() == StatusCode::kLost) {
+    const auto departed = [&used] {
+      return std::ranges::find_if(used, [](const Peer* peer) { return peer->left; });
+    };
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, Chrono(kVerdictWait),
+                      [&] { return !failure_.ok() || departed() != used.end(); });
+    if (departed() != used.end()) {
+      status = Lost(fmt::format("{} has finished its job and left while this rank is in {}",
+                                (*departed())->name, tag.Describe()));
+    }
+  }
+  FailSeenHere(status);
+  return Failure();
+}
+
+Status Hub::Leave(TimeNs timeout) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.ok()) return failure_;
+    // Whoever still waits for data of this rank sees the end of the stream.
+    for (auto& [rank, peer] : peers_) {
+      if (peer.data_up) shutdown(peer.data.get(), SHUT_WR);
+    }
+  }
+  asio::post(io_, [this] {
+    for (auto& [rank, peer] : peers_) {
+      Post(&peer, MakeLinkFrame({.type = LinkFrameType::kGoodbye}));
+    }
+  });
+  std::unique_lock lock(mutex_);
+  const auto all_left = [this] {
+    return std::ranges::all_of(peers_, [](const auto& entry) { return entry.second.left; });
+  };
+  changed_.wait_for(lock, Chrono(timeout), [&] { return !failure_.ok() || all_left(); });
+  if (!failure_.ok()) return failure_;
+  ended_ = true;
+  if (!all_left()) Log(LogLevel::kInfo, "link: leaving before all others have said goodbye");
+  return {};
+}
+
+}  // namespace strata::link_internal

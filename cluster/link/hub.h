@@ -1,0 +1,120 @@
+// Hub: what is behind Links. One I/O thread runs all of Asio; the calling thread waits on a
+// condition or exchanges over the data sockets. Internal to cluster/link.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cluster/link/handshake.h"
+#include "cluster/link/links.h"
+#include "cluster/link/session.h"
+
+namespace strata::link_internal {
+
+// One needed rank.
+struct Peer {
+  int rank = 0;
+  Machine machine;
+  std::string name;  // "rank 2 (10.0.0.2:7700)"
+
+  // I/O thread only.
+  SocketPtr control;
+  std::deque<std::string> outbox;  // the front one is being written
+  TimeNs last_heard = 0;
+  uint64_t process = 0;  // who holds this place, 0 nobody; set when its hello was accepted
+  int handshakes = 0;    // accepted ones whose confirm has not come yet
+  std::string holder;    // its address
+
+  // Under Hub::mutex_.
+  bool control_up = false;
+  bool data_up = false;
+  bool left = false;    // it said goodbye
+  std::string problem;  // the last one while dialling it
+  OwnedFd data;         // written before data_up, constant from then on
+};
+
+class Hub {
+ public:
+  Hub(LinkOptions options, Listener listener);
+  ~Hub();
+  Status Start();
+
+  void SetStatusProvider(std::function<std::string()> provider);
+  void SetControlHandler(std::function<std::string(std::string_view)> handler);
+  void OnFailure(std::function<void(const Status&)> callback);
+  Status Connect();
+  Status Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive);
+  void Cancel(const Status& why);
+  Status Failure() const;
+  Status Leave(TimeNs timeout);
+  const LinkOptions& options() const { return options_; }
+
+ private:
+  using Task = asio::awaitable<void>;
+
+  // hub.cc
+  void Fail(const Status& here, const Status& elsewhere);
+  void FailSeenHere(const Status& why);
+  void Flood(const Status& why);
+  bool AllLinked() const;       // under mutex_
+  std::string Missing() const;  // under mutex_
+  Status TimedOut();
+  Task KeepHearts();
+  Task ReadControl(Peer* peer, SocketPtr socket);
+  void ControlEnded(Peer* peer, const Status& why);
+  void Post(Peer* peer, std::string frame);
+  void WriteNext(Peer* peer);
+  void StopWhenWritten();
+  std::string Self() const;
+  bool HasEnded() const;
+
+  // hub_handshakes.cc
+  Task AcceptAll();
+  Task Serve(SocketPtr socket);
+  asio::awaitable<Status> ServeHandshake(SocketPtr socket);
+  asio::awaitable<Status> ServeAdmin(SocketPtr socket);
+  Status Judge(const LinkHello& hello, const std::string& remote);
+  void LogStranger(const std::string& remote, const Status& why);
+  Task Dial(Peer* peer, LinkPurpose purpose, std::vector<std::string> addresses);
+  asio::awaitable<Status> DialOnce(Peer* peer, LinkPurpose purpose, std::string address);
+  void ResolveAndDial(std::set<int>* unresolved, TimeNs deadline);
+  void NoteProblem(Peer* peer, const std::string& what);
+  void Adopt(Peer* peer, LinkPurpose purpose, SocketPtr socket);
+
+  const LinkOptions options_;
+  Listener listener_;
+  const LinkKey key_;
+  const LinkPlace place_;
+  const uint64_t process_;
+  asio::io_context io_;
+  Tcp::acceptor acceptor_;
+  asio::steady_timer heart_;
+  asio::steady_timer linger_;
+  std::map<int, Peer> peers_;  // by rank; the map itself never changes
+  OwnedFd wake_;               // eventfd: readable once the group has failed
+  std::thread thread_;
+
+  // I/O thread only.
+  std::list<std::weak_ptr<Tcp::socket>> pending_;  // handshakes in progress, oldest first
+  std::set<std::string> strangers_;                // already logged
+  bool stopping_ = false;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Status failure_;
+  bool ended_ = false;  // left or stopping: nothing is a failure any more
+  std::function<void(const Status&)> on_failure_;
+  std::function<std::string()> status_provider_;
+  std::function<std::string(std::string_view)> control_handler_;
+};
+
+}  // namespace strata::link_internal

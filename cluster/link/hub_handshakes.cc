@@ -1,0 +1,238 @@
+// The part of Hub that makes connections: accepting, judging, dialling, adopting.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+
+#include "base/log.h"
+#include "cluster/link/hub.h"
+#include "cluster/names/resolve.h"
+
+namespace strata::link_internal {
+namespace {
+
+using boost::system::error_code;
+
+constexpr size_t kPendingMax = 64;     // handshakes in progress; above it the oldest one goes
+constexpr size_t kStrangersMax = 256;  // different ones that are logged
+constexpr TimeNs kAcceptPause = 100 * kMillisecond;  // when the process is out of descriptors
+constexpr TimeNs kRetryFirst = 50 * kMillisecond;
+constexpr TimeNs kRetryLast = kSecond;
+constexpr TimeNs kResolveTimeout = 5 * kSecond;
+
+asio::awaitable<void> Pause(asio::io_context& io, TimeNs time) {
+  asio::steady_timer timer(io);
+  timer.expires_after(std::chrono::nanoseconds(time));
+  error_code ignored;
+  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
+}  // namespace
+
+// ---- Accepting.
+
+Hub::Task Hub::AcceptAll() {
+  for (;;) {
+    error_code error;
+    Tcp::socket accepted =
+        co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
+    if (stopping_ || !acceptor_.is_open()) co_return;
+    if (error) {
+      co_await Pause(io_, kAcceptPause);
+      continue;
+    }
+    auto socket = std::make_shared<Tcp::socket>(std::move(accepted));
+    std::erase_if(pending_, [](const auto& weak) { return weak.expired(); });
+    if (pending_.size() >= kPendingMax) {
+      if (const SocketPtr oldest = pending_.front().lock()) oldest->close(error);
+      pending_.pop_front();
+    }
+    pending_.push_back(socket);
+    asio::co_spawn(io_, Serve(std::move(socket)), asio::detached);
+  }
+}
+
+Hub::Task Hub::Serve(SocketPtr socket) {
+  PrepareSocket(*socket);
+  const std::string remote = RemoteText(*socket);
+  Status status = co_await ServeHandshake(socket);
+  if (!status.ok()) LogStranger(remote, status);
+}
+
+asio::awaitable<Status> Hub::ServeHandshake(SocketPtr socket) {
+  const SocketDeadline deadline(socket, options_.accept_timeout);
+  const std::string remote = RemoteText(*socket);
+  Result<LinkHello> hello = co_await AcceptHandshake(
+      *socket, key_, [this, remote](const LinkHello& theirs) { return Judge(theirs, remote); });
+  Status status = hello.status();
+  if (hello.ok()) {
+    Result<LinkFrame> confirm = co_await ReadFrame(*socket, 0);
+    status = confirm.status();
+    if (confirm.ok() && confirm->header.type != LinkFrameType::kConfirm) {
+      status = Corrupt("it did not confirm the handshake");
+    }
+    if (hello->purpose == LinkPurpose::kAdmin) {
+      if (status.ok()) status = co_await ServeAdmin(socket);
+    } else {
+      Peer& peer = peers_.at(static_cast<int>(hello->from));
+      --peer.handshakes;
+      if (status.ok()) {
+        Adopt(&peer, hello->purpose, socket);
+      } else if (peer.handshakes == 0 && !peer.control && !peer.data_up) {
+        peer.process = 0;
+      }
+    }
+  }
+  if (!status.ok() && deadline.passed()) {
+    status = DeadlineExceeded(
+        fmt::format("no handshake within {} ms", options_.accept_timeout / kMillisecond));
+  }
+  co_return status;
+}
+
+Status Hub::Judge(const LinkHello& hello, const std::string& remote) {
+  if (hello.purpose == LinkPurpose::kAdmin) return {};
+  STRATA_TRY(CheckHello(hello, place_));
+  const auto at = peers_.find(static_cast<int>(hello.from));
+  if (at == peers_.end()) {
+    return Refused(
+        fmt::format("rank {} needs no link to rank {}; do both use the same halving form?",
+                    hello.from, options_.rank));
+  }
+  if (HasEnded()) return Refused("the job has ended here: " + Failure().message());
+  Peer& peer = at->second;
+  if (peer.process != 0 && peer.process != hello.process) {
+    return Refused(
+        fmt::format("rank {} is already taken by a process at {}; two processes were "
+                    "started with one rank",
+                    hello.from, peer.holder));
+  }
+  peer.process = hello.process;
+  peer.holder = remote;
+  ++peer.handshakes;
+  return {};
+}
+
+void Hub::LogStranger(const std::string& remote, const Status& why) {
+  const std::string host = remote.substr(0, remote.rfind(':'));
+  if (stopping_ || strangers_.size() >= kStrangersMax) return;
+  if (!strangers_.insert(host + ' ' + why.message()).second) return;
+  Log(LogLevel::kWarning, "link: turned away a connection from {}: {}", remote, why.message());
+}
+
+asio::awaitable<Status> Hub::ServeAdmin(SocketPtr socket) {
+  Result<LinkFrame> request = co_await ReadFrame(*socket, kAdminBytesMax);
+  if (!request.ok()) co_return request.status();
+  std::function<std::string()> provider;
+  std::function<std::string(std::string_view)> handler;
+  {
+    const std::lock_guard lock(mutex_);
+    provider = status_provider_;
+    handler = control_handler_;
+  }
+  Status status;
+  std::string answer;
+  if (request->header.type == LinkFrameType::kStatus && provider) {
+    answer = provider();
+  } else if (request->header.type == LinkFrameType::kControl && handler) {
+    answer = handler(request->body);
+  } else {
+    status = Refused("this worker does not answer such requests yet; try again in a moment");
+    answer = status.message();
+  }
+  co_return co_await WriteFrame(
+      *socket, {.type = LinkFrameType::kReply, .operation = static_cast<uint64_t>(status.code())},
+      std::move(answer));
+}
+
+// ---- Dialling.
+
+void Hub::NoteProblem(Peer* peer, const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  peer->problem = what;
+}
+
+void Hub::ResolveAndDial(std::set<int>* unresolved, TimeNs deadline) {
+  for (auto at = unresolved->begin(); at != unresolved->end();) {
+    Peer* peer = &peers_.at(*at);
+    const TimeNs left = std::max<TimeNs>(deadline - RealClock().Now(), 0);
+    auto addresses = ResolveHost(peer->machine.host, std::min(left, kResolveTimeout));
+    if (!addresses.ok()) {
+      NoteProblem(peer, addresses.status().message());
+      ++at;
+      continue;
+    }
+    for (LinkPurpose purpose : {LinkPurpose::kControl, LinkPurpose::kData}) {
+      asio::co_spawn(io_, Dial(peer, purpose, *addresses), asio::detached);
+    }
+    at = unresolved->erase(at);
+  }
+}
+
+Hub::Task Hub::Dial(Peer* peer, LinkPurpose purpose, std::vector<std::string> addresses) {
+  TimeNs pause = kRetryFirst;
+  for (;;) {
+    for (const std::string& address : addresses) {
+      if (stopping_ || HasEnded()) co_return;
+      Status status = co_await DialOnce(peer, purpose, address);
+      if (status.ok()) co_return;
+      if (status.code() == StatusCode::kRefused) {
+        FailSeenHere(status.Prefixed(peer->name + " refused this process"));
+        co_return;
+      }
+      NoteProblem(peer, status.message());
+    }
+    co_await Pause(io_, pause);
+    pause = std::min(2 * pause, kRetryLast);
+  }
+}
+
+asio::awaitable<Status> Hub::DialOnce(Peer* peer, LinkPurpose purpose, std::string address) {
+  error_code error;
+  const Tcp::endpoint endpoint(asio::ip::make_address(address, error), peer->machine.port);
+  if (error) co_return Failed(fmt::format("'{}' is no address", address));
+  auto socket = std::make_shared<Tcp::socket>(io_);
+  const SocketDeadline deadline(socket, options_.accept_timeout);
+  co_await socket->async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
+  if (deadline.passed()) co_return DeadlineExceeded("no answer to the connection request");
+  if (error) co_return Lost(error.message());
+  PrepareSocket(*socket);
+  const LinkHello hello{.purpose = purpose,
+                        .job = place_.job,
+                        .world = static_cast<uint32_t>(place_.world),
+                        .from = static_cast<uint32_t>(options_.rank),
+                        .to = static_cast<uint32_t>(peer->rank),
+                        .process = process_,
+                        .nonce = MakeLinkNonce()};
+  Status status = co_await DialHandshake(*socket, hello, key_);
+  if (deadline.passed()) co_return DeadlineExceeded("it does not answer the handshake");
+  if (status.ok()) Adopt(peer, purpose, socket);
+  co_return status;
+}
+
+void Hub::Adopt(Peer* peer, LinkPurpose purpose, SocketPtr socket) {
+  error_code error;
+  if (purpose == LinkPurpose::kControl) {
+    if (peer->control) return;
+    socket->non_blocking(true, error);
+    peer->control = socket;
+    peer->last_heard = RealClock().Now();
+    asio::co_spawn(io_, ReadControl(peer, std::move(socket)), asio::detached);
+    Post(peer, MakeLinkFrame({.type = LinkFrameType::kHeartbeat}));
+    const std::lock_guard lock(mutex_);
+    peer->control_up = true;
+  } else {
+    const std::lock_guard lock(mutex_);
+    if (peer->data_up) return;
+    peer->data = OwnedFd(socket->release(error));
+    peer->data_up = true;
+  }
+  changed_.notify_all();
+}
+
+}  // namespace strata::link_internal

@@ -1,0 +1,60 @@
+#include "cluster/link/links.h"
+
+#include <fmt/format.h>
+
+#include "cluster/link/hub.h"
+#include "cluster/names/resolve.h"
+
+namespace strata {
+
+Result<std::unique_ptr<Links>> Links::Listen(LinkOptions options) {
+  const auto world = options.workers.size();
+  if (options.rank < 0 || static_cast<size_t>(options.rank) >= world) {
+    return Invalid(fmt::format("rank {} is out of range: the machine list has {} workers",
+                               options.rank, world));
+  }
+  const Machine& mine = options.workers[static_cast<size_t>(options.rank)];
+  auto listener = OpenListener(mine.host, mine.port, options.connect_timeout);
+  if (!listener.ok()) {
+    return listener.status().Prefixed(
+        fmt::format("worker rank {} ({})", options.rank, mine.Address()));
+  }
+  return Listen(std::move(options), std::move(listener).value());
+}
+
+Result<std::unique_ptr<Links>> Links::Listen(LinkOptions options, Listener listener) {
+  if (options.secret.empty() && !options.insecure && !IsLoopback(listener.address)) {
+    return Refused(
+        fmt::format("{} port {} is beyond loopback and there is no secret: anybody could "
+                    "join the job; set cluster.secret_file, or --insecure on a network "
+                    "you trust",
+                    listener.address, listener.port));
+  }
+  auto hub = std::make_unique<link_internal::Hub>(std::move(options), std::move(listener));
+  STRATA_TRY(hub->Start());
+  return std::unique_ptr<Links>(new Links(std::move(hub)));
+}
+
+Links::Links(std::unique_ptr<link_internal::Hub> hub) : hub_(std::move(hub)) {}
+Links::~Links() = default;
+
+void Links::SetStatusProvider(std::function<std::string()> provider) {
+  hub_->SetStatusProvider(std::move(provider));
+}
+void Links::SetControlHandler(std::function<std::string(std::string_view)> handler) {
+  hub_->SetControlHandler(std::move(handler));
+}
+void Links::OnFailure(std::function<void(const Status&)> callback) {
+  hub_->OnFailure(std::move(callback));
+}
+Status Links::Connect() { return hub_->Connect(); }
+int Links::rank() const { return hub_->options().rank; }
+int Links::world() const { return static_cast<int>(hub_->options().workers.size()); }
+Status Links::Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive) {
+  return hub_->Exchange(tag, send, receive);
+}
+void Links::Cancel(const Status& why) { hub_->Cancel(why); }
+Status Links::Failure() const { return hub_->Failure(); }
+Status Links::Leave(TimeNs timeout) { return hub_->Leave(timeout); }
+
+}  // namespace strata

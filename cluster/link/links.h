@@ -1,0 +1,92 @@
+// Links: this rank's connections to the peers that the maps need, and nothing else. Every rank
+// listens on its own port of the machine list; of two peers the higher rank dials. Between two
+// peers there are two connections: one for collectives, used by the calling thread alone, and one
+// for heartbeats, aborts and goodbyes, kept by the I/O thread.
+//
+// A failure anywhere (a peer's process ends or falls silent, ranks disagree, a deadline, Cancel) is
+// final: it floods over all links, so that every rank of the group ends with an error that names
+// the rank to blame, within 2 s when a process dies and peer_lost_after when it falls silent.
+//
+// The listening port also answers strata-admin (query.h), from Listen on until destruction.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "cluster/link/exchange.h"
+#include "cluster/link/listener.h"
+#include "cluster/topology/halving.h"
+#include "cluster/topology/machine_list.h"
+
+namespace strata {
+
+struct LinkOptions {
+  std::vector<Machine> workers;  // in rank order; all ranks have the same ones
+  int rank = 0;
+  std::string cluster;  // cluster and job together name the group
+  std::string job;
+  std::string secret;     // "": none
+  bool insecure = false;  // allow to listen beyond loopback without a secret
+  HalvingForm form = HalvingForm::kPairLast;
+  TimeNs connect_timeout = 60 * kSecond;
+  TimeNs exchange_timeout = 600 * kSecond;
+  TimeNs heartbeat_every = kSecond;
+  TimeNs peer_lost_after = 10 * kSecond;
+  TimeNs accept_timeout = 5 * kSecond;  // for a handshake, either side
+};
+
+namespace link_internal {
+class Hub;
+}
+
+class Links final : public Exchanger {
+ public:
+  // Listens on the address of workers[rank] and starts the I/O thread. kFailed: the port is in use
+  // or the address not this machine's; kRefused: beyond loopback with neither secret nor
+  // `insecure`.
+  static Result<std::unique_ptr<Links>> Listen(LinkOptions options);
+  // The same over a socket that listens already (workers[rank].port is its port).
+  static Result<std::unique_ptr<Links>> Listen(LinkOptions options, Listener listener);
+  // Closes everything. Without Leave before it, the peers count this rank as lost.
+  ~Links() override;
+
+  // Both are called on the I/O thread and must return at once. The answers go to strata-admin. A
+  // control request's answer is written after the handler has returned: to end the process, let it
+  // ask the main thread.
+  void SetStatusProvider(std::function<std::string()> provider);
+  void SetControlHandler(std::function<std::string(std::string_view)> handler);
+  // Called once, on the I/O thread, when the group fails (at once if it has failed already), after
+  // the peers have been told. Must not destroy the Links.
+  void OnFailure(std::function<void(const Status&)> callback);
+
+  // Returns once all needed peers are linked. kLost after connect_timeout: names the missing ranks
+  // and what was seen of each. kRefused: a peer turned this process down (another claims its rank,
+  // other secret, job, world or protocol version).
+  Status Connect();
+
+  int rank() const override;
+  int world() const override;
+  Status Exchange(const ExchangeTag& tag, const SendPart& send,
+                  const ReceivePart& receive) override;
+
+  // Ends the group with this error here, and with kLost naming this rank elsewhere. Any thread.
+  void Cancel(const Status& why);
+  // The group's failure, or OK. Any thread.
+  Status Failure() const;
+
+  // The end of a job that has succeeded: says goodbye and waits until all peers have done so, at
+  // most `timeout` (then it leaves all the same). Returns the failure if the group fails meanwhile.
+  Status Leave(TimeNs timeout);
+
+ private:
+  explicit Links(std::unique_ptr<link_internal::Hub> hub);
+  std::unique_ptr<link_internal::Hub> hub_;
+};
+
+}  // namespace strata

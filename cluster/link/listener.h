@@ -1,0 +1,36 @@
+// A listening TCP socket, opened before anybody is told of it and kept until its last use.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace strata {
+
+// A file descriptor that is closed with its owner.
+class OwnedFd {
+ public:
+  explicit OwnedFd(int fd = -1) : fd_(fd) {}
+  OwnedFd(OwnedFd&& other) noexcept : fd_(other.Release()) {}
+  OwnedFd& operator=(OwnedFd&& other) noexcept;
+  ~OwnedFd();
+  int get() const { return fd_; }
+  int Release();
+
+ private:
+  int fd_;
+};
+
+struct Listener {
+  OwnedFd socket;
+  std::string address;  // numeric
+  uint16_t port = 0;
+};
+
+// Listens on the first address of `host` that this machine can bind. Port 0 takes a free one. The
+// error says why none could be bound: kFailed for a port in use or an address of another machine.
+Result<Listener> OpenListener(const std::string& host, uint16_t port, TimeNs resolve_timeout);
+
+}  // namespace strata

@@ -1,0 +1,203 @@
+// Collectives over MemoryWorld: every number of ranks from 1 to 17, both halving forms, sizes on
+// both sides of every switch, against a reference in double precision.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <thread>
+
+#include "base/hash.h"
+#include "cluster/collective/linked_group.h"
+#include "cluster/collective/memory_world.h"
+
+namespace strata {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kWorldMax = 17;
+constexpr HalvingForm kForms[] = {HalvingForm::kPairLast, HalvingForm::kFoldFirst};
+
+// Runs `body` as every rank of a world, each in a thread of its own.
+void RunRanks(int world, HalvingForm form, const std::function<void(Group&)>& body) {
+  MemoryWorld memory(world);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < world; ++r) {
+    threads.emplace_back([&, r] {
+      LinkedGroup group(memory.rank(r), form);
+      body(group);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// A number in [-1000, 1000] with a fraction: sums of it round.
+template <typename T>
+T Input(int rank, size_t i) {
+  const uint64_t bits = Mix64(static_cast<uint64_t>(rank) << 32 | i);
+  return static_cast<T>((static_cast<double>(bits % 2'000'001) - 1'000'000.0) / 1000.0);
+}
+
+template <typename T>
+std::vector<T> Inputs(int rank, size_t count) {
+  std::vector<T> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = Input<T>(rank, i);
+  return values;
+}
+
+template <typename T>
+double Reference(int world, size_t i, ReduceOp op) {
+  double result = static_cast<double>(Input<T>(0, i));
+  for (int r = 1; r < world; ++r) {
+    const auto next = static_cast<double>(Input<T>(r, i));
+    if (op == ReduceOp::kSum) result += next;
+    if (op == ReduceOp::kMin) result = std::min(result, next);
+    if (op == ReduceOp::kMax) result = std::max(result, next);
+  }
+  return result;
+}
+
+template <typename T>
+void CheckAllreduce(int world, HalvingForm form, size_t count, ReduceOp op) {
+  SCOPED_TRACE("n=" + std::to_string(world) + " count=" + std::to_string(count) + " " +
+               std::string(HalvingFormName(form)));
+  std::vector<std::vector<T>> results(static_cast<size_t>(world));
+  RunRanks(world, form, [&](Group& group) {
+    std::vector<T> data = Inputs<T>(group.rank(), count);
+    const Status status = group.Allreduce(std::span<T>(data), op);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    results[static_cast<size_t>(group.rank())] = std::move(data);
+  });
+  const double tolerance = op == ReduceOp::kSum && std::is_same_v<T, float> ? 0.02 : 1e-9;
+  for (size_t i = 0; i < count; ++i) {
+    ASSERT_NEAR(static_cast<double>(results[0][i]), Reference<T>(world, i, op), tolerance) << i;
+  }
+  for (const auto& result : results) ASSERT_EQ(result, results[0]);  // to the bit
+}
+
+TEST(LinkedGroup, AllreduceSumOfFloats) {
+  for (int world = 1; world <= kWorldMax; ++world) {
+    for (HalvingForm form : kForms) {
+      for (size_t count : {0, 1, 5, 1023, 1024, 1025, 5000}) {
+        ASSERT_NO_FATAL_FAILURE(CheckAllreduce<float>(world, form, count, ReduceOp::kSum));
+      }
+    }
+  }
+}
+
+TEST(LinkedGroup, AllreduceOfOtherTypesAndReductions) {
+  for (int world : {2, 3, 6, 8, 13}) {
+    for (size_t count : {3, 700}) {
+      for (ReduceOp op : {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax}) {
+        CheckAllreduce<float>(world, HalvingForm::kPairLast, count, op);
+        CheckAllreduce<double>(world, HalvingForm::kPairLast, count, op);
+        CheckAllreduce<int64_t>(world, HalvingForm::kPairLast, count, op);
+      }
+    }
+  }
+}
+
+TEST(LinkedGroup, SmallAllreduceSumsInRankOrder) {
+  constexpr int kWorld = 5;
+  constexpr size_t kCount = 100;
+  RunRanks(kWorld, HalvingForm::kPairLast, [&](Group& group) {
+    std::vector<float> data = Inputs<float>(group.rank(), kCount);
+    ASSERT_TRUE(group.Allreduce(std::span<float>(data), ReduceOp::kSum).ok());
+    for (size_t i = 0; i < kCount; ++i) {
+      float expected = Input<float>(0, i);
+      for (int r = 1; r < kWorld; ++r) expected += Input<float>(r, i);
+      ASSERT_EQ(data[i], expected);
+    }
+  });
+}
+
+std::vector<std::byte> Bytes(int rank, size_t size) {
+  std::vector<std::byte> bytes(size);
+  for (size_t i = 0; i < size; ++i) {
+    bytes[i] = static_cast<std::byte>(Mix64(static_cast<uint64_t>(rank) * 1'000'003 + i));
+  }
+  return bytes;
+}
+
+TEST(LinkedGroup, AllgatherOfDifferentSizes) {
+  for (int world = 1; world <= kWorldMax; ++world) {
+    SCOPED_TRACE(world);
+    const auto size_of = [](int rank) { return static_cast<size_t>(rank % 4 * 333); };
+    RunRanks(world, HalvingForm::kPairLast, [&](Group& group) {
+      std::vector<std::vector<std::byte>> all;
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        const Status status = group.Allgather(Bytes(group.rank(), size_of(group.rank())), &all);
+        ASSERT_TRUE(status.ok()) << status.ToString();
+        ASSERT_EQ(all.size(), static_cast<size_t>(world));
+        for (int r = 0; r < world; ++r) {
+          ASSERT_EQ(all[static_cast<size_t>(r)], Bytes(r, size_of(r)));
+        }
+      }
+    });
+  }
+}
+
+TEST(LinkedGroup, ManyCallsInARow) {
+  RunRanks(6, HalvingForm::kPairLast, [](Group& group) {
+    for (int64_t call = 0; call < 200; ++call) {
+      std::vector<int64_t> data(static_cast<size_t>(call * 7 % 1500), group.rank() + call);
+      ASSERT_TRUE(group.Allreduce(std::span<int64_t>(data), ReduceOp::kSum).ok());
+      for (int64_t value : data) ASSERT_EQ(value, 15 + 6 * call);
+    }
+  });
+}
+
+TEST(LinkedGroup, DifferentSizesAreAnErrorOnAllRanks) {
+  for (size_t other : {9, 5000}) {
+    RunRanks(4, HalvingForm::kPairLast, [&](Group& group) {
+      std::vector<float> data(group.rank() == 2 ? other : 10);
+      const Status status = group.Allreduce(std::span<float>(data), ReduceOp::kSum);
+      ASSERT_FALSE(status.ok());
+      EXPECT_THAT(status.message(), HasSubstr("allreduce"));
+      // The group has ended: later calls say the same.
+      EXPECT_EQ(group.Allreduce(std::span<float>(data), ReduceOp::kSum).message(),
+                status.message());
+    });
+  }
+}
+
+TEST(LinkedGroup, DifferentCollectivesAreAnError) {
+  RunRanks(3, HalvingForm::kPairLast, [&](Group& group) {
+    std::vector<int64_t> data(1);
+    std::vector<std::vector<std::byte>> all;
+    const Status status = group.rank() == 1
+                              ? group.Allgather(std::as_bytes(std::span(data)), &all)
+                              : group.Allreduce(std::span<int64_t>(data), ReduceOp::kSum);
+    ASSERT_FALSE(status.ok());
+    EXPECT_THAT(status.message(), HasSubstr("allgather call 0"));
+    EXPECT_THAT(status.message(), HasSubstr("allreduce"));
+  });
+}
+
+TEST(LinkedGroup, IntegerSumsWrapAround) {
+  RunRanks(2, HalvingForm::kPairLast, [](Group& group) {
+    std::vector<int64_t> data = {group.rank() == 0 ? INT64_MAX : 1};
+    ASSERT_TRUE(group.Allreduce(std::span<int64_t>(data), ReduceOp::kSum).ok());
+    EXPECT_EQ(data[0], INT64_MIN);
+  });
+}
+
+TEST(EqualBlocks, CoverEverythingWithoutOverflow) {
+  BlockOffsets offsets;
+  for (int world = 1; world <= 40; ++world) {
+    for (size_t count : {size_t{0}, size_t{1}, size_t{39}, size_t{1000}, size_t{1} << 59}) {
+      EqualBlocks(count, 4, world, &offsets);
+      ASSERT_EQ(offsets.front(), 0u);
+      ASSERT_EQ(offsets.back(), count * 4);
+      for (size_t b = 0; b + 1 < offsets.size(); ++b) {
+        const size_t elements = (offsets[b + 1] - offsets[b]) / 4;
+        ASSERT_GE(elements, count / static_cast<size_t>(world));
+        ASSERT_LE(elements, count / static_cast<size_t>(world) + 1);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata
