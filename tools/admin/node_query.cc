@@ -8,6 +8,7 @@
 #include <span>
 #include <thread>
 
+#include "cluster/link/query.h"
 #include "ps/client/control_call.h"
 
 namespace strata::admin {
@@ -16,27 +17,60 @@ namespace {
 constexpr size_t kThreadsMax = 64;
 constexpr size_t kReasonCharsMax = 120;
 
-Result<std::string> Call(const ClusterConfig& config, const Machine& machine,
-                         const std::string& body, TimeNs timeout) {
-  const auto bytes = std::as_bytes(std::span(body));
-  STRATA_ASSIGN(const std::vector<std::byte> reply,
-                CallControl(machine.Address(), config.cluster_id(), bytes, timeout));
-  return std::string(reinterpret_cast<const char*>(reply.data()), reply.size());
+Status Malformed(const Machine& machine, size_t bytes) {
+  return Corrupt(fmt::format("{} sent {} bytes that are no status", machine.Address(), bytes));
 }
 
-void Ask(const ClusterConfig& config, const std::string& body, TimeNs timeout, NodeAnswer* answer) {
-  const Result<std::string> reply = Call(config, answer->machine, body, timeout);
-  if (!reply.ok()) {
-    answer->status = reply.status();
-    return;
+// A server takes any request on its main port.
+Result<control::NodeStatus> AskServer(const ClusterConfig& config, const Machine& machine,
+                                      const std::string& request, TimeNs timeout) {
+  STRATA_ASSIGN(const std::vector<std::byte> bytes,
+                CallControl(machine.Address(), config.cluster_id(),
+                            std::as_bytes(std::span(request)), timeout));
+  control::ControlReply reply;
+  if (!reply.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Malformed(machine, bytes.size());
   }
-  control::ControlReply message;
-  if (!message.ParseFromString(*reply)) {
-    answer->status = Corrupt(fmt::format("{} sent {} bytes that are no control reply",
-                                         answer->machine.Address(), reply->size()));
-    return;
+  return reply.status();
+}
+
+// A worker tells its status on its link port.
+Result<control::NodeStatus> AskWorker(const ClusterConfig& config, const Machine& machine,
+                                      TimeNs timeout) {
+  STRATA_ASSIGN(const std::string bytes,
+                QueryStatus(machine.host, machine.port, config.secret, timeout));
+  control::NodeStatus status;
+  if (!status.ParseFromString(bytes)) return Malformed(machine, bytes.size());
+  return status;
+}
+
+void Ask(const ClusterConfig& config, const std::string& request, TimeNs timeout,
+         NodeAnswer* answer) {
+  Result<control::NodeStatus> node = answer->machine.role == Role::kServer
+                                         ? AskServer(config, answer->machine, request, timeout)
+                                         : AskWorker(config, answer->machine, timeout);
+  answer->status = node.status();
+  if (node.ok()) answer->node = std::move(node).value();
+}
+
+std::vector<NodeAnswer> AskAll(const ClusterConfig& config, const std::vector<Machine>& machines,
+                               const control::ControlRequest& request, TimeNs timeout) {
+  std::vector<NodeAnswer> answers;
+  for (const Machine& machine : machines) {
+    answers.push_back({.machine = machine, .status = {}, .node = {}});
   }
-  answer->node = message.status();
+  const std::string body = request.SerializeAsString();
+  std::atomic<size_t> next{0};
+  std::vector<std::jthread> threads;
+  for (size_t i = 0; i < std::min(machines.size(), kThreadsMax); ++i) {
+    threads.emplace_back([&] {
+      for (size_t n = next++; n < answers.size(); n = next++) {
+        Ask(config, body, timeout, &answers[n]);
+      }
+    });
+  }
+  threads.clear();  // joins
+  return answers;
 }
 
 }  // namespace
@@ -45,29 +79,16 @@ std::string NodeAnswer::Name() const {
   return fmt::format("{} {}", RoleName(machine.role), machine.rank);
 }
 
-std::vector<NodeAnswer> AskNodes(const ClusterConfig& config, const std::vector<Machine>& machines,
-                                 const control::ControlRequest& request, TimeNs timeout) {
-  std::vector<NodeAnswer> answers;
-  for (const Machine& machine : machines)
-    answers.push_back({.machine = machine, .status = {}, .node = {}});
-  const std::string body = request.SerializeAsString();
-  std::atomic<size_t> next{0};
-  std::vector<std::jthread> threads;
-  for (size_t i = 0; i < std::min(machines.size(), kThreadsMax); ++i) {
-    threads.emplace_back([&] {
-      for (size_t n = next++; n < answers.size(); n = next++)
-        Ask(config, body, timeout, &answers[n]);
-    });
-  }
-  threads.clear();  // joins
-  return answers;
+std::vector<NodeAnswer> AskServers(const ClusterConfig& config, const std::vector<Machine>& servers,
+                                   const control::ControlRequest& request, TimeNs timeout) {
+  return AskAll(config, servers, request, timeout);
 }
 
 std::vector<NodeAnswer> AskStatus(const ClusterConfig& config, const std::vector<Machine>& machines,
                                   TimeNs timeout) {
   control::ControlRequest request;
   request.mutable_status();
-  return AskNodes(config, machines, request, timeout);
+  return AskAll(config, machines, request, timeout);
 }
 
 Status Verdict(const std::vector<NodeAnswer>& answers) {

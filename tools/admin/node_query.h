@@ -21,10 +21,10 @@ struct NodeAnswer {
   std::string Name() const;  // "server 0"
 };
 
-// Sends the request to each machine and waits for all answers, `timeout` each. In the order of the
-// machines.
-std::vector<NodeAnswer> AskNodes(const ClusterConfig& config, const std::vector<Machine>& machines,
-                                 const control::ControlRequest& request, TimeNs timeout);
+// Sends the request to each server and waits for all answers, `timeout` each. In the order given.
+std::vector<NodeAnswer> AskServers(const ClusterConfig& config, const std::vector<Machine>& servers,
+                                   const control::ControlRequest& request, TimeNs timeout);
+// The same for the status of servers and workers.
 std::vector<NodeAnswer> AskStatus(const ClusterConfig& config, const std::vector<Machine>& machines,
                                   TimeNs timeout);
 

@@ -50,7 +50,7 @@ Status Steer(const Request& request, const ClusterConfig& config,
              std::string* out) {
   // The node itself gives up after its share of the time, so that its answer still comes in time.
   const std::vector<NodeAnswer> answers =
-      AskNodes(config, servers, message, request.timeout + config.shutdown_timeout);
+      AskServers(config, servers, message, request.timeout + config.shutdown_timeout);
   *out = Show(request, answers);
   return Verdict(answers);
 }
