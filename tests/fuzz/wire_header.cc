@@ -25,13 +25,15 @@ std::vector<Bytes> Seeds() {
 // The bytes as they are, and once more with magic and CRC made right, so that chance gets past
 // them.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace strata;
+  namespace fuzz = strata::fuzz;
+  namespace wire = strata::wire;
   const auto input = fuzz::InputOf(data, size);
   fuzz::DecodeBoth(input);
   if (size != wire::kHeaderBytes) return 0;
   fuzz::Bytes repaired(input.begin(), input.end());
   wire::StoreLittle(wire::kMagic, repaired.data());
-  wire::StoreLittle(Crc32c(std::span(repaired).first(size - 4)), repaired.data() + size - 4);
+  wire::StoreLittle(strata::Crc32c(std::span(repaired).first(size - 4)),
+                    repaired.data() + size - 4);
   fuzz::DecodeBoth(repaired);
   return 0;
 }

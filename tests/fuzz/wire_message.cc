@@ -58,15 +58,16 @@ std::vector<Bytes> Seeds() {
 }  // namespace strata::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace strata;
-  const Message message = fuzz::CutIntoFrames(fuzz::InputOf(data, size));
+  namespace fuzz = strata::fuzz;
+  namespace wire = strata::wire;
+  const strata::Message message = fuzz::CutIntoFrames(fuzz::InputOf(data, size));
   const auto opened = wire::Open(message);
   if (opened.ok()) fuzz::DecodePayload(*opened);
   // Once more with sizes and checksums that fit the frames, so that chance gets past them.
   const auto header = wire::DecodeHeader(message[0].bytes());
   if (!header.ok() || message.size() - 1 > wire::kFramesMax) return 0;
   const auto repaired =
-      wire::Open(wire::Seal(*header, Message(message.begin() + 1, message.end())));
+      wire::Open(wire::Seal(*header, strata::Message(message.begin() + 1, message.end())));
   if (repaired.ok()) fuzz::DecodePayload(*repaired);
   return 0;
 }
