@@ -23,15 +23,16 @@ bool RoutesByMap(wire::Command command) {
 
 Lane::Lane(LaneConfig config, LaneMetrics& metrics) : state_(std::move(config), metrics) {}
 
-void Lane::Handle(Envelope in, TimeNs now, std::vector<Envelope>* out) {
+std::optional<wire::Command> Lane::Handle(Envelope in, TimeNs now, std::vector<Envelope>* out) {
   state_.out = out;
   state_.metrics.received_bytes.Add(MessageBytes(in.message));
-  Open(std::move(in), now);
+  const std::optional<wire::Command> command = Open(std::move(in), now);
   Housekeep(now);
   state_.out = nullptr;
+  return command;
 }
 
-void Lane::Open(Envelope in, TimeNs now) {
+std::optional<wire::Command> Lane::Open(Envelope in, TimeNs now) {
   // Kept for the reply to a message whose header makes sense and whose payload does not.
   const Frame first = in.message.empty() ? Frame() : in.message.front();
   Result<wire::Received> received = wire::Open(std::move(in.message));
@@ -39,11 +40,11 @@ void Lane::Open(Envelope in, TimeNs now) {
     state_.metrics.malformed.Add();
     const wire::Header header = wire::PeekHeader(first.bytes()).value_or(wire::Header{});
     if (!header.is(wire::kFlagReply)) state_.Reply({in.peer, header}, received.status());
-    return;
+    return std::nullopt;
   }
   if (received->header.is(wire::kFlagReply)) {
     state_.metrics.malformed.Add();  // answering it could go on for ever
-    return;
+    return std::nullopt;
   }
   Request request{.peer = std::move(in.peer),
                   .header = received->header,
@@ -55,9 +56,11 @@ void Lane::Open(Envelope in, TimeNs now) {
   state_.metrics.RequestsOf(request.header.command).Add();
   if (const Status status = Admit(request); !status.ok()) {
     state_.Reply(request.reply_to(), status);
-    return;
+    return std::nullopt;
   }
+  const wire::Command command = request.header.command;
   Dispatch(state_, std::move(request));
+  return command;
 }
 
 Status Lane::Admit(const Request& request) const {

@@ -3,7 +3,7 @@
 // servers in one thread and replay them from a seed.
 #pragma once
 
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -32,8 +32,9 @@ class Lane {
   Lane(LaneConfig config, LaneMetrics& metrics);
 
   // Handles one message. Replies are appended to `out`, for this request and for others that waited
-  // for it. `now` never runs backwards.
-  void Handle(Envelope in, TimeNs now, std::vector<Envelope>* out);
+  // for it. `now` never runs backwards. Returns the command of a request that was let in, for
+  // statistics.
+  std::optional<wire::Command> Handle(Envelope in, TimeNs now, std::vector<Envelope>* out);
 
   // To be called at NextTick() or later: requests whose deadline has passed are answered.
   void Tick(TimeNs now, std::vector<Envelope>* out);
@@ -41,6 +42,7 @@ class Lane {
 
   // From now on new writes are refused; a synchronous step that has begun may still be completed.
   void Drain();
+  bool draining() const { return state_.draining; }
   bool Idle() const;  // nothing waits
   // Answers all that waits with `reason`; nothing of it has been applied.
   void EndAll(const Status& reason, std::vector<Envelope>* out);
@@ -48,7 +50,7 @@ class Lane {
   LaneReport Report() const;
 
  private:
-  void Open(Envelope in, TimeNs now);
+  std::optional<wire::Command> Open(Envelope in, TimeNs now);
   Status Admit(const Request& request) const;
   void Housekeep(TimeNs now);
 

@@ -1,0 +1,84 @@
+// strata-server: one parameter server. Settings come from cluster.toml and flags; without any it
+// serves on loopback.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+
+#include "base/disk.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "cluster/cluster_config.h"
+#include "ps/service/server.h"
+#include "ps/service/server_options.h"
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kConfigBytesMax = uint64_t{16} << 20;
+
+Status LoadFile(const std::map<std::string, std::string>& flags, Settings* settings) {
+  const auto path = flags.find("config");
+  if (path == flags.end() || path->second.empty()) return {};
+  const Result<std::string> text = ReadFile(RealDisk(), path->second, kConfigBytesMax);
+  if (!text.ok()) return Invalid(text.status().message()).Prefixed("--config");
+  return settings->LoadToml(*text, path->second);
+}
+
+// Nothing when --help or --version was all that was asked.
+Result<std::optional<ClusterConfig>> ReadConfig(int argc, char** argv) {
+  Settings settings(ClusterSettingsTable());
+  const FlagTarget target{&ClusterSettingsTable(), &settings,
+                          [&](const auto& flags) { return LoadFile(flags, &settings); }};
+  STRATA_ASSIGN(const CommandLine line, ParseCommandLine(argc, argv, kProgramServer, {&target, 1}));
+  if (line.help) {
+    const std::array<const SettingsTable*, 1> tables = {&ClusterSettingsTable()};
+    fmt::print("{}", HelpText("strata-server [--config=FILE] [--rank=N] [flags]",
+                              "Keeps tables of sparse parameters and answers pulls and pushes. "
+                              "Without flags it serves on 127.0.0.1:7600.",
+                              kProgramServer, tables));
+    return std::optional<ClusterConfig>();
+  }
+  if (line.version) {
+    fmt::print("strata-server {}\n", STRATA_VERSION);
+    return std::optional<ClusterConfig>();
+  }
+  if (!line.positional.empty()) {
+    return Invalid(fmt::format("'{}' is no flag; --help lists all flags", line.positional.front()));
+  }
+  STRATA_ASSIGN(ClusterConfig config, MakeClusterConfig(settings));
+  return std::optional<ClusterConfig>(std::move(config));
+}
+
+Status Serve(const ClusterConfig& config) {
+  STRATA_ASSIGN(ServerOptions options, MakeServerOptions(config));
+  STRATA_ASSIGN(const LogLevel level, ParseLogLevel(config.log_level));
+  STRATA_TRY(StartLogging(level, fmt::format("server-{}", options.rank), config.log_file));
+  options.on_shutdown = RequestShutdown;
+  STRATA_ASSIGN(const std::unique_ptr<Server> server, Server::Start(std::move(options)));
+  fmt::print("strata-server ready: {}\n", server->Description());
+  std::fflush(stdout);
+  WaitForSignal();
+  Log(LogLevel::kInfo, "shutting down: new writes are refused");
+  const SignalWatch watch(ExitAtOnce);
+  server->Stop();
+  server->Join();
+  return {};
+}
+
+int Run(int argc, char** argv) {
+  const Result<std::optional<ClusterConfig>> config = ReadConfig(argc, argv);
+  Status status = config.status();
+  if (config.ok() && config->has_value()) status = Serve(**config);
+  FlushLog();
+  if (!status.ok()) fmt::print(stderr, "strata-server: {}\n", status.ToString());
+  return ExitCode(status);
+}
+
+}  // namespace
+}  // namespace strata
+
+int main(int argc, char** argv) {
+  strata::BlockShutdownSignals();
+  return strata::Run(argc, argv);
+}

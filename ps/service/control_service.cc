@@ -1,0 +1,237 @@
+#include "ps/service/control_service.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "base/disk.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "proto/control/control.pb.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kRequestsMax = 1024;  // waiting; more are refused
+constexpr TimeNs kReportTimeout = 2 * kSecond;
+constexpr std::chrono::milliseconds kDrainPoll{5};
+constexpr std::chrono::milliseconds kIdlePoll{10'000};
+constexpr TimeNs kWarnEvery = 60 * kSecond;
+
+// Pages of the process that are in memory: the second field of proc(5)'s statm.
+uint64_t ResidentBytes() {
+  const Result<std::string> statm = ReadFile(RealDisk(), "/proc/self/statm", 4096);
+  if (!statm.ok()) return 0;
+  const size_t space = statm->find(' ');
+  if (space == std::string::npos) return 0;
+  return std::strtoull(statm->c_str() + space, nullptr, 10) *
+         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// One table's counts over the lanes. Each lane takes part in a step, so steps are not added.
+void Add(const TableStats& part, TableStats* whole) {
+  whole->rows += part.rows;
+  whole->bytes += part.bytes;
+  whole->lookups += part.lookups;
+  whole->lookup_hits += part.lookup_hits;
+  whole->updates += part.updates;
+  whole->steps = std::max(whole->steps, part.steps);
+  whole->rejected += part.rejected;
+}
+
+void Fill(const ServerTotals& totals, const LaneSet& lanes, const ServerIdentity& identity,
+          control::ServerStatus* status) {
+  status->set_lanes(static_cast<uint32_t>(lanes.threads.size()));
+  status->set_shards(identity.shards);
+  status->set_tables(static_cast<uint32_t>(totals.tables.size()));
+  status->set_rows(totals.rows);
+  status->set_table_bytes(totals.table_bytes);
+  status->set_pulled_keys(totals.pulled_keys);
+  status->set_pushed_keys(totals.pushed_keys);
+  status->set_requests(totals.requests);
+  status->set_queue_bytes(totals.parked_bytes);
+  status->set_clients(static_cast<uint32_t>(totals.clients));
+  for (const auto& [spec, stats] : totals.tables) {
+    control::TableStatus* table = status->add_table();
+    table->set_name(spec.name);
+    table->set_dim(spec.dim);
+    table->set_optimizer(std::string(OptimizerKindName(spec.optimizer.kind)));
+    table->set_rows(stats.rows);
+    table->set_bytes(stats.bytes);
+    table->set_lookups(stats.lookups);
+    table->set_lookup_hits(stats.lookup_hits);
+    table->set_updates(stats.updates);
+    table->set_steps(stats.steps);
+    table->set_rejected(stats.rejected);
+  }
+}
+
+Frame ToFrame(const std::string& text) { return Frame::Copy(std::as_bytes(std::span(text))); }
+
+}  // namespace
+
+Result<ServerTotals> LaneSet::Totals(TimeNs timeout) const {
+  ServerTotals totals;
+  std::map<std::string, LaneReport::Table> tables;
+  for (size_t i = 0; i < threads.size(); ++i) {
+    Result<LaneReport> report = threads[i]->Report(timeout);
+    if (!report.ok()) return report.status().Prefixed(fmt::format("lane {}", i));
+    for (const LaneReport::Table& part : report->tables) {
+      const auto [table, is_new] = tables.emplace(part.spec.name, part);
+      if (!is_new) Add(part.stats, &table->second.stats);
+      totals.rows += part.stats.rows;
+      totals.table_bytes += part.stats.bytes;
+    }
+    totals.parked_bytes += report->parked_bytes;
+    totals.clients = std::max<uint64_t>(totals.clients, report->clients);
+    totals.pulled_keys += metrics[i]->pulled_keys.Value();
+    totals.pushed_keys += metrics[i]->pushed_keys.Value();
+    totals.requests += metrics[i]->Requests();
+  }
+  for (auto& [name, table] : tables) totals.tables.push_back(std::move(table));
+  totals.memory_bytes = ResidentBytes();
+  return totals;
+}
+
+void LaneSet::Drain() const {
+  for (LaneThread* lane : threads) lane->Drain();
+}
+
+bool LaneSet::AnyDraining() const {
+  return std::ranges::any_of(threads, [](const LaneThread* lane) { return lane->draining(); });
+}
+
+bool LaneSet::AllDrained() const {
+  return std::ranges::all_of(threads, [](const LaneThread* lane) { return lane->drained(); });
+}
+
+ControlService::ControlService(ServerIdentity identity, LaneSet lanes, Options options)
+    : identity_(std::move(identity)), lanes_(std::move(lanes)), options_(std::move(options)) {}
+
+ControlService::~ControlService() {
+  Stop();
+  Join();
+}
+
+Status ControlService::Start() {
+  STRATA_ASSIGN(thread_, StartThread("control", [this] { Run(); }));
+  return {};
+}
+
+void ControlService::Submit(Request request) {
+  const std::lock_guard lock(mutex_);
+  if (requests_.size() >= kRequestsMax || stopping_) return;  // the asker's deadline tells it
+  requests_.push_back(std::move(request));
+  changed_.notify_one();
+}
+
+void ControlService::Stop() {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  changed_.notify_one();
+}
+
+void ControlService::Join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void ControlService::Run() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const auto ready = [this] { return stopping_ || !requests_.empty(); };
+    changed_.wait_for(lock, draining_.empty() ? kIdlePoll : kDrainPoll, ready);
+    std::vector<Request> requests;
+    requests.swap(requests_);
+    lock.unlock();
+    for (Request& request : requests) Handle(std::move(request));
+    Finish();
+    Warn();
+    lock.lock();
+  }
+}
+
+void ControlService::Warn() {
+  const TimeNs now = options_.clock->Now();
+  if (options_.standing_warning.empty() || now < next_warning_) return;
+  next_warning_ = now + kWarnEvery;
+  Log(LogLevel::kWarning, "{}", options_.standing_warning);
+}
+
+void ControlService::Handle(Request request) {
+  control::ControlRequest message;
+  const std::span<const std::byte> bytes = request.payload[0].bytes();
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Reply(request, Invalid("the control request's bytes are no such protobuf message"));
+  }
+  switch (message.request_case()) {
+    case control::ControlRequest::kStatus:
+      return Reply(request, {});
+    case control::ControlRequest::kDrain:
+    case control::ControlRequest::kShutdown: {
+      const bool shutdown = message.has_shutdown();
+      const uint32_t timeout_ms =
+          shutdown ? message.shutdown().timeout_ms() : message.drain().timeout_ms();
+      const TimeNs timeout = timeout_ms == 0 ? options_.drain_timeout : timeout_ms * kMillisecond;
+      Log(LogLevel::kInfo, "{} asked for by client {}", shutdown ? "shutdown" : "drain",
+          ToString(request.client()));
+      lanes_.Drain();
+      draining_.push_back({std::move(request), options_.clock->Now() + timeout, shutdown});
+      return;
+    }
+    case control::ControlRequest::REQUEST_NOT_SET:
+      return Reply(request, Invalid("the control request asks for nothing that this version "
+                                    "knows; use matching versions of strata-admin and servers"));
+  }
+}
+
+void ControlService::Finish() {
+  const bool drained = !draining_.empty() && lanes_.AllDrained();
+  const TimeNs now = draining_.empty() ? 0 : options_.clock->Now();
+  std::erase_if(draining_, [&](const Draining& waiting) {
+    if (!drained && now < waiting.deadline) return false;
+    // A shutdown goes on in any case: what still waits is answered with an error.
+    const bool late = !drained && !waiting.shutdown;
+    Reply(waiting.request,
+          late ? DeadlineExceeded("new writes are refused, but requests still wait for a "
+                                  "synchronous step to close; ask again, or shut the server down")
+               : Status());
+    if (waiting.shutdown && options_.on_shutdown) options_.on_shutdown();
+    return true;
+  });
+}
+
+void ControlService::Reply(const Request& request, const Status& status) {
+  Status outcome = status;
+  control::ControlReply reply;
+  if (outcome.ok()) {
+    control::NodeStatus* node = reply.mutable_status();
+    node->set_role("server");
+    node->set_rank(identity_.rank);
+    node->set_address(identity_.address);
+    node->set_state(lanes_.AnyDraining() ? "draining" : "serving");
+    node->set_version(identity_.version);
+    node->set_incarnation(identity_.incarnation);
+    node->set_uptime_seconds(static_cast<double>(options_.clock->Now() - identity_.started) /
+                             kSecond);
+    node->set_http(identity_.http);
+    node->set_pid(static_cast<uint32_t>(getpid()));
+    const Result<ServerTotals> totals = lanes_.Totals(kReportTimeout);
+    outcome = totals.status();
+    if (totals.ok()) {
+      node->set_memory_bytes(totals->memory_bytes);
+      Fill(*totals, lanes_, identity_, node->mutable_server());
+    }
+  }
+  lanes_.threads[0]->Post(
+      [to = request.reply_to(), outcome, incarnation = identity_.incarnation,
+       frame = ToFrame(reply.SerializeAsString())](Lane&, std::vector<Envelope>* out) {
+        out->push_back({to.peer, wire::MakeReply(to.request, incarnation, outcome, {frame})});
+      });
+}
+
+}  // namespace strata

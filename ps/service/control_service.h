@@ -1,0 +1,101 @@
+// ControlService: answers CONTROL requests (protobuf of proto/control) on a thread of its own, so
+// that no lane waits for them.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "ps/service/lane_thread.h"
+#include "ps/shard/lane_state.h"
+
+namespace strata {
+
+// What does not change while the server lives.
+struct ServerIdentity {
+  uint16_t rank = 0;
+  std::string address;  // "127.0.0.1:7600"
+  std::string http;     // "http://127.0.0.1:9464", "" when off
+  std::string version;
+  uint64_t incarnation = 0;
+  uint32_t shards = 0;
+  TimeNs started = 0;
+};
+
+// The state of a server as other threads see it.
+struct ServerTotals {
+  std::vector<LaneReport::Table> tables;  // over all lanes, sorted by name
+  uint64_t rows = 0;
+  uint64_t table_bytes = 0;
+  uint64_t parked_bytes = 0;
+  uint64_t clients = 0;  // of the lane that has most: each client writes to nearly all lanes
+  uint64_t pulled_keys = 0;
+  uint64_t pushed_keys = 0;
+  uint64_t requests = 0;
+  uint64_t memory_bytes = 0;  // resident, of the whole process
+};
+
+// A server's lanes, as control and HTTP see them. Thread-safe; the pointers outlive it.
+struct LaneSet {
+  std::vector<LaneThread*> threads;
+  std::vector<LaneMetrics*> metrics;
+
+  // kDeadlineExceeded when a lane does not report in time.
+  Result<ServerTotals> Totals(TimeNs timeout) const;
+  void Drain() const;
+  bool AnyDraining() const;
+  bool AllDrained() const;
+};
+
+// Submit may be called from any thread.
+class ControlService {
+ public:
+  struct Options {
+    TimeNs drain_timeout = 10 * kSecond;  // of a request that states none
+    std::function<void()> on_shutdown;    // once a shutdown request has been answered
+    std::string standing_warning;         // logged every minute, unless empty
+    const Clock* clock = &RealClock();
+  };
+  // `lanes.threads[0]` sends the replies.
+  ControlService(ServerIdentity identity, LaneSet lanes, Options options);
+  ~ControlService();  // Stop and Join
+
+  Status Start();
+  void Submit(Request request);
+  void Stop();
+  void Join();
+
+ private:
+  // A drain or shutdown under way.
+  struct Draining {
+    Request request;
+    TimeNs deadline = 0;
+    bool shutdown = false;
+  };
+
+  void Run();
+  void Handle(Request request);
+  void Finish();
+  void Warn();
+  void Reply(const Request& request, const Status& status);
+
+  const ServerIdentity identity_;
+  const LaneSet lanes_;
+  const Options options_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Request> requests_;   // guarded by mutex_
+  bool stopping_ = false;           // guarded by mutex_
+  std::vector<Draining> draining_;  // the service's thread only
+  TimeNs next_warning_ = 0;         // likewise
+  std::jthread thread_;
+};
+
+}  // namespace strata

@@ -1,0 +1,242 @@
+#include "ps/service/server.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "base/http/http_server.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/random.h"
+#include "cluster/names/resolve.h"
+#include "ps/net/address.h"
+#include "ps/net/zmq_port.h"
+#include "ps/service/control_service.h"
+#include "ps/service/lane_thread.h"
+#include "storage/memory/host_table.h"
+#include "storage/memory/memory_budget.h"
+
+namespace strata {
+namespace {
+
+constexpr TimeNs kScrapeTimeout = kSecond;
+
+uint32_t ShardsOf(const wire::ShardMap& map, uint16_t server) {
+  uint32_t shards = 0;
+  for (const uint16_t lane : map.owner) shards += map.lanes[lane].server == server;
+  return shards;
+}
+
+// What is to be said of the address: an error, a warning, or nothing.
+Result<std::string> CheckReach(const ServerOptions& options) {
+  STRATA_ASSIGN(const std::string numeric, NumericAddress(options.host));
+  if (IsLoopback(numeric)) return std::string();
+  const std::string address = HostPort(options.host, options.port);
+  if (options.loopback_only) {
+    return Refused(
+        fmt::format("refusing to listen on {}: connections are not authenticated, so "
+                    "other machines could read and change all tables; listen on "
+                    "127.0.0.1, or give --insecure if the network is trusted",
+                    address));
+  }
+  return fmt::format(
+      "listening on {} without authentication (--insecure): whoever reaches the "
+      "port can read and change all tables",
+      address);
+}
+
+}  // namespace
+
+struct Server::Impl {
+  ServerOptions options;
+  std::shared_ptr<const wire::ShardMap> map;
+  std::unique_ptr<MemoryBudget> budget;
+  MetricsRegistry registry;
+  std::vector<std::unique_ptr<LaneMetrics>> metrics;
+  std::vector<std::unique_ptr<LaneThread>> lanes;
+  std::unique_ptr<ControlService> control;
+  HttpServer http;
+  ServerIdentity identity;
+  std::vector<uint16_t> lane_ports;
+  LaneSet lane_set;
+  std::string warning;
+  std::atomic<bool> serving{false};  // everything above is final
+  std::mutex stop_mutex;
+  std::condition_variable never;  // waited for between two looks at the lanes
+  bool stopped = false;           // guarded by stop_mutex
+
+  ~Impl() {
+    Stop();
+    Join();
+  }
+  Status Start();
+  Status BindLanes();
+  Status StartHttp();
+  Status StartThreads();
+  LaneConfig ConfigOf(uint16_t lane);
+  std::string MetricsText();
+  void Stop();
+  void Join();
+};
+
+Status Server::Impl::Start() {
+  const size_t servers = options.lanes_per_server.size();
+  if (options.rank >= servers) {
+    return Invalid(fmt::format("server rank {} of {} servers", options.rank, servers));
+  }
+  STRATA_ASSIGN(wire::ShardMap shard_map, wire::MakeShardMap(options.lanes_per_server));
+  map = std::make_shared<const wire::ShardMap>(std::move(shard_map));
+  budget = std::make_unique<MemoryBudget>(options.memory_bytes_max == 0 ? UINT64_MAX
+                                                                        : options.memory_bytes_max);
+  identity.rank = options.rank;
+  identity.version = STRATA_VERSION;
+  identity.incarnation = SystemRandom64() | 1;  // never 0, which means any
+  identity.shards = ShardsOf(*map, options.rank);
+  identity.started = options.clock->Now();
+  STRATA_ASSIGN(warning, CheckReach(options));
+  STRATA_TRY(BindLanes());
+  STRATA_TRY(StartHttp());
+  return StartThreads();
+}
+
+LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
+  LaneConfig config;
+  config.name = {.server = options.rank, .lane = lane};
+  config.map = map;
+  config.cluster_id = options.cluster_id;
+  config.hello.server = options.rank;
+  config.hello.servers = static_cast<uint16_t>(options.lanes_per_server.size());
+  config.hello.incarnation = identity.incarnation;
+  config.hello.lane_ports = lane_ports;
+  config.hello.server_version = identity.version;
+  config.queue_bytes_max = options.queue_bytes_max;
+  config.make_table = [bytes = budget.get()](const TableSpec& spec) {
+    return std::make_unique<HostTable>(spec, bytes);
+  };
+  if (lane == 0) {
+    config.on_control = [this](Request request) { control->Submit(std::move(request)); };
+  }
+  return config;
+}
+
+// All ports first: HELLO tells them, so no lane may answer before the last is known.
+Status Server::Impl::BindLanes() {
+  const uint16_t count = options.lanes_per_server[options.rank];
+  STRATA_ASSIGN(const std::shared_ptr<ZmqContext> context,
+                ZmqContext::Create(1 + count / 4));  // an I/O thread serves several lanes
+  std::vector<std::unique_ptr<ZmqRouterPort>> ports;
+  for (uint16_t lane = 0; lane < count; ++lane) {
+    STRATA_ASSIGN(std::unique_ptr<ZmqRouterPort> port,
+                  ZmqRouterPort::Bind(context, options.host, lane == 0 ? options.port : 0,
+                                      {.clock = options.clock}));
+    lane_ports.push_back(port->port());
+    ports.push_back(std::move(port));
+  }
+  identity.address = HostPort(options.host, lane_ports[0]);
+  for (uint16_t lane = 0; lane < count; ++lane) {
+    metrics.push_back(std::make_unique<LaneMetrics>(registry, lane));
+    lanes.push_back(std::make_unique<LaneThread>(std::move(ports[lane]), ConfigOf(lane),
+                                                 *metrics.back(), *options.clock));
+    lane_set.threads.push_back(lanes.back().get());
+    lane_set.metrics.push_back(metrics.back().get());
+  }
+  return {};
+}
+
+Status Server::Impl::StartThreads() {
+  control = std::make_unique<ControlService>(
+      identity, lane_set,
+      ControlService::Options{.drain_timeout = options.shutdown_timeout,
+                              .on_shutdown = options.on_shutdown,
+                              .standing_warning = warning,
+                              .clock = options.clock});
+  STRATA_TRY(control->Start());
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    STRATA_TRY(lanes[lane]->Start(fmt::format("lane-{}", lane)));
+  }
+  serving = true;
+  return {};
+}
+
+Status Server::Impl::StartHttp() {
+  if (options.http_port < 0) return {};
+  http.Handle("/metrics", [this] {
+    return HttpReply{.content_type = "text/plain; version=0.0.4; charset=utf-8",
+                     .body = MetricsText()};
+  });
+  http.Handle("/healthz", [] { return HttpReply{.body = "ok\n"}; });
+  http.Handle("/readyz", [this] {
+    if (!serving) return HttpReply{.code = 503, .body = "starting\n"};
+    if (lane_set.AnyDraining()) return HttpReply{.code = 503, .body = "draining\n"};
+    return HttpReply{.body = "ok\n"};
+  });
+  STRATA_TRY(http.Start(options.http_host, static_cast<uint16_t>(options.http_port)));
+  identity.http = fmt::format("http://{}", HostPort(options.http_host, http.port()));
+  return {};
+}
+
+std::string Server::Impl::MetricsText() {
+  if (!serving) return {};
+  if (const Result<ServerTotals> totals = lane_set.Totals(kScrapeTimeout); totals.ok()) {
+    const auto set = [this](const char* name, const char* help, uint64_t value) {
+      registry.AddGauge(name, help).Set(static_cast<double>(value));
+    };
+    set("strata_server_tables", "Tables.", totals->tables.size());
+    set("strata_server_rows", "Rows of all tables.", totals->rows);
+    set("strata_server_table_bytes", "Memory held by all tables.", totals->table_bytes);
+    set("strata_server_resident_bytes", "Resident memory of the process.", totals->memory_bytes);
+    set("strata_server_insecure", "1 when other machines can reach the server unauthenticated.",
+        warning.empty() ? 0 : 1);
+  }
+  return registry.PrometheusText();
+}
+
+void Server::Impl::Stop() {
+  std::unique_lock lock(stop_mutex);
+  if (stopped) return;
+  stopped = true;
+  if (serving) {
+    lane_set.Drain();
+    const TimeNs end = options.clock->Now() + options.shutdown_timeout;
+    while (!lane_set.AllDrained() && options.clock->Now() < end) {
+      never.wait_for(lock, std::chrono::milliseconds(2));
+    }
+  }
+  if (control != nullptr) control->Stop();
+  for (const auto& lane : lanes) lane->Stop();
+  http.Stop();
+}
+
+void Server::Impl::Join() {
+  for (const auto& lane : lanes) lane->Join();
+  if (control != nullptr) control->Join();
+  http.Join();
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+void Server::Stop() { impl_->Stop(); }
+void Server::Join() { impl_->Join(); }
+uint16_t Server::port() const { return impl_->lane_ports[0]; }
+uint16_t Server::http_port() const { return impl_->options.http_port < 0 ? 0 : impl_->http.port(); }
+const std::vector<uint16_t>& Server::lane_ports() const { return impl_->lane_ports; }
+uint64_t Server::incarnation() const { return impl_->identity.incarnation; }
+
+std::string Server::Description() const {
+  const ServerIdentity& identity = impl_->identity;
+  return fmt::format("rank {} tcp://{} lanes {} http {} incarnation {:016x}", identity.rank,
+                     identity.address, impl_->lanes.size(),
+                     identity.http.empty() ? "off" : identity.http, identity.incarnation);
+}
+
+Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = std::move(options);
+  STRATA_TRY(impl->Start());
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+}  // namespace strata

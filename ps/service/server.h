@@ -1,0 +1,61 @@
+// Server: a parameter server in this process. Lanes with a thread and a port each, a control
+// thread, and HTTP for metrics and health.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace strata {
+
+struct ServerOptions {
+  uint64_t cluster_id = 0;
+  uint16_t rank = 0;                             // this server's index in the machine list
+  std::vector<uint16_t> lanes_per_server = {1};  // of all servers
+  std::string host = "127.0.0.1";
+  uint16_t port = 7600;                        // of lane 0; 0 picks a free one
+  uint64_t memory_bytes_max = 0;               // for rows, all lanes together; 0: no limit
+  size_t queue_bytes_max = size_t{256} << 20;  // of requests that wait, each lane
+  std::string http_host = "127.0.0.1";
+  int http_port = -1;  // 0 picks a free one, -1: no HTTP
+  TimeNs shutdown_timeout = 10 * kSecond;
+  // Refuse to listen where other machines could reach the port (kRefused).
+  bool loopback_only = true;
+  // A CONTROL shutdown has been answered: the owner is to call Stop. Called on a server's thread.
+  std::function<void()> on_shutdown;
+  const Clock* clock = &RealClock();  // outlives the server
+};
+
+// Thread-safe.
+class Server {
+ public:
+  // Serves once it returns. kRefused for a host beyond loopback while loopback_only; kFailed names
+  // the address that cannot be listened on and the remedy; kInvalid for a rank or lanes that make
+  // no shard map.
+  static Result<std::unique_ptr<Server>> Start(ServerOptions options);
+  ~Server();  // Stop and Join
+
+  // Refuses new writes at once, waits for steps that have begun for at most the shutdown timeout,
+  // then ends the lanes. Blocks meanwhile; idempotent.
+  void Stop();
+  void Join();
+
+  uint16_t port() const;       // of lane 0
+  uint16_t http_port() const;  // 0 when off
+  const std::vector<uint16_t>& lane_ports() const;
+  uint64_t incarnation() const;
+  // "rank 0 tcp://127.0.0.1:7600 lanes 2 http http://127.0.0.1:41233 incarnation 1f...".
+  std::string Description() const;
+
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace strata

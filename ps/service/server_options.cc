@@ -1,0 +1,45 @@
+#include "ps/service/server_options.h"
+
+#include <fmt/format.h>
+
+#include "cluster/names/own_rank.h"
+
+namespace strata {
+namespace {
+
+Status TakePlace(const ClusterConfig& config, ServerOptions* options) {
+  const std::vector<Machine> servers = config.machines.Of(Role::kServer);
+  if (servers.empty()) {
+    return Invalid(fmt::format("{} lists no server; expected a line such as '10.0.0.1:7600 server'",
+                               config.machines.file));
+  }
+  STRATA_ASSIGN(const int rank, DetectOwnRank(config.machines, Role::kServer, config.rank,
+                                              config.port, config.connect_timeout));
+  options->lanes_per_server.clear();
+  for (const Machine& server : servers) options->lanes_per_server.push_back(server.lanes);
+  const Machine& self = servers[static_cast<size_t>(rank)];
+  options->rank = static_cast<uint16_t>(rank);
+  options->host = self.host;
+  options->port = self.port;
+  return {};
+}
+
+}  // namespace
+
+Result<ServerOptions> MakeServerOptions(const ClusterConfig& config) {
+  ServerOptions options;
+  options.cluster_id = config.cluster_id();
+  options.host = config.server_host;
+  options.port = config.server_port;
+  options.lanes_per_server = {config.lanes};
+  options.memory_bytes_max = config.memory_bytes_max;
+  options.queue_bytes_max = config.queue_bytes_max;
+  options.http_host = config.http_host;
+  options.http_port = config.http_port;
+  options.shutdown_timeout = config.shutdown_timeout;
+  options.loopback_only = !config.insecure;
+  if (!config.machines.machines.empty()) STRATA_TRY(TakePlace(config, &options));
+  return options;
+}
+
+}  // namespace strata
