@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "cluster/collective/linked_group.h"
+#include "cluster/link/links.h"
+#include "cluster/names/own_rank.h"
 #include "ps/client/remote_store.h"
 #include "worker/session.h"
 
@@ -11,23 +15,65 @@ namespace {
 
 class ClusterSession final : public Session {
  public:
-  ClusterSession(std::unique_ptr<Group> group, std::unique_ptr<RemoteStore> store, int servers)
-      : group_(std::move(group)), store_(std::move(store)), servers_(servers) {}
+  ClusterSession(const ClusterConfig& config, std::unique_ptr<Links> links,
+                 std::unique_ptr<RemoteStore> store)
+      : shutdown_timeout_(config.shutdown_timeout),
+        servers_(static_cast<int>(config.machines.Of(Role::kServer).size())),
+        store_(std::move(store)),
+        links_(std::move(links)) {
+    if (links_ == nullptr) return;
+    group_.emplace(*links_);
+    // A rank that died would let a synchronous step wait for ever.
+    links_->OnFailure([this](const Status& why) { store_->Abort(why); });
+  }
 
-  Group& group() override { return *group_; }
+  Group& group() override { return group_.has_value() ? static_cast<Group&>(*group_) : alone_; }
   TableStore& store() override { return *store_; }
   int servers() const override { return servers_; }
-  std::string address() const override { return ""; }
-  void Cancel(const Status& status) override { store_->Abort(status); }
-  void Close(const Status& /*outcome*/) override {}
+
+  void Cancel(const Status& status) override {
+    if (links_ != nullptr) links_->Cancel(status);
+    store_->Abort(status);
+  }
+
+  Status Close(const Status& outcome) override {
+    if (links_ == nullptr) return outcome;
+    if (outcome.ok()) return links_->Leave(shutdown_timeout_);
+    links_->Cancel(outcome);
+    return outcome;
+  }
 
  private:
-  std::unique_ptr<Group> group_;
+  const TimeNs shutdown_timeout_;
+  const int servers_;
+  SingleGroup alone_;
+  // The links go first: their thread calls into the store.
   std::unique_ptr<RemoteStore> store_;
-  int servers_;
+  std::unique_ptr<Links> links_;
+  std::optional<LinkedGroup> group_;
 };
 
-Result<RemoteStoreOptions> StoreOptions(const ClusterConfig& config, int rank) {
+// Null when the list names no worker: then this one is alone.
+Result<std::unique_ptr<Links>> LinkUp(const ClusterConfig& config, const WorkerIdentity& identity,
+                                      const SessionHooks& hooks) {
+  if (config.machines.Of(Role::kWorker).empty()) return std::unique_ptr<Links>();
+  STRATA_ASSIGN(std::unique_ptr<Links> links,
+                Links::Listen({.workers = config.machines.Of(Role::kWorker),
+                               .rank = static_cast<int>(identity.rank),
+                               .cluster = config.name,
+                               .job = identity.job,
+                               .secret = config.secret,
+                               .insecure = config.insecure,
+                               .connect_timeout = config.connect_timeout,
+                               .exchange_timeout = config.collective_timeout,
+                               .peer_lost_after = config.peer_lost_after}));
+  links->SetStatusProvider(hooks.status);
+  links->SetControlHandler(hooks.control);
+  STRATA_TRY(links->Connect());
+  return links;
+}
+
+Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, uint32_t rank) {
   RemoteStoreOptions options{.servers = {},
                              .cluster_id = config.cluster_id(),
                              .client_name = fmt::format("worker {}", rank),
@@ -37,22 +83,41 @@ Result<RemoteStoreOptions> StoreOptions(const ClusterConfig& config, int rank) {
   for (const Machine& machine : config.machines.Of(Role::kServer)) {
     options.servers.push_back(machine.Address());
   }
-  if (options.servers.empty()) {
-    return Invalid(fmt::format("{}: names no server: expected a line \"host:port server\"",
-                               config.machines.file));
-  }
-  return options;
+  return RemoteStore::Connect(options);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> OpenClusterSession(
-    const ClusterConfig& config, const std::string& /*job_name*/,
-    std::function<std::string()> /*serialized_status*/) {
-  STRATA_ASSIGN(const RemoteStoreOptions options, StoreOptions(config, 0));
-  STRATA_ASSIGN(std::unique_ptr<RemoteStore> store, RemoteStore::Connect(options));
-  return std::unique_ptr<Session>(std::make_unique<ClusterSession>(
-      std::make_unique<SingleGroup>(), std::move(store), static_cast<int>(options.servers.size())));
+Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config) {
+  const MachineList& list = config.machines;
+  if (list.Of(Role::kServer).empty()) {
+    return Invalid(fmt::format(
+        "{}: names no server: expected a line \"host:port server\"; without --config a worker "
+        "keeps the tables in its own process",
+        list.file.empty() ? "the cluster" : list.file));
+  }
+  WorkerIdentity identity;
+  const std::vector<Machine> workers = list.Of(Role::kWorker);
+  if (workers.empty()) return identity;
+  STRATA_ASSIGN(const int rank, DetectOwnRank(list, Role::kWorker, config.rank, config.port,
+                                              config.connect_timeout));
+  identity.rank = static_cast<uint32_t>(rank);
+  identity.world = static_cast<uint32_t>(workers.size());
+  identity.address = workers[identity.rank].Address();
+  return identity;
+}
+
+Result<std::unique_ptr<Session>> OpenClusterSession(const ClusterConfig& config,
+                                                    const WorkerIdentity& identity,
+                                                    const SessionHooks& hooks) {
+  STRATA_ASSIGN(std::unique_ptr<Links> links, LinkUp(config, identity, hooks));
+  Result<std::unique_ptr<RemoteStore>> store = ConnectStore(config, identity.rank);
+  if (!store.ok()) {
+    if (links != nullptr) links->Cancel(store.status());
+    return store.status();
+  }
+  return std::unique_ptr<Session>(
+      std::make_unique<ClusterSession>(config, std::move(links), std::move(store).value()));
 }
 
 }  // namespace strata

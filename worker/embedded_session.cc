@@ -12,9 +12,8 @@ class EmbeddedSession final : public Session {
   Group& group() override { return group_; }
   TableStore& store() override { return *store_; }
   int servers() const override { return 0; }
-  std::string address() const override { return ""; }
   void Cancel(const Status& /*status*/) override {}
-  void Close(const Status& /*outcome*/) override {}
+  Status Close(const Status& outcome) override { return outcome; }
 
  private:
   SingleGroup group_;

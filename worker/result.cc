@@ -25,7 +25,7 @@ std::string ResultJson(const WorkerOptions& options, const TaskResult& result, i
                        int servers) {
   nlohmann::ordered_json object = {{"task", TaskName(options.task)},
                                    {"job", options.job.name},
-                                   {"model", ModelKindName(options.job.model)},
+                                   {"model", ModelKindName(result.model)},
                                    {"samples", result.samples},
                                    {"seconds", result.seconds},
                                    {"samples_per_second", Rate(result)}};
@@ -51,7 +51,7 @@ std::string ResultTable(const WorkerOptions& options, const TaskResult& result, 
                         int servers) {
   std::vector<std::pair<std::string, std::string>> rows = {
       {"task", TaskName(options.task)},
-      {"job", fmt::format("{} ({})", options.job.name, ModelKindName(options.job.model))},
+      {"job", fmt::format("{} ({})", options.job.name, ModelKindName(result.model))},
       {"workers", std::to_string(workers)},
       {"servers", servers == 0 ? "none (tables in this process)" : std::to_string(servers)},
       {"samples", std::to_string(result.samples)},

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/http/http_server.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "worker/options.h"
@@ -32,28 +33,40 @@ class Worker {
   explicit Worker(const WorkerOptions& options) : options_(options), board_(RealClock()) {}
 
   Status Run() {
-    STRATA_TRY(StartLogging(options_.log_level, NodeName(), options_.log_file));
+    WorkerIdentity identity;
+    if (options_.cluster.has_value()) {
+      STRATA_ASSIGN(identity, FindWorkerIdentity(*options_.cluster));
+    }
+    identity.job = options_.job.name;
+    identity.task = TaskName(options_.task);
+    STRATA_TRY(StartLogging(options_.log_level, fmt::format("worker-{}", identity.rank),
+                            options_.log_file));
+    board_.SetIdentity(identity);
+    STRATA_TRY(StartHttp());
     const SignalWatch watch([this](int signal) { OnSignal(signal); });
-    STRATA_ASSIGN(const std::unique_ptr<Session> session, OpenSession());
-    Group& group = session->group();
-    board_.SetIdentity({.job = options_.job.name,
-                        .task = TaskName(options_.task),
-                        .address = session->address(),
-                        .rank = static_cast<uint32_t>(group.rank()),
-                        .world = static_cast<uint32_t>(group.world())});
+    STRATA_ASSIGN(const std::unique_ptr<Session> session, OpenSession(identity));
     stop_.Attach(session.get());
     const Status outcome = RunIn(*session);
     board_.SetState("ending");
     stop_.Attach(nullptr);
-    session->Close(outcome);
-    return outcome;
+    return session->Close(outcome);
   }
 
  private:
-  std::string NodeName() const {
-    const auto& cluster = options_.cluster;
-    if (!cluster.has_value() || !cluster->rank.has_value()) return "worker";
-    return fmt::format("worker-{}", *cluster->rank);
+  Status StartHttp() {
+    if (options_.http_port < 0) return {};
+    http_.Handle("/metrics", [this] {
+      return HttpReply{.content_type = "text/plain; version=0.0.4; charset=utf-8",
+                       .body = board_.metrics().PrometheusText()};
+    });
+    http_.Handle("/healthz", [] { return HttpReply{.body = "ok\n"}; });
+    http_.Handle("/readyz", [this] {
+      return board_.ready() ? HttpReply{.body = "ready\n"}
+                            : HttpReply{.code = 503, .body = "starting\n"};
+    });
+    STRATA_TRY(http_.Start(options_.http_host, static_cast<uint16_t>(options_.http_port)));
+    board_.SetHttp(fmt::format("http://{}:{}", options_.http_host, http_.port()));
+    return {};
   }
 
   void OnSignal(int signal) {
@@ -62,10 +75,12 @@ class Worker {
     stop_.Stop(Cancelled(fmt::format("stopped by {}", signal == SIGINT ? "SIGINT" : "SIGTERM")));
   }
 
-  Result<std::unique_ptr<Session>> OpenSession() {
+  Result<std::unique_ptr<Session>> OpenSession(const WorkerIdentity& identity) {
     if (!options_.cluster.has_value()) return MakeEmbeddedSession();
-    return OpenClusterSession(*options_.cluster, options_.job.name,
-                              [this] { return board_.Serialized(); });
+    return OpenClusterSession(
+        *options_.cluster, identity,
+        {.status = [this] { return board_.Serialized(); },
+         .control = [this](std::string_view request) { return board_.Control(request); }});
   }
 
   Status RunIn(Session& session) {
@@ -92,6 +107,7 @@ class Worker {
   const WorkerOptions& options_;
   StatusBoard board_;
   StopRequest stop_;
+  HttpServer http_;  // goes first: its thread reads the board
 };
 
 }  // namespace

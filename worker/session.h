@@ -2,11 +2,12 @@
 // goodbye.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
-#include "base/clock.h"
 #include "base/status.h"
 #include "cluster/cluster_config.h"
 #include "cluster/collective/group.h"
@@ -20,21 +21,39 @@ class Session {
   virtual ~Session() = default;
   virtual Group& group() = 0;
   virtual TableStore& store() = 0;
-  virtual int servers() const = 0;          // 0: embedded
-  virtual std::string address() const = 0;  // of this worker's link port; "" without one
+  virtual int servers() const = 0;  // 0: embedded
   // Ends every wait, now and later, with this status. Any thread; the first status holds.
   virtual void Cancel(const Status& status) = 0;
-  // Tells the others how it ended and waits until they know, within the shutdown timeout.
-  virtual void Close(const Status& outcome) = 0;
+  // Tells the other workers how it ended; after success, waits until all of them have, at most for
+  // the shutdown timeout. Returns the outcome, or the loss of a worker during that wait.
+  virtual Status Close(const Status& outcome) = 0;
+};
+
+// Who a worker is. What does not change while the process lives.
+struct WorkerIdentity {
+  std::string job;
+  std::string task;
+  std::string address;  // of its link port; "" without one
+  uint32_t rank = 0;
+  uint32_t world = 1;
+};
+
+// What strata-admin reaches through the link port. Called on any thread; must return at once.
+struct SessionHooks {
+  std::function<std::string()> status;                   // a serialised control::NodeStatus
+  std::function<std::string(std::string_view)> control;  // serialised ControlRequest to reply
 };
 
 std::unique_ptr<Session> MakeEmbeddedSession();
 
-// Finds this worker's place in the machine list, links up with the other workers and connects to
-// the servers. `serialized_status` answers strata-admin, on any thread. A lost worker also ends the
-// waits on the servers, with a status that names it.
+// This worker's place in the machine list; job and task are left empty. kInvalid when it has none,
+// or when the list names no servers.
+Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config);
+
+// Links up with the other workers, if the list names any, and connects to the servers. A lost
+// worker also ends the waits on the servers, with a status that names it.
 Result<std::unique_ptr<Session>> OpenClusterSession(const ClusterConfig& config,
-                                                    const std::string& job_name,
-                                                    std::function<std::string()> serialized_status);
+                                                    const WorkerIdentity& identity,
+                                                    const SessionHooks& hooks);
 
 }  // namespace strata

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/signals.h"
 #include "proto/control/control.pb.h"
 
 namespace strata {
@@ -54,8 +55,26 @@ bool StatusBoard::ready() const {
 }
 
 std::string StatusBoard::Serialized() const {
-  const auto known = [](double value) { return std::isfinite(value) ? value : 0.0; };
   control::NodeStatus status;
+  Fill(&status);
+  return status.SerializeAsString();
+}
+
+std::string StatusBoard::Control(std::string_view request) {
+  control::ControlRequest parsed;
+  if (parsed.ParseFromArray(request.data(), static_cast<int>(request.size())) &&
+      parsed.has_shutdown()) {
+    SetState("draining");
+    RequestShutdown();
+  }
+  control::ControlReply reply;
+  Fill(reply.mutable_status());
+  return reply.SerializeAsString();
+}
+
+void StatusBoard::Fill(control::NodeStatus* to) const {
+  const auto known = [](double value) { return std::isfinite(value) ? value : 0.0; };
+  control::NodeStatus& status = *to;
   const std::lock_guard lock(mutex_);
   status.set_role("worker");
   status.set_rank(identity_.rank);
@@ -77,7 +96,6 @@ std::string StatusBoard::Serialized() const {
   worker.set_samples(progress_.samples);
   worker.set_eta_seconds(known(progress_.eta_seconds));
   worker.set_world(identity_.world);
-  return status.SerializeAsString();
 }
 
 }  // namespace strata

@@ -6,21 +6,18 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "worker/ctr/progress.h"
+#include "worker/session.h"
 
 namespace strata {
 
-// What does not change while the process lives.
-struct WorkerIdentity {
-  std::string job;
-  std::string task;
-  std::string address;  // of its link port; "" when embedded
-  uint32_t rank = 0;
-  uint32_t world = 1;
-};
+namespace control {
+class NodeStatus;
+}
 
 // Thread-safe.
 class StatusBoard {
@@ -37,6 +34,8 @@ class StatusBoard {
   bool ready() const;  // past "starting"
   // A serialised control::NodeStatus.
   std::string Serialized() const;
+  // Answers a serialised control::ControlRequest. A shutdown is carried out as SIGTERM would be.
+  std::string Control(std::string_view request);
   MetricsRegistry& metrics() { return metrics_; }
 
  private:
@@ -47,6 +46,8 @@ class StatusBoard {
   Counter& steps_metric_;
   Gauge& loss_metric_;
   Gauge& rate_metric_;
+  void Fill(control::NodeStatus* status) const;
+
   mutable std::mutex mutex_;
   WorkerIdentity identity_;
   std::string http_;

@@ -158,6 +158,7 @@ class TrainTask {
           epoch + 1, job_.epochs, metrics.auc, metrics.logloss, metrics.calibration);
       result_.metrics = metrics;
     }
+    result_.model = job_.model;
     result_.samples = trainer.samples();
     result_.steps = trainer.steps();
     result_.seconds = phase.seconds() - seconds_evaluating;
@@ -226,6 +227,7 @@ class ApplyTask {
     const TimeNs begin = context_.clock.Now();
     STRATA_TRY(predicting ? Predict(*source, scorer) : Evaluate(*source, scorer));
     result_.seconds = SecondsBetween(begin, context_.clock.Now());
+    result_.model = loaded.model.shape.kind;
     result_.model_path = job_.model_path;
     // Only rank 0 drops, once all are done.
     STRATA_TRY(AgreeOnStatus(group_, {}));

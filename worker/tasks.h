@@ -19,6 +19,7 @@ namespace strata {
 
 // What a task has to say in the end.
 struct TaskResult {
+  ModelKind model = ModelKind::kLogistic;
   uint64_t samples = 0;  // gone over by all workers: epochs added for training
   double seconds = 0;    // that this took, without evaluation
   uint64_t steps = 0;    // training

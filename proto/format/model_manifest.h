@@ -1,9 +1,11 @@
 // The manifest of a saved model. A model is a folder:
-//   manifest      this: one header line, then JSON
-//   features.txt  how columns become inputs (the statistics of the training data)
-//   sparse.bin    table rows: `rows` keys, u64 ascending, then `rows` x row_dim values f32
-//   dense.bin     the dense part: dense_parameters values f32
-// All numbers in .bin files are little-endian. The header line is
+//   manifest        this: one header line, then JSON
+//   features-G.bin  text: how columns become inputs, with the statistics of the training data
+//   sparse-G.bin    table rows: `rows` keys, u64 ascending, then `rows` x row_dim values f32
+//   dense-G.bin     the dense part: dense_parameters values f32
+// G counts the times that the folder was saved to: the manifest is replaced last and in one step,
+// so that the files it names are always whole. All numbers in these files are little-endian. The
+// header line is
 //   strata-model VERSION BODY_BYTES CHECKSUM\n
 // with decimal numbers and XXH3-64 of the body as 16 hexadecimal digits; the manifest holds a
 // checksum of every block of every other file, so that no byte of a model is unguarded.

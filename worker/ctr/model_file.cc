@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -16,17 +17,16 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "model files are little-endian");
 
 constexpr char kManifest[] = "manifest";
-constexpr char kFeatures[] = "features.txt";
-constexpr char kSparse[] = "sparse.bin";
-constexpr char kDense[] = "dense.bin";
+// What the files hold; their names are "WHAT-GENERATION.bin".
+constexpr char kFeatures[] = "features";
+constexpr char kSparse[] = "sparse";
+constexpr char kDense[] = "dense";
 constexpr char kWriter[] = "strata " STRATA_VERSION;
 
 std::string Path(const std::string& folder, const std::string& name) { return folder + "/" + name; }
 
-std::string ParentOf(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
+std::string FileName(std::string_view what, uint64_t generation) {
+  return fmt::format("{}-{}.bin", what, generation);
 }
 
 // "runs/model/" is the same folder as "runs/model".
@@ -65,64 +65,51 @@ Result<Rows> ScanTable(TableStore& store, TableId table, uint32_t row_dim) {
   return sorted;
 }
 
-Status WriteNewFile(Disk& disk, const std::string& path,
-                    std::initializer_list<std::span<const std::byte>> contents) {
+Status WriteNewFile(Disk& disk, const std::string& path, std::span<const std::byte> content) {
   STRATA_ASSIGN(const std::unique_ptr<File> file, disk.Create(path));
-  for (const std::span<const std::byte> content : contents) STRATA_TRY(file->Append(content));
+  STRATA_TRY(file->Append(content));
   return file->Sync();
 }
 
-// Removes a folder of model files. kInvalid when it holds anything else.
-Status RemoveModel(Disk& disk, const std::string& folder) {
-  Result<std::vector<std::string>> names = disk.List(folder);
-  if (!names.ok()) {
-    return names.status().code() == StatusCode::kNotFound ? Status::Ok() : names.status();
+// The generation in a name such as "sparse-3.bin"; 0 for names that are not ours.
+uint64_t GenerationOf(std::string_view name) {
+  for (const std::string_view what : {kFeatures, kSparse, kDense}) {
+    if (!name.starts_with(what)) continue;
+    const std::string_view rest = name.substr(what.size());
+    uint64_t generation = 0;
+    if (rest.size() < 2 || rest[0] != '-') return 0;
+    const auto [end, error] =
+        std::from_chars(rest.data() + 1, rest.data() + rest.size(), generation);
+    const bool ours = error == std::errc() && name == FileName(what, generation);
+    return ours ? generation : 0;
   }
-  for (const std::string& name : *names) {
-    if (name != kManifest && name != kFeatures && name != kSparse && name != kDense) {
-      return Invalid(fmt::format(
-          "{}: holds \"{}\", which is no part of a model: name a folder of its own in output.model",
-          folder, name));
-    }
-  }
-  for (const std::string& name : *names) STRATA_TRY(disk.Remove(Path(folder, name)));
-  return disk.Remove(folder);
+  return 0;
 }
 
-bool Exists(Disk& disk, const std::string& folder) { return disk.List(folder).ok(); }
-
-// Checks before anything is written that the folder may be replaced.
-Status CheckReplaceable(Disk& disk, const std::string& folder) {
-  Result<std::vector<std::string>> names = disk.List(folder);
-  if (!names.ok()) {
-    return names.status().code() == StatusCode::kNotFound ? Status::Ok() : names.status();
-  }
-  if (names->empty() || std::binary_search(names->begin(), names->end(), kManifest)) return {};
-  return Invalid(fmt::format(
-      "{}: exists, and is no model: name a new folder, or that of a model, in output.model",
-      folder));
+format::ModelManifest ManifestOf(const SavedModel& model, uint64_t rows) {
+  return {.writer = kWriter,
+          .job = model.job,
+          .seed = model.seed,
+          .epochs = model.epochs,
+          .samples = model.samples,
+          .model = ModelKindName(model.shape.kind),
+          .embedding_dim = model.shape.embedding_dim,
+          .hidden = model.shape.hidden,
+          .slots = static_cast<uint32_t>(model.shape.slots),
+          .dense_width = static_cast<uint32_t>(model.shape.dense_width),
+          .dense_parameters = model.dense.size(),
+          .row_dim = model.shape.row_dim(),
+          .rows = rows,
+          .table_seed = model.table_seed,
+          .initializer = std::string(InitializerKindName(model.initializer.kind)),
+          .initializer_scale = model.initializer.scale,
+          .files = {}};
 }
 
-Status WriteModel(Disk& disk, const std::string& folder, const SavedModel& model,
-                  const Rows& sparse) {
-  format::ModelManifest manifest{
-      .writer = kWriter,
-      .job = model.job,
-      .seed = model.seed,
-      .epochs = model.epochs,
-      .samples = model.samples,
-      .model = ModelKindName(model.shape.kind),
-      .embedding_dim = model.shape.embedding_dim,
-      .hidden = model.shape.hidden,
-      .slots = static_cast<uint32_t>(model.shape.slots),
-      .dense_width = static_cast<uint32_t>(model.shape.dense_width),
-      .dense_parameters = model.dense.size(),
-      .row_dim = model.shape.row_dim(),
-      .rows = sparse.keys.size(),
-      .table_seed = model.table_seed,
-      .initializer = std::string(InitializerKindName(model.initializer.kind)),
-      .initializer_scale = model.initializer.scale,
-      .files = {}};
+// Writes the files, and the manifest last: until then the folder holds the old model.
+Status WriteModel(Disk& disk, const std::string& folder, uint64_t generation,
+                  const SavedModel& model, const Rows& sparse) {
+  format::ModelManifest manifest = ManifestOf(model, sparse.keys.size());
   std::vector<std::byte> rows(sparse.keys.size() * sizeof(Key) +
                               sparse.values.size() * sizeof(float));
   if (!rows.empty()) {
@@ -134,30 +121,31 @@ Status WriteModel(Disk& disk, const std::string& folder, const SavedModel& model
       {kSparse, rows},
       {kDense, std::as_bytes(std::span(model.dense))},
       {kFeatures, std::as_bytes(std::span(model.features))}};
-  STRATA_TRY(disk.MakeFolder(folder));
-  for (const auto& [name, content] : contents) {
-    STRATA_TRY(WriteNewFile(disk, Path(folder, name), {content}));
+  for (const auto& [what, content] : contents) {
+    const std::string name = FileName(what, generation);
+    STRATA_TRY(WriteNewFile(disk, Path(folder, name), content));
     manifest.files.push_back(format::DescribeModelFile(name, content));
   }
-  const std::string text = format::EncodeModelManifest(manifest);
-  STRATA_TRY(WriteNewFile(disk, Path(folder, kManifest), {std::as_bytes(std::span(text))}));
-  return disk.SyncFolder(folder);
+  STRATA_TRY(disk.SyncFolder(folder));
+  return WriteFileAtomically(disk, Path(folder, kManifest), format::EncodeModelManifest(manifest));
 }
 
-// One file of the folder, checked against the manifest.
+// The file that holds `what`, checked against the manifest.
 Result<std::string> ReadChecked(Disk& disk, const std::string& folder,
-                                const format::ModelManifest& manifest, const std::string& name,
+                                const format::ModelManifest& manifest, std::string_view what,
                                 uint64_t bytes_expected) {
-  const std::string path = Path(folder, name);
-  const auto entry = std::find_if(manifest.files.begin(), manifest.files.end(),
-                                  [&](const format::ModelFile& file) { return file.name == name; });
+  const auto entry = std::find_if(
+      manifest.files.begin(), manifest.files.end(), [&](const format::ModelFile& file) {
+        return GenerationOf(file.name) > 0 && file.name.starts_with(what);
+      });
   if (entry == manifest.files.end()) {
-    return Corrupt(fmt::format("{}: does not list {}", Path(folder, kManifest), name));
+    return Corrupt(fmt::format("{}: lists no {} file", Path(folder, kManifest), what));
   }
   if (bytes_expected != UINT64_MAX && entry->bytes != bytes_expected) {
     return Corrupt(fmt::format("{}: lists {} with {} bytes, but the model's shape needs {}",
-                               Path(folder, kManifest), name, entry->bytes, bytes_expected));
+                               Path(folder, kManifest), entry->name, entry->bytes, bytes_expected));
   }
+  const std::string path = Path(folder, entry->name);
   STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(path));
   STRATA_ASSIGN(const uint64_t bytes_found, file->Size());
   if (bytes_found != entry->bytes) {
@@ -212,36 +200,31 @@ std::vector<T> Values(std::string_view bytes) {
 Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model, TableStore& store,
                  TableId table) {
   const std::string place = WithoutSlash(folder);
-  const std::string fresh = place + ".new";
-  const std::string old = place + ".old";
-  STRATA_TRY(CheckReplaceable(disk, place));
   STRATA_ASSIGN(const Rows rows, ScanTable(store, table, model.shape.row_dim()));
-  STRATA_TRY(RemoveModel(disk, fresh));  // what an interrupted save may have left
-  STRATA_TRY(WriteModel(disk, fresh, model, rows).Prefixed("saving the model"));
-  if (Exists(disk, place)) {
-    STRATA_TRY(RemoveModel(disk, old));
-    STRATA_TRY(disk.Rename(place, old));
+  STRATA_TRY(disk.MakeFolder(place));
+  STRATA_ASSIGN(const std::vector<std::string> names, disk.List(place));
+  uint64_t newest = 0;
+  for (const std::string& name : names) newest = std::max(newest, GenerationOf(name));
+  STRATA_TRY(WriteModel(disk, place, newest + 1, model, rows).Prefixed("saving the model"));
+  for (const std::string& name : names) {
+    if (GenerationOf(name) > 0) STRATA_TRY(disk.Remove(Path(place, name)));
   }
-  STRATA_TRY(disk.Rename(fresh, place));
-  STRATA_TRY(disk.SyncFolder(ParentOf(place)));
-  return RemoveModel(disk, old);
+  return disk.SyncFolder(place);
 }
 
 Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {
   const std::string place = WithoutSlash(folder);
   const std::string manifest_path = Path(place, kManifest);
-  if (!Exists(disk, place)) {
-    return NotFound(fmt::format("{}: no such model folder{}", place,
-                                Exists(disk, place + ".old")
-                                    ? fmt::format("; saving was interrupted, and {}.old holds the "
-                                                  "model before: rename it",
-                                                  place)
-                                    : "; train and save a model first (output.model)"));
+  const Result<std::string> text = ReadFile(disk, manifest_path, format::kModelManifestBytesMax);
+  if (text.status().code() == StatusCode::kNotFound) {
+    return NotFound(
+        fmt::format("{}: no model there: expected a folder that a training run saved "
+                    "(output.model)",
+                    manifest_path));
   }
-  STRATA_ASSIGN(const std::string text,
-                ReadFile(disk, manifest_path, format::kModelManifestBytesMax));
+  STRATA_TRY(text.status());
   STRATA_ASSIGN(const format::ModelManifest manifest,
-                format::DecodeModelManifest(text, manifest_path));
+                format::DecodeModelManifest(*text, manifest_path));
   LoadedModel loaded;
   STRATA_ASSIGN(loaded.model, ModelOf(manifest, manifest_path));
   const uint64_t dense_expected = CtrModel(loaded.model.shape, 1).dense_parameters();
@@ -264,7 +247,7 @@ Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {
   const auto disorder = std::adjacent_find(loaded.keys.begin(), loaded.keys.end(),
                                            [](Key a, Key b) { return a >= b; });
   if (disorder != loaded.keys.end()) {
-    return Corrupt(fmt::format("{}: row {}: expected keys in ascending order", Path(place, kSparse),
+    return Corrupt(fmt::format("{}, row {}: expected keys in ascending order", Path(place, kSparse),
                                disorder - loaded.keys.begin() + 1));
   }
   return loaded;

@@ -27,9 +27,9 @@ struct SavedModel {
   std::vector<float> dense;
 };
 
-// Scans the table and writes everything into `folder`, replacing a model that is there: the new one
-// is complete and on stable storage before the old one goes. A folder that holds anything else than
-// a model is kInvalid and left alone. One rank does this; nobody may be training the table.
+// Scans the table and writes everything into `folder`, replacing a model that is there: whatever
+// happens meanwhile, the folder holds the old model or the new one. One rank does this; nobody may
+// be training the table.
 Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model, TableStore& store,
                  TableId table);
 
