@@ -1,0 +1,55 @@
+// Servers in this process, on loopback ports that the system picks, and stores connected to them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ps/client/remote_store.h"
+#include "ps/net/address.h"
+#include "ps/service/server.h"
+
+namespace strata {
+
+constexpr uint64_t kTestCluster = 42;
+
+class TestServers {
+ public:
+  TestServers(uint16_t servers, uint16_t lanes) {
+    for (uint16_t rank = 0; rank < servers; ++rank) {
+      ServerOptions options;
+      options.cluster_id = kTestCluster;
+      options.rank = rank;
+      options.lanes_per_server.assign(servers, lanes);
+      options.port = 0;
+      auto server = Server::Start(options);
+      EXPECT_TRUE(server.ok()) << server.status().ToString();
+      if (!server.ok()) continue;
+      addresses_.push_back(HostPort("127.0.0.1", (*server)->port()));
+      servers_.push_back(std::move(*server));
+    }
+  }
+
+  RemoteStoreOptions Options() const {
+    RemoteStoreOptions options;
+    options.servers = addresses_;
+    options.cluster_id = kTestCluster;
+    options.client_name = "test";
+    return options;
+  }
+  std::unique_ptr<RemoteStore> Connect() const {
+    auto store = RemoteStore::Connect(Options());
+    EXPECT_TRUE(store.ok()) << store.status().ToString();
+    return store.ok() ? std::move(*store) : nullptr;
+  }
+  Server& server(size_t i) { return *servers_[i]; }
+  const std::vector<std::string>& addresses() const { return addresses_; }
+
+ private:
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::string> addresses_;
+};
+
+}  // namespace strata

@@ -1,0 +1,146 @@
+// The other side of a ClientCore, played by the test: it takes the core's messages, opens them, and
+// answers as the test says.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "ps/client/client_core.h"
+
+namespace strata {
+
+struct Sent {
+  std::string peer;
+  wire::Received message;
+  const wire::Header& header() const { return message.header; }
+};
+
+class ScriptedServers {
+ public:
+  // Each server's main port is 7000, its lanes are at 7001 and onwards.
+  explicit ScriptedServers(std::vector<uint16_t> lanes_per_server, ClientCoreOptions options = {})
+      : map(wire::MakeShardMap(lanes_per_server).value()),
+        lanes(std::move(lanes_per_server)),
+        core([&] {
+          for (size_t i = 0; i < lanes.size(); ++i) {
+            options.servers.push_back("host" + std::to_string(i) + ":7000");
+          }
+          options.cluster_id = 5;
+          options.client_hi = 1;
+          options.client_lo = 2;
+          return options;
+        }()) {}
+
+  wire::HelloReply HelloOf(uint16_t server) const {
+    wire::HelloReply hello;
+    hello.server = server;
+    hello.servers = static_cast<uint16_t>(lanes.size());
+    hello.incarnation = 100U + server;
+    for (uint16_t lane = 0; lane < lanes[server]; ++lane) {
+      hello.lane_ports.push_back(static_cast<uint16_t>(7001 + lane));
+    }
+    return hello;
+  }
+
+  // Takes what the core sends. Messages must be well formed.
+  void Collect() {
+    for (Envelope& envelope : core.TakeOutgoing()) {
+      Result<wire::Received> opened = wire::Open(std::move(envelope.message));
+      ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+      sent.push_back({envelope.peer, std::move(*opened)});
+    }
+  }
+  Sent Next() {
+    Collect();
+    if (sent.empty()) {
+      ADD_FAILURE() << "the core has sent nothing";
+      return {};
+    }
+    Sent first = std::move(sent.front());
+    sent.pop_front();
+    return first;
+  }
+  bool Silent() {
+    Collect();
+    return sent.empty();
+  }
+
+  uint16_t ServerOf(const std::string& peer) const {
+    return static_cast<uint16_t>(peer[std::string("tcp://host").size()] - '0');
+  }
+  void Reply(const Sent& to, const Status& status = {}, Message payload = {}) {
+    Deliver(to.peer,
+            wire::MakeReply(to.header(), 100U + ServerOf(to.peer), status, std::move(payload)));
+  }
+  // Rows that are all `value`.
+  void ReplyRows(const Sent& to, float value) {
+    const size_t elements = size_t{to.header().count} * to.header().width;
+    Reply(to, {}, {Frame::Own(std::vector<float>(elements, value))});
+  }
+  void Deliver(const std::string& peer, Message message) {
+    core.Handle({peer, std::move(message)}, now);
+  }
+
+  // Answers HELLO and SHARD_MAP of every server.
+  void Connect() {
+    core.Tick(now);
+    for (int i = 0; i < 2; ++i) {
+      Collect();
+      for (const Sent& request : std::exchange(sent, {})) {
+        const uint16_t server = ServerOf(request.peer);
+        const bool hello = request.header().command == wire::Command::kHello;
+        Reply(request, {}, {hello ? EncodeHelloReply(HelloOf(server)) : EncodeShardMap(map)});
+      }
+    }
+    ASSERT_TRUE(core.connected());
+  }
+
+  // Submits, and notes the outcome.
+  std::shared_ptr<std::optional<Outcome>> Submit(Operation operation) {
+    auto outcome = std::make_shared<std::optional<Outcome>>();
+    core.Submit(
+        std::move(operation), [outcome](Outcome o) { *outcome = std::move(o); }, now);
+    return outcome;
+  }
+  void AdvanceTo(TimeNs t) {
+    now = t;
+    core.Tick(now);
+  }
+
+  wire::ShardMap map;
+  std::vector<uint16_t> lanes;
+  ClientCore core;
+  TimeNs now = 0;
+  std::deque<Sent> sent;
+};
+
+// An operation on one table with the spans it needs.
+struct TestBatch {
+  std::vector<Key> keys;
+  std::vector<float> in, out;
+
+  TestBatch(std::vector<Key> keys_in, uint32_t dim)
+      : keys(std::move(keys_in)), in(keys.size() * dim, 1.0F), out(keys.size() * dim) {}
+  Operation Make(OpKind kind, TableId table = TableId{9}) {
+    Operation operation;
+    operation.kind = kind;
+    TablePart part;
+    part.table = table;
+    part.keys = keys;
+    if (kind == OpKind::kUpdate || kind == OpKind::kAssign) part.in = in;
+    if (kind == OpKind::kLookup) part.out = out;
+    operation.parts = {part};
+    return operation;
+  }
+  Operation Sync(OpKind kind, uint64_t step) {
+    Operation operation = Make(kind);
+    operation.step = step;
+    operation.sync = SyncGroup{.id = 3, .rank = 1, .world = 2, .first_step = 1};
+    return operation;
+  }
+};
+
+}  // namespace strata

@@ -1,0 +1,100 @@
+#include "ps/client/split.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "base/random.h"
+#include "ps/client/table_wire.h"
+
+namespace strata::client {
+namespace {
+
+TEST(ClientSplit, EveryPositionGoesToItsLaneInOrder) {
+  const auto map = wire::MakeShardMap(std::vector<uint16_t>{3, 1, 4}).value();
+  Random random(1);
+  std::vector<Key> keys(10'000);
+  for (Key& key : keys) key = random.Next();
+  const auto lanes = SplitByLane(keys, map);
+  ASSERT_EQ(lanes.size(), 8U);
+  size_t total = 0;
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    EXPECT_TRUE(std::is_sorted(lanes[lane].begin(), lanes[lane].end()));
+    for (const uint32_t at : lanes[lane]) EXPECT_EQ(map.LaneOf(keys[at]), lane);
+    total += lanes[lane].size();
+  }
+  EXPECT_EQ(total, keys.size());
+}
+
+// Checks that the pieces hold each position once, in order within a piece.
+void ExpectPartition(const std::vector<std::vector<uint32_t>>& pieces, size_t count) {
+  std::set<uint32_t> seen;
+  for (const auto& piece : pieces) {
+    EXPECT_TRUE(std::is_sorted(piece.begin(), piece.end()));
+    seen.insert(piece.begin(), piece.end());
+  }
+  EXPECT_EQ(seen.size(), count);
+}
+
+TEST(ClientSplit, BySizeForReadsAndTogetherForWrites) {
+  Random random(2);
+  for (const size_t count : {0U, 1U, 99U, 100U, 101U, 5000U}) {
+    std::vector<Key> keys(count);
+    std::vector<uint32_t> positions(count);
+    for (size_t i = 0; i < count; ++i) {
+      keys[i] = random.Below(2000);
+      positions[i] = static_cast<uint32_t>(i);
+    }
+    const auto reads = SplitBySize(keys, positions, 100, 1000, false).value();
+    ExpectPartition(reads, count);
+    for (const auto& piece : reads) EXPECT_LE(piece.size(), 100U);
+    const auto writes = SplitBySize(keys, positions, 100, 1000, true).value();
+    ExpectPartition(writes, count);
+    std::map<Key, size_t> piece_of;
+    for (size_t p = 0; p < writes.size(); ++p) {
+      EXPECT_LE(writes[p].size(), 1000U);
+      for (const uint32_t at : writes[p]) {
+        EXPECT_EQ(piece_of.emplace(keys[at], p).first->second, p) << "a key lies in two pieces";
+      }
+    }
+  }
+}
+
+TEST(ClientSplit, OneKeyRepeatedBeyondAMessageIsRefused) {
+  const std::vector<Key> keys(1001, 5);
+  std::vector<uint32_t> positions(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) positions[i] = static_cast<uint32_t>(i);
+  EXPECT_EQ(SplitBySize(keys, positions, 100, 1001, true)->size(), 1U);
+  EXPECT_EQ(SplitBySize(keys, positions, 100, 1000, true).status().code(), StatusCode::kRefused);
+}
+
+TEST(TableWire, SpecsComeBackAndWrongOnesAreNamed) {
+  TableSpec spec;
+  spec.name = "users.v2";
+  spec.dim = 17;
+  spec.seed = 99;
+  spec.optimizer = {.kind = OptimizerKind::kAdam,
+                    .learning_rate = 0.5F,
+                    .epsilon = 0.25F,
+                    .beta1 = 0.75F,
+                    .beta2 = 0.875F,
+                    .initial_accumulator = 0.0F};
+  spec.initializer = {.kind = InitializerKind::kNormal, .scale = 0.125F};
+  EXPECT_EQ(FromWire(ToWire(spec)).value(), spec);
+  wire::TableDefinition bad = ToWire(spec);
+  bad.optimizer = 200;
+  EXPECT_EQ(FromWire(bad).status().code(), StatusCode::kInvalid);
+  bad = ToWire(spec);
+  bad.dim = 0;
+  EXPECT_EQ(FromWire(bad).status().code(), StatusCode::kInvalid);
+  const TableStats stats{1, 2, 3, 4, 5, 6, 7};
+  const TableStats back = FromWire(ToWire(stats));
+  EXPECT_EQ(back.rows, 1U);
+  EXPECT_EQ(back.rejected, 7U);
+  EXPECT_EQ(back.steps, 6U);
+}
+
+}  // namespace
+}  // namespace strata::client
