@@ -12,6 +12,7 @@
 #include "proto/wire/header.h"
 #include "ps/net/address.h"
 #include "ps/net/zmq_port.h"
+#include "tests/support/free_port.h"
 
 namespace strata {
 namespace {
@@ -178,8 +179,8 @@ TEST(ServerNet, SendRefusesWhatNoPeerWouldTake) {
 
 TEST(ServerNet, AByteBudgetBoundsWhatWaits) {
   Pair pair({.queue_bytes_max = 1 << 20});
-  // Nobody listens at this port any more, so everything waits.
-  const uint16_t port = ZmqRouterPort::Bind(pair.context, "127.0.0.1", 0).value()->port();
+  // Nobody listens at this port, so everything waits.
+  const uint16_t port = FreePort().Release();
   const std::string peer = "tcp://127.0.0.1:" + std::to_string(port);
   int taken = 0;
   Status status;
@@ -193,7 +194,7 @@ TEST(ServerNet, AByteBudgetBoundsWhatWaits) {
 
 TEST(ServerNet, WaitingMessagesGoOutWhenTheServerComes) {
   Pair pair;
-  const uint16_t port = ZmqRouterPort::Bind(pair.context, "127.0.0.1", 0).value()->port();
+  const uint16_t port = FreePort().Release();
   const std::string peer = "tcp://127.0.0.1:" + std::to_string(port);
   for (uint8_t i = 0; i < 3; ++i) ASSERT_TRUE(pair.dealer->Send({peer, {Bytes(600, i)}}).ok());
   auto late = ZmqRouterPort::Bind(pair.context, "127.0.0.1", port);
