@@ -1,0 +1,98 @@
+// Generated click data in memory.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/random.h"
+#include "worker/data/batch.h"
+
+namespace strata {
+
+struct ClickSample {
+  std::vector<Key> keys;  // one a slot
+  std::vector<float> dense;
+  float label = 0;
+};
+
+// Three slots and two dense features; clicks follow a logistic model with interactions.
+inline std::vector<ClickSample> ClickData(size_t samples, uint64_t seed) {
+  Random random(seed);
+  const auto effect = [](uint64_t a, uint64_t b) {
+    return static_cast<double>(Mix64(a * 1000 + b) % 2001) / 1000 - 1;
+  };
+  std::vector<ClickSample> data(samples);
+  for (ClickSample& sample : data) {
+    double logit = -0.5;
+    for (uint64_t slot = 0; slot < 3; ++slot) {
+      sample.keys.push_back(slot << 32 | random.Below(20));
+      logit += effect(sample.keys.back(), 1);
+    }
+    logit += 2 * effect(sample.keys[0], sample.keys[1]);
+    for (int d = 0; d < 2; ++d) {
+      sample.dense.push_back(static_cast<float>(random.Uniform() * 2 - 1));
+      logit += sample.dense.back() * (d == 0 ? 1.5 : -0.5);
+    }
+    sample.label = random.Uniform() < 1 / (1 + std::exp(-logit)) ? 1.0F : 0.0F;
+  }
+  return data;
+}
+
+// The label is the XOR of two slots' parities.
+inline std::vector<ClickSample> XorData(size_t samples, uint64_t seed) {
+  Random random(seed);
+  std::vector<ClickSample> data(samples);
+  for (ClickSample& sample : data) {
+    const uint64_t a = random.Below(20);
+    const uint64_t b = random.Below(20);
+    sample.keys = {a, uint64_t{1} << 32 | b};
+    sample.label = static_cast<float>((a ^ b) & 1);
+  }
+  return data;
+}
+
+// Samples begin, begin + 1, ... end - 1 in order.
+class VectorSource final : public BatchSource {
+ public:
+  VectorSource(const std::vector<ClickSample>& data, size_t begin, size_t end)
+      : data_(data), begin_(begin), end_(end), next_(begin) {}
+
+  Status Rewind(uint64_t /*epoch*/) override {
+    next_ = begin_;
+    return {};
+  }
+
+  Status Next(size_t samples_max, Batch* batch) override {
+    *batch = {};
+    batch->slots = data_[0].keys.size();
+    batch->dense_width = data_[0].dense.size();
+    batch->offsets = {0};
+    for (; batch->samples < samples_max && next_ < end_; ++batch->samples, ++next_) {
+      const ClickSample& sample = data_[next_];
+      for (const Key key : sample.keys) {
+        batch->keys.push_back(key);
+        batch->offsets.push_back(static_cast<uint32_t>(batch->keys.size()));
+      }
+      batch->dense.insert(batch->dense.end(), sample.dense.begin(), sample.dense.end());
+      batch->labels.push_back(sample.label);
+      batch->weights.push_back(1);
+    }
+    return {};
+  }
+
+  double Progress() const override {
+    return end_ == begin_
+               ? 1
+               : static_cast<double>(next_ - begin_) / static_cast<double>(end_ - begin_);
+  }
+
+ private:
+  const std::vector<ClickSample>& data_;
+  size_t begin_;
+  size_t end_;
+  size_t next_;
+};
+
+}  // namespace strata

@@ -1,0 +1,130 @@
+// AUC against the definition over all pairs, and everything independent of order and of ranks.
+#include "worker/ctr/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "cluster/collective/linked_group.h"
+#include "cluster/collective/memory_world.h"
+
+namespace strata {
+namespace {
+
+std::vector<ScoredSample> RandomSamples(size_t count, uint64_t distinct_logits, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<ScoredSample> samples(count);
+  for (ScoredSample& sample : samples) {
+    sample.label = static_cast<float>(random() % 2);
+    sample.logit =
+        static_cast<float>(random() % distinct_logits) * 4 / static_cast<float>(distinct_logits) -
+        2 + sample.label;
+    sample.weight = static_cast<float>(random() % 4) / 2;
+  }
+  return samples;
+}
+
+double PairwiseAuc(const std::vector<ScoredSample>& samples) {
+  double right = 0;
+  double pairs = 0;
+  for (const ScoredSample& positive : samples) {
+    if (positive.label == 0) continue;
+    for (const ScoredSample& negative : samples) {
+      if (negative.label == 1) continue;
+      const double weight = double{positive.weight} * negative.weight;
+      pairs += weight;
+      if (positive.logit > negative.logit) right += weight;
+      if (positive.logit == negative.logit) right += weight / 2;
+    }
+  }
+  return right / pairs;
+}
+
+TEST(Metrics, AgreeWithTheirDefinitions) {
+  for (const uint64_t distinct : {1U, 2U, 7U, 1000U}) {
+    std::vector<ScoredSample> samples = RandomSamples(700, distinct, 3);
+    const double expected_auc = PairwiseAuc(samples);
+    double weights = 0;
+    double loss = 0;
+    double predicted = 0;
+    double labels = 0;
+    for (const ScoredSample& sample : samples) {
+      const double p = 1 / (1 + std::exp(-double{sample.logit}));
+      weights += sample.weight;
+      loss -= sample.weight * std::log(sample.label == 1 ? p : 1 - p);
+      predicted += sample.weight * p;
+      labels += double{sample.weight} * sample.label;
+    }
+    const Metrics metrics = ComputeMetrics(&samples);
+    EXPECT_EQ(metrics.samples, 700U);
+    EXPECT_NEAR(metrics.auc, expected_auc, 1e-12);
+    EXPECT_NEAR(metrics.logloss, loss / weights, 1e-9);
+    EXPECT_NEAR(metrics.calibration, predicted / labels, 1e-9);
+  }
+}
+
+TEST(Metrics, PerfectReversedAndConstantAnswers) {
+  std::vector<ScoredSample> perfect = {{1, 1, 1}, {-1, 0, 1}, {2, 1, 1}, {-3, 0, 1}};
+  EXPECT_EQ(ComputeMetrics(&perfect).auc, 1.0);
+  for (ScoredSample& sample : perfect) sample.logit = -sample.logit;
+  EXPECT_EQ(ComputeMetrics(&perfect).auc, 0.0);
+  for (ScoredSample& sample : perfect) sample.logit = 0;
+  EXPECT_EQ(ComputeMetrics(&perfect).auc, 0.5);
+  EXPECT_NEAR(ComputeMetrics(&perfect).logloss, std::log(2.0), 1e-15);
+}
+
+TEST(Metrics, WithoutBothLabelsThereIsNoAuc) {
+  std::vector<ScoredSample> none;
+  EXPECT_TRUE(std::isnan(ComputeMetrics(&none).auc));
+  EXPECT_TRUE(std::isnan(ComputeMetrics(&none).logloss));
+  std::vector<ScoredSample> negatives = {{1, 0, 1}, {2, 0, 1}};
+  EXPECT_TRUE(std::isnan(ComputeMetrics(&negatives).auc));
+  EXPECT_TRUE(std::isnan(ComputeMetrics(&negatives).calibration));
+  EXPECT_FALSE(std::isnan(ComputeMetrics(&negatives).logloss));
+}
+
+TEST(Metrics, DoNotDependOnOrderToTheBit) {
+  std::vector<ScoredSample> samples = RandomSamples(5000, 40, 9);
+  std::vector<ScoredSample> sorted = samples;
+  const Metrics expected = ComputeMetrics(&sorted);
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    std::vector<ScoredSample> shuffled = samples;
+    std::shuffle(shuffled.begin(), shuffled.end(), std::mt19937_64(seed));
+    const Metrics metrics = ComputeMetrics(&shuffled);
+    EXPECT_EQ(metrics.auc, expected.auc);
+    EXPECT_EQ(metrics.logloss, expected.logloss);
+    EXPECT_EQ(metrics.calibration, expected.calibration);
+  }
+}
+
+TEST(Metrics, EveryRankOfEveryWorldGetsTheSameBits) {
+  std::vector<ScoredSample> samples = RandomSamples(1000, 300, 11);
+  std::vector<ScoredSample> sorted = samples;
+  const Metrics expected = ComputeMetrics(&sorted);
+  for (const int world : {1, 2, 3, 7}) {
+    MemoryWorld memory(world);
+    std::vector<std::thread> ranks;
+    for (int r = 0; r < world; ++r) {
+      ranks.emplace_back([&, r] {
+        LinkedGroup group(memory.rank(r));
+        // The last rank has nothing, unless it is alone.
+        const size_t parts = static_cast<size_t>(std::max(world - 1, 1));
+        const size_t begin = std::min(samples.size() * static_cast<size_t>(r) / parts, 1000UL);
+        const size_t end = std::min(samples.size() * static_cast<size_t>(r + 1) / parts, 1000UL);
+        const auto metrics = ComputeMetrics(group, std::span(samples).subspan(begin, end - begin));
+        ASSERT_TRUE(metrics.ok());
+        EXPECT_EQ(metrics->samples, 1000U);
+        EXPECT_EQ(metrics->auc, expected.auc);
+        EXPECT_EQ(metrics->logloss, expected.logloss);
+      });
+    }
+    for (std::thread& rank : ranks) rank.join();
+  }
+}
+
+}  // namespace
+}  // namespace strata

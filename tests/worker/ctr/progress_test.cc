@@ -1,0 +1,119 @@
+#include "worker/ctr/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+
+namespace strata {
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+// What was written to a stream.
+class Captured {
+ public:
+  Captured() : file_(open_memstream(&text_, &size_)) {}
+  ~Captured() {
+    std::fclose(file_);
+    std::free(text_);
+  }
+  std::FILE* file() { return file_; }
+  std::string Text() {
+    std::fflush(file_);
+    return {text_, size_};
+  }
+
+ private:
+  char* text_ = nullptr;
+  size_t size_ = 0;
+  std::FILE* file_;
+};
+
+TEST(Progress, LineShowsWhatIsKnown) {
+  EXPECT_EQ(ProgressLine("train", {0.456, 1234567, 98765.4, 75, 0.30124, 0.91236}),
+            "train     46 %  1,234,567 samples  98,765/s  ETA 1 min 15 s  loss 0.3012  AUC 0.9124");
+  EXPECT_EQ(ProgressLine("evaluate", {1, 999, 10, 0.4, kUnknown, kUnknown}),
+            "evaluate 100 %  999 samples  10/s  ETA 0 s");
+  EXPECT_EQ(ProgressLine("train", {0, 0, 0, kUnknown, kUnknown, kUnknown}),
+            "train      0 %  0 samples  0/s");
+  EXPECT_EQ(ProgressLine("train", {0.5, 1000, 1, 7260, kUnknown, kUnknown}),
+            "train     50 %  1,000 samples  1/s  ETA 2 h 1 min");
+}
+
+TEST(Progress, JsonHasNullForWhatIsUnknown) {
+  const auto object =
+      nlohmann::json::parse(ProgressJson("train", {0.5, 10, 20, 30, 0.25, kUnknown}));
+  EXPECT_EQ(object["task"], "train");
+  EXPECT_EQ(object["progress"], 0.5);
+  EXPECT_EQ(object["samples"], 10);
+  EXPECT_EQ(object["loss"], 0.25);
+  EXPECT_TRUE(object["auc"].is_null());
+}
+
+TEST(Progress, PlainLinesComeNowAndThen) {
+  SimClock clock;
+  Captured lines;
+  Captured objects;
+  ProgressPrinter printer(clock, lines.file(), false, objects.file());
+  EXPECT_FALSE(printer.Due());
+  clock.Advance(2 * kSecond);
+  ASSERT_TRUE(printer.Due());
+  printer.Print("train", {0.5, 10, 5, 2, 0.5, 0.5});
+  EXPECT_FALSE(printer.Due());
+  clock.Advance(2 * kSecond - 1);
+  EXPECT_FALSE(printer.Due());
+  clock.Advance(1);
+  EXPECT_TRUE(printer.Due());
+  printer.Finish();
+  EXPECT_EQ(lines.Text(), "train     50 %  10 samples  5/s  ETA 2 s  loss 0.5000  AUC 0.5000\n");
+  EXPECT_EQ(nlohmann::json::parse(objects.Text())["samples"], 10);
+}
+
+TEST(Progress, OnATerminalTheLineIsDrawnOver) {
+  SimClock clock;
+  Captured lines;
+  ProgressPrinter printer(clock, lines.file(), true, nullptr);
+  printer.Print("train", {0, 1, 5, kUnknown, kUnknown, kUnknown});
+  printer.Print("train", {1, 2, 5, kUnknown, kUnknown, kUnknown});
+  printer.Finish();
+  printer.Finish();
+  EXPECT_EQ(lines.Text(),
+            "\rtrain      0 %  1 samples  5/s\x1b[K\rtrain    100 %  2 samples  5/s\x1b[K\n");
+  clock.Advance(kSecond);
+  EXPECT_TRUE(printer.Due());
+  ProgressPrinter silent(clock, nullptr, true, nullptr);
+  silent.Print("train", {});
+}
+
+TEST(RecentSamples, AucIsThatOfTheNewest) {
+  std::mt19937_64 random(1);
+  RecentSamples recent;
+  EXPECT_TRUE(std::isnan(recent.Auc()));
+  std::vector<ScoredSample> all;
+  const auto add = [&](size_t samples, float sign) {
+    Batch batch;
+    std::vector<float> logits;
+    batch.samples = samples;
+    for (size_t i = 0; i < samples; ++i) {
+      batch.labels.push_back(static_cast<float>(random() % 2));
+      batch.weights.push_back(1);
+      logits.push_back(sign * batch.labels.back() + static_cast<float>(random() % 100) / 50);
+      all.push_back({logits.back(), batch.labels.back(), 1});
+    }
+    recent.Add(batch, logits);
+  };
+  for (int i = 0; i < 20; ++i) add(700, -1);
+  std::vector<ScoredSample> so_far = all;
+  EXPECT_EQ(recent.Auc(), ComputeMetrics(&so_far).auc);
+  for (int i = 0; i < 40; ++i) add(701, 1);
+  std::vector<ScoredSample> newest(all.end() - RecentSamples::kSamples, all.end());
+  EXPECT_EQ(recent.Auc(), ComputeMetrics(&newest).auc);
+  EXPECT_GT(recent.Auc(), 0.8);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,78 @@
+// SyncStore: what a cluster does for synchronous training, in a few lines over the std::map model:
+// it collects the updates of all ranks of a step, sums them in rank order, and holds back pulls
+// until the step before is closed. One run of one group at a time.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "storage/memory/map_table.h"
+#include "storage/table.h"
+
+namespace strata {
+
+// Thread-safe: ranks are threads. A pull of a later step blocks its caller.
+class SyncStore final : public TableStore {
+ public:
+  SyncStore() : inner_(MakeMapStore()) {}
+
+  Status CreateTable(const TableSpec& spec) override { return inner_->CreateTable(spec); }
+  Status DropTable(const std::string& name) override { return inner_->DropTable(name); }
+  Result<std::vector<TableSpec>> ListTables() override { return inner_->ListTables(); }
+
+  void Submit(Operation operation, Completion done) override {
+    if (!operation.sync.has_value()) return inner_->Submit(std::move(operation), std::move(done));
+    const SyncGroup group = *operation.sync;
+    operation.sync.reset();
+    std::unique_lock lock(mutex_);
+    if (group.id != group_) {
+      group_ = group.id;
+      closed_ = group.first_step - 1;
+    }
+    if (operation.kind == OpKind::kLookup) {
+      changed_.wait(lock, [&] { return closed_ + 1 >= operation.step; });
+      return inner_->Submit(std::move(operation), std::move(done));
+    }
+    const bool first = waiting_.emplace(group.rank, Update{std::move(operation), done}).second;
+    STRATA_CHECK(first);
+    if (waiting_.size() == group.world) CloseStep();
+  }
+
+ private:
+  struct Update {
+    Operation operation;
+    Completion done;
+  };
+
+  void CloseStep() {
+    std::vector<Key> keys;
+    std::vector<float> gradients;
+    Operation sum = waiting_.begin()->second.operation;
+    for (const auto& [rank, update] : waiting_) {
+      STRATA_CHECK(update.operation.step == closed_ + 1 && update.operation.parts.size() == 1);
+      const TablePart& part = update.operation.parts[0];
+      keys.insert(keys.end(), part.keys.begin(), part.keys.end());
+      gradients.insert(gradients.end(), part.in.begin(), part.in.end());
+    }
+    sum.parts[0].keys = keys;
+    sum.parts[0].in = gradients;
+    const Outcome outcome = SubmitAndWait(*inner_, std::move(sum));
+    ++closed_;
+    for (const auto& [rank, update] : waiting_) update.done(outcome);
+    waiting_.clear();
+    changed_.notify_all();
+  }
+
+  std::unique_ptr<TableStore> inner_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint32_t group_ = 0;
+  uint64_t closed_ = 0;
+  std::map<uint16_t, Update> waiting_;
+};
+
+}  // namespace strata

@@ -1,0 +1,297 @@
+// Training as a whole: models learn what they can learn, runs repeat to the bit, and the number of
+// ranks changes the result no more than rounding and order do.
+#include "worker/ctr/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "cluster/collective/linked_group.h"
+#include "cluster/collective/memory_world.h"
+#include "storage/memory/host_store.h"
+#include "tests/worker/ctr/click_data.h"
+#include "tests/worker/ctr/sync_store.h"
+#include "worker/ctr/scorer.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+struct Recipe {
+  ModelShape shape;
+  OptimizerSpec sparse{.kind = OptimizerKind::kAdaGrad, .learning_rate = 0.1F};
+  OptimizerSpec dense{.kind = OptimizerKind::kAdam, .learning_rate = 0.01F};
+  uint32_t batch_size = 128;
+  uint32_t epochs = 2;
+  uint64_t seed = 1;
+};
+
+TableSpec TableOf(const Recipe& recipe) {
+  return {.name = "rows",
+          .dim = recipe.shape.row_dim(),
+          .optimizer = recipe.sparse,
+          .initializer = {InitializerKind::kNormal, 0.1F},
+          .seed = recipe.seed};
+}
+
+// Everything a run leaves: rows with state, as bits by key, and rank 0's view of the rest.
+struct TrainedRun {
+  std::map<Key, std::vector<float>> rows;
+  std::vector<float> dense;
+  Metrics metrics;
+  uint64_t samples = 0;
+  uint64_t steps = 0;
+};
+
+std::map<Key, std::vector<float>> AllRows(TableStore& store, TableId table) {
+  std::map<Key, std::vector<float>> rows;
+  ScanPage page;
+  page.with_state = true;
+  while (!page.done) {
+    Operation scan{.kind = OpKind::kScan, .parts = {}, .exec = {}, .sync = {}};
+    scan.parts.push_back({.table = table, .keys = {}, .in = {}, .out = {}, .page = &page});
+    EXPECT_TRUE(SubmitAndWait(store, std::move(scan)).status.ok());
+    const size_t width = page.keys.empty() ? 0 : page.rows.size() / page.keys.size();
+    for (size_t i = 0; i < page.keys.size(); ++i) {
+      const auto row = page.rows.begin() + static_cast<ptrdiff_t>(i * width);
+      rows[page.keys[i]].assign(row, row + static_cast<ptrdiff_t>(width));
+    }
+  }
+  return rows;
+}
+
+// One rank's part of a run. `share` is its part of the training data.
+void TrainRank(const Recipe& recipe, TableStore& store, Group& group, VectorSource share,
+               VectorSource test, TrainedRun* run) {
+  CtrModel model(recipe.shape, 1);
+  ASSERT_TRUE(store.CreateTable(TableOf(recipe)).ok());
+  Trainer trainer({.seed = recipe.seed,
+                   .batch_size = recipe.batch_size,
+                   .dropout = 0.1F,
+                   .l2 = 1e-4F,
+                   .dense_optimizer = recipe.dense,
+                   .table = TableOf(recipe).id(),
+                   .nonce = 12345 + static_cast<uint64_t>(group.rank())},
+                  model, store, group);
+  ASSERT_TRUE(trainer.Start().ok());
+  for (uint32_t epoch = 0; epoch < recipe.epochs; ++epoch) {
+    const Status status =
+        trainer.TrainEpoch(share, epoch, [](const StepReport&) -> Status { return {}; });
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  Scorer scorer(model, trainer.dense(), store, TableOf(recipe).id());
+  const auto metrics = scorer.Evaluate(test, group, [](size_t) -> Status { return {}; });
+  ASSERT_TRUE(metrics.ok()) << metrics.status().ToString();
+  run->metrics = *metrics;
+  run->dense.assign(trainer.dense().begin(), trainer.dense().end());
+  run->samples = trainer.samples();
+  run->steps = trainer.steps();
+}
+
+// cuts[r] to cuts[r + 1] are the training samples of rank r.
+std::vector<TrainedRun> TrainWorld(const Recipe& recipe, const std::vector<ClickSample>& data,
+                                   const std::vector<size_t>& cuts,
+                                   const std::vector<ClickSample>& test) {
+  const size_t world = cuts.size() - 1;
+  MemoryWorld memory(static_cast<int>(world));
+  SyncStore store;
+  std::vector<TrainedRun> runs(world);
+  std::vector<std::thread> ranks;
+  for (size_t r = 0; r < world; ++r) {
+    ranks.emplace_back([&, r] {
+      LinkedGroup group(memory.rank(static_cast<int>(r)));
+      TrainRank(recipe, store, group, VectorSource(data, cuts[r], cuts[r + 1]),
+                VectorSource(test, test.size() * r / world, test.size() * (r + 1) / world),
+                &runs[r]);
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  runs[0].rows = AllRows(store, TableOf(recipe).id());
+  return runs;
+}
+
+TrainedRun TrainAlone(const Recipe& recipe, const std::vector<ClickSample>& data,
+                      const std::vector<ClickSample>& test) {
+  const auto store = MakeHostStore();
+  SingleGroup group;
+  TrainedRun run;
+  TrainRank(recipe, *store, group, VectorSource(data, 0, data.size()),
+            VectorSource(test, 0, test.size()), &run);
+  run.rows = AllRows(*store, TableOf(recipe).id());
+  return run;
+}
+
+std::vector<size_t> EqualCuts(size_t samples, size_t world) {
+  std::vector<size_t> cuts;
+  for (size_t r = 0; r <= world; ++r) cuts.push_back(samples * r / world);
+  return cuts;
+}
+
+TEST(Trainer, XorNeedsInteractions) {
+  const auto data = XorData(8000, 1);
+  const auto test = XorData(2000, 2);
+  const Recipe logistic{.shape = {ModelKind::kLogistic, 0, {}, 2, 0}, .epochs = 5};
+  const Recipe fm{.shape = {ModelKind::kFm, 8, {}, 2, 0}, .epochs = 5};
+  const Recipe deepfm{.shape = {ModelKind::kDeepFm, 8, {16}, 2, 0}, .epochs = 5};
+  EXPECT_LT(TrainAlone(logistic, data, test).metrics.auc, 0.55);
+  EXPECT_GE(TrainAlone(fm, data, test).metrics.auc, 0.95);
+  EXPECT_GE(TrainAlone(deepfm, data, test).metrics.auc, 0.95);
+}
+
+TEST(Trainer, OneTwoAndThreeRanksAgree) {
+  const auto data = ClickData(20'000, 3);
+  const auto test = ClickData(5'000, 4);
+  for (const ModelShape& shape :
+       {ModelShape{ModelKind::kLogistic, 0, {}, 3, 2}, ModelShape{ModelKind::kFm, 4, {}, 3, 2},
+        ModelShape{ModelKind::kDeepFm, 4, {16, 8}, 3, 2}}) {
+    const Recipe recipe{.shape = shape};
+    const TrainedRun alone = TrainAlone(recipe, data, test);
+    EXPECT_GT(alone.metrics.auc, shape.kind == ModelKind::kLogistic ? 0.70 : 0.75);
+    for (const size_t world : {1UL, 2UL, 3UL}) {
+      const auto runs = TrainWorld(recipe, data, EqualCuts(data.size(), world), test);
+      EXPECT_NEAR(runs[0].metrics.auc, alone.metrics.auc, 0.003) << world << " ranks";
+      EXPECT_NEAR(runs[0].metrics.logloss, alone.metrics.logloss, 0.005);
+      EXPECT_EQ(runs[0].samples, 2 * data.size());
+      EXPECT_EQ(runs[0].rows.size(), alone.rows.size());
+      for (const TrainedRun& run : runs) {
+        EXPECT_EQ(run.dense, runs[0].dense) << "the dense part is the same on every rank";
+        EXPECT_EQ(run.metrics.auc, runs[0].metrics.auc);
+        EXPECT_EQ(run.metrics.logloss, runs[0].metrics.logloss);
+      }
+      // One rank over the collecting store is the run alone, to the bit.
+      if (world > 1) continue;
+      EXPECT_EQ(runs[0].rows, alone.rows);
+      EXPECT_EQ(runs[0].dense, alone.dense);
+    }
+  }
+}
+
+TEST(Trainer, TwoRunsAreEqualToTheBit) {
+  const auto data = ClickData(6'000, 5);
+  const auto test = ClickData(1'000, 6);
+  Recipe recipe{.shape = {ModelKind::kDeepFm, 4, {16}, 3, 2}};
+  const auto cuts = EqualCuts(data.size(), 3);
+  const auto first = TrainWorld(recipe, data, cuts, test);
+  const auto second = TrainWorld(recipe, data, cuts, test);
+  EXPECT_EQ(first[0].rows, second[0].rows);
+  EXPECT_EQ(first[0].dense, second[0].dense);
+  EXPECT_EQ(first[0].metrics.auc, second[0].metrics.auc);
+  recipe.seed = 2;
+  EXPECT_NE(TrainWorld(recipe, data, cuts, test)[0].dense, first[0].dense);
+}
+
+TEST(Trainer, SharesOfUnequalLengthAreAllUsed) {
+  const auto data = ClickData(3'001, 7);
+  const auto test = ClickData(500, 8);
+  const Recipe recipe{.shape = {ModelKind::kFm, 4, {}, 3, 2}, .batch_size = 100, .epochs = 3};
+  // Parts of 34, 33 and 33 samples; rank 1 has nothing at all, rank 2 the most.
+  const auto runs = TrainWorld(recipe, data, {0, 700, 700, 3001}, test);
+  EXPECT_EQ(runs[0].samples, 3 * 3001U);
+  EXPECT_EQ(runs[0].steps, 3 * 70U);  // 2301 / 33, rounded up
+  EXPECT_EQ(runs[0].dense, runs[1].dense);
+  EXPECT_EQ(runs[0].dense, runs[2].dense);
+}
+
+TEST(Trainer, PartsAddUpToTheBatch) {
+  for (const uint32_t batch : {1U, 7U, 512U, 1000U}) {
+    for (int world = 1; world <= 9; ++world) {
+      size_t sum = 0;
+      for (int rank = 0; rank < world; ++rank) sum += Trainer::PartSize(batch, rank, world);
+      EXPECT_EQ(sum, batch);
+      EXPECT_LE(Trainer::PartSize(batch, 0, world) - Trainer::PartSize(batch, world - 1, world),
+                1U);
+    }
+  }
+}
+
+// A rank alone, with a step function of the test's own.
+Status TrainOnce(const Recipe& recipe, const std::vector<ClickSample>& data, bool with_table,
+                 const std::function<Status(const StepReport&)>& on_step) {
+  const auto store = MakeHostStore();
+  SingleGroup group;
+  CtrModel model(recipe.shape, 1);
+  if (with_table) STRATA_TRY(store->CreateTable(TableOf(recipe)));
+  Trainer trainer({.batch_size = recipe.batch_size,
+                   .dense_optimizer = recipe.dense,
+                   .table = TableOf(recipe).id()},
+                  model, *store, group);
+  STRATA_TRY(trainer.Start());
+  VectorSource source(data, 0, data.size());
+  return trainer.TrainEpoch(source, 0, on_step);
+}
+
+TEST(Trainer, ReportsEveryStep) {
+  const auto data = ClickData(1'000, 9);
+  const Recipe recipe{.shape = {ModelKind::kFm, 4, {}, 3, 2}, .batch_size = 300};
+  std::vector<uint64_t> samples;
+  uint64_t total = 0;
+  ASSERT_TRUE(TrainOnce(recipe, data, true, [&](const StepReport& report) -> Status {
+                samples.push_back(report.samples);
+                total = report.samples_total;
+                EXPECT_EQ(report.step, samples.size());
+                EXPECT_EQ(report.batch->samples, report.samples);
+                EXPECT_EQ(report.logits.size(), report.samples);
+                EXPECT_GT(report.loss, 0.3);
+                EXPECT_LT(report.loss, 1.0);
+                return {};
+              }).ok());
+  EXPECT_EQ(samples, (std::vector<uint64_t>{300, 300, 300, 100}));
+  EXPECT_EQ(total, 1000U);
+}
+
+TEST(Trainer, ErrorsEndTheRun) {
+  const auto data = ClickData(1'000, 10);
+  Recipe recipe{.shape = {ModelKind::kFm, 4, {}, 3, 2}};
+  const auto go_on = [](const StepReport&) -> Status { return {}; };
+  EXPECT_EQ(
+      TrainOnce(recipe, data, true, [](const StepReport&) { return Cancelled("stop"); }).message(),
+      "stop");
+  EXPECT_EQ(TrainOnce(recipe, data, false, go_on).code(), StatusCode::kNotFound);
+
+  recipe.batch_size = 0;
+  EXPECT_THAT(TrainOnce(recipe, data, true, go_on).message(), HasSubstr("train.batch_size is 0"));
+  recipe.batch_size = 10;
+  recipe.sparse = {.kind = OptimizerKind::kSgd, .learning_rate = 1e29F};
+  const Status diverged = TrainOnce(recipe, data, true, go_on);
+  EXPECT_FALSE(diverged.ok());
+  EXPECT_THAT(diverged.message(), HasSubstr("diverged"));
+}
+
+TEST(Trainer, ALostRankEndsTheOthers) {
+  const auto data = ClickData(2'000, 11);
+  const Recipe recipe{.shape = {ModelKind::kFm, 4, {}, 3, 2}, .batch_size = 64};
+  MemoryWorld memory(2);
+  SyncStore store;
+  ASSERT_TRUE(store.CreateTable(TableOf(recipe)).ok());
+  std::vector<Status> ends(2);
+  std::vector<std::thread> ranks;
+  for (size_t r = 0; r < 2; ++r) {
+    ranks.emplace_back([&, r] {
+      LinkedGroup group(memory.rank(static_cast<int>(r)));
+      CtrModel model(recipe.shape, 1);
+      Trainer trainer({.batch_size = recipe.batch_size,
+                       .dense_optimizer = recipe.dense,
+                       .table = TableOf(recipe).id()},
+                      model, store, group);
+      ends[r] = trainer.Start();
+      VectorSource source(data, 1000 * r, 1000 * (r + 1));
+      if (!ends[r].ok()) return;
+      ends[r] = trainer.TrainEpoch(source, 0, [&](const StepReport& report) -> Status {
+        if (r == 0 || report.step < 5) return {};
+        memory.Fail(Lost("rank 1 is gone"));
+        return Failed("dying");
+      });
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(ends[0].code(), StatusCode::kLost);
+  EXPECT_THAT(ends[0].message(), HasSubstr("rank 1 is gone"));
+}
+
+}  // namespace
+}  // namespace strata
