@@ -239,8 +239,13 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   config.shutdown_timeout = settings.Duration("timeouts.shutdown");
   config.log_level = settings.Text("log.level");
   config.log_file = settings.Text("log.file");
-  STRATA_TRY(ReadMachines(settings, disk, &config));
-  STRATA_TRY(ReadSecret(settings, disk, &config));
+  const Status machines = ReadMachines(settings, disk, &config);
+  const Status secret = ReadSecret(settings, disk, &config);
+  if (!machines.ok() && !secret.ok()) {
+    return Invalid(machines.message() + "\n" + secret.message());
+  }
+  STRATA_TRY(machines);
+  STRATA_TRY(secret);
   if (settings.Int("rank") >= 0 && config.machines.machines.empty()) {
     return Invalid("--rank needs a machine list: set cluster.machines, or --machines");
   }

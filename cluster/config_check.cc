@@ -24,8 +24,10 @@ class Checker {
       return;
     }
     Settings settings(ClusterSettingsTable());
-    Add(settings.LoadToml(*text, path));
-    // Keys that were read well are checked further, beside those that were not.
+    if (const Status loaded = settings.LoadToml(*text, path); !loaded.ok()) {
+      Add(loaded);
+      return;
+    }
     auto config = MakeClusterConfig(settings, disk_);
     if (!config.ok()) {
       Add(config.status());

@@ -157,12 +157,11 @@ class Run {
   Status Fault(const std::string& peer, int error) const {
     if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) return {};
     if (error == EPIPE || error == ECONNRESET) return Closed(peer);
-    return Lost(fmt::format("the connection with {} broke: {}", peer, std::strerror(error)));
+    return Lost(fmt::format("{} is lost: the connection broke: {}", peer, std::strerror(error)));
   }
 
   Status Closed(const std::string& peer) const {
-    return Lost(fmt::format("{} closed its connection in {}; its process has ended", peer,
-                            tag_.Describe()));
+    return Lost(fmt::format("{} is lost: it closed its connection in {}", peer, tag_.Describe()));
   }
 
   Status Late() const {

@@ -85,7 +85,7 @@ class Hub {
   Status Judge(const LinkHello& hello, const std::string& remote);
   void LogStranger(const std::string& remote, const Status& why);
   Task Dial(Peer* peer, LinkPurpose purpose, std::vector<std::string> addresses);
-  asio::awaitable<Status> DialOnce(Peer* peer, LinkPurpose purpose, std::string address);
+  asio::awaitable<Status> DialOnce(Peer* peer, LinkPurpose purpose, const std::string& address);
   void ResolveAndDial(std::set<int>* unresolved, TimeNs deadline);
   void NoteProblem(Peer* peer, const std::string& what);
   void Adopt(Peer* peer, LinkPurpose purpose, SocketPtr socket);

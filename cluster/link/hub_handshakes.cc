@@ -67,8 +67,10 @@ Hub::Task Hub::Serve(SocketPtr socket) {
 asio::awaitable<Status> Hub::ServeHandshake(SocketPtr socket) {
   const SocketDeadline deadline(socket, options_.accept_timeout);
   const std::string remote = RemoteText(*socket);
-  Result<LinkHello> hello = co_await AcceptHandshake(
-      *socket, key_, [this, remote](const LinkHello& theirs) { return Judge(theirs, remote); });
+  const Judgement judge = [this, &remote](const LinkHello& theirs) {
+    return Judge(theirs, remote);
+  };
+  Result<LinkHello> hello = co_await AcceptHandshake(*socket, key_, judge);
   Status status = hello.status();
   if (hello.ok()) {
     Result<LinkFrame> confirm = co_await ReadFrame(*socket, 0);
@@ -192,7 +194,7 @@ Hub::Task Hub::Dial(Peer* peer, LinkPurpose purpose, std::vector<std::string> ad
   }
 }
 
-asio::awaitable<Status> Hub::DialOnce(Peer* peer, LinkPurpose purpose, std::string address) {
+asio::awaitable<Status> Hub::DialOnce(Peer* peer, LinkPurpose purpose, const std::string& address) {
   error_code error;
   const Tcp::endpoint endpoint(asio::ip::make_address(address, error), peer->machine.port);
   if (error) co_return Failed(fmt::format("'{}' is no address", address));

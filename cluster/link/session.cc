@@ -14,8 +14,15 @@ namespace {
 
 using boost::system::error_code;
 
+constexpr LinkHeader kHelloHeader{.type = LinkFrameType::kHello};
+constexpr LinkHeader kChallengeHeader{.type = LinkFrameType::kChallenge};
+constexpr LinkHeader kProofHeader{.type = LinkFrameType::kProof};
+constexpr LinkHeader kAcceptedHeader{.type = LinkFrameType::kVerdict};
+constexpr LinkHeader kConfirmHeader{.type = LinkFrameType::kConfirm};
+
 Status Broken(const error_code& error) {
   if (error == asio::error::eof) return Lost("the connection was closed");
+  if (error == asio::error::operation_aborted) return Lost("given up, there were too many at once");
   return Lost(error.message());
 }
 
@@ -33,12 +40,12 @@ asio::awaitable<Result<std::string>> Expect(Tcp::socket& socket, LinkFrameType t
   co_return std::move(frame->body);
 }
 
-asio::awaitable<Status> Refuse(Tcp::socket& socket, Status why) {
-  LinkHeader header{.type = LinkFrameType::kVerdict,
-                    .operation = static_cast<uint64_t>(why.code())};
-  std::string text = why.message().substr(0, kHandshakeBytesMax);
+asio::awaitable<Status> Refuse(Tcp::socket& socket, const Status& why) {
+  const LinkHeader header{.type = LinkFrameType::kVerdict,
+                          .operation = static_cast<uint64_t>(why.code())};
+  const std::string text = why.message().substr(0, kHandshakeBytesMax);
   // The reason matters more than whether it arrives.
-  Status written = co_await WriteFrame(socket, header, std::move(text));
+  Status written = co_await WriteFrame(socket, header, text);
   static_cast<void>(written);
   co_return why;
 }
@@ -82,7 +89,8 @@ asio::awaitable<Result<LinkFrame>> ReadFrame(Tcp::socket& socket, uint64_t bytes
   co_return frame;
 }
 
-asio::awaitable<Status> WriteFrame(Tcp::socket& socket, LinkHeader header, std::string body) {
+asio::awaitable<Status> WriteFrame(Tcp::socket& socket, const LinkHeader& header,
+                                   const std::string& body) {
   const std::string frame = MakeLinkFrame(header, body);
   error_code error;
   co_await asio::async_write(socket, asio::buffer(frame),
@@ -91,15 +99,15 @@ asio::awaitable<Status> WriteFrame(Tcp::socket& socket, LinkHeader header, std::
   co_return Status();
 }
 
-asio::awaitable<Status> DialHandshake(Tcp::socket& socket, LinkHello hello, LinkKey key) {
+asio::awaitable<Status> DialHandshake(Tcp::socket& socket, const LinkHello& hello,
+                                      const LinkKey& key) {
   const std::string mine = EncodeHello(hello);
-  Status written = co_await WriteFrame(socket, {.type = LinkFrameType::kHello}, mine);
+  Status written = co_await WriteFrame(socket, kHelloHeader, mine);
   if (!written.ok()) co_return written;
   Result<std::string> challenge = co_await Expect(socket, LinkFrameType::kChallenge);
   if (!challenge.ok()) co_return challenge.status();
-  const LinkMac proof = DialerProof(key, mine, *challenge);
-  written =
-      co_await WriteFrame(socket, {.type = LinkFrameType::kProof}, std::string(AsText(proof)));
+  const std::string proof(AsText(DialerProof(key, mine, *challenge)));
+  written = co_await WriteFrame(socket, kProofHeader, proof);
   if (!written.ok()) co_return written;
   Result<LinkFrame> verdict = co_await ReadFrame(socket, kHandshakeBytesMax);
   if (!verdict.ok()) co_return verdict.status();
@@ -112,12 +120,13 @@ asio::awaitable<Status> DialHandshake(Tcp::socket& socket, LinkHello hello, Link
   if (!SameMac(verdict->body, AcceptorProof(key, mine, *challenge))) {
     co_return Refused("it does not know the secret; use the same secret_file on all machines");
   }
-  written = co_await WriteFrame(socket, {.type = LinkFrameType::kConfirm}, "");
+  const std::string nothing;
+  written = co_await WriteFrame(socket, kConfirmHeader, nothing);
   co_return written;
 }
 
-asio::awaitable<Result<LinkHello>> AcceptHandshake(Tcp::socket& socket, LinkKey key,
-                                                   std::function<Status(const LinkHello&)> judge) {
+asio::awaitable<Result<LinkHello>> AcceptHandshake(Tcp::socket& socket, const LinkKey& key,
+                                                   const Judgement& judge) {
   Result<std::string> theirs = co_await Expect(socket, LinkFrameType::kHello);
   if (!theirs.ok()) {
     // A Strata of another version understands the refusal; a stranger gets no answer.
@@ -127,9 +136,8 @@ asio::awaitable<Result<LinkHello>> AcceptHandshake(Tcp::socket& socket, LinkKey 
   }
   Result<LinkHello> hello = DecodeHello(*theirs);
   if (!hello.ok()) co_return hello.status();
-  const LinkNonce nonce = MakeLinkNonce();
-  const std::string challenge(AsText(nonce));
-  Status written = co_await WriteFrame(socket, {.type = LinkFrameType::kChallenge}, challenge);
+  const std::string challenge(AsText(MakeLinkNonce()));
+  Status written = co_await WriteFrame(socket, kChallengeHeader, challenge);
   if (!written.ok()) co_return written;
   Result<std::string> proof = co_await Expect(socket, LinkFrameType::kProof);
   if (!proof.ok()) co_return proof.status();
@@ -143,9 +151,8 @@ asio::awaitable<Result<LinkHello>> AcceptHandshake(Tcp::socket& socket, LinkKey 
     Status refused = co_await Refuse(socket, verdict);
     co_return refused;
   }
-  const LinkMac accepted = AcceptorProof(key, *theirs, challenge);
-  written =
-      co_await WriteFrame(socket, {.type = LinkFrameType::kVerdict}, std::string(AsText(accepted)));
+  const std::string accepted(AsText(AcceptorProof(key, *theirs, challenge)));
+  written = co_await WriteFrame(socket, kAcceptedHeader, accepted);
   if (!written.ok()) co_return written;
   co_return *hello;
 }

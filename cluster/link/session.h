@@ -1,4 +1,6 @@
 // Frames and handshakes over one Asio socket, as coroutines. Internal to cluster/link.
+// Arguments by reference must live until the coroutine has ended: callers name them in variables of
+// their own frame (temporaries within a co_await expression are destroyed twice by GCC 12).
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -42,16 +44,19 @@ struct LinkFrame {
 // kLost: the peer closed or reset. kCorrupt, kRefused: see DecodeLinkHeader; kRefused also when the
 // body would be longer than bytes_max (nothing is read or allocated then).
 asio::awaitable<Result<LinkFrame>> ReadFrame(Tcp::socket& socket, uint64_t bytes_max);
-asio::awaitable<Status> WriteFrame(Tcp::socket& socket, LinkHeader header, std::string body);
+asio::awaitable<Status> WriteFrame(Tcp::socket& socket, const LinkHeader& header,
+                                   const std::string& body);
 
 // The dialer's side up to and with the confirm. An error prefixed by nothing: the caller knows whom
 // it dialled. kRefused: the other side said no, with its reason.
-asio::awaitable<Status> DialHandshake(Tcp::socket& socket, LinkHello hello, LinkKey key);
+asio::awaitable<Status> DialHandshake(Tcp::socket& socket, const LinkHello& hello,
+                                      const LinkKey& key);
 
 // The acceptor's side up to the verdict. `judge` is asked once the proof has been checked; what it
 // answers is the verdict.
-asio::awaitable<Result<LinkHello>> AcceptHandshake(Tcp::socket& socket, LinkKey key,
-                                                   std::function<Status(const LinkHello&)> judge);
+using Judgement = std::function<Status(const LinkHello&)>;
+asio::awaitable<Result<LinkHello>> AcceptHandshake(Tcp::socket& socket, const LinkKey& key,
+                                                   const Judgement& judge);
 
 // Options of every link's socket.
 void PrepareSocket(Tcp::socket& socket);

@@ -1,0 +1,225 @@
+// cluster.toml: defaults, every key, paths, bad files; and `config check` over whole clusters.
+#include "cluster/cluster_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+#include "base/sim_disk.h"
+#include "cluster/config_check.h"
+#include "cluster/names/own_rank.h"
+#include "cluster/names/resolve.h"
+
+namespace strata {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ClusterConfigTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& path, std::string_view text) {
+    const size_t slash = path.rfind('/');
+    if (slash != std::string::npos) {
+      ASSERT_TRUE(disk_.MakeFolder(path.substr(0, slash)).ok());
+    }
+    const Status status = WriteFileAtomically(disk_, path, text);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+
+  Result<ClusterConfig> Load(std::string_view toml, const std::string& file = "c/cluster.toml") {
+    Settings settings(ClusterSettingsTable());
+    STRATA_TRY(settings.LoadToml(toml, file));
+    return MakeClusterConfig(settings, disk_);
+  }
+
+  std::vector<std::string> Check(std::string_view toml) {
+    Write("c/cluster.toml", toml);
+    return CheckClusterConfig("c/cluster.toml", disk_, 5 * kSecond).problems;
+  }
+
+  SimDisk disk_;
+};
+
+TEST_F(ClusterConfigTest, DefaultsAreOneServerOnLoopback) {
+  const auto config = Load("");
+  ASSERT_TRUE(config.ok()) << config.status().ToString();
+  EXPECT_EQ(config->name, "strata");
+  EXPECT_EQ(config->cluster_id(), Hash64("strata"));
+  EXPECT_TRUE(config->machines.machines.empty());
+  EXPECT_EQ(config->server_host, "127.0.0.1");
+  EXPECT_EQ(config->server_port, 7600);
+  EXPECT_FALSE(config->rank.has_value());
+  EXPECT_FALSE(config->port.has_value());
+  EXPECT_FALSE(config->insecure);
+  EXPECT_EQ(config->queue_bytes_max, 256u << 20);
+  EXPECT_EQ(config->peer_lost_after, 10 * kSecond);
+}
+
+TEST_F(ClusterConfigTest, ReadsEveryKeyAndPathsBesideTheFile) {
+  Write("c/lists/machines.txt", "127.0.0.1:7700 worker\n");
+  Write("c/secret", "  s3cret \n\n");
+  const auto config = Load(R"([cluster]
+name = "prod"
+machines = "lists/machines.txt"
+secret_file = "secret"
+insecure = true
+[server]
+host = "127.0.0.2"
+port = 7700
+lanes = 4
+memory = "1GiB"
+queue_memory = "64MiB"
+[worker]
+port = 7701
+[http]
+host = "127.0.0.3"
+port = -1
+[timeouts]
+request = "7s"
+server_lost = "2s"
+peer_lost = "4s"
+connect = "11s"
+collective = "1min"
+shutdown = "3s"
+[log]
+level = "debug"
+file = "x.log"
+)");
+  ASSERT_TRUE(config.ok()) << config.status().ToString();
+  EXPECT_EQ(config->name, "prod");
+  EXPECT_EQ(config->machines.machines.size(), 1u);
+  EXPECT_EQ(config->machines.file, "c/lists/machines.txt");
+  EXPECT_EQ(config->secret, "  s3cret");
+  EXPECT_TRUE(config->insecure);
+  EXPECT_EQ(config->server_host, "127.0.0.2");
+  EXPECT_EQ(config->server_port, 7700);
+  EXPECT_EQ(config->port, 7701);
+  EXPECT_EQ(config->lanes, 4);
+  EXPECT_EQ(config->memory_bytes_max, 1u << 30);
+  EXPECT_EQ(config->queue_bytes_max, 64u << 20);
+  EXPECT_EQ(config->http_host, "127.0.0.3");
+  EXPECT_EQ(config->http_port, -1);
+  EXPECT_EQ(config->request_timeout, 7 * kSecond);
+  EXPECT_EQ(config->server_lost_after, 2 * kSecond);
+  EXPECT_EQ(config->peer_lost_after, 4 * kSecond);
+  EXPECT_EQ(config->connect_timeout, 11 * kSecond);
+  EXPECT_EQ(config->collective_timeout, 60 * kSecond);
+  EXPECT_EQ(config->shutdown_timeout, 3 * kSecond);
+  EXPECT_EQ(config->log_level, "debug");
+  EXPECT_EQ(config->log_file, "x.log");
+}
+
+TEST_F(ClusterConfigTest, FlagsOverrideAndTheirPathsAreTheWorkingFolders) {
+  Write("list", "127.0.0.1:7700 worker\n127.0.0.1:7701 worker\n");
+  Settings settings(ClusterSettingsTable());
+  ASSERT_TRUE(settings.LoadToml("[cluster]\nmachines = \"missing\"\n", "c/cluster.toml").ok());
+  ASSERT_TRUE(settings.Set("cluster.machines", "list", "--machines").ok());
+  ASSERT_TRUE(settings.Set("rank", "1", "--rank").ok());
+  const auto config = MakeClusterConfig(settings, disk_);
+  ASSERT_TRUE(config.ok()) << config.status().ToString();
+  EXPECT_EQ(config->machines.machines.size(), 2u);
+  EXPECT_EQ(config->rank, 1);
+}
+
+TEST_F(ClusterConfigTest, ErrorsNameTheLineThatIsToBlame) {
+  const auto error = [&](std::string_view toml) {
+    const auto config = Load(toml);
+    EXPECT_FALSE(config.ok()) << toml;
+    EXPECT_EQ(config.status().code(), StatusCode::kInvalid);
+    return config.status().message();
+  };
+  EXPECT_THAT(error("[cluster]\nmachines = \"none.txt\"\n"),
+              HasSubstr("c/cluster.toml:2: cannot read the machine list"));
+  EXPECT_THAT(error("[cluster]\nsecret_file = \"none\"\n"),
+              HasSubstr("c/cluster.toml:2: cannot read the secret"));
+  Write("c/empty", " \n");
+  EXPECT_THAT(error("[cluster]\nsecret_file = \"empty\"\n"), HasSubstr("c/empty is empty"));
+  EXPECT_THAT(error("[cluster]\nname = \"\"\n"), HasSubstr("c/cluster.toml:2"));
+  Write("c/bad.txt", "127.0.0.1:7700 servr\n");
+  EXPECT_THAT(error("[cluster]\nmachines = \"bad.txt\"\n"),
+              HasSubstr("c/bad.txt:1:16: unknown role 'servr'"));
+  EXPECT_THAT(error("[cluster]\nmachine = \"x\"\n"), HasSubstr("machines"));
+  EXPECT_THAT(error("[timeouts]\npeer_lost = \"1s\"\n"), HasSubstr("peer_lost"));
+  EXPECT_THAT(error("[server]\nlanes = 0\n"), HasSubstr("lanes"));
+}
+
+TEST_F(ClusterConfigTest, RankNeedsAList) {
+  Settings settings(ClusterSettingsTable());
+  ASSERT_TRUE(settings.Set("rank", "0", "--rank").ok());
+  EXPECT_THAT(MakeClusterConfig(settings, disk_).status().message(),
+              HasSubstr("--rank needs a machine list"));
+}
+
+TEST_F(ClusterConfigTest, CheckFindsNothingInAGoodCluster) {
+  Write("c/machines.txt", "127.0.0.1:7600 server lanes=2\n[::1]:7700 worker\n");
+  EXPECT_THAT(Check("[cluster]\nmachines = \"machines.txt\"\n"), IsEmpty());
+}
+
+TEST_F(ClusterConfigTest, CheckReportsEverythingAtOnce) {
+  Write("c/machines.txt",
+        "127.0.0.1:7600 server lanes=1024\n"
+        "  no-such-host.invalid:7600 server\n"
+        "192.0.2.1:7700 worker\n"
+        "192.0.2.1:7600 server\n");
+  EXPECT_THAT(
+      Check("[cluster]\nmachines = \"machines.txt\"\n"),
+      ElementsAre(HasSubstr("c/machines.txt:2:3: cannot resolve 'no-such-host.invalid'"),
+                  HasSubstr("c/machines.txt:2:3: the servers up to here have more than 1024 lanes"),
+                  HasSubstr("c/machines.txt:3:1: the worker 192.0.2.1:7700 would listen beyond"),
+                  HasSubstr("c/machines.txt:4:1: the server 192.0.2.1:7600 would listen beyond")));
+}
+
+TEST_F(ClusterConfigTest, CheckSeesTwoNamesForOneAddress) {
+  Write("c/machines.txt", "127.0.0.1:7700 worker\nlocalhost:7700 worker\n");
+  EXPECT_THAT(Check("[cluster]\nmachines = \"machines.txt\"\n"),
+              Contains(HasSubstr("c/machines.txt:2:1: localhost:7700 is 127.0.0.1 port 7700, as is "
+                                 "line 1")));
+}
+
+TEST_F(ClusterConfigTest, CheckReportsAllErrorsOfAFile) {
+  EXPECT_THAT(Check("[cluster]\nnam = \"x\"\n[server]\nlanes = \"two\"\n"),
+              ElementsAre(HasSubstr("c/cluster.toml:2"), HasSubstr("c/cluster.toml:4")));
+  Write("c/machines.txt", "127.0.0.1:7700 servr\n127.0.0.1:x worker\n");
+  EXPECT_THAT(Check("[cluster]\nmachines = \"machines.txt\"\nsecret_file = \"none\"\n"),
+              ElementsAre(HasSubstr("c/machines.txt:1:16: unknown role"),
+                          HasSubstr("c/machines.txt:2:11: bad port 'x'"),
+                          HasSubstr("c/cluster.toml:3: cannot read the secret")));
+}
+
+TEST_F(ClusterConfigTest, CheckOfAMissingFile) {
+  EXPECT_THAT(CheckClusterConfig("none.toml", disk_, kSecond).problems,
+              ElementsAre(HasSubstr("none.toml")));
+}
+
+TEST(ResolveHost, NumericNamesAndFailures) {
+  EXPECT_THAT(*ResolveHost("127.0.0.1", kSecond), ElementsAre("127.0.0.1"));
+  EXPECT_THAT(*ResolveHost("::1", kSecond), ElementsAre("::1"));
+  EXPECT_THAT(*ResolveHost("localhost", 10 * kSecond), Contains("127.0.0.1"));
+  const auto unknown = ResolveHost("no-such-host.invalid", 10 * kSecond);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_THAT(unknown.status().message(), HasSubstr("cannot resolve 'no-such-host.invalid'"));
+}
+
+TEST(IsLoopback, Addresses) {
+  for (const char* address : {"127.0.0.1", "127.8.9.1", "::1"}) EXPECT_TRUE(IsLoopback(address));
+  for (const char* address : {"0.0.0.0", "10.0.0.1", "::", "fe80::1", "name"}) {
+    EXPECT_FALSE(IsLoopback(address));
+  }
+}
+
+TEST(DetectOwnRank, ByLoopbackAddressAndPort) {
+  const auto list = ParseMachineList("192.0.2.7:7700 worker\n127.0.0.1:7700 worker\n", "m.txt");
+  ASSERT_TRUE(list.ok());
+  EXPECT_EQ(*DetectOwnRank(*list, Role::kWorker, {}, {}, kSecond), 1);
+  EXPECT_EQ(*DetectOwnRank(*list, Role::kWorker, 0, {}, kSecond), 0);
+  const auto none = DetectOwnRank(*list, Role::kWorker, {}, uint16_t{1}, kSecond);
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.status().message(), HasSubstr("whose addresses are"));
+  EXPECT_THAT(none.status().message(), HasSubstr("127.0.0.1"));
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,312 @@
+// Groups over real loopback connections: collectives, status, goodbye, and each way to fail.
+#include "cluster/link/links.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <future>
+
+#include "base/hash.h"
+#include "cluster/collective/linked_group.h"
+#include "cluster/link/query.h"
+#include "tests/cluster/loopback.h"
+
+namespace strata {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string NameOf(const Loopback& net, int rank) {
+  return "rank " + std::to_string(rank) + " (" + net.machines[static_cast<size_t>(rank)].Address() +
+         ")";
+}
+
+// Waits until the group has failed; the bound is only there to end a broken test.
+Status AwaitFailure(Links* links) {
+  auto failed = std::make_shared<std::promise<Status>>();
+  auto future = failed->get_future();
+  links->OnFailure([failed](const Status& why) { failed->set_value(why); });
+  if (future.wait_for(std::chrono::seconds(30)) != std::future_status::ready) {
+    return Internal("no failure within 30 s");
+  }
+  EXPECT_EQ(links->Failure().message(), future.get().message());
+  return links->Failure();
+}
+
+TEST(Links, CollectivesOverLoopback) {
+  for (HalvingForm form : {HalvingForm::kPairLast, HalvingForm::kFoldFirst}) {
+    for (int world = 1; world <= 8; ++world) {
+      SCOPED_TRACE(world);
+      Loopback net(world);
+      InThreads(world, [&](int r) {
+        LinkOptions options = net.Options(r);
+        options.form = form;
+        const auto links = net.Listen(options);
+        ASSERT_TRUE(links->Connect().ok());
+        LinkedGroup group(*links, form);
+        for (size_t count : {1, 100, 5000, 300'000}) {
+          std::vector<int64_t> data(count);
+          for (size_t i = 0; i < count; ++i) data[i] = static_cast<int64_t>(i) * (r + 1);
+          const Status status = group.Allreduce(std::span<int64_t>(data), ReduceOp::kSum);
+          ASSERT_TRUE(status.ok()) << status.ToString();
+          const int64_t ranks = world * (world + 1) / 2;
+          for (size_t i = 0; i < count; ++i) ASSERT_EQ(data[i], static_cast<int64_t>(i) * ranks);
+        }
+        const std::vector<std::byte> mine(static_cast<size_t>(r) * 10'000, std::byte(r));
+        std::vector<std::vector<std::byte>> all;
+        ASSERT_TRUE(group.Allgather(mine, &all).ok());
+        for (int other = 0; other < world; ++other) {
+          ASSERT_EQ(all[static_cast<size_t>(other)],
+                    std::vector<std::byte>(static_cast<size_t>(other) * 10'000, std::byte(other)));
+        }
+        const Status left = links->Leave(20 * kSecond);
+        EXPECT_TRUE(left.ok()) << left.ToString();
+      });
+    }
+  }
+}
+
+TEST(Links, Ipv6) {
+  if (!OpenListener("::1", 0, kSecond).ok()) GTEST_SKIP() << "no IPv6 loopback here";
+  Loopback net(2, "::1");
+  const auto links = ConnectAll(&net);
+  InThreads(2,
+            [&](int r) { EXPECT_TRUE(links[static_cast<size_t>(r)]->Leave(kSecond * 20).ok()); });
+}
+
+TEST(Links, GoodbyeOfOneRankIsNoFailureForTheOthers) {
+  Loopback net(3);
+  auto links = ConnectAll(&net);
+  std::thread first([&] {
+    EXPECT_TRUE(links[0]->Leave(20 * kSecond).ok());
+    links[0].reset();
+  });
+  InThreads(
+      2, [&](int r) { EXPECT_TRUE(links[static_cast<size_t>(r) + 1]->Leave(20 * kSecond).ok()); });
+  first.join();
+}
+
+TEST(Links, CollectiveWithARankThatHasLeftIsAnError) {
+  Loopback net(2);
+  auto links = ConnectAll(&net);
+  std::thread leaver([&] { static_cast<void>(links[1]->Leave(20 * kSecond)); });
+  LinkedGroup group(*links[0]);
+  std::vector<float> data(10);
+  const Status status = group.Allreduce(std::span<float>(data), ReduceOp::kSum);
+  EXPECT_EQ(status.code(), StatusCode::kLost);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr(NameOf(net, 1)), HasSubstr("has finished its job"),
+                                      HasSubstr("allreduce")));
+  leaver.join();
+}
+
+// A rank that ends without a goodbye: all others name it, those it has no link with too.
+TEST(Links, LostRankIsNamedOnEverySurvivor) {
+  constexpr int kWorld = 6;
+  Loopback net(kWorld);
+  auto links = ConnectAll(&net);
+  const int lost = 3;  // rank 0 has no link with it
+  const TimeNs before = RealClock().Now();
+  std::vector<std::thread> survivors;
+  for (int r = 0; r < kWorld; ++r) {
+    if (r == lost) continue;
+    survivors.emplace_back([&, r] {
+      LinkedGroup group(*links[static_cast<size_t>(r)]);
+      std::vector<float> data(100'000);
+      Status status;
+      while (status.ok()) status = group.Allreduce(std::span<float>(data), ReduceOp::kSum);
+      EXPECT_EQ(status.code(), StatusCode::kLost);
+      EXPECT_THAT(status.message(), HasSubstr(NameOf(net, lost) + " is lost"));
+    });
+  }
+  links[lost].reset();
+  for (std::thread& thread : survivors) thread.join();
+  EXPECT_LT(RealClock().Now() - before,
+            10 * kSecond);  // 2 s promised; the rest is for slow machines
+}
+
+TEST(Links, LostRankIsSeenByRanksThatAreBusyElsewhere) {
+  Loopback net(8);  // rank 0 has no link with ranks 3 and 5
+  auto links = ConnectAll(&net);
+  links[3].reset();
+  for (int r : {0, 1, 2, 4, 5, 6, 7}) {
+    const Status status = AwaitFailure(links[static_cast<size_t>(r)].get());
+    EXPECT_EQ(status.code(), StatusCode::kLost);
+    EXPECT_THAT(status.message(), HasSubstr(NameOf(net, 3) + " is lost"));
+  }
+}
+
+TEST(Links, CancelEndsTheJobEverywhere) {
+  Loopback net(3);
+  auto links = ConnectAll(&net);
+  links[2]->Cancel(Invalid("train.csv:7: no label"));
+  EXPECT_EQ(links[2]->Failure().code(), StatusCode::kInvalid);
+  for (size_t r : {0, 1}) {
+    const Status status = AwaitFailure(links[r].get());
+    EXPECT_EQ(status.code(), StatusCode::kLost);
+    EXPECT_THAT(status.message(),
+                AllOf(HasSubstr(NameOf(net, 2) + " has ended the job"), HasSubstr("no label")));
+  }
+}
+
+TEST(Links, DifferentSizesAreNamedOnBothSides) {
+  Loopback net(2);
+  auto links = ConnectAll(&net);
+  InThreads(2, [&](int r) {
+    LinkedGroup group(*links[static_cast<size_t>(r)]);
+    std::vector<float> data(r == 0 ? 10 : 12);
+    const Status status = group.Allreduce(std::span<float>(data), ReduceOp::kSum);
+    EXPECT_EQ(status.code(), StatusCode::kFailed);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("bytes in allreduce"), HasSubstr("call 0")));
+  });
+}
+
+TEST(Links, DifferentCollectivesAreNamedOnBothSides) {
+  Loopback net(2);
+  auto links = ConnectAll(&net);
+  InThreads(2, [&](int r) {
+    LinkedGroup group(*links[static_cast<size_t>(r)]);
+    std::vector<int64_t> data(1);
+    std::vector<std::vector<std::byte>> all;
+    const Status status = r == 0 ? group.Allreduce(std::span<int64_t>(data), ReduceOp::kSum)
+                                 : group.Allgather(std::as_bytes(std::span(data)), &all);
+    EXPECT_EQ(status.code(), StatusCode::kFailed);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("allreduce"), HasSubstr("allgather")));
+  });
+}
+
+TEST(Links, LiveRankThatDoesNotTakePartMeetsTheDeadline) {
+  Loopback net(2);
+  auto links =
+      ConnectAll(&net, [](LinkOptions* options) { options->exchange_timeout = kSecond / 2; });
+  LinkedGroup group(*links[0]);
+  std::vector<float> data(10);
+  const Status status = group.Allreduce(std::span<float>(data), ReduceOp::kSum);
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(status.message(), HasSubstr(NameOf(net, 1) + " is alive but sent 0 of 40 bytes"));
+}
+
+// A peer that holds its connections open and says nothing, as one stopped by SIGSTOP does.
+TEST(Links, SilentRankIsLost) {
+  Loopback net(3);
+  auto links = ConnectAll(&net, [](LinkOptions* options) {
+    options->heartbeat_every = options->rank == 1 ? 3600 * kSecond : kSecond / 10;
+    options->peer_lost_after = options->rank == 1 ? 3600 * kSecond : kSecond;
+  });
+  for (size_t r : {0, 2}) {
+    const Status status = AwaitFailure(links[r].get());
+    EXPECT_EQ(status.code(), StatusCode::kLost);
+    EXPECT_THAT(status.message(), HasSubstr(NameOf(net, 1) + " is lost: it has been silent"));
+  }
+}
+
+TEST(Links, MissingRanksAreNamed) {
+  Loopback net(3);
+  net.listeners[0] = Listener();  // nobody listens there
+  LinkOptions options = net.Options(1);
+  options.connect_timeout = kSecond / 2;
+  const auto links = net.Listen(options);
+  const Status status = links->Connect();
+  EXPECT_EQ(status.code(), StatusCode::kLost);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr(NameOf(net, 0) + ": Connection refused"),
+                                      HasSubstr(NameOf(net, 2) + ": has not connected")));
+}
+
+TEST(Links, UnknownHostIsNamed) {
+  Loopback net(2);
+  LinkOptions options = net.Options(1);
+  options.workers[0].host = "no-such-host.invalid";
+  options.connect_timeout = kSecond;
+  const auto links = net.Listen(options);
+  const Status status = links->Connect();
+  EXPECT_EQ(status.code(), StatusCode::kLost);
+  EXPECT_THAT(status.message(), HasSubstr("no-such-host.invalid"));
+}
+
+TEST(Links, PortInUseSaysWhatToDo) {
+  Loopback net(1);
+  const auto links = Links::Listen(net.Options(0));
+  ASSERT_FALSE(links.ok());
+  EXPECT_EQ(links.status().code(), StatusCode::kFailed);
+  EXPECT_THAT(links.status().message(),
+              AllOf(HasSubstr("worker rank 0 (127.0.0.1:"), HasSubstr("is in use"),
+                    HasSubstr("another port in the machine list")));
+}
+
+TEST(Links, AddressOfAnotherMachine) {
+  Loopback net(1);
+  LinkOptions options = net.Options(0);
+  options.workers[0].host = "192.0.2.1";  // RFC 5737: nobody's
+  const auto links = Links::Listen(options);
+  ASSERT_FALSE(links.ok());
+  EXPECT_THAT(links.status().message(), HasSubstr("192.0.2.1 port"));
+  EXPECT_THAT(links.status().message(), HasSubstr("is no address of this machine"));
+}
+
+TEST(Links, BeyondLoopbackNeedsASecret) {
+  Loopback net(1, "0.0.0.0");
+  LinkOptions options = net.Options(0);
+  options.secret = "";
+  const auto links = Links::Listen(options, std::move(net.listeners[0]));
+  ASSERT_FALSE(links.ok());
+  EXPECT_EQ(links.status().code(), StatusCode::kRefused);
+  EXPECT_THAT(links.status().message(), HasSubstr("beyond loopback"));
+}
+
+TEST(Links, RankOutOfRange) {
+  Loopback net(2);
+  for (int rank : {-1, 2}) {
+    LinkOptions options = net.Options(0);
+    options.rank = rank;
+    const auto links = Links::Listen(options);
+    ASSERT_FALSE(links.ok());
+    EXPECT_EQ(links.status().code(), StatusCode::kInvalid);
+  }
+}
+
+TEST(Links, StatusAndControlWhileRanksAreMissing) {
+  Loopback net(3);
+  const auto links = net.Listen(net.Options(0));  // never connects
+  const uint16_t port = net.machines[0].port;
+  auto answer = QueryStatus("127.0.0.1", port, "a secret", 20 * kSecond);
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.status().code(), StatusCode::kRefused);
+  links->SetStatusProvider([] { return std::string(1'000'000, 's'); });
+  links->SetControlHandler([](std::string_view request) { return "did " + std::string(request); });
+  answer = QueryStatus("127.0.0.1", port, "a secret", 20 * kSecond);
+  ASSERT_TRUE(answer.ok()) << answer.status().ToString();
+  EXPECT_EQ(*answer, std::string(1'000'000, 's'));
+  answer = SendControl("127.0.0.1", port, "a secret", "shutdown", 20 * kSecond);
+  ASSERT_TRUE(answer.ok()) << answer.status().ToString();
+  EXPECT_EQ(*answer, "did shutdown");
+}
+
+TEST(QueryStatus, Failures) {
+  Loopback net(2);
+  const auto links = net.Listen(net.Options(0));
+  links->SetStatusProvider([] { return std::string("fine"); });
+  auto answer = QueryStatus("127.0.0.1", net.machines[0].port, "another", 20 * kSecond);
+  EXPECT_EQ(answer.status().code(), StatusCode::kRefused);
+  EXPECT_THAT(answer.status().message(), HasSubstr("the secrets differ"));
+
+  // A socket that listens but never answers, then nobody at all.
+  answer = QueryStatus("127.0.0.1", net.machines[1].port, "a secret", kSecond / 5);
+  EXPECT_EQ(answer.status().code(), StatusCode::kDeadlineExceeded);
+  net.listeners[1] = Listener();
+  answer = QueryStatus("127.0.0.1", net.machines[1].port, "a secret", 20 * kSecond);
+  EXPECT_EQ(answer.status().code(), StatusCode::kLost);
+  EXPECT_THAT(answer.status().message(), HasSubstr("is the worker running?"));
+}
+
+TEST(Links, FailureCallbackComesOnceAndAlsoLate) {
+  Loopback net(1);
+  const auto links = net.Listen(net.Options(0));
+  ASSERT_TRUE(links->Connect().ok());
+  links->Cancel(Cancelled("interrupted"));
+  links->Cancel(Cancelled("again"));
+  EXPECT_EQ(AwaitFailure(links.get()).message(), "interrupted");
+}
+
+}  // namespace
+}  // namespace strata
