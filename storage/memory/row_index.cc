@@ -90,17 +90,17 @@ Status RowIndex::Grow(uint64_t count_min) {
 void RowIndex::Sweep(uint64_t words_min) {
   if (!old_.data) return;
   sweep_due_ = 0;
-  constexpr uint64_t kAhead = 16;  // words between the request for a row's key and its use
   const uint64_t goal = swept_ + words_min;
   const auto word_at = [this](uint64_t n) { return old_.data[(sweep_start_ + n) & old_.mask]; };
-  for (uint64_t i = 0; i < kAhead; ++i) {
-    if (const uint64_t word = word_at(swept_ + i); word != 0) rows_.Prefetch(RowOf(word), 0);
-  }
+  // Two stages of reading ahead: the key beside the row, then the place that its hash names.
+  constexpr uint64_t kKeyAhead = 32, kPlaceAhead = 16;
   // Stops behind an empty word only, so that no run is cut.
   for (bool in_run = true; swept_ < old_.size() && (swept_ < goal || in_run); ++swept_) {
-    if (const uint64_t ahead = word_at(swept_ + kAhead); ahead != 0) {
-      rows_.Prefetch(RowOf(ahead), 0);
+    if (const uint64_t near = word_at(swept_ + kPlaceAhead); near != 0) {
+      const uint64_t hash = Mix64(rows_.KeyOf(RowOf(near)));
+      __builtin_prefetch(&current_.data[hash & current_.mask], 1);
     }
+    if (const uint64_t far = word_at(swept_ + kKeyAhead); far != 0) rows_.Prefetch(RowOf(far), 0);
     const uint64_t word = word_at(swept_);
     in_run = word != 0;
     if (in_run) InsertIn(current_, Mix64(rows_.KeyOf(RowOf(word))), RowOf(word));

@@ -59,12 +59,17 @@ class RowSlabs {
   }
 
   // Asks the processor for the key and the first `bytes` behind it; wide rows it then streams
-  // itself.
-  void Prefetch(uint64_t row, size_t bytes) const {
-    constexpr size_t kLine = 64, kLinesMax = 4;
+  // itself. No loop, and always inlined: GCC 12 drops loops and calls that do nothing but prefetch.
+  [[gnu::always_inline]] void Prefetch(uint64_t row, size_t bytes) const {
+    constexpr uintptr_t kLine = 64;
     const std::byte* place = Place(row);
-    const size_t lines = std::min((sizeof(Key) + bytes + kLine - 1) / kLine + 1, kLinesMax);
-    for (size_t i = 0; i < lines; ++i) __builtin_prefetch(place + i * kLine);
+    const std::byte* last = place + sizeof(Key) + bytes - 1;
+    const auto lines =
+        reinterpret_cast<uintptr_t>(last) / kLine - reinterpret_cast<uintptr_t>(place) / kLine;
+    __builtin_prefetch(place);
+    if (lines >= 1) __builtin_prefetch(place + kLine);
+    if (lines >= 2) __builtin_prefetch(place + 2 * kLine);
+    if (lines >= 3) __builtin_prefetch(place + 3 * kLine);
   }
 
   bool IsLive(uint64_t row) const { return (live_[row / 64] >> (row % 64) & 1) != 0; }
