@@ -22,6 +22,7 @@ Result<Message> Ask(const std::string& address, uint64_t cluster_id, wire::Comma
   STRATA_ASSIGN(std::shared_ptr<ZmqContext> context, ZmqContext::Create());
   ZmqPortOptions options;
   options.linger = 0;  // a request that nobody waits for any more need not be sent
+  options.keep_last_reply = true;
   STRATA_ASSIGN(auto port, ZmqDealerPort::Create(std::move(context), options));
   wire::Header header;
   header.command = command;

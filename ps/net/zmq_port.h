@@ -39,6 +39,9 @@ struct ZmqPortOptions {
   size_t queue_bytes_max = size_t{256} << 20;  // bytes waiting to be sent to one peer
   TimeNs linger = kSecond;                     // how long closing waits for unsent messages
   const Clock* clock = &RealClock();           // what Receive's deadlines are on
+  // Dealer: keep a reply that was received but not yet read when its connection ends, as that of a
+  // server which is shutting down. In exchange a message may wait in ZeroMQ for a connection.
+  bool keep_last_reply = false;
 };
 
 // The server's side. A peer's name is the routing id that ZeroMQ gave its connection; it means

@@ -90,7 +90,8 @@ Status SetOptions(void* socket, SocketKind kind, const ZmqPortOptions& options) 
       {ZMQ_RCVHWM, kMessagesQueuedMax},
   };
   const IntOption router[] = {{ZMQ_ROUTER_MANDATORY, 1}};
-  const IntOption dealer[] = {{ZMQ_IMMEDIATE, 1},
+  // With ZMQ_IMMEDIATE a socket also forgets what it has not handed out when a connection breaks.
+  const IntOption dealer[] = {{ZMQ_IMMEDIATE, options.keep_last_reply ? 0 : 1},
                               {ZMQ_CONNECT_TIMEOUT, kConnectTimeoutMs},
                               {ZMQ_RECONNECT_IVL_MAX, kReconnectMaxMs}};
   const auto set = [socket](std::span<const IntOption> list) {

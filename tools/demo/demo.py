@@ -114,7 +114,8 @@ def write_cluster(folder):
     machines = "".join(f"127.0.0.1:{port} {role}\n" for port, role in zip(ports, roles))
     (folder / "machines.txt").write_text(machines)
     cluster = folder / "cluster.toml"
-    cluster.write_text('[cluster]\nname = "demo"\nmachines = "machines.txt"\n')
+    cluster.write_text('[cluster]\nname = "demo"\nmachines = "machines.txt"\n'
+                       '[timeouts]\nshutdown = "2s"\n')
     say(machines.rstrip())
     return cluster
 
@@ -201,7 +202,7 @@ def run(folder):
         say("\n$ strata-admin tables\n" + admin(cluster, "tables").stdout)
         stopped = admin(cluster, "shutdown", "--yes")
         if stopped.returncode != 0:
-            raise DemoFailed(f"strata-admin shutdown failed: {stopped.stderr.strip()}")
+            say(stopped.stderr.strip())
         for rank in range(SERVERS):
             processes.wait(f"server-{rank}", 15)
         processes.check()
@@ -240,7 +241,8 @@ def main():
     except DemoFailed as failure:
         explain(failure)
         return 1
-    say(f"logs and model: {folder}")
+    say(f"AUC {result['auc']:.4f}, logloss {result['logloss']:.4f} on adult.test.csv; logs and model: "
+        f"{folder}")
     print(json.dumps(result), flush=True)
     return 0
 
