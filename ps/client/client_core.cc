@@ -78,8 +78,11 @@ void ClientCore::Submit(Operation operation, Completion done, TimeNs now) {
 }
 
 void ClientCore::CreateTable(const TableSpec& spec, std::function<void(Status)> done, TimeNs now) {
-  const CallPtr call = Open(
-      {}, [done = std::move(done)](Call&, const Status& status) { done(status); }, now);
+  auto finish = [this, done = std::move(done), spec](Call&, const Status& status) {
+    if (status.ok()) tables_.Learn(spec);
+    done(status);
+  };
+  const CallPtr call = Open({}, std::move(finish), now);
   const auto dispatch = [this, call, spec](TimeNs t) {
     std::vector<RequestPtr> requests;
     for (size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -92,7 +95,8 @@ void ClientCore::CreateTable(const TableSpec& spec, std::function<void(Status)> 
 }
 
 void ClientCore::DropTable(const std::string& name, std::function<void(Status)> done, TimeNs now) {
-  auto finish = [done = std::move(done), name](Call& call, Status status) {
+  auto finish = [this, done = std::move(done), name](Call& call, Status status) {
+    tables_.Forget(TableIdOf(name));
     done(DropStatus(call, std::move(status)).Prefixed(fmt::format("table '{}'", name)));
   };
   const CallPtr call = Open({}, std::move(finish), now);
@@ -115,26 +119,54 @@ void ClientCore::ListTables(std::function<void(Result<std::vector<TableSpec>>)> 
     }
   };
   const CallPtr call = Open({}, std::move(finish), now);
-  const auto dispatch = [this, call](TimeNs t) {
-    std::vector<RequestPtr> requests;
-    for (size_t lane = 0; lane < lanes_.size(); ++lane) {
-      if (map_.lanes[lane].lane != 0) continue;  // each lane of a server knows all of its tables
-      requests.push_back(TableRequest(call, Command::kListTables, TableId{}, lane));
-    }
-    Dispatch(call, std::move(requests), t);
+  Begin(
+      call, {}, [this, call](TimeNs t) { Dispatch(call, ListRequests(call), t); }, now);
+}
+
+std::vector<ClientCore::RequestPtr> ClientCore::ListRequests(const CallPtr& call) {
+  std::vector<RequestPtr> requests;
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (map_.lanes[lane].lane != 0) continue;  // each lane of a server knows all of its tables
+    requests.push_back(TableRequest(call, Command::kListTables, TableId{}, lane));
+  }
+  return requests;
+}
+
+void ClientCore::StartListing(TimeNs now) {
+  listing_ = true;
+  auto finish = [this](Call& call, const Status& status) {
+    listing_ = false;
+    listing_status_ = status;
+    for (const TableSpec& spec : call.tables) tables_.Learn(spec);
+    RunHeld(now_);
   };
-  Begin(call, {}, dispatch, now);
+  const CallPtr call = Open({}, std::move(finish), now);
+  Dispatch(call, ListRequests(call), now);
+}
+
+void ClientCore::RunHeld(TimeNs now) {
+  // A call that asks for the tables once more puts itself in front of those that are still held.
+  while (connected() && !held_.empty()) {
+    const auto action = std::move(held_.front());
+    held_.pop_front();
+    action(now);
+  }
 }
 
 void ClientCore::Begin(const CallPtr& call, const Status& valid,
                        std::function<void(TimeNs)> dispatch, TimeNs now) {
-  if (!aborted_.ok() || !valid.ok()) {
-    Finish(call, aborted_.ok() ? valid : aborted_);
-  } else if (connected_) {
+  now_ = now;
+  if (!aborted_.ok()) {
+    Finish(call, aborted_);
+  } else if (!valid.ok()) {
+    Finish(call, valid);
+  } else if (call->deadline <= now) {
+    Finish(call, DeadlineExceeded("the deadline had passed before the operation was submitted"));
+  } else if (connected() && held_.empty()) {
     dispatch(now);
   } else {
-    when_connected_.push_back(std::move(dispatch));
-    GreetAll(now);
+    held_.push_back(std::move(dispatch));
+    if (!connected_) GreetAll(now);
   }
   RunFinished();
 }
@@ -158,6 +190,15 @@ void ClientCore::DispatchOperation(const CallPtr& call, TimeNs now) {
   if (call->operation.kind == OpKind::kFlush) {
     call->requests_left = 1;  // FinishFlushes takes it off once it is the oldest
     return FinishFlushes();
+  }
+  if (const Status status = tables_.Check(call->operation); !status.ok()) {
+    const bool unknown = status.code() == StatusCode::kNotFound;
+    if (!unknown || call->listed) {
+      return Finish(call, unknown && !listing_status_.ok() ? listing_status_ : status);
+    }
+    call->listed = true;
+    held_.push_front([this, call](TimeNs t) { DispatchOperation(call, t); });
+    return StartListing(now);
   }
   auto requests = client::BuildRequests(call, map_, options_.chunk_bytes);
   if (!requests.ok()) return Finish(call, requests.status());
@@ -240,7 +281,7 @@ void ClientCore::FinishConnecting(TimeNs now) {
     lanes_.emplace_back(options_.lane_bytes_in_flight);
   }
   connected_ = true;
-  for (const auto& action : std::exchange(when_connected_, {})) action(now);
+  StartListing(now);
 }
 
 // ---- messages in
@@ -251,6 +292,7 @@ ServerLink* ClientCore::FindServer(const std::string& peer) {
 }
 
 void ClientCore::Handle(Envelope envelope, TimeNs now) {
+  now_ = now;
   ServerLink* server = FindServer(envelope.peer);
   if (server == nullptr || !aborted_.ok()) return;
   Result<wire::Received> opened = wire::Open(std::move(envelope.message));
@@ -294,6 +336,9 @@ void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& re
     return;
   }
   if (status.ok()) status = TakeReply(*request, reply, map_);
+  if (status.code() == StatusCode::kNotFound || status.code() == StatusCode::kInvalid) {
+    tables_.Forget(TableId{request->header.table});  // another client may have changed it
+  }
   Complete(request, status.Prefixed(LaneName(request->lane)));
 }
 
@@ -424,7 +469,7 @@ void ClientCore::RunFinished() {
 void ClientCore::Abort(const Status& status) {
   if (!aborted_.ok() || status.ok()) return;
   aborted_ = status;
-  when_connected_.clear();
+  held_.clear();
   while (!calls_.empty()) {
     const CallPtr call = calls_.begin()->second;
     calls_.erase(calls_.begin());
@@ -440,6 +485,7 @@ void ClientCore::Abort(const Status& status) {
 // ---- time
 
 void ClientCore::Tick(TimeNs now) {
+  now_ = now;
   if (!aborted_.ok()) return;
   ExpireCalls(now);
   if (connected_) {
@@ -469,6 +515,8 @@ void ClientCore::ExpireCalls(TimeNs now) {
         if (request->call == call) Complete(request, DeadlineStatus(*request));
       }
     }
+    // Nothing if it is finished by now.
+    Finish(call, DeadlineExceeded("the deadline passed while the servers listed their tables"));
   }
 }
 

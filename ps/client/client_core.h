@@ -2,10 +2,10 @@
 // clock of its own. Time and messages are handed in, messages are taken out; RemoteStore drives it
 // over ZeroMQ, and tests/sim over a simulated network.
 //
-// What it does: greets every server (HELLO, SHARD_MAP); cuts operations by lane and size; keeps a
-// byte budget under way to each lane and the rest in its queue, in order; sends again what is not
-// answered, writes under the same sequence, so that a push applies once while its server lives;
-// pings servers that it waits for. docs/protocol.md holds the rules.
+// What it does: greets every server (HELLO, SHARD_MAP) and learns their tables; cuts operations by
+// lane and size; keeps a byte budget under way to each lane and the rest in its queue, in order;
+// sends again what is not answered, writes under the same sequence, so that a push applies once
+// while its server lives; pings servers that it waits for. docs/protocol.md holds the rules.
 //
 // Errors of an operation: what a server replied; kDeadlineExceeded (the outcome of a write is then
 // unknown); kLost when a server is silent for server_lost_after, or came back as another
@@ -26,6 +26,7 @@
 #include "ps/client/lane_queue.h"
 #include "ps/client/request.h"
 #include "ps/client/server_link.h"
+#include "ps/client/table_cache.h"
 #include "storage/table.h"
 
 namespace strata {
@@ -64,7 +65,8 @@ class ClientCore {
   // Ends everything that is open, and all that comes later, with this status.
   void Abort(const Status& status);
 
-  bool connected() const { return connected_; }
+  // All servers are greeted, and their tables known.
+  bool connected() const { return connected_ && !listing_; }
 
  private:
   using CallPtr = std::shared_ptr<client::Call>;
@@ -75,9 +77,14 @@ class ClientCore {
   void DispatchOperation(const CallPtr& call, TimeNs now);
   // One request without keys: for a table command.
   RequestPtr TableRequest(const CallPtr& call, wire::Command command, TableId table, size_t lane);
-  // Ends the call when it is not valid, dispatches it when there is a cluster, or else later.
+  // Ends the call when it is not valid, dispatches it when there is a cluster, or else later, in
+  // the order of submission.
   void Begin(const CallPtr& call, const Status& valid, std::function<void(TimeNs)> dispatch,
              TimeNs now);
+
+  void RunHeld(TimeNs now);
+  void StartListing(TimeNs now);
+  std::vector<RequestPtr> ListRequests(const CallPtr& call);
 
   void GreetAll(TimeNs now);
   void HandleGreeting(client::ServerLink& server, const wire::Received& reply, TimeNs now);
@@ -112,9 +119,13 @@ class ClientCore {
   Status aborted_;
 
   std::vector<client::LaneQueue> lanes_;
-  std::vector<uint16_t> lanes_to_pump_;  // whose queues changed since the last Pump
-  std::map<uint64_t, CallPtr> calls_;    // open ones, by id
-  std::vector<std::function<void(TimeNs)>> when_connected_;
+  std::vector<uint16_t> lanes_to_pump_;           // whose queues changed since the last Pump
+  std::map<uint64_t, CallPtr> calls_;             // open ones, by id
+  std::deque<std::function<void(TimeNs)>> held_;  // until connected, or until tables are listed
+  client::TableCache tables_;
+  bool listing_ = false;
+  Status listing_status_;  // of the last listing
+  TimeNs now_ = 0;         // of the last call from outside
   std::unordered_map<uint64_t, RequestPtr> request_of_id_;
   uint64_t next_call_ = 1;
   uint64_t next_request_id_ = 1;

@@ -25,6 +25,7 @@ struct Call {
   std::map<uint32_t, Status> lanes;       // the first error of each lane that took part, or OK
   std::vector<uint16_t> servers_applied;  // that acknowledged a write of it
   std::vector<TableSpec> tables;          // LIST_TABLES: what has been listed
+  bool listed = false;                    // tables were listed after it was submitted
   std::function<void(Call&, Status)> finish;
 };
 

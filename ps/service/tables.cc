@@ -31,9 +31,8 @@ Result<WriteState> ApplyCreateTable(LaneState& lane, const Request& request) {
     if (present == spec) return WriteState::kDone;
     if (present.name == spec.name) {
       return AlreadyExists(
-          fmt::format("table '{}' exists with other properties (dimension {}, "
-                      "optimizer {}); drop it, or use another name",
-                      spec.name, present.dim, OptimizerKindName(present.optimizer.kind)));
+          fmt::format("table '{}' exists with other properties: {}; drop it, or use another name",
+                      spec.name, DifferenceOf(present, spec)));
     }
     return AlreadyExists(
         fmt::format("the names '{}' and '{}' have the same table id {:#010x}; use "

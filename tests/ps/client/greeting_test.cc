@@ -36,6 +36,12 @@ TEST(ClientGreeting, HelloThenShardMapOfEveryServer) {
     EXPECT_FALSE(flushed->has_value());
     servers.Reply(map, {}, {EncodeShardMap(servers.map)});
   }
+  for (int i = 0; i < 2; ++i) {
+    const Sent list = servers.Next();
+    EXPECT_EQ(list.header().command, Command::kListTables);
+    EXPECT_FALSE(flushed->has_value());
+    servers.Reply(list, {}, {servers.GreetingReply(list)});
+  }
   ASSERT_TRUE(flushed->has_value());
   EXPECT_TRUE((*flushed)->status.ok());
 }

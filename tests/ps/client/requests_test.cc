@@ -65,8 +65,8 @@ TEST(ClientRequests, AReadWaitsForAnEarlierWriteToItsTableOnly) {
   const Sent push = servers.Next();
   (void)servers.Submit(batch.Make(OpKind::kLookup));
   EXPECT_TRUE(servers.Silent());
-  (void)servers.Submit(batch.Make(OpKind::kLookup, TableId{10}));
-  EXPECT_EQ(servers.Next().header().table, 10U);
+  (void)servers.Submit(batch.Make(OpKind::kLookup, OtherTable().id()));
+  EXPECT_EQ(servers.Next().header().table, static_cast<uint32_t>(OtherTable().id()));
   servers.Reply(push);
   const Sent pull = servers.Next();
   EXPECT_EQ(pull.header().command, Command::kPull);
@@ -254,11 +254,49 @@ TEST(ClientRequests, AFlushWaitsForAllThatCameBefore) {
   Operation flush;
   flush.kind = OpKind::kFlush;
   const auto flushed = servers.Submit(flush);
-  (void)servers.Submit(batch.Make(OpKind::kLookup, TableId{10}));
+  (void)servers.Submit(batch.Make(OpKind::kLookup, OtherTable().id()));
   const Sent push = servers.Next();
   EXPECT_FALSE(flushed->has_value());
   servers.Reply(push);
   EXPECT_TRUE(flushed->has_value());
+}
+
+TEST(ClientRequests, AnUnknownTableIsAskedForOnceAndOthersWaitTheirTurn) {
+  ScriptedServers servers({1});
+  servers.Connect();
+  TestBatch batch({1}, 1);
+  TableSpec late = TestTable(1);
+  late.name = "late";
+  const auto unknown = servers.Submit(batch.Make(OpKind::kLookup, TableId{12345}));
+  const auto known = servers.Submit(batch.Make(OpKind::kLookup, late.id()));
+  const Sent list = servers.Next();
+  EXPECT_EQ(list.header().command, Command::kListTables);
+  EXPECT_TRUE(servers.Silent());
+  servers.Reply(list, {}, {wire::EncodeTableDefinitions(std::vector{ToWire(late)})});
+  ASSERT_TRUE(unknown->has_value());
+  EXPECT_EQ((*unknown)->status.code(), StatusCode::kNotFound);
+  servers.ReplyRows(servers.Next(), 8);
+  ASSERT_TRUE(known->has_value());
+  EXPECT_TRUE((*known)->status.ok());
+  // A server that does not know it any more: the next operation asks again.
+  (void)servers.Submit(batch.Make(OpKind::kLookup, late.id()));
+  servers.Reply(servers.Next(), NotFound("dropped"));
+  (void)servers.Submit(batch.Make(OpKind::kLookup, late.id()));
+  EXPECT_EQ(servers.Next().header().command, Command::kListTables);
+}
+
+TEST(ClientRequests, WhatDoesNotFitItsTableSendsNothingAtAll) {
+  ScriptedServers servers({1});
+  servers.Connect();
+  TestBatch good({1}, 1), bad({1}, 3);
+  Operation push = good.Make(OpKind::kUpdate);
+  push.parts.push_back(bad.Make(OpKind::kUpdate, OtherTable().id()).parts[0]);
+  EXPECT_EQ((*servers.Submit(push))->status.code(), StatusCode::kInvalid);
+  EXPECT_TRUE(servers.Silent());
+  push.parts.pop_back();
+  push.deadline = servers.now;
+  EXPECT_EQ((*servers.Submit(push))->status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(servers.Silent());
 }
 
 TEST(ClientRequests, InvalidOperationsEndAtOnce) {
@@ -273,6 +311,7 @@ TEST(ClientRequests, InvalidOperationsEndAtOnce) {
   Operation scan;
   scan.kind = OpKind::kScan;
   TablePart part;
+  part.table = OtherTable().id();
   part.page = &page;
   scan.parts = {part};
   EXPECT_THAT((*servers.Submit(scan))->status.message(), HasSubstr("cursor"));

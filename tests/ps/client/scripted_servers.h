@@ -9,8 +9,21 @@
 #include <vector>
 
 #include "ps/client/client_core.h"
+#include "ps/client/table_wire.h"
 
 namespace strata {
+
+inline TableSpec TestTable(uint32_t dim) {
+  TableSpec spec;
+  spec.name = "dim" + std::to_string(dim);
+  spec.dim = dim;
+  return spec;
+}
+inline TableSpec OtherTable() {
+  TableSpec spec = TestTable(1);
+  spec.name = "other";
+  return spec;
+}
 
 struct Sent {
   std::string peer;
@@ -84,18 +97,27 @@ class ScriptedServers {
     core.Handle({peer, std::move(message)}, now);
   }
 
-  // Answers HELLO and SHARD_MAP of every server.
+  // Answers HELLO, SHARD_MAP and LIST_TABLES of every server.
   void Connect() {
     core.Tick(now);
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 3; ++i) {
       Collect();
       for (const Sent& request : std::exchange(sent, {})) {
-        const uint16_t server = ServerOf(request.peer);
-        const bool hello = request.header().command == wire::Command::kHello;
-        Reply(request, {}, {hello ? EncodeHelloReply(HelloOf(server)) : EncodeShardMap(map)});
+        Reply(request, {}, {GreetingReply(request)});
       }
     }
     ASSERT_TRUE(core.connected());
+  }
+  Frame GreetingReply(const Sent& request) const {
+    switch (request.header().command) {
+      case wire::Command::kHello:
+        return EncodeHelloReply(HelloOf(ServerOf(request.peer)));
+      case wire::Command::kShardMap:
+        return EncodeShardMap(map);
+      default:
+        return wire::EncodeTableDefinitions(std::vector<wire::TableDefinition>{
+            ToWire(TestTable(1)), ToWire(TestTable(3)), ToWire(OtherTable())});
+    }
   }
 
   // Submits, and notes the outcome.
@@ -121,14 +143,19 @@ class ScriptedServers {
 struct TestBatch {
   std::vector<Key> keys;
   std::vector<float> in, out;
+  TableId table;
 
   TestBatch(std::vector<Key> keys_in, uint32_t dim)
-      : keys(std::move(keys_in)), in(keys.size() * dim, 1.0F), out(keys.size() * dim) {}
-  Operation Make(OpKind kind, TableId table = TableId{9}) {
+      : keys(std::move(keys_in)),
+        in(keys.size() * dim, 1.0F),
+        out(keys.size() * dim),
+        table(TestTable(dim).id()) {}
+  Operation Make(OpKind kind) { return Make(kind, table); }
+  Operation Make(OpKind kind, TableId id) {
     Operation operation;
     operation.kind = kind;
     TablePart part;
-    part.table = table;
+    part.table = id;
     part.keys = keys;
     if (kind == OpKind::kUpdate || kind == OpKind::kAssign) part.in = in;
     if (kind == OpKind::kLookup) part.out = out;
