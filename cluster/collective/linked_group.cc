@@ -30,8 +30,8 @@ Status LinkedGroup::Allreduce(std::span<int64_t> data, ReduceOp op) {
   return ReduceBytes(std::as_writable_bytes(data), MakeReduction<int64_t>(op));
 }
 
-Status LinkedGroup::Run(CollectiveKind kind, uint8_t detail,
-                        const std::function<Status(ExchangeTag*)>& body) {
+template <typename Body>
+Status LinkedGroup::Run(CollectiveKind kind, uint8_t detail, const Body& body) {
   if (!failure_.ok()) return failure_;
   ExchangeTag tag{.kind = kind, .detail = detail, .call = calls_++, .step = 0};
   failure_ = body(&tag);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -44,7 +43,8 @@ class LinkedGroup final : public Group {
   Status GatherBytes(std::span<const std::byte> mine, std::vector<std::vector<std::byte>>* all,
                      ExchangeTag* tag);
   // Runs one collective under the next call number, or returns the error that ended the group.
-  Status Run(CollectiveKind kind, uint8_t detail, const std::function<Status(ExchangeTag*)>& body);
+  template <typename Body>
+  Status Run(CollectiveKind kind, uint8_t detail, const Body& body);
 
   Exchanger& exchanger_;
   const HalvingForm form_;

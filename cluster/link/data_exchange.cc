@@ -154,13 +154,13 @@ class Run {
   }
 
   // What a failed system call means; OK when it only has to be tried again.
-  Status Fault(const std::string& peer, int error) const {
+  Status Fault(std::string_view peer, int error) const {
     if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) return {};
     if (error == EPIPE || error == ECONNRESET) return Closed(peer);
     return Lost(fmt::format("{} is lost: the connection broke: {}", peer, std::strerror(error)));
   }
 
-  Status Closed(const std::string& peer) const {
+  Status Closed(std::string_view peer) const {
     return Lost(fmt::format("{} is lost: it closed its connection in {}", peer, tag_.Describe()));
   }
 

@@ -2,7 +2,7 @@
 // of the calling thread.
 #pragma once
 
-#include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -13,9 +13,9 @@ namespace strata {
 struct SocketEnds {
   int send_fd = -1;
   int receive_fd = -1;
-  int wake_fd = -1;       // becomes readable when the group has failed
-  std::string send_peer;  // "rank 2 (10.0.0.2:7700)", for messages
-  std::string receive_peer;
+  int wake_fd = -1;            // becomes readable when the group has failed
+  std::string_view send_peer;  // "rank 2 (10.0.0.2:7700)", for messages
+  std::string_view receive_peer;
 };
 
 // kCancelled: wake_fd became readable. kLost: a peer closed or reset its socket. kFailed: the peer

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
@@ -219,7 +220,8 @@ Hub::Task Hub::KeepHearts() {
     for (auto& [rank, peer] : peers_) {
       if (!peer.control || !peer.control->is_open()) continue;
       if (was_stopped) peer.last_heard = now;
-      if (now - peer.last_heard > options_.peer_lost_after) {
+      // One beat early, since the next look is a beat away.
+      if (now - peer.last_heard > options_.peer_lost_after - options_.heartbeat_every) {
         FailSeenHere(Lost(fmt::format("{} is lost: it has been silent for {} s", peer.name,
                                       (now - peer.last_heard) / kSecond)));
       }
@@ -334,23 +336,24 @@ Status Hub::Exchange(const ExchangeTag& tag, const SendPart& send, const Receive
   }
   SocketEnds ends;
   ends.wake_fd = wake_.get();
-  std::vector<const Peer*> used;
+  std::array<const Peer*, 2> used{};
   if (send.peer >= 0) {
-    const Peer& peer = *used.emplace_back(&peers_.at(send.peer));
-    ends.send_fd = peer.data.get();
-    ends.send_peer = peer.name;
+    used[0] = &peers_.at(send.peer);
+    ends.send_fd = used[0]->data.get();
+    ends.send_peer = used[0]->name;
   }
   if (receive.peer >= 0) {
-    const Peer& peer = *used.emplace_back(&peers_.at(receive.peer));
-    ends.receive_fd = peer.data.get();
-    ends.receive_peer = peer.name;
+    used[1] = &peers_.at(receive.peer);
+    ends.receive_fd = used[1]->data.get();
+    ends.receive_peer = used[1]->name;
   }
   Status status =
       ExchangeOverSockets(ends, tag, send, receive, RealClock().Now() + options_.exchange_timeout);
   if (status.ok()) return status;
   if (status.code() == StatusCode::kLost) {
     const auto departed = [&used] {
-      return std::ranges::find_if(used, [](const Peer* peer) { return peer->left; });
+      return std::ranges::find_if(used,
+                                  [](const Peer* peer) { return peer != nullptr && peer->left; });
     };
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, Chrono(kVerdictWait),
