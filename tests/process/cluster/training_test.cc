@@ -1,0 +1,49 @@
+// One job, many shapes of cluster: quality does not depend on the shape, and neither do the bits
+// where that is promised.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/process/cluster/cluster_fixture.h"
+
+namespace strata {
+namespace {
+
+const std::vector<std::string> kShort = {"train.epochs=1"};
+
+TEST(TrainingProcess, TheSameJobLearnsTheSameOnAnyCluster) {
+  std::vector<double> aucs;
+  for (const auto& [servers, workers] : {std::pair{0, 1}, {1, 1}, {2, 2}, {3, 3}}) {
+    const nlohmann::json last = TrainOn(servers, workers, kShort);
+    ASSERT_TRUE(last.contains("metrics")) << last.dump();
+    EXPECT_EQ(last["servers"], servers);
+    EXPECT_EQ(last["workers"], workers);
+    aucs.push_back(last["metrics"]["auc"].get<double>());
+  }
+  const auto [low, high] = std::minmax_element(aucs.begin(), aucs.end());
+  EXPECT_GT(*low, 0.9);
+  EXPECT_LT(*high - *low, 0.003) << testing::PrintToString(aucs);
+}
+
+TEST(TrainingProcess, TablesAreBitIdenticalBetweenRunsAndNumbersOfServers) {
+  const std::vector<std::string> files = {"sparse-1.bin", "dense-1.bin"};
+  TempFolder folder;
+  TrainOn(1, 2, kShort, folder.File("first"));
+  TrainOn(1, 2, kShort, folder.File("again"));
+  TrainOn(3, 2, kShort, folder.File("three"));
+  TrainOn(0, 1, kShort, folder.File("embedded"));
+  TrainOn(2, 1, kShort, folder.File("alone"));
+  for (const std::string& file : files) {
+    const std::string first = ReadWholeFile(folder.File("first") + "/" + file);
+    EXPECT_GT(first.size(), 100U);
+    EXPECT_TRUE(first == ReadWholeFile(folder.File("again") + "/" + file)) << file;
+    EXPECT_TRUE(first == ReadWholeFile(folder.File("three") + "/" + file)) << file;
+    const std::string embedded = ReadWholeFile(folder.File("embedded") + "/" + file);
+    EXPECT_TRUE(embedded == ReadWholeFile(folder.File("alone") + "/" + file)) << file;
+    // Two workers sum in another order than one: were these equal, nothing would be compared.
+    EXPECT_FALSE(first == embedded) << file;
+  }
+}
+
+}  // namespace
+}  // namespace strata
