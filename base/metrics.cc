@@ -29,9 +29,10 @@ int BucketOf(int64_t ns) {
   if (ns <= kFirstBucketNs) return 0;
   const uint64_t units = static_cast<uint64_t>((ns - 1) / kFirstBucketNs);  // in [2^k, 2^(k+1))
   const int k = static_cast<int>(std::bit_width(units)) - 1;
+  constexpr int kLast = LatencyHistogram::kBuckets - 1;
+  if (2 * k + 1 >= kLast) return kLast;  // before the shift below could overflow
   const int64_t middle = (kFirstBucketNs << k) + (kFirstBucketNs << k) / 2;
-  const int bucket = 2 * k + (ns <= middle ? 1 : 2);
-  return std::min(bucket, LatencyHistogram::kBuckets - 1);
+  return 2 * k + (ns <= middle ? 1 : 2);
 }
 
 bool IsMetricName(std::string_view name) {
