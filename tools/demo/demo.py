@@ -227,6 +227,7 @@ def interrupt(*_):
 
 
 def main():
+    signal.signal(signal.SIGINT, interrupt)  # also when it was started with SIGINT ignored
     signal.signal(signal.SIGTERM, interrupt)
     signal.signal(signal.SIGHUP, interrupt)
     remove_old_demos()

@@ -1,0 +1,140 @@
+// strata-admin against real servers: rows by hand, a cluster of which half is down, drain,
+// shutdown.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/free_port.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
+
+namespace strata {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Two servers and one worker that never starts, in one machine list.
+class AdminProcess : public ::testing::Test {
+ protected:
+  AdminProcess() {
+    std::string machines;
+    for (const char* role : {"server", "server", "worker"}) {
+      FreePort port;
+      machines += fmt::format("127.0.0.1:{} {}\n", port.Release(), role);
+    }
+    WriteWholeFile(folder_.File("machines.txt"), machines);
+    WriteWholeFile(folder_.File("cluster.toml"),
+                   "[cluster]\nname = \"admin-test\"\nmachines = \"machines.txt\"\n");
+    for (int rank = 0; rank < 2; ++rank) {
+      servers_.push_back(std::make_unique<Process>(
+          ProgramPath("strata-server"),
+          ProcessOptions{.arguments = {"--config=" + folder_.File("cluster.toml"),
+                                       fmt::format("--rank={}", rank)}}));
+    }
+    for (const auto& server : servers_) {
+      EXPECT_TRUE(server->WaitForOutput("ready")) << server->Errors();
+    }
+  }
+
+  ProcessResult Admin(std::vector<std::string> words) {
+    words.insert(words.begin(), "--config=" + folder_.File("cluster.toml"));
+    return RunProcess(ProgramPath("strata-admin"), {.arguments = std::move(words)});
+  }
+
+  // The one JSON object that the command prints, whatever its exit code.
+  json AdminJson(std::vector<std::string> words, int code = 0) {
+    words.insert(words.begin(), {"-o", "json"});
+    const ProcessResult result = Admin(std::move(words));
+    EXPECT_EQ(result.end.code, code) << result.errors;
+    EXPECT_EQ(result.output.find('\n'), result.output.size() - 1) << result.output;
+    return json::parse(result.output, nullptr, false);
+  }
+
+  TempFolder folder_;
+  std::vector<std::unique_ptr<Process>> servers_;
+};
+
+TEST_F(AdminProcess, TablesAndRowsByHand) {
+  EXPECT_EQ(AdminJson({"tables"}).at("tables"), json::array());
+  EXPECT_EQ(Admin({"table", "create", "t", "--dim=3", "--initializer=zero"}).end.code, 0);
+  EXPECT_EQ(Admin({"table", "create", "t", "--dim=3", "--initializer=zero"}).end.code, 0);
+  EXPECT_EQ(Admin({"table", "create", "t", "--dim=4"}).end.code, 2);  // exists with another dim
+
+  EXPECT_EQ(Admin({"put", "t", "7", "0.5", "-1", "2.25"}).end.code, 0);
+  EXPECT_EQ(Admin({"put", "t", "18446744073709551615", "1", "2", "3"}).end.code, 0);
+  const ProcessResult short_row = Admin({"put", "t", "7", "1"});
+  EXPECT_EQ(short_row.end.code, 2);
+  EXPECT_THAT(short_row.errors, HasSubstr("dimension 3"));
+
+  const json rows = AdminJson({"get", "t", "7", "0xffffffffffffffff", "8"}).at("rows");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].at("values"), json({0.5, -1, 2.25}));
+  EXPECT_EQ(rows[1].at("key"), UINT64_MAX);
+  EXPECT_EQ(rows[1].at("values"), json({1, 2, 3}));
+  EXPECT_EQ(rows[2].at("values"), json({0, 0, 0}));  // initial values; the pull makes no row
+
+  const json table = AdminJson({"stats", "t"}).at("tables").at(0);
+  EXPECT_EQ(table.at("name"), "t");
+  EXPECT_EQ(table.at("rows"), 2);
+  EXPECT_THAT(Admin({"get", "none", "1"}).errors, HasSubstr("no table 'none'"));
+  EXPECT_EQ(Admin({"stats", "none"}).end.code, 2);
+
+  EXPECT_EQ(Admin({"table", "drop", "t"}).end.code, 4);  // not without --yes
+  EXPECT_EQ(AdminJson({"tables"}).at("tables").size(), 1U);
+  EXPECT_EQ(Admin({"table", "drop", "t", "--yes"}).end.code, 0);
+  EXPECT_EQ(AdminJson({"tables"}).at("tables").size(), 0U);
+}
+
+TEST_F(AdminProcess, HalfOfTheClusterDown) {
+  servers_[1]->Signal(SIGKILL);
+  ASSERT_TRUE(servers_[1]->Wait().has_value());
+
+  const json nodes = AdminJson({"status", "--timeout=2s"}, 3).at("nodes");
+  ASSERT_EQ(nodes.size(), 3U);
+  std::vector<bool> up;
+  for (const json& node : nodes) up.push_back(node.at("up").get<bool>());
+  EXPECT_THAT(up, ElementsAre(true, false, false));
+  EXPECT_EQ(nodes[0].at("state"), "serving");
+  EXPECT_TRUE(nodes[1].contains("error"));
+  EXPECT_EQ(nodes[2].at("role"), "worker");
+
+  const ProcessResult table = Admin({"status", "--timeout=2s"});
+  EXPECT_EQ(table.end.code, 3);
+  EXPECT_THAT(table.output, HasSubstr("server 0"));
+  EXPECT_THAT(table.errors, HasSubstr("2 of 3 nodes are down: server 1"));
+
+  const json tables = AdminJson({"tables", "--timeout=2s"}, 3);
+  EXPECT_EQ(tables.at("servers_down"), json({1}));
+  const json ping = AdminJson({"ping", "--timeout=2s"}, 3).at("servers");
+  EXPECT_TRUE(ping[0].at("up"));
+  EXPECT_FALSE(ping[1].at("up"));
+  const ProcessResult get = Admin({"get", "t", "1", "--timeout=2s"});
+  EXPECT_EQ(get.end.code, 3);
+  EXPECT_THAT(get.errors, HasSubstr("server 1"));
+}
+
+TEST_F(AdminProcess, DrainRefusesWritesAndShutdownEndsTheServers) {
+  EXPECT_EQ(Admin({"table", "create", "t", "--dim=1"}).end.code, 0);
+  const json drained = AdminJson({"drain"}).at("servers");
+  ASSERT_EQ(drained.size(), 2U);
+  for (const json& server : drained) EXPECT_EQ(server.at("state"), "draining");
+  EXPECT_NE(Admin({"put", "t", "1", "1"}).end.code, 0);
+  EXPECT_EQ(AdminJson({"get", "t", "1"}).at("rows").size(), 1U);  // reading goes on
+  EXPECT_EQ(Admin({"drain", "--rank=2"}).end.code, 2);
+
+  EXPECT_EQ(Admin({"shutdown"}).end.code, 4);  // not without --yes
+  EXPECT_TRUE(servers_[0]->Running());
+  Admin({"shutdown", "--yes"});
+  for (const auto& server : servers_) EXPECT_EQ(server->Wait(), ProcessEnd{0}) << server->Errors();
+}
+
+}  // namespace
+}  // namespace strata
