@@ -99,7 +99,8 @@ std::string ToText(const std::vector<NodeAnswer>& answers) {
     }
     const control::NodeStatus& status = answer.node;
     table.AddRow({answer.Name(), answer.machine.Address(), "up", status.state(),
-                  HumanSeconds(status.uptime_seconds()), HumanBytes(status.memory_bytes()),
+                  HumanSeconds(status.uptime_seconds()),
+                  status.memory_bytes() == 0 ? "" : HumanBytes(status.memory_bytes()),
                   Details(status)});
   }
   return table.ToString();

@@ -12,10 +12,11 @@ constexpr const char* kHead =
 
 Written by `./dev docs` from the settings tables in the code; a test fails when this page is behind.
 
-- `cluster.toml` is read by strata-server, strata-worker and strata-admin; `job.toml` by strata-worker.
+- `cluster.toml` is read by strata-server, strata-worker and strata-admin; `job.toml` by
+  strata-worker.
 - Precedence: default, then file, then flag (or `section.key=value` for keys of the job file).
-- An unknown key, a value of the wrong type or one out of bounds is an error that names file, line and
-  what was expected. `strata-admin config check FILE` reports all problems of a cluster.toml at once.
+- An unknown key, a value of the wrong type or one out of bounds is an error that names file, line
+  and what was expected. `strata-admin config check FILE` reports all problems of a cluster.toml.
 - Sizes: `64MiB`, `1GiB`, or plain bytes. Durations: `500ms`, `10s`, `2min`.
 
 )";
