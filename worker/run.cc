@@ -65,7 +65,9 @@ class Worker {
                             : HttpReply{.code = 503, .body = "starting\n"};
     });
     STRATA_TRY(http_.Start(options_.http_host, static_cast<uint16_t>(options_.http_port)));
-    board_.SetHttp(fmt::format("http://{}:{}", options_.http_host, http_.port()));
+    const std::string url = fmt::format("http://{}:{}", options_.http_host, http_.port());
+    board_.SetHttp(url);
+    Log(LogLevel::kInfo, "{}/metrics shows what this worker does", url);
     return {};
   }
 

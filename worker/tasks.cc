@@ -101,8 +101,9 @@ class TrainTask {
       : context_(context), job_(context.options.job), group_(context.session.group()) {}
 
   Result<TaskResult> Run() {
-    STRATA_ASSIGN(const std::vector<FittedFeature> features,
-                  FitJobFeatures(context_.disk, job_, group_));
+    STRATA_ASSIGN(const JobFeatures fitted, FitJobFeatures(context_.disk, job_, group_));
+    const std::vector<FittedFeature>& features = fitted.features;
+    samples_in_all_ = static_cast<double>(fitted.rows) * job_.epochs;
     STRATA_ASSIGN(const ModelShape shape, JobModelShape(job_, features));
     STRATA_TRY(OpenSources(features));
     CtrModel model(shape, context_.options.threads);
@@ -143,7 +144,8 @@ class TrainTask {
         // A mean over about the last twenty steps.
         loss = std::isnan(loss) ? report.loss : loss + (report.loss - loss) / 20;
         context_.board.Advance(report.samples, report.step, epoch);
-        phase.Advance(report.samples, (epoch + training_->Progress()) / job_.epochs, loss, &recent);
+        phase.Advance(report.samples, static_cast<double>(report.samples_total) / samples_in_all_,
+                      loss, &recent);
         return context_.check();
       }));
       const bool last = epoch + 1 == job_.epochs;
@@ -190,6 +192,7 @@ class TrainTask {
   const TaskContext& context_;
   const JobConfig& job_;
   Group& group_;
+  double samples_in_all_ = 0;  // what training goes over, epochs added
   std::unique_ptr<BatchSource> training_;
   std::unique_ptr<BatchSource> test_;
   TaskResult result_;

@@ -28,7 +28,7 @@ Status CheckNamed(const JobConfig& job, const std::string& path, const char* key
 
 }  // namespace
 
-Result<std::vector<FittedFeature>> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group) {
+Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group) {
   STRATA_TRY(CheckNamed(job, job.train_path, "data.train"));
   STRATA_ASSIGN(const std::unique_ptr<CsvReader> reader,
                 CsvReader::Open(disk, job.train_path, job.data, {.share = ShareOf(group)}));
@@ -44,7 +44,7 @@ Result<std::vector<FittedFeature>> FitJobFeatures(Disk& disk, const JobConfig& j
   if (merged.rows() == 0) {
     return Invalid(fmt::format("{}: has no rows to train on", job.train_path));
   }
-  return FitFeatures(job.data.features, merged);
+  return JobFeatures{FitFeatures(job.data.features, merged), merged.rows()};
 }
 
 Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& job,

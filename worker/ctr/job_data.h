@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,9 +17,15 @@
 
 namespace strata {
 
+// What a pass over the training data found out.
+struct JobFeatures {
+  std::vector<FittedFeature> features;
+  uint64_t rows = 0;  // of all shares together
+};
+
 // Fits the job's features to the training data: each rank reads its share, the statistics are
 // merged, and every rank gets equal features.
-Result<std::vector<FittedFeature>> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group);
+Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group);
 
 // This rank's share of data.train in batches of `part_size`, shuffled if the job says so and read
 // ahead.

@@ -1,0 +1,142 @@
+// strata-worker alone, as a person runs it: the example job, a job of its own, signals, output.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
+#include "tests/worker/xor_data.h"
+
+namespace strata {
+namespace {
+
+const std::string kAdult = "--job=" STRATA_SOURCE_DIR "/examples/adult/job.toml";
+
+ProcessResult RunWorker(std::vector<std::string> arguments) {
+  return RunProcess(ProgramPath("strata-worker"), {.arguments = std::move(arguments)});
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// The result of a run that must do well. With --json every line of standard output is an object.
+nlohmann::json ResultOf(const ProcessResult& run) {
+  EXPECT_EQ(run.end, ProcessEnd{}) << run.errors;
+  nlohmann::json last;
+  for (const std::string& line : Lines(run.output)) {
+    last = nlohmann::json::parse(line, nullptr, false);
+    EXPECT_TRUE(last.is_object()) << line;
+  }
+  return last;
+}
+
+TEST(WorkerProcess, LearnsAdultSavesItAndAppliesIt) {
+  TempFolder folder;
+  const std::string model = "output.model=" + folder.File("model");
+  const auto trained = ResultOf(RunWorker({kAdult, "--json", model}));
+  EXPECT_EQ(trained["task"], "train");
+  EXPECT_EQ(trained["workers"], 1);
+  EXPECT_EQ(trained["servers"], 0);
+  EXPECT_EQ(trained["samples"].get<int>() % 32561, 0);
+  EXPECT_GT(trained["seconds"].get<double>(), 0);
+  EXPECT_GT(trained["samples_per_second"].get<double>(), 0);
+  EXPECT_GE(trained["metrics"]["auc"].get<double>(), 0.924);
+  EXPECT_LE(trained["metrics"]["logloss"].get<double>(), 0.283);
+  EXPECT_NEAR(trained["metrics"]["calibration"].get<double>(), 1, 0.15);
+
+  const auto evaluated = ResultOf(RunWorker({kAdult, "--json", model, "--task=evaluate"}));
+  EXPECT_EQ(evaluated["task"], "evaluate");
+  EXPECT_EQ(evaluated["metrics"], trained["metrics"]) << "to the last digit";
+
+  const std::string path = folder.File("predictions.csv");
+  const auto predicted = ResultOf(
+      RunWorker({kAdult, "--json", model, "--task=predict", "output.predictions=" + path}));
+  EXPECT_EQ(predicted["samples"], 16281);
+  const auto lines = Lines(ReadWholeFile(path));
+  ASSERT_EQ(lines.size(), 16281U);
+  double sum = 0;
+  for (size_t row = 0; row < lines.size(); ++row) {
+    const std::string prefix = std::to_string(row) + ",";
+    ASSERT_EQ(lines[row].substr(0, prefix.size()), prefix);
+    const double probability = std::strtod(lines[row].c_str() + prefix.size(), nullptr);
+    ASSERT_GE(probability, 0);
+    ASSERT_LE(probability, 1);
+    sum += probability;
+  }
+  constexpr double kPositives = 3846;  // rows above 50,000 dollars in adult.test.csv
+  EXPECT_NEAR(sum / kPositives, trained["metrics"]["calibration"].get<double>(), 1e-6);
+}
+
+TEST(WorkerProcess, XorNeedsInteractions) {
+  TempFolder folder;
+  WriteWholeFile(folder.File("train.csv"), XorCsv(8000, 20, 1));
+  WriteWholeFile(folder.File("test.csv"), XorCsv(2000, 20, 2));
+  WriteWholeFile(folder.File("job.toml"), R"([data]
+train = "train.csv"
+test = "test.csv"
+columns = ["left", "right", "label"]
+label = "label"
+[[feature]]
+columns = ["left", "right"]
+[sparse]
+learning_rate = 0.1
+init_scale = 0.1
+[train]
+batch_size = 128
+epochs = 6
+)");
+  const auto auc_of = [&](const std::string& kind) {
+    return ResultOf(RunWorker(
+        {"--job=" + folder.File("job.toml"), "--json", "model.kind=" + kind}))["metrics"]["auc"]
+        .get<double>();
+  };
+  EXPECT_LT(auc_of("logistic"), 0.55);
+  EXPECT_GE(auc_of("fm"), 0.95);
+  EXPECT_GE(auc_of("deepfm"), 0.95);
+}
+
+TEST(WorkerProcess, ASignalEndsItSoonAndSaysSo) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Process worker(ProgramPath("strata-worker"),
+                   {.arguments = {kAdult, "--json", "train.epochs=1000000"}});
+    ASSERT_TRUE(worker.WaitForOutput("\"progress\"")) << worker.Errors();
+    worker.Signal(signal);
+    const auto end = worker.Wait(20 * kSecond);
+    ASSERT_TRUE(end.has_value());
+    EXPECT_EQ(*end, (ProcessEnd{1, 0}));
+    EXPECT_NE(worker.Errors().find(signal == SIGTERM ? "stopped by SIGTERM" : "stopped by SIGINT"),
+              std::string::npos)
+        << worker.Errors();
+  }
+}
+
+TEST(WorkerProcess, ForPeopleThereIsATable) {
+  const ProcessResult run = RunWorker({kAdult, "train.epochs=1", "model.kind=fm"});
+  EXPECT_EQ(run.end, ProcessEnd{});
+  EXPECT_NE(run.output.find("adult (fm)"), std::string::npos) << run.output;
+  EXPECT_NE(run.output.find("AUC"), std::string::npos) << run.output;
+  EXPECT_EQ(run.output.find('{'), std::string::npos) << run.output;
+  EXPECT_NE(run.errors.find("train    100 %"), std::string::npos) << run.errors;
+}
+
+TEST(WorkerProcess, HelpAndVersion) {
+  const ProcessResult help = RunWorker({"--help"});
+  EXPECT_EQ(help.end, ProcessEnd{});
+  for (const char* flag : {"--job", "--task", "--json", "--threads", "--config", "--rank"}) {
+    EXPECT_NE(help.output.find(flag), std::string::npos) << flag;
+  }
+  EXPECT_EQ(RunWorker({"--version"}).output.substr(0, 14), "strata-worker ");
+}
+
+}  // namespace
+}  // namespace strata
