@@ -1,9 +1,5 @@
 // The ZeroMQ ports over loopback: messages both ways, limits, and peers that speak no ZeroMQ.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <random>
 #include <thread>
@@ -12,6 +8,7 @@
 #include "proto/wire/header.h"
 #include "ps/net/address.h"
 #include "ps/net/zmq_port.h"
+#include "tests/ps/server/raw_peer.h"
 #include "tests/support/free_port.h"
 
 namespace strata {
@@ -53,44 +50,6 @@ struct Pair {
     }
     ADD_FAILURE() << "no message came";
     return {};
-  }
-};
-
-// A TCP connection that writes what it likes.
-struct RawPeer {
-  int descriptor = socket(AF_INET, SOCK_STREAM, 0);
-  explicit RawPeer(uint16_t port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    const timeval limit{20, 0};
-    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-  ~RawPeer() { close(descriptor); }
-  void Write(std::span<const uint8_t> bytes) const {
-    send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  }
-  // The greeting of ZMTP 3.0 with the NULL mechanism (rfc.zeromq.org/spec/23), both ways.
-  void Greet() const {
-    std::vector<uint8_t> greeting(64, 0);
-    greeting[0] = 0xff;
-    greeting[9] = 0x7f;
-    greeting[10] = 3;
-    for (size_t i = 0; i < 4; ++i) greeting[12 + i] = static_cast<uint8_t>("NULL"[i]);
-    Write(greeting);
-    uint8_t buffer[64];
-    EXPECT_EQ(recv(descriptor, buffer, sizeof buffer, MSG_WAITALL), 64);
-  }
-  // Reads until the other side closes; false when it does not within the limit.
-  bool ClosedByPeer() const {
-    uint8_t buffer[4096];
-    while (true) {
-      const ssize_t got = recv(descriptor, buffer, sizeof buffer, 0);
-      if (got == 0 || (got < 0 && errno == ECONNRESET)) return true;
-      if (got < 0) return false;
-    }
   }
 };
 

@@ -2,10 +2,7 @@
 // HTTP, refusal to listen, and an orderly end.
 #include "ps/service/server.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,7 +15,7 @@
 #include "proto/control/control.pb.h"
 #include "ps/client/control_call.h"
 #include "ps/client/remote_store.h"
-#include "ps/net/zmq_port.h"
+#include "tests/ps/server/raw_peer.h"
 
 namespace strata {
 namespace {
@@ -92,25 +89,6 @@ Result<control::NodeStatus> AskStatus(const Server& server) {
   control::ControlRequest request;
   request.mutable_status();
   return Ask(server, request);
-}
-
-// The answer to one HTTP request, headers and all.
-std::string HttpGet(uint16_t port, const std::string& path) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-  send(fd, request.data(), request.size(), MSG_NOSIGNAL);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t got; (got = recv(fd, buffer, sizeof buffer, 0)) > 0;) {
-    text.append(buffer, static_cast<size_t>(got));
-  }
-  close(fd);
-  return text;
 }
 
 // Threads add small whole numbers, which float sums hold exactly in any order, to a few hundred
