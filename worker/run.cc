@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "base/clock.h"
@@ -72,9 +73,11 @@ class Worker {
   }
 
   void OnSignal(int signal) {
-    // While the group gathers nobody relies on this worker yet.
-    if (!stop_.attached()) ExitAtOnce(signal);
-    stop_.Stop(Cancelled(fmt::format("stopped by {}", signal == SIGINT ? "SIGINT" : "SIGTERM")));
+    const Status stopped =
+        Cancelled(fmt::format("stopped by {}", signal == SIGINT ? "SIGINT" : "SIGTERM"));
+    if (stop_.attached()) return stop_.Stop(stopped);
+    // While the group gathers or parts, nobody relies on this worker, and nothing can be cancelled.
+    std::_Exit(Fail(stopped));
   }
 
   Result<std::unique_ptr<Session>> OpenSession(const WorkerIdentity& identity) {

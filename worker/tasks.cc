@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "worker/ctr/agree.h"
+#include "worker/ctr/job_agreement.h"
 #include "worker/ctr/job_data.h"
 #include "worker/ctr/model_file.h"
 #include "worker/ctr/predictions.h"
@@ -286,6 +287,8 @@ class ApplyTask {
 }  // namespace
 
 Result<TaskResult> RunTask(const TaskContext& context) {
+  STRATA_TRY(
+      AgreeOnJob(context.session.group(), context.options.job, TaskName(context.options.task)));
   if (context.options.task == Task::kTrain) return TrainTask(context).Run();
   return ApplyTask(context).Run();
 }

@@ -1,0 +1,120 @@
+// What the ranks of a group tell each other beside gradients.
+#include "worker/ctr/agree.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/sim_disk.h"
+#include "cluster/collective/linked_group.h"
+#include "cluster/collective/memory_world.h"
+#include "worker/ctr/job_agreement.h"
+#include "worker/ctr/predictions.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+// What `body` returns on each of `world` ranks.
+std::vector<Status> OnRanks(int world, const std::function<Status(Group&)>& body) {
+  MemoryWorld memory(world);
+  std::vector<Status> statuses(static_cast<size_t>(world));
+  std::vector<std::thread> ranks;
+  for (int r = 0; r < world; ++r) {
+    ranks.emplace_back([&, r] {
+      LinkedGroup group(memory.rank(r));
+      statuses[static_cast<size_t>(r)] = body(group);
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  return statuses;
+}
+
+TEST(Agree, TheLowestRankThatFailedSpeaksForAll) {
+  for (const Status& status : OnRanks(4, [](Group& g) { return AgreeOnStatus(g, {}); })) {
+    EXPECT_TRUE(status.ok());
+  }
+  const auto statuses = OnRanks(4, [](Group& group) {
+    const Status mine =
+        group.rank() < 2 ? Status() : NotFound("no x" + std::to_string(group.rank()));
+    return AgreeOnStatus(group, mine);
+  });
+  for (size_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(statuses[rank].code(), StatusCode::kNotFound);
+    EXPECT_EQ(statuses[rank].message(), rank == 2 ? "no x2" : "worker 2: no x2");
+  }
+}
+
+TEST(Agree, EveryRankGetsTheNumberOfRank0) {
+  for (const Status& status : OnRanks(3, [](Group& group) -> Status {
+         const auto number = NumberOfRank0(group, 100 + static_cast<uint64_t>(group.rank()));
+         STRATA_TRY(number.status());
+         return *number == 100 ? Status() : Failed("another number");
+       })) {
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+}
+
+TEST(Agree, AnotherJobIsNamedOnEveryRank) {
+  JobConfig job;
+  job.name = "clicks";
+  job.batch_size = 512;
+  job.train_path = "here.csv";
+  const auto run = [&](const std::function<void(JobConfig*)>& change) {
+    return OnRanks(3, [&](Group& group) {
+      JobConfig mine = job;
+      if (group.rank() == 1) change(&mine);
+      return AgreeOnJob(group, mine, "train");
+    });
+  };
+  for (const Status& status : run([](JobConfig* mine) { mine->train_path = "/mnt/there.csv"; })) {
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+  for (const Status& status : run([](JobConfig* mine) { mine->batch_size = 256; })) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalid);
+    EXPECT_THAT(status.message(), HasSubstr("worker 0 has \"train.batch_size = 512\", worker 1 has "
+                                            "\"train.batch_size = 256\""));
+  }
+  for (const Status& status : run([](JobConfig* mine) { mine->data.features.push_back({"c"}); })) {
+    EXPECT_THAT(status.message(),
+                HasSubstr("worker 0 has \"nothing more\", worker 1 has \"[[feature]]"
+                          " = c numeric"));
+  }
+}
+
+TEST(Predictions, AreWrittenInInputOrderByRank0) {
+  for (const int world : {1, 3}) {
+    SimDisk disk;
+    const std::vector<float> logits = {0.0F, 1.0F, -1.0F, 30.0F, -2000.0F};
+    for (const Status& status : OnRanks(world, [&](Group& group) {
+           const auto rank = static_cast<size_t>(group.rank());
+           const auto ranks = static_cast<size_t>(world);
+           const size_t begin = logits.size() * rank / ranks;
+           const size_t end = logits.size() * (rank + 1) / ranks;
+           return WritePredictions(disk, "out.csv", group,
+                                   std::span(logits).subspan(begin, end - begin));
+         })) {
+      EXPECT_TRUE(status.ok()) << status.ToString();
+    }
+    const auto text = ReadFile(disk, "out.csv", 1 << 20);
+    ASSERT_TRUE(text.ok());
+    EXPECT_EQ(*text, "0,0.5\n1,0.731058579\n2,0.268941421\n3,1\n4,0\n");
+  }
+}
+
+TEST(Predictions, AFailedWriteIsEveryRanksError) {
+  SimDisk disk({.bytes_max = 3});
+  for (const Status& status : OnRanks(2, [&](Group& group) {
+         return WritePredictions(disk, "out.csv", group, std::vector<float>(10));
+       })) {
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(status.message(), HasSubstr("out.csv"));
+  }
+}
+
+}  // namespace
+}  // namespace strata
