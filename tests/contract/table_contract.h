@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ struct TableContractCase {
   uint64_t growth_rows = 300'000;  // that a table grows to
 };
 
+inline void PrintTo(const TableContractCase& contract_case, std::ostream* out) {
+  *out << contract_case.name;
+}
 inline std::string TableContractName(const testing::TestParamInfo<TableContractCase>& info) {
   return info.param.name;
 }
