@@ -8,8 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 namespace strata {
 namespace {
@@ -40,34 +44,26 @@ std::vector<std::string> NumericNames(const addrinfo* first) {
   return names;
 }
 
-// A question to the resolver's own threads. They hold pointers into it until it is answered.
+// A lookup that somebody waits for, and perhaps gives up.
 struct Question {
-  std::string host;
-  addrinfo hints = kStreamHints;
-  gaicb request = {};
+  std::mutex mutex;
+  std::condition_variable answered;
+  bool done = false;
+  int error = 0;
+  std::vector<std::string> names;
 };
 
-Status WaitForAnswer(Question* question, TimeNs timeout) {
-  gaicb* list[] = {&question->request};
-  if (const int error = getaddrinfo_a(GAI_NOWAIT, list, 1, nullptr); error != 0) {
-    return Failed(fmt::format("cannot resolve '{}': {}", question->host, gai_strerror(error)));
+void Look(const std::shared_ptr<Question>& question, const std::string& host) {
+  addrinfo* answer = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, &kStreamHints, &answer);
+  const std::lock_guard lock(question->mutex);
+  question->error = error;
+  if (error == 0) {
+    question->names = NumericNames(answer);
+    freeaddrinfo(answer);
   }
-  const TimeNs deadline = RealClock().Now() + timeout;
-  while (gai_error(&question->request) == EAI_INPROGRESS) {
-    const TimeNs left = deadline - RealClock().Now();
-    if (left <= 0) {
-      return DeadlineExceeded(fmt::format(
-          "cannot resolve '{}': the resolver gave no answer in {} ms; check the name servers",
-          question->host, timeout / kMillisecond));
-    }
-    const timespec wait = {.tv_sec = left / kSecond, .tv_nsec = left % kSecond};
-    const gaicb* waiting[] = {&question->request};
-    gai_suspend(waiting, 1, &wait);
-  }
-  if (const int error = gai_error(&question->request); error != 0) {
-    return Failed(fmt::format("cannot resolve '{}': {}", question->host, gai_strerror(error)));
-  }
-  return {};
+  question->done = true;
+  question->answered.notify_all();
 }
 
 }  // namespace
@@ -81,22 +77,28 @@ Result<std::vector<std::string>> ResolveHost(const std::string& host, TimeNs tim
     freeaddrinfo(answer);
     return names;
   }
-  auto question = std::make_unique<Question>();
-  question->host = host;
-  question->request.ar_name = question->host.c_str();
-  question->request.ar_request = &question->hints;
-  if (Status status = WaitForAnswer(question.get(), timeout); !status.ok()) {
-    // A question that cannot be taken back stays for the resolver's thread to write into.
-    if (status.code() == StatusCode::kDeadlineExceeded &&
-        gai_cancel(&question->request) == EAI_NOTCANCELED) {
-      static_cast<void>(question.release());
-    }
-    return status;
+  // getaddrinfo cannot be cancelled: a lookup that is given up ends by itself, in a thread that
+  // owns all it touches. getaddrinfo_a does the same with threads that sanitizers cannot follow.
+  const auto question = std::make_shared<Question>();
+  std::thread lookup([question, host] { Look(question, host); });
+  std::unique_lock lock(question->mutex);
+  const bool in_time = question->answered.wait_for(lock, std::chrono::nanoseconds(timeout),
+                                                   [&] { return question->done; });
+  lock.unlock();
+  if (!in_time) {
+    lookup.detach();
+    return DeadlineExceeded(fmt::format(
+        "cannot resolve '{}': the resolver gave no answer in {} ms; check the name servers", host,
+        timeout / kMillisecond));
   }
-  std::vector<std::string> names = NumericNames(question->request.ar_result);
-  freeaddrinfo(question->request.ar_result);
-  if (names.empty()) return Failed(fmt::format("'{}' has no IPv4 or IPv6 address", host));
-  return names;
+  lookup.join();
+  if (question->error != 0) {
+    return Failed(fmt::format("cannot resolve '{}': {}", host, gai_strerror(question->error)));
+  }
+  if (question->names.empty()) {
+    return Failed(fmt::format("'{}' has no IPv4 or IPv6 address", host));
+  }
+  return question->names;
 }
 
 Result<std::vector<std::string>> LocalAddresses() {
