@@ -73,6 +73,12 @@ function(strata_test name)
   target_link_libraries(${name} PRIVATE strata_flags ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_options(${name} PRIVATE -O1)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if("threads" IN_LIST ARG_LABELS)
+    if(NOT TARGET threads_tests)
+      add_custom_target(threads_tests)  # all that ./dev test --tsan needs
+    endif()
+    add_dependencies(threads_tests ${name})
+  endif()
   # gtest_discover_tests flattens lists: two labels become one, "unit+threads", which -L still finds.
   list(JOIN ARG_LABELS "+" labels)
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
