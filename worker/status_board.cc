@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/resident_memory.h"
 #include "base/signals.h"
 #include "proto/control/control.pb.h"
 
@@ -82,6 +83,7 @@ void StatusBoard::Fill(control::NodeStatus* to) const {
   status.set_state(state_);
   status.set_version(STRATA_VERSION);
   status.set_uptime_seconds(static_cast<double>(clock_.Now() - started_) / kSecond);
+  status.set_memory_bytes(ResidentBytes());
   status.set_http(http_);
   status.set_pid(static_cast<uint32_t>(getpid()));
   control::WorkerStatus& worker = *status.mutable_worker();

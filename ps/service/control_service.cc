@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 #include <utility>
 
-#include "base/disk.h"
 #include "base/log.h"
+#include "base/resident_memory.h"
 #include "base/thread.h"
 #include "proto/control/control.pb.h"
 
@@ -22,16 +21,6 @@ constexpr TimeNs kReportTimeout = 2 * kSecond;
 constexpr std::chrono::milliseconds kDrainPoll{5};
 constexpr std::chrono::milliseconds kIdlePoll{10'000};
 constexpr TimeNs kWarnEvery = 60 * kSecond;
-
-// Pages of the process that are in memory: the second field of proc(5)'s statm.
-uint64_t ResidentBytes() {
-  const Result<std::string> statm = ReadFile(RealDisk(), "/proc/self/statm", 4096);
-  if (!statm.ok()) return 0;
-  const size_t space = statm->find(' ');
-  if (space == std::string::npos) return 0;
-  return std::strtoull(statm->c_str() + space, nullptr, 10) *
-         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
 
 // One table's counts over the lanes. Each lane takes part in a step, so steps are not added.
 void Add(const TableStats& part, TableStats* whole) {

@@ -1,0 +1,21 @@
+#include "base/resident_memory.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/disk.h"
+
+namespace strata {
+
+uint64_t ResidentBytes() {
+  // The second field of proc(5)'s statm, in pages.
+  const Result<std::string> statm = ReadFile(RealDisk(), "/proc/self/statm", 4096);
+  if (!statm.ok()) return 0;
+  const size_t space = statm->find(' ');
+  if (space == std::string::npos) return 0;
+  return std::strtoull(statm->c_str() + space, nullptr, 10) *
+         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace strata

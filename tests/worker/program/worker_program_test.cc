@@ -1,0 +1,157 @@
+// What strata-worker shows of itself: status, metrics, results.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/signals.h"
+#include "proto/control/control.pb.h"
+#include "worker/result.h"
+#include "worker/status_board.h"
+#include "worker/stop.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+control::NodeStatus StatusOf(const StatusBoard& board) {
+  control::NodeStatus status;
+  EXPECT_TRUE(status.ParseFromString(board.Serialized()));
+  return status;
+}
+
+TEST(StatusBoard, ShowsWhatTheWorkerDoes) {
+  SimClock clock(5 * kSecond);
+  StatusBoard board(clock);
+  EXPECT_EQ(StatusOf(board).state(), "starting");
+  EXPECT_FALSE(board.ready());
+  board.SetIdentity(
+      {.job = "adult", .task = "train", .address = "10.0.0.1:77", .rank = 2, .world = 3});
+  board.SetHttp("http://127.0.0.1:9");
+  board.SetState("training");
+  board.Advance(100, 1, 0);
+  board.Advance(50, 2, 1);
+  board.SetProgress({0.5, 150, 75, 2, 0.4, kUnknown});
+  clock.Advance(3 * kSecond);
+  EXPECT_TRUE(board.ready());
+  const control::NodeStatus status = StatusOf(board);
+  EXPECT_EQ(status.role(), "worker");
+  EXPECT_EQ(status.rank(), 2U);
+  EXPECT_EQ(status.address(), "10.0.0.1:77");
+  EXPECT_EQ(status.state(), "training");
+  EXPECT_EQ(status.uptime_seconds(), 3);
+  EXPECT_GT(status.memory_bytes(), 1U << 20);
+  EXPECT_EQ(status.http(), "http://127.0.0.1:9");
+  EXPECT_EQ(status.worker().job(), "adult");
+  EXPECT_EQ(status.worker().step(), 2U);
+  EXPECT_EQ(status.worker().epoch(), 1U);
+  EXPECT_EQ(status.worker().progress(), 0.5);
+  EXPECT_EQ(status.worker().loss(), 0.4);
+  EXPECT_EQ(status.worker().auc(), 0) << "what is not known is not shown";
+  EXPECT_EQ(status.worker().world(), 3U);
+  const std::string metrics = board.metrics().PrometheusText();
+  EXPECT_THAT(metrics, HasSubstr("strata_worker_samples_total 150"));
+  EXPECT_THAT(metrics, HasSubstr("strata_worker_steps_total 2"));
+}
+
+TEST(StatusBoard, AnswersControlRequestsAndNonsense) {
+  BlockShutdownSignals();
+  SimClock clock;
+  StatusBoard board(clock);
+  board.SetState("training");
+  control::ControlRequest request;
+  request.mutable_status();
+  for (const std::string& bytes :
+       {request.SerializeAsString(), std::string("\xff\xff\xff nonsense")}) {
+    control::ControlReply reply;
+    ASSERT_TRUE(reply.ParseFromString(board.Control(bytes)));
+    EXPECT_EQ(reply.status().state(), "training");
+  }
+  request.mutable_shutdown();
+  control::ControlReply reply;
+  ASSERT_TRUE(reply.ParseFromString(board.Control(request.SerializeAsString())));
+  EXPECT_EQ(reply.status().state(), "draining");
+  EXPECT_EQ(WaitForSignal(), SIGTERM);
+}
+
+// A session that only remembers what it was told.
+class ToldSession final : public Session {
+ public:
+  Group& group() override { return group_; }
+  TableStore& store() override { STRATA_CHECK(false); }
+  int servers() const override { return 0; }
+  void Cancel(const Status& status) override { cancelled = status; }
+  Status Close(const Status& outcome) override { return outcome; }
+
+  Status cancelled;
+
+ private:
+  SingleGroup group_;
+};
+
+TEST(StopRequest, ReachesTheSessionWheneverItComes) {
+  ToldSession before;
+  StopRequest stop;
+  stop.Attach(&before);
+  EXPECT_TRUE(stop.reason().ok());
+  stop.Stop(Cancelled("first"));
+  stop.Stop(Cancelled("second"));
+  EXPECT_EQ(before.cancelled.message(), "first");
+  EXPECT_EQ(stop.reason().message(), "first");
+  ToldSession after;
+  stop.Attach(&after);
+  EXPECT_EQ(after.cancelled.message(), "first");
+  stop.Attach(nullptr);
+  EXPECT_FALSE(stop.attached());
+}
+
+WorkerOptions ExampleOptions() {
+  WorkerOptions options;
+  options.job.name = "clicks";
+  options.job.epochs = 4;
+  return options;
+}
+
+TEST(TaskResult, JsonHasTheNamesThatScriptsRelyOn) {
+  TaskResult result;
+  result.model = ModelKind::kFm;
+  result.samples = 1000;
+  result.seconds = 4;
+  result.steps = 10;
+
+  result.metrics = Metrics{500, 0.75, 0.5, kUnknown};
+  const auto object = nlohmann::json::parse(ResultJson(ExampleOptions(), result, 2, 3));
+  EXPECT_EQ(object["task"], "train");
+  EXPECT_EQ(object["job"], "clicks");
+  EXPECT_EQ(object["model"], "fm");
+  EXPECT_EQ(object["samples"], 1000);
+  EXPECT_EQ(object["seconds"], 4.0);
+  EXPECT_EQ(object["samples_per_second"], 250.0);
+  EXPECT_EQ(object["metrics"]["auc"], 0.75);
+  EXPECT_EQ(object["metrics"]["logloss"], 0.5);
+  EXPECT_TRUE(object["metrics"]["calibration"].is_null());
+  EXPECT_EQ(object["workers"], 2);
+  EXPECT_EQ(object["servers"], 3);
+}
+
+TEST(TaskResult, TableIsForPeople) {
+  TaskResult result;
+  result.model = ModelKind::kDeepFm;
+  result.samples = 1000;
+  result.seconds = 4;
+
+  result.metrics = Metrics{500, 0.75, 0.5, 1.01};
+  result.model_path = "runs/model";
+  const std::string table = ResultTable(ExampleOptions(), result, 1, 0);
+  EXPECT_THAT(table, HasSubstr("job           clicks (deepfm)\n"));
+  EXPECT_THAT(table, HasSubstr("servers       none (tables in this process)\n"));
+  EXPECT_THAT(table, HasSubstr("AUC           0.75000\n"));
+  EXPECT_THAT(table, HasSubstr("model         runs/model\n"));
+}
+
+}  // namespace
+}  // namespace strata
