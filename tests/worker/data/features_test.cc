@@ -360,9 +360,9 @@ TEST(FeatureText, SaysWhatIsWrong) {
            R"({"column":"a","kind":"numeric","log":true,"standardise":true,"mean":0,"deviation":0})"
            "\n",
        "'deviation' must be above 0"},
-      {head +
-           R"({"column":"a","kind":"numeric","log":true,"standardise":true,"mean":1e999,"deviation":1})"
-           "\n",
+      {head + R"({"column":"a","kind":"numeric","log":true,"standardise":true,"mean":1e999,)"
+              R"("deviation":1})"
+              "\n",
        "f:2: "},
   };
   for (const auto& [text, message] : cases) {
