@@ -17,10 +17,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TableSpec Sums(uint32_t dim = 1) {
+TableSpec Sums() {
   TableSpec spec;
   spec.name = "sums";
-  spec.dim = dim;
   spec.optimizer.learning_rate = 1.0F;
   return spec;
 }
@@ -99,23 +98,6 @@ TEST(RemoteStore, ThreadsAndStoresAddUpExactly) {
   std::vector<float> rows(keys.size());
   ASSERT_TRUE(SubmitAndWait(*second, Pull(keys, rows)).status.ok());
   EXPECT_EQ(rows, std::vector<float>(keys.size(), kThreads * kPushes));
-}
-
-TEST(RemoteStore, BatchesLargerThanAMessageAreCut) {
-  constexpr uint32_t kDim = 1024;
-  TestServers servers(1, 1);
-  const auto store = servers.Connect();
-  ASSERT_TRUE(store->CreateTable(Sums(kDim)).ok());
-  std::vector<Key> keys(20'000);  // 80 MB of rows
-  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i % 19'000;
-  const std::vector<float> gradients(keys.size() * kDim, -1.0F);
-  ASSERT_TRUE(SubmitAndWait(*store, Push(keys, gradients)).status.ok());
-  std::vector<float> rows(keys.size() * kDim);
-  const Status status = SubmitAndWait(*store, Pull(keys, rows)).status;
-  ASSERT_TRUE(status.ok()) << status.ToString();
-  for (size_t i = 0; i < keys.size(); ++i) {
-    ASSERT_EQ(rows[i * kDim + i % kDim], keys[i] < 1000 ? 2.0F : 1.0F) << "key " << keys[i];
-  }
 }
 
 TEST(RemoteStore, AbortLetsGoOfAStepThatNobodyWillFinish) {
