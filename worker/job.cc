@@ -238,7 +238,6 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
                              kNameMax, job.name));
   }
   job.seed = static_cast<uint64_t>(settings.Int("job.seed"));
-  job.deterministic = settings.Bool("job.deterministic");
   STRATA_TRY(ReadData(settings, file, &job));
   STRATA_TRY(ReadModel(settings, &job));
   job.batch_size = CountOf(settings, "train.batch_size");

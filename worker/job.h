@@ -21,7 +21,6 @@ struct JobConfig {
 
   std::string name;
   uint64_t seed = 0;
-  bool deterministic = false;
 
   // Relative paths have been made relative to the working directory. "" where the job has none.
   std::string train_path;

@@ -34,9 +34,10 @@ constexpr Setting kJobRows[] = {
     Row("job.name", kText, "job",
         "The job's name. Its tables' names begin with it, so that two jobs share a cluster: 1 to "
         "64 characters of A-Z, a-z, 0-9, '_', '.' and '-'."),
-    Row("job.seed", kInt, "1", "Seeds initial values and the order of the rows.", 0, 9.2e18),
-    Row("job.deterministic", kBool, "false",
-        "The same seed, data and number of workers give a model that is equal to the bit."),
+    Row("job.seed", kInt, "1",
+        "Seeds initial values and the order of the rows. The same seed, data and number of workers "
+        "give a model that is equal to the bit, on any number of servers.",
+        0, 9.2e18),
 
     Row("data.train", kText, "",
         "File of rows to train on. Relative to the job file; on the command line, to the working "

@@ -131,21 +131,21 @@ bool Hub::HasEnded() const {
 }
 
 void Hub::Fail(const Status& here, const Status& elsewhere) {
-  std::function<void(const Status&)> callback;
   {
     const std::lock_guard lock(mutex_);
     if (ended_ || !failure_.ok()) return;
     failure_ = here;
-    callback = on_failure_;
+    // Before anybody can see the failure: whoever does may destroy the hub, whose last work on the
+    // I/O thread must come behind this, or the peers would see an end without a reason.
+    asio::post(io_, [this, here, elsewhere, callback = on_failure_] {
+      Flood(elsewhere);
+      if (callback) callback(here);
+    });
   }
   const uint64_t one = 1;
   // Cannot fail: the counter is far from full.
   static_cast<void>(!write(wake_.get(), &one, sizeof(one)));
   changed_.notify_all();
-  asio::post(io_, [this, here, elsewhere, callback] {
-    Flood(elsewhere);
-    if (callback) callback(here);
-  });
 }
 
 void Hub::FailSeenHere(const Status& why) {

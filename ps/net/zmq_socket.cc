@@ -6,6 +6,7 @@
 #include <zmq.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -23,11 +24,15 @@ constexpr size_t kFramesKept = wire::kFramesMax + 2;
 struct SentFrame {
   Frame frame;
   std::shared_ptr<QueuedBytes> queued;
+  // States the order of the hand-over to ZeroMQ's thread in the language's terms: what ZeroMQ does
+  // for it inside is nothing that the compiler or a race detector knows of.
+  std::atomic<bool> handed_over = false;
 };
 
 // Called by ZeroMQ, on one of its threads, once it no longer needs the bytes.
 void ReleaseSentFrame(void*, void* hint) {
   auto* sent = static_cast<SentFrame*>(hint);
+  STRATA_CHECK(sent->handed_over.load(std::memory_order_acquire));
   sent->queued->fetch_sub(sent->frame.size(), std::memory_order_relaxed);
   delete sent;
 }
@@ -43,7 +48,8 @@ Status SendFrame(void* socket, const Frame& frame, const std::shared_ptr<QueuedB
                 static_cast<std::byte*>(zmq_msg_data(&message)));
   } else {
     queued->fetch_add(frame.size(), std::memory_order_relaxed);
-    auto* sent = new SentFrame{frame, queued};
+    auto* sent = new SentFrame{.frame = frame, .queued = queued};
+    sent->handed_over.store(true, std::memory_order_release);
     // ZeroMQ's interface is not const-correct; it only reads what it sends.
     auto* bytes = const_cast<std::byte*>(sent->frame.bytes().data());
     if (zmq_msg_init_data(&message, bytes, sent->frame.size(), ReleaseSentFrame, sent) != 0) {

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 constexpr const char* kJob = R"([job]
 name = "clicks"
 seed = 9
-deterministic = true
+# a comment
 
 [data]
 train = "train.csv"
@@ -88,7 +88,6 @@ TEST(Job, ReadsEverything) {
   EXPECT_EQ(job->file, "dir/job.toml");
   EXPECT_EQ(job->name, "clicks");
   EXPECT_EQ(job->seed, 9U);
-  EXPECT_TRUE(job->deterministic);
   EXPECT_EQ(job->train_path, "dir/train.csv");
   EXPECT_EQ(job->test_path, "/data/test.csv");
   EXPECT_EQ(job->data.format.delimiter, '\t');

@@ -26,7 +26,8 @@ target_compile_options(strata_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Werror -ffp-contract=off>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>  # false alarms on std::string: GCC bug 105651
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-sign-conversion -Wno-shadow>  # GCC's are milder
-  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror,-ffp-contract=off -fmad=false>)
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror,-ffp-contract=off -fmad=false
+    --expt-relaxed-constexpr>)
 target_include_directories(strata_flags INTERFACE ${CMAKE_SOURCE_DIR})
 if(STRATA_SANITIZE)
   target_compile_options(strata_flags INTERFACE

@@ -32,6 +32,7 @@ if(STRATA_CUDA STREQUAL "on" OR (STRATA_CUDA STREQUAL "auto" AND EXISTS /dev/nvi
     endif()
     set(CMAKE_CUDA_STANDARD 20)
     enable_language(CUDA)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # CMake 3.25 does not know it by itself
     find_package(CUDAToolkit REQUIRED)
     set(STRATA_HAVE_CUDA ON)
   elseif(STRATA_CUDA STREQUAL "on")
