@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/log.h"
@@ -71,6 +72,9 @@ Hub::~Hub() {
     ended_ = true;
   }
   asio::post(io_, [this] {
+    // What the I/O thread posted to itself may come behind this: without a word from here the
+    // peers would blame this rank.
+    TellPeers();
     error_code ignored;
     acceptor_.close(ignored);
     heart_.cancel();
@@ -108,7 +112,7 @@ void Hub::SetControlHandler(std::function<std::string(std::string_view)> handler
 void Hub::OnFailure(std::function<void(const Status&)> callback) {
   const std::lock_guard lock(mutex_);
   on_failure_ = std::move(callback);
-  if (!failure_.ok()) {
+  if (!failure_.ok() && !untold_.has_value()) {
     asio::post(io_, [call = on_failure_, why = failure_] { call(why); });
   }
 }
@@ -135,17 +139,28 @@ void Hub::Fail(const Status& here, const Status& elsewhere) {
     const std::lock_guard lock(mutex_);
     if (ended_ || !failure_.ok()) return;
     failure_ = here;
-    // Before anybody can see the failure: whoever does may destroy the hub, whose last work on the
-    // I/O thread must come behind this, or the peers would see an end without a reason.
-    asio::post(io_, [this, here, elsewhere, callback = on_failure_] {
-      Flood(elsewhere);
-      if (callback) callback(here);
-    });
+    untold_ = elsewhere;
   }
   const uint64_t one = 1;
   // Cannot fail: the counter is far from full.
   static_cast<void>(!write(wake_.get(), &one, sizeof(one)));
   changed_.notify_all();
+  asio::post(io_, [this] { TellPeers(); });
+}
+
+void Hub::TellPeers() {
+  Status here;
+  Status elsewhere;
+  std::function<void(const Status&)> callback;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!untold_.has_value()) return;
+    elsewhere = *std::exchange(untold_, std::nullopt);
+    here = failure_;
+    callback = on_failure_;
+  }
+  Flood(elsewhere);
+  if (callback) callback(here);
 }
 
 void Hub::FailSeenHere(const Status& why) {

@@ -9,6 +9,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -64,6 +65,7 @@ class Hub {
   // hub.cc
   void Fail(const Status& here, const Status& elsewhere);
   void FailSeenHere(const Status& why);
+  void TellPeers();
   void Flood(const Status& why);
   bool AllLinked() const;       // under mutex_
   std::string Missing() const;  // under mutex_
@@ -111,7 +113,8 @@ class Hub {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Status failure_;
-  bool ended_ = false;  // left or stopping: nothing is a failure any more
+  std::optional<Status> untold_;  // what the peers have yet to hear of the failure
+  bool ended_ = false;            // left or stopping: nothing is a failure any more
   std::function<void(const Status&)> on_failure_;
   std::function<std::string()> status_provider_;
   std::function<std::string(std::string_view)> control_handler_;
