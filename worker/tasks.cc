@@ -20,6 +20,7 @@
 namespace strata {
 namespace {
 
+constexpr TimeNs kUpdateEvery = 200 * kMillisecond;
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 double SecondsBetween(TimeNs begin, TimeNs end) {
@@ -35,29 +36,40 @@ class Phase {
   // Samples of this rank or of all, as the caller counts; `share` of the phase is done.
   void Advance(uint64_t samples, double share, double loss, const RecentSamples* recent) {
     samples_ += samples;
-    if (!context_.printer.Due()) return;
-    Show(share, loss, recent);
+    if (context_.printer.Due()) {
+      Show(share, loss, recent);
+    } else if (context_.clock.Now() >= next_update_) {
+      Update(share, loss, recent);
+    }
   }
 
   void Show(double share, double loss, const RecentSamples* recent) {
-    const double seconds = SecondsBetween(begin_, context_.clock.Now());
-    ProgressState state{.share = share,
-                        .samples = samples_,
-                        .samples_per_second = static_cast<double>(samples_) / seconds,
-                        .eta_seconds = share > 0 ? seconds * (1 - share) / share : kUnknown,
-                        .loss = loss,
-                        .auc = recent == nullptr ? kUnknown : recent->Auc()};
-    context_.board.SetProgress(state);
-    context_.printer.Print(name_, state);
+    context_.printer.Print(name_, Update(share, loss, recent));
   }
 
   uint64_t samples() const { return samples_; }
   double seconds() const { return SecondsBetween(begin_, context_.clock.Now()); }
 
  private:
+  // For strata-admin and /metrics: what it costs, the AUC of the recent samples, is paid now and
+  // then only.
+  ProgressState Update(double share, double loss, const RecentSamples* recent) {
+    next_update_ = context_.clock.Now() + kUpdateEvery;
+    const double elapsed = seconds();
+    const ProgressState state{.share = share,
+                              .samples = samples_,
+                              .samples_per_second = static_cast<double>(samples_) / elapsed,
+                              .eta_seconds = share > 0 ? elapsed * (1 - share) / share : kUnknown,
+                              .loss = loss,
+                              .auc = recent == nullptr ? kUnknown : recent->Auc()};
+    context_.board.SetProgress(state);
+    return state;
+  }
+
   const TaskContext& context_;
   std::string name_;
   TimeNs begin_;
+  TimeNs next_update_ = 0;
   uint64_t samples_ = 0;
 };
 

@@ -154,7 +154,7 @@ def start_workers(processes, cluster, folder):
     """Starts all ranks; returns rank 0's process, of which everything is shown, and its readers."""
     for rank in range(WORKERS):
         command = [BIN / "strata-worker", f"--config={cluster}", f"--rank={rank}", f"--job={JOB}",
-                   "--json", f"output.model={folder / 'model'}"]
+                   "--json", "train.eval_every=1", f"output.model={folder / 'model'}"]
         process = processes.start(f"worker-{rank}", command, pipe_stderr=rank == 0)
         if rank == 0:
             first = process
@@ -167,17 +167,26 @@ def start_workers(processes, cluster, folder):
     return first, results, [reader, follow(first.stderr, processes.log("worker-0"), shown=True)]
 
 
+def is_training(cluster):
+    try:
+        nodes = json.loads(admin(cluster, "-o", "json", "status").stdout)["nodes"]
+    except (ValueError, KeyError):
+        return False
+    return any(node.get("worker", {}).get("samples_per_second") for node in nodes)
+
+
 def watch_training(processes, first, cluster):
-    """Shows the cluster's status now and then until rank 0 is done."""
-    started = time.monotonic()
-    next_status = started + 1.5
+    """Shows the cluster's status once training has begun, and now and then until rank 0 is done."""
+    next_status = None
     while first.poll() is None:
         processes.check()
-        if time.monotonic() >= next_status:
+        if next_status is None and is_training(cluster):
+            next_status = time.monotonic()
+        if next_status is not None and time.monotonic() >= next_status:
             say("\n$ strata-admin status\n" + admin(cluster, "status").stdout)
-            next_status += STATUS_EVERY_SECONDS
+            next_status = time.monotonic() + STATUS_EVERY_SECONDS
         try:
-            first.wait(0.2)
+            first.wait(0.02)
         except subprocess.TimeoutExpired:
             pass
 
