@@ -206,9 +206,9 @@ std::optional<uint16_t> PortOf(const Settings& settings, std::string_view key) {
 }  // namespace
 
 const SettingsTable& ClusterSettingsTable() {
-  static constexpr SettingsTable table = {
+  static constexpr SettingsTable kTable = {
       .title = "cluster.toml", .settings = kSettings, .repeated = {}};
-  return table;
+  return kTable;
 }
 
 uint64_t ClusterConfig::cluster_id() const { return Hash64(name); }

@@ -84,9 +84,9 @@ const char* TaskName(Task task) {
 }
 
 const SettingsTable& WorkerSettingsTable() {
-  static constexpr SettingsTable table = {
+  static constexpr SettingsTable kTable = {
       .title = "strata-worker", .settings = kSettings, .repeated = {}};
-  return table;
+  return kTable;
 }
 
 Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, Disk& disk) {

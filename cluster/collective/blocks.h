@@ -19,7 +19,7 @@ void EqualBlocks(size_t count, size_t element_bytes, int world, BlockOffsets* of
 template <typename Byte>
 std::span<Byte> BytesOf(std::span<Byte> buffer, const BlockOffsets& offsets, BlockRange range) {
   const size_t begin = offsets[static_cast<size_t>(range.start)];
-  const size_t end = offsets[static_cast<size_t>(range.start + range.count)];
+  const size_t end = offsets[static_cast<size_t>(range.start) + static_cast<size_t>(range.count)];
   return buffer.subspan(begin, end - begin);
 }
 

@@ -149,7 +149,7 @@ asio::awaitable<Status> Hub::ServeAdmin(SocketPtr socket) {
   }
   co_return co_await WriteFrame(
       *socket, {.type = LinkFrameType::kReply, .operation = static_cast<uint64_t>(status.code())},
-      std::move(answer));
+      answer);
 }
 
 // ---- Dialling.

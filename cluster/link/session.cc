@@ -52,7 +52,7 @@ asio::awaitable<Status> Refuse(Tcp::socket& socket, const Status& why) {
 
 }  // namespace
 
-SocketDeadline::SocketDeadline(SocketPtr socket, TimeNs timeout)
+SocketDeadline::SocketDeadline(const SocketPtr& socket, TimeNs timeout)
     : timer_(socket->get_executor()),
       armed_(std::make_shared<bool>(true)),
       passed_(std::make_shared<bool>(false)) {

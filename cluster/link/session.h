@@ -24,7 +24,7 @@ using SocketPtr = std::shared_ptr<Tcp::socket>;
 // Closes the socket when it is still alive after `timeout`, which ends every wait on it.
 class SocketDeadline {
  public:
-  SocketDeadline(SocketPtr socket, TimeNs timeout);
+  SocketDeadline(const SocketPtr& socket, TimeNs timeout);
   ~SocketDeadline();
   SocketDeadline(const SocketDeadline&) = delete;
   SocketDeadline& operator=(const SocketDeadline&) = delete;

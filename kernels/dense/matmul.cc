@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 // oneDNN runs on the OpenMP runtime and has no thread setting of its own.
-extern "C" void omp_set_num_threads(int threads);
+extern "C" void omp_set_num_threads(int threads);  // NOLINT(readability-identifier-naming)
 
 namespace strata {
 namespace {

@@ -86,7 +86,7 @@ void ClientCore::CreateTable(const TableSpec& spec, std::function<void(Status)> 
       requests.push_back(TableRequest(call, Command::kCreateTable, spec.id(), lane));
       requests.back()->definition = ToWire(spec);
     }
-    Dispatch(call, std::move(requests), t);
+    Dispatch(call, requests, t);
   };
   Begin(call, ValidateTableSpec(spec), dispatch, now);
 }
@@ -102,7 +102,7 @@ void ClientCore::DropTable(const std::string& name, std::function<void(Status)> 
     for (size_t lane = 0; lane < lanes_.size(); ++lane) {
       requests.push_back(TableRequest(call, Command::kDropTable, TableIdOf(name), lane));
     }
-    Dispatch(call, std::move(requests), t);
+    Dispatch(call, requests, t);
   };
   Begin(call, {}, dispatch, now);
 }
@@ -199,10 +199,11 @@ void ClientCore::DispatchOperation(const CallPtr& call, TimeNs now) {
   }
   auto requests = client::BuildRequests(call, map_, options_.chunk_bytes);
   if (!requests.ok()) return Finish(call, requests.status());
-  Dispatch(call, std::move(*requests), now);
+  Dispatch(call, *requests, now);
 }
 
-void ClientCore::Dispatch(const CallPtr& call, std::vector<RequestPtr> requests, TimeNs now) {
+void ClientCore::Dispatch(const CallPtr& call, const std::vector<RequestPtr>& requests,
+                          TimeNs now) {
   if (!calls_.contains(call->id)) return;
   call->requests_left = requests.size();
   if (requests.empty()) return Finish(call, {});

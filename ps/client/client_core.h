@@ -73,7 +73,7 @@ class ClientCore {
   using RequestPtr = std::shared_ptr<client::Request>;
 
   CallPtr Open(Operation operation, std::function<void(client::Call&, Status)> finish, TimeNs now);
-  void Dispatch(const CallPtr& call, std::vector<RequestPtr> requests, TimeNs now);
+  void Dispatch(const CallPtr& call, const std::vector<RequestPtr>& requests, TimeNs now);
   void DispatchOperation(const CallPtr& call, TimeNs now);
   // One request without keys: for a table command.
   RequestPtr TableRequest(const CallPtr& call, wire::Command command, TableId table, size_t lane);

@@ -10,7 +10,6 @@
 
 namespace strata {
 
-using client::Request;
 using client::ServerLink;
 using wire::Command;
 

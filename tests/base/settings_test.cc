@@ -257,14 +257,14 @@ TEST(SettingsTest, BytesAndDurations) {
 }
 
 TEST(SettingsTest, NearestNameKeepsItsDistance) {
-  constexpr std::string_view names[] = {"lanes", "rank", "config", "insecure"};
-  EXPECT_EQ(NearestName("lane", names), "lanes");
-  EXPECT_EQ(NearestName("lnaes", names), "lanes");
-  EXPECT_EQ(NearestName("cofnig", names), "config");
-  EXPECT_EQ(NearestName("insceure", names), "insecure");
-  EXPECT_EQ(NearestName("port", names), "");
-  EXPECT_EQ(NearestName("", names), "");
-  EXPECT_EQ(NearestName(std::string(1000, 'x'), names), "");
+  constexpr std::string_view kNames[] = {"lanes", "rank", "config", "insecure"};
+  EXPECT_EQ(NearestName("lane", kNames), "lanes");
+  EXPECT_EQ(NearestName("lnaes", kNames), "lanes");
+  EXPECT_EQ(NearestName("cofnig", kNames), "config");
+  EXPECT_EQ(NearestName("insceure", kNames), "insecure");
+  EXPECT_EQ(NearestName("port", kNames), "");
+  EXPECT_EQ(NearestName("", kNames), "");
+  EXPECT_EQ(NearestName(std::string(1000, 'x'), kNames), "");
 }
 
 TEST(SettingsTest, MarkdownHasARowForEachSetting) {

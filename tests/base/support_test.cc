@@ -15,7 +15,6 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
 
 const std::string kShell = "/bin/sh";
 

@@ -11,39 +11,45 @@
 
 namespace strata {
 
+// What the operations of one trainer share: the first failure of any of them ends the wait for all,
+// since one that failed may be what another waits for at the servers.
+struct PendingGroup {
+  std::mutex mutex;
+  std::condition_variable changed;
+  Status failure;
+};
+
 // Holds on to whatever owns the operation's spans until the store is done with them, so that a
 // caller may give up on an operation at any time without waiting. One thread at a time.
 class Pending {
  public:
-  Pending() = default;
+  explicit Pending(std::shared_ptr<PendingGroup> group = std::make_shared<PendingGroup>())
+      : group_(std::move(group)) {}
 
   void Submit(TableStore& store, Operation operation, std::shared_ptr<const void> owner) {
-    state_ = std::make_shared<State>();
-    store.Submit(std::move(operation), [state = state_, owner = std::move(owner)](Outcome outcome) {
-      const std::lock_guard lock(state->mutex);
-      state->status = std::move(outcome.status);
-      state->done.notify_all();
-    });
+    outcome_ = std::make_shared<std::optional<Status>>();
+    store.Submit(std::move(operation),
+                 [group = group_, status = outcome_, owner = std::move(owner)](Outcome outcome) {
+                   const std::lock_guard lock(group->mutex);
+                   *status = std::move(outcome.status);
+                   if (group->failure.ok()) group->failure = **status;
+                   group->changed.notify_all();
+                 });
   }
 
-  // The outcome of what was submitted last; OK when there is nothing to wait for.
+  // The outcome of what was submitted last, or the failure of another of the group if that comes
+  // first; OK when there is nothing to wait for.
   Status Wait() {
-    if (state_ == nullptr) return {};
-    std::unique_lock lock(state_->mutex);
-    state_->done.wait(lock, [this] { return state_->status.has_value(); });
-    Status status = *state_->status;
-    lock.unlock();
-    state_.reset();
-    return status;
+    if (outcome_ == nullptr) return {};
+    std::unique_lock lock(group_->mutex);
+    group_->changed.wait(lock, [this] { return outcome_->has_value() || !group_->failure.ok(); });
+    const auto outcome = std::exchange(outcome_, nullptr);
+    return outcome->has_value() ? **outcome : group_->failure;
   }
 
  private:
-  struct State {
-    std::mutex mutex;
-    std::condition_variable done;
-    std::optional<Status> status;
-  };
-  std::shared_ptr<State> state_;
+  std::shared_ptr<PendingGroup> group_;
+  std::shared_ptr<std::optional<Status>> outcome_;  // under the group's mutex
 };
 
 }  // namespace strata

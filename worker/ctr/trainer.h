@@ -91,8 +91,10 @@ class Trainer {
   std::vector<float> dense_state_;
   std::vector<float> reduced_;  // dense gradient, loss, samples
   std::vector<float> logits_;
-  Pending lookup_;
-  Pending update_;
+  // A lookup waits for the step before to be closed, which it never is when the update fails.
+  std::shared_ptr<PendingGroup> pending_ = std::make_shared<PendingGroup>();
+  Pending lookup_{pending_};
+  Pending update_{pending_};
 };
 
 }  // namespace strata
