@@ -15,7 +15,6 @@
 namespace strata {
 namespace {
 
-
 const std::string kShell = "/bin/sh";
 
 Process Shell(const std::string& script) { return Process(kShell, {.arguments = {"-c", script}}); }

@@ -35,6 +35,16 @@ void WaitUntilTraining(const ClusterFixture& cluster, int workers) {
   }));
 }
 
+// A cluster in the middle of training.
+class TrainingCluster : public ClusterFixture {
+ public:
+  TrainingCluster(int servers, int workers) : ClusterFixture(servers, workers) {
+    StartServers();
+    StartWorkers(kLong);
+    WaitUntilTraining(*this, workers);
+  }
+};
+
 struct Ended {
   double seconds = 0;
   int code = 0;
@@ -52,20 +62,14 @@ Ended WaitForEnd(Process& process, TimeNs since) {
 }
 
 TEST(LossProcess, StatusHasEveryNodeWhileItTrains) {
-  ClusterFixture cluster(2, 2);
-  cluster.StartServers();
-  cluster.StartWorkers(kLong);
-  WaitUntilTraining(cluster, 2);
+  TrainingCluster cluster(2, 2);
   const nlohmann::json status = Status(cluster);
   ASSERT_EQ(status["nodes"].size(), 4U) << status.dump();
   for (const auto& node : status["nodes"]) EXPECT_TRUE(node["up"].get<bool>()) << node.dump();
 }
 
 TEST(LossProcess, AKilledWorkerIsNamedByAllOthersWithinTwoSeconds) {
-  ClusterFixture cluster(1, 3);
-  cluster.StartServers();
-  cluster.StartWorkers(kLong);
-  WaitUntilTraining(cluster, 3);
+  TrainingCluster cluster(1, 3);
   const TimeNs killed = RealClock().Now();
   cluster.worker(1).Signal(SIGKILL);
   for (const int rank : {0, 2}) {
@@ -78,10 +82,7 @@ TEST(LossProcess, AKilledWorkerIsNamedByAllOthersWithinTwoSeconds) {
 }
 
 TEST(LossProcess, AStoppedWorkerIsNamedByAllOthersWithinTenSeconds) {
-  ClusterFixture cluster(1, 3);
-  cluster.StartServers();
-  cluster.StartWorkers(kLong);
-  WaitUntilTraining(cluster, 3);
+  TrainingCluster cluster(1, 3);
   const TimeNs stopped = RealClock().Now();
   cluster.worker(2).Signal(SIGSTOP);
   for (const int rank : {0, 1}) {
@@ -101,10 +102,7 @@ void ExpectServerLoss(const Ended& ended, const std::string& address) {
 }
 
 TEST(LossProcess, AKilledServerEndsTheJobAndSaysWhatIsGone) {
-  ClusterFixture cluster(2, 2);
-  cluster.StartServers();
-  cluster.StartWorkers(kLong);
-  WaitUntilTraining(cluster, 2);
+  TrainingCluster cluster(2, 2);
   const TimeNs killed = RealClock().Now();
   cluster.server(1).Signal(SIGKILL);
   const nlohmann::json status = Status(cluster);
@@ -116,10 +114,7 @@ TEST(LossProcess, AKilledServerEndsTheJobAndSaysWhatIsGone) {
 }
 
 TEST(LossProcess, AServerThatComesBackWithoutItsRowsEndsTheJobToo) {
-  ClusterFixture cluster(2, 2);
-  cluster.StartServers();
-  cluster.StartWorkers(kLong);
-  WaitUntilTraining(cluster, 2);
+  TrainingCluster cluster(2, 2);
   const TimeNs killed = RealClock().Now();
   cluster.server(1).Signal(SIGKILL);
   cluster.server(1).Wait();
