@@ -91,6 +91,8 @@ class TableContract : public testing::TestWithParam<TableContractCase> {
 
   std::unique_ptr<ContractHarness> harness_;
   std::unique_ptr<TableStore> model_store_;
+
+ public:
   StoreUser store;  // under test
   StoreUser model;
 };

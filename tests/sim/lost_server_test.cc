@@ -63,7 +63,7 @@ TEST(SimLostServer, ARestartedServerEndsWhatIsSentToItAndSaysWhatIsGone) {
     ASSERT_TRUE(cluster.SubmitAndRun(0, kept.Push()).status.ok());
   }
   cluster.Restart(1);
-  for (Operation operation : {lost.Pull(), lost.Push()}) {
+  for (const Operation& operation : {lost.Pull(), lost.Push()}) {
     const Outcome outcome = cluster.SubmitAndRun(0, operation);
     EXPECT_EQ(outcome.status.code(), StatusCode::kLost);
     EXPECT_THAT(outcome.status.message(), HasSubstr("server 1 (server1:7000) restarted"));

@@ -48,7 +48,8 @@ SimServer::SimServer(SimNetwork& network, uint16_t index, std::shared_ptr<const 
     }
   }
   ports_.push_back({network.OpenPort(Endpoint(index, kMainPort)), 0});
-  for (uint16_t lane = 0; lane < hello.lane_ports.size(); ++lane) {
+  const auto lanes = static_cast<uint16_t>(hello.lane_ports.size());
+  for (uint16_t lane = 0; lane < lanes; ++lane) {
     LaneConfig config;
     config.name = {index, lane};
     config.map = map;
@@ -126,7 +127,8 @@ Cluster::Cluster(const ClusterOptions& options)
                          .delay_max = options.delay_max}),
       map_(std::make_shared<const wire::ShardMap>(
           wire::MakeShardMap(options.lanes_per_server).value())) {
-  for (uint16_t i = 0; i < options.lanes_per_server.size(); ++i) {
+  const auto servers = static_cast<uint16_t>(options.lanes_per_server.size());
+  for (uint16_t i = 0; i < servers; ++i) {
     servers_.push_back(std::make_unique<SimServer>(network_, i, map_, 1000 + i));
   }
   for (size_t i = 0; i < options.clients; ++i) {

@@ -49,7 +49,10 @@ std::vector<std::string> Environment(const std::map<std::string, std::string>& a
     const std::string text(*variable);
     if (!added.contains(text.substr(0, text.find('=')))) variables.push_back(text);
   }
-  for (const auto& [name, value] : added) variables.push_back(name + "=" + value);
+  for (const auto& [name, value] : added) {
+    variables.push_back(name);
+    variables.back().append("=").append(value);
+  }
   return variables;
 }
 

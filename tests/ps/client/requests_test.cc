@@ -144,7 +144,8 @@ TEST(ClientRequests, TheBudgetHoldsBackTheRestInOrder) {
   ASSERT_TRUE(pulled->has_value());
   EXPECT_TRUE((*pulled)->status.ok());
   for (size_t i = 0; i < keys.size(); ++i) {
-    ASSERT_EQ(batch.out[i], static_cast<float>(i / 100)) << i;
+    const size_t chunk = i / 100;
+    ASSERT_EQ(batch.out[i], static_cast<float>(chunk)) << i;
   }
 }
 
