@@ -30,6 +30,7 @@ class File {
 class Disk {
  public:
   virtual ~Disk() = default;
+  // kNotFound: there is none; kInvalid: it is a folder.
   virtual Result<std::unique_ptr<File>> OpenToRead(const std::string& path) = 0;
   // Creates the file, or empties it.
   virtual Result<std::unique_ptr<File>> Create(const std::string& path) = 0;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <system_error>
 
 namespace strata {
 namespace {
@@ -45,6 +47,15 @@ std::shared_ptr<spdlog::logger>& Logger() {
   return logger;
 }
 
+// spdlog would make the folders of a mistyped path.
+Status CheckFolderOf(const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  std::error_code error;
+  if (folder.empty() || std::filesystem::is_directory(folder, error)) return Status::Ok();
+  return Failed(fmt::format("cannot write the log to {}: there is no folder {}; make it first",
+                            file, folder.string()));
+}
+
 }  // namespace
 
 Result<LogLevel> ParseLogLevel(std::string_view name) {
@@ -58,6 +69,7 @@ Result<LogLevel> ParseLogLevel(std::string_view name) {
 }
 
 Status StartLogging(LogLevel level, const std::string& node, const std::string& file) {
+  STRATA_TRY(CheckFolderOf(file));
   try {
     spdlog::sink_ptr sink;
     if (file.empty()) {

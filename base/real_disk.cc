@@ -87,7 +87,9 @@ Result<std::unique_ptr<File>> Open(const std::string& path, int flags, std::stri
   auto file = std::make_unique<RealFile>(fd, path);
   struct stat info {};
   if (fstat(fd, &info) != 0) return DiskError(action, path, errno);
-  if (S_ISDIR(info.st_mode)) return DiskError(action, path, EISDIR);
+  if (S_ISDIR(info.st_mode)) {
+    return Invalid(fmt::format("cannot {} {}: is a folder; expected a file", action, path));
+  }
   return std::unique_ptr<File>(std::move(file));
 }
 

@@ -70,8 +70,9 @@ class Settings {
   ~Settings();
 
   // Reads TOML over what is there. `file` is the name used in messages. All errors of the file are
-  // reported together, one a line, at most ten.
-  Status LoadToml(std::string_view text, const std::string& file);
+  // reported together, one a line, at most ten, each with line and column. A file with errors
+  // changes nothing; with `keep_good` its good keys are taken, so that more of it can be checked.
+  Status LoadToml(std::string_view text, const std::string& file, bool keep_good = false);
   // One key by its full name, as a flag or `section.key=value` on the command line gives it.
   Status Set(std::string_view key, std::string_view value, const std::string& origin);
 

@@ -189,7 +189,10 @@ std::string SettingsMarkdown(const SettingsTable& table) {
   }
   const auto flag_only = [](const Setting& row) { return !row.in_file; };
   if (std::ranges::any_of(table.settings, flag_only)) {
-    out += fmt::format("### Flags only\n\nThese have no key in {}.\n\n", table.title);
+    // A program's own table has nothing but flags.
+    if (!std::ranges::all_of(table.settings, flag_only)) {
+      out += fmt::format("### Flags only\n\nThese have no key in {}.\n\n", table.title);
+    }
     out += "| flag | type | default | meaning |\n| --- | --- | --- | --- |\n";
     for (const Setting& row : table.settings) {
       if (!flag_only(row)) continue;

@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/settings.h"
 #include "base/settings_impl.h"
@@ -15,21 +16,22 @@ constexpr size_t kErrorsShownMax = 10;
 // What was wrong with one file, to be reported together.
 struct FileErrors {
   struct Error {
-    uint32_t line;
+    std::pair<uint32_t, uint32_t> place;  // line and column
     std::string text;
   };
 
   void Add(const toml::source_region& where, std::string text) {
-    errors.push_back({where.begin.line, std::move(text)});
+    errors.push_back({{where.begin.line, where.begin.column}, std::move(text)});
   }
 
-  // Ok, or all errors in the file's order, "file:line: what", one a line.
+  // Ok, or all errors in the file's order, "file:line:column: what", one a line.
   Status ToStatus(const std::string& file) {
     if (errors.empty()) return Status::Ok();
-    std::ranges::stable_sort(errors, {}, &Error::line);
+    std::ranges::stable_sort(errors, {}, &Error::place);
     std::string text;
     for (size_t i = 0; i < std::min(errors.size(), kErrorsShownMax); ++i) {
-      text += fmt::format("{}{}:{}: {}", i == 0 ? "" : "\n", file, errors[i].line, errors[i].text);
+      const auto& [line, column] = errors[i].place;
+      text += fmt::format("{}{}:{}:{}: {}", i == 0 ? "" : "\n", file, line, column, errors[i].text);
     }
     if (errors.size() > kErrorsShownMax) {
       text += fmt::format("\n{}: {} more errors", file, errors.size() - kErrorsShownMax);
@@ -194,9 +196,9 @@ struct Settings::Impl::TomlLoader {
   }
 };
 
-Status Settings::LoadToml(std::string_view text, const std::string& file) {
+Status Settings::LoadToml(std::string_view text, const std::string& file, bool keep_good) {
   FileErrors errors;
-  // Into a copy, so that a file with errors changes nothing.
+  // Into a copy, so that a file with errors changes nothing unless it is asked to.
   Settings loaded = *this;
   try {
     const toml::table root = toml::parse(text, std::string_view(file));
@@ -204,9 +206,9 @@ Status Settings::LoadToml(std::string_view text, const std::string& file) {
   } catch (const toml::parse_error& error) {
     errors.Add(error.source(), std::string(error.description()));
   }
-  STRATA_TRY(errors.ToStatus(file));
-  *this = std::move(loaded);
-  return Status::Ok();
+  const Status status = errors.ToStatus(file);
+  if (status.ok() || keep_good) *this = std::move(loaded);
+  return status;
 }
 
 }  // namespace strata

@@ -101,7 +101,9 @@ SimDisk::~SimDisk() = default;
 Result<std::unique_ptr<File>> SimDisk::OpenToRead(const std::string& path) {
   const std::lock_guard lock(mutex_);
   const std::string name = Normal(path);
-  if (folders_.contains(name)) return Failed(fmt::format("cannot open {}: Is a directory", path));
+  if (folders_.contains(name)) {
+    return Invalid(fmt::format("cannot open {}: is a folder; expected a file", path));
+  }
   const auto it = names_.find(name);
   if (it == names_.end()) return NoSuchFile("open", path);
   return std::unique_ptr<File>(std::make_unique<SimFile>(this, it->second, path, false));

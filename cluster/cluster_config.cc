@@ -70,7 +70,8 @@ constexpr Setting kSettings[] = {
      .type = SettingType::kInt,
      .default_value = "1",
      .help = "Lanes (threads with tables of their own) of a server without a machine list; a list "
-             "says lanes=N.",
+             "says lanes=N. Lanes after the first listen on ports of their own, which the system "
+             "picks and the server tells its clients (HELLO): a firewall must let them through.",
      .min = 1,
      .max = 1024,
      .flag = "lanes",

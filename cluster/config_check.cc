@@ -24,9 +24,9 @@ class Checker {
       return;
     }
     Settings settings(ClusterSettingsTable());
-    if (const Status loaded = settings.LoadToml(*text, path); !loaded.ok()) {
+    if (const Status loaded = settings.LoadToml(*text, path, true); !loaded.ok()) {
       Add(loaded);
-      return;
+      all_read_ = false;
     }
     auto config = MakeClusterConfig(settings, disk_);
     if (!config.ok()) {
@@ -83,7 +83,9 @@ class Checker {
         break;
       }
     }
-    if (!report_.config.insecure && !std::ranges::all_of(*addresses, IsLoopback)) Exposed(machine);
+    // A key that could not be read may have been the one that allows it.
+    const bool known = all_read_ && !report_.config.insecure;
+    if (known && !std::ranges::all_of(*addresses, IsLoopback)) Exposed(machine);
   }
 
   void Exposed(const Machine& machine) {
@@ -101,6 +103,7 @@ class Checker {
   Disk& disk_;
   TimeNs resolve_timeout_;
   ClusterConfigReport report_;
+  bool all_read_ = true;                                    // the file itself had no errors
   std::map<std::pair<std::string, uint16_t>, int> owners_;  // address and port -> line
 };
 

@@ -66,8 +66,7 @@ Status ValidateRange(std::string_view field, float value, float low, float high,
 
 Status ValidateOptimizer(const OptimizerSpec& optimizer) {
   constexpr float kLarge = 1e30F;
-  STRATA_TRY(
-      ValidateRange("optimizer.learning_rate", optimizer.learning_rate, 0.0F, kLarge, false));
+  STRATA_TRY(ValidateRange("optimizer.learning_rate", optimizer.learning_rate, 0.0F, kLarge, true));
   switch (optimizer.kind) {
     case OptimizerKind::kSgd:
       return {};

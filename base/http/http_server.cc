@@ -165,8 +165,10 @@ struct HttpServer::Impl {
 Status HttpServer::Impl::Listen(const std::string& host, uint16_t wanted) {
   const auto failed = [&](const error_code& error) {
     const bool v6 = host.find(':') != std::string::npos;
-    return Failed(fmt::format("cannot listen for HTTP on {}{}{}:{}: {}", v6 ? "[" : "", host,
-                              v6 ? "]" : "", wanted, error.message()));
+    const bool in_use = error == asio::error::address_in_use;
+    return Failed(fmt::format("cannot listen for HTTP on {}{}{}:{}: {}{}", v6 ? "[" : "", host,
+                              v6 ? "]" : "", wanted, error.message(),
+                              in_use ? "; choose another --http_port, 0 for a free one" : ""));
   };
   error_code error;
   const auto found = Tcp::resolver(io).resolve(host, std::to_string(wanted),

@@ -28,12 +28,13 @@ Outcome MakeOutcome(const Call& call, Status status) {
 
 // A table that some lanes had and others had not, after an earlier attempt that went half way, is
 // dropped all the same.
-Status DropStatus(const Call& call, Status status) {
-  if (status.code() != StatusCode::kNotFound) return status;
+Status DropStatus(const Call& call, const std::string& name, const Status& status) {
+  const bool missing = status.code() == StatusCode::kNotFound;
+  if (!missing) return status.Prefixed(fmt::format("table '{}'", name));
   for (const auto& [lane, lane_status] : call.lanes) {
     if (lane_status.ok()) return {};
   }
-  return status;
+  return NotFound(fmt::format("there is no table '{}'", name));
 }
 
 }  // namespace
@@ -92,9 +93,9 @@ void ClientCore::CreateTable(const TableSpec& spec, std::function<void(Status)> 
 }
 
 void ClientCore::DropTable(const std::string& name, std::function<void(Status)> done, TimeNs now) {
-  auto finish = [this, done = std::move(done), name](Call& call, Status status) {
+  auto finish = [this, done = std::move(done), name](Call& call, const Status& status) {
     tables_.Forget(TableIdOf(name));
-    done(DropStatus(call, std::move(status)).Prefixed(fmt::format("table '{}'", name)));
+    done(DropStatus(call, name, status));
   };
   const CallPtr call = Open({}, std::move(finish), now);
   const auto dispatch = [this, call, name](TimeNs t) {

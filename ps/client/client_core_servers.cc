@@ -134,6 +134,9 @@ void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& re
   if (status.code() == StatusCode::kNotFound || status.code() == StatusCode::kInvalid) {
     tables_.Forget(TableId{request->header.table});  // another client may have changed it
   }
+  if (status.code() == StatusCode::kNotFound) {
+    status = tables_.Missing(TableId{request->header.table});
+  }
   Complete(request, status.Prefixed(LaneName(request->lane)));
 }
 

@@ -4,14 +4,28 @@
 
 namespace strata::client {
 
+void TableCache::Forget(TableId table) {
+  const auto entry = tables_.find(table);
+  if (entry != tables_.end()) entry->second.known = false;
+}
+
+Status TableCache::Missing(TableId table) const {
+  const auto entry = tables_.find(table);
+  if (entry == tables_.end()) {
+    return NotFound(
+        fmt::format("no table has the id {:#010x}; create it first", static_cast<uint32_t>(table)));
+  }
+  return NotFound(fmt::format("there is no table '{}' any more: it was dropped meanwhile",
+                              entry->second.spec.name));
+}
+
 Status TableCache::Check(const Operation& operation) const {
   for (const TablePart& part : operation.parts) {
     const auto known = tables_.find(part.table);
-    if (known == tables_.end()) {
-      return NotFound(fmt::format("{}: no table has the id {:#010x}; create it first",
-                                  OpKindName(operation.kind), static_cast<uint32_t>(part.table)));
+    if (known == tables_.end() || !known->second.known) {
+      return Missing(part.table).Prefixed(OpKindName(operation.kind));
     }
-    STRATA_TRY(ValidatePart(operation.kind, part, known->second));
+    STRATA_TRY(ValidatePart(operation.kind, part, known->second.spec));
   }
   return {};
 }

@@ -13,14 +13,21 @@ namespace strata::client {
 // Not thread-safe. It may be behind the servers, which check everything again.
 class TableCache {
  public:
-  void Learn(const TableSpec& spec) { tables_.insert_or_assign(spec.id(), spec); }
-  void Forget(TableId table) { tables_.erase(table); }
+  void Learn(const TableSpec& spec) { tables_.insert_or_assign(spec.id(), Entry{spec, true}); }
+  // The table is no longer known, but for its name.
+  void Forget(TableId table);
 
   // kNotFound when a table is not known, kInvalid when a part does not fit its table.
   Status Check(const Operation& operation) const;
+  // kNotFound for a table that a server does not have: by its name where that was ever known.
+  Status Missing(TableId table) const;
 
  private:
-  std::unordered_map<TableId, TableSpec> tables_;
+  struct Entry {
+    TableSpec spec;
+    bool known;
+  };
+  std::unordered_map<TableId, Entry> tables_;
 };
 
 }  // namespace strata::client

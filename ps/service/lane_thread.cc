@@ -45,7 +45,7 @@ void LaneThread::Join() {
 
 void LaneThread::Drain() {
   draining_ = true;
-  Post([](Lane& lane, std::vector<Envelope>*) { lane.Drain(); });
+  Post([](Lane& lane, std::vector<Envelope>* out) { lane.Drain(out); });
 }
 
 Result<LaneReport> LaneThread::Report(TimeNs timeout) {
@@ -115,7 +115,7 @@ void LaneThread::FinishArrived(std::vector<Envelope>* out) {
   const TimeNs end = clock_.Now() + kSecond;
   while (clock_.Now() < end && HandleNext(clock_.Now(), out)) Send(out);
   RunPosted(out);
-  lane_.EndAll(Cancelled("the server is shutting down; nothing of this request was applied"), out);
+  lane_.EndAll(out);
   Send(out);
 }
 

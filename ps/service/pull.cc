@@ -27,6 +27,8 @@ Result<bool> ParkIfEarly(LaneState& lane, const Request& request, std::vector<Ke
   const SyncMember member = MemberOf(request);
   STRATA_TRY(lane.barrier.Claim(member, false, request.now));
   if (lane.barrier.CanPull(member)) return false;
+  // What has begun is completed while draining; nothing else begins.
+  if (!lane.barrier.AllBegun(member)) STRATA_TRY(lane.CheckNotDraining());
   STRATA_TRY(lane.barrier.AddPull(member, {.reply_to = request.reply_to(),
                                            .step = member.step,
                                            .keys = std::move(keys),

@@ -26,7 +26,14 @@ void CloseSteps(LaneState& lane, LocalTable& table, const SyncMember& member) {
     for (const ParkedPush& push : *pushes) parts.push_back({push.keys, push.gradients});
     const Status status = table.ApplyGradients(parts, lane.barrier.OpenStep(member));
     AnswerStep(lane, *pushes, status);
-    if (!status.ok()) return;
+    if (!status.ok()) {
+      // The step stays open and may be pushed again, but by ranks that have heard of the error: who
+      // waits for its rows hears of it too, and not only at its deadline.
+      for (const ParkedPull& pull : lane.barrier.TakePulls(member)) {
+        lane.Reply(pull.reply_to, status);
+      }
+      return;
+    }
     for (const ParkedPull& pull : lane.barrier.Close(member)) {
       AnswerPull(lane, table, pull.reply_to, pull.keys);
     }

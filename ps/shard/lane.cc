@@ -107,13 +107,20 @@ TimeNs Lane::NextTick() const {
   return std::min(idle, state_.barrier.NextDeadline());
 }
 
-void Lane::Drain() { state_.draining = true; }
+void Lane::Drain(std::vector<Envelope>* out) {
+  state_.draining = true;
+  state_.out = out;
+  AnswerEnded(state_, state_.barrier.EndUnbegun(state_.CheckNotDraining()));
+  state_.out = nullptr;
+}
 
 bool Lane::Idle() const { return state_.barrier.parked() == 0; }
 
-void Lane::EndAll(const Status& reason, std::vector<Envelope>* out) {
+void Lane::EndAll(std::vector<Envelope>* out) {
   state_.out = out;
-  AnswerEnded(state_, state_.barrier.EndAll(reason));
+  AnswerEnded(state_, state_.barrier.EndAll(Lost(fmt::format(
+                          "server {} is shutting down; nothing of this request was applied",
+                          state_.config.name.server))));
   state_.out = nullptr;
 }
 

@@ -41,11 +41,12 @@ class Lane {
   TimeNs NextTick() const;
 
   // From now on new writes are refused; a synchronous step that has begun may still be completed.
-  void Drain();
+  // What waits for one that has not is refused at once.
+  void Drain(std::vector<Envelope>* out);
   bool draining() const { return state_.draining; }
   bool Idle() const;  // nothing waits
-  // Answers all that waits with `reason`; nothing of it has been applied.
-  void EndAll(const Status& reason, std::vector<Envelope>* out);
+  // The server ends: answers all that waits with kLost; nothing of it has been applied.
+  void EndAll(std::vector<Envelope>* out);
 
   LaneReport Report() const;
 

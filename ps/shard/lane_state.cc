@@ -47,8 +47,9 @@ Status LaneState::CheckOwned(std::span<const Key> keys) const {
 
 Status LaneState::CheckNotDraining() const {
   if (!draining) return {};
-  return Refused(fmt::format("server {} is draining: it takes no new writes; pulls go on",
-                             config.name.server));
+  return Refused(fmt::format(
+      "server {} is draining: it takes no new writes, and no new step of training begins",
+      config.name.server));
 }
 
 void LaneState::Reply(const ReplyTo& to, const Status& status, Message payload) {

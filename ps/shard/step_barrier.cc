@@ -99,6 +99,16 @@ bool StepBarrier::HasBegun(const SyncMember& member) const {
   return Find(member).pushes.contains(member.step);
 }
 
+bool StepBarrier::AllBegun(const SyncMember& member) const {
+  return member.step <= FirstUnbegun(Find(member));
+}
+
+uint64_t StepBarrier::FirstUnbegun(const Group& group) {
+  uint64_t step = group.closed + 1;
+  while (group.pushes.contains(step)) ++step;
+  return step;
+}
+
 Status StepBarrier::Reserve(const Group& group, uint64_t step, bool is_push, size_t bytes) {
   const bool closes = is_push && step == group.closed + 1;
   const size_t limit = closes ? bytes_max_ : bytes_max_ / 2;
@@ -176,29 +186,39 @@ std::optional<std::vector<ParkedPush>> StepBarrier::TakeComplete(const SyncMembe
 std::vector<ParkedPull> StepBarrier::Close(const SyncMember& member) {
   Group& group = Find(member);
   ++group.closed;
-  std::vector<ParkedPull> ready;
-  std::erase_if(group.pulls, [&](ParkedPull& pull) {
-    if (pull.step > group.closed + 1) return false;
-    Unpark(pull.bytes());
-    ready.push_back(std::move(pull));
-    return true;
-  });
-  return ready;
+  return TakePulls(group, group.closed + 1);
 }
 
-void StepBarrier::EndGroup(Group& group, const Status& reason, Ended* ended) {
-  for (auto& [step, pushes] : group.pushes) {
-    for (auto& [rank, push] : pushes) {
+std::vector<ParkedPull> StepBarrier::TakePulls(const SyncMember& member) {
+  return TakePulls(Find(member), UINT64_MAX);
+}
+
+std::vector<ParkedPull> StepBarrier::TakePulls(Group& group, uint64_t last) {
+  std::vector<ParkedPull> taken;
+  std::erase_if(group.pulls, [&](ParkedPull& pull) {
+    if (pull.step > last) return false;
+    Unpark(pull.bytes());
+    taken.push_back(std::move(pull));
+    return true;
+  });
+  return taken;
+}
+
+void StepBarrier::EndGroup(Group& group, uint64_t closed, const Status& reason, Ended* ended) {
+  const auto begin = group.pushes.upper_bound(closed);
+  for (auto step = begin; step != group.pushes.end(); ++step) {
+    for (auto& [rank, push] : step->second) {
       Unpark(push.bytes());
       ended->pushes.emplace_back(std::move(push), reason);
     }
   }
-  for (ParkedPull& pull : group.pulls) {
+  group.pushes.erase(begin, group.pushes.end());
+  std::erase_if(group.pulls, [&](ParkedPull& pull) {
+    if (pull.step <= closed) return false;
     Unpark(pull.bytes());
     ended->pulls.emplace_back(std::move(pull), reason);
-  }
-  group.pushes.clear();
-  group.pulls.clear();
+    return true;
+  });
 }
 
 StepBarrier::Ended StepBarrier::DropTable(TableId table, const Status& reason) {
@@ -206,7 +226,7 @@ StepBarrier::Ended StepBarrier::DropTable(TableId table, const Status& reason) {
   const auto begin = groups_.lower_bound({table, 0});
   auto end = begin;
   for (; end != groups_.end() && end->first.first == table; ++end) {
-    EndGroup(end->second, reason, &ended);
+    EndGroup(end->second, 0, reason, &ended);
   }
   groups_.erase(begin, end);
   return ended;
@@ -214,7 +234,13 @@ StepBarrier::Ended StepBarrier::DropTable(TableId table, const Status& reason) {
 
 StepBarrier::Ended StepBarrier::EndAll(const Status& reason) {
   Ended ended;
-  for (auto& [key, group] : groups_) EndGroup(group, reason, &ended);
+  for (auto& [key, group] : groups_) EndGroup(group, 0, reason, &ended);
+  return ended;
+}
+
+StepBarrier::Ended StepBarrier::EndUnbegun(const Status& reason) {
+  Ended ended;
+  for (auto& [key, group] : groups_) EndGroup(group, FirstUnbegun(group), reason, &ended);
   return ended;
 }
 

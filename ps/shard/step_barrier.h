@@ -73,17 +73,20 @@ class StepBarrier {
   // After Claim, which must have succeeded.
   bool CanPull(const SyncMember& member) const;               // the step before is closed
   bool HasBegun(const SyncMember& member) const;              // somebody's push for this step waits
+  bool AllBegun(const SyncMember& member) const;              // all open steps before this one have
   Status AddPush(const SyncMember& member, ParkedPush push);  // kRefused: budget, or pushed already
   Status AddPull(const SyncMember& member, ParkedPull pull);  // kRefused: budget
   // A retry of a push that waits: it is answered with the others. False: it does not wait here.
   bool AddRetry(const SyncMember& member, ReplyTo retry, TimeNs deadline);
 
   // The pushes of the open step in rank order once all are there; they no longer wait here. The
-  // caller applies them and then calls Close, or answers them with an error and does not.
+  // caller applies them and then calls Close, or answers them with an error and calls TakePulls.
   std::optional<std::vector<ParkedPush>> TakeComplete(const SyncMember& member);
   uint64_t OpenStep(const SyncMember& member) const;
   // Closes the open step; returns the pulls that no longer have to wait.
   std::vector<ParkedPull> Close(const SyncMember& member);
+  // The open step could not be applied: all pulls of the group, which wait for it.
+  std::vector<ParkedPull> TakePulls(const SyncMember& member);
 
   // What ends without effect, with the reason.
   struct Ended {
@@ -94,6 +97,8 @@ class StepBarrier {
   Ended Expire(TimeNs now);
   Ended DropTable(TableId table, const Status& reason);
   Ended EndAll(const Status& reason);
+  // Only what waits, directly or not, for a step that has not begun.
+  Ended EndUnbegun(const Status& reason);
 
   TimeNs NextDeadline() const { return next_deadline_; }  // never later than the true one
   size_t parked() const { return parked_; }
@@ -119,7 +124,12 @@ class StepBarrier {
   Status Reserve(const Group& group, uint64_t step, bool is_push, size_t bytes);
   void Park(TimeNs deadline, size_t bytes);
   void Unpark(size_t bytes);
-  void EndGroup(Group& group, const Status& reason, Ended* ended);
+  // The first open step that nobody's push waits for.
+  static uint64_t FirstUnbegun(const Group& group);
+  // Takes out the pulls of steps up to `last`.
+  std::vector<ParkedPull> TakePulls(Group& group, uint64_t last);
+  // Takes out all of steps after `closed`.
+  void EndGroup(Group& group, uint64_t closed, const Status& reason, Ended* ended);
   void ExpireGroup(uint32_t id, Group& group, TimeNs now, Ended* ended);
 
   const size_t bytes_max_;

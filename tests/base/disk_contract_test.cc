@@ -93,11 +93,15 @@ TEST_P(DiskContractTest, FilesAndFoldersAreNotConfused) {
   Write("file", "x");
   ASSERT_TRUE(disk_.MakeFolder(Path("folder")).ok());
   for (const Status& status :
-       {disk_.OpenToRead(Path("folder")).status(), disk_.Create(Path("folder")).status(),
-        disk_.Remove(Path("folder")), disk_.MakeFolder(Path("file")),
-        disk_.MakeFolder(Path("file/below")), disk_.List(Path("file")).status(),
-        disk_.Rename(Path("file"), Path("folder"))}) {
+       {disk_.Create(Path("folder")).status(), disk_.Remove(Path("folder")),
+        disk_.MakeFolder(Path("file")), disk_.MakeFolder(Path("file/below")),
+        disk_.List(Path("file")).status(), disk_.Rename(Path("file"), Path("folder"))}) {
     EXPECT_EQ(status.code(), StatusCode::kFailed) << status.ToString();
+  }
+  for (const Status& status :
+       {disk_.OpenToRead(Path("folder")).status(), ReadFile(disk_, Path("folder"), 1).status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalid);
+    EXPECT_EQ(status.message(), "cannot open " + Path("folder") + ": is a folder; expected a file");
   }
 }
 

@@ -183,8 +183,10 @@ TEST_F(HttpServerTest, APortInUseIsAnErrorWithAddressAndCause) {
   HttpServer other;
   const Status status = other.Start("127.0.0.1", server_.port());
   EXPECT_EQ(status.code(), StatusCode::kFailed);
-  EXPECT_EQ(status.message(), "cannot listen for HTTP on 127.0.0.1:" +
-                                  std::to_string(server_.port()) + ": Address already in use");
+  EXPECT_EQ(status.message(),
+            "cannot listen for HTTP on 127.0.0.1:" + std::to_string(server_.port()) +
+                ": Address already in use; choose another --http_port, 0 for a "
+                "free one");
 }
 
 TEST_F(HttpServerTest, AddressesThatAreNotOursAreErrors) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/disk.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {
@@ -61,6 +62,11 @@ TEST(LogTest, AFileThatCannotBeWrittenIsAnError) {
   const Status status = StartLogging(LogLevel::kInfo, "n", "/proc/no/such/folder/log");
   EXPECT_EQ(status.code(), StatusCode::kFailed);
   EXPECT_THAT(status.message(), HasSubstr("/proc/no/such/folder/log"));
+  const TempFolder folder;
+  const std::string missing = folder.File("nosuch");
+  EXPECT_THAT(StartLogging(LogLevel::kInfo, "n", missing + "/below/log").message(),
+              HasSubstr("there is no folder " + missing + "/below; make it first"));
+  EXPECT_EQ(RealDisk().List(missing).status().code(), StatusCode::kNotFound) << "made in silence";
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ TEST(SettingsFlagsTest, AProgramOffersOnlyItsFlags) {
 
 TEST(SettingsFlagsTest, ErrorsOfTheFileComeThrough) {
   const Parsed parsed = Parse({}, kServer, "[server]\nlanes = 0\n");
-  EXPECT_THAT(parsed.line.status().message(), HasSubstr("cluster.toml:2: server.lanes"));
+  EXPECT_THAT(parsed.line.status().message(), HasSubstr("cluster.toml:2:1: server.lanes"));
 }
 
 TEST(SettingsFlagsTest, BeforeFlagsSeesTheFlagsOfItsTable) {

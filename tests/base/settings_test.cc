@@ -136,27 +136,28 @@ TEST(SettingsTest, RepeatedSectionsKeepOrderAndPlace) {
 }
 
 TEST(SettingsTest, UnknownNamesAreErrorsWithTheNearest) {
-  EXPECT_EQ(LoadMessage("\n[server]\nlnaes = 3\n"),
-            "cluster.toml:3: unknown key 'server.lnaes'; did you mean 'server.lanes'?");
+  EXPECT_EQ(LoadMessage("\n[server]\n    lnaes = 3\n"),
+            "cluster.toml:3:5: unknown key 'server.lnaes'; did you mean 'server.lanes'?");
   EXPECT_EQ(LoadMessage("[servr]\nlanes = 3\n"),
-            "cluster.toml:1: unknown section 'servr'; did you mean 'server'?");
+            "cluster.toml:1:2: unknown section 'servr'; did you mean 'server'?");
   EXPECT_EQ(LoadMessage("lanes = 3\n"),
-            "cluster.toml:1: unknown key 'lanes'; did you mean 'server.lanes'?");
-  EXPECT_EQ(LoadMessage("qqqqqq = 3\n"), "cluster.toml:1: unknown key 'qqqqqq'");
-  EXPECT_EQ(LoadMessage("rank = 3\n"), "cluster.toml:1: unknown key 'rank'");
+            "cluster.toml:1:1: unknown key 'lanes'; did you mean 'server.lanes'?");
+  EXPECT_EQ(LoadMessage("qqqqqq = 3\n"), "cluster.toml:1:1: unknown key 'qqqqqq'");
+  EXPECT_EQ(LoadMessage("rank = 3\n"), "cluster.toml:1:1: unknown key 'rank'");
   EXPECT_EQ(LoadMessage("[[column]]\nname = \"x\"\ntpye = \"numeric\"\n"),
-            "cluster.toml:3: unknown key 'column.tpye'; did you mean 'column.type'?");
+            "cluster.toml:3:1: unknown key 'column.tpye'; did you mean 'column.type'?");
   EXPECT_EQ(LoadMessage("[[colunm]]\n"),
-            "cluster.toml:1: unknown key 'colunm'; did you mean 'column'?");
+            "cluster.toml:1:3: unknown key 'colunm'; did you mean 'column'?");
 }
 
 TEST(SettingsTest, WrongTypesAndBoundsAreErrors) {
-  EXPECT_EQ(LoadMessage("[server]\nlanes = \"many\"\n"),
-            "cluster.toml:2: server.lanes must be an integer from 1 to 64; found the text 'many'");
+  EXPECT_EQ(
+      LoadMessage("[server]\nlanes = \"many\"\n"),
+      "cluster.toml:2:1: server.lanes must be an integer from 1 to 64; found the text 'many'");
   EXPECT_EQ(LoadMessage("[server]\nlanes = 65\n"),
-            "cluster.toml:2: server.lanes must be an integer from 1 to 64; found 65");
+            "cluster.toml:2:1: server.lanes must be an integer from 1 to 64; found 65");
   EXPECT_EQ(LoadMessage("[server]\nlanes = 2.0\n"),
-            "cluster.toml:2: server.lanes must be an integer from 1 to 64; found 2");
+            "cluster.toml:2:1: server.lanes must be an integer from 1 to 64; found 2");
   EXPECT_THAT(LoadMessage("[server]\nqueue_bytes_max = \"1kB\"\n"),
               HasSubstr("server.queue_bytes_max must be a size (such as 4096, 64MiB, 1GiB) of at "
                         "least 1KiB; found '1kB'"));
@@ -172,19 +173,19 @@ TEST(SettingsTest, WrongTypesAndBoundsAreErrors) {
   EXPECT_THAT(LoadMessage("name = 1979-05-27\n"), HasSubstr("found a date or time"));
 }
 
-TEST(SettingsTest, SyntaxErrorsNameTheLine) {
-  EXPECT_THAT(LoadMessage("name = \"x\"\n[server\n"), HasSubstr("cluster.toml:2: "));
-  EXPECT_THAT(LoadMessage("name = \"x\"\nname = \"y\"\n"), HasSubstr("cluster.toml:2: "));
-  EXPECT_THAT(LoadMessage(std::string_view("name = \"\0\"", 10)), HasSubstr("cluster.toml:1: "));
-  EXPECT_THAT(LoadMessage("name = \"\xff\xfe\"\n"), HasSubstr("cluster.toml:1: "));
+TEST(SettingsTest, SyntaxErrorsNameLineAndColumn) {
+  EXPECT_THAT(LoadMessage("name = \"x\"\n[server\n"), HasSubstr("cluster.toml:2:8: "));
+  EXPECT_THAT(LoadMessage("name = \"x\"\nname = \"y\"\n"), HasSubstr("cluster.toml:2:8: "));
+  EXPECT_THAT(LoadMessage(std::string_view("name = \"\0\"", 10)), HasSubstr("cluster.toml:1:9: "));
+  EXPECT_THAT(LoadMessage("name = \"\xff\xfe\"\n"), HasSubstr("cluster.toml:1:8: "));
   EXPECT_NE(LoadMessage(std::string(100000, '[')), "OK");
 }
 
 TEST(SettingsTest, AllErrorsOfAFileAtOnceAtMostTen) {
   EXPECT_EQ(LoadMessage("zzzz = 1\nyyyy = 2\n[server]\nlanes = 0\n"),
-            "cluster.toml:1: unknown key 'zzzz'\n"
-            "cluster.toml:2: unknown key 'yyyy'\n"
-            "cluster.toml:4: server.lanes must be an integer from 1 to 64; found 0");
+            "cluster.toml:1:1: unknown key 'zzzz'\n"
+            "cluster.toml:2:1: unknown key 'yyyy'\n"
+            "cluster.toml:4:1: server.lanes must be an integer from 1 to 64; found 0");
   std::string many;
   for (int i = 0; i < 13; ++i) many += "zzzzzzzz" + std::to_string(i) + " = 1\n";
   EXPECT_THAT(LoadMessage(many), HasSubstr("cluster.toml: 3 more errors"));
@@ -194,6 +195,17 @@ TEST(SettingsTest, AFileWithErrorsChangesNothing) {
   Settings settings(kTable);
   EXPECT_FALSE(settings.LoadToml("name = \"other\"\n[server]\nlanes = 0\n", "f").ok());
   EXPECT_EQ(settings.Text("name"), "strata");
+}
+
+TEST(SettingsTest, TheGoodKeysOfAFileWithErrorsCanBeKept) {
+  Settings settings(kTable);
+  EXPECT_EQ(settings.LoadToml("name = \"other\"\n[server]\nlanes = 0\n", "f", true).code(),
+            StatusCode::kInvalid);
+  EXPECT_EQ(settings.Text("name"), "other");
+  EXPECT_EQ(settings.Origin("name"), "f:1");
+  EXPECT_EQ(settings.Int("server.lanes"), 1);
+  EXPECT_FALSE(settings.LoadToml("name = \"third\"\n[", "f", true).ok());
+  EXPECT_EQ(settings.Text("name"), "other") << "of what is no TOML nothing is known";
 }
 
 TEST(SettingsTest, SetReadsTextByType) {

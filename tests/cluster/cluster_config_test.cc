@@ -181,12 +181,26 @@ TEST_F(ClusterConfigTest, CheckSeesTwoNamesForOneAddress) {
 
 TEST_F(ClusterConfigTest, CheckReportsAllErrorsOfAFile) {
   EXPECT_THAT(Check("[cluster]\nnam = \"x\"\n[server]\nlanes = \"two\"\n"),
-              ElementsAre(HasSubstr("c/cluster.toml:2"), HasSubstr("c/cluster.toml:4")));
+              ElementsAre(HasSubstr("c/cluster.toml:2:1: "), HasSubstr("c/cluster.toml:4:1: ")));
   Write("c/machines.txt", "127.0.0.1:7700 servr\n127.0.0.1:x worker\n");
   EXPECT_THAT(Check("[cluster]\nmachines = \"machines.txt\"\nsecret_file = \"none\"\n"),
               ElementsAre(HasSubstr("c/machines.txt:1:16: unknown role"),
                           HasSubstr("c/machines.txt:2:11: bad port 'x'"),
                           HasSubstr("c/cluster.toml:3: cannot read the secret")));
+}
+
+TEST_F(ClusterConfigTest, CheckGoesOnToTheMachineListOfAFileWithErrors) {
+  const std::string toml =
+      "[cluster]\nmachines = \"machines.txt\"\ninsecur = true\n[server]\nlanes = 0\n";
+  Write("c/machines.txt", "127.0.0.1:7700 servr\n");
+  EXPECT_THAT(Check(toml), ElementsAre(HasSubstr("c/cluster.toml:3:1: unknown key"),
+                                       HasSubstr("c/cluster.toml:5:1: server.lanes must be"),
+                                       HasSubstr("c/machines.txt:1:16: unknown role")));
+  // Whether 192.0.2.1 would be refused depends on the key that was not understood.
+  Write("c/machines.txt", "192.0.2.1:7600 server\n127.0.0.1:7700 worker\nlocalhost:7700 worker\n");
+  EXPECT_THAT(Check(toml),
+              ElementsAre(HasSubstr("c/cluster.toml:3:1"), HasSubstr("cluster.toml:5:1"),
+                          HasSubstr("c/machines.txt:3:1: localhost:7700 is")));
 }
 
 TEST_F(ClusterConfigTest, CheckOfAMissingFile) {

@@ -63,6 +63,8 @@ TEST_P(TableContract, WrongDefinitionsAreRefused) {
   spec = Plain();
   spec.optimizer.learning_rate = NAN;
   ExpectStatus(store.store().CreateTable(spec), StatusCode::kInvalid, "learning_rate");
+  spec.optimizer.learning_rate = 0;
+  ExpectStatus(store.store().CreateTable(spec), StatusCode::kInvalid, "above 0");
   EXPECT_TRUE(store.store().ListTables()->empty());
 }
 

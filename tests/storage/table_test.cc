@@ -38,9 +38,13 @@ TEST(TableSpecTest, EveryFieldIsChecked) {
   ExpectInvalid(spec, "dim: expected 1 to 1024, found 0");
   spec = good;
   spec.optimizer.learning_rate = -1.0F;
-  ExpectInvalid(spec, "learning_rate: expected a number of at least 0");
-  spec.optimizer.learning_rate = INFINITY;
-  ExpectInvalid(spec, "learning_rate");
+  ExpectInvalid(spec, "learning_rate: expected a number above 0 and below 1e+30, found -1");
+  spec.optimizer.learning_rate = 0.0F;
+  ExpectInvalid(spec, "learning_rate: expected a number above 0 and below 1e+30, found 0");
+  for (const float bad : {INFINITY, -INFINITY, NAN}) {
+    spec.optimizer.learning_rate = bad;
+    ExpectInvalid(spec, "learning_rate: expected a number above 0");
+  }
   spec = good;
   spec.optimizer.kind = static_cast<OptimizerKind>(9);
   ExpectInvalid(spec, "optimizer.kind");

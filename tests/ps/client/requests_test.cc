@@ -280,10 +280,16 @@ TEST(ClientRequests, AnUnknownTableIsAskedForOnceAndOthersWaitTheirTurn) {
   ASSERT_TRUE(known->has_value());
   EXPECT_TRUE((*known)->status.ok());
   // A server that does not know it any more: the next operation asks again.
-  (void)servers.Submit(batch.Make(OpKind::kLookup, late.id()));
-  servers.Reply(servers.Next(), NotFound("dropped"));
-  (void)servers.Submit(batch.Make(OpKind::kLookup, late.id()));
-  EXPECT_EQ(servers.Next().header().command, Command::kListTables);
+  const auto gone = servers.Submit(batch.Make(OpKind::kLookup, late.id()));
+  servers.Reply(servers.Next(), NotFound("no such id"));
+  const auto dropped = HasSubstr("there is no table 'late' any more: it was dropped meanwhile");
+  EXPECT_EQ((*gone)->status.code(), StatusCode::kNotFound);
+  EXPECT_THAT((*gone)->status.message(), dropped);
+  const auto still = servers.Submit(batch.Make(OpKind::kLookup, late.id()));
+  const Sent again = servers.Next();
+  EXPECT_EQ(again.header().command, Command::kListTables);
+  servers.Reply(again, {}, {wire::EncodeTableDefinitions({})});
+  EXPECT_THAT((*still)->status.message(), dropped);
 }
 
 TEST(ClientRequests, WhatDoesNotFitItsTableSendsNothingAtAll) {

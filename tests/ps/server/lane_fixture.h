@@ -55,6 +55,11 @@ class TestLane {
     lane.Tick(now, &out);
     return Opened(std::move(out));
   }
+  std::vector<std::pair<std::string, wire::Received>> Drain() {
+    std::vector<Envelope> out;
+    lane.Drain(&out);
+    return Opened(std::move(out));
+  }
   static std::vector<std::pair<std::string, wire::Received>> Opened(std::vector<Envelope> out) {
     std::vector<std::pair<std::string, wire::Received>> replies;
     for (Envelope& envelope : out) {

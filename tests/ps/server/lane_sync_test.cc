@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <random>
 
+#include "storage/memory/host_table.h"
+#include "storage/memory/memory_budget.h"
 #include "tests/ps/server/lane_fixture.h"
 
 namespace strata {
@@ -152,13 +154,60 @@ TEST(LaneSync, TwoClientsWithOneRankAreBothNamed) {
 TEST(LaneSync, DrainingCompletesTheStepThatHasBegunAndNoMore) {
   World world(2);
   EXPECT_TRUE(world.Push(0, 1, 1).empty());
-  world.lane.lane.Drain();
+  EXPECT_TRUE(world.lane.Drain().empty());
   EXPECT_FALSE(world.lane.lane.Idle());
   EXPECT_EQ(world.Push(1, 1, 1).size(), 2U);
   EXPECT_TRUE(world.lane.lane.Idle());
   const auto refused = world.Push(0, 2, 1);
   ASSERT_EQ(refused.size(), 1U);
   EXPECT_NE(World::StatusOf(refused[0]).message().find("draining"), std::string::npos);
+}
+
+TEST(LaneSync, DrainingRefusesWhatWaitsForAStepThatHasNotBegun) {
+  World world(2);
+  EXPECT_TRUE(world.Push(0, 1, 1).empty());
+  EXPECT_TRUE(world.Pull(0, 2).empty());     // of step 1, which has begun
+  EXPECT_TRUE(world.Pull(0, 3).empty());     // of step 2, which has not
+  EXPECT_TRUE(world.Push(0, 3, 1).empty());  // beyond step 2
+  const auto refused = world.lane.Drain();
+  ASSERT_EQ(refused.size(), 2U);
+  for (const auto& reply : refused) {
+    EXPECT_EQ(World::StatusOf(reply).code(), StatusCode::kRefused);
+    EXPECT_NE(World::StatusOf(reply).message().find("server 0 is draining"), std::string::npos);
+  }
+  EXPECT_EQ(world.lane.lane.Report().parked_requests, 2U);
+  const auto late = world.Pull(1, 3);  // nor may one begin to wait for it
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_EQ(World::StatusOf(late[0]).code(), StatusCode::kRefused);
+  EXPECT_TRUE(world.Pull(1, 2).empty());
+  const auto closed = world.Push(1, 1, 1);
+  ASSERT_EQ(closed.size(), 4U);
+  for (const auto& reply : closed) EXPECT_TRUE(World::StatusOf(reply).ok());
+  EXPECT_TRUE(world.lane.lane.Idle());
+}
+
+// A rule that does not run for want of memory: nobody waits for what will not come, and the step
+// can be pushed again once there is room.
+TEST(LaneSync, AStepThatMemoryRefusesEndsThePullsThatWaitForIt) {
+  MemoryBudget budget(0);
+  LaneConfig config = TestLaneConfig();
+  config.make_table = [&](const TableSpec& spec) {
+    return std::make_unique<HostTable>(spec, &budget);
+  };
+  World world(2, config);
+  EXPECT_TRUE(world.Push(0, 1, 1).empty());
+  EXPECT_TRUE(world.Pull(0, 2).empty());
+  EXPECT_TRUE(world.Pull(1, 3).empty());
+  const auto failed = world.Push(1, 1, 1);
+  ASSERT_EQ(failed.size(), 4U);
+  for (const auto& reply : failed) {
+    EXPECT_EQ(World::StatusOf(reply).code(), StatusCode::kRefused) << reply.first;
+    EXPECT_EQ(World::StatusOf(reply).message(), World::StatusOf(failed[0]).message());
+  }
+  EXPECT_EQ(failed[2].second.header.command, Command::kPull);
+  EXPECT_EQ(failed[3].second.header.command, Command::kPull);
+  EXPECT_TRUE(world.lane.lane.Idle());
+  EXPECT_TRUE(world.Pull(0, 2).empty()) << "the step is open still";
 }
 
 TEST(LaneSync, DroppingATableAndStoppingAnswerWhatWaits) {
@@ -173,10 +222,11 @@ TEST(LaneSync, DroppingATableAndStoppingAnswerWhatWaits) {
   CreateTable(world.lane, world.ranks[0], world.spec);
   EXPECT_TRUE(world.Push(0, 1, 1).empty());
   std::vector<Envelope> out;
-  world.lane.lane.EndAll(Cancelled("stopping"), &out);
+  world.lane.lane.EndAll(&out);
   replies = TestLane::Opened(std::move(out));
   ASSERT_EQ(replies.size(), 1U);
-  EXPECT_EQ(World::StatusOf(replies[0]).code(), StatusCode::kCancelled);
+  EXPECT_EQ(World::StatusOf(replies[0]).ToString(),
+            "LOST: server 0 is shutting down; nothing of this request was applied");
 }
 
 TEST(LaneSync, WhatWaitsIsBounded) {

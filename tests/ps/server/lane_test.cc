@@ -262,7 +262,7 @@ TEST(Lane, DrainingRefusesWritesAndServesPulls) {
   CreateTable(lane, client, spec);
   wire::Header before = client.Write(Command::kPush, IdOf(spec), 1, 2);
   ASSERT_TRUE(lane.AskStatus(before, {Keys({1}), Rows({1, 1})}).ok());
-  lane.lane.Drain();
+  EXPECT_TRUE(lane.Drain().empty());
   const Message one = {Keys({1}), Rows({1, 1})};
   for (const wire::Header& header : {client.Write(Command::kPush, IdOf(spec), 1, 2),
                                      client.Write(Command::kPut, IdOf(spec), 1, 2)}) {
