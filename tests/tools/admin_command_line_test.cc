@@ -116,7 +116,19 @@ TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
       {{"topology", "-n", "six"}, "six"},
       {{"topology", "--form", "ring"}, "ring"},
       {{"config", "check"}, "FILE"},
-      {{"drain", "--rank", "-2"}, "-2"},
+      {{"topology", "-n", "65537"}, "-n: expected a whole number from 1 to 65536, found '65537'"},
+      {{"drain", "--rank", "-2"}, "--rank: expected a whole number from 0 to 65535, found '-2'"},
+      {{"table", "create", "t", "--dim", "-1"},
+       "--dim: expected a whole number from 1 to 1024, fo"},
+      {{"table", "create", "t", "--dim", "2.5"}, "1 to 1024, found '2.5'"},
+      {{"table", "create", "t", "--dim=2", "--seed", "-3"},
+       "--seed: expected a whole number from 0"},
+      {{"table", "create", "t", "--dim=2", "--seed=18446744073709551616"}, "18446744073709551616"},
+      {{"table", "create", "t", "--dim=2", "--learning-rate", "fast"}, "--learning-rate: value 'f"},
+      {{"table", "create", "t", "--dim=2", "--scale=inf"}, "--scale: value 'inf'"},
+      {{"--config=", "status"}, "--config=: expected a value"},
+      {{"--config", "", "status"}, "--config: expected a value"},
+      {{"table", "create", "t", "--dim="}, "--dim=: expected a value"},
   };
   for (const auto& [words, part] : cases) {
     const Result<ParsedLine> line = Parse(words);

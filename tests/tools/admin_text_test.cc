@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tools/admin/human_text.h"
+#include "tools/admin/node_query.h"
 #include "tools/admin/table_text.h"
 
 namespace strata::admin {
@@ -60,6 +61,39 @@ TEST(HumanText, Seconds) {
   EXPECT_EQ(HumanSeconds(2 * 86400 + 5 * 3600), "2d05h");
   EXPECT_EQ(HumanSeconds(-1), "?");
   EXPECT_EQ(HumanSeconds(1.0 / 0.0), "?");
+}
+
+TEST(HumanText, NounsAgreeWithTheirNumber) {
+  EXPECT_EQ(Counted(0, "row"), "0 rows");
+  EXPECT_EQ(Counted(1, "row"), "1 row");
+  EXPECT_EQ(Counted(1234, "row"), "1,234 rows");
+}
+
+TEST(HumanText, EachLineOfAnErrorNamesProgramAndCode) {
+  EXPECT_EQ(ErrorLines(Invalid("a:1: x\na:2: y")),
+            "strata-admin: INVALID: a:1: x\nstrata-admin: INVALID: a:2: y\n");
+  EXPECT_EQ(ErrorLines(Status()), "");
+}
+
+NodeAnswer Answer(int rank, Status status) {
+  NodeAnswer answer;
+  answer.machine.role = Role::kServer;
+  answer.machine.rank = rank;
+  answer.machine.host = "h";
+  answer.machine.port = 7;
+  answer.status = std::move(status);
+  return answer;
+}
+
+TEST(Verdict, TellsNodesThatAreDownFromThoseThatRefuse) {
+  EXPECT_TRUE(Verdict({Answer(0, {})}).ok());
+  const std::string reason(300, 'r');
+  const Status refused = Verdict({Answer(0, Refused(reason)), Answer(1, Refused("other"))});
+  EXPECT_EQ(refused.code(), StatusCode::kRefused);
+  EXPECT_EQ(refused.message(), "server 0 refused: " + reason + "\nserver 1 refused: other");
+  const Status mixed = Verdict({Answer(0, Refused("no")), Answer(1, Lost("x")), Answer(2, {})});
+  EXPECT_EQ(mixed.code(), StatusCode::kLost);
+  EXPECT_EQ(mixed.message(), "1 of 3 nodes is down: server 1 (h:7)\nserver 0 refused: no");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct RawLine {
   std::string timeout = "3s";
   std::string watch = "2s";
   bool watch_given = false;
+  std::string rank;
+  std::string world;
+  std::string dim;
+  std::string learning_rate;
+  std::string scale;
+  std::string seed;
   std::string optimizer = "sgd";
   std::string initializer = "zero";
   std::vector<std::string> keys;  // get
@@ -30,6 +37,9 @@ struct RawLine {
   std::vector<std::string> values;
   std::string form{HalvingFormName(HalvingForm::kPairLast)};
 };
+
+constexpr uint32_t kDimMax = 1024;
+constexpr int kRanksMax = 65536;
 
 constexpr std::string_view kFooter =
     "Exit codes: 0 done; 1 the work failed; 2 the command line or a file is wrong;\n"
@@ -66,6 +76,40 @@ Result<float> ParseValue(std::string_view text) {
   return value;
 }
 
+// An option's whole number in [low, high]; "" leaves it as it is. CLI11 would name neither the
+// range nor what was found in words that help.
+template <typename Number>
+Status ReadWhole(std::string_view option, const std::string& text, Number low, Number high,
+                 Number* number) {
+  if (text.empty()) return {};
+  Number read = 0;
+  if (!ParseWhole(text, &read) || read < low || read > high) {
+    return Invalid(fmt::format("{}: expected a whole number from {} to {}, found '{}'", option, low,
+                               high, text));
+  }
+  *number = read;
+  return {};
+}
+
+Status ReadFloat(std::string_view option, const std::string& text, float* number) {
+  if (text.empty()) return {};
+  const Result<float> read = ParseValue(text);
+  if (!read.ok()) return read.status().Prefixed(option);
+  *number = *read;
+  return {};
+}
+
+Status ReadSpec(const RawLine& raw, TableSpec* spec) {
+  spec->name = raw.request.table;
+  STRATA_TRY(ReadWhole("--dim", raw.dim, 1U, kDimMax, &spec->dim));
+  STRATA_TRY(ReadFloat("--learning-rate", raw.learning_rate, &spec->optimizer.learning_rate));
+  STRATA_TRY(ReadFloat("--scale", raw.scale, &spec->initializer.scale));
+  STRATA_TRY(ReadWhole<uint64_t>("--seed", raw.seed, 0, UINT64_MAX, &spec->seed));
+  STRATA_ASSIGN(spec->optimizer.kind, ParseOptimizerKind(raw.optimizer));
+  STRATA_ASSIGN(spec->initializer.kind, ParseInitializerKind(raw.initializer));
+  return ValidateTableSpec(*spec);
+}
+
 Result<Request> ToRequest(const RawLine& raw) {
   Request request = raw.request;
   request.output = raw.output == "json" ? Request::Output::kJson : Request::Output::kTable;
@@ -94,12 +138,9 @@ Result<Request> ToRequest(const RawLine& raw) {
     STRATA_ASSIGN(const float value, ParseValue(text));
     request.values.push_back(value);
   }
-  if (request.command == Command::kTableCreate) {
-    request.spec.name = request.table;
-    STRATA_ASSIGN(request.spec.optimizer.kind, ParseOptimizerKind(raw.optimizer));
-    STRATA_ASSIGN(request.spec.initializer.kind, ParseInitializerKind(raw.initializer));
-    STRATA_TRY(ValidateTableSpec(request.spec));
-  }
+  STRATA_TRY(ReadWhole("--rank", raw.rank, 0, kRanksMax - 1, &request.only_server));
+  STRATA_TRY(ReadWhole("-n", raw.world, 1, kRanksMax, &request.world));
+  if (request.command == Command::kTableCreate) STRATA_TRY(ReadSpec(raw, &request.spec));
   const bool fold_first =
       raw.form == HalvingFormName(HalvingForm::kFoldFirst) || raw.form == "virtual";
   request.form = fold_first ? HalvingForm::kFoldFirst : HalvingForm::kPairLast;
@@ -137,18 +178,18 @@ void AddTableCommands(CLI::App* app, RawLine* raw) {
   CLI::App* create =
       AddCommand(table, "create", "Create a table on all servers", Command::kTableCreate, raw);
   create->add_option("NAME", request.table, "1 to 128 of A-Z a-z 0-9 _ . -")->required();
-  create->add_option("--dim", request.spec.dim, "Elements of a row, 1 to 1024")->required();
+  create->add_option("--dim", raw->dim, fmt::format("Elements of a row, 1 to {}", kDimMax))
+      ->required();
   create->add_option("--optimizer", raw->optimizer, "sgd, adagrad or adam")->capture_default_str();
-  create->add_option("--learning-rate", request.spec.optimizer.learning_rate, "Step size")
-      ->capture_default_str();
+  create->add_option("--learning-rate", raw->learning_rate, "Step size")
+      ->default_str(fmt::to_string(request.spec.optimizer.learning_rate));
   create
       ->add_option("--initializer", raw->initializer, "A new row's values: zero, uniform or normal")
       ->capture_default_str();
-  create
-      ->add_option("--scale", request.spec.initializer.scale,
-                   "uniform: in [-scale, scale); normal: the deviation")
-      ->capture_default_str();
-  create->add_option("--seed", request.spec.seed, "Of the initial values")->capture_default_str();
+  create->add_option("--scale", raw->scale, "uniform: in [-scale, scale); normal: the deviation")
+      ->default_str(fmt::to_string(request.spec.initializer.scale));
+  create->add_option("--seed", raw->seed, "Of the initial values")
+      ->default_str(fmt::to_string(request.spec.seed));
 
   CLI::App* drop =
       AddCommand(table, "drop", "Drop a table with all its rows", Command::kTableDrop, raw);
@@ -177,17 +218,15 @@ void AddClusterCommands(CLI::App* app, RawLine* raw) {
   AddCommand(app, "ping", "Time an answer from each server", Command::kPing, raw);
   CLI::App* drain = AddCommand(app, "drain", "Make servers refuse new writes and finish the others",
                                Command::kDrain, raw);
-  drain->add_option("--rank", request.only_server, "Only the server of this rank")
-      ->check(CLI::NonNegativeNumber);
+  drain->add_option("--rank", raw->rank, "Only the server of this rank");
   CLI::App* shutdown =
       AddCommand(app, "shutdown", "Drain all servers and end them", Command::kShutdown, raw);
   shutdown->add_flag("--yes", request.yes, "Really end them");
 
   CLI::App* topology =
       AddCommand(app, "topology", "The Bruck and recursive-halving maps", Command::kTopology, raw);
-  topology
-      ->add_option("-n,--world", request.world, "Ranks; without it the workers of the machine list")
-      ->check(CLI::Range(1, 65536));
+  topology->add_option("-n,--world", raw->world,
+                       "Ranks; without it the workers of the machine list");
   topology
       ->add_option("--form", raw->form,
                    "Pairing when -n is no power of two: pair-last (LightGBM's) or fold-first (the "
@@ -212,6 +251,21 @@ void AddGlobalOptions(CLI::App* app, RawLine* raw) {
       ->capture_default_str();
   app->add_option("--timeout", raw->timeout, "For a node's answer, such as 500ms or 5s")
       ->capture_default_str();
+}
+
+// CLI11 takes the next word for the value of "--option=", and of an empty word sees no trace later.
+Status CheckNoEmptyValue(std::span<const char* const> words) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word.starts_with("--") && word.find('=') == word.size() - 1) {
+      return Invalid(fmt::format("{}: expected a value behind the '=', found none", word));
+    }
+    const std::string_view before = words[i - 1];
+    if (word.empty() && i > 1 && before.starts_with("-")) {
+      return Invalid(fmt::format("{}: expected a value, found an empty one", before));
+    }
+  }
+  return {};
 }
 
 // The nearest known command or option to a word that CLI11 could not place, "" if none is near.
@@ -247,6 +301,7 @@ Status UsageError(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 Result<ParsedLine> ParseAdminLine(int argc, const char* const* argv) {
+  STRATA_TRY(CheckNoEmptyValue({argv, static_cast<size_t>(argc)}));
   RawLine raw;
   CLI::App app("Shows and steers a Strata cluster.", "strata-admin");
   app.footer(std::string(kFooter));

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <string_view>
 
 namespace strata::admin {
 
@@ -32,6 +32,21 @@ std::string HumanSeconds(double seconds) {
   if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
   if (whole < 86400) return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
   return fmt::format("{}d{:02}h", whole / 86400, whole / 3600 % 24);
+}
+
+std::string Counted(uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", HumanCount(count), noun, count == 1 ? "" : "s");
+}
+
+std::string ErrorLines(const Status& status) {
+  std::string lines;
+  std::string_view rest = status.message();
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    lines += fmt::format("strata-admin: {}: {}\n", StatusCodeName(status.code()), line);
+  }
+  return lines;
 }
 
 }  // namespace strata::admin

@@ -6,12 +6,13 @@
 
 #include "tools/admin/command_line.h"
 #include "tools/admin/commands.h"
+#include "tools/admin/human_text.h"
 #include "tools/admin/watch.h"
 
 namespace {
 
 int Fail(const strata::Status& status) {
-  fmt::print(stderr, "strata-admin: {}\n", status.message());
+  fmt::print(stderr, "{}", strata::admin::ErrorLines(status));
   return strata::ExitCode(status);
 }
 

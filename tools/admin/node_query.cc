@@ -10,6 +10,8 @@
 
 #include "cluster/link/query.h"
 #include "ps/client/control_call.h"
+#include "tools/admin/human_text.h"
+#include "tools/admin/table_text.h"
 
 namespace strata::admin {
 namespace {
@@ -93,17 +95,22 @@ std::vector<NodeAnswer> AskStatus(const ClusterConfig& config, const std::vector
 
 Status Verdict(const std::vector<NodeAnswer>& answers) {
   std::vector<std::string> down;
-  Status refused;
+  std::vector<std::string> lines;
   for (const NodeAnswer& answer : answers) {
-    if (answer.status.ok()) continue;
-    if (answer.status.code() == StatusCode::kRefused)
-      refused = answer.status.Prefixed(answer.Name());
-    down.push_back(fmt::format("{} ({})", answer.Name(), answer.machine.Address()));
+    if (answer.down())
+      down.push_back(fmt::format("{} ({})", answer.Name(), answer.machine.Address()));
+    if (!answer.refused()) continue;
+    lines.push_back(
+        Printable(fmt::format("{} refused: {}", answer.Name(), answer.status.message())));
   }
-  if (down.empty()) return {};
-  if (down.size() == 1 && !refused.ok()) return refused;
-  return Lost(fmt::format("{} of {} nodes are down: {}", down.size(), answers.size(),
-                          fmt::join(down, ", ")));
+  if (!down.empty()) {
+    lines.insert(lines.begin(),
+                 fmt::format("{} of {} {} down: {}", down.size(), Counted(answers.size(), "node"),
+                             down.size() == 1 ? "is" : "are", fmt::join(down, ", ")));
+  }
+  if (lines.empty()) return {};
+  const std::string message = fmt::format("{}", fmt::join(lines, "\n"));
+  return down.empty() ? Refused(message) : Lost(message);
 }
 
 std::string ShortReason(const Status& status) {

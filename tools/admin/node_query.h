@@ -19,6 +19,9 @@ struct NodeAnswer {
   control::NodeStatus node;
 
   std::string Name() const;  // "server 0"
+  // It runs and says no: another cluster's, or another secret.
+  bool refused() const { return status.code() == StatusCode::kRefused; }
+  bool down() const { return !status.ok() && !refused(); }
 };
 
 // Sends the request to each server and waits for all answers, `timeout` each. In the order given.
@@ -28,8 +31,8 @@ std::vector<NodeAnswer> AskServers(const ClusterConfig& config, const std::vecto
 std::vector<NodeAnswer> AskStatus(const ClusterConfig& config, const std::vector<Machine>& machines,
                                   TimeNs timeout);
 
-// OK when all answered, else kLost with the names of those that did not, or the first refusal when
-// every failure is one.
+// OK when all answered; kLost when any is down, else kRefused. The message has a line with the
+// names of those that are down, and one line with the full reason for each that refused.
 Status Verdict(const std::vector<NodeAnswer>& answers);
 
 // The first line of a message, cut at a length that fits a table.

@@ -47,7 +47,8 @@ Json ToJson(const NodeAnswer& answer) {
   Json node = {{"role", RoleName(answer.machine.role)},
                {"rank", answer.machine.rank},
                {"address", answer.machine.Address()},
-               {"up", answer.status.ok()}};
+               {"up", !answer.down()}};
+  if (answer.refused()) node["state"] = "refused";
   if (!answer.status.ok()) {
     node["error"] = answer.status.ToString();
     return node;
@@ -68,9 +69,9 @@ Json ToJson(const NodeAnswer& answer) {
 std::string Details(const control::NodeStatus& status) {
   if (status.has_server()) {
     const control::ServerStatus& server = status.server();
-    return fmt::format("{} tables, {} rows, {}; {} keys pulled, {} pushed", server.tables(),
-                       HumanCount(server.rows()), HumanBytes(server.table_bytes()),
-                       HumanCount(server.pulled_keys()), HumanCount(server.pushed_keys()));
+    return fmt::format("{}, {}, {}; {} pulled, {} pushed", Counted(server.tables(), "table"),
+                       Counted(server.rows(), "row"), HumanBytes(server.table_bytes()),
+                       Counted(server.pulled_keys(), "key"), HumanCount(server.pushed_keys()));
   }
   const control::WorkerStatus& worker = status.worker();
   std::string details =
@@ -92,7 +93,11 @@ std::string ToText(const std::vector<NodeAnswer>& answers) {
                    {"memory", kRight},
                    {"details"}});
   for (const NodeAnswer& answer : answers) {
-    if (!answer.status.ok()) {
+    if (answer.refused()) {  // why stands below the table, in full
+      table.AddRow({answer.Name(), answer.machine.Address(), "up", "refused", "", "", ""});
+      continue;
+    }
+    if (answer.down()) {
       table.AddRow({answer.Name(), answer.machine.Address(), "down", "", "", "",
                     ShortReason(answer.status)});
       continue;

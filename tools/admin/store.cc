@@ -4,22 +4,28 @@
 
 #include "ps/client/remote_store.h"
 #include "tools/admin/cluster_view.h"
+#include "tools/admin/node_query.h"
 
 namespace strata::admin {
 
-Result<std::unique_ptr<TableStore>> ConnectStore(const Request& request) {
-  STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
+Result<std::unique_ptr<TableStore>> ConnectStore(const ClusterConfig& config, TimeNs timeout) {
   RemoteStoreOptions options;
   for (const Machine& machine : config.machines.Of(Role::kServer)) {
     options.servers.push_back(machine.Address());
   }
   options.cluster_id = config.cluster_id();
   options.client_name = "strata-admin";
-  options.connect_timeout = request.timeout;
-  options.request_timeout = request.timeout;
-  options.server_lost_after = request.timeout;
+  options.connect_timeout = timeout;
+  options.request_timeout = timeout;
+  options.server_lost_after = timeout;
   STRATA_ASSIGN(std::unique_ptr<RemoteStore> store, RemoteStore::Connect(options));
   return std::unique_ptr<TableStore>(std::move(store));
+}
+
+Result<std::unique_ptr<TableStore>> ConnectStore(const Request& request) {
+  STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
+  STRATA_TRY(Verdict(AskStatus(config, config.machines.Of(Role::kServer), request.timeout)));
+  return ConnectStore(config, request.timeout);
 }
 
 }  // namespace strata::admin

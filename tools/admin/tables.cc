@@ -2,6 +2,7 @@
 // servers' own status, so that they also work while some servers are down.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -41,12 +42,38 @@ TableSums SumOf(const std::vector<NodeAnswer>& answers) {
   return sums;
 }
 
-Json Definition(const control::TableStatus& table) {
-  return {{"name", table.name()},
-          {"dim", table.dim()},
-          {"optimizer", table.optimizer()},
-          {"rows", table.rows()},
-          {"bytes", table.bytes()}};
+// The tables' definitions, by name. Every server must be up to tell them.
+using Definitions = std::map<std::string, TableSpec>;
+
+Result<Definitions> DefinitionsOf(const ClusterConfig& config, TimeNs timeout) {
+  STRATA_ASSIGN(const auto store, ConnectStore(config, timeout));
+  STRATA_ASSIGN(const std::vector<TableSpec> specs, store->ListTables());
+  Definitions definitions;
+  for (const TableSpec& spec : specs) definitions.emplace(spec.name, spec);
+  return definitions;
+}
+
+// The double of the fewest digits that stands for the float: 0.1, not 0.10000000149011612.
+Json Shortest(float value) { return Json::parse(fmt::format("{}", value), nullptr, false); }
+
+// What only the definition says is null without one.
+Json Definition(const control::TableStatus& table, const TableSpec* spec) {
+  Json json = {
+      {"name", table.name()},     {"dim", table.dim()},     {"optimizer", table.optimizer()},
+      {"learning_rate", nullptr}, {"initializer", nullptr}, {"scale", nullptr},
+      {"seed", nullptr},          {"rows", table.rows()},   {"bytes", table.bytes()}};
+  if (spec != nullptr) {
+    json["learning_rate"] = Shortest(spec->optimizer.learning_rate);
+    json["initializer"] = InitializerKindName(spec->initializer.kind);
+    json["scale"] = Shortest(spec->initializer.scale);
+    json["seed"] = spec->seed;
+  }
+  return json;
+}
+
+const TableSpec* Find(const Definitions& definitions, const std::string& name) {
+  const auto found = definitions.find(name);
+  return found == definitions.end() ? nullptr : &found->second;
 }
 
 Json Counts(const control::TableStatus& table) {
@@ -60,24 +87,45 @@ Json Counts(const control::TableStatus& table) {
           {"rejected", table.rejected()}};
 }
 
-std::string AsJson(const TableSums& sums, const std::vector<NodeAnswer>& answers,
-                   Json (*row)(const control::TableStatus&)) {
-  Json tables = Json::array();
-  for (const auto& [name, table] : sums) tables.push_back(row(table));
+std::string AsJson(Json tables, const std::vector<NodeAnswer>& answers) {
   Json down = Json::array();
+  Json refused = Json::array();
   for (const NodeAnswer& answer : answers) {
-    if (!answer.status.ok()) down.push_back(answer.machine.rank);
+    if (answer.down()) down.push_back(answer.machine.rank);
+    if (answer.refused()) refused.push_back(answer.machine.rank);
   }
   return JsonLine({{"tables", std::move(tables)},
                    {"servers", answers.size()},
-                   {"servers_down", std::move(down)}});
+                   {"servers_down", std::move(down)},
+                   {"servers_refused", std::move(refused)}});
 }
 
-std::string DefinitionsText(const TableSums& sums) {
+bool AnyAnswered(const std::vector<NodeAnswer>& answers) {
+  return std::ranges::any_of(answers, [](const NodeAnswer& answer) { return answer.status.ok(); });
+}
+
+std::string InitializerText(const InitializerSpec& initializer) {
+  const std::string_view kind = InitializerKindName(initializer.kind);
+  return initializer.kind == InitializerKind::kZero ? std::string(kind)
+                                                    : fmt::format("{} {}", kind, initializer.scale);
+}
+
+std::string DefinitionsText(const TableSums& sums, const Definitions& definitions) {
   using enum TableText::Align;
-  TableText text({{"table"}, {"dim", kRight}, {"optimizer"}, {"rows", kRight}, {"memory", kRight}});
+  TableText text({{"table"},
+                  {"dim", kRight},
+                  {"optimizer"},
+                  {"rate", kRight},
+                  {"initializer"},
+                  {"seed", kRight},
+                  {"rows", kRight},
+                  {"memory", kRight}});
   for (const auto& [name, table] : sums) {
-    text.AddRow({name, fmt::to_string(table.dim()), table.optimizer(), HumanCount(table.rows()),
+    const TableSpec* spec = Find(definitions, name);
+    text.AddRow({name, fmt::to_string(table.dim()), table.optimizer(),
+                 spec == nullptr ? "?" : fmt::to_string(spec->optimizer.learning_rate),
+                 spec == nullptr ? "?" : InitializerText(spec->initializer),
+                 spec == nullptr ? "?" : fmt::to_string(spec->seed), HumanCount(table.rows()),
                  HumanBytes(table.bytes())});
   }
   return text.ToString();
@@ -112,9 +160,23 @@ Status RunTables(const Request& request, std::string* out) {
   STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
   const auto answers = AskStatus(config, config.machines.Of(Role::kServer), request.timeout);
   const TableSums sums = SumOf(answers);
-  *out = request.output == Request::Output::kJson ? AsJson(sums, answers, Definition)
-                                                  : DefinitionsText(sums);
-  return Verdict(answers);
+  Status verdict = Verdict(answers);
+  Definitions definitions;
+  if (verdict.ok()) {
+    Result<Definitions> told = DefinitionsOf(config, request.timeout);
+    verdict = told.status();
+    if (told.ok()) definitions = std::move(told).value();
+  }
+  if (request.output == Request::Output::kJson) {
+    Json tables = Json::array();
+    for (const auto& [name, table] : sums) {
+      tables.push_back(Definition(table, Find(definitions, name)));
+    }
+    *out = AsJson(std::move(tables), answers);
+  } else if (AnyAnswered(answers)) {
+    *out = DefinitionsText(sums, definitions);
+  }
+  return verdict;
 }
 
 Status RunStats(const Request& request, std::string* out) {
@@ -130,8 +192,13 @@ Status RunStats(const Request& request, std::string* out) {
     }
     sums = {*found};
   }
-  *out =
-      request.output == Request::Output::kJson ? AsJson(sums, answers, Counts) : CountsText(sums);
+  if (request.output == Request::Output::kJson) {
+    Json tables = Json::array();
+    for (const auto& [name, table] : sums) tables.push_back(Counts(table));
+    *out = AsJson(std::move(tables), answers);
+  } else if (AnyAnswered(answers)) {
+    *out = CountsText(sums);
+  }
   return verdict;
 }
 

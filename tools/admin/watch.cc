@@ -9,6 +9,7 @@
 
 #include "base/signals.h"
 #include "tools/admin/commands.h"
+#include "tools/admin/human_text.h"
 
 namespace strata::admin {
 namespace {
@@ -36,7 +37,7 @@ Status Watch(const Request& request) {
     if (ExitCode(status) == 2) return status;
     fmt::print("{}{}", screen ? kHomeAndClear : "", answer);
     if (std::fflush(stdout) != 0) return Failed("cannot write to stdout");
-    if (!status.ok()) fmt::print(stderr, "strata-admin: {}\n", status.message());
+    if (!status.ok()) fmt::print(stderr, "{}", ErrorLines(status));
   } while (!Interrupted(request.watch_interval));
   return {};
 }

@@ -4,20 +4,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "tests/process/cluster/cluster_fixture.h"
 #include "tests/support/free_port.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/wait_until.h"
 
 namespace strata {
 namespace {
 
 using nlohmann::json;
+using nlohmann::literals::operator""_json_pointer;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -86,11 +91,90 @@ TEST_F(AdminProcess, TablesAndRowsByHand) {
   EXPECT_EQ(table.at("rows"), 2);
   EXPECT_THAT(Admin({"get", "none", "1"}).errors, HasSubstr("no table 'none'"));
   EXPECT_EQ(Admin({"stats", "none"}).end.code, 2);
+  EXPECT_THAT(Admin({"status", "--timeout=2s"}).output, HasSubstr("1 table, "));
 
   EXPECT_EQ(Admin({"table", "drop", "t"}).end.code, 4);  // not without --yes
   EXPECT_EQ(AdminJson({"tables"}).at("tables").size(), 1U);
   EXPECT_EQ(Admin({"table", "drop", "t", "--yes"}).end.code, 0);
   EXPECT_EQ(AdminJson({"tables"}).at("tables").size(), 0U);
+}
+
+TEST_F(AdminProcess, TablesShowTheirDefinitions) {
+  EXPECT_EQ(Admin({"table", "create", "t", "--dim=3", "--optimizer=adam", "--learning-rate=0.1",
+                   "--initializer=uniform", "--scale=0.25", "--seed=9"})
+                .end.code,
+            0);
+  const json tables = AdminJson({"tables"}).at("tables");
+  ASSERT_EQ(tables.size(), 1U);
+  EXPECT_EQ(tables[0], json::parse(R"({"name": "t", "dim": 3, "optimizer": "adam",
+      "learning_rate": 0.1, "initializer": "uniform", "scale": 0.25, "seed": 9, "rows": 0,
+      "bytes": )" + tables[0].at("bytes").dump() +
+                                   "}"));
+  EXPECT_THAT(Admin({"tables"}).output, HasSubstr("0.1  uniform 0.25"));
+}
+
+TEST_F(AdminProcess, AnotherClustersServersRefuseAndAreNotDown) {
+  WriteWholeFile(folder_.File("cluster.toml"),
+                 "[cluster]\nname = \"other\"\nmachines = \"machines.txt\"\n");
+  const std::vector<std::vector<std::string>> commands = {{"tables"},
+                                                          {"stats"},
+                                                          {"ping"},
+                                                          {"table", "create", "t", "--dim=1"},
+                                                          {"get", "t", "1"},
+                                                          {"drain"},
+                                                          {"shutdown", "--yes"}};
+  for (const std::vector<std::string>& words : commands) {
+    const ProcessResult result = Admin(words);
+    EXPECT_EQ(result.end.code, 4) << words[0] << result.errors;
+    for (const char* server : {"server 0", "server 1"}) {
+      EXPECT_THAT(result.errors,
+                  HasSubstr(fmt::format("strata-admin: REFUSED: {} refused: 127.0.", server)))
+          << words[0];
+    }
+    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 2) << result.errors;
+  }
+  EXPECT_EQ(Admin({"tables"}).output, "");
+  EXPECT_EQ(AdminJson({"tables"}, 4).at("servers_refused"), json({0, 1}));
+  // The worker is down, the servers are not.
+  const ProcessResult status = Admin({"status"});
+  EXPECT_EQ(status.end.code, 3);
+  EXPECT_THAT(status.output, HasSubstr("up    refused"));
+  EXPECT_THAT(status.errors, HasSubstr("1 of 3 nodes is down: worker 0"));
+  for (const auto& server : servers_) EXPECT_TRUE(server->Running());
+}
+
+TEST_F(AdminProcess, ShutdownOfAServerThatHangsCostsTheTimeoutOnly) {
+  servers_[1]->Signal(SIGSTOP);
+  const TimeNs begin = RealClock().Now();
+  const ProcessResult result = Admin({"shutdown", "--yes", "--timeout=1s"});
+  EXPECT_LT(RealClock().Now() - begin, 8 * kSecond);  // the time to drain alone is 10 s
+  EXPECT_EQ(result.end.code, 3);
+  EXPECT_THAT(result.output, HasSubstr("did not answer within 1.0 s"));
+  EXPECT_THAT(result.errors, HasSubstr("1 of 2 nodes is down: server 1"));
+  EXPECT_EQ(servers_[0]->Wait(), ProcessEnd{0}) << servers_[0]->Errors();
+}
+
+TEST(AdminDrain, AServerThatIsNotDoneInTimeIsNotDown) {
+  ClusterFixture cluster(2, 2, "[timeouts]\nshutdown = \"500ms\"\n");
+  cluster.StartServers();
+  cluster.StartWorkers({"train.epochs=100000"});
+  const auto queued_bytes = [&] {
+    const json status = json::parse(cluster.Admin({"-o", "json", "status"}).output, nullptr, false);
+    uint64_t bytes = 0;
+    for (const json& node : status.value("nodes", json::array())) {
+      bytes += node.value("/server/queue_bytes"_json_pointer, uint64_t{0});
+    }
+    return bytes;
+  };
+  ASSERT_TRUE(WaitUntil([&] { return queued_bytes() > 0; }));
+  // Without one worker no step closes, so that the other's requests wait on.
+  cluster.worker(1).Signal(SIGSTOP);
+  ASSERT_TRUE(WaitUntil([&] { return queued_bytes() > 0; }));
+  const ProcessResult drain = cluster.Admin({"drain"});
+  EXPECT_EQ(drain.end.code, 1) << drain.output << drain.errors;
+  EXPECT_THAT(drain.output, HasSubstr("draining, "));
+  EXPECT_THAT(drain.output, HasSubstr("of requests still wait"));
+  EXPECT_THAT(drain.errors, HasSubstr("did not finish within 0.5s on server"));
 }
 
 TEST_F(AdminProcess, HalfOfTheClusterDown) {
