@@ -46,6 +46,8 @@ class Usage(unittest.TestCase):
                 (("build", "--cuda=maybe"), "auto, on or off"),
                 (("build", "--asan", "--tsan"), "only one of"),
                 (("test", "a", "b"), "one REGEX"),
+                (("soak", "--only=chaos"), "invalid choice: 'chaos'"),
+                (("soak", "--cycles=0"), "--cycles must be 1 or more"),
                 (("demo", "now"), "unexpected argument 'now'"),
                 (("build", "--cuda"), "--cuda=")]:
             result = dev(*words)

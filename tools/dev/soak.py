@@ -1,6 +1,6 @@
 """./dev soak: long runs that look for faults. One kind so far: every fuzz target under libFuzzer.
 
-usage: soak.py [--only=fuzz] [--cycles=N] [--jobs=N]
+usage: soak.py [--only=fuzz] [--cycles=N] [--jobs=N] [--check]
 
 Ends with one JSON line per kind: {soak, cycles, seeds, operations, acked, lost, doubled, wrong, hangs,
 seconds}. For fuzz, cycles is the number of inputs for each target, seeds the number of targets,
@@ -66,9 +66,12 @@ def main(arguments):
     parser.add_argument("--only", choices=KINDS, default="fuzz")
     parser.add_argument("--cycles", type=int, default=2_000_000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--check", action="store_true", help="look at the options only")
     options = parser.parse_args(arguments)
     if options.cycles < 1:
         parser.error("--cycles must be 1 or more")
+    if options.check:
+        return 0
     result = soak_fuzz(options.cycles, options.jobs)
     print(json.dumps(result), flush=True)
     return 1 if result["wrong"] or result["hangs"] else 0
