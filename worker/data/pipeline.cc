@@ -87,12 +87,12 @@ Status PrefetchSource::Rewind(uint64_t epoch) {
   }
   Result<std::jthread> thread =
       StartThread("prefetch", [impl = impl_.get()] { impl->ReadAhead(); });
-  if (thread.ok()) {
-    impl_->pass->thread = std::move(thread).value();
-  } else {
+  if (!thread.ok()) {
     impl_->StopPass();
+    return thread.status();
   }
-  return thread.status();
+  impl_->pass->thread = std::move(thread).value();
+  return {};
 }
 
 Status PrefetchSource::Next(size_t samples_max, Batch* batch) {
