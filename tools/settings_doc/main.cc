@@ -4,6 +4,7 @@
 #include "base/settings.h"
 #include "cluster/cluster_config.h"
 #include "worker/job.h"
+#include "worker/options.h"
 
 namespace {
 
@@ -13,7 +14,7 @@ constexpr const char* kHead =
 Written by `./dev docs` from the settings tables in the code; a test fails when this page is behind.
 
 - `cluster.toml` is read by strata-server, strata-worker and strata-admin; `job.toml` by
-  strata-worker.
+  strata-worker, whose own flags come last.
 - Precedence: default, then file, then flag (or `section.key=value` for keys of the job file).
 - An unknown key, a value of the wrong type or one out of bounds is an error that names file, line
   and what was expected. `strata-admin config check FILE` reports all problems of a cluster.toml.
@@ -24,7 +25,8 @@ Written by `./dev docs` from the settings tables in the code; a test fails when 
 }  // namespace
 
 int main() {
-  fmt::print("{}{}\n{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
-             strata::SettingsMarkdown(strata::JobSettingsTable()));
+  fmt::print("{}{}\n{}\n{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
+             strata::SettingsMarkdown(strata::JobSettingsTable()),
+             strata::SettingsMarkdown(strata::WorkerSettingsTable()));
   return 0;
 }
