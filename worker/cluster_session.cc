@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -13,11 +14,25 @@
 namespace strata {
 namespace {
 
+Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, uint32_t rank) {
+  RemoteStoreOptions options{.servers = {},
+                             .cluster_id = config.cluster_id(),
+                             .client_name = fmt::format("worker {}", rank),
+                             .connect_timeout = config.connect_timeout,
+                             .request_timeout = config.request_timeout,
+                             .server_lost_after = config.server_lost_after};
+  for (const Machine& machine : config.machines.Of(Role::kServer)) {
+    options.servers.push_back(machine.Address());
+  }
+  return RemoteStore::Connect(options);
+}
+
 class ClusterSession final : public Session {
  public:
-  ClusterSession(const ClusterConfig& config, std::unique_ptr<Links> links,
+  ClusterSession(const ClusterConfig& config, uint32_t rank, std::unique_ptr<Links> links,
                  std::unique_ptr<RemoteStore> store)
-      : shutdown_timeout_(config.shutdown_timeout),
+      : config_(config),
+        rank_(rank),
         servers_(static_cast<int>(config.machines.Of(Role::kServer).size())),
         store_(std::move(store)),
         links_(std::move(links)) {
@@ -36,15 +51,25 @@ class ClusterSession final : public Session {
     store_->Abort(status);
   }
 
+  // Over a connection of its own: the store's may be lost or cancelled.
+  Status DropLeftover(const std::string& table) override {
+    ClusterConfig config = config_;
+    config.connect_timeout = std::min(config.connect_timeout, config.shutdown_timeout / 2);
+    config.request_timeout = std::min(config.request_timeout, config.shutdown_timeout / 2);
+    STRATA_ASSIGN(const std::unique_ptr<RemoteStore> store, ConnectStore(config, rank_));
+    return store->DropTable(table);
+  }
+
   Status Close(const Status& outcome) override {
     if (links_ == nullptr) return outcome;
-    if (outcome.ok()) return links_->Leave(shutdown_timeout_);
+    if (outcome.ok()) return links_->Leave(config_.shutdown_timeout);
     links_->Cancel(outcome);
     return outcome;
   }
 
  private:
-  const TimeNs shutdown_timeout_;
+  const ClusterConfig config_;
+  const uint32_t rank_;
   const int servers_;
   SingleGroup alone_;
   // The links go first: their thread calls into the store.
@@ -71,19 +96,6 @@ Result<std::unique_ptr<Links>> LinkUp(const ClusterConfig& config, const WorkerI
   links->SetControlHandler(hooks.control);
   STRATA_TRY(links->Connect());
   return links;
-}
-
-Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, uint32_t rank) {
-  RemoteStoreOptions options{.servers = {},
-                             .cluster_id = config.cluster_id(),
-                             .client_name = fmt::format("worker {}", rank),
-                             .connect_timeout = config.connect_timeout,
-                             .request_timeout = config.request_timeout,
-                             .server_lost_after = config.server_lost_after};
-  for (const Machine& machine : config.machines.Of(Role::kServer)) {
-    options.servers.push_back(machine.Address());
-  }
-  return RemoteStore::Connect(options);
 }
 
 }  // namespace
@@ -116,8 +128,8 @@ Result<std::unique_ptr<Session>> OpenClusterSession(const ClusterConfig& config,
     if (links != nullptr) links->Cancel(store.status());
     return store.status();
   }
-  return std::unique_ptr<Session>(
-      std::make_unique<ClusterSession>(config, std::move(links), std::move(store).value()));
+  return std::unique_ptr<Session>(std::make_unique<ClusterSession>(
+      config, identity.rank, std::move(links), std::move(store).value()));
 }
 
 }  // namespace strata

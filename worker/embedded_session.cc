@@ -13,6 +13,7 @@ class EmbeddedSession final : public Session {
   TableStore& store() override { return *store_; }
   int servers() const override { return 0; }
   void Cancel(const Status& /*status*/) override {}
+  Status DropLeftover(const std::string& table) override { return store_->DropTable(table); }
   Status Close(const Status& outcome) override { return outcome; }
 
  private:

@@ -1,6 +1,7 @@
 #include "worker/job.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -11,6 +12,8 @@ namespace {
 
 constexpr uint64_t kJobBytesMax = 16 << 20;
 constexpr size_t kNameMax = 64;
+constexpr std::string_view kPaths[] = {"data.train", "data.test", "output.model",
+                                       "output.predictions"};
 
 // An error about a value, with the place that gave it in front.
 Status Wrong(const Settings& settings, std::string_view key, std::string_view what) {
@@ -46,6 +49,53 @@ std::string PathOf(const Settings& settings, std::string_view key, const std::st
   const bool in_file = settings.IsSet(key) && settings.Origin(key) != "command line";
   if (path.empty() || path[0] == '/' || !in_file || slash == std::string::npos) return path;
   return file.substr(0, slash + 1) + path;
+}
+
+// Texts are quoted and escaped, so that no two values look alike and each is one line.
+std::string ValueText(const Settings& settings, const Setting& row) {
+  switch (row.type) {
+    case SettingType::kBool:
+      return fmt::format("{}", settings.Bool(row.key));
+    case SettingType::kInt:
+      return fmt::format("{}", settings.Int(row.key));
+    case SettingType::kFloat:
+      return fmt::format("{}", settings.Float(row.key));
+    case SettingType::kText:
+    case SettingType::kChoice:
+      return fmt::format("{:?}", settings.Text(row.key));
+    case SettingType::kBytes:
+      return fmt::format("{}", settings.Bytes(row.key));
+    case SettingType::kDuration:
+      return fmt::format("{}", settings.Duration(row.key));
+    case SettingType::kTextList:
+      return fmt::format("{}", settings.TextList(row.key));
+    case SettingType::kIntList:
+      return fmt::format("{}", settings.IntList(row.key));
+  }
+  return "";
+}
+
+// All of the table, so that a setting that is added to it is here too.
+void ListSettings(const Settings& settings, JobConfig* job) {
+  for (const Setting& row : JobSettingsTable().settings) {
+    const std::string key(row.key);
+    if (std::ranges::count(kPaths, row.key) == 0) {
+      job->settings.push_back({key, ValueText(settings, row)});
+      continue;
+    }
+    job->path_origins[key] = settings.Origin(key);
+    job->settings.push_back({key, settings.Text(key).empty() ? "none" : "a path"});
+  }
+  for (const RepeatedSection& section : JobSettingsTable().repeated) {
+    size_t number = 0;
+    for (const Settings& element : settings.Repeated(section.name)) {
+      ++number;
+      for (const Setting& row : section.settings) {
+        job->settings.push_back(
+            {fmt::format("{}[{}].{}", section.name, number, row.key), ValueText(element, row)});
+      }
+    }
+  }
 }
 
 Status ReadFormat(const Settings& settings, CsvFormat* format) {
@@ -212,6 +262,12 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
                    "is empty: name a width, or use model.kind = \"fm\" for no hidden layer");
     }
   }
+  for (const char* key : {"model.hidden", "model.dropout"}) {
+    if (job->model == ModelKind::kDeepFm || !settings.IsSet(key)) continue;
+    job->warnings.push_back(fmt::format(
+        "{}: {} has no effect on model.kind = \"{}\": remove it, or use model.kind = \"deepfm\"",
+        settings.Origin(key), key, kind));
+  }
   job->dropout = FloatOf(settings, "model.dropout");
   job->l2 = FloatOf(settings, "model.l2");
   STRATA_ASSIGN(job->sparse_optimizer, ReadOptimizer(settings, "sparse"));
@@ -244,8 +300,14 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
   job.epochs = CountOf(settings, "train.epochs");
   job.shuffle_rows = CountOf(settings, "train.shuffle_rows");
   job.eval_every = CountOf(settings, "train.eval_every");
+  if (job.eval_every > 0 && job.test_path.empty()) {
+    return Wrong(settings, "train.eval_every",
+                 "needs data.test, which is empty: name the file to evaluate on, or remove "
+                 "train.eval_every");
+  }
   job.model_path = PathOf(settings, "output.model", file);
   job.predictions_path = PathOf(settings, "output.predictions", file);
+  ListSettings(settings, &job);
   return job;
 }
 
@@ -254,6 +316,14 @@ Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
   Result<std::string> text = ReadFile(disk, path, kJobBytesMax);
   if (!text.ok()) return text.status().Prefixed("the job file");
   return ParseJob(*text, path, overrides);
+}
+
+Status WrongPath(const JobConfig& job, std::string_view key, const Status& why) {
+  if (why.ok()) return why;
+  const auto origin = job.path_origins.find(key);
+  return Invalid(fmt::format("{}: {}: {}",
+                             origin == job.path_origins.end() ? job.file : origin->second, key,
+                             why.message()));
 }
 
 const char* ModelKindName(ModelKind kind) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,8 +17,22 @@ namespace strata {
 
 enum class ModelKind : uint8_t { kLogistic, kFm, kDeepFm };
 
+// A setting and its effective value, as text.
+struct JobSetting {
+  std::string name;   // "train.epochs", "feature[2].kind"
+  std::string value;  // "3", "\"numeric\""
+};
+
 struct JobConfig {
   std::string file;  // the job file, for messages
+
+  // Every setting of the job, in the order of the table. Of a path only whether there is one: files
+  // may lie elsewhere on each machine.
+  std::vector<JobSetting> settings;
+  // Where each path was set, by key: "job.toml:12".
+  std::map<std::string, std::string, std::less<>> path_origins;
+  // What the job says without effect, for the log.
+  std::vector<std::string> warnings;
 
   std::string name;
   uint64_t seed = 0;
@@ -45,6 +60,10 @@ struct JobConfig {
   std::string model_path;        // folder; "": the model is not saved
   std::string predictions_path;  // file; "": none
 };
+
+// An error about the file or folder that `key` ("data.train") names, as kInvalid with the place
+// that set it and the key in front. OK stays OK.
+Status WrongPath(const JobConfig& job, std::string_view key, const Status& why);
 
 // The rows of job.toml: for docs/configuration.md and --help.
 const SettingsTable& JobSettingsTable();

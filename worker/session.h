@@ -24,6 +24,9 @@ class Session {
   virtual int servers() const = 0;  // 0: embedded
   // Ends every wait, now and later, with this status. Any thread; the first status holds.
   virtual void Cancel(const Status& status) = 0;
+  // Drops a table that a task leaves behind, even after Cancel; at most for about the shutdown
+  // timeout. kNotFound when there is none, kLost when a server does not answer.
+  virtual Status DropLeftover(const std::string& table) = 0;
   // Tells the other workers how it ended; after success, waits until all of them have, at most for
   // the shutdown timeout. Returns the outcome, or the loss of a worker during that wait.
   virtual Status Close(const Status& outcome) = 0;

@@ -36,6 +36,7 @@ class Phase {
   // Samples of this rank or of all, as the caller counts; `share` of the phase is done.
   void Advance(uint64_t samples, double share, double loss, const RecentSamples* recent) {
     samples_ += samples;
+    pace_.Advance(context_.clock.Now(), samples_, share);
     if (context_.printer.Due()) {
       Show(share, loss, recent);
     } else if (context_.clock.Now() >= next_update_) {
@@ -55,11 +56,10 @@ class Phase {
   // then only.
   ProgressState Update(double share, double loss, const RecentSamples* recent) {
     next_update_ = context_.clock.Now() + kUpdateEvery;
-    const double elapsed = seconds();
     const ProgressState state{.share = share,
                               .samples = samples_,
-                              .samples_per_second = static_cast<double>(samples_) / elapsed,
-                              .eta_seconds = share > 0 ? elapsed * (1 - share) / share : kUnknown,
+                              .samples_per_second = pace_.SamplesPerSecond(),
+                              .eta_seconds = pace_.EtaSeconds(),
                               .loss = loss,
                               .auc = recent == nullptr ? kUnknown : recent->Auc()};
     context_.board.SetProgress(state);
@@ -70,23 +70,28 @@ class Phase {
   std::string name_;
   TimeNs begin_;
   TimeNs next_update_ = 0;
+  Pace pace_;
   uint64_t samples_ = 0;
 };
 
-// Rank 0 replaces the job's table by an empty one; all others then find it.
+Status MakeNewTable(TableStore& store, const TableSpec& spec) {
+  STRATA_ASSIGN(const std::vector<TableSpec> tables, store.ListTables());
+  const bool exists =
+      std::ranges::any_of(tables, [&](const TableSpec& table) { return table.name == spec.name; });
+  if (!exists) return store.CreateTable(spec);
+  return AlreadyExists(
+      fmt::format("table '{}' exists on the servers, from an earlier run or from a job that still "
+                  "runs; drop it with: strata-admin table drop {} --yes, or give this job another "
+                  "job.name",
+                  spec.name, spec.name));
+}
+
+// Rank 0 makes the job's table, which must be new; all others then find it.
 Status MakeTable(Session& session, const TableSpec& spec) {
-  TableStore& store = session.store();
-  Status made;
-  if (session.group().rank() == 0) {
-    made = store.DropTable(spec.name);
-    if (made.ok()) {
-      Log(LogLevel::kWarning, "table {} of an earlier run dropped: training starts afresh",
-          spec.name);
-    }
-    if (made.ok() || made.code() == StatusCode::kNotFound) made = store.CreateTable(spec);
-  }
+  const bool first = session.group().rank() == 0;
+  const Status made = first ? MakeNewTable(session.store(), spec) : Status::Ok();
   STRATA_TRY(AgreeOnStatus(session.group(), made));
-  return session.group().rank() == 0 ? Status::Ok() : store.CreateTable(spec);
+  return first ? Status::Ok() : session.store().CreateTable(spec);
 }
 
 TableSpec JobTable(const JobConfig& job, const ModelShape& shape) {
@@ -97,6 +102,18 @@ TableSpec JobTable(const JobConfig& job, const ModelShape& shape) {
                  .seed = job.seed};
   if (shape.kind == ModelKind::kLogistic) spec.initializer = {};  // single weights begin at 0
   return spec;
+}
+
+// Shows that rank 0 can write what the task is to leave behind, before the work; every rank calls
+// it.
+Status TryOutput(const TaskContext& context, const char* key, const std::string& path,
+                 Status (*attempt)(Disk& disk, const std::string& path)) {
+  if (path.empty()) return {};
+  Status tried;
+  if (context.session.group().rank() == 0) {
+    tried = WrongPath(context.options.job, key, attempt(context.disk, path));
+  }
+  return AgreeOnStatus(context.session.group(), tried);
 }
 
 Result<Metrics> EvaluateOn(const TaskContext& context, BatchSource& source, Scorer& scorer) {
@@ -114,6 +131,8 @@ class TrainTask {
       : context_(context), job_(context.options.job), group_(context.session.group()) {}
 
   Result<TaskResult> Run() {
+    STRATA_TRY(TryTest(context_.disk, job_, true, group_));
+    STRATA_TRY(TryOutput(context_, "output.model", job_.model_path, &TryModelFolder));
     STRATA_ASSIGN(const JobFeatures fitted, FitJobFeatures(context_.disk, job_, group_));
     const std::vector<FittedFeature>& features = fitted.features;
     samples_in_all_ = static_cast<double>(fitted.rows) * job_.epochs;
@@ -227,33 +246,64 @@ class ApplyTask {
       return Invalid(
           fmt::format("{}: output.predictions is empty: expected the file to write", job_.file));
     }
+    STRATA_TRY(TryTest(context_.disk, job_, !predicting, group_));
+    if (predicting) {
+      STRATA_TRY(TryOutput(context_, "output.predictions", job_.predictions_path, &TryPredictions));
+    }
     STRATA_ASSIGN(LoadedModel loaded, LoadModel(context_.disk, job_.model_path));
     STRATA_ASSIGN(const std::vector<FittedFeature> features,
                   FeaturesFromText(loaded.model.features, job_.model_path + "/features.txt"));
     STRATA_TRY(CheckShape(features, loaded.model.shape));
+    if (loaded.model.shape.kind != job_.model && group_.rank() == 0) {
+      Log(LogLevel::kWarning,
+          "{} holds a model of kind \"{}\", which is used; model.kind = \"{}\" of the job has no "
+          "effect",
+          job_.model_path, ModelKindName(loaded.model.shape.kind), ModelKindName(job_.model));
+    }
     STRATA_ASSIGN(const std::unique_ptr<BatchSource> source,
                   OpenTest(context_.disk, job_, features, !predicting, group_));
     // A table of its own, so that a training run of the same job goes on undisturbed.
     STRATA_ASSIGN(const uint64_t run, NumberOfRank0(group_, SystemRandom64()));
     const std::string table =
         fmt::format("{}.{}.{:016x}", job_.name, TaskName(context_.options.task), run);
-    STRATA_TRY(RestoreTable(loaded, table, context_.session.store(), group_));
-    CtrModel model(loaded.model.shape, context_.options.threads);
-    Scorer scorer(model, loaded.model.dense, context_.session.store(), TableIdOf(table));
-    const TimeNs begin = context_.clock.Now();
-    STRATA_TRY(predicting ? Predict(*source, scorer) : Evaluate(*source, scorer));
-    result_.seconds = SecondsBetween(begin, context_.clock.Now());
     result_.model = loaded.model.shape.kind;
     result_.model_path = job_.model_path;
-    // Only rank 0 drops, once all are done.
-    STRATA_TRY(AgreeOnStatus(group_, {}));
-    const Status dropped =
-        group_.rank() == 0 ? context_.session.store().DropTable(table) : Status::Ok();
-    STRATA_TRY(AgreeOnStatus(group_, dropped));
+    const Status outcome = ApplyWith(loaded, *source, table);
+    if (!outcome.ok()) return GiveUp(outcome, table);
     return std::move(result_);
   }
 
  private:
+  // Goes over the data with the model's rows in a table that is there only meanwhile.
+  Status ApplyWith(const LoadedModel& loaded, BatchSource& source, const std::string& table) {
+    STRATA_TRY(RestoreTable(loaded, table, context_.session.store(), group_));
+    CtrModel model(loaded.model.shape, context_.options.threads);
+    Scorer scorer(model, loaded.model.dense, context_.session.store(), TableIdOf(table));
+    const TimeNs begin = context_.clock.Now();
+    const bool predicting = context_.options.task == Task::kPredict;
+    STRATA_TRY(predicting ? Predict(source, scorer) : Evaluate(source, scorer));
+    result_.seconds = SecondsBetween(begin, context_.clock.Now());
+    // Only rank 0 drops, once all are done.
+    STRATA_TRY(AgreeOnStatus(group_, {}));
+    const Status dropped =
+        group_.rank() == 0 ? context_.session.store().DropTable(table) : Status::Ok();
+    return AgreeOnStatus(group_, dropped);
+  }
+
+  // Each rank drops the table when it fails: the last one to do so can no longer make it anew.
+  Status GiveUp(const Status& outcome, const std::string& table) {
+    // The others hear of the failure itself, not of a table that is gone.
+    context_.session.Cancel(outcome);
+    const Status dropped = context_.session.DropLeftover(table);
+    if (!dropped.ok() && dropped.code() != StatusCode::kNotFound) {
+      Log(LogLevel::kWarning,
+          "table '{}' may be left on the servers; drop it with: strata-admin table drop {} --yes "
+          "({})",
+          table, table, dropped.ToString());
+    }
+    return outcome;
+  }
+
   // A model whose features were tampered with, or put together from two.
   Status CheckShape(const std::vector<FittedFeature>& features, const ModelShape& shape) const {
     size_t slots = 0;
@@ -299,8 +349,12 @@ class ApplyTask {
 }  // namespace
 
 Result<TaskResult> RunTask(const TaskContext& context) {
+  const JobConfig& job = context.options.job;
   STRATA_TRY(
-      AgreeOnJob(context.session.group(), context.options.job, TaskName(context.options.task)));
+      AgreeOnJob(context.session.group(), context.disk, job, TaskName(context.options.task)));
+  if (context.session.group().rank() == 0) {
+    for (const std::string& warning : job.warnings) Log(LogLevel::kWarning, "{}", warning);
+  }
   if (context.options.task == Task::kTrain) return TrainTask(context).Run();
   return ApplyTask(context).Run();
 }

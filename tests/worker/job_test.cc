@@ -143,8 +143,8 @@ TEST(Job, OverridesWinAndAreRelativeToTheWorkingDirectory) {
 
 TEST(Job, MistakesAreNamedWithFileAndLine) {
   const std::pair<std::string, const char*> cases[] = {
-      {With("seed = 9", "sead = 9"), "dir/job.toml:3: unknown key 'job.sead'"},
-      {With("epochs = 3", "epochs = \"x\""), "dir/job.toml:51: train.epochs must be"},
+      {With("seed = 9", "sead = 9"), "dir/job.toml:3:1: unknown key 'job.sead'"},
+      {With("epochs = 3", "epochs = \"x\""), "dir/job.toml:51:1: train.epochs must be"},
       {With("name = \"clicks\"", "name = \"a b\""), "dir/job.toml:2: job.name must be"},
       {With("\"\\t\"", "\";;\""), "dir/job.toml:9: data.delimiter must be one character"},
       {With("\"\\t\"", "'\"'"), "dir/job.toml:9: data.delimiter must be one character"},
@@ -171,6 +171,8 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
        "names 'city' a second time as categorical"},
       {With("hidden = [32, 16]", "hidden = []"), "dir/job.toml:34: model.hidden is empty"},
       {With("learning_rate = 0.1", "learning_rate = 0"), "sparse.learning_rate must be above 0"},
+      {With("test = \"/data/test.csv\"\n", ""),
+       "dir/job.toml:52: train.eval_every needs data.test, which is empty"},
       {With("ignore = [\"id\"]", "ignore = [\"id\", \"age\"]"),
        "column 'age' is both ignored and a feature"},
       {"[data]\nheader = true\nlabel = \"y\"\n", "dir/job.toml: there is no [[feature]]"},
@@ -180,6 +182,18 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
     EXPECT_EQ(status.code(), StatusCode::kInvalid) << message;
     EXPECT_THAT(status.message(), HasSubstr(message));
   }
+}
+
+TEST(Job, SettingsWithoutEffectAreWarnedOf) {
+  const Result<JobConfig> network = ParseJob(kJob, "job.toml", {});
+  ASSERT_TRUE(network.ok());
+  EXPECT_TRUE(network->warnings.empty());
+  const Result<JobConfig> fm =
+      ParseJob(kJob, "job.toml", std::vector<std::string>{"model.kind=fm"});
+  ASSERT_TRUE(fm.ok()) << fm.status().ToString();
+  EXPECT_THAT(fm->warnings,
+              ElementsAre(HasSubstr("job.toml:34: model.hidden has no effect on model.kind = \"fm"),
+                          HasSubstr("job.toml:35: model.dropout has no effect")));
 }
 
 TEST(Job, HeaderLeavesColumnsToTheData) {

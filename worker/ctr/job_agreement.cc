@@ -1,48 +1,37 @@
 #include "worker/ctr/job_agreement.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
+
+#include "worker/ctr/agree.h"
 
 namespace strata {
 namespace {
 
-std::string Describe(const OptimizerSpec& spec) {
-  return fmt::format("{} {} {} {} {} {}", OptimizerKindName(spec.kind), spec.learning_rate,
-                     spec.epsilon, spec.beta1, spec.beta2, spec.initial_accumulator);
+// What a file holds decides the parts of the ranks.
+Status AddSize(Disk& disk, const JobConfig& job, const char* key, const std::string& path,
+               std::string* text) {
+  if (path.empty()) return {};
+  const Result<std::unique_ptr<File>> file = disk.OpenToRead(path);
+  STRATA_TRY(WrongPath(job, key, file.status()));
+  const Result<uint64_t> size = (*file)->Size();
+  STRATA_TRY(WrongPath(job, key, size.status()));
+  *text += fmt::format("bytes of {} = {}\n", key, *size);
+  return {};
 }
 
 // One setting a line.
-std::string Describe(const JobConfig& job, const std::string& task) {
+Result<std::string> Describe(Disk& disk, const JobConfig& job, const std::string& task) {
   std::string text = fmt::format("--task = {}\n", task);
-  const auto add = [&](std::string_view key, const auto& value) {
-    text += fmt::format("{} = {}\n", key, value);
-  };
-  add("job.name", job.name);
-  add("job.seed", job.seed);
-  add("model.kind", ModelKindName(job.model));
-  add("model.embedding_dim", job.embedding_dim);
-  add("model.hidden", job.hidden);
-  add("model.dropout", job.dropout);
-  add("model.l2", job.l2);
-  add("[sparse] optimizer", Describe(job.sparse_optimizer));
-  add("sparse.initializer", fmt::format("{} {}", InitializerKindName(job.sparse_initializer.kind),
-                                        job.sparse_initializer.scale));
-  add("[dense] optimizer", Describe(job.dense_optimizer));
-  add("train.batch_size", job.batch_size);
-  add("train.epochs", job.epochs);
-  add("train.shuffle_rows", job.shuffle_rows);
-  add("train.eval_every", job.eval_every);
-  add("data.test is given", !job.test_path.empty());
-  add("output.model is given", !job.model_path.empty());
-  add("output.predictions is given", !job.predictions_path.empty());
-  for (const FeatureSpec& feature : job.data.features) {
-    add("[[feature]]", fmt::format("{} {} log={} standardise={} buckets={}", feature.column,
-                                   FeatureKindName(feature.kind), feature.log, feature.standardise,
-                                   feature.buckets));
+  for (const JobSetting& setting : job.settings) {
+    text += fmt::format("{} = {}\n", setting.name, setting.value);
   }
+  if (task == "train") STRATA_TRY(AddSize(disk, job, "data.train", job.train_path, &text));
+  STRATA_TRY(AddSize(disk, job, "data.test", job.test_path, &text));
   return text;
 }
 
@@ -56,8 +45,10 @@ std::string_view TakeLine(std::string_view* text) {
 
 }  // namespace
 
-Status AgreeOnJob(Group& group, const JobConfig& job, const std::string& task) {
-  const std::string mine = Describe(job, task);
+Status AgreeOnJob(Group& group, Disk& disk, const JobConfig& job, const std::string& task) {
+  const Result<std::string> described = Describe(disk, job, task);
+  STRATA_TRY(AgreeOnStatus(group, described.status()));
+  const std::string& mine = *described;
   std::vector<std::vector<std::byte>> all;
   STRATA_TRY(group.Allgather(std::as_bytes(std::span(mine)), &all));
   const auto text_of = [&](size_t rank) {
@@ -74,8 +65,8 @@ Status AgreeOnJob(Group& group, const JobConfig& job, const std::string& task) {
       other_line = TakeLine(&other);
     }
     return Invalid(fmt::format(
-        "the workers do not run the same job: worker 0 has \"{}\", worker {} has \"{}\"; give all "
-        "of them the same job file and overrides",
+        "the workers do not run the same job: worker 0 has '{}', worker {} has '{}'; give all of "
+        "them the same job file, overrides and data files",
         first_line, rank, other_line));
   }
   return {};

@@ -20,18 +20,25 @@ Share ShareOf(const Group& group) {
   return {static_cast<uint32_t>(group.rank()), static_cast<uint32_t>(group.world())};
 }
 
-Status CheckNamed(const JobConfig& job, const std::string& path, const char* key) {
-  if (!path.empty()) return {};
-  return Invalid(
-      fmt::format("{}: {} is empty: name the file, or give {}=FILE", job.file, key, key));
+constexpr int kRowsTried = 1000;
+
+// A reader of the file that `key` names; its errors begin with where the key was set.
+Result<std::unique_ptr<CsvReader>> OpenCsv(Disk& disk, const JobConfig& job, const char* key,
+                                           const std::string& path, const CsvOptions& options) {
+  if (path.empty()) {
+    return Invalid(
+        fmt::format("{}: {} is empty: name the file, or give {}=FILE", job.file, key, key));
+  }
+  Result<std::unique_ptr<CsvReader>> reader = CsvReader::Open(disk, path, job.data, options);
+  if (!reader.ok()) return WrongPath(job, key, reader.status());
+  return reader;
 }
 
 }  // namespace
 
 Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group) {
-  STRATA_TRY(CheckNamed(job, job.train_path, "data.train"));
   STRATA_ASSIGN(const std::unique_ptr<CsvReader> reader,
-                CsvReader::Open(disk, job.train_path, job.data, {.share = ShareOf(group)}));
+                OpenCsv(disk, job, "data.train", job.train_path, {.share = ShareOf(group)}));
   STRATA_ASSIGN(FeatureStatistics mine, FeatureStatistics::Gather(*reader, job.data.features));
   std::vector<std::vector<std::byte>> all;
   STRATA_TRY(group.Allgather(mine.Serialize(), &all));
@@ -52,8 +59,8 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
                                                   size_t part_size, const Group& group) {
   // FitJobFeatures has shown the bad lines already.
   STRATA_ASSIGN(std::unique_ptr<CsvReader> reader,
-                CsvReader::Open(disk, job.train_path, job.data,
-                                {.share = ShareOf(group), .log_bad_lines = false}));
+                OpenCsv(disk, job, "data.train", job.train_path,
+                        {.share = ShareOf(group), .log_bad_lines = false}));
   STRATA_ASSIGN(std::unique_ptr<BatchSource> source, CsvSource::Make(std::move(reader), features));
   if (job.shuffle_rows > 0) {
     source = std::make_unique<ShuffleSource>(std::move(source), job.shuffle_rows,
@@ -63,13 +70,28 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
       std::make_unique<PrefetchSource>(std::move(source), part_size, kBatchesAhead));
 }
 
+Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group) {
+  if (job.test_path.empty()) return {};
+  STRATA_ASSIGN(
+      const std::unique_ptr<CsvReader> reader,
+      OpenCsv(
+          disk, job, "data.test", job.test_path,
+          {.share = ShareOf(group), .labels_required = labels_required, .log_bad_lines = false}));
+  CsvRow row;
+  for (int i = 0; i < kRowsTried; ++i) {
+    const Result<bool> read = reader->Next(&row);
+    STRATA_TRY(WrongPath(job, "data.test", read.status()));
+    if (!*read) break;
+  }
+  return {};
+}
+
 Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                               const std::vector<FittedFeature>& features,
                                               bool labels_required, const Group& group) {
-  STRATA_TRY(CheckNamed(job, job.test_path, "data.test"));
   STRATA_ASSIGN(std::unique_ptr<CsvReader> reader,
-                CsvReader::Open(disk, job.test_path, job.data,
-                                {.share = ShareOf(group), .labels_required = labels_required}));
+                OpenCsv(disk, job, "data.test", job.test_path,
+                        {.share = ShareOf(group), .labels_required = labels_required}));
   STRATA_ASSIGN(std::unique_ptr<CsvSource> source, CsvSource::Make(std::move(reader), features));
   return std::unique_ptr<BatchSource>(
       std::make_unique<PrefetchSource>(std::move(source), CtrModel::kScoreBatch, kBatchesAhead));

@@ -33,6 +33,10 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
                                                   const std::vector<FittedFeature>& features,
                                                   size_t part_size, const Group& group);
 
+// Reads the first rows of this rank's share of data.test, so that a file that is not as the job
+// says is found before the work. OK when the job has none.
+Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group);
+
 // This rank's share of data.test in file order, in batches for a Scorer. Without `labels_required`
 // a label may be missing.
 Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,

@@ -212,6 +212,14 @@ Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model,
   return disk.SyncFolder(place);
 }
 
+Status TryModelFolder(Disk& disk, const std::string& folder) {
+  const std::string place = WithoutSlash(folder);
+  STRATA_TRY(disk.MakeFolder(place));
+  const std::string path = Path(place, "write-test.tmp");
+  STRATA_TRY(disk.Create(path).status());
+  return disk.Remove(path);
+}
+
 Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {
   const std::string place = WithoutSlash(folder);
   const std::string manifest_path = Path(place, kManifest);

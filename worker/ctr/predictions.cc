@@ -11,6 +11,13 @@
 
 namespace strata {
 
+Status TryPredictions(Disk& disk, const std::string& path) {
+  if (disk.List(path).ok()) return Invalid(path + " is a folder; expected a file");
+  const std::string beside = path + ".tmp";  // as WriteFileAtomically will
+  STRATA_TRY(disk.Create(beside).status());
+  return disk.Remove(beside);
+}
+
 Status WritePredictions(Disk& disk, const std::string& path, Group& group,
                         std::span<const float> mine) {
   std::vector<std::vector<std::byte>> all;

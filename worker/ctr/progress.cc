@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace strata {
@@ -25,6 +26,9 @@ std::string Duration(double seconds) {
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
 }
 
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr uint64_t kAdvancesMin = 20;
+
 // JSON has no NaN.
 nlohmann::json Number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
@@ -32,10 +36,33 @@ nlohmann::json Number(double value) {
 
 }  // namespace
 
+void Pace::Advance(TimeNs now, uint64_t samples, double share) {
+  last_ = {now, samples, share};
+  if (advances_ == 0) first_ = last_;
+  ++advances_;
+}
+
+double Pace::Elapsed() const {
+  const TimeNs elapsed = last_.time - first_.time;
+  if (elapsed <= 0 || (elapsed < kSecond && advances_ <= kAdvancesMin)) return kUnknown;
+  return static_cast<double>(elapsed) / static_cast<double>(kSecond);
+}
+
+double Pace::SamplesPerSecond() const {
+  return static_cast<double>(last_.samples - first_.samples) / Elapsed();
+}
+
+double Pace::EtaSeconds() const {
+  const double share = last_.share - first_.share;
+  return share > 0 ? Elapsed() * (1 - last_.share) / share : kUnknown;
+}
+
 std::string ProgressLine(const std::string& task, const ProgressState& state) {
   std::string line =
-      fmt::format("{:<8} {:3.0f} %  {} samples  {}/s", task, 100 * state.share,
-                  Grouped(state.samples), Grouped(static_cast<uint64_t>(state.samples_per_second)));
+      fmt::format("{:<8} {:3.0f} %  {} samples", task, 100 * state.share, Grouped(state.samples));
+  if (std::isfinite(state.samples_per_second)) {
+    line += fmt::format("  {}/s", Grouped(static_cast<uint64_t>(state.samples_per_second)));
+  }
   if (std::isfinite(state.eta_seconds)) line += "  ETA " + Duration(state.eta_seconds);
   if (std::isfinite(state.loss)) line += fmt::format("  loss {:.4f}", state.loss);
   if (std::isfinite(state.auc)) line += fmt::format("  AUC {:.4f}", state.auc);

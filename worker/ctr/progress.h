@@ -24,6 +24,29 @@ struct ProgressState {
   double auc = 0;
 };
 
+// How fast a task goes, from its first advance on: what it needs to start (a shuffle buffer that
+// fills, first connections) says nothing about the rest.
+class Pace {
+ public:
+  // `samples` and `share` of the task are done by now, all in all.
+  void Advance(TimeNs now, uint64_t samples, double share);
+  // Both NaN until it went on for a second or 20 advances.
+  double SamplesPerSecond() const;
+  double EtaSeconds() const;
+
+ private:
+  struct Point {
+    TimeNs time = 0;
+    uint64_t samples = 0;
+    double share = 0;
+  };
+  double Elapsed() const;  // NaN while that is too short
+
+  uint64_t advances_ = 0;
+  Point first_;
+  Point last_;
+};
+
 // "train   45 %    81,920 samples  12,345/s  ETA 3 s  loss 0.3012  AUC 0.9123".
 std::string ProgressLine(const std::string& task, const ProgressState& state);
 // {"progress":0.45,"task":"train",...}.

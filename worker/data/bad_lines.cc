@@ -6,13 +6,18 @@
 
 namespace strata {
 
-void BadLines::Add(uint64_t offset, uint64_t line_number, const std::string& reason, bool log) {
+void BadLines::Add(uint64_t offset, uint64_t line_number, const std::string& reason) {
   ++count_;
   if (examples_.size() >= kShownMax) return;
   examples_.push_back(line_number != 0
                           ? fmt::format("{}:{}: {}", path_, line_number, reason)
                           : fmt::format("{}: line at byte {}: {}", path_, offset, reason));
-  if (log) Log(LogLevel::kWarning, "data: skipped {}", examples_.back());
+}
+
+void BadLines::LogExamples() const {
+  for (const std::string& example : examples_) {
+    Log(LogLevel::kWarning, "data: skipped {}", example);
+  }
 }
 
 Status BadLines::Check(uint64_t lines_read, uint64_t lines_expected) const {
@@ -21,8 +26,7 @@ Status BadLines::Check(uint64_t lines_read, uint64_t lines_expected) const {
   if (count_ == 0 || (share <= share_max_ && !none_good)) return Status::Ok();
   std::string text = fmt::format(
       "{}: {} of the first {} lines cannot be read; at most {:g} % of a file may be bad. Correct "
-      "the "
-      "file, its description in [data] of the job file, or data.bad_share_max. The first:",
+      "the file, its description in [data] of the job file, or data.bad_share_max. The first:",
       path_, count_, lines_read, share_max_ * 100);
   for (const std::string& example : examples_) text += "\n  " + example;
   return Invalid(std::move(text));

@@ -17,9 +17,12 @@ class BadLines {
   // `share_max` is the share of bad lines above which a file is no good.
   BadLines(std::string path, double share_max) : path_(std::move(path)), share_max_(share_max) {}
 
-  // Counts a line. `line_number` begins with 1; 0: unknown. With `log`, the first kShownMax are
-  // logged as warnings.
-  void Add(uint64_t offset, uint64_t line_number, const std::string& reason, bool log);
+  // Counts a line. `line_number` begins with 1; 0: unknown.
+  void Add(uint64_t offset, uint64_t line_number, const std::string& reason);
+
+  // The first kShownMax as warnings: for a file that is good enough, whose Check does not show
+  // them.
+  void LogExamples() const;
 
   // kInvalid, with counts and examples, when more than share_max of `lines_expected` lines are bad
   // already, or when there were kShownMax lines and none of them was good.

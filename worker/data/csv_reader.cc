@@ -124,6 +124,7 @@ Result<bool> CsvReader::Next(CsvRow* row) {
     if (!read.ok()) return read.status().Prefixed(path_);
     if (!*read) {
       STRATA_TRY(bad_.Check(lines_.lines_read(), lines_.lines_read()));
+      if (options_.log_bad_lines) bad_.LogExamples();
       options_.log_bad_lines = false;  // later passes would say the same
       return false;
     }
@@ -132,7 +133,7 @@ Result<bool> CsvReader::Next(CsvRow* row) {
     if (reason.empty()) return true;
     const uint64_t number =
         lines_.from_start() ? source_.data_first_line + lines_.lines_read() - 1 : 0;
-    bad_.Add(line.offset, number, reason, options_.log_bad_lines);
+    bad_.Add(line.offset, number, reason);
     // The estimate is rough while few lines have been read.
     if (bad_.count() >= BadLines::kShownMax) {
       STRATA_TRY(bad_.Check(lines_.lines_read(), lines_.LinesEstimated()));

@@ -30,7 +30,7 @@ struct CsvRow {
 struct CsvOptions {
   Share share;                   // the whole file by default
   bool labels_required = true;   // false: a missing label, or label column, is a NaN label
-  bool log_bad_lines = true;     // warnings for the first ten of the first pass
+  bool log_bad_lines = true;     // warnings for the first ten, once a pass is through
   size_t block_bytes = 1 << 20;  // read from the disk at a time
 };
 

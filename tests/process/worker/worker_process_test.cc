@@ -105,6 +105,28 @@ epochs = 6
   EXPECT_GE(auc_of("deepfm"), 0.95);
 }
 
+TEST(WorkerProcess, MistakesInPathsAreFoundBeforeTraining) {
+  TempFolder folder;
+  WriteWholeFile(folder.File("file"), "x");
+  WriteWholeFile(folder.File("bad.csv"), std::string(40, '\n') + "1,2\n");
+  const std::pair<std::string, std::string> cases[] = {
+      {"data.train=" + folder.File("none.csv"), "command line: data.train: "},
+      {"data.train=" + folder.File("."), "command line: data.train: "},
+      {"data.test=" + folder.File("bad.csv"), "command line: data.test: "},
+      {"output.model=" + folder.File("file") + "/model", "command line: output.model: "},
+      {"output.model=" + folder.File("file"), "command line: output.model: "},
+  };
+  for (const auto& [change, message] : cases) {
+    const ProcessResult run = RunWorker({kAdult, "train.epochs=1000000", change});
+    EXPECT_EQ(run.end, (ProcessEnd{2, 0})) << change << run.errors;
+    EXPECT_NE(run.errors.find(message), std::string::npos) << run.errors;
+  }
+  const std::string predictions = "output.predictions=" + folder.File("none/predictions.csv");
+  const ProcessResult run = RunWorker({kAdult, "--task=predict", predictions, "output.model=m"});
+  EXPECT_EQ(run.end, (ProcessEnd{2, 0}));
+  EXPECT_NE(run.errors.find("command line: output.predictions: "), std::string::npos) << run.errors;
+}
+
 TEST(WorkerProcess, ASignalEndsItSoonAndSaysSo) {
   for (const int signal : {SIGTERM, SIGINT}) {
     Process worker(ProgramPath("strata-worker"),

@@ -59,30 +59,68 @@ TEST(Agree, EveryRankGetsTheNumberOfRank0) {
   }
 }
 
-TEST(Agree, AnotherJobIsNamedOnEveryRank) {
-  JobConfig job;
-  job.name = "clicks";
-  job.batch_size = 512;
-  job.train_path = "here.csv";
-  const auto run = [&](const std::function<void(JobConfig*)>& change) {
-    return OnRanks(3, [&](Group& group) {
-      JobConfig mine = job;
-      if (group.rank() == 1) change(&mine);
-      return AgreeOnJob(group, mine, "train");
-    });
-  };
-  for (const Status& status : run([](JobConfig* mine) { mine->train_path = "/mnt/there.csv"; })) {
+constexpr const char* kJob = R"([data]
+train = "train.csv"
+columns = ["c", "y"]
+label = "y"
+[[feature]]
+columns = ["c"]
+)";
+
+// What three ranks say when rank 1 has other overrides than the others.
+std::vector<Status> AgreeWith(std::vector<std::string> overrides, const std::string& added = "",
+                              const std::string& train_of_rank_1 = "") {
+  return OnRanks(3, [&](Group& group) -> Status {
+    const bool other = group.rank() == 1;
+    SimDisk disk;
+    STRATA_TRY(WriteFileAtomically(disk, "train.csv", "a,1\n"));
+    STRATA_TRY(WriteFileAtomically(disk, "moved.csv", other ? train_of_rank_1 : ""));
+    STRATA_ASSIGN(const JobConfig job, ParseJob(kJob + (other ? added : ""), "job.toml",
+                                                other ? overrides : std::vector<std::string>()));
+    return AgreeOnJob(group, disk, job, "train");
+  });
+}
+
+TEST(Agree, FilesMayLieElsewhereButAreTheSame) {
+  for (const Status& status : AgreeWith({"data.train=moved.csv"}, "", "b,0\n")) {
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
-  for (const Status& status : run([](JobConfig* mine) { mine->batch_size = 256; })) {
+  for (const Status& status : AgreeWith({"data.train=moved.csv"}, "", "b,0\nc,1\n")) {
     EXPECT_EQ(status.code(), StatusCode::kInvalid);
-    EXPECT_THAT(status.message(), HasSubstr("worker 0 has \"train.batch_size = 512\", worker 1 has "
-                                            "\"train.batch_size = 256\""));
+    EXPECT_THAT(status.message(), HasSubstr("worker 0 has 'bytes of data.train = 4', worker 1 has "
+                                            "'bytes of data.train = 8'"));
   }
-  for (const Status& status : run([](JobConfig* mine) { mine->data.features.push_back({"c"}); })) {
-    EXPECT_THAT(status.message(),
-                HasSubstr("worker 0 has \"nothing more\", worker 1 has \"[[feature]]"
-                          " = c numeric"));
+  const auto statuses = AgreeWith({"data.train=none.csv"});
+  EXPECT_THAT(statuses[1].message(), HasSubstr("command line: data.train: "));
+  EXPECT_THAT(statuses[0].message(), HasSubstr("worker 1: command line: data.train: "));
+  EXPECT_EQ(statuses[0].code(), StatusCode::kInvalid);
+}
+
+// Each setting of the table, given another value on one rank, is found.
+TEST(Agree, AnySettingThatDiffersIsNamedOnEveryRank) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"train.batch_size=256",
+       "worker 0 has 'train.batch_size = 1024', worker 1 has "
+       "'train.batch_size = 256'"},
+      {"job.seed=2", "'job.seed = 2'"},
+      {"data.missing=?", "worker 0 has 'data.missing = []', worker 1 has 'data.missing = [\"?\"]'"},
+      {"data.delimiter=;", "'data.delimiter = \";\"'"},
+      {"data.trim=false", "'data.trim = false'"},
+      {"data.comment=#", "'data.comment = \"#\"'"},
+      {"model.hidden=4", "'model.hidden = [4]'"},
+      {"sparse.learning_rate=0.25", "'sparse.learning_rate = 0.25'"},
+      {"output.model=m",
+       "worker 0 has 'output.model = none', worker 1 has 'output.model = a path'"},
+  };
+  for (const auto& [change, message] : cases) {
+    for (const Status& status : AgreeWith({change})) {
+      EXPECT_EQ(status.code(), StatusCode::kInvalid) << change;
+      EXPECT_THAT(status.message(), HasSubstr(message));
+    }
+  }
+  const std::string more = "[[feature]]\nkind = \"bucketised\"\ncolumns = [\"c\"]\n";
+  for (const Status& status : AgreeWith({}, more)) {
+    EXPECT_THAT(status.message(), HasSubstr("'feature[2].columns = [\"c\"]'"));
   }
 }
 

@@ -44,6 +44,28 @@ TEST(Progress, LineShowsWhatIsKnown) {
             "train     50 %  1,000 samples  1/s  ETA 2 h 1 min");
 }
 
+TEST(Progress, PaceBeginsWithTheFirstAdvance) {
+  Pace pace;
+  EXPECT_TRUE(std::isnan(pace.SamplesPerSecond()));
+  TimeNs now = 10 * kSecond;  // starting took long
+  pace.Advance(now, 100, 0.1);
+  EXPECT_TRUE(std::isnan(pace.SamplesPerSecond()));
+  pace.Advance(now += kSecond / 2, 200, 0.2);
+  EXPECT_TRUE(std::isnan(pace.EtaSeconds())) << "too early to say";
+  pace.Advance(now += kSecond / 2, 300, 0.3);
+  EXPECT_DOUBLE_EQ(pace.SamplesPerSecond(), 200);
+  EXPECT_DOUBLE_EQ(pace.EtaSeconds(), 3.5);
+  Pace quick;
+  for (uint64_t i = 0; i <= 20; ++i) {
+    EXPECT_TRUE(std::isnan(quick.SamplesPerSecond())) << i;
+    quick.Advance(static_cast<TimeNs>(i) * kMillisecond, i, static_cast<double>(i) / 40);
+  }
+  EXPECT_DOUBLE_EQ(quick.SamplesPerSecond(), 1000);
+  EXPECT_NEAR(quick.EtaSeconds(), 0.02, 1e-9);
+  EXPECT_EQ(ProgressLine("train", {0, 5, kUnknown, kUnknown, kUnknown, kUnknown}),
+            "train      0 %  5 samples");
+}
+
 TEST(Progress, JsonHasNullForWhatIsUnknown) {
   const auto object =
       nlohmann::json::parse(ProgressJson("train", {0.5, 10, 20, 30, 0.25, kUnknown}));

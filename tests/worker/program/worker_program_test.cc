@@ -85,6 +85,7 @@ class ToldSession final : public Session {
   TableStore& store() override { STRATA_CHECK(false); }
   int servers() const override { return 0; }
   void Cancel(const Status& status) override { cancelled = status; }
+  Status DropLeftover(const std::string& /*table*/) override { return {}; }
   Status Close(const Status& outcome) override { return outcome; }
 
   Status cancelled;
