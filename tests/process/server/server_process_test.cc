@@ -122,8 +122,10 @@ TEST(ServerProcess, WrongCommandLinesAndFilesSayWhatIsWrong) {
       {{"--lanes=0"}, 2, {"--lanes"}},
       {{"start"}, 2, {"start", "--help"}},
       {{"--config=" + folder.File("none.toml")}, 2, {"none.toml"}},
-      {{"--config=" + folder.File("key.toml")}, 2, {"key.toml:3", "lans", "lanes"}},
-      {{"--config=" + folder.File("type.toml")}, 2, {"type.toml:2", "lanes"}},
+      {{"--config=" + folder.path()}, 2, {folder.path(), "is a folder; expected a file"}},
+      {{"--port=0", "--log_file=" + folder.File("no/x.log")}, 1, {"no folder", folder.File("no")}},
+      {{"--config=" + folder.File("key.toml")}, 2, {"key.toml:3:1", "lans", "lanes"}},
+      {{"--config=" + folder.File("type.toml")}, 2, {"type.toml:2:1", "lanes"}},
       {{"--config=" + folder.File("workers.toml")}, 2, {"workers.txt", "lists no server"}},
       {{"--machines=" + folder.File("pair.txt"), "--rank=2"}, 2, {"rank", "2"}},
       {{"--machines=" + folder.File("pair.txt")}, 2, {"--rank"}},
@@ -138,7 +140,7 @@ TEST(ServerProcess, WrongCommandLinesAndFilesSayWhatIsWrong) {
        {fmt::format("127.0.0.1:{}", busy.number()), "in use", "another port"}},
       {{"--port=0", fmt::format("--http_port={}", busy.number())},
        1,
-       {fmt::format("127.0.0.1:{}", busy.number()), "HTTP"}},
+       {fmt::format("127.0.0.1:{}", busy.number()), "HTTP", "another --http_port"}},
       {{"--port=0", "--log_level=loud"}, 2, {"log_level", "debug"}},
   };
   for (const auto& one : cases) {
