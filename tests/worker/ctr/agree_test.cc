@@ -96,7 +96,7 @@ TEST(Agree, FilesMayLieElsewhereButAreTheSame) {
   EXPECT_EQ(statuses[0].code(), StatusCode::kInvalid);
 }
 
-// Each setting of the table, given another value on one rank, is found.
+// One setting of each kind of value, with another value on one rank.
 TEST(Agree, AnySettingThatDiffersIsNamedOnEveryRank) {
   const std::pair<const char*, const char*> cases[] = {
       {"train.batch_size=256",
