@@ -9,10 +9,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
-#include "tests/process/cluster/cluster_fixture.h"
+#include "base/hash.h"
+#include "ps/client/remote_store.h"
 #include "tests/support/free_port.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_folder.h"
@@ -22,7 +25,6 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
-using nlohmann::literals::operator""_json_pointer;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -154,27 +156,44 @@ TEST_F(AdminProcess, ShutdownOfAServerThatHangsCostsTheTimeoutOnly) {
   EXPECT_EQ(servers_[0]->Wait(), ProcessEnd{0}) << servers_[0]->Errors();
 }
 
-TEST(AdminDrain, AServerThatIsNotDoneInTimeIsNotDown) {
-  ClusterFixture cluster(2, 2, "[timeouts]\nshutdown = \"500ms\"\n");
-  cluster.StartServers();
-  cluster.StartWorkers({"train.epochs=100000"});
-  const auto queued_bytes = [&] {
-    const json status = json::parse(cluster.Admin({"-o", "json", "status"}).output, nullptr, false);
-    uint64_t bytes = 0;
-    for (const json& node : status.value("nodes", json::array())) {
-      bytes += node.value("/server/queue_bytes"_json_pointer, uint64_t{0});
-    }
-    return bytes;
-  };
-  ASSERT_TRUE(WaitUntil([&] { return queued_bytes() > 0; }));
-  // Without one worker no step closes, so that the other's requests wait on.
-  cluster.worker(1).Signal(SIGSTOP);
-  ASSERT_TRUE(WaitUntil([&] { return queued_bytes() > 0; }));
-  const ProcessResult drain = cluster.Admin({"drain"});
+TEST_F(AdminProcess, ADrainThatIsNotDoneInTimeIsNoLostServer) {
+  WriteWholeFile(folder_.File("cluster.toml"),
+                 "[cluster]\nname = \"admin-test\"\nmachines = \"machines.txt\"\n"
+                 "[timeouts]\nshutdown = \"500ms\"\n");
+  // The push of one rank of two: its step has begun, but never closes.
+  const std::vector<Key> keys = {1, 2, 3, 4};
+  const std::vector<float> gradients(keys.size(), 1);
+  RemoteStoreOptions options;
+  const json status = AdminJson({"status"}, 3);
+  for (const json& node : status.at("nodes")) {
+    if (node.at("role") == "server") options.servers.push_back(node.at("address"));
+  }
+  options.cluster_id = Hash64(std::string_view("admin-test"));
+  auto store = RemoteStore::Connect(options);
+  ASSERT_TRUE(store.ok()) << store.status().ToString();
+  TableSpec spec;
+  spec.name = "t";
+  ASSERT_TRUE((*store)->CreateTable(spec).ok());
+  TablePart part;
+  part.table = spec.id();
+  part.keys = keys;
+  part.in = gradients;
+  Operation push;
+  push.kind = OpKind::kUpdate;
+  push.parts = {part};
+  push.sync = SyncGroup{.id = 1, .rank = 0, .world = 2, .first_step = 1};
+  (*store)->Submit(std::move(push), [](const Outcome&) {});
+  ASSERT_TRUE(WaitUntil([&] {
+    const json nodes = AdminJson({"status"}, 3).at("nodes");
+    return nodes[0].at("server").at("queue_bytes") > 0 &&
+           nodes[1].at("server").at("queue_bytes") > 0;
+  }));
+
+  const ProcessResult drain = Admin({"drain"});
   EXPECT_EQ(drain.end.code, 1) << drain.output << drain.errors;
   EXPECT_THAT(drain.output, HasSubstr("draining, "));
   EXPECT_THAT(drain.output, HasSubstr("of requests still wait"));
-  EXPECT_THAT(drain.errors, HasSubstr("did not finish within 0.5s on server"));
+  EXPECT_THAT(drain.errors, HasSubstr("did not finish within 0.5s on server 0, server 1"));
 }
 
 TEST_F(AdminProcess, HalfOfTheClusterDown) {
