@@ -27,6 +27,12 @@ std::string_view StatusCodeName(StatusCode code) {
       return "CORRUPT";
     case StatusCode::kCancelled:
       return "CANCELLED";
+    case StatusCode::kDiskFull:
+      return "DISK_FULL";
+    case StatusCode::kSessionExpired:
+      return "SESSION_EXPIRED";
+    case StatusCode::kUnavailable:
+      return "UNAVAILABLE";
     case StatusCode::kInternal:
       return "INTERNAL";
   }
@@ -68,6 +74,8 @@ int ExitCode(const Status& status) {
       return 2;
     case StatusCode::kLost:
     case StatusCode::kDeadlineExceeded:
+    case StatusCode::kSessionExpired:
+    case StatusCode::kUnavailable:
       return 3;
     case StatusCode::kRefused:
       return 4;
@@ -76,6 +84,7 @@ int ExitCode(const Status& status) {
     case StatusCode::kFailed:
     case StatusCode::kCorrupt:
     case StatusCode::kCancelled:
+    case StatusCode::kDiskFull:
       return 1;
   }
   return 70;

@@ -25,6 +25,9 @@ enum class StatusCode : uint16_t {
   kDeadlineExceeded = 7,  // no answer in time; the outcome of a write is then unknown
   kCorrupt = 8,           // bytes that were stored or received fail their check
   kCancelled = 9,         // the caller or a shutdown ended it
+  kDiskFull = 10,         // no space left; nothing was changed, the same call may pass later
+  kSessionExpired = 11,   // the server has forgotten the client: which writes it did is unknown
+  kUnavailable = 12,      // not ready yet (a server that recovers); the same call will pass later
   kInternal = 70,         // a bug of ours
 };
 
@@ -75,6 +78,9 @@ STRATA_DEFINE_STATUS(AlreadyExists, kExists)
 STRATA_DEFINE_STATUS(DeadlineExceeded, kDeadlineExceeded)
 STRATA_DEFINE_STATUS(Corrupt, kCorrupt)
 STRATA_DEFINE_STATUS(Cancelled, kCancelled)
+STRATA_DEFINE_STATUS(DiskFull, kDiskFull)
+STRATA_DEFINE_STATUS(SessionExpired, kSessionExpired)
+STRATA_DEFINE_STATUS(Unavailable, kUnavailable)
 STRATA_DEFINE_STATUS(Internal, kInternal)
 #undef STRATA_DEFINE_STATUS
 

@@ -103,20 +103,6 @@ std::string_view OpKindName(OpKind kind) {
   return "unknown";
 }
 
-std::string_view AckLevelName(AckLevel level) {
-  switch (level) {
-    case AckLevel::kApplied:
-      return "applied";
-    case AckLevel::kLogged:
-      return "logged";
-    case AckLevel::kSynced:
-      return "synced";
-    case AckLevel::kReplicated:
-      return "replicated";
-  }
-  return "unknown";
-}
-
 Status ValidateOperation(const Operation& operation) {
   if (OpKindName(operation.kind) == "unknown") {
     return Invalid(fmt::format("operation kind: expected 1 (lookup) to 8 (prefetch), found {}",
@@ -131,10 +117,9 @@ Status ValidateOperation(const Operation& operation) {
     return Invalid("step of an update: expected 1 or more, found 0");
   }
   if (operation.sync) STRATA_TRY(ValidateSync(operation));
-  if (IsWrite(operation.kind) && operation.ack != AckLevel::kApplied) {
-    return Refused(
-        fmt::format("ack level {} is not offered by tables that live in memory alone; use applied",
-                    AckLevelName(operation.ack)));
+  if (IsWrite(operation.kind) && operation.ack > AckLevel::kReplicated &&
+      operation.ack != AckLevel::kDefault) {
+    return Invalid(fmt::format("ack level {} does not exist", static_cast<int>(operation.ack)));
   }
   return {};
 }

@@ -43,15 +43,7 @@ enum class OpKind : uint8_t {
   kPrefetch = 8,  // a hint: these keys are looked up soon
 };
 
-// What must be true before an update, assign or erase is acknowledged. Numbers are on the wire.
-enum class AckLevel : uint8_t {
-  kApplied = 0,  // in the memory of its server: lost with the process
-  kLogged = 1,
-  kSynced = 2,
-  kReplicated = 3,
-};
-std::string_view OpKindName(OpKind kind);       // "lookup", "update", ...
-std::string_view AckLevelName(AckLevel level);  // "applied", "logged", "synced", "replicated"
+std::string_view OpKindName(OpKind kind);  // "lookup", "update", ...
 
 // A row as a scan returns it: value, and with `with_state` the optimizer state and counters too.
 struct ScanPage {
@@ -108,7 +100,7 @@ struct Operation {
   uint64_t step = 1;              // optimizer time of an update (Adam's t), from 1
   std::optional<SyncGroup> sync;  // lookup and update: part of synchronous training
   TimeNs deadline = kNever;       // on the store's clock; kDeadlineExceeded after it
-  AckLevel ack = AckLevel::kApplied;
+  AckLevel ack = AckLevel::kDefault;
 };
 
 struct LaneStatus {

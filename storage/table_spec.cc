@@ -93,6 +93,10 @@ Status ValidateTableSpec(const TableSpec& spec) {
         fmt::format("{}: dim: expected 1 to {}, found {}", where, RowSchema::kDimMax, spec.dim));
   }
   STRATA_TRY(ValidateOptimizer(spec.optimizer).Prefixed(where));
+  if (spec.ack > AckLevel::kReplicated && spec.ack != AckLevel::kDefault) {
+    return Invalid(
+        fmt::format("{}: ack level {} does not exist", where, static_cast<int>(spec.ack)));
+  }
   if (NameIn(kInitializers, spec.initializer.kind) == "unknown") {
     return Invalid(
         fmt::format("{}: initializer.kind: expected 1 (zero), 2 (uniform) or 3 (normal), found {}",
@@ -100,6 +104,22 @@ Status ValidateTableSpec(const TableSpec& spec) {
   }
   return ValidateRange("initializer.scale", spec.initializer.scale, 0.0F, 1e30F, false)
       .Prefixed(where);
+}
+
+std::string_view AckLevelName(AckLevel level) {
+  switch (level) {
+    case AckLevel::kApplied:
+      return "applied";
+    case AckLevel::kLogged:
+      return "logged";
+    case AckLevel::kSynced:
+      return "synced";
+    case AckLevel::kReplicated:
+      return "replicated";
+    case AckLevel::kDefault:
+      return "default";
+  }
+  return "unknown";
 }
 
 RowSchema SchemaOf(const TableSpec& spec) {
@@ -126,6 +146,7 @@ std::string DifferenceOf(const TableSpec& ours, const TableSpec& theirs) {
           InitializerKindName(theirs.initializer.kind));
   compare("scale", ours.initializer.scale, theirs.initializer.scale);
   compare("seed", ours.seed, theirs.seed);
+  compare("ack", AckLevelName(ours.ack), AckLevelName(theirs.ack));
   return text;
 }
 

@@ -21,12 +21,24 @@ inline TableId TableIdOf(std::string_view name) {
   return TableId{id == 0 ? 1U : id};
 }
 
+// What must be true before an update, assign or erase is acknowledged. Numbers are on the wire.
+enum class AckLevel : uint8_t {
+  kApplied = 0,     // in the memory of its server: lost with the process
+  kLogged = 1,      // in the log: survives kill -9 of the process
+  kSynced = 2,      // on stable storage: survives loss of power
+  kReplicated = 3,  // on another node too; no store offers it yet
+  kDefault = 255,   // an operation: the table's level; a table: its store's, which is logged where
+                    // there is a log and applied where there is none
+};
+std::string_view AckLevelName(AckLevel level);  // "applied", "logged", ..., "default"
+
 struct TableSpec {
   std::string name;  // 1 to 128 characters of [A-Za-z0-9_.-]
   uint32_t dim = 1;
   OptimizerSpec optimizer;
   InitializerSpec initializer;
   uint64_t seed = 0;
+  AckLevel ack = AckLevel::kDefault;  // of operations that name none
 
   TableId id() const { return TableIdOf(name); }
   friend bool operator==(const TableSpec&, const TableSpec&) = default;

@@ -71,6 +71,7 @@ struct TableDefinition {
   uint8_t initializer = 0;  // InitializerKind
   float learning_rate = 0, epsilon = 0, beta1 = 0, beta2 = 0, initial_accumulator = 0;
   float initializer_scale = 0;
+  uint8_t ack = kAckDefault;  // AckLevel of writes that name none, or kAckDefault
   friend bool operator==(const TableDefinition&, const TableDefinition&) = default;
 };
 Frame EncodeTableDefinitions(std::span<const TableDefinition> tables);

@@ -42,7 +42,7 @@ constexpr size_t kAtAck = 124;
 constexpr size_t kAtFrames = 125;
 constexpr size_t kAtReserved2 = 126;  // 2 bytes
 constexpr size_t kAtBodyBytes = 128;
-constexpr size_t kAtReserved3 = 132;  // 4 bytes
+constexpr size_t kAtCut = 132;
 constexpr size_t kAtBodyChecksum = 136;
 constexpr size_t kAtReserved4 = 144;  // 12 bytes
 constexpr size_t kAtCrc = 156;
@@ -84,7 +84,7 @@ Status CheckFrozenPart(std::span<const std::byte> bytes) {
 Status CheckReserved(std::span<const std::byte> bytes) {
   constexpr struct {
     size_t at, size;
-  } kReserved[] = {{kAtReserved1, 2}, {kAtReserved2, 2}, {kAtReserved3, 4}, {kAtReserved4, 12}};
+  } kReserved[] = {{kAtReserved1, 2}, {kAtReserved2, 2}, {kAtReserved4, 12}};
   for (const auto& range : kReserved) {
     for (size_t i = range.at; i < range.at + range.size; ++i) {
       if (bytes[i] != std::byte{0}) {
@@ -141,6 +141,7 @@ Header ReadFields(const std::byte* in) {
   h.ack = LoadLittle<uint8_t>(in + kAtAck);
   h.frames = LoadLittle<uint8_t>(in + kAtFrames);
   h.body_bytes = LoadLittle<uint32_t>(in + kAtBodyBytes);
+  h.cut = LoadLittle<uint32_t>(in + kAtCut);
   h.body_checksum = LoadLittle<uint64_t>(in + kAtBodyChecksum);
   return h;
 }
@@ -191,6 +192,7 @@ std::array<std::byte, kHeaderBytes> EncodeHeader(const Header& h) {
   StoreLittle(h.ack, out + kAtAck);
   StoreLittle(h.frames, out + kAtFrames);
   StoreLittle(h.body_bytes, out + kAtBodyBytes);
+  StoreLittle(h.cut, out + kAtCut);
   StoreLittle(h.body_checksum, out + kAtBodyChecksum);
   StoreLittle(Crc32c(std::span(bytes).first(kAtCrc)), out + kAtCrc);
   return bytes;

@@ -20,6 +20,7 @@ constexpr uint16_t kVersionMin = 1;      // oldest that this build still underst
 constexpr size_t kHeaderBytes = 160;
 constexpr size_t kMessageBytesMax = size_t{64} << 20;  // header and payload; larger work is split
 constexpr size_t kFramesMax = 8;
+constexpr uint8_t kAckDefault = 255;  // the table's level, or else the server's
 
 // Never change or reuse a number.
 enum class Command : uint16_t {
@@ -35,6 +36,12 @@ enum class Command : uint16_t {
   kErase = 35,
   kScan = 36,
   kStats = 37,
+  kCheckpoint = 48,        // cut here, save this lane's part; answered when the part is durable
+  kCommitCheckpoint = 49,  // all parts are durable: write the manifest (server 0, lane 0)
+  kTrimLog = 50,           // the checkpoint is committed: the log before its cut may go
+  kListCheckpoints = 51,
+  kReadAttachment = 52,
+  kRestore = 53,
   kControl = 64,  // payload: protobuf of proto/control, admin only
 };
 
@@ -70,9 +77,10 @@ struct Header {
   uint32_t group = 0;          // kFlagSync
   uint16_t rank = 0;           // kFlagSync
   uint16_t world = 0;          // kFlagSync
-  uint8_t ack = 0;             // AckLevel of a write
+  uint8_t ack = 0;             // of a write: AckLevel, or kAckDefault
   uint8_t frames = 0;          // payload frames that follow
   uint32_t body_bytes = 0;     // their sizes added
+  uint32_t cut = 0;            // the newest checkpoint cut that the sender knows of
   uint64_t body_checksum = 0;  // XXH3-64 over the payload frames' bytes, one after the other
 
   bool is(Flags flag) const { return (flags & flag) != 0; }

@@ -11,7 +11,8 @@ constexpr size_t kFixedBytes = 40;  // of one definition, before its name
 
 void Append(const TableDefinition& table, ByteWriter& writer) {
   STRATA_CHECK(table.name.size() <= kNameBytesMax);
-  writer.Put(static_cast<uint16_t>(table.name.size()));
+  writer.Put(static_cast<uint8_t>(table.name.size()));
+  writer.Put(static_cast<uint8_t>(table.ack + 1));  // the default is 0
   writer.Put(table.optimizer);
   writer.Put(table.initializer);
   writer.Put(table.dim);
@@ -29,7 +30,8 @@ Result<TableDefinition> ReadOne(ByteReader& reader) {
         fmt::format("table definition: at least {} bytes, found {}", kFixedBytes, reader.left()));
   }
   TableDefinition table;
-  const auto length = reader.Get<uint16_t>();
+  const auto length = reader.Get<uint8_t>();
+  table.ack = static_cast<uint8_t>(reader.Get<uint8_t>() - 1);
   table.optimizer = reader.Get<uint8_t>();
   table.initializer = reader.Get<uint8_t>();
   table.dim = reader.Get<uint32_t>();

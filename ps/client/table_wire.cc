@@ -13,7 +13,8 @@ wire::TableDefinition ToWire(const TableSpec& spec) {
           .beta1 = spec.optimizer.beta1,
           .beta2 = spec.optimizer.beta2,
           .initial_accumulator = spec.optimizer.initial_accumulator,
-          .initializer_scale = spec.initializer.scale};
+          .initializer_scale = spec.initializer.scale,
+          .ack = static_cast<uint8_t>(spec.ack)};
 }
 
 Result<TableSpec> FromWire(const wire::TableDefinition& definition) {
@@ -29,6 +30,7 @@ Result<TableSpec> FromWire(const wire::TableDefinition& definition) {
                     .initial_accumulator = definition.initial_accumulator};
   spec.initializer = {.kind = static_cast<InitializerKind>(definition.initializer),
                       .scale = definition.initializer_scale};
+  spec.ack = static_cast<AckLevel>(definition.ack);
   STRATA_TRY(ValidateTableSpec(spec));
   return spec;
 }

@@ -24,11 +24,11 @@ Status CheckWrite(const wire::Header& header) {
   if (header.client_hi == 0 && header.client_lo == 0) {
     return Invalid("a write needs its client's name, found zeros");
   }
-  if (header.ack > static_cast<uint8_t>(AckLevel::kReplicated)) {
+  const auto ack = static_cast<AckLevel>(header.ack);
+  if (ack > AckLevel::kReplicated && ack != AckLevel::kDefault) {
     return Invalid(fmt::format("ack level {} does not exist", header.ack));
   }
-  const auto ack = static_cast<AckLevel>(header.ack);
-  if (ack == AckLevel::kApplied) return {};
+  if (ack == AckLevel::kApplied || ack == AckLevel::kDefault) return {};
   return Refused(
       fmt::format("ack level '{}' is not offered by this server; use 'applied', which "
                   "lasts as long as the server process lives",
@@ -104,6 +104,13 @@ void Dispatch(LaneState& lane, Request request) {
       return HandleStats(lane, std::move(request));
     case wire::Command::kControl:
       return HandleControl(lane, std::move(request));
+    case wire::Command::kCheckpoint:
+    case wire::Command::kCommitCheckpoint:
+    case wire::Command::kTrimLog:
+    case wire::Command::kListCheckpoints:
+    case wire::Command::kReadAttachment:
+    case wire::Command::kRestore:
+      return lane.Reply(request.reply_to(), Refused("this server keeps no checkpoints"));
     case wire::Command::kCreateTable:
     case wire::Command::kDropTable:
     case wire::Command::kPush:

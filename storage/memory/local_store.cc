@@ -72,6 +72,12 @@ void LocalStore::Submit(Operation operation, Completion done) {
 
 Status LocalStore::CheckOffered(const Operation& operation) const {
   STRATA_TRY(ValidateOperation(operation));
+  if (operation.ack != AckLevel::kApplied && operation.ack != AckLevel::kDefault) {
+    return Refused(
+        fmt::format("{} does not offer ack level {}; use applied, which lasts as long as the "
+                    "process lives",
+                    name_, AckLevelName(operation.ack)));
+  }
   if (operation.space != MemorySpace::kHost) {
     return Refused(
         fmt::format("{} takes host memory only; the operation's spans lie on a device", name_));

@@ -91,7 +91,7 @@ TEST(WireHeader, WrongFieldsAreNamed) {
       {WithField<uint8_t>(15, 1), StatusCode::kInvalid, "reserved byte 15"},
       {WithField<uint8_t>(125, 9), StatusCode::kInvalid, "at most 8"},
       {WithField<uint8_t>(127, 1), StatusCode::kInvalid, "reserved byte 127"},
-      {WithField<uint8_t>(132, 1), StatusCode::kInvalid, "reserved byte 132"},
+      {WithField<uint8_t>(144, 1), StatusCode::kInvalid, "reserved byte 144"},
       {WithField<uint8_t>(155, 1), StatusCode::kInvalid, "reserved byte 155"},
   };
   for (const auto& c : cases) {

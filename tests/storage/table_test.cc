@@ -117,7 +117,7 @@ TEST(ValidateOperationTest, KindsAndKeysMustFit) {
               HasSubstr("scan, part 0: takes no keys, found 1"));
   operation.ack = static_cast<AckLevel>(77);
   operation.kind = OpKind::kErase;
-  EXPECT_THAT(ValidateOperation(operation).message(), HasSubstr("ack level unknown"));
+  EXPECT_THAT(ValidateOperation(operation).message(), HasSubstr("ack level 77 does not exist"));
   operation.kind = OpKind::kPrefetch;
   EXPECT_TRUE(ValidateOperation(operation).ok()) << "a read has nothing to acknowledge";
 }

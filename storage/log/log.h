@@ -1,0 +1,90 @@
+// Log: the write-ahead log of one lane. Records go in, in order, each under the next log sequence
+// number (LSN, from 1); after a crash ReplayLog gives them back. docs/decisions/0006 says what a
+// lane writes into it, proto/format/log_format.h how it lies on disk.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/disk.h"
+#include "base/status.h"
+
+namespace strata {
+
+using Lsn = uint64_t;  // 0: before the first record
+
+// Numbers are on disk. Bodies: docs/decisions/0006.
+enum class RecordKind : uint16_t {
+  kWrites = 1,
+  kAnswer = 2,
+  kExpired = 3,
+  kCut = 4,
+  kRestored = 5,
+};
+
+// What a lane needs of a log. Not thread-safe but for Sync and synced().
+class Log {
+ public:
+  virtual ~Log() = default;
+  // Puts a record into the buffer; the pieces are its body. kDiskFull: there is no room for it; the
+  // log is as it was and a later call may succeed. Any other error is final.
+  virtual Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) = 0;
+  // Hands everything appended to the kernel: it survives the process. An error is final.
+  virtual Status Write() = 0;
+  // Everything written before the call is on stable storage when it returns. An error is final. One
+  // thread besides the lane's may call it, at any time.
+  virtual Status Sync() = 0;
+  // Removes segments all of whose records are below `lsn`.
+  virtual Status Trim(Lsn lsn) = 0;
+
+  virtual Lsn appended() const = 0;  // LSN of the last record, 0 when there is none
+  virtual Lsn written() const = 0;
+  virtual Lsn synced() const = 0;       // any thread
+  virtual size_t buffered() const = 0;  // bytes appended and not written
+  virtual uint64_t bytes_on_disk() const = 0;
+};
+
+struct LogOptions {
+  Disk* disk = nullptr;
+  std::string folder;    // of the lane
+  uint64_t lineage = 0;  // of the server's state; a segment of another one is refused
+  uint16_t lane = 0;     // likewise
+  std::string boot_id;   // of the kernel: tells a crash of the process from one of the machine
+  uint64_t segment_bytes = uint64_t{64} << 20;
+  uint64_t bytes_max = UINT64_MAX;  // of all segments; Append is kDiskFull beyond
+};
+
+struct LogRecord {
+  RecordKind kind{};
+  Lsn lsn = 0;
+  std::span<const std::byte> body;  // valid during the visit
+};
+
+struct ReplaySummary {
+  Lsn last = 0;  // of the last valid record
+  uint64_t records = 0;
+  uint64_t bytes = 0;
+  struct Torn {
+    std::string file;
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    std::string reason;
+  };
+  std::optional<Torn> torn;  // a tail that was cut
+};
+
+// Visits the records from LSN `from` on, in order; an error of `visit` ends it. kCorrupt names
+// file, offset, expected and found; kNotFound says that the log begins behind `from`.
+Result<ReplaySummary> ReplayLog(const LogOptions& options, Lsn from,
+                                const std::function<Status(const LogRecord&)>& visit);
+
+// Begins a new segment behind `last`, what ReplayLog found. kDiskFull when it cannot be
+// preallocated.
+Result<std::unique_ptr<Log>> OpenLog(const LogOptions& options, Lsn last);
+
+}  // namespace strata
