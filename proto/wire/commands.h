@@ -1,20 +1,29 @@
 // The command table: each command's name, whether it writes, and the payload frames of request and
 // reply. The dispatcher, metrics labels, limits and docs/protocol.md read it.
 //
-//   command       request frames              reply frames (status OK)
-//   HELLO         hello request               hello reply
-//   SHARD_MAP     -                           shard map
-//   PING          -                           -
-//   CREATE_TABLE  table definition            -
-//   DROP_TABLE    - (header: table)           -
-//   LIST_TABLES   -                           one frame: table definitions, one after the other
-//   PULL          keys u64                    rows f32, count x width, in the order of the keys
-//   PUSH          keys u64, gradients f32     -
-//   PUT           keys u64, values f32        -
-//   ERASE         keys u64                    -
-//   SCAN          - (cursor, count)           keys u64, rows f32 [, counters 16 bytes a row]
-//   STATS         - (header: table)           table stats
-//   CONTROL       protobuf                    protobuf
+//   command            request frames            reply frames (status OK)
+//   HELLO              hello request             hello reply
+//   SHARD_MAP          -                         shard map
+//   PING               -                         -
+//   CREATE_TABLE       table definition          -
+//   DROP_TABLE         - (header: table)         -
+//   LIST_TABLES        -                         one frame: table definitions, one after the other
+//   PULL               keys u64                  rows f32, count x width, in the order of the keys
+//   PUSH               keys u64, gradients f32   -
+//   PUT                keys u64, values f32      -
+//   ERASE              keys u64                  -
+//   SCAN               - (cursor, count)         keys u64, rows f32 [, counters 16 bytes a row]
+//   STATS              - (header: table)         table stats
+//   CHECKPOINT         - (number, full)          description of the lane's part
+//   COMMIT_CHECKPOINT  descriptions of all       -
+//                      parts, attachments
+//   TRIM_LOG           - (number)                -
+//   LIST_CHECKPOINTS   -                         list of checkpoints
+//   READ_ATTACHMENT    its name (number)         its bytes
+//   RESTORE            - (number)                -
+//   CONTROL            protobuf                  protobuf
+// (number): of the checkpoint, in the header's `cursor`. Several descriptions or attachments in one
+// frame are a list of blocks (EncodeBlocks), in the order of the shard map's lanes.
 // Any reply whose status is not OK has one frame: the error's text, UTF-8, at most 4,096 bytes.
 #pragma once
 

@@ -50,7 +50,8 @@ enum Flags : uint32_t {
   kFlagSync = 1U << 1,       // part of a synchronous group: group, rank, world, first_step, step
   kFlagWithState = 1U << 2,  // scan: rows carry optimizer state and counters
   kFlagDone = 1U << 3,       // scan reply: no page follows
-  kFlagsKnown = (1U << 4) - 1,
+  kFlagFull = 1U << 4,       // CHECKPOINT: not only what changed since the last one
+  kFlagsKnown = (1U << 5) - 1,
 };
 
 // Field meanings; offsets are in header.cc and docs/protocol.md. Plain values in host order.
@@ -63,12 +64,13 @@ struct Header {
   uint64_t cluster_id = 0;  // hash of the cluster's name; a request with another one is refused
   uint64_t client_hi = 0;   // the client's 128-bit random name, new for every client object
   uint64_t client_lo = 0;
-  uint64_t incarnation = 0;    // random name of the server process's life; 0 in a request: any
+  uint64_t incarnation = 0;    // lineage of the server's state x 2^16 + boot; in a request 0: any,
+                               // else one of that lineage
   uint64_t sequence = 0;       // push, put, erase, create, drop: the client's number of this write
   uint64_t settled_below = 0;  // the client will never again send a sequence below this one
   uint64_t step = 0;           // optimizer time of a push; with kFlagSync the group's step
   uint64_t first_step = 0;     // kFlagSync: the group's first step
-  uint64_t cursor = 0;         // scan
+  uint64_t cursor = 0;         // scan; of the checkpoint commands: the checkpoint's number
   uint32_t epoch = 0;          // of the shard map the sender routed by
   uint32_t table = 0;          // TableId
   uint32_t count = 0;          // keys in the payload (scan request: most rows wanted)

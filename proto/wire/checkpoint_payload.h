@@ -1,0 +1,42 @@
+// The payloads of the checkpoint commands. What describes a lane's part is opaque here
+// (proto/format/checkpoint_manifest.h has it): the client carries it from the lanes to the one that
+// writes the manifest.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/message_port.h"
+#include "base/status.h"
+
+namespace strata::wire {
+
+// Byte strings, one after the other: COMMIT_CHECKPOINT's part descriptions, in the order of the
+// shard map's lanes. Decoding gives views that keep the frame alive.
+Frame EncodeBlocks(std::span<const Frame> blocks);
+Result<std::vector<Frame>> DecodeBlocks(const Frame& frame);
+
+// COMMIT_CHECKPOINT's second frame: blocks of name, bytes, name, bytes, ...
+struct NamedBlock {
+  std::string name;
+  Frame bytes;
+};
+Frame EncodeNamedBlocks(std::span<const NamedBlock> blocks);
+Result<std::vector<NamedBlock>> DecodeNamedBlocks(const Frame& frame);
+
+// LIST_CHECKPOINTS, newest first.
+struct CheckpointEntry {
+  uint32_t number = 0;
+  uint32_t parent = 0;  // an incremental one builds on it; 0: full
+  uint64_t rows = 0;
+  uint64_t bytes = 0;
+  uint64_t wall_unix_ns = 0;
+  std::vector<std::string> attachments;
+  friend bool operator==(const CheckpointEntry&, const CheckpointEntry&) = default;
+};
+Frame EncodeCheckpointList(std::span<const CheckpointEntry> entries);
+Result<std::vector<CheckpointEntry>> DecodeCheckpointList(std::span<const std::byte> bytes);
+
+}  // namespace strata::wire
