@@ -34,6 +34,7 @@ void DecodePayload(const wire::Received& received) {
     (void)wire::DecodeShardMap(frame.bytes());
     (void)wire::DecodeTableDefinitions(frame.bytes());
     (void)wire::DecodeStats(frame.bytes());
+    (void)wire::DecodeNamedBlocks(frame);
   }
 }
 

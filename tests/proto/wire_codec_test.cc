@@ -69,8 +69,51 @@ TEST(WireTables, DefinitionsComeBack) {
     EXPECT_EQ(DecodeTableDefinitions(std::span(good).first(length)).ok(), whole) << length;
   }
   Bytes bad = one;
-  bad[1] = std::byte{1};
-  EXPECT_THAT(DecodeTableDefinitions(bad).status().message(), HasSubstr("name of 262 bytes"));
+  bad[0] = std::byte{200};
+  EXPECT_THAT(DecodeTableDefinitions(bad).status().message(), HasSubstr("name of 200 bytes"));
+}
+
+TEST(WireTables, AZeroWhereTheAckLevelLiesMeansTheDefault) {
+  const std::vector<TableDefinition> tables = SampleTables();
+  Bytes one = BytesOf(EncodeTableDefinitions(std::span(tables).first(1)));
+  EXPECT_EQ(one[1], std::byte{0});
+  one[1] = std::byte{3};
+  EXPECT_EQ(DecodeTableDefinitions(one)->front().ack, 2U);
+}
+
+TEST(WireCheckpoints, BlocksComeBackAndBadLengthsAreNamed) {
+  const std::vector<Frame> blocks = {Frame::Own(std::vector<uint64_t>{1, 2}), Frame(),
+                                     Frame::Own(std::vector<char>{'x'})};
+  const Frame good = EncodeBlocks(blocks);
+  const std::vector<Frame> back = DecodeBlocks(good).value();
+  ASSERT_EQ(back.size(), blocks.size());
+  for (size_t i = 0; i < back.size(); ++i) EXPECT_EQ(BytesOf(back[i]), BytesOf(blocks[i]));
+  EXPECT_TRUE(DecodeBlocks({})->empty());
+  const size_t ends[] = {0, 20, 24, 29};  // after a whole number of blocks
+  for (size_t length = 0; length < good.size(); ++length) {
+    const auto cut = DecodeBlocks(Frame::Copy(good.bytes().first(length)));
+    EXPECT_EQ(cut.ok(), std::ranges::find(ends, length) != std::end(ends)) << length;
+  }
+  EXPECT_FALSE(DecodeNamedBlocks(good).ok()) << "a name without bytes";
+  const std::vector<NamedBlock> named = {{"dense", blocks[0]}, {"readers", blocks[2]}};
+  const std::vector<NamedBlock> named_back = DecodeNamedBlocks(EncodeNamedBlocks(named)).value();
+  ASSERT_EQ(named_back.size(), 2U);
+  EXPECT_EQ(named_back[1].name, "readers");
+  EXPECT_EQ(BytesOf(named_back[1].bytes), BytesOf(blocks[2]));
+  EXPECT_THAT(
+      DecodeNamedBlocks(EncodeNamedBlocks(std::vector<NamedBlock>{{std::string(65, 'x'), {}}}))
+          .status()
+          .message(),
+      HasSubstr("name of 65 bytes"));
+}
+
+TEST(WireCheckpoints, ListsComeBack) {
+  const Bytes good = BytesOf(EncodeCheckpointList(SampleCheckpoints()));
+  EXPECT_EQ(DecodeCheckpointList(good).value(), SampleCheckpoints());
+  const size_t first = good.size() - 36;
+  for (size_t length = 1; length < good.size(); ++length) {
+    EXPECT_EQ(DecodeCheckpointList(std::span(good).first(length)).ok(), length == first) << length;
+  }
 }
 
 TEST(WireStats, ComeBack) {

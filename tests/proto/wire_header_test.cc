@@ -47,7 +47,7 @@ TEST(WireHeader, RandomHeadersComeBack) {
       *field = random();
     }
     for (uint32_t* field :
-         {&h.epoch, &h.table, &h.count, &h.width, &h.timeout_ms, &h.group, &h.body_bytes}) {
+         {&h.epoch, &h.table, &h.count, &h.width, &h.timeout_ms, &h.group, &h.body_bytes, &h.cut}) {
       *field = static_cast<uint32_t>(random());
     }
     h.rank = static_cast<uint16_t>(random());
@@ -85,7 +85,7 @@ TEST(WireHeader, WrongFieldsAreNamed) {
       {WithField<uint16_t>(4, 2), StatusCode::kRefused, "speaks 1 to 1"},
       {WithField<uint16_t>(6, 0), StatusCode::kInvalid, "command 0"},
       {WithField<uint16_t>(6, 999), StatusCode::kInvalid, "command 999"},
-      {WithField<uint32_t>(8, 1U << 4), StatusCode::kInvalid, "unknown flags 0x10"},
+      {WithField<uint32_t>(8, 1U << 5), StatusCode::kInvalid, "unknown flags 0x20"},
       {WithField<uint16_t>(12, 3), StatusCode::kInvalid, "status must be 0"},
       {WithField<uint8_t>(14, 1), StatusCode::kInvalid, "reserved byte 14"},
       {WithField<uint8_t>(15, 1), StatusCode::kInvalid, "reserved byte 15"},

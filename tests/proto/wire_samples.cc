@@ -93,6 +93,10 @@ void AddRowMessages(Collector& out) {
   out.Request("pull_sync_request", Sync(Command::kPull), {Keys()});
   out.Request("push_request", Write(Command::kPush), {Keys(), Rows()});
   out.Reply("push_reply", Write(Command::kPush), {}, {});
+  Header with_level = Write(Command::kPush);
+  with_level.ack = kAckDefault;
+  with_level.cut = 0x61626364;
+  out.Request("push_with_cut_request", with_level, {Keys(), Rows()});
   out.Request("push_sync_request", Sync(Command::kPush), {Keys(), Rows()});
   out.Request("put_request", Write(Command::kPut), {Keys(), Rows()});
   out.Reply("put_reply", Write(Command::kPut), {}, {});
@@ -115,6 +119,40 @@ void AddRowMessages(Collector& out) {
       {Keys(), Rows(), Frame::Own(std::vector<uint32_t>{1, 0, 5, 0, 2, 0, 6, 0, 3, 0, 7, 0})});
   out.Request("stats_request", Batch(Command::kStats), {});
   out.Reply("stats_reply", Batch(Command::kStats), {}, {EncodeStats(SampleStats())});
+}
+
+void AddCheckpointMessages(Collector& out) {
+  const auto numbered = [](Command command) {
+    Header header = Request(command);
+    header.incarnation = kIncarnation;
+    header.cursor = 0x71727374;
+    header.cut = 0x71727375;
+    return header;
+  };
+  const Header save = numbered(Command::kCheckpoint);
+  Header full = save;
+  full.flags = kFlagFull;
+  out.Request("checkpoint_request", save, {});
+  out.Request("checkpoint_full_request", full, {});
+  out.Reply("checkpoint_reply", save, {}, {Text("part")});
+  const Header commit = numbered(Command::kCommitCheckpoint);
+  out.Request("commit_checkpoint_request", commit,
+              {EncodeBlocks(std::vector{Text("part 0"), Text("part 1")}),
+               EncodeNamedBlocks(std::vector<NamedBlock>{{"dense", Text("weights")}})});
+  out.Reply("commit_checkpoint_reply", commit, {}, {});
+  out.Request("trim_log_request", numbered(Command::kTrimLog), {});
+  out.Reply("trim_log_reply", numbered(Command::kTrimLog), {}, {});
+  out.Request("list_checkpoints_request", Request(Command::kListCheckpoints), {});
+  out.Reply("list_checkpoints_reply", Request(Command::kListCheckpoints), {},
+            {EncodeCheckpointList(SampleCheckpoints())});
+  const Header read = numbered(Command::kReadAttachment);
+  out.Request("read_attachment_request", read, {Text("dense")});
+  out.Reply("read_attachment_reply", read, {}, {Text("weights")});
+  Header restore = numbered(Command::kRestore);
+  restore.sequence = 3;
+  restore.settled_below = 2;
+  out.Request("restore_request", restore, {});
+  out.Reply("restore_reply", restore, {}, {});
 }
 
 }  // namespace
@@ -146,6 +184,7 @@ std::vector<TableDefinition> SampleTables() {
   TableDefinition bias = clicks;
   bias.name = "bias";
   bias.dim = 1;
+  bias.ack = 2;
   return {clicks, bias};
 }
 
@@ -157,6 +196,16 @@ StatsReply SampleStats() {
           .updates = 5,
           .steps = 6,
           .rejected = 7};
+}
+
+std::vector<CheckpointEntry> SampleCheckpoints() {
+  return {{.number = 7,
+           .parent = 5,
+           .rows = 1000,
+           .bytes = 64000,
+           .wall_unix_ns = 0x0807060504030201,
+           .attachments = {"dense", "readers"}},
+          {.number = 5, .parent = 0, .rows = 1, .bytes = 64, .wall_unix_ns = 1, .attachments = {}}};
 }
 
 const std::vector<Sample>& Samples() {
@@ -172,6 +221,7 @@ const std::vector<Sample>& Samples() {
     out.Reply("ping_reply", Request(Command::kPing), {}, {});
     AddTableMessages(out);
     AddRowMessages(out);
+    AddCheckpointMessages(out);
     out.Request("control_request", Request(Command::kControl), {Text("\x0a\x00")});
     out.Reply("control_reply", Request(Command::kControl), {}, {Text("\x12\x00")});
     return out.Take();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/message_port.h"
+#include "proto/wire/checkpoint_payload.h"
 #include "proto/wire/commands.h"
 #include "proto/wire/header.h"
 #include "proto/wire/shard_map.h"
@@ -24,5 +25,6 @@ HelloReply SampleHelloReply();
 ShardMap SampleShardMap();
 std::vector<TableDefinition> SampleTables();
 StatsReply SampleStats();
+std::vector<CheckpointEntry> SampleCheckpoints();
 
 }  // namespace strata::wire

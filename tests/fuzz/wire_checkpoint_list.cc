@@ -1,0 +1,16 @@
+#include "tests/fuzz/wire_seeds.h"
+
+namespace strata::fuzz {
+
+std::vector<Bytes> Seeds() {
+  return {BytesOf(wire::EncodeCheckpointList(wire::SampleCheckpoints())), {}};
+}
+
+}  // namespace strata::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto input = strata::fuzz::InputOf(data, size);
+  const auto decoded = strata::wire::DecodeCheckpointList(input);
+  if (decoded.ok()) strata::fuzz::CheckSame(strata::wire::EncodeCheckpointList(*decoded), input);
+  return 0;
+}
