@@ -5,6 +5,13 @@
 #include "kernels/core/initializer.h"
 
 namespace strata {
+namespace {
+
+constexpr size_t kAsideRows = 1024;     // in a page of rows copied before a write
+constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visits for each wished
+constexpr uint64_t kReadAhead = 16;
+
+}  // namespace
 
 HostTable::HostTable(const TableSpec& spec, MemoryBudget* budget)
     : spec_(spec), schema_(SchemaOf(spec)), rows_(schema_, budget), index_(rows_, budget) {}
@@ -63,8 +70,11 @@ void HostTable::CommitUpdate(uint64_t step) {
       InitialRow(spec_.initializer, spec_.seed, key, {rows_.Elements(row), spec_.dim});
       InitialState(spec_.optimizer, {rows_.Elements(row) + spec_.dim, schema_.state_width});
       *rows_.Counters(row) = RowCounters{};
+    } else {
+      KeepForSnapshot(row);
     }
     RowCounters& counters = *rows_.Counters(row);
+    counters.checkpoint_epoch = history_.epoch();
     counters.frequency += std::min(target.parts, UINT32_MAX - counters.frequency);
     counters.last_step = step;
     updates_.push_back({rows_.Elements(row), target.gradient});
@@ -87,10 +97,14 @@ void HostTable::CommitAssign() {
   const size_t dim = spec_.dim;
   for (size_t i = 0; i < assign_keys_.size(); ++i) {
     uint64_t row = index_.Find(assign_keys_[i]);
-    if (row == kNoRow) row = AddRow(assign_keys_[i]);
+    if (row == kNoRow) {
+      row = AddRow(assign_keys_[i]);
+    } else {
+      KeepForSnapshot(row);
+    }
     std::copy_n(assign_values_.data() + i * dim, dim, rows_.Elements(row));
     InitialState(spec_.optimizer, {rows_.Elements(row) + dim, schema_.state_width});
-    *rows_.Counters(row) = RowCounters{};
+    *rows_.Counters(row) = RowCounters{.checkpoint_epoch = history_.epoch()};
   }
 }
 
@@ -98,8 +112,10 @@ void HostTable::Erase(std::span<const Key> keys) {
   for (const Key key : keys) {
     const uint64_t row = index_.Find(key);
     if (row == kNoRow) continue;
+    KeepForSnapshot(row);
     index_.Erase(key);
     rows_.Remove(row);
+    history_.Erased(key, rows_.rows());
   }
 }
 
@@ -119,10 +135,97 @@ void HostTable::Scan(ScanPage& page) const {
   page.done = row >= rows_.numbers();
 }
 
+uint32_t HostTable::BeginSnapshot(uint32_t since) {
+  EndSnapshot();
+  snapshot_end_ = rows_.numbers();
+  return history_.BeginSnapshot(since);
+}
+
+// Rows made behind the cut carry a higher epoch, also those that took the number of an erased one.
+bool HostTable::IsInSnapshot(uint64_t row) const {
+  const uint32_t epoch = rows_.Counters(row)->checkpoint_epoch;
+  return epoch <= history_.snapshot_epoch() && epoch >= history_.snapshot_since();
+}
+
+void HostTable::AppendTo(ScanPage& page, uint64_t row) const {
+  const float* elements = rows_.Elements(row);
+  page.keys.push_back(rows_.KeyOf(row));
+  page.rows.insert(page.rows.end(), elements, elements + schema_.dim + schema_.state_width);
+  page.counters.push_back(*rows_.Counters(row));
+}
+
+void HostTable::CopyAside(uint64_t row) {
+  if (!IsInSnapshot(row)) return;
+  if (aside_.empty() || aside_.back().keys.size() >= kAsideRows) {
+    ScanPage& page = aside_.emplace_back();
+    page.keys.reserve(kAsideRows);
+    page.rows.reserve(kAsideRows * (schema_.dim + schema_.state_width));
+    page.counters.reserve(kAsideRows);
+  }
+  AppendTo(aside_.back(), row);
+}
+
+void HostTable::SnapshotPage(ScanPage& page) {
+  STRATA_CHECK(history_.in_snapshot());
+  page.keys.clear();
+  page.rows.clear();
+  page.counters.clear();
+  if (!aside_.empty()) {
+    ScanPage& copied = aside_.back();
+    page.keys.swap(copied.keys);
+    page.rows.swap(copied.rows);
+    page.counters.swap(copied.counters);
+    aside_.pop_back();
+  }
+  // Of an incremental snapshot most rows are only looked at; a page's time stays bounded.
+  const uint64_t stop =
+      std::min(snapshot_end_, snapshot_next_ + kVisitsPerRow * std::max(page.rows_max, 1U));
+  for (; snapshot_next_ < stop && page.keys.size() < page.rows_max; ++snapshot_next_) {
+    if (snapshot_next_ + kReadAhead < stop) {
+      __builtin_prefetch(rows_.Counters(snapshot_next_ + kReadAhead));
+    }
+    if (!rows_.IsLive(snapshot_next_) || !IsInSnapshot(snapshot_next_)) continue;
+    AppendTo(page, snapshot_next_);
+  }
+  page.done = snapshot_next_ == snapshot_end_ && aside_.empty();
+}
+
+void HostTable::EndSnapshot() {
+  history_.EndSnapshot();
+  snapshot_next_ = 0;
+  snapshot_end_ = 0;
+  aside_.clear();
+}
+
+Status HostTable::Load(const ScanPage& page) {
+  STRATA_CHECK(!history_.in_snapshot());
+  STRATA_TRY(CheckLoad(page));
+  const size_t width = schema_.dim + schema_.state_width;
+  uint64_t missing = 0;
+  load_rows_.resize(page.keys.size());
+  index_.VisitRows(page.keys, 0, [&](size_t i, uint64_t row) {
+    load_rows_[i] = row;
+    missing += row == kNoRow ? 1 : 0;
+  });
+  if (missing != 0) STRATA_TRY(Reserve(missing));
+  for (size_t i = 0; i < page.keys.size(); ++i) {
+    uint64_t row = load_rows_[i];
+    if (row == kNoRow) row = index_.Find(page.keys[i]);  // a key that comes twice
+    if (row == kNoRow) row = AddRow(page.keys[i]);
+    std::copy_n(page.rows.data() + i * width, width, rows_.Elements(row));
+    RowCounters& counters = *rows_.Counters(row);
+    counters = page.counters[i];
+    counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
+  }
+  history_.Loaded();
+  return {};
+}
+
 TableStats HostTable::Stats() const {
   TableStats stats = stats_;
   stats.rows = rows_.rows();
-  stats.bytes = rows_.bytes() + index_.bytes();
+  stats.bytes = rows_.bytes() + index_.bytes() + history_.bytes() +
+                aside_.size() * kAsideRows * (schema_.row_bytes() + sizeof(Key));
   return stats;
 }
 

@@ -8,6 +8,7 @@
 
 #include "kernels/optim/apply.h"
 #include "storage/memory/combine.h"
+#include "storage/memory/cut_history.h"
 #include "storage/memory/local_table.h"
 #include "storage/memory/memory_budget.h"
 #include "storage/memory/row_index.h"
@@ -32,6 +33,17 @@ class HostTable : public LocalTable {
   void Scan(ScanPage& page) const override;
   TableStats Stats() const override;
 
+  // A snapshot goes by row number too. A row that it has still to reach is copied aside before its
+  // first write or erase. The copies are not counted in the budget, since a write that has been
+  // prepared cannot be refused; Stats().bytes holds them.
+  void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
+  uint32_t BeginSnapshot(uint32_t since) override;
+  void SnapshotPage(ScanPage& page) override;
+  std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
+  void EndSnapshot() override;
+  void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
+  Status Load(const ScanPage& page) override;
+
   // Index words that growth has moved or passed so far; tests bound the work of a batch with it.
   uint64_t index_words_swept() const { return index_.words_swept(); }
 
@@ -46,12 +58,23 @@ class HostTable : public LocalTable {
   // Room for `count` rows more, in slabs and index.
   Status Reserve(uint64_t count);
   uint64_t AddRow(Key key);  // without elements and counters
+  // Called before a row is written or erased.
+  void KeepForSnapshot(uint64_t row) {
+    if (row < snapshot_end_ && row >= snapshot_next_) CopyAside(row);
+  }
+  bool IsInSnapshot(uint64_t row) const;
+  void CopyAside(uint64_t row);
+  void AppendTo(ScanPage& page, uint64_t row) const;
 
   const TableSpec spec_;
   const RowSchema schema_;
   RowSlabs rows_;
   RowIndex index_;
   TableStats stats_;
+  CutHistory history_;
+  uint64_t snapshot_next_ = 0;   // rows below have been visited
+  uint64_t snapshot_end_ = 0;    // row numbers at the cut; 0: no snapshot
+  std::vector<ScanPage> aside_;  // copied before a write, in pages as they will be handed out
 
   // Between Prepare and Commit.
   GradientCombiner combiner_;
@@ -60,6 +83,7 @@ class HostTable : public LocalTable {
   uint64_t rejected_ = 0;
   std::span<const Key> assign_keys_;
   std::span<const float> assign_values_;
+  std::vector<uint64_t> load_rows_;
 };
 
 }  // namespace strata

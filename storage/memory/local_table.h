@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/status.h"
 #include "storage/table.h"
@@ -43,6 +44,39 @@ class LocalTable {
   virtual void Scan(ScanPage& page) const = 0;
   virtual TableStats Stats() const = 0;
 
+  // Checkpoints. A row carries the epoch that was in force when it was last written
+  // (RowCounters::checkpoint_epoch). The epoch is the number of the last cut, 0 before the first,
+  // and never falls.
+  virtual void SetEpoch(uint32_t epoch) = 0;
+  // Begins a snapshot: the rows as they are now, whatever is written to the table until it ends.
+  // With `since` 0 all of them; with the cut of an earlier durable checkpoint those whose epoch is
+  // `since` or higher: written behind that cut. Returns what it holds: `since`, or 0 when that
+  // cannot be told (the table is younger than `since`, or more keys were erased than it remembers)
+  // and it holds all rows. SetEpoch with a higher epoch, the number of this cut, comes before the
+  // next write. One snapshot at a time: an earlier one ends.
+  virtual uint32_t BeginSnapshot(uint32_t since) = 0;
+  // The next rows of the snapshot, with state and counters: each exactly once, in no promised
+  // order. `page.rows_max` is a wish, and a page may be empty. Rows that were copied aside before a
+  // write come first: their memory stays small as long as pages take as many rows as writes change.
+  // Sets page.done with the last; cursor and with_state mean nothing here.
+  virtual void SnapshotPage(ScanPage& page) = 0;
+  // Keys that were erased between the cut `since` and this snapshot's cut, in no order, repeats
+  // allowed. Some may be among the snapshot's rows again, some may never have been in the
+  // checkpoint `since`: whoever loads erases these first, then puts the rows in. Empty when the
+  // snapshot holds all rows.
+  virtual std::vector<Key> SnapshotErased() const = 0;
+  virtual void EndSnapshot() = 0;
+  // The checkpoint with cut `epoch` is durable, and holds this table: its snapshot was taken at
+  // that cut, or the table was loaded from it with that epoch in force. From now on BeginSnapshot
+  // can tell what changed since; keys erased before need not be remembered. Without effect on a
+  // table that is younger than that cut.
+  virtual void ForgetErased(uint32_t epoch) = 0;
+  // Rows with state and counters as a snapshot gave them; existing ones are replaced. An epoch
+  // above the one in force becomes that one: SetEpoch first. Not during a snapshot. kRefused when
+  // they do not fit the byte budget (some are in then), kInvalid when the page's sizes do not fit
+  // the table.
+  virtual Status Load(const ScanPage& page) = 0;
+
   // One synchronous step: the parts in rank order. Nothing is applied unless OK.
   Status ApplyGradients(std::span<const GradientPart> parts, uint64_t step) {
     STRATA_TRY(PrepareUpdate(parts));
@@ -54,6 +88,10 @@ class LocalTable {
     CommitAssign();
     return {};
   }
+
+ protected:
+  // kInvalid unless the page's sizes fit the table.
+  Status CheckLoad(const ScanPage& page) const;
 };
 
 }  // namespace strata

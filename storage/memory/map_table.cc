@@ -65,6 +65,7 @@ void MapTable::CommitUpdate(uint64_t step) {
     const RowUpdate update{row.elements.data(), sum.gradient.data()};
     ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, {&update, 1});
     row.counters.frequency += std::min(sum.parts, UINT32_MAX - row.counters.frequency);
+    row.counters.checkpoint_epoch = history_.epoch();
     row.counters.last_step = step;
   }
   ++stats_.steps;
@@ -80,12 +81,15 @@ void MapTable::CommitAssign() {
     Row row = NewRow(prepared_assign_.keys[i]);
     const auto value = prepared_assign_.gradients.subspan(i * spec_.dim, spec_.dim);
     std::copy(value.begin(), value.end(), row.elements.begin());
+    row.counters.checkpoint_epoch = history_.epoch();
     rows_.insert_or_assign(prepared_assign_.keys[i], std::move(row));
   }
 }
 
 void MapTable::Erase(std::span<const Key> keys) {
-  for (const Key key : keys) rows_.erase(key);
+  for (const Key key : keys) {
+    if (rows_.erase(key) != 0) history_.Erased(key, rows_.size());
+  }
 }
 
 void MapTable::Scan(ScanPage& page) const {
@@ -111,6 +115,50 @@ TableStats MapTable::Stats() const {
   stats.rows = rows_.size();
   stats.bytes = rows_.size() * (schema.row_bytes() + sizeof(Key) + kNodeBytes);
   return stats;
+}
+
+uint32_t MapTable::BeginSnapshot(uint32_t since) {
+  const uint32_t held = history_.BeginSnapshot(since);
+  snapshot_.clear();
+  for (const auto& [key, row] : rows_) {
+    if (row.counters.checkpoint_epoch >= held) snapshot_.emplace(key, row);
+  }
+  return held;
+}
+
+void MapTable::SnapshotPage(ScanPage& page) {
+  STRATA_CHECK(history_.in_snapshot());
+  page.keys.clear();
+  page.rows.clear();
+  page.counters.clear();
+  while (!snapshot_.empty() && page.keys.size() < page.rows_max) {
+    const auto& [key, row] = *snapshot_.begin();
+    page.keys.push_back(key);
+    page.rows.insert(page.rows.end(), row.elements.begin(), row.elements.end());
+    page.counters.push_back(row.counters);
+    snapshot_.erase(snapshot_.begin());
+  }
+  page.done = snapshot_.empty();
+}
+
+void MapTable::EndSnapshot() {
+  history_.EndSnapshot();
+  snapshot_.clear();
+}
+
+Status MapTable::Load(const ScanPage& page) {
+  STRATA_CHECK(!history_.in_snapshot());
+  STRATA_TRY(CheckLoad(page));
+  const size_t width = page.keys.empty() ? 0 : page.rows.size() / page.keys.size();
+  for (size_t i = 0; i < page.keys.size(); ++i) {
+    const auto elements = std::span(page.rows).subspan(i * width, width);
+    Row& row = rows_[page.keys[i]];
+    row.elements.assign(elements.begin(), elements.end());
+    row.counters = page.counters[i];
+    row.counters.checkpoint_epoch = std::min(row.counters.checkpoint_epoch, history_.epoch());
+  }
+  history_.Loaded();
+  return {};
 }
 
 std::unique_ptr<TableStore> MakeMapStore(const Clock& clock) {

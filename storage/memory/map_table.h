@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "storage/memory/cut_history.h"
 #include "storage/memory/local_table.h"
 
 namespace strata {
@@ -25,6 +26,13 @@ class MapTable : public LocalTable {
   void Erase(std::span<const Key> keys) override;
   void Scan(ScanPage& page) const override;  // in the order of keys; the cursor is the next key
   TableStats Stats() const override;
+  void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
+  uint32_t BeginSnapshot(uint32_t since) override;  // copies what it holds
+  void SnapshotPage(ScanPage& page) override;
+  std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
+  void EndSnapshot() override;
+  void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
+  Status Load(const ScanPage& page) override;
 
  private:
   struct Row {
@@ -36,6 +44,8 @@ class MapTable : public LocalTable {
 
   const TableSpec spec_;
   std::map<Key, Row> rows_;
+  std::map<Key, Row> snapshot_;  // what no page has brought yet
+  CutHistory history_;
   TableStats stats_;
   std::vector<GradientPart> prepared_update_;
   GradientPart prepared_assign_;
