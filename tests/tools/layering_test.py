@@ -48,12 +48,13 @@ MAY_INCLUDE = {
                "cluster/collective", "cluster/link", "cluster/names", "ps/client",
                "worker/ctr", "worker/data"],  # strata-worker
     "tools": ["base", "proto/control", "storage", "cluster", "ps/client", "worker"],
-    "tests": ["base", "proto", "kernels", "storage", "cluster", "ps", "worker", "tools"],
+    "bench": ["base", "proto/wire", "kernels/optim", "storage", "ps/client", "ps/service/server.h"],
+    "tests": ["base", "proto", "kernels", "storage", "cluster", "ps", "worker", "tools", "bench"],
 }
 
 # Third-party headers that only the named places may see. Tests may see what they test.
 ONLY_IN = [
-    (r"<zmq", ["ps/net", "tests"]),
+    (r"<zmq", ["ps/net", "bench", "tests"]),  # the bare exchange
     (r"<boost/asio", ["cluster/link", "base/http", "tests"]),
     (r"<boost/beast", ["base/http", "tests"]),
     (r"<spdlog/", ["base/log.cc"]),
@@ -63,7 +64,8 @@ ONLY_IN = [
     (r"<xxhash\.h", ["base", "proto"]),
     (r"<sodium\.h", ["base", "cluster/link", "ps/net", "tests"]),
     (r"<(dnnl|oneapi)", ["kernels/dense", "worker/ctr", "tests"]),
-    (r"<CLI/", ["tools"]),
+    (r"<CLI/", ["tools", "bench"]),
+    (r"<hiredis/", ["bench"]),
     (r'<google/protobuf|"proto/control/.*\.pb\.h"',
      ["ps/service", "cluster/link", "worker", "tools", "tests"]),
     (r"<(cuda|cub/|thrust/|nccl|cublas)", [".cu", ".cuh"]),

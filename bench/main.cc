@@ -1,0 +1,107 @@
+// strata-bench: Strata beside its peers and the machine's limits, measured in the same run.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/settings.h"
+#include "bench/figure.h"
+#include "bench/machine.h"
+#include "bench/report.h"
+
+namespace strata::bench {
+namespace {
+
+struct CommandLine {
+  std::string suite;
+  bool json = false;
+  bool list = false;
+  BenchOptions options;
+};
+
+std::vector<Suite> Suites() { return {TableSuite()}; }
+
+std::string Footer() {
+  std::string text = "Suites:\n";
+  for (const Suite& suite : Suites()) text += fmt::format("  {:<12} {}\n", suite.name, suite.about);
+  return text +
+         "\nFor each case and peer: ours, the peer's figure and the machine's limit, taken in "
+         "turns\n"
+         "in this very run; ratio is above 1 where Strata is ahead, share is of the limit.\n"
+         "Exit codes: 0 done; 1 a case failed; 2 the command line is wrong.\n";
+}
+
+bool Selected(const Case& one, const BenchOptions& options) {
+  return one.name.find(options.filter) != std::string::npos;
+}
+
+int RunSuite(const Suite& suite, const CommandLine& line) {
+  std::vector<Case> selected;
+  for (Case& one : suite.cases(line.options.all)) {
+    if (Selected(one, line.options)) selected.push_back(std::move(one));
+  }
+  if (selected.empty()) {
+    fmt::print(stderr, "strata-bench: no case of suite {} contains '{}'; see --list\n", suite.name,
+               line.options.filter);
+    return 2;
+  }
+  if (line.list) {
+    for (const Case& one : selected) fmt::print("{}\n", one.name);
+    return 0;
+  }
+  const std::string device = MachineName();
+  fmt::print(stderr, "{}; load before: {:.1f}{}\n", device, LoadAverage(),
+             LoadAverage() > 0.5 ? " (other programs run here: trust ratios, not absolutes)" : "");
+  if (!line.json) fmt::print("{}", TableHead());
+  int code = 0;
+  for (const Case& one : selected) {
+    const Result<std::vector<Figure>> figures = one.run(line.options);
+    if (!figures.ok()) {
+      fmt::print(stderr, "strata-bench: {}: {}\n", one.name, figures.status().ToString());
+      code = 1;
+      continue;
+    }
+    for (const Figure& figure : *figures) {
+      fmt::print("{}", line.json ? JsonLine(suite.name, figure, device) : TableRow(figure));
+    }
+    std::fflush(stdout);
+  }
+  return code;
+}
+
+int Main(int argc, char** argv) {
+  CommandLine line;
+  CLI::App app("Measures Strata beside its peers and the machine's limits.", "strata-bench");
+  app.footer(Footer());
+  app.add_option("SUITE", line.suite, "what to measure")->required();
+  app.add_flag("--json", line.json, "one JSON object a line instead of a table");
+  app.add_flag("--list", line.list, "name the cases and measure nothing");
+  app.add_flag("--all", line.options.all, "the whole grid instead of the short set");
+  app.add_option("--filter", line.options.filter, "only cases whose name contains this");
+  app.add_option("--rounds", line.options.rounds, "rounds, of which the median counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  std::vector<std::string_view> names;
+  const std::vector<Suite> suites = Suites();
+  for (const Suite& suite : suites) {
+    if (suite.name == line.suite) return RunSuite(suite, line);
+    names.push_back(suite.name);
+  }
+  const std::string_view nearest = NearestName(line.suite, names);
+  fmt::print(stderr, "strata-bench: there is no suite '{}'{}; there are: {}\n", line.suite,
+             nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest),
+             fmt::join(names, ", "));
+  return 2;
+}
+
+}  // namespace
+}  // namespace strata::bench
+
+int main(int argc, char** argv) { return strata::bench::Main(argc, argv); }

@@ -1,0 +1,64 @@
+#include "bench/measure.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace strata::bench {
+namespace {
+
+// Seconds that `count` units took.
+Result<double> Time(const Work& work, uint64_t count) {
+  const TimeNs begin = RealClock().Now();
+  STRATA_TRY(work(count));
+  const TimeNs end = RealClock().Now();
+  return static_cast<double>(std::max<TimeNs>(end - begin, 1)) / kSecond;
+}
+
+// Doubles the work until it takes a tenth of a round, then scales.
+Result<uint64_t> CountFor(const Work& work, double seconds) {
+  for (uint64_t count = 1;; count *= 2) {
+    STRATA_ASSIGN(const double taken, Time(work, count));
+    if (taken * 10 >= seconds) {
+      const double scaled = static_cast<double>(count) * seconds / taken;
+      return std::max<uint64_t>(1, static_cast<uint64_t>(scaled));
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::vector<double>> MeasureRates(const std::vector<Contender>& contenders, int rounds,
+                                         TimeNs round) {
+  const double seconds = static_cast<double>(round) / kSecond;
+  std::vector<uint64_t> counts(contenders.size());
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    if (!contenders[i].work) continue;
+    auto count = CountFor(contenders[i].work, seconds);
+    if (!count.ok()) return count.status().Prefixed(contenders[i].name);
+    counts[i] = *count;
+  }
+  std::vector<std::vector<double>> rates(contenders.size());
+  for (int n = 0; n < rounds; ++n) {
+    for (size_t i = 0; i < contenders.size(); ++i) {
+      if (!contenders[i].work) continue;
+      const auto taken = Time(contenders[i].work, counts[i]);
+      if (!taken.ok()) return taken.status().Prefixed(contenders[i].name);
+      rates[i].push_back(static_cast<double>(counts[i]) / *taken);
+    }
+  }
+  std::vector<double> medians;
+  for (const auto& of_one : rates) medians.push_back(of_one.empty() ? 0 : Median(of_one));
+  return medians;
+}
+
+double Median(std::vector<double> values) { return Quantile(std::move(values), 0.5); }
+
+double Quantile(std::vector<double> values, double quantile) {
+  STRATA_CHECK(!values.empty());
+  const auto rank = static_cast<size_t>(std::ceil(quantile * static_cast<double>(values.size())));
+  const size_t at = std::clamp<size_t>(rank, 1, values.size()) - 1;
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(at), values.end());
+  return values[at];
+}
+
+}  // namespace strata::bench

@@ -1,0 +1,54 @@
+#include "bench/workload.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/hash.h"
+#include "base/random.h"
+
+namespace strata::bench {
+namespace {
+
+// Sums of the weights of ranks 1 to n.
+std::vector<double> ZipfSums(uint64_t rows) {
+  std::vector<double> sums(rows);
+  double sum = 0;
+  for (uint64_t rank = 0; rank < rows; ++rank) {
+    sum += std::pow(static_cast<double>(rank + 1), -kZipfExponent);
+    sums[rank] = sum;
+  }
+  return sums;
+}
+
+}  // namespace
+
+std::string_view DistributionName(Distribution distribution) {
+  return distribution == Distribution::kUniform ? "uniform" : "zipf";
+}
+
+Key KeyAt(uint64_t n) { return Mix64(n ^ 0x62656e6368ULL); }
+
+std::vector<Key> DrawKeys(Distribution distribution, uint64_t rows, size_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<Key> keys(count);
+  if (distribution == Distribution::kUniform) {
+    for (Key& key : keys) key = KeyAt(random.Below(rows));
+    return keys;
+  }
+  const std::vector<double> sums = ZipfSums(rows);
+  for (Key& key : keys) {
+    const double drawn = random.Uniform() * sums.back();
+    const auto at = std::lower_bound(sums.begin(), sums.end(), drawn);
+    key = KeyAt(std::min<uint64_t>(static_cast<uint64_t>(at - sums.begin()), rows - 1));
+  }
+  return keys;
+}
+
+std::vector<float> DrawFloats(size_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<float> floats(count);
+  for (float& value : floats) value = static_cast<float>(random.Uniform() * 2 - 1);
+  return floats;
+}
+
+}  // namespace strata::bench
