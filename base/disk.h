@@ -13,20 +13,28 @@
 
 namespace strata {
 
-// An open file. One thread at a time, except ReadAt, which any number may call together.
+// An open file. One thread at a time, with two exceptions: any number may call ReadAt together, and
+// one may call Sync while another one appends (what Append had returned for when Sync began is
+// durable when it ends).
 class File {
  public:
   virtual ~File() = default;
   // Reads up to out.size() bytes at `offset`; fewer only at the end of the file.
   virtual Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> out) const = 0;
+  // An error is final: how much of the bytes was written is unknown. kDiskFull cannot happen within
+  // what Preallocate reserved.
   virtual Status Append(std::span<const std::byte> bytes) = 0;
+  // Reserves room for a file of `bytes` bytes; its size stays. kDiskFull: there is no such room,
+  // and nothing has changed. A file system that cannot reserve says OK and reserves nothing.
+  virtual Status Preallocate(uint64_t bytes) = 0;
   // Returns once everything written is on stable storage. An error is final: the file's state is
   // unknown from then on and the caller must not acknowledge anything that depends on it.
   virtual Status Sync() = 0;
   virtual Result<uint64_t> Size() const = 0;
 };
 
-// Paths are as the caller gives them, relative ones to the working directory. Thread-safe.
+// Paths are as the caller gives them, relative ones to the working directory. Thread-safe. No space
+// and no quota left are kDiskFull everywhere.
 class Disk {
  public:
   virtual ~Disk() = default;
@@ -36,6 +44,8 @@ class Disk {
   virtual Result<std::unique_ptr<File>> Create(const std::string& path) = 0;
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& path) = 0;
+  // Gives back what was reserved behind the end of the file.
+  virtual Status GiveBackReserve(const std::string& path) = 0;
   // Makes the folder and those above it; one that exists is fine.
   virtual Status MakeFolder(const std::string& path) = 0;
   // The names in a folder, sorted, without "." and "..".
@@ -45,6 +55,10 @@ class Disk {
 };
 
 Disk& RealDisk();
+
+// Names one run of the kernel: as long as it stays the same, nothing that was written, synced or
+// not, has been lost to a crash of the machine.
+Result<std::string> BootId();
 
 // The whole file. kRefused when it is larger than `bytes_max` (nothing is read then).
 Result<std::string> ReadFile(Disk& disk, const std::string& path, uint64_t bytes_max);

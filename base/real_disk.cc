@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 
 #include "base/disk.h"
@@ -18,7 +19,8 @@ namespace {
 Status DiskError(std::string_view action, const std::string& path, int error) {
   const std::string text =
       fmt::format("cannot {} {}: {}", action, path, std::generic_category().message(error));
-  return error == ENOENT ? NotFound(text) : Failed(text);
+  if (error == ENOENT) return NotFound(text);
+  return error == ENOSPC || error == EDQUOT ? DiskFull(text) : Failed(text);
 }
 
 // The call again for as long as a signal interrupts it.
@@ -52,20 +54,35 @@ class RealFile : public File {
   }
 
   Status Append(std::span<const std::byte> bytes) override {
-    STRATA_TRY(broken_);
+    STRATA_TRY(broken());
     while (!bytes.empty()) {
       const ssize_t put = Retry([&] { return write(fd_, bytes.data(), bytes.size()); });
-      if (put < 0) return broken_ = DiskError("write", path_, errno);
+      if (put < 0) return Break(DiskError("write", path_, errno));
       bytes = bytes.subspan(static_cast<size_t>(put));
     }
     return Status::Ok();
   }
 
+  Status Preallocate(uint64_t bytes) override {
+    STRATA_TRY(broken());
+    if (bytes == 0) return Status::Ok();
+    const int done =
+        Retry([&] { return fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)); });
+    if (done == 0 || errno == EOPNOTSUPP) return Status::Ok();
+    const Status error = DiskError(fmt::format("reserve {} bytes for", bytes), path_, errno);
+    // What it had found before it failed would stay reserved.
+    STRATA_ASSIGN(const uint64_t size, Size());
+    static_cast<void>(Retry([&] { return ftruncate(fd_, static_cast<off_t>(size)); }));
+    return error;
+  }
+
   Status Sync() override {
-    STRATA_TRY(broken_);
-    // Not tried again: after an error the kernel may have dropped the pages, and a second fsync
-    // would report success for bytes that are gone.
-    if (fsync(fd_) != 0) return broken_ = DiskError("sync", path_, errno);
+    STRATA_TRY(broken());
+    // Not tried again: after an error the kernel may have dropped the pages, and a second one would
+    // report success for bytes that are gone. fdatasync writes the size too when that has changed.
+    if (Retry([&] { return fdatasync(fd_); }) != 0) {
+      return Break(DiskError("sync", path_, errno));
+    }
     return Status::Ok();
   }
 
@@ -76,8 +93,20 @@ class RealFile : public File {
   }
 
  private:
+  Status broken() const {
+    const std::lock_guard lock(mutex_);
+    return broken_;
+  }
+
+  Status Break(const Status& error) {
+    const std::lock_guard lock(mutex_);
+    if (broken_.ok()) broken_ = error;
+    return broken_;
+  }
+
   const int fd_;
   const std::string path_;
+  mutable std::mutex mutex_;
   Status broken_;  // the first failed write or sync; final
 };
 
@@ -111,6 +140,18 @@ class PosixDisk : public Disk {
   Status Remove(const std::string& path) override {
     if (unlink(path.c_str()) == 0) return Status::Ok();
     return DiskError("remove", path, errno);
+  }
+
+  Status GiveBackReserve(const std::string& path) override {
+    const int fd = Retry([&] { return open(path.c_str(), O_WRONLY | O_CLOEXEC); });
+    if (fd < 0) return DiskError("open", path, errno);
+    // To the size that it has: file systems free the blocks behind it.
+    struct stat info {};
+    const bool done =
+        fstat(fd, &info) == 0 && Retry([&] { return ftruncate(fd, info.st_size); }) == 0;
+    const int error = done ? 0 : errno;
+    close(fd);
+    return done ? Status::Ok() : DiskError("truncate", path, error);
   }
 
   Status MakeFolder(const std::string& path) override {
@@ -148,6 +189,12 @@ class PosixDisk : public Disk {
 Disk& RealDisk() {
   static PosixDisk disk;
   return disk;
+}
+
+Result<std::string> BootId() {
+  STRATA_ASSIGN(std::string id, ReadFile(RealDisk(), "/proc/sys/kernel/random/boot_id", 64));
+  while (!id.empty() && id.back() == '\n') id.pop_back();
+  return id;
 }
 
 }  // namespace strata

@@ -9,6 +9,8 @@
 namespace strata {
 namespace {
 
+constexpr size_t kSectorBytes = 512;  // what a disk writes whole or not at all
+
 std::string Normal(const std::string& path) {
   std::string normal = std::filesystem::path(path).lexically_normal().string();
   if (normal.size() > 1 && normal.back() == '/') normal.pop_back();
@@ -31,6 +33,8 @@ Status NoSuchFile(std::string_view action, const std::string& path) {
 struct SimDisk::Node {
   std::vector<std::byte> bytes;
   std::vector<std::byte> synced;  // what the last sync made durable
+  bool emptied = false;           // since then: `synced` is no longer how `bytes` begins
+  uint64_t reserved = 0;          // the size up to which appends find room
   Status broken;                  // the first failed append or sync; final
 };
 
@@ -62,6 +66,13 @@ class SimDisk::SimFile : public File {
     STRATA_TRY(CheckAlive());
     STRATA_TRY(CheckWritable("write"));
     return disk_->AppendTo(node_.get(), path_, bytes);
+  }
+
+  Status Preallocate(uint64_t bytes) override {
+    const std::lock_guard lock(disk_->mutex_);
+    STRATA_TRY(CheckAlive());
+    STRATA_TRY(CheckWritable("reserve bytes for"));
+    return disk_->Reserve(node_.get(), path_, bytes);
   }
 
   Status Sync() override {
@@ -120,6 +131,8 @@ Result<std::unique_ptr<File>> SimDisk::Create(const std::string& path) {
     Change({"", name, node});
   } else {
     node->bytes.clear();  // the old bytes stay in `synced` until the next sync
+    node->emptied = true;
+    node->reserved = 0;
     node->broken = Status::Ok();
   }
   return std::unique_ptr<File>(std::make_unique<SimFile>(this, node, path, true));
@@ -144,6 +157,14 @@ Status SimDisk::Remove(const std::string& path) {
   if (folders_.contains(name)) return Failed(fmt::format("cannot remove {}: Is a directory", path));
   if (!names_.contains(name)) return NoSuchFile("remove", path);
   Change({name, "", nullptr});
+  return Status::Ok();
+}
+
+Status SimDisk::GiveBackReserve(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const auto it = names_.find(Normal(path));
+  if (it == names_.end()) return NoSuchFile("open", path);
+  it->second->reserved = 0;
   return Status::Ok();
 }
 
@@ -246,17 +267,15 @@ void SimDisk::Change(NameChange change) {
 
 uint64_t SimDisk::BytesUsed() const {
   uint64_t bytes = 0;
-  for (const auto& [path, node] : names_) bytes += node->bytes.size();
+  for (const auto& [path, node] : names_)
+    bytes += std::max<uint64_t>(node->bytes.size(), node->reserved);
   return bytes;
 }
 
 void SimDisk::CrashNode(Node* node) {
-  const bool appended_only =
-      node->bytes.size() >= node->synced.size() &&
-      std::equal(node->synced.begin(), node->synced.end(), node->bytes.begin());
-  const size_t safe = appended_only ? node->synced.size() : 0;
+  const size_t safe = node->emptied ? 0 : node->synced.size();
   const size_t tail = node->bytes.size() - safe;
-  const uint64_t fate = random_.Below(4);
+  const uint64_t fate = random_.Below(5);
   if (fate == 0) {
     node->bytes = node->synced;
   } else if (fate < 3) {
@@ -265,22 +284,51 @@ void SimDisk::CrashNode(Node* node) {
     if (fate == 1) node->bytes.resize(written);
     std::fill(node->bytes.begin() + static_cast<std::ptrdiff_t>(written), node->bytes.end(),
               std::byte{0});
+  } else if (fate == 3) {
+    LoseSectors(std::span(node->bytes).subspan(safe), safe);
   }
+  node->emptied = false;
   node->synced = node->bytes;
   node->broken = Status::Ok();
+}
+
+// The sectors of `unsynced`, which begins at `offset` in its file, that the disk did not get to.
+void SimDisk::LoseSectors(std::span<std::byte> unsynced, size_t offset) {
+  const double lost = random_.Uniform();
+  while (!unsynced.empty()) {
+    const size_t sector = std::min(unsynced.size(), kSectorBytes - offset % kSectorBytes);
+    if (random_.Chance(lost)) std::ranges::fill(unsynced.first(sector), std::byte{0});
+    unsynced = unsynced.subspan(sector);
+    offset += sector;
+  }
+}
+
+Status SimDisk::Reserve(Node* node, const std::string& path, uint64_t bytes) {
+  STRATA_TRY(node->broken);
+  const uint64_t used = BytesUsed();
+  const uint64_t held = std::max<uint64_t>(node->bytes.size(), node->reserved);
+  const uint64_t room = options_.bytes_max > used ? options_.bytes_max - used : 0;
+  if (bytes > held && bytes - held > room) {
+    return DiskFull(
+        fmt::format("cannot reserve {} bytes for {}: No space left on device", bytes, path));
+  }
+  node->reserved = std::max(node->reserved, bytes);
+  return Status::Ok();
 }
 
 Status SimDisk::AppendTo(Node* node, const std::string& path, std::span<const std::byte> bytes) {
   STRATA_TRY(node->broken);
   const uint64_t used = BytesUsed();
-  const uint64_t room = options_.bytes_max > used ? options_.bytes_max - used : 0;
+  const uint64_t own =
+      node->reserved > node->bytes.size() ? node->reserved - node->bytes.size() : 0;
+  const uint64_t room = own + (options_.bytes_max > used ? options_.bytes_max - used : 0);
   size_t taken = bytes.size();
   if (FaultNow(&append_fault_)) {
     taken = static_cast<size_t>(random_.Below(bytes.size() + 1));
     node->broken = Failed(fmt::format("cannot write {}: Input/output error", path));
   } else if (bytes.size() > room) {
     taken = static_cast<size_t>(room);
-    node->broken = Failed(fmt::format("cannot write {}: No space left on device", path));
+    node->broken = DiskFull(fmt::format("cannot write {}: No space left on device", path));
   }
   node->bytes.insert(node->bytes.end(), bytes.begin(),
                      bytes.begin() + static_cast<std::ptrdiff_t>(taken));
@@ -292,7 +340,11 @@ Status SimDisk::SyncNode(Node* node, const std::string& path) {
   if (FaultNow(&sync_fault_)) {
     return node->broken = Failed(fmt::format("cannot sync {}: Input/output error", path));
   }
-  node->synced = node->bytes;
+  if (node->emptied) node->synced.clear();
+  node->emptied = false;
+  node->synced.insert(node->synced.end(),
+                      node->bytes.begin() + static_cast<std::ptrdiff_t>(node->synced.size()),
+                      node->bytes.end());
   return Status::Ok();
 }
 

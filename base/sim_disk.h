@@ -1,6 +1,6 @@
 // The simulated disk: files in memory, with faults from a seed. It is harsher than a real one where
 // POSIX allows it: a new or renamed file is in its folder for good only once the folder is synced,
-// and a crash may keep any part of what was not.
+// and a crash may keep any part of what was not, holes included.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ class SimDisk : public Disk {
   Result<std::unique_ptr<File>> Create(const std::string& path) override;
   Status Rename(const std::string& from, const std::string& to) override;
   Status Remove(const std::string& path) override;
+  Status GiveBackReserve(const std::string& path) override;
   Status MakeFolder(const std::string& path) override;
   Result<std::vector<std::string>> List(const std::string& folder) override;
   Status SyncFolder(const std::string& folder) override;
@@ -45,11 +47,12 @@ class SimDisk : public Disk {
   void SetReadFlip(double probability);
 
   // The machine loses power. Every file keeps what was synced and, by chance, none, a part (perhaps
-  // with zeros behind it) or all of what was not; changes of names that were not synced survive up
-  // to some point in their order. Files open before fail from now on.
+  // with zeros behind it), all but some sectors of 512 bytes, or all of what was not; changes of
+  // names that were not synced survive up to some point in their order. Files open before fail from
+  // now on.
   void Crash();
 
-  uint64_t bytes_used() const;  // of the files that have a name
+  uint64_t bytes_used() const;  // of the files that have a name, with what they reserve
 
  private:
   struct Node;
@@ -66,7 +69,9 @@ class SimDisk : public Disk {
   void Change(NameChange change);
   uint64_t BytesUsed() const;
   void CrashNode(Node* node);
+  void LoseSectors(std::span<std::byte> unsynced, size_t offset);
   Status AppendTo(Node* node, const std::string& path, std::span<const std::byte> bytes);
+  Status Reserve(Node* node, const std::string& path, uint64_t bytes);
   Status SyncNode(Node* node, const std::string& path);
   bool FaultNow(uint64_t* countdown);
 

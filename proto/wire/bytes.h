@@ -9,29 +9,15 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
+#include "base/little_endian.h"
 #include "base/message_port.h"
 
 namespace strata::wire {
 
-// Unsigned integers of 1 to 8 bytes, lowest byte first.
-template <typename T>
-void StoreLittle(T value, std::byte* out) {
-  static_assert(std::is_unsigned_v<T>);
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    out[i] = static_cast<std::byte>(static_cast<uint64_t>(value) >> (8 * i));
-  }
-}
-
-template <typename T>
-T LoadLittle(const std::byte* in) {
-  static_assert(std::is_unsigned_v<T>);
-  uint64_t value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) value |= std::to_integer<uint64_t>(in[i]) << (8 * i);
-  return static_cast<T>(value);
-}
+using strata::LoadLittle;
+using strata::StoreLittle;
 
 class ByteWriter {
  public:

@@ -25,6 +25,7 @@ class TextFile : public File {
   }
   Result<uint64_t> Size() const override { return size_; }
   Status Append(std::span<const std::byte>) override { return Failed("read-only"); }
+  Status Preallocate(uint64_t) override { return Failed("read-only"); }
   Status Sync() override { return Failed("read-only"); }
 
   // Loses all bytes from `size` on, but still claims to have them.
@@ -47,6 +48,7 @@ class TextDisk : public Disk {
   Result<std::unique_ptr<File>> Create(const std::string&) override { return Failed("read-only"); }
   Status Rename(const std::string&, const std::string&) override { return Failed("read-only"); }
   Status Remove(const std::string&) override { return Failed("read-only"); }
+  Status GiveBackReserve(const std::string&) override { return Failed("read-only"); }
   Status MakeFolder(const std::string&) override { return Failed("read-only"); }
   Result<std::vector<std::string>> List(const std::string&) override {
     return Failed("no folders");
