@@ -18,12 +18,18 @@ using wire::Command;
 namespace {
 
 constexpr TimeNs kAttemptGrowthMax = 8;
+constexpr char kNotKnown[] = "; whether it was applied is not known";
 
 Outcome MakeOutcome(const Call& call, Status status) {
   Outcome outcome;
   outcome.status = std::move(status);
   for (const auto& [lane, lane_status] : call.lanes) outcome.lanes.push_back({lane, lane_status});
   return outcome;
+}
+
+bool WritesRows(const Request& request) {
+  const Command command = request.header.command;
+  return command == Command::kPush || command == Command::kPut || command == Command::kErase;
 }
 
 // A table that some lanes had and others had not, after an earlier attempt that went half way, is
@@ -121,6 +127,35 @@ void ClientCore::ListTables(std::function<void(Result<std::vector<TableSpec>>)> 
       call, {}, [this, call](TimeNs t) { Dispatch(call, ListRequests(call), t); }, now);
 }
 
+void ClientCore::CallLanes(LaneCall lane_call, LaneCallDone done, TimeNs now) {
+  Operation operation;
+  operation.deadline = lane_call.deadline;
+  auto finish = [done = std::move(done)](Call& call, Status status) {
+    if (!status.ok()) call.replies.clear();
+    std::erase_if(call.replies,
+                  [](const wire::Received& reply) { return reply.header.flags == 0; });
+    done(std::move(status), std::move(call.replies));
+  };
+  const CallPtr call = Open(std::move(operation), std::move(finish), now);
+  const auto dispatch = [this, call, lane_call = std::move(lane_call)](TimeNs t) {
+    cut_ = std::max(cut_, lane_call.cut);
+    call->replies.resize(lanes_.size());
+    std::vector<RequestPtr> requests;
+    for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+      if (lane_call.lane.value_or(lane) != lane) continue;
+      requests.push_back(TableRequest(call, lane_call.command, TableId{}, lane));
+      Request& request = *requests.back();
+      request.header.flags = lane_call.flags;
+      request.header.cursor = lane_call.number;
+      request.payload = lane_call.payload;
+      request.bytes += MessageBytes(lane_call.payload);
+      request.direct = true;
+    }
+    Dispatch(call, requests, t);
+  };
+  Begin(call, {}, dispatch, now);
+}
+
 std::vector<ClientCore::RequestPtr> ClientCore::ListRequests(const CallPtr& call) {
   std::vector<RequestPtr> requests;
   for (size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -177,6 +212,7 @@ ClientCore::RequestPtr ClientCore::TableRequest(const CallPtr& call, Command com
   request->header.command = command;
   request->header.epoch = map_.epoch;
   request->header.table = static_cast<uint32_t>(table);
+  request->header.ack = wire::kAckDefault;
   request->writes = wire::FindCommand(static_cast<uint16_t>(command))->writes;
   request->bytes = 2 * wire::kHeaderBytes;
   return request;
@@ -210,11 +246,12 @@ void ClientCore::Dispatch(const CallPtr& call, const std::vector<RequestPtr>& re
   if (requests.empty()) return Finish(call, {});
   for (const RequestPtr& request : requests) {
     const Status& lost = servers_[map_.lanes[request->lane].server].lost;
-    if (lost.ok()) {
+    const Status& session = sessions_[request->lane];
+    if (lost.ok() && (session.ok() || !request->writes)) {
       lanes_[request->lane].Add(request);
       lanes_to_pump_.push_back(request->lane);
     } else {
-      Complete(request, lost);
+      Complete(request, lost.ok() ? session : lost);
     }
   }
   Pump(now);
@@ -227,6 +264,7 @@ void ClientCore::Pump(TimeNs now) {
     const uint16_t lane = lanes_to_pump_.back();
     lanes_to_pump_.pop_back();
     ServerLink& server = servers_[map_.lanes[lane].server];
+    if (!server.greeted) continue;  // Resume comes back to it
     const std::vector<RequestPtr> started = lanes_[lane].Start();
     if (server.requests_in_flight == 0 && !started.empty()) {
       server.last_heard = now;
@@ -247,6 +285,7 @@ wire::Header ClientCore::Addressed(wire::Header header) {
   header.cluster_id = options_.cluster_id;
   header.client_hi = options_.client_hi;
   header.client_lo = options_.client_lo;
+  header.cut = cut_;
   return header;
 }
 
@@ -287,10 +326,7 @@ void ClientCore::Complete(const RequestPtr& request, const Status& status) {
   Call& call = *request->call;
   Status& lane_status = call.lanes[request->lane];
   if (lane_status.ok()) lane_status = status;
-  const Command command = request->header.command;
-  const bool rows_written =
-      request->writes && command != Command::kCreateTable && command != Command::kDropTable;
-  if (status.ok() && rows_written) {
+  if (status.ok() && WritesRows(*request)) {
     auto& applied = call.servers_applied;
     if (std::find(applied.begin(), applied.end(), server) == applied.end()) {
       applied.push_back(server);
@@ -309,7 +345,10 @@ void ClientCore::CompleteLanesOf(uint16_t server, const Status& status) {
   for (size_t lane = 0; lane < lanes_.size(); ++lane) {
     if (map_.lanes[lane].server != server) continue;
     const auto open = lanes_[lane].open();  // a copy: Complete takes from it
-    for (const RequestPtr& request : open) Complete(request, status);
+    for (const RequestPtr& request : open) {
+      const Status unknown(status.code(), status.message() + kNotKnown);
+      Complete(request, request->unknown() ? unknown : status);
+    }
   }
 }
 
@@ -365,9 +404,8 @@ void ClientCore::Tick(TimeNs now) {
     for (ServerLink& server : servers_) WatchServer(server, now);
     RetryAttempts(now);
     Pump(now);
-  } else {
-    GreetAll(now);
   }
+  GreetAll(now);
   RunFinished();
 }
 
@@ -398,17 +436,20 @@ Status ClientCore::DeadlineStatus(const Request& request) const {
   if (!request.in_flight) {
     text += "the deadline passed before the request could be sent";
   } else {
-    text += fmt::format("no answer to {} attempts before the deadline", request.request_ids.size());
-    if (request.writes) text += "; whether it was applied is not known";
+    text += fmt::format("no answer to {} of {} attempts before the deadline",
+                        request.request_ids.size() - request.refusals, request.request_ids.size());
+    if (request.unknown()) text += kNotKnown;
   }
   if (!request.last_error.ok()) text += "; last error: " + request.last_error.ToString();
-  return DeadlineExceeded(text);
+  const bool disk_full = request.last_error.code() == StatusCode::kDiskFull;
+  return disk_full ? DiskFull(text) : DeadlineExceeded(text);
 }
 
 void ClientCore::RetryAttempts(TimeNs now) {
   for (const client::LaneQueue& lane : lanes_) {
     for (const RequestPtr& request : lane.open()) {
-      if (request->in_flight && request->next_attempt <= now) SendAttempt(request, now);
+      const bool due = request->in_flight && request->next_attempt <= now;
+      if (due && servers_[map_.lanes[request->lane].server].greeted) SendAttempt(request, now);
     }
   }
 }
@@ -418,14 +459,12 @@ TimeNs ClientCore::NextTick() const {
   if (!aborted_.ok()) return next;
   for (const auto& [id, call] : calls_) next = std::min(next, call->deadline);
   for (const ServerLink& server : servers_) {
-    if (connected_) {
-      next = std::min(next, server.next_ping);
-    } else if (!server.greeted) {
-      next = std::min(next, server.next_greeting);
-    }
+    if (connected_) next = std::min(next, server.next_ping);
+    if (!server.greeted && server.lost.ok()) next = std::min(next, server.next_greeting);
   }
-  for (const client::LaneQueue& lane : lanes_) {
-    for (const RequestPtr& request : lane.open()) {
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (!servers_[map_.lanes[lane].server].greeted) continue;
+    for (const RequestPtr& request : lanes_[lane].open()) {
       if (request->in_flight) next = std::min(next, request->next_attempt);
     }
   }

@@ -4,12 +4,15 @@
 //
 // What it does: greets every server (HELLO, SHARD_MAP) and learns their tables; cuts operations by
 // lane and size; keeps a byte budget under way to each lane and the rest in its queue, in order;
-// sends again what is not answered, writes under the same sequence, so that a push applies once
-// while its server lives; pings servers that it waits for. docs/protocol.md holds the rules.
+// sends again what is not answered, writes under the same sequence, so that a push applies once;
+// greets a server that restarted, and goes on there; pings servers that it waits for.
+// docs/protocol.md holds the rules.
 //
-// Errors of an operation: what a server replied; kDeadlineExceeded (the outcome of a write is then
-// unknown); kLost when a server is silent for server_lost_after, or came back as another
-// incarnation, which fails everything sent to it from then on.
+// Errors of an operation: what a server replied, but for UNAVAILABLE and DISK_FULL, which are tried
+// again until the deadline; kDeadlineExceeded, or kDiskFull when that was the last answer (the
+// message says when the outcome of a write is unknown); kSessionExpired, which ends all later
+// writes to that lane; kLost when a server is silent for server_lost_after, or came back without
+// what it had acknowledged, which fails everything sent to it from then on.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -44,6 +48,19 @@ struct ClientCoreOptions {
   size_t chunk_bytes = size_t{8} << 20;  // about the size at which a lane's part is cut
 };
 
+// One message to each lane, or to one, around the table operations: checkpoints.
+struct LaneCall {
+  wire::Command command{};
+  uint32_t flags = 0;
+  uint64_t number = 0;                // of a checkpoint
+  std::optional<uint16_t> lane = {};  // index in the shard map; none: all of them
+  Message payload = {};
+  uint32_t cut = 0;  // carried by this and all later messages, unless a higher one is known
+  TimeNs deadline = kNever;
+};
+// Replies in the order of the map's lanes, or the one's; none when the status is not OK.
+using LaneCallDone = std::function<void(Status, std::vector<wire::Received>)>;
+
 // Not thread-safe. Completions run inside the member that finished them, after its own work; they
 // may submit more.
 class ClientCore {
@@ -54,6 +71,11 @@ class ClientCore {
   void CreateTable(const TableSpec& spec, std::function<void(Status)> done, TimeNs now);
   void DropTable(const std::string& name, std::function<void(Status)> done, TimeNs now);
   void ListTables(std::function<void(Result<std::vector<TableSpec>>)> done, TimeNs now);
+
+  // It waits for no earlier operation, and none waits for it.
+  void CallLanes(LaneCall lane_call, LaneCallDone done, TimeNs now);
+  // The newest checkpoint cut that any server has told of.
+  uint32_t cut() const { return cut_; }
 
   // A message that came from a peer, "tcp://host:port".
   void Handle(Envelope envelope, TimeNs now);
@@ -90,9 +112,16 @@ class ClientCore {
   void HandleGreeting(client::ServerLink& server, const wire::Received& reply, TimeNs now);
   void HandleHello(client::ServerLink& server, const wire::Received& reply);
   void HandleMap(client::ServerLink& server, const wire::Received& reply, TimeNs now);
+  void RejectServer(client::ServerLink& server, const Status& status);
   void FinishConnecting(TimeNs now);
-  void HandleOtherLife(client::ServerLink& server, TimeNs now);
-  void HandleReply(const RequestPtr& request, const wire::Received& reply);
+  void LearnEndpoints(const client::ServerLink& server);
+  // False when the message is not to be looked at.
+  bool NoticeLife(client::ServerLink& server, uint64_t incarnation, TimeNs now);
+  void Resume(client::ServerLink& server, TimeNs now);
+  void HandleReply(const RequestPtr& request, const wire::Received& reply, TimeNs now);
+  // An answer that says "not now".
+  void Postpone(const RequestPtr& request, const Status& status, TimeNs now);
+  void ExpireSession(uint16_t lane, const Status& status);
 
   void Pump(TimeNs now);
   wire::Header Addressed(wire::Header header);
@@ -119,6 +148,7 @@ class ClientCore {
   Status aborted_;
 
   std::vector<client::LaneQueue> lanes_;
+  std::vector<Status> sessions_;                  // of each lane: an error once it has expired us
   std::vector<uint16_t> lanes_to_pump_;           // whose queues changed since the last Pump
   std::map<uint64_t, CallPtr> calls_;             // open ones, by id
   std::deque<std::function<void(TimeNs)>> held_;  // until connected, or until tables are listed
@@ -126,6 +156,7 @@ class ClientCore {
   bool listing_ = false;
   Status listing_status_;  // of the last listing
   TimeNs now_ = 0;         // of the last call from outside
+  uint32_t cut_ = 0;
   std::unordered_map<uint64_t, RequestPtr> request_of_id_;
   uint64_t next_call_ = 1;
   uint64_t next_request_id_ = 1;

@@ -18,12 +18,19 @@ namespace {
 constexpr TimeNs kGreetingEvery = kSecond / 2;
 constexpr int kPingsUnansweredMin = 2;  // so that a pause of our own process blames no server
 
+// How long to wait after an answer that says "not now": doubles from the first to the second.
+struct Backoff {
+  TimeNs least, most;
+};
+constexpr Backoff kUnavailableBackoff = {100 * kMillisecond, kSecond};
+constexpr Backoff kDiskFullBackoff = {250 * kMillisecond, 4 * kSecond};
+
 }  // namespace
 
 void ClientCore::GreetAll(TimeNs now) {
   const wire::HelloRequest hello{.client_name = options_.client_name};
   for (ServerLink& server : servers_) {
-    if (server.greeted || now < server.next_greeting) continue;
+    if (server.greeted || !server.lost.ok() || now < server.next_greeting) continue;
     server.next_greeting = now + kGreetingEvery;
     SendToMain(server, Command::kHello, {EncodeHelloRequest(hello)});
   }
@@ -33,8 +40,10 @@ void ClientCore::HandleGreeting(ServerLink& server, const wire::Received& reply,
   const wire::Header& header = reply.header;
   if (header.client_hi != options_.client_hi || header.client_lo != options_.client_lo) return;
   const Status status = wire::StatusOfReply(reply);
-  if (!status.ok()) {
-    if (status.code() != StatusCode::kCorrupt) Abort(status.Prefixed(server.Name()));
+  if (status.code() == StatusCode::kCorrupt || status.code() == StatusCode::kUnavailable) {
+    server.last_error = status;  // the next greeting comes in its time
+  } else if (!status.ok()) {
+    RejectServer(server, status.Prefixed(server.Name()));
   } else if (header.command == Command::kHello) {
     HandleHello(server, reply);
   } else if (header.command == Command::kShardMap) {
@@ -46,7 +55,7 @@ void ClientCore::HandleHello(ServerLink& server, const wire::Received& reply) {
   Result<wire::HelloReply> hello = wire::DecodeHelloReply(reply.payload[0].bytes());
   const Status status = hello.ok() ? server.CheckHello(*hello, servers_.size())
                                    : hello.status().Prefixed(server.Name());
-  if (!status.ok()) return Abort(status);
+  if (!status.ok()) return RejectServer(server, status);
   server.hello = std::move(*hello);
   SendToMain(server, Command::kShardMap, {});
 }
@@ -56,11 +65,27 @@ void ClientCore::HandleMap(ServerLink& server, const wire::Received& reply, Time
   Result<wire::ShardMap> map = wire::DecodeShardMap(reply.payload[0].bytes());
   const Status status =
       map.ok() ? server.CheckMap(*map, servers_.size()) : map.status().Prefixed(server.Name());
-  if (!status.ok()) return Abort(status);
+  if (!status.ok()) return RejectServer(server, status);
   server.map = std::move(*map);
   server.greeted = true;
+  if (connected_) return Resume(server, now);
   if (std::all_of(servers_.begin(), servers_.end(), [](const auto& s) { return s.greeted; })) {
     FinishConnecting(now);
+  }
+}
+
+void ClientCore::RejectServer(ServerLink& server, const Status& status) {
+  if (!connected_) return Abort(status);
+  server.lost = status;
+  CompleteLanesOf(server.index, status);
+}
+
+void ClientCore::LearnEndpoints(const ServerLink& server) {
+  std::erase_if(server_of_endpoint_, [&](const auto& entry) {
+    return entry.second == server.index && entry.first != server.MainEndpoint();
+  });
+  for (uint16_t lane = 0; lane < server.hello.lane_ports.size(); ++lane) {
+    server_of_endpoint_.emplace(server.LaneEndpoint(lane), server.index);
   }
 }
 
@@ -73,10 +98,11 @@ void ClientCore::FinishConnecting(TimeNs now) {
                             servers_[0].Name(), server.Name())));
   }
   map_ = servers_[0].map;
-  for (const wire::LaneName& lane : map_.lanes) {
-    server_of_endpoint_.emplace(servers_[lane.server].LaneEndpoint(lane.lane), lane.server);
+  for (const ServerLink& server : servers_) LearnEndpoints(server);
+  for (size_t lane = 0; lane < map_.lanes.size(); ++lane) {
     lanes_.emplace_back(options_.lane_bytes_in_flight);
   }
+  sessions_.resize(map_.lanes.size());
   connected_ = true;
   StartListing(now);
 }
@@ -102,35 +128,82 @@ void ClientCore::Handle(Envelope envelope, TimeNs now) {
   if (!reply.header.is(wire::kFlagReply)) return;
   server->last_heard = now;
   server->pings_unanswered = 0;
-  if (!server->greeted) {
-    HandleGreeting(*server, reply, now);
-  } else if (reply.header.incarnation != server->hello.incarnation) {
-    HandleOtherLife(*server, now);
-  } else if (auto at = request_of_id_.find(reply.header.request_id); at != request_of_id_.end()) {
-    HandleReply(RequestPtr(at->second), reply);
+  if (NoticeLife(*server, reply.header.incarnation, now)) {
+    cut_ = std::max(cut_, reply.header.cut);
+    const auto at = request_of_id_.find(reply.header.request_id);
+    if (at != request_of_id_.end()) {
+      HandleReply(RequestPtr(at->second), reply, now);
+    } else if (!server->greeted) {
+      HandleGreeting(*server, reply, now);
+    }
   }
   Pump(now);
   RunFinished();
 }
 
-void ClientCore::HandleOtherLife(ServerLink& server, TimeNs now) {
-  if (!connected_) {  // it has lost nothing of ours: greet it again
+bool ClientCore::NoticeLife(ServerLink& server, uint64_t incarnation, TimeNs now) {
+  const uint64_t known = server.incarnation;
+  if (!server.lost.ok()) return false;
+  if (known != 0 && connected_) {
+    if (incarnation != known && client::LaterBoot(known, incarnation)) return false;  // too late
+    const bool same_lineage = client::SameLineage(incarnation, known);
+    const bool boot_is_new = incarnation != known;
+    if (!same_lineage || (boot_is_new && server.unlogged_acknowledged > 0)) {
+      server.lost = server.Restarted(
+          map_, same_lineage ? server.unlogged_acknowledged : server.pushes_acknowledged);
+      CompleteLanesOf(server.index, server.lost);
+      return false;
+    }
+  }
+  server.incarnation = incarnation;
+  if (server.greeted && incarnation != server.hello.incarnation) {
     server.greeted = false;
     server.next_greeting = now;
-    return GreetAll(now);
+    GreetAll(now);
   }
-  if (server.lost.ok()) server.lost = server.Restarted(map_);
-  CompleteLanesOf(server.index, server.lost);
+  return true;
 }
 
-void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& reply) {
+// Another process serves what the last one did: nothing that was under way can be there any more.
+void ClientCore::Resume(ServerLink& server, TimeNs now) {
+  if (!(server.map == map_)) {
+    return RejectServer(server, Invalid(fmt::format("{} came back with another shard map; all "
+                                                    "servers need the same machine list and number "
+                                                    "of lanes",
+                                                    server.Name())));
+  }
+  LearnEndpoints(server);
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (map_.lanes[lane].server != server.index) continue;
+    for (const RequestPtr& request : lanes_[lane].open()) {
+      request->attempt_timeout = options_.attempt_timeout;
+      if (request->in_flight) SendAttempt(request, now);
+    }
+    lanes_to_pump_.push_back(static_cast<uint16_t>(lane));
+  }
+}
+
+void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& reply, TimeNs now) {
   if (reply.header.command != request->header.command) return;
   Status status = wire::StatusOfReply(reply);
+  if (status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDiskFull) {
+    request_of_id_.erase(reply.header.request_id);
+    return Postpone(request, status, now);
+  }
   if (status.code() == StatusCode::kCorrupt) {
     request->last_error = status;  // damaged on its way: the next attempt will do
     return;
   }
+  if (status.code() == StatusCode::kSessionExpired && request->writes) {
+    return ExpireSession(request->lane, status.Prefixed(LaneName(request->lane)));
+  }
+  const bool unlogged = reply.header.ack == static_cast<uint8_t>(AckLevel::kApplied) ||
+                        reply.header.ack == wire::kAckDefault;
+  if (status.ok() && request->writes && unlogged) {
+    ++servers_[map_.lanes[request->lane].server].unlogged_acknowledged;
+  }
   if (status.ok()) status = TakeReply(*request, reply, map_);
+  if (request->direct) return Complete(request, status.Prefixed(LaneName(request->lane)));
   if (status.code() == StatusCode::kNotFound || status.code() == StatusCode::kInvalid) {
     tables_.Forget(TableId{request->header.table});  // another client may have changed it
   }
@@ -140,13 +213,31 @@ void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& re
   Complete(request, status.Prefixed(LaneName(request->lane)));
 }
 
+void ClientCore::Postpone(const RequestPtr& request, const Status& status, TimeNs now) {
+  const Backoff& backoff =
+      status.code() == StatusCode::kDiskFull ? kDiskFullBackoff : kUnavailableBackoff;
+  request->retry_delay = std::clamp(2 * request->retry_delay, backoff.least, backoff.most);
+  request->next_attempt = now + request->retry_delay;
+  request->attempt_timeout = options_.attempt_timeout;
+  request->last_error = status;
+  ++request->refusals;
+}
+
+void ClientCore::ExpireSession(uint16_t lane, const Status& status) {
+  sessions_[lane] = status;
+  const auto open = lanes_[lane].open();
+  for (const RequestPtr& request : open) {
+    if (request->writes) Complete(request, status);
+  }
+}
+
 std::string ClientCore::LaneName(uint16_t lane) const {
   const wire::LaneName name = map_.lanes[lane];
   return fmt::format("{}, lane {}", servers_[name.server].Name(), name.lane);
 }
 
 void ClientCore::WatchServer(ServerLink& server, TimeNs now) {
-  if (server.requests_in_flight == 0) {
+  if (!server.lost.ok() || (server.requests_in_flight == 0 && server.greeted)) {
     server.next_ping = kNever;
     return;
   }
@@ -154,7 +245,7 @@ void ClientCore::WatchServer(ServerLink& server, TimeNs now) {
   if (silence >= options_.server_lost_after && server.pings_unanswered >= kPingsUnansweredMin) {
     return CompleteLanesOf(server.index, server.Silent(map_, silence));
   }
-  if (now >= server.next_ping) {
+  if (server.next_ping == kNever || now >= server.next_ping) {
     SendToMain(server, Command::kPing, {});
     ++server.pings_unanswered;
     server.next_ping = now + client::kPingEvery;
@@ -164,7 +255,9 @@ void ClientCore::WatchServer(ServerLink& server, TimeNs now) {
 Status ClientCore::ConnectStatus() const {
   std::string names;
   for (const ServerLink& server : servers_) {
-    if (!server.greeted) names += (names.empty() ? "" : ", ") + server.Name();
+    if (server.greeted) continue;
+    names += (names.empty() ? "" : ", ") + server.Name();
+    if (!server.last_error.ok()) names += " (" + server.last_error.message() + ")";
   }
   return Lost(fmt::format("no answer from {}: see whether it runs and can be reached", names));
 }

@@ -13,6 +13,7 @@ constexpr size_t kWritesInFlightMax = 512;
 }  // namespace
 
 bool MayOverlap(const Request& earlier, const Request& later) {
+  if (earlier.direct || later.direct) return true;
   if (earlier.header.table != later.header.table) return true;
   if (!earlier.writes && !later.writes) return true;
   if (earlier.call == later.call) return true;
@@ -21,6 +22,14 @@ bool MayOverlap(const Request& earlier, const Request& later) {
   const Request& push = earlier.writes ? earlier : later;
   const Request& pull = earlier.writes ? later : earlier;
   return pull.header.step > push.header.step;
+}
+
+void LaneQueue::Add(std::shared_ptr<Request> request) {
+  if (request->direct) {
+    open_.push_front(std::move(request));
+  } else {
+    open_.push_back(std::move(request));
+  }
 }
 
 bool LaneQueue::MayStart(const Request& request) const {
@@ -38,7 +47,7 @@ std::vector<std::shared_ptr<Request>> LaneQueue::Start() {
   for (const auto& request : open_) {
     if (++looked_at > kLookAhead) break;
     if (request->in_flight) continue;
-    const bool unbounded = request->sync() && request->writes;
+    const bool unbounded = request->direct || (request->sync() && request->writes);
     if (!unbounded) {
       full = full || (in_flight_ > 0 && bytes_in_flight_ + request->bytes > bytes_max_) ||
              unsettled_.size() >= kWritesInFlightMax;

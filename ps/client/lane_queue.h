@@ -17,10 +17,12 @@ namespace strata::client {
 class LaneQueue {
  public:
   // At most `bytes_max` are under way at a time, but always at least one request. Synchronous
-  // pushes are not held back: a pull that fills the budget may be waiting for them.
+  // pushes and direct requests are not held back: a pull that fills the budget may be waiting for
+  // them.
   explicit LaneQueue(size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  void Add(std::shared_ptr<Request> request) { open_.push_back(std::move(request)); }
+  // Direct requests overtake what is there.
+  void Add(std::shared_ptr<Request> request);
 
   // Marks what may start now as in flight, gives writes their sequence, and returns it in order.
   std::vector<std::shared_ptr<Request>> Start();

@@ -26,6 +26,7 @@ struct Call {
   std::vector<uint16_t> servers_applied;  // that acknowledged a write of it
   std::vector<TableSpec> tables;          // LIST_TABLES: what has been listed
   bool listed = false;                    // tables were listed after it was submitted
+  std::vector<wire::Received> replies;    // of CallLanes, by lane
   std::function<void(Call&, Status)> finish;
 };
 
@@ -39,7 +40,8 @@ struct Request {
   bool writes = false;
   std::vector<uint32_t> positions;                  // of its keys among the part's keys
   std::optional<wire::TableDefinition> definition;  // CREATE_TABLE
-  size_t bytes = 0;  // of the request and of the reply that it asks for
+  size_t bytes = 0;     // of the request and of the reply that it asks for
+  bool direct = false;  // of CallLanes: waits for no other, and its reply is kept as it is
 
   // Once it is under way:
   bool in_flight = false;
@@ -47,9 +49,13 @@ struct Request {
   TimeNs next_attempt = kNever;
   TimeNs attempt_timeout = 0;
   std::vector<uint64_t> request_ids;  // of all attempts: a late reply to an early one is as good
+  size_t refusals = 0;                // attempts that were answered: not now
+  TimeNs retry_delay = 0;             // after the last of them
   Status last_error;                  // why an earlier attempt did not do
 
   bool sync() const { return header.is(wire::kFlagSync); }
+  // Whether it may have been applied although nobody said so.
+  bool unknown() const { return writes && refusals < request_ids.size(); }
 };
 
 // Whether `later` may be under way while `earlier`, submitted before it to the same table and lane,
@@ -59,6 +65,7 @@ struct Request {
 //   - messages of one operation pass each other (they hold different keys);
 //   - of a synchronous push of step s and a pull of a step after s, either passes the other: the
 //     server's step rule orders them, and each may be waiting for the other to arrive;
+//   - direct requests pass all and are passed by all;
 //   - everything else waits.
 bool MayOverlap(const Request& earlier, const Request& later);
 

@@ -41,11 +41,11 @@ Status ServerLink::CheckMap(const wire::ShardMap& reply, size_t servers) const {
   return {};
 }
 
-Status ServerLink::Restarted(const wire::ShardMap& cluster) const {
+Status ServerLink::Restarted(const wire::ShardMap& cluster, uint64_t writes_gone) const {
   return Lost(fmt::format(
       "{} restarted without its memory: shards {}, {} acknowledged pushes are gone; start the job "
       "anew or from a saved model",
-      Name(), ShardRanges(cluster, index), pushes_acknowledged));
+      Name(), ShardRanges(cluster, index), writes_gone));
 }
 
 Status ServerLink::Silent(const wire::ShardMap& cluster, TimeNs silence) const {
@@ -53,7 +53,13 @@ Status ServerLink::Silent(const wire::ShardMap& cluster, TimeNs silence) const {
       "{} has been silent for {:.1f} s: shards {}, {} acknowledged pushes may be gone; see whether "
       "it still runs and can be reached",
       Name(), static_cast<double>(silence) / kSecond, ShardRanges(cluster, index),
-      pushes_acknowledged));
+      unlogged_acknowledged));
+}
+
+bool SameLineage(uint64_t a, uint64_t b) { return a >> 16 == b >> 16; }
+
+bool LaterBoot(uint64_t a, uint64_t b) {
+  return SameLineage(a, b) && static_cast<int16_t>(static_cast<uint16_t>(a - b)) > 0;
 }
 
 std::string ShardRanges(const wire::ShardMap& map, uint16_t server) {

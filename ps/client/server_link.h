@@ -27,8 +27,11 @@ struct ServerLink {
   TimeNs next_ping = kNever;
   int pings_unanswered = 0;
   size_t requests_in_flight = 0;
+  uint64_t incarnation = 0;  // the latest that it was heard as; its hello may be of an earlier one
   uint64_t pushes_acknowledged = 0;
-  Status lost;  // it came back without its memory: final
+  uint64_t unlogged_acknowledged = 0;  // at level applied, by this boot: the next may not know them
+  Status lost;                         // it came back without what it acknowledged: final
+  Status last_error;                   // what it answered last to a greeting
 
   std::string MainEndpoint() const { return "tcp://" + address; }
   std::string LaneEndpoint(uint16_t lane) const;
@@ -41,9 +44,15 @@ struct ServerLink {
   // has.
   Status CheckMap(const wire::ShardMap& reply, size_t servers) const;
 
-  Status Restarted(const wire::ShardMap& cluster) const;
+  // Its next life has another lineage, or holds no more what was acknowledged at level applied.
+  Status Restarted(const wire::ShardMap& cluster, uint64_t writes_gone) const;
   Status Silent(const wire::ShardMap& cluster, TimeNs silence) const;
 };
+
+// An incarnation is a lineage and, in its last 16 bits, a boot: docs/protocol.md.
+bool SameLineage(uint64_t a, uint64_t b);
+// Whether `a` is a later boot than `b`, of the same lineage.
+bool LaterBoot(uint64_t a, uint64_t b);
 
 // "512..1023", "0..99, 300..399"
 std::string ShardRanges(const wire::ShardMap& map, uint16_t server);

@@ -20,7 +20,7 @@ TEST(ClientRequests, ARetryKeepsItsSequenceAndHasANewId) {
   const Sent first = servers.Next();
   EXPECT_EQ(first.header().sequence, 1U);
   EXPECT_EQ(first.header().settled_below, 1U);
-  EXPECT_EQ(first.header().incarnation, 100U);
+  EXPECT_EQ(first.header().incarnation, servers.Incarnation(0));
   EXPECT_EQ(first.header().timeout_ms, 60'000U);
   servers.AdvanceTo(kSecond - 1);
   EXPECT_TRUE(servers.Silent());
@@ -155,7 +155,8 @@ TEST(ClientRequests, DamagedRepliesAndRequestsAreSentAgain) {
   TestBatch batch({1}, 1);
   const auto pulled = servers.Submit(batch.Make(OpKind::kLookup));
   Sent pull = servers.Next();
-  Message reply = wire::MakeReply(pull.header(), 100, {}, {Frame::Own(std::vector<float>{1})});
+  Message reply = wire::MakeReply(pull.header(), servers.Incarnation(0), {},
+                                  {Frame::Own(std::vector<float>{1})});
   reply[1] = Frame::Own(std::vector<float>{2});
   servers.Deliver(pull.peer, reply);
   EXPECT_FALSE(pulled->has_value());
@@ -175,7 +176,7 @@ TEST(ClientRequests, RepliesThatDoNotFitAreErrors) {
     TestBatch batch({1, 2}, 3);
     const auto pulled = servers.Submit(batch.Make(OpKind::kLookup));
     const Sent pull = servers.Next();
-    wire::Header header = wire::ReplyHeader(pull.header(), 100);
+    wire::Header header = wire::ReplyHeader(pull.header(), servers.Incarnation(0));
     header.count = count;
     header.width = width;
     servers.Deliver(pull.peer,

@@ -33,10 +33,13 @@ struct Sent {
 
 class ScriptedServers {
  public:
-  // Each server's main port is 7000, its lanes are at 7001 and onwards.
+  // Each server's main port is 7000, its lanes are at 7001 and onwards; of a later boot, at 7101,
+  // ...
   explicit ScriptedServers(std::vector<uint16_t> lanes_per_server, ClientCoreOptions options = {})
       : map(wire::MakeShardMap(lanes_per_server).value()),
         lanes(std::move(lanes_per_server)),
+        lineages(lanes.size(), 1),
+        boots(lanes.size(), 0),
         core([&] {
           for (size_t i = 0; i < lanes.size(); ++i) {
             options.servers.push_back("host" + std::to_string(i) + ":7000");
@@ -51,11 +54,14 @@ class ScriptedServers {
     wire::HelloReply hello;
     hello.server = server;
     hello.servers = static_cast<uint16_t>(lanes.size());
-    hello.incarnation = 100U + server;
+    hello.incarnation = Incarnation(server);
     for (uint16_t lane = 0; lane < lanes[server]; ++lane) {
-      hello.lane_ports.push_back(static_cast<uint16_t>(7001 + lane));
+      hello.lane_ports.push_back(static_cast<uint16_t>(7001 + 100 * boots[server] + lane));
     }
     return hello;
+  }
+  uint64_t Incarnation(uint16_t server) const {
+    return (((lineages[server] << 8) + server) << 16) + boots[server];
   }
 
   // Takes what the core sends. Messages must be well formed.
@@ -85,8 +91,13 @@ class ScriptedServers {
     return static_cast<uint16_t>(peer[std::string("tcp://host").size()] - '0');
   }
   void Reply(const Sent& to, const Status& status = {}, Message payload = {}) {
-    Deliver(to.peer,
-            wire::MakeReply(to.header(), 100U + ServerOf(to.peer), status, std::move(payload)));
+    Deliver(to.peer, wire::MakeReply(to.header(), Incarnation(ServerOf(to.peer)), status,
+                                     std::move(payload)));
+  }
+  // As the server would that logs before it answers.
+  void ReplyLogged(Sent to) {
+    to.message.header.ack = static_cast<uint8_t>(AckLevel::kLogged);
+    Reply(to);
   }
   // Rows that are all `value`.
   void ReplyRows(const Sent& to, float value) {
@@ -134,6 +145,8 @@ class ScriptedServers {
 
   wire::ShardMap map;
   std::vector<uint16_t> lanes;
+  std::vector<uint64_t> lineages;
+  std::vector<uint16_t> boots;
   ClientCore core;
   TimeNs now = 0;
   std::deque<Sent> sent;

@@ -1,0 +1,130 @@
+// Commands to lanes beside the table operations, and the cut that all messages carry.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/ps/client/scripted_servers.h"
+
+namespace strata {
+namespace {
+
+using wire::Command;
+
+struct Called {
+  std::optional<Status> status;
+  std::vector<wire::Received> replies;
+};
+
+std::shared_ptr<Called> CallLanes(ScriptedServers& servers, LaneCall call) {
+  auto called = std::make_shared<Called>();
+  servers.core.CallLanes(
+      std::move(call),
+      [called](Status status, std::vector<wire::Received> replies) {
+        called->status = std::move(status);
+        called->replies = std::move(replies);
+      },
+      servers.now);
+  return called;
+}
+
+void ReplyWithCut(ScriptedServers& servers, Sent to, uint32_t cut, Message payload = {}) {
+  to.message.header.cut = cut;
+  servers.Reply(to, {}, std::move(payload));
+}
+
+TEST(ClientLaneCall, ReachesEveryLaneAndBringsTheRepliesInTheirOrder) {
+  ScriptedServers servers({2, 1});
+  servers.Connect();
+  LaneCall save{.command = Command::kCheckpoint, .flags = wire::kFlagFull, .number = 7, .cut = 7};
+  const auto called = CallLanes(servers, save);
+  servers.Collect();
+  ASSERT_EQ(servers.sent.size(), 3U);
+  auto sent = std::exchange(servers.sent, {});
+  std::ranges::reverse(sent);
+  for (const Sent& s : sent) {
+    EXPECT_FALSE(called->status.has_value());
+    EXPECT_EQ(s.header().cursor, 7U);
+    EXPECT_EQ(s.header().cut, 7U);
+    EXPECT_TRUE(s.header().is(wire::kFlagFull));
+    ReplyWithCut(servers, s, 7, {Frame::Own(std::vector<char>(s.peer.begin(), s.peer.end()))});
+  }
+  ASSERT_TRUE(called->status.has_value());
+  EXPECT_TRUE(called->status->ok());
+  ASSERT_EQ(called->replies.size(), 3U);
+  const char* const endpoints[] = {"tcp://host0:7001", "tcp://host0:7002", "tcp://host1:7001"};
+  for (size_t lane = 0; lane < 3; ++lane) {
+    const auto bytes = called->replies[lane].payload[0].bytes();
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+              endpoints[lane]);
+  }
+}
+
+TEST(ClientLaneCall, OneLaneCanBeMeantAndItsErrorNamesIt) {
+  ScriptedServers servers({1, 2});
+  servers.Connect();
+  LaneCall commit{.command = Command::kCommitCheckpoint, .number = 7, .lane = 2};
+  commit.payload = {Frame::Own(std::vector<char>{'p'}), Frame()};
+  const auto called = CallLanes(servers, commit);
+  const Sent sent = servers.Next();
+  EXPECT_TRUE(servers.Silent());
+  EXPECT_EQ(sent.peer, "tcp://host1:7002");
+  EXPECT_EQ(sent.message.payload[0].size(), 1U);
+  servers.AdvanceTo(kSecond);
+  EXPECT_EQ(servers.Next().header().command, Command::kPing);
+  const Sent again = servers.Next();
+  EXPECT_EQ(again.header().body_checksum, sent.header().body_checksum);
+  servers.Reply(again, NotFound("no checkpoint 7"));
+  EXPECT_EQ(called->status->ToString(),
+            "NOT_FOUND: server 1 (host1:7000), lane 1: no checkpoint 7");
+  EXPECT_TRUE(called->replies.empty());
+}
+
+TEST(ClientLaneCall, ItOvertakesWhatWaitsAndAFullBudget) {
+  ClientCoreOptions options;
+  options.lane_bytes_in_flight = 1;
+  ScriptedServers servers({1}, options);
+  servers.Connect();
+  TestBatch batch({1}, 1), other({1}, 1);
+  (void)servers.Submit(batch.Make(OpKind::kUpdate));
+  (void)servers.Submit(other.Make(OpKind::kUpdate));
+  EXPECT_EQ(servers.Next().header().command, Command::kPush);
+  (void)CallLanes(servers, {.command = Command::kPing, .cut = 2});
+  EXPECT_EQ(servers.Next().header().command, Command::kPing);
+  EXPECT_TRUE(servers.Silent());
+}
+
+TEST(ClientLaneCall, EveryMessageCarriesTheHighestCutThatWasHeardOf) {
+  ScriptedServers servers({1, 1});
+  servers.Connect();
+  EXPECT_EQ(servers.core.cut(), 0U);
+  TestBatch batch({1, 2, 3, 4, 5, 6, 7, 8}, 1);
+  (void)servers.Submit(batch.Make(OpKind::kLookup));
+  const Sent first = servers.Next(), second = servers.Next();
+  EXPECT_EQ(first.header().cut, 0U);
+  Sent with_cut = first;
+  with_cut.message.header.cut = 9;
+  servers.ReplyRows(with_cut, 1);
+  with_cut = second;
+  with_cut.message.header.cut = 4;
+  servers.ReplyRows(with_cut, 1);
+  EXPECT_EQ(servers.core.cut(), 9U);
+  (void)servers.Submit(batch.Make(OpKind::kUpdate));
+  EXPECT_EQ(servers.Next().header().cut, 9U);
+  EXPECT_EQ(servers.Next().header().cut, 9U);
+}
+
+TEST(ClientLaneCall, TheAckLevelGoesOutAsTheCallerSaid) {
+  ScriptedServers servers({1});
+  servers.Connect();
+  TestBatch batch({1}, 1);
+  for (const AckLevel level : {AckLevel::kDefault, AckLevel::kApplied, AckLevel::kSynced}) {
+    Operation push = batch.Make(OpKind::kUpdate);
+    push.ack = level;
+    (void)servers.Submit(push);
+    const Sent sent = servers.Next();
+    EXPECT_EQ(sent.header().ack, static_cast<uint8_t>(level));
+    servers.Reply(sent);
+  }
+}
+
+}  // namespace
+}  // namespace strata
