@@ -20,22 +20,72 @@ bool IsDefinite(const Status& status) {
   }
 }
 
-Status CheckWrite(const wire::Header& header) {
+Status CheckWrite(const LaneState& lane, const wire::Header& header) {
   if (header.client_hi == 0 && header.client_lo == 0) {
     return Invalid("a write needs its client's name, found zeros");
   }
-  const auto ack = static_cast<AckLevel>(header.ack);
-  if (ack > AckLevel::kReplicated && ack != AckLevel::kDefault) {
-    return Invalid(fmt::format("ack level {} does not exist", header.ack));
-  }
-  if (ack == AckLevel::kApplied || ack == AckLevel::kDefault) return {};
-  return Refused(
-      fmt::format("ack level '{}' is not offered by this server; use 'applied', which "
-                  "lasts as long as the server process lives",
-                  AckLevelName(ack)));
+  return lane.CheckLevel(static_cast<AckLevel>(header.ack));
 }
 
-Result<WriteState> Apply(LaneState& lane, Request& request) {
+// The write came before and waits for its step: the retry is answered with it.
+void JoinParked(LaneState& lane, const Request& request) {
+  const bool joined =
+      request.header.is(wire::kFlagSync) &&
+      lane.barrier.AddRetry(MemberOf(request), request.reply_to(), request.deadline);
+  if (joined) return;
+  lane.Reply(request.reply_to(),
+             Invalid(fmt::format("sequence {} belongs to another write of this client, which waits",
+                                 request.header.sequence)));
+}
+
+// Writes of a client that is not known may need the place of one that has long been silent.
+Status MakeRoom(LaneState& lane, const ClientId& client, TimeNs now) {
+  const std::optional<ClientId> idle = lane.dedup.InTheWay(client, now);
+  if (!idle) return {};
+  RecordBody body;
+  const std::vector<std::byte> name = EncodeExpired(*idle);
+  body.Add(name);
+  STRATA_TRY(lane.Append(RecordKind::kExpired, body.pieces()).status());
+  lane.dedup.Expire(*idle);
+  return {};
+}
+
+// A definite refusal: remembered, here and in the log. The LSN, as Apply returns it.
+Result<Lsn> Remember(LaneState& lane, const wire::Header& header, const Status& answer) {
+  RecordBody body;
+  const std::vector<std::byte> bytes = EncodeAnswer({header, answer});
+  body.Add(bytes);
+  return lane.Append(RecordKind::kAnswer, body.pieces());
+}
+
+void HandleWrite(LaneState& lane, Request request) {
+  const ReplyTo to = request.reply_to();
+  const ClientId client = request.client();
+  const uint64_t sequence = request.header.sequence;
+  Status admitted = CheckWrite(lane, request.header);
+  if (admitted.ok()) admitted = MakeRoom(lane, client, request.now);
+  if (!admitted.ok()) return lane.Reply(to, admitted);
+  const Result<DedupWindow::Known> known =
+      lane.dedup.Look(client, sequence, request.header.settled_below, request.now);
+  if (!known.ok()) return lane.Reply(to, known.status());
+  if (known->state != DedupWindow::State::kNew) {
+    lane.metrics.repeated.Add();
+    if (known->state == DedupWindow::State::kPending) return JoinParked(lane, request);
+    return lane.ReplyToWrite(to, known->answer, known->lsn);
+  }
+  const Result<Applied> applied = Apply(lane, request);
+  if (applied.ok() && !applied->has_value()) return;  // it waits
+  if (!IsDefinite(applied.status())) return lane.Reply(to, applied.status());
+  const Result<Lsn> lsn =
+      applied.ok() ? Result<Lsn>(**applied) : Remember(lane, request.header, applied.status());
+  if (!lsn.ok()) return lane.Reply(to, lsn.status());
+  lane.dedup.Decide(client, sequence, applied.status(), *lsn);
+  lane.ReplyToWrite(to, applied.status(), *lsn);
+}
+
+}  // namespace
+
+Result<Applied> Apply(LaneState& lane, Request& request) {
   switch (request.header.command) {
     case wire::Command::kCreateTable:
       return ApplyCreateTable(lane, request);
@@ -51,40 +101,6 @@ Result<WriteState> Apply(LaneState& lane, Request& request) {
       return Internal("no such write");
   }
 }
-
-// The write came before and waits for its step: the retry is answered with it.
-void JoinParked(LaneState& lane, const Request& request) {
-  const bool joined =
-      request.header.is(wire::kFlagSync) &&
-      lane.barrier.AddRetry(MemberOf(request), request.reply_to(), request.deadline);
-  if (joined) return;
-  lane.Reply(request.reply_to(),
-             Invalid(fmt::format("sequence {} belongs to another write of this client, which waits",
-                                 request.header.sequence)));
-}
-
-void HandleWrite(LaneState& lane, Request request) {
-  const ReplyTo to = request.reply_to();
-  const ClientId client = request.client();
-  const uint64_t sequence = request.header.sequence;
-  if (const Status status = CheckWrite(request.header); !status.ok()) {
-    return lane.Reply(to, status);
-  }
-  const Result<DedupWindow::Known> known =
-      lane.dedup.Look(client, sequence, request.header.settled_below, request.now);
-  if (!known.ok()) return lane.Reply(to, known.status());
-  if (known->state != DedupWindow::State::kNew) {
-    lane.metrics.repeated.Add();
-    if (known->state == DedupWindow::State::kPending) return JoinParked(lane, request);
-    return lane.Reply(to, known->answer);
-  }
-  const Result<WriteState> state = Apply(lane, request);
-  if (state.ok() && *state == WriteState::kParked) return;
-  if (IsDefinite(state.status())) lane.dedup.Decide(client, sequence, state.status());
-  lane.Reply(to, state.status());
-}
-
-}  // namespace
 
 void Dispatch(LaneState& lane, Request request) {
   switch (request.header.command) {

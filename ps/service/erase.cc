@@ -3,12 +3,13 @@
 
 namespace strata {
 
-Result<WriteState> ApplyErase(LaneState& lane, const Request& request) {
+Result<Applied> ApplyErase(LaneState& lane, const Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
   STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header.table));
   STRATA_ASSIGN(const std::vector<Key> keys, OwnedKeys(lane, request));
+  STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
   table->Erase(keys);
-  return WriteState::kDone;
+  return Applied(lsn);
 }
 
 }  // namespace strata

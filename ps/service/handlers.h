@@ -2,6 +2,10 @@
 // through LaneState::Reply, at once or once what it waits for has come.
 #pragma once
 
+#include <optional>
+#include <span>
+#include <vector>
+
 #include "base/status.h"
 #include "ps/shard/lane_state.h"
 
@@ -21,14 +25,23 @@ void HandleScan(LaneState& lane, Request request);
 void HandleStats(LaneState& lane, Request request);
 void HandleControl(LaneState& lane, Request request);
 
-// Writes: a status is answered and remembered by the caller; kParked means that the write waits and
-// will be answered later. Nothing has changed unless the status is OK.
-enum class WriteState : uint8_t { kDone, kParked };
-Result<WriteState> ApplyCreateTable(LaneState& lane, const Request& request);
-Result<WriteState> ApplyDropTable(LaneState& lane, const Request& request);
-Result<WriteState> ApplyPush(LaneState& lane, Request& request);
-Result<WriteState> ApplyPut(LaneState& lane, const Request& request);
-Result<WriteState> ApplyErase(LaneState& lane, const Request& request);
+// Writes: a status is answered and remembered by the caller. The LSN of the record that says that
+// the write was applied (0 without a log), or nothing when it waits and will be answered later.
+// Nothing has changed unless the status is OK.
+using Applied = std::optional<Lsn>;
+Result<Applied> ApplyCreateTable(LaneState& lane, const Request& request);
+Result<Applied> ApplyDropTable(LaneState& lane, const Request& request);
+Result<Applied> ApplyPush(LaneState& lane, Request& request);
+Result<Applied> ApplyPut(LaneState& lane, const Request& request);
+Result<Applied> ApplyErase(LaneState& lane, const Request& request);
+// Any of them.
+Result<Applied> Apply(LaneState& lane, Request& request);
+
+// Does again what a record of the log says was done. Never answers anybody. An error names what
+// stands in the way: kCorrupt for bytes that no lane writes, kRefused for memory.
+Status ReplayRecord(LaneState& lane, const LogRecord& record, TimeNs now);
+// A step that was closed: the pushes of all ranks, in rank order.
+Status ReplayStep(LaneState& lane, std::vector<Request> pushes);
 
 // Looks the rows up and answers.
 void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys);

@@ -2,79 +2,149 @@
 // the last to come closes the step: the gradients are summed in rank order and applied once.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ps/service/handlers.h"
 
 namespace strata {
 namespace {
 
-void AnswerStep(LaneState& lane, std::span<const ParkedPush> pushes, const Status& status) {
+// OK: the step was applied by the record `lsn`.
+void AnswerStep(LaneState& lane, std::span<const ParkedPush> pushes, const Result<Lsn>& applied) {
+  const Status& status = applied.status();
   for (const ParkedPush& push : pushes) {
-    if (status.ok()) {
-      lane.dedup.Decide(push.client, push.sequence, status);
+    if (applied.ok()) {
+      lane.dedup.Decide(push.client, push.sequence, status, *applied);
       lane.metrics.pushed_keys.Add(push.keys.size());
     } else {
       lane.dedup.Withdraw(push.client, push.sequence);
     }
-    for (const ReplyTo& to : push.reply_to) lane.Reply(to, status);
+    for (const ReplyTo& to : push.reply_to)
+      lane.ReplyToWrite(to, status, applied.ok() ? *applied : 0);
   }
 }
 
+Result<Lsn> AppendStep(LaneState& lane, std::span<const ParkedPush> pushes) {
+  if (!lane.config.durable) return Lsn{0};
+  RecordBody body;
+  for (const ParkedPush& push : pushes) {
+    body.Add(push.request);
+    body.Add(std::as_bytes(std::span(push.keys)));
+    body.Add(std::as_bytes(std::span(push.gradients)));
+  }
+  return lane.Append(RecordKind::kWrites, body.pieces());
+}
+
+// Applies the open step, to all rows or none.
+Result<Lsn> ApplyStep(LaneState& lane, LocalTable& table, std::span<const ParkedPush> pushes,
+                      uint64_t step) {
+  std::vector<GradientPart> parts;
+  for (const ParkedPush& push : pushes) parts.push_back({push.keys, push.gradients});
+  STRATA_TRY(table.PrepareUpdate(parts));
+  STRATA_ASSIGN(const Lsn lsn, AppendStep(lane, pushes));
+  table.CommitUpdate(step);
+  return lsn;
+}
+
 // Closes every step that is complete: pushes of a later one may have come before.
-void CloseSteps(LaneState& lane, LocalTable& table, const SyncMember& member) {
+void CloseSteps(LaneState& lane, LocalTable& table, const SyncMember& member, TimeNs now) {
   while (std::optional<std::vector<ParkedPush>> pushes = lane.barrier.TakeComplete(member)) {
-    std::vector<GradientPart> parts;
-    for (const ParkedPush& push : *pushes) parts.push_back({push.keys, push.gradients});
-    const Status status = table.ApplyGradients(parts, lane.barrier.OpenStep(member));
-    AnswerStep(lane, *pushes, status);
-    if (!status.ok()) {
+    const Result<Lsn> applied = ApplyStep(lane, table, *pushes, lane.barrier.OpenStep(member));
+    AnswerStep(lane, *pushes, applied);
+    if (!applied.ok()) {
       // The step stays open and may be pushed again, but by ranks that have heard of the error: who
       // waits for its rows hears of it too, and not only at its deadline.
       for (const ParkedPull& pull : lane.barrier.TakePulls(member)) {
-        lane.Reply(pull.reply_to, status);
+        lane.Reply(pull.reply_to, applied.status());
       }
       return;
     }
     for (const ParkedPull& pull : lane.barrier.Close(member)) {
-      AnswerPull(lane, table, pull.reply_to, pull.keys);
+      if (pull.deadline > now) {
+        AnswerPull(lane, table, pull.reply_to, pull.keys);
+      } else {
+        lane.metrics.expired.Add();
+        lane.Reply(pull.reply_to,
+                   DeadlineExceeded("the step before closed too late for this pull"));
+      }
     }
   }
 }
 
-Result<WriteState> ParkPush(LaneState& lane, LocalTable& table, const Request& request,
-                            std::vector<Key> keys, std::vector<float> gradients) {
+Status ParkPush(LaneState& lane, LocalTable& table, const Request& request, std::vector<Key> keys,
+                std::vector<float> gradients) {
   const SyncMember member = MemberOf(request);
   STRATA_TRY(lane.barrier.Claim(member, true, request.now));
   // A step that has begun is work in flight, which draining waits for.
   if (!lane.barrier.HasBegun(member)) STRATA_TRY(lane.CheckNotDraining());
   STRATA_TRY(lane.barrier.AddPush(member, {.reply_to = {request.reply_to()},
+                                           .request = request.header,
                                            .client = member.client,
                                            .sequence = request.header.sequence,
                                            .keys = std::move(keys),
                                            .gradients = std::move(gradients),
                                            .deadline = request.deadline}));
   lane.dedup.Park(member.client, request.header.sequence);
-  CloseSteps(lane, table, member);
-  return WriteState::kParked;
+  CloseSteps(lane, table, member, request.now);
+  return {};
+}
+
+struct Gradients {
+  LocalTable* table = nullptr;
+  std::vector<Key> keys;
+  std::vector<float> gradients;
+};
+
+Result<Gradients> Decode(const LaneState& lane, const Request& request) {
+  Gradients out;
+  STRATA_ASSIGN(out.table, lane.FindTable(request.header.table));
+  STRATA_ASSIGN(out.keys, OwnedKeys(lane, request));
+  STRATA_ASSIGN(out.gradients, RowsOf(*out.table, request));
+  if (request.header.step == 0) {
+    return Invalid("a push needs its optimizer time: a step of 1 or more, found 0");
+  }
+  return out;
 }
 
 }  // namespace
 
-Result<WriteState> ApplyPush(LaneState& lane, Request& request) {
-  STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header.table));
-  STRATA_ASSIGN(std::vector<Key> keys, OwnedKeys(lane, request));
-  STRATA_ASSIGN(std::vector<float> gradients, RowsOf(*table, request));
-  if (request.header.step == 0) {
-    return Invalid("a push needs its optimizer time: a step of 1 or more, found 0");
-  }
-  request.payload.clear();  // decoded: what waits must not hold its bytes twice
+Result<Applied> ApplyPush(LaneState& lane, Request& request) {
+  STRATA_ASSIGN(Gradients push, Decode(lane, request));
   if (request.header.is(wire::kFlagSync)) {
-    return ParkPush(lane, *table, request, std::move(keys), std::move(gradients));
+    request.payload.clear();  // decoded: what waits must not hold its bytes twice
+    STRATA_TRY(
+        ParkPush(lane, *push.table, request, std::move(push.keys), std::move(push.gradients)));
+    return Applied();
   }
   STRATA_TRY(lane.CheckNotDraining());
-  const GradientPart part{keys, gradients};
-  STRATA_TRY(table->ApplyGradients({&part, 1}, request.header.step));
-  lane.metrics.pushed_keys.Add(keys.size());
-  return WriteState::kDone;
+  const GradientPart part{push.keys, push.gradients};
+  STRATA_TRY(push.table->PrepareUpdate({&part, 1}));
+  STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
+  push.table->CommitUpdate(request.header.step);
+  lane.metrics.pushed_keys.Add(push.keys.size());
+  return Applied(lsn);
+}
+
+Status ReplayStep(LaneState& lane, std::vector<Request> pushes) {
+  std::vector<Gradients> decoded;
+  std::vector<GradientPart> parts;
+  std::vector<SyncMember> members;
+  decoded.reserve(pushes.size());
+  for (const Request& request : pushes) {
+    STRATA_ASSIGN(Gradients push, Decode(lane, request));
+    const Gradients& kept = decoded.emplace_back(std::move(push));
+    parts.push_back({kept.keys, kept.gradients});
+    members.push_back(MemberOf(request));
+  }
+  const bool one_step = std::ranges::all_of(members, [&](const SyncMember& member) {
+    return member.table == members[0].table && member.step == members[0].step &&
+           member.group.id == members[0].group.id;
+  });
+  if (!one_step) return Corrupt("logged pushes of one step that belong to several");
+  LocalTable& table = *decoded.front().table;
+  STRATA_TRY(table.ApplyGradients(parts, members.front().step));
+  lane.barrier.RestoreClosed(members, pushes.front().now);
+  return {};
 }
 
 }  // namespace strata

@@ -3,13 +3,15 @@
 
 namespace strata {
 
-Result<WriteState> ApplyPut(LaneState& lane, const Request& request) {
+Result<Applied> ApplyPut(LaneState& lane, const Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
   STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header.table));
   STRATA_ASSIGN(const std::vector<Key> keys, OwnedKeys(lane, request));
   STRATA_ASSIGN(const std::vector<float> values, RowsOf(*table, request));
-  STRATA_TRY(table->Assign(keys, values));
-  return WriteState::kDone;
+  STRATA_TRY(table->PrepareAssign(keys, values));
+  STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
+  table->CommitAssign();
+  return Applied(lsn);
 }
 
 }  // namespace strata

@@ -22,13 +22,16 @@ Result<TableSpec> DecodeSpec(const Request& request) {
 
 }  // namespace
 
-Result<WriteState> ApplyCreateTable(LaneState& lane, const Request& request) {
+Result<Applied> ApplyCreateTable(LaneState& lane, const Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
   STRATA_ASSIGN(const TableSpec spec, DecodeSpec(request));
   const auto found = lane.tables.find(spec.id());
   if (found != lane.tables.end()) {
     const TableSpec& present = found->second->spec();
-    if (present == spec) return WriteState::kDone;
+    if (present == spec) {
+      STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
+      return Applied(lsn);
+    }
     if (present.name == spec.name) {
       return AlreadyExists(
           fmt::format("table '{}' exists with other properties: {}; drop it, or use another name",
@@ -42,18 +45,21 @@ Result<WriteState> ApplyCreateTable(LaneState& lane, const Request& request) {
   if (lane.tables.size() >= kTablesMax) {
     return Refused(fmt::format("{} tables exist, the most that a server keeps", kTablesMax));
   }
+  STRATA_TRY(lane.CheckLevel(spec.ack).Prefixed(fmt::format("table '{}'", spec.name)));
+  STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
   lane.tables.emplace(spec.id(), lane.config.make_table(spec));
-  return WriteState::kDone;
+  return Applied(lsn);
 }
 
-Result<WriteState> ApplyDropTable(LaneState& lane, const Request& request) {
+Result<Applied> ApplyDropTable(LaneState& lane, const Request& request) {
   STRATA_TRY(lane.CheckNotDraining());
   STRATA_ASSIGN(LocalTable * table, lane.FindTable(request.header.table));
+  STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
   const Status reason = NotFound(fmt::format("table '{}' was dropped", table->spec().name));
   const TableId id{request.header.table};
   AnswerEnded(lane, lane.barrier.DropTable(id, reason));
   lane.tables.erase(id);
-  return WriteState::kDone;
+  return Applied(lsn);
 }
 
 void HandleListTables(LaneState& lane, Request request) {

@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "storage/log/log.h"
 
 namespace strata {
 
@@ -38,22 +40,34 @@ class DedupWindow {
   struct Known {
     State state = State::kNew;
     Status answer;  // of a decided one
+    Lsn lsn = 0;    // likewise: the log's record that says so; 0 without a log
   };
 
   explicit DedupWindow(const DedupLimits& limits = {}) : limits_(limits) {}
 
+  // The idle client that has to be expired before Look can take in this one. Nothing when there is
+  // room, and when nobody can be expired.
+  std::optional<ClientId> InTheWay(const ClientId& client, TimeNs now) const;
+  // Forgets the client's writes; it is told from now on. A client that is not known is fine.
+  void Expire(const ClientId& client);
+
   // What is known of a client's write. Moves the client's settled mark up. Errors, none of which
   // changes what is remembered: kInvalid for sequence 0 and for one below the settled mark;
-  // kRefused when the client has too many unsettled writes or there are too many clients; kLost
-  // when the client was expired, so that nobody knows which of its writes were applied.
+  // kRefused when the client has too many unsettled writes or there are too many clients;
+  // kSessionExpired when the client was expired, so that nobody knows which of its writes were
+  // applied.
   Result<Known> Look(const ClientId& client, uint64_t sequence, uint64_t settled_below, TimeNs now);
 
   // After Look said kNew: the write waits and will be decided later.
   void Park(const ClientId& client, uint64_t sequence);
-  // It was decided, parked before or not.
-  void Decide(const ClientId& client, uint64_t sequence, const Status& answer);
+  // It was decided, parked before or not, by the record `lsn` of the log.
+  void Decide(const ClientId& client, uint64_t sequence, const Status& answer, Lsn lsn = 0);
   // A parked write was withdrawn without effect; its repeat will be new.
   void Withdraw(const ClientId& client, uint64_t sequence);
+  // What the log says was decided: Look and Decide in one, without the limits, which have been held
+  // when the record was written.
+  void Restore(const ClientId& client, uint64_t sequence, uint64_t settled_below,
+               const Status& answer, Lsn lsn, TimeNs now);
 
   size_t clients() const { return clients_.size(); }
 
@@ -65,7 +79,7 @@ class DedupWindow {
     TimeNs last_seen = 0;
   };
 
-  Status MakeRoom(TimeNs now);
+  void Settle(Client& client, uint64_t settled_below);
 
   const DedupLimits limits_;
   std::map<ClientId, Client> clients_;

@@ -13,6 +13,9 @@ namespace {
 constexpr TimeNs kParkedMax = 600 * kSecond;
 constexpr TimeNs kHousekeepingEvery = 60 * kSecond;
 
+// An incarnation is a lineage of 48 bits and a boot of 16 (docs/decisions/0006).
+uint64_t LineageOf(uint64_t incarnation) { return incarnation >> 16; }
+
 bool RoutesByMap(wire::Command command) {
   return command == wire::Command::kPull || command == wire::Command::kPush ||
          command == wire::Command::kPut || command == wire::Command::kErase ||
@@ -23,16 +26,17 @@ bool RoutesByMap(wire::Command command) {
 
 Lane::Lane(LaneConfig config, LaneMetrics& metrics) : state_(std::move(config), metrics) {}
 
-std::optional<wire::Command> Lane::Handle(Envelope in, TimeNs now, std::vector<Envelope>* out) {
+std::optional<wire::Command> Lane::Handle(Envelope in, TimeNs arrived, TimeNs now,
+                                          std::vector<Envelope>* out) {
   state_.out = out;
   state_.metrics.received_bytes.Add(MessageBytes(in.message));
-  const std::optional<wire::Command> command = Open(std::move(in), now);
+  const std::optional<wire::Command> command = Open(std::move(in), arrived, now);
   Housekeep(now);
   state_.out = nullptr;
   return command;
 }
 
-std::optional<wire::Command> Lane::Open(Envelope in, TimeNs now) {
+std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now) {
   // Kept for the reply to a message whose header makes sense and whose payload does not.
   const Frame first = in.message.empty() ? Frame() : in.message.front();
   Result<wire::Received> received = wire::Open(std::move(in.message));
@@ -52,7 +56,7 @@ std::optional<wire::Command> Lane::Open(Envelope in, TimeNs now) {
                   .now = now};
   const uint32_t timeout_ms = request.header.timeout_ms;
   request.deadline =
-      now + std::min(kParkedMax, timeout_ms == 0 ? kParkedMax : timeout_ms * kMillisecond);
+      arrived + std::min(kParkedMax, timeout_ms == 0 ? kParkedMax : timeout_ms * kMillisecond);
   state_.metrics.RequestsOf(request.header.command).Add();
   if (const Status status = Admit(request); !status.ok()) {
     state_.Reply(request.reply_to(), status);
@@ -63,7 +67,7 @@ std::optional<wire::Command> Lane::Open(Envelope in, TimeNs now) {
   return command;
 }
 
-Status Lane::Admit(const Request& request) const {
+Status Lane::Admit(const Request& request) {
   const wire::Header& header = request.header;
   if (header.cluster_id != state_.config.cluster_id) {
     return Refused(
@@ -71,11 +75,20 @@ Status Lane::Admit(const Request& request) const {
                     "check the cluster's name in cluster.toml on both sides",
                     state_.config.cluster_id, header.cluster_id));
   }
-  if (header.incarnation != 0 && header.incarnation != state_.incarnation()) {
+  const uint64_t ours = state_.incarnation();
+  if (header.incarnation != 0 && LineageOf(header.incarnation) != LineageOf(ours)) {
     return Lost(
-        fmt::format("server {} has restarted: this is incarnation {:016x}, the request is "
-                    "for {:016x}; what that one held in memory is gone",
-                    state_.config.name.server, state_.incarnation(), header.incarnation));
+        fmt::format("server {} has restarted without its state: this is incarnation {:016x}, the "
+                    "request is for {:016x}; what that one held is not here",
+                    state_.config.name.server, ours, header.incarnation));
+  }
+  STRATA_TRY(CheckServing(header.command));
+  if (request.deadline <= request.now) {
+    state_.metrics.expired.Add();
+    return DeadlineExceeded(
+        fmt::format("the request waited longer than its {} ms before server {} lane {} came to it; "
+                    "nothing of it was done",
+                    header.timeout_ms, state_.config.name.server, state_.config.name.lane));
   }
   if (RoutesByMap(header.command) && header.epoch != state_.config.map->epoch) {
     return Refused(
@@ -84,6 +97,45 @@ Status Lane::Admit(const Request& request) const {
                     header.epoch, state_.config.name.server, state_.config.name.lane,
                     state_.config.map->epoch));
   }
+  return {};
+}
+
+// Administration goes on: it shows the progress, and may end the server.
+Status Lane::CheckServing(wire::Command command) const {
+  if (!recovering() || command == wire::Command::kControl) return {};
+  const auto& [done, total] = *state_.recovery;
+  constexpr double kGigabyte = 1e9;
+  return Unavailable(fmt::format(
+      "server {} lane {} is recovering: {} %, {:.1f} of {:.1f} GB", state_.config.name.server,
+      state_.config.name.lane, total == 0 ? 0 : 100 * done / total,
+      static_cast<double>(done) / kGigabyte, static_cast<double>(total) / kGigabyte));
+}
+
+Status Lane::Replay(const LogRecord& record, TimeNs now) {
+  STRATA_CHECK(recovering());
+  return ReplayRecord(state_, record, now);
+}
+
+void Lane::Serve(std::unique_ptr<Log> log) {
+  STRATA_CHECK(recovering() && log != nullptr);
+  state_.log = std::move(log);
+  state_.recovery.reset();
+}
+
+Status Lane::Commit(std::vector<Envelope>* out) {
+  if (state_.log == nullptr) return {};
+  STRATA_TRY(state_.log_failure);
+  Log& log = *state_.log;
+  if (log.written() != log.appended()) state_.log_failure = log.Write();
+  STRATA_TRY(state_.log_failure);
+  const auto release = [out](std::deque<LaneState::Waiting>& waiting, Lsn reached) {
+    while (!waiting.empty() && waiting.front().lsn <= reached) {
+      out->push_back(std::move(waiting.front().reply));
+      waiting.pop_front();
+    }
+  };
+  release(state_.waiting_for_write, log.written());
+  release(state_.waiting_for_sync, log.synced());
   return {};
 }
 
@@ -100,6 +152,10 @@ void Lane::Housekeep(TimeNs now) {
   state_.metrics.parked_requests.Set(static_cast<double>(state_.barrier.parked()));
   state_.metrics.parked_bytes.Set(static_cast<double>(state_.barrier.parked_bytes()));
   state_.metrics.clients.Set(static_cast<double>(state_.dedup.clients()));
+  if (state_.log == nullptr) return;
+  state_.metrics.log_bytes.Set(static_cast<double>(state_.log->bytes_on_disk()));
+  state_.metrics.log_appended.Set(static_cast<double>(state_.log->appended()));
+  state_.metrics.log_synced.Set(static_cast<double>(state_.log->synced()));
 }
 
 TimeNs Lane::NextTick() const {
@@ -114,13 +170,17 @@ void Lane::Drain(std::vector<Envelope>* out) {
   state_.out = nullptr;
 }
 
-bool Lane::Idle() const { return state_.barrier.parked() == 0; }
+bool Lane::Idle() const {
+  return state_.barrier.parked() == 0 && state_.waiting_for_write.empty() &&
+         state_.waiting_for_sync.empty();
+}
 
 void Lane::EndAll(std::vector<Envelope>* out) {
   state_.out = out;
-  AnswerEnded(state_, state_.barrier.EndAll(Lost(fmt::format(
-                          "server {} is shutting down; nothing of this request was applied",
-                          state_.config.name.server))));
+  const std::string reason = fmt::format(
+      "server {} is shutting down; nothing of this request was applied", state_.config.name.server);
+  AnswerEnded(state_,
+              state_.barrier.EndAll(state_.config.durable ? Unavailable(reason) : Lost(reason)));
   state_.out = nullptr;
 }
 
@@ -134,6 +194,13 @@ LaneReport Lane::Report() const {
   report.parked_bytes = state_.barrier.parked_bytes();
   report.clients = state_.dedup.clients();
   report.draining = state_.draining;
+  report.recovery = state_.recovery;
+  report.durable = state_.config.durable;
+  if (state_.log != nullptr) {
+    report.log_bytes = state_.log->bytes_on_disk();
+    report.log_appended = state_.log->appended();
+    report.log_synced = state_.log->synced();
+  }
   return report;
 }
 

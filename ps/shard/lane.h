@@ -1,9 +1,20 @@
 // Lane: the core of a server, one thread's share of its shards. Messages and a clock's ticks go in,
 // messages come out; it knows no socket, no thread and no clock, so that a test can run fifty
 // servers in one thread and replay them from a seed.
+//
+// With a log (LaneConfig::durable) its driver goes on like this:
+//
+//   ReplayLog(options, 1, [&](record) { return lane.Replay(record, now); });
+//   lane.Serve(OpenLog(options, summary.last));
+//   loop:
+//     lane.Handle(...) for all that has arrived, lane.Tick(...)
+//     lane.Commit(&out), an error ends the process; only then `out` is sent
+//     lane.log()->Sync() now and then, by another thread or here; the next Commit sees it
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -22,6 +33,11 @@ struct LaneReport {
   size_t parked_bytes = 0;
   size_t clients = 0;
   bool draining = false;
+  std::optional<Recovery> recovery;  // while it lasts
+  bool durable = false;
+  uint64_t log_bytes = 0;
+  Lsn log_appended = 0;
+  Lsn log_synced = 0;
 };
 
 // Not thread-safe. Whatever bytes come in, the answer is a reply (an error's text says what is
@@ -31,10 +47,32 @@ class Lane {
   // `metrics` outlives the lane. The lane must be in the config's shard map.
   Lane(LaneConfig config, LaneMetrics& metrics);
 
-  // Handles one message. Replies are appended to `out`, for this request and for others that waited
-  // for it. `now` never runs backwards. Returns the command of a request that was let in, for
-  // statistics.
-  std::optional<wire::Command> Handle(Envelope in, TimeNs now, std::vector<Envelope>* out);
+  // Handles one message, which came at `arrived` and whose deadline counts from then. Replies are
+  // appended to `out`, for this request and for others that waited for it; they may leave once
+  // Commit has returned OK. `now` never runs backwards. Returns the command of a request that was
+  // let in, for statistics.
+  std::optional<wire::Command> Handle(Envelope in, TimeNs arrived, TimeNs now,
+                                      std::vector<Envelope>* out);
+  std::optional<wire::Command> Handle(Envelope in, TimeNs now, std::vector<Envelope>* out) {
+    return Handle(std::move(in), now, now, out);
+  }
+
+  // Hands the kernel what the log was given since the last call, and appends the replies that were
+  // waiting for the log and need not any longer. Nothing without a log. An error is final: what is
+  // in `out` must not leave, and the process is to end.
+  Status Commit(std::vector<Envelope>* out);
+  // Somebody waits until the log is synced.
+  bool WaitsForSync() const { return !state_.waiting_for_sync.empty(); }
+  // Null before Serve, and without a log. Its Sync and synced() may be called on another thread.
+  Log* log() { return state_.log.get(); }
+
+  // Recovery. Until Serve, requests are answered kUnavailable, with the progress. Replay applies a
+  // record of the log again; an error names it and is final.
+  Status Replay(const LogRecord& record, TimeNs now);
+  void NoteProgress(Recovery progress) { state_.recovery = progress; }
+  // All that was logged is back: from now on requests are handled and writes go to `log`.
+  void Serve(std::unique_ptr<Log> log);
+  bool recovering() const { return state_.recovery.has_value(); }
 
   // To be called at NextTick() or later: requests whose deadline has passed are answered.
   void Tick(TimeNs now, std::vector<Envelope>* out);
@@ -45,14 +83,16 @@ class Lane {
   void Drain(std::vector<Envelope>* out);
   bool draining() const { return state_.draining; }
   bool Idle() const;  // nothing waits
-  // The server ends: answers all that waits with kLost; nothing of it has been applied.
+  // The server ends: answers all that waits for a step with kLost, or with kUnavailable when it
+  // will come back with its state; nothing of it has been applied.
   void EndAll(std::vector<Envelope>* out);
 
   LaneReport Report() const;
 
  private:
-  std::optional<wire::Command> Open(Envelope in, TimeNs now);
-  Status Admit(const Request& request) const;
+  std::optional<wire::Command> Open(Envelope in, TimeNs arrived, TimeNs now);
+  Status Admit(const Request& request);
+  Status CheckServing(wire::Command command) const;
   void Housekeep(TimeNs now);
 
   LaneState state_;

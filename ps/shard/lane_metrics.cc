@@ -8,9 +8,10 @@ namespace {
 Labels LaneLabel(uint16_t lane) { return {{"lane", std::to_string(lane)}}; }
 
 constexpr StatusCode kErrorCodes[] = {
-    StatusCode::kFailed,           StatusCode::kInvalid,  StatusCode::kLost,
-    StatusCode::kRefused,          StatusCode::kNotFound, StatusCode::kExists,
-    StatusCode::kDeadlineExceeded, StatusCode::kCorrupt,  StatusCode::kCancelled,
+    StatusCode::kFailed,           StatusCode::kInvalid,        StatusCode::kLost,
+    StatusCode::kRefused,          StatusCode::kNotFound,       StatusCode::kExists,
+    StatusCode::kDeadlineExceeded, StatusCode::kCorrupt,        StatusCode::kCancelled,
+    StatusCode::kDiskFull,         StatusCode::kSessionExpired, StatusCode::kUnavailable,
     StatusCode::kInternal};
 
 }  // namespace
@@ -18,6 +19,9 @@ constexpr StatusCode kErrorCodes[] = {
 LaneMetrics::LaneMetrics(MetricsRegistry& registry, uint16_t lane)
     : malformed(registry.AddCounter("strata_lane_malformed_messages_total",
                                     "Messages that could not be opened.", LaneLabel(lane))),
+      expired(registry.AddCounter("strata_lane_expired_requests_total",
+                                  "Requests whose deadline passed before they were begun.",
+                                  LaneLabel(lane))),
       repeated(registry.AddCounter("strata_lane_repeated_writes_total",
                                    "Writes that came again and were not applied again.",
                                    LaneLabel(lane))),
@@ -38,7 +42,17 @@ LaneMetrics::LaneMetrics(MetricsRegistry& registry, uint16_t lane)
       parked_bytes(registry.AddGauge("strata_lane_parked_bytes", "Bytes held by parked requests.",
                                      LaneLabel(lane))),
       clients(registry.AddGauge("strata_lane_clients", "Clients whose writes are remembered.",
-                                LaneLabel(lane))) {
+                                LaneLabel(lane))),
+      log_bytes(
+          registry.AddGauge("strata_lane_log_bytes", "Bytes of the log on disk.", LaneLabel(lane))),
+      log_appended(registry.AddGauge("strata_lane_log_appended_lsn", "LSN of the last record.",
+                                     LaneLabel(lane))),
+      log_synced(registry.AddGauge("strata_lane_log_synced_lsn",
+                                   "LSN of the last record on stable storage.", LaneLabel(lane))),
+      log_sync_seconds(registry.AddLatency("strata_lane_log_sync_seconds",
+                                           "Time of a sync of the log.", LaneLabel(lane))),
+      recovery_seconds(registry.AddGauge("strata_lane_recovery_seconds",
+                                         "Time that recovery took at start.", LaneLabel(lane))) {
   for (const wire::CommandInfo& info : wire::CommandTable()) {
     Labels labels = LaneLabel(lane);
     labels["command"] = std::string(info.name);

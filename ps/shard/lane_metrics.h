@@ -22,6 +22,7 @@ class LaneMetrics {
   uint64_t Requests() const;  // of all commands
 
   Counter& malformed;  // messages that could not be opened
+  Counter& expired;    // requests whose deadline passed before they were begun
   Counter& repeated;   // writes answered from the dedup window
   Counter& pulled_keys;
   Counter& pushed_keys;
@@ -31,6 +32,11 @@ class LaneMetrics {
   Gauge& parked_requests;  // waiting for a step to close
   Gauge& parked_bytes;
   Gauge& clients;  // whose writes are remembered
+  Gauge& log_bytes;
+  Gauge& log_appended;  // LSNs
+  Gauge& log_synced;
+  LatencyHistogram& log_sync_seconds;
+  Gauge& recovery_seconds;
 
  private:
   std::map<wire::Command, Counter*> requests_;

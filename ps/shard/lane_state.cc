@@ -21,7 +21,9 @@ LaneState::LaneState(LaneConfig config_in, LaneMetrics& metrics_in)
       index(IndexIn(*config.map, config.name)),
       metrics(metrics_in),
       dedup(config.dedup),
-      barrier(config.queue_bytes_max) {}
+      barrier(config.queue_bytes_max) {
+  if (config.durable) recovery.emplace();
+}
 
 Result<LocalTable*> LaneState::FindTable(uint32_t table) const {
   const auto found = tables.find(TableId{table});
@@ -50,6 +52,56 @@ Status LaneState::CheckNotDraining() const {
   return Refused(fmt::format(
       "server {} is draining: it takes no new writes, and no new step of training begins",
       config.name.server));
+}
+
+AckLevel LaneState::LevelOf(const wire::Header& request) const {
+  auto level = static_cast<AckLevel>(request.ack);
+  if (level == AckLevel::kDefault) {
+    const auto table = tables.find(TableId{request.table});
+    if (table != tables.end()) level = table->second->spec().ack;
+  }
+  if (level != AckLevel::kDefault) return level;
+  return config.durable ? AckLevel::kLogged : AckLevel::kApplied;
+}
+
+Status LaneState::CheckLevel(AckLevel level) const {
+  if (level > AckLevel::kReplicated && level != AckLevel::kDefault) {
+    return Invalid(fmt::format("ack level {} does not exist", static_cast<int>(level)));
+  }
+  if (level == AckLevel::kReplicated) {
+    return Refused("ack level 'replicated' is not offered by this server; use 'synced'");
+  }
+  if (level == AckLevel::kApplied || level == AckLevel::kDefault || config.durable) return {};
+  return Refused(
+      fmt::format("ack level '{}' needs a server with a data folder (server.data, --data); server "
+                  "{} keeps everything in memory and offers 'applied'",
+                  AckLevelName(level), config.name.server));
+}
+
+Result<Lsn> LaneState::Append(RecordKind kind, std::span<const std::span<const std::byte>> body) {
+  if (replayed != 0) return replayed;
+  if (!config.durable) return Lsn{0};
+  if (!log_failure.ok()) return log_failure;
+  Result<Lsn> lsn = log->Append(kind, body);
+  if (!lsn.ok() && lsn.status().code() != StatusCode::kDiskFull) log_failure = lsn.status();
+  return lsn;
+}
+
+Result<Lsn> LaneState::AppendWrite(const Request& request) {
+  if (!config.durable || replayed != 0) return replayed;
+  RecordBody body;
+  body.AddWrite(request.header, request.payload);
+  return Append(RecordKind::kWrites, body.pieces());
+}
+
+void LaneState::ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn) {
+  const AckLevel level = log == nullptr ? AckLevel::kApplied : LevelOf(to.request);
+  const bool logged = level == AckLevel::kLogged && lsn > log->written();
+  const bool synced = level == AckLevel::kSynced && lsn > log->synced();
+  if (!logged && !synced) return Reply(to, status);
+  if (!status.ok()) metrics.ErrorsOf(status.code()).Add();
+  (logged ? waiting_for_write : waiting_for_sync)
+      .push_back({lsn, {to.peer, wire::MakeReply(to.request, incarnation(), status, {})}});
 }
 
 void LaneState::Reply(const ReplyTo& to, const Status& status, Message payload) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,7 +21,9 @@
 #include "proto/wire/shard_map.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/shard/lane_metrics.h"
+#include "ps/shard/lane_record.h"
 #include "ps/shard/step_barrier.h"
+#include "storage/log/log.h"
 #include "storage/memory/local_table.h"
 
 namespace strata {
@@ -43,10 +47,19 @@ struct LaneConfig {
   wire::HelloReply hello;  // what HELLO answers; the incarnation in it is the server's
   size_t queue_bytes_max = size_t{256} << 20;  // held by requests that wait for a step
   DedupLimits dedup;
+  // The lane has a log: it begins recovering, is given back what the log holds, and then the log
+  // (Lane::Replay, Lane::Serve). Without, its state ends with it.
+  bool durable = false;
   // Makes an empty table of a valid spec.
   std::function<std::unique_ptr<LocalTable>(const TableSpec&)> make_table;
   // Takes CONTROL requests, whose replies come from elsewhere. Null: they are refused.
   std::function<void(Request)> on_control;
+};
+
+// How far a lane is that gets its state back.
+struct Recovery {
+  uint64_t bytes_done = 0;
+  uint64_t bytes_total = 0;
 };
 
 // Not thread-safe.
@@ -60,7 +73,19 @@ struct LaneState {
   DedupWindow dedup;
   StepBarrier barrier;
   bool draining = false;
+  std::unique_ptr<Log> log;              // null: memory only, or recovering
+  std::optional<Recovery> recovery;      // while it lasts
+  Lsn replayed = 0;                      // while a record is applied again: its LSN
+  Status log_failure;                    // final: nothing may be promised any more
   std::vector<Envelope>* out = nullptr;  // where replies go while a message or a tick is handled
+
+  // Replies to writes that wait for the log, by what they wait for; LSNs rise but for repeats.
+  struct Waiting {
+    Lsn lsn = 0;
+    Envelope reply;
+  };
+  std::deque<Waiting> waiting_for_write;
+  std::deque<Waiting> waiting_for_sync;
 
   uint64_t incarnation() const { return config.hello.incarnation; }
   // kNotFound names the table.
@@ -70,7 +95,21 @@ struct LaneState {
   // kRefused while the lane drains.
   Status CheckNotDraining() const;
 
+  // What must be true before a write is acknowledged: the request's level, else its table's, else
+  // logged with a log and applied without.
+  AckLevel LevelOf(const wire::Header& request) const;
+  // kInvalid for a level that does not exist, kRefused for one that this lane does not offer.
+  Status CheckLevel(AckLevel level) const;
+
+  // Appends what is about to happen, after all that can be refused has been. Its LSN, or 0 without
+  // a log; while records are applied again, the LSN of the one that is. An error (kDiskFull, or a
+  // log that has failed, which Commit will tell): it must not happen.
+  Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body);
+  Result<Lsn> AppendWrite(const Request& request);
+
   void Reply(const ReplyTo& to, const Status& status, Message payload = {});
+  // The outcome of a write, once the record that says so is where its ack level wants it.
+  void ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn);
   // A reply whose header fields are the caller's (wire::ReplyHeader is where they begin).
   void ReplyWith(const std::string& peer, const wire::Header& header, Message payload);
 };

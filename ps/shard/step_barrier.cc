@@ -189,6 +189,17 @@ std::vector<ParkedPull> StepBarrier::Close(const SyncMember& member) {
   return TakePulls(group, group.closed + 1);
 }
 
+void StepBarrier::RestoreClosed(std::span<const SyncMember> members, TimeNs now) {
+  const SyncMember& first = members.front();
+  Group group;
+  group.world = first.group.world;
+  group.first_step = first.group.first_step;
+  group.closed = first.step;
+  group.last_seen = now;
+  for (const SyncMember& member : members) group.owners[member.group.rank] = member.client;
+  groups_.insert_or_assign(KeyOf(first), std::move(group));
+}
+
 std::vector<ParkedPull> StepBarrier::TakePulls(const SyncMember& member) {
   return TakePulls(Find(member), UINT64_MAX);
 }

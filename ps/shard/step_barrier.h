@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,7 @@ struct ReplyTo {
 
 struct ParkedPush {
   std::vector<ReplyTo> reply_to;  // the first attempt and its latest retries
+  wire::Header request;           // of the first attempt, for the log
   ClientId client;
   uint64_t sequence = 0;
   std::vector<Key> keys;
@@ -85,6 +87,9 @@ class StepBarrier {
   uint64_t OpenStep(const SyncMember& member) const;
   // Closes the open step; returns the pulls that no longer have to wait.
   std::vector<ParkedPull> Close(const SyncMember& member);
+  // The log says that the members' step was closed, by one member a rank: as if their pushes had
+  // come. What was known of the group otherwise gives way.
+  void RestoreClosed(std::span<const SyncMember> members, TimeNs now);
   // The open step could not be applied: all pulls of the group, which wait for it.
   std::vector<ParkedPull> TakePulls(const SyncMember& member);
 

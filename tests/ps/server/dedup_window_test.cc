@@ -71,14 +71,21 @@ TEST(DedupWindow, OnlyIdleClientsExpireAndTheyAreTold) {
   DedupWindow window({.clients_max = 2, .idle_min = 100, .expired_max = 1});
   const ClientId a{1, 0}, b{2, 0}, c{3, 0}, d{4, 0};
   ASSERT_TRUE(window.Look(a, 1, 0, 0).ok());
+  EXPECT_EQ(window.InTheWay(b, 50), std::nullopt);  // there is room
   ASSERT_TRUE(window.Look(b, 1, 0, 50).ok());
-  EXPECT_EQ(window.Look(c, 1, 0, 99).status().code(), StatusCode::kRefused);  // a is too young
+  EXPECT_EQ(window.InTheWay(c, 99), std::nullopt);  // a is too young
+  EXPECT_EQ(window.Look(c, 1, 0, 99).status().code(), StatusCode::kRefused);
+  EXPECT_EQ(window.InTheWay(b, 100), std::nullopt);  // has its place
+  EXPECT_EQ(window.InTheWay(c, 100), a);
+  window.Expire(a);
   ASSERT_TRUE(window.Look(c, 1, 0, 100).ok());
   EXPECT_EQ(window.clients(), 2U);
   const Result<DedupWindow::Known> back = window.Look(a, 2, 0, 101);
-  EXPECT_EQ(back.status().code(), StatusCode::kLost);
+  EXPECT_EQ(back.status().code(), StatusCode::kSessionExpired);
   EXPECT_NE(back.status().message().find(ToString(a)), std::string::npos);
-  // No more names of expired clients can be kept, so nobody else may expire.
+  // An expired client makes nobody else give way, and no more names of expired ones can be kept.
+  EXPECT_EQ(window.InTheWay(a, 100'000), std::nullopt);
+  EXPECT_EQ(window.InTheWay(d, 100'000), std::nullopt);
   EXPECT_EQ(window.Look(d, 1, 0, 100'000).status().code(), StatusCode::kRefused);
 }
 
@@ -86,9 +93,23 @@ TEST(DedupWindow, AClientWithAWaitingWriteNeverExpires) {
   DedupWindow window({.clients_max = 1, .idle_min = 100});
   ASSERT_TRUE(window.Look(kClient, 1, 0, 0).ok());
   window.Park(kClient, 1);
-  EXPECT_EQ(window.Look({7, 7}, 1, 0, 1'000'000).status().code(), StatusCode::kRefused);
+  EXPECT_EQ(window.InTheWay({7, 7}, 1'000'000), std::nullopt);
   window.Decide(kClient, 1, {});
-  EXPECT_TRUE(window.Look({7, 7}, 1, 0, 1'000'000).ok());
+  EXPECT_EQ(window.InTheWay({7, 7}, 1'000'000), kClient);
+}
+
+TEST(DedupWindow, WhatALogSaysIsKnownWithItsRecord) {
+  DedupWindow window({.clients_max = 1, .sequences_max = 1});
+  window.Restore({1, 1}, 4, 2, NotFound("no table"), 10, 0);
+  window.Restore({1, 1}, 5, 2, {}, 11, 0);  // beyond the limits, which the log has held
+  window.Restore({2, 2}, 1, 1, {}, 12, 0);
+  EXPECT_EQ(window.Look({1, 1}, 4, 0, 0)->answer.ToString(), "NOT_FOUND: no table");
+  EXPECT_EQ(window.Look({1, 1}, 4, 0, 0)->lsn, 10U);
+  EXPECT_EQ(window.Look({1, 1}, 5, 0, 0)->lsn, 11U);
+  EXPECT_EQ(window.Look({1, 1}, 1, 0, 0).status().code(), StatusCode::kInvalid);  // settled
+  EXPECT_EQ(window.Look({2, 2}, 1, 0, 0)->state, State::kDecided);
+  window.Restore({1, 1}, 3, 6, {}, 13, 0);  // settled meanwhile, by a write logged before it
+  EXPECT_EQ(window.Look({1, 1}, 5, 0, 0).status().code(), StatusCode::kInvalid);
 }
 
 // Against a model that remembers everything: no write is ever new after it was decided.

@@ -19,7 +19,7 @@
 namespace strata {
 
 constexpr uint64_t kTestCluster = 0xc105;
-constexpr uint64_t kTestIncarnation = 0x11fe;
+constexpr uint64_t kTestIncarnation = 0x11fe0001;  // lineage 0x11fe, boot 1
 
 inline LaneConfig TestLaneConfig(uint16_t lanes = 1, uint16_t lane = 0) {
   LaneConfig config;

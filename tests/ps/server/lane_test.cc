@@ -212,7 +212,7 @@ TEST(Lane, RequestsForOthersAreRefusedByName) {
   EXPECT_EQ(cluster.code(), StatusCode::kRefused);
   EXPECT_TRUE(Contains(cluster, "000000000000dead")) << cluster.ToString();
   header = client.Read(Command::kPing);
-  header.incarnation = 0x77;
+  header.incarnation = 0x770001;
   const Status incarnation = lane.AskStatus(header);
   EXPECT_EQ(incarnation.code(), StatusCode::kLost);
   EXPECT_TRUE(Contains(incarnation, "restarted")) << incarnation.ToString();

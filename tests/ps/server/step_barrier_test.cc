@@ -18,6 +18,7 @@ SyncMember Member(uint16_t rank, uint64_t step, uint16_t world = 3, uint32_t gro
 }
 ParkedPush Push(uint16_t rank, TimeNs deadline = kNever) {
   return {.reply_to = {{"peer", {}}},
+          .request = {},
           .client = {rank + 1U, 0},
           .sequence = 1,
           .keys = {rank},

@@ -1,0 +1,108 @@
+#include "ps/shard/lane_record.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string>
+
+#include "proto/wire/bytes.h"
+#include "proto/wire/commands.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kAnswerFixed = wire::kHeaderBytes + sizeof(uint16_t);
+
+Status BadSize(std::string_view what, size_t expected, size_t found) {
+  return Corrupt(fmt::format("{}: expected {} bytes, found {}", what, expected, found));
+}
+
+// A frame without an owner: the record outlives its use.
+Frame View(std::span<const std::byte> bytes) { return Frame(nullptr, bytes); }
+
+// Frame borders are not in the record: only the first frame's size is told by the header.
+Result<Message> SplitPayload(const wire::Header& header, std::span<const std::byte> bytes) {
+  if (header.frames == 0 && bytes.empty()) return Message{};
+  if (header.frames == 1) return Message{View(bytes)};
+  const size_t keys = size_t{header.count} * sizeof(uint64_t);
+  if (header.frames != 2 || keys > bytes.size()) {
+    return Corrupt(fmt::format("a logged write of {} frames, {} keys and {} payload bytes",
+                               header.frames, header.count, bytes.size()));
+  }
+  return Message{View(bytes.first(keys)), View(bytes.subspan(keys))};
+}
+
+}  // namespace
+
+void RecordBody::Add(const wire::Header& header) {
+  pieces_.emplace_back(headers_.emplace_back(wire::EncodeHeader(header)));
+}
+
+void RecordBody::AddWrite(const wire::Header& header, const Message& payload) {
+  Add(header);
+  for (const Frame& frame : payload) Add(frame.bytes());
+}
+
+Result<std::vector<LoggedWrite>> DecodeWrites(std::span<const std::byte> body) {
+  std::vector<LoggedWrite> writes;
+  while (!body.empty() || writes.empty()) {
+    if (body.size() < wire::kHeaderBytes) {
+      return BadSize("header of a logged write", wire::kHeaderBytes, body.size());
+    }
+    LoggedWrite write;
+    STRATA_ASSIGN(write.header, wire::DecodeHeader(body.first(wire::kHeaderBytes)));
+    body = body.subspan(wire::kHeaderBytes);
+    const wire::CommandInfo& info = *wire::FindCommand(static_cast<uint16_t>(write.header.command));
+    if (!info.writes || write.header.is(wire::kFlagReply) ||
+        write.header.frames != info.request_frames) {
+      return Corrupt(
+          fmt::format("{} with {} frames is no logged write", info.name, write.header.frames));
+    }
+    if (write.header.body_bytes > body.size()) {
+      return BadSize("payload of a logged write", write.header.body_bytes, body.size());
+    }
+    STRATA_ASSIGN(write.payload, SplitPayload(write.header, body.first(write.header.body_bytes)));
+    body = body.subspan(write.header.body_bytes);
+    writes.push_back(std::move(write));
+  }
+  return writes;
+}
+
+std::vector<std::byte> EncodeAnswer(const LoggedAnswer& answer) {
+  const std::string& text = answer.answer.message();
+  std::vector<std::byte> body(kAnswerFixed + text.size());
+  const auto header = wire::EncodeHeader(answer.header);
+  std::memcpy(body.data(), header.data(), header.size());
+  wire::StoreLittle(static_cast<uint16_t>(answer.answer.code()), body.data() + header.size());
+  std::memcpy(body.data() + kAnswerFixed, text.data(), text.size());
+  return body;
+}
+
+Result<LoggedAnswer> DecodeAnswer(std::span<const std::byte> body) {
+  if (body.size() < kAnswerFixed) return BadSize("logged answer", kAnswerFixed, body.size());
+  LoggedAnswer answer;
+  STRATA_ASSIGN(answer.header, wire::DecodeHeader(body.first(wire::kHeaderBytes)));
+  const auto code = wire::LoadLittle<uint16_t>(body.data() + wire::kHeaderBytes);
+  if (code == 0) return Corrupt("a logged answer that is no error");
+  const auto text = body.subspan(kAnswerFixed);
+  answer.answer = Status(static_cast<StatusCode>(code),
+                         std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+  return answer;
+}
+
+std::vector<std::byte> EncodeExpired(const ClientId& client) {
+  std::vector<std::byte> body(2 * sizeof(uint64_t));
+  wire::StoreLittle(client.hi, body.data());
+  wire::StoreLittle(client.lo, body.data() + sizeof(uint64_t));
+  return body;
+}
+
+Result<ClientId> DecodeExpired(std::span<const std::byte> body) {
+  if (body.size() != 2 * sizeof(uint64_t)) {
+    return BadSize("expired client", 2 * sizeof(uint64_t), body.size());
+  }
+  return ClientId{.hi = wire::LoadLittle<uint64_t>(body.data()),
+                  .lo = wire::LoadLittle<uint64_t>(body.data() + sizeof(uint64_t))};
+}
+
+}  // namespace strata
