@@ -79,10 +79,10 @@ struct Header {
   uint32_t group = 0;          // kFlagSync
   uint16_t rank = 0;           // kFlagSync
   uint16_t world = 0;          // kFlagSync
-  uint8_t ack = 0;          // of a write: AckLevel, or kAckDefault; in its reply the one in force
-  uint8_t frames = 0;       // payload frames that follow
-  uint32_t body_bytes = 0;  // their sizes added
-  uint32_t cut = 0;         // the newest checkpoint cut that the sender knows of
+  uint8_t ack = 0;             // of a write: AckLevel, or kAckDefault
+  uint8_t frames = 0;          // payload frames that follow
+  uint32_t body_bytes = 0;     // their sizes added
+  uint32_t cut = 0;            // the newest checkpoint cut that the sender knows of
   uint64_t body_checksum = 0;  // XXH3-64 over the payload frames' bytes, one after the other
 
   bool is(Flags flag) const { return (flags & flag) != 0; }

@@ -121,6 +121,7 @@ class ClientCore {
   void HandleReply(const RequestPtr& request, const wire::Received& reply, TimeNs now);
   // An answer that says "not now".
   void Postpone(const RequestPtr& request, const Status& status, TimeNs now);
+  AckLevel LevelOf(const client::Request& request) const;
   void ExpireSession(uint16_t lane, const Status& status);
 
   void Pump(TimeNs now);

@@ -197,9 +197,7 @@ void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& re
   if (status.code() == StatusCode::kSessionExpired && request->writes) {
     return ExpireSession(request->lane, status.Prefixed(LaneName(request->lane)));
   }
-  const bool unlogged = reply.header.ack == static_cast<uint8_t>(AckLevel::kApplied) ||
-                        reply.header.ack == wire::kAckDefault;
-  if (status.ok() && request->writes && unlogged) {
+  if (status.ok() && request->writes && LevelOf(*request) == AckLevel::kApplied) {
     ++servers_[map_.lanes[request->lane].server].unlogged_acknowledged;
   }
   if (status.ok()) status = TakeReply(*request, reply, map_);
@@ -229,6 +227,14 @@ void ClientCore::ExpireSession(uint16_t lane, const Status& status) {
   for (const RequestPtr& request : open) {
     if (request->writes) Complete(request, status);
   }
+}
+
+// A server that comes back as another boot of its lineage has a log: without a level of its own, a
+// write is acknowledged at least as logged.
+AckLevel ClientCore::LevelOf(const client::Request& request) const {
+  if (request.header.ack != wire::kAckDefault) return static_cast<AckLevel>(request.header.ack);
+  if (request.definition) return static_cast<AckLevel>(request.definition->ack);
+  return tables_.AckOf(TableId{request.header.table});
 }
 
 std::string ClientCore::LaneName(uint16_t lane) const {

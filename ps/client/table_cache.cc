@@ -9,6 +9,11 @@ void TableCache::Forget(TableId table) {
   if (entry != tables_.end()) entry->second.known = false;
 }
 
+AckLevel TableCache::AckOf(TableId table) const {
+  const auto entry = tables_.find(table);
+  return entry == tables_.end() ? AckLevel::kDefault : entry->second.spec.ack;
+}
+
 Status TableCache::Missing(TableId table) const {
   const auto entry = tables_.find(table);
   if (entry == tables_.end()) {

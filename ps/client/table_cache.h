@@ -17,6 +17,9 @@ class TableCache {
   // The table is no longer known, but for its name.
   void Forget(TableId table);
 
+  // The level of writes to the table that name none; kDefault when the table says nothing.
+  AckLevel AckOf(TableId table) const;
+
   // kNotFound when a table is not known, kInvalid when a part does not fit its table.
   Status Check(const Operation& operation) const;
   // kNotFound for a table that a server does not have: by its name where that was ever known.

@@ -40,13 +40,13 @@ TEST(ClientRestart, AnotherBootIsGreetedAndWhatIsUnansweredSentAgainAtOnce) {
   servers.Connect();
   TestBatch batch({1, 2, 3, 4, 5, 6, 7, 8}, 1), again({1, 2, 3, 4, 5, 6, 7, 8}, 1);
   const auto done = servers.Submit(batch.Make(OpKind::kUpdate));
-  for (int i = 0; i < 2; ++i) servers.ReplyLogged(servers.Next());
+  for (int i = 0; i < 2; ++i) servers.Reply(servers.Next());
   ASSERT_TRUE(done->has_value());
   const auto pushed = servers.Submit(batch.Make(OpKind::kUpdate));
   const auto pulled = servers.Submit(again.Make(OpKind::kLookup));
   Sent first = servers.Next(), second = servers.Next();
   if (servers.ServerOf(first.peer) == 1) std::swap(first, second);
-  servers.ReplyLogged(first);
+  servers.Reply(first);
   servers.ReplyRows(servers.Next(), 2);
   servers.boots[1] = 1;
   servers.Reply(PingTo(servers, 1));
@@ -57,11 +57,11 @@ TEST(ClientRestart, AnotherBootIsGreetedAndWhatIsUnansweredSentAgainAtOnce) {
   EXPECT_EQ(resent.header().incarnation, servers.Incarnation(1));
   // What comes from the boot before is too late, and from an endpoint that is nobody's now.
   servers.boots[1] = 0;
-  servers.ReplyLogged(second);
+  servers.Reply(second);
   servers.Deliver(resent.peer, wire::MakeReply(resent.header(), servers.Incarnation(1), {}, {}));
   EXPECT_FALSE(pushed->has_value());
   servers.boots[1] = 1;
-  servers.ReplyLogged(resent);
+  servers.Reply(resent);
   ASSERT_TRUE(pushed->has_value());
   EXPECT_TRUE((*pushed)->status.ok()) << (*pushed)->status.ToString();
   servers.ReplyRows(servers.Next(), 2);
@@ -76,7 +76,7 @@ TEST(ClientRestart, ReplyOfTheNextBootCounts) {
   const auto pushed = servers.Submit(batch.Make(OpKind::kUpdate));
   const Sent push = servers.Next();
   servers.boots[0] = 3;
-  servers.ReplyLogged(push);
+  servers.Reply(push);
   ASSERT_TRUE(pushed->has_value());
   EXPECT_TRUE((*pushed)->status.ok());
   // What is submitted now waits until the ports are known.
@@ -84,7 +84,7 @@ TEST(ClientRestart, ReplyOfTheNextBootCounts) {
   Greet(servers, 0);
   const Sent sent = servers.Next();
   EXPECT_EQ(sent.peer, "tcp://host0:7301");
-  servers.ReplyLogged(sent);
+  servers.Reply(sent);
   EXPECT_TRUE((*next)->status.ok());
 }
 
@@ -119,23 +119,31 @@ TEST(ClientRestart, GreetingItAgainIsRepeatedAndWaitedForAsLongAsForAnyAnswer) {
 }
 
 TEST(ClientRestart, AcknowledgementsOfLevelAppliedDoNotSurviveABoot) {
-  for (const bool logged : {true, false}) {
+  const struct {
+    TableId table;
+    AckLevel ack;
+    bool lost;
+  } cases[] = {{TestTable(1).id(), AckLevel::kDefault, false},
+               {TestTable(1).id(), AckLevel::kLogged, false},
+               {TestTable(1).id(), AckLevel::kApplied, true},
+               {AppliedTable().id(), AckLevel::kDefault, true},
+               {AppliedTable().id(), AckLevel::kSynced, false}};
+  for (const auto& c : cases) {
     ScriptedServers servers({1});
     servers.Connect();
     TestBatch batch({1}, 1);
     for (int i = 0; i < 3; ++i) {
-      (void)servers.Submit(batch.Make(OpKind::kUpdate));
-      Sent push = servers.Next();
-      push.message.header.ack =
-          static_cast<uint8_t>(logged ? AckLevel::kSynced : AckLevel::kApplied);
-      servers.Reply(push);
+      Operation push = batch.Make(OpKind::kUpdate, c.table);
+      push.ack = c.ack;
+      (void)servers.Submit(push);
+      servers.Reply(servers.Next());
     }
     const auto open = servers.Submit(batch.Make(OpKind::kUpdate));
     const Sent push = servers.Next();
     servers.boots[0] = 1;
     servers.Reply(push, Unavailable("replaying"));
-    EXPECT_EQ(open->has_value(), !logged);
-    if (logged) continue;
+    EXPECT_EQ(open->has_value(), c.lost);
+    if (!c.lost) continue;
     EXPECT_EQ((*open)->status.code(), StatusCode::kLost);
     EXPECT_THAT((*open)->status.message(), HasSubstr("shards 0..1023, 3 acknowledged pushes are"));
     EXPECT_THAT((*open)->status.message(), HasSubstr("whether it was applied is not known"));
@@ -148,7 +156,7 @@ TEST(ClientRestart, AnotherLineageIsALossWhateverWasLogged) {
   servers.Connect();
   TestBatch batch({1}, 1);
   (void)servers.Submit(batch.Make(OpKind::kUpdate));
-  servers.ReplyLogged(servers.Next());
+  servers.Reply(servers.Next());
   const auto open = servers.Submit(batch.Make(OpKind::kLookup));
   const Sent pull = servers.Next();
   servers.lineages[0] = 2;

@@ -19,6 +19,12 @@ inline TableSpec TestTable(uint32_t dim) {
   spec.dim = dim;
   return spec;
 }
+inline TableSpec AppliedTable() {
+  TableSpec spec = TestTable(1);
+  spec.name = "applied";
+  spec.ack = AckLevel::kApplied;
+  return spec;
+}
 inline TableSpec OtherTable() {
   TableSpec spec = TestTable(1);
   spec.name = "other";
@@ -94,11 +100,6 @@ class ScriptedServers {
     Deliver(to.peer, wire::MakeReply(to.header(), Incarnation(ServerOf(to.peer)), status,
                                      std::move(payload)));
   }
-  // As the server would that logs before it answers.
-  void ReplyLogged(Sent to) {
-    to.message.header.ack = static_cast<uint8_t>(AckLevel::kLogged);
-    Reply(to);
-  }
   // Rows that are all `value`.
   void ReplyRows(const Sent& to, float value) {
     const size_t elements = size_t{to.header().count} * to.header().width;
@@ -126,8 +127,9 @@ class ScriptedServers {
       case wire::Command::kShardMap:
         return EncodeShardMap(map);
       default:
-        return wire::EncodeTableDefinitions(std::vector<wire::TableDefinition>{
-            ToWire(TestTable(1)), ToWire(TestTable(3)), ToWire(OtherTable())});
+        return wire::EncodeTableDefinitions(
+            std::vector<wire::TableDefinition>{ToWire(TestTable(1)), ToWire(TestTable(3)),
+                                               ToWire(OtherTable()), ToWire(AppliedTable())});
     }
   }
 
