@@ -84,7 +84,7 @@ void Oracle::Settle(const Record& record) {
   if (op.pushed == 0) return SettleRegister(record, op);
   op.refused = static_cast<uint16_t>(record.refused & op.pushed);
   ForEachLane(record.acked & op.pushed & ~static_cast<uint32_t>(op.applied),
-              [&](uint32_t lane) { SetApplied(record.client, record.op, lane, true); });
+              [&](uint32_t lane) { SetApplied(record.client, record.op, lane); });
   Close(client);
 }
 
@@ -106,13 +106,12 @@ void Oracle::SettleRegister(const Record& record, const Op& op) {
   });
 }
 
-void Oracle::SetApplied(uint32_t client, uint64_t op, uint32_t lane, bool applied) {
-  clients_[client].ops[op].applied ^= static_cast<uint16_t>(1U << lane);
-  const int64_t sign = applied ? 1 : -1;
+void Oracle::SetApplied(uint32_t client, uint64_t op, uint32_t lane) {
+  clients_[client].ops[op].applied |= static_cast<uint16_t>(1U << lane);
   for (const SharedDelta& shared : load_->Plan(client, op).shared) {
     if (load_->LaneOfShared(shared.row) != lane) continue;
-    sums_[shared.row][client] += sign * shared.delta;
-    sums_[shared.row][kDim - 1] += sign * shared.delta;
+    sums_[shared.row][client] += shared.delta;
+    sums_[shared.row][kDim - 1] += shared.delta;
   }
 }
 
@@ -207,13 +206,12 @@ void Oracle::CompareDigit(const Probe& probe, uint64_t n, uint32_t count, Findin
     op.ignored |= bit;
   } else if (count == 0 && applied) {
     Note(findings, &Findings::lost, where() + ": acknowledged or seen before, and not there");
-    SetApplied(probe.client, n, probe.lane, false);
-    op.ignored |= bit;
+    op.ignored |= bit;  // the shared rows tell their part of the loss themselves
   } else if (count == 1 && (op.refused & bit) != 0) {
     Note(findings, &Findings::wrong, where() + ": refused, and applied all the same");
     op.ignored |= bit;
   } else if (count == 1 && !applied) {
-    SetApplied(probe.client, n, probe.lane, true);
+    SetApplied(probe.client, n, probe.lane);
   }
 }
 

@@ -83,7 +83,7 @@ class Oracle {
   void Settle(const Record& record);
   void SettleRegister(const Record& record, const Op& op);
   void Close(Client& client);
-  void SetApplied(uint32_t client, uint64_t op, uint32_t lane, bool applied);
+  void SetApplied(uint32_t client, uint64_t op, uint32_t lane);
   void CompareOwn(const Probe& probe, std::span<const float> row, Findings* findings);
   void CompareDigit(const Probe& probe, uint64_t op, uint32_t count, Findings* findings);
   void CompareRegister(const Probe& probe, std::span<const float> row, Findings* findings);

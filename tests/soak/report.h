@@ -1,0 +1,34 @@
+// What a soak found: the line of JSON that each kind of ./dev soak ends with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "tests/soak/oracle.h"
+
+namespace strata::soak {
+
+struct SoakReport {
+  std::string soak;
+  uint64_t cycles = 0;
+  uint64_t seeds = 0;
+  uint64_t operations = 0;
+  uint64_t acked = 0;
+  uint64_t restarts = 0;
+  uint64_t hangs = 0;
+  uint64_t sessions_lost = 0;  // connections that a client had to give up
+  Findings findings;
+  TimeNs elapsed = 0;
+  std::string more;  // further members of the JSON, ", \"name\": ..."
+
+  bool clean() const { return findings.none() && hangs == 0 && sessions_lost == 0; }
+};
+
+std::string ToJson(const SoakReport& report);
+
+// Counts an error: kDeadlineExceeded as a hang, the rest as wrong; and says it on stderr.
+void Count(const Status& status, SoakReport* report);
+
+}  // namespace strata::soak
