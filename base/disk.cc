@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/failpoint.h"
+
 namespace strata {
 namespace {
 
@@ -16,7 +18,9 @@ Status TooLarge(const std::string& path, uint64_t bytes, uint64_t bytes_max) {
 
 Status WriteWhole(Disk& disk, const std::string& path, std::string_view content) {
   STRATA_ASSIGN(const std::unique_ptr<File> file, disk.Create(path));
+  STRATA_FAILPOINT("file.write");
   STRATA_TRY(file->Append(std::as_bytes(std::span(content))));
+  STRATA_FAILPOINT("file.sync");
   return file->Sync();
 }
 
@@ -47,7 +51,9 @@ Status WriteFileAtomically(Disk& disk, const std::string& path, std::string_view
     static_cast<void>(disk.Remove(temporary));
     return written;
   }
+  STRATA_FAILPOINT("file.rename");
   STRATA_TRY(disk.Rename(temporary, path));
+  STRATA_FAILPOINT("file.sync_folder");
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return disk.SyncFolder(folder.empty() ? "." : folder);
 }

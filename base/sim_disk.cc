@@ -35,7 +35,6 @@ struct SimDisk::Node {
   std::vector<std::byte> synced;  // what the last sync made durable
   bool emptied = false;           // since then: `synced` is no longer how `bytes` begins
   uint64_t reserved = 0;          // the size up to which appends find room
-  Status broken;                  // the first failed append or sync; final
 };
 
 class SimDisk::SimFile : public File {
@@ -65,20 +64,23 @@ class SimDisk::SimFile : public File {
     const std::lock_guard lock(disk_->mutex_);
     STRATA_TRY(CheckAlive());
     STRATA_TRY(CheckWritable("write"));
-    return disk_->AppendTo(node_.get(), path_, bytes);
+    STRATA_TRY(broken_);
+    return broken_ = disk_->AppendTo(node_.get(), path_, bytes);
   }
 
   Status Preallocate(uint64_t bytes) override {
     const std::lock_guard lock(disk_->mutex_);
     STRATA_TRY(CheckAlive());
     STRATA_TRY(CheckWritable("reserve bytes for"));
+    STRATA_TRY(broken_);
     return disk_->Reserve(node_.get(), path_, bytes);
   }
 
   Status Sync() override {
     const std::lock_guard lock(disk_->mutex_);
     STRATA_TRY(CheckAlive());
-    return disk_->SyncNode(node_.get(), path_);
+    STRATA_TRY(broken_);
+    return broken_ = disk_->SyncNode(node_.get(), path_);
   }
 
   Result<uint64_t> Size() const override {
@@ -103,6 +105,7 @@ class SimDisk::SimFile : public File {
   const std::string path_;
   const bool writable_;
   const uint64_t opened_at_;
+  Status broken_;  // the first failed append or sync; final
 };
 
 SimDisk::SimDisk(const SimDiskOptions& options)
@@ -133,7 +136,6 @@ Result<std::unique_ptr<File>> SimDisk::Create(const std::string& path) {
     node->bytes.clear();  // the old bytes stay in `synced` until the next sync
     node->emptied = true;
     node->reserved = 0;
-    node->broken = Status::Ok();
   }
   return std::unique_ptr<File>(std::make_unique<SimFile>(this, node, path, true));
 }
@@ -289,7 +291,6 @@ void SimDisk::CrashNode(Node* node) {
   }
   node->emptied = false;
   node->synced = node->bytes;
-  node->broken = Status::Ok();
 }
 
 // The sectors of `unsynced`, which begins at `offset` in its file, that the disk did not get to.
@@ -304,7 +305,6 @@ void SimDisk::LoseSectors(std::span<std::byte> unsynced, size_t offset) {
 }
 
 Status SimDisk::Reserve(Node* node, const std::string& path, uint64_t bytes) {
-  STRATA_TRY(node->broken);
   const uint64_t used = BytesUsed();
   const uint64_t held = std::max<uint64_t>(node->bytes.size(), node->reserved);
   const uint64_t room = options_.bytes_max > used ? options_.bytes_max - used : 0;
@@ -317,28 +317,27 @@ Status SimDisk::Reserve(Node* node, const std::string& path, uint64_t bytes) {
 }
 
 Status SimDisk::AppendTo(Node* node, const std::string& path, std::span<const std::byte> bytes) {
-  STRATA_TRY(node->broken);
   const uint64_t used = BytesUsed();
   const uint64_t own =
       node->reserved > node->bytes.size() ? node->reserved - node->bytes.size() : 0;
   const uint64_t room = own + (options_.bytes_max > used ? options_.bytes_max - used : 0);
   size_t taken = bytes.size();
+  Status status;
   if (FaultNow(&append_fault_)) {
     taken = static_cast<size_t>(random_.Below(bytes.size() + 1));
-    node->broken = Failed(fmt::format("cannot write {}: Input/output error", path));
+    status = Failed(fmt::format("cannot write {}: Input/output error", path));
   } else if (bytes.size() > room) {
     taken = static_cast<size_t>(room);
-    node->broken = DiskFull(fmt::format("cannot write {}: No space left on device", path));
+    status = DiskFull(fmt::format("cannot write {}: No space left on device", path));
   }
   node->bytes.insert(node->bytes.end(), bytes.begin(),
                      bytes.begin() + static_cast<std::ptrdiff_t>(taken));
-  return node->broken;
+  return status;
 }
 
 Status SimDisk::SyncNode(Node* node, const std::string& path) {
-  STRATA_TRY(node->broken);
   if (FaultNow(&sync_fault_)) {
-    return node->broken = Failed(fmt::format("cannot sync {}: Input/output error", path));
+    return Failed(fmt::format("cannot sync {}: Input/output error", path));
   }
   if (node->emptied) node->synced.clear();
   node->emptied = false;

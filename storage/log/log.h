@@ -32,7 +32,9 @@ class Log {
  public:
   virtual ~Log() = default;
   // Puts a record into the buffer; the pieces are its body. kDiskFull: there is no room for it; the
-  // log is as it was and a later call may succeed. Any other error is final.
+  // log is as it was and a later call may succeed. Any other error is final. The end of each
+  // segment is kept for kCut: a checkpoint can begin when nothing else has room, and its trimming
+  // makes some.
   virtual Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) = 0;
   // Hands everything appended to the kernel: it survives the process. An error is final.
   virtual Status Write() = 0;
@@ -54,7 +56,9 @@ struct LogOptions {
   std::string folder;    // of the lane
   uint64_t lineage = 0;  // of the server's state; a segment of another one is refused
   uint16_t lane = 0;     // likewise
-  std::string boot_id;   // of the kernel: tells a crash of the process from one of the machine
+  // BootId(): tells a crash of the process from one of the machine, which may lose what was not
+  // synced. A simulated machine has another one after each crash; "" is never the same.
+  std::string boot_id;
   uint64_t segment_bytes = uint64_t{64} << 20;
   uint64_t bytes_max = UINT64_MAX;  // of all segments; Append is kDiskFull beyond
 };
@@ -66,7 +70,7 @@ struct LogRecord {
 };
 
 struct ReplaySummary {
-  Lsn last = 0;  // of the last valid record
+  Lsn last = 0;  // of the last valid record, for OpenLog; at least `from` - 1
   uint64_t records = 0;
   uint64_t bytes = 0;
   struct Torn {
@@ -79,12 +83,15 @@ struct ReplaySummary {
 };
 
 // Visits the records from LSN `from` on, in order; an error of `visit` ends it. kCorrupt names
-// file, offset, expected and found; kNotFound says that the log begins behind `from`.
+// file, offset, expected and found; kNotFound says that the log begins behind `from`. A folder that
+// does not exist, or is empty, is an empty log, for a `from` of at most 1. Changes nothing.
 Result<ReplaySummary> ReplayLog(const LogOptions& options, Lsn from,
                                 const std::function<Status(const LogRecord&)>& visit);
 
-// Begins a new segment behind `last`, what ReplayLog found. kDiskFull when it cannot be
-// preallocated.
+// Begins a new segment behind `last`, what ReplayLog found; what replay had cut is set aside under
+// other names until Trim. All before it is on stable storage when this returns. kDiskFull when the
+// segment cannot be preallocated. Makes the folder. What was appended and not written is lost with
+// the Log.
 Result<std::unique_ptr<Log>> OpenLog(const LogOptions& options, Lsn last);
 
 }  // namespace strata

@@ -28,6 +28,7 @@ MAY_INCLUDE = {
     "kernels/dense": ["base", "kernels/core"],
     "kernels": [],
     "storage": ["base", "kernels/core", "kernels/optim"],
+    "storage/log": ["base", "proto/format"],
     "storage/checkpoint": ["base", "proto/format", "proto/wire", "storage"],
     "cluster/topology": ["base"],
     "cluster/names": ["base", "cluster/topology"],

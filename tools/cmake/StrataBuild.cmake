@@ -29,6 +29,9 @@ target_compile_options(strata_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror,-ffp-contract=off -fmad=false
     --expt-relaxed-constexpr>)
 target_include_directories(strata_flags INTERFACE ${CMAKE_SOURCE_DIR})
+if(STRATA_FAILPOINTS)
+  target_compile_definitions(strata_flags INTERFACE STRATA_FAILPOINTS)  # base/failpoint.h
+endif()
 if(STRATA_SANITIZE)
   target_compile_options(strata_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${STRATA_SANITIZE} -fno-sanitize-recover=all

@@ -1,0 +1,267 @@
+#include "storage/log/log_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/failpoint.h"
+#include "proto/format/log_format.h"
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kSegmentBytesMin = 4096;
+constexpr size_t kBufferBytesKept = size_t{64} << 20;
+
+// The end of a segment that only cuts may use: a log that is full is trimmed behind the checkpoint
+// that a cut begins, so a cut must always find room.
+uint64_t ReservedForCuts(uint64_t capacity) { return std::min<uint64_t>(capacity / 8, 16384); }
+
+}  // namespace
+
+LogWriter::LogWriter(const LogOptions& options, Lsn last)
+    : options_(options), appended_(last), written_(last), synced_(last), spare_(options_, &used_) {}
+
+Status LogWriter::Begin() {
+  Disk& disk = *options_.disk;
+  if (options_.segment_bytes < kSegmentBytesMin || options_.segment_bytes > options_.bytes_max) {
+    return Invalid(fmt::format("{}: expected segments of {} to {} bytes, found {}", options_.folder,
+                               kSegmentBytesMin, options_.bytes_max, options_.segment_bytes));
+  }
+  if (options_.boot_id.size() > format::kLogBootIdBytesMax) {
+    return Invalid(fmt::format("{}: expected a boot id of at most {} bytes, found {}",
+                               options_.folder, format::kLogBootIdBytesMax,
+                               options_.boot_id.size()));
+  }
+  STRATA_TRY(disk.MakeFolder(options_.folder));
+  STRATA_ASSIGN(LogFolder folder, ListLogFolder(options_));
+  if (Status gone = disk.Remove(SpareSegmentPath(options_.folder));
+      !gone.ok() && gone.code() != StatusCode::kNotFound) {
+    return gone;
+  }
+  const auto later = std::ranges::upper_bound(folder.segments, appended_, {}, &SegmentFile::first);
+  cut_ = std::move(folder.cut);
+  STRATA_TRY(SetAside({later, folder.segments.end()}));
+  STRATA_ASSIGN(const uint64_t old_bytes, AdoptOld({folder.segments.begin(), later}));
+  // Before the old ones count: a log that is at its limit can still be opened, and then trimmed.
+  STRATA_TRY(spare_.Prepare(options_.segment_bytes));
+  STRATA_TRY(BeginSegment());
+  used_ += old_bytes;
+  STRATA_FAILPOINT("log.sync_folder");
+  STRATA_TRY(disk.SyncFolder(options_.folder));
+  folder_changed_ = false;
+  return {};
+}
+
+// Segments behind the last record: a start that wrote nothing left an empty one, others hold what
+// replay has cut. From the last on, so that the log is whole up to some LSN at each moment.
+Status LogWriter::SetAside(std::vector<SegmentFile> segments) {
+  Disk& disk = *options_.disk;
+  if (segments.empty()) return {};
+  for (; !segments.empty(); segments.pop_back()) {
+    const SegmentFile& segment = segments.back();
+    STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(segment.path));
+    STRATA_ASSIGN(const uint64_t size, file->Size());
+    if (size <= format::kLogSegmentHeaderBytes) {
+      STRATA_TRY(disk.Remove(segment.path));
+      continue;
+    }
+    STRATA_TRY(disk.GiveBackReserve(segment.path));
+    const std::string path = CutSegmentPath(options_.folder, segment.first);
+    STRATA_TRY(disk.Rename(segment.path, path));
+    std::erase_if(cut_, [&](const SegmentFile& cut) { return cut.path == path; });
+    cut_.push_back({segment.first, path});
+  }
+  return disk.SyncFolder(options_.folder);
+}
+
+// The records of a process that died may not be on stable storage yet. Those of this one, which
+// rest on them, must not get there first.
+Result<uint64_t> LogWriter::AdoptOld(const std::vector<SegmentFile>& segments) {
+  uint64_t bytes = 0;
+  for (const SegmentFile& segment : segments) {
+    STRATA_TRY(options_.disk->GiveBackReserve(segment.path));
+    STRATA_ASSIGN(const std::unique_ptr<File> file, options_.disk->OpenToRead(segment.path));
+    STRATA_TRY(file->Sync());
+    STRATA_ASSIGN(const uint64_t size, file->Size());
+    old_.push_back({segment, size});
+    bytes += size;
+  }
+  return bytes;
+}
+
+Result<Lsn> LogWriter::Append(RecordKind kind, std::span<const std::span<const std::byte>> body) {
+  STRATA_TRY(failed());
+  uint64_t body_bytes = 0;
+  for (const std::span<const std::byte> piece : body) body_bytes += piece.size();
+  if (body_bytes > format::kLogBodyBytesMax) {
+    return Invalid(fmt::format("{}: expected a record of at most {} bytes, found {}",
+                               options_.folder, format::kLogBodyBytesMax, body_bytes));
+  }
+  const uint64_t bytes = format::LogRecordBytes(body_bytes);
+  const uint64_t end =
+      kind == RecordKind::kCut ? capacity_ : capacity_ - ReservedForCuts(capacity_);
+  if (offset_ + bytes > end) STRATA_TRY(MakeRoom(bytes));
+  const Lsn lsn = appended_ + 1;
+  format::AppendLogRecord(
+      {.lineage = options_.lineage, .lane = options_.lane, .first_lsn = first_, .offset = offset_},
+      {.kind = static_cast<uint16_t>(kind), .lsn = lsn, .synced_lsn = synced_.load()}, body,
+      &buffer_);
+  offset_ += bytes;
+  appended_ = lsn;
+  return lsn;
+}
+
+// Room for a record that the current segment has no room for. kDiskFull: nothing has changed.
+Status LogWriter::MakeRoom(uint64_t record_bytes) {
+  uint64_t capacity = options_.segment_bytes;
+  const uint64_t needed = format::kLogSegmentHeaderBytes + record_bytes;
+  if (needed > capacity - ReservedForCuts(capacity)) capacity = needed + needed / 7 + 8;
+  if (const Status spare = spare_.Prepare(capacity); !spare.ok()) {
+    return spare.code() == StatusCode::kDiskFull ? spare : Fail(spare);
+  }
+  STRATA_TRY(WriteBuffer());
+  Status begun = BeginSegment();
+  return begun.ok() ? begun : Fail(begun);
+}
+
+// Makes the spare the current segment. It has its name only once its header is on stable storage:
+// a segment is never found without one.
+Status LogWriter::BeginSegment() {
+  SpareSegment::Taken spare = spare_.Take();
+  const Lsn first = appended_ + 1;
+  const std::string path = SegmentPath(options_.folder, first);
+  STRATA_FAILPOINT("log.begin_write");
+  STRATA_TRY(spare.file->Append(format::EncodeLogSegment({.lineage = options_.lineage,
+                                                          .lane = options_.lane,
+                                                          .first_lsn = first,
+                                                          .synced_lsn = synced_.load(),
+                                                          .boot_id = options_.boot_id})));
+  STRATA_FAILPOINT("log.begin_sync");
+  STRATA_TRY(spare.file->Sync());
+  STRATA_FAILPOINT("log.begin_rename");
+  STRATA_TRY(options_.disk->Rename(SpareSegmentPath(options_.folder), path));
+  const std::lock_guard lock(mutex_);
+  if (first_ == first) {
+    used_ -= capacity_;  // it was empty, and the new one has taken its name
+  } else if (current_ != nullptr) {
+    const std::string old_path = SegmentPath(options_.folder, first_);
+    retired_.push_back({std::move(current_), old_path});
+    old_.push_back({{first_, old_path}, offset_});
+    used_ -= capacity_ - offset_;
+  }
+  current_ = std::move(spare.file);
+  folder_changed_ = true;
+  first_ = first;
+  offset_ = format::kLogSegmentHeaderBytes;
+  capacity_ = spare.capacity;
+  return {};
+}
+
+Status LogWriter::Write() {
+  STRATA_TRY(failed());
+  return WriteBuffer();
+}
+
+Status LogWriter::WriteBuffer() {
+  if (buffer_.empty()) return {};
+  const auto put = [&]() -> Status {
+    STRATA_FAILPOINT("log.write");
+    std::span<const std::byte> bytes = buffer_;
+    if (kFailpointsCompiledIn) {
+      STRATA_TRY(current_->Append(bytes.first(bytes.size() / 2)));
+      bytes = bytes.subspan(bytes.size() / 2);
+      STRATA_FAILPOINT("log.write_half");
+    }
+    STRATA_TRY(current_->Append(bytes));
+    STRATA_FAILPOINT("log.written");
+    return {};
+  };
+  if (const Status status = put(); !status.ok()) return Fail(status);
+  buffer_.clear();
+  if (buffer_.capacity() > kBufferBytesKept) buffer_.shrink_to_fit();
+  written_ = appended_;
+  return {};
+}
+
+Status LogWriter::Sync() {
+  const std::lock_guard one(sync_mutex_);
+  std::vector<Retired> retired;
+  std::shared_ptr<File> current;
+  Lsn target = 0;
+  bool folder = false;
+  {
+    const std::lock_guard lock(mutex_);
+    STRATA_TRY(failed_);
+    target = written_.load();
+    current = current_;
+    folder = folder_changed_;
+    if (target == synced_.load()) return {};
+    retired = std::exchange(retired_, {});
+    folder_changed_ = false;
+  }
+  if (const Status status = SyncFiles(retired, current.get(), folder); !status.ok()) {
+    return Fail(status);
+  }
+  synced_ = target;
+  // What follows only saves space and time: whoever needs it meets the error.
+  for (const Retired& segment : retired) {
+    static_cast<void>(options_.disk->GiveBackReserve(segment.path));
+  }
+  static_cast<void>(spare_.Prepare(options_.segment_bytes));
+  return {};
+}
+
+Status LogWriter::SyncFiles(const std::vector<Retired>& retired, File* current, bool folder) {
+  STRATA_FAILPOINT("log.sync");
+  for (const Retired& segment : retired) STRATA_TRY(segment.file->Sync());
+  STRATA_TRY(current->Sync());
+  if (folder) {
+    STRATA_FAILPOINT("log.sync_folder");
+    STRATA_TRY(options_.disk->SyncFolder(options_.folder));
+  }
+  STRATA_FAILPOINT("log.synced");
+  return {};
+}
+
+// From the oldest on, so that what is left never has a hole.
+Status LogWriter::Trim(Lsn lsn) {
+  const auto remove = [&](const std::string& path) -> Status {
+    STRATA_FAILPOINT("log.trim");
+    Status removed = options_.disk->Remove(path);
+    return removed.code() == StatusCode::kNotFound ? Status::Ok() : removed;
+  };
+  while (!old_.empty() && (old_.size() > 1 ? old_[1].file.first : first_) <= lsn) {
+    STRATA_TRY(remove(old_[0].file.path));
+    used_ -= old_[0].bytes;
+    old_.erase(old_.begin());
+  }
+  while (!cut_.empty() && cut_[0].first < lsn) {
+    STRATA_TRY(remove(cut_[0].path));
+    cut_.erase(cut_.begin());
+  }
+  return {};
+}
+
+Status LogWriter::failed() const {
+  const std::lock_guard lock(mutex_);
+  return failed_;
+}
+
+Status LogWriter::Fail(const Status& error) {
+  const std::lock_guard lock(mutex_);
+  if (failed_.ok()) {
+    // DISK_FULL would promise that nothing has changed.
+    failed_ = error.code() == StatusCode::kDiskFull ? Failed(error.message()) : error;
+  }
+  return failed_;
+}
+
+Result<std::unique_ptr<Log>> OpenLog(const LogOptions& options, Lsn last) {
+  auto log = std::make_unique<LogWriter>(options, last);
+  STRATA_TRY(log->Begin());
+  return std::unique_ptr<Log>(std::move(log));
+}
+
+}  // namespace strata

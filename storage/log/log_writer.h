@@ -1,0 +1,84 @@
+// The log as a lane writes it: Log over the segments of a folder.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "storage/log/log.h"
+#include "storage/log/segment_files.h"
+#include "storage/log/spare_segment.h"
+
+namespace strata {
+
+class LogWriter : public Log {
+ public:
+  LogWriter(const LogOptions& options, Lsn last);
+
+  // OpenLog's work.
+  Status Begin();
+
+  Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) override;
+  Status Write() override;
+  Status Sync() override;
+  Status Trim(Lsn lsn) override;
+
+  Lsn appended() const override { return appended_; }
+  Lsn written() const override { return written_.load(); }
+  Lsn synced() const override { return synced_.load(); }
+  size_t buffered() const override { return buffer_.size(); }
+  uint64_t bytes_on_disk() const override { return used_.load() + spare_.bytes(); }
+
+ private:
+  struct OldSegment {
+    SegmentFile file;
+    uint64_t bytes = 0;
+  };
+  // A segment that no more is appended to, until it has been synced.
+  struct Retired {
+    std::shared_ptr<File> file;
+    std::string path;
+  };
+
+  Status SetAside(std::vector<SegmentFile> segments);
+  Result<uint64_t> AdoptOld(const std::vector<SegmentFile>& segments);
+  Status MakeRoom(uint64_t record_bytes);
+  Status BeginSegment();
+  Status SyncFiles(const std::vector<Retired>& retired, File* current, bool folder);
+  Status WriteBuffer();
+  Status failed() const;
+  Status Fail(const Status& error);
+
+  const LogOptions options_;
+
+  // The lane's thread alone.
+  std::vector<std::byte> buffer_;
+  std::vector<OldSegment> old_;   // by first LSN, without the current one
+  std::vector<SegmentFile> cut_;  // set aside
+  Lsn first_ = 0;                 // of the current segment
+  uint64_t offset_ = 0;           // in it, of the next record
+  uint64_t capacity_ = 0;         // of it
+  Lsn appended_ = 0;
+
+  std::atomic<Lsn> written_;
+  std::atomic<Lsn> synced_;
+  std::atomic<uint64_t> used_ = 0;  // bytes of the segments, the current one at its capacity
+  SpareSegment spare_;
+
+  std::mutex sync_mutex_;  // held by Sync: one at a time
+
+  mutable std::mutex mutex_;  // for the rest
+  std::shared_ptr<File> current_;
+  std::vector<Retired> retired_;
+  bool folder_changed_ = false;
+  Status failed_;  // the first failed write or sync; final
+};
+
+}  // namespace strata

@@ -1,0 +1,41 @@
+#include "storage/log/spare_segment.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/failpoint.h"
+#include "storage/log/segment_files.h"
+
+namespace strata {
+
+Status SpareSegment::Prepare(uint64_t capacity) {
+  const std::lock_guard lock(mutex_);
+  if (spare_.capacity >= capacity) return {};
+  const uint64_t used = used_->load();
+  if (used > options_.bytes_max || capacity > options_.bytes_max - used) {
+    return DiskFull(fmt::format(
+        "{}: the log occupies {} bytes; a segment of {} bytes more would exceed its limit of {}",
+        options_.folder, used, capacity, options_.bytes_max));
+  }
+  STRATA_FAILPOINT("log.reserve");
+  if (spare_.file == nullptr) {
+    STRATA_ASSIGN(spare_.file, options_.disk->Create(SpareSegmentPath(options_.folder)));
+  }
+  STRATA_TRY(spare_.file->Preallocate(capacity));
+  spare_.capacity = capacity;
+  return {};
+}
+
+SpareSegment::Taken SpareSegment::Take() {
+  const std::lock_guard lock(mutex_);
+  *used_ += spare_.capacity;
+  return std::exchange(spare_, {});
+}
+
+uint64_t SpareSegment::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return spare_.capacity;
+}
+
+}  // namespace strata
