@@ -15,6 +15,7 @@ find_package(dnnl 2.6 REQUIRED)  # oneDNN
 pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus>=3.3)
 pkg_check_modules(ZMQ REQUIRED IMPORTED_TARGET libzmq>=4.3.3)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash>=0.8)
+pkg_check_modules(ROCKSDB REQUIRED IMPORTED_TARGET rocksdb>=7.8)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium>=1.0.18)
 if(STRATA_TESTS)
   find_package(GTest 1.12 REQUIRED)

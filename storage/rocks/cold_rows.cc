@@ -1,0 +1,35 @@
+#include "storage/rocks/cold_rows.h"
+
+#include "kernels/core/initializer.h"
+#include "kernels/optim/apply.h"
+
+namespace strata {
+
+void MakeNewRow(const TableSpec& spec, const RowSchema& schema, Key key, std::byte* row) {
+  InitialRow(spec.initializer, spec.seed, key, {ElementsOf(row), schema.dim});
+  InitialState(spec.optimizer, {ElementsOf(row) + schema.dim, schema.state_width});
+  CountersOf(schema, row) = RowCounters{};
+}
+
+void AppendRow(const RowSchema& schema, Key key, const std::byte* row, bool with_state,
+               ScanPage& page) {
+  const size_t width = size_t{schema.dim} + (with_state ? schema.state_width : 0);
+  const float* elements = ElementsOf(row);
+  page.keys.push_back(key);
+  page.rows.insert(page.rows.end(), elements, elements + width);
+  if (with_state) page.counters.push_back(CountersOf(schema, row));
+}
+
+void ClearPage(ScanPage& page) {
+  page.keys.clear();
+  page.rows.clear();
+  page.counters.clear();
+}
+
+void EndUnlessRead(const Status& status) {
+  if (!status.ok()) {
+    CheckFailed("the cold tier can be read", status.ToString(), std::source_location::current());
+  }
+}
+
+}  // namespace strata

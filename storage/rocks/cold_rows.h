@@ -1,0 +1,65 @@
+// Rows as bytes, the way the cold tier holds them (RowSchema), and pages of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "storage/rocks/rocks_db.h"
+#include "storage/row_schema.h"
+#include "storage/table.h"
+
+namespace strata {
+
+inline float* ElementsOf(std::byte* row) { return reinterpret_cast<float*>(row); }
+inline const float* ElementsOf(const std::byte* row) { return reinterpret_cast<const float*>(row); }
+inline RowCounters& CountersOf(const RowSchema& schema, std::byte* row) {
+  return *reinterpret_cast<RowCounters*>(row + schema.counters_offset());
+}
+inline const RowCounters& CountersOf(const RowSchema& schema, const std::byte* row) {
+  return *reinterpret_cast<const RowCounters*>(row + schema.counters_offset());
+}
+
+// The row of a key that was never written: initial value and state, counters zero.
+void MakeNewRow(const TableSpec& spec, const RowSchema& schema, Key key, std::byte* row);
+
+// One row more, with or without state and counters.
+void AppendRow(const RowSchema& schema, Key key, const std::byte* row, bool with_state,
+               ScanPage& page);
+void ClearPage(ScanPage& page);
+
+// Where a merged walk has come to: rows whose hash is below `next` are done.
+struct MergeEnd {
+  uint64_t next = 0;
+  bool done = false;
+};
+
+// Walks the rows of the memory tier and of the cold tier together, by rising hash, each key once:
+// `hashes` (ascending) tells which may be in memory, `cursor` stands at the first cold one.
+//   in_memory(key)   the row's bytes, or null when it is not there (any more)
+//   visit(key, row)  true to go on; false: no more after this one
+// What memory says holds; a cold row is passed over when `is_dead(key)`.
+template <typename InMemory, typename IsDead, typename Visit>
+MergeEnd MergeRows(std::span<const uint64_t> hashes, RocksCursor& cursor, InMemory in_memory,
+                   IsDead is_dead, Visit visit) {
+  size_t at = 0;
+  while (at < hashes.size() || cursor.Valid()) {
+    const bool is_cold = cursor.Valid() && (at == hashes.size() || cursor.hash() <= hashes[at]);
+    const uint64_t hash = is_cold ? cursor.hash() : hashes[at];
+    const Key key = KeyOfColdHash(hash);
+    const std::byte* row = in_memory(key);
+    if (row == nullptr && is_cold && !is_dead(key)) row = cursor.row();
+    const bool go_on = row == nullptr || visit(key, row);
+    if (is_cold) cursor.Next();
+    if (at < hashes.size() && hashes[at] == hash) ++at;
+    if (!go_on) return {hash + 1, hash == UINT64_MAX || (at == hashes.size() && !cursor.Valid())};
+  }
+  return {0, true};
+}
+
+// Ends the process (exit code 70): a row that was stored cannot be read back, there is no way to
+// say so to the caller, and any other answer would be wrong. A restart builds the cold tier anew.
+// Passes when `status` is OK.
+void EndUnlessRead(const Status& status);
+
+}  // namespace strata

@@ -1,0 +1,67 @@
+#include "storage/rocks/read_pool.h"
+
+#include "base/thread.h"
+
+namespace strata {
+
+Result<std::unique_ptr<ReadPool>> ReadPool::Start(int threads) {
+  std::unique_ptr<ReadPool> pool(new ReadPool());
+  for (int i = 0; i < threads; ++i) {
+    STRATA_ASSIGN(auto thread, StartThread("cold-read", [p = pool.get()] { p->Serve(); }));
+    pool->threads_.push_back(std::move(thread));
+  }
+  return pool;
+}
+
+ReadPool::~ReadPool() {
+  const std::lock_guard lock(mutex_);
+  stop_ = true;
+  has_job_.notify_all();
+}
+
+void ReadPool::Run(size_t count, const std::function<void(size_t)>& task) {
+  if (count == 0) return;
+  if (count == 1 || threads_.empty()) {
+    for (size_t i = 0; i < count; ++i) task(i);
+    return;
+  }
+  const auto job = std::make_shared<Job>();
+  job->task = &task;
+  job->count = count;
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(job);
+    has_job_.notify_all();
+  }
+  Work(*job);
+  std::unique_lock lock(mutex_);
+  std::erase(jobs_, job);
+  is_done_.wait(lock, [&] { return job->done == job->count; });
+}
+
+void ReadPool::Serve() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    has_job_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
+    if (stop_) return;
+    const std::shared_ptr<Job> job = jobs_.front();
+    if (job->next.load(std::memory_order_relaxed) >= job->count) {
+      jobs_.pop_front();  // all of it is taken
+      continue;
+    }
+    lock.unlock();
+    Work(*job);
+    lock.lock();
+  }
+}
+
+void ReadPool::Work(Job& job) {
+  size_t done = 0;
+  for (size_t i = job.next++; i < job.count; i = job.next++, ++done) (*job.task)(i);
+  if (done == 0) return;
+  const std::lock_guard lock(mutex_);
+  job.done += done;
+  if (job.done == job.count) is_done_.notify_all();
+}
+
+}  // namespace strata

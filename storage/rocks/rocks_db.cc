@@ -1,0 +1,307 @@
+#include "storage/rocks/rocks_db.h"
+
+#include <fmt/format.h>
+#include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/db.h>
+#include <rocksdb/sst_file_manager.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <shared_mutex>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/hash.h"
+#include "storage/rocks/read_pool.h"
+#include "storage/rocks/rocks_options.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kKeyBytes = 12;
+using ColdKey = std::array<char, kKeyBytes>;
+
+ColdKey MakeColdKey(SpaceId space, uint64_t hash) {
+  ColdKey key;
+  const uint32_t space_bytes = __builtin_bswap32(static_cast<uint32_t>(space));
+  const uint64_t hash_bytes = __builtin_bswap64(hash);
+  memcpy(key.data(), &space_bytes, sizeof space_bytes);
+  memcpy(key.data() + sizeof space_bytes, &hash_bytes, sizeof hash_bytes);
+  return key;
+}
+static_assert(std::endian::native == std::endian::little);
+
+rocksdb::Slice SliceOf(const ColdKey& key) { return {key.data(), key.size()}; }
+
+uint64_t HashOf(const rocksdb::Slice& key) {
+  uint64_t hash_bytes = 0;
+  memcpy(&hash_bytes, key.data() + kKeyBytes - sizeof hash_bytes, sizeof hash_bytes);
+  return __builtin_bswap64(hash_bytes);
+}
+
+Status FromRocks(const rocksdb::Status& status, const std::string& folder) {
+  if (status.ok()) return {};
+  const std::string text = fmt::format("cold tier in {}: {}", folder, status.ToString());
+  if (status.IsNoSpace() || status.subcode() == rocksdb::Status::kSpaceLimit) {
+    return DiskFull(text + "; free space there, or give it a larger disk");
+  }
+  if (status.IsCorruption()) {
+    return Corrupt(text +
+                   "; the disk returned other bytes than were written to it. A restart "
+                   "builds the cold tier anew from checkpoint and log");
+  }
+  return Failed(text);
+}
+
+class SnapshotOfDb : public RocksSnapshot {
+ public:
+  explicit SnapshotOfDb(rocksdb::DB& db) : db_(db), snapshot_(db.GetSnapshot()) {}
+  ~SnapshotOfDb() override { db_.ReleaseSnapshot(snapshot_); }
+  const rocksdb::Snapshot* get() const { return snapshot_; }
+
+ private:
+  rocksdb::DB& db_;
+  const rocksdb::Snapshot* const snapshot_;
+};
+
+class CursorOfDb : public RocksCursor {
+ public:
+  CursorOfDb(rocksdb::DB& db, const std::string& folder, SpaceId space, size_t row_bytes,
+             uint64_t hash_min, const RocksSnapshot* snapshot)
+      : folder_(folder), row_bytes_(row_bytes), end_key_(MakeColdKey(NextSpace(space), 0)) {
+    end_ = SliceOf(end_key_);
+    rocksdb::ReadOptions options;
+    options.fill_cache = false;
+    options.readahead_size = 256 << 10;  // a scan is sequential
+    options.iterate_upper_bound = &end_;
+    if (snapshot != nullptr) options.snapshot = static_cast<const SnapshotOfDb*>(snapshot)->get();
+    iterator_.reset(db.NewIterator(options));
+    iterator_->Seek(SliceOf(MakeColdKey(space, hash_min)));
+    Check();
+  }
+
+  bool Valid() const override { return status_.ok() && iterator_->Valid(); }
+  uint64_t hash() const override { return HashOf(iterator_->key()); }
+  Key key() const override { return KeyOfColdHash(hash()); }
+  const std::byte* row() const override {
+    return reinterpret_cast<const std::byte*>(iterator_->value().data());
+  }
+  void Next() override {
+    iterator_->Next();
+    Check();
+  }
+  Status status() const override { return status_; }
+
+ private:
+  static SpaceId NextSpace(SpaceId space) {
+    return static_cast<SpaceId>(static_cast<uint32_t>(space) + 1);
+  }
+  void Check() {
+    if (!iterator_->Valid()) {
+      status_ = FromRocks(iterator_->status(), folder_);
+    } else if (iterator_->value().size() != row_bytes_) {
+      status_ = Corrupt(fmt::format("cold tier in {}: a row of {} bytes, expected {}", folder_,
+                                    iterator_->value().size(), row_bytes_));
+    }
+  }
+
+  const std::string& folder_;
+  const size_t row_bytes_;
+  const ColdKey end_key_;
+  rocksdb::Slice end_;
+  std::unique_ptr<rocksdb::Iterator> iterator_;
+  Status status_;
+};
+
+}  // namespace
+
+uint64_t ColdHashOf(Key key) { return Mix64(key); }
+
+// The steps of Mix64 backwards; the factors are the inverses of its own modulo 2^64.
+Key KeyOfColdHash(uint64_t hash) {
+  hash ^= (hash >> 31) ^ (hash >> 62);
+  hash *= 0x319642b2d24d8ec3ULL;
+  hash ^= (hash >> 27) ^ (hash >> 54);
+  hash *= 0x96de1b173f119089ULL;
+  hash ^= (hash >> 30) ^ (hash >> 60);
+  return hash - 0x9e3779b97f4a7c15ULL;
+}
+
+struct RocksDb::Impl {
+  std::string folder;
+  std::unique_ptr<rocksdb::DB> db;
+  std::shared_ptr<rocksdb::Cache> cache;
+  std::shared_ptr<rocksdb::SstFileManager> files;
+  std::unique_ptr<ReadPool> pool;
+  mutable std::shared_mutex mutex;  // guards the map
+  std::map<SpaceId, size_t> row_bytes;
+  uint32_t space_last = 0;
+
+  size_t RowBytesOf(SpaceId space) const {
+    const std::shared_lock lock(mutex);
+    return row_bytes.at(space);
+  }
+  Status ReadSome(SpaceId space, size_t bytes, std::span<const uint32_t> order,
+                  std::span<const Key> keys, std::byte* out, uint8_t* found) const;
+};
+
+RocksDb::RocksDb(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RocksDb::~RocksDb() {
+  // What the write buffers hold is not wanted any more.
+  rocksdb::CancelAllBackgroundWork(impl_->db.get(), /*wait=*/true);
+}
+
+Result<std::unique_ptr<RocksDb>> RocksDb::Open(const RocksOptions& options) {
+  if (options.folder.empty()) return Invalid("the cold tier needs a folder");
+  if (options.memory_bytes_max < (1 << 20)) {
+    return Invalid(fmt::format("the cold tier needs at least 1 MiB of memory; found {} bytes",
+                               options.memory_bytes_max));
+  }
+  STRATA_TRY(RealDisk().MakeFolder(options.folder).Prefixed("cold tier"));
+  auto impl = std::make_unique<Impl>();
+  impl->folder = options.folder;
+  rocksdb::Options settings = MakeRocksOptions(options);
+  const auto* table = settings.table_factory->GetOptions<rocksdb::BlockBasedTableOptions>();
+  impl->cache = table->block_cache;
+  impl->files = settings.sst_file_manager;
+  settings.avoid_flush_during_shutdown = true;
+  if (const auto gone = rocksdb::DestroyDB(options.folder, settings); !gone.ok()) {
+    return FromRocks(gone, options.folder);
+  }
+  rocksdb::DB* db = nullptr;
+  if (const auto opened = rocksdb::DB::Open(settings, options.folder, &db); !opened.ok()) {
+    return FromRocks(opened, options.folder);
+  }
+  impl->db.reset(db);
+  STRATA_ASSIGN(impl->pool, ReadPool::Start(options.read_threads));
+  return std::unique_ptr<RocksDb>(new RocksDb(std::move(impl)));
+}
+
+SpaceId RocksDb::MakeSpace(size_t row_bytes) {
+  const std::unique_lock lock(impl_->mutex);
+  const auto space = static_cast<SpaceId>(++impl_->space_last);
+  impl_->row_bytes[space] = row_bytes;
+  return space;
+}
+
+Status RocksDb::DropSpace(SpaceId space) {
+  const ColdKey first = MakeColdKey(space, 0);
+  const ColdKey last = MakeColdKey(static_cast<SpaceId>(static_cast<uint32_t>(space) + 1), 0);
+  const rocksdb::Slice begin = SliceOf(first), end = SliceOf(last);
+  rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  auto* family = impl_->db->DefaultColumnFamily();
+  // The files that hold nothing else go at once, the rest when compactions meet it.
+  STRATA_TRY(FromRocks(rocksdb::DeleteFilesInRange(impl_->db.get(), family, &begin, &end, false),
+                       impl_->folder));
+  return FromRocks(impl_->db->DeleteRange(options, family, begin, end), impl_->folder);
+}
+
+Status RocksDb::Impl::ReadSome(SpaceId space, size_t bytes, std::span<const uint32_t> order,
+                               std::span<const Key> keys, std::byte* out, uint8_t* found) const {
+  constexpr size_t kAtOnce = 32;  // RocksDB's own batch; more would only pin more blocks
+  std::array<ColdKey, kAtOnce> cold_keys;
+  std::array<rocksdb::Slice, kAtOnce> slices;
+  std::array<rocksdb::PinnableSlice, kAtOnce> values;
+  std::array<rocksdb::Status, kAtOnce> statuses;
+  const rocksdb::ReadOptions options;
+  for (size_t begin = 0; begin < order.size(); begin += kAtOnce) {
+    const size_t count = std::min(kAtOnce, order.size() - begin);
+    for (size_t i = 0; i < count; ++i) {
+      cold_keys[i] = MakeColdKey(space, ColdHashOf(keys[order[begin + i]]));
+      slices[i] = SliceOf(cold_keys[i]);
+    }
+    db->MultiGet(options, db->DefaultColumnFamily(), count, slices.data(), values.data(),
+                 statuses.data(), /*sorted_input=*/true);
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t at = order[begin + i];
+      found[at] = statuses[i].ok() ? 1 : 0;
+      if (!statuses[i].ok()) {
+        if (!statuses[i].IsNotFound()) return FromRocks(statuses[i], folder);
+      } else if (values[i].size() != bytes) {
+        return Corrupt(fmt::format("cold tier in {}: the row of key {} has {} bytes, expected {}",
+                                   folder, keys[at], values[i].size(), bytes));
+      } else {
+        memcpy(out + at * bytes, values[i].data(), bytes);
+      }
+      values[i].Reset();
+    }
+  }
+  return {};
+}
+
+Status RocksDb::Read(SpaceId space, std::span<const Key> keys, std::span<std::byte> out,
+                     std::span<uint8_t> found) const {
+  const size_t bytes = impl_->RowBytesOf(space);
+  STRATA_CHECK(out.size() == keys.size() * bytes && found.size() == keys.size());
+  std::vector<uint32_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(),
+            [&](uint32_t a, uint32_t b) { return ColdHashOf(keys[a]) < ColdHashOf(keys[b]); });
+  // Pieces small enough that all threads end at about the same time.
+  constexpr size_t kPiece = 16;
+  const size_t pieces = (order.size() + kPiece - 1) / kPiece;
+  std::mutex mutex;
+  Status first_error;
+  impl_->pool->Run(pieces, [&](size_t piece) {
+    const size_t begin = piece * kPiece;
+    const auto some = std::span(order).subspan(begin, std::min(kPiece, order.size() - begin));
+    Status status = impl_->ReadSome(space, bytes, some, keys, out.data(), found.data());
+    if (status.ok()) return;
+    const std::lock_guard lock(mutex);
+    if (first_error.ok()) first_error = std::move(status);
+  });
+  return first_error;
+}
+
+Status RocksDb::Write(SpaceId space, std::span<const ColdWrite> writes) {
+  const size_t bytes = impl_->RowBytesOf(space);
+  constexpr size_t kEntryBytes = kKeyBytes + 8;
+  rocksdb::WriteBatch batch(writes.size() * (bytes + kEntryBytes), 0,
+                            /*protection_bytes_per_key=*/8, 0);
+  for (const ColdWrite& write : writes) {
+    const ColdKey key = MakeColdKey(space, ColdHashOf(write.key));
+    const auto status =
+        write.row == nullptr
+            ? batch.Delete(SliceOf(key))
+            : batch.Put(SliceOf(key),
+                        rocksdb::Slice(reinterpret_cast<const char*>(write.row), bytes));
+    if (!status.ok()) return FromRocks(status, impl_->folder);
+  }
+  rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  rocksdb::Status status = impl_->db->Write(options, &batch);
+  // After a full disk RocksDB refuses all writes until it is told to go on.
+  if (status.IsNoSpace() || status.subcode() == rocksdb::Status::kSpaceLimit) {
+    if (impl_->db->Resume().ok()) status = impl_->db->Write(options, &batch);
+  }
+  return FromRocks(status, impl_->folder);
+}
+
+std::unique_ptr<RocksSnapshot> RocksDb::Snapshot() const {
+  return std::make_unique<SnapshotOfDb>(*impl_->db);
+}
+
+std::unique_ptr<RocksCursor> RocksDb::Cursor(SpaceId space, uint64_t hash_min,
+                                             const RocksSnapshot* snapshot) const {
+  return std::make_unique<CursorOfDb>(*impl_->db, impl_->folder, space, impl_->RowBytesOf(space),
+                                      hash_min, snapshot);
+}
+
+Status RocksDb::Flush() {
+  return FromRocks(impl_->db->Flush(rocksdb::FlushOptions()), impl_->folder);
+}
+
+RocksStats RocksDb::Stats() const {
+  return {.memory_bytes = impl_->cache->GetUsage(), .disk_bytes = impl_->files->GetTotalSize()};
+}
+
+}  // namespace strata

@@ -1,0 +1,14 @@
+// RocksDB's settings for the cold tier. Only for storage/rocks: it includes RocksDB.
+#pragma once
+
+#include <rocksdb/options.h>
+
+#include "storage/rocks/rocks_db.h"
+
+namespace strata {
+
+// A folder of its own (research: FBGEMM's ssd_table_batched_embeddings.h is where the shape of
+// these settings comes from; what differs and why is beside each).
+rocksdb::Options MakeRocksOptions(const RocksOptions& options);
+
+}  // namespace strata

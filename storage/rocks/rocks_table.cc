@@ -1,0 +1,232 @@
+#include "storage/rocks/rocks_table.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/core/initializer.h"
+#include "storage/rocks/cold_rows.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kLookupPiece = 4096;  // rows read at a time
+
+}  // namespace
+
+RocksTable::RocksTable(const TableSpec& spec, RocksDb& cold)
+    : spec_(spec),
+      schema_(SchemaOf(spec)),
+      row_bytes_(schema_.row_bytes()),
+      cold_(cold),
+      space_(cold.MakeSpace(row_bytes_)) {}
+
+RocksTable::~RocksTable() {
+  // Without it the rows only stay until the next start, which empties the cold tier.
+  static_cast<void>(cold_.DropSpace(space_).ok());
+}
+
+Status RocksTable::Read(std::span<const Key> keys) {
+  rows_.resize(keys.size() * row_bytes_);
+  found_.resize(keys.size());
+  STRATA_TRY(cold_.Read(space_, keys, rows_, found_));
+  if (unwritten_.empty()) return {};
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto later = unwritten_.find(ColdHashOf(keys[i]));
+    if (later == unwritten_.end()) continue;
+    found_[i] = later->second.empty() ? 0 : 1;
+    if (found_[i] != 0) memcpy(Row(i), later->second.data(), row_bytes_);
+  }
+  return {};
+}
+
+Status RocksTable::WriteUnwritten() {
+  if (unwritten_.empty()) return {};
+  std::vector<ColdWrite> writes;
+  for (const auto& [hash, row] : unwritten_) {
+    writes.push_back({KeyOfColdHash(hash), row.empty() ? nullptr : row.data()});
+  }
+  STRATA_TRY(cold_.Write(space_, writes).Prefixed("table '" + spec_.name + "'"));
+  unwritten_.clear();
+  return {};
+}
+
+void RocksTable::Write() {
+  if (writes_.empty() || (unwritten_.empty() && cold_.Write(space_, writes_).ok())) return;
+  for (const ColdWrite& write : writes_) {
+    auto& row = unwritten_[ColdHashOf(write.key)];
+    row.clear();
+    if (write.row != nullptr) row.assign(write.row, write.row + row_bytes_);
+  }
+}
+
+void RocksTable::Lookup(std::span<const Key> keys, std::span<float> out) {
+  const size_t dim = spec_.dim;
+  stats_.lookups += keys.size();
+  for (size_t begin = 0; begin < keys.size(); begin += kLookupPiece) {
+    const auto some = keys.subspan(begin, std::min(kLookupPiece, keys.size() - begin));
+    EndUnlessRead(Read(some));
+    for (size_t i = 0; i < some.size(); ++i) {
+      const std::span<float> place = out.subspan((begin + i) * dim, dim);
+      if (found_[i] != 0) {
+        std::copy_n(ElementsOf(Row(i)), dim, place.data());
+        ++stats_.lookup_hits;
+      } else {
+        InitialRow(spec_.initializer, spec_.seed, some[i], place);
+      }
+    }
+  }
+}
+
+Status RocksTable::PrepareUpdate(std::span<const GradientPart> parts) {
+  STRATA_TRY(WriteUnwritten());
+  combiner_.Combine(parts, spec_.dim);
+  keys_.clear();
+  groups_.clear();
+  for (size_t i = 0; i < combiner_.keys().size(); ++i) {
+    if (!AllFinite({combiner_.gradient(i), spec_.dim})) continue;
+    keys_.push_back(combiner_.keys()[i]);
+    groups_.push_back(i);
+  }
+  return Read(keys_).Prefixed("table '" + spec_.name + "'");
+}
+
+void RocksTable::CommitUpdate(uint64_t step) {
+  updates_.clear();
+  writes_.clear();
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    if (found_[i] == 0) {
+      MakeNewRow(spec_, schema_, keys_[i], Row(i));
+      ++stats_.rows;
+    }
+    RowCounters& counters = CountersOf(schema_, Row(i));
+    counters.frequency += std::min(combiner_.parts(groups_[i]), UINT32_MAX - counters.frequency);
+    counters.checkpoint_epoch = history_.epoch();
+    counters.last_step = step;
+    updates_.push_back({ElementsOf(Row(i)), combiner_.gradient(groups_[i])});
+    writes_.push_back({keys_[i], Row(i)});
+  }
+  ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, updates_);
+  Write();
+  stats_.updates += combiner_.occurrences();
+  stats_.rejected += combiner_.keys().size() - keys_.size();
+  ++stats_.steps;
+}
+
+Status RocksTable::PrepareAssign(std::span<const Key> keys, std::span<const float> values) {
+  STRATA_TRY(WriteUnwritten());
+  assign_keys_ = keys;
+  assign_values_ = values;
+  return Read(keys).Prefixed("table '" + spec_.name + "'");
+}
+
+void RocksTable::CommitAssign() {
+  std::map<Key, size_t> last;  // place of a key's last occurrence
+  for (size_t i = 0; i < assign_keys_.size(); ++i) last[assign_keys_[i]] = i;
+  writes_.clear();
+  for (const auto& [key, i] : last) {
+    if (found_[i] == 0) ++stats_.rows;
+    MakeNewRow(spec_, schema_, key, Row(i));
+    std::copy_n(assign_values_.data() + i * spec_.dim, spec_.dim, ElementsOf(Row(i)));
+    CountersOf(schema_, Row(i)).checkpoint_epoch = history_.epoch();
+    writes_.push_back({key, Row(i)});
+  }
+  Write();
+}
+
+void RocksTable::Erase(std::span<const Key> keys) {
+  keys_.assign(keys.begin(), keys.end());
+  std::sort(keys_.begin(), keys_.end());
+  keys_.erase(std::unique(keys_.begin(), keys_.end()), keys_.end());
+  EndUnlessRead(Read(keys_));
+  writes_.clear();
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    if (found_[i] == 0) continue;
+    writes_.push_back({keys_[i], nullptr});
+    history_.Erased(keys_[i], --stats_.rows);
+  }
+  Write();
+}
+
+void RocksTable::FillPage(const Unwritten& unwritten, const RocksSnapshot* snapshot,
+                          uint32_t epoch_min, bool with_state, ScanPage& page) const {
+  ClearPage(page);
+  std::vector<uint64_t> hashes;
+  for (auto row = unwritten.lower_bound(page.cursor); row != unwritten.end(); ++row) {
+    hashes.push_back(row->first);
+  }
+  const auto cursor = cold_.Cursor(space_, page.cursor, snapshot);
+  uint32_t rows_left = std::max(page.rows_max, 1U);
+  const MergeEnd end = MergeRows(
+      hashes, *cursor,
+      [&](Key key) -> const std::byte* {
+        const auto row = unwritten.find(ColdHashOf(key));
+        return row == unwritten.end() || row->second.empty() ? nullptr : row->second.data();
+      },
+      [&](Key key) { return unwritten.contains(ColdHashOf(key)); },
+      [&](Key key, const std::byte* row) {
+        if (CountersOf(schema_, row).checkpoint_epoch >= epoch_min) {
+          AppendRow(schema_, key, row, with_state, page);
+        }
+        return --rows_left != 0;
+      });
+  EndUnlessRead(cursor->status());
+  page.cursor = end.next;
+  page.done = end.done;
+}
+
+void RocksTable::Scan(ScanPage& page) const {
+  FillPage(unwritten_, nullptr, 0, page.with_state, page);
+}
+
+TableStats RocksTable::Stats() const {
+  TableStats stats = stats_;
+  stats.bytes = stats.rows * (row_bytes_ + sizeof(Key));
+  return stats;
+}
+
+uint32_t RocksTable::BeginSnapshot(uint32_t since) {
+  EndSnapshot();
+  snapshot_ = cold_.Snapshot();
+  snapshot_unwritten_ = unwritten_;
+  return history_.BeginSnapshot(since);
+}
+
+void RocksTable::SnapshotPage(ScanPage& page) {
+  STRATA_CHECK(history_.in_snapshot());
+  page.cursor = snapshot_place_.cursor;
+  FillPage(snapshot_unwritten_, snapshot_.get(), history_.snapshot_since(), true, page);
+  snapshot_place_.cursor = page.cursor;
+}
+
+void RocksTable::EndSnapshot() {
+  history_.EndSnapshot();
+  snapshot_.reset();
+  snapshot_unwritten_.clear();
+  snapshot_place_.cursor = 0;
+}
+
+Status RocksTable::Load(const ScanPage& page) {
+  STRATA_CHECK(!history_.in_snapshot());
+  STRATA_TRY(CheckLoad(page));
+  STRATA_TRY(WriteUnwritten());
+  STRATA_TRY(Read(page.keys));
+  const size_t width = size_t{schema_.dim} + schema_.state_width;
+  std::map<Key, size_t> last;
+  for (size_t i = 0; i < page.keys.size(); ++i) last[page.keys[i]] = i;
+  writes_.clear();
+  uint64_t fresh = 0;
+  for (const auto& [key, i] : last) {
+    fresh += found_[i] == 0 ? 1 : 0;
+    std::copy_n(page.rows.data() + i * width, width, ElementsOf(Row(i)));
+    RowCounters& counters = CountersOf(schema_, Row(i));
+    counters = page.counters[i];
+    counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
+    writes_.push_back({key, Row(i)});
+  }
+  STRATA_TRY(cold_.Write(space_, writes_).Prefixed("table '" + spec_.name + "'"));
+  stats_.rows += fresh;
+  history_.Loaded();
+  return {};
+}
+
+}  // namespace strata

@@ -1,0 +1,83 @@
+// RocksTable: a table that lies in RocksDB alone. Each update reads its rows, runs the rule and
+// writes them: the plain way, beside which the tiered table is measured.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/optim/apply.h"
+#include "storage/memory/combine.h"
+#include "storage/memory/cut_history.h"
+#include "storage/memory/local_table.h"
+#include "storage/rocks/rocks_db.h"
+
+namespace strata {
+
+// Not thread-safe. Memory beyond RocksDB's own: the rows of one batch.
+//
+// A commit cannot fail but a write can (disk full). Rows that could not be written stay in memory,
+// and until they could, updates and assigns are refused with the write's error. A row that cannot
+// be read back ends the process where no error can be returned (EndUnlessRead).
+class RocksTable : public LocalTable {
+ public:
+  // `spec` has passed ValidateTableSpec. `cold` outlives the table.
+  RocksTable(const TableSpec& spec, RocksDb& cold);
+  ~RocksTable() override;
+
+  const TableSpec& spec() const override { return spec_; }
+  void Lookup(std::span<const Key> keys, std::span<float> out) override;
+  Status PrepareUpdate(std::span<const GradientPart> parts) override;
+  void CommitUpdate(uint64_t step) override;
+  Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
+  void CommitAssign() override;
+  void Erase(std::span<const Key> keys) override;
+  void Scan(ScanPage& page) const override;
+  TableStats Stats() const override;
+
+  void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
+  uint32_t BeginSnapshot(uint32_t since) override;
+  void SnapshotPage(ScanPage& page) override;
+  std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
+  void EndSnapshot() override;
+  void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
+  Status Load(const ScanPage& page) override;
+
+ private:
+  // Rows by hash; an empty one is to be erased.
+  using Unwritten = std::map<uint64_t, std::vector<std::byte>>;
+
+  std::byte* Row(size_t i) { return rows_.data() + i * row_bytes_; }
+  // The rows of `keys` to rows_ and found_, the unwritten ones among them.
+  Status Read(std::span<const Key> keys);
+  Status WriteUnwritten();
+  // writes_, now or later.
+  void Write();
+  void FillPage(const Unwritten& unwritten, const RocksSnapshot* snapshot, uint32_t epoch_min,
+                bool with_state, ScanPage& page) const;
+
+  const TableSpec spec_;
+  const RowSchema schema_;
+  const size_t row_bytes_;
+  RocksDb& cold_;
+  const SpaceId space_;
+  TableStats stats_;
+  CutHistory history_;
+  Unwritten unwritten_;
+  std::unique_ptr<RocksSnapshot> snapshot_;
+  Unwritten snapshot_unwritten_;
+  ScanPage snapshot_place_;  // its cursor
+
+  GradientCombiner combiner_;
+  std::vector<Key> keys_;  // update: whose gradient is finite
+  std::vector<size_t> groups_;
+  std::vector<std::byte> rows_;
+  std::vector<uint8_t> found_;
+  std::vector<RowUpdate> updates_;
+  std::vector<ColdWrite> writes_;
+  std::span<const Key> assign_keys_;
+  std::span<const float> assign_values_;
+};
+
+}  // namespace strata
