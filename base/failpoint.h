@@ -39,6 +39,16 @@ inline constexpr std::array kFailpoints = {
     std::string_view("log.begin_rename"),
     std::string_view("log.sync_folder"),
     std::string_view("log.trim"),
+    // A checkpoint: before a stretch of a part is written, before the part is synced, renamed, and
+    // its folder synced; before the manifest is written (as file.write), and after; before a file
+    // of a retired one is removed.
+    std::string_view("checkpoint.write"),
+    std::string_view("checkpoint.sync"),
+    std::string_view("checkpoint.rename"),
+    std::string_view("checkpoint.sync_folder"),
+    std::string_view("checkpoint.commit"),
+    std::string_view("checkpoint.committed"),
+    std::string_view("checkpoint.remove"),
 };
 
 // The names above, for harnesses and messages.

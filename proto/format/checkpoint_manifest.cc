@@ -116,9 +116,9 @@ Status CheckManifest(const CheckpointManifest& manifest, const std::string& file
     const PartEntry& part = manifest.parts[i];
     fits = wire::LaneName{part.server, part.lane} == manifest.shards.lanes[i];
     for (const PartEntry::Table& table : part.tables) {
-      if (table.since == 0 || table.since == manifest.parent) continue;
-      return Corrupt(fmt::format("{}: {}: table '{}' builds on checkpoint {}, expected {}", file,
-                                 part.file_name(), table.name, table.since, manifest.parent));
+      if (table.since <= manifest.parent) continue;
+      return Corrupt(fmt::format("{}: {}: table '{}' builds on checkpoint {}, the newest is {}",
+                                 file, part.file_name(), table.name, table.since, manifest.parent));
     }
   }
   if (!fits) {

@@ -60,7 +60,7 @@ struct AttachmentEntry {
 struct CheckpointManifest {
   std::string writer;  // "strata 0.1.0"
   uint32_t number = 0;
-  uint32_t parent = 0;  // 0: full
+  uint32_t parent = 0;  // the newest that a table builds on; 0: full
   uint64_t cluster = 0;
   uint64_t wall_unix_ns = 0;
   std::string job;               // text of the job, as far as known

@@ -7,6 +7,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/failpoint.h"
 #include "base/little_endian.h"
 #include "storage/checkpoint/table_record.h"
 
@@ -65,6 +66,7 @@ Status PartWriter::Begin() {
 }
 
 Status PartWriter::Flush() {
+  STRATA_FAILPOINT("checkpoint.write");
   broken_ = file_->Append(buffer_);
   buffer_.clear();
   return broken_;
@@ -184,10 +186,13 @@ Result<format::PartEntry> PartWriter::Finish() {
   STRATA_CHECK(!finished_);
   STRATA_ASSIGN(format::PartEntry entry, WriteFooter());
   STRATA_TRY(Flush());
+  STRATA_FAILPOINT("checkpoint.sync");
   STRATA_TRY(broken_ = file_->Sync());
   const std::string path = folder_ + "/" + entry.file_name();
+  STRATA_FAILPOINT("checkpoint.rename");
   STRATA_TRY(broken_ = disk_.Rename(path + ".tmp", path));
   finished_ = true;
+  STRATA_FAILPOINT("checkpoint.sync_folder");
   STRATA_TRY(broken_ = disk_.SyncFolder(folder_));
   return entry;
 }

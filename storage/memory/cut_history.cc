@@ -52,6 +52,13 @@ void CutHistory::EndSnapshot() {
   snapshot_erased_.clear();
 }
 
+void CutHistory::Loaded() {
+  candidate_ = epoch_;
+  base_.reset();
+  generations_.clear();
+  erased_ = 0;
+}
+
 void CutHistory::ForgetErased(uint32_t epoch) {
   if (candidate_ != epoch || (lost_ && *lost_ >= epoch)) return;
   base_ = epoch;

@@ -35,7 +35,7 @@ class CutHistory {
   uint32_t snapshot_since() const { return snapshot_since_; }
 
   // The rows are those of the checkpoint whose cut is the epoch in force.
-  void Loaded() { candidate_ = epoch_; }
+  void Loaded();
   void ForgetErased(uint32_t epoch);
 
   uint64_t bytes() const { return erased_ * sizeof(Key); }

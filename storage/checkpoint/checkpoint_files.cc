@@ -1,0 +1,214 @@
+#include "storage/checkpoint/checkpoint_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/failpoint.h"
+#include "storage/checkpoint/part_writer.h"
+
+namespace strata {
+namespace {
+
+using format::CheckpointManifest;
+
+std::string ManifestPath(const std::string& root, uint32_t number) {
+  return CheckpointFolder(root, number) + "/" + std::string(format::kCheckpointManifestName);
+}
+
+// All that a checkpoint's tables build on directly.
+std::set<uint32_t> ParentsOf(const CheckpointManifest& manifest) {
+  std::set<uint32_t> parents;
+  for (const format::PartEntry& part : manifest.parts) {
+    for (const auto& table : part.tables) parents.insert(table.since);
+  }
+  parents.erase(0);
+  return parents;
+}
+
+Status RemoveCheckpoint(Disk& disk, const std::string& root, uint32_t number) {
+  const std::string folder = CheckpointFolder(root, number);
+  STRATA_ASSIGN(std::vector<std::string> names, disk.List(folder));
+  // The manifest first, durably: what is half removed must not look whole.
+  const std::string manifest(format::kCheckpointManifestName);
+  if (std::erase(names, manifest) != 0) {
+    STRATA_TRY(disk.Remove(folder + "/" + manifest));
+    STRATA_TRY(disk.SyncFolder(folder));
+  }
+  for (const std::string& name : names) {
+    STRATA_FAILPOINT("checkpoint.remove");
+    STRATA_TRY(disk.Remove(folder + "/" + name));
+  }
+  return disk.SyncFolder(folder);
+}
+
+Status CheckDraft(const CheckpointManifest& draft) {
+  const std::string what = fmt::format("checkpoint {}", draft.number);
+  if (draft.number == 0) return Invalid("a checkpoint's number is 1 or more");
+  if (draft.parent >= draft.number) {
+    return Invalid(fmt::format("{}: its parts build on checkpoint {}", what, draft.parent));
+  }
+  if (draft.parts.size() != draft.shards.lanes.size()) {
+    return Invalid(fmt::format("{}: expected the parts of {} lanes, found {}", what,
+                               draft.shards.lanes.size(), draft.parts.size()));
+  }
+  for (size_t i = 0; i < draft.parts.size(); ++i) {
+    const wire::LaneName lane{draft.parts[i].server, draft.parts[i].lane};
+    if (lane == draft.shards.lanes[i]) continue;
+    return Invalid(fmt::format(
+        "{}: expected the part of server {} lane {}, found server {} lane {}", what,
+        draft.shards.lanes[i].server, draft.shards.lanes[i].lane, lane.server, lane.lane));
+  }
+  return {};
+}
+
+Status CheckNames(std::span<const Attachment> attachments) {
+  std::set<std::string> names;
+  for (const Attachment& attachment : attachments) {
+    if (!format::IsAttachmentName(attachment.name) || !names.insert(attachment.name).second) {
+      return Invalid(
+          fmt::format("attachment '{}': a name has 1 to 64 characters of [a-z0-9_.-], no \"..\", "
+                      "and comes once",
+                      attachment.name));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<CheckpointManifest> ReadCheckpointManifest(Disk& disk, const std::string& root,
+                                                  uint32_t number) {
+  const std::string path = ManifestPath(root, number);
+  const auto text = ReadFile(disk, path, format::kCheckpointManifestBytesMax);
+  if (text.status().code() == StatusCode::kNotFound) {
+    return NotFound(fmt::format("checkpoint {} does not exist under {}: {}", number, root,
+                                text.status().message()));
+  }
+  STRATA_TRY(text.status());
+  STRATA_ASSIGN(CheckpointManifest manifest, format::DecodeCheckpointManifest(*text, path));
+  if (manifest.number == number) return manifest;
+  return Corrupt(
+      fmt::format("{}: expected checkpoint {}, found {}", path, number, manifest.number));
+}
+
+Result<CheckpointList> ListCheckpoints(Disk& disk, const std::string& root) {
+  CheckpointList list;
+  auto names = disk.List(root);
+  if (names.status().code() == StatusCode::kNotFound) return list;
+  STRATA_TRY(names.status());
+  std::ranges::reverse(*names);
+  for (const std::string& name : *names) {
+    const auto number = format::ParseCheckpointFolderName(name);
+    if (!number) continue;
+    auto manifest = ReadCheckpointManifest(disk, root, *number);
+    if (manifest.ok()) {
+      list.checkpoints.push_back(std::move(*manifest));
+    } else if (manifest.status().code() == StatusCode::kNotFound) {
+      list.unfinished.push_back(*number);
+    } else {
+      list.damaged.push_back(manifest.status());
+    }
+  }
+  return list;
+}
+
+CheckpointInfo InfoOf(const CheckpointManifest& manifest) {
+  CheckpointInfo info{.number = manifest.number,
+                      .parent = manifest.parent,
+                      .rows = manifest.rows(),
+                      .bytes = manifest.bytes(),
+                      .wall_unix_ns = static_cast<int64_t>(manifest.wall_unix_ns),
+                      .attachments = {}};
+  for (const auto& attachment : manifest.attachments) info.attachments.push_back(attachment.name);
+  return info;
+}
+
+Result<CheckpointManifest> CommitCheckpoint(Disk& disk, const std::string& root,
+                                            CheckpointManifest draft,
+                                            std::span<const Attachment> attachments) {
+  std::ranges::sort(draft.parts, {}, [](const format::PartEntry& part) {
+    return std::pair(part.server, part.lane);
+  });
+  const std::set<uint32_t> parents = ParentsOf(draft);
+  draft.parent = parents.empty() ? 0 : *parents.rbegin();
+  STRATA_TRY(CheckDraft(draft));
+  STRATA_TRY(CheckNames(attachments));
+  auto existing = ReadCheckpointManifest(disk, root, draft.number);
+  if (existing.ok() && existing->parts == draft.parts) return existing;
+  if (existing.ok()) {
+    return AlreadyExists(
+        fmt::format("checkpoint {} is committed under {} with other parts", draft.number, root));
+  }
+  if (existing.status().code() != StatusCode::kNotFound) return existing;
+  draft.attachments.clear();
+  for (const Attachment& attachment : attachments) {
+    const format::AttachmentEntry entry{
+        .name = attachment.name,
+        .bytes = attachment.bytes.size(),
+        .digest = format::DigestOf(std::as_bytes(std::span(attachment.bytes)))};
+    STRATA_TRY(WriteFileAtomically(
+        disk, CheckpointFolder(root, draft.number) + "/" + entry.file_name(), attachment.bytes));
+    draft.attachments.push_back(entry);
+  }
+  STRATA_FAILPOINT("checkpoint.commit");
+  STRATA_TRY(WriteFileAtomically(disk, ManifestPath(root, draft.number),
+                                 format::EncodeCheckpointManifest(draft)));
+  STRATA_FAILPOINT("checkpoint.committed");
+  return draft;
+}
+
+Result<std::string> ReadCheckpointAttachment(Disk& disk, const std::string& root,
+                                             const CheckpointManifest& manifest,
+                                             const std::string& name) {
+  const auto entry = std::ranges::find(manifest.attachments, name, &format::AttachmentEntry::name);
+  if (entry == manifest.attachments.end()) {
+    return NotFound(fmt::format("checkpoint {} has no attachment '{}'; it has: {}", manifest.number,
+                                name, fmt::join(InfoOf(manifest).attachments, ", ")));
+  }
+  const std::string path = CheckpointFolder(root, manifest.number) + "/" + entry->file_name();
+  STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(path));
+  STRATA_ASSIGN(const uint64_t bytes, file->Size());
+  if (bytes != entry->bytes) {
+    return Corrupt(fmt::format("{}: expected {} bytes, found {}", path, entry->bytes, bytes));
+  }
+  STRATA_ASSIGN(std::string content, ReadFile(disk, path, entry->bytes));
+  const format::Digest found = format::DigestOf(std::as_bytes(std::span(content)));
+  if (content.size() != entry->bytes || found != entry->digest) {
+    return Corrupt(fmt::format("{}: {} bytes: expected digest {}, found {}", path, content.size(),
+                               format::DigestText(entry->digest), format::DigestText(found)));
+  }
+  return content;
+}
+
+Result<std::vector<uint32_t>> RetireCheckpoints(Disk& disk, const std::string& root, uint32_t keep,
+                                                const std::set<uint32_t>& pinned) {
+  STRATA_ASSIGN(const CheckpointList list, ListCheckpoints(disk, root));
+  if (!list.damaged.empty()) return list.damaged.front().Prefixed("no checkpoint was retired");
+  std::set<uint32_t> kept;
+  uint32_t count = 0;
+  for (const CheckpointManifest& manifest : list.checkpoints) {  // children before parents
+    if (count++ >= keep && !pinned.contains(manifest.number) && !kept.contains(manifest.number)) {
+      continue;
+    }
+    kept.insert(manifest.number);
+    kept.merge(ParentsOf(manifest));
+  }
+  std::vector<uint32_t> removed;
+  for (const CheckpointManifest& manifest : list.checkpoints) {
+    if (kept.contains(manifest.number)) continue;
+    STRATA_TRY(RemoveCheckpoint(disk, root, manifest.number));
+    removed.push_back(manifest.number);
+  }
+  for (const uint32_t number : list.unfinished) {
+    if (list.checkpoints.empty() || number > list.checkpoints.front().number) continue;
+    if (pinned.contains(number)) continue;
+    STRATA_TRY(RemoveCheckpoint(disk, root, number));
+  }
+  return removed;
+}
+
+}  // namespace strata

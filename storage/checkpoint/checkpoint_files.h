@@ -1,0 +1,54 @@
+// The folder of checkpoints: `root` holds one folder for each, named by its number
+// (proto/format/checkpoint_manifest.h). A checkpoint exists once its manifest does.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "proto/format/checkpoint_manifest.h"
+#include "storage/checkpoint/checkpointer.h"
+
+namespace strata {
+
+// All functions may run on any thread, but no two that write at the same time.
+
+// kNotFound: there is no such checkpoint, or it was never committed.
+Result<format::CheckpointManifest> ReadCheckpointManifest(Disk& disk, const std::string& root,
+                                                          uint32_t number);
+
+struct CheckpointList {
+  std::vector<format::CheckpointManifest> checkpoints;  // newest first
+  std::vector<Status> damaged;       // manifests that cannot be read: file, expected and found
+  std::vector<uint32_t> unfinished;  // folders without a manifest
+};
+// An empty list when there is no folder `root`.
+Result<CheckpointList> ListCheckpoints(Disk& disk, const std::string& root);
+
+// As the checkpointer tells them.
+CheckpointInfo InfoOf(const format::CheckpointManifest& manifest);
+
+// Makes checkpoint `draft.number` of parts that are on stable storage: writes the attachments, then
+// the manifest. Of `draft`, parent and attachments are filled in and parts sorted. Again with the
+// same parts: the manifest that is there. kInvalid: the parts do not fit the shard map's lanes, or
+// a name is no attachment's; kExists: it is committed with other parts.
+Result<format::CheckpointManifest> CommitCheckpoint(Disk& disk, const std::string& root,
+                                                    format::CheckpointManifest draft,
+                                                    std::span<const Attachment> attachments);
+
+// kNotFound with the names that there are; kCorrupt when its bytes are not those of the manifest.
+Result<std::string> ReadCheckpointAttachment(Disk& disk, const std::string& root,
+                                             const format::CheckpointManifest& manifest,
+                                             const std::string& name);
+
+// Removes checkpoints but the newest `keep`, those in `pinned`, and all that these build on; also
+// what unfinished ones below the newest left. The numbers removed. Does not touch anything when
+// a manifest is damaged: what it builds on cannot be known.
+Result<std::vector<uint32_t>> RetireCheckpoints(Disk& disk, const std::string& root, uint32_t keep,
+                                                const std::set<uint32_t>& pinned);
+
+}  // namespace strata

@@ -1,0 +1,217 @@
+#include "storage/checkpoint/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "storage/checkpoint/checkpoint_files.h"
+#include "storage/checkpoint/part_reader.h"
+#include "storage/checkpoint/part_writer.h"
+
+namespace strata {
+namespace {
+
+using format::BlockKind;
+using format::CheckpointManifest;
+using format::PartEntry;
+
+const PartEntry::Table* FindTable(const PartEntry& part, const std::string& name) {
+  const auto found = std::ranges::find(part.tables, name, &PartEntry::Table::name);
+  return found == part.tables.end() ? nullptr : &*found;
+}
+
+bool Holds(const CheckpointManifest& manifest, uint32_t shard, const PartEntry& part) {
+  return manifest.shards.lanes[manifest.shards.owner[shard]] ==
+         wire::LaneName{part.server, part.lane};
+}
+
+// Whether the table of `part` in `manifest` is in `base` too, with the same shards.
+Status CheckBase(const CheckpointManifest& manifest, const PartEntry& part,
+                 const PartEntry::Table& table, const CheckpointManifest& base) {
+  const std::string what = fmt::format("checkpoint {}: {}: table '{}' builds on checkpoint {}",
+                                       manifest.number, part.file_name(), table.name, base.number);
+  const PartEntry* below = base.FindPart(part.server, part.lane);
+  if (below == nullptr || FindTable(*below, table.name) == nullptr) {
+    return Corrupt(what + ", which does not hold it there");
+  }
+  for (uint32_t shard = 0; shard < wire::kShards; ++shard) {
+    if (Holds(manifest, shard, part) == Holds(base, shard, part)) continue;
+    return Corrupt(fmt::format("{}, where the lane held other shards: {} among them", what, shard));
+  }
+  return {};
+}
+
+class Loader {
+ public:
+  Loader(Disk& disk, const std::string& root, const std::vector<CheckpointManifest>& chain,
+         LoadTarget& target)
+      : disk_(disk), root_(root), target_(target) {
+    for (const CheckpointManifest& manifest : chain) chain_.emplace(manifest.number, &manifest);
+  }
+
+  // All that the lane of `part`, of the newest checkpoint, saved: the oldest rows first.
+  Status LoadLane(const PartEntry& part) {
+    const CheckpointManifest& newest = *chain_.rbegin()->second;
+    uint32_t held = 0;
+    uint32_t wanted = 0;
+    for (uint32_t shard = 0; shard < wire::kShards; ++shard) {
+      if (!Holds(newest, shard, part)) continue;
+      ++held;
+      if (target_.Owns(shard)) ++wanted;
+    }
+    if (wanted == 0) return {};
+    std::map<uint32_t, std::set<std::string>> tables;  // to be read of each checkpoint
+    for (const PartEntry::Table& table : part.tables) {
+      for (uint32_t number = newest.number; number != 0;) {
+        tables[number].insert(table.name);
+        const PartEntry* there = chain_.at(number)->FindPart(part.server, part.lane);
+        number = FindTable(*there, table.name)->since;
+      }
+    }
+    for (const auto& [number, names] : tables) {
+      const CheckpointManifest& manifest = *chain_.at(number);
+      STRATA_TRY(
+          LoadPart(manifest, *manifest.FindPart(part.server, part.lane), names, wanted == held));
+    }
+    return {};
+  }
+
+ private:
+  Status LoadPart(const CheckpointManifest& manifest, const PartEntry& part,
+                  const std::set<std::string>& names, bool all_keys) {
+    const std::string path = CheckpointFolder(root_, manifest.number) + "/" + part.file_name();
+    const format::PartName name{.number = manifest.number,
+                                .parent = 0,
+                                .server = part.server,
+                                .lane = part.lane,
+                                .cluster = manifest.cluster};
+    STRATA_ASSIGN(const auto reader, PartReader::Open(disk_, path, name, &part));
+    std::vector<LocalTable*> tables;  // null: not wanted
+    PartBlock block;
+    while (true) {
+      STRATA_ASSIGN(const bool more, reader->Next(&block));
+      if (!more) return {};
+      if (block.kind == BlockKind::kTable) {
+        const TableSpec& spec = reader->tables().back().spec;
+        LocalTable* table = nullptr;
+        if (names.contains(spec.name)) {
+          STRATA_ASSIGN(table, target_.Table(spec));
+          STRATA_TRY(CheckSpec(path, spec, table->spec()));
+        }
+        tables.push_back(table);
+        continue;
+      }
+      LocalTable* table = block.kind == BlockKind::kLane ? nullptr : tables[block.table];
+      if (table == nullptr) continue;
+      if (block.kind == BlockKind::kErased) {
+        table->Erase(block.page.keys);
+        continue;
+      }
+      if (!all_keys) KeepOwned(&block.page);
+      STRATA_TRY(table->Load(block.page).Prefixed(path));
+    }
+  }
+
+  static Status CheckSpec(const std::string& path, const TableSpec& found,
+                          const TableSpec& expected) {
+    if (found == expected) return {};
+    return Corrupt(
+        fmt::format("{}: table '{}' has another definition than in the checkpoints that "
+                    "build on this one: {}",
+                    path, found.name, DifferenceOf(expected, found)));
+  }
+
+  void KeepOwned(ScanPage* page) const {
+    const size_t width = page->keys.empty() ? 0 : page->rows.size() / page->keys.size();
+    size_t kept = 0;
+    for (size_t i = 0; i < page->keys.size(); ++i) {
+      if (!target_.Owns(wire::ShardOf(page->keys[i]))) continue;
+      page->keys[kept] = page->keys[i];
+      page->counters[kept] = page->counters[i];
+      std::copy_n(page->rows.begin() + static_cast<ptrdiff_t>(i * width), width,
+                  page->rows.begin() + static_cast<ptrdiff_t>(kept * width));
+      ++kept;
+    }
+    page->keys.resize(kept);
+    page->counters.resize(kept);
+    page->rows.resize(kept * width);
+  }
+
+  Disk& disk_;
+  const std::string& root_;
+  LoadTarget& target_;
+  std::map<uint32_t, const CheckpointManifest*> chain_;
+};
+
+}  // namespace
+
+Result<std::vector<CheckpointManifest>> ReadCheckpointChain(Disk& disk, const std::string& root,
+                                                            uint32_t number) {
+  std::map<uint32_t, CheckpointManifest, std::greater<>> chain;
+  std::set<uint32_t> wanted = {number};
+  while (!wanted.empty()) {
+    const uint32_t next = *wanted.rbegin();  // the newest: what builds on it has been read
+    wanted.erase(next);
+    auto manifest = ReadCheckpointManifest(disk, root, next);
+    if (!manifest.ok() && next != number) {
+      return manifest.status().Prefixed(
+          fmt::format("checkpoint {} builds on checkpoint {}", chain.rbegin()->first, next));
+    }
+    STRATA_TRY(manifest.status());
+    for (const PartEntry& part : manifest->parts) {
+      for (const PartEntry::Table& table : part.tables) {
+        if (table.since != 0) wanted.insert(table.since);
+      }
+    }
+    chain.emplace(next, std::move(*manifest));
+  }
+  for (const auto& [child, manifest] : chain) {
+    for (const PartEntry& part : manifest.parts) {
+      for (const PartEntry::Table& table : part.tables) {
+        if (table.since == 0) continue;
+        STRATA_TRY(CheckBase(manifest, part, table, chain.at(table.since)));
+      }
+    }
+  }
+  std::vector<CheckpointManifest> result;
+  for (auto& [child, manifest] : chain) result.push_back(std::move(manifest));
+  return result;
+}
+
+Result<CheckpointManifest> LoadCheckpoint(Disk& disk, const std::string& root, uint32_t number,
+                                          LoadTarget& target) {
+  STRATA_ASSIGN(auto chain, ReadCheckpointChain(disk, root, number));
+  Loader loader(disk, root, chain, target);
+  for (const PartEntry& part : chain.front().parts) STRATA_TRY(loader.LoadLane(part));
+  return std::move(chain.front());
+}
+
+Result<std::string> ReadLaneImage(Disk& disk, const std::string& root,
+                                  const CheckpointManifest& manifest, uint16_t server,
+                                  uint16_t lane) {
+  const PartEntry* part = manifest.FindPart(server, lane);
+  if (part == nullptr) {
+    return NotFound(fmt::format("checkpoint {} has no part of server {} lane {}", manifest.number,
+                                server, lane));
+  }
+  const std::string path = CheckpointFolder(root, manifest.number) + "/" + part->file_name();
+  const format::PartName name{.number = manifest.number,
+                              .parent = 0,
+                              .server = server,
+                              .lane = lane,
+                              .cluster = manifest.cluster};
+  STRATA_ASSIGN(const auto reader, PartReader::Open(disk, path, name, part));
+  std::string image;
+  PartBlock block;
+  while (true) {
+    STRATA_ASSIGN(const bool more, reader->Next(&block));
+    if (!more) return image;
+    if (block.kind != BlockKind::kLane) continue;
+    image.append(reinterpret_cast<const char*>(block.lane_image.data()), block.lane_image.size());
+  }
+}
+
+}  // namespace strata

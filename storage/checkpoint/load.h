@@ -1,0 +1,44 @@
+// LoadCheckpoint: puts the rows of a checkpoint, and of those that it builds on, into tables. Who
+// loads may own other shards than those who saved: any number of servers reads any checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "proto/format/checkpoint_manifest.h"
+#include "storage/memory/local_table.h"
+
+namespace strata {
+
+// Called on the thread that called LoadCheckpoint.
+class LoadTarget {
+ public:
+  virtual ~LoadTarget() = default;
+  // Of which keys rows are wanted.
+  virtual bool Owns(uint32_t shard) const = 0;
+  // The table to load into: made empty when it is asked for first; then the same again. Its epoch
+  // is the checkpoint's number, so that rows keep their own.
+  virtual Result<LocalTable*> Table(const TableSpec& spec) = 0;
+};
+
+// Every table of the checkpoint is asked for, one without wanted rows too. After an error the
+// tables hold some rows and must go. Errors name file, offset, expected and found; kNotFound: it
+// does not exist, or one that it builds on does not.
+Result<format::CheckpointManifest> LoadCheckpoint(Disk& disk, const std::string& root,
+                                                  uint32_t number, LoadTarget& target);
+
+// What one lane had added as its image, from the checkpoint itself.
+Result<std::string> ReadLaneImage(Disk& disk, const std::string& root,
+                                  const format::CheckpointManifest& manifest, uint16_t server,
+                                  uint16_t lane);
+
+// The checkpoints that `number` builds on, itself first: newest first. kCorrupt when one does not
+// fit: a table's base without that table, other shards for the same lane.
+Result<std::vector<format::CheckpointManifest>> ReadCheckpointChain(Disk& disk,
+                                                                    const std::string& root,
+                                                                    uint32_t number);
+
+}  // namespace strata
