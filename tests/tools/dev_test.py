@@ -48,6 +48,8 @@ class Usage(unittest.TestCase):
                 (("test", "a", "b"), "one REGEX"),
                 (("soak", "--only=chaos"), "invalid choice: 'chaos'"),
                 (("soak", "--cycles=0"), "--cycles must be 1 or more"),
+                (("soak", "--cycles=5"), "--cycles needs --only="),
+                (("soak", "--only=kill", "--seeds=5"), "--seeds needs --only= one of sim"),
                 (("demo", "now"), "unexpected argument 'now'"),
                 (("build", "--cuda"), "--cuda=")]:
             result = dev(*words)

@@ -1,12 +1,20 @@
-"""./dev soak: long runs that look for faults. One kind so far: every fuzz target under libFuzzer.
+"""./dev soak: long runs that look for faults, one kind after the other.
 
-usage: soak.py [--only=fuzz] [--cycles=N] [--jobs=N] [--check]
+usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--jobs=N] [--check]
 
-Ends with one JSON line per kind: {soak, cycles, seeds, operations, acked, lost, doubled, wrong, hangs,
-seconds}. For fuzz, cycles is the number of inputs for each target, seeds the number of targets,
-operations the inputs that ran, wrong the crashes and hangs the inputs that took too long. Inputs that
-reach new code are kept in build-fuzz/corpus, those that fail in build-fuzz/findings.
-Exit code 1 when anything was found.
+  kill       a server is killed at a random moment under load (cycles: kills; tests/soak)
+  failpoint  a server dies, or a call of it fails, at each failpoint (cycles: of each of both)
+  client     a client, an admin or a checkpoint is killed (cycles: kills)
+  flip       the files of a stopped server are damaged (cycles: faults)
+  sim        whole clusters on a simulated network and disk (seeds; tests/soak/sim)
+  fuzz       every decoder under libFuzzer (cycles: inputs for each target)
+
+Each kind ends with one JSON line: {soak, cycles, seeds, operations, acked, lost, doubled, wrong, hangs,
+..., seconds}. For fuzz, seeds is the number of targets, operations the inputs that ran, wrong the crashes
+and hangs the inputs that took too long; inputs that reach new code are kept in build-fuzz/corpus, those
+that fail in build-fuzz/findings. Exit code 1 when anything was found.
+
+--check looks at the options, and prints what must be built first: a preset and its targets on a line.
 """
 
 import argparse
@@ -19,8 +27,18 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-BUILD = Path(__file__).resolve().parents[2] / "build-fuzz"
-KINDS = ["fuzz"]
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build-fuzz"
+# kind: (preset, targets, the program's name and arguments, what --cycles or --seeds is by default)
+PROGRAMS = {
+    "kill": ("release", "strata-soak-kill", ["--kind=server"], 2000),
+    "failpoint": ("failpoints", "strata-soak-kill", ["--kind=failpoint"], 20),
+    "client": ("release", "strata-soak-kill", ["--kind=client"], 300),
+    "flip": ("release", "strata-soak-flip", [], 500),
+    "sim": ("release", "strata-soak-sim", [], 20_000),
+}
+FUZZ_CYCLES = 2_000_000
+KINDS = [*PROGRAMS, "fuzz"]
 INPUT_SECONDS_MAX = 10
 EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 HANG_MARKS = ("ERROR: libFuzzer: timeout", "ERROR: libFuzzer: out-of-memory")
@@ -61,20 +79,66 @@ def soak_fuzz(cycles, jobs):
             "seconds": round(time.monotonic() - began, 1)}
 
 
+def soak_program(kind, count):
+    """The JSON line that the kind's program printed last."""
+    preset, program, arguments, default = PROGRAMS[kind]
+    folder = ROOT / ("build" if preset == "release" else f"build-{preset}")
+    counted = "--seeds" if kind == "sim" else "--cycles"
+    done = subprocess.run(
+        [str(folder / "bin" / program), *arguments, f"{counted}={count or default}"],
+        stdout=subprocess.PIPE, text=True, errors="replace", check=False)
+    lines = done.stdout.splitlines()
+    try:
+        result = json.loads(lines[-1] if lines else "")
+    except json.JSONDecodeError:
+        result = {"soak": kind}
+    # Whatever ends without its line, or badly in spite of it, has found something.
+    if done.returncode != 0 and not found_anything(result):
+        result["wrong"] = 1
+        print(f"{program}: exit code {done.returncode}", file=sys.stderr)
+    return result
+
+
+def found_anything(result):
+    return any(result.get(name, 0) for name in ("lost", "doubled", "wrong", "hangs", "sessions_lost"))
+
+
+def needs(kinds):
+    """Lines "PRESET TARGET..." of what the kinds run."""
+    targets = {}
+    for kind in kinds:
+        preset, program = ("fuzz", "fuzz_targets") if kind == "fuzz" else PROGRAMS[kind][:2]
+        targets.setdefault(preset, {})[program] = True
+    return [" ".join([preset, *programs]) for preset, programs in targets.items()]
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description="Looks for faults for a long time.")
-    parser.add_argument("--only", choices=KINDS, default="fuzz")
-    parser.add_argument("--cycles", type=int, default=2_000_000)
+    parser.add_argument("--only", choices=KINDS)
+    parser.add_argument("--cycles", type=int)
+    parser.add_argument("--seeds", type=int)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--check", action="store_true", help="look at the options only")
     options = parser.parse_args(arguments)
-    if options.cycles < 1:
-        parser.error("--cycles must be 1 or more")
+    for name, only in ("cycles", [kind for kind in KINDS if kind != "sim"]), ("seeds", ["sim"]):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            parser.error(f"--{name} must be 1 or more")
+        if value is not None and options.only not in only:
+            parser.error(f"--{name} needs --only= one of {', '.join(only)}")
+    kinds = [options.only] if options.only else KINDS
     if options.check:
+        print("\n".join(needs(kinds)))
         return 0
-    result = soak_fuzz(options.cycles, options.jobs)
-    print(json.dumps(result), flush=True)
-    return 1 if result["wrong"] or result["hangs"] else 0
+    found = False
+    for kind in kinds:
+        if kind == "fuzz":
+            result = soak_fuzz(options.cycles or FUZZ_CYCLES, options.jobs)
+        else:
+            result = soak_program(kind, options.seeds if kind == "sim" else options.cycles)
+        print(json.dumps(result), flush=True)
+        found = found or found_anything(result)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
