@@ -126,22 +126,16 @@ Status LogWriter::MakeRoom(uint64_t record_bytes) {
   return begun.ok() ? begun : Fail(begun);
 }
 
-// Makes the spare the current segment. It has its name only once its header is on stable storage:
-// a segment is never found without one.
+// Makes the spare the current segment.
 Status LogWriter::BeginSegment() {
-  SpareSegment::Taken spare = spare_.Take();
   const Lsn first = appended_ + 1;
-  const std::string path = SegmentPath(options_.folder, first);
-  STRATA_FAILPOINT("log.begin_write");
-  STRATA_TRY(spare.file->Append(format::EncodeLogSegment({.lineage = options_.lineage,
-                                                          .lane = options_.lane,
-                                                          .first_lsn = first,
-                                                          .synced_lsn = synced_.load(),
-                                                          .boot_id = options_.boot_id})));
-  STRATA_FAILPOINT("log.begin_sync");
-  STRATA_TRY(spare.file->Sync());
-  STRATA_FAILPOINT("log.begin_rename");
-  STRATA_TRY(options_.disk->Rename(SpareSegmentPath(options_.folder), path));
+  const std::vector<std::byte> header = format::EncodeLogSegment({.lineage = options_.lineage,
+                                                                  .lane = options_.lane,
+                                                                  .first_lsn = first,
+                                                                  .synced_lsn = synced_.load(),
+                                                                  .boot_id = options_.boot_id});
+  STRATA_ASSIGN(SpareSegment::Begun begun,
+                spare_.Begin(SegmentPath(options_.folder, first), header));
   const std::lock_guard lock(mutex_);
   if (first_ == first) {
     used_ -= capacity_;  // it was empty, and the new one has taken its name
@@ -151,11 +145,11 @@ Status LogWriter::BeginSegment() {
     old_.push_back({{first_, old_path}, offset_});
     used_ -= capacity_ - offset_;
   }
-  current_ = std::move(spare.file);
+  current_ = std::move(begun.file);
   folder_changed_ = true;
   first_ = first;
   offset_ = format::kLogSegmentHeaderBytes;
-  capacity_ = spare.capacity;
+  capacity_ = begun.capacity;
   return {};
 }
 

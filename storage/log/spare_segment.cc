@@ -27,8 +27,17 @@ Status SpareSegment::Prepare(uint64_t capacity) {
   return {};
 }
 
-SpareSegment::Taken SpareSegment::Take() {
+Result<SpareSegment::Begun> SpareSegment::Begin(const std::string& path,
+                                                std::span<const std::byte> header) {
+  // Until the file has its new name: the next spare is made under the old one.
   const std::lock_guard lock(mutex_);
+  STRATA_CHECK(spare_.file != nullptr);
+  STRATA_FAILPOINT("log.begin_write");
+  STRATA_TRY(spare_.file->Append(header));
+  STRATA_FAILPOINT("log.begin_sync");
+  STRATA_TRY(spare_.file->Sync());
+  STRATA_FAILPOINT("log.begin_rename");
+  STRATA_TRY(options_.disk->Rename(SpareSegmentPath(options_.folder), path));
   *used_ += spare_.capacity;
   return std::exchange(spare_, {});
 }

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <string>
 
 #include "base/disk.h"
 #include "base/status.h"
@@ -24,12 +27,14 @@ class SpareSegment {
   // bytes_max. kDiskFull: there is none, and nothing has changed.
   Status Prepare(uint64_t capacity);
 
-  struct Taken {
-    std::unique_ptr<File> file;  // under SpareSegmentPath
-    uint64_t capacity = 0;
+  struct Begun {
+    std::unique_ptr<File> file;
+    uint64_t capacity = 0;  // used from now on
   };
-  // The spare, which Prepare has made; there is none afterwards. Its capacity is used from now on.
-  Taken Take();
+  // Makes the spare, which Prepare has made, the segment at `path`, beginning with `header`; there
+  // is no spare afterwards. The file has its name only once the header is on stable storage: a
+  // segment is never found without one. An error is final.
+  Result<Begun> Begin(const std::string& path, std::span<const std::byte> header);
 
   uint64_t bytes() const;  // that it occupies
 
@@ -37,7 +42,7 @@ class SpareSegment {
   const LogOptions& options_;
   std::atomic<uint64_t>* const used_;
   mutable std::mutex mutex_;
-  Taken spare_;
+  Begun spare_;
 };
 
 }  // namespace strata
