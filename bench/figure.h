@@ -17,9 +17,10 @@ struct Figure {
   std::string unit;  // "M rows/s", "us", "ms", "x"
   bool more_is_better = true;
   double ours = 0;
-  std::string peer;                  // "redis 7.0.15 MGET"; empty: there is none to compare with
-  std::optional<double> peer_value;  // none: the peer is not installed, or has nothing of the kind
-  std::optional<double> limit;       // what the machine allows, in the same unit
+  std::string peer = {};  // "redis 7.0.15 MGET"; empty: there is none to compare with
+  std::optional<double> peer_value =
+      {};                            // none: the peer is not installed, or has nothing of the kind
+  std::optional<double> limit = {};  // what the machine allows, in the same unit
 };
 
 // How many times better ours is than the peer: above 1 is ahead, whatever the unit.

@@ -21,7 +21,7 @@ struct CommandLine {
   BenchOptions options;
 };
 
-std::vector<Suite> Suites() { return {TableSuite()}; }
+std::vector<Suite> Suites() { return {TableSuite(), ServiceSuite()}; }
 
 std::string Footer() {
   std::string text = "Suites:\n";

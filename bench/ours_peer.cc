@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <semaphore>
+
+#include "base/hash.h"
+#include "bench/service_peer.h"
+#include "bench/workload.h"
+#include "ps/client/remote_store.h"
+#include "ps/service/server.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr const char* kCluster = "bench";
+
+Result<std::unique_ptr<RemoteStore>> ConnectTo(const Server& server) {
+  RemoteStoreOptions options;
+  options.servers = {fmt::format("127.0.0.1:{}", server.port())};
+  options.cluster_id = Hash64(kCluster);
+  options.client_name = "strata-bench";
+  return RemoteStore::Connect(options);
+}
+
+TableSpec SpecOf(uint32_t dim) {
+  TableSpec spec;
+  spec.name = fmt::format("bench{}", dim);
+  spec.dim = dim;
+  spec.optimizer.kind = OptimizerKind::kAdaGrad;
+  return spec;
+}
+
+class OursClient final : public ServiceClient {
+ public:
+  explicit OursClient(std::unique_ptr<RemoteStore> store) : store_(std::move(store)) {}
+
+  Status Run(const Load& load, uint64_t first, uint64_t count) override {
+    std::vector<Slot> slots(load.depth);
+    for (Slot& slot : slots) slot.rows.resize(load.batch * load.dim);
+    Status status;
+    for (uint64_t n = first; n < first + count && status.ok(); ++n) {
+      Slot& slot = slots[n % load.depth];
+      status = slot.Wait();
+      if (!status.ok()) break;
+      Submit(load, n, slot);
+      if (load.latencies == nullptr) continue;
+      status = slot.Wait();
+      load.latencies->push_back(RealClock().Now() - slot.begin);
+    }
+    for (Slot& slot : slots) {
+      const Status last = slot.Wait();
+      if (status.ok()) status = last;
+    }
+    return status;
+  }
+
+ private:
+  struct Slot {
+    std::vector<float> rows;
+    std::binary_semaphore done{0};
+    bool open = false;
+    Status status;
+    TimeNs begin = 0;
+
+    Status Wait() {
+      if (!open) return {};
+      done.acquire();
+      open = false;
+      return status;
+    }
+  };
+
+  void Submit(const Load& load, uint64_t n, Slot& slot) {
+    Operation operation;
+    TablePart part{.table = SpecOf(load.dim).id(), .keys = load.Batch(n)};
+    if (load.IsPull(n)) {
+      operation.kind = OpKind::kLookup;
+      part.out = slot.rows;
+    } else {
+      operation.kind = OpKind::kUpdate;
+      operation.ack = AckLevel::kApplied;
+      part.in = load.floats;
+    }
+    operation.parts.push_back(part);
+    slot.open = true;
+    slot.begin = RealClock().Now();
+    store_->Submit(std::move(operation), [&slot](Outcome outcome) {
+      slot.status = std::move(outcome.status);
+      slot.done.release();
+    });
+  }
+
+  std::unique_ptr<RemoteStore> store_;
+};
+
+class OursPeer final : public ServicePeer {
+ public:
+  OursPeer(std::unique_ptr<Server> server, std::unique_ptr<RemoteStore> store)
+      : server_(std::move(server)), store_(std::move(store)) {}
+
+  std::string NameOf(Op) const override { return "strata"; }
+
+  Status Fill(uint64_t rows, uint32_t dim) override {
+    const TableSpec spec = SpecOf(dim);
+    STRATA_TRY(store_->CreateTable(spec));
+    return FillRows(rows, dim, [&](std::span<const Key> keys, std::span<const float> values) {
+      Operation operation;
+      operation.kind = OpKind::kAssign;
+      operation.parts.push_back({.table = spec.id(), .keys = keys, .in = values});
+      return SubmitAndWait(*store_, std::move(operation)).status;
+    });
+  }
+
+  Result<std::unique_ptr<ServiceClient>> Connect() override {
+    STRATA_ASSIGN(auto store, ConnectTo(*server_));
+    return std::unique_ptr<ServiceClient>(std::make_unique<OursClient>(std::move(store)));
+  }
+
+ private:
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<RemoteStore> store_;
+};
+
+}  // namespace
+
+Status FillRows(uint64_t rows, uint32_t dim, const PutRows& put) {
+  constexpr size_t kBatch = 16'384;
+  const std::vector<float> values = DrawFloats(kBatch * dim, 3);
+  std::vector<Key> keys;
+  for (uint64_t from = 0; from < rows; from += kBatch) {
+    keys.clear();
+    for (uint64_t n = from; n < std::min<uint64_t>(from + kBatch, rows); ++n) {
+      keys.push_back(KeyAt(n));
+    }
+    STRATA_TRY(put(keys, std::span(values).first(keys.size() * dim)));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<ServicePeer>> StartOurs() {
+  ServerOptions options;
+  options.cluster_id = Hash64(kCluster);
+  options.port = 0;
+  STRATA_ASSIGN(auto server, Server::Start(std::move(options)));
+  STRATA_ASSIGN(auto store, ConnectTo(*server));
+  return std::unique_ptr<ServicePeer>(
+      std::make_unique<OursPeer>(std::move(server), std::move(store)));
+}
+
+}  // namespace strata::bench

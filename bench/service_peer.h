@@ -1,0 +1,70 @@
+// What a contender of suite "service" is: a store of rows by key that clients reach, ours or a
+// peer's. Each is given the same keys and bytes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "storage/row_schema.h"
+
+namespace strata::bench {
+
+enum class Op { kPull, kPush, kMixed };  // mixed: pulls and pushes in turn
+
+// What one client does in a run: `count` batches out of a list used in a circle.
+struct Load {
+  Op op = Op::kPull;
+  uint32_t dim = 16;
+  size_t batch = 4096;                       // keys
+  size_t depth = 4;                          // batches under way at a time
+  std::span<const Key> keys;                 // a multiple of `batch`
+  std::span<const float> floats;             // batch x dim: what pushes bring
+  std::vector<TimeNs>* latencies = nullptr;  // of each batch, if asked for; depth is 1 then
+
+  std::span<const Key> Batch(uint64_t n) const {
+    return keys.subspan(n % (keys.size() / batch) * batch, batch);
+  }
+  bool IsPull(uint64_t n) const { return op == Op::kPull || (op == Op::kMixed && n % 2 == 0); }
+};
+
+// A client's connection. Used by one thread.
+class ServiceClient {
+ public:
+  virtual ~ServiceClient() = default;
+  // Does batches `first` to `first` + `count` - 1 of the load; pulled rows end up in memory of the
+  // client, in the order of the keys. Returns when all are done.
+  virtual Status Run(const Load& load, uint64_t first, uint64_t count) = 0;
+};
+
+class ServicePeer {
+ public:
+  virtual ~ServicePeer() = default;
+  virtual std::string NameOf(Op op) const = 0;  // "redis 7.0.15 MGET"
+  // Puts `rows` rows of keys KeyAt(0), KeyAt(1), ... with `dim` floats each.
+  virtual Status Fill(uint64_t rows, uint32_t dim) = 0;
+  virtual Result<std::unique_ptr<ServiceClient>> Connect() = 0;
+};
+
+// Rows that Fill puts, batch by batch: calls put(keys, values).
+using PutRows = std::function<Status(std::span<const Key>, std::span<const float>)>;
+Status FillRows(uint64_t rows, uint32_t dim, const PutRows& put);
+
+// A server of ours in this process, with one lane; kApplied or, with a log, kLogged
+// acknowledgements.
+Result<std::unique_ptr<ServicePeer>> StartOurs();
+// A bare ZeroMQ exchange of the same bytes: a ROUTER answers a DEALER's frames with frames that lie
+// ready. Nothing is looked up, checked or copied.
+Result<std::unique_ptr<ServicePeer>> StartExchange();
+// Debian's redis-server as a child of this process, at a socket in a folder of its own, nothing
+// saved. kNotFound when it, or hiredis at build time, is not installed.
+Result<std::unique_ptr<ServicePeer>> StartRedis();
+// RocksDB in this process, behind no network at all. kNotFound when it was not there at build time.
+Result<std::unique_ptr<ServicePeer>> StartRocks();
+
+}  // namespace strata::bench

@@ -1,0 +1,302 @@
+// Suite "service": pulls and pushes through a server of ours, beside Redis and RocksDB, under the
+// limit of a bare ZeroMQ exchange of the same bytes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <thread>
+
+#include "bench/figure.h"
+#include "bench/measure.h"
+#include "bench/service_peer.h"
+#include "bench/workload.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr uint64_t kRows = 1'000'000;
+constexpr size_t kKeysDrawn = size_t{1} << 20;  // used in a circle
+constexpr size_t kDepth = 4;                    // batches that a client has under way
+constexpr uint64_t kCallsTimed = 400;           // of each contender and round, for latencies
+constexpr double kMillion = 1e6;
+
+struct Shape {
+  Op op;
+  size_t batch;
+  uint32_t dim;
+  Distribution distribution;
+  size_t clients;
+};
+
+std::string NameOf(const Shape& shape) {
+  constexpr std::array<const char*, 3> kOps = {"pull", "push", "mixed"};
+  return fmt::format("{} batch={} dim={} {} clients={}", kOps[static_cast<size_t>(shape.op)],
+                     shape.batch, shape.dim, DistributionName(shape.distribution), shape.clients);
+}
+
+// Ours, its peers and the exchange, started once and filled for one dimension at a time.
+class Field {
+ public:
+  static constexpr size_t kOurs = 0, kLimit = 1, kFirstPeer = 2;
+
+  Status Prepare(uint32_t dim) {
+    if (peers_.empty()) STRATA_TRY(Start());
+    if (dim == dim_) return {};
+    for (const auto& peer : peers_) {
+      if (peer != nullptr) STRATA_TRY(peer->Fill(kRows, dim));
+    }
+    dim_ = dim;
+    return {};
+  }
+
+  size_t size() const { return peers_.size(); }
+  ServicePeer* peer(size_t i) const { return peers_[i].get(); }  // null: not installed
+
+ private:
+  Status Start() {
+    using Starter = Result<std::unique_ptr<ServicePeer>> (*)();
+    std::vector<std::unique_ptr<ServicePeer>> started;
+    for (const Starter start :
+         {Starter{StartOurs}, Starter{StartExchange}, Starter{StartRedis}, Starter{StartRocks}}) {
+      auto peer = start();
+      if (peer.ok()) {
+        started.push_back(std::move(*peer));
+      } else if (peer.status().code() == StatusCode::kNotFound) {
+        fmt::print(stderr, "strata-bench: no peer: {}\n", peer.status().message());
+        started.push_back(nullptr);
+      } else {
+        return peer.status();
+      }
+    }
+    peers_ = std::move(started);
+    return {};
+  }
+
+  std::vector<std::unique_ptr<ServicePeer>> peers_;
+  uint32_t dim_ = 0;
+};
+
+// The clients of one contender, each with keys of its own.
+class Clients {
+ public:
+  static Result<Clients> Connect(ServicePeer& peer, const Shape& shape) {
+    Clients all(shape);
+    for (size_t i = 0; i < shape.clients; ++i) {
+      STRATA_ASSIGN(auto client, peer.Connect());
+      all.clients_.push_back(std::move(client));
+      all.keys_.push_back(DrawKeys(shape.distribution, kRows, KeysFor(shape), i + 1));
+    }
+    return all;
+  }
+
+  // All clients together do `count` batches.
+  Status Run(uint64_t count) {
+    std::vector<Status> statuses(clients_.size());
+    {
+      std::vector<std::jthread> threads;
+      for (size_t i = 1; i < clients_.size(); ++i) {
+        threads.emplace_back([this, &statuses, i, count] { statuses[i] = RunOne(i, count); });
+      }
+      statuses[0] = RunOne(0, count);
+    }
+    next_ += count;
+    for (const Status& status : statuses) STRATA_TRY(status);
+    return {};
+  }
+
+  Result<std::vector<TimeNs>> Latencies(uint64_t count) {
+    std::vector<TimeNs> latencies;
+    Load load = LoadOf(0);
+    load.depth = 1;
+    load.latencies = &latencies;
+    STRATA_TRY(clients_[0]->Run(load, next_, count));
+    next_ += count;
+    return latencies;
+  }
+
+ private:
+  explicit Clients(const Shape& shape)
+      : shape_(shape), floats_(DrawFloats(shape.batch * shape.dim, 4)) {}
+
+  static size_t KeysFor(const Shape& shape) {
+    return std::max<size_t>(kKeysDrawn / shape.batch, 16) * shape.batch;
+  }
+
+  Load LoadOf(size_t i) const {
+    return {.op = shape_.op,
+            .dim = shape_.dim,
+            .batch = shape_.batch,
+            .depth = kDepth,
+            .keys = keys_[i],
+            .floats = floats_};
+  }
+
+  Status RunOne(size_t i, uint64_t count) {
+    const uint64_t share = count / clients_.size() + (i < count % clients_.size() ? 1 : 0);
+    return clients_[i]->Run(LoadOf(i), next_, share);
+  }
+
+  Shape shape_;
+  std::vector<float> floats_;
+  std::vector<std::unique_ptr<ServiceClient>> clients_;
+  std::vector<std::vector<Key>> keys_;
+  uint64_t next_ = 0;
+};
+
+Result<std::vector<std::unique_ptr<Clients>>> ConnectAll(const Field& field, const Shape& shape) {
+  std::vector<std::unique_ptr<Clients>> all(field.size());
+  for (size_t i = 0; i < field.size(); ++i) {
+    if (field.peer(i) == nullptr) continue;
+    STRATA_ASSIGN(Clients clients, Clients::Connect(*field.peer(i), shape));
+    all[i] = std::make_unique<Clients>(std::move(clients));
+  }
+  return all;
+}
+
+// A figure for each peer out of one value for each contender; 0: it is not there.
+std::vector<Figure> FiguresOf(const Field& field, const Shape& shape, const std::string& name,
+                              const std::string& unit, bool more_is_better,
+                              const std::vector<double>& values) {
+  std::vector<Figure> figures;
+  for (size_t i = Field::kFirstPeer; i < field.size(); ++i) {
+    Figure figure{
+        .name = name, .unit = unit, .more_is_better = more_is_better, .ours = values[Field::kOurs]};
+    figure.limit = values[Field::kLimit];
+    if (field.peer(i) != nullptr) {
+      figure.peer = field.peer(i)->NameOf(shape.op);
+      figure.peer_value = values[i];
+    } else if (i > Field::kFirstPeer) {
+      continue;  // one line shows ours and the limit all the same
+    }
+    figures.push_back(std::move(figure));
+  }
+  return figures;
+}
+
+Result<std::vector<Figure>> RunThroughput(Field& field, const Shape& shape,
+                                          const BenchOptions& options) {
+  STRATA_TRY(field.Prepare(shape.dim));
+  STRATA_ASSIGN(const auto all, ConnectAll(field, shape));
+  std::vector<Contender> contenders;
+  for (size_t i = 0; i < field.size(); ++i) {
+    Contender contender;
+    if (all[i] != nullptr) {
+      contender.name = field.peer(i)->NameOf(shape.op);
+      contender.work = [clients = all[i].get()](uint64_t count) { return clients->Run(count); };
+    }
+    contenders.push_back(std::move(contender));
+  }
+  STRATA_ASSIGN(std::vector<double> rates, MeasureRates(contenders, options.rounds, options.round));
+  for (double& rate : rates) rate *= static_cast<double>(shape.batch) / kMillion;
+  return FiguresOf(field, shape, NameOf(shape), "M rows/s", true, rates);
+}
+
+Result<std::vector<Figure>> RunLatency(Field& field, const Shape& shape,
+                                       const BenchOptions& options) {
+  STRATA_TRY(field.Prepare(shape.dim));
+  STRATA_ASSIGN(const auto all, ConnectAll(field, shape));
+  std::vector<std::vector<double>> p50(field.size());
+  std::vector<std::vector<double>> p99(field.size());
+  for (int round = -1; round < options.rounds; ++round) {  // the first warms up
+    for (size_t i = 0; i < field.size(); ++i) {
+      if (all[i] == nullptr) continue;
+      STRATA_ASSIGN(const auto latencies, all[i]->Latencies(kCallsTimed));
+      if (round < 0) continue;
+      std::vector<double> us;
+      for (const TimeNs latency : latencies) {
+        us.push_back(static_cast<double>(latency) / kMicrosecond);
+      }
+      p50[i].push_back(Quantile(us, 0.5));
+      p99[i].push_back(Quantile(us, 0.99));
+    }
+  }
+  const auto medians = [](const std::vector<std::vector<double>>& of) {
+    std::vector<double> values;
+    for (const auto& rounds : of) values.push_back(rounds.empty() ? 0 : Median(rounds));
+    return values;
+  };
+  auto figures = FiguresOf(field, shape, NameOf(shape) + " p50", "us", false, medians(p50));
+  for (Figure& figure :
+       FiguresOf(field, shape, NameOf(shape) + " p99", "us", false, medians(p99))) {
+    figures.push_back(std::move(figure));
+  }
+  return figures;
+}
+
+// What memory allows of the exchange: the bytes of a pull's rows copied once.
+Result<std::vector<Figure>> RunCopy(const BenchOptions& options) {
+  constexpr size_t kBytes = size_t{4096} * 16 * sizeof(float);
+  const std::vector<char> from(kBytes, 1);
+  std::vector<char> to(kBytes);
+  const auto copy = [&](uint64_t count) {
+    for (; count > 0; --count) {
+      memcpy(to.data(), from.data(), kBytes);
+      asm volatile("" : : "r"(to.data()) : "memory");
+    }
+    return Status();
+  };
+  STRATA_ASSIGN(const auto rates, MeasureRates({{"memcpy", copy}}, options.rounds, options.round));
+  Figure figure;
+  figure.name = "memcpy of the rows of batch=4096 dim=16";
+  figure.unit = "M rows/s";
+  figure.ours = rates[0] * 4096 / kMillion;
+  return std::vector<Figure>{figure};
+}
+
+std::vector<Shape> ShortSet() {
+  constexpr auto kUniform = Distribution::kUniform;
+  return {{Op::kPull, 4096, 16, kUniform, 1},
+          {Op::kPush, 4096, 16, kUniform, 1},
+          {Op::kMixed, 4096, 16, kUniform, 1},
+          {Op::kPull, 4096, 16, Distribution::kZipf, 1},
+          {Op::kPush, 4096, 16, Distribution::kZipf, 1},
+          {Op::kPull, 65'536, 16, kUniform, 1},
+          {Op::kPull, 256, 16, kUniform, 1},
+          {Op::kPull, 4096, 16, kUniform, 4},
+          {Op::kPush, 4096, 16, kUniform, 4}};
+}
+
+std::vector<Shape> Grid() {
+  std::vector<Shape> shapes;
+  for (const uint32_t dim : {16U, 1U, 64U}) {  // outermost: each change fills all stores anew
+    for (const Op op : {Op::kPull, Op::kPush, Op::kMixed}) {
+      for (const auto distribution : {Distribution::kUniform, Distribution::kZipf}) {
+        for (const size_t batch : {1U, 64U, 1024U, 4096U, 65'536U}) {
+          for (const size_t clients : {1U, 2U, 4U, 8U}) {
+            shapes.push_back({op, batch, dim, distribution, clients});
+          }
+        }
+      }
+    }
+  }
+  return shapes;
+}
+
+std::vector<Case> ServiceCases(bool all) {
+  const auto field = std::make_shared<Field>();
+  std::vector<Case> cases = {{"memcpy", RunCopy}};
+  for (const Op op : {Op::kPull, Op::kPush}) {
+    const Shape shape{op, 1, 16, Distribution::kUniform, 1};
+    cases.push_back({NameOf(shape) + " latency", [field, shape](const BenchOptions& options) {
+                       return RunLatency(*field, shape, options);
+                     }});
+  }
+  for (const Shape& shape : all ? Grid() : ShortSet()) {
+    cases.push_back({NameOf(shape), [field, shape](const BenchOptions& options) {
+                       return RunThroughput(*field, shape, options);
+                     }});
+  }
+  return cases;
+}
+
+}  // namespace
+
+Suite ServiceSuite() {
+  return {"service",
+          "pulls and pushes (AdaGrad) over loopback beside Redis and RocksDB; 1 M rows, 4 batches "
+          "under way a client",
+          ServiceCases};
+}
+
+}  // namespace strata::bench
