@@ -62,7 +62,7 @@ TEST(SimLostServer, ARestartedServerEndsWhatIsSentToItAndSaysWhatIsGone) {
     ASSERT_TRUE(cluster.SubmitAndRun(0, lost.Push()).status.ok());
     ASSERT_TRUE(cluster.SubmitAndRun(0, kept.Push()).status.ok());
   }
-  cluster.Restart(1);
+  cluster.server(1).Restart(cluster.now());
   for (const Operation& operation : {lost.Pull(), lost.Push()}) {
     const Outcome outcome = cluster.SubmitAndRun(0, operation);
     EXPECT_EQ(outcome.status.code(), StatusCode::kLost);
@@ -86,7 +86,7 @@ TEST(SimLostServer, AnOperationOverSeveralServersSaysWhichDidTheirPart) {
   part.keys = keys;
   part.in = gradients;
   push.parts = {part};
-  cluster.Restart(1);
+  cluster.server(1).Restart(cluster.now());
   const Outcome outcome = cluster.SubmitAndRun(0, push);
   EXPECT_EQ(outcome.status.code(), StatusCode::kLost);
   ASSERT_EQ(outcome.lanes.size(), 6U);

@@ -1,5 +1,5 @@
 // A cluster in one thread: the very Lane of the servers and the very ClientCore of the clients, on
-// a simulated network and clock. The same seed gives the same run, to the bit.
+// a simulated network, clock and disk. The same seed gives the same run, to the bit.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/metrics.h"
 #include "base/sim_network.h"
 #include "ps/client/client_core.h"
-#include "ps/shard/lane.h"
+#include "tests/sim/sim_server.h"
 
 namespace strata::sim {
 
@@ -29,35 +28,15 @@ struct ClusterOptions {
   TimeNs delay_max = 20 * kMillisecond;
   size_t chunk_bytes = 256;  // small, so that batches are cut
   TimeNs server_lost_after = 600 * kSecond;
-};
-
-// One process of a server: a main endpoint and one for each lane, tcp://serverN:7000 and onwards.
-class SimServer {
- public:
-  SimServer(SimNetwork& network, uint16_t index, std::shared_ptr<const wire::ShardMap> map,
-            uint64_t incarnation);
-
-  // Handles what has arrived; mixes every message into `history`.
-  void Poll(TimeNs now, uint64_t& history);
-  TimeNs NextTick() const;
-
- private:
-  struct Port {
-    std::unique_ptr<MessagePort> port;
-    size_t lane = 0;  // whose Lane answers
-  };
-  MetricsRegistry registry_;
-  std::vector<std::unique_ptr<LaneMetrics>> metrics_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
-  std::vector<Port> ports_;
+  SimServerOptions server;  // its seed is the cluster's
 };
 
 class SimClient {
  public:
   SimClient(SimNetwork& network, size_t index, const ClusterOptions& options);
   void Poll(TimeNs now, uint64_t& history);
-  void Flush();  // hands the core's messages to the network
   ClientCore& core() { return core_; }
+  static std::string Name(size_t index);
 
  private:
   ClientCore core_;
@@ -70,12 +49,13 @@ class Cluster {
 
   // Runs until `done`; false when nothing can happen any more, or after an hour of simulated time.
   bool Run(const std::function<bool()>& done);
-
-  // A server dies and comes back with nothing.
-  void Restart(uint16_t server);
+  // `action` runs once the clock has come to `time`.
+  void At(TimeNs time, std::function<void()> action);
 
   size_t clients() const { return clients_.size(); }
+  size_t servers() const { return servers_.size(); }
   ClientCore& client(size_t i) { return clients_[i]->core(); }
+  SimServer& server(size_t i) { return *servers_[i]; }
   SimNetwork& network() { return network_; }
   TimeNs now() const { return clock_.Now(); }
   uint64_t history() const { return history_; }
@@ -94,7 +74,7 @@ class Cluster {
   std::shared_ptr<const wire::ShardMap> map_;
   std::vector<std::unique_ptr<SimServer>> servers_;
   std::vector<std::unique_ptr<SimClient>> clients_;
-  uint64_t restarts_ = 0;
+  std::multimap<TimeNs, std::function<void()>> actions_;
   uint64_t history_ = 0;
 };
 
