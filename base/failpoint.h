@@ -27,7 +27,8 @@ inline constexpr std::array kFailpoints = {
     std::string_view("file.sync_folder"),
     // The log: before records are written, after half of their bytes, and after all of them; before
     // and after a sync; before a segment is reserved, its header written, synced, and it gets its
-    // name; before the folder is synced; before a segment is removed.
+    // name; before the folder is synced; when a start writes
+    // segments again, before the copy is synced and replaces its original; before one is removed.
     std::string_view("log.write"),
     std::string_view("log.write_half"),
     std::string_view("log.written"),
@@ -38,7 +39,9 @@ inline constexpr std::array kFailpoints = {
     std::string_view("log.begin_sync"),
     std::string_view("log.begin_rename"),
     std::string_view("log.sync_folder"),
-    std::string_view("log.trim"),
+    std::string_view("log.copy_sync"),
+    std::string_view("log.copy_rename"),
+    std::string_view("log.remove"),
     // A checkpoint: before a stretch of a part is written, before the part is synced, renamed, and
     // its folder synced; before the manifest is written (as file.write), and after; before a file
     // of a retired one is removed.

@@ -33,8 +33,11 @@ Status NoSuchFile(std::string_view action, const std::string& path) {
 struct SimDisk::Node {
   std::vector<std::byte> bytes;
   std::vector<std::byte> synced;  // what the last sync made durable
-  bool emptied = false;           // since then: `synced` is no longer how `bytes` begins
-  uint64_t reserved = 0;          // the size up to which appends find room
+  // Bytes that a sync which failed has dropped: they are read, and later syncs leave them out.
+  size_t dropped_begin = 0;
+  size_t dropped_end = 0;
+  bool emptied = false;   // since then: `synced` is no longer how `bytes` begins
+  uint64_t reserved = 0;  // the size up to which appends find room
 };
 
 class SimDisk::SimFile : public File {
@@ -135,6 +138,7 @@ Result<std::unique_ptr<File>> SimDisk::Create(const std::string& path) {
   } else {
     node->bytes.clear();  // the old bytes stay in `synced` until the next sync
     node->emptied = true;
+    node->dropped_begin = node->dropped_end = 0;
     node->reserved = 0;
   }
   return std::unique_ptr<File>(std::make_unique<SimFile>(this, node, path, true));
@@ -276,6 +280,7 @@ uint64_t SimDisk::BytesUsed() const {
 
 void SimDisk::CrashNode(Node* node) {
   const size_t safe = node->emptied ? 0 : node->synced.size();
+  std::copy_n(node->synced.begin(), safe, node->bytes.begin());
   const size_t tail = node->bytes.size() - safe;
   const uint64_t fate = random_.Below(5);
   if (fate == 0) {
@@ -290,6 +295,7 @@ void SimDisk::CrashNode(Node* node) {
     LoseSectors(std::span(node->bytes).subspan(safe), safe);
   }
   node->emptied = false;
+  node->dropped_begin = node->dropped_end = 0;
   node->synced = node->bytes;
 }
 
@@ -337,13 +343,20 @@ Status SimDisk::AppendTo(Node* node, const std::string& path, std::span<const st
 
 Status SimDisk::SyncNode(Node* node, const std::string& path) {
   if (FaultNow(&sync_fault_)) {
+    const size_t begin = node->emptied ? 0 : node->synced.size();
+    node->dropped_begin = node->dropped_end == 0 ? begin : std::min(begin, node->dropped_begin);
+    node->dropped_end = node->bytes.size();
     return Failed(fmt::format("cannot sync {}: Input/output error", path));
   }
   if (node->emptied) node->synced.clear();
   node->emptied = false;
+  const size_t begin = node->synced.size();
   node->synced.insert(node->synced.end(),
                       node->bytes.begin() + static_cast<std::ptrdiff_t>(node->synced.size()),
                       node->bytes.end());
+  for (size_t i = std::max(begin, node->dropped_begin); i < node->dropped_end; ++i) {
+    node->synced[i] = std::byte{0};
+  }
   return Status::Ok();
 }
 

@@ -40,8 +40,8 @@ class SimDisk : public Disk {
 
   // The n-th append (1: the next) of any file writes a part of its bytes and fails. 0: never.
   void FailAppend(uint64_t n);
-  // The n-th sync of a file or folder fails. As after a real fsync that failed, the file's bytes
-  // that were not synced may be lost, and the file takes no more.
+  // The n-th sync of a file or folder fails. As after a real fsync that failed, the bytes that were
+  // not synced are still read, but no later sync makes them durable; the open file takes no more.
   void FailSync(uint64_t n);
   void SetCapacity(uint64_t bytes_max);
   void SetReadFlip(double probability);

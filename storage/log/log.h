@@ -28,9 +28,9 @@ enum class RecordKind : uint16_t {
 };
 
 // What a lane needs of a log. Not thread-safe but for Sync and synced().
-class Log {
+class WriteAheadLog {
  public:
-  virtual ~Log() = default;
+  virtual ~WriteAheadLog() = default;
   // Puts a record into the buffer; the pieces are its body. kDiskFull: there is no room for it; the
   // log is as it was and a later call may succeed. Any other error is final. The end of each
   // segment is kept for kCut: a checkpoint can begin when nothing else has room, and its trimming
@@ -92,6 +92,6 @@ Result<ReplaySummary> ReplayLog(const LogOptions& options, Lsn from,
 // other names until Trim. All before it is on stable storage when this returns. kDiskFull when the
 // segment cannot be preallocated. Makes the folder. What was appended and not written is lost with
 // the Log.
-Result<std::unique_ptr<Log>> OpenLog(const LogOptions& options, Lsn last);
+Result<std::unique_ptr<WriteAheadLog>> OpenLog(const LogOptions& options, Lsn last);
 
 }  // namespace strata

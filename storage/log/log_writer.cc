@@ -21,7 +21,12 @@ uint64_t ReservedForCuts(uint64_t capacity) { return std::min<uint64_t>(capacity
 }  // namespace
 
 LogWriter::LogWriter(const LogOptions& options, Lsn last)
-    : options_(options), appended_(last), written_(last), synced_(last), spare_(options_, &used_) {}
+    : options_(options),
+      old_(options_),
+      appended_(last),
+      written_(last),
+      synced_(last),
+      spare_(options_, &used_) {}
 
 Status LogWriter::Begin() {
   Disk& disk = *options_.disk;
@@ -35,60 +40,15 @@ Status LogWriter::Begin() {
                                options_.boot_id.size()));
   }
   STRATA_TRY(disk.MakeFolder(options_.folder));
-  STRATA_ASSIGN(LogFolder folder, ListLogFolder(options_));
-  if (Status gone = disk.Remove(SpareSegmentPath(options_.folder));
-      !gone.ok() && gone.code() != StatusCode::kNotFound) {
-    return gone;
-  }
-  const auto later = std::ranges::upper_bound(folder.segments, appended_, {}, &SegmentFile::first);
-  cut_ = std::move(folder.cut);
-  STRATA_TRY(SetAside({later, folder.segments.end()}));
-  STRATA_ASSIGN(const uint64_t old_bytes, AdoptOld({folder.segments.begin(), later}));
+  STRATA_TRY(old_.Adopt(appended_));
   // Before the old ones count: a log that is at its limit can still be opened, and then trimmed.
   STRATA_TRY(spare_.Prepare(options_.segment_bytes));
   STRATA_TRY(BeginSegment());
-  used_ += old_bytes;
+  used_ += old_.bytes();
   STRATA_FAILPOINT("log.sync_folder");
   STRATA_TRY(disk.SyncFolder(options_.folder));
   folder_changed_ = false;
   return {};
-}
-
-// Segments behind the last record: a start that wrote nothing left an empty one, others hold what
-// replay has cut. From the last on, so that the log is whole up to some LSN at each moment.
-Status LogWriter::SetAside(std::vector<SegmentFile> segments) {
-  Disk& disk = *options_.disk;
-  if (segments.empty()) return {};
-  for (; !segments.empty(); segments.pop_back()) {
-    const SegmentFile& segment = segments.back();
-    STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(segment.path));
-    STRATA_ASSIGN(const uint64_t size, file->Size());
-    if (size <= format::kLogSegmentHeaderBytes) {
-      STRATA_TRY(disk.Remove(segment.path));
-      continue;
-    }
-    STRATA_TRY(disk.GiveBackReserve(segment.path));
-    const std::string path = CutSegmentPath(options_.folder, segment.first);
-    STRATA_TRY(disk.Rename(segment.path, path));
-    std::erase_if(cut_, [&](const SegmentFile& cut) { return cut.path == path; });
-    cut_.push_back({segment.first, path});
-  }
-  return disk.SyncFolder(options_.folder);
-}
-
-// The records of a process that died may not be on stable storage yet. Those of this one, which
-// rest on them, must not get there first.
-Result<uint64_t> LogWriter::AdoptOld(const std::vector<SegmentFile>& segments) {
-  uint64_t bytes = 0;
-  for (const SegmentFile& segment : segments) {
-    STRATA_TRY(options_.disk->GiveBackReserve(segment.path));
-    STRATA_ASSIGN(const std::unique_ptr<File> file, options_.disk->OpenToRead(segment.path));
-    STRATA_TRY(file->Sync());
-    STRATA_ASSIGN(const uint64_t size, file->Size());
-    old_.push_back({segment, size});
-    bytes += size;
-  }
-  return bytes;
 }
 
 Result<Lsn> LogWriter::Append(RecordKind kind, std::span<const std::span<const std::byte>> body) {
@@ -140,9 +100,8 @@ Status LogWriter::BeginSegment() {
   if (first_ == first) {
     used_ -= capacity_;  // it was empty, and the new one has taken its name
   } else if (current_ != nullptr) {
-    const std::string old_path = SegmentPath(options_.folder, first_);
-    retired_.push_back({std::move(current_), old_path});
-    old_.push_back({{first_, old_path}, offset_});
+    retired_.push_back({std::move(current_), SegmentPath(options_.folder, first_)});
+    old_.Add(first_, offset_);
     used_ -= capacity_ - offset_;
   }
   current_ = std::move(begun.file);
@@ -219,24 +178,7 @@ Status LogWriter::SyncFiles(const std::vector<Retired>& retired, File* current, 
   return {};
 }
 
-// From the oldest on, so that what is left never has a hole.
-Status LogWriter::Trim(Lsn lsn) {
-  const auto remove = [&](const std::string& path) -> Status {
-    STRATA_FAILPOINT("log.trim");
-    Status removed = options_.disk->Remove(path);
-    return removed.code() == StatusCode::kNotFound ? Status::Ok() : removed;
-  };
-  while (!old_.empty() && (old_.size() > 1 ? old_[1].file.first : first_) <= lsn) {
-    STRATA_TRY(remove(old_[0].file.path));
-    used_ -= old_[0].bytes;
-    old_.erase(old_.begin());
-  }
-  while (!cut_.empty() && cut_[0].first < lsn) {
-    STRATA_TRY(remove(cut_[0].path));
-    cut_.erase(cut_.begin());
-  }
-  return {};
-}
+Status LogWriter::Trim(Lsn lsn) { return old_.Trim(lsn, first_, &used_); }
 
 Status LogWriter::failed() const {
   const std::lock_guard lock(mutex_);
@@ -252,10 +194,10 @@ Status LogWriter::Fail(const Status& error) {
   return failed_;
 }
 
-Result<std::unique_ptr<Log>> OpenLog(const LogOptions& options, Lsn last) {
+Result<std::unique_ptr<WriteAheadLog>> OpenLog(const LogOptions& options, Lsn last) {
   auto log = std::make_unique<LogWriter>(options, last);
   STRATA_TRY(log->Begin());
-  return std::unique_ptr<Log>(std::move(log));
+  return std::unique_ptr<WriteAheadLog>(std::move(log));
 }
 
 }  // namespace strata

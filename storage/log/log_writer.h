@@ -13,12 +13,12 @@
 #include "base/disk.h"
 #include "base/status.h"
 #include "storage/log/log.h"
-#include "storage/log/segment_files.h"
+#include "storage/log/old_segments.h"
 #include "storage/log/spare_segment.h"
 
 namespace strata {
 
-class LogWriter : public Log {
+class LogWriter : public WriteAheadLog {
  public:
   LogWriter(const LogOptions& options, Lsn last);
 
@@ -37,18 +37,12 @@ class LogWriter : public Log {
   uint64_t bytes_on_disk() const override { return used_.load() + spare_.bytes(); }
 
  private:
-  struct OldSegment {
-    SegmentFile file;
-    uint64_t bytes = 0;
-  };
   // A segment that no more is appended to, until it has been synced.
   struct Retired {
     std::shared_ptr<File> file;
     std::string path;
   };
 
-  Status SetAside(std::vector<SegmentFile> segments);
-  Result<uint64_t> AdoptOld(const std::vector<SegmentFile>& segments);
   Status MakeRoom(uint64_t record_bytes);
   Status BeginSegment();
   Status SyncFiles(const std::vector<Retired>& retired, File* current, bool folder);
@@ -60,11 +54,10 @@ class LogWriter : public Log {
 
   // The lane's thread alone.
   std::vector<std::byte> buffer_;
-  std::vector<OldSegment> old_;   // by first LSN, without the current one
-  std::vector<SegmentFile> cut_;  // set aside
-  Lsn first_ = 0;                 // of the current segment
-  uint64_t offset_ = 0;           // in it, of the next record
-  uint64_t capacity_ = 0;         // of it
+  OldSegments old_;
+  Lsn first_ = 0;          // of the current segment
+  uint64_t offset_ = 0;    // in it, of the next record
+  uint64_t capacity_ = 0;  // of it
   Lsn appended_ = 0;
 
   std::atomic<Lsn> written_;

@@ -53,7 +53,7 @@ class CrashModel {
       ASSERT_FALSE(replayed.summary->torn.has_value()) << replayed.summary->torn->reason;
     }
     records_.resize(last);
-    Result<std::unique_ptr<Log>> log = OpenLog(options_, last);
+    Result<std::unique_ptr<WriteAheadLog>> log = OpenLog(options_, last);
     ASSERT_TRUE(log.ok()) << log.status().ToString();
     log_ = *std::move(log);
     EXPECT_EQ(log_->synced(), last);
@@ -63,16 +63,20 @@ class CrashModel {
 
   void Live() {
     if (random_.Chance(0.3)) disk_.FailAppend(1 + random_.Below(20));
+    if (random_.Chance(0.3)) disk_.FailSync(1 + random_.Below(10));
     for (uint64_t step = random_.Below(120); step > 0; --step) {
-      if (!Step().ok()) break;
+      if (!Step().ok()) {
+        torn_allowed_ = true;
+        break;
+      }
       EXPECT_EQ(log_->appended(), records_.size());
       EXPECT_LE(log_->written(), log_->appended());
       EXPECT_LE(log_->synced(), log_->written());
       must_have_ = log_->written();
     }
     must_have_ = log_->written();
-    torn_allowed_ = true;
     disk_.FailAppend(0);
+    disk_.FailSync(0);
   }
 
   Status Step() {
@@ -96,6 +100,7 @@ class CrashModel {
 
   void LosePower(int life) {
     must_have_ = log_->synced();
+    torn_allowed_ = true;
     disk_.Crash();
     options_.boot_id = "boot " + std::to_string(life + 1);
   }
@@ -104,7 +109,7 @@ class CrashModel {
   SimDisk disk_;
   LogOptions options_;
   size_t record_bytes_max_ = 0;
-  std::unique_ptr<Log> log_;
+  std::unique_ptr<WriteAheadLog> log_;
   std::vector<Record> records_;  // records_[i] has LSN i + 1
   Lsn trimmed_ = 1;              // what came before may be gone
   Lsn must_have_ = 0;

@@ -1,0 +1,129 @@
+#include "storage/log/old_segments.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/failpoint.h"
+#include "proto/format/log_format.h"
+#include "storage/log/segment_reader.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kCopyBytes = size_t{1} << 20;
+
+}  // namespace
+
+Status OldSegments::Adopt(Lsn last) {
+  STRATA_ASSIGN(LogFolder folder, ListLogFolder(options_));
+  cut_ = std::move(folder.cut);
+  if (const Status gone = Remove(SpareSegmentPath(options_.folder)); !gone.ok()) return gone;
+  const auto behind = std::ranges::upper_bound(folder.segments, last, {}, &SegmentFile::first);
+  const std::vector<SegmentFile> kept(folder.segments.begin(), behind);
+  for (const SegmentFile& segment : folder.segments) {
+    STRATA_TRY(options_.disk->GiveBackReserve(segment.path));
+  }
+  STRATA_TRY(SetAside({behind, folder.segments.end()}));
+  STRATA_TRY(MakeDurable(kept, last));
+  for (const SegmentFile& segment : kept) {
+    STRATA_ASSIGN(const std::unique_ptr<File> file, options_.disk->OpenToRead(segment.path));
+    STRATA_ASSIGN(const uint64_t size, file->Size());
+    segments_.push_back({segment, size});
+  }
+  return {};
+}
+
+// From the last on, so that the log is whole up to some LSN at each moment.
+Status OldSegments::SetAside(std::vector<SegmentFile> segments) {
+  Disk& disk = *options_.disk;
+  if (segments.empty()) return {};
+  for (; !segments.empty(); segments.pop_back()) {
+    const SegmentFile& segment = segments.back();
+    STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(segment.path));
+    STRATA_ASSIGN(const uint64_t size, file->Size());
+    if (size <= format::kLogSegmentHeaderBytes) {
+      STRATA_TRY(Remove(segment.path));
+      continue;
+    }
+    const std::string path = CutSegmentPath(options_.folder, segment.first);
+    STRATA_TRY(disk.Rename(segment.path, path));
+    std::erase_if(cut_, [&](const SegmentFile& cut) { return cut.path == path; });
+    cut_.push_back({segment.first, path});
+  }
+  std::ranges::sort(cut_, {}, &SegmentFile::first);
+  return disk.SyncFolder(options_.folder);
+}
+
+// The records of a process that died may not be on stable storage yet, and those of the next one,
+// which rest on them, must not get there first.
+Status OldSegments::MakeDurable(const std::vector<SegmentFile>& segments, Lsn last) {
+  Lsn synced = 0;  // what later segments know
+  for (size_t i = segments.size(); i > 0; --i) {
+    const SegmentFile& segment = segments[i - 1];
+    const Lsn last_here = i == segments.size() ? last : segments[i].first - 1;
+    STRATA_ASSIGN(const SegmentReader reader,
+                  SegmentReader::Open(options_, segment.first, segment.path));
+    const bool lost_power = reader.segment().boot_id != options_.boot_id;
+    if (synced < last_here && !lost_power) STRATA_TRY(WriteAgain(segment));
+    synced = std::max(synced, reader.segment().synced_lsn);
+  }
+  return segments.empty() ? Status::Ok() : options_.disk->SyncFolder(options_.folder);
+}
+
+// What the dead process wrote in this run of the kernel is read from memory. A sync would not do:
+// if one has failed, the kernel has forgotten that the bytes are not on the disk, and the next
+// succeeds without writing them (Rebello et al., "Can applications recover from fsync failures?",
+// USENIX ATC 2020).
+Status OldSegments::WriteAgain(const SegmentFile& segment) {
+  Disk& disk = *options_.disk;
+  const std::string temporary = SpareSegmentPath(options_.folder);
+  STRATA_ASSIGN(const std::unique_ptr<File> from, disk.OpenToRead(segment.path));
+  STRATA_ASSIGN(const uint64_t size, from->Size());
+  STRATA_ASSIGN(const std::unique_ptr<File> to, disk.Create(temporary));
+  STRATA_TRY(to->Preallocate(size));
+  std::vector<std::byte> bytes(static_cast<size_t>(std::min<uint64_t>(size, kCopyBytes)));
+  for (uint64_t at = 0; at < size;) {
+    STRATA_ASSIGN(const size_t got, from->ReadAt(at, bytes));
+    if (got == 0) return Failed(segment.path + ": became shorter while it was copied");
+    STRATA_TRY(to->Append(std::span(bytes).first(got)));
+    at += got;
+  }
+  STRATA_FAILPOINT("log.copy_sync");
+  STRATA_TRY(to->Sync());
+  STRATA_FAILPOINT("log.copy_rename");
+  return disk.Rename(temporary, segment.path);
+}
+
+void OldSegments::Add(Lsn first, uint64_t bytes) {
+  segments_.push_back({{first, SegmentPath(options_.folder, first)}, bytes});
+}
+
+// From the oldest on, so that what is left never has a hole.
+Status OldSegments::Trim(Lsn lsn, Lsn current_first, std::atomic<uint64_t>* used) {
+  while (!segments_.empty() &&
+         (segments_.size() > 1 ? segments_[1].file.first : current_first) <= lsn) {
+    STRATA_TRY(Remove(segments_[0].file.path));
+    *used -= segments_[0].bytes;
+    segments_.erase(segments_.begin());
+  }
+  while (!cut_.empty() && cut_[0].first < lsn) {
+    STRATA_TRY(Remove(cut_[0].path));
+    cut_.erase(cut_.begin());
+  }
+  return {};
+}
+
+Status OldSegments::Remove(const std::string& path) {
+  STRATA_FAILPOINT("log.remove");
+  const Status removed = options_.disk->Remove(path);
+  return removed.code() == StatusCode::kNotFound ? Status::Ok() : removed;
+}
+
+uint64_t OldSegments::bytes() const {
+  uint64_t bytes = 0;
+  for (const Segment& segment : segments_) bytes += segment.bytes;
+  return bytes;
+}
+
+}  // namespace strata

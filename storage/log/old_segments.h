@@ -1,0 +1,48 @@
+// The segments of a log before the one that is being written.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/log/log.h"
+#include "storage/log/segment_files.h"
+
+namespace strata {
+
+// One thread.
+class OldSegments {
+ public:
+  explicit OldSegments(const LogOptions& options) : options_(options) {}
+
+  // Takes over what earlier processes left, up to LSN `last`: all of it is on stable storage when
+  // this returns. Segments behind it, which replay has cut, are set aside; empty ones are removed.
+  Status Adopt(Lsn last);
+
+  // A segment that is full.
+  void Add(Lsn first, uint64_t bytes);
+
+  // Removes the segments, and what was set aside, all of whose records are below `lsn`; the current
+  // segment begins with `current_first`. Subtracts their bytes from `used`.
+  Status Trim(Lsn lsn, Lsn current_first, std::atomic<uint64_t>* used);
+
+  uint64_t bytes() const;  // of all
+
+ private:
+  struct Segment {
+    SegmentFile file;
+    uint64_t bytes = 0;
+  };
+
+  Status SetAside(std::vector<SegmentFile> segments);
+  Status MakeDurable(const std::vector<SegmentFile>& segments, Lsn last);
+  Status WriteAgain(const SegmentFile& segment);
+  Status Remove(const std::string& path);
+
+  const LogOptions& options_;
+  std::vector<Segment> segments_;  // by first LSN
+  std::vector<SegmentFile> cut_;   // what was set aside, by first LSN
+};
+
+}  // namespace strata
