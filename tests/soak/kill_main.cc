@@ -5,7 +5,9 @@
 
 #include <cstdio>
 
+#include "base/failpoint.h"
 #include "base/settings.h"
+#include "tests/soak/failpoint_soak.h"
 #include "tests/soak/kill_soak.h"
 
 namespace strata::soak {
@@ -16,13 +18,13 @@ constexpr Setting kRows[] = {
      .type = SettingType::kChoice,
      .default_value = "server",
      .help = "What is killed.",
-     .choices = "server|client",
+     .choices = "server|client|failpoint",
      .flag = "kind",
      .programs = 1},
     {.key = "cycles",
      .type = SettingType::kInt,
      .default_value = "200",
-     .help = "Kills.",
+     .help = "Kills; with --kind=failpoint of each failpoint, and as many failed calls.",
      .min = 1,
      .flag = "cycles",
      .programs = 1},
@@ -71,10 +73,11 @@ Result<int> Run(int argc, char** argv) {
   STRATA_ASSIGN(const CommandLine line, ParseCommandLine(argc, argv, 1, {&target, 1}));
   if (line.help) {
     const SettingsTable* const tables[] = {&kTable};
-    fmt::print("{}", HelpText("strata-soak-kill [--kind=server|client] [--cycles=N] [flags]",
-                              "Kills processes under load and looks for acknowledged writes that "
-                              "were lost, doubled or changed.",
-                              1, tables));
+    fmt::print("{}",
+               HelpText("strata-soak-kill [--kind=server|client|failpoint] [--cycles=N] [flags]",
+                        "Kills processes under load and looks for acknowledged writes that "
+                        "were lost, doubled or changed.",
+                        1, tables));
     return 0;
   }
   const KillSoakOptions options{
@@ -85,7 +88,12 @@ Result<int> Run(int argc, char** argv) {
                   .seed = static_cast<uint64_t>(settings.Int("seed")),
                   .data = settings.Bool("data"),
                   .patience = settings.Duration("patience")}};
-  const SoakReport report = RunKillSoak(options);
+  const bool failpoints = options.kind == "failpoint";
+  if (failpoints && !kFailpointsCompiledIn) {
+    return Invalid("--kind=failpoint needs a build with failpoints (cmake --preset failpoints)");
+  }
+  const SoakReport report =
+      failpoints ? RunFailpointSoak(options.cycles, options.cluster) : RunKillSoak(options);
   fmt::print("{}\n", ToJson(report));
   return report.clean() ? 0 : 1;
 }

@@ -17,6 +17,14 @@ std::string ToJson(const SoakReport& report) {
       static_cast<double>(report.elapsed) / kSecond);
 }
 
+std::string CountsJson(const std::map<std::string, uint64_t>& counts) {
+  std::string members;
+  for (const auto& [name, count] : counts) {
+    members += fmt::format("{}\"{}\": {}", members.empty() ? "" : ", ", name, count);
+  }
+  return members;
+}
+
 void Count(const Status& status, SoakReport* report) {
   if (status.ok()) return;
   fmt::print(stderr, "{}\n", status.ToString());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/clock.h"
@@ -27,6 +28,9 @@ struct SoakReport {
 };
 
 std::string ToJson(const SoakReport& report);
+
+// "name": count, ...: members of a JSON object.
+std::string CountsJson(const std::map<std::string, uint64_t>& counts);
 
 // Counts an error: kDeadlineExceeded as a hang, the rest as wrong; and says it on stderr.
 void Count(const Status& status, SoakReport* report);

@@ -224,4 +224,14 @@ Status SoakCluster::Verify(bool all, Findings* findings) {
   return {};
 }
 
+Status SoakCluster::VerifyApart(Findings* findings) {
+  STRATA_TRY(ConnectVerifier());
+  Oracle oracle = oracle_;
+  const std::vector<Probe> probes = oracle.Probes(true);
+  std::vector<float> rows;
+  STRATA_TRY(Pull(probes, &rows).Prefixed("the oracle's pull"));
+  oracle.Compare(probes, rows, findings);
+  return {};
+}
+
 }  // namespace strata::soak

@@ -58,6 +58,9 @@ class SoakCluster {
   // Pulls rows (all that were ever written, or those that may have changed) and compares; only
   // between Pause and Resume.
   Status Verify(bool all, Findings* findings);
+  // Compares all rows through a connection of its own, and leaves the oracle as it was: for looking
+  // at several versions of the servers' files.
+  Status VerifyApart(Findings* findings);
   // Takes in what the clients have written down so far.
   void ReadHistories();
   // kFailed when a process has ended by itself.
