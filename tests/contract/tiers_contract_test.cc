@@ -1,6 +1,7 @@
 // Tables on disk, and over memory and disk, under the contract of TableStore.
 #include "storage/memory/local_store.h"
 #include "storage/rocks/rocks_table.h"
+#include "storage/tiered/tiered_table.h"
 #include "tests/contract/table_contract.h"
 #include "tests/support/temp_folder.h"
 
@@ -47,7 +48,33 @@ TableContractCase RocksCase() {
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, TableContract, testing::Values(RocksCase()), TableContractName);
+struct TieredParts {
+  explicit TieredParts(uint64_t rows_max) : warm(uint64_t{1} << 30, rows_max) {}
+  WarmShares warm;
+  std::unique_ptr<TierExecutor> executor = MakeInlineExecutor();
+};
+
+// So few rows in memory that nearly every batch moves some, in the calling thread.
+TableContractCase TieredCase(std::string name, KeepPolicy keep, uint64_t rows_max) {
+  TableContractCase result;
+  result.name = std::move(name);
+  result.make = [keep, rows_max] {
+    const auto parts = std::make_shared<TieredParts>(rows_max);
+    return std::make_unique<ColdHarness>([parts, keep](const TableSpec& spec, RocksDb& cold) {
+      return std::make_unique<TieredTable>(spec, TierPolicy{.keep = keep}, parts->warm, cold,
+                                           *parts->executor);
+    });
+  };
+  result.random_steps = 2'000;
+  result.growth_rows = 30'000;
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiers, TableContract,
+                         testing::Values(RocksCase(),
+                                         TieredCase("TieredLru", KeepPolicy::kLru, 3100),
+                                         TieredCase("TieredLfu", KeepPolicy::kLfu, 3100)),
+                         TableContractName);
 
 }  // namespace
 }  // namespace strata

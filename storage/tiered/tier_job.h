@@ -1,0 +1,58 @@
+// TierJob: work that a table has posted and will look at again.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "storage/tiered/tier_executor.h"
+
+namespace strata {
+
+// A T that is worked on elsewhere. The table's thread posts it, asks or waits until it is done, and
+// takes it back; in between it touches nothing of it.
+template <typename T>
+class TierJob {
+ public:
+  bool active() const { return state_ != nullptr; }
+
+  template <typename Work>
+  void Start(TierExecutor& executor, T value, Work work) {
+    state_ = std::make_shared<State>();
+    state_->value = std::move(value);
+    executor.Post([state = state_, work = std::move(work)] {
+      work(state->value);
+      const std::lock_guard lock(state->mutex);
+      state->is_done = true;
+      state->done.notify_all();
+    });
+  }
+
+  bool IsDone() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->is_done;
+  }
+
+  // Waits for it.
+  T Take() {
+    {
+      std::unique_lock lock(state_->mutex);
+      state_->done.wait(lock, [&] { return state_->is_done; });
+    }
+    T value = std::move(state_->value);
+    state_.reset();
+    return value;
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable done;
+    bool is_done = false;
+    T value;
+  };
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace strata

@@ -1,0 +1,198 @@
+// What reads a tiered table as a whole: scans, snapshots; and Load, which fills it.
+#include <algorithm>
+#include <unordered_set>
+
+#include "storage/rocks/cold_rows.h"
+#include "storage/tiered/tiered_table.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kAsideRows = 1024;     // in a page of rows copied before a write
+constexpr uint64_t kVisitsPerRow = 16;  // rows that a snapshot page visits for each wished
+
+}  // namespace
+
+// Rows may move between the pages, so each page takes a range of hashes out of both tiers. The list
+// of hashes in memory may be as old as the scan: a row that came up since is still in the cold tier
+// too, and one that went down is looked up in vain and found there.
+void TieredTable::Scan(ScanPage& page) const {
+  ClearPage(page);
+  if (scan_hashes_.empty() || page.cursor == 0 || page.cursor != scan_next_) {
+    scan_hashes_.clear();
+    for (uint64_t row = 0; row < warm_.numbers(); ++row) {
+      if (!warm_.IsLive(row)) continue;
+      const uint64_t hash = ColdHashOf(warm_.KeyOf(row));
+      if (hash >= page.cursor) scan_hashes_.push_back(hash);
+    }
+    std::sort(scan_hashes_.begin(), scan_hashes_.end());
+  }
+  const auto first = std::lower_bound(scan_hashes_.begin(), scan_hashes_.end(), page.cursor);
+  const auto cursor = cold_.Cursor(space_, page.cursor);
+  const MergeEnd end = MergeRows(
+      std::span<const uint64_t>(first, scan_hashes_.end()), *cursor,
+      [&](Key key) -> const std::byte* {
+        const uint64_t row = warm_.Find(key);
+        return row == kNoRow ? nullptr : warm_.Bytes(row);
+      },
+      [&](Key key) { return dead_.contains(key); },
+      [&](Key key, const std::byte* row) {
+        if (!IsDead(CountersOf(schema_, row))) AppendRow(schema_, key, row, page.with_state, page);
+        return page.keys.size() < page.rows_max;
+      });
+  EndUnlessRead(cursor->status());
+  page.cursor = end.next;
+  page.done = end.done;
+  scan_next_ = end.next;
+  if (end.done) scan_hashes_ = {};
+}
+
+uint32_t TieredTable::BeginSnapshot(uint32_t since) {
+  EndSnapshot();
+  // What a batch on its way down holds is neither in memory alone nor surely below.
+  if (down_.active()) static_cast<void>(SettleDown());
+  snapshot_ = cold_.Snapshot();
+  for (uint64_t row = 0; row < warm_.numbers(); ++row) {
+    if (!warm_.IsLive(row) || (warm_.flags(row) & kDirty) == 0) continue;
+    warm_.flags(row) |= kDue;
+    if ((warm_.flags(row) & kColdCopy) != 0) {
+      snapshot_stale_.push_back(ColdHashOf(warm_.KeyOf(row)));
+    }
+  }
+  for (const auto& [key, batch] : dead_) snapshot_stale_.push_back(ColdHashOf(key));
+  std::sort(snapshot_stale_.begin(), snapshot_stale_.end());
+  snapshot_rows_ = warm_.numbers();
+  snapshot_step_ = now_step_;
+  return history_.BeginSnapshot(since);
+}
+
+bool TieredTable::IsInSnapshot(const RowCounters& counters) const {
+  return counters.checkpoint_epoch >= history_.snapshot_since() &&
+         !IsExpired(policy_, counters.last_step, snapshot_step_);
+}
+
+// Called before a row's bytes change, and before it leaves memory.
+void TieredTable::KeepForSnapshot(uint64_t row) {
+  if ((warm_.flags(row) & kDue) == 0) return;
+  warm_.flags(row) = static_cast<uint8_t>(warm_.flags(row) & ~kDue);
+  if (!IsInSnapshot(warm_.Counters(row))) return;
+  if (aside_.empty() || aside_.back().keys.size() >= kAsideRows) aside_.emplace_back();
+  AppendRow(schema_, warm_.KeyOf(row), warm_.Bytes(row), true, aside_.back());
+}
+
+void TieredTable::SnapshotPage(ScanPage& page) {
+  STRATA_CHECK(history_.in_snapshot());
+  ClearPage(page);
+  if (!aside_.empty()) {
+    page.keys.swap(aside_.back().keys);
+    page.rows.swap(aside_.back().rows);
+    page.counters.swap(aside_.back().counters);
+    aside_.pop_back();
+  }
+  const uint64_t stop =
+      std::min(snapshot_rows_, snapshot_row_ + kVisitsPerRow * std::max(page.rows_max, 1U));
+  for (; snapshot_row_ < stop && page.keys.size() < page.rows_max; ++snapshot_row_) {
+    if (!warm_.IsLive(snapshot_row_) || (warm_.flags(snapshot_row_) & kDue) == 0) continue;
+    uint8_t& flags = warm_.flags(snapshot_row_);
+    flags = static_cast<uint8_t>(flags & ~kDue);
+    if (!IsInSnapshot(warm_.Counters(snapshot_row_))) continue;
+    AppendRow(schema_, warm_.KeyOf(snapshot_row_), warm_.Bytes(snapshot_row_), true, page);
+  }
+  if (snapshot_row_ == snapshot_rows_ && page.keys.size() < page.rows_max) SnapshotCold(page);
+  page.done = snapshot_cold_done_ && aside_.empty();
+}
+
+void TieredTable::SnapshotCold(ScanPage& page) {
+  if (snapshot_cold_done_) return;
+  const auto cursor = cold_.Cursor(space_, snapshot_hash_, snapshot_.get());
+  uint64_t visits = kVisitsPerRow * std::max(page.rows_max, 1U);
+  auto stale = std::lower_bound(snapshot_stale_.begin(), snapshot_stale_.end(), snapshot_hash_);
+  for (; cursor->Valid() && visits != 0 && page.keys.size() < page.rows_max; cursor->Next()) {
+    --visits;
+    const uint64_t hash = cursor->hash();
+    snapshot_hash_ = hash + 1;
+    if (hash == UINT64_MAX) snapshot_cold_done_ = true;
+    while (stale != snapshot_stale_.end() && *stale < hash) ++stale;
+    if (stale != snapshot_stale_.end() && *stale == hash) continue;
+    if (!IsInSnapshot(CountersOf(schema_, cursor->row()))) continue;
+    AppendRow(schema_, cursor->key(), cursor->row(), true, page);
+  }
+  EndUnlessRead(cursor->status());
+  if (!cursor->Valid()) snapshot_cold_done_ = true;
+}
+
+void TieredTable::EndSnapshot() {
+  history_.EndSnapshot();
+  snapshot_.reset();
+  snapshot_stale_ = {};
+  for (uint64_t row = snapshot_row_; row < snapshot_rows_; ++row) {
+    warm_.flags(row) = static_cast<uint8_t>(warm_.flags(row) & ~kDue);
+  }
+  snapshot_row_ = 0;
+  snapshot_rows_ = 0;
+  snapshot_hash_ = 0;
+  snapshot_cold_done_ = false;
+  aside_.clear();
+}
+
+Status TieredTable::Load(const ScanPage& page) {
+  STRATA_CHECK(!history_.in_snapshot());
+  STRATA_TRY(CheckLoad(page));
+  BeginOperation();
+  const size_t width = size_t{schema_.dim} + schema_.state_width;
+  std::vector<uint32_t> below;
+  std::unordered_set<Key> below_keys;
+  for (size_t i = 0; i < page.keys.size(); ++i) {
+    const Key key = page.keys[i];
+    now_step_ = std::max(now_step_, page.counters[i].last_step);
+    uint64_t row = warm_.Find(key);
+    if (row == kNoRow && (cold_used_ || below_keys.contains(key) || !HasRoom(1))) {
+      below.push_back(static_cast<uint32_t>(i));
+      below_keys.insert(key);
+      continue;
+    }
+    if (row == kNoRow) row = MakeRow(key);
+    BeforeWrite(row);
+    std::copy_n(page.rows.data() + i * width, width, ElementsOf(warm_.Bytes(row)));
+    RowCounters& counters = warm_.Counters(row);
+    counters = page.counters[i];
+    counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
+  }
+  STRATA_TRY(LoadCold(page, below));
+  history_.Loaded();
+  return {};
+}
+
+// `places` are those of rows in the page whose keys are not in memory.
+Status TieredTable::LoadCold(const ScanPage& page, std::span<const uint32_t> places) {
+  if (places.empty()) return {};
+  if (down_.active()) STRATA_TRY(SettleDown());
+  // Erased keys go first: a batch later on would take the loaded rows with them.
+  if (!dead_.empty()) {
+    StartDown({});
+    STRATA_TRY(SettleDown());
+  }
+  cold_keys_.clear();
+  for (const uint32_t place : places) cold_keys_.push_back(page.keys[place]);
+  STRATA_TRY(ReadCold(cold_keys_));
+  const size_t width = size_t{schema_.dim} + schema_.state_width;
+  std::unordered_set<Key> fresh;
+  std::vector<ColdWrite> writes;
+  for (size_t n = 0; n < places.size(); ++n) {
+    const Key key = cold_keys_[n];
+    if (cold_found_[n] == 0) fresh.insert(key);
+    std::byte* row = cold_rows_.data() + n * row_bytes_;
+    std::copy_n(page.rows.data() + places[n] * width, width, ElementsOf(row));
+    RowCounters& counters = CountersOf(schema_, row);
+    counters = page.counters[places[n]];
+    counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
+    writes.push_back({key, row});
+    up_keys_.erase(key);
+  }
+  cold_used_ = true;
+  STRATA_TRY(cold_.Write(space_, writes).Prefixed("table '" + spec_.name + "'"));
+  stats_.rows += fresh.size();
+  return {};
+}
+
+}  // namespace strata

@@ -1,0 +1,287 @@
+#include "storage/tiered/tiered_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/core/initializer.h"
+#include "storage/rocks/cold_rows.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kColdPiece = 4096;  // rows read from the cold tier at a time
+// Keys that have no row yet are counted in this part of the table's share of memory.
+constexpr uint64_t kPushCountsPart = 32;
+// A target that gets no row yet.
+constexpr uint64_t kNotAdmitted = kNoRow - 1;
+
+}  // namespace
+
+TieredTable::TieredTable(const TableSpec& spec, const TierPolicy& policy, WarmShares& warm,
+                         RocksDb& cold, TierExecutor& executor)
+    : spec_(spec),
+      schema_(SchemaOf(spec)),
+      row_bytes_(schema_.row_bytes()),
+      policy_(policy),
+      shares_(warm),
+      cold_(cold),
+      space_(cold.MakeSpace(row_bytes_)),
+      executor_(executor),
+      warm_(schema_, &warm.budget()) {
+  shares_.Join();
+  if (policy_.admit_from > 1) {
+    push_counts_ = std::make_unique<PushCounts>(shares_.ShareBytes() / kPushCountsPart);
+  }
+}
+
+TieredTable::~TieredTable() {
+  // The executor reads and writes for this table no more.
+  if (down_.active()) static_cast<void>(down_.Take());
+  if (up_.active()) static_cast<void>(up_.Take());
+  shares_.Leave();
+  // Without it the rows only stay until the next start, which empties the cold tier.
+  static_cast<void>(cold_.DropSpace(space_).ok());
+}
+
+void TieredTable::BeginOperation() {
+  ++tick_;
+  const uint64_t share = shares_.ShareBytes() - (push_counts_ ? push_counts_->bytes() : 0);
+  if (share != share_bytes_) {
+    share_bytes_ = share;
+    warm_rows_max_ = std::min(WarmRows::RowsIn(schema_, share), shares_.rows_max());
+    room_ahead_ = std::clamp<uint64_t>(warm_rows_max_ / 8, 1, 16384);
+  }
+  if (down_.active() && down_.IsDone()) static_cast<void>(SettleDown());
+  if (up_.active() && up_.IsDone()) SettleUp();
+}
+
+Status TieredTable::ReadCold(std::span<const Key> keys) {
+  cold_rows_.resize(keys.size() * row_bytes_);
+  cold_found_.assign(keys.size(), 0);
+  if (!cold_used_) return {};
+  STRATA_TRY(cold_.Read(space_, keys, cold_rows_, cold_found_));
+  if (dead_.empty()) return {};
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (dead_.contains(keys[i])) cold_found_[i] = 0;
+  }
+  return {};
+}
+
+void TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
+  BeginOperation();
+  const size_t dim = spec_.dim;
+  const auto place_of = [&](size_t i) { return out.subspan(i * dim, dim); };
+  const auto initial = [&](size_t i) {
+    InitialRow(spec_.initializer, spec_.seed, keys[i], place_of(i));
+  };
+  missing_.clear();
+  warm_.VisitRows(keys, row_bytes_, [&](size_t i, uint64_t row) {
+    if (row == kNoRow) {
+      missing_.push_back(static_cast<uint32_t>(i));
+      return;
+    }
+    warm_.Touch(row, tick_);
+    ++tier_stats_.warm_hits;
+    if (IsDead(warm_.Counters(row))) {
+      initial(i);
+      return;
+    }
+    std::copy_n(ElementsOf(warm_.Bytes(row)), dim, place_of(i).data());
+    ++stats_.lookup_hits;
+  });
+  stats_.lookups += keys.size();
+  for (size_t begin = 0; begin < missing_.size(); begin += kColdPiece) {
+    const auto some =
+        std::span(missing_).subspan(begin, std::min(kColdPiece, missing_.size() - begin));
+    cold_keys_.clear();
+    for (const uint32_t i : some) cold_keys_.push_back(keys[i]);
+    EndUnlessRead(ReadCold(cold_keys_));
+    for (size_t n = 0; n < some.size(); ++n) {
+      const std::byte* row = cold_rows_.data() + n * row_bytes_;
+      if (cold_found_[n] == 0 || IsDead(CountersOf(schema_, row))) {
+        initial(some[n]);
+        continue;
+      }
+      std::copy_n(ElementsOf(row), dim, place_of(some[n]).data());
+      ++stats_.lookup_hits;
+      ++tier_stats_.cold_hits;
+      const Key key = cold_keys_[n];
+      const bool moves = MovesUp(policy_, key, CountersOf(schema_, row).frequency, score_gone_);
+      if (moves && HasRoom(1) && warm_.Find(key) == kNoRow) AddCopy(key, row);
+    }
+  }
+  KeepRoomAhead();
+}
+
+Status TieredTable::BringUp(bool with_admission) {
+  missing_.clear();
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    if (targets_[i].row == kNoRow) missing_.push_back(static_cast<uint32_t>(i));
+  }
+  uint64_t fresh = 0;
+  for (size_t begin = 0; begin < missing_.size(); begin += kColdPiece) {
+    const auto some =
+        std::span(missing_).subspan(begin, std::min(kColdPiece, missing_.size() - begin));
+    cold_keys_.clear();
+    for (const uint32_t i : some) cold_keys_.push_back(targets_[i].key);
+    STRATA_TRY(ReadCold(cold_keys_));
+    const auto found = std::count(cold_found_.begin(), cold_found_.end(), uint8_t{1});
+    STRATA_TRY(MakeRoom(static_cast<uint64_t>(found)));
+    for (size_t n = 0; n < some.size(); ++n) {
+      Target& target = targets_[some[n]];
+      if (cold_found_[n] != 0) {
+        target.row = AddCopy(target.key, cold_rows_.data() + n * row_bytes_);
+        ++tier_stats_.cold_hits;
+      } else if (with_admission && push_counts_ &&
+                 !IsAdmitted(policy_, uint64_t{push_counts_->Count(target.key)} + target.parts)) {
+        target.row = kNotAdmitted;
+      } else {
+        ++fresh;
+      }
+    }
+  }
+  return MakeRoom(fresh);
+}
+
+Status TieredTable::PrepareUpdate(std::span<const GradientPart> parts) {
+  BeginOperation();
+  combiner_.Combine(parts, spec_.dim);
+  targets_.clear();
+  rejected_ = 0;
+  warm_.VisitRows(combiner_.keys(), row_bytes_, [&](size_t i, uint64_t row) {
+    const float* gradient = combiner_.gradient(i);
+    if (!AllFinite({gradient, spec_.dim})) {
+      ++rejected_;
+      return;
+    }
+    if (row != kNoRow) {
+      warm_.Touch(row, tick_);
+      ++tier_stats_.warm_hits;
+    }
+    targets_.push_back({gradient, row, combiner_.keys()[i], combiner_.parts(i)});
+  });
+  return BringUp(/*with_admission=*/true).Prefixed("table '" + spec_.name + "'");
+}
+
+void TieredTable::BeforeWrite(uint64_t row) {
+  KeepForSnapshot(row);
+  warm_.flags(row) |= kDirty;
+}
+
+uint64_t TieredTable::MakeRow(Key key) {
+  const uint64_t row = warm_.Add(key, tick_, kDirty);
+  MakeNewRow(spec_, schema_, key, warm_.Bytes(row));
+  up_keys_.erase(key);
+  ++stats_.rows;
+  return row;
+}
+
+void TieredTable::CommitUpdate(uint64_t step) {
+  now_step_ = std::max(now_step_, step);
+  updates_.clear();
+  for (const Target& target : targets_) {
+    uint64_t row = target.row;
+    if (row == kNotAdmitted) {
+      push_counts_->Add(target.key, target.parts);
+      ++tier_stats_.not_admitted;
+      continue;
+    }
+    if (row == kNoRow) {
+      row = MakeRow(target.key);
+    } else {
+      BeforeWrite(row);
+      if (IsDead(warm_.Counters(row))) MakeNewRow(spec_, schema_, target.key, warm_.Bytes(row));
+    }
+    RowCounters& counters = warm_.Counters(row);
+    counters.checkpoint_epoch = history_.epoch();
+    counters.frequency += std::min(target.parts, UINT32_MAX - counters.frequency);
+    counters.last_step = step;
+    updates_.push_back({ElementsOf(warm_.Bytes(row)), target.gradient});
+  }
+  ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, updates_);
+  stats_.updates += combiner_.occurrences();
+  stats_.rejected += rejected_;
+  ++stats_.steps;
+  KeepRoomAhead();
+}
+
+Status TieredTable::PrepareAssign(std::span<const Key> keys, std::span<const float> values) {
+  BeginOperation();
+  assign_keys_ = keys;
+  assign_values_ = values;
+  targets_.clear();
+  warm_.VisitRows(keys, 0, [&](size_t i, uint64_t row) {
+    if (row != kNoRow) {
+      warm_.Touch(row, tick_);
+    } else {
+      targets_.push_back({nullptr, kNoRow, keys[i], 0});
+    }
+  });
+  const auto by_key = [](const Target& a, const Target& b) { return a.key < b.key; };
+  const auto same_key = [](const Target& a, const Target& b) { return a.key == b.key; };
+  std::sort(targets_.begin(), targets_.end(), by_key);
+  targets_.erase(std::unique(targets_.begin(), targets_.end(), same_key), targets_.end());
+  return BringUp(/*with_admission=*/false).Prefixed("table '" + spec_.name + "'");
+}
+
+void TieredTable::CommitAssign() {
+  const size_t dim = spec_.dim;
+  for (size_t i = 0; i < assign_keys_.size(); ++i) {
+    const Key key = assign_keys_[i];
+    uint64_t row = warm_.Find(key);
+    if (row == kNoRow) {
+      row = MakeRow(key);
+    } else {
+      BeforeWrite(row);
+    }
+    MakeNewRow(spec_, schema_, key, warm_.Bytes(row));
+    std::copy_n(assign_values_.data() + i * dim, dim, ElementsOf(warm_.Bytes(row)));
+    warm_.Counters(row).checkpoint_epoch = history_.epoch();
+  }
+  KeepRoomAhead();
+}
+
+void TieredTable::Erase(std::span<const Key> keys) {
+  BeginOperation();
+  std::vector<Key> below;
+  for (const Key key : keys) {
+    const uint64_t row = warm_.Find(key);
+    if (row == kNoRow) {
+      below.push_back(key);
+      continue;
+    }
+    Bury(row);
+    history_.Erased(key, stats_.rows);
+  }
+  std::sort(below.begin(), below.end());
+  below.erase(std::unique(below.begin(), below.end()), below.end());
+  for (size_t begin = 0; begin < below.size(); begin += kColdPiece) {
+    const auto some = std::span(below).subspan(begin, std::min(kColdPiece, below.size() - begin));
+    EndUnlessRead(ReadCold(some));
+    for (size_t n = 0; n < some.size(); ++n) {
+      if (cold_found_[n] == 0) continue;
+      dead_[some[n]] = 0;
+      up_keys_.erase(some[n]);
+      history_.Erased(some[n], --stats_.rows);
+    }
+    KeepRoomAhead();
+  }
+}
+
+TableStats TieredTable::Stats() const {
+  TableStats stats = stats_;
+  stats.bytes = tier_stats().warm_bytes + history_.bytes();
+  for (const ScanPage& page : aside_) stats.bytes += page.keys.size() * (row_bytes_ + sizeof(Key));
+  return stats;
+}
+
+TierStats TieredTable::tier_stats() const {
+  TierStats stats = tier_stats_;
+  stats.warm_rows = warm_.rows();
+  stats.warm_bytes = warm_.bytes() + (push_counts_ ? push_counts_->bytes() : 0);
+  return stats;
+}
+
+}  // namespace strata

@@ -1,0 +1,95 @@
+#include "storage/tiered/warm_rows.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kSampledPerVictim = 4;
+constexpr size_t kFlagBytes = sizeof(uint32_t) + sizeof(uint8_t);
+
+}  // namespace
+
+WarmRows::WarmRows(const RowSchema& schema, MemoryBudget* budget)
+    : budget_(budget), rows_(schema, budget), index_(rows_, budget) {}
+
+WarmRows::~WarmRows() {
+  if (budget_ != nullptr) budget_->Give(flags_bytes_);
+}
+
+uint64_t WarmRows::RowsIn(const RowSchema& schema, uint64_t bytes) {
+  const uint64_t row_bytes = sizeof(Key) + schema.row_bytes() + kFlagBytes + 1;
+  // The index has a power of two of words, at most three quarters of them in use; while it grows,
+  // half as many more.
+  uint64_t rows = 0;
+  bytes = std::min(bytes, uint64_t{1} << 48);
+  for (uint64_t words = 1024; words * 12 < bytes; words *= 2) {
+    rows = std::max(rows, std::min(words / 4 * 3, (bytes - words * 12) / row_bytes));
+  }
+  return std::max<uint64_t>(rows, 1);
+}
+
+Status WarmRows::Reserve(uint64_t count) {
+  STRATA_TRY(rows_.Reserve(count));
+  return index_.Reserve(count);
+}
+
+uint64_t WarmRows::Add(Key key, uint32_t tick, uint8_t flags) {
+  const uint64_t row = rows_.Add(key);
+  index_.Insert(key, row);
+  if (row >= flags_.size()) {
+    // A little at a time: doubling would hold the old and the new array at once.
+    const uint64_t size = row + row / 16 + 1024;
+    flags_.reserve(size);
+    ticks_.reserve(size);
+    flags_.resize(size);
+    ticks_.resize(size);
+    const uint64_t bytes = size * kFlagBytes;
+    // Part of what RowsIn counts for a row; a budget that others have used up by now overflows by
+    // this little.
+    if (budget_ != nullptr && budget_->Take(bytes - flags_bytes_)) flags_bytes_ = bytes;
+  }
+  ticks_[row] = tick;
+  flags_[row] = flags;
+  return row;
+}
+
+void WarmRows::Remove(uint64_t row) {
+  index_.Erase(rows_.KeyOf(row));
+  rows_.Remove(row);
+}
+
+uint64_t WarmRows::bytes() const {
+  return rows_.bytes() + index_.bytes() + flags_.size() * kFlagBytes;
+}
+
+const WarmRows::Victims& WarmRows::FindVictims(const TierPolicy& policy, uint64_t count,
+                                               uint32_t tick, uint32_t age_min, uint8_t flags_out,
+                                               uint64_t visits_max) {
+  victims_.rows.clear();
+  candidates_.clear();
+  const uint64_t numbers = rows_.numbers();
+  const uint64_t wanted = count * kSampledPerVictim;
+  constexpr uint64_t kAhead = 16;
+  const uint64_t visits = std::min(numbers, visits_max);
+  for (uint64_t seen = 0; seen < visits && candidates_.size() < wanted; ++seen) {
+    const uint64_t row = hand_ < numbers ? hand_ : 0;
+    hand_ = row + 1;
+    if (row + kAhead < numbers) __builtin_prefetch(rows_.Counters(row + kAhead));
+    const uint32_t age = tick - ticks_[row];
+    if (!rows_.IsLive(row) || age < age_min || (flags_[row] & flags_out) != 0) continue;
+    const RowFacts facts{rows_.KeyOf(row), rows_.Counters(row)->frequency, age};
+    candidates_.push_back({KeepScore(policy, facts), row});
+  }
+  const auto lower = [](const Candidate& a, const Candidate& b) { return a.score < b.score; };
+  const size_t taken = std::min<size_t>(count, candidates_.size());
+  if (taken == 0) return victims_;
+  std::nth_element(candidates_.begin(), candidates_.begin() + static_cast<ptrdiff_t>(taken - 1),
+                   candidates_.end(), lower);
+  victims_.score_max = candidates_[taken - 1].score;
+  for (size_t i = 0; i < taken; ++i) victims_.rows.push_back(candidates_[i].row);
+  return victims_;
+}
+
+}  // namespace strata

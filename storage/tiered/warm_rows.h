@@ -1,0 +1,86 @@
+// WarmRows: the rows of a tiered table that are in memory, the host table's slabs and index with a
+// few bits for each row, and the search for those that may go down.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "storage/memory/row_index.h"
+#include "storage/memory/row_slabs.h"
+#include "storage/tiered/policy.h"
+
+namespace strata {
+
+// What is known of a row in memory. Without kDirty the cold tier holds the same bytes, and the row
+// may be dropped; with it memory alone has them.
+enum RowFlag : uint8_t {
+  kDirty = 1,
+  kColdCopy = 2,  // the cold tier has the key, perhaps with older bytes
+  kWriting = 4,   // a copy is on its way down; kDirty again if it was written to meanwhile
+  kDue = 8,       // the snapshot in progress still has to take it from memory
+};
+
+// Not thread-safe.
+class WarmRows {
+ public:
+  WarmRows(const RowSchema& schema, MemoryBudget* budget);
+  ~WarmRows();
+
+  // How many rows may be in memory: what fits into `bytes` with index and flags; at least one.
+  static uint64_t RowsIn(const RowSchema& schema, uint64_t bytes);
+
+  uint64_t Find(Key key) const { return index_.Find(key); }
+  template <typename Visit>
+  void VisitRows(std::span<const Key> keys, size_t bytes, Visit&& visit) const {
+    index_.VisitRows(keys, bytes, visit);
+  }
+  // kRefused when the budget has no memory for `count` rows more than there are.
+  Status Reserve(uint64_t count);
+  uint64_t Add(Key key, uint32_t tick, uint8_t flags);  // its bytes are the caller's to fill
+  void Remove(uint64_t row);
+
+  Key KeyOf(uint64_t row) const { return rows_.KeyOf(row); }
+  std::byte* Bytes(uint64_t row) { return reinterpret_cast<std::byte*>(rows_.Elements(row)); }
+  const std::byte* Bytes(uint64_t row) const {
+    return reinterpret_cast<const std::byte*>(rows_.Elements(row));
+  }
+  RowCounters& Counters(uint64_t row) { return *rows_.Counters(row); }
+  uint8_t& flags(uint64_t row) { return flags_[row]; }
+  uint8_t flags(uint64_t row) const { return flags_[row]; }
+  void Touch(uint64_t row, uint32_t tick) { ticks_[row] = tick; }
+  uint32_t tick(uint64_t row) const { return ticks_[row]; }
+
+  bool IsLive(uint64_t row) const { return rows_.IsLive(row); }
+  uint64_t numbers() const { return rows_.numbers(); }
+  uint64_t rows() const { return rows_.rows(); }
+  uint64_t bytes() const;
+
+  // Up to `count` rows with low scores among a sample several times as large, that were not touched
+  // for `age_min` operations and carry none of `flags_out`. Looks at `visits_max` rows; successive
+  // calls go on where the last one stopped.
+  struct Victims {
+    std::vector<uint64_t> rows;
+    double score_max = 0.0;  // the highest of theirs
+  };
+  const Victims& FindVictims(const TierPolicy& policy, uint64_t count, uint32_t tick,
+                             uint32_t age_min, uint8_t flags_out, uint64_t visits_max);
+
+ private:
+  struct Candidate {
+    double score;
+    uint64_t row;
+  };
+
+  MemoryBudget* const budget_;
+  RowSlabs rows_;
+  RowIndex index_;
+  std::vector<uint32_t> ticks_;  // by row: the operation that touched it last
+  std::vector<uint8_t> flags_;
+  uint64_t flags_bytes_ = 0;  // taken from the budget for both
+  uint64_t hand_ = 0;         // where the next sample begins
+  std::vector<Candidate> candidates_;
+  Victims victims_;
+};
+
+}  // namespace strata
