@@ -144,6 +144,7 @@ Result<CheckpointManifest> CommitCheckpoint(Disk& disk, const std::string& root,
         fmt::format("checkpoint {} is committed under {} with other parts", draft.number, root));
   }
   if (existing.status().code() != StatusCode::kNotFound) return existing;
+  draft.writer = "strata " STRATA_VERSION;
   draft.attachments.clear();
   for (const Attachment& attachment : attachments) {
     const format::AttachmentEntry entry{

@@ -33,9 +33,9 @@ Result<CheckpointList> ListCheckpoints(Disk& disk, const std::string& root);
 CheckpointInfo InfoOf(const format::CheckpointManifest& manifest);
 
 // Makes checkpoint `draft.number` of parts that are on stable storage: writes the attachments, then
-// the manifest. Of `draft`, parent and attachments are filled in and parts sorted. Again with the
-// same parts: the manifest that is there. kInvalid: the parts do not fit the shard map's lanes, or
-// a name is no attachment's; kExists: it is committed with other parts.
+// the manifest. Of `draft`, writer, parent and attachments are filled in and parts sorted. Again
+// with the same parts: the manifest that is there. kInvalid: the parts do not fit the shard map's
+// lanes, or a name is no attachment's; kExists: it is committed with other parts.
 Result<format::CheckpointManifest> CommitCheckpoint(Disk& disk, const std::string& root,
                                                     format::CheckpointManifest draft,
                                                     std::span<const Attachment> attachments);

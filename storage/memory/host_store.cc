@@ -1,12 +1,11 @@
 #include "storage/memory/host_store.h"
 
 #include "storage/memory/host_table.h"
-#include "storage/memory/local_store.h"
 #include "storage/memory/memory_budget.h"
 
 namespace strata {
 
-std::unique_ptr<TableStore> MakeHostStore(HostStoreOptions options) {
+std::unique_ptr<LocalStore> MakeHostStore(HostStoreOptions options) {
   // Kept alive by the factory and so by the store; tables end before it.
   auto budget = std::make_shared<MemoryBudget>(options.memory_bytes_max);
   const auto factory = [budget](const TableSpec& spec) {

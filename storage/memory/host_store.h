@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "storage/table.h"
+#include "storage/memory/local_store.h"
 
 namespace strata {
 
@@ -15,6 +15,6 @@ struct HostStoreOptions {
   const Clock* clock = &RealClock();  // judges deadlines; outlives the store
 };
 
-std::unique_ptr<TableStore> MakeHostStore(HostStoreOptions options = {});
+std::unique_ptr<LocalStore> MakeHostStore(HostStoreOptions options = {});
 
 }  // namespace strata

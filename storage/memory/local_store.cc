@@ -30,6 +30,7 @@ Status LocalStore::CreateTable(const TableSpec& spec) {
   if (found == tables_.end()) {
     auto entry = std::make_shared<Entry>();
     entry->table = factory_(spec);
+    entry->table->SetEpoch(epoch_);
     tables_.emplace(spec.id(), std::move(entry));
     return {};
   }
@@ -61,6 +62,40 @@ Result<std::vector<TableSpec>> LocalStore::ListTables() {
   std::sort(specs.begin(), specs.end(),
             [](const TableSpec& a, const TableSpec& b) { return a.name < b.name; });
   return specs;
+}
+
+LocalStore::Entries LocalStore::Cut(uint32_t epoch, const std::function<void(LocalTable&)>& visit) {
+  const std::unique_lock lock(mutex_);
+  Entries entries;
+  std::vector<std::mutex*> mutexes;
+  for (const auto& [id, entry] : tables_) {
+    entries.push_back(entry);
+    mutexes.push_back(&entry->mutex);
+  }
+  const auto locks = LockAll(std::move(mutexes));
+  for (const auto& entry : entries) {
+    visit(*entry->table);
+    entry->table->SetEpoch(epoch);
+  }
+  epoch_ = epoch;
+  return entries;
+}
+
+uint32_t LocalStore::epoch() const {
+  const std::shared_lock lock(mutex_);
+  return epoch_;
+}
+
+void LocalStore::ReplaceTables(std::vector<std::unique_ptr<LocalTable>> tables, uint32_t epoch) {
+  const std::unique_lock lock(mutex_);
+  tables_.clear();  // an operation under way keeps its entry until it ends
+  for (auto& table : tables) {
+    auto entry = std::make_shared<Entry>();
+    entry->table = std::move(table);
+    const TableId id = entry->table->spec().id();
+    tables_.emplace(id, std::move(entry));
+  }
+  epoch_ = epoch;
 }
 
 void LocalStore::Submit(Operation operation, Completion done) {

@@ -34,13 +34,23 @@ class LocalStore : public TableStore {
   Result<std::vector<TableSpec>> ListTables() override;
   void Submit(Operation operation, Completion done) override;
 
- private:
+  // For checkpoints (storage/checkpoint/local_checkpointer.h). A table belongs to whoever holds its
+  // mutex; an entry outlives a drop of its table for as long as somebody holds it.
   struct Entry {
     std::mutex mutex;
     std::unique_ptr<LocalTable> table;
   };
   using Entries = std::vector<std::shared_ptr<Entry>>;
+  // Visits all tables at one moment, at which no operation runs on any, and lets them begin
+  // `epoch`; tables made later begin in it. Their entries.
+  Entries Cut(uint32_t epoch, const std::function<void(LocalTable&)>& visit);
+  uint32_t epoch() const;
+  // An empty table as CreateTable would make, which is not the store's.
+  std::unique_ptr<LocalTable> MakeTable(const TableSpec& spec) const { return factory_(spec); }
+  // The store's tables are these from now on, and `epoch` is in force.
+  void ReplaceTables(std::vector<std::unique_ptr<LocalTable>> tables, uint32_t epoch);
 
+ private:
   Status Run(const Operation& operation);
   Status CheckOffered(const Operation& operation) const;
   Result<Entries> FindTables(const Operation& operation) const;
@@ -50,7 +60,8 @@ class LocalStore : public TableStore {
   const std::string name_;
   const TableFactory factory_;
   const Clock& clock_;
-  mutable std::shared_mutex mutex_;  // guards the map, not the tables
+  mutable std::shared_mutex mutex_;  // guards the map and the epoch, not the tables
+  uint32_t epoch_ = 0;
   std::map<TableId, std::shared_ptr<Entry>> tables_;
 };
 
