@@ -171,7 +171,8 @@ Status CheckLogRecord(const LogRecordHeader& header, std::span<const std::byte> 
                                header.body_checksum, body.size(), found));
   }
   if (!AllZero(bytes.subspan(body_end, trailer - body_end))) {
-    return Corrupt(fmt::format("expected zeros behind a body of {} bytes", body.size()));
+    return Corrupt(
+        fmt::format("expected zeros behind a body of {} bytes, found others", body.size()));
   }
   return {};
 }

@@ -36,7 +36,7 @@ inline Record RecordOf(Lsn lsn, uint64_t salt, size_t bytes_max) {
 }
 
 // Appends the record in up to three pieces.
-inline Result<Lsn> AppendRecord(Log& log, const Record& record) {
+inline Result<Lsn> AppendRecord(WriteAheadLog& log, const Record& record) {
   const std::span<const std::byte> body = record.body;
   const size_t a = body.size() / 3;
   const size_t b = body.size() / 2;
