@@ -90,6 +90,18 @@ constexpr Setting kSettings[] = {
      .help = "Most bytes of requests that wait in one lane. Above it requests are refused and "
              "clients try again.",
      .min = 1 << 20},
+    {.key = "server.data",
+     .help = "Folder in which a server keeps its state, so that acknowledged writes survive its "
+             "process; each server needs one of its own. Empty: memory only. Relative to the file "
+             "that names it.",
+     .flag = "data",
+     .programs = kProgramServer},
+    {.key = "server.log_bytes_max",
+     .type = SettingType::kBytes,
+     .default_value = "0",
+     .help = "Most bytes of a server's logs, all lanes together, 0 for no limit. Above it writes "
+             "are refused with DISK_FULL, until a checkpoint lets older records go.",
+     .min = 0},
     {.key = "worker.port",
      .type = SettingType::kInt,
      .default_value = "0",
@@ -230,6 +242,8 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   config.lanes = static_cast<uint16_t>(settings.Int("server.lanes"));
   config.memory_bytes_max = settings.Bytes("server.memory");
   config.queue_bytes_max = settings.Bytes("server.queue_memory");
+  config.data = PathOf(settings, "server.data");
+  config.log_bytes_max = settings.Bytes("server.log_bytes_max");
   config.http_host = settings.Text("http.host");
   config.http_port = static_cast<int>(settings.Int("http.port"));
   config.request_timeout = settings.Duration("timeouts.request");

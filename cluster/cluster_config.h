@@ -34,6 +34,8 @@ struct ClusterConfig {
   uint16_t lanes = 1;                     // likewise
   uint64_t memory_bytes_max = 0;          // 0: no limit
   uint64_t queue_bytes_max = 0;           // byte budget of requests waiting in one lane
+  std::string data;                       // folder; "": memory only
+  uint64_t log_bytes_max = 0;             // of all lanes; 0: no limit
   // Both.
   std::string http_host = "127.0.0.1";
   int http_port = 0;  // 0 picks a free one, -1 off

@@ -50,12 +50,18 @@ Result<std::optional<ClusterConfig>> ReadConfig(int argc, char** argv) {
   return std::optional<ClusterConfig>(std::move(config));
 }
 
+// A signal while it recovers ends the process: nothing is served yet, and what is on disk stays.
+Result<std::unique_ptr<Server>> StartServer(ServerOptions options) {
+  const SignalWatch watch(ExitAtOnce);
+  return Server::Start(std::move(options));
+}
+
 Status Serve(const ClusterConfig& config) {
   STRATA_ASSIGN(ServerOptions options, MakeServerOptions(config));
   STRATA_ASSIGN(const LogLevel level, ParseLogLevel(config.log_level));
   STRATA_TRY(StartLogging(level, fmt::format("server-{}", options.rank), config.log_file));
   options.on_shutdown = RequestShutdown;
-  STRATA_ASSIGN(const std::unique_ptr<Server> server, Server::Start(std::move(options)));
+  STRATA_ASSIGN(const std::unique_ptr<Server> server, StartServer(std::move(options)));
   fmt::print("strata-server ready: {}\n", server->Description());
   std::fflush(stdout);
   WaitForSignal();

@@ -33,6 +33,17 @@ void Add(const TableStats& part, TableStats* whole) {
   whole->rejected += part.rejected;
 }
 
+void Fill(const LaneReport& lane, const LaneMetrics& metrics, control::LaneStatus* status) {
+  const Recovery recovery = lane.recovery.value_or(Recovery{1, 1});
+  status->set_recovered(static_cast<double>(recovery.bytes_done) /
+                        static_cast<double>(std::max<uint64_t>(recovery.bytes_total, 1)));
+  status->set_recovery_seconds(metrics.recovery_seconds.Value());
+  status->set_log_bytes(lane.log_bytes);
+  status->set_log_appended(lane.log_appended);
+  status->set_log_synced(lane.log_synced);
+  status->set_log_torn_bytes(static_cast<uint64_t>(metrics.torn_bytes.Value()));
+}
+
 void Fill(const ServerTotals& totals, const LaneSet& lanes, const ServerIdentity& identity,
           control::ServerStatus* status) {
   status->set_lanes(static_cast<uint32_t>(lanes.threads.size()));
@@ -58,6 +69,18 @@ void Fill(const ServerTotals& totals, const LaneSet& lanes, const ServerIdentity
     table->set_steps(stats.steps);
     table->set_rejected(stats.rejected);
   }
+  status->set_data(identity.data);
+  for (size_t i = 0; i < totals.lanes.size(); ++i) {
+    Fill(totals.lanes[i], *lanes.metrics[i], status->add_lane());
+    status->mutable_lane()->rbegin()->set_lane(static_cast<uint32_t>(i));
+  }
+}
+
+std::string_view StateOf(const LaneSet& lanes, const ServerTotals& totals) {
+  if (lanes.AnyDraining()) return "draining";
+  const bool recovering = std::ranges::any_of(
+      totals.lanes, [](const LaneReport& lane) { return lane.recovery.has_value(); });
+  return recovering ? "recovering" : "serving";
 }
 
 Frame ToFrame(const std::string& text) { return Frame::Copy(std::as_bytes(std::span(text))); }
@@ -81,14 +104,15 @@ Result<ServerTotals> LaneSet::Totals(TimeNs timeout) const {
     totals.pulled_keys += metrics[i]->pulled_keys.Value();
     totals.pushed_keys += metrics[i]->pushed_keys.Value();
     totals.requests += metrics[i]->Requests();
+    totals.lanes.push_back(std::move(*report));
   }
   for (auto& [name, table] : tables) totals.tables.push_back(std::move(table));
   totals.memory_bytes = ResidentBytes();
   return totals;
 }
 
-void LaneSet::Drain() const {
-  for (LaneThread* lane : threads) lane->Drain();
+void LaneSet::Drain(DrainReason reason) const {
+  for (LaneThread* lane : threads) lane->Drain(reason);
 }
 
 bool LaneSet::AnyDraining() const {
@@ -168,7 +192,7 @@ void ControlService::Handle(Request request) {
       const TimeNs timeout = timeout_ms == 0 ? options_.drain_timeout : timeout_ms * kMillisecond;
       Log(LogLevel::kInfo, "{} asked for by client {}", shutdown ? "shutdown" : "drain",
           ToString(request.client()));
-      lanes_.Drain();
+      lanes_.Drain(shutdown ? DrainReason::kEnds : DrainReason::kAsked);
       draining_.push_back({std::move(request), options_.clock->Now() + timeout, shutdown});
       return;
     }
@@ -202,7 +226,6 @@ void ControlService::Reply(const Request& request, const Status& status) {
     node->set_role("server");
     node->set_rank(identity_.rank);
     node->set_address(identity_.address);
-    node->set_state(lanes_.AnyDraining() ? "draining" : "serving");
     node->set_version(identity_.version);
     node->set_incarnation(identity_.incarnation);
     node->set_uptime_seconds(static_cast<double>(options_.clock->Now() - identity_.started) /
@@ -212,6 +235,7 @@ void ControlService::Reply(const Request& request, const Status& status) {
     const Result<ServerTotals> totals = lanes_.Totals(kReportTimeout);
     outcome = totals.status();
     if (totals.ok()) {
+      node->set_state(std::string(StateOf(lanes_, *totals)));
       node->set_memory_bytes(totals->memory_bytes);
       Fill(*totals, lanes_, identity_, node->mutable_server());
     }

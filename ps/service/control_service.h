@@ -24,6 +24,7 @@ struct ServerIdentity {
   std::string address;  // "127.0.0.1:7600"
   std::string http;     // "http://127.0.0.1:9464", "" when off
   std::string version;
+  std::string data;  // the data folder; "": memory only
   uint64_t incarnation = 0;
   uint32_t shards = 0;
   TimeNs started = 0;
@@ -40,6 +41,7 @@ struct ServerTotals {
   uint64_t pushed_keys = 0;
   uint64_t requests = 0;
   uint64_t memory_bytes = 0;  // resident, of the whole process
+  std::vector<LaneReport> lanes;
 };
 
 // A server's lanes, as control and HTTP see them. Thread-safe; the pointers outlive it.
@@ -49,7 +51,7 @@ struct LaneSet {
 
   // kDeadlineExceeded when a lane does not report in time.
   Result<ServerTotals> Totals(TimeNs timeout) const;
-  void Drain() const;
+  void Drain(DrainReason reason) const;
   bool AnyDraining() const;
   bool AllDrained() const;
 };

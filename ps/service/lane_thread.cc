@@ -8,12 +8,28 @@
 
 #include "base/log.h"
 #include "base/thread.h"
+#include "ps/shard/lane_recovery.h"
 
 namespace strata {
+namespace {
+
+constexpr size_t kRoundBytes = size_t{4} << 20;  // one write of the log for so much, or for
+constexpr TimeNs kRoundTime = kMillisecond;      // so long
+constexpr size_t kArrivedBytesMax = size_t{64} << 20;
+constexpr TimeNs kLookEvery = 2 * kMillisecond;  // for messages, while recovering
+constexpr TimeNs kProgressEvery = 5 * kSecond;   // a line
+
+}  // namespace
 
 LaneThread::LaneThread(std::unique_ptr<MessagePort> port, LaneConfig config, LaneMetrics& metrics,
-                       const Clock& clock)
-    : port_(std::move(port)), lane_(std::move(config), metrics), metrics_(metrics), clock_(clock) {}
+                       const Clock& clock, std::optional<Storage> storage)
+    : port_(std::move(port)),
+      lane_(std::move(config), metrics),
+      metrics_(metrics),
+      clock_(clock),
+      storage_(std::move(storage)) {
+  STRATA_CHECK(storage_.has_value() == lane_.recovering());
+}
 
 LaneThread::~LaneThread() {
   Stop();
@@ -21,6 +37,7 @@ LaneThread::~LaneThread() {
 }
 
 Status LaneThread::Start(const std::string& name) {
+  name_ = name;
   STRATA_ASSIGN(thread_, StartThread(name, [this] { Run(); }));
   return {};
 }
@@ -43,9 +60,9 @@ void LaneThread::Join() {
   if (thread_.joinable()) thread_.join();
 }
 
-void LaneThread::Drain() {
+void LaneThread::Drain(DrainReason reason) {
   draining_ = true;
-  Post([](Lane& lane, std::vector<Envelope>* out) { lane.Drain(out); });
+  Post([reason](Lane& lane, std::vector<Envelope>* out) { lane.Drain(reason, out); });
 }
 
 Result<LaneReport> LaneThread::Report(TimeNs timeout) {
@@ -59,18 +76,65 @@ Result<LaneReport> LaneThread::Report(TimeNs timeout) {
 }
 
 void LaneThread::Run() {
+  Status recovered;
+  if (storage_) recovered = Recover();
+  const bool serves = recovered.ok();
+  recovered_.set_value(std::move(recovered));
+  if (!serves) return;
   std::vector<Envelope> out;
   while (!stopping_) {
     RunPosted(&out);
-    Send(&out);
-    HandleNext(lane_.NextTick(), &out);
+    ReceiveArrived(out.empty() && arrived_.empty() ? lane_.NextTick() : 0);
+    HandleRound(&out);
     if (const TimeNs now = clock_.Now(); now >= lane_.NextTick()) {
       lane_.Tick(now, &out);
       NoteDrained();
     }
-    Send(&out);
+    if (!CommitAndSend(&out)) return;
   }
   FinishArrived(&out);
+}
+
+// Meanwhile whoever asks is told how far it is.
+Status LaneThread::Recover() {
+  const TimeNs begin = clock_.Now();
+  TimeNs next_look = begin;
+  TimeNs next_line = begin + kProgressEvery;
+  std::vector<Envelope> out;
+  const auto between = [&]() -> Status {
+    const TimeNs now = clock_.Now();
+    if (now < next_look) return {};
+    next_look = now + kLookEvery;
+    RunPosted(&out);
+    ReceiveArrived(0);
+    HandleRound(&out);
+    Send(&out);
+    if (now >= next_line) {
+      next_line = now + kProgressEvery;
+      Log(LogLevel::kInfo, "{}: recovering, {}", name_, lane_.Report().recovery->Text());
+    }
+    if (stopping_) return Cancelled("the server was asked to end while it recovered");
+    return {};
+  };
+  STRATA_ASSIGN(const ReplaySummary summary, RecoverLane(lane_, storage_->log, clock_, between));
+  const double seconds = static_cast<double>(clock_.Now() - begin) / kSecond;
+  metrics_.recovery_seconds.Set(seconds);
+  Log(LogLevel::kInfo, "{}: recovered {} records of {} bytes in {:.3f} s", name_, summary.records,
+      summary.bytes, seconds);
+  if (summary.torn) {
+    metrics_.torn_bytes.Set(static_cast<double>(summary.torn->bytes));
+    Log(LogLevel::kWarning, "{}: {}: the last {} bytes, from offset {}, were cut: {}", name_,
+        summary.torn->file, summary.torn->bytes, summary.torn->offset, summary.torn->reason);
+  }
+  return StartSyncer();
+}
+
+Status LaneThread::StartSyncer() {
+  syncer_ = std::make_unique<LogSyncer>(
+      *lane_.log(), clock_, metrics_.log_sync_seconds,
+      LogSyncer::Events{.synced = [this] { port_->Wake(); },
+                        .failed = [this](const Status& status) { Fail(status); }});
+  return syncer_->Start(name_ + "-sync");
 }
 
 void LaneThread::RunPosted(std::vector<Envelope>* out) {
@@ -88,18 +152,69 @@ void LaneThread::RunPosted(std::vector<Envelope>* out) {
 // On the lane's own word: draining_ is set before the lane has heard of it.
 void LaneThread::NoteDrained() { drained_ = lane_.draining() && lane_.Idle(); }
 
-bool LaneThread::HandleNext(TimeNs deadline, std::vector<Envelope>* out) {
+bool LaneThread::ReceiveOne(TimeNs deadline) {
   Result<std::optional<Envelope>> in = port_->Receive(deadline);
   if (!in.ok()) {
-    Log(LogLevel::kError, "lane: {}", in.status().ToString());
+    Log(LogLevel::kError, "{}: {}", name_, in.status().ToString());
     return false;
   }
   if (!in->has_value()) return false;
-  const TimeNs begin = clock_.Now();
-  const std::optional<wire::Command> command = lane_.Handle(std::move(**in), begin, out);
-  if (command) metrics_.SecondsOf(*command).Observe(clock_.Now() - begin);
+  arrived_bytes_ += MessageBytes((**in).message);
+  arrived_.push_back({std::move(**in), clock_.Now()});
+  return true;
+}
+
+// Takes in what has come, so that its deadline counts from now on; waits for the first until
+// `deadline`. What exceeds the budget stays with the network, which then slows the senders.
+void LaneThread::ReceiveArrived(TimeNs deadline) {
+  if (arrived_bytes_ >= kArrivedBytesMax || !ReceiveOne(deadline)) return;
+  size_t limit = arrived_bytes_ + kRoundBytes;
+  limit = std::min(limit, kArrivedBytesMax);
+  while (arrived_bytes_ < limit && ReceiveOne(0)) {
+  }
+}
+
+// A round: what is handled before the log is written and replies leave. True: there was something.
+bool LaneThread::HandleRound(std::vector<Envelope>* out) {
+  if (arrived_.empty()) return false;
+  const TimeNs end = clock_.Now() + kRoundTime;
+  size_t bytes = 0;
+  TimeNs now = 0;
+  do {
+    Arrived next = std::move(arrived_.front());
+    arrived_.pop_front();
+    const size_t size = MessageBytes(next.envelope.message);
+    arrived_bytes_ -= size;
+    bytes += size;
+    const TimeNs begin = clock_.Now();
+    const std::optional<wire::Command> command =
+        lane_.Handle(std::move(next.envelope), next.time, begin, out);
+    now = clock_.Now();
+    if (command) metrics_.SecondsOf(*command).Observe(now - begin);
+  } while (!arrived_.empty() && bytes < kRoundBytes && now < end);
   NoteDrained();
   return true;
+}
+
+bool LaneThread::CommitAndSend(std::vector<Envelope>* out) {
+  if (const Status status = lane_.Commit(out); !status.ok()) {
+    Fail(status);
+    return false;
+  }
+  if (failed_) return false;
+  if (syncer_ != nullptr) syncer_->Note(lane_.log()->written(), lane_.WaitsForSync());
+  Send(out);
+  NoteDrained();
+  return true;
+}
+
+void LaneThread::Fail(const Status& status) {
+  if (failed_.exchange(true)) return;
+  Log(LogLevel::kError,
+      "{}: the log failed, so nothing can be promised any more; the process ends: {}", name_,
+      status.ToString());
+  storage_->on_failure(status);
+  Stop();
 }
 
 void LaneThread::Send(std::vector<Envelope>* out) {
@@ -113,10 +228,18 @@ void LaneThread::Send(std::vector<Envelope>* out) {
 
 void LaneThread::FinishArrived(std::vector<Envelope>* out) {
   const TimeNs end = clock_.Now() + kSecond;
-  while (clock_.Now() < end && HandleNext(clock_.Now(), out)) Send(out);
+  do {
+    ReceiveArrived(0);
+    if (!HandleRound(out)) break;
+    if (!CommitAndSend(out)) return;
+  } while (clock_.Now() < end);
   RunPosted(out);
   lane_.EndAll(out);
-  Send(out);
+  if (!CommitAndSend(out) || syncer_ == nullptr) return;
+  syncer_->Stop();
+  if (failed_) return;
+  if (const Status status = lane_.log()->Sync(); !status.ok()) return Fail(status);
+  CommitAndSend(out);
 }
 
 }  // namespace strata

@@ -1,12 +1,15 @@
-// LaneThread: a lane with its own thread and its own ZeroMQ port. Everything that touches the lane
-// happens on that thread; other threads post work to it.
+// LaneThread: a lane with its own thread and its own port, and with a log, which it first replays.
+// Everything that touches the lane happens on that thread; other threads post work to it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,8 +17,10 @@
 #include "base/clock.h"
 #include "base/message_port.h"
 #include "base/status.h"
+#include "ps/service/log_syncer.h"
 #include "ps/shard/lane.h"
 #include "ps/shard/lane_metrics.h"
+#include "storage/log/log.h"
 
 namespace strata {
 
@@ -25,12 +30,22 @@ class LaneThread {
   // Runs on the lane's thread, between two messages; what it appends is sent.
   using Work = std::function<void(Lane&, std::vector<Envelope>* out)>;
 
-  // `metrics` and `clock` outlive it.
+  // What a lane that is durable needs besides.
+  struct Storage {
+    LogOptions log;
+    // The log has failed for good: no reply leaves any more. To end the process; when it returns,
+    // the lane's thread ends. Called on the lane's or its syncer's thread.
+    std::function<void(const Status&)> on_failure;
+  };
+
+  // `metrics` and `clock` outlive it. Storage: exactly when the config says durable.
   LaneThread(std::unique_ptr<MessagePort> port, LaneConfig config, LaneMetrics& metrics,
-             const Clock& clock);
+             const Clock& clock, std::optional<Storage> storage = std::nullopt);
   ~LaneThread();  // Stop and Join
 
   Status Start(const std::string& name);
+  // After Start: blocks until the lane serves, or has ended with the error of its recovery.
+  Status WaitServing() { return serving_.get(); }
   void Post(Work work);
   // What has arrived is still handled, within a second; what waits for a step is answered with an
   // error. Idempotent.
@@ -38,7 +53,7 @@ class LaneThread {
   void Join();
 
   // From now on the lane refuses new writes.
-  void Drain();
+  void Drain(DrainReason reason);
   bool draining() const { return draining_.load(); }
   // The lane drains and nothing waits in it.
   bool drained() const { return drained_.load(); }
@@ -46,21 +61,40 @@ class LaneThread {
   Result<LaneReport> Report(TimeNs timeout);
 
  private:
+  struct Arrived {
+    Envelope envelope;
+    TimeNs time = 0;
+  };
+
   void Run();
+  Status Recover();
+  Status StartSyncer();
   void RunPosted(std::vector<Envelope>* out);
   void NoteDrained();
-  bool HandleNext(TimeNs deadline, std::vector<Envelope>* out);
+  bool ReceiveOne(TimeNs deadline);
+  void ReceiveArrived(TimeNs deadline);
+  bool HandleRound(std::vector<Envelope>* out);
+  bool CommitAndSend(std::vector<Envelope>* out);
   void Send(std::vector<Envelope>* out);
+  void Fail(const Status& status);
   void FinishArrived(std::vector<Envelope>* out);
 
   const std::unique_ptr<MessagePort> port_;
   Lane lane_;
   LaneMetrics& metrics_;
   const Clock& clock_;
+  const std::optional<Storage> storage_;
+  std::string name_;
+  std::promise<Status> recovered_;
+  std::future<Status> serving_ = recovered_.get_future();
+  std::unique_ptr<LogSyncer> syncer_;
+  std::deque<Arrived> arrived_;  // received and not handled; the lane's thread only
+  size_t arrived_bytes_ = 0;
   std::mutex mutex_;
   std::vector<Work> posted_;  // guarded by mutex_
   std::atomic<bool> has_posted_{false};
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> failed_{false};
   std::atomic<bool> draining_{false};
   std::atomic<bool> drained_{false};
   std::jthread thread_;

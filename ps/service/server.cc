@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "ps/net/address.h"
 #include "ps/net/zmq_port.h"
 #include "ps/service/control_service.h"
+#include "ps/service/data_folder.h"
 #include "ps/service/lane_thread.h"
 #include "storage/memory/host_table.h"
 #include "storage/memory/memory_budget.h"
@@ -48,10 +50,16 @@ Result<std::string> CheckReach(const ServerOptions& options) {
       address);
 }
 
+[[noreturn]] void EndProcess(const Status&) {
+  FlushLog();
+  std::_Exit(ExitCode(Internal("")));
+}
+
 }  // namespace
 
 struct Server::Impl {
   ServerOptions options;
+  std::unique_ptr<DataFolder> data;  // null: memory only
   std::shared_ptr<const wire::ShardMap> map;
   std::unique_ptr<MemoryBudget> budget;
   MetricsRegistry registry;
@@ -63,7 +71,9 @@ struct Server::Impl {
   std::vector<uint16_t> lane_ports;
   LaneSet lane_set;
   std::string warning;
-  std::atomic<bool> serving{false};  // everything above is final
+  std::string boot_id;               // of the kernel
+  std::atomic<bool> started{false};  // everything above is final
+  std::atomic<bool> serving{false};  // nothing has to be recovered any more
   std::mutex stop_mutex;
   std::condition_variable never;  // waited for between two looks at the lanes
   bool stopped = false;           // guarded by stop_mutex
@@ -73,10 +83,15 @@ struct Server::Impl {
     Join();
   }
   Status Start();
+  Status OpenData();
+  Result<std::unique_ptr<ZmqRouterPort>> BindLane(const std::shared_ptr<ZmqContext>& context,
+                                                  uint16_t lane);
   Status BindLanes();
+  Status WaitServing();
   Status StartHttp();
   Status StartThreads();
   LaneConfig ConfigOf(uint16_t lane);
+  std::optional<LaneThread::Storage> StorageOf(uint16_t lane);
   std::string MetricsText();
   void Stop();
   void Join();
@@ -89,17 +104,46 @@ Status Server::Impl::Start() {
   }
   STRATA_ASSIGN(wire::ShardMap shard_map, wire::MakeShardMap(options.lanes_per_server));
   map = std::make_shared<const wire::ShardMap>(std::move(shard_map));
-  budget = std::make_unique<MemoryBudget>(options.memory_bytes_max == 0 ? UINT64_MAX
-                                                                        : options.memory_bytes_max);
+  budget = std::make_unique<MemoryBudget>();
   identity.rank = options.rank;
   identity.version = STRATA_VERSION;
-  identity.incarnation = SystemRandom64() | 1;  // never 0, which means any
+  identity.incarnation = (SystemRandom64() | 1U << 16) & ~uint64_t{0xffff};  // never 0: any
+  identity.incarnation |= 1;                                                 // the first boot
   identity.shards = ShardsOf(*map, options.rank);
   identity.started = options.clock->Now();
   STRATA_ASSIGN(warning, CheckReach(options));
+  STRATA_TRY(OpenData());
   STRATA_TRY(BindLanes());
   STRATA_TRY(StartHttp());
-  return StartThreads();
+  STRATA_TRY(StartThreads());
+  return WaitServing();
+}
+
+Status Server::Impl::OpenData() {
+  if (options.data.empty()) return {};
+  const DataFolder::Owner owner{.cluster_id = options.cluster_id,
+                                .rank = options.rank,
+                                .lanes_per_server = options.lanes_per_server};
+  STRATA_ASSIGN(data, DataFolder::Open(*options.disk, options.data, owner, SystemRandom64()));
+  STRATA_ASSIGN(boot_id, BootId());
+  identity.incarnation = data->incarnation();
+  identity.data = options.data;
+  if (!options.on_log_failure) options.on_log_failure = EndProcess;
+  return {};
+}
+
+std::optional<LaneThread::Storage> Server::Impl::StorageOf(uint16_t lane) {
+  if (data == nullptr) return std::nullopt;
+  LogOptions log;
+  log.disk = options.disk;
+  log.folder = data->LaneFolder(lane);
+  log.lineage = data->lineage();
+  log.lane = lane;
+  log.boot_id = boot_id;
+  if (options.log_bytes_max != 0) {
+    log.bytes_max = options.log_bytes_max / options.lanes_per_server[options.rank];
+  }
+  return LaneThread::Storage{.log = std::move(log), .on_failure = options.on_log_failure};
 }
 
 LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
@@ -113,6 +157,7 @@ LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
   config.hello.lane_ports = lane_ports;
   config.hello.server_version = identity.version;
   config.queue_bytes_max = options.queue_bytes_max;
+  config.durable = data != nullptr;
   config.make_table = [bytes = budget.get()](const TableSpec& spec) {
     return std::make_unique<HostTable>(spec, bytes);
   };
@@ -122,6 +167,18 @@ LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
   return config;
 }
 
+// Where it listened before, if that is free: clients find it sooner.
+Result<std::unique_ptr<ZmqRouterPort>> Server::Impl::BindLane(
+    const std::shared_ptr<ZmqContext>& context, uint16_t lane) {
+  const ZmqPortOptions port_options{.clock = options.clock};
+  const uint16_t wanted = lane == 0 ? options.port : 0;
+  if (wanted == 0 && data != nullptr && lane < data->last_ports().size()) {
+    auto port = ZmqRouterPort::Bind(context, options.host, data->last_ports()[lane], port_options);
+    if (port.ok()) return port;
+  }
+  return ZmqRouterPort::Bind(context, options.host, wanted, port_options);
+}
+
 // All ports first: HELLO tells them, so no lane may answer before the last is known.
 Status Server::Impl::BindLanes() {
   const uint16_t count = options.lanes_per_server[options.rank];
@@ -129,17 +186,16 @@ Status Server::Impl::BindLanes() {
                 ZmqContext::Create(1 + count / 4));  // an I/O thread serves several lanes
   std::vector<std::unique_ptr<ZmqRouterPort>> ports;
   for (uint16_t lane = 0; lane < count; ++lane) {
-    STRATA_ASSIGN(std::unique_ptr<ZmqRouterPort> port,
-                  ZmqRouterPort::Bind(context, options.host, lane == 0 ? options.port : 0,
-                                      {.clock = options.clock}));
+    STRATA_ASSIGN(std::unique_ptr<ZmqRouterPort> port, BindLane(context, lane));
     lane_ports.push_back(port->port());
     ports.push_back(std::move(port));
   }
   identity.address = HostPort(options.host, lane_ports[0]);
+  if (data != nullptr) STRATA_TRY(data->Begin(lane_ports));
   for (uint16_t lane = 0; lane < count; ++lane) {
     metrics.push_back(std::make_unique<LaneMetrics>(registry, lane));
     lanes.push_back(std::make_unique<LaneThread>(std::move(ports[lane]), ConfigOf(lane),
-                                                 *metrics.back(), *options.clock));
+                                                 *metrics.back(), *options.clock, StorageOf(lane)));
     lane_set.threads.push_back(lanes.back().get());
     lane_set.metrics.push_back(metrics.back().get());
   }
@@ -157,6 +213,19 @@ Status Server::Impl::StartThreads() {
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
     STRATA_TRY(lanes[lane]->Start(fmt::format("lane-{}", lane)));
   }
+  started = true;
+  return {};
+}
+
+Status Server::Impl::WaitServing() {
+  Status first;
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    const Status status = lanes[lane]->WaitServing();
+    if (first.ok()) first = status.Prefixed(fmt::format("lane {}", lane));
+  }
+  STRATA_TRY(first);
+  // Only now: what was acknowledged has its place, whatever the limit.
+  if (options.memory_bytes_max != 0) budget->SetMax(options.memory_bytes_max);
   serving = true;
   return {};
 }
@@ -169,7 +238,9 @@ Status Server::Impl::StartHttp() {
   });
   http.Handle("/healthz", [] { return HttpReply{.body = "ok\n"}; });
   http.Handle("/readyz", [this] {
-    if (!serving) return HttpReply{.code = 503, .body = "starting\n"};
+    if (!serving) {
+      return HttpReply{.code = 503, .body = data == nullptr ? "starting\n" : "recovering\n"};
+    }
     if (lane_set.AnyDraining()) return HttpReply{.code = 503, .body = "draining\n"};
     return HttpReply{.body = "ok\n"};
   });
@@ -179,7 +250,7 @@ Status Server::Impl::StartHttp() {
 }
 
 std::string Server::Impl::MetricsText() {
-  if (!serving) return {};
+  if (!started) return {};
   if (const Result<ServerTotals> totals = lane_set.Totals(kScrapeTimeout); totals.ok()) {
     const auto set = [this](const char* name, const char* help, uint64_t value) {
       registry.AddGauge(name, help).Set(static_cast<double>(value));
@@ -199,7 +270,7 @@ void Server::Impl::Stop() {
   if (stopped) return;
   stopped = true;
   if (serving) {
-    lane_set.Drain();
+    lane_set.Drain(DrainReason::kEnds);
     const TimeNs end = options.clock->Now() + options.shutdown_timeout;
     while (!lane_set.AllDrained() && options.clock->Now() < end) {
       never.wait_for(lock, std::chrono::milliseconds(2));
@@ -227,9 +298,10 @@ uint64_t Server::incarnation() const { return impl_->identity.incarnation; }
 
 std::string Server::Description() const {
   const ServerIdentity& identity = impl_->identity;
-  return fmt::format("rank {} tcp://{} lanes {} http {} incarnation {:016x}", identity.rank,
+  return fmt::format("rank {} tcp://{} lanes {} http {} data {} incarnation {:016x}", identity.rank,
                      identity.address, impl_->lanes.size(),
-                     identity.http.empty() ? "off" : identity.http, identity.incarnation);
+                     identity.http.empty() ? "off" : identity.http,
+                     identity.data.empty() ? "memory-only" : identity.data, identity.incarnation);
 }
 
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {

@@ -1,5 +1,6 @@
 // Server: a parameter server in this process. Lanes with a thread and a port each, a control
-// thread, and HTTP for metrics and health.
+// thread, and HTTP for metrics and health. With a data folder it goes on where the process before
+// it ended.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/disk.h"
 #include "base/status.h"
 
 namespace strata {
@@ -26,17 +28,25 @@ struct ServerOptions {
   TimeNs shutdown_timeout = 10 * kSecond;
   // Refuse to listen where other machines could reach the port (kRefused).
   bool loopback_only = true;
+  // Folder that keeps the state; empty: memory only.
+  std::string data;
+  uint64_t log_bytes_max = 0;  // of all lanes' logs; 0: no limit
+  // A log could not be written or synced: no reply leaves any more. Null: says so and ends the
+  // process with exit code 70. Called on a server's thread.
+  std::function<void(const Status&)> on_log_failure;
   // A CONTROL shutdown has been answered: the owner is to call Stop. Called on a server's thread.
   std::function<void()> on_shutdown;
-  const Clock* clock = &RealClock();  // outlives the server
+  const Clock* clock = &RealClock();  // outlives the server, as the disk
+  Disk* disk = &RealDisk();
 };
 
 // Thread-safe.
 class Server {
  public:
-  // Serves once it returns. kRefused for a host beyond loopback while loopback_only; kFailed names
-  // the address that cannot be listened on and the remedy; kInvalid for a rank or lanes that make
-  // no shard map.
+  // Serves once it returns, what the data folder holds included; meanwhile its ports answer
+  // kUnavailable. Errors of the data folder name what is wrong with it. kRefused for a host beyond
+  // loopback while loopback_only; kFailed names the address that cannot be listened on and the
+  // remedy; kInvalid for a rank or lanes that make no shard map.
   static Result<std::unique_ptr<Server>> Start(ServerOptions options);
   ~Server();  // Stop and Join
 
@@ -49,7 +59,8 @@ class Server {
   uint16_t http_port() const;  // 0 when off
   const std::vector<uint16_t>& lane_ports() const;
   uint64_t incarnation() const;
-  // "rank 0 tcp://127.0.0.1:7600 lanes 2 http http://127.0.0.1:41233 incarnation 1f...".
+  // "rank 0 tcp://127.0.0.1:7600 lanes 2 http http://127.0.0.1:41233 data memory-only incarnation
+  // 1f...".
   std::string Description() const;
 
  private:

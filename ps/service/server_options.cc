@@ -34,6 +34,8 @@ Result<ServerOptions> MakeServerOptions(const ClusterConfig& config) {
   options.lanes_per_server = {config.lanes};
   options.memory_bytes_max = config.memory_bytes_max;
   options.queue_bytes_max = config.queue_bytes_max;
+  options.data = config.data;
+  options.log_bytes_max = config.log_bytes_max;
   options.http_host = config.http_host;
   options.http_port = config.http_port;
   options.shutdown_timeout = config.shutdown_timeout;

@@ -103,12 +103,8 @@ Status Lane::Admit(const Request& request) {
 // Administration goes on: it shows the progress, and may end the server.
 Status Lane::CheckServing(wire::Command command) const {
   if (!recovering() || command == wire::Command::kControl) return {};
-  const auto& [done, total] = *state_.recovery;
-  constexpr double kGigabyte = 1e9;
-  return Unavailable(fmt::format(
-      "server {} lane {} is recovering: {} %, {:.1f} of {:.1f} GB", state_.config.name.server,
-      state_.config.name.lane, total == 0 ? 0 : 100 * done / total,
-      static_cast<double>(done) / kGigabyte, static_cast<double>(total) / kGigabyte));
+  return Unavailable(fmt::format("server {} lane {} is recovering: {}", state_.config.name.server,
+                                 state_.config.name.lane, state_.recovery->Text()));
 }
 
 Status Lane::Replay(const LogRecord& record, TimeNs now) {
@@ -116,7 +112,7 @@ Status Lane::Replay(const LogRecord& record, TimeNs now) {
   return ReplayRecord(state_, record, now);
 }
 
-void Lane::Serve(std::unique_ptr<Log> log) {
+void Lane::Serve(std::unique_ptr<WriteAheadLog> log) {
   STRATA_CHECK(recovering() && log != nullptr);
   state_.log = std::move(log);
   state_.recovery.reset();
@@ -125,7 +121,7 @@ void Lane::Serve(std::unique_ptr<Log> log) {
 Status Lane::Commit(std::vector<Envelope>* out) {
   if (state_.log == nullptr) return {};
   STRATA_TRY(state_.log_failure);
-  Log& log = *state_.log;
+  WriteAheadLog& log = *state_.log;
   if (log.written() != log.appended()) state_.log_failure = log.Write();
   STRATA_TRY(state_.log_failure);
   const auto release = [out](std::deque<LaneState::Waiting>& waiting, Lsn reached) {
@@ -163,8 +159,8 @@ TimeNs Lane::NextTick() const {
   return std::min(idle, state_.barrier.NextDeadline());
 }
 
-void Lane::Drain(std::vector<Envelope>* out) {
-  state_.draining = true;
+void Lane::Drain(DrainReason reason, std::vector<Envelope>* out) {
+  state_.draining = reason;
   state_.out = out;
   AnswerEnded(state_, state_.barrier.EndUnbegun(state_.CheckNotDraining()));
   state_.out = nullptr;
@@ -193,7 +189,7 @@ LaneReport Lane::Report() const {
   report.parked_requests = state_.barrier.parked();
   report.parked_bytes = state_.barrier.parked_bytes();
   report.clients = state_.dedup.clients();
-  report.draining = state_.draining;
+  report.draining = draining();
   report.recovery = state_.recovery;
   report.durable = state_.config.durable;
   if (state_.log != nullptr) {

@@ -64,14 +64,14 @@ class Lane {
   // Somebody waits until the log is synced.
   bool WaitsForSync() const { return !state_.waiting_for_sync.empty(); }
   // Null before Serve, and without a log. Its Sync and synced() may be called on another thread.
-  Log* log() { return state_.log.get(); }
+  WriteAheadLog* log() { return state_.log.get(); }
 
   // Recovery. Until Serve, requests are answered kUnavailable, with the progress. Replay applies a
   // record of the log again; an error names it and is final.
   Status Replay(const LogRecord& record, TimeNs now);
   void NoteProgress(Recovery progress) { state_.recovery = progress; }
   // All that was logged is back: from now on requests are handled and writes go to `log`.
-  void Serve(std::unique_ptr<Log> log);
+  void Serve(std::unique_ptr<WriteAheadLog> log);
   bool recovering() const { return state_.recovery.has_value(); }
 
   // To be called at NextTick() or later: requests whose deadline has passed are answered.
@@ -80,8 +80,8 @@ class Lane {
 
   // From now on new writes are refused; a synchronous step that has begun may still be completed.
   // What waits for one that has not is refused at once.
-  void Drain(std::vector<Envelope>* out);
-  bool draining() const { return state_.draining; }
+  void Drain(DrainReason reason, std::vector<Envelope>* out);
+  bool draining() const { return state_.draining.has_value(); }
   bool Idle() const;  // nothing waits
   // The server ends: answers all that waits for a step with kLost, or with kUnavailable when it
   // will come back with its state; nothing of it has been applied.

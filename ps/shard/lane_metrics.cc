@@ -52,7 +52,10 @@ LaneMetrics::LaneMetrics(MetricsRegistry& registry, uint16_t lane)
       log_sync_seconds(registry.AddLatency("strata_lane_log_sync_seconds",
                                            "Time of a sync of the log.", LaneLabel(lane))),
       recovery_seconds(registry.AddGauge("strata_lane_recovery_seconds",
-                                         "Time that recovery took at start.", LaneLabel(lane))) {
+                                         "Time that recovery took at start.", LaneLabel(lane))),
+      torn_bytes(registry.AddGauge("strata_lane_log_torn_bytes",
+                                   "Bytes that were cut from the log's end at start.",
+                                   LaneLabel(lane))) {
   for (const wire::CommandInfo& info : wire::CommandTable()) {
     Labels labels = LaneLabel(lane);
     labels["command"] = std::string(info.name);

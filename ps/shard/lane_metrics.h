@@ -37,6 +37,7 @@ class LaneMetrics {
   Gauge& log_synced;
   LatencyHistogram& log_sync_seconds;
   Gauge& recovery_seconds;
+  Gauge& torn_bytes;  // cut from the log's end at start
 
  private:
   std::map<wire::Command, Counter*> requests_;

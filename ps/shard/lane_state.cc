@@ -16,6 +16,13 @@ uint16_t IndexIn(const wire::ShardMap& map, const wire::LaneName& name) {
 
 }  // namespace
 
+std::string Recovery::Text() const {
+  constexpr double kGigabyte = 1e9;
+  return fmt::format(
+      "{} %, {:.1f} of {:.1f} GB", bytes_total == 0 ? 0 : 100 * bytes_done / bytes_total,
+      static_cast<double>(bytes_done) / kGigabyte, static_cast<double>(bytes_total) / kGigabyte);
+}
+
 LaneState::LaneState(LaneConfig config_in, LaneMetrics& metrics_in)
     : config(std::move(config_in)),
       index(IndexIn(*config.map, config.name)),
@@ -49,6 +56,12 @@ Status LaneState::CheckOwned(std::span<const Key> keys) const {
 
 Status LaneState::CheckNotDraining() const {
   if (!draining) return {};
+  if (*draining == DrainReason::kEnds && config.durable) {
+    return Unavailable(
+        fmt::format("server {} is shutting down; it goes on from here when it is "
+                    "started again",
+                    config.name.server));
+  }
   return Refused(fmt::format(
       "server {} is draining: it takes no new writes, and no new step of training begins",
       config.name.server));

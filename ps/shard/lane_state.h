@@ -60,6 +60,13 @@ struct LaneConfig {
 struct Recovery {
   uint64_t bytes_done = 0;
   uint64_t bytes_total = 0;
+  std::string Text() const;  // "37 %, 1.2 of 3.3 GB"
+};
+
+// Why a lane takes no new writes.
+enum class DrainReason : uint8_t {
+  kAsked,  // an operator wants the server idle
+  kEnds,   // the process ends; with a log another one goes on, and clients wait for it
 };
 
 // Not thread-safe.
@@ -72,8 +79,8 @@ struct LaneState {
   std::map<TableId, std::unique_ptr<LocalTable>> tables;
   DedupWindow dedup;
   StepBarrier barrier;
-  bool draining = false;
-  std::unique_ptr<Log> log;              // null: memory only, or recovering
+  std::optional<DrainReason> draining;
+  std::unique_ptr<WriteAheadLog> log;    // null: memory only, or recovering
   std::optional<Recovery> recovery;      // while it lasts
   Lsn replayed = 0;                      // while a record is applied again: its LSN
   Status log_failure;                    // final: nothing may be promised any more
@@ -92,7 +99,7 @@ struct LaneState {
   Result<LocalTable*> FindTable(uint32_t table) const;
   // kRefused names a key's shard, its owner and the epoch when a key is not this lane's.
   Status CheckOwned(std::span<const Key> keys) const;
-  // kRefused while the lane drains.
+  // kRefused while the lane drains, or kUnavailable when its state will be back.
   Status CheckNotDraining() const;
 
   // What must be true before a write is acknowledged: the request's level, else its table's, else

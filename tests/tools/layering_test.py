@@ -40,7 +40,7 @@ MAY_INCLUDE = {
     "ps/net": ["base", "proto/wire"],
     "ps/client": ["base", "proto/wire", "storage", "ps/net"],
     # Both ends of the wire translate table specs with the same functions.
-    "ps/service": ["base", "proto/wire", "proto/control", "storage", "cluster/cluster_config.h",
+    "ps/service": ["base", "proto/wire", "proto/control", "proto/format", "storage", "cluster/cluster_config.h",
                    "cluster/names", "ps/shard", "ps/net", "ps/client/table_wire.h"],
     "ps": ["base", "cluster/cluster_config.h", "ps/service"],  # strata-server
     "worker/data": ["base", "storage"],

@@ -35,8 +35,9 @@ class Daemon {
       ADD_FAILURE() << "not ready: " << process_.Errors();
       return;
     }
-    const std::regex form(R"(strata-server ready: rank (\d+) tcp://127\.0\.0\.1:(\d+) lanes (\d+) )"
-                          R"(http http://127\.0\.0\.1:(\d+) incarnation ([0-9a-f]{16})\n)");
+    const std::regex form(
+        R"(strata-server ready: rank (\d+) tcp://127\.0\.0\.1:(\d+) lanes (\d+) )"
+        R"(http http://127\.0\.0\.1:(\d+) data (\S+) incarnation ([0-9a-f]{16})\n)");
     const std::string line = process_.Output();
     std::smatch match;
     if (!std::regex_match(line, match, form)) {
@@ -45,12 +46,14 @@ class Daemon {
     }
     port_ = static_cast<uint16_t>(std::stoi(match[2]));
     http_port_ = static_cast<uint16_t>(std::stoi(match[4]));
-    incarnation_ = std::stoull(match[5], nullptr, 16);
+    data_ = match[5];
+    incarnation_ = std::stoull(match[6], nullptr, 16);
   }
 
   Process& process() { return process_; }
   uint16_t port() const { return port_; }
   uint16_t http_port() const { return http_port_; }
+  const std::string& data() const { return data_; }
   uint64_t incarnation() const { return incarnation_; }
   std::string address() const { return fmt::format("127.0.0.1:{}", port_); }
   Result<wire::HelloReply> Hello(uint64_t cluster = kCluster) const {
@@ -71,6 +74,7 @@ class Daemon {
   Process process_;
   uint16_t port_ = 0;
   uint16_t http_port_ = 0;
+  std::string data_;
   uint64_t incarnation_ = 0;
 };
 
@@ -133,7 +137,7 @@ TEST(ServerProcess, WrongCommandLinesAndFilesSayWhatIsWrong) {
       {{"--rank=0"}, 2, {"--machines"}},
       {{"--host=0.0.0.0"}, 4, {"0.0.0.0:7600", "--insecure"}},
       {{"--host=::", "--port=0"}, 4, {"[::]:0", "--insecure"}},
-      {{"--host=no-such-host.invalid"}, 1, {"no-such-host.invalid", "does not resolve"}},
+      {{"--host=no-such-host.invalid"}, 2, {"no-such-host.invalid", "does not resolve"}},
       {{"--host=192.0.2.1", "--port=0", "--insecure"}, 1, {"192.0.2.1", "no interface"}},
       {{fmt::format("--port={}", busy.number())},
        1,

@@ -25,7 +25,7 @@ struct FakeLogState {
   int writes = 0;
 };
 
-class FakeLog : public Log {
+class FakeLog : public WriteAheadLog {
  public:
   explicit FakeLog(std::shared_ptr<FakeLogState> state) : state_(std::move(state)) {}
 

@@ -57,7 +57,7 @@ class TestLane {
   }
   std::vector<std::pair<std::string, wire::Received>> Drain() {
     std::vector<Envelope> out;
-    lane.Drain(&out);
+    lane.Drain(DrainReason::kAsked, &out);
     return Opened(std::move(out));
   }
   static std::vector<std::pair<std::string, wire::Received>> Opened(std::vector<Envelope> out) {

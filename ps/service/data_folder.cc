@@ -1,0 +1,91 @@
+#include "ps/service/data_folder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace strata {
+namespace {
+
+Status CheckOwner(const format::ServerIdentityFile& found, const DataFolder::Owner& owner,
+                  const std::string& folder) {
+  const char* const advice = "give each server a folder of its own (server.data)";
+  if (found.cluster != owner.cluster_id) {
+    return Refused(
+        fmt::format("{} holds the state of cluster {:016x}, this server belongs to "
+                    "{:016x} (cluster.name); {}",
+                    folder, found.cluster, owner.cluster_id, advice));
+  }
+  if (found.rank != owner.rank) {
+    return Refused(fmt::format("{} holds the state of server {}, this is server {}; {}", folder,
+                               found.rank, owner.rank, advice));
+  }
+  if (found.lanes_per_server != owner.lanes_per_server) {
+    return Refused(fmt::format(
+        "{} holds the state of a cluster whose servers have {} lanes, now they are to have {}; "
+        "start with empty folders and restore a checkpoint, which fits any number of lanes",
+        folder, fmt::join(found.lanes_per_server, ", "), fmt::join(owner.lanes_per_server, ", ")));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DataFolder>> DataFolder::Open(Disk& disk, const std::string& path,
+                                                     const Owner& owner, uint64_t new_lineage) {
+  STRATA_TRY(disk.MakeFolder(path));
+  std::unique_ptr<DataFolder> folder(new DataFolder(disk, path));
+  Result<std::unique_ptr<FileLock>> lock = FileLock::Take(path + "/lock");
+  if (!lock.ok()) return lock.status().Prefixed("server.data is used by one server at a time");
+  folder->lock_ = std::move(*lock);
+  STRATA_TRY(folder->ReadIdentity(owner, new_lineage));
+  return folder;
+}
+
+std::string DataFolder::IdentityPath() const {
+  return fmt::format("{}/{}", path_, format::kServerIdentityName);
+}
+
+std::string DataFolder::LaneFolder(uint16_t lane) const {
+  return fmt::format("{}/lane-{}", path_, lane);
+}
+
+Status DataFolder::ReadIdentity(const Owner& owner, uint64_t new_lineage) {
+  const Result<std::string> bytes =
+      ReadFile(disk_, IdentityPath(), format::kServerIdentityBytesMax);
+  if (bytes.ok()) {
+    STRATA_ASSIGN(identity_, format::DecodeServerIdentity(*bytes, IdentityPath()));
+    STRATA_TRY(CheckOwner(identity_, owner, path_));
+    if (++identity_.boot == 0) identity_.boot = 1;
+    return {};
+  }
+  if (bytes.status().code() != StatusCode::kNotFound) return bytes.status();
+  STRATA_ASSIGN(const std::vector<std::string> names, disk_.List(path_));
+  const auto lane = std::ranges::find_if(
+      names, [](const std::string& name) { return name.starts_with("lane-"); });
+  if (lane != names.end()) {
+    return Corrupt(
+        fmt::format("{} is missing, but {}/{} is there: whose state it is cannot be "
+                    "told; put the file back, or give an empty folder",
+                    IdentityPath(), path_, *lane));
+  }
+  identity_ = {.cluster = owner.cluster_id,
+               .rank = owner.rank,
+               .lanes_per_server = owner.lanes_per_server,
+               .lineage = std::max<uint64_t>(new_lineage >> 16, 1),
+               .boot = 1,
+               .lane_ports = {}};
+  return {};
+}
+
+Status DataFolder::Begin(const std::vector<uint16_t>& lane_ports) {
+  identity_.lane_ports = lane_ports;
+  STRATA_TRY(WriteFileAtomically(disk_, IdentityPath(), format::EncodeServerIdentity(identity_)));
+  for (uint16_t lane = 0; lane < lane_ports.size(); ++lane) {
+    STRATA_TRY(disk_.MakeFolder(LaneFolder(lane)));
+  }
+  return disk_.SyncFolder(path_);
+}
+
+}  // namespace strata

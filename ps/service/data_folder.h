@@ -1,0 +1,54 @@
+// DataFolder: what a server keeps across its processes (server.data). `identity` says whose state
+// it is, `lock` that a process uses it, lane-N holds the log of a lane.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/file_lock.h"
+#include "base/status.h"
+#include "proto/format/server_identity.h"
+
+namespace strata {
+
+// Not thread-safe.
+class DataFolder {
+ public:
+  struct Owner {
+    uint64_t cluster_id = 0;
+    uint16_t rank = 0;
+    std::vector<uint16_t> lanes_per_server;
+  };
+
+  // Locks the folder, which is made when there is none, and begins the next boot, or with
+  // `new_lineage` (of which 48 bits are used) the first. kRefused: another process uses it (its id
+  // is named), or it is another cluster's, rank's or shape's; kCorrupt: it holds logs but no
+  // identity, or a damaged one.
+  static Result<std::unique_ptr<DataFolder>> Open(Disk& disk, const std::string& path,
+                                                  const Owner& owner, uint64_t new_lineage);
+
+  // Makes the boot durable, before anybody hears of it.
+  Status Begin(const std::vector<uint16_t>& lane_ports);
+
+  uint64_t incarnation() const { return identity_.incarnation(); }
+  uint64_t lineage() const { return identity_.lineage; }
+  // Where the lanes listened before; empty the first time.
+  const std::vector<uint16_t>& last_ports() const { return identity_.lane_ports; }
+  const std::string& path() const { return path_; }
+  std::string LaneFolder(uint16_t lane) const;
+
+ private:
+  DataFolder(Disk& disk, std::string path) : disk_(disk), path_(std::move(path)) {}
+  std::string IdentityPath() const;
+  Status ReadIdentity(const Owner& owner, uint64_t new_lineage);
+
+  Disk& disk_;
+  const std::string path_;
+  std::unique_ptr<FileLock> lock_;
+  format::ServerIdentityFile identity_;
+};
+
+}  // namespace strata

@@ -1,0 +1,61 @@
+#include "ps/service/log_syncer.h"
+
+#include <chrono>
+#include <utility>
+
+#include "base/thread.h"
+
+namespace strata {
+namespace {
+
+// What `logged` may lose to a loss of power.
+constexpr std::chrono::milliseconds kBackgroundEvery{50};
+
+}  // namespace
+
+LogSyncer::LogSyncer(WriteAheadLog& log, const Clock& clock, LatencyHistogram& seconds,
+                     Events events)
+    : log_(log), clock_(clock), seconds_(seconds), events_(std::move(events)) {}
+
+LogSyncer::~LogSyncer() { Stop(); }
+
+Status LogSyncer::Start(const std::string& name) {
+  STRATA_ASSIGN(thread_, StartThread(name, [this] { Run(); }));
+  return {};
+}
+
+void LogSyncer::Note(Lsn written, bool wanted) {
+  const std::lock_guard lock(mutex_);
+  if (written == written_ && wanted == wanted_) return;
+  written_ = written;
+  wanted_ = wanted;
+  changed_.notify_one();
+}
+
+void LogSyncer::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void LogSyncer::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || written_ > log_.synced(); });
+    changed_.wait_for(lock, kBackgroundEvery, [this] { return stopping_ || wanted_; });
+    if (stopping_) return;
+    lock.unlock();
+    const TimeNs begin = clock_.Now();
+    const Status status = log_.Sync();
+    seconds_.Observe(clock_.Now() - begin);
+    if (!status.ok()) return events_.failed(status);
+    events_.synced();
+    lock.lock();
+    if (written_ <= log_.synced()) wanted_ = false;
+  }
+}
+
+}  // namespace strata
