@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "storage/checkpoint/checkpoint_files.h"
+#include "storage/checkpoint/page_filter.h"
 #include "storage/checkpoint/part_reader.h"
 #include "storage/checkpoint/part_writer.h"
 
@@ -110,7 +111,10 @@ class Loader {
         table->Erase(block.page.keys);
         continue;
       }
-      if (!all_keys) KeepOwned(&block.page);
+      if (!all_keys) {
+        KeepRows(&block.page,
+                 [&](size_t i) { return target_.Owns(wire::ShardOf(block.page.keys[i])); });
+      }
       STRATA_TRY(table->Load(block.page).Prefixed(path));
     }
   }
@@ -122,22 +126,6 @@ class Loader {
         fmt::format("{}: table '{}' has another definition than in the checkpoints that "
                     "build on this one: {}",
                     path, found.name, DifferenceOf(expected, found)));
-  }
-
-  void KeepOwned(ScanPage* page) const {
-    const size_t width = page->keys.empty() ? 0 : page->rows.size() / page->keys.size();
-    size_t kept = 0;
-    for (size_t i = 0; i < page->keys.size(); ++i) {
-      if (!target_.Owns(wire::ShardOf(page->keys[i]))) continue;
-      page->keys[kept] = page->keys[i];
-      page->counters[kept] = page->counters[i];
-      std::copy_n(page->rows.begin() + static_cast<ptrdiff_t>(i * width), width,
-                  page->rows.begin() + static_cast<ptrdiff_t>(kept * width));
-      ++kept;
-    }
-    page->keys.resize(kept);
-    page->counters.resize(kept);
-    page->rows.resize(kept * width);
   }
 
   Disk& disk_;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/load.h"
+#include "storage/checkpoint/page_filter.h"
 #include "storage/checkpoint/part_writer.h"
 
 namespace strata {
@@ -29,23 +30,6 @@ struct PendingCut {
   uint32_t number = 0;
   std::vector<CutTable> tables;
 };
-
-void KeepSince(uint32_t since, ScanPage* page) {
-  if (since == 0 || page->keys.empty()) return;
-  const size_t width = page->rows.size() / page->keys.size();
-  size_t kept = 0;
-  for (size_t i = 0; i < page->keys.size(); ++i) {
-    if (page->counters[i].checkpoint_epoch < since) continue;
-    page->keys[kept] = page->keys[i];
-    page->counters[kept] = page->counters[i];
-    std::copy_n(page->rows.begin() + static_cast<ptrdiff_t>(i * width), width,
-                page->rows.begin() + static_cast<ptrdiff_t>(kept * width));
-    ++kept;
-  }
-  page->keys.resize(kept);
-  page->counters.resize(kept);
-  page->rows.resize(kept * width);
-}
 
 // Makes tables beside those of the store.
 class NewTables : public LoadTarget {
@@ -154,7 +138,9 @@ Status LocalCheckpointer::WriteTable(PartWriter& writer, const CutTable& table, 
       const std::lock_guard lock(table.entry->mutex);
       table.entry->table->SnapshotPage(page);
     }
-    KeepSince(since, &page);
+    if (since != 0) {
+      KeepRows(&page, [&](size_t i) { return page.counters[i].checkpoint_epoch >= since; });
+    }
     STRATA_TRY(writer.AddRows(table.spec.id(), page));
   }
   return {};
