@@ -18,7 +18,7 @@
 
 namespace strata {
 
-// All failpoints: each is used in one place. A macro with another name does not compile.
+// All failpoints. A macro with another name does not compile.
 inline constexpr std::array kFailpoints = {
     // WriteFileAtomically: before it writes, syncs, renames, and syncs the folder.
     std::string_view("file.write"),

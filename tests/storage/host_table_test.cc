@@ -57,7 +57,7 @@ TEST(HostTableTest, MemoryStaysCloseToTheRows) {
       if (stats.rows >= 50'000) worst = std::max(worst, static_cast<double>(stats.bytes) / raw);
     }
     // While the index is being swept, two arrays are held; that is the worst moment.
-    EXPECT_LT(worst, dim == 16U && kind == OptimizerKind::kSgd ? 1.40 : 1.20);
+    EXPECT_LT(worst, dim == 16U && kind == OptimizerKind::kSgd ? 1.45 : 1.25);
   }
 }
 
@@ -69,7 +69,8 @@ TEST(HostTableTest, ABatchMovesNoMoreThanItsShareOfTheIndex) {
     for (Key& key : keys) key = random();
     const uint64_t before = table.index_words_swept();
     ASSERT_TRUE(Push(table, keys).ok());
-    EXPECT_LE(table.index_words_swept() - before, 4 * keys.size() + 1000) << batch;
+    // 20 slots a key, and the ends of runs behind each stretch.
+    EXPECT_LE(table.index_words_swept() - before, 25 * keys.size() + 1000) << batch;
   }
   EXPECT_GT(table.index_words_swept(), 300'000U);
 }
