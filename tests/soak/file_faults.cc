@@ -111,6 +111,14 @@ const std::string& Pick(const std::vector<std::string>& names, Random& random) {
   return names[random.Below(names.size())];
 }
 
+bool IsNewest(const std::string& file, const std::vector<std::string>& sorted) {
+  const auto folder = std::filesystem::path(file).parent_path();
+  for (auto at = sorted.rbegin(); *at != file; ++at) {
+    if (std::filesystem::path(*at).parent_path() == folder) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<std::string> FilesBelow(const std::string& folder) {
@@ -144,6 +152,7 @@ Fault DamageFiles(const std::string& folder, Random& random) {
     fault.files = {file, other};
     fault.text = fmt::format("{} and {} swapped", file, other);
   } else if (fault.kind == FaultKind::kRemove) {
+    if (IsNewest(file, files)) return fault;
     std::filesystem::remove(file);
     fault.files = {file};
     fault.text = file + " removed";

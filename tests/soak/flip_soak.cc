@@ -102,10 +102,13 @@ class FlipRun {
     return Outcome::kBad;
   }
 
+  // A file that is not there any more is told by its folder and its neighbours.
   bool Names(const Fault& fault) {
     const std::string said = cluster_.server(0).Errors();
     return std::any_of(fault.files.begin(), fault.files.end(), [&](const std::string& file) {
-      return said.find(std::filesystem::path(file).filename().string()) != std::string::npos;
+      const std::filesystem::path path(file);
+      const bool gone = fault.kind == FaultKind::kRemove;
+      return said.find((gone ? path.parent_path() : path.filename()).string()) != std::string::npos;
     });
   }
 
@@ -125,7 +128,8 @@ class FlipRun {
     const Status status = cluster_.VerifyApart(&findings);
     if (!status.ok()) return Bad(fault, status.ToString());
     if (findings.none()) return Outcome::kHarmless;
-    const bool said = cluster_.server(0).Errors().find("torn") != std::string::npos && Names(fault);
+    const bool said =
+        cluster_.server(0).Errors().find("were cut") != std::string::npos && Names(fault);
     if (said && findings.doubled == 0 && findings.wrong == 0) return Outcome::kCut;
     return Bad(fault, fmt::format("served: lost {}, doubled {}, wrong {}: {}\n  {}", findings.lost,
                                   findings.doubled, findings.wrong, findings.examples.front(),

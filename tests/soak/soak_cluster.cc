@@ -17,6 +17,7 @@ namespace {
 
 constexpr const char* kName = "soak";
 constexpr size_t kTailBytes = 1500;
+constexpr TimeNs kStandstill = kSecond;
 
 Load MakeLoad(const SoakClusterOptions& options) {
   const std::vector<uint16_t> lanes(options.servers, static_cast<uint16_t>(options.lanes));
@@ -169,6 +170,19 @@ Status SoakCluster::AwaitProgress() {
                        [&] { return (*pages_[client])->acked >= goals[client]; }));
   }
   return {};
+}
+
+void SoakCluster::AwaitStandstill() {
+  uint64_t last = 0;
+  TimeNs since = RealClock().Now();
+  WaitUntil(
+      [&] {
+        uint64_t acked = 0;
+        for (const auto& page : pages_) acked += (*page)->acked;
+        if (acked != std::exchange(last, acked)) since = RealClock().Now();
+        return RealClock().Now() - since >= kStandstill;
+      },
+      options_.patience);
 }
 
 Status SoakCluster::Pause() {

@@ -52,6 +52,8 @@ class SoakCluster {
 
   // Every client gets an operation acknowledged that it submitted after the call.
   Status AwaitProgress();
+  // Until nothing is acknowledged to anybody any more.
+  void AwaitStandstill();
   // No client has anything under way any more, until Resume.
   Status Pause();
   void Resume();
