@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -142,6 +143,8 @@ std::optional<LaneThread::Storage> Server::Impl::StorageOf(uint16_t lane) {
   log.boot_id = boot_id;
   if (options.log_bytes_max != 0) {
     log.bytes_max = options.log_bytes_max / options.lanes_per_server[options.rank];
+    // Room for one to write in, one that is ready, and two that wait for a checkpoint.
+    log.segment_bytes = std::min(log.segment_bytes, log.bytes_max / 4);
   }
   return LaneThread::Storage{.log = std::move(log), .on_failure = options.on_log_failure};
 }
