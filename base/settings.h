@@ -86,12 +86,12 @@ class Settings {
   const std::vector<int64_t>& IntList(std::string_view key) const;
 
   bool IsSet(std::string_view key) const;  // by a file or a flag, not by default
-  // "default", "job.toml:12", "--lanes": put in front of a message about the value.
+  // "default", "job.toml:12:1", "--lanes": put in front of a message about the value.
   std::string Origin(std::string_view key) const;
 
   // Elements of a repeated section, in file order.
   const std::vector<Settings>& Repeated(std::string_view section) const;
-  // Where an element of a repeated section begins: "job.toml:31".
+  // Where an element of a repeated section begins: "job.toml:31:1"; of the whole, the file.
   const std::string& Where() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/settings.h"
@@ -117,7 +118,7 @@ struct Settings::Impl::TomlLoader {
   FileErrors& errors;
 
   std::string Place(const toml::source_region& where) const {
-    return fmt::format("{}:{}", file, where.begin.line);
+    return fmt::format("{}:{}:{}", file, where.begin.line, where.begin.column);
   }
 
   void LoadSection(const toml::table& section, const std::string& prefix, std::string_view base,
@@ -178,6 +179,18 @@ struct Settings::Impl::TomlLoader {
     });
   }
 
+  // "server, feature": those that may stand at this place of the file.
+  static std::string SectionNames(const Impl& target, std::string_view base) {
+    std::set<std::string> names;
+    for (const Setting& row : target.table.settings) {
+      if (!row.in_file || !row.key.starts_with(base)) continue;
+      const std::string_view rest = row.key.substr(base.size());
+      if (const size_t dot = rest.find('.'); dot != rest.npos) names.emplace(rest.substr(0, dot));
+    }
+    for (const RepeatedSection& section : target.table.repeated) names.emplace(section.name);
+    return fmt::format("{}", fmt::join(names, ", "));
+  }
+
   static std::string UnknownName(const std::string& name, std::string_view what,
                                  std::string_view base, const Impl& target) {
     std::vector<std::string> names;
@@ -192,7 +205,10 @@ struct Settings::Impl::TomlLoader {
     for (const RepeatedSection& section : target.table.repeated) names.emplace_back(section.name);
     const std::string full = std::string(base) + name;
     const std::vector<std::string_view> candidates(names.begin(), names.end());
-    return fmt::format("unknown {} '{}'{}", what, full, SuggestName(full, candidates));
+    std::string hint = SuggestName(full, candidates);
+    if (hint.empty() && what == "section")
+      hint = "; the sections are " + SectionNames(target, base);
+    return fmt::format("unknown {} '{}'{}", what, full, hint);
   }
 };
 
@@ -202,6 +218,7 @@ Status Settings::LoadToml(std::string_view text, const std::string& file, bool k
   Settings loaded = *this;
   try {
     const toml::table root = toml::parse(text, std::string_view(file));
+    loaded.impl_->where = file;
     Impl::TomlLoader{file, errors}.LoadSection(root, "", "", *loaded.impl_);
   } catch (const toml::parse_error& error) {
     errors.Add(error.source(), std::string(error.description()));

@@ -17,7 +17,8 @@ constexpr std::string_view kPaths[] = {"data.train", "data.test", "output.model"
 
 // An error about a value, with the place that gave it in front.
 Status Wrong(const Settings& settings, std::string_view key, std::string_view what) {
-  return Invalid(fmt::format("{}: {} {}", settings.Origin(key), key, what));
+  const std::string where = settings.IsSet(key) ? settings.Origin(key) : settings.Where();
+  return Invalid(fmt::format("{}: {} {}", where, key, what));
 }
 
 bool IsName(std::string_view text) {

@@ -252,7 +252,7 @@ class ApplyTask {
     }
     STRATA_ASSIGN(LoadedModel loaded, LoadModel(context_.disk, job_.model_path));
     STRATA_ASSIGN(const std::vector<FittedFeature> features,
-                  FeaturesFromText(loaded.model.features, job_.model_path + "/features.txt"));
+                  FeaturesFromText(loaded.model.features, job_.model_path + ": its features file"));
     STRATA_TRY(CheckShape(features, loaded.model.shape));
     if (loaded.model.shape.kind != job_.model && group_.rank() == 0) {
       Log(LogLevel::kWarning,
@@ -312,7 +312,7 @@ class ApplyTask {
     }
     if (slots == shape.slots && features.size() - slots == shape.dense_width) return {};
     return Corrupt(fmt::format(
-        "{}: features.txt has {} slots and {} dense features, the manifest "
+        "{}: its features file has {} slots and {} dense features, the manifest "
         "{} and {}",
         job_.model_path, slots, features.size() - slots, shape.slots, shape.dense_width));
   }

@@ -99,16 +99,16 @@ std::string_view AsText(const std::array<unsigned char, 32>& bytes) {
 Status CheckHello(const LinkHello& hello, const LinkPlace& here) {
   if (hello.job != here.job) {
     return Refused(
-        fmt::format("another job: id {:016x} there, {:016x} here; jobs that run at once "
-                    "need ports of their own",
-                    hello.job, here.job));
+        fmt::format("another job: rank {} has id {:016x}, rank {} has {:016x}; jobs that run at "
+                    "once need ports of their own",
+                    hello.from, hello.job, here.rank, here.job));
   }
   const auto world = static_cast<uint32_t>(here.world);
   if (hello.world != world) {
     return Refused(
-        fmt::format("{} workers in the machine list there, {} here; use the same list "
+        fmt::format("rank {} has {} workers in its machine list, rank {} has {}; use the same list "
                     "on all machines",
-                    hello.world, here.world));
+                    hello.from, hello.world, here.rank, here.world));
   }
   if (hello.to != static_cast<uint32_t>(here.rank)) {
     return Refused(

@@ -93,7 +93,9 @@ Result<std::vector<std::string>> ResolveHost(const std::string& host, TimeNs tim
   }
   lookup.join();
   if (question->error != 0) {
-    return Failed(fmt::format("cannot resolve '{}': {}", host, gai_strerror(question->error)));
+    const std::string text =
+        fmt::format("cannot resolve '{}': {}", host, gai_strerror(question->error));
+    return question->error == EAI_NONAME ? Invalid(text) : Failed(text);
   }
   if (question->names.empty()) {
     return Failed(fmt::format("'{}' has no IPv4 or IPv6 address", host));

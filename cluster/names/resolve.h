@@ -10,7 +10,8 @@
 namespace strata {
 
 // The numeric addresses of a host name or a numeric address, without repetitions, in the resolver's
-// order of preference. kFailed when there is none, kDeadlineExceeded when the resolver takes longer
+// order of preference. kInvalid when there is no such host, kFailed for other errors of the
+// resolver, kDeadlineExceeded when the resolver takes longer
 // than `timeout`. Blocks; thread-safe.
 Result<std::vector<std::string>> ResolveHost(const std::string& host, TimeNs timeout);
 

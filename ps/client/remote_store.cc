@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "ps/client/client_core.h"
+#include "ps/net/address.h"
 #include "ps/net/zmq_port.h"
 
 namespace strata {
@@ -18,6 +20,8 @@ namespace {
 
 // Messages taken in before the core's timers are looked at again.
 constexpr int kMessagesPerRound = 64;
+// Connecting that takes longer than this is told to the log.
+constexpr TimeNs kSilentWait = 2 * kSecond;
 
 ClientCoreOptions CoreOptions(const RemoteStoreOptions& options) {
   ClientCoreOptions core;
@@ -30,6 +34,32 @@ ClientCoreOptions CoreOptions(const RemoteStoreOptions& options) {
   core.server_lost_after = options.server_lost_after;
   core.lane_bytes_in_flight = options.lane_bytes_in_flight;
   return core;
+}
+
+Status FlushUntil(TableStore& store, TimeNs deadline) {
+  Operation nothing;
+  nothing.kind = OpKind::kFlush;
+  nothing.deadline = deadline;
+  return SubmitAndWait(store, std::move(nothing)).status;
+}
+
+// A name that does not resolve is tried again all the same: it may be that of a machine that
+// starts.
+Status WaitForServers(TableStore& store, const RemoteStoreOptions& options) {
+  const TimeNs begin = RealClock().Now();
+  const TimeNs end = begin + options.connect_timeout;
+  Status status = FlushUntil(store, std::min(begin + kSilentWait, end));
+  if (status.code() == StatusCode::kLost && RealClock().Now() < end) {
+    Log(LogLevel::kInfo, "waiting up to {} s for the servers: {}",
+        options.connect_timeout / kSecond, status.message());
+    status = FlushUntil(store, end);
+  }
+  if (status.code() != StatusCode::kLost) return status;
+  for (size_t server = 0; server < options.servers.size(); ++server) {
+    const Status resolved = NumericEndpoint("tcp://" + options.servers[server]).status();
+    if (!resolved.ok()) return resolved.Prefixed(fmt::format("server {}", server));
+  }
+  return status;
 }
 
 }  // namespace
@@ -122,10 +152,7 @@ Result<std::unique_ptr<RemoteStore>> RemoteStore::Connect(const RemoteStoreOptio
   Impl* const running = impl.get();
   STRATA_ASSIGN(impl->thread, StartThread("strata-client", [running] { running->Run(); }));
   std::unique_ptr<RemoteStore> store(new RemoteStore(std::move(impl)));
-  Operation nothing;
-  nothing.kind = OpKind::kFlush;
-  nothing.deadline = RealClock().Now() + options.connect_timeout;
-  STRATA_TRY(SubmitAndWait(*store, std::move(nothing)).status);
+  STRATA_TRY(WaitForServers(*store, options));
   return store;
 }
 

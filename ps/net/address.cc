@@ -16,8 +16,10 @@ Result<std::string> NumericAddress(const std::string& host) {
   addrinfo* list = nullptr;
   const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
   if (error != 0) {
-    return Failed(fmt::format("host '{}' does not resolve: {}. Check the name, or write an address",
-                              host, gai_strerror(error)));
+    const std::string text =
+        fmt::format("host '{}' does not resolve: {}. Check the name, or write an address", host,
+                    gai_strerror(error));
+    return error == EAI_NONAME ? Invalid(text) : Failed(text);
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, freeaddrinfo);
   // IPv4 where there is a choice, on both sides: "localhost" must mean one address.

@@ -8,8 +8,8 @@
 namespace strata {
 
 // The numeric form of a host: "localhost" -> "127.0.0.1"; IPv6 without brackets, and only for hosts
-// that have no IPv4 address. Asks the system's resolver, so it may block. kFailed names the host
-// and what the resolver said.
+// that have no IPv4 address. Asks the system's resolver, so it may block. kInvalid when there
+// is no such host, kFailed otherwise; both name the host and what the resolver said.
 Result<std::string> NumericAddress(const std::string& host);
 
 // "tcp://localhost:7600" -> "tcp://127.0.0.1:7600", by NumericAddress. kInvalid when the text is no

@@ -68,7 +68,7 @@ TEST(SettingsFlagsTest, FlagsOverrideTheFile) {
   EXPECT_EQ(parsed.settings.Int("server.lanes"), 3);
   EXPECT_EQ(parsed.settings.Origin("server.lanes"), "--lanes");
   EXPECT_TRUE(parsed.settings.Bool("server.insecure"));
-  EXPECT_EQ(parsed.settings.Origin("server.insecure"), "cluster.toml:3");
+  EXPECT_EQ(parsed.settings.Origin("server.insecure"), "cluster.toml:3:1");
 }
 
 TEST(SettingsFlagsTest, FormsAndOrder) {

@@ -109,7 +109,7 @@ TEST(SettingsTest, FileOverridesDefaultsWithOrigins) {
   EXPECT_TRUE(settings.Bool("server.insecure"));
   EXPECT_EQ(settings.Bytes("server.queue_bytes_max"), 4096u);
   EXPECT_EQ(settings.Float("server.limits.rate"), 1.0);
-  EXPECT_EQ(settings.Origin("server.lanes"), "a/cluster.toml:5");
+  EXPECT_EQ(settings.Origin("server.lanes"), "a/cluster.toml:5:1");
   EXPECT_TRUE(settings.IsSet("server.lanes"));
   EXPECT_FALSE(settings.IsSet("level"));
 }
@@ -131,8 +131,8 @@ TEST(SettingsTest, RepeatedSectionsKeepOrderAndPlace) {
   EXPECT_THAT(columns[0].IntList("bins"), ElementsAre(1, 2, 30));
   EXPECT_EQ(columns[0].Text("type"), "numeric");
   EXPECT_EQ(columns[1].Text("type"), "categorical");
-  EXPECT_EQ(columns[1].Where(), "job.toml:4");
-  EXPECT_EQ(columns[1].Origin("type"), "job.toml:6");
+  EXPECT_EQ(columns[1].Where(), "job.toml:4:1");
+  EXPECT_EQ(columns[1].Origin("type"), "job.toml:6:1");
 }
 
 TEST(SettingsTest, UnknownNamesAreErrorsWithTheNearest) {
@@ -202,7 +202,7 @@ TEST(SettingsTest, TheGoodKeysOfAFileWithErrorsCanBeKept) {
   EXPECT_EQ(settings.LoadToml("name = \"other\"\n[server]\nlanes = 0\n", "f", true).code(),
             StatusCode::kInvalid);
   EXPECT_EQ(settings.Text("name"), "other");
-  EXPECT_EQ(settings.Origin("name"), "f:1");
+  EXPECT_EQ(settings.Origin("name"), "f:1:1");
   EXPECT_EQ(settings.Int("server.lanes"), 1);
   EXPECT_FALSE(settings.LoadToml("name = \"third\"\n[", "f", true).ok());
   EXPECT_EQ(settings.Text("name"), "other") << "of what is no TOML nothing is known";

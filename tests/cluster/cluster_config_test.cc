@@ -132,9 +132,9 @@ TEST_F(ClusterConfigTest, ErrorsNameTheLineThatIsToBlame) {
     return config.status().message();
   };
   EXPECT_THAT(error("[cluster]\nmachines = \"none.txt\"\n"),
-              HasSubstr("c/cluster.toml:2: cannot read the machine list"));
+              HasSubstr("c/cluster.toml:2:1: cannot read the machine list"));
   EXPECT_THAT(error("[cluster]\nsecret_file = \"none\"\n"),
-              HasSubstr("c/cluster.toml:2: cannot read the secret"));
+              HasSubstr("c/cluster.toml:2:1: cannot read the secret"));
   Write("c/empty", " \n");
   EXPECT_THAT(error("[cluster]\nsecret_file = \"empty\"\n"), HasSubstr("c/empty is empty"));
   EXPECT_THAT(error("[cluster]\nname = \"\"\n"), HasSubstr("c/cluster.toml:2"));
@@ -186,7 +186,7 @@ TEST_F(ClusterConfigTest, CheckReportsAllErrorsOfAFile) {
   EXPECT_THAT(Check("[cluster]\nmachines = \"machines.txt\"\nsecret_file = \"none\"\n"),
               ElementsAre(HasSubstr("c/machines.txt:1:16: unknown role"),
                           HasSubstr("c/machines.txt:2:11: bad port 'x'"),
-                          HasSubstr("c/cluster.toml:3: cannot read the secret")));
+                          HasSubstr("c/cluster.toml:3:1: cannot read the secret")));
 }
 
 TEST_F(ClusterConfigTest, CheckGoesOnToTheMachineListOfAFileWithErrors) {

@@ -141,7 +141,7 @@ TEST(CheckHello, SaysWhatDiffers) {
   };
   EXPECT_THAT(reason([](LinkHello* h) { h->job = 78; }), HasSubstr("another job"));
   EXPECT_THAT(reason([](LinkHello* h) { h->world = 5; }),
-              HasSubstr("5 workers in the machine list there, 4 here"));
+              HasSubstr("has 5 workers in its machine list"));
   EXPECT_THAT(reason([](LinkHello* h) { h->to = 0; }),
               HasSubstr("looks for rank 0 here, but this is rank 1"));
   for (uint32_t from : {0u, 1u, 4u, 0xffffffffu}) {

@@ -145,34 +145,35 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
   const std::pair<std::string, const char*> cases[] = {
       {With("seed = 9", "sead = 9"), "dir/job.toml:3:1: unknown key 'job.sead'"},
       {With("epochs = 3", "epochs = \"x\""), "dir/job.toml:51:1: train.epochs must be"},
-      {With("name = \"clicks\"", "name = \"a b\""), "dir/job.toml:2: job.name must be"},
-      {With("\"\\t\"", "\";;\""), "dir/job.toml:9: data.delimiter must be one character"},
-      {With("\"\\t\"", "'\"'"), "dir/job.toml:9: data.delimiter must be one character"},
+      {With("name = \"clicks\"", "name = \"a b\""), "dir/job.toml:2:1: job.name must be"},
+      {With("\"\\t\"", "\";;\""), "dir/job.toml:9:1: data.delimiter must be one character"},
+      {With("\"\\t\"", "'\"'"), "dir/job.toml:9:1: data.delimiter must be one character"},
       {With("\"id\", \"y\"]", "\"id\", \"y\", \"z\"]"),
-       "dir/job.toml:10: column 'z' is used nowhere: make it a feature, or list it in data.ignore"},
-      {With("columns = [\"city\"]", "columns = [\"town\"]"), "dir/job.toml:10: no column 'town'"},
-      {With("label = \"y\"", ""), "default: data.label is empty"},
+       "dir/job.toml:10:1: column 'z' is used nowhere: make it a feature, or list it in "
+       "data.ignore"},
+      {With("columns = [\"city\"]", "columns = [\"town\"]"), "dir/job.toml:10:1: no column 'town'"},
+      {With("label = \"y\"", ""), "job.toml: data.label is empty"},
       {With("label_negative = [\"no\"]", ""),
-       "dir/job.toml:13: data.label_positive needs data.label_negative too"},
+       "dir/job.toml:13:1: data.label_positive needs data.label_negative too"},
       {With("label_positive = [\"yes\"]", ""), "data.label_negative needs data.label_positive too"},
       {With("[\"no\"]", "[\"no\", \"yes\"]"), "both hold 'yes'"},
       {With("columns = [\"age\", \"city\", \"w\", \"id\", \"y\"]", ""),
        "data.columns is empty: name the columns in order, or set data.header = true"},
       {With("missing =", "header = true\nmissing ="),
-       "dir/job.toml:10: data.columns is for files without a header"},
+       "dir/job.toml:10:1: data.columns is for files without a header"},
       {With("buckets = 16", "transforms = [\"log\"]"),
-       "dir/job.toml:26: feature.transforms are for kind = \"numeric\""},
+       "dir/job.toml:26:1: feature.transforms are for kind = \"numeric\""},
       {With("[\"log\", \"standardise\"]", "[\"standardise\", \"log\"]"), "found 'log'"},
       {With("[\"log\", \"standardise\"]", "[\"sqrt\"]"), "found 'sqrt'"},
       {With("columns = [\"city\"]", "columns = [\"city\"]\nbuckets = 3"),
        "feature.buckets is for kind = \"bucketised\""},
-      {With("columns = [\"city\"]", ""), "dir/job.toml:28: feature.columns is empty"},
+      {With("columns = [\"city\"]", ""), "dir/job.toml:28:1: feature.columns is empty"},
       {With("columns = [\"city\"]", "columns = [\"city\", \"city\"]"),
        "names 'city' a second time as categorical"},
-      {With("hidden = [32, 16]", "hidden = []"), "dir/job.toml:34: model.hidden is empty"},
+      {With("hidden = [32, 16]", "hidden = []"), "dir/job.toml:34:1: model.hidden is empty"},
       {With("learning_rate = 0.1", "learning_rate = 0"), "sparse.learning_rate must be above 0"},
       {With("test = \"/data/test.csv\"\n", ""),
-       "dir/job.toml:52: train.eval_every needs data.test, which is empty"},
+       "dir/job.toml:52:1: train.eval_every needs data.test, which is empty"},
       {With("ignore = [\"id\"]", "ignore = [\"id\", \"age\"]"),
        "column 'age' is both ignored and a feature"},
       {"[data]\nheader = true\nlabel = \"y\"\n", "dir/job.toml: there is no [[feature]]"},
@@ -191,9 +192,10 @@ TEST(Job, SettingsWithoutEffectAreWarnedOf) {
   const Result<JobConfig> fm =
       ParseJob(kJob, "job.toml", std::vector<std::string>{"model.kind=fm"});
   ASSERT_TRUE(fm.ok()) << fm.status().ToString();
-  EXPECT_THAT(fm->warnings,
-              ElementsAre(HasSubstr("job.toml:34: model.hidden has no effect on model.kind = \"fm"),
-                          HasSubstr("job.toml:35: model.dropout has no effect")));
+  EXPECT_THAT(
+      fm->warnings,
+      ElementsAre(HasSubstr("job.toml:34:1: model.hidden has no effect on model.kind = \"fm"),
+                  HasSubstr("job.toml:35:1: model.dropout has no effect")));
 }
 
 TEST(Job, HeaderLeavesColumnsToTheData) {

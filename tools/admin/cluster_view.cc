@@ -15,6 +15,11 @@ constexpr uint64_t kConfigBytesMax = 1 << 20;
 
 Result<ClusterConfig> ReadClusterFile(const std::string& path) {
   STRATA_ASSIGN(const std::string text, ReadFile(RealDisk(), path, kConfigBytesMax));
+  if (!path.ends_with(".toml")) {
+    ClusterConfig config;
+    STRATA_ASSIGN(config.machines, ParseMachineList(text, path));
+    return config;
+  }
   Settings settings(ClusterSettingsTable());
   STRATA_TRY(settings.LoadToml(text, path));
   return MakeClusterConfig(settings, RealDisk());

@@ -9,7 +9,8 @@
 
 namespace strata::admin {
 
-// A cluster.toml, read and checked as the daemons do. Errors name file and line.
+// A cluster.toml, read and checked as the daemons do. A file that is not named like TOML is taken
+// for a machine list, all other settings at their defaults. Errors name file and line.
 Result<ClusterConfig> ReadClusterFile(const std::string& path);
 
 // What --config or --server say; without either one server at kDefaultServer. Never without

@@ -56,7 +56,7 @@ Json ToJson(const NodeAnswer& answer) {
   const control::NodeStatus& status = answer.node;
   node["state"] = status.state();
   node["version"] = status.version();
-  node["incarnation"] = fmt::format("{:016x}", status.incarnation());
+  if (status.has_server()) node["incarnation"] = fmt::format("{:016x}", status.incarnation());
   node["uptime_seconds"] = status.uptime_seconds();
   node["memory_bytes"] = status.memory_bytes();
   node["http"] = status.http();

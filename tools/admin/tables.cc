@@ -35,7 +35,7 @@ TableSums SumOf(const std::vector<NodeAnswer>& answers) {
       sum.set_lookups(sum.lookups() + part.lookups());
       sum.set_lookup_hits(sum.lookup_hits() + part.lookup_hits());
       sum.set_updates(sum.updates() + part.updates());
-      sum.set_steps(sum.steps() + part.steps());
+      sum.set_steps(std::max(sum.steps(), part.steps()));  // every server takes part in a step
       sum.set_rejected(sum.rejected() + part.rejected());
     }
   }

@@ -78,7 +78,10 @@ std::string TopologyText(int world, HalvingForm form) {
 Status RunTopology(const Request& request, std::string* out) {
   int world = request.world;
   if (world == 0) {
-    STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
+    ClusterConfig config;
+    if (!request.config_file.empty()) {
+      STRATA_ASSIGN(config, ReadClusterFile(request.config_file));
+    }
     world = static_cast<int>(config.machines.Of(Role::kWorker).size());
     if (world == 0) {
       return Invalid(

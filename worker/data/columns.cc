@@ -41,8 +41,7 @@ class Columns {
       const std::string_view near = NearestName(name, candidates);
       return Invalid(
           fmt::format("{}: no column '{}', which the job file uses as {}{}", where_, name, use,
-                      near.empty() ? fmt::format("; the columns are {}", fmt::join(names_, ", "))
-                                   : fmt::format("; did you mean '{}'?", near)));
+                      near.empty() ? ColumnList() : fmt::format("; did you mean '{}'?", near)));
     }
     std::string& taken = uses_[found->second];
     if (!taken.empty() && taken != use) {
@@ -51,6 +50,19 @@ class Columns {
     }
     taken = use;
     return found->second;
+  }
+
+  // The first of the names, escaped: the file may be anything.
+  std::string ColumnList() const {
+    constexpr size_t kNamed = 40;
+    const auto shown = std::span(names_).first(std::min(names_.size(), kNamed));
+    std::string text;
+    for (const std::string& name : shown) {
+      text += fmt::format("{}{:?}", text.empty() ? "" : ", ", name.substr(0, 64));
+    }
+    const size_t left = names_.size() - shown.size();
+    return fmt::format("; the columns are {}{}", text,
+                       left == 0 ? "" : fmt::format(" and {} more", left));
   }
 
   Status CheckAllUsed() const {

@@ -60,6 +60,16 @@ TEST(RemoteStore, SaysWhichServerDoesNotAnswer) {
   EXPECT_EQ(RemoteStore::Connect(options).status().code(), StatusCode::kInvalid);
 }
 
+TEST(RemoteStore, SaysWhichHostDoesNotResolve) {
+  RemoteStoreOptions options;
+  options.connect_timeout = kSecond / 5;
+  options.servers = {"no-such-host.invalid:7600"};
+  const auto store = RemoteStore::Connect(options);
+  EXPECT_EQ(store.status().code(), StatusCode::kInvalid);
+  EXPECT_THAT(store.status().message(),
+              HasSubstr("server 0: host 'no-such-host.invalid' does not"));
+}
+
 TEST(RemoteStore, AnotherClusterOrMachineListIsRefused) {
   TestServers servers(2, 1);
   RemoteStoreOptions options = servers.Options();
