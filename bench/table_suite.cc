@@ -229,6 +229,7 @@ Result<std::vector<Figure>> RunGrowth(const Shape& shape, const BenchOptions& op
     most.push_back(growth.bytes_most);
     end.push_back(growth.bytes_end);
   }
+  // The longest batch of the best round: whatever else ran on the machine can only add to it.
   Figure memory_end =
       LessFigure(NameOf("memory over raw rows and keys", shape), "x", Median(end), {});
   memory_end.limit = 1;
@@ -237,8 +238,8 @@ Result<std::vector<Figure>> RunGrowth(const Shape& shape, const BenchOptions& op
   memory_most.limit = 1;
   return std::vector<Figure>{
       RowsFigure(NameOf("insert", shape), {Median(ours_rate), Median(peer_rate)}),
-      LessFigure(NameOf("longest batch in 100x growth", shape), "ms", Median(ours_longest),
-                 Median(peer_longest)),
+      LessFigure(NameOf("longest batch in 100x growth", shape), "ms",
+                 std::ranges::min(ours_longest), std::ranges::min(peer_longest)),
       std::move(memory_end), std::move(memory_most)};
 }
 

@@ -1,4 +1,4 @@
-// HostTable: a table in the memory of this process. An index of 8 to 22 bytes a row (RowIndex),
+// HostTable: a table in the memory of this process. An index of 16 to 20 bytes a row (RowIndex),
 // rows in slabs (RowSlabs), memory read ahead in two stages, growth a little at a time.
 #pragma once
 

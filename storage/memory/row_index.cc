@@ -7,14 +7,13 @@
 namespace strata {
 namespace {
 
-constexpr uint64_t kWordsMin = 1024;
-// Words that the sweep passes for each insertion. The new array has room for 3/4 of the old one's
-// size in new keys; four words each end the sweep after a quarter of it.
+constexpr uint64_t kBucketsMin = 64;  // a page
+// Buckets that the sweep empties for each insertion. After a quarter as many insertions as the old
+// array has buckets it is done: the old array is never used by more than 85 %, and the new one has
+// room for three times as many before it must grow itself.
 constexpr uint64_t kSweptPerInsert = 4;
-// Words passed at a time: enough to have the rows' keys on their way while others are used.
-constexpr uint64_t kSweepStretch = 256;
-
-uint64_t KeysMax(uint64_t words) { return words / 4 * 3; }
+constexpr uint64_t kSweepStretch = 64;  // buckets emptied at a time, at least
+constexpr uint64_t kRowsMax = UINT32_MAX;
 
 }  // namespace
 
@@ -24,136 +23,118 @@ RowIndex::~RowIndex() {
   if (budget_ != nullptr) budget_->Give(bytes());
 }
 
-uint64_t RowIndex::Candidate(uint64_t hash) const {
-  const Words& words = HomeWords(hash);
-  if (!words.data) return kNoRow;
-  const uint64_t fingerprint = FingerprintOf(hash);
-  for (uint64_t place = hash & words.mask;; place = (place + 1) & words.mask) {
-    const uint64_t word = words.data[place];
-    if (word == 0) return kNoRow;
-    if ((word & ~kRowMask) == fingerprint) return RowOf(word);
-  }
-}
-
-uint64_t RowIndex::FindIn(const Words& words, Key key, uint64_t hash) const {
-  if (!words.data) return kNoRow;
-  const uint64_t fingerprint = FingerprintOf(hash);
-  for (uint64_t place = hash & words.mask;; place = (place + 1) & words.mask) {
-    const uint64_t word = words.data[place];
-    if (word == 0) return kNoRow;
-    if ((word & ~kRowMask) == fingerprint && rows_.KeyOf(RowOf(word)) == key) return place;
-  }
-}
-
-uint64_t RowIndex::Find(Key key) const {
-  const uint64_t hash = Mix64(key);
-  const Words& home = HomeWords(hash);
-  const uint64_t place = FindIn(home, key, hash);
-  if (place != kNoRow) return RowOf(home.data[place]);
-  if (&home == &current_) return kNoRow;
-  const uint64_t young = FindIn(current_, key, hash);
-  return young == kNoRow ? kNoRow : RowOf(current_.data[young]);
-}
-
 Status RowIndex::Reserve(uint64_t count) {
-  if (count_ + count <= KeysMax(current_.size())) return {};
-  return Grow(count);
+  if (count > kRowsMax || count_ + count > kRowsMax) {
+    return Refused(
+        fmt::format("{} rows and {} more: one lane holds at most {} rows of a table; run "
+                    "more lanes or servers",
+                    count_, count, kRowsMax));
+  }
+  return count_ + count <= current_.keys_max() ? Status() : Grow(count);
 }
 
 Status RowIndex::Grow(uint64_t count_min) {
   // Only a batch larger than all before it comes here while a sweep is under way.
-  Sweep(old_.size());
-  uint64_t size = std::max(current_.size() * 2, kWordsMin);
-  while (KeysMax(size) < count_ + count_min) size *= 2;
-  const uint64_t bytes = size * sizeof(uint64_t);
+  Sweep(old_.count);
+  uint64_t count = std::max(current_.count / 4 * 5, kBucketsMin);
+  while (Buckets{{}, count}.keys_max() < count_ + count_min) count = count / 4 * 5;
+  const uint64_t bytes = count * sizeof(Bucket);
   if (budget_ != nullptr && !budget_->Take(bytes)) {
     return Refused(fmt::format("{} bytes more for the index do not fit: {} of {} bytes are in use",
                                bytes, budget_->used(), budget_->bytes_max()));
   }
-  // calloc, because large blocks then come from the system page by page, zero, as they are touched.
-  auto* data = static_cast<uint64_t*>(std::calloc(size, sizeof(uint64_t)));
-  if (data == nullptr) {
+  Pages pages = Pages::Allocate(bytes);
+  if (pages.data() == nullptr) {
     if (budget_ != nullptr) budget_->Give(bytes);
     return Refused(fmt::format("the machine has no {} bytes more for the index", bytes));
   }
-  old_ = std::move(current_);
-  current_.data.reset(data);
-  current_.mask = size - 1;
+  old_ = std::exchange(current_, {std::move(pages), count});
   swept_ = 0;
   sweep_start_ = 0;
-  if (old_.data) {
-    while (old_.data[(sweep_start_ - 1) & old_.mask] != 0) ++sweep_start_;
-  }
+  sweep_due_ = 0;
+  if (old_.count == 0) return {};
+  while (old_.data()[(sweep_start_ == 0 ? old_.count : sweep_start_) - 1].full()) ++sweep_start_;
   return {};
 }
 
-void RowIndex::Sweep(uint64_t words_min) {
-  if (!old_.data) return;
+void RowIndex::Sweep(uint64_t buckets_min) {
+  if (old_.count == 0) return;
   sweep_due_ = 0;
-  const uint64_t goal = swept_ + words_min;
-  const auto word_at = [this](uint64_t n) { return old_.data[(sweep_start_ + n) & old_.mask]; };
-  // Two stages of reading ahead: the key beside the row, then the place that its hash names.
-  constexpr uint64_t kKeyAhead = 32, kPlaceAhead = 16;
-  // Stops behind an empty word only, so that no run is cut.
-  for (bool in_run = true; swept_ < old_.size() && (swept_ < goal || in_run); ++swept_) {
-    if (const uint64_t near = word_at(swept_ + kPlaceAhead); near != 0) {
-      const uint64_t hash = Mix64(rows_.KeyOf(RowOf(near)));
-      __builtin_prefetch(&current_.data[hash & current_.mask], 1);
+  const uint64_t goal = std::min(swept_ + buckets_min, old_.count);
+  // Stops behind a bucket that is not full only, so that no run is cut.
+  for (bool in_run = true; swept_ < old_.count && (swept_ < goal || in_run); ++swept_) {
+    const uint64_t turned = sweep_start_ + swept_;
+    Bucket& bucket = old_.data()[turned < old_.count ? turned : turned - old_.count];
+    in_run = bucket.full();
+    for (uint32_t slot = 0; slot < bucket.used; ++slot) {
+      InsertIn(current_, bucket.hashes[slot], bucket.rows[slot]);
     }
-    if (const uint64_t far = word_at(swept_ + kKeyAhead); far != 0) rows_.Prefetch(RowOf(far), 0);
-    const uint64_t word = word_at(swept_);
-    in_run = word != 0;
-    if (in_run) InsertIn(current_, Mix64(rows_.KeyOf(RowOf(word))), RowOf(word));
-    ++words_swept_;
+    bucket.used = 0;  // a run that grows up to here ends here
+    ++buckets_swept_;
   }
-  if (swept_ < old_.size()) return;
-  if (budget_ != nullptr) budget_->Give(old_.size() * sizeof(uint64_t));
-  old_ = Words{};
+  if (swept_ < old_.count) return;
+  if (budget_ != nullptr) budget_->Give(old_.count * sizeof(Bucket));
+  old_ = Buckets{};
 }
 
-void RowIndex::InsertIn(Words& words, uint64_t hash, uint64_t row) {
-  uint64_t place = hash & words.mask;
-  while (words.data[place] != 0) place = (place + 1) & words.mask;
-  words.data[place] = FingerprintOf(hash) | (row + 1);
+void RowIndex::InsertIn(Buckets& into, uint64_t hash, uint32_t row) {
+  uint64_t at = into.Home(hash);
+  while (into.data()[at].full()) at = into.Next(at);
+  into.data()[at].Add(hash, row);
+}
+
+bool RowIndex::InsertUnswept(uint64_t hash, uint32_t row) {
+  for (uint64_t at = old_.Home(hash); !Swept(at); at = old_.Next(at)) {
+    if (old_.data()[at].full()) continue;
+    old_.data()[at].Add(hash, row);
+    return true;
+  }
+  return false;
 }
 
 void RowIndex::Insert(Key key, uint64_t row) {
-  STRATA_CHECK(count_ < KeysMax(current_.size()) && row < kRowMask);
+  STRATA_CHECK(count_ < current_.keys_max() && row < kRowsMax);
   ++count_;
-  InsertIn(current_, Mix64(key), row);
-  if (!old_.data) return;
+  const uint64_t hash = Mix64(key);
+  const auto number = static_cast<uint32_t>(row);
+  if (old_.count == 0) return InsertIn(current_, hash, number);
+  if (!InsertUnswept(hash, number)) InsertIn(current_, hash, number);
   sweep_due_ += kSweptPerInsert;
   if (sweep_due_ >= kSweepStretch) Sweep(sweep_due_);
 }
 
 void RowIndex::Erase(Key key) {
   const uint64_t hash = Mix64(key);
-  Words& home = &HomeWords(hash) == &old_ ? old_ : current_;
-  uint64_t place = FindIn(home, key, hash);
-  if (place != kNoRow) {
+  Buckets& home = &HomeBuckets(hash) == &old_ ? old_ : current_;
+  const Place place = FindIn(home, hash);
+  if (place.bucket != nullptr) {
     EraseIn(home, place);
   } else {
-    place = FindIn(current_, key, hash);
-    STRATA_CHECK(&home == &old_ && place != kNoRow);
-    EraseIn(current_, place);
+    const Place young = FindIn(current_, hash);
+    STRATA_CHECK(&home == &old_ && young.bucket != nullptr);
+    EraseIn(current_, young);
   }
   --count_;
 }
 
-// D. Knuth, "The Art of Computer Programming", volume 3, section 6.4, algorithm R: a word further
-// on in the run moves into the gap unless its home lies between the gap and itself.
-void RowIndex::EraseIn(Words& words, uint64_t place) {
-  uint64_t gap = place;
-  for (uint64_t next = (gap + 1) & words.mask;; next = (next + 1) & words.mask) {
-    const uint64_t word = words.data[next];
-    if (word == 0) break;
-    const uint64_t home = Mix64(rows_.KeyOf(RowOf(word))) & words.mask;
-    if (((next - home) & words.mask) >= ((next - gap) & words.mask)) {
-      words.data[gap] = word;
+// D. Knuth, "The Art of Computer Programming", volume 3, section 6.4, algorithm R, with buckets for
+// slots: a key from further on in the run moves into the gap unless its home lies behind the gap.
+void RowIndex::EraseIn(Buckets& in, const Place& place) {
+  bool run_goes_on = place.bucket->full();
+  place.bucket->Remove(place.slot);
+  uint64_t gap = place.at;
+  for (uint64_t next = in.Next(gap); run_goes_on; next = in.Next(next)) {
+    Bucket& bucket = in.data()[next];
+    run_goes_on = bucket.full();
+    for (uint32_t slot = 0; slot < bucket.used; ++slot) {
+      const uint64_t home = in.Home(bucket.hashes[slot]);
+      if (in.Distance(home, next) < in.Distance(gap, next)) continue;
+      in.data()[gap].Add(bucket.hashes[slot], bucket.rows[slot]);
+      bucket.Remove(slot);
       gap = next;
+      break;
     }
   }
-  words.data[gap] = 0;
 }
 
 }  // namespace strata

@@ -1,54 +1,57 @@
-// RowIndex: from key to row number. Open addressing with linear probing over words of 8 bytes:
+// RowIndex: from key to row number. Open addressing over buckets of one cache line each:
 //
-//   | fingerprint of the key: 16 bits | row number + 1: 48 bits |      0: empty
+//   | hash: 5 x 8 bytes | row number: 5 x 4 bytes | slots in use: 4 bytes |
 //
-// The key itself lies beside the row (RowSlabs); a fingerprint that fits is checked there, in the
-// cache line that is wanted anyway. Of h = Mix64(key) the home of a key takes the lowest bits and
-// the fingerprint bits 38 to 53: wire::ShardOf takes the highest ten, the same for all keys of a
-// shard.
+// The hash is a bijection of the key (Mix64), so a hash that fits is the key: a lookup touches one
+// line of the index and then the row's own, nothing else. A key's home is the bucket in proportion
+// to its hash, which was turned left by ten bits first: wire::ShardOf takes the highest ten, the
+// same for all keys of a shard. A key whose home is full lies in the next bucket with a free slot,
+// so every bucket between a key's home and its place is full.
 //
-// Growth. When the words are three quarters full, an array of twice the size is put beside the old
-// one, and each insertion afterwards carries a few words over (the sweep). Each key is findable in
-// exactly one place:
-//   - The sweep starts behind an empty word of the old array and always stops behind one, so it
-//   never
-//     cuts a run of neighbours, and a key whose home it has passed has been carried over.
-//   - New keys go to the new array alone, so the empty words that bound the sweep stay empty.
-//   - An erased word is filled by shifting its run back: no tombstones, ever.
+// Growth. When four fifths of the slots are used, an array a quarter larger is put beside the old
+// one, and each insertion afterwards empties four buckets of the old one in order (the sweep).
+// Homes keep their order from array to array, so both are read and written from front to back, and
+// the new one's memory is touched little by little. Each key is findable in exactly one place:
+//   - The sweep starts behind a bucket that is not full and always stops behind one, so it never
+//     cuts a run of full buckets, and a key whose home it has passed has been carried over.
+//   - A new key goes to the old array while the sweep has not passed its home, unless it would have
+//     to lie where the sweep has passed; then, and else, to the new one.
+//   - An erased slot is filled from the buckets behind it: no tombstones, ever.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <span>
 
 #include "base/hash.h"
 #include "base/status.h"
 #include "storage/memory/memory_budget.h"
+#include "storage/memory/pages.h"
 #include "storage/memory/row_slabs.h"
 
 namespace strata {
 
-// Not thread-safe.
+// Not thread-safe. At most 2^32 - 1 rows.
 class RowIndex {
  public:
-  // `rows` holds the keys; both outlive the index. `budget` may be null.
+  // `rows` is what row numbers are of; both outlive the index. `budget` may be null.
   RowIndex(const RowSlabs& rows, MemoryBudget* budget);
   ~RowIndex();
   RowIndex(const RowIndex&) = delete;
   RowIndex& operator=(const RowIndex&) = delete;
 
   // The row of `key`, or kNoRow.
-  uint64_t Find(Key key) const;
+  uint64_t Find(Key key) const { return FindHash(Mix64(key)); }
 
-  // Makes sure that the next `count` calls of Insert succeed. kRefused as RowSlabs::Reserve.
+  // Makes sure that the next `count` calls of Insert succeed. kRefused as RowSlabs::Reserve, and
+  // when there would be too many rows.
   Status Reserve(uint64_t count);
 
-  // `key` is not in the index, is in the slabs as `row`, and Reserve made room for it.
+  // `key` is not in the index, and Reserve made room for it.
   void Insert(Key key, uint64_t row);
 
-  // `key` is in the index and still in the slabs.
+  // `key` is in the index.
   void Erase(Key key);
 
   // Calls visit(i, row or kNoRow) for each key in order, reading memory ahead: the index 32 keys
@@ -56,76 +59,125 @@ class RowIndex {
   template <typename Visit>
   void VisitRows(std::span<const Key> keys, size_t row_bytes, Visit&& visit) const;
 
-  uint64_t bytes() const { return (current_.size() + old_.size()) * sizeof(uint64_t); }
-  // Words carried over or passed by sweeps so far: what growth has cost.
-  uint64_t words_swept() const { return words_swept_; }
+  uint64_t bytes() const { return (current_.count + old_.count) * sizeof(Bucket); }
+  // Slots carried over or passed by sweeps so far: what growth has cost.
+  uint64_t words_swept() const { return buckets_swept_ * kSlots; }
 
  private:
-  struct Free {
-    void operator()(uint64_t* words) const { std::free(words); }
+  static constexpr uint32_t kSlots = 5;
+  struct alignas(64) Bucket {
+    std::array<uint64_t, kSlots> hashes;
+    std::array<uint32_t, kSlots> rows;
+    uint32_t used;  // slots, from the first on
+
+    bool full() const { return used == kSlots; }
+    // A bit for each slot in use with this hash: one at most.
+    uint32_t Matches(uint64_t hash) const {
+      uint32_t matches = 0;
+      for (uint32_t slot = 0; slot < kSlots; ++slot) {
+        matches |= static_cast<uint32_t>(hashes[slot] == hash) << slot;
+      }
+      return matches & ((1U << used) - 1);
+    }
+    void Add(uint64_t hash, uint32_t row) {
+      hashes[used] = hash;
+      rows[used] = row;
+      ++used;
+    }
+    void Remove(uint32_t slot) {
+      --used;
+      hashes[slot] = hashes[used];
+      rows[slot] = rows[used];
+    }
   };
-  struct Words {
-    std::unique_ptr<uint64_t[], Free> data;
-    uint64_t mask = 0;  // size - 1; the size is a power of two, or there is no data
+  static_assert(sizeof(Bucket) == 64);
 
-    uint64_t size() const { return data ? mask + 1 : 0; }
+  struct Buckets {
+    Pages pages;
+    uint64_t count = 0;
+
+    // More would make runs of full buckets long.
+    uint64_t keys_max() const { return count * kSlots / 5 * 4; }
+    Bucket* data() const { return reinterpret_cast<Bucket*>(pages.data()); }
+    uint64_t Home(uint64_t hash) const {
+      return static_cast<uint64_t>(
+          static_cast<unsigned __int128>(std::rotl(hash, kShardBits)) * count >> 64);
+    }
+    uint64_t Next(uint64_t at) const { return at + 1 == count ? 0 : at + 1; }
+    // Steps forward from one bucket to another.
+    uint64_t Distance(uint64_t from, uint64_t to) const {
+      return to >= from ? to - from : to + count - from;
+    }
+  };
+  struct Place {
+    Bucket* bucket = nullptr;  // null: nowhere
+    uint64_t at = 0;           // its number
+    uint32_t slot = 0;
   };
 
-  static constexpr int kRowBits = 48;
-  static constexpr uint64_t kRowMask = (uint64_t{1} << kRowBits) - 1;
+  static constexpr int kShardBits = 10;
 
-  static uint64_t FingerprintOf(uint64_t hash) { return hash >> 38 << kRowBits; }
-  static uint64_t RowOf(uint64_t word) { return (word & kRowMask) - 1; }
-
-  // The home's array holds `hash`, unless the key is new since the sweep began.
-  const Words& HomeWords(uint64_t hash) const {
-    return old_.data && ((hash - sweep_start_) & old_.mask) >= swept_ ? old_ : current_;
+  // Whether the sweep has passed this bucket of old_.
+  bool Swept(uint64_t at) const { return old_.Distance(sweep_start_, at) < swept_; }
+  // The array in which a key is looked for first.
+  const Buckets& HomeBuckets(uint64_t hash) const {
+    return old_.count != 0 && !Swept(old_.Home(hash)) ? old_ : current_;
   }
-  // First row in the home's run with the fingerprint: most likely the key's. Reads no row.
-  uint64_t Candidate(uint64_t hash) const;
-  uint64_t FindIn(const Words& words, Key key,
-                  uint64_t hash) const;  // place of the word, or kNoRow
-  void InsertIn(Words& words, uint64_t hash, uint64_t row);
-  void EraseIn(Words& words, uint64_t place);
+  static Place FindIn(const Buckets& in, uint64_t hash);
+  uint64_t FindHash(uint64_t hash) const;
+  static void InsertIn(Buckets& into, uint64_t hash, uint32_t row);
+  // False when the key has no place in old_ that the sweep has not passed.
+  bool InsertUnswept(uint64_t hash, uint32_t row);
+  static void EraseIn(Buckets& in, const Place& place);
   Status Grow(uint64_t count_min);
-  void Sweep(uint64_t words_min);
+  void Sweep(uint64_t buckets_min);
 
   const RowSlabs& rows_;
   MemoryBudget* const budget_;
-  Words current_;
-  Words old_;  // while growing
+  Buckets current_;
+  Buckets old_;  // while growing
   uint64_t sweep_start_ = 0;
-  uint64_t swept_ = 0;      // words of old_ passed, counted from sweep_start_
-  uint64_t sweep_due_ = 0;  // words that insertions owe to the sweep
+  uint64_t swept_ = 0;      // buckets of old_ passed, counted from sweep_start_
+  uint64_t sweep_due_ = 0;  // buckets that insertions owe to the sweep
   uint64_t count_ = 0;      // keys in both arrays, each once
-  uint64_t words_swept_ = 0;
+  uint64_t buckets_swept_ = 0;
 };
+
+inline RowIndex::Place RowIndex::FindIn(const Buckets& in, uint64_t hash) {
+  if (in.count == 0) return {};
+  for (uint64_t at = in.Home(hash);; at = in.Next(at)) {
+    Bucket& bucket = in.data()[at];
+    if (const uint32_t matches = bucket.Matches(hash); matches != 0) {
+      return {&bucket, at, static_cast<uint32_t>(std::countr_zero(matches))};
+    }
+    if (!bucket.full()) return {};
+  }
+}
+
+inline uint64_t RowIndex::FindHash(uint64_t hash) const {
+  const Buckets& home = HomeBuckets(hash);
+  Place place = FindIn(home, hash);
+  if (place.bucket == nullptr && &home != &current_) place = FindIn(current_, hash);
+  return place.bucket == nullptr ? kNoRow : place.bucket->rows[place.slot];
+}
 
 template <typename Visit>
 void RowIndex::VisitRows(std::span<const Key> keys, size_t row_bytes, Visit&& visit) const {
   constexpr size_t kIndexAhead = 32, kRowAhead = 16;
   std::array<uint64_t, kIndexAhead> hashes;
-  std::array<uint64_t, kRowAhead> candidates;
+  std::array<uint64_t, kRowAhead> rows;
   const size_t n = keys.size();
   for (size_t i = 0; i < n + kIndexAhead; ++i) {
-    if (i >= kIndexAhead) {
-      const size_t at = i - kIndexAhead;
-      uint64_t row = candidates[at % kRowAhead];
-      // Without a candidate in the home's array the key is missing, unless it is younger than the
-      // sweep; a candidate with another key is a fingerprint that two keys share.
-      if (row == kNoRow ? old_.data != nullptr : rows_.KeyOf(row) != keys[at]) row = Find(keys[at]);
-      visit(at, row);
-    }
+    if (i >= kIndexAhead) visit(i - kIndexAhead, rows[i % kRowAhead]);
     if (i >= kRowAhead && i - kRowAhead < n) {
-      const size_t at = i - kRowAhead;
-      const uint64_t row = Candidate(hashes[at % kIndexAhead]);
+      const uint64_t row = FindHash(hashes[(i - kRowAhead) % kIndexAhead]);
       if (row != kNoRow) rows_.Prefetch(row, row_bytes);
-      candidates[at % kRowAhead] = row;
+      rows[i % kRowAhead] = row;
     }
     if (i < n) {
       const uint64_t hash = Mix64(keys[i]);
-      const Words& words = HomeWords(hash);
-      __builtin_prefetch(words.data.get() + (hash & words.mask));
+      const Buckets& home = HomeBuckets(hash);
+      if (home.count != 0) __builtin_prefetch(home.data() + home.Home(hash));
       hashes[i % kIndexAhead] = hash;
     }
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <new>
 
 namespace strata {
 namespace {
@@ -11,19 +10,26 @@ namespace {
 // Large enough that the list of slabs stays small, small enough that a small table does too.
 constexpr size_t kSlabBytes = size_t{256} << 10;
 constexpr size_t kRowsPerSlabMin = 64;  // a word of live bits
+// A table of so many slabs takes them by the block, which is large enough for huge pages. Memory
+// counts when a slab is begun: what of a block is not yet touched is only address space.
+constexpr size_t kSlabsAlone = 16;
+constexpr size_t kBlockBytes = size_t{32} << 20;
 
-int SlabShift(size_t stride) {
-  return static_cast<int>(std::bit_width(std::max(kSlabBytes / stride, kRowsPerSlabMin))) - 1;
+int SlabShift(size_t row_bytes) {
+  return static_cast<int>(std::bit_width(std::max(kSlabBytes / row_bytes, kRowsPerSlabMin))) - 1;
 }
 
 }  // namespace
 
 RowSlabs::RowSlabs(RowSchema schema, MemoryBudget* budget)
     : schema_(schema),
-      stride_(sizeof(Key) + schema.row_bytes()),
-      slab_shift_(SlabShift(stride_)),
+      elements_bytes_(schema.counters_offset()),
+      slab_shift_(SlabShift(schema.row_bytes() + sizeof(Key))),
       slab_mask_((uint64_t{1} << slab_shift_) - 1),
-      slab_bytes_((slab_mask_ + 1) * stride_ + (slab_mask_ + 1) / 8),
+      counters_at_((slab_mask_ + 1) * elements_bytes_),
+      keys_at_(counters_at_ + (slab_mask_ + 1) * sizeof(RowCounters)),
+      slab_memory_(keys_at_ + (slab_mask_ + 1) * sizeof(Key)),
+      slab_bytes_(slab_memory_ + (slab_mask_ + 1) / 8),
       budget_(budget) {}
 
 RowSlabs::~RowSlabs() {
@@ -35,12 +41,20 @@ Status RowSlabs::AddSlab() {
     return Refused(fmt::format("{} bytes more for rows do not fit: {} of {} bytes are in use",
                                slab_bytes_, budget_->used(), budget_->bytes_max()));
   }
-  auto* memory = new (std::nothrow) std::byte[(slab_mask_ + 1) * stride_];
-  if (memory == nullptr) {
-    if (budget_ != nullptr) budget_->Give(slab_bytes_);
-    return Refused(fmt::format("the machine has no {} bytes more for rows", slab_bytes_));
+  if (slabs_left_ == 0) {
+    const uint64_t count = slabs_.size() < kSlabsAlone ? 1 : kBlockBytes / slab_memory_ + 1;
+    Pages block = Pages::Allocate(count * slab_memory_);
+    if (block.data() == nullptr) {
+      if (budget_ != nullptr) budget_->Give(slab_bytes_);
+      return Refused(fmt::format("the machine has no {} bytes more for rows", slab_bytes_));
+    }
+    next_slab_ = block.data();
+    slabs_left_ = count;
+    blocks_.push_back(std::move(block));
   }
-  slabs_.emplace_back(memory);
+  slabs_.push_back(next_slab_);
+  next_slab_ += slab_memory_;
+  --slabs_left_;
   live_.resize(live_.size() + (slab_mask_ + 1) / 64, 0);
   bytes_ += slab_bytes_;
   return {};
@@ -60,7 +74,7 @@ uint64_t RowSlabs::Add(Key key) {
     row = numbers_++;
     STRATA_CHECK(row >> slab_shift_ < slabs_.size());
   }
-  memcpy(Place(row), &key, sizeof key);
+  memcpy(KeyPlace(row), &key, sizeof key);
   live_[row / 64] |= uint64_t{1} << (row % 64);
   ++rows_;
   return row;
@@ -69,7 +83,7 @@ uint64_t RowSlabs::Add(Key key) {
 void RowSlabs::Remove(uint64_t row) {
   STRATA_CHECK(IsLive(row));
   live_[row / 64] &= ~(uint64_t{1} << (row % 64));
-  memcpy(Place(row), &free_, sizeof free_);
+  memcpy(KeyPlace(row), &free_, sizeof free_);
   free_ = row;
   --rows_;
 }

@@ -1,10 +1,12 @@
 // RowSlabs: rows of one width in slabs of memory. A row keeps its number, and its place, for life;
 // numbers of erased rows are given out again.
 //
-//   slab: rows_per_slab x | key: 8 bytes | row: RowSchema::row_bytes() |
+//   slab: rows_per_slab x | value and optimizer state, padded to 16 bytes |
+//         rows_per_slab x | counters: 16 bytes |
+//         rows_per_slab x | key: 8 bytes |
 //
-// The key lies beside its row because whoever needs one needs the other: one cache line brings
-// both.
+// What a pull reads lies alone and begins at a cache line where the width allows it: keys are
+// compared in the index, counters matter to pushes and checkpoints.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "base/status.h"
 #include "storage/memory/memory_budget.h"
+#include "storage/memory/pages.h"
 #include "storage/row_schema.h"
 
 namespace strata {
@@ -43,33 +45,30 @@ class RowSlabs {
 
   Key KeyOf(uint64_t row) const {
     Key key;
-    memcpy(&key, Place(row), sizeof key);
+    memcpy(&key, KeyPlace(row), sizeof key);
     return key;
   }
-  float* Elements(uint64_t row) { return reinterpret_cast<float*>(Place(row) + sizeof(Key)); }
-  const float* Elements(uint64_t row) const {
-    return reinterpret_cast<const float*>(Place(row) + sizeof(Key));
-  }
-  RowCounters* Counters(uint64_t row) {
-    return reinterpret_cast<RowCounters*>(Place(row) + sizeof(Key) + schema_.counters_offset());
-  }
+  float* Elements(uint64_t row) { return reinterpret_cast<float*>(Place(row)); }
+  const float* Elements(uint64_t row) const { return reinterpret_cast<const float*>(Place(row)); }
+  RowCounters* Counters(uint64_t row) { return reinterpret_cast<RowCounters*>(CountersPlace(row)); }
   const RowCounters* Counters(uint64_t row) const {
-    return reinterpret_cast<const RowCounters*>(Place(row) + sizeof(Key) +
-                                                schema_.counters_offset());
+    return reinterpret_cast<const RowCounters*>(CountersPlace(row));
   }
 
-  // Asks the processor for the key and the first `bytes` behind it; wide rows it then streams
-  // itself. No loop, and always inlined: GCC 12 drops loops and calls that do nothing but prefetch.
+  // Asks the processor for the first `bytes` of the row as its schema has them: elements, then
+  // counters. Wide rows it then streams itself. No loop, and always inlined: GCC 12 drops loops and
+  // calls that do nothing but prefetch.
   [[gnu::always_inline]] void Prefetch(uint64_t row, size_t bytes) const {
     constexpr uintptr_t kLine = 64;
     const std::byte* place = Place(row);
-    const std::byte* last = place + sizeof(Key) + bytes - 1;
+    const std::byte* last = place + std::min(std::max<size_t>(bytes, 1), elements_bytes_) - 1;
     const auto lines =
         reinterpret_cast<uintptr_t>(last) / kLine - reinterpret_cast<uintptr_t>(place) / kLine;
     __builtin_prefetch(place);
     if (lines >= 1) __builtin_prefetch(place + kLine);
     if (lines >= 2) __builtin_prefetch(place + 2 * kLine);
     if (lines >= 3) __builtin_prefetch(place + 3 * kLine);
+    if (bytes > elements_bytes_) __builtin_prefetch(CountersPlace(row));
   }
 
   bool IsLive(uint64_t row) const { return (live_[row / 64] >> (row % 64) & 1) != 0; }
@@ -80,17 +79,29 @@ class RowSlabs {
 
  private:
   std::byte* Place(uint64_t row) const {
-    return slabs_[row >> slab_shift_].get() + (row & slab_mask_) * stride_;
+    return slabs_[row >> slab_shift_] + (row & slab_mask_) * elements_bytes_;
+  }
+  std::byte* CountersPlace(uint64_t row) const {
+    return slabs_[row >> slab_shift_] + counters_at_ + (row & slab_mask_) * sizeof(RowCounters);
+  }
+  std::byte* KeyPlace(uint64_t row) const {
+    return slabs_[row >> slab_shift_] + keys_at_ + (row & slab_mask_) * sizeof(Key);
   }
   Status AddSlab();
 
   const RowSchema schema_;
-  const size_t stride_;
+  const size_t elements_bytes_;  // of a row
   const int slab_shift_;
   const uint64_t slab_mask_;
-  const uint64_t slab_bytes_;  // the live bits' share included
+  const size_t counters_at_;    // in a slab
+  const size_t keys_at_;        // in a slab
+  const uint64_t slab_memory_;  // bytes from one slab to the next in a block
+  const uint64_t slab_bytes_;   // the live bits' share included
   MemoryBudget* const budget_;
-  std::vector<std::unique_ptr<std::byte[]>> slabs_;
+  std::vector<Pages> blocks_;       // each holds one slab, or many once the table is large
+  std::byte* next_slab_ = nullptr;  // in the last block
+  uint64_t slabs_left_ = 0;         // in the last block
+  std::vector<std::byte*> slabs_;
   std::vector<uint64_t> live_;  // one bit a row
   uint64_t numbers_ = 0;
   uint64_t rows_ = 0;
