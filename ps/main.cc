@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/disk.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "cluster/cluster_config.h"
@@ -27,6 +28,7 @@ Status LoadFile(const std::map<std::string, std::string>& flags, Settings* setti
 
 // Nothing when --help or --version was all that was asked.
 Result<std::optional<ClusterConfig>> ReadConfig(int argc, char** argv) {
+  STRATA_TRY(ArmFailpointsFromEnvironment());
   Settings settings(ClusterSettingsTable());
   const FlagTarget target{&ClusterSettingsTable(), &settings,
                           [&](const auto& flags) { return LoadFile(flags, &settings); }};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/failpoint.h"
 #include "ps/service/handlers.h"
 
 namespace strata {
@@ -15,6 +16,12 @@ constexpr TimeNs kHousekeepingEvery = 60 * kSecond;
 
 // An incarnation is a lineage of 48 bits and a boot of 16 (docs/decisions/0006).
 uint64_t LineageOf(uint64_t incarnation) { return incarnation >> 16; }
+
+Status WriteOut(WriteAheadLog& log) {
+  STRATA_TRY(log.Write());
+  STRATA_FAILPOINT("lane.ack");
+  return {};
+}
 
 bool RoutesByMap(wire::Command command) {
   return command == wire::Command::kPull || command == wire::Command::kPush ||
@@ -122,7 +129,7 @@ Status Lane::Commit(std::vector<Envelope>* out) {
   if (state_.log == nullptr) return {};
   STRATA_TRY(state_.log_failure);
   WriteAheadLog& log = *state_.log;
-  if (log.written() != log.appended()) state_.log_failure = log.Write();
+  if (log.written() != log.appended()) state_.log_failure = WriteOut(log);
   STRATA_TRY(state_.log_failure);
   const auto release = [out](std::deque<LaneState::Waiting>& waiting, Lsn reached) {
     while (!waiting.empty() && waiting.front().lsn <= reached) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/failpoint.h"
+
 namespace strata {
 namespace {
 
@@ -12,6 +14,11 @@ uint16_t IndexIn(const wire::ShardMap& map, const wire::LaneName& name) {
   STRATA_CHECK_MSG(found != map.lanes.end(),
                    fmt::format("server {} lane {} is not in the map", name.server, name.lane));
   return static_cast<uint16_t>(found - map.lanes.begin());
+}
+
+Status AtApply() {
+  STRATA_FAILPOINT("lane.apply");
+  return {};
 }
 
 }  // namespace
@@ -96,7 +103,12 @@ Result<Lsn> LaneState::Append(RecordKind kind, std::span<const std::span<const s
   if (!config.durable) return Lsn{0};
   if (!log_failure.ok()) return log_failure;
   Result<Lsn> lsn = log->Append(kind, body);
-  if (!lsn.ok() && lsn.status().code() != StatusCode::kDiskFull) log_failure = lsn.status();
+  if (lsn.ok()) {
+    log_failure = AtApply();
+    if (!log_failure.ok()) return log_failure;
+  } else if (lsn.status().code() != StatusCode::kDiskFull) {
+    log_failure = lsn.status();
+  }
   return lsn;
 }
 

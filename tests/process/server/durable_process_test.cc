@@ -1,0 +1,181 @@
+// strata-server with a data folder: what was acknowledged is there again after kill -9, with the
+// memory of who wrote what and of the steps; a folder has one owner; a log that fails ends it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "base/failpoint.h"
+#include "ps/client/remote_store.h"
+#include "tests/process/server/daemon.h"
+#include "tests/support/temp_folder.h"
+
+namespace strata {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<RemoteStore> Connect(const Daemon& daemon) {
+  auto store = RemoteStore::Connect({.servers = {daemon.address()},
+                                     .cluster_id = kCluster,
+                                     .client_name = "test",
+                                     .server_lost_after = 60 * kSecond});
+  EXPECT_TRUE(store.ok()) << store.status().ToString();
+  return store.ok() ? std::move(*store) : nullptr;
+}
+
+TableSpec Spec() {
+  TableSpec spec;
+  spec.name = "t";
+  spec.dim = 2;
+  spec.optimizer.kind = OptimizerKind::kSgd;
+  spec.optimizer.learning_rate = 1.0F;
+  return spec;
+}
+
+struct Rows {
+  std::vector<Key> keys;
+  std::vector<float> values;
+};
+
+Operation Make(OpKind kind, Rows& rows, AckLevel ack = AckLevel::kDefault) {
+  Operation operation;
+  operation.kind = kind;
+  operation.ack = ack;
+  operation.parts.resize(1);
+  operation.parts[0].table = Spec().id();
+  operation.parts[0].keys = rows.keys;
+  if (kind == OpKind::kLookup) {
+    operation.parts[0].out = rows.values;
+  } else {
+    operation.parts[0].in = rows.values;
+  }
+  return operation;
+}
+
+std::vector<float> Pull(RemoteStore& store, const std::vector<Key>& keys) {
+  Rows rows{keys, std::vector<float>(keys.size() * 2)};
+  const Outcome outcome = SubmitAndWait(store, Make(OpKind::kLookup, rows));
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  return rows.values;
+}
+
+TEST(DurableServer, WhatWasAcknowledgedSurvivesKillNine) {
+  const TempFolder folder;
+  const std::vector<std::string> arguments = {"--port=0", "--lanes=2",
+                                              "--data=" + folder.File("data")};
+  auto daemon = std::make_unique<Daemon>(arguments);
+  EXPECT_EQ(daemon->data(), folder.File("data"));
+  const std::unique_ptr<RemoteStore> store = Connect(*daemon);
+  ASSERT_TRUE(store->CreateTable(Spec()).ok());
+  std::vector<Key> keys(20);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * 0x9e3779b97f4a7c15;
+  float sum = 0;
+  for (int life = 0; life < 4; ++life) {
+    const uint64_t before = daemon->incarnation();
+    for (int push = 0; push < 5; ++push) {
+      Rows gradients{keys, std::vector<float>(keys.size() * 2, 1.0F)};
+      const AckLevel ack = push % 2 == 0 ? AckLevel::kLogged : AckLevel::kSynced;
+      const Outcome outcome = SubmitAndWait(*store, Make(OpKind::kUpdate, gradients, ack));
+      ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+      sum -= 1;
+    }
+    // A push under way when the process dies: it comes again, and is applied once.
+    Rows last{keys, std::vector<float>(keys.size() * 2, 1.0F)};
+    std::promise<Outcome> done;
+    store->Submit(Make(OpKind::kUpdate, last),
+                  [&done](Outcome outcome) { done.set_value(std::move(outcome)); });
+    daemon->Kill();
+    const uint16_t port = daemon->port();
+    daemon = std::make_unique<Daemon>(arguments);
+    EXPECT_EQ(daemon->port(), port);  // where clients look for it
+    EXPECT_EQ(daemon->incarnation(), before + 1);
+    const Status status = done.get_future().get().status;
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    sum -= 1;
+    EXPECT_EQ(Pull(*store, keys), std::vector<float>(keys.size() * 2, sum)) << "life " << life;
+  }
+  daemon->ExpectOrderlyEnd();
+}
+
+// Rank 0's push waits for rank 1 when the server dies; the step closes in its next life.
+TEST(DurableServer, AnOpenStepGoesOnInTheNextLife) {
+  const TempFolder folder;
+  const std::vector<std::string> arguments = {"--port=0", "--data=" + folder.File("data")};
+  auto daemon = std::make_unique<Daemon>(arguments);
+  const std::unique_ptr<RemoteStore> ranks[] = {Connect(*daemon), Connect(*daemon)};
+  ASSERT_TRUE(ranks[0]->CreateTable(Spec()).ok());
+  Rows rows{{7}, {1.0F, 1.0F}};
+  const auto push = [&](uint16_t rank, uint64_t step) {
+    Operation operation = Make(OpKind::kUpdate, rows);
+    operation.sync = SyncGroup{.id = 3, .rank = rank, .world = 2};
+    operation.step = step;
+    auto done = std::make_shared<std::promise<Status>>();
+    ranks[rank]->Submit(std::move(operation),
+                        [done](Outcome outcome) { done->set_value(outcome.status); });
+    return done->get_future();
+  };
+  for (uint64_t step = 1; step <= 6; ++step) {
+    auto first = push(0, step);
+    if (step % 2 == 0) {
+      daemon->Kill();
+      daemon = std::make_unique<Daemon>(arguments);
+    }
+    auto second = push(1, step);
+    const Status a = first.get();
+    const Status b = second.get();
+    ASSERT_TRUE(a.ok()) << a.ToString();
+    ASSERT_TRUE(b.ok()) << b.ToString();
+    const float expected = -2.0F * static_cast<float>(step);
+    EXPECT_EQ(Pull(*ranks[0], {7}), (std::vector<float>{expected, expected}));
+  }
+  daemon->ExpectOrderlyEnd();
+}
+
+TEST(DurableServer, AFolderHasOneOwner) {
+  const TempFolder folder;
+  const std::string data = "--data=" + folder.File("data");
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.push_back(data);
+    return RunProcess(ProgramPath("strata-server"), {.arguments = std::move(arguments)});
+  };
+  {
+    Daemon daemon({"--port=0", data});
+    const ProcessResult second = run({"--port=0"});
+    EXPECT_EQ(second.end, ProcessEnd{4});
+    EXPECT_THAT(second.errors, HasSubstr(fmt::format("process {}", daemon.process().pid())));
+    daemon.ExpectOrderlyEnd();
+  }
+  const ProcessResult lanes = run({"--port=0", "--lanes=2"});
+  EXPECT_EQ(lanes.end, ProcessEnd{4});
+  EXPECT_THAT(lanes.errors, HasSubstr("have 1 lanes, now they are to have 2"));
+  WriteWholeFile(folder.File("other.toml"), "[cluster]\nname = \"other\"\n");
+  const ProcessResult cluster = run({"--port=0", "--config=" + folder.File("other.toml")});
+  EXPECT_EQ(cluster.end, ProcessEnd{4});
+  EXPECT_THAT(cluster.errors, HasSubstr("cluster.name"));
+  WriteWholeFile(folder.File("data/identity"), "something else");
+  const ProcessResult damaged = run({"--port=0"});
+  EXPECT_EQ(damaged.end.signal, 0);
+  EXPECT_NE(damaged.end.code, 0);
+  EXPECT_THAT(damaged.errors, HasSubstr(folder.File("data/identity")));
+}
+
+TEST(DurableServer, ASyncThatFailsEndsItWithSeventy) {
+  if (!kFailpointsCompiledIn) GTEST_SKIP() << "this build has no failpoints";
+  const TempFolder folder;
+  Daemon daemon({"--port=0", "--data=" + folder.File("data")},
+                {{"STRATA_FAILPOINTS", "log.sync=error@3"}});
+  const std::unique_ptr<RemoteStore> store = Connect(daemon);
+  (void)store->CreateTable(Spec());
+  Rows rows{{7}, {1.0F, 1.0F}};
+  while (daemon.process().Running()) {
+    Operation push = Make(OpKind::kUpdate, rows, AckLevel::kSynced);
+    push.deadline = RealClock().Now() + kSecond;
+    if (!SubmitAndWait(*store, std::move(push)).status.ok()) break;
+  }
+  EXPECT_EQ(daemon.process().Wait(), ProcessEnd{70}) << daemon.process().Errors();
+  EXPECT_THAT(daemon.process().Errors(), HasSubstr("the log failed"));
+}
+
+}  // namespace
+}  // namespace strata
