@@ -9,13 +9,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
-#include <vector>
 
 #include "storage/memory/local_table.h"
+#include "tests/contract/table_bits.h"
 
 namespace strata {
 
@@ -33,19 +32,5 @@ inline std::string SnapshotCaseName(const testing::TestParamInfo<SnapshotCase>& 
 }
 
 class SnapshotContract : public testing::TestWithParam<SnapshotCase> {};
-
-// A row to the bit: elements and counters, the epoch among them.
-struct RowBits {
-  std::vector<uint32_t> elements;
-  uint32_t frequency = 0;
-  uint32_t epoch = 0;
-  uint64_t last_step = 0;
-  friend bool operator==(const RowBits&, const RowBits&) = default;
-};
-using TableBits = std::map<Key, RowBits>;
-
-// Adds a page's rows; fails the test when one was there already.
-void AddPage(const ScanPage& page, TableBits* bits);
-TableBits BitsOfTable(const LocalTable& table);  // by a scan
 
 }  // namespace strata
