@@ -5,19 +5,19 @@
 
 namespace strata {
 
-void MakeNewRow(const TableSpec& spec, const RowSchema& schema, Key key, std::byte* row) {
-  InitialRow(spec.initializer, spec.seed, key, {ElementsOf(row), schema.dim});
-  InitialState(spec.optimizer, {ElementsOf(row) + schema.dim, schema.state_width});
-  CountersOf(schema, row) = RowCounters{};
+void MakeNewRow(const TableSpec& spec, const RowSchema& schema, Key key, float* elements,
+                RowCounters& counters) {
+  InitialRow(spec.initializer, spec.seed, key, {elements, schema.dim});
+  InitialState(spec.optimizer, {elements + schema.dim, schema.state_width});
+  counters = RowCounters{};
 }
 
-void AppendRow(const RowSchema& schema, Key key, const std::byte* row, bool with_state,
+void AppendRow(const RowSchema& schema, Key key, const RowView& row, bool with_state,
                ScanPage& page) {
   const size_t width = size_t{schema.dim} + (with_state ? schema.state_width : 0);
-  const float* elements = ElementsOf(row);
   page.keys.push_back(key);
-  page.rows.insert(page.rows.end(), elements, elements + width);
-  if (with_state) page.counters.push_back(CountersOf(schema, row));
+  page.rows.insert(page.rows.end(), row.elements, row.elements + width);
+  if (with_state) page.counters.push_back(*row.counters);
 }
 
 void ClearPage(ScanPage& page) {

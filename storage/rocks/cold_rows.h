@@ -20,11 +20,21 @@ inline const RowCounters& CountersOf(const RowSchema& schema, const std::byte* r
   return *reinterpret_cast<const RowCounters*>(row + schema.counters_offset());
 }
 
+// A row wherever it lies: in the cold tier its parts follow each other, in memory they may not.
+struct RowView {
+  const float* elements = nullptr;  // null: no row
+  const RowCounters* counters = nullptr;
+};
+inline RowView ViewOf(const RowSchema& schema, const std::byte* row) {
+  return {ElementsOf(row), &CountersOf(schema, row)};
+}
+
 // The row of a key that was never written: initial value and state, counters zero.
-void MakeNewRow(const TableSpec& spec, const RowSchema& schema, Key key, std::byte* row);
+void MakeNewRow(const TableSpec& spec, const RowSchema& schema, Key key, float* elements,
+                RowCounters& counters);
 
 // One row more, with or without state and counters.
-void AppendRow(const RowSchema& schema, Key key, const std::byte* row, bool with_state,
+void AppendRow(const RowSchema& schema, Key key, const RowView& row, bool with_state,
                ScanPage& page);
 void ClearPage(ScanPage& page);
 
@@ -36,20 +46,20 @@ struct MergeEnd {
 
 // Walks the rows of the memory tier and of the cold tier together, by rising hash, each key once:
 // `hashes` (ascending) tells which may be in memory, `cursor` stands at the first cold one.
-//   in_memory(key)   the row's bytes, or null when it is not there (any more)
+//   in_memory(key)   the row, or one without elements when it is not there (any more)
 //   visit(key, row)  true to go on; false: no more after this one
 // What memory says holds; a cold row is passed over when `is_dead(key)`.
 template <typename InMemory, typename IsDead, typename Visit>
-MergeEnd MergeRows(std::span<const uint64_t> hashes, RocksCursor& cursor, InMemory in_memory,
-                   IsDead is_dead, Visit visit) {
+MergeEnd MergeRows(const RowSchema& schema, std::span<const uint64_t> hashes, RocksCursor& cursor,
+                   InMemory in_memory, IsDead is_dead, Visit visit) {
   size_t at = 0;
   while (at < hashes.size() || cursor.Valid()) {
     const bool is_cold = cursor.Valid() && (at == hashes.size() || cursor.hash() <= hashes[at]);
     const uint64_t hash = is_cold ? cursor.hash() : hashes[at];
     const Key key = KeyOfColdHash(hash);
-    const std::byte* row = in_memory(key);
-    if (row == nullptr && is_cold && !is_dead(key)) row = cursor.row();
-    const bool go_on = row == nullptr || visit(key, row);
+    RowView row = in_memory(key);
+    if (row.elements == nullptr && is_cold && !is_dead(key)) row = ViewOf(schema, cursor.row());
+    const bool go_on = row.elements == nullptr || visit(key, row);
     if (is_cold) cursor.Next();
     if (at < hashes.size() && hashes[at] == hash) ++at;
     if (!go_on) return {hash + 1, hash == UINT64_MAX || (at == hashes.size() && !cursor.Valid())};

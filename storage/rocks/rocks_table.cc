@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "kernels/core/initializer.h"
-#include "storage/rocks/cold_rows.h"
 
 namespace strata {
 namespace {
@@ -95,7 +94,7 @@ void RocksTable::CommitUpdate(uint64_t step) {
   writes_.clear();
   for (size_t i = 0; i < keys_.size(); ++i) {
     if (found_[i] == 0) {
-      MakeNewRow(spec_, schema_, keys_[i], Row(i));
+      MakeNew(keys_[i], Row(i));
       ++stats_.rows;
     }
     RowCounters& counters = CountersOf(schema_, Row(i));
@@ -125,7 +124,7 @@ void RocksTable::CommitAssign() {
   writes_.clear();
   for (const auto& [key, i] : last) {
     if (found_[i] == 0) ++stats_.rows;
-    MakeNewRow(spec_, schema_, key, Row(i));
+    MakeNew(key, Row(i));
     std::copy_n(assign_values_.data() + i * spec_.dim, spec_.dim, ElementsOf(Row(i)));
     CountersOf(schema_, Row(i)).checkpoint_epoch = history_.epoch();
     writes_.push_back({key, Row(i)});
@@ -157,14 +156,15 @@ void RocksTable::FillPage(const Unwritten& unwritten, const RocksSnapshot* snaps
   const auto cursor = cold_.Cursor(space_, page.cursor, snapshot);
   uint32_t rows_left = std::max(page.rows_max, 1U);
   const MergeEnd end = MergeRows(
-      hashes, *cursor,
-      [&](Key key) -> const std::byte* {
+      schema_, hashes, *cursor,
+      [&](Key key) {
         const auto row = unwritten.find(ColdHashOf(key));
-        return row == unwritten.end() || row->second.empty() ? nullptr : row->second.data();
+        const bool is_there = row != unwritten.end() && !row->second.empty();
+        return is_there ? ViewOf(schema_, row->second.data()) : RowView{};
       },
       [&](Key key) { return unwritten.contains(ColdHashOf(key)); },
-      [&](Key key, const std::byte* row) {
-        if (CountersOf(schema_, row).checkpoint_epoch >= epoch_min) {
+      [&](Key key, const RowView& row) {
+        if (row.counters->checkpoint_epoch >= epoch_min) {
           AppendRow(schema_, key, row, with_state, page);
         }
         return --rows_left != 0;

@@ -11,6 +11,7 @@
 #include "storage/memory/combine.h"
 #include "storage/memory/cut_history.h"
 #include "storage/memory/local_table.h"
+#include "storage/rocks/cold_rows.h"
 #include "storage/rocks/rocks_db.h"
 
 namespace strata {
@@ -49,6 +50,9 @@ class RocksTable : public LocalTable {
   using Unwritten = std::map<uint64_t, std::vector<std::byte>>;
 
   std::byte* Row(size_t i) { return rows_.data() + i * row_bytes_; }
+  void MakeNew(Key key, std::byte* row) {
+    MakeNewRow(spec_, schema_, key, ElementsOf(row), CountersOf(schema_, row));
+  }
   // The rows of `keys` to rows_ and found_, the unwritten ones among them.
   Status Read(std::span<const Key> keys);
   Status WriteUnwritten();

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "storage/rocks/cold_rows.h"
 #include "storage/tiered/tiered_table.h"
@@ -26,19 +25,20 @@ bool TieredTable::HasRoom(uint64_t count) {
 
 Status TieredTable::MakeRoom(uint64_t count) {
   while (!HasRoom(count)) {
-    if (count <= warm_rows_max_) {
-      // Rows whose time has not come go too, before anything is refused.
-      const uint64_t free = warm_rows_max_ - std::min(warm_rows_max_, warm_.rows());
-      const uint64_t lacking = count > free ? count - free : count;
-      if (MoveDown(lacking, kYoung, kDue) || MoveDown(lacking, 1, 0)) continue;
-    }
+    const uint64_t free = warm_rows_max_ - std::min(warm_rows_max_, warm_.rows());
+    const uint64_t lacking = count > free ? count - free : count;
+    // Rows whose time has not come go too, before anything is refused.
+    const bool is_done = down_.active() && down_.IsDone();
+    if (!is_done && (MoveDown(lacking, kYoung, kDue) || MoveDown(lacking, 1, 0))) continue;
     if (!down_.active()) {
-      return Refused(fmt::format(
-          "a batch with {} rows that are not in memory does not fit beside its others: the table "
-          "may hold {} rows of {} bytes there; send smaller batches or give it more memory",
-          count, warm_rows_max_, row_bytes_));
+      // All rows in memory are of this batch. The share of a table is a goal, the budget a limit.
+      if (const Status status = warm_.Reserve(count); !status.ok()) {
+        return status.Prefixed(
+            fmt::format("{} rows more for a batch; all others have gone to the cold tier", count));
+      }
+      return {};
     }
-    ++tier_stats_.waits;
+    if (!is_done) ++tier_stats_.waits;
     const Status status = SettleDown();
     if (!status.ok() && !HasRoom(count)) return status;
   }
@@ -47,7 +47,6 @@ Status TieredTable::MakeRoom(uint64_t count) {
 
 bool TieredTable::MoveDown(uint64_t count, uint32_t age_min, uint8_t flags_out) {
   bool is_step = false;
-  if (down_.active() && down_.IsDone()) is_step = SettleDown().ok();
   const uint64_t count_min = std::max<uint64_t>(count, 64);
   // Only who cannot go on without looks at every row.
   const uint64_t visits_max = age_min == 1 ? UINT64_MAX : 16 * count_min;
@@ -90,7 +89,7 @@ void TieredTable::StartDown(std::span<const uint64_t> rows) {
   down.keys.reserve(rows.size());
   down.rows.resize(rows.size() * row_bytes_);
   for (const uint64_t row : rows) {
-    memcpy(down.rows.data() + down.keys.size() * row_bytes_, warm_.Bytes(row), row_bytes_);
+    warm_.CopyTo(row, down.rows.data() + down.keys.size() * row_bytes_);
     down.keys.push_back(warm_.KeyOf(row));
     uint8_t& flags = warm_.flags(row);
     flags = static_cast<uint8_t>((flags & ~kDirty) | kColdCopy | kWriting);
@@ -153,7 +152,7 @@ void TieredTable::Bury(uint64_t row) {
 
 uint64_t TieredTable::AddCopy(Key key, const std::byte* bytes) {
   const uint64_t row = warm_.Add(key, tick_, kColdCopy);
-  memcpy(warm_.Bytes(row), bytes, row_bytes_);
+  warm_.CopyFrom(bytes, row);
   up_keys_.erase(key);
   ++tier_stats_.moved_up;
   return row;

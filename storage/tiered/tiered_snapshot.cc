@@ -30,14 +30,14 @@ void TieredTable::Scan(ScanPage& page) const {
   const auto first = std::lower_bound(scan_hashes_.begin(), scan_hashes_.end(), page.cursor);
   const auto cursor = cold_.Cursor(space_, page.cursor);
   const MergeEnd end = MergeRows(
-      std::span<const uint64_t>(first, scan_hashes_.end()), *cursor,
-      [&](Key key) -> const std::byte* {
+      schema_, std::span<const uint64_t>(first, scan_hashes_.end()), *cursor,
+      [&](Key key) {
         const uint64_t row = warm_.Find(key);
-        return row == kNoRow ? nullptr : warm_.Bytes(row);
+        return row == kNoRow ? RowView{} : warm_.View(row);
       },
       [&](Key key) { return dead_.contains(key); },
-      [&](Key key, const std::byte* row) {
-        if (!IsDead(CountersOf(schema_, row))) AppendRow(schema_, key, row, page.with_state, page);
+      [&](Key key, const RowView& row) {
+        if (!IsDead(*row.counters)) AppendRow(schema_, key, row, page.with_state, page);
         return page.keys.size() < page.rows_max;
       });
   EndUnlessRead(cursor->status());
@@ -77,7 +77,7 @@ void TieredTable::KeepForSnapshot(uint64_t row) {
   warm_.flags(row) = static_cast<uint8_t>(warm_.flags(row) & ~kDue);
   if (!IsInSnapshot(warm_.Counters(row))) return;
   if (aside_.empty() || aside_.back().keys.size() >= kAsideRows) aside_.emplace_back();
-  AppendRow(schema_, warm_.KeyOf(row), warm_.Bytes(row), true, aside_.back());
+  AppendRow(schema_, warm_.KeyOf(row), warm_.View(row), true, aside_.back());
 }
 
 void TieredTable::SnapshotPage(ScanPage& page) {
@@ -96,7 +96,7 @@ void TieredTable::SnapshotPage(ScanPage& page) {
     uint8_t& flags = warm_.flags(snapshot_row_);
     flags = static_cast<uint8_t>(flags & ~kDue);
     if (!IsInSnapshot(warm_.Counters(snapshot_row_))) continue;
-    AppendRow(schema_, warm_.KeyOf(snapshot_row_), warm_.Bytes(snapshot_row_), true, page);
+    AppendRow(schema_, warm_.KeyOf(snapshot_row_), warm_.View(snapshot_row_), true, page);
   }
   if (snapshot_row_ == snapshot_rows_ && page.keys.size() < page.rows_max) SnapshotCold(page);
   page.done = snapshot_cold_done_ && aside_.empty();
@@ -114,8 +114,9 @@ void TieredTable::SnapshotCold(ScanPage& page) {
     if (hash == UINT64_MAX) snapshot_cold_done_ = true;
     while (stale != snapshot_stale_.end() && *stale < hash) ++stale;
     if (stale != snapshot_stale_.end() && *stale == hash) continue;
-    if (!IsInSnapshot(CountersOf(schema_, cursor->row()))) continue;
-    AppendRow(schema_, cursor->key(), cursor->row(), true, page);
+    const RowView row = ViewOf(schema_, cursor->row());
+    if (!IsInSnapshot(*row.counters)) continue;
+    AppendRow(schema_, cursor->key(), row, true, page);
   }
   EndUnlessRead(cursor->status());
   if (!cursor->Valid()) snapshot_cold_done_ = true;
@@ -153,7 +154,7 @@ Status TieredTable::Load(const ScanPage& page) {
     }
     if (row == kNoRow) row = MakeRow(key);
     BeforeWrite(row);
-    std::copy_n(page.rows.data() + i * width, width, ElementsOf(warm_.Bytes(row)));
+    std::copy_n(page.rows.data() + i * width, width, warm_.Elements(row));
     RowCounters& counters = warm_.Counters(row);
     counters = page.counters[i];
     counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());

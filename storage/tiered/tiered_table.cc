@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/core/initializer.h"
 #include "storage/rocks/cold_rows.h"
@@ -88,7 +87,7 @@ void TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
       initial(i);
       return;
     }
-    std::copy_n(ElementsOf(warm_.Bytes(row)), dim, place_of(i).data());
+    std::copy_n(warm_.Elements(row), dim, place_of(i).data());
     ++stats_.lookup_hits;
   });
   stats_.lookups += keys.size();
@@ -170,9 +169,13 @@ void TieredTable::BeforeWrite(uint64_t row) {
   warm_.flags(row) |= kDirty;
 }
 
+void TieredTable::Reset(Key key, uint64_t row) {
+  MakeNewRow(spec_, schema_, key, warm_.Elements(row), warm_.Counters(row));
+}
+
 uint64_t TieredTable::MakeRow(Key key) {
   const uint64_t row = warm_.Add(key, tick_, kDirty);
-  MakeNewRow(spec_, schema_, key, warm_.Bytes(row));
+  Reset(key, row);
   up_keys_.erase(key);
   ++stats_.rows;
   return row;
@@ -192,13 +195,13 @@ void TieredTable::CommitUpdate(uint64_t step) {
       row = MakeRow(target.key);
     } else {
       BeforeWrite(row);
-      if (IsDead(warm_.Counters(row))) MakeNewRow(spec_, schema_, target.key, warm_.Bytes(row));
+      if (IsDead(warm_.Counters(row))) Reset(target.key, row);
     }
     RowCounters& counters = warm_.Counters(row);
     counters.checkpoint_epoch = history_.epoch();
     counters.frequency += std::min(target.parts, UINT32_MAX - counters.frequency);
     counters.last_step = step;
-    updates_.push_back({ElementsOf(warm_.Bytes(row)), target.gradient});
+    updates_.push_back({warm_.Elements(row), target.gradient});
   }
   ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, updates_);
   stats_.updates += combiner_.occurrences();
@@ -236,8 +239,8 @@ void TieredTable::CommitAssign() {
     } else {
       BeforeWrite(row);
     }
-    MakeNewRow(spec_, schema_, key, warm_.Bytes(row));
-    std::copy_n(assign_values_.data() + i * dim, dim, ElementsOf(warm_.Bytes(row)));
+    Reset(key, row);
+    std::copy_n(assign_values_.data() + i * dim, dim, warm_.Elements(row));
     warm_.Counters(row).checkpoint_epoch = history_.epoch();
   }
   KeepRoomAhead();

@@ -52,8 +52,8 @@ struct TierStats {
 // Not thread-safe; what it posts to the executor takes part of nothing but its own job. All that is
 // passed in outlives the table.
 //
-// A batch of updates needs all its rows in memory at once; one with more rows than the table's
-// share of memory is refused. A row that cannot be read back ends the process where no error can be
+// A batch of updates needs all its rows in memory at once; one that the budget has no room for is
+// refused. A row that cannot be read back ends the process where no error can be
 // returned (EndUnlessRead).
 class TieredTable : public LocalTable {
  public:
@@ -121,6 +121,7 @@ class TieredTable : public LocalTable {
   // Brings up what targets_ lacks of the cold tier, and makes room for what nobody has.
   Status BringUp(bool with_admission);
   void BeforeWrite(uint64_t row);
+  void Reset(Key key, uint64_t row);  // to what a new row is
   uint64_t MakeRow(Key key);
 
   // tiered_moves.cc

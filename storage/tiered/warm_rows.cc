@@ -1,7 +1,7 @@
 #include "storage/tiered/warm_rows.h"
 
 #include <algorithm>
-#include <bit>
+#include <cstring>
 
 namespace strata {
 namespace {
@@ -19,15 +19,9 @@ WarmRows::~WarmRows() {
 }
 
 uint64_t WarmRows::RowsIn(const RowSchema& schema, uint64_t bytes) {
-  const uint64_t row_bytes = sizeof(Key) + schema.row_bytes() + kFlagBytes + 1;
-  // The index has a power of two of words, at most three quarters of them in use; while it grows,
-  // half as many more.
-  uint64_t rows = 0;
-  bytes = std::min(bytes, uint64_t{1} << 48);
-  for (uint64_t words = 1024; words * 12 < bytes; words *= 2) {
-    rows = std::max(rows, std::min(words / 4 * 3, (bytes - words * 12) / row_bytes));
-  }
-  return std::max<uint64_t>(rows, 1);
+  constexpr uint64_t kIndexBytes = 24;  // of a row; RowIndex
+  const uint64_t row_bytes = sizeof(Key) + schema.row_bytes() + kFlagBytes + kIndexBytes + 1;
+  return std::max<uint64_t>(bytes / row_bytes, 1);
 }
 
 Status WarmRows::Reserve(uint64_t count) {
@@ -58,6 +52,18 @@ uint64_t WarmRows::Add(Key key, uint32_t tick, uint8_t flags) {
 void WarmRows::Remove(uint64_t row) {
   index_.Erase(rows_.KeyOf(row));
   rows_.Remove(row);
+}
+
+void WarmRows::CopyTo(uint64_t row, std::byte* bytes) const {
+  const RowSchema& schema = rows_.schema();
+  memcpy(bytes, rows_.Elements(row), schema.counters_offset());
+  memcpy(bytes + schema.counters_offset(), rows_.Counters(row), sizeof(RowCounters));
+}
+
+void WarmRows::CopyFrom(const std::byte* bytes, uint64_t row) {
+  const RowSchema& schema = rows_.schema();
+  memcpy(rows_.Elements(row), bytes, schema.counters_offset());
+  memcpy(rows_.Counters(row), bytes + schema.counters_offset(), sizeof(RowCounters));
 }
 
 uint64_t WarmRows::bytes() const {

@@ -8,6 +8,7 @@
 
 #include "storage/memory/row_index.h"
 #include "storage/memory/row_slabs.h"
+#include "storage/rocks/cold_rows.h"
 #include "storage/tiered/policy.h"
 
 namespace strata {
@@ -41,11 +42,13 @@ class WarmRows {
   void Remove(uint64_t row);
 
   Key KeyOf(uint64_t row) const { return rows_.KeyOf(row); }
-  std::byte* Bytes(uint64_t row) { return reinterpret_cast<std::byte*>(rows_.Elements(row)); }
-  const std::byte* Bytes(uint64_t row) const {
-    return reinterpret_cast<const std::byte*>(rows_.Elements(row));
-  }
+  float* Elements(uint64_t row) { return rows_.Elements(row); }
+  const RowCounters& Counters(uint64_t row) const { return *rows_.Counters(row); }
   RowCounters& Counters(uint64_t row) { return *rows_.Counters(row); }
+  RowView View(uint64_t row) const { return {rows_.Elements(row), rows_.Counters(row)}; }
+  // The row in one piece, as the cold tier has it.
+  void CopyTo(uint64_t row, std::byte* bytes) const;
+  void CopyFrom(const std::byte* bytes, uint64_t row);
   uint8_t& flags(uint64_t row) { return flags_[row]; }
   uint8_t flags(uint64_t row) const { return flags_[row]; }
   void Touch(uint64_t row, uint32_t tick) { ticks_[row] = tick; }

@@ -1,46 +1,38 @@
-// Tables on disk, and over memory and disk, under the contract of TableStore.
+// Tables on disk, and over memory and disk, under the contracts of TableStore and of snapshots.
 #include "storage/memory/local_store.h"
-#include "storage/rocks/rocks_table.h"
-#include "storage/tiered/tiered_table.h"
+#include "tests/contract/snapshot_contract.h"
 #include "tests/contract/table_contract.h"
-#include "tests/support/temp_folder.h"
+#include "tests/storage/tier_parts.h"
 
 namespace strata {
 namespace {
 
-// A store whose tables share one RocksDB in a folder that goes with it.
-class ColdHarness : public ContractHarness {
+// A store whose tables share one RocksDB and the memory.
+class TierHarness : public ContractHarness {
  public:
-  using MakeTable = std::function<std::unique_ptr<LocalTable>(const TableSpec&, RocksDb&)>;
+  using MakeTable = std::function<std::unique_ptr<LocalTable>(const TableSpec&, TierParts&)>;
 
-  explicit ColdHarness(MakeTable make_table) {
-    auto cold = RocksDb::Open({.folder = folder_.path() + "/cold",
-                               .memory_bytes_max = 8 << 20,
-                               .direct_io = false,  // wherever tests put their folders
-                               .read_threads = 1});
-    STRATA_CHECK_MSG(cold.ok(), cold.status().ToString());
-    cold_ = std::move(cold).value();
-    const auto factory = [this, make_table](const TableSpec& spec) {
-      return make_table(spec, *cold_);
-    };
-    store_ = std::make_unique<LocalStore>("a store with a cold tier", factory, clock_);
-  }
-  TableStore& store() override { return *store_; }
+  TierHarness(uint64_t rows_max, MakeTable make_table)
+      : parts_(rows_max),
+        store_(
+            "a store with a cold tier",
+            [this, make_table](const TableSpec& spec) { return make_table(spec, parts_); },
+            clock_) {}
+  TableStore& store() override { return store_; }
   TimeNs Now() override { return clock_.Now(); }
 
  private:
   SimClock clock_{1000};
-  TempFolder folder_;
-  std::unique_ptr<RocksDb> cold_;
-  std::unique_ptr<LocalStore> store_;
+  TierParts parts_;
+  LocalStore store_;
 };
 
 TableContractCase RocksCase() {
   TableContractCase result;
   result.name = "Rocks";
   result.make = [] {
-    return std::make_unique<ColdHarness>([](const TableSpec& spec, RocksDb& cold) {
-      return std::make_unique<RocksTable>(spec, cold);
+    return std::make_unique<TierHarness>(1, [](const TableSpec& spec, TierParts& parts) {
+      return std::make_unique<RocksTable>(spec, parts.folder.cold());
     });
   };
   result.random_steps = 1'000;
@@ -48,33 +40,65 @@ TableContractCase RocksCase() {
   return result;
 }
 
-struct TieredParts {
-  explicit TieredParts(uint64_t rows_max) : warm(uint64_t{1} << 30, rows_max) {}
-  WarmShares warm;
-  std::unique_ptr<TierExecutor> executor = MakeInlineExecutor();
-};
-
-// So few rows in memory that nearly every batch moves some, in the calling thread.
-TableContractCase TieredCase(std::string name, KeepPolicy keep, uint64_t rows_max) {
+// As few rows in memory as the contract's largest batch of writes allows.
+TableContractCase TieredCase(std::string name, KeepPolicy keep) {
   TableContractCase result;
   result.name = std::move(name);
-  result.make = [keep, rows_max] {
-    const auto parts = std::make_shared<TieredParts>(rows_max);
-    return std::make_unique<ColdHarness>([parts, keep](const TableSpec& spec, RocksDb& cold) {
-      return std::make_unique<TieredTable>(spec, TierPolicy{.keep = keep}, parts->warm, cold,
-                                           *parts->executor);
+  result.make = [keep] {
+    return std::make_unique<TierHarness>(3100, [keep](const TableSpec& spec, TierParts& parts) {
+      return std::make_unique<TieredTable>(spec, TierPolicy{.keep = keep}, parts.warm,
+                                           parts.folder.cold(), *parts.executor);
     });
   };
-  result.random_steps = 2'000;
+  result.random_steps = 1'000;
   result.growth_rows = 30'000;
   return result;
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiers, TableContract,
-                         testing::Values(RocksCase(),
-                                         TieredCase("TieredLru", KeepPolicy::kLru, 3100),
-                                         TieredCase("TieredLfu", KeepPolicy::kLfu, 3100)),
+                         testing::Values(RocksCase(), TieredCase("TieredLru", KeepPolicy::kLru),
+                                         TieredCase("TieredLfu", KeepPolicy::kLfu)),
                          TableContractName);
+
+// The runs make hundreds of tables; opening a RocksDB for each would take most of the time. Closed
+// before RocksDB's own statics go.
+class SharedParts : public testing::Environment {
+ public:
+  static TierParts& Get(bool with_thread, uint64_t rows_max) {
+    auto& parts = all_[{with_thread, rows_max}];
+    if (!parts) parts = std::make_unique<TierParts>(rows_max, with_thread);
+    return *parts;
+  }
+  void TearDown() override { all_.clear(); }
+
+ private:
+  static inline std::map<std::pair<bool, uint64_t>, std::unique_ptr<TierParts>> all_;
+};
+const testing::Environment* const kSharedParts =
+    testing::AddGlobalTestEnvironment(new SharedParts);  // GoogleTest deletes it
+
+SnapshotCase SnapshotsOfTiered(std::string name, uint64_t rows_max, bool with_thread) {
+  const auto make = [=](const TableSpec& spec) {
+    TierParts& parts = SharedParts::Get(with_thread, rows_max);
+    return std::make_unique<TieredTable>(spec, TierPolicy{}, parts.warm, parts.folder.cold(),
+                                         *parts.executor);
+  };
+  return {.name = std::move(name), .make = make, .seeds = 5};
+}
+
+SnapshotCase SnapshotsOfRocks() {
+  const auto make = [](const TableSpec& spec) {
+    return std::make_unique<RocksTable>(spec, SharedParts::Get(false, 1).folder.cold());
+  };
+  return {.name = "Rocks", .make = make, .seeds = 5};
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiers, SnapshotContract,
+                         testing::Values(SnapshotsOfRocks(),
+                                         SnapshotsOfTiered("TieredFewRowsInMemory", 150, false),
+                                         SnapshotsOfTiered("TieredHalfInMemory", 1000, false),
+                                         SnapshotsOfTiered("TieredWithItsThread", 150, true)),
+                         SnapshotCaseName);
 
 }  // namespace
 }  // namespace strata
