@@ -14,45 +14,67 @@ constexpr size_t kHeaderBytes = 160;  // of Strata's messages
 constexpr size_t kBodyBytesMax = size_t{64} << 20;
 
 Status ZmqError(const char* what) {
-  return Failed(fmt::format("{}: {}", what, zmq_strerror(zmq_errno())));
+  return Failed(fmt::format("bare exchange: {}: {}", what, zmq_strerror(zmq_errno())));
 }
 
-// Sends bytes that outlive the message, without a copy.
-Status SendBytes(void* socket, const void* bytes, size_t size, bool more) {
-  zmq_msg_t message;
-  if (zmq_msg_init_data(&message, const_cast<void*>(bytes), size, nullptr, nullptr) != 0 ||
-      zmq_msg_send(&message, socket, more ? ZMQ_SNDMORE : 0) < 0) {
-    return ZmqError("bare exchange: cannot send");
-  }
-  return {};
-}
-
-// Takes one whole message and lets it go. With `header`, its first 160-byte frame goes there.
-Status TakeMessage(void* socket, std::array<char, kHeaderBytes>* header, std::string* route) {
-  for (bool first = true, more = true; more; first = false) {
-    zmq_msg_t message;
-    zmq_msg_init(&message);
-    if (zmq_msg_recv(&message, socket, 0) < 0) return ZmqError("bare exchange: cannot receive");
-    const auto* bytes = static_cast<const char*>(zmq_msg_data(&message));
-    if (first && route != nullptr) route->assign(bytes, zmq_msg_size(&message));
-    if (header != nullptr && zmq_msg_size(&message) == kHeaderBytes) {
-      std::copy_n(bytes, kHeaderBytes, header->data());
-    }
-    more = zmq_msg_more(&message) != 0;
-    zmq_msg_close(&message);
-  }
-  return {};
-}
-
-struct Socket {
-  Socket(void* context, int type) : handle(zmq_socket(context, type)) {
+// A socket and how bytes pass through it.
+class Socket {
+ public:
+  Socket(void* context, int type, Exchange kind)
+      : handle_(zmq_socket(context, type)), kind_(kind), memory_(kBodyBytesMax, 1) {
     const int linger = 0;
-    zmq_setsockopt(handle, ZMQ_LINGER, &linger, sizeof linger);
+    zmq_setsockopt(handle_, ZMQ_LINGER, &linger, sizeof linger);
   }
-  ~Socket() { zmq_close(handle); }
+  ~Socket() { zmq_close(handle_); }
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
-  void* handle;
+
+  void* handle() const { return handle_; }
+  // As long as the largest body.
+  const char* memory() const { return memory_.data(); }
+
+  // `bytes` outlive the message.
+  Status Send(const void* bytes, size_t size, bool more) {
+    const int flags = more ? ZMQ_SNDMORE : 0;
+    if (kind_ == Exchange::kCopied || size < kHeaderBytes * 2) {
+      return zmq_send(handle_, bytes, size, flags) < 0 ? ZmqError("cannot send") : Status();
+    }
+    zmq_msg_t message;
+    if (zmq_msg_init_data(&message, const_cast<void*>(bytes), size, nullptr, nullptr) != 0 ||
+        zmq_msg_send(&message, handle_, flags) < 0) {
+      return ZmqError("cannot send");
+    }
+    return {};
+  }
+
+  // Takes one whole message. Its first 160-byte frame goes to `header`, its first frame to `route`,
+  // unless they are null.
+  Status Take(std::array<char, kHeaderBytes>* header, std::string* route) {
+    size_t body = 0;
+    for (bool first = true, more = true; more; first = false) {
+      zmq_msg_t message;
+      zmq_msg_init(&message);
+      if (zmq_msg_recv(&message, handle_, 0) < 0) return ZmqError("cannot receive");
+      const auto* bytes = static_cast<const char*>(zmq_msg_data(&message));
+      const size_t size = zmq_msg_size(&message);
+      if (first && route != nullptr) {
+        route->assign(bytes, size);
+      } else if (header != nullptr && size == kHeaderBytes) {
+        std::copy_n(bytes, kHeaderBytes, header->data());
+      } else if (kind_ == Exchange::kCopied && body + size <= memory_.size()) {
+        std::copy_n(bytes, size, memory_.data() + body);
+        body += size;
+      }
+      more = zmq_msg_more(&message) != 0;
+      zmq_msg_close(&message);
+    }
+    return {};
+  }
+
+ private:
+  void* handle_;
+  const Exchange kind_;
+  std::vector<char> memory_;
 };
 
 struct Context {
@@ -63,9 +85,9 @@ struct Context {
 // The size of the wanted reply stands at the beginning of the request's header.
 class ExchangeClient final : public ServiceClient {
  public:
-  explicit ExchangeClient(const std::string& endpoint)
-      : socket_(context_.handle, ZMQ_DEALER),
-        connected_(zmq_connect(socket_.handle, endpoint.c_str()) == 0) {}
+  ExchangeClient(const std::string& endpoint, Exchange kind)
+      : socket_(context_.handle, ZMQ_DEALER, kind),
+        connected_(zmq_connect(socket_.handle(), endpoint.c_str()) == 0) {}
 
   Status Run(const Load& load, uint64_t first, uint64_t count) override {
     if (!connected_) return Failed("bare exchange: cannot connect");
@@ -75,7 +97,7 @@ class ExchangeClient final : public ServiceClient {
       for (; sent < first + count && sent < done + load.depth; ++sent) {
         STRATA_TRY(Ask(load, sent));
       }
-      STRATA_TRY(TakeMessage(socket_.handle, nullptr, nullptr));
+      STRATA_TRY(socket_.Take(nullptr, nullptr));
       if (load.latencies != nullptr) load.latencies->push_back(RealClock().Now() - begin);
     }
     return {};
@@ -86,11 +108,11 @@ class ExchangeClient final : public ServiceClient {
     const bool pull = load.IsPull(n);
     const uint64_t reply_bytes = pull ? load.batch * load.dim * sizeof(float) : 0;
     memcpy(header_.data(), &reply_bytes, sizeof reply_bytes);
-    zmq_send(socket_.handle, header_.data(), header_.size(), ZMQ_SNDMORE);
+    STRATA_TRY(socket_.Send(header_.data(), header_.size(), true));
     const std::span<const Key> keys = load.Batch(n);
-    STRATA_TRY(SendBytes(socket_.handle, keys.data(), keys.size_bytes(), !pull));
+    STRATA_TRY(socket_.Send(keys.data(), keys.size_bytes(), !pull));
     if (pull) return {};
-    return SendBytes(socket_.handle, load.floats.data(), load.floats.size_bytes(), false);
+    return socket_.Send(load.floats.data(), load.floats.size_bytes(), false);
   }
 
   Context context_;
@@ -101,28 +123,30 @@ class ExchangeClient final : public ServiceClient {
 
 class ExchangePeer final : public ServicePeer {
  public:
-  ExchangePeer() : body_(kBodyBytesMax, 1), socket_(context_.handle, ZMQ_ROUTER) {}
+  explicit ExchangePeer(Exchange kind) : kind_(kind), socket_(context_.handle, ZMQ_ROUTER, kind) {}
   ~ExchangePeer() override {
     stopping_ = true;
     zmq_ctx_shutdown(context_.handle);
   }
 
   Status Start() {
-    if (zmq_bind(socket_.handle, "tcp://127.0.0.1:*") != 0) return ZmqError("bare exchange");
+    if (zmq_bind(socket_.handle(), "tcp://127.0.0.1:*") != 0) return ZmqError("cannot listen");
     std::array<char, 256> endpoint{};
     size_t length = endpoint.size();
-    if (zmq_getsockopt(socket_.handle, ZMQ_LAST_ENDPOINT, endpoint.data(), &length) != 0) {
-      return ZmqError("bare exchange");
+    if (zmq_getsockopt(socket_.handle(), ZMQ_LAST_ENDPOINT, endpoint.data(), &length) != 0) {
+      return ZmqError("cannot listen");
     }
     endpoint_ = endpoint.data();
     STRATA_ASSIGN(thread_, StartThread("exchange", [this] { Serve(); }));
     return {};
   }
 
-  std::string NameOf(Op) const override { return "bare ZeroMQ"; }
+  std::string NameOf(Op) const override {
+    return kind_ == Exchange::kCopied ? "bare ZeroMQ" : "bare ZeroMQ, in place";
+  }
   Status Fill(uint64_t, uint32_t) override { return {}; }
   Result<std::unique_ptr<ServiceClient>> Connect() override {
-    return std::unique_ptr<ServiceClient>(std::make_unique<ExchangeClient>(endpoint_));
+    return std::unique_ptr<ServiceClient>(std::make_unique<ExchangeClient>(endpoint_, kind_));
   }
 
  private:
@@ -130,16 +154,16 @@ class ExchangePeer final : public ServicePeer {
     std::array<char, kHeaderBytes> header{};
     std::string route;
     while (!stopping_) {
-      if (!TakeMessage(socket_.handle, &header, &route).ok()) return;
+      if (!socket_.Take(&header, &route).ok()) return;
       uint64_t bytes = 0;
       memcpy(&bytes, header.data(), sizeof bytes);
-      zmq_send(socket_.handle, route.data(), route.size(), ZMQ_SNDMORE);
-      zmq_send(socket_.handle, header.data(), header.size(), bytes != 0 ? ZMQ_SNDMORE : 0);
-      if (bytes != 0 && !SendBytes(socket_.handle, body_.data(), bytes, false).ok()) return;
+      if (!socket_.Send(route.data(), route.size(), true).ok()) return;
+      if (!socket_.Send(header.data(), header.size(), bytes != 0).ok()) return;
+      if (bytes != 0 && !socket_.Send(socket_.memory(), bytes, false).ok()) return;
     }
   }
 
-  const std::vector<char> body_;
+  const Exchange kind_;
   std::atomic<bool> stopping_{false};
   std::string endpoint_;
   Context context_;
@@ -149,8 +173,8 @@ class ExchangePeer final : public ServicePeer {
 
 }  // namespace
 
-Result<std::unique_ptr<ServicePeer>> StartExchange() {
-  auto peer = std::make_unique<ExchangePeer>();
+Result<std::unique_ptr<ServicePeer>> StartExchange(Exchange kind) {
+  auto peer = std::make_unique<ExchangePeer>(kind);
   STRATA_TRY(peer->Start());
   return std::unique_ptr<ServicePeer>(std::move(peer));
 }

@@ -77,7 +77,7 @@ class OursClient final : public ServiceClient {
       part.out = slot.rows;
     } else {
       operation.kind = OpKind::kUpdate;
-      operation.ack = AckLevel::kApplied;
+      operation.ack = load.logged ? AckLevel::kLogged : AckLevel::kApplied;
       part.in = load.floats;
     }
     operation.parts.push_back(part);
@@ -105,6 +105,7 @@ class OursPeer final : public ServicePeer {
     return FillRows(rows, dim, [&](std::span<const Key> keys, std::span<const float> values) {
       Operation operation;
       operation.kind = OpKind::kAssign;
+      operation.ack = AckLevel::kApplied;
       operation.parts.push_back({.table = spec.id(), .keys = keys, .in = values});
       return SubmitAndWait(*store_, std::move(operation)).status;
     });
@@ -122,22 +123,9 @@ class OursPeer final : public ServicePeer {
 
 }  // namespace
 
-Status FillRows(uint64_t rows, uint32_t dim, const PutRows& put) {
-  constexpr size_t kBatch = 16'384;
-  const std::vector<float> values = DrawFloats(kBatch * dim, 3);
-  std::vector<Key> keys;
-  for (uint64_t from = 0; from < rows; from += kBatch) {
-    keys.clear();
-    for (uint64_t n = from; n < std::min<uint64_t>(from + kBatch, rows); ++n) {
-      keys.push_back(KeyAt(n));
-    }
-    STRATA_TRY(put(keys, std::span(values).first(keys.size() * dim)));
-  }
-  return {};
-}
-
-Result<std::unique_ptr<ServicePeer>> StartOurs() {
+Result<std::unique_ptr<ServicePeer>> StartOurs(const std::string& data) {
   ServerOptions options;
+  options.data = data;
   options.cluster_id = Hash64(kCluster);
   options.port = 0;
   STRATA_ASSIGN(auto server, Server::Start(std::move(options)));

@@ -3,7 +3,6 @@
 #include <hiredis/hiredis.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,21 +105,15 @@ class RedisClient final : public ServiceClient {
 
 class RedisPeer final : public ServicePeer {
  public:
-  RedisPeer() = default;
+  explicit RedisPeer(ScratchFolder folder) : folder_(std::move(folder)) {}
   ~RedisPeer() override {
     if (pid_ > 0) {
       kill(pid_, SIGKILL);
       waitpid(pid_, nullptr, 0);
     }
-    if (folder_.empty()) return;
-    unlink(Socket().c_str());
-    rmdir(folder_.c_str());
   }
 
   Status Start() {
-    std::string pattern = "/tmp/strata-bench-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) return Failed("cannot make a folder below /tmp");
-    folder_ = pattern;
     STRATA_TRY(Spawn());
     const TimeNs end = RealClock().Now() + kStartTimeout;
     for (ContextPtr context = Open(); context->err != 0; context = Open()) {
@@ -151,7 +144,7 @@ class RedisPeer final : public ServicePeer {
   }
 
  private:
-  std::string Socket() const { return folder_ + "/redis.sock"; }
+  std::string Socket() const { return folder_.path() + "/redis.sock"; }
   ContextPtr Open() const { return ContextPtr(redisConnectUnix(Socket().c_str())); }
 
   // At a Unix socket, without persistence; its output is of no interest.
@@ -168,7 +161,7 @@ class RedisPeer final : public ServicePeer {
                                       "--daemonize",
                                       "no",
                                       "--dir",
-                                      folder_,
+                                      folder_.path(),
                                       "--logfile",
                                       "",
                                       "--maxmemory",
@@ -192,13 +185,14 @@ class RedisPeer final : public ServicePeer {
   }
 
   pid_t pid_ = -1;
-  std::string folder_;
+  ScratchFolder folder_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<ServicePeer>> StartRedis() {
-  auto peer = std::make_unique<RedisPeer>();
+  STRATA_ASSIGN(ScratchFolder folder, ScratchFolder::Make());
+  auto peer = std::make_unique<RedisPeer>(std::move(folder));
   STRATA_TRY(peer->Start());
   return std::unique_ptr<ServicePeer>(std::move(peer));
 }

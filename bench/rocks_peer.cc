@@ -2,7 +2,6 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/table.h>
-#include <stdlib.h>
 
 #include <cstring>
 
@@ -79,15 +78,9 @@ class RocksClient final : public ServiceClient {
 
 class RocksPeer final : public ServicePeer {
  public:
-  ~RocksPeer() override {
-    db_.reset();
-    if (!folder_.empty()) rocksdb::DestroyDB(folder_, rocksdb::Options()).PermitUncheckedError();
-  }
+  explicit RocksPeer(ScratchFolder folder) : folder_(std::move(folder)) {}
 
   Status Start() {
-    std::string pattern = "/tmp/strata-bench-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) return Failed("cannot make a folder below /tmp");
-    folder_ = pattern;
     rocksdb::BlockBasedTableOptions table;
     table.block_cache = rocksdb::NewLRUCache(kCacheBytes);
     rocksdb::Options options;
@@ -96,7 +89,7 @@ class RocksPeer final : public ServicePeer {
     options.write_buffer_size = kWriteBufferBytes;
     options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
     rocksdb::DB* db = nullptr;
-    STRATA_TRY(FromRocks(rocksdb::DB::Open(options, folder_, &db)));
+    STRATA_TRY(FromRocks(rocksdb::DB::Open(options, folder_.path(), &db)));
     db_.reset(db);
     return {};
   }
@@ -119,14 +112,15 @@ class RocksPeer final : public ServicePeer {
   }
 
  private:
-  std::string folder_;
+  ScratchFolder folder_;
   std::unique_ptr<rocksdb::DB> db_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<ServicePeer>> StartRocks() {
-  auto peer = std::make_unique<RocksPeer>();
+  STRATA_ASSIGN(ScratchFolder folder, ScratchFolder::Make());
+  auto peer = std::make_unique<RocksPeer>(std::move(folder));
   STRATA_TRY(peer->Start());
   return std::unique_ptr<ServicePeer>(std::move(peer));
 }

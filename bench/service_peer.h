@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -21,10 +22,11 @@ enum class Op { kPull, kPush, kMixed };  // mixed: pulls and pushes in turn
 struct Load {
   Op op = Op::kPull;
   uint32_t dim = 16;
-  size_t batch = 4096;                       // keys
-  size_t depth = 4;                          // batches under way at a time
-  std::span<const Key> keys;                 // a multiple of `batch`
-  std::span<const float> floats;             // batch x dim: what pushes bring
+  size_t batch = 4096;            // keys
+  size_t depth = 4;               // batches under way at a time
+  std::span<const Key> keys;      // a multiple of `batch`
+  std::span<const float> floats;  // batch x dim: what pushes bring
+  bool logged = false;            // pushes are acknowledged once the log has them; ours only
   std::vector<TimeNs>* latencies = nullptr;  // of each batch, if asked for; depth is 1 then
 
   std::span<const Key> Batch(uint64_t n) const {
@@ -51,16 +53,32 @@ class ServicePeer {
   virtual Result<std::unique_ptr<ServiceClient>> Connect() = 0;
 };
 
+// A new folder below /tmp, removed with the files in it.
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> Make();
+  ~ScratchFolder();
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
 // Rows that Fill puts, batch by batch: calls put(keys, values).
 using PutRows = std::function<Status(std::span<const Key>, std::span<const float>)>;
 Status FillRows(uint64_t rows, uint32_t dim, const PutRows& put);
 
-// A server of ours in this process, with one lane; kApplied or, with a log, kLogged
-// acknowledgements.
-Result<std::unique_ptr<ServicePeer>> StartOurs();
-// A bare ZeroMQ exchange of the same bytes: a ROUTER answers a DEALER's frames with frames that lie
-// ready. Nothing is looked up, checked or copied.
-Result<std::unique_ptr<ServicePeer>> StartExchange();
+// A server of ours in this process, with one lane. With a data folder it keeps a log there.
+Result<std::unique_ptr<ServicePeer>> StartOurs(const std::string& data = {});
+// A bare ZeroMQ exchange of the same bytes: a ROUTER answers a DEALER. kCopied: what is sent comes
+// from memory of the sender and ends in memory of the receiver, each copied once, as a program that
+// owns its rows must. kInPlace: the same buffers are sent again and again, and what comes is
+// dropped. Nothing is looked up, checked or put in order.
+enum class Exchange { kCopied, kInPlace };
+Result<std::unique_ptr<ServicePeer>> StartExchange(Exchange kind);
 // Debian's redis-server as a child of this process, at a socket in a folder of its own, nothing
 // saved. kNotFound when it, or hiredis at build time, is not installed.
 Result<std::unique_ptr<ServicePeer>> StartRedis();

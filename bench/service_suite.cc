@@ -55,10 +55,12 @@ class Field {
 
  private:
   Status Start() {
-    using Starter = Result<std::unique_ptr<ServicePeer>> (*)();
+    using Starter = std::function<Result<std::unique_ptr<ServicePeer>>()>;
+    const std::array<Starter, 5> starters = {
+        [] { return StartOurs(); }, [] { return StartExchange(Exchange::kCopied); }, StartRedis,
+        StartRocks, [] { return StartExchange(Exchange::kInPlace); }};
     std::vector<std::unique_ptr<ServicePeer>> started;
-    for (const Starter start :
-         {Starter{StartOurs}, Starter{StartExchange}, Starter{StartRedis}, Starter{StartRocks}}) {
+    for (const Starter& start : starters) {
       auto peer = start();
       if (peer.ok()) {
         started.push_back(std::move(*peer));
@@ -105,6 +107,8 @@ class Clients {
     return {};
   }
 
+  void AskForLog() { logged_ = true; }
+
   Result<std::vector<TimeNs>> Latencies(uint64_t count) {
     std::vector<TimeNs> latencies;
     Load load = LoadOf(0);
@@ -129,7 +133,8 @@ class Clients {
             .batch = shape_.batch,
             .depth = kDepth,
             .keys = keys_[i],
-            .floats = floats_};
+            .floats = floats_,
+            .logged = logged_};
   }
 
   Status RunOne(size_t i, uint64_t count) {
@@ -141,6 +146,7 @@ class Clients {
   std::vector<float> floats_;
   std::vector<std::unique_ptr<ServiceClient>> clients_;
   std::vector<std::vector<Key>> keys_;
+  bool logged_ = false;
   uint64_t next_ = 0;
 };
 
@@ -166,8 +172,8 @@ std::vector<Figure> FiguresOf(const Field& field, const Shape& shape, const std:
     if (field.peer(i) != nullptr) {
       figure.peer = field.peer(i)->NameOf(shape.op);
       figure.peer_value = values[i];
-    } else if (i > Field::kFirstPeer) {
-      continue;  // one line shows ours and the limit all the same
+    } else {
+      continue;
     }
     figures.push_back(std::move(figure));
   }
@@ -222,6 +228,28 @@ Result<std::vector<Figure>> RunLatency(Field& field, const Shape& shape,
     figures.push_back(std::move(figure));
   }
   return figures;
+}
+
+// Pushes acknowledged once the log has them, beside pushes acknowledged once applied.
+Result<std::vector<Figure>> RunLogged(Field& field, const Shape& shape,
+                                      const BenchOptions& options) {
+  STRATA_TRY(field.Prepare(shape.dim));
+  STRATA_ASSIGN(const ScratchFolder folder, ScratchFolder::Make());
+  STRATA_ASSIGN(const auto server, StartOurs(folder.path()));
+  STRATA_TRY(server->Fill(kRows, shape.dim));
+  STRATA_ASSIGN(Clients logged, Clients::Connect(*server, shape));
+  STRATA_ASSIGN(Clients applied, Clients::Connect(*field.peer(Field::kOurs), shape));
+  logged.AskForLog();
+  const std::vector<Contender> contenders = {
+      {"logged", [&](uint64_t count) { return logged.Run(count); }},
+      {"applied", [&](uint64_t count) { return applied.Run(count); }}};
+  STRATA_ASSIGN(const auto rates, MeasureRates(contenders, options.rounds, options.round));
+  const double scale = static_cast<double>(shape.batch) / kMillion;
+  return std::vector<Figure>{{.name = NameOf(shape) + " logged",
+                              .unit = "M rows/s",
+                              .ours = rates[0] * scale,
+                              .peer = "strata, applied",
+                              .peer_value = rates[1] * scale}};
 }
 
 // What memory allows of the exchange: the bytes of a pull's rows copied once.
@@ -282,6 +310,10 @@ std::vector<Case> ServiceCases(bool all) {
                        return RunLatency(*field, shape, options);
                      }});
   }
+  const Shape logged{Op::kPush, 4096, 16, Distribution::kUniform, 1};
+  cases.push_back({NameOf(logged) + " logged", [field, logged](const BenchOptions& options) {
+                     return RunLogged(*field, logged, options);
+                   }});
   for (const Shape& shape : all ? Grid() : ShortSet()) {
     cases.push_back({NameOf(shape), [field, shape](const BenchOptions& options) {
                        return RunThroughput(*field, shape, options);
