@@ -1,0 +1,137 @@
+// A disk that fills up, and a server that is asked to go, under load.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <numeric>
+
+#include "tests/soak/soak_cluster.h"
+#include "tests/support/wait_until.h"
+
+namespace strata::soak {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr TimeNs kPatience = 60 * kSecond;
+
+// A file system of its own in a folder, where the test may make one.
+class SmallDisk {
+ public:
+  SmallDisk(std::string folder, const char* size) : folder_(std::move(folder)) {
+    std::filesystem::create_directories(folder_);
+    mounted_ = mount("tmpfs", folder_.c_str(), "tmpfs", 0, size) == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) umount2(folder_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  bool mounted() const { return mounted_; }
+  void Resize(const char* size) {
+    ASSERT_EQ(mount("tmpfs", folder_.c_str(), "tmpfs", MS_REMOUNT, size), 0) << strerror(errno);
+  }
+
+ private:
+  std::string folder_;
+  bool mounted_ = false;
+};
+
+#define ASSERT_OK(expr)                              \
+  do {                                               \
+    const Status status_ = (expr);                   \
+    ASSERT_TRUE(status_.ok()) << status_.ToString(); \
+  } while (false)
+
+void StartClients(SoakCluster& cluster) {
+  for (uint32_t client = 0; client < cluster.options().clients; ++client) {
+    cluster.StartClient(client);
+  }
+}
+
+void ExpectExact(SoakCluster& cluster) {
+  ASSERT_OK(cluster.Pause());
+  Findings findings;
+  ASSERT_OK(cluster.Verify(true, &findings));
+  EXPECT_TRUE(findings.none()) << findings.examples.front();
+  cluster.Resume();
+}
+
+// To all lanes, by a client that waits for a second only.
+Status PushOnce(const SoakCluster& cluster) {
+  const auto store = RemoteStore::Connect({.servers = cluster.addresses(),
+                                           .cluster_id = cluster.cluster_id(),
+                                           .client_name = "push once"});
+  if (!store.ok()) return store.status();
+  std::vector<Key> keys(64);  // on every lane
+  std::iota(keys.begin(), keys.end(), Key{1'000'000'000'000});
+  const std::vector<float> gradients(keys.size() * kDim);
+  Operation push;
+  push.kind = OpKind::kUpdate;
+  push.parts.resize(1);
+  push.parts[0].table = SoakTable().id();
+  push.parts[0].keys = keys;
+  push.parts[0].in = gradients;
+  push.deadline = RealClock().Now() + kSecond;
+  return SubmitAndWait(**store, std::move(push)).status;
+}
+
+TEST(Recovery, AFullDiskRefusesPushesUntilThereIsSpaceAgain) {
+  // The limit of the log makes its segments small: 1 MiB.
+  SoakCluster cluster({.servers = 1,
+                       .lanes = 2,
+                       .clients = 2,
+                       .seed = 3,
+                       .settings = "log_bytes_max = \"8MiB\"",
+                       .patience = kPatience});
+  SmallDisk disk(cluster.DataFolder(0), "size=5m");
+  if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
+  ASSERT_OK(cluster.Start());
+  StartClients(cluster);
+  ASSERT_OK(cluster.AwaitProgress());
+  cluster.AwaitStandstill();
+  const Status refused = PushOnce(cluster);
+  EXPECT_EQ(refused.code(), StatusCode::kDiskFull) << refused.ToString();
+  EXPECT_THAT(refused.message(), HasSubstr("segment"));
+  // Pulls go on, and show what was acknowledged.
+  Findings findings;
+  ASSERT_OK(cluster.Verify(true, &findings));
+  EXPECT_TRUE(findings.none()) << findings.examples.front();
+  EXPECT_TRUE(cluster.server(0).Running());
+
+  disk.Resize("size=64m");
+  ASSERT_OK(cluster.AwaitProgress());
+  ExpectExact(cluster);
+
+  // Killed on a full disk, it comes back all the same.
+  cluster.KillServer(0);
+  cluster.StartServer(0);
+  ASSERT_OK(cluster.AwaitReady(0));
+  ASSERT_OK(cluster.AwaitProgress());
+  ExpectExact(cluster);
+}
+
+TEST(Recovery, SigtermDrainsAndLosesNothing) {
+  SoakCluster cluster({.servers = 2, .lanes = 2, .clients = 3, .seed = 4, .patience = kPatience});
+  ASSERT_OK(cluster.Start());
+  StartClients(cluster);
+  for (uint32_t round = 0; round < 4; ++round) {
+    ASSERT_OK(cluster.AwaitProgress());
+    Process& server = cluster.server(round % 2);
+    server.Signal(SIGTERM);
+    ASSERT_EQ(server.Wait(kPatience), ProcessEnd{0}) << server.Errors();
+    cluster.StartServer(round % 2);
+    ASSERT_OK(cluster.AwaitReady(round % 2));
+    ASSERT_OK(cluster.AwaitProgress());
+    ExpectExact(cluster);
+  }
+  EXPECT_EQ(cluster.oracle().sessions(), cluster.options().clients);
+}
+
+}  // namespace
+}  // namespace strata::soak
