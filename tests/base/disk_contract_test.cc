@@ -124,6 +124,27 @@ TEST_P(DiskContractTest, RenameReplacesAndRemoveRemoves) {
   EXPECT_FALSE(disk_.OpenToRead(Path("b")).ok());
 }
 
+TEST_P(DiskContractTest, ReservedRoomChangesNoSizeAndCanBeGivenBack) {
+  Result<std::unique_ptr<File>> file = disk_.Create(Path("a"));
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE((*file)->Append(Bytes("text")).ok());
+  for (const uint64_t bytes : {100'000, 0, 3, 200'000}) {
+    ASSERT_TRUE((*file)->Preallocate(bytes).ok());
+    EXPECT_EQ(*(*file)->Size(), 4u);
+  }
+  EXPECT_EQ(Read("a"), "text");
+  ASSERT_TRUE((*file)->Append(Bytes(" and more")).ok());
+  ASSERT_TRUE(disk_.GiveBackReserve(Path("a")).ok());
+  EXPECT_EQ(Read("a"), "text and more");
+  ASSERT_TRUE((*file)->Append(Bytes(", still")).ok());
+  ASSERT_TRUE((*file)->Sync().ok());
+  EXPECT_EQ(Read("a"), "text and more, still");
+  EXPECT_EQ(disk_.GiveBackReserve(Path("b")).code(), StatusCode::kNotFound);
+  Result<std::unique_ptr<File>> reader = disk_.OpenToRead(Path("a"));
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ((*reader)->Preallocate(100).code(), StatusCode::kFailed);
+}
+
 TEST_P(DiskContractTest, AnOpenFileOutlivesItsName) {
   Write("a", "text");
   Result<std::unique_ptr<File>> file = disk_.OpenToRead(Path("a"));
@@ -180,7 +201,15 @@ TEST(RealDiskTest, AFullDiskIsAFinalError) {
   ASSERT_TRUE(file.ok()) << file.status().ToString();
   const Status first = (*file)->Append(Bytes("x"));
   EXPECT_EQ(first.message(), "cannot write /dev/full: No space left on device");
+  EXPECT_EQ(first.code(), StatusCode::kDiskFull);
   EXPECT_EQ((*file)->Sync().message(), first.message());
+}
+
+TEST(RealDiskTest, TheBootIdStaysTheSame) {
+  const Result<std::string> id = BootId();
+  ASSERT_TRUE(id.ok()) << id.status().ToString();
+  EXPECT_EQ(id->size(), 36u);
+  EXPECT_EQ(*BootId(), *id);
 }
 
 }  // namespace

@@ -143,6 +143,64 @@ TEST(SimDiskTest, FailedSyncsMakeNothingDurable) {
   EXPECT_TRUE(disk.SyncFolder(".").ok());
 }
 
+TEST(SimDiskTest, ACrashLosesSectorsInTheMiddle) {
+  const std::string text(4 * 512, 'x');
+  std::set<std::string> outcomes;  // a letter for each sector
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    SimDisk disk({.seed = seed});
+    const std::unique_ptr<File> file = MustCreate(disk, "a");
+    ASSERT_TRUE(file->Append(Bytes("SAFE")).ok());
+    ASSERT_TRUE(file->Sync().ok());
+    ASSERT_TRUE(disk.SyncFolder(".").ok());
+    ASSERT_TRUE(file->Append(Bytes(text)).ok());
+    disk.Crash();
+    const std::string content = Content(disk, "a");
+    ASSERT_TRUE(content.starts_with("SAFE"));
+    if (content.size() != 4 + text.size()) continue;
+    std::string sectors;
+    for (size_t i = 4; i < content.size(); i += 512) sectors += content[i] == 'x' ? 'x' : '.';
+    outcomes.insert(sectors);
+  }
+  for (const char* sectors : {"....", "xxxx", ".xxx", "x.xx", "x..x"}) {
+    EXPECT_TRUE(outcomes.contains(sectors)) << sectors;
+  }
+}
+
+// What a kernel does after a failed fsync: the bytes are read as if nothing had happened.
+TEST(SimDiskTest, WhatAFailedSyncDroppedNoLaterSyncBringsBack) {
+  SimDisk disk;
+  const std::unique_ptr<File> file = MustCreate(disk, "a");
+  ASSERT_TRUE(file->Append(Bytes("12")).ok());
+  ASSERT_TRUE(file->Sync().ok());
+  ASSERT_TRUE(file->Append(Bytes("34")).ok());
+  disk.FailSync(1);
+  ASSERT_FALSE(file->Sync().ok());
+  Result<std::unique_ptr<File>> again = disk.OpenToRead("a");
+  ASSERT_TRUE(again.ok());
+  EXPECT_TRUE((*again)->Sync().ok());
+  ASSERT_TRUE(disk.SyncFolder(".").ok());
+  EXPECT_EQ(Content(disk, "a"), "1234");
+  disk.Crash();
+  EXPECT_EQ(Content(disk, "a"), std::string("12\0\0", 4));
+}
+
+TEST(SimDiskTest, ReservedRoomIsThereWhenTheDiskIsFull) {
+  SimDisk disk({.bytes_max = 10});
+  const std::unique_ptr<File> a = MustCreate(disk, "a");
+  ASSERT_TRUE(a->Append(Bytes("12")).ok());
+  EXPECT_EQ(a->Preallocate(11).code(), StatusCode::kDiskFull);
+  EXPECT_EQ(disk.bytes_used(), 2u);
+  ASSERT_TRUE(a->Preallocate(7).ok());
+  EXPECT_EQ(disk.bytes_used(), 7u);
+  const std::unique_ptr<File> b = MustCreate(disk, "b");
+  ASSERT_TRUE(b->Append(Bytes("123")).ok());
+  EXPECT_EQ(b->Append(Bytes("4")).code(), StatusCode::kDiskFull);
+  ASSERT_TRUE(a->Append(Bytes("345")).ok());
+  EXPECT_EQ(disk.bytes_used(), 10u);
+  ASSERT_TRUE(disk.GiveBackReserve("a").ok());
+  EXPECT_EQ(disk.bytes_used(), 8u);
+}
+
 TEST(SimDiskTest, AFullDiskTakesWhatFits) {
   SimDisk disk({.bytes_max = 10});
   const std::unique_ptr<File> a = MustCreate(disk, "a");
