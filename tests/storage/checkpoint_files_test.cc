@@ -1,0 +1,109 @@
+#include "storage/checkpoint/checkpoint_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "storage/checkpoint/part_writer.h"
+#include "tests/storage/checkpoint_fixture.h"
+
+namespace strata {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<uint32_t> NumbersIn(Disk& disk, const std::string& root) {
+  std::vector<uint32_t> numbers;
+  const auto list = ListCheckpoints(disk, root);
+  EXPECT_TRUE(list.ok());
+  for (const auto& manifest : list->checkpoints) {
+    numbers.push_back(manifest.number);
+  }
+  return numbers;
+}
+
+TEST(CheckpointFilesTest, ListsNewestFirstAndTellsWhatIsUnfinished) {
+  SimDisk disk;
+  EXPECT_THAT(NumbersIn(disk, "none"), IsEmpty());
+  CheckpointedLanes lanes(disk, "c", 1);
+  lanes.Write(5);
+  for (const uint32_t number : {2U, 9U, 10U}) {
+    ASSERT_TRUE(lanes.Take(number, false, {{"dense", "abc"}, {"reader", ""}}).ok());
+  }
+  ASSERT_TRUE(PartWriter::Create(disk, "c", {.number = 11}).ok());
+  ASSERT_TRUE(disk.MakeFolder("c/not-one").ok());
+  const auto list = ListCheckpoints(disk, "c");
+  ASSERT_TRUE(list.ok());
+  EXPECT_THAT(NumbersIn(disk, "c"), ElementsAre(10, 9, 2));
+  EXPECT_THAT(list->unfinished, ElementsAre(11));
+  const CheckpointInfo info = InfoOf(list->checkpoints[0]);
+  EXPECT_EQ(info.parent, 9U);
+  EXPECT_THAT(info.attachments, ElementsAre("dense", "reader"));
+  EXPECT_EQ(*ReadCheckpointAttachment(disk, "c", list->checkpoints[0], "dense"), "abc");
+  const auto none = ReadCheckpointAttachment(disk, "c", list->checkpoints[0], "x");
+  EXPECT_EQ(none.status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(none.status().message(), HasSubstr("it has: dense, reader"));
+}
+
+TEST(CheckpointFilesTest, CommittingAgainIsFineWithTheSamePartsOnly) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  lanes.Write(5);
+  ASSERT_TRUE(lanes.Take(1, true).ok());
+  const auto manifest = ReadCheckpointManifest(disk, "c", 1);
+  ASSERT_TRUE(manifest.ok());
+  const auto again = CommitCheckpoint(disk, "c", *manifest, {});
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(*again, *manifest);
+  auto other = *manifest;
+  other.parts[0].digest.low ^= 1;
+  EXPECT_EQ(CommitCheckpoint(disk, "c", other, {}).status().code(), StatusCode::kExists);
+  other.number = 2;
+  other.parts.pop_back();
+  EXPECT_THAT(CommitCheckpoint(disk, "c", other, {}).status().message(),
+              HasSubstr("expected the parts of 3 lanes, found 2"));
+  other = *manifest;
+  other.number = 2;
+  for (const std::string& name :
+       std::vector<std::string>{"", "..", "a/b", "A", "manifest\n", std::string(65, 'a')}) {
+    const Attachment attachment{name, ""};
+    EXPECT_EQ(CommitCheckpoint(disk, "c", other, {&attachment, 1}).status().code(),
+              StatusCode::kInvalid)
+        << name;
+  }
+}
+
+// 1 full, 2 and 3 build on it, 4 full, 5 builds on 4, 6 full, 7 full.
+TEST(CheckpointFilesTest, RetiringKeepsWhatOthersBuildOn) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  for (const uint32_t number : {1U, 2U, 3U, 4U, 5U, 6U, 7U}) {
+    lanes.Write(3);
+    ASSERT_TRUE(lanes.Take(number, number != 2 && number != 3 && number != 5).ok());
+  }
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 7, {}), IsEmpty());
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 3, {2}), ElementsAre(3));
+  EXPECT_THAT(NumbersIn(disk, "c"), ElementsAre(7, 6, 5, 4, 2, 1));
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 1, {5}), ElementsAre(6, 2, 1));
+  EXPECT_THAT(NumbersIn(disk, "c"), ElementsAre(7, 5, 4));
+  // A manifest that cannot be read may be built on by nobody knows whom.
+  ASSERT_TRUE(WriteFileAtomically(disk, "c/0000000005/manifest", "strata-checkpoint 1 x").ok());
+  EXPECT_EQ(RetireCheckpoints(disk, "c", 1, {}).status().code(), StatusCode::kCorrupt);
+  EXPECT_EQ(ListCheckpoints(disk, "c")->damaged.size(), 1U);
+}
+
+TEST(CheckpointFilesTest, APartWithoutFinishLeavesNothing) {
+  SimDisk disk;
+  {
+    auto writer = PartWriter::Create(disk, "c", {.number = 1});
+    ASSERT_TRUE(writer.ok());
+    TableSpec spec;
+    spec.name = "t";
+    ASSERT_TRUE((*writer)->AddTable(spec, 0).ok());
+  }
+  EXPECT_THAT(*disk.List("c/0000000001"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace strata
