@@ -11,6 +11,7 @@ namespace {
 
 constexpr TimeNs kSyncWithinWhenWaitedFor = 10 * kMillisecond;
 constexpr TimeNs kSyncWithin = 50 * kMillisecond;
+constexpr TimeNs kUnsyncedMax = 60 * kMillisecond;
 constexpr uint64_t kSegmentBytes = 32 << 10;  // small, so that logs have several
 
 std::string Endpoint(uint16_t server, int port) {
@@ -62,20 +63,23 @@ SimServer::~SimServer() = default;
 
 void SimServer::Start(TimeNs now) {
   if (running()) return;
+  now_ = now;
   ++boot_;
   process_ = std::make_unique<Process>();
   Open(now);
 }
 
 void SimServer::Kill() {
+  if (running()) unsynced_since_ = std::min(unsynced_since_, now_ - kUnsyncedMax);
   process_.reset();
   fuse_ = 0;
 }
 
-void SimServer::LosePower() {
+TimeNs SimServer::LosePower() {
   Kill();
   ++power_ups_;
   disk_.Crash();
+  return std::exchange(unsynced_since_, kNever);
 }
 
 void SimServer::Restart(TimeNs now) {
@@ -141,8 +145,11 @@ Status SimServer::Recover(LaneRun& run, TimeNs now) {
     const std::optional<LogRecord> other = options_.bugs.replayed(record);
     return other ? run.lane->Replay(*other, now) : Status();
   };
-  STRATA_ASSIGN(const ReplaySummary summary, ReplayLog(options, 1, visit));
-  STRATA_ASSIGN(std::unique_ptr<Log> log, OpenLog(options, summary.last));
+  disk_.SetReadFlip(std::exchange(read_flip_, 0));
+  const Result<ReplaySummary> summary = ReplayLog(options, 1, visit);
+  disk_.SetReadFlip(0);
+  STRATA_TRY(summary.status());
+  STRATA_ASSIGN(std::unique_ptr<WriteAheadLog> log, OpenLog(options, summary->last));
   if (options_.bugs.wrap_log) log = options_.bugs.wrap_log(std::move(log));
   run.lane->Serve(std::move(log));
   return {};
@@ -150,6 +157,7 @@ Status SimServer::Recover(LaneRun& run, TimeNs now) {
 
 void SimServer::Poll(TimeNs now, uint64_t& history) {
   if (!running()) return;
+  now_ = now;
   for (LaneRun& run : process_->lanes) Receive(run, now, history);
   for (LaneRun& run : process_->lanes) {
     if (run.NextTick() > now || Advance(run, now)) continue;
@@ -173,6 +181,7 @@ bool SimServer::Advance(LaneRun& run, TimeNs now) {
   if (run.recovered_at <= now) {
     run.recovered_at = kNever;
     if (const Status status = Recover(run, now); !status.ok()) return Fail(status);
+    if (serving()) unsynced_since_ = kNever;  // what was found is synced before anything new
   }
   if (run.next_round <= now) {
     run.next_round = kNever;
@@ -212,7 +221,7 @@ bool SimServer::Finish(LaneRun& run, Outgoing out, TimeNs now) {
     (void)port->Send(std::move(reply));
     if (!Step()) return false;
   }
-  const Log* log = run.lane->log();
+  const WriteAheadLog* log = run.lane->log();
   if (log == nullptr || log->appended() == log->synced()) return true;
   const bool waited_for = run.lane->WaitsForSync();
   const auto most = static_cast<uint64_t>(waited_for ? kSyncWithinWhenWaitedFor : kSyncWithin);

@@ -31,7 +31,7 @@ void MixIn(uint64_t& history, const Envelope& envelope, TimeNs now);
 // Where a test plants a bug.
 struct Bugs {
   // Takes the place of the log that a lane writes.
-  std::function<std::unique_ptr<Log>(std::unique_ptr<Log>)> wrap_log;
+  std::function<std::unique_ptr<WriteAheadLog>(std::unique_ptr<WriteAheadLog>)> wrap_log;
   // What a lane is given back instead of the record; nothing: it is left out.
   std::function<std::optional<LogRecord>(const LogRecord&)> replayed;
 };
@@ -56,12 +56,15 @@ class SimServer {
   void Start(TimeNs now);
   // The process dies. Memory is gone; files stay as they are.
   void Kill();
-  // The machine, too: files lose what was not synced.
-  void LosePower();
+  // The machine, too: files lose what was not synced. Returns since when that may be.
+  TimeNs LosePower();
   // Without a log: the next process has nothing, and another lineage.
   void Restart(TimeNs now);
   // The process dies after so many more steps: a message handled, a log written, a reply sent.
   void KillAfter(uint64_t steps) { fuse_ = steps; }
+
+  // Reads of the next replay come with a bit flipped, each with this probability.
+  void FlipNextReplay(double probability) { read_flip_ = probability; }
 
   bool running() const { return process_ != nullptr; }
   bool serving() const;
@@ -100,7 +103,10 @@ class SimServer {
   uint16_t boot_ = 0;
   uint64_t power_ups_ = 1;
   uint64_t fuse_ = 0;
+  double read_flip_ = 0;
   Status last_error_;
+  TimeNs now_ = 0;
+  TimeNs unsynced_since_ = kNever;  // of the processes before this one
   std::unique_ptr<Process> process_;
 };
 

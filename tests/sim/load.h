@@ -1,0 +1,77 @@
+// The load of a simulation: clients that push to shared rows, write and erase rows of their own and
+// read both, with a ledger of every table that judges each answer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/sim/ledger.h"
+#include "tests/sim/sim_cluster.h"
+
+namespace strata::sim {
+
+struct LoadOptions {
+  uint64_t seed = 1;
+  size_t operations = 350;            // of each client
+  size_t outstanding = 8;             // of each client
+  size_t shared_keys = 80;            // of each table
+  size_t own_keys = 12;               // of each table and client
+  double hurried = 0.1;               // operations whose deadline may pass
+  AckLevel ack = AckLevel::kDefault;  // of the tables
+  double other_ack = 0;  // writes of level logged instead, which a loss of power may undo
+};
+
+struct LoadCounts {
+  uint64_t operations = 0;  // ended
+  uint64_t acked = 0;       // writes, all of whose lanes acknowledged them
+  uint64_t unknown = 0;     // writes of which some lane did not say
+};
+
+class Load {
+ public:
+  Load(Cluster& cluster, const LoadOptions& options);
+  ~Load();
+
+  Status CreateTables();
+  void Begin();
+  bool done() const;
+  // A machine lost power: what it acknowledged as logged since then may be gone.
+  void NotePowerLoss(uint16_t server, TimeNs since);
+  // Reads every row once more, without faults.
+  void CheckEverything();
+
+  const Findings& findings() const { return findings_; }
+  const LoadCounts& counts() const { return counts_; }
+
+ private:
+  static constexpr size_t kTables = 2;
+  struct Batch;
+  struct Client;
+  struct Logged;  // an acknowledgement of level logged
+
+  TableSpec SpecOf(size_t table) const;
+  void Fill(Client& client);
+  void Submit(Client& client);
+  void Push(Client& client, Batch& batch);
+  void Write(Client& client, Batch& batch);
+  void Read(Client& client, Batch& batch);
+  Key OwnKey(const Client& client, uint64_t n) const;
+  void End(Client& client, const Batch& batch, const Outcome& outcome);
+  void EndWriteOf(const Client& client, const Batch& batch, const Outcome& outcome);
+  void CheckRead(const Batch& batch);
+  void ReadAll(size_t table, const std::vector<Key>& keys);
+
+  Cluster& cluster_;
+  const LoadOptions options_;
+  std::vector<Ledger> ledgers_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<Logged> logged_;
+  uint64_t power_losses_ = 0;
+  Findings findings_;
+  LoadCounts counts_;
+};
+
+}  // namespace strata::sim

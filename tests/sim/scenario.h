@@ -1,0 +1,33 @@
+// One seed of the simulation, from an empty cluster to the verdict.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tests/sim/ledger.h"
+#include "tests/sim/sim_server.h"
+
+namespace strata::sim {
+
+struct SeedResult {
+  uint64_t seed = 0;
+  uint64_t operations = 0;
+  uint64_t acked = 0;
+  uint64_t unknown = 0;
+  uint64_t processes = 0;  // of servers
+  uint64_t kills = 0;      // by the nemesis from outside
+  uint64_t power_losses = 0;
+  Findings findings;
+  bool hung = false;
+  std::string stuck;     // what hung, in words
+  uint64_t history = 0;  // the same for the same seed
+  bool ok() const { return findings.none() && !hung; }
+  // What was found and how to see it again.
+  std::string Describe() const;
+};
+
+// Two to three servers and three clients under the nemesis, at least 1,000 operations; the seed
+// chooses everything else. `bugs` are planted into every server.
+SeedResult RunSeed(uint64_t seed, const Bugs& bugs = {});
+
+}  // namespace strata::sim
