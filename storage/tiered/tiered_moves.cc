@@ -71,10 +71,15 @@ bool TieredTable::MoveDown(uint64_t count, uint32_t age_min, uint8_t flags_out) 
   return true;
 }
 
+void TieredTable::MoveDownOld(uint64_t count) {
+  // In a small table all rows may be young; those of the present operation stay.
+  if (!MoveDown(count, kYoung, kDue)) MoveDown(count, 2, kDue);
+}
+
 void TieredTable::KeepRoomAhead() {
   if (down_.active() && down_.IsDone()) static_cast<void>(SettleDown());
   const uint64_t used = warm_.rows() + room_ahead_;
-  if (used > warm_rows_max_) MoveDown(used - warm_rows_max_, kYoung, kDue);
+  if (used > warm_rows_max_) MoveDownOld(used - warm_rows_max_);
   if (dead_.size() >= kDeadMax && !down_.active()) StartDown({});
 }
 
@@ -190,7 +195,7 @@ void TieredTable::SettleUp() {
   const Up up = up_.Take();
   // An error is for the request that needs the row; this was a hint.
   if (up.status.ok()) {
-    if (!HasRoom(up.keys.size())) MoveDown(up.keys.size(), kYoung, kDue);
+    if (!HasRoom(up.keys.size())) MoveDownOld(up.keys.size());
     for (size_t i = 0; i < up.keys.size() && HasRoom(1); ++i) {
       // A key that was made or erased since the read began is not among them any more.
       if (up.found[i] == 0 || !up_keys_.contains(up.keys[i])) continue;

@@ -45,7 +45,6 @@ TieredTable::~TieredTable() {
 }
 
 void TieredTable::BeginOperation() {
-  ++tick_;
   const uint64_t share = shares_.ShareBytes() - (push_counts_ ? push_counts_->bytes() : 0);
   if (share != share_bytes_) {
     share_bytes_ = share;
@@ -54,6 +53,8 @@ void TieredTable::BeginOperation() {
   }
   if (down_.active() && down_.IsDone()) static_cast<void>(SettleDown());
   if (up_.active() && up_.IsDone()) SettleUp();
+  // Behind what may start a batch: a row that this operation touches must look younger than it.
+  ++tick_;
 }
 
 Status TieredTable::ReadCold(std::span<const Key> keys) {

@@ -131,6 +131,7 @@ class TieredTable : public LocalTable {
   // One step towards room for `count` rows: drops clean ones, starts a batch of dirty ones. False
   // when it could do neither.
   bool MoveDown(uint64_t count, uint32_t age_min, uint8_t flags_out);
+  void MoveDownOld(uint64_t count);  // what it takes from no request under way
   void KeepRoomAhead();
   void StartDown(std::span<const uint64_t> rows);
   Status SettleDown();  // waits for the batch

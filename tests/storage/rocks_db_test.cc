@@ -1,0 +1,171 @@
+#include "storage/rocks/rocks_db.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "proto/wire/shard_map.h"
+#include "storage/rocks/read_pool.h"
+#include "tests/storage/tier_parts.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kRowBytes = 64;
+
+std::vector<std::byte> Row(uint64_t n) {
+  std::vector<std::byte> row(kRowBytes);
+  for (size_t i = 0; i < kRowBytes; ++i) row[i] = static_cast<std::byte>(n * 31 + i);
+  return row;
+}
+
+Status WriteRows(RocksDb& cold, SpaceId space, Key first, size_t count) {
+  std::vector<std::vector<std::byte>> rows;
+  std::vector<ColdWrite> writes;
+  for (Key key = first; key < first + count; ++key) rows.push_back(Row(key));
+  for (size_t i = 0; i < count; ++i) writes.push_back({first + i, rows[i].data()});
+  return cold.Write(space, writes);
+}
+
+TEST(RocksDbTest, TheHashIsTurnedBackAndItsHighBitsAreTheShard) {
+  std::mt19937_64 random(1);
+  for (const Key key : {Key{0}, Key{1}, UINT64_MAX, random(), random(), random()}) {
+    EXPECT_EQ(KeyOfColdHash(ColdHashOf(key)), key);
+    EXPECT_EQ(ColdHashOf(key) >> 54, wire::ShardOf(key));
+  }
+}
+
+TEST(RocksDbTest, ReadsBatchesWithRepeatsAndMisses) {
+  ColdFolder folder;
+  RocksDb& cold = folder.cold();
+  const SpaceId space = cold.MakeSpace(kRowBytes), other = cold.MakeSpace(kRowBytes);
+  ASSERT_TRUE(WriteRows(cold, space, 0, 1000).ok());
+  ASSERT_TRUE(WriteRows(cold, other, 500, 1000).ok());
+  ASSERT_TRUE(cold.Flush().ok());
+  std::mt19937_64 random(2);
+  std::vector<Key> keys(3000);
+  for (Key& key : keys) key = random() % 2000;
+  std::vector<std::byte> rows(keys.size() * kRowBytes);
+  std::vector<uint8_t> found(keys.size());
+  ASSERT_TRUE(cold.Read(space, keys, rows, found).ok());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    ASSERT_EQ(found[i] != 0, keys[i] < 1000);
+    if (found[i] == 0) continue;
+    const std::vector<std::byte> row(rows.begin() + static_cast<ptrdiff_t>(i * kRowBytes),
+                                     rows.begin() + static_cast<ptrdiff_t>((i + 1) * kRowBytes));
+    ASSERT_EQ(row, Row(keys[i]));
+  }
+}
+
+TEST(RocksDbTest, ACursorWalksOneSpaceInOrderAsOfItsSnapshot) {
+  ColdFolder folder;
+  RocksDb& cold = folder.cold();
+  const SpaceId space = cold.MakeSpace(kRowBytes), other = cold.MakeSpace(kRowBytes);
+  ASSERT_TRUE(WriteRows(cold, space, 0, 300).ok());
+  ASSERT_TRUE(WriteRows(cold, other, 0, 50).ok());
+  const auto snapshot = cold.Snapshot();
+  ASSERT_TRUE(WriteRows(cold, space, 300, 100).ok());
+  ASSERT_TRUE(cold.DropSpace(other).ok());
+  const auto count = [&](SpaceId of, const RocksSnapshot* as_of) {
+    size_t rows = 0;
+    uint64_t last = 0;
+    const auto cursor = cold.Cursor(of, 0, as_of);
+    for (; cursor->Valid(); cursor->Next(), ++rows) {
+      EXPECT_TRUE(rows == 0 || cursor->hash() > last);
+      last = cursor->hash();
+      EXPECT_EQ(memcmp(cursor->row(), Row(cursor->key()).data(), kRowBytes), 0);
+    }
+    EXPECT_TRUE(cursor->status().ok());
+    return rows;
+  };
+  EXPECT_EQ(count(space, snapshot.get()), 300U);
+  EXPECT_EQ(count(space, nullptr), 400U);
+  EXPECT_EQ(count(other, nullptr), 0U);
+}
+
+TEST(RocksDbTest, ItIsEmptyWhenOpenedAndLeavesNoLog) {
+  TempFolder folder;
+  const RocksOptions options{.folder = folder.File("a/b"), .direct_io = false};
+  SpaceId space{};
+  {
+    auto cold = RocksDb::Open(options);
+    ASSERT_TRUE(cold.ok()) << cold.status().ToString();
+    space = (*cold)->MakeSpace(kRowBytes);
+    ASSERT_TRUE(WriteRows(**cold, space, 0, 1000).ok());
+    ASSERT_TRUE((*cold)->Flush().ok());
+    for (const auto& entry : std::filesystem::directory_iterator(options.folder)) {
+      EXPECT_THAT(entry.path().filename().string(),
+                  testing::Not(testing::AnyOf("LOG", testing::StartsWith("LOG.old"))));
+      if (entry.path().extension() == ".log") {
+        EXPECT_EQ(entry.file_size(), 0U) << entry.path();
+      }
+    }
+  }
+  auto again = RocksDb::Open(options);
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_EQ((*again)->MakeSpace(kRowBytes), space);
+  EXPECT_FALSE((*again)->Cursor(space, 0)->Valid());
+}
+
+// Each byte of a data file, turned, is an error or harmless, and never another row.
+TEST(RocksDbTest, FlippedBytesAreFound) {
+  TempFolder folder;
+  const RocksOptions options{.folder = folder.File("cold"),
+                             .memory_bytes_max = 1 << 20,
+                             .direct_io = false,
+                             .read_threads = 0};
+  auto opened = RocksDb::Open(options);
+  ASSERT_TRUE(opened.ok());
+  RocksDb& cold = **opened;
+  const SpaceId space = cold.MakeSpace(kRowBytes);
+  ASSERT_TRUE(WriteRows(cold, space, 0, 20'000).ok());
+  ASSERT_TRUE(cold.Flush().ok());
+  std::string file;
+  for (const auto& entry : std::filesystem::directory_iterator(options.folder)) {
+    if (entry.path().extension() == ".sst") file = entry.path().string();
+  }
+  ASSERT_FALSE(file.empty());
+  std::string bytes = ReadWholeFile(file);
+  for (size_t at = 100; at < 1'000'000 && at < bytes.size(); at += 1000) bytes[at] ^= 0x10;
+  WriteWholeFile(file, bytes);
+  size_t errors = 0;
+  for (Key key = 0; key < 20'000; key += 7) {
+    std::vector<std::byte> row(kRowBytes);
+    uint8_t found = 0;
+    const Status status = cold.Read(space, {&key, 1}, row, {&found, 1});
+    if (!status.ok()) {
+      EXPECT_EQ(status.code(), StatusCode::kCorrupt) << status.ToString();
+      ++errors;
+    } else if (found != 0) {
+      ASSERT_EQ(row, Row(key));
+    }
+  }
+  EXPECT_GT(errors, 100U);
+}
+
+TEST(RocksDbTest, WrongOptionsAreSaid) {
+  EXPECT_EQ(RocksDb::Open({}).status().code(), StatusCode::kInvalid);
+  EXPECT_EQ(RocksDb::Open({.folder = "/tmp", .memory_bytes_max = 1}).status().code(),
+            StatusCode::kInvalid);
+  EXPECT_FALSE(RocksDb::Open({.folder = "/dev/null/cold"}).ok());
+}
+
+TEST(ReadPoolTest, EachTaskRunsOnceWhoeverCalls) {
+  auto pool = ReadPool::Start(3);
+  ASSERT_TRUE(pool.ok());
+  std::vector<std::jthread> callers;
+  for (int caller = 0; caller < 3; ++caller) {
+    callers.emplace_back([&] {
+      for (size_t count = 0; count < 200; ++count) {
+        std::vector<std::atomic<int>> runs(count);
+        (*pool)->Run(count, [&](size_t i) { ++runs[i]; });
+        for (const auto& run : runs) ASSERT_EQ(run, 1);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace strata

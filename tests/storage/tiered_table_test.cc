@@ -1,0 +1,271 @@
+// The tiered table beside the std::map model while its rows move all the time.
+#include "storage/tiered/tiered_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "storage/memory/map_table.h"
+#include "tests/storage/tier_parts.h"
+
+namespace strata {
+namespace {
+
+TableSpec Spec(uint32_t dim, OptimizerKind kind = OptimizerKind::kAdaGrad) {
+  TableSpec spec;
+  spec.name = "t";
+  spec.dim = dim;
+  spec.optimizer.kind = kind;
+  spec.initializer = {InitializerKind::kUniform, 1.0F};
+  return spec;
+}
+
+std::vector<Key> Range(Key first, size_t count) {
+  std::vector<Key> keys(count);
+  std::iota(keys.begin(), keys.end(), first);
+  return keys;
+}
+
+Status Push(LocalTable& table, std::span<const Key> keys, uint64_t step = 1) {
+  const std::vector<float> gradients(keys.size() * table.spec().dim, 1.0F);
+  const GradientPart part{keys, gradients};
+  return table.ApplyGradients({&part, 1}, step);
+}
+
+// All rows with state and counters as bytes.
+std::map<Key, std::string> Contents(const LocalTable& table, uint32_t rows_max) {
+  std::map<Key, std::string> rows;
+  const size_t width = table.spec().dim + SchemaOf(table.spec()).state_width;
+  ScanPage page;
+  page.rows_max = rows_max;
+  page.with_state = true;
+  do {
+    table.Scan(page);
+    for (size_t i = 0; i < page.keys.size(); ++i) {
+      std::string bytes(width * sizeof(float) + sizeof(RowCounters), '\0');
+      memcpy(bytes.data(), page.rows.data() + i * width, width * sizeof(float));
+      memcpy(bytes.data() + width * sizeof(float), &page.counters[i], sizeof(RowCounters));
+      EXPECT_TRUE(rows.emplace(page.keys[i], bytes).second) << "twice: " << page.keys[i];
+    }
+  } while (!page.done);
+  return rows;
+}
+
+// One table and its model, given the same random calls.
+class RandomRun {
+ public:
+  RandomRun(TieredTable& table, uint64_t seed)
+      : table_(table), model_(table.spec()), random_(seed) {}
+
+  void Steps(int steps) {
+    for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) Step();
+    EXPECT_EQ(Contents(table_, 97), Contents(model_, 97));
+    EXPECT_EQ(table_.Stats().rows, model_.Stats().rows);
+    EXPECT_EQ(table_.Stats().lookup_hits, model_.Stats().lookup_hits);
+  }
+
+ private:
+  void Step() {
+    const uint32_t dim = table_.spec().dim;
+    std::vector<Key> keys(random_() % 40);
+    for (Key& key : keys) key = random_() % (1 + random_() % 700);
+    std::vector<float> values(keys.size() * dim);
+    for (float& value : values) value = static_cast<float>(random_() % 201) - 100.0F;
+    const GradientPart part{keys, values};
+    const uint64_t choice = random_() % 100;
+    if (choice < 40) {
+      ++time_;
+      for (LocalTable* each : Both()) ASSERT_TRUE(each->ApplyGradients({&part, 1}, time_).ok());
+    } else if (choice < 65) {
+      std::vector<float> found(values.size(), -1.0F), expected(values.size(), -2.0F);
+      table_.Lookup(keys, found);
+      model_.Lookup(keys, expected);
+      ASSERT_EQ(memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0);
+    } else if (choice < 75) {
+      for (LocalTable* each : Both()) ASSERT_TRUE(each->Assign(keys, values).ok());
+    } else if (choice < 85) {
+      for (LocalTable* each : Both()) each->Erase(keys);
+    } else if (choice < 99) {
+      table_.Prefetch(keys);
+    } else {
+      ASSERT_EQ(Contents(table_, 50), Contents(model_, 50));
+    }
+  }
+  std::array<LocalTable*, 2> Both() { return {&table_, &model_}; }
+
+  TieredTable& table_;
+  MapTable model_;
+  std::mt19937_64 random_;
+  uint64_t time_ = 0;
+};
+
+TEST(TieredTableTest, RandomRunsEqualTheModelWhateverMoves) {
+  for (const bool with_thread : {false, true}) {
+    TierParts parts(90, with_thread);
+    uint64_t seed = 1;
+    for (const KeepPolicy keep : {KeepPolicy::kLru, KeepPolicy::kLfu, KeepPolicy::kCustom}) {
+      for (const OptimizerKind kind :
+           {OptimizerKind::kSgd, OptimizerKind::kAdaGrad, OptimizerKind::kAdam}) {
+        SCOPED_TRACE(++seed);
+        const TierPolicy policy{.keep = keep,
+                                .score = [](const RowFacts& row) { return double(row.key % 10); }};
+        TieredTable table(Spec(1 + static_cast<uint32_t>(seed % 5), kind), policy, parts.warm,
+                          parts.folder.cold(), *parts.executor);
+        RandomRun run(table, seed);
+        run.Steps(2000);
+        const TierStats stats = table.tier_stats();
+        EXPECT_GT(stats.moved_down, 1000U);
+        EXPECT_GT(stats.moved_up, 1000U);
+        EXPECT_LE(stats.warm_rows, 90U);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(TieredTableTest, WhatIsHotStaysInMemory) {
+  for (const KeepPolicy keep : {KeepPolicy::kLru, KeepPolicy::kLfu}) {
+    OwnTieredTable table(Spec(2), {.keep = keep}, 1000);
+    const std::vector<Key> hot = Range(0, 200);
+    for (Key cold = 1000; cold < 21'000; cold += 100) {
+      ASSERT_TRUE(Push(table, hot).ok());
+      ASSERT_TRUE(Push(table, Range(cold, 100)).ok());
+    }
+    const uint64_t before = table.tier_stats().cold_hits;
+    ASSERT_TRUE(Push(table, hot).ok());
+    EXPECT_EQ(table.tier_stats().cold_hits, before);
+    EXPECT_LE(table.tier_stats().warm_rows, 1000U);
+  }
+}
+
+TEST(TieredTableTest, APrefetchBringsRowsUpBeforeTheyAreAskedFor) {
+  OwnTieredTable table(Spec(2), {}, 400);
+  ASSERT_TRUE(Push(table, Range(0, 200)).ok());
+  for (Key key = 1000; key < 3000; key += 50) ASSERT_TRUE(Push(table, Range(key, 50)).ok());
+  const std::vector<Key> keys = Range(0, 50);
+  table.Prefetch(keys);
+  std::vector<float> rows(50 * 2);
+  const uint64_t before = table.tier_stats().cold_hits;
+  table.Lookup(keys, rows);
+  EXPECT_EQ(table.tier_stats().cold_hits, before);
+  EXPECT_EQ(table.tier_stats().prefetched, 50U);
+  MapTable model(Spec(2));
+  ASSERT_TRUE(Push(model, keys).ok());
+  std::vector<float> expected(50 * 2);
+  model.Lookup(keys, expected);
+  EXPECT_EQ(rows, expected);
+}
+
+TEST(TieredTableTest, ABatchMayBeLargerThanTheTablesShare) {
+  OwnTieredTable table(Spec(2), {}, 100);
+  MapTable model(Spec(2));
+  for (LocalTable* each : {static_cast<LocalTable*>(&table), static_cast<LocalTable*>(&model)}) {
+    ASSERT_TRUE(Push(*each, Range(0, 5000)).ok());
+    ASSERT_TRUE(Push(*each, Range(100, 10)).ok());
+  }
+  EXPECT_EQ(Contents(table, 1000), Contents(model, 1000));
+}
+
+TEST(TieredTableTest, ABatchThatTheBudgetCannotHoldIsRefusedWhole) {
+  ColdFolder folder;
+  WarmShares warm(4 << 20);
+  const auto executor = MakeInlineExecutor();
+  TieredTable table(Spec(16), {}, warm, folder.cold(), *executor);
+  ASSERT_TRUE(Push(table, Range(0, 3000)).ok());
+  const auto before = Contents(table, 1000);
+  const Status status = Push(table, Range(0, 100'000));
+  EXPECT_EQ(status.code(), StatusCode::kRefused) << status.ToString();
+  EXPECT_EQ(Contents(table, 1000), before);
+  EXPECT_LE(warm.budget().used(), warm.budget().bytes_max());
+  EXPECT_TRUE(Push(table, Range(0, 3000)).ok());
+}
+
+TEST(TieredTableTest, MemoryStaysWithinTheBudget) {
+  ColdFolder folder;
+  WarmShares warm(4 << 20);
+  const auto executor = MakeInlineExecutor();
+  TieredTable table(Spec(16), {}, warm, folder.cold(), *executor);
+  for (Key key = 0; key < 200'000; key += 1000) {
+    ASSERT_TRUE(Push(table, Range(key, 1000)).ok());
+    ASSERT_LE(warm.budget().used(), warm.budget().bytes_max());
+  }
+  EXPECT_EQ(table.Stats().rows, 200'000U);
+  EXPECT_GT(table.tier_stats().warm_rows, 12'000U);
+  EXPECT_EQ(Contents(table, 10'000).size(), 200'000U);
+}
+
+TEST(TieredTableTest, RowsAreStoredFromTheirNthPushOn) {
+  OwnTieredTable table(Spec(1, OptimizerKind::kSgd), {.admit_from = 3}, 1000);
+  const std::vector<Key> keys = Range(0, 50);
+  for (uint64_t push = 1; push <= 5; ++push) {
+    ASSERT_TRUE(Push(table, keys, push).ok());
+    EXPECT_EQ(table.Stats().rows, push < 3 ? 0U : 50U);
+  }
+  EXPECT_EQ(table.tier_stats().not_admitted, 100U);
+  ScanPage page;
+  page.with_state = true;
+  table.Scan(page);
+  EXPECT_EQ(page.counters.at(0).frequency, 3U) << "pushes since it has a row";
+  ASSERT_TRUE(table.Assign(Range(100, 1), std::vector<float>{1.0F}).ok());
+  EXPECT_EQ(table.Stats().rows, 51U) << "an assigned row needs no admission";
+}
+
+TEST(TieredTableTest, ExpiredRowsAreAsIfErasedInEitherTier) {
+  OwnTieredTable table(Spec(2), {.ttl_steps = 10}, 100);
+  MapTable model(Spec(2));
+  std::map<Key, uint64_t> last;
+  std::mt19937_64 random(3);
+  for (uint64_t step = 1; step <= 400; ++step) {
+    std::vector<Key> gone;
+    for (const auto& [key, pushed] : last) {
+      if (step - pushed > 10) gone.push_back(key);
+    }
+    for (const Key key : gone) last.erase(key);
+    model.Erase(gone);
+    std::vector<Key> keys(20);
+    for (Key& key : keys) key = random() % 400;
+    ASSERT_TRUE(Push(table, keys, step).ok());
+    ASSERT_TRUE(Push(model, keys, step).ok());
+    for (const Key key : keys) last[key] = step;
+    std::vector<float> found(20 * 2), expected(20 * 2);
+    for (Key& key : keys) key = random() % 400;
+    table.Lookup(keys, found);
+    model.Lookup(keys, expected);
+    ASSERT_EQ(found, expected) << step;
+    if (step % 50 == 0) {
+      ASSERT_EQ(Contents(table, 33), Contents(model, 33));
+    }
+  }
+}
+
+// A disk that is full: what moves down stays in memory until there is room, nothing is lost.
+TEST(TieredTableTest, AFullDiskIsAnErrorAndLosesNothing) {
+  for (const bool with_thread : {false, true}) {
+    OwnTieredTable table(Spec(16), {}, 3000, with_thread,
+                         RocksOptions{.folder = {}, .disk_bytes_max = 4 << 20});
+    MapTable model(Spec(16));
+    Status status;
+    for (Key key = 0; key < 400'000 && status.ok(); key += 500) {
+      status = Push(table, Range(key, 500));
+      if (status.ok()) {
+        ASSERT_TRUE(Push(model, Range(key, 500)).ok());
+      }
+    }
+    ASSERT_EQ(status.code(), StatusCode::kDiskFull) << status.ToString();
+    EXPECT_EQ(Push(table, Range(1'000'000, 500)).code(), StatusCode::kDiskFull);
+    EXPECT_EQ(table.Stats().rows, model.Stats().rows);
+    EXPECT_EQ(Contents(table, 1000), Contents(model, 1000));
+    EXPECT_LE(table.tier_stats().warm_rows, 3500U);
+    // Pulls go on, and pushes to what is in memory.
+    std::vector<float> found(500 * 16), expected(500 * 16);
+    table.Lookup(Range(0, 500), found);
+    model.Lookup(Range(0, 500), expected);
+    EXPECT_EQ(found, expected);
+  }
+}
+
+}  // namespace
+}  // namespace strata
