@@ -309,6 +309,22 @@ TEST_F(LogDamageTest, WhatADamagedRecordMeansFollowsFromPowerAndTheSyncedMark) {
   }
 }
 
+// A start finds all that was written and makes it durable: its segment says so before it has
+// records.
+TEST_F(LogDamageTest, TheBeginningOfASegmentSpeaksForWhatIsBeforeIt) {
+  ASSERT_TRUE(OpenLog(options_, kRecords).ok());
+  const size_t s = segments_.size() - 1;
+  for (const Lsn lsn : {kSynced + 1, kRecords}) {
+    Bytes bytes = contents_[s];
+    bytes[OffsetOf(s, lsn) + 60] ^= std::byte{1};
+    Damage(s, bytes);
+    for (const char* boot_id : {"here", "elsewhere"}) {
+      EXPECT_EQ(Outcome(boot_id), std::nullopt);
+      EXPECT_THAT(error_.message(), HasSubstr("synced up to LSN 30"));
+    }
+  }
+}
+
 TEST_F(LogDamageTest, ATailThatWasCutStaysCut) {
   // The process dies within record 29, and power is lost later: 30 remains behind it.
   const size_t s = segments_.size() - 1;
