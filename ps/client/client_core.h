@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/message_port.h"
+#include "ps/client/lane_caller.h"
 #include "ps/client/lane_queue.h"
 #include "ps/client/request.h"
 #include "ps/client/server_link.h"
@@ -44,20 +45,12 @@ struct ClientCoreOptions {
   TimeNs request_timeout = 60 * kSecond;  // of an operation without a deadline of its own
   TimeNs attempt_timeout = kSecond;       // until the first resend; doubles, up to 8 times
   TimeNs server_lost_after = 5 * kSecond;
+  // While a server owes answers: how soon its next boot is noticed.
+  TimeNs ping_every = kSecond / 5;
   size_t lane_bytes_in_flight = size_t{32} << 20;
   size_t chunk_bytes = size_t{8} << 20;  // about the size at which a lane's part is cut
 };
 
-// One message to each lane, or to one, around the table operations: checkpoints.
-struct LaneCall {
-  wire::Command command{};
-  uint32_t flags = 0;
-  uint64_t number = 0;                // of a checkpoint
-  std::optional<uint16_t> lane = {};  // index in the shard map; none: all of them
-  Message payload = {};
-  uint32_t cut = 0;  // carried by this and all later messages, unless a higher one is known
-  TimeNs deadline = kNever;
-};
 // Replies in the order of the map's lanes, or the one's; none when the status is not OK.
 using LaneCallDone = std::function<void(Status, std::vector<wire::Received>)>;
 

@@ -192,6 +192,23 @@ void RemoteStore::Submit(Operation operation, Completion done) {
   });
 }
 
+Result<std::vector<wire::Received>> RemoteStore::CallLanes(LaneCall call) {
+  std::promise<Result<std::vector<wire::Received>>> outcome;
+  impl_->Post([&](ClientCore& core, TimeNs now) {
+    core.CallLanes(
+        std::move(call),
+        [&](Status status, std::vector<wire::Received> replies) {
+          if (status.ok()) {
+            outcome.set_value(std::move(replies));
+          } else {
+            outcome.set_value(std::move(status));
+          }
+        },
+        now);
+  });
+  return outcome.get_future().get();
+}
+
 void RemoteStore::Abort(const Status& status) {
   impl_->Post([status](ClientCore& core, TimeNs) { core.Abort(status); });
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "ps/client/lane_caller.h"
 #include "storage/table.h"
 
 namespace strata {
@@ -24,7 +25,7 @@ struct RemoteStoreOptions {
 };
 
 // Thread-safe. Completions run on the store's own thread: they may submit, but not wait.
-class RemoteStore final : public TableStore {
+class RemoteStore final : public TableStore, public LaneCaller {
  public:
   // Returns when all servers have answered HELLO and agree on the shard map. kLost names the
   // servers that did not answer; kRefused, kInvalid: a server is of another cluster, version or
@@ -37,6 +38,9 @@ class RemoteStore final : public TableStore {
   Status DropTable(const std::string& name) override;
   Result<std::vector<TableSpec>> ListTables() override;
   void Submit(Operation operation, Completion done) override;
+
+  // Waits for no operation, and none waits for it. Not from a completion.
+  Result<std::vector<wire::Received>> CallLanes(LaneCall call) override;
 
   // Ends everything that is open, and all that comes later, with this status: how a trainer lets go
   // of a synchronous step that a dead rank will never finish.

@@ -1,0 +1,128 @@
+#include "ps/client/remote_checkpointer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "proto/wire/checkpoint_payload.h"
+
+namespace strata {
+namespace {
+
+using wire::Command;
+
+constexpr uint16_t kFirstLane = 0;  // lane 0 of server 0: keeps the folder of checkpoints
+
+CheckpointInfo InfoOf(wire::CheckpointEntry entry) {
+  return {.number = entry.number,
+          .parent = entry.parent,
+          .rows = entry.rows,
+          .bytes = entry.bytes,
+          .wall_unix_ns = static_cast<int64_t>(entry.wall_unix_ns),
+          .attachments = std::move(entry.attachments)};
+}
+
+Frame BytesOf(std::string_view text) { return Frame::Copy(std::as_bytes(std::span(text))); }
+
+Result<Message> CommitPayload(const std::vector<wire::Received>& saved,
+                              std::span<const Attachment> attachments) {
+  std::vector<Frame> parts;
+  for (const wire::Received& reply : saved) parts.push_back(reply.payload[0]);
+  std::vector<wire::NamedBlock> blocks;
+  for (const Attachment& attachment : attachments) {
+    blocks.push_back({attachment.name, BytesOf(attachment.bytes)});
+  }
+  Message payload = {wire::EncodeBlocks(parts), wire::EncodeNamedBlocks(blocks)};
+  constexpr size_t kBytesMax = wire::kMessageBytesMax - wire::kHeaderBytes;
+  if (const size_t bytes = MessageBytes(payload); bytes > kBytesMax) {
+    return Refused(
+        fmt::format("a checkpoint's attachments and descriptions: expected at most {} "
+                    "bytes, found {}",
+                    kBytesMax, bytes));
+  }
+  return payload;
+}
+
+}  // namespace
+
+Result<uint32_t> RemoteCheckpointer::Cut(TimeNs deadline) {
+  STRATA_ASSIGN(const std::vector<CheckpointInfo> known, List(deadline));
+  STRATA_ASSIGN(const std::vector<wire::Received> lanes,
+                caller_.CallLanes({.command = Command::kPing, .deadline = deadline}));
+  uint32_t newest = known.empty() ? 0 : known.front().number;
+  for (const wire::Received& reply : lanes) newest = std::max(newest, reply.header.cut);
+  if (newest == UINT32_MAX) return Refused("there is no number left for another checkpoint");
+  const uint32_t number = newest + 1;
+  STRATA_ASSIGN(
+      const std::vector<wire::Received> cut,
+      caller_.CallLanes({.command = Command::kPing, .cut = number, .deadline = deadline}));
+  for (const wire::Received& reply : cut) {
+    if (reply.header.cut >= number) continue;
+    return Refused(fmt::format("a lane answered cut {} to cut {}: its server keeps no checkpoints",
+                               reply.header.cut, number));
+  }
+  return number;
+}
+
+Result<CheckpointInfo> RemoteCheckpointer::Save(uint32_t number, bool full,
+                                                std::span<const Attachment> attachments,
+                                                TimeNs deadline) {
+  STRATA_ASSIGN(const std::vector<wire::Received> saved,
+                caller_.CallLanes({.command = Command::kCheckpoint,
+                                   .flags = full ? uint32_t{wire::kFlagFull} : 0,
+                                   .number = number,
+                                   .deadline = deadline}));
+  STRATA_ASSIGN(Message payload, CommitPayload(saved, attachments));
+  STRATA_TRY(caller_
+                 .CallLanes({.command = Command::kCommitCheckpoint,
+                             .number = number,
+                             .lane = kFirstLane,
+                             .payload = std::move(payload),
+                             .deadline = deadline})
+                 .status());
+  // The checkpoint exists: what goes wrong now does no harm to it, and the next one trims too.
+  const auto trimmed =
+      caller_.CallLanes({.command = Command::kTrimLog, .number = number, .deadline = deadline});
+  if (!trimmed.ok()) {
+    Log(LogLevel::kWarning, "checkpoint {}: logs are not trimmed behind it: {}", number,
+        trimmed.status().ToString());
+  }
+  STRATA_ASSIGN(std::vector<CheckpointInfo> known, List(deadline));
+  const auto at = std::ranges::find(known, number, &CheckpointInfo::number);
+  if (at != known.end()) return std::move(*at);
+  return NotFound(fmt::format("checkpoint {} was committed, and is not listed", number));
+}
+
+Result<std::vector<CheckpointInfo>> RemoteCheckpointer::List(TimeNs deadline) {
+  STRATA_ASSIGN(
+      const std::vector<wire::Received> replies,
+      caller_.CallLanes(
+          {.command = Command::kListCheckpoints, .lane = kFirstLane, .deadline = deadline}));
+  STRATA_ASSIGN(std::vector<wire::CheckpointEntry> entries,
+                wire::DecodeCheckpointList(replies.at(0).payload[0].bytes()));
+  std::vector<CheckpointInfo> infos;
+  for (wire::CheckpointEntry& entry : entries) infos.push_back(InfoOf(std::move(entry)));
+  std::ranges::sort(infos, std::ranges::greater(), &CheckpointInfo::number);
+  return infos;
+}
+
+Result<std::string> RemoteCheckpointer::ReadAttachment(uint32_t number, const std::string& name,
+                                                       TimeNs deadline) {
+  STRATA_ASSIGN(const std::vector<wire::Received> replies,
+                caller_.CallLanes({.command = Command::kReadAttachment,
+                                   .number = number,
+                                   .lane = kFirstLane,
+                                   .payload = {BytesOf(name)},
+                                   .deadline = deadline}));
+  const auto bytes = replies.at(0).payload[0].bytes();
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Status RemoteCheckpointer::Restore(uint32_t number, TimeNs deadline) {
+  return caller_.CallLanes({.command = Command::kRestore, .number = number, .deadline = deadline})
+      .status();
+}
+
+}  // namespace strata

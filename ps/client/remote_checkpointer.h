@@ -1,0 +1,32 @@
+// RemoteCheckpointer: checkpoints of a cluster, through messages to its lanes. docs/protocol.md,
+// "Checkpoints", has the exchange.
+#pragma once
+
+#include "ps/client/lane_caller.h"
+#include "storage/checkpoint/checkpointer.h"
+
+namespace strata {
+
+// Thread-safe when its caller is, which outlives it. Every call may be made again after an error:
+// lanes answer what they have done before. Errors: what a lane answered, named; kDeadlineExceeded;
+// kLost.
+class RemoteCheckpointer final : public Checkpointer {
+ public:
+  explicit RemoteCheckpointer(LaneCaller& caller) : caller_(caller) {}
+
+  // Once it has returned, all messages of the caller's client carry the cut.
+  Result<uint32_t> Cut(TimeNs deadline) override;
+  // A cut that nobody saves for 120 s is let go by the lanes: kFailed.
+  Result<CheckpointInfo> Save(uint32_t number, bool full, std::span<const Attachment> attachments,
+                              TimeNs deadline) override;
+  Result<std::vector<CheckpointInfo>> List(TimeNs deadline) override;
+  Result<std::string> ReadAttachment(uint32_t number, const std::string& name,
+                                     TimeNs deadline) override;
+  // Lane by lane: nobody else should write meanwhile.
+  Status Restore(uint32_t number, TimeNs deadline) override;
+
+ private:
+  LaneCaller& caller_;
+};
+
+}  // namespace strata
