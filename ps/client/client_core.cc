@@ -268,7 +268,7 @@ void ClientCore::Pump(TimeNs now) {
     const std::vector<RequestPtr> started = lanes_[lane].Start();
     if (server.requests_in_flight == 0 && !started.empty()) {
       server.last_heard = now;
-      server.next_ping = now + client::kPingEvery;
+      server.next_ping = now + options_.ping_every;
       server.pings_unanswered = 0;
     }
     server.requests_in_flight += started.size();

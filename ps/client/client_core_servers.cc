@@ -254,7 +254,7 @@ void ClientCore::WatchServer(ServerLink& server, TimeNs now) {
   if (server.next_ping == kNever || now >= server.next_ping) {
     SendToMain(server, Command::kPing, {});
     ++server.pings_unanswered;
-    server.next_ping = now + client::kPingEvery;
+    server.next_ping = now + options_.ping_every;
   }
 }
 

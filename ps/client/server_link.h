@@ -13,8 +13,6 @@
 
 namespace strata::client {
 
-constexpr TimeNs kPingEvery = kSecond;  // while we wait for a server
-
 // Not thread-safe.
 struct ServerLink {
   std::string address;   // "host:port", as the caller wrote it

@@ -53,6 +53,7 @@ class ScriptedServers {
           options.cluster_id = 5;
           options.client_hi = 1;
           options.client_lo = 2;
+          options.ping_every = kSecond;  // with the first resend, so that scripts stay short
           return options;
         }()) {}
 
