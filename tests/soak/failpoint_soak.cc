@@ -16,6 +16,7 @@
 namespace strata::soak {
 namespace {
 
+constexpr uint64_t kProgressEvery = 20;
 constexpr uint64_t kRoundsPerSeed = 4;        // over all failpoints
 constexpr TimeNs kReachWithin = 3 * kSecond;  // of load, until the failpoint counts as missed
 constexpr uint64_t kHitMax = 12;              // fires at a random one of the first hits
@@ -66,7 +67,11 @@ class FailpointRun {
     const std::string mark = fmt::format("failpoint {}: {}", name, action);
     // Through the wait for text, since a server that dies says its last words first.
     if (server.WaitForErrors(mark, kReachWithin)) ++(*counts_)[name + "=" + action];
-    ++report_->cycles;
+    if (++report_->cycles % kProgressEvery == 0) {
+      fmt::print(stderr, "{} cycles: lost {}, doubled {}, wrong {}; {}\n", report_->cycles,
+                 report_->findings.lost, report_->findings.doubled, report_->findings.wrong,
+                 CountsJson(*counts_));
+    }
     // A call that failed ends the server, or the server goes on without it.
     WaitUntil([&] { return !server.Running(); }, kSecond / 5);
     if (!server.Running()) STRATA_TRY(CheckEnd(action, server));
@@ -126,9 +131,6 @@ SoakReport RunFailpointSoak(uint64_t hits, const SoakClusterOptions& cluster) {
     Count(status.Prefixed(fmt::format("seed {}, cycle {}", one.seed, report.cycles)), &report);
     if (!status.ok()) break;
     ++one.seed;
-    fmt::print(stderr, "{} cycles: lost {}, doubled {}, wrong {}; {}\n", report.cycles,
-               report.findings.lost, report.findings.doubled, report.findings.wrong,
-               CountsJson(counts));
   }
   for (const auto& [name, count] : counts) {
     if (count >= hits) continue;

@@ -25,7 +25,6 @@ SoakEnd RunSoak(const std::string& program, std::vector<std::string> arguments) 
   const ProcessResult run =
       RunProcess(ProgramPath(program), {.arguments = std::move(arguments)}, 240 * kSecond);
   const size_t end = run.output.find_last_not_of('\n');
-  EXPECT_NE(end, std::string::npos) << run.errors;
   if (end == std::string::npos) return {run.end, {}, run.errors};
   const size_t before = run.output.rfind('\n', end);
   const std::string line = run.output.substr(before == std::string::npos ? 0 : before + 1);
