@@ -60,6 +60,13 @@ class ClusterSession final : public Session {
     return store->DropTable(table);
   }
 
+  Result<std::unique_ptr<Checkpointer>> OpenCheckpointer(const JobConfig& job,
+                                                         Disk& /*disk*/) override {
+    return Invalid(fmt::format(
+        "{}: checkpoint.every_steps is {}: servers take no checkpoints for a job yet, expected 0",
+        job.file, job.checkpoint.every_steps));
+  }
+
   Status Close(const Status& outcome) override {
     if (links_ == nullptr) return outcome;
     if (outcome.ok()) return links_->Leave(config_.shutdown_timeout);

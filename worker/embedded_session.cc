@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "storage/checkpoint/local_checkpointer.h"
 #include "storage/memory/host_store.h"
 #include "worker/session.h"
 
@@ -14,11 +17,24 @@ class EmbeddedSession final : public Session {
   int servers() const override { return 0; }
   void Cancel(const Status& /*status*/) override {}
   Status DropLeftover(const std::string& table) override { return store_->DropTable(table); }
+  Result<std::unique_ptr<Checkpointer>> OpenCheckpointer(const JobConfig& job,
+                                                         Disk& disk) override {
+    if (job.checkpoint.folder.empty()) {
+      return Invalid(
+          fmt::format("{}: checkpoint.folder is empty: name a folder for the checkpoints, "
+                      "or set checkpoint.every_steps = 0",
+                      job.file));
+    }
+    return MakeLocalCheckpointer(*store_, {.disk = &disk,
+                                           .root = job.checkpoint.folder,
+                                           .keep = job.checkpoint.keep,
+                                           .job = job.name});
+  }
   Status Close(const Status& outcome) override { return outcome; }
 
  private:
   SingleGroup group_;
-  std::unique_ptr<TableStore> store_;
+  std::unique_ptr<LocalStore> store_;
 };
 
 }  // namespace

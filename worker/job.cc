@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kJobBytesMax = 16 << 20;
 constexpr size_t kNameMax = 64;
 constexpr std::string_view kPaths[] = {"data.train", "data.test", "output.model",
-                                       "output.predictions"};
+                                       "output.predictions", "checkpoint.folder"};
 
 // An error about a value, with the place that gave it in front.
 Status Wrong(const Settings& settings, std::string_view key, std::string_view what) {
@@ -308,6 +308,10 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
   }
   job.model_path = PathOf(settings, "output.model", file);
   job.predictions_path = PathOf(settings, "output.predictions", file);
+  job.checkpoint = {.folder = PathOf(settings, "checkpoint.folder", file),
+                    .every_steps = CountOf(settings, "checkpoint.every_steps"),
+                    .keep = CountOf(settings, "checkpoint.keep"),
+                    .resume = settings.Bool("checkpoint.resume")};
   ListSettings(settings, &job);
   return job;
 }

@@ -23,6 +23,14 @@ struct JobSetting {
   std::string value;  // "3", "\"numeric\""
 };
 
+// What keeps a job's work between two processes.
+struct CheckpointSettings {
+  std::string folder;        // of a job without servers; servers have their own
+  uint32_t every_steps = 0;  // 0: none is taken, and none is looked for
+  uint32_t keep = 0;         // of a job without servers
+  bool resume = true;
+};
+
 struct JobConfig {
   std::string file;  // the job file, for messages
 
@@ -59,6 +67,8 @@ struct JobConfig {
 
   std::string model_path;        // folder; "": the model is not saved
   std::string predictions_path;  // file; "": none
+
+  CheckpointSettings checkpoint;
 };
 
 // An error about the file or folder that `key` ("data.train") names, as kInvalid with the place

@@ -113,6 +113,22 @@ constexpr Setting kJobRows[] = {
         "Folder for the trained model; evaluate and predict read it. Empty: it is not saved. "
         "Relative to the job file; on the command line, to the working directory."),
     Row("output.predictions", kText, "", "File for the probabilities that predict writes."),
+
+    Row("checkpoint.every_steps", kInt, "0",
+        "Steps between two checkpoints of the training, which goes on meanwhile; one is taken "
+        "before the first step too. 0: none is taken, and training always begins anew.",
+        0, 1e9),
+    Row("checkpoint.folder", kText, "",
+        "Folder for the checkpoints of a job without servers. With servers it has no effect: they "
+        "have a folder of their own. Relative to the job file; on the command line, to the working "
+        "directory."),
+    Row("checkpoint.keep", kInt, "3",
+        "Checkpoints that stay in checkpoint.folder, with all that they build on: the newest.", 1,
+        1e6),
+    Row("checkpoint.resume", kBool, "true",
+        "Go on from the newest checkpoint of this very job, if there is one: same settings, data "
+        "and number of workers; only train.epochs, train.eval_every, data.test and [output] may "
+        "differ. false: begin anew; older checkpoints stay."),
 };
 
 constexpr Setting kFeatureRows[] = {

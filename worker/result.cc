@@ -32,6 +32,8 @@ std::string ResultJson(const WorkerOptions& options, const TaskResult& result, i
   if (options.task == Task::kTrain) {
     object["epochs"] = options.job.epochs;
     object["steps"] = result.steps;
+    if (result.resumed_from.has_value()) object["resumed_from"] = *result.resumed_from;
+    if (result.checkpoints > 0) object["checkpoints"] = result.checkpoints;
   }
   object["metrics"] = nlohmann::ordered_json::object();
   if (result.metrics.has_value()) {
@@ -63,6 +65,10 @@ std::string ResultTable(const WorkerOptions& options, const TaskResult& result, 
     rows.emplace_back("calibration", fmt::format("{:.4f}", result.metrics->calibration));
     rows.emplace_back("evaluated on", fmt::format("{} samples", result.metrics->samples));
   }
+  if (result.resumed_from.has_value()) {
+    rows.emplace_back("resumed from", fmt::format("checkpoint {}", *result.resumed_from));
+  }
+  if (result.checkpoints > 0) rows.emplace_back("checkpoints", std::to_string(result.checkpoints));
   if (!result.model_path.empty()) rows.emplace_back("model", result.model_path);
   if (!result.predictions_path.empty()) rows.emplace_back("predictions", result.predictions_path);
   std::string table;

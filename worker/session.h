@@ -8,10 +8,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/disk.h"
 #include "base/status.h"
 #include "cluster/cluster_config.h"
 #include "cluster/collective/group.h"
+#include "storage/checkpoint/checkpointer.h"
 #include "storage/table.h"
+#include "worker/job.h"
 
 namespace strata {
 
@@ -27,6 +30,10 @@ class Session {
   // Drops a table that a task leaves behind, even after Cancel; at most for about the shutdown
   // timeout. kNotFound when there is none, kLost when a server does not answer.
   virtual Status DropLeftover(const std::string& table) = 0;
+  // Of the store, which it must not outlive. An embedded one keeps its files on `disk` in the job's
+  // checkpoint.folder. kInvalid: the job names none.
+  virtual Result<std::unique_ptr<Checkpointer>> OpenCheckpointer(const JobConfig& job,
+                                                                 Disk& disk) = 0;
   // Tells the other workers how it ended; after success, waits until all of them have, at most for
   // the shutdown timeout. Returns the outcome, or the loss of a worker during that wait.
   virtual Status Close(const Status& outcome) = 0;

@@ -20,9 +20,11 @@ namespace strata {
 // What a task has to say in the end.
 struct TaskResult {
   ModelKind model = ModelKind::kLogistic;
-  uint64_t samples = 0;  // gone over by all workers: epochs added for training
+  uint64_t samples = 0;  // gone over by all workers in this run: epochs added for training
   double seconds = 0;    // that this took, without evaluation
-  uint64_t steps = 0;    // training
+  uint64_t steps = 0;    // training, with those before a resume
+  std::optional<uint32_t> resumed_from;  // the checkpoint that training went on from
+  uint64_t checkpoints = 0;              // taken; rank 0 alone knows
   std::optional<Metrics> metrics;
   std::string model_path;        // written or read
   std::string predictions_path;  // written

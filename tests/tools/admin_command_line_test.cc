@@ -40,6 +40,8 @@ TEST(AdminCommandLine, EveryCommandIsKnown) {
       {{"ping"}, Command::kPing},
       {{"drain"}, Command::kDrain},
       {{"shutdown"}, Command::kShutdown},
+      {{"verify", "checkpoints"}, Command::kVerify},
+      {{"export", "checkpoints", "--table=t", "--format=npy", "--to=out"}, Command::kExport},
   };
   for (const auto& [words, command] : cases) EXPECT_EQ(Parsed(words).command, command) << words[0];
 }

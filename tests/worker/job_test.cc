@@ -68,6 +68,10 @@ epochs = 3
 shuffle_rows = 0
 eval_every = 2
 
+[checkpoint]
+every_steps = 40
+folder = "kept"
+
 [output]
 model = "model"
 )";
@@ -120,6 +124,10 @@ TEST(Job, ReadsEverything) {
   EXPECT_EQ(job->eval_every, 2U);
   EXPECT_EQ(job->model_path, "dir/model");
   EXPECT_EQ(job->predictions_path, "");
+  EXPECT_EQ(job->checkpoint.every_steps, 40U);
+  EXPECT_EQ(job->checkpoint.folder, "dir/kept");
+  EXPECT_EQ(job->checkpoint.keep, 3U);
+  EXPECT_TRUE(job->checkpoint.resume);
 }
 
 TEST(Job, OverridesWinAndAreRelativeToTheWorkingDirectory) {

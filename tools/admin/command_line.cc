@@ -206,6 +206,26 @@ void AddTableCommands(CLI::App* app, RawLine* raw) {
   put->add_option("VALUE", raw->values, "As many values as the table's dimension")->required();
 }
 
+void AddCheckpointCommands(CLI::App* app, RawLine* raw) {
+  Request& request = raw->request;
+  const std::string where = "A folder of checkpoints, or one of them";
+  CLI::App* verify = AddCommand(app, "verify", "Read every byte of checkpoints, without a server",
+                                Command::kVerify, raw);
+  verify->add_option("DIR", request.file, where)->required();
+
+  CLI::App* exported = AddCommand(
+      app, "export", "Write a table of a checkpoint for other programs, without a server",
+      Command::kExport, raw);
+  exported->add_option("DIR", request.file, where + "; of several the newest")->required();
+  exported->add_option("--table", request.table, "The table")->required();
+  exported
+      ->add_option("--format", request.export_format,
+                   "safetensors, npy, or hugectr (key and emb_vector files)")
+      ->check(CLI::IsMember({"safetensors", "npy", "hugectr"}))
+      ->required();
+  exported->add_option("--to", request.export_folder, "Folder for the files")->required();
+}
+
 void AddClusterCommands(CLI::App* app, RawLine* raw) {
   Request& request = raw->request;
   AddWatch(
@@ -311,6 +331,7 @@ Result<ParsedLine> ParseAdminLine(int argc, const char* const* argv) {
   AddGlobalOptions(&app, &raw);
   AddClusterCommands(&app, &raw);
   AddTableCommands(&app, &raw);
+  AddCheckpointCommands(&app, &raw);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -22,6 +22,8 @@ Status RunConfigCheck(const Request& request, std::string* out);  // asks nobody
 Status RunPing(const Request& request, std::string* out);
 Status RunDrain(const Request& request, std::string* out);
 Status RunShutdown(const Request& request, std::string* out);  // kRefused without yes
+Status RunVerify(const Request& request, std::string* out);    // asks nobody; kCorrupt: findings
+Status RunExport(const Request& request, std::string* out);    // asks nobody
 
 // Whichever of the above the request names.
 Status RunCommand(const Request& request, std::string* out);

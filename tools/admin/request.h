@@ -26,6 +26,8 @@ struct Request {
     kPing,
     kDrain,
     kShutdown,
+    kVerify,
+    kExport,
   };
   enum class Output : uint8_t { kTable, kJson };
 
@@ -39,15 +41,17 @@ struct Request {
 
   // For those that have a use for it.
   TimeNs watch_interval = 0;                  // status, stats: 0 shows once
-  std::string table;                          // stats ("": all tables), table drop, get, put
+  std::string table;                          // stats ("": all), table drop, get, put, export
   TableSpec spec;                             // table create
   std::vector<Key> keys;                      // get, put (one)
   std::vector<float> values;                  // put
   int world = 0;                              // topology; 0: the workers of the machine list
   HalvingForm form = HalvingForm::kPairLast;  // topology
-  std::string file;                           // config check
+  std::string file;                           // config check; verify, export: a folder
   bool yes = false;                           // table drop, shutdown: do it without asking
   int only_server = -1;                       // drain: the server's rank; -1 all
+  std::string export_format;                  // export: ParseExportFormat's names
+  std::string export_folder;                  // export
 };
 
 constexpr const char* kDefaultServer = "127.0.0.1:7600";

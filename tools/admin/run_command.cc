@@ -30,6 +30,10 @@ Status RunCommand(const Request& request, std::string* out) {
       return RunDrain(request, out);
     case kShutdown:
       return RunShutdown(request, out);
+    case kVerify:
+      return RunVerify(request, out);
+    case kExport:
+      return RunExport(request, out);
   }
   return Internal("a command that nobody carries out");
 }

@@ -36,4 +36,13 @@ Result<uint64_t> NumberOfRank0(Group& group, uint64_t mine) {
   return number;
 }
 
+Result<std::string> BytesOfRank0(Group& group, const Result<std::string>& mine) {
+  const bool first = group.rank() == 0;
+  STRATA_TRY(AgreeOnStatus(group, first ? mine.status() : Status::Ok()));
+  std::vector<std::vector<std::byte>> all;
+  STRATA_TRY(
+      group.Allgather(first ? std::as_bytes(std::span(*mine)) : std::span<std::byte>(), &all));
+  return std::string(reinterpret_cast<const char*>(all[0].data()), all[0].size());
+}
+
 }  // namespace strata

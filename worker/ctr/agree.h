@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/status.h"
 #include "cluster/collective/group.h"
@@ -14,5 +15,8 @@ Status AgreeOnStatus(Group& group, const Status& mine);
 
 // Every rank gets rank 0's number.
 Result<uint64_t> NumberOfRank0(Group& group, uint64_t mine);
+
+// Every rank gets rank 0's bytes, or its error with "worker 0: " in front; the others' are ignored.
+Result<std::string> BytesOfRank0(Group& group, const Result<std::string>& mine);
 
 }  // namespace strata

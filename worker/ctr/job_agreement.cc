@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "worker/ctr/agree.h"
 
 namespace strata {
@@ -43,7 +44,36 @@ std::string_view TakeLine(std::string_view* text) {
   return line.empty() ? "nothing more" : line;
 }
 
+// What another run of the same job may do otherwise without another bit in the table.
+bool IsWithoutEffectOnSteps(std::string_view setting) {
+  return setting == "train.epochs" || setting == "train.eval_every" || setting == "data.test" ||
+         setting.starts_with("output.") || setting.starts_with("checkpoint.");
+}
+
 }  // namespace
+
+std::optional<std::pair<std::string, std::string>> FirstDifference(std::string_view first,
+                                                                   std::string_view second) {
+  while (!first.empty() || !second.empty()) {
+    const std::string_view first_line = TakeLine(&first);
+    const std::string_view second_line = TakeLine(&second);
+    if (first_line != second_line)
+      return std::pair{std::string(first_line), std::string(second_line)};
+  }
+  return std::nullopt;
+}
+
+Result<std::string> JobFingerprint(Disk& disk, const JobConfig& job, int workers,
+                                   const std::string& features) {
+  std::string text = fmt::format("workers = {}\n", workers);
+  for (const JobSetting& setting : job.settings) {
+    if (IsWithoutEffectOnSteps(setting.name)) continue;
+    text += fmt::format("{} = {}\n", setting.name, setting.value);
+  }
+  STRATA_TRY(AddSize(disk, job, "data.train", job.train_path, &text));
+  text += fmt::format("hash of the features fitted to data.train = {:016x}\n", Hash64(features));
+  return text;
+}
 
 Status AgreeOnJob(Group& group, Disk& disk, const JobConfig& job, const std::string& task) {
   const Result<std::string> described = Describe(disk, job, task);
@@ -55,19 +85,12 @@ Status AgreeOnJob(Group& group, Disk& disk, const JobConfig& job, const std::str
     return std::string_view(reinterpret_cast<const char*>(all[rank].data()), all[rank].size());
   };
   for (size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank] == all[0]) continue;
-    std::string_view first = text_of(0);
-    std::string_view other = text_of(rank);
-    std::string_view first_line = TakeLine(&first);
-    std::string_view other_line = TakeLine(&other);
-    while (first_line == other_line && !(first.empty() && other.empty())) {
-      first_line = TakeLine(&first);
-      other_line = TakeLine(&other);
-    }
+    const auto difference = FirstDifference(text_of(0), text_of(rank));
+    if (!difference.has_value()) continue;
     return Invalid(fmt::format(
         "the workers do not run the same job: worker 0 has '{}', worker {} has '{}'; give all of "
         "them the same job file, overrides and data files",
-        first_line, rank, other_line));
+        difference->first, rank, difference->second));
   }
   return {};
 }

@@ -2,7 +2,10 @@
 // its part of the same files.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/disk.h"
 #include "base/status.h"
@@ -15,5 +18,16 @@ namespace strata {
 // data.test, with rank 0's; not paths, which may differ from machine to machine. kInvalid on every
 // rank, with the first that differs and both values; likewise when a rank cannot open a file.
 Status AgreeOnJob(Group& group, Disk& disk, const JobConfig& job, const std::string& task);
+
+// What decides the bits of a training run, one "name = value" a line: the settings, the number of
+// workers, the data and the features fitted to it (FeaturesToText). Two runs with equal
+// fingerprints are one and the same, however many epochs each goes through.
+Result<std::string> JobFingerprint(Disk& disk, const JobConfig& job, int workers,
+                                   const std::string& features);
+
+// Where two such texts differ first: {the line of `first`, the line of `second`}, "nothing more"
+// for one that is at its end; nothing when they are equal.
+std::optional<std::pair<std::string, std::string>> FirstDifference(std::string_view first,
+                                                                   std::string_view second);
 
 }  // namespace strata

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "base/hash.h"
 #include "kernels/optim/apply.h"
@@ -43,15 +44,55 @@ SyncGroup Trainer::Mark() const {
   return {.id = run_,
           .rank = static_cast<uint16_t>(group_.rank()),
           .world = static_cast<uint16_t>(group_.world()),
-          .first_step = 1};
+          .first_step = first_step_};
+}
+
+Status Trainer::Resume(TrainerState state) {
+  if (state.dense.size() != dense_.size() || state.dense_state.size() != dense_state_.size()) {
+    return Corrupt(fmt::format(
+        "the training state has {} dense parameters with {} numbers of optimizer state; the model "
+        "has {} with {}",
+        state.dense.size(), state.dense_state.size(), dense_.size(), dense_state_.size()));
+  }
+  first_step_ = step_ = state.steps + 1;
+  epoch_ = state.epoch;
+  epoch_steps_ = state.epoch_steps;
+  samples_ = state.samples;
+  dense_ = std::move(state.dense);
+  dense_state_ = std::move(state.dense_state);
+  return {};
+}
+
+TrainerState Trainer::State() const {
+  return {.steps = steps(),
+          .epoch = epoch_,
+          .epoch_steps = epoch_steps_,
+          .samples = samples_,
+          .dense = dense_,
+          .dense_state = dense_state_};
+}
+
+size_t Trainer::OwnPartSize() const {
+  return PartSize(options_.batch_size, group_.rank(), group_.world());
+}
+
+// The order of a source that shuffles follows from everything it has read of the epoch. So what the
+// state has done of it is read, parsed and shuffled a second time, at the pace of reading, which on
+// average is half an epoch's reading once a resume; nothing is computed.
+Status Trainer::SkipToPosition(BatchSource& source) {
+  Batch batch;
+  for (uint64_t i = 0; i < epoch_steps_; ++i) {
+    STRATA_TRY(source.Next(OwnPartSize(), &batch));
+    if (batch.samples == 0) break;  // a short share; the other ranks go on without it
+  }
+  return {};
 }
 
 Status Trainer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
   // Most often the store has let go of the part of two steps ago.
   if (*part == nullptr || part->use_count() > 1) *part = std::make_shared<Part>();
   Part& fresh = **part;
-  STRATA_TRY(
-      source.Next(PartSize(options_.batch_size, group_.rank(), group_.world()), &fresh.batch));
+  STRATA_TRY(source.Next(OwnPartSize(), &fresh.batch));
   FindUniqueKeys(fresh.batch.keys, &fresh.unique);
   fresh.rows.resize(fresh.unique.keys.size() * model_.shape().row_dim());
   fresh.gradients.resize(fresh.rows.size());
@@ -98,6 +139,7 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, bool* ended, StepRepor
   for (float& gradient : dense_gradient) gradient *= scale;
 
   STRATA_TRY(update_.Wait());  // of the step before, which this step's rows have seen
+  if (options_.between_steps) STRATA_TRY(options_.between_steps());
   Operation update{.kind = OpKind::kUpdate, .parts = {}, .exec = {}, .step = step_, .sync = Mark()};
   update.parts.push_back(
       {.table = options_.table, .keys = part->unique.keys, .in = part->gradients, .out = {}});
@@ -112,12 +154,16 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, bool* ended, StepRepor
              .batch = &part->batch,
              .logits = logits_};
   ++step_;
+  ++epoch_steps_;
   return {};
 }
 
 Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
                            const std::function<Status(const StepReport&)>& on_step) {
   STRATA_TRY(source.Rewind(epoch));
+  if (epoch != epoch_) epoch_steps_ = 0;
+  epoch_ = epoch;
+  STRATA_TRY(SkipToPosition(source));
   std::shared_ptr<Part> part;
   std::shared_ptr<Part> next;
   STRATA_TRY(Read(source, &part));
@@ -137,6 +183,8 @@ Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
     STRATA_TRY(on_step(report));
     std::swap(part, next);
   }
+  ++epoch_;
+  epoch_steps_ = 0;
   return update_.Wait();
 }
 

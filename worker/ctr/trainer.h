@@ -23,6 +23,16 @@
 
 namespace strata {
 
+// Where training stands between two steps: all that the ranks share beside the table.
+struct TrainerState {
+  uint64_t steps = 0;        // done, over all epochs
+  uint64_t epoch = 0;        // that the next step belongs to, from 0
+  uint64_t epoch_steps = 0;  // done of it: as many batches has each rank taken from its source
+  uint64_t samples = 0;      // over all ranks and epochs
+  std::vector<float> dense;
+  std::vector<float> dense_state;  // of the optimizer
+};
+
 struct TrainerOptions {
   uint64_t seed = 0;        // of the dense part's initial values and of dropout
   uint32_t batch_size = 0;  // of all ranks together: at least one sample a rank
@@ -31,6 +41,10 @@ struct TrainerOptions {
   OptimizerSpec dense_optimizer;
   TableId table{};     // exists, with the model's row_dim
   uint64_t nonce = 0;  // random; rank 0's names the run
+  // Called before this rank's part of each step is sent, the first one too: the table then holds
+  // the updates of all steps before and of no other, whatever the other ranks have sent, until it
+  // returns. An error ends training.
+  std::function<Status()> between_steps = {};
 };
 
 // After each step, on every rank.
@@ -56,11 +70,18 @@ class Trainer {
   // group.
   Status Start();
 
-  // All ranks' shares, once. `on_step` may end training with an error. Returns once all updates are
-  // applied. kFailed when the loss is no number any more.
+  // Goes on where another run stood, whose table is there: training then ends with the bits that it
+  // would have ended with. Before the first epoch, alike on all ranks. kCorrupt: a state of another
+  // model.
+  Status Resume(TrainerState state);
+
+  // All ranks' shares, once; of the epoch of the resumed state, what is left of it. `on_step` may
+  // end training with an error. Returns once all updates are applied. kFailed when the loss is no
+  // number any more.
   Status TrainEpoch(BatchSource& source, uint64_t epoch,
                     const std::function<Status(const StepReport&)>& on_step);
 
+  TrainerState State() const;
   std::span<const float> dense() const { return dense_; }
   uint64_t samples() const { return samples_; }  // over all ranks and epochs
   uint64_t steps() const { return step_ - 1; }
@@ -74,6 +95,8 @@ class Trainer {
     std::vector<float> gradients;  // of the rows
   };
 
+  size_t OwnPartSize() const;
+  Status SkipToPosition(BatchSource& source);
   Status Read(BatchSource& source, std::shared_ptr<Part>* part);
   void SubmitLookup(const std::shared_ptr<Part>& part);
   Status Compute(Part& part);
@@ -85,7 +108,10 @@ class Trainer {
   TableStore& store_;
   Group& group_;
   uint32_t run_ = 0;
-  uint64_t step_ = 1;  // the next one
+  uint64_t first_step_ = 1;  // of this run
+  uint64_t step_ = 1;        // the next one
+  uint64_t epoch_ = 0;
+  uint64_t epoch_steps_ = 0;
   uint64_t samples_ = 0;
   std::vector<float> dense_;
   std::vector<float> dense_state_;

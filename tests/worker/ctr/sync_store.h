@@ -18,7 +18,9 @@ namespace strata {
 // Thread-safe: ranks are threads. A pull of a later step blocks its caller.
 class SyncStore final : public TableStore {
  public:
-  SyncStore() : inner_(MakeMapStore()) {}
+  SyncStore() : own_(MakeMapStore()), inner_(own_.get()) {}
+  // Over another model, which outlives it.
+  explicit SyncStore(TableStore& inner) : inner_(&inner) {}
 
   Status CreateTable(const TableSpec& spec) override { return inner_->CreateTable(spec); }
   Status DropTable(const std::string& name) override { return inner_->DropTable(name); }
@@ -67,7 +69,8 @@ class SyncStore final : public TableStore {
     changed_.notify_all();
   }
 
-  std::unique_ptr<TableStore> inner_;
+  std::unique_ptr<TableStore> own_;
+  TableStore* inner_;
   std::mutex mutex_;
   std::condition_variable changed_;
   uint32_t group_ = 0;

@@ -86,6 +86,10 @@ class ToldSession final : public Session {
   int servers() const override { return 0; }
   void Cancel(const Status& status) override { cancelled = status; }
   Status DropLeftover(const std::string& /*table*/) override { return {}; }
+  Result<std::unique_ptr<Checkpointer>> OpenCheckpointer(const JobConfig& /*job*/,
+                                                         Disk& /*disk*/) override {
+    STRATA_CHECK(false);
+  }
   Status Close(const Status& outcome) override { return outcome; }
 
   Status cancelled;

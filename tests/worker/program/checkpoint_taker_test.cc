@@ -1,0 +1,153 @@
+// When checkpoints are taken, and what happens when they fail or take long.
+#include "worker/checkpoint_taker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "storage/memory/host_store.h"
+
+namespace strata {
+namespace {
+
+using testing::ElementsAre;
+
+// Notes what it is asked; a save can be held back, and calls made to fail.
+class FakeCheckpointer final : public Checkpointer {
+ public:
+  Result<uint32_t> Cut(TimeNs /*deadline*/) override {
+    if (fail_cut) return Failed("no cut");
+    return ++cuts;
+  }
+
+  Result<CheckpointInfo> Save(uint32_t number, bool full, std::span<const Attachment> attachments,
+                              TimeNs /*deadline*/) override {
+    std::unique_lock lock(mutex_);
+    saving_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !held_; });
+    if (fail_save) return DiskFull("no room");
+    saved.emplace_back(number, full);
+    names.clear();
+    for (const Attachment& attachment : attachments) names.push_back(attachment.name);
+    return CheckpointInfo{.number = number, .attachments = {}};
+  }
+
+  Result<std::vector<CheckpointInfo>> List(TimeNs) override { return Failed("not asked for"); }
+  Result<std::string> ReadAttachment(uint32_t, const std::string&, TimeNs) override {
+    return Failed("not asked for");
+  }
+  Status Restore(uint32_t, TimeNs) override { return Failed("not asked for"); }
+
+  void Hold() {
+    const std::lock_guard lock(mutex_);
+    held_ = true;
+    saving_ = false;
+  }
+  void WaitUntilSaving() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return saving_; });
+  }
+  void LetGo() {
+    const std::lock_guard lock(mutex_);
+    held_ = false;
+    changed_.notify_all();
+  }
+
+  bool fail_cut = false;
+  bool fail_save = false;
+  uint32_t cuts = 0;
+  std::vector<std::pair<uint32_t, bool>> saved;  // number, full
+  std::vector<std::string> names;                // of the last one's attachments
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool held_ = false;
+  bool saving_ = false;
+};
+
+// A trainer that stands behind any number of steps.
+class AnyTrainer {
+ public:
+  const Trainer& At(uint64_t steps) {
+    EXPECT_TRUE(
+        trainer_.Resume({.steps = steps, .dense = std::vector<float>(1), .dense_state = {}}).ok());
+    return trainer_;
+  }
+
+ private:
+  CtrModel model_{{ModelKind::kLogistic, 0, {}, 1, 0}, 1};
+  std::unique_ptr<LocalStore> store_ = MakeHostStore();
+  SingleGroup group_;
+  Trainer trainer_{
+      {.batch_size = 1, .dense_optimizer = {}, .between_steps = {}}, model_, *store_, group_};
+};
+
+TEST(CheckpointTaker, TakesOneEveryFewStepsAndAFullOneNowAndThen) {
+  FakeCheckpointer checkpointer;
+  AnyTrainer trainer;
+  CheckpointTaker taker(checkpointer, RealClock(), {.fingerprint = "f", .every_steps = 3});
+  for (uint64_t step = 0; step < 30; ++step) {
+    ASSERT_TRUE(taker.BetweenSteps(trainer.At(step)).ok());
+    EXPECT_EQ(taker.Finish(), step / 3 + 1) << step;
+  }
+  EXPECT_EQ(checkpointer.cuts, 10U);
+  for (const auto& [number, full] : checkpointer.saved) EXPECT_EQ(full, number % 8 == 1) << number;
+  EXPECT_THAT(checkpointer.names,
+              ElementsAre("progress.txt", "dense.f32", "dense_state.f32", "job.txt"));
+}
+
+TEST(CheckpointTaker, TheOneThatTheRunGoesOnFromIsNotTakenAgain) {
+  FakeCheckpointer checkpointer;
+  AnyTrainer trainer;
+  CheckpointTaker taker(checkpointer, RealClock(),
+                        {.fingerprint = "f", .every_steps = 3, .resumed_steps = 6});
+  ASSERT_TRUE(taker.BetweenSteps(trainer.At(6)).ok());
+  EXPECT_EQ(checkpointer.cuts, 0U);
+  ASSERT_TRUE(taker.BetweenSteps(trainer.At(9)).ok());
+  EXPECT_EQ(taker.Finish(), 1U);
+}
+
+TEST(CheckpointTaker, TrainingGoesOnDuringASaveAndTheNextOneIsLeftOut) {
+  FakeCheckpointer checkpointer;
+  AnyTrainer trainer;
+  CheckpointTaker taker(checkpointer, RealClock(), {.fingerprint = "f", .every_steps = 1});
+  ASSERT_TRUE(taker.BetweenSteps(trainer.At(0)).ok());
+  EXPECT_EQ(checkpointer.saved.size(), 1U) << "the first is there before the first step";
+  checkpointer.Hold();
+  ASSERT_TRUE(taker.BetweenSteps(trainer.At(1)).ok());
+  checkpointer.WaitUntilSaving();
+  for (uint64_t step = 2; step < 5; ++step) {
+    ASSERT_TRUE(taker.BetweenSteps(trainer.At(step)).ok());
+  }
+  EXPECT_EQ(checkpointer.cuts, 2U);
+  checkpointer.LetGo();
+  EXPECT_EQ(taker.Finish(), 2U);
+  ASSERT_TRUE(taker.BetweenSteps(trainer.At(5)).ok());
+  EXPECT_EQ(taker.Finish(), 3U);
+}
+
+TEST(CheckpointTaker, OnlyTheFirstMustSucceed) {
+  for (const bool cut : {true, false}) {
+    FakeCheckpointer checkpointer;
+    AnyTrainer trainer;
+    CheckpointTaker taker(checkpointer, RealClock(), {.fingerprint = "f", .every_steps = 1});
+    (cut ? checkpointer.fail_cut : checkpointer.fail_save) = true;
+    EXPECT_FALSE(taker.BetweenSteps(trainer.At(0)).ok());
+    EXPECT_TRUE(taker.BetweenSteps(trainer.At(1)).ok());
+    EXPECT_EQ(taker.Finish(), 0U);
+    checkpointer.fail_cut = checkpointer.fail_save = false;
+    EXPECT_TRUE(taker.BetweenSteps(trainer.At(2)).ok());
+    EXPECT_EQ(taker.Finish(), 1U);
+    EXPECT_TRUE(checkpointer.saved.front().second) << "nothing to build on";
+  }
+}
+
+}  // namespace
+}  // namespace strata

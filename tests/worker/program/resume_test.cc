@@ -1,0 +1,239 @@
+// Training that is ended at random steps and begun again ends with the very model of the unbroken
+// run; what is no longer the same run is refused.
+#include "worker/resume.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "cluster/collective/linked_group.h"
+#include "cluster/collective/memory_world.h"
+#include "storage/checkpoint/local_checkpointer.h"
+#include "storage/memory/host_store.h"
+#include "tests/support/temp_folder.h"
+#include "tests/worker/ctr/sync_store.h"
+#include "tests/worker/xor_data.h"
+#include "worker/tasks.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kJob[] = R"([job]
+name = "xor"
+[data]
+train = "train.csv"
+columns = ["left", "right", "y"]
+label = "y"
+[[feature]]
+columns = ["left", "right"]
+[model]
+embedding_dim = 4
+hidden = [8]
+dropout = 0.2
+[sparse]
+optimizer = "adam"
+[train]
+batch_size = 100
+epochs = 3
+shuffle_rows = 300
+[output]
+model = "model"
+[checkpoint]
+folder = "checkpoints"
+)";
+constexpr size_t kRows = 2050;  // 21 steps an epoch, the last one short
+constexpr uint64_t kSteps = 63;
+
+// One rank of a group of threads; the tables are all ranks', the checkpoints rank 0's.
+class ThreadSession final : public Session {
+ public:
+  ThreadSession(Exchanger& exchanger, TableStore& store, LocalStore& tables)
+      : group_(exchanger), store_(store), tables_(tables) {}
+
+  Group& group() override { return group_; }
+  TableStore& store() override { return store_; }
+  int servers() const override { return 1; }
+  void Cancel(const Status& /*status*/) override {}
+  Status DropLeftover(const std::string& table) override { return store_.DropTable(table); }
+  Result<std::unique_ptr<Checkpointer>> OpenCheckpointer(const JobConfig& job,
+                                                         Disk& disk) override {
+    EXPECT_EQ(group_.rank(), 0);
+    return MakeLocalCheckpointer(tables_, {.disk = &disk,
+                                           .root = job.checkpoint.folder,
+                                           .keep = job.checkpoint.keep,
+                                           .job = job.name});
+  }
+  Status Close(const Status& outcome) override { return outcome; }
+
+ private:
+  LinkedGroup group_;
+  TableStore& store_;
+  LocalStore& tables_;
+};
+
+struct Life {
+  Status status;
+  TaskResult result;  // of rank 0
+};
+
+// A job in a folder of its own, whose processes come and go: each life has new, empty tables.
+class Job {
+ public:
+  explicit Job(uint64_t data_seed = 1) {
+    WriteWholeFile(folder_.File("train.csv"), XorCsv(kRows, 12, data_seed));
+  }
+
+  // Ends after `steps_max` steps of this life, like a process that dies between two steps. The
+  // tables hold `other` besides, if it is not empty.
+  Life Live(size_t world, const std::vector<std::string>& overrides,
+            uint64_t steps_max = UINT64_MAX, const std::string& other = "") {
+    const auto tables = MakeHostStore();
+    if (!other.empty()) {
+      TableSpec spec;
+      spec.name = other;
+      spec.dim = 2;
+      EXPECT_TRUE(tables->CreateTable(spec).ok());
+    }
+    SyncStore store(*tables);
+    MemoryWorld memory(static_cast<int>(world));
+    std::vector<Life> lives(world);
+    std::vector<std::thread> ranks;
+    for (size_t r = 0; r < world; ++r) {
+      ranks.emplace_back([&, r] {
+        ThreadSession session(memory.rank(static_cast<int>(r)), store, *tables);
+        lives[r] = LiveRank(session, overrides, steps_max);
+      });
+    }
+    for (std::thread& rank : ranks) rank.join();
+    for (const Life& life : lives) {
+      EXPECT_EQ(life.status.code(), lives[0].status.code()) << life.status.ToString();
+    }
+    return std::move(lives[0]);
+  }
+
+  std::string ModelBytes() const {
+    std::string bytes;
+    for (const char* file : {"manifest", "dense-1.bin", "sparse-1.bin", "features-1.bin"}) {
+      bytes += ReadWholeFile(folder_.File("model") + "/" + file);
+    }
+    return bytes;
+  }
+
+  void RewriteData(const std::string& csv) { WriteWholeFile(folder_.File("train.csv"), csv); }
+
+ private:
+  Life LiveRank(Session& session, const std::vector<std::string>& overrides, uint64_t steps_max) {
+    auto job = ParseJob(kJob, folder_.File("job.toml"), overrides);
+    if (!job.ok()) return {.status = job.status(), .result = {}};
+    WorkerOptions options;
+    options.job = std::move(job).value();
+    StatusBoard board(RealClock());
+    ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
+    uint64_t steps = 0;
+    auto result =
+        RunTask({.options = options,
+                 .session = session,
+                 .disk = RealDisk(),
+                 .clock = RealClock(),
+                 .board = board,
+                 .printer = printer,
+                 .check = [&] { return ++steps == steps_max ? Cancelled("dead") : Status::Ok(); }});
+    if (!result.ok()) return {.status = result.status(), .result = {}};
+    return {.status = {}, .result = std::move(result).value()};
+  }
+
+  TempFolder folder_;
+};
+
+TEST(Resume, EndsWithTheVeryModelOfTheUnbrokenRun) {
+  Random random(11);
+  for (const size_t world : {1U, 3U}) {
+    Job unbroken;
+    const Life whole = unbroken.Live(world, {});
+    ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+    EXPECT_EQ(whole.result.steps, kSteps);
+    EXPECT_FALSE(whole.result.resumed_from.has_value());
+    for (int round = 0; round < 3; ++round) {
+      Job job;
+      const std::vector<std::string> overrides = {
+          fmt::format("checkpoint.every_steps={}", 1 + random.Below(8))};
+      std::string history = fmt::format("{} workers, {}", world, overrides[0]);
+      for (int kill = 0; kill < 3; ++kill) {
+        const uint64_t steps = 1 + random.Below(20);
+        history += fmt::format(", dead after {}", steps);
+        const Life life = job.Live(world, overrides, steps);
+        ASSERT_EQ(life.status.code(), StatusCode::kCancelled) << life.status.ToString();
+      }
+      const Life last = job.Live(world, overrides);
+      ASSERT_TRUE(last.status.ok()) << history << ": " << last.status.ToString();
+      EXPECT_TRUE(last.result.resumed_from.has_value()) << history;
+      EXPECT_EQ(last.result.steps, kSteps) << history;
+      EXPECT_TRUE(job.ModelBytes() == unbroken.ModelBytes()) << history;
+    }
+  }
+}
+
+TEST(Resume, MoreEpochsAreTheSameRun) {
+  Job longer;
+  ASSERT_TRUE(longer.Live(1, {}).status.ok());
+  Job job;
+  ASSERT_TRUE(
+      job.Live(1, {"checkpoint.every_steps=4", "train.epochs=2", "output.model="}).status.ok());
+  const Life more = job.Live(1, {"checkpoint.every_steps=4"});
+  ASSERT_TRUE(more.status.ok()) << more.status.ToString();
+  EXPECT_TRUE(more.result.resumed_from.has_value());
+  EXPECT_TRUE(job.ModelBytes() == longer.ModelBytes());
+  const Life fewer = job.Live(1, {"checkpoint.every_steps=4", "train.epochs=1"});
+  EXPECT_THAT(fewer.status.message(), HasSubstr("train.epochs is 1"));
+}
+
+TEST(Resume, AnotherRunIsRefusedWithTheFirstDifference) {
+  Job job;
+  const std::vector<std::string> same = {"checkpoint.every_steps=5"};
+  ASSERT_EQ(job.Live(3, same, 12).status.code(), StatusCode::kCancelled);
+  const auto refusal = [&](size_t world, const std::string& override_text) {
+    const Life life = job.Live(world, {"checkpoint.every_steps=5", override_text});
+    EXPECT_EQ(life.status.code(), StatusCode::kInvalid);
+    return life.status.message();
+  };
+  EXPECT_THAT(refusal(3, "train.batch_size=99"),
+              HasSubstr("has 'train.batch_size = 100', the job now 'train.batch_size = 99'"));
+  EXPECT_THAT(refusal(2, "job.seed=1"), HasSubstr("has 'workers = 3', the job now 'workers = 2'"));
+  // The file is as long as before.
+  std::string other = XorCsv(kRows, 12, 1);
+  other.replace(other.find("l1,"), 3, "l2,");
+  job.RewriteData(other);
+  ASSERT_TRUE(job.Live(3, same).status.ok()) << "only what decides the features is looked at";
+}
+
+TEST(Resume, OthersAreLeftAlone) {
+  Job job;
+  const std::vector<std::string> same = {"checkpoint.every_steps=5"};
+  ASSERT_EQ(job.Live(1, same, 12).status.code(), StatusCode::kCancelled);
+  const Life beside = job.Live(1, same, UINT64_MAX, "theirs");
+  EXPECT_EQ(beside.status.code(), StatusCode::kRefused);
+  EXPECT_THAT(beside.status.message(), HasSubstr("strata-admin table drop theirs --yes"));
+  // A job of another name does not see the checkpoint, and the first one still finds its own.
+  const Life named = job.Live(1, {"checkpoint.every_steps=5", "job.name=named"}, 12);
+  EXPECT_EQ(named.status.code(), StatusCode::kCancelled);
+  const Life anew = job.Live(1, {"checkpoint.every_steps=0"}, 12);
+  EXPECT_EQ(anew.status.code(), StatusCode::kCancelled);
+  const Life last = job.Live(1, same);
+  ASSERT_TRUE(last.status.ok()) << last.status.ToString();
+  EXPECT_TRUE(last.result.resumed_from.has_value());
+  const Life again = job.Live(1, {"checkpoint.every_steps=5", "checkpoint.resume=false"});
+  ASSERT_TRUE(again.status.ok()) << again.status.ToString();
+  EXPECT_FALSE(again.result.resumed_from.has_value());
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,52 @@
+// CheckpointTaker: takes a training run's checkpoints while it goes on.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "storage/checkpoint/checkpointer.h"
+#include "worker/ctr/trainer.h"
+
+namespace strata {
+
+struct CheckpointTakerOptions {
+  std::string fingerprint;   // of the job: JobFingerprint
+  uint32_t every_steps = 1;  // at least 1
+  // The step that the run goes on behind, of which there is a checkpoint; nothing: a new run.
+  std::optional<uint64_t> resumed_steps = {};
+};
+
+// Of rank 0. One thread at a time.
+class CheckpointTaker {
+ public:
+  // `checkpointer` and `clock` outlive the object.
+  CheckpointTaker(Checkpointer& checkpointer, const Clock& clock, CheckpointTakerOptions options);
+  ~CheckpointTaker();  // waits for the checkpoint under way
+
+  // Between two steps, see TrainerOptions::between_steps: cuts when a checkpoint is due, and saves
+  // it meanwhile on a thread of its own. When the one before is not through, this one is left out
+  // with a log line. The first of a new run, before its first step, is saved before this returns,
+  // so that a run can always go on. Its error is returned; later ones are logged, and training goes
+  // on, since a checkpoint is for bad times.
+  Status BetweenSteps(const Trainer& trainer);
+
+  // Waits for the checkpoint under way. How many there are of this run.
+  uint64_t Finish();
+
+ private:
+  Status Save(uint32_t number, const TrainerState& state);
+
+  Checkpointer& checkpointer_;
+  const Clock& clock_;
+  const CheckpointTakerOptions options_;
+  std::atomic<uint64_t> saved_ = 0;
+  std::atomic<bool> saving_ = false;
+  std::jthread thread_;
+};
+
+}  // namespace strata

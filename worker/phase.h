@@ -1,0 +1,54 @@
+// What the tasks of strata-worker share: how a phase is counted and shown, evaluation, outputs that
+// are tried before the work.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "base/status.h"
+#include "worker/ctr/metrics.h"
+#include "worker/ctr/progress.h"
+#include "worker/ctr/scorer.h"
+#include "worker/data/batch.h"
+#include "worker/tasks.h"
+
+namespace strata {
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+double SecondsBetween(TimeNs begin, TimeNs end);
+
+// Counts samples and time of one phase, and shows them. One thread at a time.
+class Phase {
+ public:
+  Phase(const TaskContext& context, std::string name);
+
+  // Samples of this rank or of all, as the caller counts; `share` of the phase is done.
+  void Advance(uint64_t samples, double share, double loss, const RecentSamples* recent);
+  void Show(double share, double loss, const RecentSamples* recent);
+
+  double seconds() const { return SecondsBetween(begin_, context_.clock.Now()); }
+
+ private:
+  ProgressState Update(double share, double loss, const RecentSamples* recent);
+
+  const TaskContext& context_;
+  std::string name_;
+  TimeNs begin_;
+  TimeNs next_update_ = 0;
+  Pace pace_;
+  uint64_t samples_ = 0;
+};
+
+// Goes once over the source, shown as a phase.
+Result<Metrics> EvaluateOn(const TaskContext& context, BatchSource& source, Scorer& scorer);
+
+// Shows that rank 0 can write what the task is to leave behind, before the work; every rank calls
+// it.
+Status TryOutput(const TaskContext& context, const char* key, const std::string& path,
+                 Status (*attempt)(Disk& disk, const std::string& path));
+
+}  // namespace strata

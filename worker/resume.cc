@@ -1,0 +1,118 @@
+#include "worker/resume.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "worker/ctr/agree.h"
+#include "worker/ctr/job_agreement.h"
+#include "worker/ctr/training_state.h"
+
+namespace strata {
+namespace {
+
+constexpr TimeNs kAnswerTimeout = 60 * kSecond;
+
+// The line of a fingerprint that names the job.
+std::string_view JobLine(std::string_view fingerprint) {
+  const size_t begin = fingerprint.find("job.name = ");
+  if (begin == std::string_view::npos) return {};
+  return fingerprint.substr(begin, fingerprint.find('\n', begin) - begin);
+}
+
+Status CheckFits(uint32_t number, const std::string& found, const std::string& expected) {
+  const auto difference = FirstDifference(found, expected);
+  if (!difference.has_value()) return {};
+  return Invalid(fmt::format(
+      "checkpoint {} of this job has '{}', the job now '{}': training cannot go on with another "
+      "job; put it back as it was, begin anew with checkpoint.resume=false, or choose another "
+      "job.name",
+      number, difference->first, difference->second));
+}
+
+// The number of the newest checkpoint of a job of this name; 0: there is none.
+Result<uint64_t> FindCheckpoint(Checkpointer& checkpointer, const std::string& fingerprint,
+                                TimeNs deadline) {
+  STRATA_ASSIGN(const std::vector<CheckpointInfo> all, checkpointer.List(deadline));
+  for (const CheckpointInfo& info : all) {
+    if (std::ranges::count(info.attachments, kFingerprintAttachment) == 0) continue;
+    STRATA_ASSIGN(const std::string found,
+                  checkpointer.ReadAttachment(info.number, kFingerprintAttachment, deadline));
+    if (JobLine(found) != JobLine(fingerprint)) continue;
+    STRATA_TRY(CheckFits(info.number, found, fingerprint));
+    return info.number;
+  }
+  return 0;
+}
+
+Result<bool> HasTable(TableStore& store, const std::string& name) {
+  STRATA_ASSIGN(const std::vector<TableSpec> tables, store.ListTables());
+  return std::ranges::any_of(tables, [&](const TableSpec& table) { return table.name == name; });
+}
+
+// A checkpoint is of all tables.
+Status CheckNoOthersTables(TableStore& store, const std::string& own, uint64_t number) {
+  STRATA_ASSIGN(const std::vector<TableSpec> tables, store.ListTables());
+  for (const TableSpec& table : tables) {
+    if (table.name == own) continue;
+    return Refused(fmt::format(
+        "going on from checkpoint {} would put all tables of the servers back to it, '{}' too, "
+        "which is not this job's: drop it with: strata-admin table drop {} --yes, or begin anew "
+        "with checkpoint.resume=false",
+        number, table.name, table.name));
+  }
+  return {};
+}
+
+Status Restore(Checkpointer& checkpointer, TableStore& store, const std::string& table,
+               uint32_t number) {
+  STRATA_TRY(CheckNoOthersTables(store, table, number));
+  STRATA_TRY(checkpointer.Restore(number, kNever)
+                 .Prefixed(fmt::format("restoring checkpoint {}", number)));
+  STRATA_ASSIGN(const bool there, HasTable(store, table));
+  if (there) return {};
+  return Corrupt(fmt::format("checkpoint {} does not hold the job's table '{}'", number, table));
+}
+
+}  // namespace
+
+Result<std::optional<ResumedRun>> Resume(Checkpointer* checkpointer, TableStore& store,
+                                         Group& group, const Clock& clock,
+                                         const ResumeOptions& options) {
+  STRATA_CHECK((checkpointer != nullptr) == (group.rank() == 0));
+  const TimeNs deadline = clock.Now() + kAnswerTimeout;
+  Result<uint64_t> found = 0;
+  if (checkpointer != nullptr) found = FindCheckpoint(*checkpointer, options.fingerprint, deadline);
+  STRATA_TRY(AgreeOnStatus(group, found.status()));
+  STRATA_ASSIGN(const uint64_t number, NumberOfRank0(group, *found));
+  if (number == 0) return std::optional<ResumedRun>();
+
+  ResumedRun run{.checkpoint = static_cast<uint32_t>(number), .state = {}};
+  std::vector<std::string> texts;
+  for (const char* name : TrainerAttachments()) {
+    Result<std::string> mine = std::string();
+    if (checkpointer != nullptr) {
+      mine = checkpointer->ReadAttachment(run.checkpoint, name, deadline);
+    }
+    STRATA_ASSIGN(std::string text, BytesOfRank0(group, mine));
+    texts.push_back(std::move(text));
+  }
+  const std::string where = fmt::format("checkpoint {}", number);
+  STRATA_ASSIGN(run.state, ParseTrainerState(texts, where));
+  if (run.state.epoch >= options.epochs) {
+    return Invalid(fmt::format(
+        "{} is of epoch {}, train.epochs is {}: training is past that; expected at least {}", where,
+        run.state.epoch + 1, options.epochs, run.state.epoch + 1));
+  }
+  Status restored;
+  if (checkpointer != nullptr) {
+    restored = Restore(*checkpointer, store, options.table, run.checkpoint);
+  }
+  STRATA_TRY(AgreeOnStatus(group, restored));
+  return std::optional(std::move(run));
+}
+
+}  // namespace strata

@@ -1,0 +1,37 @@
+// Resume: finds the checkpoint that a training run goes on from, and puts the store back to it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "cluster/collective/group.h"
+#include "storage/checkpoint/checkpointer.h"
+#include "storage/table.h"
+#include "worker/ctr/trainer.h"
+
+namespace strata {
+
+struct ResumedRun {
+  uint32_t checkpoint = 0;
+  TrainerState state;
+};
+
+struct ResumeOptions {
+  std::string fingerprint;  // of the job: JobFingerprint
+  std::string table;        // the job's
+  uint64_t epochs = 0;
+};
+
+// Puts the store back to the newest checkpoint that bears the job's name; nothing when there is
+// none. `checkpointer` is rank 0's, null on the others; every rank calls it and gets the same.
+//
+// kInvalid: that checkpoint is of another run, with the first difference, or lies behind the last
+// epoch. kRefused: the store holds tables of others, which would be put back too.
+Result<std::optional<ResumedRun>> Resume(Checkpointer* checkpointer, TableStore& store,
+                                         Group& group, const Clock& clock,
+                                         const ResumeOptions& options);
+
+}  // namespace strata
