@@ -171,7 +171,10 @@ Status LocalStore::Run(const Operation& operation) {
       case OpKind::kStats:
         *part.stats = table.Stats();
         break;
-      default:  // flush and prefetch: whatever was submitted has taken effect, all is in memory
+      case OpKind::kPrefetch:
+        table.Prefetch(part.keys);
+        break;
+      default:  // flush: whatever was submitted has taken effect
         break;
     }
   }

@@ -72,8 +72,8 @@ class TieredTable : public LocalTable {
   // By rising hash of the key; the cursor is a hash.
   void Scan(ScanPage& page) const override;
   TableStats Stats() const override;
-  // These keys are asked for soon.
-  void Prefetch(std::span<const Key> keys);
+  // As many of them as a quarter of the table's share of memory holds.
+  void Prefetch(std::span<const Key> keys) override;
 
   // Dirty rows are taken from memory, copied aside before their first write; all others from the
   // cold tier as it was at the cut. The copies are not counted in the budget.
