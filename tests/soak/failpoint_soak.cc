@@ -17,11 +17,11 @@ namespace strata::soak {
 namespace {
 
 constexpr uint64_t kProgressEvery = 20;
-constexpr uint64_t kRoundsPerSeed = 4;        // over all failpoints
-constexpr TimeNs kReachWithin = 3 * kSecond;  // of load, until the failpoint counts as missed
-constexpr uint64_t kHitMax = 12;              // fires at a random one of the first hits
-constexpr int kExitFailed = 1;                // at start: what it says is checked
-constexpr int kExitLogFailed = 70;            // in service: nothing can be promised any more
+constexpr uint64_t kRoundsPerSeed = 4;            // over all failpoints
+constexpr TimeNs kReachWithin = 3 * kSecond / 2;  // of load, until the failpoint counts as missed
+constexpr uint64_t kHitMax = 12;                  // fires at a random one of the first hits
+constexpr int kExitFailed = 1;                    // at start: what it says is checked
+constexpr int kExitLogFailed = 70;                // in service: nothing can be promised any more
 constexpr const char* kActions[] = {"kill", "error"};
 
 using HitCounts = std::map<std::string, uint64_t>;  // "log.write=kill"
@@ -59,14 +59,17 @@ class FailpointRun {
   Status Cycle(const std::string& name, const std::string& action) {
     const auto rank = static_cast<uint32_t>(random_.Below(cluster_.options().servers));
     // What happens at a start is reached once or twice, what happens under load any number of
-    // times.
-    const uint64_t hit = 1 + random_.Below(1 + random_.Below(kHitMax));
+    // times: after a hit that did not come, the first one will do.
+    uint64_t& hit_max = hit_max_.try_emplace(name, kHitMax).first->second;
+    const uint64_t hit = 1 + random_.Below(hit_max);
     cluster_.KillServer(rank);
     cluster_.StartServer(rank, {{"STRATA_FAILPOINTS", fmt::format("{}={}@{}", name, action, hit)}});
     Process& server = cluster_.server(rank);
     const std::string mark = fmt::format("failpoint {}: {}", name, action);
     // Through the wait for text, since a server that dies says its last words first.
-    if (server.WaitForErrors(mark, kReachWithin)) ++(*counts_)[name + "=" + action];
+    const bool reached = server.WaitForErrors(mark, kReachWithin);
+    (*counts_)[name + "=" + action] += reached ? 1 : 0;
+    if (!reached) hit_max = hit - 1 == 0 ? 1 : hit - 1;
     if (++report_->cycles % kProgressEvery == 0) {
       fmt::print(stderr, "{} cycles: lost {}, doubled {}, wrong {}; {}\n", report_->cycles,
                  report_->findings.lost, report_->findings.doubled, report_->findings.wrong,
@@ -107,6 +110,7 @@ class FailpointRun {
   HitCounts* counts_;
   SoakReport* report_;
   Random random_;
+  std::map<std::string, uint64_t> hit_max_;  // of a failpoint: beyond it, it was not reached
   SoakCluster cluster_;
 };
 

@@ -42,7 +42,7 @@ class Usage(unittest.TestCase):
                 (("tset",), "did you mean 'test'?"),
                 (("build", "--cud=on"), "did you mean '--cuda='?"),
                 (("test", "--asna"), "did you mean '--asan'?"),
-                (("bench",), "unknown command 'bench'"),
+                (("chaos",), "unknown command 'chaos'"),
                 (("build", "--cuda=maybe"), "auto, on or off"),
                 (("build", "--asan", "--tsan"), "only one of"),
                 (("test", "a", "b"), "one REGEX"),

@@ -79,24 +79,48 @@ def soak_fuzz(cycles, jobs):
             "seconds": round(time.monotonic() - began, 1)}
 
 
-def soak_program(kind, count):
-    """The JSON line that the kind's program printed last."""
+def soak_program(kind, count, jobs):
+    """The JSON line of the kind: the sum of what several instances of its program say, each with seeds
+    of its own, since most of a kill's time is waiting."""
     preset, program, arguments, default = PROGRAMS[kind]
+    count = count or default
+    instances = 1 if kind == "sim" else min(count, max(2, jobs))
     folder = ROOT / ("build" if preset == "release" else f"build-{preset}")
     counted = "--seeds" if kind == "sim" else "--cycles"
-    done = subprocess.run(
-        [str(folder / "bin" / program), *arguments, f"{counted}={count or default}"],
-        stdout=subprocess.PIPE, text=True, errors="replace", check=False)
-    lines = done.stdout.splitlines()
+    share = -(-count // instances)
+    began = time.monotonic()
+    running = [subprocess.Popen(
+        [str(folder / "bin" / program), *arguments, f"{counted}={share}",
+         *([f"--seed={1 + 10_000 * instance}"] if instances > 1 else [])],
+        stdout=subprocess.PIPE, text=True, errors="replace") for instance in range(instances)]
+    outputs = [one.communicate()[0] for one in running]
+    total = {"soak": kind}
+    for one, output in zip(running, outputs):
+        result = last_json(output)
+        # Whatever ends without its line, or badly in spite of it, has found something.
+        if one.returncode != 0 and not found_anything(result):
+            result["wrong"] = 1
+            print(f"{program}: exit code {one.returncode}", file=sys.stderr)
+        add(total, result)
+    total["seconds"] = round(time.monotonic() - began, 1)
+    return total
+
+
+def last_json(output):
+    lines = output.splitlines()
     try:
-        result = json.loads(lines[-1] if lines else "")
+        return json.loads(lines[-1] if lines else "")
     except json.JSONDecodeError:
-        result = {"soak": kind}
-    # Whatever ends without its line, or badly in spite of it, has found something.
-    if done.returncode != 0 and not found_anything(result):
-        result["wrong"] = 1
-        print(f"{program}: exit code {done.returncode}", file=sys.stderr)
-    return result
+        return {}
+
+
+def add(total, result):
+    """Adds the numbers of `result` to those of `total`, member by member."""
+    for name, value in result.items():
+        if isinstance(value, dict):
+            add(total.setdefault(name, {}), value)
+        elif isinstance(value, (int, float)):
+            total[name] = total.get(name, 0) + value
 
 
 def found_anything(result):
@@ -135,7 +159,8 @@ def main(arguments):
         if kind == "fuzz":
             result = soak_fuzz(options.cycles or FUZZ_CYCLES, options.jobs)
         else:
-            result = soak_program(kind, options.seeds if kind == "sim" else options.cycles)
+            result = soak_program(kind, options.seeds if kind == "sim" else options.cycles,
+                                  options.jobs)
         print(json.dumps(result), flush=True)
         found = found or found_anything(result)
     return 1 if found else 0
