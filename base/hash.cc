@@ -1,8 +1,8 @@
 #include "base/hash.h"
 
-#include <xxhash.h>
-
 #include <array>
+
+#include "base/xxh3.h"
 
 namespace strata {
 namespace {

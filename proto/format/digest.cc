@@ -1,11 +1,11 @@
 #include "proto/format/digest.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <charconv>
 
 #include "base/status.h"
+#include "base/xxh3.h"
 
 namespace strata::format {
 

@@ -1,11 +1,11 @@
 #include "proto/wire/header.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <memory>
 
 #include "base/hash.h"
+#include "base/xxh3.h"
 #include "proto/wire/bytes.h"
 #include "proto/wire/commands.h"
 

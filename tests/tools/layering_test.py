@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "cluster/collective": ["base", "cluster/topology", "cluster/link"],
     "cluster": ["base", "cluster/topology", "cluster/names"],  # cluster.toml
     # A lane calls the commands' handlers.
-    "ps/shard": ["base", "proto/wire", "storage", "ps/service/handlers.h"],
+    "ps/shard": ["base", "proto/wire", "proto/format", "storage", "ps/service/handlers.h"],
     "ps/net": ["base", "proto/wire"],
     "ps/client": ["base", "proto/wire", "storage", "ps/net"],
     # Both ends of the wire translate table specs with the same functions.
@@ -49,7 +49,8 @@ MAY_INCLUDE = {
     "worker": ["base", "proto/control", "storage", "cluster/cluster_config.h",
                "cluster/collective", "cluster/link", "cluster/names", "ps/client",
                "worker/ctr", "worker/data"],  # strata-worker
-    "tools": ["base", "proto/control", "storage", "cluster", "ps/client", "worker"],
+    "tools": ["base", "proto/control", "storage", "cluster", "ps/client", "worker",
+              "proto/format/checkpoint_manifest.h"],
     "bench": ["base", "proto/wire", "kernels/optim", "storage", "ps/client", "ps/service/server.h"],
     "tests": ["base", "proto", "kernels", "storage", "cluster", "ps", "worker", "tools", "bench"],
 }
@@ -63,7 +64,7 @@ ONLY_IN = [
     (r"<toml\+\+/|<toml\.hpp", ["base"]),
     (r"<gflags/", ["base"]),
     (r"<prometheus/", ["base/metrics.cc"]),
-    (r"<xxhash\.h", ["base", "proto"]),
+    (r"<xxh", ["base/xxh3.h"]),
     (r"<sodium\.h", ["base", "cluster/link", "ps/net", "tests"]),
     (r"<(dnnl|oneapi)", ["kernels/dense", "worker/ctr", "tests"]),
     (r"<CLI/", ["tools", "bench"]),
