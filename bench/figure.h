@@ -47,5 +47,6 @@ struct Suite {
 };
 Suite TableSuite();
 Suite ServiceSuite();
+Suite TieredSuite();
 
 }  // namespace strata::bench

@@ -21,7 +21,7 @@ struct CommandLine {
   BenchOptions options;
 };
 
-std::vector<Suite> Suites() { return {TableSuite(), ServiceSuite()}; }
+std::vector<Suite> Suites() { return {TableSuite(), ServiceSuite(), TieredSuite()}; }
 
 std::string Footer() {
   std::string text = "Suites:\n";
