@@ -102,6 +102,20 @@ constexpr Setting kSettings[] = {
      .help = "Most bytes of a server's logs, all lanes together, 0 for no limit. Above it writes "
              "are refused with DISK_FULL, until a checkpoint lets older records go.",
      .min = 0},
+    {.key = "server.checkpoints",
+     .help =
+         "Folder of the cluster's checkpoints, one for all servers: on a file system that they "
+         "share. Empty: 'checkpoints' in the data folder of a server that stands alone; several "
+         "servers then keep no checkpoints. Relative to the file that names it.",
+     .flag = "checkpoints",
+     .programs = kProgramServer},
+    {.key = "server.checkpoints_kept",
+     .type = SettingType::kInt,
+     .default_value = "3",
+     .help = "How many of the newest checkpoints stay, besides those that they build on and those "
+             "that logs begin behind.",
+     .min = 2,
+     .max = 1e6},
     {.key = "worker.port",
      .type = SettingType::kInt,
      .default_value = "0",
@@ -244,6 +258,8 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   config.queue_bytes_max = settings.Bytes("server.queue_memory");
   config.data = PathOf(settings, "server.data");
   config.log_bytes_max = settings.Bytes("server.log_bytes_max");
+  config.checkpoints = PathOf(settings, "server.checkpoints");
+  config.checkpoints_kept = static_cast<uint32_t>(settings.Int("server.checkpoints_kept"));
   config.http_host = settings.Text("http.host");
   config.http_port = static_cast<int>(settings.Int("http.port"));
   config.request_timeout = settings.Duration("timeouts.request");

@@ -36,6 +36,8 @@ struct ClusterConfig {
   uint64_t queue_bytes_max = 0;           // byte budget of requests waiting in one lane
   std::string data;                       // folder; "": memory only
   uint64_t log_bytes_max = 0;             // of all lanes; 0: no limit
+  std::string checkpoints;                // folder; "": <data>/checkpoints of a lone server
+  uint32_t checkpoints_kept = 3;
   // Both.
   std::string http_host = "127.0.0.1";
   int http_port = 0;  // 0 picks a free one, -1 off

@@ -24,7 +24,7 @@ std::string EncodeServerIdentity(const ServerIdentityFile& identity) {
 
 Result<ServerIdentityFile> DecodeServerIdentity(std::string_view bytes, const std::string& file) {
   STRATA_ASSIGN(const std::string_view body, UnsealText(kSeal, bytes, file));
-  const nlohmann::json root = nlohmann::json::parse(body, nullptr, false);
+  const nlohmann::json root = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded()) return Corrupt(file + ": no JSON behind the header line");
   ServerIdentityFile identity;
   Members members(root, file);

@@ -27,8 +27,9 @@ Status CheckWrite(const LaneState& lane, const wire::Header& header) {
   return lane.CheckLevel(static_cast<AckLevel>(header.ack));
 }
 
-// The write came before and waits for its step: the retry is answered with it.
+// The write came before and waits: the retry is answered with it.
 void JoinParked(LaneState& lane, const Request& request) {
+  if (JoinRestore(lane, request)) return;
   const bool joined =
       request.header.is(wire::kFlagSync) &&
       lane.barrier.AddRetry(MemberOf(request), request.reply_to(), request.deadline);
@@ -97,6 +98,8 @@ Result<Applied> Apply(LaneState& lane, Request& request) {
       return ApplyPut(lane, request);
     case wire::Command::kErase:
       return ApplyErase(lane, request);
+    case wire::Command::kRestore:
+      return BeginRestore(lane, request);
     default:
       return Internal("no such write");
   }
@@ -121,17 +124,21 @@ void Dispatch(LaneState& lane, Request request) {
     case wire::Command::kControl:
       return HandleControl(lane, std::move(request));
     case wire::Command::kCheckpoint:
+      return HandleCheckpoint(lane, std::move(request));
     case wire::Command::kCommitCheckpoint:
+      return HandleCommitCheckpoint(lane, std::move(request));
     case wire::Command::kTrimLog:
+      return HandleTrimLog(lane, std::move(request));
     case wire::Command::kListCheckpoints:
+      return HandleListCheckpoints(lane, std::move(request));
     case wire::Command::kReadAttachment:
-    case wire::Command::kRestore:
-      return lane.Reply(request.reply_to(), Refused("this server keeps no checkpoints"));
+      return HandleReadAttachment(lane, std::move(request));
     case wire::Command::kCreateTable:
     case wire::Command::kDropTable:
     case wire::Command::kPush:
     case wire::Command::kPut:
     case wire::Command::kErase:
+    case wire::Command::kRestore:
       return HandleWrite(lane, std::move(request));
   }
 }

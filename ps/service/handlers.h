@@ -2,6 +2,7 @@
 // through LaneState::Reply, at once or once what it waits for has come.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -42,6 +43,29 @@ Result<Applied> Apply(LaneState& lane, Request& request);
 Status ReplayRecord(LaneState& lane, const LogRecord& record, TimeNs now);
 // A step that was closed: the pushes of all ranks, in rank order.
 Status ReplayStep(LaneState& lane, std::vector<Request> pushes);
+
+// Checkpoints. Files are read and written in the background.
+void HandleCheckpoint(LaneState& lane, Request request);
+void HandleCommitCheckpoint(LaneState& lane, Request request);
+void HandleTrimLog(LaneState& lane, Request request);
+void HandleListCheckpoints(LaneState& lane, Request request);
+void HandleReadAttachment(LaneState& lane, Request request);
+// kRefused when this server keeps none.
+Result<uint32_t> CheckpointNumberOf(const LaneState& lane, const Request& request);
+// The lane's state as it is now is the cut `number`, which is above all before; a CHECKPOINT may
+// save it later on. kDiskFull: nothing has changed.
+Status CutLane(LaneState& lane, uint32_t number, TimeNs now);
+// What was cut is not saved any more; who waits for it is told the reason.
+void EndSaving(LaneState& lane, const Status& reason);
+// A saving is under way and its next rows may be handed on: SaveMore, between two rounds.
+bool CanSaveMore(const LaneState& lane);
+void SaveMore(LaneState& lane);
+// A table that goes; null when what is being saved still needs it, and has taken it.
+std::unique_ptr<LocalTable> KeepForSaving(LaneState& lane, std::unique_ptr<LocalTable> table);
+// A write that waits until its tables are loaded.
+Result<Applied> BeginRestore(LaneState& lane, const Request& request);
+bool JoinRestore(LaneState& lane, const Request& request);  // a repeat of it: answered with it
+Status ReplayRestored(LaneState& lane, const LogRecord& record, TimeNs now);
 
 // Looks the rows up and answers.
 void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys);

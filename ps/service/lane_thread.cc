@@ -24,7 +24,8 @@ constexpr TimeNs kProgressEvery = 5 * kSecond;   // a line
 LaneThread::LaneThread(std::unique_ptr<MessagePort> port, LaneConfig config, LaneMetrics& metrics,
                        const Clock& clock, std::optional<Storage> storage)
     : port_(std::move(port)),
-      lane_(std::move(config), metrics),
+      background_([this] { port_->Wake(); }),
+      lane_(WithBackground(std::move(config)), metrics),
       metrics_(metrics),
       clock_(clock),
       storage_(std::move(storage)) {
@@ -36,8 +37,16 @@ LaneThread::~LaneThread() {
   Join();
 }
 
+LaneConfig LaneThread::WithBackground(LaneConfig config) {
+  if (config.checkpoints) {
+    config.background = [this](std::function<void()> work) { background_.Run(std::move(work)); };
+  }
+  return config;
+}
+
 Status LaneThread::Start(const std::string& name) {
   name_ = name;
+  if (lane_.config().checkpoints) STRATA_TRY(background_.Start(name + "-files"));
   STRATA_ASSIGN(thread_, StartThread(name, [this] { Run(); }));
   return {};
 }
@@ -101,12 +110,12 @@ Status LaneThread::Recover() {
   TimeNs next_look = begin;
   TimeNs next_line = begin + kProgressEvery;
   std::vector<Envelope> out;
-  const auto between = [&]() -> Status {
+  const auto between = [&](bool waiting) -> Status {
     const TimeNs now = clock_.Now();
-    if (now < next_look) return {};
+    if (now < next_look && !waiting) return {};
     next_look = now + kLookEvery;
     RunPosted(&out);
-    ReceiveArrived(0);
+    ReceiveArrived(waiting ? next_look : 0);
     HandleRound(&out);
     Send(&out);
     if (now >= next_line) {

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/message_port.h"
 #include "base/status.h"
+#include "ps/service/background.h"
 #include "ps/service/log_syncer.h"
 #include "ps/shard/lane.h"
 #include "ps/shard/lane_metrics.h"
@@ -38,6 +39,7 @@ class LaneThread {
     std::function<void(const Status&)> on_failure;
   };
 
+  // The lane's background is a thread of this object's own, when the config has checkpoints.
   // `metrics` and `clock` outlive it. Storage: exactly when the config says durable.
   LaneThread(std::unique_ptr<MessagePort> port, LaneConfig config, LaneMetrics& metrics,
              const Clock& clock, std::optional<Storage> storage = std::nullopt);
@@ -79,7 +81,10 @@ class LaneThread {
   void Fail(const Status& status);
   void FinishArrived(std::vector<Envelope>* out);
 
+  LaneConfig WithBackground(LaneConfig config);
+
   const std::unique_ptr<MessagePort> port_;
+  Background background_;
   Lane lane_;
   LaneMetrics& metrics_;
   const Clock& clock_;

@@ -54,12 +54,15 @@ void HandlePull(LaneState& lane, Request request) {
 
 void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys) {
   const uint32_t dim = table.spec().dim;
-  std::vector<float> rows(keys.size() * dim);
+  // No std::vector, which would clear what the lookup overwrites.
+  const size_t elements = keys.size() * dim;
+  const auto owner = std::make_shared_for_overwrite<float[]>(elements);
+  const std::span<float> rows(owner.get(), elements);
   table.Lookup(keys, rows);
   lane.metrics.pulled_keys.Add(keys.size());
   wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
   header.width = dim;
-  lane.ReplyWith(to.peer, header, {Frame::Own(std::move(rows))});
+  lane.ReplyWith(to.peer, header, {Frame(owner, std::as_bytes(rows))});
 }
 
 }  // namespace strata

@@ -44,6 +44,14 @@ Status ReplayExpired(LaneState& lane, const LogRecord& record) {
   return {};
 }
 
+Status ReplayCut(LaneState& lane, const LogRecord& record, TimeNs now) {
+  STRATA_ASSIGN(const uint32_t number, DecodeCut(record.body));
+  if (number <= lane.checkpoint.cut) {
+    return Corrupt(fmt::format("cut {} behind cut {}", number, lane.checkpoint.cut));
+  }
+  return CutLane(lane, number, now);
+}
+
 Status ReplayOne(LaneState& lane, const LogRecord& record, TimeNs now) {
   switch (record.kind) {
     case RecordKind::kWrites:
@@ -53,8 +61,9 @@ Status ReplayOne(LaneState& lane, const LogRecord& record, TimeNs now) {
     case RecordKind::kExpired:
       return ReplayExpired(lane, record);
     case RecordKind::kCut:
+      return ReplayCut(lane, record, now);
     case RecordKind::kRestored:
-      break;
+      return ReplayRestored(lane, record, now);
   }
   return Corrupt(fmt::format("no such kind of record: {}", static_cast<uint16_t>(record.kind)));
 }

@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "base/random.h"
 #include "cluster/names/resolve.h"
+#include "proto/format/log_base.h"
 #include "ps/net/address.h"
 #include "ps/net/zmq_port.h"
 #include "ps/service/control_service.h"
@@ -92,6 +93,7 @@ struct Server::Impl {
   Status StartHttp();
   Status StartThreads();
   LaneConfig ConfigOf(uint16_t lane);
+  std::optional<CheckpointConfig> CheckpointsOf(uint16_t lane) const;
   std::optional<LaneThread::Storage> StorageOf(uint16_t lane);
   std::string MetricsText();
   void Stop();
@@ -133,6 +135,21 @@ Status Server::Impl::OpenData() {
   return {};
 }
 
+std::optional<CheckpointConfig> Server::Impl::CheckpointsOf(uint16_t lane) const {
+  CheckpointConfig config;
+  config.disk = options.disk;
+  config.root = options.checkpoints;
+  config.keep = options.checkpoints_kept;
+  config.clock = options.clock;
+  if (data != nullptr) {
+    config.base_path = fmt::format("{}/{}", data->LaneFolder(lane), format::kLogBaseName);
+    const bool alone = options.lanes_per_server.size() == 1;
+    if (config.root.empty() && alone) config.root = data->path() + "/checkpoints";
+  }
+  if (config.root.empty()) return std::nullopt;
+  return config;
+}
+
 std::optional<LaneThread::Storage> Server::Impl::StorageOf(uint16_t lane) {
   if (data == nullptr) return std::nullopt;
   LogOptions log;
@@ -161,6 +178,7 @@ LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
   config.hello.server_version = identity.version;
   config.queue_bytes_max = options.queue_bytes_max;
   config.durable = data != nullptr;
+  config.checkpoints = CheckpointsOf(lane);
   config.make_table = [bytes = budget.get()](const TableSpec& spec) {
     return std::make_unique<HostTable>(spec, bytes);
   };

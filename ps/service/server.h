@@ -31,6 +31,10 @@ struct ServerOptions {
   // Folder that keeps the state; empty: memory only.
   std::string data;
   uint64_t log_bytes_max = 0;  // of all lanes' logs; 0: no limit
+  // Folder of the cluster's checkpoints, which all servers share. Empty: that of the data folder
+  // when there is but one server, otherwise no checkpoints are kept.
+  std::string checkpoints;
+  uint32_t checkpoints_kept = 3;
   // A log could not be written or synced: no reply leaves any more. Null: says so and ends the
   // process with exit code 70. Called on a server's thread.
   std::function<void(const Status&)> on_log_failure;

@@ -36,6 +36,8 @@ Result<ServerOptions> MakeServerOptions(const ClusterConfig& config) {
   options.queue_bytes_max = config.queue_bytes_max;
   options.data = config.data;
   options.log_bytes_max = config.log_bytes_max;
+  options.checkpoints = config.checkpoints;
+  options.checkpoints_kept = config.checkpoints_kept;
   options.http_host = config.http_host;
   options.http_port = config.http_port;
   options.shutdown_timeout = config.shutdown_timeout;

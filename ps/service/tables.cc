@@ -47,7 +47,9 @@ Result<Applied> ApplyCreateTable(LaneState& lane, const Request& request) {
   }
   STRATA_TRY(lane.CheckLevel(spec.ack).Prefixed(fmt::format("table '{}'", spec.name)));
   STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
-  lane.tables.emplace(spec.id(), lane.config.make_table(spec));
+  std::unique_ptr<LocalTable>& table = lane.tables[spec.id()];
+  table = lane.config.make_table(spec);
+  table->SetEpoch(lane.checkpoint.cut);
   return Applied(lsn);
 }
 
@@ -58,6 +60,7 @@ Result<Applied> ApplyDropTable(LaneState& lane, const Request& request) {
   const Status reason = NotFound(fmt::format("table '{}' was dropped", table->spec().name));
   const TableId id{request.header.table};
   AnswerEnded(lane, lane.barrier.DropTable(id, reason));
+  KeepForSaving(lane, std::move(lane.tables.at(id)));
   lane.tables.erase(id);
   return Applied(lsn);
 }

@@ -105,4 +105,34 @@ void DedupWindow::Withdraw(const ClientId& id, uint64_t sequence) {
   client.writes.erase(sequence);
 }
 
+void DedupWindow::SaveTo(format::LaneImage* image) const {
+  for (const auto& [id, client] : clients_) {
+    format::LaneImage::Client& saved = image->clients.emplace_back();
+    saved.name = {id.hi, id.lo};
+    saved.settled_below = client.settled_below;
+    for (const auto& [sequence, known] : client.writes) {
+      if (known.state != State::kDecided) continue;
+      saved.writes.push_back(
+          {sequence, static_cast<uint16_t>(known.answer.code()), known.answer.message()});
+    }
+  }
+  for (const ClientId& id : expired_) image->expired.push_back({id.hi, id.lo});
+}
+
+void DedupWindow::LoadFrom(const format::LaneImage& image, TimeNs now) {
+  clients_.clear();
+  expired_.clear();
+  for (const format::LaneImage::Client& saved : image.clients) {
+    Client& client = clients_[{saved.name.hi, saved.name.lo}];
+    client.settled_below = saved.settled_below;
+    client.last_seen = now;
+    for (const format::LaneImage::Write& write : saved.writes) {
+      const auto code = static_cast<StatusCode>(write.code);
+      const Status answer = code == StatusCode::kOk ? Status() : Status(code, write.text);
+      client.writes[write.sequence] = {.state = State::kDecided, .answer = answer, .lsn = 0};
+    }
+  }
+  for (const format::LaneImage::Name& name : image.expired) expired_.insert({name.hi, name.lo});
+}
+
 }  // namespace strata

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "proto/format/lane_image.h"
 #include "storage/log/log.h"
 
 namespace strata {
@@ -68,6 +69,11 @@ class DedupWindow {
   // when the record was written.
   void Restore(const ClientId& client, uint64_t sequence, uint64_t settled_below,
                const Status& answer, Lsn lsn, TimeNs now);
+
+  // What has to be known again after a restart, and back: writes that wait are not in it. Records
+  // of the log that say so are gone by then: what is decided counts as durable.
+  void SaveTo(format::LaneImage* image) const;
+  void LoadFrom(const format::LaneImage& image, TimeNs now);
 
   size_t clients() const { return clients_.size(); }
 

@@ -23,6 +23,12 @@ Status WriteOut(WriteAheadLog& log) {
   return {};
 }
 
+// Not while they are replaced; a repeated RESTORE joins the first.
+bool UsesTables(wire::Command command) {
+  return command != wire::Command::kHello && command != wire::Command::kPing &&
+         command != wire::Command::kShardMap && command != wire::Command::kRestore;
+}
+
 bool RoutesByMap(wire::Command command) {
   return command == wire::Command::kPull || command == wire::Command::kPush ||
          command == wire::Command::kPut || command == wire::Command::kErase ||
@@ -70,6 +76,10 @@ std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now)
     return std::nullopt;
   }
   const wire::Command command = request.header.command;
+  if (const Status cut = TakeCut(request); !cut.ok()) {
+    state_.Reply(request.reply_to(), cut);
+    return std::nullopt;
+  }
   Dispatch(state_, std::move(request));
   return command;
 }
@@ -107,9 +117,20 @@ Status Lane::Admit(const Request& request) {
   return {};
 }
 
+// Who knows of a cut has seen what lies behind it: it must not touch what lies before.
+Status Lane::TakeCut(const Request& request) {
+  if (request.header.cut <= state_.checkpoint.cut || recovering()) return {};
+  return CutLane(state_, request.header.cut, request.now);
+}
+
 // Administration goes on: it shows the progress, and may end the server.
 Status Lane::CheckServing(wire::Command command) const {
-  if (!recovering() || command == wire::Command::kControl) return {};
+  if (command == wire::Command::kControl) return {};
+  if (state_.checkpoint.restoring != nullptr && UsesTables(command)) {
+    return Unavailable(fmt::format("server {} lane {} is loading a checkpoint",
+                                   state_.config.name.server, state_.config.name.lane));
+  }
+  if (!recovering()) return {};
   return Unavailable(fmt::format("server {} lane {} is recovering: {}", state_.config.name.server,
                                  state_.config.name.lane, state_.recovery->Text()));
 }
@@ -117,6 +138,21 @@ Status Lane::CheckServing(wire::Command command) const {
 Status Lane::Replay(const LogRecord& record, TimeNs now) {
   STRATA_CHECK(recovering());
   return ReplayRecord(state_, record, now);
+}
+
+Status Lane::LoadBase(LoadedLane loaded, uint64_t cut_lsn, TimeNs now) {
+  STRATA_CHECK(recovering());
+  const uint32_t number = loaded.manifest.number;
+  const std::string where =
+      fmt::format("the image of lane {} in checkpoint {}", state_.config.name.lane, number);
+  STRATA_ASSIGN(const format::LaneImage image,
+                format::DecodeLaneImage(std::as_bytes(std::span(loaded.image)), where));
+  state_.dedup.LoadFrom(image, now);
+  state_.barrier.LoadFrom(image, now);
+  state_.checkpoint.cut = state_.checkpoint.increment_base = state_.checkpoint.log_base = number;
+  state_.checkpoint.cut_records[number] = cut_lsn;
+  state_.tables = std::move(loaded.tables);
+  return {};
 }
 
 void Lane::Serve(std::unique_ptr<WriteAheadLog> log) {
@@ -144,6 +180,16 @@ Status Lane::Commit(std::vector<Envelope>* out) {
 
 void Lane::Tick(TimeNs now, std::vector<Envelope>* out) {
   state_.out = out;
+  for (const Finished::Then& then : state_.checkpoint.finished->Take()) then(state_);
+  if (CanSaveMore(state_)) SaveMore(state_);
+  const Saving* saving = state_.checkpoint.saving.get();
+  if (saving != nullptr && saving->part == nullptr && now >= saving->deadline) {
+    EndSaving(state_, Cancelled("nobody asked for the cut to be saved"));
+  }
+  if (now < std::min(state_.barrier.NextDeadline(), next_housekeeping_)) {
+    state_.out = nullptr;
+    return;
+  }
   AnswerEnded(state_, state_.barrier.Expire(now));
   next_housekeeping_ = now + kHousekeepingEvery;
   Housekeep(now);
@@ -162,7 +208,10 @@ void Lane::Housekeep(TimeNs now) {
 }
 
 TimeNs Lane::NextTick() const {
-  const TimeNs idle = state_.barrier.groups() == 0 ? kNever : next_housekeeping_;
+  if (state_.checkpoint.finished->any() || CanSaveMore(state_)) return 0;
+  const Saving* saving = state_.checkpoint.saving.get();
+  TimeNs idle = state_.barrier.groups() == 0 ? kNever : next_housekeeping_;
+  if (saving != nullptr && saving->part == nullptr) idle = std::min(idle, saving->deadline);
   return std::min(idle, state_.barrier.NextDeadline());
 }
 
@@ -180,6 +229,7 @@ bool Lane::Idle() const {
 
 void Lane::EndAll(std::vector<Envelope>* out) {
   state_.out = out;
+  EndSaving(state_, Unavailable("the server is shutting down; take a new checkpoint"));
   const std::string reason = fmt::format(
       "server {} is shutting down; nothing of this request was applied", state_.config.name.server);
   AnswerEnded(state_,
@@ -197,6 +247,8 @@ LaneReport Lane::Report() const {
   report.parked_bytes = state_.barrier.parked_bytes();
   report.clients = state_.dedup.clients();
   report.draining = draining();
+  report.cut = state_.checkpoint.cut;
+  report.log_base = state_.checkpoint.log_base;
   report.recovery = state_.recovery;
   report.durable = state_.config.durable;
   if (state_.log != nullptr) {

@@ -38,6 +38,8 @@ struct LaneReport {
   uint64_t log_bytes = 0;
   Lsn log_appended = 0;
   Lsn log_synced = 0;
+  uint32_t cut = 0;       // the newest of this lane
+  uint32_t log_base = 0;  // the checkpoint that its log begins behind; 0: none
 };
 
 // Not thread-safe. Whatever bytes come in, the answer is a reply (an error's text says what is
@@ -69,9 +71,13 @@ class Lane {
   // Recovery. Until Serve, requests are answered kUnavailable, with the progress. Replay applies a
   // record of the log again; an error names it and is final.
   Status Replay(const LogRecord& record, TimeNs now);
+  // The checkpoint that the log begins behind, before any Replay.
+  Status LoadBase(LoadedLane loaded, uint64_t cut_lsn, TimeNs now);
   void NoteProgress(Recovery progress) { state_.recovery = progress; }
   // All that was logged is back: from now on requests are handled and writes go to `log`.
   void Serve(std::unique_ptr<WriteAheadLog> log);
+  const LaneConfig& config() const { return state_.config; }
+  uint16_t index() const { return state_.index; }  // in the shard map
   bool recovering() const { return state_.recovery.has_value(); }
 
   // To be called at NextTick() or later: requests whose deadline has passed are answered.
@@ -92,6 +98,7 @@ class Lane {
  private:
   std::optional<wire::Command> Open(Envelope in, TimeNs arrived, TimeNs now);
   Status Admit(const Request& request);
+  Status TakeCut(const Request& request);
   Status CheckServing(wire::Command command) const;
   void Housekeep(TimeNs now);
 

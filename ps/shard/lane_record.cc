@@ -11,6 +11,7 @@
 namespace strata {
 namespace {
 
+constexpr size_t kRestoredBytes = wire::kHeaderBytes + 20;
 constexpr size_t kAnswerFixed = wire::kHeaderBytes + sizeof(uint16_t);
 
 Status BadSize(std::string_view what, size_t expected, size_t found) {
@@ -103,6 +104,38 @@ Result<ClientId> DecodeExpired(std::span<const std::byte> body) {
   }
   return ClientId{.hi = wire::LoadLittle<uint64_t>(body.data()),
                   .lo = wire::LoadLittle<uint64_t>(body.data() + sizeof(uint64_t))};
+}
+
+std::vector<std::byte> EncodeCut(uint32_t number) {
+  std::vector<std::byte> body(sizeof number);
+  wire::StoreLittle(number, body.data());
+  return body;
+}
+
+Result<uint32_t> DecodeCut(std::span<const std::byte> body) {
+  if (body.size() != sizeof(uint32_t)) return BadSize("cut", sizeof(uint32_t), body.size());
+  return wire::LoadLittle<uint32_t>(body.data());
+}
+
+std::vector<std::byte> EncodeRestored(const LoggedRestore& restored) {
+  std::vector<std::byte> body(kRestoredBytes);
+  const auto header = wire::EncodeHeader(restored.header);
+  std::memcpy(body.data(), header.data(), header.size());
+  std::byte* const at = body.data() + header.size();
+  wire::StoreLittle(restored.number, at);
+  wire::StoreLittle(restored.digest.high, at + 4);
+  wire::StoreLittle(restored.digest.low, at + 12);
+  return body;
+}
+
+Result<LoggedRestore> DecodeRestored(std::span<const std::byte> body) {
+  if (body.size() != kRestoredBytes) return BadSize("restore", kRestoredBytes, body.size());
+  LoggedRestore restored;
+  STRATA_ASSIGN(restored.header, wire::DecodeHeader(body.first(wire::kHeaderBytes)));
+  const std::byte* const at = body.data() + wire::kHeaderBytes;
+  restored.number = wire::LoadLittle<uint32_t>(at);
+  restored.digest = {wire::LoadLittle<uint64_t>(at + 4), wire::LoadLittle<uint64_t>(at + 12)};
+  return restored;
 }
 
 }  // namespace strata

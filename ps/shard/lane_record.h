@@ -18,6 +18,7 @@
 
 #include "base/message_port.h"
 #include "base/status.h"
+#include "proto/format/digest.h"
 #include "proto/wire/header.h"
 #include "ps/shard/dedup_window.h"
 
@@ -53,5 +54,16 @@ Result<LoggedAnswer> DecodeAnswer(std::span<const std::byte> body);
 
 std::vector<std::byte> EncodeExpired(const ClientId& client);
 Result<ClientId> DecodeExpired(std::span<const std::byte> body);
+
+std::vector<std::byte> EncodeCut(uint32_t number);
+Result<uint32_t> DecodeCut(std::span<const std::byte> body);
+
+struct LoggedRestore {
+  wire::Header header;
+  uint32_t number = 0;
+  format::Digest digest;  // of the checkpoint's manifest
+};
+std::vector<std::byte> EncodeRestored(const LoggedRestore& restored);
+Result<LoggedRestore> DecodeRestored(std::span<const std::byte> body);
 
 }  // namespace strata

@@ -1,6 +1,13 @@
 #include "ps/shard/lane_recovery.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "proto/format/log_base.h"
 
 namespace strata {
 namespace {
@@ -20,21 +27,71 @@ Result<uint64_t> BytesIn(Disk& disk, const std::string& folder) {
   return bytes;
 }
 
+Result<std::optional<format::LogBase>> ReadBase(const CheckpointConfig& config) {
+  const Result<std::string> bytes =
+      ReadFile(*config.disk, config.base_path, format::kLogBaseBytesMax);
+  if (bytes.status().code() == StatusCode::kNotFound) return std::optional<format::LogBase>();
+  STRATA_TRY(bytes.status());
+  STRATA_ASSIGN(const format::LogBase base, format::DecodeLogBase(*bytes, config.base_path));
+  return std::optional(base);
+}
+
+Result<LoadedLane> LoadInBackground(const Lane& lane, uint32_t number,
+                                    const BetweenSteps& between) {
+  const LaneConfig& config = lane.config();
+  const LaneLoad load{.from = *config.checkpoints,
+                      .number = number,
+                      .map = config.map,
+                      .index = lane.index(),
+                      .with_image = true,
+                      .make_table = config.make_table};
+  if (!config.background) return LoadLane(load);
+  struct Shared {
+    Result<LoadedLane> loaded = Internal("not loaded");
+    std::atomic<bool> done{false};
+  };
+  const auto shared = std::make_shared<Shared>();
+  config.background([load, shared] {
+    shared->loaded = LoadLane(load);
+    shared->done = true;
+  });
+  while (!shared->done) {
+    if (between) STRATA_TRY(between(true));
+  }
+  return std::move(shared->loaded);
+}
+
+// Where the log is to be replayed from.
+Result<Lsn> RecoverBase(Lane& lane, const Clock& clock, const BetweenSteps& between) {
+  const std::optional<CheckpointConfig>& config = lane.config().checkpoints;
+  if (!config || config->base_path.empty()) return Lsn{1};
+  STRATA_ASSIGN(const std::optional<format::LogBase> base, ReadBase(*config));
+  if (!base) return Lsn{1};
+  Result<LoadedLane> loaded = LoadInBackground(lane, base->checkpoint, between);
+  if (!loaded.ok()) {
+    return loaded.status().Prefixed(fmt::format("the log of lane {} begins behind checkpoint {}",
+                                                lane.config().name.lane, base->checkpoint));
+  }
+  STRATA_TRY(lane.LoadBase(std::move(*loaded), base->cut_lsn, clock.Now()));
+  return base->cut_lsn + 1;
+}
+
 }  // namespace
 
 Result<ReplaySummary> RecoverLane(Lane& lane, const LogOptions& options, const Clock& clock,
-                                  const std::function<Status()>& between) {
+                                  const BetweenSteps& between) {
   Recovery progress;
   STRATA_ASSIGN(progress.bytes_total, BytesIn(*options.disk, options.folder));
   lane.NoteProgress(progress);
+  STRATA_ASSIGN(const Lsn from, RecoverBase(lane, clock, between));
   const auto visit = [&](const LogRecord& record) -> Status {
-    if (between) STRATA_TRY(between());
+    if (between) STRATA_TRY(between(false));
     STRATA_TRY(lane.Replay(record, clock.Now()));
     progress.bytes_done = std::min(progress.bytes_done + record.body.size(), progress.bytes_total);
     lane.NoteProgress(progress);
     return {};
   };
-  STRATA_ASSIGN(const ReplaySummary summary, ReplayLog(options, 1, visit));
+  STRATA_ASSIGN(const ReplaySummary summary, ReplayLog(options, from, visit));
   STRATA_ASSIGN(std::unique_ptr<WriteAheadLog> log, OpenLog(options, summary.last));
   lane.Serve(std::move(log));
   return summary;

@@ -10,11 +10,15 @@
 
 namespace strata {
 
-// Replays the log into the lane, which must be recovering, opens it behind its last record, and
-// lets the lane serve. `between` is called before every record and may handle messages meanwhile,
-// which the lane answers kUnavailable; its error ends the recovery. Errors of the log and of a
-// record name what is damaged; the lane stays recovering then.
+// What is done between two steps of a recovery: handle messages, which the lane answers
+// kUnavailable. `waiting`: nothing else is to be done, so it may take a moment. An error ends the
+// recovery.
+using BetweenSteps = std::function<Status(bool waiting)>;
+
+// Loads the checkpoint that the log begins behind (in the background, where the lane's config has
+// one), replays the log, opens it behind its last record, and lets the lane, which must be
+// recovering, serve. Errors name what is damaged; the lane stays recovering then.
 Result<ReplaySummary> RecoverLane(Lane& lane, const LogOptions& log, const Clock& clock,
-                                  const std::function<Status()>& between = {});
+                                  const BetweenSteps& between = {});
 
 }  // namespace strata

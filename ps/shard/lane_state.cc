@@ -119,6 +119,12 @@ Result<Lsn> LaneState::AppendWrite(const Request& request) {
   return Append(RecordKind::kWrites, body.pieces());
 }
 
+// A reply tells the lane's own cut.
+wire::Header LaneState::WithCut(wire::Header request) const {
+  request.cut = checkpoint.cut;
+  return request;
+}
+
 void LaneState::ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn) {
   const AckLevel level = log == nullptr ? AckLevel::kApplied : LevelOf(to.request);
   const bool logged = level == AckLevel::kLogged && lsn > log->written();
@@ -126,16 +132,24 @@ void LaneState::ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn) {
   if (!logged && !synced) return Reply(to, status);
   if (!status.ok()) metrics.ErrorsOf(status.code()).Add();
   (logged ? waiting_for_write : waiting_for_sync)
-      .push_back({lsn, {to.peer, wire::MakeReply(to.request, incarnation(), status, {})}});
+      .push_back({lsn, {to.peer, wire::MakeReply(WithCut(to.request), incarnation(), status, {})}});
 }
 
 void LaneState::Reply(const ReplyTo& to, const Status& status, Message payload) {
   if (!status.ok()) metrics.ErrorsOf(status.code()).Add();
-  out->push_back({to.peer, wire::MakeReply(to.request, incarnation(), status, std::move(payload))});
+  out->push_back(
+      {to.peer, wire::MakeReply(WithCut(to.request), incarnation(), status, std::move(payload))});
 }
 
-void LaneState::ReplyWith(const std::string& peer, const wire::Header& header, Message payload) {
+void LaneState::ReplyWith(const std::string& peer, wire::Header header, Message payload) {
+  header.cut = checkpoint.cut;
   out->push_back({peer, wire::Seal(header, std::move(payload))});
+}
+
+void LaneState::InBackground(std::function<Finished::Then()> work) {
+  auto all = [work = std::move(work), finished = checkpoint.finished] { finished->Add(work()); };
+  if (!config.background) return all();
+  config.background(std::move(all));
 }
 
 }  // namespace strata

@@ -20,6 +20,7 @@
 #include "proto/wire/header.h"
 #include "proto/wire/shard_map.h"
 #include "ps/shard/dedup_window.h"
+#include "ps/shard/lane_checkpoint.h"
 #include "ps/shard/lane_metrics.h"
 #include "ps/shard/lane_record.h"
 #include "ps/shard/step_barrier.h"
@@ -50,8 +51,12 @@ struct LaneConfig {
   // The lane has a log: it begins recovering, is given back what the log holds, and then the log
   // (Lane::Replay, Lane::Serve). Without, its state ends with it.
   bool durable = false;
-  // Makes an empty table of a valid spec.
-  std::function<std::unique_ptr<LocalTable>(const TableSpec&)> make_table;
+  // Makes an empty table of a valid spec. Any thread.
+  MakeTable make_table;
+  std::optional<CheckpointConfig> checkpoints;  // nothing: none are kept
+  // Runs work off the lane's thread, one after the other. Null: at once. Lane::NextTick says when
+  // there is something to finish.
+  std::function<void(std::function<void()>)> background;
   // Takes CONTROL requests, whose replies come from elsewhere. Null: they are refused.
   std::function<void(Request)> on_control;
 };
@@ -76,14 +81,15 @@ struct LaneState {
   const LaneConfig config;
   const uint16_t index;  // of this lane in the shard map
   LaneMetrics& metrics;
-  std::map<TableId, std::unique_ptr<LocalTable>> tables;
+  Tables tables;
   DedupWindow dedup;
   StepBarrier barrier;
   std::optional<DrainReason> draining;
-  std::unique_ptr<WriteAheadLog> log;    // null: memory only, or recovering
-  std::optional<Recovery> recovery;      // while it lasts
-  Lsn replayed = 0;                      // while a record is applied again: its LSN
-  Status log_failure;                    // final: nothing may be promised any more
+  std::unique_ptr<WriteAheadLog> log;  // null: memory only, or recovering
+  std::optional<Recovery> recovery;    // while it lasts
+  Lsn replayed = 0;                    // while a record is applied again: its LSN
+  Status log_failure;                  // final: nothing may be promised any more
+  CheckpointState checkpoint;
   std::vector<Envelope>* out = nullptr;  // where replies go while a message or a tick is handled
 
   // Replies to writes that wait for the log, by what they wait for; LSNs rise but for repeats.
@@ -114,11 +120,17 @@ struct LaneState {
   Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body);
   Result<Lsn> AppendWrite(const Request& request);
 
+  // Runs `work` in the background, then on the lane's thread what it returns.
+  void InBackground(std::function<Finished::Then()> work);
+
   void Reply(const ReplyTo& to, const Status& status, Message payload = {});
   // The outcome of a write, once the record that says so is where its ack level wants it.
   void ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn);
   // A reply whose header fields are the caller's (wire::ReplyHeader is where they begin).
-  void ReplyWith(const std::string& peer, const wire::Header& header, Message payload);
+  void ReplyWith(const std::string& peer, wire::Header header, Message payload);
+
+ private:
+  wire::Header WithCut(wire::Header request) const;
 };
 
 }  // namespace strata

@@ -298,4 +298,32 @@ StepBarrier::Ended StepBarrier::Expire(TimeNs now) {
   return ended;
 }
 
+void StepBarrier::SaveTo(format::LaneImage* image) const {
+  for (const auto& [key, group] : groups_) {
+    format::LaneImage::Group& saved = image->groups.emplace_back();
+    saved.table = static_cast<uint32_t>(key.first);
+    saved.id = key.second;
+    saved.world = group.world;
+    saved.first_step = group.first_step;
+    saved.closed = group.closed;
+    for (const auto& [rank, client] : group.owners) {
+      saved.owners.push_back({rank, {client.hi, client.lo}});
+    }
+  }
+}
+
+void StepBarrier::LoadFrom(const format::LaneImage& image, TimeNs now) {
+  groups_.clear();
+  for (const format::LaneImage::Group& saved : image.groups) {
+    Group& group = groups_[{TableId{saved.table}, saved.id}];
+    group.world = saved.world;
+    group.first_step = saved.first_step;
+    group.closed = saved.closed;
+    group.last_seen = now;
+    for (const format::LaneImage::Owner& owner : saved.owners) {
+      group.owners[owner.rank] = {owner.client.hi, owner.client.lo};
+    }
+  }
+}
+
 }  // namespace strata

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "proto/format/lane_image.h"
 #include "proto/wire/header.h"
 #include "ps/shard/dedup_window.h"
 #include "storage/table.h"
@@ -104,6 +105,10 @@ class StepBarrier {
   Ended EndAll(const Status& reason);
   // Only what waits, directly or not, for a step that has not begun.
   Ended EndUnbegun(const Status& reason);
+
+  // The groups, their closed steps and who holds which rank; not what waits.
+  void SaveTo(format::LaneImage* image) const;
+  void LoadFrom(const format::LaneImage& image, TimeNs now);  // nothing waits
 
   TimeNs NextDeadline() const { return next_deadline_; }  // never later than the true one
   size_t parked() const { return parked_; }

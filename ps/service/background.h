@@ -1,0 +1,36 @@
+// Background: a thread that does work in the order in which it was given.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "base/status.h"
+
+namespace strata {
+
+// Thread-safe.
+class Background {
+ public:
+  // `done` is called on the thread after each piece of work.
+  explicit Background(std::function<void()> done) : done_(std::move(done)) {}
+  ~Background();  // the work under way is waited for, the rest is dropped
+
+  Status Start(const std::string& name);
+  void Run(std::function<void()> work);
+
+ private:
+  void Loop();
+
+  const std::function<void()> done_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> work_;  // guarded by mutex_
+  bool stopping_ = false;                   // likewise
+  std::jthread thread_;
+};
+
+}  // namespace strata

@@ -1,0 +1,241 @@
+// CHECKPOINT: this lane's part of a cut. The cut itself comes with any request that knows of it;
+// the part is written in the background, from snapshots that are read between two rounds of
+// messages.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ps/service/handlers.h"
+#include "storage/checkpoint/page_filter.h"
+#include "storage/checkpoint/part_reader.h"
+
+namespace strata {
+namespace {
+
+constexpr TimeNs kUnasked = 120 * kSecond;  // then a cut that nobody wants saved is let go
+constexpr uint32_t kPageRows = 4096;
+constexpr size_t kQueuedBytesMax = size_t{32} << 20;  // handed on, and not written yet
+constexpr size_t kWaitingMax = 64;
+
+size_t BytesOf(const ScanPage& page) {
+  return page.keys.size() * sizeof(Key) + page.rows.size() * sizeof(float) +
+         page.counters.size() * sizeof(RowCounters);
+}
+
+format::PartName PartNameOf(const LaneState& lane, uint32_t number, uint32_t parent) {
+  return {.number = number,
+          .parent = parent,
+          .server = lane.config.name.server,
+          .lane = lane.config.name.lane,
+          .cluster = lane.config.cluster_id};
+}
+
+// Runs `work` behind all that was handed on before, unless something of it has failed.
+void Hand(LaneState& lane, const std::shared_ptr<Saving::Part>& part, size_t bytes,
+          std::function<Status(PartWriter&)> work) {
+  part->bytes_queued += bytes;
+  lane.InBackground([part, bytes, work = std::move(work)]() -> Finished::Then {
+    if (part->status.ok()) part->status = work(*part->writer);
+    part->bytes_queued -= bytes;
+    return [](LaneState&) {};
+  });
+}
+
+void AnswerPart(LaneState& lane, const std::vector<ReplyTo>& waiting,
+                const Result<std::string>& text) {
+  for (const ReplyTo& to : waiting) {
+    if (!text.ok()) {
+      lane.Reply(to, text.status());
+      continue;
+    }
+    lane.Reply(to, {}, {Frame::Copy(std::as_bytes(std::span(*text)))});
+  }
+}
+
+void SaveTableRows(LaneState& lane, Saving& saving, Saving::Table& table) {
+  auto page = std::make_shared<ScanPage>();
+  page->rows_max = kPageRows;
+  table.table->SnapshotPage(*page);
+  const bool done = page->done;
+  if (table.since != 0) {
+    KeepRows(page.get(),
+             [&](size_t i) { return page->counters[i].checkpoint_epoch >= table.since; });
+  }
+  const TableId id = table.spec.id();
+  Hand(lane, saving.part, BytesOf(*page),
+       [page, id](PartWriter& writer) { return writer.AddRows(id, *page); });
+  if (!done) return;
+  table.table->EndSnapshot();
+  ++saving.next;
+  saving.table_begun = false;
+}
+
+void BeginTable(LaneState& lane, Saving& saving, Saving::Table& table) {
+  if (saving.full) table.since = 0;
+  saving.table_begun = true;
+  Hand(lane, saving.part, 0,
+       [spec = table.spec, since = table.since,
+        erased = std::move(table.erased)](PartWriter& writer) -> Status {
+         STRATA_TRY(writer.AddTable(spec, since));
+         return since == 0 ? Status() : writer.AddErased(spec.id(), erased);
+       });
+}
+
+// All rows are handed on: what is left is the image and the part's end.
+void FinishPart(LaneState& lane, Saving& saving) {
+  auto answer = [number = saving.number, part = saving.part, image = std::move(saving.image),
+                 waiting = std::move(saving.waiting)]() -> Finished::Then {
+    if (part->status.ok()) part->status = part->writer->AddLaneImage(image);
+    Result<std::string> text = part->status;
+    if (part->status.ok()) {
+      const Result<format::PartEntry> entry = part->writer->Finish();
+      text = entry.ok() ? Result<std::string>(format::EncodePartEntry(*entry)) : entry.status();
+    }
+    part->writer.reset();
+    return [number, waiting, text](LaneState& to) {
+      if (text.ok()) to.checkpoint.saved = {number, *text};
+      AnswerPart(to, waiting, text);
+    };
+  };
+  lane.InBackground(std::move(answer));
+}
+
+void BeginSaving(LaneState& lane, Saving& saving, bool full) {
+  saving.full = full;
+  saving.part = std::make_shared<Saving::Part>();
+  const CheckpointConfig& config = *lane.config.checkpoints;
+  lane.InBackground(
+      [part = saving.part, disk = config.disk, root = config.root,
+       name = PartNameOf(lane, saving.number,
+                         full ? 0 : lane.checkpoint.increment_base)]() -> Finished::Then {
+        Result<std::unique_ptr<PartWriter>> writer = PartWriter::Create(*disk, root, name);
+        part->status = writer.status();
+        if (writer.ok()) part->writer = std::move(*writer);
+        return [](LaneState&) {};
+      });
+}
+
+// The cut was made by a process that is gone, or the part was written long ago: the file tells.
+void AnswerFromFile(LaneState& lane, const ReplyTo& to, uint32_t number) {
+  const CheckpointConfig& config = *lane.config.checkpoints;
+  lane.InBackground([to, disk = config.disk, root = config.root,
+                     name = PartNameOf(lane, number, 0)]() -> Finished::Then {
+    const Result<format::PartEntry> entry = DescribePart(*disk, root, name);
+    Result<std::string> text =
+        Failed(fmt::format("the cut {} is no longer there to be saved: {}; take a new checkpoint",
+                           name.number, entry.status().message()));
+    if (entry.ok()) text = format::EncodePartEntry(*entry);
+    return [to, text](LaneState& state) { AnswerPart(state, {to}, text); };
+  });
+}
+
+}  // namespace
+
+Result<uint32_t> CheckpointNumberOf(const LaneState& lane, const Request& request) {
+  if (!lane.config.checkpoints) {
+    return Refused(
+        "this server keeps no checkpoints: they need a data folder (server.data) or, with several "
+        "servers, a folder that all of them share (server.checkpoints)");
+  }
+  if (request.header.cursor == 0 || request.header.cursor > UINT32_MAX) {
+    return Invalid(fmt::format("a checkpoint's number: expected 1 to {}, found {}", UINT32_MAX,
+                               request.header.cursor));
+  }
+  return static_cast<uint32_t>(request.header.cursor);
+}
+
+Status CutLane(LaneState& lane, uint32_t number, TimeNs now) {
+  CheckpointState& state = lane.checkpoint;
+  RecordBody body;
+  const std::vector<std::byte> bytes = EncodeCut(number);
+  body.Add(bytes);
+  STRATA_ASSIGN(const Lsn lsn, lane.Append(RecordKind::kCut, body.pieces()));
+  EndSaving(lane,
+            Cancelled(fmt::format("the cut {} came before cut {} was saved", number, state.cut)));
+  state.cut = number;
+  state.cut_records[number] = lsn;
+  const bool save = lane.config.checkpoints.has_value() && lane.replayed == 0;
+  if (save) {
+    state.saving = std::make_unique<Saving>();
+    state.saving->number = number;
+    state.saving->deadline = now + kUnasked;
+    format::LaneImage image;
+    lane.dedup.SaveTo(&image);
+    lane.barrier.SaveTo(&image);
+    state.saving->image = format::EncodeLaneImage(image);
+  }
+  for (const auto& [id, table] : lane.tables) {
+    if (save) {
+      Saving::Table& saved = state.saving->tables.emplace_back();
+      saved.spec = table->spec();
+      saved.table = table.get();
+      // All rows, whatever is wanted later; what is older than `since` is then left out.
+      saved.since = table->BeginSnapshot(state.increment_base);
+      saved.erased = table->SnapshotErased();
+      if (saved.since != 0) table->BeginSnapshot(0);
+    }
+    table->SetEpoch(number);
+  }
+  return {};
+}
+
+void EndSaving(LaneState& lane, const Status& reason) {
+  const std::unique_ptr<Saving> saving = std::move(lane.checkpoint.saving);
+  if (saving == nullptr) return;
+  for (size_t i = saving->next; i < saving->tables.size(); ++i) {
+    saving->tables[i].table->EndSnapshot();
+  }
+  if (saving->part != nullptr) {
+    Hand(lane, saving->part, 0, [reason](PartWriter&) { return reason; });
+  }
+  AnswerPart(lane, saving->waiting, reason);
+}
+
+bool CanSaveMore(const LaneState& lane) {
+  const Saving* saving = lane.checkpoint.saving.get();
+  return saving != nullptr && saving->part != nullptr &&
+         saving->part->bytes_queued < kQueuedBytesMax;
+}
+
+void SaveMore(LaneState& lane) {
+  Saving& saving = *lane.checkpoint.saving;
+  if (saving.next < saving.tables.size()) {
+    Saving::Table& table = saving.tables[saving.next];
+    if (!saving.table_begun) BeginTable(lane, saving, table);
+    SaveTableRows(lane, saving, table);
+  }
+  if (saving.next < saving.tables.size()) return;
+  FinishPart(lane, saving);
+  lane.checkpoint.saving.reset();
+}
+
+std::unique_ptr<LocalTable> KeepForSaving(LaneState& lane, std::unique_ptr<LocalTable> table) {
+  Saving* saving = lane.checkpoint.saving.get();
+  if (saving == nullptr) return table;
+  const auto found = std::ranges::find(saving->tables, table.get(), &Saving::Table::table);
+  if (found == saving->tables.end()) return table;
+  saving->dropped[table->spec().id()] = std::move(table);
+  return nullptr;
+}
+
+void HandleCheckpoint(LaneState& lane, Request request) {
+  const ReplyTo to = request.reply_to();
+  const Result<uint32_t> number = CheckpointNumberOf(lane, request);
+  if (!number.ok()) return lane.Reply(to, number.status());
+  CheckpointState& state = lane.checkpoint;
+  if (*number > state.cut) {
+    if (const Status cut = CutLane(lane, *number, request.now); !cut.ok()) {
+      return lane.Reply(to, cut);
+    }
+  }
+  Saving* saving = state.saving.get();
+  if (saving == nullptr || saving->number != *number) {
+    if (state.saved.first != *number) return AnswerFromFile(lane, to, *number);
+    return AnswerPart(lane, {to}, state.saved.second);
+  }
+  if (saving->part == nullptr) BeginSaving(lane, *saving, request.header.is(wire::kFlagFull));
+  if (saving->waiting.size() >= kWaitingMax) saving->waiting.erase(saving->waiting.begin());
+  saving->waiting.push_back(to);
+}
+
+}  // namespace strata

@@ -1,0 +1,171 @@
+// COMMIT_CHECKPOINT, TRIM_LOG, LIST_CHECKPOINTS, READ_ATTACHMENT: the folder of checkpoints, looked
+// at and changed in the background.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/log.h"
+#include "proto/format/log_base.h"
+#include "proto/wire/checkpoint_payload.h"
+#include "ps/service/handlers.h"
+#include "storage/checkpoint/checkpoint_files.h"
+
+namespace strata {
+namespace {
+
+Finished::Then Answer(const ReplyTo& to, const Status& status, Message payload = {}) {
+  return [to, status, payload = std::move(payload)](LaneState& lane) {
+    lane.Reply(to, status, payload);
+  };
+}
+
+// Those commands concern the one folder, so one lane does them.
+Status CheckFirstLane(const LaneState& lane) {
+  if (lane.index == 0) return {};
+  return Refused(fmt::format("this is server {} lane {}; ask lane 0 of server 0",
+                             lane.config.name.server, lane.config.name.lane));
+}
+
+std::string Text(const Frame& frame) {
+  return {reinterpret_cast<const char*>(frame.bytes().data()), frame.size()};
+}
+
+struct Commit {
+  format::CheckpointManifest draft;
+  std::vector<Attachment> attachments;
+};
+
+Result<Commit> DecodeCommit(const LaneState& lane, const Request& request) {
+  Commit commit;
+  STRATA_TRY(CheckFirstLane(lane));
+  STRATA_ASSIGN(commit.draft.number, CheckpointNumberOf(lane, request));
+  commit.draft.cluster = lane.config.cluster_id;
+  commit.draft.shards = *lane.config.map;
+  commit.draft.wall_unix_ns = static_cast<uint64_t>(lane.config.checkpoints->clock->WallUnixNs());
+  STRATA_ASSIGN(const std::vector<Frame> parts, wire::DecodeBlocks(request.payload[0]));
+  for (const Frame& part : parts) {
+    STRATA_ASSIGN(format::PartEntry entry, format::DecodePartEntry(Text(part)));
+    commit.draft.parts.push_back(std::move(entry));
+  }
+  STRATA_ASSIGN(std::vector<wire::NamedBlock> blocks, wire::DecodeNamedBlocks(request.payload[1]));
+  for (wire::NamedBlock& block : blocks) {
+    commit.attachments.push_back({std::move(block.name), Text(block.bytes)});
+  }
+  return commit;
+}
+
+// What a trim does with files, in this order: a base that does not exist must never be named.
+Status MoveBase(const CheckpointConfig& config, const format::LogBase& base) {
+  STRATA_TRY(ReadCheckpointManifest(*config.disk, config.root, base.checkpoint).status());
+  if (config.base_path.empty()) return {};
+  return WriteFileAtomically(*config.disk, config.base_path, format::EncodeLogBase(base));
+}
+
+void Retire(LaneState& lane) {
+  std::set<uint32_t> pinned = lane.checkpoint.restored;
+  pinned.insert(lane.checkpoint.log_base);
+  lane.InBackground([config = *lane.config.checkpoints, pinned]() -> Finished::Then {
+    const auto gone = RetireCheckpoints(*config.disk, config.root, config.keep, pinned);
+    if (!gone.ok()) Log(LogLevel::kWarning, "checkpoints: {}", gone.status().ToString());
+    return [](LaneState&) {};
+  });
+}
+
+// The base is durable: what lies before it may go.
+Status Trim(LaneState& lane, const format::LogBase& base) {
+  CheckpointState& state = lane.checkpoint;
+  state.log_base = base.checkpoint;
+  std::erase_if(state.cut_records, [&](const auto& cut) { return cut.first <= base.checkpoint; });
+  if (base.checkpoint > state.increment_base) {
+    state.increment_base = base.checkpoint;
+    for (const auto& [id, table] : lane.tables) table->ForgetErased(base.checkpoint);
+  }
+  if (lane.log != nullptr) {
+    const Status trimmed = lane.log->Trim(base.cut_lsn);
+    if (!trimmed.ok()) lane.log_failure = trimmed;
+    STRATA_TRY(trimmed);
+  }
+  if (lane.index == 0) Retire(lane);
+  return {};
+}
+
+}  // namespace
+
+void HandleCommitCheckpoint(LaneState& lane, Request request) {
+  const ReplyTo to = request.reply_to();
+  Result<Commit> decoded = DecodeCommit(lane, request);
+  if (!decoded.ok()) return lane.Reply(to, decoded.status());
+  auto commit = std::make_shared<Commit>(std::move(*decoded));
+  lane.InBackground([to, commit, config = *lane.config.checkpoints] {
+    const auto manifest =
+        CommitCheckpoint(*config.disk, config.root, std::move(commit->draft), commit->attachments);
+    return Answer(to, manifest.status());
+  });
+}
+
+void HandleTrimLog(LaneState& lane, Request request) {
+  const ReplyTo to = request.reply_to();
+  const Result<uint32_t> number = CheckpointNumberOf(lane, request);
+  if (!number.ok()) return lane.Reply(to, number.status());
+  if (*number <= lane.checkpoint.log_base) return lane.Reply(to, {});
+  const auto cut = lane.checkpoint.cut_records.find(*number);
+  if (cut == lane.checkpoint.cut_records.end()) {
+    return lane.Reply(
+        to, Invalid(fmt::format("server {} lane {} has not made the cut {}",
+                                lane.config.name.server, lane.config.name.lane, *number)));
+  }
+  const format::LogBase base{.checkpoint = *number, .cut_lsn = cut->second};
+  lane.InBackground([to, base, config = *lane.config.checkpoints]() -> Finished::Then {
+    const Status moved = MoveBase(config, base);
+    if (!moved.ok()) return Answer(to, moved);
+    return [to, base](LaneState& state) {
+      const bool done = base.checkpoint <= state.checkpoint.log_base;  // by a repeat
+      state.Reply(to, done ? Status() : Trim(state, base));
+    };
+  });
+}
+
+void HandleListCheckpoints(LaneState& lane, Request request) {
+  const ReplyTo to = request.reply_to();
+  if (!lane.config.checkpoints) return lane.Reply(to, {}, {wire::EncodeCheckpointList({})});
+  lane.InBackground([to, config = *lane.config.checkpoints]() -> Finished::Then {
+    const Result<CheckpointList> list = ListCheckpoints(*config.disk, config.root);
+    if (!list.ok()) return Answer(to, list.status());
+    for (const Status& damaged : list->damaged) {
+      Log(LogLevel::kWarning, "checkpoints: {}", damaged.ToString());
+    }
+    std::vector<wire::CheckpointEntry> entries;
+    for (const format::CheckpointManifest& manifest : list->checkpoints) {
+      CheckpointInfo info = InfoOf(manifest);
+      entries.push_back({.number = info.number,
+                         .parent = info.parent,
+                         .rows = info.rows,
+                         .bytes = info.bytes,
+                         .wall_unix_ns = manifest.wall_unix_ns,
+                         .attachments = std::move(info.attachments)});
+    }
+    return Answer(to, {}, {wire::EncodeCheckpointList(entries)});
+  });
+}
+
+void HandleReadAttachment(LaneState& lane, Request request) {
+  const ReplyTo to = request.reply_to();
+  const Result<uint32_t> number = CheckpointNumberOf(lane, request);
+  if (!number.ok()) return lane.Reply(to, number.status());
+  lane.InBackground([to, number = *number, name = Text(request.payload[0]),
+                     config = *lane.config.checkpoints]() -> Finished::Then {
+    const auto manifest = ReadCheckpointManifest(*config.disk, config.root, number);
+    if (!manifest.ok()) return Answer(to, manifest.status());
+    const Result<std::string> bytes =
+        ReadCheckpointAttachment(*config.disk, config.root, *manifest, name);
+    if (!bytes.ok()) return Answer(to, bytes.status());
+    if (bytes->size() + wire::kHeaderBytes > wire::kMessageBytesMax) {
+      return Answer(to, Refused(fmt::format("attachment '{}' of {} bytes does not fit a message",
+                                            name, bytes->size())));
+    }
+    return Answer(to, {}, {Frame::Copy(std::as_bytes(std::span(*bytes)))});
+  });
+}
+
+}  // namespace strata

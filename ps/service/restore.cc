@@ -1,0 +1,120 @@
+// RESTORE: all tables are replaced by what a checkpoint holds for this lane. A write like others,
+// but that its tables are loaded in the background first; meanwhile the lane is not there for
+// others.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ps/service/handlers.h"
+
+namespace strata {
+namespace {
+
+LaneLoad LoadOf(const LaneState& lane, uint32_t number) {
+  return {.from = *lane.config.checkpoints,
+          .number = number,
+          .map = lane.config.map,
+          .index = lane.index,
+          .with_image = false,
+          .make_table = lane.config.make_table};
+}
+
+format::Digest DigestOf(const format::CheckpointManifest& manifest) {
+  const std::string text = format::EncodeCheckpointManifest(manifest);
+  return format::DigestOf(std::as_bytes(std::span(text)));
+}
+
+// From now on the lane holds these tables. Windows and groups stay: they are about the lane's life.
+void Replace(LaneState& lane, uint32_t number, Tables tables) {
+  const Status reason =
+      Cancelled(fmt::format("the tables were replaced by those of checkpoint {}", number));
+  EndSaving(lane, reason);
+  AnswerEnded(lane, lane.barrier.EndAll(reason));
+  lane.tables = std::move(tables);
+  CheckpointState& state = lane.checkpoint;
+  state.restored.insert(number);
+  state.increment_base = number;
+  // Cuts never fall: what is written from now on is behind all of them.
+  state.cut = std::max(state.cut, number);
+  for (const auto& [id, table] : lane.tables) table->SetEpoch(state.cut);
+}
+
+Result<Lsn> Apply(LaneState& lane, const wire::Header& request, LoadedLane loaded) {
+  RecordBody body;
+  const uint32_t number = loaded.manifest.number;
+  const std::vector<std::byte> bytes = EncodeRestored({request, number, DigestOf(loaded.manifest)});
+  body.Add(bytes);
+  STRATA_ASSIGN(const Lsn lsn, lane.Append(RecordKind::kRestored, body.pieces()));
+  Replace(lane, number, std::move(loaded.tables));
+  return lsn;
+}
+
+void Finish(LaneState& lane, Result<LoadedLane> loaded) {
+  const std::unique_ptr<Restoring> restoring = std::move(lane.checkpoint.restoring);
+  const wire::Header& request = restoring->request;
+  const ClientId client{request.client_hi, request.client_lo};
+  const Result<Lsn> lsn = loaded.ok() ? Apply(lane, request, std::move(*loaded)) : loaded.status();
+  if (lsn.ok()) {
+    lane.dedup.Decide(client, request.sequence, {}, *lsn);
+  } else {
+    lane.dedup.Withdraw(client, request.sequence);
+  }
+  for (const ReplyTo& to : restoring->waiting) {
+    lane.ReplyToWrite(to, lsn.status(), lsn.ok() ? *lsn : 0);
+  }
+}
+
+}  // namespace
+
+Result<Applied> BeginRestore(LaneState& lane, const Request& request) {
+  STRATA_TRY(lane.CheckNotDraining());
+  STRATA_ASSIGN(const uint32_t number, CheckpointNumberOf(lane, request));
+  lane.dedup.Park({request.header.client_hi, request.header.client_lo}, request.header.sequence);
+  lane.checkpoint.restoring = std::make_unique<Restoring>();
+  lane.checkpoint.restoring->request = request.header;
+  lane.checkpoint.restoring->waiting = {request.reply_to()};
+  lane.InBackground([load = LoadOf(lane, number)]() -> Finished::Then {
+    auto loaded = std::make_shared<Result<LoadedLane>>(LoadLane(load));
+    return [loaded](LaneState& state) { Finish(state, std::move(*loaded)); };
+  });
+  return Applied();
+}
+
+bool JoinRestore(LaneState& lane, const Request& request) {
+  Restoring* restoring = lane.checkpoint.restoring.get();
+  if (restoring == nullptr || request.header.command != wire::Command::kRestore) return false;
+  const wire::Header& first = restoring->request;
+  if (first.client_hi != request.header.client_hi || first.client_lo != request.header.client_lo ||
+      first.sequence != request.header.sequence) {
+    return false;
+  }
+  constexpr size_t kWaitingMax = 16;
+  if (restoring->waiting.size() >= kWaitingMax) restoring->waiting.pop_back();
+  restoring->waiting.push_back(request.reply_to());
+  return true;
+}
+
+Status ReplayRestored(LaneState& lane, const LogRecord& record, TimeNs now) {
+  STRATA_ASSIGN(const LoggedRestore restored, DecodeRestored(record.body));
+  if (!lane.config.checkpoints) {
+    return Refused(
+        fmt::format("it restored checkpoint {}: set server.checkpoints to the folder "
+                    "that holds it",
+                    restored.number));
+  }
+  STRATA_ASSIGN(LoadedLane loaded, LoadLane(LoadOf(lane, restored.number)));
+  if (DigestOf(loaded.manifest) != restored.digest) {
+    return Corrupt(
+        fmt::format("checkpoint {} is not the one that was restored: its manifest has "
+                    "digest {}, expected {}",
+                    restored.number, format::DigestText(DigestOf(loaded.manifest)),
+                    format::DigestText(restored.digest)));
+  }
+  Replace(lane, restored.number, std::move(loaded.tables));
+  const wire::Header& header = restored.header;
+  lane.dedup.Restore({header.client_hi, header.client_lo}, header.sequence, header.settled_below,
+                     {}, record.lsn, now);
+  return {};
+}
+
+}  // namespace strata

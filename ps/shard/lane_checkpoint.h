@@ -1,0 +1,119 @@
+// A lane's half of checkpoints (docs/decisions/0006): what it knows of cuts, the cut that is being
+// saved, and the loading of its tables from a checkpoint. The commands are in ps/service.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "base/status.h"
+#include "proto/format/checkpoint_manifest.h"
+#include "proto/wire/shard_map.h"
+#include "ps/shard/step_barrier.h"
+#include "storage/checkpoint/part_writer.h"
+#include "storage/log/log.h"
+#include "storage/memory/local_table.h"
+
+namespace strata {
+
+struct LaneState;
+
+// Where checkpoints lie.
+struct CheckpointConfig {
+  Disk* disk = nullptr;
+  std::string root;              // one folder for all servers
+  std::string base_path;         // of the file that names the log's base; "" without a log
+  uint32_t keep = 3;             // the newest that stay
+  const Clock* clock = nullptr;  // for the time in manifests
+};
+
+using MakeTable = std::function<std::unique_ptr<LocalTable>(const TableSpec&)>;
+using Tables = std::map<TableId, std::unique_ptr<LocalTable>>;
+
+// What a lane gets back of a checkpoint.
+struct LaneLoad {
+  CheckpointConfig from;
+  uint32_t number = 0;
+  std::shared_ptr<const wire::ShardMap> map;
+  uint16_t index = 0;  // of the lane in it
+  bool with_image = false;
+  MakeTable make_table;
+};
+struct LoadedLane {
+  format::CheckpointManifest manifest;
+  Tables tables;
+  std::string image;  // with_image
+};
+// Any thread. Errors name file, offset, expected and found.
+Result<LoadedLane> LoadLane(const LaneLoad& load);
+
+// A cut that is being saved, or may be: the tables' snapshots hold it.
+struct Saving {
+  struct Table {
+    TableSpec spec;
+    LocalTable* table = nullptr;
+    uint32_t since = 0;  // what an incremental part holds of it; 0: all rows
+    std::vector<Key> erased;
+  };
+  // The side of the background thread.
+  struct Part {
+    Status status;
+    std::unique_ptr<PartWriter> writer;
+    std::atomic<size_t> bytes_queued{0};
+  };
+
+  uint32_t number = 0;
+  TimeNs deadline = 0;  // nobody asked for it until then: it goes
+  std::vector<Table> tables;
+  Tables dropped;  // of `tables`, gone from the lane meanwhile
+  std::vector<std::byte> image;
+  // Once it is asked for.
+  std::shared_ptr<Part> part;  // null: not yet
+  bool full = false;
+  size_t next = 0;  // table whose rows are handed on
+  bool table_begun = false;
+  std::vector<ReplyTo> waiting;
+};
+
+// A RESTORE whose checkpoint is being loaded.
+struct Restoring {
+  wire::Header request;
+  std::vector<ReplyTo> waiting;
+};
+
+// What the background thread has done and the lane's has to finish. Shared by both.
+class Finished {
+ public:
+  using Then = std::function<void(LaneState&)>;
+  void Add(Then then);
+  std::vector<Then> Take();
+  bool any() const { return any_.load(); }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Then> thens_;  // guarded by mutex_
+  std::atomic<bool> any_{false};
+};
+
+struct CheckpointState {
+  uint32_t cut = 0;             // the newest, of this lane
+  uint32_t increment_base = 0;  // the checkpoint that the next incremental one builds on; 0: none
+  uint32_t log_base = 0;        // the checkpoint that the log begins behind; 0: none
+  std::map<uint32_t, Lsn> cut_records;     // in the log, behind its base
+  std::set<uint32_t> restored;             // by records of the log, behind its base
+  std::unique_ptr<Saving> saving;          // null: nothing to save
+  std::pair<uint32_t, std::string> saved;  // number and description of the last part
+  std::unique_ptr<Restoring> restoring;    // null: serves
+  std::shared_ptr<Finished> finished = std::make_shared<Finished>();
+};
+
+}  // namespace strata
