@@ -56,9 +56,11 @@ class RealFile : public File {
   Status Append(std::span<const std::byte> bytes) override {
     STRATA_TRY(broken());
     while (!bytes.empty()) {
+      ChooseDirect(bytes);
       const ssize_t put = Retry([&] { return write(fd_, bytes.data(), bytes.size()); });
       if (put < 0) return Break(DiskError("write", path_, errno));
       bytes = bytes.subspan(static_cast<size_t>(put));
+      appended_ += static_cast<uint64_t>(put);
     }
     return Status::Ok();
   }
@@ -93,6 +95,19 @@ class RealFile : public File {
   }
 
  private:
+  // Large pieces that lie on pages, in memory and in the file, go past the page cache: a copy less,
+  // and what others have cached stays. Files of such pieces are not read again soon.
+  void ChooseDirect(std::span<const std::byte> bytes) {
+    const bool direct = can_direct_ && bytes.size() >= kDirectBytesMin &&
+                        bytes.size() % kPage == 0 && appended_ % kPage == 0 &&
+                        reinterpret_cast<uintptr_t>(bytes.data()) % kPage == 0;
+    if (direct == direct_) return;
+    const int flags = fcntl(fd_, F_GETFL);
+    can_direct_ =
+        flags >= 0 && fcntl(fd_, F_SETFL, direct ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+    direct_ = direct && can_direct_;
+  }
+
   Status broken() const {
     const std::lock_guard lock(mutex_);
     return broken_;
@@ -104,8 +119,14 @@ class RealFile : public File {
     return broken_;
   }
 
+  static constexpr size_t kPage = 4096;
+  static constexpr size_t kDirectBytesMin = size_t{1} << 20;
+
   const int fd_;
   const std::string path_;
+  uint64_t appended_ = 0;   // files that are appended to begin empty
+  bool direct_ = false;     // O_DIRECT is set
+  bool can_direct_ = true;  // as far as known
   mutable std::mutex mutex_;
   Status broken_;  // the first failed write or sync; final
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "base/failpoint.h"
@@ -18,6 +19,7 @@ using format::BlockKind;
 
 static_assert(std::endian::native == std::endian::little, "blocks are copied as they lie");
 
+constexpr size_t kPageBytes = 4096;
 constexpr size_t kBufferBytes = size_t{4} << 20;
 constexpr size_t kBodyBytes = size_t{1} << 20;  // about, of a block that holds several rows
 
@@ -56,7 +58,8 @@ Status PartWriter::Begin() {
   entry_.server = name_.server;
   entry_.lane = name_.lane;
   STRATA_ASSIGN(file_, disk_.Create(folder_ + "/" + entry_.file_name() + ".tmp"));
-  buffer_.reserve(kBufferBytes);
+  buffer_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBufferBytes)));
+  if (!buffer_) return Refused("the machine has no memory for a checkpoint's buffer");
   std::array<std::byte, format::kPartHeaderBytes> header;
   format::EncodePartHeader(name_, header);
   blocks_ = std::make_unique<format::BlockDigester>(
@@ -67,8 +70,8 @@ Status PartWriter::Begin() {
 
 Status PartWriter::Flush() {
   STRATA_FAILPOINT("checkpoint.write");
-  broken_ = file_->Append(buffer_);
-  buffer_.clear();
+  broken_ = file_->Append({buffer_.get(), buffered_});
+  buffered_ = 0;
   return broken_;
 }
 
@@ -76,10 +79,11 @@ Status PartWriter::Put(std::span<const std::byte> bytes) {
   STRATA_TRY(broken_);
   offset_ += bytes.size();
   while (!bytes.empty()) {
-    const size_t taken = std::min(bytes.size(), kBufferBytes - buffer_.size());
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(taken));
+    const size_t taken = std::min(bytes.size(), kBufferBytes - buffered_);
+    std::memcpy(buffer_.get() + buffered_, bytes.data(), taken);
+    buffered_ += taken;
     bytes = bytes.subspan(taken);
-    if (buffer_.size() == kBufferBytes) STRATA_TRY(Flush());
+    if (buffered_ == kBufferBytes) STRATA_TRY(Flush());
   }
   return {};
 }

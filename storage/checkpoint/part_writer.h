@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <span>
@@ -74,7 +75,11 @@ class PartWriter {
   std::unique_ptr<File> file_;
   Status broken_;
   bool finished_ = false;
-  std::vector<std::byte> buffer_;
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte[], Free> buffer_;  // on a page boundary, for the disk's sake
+  size_t buffered_ = 0;
   uint64_t offset_ = 0;
   std::unique_ptr<format::BlockDigester> blocks_;
   format::Digester headers_;

@@ -8,6 +8,7 @@
 
 #include "proto/format/checkpoint_part.h"
 #include "storage/checkpoint/checkpoint_files.h"
+#include "storage/checkpoint/part_writer.h"
 #include "storage/checkpoint/verify.h"
 #include "tests/storage/checkpoint_fixture.h"
 
@@ -170,6 +171,45 @@ TEST_F(CheckpointDamageTest, SwappedMissingAndForeignFiles) {
   ASSERT_TRUE(report.ok());
   ASSERT_EQ(report->findings.size(), 1U);
   EXPECT_THAT(report->findings[0].message(), HasSubstr("c/0000000002/stranger"));
+}
+
+// Whole in itself, of the same lane, number and size, but not the one that was committed.
+TEST_F(CheckpointDamageTest, AnotherPartOfTheSameSize) {
+  std::vector<std::string> parts;
+  for (const float value : {1.0F, 2.0F}) {
+    const auto writer = PartWriter::Create(
+        disk_, "d", {.number = 1, .parent = 0, .server = 0, .lane = 0, .cluster = 7});
+    ASSERT_TRUE(writer.ok());
+    TableSpec spec;
+    spec.name = "t";
+    ScanPage page;
+    page.keys = {1};
+    page.rows = {value};
+    page.counters.resize(1);
+    ASSERT_TRUE((*writer)->AddTable(spec, 0).ok() && (*writer)->AddRows(spec.id(), page).ok());
+    const auto part = (*writer)->Finish();
+    ASSERT_TRUE(part.ok());
+    parts.push_back(Read("d/0000000001/server-0-lane-0.part"));
+    if (parts.size() == 2) break;
+    constexpr uint16_t kLanes[] = {1};
+    ASSERT_TRUE(CommitCheckpoint(disk_, "d",
+                                 {.writer = {},
+                                  .number = 1,
+                                  .parent = 0,
+                                  .cluster = 7,
+                                  .wall_unix_ns = 0,
+                                  .job = {},
+                                  .shards = *wire::MakeShardMap(kLanes),
+                                  .parts = {*part},
+                                  .attachments = {}},
+                                 {})
+                    .ok());
+    EXPECT_THAT(VerifyCheckpoint(disk_, "d", 1)->findings, testing::IsEmpty());
+  }
+  ASSERT_EQ(parts[0].size(), parts[1].size());
+  EXPECT_EQ(VerifyCheckpoint(disk_, "d", 1)->findings.size(), 1U);
+  TestTarget target(1);
+  EXPECT_EQ(LoadCheckpoint(disk_, "d", 1, target).status().code(), StatusCode::kCorrupt);
 }
 
 TEST_F(CheckpointDamageTest, FindingsNameFileOffsetExpectedAndFound) {
