@@ -53,6 +53,11 @@ struct Request {
   TimeNs retry_delay = 0;             // after the last of them
   Status last_error;                  // why an earlier attempt did not do
 
+  // Whether its keys lie side by side in the part, so that they and their rows are copied in one
+  // go. Positions always ascend.
+  bool contiguous() const {
+    return !positions.empty() && positions.back() - positions.front() + 1 == positions.size();
+  }
   bool sync() const { return header.is(wire::kFlagSync); }
   // Whether it may have been applied although nobody said so.
   bool unknown() const { return writes && refusals < request_ids.size(); }

@@ -135,6 +135,22 @@ class Builder {
   std::vector<std::shared_ptr<Request>> requests_;
 };
 
+// The request's share of a part's keys (width 1) or rows.
+template <typename T>
+std::vector<T> RowsAt(const Request& request, std::span<const T> all, size_t width) {
+  if (request.contiguous()) {
+    const auto rows = all.subspan(request.positions[0] * width, request.positions.size() * width);
+    return {rows.begin(), rows.end()};
+  }
+  std::vector<T> taken;
+  taken.reserve(request.positions.size() * width);
+  for (const uint32_t at : request.positions) {
+    const auto row = all.subspan(at * width, width);
+    taken.insert(taken.end(), row.begin(), row.end());
+  }
+  return taken;
+}
+
 Status WrongReply(const Request& request, const wire::Received& reply) {
   return Invalid(fmt::format("reply of {} rows x {} does not fit the request for {} x {}",
                              reply.header.count, reply.header.width, request.header.count,
@@ -150,6 +166,11 @@ Status TakeRows(const Request& request, const wire::Received& reply) {
     return WrongReply(request, reply);
   }
   const std::span<float> out = request.call->operation.parts[request.part].out;
+  if (request.contiguous()) {
+    std::memcpy(out.data() + size_t{request.positions[0]} * request.header.width, rows.data(),
+                rows.size());
+    return {};
+  }
   for (size_t i = 0; i < request.positions.size(); ++i) {
     std::memcpy(out.data() + size_t{request.positions[i]} * request.header.width,
                 rows.data() + i * row_bytes, row_bytes);
@@ -234,19 +255,9 @@ Message BuildPayload(const Request& request) {
     return payload;
   }
   const TablePart& part = request.call->operation.parts[request.part];
-  std::vector<Key> keys;
-  keys.reserve(request.positions.size());
-  for (const uint32_t at : request.positions) keys.push_back(part.keys[at]);
-  payload.push_back(Frame::Own(std::move(keys)));
+  payload.push_back(Frame::Own(RowsAt(request, part.keys, 1)));
   if (command == Command::kPush || command == Command::kPut) {
-    const size_t width = request.header.width;
-    std::vector<float> rows;
-    rows.reserve(request.positions.size() * width);
-    for (const uint32_t at : request.positions) {
-      const auto row = part.in.subspan(at * width, width);
-      rows.insert(rows.end(), row.begin(), row.end());
-    }
-    payload.push_back(Frame::Own(std::move(rows)));
+    payload.push_back(Frame::Own(RowsAt(request, part.in, request.header.width)));
   }
   return payload;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace strata::client {
 namespace {
@@ -31,6 +32,11 @@ std::vector<std::vector<uint32_t>> ByHash(std::span<const Key> keys,
 
 std::vector<std::vector<uint32_t>> SplitByLane(std::span<const Key> keys,
                                                const wire::ShardMap& map) {
+  if (map.lanes.size() == 1) {  // no key needs hashing
+    std::vector<uint32_t> all(keys.size());
+    std::iota(all.begin(), all.end(), 0U);
+    return {std::move(all)};
+  }
   std::vector<uint32_t> counts(map.lanes.size());
   for (const Key key : keys) ++counts[map.LaneOf(key)];
   std::vector<std::vector<uint32_t>> lanes(map.lanes.size());
