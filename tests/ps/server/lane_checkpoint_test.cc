@@ -1,0 +1,278 @@
+// Checkpoints of one lane, on a simulated disk, with the real log: what was cut is what is loaded,
+// whatever was written meanwhile; base and log give the lane that lived; RESTORE is a write.
+#include <random>
+
+#include "base/sim_disk.h"
+#include "proto/wire/checkpoint_payload.h"
+#include "ps/shard/lane.h"
+#include "ps/shard/lane_recovery.h"
+#include "storage/checkpoint/checkpoint_files.h"
+#include "storage/memory/host_table.h"
+#include "tests/ps/server/lane_traffic.h"
+
+namespace strata {
+namespace {
+
+using wire::Command;
+
+const std::string kRoot = "checkpoints";
+
+// A machine's disk, and the lane of the process that runs on it.
+struct Machine {
+  SimDisk disk;
+  SimClock clock{kSecond};
+  std::unique_ptr<TestLane> lane;
+  TestClient admin{.id = 1000};
+
+  Machine() { Boot(); }
+
+  // A new process; the one before is gone.
+  void Boot() {
+    lane.reset();
+    LaneConfig config = TestLaneConfig();
+    config.durable = true;
+    config.checkpoints = CheckpointConfig{
+        .disk = &disk, .root = kRoot, .base_path = "log/base", .keep = 2, .clock = &clock};
+    config.make_table = [](const TableSpec& spec) { return std::make_unique<HostTable>(spec); };
+    lane = std::make_unique<TestLane>(std::move(config));
+    ASSERT_TRUE(disk.MakeFolder("log").ok());
+    const auto summary = RecoverLane(lane->lane, Log(), clock);
+    ASSERT_TRUE(summary.ok()) << summary.status().ToString();
+  }
+  LogOptions Log() {
+    return {.disk = &disk, .folder = "log", .lineage = 1, .boot_id = "b", .segment_bytes = 4096};
+  }
+  // One round: a request, and what it makes leave.
+  std::vector<std::pair<std::string, wire::Received>> Send(const wire::Header& header,
+                                                           Message payload) {
+    std::vector<Envelope> out;
+    lane->lane.Handle({"peer", wire::Seal(header, std::move(payload))}, lane->now, &out);
+    return Leave(std::move(out));
+  }
+  std::vector<std::pair<std::string, wire::Received>> Tick() {
+    std::vector<Envelope> out;
+    lane->lane.Tick(lane->now, &out);
+    return Leave(std::move(out));
+  }
+  std::vector<std::pair<std::string, wire::Received>> Leave(std::vector<Envelope> out) {
+    EXPECT_TRUE(lane->lane.Commit(&out).ok());
+    return TestLane::Opened(std::move(out));
+  }
+  // The reply, now or in one of the ticks that the lane asks for.
+  wire::Received Ask(const wire::Header& header, Message payload = {}) {
+    auto replies = Send(header, std::move(payload));
+    while (true) {
+      for (auto& [peer, reply] : replies) {  // what waited may be answered besides
+        if (reply.header.request_id == header.request_id &&
+            reply.header.client_lo == header.client_lo) {
+          return std::move(reply);
+        }
+      }
+      if (lane->lane.NextTick() > lane->now) break;
+      replies = Tick();
+    }
+    ADD_FAILURE() << "no reply";
+    return {};
+  }
+  void Finish() {
+    while (lane->lane.NextTick() <= lane->now) Tick();
+  }
+  wire::Header Call(Command command, uint32_t number) {
+    wire::Header header = command == Command::kRestore ? admin.Write(command) : admin.Read(command);
+    header.cursor = number;
+    return header;
+  }
+  Status Commit(uint32_t number, const Frame& part) {
+    const Frame parts[] = {part};
+    const wire::NamedBlock attachments[] = {
+        {"dense", Frame::Copy(std::as_bytes(std::span("weights", 7)))}};
+    return wire::StatusOfReply(
+        Ask(Call(Command::kCommitCheckpoint, number),
+            {wire::EncodeBlocks(parts), wire::EncodeNamedBlocks(attachments)}));
+  }
+  // Cut, save, commit, trim.
+  void Checkpoint(uint32_t number, bool full) {
+    wire::Header header = Call(Command::kCheckpoint, number);
+    if (full) header.flags |= wire::kFlagFull;
+    const wire::Received part = Ask(header);
+    ASSERT_TRUE(wire::StatusOfReply(part).ok()) << wire::StatusOfReply(part).ToString();
+    const Status committed = Commit(number, part.payload.at(0));
+    ASSERT_TRUE(committed.ok()) << committed.ToString();
+    const Status trimmed = wire::StatusOfReply(Ask(Call(Command::kTrimLog, number)));
+    ASSERT_TRUE(trimmed.ok()) << trimmed.ToString();
+  }
+  Status Restore(uint32_t number) {
+    return wire::StatusOfReply(Ask(Call(Command::kRestore, number)));
+  }
+  Rows64 Rows() {
+    return AllRows([&](const auto& header) { return Ask(header); }, {.id = 99});
+  }
+};
+
+// The epoch in the counters is of the lane's own; what a test compares is the rest.
+void Play(Machine& machine, Traffic& traffic, int requests,
+          std::vector<Traffic::Sent>* sent = nullptr) {
+  for (int i = 0; i < requests; ++i) {
+    Traffic::Sent next = traffic.Next();
+    machine.Send(next.header, next.payload);
+    if (sent != nullptr) sent->push_back(std::move(next));
+  }
+}
+
+TEST(LaneCheckpoint, BaseAndLogGiveTheLaneThatLived) {
+  for (uint64_t seed = 1; seed <= 15; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Machine machine;
+    Traffic traffic(seed, true);
+    std::vector<Traffic::Sent> sent;
+    for (uint32_t number = 1; number <= 4; ++number) {
+      Play(machine, traffic, 60, &sent);
+      machine.Checkpoint(number, number == 1);
+      Play(machine, traffic, 20, &sent);
+      const Rows64 lived = machine.Rows();
+      EXPECT_EQ(machine.lane->lane.Report().log_base, number);
+      machine.Boot();
+      EXPECT_EQ(machine.Rows(), lived) << "checkpoint " << number;
+      EXPECT_EQ(machine.lane->lane.Report().cut, number);
+    }
+    // Nothing that was ever decided is decided again.
+    const Rows64 before = machine.Rows();
+    for (const Traffic::Sent& one : sent) {
+      if (!one.header.is(wire::kFlagSync)) machine.Send(one.header, one.payload);
+    }
+    EXPECT_EQ(machine.Rows(), before);
+  }
+}
+
+// Requests come between the cut and the saving, and between any two pages of it.
+TEST(LaneCheckpoint, WhatWasCutIsWhatIsRestored) {
+  for (uint64_t seed = 1; seed <= 15; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Machine machine;
+    Traffic traffic(seed, true);
+    Rows64 cuts[4];
+    for (uint32_t number = 1; number <= 3; ++number) {
+      Play(machine, traffic, 80);
+      cuts[number] = machine.Rows();
+      wire::Header ping = machine.admin.Read(Command::kPing);
+      ping.cut = number;
+      EXPECT_EQ(machine.Ask(ping).header.cut, number);
+      Play(machine, traffic, 30);
+      auto replies = machine.Send(machine.Call(Command::kCheckpoint, number), {});
+      for (int i = 0; replies.empty() && i < 1000; ++i) {
+        Play(machine, traffic, 1);
+        replies = machine.Tick();
+        std::erase_if(replies, [](const auto& reply) {
+          return reply.second.header.command != Command::kCheckpoint;
+        });
+      }
+      ASSERT_EQ(replies.size(), 1U);
+      ASSERT_TRUE(machine.Commit(number, replies[0].second.payload.at(0)).ok());
+      ASSERT_TRUE(wire::StatusOfReply(machine.Ask(machine.Call(Command::kTrimLog, number))).ok());
+    }
+    for (const uint32_t number : {3U, 2U}) {
+      const Status restored = machine.Restore(number);
+      ASSERT_TRUE(restored.ok()) << restored.ToString();
+      EXPECT_EQ(machine.Rows(), cuts[number]) << "checkpoint " << number;
+    }
+    Play(machine, traffic, 30);
+    const Rows64 lived = machine.Rows();
+    machine.Boot();
+    EXPECT_EQ(machine.Rows(), lived);
+    machine.Checkpoint(4, false);  // builds on what was restored
+    ASSERT_TRUE(machine.Restore(4).ok());
+    EXPECT_EQ(machine.Rows(), lived);
+  }
+}
+
+TEST(LaneCheckpoint, RepeatsJoinAndAreAnsweredAgain) {
+  Machine machine;
+  Traffic traffic(5, false);
+  Play(machine, traffic, 50);
+  EXPECT_TRUE(machine.Send(machine.Call(Command::kCheckpoint, 7), {}).empty());
+  EXPECT_TRUE(machine.Send(machine.Call(Command::kCheckpoint, 7), {}).empty());
+  std::vector<std::pair<std::string, wire::Received>> replies;
+  while (replies.size() < 2) {
+    for (auto& reply : machine.Tick()) replies.push_back(std::move(reply));
+  }
+  const wire::Received again = machine.Ask(machine.Call(Command::kCheckpoint, 7));
+  machine.Boot();  // the next process answers from the file
+  const wire::Received later = machine.Ask(machine.Call(Command::kCheckpoint, 7));
+  for (const wire::Received& reply : {replies[0].second, replies[1].second, again, later}) {
+    ASSERT_TRUE(wire::StatusOfReply(reply).ok()) << wire::StatusOfReply(reply).ToString();
+    EXPECT_TRUE(std::ranges::equal(reply.payload[0].bytes(), later.payload[0].bytes()));
+  }
+  ASSERT_TRUE(machine.Commit(7, later.payload[0]).ok());
+  ASSERT_TRUE(machine.Commit(7, later.payload[0]).ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(wire::StatusOfReply(machine.Ask(machine.Call(Command::kTrimLog, 7))).ok());
+  }
+  // A cut whose process is gone before it was saved cannot be saved.
+  wire::Header ping = machine.admin.Read(Command::kPing);
+  ping.cut = 8;
+  machine.Ask(ping);
+  machine.Boot();
+  const Status gone = wire::StatusOfReply(machine.Ask(machine.Call(Command::kCheckpoint, 8)));
+  EXPECT_EQ(gone.code(), StatusCode::kFailed);
+  EXPECT_NE(gone.message().find("take a new checkpoint"), std::string::npos) << gone.ToString();
+}
+
+TEST(LaneCheckpoint, ListsAndAttachments) {
+  Machine machine;
+  Traffic traffic(6, false);
+  for (const uint32_t number : {1U, 2U, 3U}) {
+    Play(machine, traffic, 30);
+    machine.Checkpoint(number, true);
+  }
+  machine.Finish();
+  const wire::Received listed = machine.Ask(machine.Call(Command::kListCheckpoints, 0));
+  const auto entries = wire::DecodeCheckpointList(listed.payload.at(0).bytes()).value();
+  ASSERT_EQ(entries.size(), 2U);  // the newest two are kept
+  EXPECT_EQ(entries[0].number, 3U);
+  EXPECT_EQ(entries[0].parent, 0U);
+  EXPECT_EQ(entries[0].attachments, std::vector<std::string>{"dense"});
+  EXPECT_GT(entries[0].rows, 0U);
+  const auto name = [](const std::string& text) {
+    return Message{Frame::Copy(std::as_bytes(std::span(text)))};
+  };
+  const wire::Received bytes =
+      machine.Ask(machine.Call(Command::kReadAttachment, 3), name("dense"));
+  EXPECT_EQ(bytes.payload.at(0).size(), 7U);
+  EXPECT_EQ(
+      wire::StatusOfReply(machine.Ask(machine.Call(Command::kReadAttachment, 3), name("x"))).code(),
+      StatusCode::kNotFound);
+  EXPECT_EQ(machine.Restore(1).code(), StatusCode::kNotFound);
+  EXPECT_EQ(machine.Restore(0).code(), StatusCode::kInvalid);
+}
+
+TEST(LaneCheckpoint, AFullDiskFailsTheCheckpointAlone) {
+  Machine machine;
+  Traffic traffic(7, false);
+  Play(machine, traffic, 50);
+  const Rows64 rows = machine.Rows();
+  machine.Send(machine.admin.Read(Command::kPing), {});
+  wire::Header ping = machine.admin.Read(Command::kPing);
+  ping.cut = 1;
+  machine.Ask(ping);
+  machine.disk.SetCapacity(machine.disk.bytes_used() + 10);
+  const Status full = wire::StatusOfReply(machine.Ask(machine.Call(Command::kCheckpoint, 1)));
+  EXPECT_EQ(full.code(), StatusCode::kDiskFull) << full.ToString();
+  machine.disk.SetCapacity(UINT64_MAX);
+  EXPECT_EQ(machine.Rows(), rows);
+  machine.Checkpoint(2, false);
+  machine.Boot();
+  EXPECT_EQ(machine.Rows(), rows);
+}
+
+TEST(LaneCheckpoint, WithoutAFolderTheyAreRefusedByName) {
+  TestLane lane;
+  TestClient client;
+  wire::Header header = client.Read(Command::kCheckpoint);
+  header.cursor = 1;
+  const Status status = lane.AskStatus(header);
+  EXPECT_EQ(status.code(), StatusCode::kRefused);
+  EXPECT_NE(status.message().find("server.checkpoints"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace strata
