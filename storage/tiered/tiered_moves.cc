@@ -155,6 +155,26 @@ void TieredTable::Bury(uint64_t row) {
   --stats_.rows;
 }
 
+void TieredTable::Shed() {
+  std::vector<uint64_t> dirty;
+  uint64_t row = 0;
+  do {
+    // A batch that cannot go down leaves its rows where they are; the next operation tries again.
+    if (down_.active() && !SettleDown().ok()) return;
+    dirty.clear();
+    for (; row < warm_.numbers() && dirty.size() < kDownRows; ++row) {
+      if (!warm_.IsLive(row)) continue;
+      if ((warm_.flags(row) & kDirty) != 0) {
+        dirty.push_back(row);
+      } else {
+        Drop(row);
+      }
+    }
+    if (!dirty.empty()) StartDown(dirty);
+  } while (!dirty.empty());
+  if (warm_.rows() == 0) warm_.Clear();
+}
+
 uint64_t TieredTable::AddCopy(Key key, const std::byte* bytes) {
   const uint64_t row = warm_.Add(key, tick_, kColdCopy);
   warm_.CopyFrom(bytes, row);

@@ -53,6 +53,8 @@ void TieredTable::BeginOperation() {
   }
   if (down_.active() && down_.IsDone()) static_cast<void>(SettleDown());
   if (up_.active() && up_.IsDone()) SettleUp();
+  // Slabs do not shrink. An eighth and a slab more than the share are not worth the trouble.
+  if (warm_.bytes() > share / 8 * 9 + (uint64_t{1} << 19) && !history_.in_snapshot()) Shed();
   // Behind what may start a batch: a row that this operation touches must look younger than it.
   ++tick_;
 }

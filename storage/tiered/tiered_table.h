@@ -133,6 +133,8 @@ class TieredTable : public LocalTable {
   bool MoveDown(uint64_t count, uint32_t age_min, uint8_t flags_out);
   void MoveDownOld(uint64_t count);  // what it takes from no request under way
   void KeepRoomAhead();
+  // Gives memory back to tables that came later: all rows go down, hot ones come up again.
+  void Shed();
   void StartDown(std::span<const uint64_t> rows);
   Status SettleDown();  // waits for the batch
   void SettleUp();

@@ -12,7 +12,7 @@ constexpr size_t kFlagBytes = sizeof(uint32_t) + sizeof(uint8_t);
 }  // namespace
 
 WarmRows::WarmRows(const RowSchema& schema, MemoryBudget* budget)
-    : budget_(budget), rows_(schema, budget), index_(rows_, budget) {}
+    : schema_(schema), budget_(budget), store_(std::make_unique<Store>(schema, budget)) {}
 
 WarmRows::~WarmRows() {
   if (budget_ != nullptr) budget_->Give(flags_bytes_);
@@ -25,13 +25,13 @@ uint64_t WarmRows::RowsIn(const RowSchema& schema, uint64_t bytes) {
 }
 
 Status WarmRows::Reserve(uint64_t count) {
-  STRATA_TRY(rows_.Reserve(count));
-  return index_.Reserve(count);
+  STRATA_TRY(store_->rows.Reserve(count));
+  return store_->index.Reserve(count);
 }
 
 uint64_t WarmRows::Add(Key key, uint32_t tick, uint8_t flags) {
-  const uint64_t row = rows_.Add(key);
-  index_.Insert(key, row);
+  const uint64_t row = store_->rows.Add(key);
+  store_->index.Insert(key, row);
   if (row >= flags_.size()) {
     // A little at a time: doubling would hold the old and the new array at once.
     const uint64_t size = row + row / 16 + 1024;
@@ -50,24 +50,35 @@ uint64_t WarmRows::Add(Key key, uint32_t tick, uint8_t flags) {
 }
 
 void WarmRows::Remove(uint64_t row) {
-  index_.Erase(rows_.KeyOf(row));
-  rows_.Remove(row);
+  store_->index.Erase(store_->rows.KeyOf(row));
+  store_->rows.Remove(row);
 }
 
 void WarmRows::CopyTo(uint64_t row, std::byte* bytes) const {
-  const RowSchema& schema = rows_.schema();
-  memcpy(bytes, rows_.Elements(row), schema.counters_offset());
-  memcpy(bytes + schema.counters_offset(), rows_.Counters(row), sizeof(RowCounters));
+  const RowSchema& schema = store_->rows.schema();
+  memcpy(bytes, store_->rows.Elements(row), schema.counters_offset());
+  memcpy(bytes + schema.counters_offset(), store_->rows.Counters(row), sizeof(RowCounters));
 }
 
 void WarmRows::CopyFrom(const std::byte* bytes, uint64_t row) {
-  const RowSchema& schema = rows_.schema();
-  memcpy(rows_.Elements(row), bytes, schema.counters_offset());
-  memcpy(rows_.Counters(row), bytes + schema.counters_offset(), sizeof(RowCounters));
+  const RowSchema& schema = store_->rows.schema();
+  memcpy(store_->rows.Elements(row), bytes, schema.counters_offset());
+  memcpy(store_->rows.Counters(row), bytes + schema.counters_offset(), sizeof(RowCounters));
+}
+
+void WarmRows::Clear() {
+  STRATA_CHECK(rows() == 0);
+  store_.reset();  // first: the budget may have no room for both
+  store_ = std::make_unique<Store>(schema_, budget_);
+  ticks_ = {};
+  flags_ = {};
+  if (budget_ != nullptr) budget_->Give(flags_bytes_);
+  flags_bytes_ = 0;
+  hand_ = 0;
 }
 
 uint64_t WarmRows::bytes() const {
-  return rows_.bytes() + index_.bytes() + flags_.size() * kFlagBytes;
+  return store_->rows.bytes() + store_->index.bytes() + flags_.size() * kFlagBytes;
 }
 
 const WarmRows::Victims& WarmRows::FindVictims(const TierPolicy& policy, uint64_t count,
@@ -75,17 +86,17 @@ const WarmRows::Victims& WarmRows::FindVictims(const TierPolicy& policy, uint64_
                                                uint64_t visits_max) {
   victims_.rows.clear();
   candidates_.clear();
-  const uint64_t numbers = rows_.numbers();
+  const uint64_t numbers = store_->rows.numbers();
   const uint64_t wanted = count * kSampledPerVictim;
   constexpr uint64_t kAhead = 16;
   const uint64_t visits = std::min(numbers, visits_max);
   for (uint64_t seen = 0; seen < visits && candidates_.size() < wanted; ++seen) {
     const uint64_t row = hand_ < numbers ? hand_ : 0;
     hand_ = row + 1;
-    if (row + kAhead < numbers) __builtin_prefetch(rows_.Counters(row + kAhead));
+    if (row + kAhead < numbers) __builtin_prefetch(store_->rows.Counters(row + kAhead));
     const uint32_t age = tick - ticks_[row];
-    if (!rows_.IsLive(row) || age < age_min || (flags_[row] & flags_out) != 0) continue;
-    const RowFacts facts{rows_.KeyOf(row), rows_.Counters(row)->frequency, age};
+    if (!store_->rows.IsLive(row) || age < age_min || (flags_[row] & flags_out) != 0) continue;
+    const RowFacts facts{store_->rows.KeyOf(row), store_->rows.Counters(row)->frequency, age};
     candidates_.push_back({KeepScore(policy, facts), row});
   }
   const auto lower = [](const Candidate& a, const Candidate& b) { return a.score < b.score; };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -31,21 +32,25 @@ class WarmRows {
   // How many rows may be in memory: what fits into `bytes` with index and flags; at least one.
   static uint64_t RowsIn(const RowSchema& schema, uint64_t bytes);
 
-  uint64_t Find(Key key) const { return index_.Find(key); }
+  uint64_t Find(Key key) const { return store_->index.Find(key); }
   template <typename Visit>
   void VisitRows(std::span<const Key> keys, size_t bytes, Visit&& visit) const {
-    index_.VisitRows(keys, bytes, visit);
+    store_->index.VisitRows(keys, bytes, visit);
   }
   // kRefused when the budget has no memory for `count` rows more than there are.
   Status Reserve(uint64_t count);
   uint64_t Add(Key key, uint32_t tick, uint8_t flags);  // its bytes are the caller's to fill
   void Remove(uint64_t row);
+  // Gives all memory back; there are no rows.
+  void Clear();
 
-  Key KeyOf(uint64_t row) const { return rows_.KeyOf(row); }
-  float* Elements(uint64_t row) { return rows_.Elements(row); }
-  const RowCounters& Counters(uint64_t row) const { return *rows_.Counters(row); }
-  RowCounters& Counters(uint64_t row) { return *rows_.Counters(row); }
-  RowView View(uint64_t row) const { return {rows_.Elements(row), rows_.Counters(row)}; }
+  Key KeyOf(uint64_t row) const { return store_->rows.KeyOf(row); }
+  float* Elements(uint64_t row) { return store_->rows.Elements(row); }
+  const RowCounters& Counters(uint64_t row) const { return *store_->rows.Counters(row); }
+  RowCounters& Counters(uint64_t row) { return *store_->rows.Counters(row); }
+  RowView View(uint64_t row) const {
+    return {store_->rows.Elements(row), store_->rows.Counters(row)};
+  }
   // The row in one piece, as the cold tier has it.
   void CopyTo(uint64_t row, std::byte* bytes) const;
   void CopyFrom(const std::byte* bytes, uint64_t row);
@@ -54,9 +59,9 @@ class WarmRows {
   void Touch(uint64_t row, uint32_t tick) { ticks_[row] = tick; }
   uint32_t tick(uint64_t row) const { return ticks_[row]; }
 
-  bool IsLive(uint64_t row) const { return rows_.IsLive(row); }
-  uint64_t numbers() const { return rows_.numbers(); }
-  uint64_t rows() const { return rows_.rows(); }
+  bool IsLive(uint64_t row) const { return store_->rows.IsLive(row); }
+  uint64_t numbers() const { return store_->rows.numbers(); }
+  uint64_t rows() const { return store_->rows.rows(); }
   uint64_t bytes() const;
 
   // Up to `count` rows with low scores among a sample several times as large, that were not touched
@@ -70,14 +75,20 @@ class WarmRows {
                              uint32_t age_min, uint8_t flags_out, uint64_t visits_max);
 
  private:
+  struct Store {
+    Store(const RowSchema& schema, MemoryBudget* budget)
+        : rows(schema, budget), index(rows, budget) {}
+    RowSlabs rows;
+    RowIndex index;
+  };
   struct Candidate {
     double score;
     uint64_t row;
   };
 
+  const RowSchema schema_;
   MemoryBudget* const budget_;
-  RowSlabs rows_;
-  RowIndex index_;
+  std::unique_ptr<Store> store_;
   std::vector<uint32_t> ticks_;  // by row: the operation that touched it last
   std::vector<uint8_t> flags_;
   uint64_t flags_bytes_ = 0;  // taken from the budget for both

@@ -8,7 +8,8 @@
 
 namespace strata {
 
-// Thread-safe. Each table may use an equal part, and gives back what is beyond it when others join.
+// Thread-safe. Each table may use an equal part. When others join, it gives back what is beyond
+// that with its next operation; until then a newcomer may be refused.
 class WarmShares {
  public:
   // `rows_max`: of one table, however small its rows; lets tests move rows with few of them.

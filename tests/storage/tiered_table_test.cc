@@ -197,6 +197,30 @@ TEST(TieredTableTest, MemoryStaysWithinTheBudget) {
   EXPECT_EQ(Contents(table, 10'000).size(), 200'000U);
 }
 
+TEST(TieredTableTest, ATableThatComesLaterGetsItsShare) {
+  ColdFolder folder;
+  WarmShares warm(8 << 20);
+  const auto executor = MakeInlineExecutor();
+  TieredTable first(Spec(16), {}, warm, folder.cold(), *executor);
+  MapTable model(Spec(16));
+  for (Key key = 0; key < 60'000; key += 1000) {
+    ASSERT_TRUE(Push(first, Range(key, 1000)).ok());
+    ASSERT_TRUE(Push(model, Range(key, 1000)).ok());
+  }
+  const uint64_t alone = warm.budget().used();
+  TieredTable second(Spec(16), {}, warm, folder.cold(), *executor);
+  ASSERT_TRUE(Push(first, Range(0, 10)).ok());
+  ASSERT_TRUE(Push(model, Range(0, 10)).ok());
+  EXPECT_LT(warm.budget().used(), alone / 2);
+  for (Key key = 0; key < 60'000; key += 1000) {
+    ASSERT_TRUE(Push(second, Range(key, 1000)).ok());
+    ASSERT_TRUE(Push(first, Range(key, 1000)).ok());
+    ASSERT_TRUE(Push(model, Range(key, 1000)).ok());
+  }
+  EXPECT_GT(second.tier_stats().warm_rows, 12'000U);
+  EXPECT_EQ(Contents(first, 5000), Contents(model, 5000));
+}
+
 TEST(TieredTableTest, RowsAreStoredFromTheirNthPushOn) {
   OwnTieredTable table(Spec(1, OptimizerKind::kSgd), {.admit_from = 3}, 1000);
   const std::vector<Key> keys = Range(0, 50);
