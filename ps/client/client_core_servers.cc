@@ -39,6 +39,8 @@ void ClientCore::GreetAll(TimeNs now) {
 void ClientCore::HandleGreeting(ServerLink& server, const wire::Received& reply, TimeNs now) {
   const wire::Header& header = reply.header;
   if (header.client_hi != options_.client_hi || header.client_lo != options_.client_lo) return;
+  // Anything else is a late reply to what is finished.
+  if (header.command != Command::kHello && header.command != Command::kShardMap) return;
   const Status status = wire::StatusOfReply(reply);
   if (status.code() == StatusCode::kCorrupt || status.code() == StatusCode::kUnavailable) {
     server.last_error = status;  // the next greeting comes in its time

@@ -69,6 +69,23 @@ TEST(ClientRestart, AnotherBootIsGreetedAndWhatIsUnansweredSentAgainAtOnce) {
   EXPECT_TRUE((*pulled)->status.ok()) << (*pulled)->status.ToString();
 }
 
+TEST(ClientRestart, ALateErrorIsNoAnswerToAGreeting) {
+  ScriptedServers servers({1});
+  servers.Connect();
+  TestBatch batch({1}, 1);
+  const auto pulled = servers.Submit(batch.Make(OpKind::kLookup));
+  const Sent pull = servers.Next();
+  servers.boots[0] = 1;
+  servers.ReplyRows(pull, 1);
+  ASSERT_TRUE(pulled->has_value());
+  servers.Reply(pull, Failed("once more, and now it fails"));
+  Greet(servers, 0);
+  const auto again = servers.Submit(batch.Make(OpKind::kLookup));
+  servers.ReplyRows(servers.Next(), 1);
+  ASSERT_TRUE(again->has_value());
+  EXPECT_TRUE((*again)->status.ok()) << (*again)->status.ToString();
+}
+
 TEST(ClientRestart, ReplyOfTheNextBootCounts) {
   ScriptedServers servers({1});
   servers.Connect();
