@@ -13,6 +13,8 @@ namespace strata {
 namespace {
 
 constexpr TimeNs kCutTimeout = 60 * kSecond;
+constexpr TimeNs kSaveTimeout =
+    24 * 3600 * kSecond;  // a server that is gone is noticed long before
 // Incremental ones build on each other: a resume reads at most so many.
 constexpr uint64_t kFullEvery = 8;
 
@@ -76,7 +78,8 @@ Status CheckpointTaker::Save(uint32_t number, const TrainerState& state) {
   std::vector<Attachment> attachments = AttachmentsOf(state);
   attachments.push_back({kFingerprintAttachment, options_.fingerprint});
   STRATA_ASSIGN(const CheckpointInfo info,
-                checkpointer_.Save(number, saved_ % kFullEvery == 0, attachments, kNever));
+                checkpointer_.Save(number, saved_ % kFullEvery == 0, attachments,
+                                   clock_.Now() + kSaveTimeout));
   ++saved_;
   Log(LogLevel::kInfo, "checkpoint {} of step {}: {} rows, {} bytes, {:.2f} s", info.number,
       state.steps, info.rows, info.bytes,

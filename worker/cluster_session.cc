@@ -5,9 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "cluster/collective/linked_group.h"
 #include "cluster/link/links.h"
 #include "cluster/names/own_rank.h"
+#include "ps/client/remote_checkpointer.h"
 #include "ps/client/remote_store.h"
 #include "worker/session.h"
 
@@ -62,9 +64,12 @@ class ClusterSession final : public Session {
 
   Result<std::unique_ptr<Checkpointer>> OpenCheckpointer(const JobConfig& job,
                                                          Disk& /*disk*/) override {
-    return Invalid(fmt::format(
-        "{}: checkpoint.every_steps is {}: servers take no checkpoints for a job yet, expected 0",
-        job.file, job.checkpoint.every_steps));
+    if (!job.checkpoint.folder.empty()) {
+      Log(LogLevel::kInfo,
+          "checkpoint.folder has no effect with servers: checkpoints lie where server.checkpoints "
+          "says");
+    }
+    return std::unique_ptr<Checkpointer>(std::make_unique<RemoteCheckpointer>(*store_));
   }
 
   Status Close(const Status& outcome) override {

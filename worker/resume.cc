@@ -15,6 +15,7 @@ namespace strata {
 namespace {
 
 constexpr TimeNs kAnswerTimeout = 60 * kSecond;
+constexpr TimeNs kRestoreTimeout = 24 * 3600 * kSecond;  // a server that is gone is noticed before
 
 // The line of a fingerprint that names the job.
 std::string_view JobLine(std::string_view fingerprint) {
@@ -68,9 +69,9 @@ Status CheckNoOthersTables(TableStore& store, const std::string& own, uint64_t n
 }
 
 Status Restore(Checkpointer& checkpointer, TableStore& store, const std::string& table,
-               uint32_t number) {
+               uint32_t number, TimeNs now) {
   STRATA_TRY(CheckNoOthersTables(store, table, number));
-  STRATA_TRY(checkpointer.Restore(number, kNever)
+  STRATA_TRY(checkpointer.Restore(number, now + kRestoreTimeout)
                  .Prefixed(fmt::format("restoring checkpoint {}", number)));
   STRATA_ASSIGN(const bool there, HasTable(store, table));
   if (there) return {};
@@ -109,7 +110,7 @@ Result<std::optional<ResumedRun>> Resume(Checkpointer* checkpointer, TableStore&
   }
   Status restored;
   if (checkpointer != nullptr) {
-    restored = Restore(*checkpointer, store, options.table, run.checkpoint);
+    restored = Restore(*checkpointer, store, options.table, run.checkpoint, clock.Now());
   }
   STRATA_TRY(AgreeOnStatus(group, restored));
   return std::optional(std::move(run));

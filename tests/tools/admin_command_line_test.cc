@@ -40,6 +40,9 @@ TEST(AdminCommandLine, EveryCommandIsKnown) {
       {{"ping"}, Command::kPing},
       {{"drain"}, Command::kDrain},
       {{"shutdown"}, Command::kShutdown},
+      {{"checkpoint"}, Command::kCheckpoint},
+      {{"checkpoint", "list"}, Command::kCheckpointList},
+      {{"restore", "7"}, Command::kRestore},
       {{"verify", "checkpoints"}, Command::kVerify},
       {{"export", "checkpoints", "--table=t", "--format=npy", "--to=out"}, Command::kExport},
   };

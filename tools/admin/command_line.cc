@@ -30,6 +30,7 @@ struct RawLine {
   std::string learning_rate;
   std::string scale;
   std::string seed;
+  std::string number;
   std::string optimizer = "sgd";
   std::string initializer = "zero";
   std::vector<std::string> keys;  // get
@@ -140,6 +141,7 @@ Result<Request> ToRequest(const RawLine& raw) {
   }
   STRATA_TRY(ReadWhole("--rank", raw.rank, 0, kRanksMax - 1, &request.only_server));
   STRATA_TRY(ReadWhole("-n", raw.world, 1, kRanksMax, &request.world));
+  STRATA_TRY(ReadWhole("N", raw.number, 1U, UINT32_MAX, &request.number));
   if (request.command == Command::kTableCreate) STRATA_TRY(ReadSpec(raw, &request.spec));
   const bool fold_first =
       raw.form == HalvingFormName(HalvingForm::kFoldFirst) || raw.form == "virtual";
@@ -208,6 +210,23 @@ void AddTableCommands(CLI::App* app, RawLine* raw) {
 
 void AddCheckpointCommands(CLI::App* app, RawLine* raw) {
   Request& request = raw->request;
+  CLI::App* checkpoint =
+      AddCommand(app, "checkpoint", "Take a checkpoint of all tables, or list them",
+                 Command::kCheckpoint, raw);
+  checkpoint->add_flag("--full", request.full, "All rows, not only those that changed");
+  CLI::App* list = AddCommand(checkpoint, "list", "The checkpoints that there are, newest first",
+                              Command::kCheckpointList, raw);
+  checkpoint->require_subcommand(0, 1);
+  // CLI11 calls the outer command's callback last.
+  checkpoint->callback([raw, list] {
+    raw->request.command = list->parsed() ? Command::kCheckpointList : Command::kCheckpoint;
+  });
+
+  CLI::App* restore =
+      AddCommand(app, "restore", "Put all tables back to a checkpoint", Command::kRestore, raw);
+  restore->add_option("N", raw->number, "The checkpoint's number")->required();
+  restore->add_flag("--yes", request.yes, "Really replace the tables that there are");
+
   const std::string where = "A folder of checkpoints, or one of them";
   CLI::App* verify = AddCommand(app, "verify", "Read every byte of checkpoints, without a server",
                                 Command::kVerify, raw);

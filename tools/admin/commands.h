@@ -21,9 +21,12 @@ Status RunTopology(const Request& request, std::string* out);     // asks nobody
 Status RunConfigCheck(const Request& request, std::string* out);  // asks nobody
 Status RunPing(const Request& request, std::string* out);
 Status RunDrain(const Request& request, std::string* out);
-Status RunShutdown(const Request& request, std::string* out);  // kRefused without yes
-Status RunVerify(const Request& request, std::string* out);    // asks nobody; kCorrupt: findings
-Status RunExport(const Request& request, std::string* out);    // asks nobody
+Status RunShutdown(const Request& request, std::string* out);        // kRefused without yes
+Status RunCheckpoint(const Request& request, std::string* out);      // all servers
+Status RunCheckpointList(const Request& request, std::string* out);  // all servers
+Status RunRestore(const Request& request, std::string* out);         // kRefused without yes
+Status RunVerify(const Request& request, std::string* out);  // asks nobody; kCorrupt: findings
+Status RunExport(const Request& request, std::string* out);  // asks nobody
 
 // Whichever of the above the request names.
 Status RunCommand(const Request& request, std::string* out);

@@ -26,6 +26,9 @@ struct Request {
     kPing,
     kDrain,
     kShutdown,
+    kCheckpoint,
+    kCheckpointList,
+    kRestore,
     kVerify,
     kExport,
   };
@@ -48,8 +51,10 @@ struct Request {
   int world = 0;                              // topology; 0: the workers of the machine list
   HalvingForm form = HalvingForm::kPairLast;  // topology
   std::string file;                           // config check; verify, export: a folder
-  bool yes = false;                           // table drop, shutdown: do it without asking
+  bool yes = false;                           // table drop, shutdown, restore: without asking
   int only_server = -1;                       // drain: the server's rank; -1 all
+  bool full = false;                          // checkpoint: all rows, whatever has changed
+  uint32_t number = 0;                        // restore: of a checkpoint
   std::string export_format;                  // export: ParseExportFormat's names
   std::string export_folder;                  // export
 };

@@ -30,6 +30,12 @@ Status RunCommand(const Request& request, std::string* out) {
       return RunDrain(request, out);
     case kShutdown:
       return RunShutdown(request, out);
+    case kCheckpoint:
+      return RunCheckpoint(request, out);
+    case kCheckpointList:
+      return RunCheckpointList(request, out);
+    case kRestore:
+      return RunRestore(request, out);
     case kVerify:
       return RunVerify(request, out);
     case kExport:

@@ -1,14 +1,11 @@
 #include "tools/admin/store.h"
 
-#include <utility>
-
-#include "ps/client/remote_store.h"
 #include "tools/admin/cluster_view.h"
 #include "tools/admin/node_query.h"
 
 namespace strata::admin {
 
-Result<std::unique_ptr<TableStore>> ConnectStore(const ClusterConfig& config, TimeNs timeout) {
+Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, TimeNs timeout) {
   RemoteStoreOptions options;
   for (const Machine& machine : config.machines.Of(Role::kServer)) {
     options.servers.push_back(machine.Address());
@@ -18,11 +15,10 @@ Result<std::unique_ptr<TableStore>> ConnectStore(const ClusterConfig& config, Ti
   options.connect_timeout = timeout;
   options.request_timeout = timeout;
   options.server_lost_after = timeout;
-  STRATA_ASSIGN(std::unique_ptr<RemoteStore> store, RemoteStore::Connect(options));
-  return std::unique_ptr<TableStore>(std::move(store));
+  return RemoteStore::Connect(options);
 }
 
-Result<std::unique_ptr<TableStore>> ConnectStore(const Request& request) {
+Result<std::unique_ptr<RemoteStore>> ConnectStore(const Request& request) {
   STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
   STRATA_TRY(Verdict(AskStatus(config, config.machines.Of(Role::kServer), request.timeout)));
   return ConnectStore(config, request.timeout);

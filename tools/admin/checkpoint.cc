@@ -1,0 +1,124 @@
+// strata-admin checkpoint, checkpoint list and restore: checkpoints of a running cluster.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "ps/client/remote_checkpointer.h"
+#include "tools/admin/commands.h"
+#include "tools/admin/human_text.h"
+#include "tools/admin/json_line.h"
+#include "tools/admin/store.h"
+#include "tools/admin/table_text.h"
+
+namespace strata::admin {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Of saving and loading, which take as long as disks take. A server that is gone is noticed within
+// request.timeout all the same.
+constexpr TimeNs kWorkTimeout = 24 * 3600 * kSecond;
+
+TimeNs After(TimeNs duration) { return RealClock().Now() + duration; }
+
+double SecondsSince(TimeNs begin) {
+  return static_cast<double>(RealClock().Now() - begin) / static_cast<double>(kSecond);
+}
+
+Json ToJson(const CheckpointInfo& info) {
+  return {{"number", info.number},
+          {"builds_on", info.parent == 0 ? Json() : Json(info.parent)},
+          {"rows", info.rows},
+          {"bytes", info.bytes},
+          {"unix_seconds", info.wall_unix_ns / kSecond},
+          {"attachments", info.attachments}};
+}
+
+std::string Kind(const CheckpointInfo& info) {
+  return info.parent == 0 ? "full" : fmt::format("changes since {}", info.parent);
+}
+
+std::string ListText(const std::vector<CheckpointInfo>& all) {
+  using enum TableText::Align;
+  TableText text({{"number", kRight},
+                  {"taken (UTC)"},
+                  {"rows", kRight},
+                  {"size", kRight},
+                  {"kind"},
+                  {"attachments"}});
+  for (const CheckpointInfo& info : all) {
+    const auto taken = static_cast<std::time_t>(info.wall_unix_ns / kSecond);
+    text.AddRow({fmt::to_string(info.number),
+                 fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(taken)), HumanCount(info.rows),
+                 HumanBytes(info.bytes), Kind(info),
+                 fmt::format("{}", fmt::join(info.attachments, " "))});
+  }
+  return text.ToString();
+}
+
+}  // namespace
+
+Status RunCheckpoint(const Request& request, std::string* out) {
+  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  RemoteCheckpointer checkpointer(*store);
+  const TimeNs begin = RealClock().Now();
+  STRATA_ASSIGN(const uint32_t number, checkpointer.Cut(After(kWorkTimeout)));
+  STRATA_ASSIGN(const CheckpointInfo info,
+                checkpointer.Save(number, request.full, {}, After(kWorkTimeout)));
+  const double seconds = SecondsSince(begin);
+  if (request.output == Request::Output::kJson) {
+    Json json = ToJson(info);
+    json["seconds"] = seconds;
+    *out = JsonLine(json);
+  } else {
+    *out = fmt::format("checkpoint {} ({}): {}, {}, {}\n", info.number, Kind(info),
+                       Counted(info.rows, "row"), HumanBytes(info.bytes), HumanSeconds(seconds));
+  }
+  return {};
+}
+
+Status RunCheckpointList(const Request& request, std::string* out) {
+  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  RemoteCheckpointer checkpointer(*store);
+  STRATA_ASSIGN(const std::vector<CheckpointInfo> all, checkpointer.List(After(request.timeout)));
+  if (request.output == Request::Output::kJson) {
+    Json list = Json::array();
+    for (const CheckpointInfo& info : all) list.push_back(ToJson(info));
+    *out = JsonLine({{"checkpoints", std::move(list)}});
+  } else {
+    *out = all.empty() ? "there are no checkpoints\n" : ListText(all);
+  }
+  return {};
+}
+
+Status RunRestore(const Request& request, std::string* out) {
+  if (!request.yes) {
+    return Refused(fmt::format(
+        "this puts all tables of the servers back to checkpoint {}, and what was written since is "
+        "gone; nobody may write meanwhile; to do it, add --yes",
+        request.number));
+  }
+  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  RemoteCheckpointer checkpointer(*store);
+  const TimeNs begin = RealClock().Now();
+  STRATA_TRY(checkpointer.Restore(request.number, After(kWorkTimeout)));
+  const double seconds = SecondsSince(begin);
+  STRATA_ASSIGN(const std::vector<TableSpec> tables, store->ListTables());
+  if (request.output == Request::Output::kJson) {
+    Json names = Json::array();
+    for (const TableSpec& table : tables) names.push_back(table.name);
+    *out =
+        JsonLine({{"number", request.number}, {"tables", std::move(names)}, {"seconds", seconds}});
+  } else {
+    *out = fmt::format("all servers are back at checkpoint {}: {}, {}\n", request.number,
+                       Counted(tables.size(), "table"), HumanSeconds(seconds));
+  }
+  return {};
+}
+
+}  // namespace strata::admin
