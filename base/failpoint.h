@@ -42,7 +42,8 @@ inline constexpr std::array kFailpoints = {
     std::string_view("log.copy_sync"),
     std::string_view("log.copy_rename"),
     std::string_view("log.remove"),
-    // A lane: a record was appended and is not applied yet; the log is written and no reply has left.
+    // A lane: a record was appended and is not applied yet; the log is written and no reply has
+    // left.
     std::string_view("lane.apply"),
     std::string_view("lane.ack"),
     // A checkpoint: before a stretch of a part is written, before the part is synced, renamed, and

@@ -31,12 +31,21 @@ LaneImage::Name GetName(ByteReader& in) {
   return name;
 }
 
+void Fail(ByteReader& in) { in.GetText(in.left() + 1); }
+
+// A u32 that must fit 16 bits.
+uint16_t GetSmall(ByteReader& in) {
+  const auto value = in.Get<uint32_t>();
+  if (value > 0xffff) Fail(in);
+  return static_cast<uint16_t>(value);
+}
+
 // Reads `count` elements of at least `least` bytes each; stops with the reader.
 template <typename T, typename Get>
 std::vector<T> GetMany(ByteReader& in, uint64_t count, size_t least, Get get) {
   std::vector<T> many;
   if (count > in.left() / least) {
-    in.GetText(in.left() + 1);  // more is claimed than there can be: the reader fails
+    Fail(in);  // more is claimed than there can be
     return many;
   }
   many.reserve(count);
@@ -63,7 +72,7 @@ LaneImage::Client GetClient(ByteReader& in) {
 
 LaneImage::Owner GetOwner(ByteReader& in) {
   LaneImage::Owner owner;
-  owner.rank = static_cast<uint16_t>(in.Get<uint32_t>());
+  owner.rank = GetSmall(in);
   owner.client = GetName(in);
   return owner;
 }
@@ -72,7 +81,7 @@ LaneImage::Group GetGroup(ByteReader& in) {
   LaneImage::Group group;
   group.table = in.Get<uint32_t>();
   group.id = in.Get<uint32_t>();
-  group.world = static_cast<uint16_t>(in.Get<uint32_t>());
+  group.world = GetSmall(in);
   group.first_step = in.Get<uint64_t>();
   group.closed = in.Get<uint64_t>();
   const auto owners = in.Get<uint32_t>();

@@ -1,0 +1,55 @@
+// The small files of a server's data folder: `identity` and `base`. Every flipped bit and every cut
+// is noticed.
+#include <gtest/gtest.h>
+
+#include "proto/format/log_base.h"
+#include "proto/format/server_identity.h"
+
+namespace strata::format {
+namespace {
+
+template <typename Decode>
+void ExpectDamageIsNoticed(const std::string& good, Decode decode) {
+  for (size_t size = 0; size < good.size(); ++size) {
+    EXPECT_FALSE(decode(good.substr(0, size)).ok()) << size;
+  }
+  EXPECT_FALSE(decode(good + "x").ok());
+  for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::string flipped = good;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
+    const Status status = decode(flipped).status();
+    EXPECT_FALSE(status.ok()) << bit;
+    EXPECT_NE(status.message().find("the-file"), std::string::npos) << status.ToString();
+  }
+}
+
+TEST(ServerFiles, Identity) {
+  const ServerIdentityFile identity{.cluster = ~uint64_t{0},
+                                    .rank = 1,
+                                    .lanes_per_server = {2, 3},
+                                    .lineage = 0x123456789abc,
+                                    .boot = 7,
+                                    .lane_ports = {7600, 41000, 65535}};
+  EXPECT_EQ(identity.incarnation(), 0x123456789abc0007U);
+  const auto decode = [](const std::string& bytes) {
+    return DecodeServerIdentity(bytes, "the-file");
+  };
+  const std::string good = EncodeServerIdentity(identity);
+  EXPECT_EQ(*decode(good), identity);
+  ExpectDamageIsNoticed(good, decode);
+  ServerIdentityFile none = identity;
+  none.lineage = 0;
+  EXPECT_EQ(decode(EncodeServerIdentity(none)).status().code(), StatusCode::kCorrupt);
+}
+
+TEST(ServerFiles, LogBase) {
+  const LogBase base{.checkpoint = 12, .cut_lsn = 1'234'567'890'123};
+  const auto decode = [](const std::string& bytes) { return DecodeLogBase(bytes, "the-file"); };
+  const std::string good = EncodeLogBase(base);
+  EXPECT_EQ(*decode(good), base);
+  ExpectDamageIsNoticed(good, decode);
+  EXPECT_EQ(decode(EncodeLogBase({})).status().code(), StatusCode::kCorrupt);
+}
+
+}  // namespace
+}  // namespace strata::format
