@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/settings.h"
+#include "tests/soak/checkpoint_loop.h"
 #include "tests/soak/soak_client.h"
 
 namespace strata::soak {
@@ -62,6 +63,12 @@ constexpr Setting kRows[] = {
      .help = "Ask for ack level synced now and then.",
      .flag = "synced",
      .programs = 1},
+    {.key = "checkpoints",
+     .type = SettingType::kBool,
+     .default_value = "false",
+     .help = "Take checkpoints instead of pushing.",
+     .flag = "checkpoints",
+     .programs = 1},
     {.key = "history", .help = "File to write to.", .flag = "history", .programs = 1},
     {.key = "page", .help = "File shared with the harness.", .flag = "page", .programs = 1},
 };
@@ -71,11 +78,18 @@ Status Run(int argc, char** argv) {
   Settings settings(kTable);
   const FlagTarget target{&kTable, &settings, nullptr};
   STRATA_ASSIGN(const CommandLine line, ParseCommandLine(argc, argv, 1, {&target, 1}));
-  if (line.help || settings.Text("history").empty() || settings.Text("page").empty()) {
+  if (line.help || settings.Text("page").empty() ||
+      (settings.Text("history").empty() && !settings.Bool("checkpoints"))) {
     const SettingsTable* const tables[] = {&kTable};
     fmt::print("{}", HelpText("strata-soak-client --servers=A,B --history=FILE --page=FILE",
                               "One client of a soak.", 1, tables));
     return line.help ? Status() : Invalid("--history and --page are needed");
+  }
+  if (settings.Bool("checkpoints")) {
+    RunCheckpointLoop({.servers = settings.TextList("servers"),
+                       .cluster_id = Hash64(settings.Text("cluster")),
+                       .page = settings.Text("page")});
+    return {};
   }
   const SoakClientOptions options{.servers = settings.TextList("servers"),
                                   .cluster_id = Hash64(settings.Text("cluster")),

@@ -18,6 +18,7 @@ constexpr TimeNs kLoadMax = 150 * kMillisecond;     // from the last comparison 
 constexpr TimeNs kRecoveryMax = 40 * kMillisecond;  // from a start to the kill in the middle of it
 constexpr double kBothServers = 0.15;
 constexpr double kKillAgain = 0.25;
+constexpr double kKillCheckpoints = 0.3;
 
 void Pass(TimeNs time) {
   WaitUntil([] { return false; }, time);
@@ -40,6 +41,7 @@ class KillRun {
     STRATA_TRY(cluster_.Start());
     const uint32_t clients = options_.cluster.clients;
     for (uint32_t client = 0; client < clients; ++client) cluster_.StartClient(client);
+    if (options_.cluster.data) cluster_.StartCheckpoints();
     Status status = cluster_.AwaitProgress();
     for (uint64_t cycle = 1; cycle <= cycles && status.ok(); ++cycle) {
       status = Cycle(cycle % kVerifyAllEvery == 0 || cycle == cycles);
@@ -47,6 +49,7 @@ class KillRun {
       if (report_->cycles % kProgressEvery == 0) SayProgress();
     }
     cluster_.ReadHistories();
+    report_->checkpoints += cluster_.checkpoints();
     report_->operations += cluster_.oracle().submitted();
     report_->acked += cluster_.oracle().acked();
     report_->sessions_lost += cluster_.oracle().sessions() - sessions_expected();
@@ -83,7 +86,14 @@ class KillRun {
     return {};
   }
 
+  // A client, or who takes the checkpoints.
   Status KillClients() {
+    if (random_.Chance(kKillCheckpoints)) {
+      cluster_.KillCheckpoints();
+      cluster_.StartCheckpoints();
+      ++report_->restarts;
+      return {};
+    }
     const auto client = static_cast<uint32_t>(random_.Below(options_.cluster.clients));
     cluster_.KillClient(client);
     cluster_.StartClient(client);

@@ -46,7 +46,8 @@ SoakCluster::SoakCluster(const SoakClusterOptions& options)
       load_(MakeLoad(options)),
       oracle_(&load_, options.clients),
       servers_(options.servers),
-      clients_(options.clients) {
+      clients_(options.clients),
+      checkpoints_page_(std::make_unique<SharedPage>(folder_.File("checkpoints.page"))) {
   std::deque<FreePort> ports(options.servers);
   std::string machines;
   for (const FreePort& port : ports) {
@@ -54,10 +55,11 @@ SoakCluster::SoakCluster(const SoakClusterOptions& options)
     machines += fmt::format("{} server lanes={}\n", addresses_.back(), options.lanes);
   }
   WriteWholeFile(folder_.File("machines.txt"), machines);
-  WriteWholeFile(folder_.File("cluster.toml"),
-                 fmt::format("[cluster]\nname = \"{}\"\nmachines = \"machines.txt\"\n"
-                             "[server]\n{}\n[http]\nport = -1\n",
-                             kName, options.settings));
+  WriteWholeFile(
+      folder_.File("cluster.toml"),
+      fmt::format("[cluster]\nname = \"{}\"\nmachines = \"machines.txt\"\n"
+                  "[server]\n{}\n{}\n[http]\nport = -1\n",
+                  kName, options.data ? "checkpoints = \"checkpoints\"" : "", options.settings));
   for (uint32_t client = 0; client < options.clients; ++client) {
     pages_.push_back(
         std::make_unique<SharedPage>(folder_.File(fmt::format("client-{}.page", client))));
@@ -66,7 +68,10 @@ SoakCluster::SoakCluster(const SoakClusterOptions& options)
 }
 
 // Clients first: they would complain about servers that go.
-SoakCluster::~SoakCluster() { clients_.clear(); }
+SoakCluster::~SoakCluster() {
+  checkpoints_.reset();
+  clients_.clear();
+}
 
 uint64_t SoakCluster::cluster_id() const { return Hash64(kName); }
 
@@ -102,14 +107,29 @@ void SoakCluster::KillServer(uint32_t rank) {
   servers_[rank]->Wait();
 }
 
+std::string SoakCluster::ServersFlag() const {
+  return fmt::format("--servers={}", fmt::join(addresses_, ","));
+}
+
+void SoakCluster::StartCheckpoints() {
+  checkpoints_ = std::make_unique<Process>(
+      ProgramPath("strata-soak-client"),
+      ProcessOptions{.arguments = {ServersFlag(), "--cluster=" + std::string(kName),
+                                   "--checkpoints=true",
+                                   "--page=" + folder_.File("checkpoints.page")}});
+}
+
+void SoakCluster::KillCheckpoints() {
+  checkpoints_->Signal(SIGKILL);
+  checkpoints_->Wait();
+}
+
 void SoakCluster::StartClient(uint32_t client) {
   ReadHistories();
-  std::string servers;
-  for (const std::string& address : addresses_) servers += (servers.empty() ? "" : ",") + address;
   clients_[client] = std::make_unique<Process>(
       ProgramPath("strata-soak-client"),
       ProcessOptions{
-          .arguments = {"--servers=" + servers, "--cluster=" + std::string(kName),
+          .arguments = {ServersFlag(), "--cluster=" + std::string(kName),
                         fmt::format("--lanes={}", options_.lanes),
                         fmt::format("--client={}", client), fmt::format("--seed={}", options_.seed),
                         fmt::format("--session={}", oracle_.next_session(client)),
@@ -158,6 +178,7 @@ Status SoakCluster::WaitFor(const std::string& what, const std::function<bool()>
   for (uint32_t client = 0; client < options_.clients; ++client) {
     words += fmt::format("\n  client {}: {}", client, Tail(clients_[client]->Errors()));
   }
+  if (checkpoints_) words += "\n  checkpoints: " + Tail(checkpoints_->Errors());
   return DeadlineExceeded(
       fmt::format("waited {} s for {}{}", options_.patience / kSecond, what, words));
 }

@@ -48,6 +48,10 @@ class SoakCluster {
 
   void StartClient(uint32_t client);
   void KillClient(uint32_t client);
+  // A process that takes checkpoints; servers need data folders.
+  void StartCheckpoints();
+  void KillCheckpoints();
+  uint64_t checkpoints() const { return (*checkpoints_page_)->acked; }
   Process& client(uint32_t client) { return *clients_[client]; }
 
   // Every client gets an operation acknowledged that it submitted after the call.
@@ -75,6 +79,7 @@ class SoakCluster {
   std::string folder() const { return folder_.path(); }
 
  private:
+  std::string ServersFlag() const;
   Status ConnectVerifier();
   Status Pull(const std::vector<Probe>& probes, std::vector<float>* rows);
   Status WaitFor(const std::string& what, const std::function<bool()>& done);
@@ -88,6 +93,8 @@ class SoakCluster {
   std::vector<std::unique_ptr<Process>> clients_;
   std::vector<std::unique_ptr<SharedPage>> pages_;
   std::vector<HistoryReader> readers_;
+  std::unique_ptr<SharedPage> checkpoints_page_;
+  std::unique_ptr<Process> checkpoints_;
   std::unique_ptr<RemoteStore> verifier_;
 };
 

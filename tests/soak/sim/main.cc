@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/thread.h"
 #include "tests/sim/scenario.h"
 
@@ -68,9 +69,11 @@ class Soak {
     fmt::print(
         "{{\"soak\":\"sim\",\"seeds\":{},\"operations\":{},\"acked\":{},\"lost\":{},"
         "\"doubled\":{},\"wrong\":{},\"hangs\":{},\"processes\":{},\"power_losses\":{},"
+        "\"checkpoints\":{},"
         "\"seconds\":{:.1f}}}\n",
         done_, total_.operations, total_.acked, total_.findings.lost, total_.findings.doubled,
-        total_.findings.wrong, hangs_, total_.processes, total_.power_losses, Seconds());
+        total_.findings.wrong, hangs_, total_.processes, total_.power_losses, total_.checkpoints,
+        Seconds());
     return total_.findings.none() && hangs_ == 0 ? 0 : 1;
   }
 
@@ -85,6 +88,7 @@ class Soak {
     total_.acked += result.acked;
     total_.processes += result.processes;
     total_.power_losses += result.power_losses;
+    total_.checkpoints += result.checkpoints;
     total_.findings.lost += result.findings.lost;
     total_.findings.doubled += result.findings.doubled;
     total_.findings.wrong += result.findings.wrong;
@@ -109,6 +113,11 @@ int Main(int argc, char** argv) {
   if (!options.ok()) {
     fmt::print(stderr, "strata-soak-sim: {}\n", options.status().ToString());
     return ExitCode(options.status());
+  }
+  // Servers that die while they are to trim are a part of it.
+  if (const Status quiet = StartLogging(LogLevel::kError, "sim", ""); !quiet.ok()) {
+    fmt::print(stderr, "strata-soak-sim: {}\n", quiet.ToString());
+    return ExitCode(quiet);
   }
   Soak soak(*options);
   std::vector<std::jthread> threads;
