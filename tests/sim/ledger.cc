@@ -25,9 +25,10 @@ Ledger::Ledger(std::string name, size_t clients, size_t keys)
 
 std::string Ledger::Name(Key key) const { return fmt::format("table {} key {:#x}", name_, key); }
 
-std::optional<uint32_t> Ledger::BeginPush(size_t client, Key key) {
+std::optional<uint32_t> Ledger::BeginPush(size_t client, Key key, TimeNs now) {
   Pushes& pushes = Of(client, key);
   if (pushes.begun == kPushesMax) return std::nullopt;
+  pushes.begun_at[pushes.begun] = now;
   return pushes.begun++;
 }
 
@@ -37,8 +38,9 @@ void Ledger::AppendGradient(size_t client, uint32_t push, std::vector<float>* ro
   (*rows)[at] = -static_cast<float>(1U << (2 * (push % kPushesPerColumn)));
 }
 
-void Ledger::EndPush(size_t client, Key key, uint32_t push, Fate fate) {
+void Ledger::EndPush(size_t client, Key key, uint32_t push, Fate fate, TimeNs now) {
   Pushes& pushes = Of(client, key);
+  pushes.acked_at[push] = now;
   if (fate == Fate::kAcked) pushes.acked |= Mask{1} << push;
   if (fate == Fate::kRefused) pushes.refused |= Mask{1} << push;
 }
@@ -89,6 +91,57 @@ void Ledger::CheckColumns(Key key, size_t client, std::span<const float> columns
   if (seen == 0) return;
   const Mask before_last = (Mask{1} << (std::bit_width(seen) - 1)) - 1;
   pushes.dead |= before_last & ~seen & ~pushes.acked;
+}
+
+std::vector<Ledger::Mask> Ledger::AllAcked() const {
+  std::vector<Mask> masks;
+  for (const Pushes& pushes : pushes_) masks.push_back(pushes.acked);
+  return masks;
+}
+
+std::vector<Ledger::Mask> Ledger::AllBegun() const {
+  std::vector<Mask> masks;
+  for (const Pushes& pushes : pushes_) masks.push_back((Mask{1} << pushes.begun) - 1);
+  return masks;
+}
+
+void Ledger::CheckCut(std::span<const float> rows, std::span<const Mask> least,
+                      std::span<const Mask> most, Findings& findings) const {
+  for (size_t client = 0; client < clients_; ++client) {
+    TimeNs last_in = -1;        // submission of the newest push that is in the checkpoint
+    TimeNs first_out = kNever;  // acknowledgement of the oldest one that is not
+    for (Key key = 0; key < keys_; ++key) {
+      const Pushes& pushes = Of(client, key);
+      const size_t at = client * keys_ + key;
+      const auto columns = rows.subspan(key * dim() + client * kColumns, kColumns);
+      for (uint32_t push = 0; push < kPushesMax; ++push) {
+        const auto column = static_cast<uint32_t>(columns[push / kPushesPerColumn]);
+        const uint32_t times = (column >> (2 * (push % kPushesPerColumn))) & 3U;
+        const Mask bit = Mask{1} << push;
+        const auto found = [&](uint64_t Findings::*kind, std::string_view what) {
+          findings.Add(kind, fmt::format("a checkpoint, {}: push {} of client {} {}", Name(key),
+                                         push, client, what));
+        };
+        if (times > 1) found(&Findings::doubled, "is in it more than once");
+        if (times == 0 && (least[at] & pushes.acked & bit) != 0) {
+          found(&Findings::lost, "was acknowledged before the cut, and is not in it");
+        }
+        if (times > 0 && (most[at] & bit) == 0) {
+          found(&Findings::wrong, "was made behind the cut, and is in it");
+        }
+        if (times > 0) last_in = std::max(last_in, pushes.begun_at[push]);
+        const bool acked = (pushes.acked & bit) != 0;
+        if (times == 0 && acked) first_out = std::min(first_out, pushes.acked_at[push]);
+      }
+    }
+    if (first_out < last_in) {
+      findings.Add(
+          &Findings::wrong,
+          fmt::format("a checkpoint of table {}: no consistent prefix of client {}: a push "
+                      "acknowledged at {} ns is not in it, one submitted at {} ns is",
+                      name_, client, first_out, last_in));
+    }
+  }
 }
 
 uint32_t Ledger::BeginWrite(Key key, bool erase) {

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "storage/table_spec.h"
 
 namespace strata::sim {
@@ -50,16 +51,26 @@ class Ledger {
 
   // ---- shared rows
   // The number of the client's next push to the key; nothing when there are too many.
-  std::optional<uint32_t> BeginPush(size_t client, Key key);
+  std::optional<uint32_t> BeginPush(size_t client, Key key, TimeNs now);
   // Appends the row of its gradient, for a rule that subtracts it.
   void AppendGradient(size_t client, uint32_t push, std::vector<float>* rows) const;
-  void EndPush(size_t client, Key key, uint32_t push, Fate fate);
+  void EndPush(size_t client, Key key, uint32_t push, Fate fate, TimeNs now);
   // An acknowledgement that a loss of power made worthless.
   void Doubt(size_t client, Key key, uint32_t push);
   // What a read that is submitted now must show of the key, one mask a client.
   std::vector<Mask> Acked(Key key) const;
   void CheckShared(Key key, std::span<const float> row, std::span<const Mask> must,
                    Findings& findings);
+
+  // ---- checkpoints of the shared rows
+  // What was acknowledged, or begun, by now: the least and the most that a cut may hold.
+  std::vector<Mask> AllAcked() const;
+  std::vector<Mask> AllBegun() const;
+  // `rows` are all shared rows of a restored checkpoint. It is to hold what was acknowledged before
+  // the cut and nothing that was begun behind it; and of each client, when a push is in it, every
+  // push that had been acknowledged before that one was submitted.
+  void CheckCut(std::span<const float> rows, std::span<const Mask> least,
+                std::span<const Mask> most, Findings& findings) const;
 
   // ---- rows of one client: any other key
   uint32_t BeginWrite(Key key, bool erase);  // the number to set
@@ -75,6 +86,8 @@ class Ledger {
     Mask acked = 0;
     Mask refused = 0;
     Mask dead = 0;  // passed by a later one: never to be seen
+    std::array<TimeNs, kPushesMax> begun_at{};
+    std::array<TimeNs, kPushesMax> acked_at{};
   };
   struct Own {
     std::vector<bool> erased;  // by write, the first is 1

@@ -98,7 +98,7 @@ void Load::Push(Client& client, Batch& batch) {
     keys.insert(client.random.Below(rows.keys()));
   }
   for (const Key key : keys) {
-    const auto push = ledgers_[batch.table].BeginPush(client.index, key);
+    const auto push = ledgers_[batch.table].BeginPush(client.index, key, cluster_.now());
     if (!push) continue;
     batch.keys.push_back(key);
     batch.numbers.push_back(*push);
@@ -206,7 +206,7 @@ void Load::EndWriteOf(const Client& client, const Batch& batch, const Outcome& o
                        (synced || batch.power_losses == power_losses_);
     const Fate fate = acked ? Fate::kAcked : Fate::kUnknown;
     if (Shared(key)) {
-      rows.EndPush(client.index, key, batch.numbers[i], fate);
+      rows.EndPush(client.index, key, batch.numbers[i], fate, cluster_.now());
     } else {
       rows.EndWrite(key, batch.numbers[i], fate);
     }

@@ -43,16 +43,18 @@ class Load {
   // Reads every row once more, without faults.
   void CheckEverything();
 
-  const Findings& findings() const { return findings_; }
+  static constexpr size_t kTables = 2;
+  TableSpec SpecOf(size_t table) const;
+  const Ledger& ledger(size_t table) const { return ledgers_[table]; }
+  uint64_t power_losses() const { return power_losses_; }
+  Findings& findings() { return findings_; }
   const LoadCounts& counts() const { return counts_; }
 
  private:
-  static constexpr size_t kTables = 2;
   struct Batch;
   struct Client;
   struct Logged;  // an acknowledgement of level logged
 
-  TableSpec SpecOf(size_t table) const;
   void Fill(Client& client);
   void Submit(Client& client);
   void Push(Client& client, Batch& batch);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/sim/checkpoints.h"
 #include "tests/sim/load.h"
 #include "tests/sim/nemesis.h"
 #include "tests/sim/sim_cluster.h"
@@ -45,7 +46,13 @@ SeedResult RunSeed(uint64_t seed, const Bugs& bugs) {
   SeedResult result;
   result.seed = seed;
   Random random(seed);
-  const ClusterOptions options = ChooseCluster(seed, random, bugs);
+  ClusterOptions options = ChooseCluster(seed, random, bugs);
+  SimDisk shared({.seed = seed});
+  options.server.checkpoints = bugs.wrap_log || bugs.replayed ? nullptr : &shared;
+  if (const Status made = shared.MakeFolder("bases"); !made.ok()) {
+    result.findings.Add(&Findings::wrong, made.ToString());
+    return result;
+  }
   Cluster cluster(options);
   NemesisOptions nemesis_options;
   nemesis_options.seed = seed;
@@ -60,15 +67,18 @@ SeedResult RunSeed(uint64_t seed, const Bugs& bugs) {
   }
   Load load(cluster, load_options);
   Nemesis nemesis(cluster, load, nemesis_options);
+  Checkpoints checkpoints(cluster, load, shared, seed);
   if (const Status created = load.CreateTables(); !created.ok()) {
     result.findings.Add(&Findings::wrong, "no tables: " + created.ToString());
     return result;
   }
   nemesis.Begin();
   load.Begin();
+  if (options.server.checkpoints != nullptr) checkpoints.Begin(100 * options.delay_max);
   const TimeNs end = cluster.now() + kPatience;
   const bool ended = cluster.Run([&] { return load.done() || cluster.now() > end; });
   nemesis.End();
+  checkpoints.End();
   const TimeNs mended = cluster.now() + 5 * kSecond;
   cluster.Run([&] { return cluster.now() >= mended; });
   result.hung = !ended || !load.done();
@@ -80,14 +90,19 @@ SeedResult RunSeed(uint64_t seed, const Bugs& bugs) {
     }
   } else {
     load.CheckEverything();
+    checkpoints.Check();
   }
   result.operations = load.counts().operations;
   result.acked = load.counts().acked;
   result.unknown = load.counts().unknown;
   result.kills = nemesis.kills();
+  result.checkpoints = checkpoints.taken();
   result.power_losses = nemesis.power_losses();
   for (size_t server = 0; server < cluster.servers(); ++server) {
     result.processes += cluster.server(server).processes();
+    if (!cluster.server(server).unnoticed_flip()) continue;
+    load.findings().Add(&Findings::wrong,
+                        fmt::format("server {}: a flip in its log went unnoticed", server));
   }
   result.findings = load.findings();
   result.history = cluster.history();

@@ -17,6 +17,7 @@ struct SeedResult {
   uint64_t processes = 0;  // of servers
   uint64_t kills = 0;      // by the nemesis from outside
   uint64_t power_losses = 0;
+  uint64_t checkpoints = 0;  // taken under load
   Findings findings;
   bool hung = false;
   std::string stuck;     // what hung, in words

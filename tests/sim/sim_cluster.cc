@@ -67,7 +67,7 @@ Cluster::Cluster(const ClusterOptions& options)
   server.seed = options.seed;
   const auto servers = static_cast<uint16_t>(options.lanes_per_server.size());
   for (uint16_t i = 0; i < servers; ++i) {
-    servers_.push_back(std::make_unique<SimServer>(network_, i, map_, server));
+    servers_.push_back(std::make_unique<SimServer>(network_, clock_, i, map_, server));
   }
   for (size_t i = 0; i < options.clients; ++i) {
     clients_.push_back(std::make_unique<SimClient>(network_, i, options));

@@ -43,13 +43,14 @@ struct SimServerOptions {
   TimeNs round_max = 0;
   TimeNs recovery_max = 200 * kMillisecond;  // what replaying takes, at most
   bool ports_move = false;                   // each process has other ports for its lanes
+  Disk* checkpoints = nullptr;               // the folder that all servers share lies on it
   Bugs bugs;
 };
 
 class SimServer {
  public:
-  SimServer(SimNetwork& network, uint16_t index, std::shared_ptr<const wire::ShardMap> map,
-            const SimServerOptions& options);
+  SimServer(SimNetwork& network, const SimClock& clock, uint16_t index,
+            std::shared_ptr<const wire::ShardMap> map, const SimServerOptions& options);
   ~SimServer();
 
   // A process begins; nothing when one runs.
@@ -68,6 +69,7 @@ class SimServer {
 
   bool running() const { return process_ != nullptr; }
   bool serving() const;
+  bool unnoticed_flip() const { return unnoticed_flip_; }
   // Why the last process ended by itself.
   const Status& last_error() const { return last_error_; }
   uint64_t processes() const { return boot_; }
@@ -88,12 +90,15 @@ class SimServer {
   // False: the process has to die.
   bool Advance(LaneRun& run, TimeNs now);
   Status Recover(LaneRun& run, TimeNs now);
+  Status RecoverWithBugs(LaneRun& run, const LogOptions& log, TimeNs now);
+  Status ReplayWithFlips(const LogOptions& log);
   bool Work(LaneRun& run, TimeNs now);
   bool Finish(LaneRun& run, Outgoing out, TimeNs now);
   bool Step();
   bool Fail(const Status& status);
 
   SimNetwork& network_;
+  const SimClock& clock_;
   const uint16_t index_;
   const std::shared_ptr<const wire::ShardMap> map_;
   const SimServerOptions options_;
@@ -104,6 +109,7 @@ class SimServer {
   uint64_t power_ups_ = 1;
   uint64_t fuse_ = 0;
   double read_flip_ = 0;
+  bool unnoticed_flip_ = false;
   Status last_error_;
   TimeNs now_ = 0;
   TimeNs unsynced_since_ = kNever;  // of the processes before this one

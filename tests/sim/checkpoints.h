@@ -1,0 +1,60 @@
+// Checkpoints of a simulated cluster under load, and what must be in them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/random.h"
+#include "base/sim_disk.h"
+#include "ps/client/lane_caller.h"
+#include "ps/client/remote_checkpointer.h"
+#include "tests/sim/load.h"
+#include "tests/sim/sim_cluster.h"
+
+namespace strata::sim {
+
+// Runs the cluster until the lanes have answered one of its clients.
+class SimCaller : public LaneCaller {
+ public:
+  SimCaller(Cluster& cluster, size_t client) : cluster_(cluster), client_(client) {}
+  Result<std::vector<wire::Received>> CallLanes(LaneCall call) override;
+
+ private:
+  Cluster& cluster_;
+  const size_t client_;
+};
+
+class Checkpoints {
+ public:
+  // `disk` is what the cluster's servers share.
+  Checkpoints(Cluster& cluster, Load& load, SimDisk& disk, uint64_t seed);
+
+  void Begin(TimeNs every);
+  void End() { ended_ = true; }
+  // Restores the newest ones into fresh clusters of other sizes and judges what they hold.
+  void Check();
+  size_t taken() const { return taken_.size(); }
+
+ private:
+  struct Taken {
+    uint32_t number = 0;
+    std::array<std::vector<Ledger::Mask>, Load::kTables> least, most;
+  };
+
+  void Plan(TimeNs every);
+  void Take();
+  void CheckOne(const Taken& taken);
+
+  Cluster& cluster_;
+  Load& load_;
+  SimDisk& disk_;
+  Random random_;
+  SimCaller caller_;
+  RemoteCheckpointer checkpointer_;
+  std::vector<Taken> taken_;
+  bool taking_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace strata::sim
