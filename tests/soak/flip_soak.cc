@@ -19,6 +19,7 @@ namespace {
 constexpr uint64_t kFaultsPerSeed = 100;
 constexpr uint64_t kProgressEvery = 50;
 constexpr TimeNs kLoad = 100 * kMillisecond;
+constexpr uint64_t kCheckpoints = 3;
 constexpr int kStarts = 3;  // of the server under load, so that its logs have several segments
 
 enum class Outcome : uint8_t { kRefused, kHarmless, kCut, kBad };
@@ -65,6 +66,8 @@ class FlipRun {
       STRATA_TRY(cluster_.AwaitProgress());
       WaitUntil([] { return false; }, kLoad);
     }
+    STRATA_TRY(TakeCheckpoints());
+    STRATA_TRY(cluster_.AwaitProgress());  // what only the log knows
     STRATA_TRY(cluster_.Pause());
     for (uint32_t client = 0; client < cluster_.options().clients; ++client) {
       cluster_.KillClient(client);
@@ -74,12 +77,21 @@ class FlipRun {
     if (!findings.none()) return Failed("wrong before any fault: " + findings.examples.front());
     cluster_.KillServer(0);
     pristine_ = cluster_.folder() + "/pristine";
-    std::filesystem::rename(cluster_.DataFolder(0), pristine_);
+    std::filesystem::rename(cluster_.StateFolder(), pristine_);
     return {};
   }
 
+  Status TakeCheckpoints() {
+    cluster_.StartCheckpoints();
+    const bool taken = WaitUntil([&] { return cluster_.checkpoints() >= kCheckpoints; },
+                                 cluster_.options().patience);
+    cluster_.KillCheckpoints();
+    report_->checkpoints += cluster_.checkpoints();
+    return taken ? Status() : DeadlineExceeded("waited for checkpoints");
+  }
+
   Status OneFault() {
-    const std::string folder = cluster_.DataFolder(0);
+    const std::string folder = cluster_.StateFolder();
     Fault fault;
     while (fault.files.empty()) {
       std::filesystem::remove_all(folder);

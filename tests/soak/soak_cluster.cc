@@ -55,11 +55,11 @@ SoakCluster::SoakCluster(const SoakClusterOptions& options)
     machines += fmt::format("{} server lanes={}\n", addresses_.back(), options.lanes);
   }
   WriteWholeFile(folder_.File("machines.txt"), machines);
-  WriteWholeFile(
-      folder_.File("cluster.toml"),
-      fmt::format("[cluster]\nname = \"{}\"\nmachines = \"machines.txt\"\n"
-                  "[server]\n{}\n{}\n[http]\nport = -1\n",
-                  kName, options.data ? "checkpoints = \"checkpoints\"" : "", options.settings));
+  WriteWholeFile(folder_.File("cluster.toml"),
+                 fmt::format("[cluster]\nname = \"{}\"\nmachines = \"machines.txt\"\n"
+                             "[server]\n{}\n{}\n[http]\nport = -1\n",
+                             kName, options.data ? "checkpoints = \"state/checkpoints\"" : "",
+                             options.settings));
   for (uint32_t client = 0; client < options.clients; ++client) {
     pages_.push_back(
         std::make_unique<SharedPage>(folder_.File(fmt::format("client-{}.page", client))));
@@ -75,8 +75,10 @@ SoakCluster::~SoakCluster() {
 
 uint64_t SoakCluster::cluster_id() const { return Hash64(kName); }
 
+std::string SoakCluster::StateFolder() const { return folder_.File("state"); }
+
 std::string SoakCluster::DataFolder(uint32_t rank) const {
-  return folder_.File(fmt::format("data-{}", rank));
+  return fmt::format("{}/data-{}", StateFolder(), rank);
 }
 
 Status SoakCluster::Start() {

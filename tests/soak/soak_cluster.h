@@ -44,6 +44,8 @@ class SoakCluster {
   Status AwaitReady(uint32_t rank);
   void KillServer(uint32_t rank);
   Process& server(uint32_t rank) { return *servers_[rank]; }
+  // Holds the data folders of all servers, and the checkpoints.
+  std::string StateFolder() const;
   std::string DataFolder(uint32_t rank) const;
 
   void StartClient(uint32_t client);
