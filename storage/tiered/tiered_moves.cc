@@ -193,6 +193,12 @@ void TieredTable::Prefetch(std::span<const Key> keys) {
   StartUp();
 }
 
+bool TieredTable::AwaitUp(bool is_wanted) {
+  if (!is_wanted) return false;
+  SettleUp();
+  return true;
+}
+
 void TieredTable::StartUp() {
   if (up_.active() || up_wanted_.empty() || !cold_used_) return;
   Up up;

@@ -94,6 +94,17 @@ void TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
     ++stats_.lookup_hits;
   });
   stats_.lookups += keys.size();
+  if (AwaitUp(
+          std::ranges::any_of(missing_, [&](uint32_t i) { return up_keys_.contains(keys[i]); }))) {
+    std::erase_if(missing_, [&](uint32_t i) {
+      const uint64_t row = warm_.Find(keys[i]);
+      if (row == kNoRow || IsDead(warm_.Counters(row))) return false;
+      std::copy_n(warm_.Elements(row), dim, place_of(i).data());
+      ++tier_stats_.warm_hits;
+      ++stats_.lookup_hits;
+      return true;
+    });
+  }
   for (size_t begin = 0; begin < missing_.size(); begin += kColdPiece) {
     const auto some =
         std::span(missing_).subspan(begin, std::min(kColdPiece, missing_.size() - begin));
@@ -121,6 +132,16 @@ Status TieredTable::BringUp(bool with_admission) {
   missing_.clear();
   for (size_t i = 0; i < targets_.size(); ++i) {
     if (targets_[i].row == kNoRow) missing_.push_back(static_cast<uint32_t>(i));
+  }
+  if (AwaitUp(std::ranges::any_of(
+          missing_, [&](uint32_t i) { return up_keys_.contains(targets_[i].key); }))) {
+    std::erase_if(missing_, [&](uint32_t i) {
+      targets_[i].row = warm_.Find(targets_[i].key);
+      if (targets_[i].row == kNoRow) return false;
+      warm_.Touch(targets_[i].row, tick_);
+      ++tier_stats_.warm_hits;
+      return true;
+    });
   }
   uint64_t fresh = 0;
   for (size_t begin = 0; begin < missing_.size(); begin += kColdPiece) {

@@ -138,6 +138,8 @@ class TieredTable : public LocalTable {
   void StartDown(std::span<const uint64_t> rows);
   Status SettleDown();  // waits for the batch
   void SettleUp();
+  // Reading again what is on its way would take longer than to wait for it. Whether it did.
+  bool AwaitUp(bool is_wanted);
   void StartUp();
   void Drop(uint64_t row);
   void Bury(uint64_t row);                          // a row in memory is erased, or its time is up
