@@ -6,7 +6,9 @@
 #include <future>
 
 #include "base/failpoint.h"
+#include "proto/wire/checkpoint_payload.h"
 #include "ps/client/remote_store.h"
+#include "ps/net/zmq_port.h"
 #include "tests/process/server/daemon.h"
 #include "tests/support/temp_folder.h"
 
@@ -128,6 +130,52 @@ TEST(DurableServer, AnOpenStepGoesOnInTheNextLife) {
     ASSERT_TRUE(b.ok()) << b.ToString();
     const float expected = -2.0F * static_cast<float>(step);
     EXPECT_EQ(Pull(*ranks[0], {7}), (std::vector<float>{expected, expected}));
+  }
+  daemon->ExpectOrderlyEnd();
+}
+
+// One request to the only lane, and its reply.
+Result<wire::Received> Ask(const Daemon& daemon, wire::Header header, Message payload = {}) {
+  STRATA_ASSIGN(const auto context, ZmqContext::Create());
+  STRATA_ASSIGN(const auto dealer, ZmqDealerPort::Create(context));
+  header.request_id = 1;
+  header.cluster_id = kCluster;
+  STRATA_TRY(dealer->Send({"tcp://" + daemon.address(), wire::Seal(header, std::move(payload))}));
+  STRATA_ASSIGN(auto reply, dealer->Receive(RealClock().Now() + 30 * kSecond));
+  if (!reply) return DeadlineExceeded("no reply");
+  STRATA_ASSIGN(wire::Received received, wire::Open(std::move(reply->message)));
+  STRATA_TRY(wire::StatusOfReply(received));
+  return received;
+}
+
+// The checkpoint becomes the base of the log; what came after it is in the log.
+TEST(DurableServer, StartsFromItsCheckpointAndTheLogBehindIt) {
+  const TempFolder folder;
+  const std::vector<std::string> arguments = {"--port=0", "--data=" + folder.File("data")};
+  auto daemon = std::make_unique<Daemon>(arguments);
+  const std::unique_ptr<RemoteStore> store = Connect(*daemon);
+  ASSERT_TRUE(store->CreateTable(Spec()).ok());
+  std::vector<Key> keys(10'000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  Rows gradients{keys, std::vector<float>(keys.size() * 2, 1.0F)};
+  for (uint32_t number = 1; number <= 3; ++number) {
+    ASSERT_TRUE(SubmitAndWait(*store, Make(OpKind::kUpdate, gradients)).status.ok());
+    wire::Header header{.command = wire::Command::kCheckpoint, .cursor = number};
+    const auto part = Ask(*daemon, header);
+    ASSERT_TRUE(part.ok()) << part.status().ToString();
+    EXPECT_EQ(part->header.cut, number);
+    ASSERT_TRUE(SubmitAndWait(*store, Make(OpKind::kUpdate, gradients)).status.ok());
+    header.command = wire::Command::kCommitCheckpoint;
+    const auto committed = Ask(
+        *daemon, header, {wire::EncodeBlocks({&part->payload[0], 1}), wire::EncodeNamedBlocks({})});
+    ASSERT_TRUE(committed.ok()) << committed.status().ToString();
+    header.command = wire::Command::kTrimLog;
+    const auto trimmed = Ask(*daemon, header);
+    ASSERT_TRUE(trimmed.ok()) << trimmed.status().ToString();
+    daemon->Kill();
+    daemon = std::make_unique<Daemon>(arguments);
+    EXPECT_EQ(Pull(*store, keys),
+              std::vector<float>(keys.size() * 2, -2.0F * static_cast<float>(number)));
   }
   daemon->ExpectOrderlyEnd();
 }
