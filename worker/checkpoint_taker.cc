@@ -41,7 +41,7 @@ Status CheckpointTaker::BetweenSteps(const Trainer& trainer) {
   const uint64_t steps = trainer.steps();
   if (steps % options_.every_steps != 0 || options_.resumed_steps == steps) return {};
   if (saving_) {
-    Log(LogLevel::kWarning,
+    Log(LogLevel::kInfo,
         "no checkpoint of step {}: the one before is not through; a larger checkpoint.every_steps "
         "leaves it more time",
         steps);
