@@ -38,6 +38,7 @@ class FailpointRun {
     for (uint32_t client = 0; client < cluster_.options().clients; ++client) {
       cluster_.StartClient(client);
     }
+    cluster_.StartCheckpoints();
     STRATA_TRY(cluster_.AwaitProgress());
     for (uint64_t round = 0; round < kRoundsPerSeed; ++round) {
       for (const std::string_view name : KnownFailpoints()) {
@@ -49,6 +50,7 @@ class FailpointRun {
       }
     }
     STRATA_TRY(Compare(true));
+    report_->checkpoints += cluster_.checkpoints();
     report_->operations += cluster_.oracle().submitted();
     report_->acked += cluster_.oracle().acked();
     report_->sessions_lost += cluster_.oracle().sessions() - cluster_.options().clients;
@@ -69,7 +71,7 @@ class FailpointRun {
     // Through the wait for text, since a server that dies says its last words first.
     const bool reached = server.WaitForErrors(mark, kReachWithin);
     (*counts_)[name + "=" + action] += reached ? 1 : 0;
-    if (!reached) hit_max = hit - 1 == 0 ? 1 : hit - 1;
+    if (!reached) hit_max = 1 + (hit - 1) / 3;
     if (++report_->cycles % kProgressEvery == 0) {
       fmt::print(stderr, "{} cycles: lost {}, doubled {}, wrong {}; {}\n", report_->cycles,
                  report_->findings.lost, report_->findings.doubled, report_->findings.wrong,

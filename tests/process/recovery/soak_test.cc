@@ -23,7 +23,7 @@ struct SoakEnd {
 SoakEnd RunSoak(const std::string& program, std::vector<std::string> arguments) {
   arguments.push_back("--patience=60s");
   const ProcessResult run =
-      RunProcess(ProgramPath(program), {.arguments = std::move(arguments)}, 240 * kSecond);
+      RunProcess(ProgramPath(program), {.arguments = std::move(arguments)}, 400 * kSecond);
   const size_t end = run.output.find_last_not_of('\n');
   if (end == std::string::npos) return {run.end, {}, run.errors};
   const size_t before = run.output.rfind('\n', end);
