@@ -9,7 +9,8 @@ namespace strata::soak {
 std::string ToJson(const SoakReport& report) {
   return fmt::format(
       R"({{"soak": "{}", "cycles": {}, "seeds": {}, "operations": {}, "acked": {}, "lost": {}, )"
-      R"("doubled": {}, "wrong": {}, "hangs": {}, "restarts": {}, "checkpoints": {}, "sessions_lost": {}{}, )"
+      R"("doubled": {}, "wrong": {}, "hangs": {}, "restarts": {}, "checkpoints": {}, )"
+      R"("sessions_lost": {}{}, )"
       R"("seconds": {:.1f}}})",
       report.soak, report.cycles, report.seeds, report.operations, report.acked,
       report.findings.lost, report.findings.doubled, report.findings.wrong, report.hangs,
