@@ -150,6 +150,9 @@ Status CutLane(LaneState& lane, uint32_t number, TimeNs now) {
   const std::vector<std::byte> bytes = EncodeCut(number);
   body.Add(bytes);
   STRATA_ASSIGN(const Lsn lsn, lane.Append(RecordKind::kCut, body.pieces()));
+  // Whoever hears of the cut counts on it, and the part that is saved holds all before it: were the
+  // record lost with the power, the lane would cut again, behind other writes.
+  STRATA_TRY(lane.SyncLog());
   EndSaving(lane,
             Cancelled(fmt::format("the cut {} came before cut {} was saved", number, state.cut)));
   state.cut = number;

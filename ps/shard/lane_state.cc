@@ -112,6 +112,14 @@ Result<Lsn> LaneState::Append(RecordKind kind, std::span<const std::span<const s
   return lsn;
 }
 
+Status LaneState::SyncLog() {
+  if (log == nullptr) return {};
+  STRATA_TRY(log_failure);
+  log_failure = log->Write();
+  if (log_failure.ok()) log_failure = log->Sync();
+  return log_failure;
+}
+
 Result<Lsn> LaneState::AppendWrite(const Request& request) {
   if (!config.durable || replayed != 0) return replayed;
   RecordBody body;

@@ -119,6 +119,9 @@ struct LaneState {
   // log that has failed, which Commit will tell): it must not happen.
   Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body);
   Result<Lsn> AppendWrite(const Request& request);
+  // Writes and syncs all that was appended, on the calling thread. Nothing to do without a log. An
+  // error is final.
+  Status SyncLog();
 
   // Runs `work` in the background, then on the lane's thread what it returns.
   void InBackground(std::function<Finished::Then()> work);
