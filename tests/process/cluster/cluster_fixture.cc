@@ -25,9 +25,13 @@ ClusterFixture::ClusterFixture(int servers, int workers, const std::string& more
 
 void ClusterFixture::StartServer(int rank) {
   auto& place = servers_[static_cast<size_t>(rank)];
-  place = std::make_unique<Process>(
-      ProgramPath("strata-server"),
-      ProcessOptions{.arguments = {"--config=" + config(), fmt::format("--rank={}", rank)}});
+  ProcessOptions options{.arguments = {"--config=" + config(), fmt::format("--rank={}", rank)}};
+  if (keep_data_) {
+    options.arguments.push_back(
+        fmt::format("--data={}", folder_.File(fmt::format("data-{}", rank))));
+    options.arguments.push_back("--checkpoints=" + folder_.File("checkpoints"));
+  }
+  place = std::make_unique<Process>(ProgramPath("strata-server"), std::move(options));
   ASSERT_TRUE(place->WaitForOutput("ready")) << place->Errors();
 }
 

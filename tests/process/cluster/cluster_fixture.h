@@ -17,6 +17,10 @@ class ClusterFixture {
   // Picks ports and writes machines.txt and cluster.toml; `more` is appended to the latter.
   ClusterFixture(int servers, int workers, const std::string& more = "");
 
+  // From the next StartServer on, servers keep data in folders of their own, and checkpoints in
+  // one.
+  void KeepData() { keep_data_ = true; }
+
   // Starts all servers and waits until each says that it is ready.
   void StartServers();
   void StartServer(int rank);
@@ -40,6 +44,7 @@ class ClusterFixture {
 
  private:
   TempFolder folder_;
+  bool keep_data_ = false;
   std::vector<std::string> server_addresses_;
   std::vector<std::string> worker_addresses_;
   std::deque<std::unique_ptr<Process>> servers_;  // by rank; null until started

@@ -1,0 +1,191 @@
+// strata-admin checkpoint, restore, verify and export, on two real servers and on files alone.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/free_port.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
+
+namespace strata {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Two servers with data folders and one folder of checkpoints.
+class AdminCheckpoint : public ::testing::Test {
+ protected:
+  AdminCheckpoint() {
+    FreePort first;
+    FreePort second;
+    WriteWholeFile(folder_.File("machines.txt"),
+                   fmt::format("127.0.0.1:{} server\n127.0.0.1:{} server\n", first.Release(),
+                               second.Release()));
+    WriteWholeFile(folder_.File("cluster.toml"),
+                   "[cluster]\nname = \"admin-test\"\nmachines = \"machines.txt\"\n");
+    for (int rank = 0; rank < 2; ++rank) {
+      servers_.push_back(std::make_unique<Process>(
+          ProgramPath("strata-server"),
+          ProcessOptions{.arguments = {"--config=" + folder_.File("cluster.toml"),
+                                       fmt::format("--rank={}", rank),
+                                       fmt::format("--data={}/data-{}", folder_.path(), rank),
+                                       "--checkpoints=" + checkpoints()}}));
+    }
+    for (const auto& server : servers_) {
+      EXPECT_TRUE(server->WaitForOutput("ready")) << server->Errors();
+    }
+  }
+
+  std::string checkpoints() const { return folder_.File("checkpoints"); }
+
+  ProcessResult Admin(std::vector<std::string> words) {
+    words.insert(words.begin(), "--config=" + folder_.File("cluster.toml"));
+    return RunProcess(ProgramPath("strata-admin"), {.arguments = std::move(words)});
+  }
+
+  json AdminJson(std::vector<std::string> words, int code = 0) {
+    words.insert(words.begin(), {"-o", "json"});
+    const ProcessResult result = Admin(std::move(words));
+    EXPECT_EQ(result.end.code, code) << result.errors;
+    EXPECT_EQ(result.output.find('\n'), result.output.size() - 1) << result.output;
+    return json::parse(result.output, nullptr, false);
+  }
+
+  // A table of `rows` rows (k, k + 0.5) for the keys k from 0.
+  void FillTable(int rows) {
+    ASSERT_EQ(Admin({"table", "create", "t", "--dim=2"}).end.code, 0);
+    for (int key = 0; key < rows; ++key) Put(key, key);
+  }
+
+  void Put(int key, int value) {
+    ASSERT_EQ(
+        Admin({"put", "t", fmt::to_string(key), fmt::to_string(value), fmt::format("{}.5", value)})
+            .end.code,
+        0);
+  }
+
+  TempFolder folder_;
+  std::vector<std::unique_ptr<Process>> servers_;
+};
+
+TEST_F(AdminCheckpoint, TakenListedAndRestored) {
+  EXPECT_THAT(Admin({"checkpoint", "list"}).output, HasSubstr("there are no checkpoints"));
+  FillTable(5);
+  const json first = AdminJson({"checkpoint"});
+  EXPECT_EQ(first.at("number"), 1);
+  EXPECT_EQ(first.at("builds_on"), nullptr);
+  EXPECT_EQ(first.at("rows"), 5);
+  EXPECT_GT(first.at("bytes"), 100);
+  EXPECT_GE(first.at("seconds"), 0);
+  Put(3, 70);
+  Put(9, 90);
+  EXPECT_THAT(Admin({"checkpoint"}).output, HasSubstr("checkpoint 2 (changes since 1): 2 rows"));
+  EXPECT_EQ(AdminJson({"checkpoint", "--full"}).at("rows"), 6);
+  const json list = AdminJson({"checkpoint", "list"}).at("checkpoints");
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[0].at("number"), 3);
+  EXPECT_EQ(list[1].at("builds_on"), 1);
+  EXPECT_GT(list[2].at("unix_seconds"), 1'700'000'000);
+
+  const ProcessResult unsure = Admin({"restore", "1"});
+  EXPECT_EQ(unsure.end.code, 4);
+  EXPECT_THAT(unsure.errors, HasSubstr("add --yes"));
+  EXPECT_EQ(AdminJson({"get", "t", "3"}).at("rows")[0].at("values")[0], 70);
+  EXPECT_NE(Admin({"restore", "17", "--yes"}).end.code, 0);
+  EXPECT_EQ(AdminJson({"get", "t", "3"}).at("rows")[0].at("values")[0], 70);
+
+  const json restored = AdminJson({"restore", "1", "--yes"});
+  EXPECT_EQ(restored.at("number"), 1);
+  EXPECT_EQ(restored.at("tables"), json({"t"}));
+  EXPECT_EQ(AdminJson({"get", "t", "3"}).at("rows")[0].at("values"), json({3, 3.5}));
+  EXPECT_EQ(AdminJson({"stats", "t"}).at("tables")[0].at("rows"), 5);
+  EXPECT_THAT(Admin({"restore", "2", "--yes"}).output, HasSubstr("back at checkpoint 2: 1 table"));
+  EXPECT_EQ(AdminJson({"get", "t", "9"}).at("rows")[0].at("values"), json({90, 90.5}));
+}
+
+TEST_F(AdminCheckpoint, VerifyReadsEveryByteAndNamesWhatIsWrong) {
+  EXPECT_EQ(Admin({"verify", checkpoints()}).end.code, 2);  // there is none
+  FillTable(3);
+  AdminJson({"checkpoint"});
+  Put(1, 7);
+  AdminJson({"checkpoint"});
+  const json good = AdminJson({"verify", checkpoints()});
+  EXPECT_EQ(good.at("ok"), true);
+  EXPECT_EQ(good.at("checkpoints"), json({2, 1}));
+  EXPECT_EQ(good.at("rows"), 4);
+  EXPECT_EQ(good.at("findings"), json::array());
+  EXPECT_THAT(Admin({"verify", checkpoints() + "/0000000001/"}).output,
+              HasSubstr("1 checkpoint in"));
+
+  const std::string part = checkpoints() + "/0000000001/server-1-lane-0.part";
+  std::string bytes = ReadWholeFile(part);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
+  WriteWholeFile(part, bytes);
+  WriteWholeFile(checkpoints() + "/0000000002/stranger", "x");
+  const json bad = AdminJson({"verify", checkpoints()}, 1);
+  EXPECT_EQ(bad.at("ok"), false);
+  ASSERT_EQ(bad.at("findings").size(), 2U) << bad.dump();
+  const std::string findings = bad.at("findings").dump();
+  EXPECT_THAT(findings, HasSubstr("server-1-lane-0.part"));
+  EXPECT_THAT(findings, HasSubstr("stranger"));
+  const ProcessResult text = Admin({"verify", checkpoints()});
+  EXPECT_EQ(text.end.code, 1);
+  EXPECT_THAT(text.output, HasSubstr("server-1-lane-0.part"));
+  EXPECT_THAT(text.errors, HasSubstr("2 findings"));
+}
+
+TEST_F(AdminCheckpoint, ExportsATableForOthers) {
+  FillTable(4);
+  AdminJson({"checkpoint"});
+  const std::string out = folder_.File("out");
+  for (const auto& [format, files] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"safetensors", {"t.safetensors"}},
+           {"npy", {"t.keys.npy", "t.values.npy"}},
+           {"hugectr", {"t_sparse.model/key", "t_sparse.model/emb_vector"}}}) {
+    const json told =
+        AdminJson({"export", checkpoints(), "--table=t", "--format=" + format, "--to=" + out});
+    EXPECT_EQ(told.at("checkpoint"), 1);
+    EXPECT_EQ(told.at("rows"), 4);
+    EXPECT_EQ(told.at("dim"), 2);
+    ASSERT_EQ(told.at("files").size(), files.size());
+    for (const std::string& file : files) {
+      EXPECT_TRUE(std::filesystem::exists(out + "/" + file)) << file;
+    }
+  }
+  EXPECT_EQ(std::filesystem::file_size(out + "/t_sparse.model/key"), 4U * 8);
+  EXPECT_EQ(std::filesystem::file_size(out + "/t_sparse.model/emb_vector"), 4U * 2 * 4);
+  const ProcessResult none =
+      Admin({"export", checkpoints(), "--table=none", "--format=npy", "--to=" + out});
+  EXPECT_EQ(none.end.code, 2);
+  EXPECT_THAT(none.errors, HasSubstr("it has: t"));
+  EXPECT_EQ(Admin({"export", checkpoints(), "--table=t", "--format=zip", "--to=x"}).end.code, 2);
+}
+
+TEST(AdminCheckpointAlone, AServerWithoutAFolderSaysSo) {
+  FreePort port;
+  const std::string address = fmt::format("127.0.0.1:{}", port.number());
+  Process server(ProgramPath("strata-server"),
+                 {.arguments = {"--port=" + fmt::to_string(port.Release())}});
+  ASSERT_TRUE(server.WaitForOutput("ready"));
+  for (const char* verb : {"checkpoint", "restore 1 --yes"}) {
+    std::vector<std::string> words = {"--server=" + address};
+    std::istringstream stream(verb);
+    for (std::string word; stream >> word;) words.push_back(word);
+    const ProcessResult result = RunProcess(ProgramPath("strata-admin"), {.arguments = words});
+    EXPECT_EQ(result.end.code, 4) << verb << ": " << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("server.data")) << verb;
+  }
+}
+
+}  // namespace
+}  // namespace strata

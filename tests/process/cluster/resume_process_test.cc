@@ -1,0 +1,116 @@
+// A job that is killed with all its daemons, or one server of it, ends with the very model of the
+// unbroken run.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <regex>
+
+#include "base/random.h"
+#include "tests/process/cluster/cluster_fixture.h"
+#include "tests/support/wait_until.h"
+
+namespace strata {
+namespace {
+
+constexpr int kServers = 2;
+constexpr int kWorkers = 2;
+const std::vector<std::string> kEpochs = {"train.epochs=6"};  // 384 steps
+
+std::string ModelBytes(const std::string& folder) {
+  std::string bytes;
+  for (const char* file : {"manifest", "sparse-1.bin", "dense-1.bin", "features-1.bin"}) {
+    const std::string content = ReadWholeFile(folder + "/" + file);
+    EXPECT_GT(content.size(), 100U) << file;
+    bytes += content;
+  }
+  return bytes;
+}
+
+// How many checkpoints a worker has told of.
+size_t CheckpointsOf(const Process& worker) {
+  static const std::regex kTaken(" checkpoint [0-9]+ of step ");
+  const std::string errors = worker.Errors();
+  return static_cast<size_t>(
+      std::distance(std::sregex_iterator(errors.begin(), errors.end(), kTaken), {}));
+}
+
+class ResumeProcess : public ::testing::Test {
+ protected:
+  ResumeProcess() : cluster_(kServers, kWorkers) {
+    cluster_.KeepData();
+    cluster_.StartServers();
+    TrainOn(kServers, kWorkers, kEpochs, folder_.File("unbroken"));
+  }
+
+  void StartWorkers() {
+    std::vector<std::string> overrides = kEpochs;
+    overrides.insert(overrides.end(),
+                     {"checkpoint.every_steps=16", "output.model=" + folder_.File("broken")});
+    cluster_.StartWorkers(overrides);
+  }
+
+  // Waits until this life of the job has taken so many checkpoints.
+  void WaitForCheckpoints(size_t count) {
+    ASSERT_TRUE(WaitUntil([&] {
+      return CheckpointsOf(cluster_.worker(0)) >= count || !cluster_.worker(0).Running();
+    }));
+    ASSERT_TRUE(cluster_.worker(0).Running()) << cluster_.worker(0).Errors();
+  }
+
+  nlohmann::json WaitForWorkers() {
+    for (int rank = 0; rank < kWorkers; ++rank) {
+      const auto end = cluster_.worker(rank).Wait(120 * kSecond);
+      EXPECT_TRUE(end.has_value() && end->code == 0)
+          << "worker " << rank << ": " << cluster_.worker(rank).Errors();
+    }
+    return LastJson(cluster_.worker(0).Output());
+  }
+
+  void KillAll(bool servers_first) {
+    for (const bool servers : {servers_first, !servers_first}) {
+      for (int rank = 0; rank < (servers ? kServers : kWorkers); ++rank) {
+        Process& process = servers ? cluster_.server(rank) : cluster_.worker(rank);
+        process.Signal(SIGKILL);
+        ASSERT_TRUE(process.Wait().has_value());
+      }
+    }
+  }
+
+  ClusterFixture cluster_;
+  TempFolder folder_;
+};
+
+TEST_F(ResumeProcess, KilledThreeTimesWithAllDaemonsItEndsWithTheVeryModel) {
+  Random random(3);
+  for (int kill = 0; kill < 3; ++kill) {
+    StartWorkers();
+    WaitForCheckpoints(1 + random.Below(3));
+    KillAll(random.Below(2) == 0);
+    cluster_.StartServers();
+  }
+  StartWorkers();
+  const nlohmann::json last = WaitForWorkers();
+  EXPECT_GT(last["resumed_from"], 0) << last.dump();
+  EXPECT_EQ(last["steps"], 384);
+  EXPECT_LT(last["samples"], 6 * 32561);
+  EXPECT_TRUE(ModelBytes(folder_.File("broken")) == ModelBytes(folder_.File("unbroken")));
+  const ProcessResult verified = cluster_.Admin({"verify", cluster_.folder().File("checkpoints")});
+  EXPECT_EQ(verified.end.code, 0) << verified.output << verified.errors;
+}
+
+TEST_F(ResumeProcess, AServerThatComesBackIsNotNoticedInTheModel) {
+  StartWorkers();
+  for (int kill = 0; kill < 2; ++kill) {
+    WaitForCheckpoints(static_cast<size_t>(2 * kill + 1));
+    cluster_.server(kill).Signal(SIGKILL);
+    ASSERT_TRUE(cluster_.server(kill).Wait().has_value());
+    cluster_.StartServer(kill);
+  }
+  const nlohmann::json last = WaitForWorkers();
+  EXPECT_FALSE(last.contains("resumed_from"));
+  EXPECT_TRUE(ModelBytes(folder_.File("broken")) == ModelBytes(folder_.File("unbroken")));
+}
+
+}  // namespace
+}  // namespace strata

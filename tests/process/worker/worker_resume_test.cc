@@ -1,0 +1,84 @@
+// strata-worker without servers, killed at random moments and started again.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "base/random.h"
+#include "tests/process/cluster/cluster_fixture.h"
+#include "tests/support/wait_until.h"
+
+namespace strata {
+namespace {
+
+std::string ModelBytes(const std::string& folder) {
+  std::string bytes;
+  for (const char* file : {"manifest", "sparse-1.bin", "dense-1.bin"}) {
+    bytes += ReadWholeFile(folder + "/" + file);
+  }
+  return bytes;
+}
+
+// Of the folders of checkpoints, finished or not; 0: there are none.
+uint64_t NewestNumber(const std::string& folder) {
+  uint64_t newest = 0;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    newest = std::max<uint64_t>(newest, std::stoull(entry.path().filename()));
+  }
+  return newest;
+}
+
+TEST(WorkerResume, KilledInTheMiddleOfStepsAndCheckpointsItEndsWithTheVeryModel) {
+  TempFolder folder;
+  Random random(5);
+  TrainOn(0, 1, {"train.epochs=8"}, folder.File("unbroken"));
+  ProcessOptions options{.arguments = {"--job=" + AdultJob(), "--json", "train.epochs=8",
+                                       "checkpoint.every_steps=8",
+                                       "checkpoint.folder=" + folder.File("checkpoints"),
+                                       "output.model=" + folder.File("broken")}};
+  for (int kill = 0; kill < 3; ++kill) {
+    const uint64_t target = NewestNumber(folder.File("checkpoints")) + 1 + random.Below(3);
+    Process worker(ProgramPath("strata-worker"), options);
+    // A checkpoint's folder is made before its files: it dies while it writes one, or soon after.
+    ASSERT_TRUE(WaitUntil(
+        [&] { return NewestNumber(folder.File("checkpoints")) >= target || !worker.Running(); }));
+    worker.Signal(SIGKILL);
+    const auto end = worker.Wait();
+    ASSERT_TRUE(end.has_value());
+    EXPECT_EQ(end->signal, SIGKILL) << "it was through before it could be killed";
+  }
+  const ProcessResult last = RunProcess(ProgramPath("strata-worker"), options);
+  ASSERT_EQ(last.end.code, 0) << last.errors;
+  EXPECT_GT(LastJson(last.output)["resumed_from"], 1);
+  EXPECT_NE(last.errors.find("training goes on from checkpoint"), std::string::npos);
+  EXPECT_TRUE(ModelBytes(folder.File("broken")) == ModelBytes(folder.File("unbroken")));
+}
+
+TEST(WorkerResume, TellsWhyItDoesNotGoOn) {
+  TempFolder folder;
+  const auto train = [&](const std::string& more) {
+    return RunProcess(ProgramPath("strata-worker"),
+                      {.arguments = {"--job=" + AdultJob(), "--json", "train.epochs=1",
+                                     "output.model=", "checkpoint.every_steps=30",
+                                     "checkpoint.folder=" + folder.File("checkpoints"), more}});
+  };
+  ASSERT_EQ(train("job.seed=3").end.code, 0);
+  const ProcessResult other = train("job.seed=4");
+  EXPECT_EQ(other.end.code, 2);
+  EXPECT_NE(other.errors.find("has 'job.seed = 3', the job now 'job.seed = 4'"), std::string::npos)
+      << other.errors;
+  const ProcessResult nowhere = train("checkpoint.folder=");
+  EXPECT_EQ(nowhere.end.code, 2);
+  EXPECT_NE(nowhere.errors.find("checkpoint.folder is empty"), std::string::npos);
+  WriteWholeFile(folder.File("file"), "x");
+  const ProcessResult file = train("checkpoint.folder=" + folder.File("file"));
+  EXPECT_NE(file.end.code, 0);
+  EXPECT_NE(file.errors.find(folder.File("file")), std::string::npos) << file.errors;
+}
+
+}  // namespace
+}  // namespace strata
