@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <memory>
+#include <utility>
+
+#include "base/file_lock.h"
 #include "storage/checkpoint/local_checkpointer.h"
 #include "storage/memory/host_store.h"
 #include "worker/session.h"
@@ -25,6 +29,10 @@ class EmbeddedSession final : public Session {
                       "or set checkpoint.every_steps = 0",
                       job.file));
     }
+    STRATA_TRY(WrongPath(job, "checkpoint.folder", disk.MakeFolder(job.checkpoint.folder)));
+    auto lock = FileLock::Take(job.checkpoint.folder + "/lock");
+    STRATA_TRY(WrongPath(job, "checkpoint.folder", lock.status()));
+    lock_ = std::move(lock).value();
     return MakeLocalCheckpointer(*store_, {.disk = &disk,
                                            .root = job.checkpoint.folder,
                                            .keep = job.checkpoint.keep,
@@ -35,6 +43,8 @@ class EmbeddedSession final : public Session {
  private:
   SingleGroup group_;
   std::unique_ptr<LocalStore> store_;
+  // Two jobs in one folder would take each other's numbers.
+  std::unique_ptr<FileLock> lock_;
 };
 
 }  // namespace

@@ -83,7 +83,7 @@ class TrainTask {
     STRATA_TRY(OpenCheckpoints());
     CtrModel model(shape, context_.options.threads);
     const TableSpec table = JobTable(job_, shape);
-    STRATA_TRY(ResumeOrBegin(table, FeaturesToText(features)));
+    STRATA_TRY(ResumeOrBegin(table, fitted));
     Trainer trainer({.seed = job_.seed,
                      .batch_size = job_.batch_size,
                      .dropout = job_.dropout,
@@ -122,9 +122,9 @@ class TrainTask {
   }
 
   // Puts the tables back to the newest checkpoint of this job, or makes the job's table.
-  Status ResumeOrBegin(const TableSpec& table, const std::string& features) {
+  Status ResumeOrBegin(const TableSpec& table, const JobFeatures& data) {
     if (job_.checkpoint.every_steps == 0) return MakeTable(context_.session, table, false);
-    STRATA_ASSIGN(fingerprint_, JobFingerprint(context_.disk, job_, group_.world(), features));
+    fingerprint_ = JobFingerprint(job_, group_.world(), data);
     if (job_.checkpoint.resume) {
       context_.board.SetState("restoring");
       STRATA_ASSIGN(

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/hash.h"
 #include "worker/ctr/agree.h"
 
 namespace strata {
@@ -63,15 +62,14 @@ std::optional<std::pair<std::string, std::string>> FirstDifference(std::string_v
   return std::nullopt;
 }
 
-Result<std::string> JobFingerprint(Disk& disk, const JobConfig& job, int workers,
-                                   const std::string& features) {
+std::string JobFingerprint(const JobConfig& job, int workers, const JobFeatures& data) {
   std::string text = fmt::format("workers = {}\n", workers);
   for (const JobSetting& setting : job.settings) {
     if (IsWithoutEffectOnSteps(setting.name)) continue;
     text += fmt::format("{} = {}\n", setting.name, setting.value);
   }
-  STRATA_TRY(AddSize(disk, job, "data.train", job.train_path, &text));
-  text += fmt::format("hash of the features fitted to data.train = {:016x}\n", Hash64(features));
+  text += fmt::format("rows of data.train = {}\nhash of data.train = {:016x}\n", data.rows,
+                      data.content_hash);
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include "base/disk.h"
 #include "base/status.h"
 #include "cluster/collective/group.h"
+#include "worker/ctr/job_data.h"
 #include "worker/job.h"
 
 namespace strata {
@@ -20,10 +21,9 @@ namespace strata {
 Status AgreeOnJob(Group& group, Disk& disk, const JobConfig& job, const std::string& task);
 
 // What decides the bits of a training run, one "name = value" a line: the settings, the number of
-// workers, the data and the features fitted to it (FeaturesToText). Two runs with equal
-// fingerprints are one and the same, however many epochs each goes through.
-Result<std::string> JobFingerprint(Disk& disk, const JobConfig& job, int workers,
-                                   const std::string& features);
+// workers, the data. Two runs with equal fingerprints are one and the same, however many epochs
+// each goes through.
+std::string JobFingerprint(const JobConfig& job, int workers, const JobFeatures& data);
 
 // Where two such texts differ first: {the line of `first`, the line of `second`}, "nothing more"
 // for one that is at its end; nothing when they are equal.

@@ -51,7 +51,7 @@ Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& grou
   if (merged.rows() == 0) {
     return Invalid(fmt::format("{}: has no rows to train on", job.train_path));
   }
-  return JobFeatures{FitFeatures(job.data.features, merged), merged.rows()};
+  return JobFeatures{FitFeatures(job.data.features, merged), merged.rows(), merged.content_hash()};
 }
 
 Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& job,

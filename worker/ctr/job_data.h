@@ -20,7 +20,8 @@ namespace strata {
 // What a pass over the training data found out.
 struct JobFeatures {
   std::vector<FittedFeature> features;
-  uint64_t rows = 0;  // of all shares together
+  uint64_t rows = 0;          // of all shares together
+  uint64_t content_hash = 0;  // FeatureStatistics::content_hash
 };
 
 // Fits the job's features to the training data: each rank reads its share, the statistics are

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "worker/data/feature.h"
@@ -71,6 +72,12 @@ bool ParseFeature(Reader& reader, FeatureStatistics::Feature* feature) {
   return true;
 }
 
+uint64_t HashOf(const CsvRow& row) {
+  uint64_t hash = Mix64(row.offset);
+  for (const std::string_view field : row.fields) hash = Hash64(field, hash);
+  return hash;
+}
+
 }  // namespace
 
 void Moments::Add(double value) {
@@ -122,6 +129,7 @@ Result<FeatureStatistics> FeatureStatistics::Gather(CsvReader& reader,
     STRATA_ASSIGN(const bool read, reader.Next(&row));
     if (!read) return statistics;
     ++statistics.rows_;
+    statistics.content_hash_ += HashOf(row);
     for (size_t i = 0; i < features.size(); ++i) {
       const double number = row.numbers[reader.plan().feature_columns[i]];
       if (features[i].kind == FeatureKind::kCategorical || std::isnan(number)) continue;
@@ -143,6 +151,7 @@ Status FeatureStatistics::Merge(const FeatureStatistics& other) {
                     features_.size(), other.features_.size()));
   }
   rows_ += other.rows_;
+  content_hash_ += other.content_hash_;
   for (size_t i = 0; i < features_.size(); ++i) {
     features_[i].moments.Merge(other.features_[i].moments);
     for (const RowSample::Entry& entry : other.features_[i].sample.Sorted()) {
@@ -156,6 +165,7 @@ std::vector<std::byte> FeatureStatistics::Serialize() const {
   Writer writer;
   writer.Put(kMagic);
   writer.Put(rows_);
+  writer.Put(content_hash_);
   writer.Put(uint64_t{features_.size()});
   for (const Feature& feature : features_) {
     writer.Put(feature.moments.count);
@@ -175,13 +185,16 @@ Result<FeatureStatistics> FeatureStatistics::Parse(std::span<const std::byte> by
   Reader reader(bytes);
   uint64_t magic = 0;
   uint64_t rows = 0;
+  uint64_t content_hash = 0;
   uint64_t features = 0;
-  const bool head = reader.Get(&magic) && reader.Get(&rows) && reader.Get(&features);
+  const bool head =
+      reader.Get(&magic) && reader.Get(&rows) && reader.Get(&content_hash) && reader.Get(&features);
   if (!head || magic != kMagic || features > kFeaturesMax) {
     return Corrupt(fmt::format("{} bytes are no feature statistics: bad head", bytes.size()));
   }
   FeatureStatistics statistics(features);
   statistics.rows_ = rows;
+  statistics.content_hash_ = content_hash;
   for (size_t i = 0; i < features; ++i) {
     if (!ParseFeature(reader, &statistics.features_[i])) {
       return Corrupt(fmt::format("{} bytes are no feature statistics: bad feature {} of {}",

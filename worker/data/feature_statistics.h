@@ -73,10 +73,14 @@ class FeatureStatistics {
   static Result<FeatureStatistics> Parse(std::span<const std::byte> bytes);
 
   uint64_t rows() const { return rows_; }
+  // Of every field of every row and its place in the file: equal for equal data, however it was
+  // shared out.
+  uint64_t content_hash() const { return content_hash_; }
   const std::vector<Feature>& features() const { return features_; }
 
  private:
   uint64_t rows_ = 0;
+  uint64_t content_hash_ = 0;  // sum over the rows
   std::vector<Feature> features_;
 };
 

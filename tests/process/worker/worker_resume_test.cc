@@ -27,7 +27,9 @@ uint64_t NewestNumber(const std::string& folder) {
   uint64_t newest = 0;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-    newest = std::max<uint64_t>(newest, std::stoull(entry.path().filename()));
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    newest = std::max<uint64_t>(newest, std::stoull(name));
   }
   return newest;
 }
@@ -74,6 +76,15 @@ TEST(WorkerResume, TellsWhyItDoesNotGoOn) {
   const ProcessResult nowhere = train("checkpoint.folder=");
   EXPECT_EQ(nowhere.end.code, 2);
   EXPECT_NE(nowhere.errors.find("checkpoint.folder is empty"), std::string::npos);
+  Process holder(ProgramPath("strata-worker"),
+                 {.arguments = {"--job=" + AdultJob(), "train.epochs=100000", "job.name=other",
+                                "checkpoint.every_steps=100000",
+                                "checkpoint.folder=" + folder.File("checkpoints")}});
+  ASSERT_TRUE(holder.WaitForErrors("checkpoint 4 of step 0")) << holder.Errors();
+  const ProcessResult held = train("job.seed=3");
+  EXPECT_EQ(held.end.code, 2);
+  EXPECT_NE(held.errors.find(fmt::format("is held by process {}", holder.pid())), std::string::npos)
+      << held.errors;
   WriteWholeFile(folder.File("file"), "x");
   const ProcessResult file = train("checkpoint.folder=" + folder.File("file"));
   EXPECT_NE(file.end.code, 0);

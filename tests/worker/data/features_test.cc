@@ -169,8 +169,21 @@ TEST(FeatureStatistics, DoNotDependOnTheNumberOfWorkers) {
       ASSERT_TRUE(merged.Merge(*received).ok());
     }
     EXPECT_EQ(merged.rows(), 3000U);
+    EXPECT_EQ(merged.content_hash(), GatherFrom(disk, spec, {}).content_hash());
     EXPECT_EQ(FitFeatures(spec.features, merged), expected) << world;
   }
+}
+
+TEST(FeatureStatistics, EveryFieldAndTheOrderOfTheRowsAreInTheContentHash) {
+  TextDisk disk;
+  const DataSpec spec = NumbersSpec();
+  std::set<uint64_t> hashes;
+  for (const char* rows : {"1,2,ta,0\n3,4,tb,1\n", "3,4,tb,1\n1,2,ta,0\n", "1,2,tb,0\n3,4,ta,1\n",
+                           "1,2,ta,1\n3,4,tb,0\n", "2,1,ta,0\n3,4,tb,1\n"}) {
+    disk.files["d.csv"] = rows;
+    hashes.insert(GatherFrom(disk, spec, {}).content_hash());
+  }
+  EXPECT_EQ(hashes.size(), 5U);
 }
 
 TEST(FeatureStatistics, ParseRefusesWhatIsNotWhole) {
