@@ -15,7 +15,10 @@ constexpr Seal kSeal{.kind = "strata-log-base",
 }  // namespace
 
 std::string EncodeLogBase(const LogBase& base) {
-  const nlohmann::json body = {{"checkpoint", base.checkpoint}, {"cut_lsn", base.cut_lsn}};
+  const nlohmann::json body = {{"lineage", base.lineage},
+                               {"lane", base.lane},
+                               {"checkpoint", base.checkpoint},
+                               {"cut_lsn", base.cut_lsn}};
   return SealText(kSeal, body.dump(2) + "\n");
 }
 
@@ -25,6 +28,8 @@ Result<LogBase> DecodeLogBase(std::string_view bytes, const std::string& file) {
   if (root.is_discarded()) return Corrupt(file + ": no JSON behind the header line");
   LogBase base;
   Members members(root, file);
+  members.Take("lineage", &base.lineage);
+  members.Take("lane", &base.lane);
   members.Take("checkpoint", &base.checkpoint);
   members.Take("cut_lsn", &base.cut_lsn);
   STRATA_TRY(members.status());

@@ -16,6 +16,8 @@ constexpr std::string_view kLogBaseName = "base";
 constexpr size_t kLogBaseBytesMax = 4096;
 
 struct LogBase {
+  uint64_t lineage = 0;  // of the server's state, and the lane: a file of another one is no base
+  uint16_t lane = 0;
   uint32_t checkpoint = 0;
   uint64_t cut_lsn = 0;
   friend bool operator==(const LogBase&, const LogBase&) = default;

@@ -50,7 +50,8 @@ enum Flags : uint32_t {
   kFlagSync = 1U << 1,       // part of a synchronous group: group, rank, world, first_step, step
   kFlagWithState = 1U << 2,  // scan: rows carry optimizer state and counters
   kFlagDone = 1U << 3,       // scan reply: no page follows
-  kFlagFull = 1U << 4,       // CHECKPOINT: not only what changed since the last one
+  kFlagFull = 1U << 4,       // CHECKPOINT: not only what changed since the last one;
+                             // TRIM_LOG: all lanes have, old checkpoints may go
   kFlagsKnown = (1U << 5) - 1,
 };
 

@@ -83,8 +83,15 @@ Result<CheckpointInfo> RemoteCheckpointer::Save(uint32_t number, bool full,
                              .deadline = deadline})
                  .status());
   // The checkpoint exists: what goes wrong now does no harm to it, and the next one trims too.
-  const auto trimmed =
+  auto trimmed =
       caller_.CallLanes({.command = Command::kTrimLog, .number = number, .deadline = deadline});
+  if (trimmed.ok()) {
+    trimmed = caller_.CallLanes({.command = Command::kTrimLog,
+                                 .flags = wire::kFlagFull,
+                                 .number = number,
+                                 .lane = kFirstLane,
+                                 .deadline = deadline});
+  }
   if (!trimmed.ok()) {
     Log(LogLevel::kWarning, "checkpoint {}: logs are not trimmed behind it: {}", number,
         trimmed.status().ToString());

@@ -86,7 +86,6 @@ Status Trim(LaneState& lane, const format::LogBase& base) {
     if (!trimmed.ok()) lane.log_failure = trimmed;
     STRATA_TRY(trimmed);
   }
-  if (lane.index == 0) Retire(lane);
   return {};
 }
 
@@ -108,6 +107,11 @@ void HandleTrimLog(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
   const Result<uint32_t> number = CheckpointNumberOf(lane, request);
   if (!number.ok()) return lane.Reply(to, number.status());
+  // Only then does no lane's base name an older one.
+  if (request.header.is(wire::kFlagFull)) {
+    if (const Status first = CheckFirstLane(lane); !first.ok()) return lane.Reply(to, first);
+    Retire(lane);
+  }
   if (*number <= lane.checkpoint.log_base) return lane.Reply(to, {});
   const auto cut = lane.checkpoint.cut_records.find(*number);
   if (cut == lane.checkpoint.cut_records.end()) {
@@ -115,7 +119,10 @@ void HandleTrimLog(LaneState& lane, Request request) {
         to, Invalid(fmt::format("server {} lane {} has not made the cut {}",
                                 lane.config.name.server, lane.config.name.lane, *number)));
   }
-  const format::LogBase base{.checkpoint = *number, .cut_lsn = cut->second};
+  const format::LogBase base{.lineage = LineageOf(lane.incarnation()),
+                             .lane = lane.config.name.lane,
+                             .checkpoint = *number,
+                             .cut_lsn = cut->second};
   lane.InBackground([to, base, config = *lane.config.checkpoints]() -> Finished::Then {
     const Status moved = MoveBase(config, base);
     if (!moved.ok()) return Answer(to, moved);

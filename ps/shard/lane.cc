@@ -15,8 +15,6 @@ constexpr TimeNs kParkedMax = 600 * kSecond;
 constexpr TimeNs kHousekeepingEvery = 60 * kSecond;
 
 // An incarnation is a lineage of 48 bits and a boot of 16 (docs/decisions/0006).
-uint64_t LineageOf(uint64_t incarnation) { return incarnation >> 16; }
-
 Status WriteOut(WriteAheadLog& log) {
   STRATA_TRY(log.Write());
   STRATA_FAILPOINT("lane.ack");

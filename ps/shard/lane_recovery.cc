@@ -27,12 +27,19 @@ Result<uint64_t> BytesIn(Disk& disk, const std::string& folder) {
   return bytes;
 }
 
-Result<std::optional<format::LogBase>> ReadBase(const CheckpointConfig& config) {
+Result<std::optional<format::LogBase>> ReadBase(const CheckpointConfig& config,
+                                                const LogOptions& log) {
   const Result<std::string> bytes =
       ReadFile(*config.disk, config.base_path, format::kLogBaseBytesMax);
   if (bytes.status().code() == StatusCode::kNotFound) return std::optional<format::LogBase>();
   STRATA_TRY(bytes.status());
   STRATA_ASSIGN(const format::LogBase base, format::DecodeLogBase(*bytes, config.base_path));
+  if (base.lineage != log.lineage || base.lane != log.lane) {
+    return Corrupt(fmt::format(
+        "{}: expected the base of lane {} of lineage {:012x}, found that of lane {} of lineage "
+        "{:012x}; put the lane's own file back",
+        config.base_path, log.lane, log.lineage, base.lane, base.lineage));
+  }
   return std::optional(base);
 }
 
@@ -62,10 +69,11 @@ Result<LoadedLane> LoadInBackground(const Lane& lane, uint32_t number,
 }
 
 // Where the log is to be replayed from.
-Result<Lsn> RecoverBase(Lane& lane, const Clock& clock, const BetweenSteps& between) {
+Result<Lsn> RecoverBase(Lane& lane, const LogOptions& log, const Clock& clock,
+                        const BetweenSteps& between) {
   const std::optional<CheckpointConfig>& config = lane.config().checkpoints;
   if (!config || config->base_path.empty()) return Lsn{1};
-  STRATA_ASSIGN(const std::optional<format::LogBase> base, ReadBase(*config));
+  STRATA_ASSIGN(const std::optional<format::LogBase> base, ReadBase(*config, log));
   if (!base) return Lsn{1};
   Result<LoadedLane> loaded = LoadInBackground(lane, base->checkpoint, between);
   if (!loaded.ok()) {
@@ -83,7 +91,7 @@ Result<ReplaySummary> RecoverLane(Lane& lane, const LogOptions& options, const C
   Recovery progress;
   STRATA_ASSIGN(progress.bytes_total, BytesIn(*options.disk, options.folder));
   lane.NoteProgress(progress);
-  STRATA_ASSIGN(const Lsn from, RecoverBase(lane, clock, between));
+  STRATA_ASSIGN(const Lsn from, RecoverBase(lane, options, clock, between));
   const auto visit = [&](const LogRecord& record) -> Status {
     if (between) STRATA_TRY(between(false));
     STRATA_TRY(lane.Replay(record, clock.Now()));

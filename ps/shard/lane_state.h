@@ -41,6 +41,9 @@ struct Request {
   ReplyTo reply_to() const { return {peer, header}; }
 };
 
+// What stays the same over the processes that serve one state (docs/decisions/0006).
+inline uint64_t LineageOf(uint64_t incarnation) { return incarnation >> 16; }
+
 struct LaneConfig {
   wire::LaneName name;
   std::shared_ptr<const wire::ShardMap> map;

@@ -35,13 +35,14 @@ Bytes BytesOf(std::string_view text) {
 }  // namespace
 
 std::vector<Bytes> Seeds() {
-  return {BytesOf(format::EncodeServerIdentity({.cluster = 1,
-                                                .rank = 1,
-                                                .lanes_per_server = {2, 1},
-                                                .lineage = 5,
-                                                .boot = 2,
-                                                .lane_ports = {7600}})),
-          BytesOf(format::EncodeLogBase({.checkpoint = 3, .cut_lsn = 99}))};
+  return {
+      BytesOf(format::EncodeServerIdentity({.cluster = 1,
+                                            .rank = 1,
+                                            .lanes_per_server = {2, 1},
+                                            .lineage = 5,
+                                            .boot = 2,
+                                            .lane_ports = {7600}})),
+      BytesOf(format::EncodeLogBase({.lineage = 7, .lane = 1, .checkpoint = 3, .cut_lsn = 99}))};
 }
 
 }  // namespace strata::fuzz

@@ -43,7 +43,8 @@ TEST(ServerFiles, Identity) {
 }
 
 TEST(ServerFiles, LogBase) {
-  const LogBase base{.checkpoint = 12, .cut_lsn = 1'234'567'890'123};
+  const LogBase base{
+      .lineage = 0xabcdef012345, .lane = 3, .checkpoint = 12, .cut_lsn = 1'234'567'890'123};
   const auto decode = [](const std::string& bytes) { return DecodeLogBase(bytes, "the-file"); };
   const std::string good = EncodeLogBase(base);
   EXPECT_EQ(*decode(good), base);

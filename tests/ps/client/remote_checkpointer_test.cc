@@ -91,7 +91,7 @@ TEST(RemoteCheckpointerTest, SavesThenCommitsThenTrims) {
   const std::vector<Attachment> attachments = {{"dense", "weights"}};
   const CheckpointInfo info = checkpointer.Save(7, true, attachments, 99).value();
   EXPECT_THAT(lanes.said, ElementsAre("CHECKPOINT 7 full", "COMMIT_CHECKPOINT 7", "TRIM_LOG 7",
-                                      "LIST_CHECKPOINTS 0"));
+                                      "TRIM_LOG 7 full", "LIST_CHECKPOINTS 0"));
   EXPECT_EQ(info.number, 7U);
   EXPECT_EQ(info.rows, 5U);
   EXPECT_EQ(info.wall_unix_ns, 9);

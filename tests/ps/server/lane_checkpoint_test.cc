@@ -40,7 +40,11 @@ struct Machine {
     ASSERT_TRUE(summary.ok()) << summary.status().ToString();
   }
   LogOptions Log() {
-    return {.disk = &disk, .folder = "log", .lineage = 1, .boot_id = "b", .segment_bytes = 4096};
+    return {.disk = &disk,
+            .folder = "log",
+            .lineage = LineageOf(kTestIncarnation),
+            .boot_id = "b",
+            .segment_bytes = 4096};
   }
   // One round: a request, and what it makes leave.
   std::vector<std::pair<std::string, wire::Received>> Send(const wire::Header& header,
@@ -98,8 +102,12 @@ struct Machine {
     ASSERT_TRUE(wire::StatusOfReply(part).ok()) << wire::StatusOfReply(part).ToString();
     const Status committed = Commit(number, part.payload.at(0));
     ASSERT_TRUE(committed.ok()) << committed.ToString();
-    const Status trimmed = wire::StatusOfReply(Ask(Call(Command::kTrimLog, number)));
-    ASSERT_TRUE(trimmed.ok()) << trimmed.ToString();
+    for (const uint32_t flags : {0U, uint32_t{wire::kFlagFull}}) {
+      header = Call(Command::kTrimLog, number);
+      header.flags |= flags;
+      const Status trimmed = wire::StatusOfReply(Ask(header));
+      ASSERT_TRUE(trimmed.ok()) << trimmed.ToString();
+    }
   }
   Status Restore(uint32_t number) {
     return wire::StatusOfReply(Ask(Call(Command::kRestore, number)));
