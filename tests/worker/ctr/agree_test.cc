@@ -59,6 +59,54 @@ TEST(Agree, EveryRankGetsTheNumberOfRank0) {
   }
 }
 
+TEST(Agree, EveryRankGetsTheBytesOfRank0OrItsError) {
+  for (const bool good : {true, false}) {
+    const auto statuses = OnRanks(3, [&](Group& group) -> Status {
+      Result<std::string> mine = std::string("of another");
+      if (group.rank() == 0)
+        mine = good ? Result<std::string>(std::string("a\0b", 3)) : Failed("no");
+      STRATA_ASSIGN(const std::string got, BytesOfRank0(group, mine));
+      return got == std::string("a\0b", 3) ? Status() : Internal("other bytes");
+    });
+    for (size_t rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(statuses[rank].ok(), good) << statuses[rank].ToString();
+      EXPECT_EQ(statuses[rank].message(), good ? "" : rank == 0 ? "no" : "worker 0: no");
+    }
+  }
+}
+
+TEST(Agree, AFingerprintHoldsWhatDecidesTheBitsAndNoMore) {
+  const auto fingerprint = [](const std::string& job_override, int workers, uint64_t hash) {
+    const std::vector<std::string> overrides = {job_override};
+    const auto job = ParseJob(R"([data]
+columns = ["c", "y"]
+label = "y"
+[[feature]]
+columns = ["c"]
+)",
+                              "job.toml", overrides);
+    EXPECT_TRUE(job.ok()) << job.status().ToString();
+    return JobFingerprint(*job, workers, {.features = {}, .rows = 10, .content_hash = hash});
+  };
+  const std::string text = fingerprint("job.seed=1", 2, 77);
+  for (const char* same : {"train.epochs=9", "output.model=m", "checkpoint.keep=7",
+                           "checkpoint.every_steps=3", "data.test=t.csv"}) {
+    EXPECT_EQ(FirstDifference(text, fingerprint(same, 2, 77)), std::nullopt) << same;
+  }
+  for (const char* other : {"job.seed=2", "train.batch_size=7", "sparse.learning_rate=0.3",
+                            "dense.optimizer=sgd", "train.shuffle_rows=5", "model.dropout=0.5"}) {
+    const auto difference = FirstDifference(text, fingerprint(other, 2, 77));
+    ASSERT_TRUE(difference.has_value()) << other;
+    EXPECT_NE(difference->first, difference->second);
+  }
+  using Pair = std::pair<std::string, std::string>;
+  EXPECT_EQ(FirstDifference(text, fingerprint("job.seed=1", 3, 77)),
+            (Pair{"workers = 2", "workers = 3"}));
+  EXPECT_EQ(FirstDifference(text, fingerprint("job.seed=1", 2, 78))->first,
+            "hash of data.train = 000000000000004d");
+  EXPECT_EQ(FirstDifference("a\n", "a\nb\n"), (Pair{"nothing more", "b"}));
+}
+
 constexpr const char* kJob = R"([data]
 train = "train.csv"
 columns = ["c", "y"]
