@@ -84,6 +84,40 @@ constexpr Setting kSettings[] = {
      .min = 0,
      .flag = "memory",
      .programs = kProgramServer},
+    {.key = "server.cold",
+     .type = SettingType::kBool,
+     .default_value = "false",
+     .help = "Rows that server.memory has no room for go to the folder 'cold' in the data folder: "
+             "tables may be far larger than memory. It is emptied at start and filled again from "
+             "checkpoint and log.",
+     .flag = "cold",
+     .programs = kProgramServer},
+    {.key = "server.cold_bytes_max",
+     .type = SettingType::kBytes,
+     .default_value = "0",
+     .help = "Most bytes in that folder, 0 for what the disk has. Above it pushes that need room "
+             "are refused with DISK_FULL.",
+     .min = 0},
+    {.key = "server.cold_keep",
+     .type = SettingType::kChoice,
+     .default_value = "lru",
+     .help = "Which rows stay in memory with server.cold: lru, those touched last; lfu, "
+             "those pushed most.",
+     .choices = "lru|lfu"},
+    {.key = "server.admit_from",
+     .type = SettingType::kInt,
+     .default_value = "1",
+     .help = "The push of a key from which on it gets a row, with server.cold; earlier "
+             "ones are only counted.",
+     .min = 1,
+     .max = 1e6},
+    {.key = "server.ttl_steps",
+     .type = SettingType::kInt,
+     .default_value = "0",
+     .help = "Steps without a push after which a row is gone, with server.cold; 0: it "
+             "stays.",
+     .min = 0,
+     .max = 1e15},
     {.key = "server.queue_memory",
      .type = SettingType::kBytes,
      .default_value = "256MiB",
@@ -255,6 +289,11 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   config.server_port = static_cast<uint16_t>(settings.Int("server.port"));
   config.lanes = static_cast<uint16_t>(settings.Int("server.lanes"));
   config.memory_bytes_max = settings.Bytes("server.memory");
+  config.cold = settings.Bool("server.cold");
+  config.cold_bytes_max = settings.Bytes("server.cold_bytes_max");
+  config.cold_keep = settings.Text("server.cold_keep");
+  config.admit_from = static_cast<uint32_t>(settings.Int("server.admit_from"));
+  config.ttl_steps = static_cast<uint64_t>(settings.Int("server.ttl_steps"));
   config.queue_bytes_max = settings.Bytes("server.queue_memory");
   config.data = PathOf(settings, "server.data");
   config.log_bytes_max = settings.Bytes("server.log_bytes_max");

@@ -20,8 +20,6 @@
 #include "ps/service/control_service.h"
 #include "ps/service/data_folder.h"
 #include "ps/service/lane_thread.h"
-#include "storage/memory/host_table.h"
-#include "storage/memory/memory_budget.h"
 
 namespace strata {
 namespace {
@@ -63,7 +61,7 @@ struct Server::Impl {
   ServerOptions options;
   std::unique_ptr<DataFolder> data;  // null: memory only
   std::shared_ptr<const wire::ShardMap> map;
-  std::unique_ptr<MemoryBudget> budget;
+  std::unique_ptr<TableFactory> tables;  // outlives the lanes
   MetricsRegistry registry;
   std::vector<std::unique_ptr<LaneMetrics>> metrics;
   std::vector<std::unique_ptr<LaneThread>> lanes;
@@ -107,7 +105,6 @@ Status Server::Impl::Start() {
   }
   STRATA_ASSIGN(wire::ShardMap shard_map, wire::MakeShardMap(options.lanes_per_server));
   map = std::make_shared<const wire::ShardMap>(std::move(shard_map));
-  budget = std::make_unique<MemoryBudget>();
   identity.rank = options.rank;
   identity.version = STRATA_VERSION;
   identity.incarnation = (SystemRandom64() | 1U << 16) & ~uint64_t{0xffff};  // never 0: any
@@ -116,6 +113,7 @@ Status Server::Impl::Start() {
   identity.started = options.clock->Now();
   STRATA_ASSIGN(warning, CheckReach(options));
   STRATA_TRY(OpenData());
+  STRATA_ASSIGN(tables, TableFactory::Create(options.tables));
   STRATA_TRY(BindLanes());
   STRATA_TRY(StartHttp());
   STRATA_TRY(StartThreads());
@@ -179,8 +177,8 @@ LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
   config.queue_bytes_max = options.queue_bytes_max;
   config.durable = data != nullptr;
   config.checkpoints = CheckpointsOf(lane);
-  config.make_table = [bytes = budget.get()](const TableSpec& spec) {
-    return std::make_unique<HostTable>(spec, bytes);
+  config.make_table = [factory = tables.get()](const TableSpec& spec) {
+    return factory->Make(spec);
   };
   if (lane == 0) {
     config.on_control = [this](Request request) { control->Submit(std::move(request)); };
@@ -245,8 +243,7 @@ Status Server::Impl::WaitServing() {
     if (first.ok()) first = status.Prefixed(fmt::format("lane {}", lane));
   }
   STRATA_TRY(first);
-  // Only now: what was acknowledged has its place, whatever the limit.
-  if (options.memory_bytes_max != 0) budget->SetMax(options.memory_bytes_max);
+  tables->BeginLimit();
   serving = true;
   return {};
 }

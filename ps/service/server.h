@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/status.h"
+#include "ps/service/table_factory.h"
 
 namespace strata {
 
@@ -21,7 +22,7 @@ struct ServerOptions {
   std::vector<uint16_t> lanes_per_server = {1};  // of all servers
   std::string host = "127.0.0.1";
   uint16_t port = 7600;                        // of lane 0; 0 picks a free one
-  uint64_t memory_bytes_max = 0;               // for rows, all lanes together; 0: no limit
+  TableFactoryOptions tables;                  // of all lanes
   size_t queue_bytes_max = size_t{256} << 20;  // of requests that wait, each lane
   std::string http_host = "127.0.0.1";
   int http_port = -1;  // 0 picks a free one, -1: no HTTP

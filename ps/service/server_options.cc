@@ -32,7 +32,13 @@ Result<ServerOptions> MakeServerOptions(const ClusterConfig& config) {
   options.host = config.server_host;
   options.port = config.server_port;
   options.lanes_per_server = {config.lanes};
-  options.memory_bytes_max = config.memory_bytes_max;
+  options.tables = {
+      .memory_bytes_max = config.memory_bytes_max,
+      .cold = config.cold ? config.data + "/cold" : "",
+      .cold_bytes_max = config.cold_bytes_max,
+      .policy = {.keep = config.cold_keep == "lfu" ? KeepPolicy::kLfu : KeepPolicy::kLru,
+                 .admit_from = config.admit_from,
+                 .ttl_steps = config.ttl_steps}};
   options.queue_bytes_max = config.queue_bytes_max;
   options.data = config.data;
   options.log_bytes_max = config.log_bytes_max;
@@ -42,6 +48,10 @@ Result<ServerOptions> MakeServerOptions(const ClusterConfig& config) {
   options.http_port = config.http_port;
   options.shutdown_timeout = config.shutdown_timeout;
   options.loopback_only = !config.insecure;
+  if (config.cold && config.data.empty()) {
+    return Invalid(
+        "server.cold needs server.data (--data), the folder in which its rows go to disk");
+  }
   if (!config.machines.machines.empty()) STRATA_TRY(TakePlace(config, &options));
   return options;
 }

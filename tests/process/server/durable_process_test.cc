@@ -100,6 +100,37 @@ TEST(DurableServer, WhatWasAcknowledgedSurvivesKillNine) {
   daemon->ExpectOrderlyEnd();
 }
 
+// More rows than memory has room for: each is pushed to twice, before and after the server died.
+TEST(DurableServer, ATableLargerThanMemorySurvivesKillNine) {
+  constexpr size_t kBatch = 10'000, kBatches = 20;
+  const TempFolder folder;
+  const std::vector<std::string> arguments = {"--port=0", "--data=" + folder.File("data"),
+                                              "--memory=16MiB", "--cold=true"};
+  auto daemon = std::make_unique<Daemon>(arguments);
+  const std::unique_ptr<RemoteStore> store = Connect(*daemon);
+  TableSpec spec = Spec();
+  spec.initializer.scale = 0;
+  ASSERT_TRUE(store->CreateTable(spec).ok());
+  const auto keys_of = [](size_t batch) {
+    std::vector<Key> keys(kBatch);
+    for (size_t i = 0; i < kBatch; ++i) keys[i] = (batch * kBatch + i) * 0x9e3779b97f4a7c15;
+    return keys;
+  };
+  for (const float expected : {-1.0F, -2.0F}) {
+    for (size_t batch = 0; batch < kBatches; ++batch) {
+      Rows gradients{keys_of(batch), std::vector<float>(kBatch * 2, 1.0F)};
+      const Outcome outcome = SubmitAndWait(*store, Make(OpKind::kUpdate, gradients));
+      ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    }
+    daemon->Kill();
+    daemon = std::make_unique<Daemon>(arguments);
+    for (size_t batch = 0; batch < kBatches; ++batch) {
+      ASSERT_EQ(Pull(*store, keys_of(batch)), std::vector<float>(kBatch * 2, expected)) << batch;
+    }
+  }
+  daemon->ExpectOrderlyEnd();
+}
+
 // Rank 0's push waits for rank 1 when the server dies; the step closes in its next life.
 TEST(DurableServer, AnOpenStepGoesOnInTheNextLife) {
   const TempFolder folder;

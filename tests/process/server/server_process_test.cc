@@ -81,6 +81,8 @@ TEST(ServerProcess, WrongCommandLinesAndFilesSayWhatIsWrong) {
       {{"--rank=0"}, 2, {"--machines"}},
       {{"--host=0.0.0.0"}, 4, {"0.0.0.0:7600", "--insecure"}},
       {{"--host=::", "--port=0"}, 4, {"[::]:0", "--insecure"}},
+      {{"--cold=true"}, 2, {"server.cold needs server.data"}},
+      {{"--cold=true", "--data=" + folder.File("data")}, 2, {"needs server.memory", "16 MiB"}},
       {{"--host=no-such-host.invalid"}, 2, {"no-such-host.invalid", "does not resolve"}},
       {{"--host=192.0.2.1", "--port=0", "--insecure"}, 1, {"192.0.2.1", "no interface"}},
       {{fmt::format("--port={}", busy.number())},

@@ -1,0 +1,49 @@
+// TableFactory: makes the tables of one server, in memory alone or over a cold tier on disk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "storage/memory/local_table.h"
+#include "storage/memory/memory_budget.h"
+#include "storage/rocks/rocks_db.h"
+#include "storage/tiered/policy.h"
+#include "storage/tiered/tier_executor.h"
+#include "storage/tiered/warm_shares.h"
+
+namespace strata {
+
+struct TableFactoryOptions {
+  uint64_t memory_bytes_max = 0;  // for rows, all tables together; 0: no limit
+  // Folder of the cold tier, which is emptied; "": rows stay in memory. Needs a memory limit, of
+  // which the cold tier's buffers take a part.
+  std::string cold;
+  uint64_t cold_bytes_max = 0;  // on disk; 0: what the disk has
+  TierPolicy policy;            // of all tables over a cold tier
+};
+
+// Thread-safe. Outlives the tables.
+class TableFactory {
+ public:
+  // kInvalid for a cold tier without a memory limit; the cold tier's own errors.
+  static Result<std::unique_ptr<TableFactory>> Create(const TableFactoryOptions& options);
+
+  std::unique_ptr<LocalTable> Make(const TableSpec& spec);  // a valid spec
+
+  // What was acknowledged must find its place whatever the limit: it holds from here on. Rows over
+  // a cold tier keep to it from the start.
+  void BeginLimit();
+
+ private:
+  explicit TableFactory(const TableFactoryOptions& options) : options_(options) {}
+
+  const TableFactoryOptions options_;
+  MemoryBudget budget_;  // without a cold tier
+  std::unique_ptr<RocksDb> cold_;
+  std::unique_ptr<WarmShares> warm_;
+  std::unique_ptr<TierExecutor> executor_;
+};
+
+}  // namespace strata
