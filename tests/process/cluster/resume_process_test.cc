@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kServers = 2;
 constexpr int kWorkers = 2;
-const std::vector<std::string> kEpochs = {"train.epochs=6"};  // 384 steps
+const std::vector<std::string> kEpochs = {"train.epochs=12"};  // 768 steps
 
 std::string ModelBytes(const std::string& folder) {
   std::string bytes;
@@ -92,8 +92,8 @@ TEST_F(ResumeProcess, KilledThreeTimesWithAllDaemonsItEndsWithTheVeryModel) {
   StartWorkers();
   const nlohmann::json last = WaitForWorkers();
   EXPECT_GT(last["resumed_from"], 0) << last.dump();
-  EXPECT_EQ(last["steps"], 384);
-  EXPECT_LT(last["samples"], 6 * 32561);
+  EXPECT_EQ(last["steps"], 768);
+  EXPECT_LT(last["samples"], 12 * 32561);
   EXPECT_TRUE(ModelBytes(folder_.File("broken")) == ModelBytes(folder_.File("unbroken")));
   const ProcessResult verified = cluster_.Admin({"verify", cluster_.folder().File("checkpoints")});
   EXPECT_EQ(verified.end.code, 0) << verified.output << verified.errors;

@@ -43,9 +43,10 @@ TEST(WorkerResume, KilledInTheMiddleOfStepsAndCheckpointsItEndsWithTheVeryModel)
                                        "checkpoint.folder=" + folder.File("checkpoints"),
                                        "output.model=" + folder.File("broken")}};
   for (int kill = 0; kill < 3; ++kill) {
-    const uint64_t target = NewestNumber(folder.File("checkpoints")) + 1 + random.Below(3);
+    const uint64_t target = NewestNumber(folder.File("checkpoints")) + 2 + random.Below(2);
     Process worker(ProgramPath("strata-worker"), options);
     // A checkpoint's folder is made before its files: it dies while it writes one, or soon after.
+    // The one before is whole.
     ASSERT_TRUE(WaitUntil(
         [&] { return NewestNumber(folder.File("checkpoints")) >= target || !worker.Running(); }));
     worker.Signal(SIGKILL);
@@ -55,7 +56,7 @@ TEST(WorkerResume, KilledInTheMiddleOfStepsAndCheckpointsItEndsWithTheVeryModel)
   }
   const ProcessResult last = RunProcess(ProgramPath("strata-worker"), options);
   ASSERT_EQ(last.end.code, 0) << last.errors;
-  EXPECT_GT(LastJson(last.output)["resumed_from"], 1);
+  EXPECT_GT(LastJson(last.output)["resumed_from"], 0);
   EXPECT_NE(last.errors.find("training goes on from checkpoint"), std::string::npos);
   EXPECT_TRUE(ModelBytes(folder.File("broken")) == ModelBytes(folder.File("unbroken")));
 }
@@ -80,7 +81,7 @@ TEST(WorkerResume, TellsWhyItDoesNotGoOn) {
                  {.arguments = {"--job=" + AdultJob(), "train.epochs=100000", "job.name=other",
                                 "checkpoint.every_steps=100000",
                                 "checkpoint.folder=" + folder.File("checkpoints")}});
-  ASSERT_TRUE(holder.WaitForErrors("checkpoint 4 of step 0")) << holder.Errors();
+  ASSERT_TRUE(holder.WaitForErrors(" of step 0: ")) << holder.Errors();
   const ProcessResult held = train("job.seed=3");
   EXPECT_EQ(held.end.code, 2);
   EXPECT_NE(held.errors.find(fmt::format("is held by process {}", holder.pid())), std::string::npos)

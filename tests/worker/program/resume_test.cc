@@ -185,14 +185,14 @@ TEST(Resume, EndsWithTheVeryModelOfTheUnbrokenRun) {
 TEST(Resume, MoreEpochsAreTheSameRun) {
   Job longer;
   ASSERT_TRUE(longer.Live(1, {}).status.ok());
-  Job job;
+  Job job;  // one checkpoint in its second epoch, one in its third: never two at a time
   ASSERT_TRUE(
-      job.Live(1, {"checkpoint.every_steps=4", "train.epochs=2", "output.model="}).status.ok());
-  const Life more = job.Live(1, {"checkpoint.every_steps=4"});
+      job.Live(1, {"checkpoint.every_steps=22", "train.epochs=2", "output.model="}).status.ok());
+  const Life more = job.Live(1, {"checkpoint.every_steps=22"});
   ASSERT_TRUE(more.status.ok()) << more.status.ToString();
   EXPECT_TRUE(more.result.resumed_from.has_value());
   EXPECT_TRUE(job.ModelBytes() == longer.ModelBytes());
-  const Life fewer = job.Live(1, {"checkpoint.every_steps=4", "train.epochs=1"});
+  const Life fewer = job.Live(1, {"checkpoint.every_steps=22", "train.epochs=1"});
   EXPECT_THAT(fewer.status.message(), HasSubstr("train.epochs is 1"));
 }
 
