@@ -29,6 +29,10 @@ MAY_INCLUDE = {
     "kernels": [],
     "storage": ["base", "kernels/core", "kernels/optim"],
     "storage/log": ["base", "proto/format"],
+    "storage/rocks": ["base", "kernels/core", "kernels/optim", "storage/memory",
+                      "storage/row_schema.h", "storage/table.h", "storage/table_spec.h"],
+    "storage/tiered": ["base", "kernels/core", "kernels/optim", "storage/memory", "storage/rocks",
+                       "storage/row_schema.h", "storage/table.h", "storage/table_spec.h"],
     "storage/checkpoint": ["base", "proto/format", "proto/wire", "storage"],
     "cluster/topology": ["base"],
     "cluster/names": ["base", "cluster/topology"],
@@ -40,8 +44,9 @@ MAY_INCLUDE = {
     "ps/net": ["base", "proto/wire"],
     "ps/client": ["base", "proto/wire", "storage", "ps/net"],
     # Both ends of the wire translate table specs with the same functions.
-    "ps/service": ["base", "proto/wire", "proto/control", "proto/format", "storage", "cluster/cluster_config.h",
-                   "cluster/names", "ps/shard", "ps/net", "ps/client/table_wire.h"],
+    "ps/service": ["base", "proto/wire", "proto/control", "proto/format", "storage",
+                   "cluster/cluster_config.h", "cluster/names", "ps/shard", "ps/net",
+                   "ps/client/table_wire.h"],
     "ps": ["base", "cluster/cluster_config.h", "ps/service"],  # strata-server
     "worker/data": ["base", "storage"],
     "worker/ctr": ["base", "proto/format", "kernels", "storage", "cluster/collective",
@@ -51,7 +56,7 @@ MAY_INCLUDE = {
                "worker/ctr", "worker/data"],  # strata-worker
     "tools": ["base", "proto/control", "storage", "cluster", "ps/client", "worker",
               "proto/format/checkpoint_manifest.h"],
-    "bench": ["base", "proto/wire", "kernels/optim", "storage", "ps/client", "ps/service/server.h"],
+    "bench": ["base", "storage", "ps/client", "ps/service/server.h"],
     "tests": ["base", "proto", "kernels", "storage", "cluster", "ps", "worker", "tools", "bench"],
 }
 
@@ -187,6 +192,11 @@ SELF_TEST = [
     ("storage/a.h", _GUARD + '#include "proto/wire/header.h"\n', "storage/ may not include"),
     ("storage/a.h", _GUARD + '#include "kernels/dense/linear.h"\n', "storage/ may not include"),
     ("storage/a.h", _GUARD + '#include "kernels/optim/rules.h"\n', ""),
+    ("storage/a.h", _GUARD + '#include "storage/log/log.h"\n', "storage/ may not include"),
+    ("storage/log/a.h", _GUARD + '#include "storage/table.h"\n', "storage/log/ may not include"),
+    ("storage/rocks/a.h", _GUARD + '#include "storage/tiered/policy.h"\n', "may not include"),
+    ("storage/tiered/a.h", _GUARD + "#include <rocksdb/db.h>\n", "only storage/rocks"),
+    ("storage/checkpoint/a.h", _GUARD + '#include "ps/shard/lane.h"\n', "may not include"),
     ("kernels/sparse/a.h", _GUARD + '#include "kernels/optim/rules.h"\n', "may not include"),
     ("proto/wire/a.h", _GUARD + '#include "proto/format/manifest.h"\n', "may not include"),
     ("cluster/topology/a.h", _GUARD + '#include "cluster/names/resolve.h"\n', "may not include"),
