@@ -160,6 +160,14 @@ Result<OptimizerKind> ParseOptimizerKind(std::string_view name) {
   return Invalid(fmt::format("optimizer '{}': expected sgd, adagrad or adam", name));
 }
 
+Result<AckLevel> ParseAckLevel(std::string_view name) {
+  for (const AckLevel level :
+       {AckLevel::kDefault, AckLevel::kApplied, AckLevel::kLogged, AckLevel::kSynced}) {
+    if (AckLevelName(level) == name) return level;
+  }
+  return Invalid(fmt::format("ack level '{}': expected default, applied, logged or synced", name));
+}
+
 Result<InitializerKind> ParseInitializerKind(std::string_view name) {
   for (const auto& entry : kInitializers) {
     if (entry.name == name) return entry.kind;

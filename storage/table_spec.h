@@ -56,5 +56,6 @@ std::string_view OptimizerKindName(OptimizerKind kind);      // "sgd", "adagrad"
 std::string_view InitializerKindName(InitializerKind kind);  // "zero", "uniform", "normal"
 Result<OptimizerKind> ParseOptimizerKind(std::string_view name);
 Result<InitializerKind> ParseInitializerKind(std::string_view name);
+Result<AckLevel> ParseAckLevel(std::string_view name);
 
 }  // namespace strata

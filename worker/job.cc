@@ -275,6 +275,7 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
   STRATA_ASSIGN(job->sparse_initializer.kind,
                 ParseInitializerKind(settings.Text("sparse.initializer")));
   job->sparse_initializer.scale = FloatOf(settings, "sparse.init_scale");
+  STRATA_ASSIGN(job->sparse_ack, ParseAckLevel(settings.Text("sparse.ack")));
   STRATA_ASSIGN(job->dense_optimizer, ReadOptimizer(settings, "dense"));
   return Status::Ok();
 }

@@ -58,6 +58,7 @@ struct JobConfig {
 
   OptimizerSpec sparse_optimizer;
   InitializerSpec sparse_initializer;
+  AckLevel sparse_ack = AckLevel::kDefault;
   OptimizerSpec dense_optimizer;
 
   uint32_t batch_size = 0;  // samples of a step over all workers together

@@ -89,6 +89,10 @@ constexpr Setting kJobRows[] = {
            "How a row that no worker has updated yet looks. Single weights always begin at 0."),
     Row("sparse.init_scale", kFloat, "0.01",
         "Bound of the uniform or deviation of the normal initializer.", 0, 1e3),
+    Choice("sparse.ack", "default|applied|logged|synced", "default",
+           "What must be true before servers acknowledge an update: applied, it is in memory; "
+           "logged, it survives the server's process; synced, it survives loss of power. default: "
+           "logged on servers with a data folder, applied elsewhere."),
 
     Choice("dense.optimizer", kOptimizers, "adam",
            "The rule by which the workers update the dense part of the model."),

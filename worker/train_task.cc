@@ -62,7 +62,8 @@ TableSpec JobTable(const JobConfig& job, const ModelShape& shape) {
                  .dim = shape.row_dim(),
                  .optimizer = job.sparse_optimizer,
                  .initializer = job.sparse_initializer,
-                 .seed = job.seed};
+                 .seed = job.seed,
+                 .ack = job.sparse_ack};
   if (shape.kind == ModelKind::kLogistic) spec.initializer = {};  // single weights begin at 0
   return spec;
 }

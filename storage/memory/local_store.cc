@@ -23,8 +23,16 @@ std::vector<std::unique_lock<std::mutex>> LockAll(std::vector<std::mutex*> mutex
 LocalStore::LocalStore(std::string name, TableFactory factory, const Clock& clock)
     : name_(std::move(name)), factory_(std::move(factory)), clock_(clock) {}
 
+Status LocalStore::CheckLevel(AckLevel level) const {
+  if (level == AckLevel::kApplied || level == AckLevel::kDefault) return {};
+  return Refused(fmt::format(
+      "{} does not offer ack level {}; use applied, which lasts as long as the process lives",
+      name_, AckLevelName(level)));
+}
+
 Status LocalStore::CreateTable(const TableSpec& spec) {
   STRATA_TRY(ValidateTableSpec(spec));
+  STRATA_TRY(CheckLevel(spec.ack).Prefixed("table '" + spec.name + "'"));
   const std::unique_lock lock(mutex_);
   const auto found = tables_.find(spec.id());
   if (found == tables_.end()) {
@@ -107,12 +115,7 @@ void LocalStore::Submit(Operation operation, Completion done) {
 
 Status LocalStore::CheckOffered(const Operation& operation) const {
   STRATA_TRY(ValidateOperation(operation));
-  if (operation.ack != AckLevel::kApplied && operation.ack != AckLevel::kDefault) {
-    return Refused(
-        fmt::format("{} does not offer ack level {}; use applied, which lasts as long as the "
-                    "process lives",
-                    name_, AckLevelName(operation.ack)));
-  }
+  STRATA_TRY(CheckLevel(operation.ack));
   if (operation.space != MemorySpace::kHost) {
     return Refused(
         fmt::format("{} takes host memory only; the operation's spans lie on a device", name_));

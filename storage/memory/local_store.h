@@ -52,6 +52,7 @@ class LocalStore : public TableStore {
 
  private:
   Status Run(const Operation& operation);
+  Status CheckLevel(AckLevel level) const;
   Status CheckOffered(const Operation& operation) const;
   Result<Entries> FindTables(const Operation& operation) const;
   Status ApplyUpdate(const Operation& operation, const Entries& entries);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <thread>
 
+#include "storage/memory/host_store.h"
 #include "storage/table_spec.h"
 
 namespace strata {
@@ -103,6 +104,20 @@ TEST(TableSpecTest, DifferencesAreNamed) {
   EXPECT_EQ(DifferenceOf(a, b),
             "dim 1 here, 8 asked for; optimizer sgd here, adam asked for; scale 0.01 here, 1 asked "
             "for");
+}
+
+TEST(TableSpecTest, AckLevelsHaveNamesAndMemoryAloneOffersOne) {
+  for (const char* name : {"default", "applied", "logged", "synced"}) {
+    EXPECT_EQ(AckLevelName(*ParseAckLevel(name)), name);
+  }
+  EXPECT_THAT(ParseAckLevel("replicated").status().message(), HasSubstr("'replicated'"));
+  TableSpec spec;
+  spec.name = "t";
+  const auto store = MakeHostStore();
+  spec.ack = AckLevel::kLogged;
+  EXPECT_EQ(store->CreateTable(spec).code(), StatusCode::kRefused);
+  spec.ack = AckLevel::kApplied;
+  EXPECT_TRUE(store->CreateTable(spec).ok());
 }
 
 TEST(ValidateOperationTest, KindsAndKeysMustFit) {

@@ -68,15 +68,16 @@ TEST(AdminCommandLine, WatchTakesAnOptionalInterval) {
 }
 
 TEST(AdminCommandLine, TableCreateFillsTheSpec) {
-  const Request request =
-      Parsed({"table", "create", "user.v1", "--dim=16", "--optimizer=adam", "--learning-rate=0.25",
-              "--initializer=uniform", "--scale=0.5", "--seed=18446744073709551615"});
+  const Request request = Parsed({"table", "create", "user.v1", "--dim=16", "--optimizer=adam",
+                                  "--learning-rate=0.25", "--initializer=uniform", "--scale=0.5",
+                                  "--ack=synced", "--seed=18446744073709551615"});
   EXPECT_EQ(request.spec.name, "user.v1");
   EXPECT_EQ(request.spec.dim, 16U);
   EXPECT_EQ(request.spec.optimizer.kind, OptimizerKind::kAdam);
   EXPECT_EQ(request.spec.optimizer.learning_rate, 0.25F);
   EXPECT_EQ(request.spec.initializer.kind, InitializerKind::kUniform);
   EXPECT_EQ(request.spec.initializer.scale, 0.5F);
+  EXPECT_EQ(request.spec.ack, AckLevel::kSynced);
   EXPECT_EQ(request.spec.seed, UINT64_MAX);
 }
 
@@ -130,6 +131,7 @@ TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
        "--seed: expected a whole number from 0"},
       {{"table", "create", "t", "--dim=2", "--seed=18446744073709551616"}, "18446744073709551616"},
       {{"table", "create", "t", "--dim=2", "--learning-rate", "fast"}, "--learning-rate: value 'f"},
+      {{"table", "create", "t", "--dim=2", "--ack=replicated"}, "ack level 'replicated'"},
       {{"table", "create", "t", "--dim=2", "--scale=inf"}, "--scale: value 'inf'"},
       {{"--config=", "status"}, "--config=: expected a value"},
       {{"--config", "", "status"}, "--config: expected a value"},

@@ -57,6 +57,7 @@ learning_rate = 0.1
 beta1 = 0.8
 initializer = "uniform"
 init_scale = 0.5
+ack = "synced"
 
 [dense]
 optimizer = "sgd"
@@ -116,6 +117,7 @@ TEST(Job, ReadsEverything) {
   EXPECT_EQ(job->sparse_optimizer.beta2, 0.999F);
   EXPECT_EQ(job->sparse_initializer.kind, InitializerKind::kUniform);
   EXPECT_EQ(job->sparse_initializer.scale, 0.5F);
+  EXPECT_EQ(job->sparse_ack, AckLevel::kSynced);
   EXPECT_EQ(job->dense_optimizer.kind, OptimizerKind::kSgd);
   EXPECT_EQ(job->dense_optimizer.learning_rate, 1.0F);
   EXPECT_EQ(job->batch_size, 64U);
@@ -152,7 +154,7 @@ TEST(Job, OverridesWinAndAreRelativeToTheWorkingDirectory) {
 TEST(Job, MistakesAreNamedWithFileAndLine) {
   const std::pair<std::string, const char*> cases[] = {
       {With("seed = 9", "sead = 9"), "dir/job.toml:3:1: unknown key 'job.sead'"},
-      {With("epochs = 3", "epochs = \"x\""), "dir/job.toml:51:1: train.epochs must be"},
+      {With("epochs = 3", "epochs = \"x\""), "dir/job.toml:52:1: train.epochs must be"},
       {With("name = \"clicks\"", "name = \"a b\""), "dir/job.toml:2:1: job.name must be"},
       {With("\"\\t\"", "\";;\""), "dir/job.toml:9:1: data.delimiter must be one character"},
       {With("\"\\t\"", "'\"'"), "dir/job.toml:9:1: data.delimiter must be one character"},
@@ -181,7 +183,7 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
       {With("hidden = [32, 16]", "hidden = []"), "dir/job.toml:34:1: model.hidden is empty"},
       {With("learning_rate = 0.1", "learning_rate = 0"), "sparse.learning_rate must be above 0"},
       {With("test = \"/data/test.csv\"\n", ""),
-       "dir/job.toml:52:1: train.eval_every needs data.test, which is empty"},
+       "dir/job.toml:53:1: train.eval_every needs data.test, which is empty"},
       {With("ignore = [\"id\"]", "ignore = [\"id\", \"age\"]"),
        "column 'age' is both ignored and a feature"},
       {"[data]\nheader = true\nlabel = \"y\"\n", "dir/job.toml: there is no [[feature]]"},

@@ -33,6 +33,7 @@ struct RawLine {
   std::string number;
   std::string optimizer = "sgd";
   std::string initializer = "zero";
+  std::string ack = "default";
   std::vector<std::string> keys;  // get
   std::string put_key;
   std::vector<std::string> values;
@@ -108,6 +109,7 @@ Status ReadSpec(const RawLine& raw, TableSpec* spec) {
   STRATA_TRY(ReadWhole<uint64_t>("--seed", raw.seed, 0, UINT64_MAX, &spec->seed));
   STRATA_ASSIGN(spec->optimizer.kind, ParseOptimizerKind(raw.optimizer));
   STRATA_ASSIGN(spec->initializer.kind, ParseInitializerKind(raw.initializer));
+  STRATA_ASSIGN(spec->ack, ParseAckLevel(raw.ack));
   return ValidateTableSpec(*spec);
 }
 
@@ -190,6 +192,11 @@ void AddTableCommands(CLI::App* app, RawLine* raw) {
       ->capture_default_str();
   create->add_option("--scale", raw->scale, "uniform: in [-scale, scale); normal: the deviation")
       ->default_str(fmt::to_string(request.spec.initializer.scale));
+  create
+      ->add_option("--ack", raw->ack,
+                   "When a write is acknowledged: applied, logged, synced, or default: logged on "
+                   "servers with a data folder")
+      ->capture_default_str();
   create->add_option("--seed", raw->seed, "Of the initial values")
       ->default_str(fmt::to_string(request.spec.seed));
 

@@ -61,11 +61,13 @@ Json Definition(const control::TableStatus& table, const TableSpec* spec) {
   Json json = {
       {"name", table.name()},     {"dim", table.dim()},     {"optimizer", table.optimizer()},
       {"learning_rate", nullptr}, {"initializer", nullptr}, {"scale", nullptr},
-      {"seed", nullptr},          {"rows", table.rows()},   {"bytes", table.bytes()}};
+      {"ack", nullptr},           {"seed", nullptr},        {"rows", table.rows()},
+      {"bytes", table.bytes()}};
   if (spec != nullptr) {
     json["learning_rate"] = Shortest(spec->optimizer.learning_rate);
     json["initializer"] = InitializerKindName(spec->initializer.kind);
     json["scale"] = Shortest(spec->initializer.scale);
+    json["ack"] = AckLevelName(spec->ack);
     json["seed"] = spec->seed;
   }
   return json;
@@ -117,6 +119,7 @@ std::string DefinitionsText(const TableSums& sums, const Definitions& definition
                   {"optimizer"},
                   {"rate", kRight},
                   {"initializer"},
+                  {"ack"},
                   {"seed", kRight},
                   {"rows", kRight},
                   {"memory", kRight}});
@@ -125,6 +128,7 @@ std::string DefinitionsText(const TableSums& sums, const Definitions& definition
     text.AddRow({name, fmt::to_string(table.dim()), table.optimizer(),
                  spec == nullptr ? "?" : fmt::to_string(spec->optimizer.learning_rate),
                  spec == nullptr ? "?" : InitializerText(spec->initializer),
+                 spec == nullptr ? "?" : std::string(AckLevelName(spec->ack)),
                  spec == nullptr ? "?" : fmt::to_string(spec->seed), HumanCount(table.rows()),
                  HumanBytes(table.bytes())});
   }

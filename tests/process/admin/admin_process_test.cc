@@ -109,7 +109,8 @@ TEST_F(AdminProcess, TablesShowTheirDefinitions) {
   const json tables = AdminJson({"tables"}).at("tables");
   ASSERT_EQ(tables.size(), 1U);
   EXPECT_EQ(tables[0], json::parse(R"({"name": "t", "dim": 3, "optimizer": "adam",
-      "learning_rate": 0.1, "initializer": "uniform", "scale": 0.25, "seed": 9, "rows": 0,
+      "learning_rate": 0.1, "initializer": "uniform", "scale": 0.25, "ack": "default",
+      "seed": 9, "rows": 0,
       "bytes": )" + tables[0].at("bytes").dump() +
                                    "}"));
   EXPECT_THAT(Admin({"tables"}).output, HasSubstr("0.1  uniform 0.25"));
