@@ -133,8 +133,7 @@ TEST_P(TableContract, MemoryAloneOffersOnlyAckLevelApplied) {
       write.parts = {{.table = Plain().id(), .keys = kKeys}};
       if (kind != OpKind::kErase) write.parts[0].in = rows;
       write.ack = level;
-      ExpectStatus(store.Run(write), StatusCode::kRefused,
-                   std::string(AckLevelName(level)));
+      ExpectStatus(store.Run(write), StatusCode::kRefused, std::string(AckLevelName(level)));
       if (level == AckLevel::kReplicated) continue;  // a server offers it nowhere
       ExpectStatus(store.Run(write), StatusCode::kRefused, "applied");
     }
