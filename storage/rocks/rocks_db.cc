@@ -76,7 +76,7 @@ class CursorOfDb : public RocksCursor {
  public:
   CursorOfDb(rocksdb::DB& db, const std::string& folder, SpaceId space, size_t row_bytes,
              uint64_t hash_min, const RocksSnapshot* snapshot)
-      : folder_(folder), row_bytes_(row_bytes), end_key_(MakeColdKey(NextSpace(space), 0)) {
+      : folder_(folder), row_(row_bytes), end_key_(MakeColdKey(NextSpace(space), 0)) {
     end_ = SliceOf(end_key_);
     rocksdb::ReadOptions options;
     options.fill_cache = false;
@@ -91,9 +91,7 @@ class CursorOfDb : public RocksCursor {
   bool Valid() const override { return status_.ok() && iterator_->Valid(); }
   uint64_t hash() const override { return HashOf(iterator_->key()); }
   Key key() const override { return KeyOfColdHash(hash()); }
-  const std::byte* row() const override {
-    return reinterpret_cast<const std::byte*>(iterator_->value().data());
-  }
+  const std::byte* row() const override { return row_.data(); }
   void Next() override {
     iterator_->Next();
     Check();
@@ -107,14 +105,16 @@ class CursorOfDb : public RocksCursor {
   void Check() {
     if (!iterator_->Valid()) {
       status_ = FromRocks(iterator_->status(), folder_);
-    } else if (iterator_->value().size() != row_bytes_) {
+    } else if (const rocksdb::Slice row = iterator_->value(); row.size() != row_.size()) {
       status_ = Corrupt(fmt::format("cold tier in {}: a row of {} bytes, expected {}", folder_,
-                                    iterator_->value().size(), row_bytes_));
+                                    row.size(), row_.size()));
+    } else {
+      memcpy(row_.data(), row.data(), row_.size());
     }
   }
 
   const std::string& folder_;
-  const size_t row_bytes_;
+  std::vector<std::byte> row_;  // aligned, which RocksDB's own bytes need not be
   const ColdKey end_key_;
   rocksdb::Slice end_;
   std::unique_ptr<rocksdb::Iterator> iterator_;

@@ -58,7 +58,7 @@ class RocksCursor {
   virtual bool Valid() const = 0;  // false at the end, and after an error
   virtual uint64_t hash() const = 0;
   virtual Key key() const = 0;
-  virtual const std::byte* row() const = 0;  // until Next
+  virtual const std::byte* row() const = 0;  // until Next; aligned for any element
   virtual void Next() = 0;
   virtual Status status() const = 0;
 };

@@ -129,7 +129,8 @@ bool RunWithFault(uint64_t seed, uint64_t stop_at, bool power_loss, uint64_t* co
   EXPECT_TRUE(RetireCheckpoints(disk, "c", 1, {}).ok());
   ExpectWhole(disk, lanes, 3);
   if (list->checkpoints.size() == 1) {
-    EXPECT_THAT(*sim.List("c/0000000002"), testing::IsEmpty());
+    const auto left = sim.List("c/0000000002");
+    EXPECT_TRUE(!left.ok() || left->empty());
   }
   return hit;
 }

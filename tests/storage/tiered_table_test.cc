@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <random>
+#include <span>
 
 #include "storage/memory/map_table.h"
 #include "tests/storage/tier_parts.h"
@@ -83,7 +84,8 @@ class RandomRun {
       std::vector<float> found(values.size(), -1.0F), expected(values.size(), -2.0F);
       table_.Lookup(keys, found);
       model_.Lookup(keys, expected);
-      ASSERT_EQ(memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0);
+      ASSERT_TRUE(
+          std::ranges::equal(std::as_bytes(std::span(found)), std::as_bytes(std::span(expected))));
     } else if (choice < 75) {
       for (LocalTable* each : Both()) ASSERT_TRUE(each->Assign(keys, values).ok());
     } else if (choice < 85) {
