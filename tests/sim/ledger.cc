@@ -153,24 +153,30 @@ uint32_t Ledger::BeginWrite(Key key, bool erase) {
 
 void Ledger::EndWrite(Key key, uint32_t write, Fate fate) {
   Own& own = own_.at(key);
-  if (fate == Fate::kAcked) own.acked = std::max(own.acked, write);
+  if (fate == Fate::kAcked) own.acked.insert(write);
   if (fate == Fate::kRefused) own.refused[write - 1] = true;
 }
 
-void Ledger::DoubtWrite(Key key, uint32_t write) {
-  Own& own = own_.at(key);
-  own.acked = std::min(own.acked, write - 1);
-  own.seen = std::min(own.seen, write - 1);
+void Ledger::DoubtWrite(Key key, uint32_t write) { own_.at(key).acked.erase(write); }
+
+void Ledger::ForgetReads(const std::function<bool(Key)>& held) {
+  for (auto& [key, own] : own_) {
+    // Back to what was acknowledged: a write in between may never have reached its server.
+    if (held(key)) own.seen = std::min(own.seen, own.last_acked());
+  }
+  for (size_t i = 0; i < pushes_.size(); ++i) {
+    if (held(i % keys_)) pushes_[i].dead = 0;
+  }
 }
 
 uint32_t Ledger::Floor(Key key) const {
   const auto own = own_.find(key);
-  return own == own_.end() ? 0 : std::max(own->second.acked, own->second.seen);
+  return own == own_.end() ? 0 : own->second.floor();
 }
 
 void Ledger::CheckOwn(Key key, std::span<const float> row, uint32_t floor, Findings& findings) {
   Own& own = own_[key];
-  floor = std::min(floor, std::max(own.acked, own.seen));  // doubts may have come meanwhile
+  floor = std::min(floor, own.floor());  // doubts may have come meanwhile
   const float value = row[0];
   const bool same = std::ranges::all_of(row, [&](float other) { return other == value; });
   for (uint32_t write = floor; same && write <= own.erased.size(); ++write) {

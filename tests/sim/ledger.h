@@ -13,10 +13,13 @@
 // reads before it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -80,6 +83,10 @@ class Ledger {
   uint32_t Floor(Key key) const;
   void CheckOwn(Key key, std::span<const float> row, uint32_t floor, Findings& findings);
 
+  // A machine lost power, and with it what nobody was told of: what reads had shown of the keys it
+  // holds no longer says anything. Acknowledgements are doubted one by one.
+  void ForgetReads(const std::function<bool(Key)>& held);
+
  private:
   struct Pushes {
     uint32_t begun = 0;
@@ -92,8 +99,11 @@ class Ledger {
   struct Own {
     std::vector<bool> erased;  // by write, the first is 1
     std::vector<bool> refused;
-    uint32_t acked = 0;
+    std::set<uint32_t> acked;  // and not doubted
     uint32_t seen = 0;
+
+    uint32_t last_acked() const { return acked.empty() ? 0 : *acked.rbegin(); }
+    uint32_t floor() const { return std::max(last_acked(), seen); }
   };
 
   Pushes& Of(size_t client, Key key) { return pushes_[client * keys_ + key]; }

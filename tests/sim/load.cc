@@ -227,6 +227,10 @@ void Load::NotePowerLoss(uint16_t server, TimeNs since) {
     }
   }
   std::erase_if(logged_, [&](const Logged& logged) { return logged.server == server; });
+  for (Ledger& ledger : ledgers_) {
+    ledger.ForgetReads(
+        [&](Key key) { return cluster_.map().lanes[cluster_.map().LaneOf(key)].server == server; });
+  }
 }
 
 void Load::CheckRead(const Batch& batch) {
