@@ -4,13 +4,19 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
+#include <set>
 #include <utility>
+
+#include "storage/checkpoint/checkpoint_files.h"
+#include "storage/checkpoint/verify.h"
 
 namespace strata::sim {
 namespace {
 
 constexpr TimeNs kPatience = 5 * kSecond;
-constexpr size_t kChecked = 2;  // of those that were taken, the newest
+constexpr uint32_t kRestored = 2;  // of those that are there, the newest
+constexpr const char* kRoot = "checkpoints";
 
 }  // namespace
 
@@ -29,10 +35,11 @@ Result<std::vector<wire::Received>> SimCaller::CallLanes(LaneCall call) {
   return replies;
 }
 
-Checkpoints::Checkpoints(Cluster& cluster, Load& load, SimDisk& disk, uint64_t seed)
+Checkpoints::Checkpoints(Cluster& cluster, Load& load, Disk& disk, uint32_t keep, uint64_t seed)
     : cluster_(cluster),
       load_(load),
       disk_(disk),
+      keep_(keep),
       random_(seed ^ 0x636b7074),
       caller_(cluster, 0),
       checkpointer_(caller_) {}
@@ -51,7 +58,6 @@ void Checkpoints::Plan(TimeNs every) {
 void Checkpoints::Take() {
   taking_ = true;
   Taken taken;
-  const uint64_t power_losses = load_.power_losses();
   for (size_t t = 0; t < Load::kTables; ++t) taken.least[t] = load_.ledger(t).AllAcked();
   const Result<uint32_t> number = checkpointer_.Cut(cluster_.now() + kPatience);
   if (number.ok()) {
@@ -59,19 +65,42 @@ void Checkpoints::Take() {
     for (size_t t = 0; t < Load::kTables; ++t) taken.most[t] = load_.ledger(t).AllBegun();
     const auto saved =
         checkpointer_.Save(*number, random_.Chance(0.3), {}, cluster_.now() + kPatience);
-    // A cut that was logged and not synced may go with the power; the lane then makes it anew when
-    // it is saved: consistent, but later than promised.
-    if (power_losses != load_.power_losses()) {
-      for (auto& most : taken.most) std::ranges::fill(most, ~Ledger::Mask{0});
-    }
-    if (saved.ok()) taken_.push_back(std::move(taken));
+    taken.saved = saved.ok();
+    saved_ += taken.saved ? 1 : 0;
+    taken_.push_back(std::move(taken));
   }
   taking_ = false;
 }
 
 void Checkpoints::Check() {
-  const size_t first = taken_.size() - std::min(taken_.size(), kChecked);
-  for (size_t i = first; i < taken_.size(); ++i) CheckOne(taken_[i]);
+  const Result<CheckpointList> list = ListCheckpoints(disk_, kRoot);
+  Findings& findings = load_.findings();
+  if (!list.ok()) return findings.Add(&Findings::wrong, list.status().ToString());
+  for (const Status& damaged : list->damaged) {
+    findings.Add(&Findings::wrong, "a manifest: " + damaged.ToString());
+  }
+  std::set<uint32_t> there;
+  for (const auto& manifest : list->checkpoints) there.insert(manifest.number);
+  uint32_t found = 0;
+  for (const Taken& taken : std::views::reverse(taken_)) {
+    if (!there.contains(taken.number)) {
+      if (!taken.saved || found >= keep_) continue;
+      findings.Add(&Findings::lost, fmt::format("checkpoint {} is not there", taken.number));
+    } else if (++found <= kRestored) {
+      CheckOne(taken);
+    } else {
+      CheckFiles(taken.number);
+    }
+  }
+}
+
+void Checkpoints::CheckFiles(uint32_t number) {
+  const Result<VerifyReport> report = VerifyCheckpoint(disk_, kRoot, number);
+  const Status status =
+      !report.ok() || report->findings.empty() ? report.status() : report->findings.front();
+  if (status.ok()) return;
+  load_.findings().Add(&Findings::wrong,
+                       fmt::format("checkpoint {}: {}", number, status.ToString()));
 }
 
 void Checkpoints::CheckOne(const Taken& taken) {

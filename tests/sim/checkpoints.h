@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/disk.h"
 #include "base/random.h"
-#include "base/sim_disk.h"
 #include "ps/client/lane_caller.h"
 #include "ps/client/remote_checkpointer.h"
 #include "tests/sim/load.h"
@@ -27,32 +27,37 @@ class SimCaller : public LaneCaller {
 
 class Checkpoints {
  public:
-  // `disk` is what the cluster's servers share.
-  Checkpoints(Cluster& cluster, Load& load, SimDisk& disk, uint64_t seed);
+  // `disk` is what the cluster's servers share; they keep the newest `keep`, 1 or more.
+  Checkpoints(Cluster& cluster, Load& load, Disk& disk, uint32_t keep, uint64_t seed);
 
   void Begin(TimeNs every);
   void End() { ended_ = true; }
-  // Restores the newest ones into fresh clusters of other sizes and judges what they hold.
+  // Reads every checkpoint that there is, restores the newest ones into fresh clusters of other
+  // sizes and judges what they hold.
   void Check();
-  size_t taken() const { return taken_.size(); }
+  uint64_t taken() const { return saved_; }
 
  private:
   struct Taken {
     uint32_t number = 0;
+    bool saved = false;  // that is, told so: another one may be there, too
     std::array<std::vector<Ledger::Mask>, Load::kTables> least, most;
   };
 
   void Plan(TimeNs every);
   void Take();
+  void CheckFiles(uint32_t number);
   void CheckOne(const Taken& taken);
 
   Cluster& cluster_;
   Load& load_;
-  SimDisk& disk_;
+  Disk& disk_;
+  const uint32_t keep_;
   Random random_;
   SimCaller caller_;
   RemoteCheckpointer checkpointer_;
-  std::vector<Taken> taken_;
+  std::vector<Taken> taken_;  // with a number, or only cut
+  uint64_t saved_ = 0;
   bool taking_ = false;
   bool ended_ = false;
 };

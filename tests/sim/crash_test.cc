@@ -60,5 +60,9 @@ TEST(SimPlantedBugs, RestartedWithoutItsWindows) {
   EXPECT_GT(Find(ForgetWindows()).findings.doubled, 0U);
 }
 
+TEST(SimPlantedBugs, ManifestBeforeItsParts) {
+  EXPECT_GT(Find(ManifestFirst()).findings.wrong, 0U);
+}
+
 }  // namespace
 }  // namespace strata::sim

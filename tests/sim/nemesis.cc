@@ -6,14 +6,16 @@ namespace strata::sim {
 namespace {
 
 constexpr TimeNs kWatchEvery = 20 * kMillisecond;
-constexpr uint64_t kStepsMax = 40;   // of a server, until it dies
-constexpr uint64_t kWritesMax = 30;  // of a disk, until it fails
+constexpr uint64_t kStepsMax = 60;    // of a server, until it dies
+constexpr uint64_t kWritesMax = 30;   // of a disk, until it fails
+constexpr uint64_t kChangesMax = 60;  // of the folder of checkpoints, until it loses power
 
 }  // namespace
 
-Nemesis::Nemesis(Cluster& cluster, Load& load, const NemesisOptions& options)
+Nemesis::Nemesis(Cluster& cluster, Load& load, SharedFolder& shared, const NemesisOptions& options)
     : cluster_(cluster),
       load_(load),
+      shared_(shared),
       options_(options),
       random_(options.seed ^ 0x6e656d65736973),
       reviving_(cluster.servers()),
@@ -48,7 +50,7 @@ void Nemesis::Strike() {
   SimServer& target = cluster_.server(server);
   // It is no use to kill what is just coming up again and again.
   if (!target.serving() && random_.Chance(0.8)) return;
-  switch (random_.Below(8)) {
+  switch (random_.Below(9)) {
     case 0:
     case 1:
       return Kill(server);
@@ -65,6 +67,9 @@ void Nemesis::Strike() {
       return target.disk().FailSync(1 + random_.Below(kWritesMax));
     case 6:
       if (options_.full_disks) FillDisk(server);
+      return;
+    case 7:
+      if (options_.power) shared_.LosePowerAfter(1 + random_.Below(kChangesMax));
       return;
     default:
       if (options_.partitions) Part(server);
@@ -117,6 +122,7 @@ void Nemesis::Revive(uint16_t server) {
 
 void Nemesis::End() {
   ended_ = true;
+  shared_.LosePowerAfter(0);
   cluster_.network().HealAll();
   cluster_.network().SetFaults(0, 0);
   for (uint16_t server = 0; server < cluster_.servers(); ++server) {

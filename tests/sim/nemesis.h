@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "tests/sim/load.h"
+#include "tests/sim/shared_folder.h"
 #include "tests/sim/sim_cluster.h"
 
 namespace strata::sim {
@@ -21,7 +22,7 @@ struct NemesisOptions {
 
 class Nemesis {
  public:
-  Nemesis(Cluster& cluster, Load& load, const NemesisOptions& options);
+  Nemesis(Cluster& cluster, Load& load, SharedFolder& shared, const NemesisOptions& options);
 
   void Begin();
   // From now on nothing goes wrong, and all that did is mended.
@@ -44,6 +45,7 @@ class Nemesis {
 
   Cluster& cluster_;
   Load& load_;
+  SharedFolder& shared_;
   const NemesisOptions options_;
   Random random_;
   bool ended_ = false;

@@ -1,8 +1,11 @@
 #include "tests/sim/planted_bugs.h"
 
+#include <set>
 #include <utility>
 
+#include "proto/format/checkpoint_manifest.h"
 #include "ps/shard/lane_record.h"
+#include "tests/sim/watched_disk.h"
 
 namespace strata::sim {
 namespace {
@@ -50,6 +53,39 @@ class SyncsLate : public Through {
   Lsn synced() const override { return log_->written(); }
 };
 
+// Syncs of parts wait for the manifest of their checkpoint.
+class PartsLater {
+ public:
+  explicit PartsLater(Disk& below) : below_(below) {}
+
+  Result<bool> Watch(DiskChange change, const std::string& path) {
+    constexpr std::string_view kTemporary = ".tmp";
+    if (change == DiskChange::kSync && path.ends_with(".part.tmp")) {
+      waiting_.insert(path.substr(0, path.size() - kTemporary.size()));
+      return false;
+    }
+    if (change == DiskChange::kRename) {
+      manifest_ = path.ends_with(format::kCheckpointManifestName);
+    }
+    if (change != DiskChange::kSyncFolder || !manifest_) return true;
+    STRATA_TRY(below_.SyncFolder(path));
+    return Sync();
+  }
+
+ private:
+  Result<bool> Sync() {
+    for (const std::string& path : std::exchange(waiting_, {})) {
+      const auto part = below_.OpenToRead(path);
+      if (part.ok()) STRATA_TRY((*part)->Sync());
+    }
+    return false;
+  }
+
+  Disk& below_;
+  std::set<std::string> waiting_;
+  bool manifest_ = false;
+};
+
 // WRITES with another client's name in each header.
 std::vector<std::byte> Renamed(std::span<const std::byte> body) {
   std::vector<std::byte> renamed;
@@ -81,6 +117,17 @@ Bugs Wrapping() {
 Bugs AckBeforeLog() { return Wrapping<WritesLate>(); }
 
 Bugs AckBeforeSync() { return Wrapping<SyncsLate>(); }
+
+Bugs ManifestFirst() {
+  Bugs bugs;
+  bugs.wrap_checkpoints = [](Disk& below) -> std::unique_ptr<Disk> {
+    const auto later = std::make_shared<PartsLater>(below);
+    return std::make_unique<WatchedDisk>(
+        below,
+        [later](DiskChange change, const std::string& path) { return later->Watch(change, path); });
+  };
+  return bugs;
+}
 
 Bugs ForgetWindows() {
   Bugs bugs;

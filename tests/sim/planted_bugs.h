@@ -11,5 +11,7 @@ Bugs AckBeforeLog();
 Bugs AckBeforeSync();
 // Rows come back from the log, but not who wrote them.
 Bugs ForgetWindows();
+// A checkpoint's manifest is on stable storage before its parts are.
+Bugs ManifestFirst();
 
 }  // namespace strata::sim

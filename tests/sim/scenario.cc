@@ -5,6 +5,7 @@
 #include "tests/sim/checkpoints.h"
 #include "tests/sim/load.h"
 #include "tests/sim/nemesis.h"
+#include "tests/sim/shared_folder.h"
 #include "tests/sim/sim_cluster.h"
 
 namespace strata::sim {
@@ -27,6 +28,7 @@ ClusterOptions ChooseCluster(uint64_t seed, Random& random, const Bugs& bugs) {
   options.server.round_max = static_cast<TimeNs>(random.Below(3)) * kMillisecond;
   options.server.recovery_max = 10 * options.delay_max;
   options.server.ports_move = random.Chance(0.25);
+  options.server.keep = 1 + static_cast<uint32_t>(random.Below(4));
   options.server.bugs = bugs;
   return options;
 }
@@ -47,12 +49,11 @@ SeedResult RunSeed(uint64_t seed, const Bugs& bugs) {
   result.seed = seed;
   Random random(seed);
   ClusterOptions options = ChooseCluster(seed, random, bugs);
-  SimDisk shared({.seed = seed});
-  options.server.checkpoints = bugs.wrap_log || bugs.replayed ? nullptr : &shared;
-  if (const Status made = shared.MakeFolder("bases"); !made.ok()) {
-    result.findings.Add(&Findings::wrong, made.ToString());
-    return result;
-  }
+  SharedFolder shared(seed);
+  std::unique_ptr<Disk> planted;
+  if (bugs.wrap_checkpoints) planted = bugs.wrap_checkpoints(shared.disk());
+  const bool other_log = bugs.wrap_log || bugs.replayed;
+  if (!other_log) options.server.checkpoints = planted ? planted.get() : &shared.disk();
   Cluster cluster(options);
   NemesisOptions nemesis_options;
   nemesis_options.seed = seed;
@@ -66,8 +67,8 @@ SeedResult RunSeed(uint64_t seed, const Bugs& bugs) {
     load_options.other_ack = random.Chance(0.5) ? 0.3 : 0;
   }
   Load load(cluster, load_options);
-  Nemesis nemesis(cluster, load, nemesis_options);
-  Checkpoints checkpoints(cluster, load, shared, seed);
+  Nemesis nemesis(cluster, load, shared, nemesis_options);
+  Checkpoints checkpoints(cluster, load, shared.disk(), options.server.keep, seed);
   if (const Status created = load.CreateTables(); !created.ok()) {
     result.findings.Add(&Findings::wrong, "no tables: " + created.ToString());
     return result;
@@ -97,7 +98,7 @@ SeedResult RunSeed(uint64_t seed, const Bugs& bugs) {
   result.unknown = load.counts().unknown;
   result.kills = nemesis.kills();
   result.checkpoints = checkpoints.taken();
-  result.power_losses = nemesis.power_losses();
+  result.power_losses = nemesis.power_losses() + shared.power_losses();
   for (size_t server = 0; server < cluster.servers(); ++server) {
     result.processes += cluster.server(server).processes();
     if (!cluster.server(server).unnoticed_flip()) continue;

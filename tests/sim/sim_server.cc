@@ -6,6 +6,7 @@
 
 #include "ps/shard/lane_recovery.h"
 #include "storage/memory/host_table.h"
+#include "tests/sim/watched_disk.h"
 
 namespace strata::sim {
 namespace {
@@ -14,6 +15,10 @@ constexpr TimeNs kSyncWithinWhenWaitedFor = 10 * kMillisecond;
 constexpr TimeNs kSyncWithin = 50 * kMillisecond;
 constexpr TimeNs kUnsyncedMax = 60 * kMillisecond;
 constexpr uint64_t kSegmentBytes = 32 << 10;  // small, so that logs have several
+
+constexpr const char* kCheckpoints = "checkpoints";
+
+std::string LaneFolder(uint16_t lane) { return fmt::format("data/lane-{}", lane); }
 
 std::string Endpoint(uint16_t server, int port) {
   return fmt::format("tcp://server{}:{}", server, port);
@@ -44,7 +49,10 @@ struct SimServer::LaneRun {
 };
 
 struct SimServer::Process {
+  Process(Disk& below, DiskWatch watch) : disk(below, std::move(watch)) {}
+
   MetricsRegistry registry;
+  WatchedDisk disk;
   std::vector<LaneRun> lanes;
 };
 
@@ -67,13 +75,19 @@ void SimServer::Start(TimeNs now) {
   if (running()) return;
   now_ = now;
   ++boot_;
-  process_ = std::make_unique<Process>();
+  process_ = std::make_unique<Process>(disk_, [this](auto, const auto&) -> Result<bool> {
+    if (Step()) return true;
+    return Failed("the process was killed");
+  });
+  if (options_.checkpoints != nullptr) process_->disk.Mount(kCheckpoints, *options_.checkpoints);
   Open(now);
 }
 
 void SimServer::Kill() {
   if (running()) unsynced_since_ = std::min(unsynced_since_, now_ - kUnsyncedMax);
+  dead_ = true;
   process_.reset();
+  dead_ = false;
   fuse_ = 0;
 }
 
@@ -102,26 +116,10 @@ void SimServer::Open(TimeNs now) {
     hello.lane_ports.push_back(static_cast<uint16_t>(first_port + lane.lane));
   }
   for (uint16_t number = 0; number < hello.lane_ports.size(); ++number) {
-    LaneConfig config;
-    config.name = {index_, number};
-    config.map = map_;
-    config.cluster_id = kClusterId;
-    config.hello = hello;
-    config.durable = options_.durable;
-    if (options_.checkpoints != nullptr) {
-      config.checkpoints = CheckpointConfig{
-          .disk = options_.checkpoints,
-          .root = "checkpoints",
-          .base_path = options_.durable ? fmt::format("bases/server-{}-lane-{}", index_, number)
-                                        : std::string(),
-          .keep = 1000,
-          .clock = &clock_};
-    }
-    config.make_table = [](const TableSpec& spec) { return std::make_unique<HostTable>(spec); };
     LaneRun run;
     run.number = number;
     run.metrics = std::make_unique<LaneMetrics>(process_->registry, number);
-    run.lane = std::make_unique<Lane>(std::move(config), *run.metrics);
+    run.lane = std::make_unique<Lane>(ConfigOf(number, hello), *run.metrics);
     run.ports.push_back(network_.OpenPort(Endpoint(index_, hello.lane_ports[number])));
     if (number == 0) run.ports.push_back(network_.OpenPort(MainEndpoint(index_)));
     if (options_.durable) {
@@ -132,6 +130,25 @@ void SimServer::Open(TimeNs now) {
   }
 }
 
+LaneConfig SimServer::ConfigOf(uint16_t lane, const wire::HelloReply& hello) {
+  LaneConfig config;
+  config.name = {index_, lane};
+  config.map = map_;
+  config.cluster_id = kClusterId;
+  config.hello = hello;
+  config.durable = options_.durable;
+  if (options_.checkpoints != nullptr) {
+    config.checkpoints =
+        CheckpointConfig{.disk = &process_->disk,
+                         .root = kCheckpoints,
+                         .base_path = options_.durable ? LaneFolder(lane) + "/base" : "",
+                         .keep = options_.keep,
+                         .clock = &clock_};
+  }
+  config.make_table = [](const TableSpec& spec) { return std::make_unique<HostTable>(spec); };
+  return config;
+}
+
 bool SimServer::serving() const {
   return running() && std::ranges::none_of(process_->lanes, [](const LaneRun& run) {
            return run.lane->recovering();
@@ -140,8 +157,8 @@ bool SimServer::serving() const {
 
 LogOptions SimServer::OptionsOf(uint16_t lane) {
   LogOptions log;
-  log.disk = &disk_;
-  log.folder = fmt::format("data/lane-{}", lane);
+  log.disk = &process_->disk;
+  log.folder = LaneFolder(lane);
   log.lineage = lineage_;
   log.lane = lane;
   log.boot_id = fmt::format("power-up {}", power_ups_);
@@ -265,7 +282,10 @@ bool SimServer::Finish(LaneRun& run, Outgoing out, TimeNs now) {
   return true;
 }
 
-bool SimServer::Step() { return fuse_ == 0 || --fuse_ > 0; }
+bool SimServer::Step() {
+  if (fuse_ > 0 && --fuse_ == 0) dead_ = true;
+  return !dead_;
+}
 
 bool SimServer::Fail(const Status& status) {
   last_error_ = status;

@@ -34,6 +34,8 @@ struct Bugs {
   std::function<std::unique_ptr<WriteAheadLog>(std::unique_ptr<WriteAheadLog>)> wrap_log;
   // What a lane is given back instead of the record; nothing: it is left out.
   std::function<std::optional<LogRecord>(const LogRecord&)> replayed;
+  // Takes the place of the folder of checkpoints, which it is given.
+  std::function<std::unique_ptr<Disk>(Disk&)> wrap_checkpoints;
 };
 
 struct SimServerOptions {
@@ -43,7 +45,8 @@ struct SimServerOptions {
   TimeNs round_max = 0;
   TimeNs recovery_max = 200 * kMillisecond;  // what replaying takes, at most
   bool ports_move = false;                   // each process has other ports for its lanes
-  Disk* checkpoints = nullptr;               // the folder that all servers share lies on it
+  Disk* checkpoints = nullptr;               // the folder that all servers share
+  uint32_t keep = 3;                         // checkpoints
   Bugs bugs;
 };
 
@@ -61,7 +64,7 @@ class SimServer {
   TimeNs LosePower();
   // Without a log: the next process has nothing, and another lineage.
   void Restart(TimeNs now);
-  // The process dies after so many more steps: a message handled, a log written, a reply sent.
+  // The process dies after so many more steps: a message handled, a file changed, a reply sent.
   void KillAfter(uint64_t steps) { fuse_ = steps; }
 
   // Reads of the next replay come with a bit flipped, each with this probability.
@@ -85,6 +88,7 @@ class SimServer {
   using Outgoing = std::vector<std::pair<MessagePort*, Envelope>>;
 
   void Open(TimeNs now);
+  LaneConfig ConfigOf(uint16_t lane, const wire::HelloReply& hello);
   LogOptions OptionsOf(uint16_t lane);
   void Receive(LaneRun& run, TimeNs now, uint64_t& history);
   // False: the process has to die.
@@ -108,6 +112,7 @@ class SimServer {
   uint16_t boot_ = 0;
   uint64_t power_ups_ = 1;
   uint64_t fuse_ = 0;
+  bool dead_ = false;  // it has died, and is there until the end of its step: it changes nothing
   double read_flip_ = 0;
   bool unnoticed_flip_ = false;
   Status last_error_;

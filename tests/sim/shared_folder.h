@@ -1,0 +1,30 @@
+// The machine that keeps the folder of checkpoints for all servers of a simulation. It answers at
+// once, and may lose power between any two changes.
+#pragma once
+
+#include <cstdint>
+
+#include "base/sim_disk.h"
+#include "tests/sim/watched_disk.h"
+
+namespace strata::sim {
+
+class SharedFolder {
+ public:
+  explicit SharedFolder(uint64_t seed);
+
+  Disk& disk() { return watched_; }
+  // The power is lost instead of the n-th change from now on, which fails; 0: not at all.
+  void LosePowerAfter(uint64_t changes) { fuse_ = changes; }
+  uint64_t power_losses() const { return power_losses_; }
+
+ private:
+  Result<bool> Watch();
+
+  SimDisk disk_;
+  WatchedDisk watched_;
+  uint64_t fuse_ = 0;
+  uint64_t power_losses_ = 0;
+};
+
+}  // namespace strata::sim
