@@ -138,7 +138,11 @@ Result<CheckpointManifest> CommitCheckpoint(Disk& disk, const std::string& root,
   STRATA_TRY(CheckDraft(draft));
   STRATA_TRY(CheckNames(attachments));
   auto existing = ReadCheckpointManifest(disk, root, draft.number);
-  if (existing.ok() && existing->parts == draft.parts) return existing;
+  if (existing.ok() && existing->parts == draft.parts) {
+    // Whoever wrote it may have died before its name was durable.
+    STRATA_TRY(disk.SyncFolder(CheckpointFolder(root, draft.number)));
+    return existing;
+  }
   if (existing.ok()) {
     return AlreadyExists(
         fmt::format("checkpoint {} is committed under {} with other parts", draft.number, root));

@@ -74,6 +74,26 @@ TEST(CheckpointFilesTest, CommittingAgainIsFineWithTheSamePartsOnly) {
   }
 }
 
+// The first to commit dies between the manifest's name and its durability; the second is believed.
+TEST(CheckpointFilesTest, WhatIsCommittedAgainOutlivesALossOfPower) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SimDisk disk({.seed = seed});
+    CheckpointedLanes lanes(disk, "c", 1);
+    lanes.Write(5);
+    ASSERT_TRUE(lanes.Take(1, true).ok());
+    const auto manifest = ReadCheckpointManifest(disk, "c", 1);
+    ASSERT_TRUE(manifest.ok());
+    const std::string folder = CheckpointFolder("c", 1);
+    ASSERT_TRUE(disk.Remove(folder + "/" + std::string(format::kCheckpointManifestName)).ok());
+    ASSERT_TRUE(disk.SyncFolder(folder).ok());
+    disk.FailSync(2);  // the first is the file's, the second the folder's
+    ASSERT_FALSE(CommitCheckpoint(disk, "c", *manifest, {}).ok());
+    ASSERT_TRUE(CommitCheckpoint(disk, "c", *manifest, {}).ok());
+    disk.Crash();
+    EXPECT_TRUE(ReadCheckpointManifest(disk, "c", 1).ok()) << "seed " << seed;
+  }
+}
+
 // 1 full, 2 and 3 build on it, 4 full, 5 builds on 4, 6 full, 7 full.
 TEST(CheckpointFilesTest, RetiringKeepsWhatOthersBuildOn) {
   SimDisk disk;
