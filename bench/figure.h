@@ -48,5 +48,6 @@ struct Suite {
 Suite TableSuite();
 Suite ServiceSuite();
 Suite TieredSuite();
+Suite CheckpointSuite();
 
 }  // namespace strata::bench

@@ -21,7 +21,9 @@ struct CommandLine {
   BenchOptions options;
 };
 
-std::vector<Suite> Suites() { return {TableSuite(), ServiceSuite(), TieredSuite()}; }
+std::vector<Suite> Suites() {
+  return {TableSuite(), ServiceSuite(), TieredSuite(), CheckpointSuite()};
+}
 
 std::string Footer() {
   std::string text = "Suites:\n";
