@@ -23,6 +23,7 @@ CLANG_FORMAT = "clang-format-14"
 CLANG_TIDY = "clang-tidy-16"
 HEADER_FLAGS = ["-std=c++20", "-fsyntax-only", "-x", "c++", "-Wall", "-Wextra", "-Werror",
                 f"-I{ROOT}", "-isystem", f"{BUILD}/generated"]
+PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S+/cmake_pch\.hxx")
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
@@ -89,15 +90,24 @@ def check_each(name, files, command_of, memory, jobs):
     return failed
 
 
+def compile_commands():
+    """How each file is compiled, but without precompiled headers: a file includes what it uses. Goes
+    into build/lint for clang-tidy; returns the files."""
+    entries = json.loads((BUILD / "compile_commands.json").read_text())
+    for entry in entries:
+        entry["command"] = PRECOMPILED.sub("", entry["command"])
+    (PASSED / "compile_commands.json").write_text(json.dumps(entries))
+    return {os.path.relpath(entry["file"], ROOT) for entry in entries}
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description="Checks the sources.")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("files", nargs="*")
     options = parser.parse_args(arguments)
     sources = options.files or sources_of(ROOT)
-    compiled = {os.path.relpath(entry["file"], ROOT)
-                for entry in json.loads((BUILD / "compile_commands.json").read_text())}
     memory = Memory()
+    compiled = compile_commands()
     failed = 0
 
     passed, output = run([CLANG_FORMAT, "--dry-run", "-Werror", *sources])
@@ -114,8 +124,9 @@ def main(arguments):
                          options.jobs)
     units = [source for source in sources if source in compiled and source.endswith(".cc")]
     failed += check_each("clang-tidy", units,
-                         lambda file: [CLANG_TIDY, "--quiet", "-p", str(BUILD),
+                         lambda file: [CLANG_TIDY, "--quiet", "-p", str(PASSED),
                                        "--extra-arg=-Wno-unknown-warning-option",
+                                       "--extra-arg=-Wno-unused-command-line-argument",
                                        "--extra-arg=-Wno-sign-conversion",
                                        "--extra-arg=-Wno-shadow", file],
                          memory, options.jobs)
