@@ -18,6 +18,19 @@ constexpr TimeNs kPatience = 5 * kSecond;
 constexpr uint32_t kRestored = 2;  // of those that are there, the newest
 constexpr const char* kRoot = "checkpoints";
 
+Result<std::vector<float>> RowsIn(Cluster& cluster, const TableSpec& spec,
+                                  const std::vector<Key>& keys) {
+  std::vector<float> rows(keys.size() * spec.dim);
+  Operation pull;
+  TablePart part;
+  part.table = spec.id();
+  part.keys = keys;
+  part.out = rows;
+  pull.parts = {part};
+  STRATA_TRY(cluster.SubmitAndRun(0, pull).status.Prefixed("a restored cluster"));
+  return rows;
+}
+
 }  // namespace
 
 Result<std::vector<wire::Received>> SimCaller::CallLanes(LaneCall call) {
@@ -35,9 +48,11 @@ Result<std::vector<wire::Received>> SimCaller::CallLanes(LaneCall call) {
   return replies;
 }
 
-Checkpoints::Checkpoints(Cluster& cluster, Load& load, Disk& disk, uint32_t keep, uint64_t seed)
+Checkpoints::Checkpoints(Cluster& cluster, Load& load, Trainers* trainers, Disk& disk,
+                         uint32_t keep, uint64_t seed)
     : cluster_(cluster),
       load_(load),
+      trainers_(trainers),
       disk_(disk),
       keep_(keep),
       random_(seed ^ 0x636b7074),
@@ -59,10 +74,12 @@ void Checkpoints::Take() {
   taking_ = true;
   Taken taken;
   for (size_t t = 0; t < Load::kTables; ++t) taken.least[t] = load_.ledger(t).AllAcked();
+  if (trainers_ != nullptr) taken.steps_least = trainers_->Acked();
   const Result<uint32_t> number = checkpointer_.Cut(cluster_.now() + kPatience);
   if (number.ok()) {
     taken.number = *number;
     for (size_t t = 0; t < Load::kTables; ++t) taken.most[t] = load_.ledger(t).AllBegun();
+    if (trainers_ != nullptr) taken.steps_most = trainers_->Begun();
     const auto saved =
         checkpointer_.Save(*number, random_.Chance(0.3), {}, cluster_.now() + kPatience);
     taken.saved = saved.ok();
@@ -119,22 +136,29 @@ void Checkpoints::CheckOne(const Taken& taken) {
     return load_.findings().Add(&Findings::wrong, fmt::format("checkpoint {} is not restored: {}",
                                                               taken.number, restored.ToString()));
   }
+  CheckLoad(fresh, taken);
+  if (trainers_ != nullptr) CheckTrainers(fresh, taken);
+}
+
+void Checkpoints::CheckLoad(Cluster& fresh, const Taken& taken) {
   for (size_t t = 0; t < Load::kTables; ++t) {
     const Ledger& ledger = load_.ledger(t);
     std::vector<Key> keys;
     for (Key key = 0; key < ledger.keys(); ++key) keys.push_back(key);
-    std::vector<float> rows(keys.size() * ledger.dim());
-    Operation pull;
-    TablePart part;
-    part.table = load_.SpecOf(t).id();
-    part.keys = keys;
-    part.out = rows;
-    pull.parts = {part};
-    if (const Outcome outcome = fresh.SubmitAndRun(0, pull); !outcome.status.ok()) {
-      return load_.findings().Add(&Findings::wrong,
-                                  "a restored cluster answers " + outcome.status.ToString());
-    }
-    ledger.CheckCut(rows, taken.least[t], taken.most[t], load_.findings());
+    const Result<std::vector<float>> rows = RowsIn(fresh, load_.SpecOf(t), keys);
+    if (!rows.ok()) return load_.findings().Add(&Findings::wrong, rows.status().ToString());
+    ledger.CheckCut(*rows, taken.least[t], taken.most[t], load_.findings());
+  }
+}
+
+void Checkpoints::CheckTrainers(Cluster& fresh, const Taken& taken) {
+  for (size_t t = 0; t < trainers_->specs().size(); ++t) {
+    const Result<std::vector<float>> rows =
+        RowsIn(fresh, trainers_->specs()[t], trainers_->AllKeys());
+    if (!rows.ok()) return load_.findings().Add(&Findings::wrong, rows.status().ToString());
+    const std::string wrong = trainers_->CheckCut(t, *rows, taken.steps_least, taken.steps_most);
+    if (wrong.empty()) continue;
+    load_.findings().Add(&Findings::wrong, fmt::format("checkpoint {}: {}", taken.number, wrong));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "ps/client/remote_checkpointer.h"
 #include "tests/sim/load.h"
 #include "tests/sim/sim_cluster.h"
+#include "tests/sim/trainers.h"
 
 namespace strata::sim {
 
@@ -28,7 +29,9 @@ class SimCaller : public LaneCaller {
 class Checkpoints {
  public:
   // `disk` is what the cluster's servers share; they keep the newest `keep`, 1 or more.
-  Checkpoints(Cluster& cluster, Load& load, Disk& disk, uint32_t keep, uint64_t seed);
+  // `trainers` may be null.
+  Checkpoints(Cluster& cluster, Load& load, Trainers* trainers, Disk& disk, uint32_t keep,
+              uint64_t seed);
 
   void Begin(TimeNs every);
   void End() { ended_ = true; }
@@ -42,15 +45,19 @@ class Checkpoints {
     uint32_t number = 0;
     bool saved = false;  // that is, told so: another one may be there, too
     std::array<std::vector<Ledger::Mask>, Load::kTables> least, most;
+    uint64_t steps_least = 0, steps_most = 0;
   };
 
   void Plan(TimeNs every);
   void Take();
   void CheckFiles(uint32_t number);
   void CheckOne(const Taken& taken);
+  void CheckLoad(Cluster& fresh, const Taken& taken);
+  void CheckTrainers(Cluster& fresh, const Taken& taken);
 
   Cluster& cluster_;
   Load& load_;
+  Trainers* const trainers_;
   Disk& disk_;
   const uint32_t keep_;
   Random random_;

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kSeedsToFindABug = 500;
 
 TEST(SimCrash, NothingIsLostDoubledOrWrong) {
-  uint64_t processes = 0, power_losses = 0, unknown = 0;
+  uint64_t processes = 0, power_losses = 0, unknown = 0, checkpoints = 0, steps = 0, expired = 0;
   for (const uint64_t seed : Seeds()) {
     const SeedResult result = RunSeed(seed);
     ASSERT_TRUE(result.ok()) << result.Describe();
@@ -22,11 +22,17 @@ TEST(SimCrash, NothingIsLostDoubledOrWrong) {
     processes += result.processes;
     power_losses += result.power_losses;
     unknown += result.unknown;
+    checkpoints += result.checkpoints;
+    steps += result.steps;
+    expired += result.expired;
   }
   // The nemesis does strike.
   EXPECT_GT(processes, 10 * Seeds().size());
   EXPECT_GT(power_losses, Seeds().size());
   EXPECT_GT(unknown, Seeds().size());
+  EXPECT_GT(checkpoints, Seeds().size());
+  EXPECT_GT(steps, Seeds().size());
+  EXPECT_GT(expired, 0U);
 }
 
 TEST(SimCrash, TheSameSeedGivesTheSameRun) {

@@ -12,6 +12,7 @@ constexpr size_t kKeysMax = 6;  // of an operation
 constexpr Key kOwnKeys = Key{1} << 32;
 constexpr TimeNs kPatience = 600 * kSecond;
 constexpr TimeNs kHurry = 300 * kMillisecond;
+constexpr double kRestOften = 0.02;
 
 bool Shared(Key key) { return key < kOwnKeys; }
 
@@ -32,6 +33,7 @@ struct Load::Client {
   size_t index = 0;
   Random random{0};
   size_t submitted = 0, open = 0;
+  bool rests = false;
 };
 
 struct Load::Logged {
@@ -44,9 +46,9 @@ struct Load::Logged {
 
 Load::Load(Cluster& cluster, const LoadOptions& options) : cluster_(cluster), options_(options) {
   for (size_t table = 0; table < kTables; ++table) {
-    ledgers_.emplace_back(SpecOf(table).name, cluster.clients(), options.shared_keys);
+    ledgers_.emplace_back(SpecOf(table).name, options.clients, options.shared_keys);
   }
-  for (size_t i = 0; i < cluster.clients(); ++i) {
+  for (size_t i = 0; i < options.clients; ++i) {
     clients_.push_back(std::make_unique<Client>());
     clients_.back()->index = i;
     clients_.back()->random = Random(options.seed * 1000 + i);
@@ -58,7 +60,7 @@ Load::~Load() = default;
 TableSpec Load::SpecOf(size_t table) const {
   TableSpec spec;
   spec.name = table == 0 ? "clicks" : "views";
-  spec.dim = static_cast<uint32_t>(cluster_.clients() * Ledger::kColumns);
+  spec.dim = static_cast<uint32_t>(options_.clients * Ledger::kColumns);
   spec.optimizer.learning_rate = 1.0F;
   spec.ack = options_.ack;
   return spec;
@@ -66,7 +68,7 @@ TableSpec Load::SpecOf(size_t table) const {
 
 Status Load::CreateTables() {
   for (size_t table = 0; table < kTables; ++table) {
-    STRATA_TRY(cluster_.CreateTable(table % cluster_.clients(), SpecOf(table)));
+    STRATA_TRY(cluster_.CreateTable(table % options_.clients, SpecOf(table)));
   }
   return {};
 }
@@ -82,9 +84,33 @@ bool Load::done() const {
 }
 
 void Load::Fill(Client& client) {
-  while (client.open < options_.outstanding && client.submitted < options_.operations) {
+  while (!client.rests && client.open < options_.outstanding &&
+         client.submitted < options_.operations) {
     Submit(client);
   }
+}
+
+void Load::Rest(Client& client, TimeNs time) {
+  client.rests = true;
+  cluster_.At(cluster_.now() + time, [this, &client] {
+    client.rests = false;
+    Fill(client);
+  });
+}
+
+// Nobody knows what became of what the client has under way. The next one begins when none of it
+// can come late: clients promise no order between each other.
+void Load::Replace(Client& client) {
+  ++counts_.expired;
+  client.rests = true;
+  cluster_.At(cluster_.now(), [this, &client] {
+    cluster_.client(client.index).Abort(Lost("its session expired"));
+  });
+  cluster_.At(cluster_.now() + options_.calm_after, [this, &client] {
+    cluster_.RenewClient(client.index);
+    client.rests = false;
+    Fill(client);
+  });
 }
 
 Key Load::OwnKey(const Client& client, uint64_t n) const {
@@ -175,21 +201,40 @@ void Load::Submit(Client& client) {
 void Load::End(Client& client, const Batch& batch, const Outcome& outcome) {
   --client.open;
   ++counts_.operations;
-  switch (outcome.status.code()) {
-    case StatusCode::kOk:
-    case StatusCode::kDeadlineExceeded:
-    case StatusCode::kDiskFull:
-    case StatusCode::kLost:
-      break;
-    default:
-      findings_.Add(&Findings::wrong, "an operation ended with " + outcome.status.ToString());
-  }
+  TakeStatus(client, outcome.status);
   if (batch.kind != OpKind::kLookup) {
     EndWriteOf(client, batch, outcome);
   } else if (outcome.status.ok() && batch.power_losses == power_losses_) {
     CheckRead(batch);
   }
   Fill(client);
+}
+
+void Load::TakeStatus(Client& client, const Status& status) {
+  const bool may_rest = options_.rest_max > 0 && !client.rests;
+  const auto rest = [&] {
+    const auto most = static_cast<uint64_t>(options_.rest_max);
+    if (may_rest) Rest(client, 1 + static_cast<TimeNs>(client.random.Below(most)));
+  };
+  switch (status.code()) {
+    case StatusCode::kOk:
+      if (may_rest && client.random.Chance(kRestOften)) rest();
+      return;
+    case StatusCode::kDeadlineExceeded:
+    case StatusCode::kDiskFull:
+    case StatusCode::kLost:
+      return;
+    case StatusCode::kRefused:  // there are too many clients
+      if (options_.rest_max > 0) return rest();
+      break;
+    case StatusCode::kSessionExpired:
+      if (may_rest) Replace(client);
+      if (options_.rest_max > 0) return;
+      break;
+    default:
+      break;
+  }
+  findings_.Add(&Findings::wrong, "an operation ended with " + status.ToString());
 }
 
 void Load::EndWriteOf(const Client& client, const Batch& batch, const Outcome& outcome) {

@@ -15,6 +15,7 @@ namespace strata::sim {
 
 struct LoadOptions {
   uint64_t seed = 1;
+  size_t clients = 3;                 // the first ones of the cluster
   size_t operations = 350;            // of each client
   size_t outstanding = 8;             // of each client
   size_t shared_keys = 80;            // of each table
@@ -22,12 +23,17 @@ struct LoadOptions {
   double hurried = 0.1;               // operations whose deadline may pass
   AckLevel ack = AckLevel::kDefault;  // of the tables
   double other_ack = 0;  // writes of level logged instead, which a loss of power may undo
+  // Clients rest now and then, for so long at most, and their sessions may expire meanwhile: then
+  // other clients take their places. 0: they do not.
+  TimeNs rest_max = 0;
+  TimeNs calm_after = 0;  // by then, nothing that was sent is under way any more
 };
 
 struct LoadCounts {
   uint64_t operations = 0;  // ended
   uint64_t acked = 0;       // writes, all of whose lanes acknowledged them
   uint64_t unknown = 0;     // writes of which some lane did not say
+  uint64_t expired = 0;     // sessions
 };
 
 class Load {
@@ -56,12 +62,15 @@ class Load {
   struct Logged;  // an acknowledgement of level logged
 
   void Fill(Client& client);
+  void Rest(Client& client, TimeNs time);
+  void Replace(Client& client);
   void Submit(Client& client);
   void Push(Client& client, Batch& batch);
   void Write(Client& client, Batch& batch);
   void Read(Client& client, Batch& batch);
   Key OwnKey(const Client& client, uint64_t n) const;
   void End(Client& client, const Batch& batch, const Outcome& outcome);
+  void TakeStatus(Client& client, const Status& status);
   void EndWriteOf(const Client& client, const Batch& batch, const Outcome& outcome);
   void CheckRead(const Batch& batch);
   void ReadAll(size_t table, const std::vector<Key>& keys);

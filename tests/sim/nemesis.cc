@@ -5,6 +5,7 @@
 namespace strata::sim {
 namespace {
 
+constexpr uint64_t kStrikesMax = 120;
 constexpr TimeNs kWatchEvery = 20 * kMillisecond;
 constexpr uint64_t kStepsMax = 60;    // of a server, until it dies
 constexpr uint64_t kWritesMax = 30;   // of a disk, until it fails
@@ -31,7 +32,7 @@ TimeNs Nemesis::Soon(TimeNs most) {
 }
 
 void Nemesis::Plan() {
-  if (ended_) return;
+  if (ended_ || strikes_++ == kStrikesMax) return;
   cluster_.At(Soon(2 * options_.every), [this] {
     if (!ended_) Strike();
     Plan();
@@ -97,7 +98,7 @@ void Nemesis::FillDisk(uint16_t server) {
 
 // One client does not reach one server for a while.
 void Nemesis::Part(uint16_t server) {
-  const std::string client = SimClient::Name(random_.Below(cluster_.clients()));
+  const std::string client = cluster_.client_name(random_.Below(cluster_.clients()));
   std::vector<std::string> endpoints;
   for (int port = kMainPort; port < kMainPort + 40; ++port) {
     endpoints.push_back(fmt::format("tcp://server{}:{}", server, port));

@@ -51,6 +51,7 @@ class Nemesis {
   bool ended_ = false;
   std::vector<bool> reviving_;
   std::vector<bool> disk_failed_;
+  uint64_t strikes_ = 0;  // planned
   uint64_t kills_ = 0;
   uint64_t power_losses_ = 0;
 };

@@ -18,6 +18,8 @@ struct SeedResult {
   uint64_t kills = 0;      // by the nemesis from outside
   uint64_t power_losses = 0;
   uint64_t checkpoints = 0;  // taken under load
+  uint64_t steps = 0;        // of synchronous training
+  uint64_t expired = 0;      // sessions of clients
   Findings findings;
   bool hung = false;
   std::string stuck;     // what hung, in words

@@ -24,15 +24,19 @@ std::vector<uint64_t> Seeds() {
   return seeds;
 }
 
-SimClient::SimClient(SimNetwork& network, size_t index, const ClusterOptions& options)
-    : core_([&] {
+SimClient::SimClient(SimNetwork& network, size_t index, uint64_t session,
+                     const ClusterOptions& options)
+    : session_(session),
+      name_(session == 0 ? fmt::format("client{}", index)
+                         : fmt::format("client{}-{}", index, session)),
+      core_([&] {
         ClientCoreOptions core;
         for (size_t i = 0; i < options.lanes_per_server.size(); ++i) {
           core.servers.push_back(fmt::format("server{}:{}", i, kMainPort));
         }
         core.cluster_id = kClusterId;
         core.client_hi = options.seed;
-        core.client_lo = index + 1;
+        core.client_lo = index + 1 + (session << 32);
         core.client_name = fmt::format("client {}", index);
         core.request_timeout = kRunMax;
         core.attempt_timeout = 4 * options.delay_max;
@@ -41,9 +45,7 @@ SimClient::SimClient(SimNetwork& network, size_t index, const ClusterOptions& op
         core.chunk_bytes = options.chunk_bytes;
         return core;
       }()),
-      port_(network.OpenPort(Name(index))) {}
-
-std::string SimClient::Name(size_t index) { return fmt::format("client{}", index); }
+      port_(network.OpenPort(name_)) {}
 
 void SimClient::Poll(TimeNs now, uint64_t& history) {
   while (std::optional<Envelope> envelope = port_->Receive(now).value()) {
@@ -70,12 +72,16 @@ Cluster::Cluster(const ClusterOptions& options)
     servers_.push_back(std::make_unique<SimServer>(network_, clock_, i, map_, server));
   }
   for (size_t i = 0; i < options.clients; ++i) {
-    clients_.push_back(std::make_unique<SimClient>(network_, i, options));
+    clients_.push_back(std::make_unique<SimClient>(network_, i, 0, options));
   }
 }
 
 void Cluster::At(TimeNs time, std::function<void()> action) {
   actions_.emplace(time, std::move(action));
+}
+
+void Cluster::RenewClient(size_t i) {
+  clients_[i] = std::make_unique<SimClient>(network_, i, clients_[i]->session() + 1, options_);
 }
 
 void Cluster::PollAll() {

@@ -33,12 +33,16 @@ struct ClusterOptions {
 
 class SimClient {
  public:
-  SimClient(SimNetwork& network, size_t index, const ClusterOptions& options);
+  // `session`: the how manieth client of that index, from 0.
+  SimClient(SimNetwork& network, size_t index, uint64_t session, const ClusterOptions& options);
   void Poll(TimeNs now, uint64_t& history);
   ClientCore& core() { return core_; }
-  static std::string Name(size_t index);
+  uint64_t session() const { return session_; }
+  const std::string& name() const { return name_; }  // in the network
 
  private:
+  const uint64_t session_;
+  const std::string name_;  // "client0", "client0-1"
   ClientCore core_;
   std::unique_ptr<MessagePort> port_;
 };
@@ -55,6 +59,9 @@ class Cluster {
   size_t clients() const { return clients_.size(); }
   size_t servers() const { return servers_.size(); }
   ClientCore& client(size_t i) { return clients_[i]->core(); }
+  const std::string& client_name(size_t i) const { return clients_[i]->name(); }
+  // Another client, of another name, takes the place of this one, whose operations have all ended.
+  void RenewClient(size_t i);
   SimServer& server(size_t i) { return *servers_[i]; }
   SimNetwork& network() { return network_; }
   TimeNs now() const { return clock_.Now(); }

@@ -137,6 +137,7 @@ LaneConfig SimServer::ConfigOf(uint16_t lane, const wire::HelloReply& hello) {
   config.cluster_id = kClusterId;
   config.hello = hello;
   config.durable = options_.durable;
+  config.dedup = options_.dedup;
   if (options_.checkpoints != nullptr) {
     config.checkpoints =
         CheckpointConfig{.disk = &process_->disk,

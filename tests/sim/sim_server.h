@@ -47,6 +47,7 @@ struct SimServerOptions {
   bool ports_move = false;                   // each process has other ports for its lanes
   Disk* checkpoints = nullptr;               // the folder that all servers share
   uint32_t keep = 3;                         // checkpoints
+  DedupLimits dedup;
   Bugs bugs;
 };
 
