@@ -44,7 +44,8 @@ constexpr size_t kAtReserved2 = 126;  // 2 bytes
 constexpr size_t kAtBodyBytes = 128;
 constexpr size_t kAtCut = 132;
 constexpr size_t kAtBodyChecksum = 136;
-constexpr size_t kAtReserved4 = 144;  // 12 bytes
+constexpr size_t kAtCredit = 144;
+constexpr size_t kAtReserved4 = 148;  // 8 bytes
 constexpr size_t kAtCrc = 156;
 static_assert(kAtCrc + 4 == kHeaderBytes);
 
@@ -107,6 +108,9 @@ Status CheckMeaning(const Header& h) {
   if (!h.is(kFlagReply) && h.status != 0) {
     return Invalid(fmt::format("message header: a request's status must be 0, found {}", h.status));
   }
+  if (!h.is(kFlagReply) && h.credit != 0) {
+    return Invalid(fmt::format("message header: a request's credit must be 0, found {}", h.credit));
+  }
   if (h.frames > kFramesMax) {
     return Invalid(
         fmt::format("message header: at most {} payload frames, found {}", kFramesMax, h.frames));
@@ -143,6 +147,7 @@ Header ReadFields(const std::byte* in) {
   h.body_bytes = LoadLittle<uint32_t>(in + kAtBodyBytes);
   h.cut = LoadLittle<uint32_t>(in + kAtCut);
   h.body_checksum = LoadLittle<uint64_t>(in + kAtBodyChecksum);
+  h.credit = LoadLittle<uint32_t>(in + kAtCredit);
   return h;
 }
 
@@ -194,6 +199,7 @@ std::array<std::byte, kHeaderBytes> EncodeHeader(const Header& h) {
   StoreLittle(h.body_bytes, out + kAtBodyBytes);
   StoreLittle(h.cut, out + kAtCut);
   StoreLittle(h.body_checksum, out + kAtBodyChecksum);
+  StoreLittle(h.credit, out + kAtCredit);
   StoreLittle(Crc32c(std::span(bytes).first(kAtCrc)), out + kAtCrc);
   return bytes;
 }

@@ -20,6 +20,9 @@ constexpr uint16_t kVersionMin = 1;      // oldest that this build still underst
 constexpr size_t kHeaderBytes = 160;
 constexpr size_t kMessageBytesMax = size_t{64} << 20;  // header and payload; larger work is split
 constexpr size_t kFramesMax = 8;
+// What a client may have under way to a lane that has not granted it more: requests and the replies
+// that they ask for. One request is always allowed.
+constexpr uint32_t kCreditMin = 256U << 10;
 constexpr uint8_t kAckDefault = 255;  // the table's level, or else the server's
 
 // Never change or reuse a number.
@@ -85,6 +88,8 @@ struct Header {
   uint32_t body_bytes = 0;     // their sizes added
   uint32_t cut = 0;            // the newest checkpoint cut that the sender knows of
   uint64_t body_checksum = 0;  // XXH3-64 over the payload frames' bytes, one after the other
+  uint32_t credit = 0;  // of a reply: bytes that this client may have under way to this lane, or 0:
+                        // nothing is said; 0 in a request
 
   bool is(Flags flag) const { return (flags & flag) != 0; }
   friend bool operator==(const Header&, const Header&) = default;

@@ -28,7 +28,8 @@ constexpr Field kFields[] = {
     {"epoch", 4},         {"table", 4},         {"count", 4},       {"width", 4},
     {"timeout_ms", 4},    {"group", 4},         {"rank", 2},        {"world", 2},
     {"ack", 1},           {"frames", 1},        {"reserved", 2},    {"body_bytes", 4},
-    {"cut", 4},           {"body_checksum", 8}, {"reserved", 12},   {"crc", 4},
+    {"cut", 4},           {"body_checksum", 8}, {"credit", 4},      {"reserved", 8},
+    {"crc", 4},
 };
 
 std::string Hex(std::span<const std::byte> bytes) {

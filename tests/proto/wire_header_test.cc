@@ -50,6 +50,7 @@ TEST(WireHeader, RandomHeadersComeBack) {
          {&h.epoch, &h.table, &h.count, &h.width, &h.timeout_ms, &h.group, &h.body_bytes, &h.cut}) {
       *field = static_cast<uint32_t>(random());
     }
+    if (h.is(kFlagReply)) h.credit = static_cast<uint32_t>(random());
     h.rank = static_cast<uint16_t>(random());
     h.world = static_cast<uint16_t>(random());
     h.ack = static_cast<uint8_t>(random());
@@ -91,7 +92,8 @@ TEST(WireHeader, WrongFieldsAreNamed) {
       {WithField<uint8_t>(15, 1), StatusCode::kInvalid, "reserved byte 15"},
       {WithField<uint8_t>(125, 9), StatusCode::kInvalid, "at most 8"},
       {WithField<uint8_t>(127, 1), StatusCode::kInvalid, "reserved byte 127"},
-      {WithField<uint8_t>(144, 1), StatusCode::kInvalid, "reserved byte 144"},
+      {WithField<uint32_t>(144, 7), StatusCode::kInvalid, "credit must be 0, found 7"},
+      {WithField<uint8_t>(148, 1), StatusCode::kInvalid, "reserved byte 148"},
       {WithField<uint8_t>(155, 1), StatusCode::kInvalid, "reserved byte 155"},
   };
   for (const auto& c : cases) {

@@ -89,7 +89,9 @@ void AddTableMessages(Collector& out) {
 
 void AddRowMessages(Collector& out) {
   out.Request("pull_request", Batch(Command::kPull), {Keys()});
-  out.Reply("pull_reply", Batch(Command::kPull), {}, {Rows()});
+  Header granted = Batch(Command::kPull);
+  granted.credit = 0x717273;
+  out.Reply("pull_reply", granted, {}, {Rows()});
   out.Request("pull_sync_request", Sync(Command::kPull), {Keys()});
   out.Request("push_request", Write(Command::kPush), {Keys(), Rows()});
   out.Reply("push_reply", Write(Command::kPush), {}, {});
