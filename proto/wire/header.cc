@@ -85,7 +85,7 @@ Status CheckFrozenPart(std::span<const std::byte> bytes) {
 Status CheckReserved(std::span<const std::byte> bytes) {
   constexpr struct {
     size_t at, size;
-  } kReserved[] = {{kAtReserved1, 2}, {kAtReserved2, 2}, {kAtReserved4, 12}};
+  } kReserved[] = {{kAtReserved1, 2}, {kAtReserved2, 2}, {kAtReserved4, 8}};
   for (const auto& range : kReserved) {
     for (size_t i = range.at; i < range.at + range.size; ++i) {
       if (bytes[i] != std::byte{0}) {
