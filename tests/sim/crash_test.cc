@@ -42,33 +42,28 @@ TEST(SimCrash, TheSameSeedGivesTheSameRun) {
   EXPECT_NE(first.history, other.history);
 }
 
-// The first seed that finds the bug, said aloud.
-SeedResult Find(const Bugs& bugs) {
+// Looks for what the bug must lead to, and says the first seed that shows it.
+void ExpectFound(const Bugs& bugs, uint64_t Findings::*kind) {
   for (uint64_t seed = 1; seed <= kSeedsToFindABug; ++seed) {
     const SeedResult result = RunSeed(seed, bugs);
-    if (result.ok()) continue;
+    if (result.findings.*kind == 0) continue;
     fmt::print("found by seed {}: {}\n", seed, result.Describe());
-    return result;
+    return;
   }
   ADD_FAILURE() << "not found in " << kSeedsToFindABug << " seeds";
-  return {};
 }
 
-TEST(SimPlantedBugs, AcknowledgedBeforeItIsLogged) {
-  EXPECT_GT(Find(AckBeforeLog()).findings.lost, 0U);
-}
+TEST(SimPlantedBugs, AcknowledgedBeforeItIsLogged) { ExpectFound(AckBeforeLog(), &Findings::lost); }
 
 TEST(SimPlantedBugs, AcknowledgedBeforeItIsSynced) {
-  EXPECT_GT(Find(AckBeforeSync()).findings.lost, 0U);
+  ExpectFound(AckBeforeSync(), &Findings::lost);
 }
 
 TEST(SimPlantedBugs, RestartedWithoutItsWindows) {
-  EXPECT_GT(Find(ForgetWindows()).findings.doubled, 0U);
+  ExpectFound(ForgetWindows(), &Findings::doubled);
 }
 
-TEST(SimPlantedBugs, ManifestBeforeItsParts) {
-  EXPECT_GT(Find(ManifestFirst()).findings.wrong, 0U);
-}
+TEST(SimPlantedBugs, ManifestBeforeItsParts) { ExpectFound(ManifestFirst(), &Findings::wrong); }
 
 }  // namespace
 }  // namespace strata::sim
