@@ -21,9 +21,15 @@ class File {
   virtual ~File() = default;
   // Reads up to out.size() bytes at `offset`; fewer only at the end of the file.
   virtual Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> out) const = 0;
+  // A hint: these bytes are read soon. Any thread; does not wait for the disk.
+  virtual void WillRead(uint64_t /*offset*/, uint64_t /*bytes*/) const {}
   // An error is final: how much of the bytes was written is unknown. kDiskFull cannot happen within
   // what Preallocate reserved.
   virtual Status Append(std::span<const std::byte> bytes) = 0;
+  // Append that may return before it is done. Until FinishAppend has returned, which tells how it
+  // ended, the bytes stay as they are and nothing else is called. One at a time.
+  virtual Status BeginAppend(std::span<const std::byte> bytes) { return Append(bytes); }
+  virtual Status FinishAppend() { return {}; }
   // Reserves room for a file of `bytes` bytes; its size stays. kDiskFull: there is no such room,
   // and nothing has changed. A file system that cannot reserve says OK and reserves nothing.
   virtual Status Preallocate(uint64_t bytes) = 0;

@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <mutex>
 #include <system_error>
+#include <thread>
 
 #include "base/disk.h"
+#include "base/thread.h"
 
 namespace strata {
 namespace {
@@ -36,7 +38,10 @@ auto Retry(Call call) {
 class RealFile : public File {
  public:
   RealFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
-  ~RealFile() override { close(fd_); }
+  ~RealFile() override {
+    if (appender_.joinable()) appender_.join();
+    close(fd_);
+  }
   RealFile(const RealFile&) = delete;
   RealFile& operator=(const RealFile&) = delete;
 
@@ -53,6 +58,11 @@ class RealFile : public File {
     return done;
   }
 
+  void WillRead(uint64_t offset, uint64_t bytes) const override {
+    static_cast<void>(posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                                    POSIX_FADV_WILLNEED));
+  }
+
   Status Append(std::span<const std::byte> bytes) override {
     STRATA_TRY(broken());
     while (!bytes.empty()) {
@@ -63,6 +73,19 @@ class RealFile : public File {
       appended_ += static_cast<uint64_t>(put);
     }
     return Status::Ok();
+  }
+
+  Status BeginAppend(std::span<const std::byte> bytes) override {
+    STRATA_CHECK(!appender_.joinable());
+    auto thread = StartThread("append", [this, bytes] { static_cast<void>(Append(bytes)); });
+    if (!thread.ok()) return Append(bytes);
+    appender_ = std::move(*thread);
+    return Status::Ok();
+  }
+
+  Status FinishAppend() override {
+    if (appender_.joinable()) appender_.join();
+    return broken();
   }
 
   Status Preallocate(uint64_t bytes) override {
@@ -128,7 +151,8 @@ class RealFile : public File {
   bool direct_ = false;     // O_DIRECT is set
   bool can_direct_ = true;  // as far as known
   mutable std::mutex mutex_;
-  Status broken_;  // the first failed write or sync; final
+  Status broken_;          // the first failed write or sync; final
+  std::jthread appender_;  // from BeginAppend to FinishAppend
 };
 
 Result<std::unique_ptr<File>> Open(const std::string& path, int flags, std::string_view action) {

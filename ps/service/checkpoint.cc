@@ -6,20 +6,26 @@
 #include <algorithm>
 
 #include "ps/service/handlers.h"
+#include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/page_filter.h"
 #include "storage/checkpoint/part_reader.h"
 
 namespace strata {
 namespace {
 
-constexpr TimeNs kUnasked = 120 * kSecond;  // then a cut that nobody wants saved is let go
-constexpr uint32_t kPageRows = 4096;
-constexpr size_t kQueuedBytesMax = size_t{32} << 20;  // handed on, and not written yet
+constexpr TimeNs kUnasked = 120 * kSecond;        // then a cut that nobody wants saved is let go
+constexpr size_t kPageBytes = size_t{256} << 10;  // copied between two rounds of messages
+constexpr size_t kQueuedBytesMax = size_t{16} << 20;  // handed on, and not written yet
 constexpr size_t kWaitingMax = 64;
 
 size_t BytesOf(const ScanPage& page) {
   return page.keys.size() * sizeof(Key) + page.rows.size() * sizeof(float) +
          page.counters.size() * sizeof(RowCounters);
+}
+
+uint32_t PageRows(const TableSpec& spec) {
+  const size_t row = SchemaOf(spec).row_bytes() + sizeof(Key);
+  return static_cast<uint32_t>(std::clamp<size_t>(kPageBytes / row, 1, 4096));
 }
 
 format::PartName PartNameOf(const LaneState& lane, uint32_t number, uint32_t parent) {
@@ -53,8 +59,9 @@ void AnswerPart(LaneState& lane, const std::vector<ReplyTo>& waiting,
 }
 
 void SaveTableRows(LaneState& lane, Saving& saving, Saving::Table& table) {
-  auto page = std::make_shared<ScanPage>();
-  page->rows_max = kPageRows;
+  const std::shared_ptr<ScanPage> page = saving.part->TakePage();
+  page->rows_max = PageRows(table.spec);
+  page->done = false;
   table.table->SnapshotPage(*page);
   const bool done = page->done;
   if (table.since != 0) {
@@ -63,7 +70,11 @@ void SaveTableRows(LaneState& lane, Saving& saving, Saving::Table& table) {
   }
   const TableId id = table.spec.id();
   Hand(lane, saving.part, BytesOf(*page),
-       [page, id](PartWriter& writer) { return writer.AddRows(id, *page); });
+       [page, id, part = saving.part.get()](PartWriter& writer) -> Status {
+         STRATA_TRY(writer.AddRows(id, *page));
+         part->GiveBack(page);
+         return {};
+       });
   if (!done) return;
   table.table->EndSnapshot();
   ++saving.next;
@@ -108,6 +119,8 @@ void BeginSaving(LaneState& lane, Saving& saving, bool full) {
       [part = saving.part, disk = config.disk, root = config.root,
        name = PartNameOf(lane, saving.number,
                          full ? 0 : lane.checkpoint.increment_base)]() -> Finished::Then {
+        part->status = CheckCheckpointOwner(*disk, root, name.cluster);
+        if (!part->status.ok()) return [](LaneState&) {};
         Result<std::unique_ptr<PartWriter>> writer = PartWriter::Create(*disk, root, name);
         part->status = writer.status();
         if (writer.ok()) part->writer = std::move(*writer);

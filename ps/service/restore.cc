@@ -12,6 +12,7 @@ namespace {
 
 LaneLoad LoadOf(const LaneState& lane, uint32_t number) {
   return {.from = *lane.config.checkpoints,
+          .cluster_id = lane.config.cluster_id,
           .number = number,
           .map = lane.config.map,
           .index = lane.index,

@@ -1,5 +1,8 @@
 #include "ps/shard/lane_checkpoint.h"
 
+#include <fmt/format.h>
+
+#include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/load.h"
 
 namespace strata {
@@ -7,7 +10,8 @@ namespace {
 
 class Target : public LoadTarget {
  public:
-  Target(const LaneLoad& load, Tables& tables) : load_(load), tables_(tables) {}
+  Target(const LaneLoad& load, LoadedLane& to)
+      : load_(load), tables_(to.tables), image_(to.image) {}
 
   bool Owns(uint32_t shard) const override { return load_.map->owner[shard] == load_.index; }
   Result<LocalTable*> Table(const TableSpec& spec) override {
@@ -18,26 +22,44 @@ class Target : public LoadTarget {
     }
     return table.get();
   }
+  std::string* ImageOf(const wire::LaneName& lane) override {
+    return load_.with_image && lane == load_.map->lanes[load_.index] ? &image_ : nullptr;
+  }
 
  private:
   const LaneLoad& load_;
   Tables& tables_;
+  std::string& image_;
 };
 
 }  // namespace
 
 Result<LoadedLane> LoadLane(const LaneLoad& load) {
   LoadedLane loaded;
-  Target target(load, loaded.tables);
+  Target target(load, loaded);
   Disk& disk = *load.from.disk;
+  STRATA_TRY(CheckCheckpointOwner(disk, load.from.root, load.cluster_id, load.number));
   STRATA_ASSIGN(loaded.manifest, LoadCheckpoint(disk, load.from.root, load.number, target));
-  if (load.with_image) {
-    const wire::LaneName& name = load.map->lanes[load.index];
-    STRATA_ASSIGN(loaded.image,
-                  ReadLaneImage(disk, load.from.root, loaded.manifest, name.server, name.lane));
+  const wire::LaneName& name = load.map->lanes[load.index];
+  if (load.with_image && loaded.manifest.FindPart(name.server, name.lane) == nullptr) {
+    return NotFound(fmt::format("checkpoint {} has no part of server {} lane {}", load.number,
+                                name.server, name.lane));
   }
   for (const auto& [id, table] : loaded.tables) table->ForgetErased(load.number);
   return loaded;
+}
+
+std::shared_ptr<ScanPage> Saving::Part::TakePage() {
+  const std::lock_guard lock(mutex);
+  if (free_pages.empty()) return std::make_shared<ScanPage>();
+  std::shared_ptr<ScanPage> page = std::move(free_pages.back());
+  free_pages.pop_back();
+  return page;
+}
+
+void Saving::Part::GiveBack(std::shared_ptr<ScanPage> page) {
+  const std::lock_guard lock(mutex);
+  free_pages.push_back(std::move(page));
 }
 
 void Finished::Add(Then then) {

@@ -42,6 +42,7 @@ using Tables = std::map<TableId, std::unique_ptr<LocalTable>>;
 // What a lane gets back of a checkpoint.
 struct LaneLoad {
   CheckpointConfig from;
+  uint64_t cluster_id = 0;
   uint32_t number = 0;
   std::shared_ptr<const wire::ShardMap> map;
   uint16_t index = 0;  // of the lane in it
@@ -69,6 +70,12 @@ struct Saving {
     Status status;
     std::unique_ptr<PartWriter> writer;
     std::atomic<size_t> bytes_queued{0};
+    // Pages that have been written, to be filled again: memory that is there already.
+    std::mutex mutex;
+    std::vector<std::shared_ptr<ScanPage>> free_pages;  // guarded by mutex
+
+    std::shared_ptr<ScanPage> TakePage();
+    void GiveBack(std::shared_ptr<ScanPage> page);
   };
 
   uint32_t number = 0;

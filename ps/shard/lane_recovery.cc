@@ -47,6 +47,7 @@ Result<LoadedLane> LoadInBackground(const Lane& lane, uint32_t number,
                                     const BetweenSteps& between) {
   const LaneConfig& config = lane.config();
   const LaneLoad load{.from = *config.checkpoints,
+                      .cluster_id = config.cluster_id,
                       .number = number,
                       .map = config.map,
                       .index = lane.index(),

@@ -45,6 +45,10 @@ Status RemoveCheckpoint(Disk& disk, const std::string& root, uint32_t number) {
   return disk.SyncFolder(folder);
 }
 
+std::string OwnerName(uint64_t cluster) {
+  return cluster == 0 ? "a job without servers" : fmt::format("cluster {:016x}", cluster);
+}
+
 Status CheckDraft(const CheckpointManifest& draft) {
   const std::string what = fmt::format("checkpoint {}", draft.number);
   if (draft.number == 0) return Invalid("a checkpoint's number is 1 or more");
@@ -114,6 +118,19 @@ Result<CheckpointList> ListCheckpoints(Disk& disk, const std::string& root) {
     }
   }
   return list;
+}
+
+Status CheckCheckpointOwner(Disk& disk, const std::string& root, uint64_t cluster,
+                            uint32_t number) {
+  STRATA_ASSIGN(const CheckpointList list, ListCheckpoints(disk, root));
+  for (const CheckpointManifest& manifest : list.checkpoints) {
+    if ((number != 0 && manifest.number != number) || manifest.cluster == cluster) continue;
+    return Refused(
+        fmt::format("checkpoint {} under {} belongs to {}, this is {}: give each a folder of its "
+                    "own (server.checkpoints, cluster.name)",
+                    manifest.number, root, OwnerName(manifest.cluster), OwnerName(cluster)));
+  }
+  return {};
 }
 
 CheckpointInfo InfoOf(const CheckpointManifest& manifest) {

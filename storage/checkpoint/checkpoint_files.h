@@ -29,6 +29,12 @@ struct CheckpointList {
 // An empty list when there is no folder `root`.
 Result<CheckpointList> ListCheckpoints(Disk& disk, const std::string& root);
 
+// kRefused, naming both, when checkpoint `number` under `root`, or with 0 any one there, belongs to
+// another cluster than `cluster` (0: a job without servers). One that does not exist belongs to
+// nobody; damaged ones are for others to tell.
+Status CheckCheckpointOwner(Disk& disk, const std::string& root, uint64_t cluster,
+                            uint32_t number = 0);
+
 // As the checkpointer tells them.
 CheckpointInfo InfoOf(const format::CheckpointManifest& manifest);
 

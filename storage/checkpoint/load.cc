@@ -72,17 +72,42 @@ class Loader {
         number = FindTable(*there, table.name)->since;
       }
     }
+    std::string* const image = target_.ImageOf({part.server, part.lane});
+    if (image != nullptr) tables[newest.number];
     for (const auto& [number, names] : tables) {
       const CheckpointManifest& manifest = *chain_.at(number);
-      STRATA_TRY(
-          LoadPart(manifest, *manifest.FindPart(part.server, part.lane), names, wanted == held));
+      STRATA_TRY(LoadPart(manifest, *manifest.FindPart(part.server, part.lane),
+                          {.tables = names,
+                           .shards = wanted,
+                           .shards_held = held,
+                           .image = number == newest.number ? image : nullptr}));
     }
     return {};
   }
 
  private:
-  Status LoadPart(const CheckpointManifest& manifest, const PartEntry& part,
-                  const std::set<std::string>& names, bool all_keys) {
+  // What is wanted of a part.
+  struct Wanted {
+    const std::set<std::string>& tables;
+    uint32_t shards = 0;  // of those that its lane held
+    uint32_t shards_held = 0;
+    std::string* image = nullptr;  // null: not wanted
+  };
+
+  // The table to load into, which makes room for what the part has of it; null: not wanted.
+  Result<LocalTable*> TableFor(const std::string& path, const TableSpec& spec,
+                               const PartEntry& part, const Wanted& wanted) {
+    if (!wanted.tables.contains(spec.name)) return nullptr;
+    STRATA_ASSIGN(LocalTable * table, target_.Table(spec));
+    STRATA_TRY(CheckSpec(path, spec, table->spec()));
+    const PartEntry::Table* entry = FindTable(part, spec.name);
+    if (entry != nullptr && entry->since == 0) {
+      table->ExpectRows(entry->rows * wanted.shards / wanted.shards_held);
+    }
+    return table;
+  }
+
+  Status LoadPart(const CheckpointManifest& manifest, const PartEntry& part, const Wanted& wanted) {
     const std::string path = CheckpointFolder(root_, manifest.number) + "/" + part.file_name();
     const format::PartName name{.number = manifest.number,
                                 .parent = 0,
@@ -96,14 +121,14 @@ class Loader {
       STRATA_ASSIGN(const bool more, reader->Next(&block));
       if (!more) return {};
       if (block.kind == BlockKind::kTable) {
-        const TableSpec& spec = reader->tables().back().spec;
-        LocalTable* table = nullptr;
-        if (names.contains(spec.name)) {
-          STRATA_ASSIGN(table, target_.Table(spec));
-          STRATA_TRY(CheckSpec(path, spec, table->spec()));
-        }
+        STRATA_ASSIGN(LocalTable * table,
+                      TableFor(path, reader->tables().back().spec, part, wanted));
         tables.push_back(table);
         continue;
+      }
+      if (block.kind == BlockKind::kLane && wanted.image != nullptr) {
+        wanted.image->append(reinterpret_cast<const char*>(block.lane_image.data()),
+                             block.lane_image.size());
       }
       LocalTable* table = block.kind == BlockKind::kLane ? nullptr : tables[block.table];
       if (table == nullptr) continue;
@@ -111,7 +136,7 @@ class Loader {
         table->Erase(block.page.keys);
         continue;
       }
-      if (!all_keys) {
+      if (wanted.shards != wanted.shards_held) {
         KeepRows(&block.page,
                  [&](size_t i) { return target_.Owns(wire::ShardOf(block.page.keys[i])); });
       }
@@ -175,31 +200,6 @@ Result<CheckpointManifest> LoadCheckpoint(Disk& disk, const std::string& root, u
   Loader loader(disk, root, chain, target);
   for (const PartEntry& part : chain.front().parts) STRATA_TRY(loader.LoadLane(part));
   return std::move(chain.front());
-}
-
-Result<std::string> ReadLaneImage(Disk& disk, const std::string& root,
-                                  const CheckpointManifest& manifest, uint16_t server,
-                                  uint16_t lane) {
-  const PartEntry* part = manifest.FindPart(server, lane);
-  if (part == nullptr) {
-    return NotFound(fmt::format("checkpoint {} has no part of server {} lane {}", manifest.number,
-                                server, lane));
-  }
-  const std::string path = CheckpointFolder(root, manifest.number) + "/" + part->file_name();
-  const format::PartName name{.number = manifest.number,
-                              .parent = 0,
-                              .server = server,
-                              .lane = lane,
-                              .cluster = manifest.cluster};
-  STRATA_ASSIGN(const auto reader, PartReader::Open(disk, path, name, part));
-  std::string image;
-  PartBlock block;
-  while (true) {
-    STRATA_ASSIGN(const bool more, reader->Next(&block));
-    if (!more) return image;
-    if (block.kind != BlockKind::kLane) continue;
-    image.append(reinterpret_cast<const char*>(block.lane_image.data()), block.lane_image.size());
-  }
 }
 
 }  // namespace strata

@@ -22,6 +22,9 @@ class LoadTarget {
   // The table to load into: made empty when it is asked for first; then the same again. Its epoch
   // is the checkpoint's number, so that rows keep their own.
   virtual Result<LocalTable*> Table(const TableSpec& spec) = 0;
+  // Where to put what that lane had added as its image, of the checkpoint itself; null: it is not
+  // wanted.
+  virtual std::string* ImageOf(const wire::LaneName& /*lane*/) { return nullptr; }
 };
 
 // Every table of the checkpoint is asked for, one without wanted rows too. After an error the
@@ -29,11 +32,6 @@ class LoadTarget {
 // does not exist, or one that it builds on does not.
 Result<format::CheckpointManifest> LoadCheckpoint(Disk& disk, const std::string& root,
                                                   uint32_t number, LoadTarget& target);
-
-// What one lane had added as its image, from the checkpoint itself.
-Result<std::string> ReadLaneImage(Disk& disk, const std::string& root,
-                                  const format::CheckpointManifest& manifest, uint16_t server,
-                                  uint16_t lane);
 
 // The checkpoints that `number` builds on, itself first: newest first. kCorrupt when one does not
 // fit: a table's base without that table, other shards for the same lane.

@@ -16,6 +16,7 @@ namespace strata {
 namespace {
 
 constexpr uint32_t kPageRows = 4096;
+constexpr uint64_t kNoCluster = 0;
 
 // What is known of a table at the cut. Its snapshot holds all rows, so that Save may still choose:
 // of an incremental checkpoint those rows are left out that are older than `since`.
@@ -107,6 +108,7 @@ Result<uint32_t> LocalCheckpointer::Cut(TimeNs deadline) {
   STRATA_TRY(InTime(deadline, "the cut"));
   Abandon();
   STRATA_TRY(disk_.MakeFolder(options_.root));
+  STRATA_TRY(CheckCheckpointOwner(disk_, options_.root, kNoCluster));
   STRATA_ASSIGN(const std::vector<std::string> names, disk_.List(options_.root));
   uint32_t number = store_.epoch();
   for (const std::string& name : names) {
@@ -152,7 +154,7 @@ Result<format::PartEntry> LocalCheckpointer::WritePart(bool full, TimeNs deadlin
                                                        .parent = full ? 0 : base_,
                                                        .server = 0,
                                                        .lane = 0,
-                                                       .cluster = 0}));
+                                                       .cluster = kNoCluster}));
   for (const CutTable& table : pending_->tables) {
     STRATA_TRY(WriteTable(*writer, table, full, deadline));
   }
@@ -167,7 +169,7 @@ Result<format::CheckpointManifest> LocalCheckpointer::Commit(
                           {.writer = {},
                            .number = pending_->number,
                            .parent = 0,
-                           .cluster = 0,
+                           .cluster = kNoCluster,
                            .wall_unix_ns = static_cast<uint64_t>(options_.clock->WallUnixNs()),
                            .job = options_.job,
                            .shards = std::move(shards),
@@ -223,6 +225,7 @@ Status LocalCheckpointer::Restore(uint32_t number, TimeNs deadline) {
   const std::lock_guard lock(mutex_);
   STRATA_TRY(InTime(deadline, "restoring"));
   Abandon();
+  STRATA_TRY(CheckCheckpointOwner(disk_, options_.root, kNoCluster, number));
   NewTables target(store_, number);
   STRATA_TRY(LoadCheckpoint(disk_, options_.root, number, target).status());
   auto tables = target.Take();

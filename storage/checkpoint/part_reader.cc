@@ -16,6 +16,8 @@ namespace {
 using format::BlockHeader;
 using format::BlockKind;
 
+constexpr uint64_t kAheadBytes = uint64_t{8} << 20;  // asked of the disk before their use
+
 template <typename T>
 std::span<const std::byte> Copy(std::span<const std::byte> from, size_t count, std::vector<T>* to) {
   to->resize(count);
@@ -132,6 +134,10 @@ Result<bool> PartReader::Next(PartBlock* block) {
   if (offset_ == footer_offset_) {
     STRATA_TRY(CheckEnd());
     return false;
+  }
+  if (asked_ < entry_.bytes && asked_ < offset_ + kAheadBytes) {
+    file_->WillRead(asked_, kAheadBytes);
+    asked_ += kAheadBytes;
   }
   STRATA_ASSIGN(const BlockHeader header, ReadBlock(offset_, footer_offset_));
   offset_ += format::kBlockHeaderBytes + header.body_bytes;

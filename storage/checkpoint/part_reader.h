@@ -70,6 +70,7 @@ class PartReader {
   format::PartFooter footer_;
   uint64_t footer_offset_ = 0;
   uint64_t offset_ = 0;  // of the next block
+  uint64_t asked_ = 0;   // the disk knows that the bytes before this one are wanted
   uint64_t blocks_ = 0;
   std::unique_ptr<format::BlockDigester> digester_;
   format::Digester headers_;

@@ -58,8 +58,10 @@ Status PartWriter::Begin() {
   entry_.server = name_.server;
   entry_.lane = name_.lane;
   STRATA_ASSIGN(file_, disk_.Create(folder_ + "/" + entry_.file_name() + ".tmp"));
-  buffer_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBufferBytes)));
-  if (!buffer_) return Refused("the machine has no memory for a checkpoint's buffer");
+  for (Buffer* buffer : {&buffer_, &written_}) {
+    buffer->reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBufferBytes)));
+  }
+  if (!buffer_ || !written_) return Refused("the machine has no memory for a checkpoint's buffer");
   std::array<std::byte, format::kPartHeaderBytes> header;
   format::EncodePartHeader(name_, header);
   blocks_ = std::make_unique<format::BlockDigester>(
@@ -70,7 +72,9 @@ Status PartWriter::Begin() {
 
 Status PartWriter::Flush() {
   STRATA_FAILPOINT("checkpoint.write");
-  broken_ = file_->Append({buffer_.get(), buffered_});
+  STRATA_TRY(broken_ = file_->FinishAppend());
+  buffer_.swap(written_);
+  broken_ = file_->BeginAppend({written_.get(), buffered_});
   buffered_ = 0;
   return broken_;
 }
@@ -190,6 +194,7 @@ Result<format::PartEntry> PartWriter::Finish() {
   STRATA_CHECK(!finished_);
   STRATA_ASSIGN(format::PartEntry entry, WriteFooter());
   STRATA_TRY(Flush());
+  STRATA_TRY(broken_ = file_->FinishAppend());
   STRATA_FAILPOINT("checkpoint.sync");
   STRATA_TRY(broken_ = file_->Sync());
   const std::string path = folder_ + "/" + entry.file_name();

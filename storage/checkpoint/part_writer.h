@@ -64,6 +64,7 @@ class PartWriter {
   Status Begin();
   Table& Find(TableId table);
   Status Put(std::span<const std::byte> bytes);
+  // Hands the buffer to the disk, which writes it while the other one is filled.
   Status Flush();
   Status AddBlock(format::BlockKind kind, uint32_t table, uint32_t count,
                   std::span<const std::span<const std::byte>> body);
@@ -78,7 +79,9 @@ class PartWriter {
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
   };
-  std::unique_ptr<std::byte[], Free> buffer_;  // on a page boundary, for the disk's sake
+  using Buffer = std::unique_ptr<std::byte[], Free>;  // on a page boundary, for the disk's sake
+  Buffer buffer_;
+  Buffer written_;  // belongs to the disk
   size_t buffered_ = 0;
   uint64_t offset_ = 0;
   std::unique_ptr<format::BlockDigester> blocks_;

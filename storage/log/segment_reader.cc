@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-constexpr size_t kBlockBytes = size_t{1} << 20;
+constexpr size_t kBlockBytes = size_t{4} << 20;
 
 }  // namespace
 
@@ -93,6 +93,8 @@ Result<std::span<const std::byte>> SegmentReader::Bytes(uint64_t offset, uint64_
       block_capacity_ = wanted;
     }
     block_bytes_ = 0;
+    // While records of this block are applied, the disk brings the next.
+    file_->WillRead(offset + wanted, kBlockBytes);
     STRATA_ASSIGN(const size_t got, file_->ReadAt(offset, std::span(block_.get(), wanted)));
     if (got != wanted) {
       return Failed(

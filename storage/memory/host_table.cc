@@ -1,6 +1,7 @@
 #include "storage/memory/host_table.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/core/initializer.h"
 
@@ -9,7 +10,6 @@ namespace {
 
 constexpr size_t kAsideRows = 1024;     // in a page of rows copied before a write
 constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visits for each wished
-constexpr uint64_t kReadAhead = 16;
 
 }  // namespace
 
@@ -154,6 +154,21 @@ void HostTable::AppendTo(ScanPage& page, uint64_t row) const {
   page.counters.push_back(*rows_.Counters(row));
 }
 
+void HostTable::CopyRun(uint64_t begin, uint64_t end, ScanPage& page, size_t at) const {
+  if (begin == end) return;
+  const size_t width = schema_.dim + schema_.state_width;
+  const auto rows = static_cast<size_t>(end - begin);
+  memcpy(&page.counters[at], rows_.Counters(begin), rows * sizeof(RowCounters));
+  rows_.CopyKeys(begin, {&page.keys[at], rows});
+  if (rows_.ElementsAreDense()) {
+    memcpy(&page.rows[at * width], rows_.Elements(begin), rows * width * sizeof(float));
+    return;
+  }
+  for (size_t i = 0; i < rows; ++i) {
+    std::copy_n(rows_.Elements(begin + i), width, &page.rows[(at + i) * width]);
+  }
+}
+
 void HostTable::CopyAside(uint64_t row) {
   if (!IsInSnapshot(row)) return;
   if (aside_.empty() || aside_.back().keys.size() >= kAsideRows) {
@@ -180,13 +195,26 @@ void HostTable::SnapshotPage(ScanPage& page) {
   // Of an incremental snapshot most rows are only looked at; a page's time stays bounded.
   const uint64_t stop =
       std::min(snapshot_end_, snapshot_next_ + kVisitsPerRow * std::max(page.rows_max, 1U));
-  for (; snapshot_next_ < stop && page.keys.size() < page.rows_max; ++snapshot_next_) {
-    if (snapshot_next_ + kReadAhead < stop) {
-      __builtin_prefetch(rows_.Counters(snapshot_next_ + kReadAhead));
+  // A page that is used again has its full size already.
+  const size_t width = schema_.dim + schema_.state_width;
+  size_t count = page.keys.size();
+  const size_t room = std::max<size_t>(page.rows_max, count);
+  page.keys.resize(room);
+  page.rows.resize(room * width);
+  page.counters.resize(room);
+  while (snapshot_next_ < stop && count < room) {
+    const uint64_t begin = snapshot_next_;
+    const uint64_t end = std::min({stop, rows_.SlabEnd(begin), begin + (room - count)});
+    while (snapshot_next_ < end && rows_.IsLive(snapshot_next_) && IsInSnapshot(snapshot_next_)) {
+      ++snapshot_next_;
     }
-    if (!rows_.IsLive(snapshot_next_) || !IsInSnapshot(snapshot_next_)) continue;
-    AppendTo(page, snapshot_next_);
+    CopyRun(begin, snapshot_next_, page, count);
+    count += snapshot_next_ - begin;
+    if (snapshot_next_ < end) ++snapshot_next_;  // that one is no row of the snapshot
   }
+  page.keys.resize(count);
+  page.rows.resize(count * width);
+  page.counters.resize(count);
   page.done = snapshot_next_ == snapshot_end_ && aside_.empty();
 }
 

@@ -42,6 +42,9 @@ class HostTable : public LocalTable {
   std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
   void EndSnapshot() override;
   void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
+  // The index alone, whose growth would cost more than the rows' own; that there is no room for it
+  // is found by Load.
+  void ExpectRows(uint64_t count) override { static_cast<void>(index_.Reserve(count)); }
   Status Load(const ScanPage& page) override;
 
   // Index words that growth has moved or passed so far; tests bound the work of a batch with it.
@@ -65,6 +68,8 @@ class HostTable : public LocalTable {
   bool IsInSnapshot(uint64_t row) const;
   void CopyAside(uint64_t row);
   void AppendTo(ScanPage& page, uint64_t row) const;
+  // The rows `begin` to `end` - 1, of one slab, as the page's number `at` and following.
+  void CopyRun(uint64_t begin, uint64_t end, ScanPage& page, size_t at) const;
 
   const TableSpec spec_;
   const RowSchema schema_;

@@ -74,6 +74,8 @@ class LocalTable {
   // can tell what changed since; keys erased before need not be remembered. Without effect on a
   // table that is younger than that cut.
   virtual void ForgetErased(uint32_t epoch) = 0;
+  // A hint: about `count` new rows are loaded soon. A table makes room for them at once.
+  virtual void ExpectRows(uint64_t /*count*/) {}
   // Rows with state and counters as a snapshot gave them; existing ones are replaced. An epoch
   // above the one in force becomes that one: SetEpoch first. Not during a snapshot. kRefused when
   // they do not fit the byte budget (some are in then), kInvalid when the page's sizes do not fit

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -69,6 +70,17 @@ class RowSlabs {
     if (lines >= 2) __builtin_prefetch(place + 2 * kLine);
     if (lines >= 3) __builtin_prefetch(place + 3 * kLine);
     if (bytes > elements_bytes_) __builtin_prefetch(CountersPlace(row));
+  }
+
+  // What lies side by side in a slab: rows up to SlabEnd(row) - 1, with their counters and their
+  // keys, and without gaps between their elements if ElementsAreDense.
+  uint64_t SlabEnd(uint64_t row) const { return (row | slab_mask_) + 1; }
+  bool ElementsAreDense() const {
+    return elements_bytes_ == (size_t{schema_.dim} + schema_.state_width) * sizeof(float);
+  }
+  // The keys of `row` and of those behind it in its slab.
+  void CopyKeys(uint64_t row, std::span<Key> out) const {
+    memcpy(out.data(), KeyPlace(row), out.size_bytes());
   }
 
   bool IsLive(uint64_t row) const { return (live_[row / 64] >> (row % 64) & 1) != 0; }

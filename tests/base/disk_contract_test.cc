@@ -72,6 +72,25 @@ TEST_P(DiskContractTest, AppendsAreRead) {
   }
 }
 
+TEST_P(DiskContractTest, AppendsThatWereBegunAreReadOnceFinished) {
+  Result<std::unique_ptr<File>> file = disk_.Create(Path("a"));
+  ASSERT_TRUE(file.ok());
+  std::string model;
+  for (const size_t bytes : {size_t{1} << 20, size_t{3} << 20, size_t{5}, size_t{1} << 20}) {
+    const std::string part(bytes, static_cast<char>('a' + model.size() % 26));
+    ASSERT_TRUE((*file)->BeginAppend(Bytes(part)).ok());
+    ASSERT_TRUE((*file)->FinishAppend().ok());
+    model += part;
+  }
+  ASSERT_TRUE((*file)->FinishAppend().ok());  // nothing was begun
+  ASSERT_TRUE((*file)->Append(Bytes("end")).ok());
+  ASSERT_TRUE((*file)->Sync().ok());
+  Result<std::unique_ptr<File>> reader = disk_.OpenToRead(Path("a"));
+  ASSERT_TRUE(reader.ok());
+  (*reader)->WillRead(100, uint64_t{1} << 30);  // beyond its end, too
+  EXPECT_EQ(*ReadFile(disk_, Path("a"), 16 << 20), model + "end");
+}
+
 TEST_P(DiskContractTest, CreateEmptiesAnOldFile) {
   Write("a", "a long old text");
   Write("a", "new");

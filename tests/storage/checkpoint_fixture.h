@@ -30,11 +30,18 @@ class TestTarget : public LoadTarget {
 
   bool Owns(uint32_t shard) const override { return shard % parts_ == rest_; }
   Result<LocalTable*> Table(const TableSpec& spec) override;
+  std::string* ImageOf(const wire::LaneName& lane) override {
+    return &images_[{lane.server, lane.lane}];
+  }
   StoreBits Bits() const;
+  const std::string& image(const wire::LaneName& lane) const {
+    return images_.at({lane.server, lane.lane});
+  }
 
  private:
   const uint32_t epoch_;
   const uint32_t rest_;
+  std::map<std::pair<uint16_t, uint16_t>, std::string> images_;
   const uint32_t parts_;
   std::map<std::string, std::unique_ptr<LocalTable>> tables_;
 };
