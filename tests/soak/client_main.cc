@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 
 #include "base/hash.h"
 #include "base/settings.h"
+#include "ps/client/remote_checkpointer.h"
+#include "ps/client/remote_store.h"
 #include "tests/soak/checkpoint_loop.h"
 #include "tests/soak/soak_client.h"
 
@@ -69,28 +72,30 @@ constexpr Setting kRows[] = {
      .help = "Take checkpoints instead of pushing.",
      .flag = "checkpoints",
      .programs = 1},
+    {.key = "restore",
+     .type = SettingType::kInt,
+     .default_value = "0",
+     .help = "Restore this checkpoint instead of pushing; 0: none.",
+     .min = 0,
+     .max = UINT32_MAX,
+     .flag = "restore",
+     .programs = 1},
     {.key = "history", .help = "File to write to.", .flag = "history", .programs = 1},
     {.key = "page", .help = "File shared with the harness.", .flag = "page", .programs = 1},
 };
+constexpr TimeNs kRestoreTimeout = 30 * kSecond;
 constexpr SettingsTable kTable = {.title = "strata-soak-client", .settings = kRows, .repeated = {}};
 
-Status Run(int argc, char** argv) {
-  Settings settings(kTable);
-  const FlagTarget target{&kTable, &settings, nullptr};
-  STRATA_ASSIGN(const CommandLine line, ParseCommandLine(argc, argv, 1, {&target, 1}));
-  if (line.help || settings.Text("page").empty() ||
-      (settings.Text("history").empty() && !settings.Bool("checkpoints"))) {
-    const SettingsTable* const tables[] = {&kTable};
-    fmt::print("{}", HelpText("strata-soak-client --servers=A,B --history=FILE --page=FILE",
-                              "One client of a soak.", 1, tables));
-    return line.help ? Status() : Invalid("--history and --page are needed");
-  }
-  if (settings.Bool("checkpoints")) {
-    RunCheckpointLoop({.servers = settings.TextList("servers"),
-                       .cluster_id = Hash64(settings.Text("cluster")),
-                       .page = settings.Text("page")});
-    return {};
-  }
+Status Restore(const Settings& settings) {
+  STRATA_ASSIGN(const std::unique_ptr<RemoteStore> store,
+                RemoteStore::Connect({.servers = settings.TextList("servers"),
+                                      .cluster_id = Hash64(settings.Text("cluster")),
+                                      .client_name = "soak restore"}));
+  return RemoteCheckpointer(*store).Restore(static_cast<uint32_t>(settings.Int("restore")),
+                                            RealClock().Now() + kRestoreTimeout);
+}
+
+Status Push(const Settings& settings) {
   const SoakClientOptions options{.servers = settings.TextList("servers"),
                                   .cluster_id = Hash64(settings.Text("cluster")),
                                   .client = static_cast<uint32_t>(settings.Int("client")),
@@ -106,6 +111,28 @@ Status Run(int argc, char** argv) {
   const Load load(static_cast<uint64_t>(settings.Int("seed")), std::move(map));
   SoakClient(options, &load).Run();
   return {};
+}
+
+Status Run(int argc, char** argv) {
+  Settings settings(kTable);
+  const FlagTarget target{&kTable, &settings, nullptr};
+  STRATA_ASSIGN(const CommandLine line, ParseCommandLine(argc, argv, 1, {&target, 1}));
+  if (line.help) {
+    const SettingsTable* const tables[] = {&kTable};
+    fmt::print("{}", HelpText("strata-soak-client --servers=A,B --history=FILE --page=FILE",
+                              "One client of a soak.", 1, tables));
+    return {};
+  }
+  if (settings.Int("restore") != 0) return Restore(settings);
+  if (settings.Text("page").empty()) return Invalid("--page is needed");
+  if (settings.Bool("checkpoints")) {
+    RunCheckpointLoop({.servers = settings.TextList("servers"),
+                       .cluster_id = Hash64(settings.Text("cluster")),
+                       .page = settings.Text("page")});
+    return {};
+  }
+  if (settings.Text("history").empty()) return Invalid("--history is needed");
+  return Push(settings);
 }
 
 }  // namespace

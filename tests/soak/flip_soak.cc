@@ -76,7 +76,7 @@ class FlipRun {
     STRATA_TRY(cluster_.Verify(true, &findings));
     if (!findings.none()) return Failed("wrong before any fault: " + findings.examples.front());
     cluster_.KillServer(0);
-    pristine_ = cluster_.folder() + "/pristine";
+    pristine_ = cluster_.File("pristine");
     std::filesystem::rename(cluster_.StateFolder(), pristine_);
     return {};
   }

@@ -14,19 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "tests/soak/findings.h"
 #include "tests/soak/history.h"
 #include "tests/soak/load.h"
 
 namespace strata::soak {
-
-struct Findings {
-  uint64_t lost = 0;                  // acknowledged (or seen) and not there
-  uint64_t doubled = 0;               // applied more than once
-  uint64_t wrong = 0;                 // anything else that nobody wrote there
-  std::vector<std::string> examples;  // the first few, for people
-
-  bool none() const { return lost + doubled + wrong == 0; }
-};
 
 // A row to pull.
 struct Probe {
@@ -55,6 +47,8 @@ class Oracle {
   uint64_t submitted() const { return submitted_; }
   uint64_t acked() const { return acked_; }  // operations acknowledged on all their lanes
   uint64_t sessions() const { return sessions_; }
+  // Pushes of the client whose outcome is not known on all their lanes.
+  size_t open(uint32_t client) const { return clients_[client].open.size(); }
   // The operation that a new process of the client begins with.
   uint64_t next_op(uint32_t client) const { return clients_[client].ops.size(); }
   uint32_t next_session(uint32_t client) const { return clients_[client].session + 1; }

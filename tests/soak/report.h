@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "tests/soak/oracle.h"
+#include "tests/soak/findings.h"
 
 namespace strata::soak {
 

@@ -13,40 +13,18 @@
 #include "tests/soak/history.h"
 #include "tests/soak/load.h"
 #include "tests/soak/oracle.h"
-#include "tests/support/process.h"
-#include "tests/support/temp_folder.h"
+#include "tests/soak/soak_servers.h"
 
 namespace strata::soak {
 
-struct SoakClusterOptions {
-  uint32_t servers = 2;
-  uint32_t lanes = 2;  // of each server
-  uint32_t clients = 3;
-  uint64_t seed = 1;
-  bool data = true;           // servers have data folders; without, a kill loses what they hold
-  std::string settings = {};  // more lines of cluster.toml, section [server]
-  // Whatever takes longer is a hang.
-  TimeNs patience = 10 * kSecond;
-};
-
-// Errors: kDeadlineExceeded is a hang and names what waited for what; kFailed: a process ended that
-// should not have, with its last words. One thread.
-class SoakCluster {
+// Errors as of SoakServers. One thread.
+class SoakCluster : public SoakServers {
  public:
   explicit SoakCluster(const SoakClusterOptions& options);
   ~SoakCluster();
 
   // Starts all servers and makes the table; then clients may be started.
   Status Start();
-
-  // `environment`: of that process alone.
-  void StartServer(uint32_t rank, std::map<std::string, std::string> environment = {});
-  Status AwaitReady(uint32_t rank);
-  void KillServer(uint32_t rank);
-  Process& server(uint32_t rank) { return *servers_[rank]; }
-  // Holds the data folders of all servers, and the checkpoints.
-  std::string StateFolder() const;
-  std::string DataFolder(uint32_t rank) const;
 
   void StartClient(uint32_t client);
   void KillClient(uint32_t client);
@@ -75,10 +53,6 @@ class SoakCluster {
   Status CheckAlive();
 
   const Oracle& oracle() const { return oracle_; }
-  const SoakClusterOptions& options() const { return options_; }
-  const std::vector<std::string>& addresses() const { return addresses_; }
-  uint64_t cluster_id() const;
-  std::string folder() const { return folder_.path(); }
 
  private:
   std::string ServersFlag() const;
@@ -86,12 +60,8 @@ class SoakCluster {
   Status Pull(const std::vector<Probe>& probes, std::vector<float>* rows);
   Status WaitFor(const std::string& what, const std::function<bool()>& done);
 
-  const SoakClusterOptions options_;
-  const TempFolder folder_;
   const Load load_;
   Oracle oracle_;
-  std::vector<std::string> addresses_;
-  std::vector<std::unique_ptr<Process>> servers_;
   std::vector<std::unique_ptr<Process>> clients_;
   std::vector<std::unique_ptr<SharedPage>> pages_;
   std::vector<HistoryReader> readers_;

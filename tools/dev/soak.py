@@ -4,7 +4,7 @@ usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--jobs=N] [--check]
 
   kill       a server is killed at a random moment under load (cycles: kills; tests/soak)
   failpoint  a server dies, or a call of it fails, at each failpoint (cycles: of each of both)
-  client     a client, an admin or a checkpoint is killed (cycles: kills)
+  client     a worker, client or admin is killed in a push, a checkpoint, a restore (cycles: kills)
   flip       the files of a stopped server are damaged (cycles: faults)
   sim        whole clusters on a simulated network and disk (seeds; tests/soak/sim)
   fuzz       every decoder under libFuzzer (cycles: inputs for each target)
@@ -33,7 +33,7 @@ BUILD = ROOT / "build-fuzz"
 PROGRAMS = {
     "kill": ("release", "strata-soak-kill", ["--kind=server"], 2000),
     "failpoint": ("failpoints", "strata-soak-kill", ["--kind=failpoint"], 20),
-    "client": ("release", "strata-soak-kill", ["--kind=client"], 300),
+    "client": ("release", "strata-soak-caller", [], 300),
     "flip": ("release", "strata-soak-flip", [], 500),
     "sim": ("release", "strata-soak-sim", [], 20_000),
 }
@@ -115,10 +115,12 @@ def last_json(output):
 
 
 def add(total, result):
-    """Adds the numbers of `result` to those of `total`, member by member."""
+    """Adds the numbers of `result` to those of `total`, member by member; a longest_... does not add up."""
     for name, value in result.items():
         if isinstance(value, dict):
             add(total.setdefault(name, {}), value)
+        elif name.startswith("longest_"):
+            total[name] = max(total.get(name, 0), value)
         elif isinstance(value, (int, float)):
             total[name] = total.get(name, 0) + value
 

@@ -56,8 +56,11 @@ TEST(Recovery, TheSoakFindsTheLossesOfServersWithoutData) {
   EXPECT_EQ(run.json["wrong"], 0) << run.errors;
 }
 
-TEST(Recovery, KilledClientsLeaveNoHalfWritesBehind) {
-  ExpectClean(RunSoak("strata-soak-kill", {"--kind=client", "--cycles=10"}), 10);
+TEST(Recovery, KilledCallersLeaveAServiceAndNothingHalfDone) {
+  const SoakEnd run = RunSoak("strata-soak-caller", {"--cycles=18"});
+  ExpectClean(run, 18);
+  EXPECT_EQ(run.json["kills"].size(), 9U) << run.json;  // who, in the middle of what
+  EXPECT_GT(run.json["midway"]["client push"], 0) << run.json;
 }
 
 TEST(Recovery, DamagedFilesAreRefusedOrHarmless) {
