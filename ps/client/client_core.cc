@@ -234,9 +234,16 @@ void ClientCore::DispatchOperation(const CallPtr& call, TimeNs now) {
     held_.push_front([this, call](TimeNs t) { DispatchOperation(call, t); });
     return StartListing(now);
   }
-  auto requests = client::BuildRequests(call, map_, options_.chunk_bytes);
+  auto requests = client::BuildRequests(call, map_, ChunkBytes());
   if (!requests.ok()) return Finish(call, requests.status());
   Dispatch(call, *requests, now);
+}
+
+// A request within its lane's window, so that two go on at a time where the window allows.
+size_t ClientCore::ChunkBytes() const {
+  size_t window = 2 * options_.chunk_bytes;
+  for (const client::LaneQueue& lane : lanes_) window = std::min(window, lane.window());
+  return std::min(options_.chunk_bytes, std::max<size_t>(window / 2, wire::kCreditMin));
 }
 
 void ClientCore::Dispatch(const CallPtr& call, const std::vector<RequestPtr>& requests,

@@ -90,6 +90,7 @@ class ClientCore {
   CallPtr Open(Operation operation, std::function<void(client::Call&, Status)> finish, TimeNs now);
   void Dispatch(const CallPtr& call, const std::vector<RequestPtr>& requests, TimeNs now);
   void DispatchOperation(const CallPtr& call, TimeNs now);
+  size_t ChunkBytes() const;
   // One request without keys: for a table command.
   RequestPtr TableRequest(const CallPtr& call, wire::Command command, TableId table, size_t lane);
   // Ends the call when it is not valid, dispatches it when there is a cluster, or else later, in

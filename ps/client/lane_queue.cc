@@ -49,7 +49,7 @@ std::vector<std::shared_ptr<Request>> LaneQueue::Start() {
     if (request->in_flight) continue;
     const bool unbounded = request->direct || (request->sync() && request->writes);
     if (!unbounded) {
-      full = full || (in_flight_ > 0 && bytes_in_flight_ + request->bytes > bytes_max_) ||
+      full = full || (in_flight_ > 0 && bytes_in_flight_ + request->bytes > window()) ||
              unsettled_.size() >= kWritesInFlightMax;
       if (full) continue;
     }

@@ -2,6 +2,7 @@
 // ps/client.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -16,10 +17,14 @@ namespace strata::client {
 // Not thread-safe.
 class LaneQueue {
  public:
-  // At most `bytes_max` are under way at a time, but always at least one request. Synchronous
-  // pushes and direct requests are not held back: a pull that fills the budget may be waiting for
-  // them.
+  // At most `bytes_max` are under way at a time, and no more than the lane grants, but always at
+  // least one request. Synchronous pushes and direct requests are not held back: a pull that fills
+  // the budget may be waiting for them.
   explicit LaneQueue(size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  // What the lane's last reply said; 0: it grants without limit.
+  void Grant(uint32_t credit) { credit_ = credit == 0 ? bytes_max_ : credit; }
+  size_t window() const { return std::min(bytes_max_, credit_); }
 
   // Direct requests overtake what is there.
   void Add(std::shared_ptr<Request> request);
@@ -40,6 +45,7 @@ class LaneQueue {
   bool MayStart(const Request& request) const;
 
   const size_t bytes_max_;
+  size_t credit_ = wire::kCreditMin;
   std::list<std::shared_ptr<Request>> open_;
   std::set<uint64_t> unsettled_;
   uint64_t next_sequence_ = 1;

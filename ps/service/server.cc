@@ -189,7 +189,8 @@ LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
 // Where it listened before, if that is free: clients find it sooner.
 Result<std::unique_ptr<ZmqRouterPort>> Server::Impl::BindLane(
     const std::shared_ptr<ZmqContext>& context, uint16_t lane) {
-  const ZmqPortOptions port_options{.clock = options.clock};
+  const ZmqPortOptions port_options{.queue_bytes_max = options.queue_bytes_max,
+                                    .clock = options.clock};
   const uint16_t wanted = lane == 0 ? options.port : 0;
   if (wanted == 0 && data != nullptr && lane < data->last_ports().size()) {
     auto port = ZmqRouterPort::Bind(context, options.host, data->last_ports()[lane], port_options);

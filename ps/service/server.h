@@ -21,9 +21,10 @@ struct ServerOptions {
   uint16_t rank = 0;                             // this server's index in the machine list
   std::vector<uint16_t> lanes_per_server = {1};  // of all servers
   std::string host = "127.0.0.1";
-  uint16_t port = 7600;                        // of lane 0; 0 picks a free one
-  TableFactoryOptions tables;                  // of all lanes
-  size_t queue_bytes_max = size_t{256} << 20;  // of requests that wait, each lane
+  uint16_t port = 7600;        // of lane 0; 0 picks a free one
+  TableFactoryOptions tables;  // of all lanes
+  // Each lane's: of requests that wait, and of replies that wait for one client to read them.
+  size_t queue_bytes_max = size_t{256} << 20;
   std::string http_host = "127.0.0.1";
   int http_port = -1;  // 0 picks a free one, -1: no HTTP
   TimeNs shutdown_timeout = 10 * kSecond;

@@ -69,6 +69,7 @@ std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now)
   request.deadline =
       arrived + std::min(kParkedMax, timeout_ms == 0 ? kParkedMax : timeout_ms * kMillisecond);
   state_.metrics.RequestsOf(request.header.command).Add();
+  state_.credits.Hear(request.client(), now);
   if (const Status status = Admit(request); !status.ok()) {
     state_.Reply(request.reply_to(), status);
     return std::nullopt;

@@ -35,7 +35,8 @@ LaneState::LaneState(LaneConfig config_in, LaneMetrics& metrics_in)
       index(IndexIn(*config.map, config.name)),
       metrics(metrics_in),
       dedup(config.dedup),
-      barrier(config.queue_bytes_max) {
+      barrier(config.queue_bytes_max),
+      credits(config.queue_bytes_max / 2) {
   if (config.durable) recovery.emplace();
 }
 
@@ -127,10 +128,10 @@ Result<Lsn> LaneState::AppendWrite(const Request& request) {
   return Append(RecordKind::kWrites, body.pieces());
 }
 
-// A reply tells the lane's own cut.
-wire::Header LaneState::WithCut(wire::Header request) const {
-  request.cut = checkpoint.cut;
-  return request;
+wire::Header LaneState::WithState(wire::Header header) {
+  header.cut = checkpoint.cut;
+  header.credit = credits.Grant({header.client_hi, header.client_lo});
+  return header;
 }
 
 void LaneState::ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn) {
@@ -140,18 +141,17 @@ void LaneState::ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn) {
   if (!logged && !synced) return Reply(to, status);
   if (!status.ok()) metrics.ErrorsOf(status.code()).Add();
   (logged ? waiting_for_write : waiting_for_sync)
-      .push_back({lsn, {to.peer, wire::MakeReply(WithCut(to.request), incarnation(), status, {})}});
+      .push_back({lsn, {to.peer, wire::MakeReply(WithState(to.request), incarnation(), status, {})}});
 }
 
 void LaneState::Reply(const ReplyTo& to, const Status& status, Message payload) {
   if (!status.ok()) metrics.ErrorsOf(status.code()).Add();
   out->push_back(
-      {to.peer, wire::MakeReply(WithCut(to.request), incarnation(), status, std::move(payload))});
+      {to.peer, wire::MakeReply(WithState(to.request), incarnation(), status, std::move(payload))});
 }
 
 void LaneState::ReplyWith(const std::string& peer, wire::Header header, Message payload) {
-  header.cut = checkpoint.cut;
-  out->push_back({peer, wire::Seal(header, std::move(payload))});
+  out->push_back({peer, wire::Seal(WithState(header), std::move(payload))});
 }
 
 void LaneState::InBackground(std::function<Finished::Then()> work) {

@@ -19,6 +19,7 @@
 #include "proto/wire/commands.h"
 #include "proto/wire/header.h"
 #include "proto/wire/shard_map.h"
+#include "ps/shard/credits.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/shard/lane_checkpoint.h"
 #include "ps/shard/lane_metrics.h"
@@ -49,7 +50,8 @@ struct LaneConfig {
   std::shared_ptr<const wire::ShardMap> map;
   uint64_t cluster_id = 0;
   wire::HelloReply hello;  // what HELLO answers; the incarnation in it is the server's
-  size_t queue_bytes_max = size_t{256} << 20;  // held by requests that wait for a step
+  // Held by requests that wait for a step; half of it is what clients are granted (Credits).
+  size_t queue_bytes_max = size_t{256} << 20;
   DedupLimits dedup;
   // The lane has a log: it begins recovering, is given back what the log holds, and then the log
   // (Lane::Replay, Lane::Serve). Without, its state ends with it.
@@ -87,6 +89,7 @@ struct LaneState {
   Tables tables;
   DedupWindow dedup;
   StepBarrier barrier;
+  Credits credits;
   std::optional<DrainReason> draining;
   std::unique_ptr<WriteAheadLog> log;  // null: memory only, or recovering
   std::optional<Recovery> recovery;    // while it lasts
@@ -136,7 +139,8 @@ struct LaneState {
   void ReplyWith(const std::string& peer, wire::Header header, Message payload);
 
  private:
-  wire::Header WithCut(wire::Header request) const;
+  // What the lane says of itself in every reply: its cut, and the client's credit.
+  wire::Header WithState(wire::Header header);
 };
 
 }  // namespace strata

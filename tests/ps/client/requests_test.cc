@@ -149,6 +149,59 @@ TEST(ClientRequests, TheBudgetHoldsBackTheRestInOrder) {
   }
 }
 
+TEST(ClientRequests, TheLanesLastReplySaysHowMuchMayBeUnderWay) {
+  ClientCoreOptions options;
+  options.chunk_bytes = 100 * (8 + 4);
+  const size_t bytes = 2 * wire::kHeaderBytes + options.chunk_bytes;  // of a request
+  ScriptedServers servers({1}, options);
+  servers.Connect();
+  std::vector<Key> keys(1000);
+  std::iota(keys.begin(), keys.end(), Key{0});
+  TestBatch batch(keys, 1);
+  const auto pulled = servers.Submit(batch.Make(OpKind::kLookup));
+  const auto behind = servers.Submit(batch.Make(OpKind::kLookup));
+  const auto granted = [&](size_t credit) {
+    const Sent pull = servers.Next();
+    wire::Header header = wire::ReplyHeader(pull.header(), servers.Incarnation(0));
+    header.credit = static_cast<uint32_t>(credit);
+    const std::vector<float> rows(header.count, 0.0F);
+    servers.Deliver(pull.peer, wire::Seal(header, {Frame::Copy(std::as_bytes(std::span(rows)))}));
+    servers.Collect();
+    return servers.sent.size();  // under way
+  };
+  servers.Collect();
+  EXPECT_EQ(servers.sent.size(), 20U);
+  for (size_t left = 19; left >= 10; --left) EXPECT_EQ(granted(3 * bytes), left);
+  const auto more = servers.Submit(batch.Make(OpKind::kLookup));
+  EXPECT_EQ(servers.sent.size(), 10U);  // it waits
+  for (size_t left = 9; left >= 3; --left) EXPECT_EQ(granted(3 * bytes), left);
+  EXPECT_EQ(granted(3 * bytes), 3U);
+  EXPECT_EQ(granted(1), 2U);
+  EXPECT_EQ(granted(1), 1U);
+  EXPECT_EQ(granted(1), 1U);  // one is always allowed
+  EXPECT_EQ(granted(5 * bytes), 5U);
+  EXPECT_EQ(granted(0), 4U + 3U);  // nothing is said: as much as the client itself allows
+  while (!servers.Silent()) granted(4 * bytes);
+  EXPECT_TRUE((*pulled)->status.ok() && (*behind)->status.ok() && (*more)->status.ok());
+}
+
+TEST(ClientRequests, ALaneThatHasNotAnsweredYetIsSentLittle) {
+  ScriptedServers servers({2});
+  servers.Connect();  // lane 0 has answered
+  std::vector<Key> keys(400'000);
+  std::iota(keys.begin(), keys.end(), Key{0});
+  TestBatch batch(keys, 1);
+  (void)servers.Submit(batch.Make(OpKind::kLookup));
+  servers.Collect();
+  size_t of_lane[2] = {0, 0};
+  for (const Sent& sent : servers.sent) {
+    of_lane[sent.peer.back() - '1'] += 2 * wire::kHeaderBytes + sent.header().count * 12;
+  }
+  EXPECT_GT(of_lane[0], 2U * wire::kCreditMin);
+  EXPECT_GT(of_lane[1], 0U);
+  EXPECT_LE(of_lane[1], wire::kCreditMin + 2 * wire::kHeaderBytes);
+}
+
 TEST(ClientRequests, DamagedRepliesAndRequestsAreSentAgain) {
   ScriptedServers servers({1});
   servers.Connect();

@@ -1,0 +1,47 @@
+// Credits: how much each client may have under way to a lane, so that what all of them send never
+// exceeds what the lane may hold (docs/protocol.md, Flow control).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "base/clock.h"
+#include "ps/shard/dedup_window.h"
+
+namespace strata {
+
+// Not thread-safe. Hear and Grant cost a look into a map, whatever clients there are.
+class Credits {
+ public:
+  // Above the longest pause between two attempts of a client that waits: it keeps its share.
+  static constexpr TimeNs kForgetAfter = 10 * kSecond;
+  // More share one grant: wire::kCreditMin, unless a lane may hold gigabytes.
+  static constexpr size_t kClientsMax = 16'384;
+
+  // `bytes_max`: what all clients together are granted, but for the least that each may have.
+  explicit Credits(size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  // The client is there. `now` never runs backwards. Who is not heard of is forgotten once
+  // kForgetAfter to twice as much has passed.
+  void Hear(const ClientId& client, TimeNs now);
+  // Bytes that the client may have under way from now on: an equal share, but no more than the
+  // others leave of what they were granted last, and at least wire::kCreditMin.
+  uint32_t Grant(const ClientId& client);
+
+  size_t clients() const { return clients_.size(); }
+
+ private:
+  struct Client {
+    TimeNs heard = 0;
+    size_t granted = 0;
+  };
+  void Sweep(TimeNs now);
+
+  const size_t bytes_max_;
+  std::map<ClientId, Client> clients_;
+  size_t granted_ = 0;  // to all of them
+  TimeNs next_sweep_ = 0;
+};
+
+}  // namespace strata
