@@ -1,5 +1,7 @@
 #include "storage/log/old_segments.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -65,7 +67,7 @@ Status OldSegments::MakeDurable(const std::vector<SegmentFile>& segments, Lsn la
     STRATA_ASSIGN(const SegmentReader reader,
                   SegmentReader::Open(options_, segment.first, segment.path));
     const bool lost_power = reader.segment().boot_id != options_.boot_id;
-    if (synced < last_here && !lost_power) STRATA_TRY(WriteAgain(segment));
+    if (synced < last_here && !lost_power) STRATA_TRY(WriteAgain(segment, last_here));
     synced = std::max(synced, reader.segment().synced_lsn);
   }
   return segments.empty() ? Status::Ok() : options_.disk->SyncFolder(options_.folder);
@@ -75,7 +77,7 @@ Status OldSegments::MakeDurable(const std::vector<SegmentFile>& segments, Lsn la
 // if one has failed, the kernel has forgotten that the bytes are not on the disk, and the next
 // succeeds without writing them (Rebello et al., "Can applications recover from fsync failures?",
 // USENIX ATC 2020).
-Status OldSegments::WriteAgain(const SegmentFile& segment) {
+Status OldSegments::WriteAgain(const SegmentFile& segment, Lsn last) {
   Disk& disk = *options_.disk;
   const std::string temporary = SpareSegmentPath(options_.folder);
   STRATA_ASSIGN(const std::unique_ptr<File> from, disk.OpenToRead(segment.path));
@@ -89,10 +91,26 @@ Status OldSegments::WriteAgain(const SegmentFile& segment) {
     STRATA_TRY(to->Append(std::span(bytes).first(got)));
     at += got;
   }
+  STRATA_TRY(CheckCopy(temporary, segment, last));
   STRATA_FAILPOINT("log.copy_sync");
   STRATA_TRY(to->Sync());
   STRATA_FAILPOINT("log.copy_rename");
   return disk.Rename(temporary, segment.path);
+}
+
+// The only other copy goes when this one takes its name: what replay has read must be in it.
+Status OldSegments::CheckCopy(const std::string& path, const SegmentFile& segment, Lsn last) {
+  STRATA_ASSIGN(SegmentReader reader, SegmentReader::Open(options_, segment.first, path));
+  for (Lsn lsn = segment.first; lsn <= last; ++lsn) {
+    STRATA_ASSIGN(const auto record, reader.Next(lsn));
+    if (record.has_value()) continue;
+    if (!reader.bad().has_value()) break;
+    return Corrupt(
+        fmt::format("{}: offset {}: record {} was whole when it was replayed; read "
+                    "again, to be copied: {}",
+                    segment.path, reader.bad()->offset, lsn, reader.bad()->reason));
+  }
+  return {};
 }
 
 void OldSegments::Add(Lsn first, uint64_t bytes) {

@@ -37,7 +37,8 @@ class OldSegments {
 
   Status SetAside(std::vector<SegmentFile> segments);
   Status MakeDurable(const std::vector<SegmentFile>& segments, Lsn last);
-  Status WriteAgain(const SegmentFile& segment);
+  Status WriteAgain(const SegmentFile& segment, Lsn last);
+  Status CheckCopy(const std::string& path, const SegmentFile& segment, Lsn last);
   Status Remove(const std::string& path);
 
   const LogOptions& options_;

@@ -387,6 +387,23 @@ TEST_F(LogDamageTest, SegmentsBehindACutAreSetAside) {
   EXPECT_EQ(ListLogFolder(options)->cut.size(), 0u);
 }
 
+TEST_F(LogDamageTest, WhatIsReadWrongWhileItIsCopiedNeverReplacesTheLog) {
+  int refused = 0;
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    disk_.SetReadFlip(0.1);
+    Result<std::unique_ptr<WriteAheadLog>> log = OpenLog(options_, kRecords);
+    disk_.SetReadFlip(0);
+    if (!log.ok()) {
+      EXPECT_EQ(log.status().code(), StatusCode::kCorrupt) << log.status().ToString();
+      ++refused;
+    }
+    log = Failed("closed");
+    ASSERT_EQ(Outcome("here"), kRecords) << "attempt " << attempt << ": " << error_.ToString();
+  }
+  EXPECT_GT(refused, 10);
+  EXPECT_LT(refused, 190);
+}
+
 TEST_F(LogDamageTest, WhatItDoesNotKnowIsSaid) {
   Bytes bytes = contents_[0];
   bytes[8] = std::byte{2};

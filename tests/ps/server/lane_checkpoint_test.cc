@@ -1,5 +1,7 @@
 // Checkpoints of one lane, on a simulated disk, with the real log: what was cut is what is loaded,
 // whatever was written meanwhile; base and log give the lane that lived; RESTORE is a write.
+#include <fmt/format.h>
+
 #include <random>
 
 #include "base/sim_disk.h"
@@ -270,6 +272,28 @@ TEST(LaneCheckpoint, AFullDiskFailsTheCheckpointAlone) {
   machine.Checkpoint(2, false);
   machine.Boot();
   EXPECT_EQ(machine.Rows(), rows);
+}
+
+TEST(LaneCheckpoint, AFolderOfAnotherClusterIsRefusedNamingBoth) {
+  Machine machine;
+  machine.Checkpoint(1, true);
+  auto manifest = ReadCheckpointManifest(machine.disk, kRoot, 1);
+  ASSERT_TRUE(manifest.ok());
+  const uint64_t ours = manifest->cluster;
+  manifest->cluster = 0xabcdef;
+  ASSERT_TRUE(WriteFileAtomically(machine.disk, kRoot + "/0000000001/manifest",
+                                  format::EncodeCheckpointManifest(*manifest))
+                  .ok());
+  for (const Command command : {Command::kRestore, Command::kCheckpoint}) {
+    const uint32_t number = command == Command::kRestore ? 1 : 2;
+    const Status status = wire::StatusOfReply(machine.Ask(machine.Call(command, number)));
+    EXPECT_EQ(status.code(), StatusCode::kRefused) << status.ToString();
+    for (const uint64_t cluster : {uint64_t{0xabcdef}, ours}) {
+      EXPECT_NE(status.message().find(fmt::format("{:016x}", cluster)), std::string::npos)
+          << status.ToString();
+    }
+  }
+  EXPECT_EQ(machine.disk.List(kRoot)->size(), 1u);  // nothing was begun
 }
 
 TEST(LaneCheckpoint, WithoutAFolderTheyAreRefusedByName) {
