@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 
 #include <limits>
-#include <numeric>
 #include <optional>
 
 #include "base/random.h"
 #include "storage/memory/map_table.h"
 #include "tests/contract/table_contract.h"
+#include "tests/support/ones.h"
 
 namespace strata {
 
@@ -198,18 +198,6 @@ class RandomLife {
   std::vector<SavedTable> durable_;
 };
 
-std::vector<Key> Range(Key first, size_t count) {
-  std::vector<Key> keys(count);
-  std::iota(keys.begin(), keys.end(), first);
-  return keys;
-}
-
-void Push(LocalTable& table, const std::vector<Key>& keys) {
-  const std::vector<float> gradients(keys.size() * table.spec().dim, 1.0F);
-  const GradientPart part{keys, gradients};
-  ASSERT_TRUE(table.ApplyGradients({&part, 1}, 1).ok());
-}
-
 // All rows of the snapshot, which ends.
 TableBits Drain(LocalTable& table) {
   TableBits bits;
@@ -241,13 +229,13 @@ TEST_P(SnapshotContract, ChainsLoadToTheBitWhateverIsWrittenMeanwhile) {
 TEST_P(SnapshotContract, AYoungTableIsSavedWhole) {
   const auto table = GetParam().make(SmallSpec());
   table->SetEpoch(4);  // made behind the cut of checkpoint 4, which is durable only now
-  Push(*table, Range(0, 10));
+  ASSERT_TRUE(Push(*table, Range(0, 10)).ok());
   table->ForgetErased(4);
   EXPECT_EQ(table->BeginSnapshot(4), 0U);
   table->SetEpoch(5);
   EXPECT_EQ(Drain(*table).size(), 10U);
   table->ForgetErased(5);
-  Push(*table, Range(100, 3));
+  ASSERT_TRUE(Push(*table, Range(100, 3)).ok());
   table->Erase(std::vector<Key>{7, 8, 1000});
   EXPECT_EQ(table->BeginSnapshot(5), 5U);
   table->SetEpoch(6);
@@ -276,7 +264,7 @@ TEST_P(SnapshotContract, ALoadedTableGoesOnFromItsCheckpoint) {
 
 TEST_P(SnapshotContract, ManyErasedKeysMakeTheNextOneFull) {
   const auto table = GetParam().make(SmallSpec());
-  Push(*table, Range(0, 12'000));
+  ASSERT_TRUE(Push(*table, Range(0, 12'000)).ok());
   table->BeginSnapshot(0);
   table->SetEpoch(1);
   EXPECT_EQ(Drain(*table).size(), 12'000U);

@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <random>
 
 #include "storage/memory/host_store.h"
 #include "storage/memory/map_table.h"
+#include "tests/support/ones.h"
 
 namespace strata {
 namespace {
@@ -19,18 +19,6 @@ TableSpec Spec(uint32_t dim, OptimizerKind kind = OptimizerKind::kSgd) {
   spec.optimizer.kind = kind;
   spec.initializer = {InitializerKind::kUniform, 1.0F};
   return spec;
-}
-
-std::vector<Key> Range(Key first, size_t count) {
-  std::vector<Key> keys(count);
-  std::iota(keys.begin(), keys.end(), first);
-  return keys;
-}
-
-Status Push(LocalTable& table, std::span<const Key> keys, uint64_t step = 1) {
-  const std::vector<float> gradients(keys.size() * table.spec().dim, 1.0F);
-  const GradientPart part{keys, gradients};
-  return table.ApplyGradients({&part, 1}, step);
 }
 
 ScanPage ScanAll(const LocalTable& table) {
