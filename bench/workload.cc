@@ -5,9 +5,12 @@
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "storage/rocks/rocks_db.h"
 
 namespace strata::bench {
 namespace {
+
+constexpr uint64_t kKeyMask = 0x62656e6368ULL;
 
 // Sums of the weights of ranks 1 to n.
 std::vector<double> ZipfSums(uint64_t rows) {
@@ -26,7 +29,8 @@ std::string_view DistributionName(Distribution distribution) {
   return distribution == Distribution::kUniform ? "uniform" : "zipf";
 }
 
-Key KeyAt(uint64_t n) { return Mix64(n ^ 0x62656e6368ULL); }
+Key KeyAt(uint64_t n) { return Mix64(n ^ kKeyMask); }
+uint64_t NumberOf(Key key) { return KeyOfColdHash(key) ^ kKeyMask; }  // it undoes Mix64
 
 std::vector<Key> DrawKeys(Distribution distribution, uint64_t rows, size_t count, uint64_t seed) {
   Random random(seed);

@@ -17,6 +17,8 @@ constexpr double kZipfExponent = 1.05;
 
 // The n-th key of a table: spread over all 64 bits, no two alike.
 Key KeyAt(uint64_t n);
+// The n of such a key.
+uint64_t NumberOf(Key key);
 
 // `count` keys among the first `rows` of a table, the same for the same seed. With kZipf the row of
 // rank r is drawn in proportion to r^-1.05.
