@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include "base/failpoint.h"
 #include "base/random.h"
@@ -16,22 +16,31 @@
 namespace strata::soak {
 namespace {
 
-constexpr uint64_t kProgressEvery = 20;
+constexpr uint64_t kProgressEvery = 50;
 constexpr uint64_t kRoundsPerSeed = 4;            // over all failpoints
+constexpr uint64_t kCompareEvery = 3;             // deaths one after the other, then a comparison
 constexpr TimeNs kReachWithin = 3 * kSecond / 2;  // of load, until the failpoint counts as missed
 constexpr uint64_t kHitMax = 12;                  // fires at a random one of the first hits
 constexpr int kExitFailed = 1;                    // at start: what it says is checked
 constexpr int kExitLogFailed = 70;                // in service: nothing can be promised any more
 constexpr const char* kActions[] = {"kill", "error"};
+// The folder of checkpoints is kept by server 0.
+constexpr std::string_view kOfServer0[] = {"checkpoint.commit", "checkpoint.committed",
+                                           "checkpoint.remove"};
 
-using HitCounts = std::map<std::string, uint64_t>;  // "log.write=kill"
+// What is known of the failpoints, over all seeds.
+struct Tally {
+  std::map<std::string, uint64_t> counts;  // "log.write=kill": how often it fired
+  // Up to which hit a failpoint may be asked to fire. What happens at a start is reached once or
+  // twice, what happens under load any number of times: a miss lowers it.
+  std::map<std::string_view, uint64_t> hit_max;
+};
 
 // One cluster, one seed.
 class FailpointRun {
  public:
-  FailpointRun(const SoakClusterOptions& options, uint64_t hits, HitCounts* counts,
-               SoakReport* report)
-      : hits_(hits), counts_(counts), report_(report), random_(options.seed), cluster_(options) {}
+  FailpointRun(const SoakClusterOptions& options, uint64_t hits, Tally* tally, SoakReport* report)
+      : hits_(hits), tally_(tally), report_(report), random_(options.seed), cluster_(options) {}
 
   Status Run() {
     STRATA_TRY(cluster_.Start());
@@ -42,11 +51,7 @@ class FailpointRun {
     STRATA_TRY(cluster_.AwaitProgress());
     for (uint64_t round = 0; round < kRoundsPerSeed; ++round) {
       for (const std::string_view name : KnownFailpoints()) {
-        for (const std::string action : kActions) {
-          const std::string armed = fmt::format("{}={}", name, action);
-          if ((*counts_)[armed] >= hits_) continue;
-          STRATA_TRY(Cycle(std::string(name), action).Prefixed(armed));
-        }
+        for (const std::string_view action : kActions) STRATA_TRY(Cycle(name, action));
       }
     }
     STRATA_TRY(Compare(true));
@@ -58,36 +63,53 @@ class FailpointRun {
   }
 
  private:
-  Status Cycle(const std::string& name, const std::string& action) {
-    const auto rank = static_cast<uint32_t>(random_.Below(cluster_.options().servers));
-    // What happens at a start is reached once or twice, what happens under load any number of
-    // times: after a hit that did not come, the first one will do.
-    uint64_t& hit_max = hit_max_.try_emplace(name, kHitMax).first->second;
+  Status Cycle(std::string_view name, std::string_view action) {
+    const std::string armed = fmt::format("{}={}", name, action);
+    uint64_t& count = tally_->counts[armed];
+    if (count >= hits_) return {};
+    STRATA_TRY(Strike(name, armed, &count).Prefixed(armed));
+    if (++report_->cycles % kProgressEvery == 0) SayProgress();
+    if (report_->cycles % kCompareEvery != 0) return {};
+    return Compare(false).Prefixed("behind " + armed);
+  }
+
+  // Starts a server armed so, and kills it when the failpoint has fired, or will not.
+  Status Strike(std::string_view name, const std::string& armed, uint64_t* count) {
+    const bool of_server_0 = std::ranges::count(kOfServer0, name) > 0;
+    const auto rank =
+        static_cast<uint32_t>(of_server_0 ? 0 : random_.Below(cluster_.options().servers));
+    cluster_.KillServer(rank);
+    StartDead(rank);
+    uint64_t& hit_max = tally_->hit_max.try_emplace(name, kHitMax).first->second;
     const uint64_t hit = 1 + random_.Below(hit_max);
-    cluster_.KillServer(rank);
-    cluster_.StartServer(rank, {{"STRATA_FAILPOINTS", fmt::format("{}={}@{}", name, action, hit)}});
+    cluster_.StartServer(rank, {{"STRATA_FAILPOINTS", fmt::format("{}@{}", armed, hit)}});
+    ++report_->restarts;
     Process& server = cluster_.server(rank);
-    const std::string mark = fmt::format("failpoint {}: {}", name, action);
     // Through the wait for text, since a server that dies says its last words first.
+    const std::string mark = fmt::format("failpoint {}: {}", name, armed.substr(name.size() + 1));
     const bool reached = server.WaitForErrors(mark, kReachWithin);
-    (*counts_)[name + "=" + action] += reached ? 1 : 0;
-    if (!reached) hit_max = 1 + (hit - 1) / 3;
-    if (++report_->cycles % kProgressEvery == 0) {
-      fmt::print(stderr, "{} cycles: lost {}, doubled {}, wrong {}; {}\n", report_->cycles,
-                 report_->findings.lost, report_->findings.doubled, report_->findings.wrong,
-                 CountsJson(*counts_));
-    }
+    hit_max = reached ? std::min(hit_max + 1, kHitMax) : 1 + (hit - 1) / 3;
     // A call that failed ends the server, or the server goes on without it.
-    WaitUntil([&] { return !server.Running(); }, kSecond / 5);
-    if (!server.Running()) STRATA_TRY(CheckEnd(action, server));
+    if (reached) WaitUntil([&] { return !server.Running(); }, kSecond / 10);
+    if (!server.Running()) STRATA_TRY(CheckEnd(armed, server));
     cluster_.KillServer(rank);
-    cluster_.StartServer(rank);
-    report_->restarts += 2;
-    STRATA_TRY(cluster_.AwaitReady(rank));
-    return Compare(false);
+    *count += reached ? 1 : 0;
+    return {};
+  }
+
+  // Every server that is not running, but one.
+  void StartDead(uint32_t but) {
+    for (uint32_t rank = 0; rank < cluster_.options().servers; ++rank) {
+      if (rank == but || cluster_.server(rank).Running()) continue;
+      cluster_.StartServer(rank);
+      ++report_->restarts;
+    }
   }
 
   Status Compare(bool all) {
+    const uint32_t servers = cluster_.options().servers;
+    StartDead(servers);
+    for (uint32_t rank = 0; rank < servers; ++rank) STRATA_TRY(cluster_.AwaitReady(rank));
     STRATA_TRY(cluster_.AwaitProgress());
     STRATA_TRY(cluster_.Pause());
     STRATA_TRY(cluster_.Verify(all, &report_->findings));
@@ -95,28 +117,34 @@ class FailpointRun {
     return {};
   }
 
-  static Status CheckEnd(const std::string& action, Process& server) {
+  static Status CheckEnd(const std::string& armed, Process& server) {
     const ProcessEnd end = *server.Wait();
-    const bool expected = action == "kill" ? end.signal == SIGKILL
-                                           : end.code == kExitFailed || end.code == kExitLogFailed;
+    const bool kill = armed.ends_with("=kill");
+    const bool expected =
+        kill ? end.signal == SIGKILL : end.code == kExitFailed || end.code == kExitLogFailed;
     // The reason stands on stderr a second time: where the server says why it ends.
     const std::string errors = server.Errors();
-    const bool said = action == "kill" || errors.find("failpoint") != errors.rfind("failpoint");
+    const bool said = kill || errors.find("failpoint") != errors.rfind("failpoint");
     if (expected && said) return {};
     return Failed(
         fmt::format("ended with code {}, signal {}; expected code {} or {} and the reason: {}",
                     end.code, end.signal, kExitLogFailed, kExitFailed, errors));
   }
 
+  void SayProgress() const {
+    const Findings& found = report_->findings;
+    fmt::print(stderr, "{} cycles: lost {}, doubled {}, wrong {}; {}\n", report_->cycles,
+               found.lost, found.doubled, found.wrong, CountsJson(tally_->counts));
+  }
+
   const uint64_t hits_;
-  HitCounts* counts_;
+  Tally* tally_;
   SoakReport* report_;
   Random random_;
-  std::map<std::string, uint64_t> hit_max_;  // of a failpoint: beyond it, it was not reached
   SoakCluster cluster_;
 };
 
-bool Done(const HitCounts& counts, uint64_t hits) {
+bool Done(const std::map<std::string, uint64_t>& counts, uint64_t hits) {
   return std::all_of(counts.begin(), counts.end(),
                      [hits](const auto& count) { return count.second >= hits; });
 }
@@ -126,25 +154,25 @@ bool Done(const HitCounts& counts, uint64_t hits) {
 SoakReport RunFailpointSoak(uint64_t hits, const SoakClusterOptions& cluster) {
   SoakReport report;
   report.soak = "failpoint";
-  HitCounts counts;
+  Tally tally;
   const TimeNs began = RealClock().Now();
   SoakClusterOptions one = cluster;
   // Some rounds more than needed, for hits that come too late.
   const uint64_t seeds_max = 2 + 2 * hits / kRoundsPerSeed;
-  while (report.seeds < seeds_max && (counts.empty() || !Done(counts, hits))) {
+  while (report.seeds < seeds_max && (tally.counts.empty() || !Done(tally.counts, hits))) {
     ++report.seeds;
-    const Status status = FailpointRun(one, hits, &counts, &report).Run();
+    const Status status = FailpointRun(one, hits, &tally, &report).Run();
     Count(status.Prefixed(fmt::format("seed {}, cycle {}", one.seed, report.cycles)), &report);
     if (!status.ok()) break;
     ++one.seed;
   }
-  for (const auto& [name, count] : counts) {
+  for (const auto& [name, count] : tally.counts) {
     if (count >= hits) continue;
     ++report.findings.wrong;
     report.findings.examples.push_back(fmt::format("{} was reached {} times", name, count));
   }
   for (const std::string& example : report.findings.examples) fmt::print(stderr, "{}\n", example);
-  report.more = ", \"hits\": {" + CountsJson(counts) + "}";
+  report.more = ", \"hits\": {" + CountsJson(tally.counts) + "}";
   report.elapsed = RealClock().Now() - began;
   return report;
 }
