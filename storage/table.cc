@@ -9,12 +9,22 @@
 namespace strata {
 namespace {
 
+bool IsUpdate(OpKind kind) { return kind == OpKind::kUpdate || kind == OpKind::kUpdateLookup; }
+
 bool IsWrite(OpKind kind) {
-  return kind == OpKind::kUpdate || kind == OpKind::kAssign || kind == OpKind::kErase;
+  return IsUpdate(kind) || kind == OpKind::kAssign || kind == OpKind::kErase;
 }
 
 bool TakesKeys(OpKind kind) {
   return IsWrite(kind) || kind == OpKind::kLookup || kind == OpKind::kPrefetch;
+}
+
+bool TakesIn(OpKind kind) { return IsUpdate(kind) || kind == OpKind::kAssign; }
+
+// The keys whose rows come out.
+std::span<const Key> KeysOut(OpKind kind, const TablePart& part) {
+  if (kind == OpKind::kUpdateLookup) return part.then;
+  return kind == OpKind::kLookup ? part.keys : std::span<const Key>();
 }
 
 std::string PartName(OpKind kind, size_t index) {
@@ -34,10 +44,11 @@ Status ValidateShape(OpKind kind, const TablePart& part) {
   if (!TakesKeys(kind) && !part.keys.empty()) {
     return Invalid(fmt::format("takes no keys, found {}", part.keys.size()));
   }
-  const bool takes_in = kind == OpKind::kUpdate || kind == OpKind::kAssign;
-  const bool takes_out = kind == OpKind::kLookup;
-  STRATA_TRY(ValidateRowSpan("in", part.in.size(), takes_in ? part.keys.size() : 0));
-  STRATA_TRY(ValidateRowSpan("out", part.out.size(), takes_out ? part.keys.size() : 0));
+  if (kind != OpKind::kUpdateLookup && !part.then.empty()) {
+    return Invalid(fmt::format("looks nothing up afterwards, found {} keys", part.then.size()));
+  }
+  STRATA_TRY(ValidateRowSpan("in", part.in.size(), TakesIn(kind) ? part.keys.size() : 0));
+  STRATA_TRY(ValidateRowSpan("out", part.out.size(), KeysOut(kind, part).size()));
   if (kind == OpKind::kScan) {
     if (part.page == nullptr) return Invalid("a scan needs a page");
     if (part.page->rows_max == 0) return Invalid("rows_max: expected 1 or more, found 0");
@@ -49,10 +60,10 @@ Status ValidateShape(OpKind kind, const TablePart& part) {
 
 Status ValidateSync(const Operation& operation) {
   const SyncGroup& sync = *operation.sync;
-  if (operation.kind != OpKind::kUpdate && operation.kind != OpKind::kLookup) {
-    return Invalid(
-        fmt::format("{} cannot be part of a synchronous step; only lookup and update can",
-                    OpKindName(operation.kind)));
+  if (!IsUpdate(operation.kind) && operation.kind != OpKind::kLookup) {
+    return Invalid(fmt::format(
+        "{} cannot be part of a synchronous step; only lookup, update and update-lookup can",
+        OpKindName(operation.kind)));
   }
   if (sync.rank >= sync.world) {
     return Invalid(
@@ -99,13 +110,15 @@ std::string_view OpKindName(OpKind kind) {
       return "flush";
     case OpKind::kPrefetch:
       return "prefetch";
+    case OpKind::kUpdateLookup:
+      return "update-lookup";
   }
   return "unknown";
 }
 
 Status ValidateOperation(const Operation& operation) {
   if (OpKindName(operation.kind) == "unknown") {
-    return Invalid(fmt::format("operation kind: expected 1 (lookup) to 8 (prefetch), found {}",
+    return Invalid(fmt::format("operation kind: expected 1 (lookup) to 9 (update-lookup), found {}",
                                static_cast<int>(operation.kind)));
   }
   for (size_t i = 0; i < operation.parts.size(); ++i) {
@@ -113,7 +126,7 @@ Status ValidateOperation(const Operation& operation) {
         ValidateShape(operation.kind, operation.parts[i]).Prefixed(PartName(operation.kind, i)));
   }
   STRATA_TRY(ValidateTablesOnce(operation));
-  if (operation.kind == OpKind::kUpdate && operation.step < 1) {
+  if (IsUpdate(operation.kind) && operation.step < 1) {
     return Invalid("step of an update: expected 1 or more, found 0");
   }
   if (operation.sync) STRATA_TRY(ValidateSync(operation));
@@ -125,15 +138,15 @@ Status ValidateOperation(const Operation& operation) {
 }
 
 Status ValidatePart(OpKind kind, const TablePart& part, const TableSpec& spec) {
-  const auto check = [&](std::string_view span, size_t size, bool taken) -> Status {
-    const size_t expected = taken ? part.keys.size() * spec.dim : 0;
+  const auto check = [&](std::string_view span, size_t size, size_t keys) -> Status {
+    const size_t expected = keys * spec.dim;
     if (size == expected) return {};
     return Invalid(
         fmt::format("{} on table '{}': {}: expected {} elements ({} keys x dim {}), found {}",
-                    OpKindName(kind), spec.name, span, expected, part.keys.size(), spec.dim, size));
+                    OpKindName(kind), spec.name, span, expected, keys, spec.dim, size));
   };
-  STRATA_TRY(check("in", part.in.size(), kind == OpKind::kUpdate || kind == OpKind::kAssign));
-  return check("out", part.out.size(), kind == OpKind::kLookup);
+  STRATA_TRY(check("in", part.in.size(), TakesIn(kind) ? part.keys.size() : 0));
+  return check("out", part.out.size(), KeysOut(kind, part).size());
 }
 
 Outcome SubmitAndWait(TableStore& store, Operation operation) {

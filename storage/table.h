@@ -33,14 +33,15 @@
 namespace strata {
 
 enum class OpKind : uint8_t {
-  kLookup = 1,    // rows out
-  kUpdate = 2,    // gradients in; the optimizer's rule runs where the row lives
-  kAssign = 3,    // values in; optimizer state and counters restart
-  kErase = 4,     // rows that exist go; missing ones are no error
-  kScan = 5,      // one page of rows out, see ScanPage
-  kStats = 6,     // counts out
-  kFlush = 7,     // everything before it has taken effect everywhere when it completes
-  kPrefetch = 8,  // a hint: these keys are looked up soon
+  kLookup = 1,        // rows out
+  kUpdate = 2,        // gradients in; the optimizer's rule runs where the row lives
+  kAssign = 3,        // values in; optimizer state and counters restart
+  kErase = 4,         // rows that exist go; missing ones are no error
+  kScan = 5,          // one page of rows out, see ScanPage
+  kStats = 6,         // counts out
+  kFlush = 7,         // everything before it has taken effect everywhere when it completes
+  kPrefetch = 8,      // a hint: these keys are looked up soon
+  kUpdateLookup = 9,  // an update, then rows out as they are once it has been applied
 };
 
 std::string_view OpKindName(OpKind kind);  // "lookup", "update", ...
@@ -78,13 +79,15 @@ struct TablePart {
   std::span<float> out{};       // lookup: keys.size() x dim, row by row
   ScanPage* page = nullptr;     // scan
   TableStats* stats = nullptr;  // stats
+  std::span<const Key> then{};  // update-lookup: the keys looked up; out.size() is theirs x dim
 };
 
 // Synchronous training (staleness 0): ranks 0 to world - 1 of a group take steps first_step,
 // first_step + 1, ... together. Each rank sends exactly one update a step for each table, an empty
 // one too. A table closes step s when the updates of all ranks have come: it sums their gradients
 // in rank order, runs the rule once a key, and acknowledges all of them. A lookup marked with step
-// s waits until step s - 1 is closed.
+// s waits until step s - 1 is closed. An update-lookup of step s is an update of step s and a
+// lookup of step s + 1 in one.
 struct SyncGroup {
   uint32_t id = 0;  // new for every run of a job
   uint16_t rank = 0;
@@ -98,7 +101,7 @@ struct Operation {
   MemorySpace space = MemorySpace::kHost;  // where the spans lie
   Exec exec;
   uint64_t step = 1;              // optimizer time of an update (Adam's t), from 1
-  std::optional<SyncGroup> sync;  // lookup and update: part of synchronous training
+  std::optional<SyncGroup> sync;  // lookup, update, update-lookup: part of synchronous training
   TimeNs deadline = kNever;       // on the store's clock; kDeadlineExceeded after it
   AckLevel ack = AckLevel::kDefault;
 };

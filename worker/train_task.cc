@@ -92,6 +92,7 @@ class TrainTask {
                      .dense_optimizer = job_.dense_optimizer,
                      .table = table.id(),
                      .nonce = SystemRandom64(),
+                     .fused = table.ack != AckLevel::kSynced,
                      .between_steps = BetweenSteps(trainer)},
                     model, context_.session.store(), group_);
     STRATA_TRY(trainer.Start());

@@ -5,7 +5,7 @@
 namespace strata::wire {
 namespace {
 
-constexpr std::array<CommandInfo, 19> kCommands = {{
+constexpr std::array<CommandInfo, 21> kCommands = {{
     // command, name, writes, request frames, reply frames: least, most
     {Command::kHello, "HELLO", false, 1, 1, 1},
     {Command::kShardMap, "SHARD_MAP", false, 0, 1, 1},
@@ -19,6 +19,8 @@ constexpr std::array<CommandInfo, 19> kCommands = {{
     {Command::kErase, "ERASE", true, 1, 0, 0},
     {Command::kScan, "SCAN", false, 0, 2, 3},
     {Command::kStats, "STATS", false, 0, 1, 1},
+    {Command::kPrefetch, "PREFETCH", false, 1, 0, 0},
+    {Command::kPushPull, "PUSH_PULL", true, 3, 0, 1},
     {Command::kCheckpoint, "CHECKPOINT", false, 0, 1, 1},
     {Command::kCommitCheckpoint, "COMMIT_CHECKPOINT", false, 2, 0, 0},
     {Command::kTrimLog, "TRIM_LOG", false, 0, 0, 0},

@@ -10,10 +10,13 @@
 //   LIST_TABLES        -                         one frame: table definitions, one after the other
 //   PULL               keys u64                  rows f32, count x width, in the order of the keys
 //   PUSH               keys u64, gradients f32   -
+//   PUSH_PULL          keys u64, gradients f32,   rows f32, a row for each of the keys to look up
+//                      keys to look up u64
 //   PUT                keys u64, values f32      -
 //   ERASE              keys u64                  -
 //   SCAN               - (cursor, count)         keys u64, rows f32 [, counters 16 bytes a row]
 //   STATS              - (header: table)         table stats
+//   PREFETCH           keys u64                  -
 //   CHECKPOINT         - (number, full)          description of the lane's part
 //   COMMIT_CHECKPOINT  descriptions of all       -
 //                      parts, attachments

@@ -39,6 +39,8 @@ enum class Command : uint16_t {
   kErase = 35,
   kScan = 36,
   kStats = 37,
+  kPrefetch = 38,
+  kPushPull = 39,
   kCheckpoint = 48,        // cut here, save this lane's part; answered when the part is durable
   kCommitCheckpoint = 49,  // all parts are durable: write the manifest (server 0, lane 0)
   kTrimLog = 50,           // the checkpoint is committed: the log before its cut may go
@@ -52,7 +54,7 @@ enum Flags : uint32_t {
   kFlagReply = 1U << 0,      // a reply; `status` holds its outcome
   kFlagSync = 1U << 1,       // part of a synchronous group: group, rank, world, first_step, step
   kFlagWithState = 1U << 2,  // scan: rows carry optimizer state and counters
-  kFlagDone = 1U << 3,       // scan reply: no page follows
+  kFlagDone = 1U << 3,       // scan reply: no page follows; PREFETCH reply: hints are of no use
   kFlagFull = 1U << 4,       // CHECKPOINT: not only what changed since the last one;
                              // TRIM_LOG: all lanes have, old checkpoints may go
   kFlagsKnown = (1U << 5) - 1,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ps/client/request_builder.h"
+#include "ps/client/split.h"
 #include "ps/client/table_wire.h"
 
 namespace strata {

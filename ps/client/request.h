@@ -38,7 +38,8 @@ struct Request {
   uint16_t lane = 0;    // index in the shard map
   wire::Header header;  // all but what belongs to an attempt
   bool writes = false;
-  std::vector<uint32_t> positions;                  // of its keys among the part's keys
+  std::vector<uint32_t> positions;  // of its keys among the part's keys
+  std::vector<uint32_t> then;       // PUSH_PULL: of the keys to look up among the part's `then`
   std::optional<wire::TableDefinition> definition;  // CREATE_TABLE
   size_t bytes = 0;     // of the request and of the reply that it asks for
   bool direct = false;  // of CallLanes: waits for no other, and its reply is kept as it is
@@ -53,11 +54,6 @@ struct Request {
   TimeNs retry_delay = 0;             // after the last of them
   Status last_error;                  // why an earlier attempt did not do
 
-  // Whether its keys lie side by side in the part, so that they and their rows are copied in one
-  // go. Positions always ascend.
-  bool contiguous() const {
-    return !positions.empty() && positions.back() - positions.front() + 1 == positions.size();
-  }
   bool sync() const { return header.is(wire::kFlagSync); }
   // Whether it may have been applied although nobody said so.
   bool unknown() const { return writes && refusals < request_ids.size(); }

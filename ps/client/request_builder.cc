@@ -22,6 +22,8 @@ wire::Command CommandOf(OpKind kind) {
   switch (kind) {
     case OpKind::kUpdate:
       return wire::Command::kPush;
+    case OpKind::kUpdateLookup:
+      return wire::Command::kPushPull;
     case OpKind::kAssign:
       return wire::Command::kPut;
     case OpKind::kErase:
@@ -36,8 +38,10 @@ wire::Command CommandOf(OpKind kind) {
 }
 
 uint32_t WidthOf(const TablePart& part) {
-  if (part.keys.empty()) return 0;
-  return static_cast<uint32_t>(std::max(part.in.size(), part.out.size()) / part.keys.size());
+  const size_t in = part.keys.empty() ? 0 : part.in.size() / part.keys.size();
+  const size_t keys_out = part.then.empty() ? part.keys.size() : part.then.size();
+  const size_t out = keys_out == 0 ? 0 : part.out.size() / keys_out;
+  return static_cast<uint32_t>(std::max(in, out));
 }
 
 class Builder {
@@ -48,6 +52,8 @@ class Builder {
   Status AddPart(size_t index) {
     const TablePart& part = call_->operation.parts[index];
     switch (call_->operation.kind) {
+      case OpKind::kUpdateLookup:
+        return AddUpdateLookup(index, part);
       case OpKind::kScan:
         return AddScan(index, *part.page);
       case OpKind::kStats:
@@ -104,6 +110,29 @@ class Builder {
     return {};
   }
 
+  // Nothing of it is split further: what is looked up has to see all that is pushed.
+  Status AddUpdateLookup(size_t index, const TablePart& part) {
+    auto lanes = SplitByLane(part.keys, map_);
+    auto then = SplitByLane(part.then, map_);
+    const size_t row_bytes = sizeof(float) * WidthOf(part);
+    for (size_t lane = 0; lane < lanes.size(); ++lane) {
+      const size_t out_bytes = then[lane].size() * row_bytes;
+      const size_t in_bytes =
+          lanes[lane].size() * (sizeof(Key) + row_bytes) + then[lane].size() * sizeof(Key);
+      if (std::max(in_bytes, out_bytes) > kBodyBytesMax) {
+        return Refused(fmt::format(
+            "an update of {} keys and a lookup of {} in one, all to one lane, exceed the {} bytes "
+            "of a message; make the batch smaller, run more lanes, or use two operations",
+            lanes[lane].size(), then[lane].size(), wire::kMessageBytesMax));
+      }
+      if (lanes[lane].empty() && then[lane].empty() && !call_->operation.sync) continue;
+      Request& request = Add(index, lane, std::move(lanes[lane]));
+      request.bytes += then[lane].size() * (sizeof(Key) + row_bytes);
+      request.then = std::move(then[lane]);
+    }
+    return {};
+  }
+
   Status AddKeys(size_t index, const TablePart& part) {
     const bool update = call_->operation.kind == OpKind::kUpdate;
     const bool whole = update && call_->operation.sync.has_value();
@@ -135,45 +164,51 @@ class Builder {
   std::vector<std::shared_ptr<Request>> requests_;
 };
 
-// The request's share of a part's keys (width 1) or rows.
+// Whether what is at these positions, which always ascend, lies side by side, so that it is copied
+// in one go.
+bool SideBySide(std::span<const uint32_t> positions) {
+  return !positions.empty() && positions.back() - positions.front() + 1 == positions.size();
+}
+
+// A request's share of a part's keys (width 1) or rows.
 template <typename T>
-std::vector<T> RowsAt(const Request& request, std::span<const T> all, size_t width) {
-  if (request.contiguous()) {
-    const auto rows = all.subspan(request.positions[0] * width, request.positions.size() * width);
+std::vector<T> RowsAt(std::span<const uint32_t> positions, std::span<const T> all, size_t width) {
+  if (SideBySide(positions)) {
+    const auto rows = all.subspan(positions[0] * width, positions.size() * width);
     return {rows.begin(), rows.end()};
   }
   std::vector<T> taken;
-  taken.reserve(request.positions.size() * width);
-  for (const uint32_t at : request.positions) {
+  taken.reserve(positions.size() * width);
+  for (const uint32_t at : positions) {
     const auto row = all.subspan(at * width, width);
     taken.insert(taken.end(), row.begin(), row.end());
   }
   return taken;
 }
 
-Status WrongReply(const Request& request, const wire::Received& reply) {
+Status WrongReply(const wire::Received& reply, size_t rows, uint32_t width) {
   return Invalid(fmt::format("reply of {} rows x {} does not fit the request for {} x {}",
-                             reply.header.count, reply.header.width, request.header.count,
-                             request.header.width));
+                             reply.header.count, reply.header.width, rows, width));
 }
 
-Status TakeRows(const Request& request, const wire::Received& reply) {
-  if (request.header.count == 0 && reply.header.count == 0) return {};
-  const size_t row_bytes = sizeof(float) * request.header.width;
-  const std::span<const std::byte> rows = reply.payload[0].bytes();
-  if (reply.header.count != request.header.count || reply.header.width != request.header.width ||
-      rows.size() != request.positions.size() * row_bytes) {
-    return WrongReply(request, reply);
+// The rows of the keys at `positions` of the part's, into their places.
+Status TakeRows(const Request& request, std::span<const uint32_t> positions,
+                const wire::Received& reply) {
+  if (positions.empty() && reply.header.count == 0) return {};
+  const uint32_t width = request.header.width;
+  const size_t row_bytes = sizeof(float) * width;
+  if (reply.payload.size() != 1 || reply.header.count != positions.size() ||
+      reply.header.width != width || reply.payload[0].size() != positions.size() * row_bytes) {
+    return WrongReply(reply, positions.size(), width);
   }
-  const std::span<float> out = request.call->operation.parts[request.part].out;
-  if (request.contiguous()) {
-    std::memcpy(out.data() + size_t{request.positions[0]} * request.header.width, rows.data(),
-                rows.size());
+  const std::span<const std::byte> rows = reply.payload[0].bytes();
+  float* const out = request.call->operation.parts[request.part].out.data();
+  if (SideBySide(positions)) {
+    std::memcpy(out + size_t{positions[0]} * width, rows.data(), rows.size());
     return {};
   }
-  for (size_t i = 0; i < request.positions.size(); ++i) {
-    std::memcpy(out.data() + size_t{request.positions[i]} * request.header.width,
-                rows.data() + i * row_bytes, row_bytes);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    std::memcpy(out + size_t{positions[i]} * width, rows.data() + i * row_bytes, row_bytes);
   }
   return {};
 }
@@ -191,7 +226,9 @@ Status TakeCounters(const Frame& frame, uint32_t count, std::vector<RowCounters>
 Status TakePage(const Request& request, const wire::Received& reply, const wire::ShardMap& map) {
   ScanPage& page = *request.call->operation.parts[request.part].page;
   const wire::Header& header = reply.header;
-  if (reply.payload.size() != (page.with_state ? 3U : 2U)) return WrongReply(request, reply);
+  if (reply.payload.size() != (page.with_state ? 3U : 2U)) {
+    return WrongReply(reply, request.header.count, request.header.width);
+  }
   STRATA_ASSIGN(page.keys, wire::ReadKeys(reply.payload[0], header.count));
   STRATA_ASSIGN(page.rows, wire::ReadRows(reply.payload[1], header.count, header.width));
   page.counters.clear();
@@ -250,14 +287,16 @@ Message BuildPayload(const Request& request) {
     return {wire::EncodeTableDefinitions(std::span(&*request.definition, 1))};
   }
   Message payload;
-  if (command != Command::kPull && command != Command::kPush && command != Command::kPut &&
-      command != Command::kErase) {
-    return payload;
-  }
+  const bool brings_rows =
+      command == Command::kPush || command == Command::kPushPull || command == Command::kPut;
+  if (command != Command::kPull && command != Command::kErase && !brings_rows) return payload;
   const TablePart& part = request.call->operation.parts[request.part];
-  payload.push_back(Frame::Own(RowsAt(request, part.keys, 1)));
-  if (command == Command::kPush || command == Command::kPut) {
-    payload.push_back(Frame::Own(RowsAt(request, part.in, request.header.width)));
+  payload.push_back(Frame::Own(RowsAt(request.positions, part.keys, 1)));
+  if (brings_rows) {
+    payload.push_back(Frame::Own(RowsAt(request.positions, part.in, request.header.width)));
+  }
+  if (command == Command::kPushPull) {
+    payload.push_back(Frame::Own(RowsAt(request.then, part.then, 1)));
   }
   return payload;
 }
@@ -269,7 +308,9 @@ Status TakeReply(const Request& request, const wire::Received& reply, const wire
   }
   switch (request.header.command) {
     case wire::Command::kPull:
-      return TakeRows(request, reply);
+      return TakeRows(request, request.positions, reply);
+    case wire::Command::kPushPull:
+      return TakeRows(request, request.then, reply);
     case wire::Command::kScan:
       return TakePage(request, reply, map);
     case wire::Command::kStats:

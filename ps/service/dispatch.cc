@@ -60,6 +60,12 @@ Result<Lsn> Remember(LaneState& lane, const wire::Header& header, const Status& 
 }
 
 void HandleWrite(LaneState& lane, Request request) {
+  if (request.header.command == wire::Command::kPushPull) {
+    const ReplyTo to = request.reply_to();
+    if (const Status split = SplitPushPull(lane, request); !split.ok()) {
+      return lane.Reply(to, split);
+    }
+  }
   const ReplyTo to = request.reply_to();
   const ClientId client = request.client();
   const uint64_t sequence = request.header.sequence;
@@ -72,7 +78,7 @@ void HandleWrite(LaneState& lane, Request request) {
   if (known->state != DedupWindow::State::kNew) {
     lane.metrics.repeated.Add();
     if (known->state == DedupWindow::State::kPending) return JoinParked(lane, request);
-    return lane.ReplyToWrite(to, known->answer, known->lsn);
+    return AnswerWrite(lane, to, known->answer, known->lsn, request.then);
   }
   const Result<Applied> applied = Apply(lane, request);
   if (applied.ok() && !applied->has_value()) return;  // it waits
@@ -81,7 +87,7 @@ void HandleWrite(LaneState& lane, Request request) {
       applied.ok() ? Result<Lsn>(**applied) : Remember(lane, request.header, applied.status());
   if (!lsn.ok()) return lane.Reply(to, lsn.status());
   lane.dedup.Decide(client, sequence, applied.status(), *lsn);
-  lane.ReplyToWrite(to, applied.status(), *lsn);
+  AnswerWrite(lane, to, applied.status(), *lsn, request.then);
 }
 
 }  // namespace
@@ -115,6 +121,8 @@ void Dispatch(LaneState& lane, Request request) {
       return HandlePing(lane, std::move(request));
     case wire::Command::kListTables:
       return HandleListTables(lane, std::move(request));
+    case wire::Command::kPrefetch:
+      return HandlePrefetch(lane, std::move(request));
     case wire::Command::kPull:
       return HandlePull(lane, std::move(request));
     case wire::Command::kScan:
@@ -136,6 +144,7 @@ void Dispatch(LaneState& lane, Request request) {
     case wire::Command::kCreateTable:
     case wire::Command::kDropTable:
     case wire::Command::kPush:
+    case wire::Command::kPushPull:
     case wire::Command::kPut:
     case wire::Command::kErase:
     case wire::Command::kRestore:

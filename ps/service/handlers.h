@@ -21,6 +21,7 @@ void HandleHello(LaneState& lane, Request request);
 void HandleShardMap(LaneState& lane, Request request);
 void HandlePing(LaneState& lane, Request request);
 void HandleListTables(LaneState& lane, Request request);
+void HandlePrefetch(LaneState& lane, Request request);
 void HandlePull(LaneState& lane, Request request);
 void HandleScan(LaneState& lane, Request request);
 void HandleStats(LaneState& lane, Request request);
@@ -67,7 +68,17 @@ Result<Applied> BeginRestore(LaneState& lane, const Request& request);
 bool JoinRestore(LaneState& lane, const Request& request);  // a repeat of it: answered with it
 Status ReplayRestored(LaneState& lane, const LogRecord& record, TimeNs now);
 
-// Looks the rows up and answers.
+// A PUSH_PULL becomes the push in it, and `then`. kInvalid or kRefused for keys to look up that
+// make no sense whatever the lane holds, so that a repeat is refused alike.
+Status SplitPushPull(const LaneState& lane, Request& request);
+// The outcome of a write; of a PUSH_PULL that was applied with the rows of `then` as they are now.
+void AnswerWrite(LaneState& lane, const ReplyTo& to, const Status& status, Lsn lsn,
+                 const std::optional<std::vector<Key>>& then);
+// kInvalid when `count` rows of the table exceed a reply, or are not `width` wide (0: any).
+Status CheckRowsOut(const LocalTable& table, size_t count, uint32_t width);
+
+// Looks the rows up; answers with them.
+Frame LookUp(LaneState& lane, LocalTable& table, std::span<const Key> keys);
 void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys);
 // Answers requests that no longer wait, with the reason; their writes may come again.
 void AnswerEnded(LaneState& lane, StepBarrier::Ended ended);

@@ -6,21 +6,6 @@
 namespace strata {
 namespace {
 
-Status CheckPull(const LocalTable& table, const wire::Header& header) {
-  const TableSpec& spec = table.spec();
-  if (header.width != 0 && header.width != spec.dim) {
-    return Invalid(fmt::format("table '{}' has dimension {}, the pull expects {}", spec.name,
-                               spec.dim, header.width));
-  }
-  const size_t bytes = size_t{header.count} * spec.dim * sizeof(float);
-  const size_t limit = wire::kMessageBytesMax - wire::kHeaderBytes;
-  if (bytes <= limit) return {};
-  return Invalid(
-      fmt::format("{} rows of dimension {} are {} bytes, a reply holds {}; split the "
-                  "pull",
-                  header.count, spec.dim, bytes, limit));
-}
-
 // OK and true: it waits.
 Result<bool> ParkIfEarly(LaneState& lane, const Request& request, std::vector<Key>& keys) {
   if (!request.header.is(wire::kFlagSync)) return false;
@@ -38,11 +23,27 @@ Result<bool> ParkIfEarly(LaneState& lane, const Request& request, std::vector<Ke
 
 }  // namespace
 
+Status CheckRowsOut(const LocalTable& table, size_t count, uint32_t width) {
+  const TableSpec& spec = table.spec();
+  if (width != 0 && width != spec.dim) {
+    return Invalid(fmt::format("table '{}' has dimension {}, the pull expects {}", spec.name,
+                               spec.dim, width));
+  }
+  const size_t bytes = count * spec.dim * sizeof(float);
+  const size_t limit = wire::kMessageBytesMax - wire::kHeaderBytes;
+  if (bytes <= limit) return {};
+  return Invalid(
+      fmt::format("{} rows of dimension {} are {} bytes, a reply holds {}; split the "
+                  "pull",
+                  count, spec.dim, bytes, limit));
+}
+
 void HandlePull(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
   const Result<LocalTable*> table = lane.FindTable(request.header.table);
   if (!table.ok()) return lane.Reply(to, table.status());
-  if (const Status status = CheckPull(**table, request.header); !status.ok()) {
+  const wire::Header& header = request.header;
+  if (const Status status = CheckRowsOut(**table, header.count, header.width); !status.ok()) {
     return lane.Reply(to, status);
   }
   Result<std::vector<Key>> keys = OwnedKeys(lane, request);
@@ -52,7 +53,7 @@ void HandlePull(LaneState& lane, Request request) {
   if (!*parked) AnswerPull(lane, **table, to, *keys);
 }
 
-void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys) {
+Frame LookUp(LaneState& lane, LocalTable& table, std::span<const Key> keys) {
   const uint32_t dim = table.spec().dim;
   // No std::vector, which would clear what the lookup overwrites.
   const size_t elements = keys.size() * dim;
@@ -60,9 +61,13 @@ void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span
   const std::span<float> rows(owner.get(), elements);
   table.Lookup(keys, rows);
   lane.metrics.pulled_keys.Add(keys.size());
+  return Frame(owner, std::as_bytes(rows));
+}
+
+void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys) {
   wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
-  header.width = dim;
-  lane.ReplyWith(to.peer, header, {Frame(owner, std::as_bytes(rows))});
+  header.width = table.spec().dim;
+  lane.ReplyWith(to.peer, header, {LookUp(lane, table, keys)});
 }
 
 }  // namespace strata

@@ -19,8 +19,9 @@ void AnswerStep(LaneState& lane, std::span<const ParkedPush> pushes, const Resul
     } else {
       lane.dedup.Withdraw(push.client, push.sequence);
     }
-    for (const ReplyTo& to : push.reply_to)
-      lane.ReplyToWrite(to, status, applied.ok() ? *applied : 0);
+    for (const ReplyTo& to : push.reply_to) {
+      AnswerWrite(lane, to, status, applied.ok() ? *applied : 0, push.then);
+    }
   }
 }
 
@@ -83,6 +84,7 @@ Status ParkPush(LaneState& lane, LocalTable& table, const Request& request, std:
                                            .sequence = request.header.sequence,
                                            .keys = std::move(keys),
                                            .gradients = std::move(gradients),
+                                           .then = request.then,
                                            .deadline = request.deadline}));
   lane.dedup.Park(member.client, request.header.sequence);
   CloseSteps(lane, table, member, request.now);
@@ -100,6 +102,7 @@ Result<Gradients> Decode(const LaneState& lane, const Request& request) {
   STRATA_ASSIGN(out.table, lane.FindTable(request.header.table));
   STRATA_ASSIGN(out.keys, OwnedKeys(lane, request));
   STRATA_ASSIGN(out.gradients, RowsOf(*out.table, request));
+  if (request.then) STRATA_TRY(CheckRowsOut(*out.table, request.then->size(), 0));
   if (request.header.step == 0) {
     return Invalid("a push needs its optimizer time: a step of 1 or more, found 0");
   }

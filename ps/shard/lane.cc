@@ -29,8 +29,9 @@ bool UsesTables(wire::Command command) {
 
 bool RoutesByMap(wire::Command command) {
   return command == wire::Command::kPull || command == wire::Command::kPush ||
-         command == wire::Command::kPut || command == wire::Command::kErase ||
-         command == wire::Command::kScan;
+         command == wire::Command::kPushPull || command == wire::Command::kPut ||
+         command == wire::Command::kErase || command == wire::Command::kScan ||
+         command == wire::Command::kPrefetch;
 }
 
 }  // namespace

@@ -134,14 +134,27 @@ wire::Header LaneState::WithState(wire::Header header) {
   return header;
 }
 
-void LaneState::ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn) {
+void LaneState::ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn,
+                             const RowsOut* rows) {
   const AckLevel level = log == nullptr ? AckLevel::kApplied : LevelOf(to.request);
   const bool logged = level == AckLevel::kLogged && lsn > log->written();
   const bool synced = level == AckLevel::kSynced && lsn > log->synced();
-  if (!logged && !synced) return Reply(to, status);
   if (!status.ok()) metrics.ErrorsOf(status.code()).Add();
-  (logged ? waiting_for_write : waiting_for_sync)
-      .push_back({lsn, {to.peer, wire::MakeReply(WithState(to.request), incarnation(), status, {})}});
+  const wire::Header request = WithState(to.request);
+  Envelope reply{to.peer, {}};
+  if (rows == nullptr) {
+    reply.message = wire::MakeReply(request, incarnation(), status, {});
+  } else {
+    wire::Header header = wire::ReplyHeader(request, incarnation());
+    header.count = rows->count;
+    header.width = rows->width;
+    reply.message = wire::Seal(header, {rows->rows});
+  }
+  if (!logged && !synced) {
+    out->push_back(std::move(reply));
+  } else {
+    (logged ? waiting_for_write : waiting_for_sync).push_back({lsn, std::move(reply)});
+  }
 }
 
 void LaneState::Reply(const ReplyTo& to, const Status& status, Message payload) {

@@ -37,9 +37,16 @@ struct Request {
   Message payload;
   TimeNs now = 0;
   TimeNs deadline = kNever;
+  // Of a PUSH_PULL: the keys to look up once the push is applied. Header and payload are the
+  // push's.
+  std::optional<std::vector<Key>> then = std::nullopt;
 
   ClientId client() const { return {header.client_hi, header.client_lo}; }
-  ReplyTo reply_to() const { return {peer, header}; }
+  ReplyTo reply_to() const {
+    ReplyTo to{peer, header};
+    if (then) to.request.command = wire::Command::kPushPull;
+    return to;
+  }
 };
 
 // What stays the same over the processes that serve one state (docs/decisions/0006).
@@ -64,6 +71,13 @@ struct LaneConfig {
   std::function<void(std::function<void()>)> background;
   // Takes CONTROL requests, whose replies come from elsewhere. Null: they are refused.
   std::function<void(Request)> on_control;
+};
+
+// What the reply to a PUSH_PULL brings.
+struct RowsOut {
+  uint32_t count = 0;
+  uint32_t width = 0;
+  Frame rows;
 };
 
 // How far a lane is that gets its state back.
@@ -134,7 +148,8 @@ struct LaneState {
 
   void Reply(const ReplyTo& to, const Status& status, Message payload = {});
   // The outcome of a write, once the record that says so is where its ack level wants it.
-  void ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn);
+  void ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn,
+                    const RowsOut* rows = nullptr);
   // A reply whose header fields are the caller's (wire::ReplyHeader is where they begin).
   void ReplyWith(const std::string& peer, wire::Header header, Message payload);
 

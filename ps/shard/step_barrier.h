@@ -34,8 +34,13 @@ struct ParkedPush {
   uint64_t sequence = 0;
   std::vector<Key> keys;
   std::vector<float> gradients;
+  std::optional<std::vector<Key>> then =
+      std::nullopt;  // PUSH_PULL: looked up once the step is closed
   TimeNs deadline = kNever;
-  size_t bytes() const { return keys.size() * sizeof(Key) + gradients.size() * sizeof(float); }
+  size_t bytes() const {
+    return (keys.size() + (then ? then->size() : 0)) * sizeof(Key) +
+           gradients.size() * sizeof(float);
+  }
 };
 
 struct ParkedPull {

@@ -157,6 +157,13 @@ Status LocalStore::Run(const Operation& operation) {
   for (const auto& entry : entries) mutexes.push_back(&entry->mutex);
   const auto locks = LockAll(std::move(mutexes));
   if (operation.kind == OpKind::kUpdate) return ApplyUpdate(operation, entries);
+  if (operation.kind == OpKind::kUpdateLookup) {
+    STRATA_TRY(ApplyUpdate(operation, entries));
+    for (size_t i = 0; i < entries.size(); ++i) {
+      entries[i]->table->Lookup(operation.parts[i].then, operation.parts[i].out);
+    }
+    return {};
+  }
   if (operation.kind == OpKind::kAssign) return ApplyAssign(operation, entries);
   for (size_t i = 0; i < entries.size(); ++i) {
     LocalTable& table = *entries[i]->table;

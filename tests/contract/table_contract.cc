@@ -59,6 +59,17 @@ void StoreUser::Update(const TableSpec& spec, std::span<const Key> keys,
   ASSERT_TRUE(status.ok()) << status.ToString();
 }
 
+std::vector<float> StoreUser::UpdateLookup(const TableSpec& spec, std::span<const Key> keys,
+                                           std::span<const float> gradients,
+                                           std::span<const Key> then, uint64_t step) {
+  std::vector<float> rows(then.size() * spec.dim);
+  const TablePart part{
+      .table = spec.id(), .keys = keys, .in = gradients, .out = rows, .then = then};
+  const Status status = Run(OpKind::kUpdateLookup, part, step);
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  return rows;
+}
+
 void StoreUser::Assign(const TableSpec& spec, std::span<const Key> keys,
                        std::span<const float> values) {
   const Status status = Run(OpKind::kAssign, {.table = spec.id(), .keys = keys, .in = values});

@@ -69,6 +69,9 @@ class StoreUser {
   std::vector<float> Lookup(const TableSpec& spec, std::span<const Key> keys);
   void Update(const TableSpec& spec, std::span<const Key> keys, std::span<const float> gradients,
               uint64_t step);
+  std::vector<float> UpdateLookup(const TableSpec& spec, std::span<const Key> keys,
+                                  std::span<const float> gradients, std::span<const Key> then,
+                                  uint64_t step);
   void Assign(const TableSpec& spec, std::span<const Key> keys, std::span<const float> values);
   void Erase(const TableSpec& spec, std::span<const Key> keys);
   TableStats Stats(const TableSpec& spec);

@@ -53,7 +53,15 @@ void RandomRun(StoreUser& store, StoreUser& model, const TableSpec& spec, uint32
       if (!gradients.empty() && draw.Below(20) == 0) {
         gradients[draw.Below(gradients.size())] = std::numeric_limits<float>::quiet_NaN();
       }
-      for (StoreUser* user : {&store, &model}) user->Update(spec, keys, gradients, time);
+      if (draw.Below(2) == 0) {
+        for (StoreUser* user : {&store, &model}) user->Update(spec, keys, gradients, time);
+      } else {
+        // The model's two operations are what the one has to do.
+        const std::vector<Key> then = draw.Keys();
+        const auto rows = store.UpdateLookup(spec, keys, gradients, then, time);
+        model.Update(spec, keys, gradients, time);
+        ASSERT_EQ(BitsOf(rows), BitsOf(model.Lookup(spec, then))) << "step " << i;
+      }
       ++time;
     } else if (choice < 89) {
       const std::vector<float> values = draw.Floats(keys.size());

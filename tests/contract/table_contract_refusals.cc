@@ -99,6 +99,11 @@ TEST_P(TableContract, WrongShapesAreInvalidAndChangeNothing) {
   invalid(OpKind::kUpdate, {.table = id, .keys = kKeys, .in = out.first(1)}, "in");
   invalid(OpKind::kAssign, {.table = id, .keys = kKeys}, "in");
   invalid(OpKind::kErase, {.table = id, .keys = kKeys, .in = out.first(4)}, "in");
+  invalid(OpKind::kLookup, {.table = id, .keys = kKeys, .out = out.first(4), .then = kKeys},
+          "afterwards");
+  invalid(OpKind::kUpdateLookup, {.table = id, .keys = kKeys, .in = out.first(4), .then = kKeys},
+          "out");
+  invalid(OpKind::kUpdateLookup, {.table = id, .out = out.first(3), .then = kKeys}, "out");
   invalid(OpKind::kScan, {.table = id}, "page");
   invalid(OpKind::kStats, {.table = id}, "stats");
   ScanPage page;

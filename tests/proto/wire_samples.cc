@@ -95,11 +95,18 @@ void AddRowMessages(Collector& out) {
   out.Request("pull_sync_request", Sync(Command::kPull), {Keys()});
   out.Request("push_request", Write(Command::kPush), {Keys(), Rows()});
   out.Reply("push_reply", Write(Command::kPush), {}, {});
+  out.Request("prefetch_request", Batch(Command::kPrefetch), {Keys()});
+  Header no_use = ReplyHeader(Batch(Command::kPrefetch), kIncarnation);
+  no_use.flags |= kFlagDone;
+  out.Request("prefetch_reply", no_use, {});
   Header with_level = Write(Command::kPush);
   with_level.ack = kAckDefault;
   with_level.cut = 0x61626364;
   out.Request("push_with_cut_request", with_level, {Keys(), Rows()});
   out.Request("push_sync_request", Sync(Command::kPush), {Keys(), Rows()});
+  Header fused = Sync(Command::kPushPull);
+  out.Request("push_pull_request", fused, {Keys(), Rows(), Keys()});
+  out.Reply("push_pull_reply", fused, {}, {Rows()});
   out.Request("put_request", Write(Command::kPut), {Keys(), Rows()});
   out.Reply("put_reply", Write(Command::kPut), {}, {});
   out.Request("erase_request", Write(Command::kErase), {Keys()});

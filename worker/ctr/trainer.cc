@@ -107,6 +107,21 @@ void Trainer::SubmitLookup(const std::shared_ptr<Part>& part) {
   lookup_.Submit(store_, std::move(lookup), part);
 }
 
+void Trainer::SubmitUpdate(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next) {
+  Operation update{.kind = OpKind::kUpdate, .parts = {}, .exec = {}, .step = step_, .sync = Mark()};
+  TablePart& table = update.parts.emplace_back(
+      TablePart{.table = options_.table, .keys = part->unique.keys, .in = part->gradients});
+  if (!options_.fused || next->unique.keys.empty()) {
+    return update_.Submit(store_, std::move(update), part);
+  }
+  update.kind = OpKind::kUpdateLookup;
+  table.then = next->unique.keys;
+  table.out = next->rows;
+  lookup_.Submit(
+      store_, std::move(update),
+      std::make_shared<std::pair<std::shared_ptr<Part>, std::shared_ptr<Part>>>(part, next));
+}
+
 Status Trainer::Compute(Part& part) {
   logits_.resize(part.batch.samples);
   const Regularisation regularisation{
@@ -121,7 +136,8 @@ Status Trainer::Compute(Part& part) {
   return {};
 }
 
-Status Trainer::Finish(const std::shared_ptr<Part>& part, bool* ended, StepReport* report) {
+Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next,
+                       bool* ended, StepReport* report) {
   STRATA_TRY(group_.Allreduce(std::span<float>(reduced_), ReduceOp::kSum));
   const float samples = reduced_[dense_.size() + 1];
   *ended = samples == 0;
@@ -140,10 +156,7 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, bool* ended, StepRepor
 
   STRATA_TRY(update_.Wait());  // of the step before, which this step's rows have seen
   if (options_.between_steps) STRATA_TRY(options_.between_steps());
-  Operation update{.kind = OpKind::kUpdate, .parts = {}, .exec = {}, .step = step_, .sync = Mark()};
-  update.parts.push_back(
-      {.table = options_.table, .keys = part->unique.keys, .in = part->gradients, .out = {}});
-  update_.Submit(store_, std::move(update), part);
+  SubmitUpdate(part, next);
   ApplyDense({}, options_.dense_optimizer, step_, dense_, dense_state_, dense_gradient);
 
   samples_ += static_cast<uint64_t>(samples);
@@ -167,8 +180,8 @@ Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
   std::shared_ptr<Part> part;
   std::shared_ptr<Part> next;
   STRATA_TRY(Read(source, &part));
+  SubmitLookup(part);
   while (true) {
-    SubmitLookup(part);
     if (part->batch.samples > 0) {
       STRATA_TRY(Read(source, &next));
     } else {
@@ -178,8 +191,9 @@ Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
     STRATA_TRY(Compute(*part));
     bool ended = false;
     StepReport report;
-    STRATA_TRY(Finish(part, &ended, &report));
+    STRATA_TRY(Finish(part, next, &ended, &report));
     if (ended) break;
+    if (!options_.fused) SubmitLookup(next);
     STRATA_TRY(on_step(report));
     std::swap(part, next);
   }

@@ -4,8 +4,8 @@
 // A step: pull the rows of the rank's part of the batch (marked with the step, so that they wait
 // for the step before), forward and backward, allreduce of the dense gradient, the loss and the
 // number of samples, push of the row gradients, update of the dense part on every rank alike. While
-// rows are on their way, the next part is read. Ranks whose share is at its end go on with empty
-// parts until all shares are.
+// rows are on their way, the next part is read, so that the push of a step asks for the rows of the
+// next one too. Ranks whose share is at its end go on with empty parts until all shares are.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,9 @@ struct TrainerOptions {
   OptimizerSpec dense_optimizer;
   TableId table{};     // exists, with the model's row_dim
   uint64_t nonce = 0;  // random; rank 0's names the run
+  // One message to each lane a step, which brings gradients and asks for the next rows. Otherwise
+  // two: the rows then need not wait for what an acknowledgement waits for.
+  bool fused = true;
   // Called before this rank's part of each step is sent, the first one too: the table then holds
   // the updates of all steps before and of no other, whatever the other ranks have sent, until it
   // returns. An error ends training.
@@ -100,7 +103,10 @@ class Trainer {
   Status Read(BatchSource& source, std::shared_ptr<Part>* part);
   void SubmitLookup(const std::shared_ptr<Part>& part);
   Status Compute(Part& part);
-  Status Finish(const std::shared_ptr<Part>& part, bool* ended, StepReport* report);
+  // Sends the gradients of `part`; fused, also asks for the rows of `next`.
+  void SubmitUpdate(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next);
+  Status Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next, bool* ended,
+                StepReport* report);
   SyncGroup Mark() const;
 
   TrainerOptions options_;
@@ -119,8 +125,8 @@ class Trainer {
   std::vector<float> logits_;
   // A lookup waits for the step before to be closed, which it never is when the update fails.
   std::shared_ptr<PendingGroup> pending_ = std::make_shared<PendingGroup>();
-  Pending lookup_{pending_};
-  Pending update_{pending_};
+  Pending lookup_{pending_};  // of the next part's rows, most often with the update before
+  Pending update_{pending_};  // one that asks for no rows
 };
 
 }  // namespace strata

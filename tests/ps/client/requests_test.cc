@@ -101,6 +101,38 @@ TEST(ClientRequests, ASynchronousPullIsUnderWayWithThePushesItWaitsFor) {
   EXPECT_EQ(servers.Next().header().step, 2U);
 }
 
+TEST(ClientRequests, AnUpdateLookupIsOneMessageALane) {
+  ScriptedServers servers({2});
+  servers.Connect();
+  std::vector<Key> keys(40), then(30);
+  std::iota(keys.begin(), keys.end(), 0U);
+  std::iota(then.begin(), then.end(), 25U);
+  TestBatch batch(keys, 1);
+  std::vector<float> rows(then.size());
+  Operation operation = batch.Make(OpKind::kUpdate);
+  operation.kind = OpKind::kUpdateLookup;
+  operation.parts[0].then = then;
+  operation.parts[0].out = rows;
+  const auto done = servers.Submit(operation);
+  for (int lane = 0; lane < 2; ++lane) {
+    const Sent sent = servers.Next();
+    EXPECT_EQ(sent.header().command, Command::kPushPull);
+    const auto count = static_cast<uint32_t>(sent.message.payload.at(2).size() / sizeof(Key));
+    std::vector<float> found;
+    const std::vector<Key> asked = wire::ReadKeys(sent.message.payload[2], count).value();
+    for (const Key key : asked) {
+      found.push_back(static_cast<float>(key));
+    }
+    wire::Header reply = wire::ReplyHeader(sent.header(), servers.Incarnation(0));
+    reply.count = count;
+    servers.Deliver(sent.peer, wire::Seal(reply, {Frame::Own(found)}));
+  }
+  EXPECT_TRUE(servers.Silent());
+  ASSERT_TRUE(done->has_value());
+  EXPECT_TRUE((*done)->status.ok()) << (*done)->status.ToString();
+  for (size_t i = 0; i < then.size(); ++i) EXPECT_EQ(rows[i], static_cast<float>(then[i])) << i;
+}
+
 TEST(ClientRequests, ASynchronousPushPassesAPullThatWaitsForItAndAFullBudget) {
   ClientCoreOptions options;
   options.lane_bytes_in_flight = 1;

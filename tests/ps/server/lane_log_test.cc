@@ -67,6 +67,30 @@ TEST(LaneLog, TheTablesLevelHoldsForRequestsThatNameNone) {
   EXPECT_EQ(table.Send(header, OneRow()).size(), 1U);
 }
 
+TEST(LaneLog, APushPullIsLoggedAsItsPushAndItsRowsWaitForTheLog) {
+  for (const bool sync : {false, true}) {
+    Table table;
+    wire::Header header = table.client.Write(Command::kPushPull, IdOf(table.spec), 1, 2);
+    if (sync) header = TestClient::Sync(header, {.id = 3, .rank = 0, .world = 1}, 1);
+    header.ack = static_cast<uint8_t>(AckLevel::kLogged);
+    const Message payload = {Keys({7}), Rows({1, 2}), Keys({7, 9})};
+    EXPECT_TRUE(table.Send(header, payload).empty());
+    const auto committed = table.lane.Commit();
+    ASSERT_EQ(committed.size(), 1U);
+    EXPECT_EQ(wire::ReadRows(committed[0].second.payload.at(0), 2, 2).value(),
+              (std::vector<float>{-1, -2, 0, 0}));
+    const auto logged = DecodeWrites(table.lane.log->records.back().body);
+    ASSERT_TRUE(logged.ok()) << logged.status().ToString();
+    EXPECT_EQ((*logged)[0].header.command, Command::kPush);
+    // Another life knows it, and answers a repeat with rows.
+    TestLane next(DurableConfig());
+    ASSERT_TRUE(RecoverFrom(next, table.lane.log, table.lane.log->records.size()).ok());
+    const wire::Received again = next.Ask(header, payload);
+    EXPECT_EQ(wire::ReadRows(again.payload.at(0), 2, 2).value(),
+              (std::vector<float>{-1, -2, 0, 0}));
+  }
+}
+
 TEST(LaneLog, OneWriteForAllThatARoundBrought) {
   Table table;
   const int before = table.lane.log->writes;

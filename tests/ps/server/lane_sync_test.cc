@@ -93,6 +93,66 @@ TEST(LaneSync, SumsInRankOrderWhateverTheOrderOfArrival) {
   } while (std::ranges::next_permutation(order).found);
 }
 
+TEST(LaneSync, APushPullIsAnsweredWithTheRowsOfItsClosedStep) {
+  World world(2);
+  const auto push_pull = [&](size_t rank, uint64_t step, float gradient) {
+    wire::Header header = world.PushHeader(rank, step);
+    header.command = Command::kPushPull;
+    return std::pair(header, Message{Keys({1}), Rows({gradient}), Keys({1, 8, 1})});
+  };
+  const auto rows = [](const std::pair<std::string, wire::Received>& reply) {
+    EXPECT_TRUE(World::StatusOf(reply).ok()) << World::StatusOf(reply).ToString();
+    EXPECT_EQ(reply.second.header.command, Command::kPushPull);
+    EXPECT_EQ(reply.second.header.count, 3U);
+    return wire::ReadRows(reply.second.payload.at(0), 3, 1).value();
+  };
+  auto [first, payload] = push_pull(0, 1, 5);
+  EXPECT_TRUE(world.Send(0, first, payload).empty());
+  first.request_id = 1000;  // a repeat while it waits
+  EXPECT_TRUE(world.Send(0, first, payload).empty());
+  const auto closed = world.Push(1, 1, 1);
+  ASSERT_EQ(closed.size(), 3U);
+  EXPECT_EQ(rows(closed[0]), (std::vector<float>{-6, 0, -6}));
+  EXPECT_EQ(closed[1].second.header.request_id, 1000U);
+  EXPECT_EQ(rows(closed[1]), rows(closed[0]));
+  EXPECT_TRUE(closed[2].second.payload.empty());
+  first.request_id = 1001;  // and one behind it: rows again, nothing applied again
+  const auto again = world.Send(0, first, payload);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(rows(again[0]), (std::vector<float>{-6, 0, -6}));
+  // A step whose pushes all came before the one in front of it: each sees its own step only.
+  EXPECT_TRUE(world.Push(1, 3, 100).empty());
+  EXPECT_TRUE(world.Push(1, 2, 10).empty());
+  const auto [third, third_payload] = push_pull(0, 3, 0);
+  EXPECT_TRUE(world.Send(0, third, third_payload).empty());
+  const auto [second, second_payload] = push_pull(0, 2, 0);
+  const auto both = world.Send(0, second, second_payload);
+  ASSERT_EQ(both.size(), 4U);
+  EXPECT_EQ(rows(both[0])[0], -16.0F);
+  EXPECT_EQ(rows(both[2])[0], -116.0F);
+}
+
+TEST(LaneSync, APushPullWithKeysOutOfPlaceChangesNothing) {
+  TestLane lane(TestLaneConfig(2, 0));
+  TestClient client;
+  const TableSpec spec = TestSpec("t", 1);
+  CreateTable(lane, client, spec);
+  Key ours = 0;
+  while (lane.lane.config().map->LaneOf(ours) != 0) ++ours;
+  Key others = 0;
+  while (lane.lane.config().map->LaneOf(others) != 1) ++others;
+  const auto ask = [&](Frame then) {
+    return lane.AskStatus(client.Write(Command::kPushPull, IdOf(spec), 1, 1),
+                          {Keys({ours}), Rows({1}), std::move(then)});
+  };
+  EXPECT_EQ(ask(Keys({others})).code(), StatusCode::kRefused);
+  EXPECT_EQ(ask(Rows({1})).code(), StatusCode::kInvalid);  // half a key
+  const auto pulled = lane.Ask(client.Read(Command::kPull, IdOf(spec), 1), {Keys({ours})});
+  EXPECT_EQ(wire::ReadRows(pulled.payload.at(0), 1, 1).value()[0], 0.0F);
+  EXPECT_TRUE(ask(Keys({})).ok());
+  EXPECT_TRUE(ask(Keys({ours})).ok());
+}
+
 TEST(LaneSync, RetriesOfAWaitingPushAreAnsweredWithItAndAppliedOnce) {
   World world(2);
   wire::Header push = world.PushHeader(0, 1);
