@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -16,9 +15,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "ps/client/remote_store.h"
-#include "tests/support/free_port.h"
+#include "tests/process/admin/admin_fixture.h"
 #include "tests/support/process.h"
-#include "tests/support/temp_folder.h"
 #include "tests/support/wait_until.h"
 
 namespace strata {
@@ -28,45 +26,9 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Two servers and one worker that never starts, in one machine list.
-class AdminProcess : public ::testing::Test {
+class AdminProcess : public AdminFixture {
  protected:
-  AdminProcess() {
-    std::string machines;
-    for (const char* role : {"server", "server", "worker"}) {
-      FreePort port;
-      machines += fmt::format("127.0.0.1:{} {}\n", port.Release(), role);
-    }
-    WriteWholeFile(folder_.File("machines.txt"), machines);
-    WriteWholeFile(folder_.File("cluster.toml"),
-                   "[cluster]\nname = \"admin-test\"\nmachines = \"machines.txt\"\n");
-    for (int rank = 0; rank < 2; ++rank) {
-      servers_.push_back(std::make_unique<Process>(
-          ProgramPath("strata-server"),
-          ProcessOptions{.arguments = {"--config=" + folder_.File("cluster.toml"),
-                                       fmt::format("--rank={}", rank)}}));
-    }
-    for (const auto& server : servers_) {
-      EXPECT_TRUE(server->WaitForOutput("ready")) << server->Errors();
-    }
-  }
-
-  ProcessResult Admin(std::vector<std::string> words) {
-    words.insert(words.begin(), "--config=" + folder_.File("cluster.toml"));
-    return RunProcess(ProgramPath("strata-admin"), {.arguments = std::move(words)});
-  }
-
-  // The one JSON object that the command prints, whatever its exit code.
-  json AdminJson(std::vector<std::string> words, int code = 0) {
-    words.insert(words.begin(), {"-o", "json"});
-    const ProcessResult result = Admin(std::move(words));
-    EXPECT_EQ(result.end.code, code) << result.errors;
-    EXPECT_EQ(result.output.find('\n'), result.output.size() - 1) << result.output;
-    return json::parse(result.output, nullptr, false);
-  }
-
-  TempFolder folder_;
-  std::vector<std::unique_ptr<Process>> servers_;
+  AdminProcess() : AdminFixture(AdminData::kNone) {}
 };
 
 TEST_F(AdminProcess, TablesAndRowsByHand) {
@@ -117,8 +79,7 @@ TEST_F(AdminProcess, TablesShowTheirDefinitions) {
 }
 
 TEST_F(AdminProcess, AnotherClustersServersRefuseAndAreNotDown) {
-  WriteWholeFile(folder_.File("cluster.toml"),
-                 "[cluster]\nname = \"other\"\nmachines = \"machines.txt\"\n");
+  WriteClusterFile("other");
   const std::vector<std::vector<std::string>> commands = {{"tables"},
                                                           {"stats"},
                                                           {"ping"},
@@ -158,9 +119,7 @@ TEST_F(AdminProcess, ShutdownOfAServerThatHangsCostsTheTimeoutOnly) {
 }
 
 TEST_F(AdminProcess, ADrainThatIsNotDoneInTimeIsNoLostServer) {
-  WriteWholeFile(folder_.File("cluster.toml"),
-                 "[cluster]\nname = \"admin-test\"\nmachines = \"machines.txt\"\n"
-                 "[timeouts]\nshutdown = \"500ms\"\n");
+  WriteClusterFile("admin-test", "[timeouts]\nshutdown = \"500ms\"\n");
   // The push of one rank of two: its step has begun, but never closes.
   const std::vector<Key> keys = {1, 2, 3, 4};
   const std::vector<float> gradients(keys.size(), 1);

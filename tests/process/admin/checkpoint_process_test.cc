@@ -4,16 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/process/admin/admin_fixture.h"
 #include "tests/support/free_port.h"
 #include "tests/support/process.h"
-#include "tests/support/temp_folder.h"
 
 namespace strata {
 namespace {
@@ -22,44 +21,9 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Two servers with data folders and one folder of checkpoints.
-class AdminCheckpoint : public ::testing::Test {
+class AdminCheckpoint : public AdminFixture {
  protected:
-  AdminCheckpoint() {
-    FreePort first;
-    FreePort second;
-    WriteWholeFile(folder_.File("machines.txt"),
-                   fmt::format("127.0.0.1:{} server\n127.0.0.1:{} server\n", first.Release(),
-                               second.Release()));
-    WriteWholeFile(folder_.File("cluster.toml"),
-                   "[cluster]\nname = \"admin-test\"\nmachines = \"machines.txt\"\n");
-    for (int rank = 0; rank < 2; ++rank) {
-      servers_.push_back(std::make_unique<Process>(
-          ProgramPath("strata-server"),
-          ProcessOptions{.arguments = {"--config=" + folder_.File("cluster.toml"),
-                                       fmt::format("--rank={}", rank),
-                                       fmt::format("--data={}/data-{}", folder_.path(), rank),
-                                       "--checkpoints=" + checkpoints()}}));
-    }
-    for (const auto& server : servers_) {
-      EXPECT_TRUE(server->WaitForOutput("ready")) << server->Errors();
-    }
-  }
-
-  std::string checkpoints() const { return folder_.File("checkpoints"); }
-
-  ProcessResult Admin(std::vector<std::string> words) {
-    words.insert(words.begin(), "--config=" + folder_.File("cluster.toml"));
-    return RunProcess(ProgramPath("strata-admin"), {.arguments = std::move(words)});
-  }
-
-  json AdminJson(std::vector<std::string> words, int code = 0) {
-    words.insert(words.begin(), {"-o", "json"});
-    const ProcessResult result = Admin(std::move(words));
-    EXPECT_EQ(result.end.code, code) << result.errors;
-    EXPECT_EQ(result.output.find('\n'), result.output.size() - 1) << result.output;
-    return json::parse(result.output, nullptr, false);
-  }
+  AdminCheckpoint() : AdminFixture(AdminData::kFolders) {}
 
   // A table of `rows` rows (k, k + 0.5) for the keys k from 0.
   void FillTable(int rows) {
@@ -73,9 +37,6 @@ class AdminCheckpoint : public ::testing::Test {
             .end.code,
         0);
   }
-
-  TempFolder folder_;
-  std::vector<std::unique_ptr<Process>> servers_;
 };
 
 TEST_F(AdminCheckpoint, TakenListedAndRestored) {
