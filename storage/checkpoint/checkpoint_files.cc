@@ -32,6 +32,7 @@ std::set<uint32_t> ParentsOf(const CheckpointManifest& manifest) {
 Status RemoveCheckpoint(Disk& disk, const std::string& root, uint32_t number) {
   const std::string folder = CheckpointFolder(root, number);
   STRATA_ASSIGN(std::vector<std::string> names, disk.List(folder));
+  if (names.empty()) return {};  // removed before; the folders themselves stay
   // The manifest first, durably: what is half removed must not look whole.
   const std::string manifest(format::kCheckpointManifestName);
   if (std::erase(names, manifest) != 0) {

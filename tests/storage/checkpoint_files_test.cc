@@ -107,6 +107,9 @@ TEST(CheckpointFilesTest, RetiringKeepsWhatOthersBuildOn) {
   EXPECT_THAT(NumbersIn(disk, "c"), ElementsAre(7, 6, 5, 4, 2, 1));
   EXPECT_THAT(*RetireCheckpoints(disk, "c", 1, {5}), ElementsAre(6, 2, 1));
   EXPECT_THAT(NumbersIn(disk, "c"), ElementsAre(7, 5, 4));
+  disk.FailSync(1);  // what was retired before costs nothing again
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 1, {5}), IsEmpty());
+  disk.FailSync(0);
   // A manifest that cannot be read may be built on by nobody knows whom.
   ASSERT_TRUE(WriteFileAtomically(disk, "c/0000000005/manifest", "strata-checkpoint 1 x").ok());
   EXPECT_EQ(RetireCheckpoints(disk, "c", 1, {}).status().code(), StatusCode::kCorrupt);
