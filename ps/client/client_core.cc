@@ -328,7 +328,7 @@ std::vector<Envelope> ClientCore::TakeOutgoing() { return std::exchange(outgoing
 void ClientCore::Complete(const RequestPtr& request, const Status& status) {
   const uint16_t server = map_.lanes[request->lane].server;
   if (request->in_flight) --servers_[server].requests_in_flight;
-  lanes_[request->lane].Remove(*request);
+  lanes_[request->lane].Remove(*request, status.ok());
   lanes_to_pump_.push_back(request->lane);
   for (const uint64_t id : request->request_ids) request_of_id_.erase(id);
   Call& call = *request->call;

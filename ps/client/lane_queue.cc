@@ -33,6 +33,11 @@ void LaneQueue::Add(std::shared_ptr<Request> request) {
 }
 
 bool LaneQueue::MayStart(const Request& request) const {
+  if (request.writes && !request.sync() && !request.direct) {
+    for (const auto& [sequence, table] : given_up_) {
+      if (table == request.header.table && sequence >= settled_below()) return false;
+    }
+  }
   for (const auto& earlier : open_) {
     if (earlier.get() == &request) return true;
     if (!MayOverlap(*earlier, request)) return false;
@@ -66,7 +71,7 @@ std::vector<std::shared_ptr<Request>> LaneQueue::Start() {
   return started;
 }
 
-void LaneQueue::Remove(const Request& request) {
+void LaneQueue::Remove(const Request& request, bool answered) {
   const auto at = std::find_if(open_.begin(), open_.end(),
                                [&](const auto& open) { return open.get() == &request; });
   if (at == open_.end()) return;
@@ -74,6 +79,10 @@ void LaneQueue::Remove(const Request& request) {
     --in_flight_;
     bytes_in_flight_ -= request.bytes;
     unsettled_.erase(request.header.sequence);
+    if (request.writes && !answered) {
+      given_up_.emplace(request.header.sequence, request.header.table);
+    }
+    given_up_.erase(given_up_.begin(), given_up_.lower_bound(settled_below()));
   }
   open_.erase(at);
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -32,8 +33,10 @@ class LaneQueue {
   // Marks what may start now as in flight, gives writes their sequence, and returns it in order.
   std::vector<std::shared_ptr<Request>> Start();
 
-  // Finished or given up: its sequence will never be sent again.
-  void Remove(const Request& request);
+  // Its sequence will never be sent again. Without an answer that the lane remembers, a copy of it
+  // that is still under way may be applied as long as it is not settled: writes to its table wait
+  // until it is, so that it cannot undo one of them.
+  void Remove(const Request& request, bool answered);
 
   // In the order of submission.
   const std::list<std::shared_ptr<Request>>& open() const { return open_; }
@@ -48,6 +51,7 @@ class LaneQueue {
   size_t credit_ = wire::kCreditMin;
   std::list<std::shared_ptr<Request>> open_;
   std::set<uint64_t> unsettled_;
+  std::map<uint64_t, uint32_t> given_up_;  // sequence and table; not settled yet
   uint64_t next_sequence_ = 1;
   size_t in_flight_ = 0;
   size_t bytes_in_flight_ = 0;
