@@ -54,14 +54,15 @@ Result<std::unique_ptr<RemoteStore>> ConnectTo(const Server& server) {
                                .client_name = "strata-bench"});
 }
 
-// A server that keeps checkpoints and no log, with a table of `rows` rows.
+// A server with log and checkpoints, and a table of `rows` rows.
 class Served {
  public:
   static Result<std::unique_ptr<Served>> Start(uint64_t rows) {
     STRATA_ASSIGN(ScratchFolder folder, ScratchFolder::Make());
     std::unique_ptr<Served> served(new Served(std::move(folder)));
     ServerOptions options;
-    options.checkpoints = served->folder();
+    options.data = served->folder() + "/data";
+    options.checkpoints = served->checkpoints();
     STRATA_ASSIGN(served->server_, StartServer(std::move(options)));
     STRATA_ASSIGN(served->store_, ConnectTo(*served->server_));
     STRATA_TRY(served->store_->CreateTable(Spec(kDim)));
@@ -75,6 +76,7 @@ class Served {
   }
 
   const std::string& folder() const { return folder_.path(); }
+  std::string checkpoints() const { return folder() + "/checkpoints"; }
   RemoteStore& store() { return *store_; }
   Result<std::unique_ptr<RemoteStore>> Connect() { return ConnectTo(*server_); }
 
@@ -143,7 +145,8 @@ Result<std::vector<Figure>> RunWriteAndRestore(uint64_t rows, const BenchOptions
     STRATA_TRY(checkpointer.Restore(taken.info.number, kNever));
     restore.push_back(megabytes / Seconds(RealClock().Now() - begin));
     STRATA_TRY(ForgetCached(served->folder()));
-    STRATA_ASSIGN(const TimeNs read, TimeDirectRead(PartPath(served->folder(), taken.info.number)));
+    STRATA_ASSIGN(const TimeNs read,
+                  TimeDirectRead(PartPath(served->checkpoints(), taken.info.number)));
     direct_read.push_back(megabytes / Seconds(read));
     STRATA_ASSIGN(const double inserted, TimeInsert(rows));
     insert.push_back(megabytes / inserted);
@@ -287,15 +290,15 @@ Result<std::vector<Figure>> RunPulls(size_t batch, uint64_t rows, const BenchOpt
 }
 
 std::vector<Case> CheckpointCases(bool all) {
-  const uint64_t rows = all ? 4'000'000 : 2'000'000;
-  const uint64_t log_bytes = all ? uint64_t{600} << 20 : uint64_t{300} << 20;
+  const uint64_t rows = all ? 8'000'000 : 4'000'000;
+  const uint64_t log_bytes = uint64_t{all ? 1200U : 600U} << 20;
   std::vector<Case> cases;
   cases.push_back({"write and restore", [rows](const BenchOptions& options) {
                      return RunWriteAndRestore(rows, options);
                    }});
   for (const uint32_t dim : {16U, 64U}) {
     cases.push_back({fmt::format("replay dim={}", dim), [=](const BenchOptions& options) {
-                       return RunReplay(dim, 1'000'000, log_bytes, options);
+                       return RunReplay(dim, 16'000'000 / dim, log_bytes, options);
                      }});
   }
   for (const size_t batch : {size_t{256}, size_t{4096}}) {

@@ -27,11 +27,17 @@ void ApplyRows(const Exec& exec, const OptimizerSpec& spec, uint64_t step, uint3
                std::span<const RowUpdate> updates) {
   STRATA_CHECK(exec.device == DeviceKind::kCpu && step >= 1);
   constexpr size_t kAhead = 8;  // rows fetched before their turn
+  const size_t last = size_t{dim} + StateWidth(spec, dim) - 1;
   WithRule(spec, step, [&](const auto& rule) {
     for (size_t i = 0; i < updates.size(); ++i) {
       if (i + kAhead < updates.size()) {
-        __builtin_prefetch(updates[i + kAhead].row, 1);
-        __builtin_prefetch(updates[i + kAhead].gradient);
+        // Wide rows the processor streams itself; the state's beginning it cannot guess.
+        const RowUpdate& next = updates[i + kAhead];
+        __builtin_prefetch(next.row, 1);
+        __builtin_prefetch(next.row + dim, 1);
+        __builtin_prefetch(next.row + last, 1);
+        __builtin_prefetch(next.gradient);
+        __builtin_prefetch(next.gradient + dim - 1);
       }
       ApplySpan(rule, dim, updates[i].row, updates[i].row + dim, updates[i].gradient);
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -13,9 +14,39 @@
 namespace strata {
 namespace {
 
-constexpr size_t kCopyBytes = size_t{1} << 20;
+constexpr size_t kPageBytes = 4096;
+constexpr size_t kPieceBytes = size_t{4} << 20;
+constexpr size_t kTailBytes = size_t{64} << 10;
 
 }  // namespace
+
+// Appends to a file in large pieces that begin at a page, which go past the page cache.
+class OldSegments::LargePieces {
+ public:
+  explicit LargePieces(File& file)
+      : file_(file), piece_(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kPieceBytes))) {}
+
+  Status Append(std::span<const std::byte> bytes) {
+    if (!piece_) return Refused("the machine has no memory to copy a segment of a log");
+    while (!bytes.empty()) {
+      const size_t some = std::min(bytes.size(), kPieceBytes - used_);
+      std::copy_n(bytes.data(), some, piece_.get() + used_);
+      used_ += some;
+      bytes = bytes.subspan(some);
+      if (used_ == kPieceBytes) STRATA_TRY(Flush());
+    }
+    return {};
+  }
+  Status Flush() { return file_.Append({piece_.get(), std::exchange(used_, 0)}); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  File& file_;
+  const std::unique_ptr<std::byte[], Free> piece_;
+  size_t used_ = 0;
+};
 
 Status OldSegments::Adopt(Lsn last) {
   STRATA_ASSIGN(LogFolder folder, ListLogFolder(options_));
@@ -76,41 +107,46 @@ Status OldSegments::MakeDurable(const std::vector<SegmentFile>& segments, Lsn la
 // What the dead process wrote in this run of the kernel is read from memory. A sync would not do:
 // if one has failed, the kernel has forgotten that the bytes are not on the disk, and the next
 // succeeds without writing them (Rebello et al., "Can applications recover from fsync failures?",
-// USENIX ATC 2020).
+// USENIX ATC 2020). The only other copy goes when this one takes its name, so each record up to
+// `last` is checked once more, in the very memory from which it is written.
 Status OldSegments::WriteAgain(const SegmentFile& segment, Lsn last) {
   Disk& disk = *options_.disk;
   const std::string temporary = SpareSegmentPath(options_.folder);
-  STRATA_ASSIGN(const std::unique_ptr<File> from, disk.OpenToRead(segment.path));
-  STRATA_ASSIGN(const uint64_t size, from->Size());
+  STRATA_ASSIGN(SegmentReader reader, SegmentReader::Open(options_, segment.first, segment.path));
   STRATA_ASSIGN(const std::unique_ptr<File> to, disk.Create(temporary));
-  STRATA_TRY(to->Preallocate(size));
-  std::vector<std::byte> bytes(static_cast<size_t>(std::min<uint64_t>(size, kCopyBytes)));
-  for (uint64_t at = 0; at < size;) {
-    STRATA_ASSIGN(const size_t got, from->ReadAt(at, bytes));
-    if (got == 0) return Failed(segment.path + ": became shorter while it was copied");
-    STRATA_TRY(to->Append(std::span(bytes).first(got)));
-    at += got;
+  STRATA_TRY(to->Preallocate(reader.size()));
+  LargePieces copy(*to);
+  STRATA_TRY(copy.Append(format::EncodeLogSegment(reader.segment())));
+  for (Lsn lsn = segment.first; lsn <= last; ++lsn) {
+    STRATA_ASSIGN(const auto record, reader.Next(lsn));
+    if (!record.has_value() && reader.bad().has_value()) {
+      return Corrupt(
+          fmt::format("{}: offset {}: record {} was whole when it was replayed; read "
+                      "again, to be copied: {}",
+                      segment.path, reader.bad()->offset, lsn, reader.bad()->reason));
+    }
+    if (!record.has_value()) break;
+    STRATA_TRY(copy.Append({record->body.data() - format::kLogRecordHeaderBytes,
+                            static_cast<size_t>(format::LogRecordBytes(record->body.size()))}));
   }
-  STRATA_TRY(CheckCopy(temporary, segment, last));
+  STRATA_TRY(CopyTail(segment.path, reader.offset(), &copy));
+  STRATA_TRY(copy.Flush());
   STRATA_FAILPOINT("log.copy_sync");
   STRATA_TRY(to->Sync());
   STRATA_FAILPOINT("log.copy_rename");
   return disk.Rename(temporary, segment.path);
 }
 
-// The only other copy goes when this one takes its name: what replay has read must be in it.
-Status OldSegments::CheckCopy(const std::string& path, const SegmentFile& segment, Lsn last) {
-  STRATA_ASSIGN(SegmentReader reader, SegmentReader::Open(options_, segment.first, path));
-  for (Lsn lsn = segment.first; lsn <= last; ++lsn) {
-    STRATA_ASSIGN(const auto record, reader.Next(lsn));
-    if (record.has_value()) continue;
-    if (!reader.bad().has_value()) break;
-    return Corrupt(
-        fmt::format("{}: offset {}: record {} was whole when it was replayed; read "
-                    "again, to be copied: {}",
-                    segment.path, reader.bad()->offset, lsn, reader.bad()->reason));
+// What replay has cut stays where it is, for people to look at.
+Status OldSegments::CopyTail(const std::string& path, uint64_t offset, LargePieces* copy) {
+  STRATA_ASSIGN(const std::unique_ptr<File> from, options_.disk->OpenToRead(path));
+  std::vector<std::byte> bytes(kTailBytes);
+  while (true) {
+    STRATA_ASSIGN(const size_t got, from->ReadAt(offset, bytes));
+    if (got == 0) return {};
+    STRATA_TRY(copy->Append(std::span(bytes).first(got)));
+    offset += got;
   }
-  return {};
 }
 
 void OldSegments::Add(Lsn first, uint64_t bytes) {

@@ -30,6 +30,7 @@ class OldSegments {
   uint64_t bytes() const;  // of all
 
  private:
+  class LargePieces;
   struct Segment {
     SegmentFile file;
     uint64_t bytes = 0;
@@ -38,7 +39,7 @@ class OldSegments {
   Status SetAside(std::vector<SegmentFile> segments);
   Status MakeDurable(const std::vector<SegmentFile>& segments, Lsn last);
   Status WriteAgain(const SegmentFile& segment, Lsn last);
-  Status CheckCopy(const std::string& path, const SegmentFile& segment, Lsn last);
+  Status CopyTail(const std::string& path, uint64_t offset, LargePieces* copy);
   Status Remove(const std::string& path);
 
   const LogOptions& options_;
