@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -22,6 +23,7 @@
 #include "base/hash.h"
 #include "storage/rocks/read_pool.h"
 #include "storage/rocks/rocks_options.h"
+#include "storage/rocks/sorted_fill.h"
 
 namespace strata {
 namespace {
@@ -75,8 +77,12 @@ class SnapshotOfDb : public RocksSnapshot {
 class CursorOfDb : public RocksCursor {
  public:
   CursorOfDb(rocksdb::DB& db, const std::string& folder, SpaceId space, size_t row_bytes,
-             uint64_t hash_min, const RocksSnapshot* snapshot)
-      : folder_(folder), row_(row_bytes), end_key_(MakeColdKey(NextSpace(space), 0)) {
+             uint64_t hash_min, const RocksSnapshot* snapshot, Status status)
+      : folder_(folder),
+        row_(row_bytes),
+        end_key_(MakeColdKey(NextSpace(space), 0)),
+        status_(std::move(status)) {
+    if (!status_.ok()) return;
     end_ = SliceOf(end_key_);
     rocksdb::ReadOptions options;
     options.fill_cache = false;
@@ -136,28 +142,60 @@ Key KeyOfColdHash(uint64_t hash) {
 }
 
 struct RocksDb::Impl {
+  struct Space {
+    size_t row_bytes = 0;
+    std::atomic<uint64_t> hash_end = 0;
+    std::atomic<bool> has_fill = false;
+    std::mutex mutex;  // guards what follows
+    std::unique_ptr<SortedFill> fill;
+    rocksdb::Status fill_status;  // an error stays
+  };
+
   std::string folder;
+  uint64_t disk_bytes_max = 0;
+  rocksdb::Options settings;
   std::unique_ptr<rocksdb::DB> db;
   std::shared_ptr<rocksdb::Cache> cache;
   std::shared_ptr<rocksdb::SstFileManager> files;
   std::unique_ptr<ReadPool> pool;
   mutable std::shared_mutex mutex;  // guards the map
-  std::map<SpaceId, size_t> row_bytes;
+  std::map<SpaceId, Space> spaces;
+  std::atomic<bool> was_filled = false;
+  std::shared_mutex writers;  // SortedFill
   uint32_t space_last = 0;
 
-  size_t RowBytesOf(SpaceId space) const {
+  Space& SpaceOf(SpaceId space) {
     const std::shared_lock lock(mutex);
-    return row_bytes.at(space);
+    return spaces.at(space);
   }
+  // What was appended is to be seen.
+  Status EndFill(Space& space);
+  // Of files, those of fills too: RocksDB's own count lacks them until a compaction meets them.
+  uint64_t DiskBytes() const;
+  // Its limit counts as it does, so it must leave room for them.
+  void LimitDisk() const;
   Status ReadSome(SpaceId space, size_t bytes, std::span<const uint32_t> order,
                   std::span<const Key> keys, std::byte* out, uint8_t* found) const;
 };
 
 RocksDb::RocksDb(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RocksDb::~RocksDb() {
+  impl_->spaces.clear();
   // What the write buffers hold is not wanted any more.
   rocksdb::CancelAllBackgroundWork(impl_->db.get(), /*wait=*/true);
 }
+
+namespace {
+
+Status RemoveOldFills(const std::string& folder) {
+  STRATA_ASSIGN(const std::vector<std::string> names, RealDisk().List(folder));
+  for (const std::string& name : names) {
+    if (name.starts_with(kFillPrefix)) STRATA_TRY(RealDisk().Remove(folder + "/" + name));
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<RocksDb>> RocksDb::Open(const RocksOptions& options) {
   if (options.folder.empty()) return Invalid("the cold tier needs a folder");
@@ -166,9 +204,12 @@ Result<std::unique_ptr<RocksDb>> RocksDb::Open(const RocksOptions& options) {
                                options.memory_bytes_max));
   }
   STRATA_TRY(RealDisk().MakeFolder(options.folder).Prefixed("cold tier"));
+  STRATA_TRY(RemoveOldFills(options.folder).Prefixed("cold tier"));
   auto impl = std::make_unique<Impl>();
   impl->folder = options.folder;
-  rocksdb::Options settings = MakeRocksOptions(options);
+  impl->disk_bytes_max = options.disk_bytes_max;
+  impl->settings = MakeRocksOptions(options);
+  rocksdb::Options& settings = impl->settings;
   const auto* table = settings.table_factory->GetOptions<rocksdb::BlockBasedTableOptions>();
   impl->cache = table->block_cache;
   impl->files = settings.sst_file_manager;
@@ -188,11 +229,17 @@ Result<std::unique_ptr<RocksDb>> RocksDb::Open(const RocksOptions& options) {
 SpaceId RocksDb::MakeSpace(size_t row_bytes) {
   const std::unique_lock lock(impl_->mutex);
   const auto space = static_cast<SpaceId>(++impl_->space_last);
-  impl_->row_bytes[space] = row_bytes;
+  impl_->spaces[space].row_bytes = row_bytes;
   return space;
 }
 
 Status RocksDb::DropSpace(SpaceId space) {
+  {
+    Impl::Space& dropped = impl_->SpaceOf(space);
+    const std::lock_guard lock(dropped.mutex);
+    dropped.fill.reset();
+    dropped.has_fill = false;
+  }
   const ColdKey first = MakeColdKey(space, 0);
   const ColdKey last = MakeColdKey(static_cast<SpaceId>(static_cast<uint32_t>(space) + 1), 0);
   const rocksdb::Slice begin = SliceOf(first), end = SliceOf(last);
@@ -202,6 +249,7 @@ Status RocksDb::DropSpace(SpaceId space) {
   // The files that hold nothing else go at once, the rest when compactions meet it.
   STRATA_TRY(FromRocks(rocksdb::DeleteFilesInRange(impl_->db.get(), family, &begin, &end, false),
                        impl_->folder));
+  const std::shared_lock lock(impl_->writers);
   return FromRocks(impl_->db->DeleteRange(options, family, begin, end), impl_->folder);
 }
 
@@ -225,7 +273,9 @@ Status RocksDb::Impl::ReadSome(SpaceId space, size_t bytes, std::span<const uint
       const uint32_t at = order[begin + i];
       found[at] = statuses[i].ok() ? 1 : 0;
       if (!statuses[i].ok()) {
-        if (!statuses[i].IsNotFound()) return FromRocks(statuses[i], folder);
+        if (!statuses[i].IsNotFound()) {
+          return FromRocks(statuses[i], folder).Prefixed(fmt::format("key {}", keys[at]));
+        }
       } else if (values[i].size() != bytes) {
         return Corrupt(fmt::format("cold tier in {}: the row of key {} has {} bytes, expected {}",
                                    folder, keys[at], values[i].size(), bytes));
@@ -240,7 +290,9 @@ Status RocksDb::Impl::ReadSome(SpaceId space, size_t bytes, std::span<const uint
 
 Status RocksDb::Read(SpaceId space, std::span<const Key> keys, std::span<std::byte> out,
                      std::span<uint8_t> found) const {
-  const size_t bytes = impl_->RowBytesOf(space);
+  Impl::Space& of = impl_->SpaceOf(space);
+  STRATA_TRY(impl_->EndFill(of));
+  const size_t bytes = of.row_bytes;
   STRATA_CHECK(out.size() == keys.size() * bytes && found.size() == keys.size());
   std::vector<uint32_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -262,13 +314,73 @@ Status RocksDb::Read(SpaceId space, std::span<const Key> keys, std::span<std::by
   return first_error;
 }
 
+Status RocksDb::Impl::EndFill(Space& space) {
+  if (!space.has_fill) return {};
+  const std::lock_guard lock(space.mutex);
+  if (space.fill == nullptr) return {};
+  if (space.fill_status.ok()) space.fill_status = space.fill->Finish();
+  if (!space.fill_status.ok()) return FromRocks(space.fill_status, folder);
+  space.fill.reset();
+  space.has_fill = false;
+  LimitDisk();
+  return {};
+}
+
+uint64_t RocksDb::Impl::DiskBytes() const {
+  uint64_t bytes = 0;
+  db->GetIntProperty(rocksdb::DB::Properties::kTotalSstFilesSize, &bytes);
+  return std::max(bytes, files->GetTotalSize());
+}
+
+void RocksDb::Impl::LimitDisk() const {
+  if (disk_bytes_max == 0 || !was_filled) return;
+  const uint64_t unknown = DiskBytes() - files->GetTotalSize();
+  files->SetMaxAllowedSpaceUsage(disk_bytes_max - std::min(unknown, disk_bytes_max - 1));
+}
+
+uint64_t RocksDb::HashEnd(SpaceId space) const { return impl_->SpaceOf(space).hash_end; }
+
+Status RocksDb::Append(SpaceId space, std::span<const ColdWrite> rows) {
+  Impl::Space& of = impl_->SpaceOf(space);
+  const std::lock_guard lock(of.mutex);
+  if (!of.fill_status.ok()) return FromRocks(of.fill_status, impl_->folder);
+  if (of.fill == nullptr) {
+    of.fill = std::make_unique<SortedFill>(
+        *impl_->db, impl_->settings, impl_->writers,
+        fmt::format("{}/{}{}", impl_->folder, kFillPrefix, static_cast<uint32_t>(space)));
+    of.has_fill = true;
+  }
+  // RocksDB looks at its limit where it compacts; these files pass by.
+  impl_->was_filled = true;
+  const uint64_t bytes = impl_->DiskBytes() + of.fill->open_bytes() + rows.size() * of.row_bytes;
+  if (impl_->disk_bytes_max != 0 && bytes > impl_->disk_bytes_max) {
+    of.fill_status = rocksdb::Status::SpaceLimit();
+    return FromRocks(of.fill_status, impl_->folder);
+  }
+  for (const ColdWrite& row : rows) {
+    const uint64_t hash = ColdHashOf(row.key);
+    STRATA_CHECK(row.row != nullptr && hash >= of.hash_end);
+    const ColdKey key = MakeColdKey(space, hash);
+    of.fill_status = of.fill->Add(
+        SliceOf(key), rocksdb::Slice(reinterpret_cast<const char*>(row.row), of.row_bytes));
+    if (!of.fill_status.ok()) return FromRocks(of.fill_status, impl_->folder);
+    of.hash_end = hash + (hash == UINT64_MAX ? 0 : 1);
+  }
+  return {};
+}
+
 Status RocksDb::Write(SpaceId space, std::span<const ColdWrite> writes) {
-  const size_t bytes = impl_->RowBytesOf(space);
+  Impl::Space& of = impl_->SpaceOf(space);
+  STRATA_TRY(impl_->EndFill(of));
+  const size_t bytes = of.row_bytes;
+  uint64_t hash_end = of.hash_end;
   constexpr size_t kEntryBytes = kKeyBytes + 8;
   rocksdb::WriteBatch batch(writes.size() * (bytes + kEntryBytes), 0,
                             /*protection_bytes_per_key=*/8, 0);
   for (const ColdWrite& write : writes) {
-    const ColdKey key = MakeColdKey(space, ColdHashOf(write.key));
+    const uint64_t hash = ColdHashOf(write.key);
+    hash_end = std::max(hash_end, hash + (hash == UINT64_MAX ? 0 : 1));
+    const ColdKey key = MakeColdKey(space, hash);
     const auto status =
         write.row == nullptr
             ? batch.Delete(SliceOf(key))
@@ -276,6 +388,9 @@ Status RocksDb::Write(SpaceId space, std::span<const ColdWrite> writes) {
                         rocksdb::Slice(reinterpret_cast<const char*>(write.row), bytes));
     if (!status.ok()) return FromRocks(status, impl_->folder);
   }
+  of.hash_end = hash_end;
+  impl_->LimitDisk();
+  const std::shared_lock lock(impl_->writers);
   rocksdb::WriteOptions options;
   options.disableWAL = true;
   rocksdb::Status status = impl_->db->Write(options, &batch);
@@ -287,13 +402,19 @@ Status RocksDb::Write(SpaceId space, std::span<const ColdWrite> writes) {
 }
 
 std::unique_ptr<RocksSnapshot> RocksDb::Snapshot() const {
+  {
+    const std::shared_lock lock(impl_->mutex);
+    // An error is met again by whoever reads.
+    for (auto& [id, space] : impl_->spaces) static_cast<void>(impl_->EndFill(space).ok());
+  }
   return std::make_unique<SnapshotOfDb>(*impl_->db);
 }
 
 std::unique_ptr<RocksCursor> RocksDb::Cursor(SpaceId space, uint64_t hash_min,
                                              const RocksSnapshot* snapshot) const {
-  return std::make_unique<CursorOfDb>(*impl_->db, impl_->folder, space, impl_->RowBytesOf(space),
-                                      hash_min, snapshot);
+  Impl::Space& of = impl_->SpaceOf(space);
+  return std::make_unique<CursorOfDb>(*impl_->db, impl_->folder, space, of.row_bytes, hash_min,
+                                      snapshot, impl_->EndFill(of));
 }
 
 Status RocksDb::Flush() {
@@ -301,7 +422,7 @@ Status RocksDb::Flush() {
 }
 
 RocksStats RocksDb::Stats() const {
-  return {.memory_bytes = impl_->cache->GetUsage(), .disk_bytes = impl_->files->GetTotalSize()};
+  return {.memory_bytes = impl_->cache->GetUsage(), .disk_bytes = impl_->DiskBytes()};
 }
 
 }  // namespace strata

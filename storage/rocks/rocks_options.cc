@@ -29,8 +29,7 @@ uint64_t WriteBufferBytes(uint64_t budget) {
   return std::clamp(budget / 24, uint64_t{64} << 10, 32 * kMiB);
 }
 
-rocksdb::BlockBasedTableOptions TableOptions(const RocksOptions& options,
-                                             std::shared_ptr<rocksdb::Cache> cache) {
+rocksdb::BlockBasedTableOptions TableOptions(std::shared_ptr<rocksdb::Cache> cache) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = std::move(cache);
   table.checksum = rocksdb::kXXH3;  // Debian's build has no CRC-32C instructions
@@ -53,7 +52,6 @@ rocksdb::BlockBasedTableOptions TableOptions(const RocksOptions& options,
     table.cache_usage_options.options_overrides.insert(
         {role, {.charged = rocksdb::CacheEntryRoleOptions::Decision::kEnabled}});
   }
-  (void)options;
   return table;
 }
 
@@ -92,13 +90,14 @@ rocksdb::Options MakeRocksOptions(const RocksOptions& options) {
 
   result.compaction_style = rocksdb::kCompactionStyleUniversal;
   result.compaction_options_universal.max_size_amplification_percent = 200;
+  // Files of a fill, which do not overlap, go to the last level as they are.
+  result.compaction_options_universal.allow_trivial_move = true;
   result.level0_file_num_compaction_trigger = 4;
   result.level0_slowdown_writes_trigger = 20;
   result.level0_stop_writes_trigger = 36;
   result.num_levels = 7;
   result.target_file_size_base = 16 * kMiB;  // what a filter under construction holds grows with it
-  result.table_factory.reset(
-      rocksdb::NewBlockBasedTableFactory(TableOptions(options, std::move(cache))));
+  result.table_factory.reset(rocksdb::NewBlockBasedTableFactory(TableOptions(std::move(cache))));
 
   result.sst_file_manager.reset(rocksdb::NewSstFileManager(rocksdb::Env::Default()));
   if (options.disk_bytes_max != 0) {

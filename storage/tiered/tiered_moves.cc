@@ -183,7 +183,7 @@ uint64_t TieredTable::AddCopy(Key key, const std::byte* bytes) {
   return row;
 }
 
-void TieredTable::Prefetch(std::span<const Key> keys) {
+bool TieredTable::Prefetch(std::span<const Key> keys) {
   if (up_.active() && up_.IsDone()) SettleUp();
   const uint64_t wanted_max = std::min<uint64_t>(warm_rows_max_ / 4, 4 * kUpKeys);
   for (const Key key : keys) {
@@ -191,6 +191,7 @@ void TieredTable::Prefetch(std::span<const Key> keys) {
     if (warm_.Find(key) == kNoRow) up_wanted_.push_back(key);
   }
   StartUp();
+  return true;
 }
 
 bool TieredTable::AwaitUp(bool is_wanted) {

@@ -136,20 +136,36 @@ void TieredTable::EndSnapshot() {
   aside_.clear();
 }
 
+void TieredTable::CopyLoaded(const ScanPage& page, size_t i, std::byte* row) const {
+  const size_t width = size_t{schema_.dim} + schema_.state_width;
+  std::copy_n(page.rows.data() + i * width, width, ElementsOf(row));
+  RowCounters& counters = CountersOf(schema_, row);
+  counters = page.counters[i];
+  counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
+}
+
 Status TieredTable::Load(const ScanPage& page) {
   STRATA_CHECK(!history_.in_snapshot());
   STRATA_TRY(CheckLoad(page));
   BeginOperation();
+  if (down_.active()) STRATA_TRY(SettleDown());
   const size_t width = size_t{schema_.dim} + schema_.state_width;
-  std::vector<uint32_t> below;
+  std::vector<uint32_t> above, below;
   std::unordered_set<Key> below_keys;
+  uint64_t hash_end = cold_.HashEnd(space_);
   for (size_t i = 0; i < page.keys.size(); ++i) {
     const Key key = page.keys[i];
     now_step_ = std::max(now_step_, page.counters[i].last_step);
     uint64_t row = warm_.Find(key);
-    if (row == kNoRow && (cold_used_ || below_keys.contains(key) || !HasRoom(1))) {
-      below.push_back(static_cast<uint32_t>(i));
-      below_keys.insert(key);
+    if (row == kNoRow &&
+        (cold_used_ || !above.empty() || below_keys.contains(key) || !HasRoom(1))) {
+      if (const uint64_t hash = ColdHashOf(key); hash >= hash_end && hash != UINT64_MAX) {
+        hash_end = hash + 1;
+        above.push_back(static_cast<uint32_t>(i));
+      } else {
+        below.push_back(static_cast<uint32_t>(i));
+        below_keys.insert(key);
+      }
       continue;
     }
     if (row == kNoRow) row = MakeRow(key);
@@ -159,15 +175,33 @@ Status TieredTable::Load(const ScanPage& page) {
     counters = page.counters[i];
     counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
   }
+  STRATA_TRY(LoadAbove(page, above));
   STRATA_TRY(LoadCold(page, below));
   history_.Loaded();
+  return {};
+}
+
+// `places` are those of rows that neither memory nor the cold tier has, by rising hash and above
+// all of the cold tier's: as a snapshot gives most of them.
+Status TieredTable::LoadAbove(const ScanPage& page, std::span<const uint32_t> places) {
+  if (places.empty()) return {};
+  cold_rows_.resize(places.size() * row_bytes_);
+  std::vector<ColdWrite> writes;
+  for (size_t n = 0; n < places.size(); ++n) {
+    std::byte* row = cold_rows_.data() + n * row_bytes_;
+    CopyLoaded(page, places[n], row);
+    writes.push_back({page.keys[places[n]], row});
+    if (!up_keys_.empty()) up_keys_.erase(page.keys[places[n]]);
+  }
+  cold_used_ = true;
+  STRATA_TRY(cold_.Append(space_, writes).Prefixed("table '" + spec_.name + "'"));
+  stats_.rows += places.size();
   return {};
 }
 
 // `places` are those of rows in the page whose keys are not in memory.
 Status TieredTable::LoadCold(const ScanPage& page, std::span<const uint32_t> places) {
   if (places.empty()) return {};
-  if (down_.active()) STRATA_TRY(SettleDown());
   // Erased keys go first: a batch later on would take the loaded rows with them.
   if (!dead_.empty()) {
     StartDown({});
@@ -176,17 +210,13 @@ Status TieredTable::LoadCold(const ScanPage& page, std::span<const uint32_t> pla
   cold_keys_.clear();
   for (const uint32_t place : places) cold_keys_.push_back(page.keys[place]);
   STRATA_TRY(ReadCold(cold_keys_));
-  const size_t width = size_t{schema_.dim} + schema_.state_width;
   std::unordered_set<Key> fresh;
   std::vector<ColdWrite> writes;
   for (size_t n = 0; n < places.size(); ++n) {
     const Key key = cold_keys_[n];
     if (cold_found_[n] == 0) fresh.insert(key);
     std::byte* row = cold_rows_.data() + n * row_bytes_;
-    std::copy_n(page.rows.data() + places[n] * width, width, ElementsOf(row));
-    RowCounters& counters = CountersOf(schema_, row);
-    counters = page.counters[places[n]];
-    counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
+    CopyLoaded(page, places[n], row);
     writes.push_back({key, row});
     up_keys_.erase(key);
   }

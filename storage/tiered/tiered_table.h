@@ -73,7 +73,7 @@ class TieredTable : public LocalTable {
   void Scan(ScanPage& page) const override;
   TableStats Stats() const override;
   // As many of them as a quarter of the table's share of memory holds.
-  void Prefetch(std::span<const Key> keys) override;
+  bool Prefetch(std::span<const Key> keys) override;
 
   // Dirty rows are taken from memory, copied aside before their first write; all others from the
   // cold tier as it was at the cut. The copies are not counted in the budget.
@@ -149,6 +149,8 @@ class TieredTable : public LocalTable {
   void KeepForSnapshot(uint64_t row);
   bool IsInSnapshot(const RowCounters& counters) const;
   void SnapshotCold(ScanPage& page);
+  void CopyLoaded(const ScanPage& page, size_t i, std::byte* row) const;
+  Status LoadAbove(const ScanPage& page, std::span<const uint32_t> places);
   Status LoadCold(const ScanPage& page, std::span<const uint32_t> places);
 
   const TableSpec spec_;

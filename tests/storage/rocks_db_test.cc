@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <random>
 
 #include "proto/wire/shard_map.h"
@@ -83,6 +85,87 @@ TEST(RocksDbTest, ACursorWalksOneSpaceInOrderAsOfItsSnapshot) {
   EXPECT_EQ(count(space, snapshot.get()), 300U);
   EXPECT_EQ(count(space, nullptr), 400U);
   EXPECT_EQ(count(other, nullptr), 0U);
+}
+
+// Keys by rising hash.
+std::vector<Key> SortedKeys(size_t count) {
+  std::vector<Key> keys(count);
+  std::iota(keys.begin(), keys.end(), Key{1});
+  std::ranges::sort(keys, {}, ColdHashOf);
+  return keys;
+}
+
+Status AppendRows(RocksDb& cold, SpaceId space, std::span<const Key> keys) {
+  std::vector<std::vector<std::byte>> rows;
+  std::vector<ColdWrite> writes;
+  for (const Key key : keys) rows.push_back(Row(key));
+  for (size_t i = 0; i < keys.size(); ++i) writes.push_back({keys[i], rows[i].data()});
+  return cold.Append(space, writes);
+}
+
+size_t CountRows(const RocksDb& cold, SpaceId space, const RocksSnapshot* as_of) {
+  size_t rows = 0;
+  const auto cursor = cold.Cursor(space, 0, as_of);
+  for (; cursor->Valid(); cursor->Next(), ++rows) {
+    EXPECT_EQ(memcmp(cursor->row(), Row(cursor->key()).data(), kRowBytes), 0);
+  }
+  EXPECT_TRUE(cursor->status().ok()) << cursor->status().ToString();
+  return rows;
+}
+
+TEST(RocksDbTest, AppendedRowsAreReadAndOverwrittenLikeOthers) {
+  constexpr size_t kRows = 400'000;  // more than a file holds
+  ColdFolder folder;
+  RocksDb& cold = folder.cold();
+  const SpaceId space = cold.MakeSpace(kRowBytes), other = cold.MakeSpace(kRowBytes);
+  EXPECT_EQ(cold.HashEnd(space), 0U);
+  const std::vector<Key> keys = SortedKeys(kRows);
+  ASSERT_TRUE(WriteRows(cold, other, 0, 100).ok());
+  ASSERT_TRUE(AppendRows(cold, space, std::span(keys).first(kRows / 2)).ok());
+  EXPECT_EQ(cold.HashEnd(space), ColdHashOf(keys[kRows / 2 - 1]) + 1);
+  const auto half = cold.Snapshot();
+  // A row that is appended, one that is erased below what follows, and one that is not there yet.
+  const std::vector<Key> asked = {keys[7], keys[8], keys[kRows - 1]};
+  const ColdWrite erased{keys[8], nullptr};
+  ASSERT_TRUE(cold.Write(space, {&erased, 1}).ok());
+  std::vector<std::byte> rows(asked.size() * kRowBytes);
+  std::vector<uint8_t> found(asked.size());
+  ASSERT_TRUE(cold.Read(space, asked, rows, found).ok());
+  EXPECT_EQ(found, (std::vector<uint8_t>{1, 0, 0}));
+  for (size_t at = kRows / 2; at < kRows; at += 50'000) {
+    ASSERT_TRUE(AppendRows(cold, space, std::span(keys).subspan(at, 50'000)).ok());
+  }
+  EXPECT_GE(cold.Stats().disk_bytes, uint64_t{kRows} / 2 * kRowBytes);
+  ASSERT_TRUE(cold.Read(space, asked, rows, found).ok());
+  EXPECT_EQ(found, (std::vector<uint8_t>{1, 0, 1}));
+  EXPECT_EQ(memcmp(rows.data(), Row(keys[7]).data(), kRowBytes), 0);
+  EXPECT_EQ(CountRows(cold, space, half.get()), kRows / 2);
+  EXPECT_EQ(CountRows(cold, space, nullptr), kRows - 1);
+  EXPECT_EQ(CountRows(cold, other, nullptr), 100U);
+  ASSERT_TRUE(cold.DropSpace(space).ok());
+  EXPECT_EQ(CountRows(cold, space, nullptr), 0U);
+}
+
+TEST(RocksDbTest, AFillStopsAtTheDisksLimitAndWhatADeadProcessLeftIsRemoved) {
+  const std::vector<Key> keys = SortedKeys(400'000);
+  ColdFolder folder(RocksOptions{.folder = {}, .disk_bytes_max = 24 << 20});
+  const SpaceId space = folder.cold().MakeSpace(kRowBytes);
+  Status status;
+  size_t at = 0;
+  for (; at < keys.size() && status.ok(); at += 10'000) {
+    status = AppendRows(folder.cold(), space, std::span(keys).subspan(at, 10'000));
+  }
+  EXPECT_EQ(status.code(), StatusCode::kDiskFull) << status.ToString();
+  EXPECT_GT(at * kRowBytes, size_t{15} << 20);
+  EXPECT_LE(folder.cold().Stats().disk_bytes, uint64_t{24} << 20);
+  EXPECT_EQ(AppendRows(folder.cold(), space, {&keys[at], 1}).code(), StatusCode::kDiskFull);
+
+  TempFolder other;
+  const RocksOptions options{.folder = other.File("cold"), .direct_io = false};
+  ASSERT_TRUE(RocksDb::Open(options).ok());
+  WriteWholeFile(options.folder + "/fill-3", "half a file");
+  ASSERT_TRUE(RocksDb::Open(options).ok());
+  EXPECT_FALSE(std::filesystem::exists(options.folder + "/fill-3"));
 }
 
 TEST(RocksDbTest, ItIsEmptyWhenOpenedAndLeavesNoLog) {

@@ -12,6 +12,7 @@
 
 #include "storage/memory/map_table.h"
 #include "tests/storage/tier_parts.h"
+#include "tests/support/ones.h"
 
 namespace strata {
 namespace {
@@ -23,18 +24,6 @@ TableSpec Spec(uint32_t dim, OptimizerKind kind = OptimizerKind::kAdaGrad) {
   spec.optimizer.kind = kind;
   spec.initializer = {InitializerKind::kUniform, 1.0F};
   return spec;
-}
-
-std::vector<Key> Range(Key first, size_t count) {
-  std::vector<Key> keys(count);
-  std::iota(keys.begin(), keys.end(), first);
-  return keys;
-}
-
-Status Push(LocalTable& table, std::span<const Key> keys, uint64_t step = 1) {
-  const std::vector<float> gradients(keys.size() * table.spec().dim, 1.0F);
-  const GradientPart part{keys, gradients};
-  return table.ApplyGradients({&part, 1}, step);
 }
 
 // All rows with state and counters as bytes.
@@ -125,6 +114,60 @@ TEST(TieredTableTest, RandomRunsEqualTheModelWhateverMoves) {
         EXPECT_LE(stats.warm_rows, 90U);
         if (HasFailure()) return;
       }
+    }
+  }
+}
+
+// Rows as a checkpoint brings them: by rising hash, by none, and again over what is there.
+TEST(TieredTableTest, LoadedRowsAreThereInWhateverOrderTheyCome) {
+  const TableSpec spec = Spec(3);
+  MapTable source(spec);
+  const std::vector<Key> all = Range(1, 3000);
+  for (uint64_t step = 1; step <= 3; ++step) {
+    ASSERT_TRUE(Push(source, std::span(all).subspan(step * 500), step).ok());
+  }
+  ScanPage whole;
+  whole.rows_max = 3000;
+  whole.with_state = true;
+  source.Scan(whole);
+  const size_t width = 6;
+  for (const uint64_t seed : {0U, 1U, 2U, 3U}) {
+    SCOPED_TRACE(seed);
+    OwnTieredTable tiered(spec, {}, 90, /*with_thread=*/seed % 2 == 1);
+    OwnRocksTable rocks(spec);
+    for (LocalTable* table : std::initializer_list<LocalTable*>{&tiered, &rocks}) {
+      MapTable model(spec);
+      std::mt19937_64 random(seed);
+      std::vector<size_t> order(whole.keys.size());
+      std::iota(order.begin(), order.end(), size_t{0});
+      std::ranges::sort(order, {}, [&](size_t i) { return ColdHashOf(whole.keys[i]); });
+      // Seed 0 leaves the order as it is; the others move ever more rows, and bring some twice.
+      for (uint64_t n = 0; n < seed * seed * 20; ++n) {
+        std::swap(order[random() % order.size()], order[random() % order.size()]);
+        order.push_back(order[random() % order.size()]);
+      }
+      for (size_t at = 0; at < order.size(); at += 100) {
+        ScanPage page;
+        for (const size_t i :
+             std::span(order).subspan(at, std::min<size_t>(100, order.size() - at))) {
+          page.keys.push_back(whole.keys[i]);
+          page.counters.push_back(whole.counters[i]);
+          page.rows.insert(page.rows.end(), whole.rows.begin() + static_cast<ptrdiff_t>(i * width),
+                           whole.rows.begin() + static_cast<ptrdiff_t>((i + 1) * width));
+        }
+        ASSERT_TRUE(table->Load(page).ok());
+        ASSERT_TRUE(model.Load(page).ok());
+        if (seed < 2 || random() % 8 != 0) continue;
+        const std::vector<Key> some = Range(1 + random() % 3000, 20);
+        if (random() % 2 == 0) {
+          ASSERT_TRUE(Push(*table, some, 4).ok() && Push(model, some, 4).ok());
+        } else {
+          table->Erase(some);
+          model.Erase(some);
+        }
+      }
+      EXPECT_EQ(table->Stats().rows, model.Stats().rows);
+      EXPECT_EQ(Contents(*table, 97), Contents(model, 97));
     }
   }
 }
