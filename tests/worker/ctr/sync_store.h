@@ -60,13 +60,22 @@ class SyncStore final : public TableStore {
       keys.insert(keys.end(), part.keys.begin(), part.keys.end());
       gradients.insert(gradients.end(), part.in.begin(), part.in.end());
     }
-    sum.parts[0].keys = keys;
-    sum.parts[0].in = gradients;
+    sum.kind = OpKind::kUpdate;
+    sum.parts[0] = {.table = sum.parts[0].table, .keys = keys, .in = gradients};
     const Outcome outcome = SubmitAndWait(*inner_, std::move(sum));
     ++closed_;
-    for (const auto& [rank, update] : waiting_) update.done(outcome);
+    for (const auto& [rank, update] : waiting_) update.done(WithRows(update.operation, outcome));
     waiting_.clear();
     changed_.notify_all();
+  }
+
+  // Of an update-lookup also the rows of the next step.
+  Outcome WithRows(const Operation& operation, const Outcome& updated) {
+    if (operation.kind != OpKind::kUpdateLookup || !updated.status.ok()) return updated;
+    Operation lookup{.kind = OpKind::kLookup, .parts = {}, .exec = {}, .sync = {}};
+    const TablePart& part = operation.parts[0];
+    lookup.parts.push_back({.table = part.table, .keys = part.then, .out = part.out});
+    return SubmitAndWait(*inner_, std::move(lookup));
   }
 
   std::unique_ptr<TableStore> own_;
