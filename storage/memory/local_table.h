@@ -44,8 +44,8 @@ class LocalTable {
   virtual void Scan(ScanPage& page) const = 0;
   virtual TableStats Stats() const = 0;
   // A hint: these keys are looked up or updated soon. A table with slower tiers brings their rows
-  // up.
-  virtual void Prefetch(std::span<const Key> /*keys*/) {}
+  // up, beside what it is asked for. False: it has none, and hints are of no use.
+  virtual bool Prefetch(std::span<const Key> /*keys*/) { return false; }
 
   // Checkpoints. A row carries the epoch that was in force when it was last written
   // (RowCounters::checkpoint_epoch). The epoch is the number of the last cut, 0 before the first,
