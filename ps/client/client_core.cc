@@ -30,7 +30,8 @@ Outcome MakeOutcome(const Call& call, Status status) {
 
 bool WritesRows(const Request& request) {
   const Command command = request.header.command;
-  return command == Command::kPush || command == Command::kPut || command == Command::kErase;
+  return command == Command::kPush || command == Command::kPushPull || command == Command::kPut ||
+         command == Command::kErase;
 }
 
 // A table that some lanes had and others had not, after an earlier attempt that went half way, is
@@ -221,7 +222,10 @@ ClientCore::RequestPtr ClientCore::TableRequest(const CallPtr& call, Command com
 
 void ClientCore::DispatchOperation(const CallPtr& call, TimeNs now) {
   if (!calls_.contains(call->id)) return;  // ended before the cluster was there
-  if (call->operation.kind == OpKind::kPrefetch) return Finish(call, {});
+  if (call->operation.kind == OpKind::kPrefetch) {
+    SendHints(call->operation, now);
+    return Finish(call, {});  // nobody waits for a hint
+  }
   if (call->operation.kind == OpKind::kFlush) {
     call->requests_left = 1;  // FinishFlushes takes it off once it is the oldest
     return FinishFlushes();
@@ -238,6 +242,34 @@ void ClientCore::DispatchOperation(const CallPtr& call, TimeNs now) {
   auto requests = client::BuildRequests(call, map_, ChunkBytes());
   if (!requests.ok()) return Finish(call, requests.status());
   Dispatch(call, *requests, now);
+}
+
+// Beside the lanes' queues: a hint waits for nothing, and nothing waits for it.
+void ClientCore::SendHints(const Operation& operation, TimeNs now) {
+  for (const TablePart& part : operation.parts) {
+    const auto table = static_cast<uint32_t>(part.table);
+    const auto split = client::SplitByLane(part.keys, map_);
+    for (uint16_t lane = 0; lane < split.size(); ++lane) {
+      const ServerLink& server = servers_[map_.lanes[lane].server];
+      const bool there = server.greeted && server.lost.ok() && !split[lane].empty();
+      if (!there || !hints_.MaySend(lane, table, now)) continue;
+      const size_t count = std::min(split[lane].size(), client::Hints::kKeysMax);
+      std::vector<Key> keys;
+      keys.reserve(count);
+      for (const uint32_t at : std::span(split[lane]).first(count)) keys.push_back(part.keys[at]);
+      wire::Header header;
+      header.command = Command::kPrefetch;
+      header.epoch = map_.epoch;
+      header.table = table;
+      header.count = static_cast<uint32_t>(count);
+      header.timeout_ms = client::Hints::kTimeoutMs;
+      header.incarnation = server.hello.incarnation;
+      header = Addressed(header);
+      hints_.NoteSent(lane, header.request_id, now);
+      outgoing_.push_back({server.LaneEndpoint(map_.lanes[lane].lane),
+                           wire::Seal(header, {Frame::Own(std::move(keys))})});
+    }
+  }
 }
 
 // A request within its lane's window, so that two go on at a time where the window allows.

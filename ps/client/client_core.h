@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/message_port.h"
+#include "ps/client/hints.h"
 #include "ps/client/lane_caller.h"
 #include "ps/client/lane_queue.h"
 #include "ps/client/request.h"
@@ -91,6 +92,7 @@ class ClientCore {
   void Dispatch(const CallPtr& call, const std::vector<RequestPtr>& requests, TimeNs now);
   void DispatchOperation(const CallPtr& call, TimeNs now);
   size_t ChunkBytes() const;
+  void SendHints(const Operation& operation, TimeNs now);
   // One request without keys: for a table command.
   RequestPtr TableRequest(const CallPtr& call, wire::Command command, TableId table, size_t lane);
   // Ends the call when it is not valid, dispatches it when there is a cluster, or else later, in
@@ -143,6 +145,7 @@ class ClientCore {
   Status aborted_;
 
   std::vector<client::LaneQueue> lanes_;
+  client::Hints hints_;
   std::vector<Status> sessions_;                  // of each lane: an error once it has expired us
   std::vector<uint16_t> lanes_to_pump_;           // whose queues changed since the last Pump
   std::map<uint64_t, CallPtr> calls_;             // open ones, by id

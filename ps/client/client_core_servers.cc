@@ -105,6 +105,7 @@ void ClientCore::FinishConnecting(TimeNs now) {
     lanes_.emplace_back(options_.lane_bytes_in_flight);
   }
   sessions_.resize(map_.lanes.size());
+  hints_.SetLanes(map_.lanes.size());
   connected_ = true;
   StartListing(now);
 }
@@ -137,6 +138,8 @@ void ClientCore::Handle(Envelope envelope, TimeNs now) {
       HandleReply(RequestPtr(at->second), reply, now);
     } else if (!server->greeted) {
       HandleGreeting(*server, reply, now);
+    } else {
+      hints_.NoteReply(reply.header);
     }
   }
   Pump(now);
@@ -177,6 +180,7 @@ void ClientCore::Resume(ServerLink& server, TimeNs now) {
   LearnEndpoints(server);
   for (size_t lane = 0; lane < lanes_.size(); ++lane) {
     if (map_.lanes[lane].server != server.index) continue;
+    hints_.Forget(static_cast<uint16_t>(lane));
     for (const RequestPtr& request : lanes_[lane].open()) {
       request->attempt_timeout = options_.attempt_timeout;
       if (request->in_flight) SendAttempt(request, now);

@@ -96,6 +96,46 @@ TEST(Lane, PushPutEraseAndPull) {
   EXPECT_EQ(stats.steps, 1U);
 }
 
+// Remembers what it was told.
+class HintedTable final : public MapTable {
+ public:
+  HintedTable(const TableSpec& spec, std::vector<Key>* hints) : MapTable(spec), hints_(hints) {}
+  bool Prefetch(std::span<const Key> keys) override {
+    hints_->assign(keys.begin(), keys.end());
+    return true;
+  }
+
+ private:
+  std::vector<Key>* const hints_;
+};
+
+TEST(Lane, HintsReachTheTableAndTheReplySaysWhetherTheyAreOfUse) {
+  std::vector<Key> hints;
+  LaneConfig config = TestLaneConfig();
+  config.make_table = [&hints](const TableSpec& spec) -> std::unique_ptr<LocalTable> {
+    if (spec.name == "memory") return std::make_unique<MapTable>(spec);
+    return std::make_unique<HintedTable>(spec, &hints);
+  };
+  TestLane lane(config);
+  TestClient client;
+  const TableSpec tiered = TestSpec("tiered", 1);
+  const TableSpec memory = TestSpec("memory", 1);
+  CreateTable(lane, client, tiered);
+  CreateTable(lane, client, memory);
+  const auto hint = [&](uint32_t table) {
+    return lane.Ask(client.Read(Command::kPrefetch, table, 3), {Keys({5, 6, 5})});
+  };
+  const wire::Received useful = hint(IdOf(tiered));
+  EXPECT_TRUE(wire::StatusOfReply(useful).ok());
+  EXPECT_FALSE(useful.header.is(wire::kFlagDone));
+  EXPECT_EQ(hints, (std::vector<Key>{5, 6, 5}));
+  EXPECT_TRUE(hint(IdOf(memory)).header.is(wire::kFlagDone));
+  EXPECT_EQ(wire::StatusOfReply(hint(77)).code(), StatusCode::kNotFound);
+  EXPECT_EQ(
+      lane.AskStatus(client.Read(Command::kPrefetch, IdOf(tiered), 2), {Keys({5, 6, 7})}).code(),
+      StatusCode::kInvalid);
+}
+
 TEST(Lane, EmptyBatchesAreFine) {
   TestLane lane;
   TestClient client;
