@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tests/soak/caller_kills.h"
 
@@ -50,6 +54,7 @@ class CallerSoak {
   // Round about its kinds, each as often as it has its share.
   Status RunOne(CallerKills& kills) {
     const auto kinds = kills.kinds();
+    STRATA_CHECK(first_kind_ + kinds.size() <= kKinds);
     const std::span<const uint64_t> share = std::span(cycles_).subspan(first_kind_, kinds.size());
     first_kind_ += kinds.size();
     const uint64_t rounds = *std::ranges::max_element(share);

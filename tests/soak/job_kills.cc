@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -121,7 +121,7 @@ class JobKills final : public CallerKills {
         fmt::format("{}/{}", servers_.CheckpointsFolder(), format::CheckpointFolderName(newest)));
     job_.StartWorkers();
     if (random_.Chance(kAimed)) {
-      parts.Wait(".part", kRestoreMax);
+      parts.Wait(".part", kSightMax);
     } else {
       Pass(RandomTime(random_, kRestoreMax));
     }

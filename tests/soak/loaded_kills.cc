@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -100,8 +101,7 @@ class LoadedKills final : public CallerKills {
   // Until one has been begun, or just some time.
   void PassUntilCheckpoint(uint32_t before, TimeNs max) {
     if (!random_.Chance(kAimed)) return Pass(RandomTime(random_, max));
-    WaitUntil([&] { return FindNewest(cluster_.CheckpointsFolder()).begun > before; },
-              4 * kCheckpointsMax);
+    WaitUntil([&] { return FindNewest(cluster_.CheckpointsFolder()).begun > before; }, kSightMax);
     Pass(RandomTime(random_, kWritingMax));
   }
 
@@ -146,7 +146,7 @@ class LoadedKills final : public CallerKills {
     const float put = ++row_;
     Process admin = check_.StartAdmin(PutWords(put));
     if (random_.Chance(kAimed)) {
-      logs.Wait(".log", kPutMax);
+      logs.Wait(".log", kSightMax);
     } else {
       Pass(RandomTime(random_, kPutMax));
     }

@@ -7,6 +7,9 @@
 
 namespace strata::soak {
 
+// Until something that is under way is seen, at most.
+constexpr TimeNs kSightMax = kSecond;
+
 inline void Pass(TimeNs time) {
   WaitUntil([] { return false; }, time);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -113,7 +114,7 @@ class RestoreKills final : public CallerKills {
         fmt::format("{}/{}", servers_.CheckpointsFolder(), format::CheckpointFolderName(number_)));
     Process process = StartRestore(kind);
     if (random_.Chance(kAimed)) {
-      parts.Wait(".part", kRestoreMax);
+      parts.Wait(".part", kSightMax);
       Pass(RandomTime(random_, kReadingMax));
     } else {
       Pass(RandomTime(random_, kRestoreMax));
