@@ -59,8 +59,12 @@ class RealFile : public File {
   }
 
   void WillRead(uint64_t offset, uint64_t bytes) const override {
-    static_cast<void>(posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
-                                    POSIX_FADV_WILLNEED));
+    // Linux reads no more for one call than for a read that misses: 128 KiB on most disks.
+    constexpr uint64_t kPiece = uint64_t{128} << 10;
+    for (uint64_t end = offset + bytes; offset < end; offset += kPiece) {
+      const auto length = static_cast<off_t>(std::min(end - offset, kPiece));
+      if (posix_fadvise(fd_, static_cast<off_t>(offset), length, POSIX_FADV_WILLNEED) != 0) return;
+    }
   }
 
   Status Append(std::span<const std::byte> bytes) override {
