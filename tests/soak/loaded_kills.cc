@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,9 @@ constexpr TimeNs kLoadMax = 40 * kMillisecond;         // from the last comparis
 constexpr TimeNs kCheckpointsMax = 80 * kMillisecond;  // from their start to the kill
 constexpr TimeNs kWritingMax = 8 * kMillisecond;       // from the sight of a folder to the kill
 constexpr TimeNs kPutMax = 40 * kMillisecond;          // from its start to the kill
-constexpr double kAimed = 0.7;                         // of kills: when it is seen to be under way
+constexpr double kAtCut = 0.4;  // of kills of checkpoints: when the first lane has cut
+constexpr double kFull = 0.25;
+constexpr double kAimed = 0.7;  // of kills: when it is seen to be under way
 constexpr uint32_t kDim = 4;
 constexpr Key kRow = 7;
 
@@ -79,28 +82,51 @@ class LoadedKills final : public CallerKills {
   Result<bool> Kill(std::string_view kind) {
     if (kind == "client push") return KillClient();
     if (kind == "admin push") return KillPut();
+    return KillCheckpoint(kind == "admin checkpoint");
+  }
+
+  // In the middle: its cut is in a log, or its folder is there without a manifest.
+  Result<bool> KillCheckpoint(bool by_admin) {
     const uint32_t before = FindNewest(cluster_.CheckpointsFolder()).begun;
-    if (kind == "client checkpoint") {
-      cluster_.StartCheckpoints();
-      PassUntilCheckpoint(before, kCheckpointsMax);
-      cluster_.KillCheckpoints();
-    } else {
+    const bool at_cut = random_.Chance(kAtCut);
+    if (at_cut) STRATA_TRY(cluster_.Pause());
+    FileWatch logs(FileEvent::kWritten);
+    AddLogs(&logs);
+    std::optional<Process> admin;
+    if (by_admin) {
       std::vector<std::string> words = {"checkpoint"};
-      if (random_.Chance(0.25)) words.push_back("--full");
-      Process admin = check_.StartAdmin(std::move(words));
-      PassUntilCheckpoint(before, kCheckpointsMax);
-      admin.Signal(SIGKILL);
+      if (random_.Chance(kFull)) words.push_back("--full");
+      admin.emplace(check_.StartAdmin(std::move(words)));
+    } else {
+      cluster_.StartCheckpoints();
+    }
+    const bool cut = at_cut && logs.Wait(".log", kSightMax);
+    if (!at_cut) PassUntilCheckpoint(before);
+    if (by_admin) {
+      admin->Signal(SIGKILL);
       STRATA_ASSIGN(const ProcessEnd end,
-                    check_.AwaitEnd(admin, "a killed process", RealClock().Now()));
-      if (end.signal == 0 && end.code != 0) return Ended("strata-admin checkpoint", admin);
+                    check_.AwaitEnd(*admin, "a killed process", RealClock().Now()));
+      if (end.signal == 0 && end.code != 0) return Ended("strata-admin checkpoint", *admin);
+    } else {
+      cluster_.KillCheckpoints();
     }
     const NewestCheckpoints newest = FindNewest(cluster_.CheckpointsFolder());
-    return newest.begun > std::max(before, newest.whole);
+    if (at_cut) cluster_.Resume();
+    return (cut && newest.whole <= before) || newest.begun > std::max(before, newest.whole);
+  }
+
+  // While the clients are quiet, they show what others write.
+  void AddLogs(FileWatch* logs) const {
+    for (uint32_t rank = 0; rank < cluster_.options().servers; ++rank) {
+      for (uint32_t lane = 0; lane < cluster_.options().lanes; ++lane) {
+        logs->Add(fmt::format("{}/lane-{}", cluster_.DataFolder(rank), lane));
+      }
+    }
   }
 
   // Until one has been begun, or just some time.
-  void PassUntilCheckpoint(uint32_t before, TimeNs max) {
-    if (!random_.Chance(kAimed)) return Pass(RandomTime(random_, max));
+  void PassUntilCheckpoint(uint32_t before) {
+    if (!random_.Chance(kAimed)) return Pass(RandomTime(random_, kCheckpointsMax));
     WaitUntil([&] { return FindNewest(cluster_.CheckpointsFolder()).begun > before; }, kSightMax);
     Pass(RandomTime(random_, kWritingMax));
   }
@@ -132,16 +158,11 @@ class LoadedKills final : public CallerKills {
                               fmt::join(row, " "), kDim, one, other));
   }
 
-  // The row is the old one or the new one. In the middle: the new one, and it was not told. The
-  // others are quiet, so that the log shows when it is written.
+  // The row is the old one or the new one. In the middle: the new one, and it was not told.
   Result<bool> KillPut() {
     STRATA_TRY(cluster_.Pause());
     FileWatch logs(FileEvent::kWritten);
-    for (uint32_t rank = 0; rank < cluster_.options().servers; ++rank) {
-      for (uint32_t lane = 0; lane < cluster_.options().lanes; ++lane) {
-        logs.Add(fmt::format("{}/lane-{}", cluster_.DataFolder(rank), lane));
-      }
-    }
+    AddLogs(&logs);
     const float before = row_;
     const float put = ++row_;
     Process admin = check_.StartAdmin(PutWords(put));

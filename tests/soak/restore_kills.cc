@@ -24,7 +24,7 @@ constexpr size_t kRows = 20'000;
 constexpr uint32_t kBelow = 128;                   // of what makes rows of one version differ
 constexpr double kAimed = 0.7;                     // when it is seen to be under way
 constexpr TimeNs kRestoreMax = 60 * kMillisecond;  // from its start to the kill
-constexpr TimeNs kReadingMax = 10 * kMillisecond;  // from the sight of it to the kill
+constexpr TimeNs kReadingMax = 4 * kMillisecond;   // from the sight of it to the kill
 constexpr double kKillServer = 0.25;
 
 // Rows have versions: a checkpoint holds one, the tables hold a later one, and a restore that is
