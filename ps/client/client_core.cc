@@ -248,6 +248,7 @@ void ClientCore::DispatchOperation(const CallPtr& call, TimeNs now) {
 void ClientCore::SendHints(const Operation& operation, TimeNs now) {
   for (const TablePart& part : operation.parts) {
     const auto table = static_cast<uint32_t>(part.table);
+    if (!hints_.OfUse(table)) continue;
     const auto split = client::SplitByLane(part.keys, map_);
     for (uint16_t lane = 0; lane < split.size(); ++lane) {
       const ServerLink& server = servers_[map_.lanes[lane].server];

@@ -1,6 +1,13 @@
 #include "ps/client/hints.h"
 
+#include <algorithm>
+
 namespace strata::client {
+
+bool Hints::OfUse(uint32_t table) const {
+  return std::ranges::any_of(lanes_,
+                             [&](const Lane& lane) { return !lane.of_no_use.contains(table); });
+}
 
 bool Hints::MaySend(uint16_t lane, uint32_t table, TimeNs now) {
   Lane& state = lanes_[lane];

@@ -22,6 +22,8 @@ class Hints {
 
   void SetLanes(size_t lanes) { lanes_.resize(lanes); }
 
+  // Whether any lane may have use for hints about the table.
+  bool OfUse(uint32_t table) const;
   // Whether a hint about the table may go to the lane now.
   bool MaySend(uint16_t lane, uint32_t table, TimeNs now);
   void NoteSent(uint16_t lane, uint64_t request_id, TimeNs now);
