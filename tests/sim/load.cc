@@ -22,10 +22,13 @@ struct Load::Batch {
   size_t table = 0;
   OpKind kind{};
   AckLevel ack{};
-  std::vector<Key> keys;
-  std::vector<uint32_t> numbers;  // of pushes or writes, or the oldest that a read may show
-  std::vector<std::vector<Ledger::Mask>> must;
-  std::vector<float> in, out;
+  std::vector<Key> keys;          // that are written
+  std::vector<uint32_t> numbers;  // of pushes or writes
+  std::vector<float> in;
+  std::vector<Key> read_keys;
+  std::vector<uint32_t> floors;                 // of own rows: the oldest write that may be read
+  std::vector<std::vector<Ledger::Mask>> must;  // of shared rows: what must be read
+  std::vector<float> out;
   uint64_t power_losses = 0;
 };
 
@@ -148,15 +151,31 @@ void Load::Write(Client& client, Batch& batch) {
 
 void Load::Read(Client& client, Batch& batch) {
   const Ledger& rows = ledgers_[batch.table];
+  std::vector<Key> keys;
   for (size_t i = client.random.Below(kKeysMax) + 1; i > 0; --i) {
     const bool own = client.random.Chance(0.3);
-    const Key key = own ? OwnKey(client, client.random.Below(options_.own_keys))
-                        : client.random.Below(rows.keys());
-    batch.keys.push_back(key);
-    batch.numbers.push_back(own ? rows.Floor(key) : 0);
-    batch.must.push_back(own ? std::vector<Ledger::Mask>() : rows.Acked(key));
+    keys.push_back(own ? OwnKey(client, client.random.Below(options_.own_keys))
+                       : client.random.Below(rows.keys()));
   }
-  batch.out.resize(batch.keys.size() * rows.dim());
+  // What is pushed in the same operation is seen by it.
+  if (!batch.keys.empty()) keys.push_back(batch.keys[client.random.Below(batch.keys.size())]);
+  NoteReads(keys, batch);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto pushed = std::ranges::find(batch.keys, keys[i]);
+    if (pushed == batch.keys.end()) continue;
+    const uint32_t push = batch.numbers[static_cast<size_t>(pushed - batch.keys.begin())];
+    batch.must[i][client.index] |= Ledger::Mask{1} << push;
+  }
+}
+
+void Load::NoteReads(const std::vector<Key>& keys, Batch& batch) const {
+  const Ledger& rows = ledgers_[batch.table];
+  batch.read_keys = keys;
+  for (const Key key : keys) {
+    batch.floors.push_back(Shared(key) ? 0 : rows.Floor(key));
+    batch.must.push_back(Shared(key) ? rows.Acked(key) : std::vector<Ledger::Mask>());
+  }
+  batch.out.resize(keys.size() * rows.dim());
 }
 
 void Load::Submit(Client& client) {
@@ -166,8 +185,9 @@ void Load::Submit(Client& client) {
   batch->ack = client.random.Chance(options_.other_ack) ? AckLevel::kLogged : AckLevel::kDefault;
   const uint64_t choice = client.random.Below(100);
   if (choice < 50) {
-    batch->kind = OpKind::kUpdate;
+    batch->kind = choice < 38 ? OpKind::kUpdate : OpKind::kUpdateLookup;
     Push(client, *batch);
+    if (batch->kind == OpKind::kUpdateLookup) Read(client, *batch);
   } else if (choice < 65) {
     batch->kind = choice < 62 ? OpKind::kAssign : OpKind::kErase;
     Write(client, *batch);
@@ -180,7 +200,8 @@ void Load::Submit(Client& client) {
   operation.ack = batch->ack;
   TablePart part;
   part.table = SpecOf(batch->table).id();
-  part.keys = batch->keys;
+  part.keys = batch->kind == OpKind::kLookup ? batch->read_keys : batch->keys;
+  if (batch->kind == OpKind::kUpdateLookup) part.then = batch->read_keys;
   part.in = batch->in;
   part.out = batch->out;
   operation.parts = {part};
@@ -202,11 +223,8 @@ void Load::End(Client& client, const Batch& batch, const Outcome& outcome) {
   --client.open;
   ++counts_.operations;
   TakeStatus(client, outcome.status);
-  if (batch.kind != OpKind::kLookup) {
-    EndWriteOf(client, batch, outcome);
-  } else if (outcome.status.ok() && batch.power_losses == power_losses_) {
-    CheckRead(batch);
-  }
+  if (batch.kind != OpKind::kLookup) EndWriteOf(client, batch, outcome);
+  if (outcome.status.ok() && batch.power_losses == power_losses_) CheckRead(batch);
   Fill(client);
 }
 
@@ -280,12 +298,13 @@ void Load::NotePowerLoss(uint16_t server, TimeNs since) {
 
 void Load::CheckRead(const Batch& batch) {
   Ledger& rows = ledgers_[batch.table];
-  for (size_t i = 0; i < batch.keys.size(); ++i) {
+  for (size_t i = 0; i < batch.read_keys.size(); ++i) {
+    const Key key = batch.read_keys[i];
     const auto row = std::span(batch.out).subspan(i * rows.dim(), rows.dim());
-    if (Shared(batch.keys[i])) {
-      rows.CheckShared(batch.keys[i], row, batch.must[i], findings_);
+    if (Shared(key)) {
+      rows.CheckShared(key, row, batch.must[i], findings_);
     } else {
-      rows.CheckOwn(batch.keys[i], row, batch.numbers[i], findings_);
+      rows.CheckOwn(key, row, batch.floors[i], findings_);
     }
   }
 }
@@ -302,19 +321,13 @@ void Load::CheckEverything() {
 }
 
 void Load::ReadAll(size_t table, const std::vector<Key>& keys) {
-  const Ledger& rows = ledgers_[table];
   Batch batch;
   batch.table = table;
-  batch.keys = keys;
-  for (const Key key : keys) {
-    batch.numbers.push_back(Shared(key) ? 0 : rows.Floor(key));
-    batch.must.push_back(Shared(key) ? rows.Acked(key) : std::vector<Ledger::Mask>());
-  }
-  batch.out.resize(keys.size() * rows.dim());
+  NoteReads(keys, batch);
   Operation operation;
   TablePart part;
   part.table = SpecOf(table).id();
-  part.keys = batch.keys;
+  part.keys = batch.read_keys;
   part.out = batch.out;
   operation.parts = {part};
   const Outcome outcome = cluster_.SubmitAndRun(0, operation);

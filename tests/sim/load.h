@@ -68,6 +68,7 @@ class Load {
   void Push(Client& client, Batch& batch);
   void Write(Client& client, Batch& batch);
   void Read(Client& client, Batch& batch);
+  void NoteReads(const std::vector<Key>& keys, Batch& batch) const;
   Key OwnKey(const Client& client, uint64_t n) const;
   void End(Client& client, const Batch& batch, const Outcome& outcome);
   void TakeStatus(Client& client, const Status& status);

@@ -109,6 +109,7 @@ void Scenario::ChooseGuests() {
     group.keys = 60;
     group.keys_of_push = 20;
     group.ack = load_options_.ack;
+    group.fused = random_.Chance(0.5);
     options_.clients += group.world;
   }
 }

@@ -9,9 +9,10 @@
 namespace strata::sim {
 namespace {
 
-void RunGroup(uint64_t seed, std::vector<uint16_t> lanes_per_server) {
+void RunGroup(uint64_t seed, std::vector<uint16_t> lanes_per_server, bool fused) {
   TrainersOptions group;
   group.seed = seed;
+  group.fused = fused;
   ClusterOptions options;
   options.seed = seed;
   options.lanes_per_server = std::move(lanes_per_server);
@@ -30,14 +31,14 @@ void RunGroup(uint64_t seed, std::vector<uint16_t> lanes_per_server) {
 TEST(SimSync, RanksStepTogetherBitForBit) {
   for (const uint64_t seed : Seeds()) {
     SCOPED_TRACE(fmt::format("replay with STRATA_SIM_SEED={} STRATA_SIM_SEEDS=1", seed));
-    RunGroup(seed, {2, 1, 3});
+    RunGroup(seed, {2, 1, 3}, seed % 2 == 0);
     if (HasFatalFailure()) return;
   }
 }
 
 TEST(SimSync, AnyNumberOfServersGivesTheSameBits) {
   for (const auto& lanes : {std::vector<uint16_t>{1}, {4}, {1, 1}, {8, 8, 8, 8, 8}}) {
-    RunGroup(77, lanes);
+    for (const bool fused : {false, true}) RunGroup(77, lanes, fused);
     if (HasFatalFailure()) return;
   }
 }

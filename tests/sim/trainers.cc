@@ -42,12 +42,8 @@ class Trainers::Rank {
   Rank(Trainers& all, uint16_t rank) : all_(all), rank_(rank) {}
 
   void Pull(uint64_t step) {
-    auto rows = std::make_shared<std::vector<Batch>>();
+    const std::shared_ptr<std::vector<Batch>> rows = Room();
     Operation pull = Marked(OpKind::kLookup, step);
-    for (const TableSpec& spec : all_.specs_) {
-      const std::vector<Key> keys = all_.AllKeys();
-      rows->push_back({keys, std::vector<float>(keys.size() * spec.dim)});
-    }
     for (size_t t = 0; t < rows->size(); ++t) {
       TablePart part;
       part.table = all_.specs_[t].id();
@@ -87,6 +83,16 @@ class Trainers::Rank {
         .Submit(std::move(operation), std::move(done), all_.cluster_.now());
   }
 
+  // For the rows of all keys.
+  std::shared_ptr<std::vector<Batch>> Room() const {
+    auto rows = std::make_shared<std::vector<Batch>>();
+    const std::vector<Key> keys = all_.AllKeys();
+    for (const TableSpec& spec : all_.specs_) {
+      rows->push_back({keys, std::vector<float>(keys.size() * spec.dim)});
+    }
+    return rows;
+  }
+
   void Pulled(const std::vector<Batch>& rows, uint64_t step) {
     for (size_t t = 0; t < rows.size(); ++t) {
       if (SameBits(rows[t].rows, all_.expected_[t][step - all_.options_.first_step])) continue;
@@ -95,28 +101,35 @@ class Trainers::Rank {
     pulled_ = step;
     if (step == End()) return;
     Push(step);
-    Pull(step + 1);
+    if (!all_.options_.fused) Pull(step + 1);
   }
 
   void Push(uint64_t step) {
+    const bool fused = all_.options_.fused;
     auto batches = std::make_shared<std::vector<Batch>>();
     for (const TableSpec& spec : all_.specs_) {
       batches->push_back(all_.Gradients(rank_, step, spec));
     }
-    Operation push = Marked(OpKind::kUpdate, step);
+    const std::shared_ptr<std::vector<Batch>> rows = Room();
+    Operation push = Marked(fused ? OpKind::kUpdateLookup : OpKind::kUpdate, step);
     for (size_t t = 0; t < batches->size(); ++t) {
       TablePart part;
       part.table = all_.specs_[t].id();
       part.keys = (*batches)[t].keys;
       part.in = (*batches)[t].rows;
+      if (fused) {
+        part.then = (*rows)[t].keys;
+        part.out = (*rows)[t].rows;
+      }
       push.parts.push_back(part);
     }
     ++pushes_open_;
     const uint64_t count = step - all_.options_.first_step + 1;
     all_.begun_ = std::max(all_.begun_, count);
-    Submit(std::move(push), [this, batches, count] {
+    Submit(std::move(push), [this, batches, rows, step, count, fused] {
       --pushes_open_;
       all_.acked_ = std::max(all_.acked_, count);
+      if (fused) Pulled(*rows, step + 1);
     });
   }
 

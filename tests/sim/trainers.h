@@ -21,6 +21,7 @@ struct TrainersOptions {
   Key keys = 150;
   size_t keys_of_push = 40;           // at most
   AckLevel ack = AckLevel::kDefault;  // of the tables
+  bool fused = false;                 // a push and the next pull are one operation
 };
 
 class Trainers {
