@@ -107,6 +107,16 @@ void Trainer::SubmitLookup(const std::shared_ptr<Part>& part) {
   lookup_.Submit(store_, std::move(lookup), part);
 }
 
+// The rows are asked for once this step's gradients are sent: until then servers whose tables do
+// not fit their memory may bring them up.
+void Trainer::SubmitHint(const std::shared_ptr<Part>& part) {
+  if (part->unique.keys.empty()) return;
+  Operation hint;
+  hint.kind = OpKind::kPrefetch;
+  hint.parts.push_back({.table = options_.table, .keys = part->unique.keys});
+  store_.Submit(std::move(hint), [part](const Outcome&) {});
+}
+
 void Trainer::SubmitUpdate(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next) {
   Operation update{.kind = OpKind::kUpdate, .parts = {}, .exec = {}, .step = step_, .sync = Mark()};
   TablePart& table = update.parts.emplace_back(
@@ -184,6 +194,7 @@ Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
   while (true) {
     if (part->batch.samples > 0) {
       STRATA_TRY(Read(source, &next));
+      SubmitHint(next);
     } else {
       next = part;  // the share is at its end and stays there
     }

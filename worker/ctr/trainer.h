@@ -102,6 +102,7 @@ class Trainer {
   Status SkipToPosition(BatchSource& source);
   Status Read(BatchSource& source, std::shared_ptr<Part>* part);
   void SubmitLookup(const std::shared_ptr<Part>& part);
+  void SubmitHint(const std::shared_ptr<Part>& part);
   Status Compute(Part& part);
   // Sends the gradients of `part`; fused, also asks for the rows of `next`.
   void SubmitUpdate(const std::shared_ptr<Part>& part, const std::shared_ptr<Part>& next);
