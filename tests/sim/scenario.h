@@ -29,8 +29,9 @@ struct SeedResult {
   std::string Describe() const;
 };
 
-// Two to three servers and three clients under the nemesis, at least 1,000 operations; the seed
-// chooses everything else. `bugs` are planted into every server.
+// Two to three servers and three clients under the nemesis, at least 1,000 operations, checkpoints,
+// and perhaps a training group, or windows for fewer clients than there are; the seed chooses.
+// `bugs` are planted into every server.
 SeedResult RunSeed(uint64_t seed, const Bugs& bugs = {});
 
 }  // namespace strata::sim
