@@ -164,8 +164,8 @@ Suite TieredSuite() {
   return {.name = "tiered",
           .about = "a table 20 times its memory beside plain RocksDB with the same memory",
           .cases = [](bool all) {
-            const TieredShape shape =
-                all ? TieredShapeOf(100'000'000, 300, 64, 7) : TieredShapeOf(20'000'000, 50, 64, 5);
+            const TieredShape shape = all ? TieredShapeOf(100'000'000, 300, 64, 7)
+                                          : TieredShapeOf(40'000'000, 100, 64, 5);
             return std::vector<Case>{
                 {"mixed", [shape](const BenchOptions&) { return RunTiered(shape); }}};
           }};

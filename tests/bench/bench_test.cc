@@ -90,6 +90,10 @@ TEST(BenchTest, ZipfDrawsRanksInProportion) {
   }
 }
 
+TEST(BenchTest, AKeyTellsItsNumber) {
+  for (uint64_t n = 0; n < 1000; ++n) EXPECT_EQ(NumberOf(KeyAt(n)), n);
+}
+
 TEST(BenchTest, UniformDrawsOnlyRowsThatExistAndRepeatsForASeed) {
   const auto keys = DrawKeys(Distribution::kUniform, 100, 10'000, 7);
   EXPECT_EQ(keys, DrawKeys(Distribution::kUniform, 100, 10'000, 7));
