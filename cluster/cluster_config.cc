@@ -121,8 +121,9 @@ constexpr Setting kSettings[] = {
     {.key = "server.queue_memory",
      .type = SettingType::kBytes,
      .default_value = "256MiB",
-     .help = "Most bytes of requests that wait in one lane. Above it requests are refused and "
-             "clients try again.",
+     .help = "Most bytes of requests that wait in one lane; half of it is shared among the clients "
+             "as what they may have under way. Also the most bytes of replies of a lane that wait "
+             "for one client to read them.",
      .min = 1 << 20},
     {.key = "server.data",
      .help = "Folder in which a server keeps its state, so that acknowledged writes survive its "
