@@ -18,7 +18,6 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class AdminCheckpoint : public AdminFixture {
@@ -120,7 +119,7 @@ TEST_F(AdminCheckpoint, ExportsATableForOthers) {
     EXPECT_EQ(told.at("dim"), 2);
     ASSERT_EQ(told.at("files").size(), files.size());
     for (const std::string& file : files) {
-      EXPECT_TRUE(std::filesystem::exists(out + "/" + file)) << file;
+      EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(out) / file)) << file;
     }
   }
   EXPECT_EQ(std::filesystem::file_size(out + "/t_sparse.model/key"), 4U * 8);
