@@ -55,7 +55,7 @@ std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now)
   if (!received.ok()) {
     state_.metrics.malformed.Add();
     const wire::Header header = wire::PeekHeader(first.bytes()).value_or(wire::Header{});
-    if (!header.is(wire::kFlagReply)) state_.Reply({in.peer, header}, received.status());
+    if (!header.is(wire::kFlagReply)) state_.ReplyUnread({in.peer, header}, received.status());
     return std::nullopt;
   }
   if (received->header.is(wire::kFlagReply)) {

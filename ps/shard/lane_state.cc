@@ -16,6 +16,12 @@ uint16_t IndexIn(const wire::ShardMap& map, const wire::LaneName& name) {
   return static_cast<uint16_t>(found - map.lanes.begin());
 }
 
+// What a lane finds damaged of its own is no damage of the message, which would be sent again.
+Status ForSender(const Status& status) {
+  if (status.code() != StatusCode::kCorrupt) return status;
+  return Failed("CORRUPT: " + status.message());
+}
+
 Status AtApply() {
   STRATA_FAILPOINT("lane.apply");
   return {};
@@ -143,7 +149,7 @@ void LaneState::ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn,
   const wire::Header request = WithState(to.request);
   Envelope reply{to.peer, {}};
   if (rows == nullptr) {
-    reply.message = wire::MakeReply(request, incarnation(), status, {});
+    reply.message = wire::MakeReply(request, incarnation(), ForSender(status), {});
   } else {
     wire::Header header = wire::ReplyHeader(request, incarnation());
     header.count = rows->count;
@@ -159,8 +165,13 @@ void LaneState::ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn,
 
 void LaneState::Reply(const ReplyTo& to, const Status& status, Message payload) {
   if (!status.ok()) metrics.ErrorsOf(status.code()).Add();
-  out->push_back(
-      {to.peer, wire::MakeReply(WithState(to.request), incarnation(), status, std::move(payload))});
+  out->push_back({to.peer, wire::MakeReply(WithState(to.request), incarnation(), ForSender(status),
+                                           std::move(payload))});
+}
+
+void LaneState::ReplyUnread(const ReplyTo& to, const Status& status) {
+  metrics.ErrorsOf(status.code()).Add();
+  out->push_back({to.peer, wire::MakeReply(WithState(to.request), incarnation(), status, {})});
 }
 
 void LaneState::ReplyWith(const std::string& peer, wire::Header header, Message payload) {

@@ -146,7 +146,10 @@ struct LaneState {
   // Runs `work` in the background, then on the lane's thread what it returns.
   void InBackground(std::function<Finished::Then()> work);
 
+  // kCorrupt becomes kFailed: only ReplyUnread says that a message came damaged.
   void Reply(const ReplyTo& to, const Status& status, Message payload = {});
+  // To a message that could not be read.
+  void ReplyUnread(const ReplyTo& to, const Status& status);
   // The outcome of a write, once the record that says so is where its ack level wants it.
   void ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn,
                     const RowsOut* rows = nullptr);

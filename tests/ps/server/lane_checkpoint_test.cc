@@ -274,6 +274,26 @@ TEST(LaneCheckpoint, AFullDiskFailsTheCheckpointAlone) {
   EXPECT_EQ(machine.Rows(), rows);
 }
 
+// CORRUPT would say that the request came damaged, and the client would send it until its deadline.
+TEST(LaneCheckpoint, ADamagedCheckpointFailsTheRestoreAtOnceAndChangesNothing) {
+  Machine machine;
+  Traffic traffic(9, false);
+  Play(machine, traffic, 50);
+  machine.Checkpoint(1, true);
+  Play(machine, traffic, 20);
+  const Rows64 rows = machine.Rows();
+  const std::string manifest = kRoot + "/0000000001/manifest";
+  const auto text = ReadFile(machine.disk, manifest, 1 << 20);
+  ASSERT_TRUE(text.ok());
+  std::string damaged = *text;
+  damaged[damaged.size() / 2] ^= 1;
+  ASSERT_TRUE(WriteFileAtomically(machine.disk, manifest, damaged).ok());
+  const Status status = machine.Restore(1);
+  EXPECT_EQ(status.code(), StatusCode::kFailed) << status.ToString();
+  EXPECT_NE(status.message().find("CORRUPT"), std::string::npos) << status.ToString();
+  EXPECT_EQ(machine.Rows(), rows);
+}
+
 TEST(LaneCheckpoint, AFolderOfAnotherClusterIsRefusedNamingBoth) {
   Machine machine;
   machine.Checkpoint(1, true);
