@@ -1,7 +1,6 @@
 #include "ps/shard/credits.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "proto/wire/header.h"
 
@@ -32,8 +31,8 @@ uint32_t Credits::Grant(const ClientId& client) {
   size_t& granted = known->second.granted;
   const size_t others = granted_ - granted;
   const size_t left = bytes_max_ - std::min(bytes_max_, others);
-  const size_t credit = std::clamp<size_t>(std::min(bytes_max_ / clients_.size(), left),
-                                           wire::kCreditMin, std::numeric_limits<uint32_t>::max());
+  const size_t credit = std::max<size_t>(
+      std::min({bytes_max_ / clients_.size(), left, 2 * granted, kCreditMax}), wire::kCreditMin);
   granted = credit;
   granted_ = others + credit;
   return static_cast<uint32_t>(credit);

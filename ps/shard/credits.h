@@ -16,6 +16,8 @@ class Credits {
  public:
   // Above the longest pause between two attempts of a client that waits: it keeps its share.
   static constexpr TimeNs kForgetAfter = 10 * kSecond;
+  // More keeps no connection busier.
+  static constexpr size_t kCreditMax = size_t{32} << 20;
   // More share one grant: wire::kCreditMin, unless a lane may hold gigabytes.
   static constexpr size_t kClientsMax = 16'384;
 
@@ -26,7 +28,8 @@ class Credits {
   // kForgetAfter to twice as much has passed.
   void Hear(const ClientId& client, TimeNs now);
   // Bytes that the client may have under way from now on: an equal share, but no more than the
-  // others leave of what they were granted last, and at least wire::kCreditMin.
+  // others leave of what they were granted last, than kCreditMax, and than twice what it was
+  // granted before (who says little holds little); at least wire::kCreditMin.
   uint32_t Grant(const ClientId& client);
 
   size_t clients() const { return clients_.size(); }
