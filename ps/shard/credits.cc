@@ -18,24 +18,17 @@ void Credits::Hear(const ClientId& client, TimeNs now) {
 
 void Credits::Sweep(TimeNs now) {
   next_sweep_ = now + kForgetAfter;
-  std::erase_if(clients_, [&](const auto& entry) {
-    const bool gone = entry.second.heard + kForgetAfter <= now;
-    if (gone) granted_ -= entry.second.granted;
-    return gone;
-  });
+  std::erase_if(clients_,
+                [&](const auto& entry) { return entry.second.heard + kForgetAfter <= now; });
 }
 
 uint32_t Credits::Grant(const ClientId& client) {
   const auto known = clients_.find(client);
   if (known == clients_.end()) return wire::kCreditMin;
   size_t& granted = known->second.granted;
-  const size_t others = granted_ - granted;
-  const size_t left = bytes_max_ - std::min(bytes_max_, others);
-  const size_t credit = std::max<size_t>(
-      std::min({bytes_max_ / clients_.size(), left, 2 * granted, kCreditMax}), wire::kCreditMin);
-  granted = credit;
-  granted_ = others + credit;
-  return static_cast<uint32_t>(credit);
+  granted = std::max<size_t>(std::min({bytes_max_ / clients_.size(), 2 * granted, kCreditMax}),
+                             wire::kCreditMin);
+  return static_cast<uint32_t>(granted);
 }
 
 }  // namespace strata

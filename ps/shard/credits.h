@@ -27,9 +27,10 @@ class Credits {
   // The client is there. `now` never runs backwards. Who is not heard of is forgotten once
   // kForgetAfter to twice as much has passed.
   void Hear(const ClientId& client, TimeNs now);
-  // Bytes that the client may have under way from now on: an equal share, but no more than the
-  // others leave of what they were granted last, than kCreditMax, and than twice what it was
-  // granted before (who says little holds little); at least wire::kCreditMin.
+  // Bytes that the client may have under way from now on: an equal share, but no more than
+  // kCreditMax and than twice what it was granted before, and at least wire::kCreditMin. Those who
+  // fell silent before a newcomer took its share still hold theirs: if they all speak up at once,
+  // the lane refuses what it cannot hold, and tells them of their share with the same reply.
   uint32_t Grant(const ClientId& client);
 
   size_t clients() const { return clients_.size(); }
@@ -43,7 +44,6 @@ class Credits {
 
   const size_t bytes_max_;
   std::map<ClientId, Client> clients_;
-  size_t granted_ = 0;  // to all of them
   TimeNs next_sweep_ = 0;
 };
 
