@@ -16,7 +16,8 @@ Background::~Background() {
 }
 
 Status Background::Start(const std::string& name) {
-  STRATA_ASSIGN(thread_, StartThread(name, [this] { Loop(); }));
+  STRATA_ASSIGN(thread_, StartThread(
+                             name, [this] { Loop(); }, ThreadPriority::kLow));
   return {};
 }
 

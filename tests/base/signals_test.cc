@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <semaphore>
 
 #include "base/thread.h"
@@ -55,6 +57,23 @@ TEST(SignalsDeathTest, TheSecondSignalEndsTheProcess) {
         called.acquire();  // never comes
       },
       testing::ExitedWithCode(1), "second signal");
+}
+
+TEST(ThreadTest, OfLowPriorityLowersItselfAlone) {
+  const int before = getpriority(PRIO_PROCESS, 0);
+  int low = 0;
+  int normal = 0;
+  {
+    auto first = StartThread(
+        "low", [&] { low = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())); },
+        ThreadPriority::kLow);
+    auto second = StartThread(
+        "normal", [&] { normal = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())); });
+    ASSERT_TRUE(first.ok() && second.ok());
+  }
+  EXPECT_EQ(normal, before);
+  EXPECT_EQ(low, std::max(before, 10));
+  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), before);
 }
 
 TEST(ThreadTest, RunsTheBodyAndJoins) {
