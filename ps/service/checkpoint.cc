@@ -13,7 +13,7 @@
 namespace strata {
 namespace {
 
-constexpr TimeNs kUnasked = 120 * kSecond;        // then a cut that nobody wants saved is let go
+constexpr TimeNs kUnasked = 120 * kSecond;       // then a cut that nobody wants saved is let go
 constexpr size_t kPageBytes = size_t{64} << 10;  // copied between two rounds of messages
 constexpr size_t kQueuedBytesMax = size_t{16} << 20;  // handed on, and not written yet
 constexpr size_t kWaitingMax = 64;

@@ -77,7 +77,7 @@ Status Trim(LaneState& lane, const format::LogBase& base) {
   CheckpointState& state = lane.checkpoint;
   state.log_base = base.checkpoint;
   std::erase_if(state.cut_records, [&](const auto& cut) { return cut.first <= base.checkpoint; });
-  if (base.checkpoint > state.increment_base) {
+  if (base.checkpoint > std::max(state.increment_base, state.restored_cut)) {
     state.increment_base = base.checkpoint;
     for (const auto& [id, table] : lane.tables) table->ForgetErased(base.checkpoint);
   }

@@ -34,9 +34,11 @@ void Replace(LaneState& lane, uint32_t number, Tables tables) {
   lane.tables = std::move(tables);
   CheckpointState& state = lane.checkpoint;
   state.restored.insert(number);
-  state.increment_base = number;
   // Cuts never fall: what is written from now on is behind all of them.
   state.cut = std::max(state.cut, number);
+  // The next checkpoint is full: a lane of other shards may have saved what was restored.
+  state.increment_base = 0;
+  state.restored_cut = state.cut;
   for (const auto& [id, table] : lane.tables) table->SetEpoch(state.cut);
 }
 

@@ -114,6 +114,7 @@ class Finished {
 struct CheckpointState {
   uint32_t cut = 0;             // the newest, of this lane
   uint32_t increment_base = 0;  // the checkpoint that the next incremental one builds on; 0: none
+  uint32_t restored_cut = 0;    // checkpoints up to it know nothing of tables that were restored
   uint32_t log_base = 0;        // the checkpoint that the log begins behind; 0: none
   std::map<uint32_t, Lsn> cut_records;     // in the log, behind its base
   std::set<uint32_t> restored;             // by records of the log, behind its base

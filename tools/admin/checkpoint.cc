@@ -61,15 +61,32 @@ std::string ListText(const std::vector<CheckpointInfo>& all) {
   return text.ToString();
 }
 
+// Every so many are full, so that old ones can go and a restore reads few.
+constexpr size_t kChainMax = 8;
+
+// How many checkpoints a new one would build on, one on the other.
+size_t ChainLength(const std::vector<CheckpointInfo>& newest_first) {
+  size_t length = 0;
+  uint32_t next = newest_first.empty() ? 0 : newest_first.front().number;
+  for (const CheckpointInfo& info : newest_first) {
+    if (info.number != next) continue;
+    ++length;
+    next = info.parent;
+  }
+  return length;
+}
+
 }  // namespace
 
 Status RunCheckpoint(const Request& request, std::string* out) {
   STRATA_ASSIGN(const auto store, ConnectStore(request));
   RemoteCheckpointer checkpointer(*store);
   const TimeNs begin = RealClock().Now();
+  STRATA_ASSIGN(const auto before, checkpointer.List(After(kWorkTimeout)));
+  const bool full = request.full || ChainLength(before) >= kChainMax;
   STRATA_ASSIGN(const uint32_t number, checkpointer.Cut(After(kWorkTimeout)));
   STRATA_ASSIGN(const CheckpointInfo info,
-                checkpointer.Save(number, request.full, {}, After(kWorkTimeout)));
+                checkpointer.Save(number, full, {}, After(kWorkTimeout)));
   const double seconds = SecondsSince(begin);
   if (request.output == Request::Output::kJson) {
     Json json = ToJson(info);

@@ -220,7 +220,8 @@ void AddCheckpointCommands(CLI::App* app, RawLine* raw) {
   CLI::App* checkpoint =
       AddCommand(app, "checkpoint", "Take a checkpoint of all tables, or list them",
                  Command::kCheckpoint, raw);
-  checkpoint->add_flag("--full", request.full, "All rows, not only those that changed");
+  checkpoint->add_flag("--full", request.full,
+                       "All rows, not only those that changed (every eighth holds them anyhow)");
   CLI::App* list = AddCommand(checkpoint, "list", "The checkpoints that there are, newest first",
                               Command::kCheckpointList, raw);
   checkpoint->require_subcommand(0, 1);

@@ -73,6 +73,14 @@ TEST_F(AdminCheckpoint, TakenListedAndRestored) {
   EXPECT_EQ(AdminJson({"get", "t", "9"}).at("rows")[0].at("values"), json({90, 90.5}));
 }
 
+TEST_F(AdminCheckpoint, OneOfEightIsFull) {
+  FillTable(4);
+  for (uint32_t number = 1; number <= 10; ++number) {
+    const json taken = AdminJson({"checkpoint"});
+    EXPECT_EQ(taken.at("builds_on"), number == 1 || number == 9 ? json() : json(number - 1));
+  }
+}
+
 TEST_F(AdminCheckpoint, VerifyReadsEveryByteAndNamesWhatIsWrong) {
   EXPECT_EQ(Admin({"verify", checkpoints()}).end.code, 2);  // there is none
   FillTable(3);

@@ -189,7 +189,7 @@ TEST(LaneCheckpoint, WhatWasCutIsWhatIsRestored) {
     const Rows64 lived = machine.Rows();
     machine.Boot();
     EXPECT_EQ(machine.Rows(), lived);
-    machine.Checkpoint(4, false);  // builds on what was restored
+    machine.Checkpoint(4, false);
     ASSERT_TRUE(machine.Restore(4).ok());
     EXPECT_EQ(machine.Rows(), lived);
   }
@@ -272,6 +272,30 @@ TEST(LaneCheckpoint, AFullDiskFailsTheCheckpointAlone) {
   machine.Checkpoint(2, false);
   machine.Boot();
   EXPECT_EQ(machine.Rows(), rows);
+}
+
+// Lanes of other shards may have taken what is restored, and then nothing can build on it.
+TEST(LaneCheckpoint, BehindARestoreTheNextOneIsFull) {
+  Machine machine;
+  Traffic traffic(11, false);
+  Play(machine, traffic, 50);
+  machine.Checkpoint(1, true);
+  Play(machine, traffic, 50);
+  machine.Checkpoint(2, false);
+  EXPECT_EQ(ReadCheckpointManifest(machine.disk, kRoot, 2)->parent, 1U);
+  // Of a checkpoint that was committed before the restore the log is trimmed behind it.
+  Play(machine, traffic, 50);
+  const wire::Received part = machine.Ask(machine.Call(Command::kCheckpoint, 3));
+  ASSERT_TRUE(machine.Commit(3, part.payload.at(0)).ok());
+  ASSERT_TRUE(machine.Restore(2).ok());
+  ASSERT_TRUE(wire::StatusOfReply(machine.Ask(machine.Call(Command::kTrimLog, 3))).ok());
+  const Rows64 rows = machine.Rows();
+  machine.Checkpoint(4, false);
+  EXPECT_EQ(ReadCheckpointManifest(machine.disk, kRoot, 4)->parent, 0U);
+  machine.Boot();
+  EXPECT_EQ(machine.Rows(), rows);
+  machine.Checkpoint(5, false);
+  EXPECT_EQ(ReadCheckpointManifest(machine.disk, kRoot, 5)->parent, 4U);
 }
 
 // CORRUPT would say that the request came damaged, and the client would send it until its deadline.
