@@ -5,26 +5,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 
 #include "base/disk.h"
+#include "base/page_buffer.h"
 
 namespace strata::bench {
 namespace {
 
 constexpr size_t kPiece = size_t{4} << 20;
-constexpr size_t kPage = 4096;
 
-struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
-using Piece = std::unique_ptr<std::byte[], Free>;
-
-Piece MakePiece() {
-  Piece piece(static_cast<std::byte*>(std::aligned_alloc(kPage, kPiece)));
+PageBuffer MakePiece() {
+  PageBuffer piece = MakePageBuffer(kPiece);
   STRATA_CHECK(piece != nullptr);
   std::memset(piece.get(), 0x5a, kPiece);
   return piece;
@@ -51,13 +44,14 @@ Status Errno(const char* what, const std::string& path) {
 }  // namespace
 
 Result<TimeNs> TimeDirectWrite(const std::string& path, uint64_t bytes) {
-  const Piece piece = MakePiece();
+  const PageBuffer piece = MakePiece();
   const TimeNs begin = RealClock().Now();
   {
     const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT, 0644));
     if (file.get() < 0) return Errno("create", path);
     for (uint64_t left = bytes; left != 0;) {
-      const uint64_t wanted = std::min<uint64_t>((left + kPage - 1) / kPage * kPage, kPiece);
+      const uint64_t wanted =
+          std::min<uint64_t>((left + kDiskPageBytes - 1) / kDiskPageBytes * kDiskPageBytes, kPiece);
       const ssize_t put = write(file.get(), piece.get(), wanted);
       if (put <= 0) return Errno("write", path);
       left -= std::min<uint64_t>(left, static_cast<uint64_t>(put));
@@ -70,7 +64,7 @@ Result<TimeNs> TimeDirectWrite(const std::string& path, uint64_t bytes) {
 }
 
 Result<TimeNs> TimeDirectRead(const std::string& path) {
-  const Piece piece = MakePiece();
+  const PageBuffer piece = MakePiece();
   const TimeNs begin = RealClock().Now();
   const Descriptor file(open(path.c_str(), O_RDONLY | O_DIRECT));
   if (file.get() < 0) return Errno("open", path);

@@ -15,8 +15,6 @@ namespace {
 constexpr TimeNs kCutTimeout = 60 * kSecond;
 constexpr TimeNs kSaveTimeout =
     24 * 3600 * kSecond;  // a server that is gone is noticed long before
-// Incremental ones build on each other: a resume reads at most so many.
-constexpr uint64_t kFullEvery = 8;
 
 void LogFailure(uint64_t steps, const Status& why) {
   Log(LogLevel::kWarning, "no checkpoint of step {}: {}; training goes on", steps, why.ToString());

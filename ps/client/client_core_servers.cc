@@ -191,8 +191,7 @@ void ClientCore::Resume(ServerLink& server, TimeNs now) {
 
 void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& reply, TimeNs now) {
   if (reply.header.command != request->header.command) return;
-  lanes_[request->lane].Grant(reply.header.credit);
-  lanes_to_pump_.push_back(request->lane);
+  if (lanes_[request->lane].Grant(reply.header.credit)) lanes_to_pump_.push_back(request->lane);
   Status status = wire::StatusOfReply(reply);
   if (status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDiskFull) {
     request_of_id_.erase(reply.header.request_id);

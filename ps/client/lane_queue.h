@@ -23,8 +23,12 @@ class LaneQueue {
   // the budget may be waiting for them.
   explicit LaneQueue(size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // What the lane's last reply said; 0: it grants without limit.
-  void Grant(uint32_t credit) { credit_ = credit == 0 ? bytes_max_ : credit; }
+  // What the lane's last reply said; 0: it grants without limit. True: more may start than before.
+  bool Grant(uint32_t credit) {
+    const size_t before = window();
+    credit_ = credit == 0 ? bytes_max_ : credit;
+    return window() > before;
+  }
   size_t window() const { return std::min(bytes_max_, credit_); }
 
   // Direct requests overtake what is there.

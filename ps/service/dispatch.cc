@@ -60,13 +60,12 @@ Result<Lsn> Remember(LaneState& lane, const wire::Header& header, const Status& 
 }
 
 void HandleWrite(LaneState& lane, Request request) {
+  const ReplyTo to = request.reply_to();
   if (request.header.command == wire::Command::kPushPull) {
-    const ReplyTo to = request.reply_to();
     if (const Status split = SplitPushPull(lane, request); !split.ok()) {
       return lane.Reply(to, split);
     }
   }
-  const ReplyTo to = request.reply_to();
   const ClientId client = request.client();
   const uint64_t sequence = request.header.sequence;
   Status admitted = CheckWrite(lane, request.header);

@@ -72,7 +72,7 @@ void CloseSteps(LaneState& lane, LocalTable& table, const SyncMember& member, Ti
   }
 }
 
-Status ParkPush(LaneState& lane, LocalTable& table, const Request& request, std::vector<Key> keys,
+Status ParkPush(LaneState& lane, LocalTable& table, Request& request, std::vector<Key> keys,
                 std::vector<float> gradients) {
   const SyncMember member = MemberOf(request);
   STRATA_TRY(lane.barrier.Claim(member, true, request.now));
@@ -84,7 +84,7 @@ Status ParkPush(LaneState& lane, LocalTable& table, const Request& request, std:
                                            .sequence = request.header.sequence,
                                            .keys = std::move(keys),
                                            .gradients = std::move(gradients),
-                                           .then = request.then,
+                                           .then = std::move(request.then),
                                            .deadline = request.deadline}));
   lane.dedup.Park(member.client, request.header.sequence);
   CloseSteps(lane, table, member, request.now);

@@ -50,6 +50,14 @@ std::string OwnerName(uint64_t cluster) {
   return cluster == 0 ? "a job without servers" : fmt::format("cluster {:016x}", cluster);
 }
 
+Status CheckOwner(const CheckpointManifest& manifest, const std::string& root, uint64_t cluster) {
+  if (manifest.cluster == cluster) return {};
+  return Refused(
+      fmt::format("checkpoint {} under {} belongs to {}, this is {}: give each a folder of its "
+                  "own (server.checkpoints, cluster.name)",
+                  manifest.number, root, OwnerName(manifest.cluster), OwnerName(cluster)));
+}
+
 Status CheckDraft(const CheckpointManifest& draft) {
   const std::string what = fmt::format("checkpoint {}", draft.number);
   if (draft.number == 0) return Invalid("a checkpoint's number is 1 or more");
@@ -123,13 +131,13 @@ Result<CheckpointList> ListCheckpoints(Disk& disk, const std::string& root) {
 
 Status CheckCheckpointOwner(Disk& disk, const std::string& root, uint64_t cluster,
                             uint32_t number) {
+  if (number != 0) {
+    const auto manifest = ReadCheckpointManifest(disk, root, number);
+    return manifest.ok() ? CheckOwner(*manifest, root, cluster) : Status();
+  }
   STRATA_ASSIGN(const CheckpointList list, ListCheckpoints(disk, root));
   for (const CheckpointManifest& manifest : list.checkpoints) {
-    if ((number != 0 && manifest.number != number) || manifest.cluster == cluster) continue;
-    return Refused(
-        fmt::format("checkpoint {} under {} belongs to {}, this is {}: give each a folder of its "
-                    "own (server.checkpoints, cluster.name)",
-                    manifest.number, root, OwnerName(manifest.cluster), OwnerName(cluster)));
+    STRATA_TRY(CheckOwner(manifest, root, cluster));
   }
   return {};
 }

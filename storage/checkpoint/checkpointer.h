@@ -29,6 +29,10 @@ struct CheckpointInfo {
   std::vector<std::string> attachments;
 };
 
+// Whoever saves incremental checkpoints makes one of so many full: a restore reads no more of them,
+// and old ones can go.
+constexpr uint64_t kFullEvery = 8;
+
 // Thread-safe. Calls block until done or until `deadline`.
 class Checkpointer {
  public:

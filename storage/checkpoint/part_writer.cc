@@ -19,7 +19,6 @@ using format::BlockKind;
 
 static_assert(std::endian::native == std::endian::little, "blocks are copied as they lie");
 
-constexpr size_t kPageBytes = 4096;
 constexpr size_t kBufferBytes = size_t{4} << 20;
 constexpr size_t kBodyBytes = size_t{1} << 20;  // about, of a block that holds several rows
 
@@ -58,8 +57,8 @@ Status PartWriter::Begin() {
   entry_.server = name_.server;
   entry_.lane = name_.lane;
   STRATA_ASSIGN(file_, disk_.Create(folder_ + "/" + entry_.file_name() + ".tmp"));
-  for (Buffer* buffer : {&buffer_, &written_}) {
-    buffer->reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kBufferBytes)));
+  for (PageBuffer* buffer : {&buffer_, &written_}) {
+    *buffer = MakePageBuffer(kBufferBytes);
   }
   if (!buffer_ || !written_) return Refused("the machine has no memory for a checkpoint's buffer");
   std::array<std::byte, format::kPartHeaderBytes> header;

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <span>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "base/disk.h"
+#include "base/page_buffer.h"
 #include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "proto/format/checkpoint_part.h"
@@ -76,12 +76,8 @@ class PartWriter {
   std::unique_ptr<File> file_;
   Status broken_;
   bool finished_ = false;
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  using Buffer = std::unique_ptr<std::byte[], Free>;  // on a page boundary, for the disk's sake
-  Buffer buffer_;
-  Buffer written_;  // belongs to the disk
+  PageBuffer buffer_;
+  PageBuffer written_;  // belongs to the disk
   size_t buffered_ = 0;
   uint64_t offset_ = 0;
   std::unique_ptr<format::BlockDigester> blocks_;

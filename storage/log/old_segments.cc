@@ -3,18 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <utility>
 
 #include "base/failpoint.h"
+#include "base/page_buffer.h"
 #include "proto/format/log_format.h"
 #include "storage/log/segment_reader.h"
 
 namespace strata {
 namespace {
 
-constexpr size_t kPageBytes = 4096;
 constexpr size_t kPieceBytes = size_t{4} << 20;
 constexpr size_t kTailBytes = size_t{64} << 10;
 
@@ -23,8 +22,7 @@ constexpr size_t kTailBytes = size_t{64} << 10;
 // Appends to a file in large pieces that begin at a page, which go past the page cache.
 class OldSegments::LargePieces {
  public:
-  explicit LargePieces(File& file)
-      : file_(file), piece_(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kPieceBytes))) {}
+  explicit LargePieces(File& file) : file_(file), piece_(MakePageBuffer(kPieceBytes)) {}
 
   Status Append(std::span<const std::byte> bytes) {
     if (!piece_) return Refused("the machine has no memory to copy a segment of a log");
@@ -40,11 +38,8 @@ class OldSegments::LargePieces {
   Status Flush() { return file_.Append({piece_.get(), std::exchange(used_, 0)}); }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
   File& file_;
-  const std::unique_ptr<std::byte[], Free> piece_;
+  const PageBuffer piece_;
   size_t used_ = 0;
 };
 

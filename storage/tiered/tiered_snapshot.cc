@@ -136,10 +136,10 @@ void TieredTable::EndSnapshot() {
   aside_.clear();
 }
 
-void TieredTable::CopyLoaded(const ScanPage& page, size_t i, std::byte* row) const {
+void TieredTable::CopyLoaded(const ScanPage& page, size_t i, float* elements,
+                             RowCounters& counters) const {
   const size_t width = size_t{schema_.dim} + schema_.state_width;
-  std::copy_n(page.rows.data() + i * width, width, ElementsOf(row));
-  RowCounters& counters = CountersOf(schema_, row);
+  std::copy_n(page.rows.data() + i * width, width, elements);
   counters = page.counters[i];
   counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
 }
@@ -149,7 +149,6 @@ Status TieredTable::Load(const ScanPage& page) {
   STRATA_TRY(CheckLoad(page));
   BeginOperation();
   if (down_.active()) STRATA_TRY(SettleDown());
-  const size_t width = size_t{schema_.dim} + schema_.state_width;
   std::vector<uint32_t> above, below;
   std::unordered_set<Key> below_keys;
   uint64_t hash_end = cold_.HashEnd(space_);
@@ -170,10 +169,7 @@ Status TieredTable::Load(const ScanPage& page) {
     }
     if (row == kNoRow) row = MakeRow(key);
     BeforeWrite(row);
-    std::copy_n(page.rows.data() + i * width, width, warm_.Elements(row));
-    RowCounters& counters = warm_.Counters(row);
-    counters = page.counters[i];
-    counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
+    CopyLoaded(page, i, warm_.Elements(row), warm_.Counters(row));
   }
   STRATA_TRY(LoadAbove(page, above));
   STRATA_TRY(LoadCold(page, below));
@@ -189,7 +185,7 @@ Status TieredTable::LoadAbove(const ScanPage& page, std::span<const uint32_t> pl
   std::vector<ColdWrite> writes;
   for (size_t n = 0; n < places.size(); ++n) {
     std::byte* row = cold_rows_.data() + n * row_bytes_;
-    CopyLoaded(page, places[n], row);
+    CopyLoaded(page, places[n], ElementsOf(row), CountersOf(schema_, row));
     writes.push_back({page.keys[places[n]], row});
     if (!up_keys_.empty()) up_keys_.erase(page.keys[places[n]]);
   }
@@ -216,7 +212,7 @@ Status TieredTable::LoadCold(const ScanPage& page, std::span<const uint32_t> pla
     const Key key = cold_keys_[n];
     if (cold_found_[n] == 0) fresh.insert(key);
     std::byte* row = cold_rows_.data() + n * row_bytes_;
-    CopyLoaded(page, places[n], row);
+    CopyLoaded(page, places[n], ElementsOf(row), CountersOf(schema_, row));
     writes.push_back({key, row});
     up_keys_.erase(key);
   }

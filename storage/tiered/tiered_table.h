@@ -149,7 +149,7 @@ class TieredTable : public LocalTable {
   void KeepForSnapshot(uint64_t row);
   bool IsInSnapshot(const RowCounters& counters) const;
   void SnapshotCold(ScanPage& page);
-  void CopyLoaded(const ScanPage& page, size_t i, std::byte* row) const;
+  void CopyLoaded(const ScanPage& page, size_t i, float* elements, RowCounters& counters) const;
   Status LoadAbove(const ScanPage& page, std::span<const uint32_t> places);
   Status LoadCold(const ScanPage& page, std::span<const uint32_t> places);
 

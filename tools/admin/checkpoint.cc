@@ -61,9 +61,6 @@ std::string ListText(const std::vector<CheckpointInfo>& all) {
   return text.ToString();
 }
 
-// Every so many are full, so that old ones can go and a restore reads few.
-constexpr size_t kChainMax = 8;
-
 // How many checkpoints a new one would build on, one on the other.
 size_t ChainLength(const std::vector<CheckpointInfo>& newest_first) {
   size_t length = 0;
@@ -83,7 +80,7 @@ Status RunCheckpoint(const Request& request, std::string* out) {
   RemoteCheckpointer checkpointer(*store);
   const TimeNs begin = RealClock().Now();
   STRATA_ASSIGN(const auto before, checkpointer.List(After(kWorkTimeout)));
-  const bool full = request.full || ChainLength(before) >= kChainMax;
+  const bool full = request.full || ChainLength(before) >= kFullEvery;
   STRATA_ASSIGN(const uint32_t number, checkpointer.Cut(After(kWorkTimeout)));
   STRATA_ASSIGN(const CheckpointInfo info,
                 checkpointer.Save(number, full, {}, After(kWorkTimeout)));
