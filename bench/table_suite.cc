@@ -121,14 +121,20 @@ Result<std::vector<Figure>> RunLookup(const Shape& shape, const BenchOptions& op
   uint64_t at = 0;
   const auto each = [&](const auto& lookup) {
     return [&, lookup](uint64_t count) {
-      for (; count > 0; --count) lookup(pair.Batch(at++));
+      for (; count > 0; --count) STRATA_TRY(lookup(pair.Batch(at++)));
+      return Status();
+    };
+  };
+  const auto no_error = [](const auto& lookup) {
+    return [lookup](std::span<const Key> keys) {
+      lookup(keys);
       return Status();
     };
   };
   const std::vector<Contender> contenders = {
-      {"ours", each([&](std::span<const Key> keys) { pair.ours.Lookup(keys, out); })},
-      {kPeer, each([&](std::span<const Key> keys) { pair.peer.Lookup(keys, out.data()); })},
-      {"gather", each([&](std::span<const Key> keys) { gather.Run(keys, out.data()); })}};
+      {"ours", each([&](std::span<const Key> keys) { return pair.ours.Lookup(keys, out); })},
+      {kPeer, each(no_error([&](auto keys) { pair.peer.Lookup(keys, out.data()); }))},
+      {"gather", each(no_error([&](auto keys) { gather.Run(keys, out.data()); }))}};
   STRATA_ASSIGN(const auto rates, MeasureRates(contenders, options.rounds, options.round));
   return std::vector<Figure>{RowsFigure(NameOf("lookup", shape), rates)};
 }

@@ -98,7 +98,7 @@ Status TieredPerformer::WarmUp() {
   std::vector<Key> keys(kTieredBatch);
   for (uint64_t batch = 0; batch < shape_.warm_up; ++batch) {
     STRATA_TRY(ReadPart(*file, batch * kTieredBatch, keys));
-    holder_.table().Lookup(keys, out_);
+    STRATA_TRY(holder_.table().Lookup(keys, out_));
   }
   return {};
 }
@@ -117,7 +117,7 @@ Status TieredPerformer::Run(const TieredOrder& order, TieredAnswer& answer) {
     const TimeNs begin = RealClock().Now();
     if (order.hints) holder_.table().Prefetch(ahead);
     if (IsPull(batch)) {
-      holder_.table().Lookup(keys, out_);
+      STRATA_TRY(holder_.table().Lookup(keys, out_));
       answer.pull_seconds += SecondsSince(begin);
     } else {
       STRATA_TRY(Push(keys));
@@ -137,7 +137,7 @@ Status TieredPerformer::Check(TieredAnswer& answer) const {
   page.rows_max = 16384;
   page.with_state = true;
   do {
-    holder_.table().Scan(page);
+    STRATA_TRY(holder_.table().Scan(page));
     for (size_t i = 0; i < page.keys.size(); ++i) {
       const uint64_t n = NumberOf(page.keys[i]);
       if (n >= model.size() || seen[n]) {

@@ -58,11 +58,11 @@ void AnswerPart(LaneState& lane, const std::vector<ReplyTo>& waiting,
   }
 }
 
-void SaveTableRows(LaneState& lane, Saving& saving, Saving::Table& table) {
+Status SaveTableRows(LaneState& lane, Saving& saving, Saving::Table& table) {
   const std::shared_ptr<ScanPage> page = saving.part->TakePage();
   page->rows_max = PageRows(table.spec);
   page->done = false;
-  table.table->SnapshotPage(*page);
+  STRATA_TRY(table.table->SnapshotPage(*page));
   const bool done = page->done;
   if (table.since != 0) {
     KeepRows(page.get(),
@@ -75,10 +75,11 @@ void SaveTableRows(LaneState& lane, Saving& saving, Saving::Table& table) {
          part->GiveBack(page);
          return {};
        });
-  if (!done) return;
+  if (!done) return {};
   table.table->EndSnapshot();
   ++saving.next;
   saving.table_begun = false;
+  return {};
 }
 
 void BeginTable(LaneState& lane, Saving& saving, Saving::Table& table) {
@@ -218,7 +219,9 @@ void SaveMore(LaneState& lane) {
   if (saving.next < saving.tables.size()) {
     Saving::Table& table = saving.tables[saving.next];
     if (!saving.table_begun) BeginTable(lane, saving, table);
-    SaveTableRows(lane, saving, table);
+    if (const Status status = SaveTableRows(lane, saving, table); !status.ok()) {
+      return EndSaving(lane, status);
+    }
   }
   if (saving.next < saving.tables.size()) return;
   FinishPart(lane, saving);

@@ -77,8 +77,8 @@ void AnswerWrite(LaneState& lane, const ReplyTo& to, const Status& status, Lsn l
 // kInvalid when `count` rows of the table exceed a reply, or are not `width` wide (0: any).
 Status CheckRowsOut(const LocalTable& table, size_t count, uint32_t width);
 
-// Looks the rows up; answers with them.
-Frame LookUp(LaneState& lane, LocalTable& table, std::span<const Key> keys);
+// Looks the rows up; answers with them, or with the error of one that cannot be read.
+Result<Frame> LookUp(LaneState& lane, LocalTable& table, std::span<const Key> keys);
 void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys);
 // Answers requests that no longer wait, with the reason; their writes may come again.
 void AnswerEnded(LaneState& lane, StepBarrier::Ended ended);

@@ -53,21 +53,23 @@ void HandlePull(LaneState& lane, Request request) {
   if (!*parked) AnswerPull(lane, **table, to, *keys);
 }
 
-Frame LookUp(LaneState& lane, LocalTable& table, std::span<const Key> keys) {
+Result<Frame> LookUp(LaneState& lane, LocalTable& table, std::span<const Key> keys) {
   const uint32_t dim = table.spec().dim;
   // No std::vector, which would clear what the lookup overwrites.
   const size_t elements = keys.size() * dim;
   const auto owner = std::make_shared_for_overwrite<float[]>(elements);
   const std::span<float> rows(owner.get(), elements);
-  table.Lookup(keys, rows);
+  STRATA_TRY(table.Lookup(keys, rows));
   lane.metrics.pulled_keys.Add(keys.size());
   return Frame(owner, std::as_bytes(rows));
 }
 
 void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys) {
+  Result<Frame> rows = LookUp(lane, table, keys);
+  if (!rows.ok()) return lane.Reply(to, rows.status());
   wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
   header.width = table.spec().dim;
-  lane.ReplyWith(to.peer, header, {LookUp(lane, table, keys)});
+  lane.ReplyWith(to.peer, header, {std::move(*rows)});
 }
 
 }  // namespace strata

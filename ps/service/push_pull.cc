@@ -28,14 +28,21 @@ void AnswerWrite(LaneState& lane, const ReplyTo& to, const Status& status, Lsn l
   if (!status.ok() || !then) return lane.ReplyToWrite(to, status, lsn);
   // A repeat may find the table changed since.
   const Result<LocalTable*> table = lane.FindTable(to.request.table);
-  const Status found = table.ok() ? CheckRowsOut(**table, then->size(), 0) : table.status();
+  Status found = table.ok() ? CheckRowsOut(**table, then->size(), 0) : table.status();
+  RowsOut out;
+  if (found.ok()) {
+    Result<Frame> rows = LookUp(lane, **table, *then);
+    found = rows.status();
+    if (rows.ok()) {
+      out = {.count = static_cast<uint32_t>(then->size()),
+             .width = (*table)->spec().dim,
+             .rows = std::move(*rows)};
+    }
+  }
   if (!found.ok()) {
     return lane.ReplyToWrite(to, found.Prefixed("the push was applied; its rows"), lsn);
   }
-  const RowsOut rows{.count = static_cast<uint32_t>(then->size()),
-                     .width = (*table)->spec().dim,
-                     .rows = LookUp(lane, **table, *then)};
-  lane.ReplyToWrite(to, status, lsn, &rows);
+  lane.ReplyToWrite(to, status, lsn, &out);
 }
 
 }  // namespace strata

@@ -17,7 +17,9 @@ void HandleScan(LaneState& lane, Request request) {
   const size_t rows_max = (wire::kMessageBytesMax - wire::kHeaderBytes) / row_bytes;
   const uint32_t wanted = request.header.count == 0 ? ScanPage{}.rows_max : request.header.count;
   page.rows_max = static_cast<uint32_t>(std::min<size_t>(wanted, rows_max));
-  (*table)->Scan(page);
+  if (const Status status = (*table)->Scan(page); !status.ok()) {
+    return lane.Reply(request.reply_to(), status);
+  }
 
   wire::Header header = wire::ReplyHeader(request.header, lane.incarnation());
   header.cursor = page.cursor;

@@ -138,7 +138,7 @@ Status LocalCheckpointer::WriteTable(PartWriter& writer, const CutTable& table, 
     STRATA_TRY(InTime(deadline, "the checkpoint"));
     {
       const std::lock_guard lock(table.entry->mutex);
-      table.entry->table->SnapshotPage(page);
+      STRATA_TRY(table.entry->table->SnapshotPage(page));
     }
     if (since != 0) {
       KeepRows(&page, [&](size_t i) { return page.counters[i].checkpoint_epoch >= since; });

@@ -16,7 +16,7 @@ constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visi
 HostTable::HostTable(const TableSpec& spec, MemoryBudget* budget)
     : spec_(spec), schema_(SchemaOf(spec)), rows_(schema_, budget), index_(rows_, budget) {}
 
-void HostTable::Lookup(std::span<const Key> keys, std::span<float> out) {
+Status HostTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   const size_t dim = spec_.dim;
   uint64_t hits = 0;
   index_.VisitRows(keys, dim * sizeof(float), [&](size_t i, uint64_t row) {
@@ -30,6 +30,7 @@ void HostTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   });
   stats_.lookups += keys.size();
   stats_.lookup_hits += hits;
+  return {};
 }
 
 Status HostTable::Reserve(uint64_t count) {
@@ -108,8 +109,13 @@ void HostTable::CommitAssign() {
   }
 }
 
-void HostTable::Erase(std::span<const Key> keys) {
-  for (const Key key : keys) {
+Status HostTable::PrepareErase(std::span<const Key> keys) {
+  erase_keys_ = keys;
+  return {};
+}
+
+void HostTable::CommitErase() {
+  for (const Key key : erase_keys_) {
     const uint64_t row = index_.Find(key);
     if (row == kNoRow) continue;
     KeepForSnapshot(row);
@@ -119,7 +125,7 @@ void HostTable::Erase(std::span<const Key> keys) {
   }
 }
 
-void HostTable::Scan(ScanPage& page) const {
+Status HostTable::Scan(ScanPage& page) const {
   page.keys.clear();
   page.rows.clear();
   page.counters.clear();
@@ -133,6 +139,7 @@ void HostTable::Scan(ScanPage& page) const {
   }
   page.cursor = row;
   page.done = row >= rows_.numbers();
+  return {};
 }
 
 uint32_t HostTable::BeginSnapshot(uint32_t since) {
@@ -180,7 +187,7 @@ void HostTable::CopyAside(uint64_t row) {
   AppendTo(aside_.back(), row);
 }
 
-void HostTable::SnapshotPage(ScanPage& page) {
+Status HostTable::SnapshotPage(ScanPage& page) {
   STRATA_CHECK(history_.in_snapshot());
   page.keys.clear();
   page.rows.clear();
@@ -216,6 +223,7 @@ void HostTable::SnapshotPage(ScanPage& page) {
   page.rows.resize(count * width);
   page.counters.resize(count);
   page.done = snapshot_next_ == snapshot_end_ && aside_.empty();
+  return {};
 }
 
 void HostTable::EndSnapshot() {

@@ -24,13 +24,14 @@ class HostTable : public LocalTable {
   explicit HostTable(const TableSpec& spec, MemoryBudget* budget = nullptr);
 
   const TableSpec& spec() const override { return spec_; }
-  void Lookup(std::span<const Key> keys, std::span<float> out) override;
+  Status Lookup(std::span<const Key> keys, std::span<float> out) override;
   Status PrepareUpdate(std::span<const GradientPart> parts) override;
   void CommitUpdate(uint64_t step) override;
   Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
   void CommitAssign() override;
-  void Erase(std::span<const Key> keys) override;
-  void Scan(ScanPage& page) const override;
+  Status PrepareErase(std::span<const Key> keys) override;
+  void CommitErase() override;
+  Status Scan(ScanPage& page) const override;
   TableStats Stats() const override;
 
   // A snapshot goes by row number too. A row that it has still to reach is copied aside before its
@@ -38,7 +39,7 @@ class HostTable : public LocalTable {
   // prepared cannot be refused; Stats().bytes holds them.
   void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
   uint32_t BeginSnapshot(uint32_t since) override;
-  void SnapshotPage(ScanPage& page) override;
+  Status SnapshotPage(ScanPage& page) override;
   std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
   void EndSnapshot() override;
   void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
@@ -88,6 +89,7 @@ class HostTable : public LocalTable {
   uint64_t rejected_ = 0;
   std::span<const Key> assign_keys_;
   std::span<const float> assign_values_;
+  std::span<const Key> erase_keys_;
   std::vector<uint64_t> load_rows_;
 };
 

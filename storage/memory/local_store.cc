@@ -160,7 +160,9 @@ Status LocalStore::Run(const Operation& operation) {
   if (operation.kind == OpKind::kUpdateLookup) {
     STRATA_TRY(ApplyUpdate(operation, entries));
     for (size_t i = 0; i < entries.size(); ++i) {
-      entries[i]->table->Lookup(operation.parts[i].then, operation.parts[i].out);
+      STRATA_TRY(entries[i]
+                     ->table->Lookup(operation.parts[i].then, operation.parts[i].out)
+                     .Prefixed("the update was applied; its rows"));
     }
     return {};
   }
@@ -170,13 +172,13 @@ Status LocalStore::Run(const Operation& operation) {
     const TablePart& part = operation.parts[i];
     switch (operation.kind) {
       case OpKind::kLookup:
-        table.Lookup(part.keys, part.out);
+        STRATA_TRY(table.Lookup(part.keys, part.out));
         break;
       case OpKind::kErase:
-        table.Erase(part.keys);
+        STRATA_TRY(table.Erase(part.keys));
         break;
       case OpKind::kScan:
-        table.Scan(*part.page);
+        STRATA_TRY(table.Scan(*part.page));
         break;
       case OpKind::kStats:
         *part.stats = table.Stats();

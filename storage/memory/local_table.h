@@ -19,17 +19,22 @@ struct GradientPart {
 
 // Not thread-safe. Callers check shapes (ValidateOperation, ValidatePart) and the step first.
 //
-// Updates and assigns come in two halves, so that an operation over several tables is applied to
-// all of them or to none: Prepare does all that can be refused and changes no row, Commit cannot
-// fail. Between the halves nothing else is called on the table; the spans stay valid until Commit
-// returns. A Prepare without Commit is fine: the next Prepare starts anew.
+// Updates, assigns and erases come in two halves, so that an operation over several tables is
+// applied to all of them or to none, and one that is logged is applied: Prepare does all that can
+// be refused and changes no row, Commit cannot fail. Between the halves nothing else is called on
+// the table; the spans stay valid until Commit returns. A Prepare without Commit is fine: the next
+// Prepare starts anew.
+//
+// A row that a slower tier has and cannot read back is kCorrupt (kFailed for I/O), naming key or
+// file, in whatever asks for it, and for that call alone: the table goes on.
 class LocalTable {
  public:
   virtual ~LocalTable() = default;
   virtual const TableSpec& spec() const = 0;
 
-  // Rows out, out.size() == keys.size() x dim. Changes nothing but the counts of Stats.
-  virtual void Lookup(std::span<const Key> keys, std::span<float> out) = 0;
+  // Rows out, out.size() == keys.size() x dim; after an error what `out` holds means nothing.
+  // Changes nothing but the counts of Stats.
+  virtual Status Lookup(std::span<const Key> keys, std::span<float> out) = 0;
 
   // Gradients of equal keys are summed in the order of (part, position), then the rule runs once a
   // key at time `step`. kRefused when the rows to make do not fit the byte budget.
@@ -40,8 +45,11 @@ class LocalTable {
   virtual Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) = 0;
   virtual void CommitAssign() = 0;
 
-  virtual void Erase(std::span<const Key> keys) = 0;
-  virtual void Scan(ScanPage& page) const = 0;
+  virtual Status PrepareErase(std::span<const Key> keys) = 0;
+  virtual void CommitErase() = 0;
+
+  // After an error the page means nothing, and its cursor is what it was.
+  virtual Status Scan(ScanPage& page) const = 0;
   virtual TableStats Stats() const = 0;
   // A hint: these keys are looked up or updated soon. A table with slower tiers brings their rows
   // up, beside what it is asked for. False: it has none, and hints are of no use.
@@ -61,8 +69,9 @@ class LocalTable {
   // The next rows of the snapshot, with state and counters: each exactly once, in no promised
   // order. `page.rows_max` is a wish, and a page may be empty. Rows that were copied aside before a
   // write come first: their memory stays small as long as pages take as many rows as writes change.
-  // Sets page.done with the last; cursor and with_state mean nothing here.
-  virtual void SnapshotPage(ScanPage& page) = 0;
+  // Sets page.done with the last; cursor and with_state mean nothing here. After an error the
+  // snapshot is of no use: end it.
+  virtual Status SnapshotPage(ScanPage& page) = 0;
   // Keys that were erased between the cut `since` and this snapshot's cut, in no order, repeats
   // allowed. Some may be among the snapshot's rows again, some may never have been in the
   // checkpoint `since`: whoever loads erases these first, then puts the rows in. Empty when the
@@ -91,6 +100,11 @@ class LocalTable {
   Status Assign(std::span<const Key> keys, std::span<const float> values) {
     STRATA_TRY(PrepareAssign(keys, values));
     CommitAssign();
+    return {};
+  }
+  Status Erase(std::span<const Key> keys) {
+    STRATA_TRY(PrepareErase(keys));
+    CommitErase();
     return {};
   }
 

@@ -18,7 +18,7 @@ MapTable::Row MapTable::NewRow(Key key) const {
   return row;
 }
 
-void MapTable::Lookup(std::span<const Key> keys, std::span<float> out) {
+Status MapTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   for (size_t i = 0; i < keys.size(); ++i) {
     const auto found = rows_.find(keys[i]);
     const Row row = found == rows_.end() ? NewRow(keys[i]) : found->second;
@@ -27,6 +27,7 @@ void MapTable::Lookup(std::span<const Key> keys, std::span<float> out) {
     ++stats_.lookups;
     if (found != rows_.end()) ++stats_.lookup_hits;
   }
+  return {};
 }
 
 Status MapTable::PrepareUpdate(std::span<const GradientPart> parts) {
@@ -86,13 +87,18 @@ void MapTable::CommitAssign() {
   }
 }
 
-void MapTable::Erase(std::span<const Key> keys) {
-  for (const Key key : keys) {
+Status MapTable::PrepareErase(std::span<const Key> keys) {
+  prepared_erase_ = keys;
+  return {};
+}
+
+void MapTable::CommitErase() {
+  for (const Key key : prepared_erase_) {
     if (rows_.erase(key) != 0) history_.Erased(key, rows_.size());
   }
 }
 
-void MapTable::Scan(ScanPage& page) const {
+Status MapTable::Scan(ScanPage& page) const {
   page.keys.clear();
   page.rows.clear();
   page.counters.clear();
@@ -106,6 +112,7 @@ void MapTable::Scan(ScanPage& page) const {
   }
   page.done = row == rows_.end();
   if (!page.done) page.cursor = row->first;
+  return {};
 }
 
 TableStats MapTable::Stats() const {
@@ -126,7 +133,7 @@ uint32_t MapTable::BeginSnapshot(uint32_t since) {
   return held;
 }
 
-void MapTable::SnapshotPage(ScanPage& page) {
+Status MapTable::SnapshotPage(ScanPage& page) {
   STRATA_CHECK(history_.in_snapshot());
   page.keys.clear();
   page.rows.clear();
@@ -139,6 +146,7 @@ void MapTable::SnapshotPage(ScanPage& page) {
     snapshot_.erase(snapshot_.begin());
   }
   page.done = snapshot_.empty();
+  return {};
 }
 
 void MapTable::EndSnapshot() {

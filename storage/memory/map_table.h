@@ -18,17 +18,18 @@ class MapTable : public LocalTable {
   explicit MapTable(const TableSpec& spec) : spec_(spec) {}
 
   const TableSpec& spec() const override { return spec_; }
-  void Lookup(std::span<const Key> keys, std::span<float> out) override;
+  Status Lookup(std::span<const Key> keys, std::span<float> out) override;
   Status PrepareUpdate(std::span<const GradientPart> parts) override;
   void CommitUpdate(uint64_t step) override;
   Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
   void CommitAssign() override;
-  void Erase(std::span<const Key> keys) override;
-  void Scan(ScanPage& page) const override;  // in the order of keys; the cursor is the next key
+  Status PrepareErase(std::span<const Key> keys) override;
+  void CommitErase() override;
+  Status Scan(ScanPage& page) const override;  // in the order of keys; the cursor is the next key
   TableStats Stats() const override;
   void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
   uint32_t BeginSnapshot(uint32_t since) override;  // copies what it holds
-  void SnapshotPage(ScanPage& page) override;
+  Status SnapshotPage(ScanPage& page) override;
   std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
   void EndSnapshot() override;
   void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
@@ -49,6 +50,7 @@ class MapTable : public LocalTable {
   TableStats stats_;
   std::vector<GradientPart> prepared_update_;
   GradientPart prepared_assign_;
+  std::span<const Key> prepared_erase_;
 };
 
 // A TableStore of MapTables. `clock` judges deadlines and outlives it.

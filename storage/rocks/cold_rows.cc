@@ -26,10 +26,4 @@ void ClearPage(ScanPage& page) {
   page.counters.clear();
 }
 
-void EndUnlessRead(const Status& status) {
-  if (!status.ok()) {
-    CheckFailed("the cold tier can be read", status.ToString(), std::source_location::current());
-  }
-}
-
 }  // namespace strata

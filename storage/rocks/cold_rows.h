@@ -67,9 +67,4 @@ MergeEnd MergeRows(const RowSchema& schema, std::span<const uint64_t> hashes, Ro
   return {0, true};
 }
 
-// Ends the process (exit code 70): a row that was stored cannot be read back, there is no way to
-// say so to the caller, and any other answer would be wrong. A restart builds the cold tier anew.
-// Passes when `status` is OK.
-void EndUnlessRead(const Status& status);
-
 }  // namespace strata

@@ -58,12 +58,12 @@ void RocksTable::Write() {
   }
 }
 
-void RocksTable::Lookup(std::span<const Key> keys, std::span<float> out) {
+Status RocksTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   const size_t dim = spec_.dim;
   stats_.lookups += keys.size();
   for (size_t begin = 0; begin < keys.size(); begin += kLookupPiece) {
     const auto some = keys.subspan(begin, std::min(kLookupPiece, keys.size() - begin));
-    EndUnlessRead(Read(some));
+    STRATA_TRY(Read(some).Prefixed("table '" + spec_.name + "'"));
     for (size_t i = 0; i < some.size(); ++i) {
       const std::span<float> place = out.subspan((begin + i) * dim, dim);
       if (found_[i] != 0) {
@@ -74,6 +74,7 @@ void RocksTable::Lookup(std::span<const Key> keys, std::span<float> out) {
       }
     }
   }
+  return {};
 }
 
 Status RocksTable::PrepareUpdate(std::span<const GradientPart> parts) {
@@ -132,11 +133,14 @@ void RocksTable::CommitAssign() {
   Write();
 }
 
-void RocksTable::Erase(std::span<const Key> keys) {
+Status RocksTable::PrepareErase(std::span<const Key> keys) {
   keys_.assign(keys.begin(), keys.end());
   std::sort(keys_.begin(), keys_.end());
   keys_.erase(std::unique(keys_.begin(), keys_.end()), keys_.end());
-  EndUnlessRead(Read(keys_));
+  return Read(keys_).Prefixed("table '" + spec_.name + "'");
+}
+
+void RocksTable::CommitErase() {
   writes_.clear();
   for (size_t i = 0; i < keys_.size(); ++i) {
     if (found_[i] == 0) continue;
@@ -146,8 +150,8 @@ void RocksTable::Erase(std::span<const Key> keys) {
   Write();
 }
 
-void RocksTable::FillPage(const Unwritten& unwritten, const RocksSnapshot* snapshot,
-                          uint32_t epoch_min, bool with_state, ScanPage& page) const {
+Status RocksTable::FillPage(const Unwritten& unwritten, const RocksSnapshot* snapshot,
+                            uint32_t epoch_min, bool with_state, ScanPage& page) const {
   ClearPage(page);
   std::vector<uint64_t> hashes;
   for (auto row = unwritten.lower_bound(page.cursor); row != unwritten.end(); ++row) {
@@ -169,13 +173,14 @@ void RocksTable::FillPage(const Unwritten& unwritten, const RocksSnapshot* snaps
         }
         return --rows_left != 0;
       });
-  EndUnlessRead(cursor->status());
+  STRATA_TRY(cursor->status().Prefixed("table '" + spec_.name + "'"));
   page.cursor = end.next;
   page.done = end.done;
+  return {};
 }
 
-void RocksTable::Scan(ScanPage& page) const {
-  FillPage(unwritten_, nullptr, 0, page.with_state, page);
+Status RocksTable::Scan(ScanPage& page) const {
+  return FillPage(unwritten_, nullptr, 0, page.with_state, page);
 }
 
 TableStats RocksTable::Stats() const {
@@ -191,11 +196,12 @@ uint32_t RocksTable::BeginSnapshot(uint32_t since) {
   return history_.BeginSnapshot(since);
 }
 
-void RocksTable::SnapshotPage(ScanPage& page) {
+Status RocksTable::SnapshotPage(ScanPage& page) {
   STRATA_CHECK(history_.in_snapshot());
   page.cursor = snapshot_place_.cursor;
-  FillPage(snapshot_unwritten_, snapshot_.get(), history_.snapshot_since(), true, page);
+  STRATA_TRY(FillPage(snapshot_unwritten_, snapshot_.get(), history_.snapshot_since(), true, page));
   snapshot_place_.cursor = page.cursor;
+  return {};
 }
 
 void RocksTable::EndSnapshot() {

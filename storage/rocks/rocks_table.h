@@ -19,8 +19,7 @@ namespace strata {
 // Not thread-safe. Memory beyond RocksDB's own: the rows of one batch.
 //
 // A commit cannot fail but a write can (disk full). Rows that could not be written stay in memory,
-// and until they could, updates and assigns are refused with the write's error. A row that cannot
-// be read back ends the process where no error can be returned (EndUnlessRead).
+// and until they could, updates and assigns are refused with the write's error.
 class RocksTable : public LocalTable {
  public:
   // `spec` has passed ValidateTableSpec. `cold` outlives the table.
@@ -28,18 +27,19 @@ class RocksTable : public LocalTable {
   ~RocksTable() override;
 
   const TableSpec& spec() const override { return spec_; }
-  void Lookup(std::span<const Key> keys, std::span<float> out) override;
+  Status Lookup(std::span<const Key> keys, std::span<float> out) override;
   Status PrepareUpdate(std::span<const GradientPart> parts) override;
   void CommitUpdate(uint64_t step) override;
   Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
   void CommitAssign() override;
-  void Erase(std::span<const Key> keys) override;
-  void Scan(ScanPage& page) const override;
+  Status PrepareErase(std::span<const Key> keys) override;
+  void CommitErase() override;
+  Status Scan(ScanPage& page) const override;
   TableStats Stats() const override;
 
   void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
   uint32_t BeginSnapshot(uint32_t since) override;
-  void SnapshotPage(ScanPage& page) override;
+  Status SnapshotPage(ScanPage& page) override;
   std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
   void EndSnapshot() override;
   void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
@@ -58,8 +58,8 @@ class RocksTable : public LocalTable {
   Status WriteUnwritten();
   // writes_, now or later.
   void Write();
-  void FillPage(const Unwritten& unwritten, const RocksSnapshot* snapshot, uint32_t epoch_min,
-                bool with_state, ScanPage& page) const;
+  Status FillPage(const Unwritten& unwritten, const RocksSnapshot* snapshot, uint32_t epoch_min,
+                  bool with_state, ScanPage& page) const;
 
   const TableSpec spec_;
   const RowSchema schema_;
@@ -74,7 +74,7 @@ class RocksTable : public LocalTable {
   ScanPage snapshot_place_;  // its cursor
 
   GradientCombiner combiner_;
-  std::vector<Key> keys_;  // update: whose gradient is finite
+  std::vector<Key> keys_;  // update: whose gradient is finite; erase: each once
   std::vector<size_t> groups_;
   std::vector<std::byte> rows_;
   std::vector<uint8_t> found_;

@@ -16,7 +16,7 @@ constexpr uint64_t kVisitsPerRow = 16;  // rows that a snapshot page visits for 
 // Rows may move between the pages, so each page takes a range of hashes out of both tiers. The list
 // of hashes in memory may be as old as the scan: a row that came up since is still in the cold tier
 // too, and one that went down is looked up in vain and found there.
-void TieredTable::Scan(ScanPage& page) const {
+Status TieredTable::Scan(ScanPage& page) const {
   ClearPage(page);
   if (scan_hashes_.empty() || page.cursor == 0 || page.cursor != scan_next_) {
     scan_hashes_.clear();
@@ -40,11 +40,12 @@ void TieredTable::Scan(ScanPage& page) const {
         if (!IsDead(*row.counters)) AppendRow(schema_, key, row, page.with_state, page);
         return page.keys.size() < page.rows_max;
       });
-  EndUnlessRead(cursor->status());
+  STRATA_TRY(cursor->status().Prefixed("table '" + spec_.name + "'"));
   page.cursor = end.next;
   page.done = end.done;
   scan_next_ = end.next;
   if (end.done) scan_hashes_ = {};
+  return {};
 }
 
 uint32_t TieredTable::BeginSnapshot(uint32_t since) {
@@ -80,7 +81,7 @@ void TieredTable::KeepForSnapshot(uint64_t row) {
   AppendRow(schema_, warm_.KeyOf(row), warm_.View(row), true, aside_.back());
 }
 
-void TieredTable::SnapshotPage(ScanPage& page) {
+Status TieredTable::SnapshotPage(ScanPage& page) {
   STRATA_CHECK(history_.in_snapshot());
   ClearPage(page);
   if (!aside_.empty()) {
@@ -98,12 +99,15 @@ void TieredTable::SnapshotPage(ScanPage& page) {
     if (!IsInSnapshot(warm_.Counters(snapshot_row_))) continue;
     AppendRow(schema_, warm_.KeyOf(snapshot_row_), warm_.View(snapshot_row_), true, page);
   }
-  if (snapshot_row_ == snapshot_rows_ && page.keys.size() < page.rows_max) SnapshotCold(page);
+  if (snapshot_row_ == snapshot_rows_ && page.keys.size() < page.rows_max) {
+    STRATA_TRY(SnapshotCold(page).Prefixed("table '" + spec_.name + "'"));
+  }
   page.done = snapshot_cold_done_ && aside_.empty();
+  return {};
 }
 
-void TieredTable::SnapshotCold(ScanPage& page) {
-  if (snapshot_cold_done_) return;
+Status TieredTable::SnapshotCold(ScanPage& page) {
+  if (snapshot_cold_done_) return {};
   const auto cursor = cold_.Cursor(space_, snapshot_hash_, snapshot_.get());
   uint64_t visits = kVisitsPerRow * std::max(page.rows_max, 1U);
   auto stale = std::lower_bound(snapshot_stale_.begin(), snapshot_stale_.end(), snapshot_hash_);
@@ -118,8 +122,9 @@ void TieredTable::SnapshotCold(ScanPage& page) {
     if (!IsInSnapshot(*row.counters)) continue;
     AppendRow(schema_, cursor->key(), row, true, page);
   }
-  EndUnlessRead(cursor->status());
+  STRATA_TRY(cursor->status());
   if (!cursor->Valid()) snapshot_cold_done_ = true;
+  return {};
 }
 
 void TieredTable::EndSnapshot() {

@@ -71,7 +71,7 @@ Status TieredTable::ReadCold(std::span<const Key> keys) {
   return {};
 }
 
-void TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
+Status TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   BeginOperation();
   const size_t dim = spec_.dim;
   const auto place_of = [&](size_t i) { return out.subspan(i * dim, dim); };
@@ -110,7 +110,7 @@ void TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
         std::span(missing_).subspan(begin, std::min(kColdPiece, missing_.size() - begin));
     cold_keys_.clear();
     for (const uint32_t i : some) cold_keys_.push_back(keys[i]);
-    EndUnlessRead(ReadCold(cold_keys_));
+    STRATA_TRY(ReadCold(cold_keys_).Prefixed("table '" + spec_.name + "'"));
     for (size_t n = 0; n < some.size(); ++n) {
       const std::byte* row = cold_rows_.data() + n * row_bytes_;
       if (cold_found_[n] == 0 || IsDead(CountersOf(schema_, row))) {
@@ -126,6 +126,7 @@ void TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
     }
   }
   KeepRoomAhead();
+  return {};
 }
 
 Status TieredTable::BringUp(bool with_admission) {
@@ -270,31 +271,39 @@ void TieredTable::CommitAssign() {
   KeepRoomAhead();
 }
 
-void TieredTable::Erase(std::span<const Key> keys) {
+Status TieredTable::PrepareErase(std::span<const Key> keys) {
   BeginOperation();
+  erase_keys_ = keys;
+  erase_cold_.clear();
   std::vector<Key> below;
   for (const Key key : keys) {
-    const uint64_t row = warm_.Find(key);
-    if (row == kNoRow) {
-      below.push_back(key);
-      continue;
-    }
-    Bury(row);
-    history_.Erased(key, stats_.rows);
+    if (warm_.Find(key) == kNoRow) below.push_back(key);
   }
   std::sort(below.begin(), below.end());
   below.erase(std::unique(below.begin(), below.end()), below.end());
   for (size_t begin = 0; begin < below.size(); begin += kColdPiece) {
     const auto some = std::span(below).subspan(begin, std::min(kColdPiece, below.size() - begin));
-    EndUnlessRead(ReadCold(some));
+    STRATA_TRY(ReadCold(some).Prefixed("table '" + spec_.name + "'"));
     for (size_t n = 0; n < some.size(); ++n) {
-      if (cold_found_[n] == 0) continue;
-      dead_[some[n]] = 0;
-      up_keys_.erase(some[n]);
-      history_.Erased(some[n], --stats_.rows);
+      if (cold_found_[n] != 0) erase_cold_.push_back(some[n]);
     }
-    KeepRoomAhead();
   }
+  return {};
+}
+
+void TieredTable::CommitErase() {
+  for (const Key key : erase_keys_) {
+    const uint64_t row = warm_.Find(key);
+    if (row == kNoRow) continue;
+    Bury(row);
+    history_.Erased(key, stats_.rows);
+  }
+  for (const Key key : erase_cold_) {
+    dead_[key] = 0;
+    up_keys_.erase(key);
+    history_.Erased(key, --stats_.rows);
+  }
+  KeepRoomAhead();
 }
 
 TableStats TieredTable::Stats() const {

@@ -53,8 +53,7 @@ struct TierStats {
 // passed in outlives the table.
 //
 // A batch of updates needs all its rows in memory at once; one that the budget has no room for is
-// refused. A row that cannot be read back ends the process where no error can be
-// returned (EndUnlessRead).
+// refused.
 class TieredTable : public LocalTable {
  public:
   // `spec` has passed ValidateTableSpec.
@@ -63,14 +62,15 @@ class TieredTable : public LocalTable {
   ~TieredTable() override;
 
   const TableSpec& spec() const override { return spec_; }
-  void Lookup(std::span<const Key> keys, std::span<float> out) override;
+  Status Lookup(std::span<const Key> keys, std::span<float> out) override;
   Status PrepareUpdate(std::span<const GradientPart> parts) override;
   void CommitUpdate(uint64_t step) override;
   Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
   void CommitAssign() override;
-  void Erase(std::span<const Key> keys) override;
+  Status PrepareErase(std::span<const Key> keys) override;
+  void CommitErase() override;
   // By rising hash of the key; the cursor is a hash.
-  void Scan(ScanPage& page) const override;
+  Status Scan(ScanPage& page) const override;
   TableStats Stats() const override;
   // As many of them as a quarter of the table's share of memory holds.
   bool Prefetch(std::span<const Key> keys) override;
@@ -79,7 +79,7 @@ class TieredTable : public LocalTable {
   // cold tier as it was at the cut. The copies are not counted in the budget.
   void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
   uint32_t BeginSnapshot(uint32_t since) override;
-  void SnapshotPage(ScanPage& page) override;
+  Status SnapshotPage(ScanPage& page) override;
   std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
   void EndSnapshot() override;
   void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
@@ -148,7 +148,7 @@ class TieredTable : public LocalTable {
   // tiered_snapshot.cc
   void KeepForSnapshot(uint64_t row);
   bool IsInSnapshot(const RowCounters& counters) const;
-  void SnapshotCold(ScanPage& page);
+  Status SnapshotCold(ScanPage& page);
   void CopyLoaded(const ScanPage& page, size_t i, float* elements, RowCounters& counters) const;
   Status LoadAbove(const ScanPage& page, std::span<const uint32_t> places);
   Status LoadCold(const ScanPage& page, std::span<const uint32_t> places);
@@ -188,6 +188,8 @@ class TieredTable : public LocalTable {
   uint64_t rejected_ = 0;
   std::span<const Key> assign_keys_;
   std::span<const float> assign_values_;
+  std::span<const Key> erase_keys_;
+  std::vector<Key> erase_cold_;  // those that the cold tier has and memory has not
 
   std::vector<uint32_t> missing_;
   std::vector<Key> cold_keys_;

@@ -79,7 +79,7 @@ class RandomLife {
       } else if (choice < 75) {
         ASSERT_TRUE(table->Assign(keys, values).ok());
       } else {
-        table->Erase(keys);
+        ASSERT_TRUE(table->Erase(keys).ok());
       }
     }
   }
@@ -106,7 +106,7 @@ class RandomLife {
   void Page() {
     ScanPage page;
     page.rows_max = static_cast<uint32_t>(1 + random_.Below(50));
-    table_->SnapshotPage(page);
+    ASSERT_TRUE(table_->SnapshotPage(page).ok());
     taking_->pages.push_back(page);
     if (!page.done) return;
     const std::vector<Key> erased = table_->SnapshotErased();
@@ -144,7 +144,7 @@ class RandomLife {
     auto table = case_.make(spec_);
     table->SetEpoch(newest.number);
     for (const SavedTable* saved : ChainOf(newest)) {
-      table->Erase(saved->erased);
+      EXPECT_TRUE(table->Erase(saved->erased).ok());
       for (const ScanPage& page : saved->pages) EXPECT_TRUE(table->Load(page).ok());
     }
     return table;
@@ -203,7 +203,7 @@ TableBits Drain(LocalTable& table) {
   TableBits bits;
   ScanPage page;
   do {
-    table.SnapshotPage(page);
+    EXPECT_TRUE(table.SnapshotPage(page).ok());
     AddPage(page, &bits);
   } while (!page.done && !testing::Test::HasFailure());
   table.EndSnapshot();
@@ -236,10 +236,10 @@ TEST_P(SnapshotContract, AYoungTableIsSavedWhole) {
   EXPECT_EQ(Drain(*table).size(), 10U);
   table->ForgetErased(5);
   ASSERT_TRUE(Push(*table, Range(100, 3)).ok());
-  table->Erase(std::vector<Key>{7, 8, 1000});
+  ASSERT_TRUE(table->Erase(std::vector<Key>{7, 8, 1000}).ok());
   EXPECT_EQ(table->BeginSnapshot(5), 5U);
   table->SetEpoch(6);
-  table->Erase(std::vector<Key>{1});  // behind the cut
+  ASSERT_TRUE(table->Erase(std::vector<Key>{1}).ok());  // behind the cut
   EXPECT_THAT(table->SnapshotErased(), testing::UnorderedElementsAre(7, 8));
   EXPECT_EQ(Drain(*table).size(), 3U);
 }
@@ -269,12 +269,12 @@ TEST_P(SnapshotContract, ManyErasedKeysMakeTheNextOneFull) {
   table->SetEpoch(1);
   EXPECT_EQ(Drain(*table).size(), 12'000U);
   table->ForgetErased(1);
-  table->Erase(Range(0, 2'000));
+  ASSERT_TRUE(table->Erase(Range(0, 2'000)).ok());
   EXPECT_EQ(table->BeginSnapshot(1), 1U);
   EXPECT_EQ(table->SnapshotErased().size(), 2'000U);
   table->SetEpoch(2);
   table->EndSnapshot();
-  table->Erase(Range(2'000, 9'000));
+  ASSERT_TRUE(table->Erase(Range(2'000, 9'000)).ok());
   EXPECT_EQ(table->BeginSnapshot(1), 0U);
   table->SetEpoch(3);
   EXPECT_TRUE(table->SnapshotErased().empty());

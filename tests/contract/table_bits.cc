@@ -30,7 +30,7 @@ TableBits BitsOfTable(const LocalTable& table) {
   page.with_state = true;
   page.rows_max = 100;
   do {
-    table.Scan(page);
+    EXPECT_TRUE(table.Scan(page).ok());
     AddPage(page, &bits);
   } while (!page.done && !testing::Test::HasFailure());
   return bits;

@@ -203,7 +203,7 @@ std::vector<std::vector<float>> Trainers::Reference(const TableSpec& spec) const
   const std::vector<Key> keys = AllKeys();
   for (uint64_t step = options_.first_step; step <= options_.first_step + options_.steps; ++step) {
     before.emplace_back(keys.size() * spec.dim);
-    table.Lookup(keys, before.back());
+    STRATA_CHECK(table.Lookup(keys, before.back()).ok());
     std::vector<Batch> batches;
     for (uint16_t rank = 0; rank < options_.world; ++rank) {
       batches.push_back(Gradients(rank, step, spec));

@@ -75,7 +75,7 @@ void CheckpointedLanes::Write(uint32_t batches) {
       for (float& g : gradients) g = static_cast<float>(random_.Uniform()) - 0.5F;
       const GradientPart part{keys[lane], gradients};
       if (erase) {
-        table.Erase(keys[lane]);
+        ASSERT_TRUE(table.Erase(keys[lane]).ok());
       } else {
         ASSERT_TRUE(table.ApplyGradients({&part, 1}, step_).ok());
       }
@@ -112,7 +112,7 @@ Result<format::PartEntry> CheckpointedLanes::SaveLane(
     ScanPage page;
     page.rows_max = 16;
     do {
-      table->SnapshotPage(page);
+      STRATA_TRY(table->SnapshotPage(page));
       STRATA_TRY(writer->AddRows(id, page));
       if (random_.Below(3) == 0) Write(1);
     } while (!page.done);

@@ -25,7 +25,7 @@ ScanPage ScanAll(const LocalTable& table) {
   ScanPage page;
   page.rows_max = UINT32_MAX;
   page.with_state = true;
-  table.Scan(page);
+  EXPECT_TRUE(table.Scan(page).ok());
   return page;
 }
 
@@ -74,8 +74,8 @@ TEST(HostTableTest, ABatchFarLargerThanTheTable) {
   }
   const std::vector<Key> keys = Range(0, 20'000);
   std::vector<float> found(keys.size()), expected(keys.size());
-  table.Lookup(keys, found);
-  model.Lookup(keys, expected);
+  ASSERT_TRUE(table.Lookup(keys, found).ok());
+  ASSERT_TRUE(model.Lookup(keys, expected).ok());
   EXPECT_EQ(found, expected);
 }
 
@@ -101,8 +101,8 @@ TEST(HostTableTest, SynchronousStepsEqualTheModel) {
     }
     const std::vector<Key> all = Range(0, 400);
     std::vector<float> found(all.size() * 5), expected(all.size() * 5);
-    table.Lookup(all, found);
-    model.Lookup(all, expected);
+    ASSERT_TRUE(table.Lookup(all, found).ok());
+    ASSERT_TRUE(model.Lookup(all, expected).ok());
     EXPECT_EQ(found, expected);
     EXPECT_EQ(table.Stats().steps, 200U);
     EXPECT_EQ(table.Stats().updates, model.Stats().updates);

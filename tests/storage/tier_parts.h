@@ -2,7 +2,9 @@
 // that bring theirs along.
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <string>
 
 #include "storage/rocks/rocks_table.h"
 #include "storage/tiered/tiered_table.h"
@@ -22,6 +24,17 @@ class ColdFolder {
     cold_ = std::move(cold).value();
   }
   RocksDb& cold() { return *cold_; }
+  // Damages each page of the files that there are now; all that was written is in them.
+  void DamageFiles() {
+    STRATA_CHECK(cold_->Flush().ok());
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.File("cold"))) {
+      if (entry.path().extension() != ".sst") continue;
+      std::string bytes = ReadWholeFile(entry.path().string());
+      // The last page is the file's own index and end, which were read when it was made.
+      for (size_t at = 100; at + 4096 < bytes.size(); at += 8192) bytes[at] ^= 0x10;
+      WriteWholeFile(entry.path().string(), bytes);
+    }
+  }
 
  private:
   TempFolder folder_;

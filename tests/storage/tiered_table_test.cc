@@ -1,11 +1,14 @@
 // The tiered table beside the std::map model while its rows move all the time.
 #include "storage/tiered/tiered_table.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <span>
@@ -34,7 +37,7 @@ std::map<Key, std::string> Contents(const LocalTable& table, uint32_t rows_max) 
   page.rows_max = rows_max;
   page.with_state = true;
   do {
-    table.Scan(page);
+    EXPECT_TRUE(table.Scan(page).ok());
     for (size_t i = 0; i < page.keys.size(); ++i) {
       std::string bytes(width * sizeof(float) + sizeof(RowCounters), '\0');
       memcpy(bytes.data(), page.rows.data() + i * width, width * sizeof(float));
@@ -72,14 +75,14 @@ class RandomRun {
       for (LocalTable* each : Both()) ASSERT_TRUE(each->ApplyGradients({&part, 1}, time_).ok());
     } else if (choice < 65) {
       std::vector<float> found(values.size(), -1.0F), expected(values.size(), -2.0F);
-      table_.Lookup(keys, found);
-      model_.Lookup(keys, expected);
+      ASSERT_TRUE(table_.Lookup(keys, found).ok());
+      ASSERT_TRUE(model_.Lookup(keys, expected).ok());
       ASSERT_TRUE(
           std::ranges::equal(std::as_bytes(std::span(found)), std::as_bytes(std::span(expected))));
     } else if (choice < 75) {
       for (LocalTable* each : Both()) ASSERT_TRUE(each->Assign(keys, values).ok());
     } else if (choice < 85) {
-      for (LocalTable* each : Both()) each->Erase(keys);
+      for (LocalTable* each : Both()) ASSERT_TRUE(each->Erase(keys).ok());
     } else if (choice < 99) {
       table_.Prefetch(keys);
     } else {
@@ -129,7 +132,7 @@ TEST(TieredTableTest, LoadedRowsAreThereInWhateverOrderTheyCome) {
   ScanPage whole;
   whole.rows_max = 3000;
   whole.with_state = true;
-  source.Scan(whole);
+  ASSERT_TRUE(source.Scan(whole).ok());
   const size_t width = 6;
   for (const uint64_t seed : {0U, 1U, 2U, 3U}) {
     SCOPED_TRACE(seed);
@@ -162,8 +165,8 @@ TEST(TieredTableTest, LoadedRowsAreThereInWhateverOrderTheyCome) {
         if (random() % 2 == 0) {
           ASSERT_TRUE(Push(*table, some, 4).ok() && Push(model, some, 4).ok());
         } else {
-          table->Erase(some);
-          model.Erase(some);
+          ASSERT_TRUE(table->Erase(some).ok());
+          ASSERT_TRUE(model.Erase(some).ok());
         }
       }
       EXPECT_EQ(table->Stats().rows, model.Stats().rows);
@@ -195,13 +198,13 @@ TEST(TieredTableTest, APrefetchBringsRowsUpBeforeTheyAreAskedFor) {
   table.Prefetch(keys);
   std::vector<float> rows(50 * 2);
   const uint64_t before = table.tier_stats().cold_hits;
-  table.Lookup(keys, rows);
+  ASSERT_TRUE(table.Lookup(keys, rows).ok());
   EXPECT_EQ(table.tier_stats().cold_hits, before);
   EXPECT_EQ(table.tier_stats().prefetched, 50U);
   MapTable model(Spec(2));
   ASSERT_TRUE(Push(model, keys).ok());
   std::vector<float> expected(50 * 2);
-  model.Lookup(keys, expected);
+  ASSERT_TRUE(model.Lookup(keys, expected).ok());
   EXPECT_EQ(rows, expected);
 }
 
@@ -277,7 +280,7 @@ TEST(TieredTableTest, RowsAreStoredFromTheirNthPushOn) {
   EXPECT_EQ(table.tier_stats().not_admitted, 100U);
   ScanPage page;
   page.with_state = true;
-  table.Scan(page);
+  ASSERT_TRUE(table.Scan(page).ok());
   EXPECT_EQ(page.counters.at(0).frequency, 3U) << "pushes since it has a row";
   ASSERT_TRUE(table.Assign(Range(100, 1), std::vector<float>{1.0F}).ok());
   EXPECT_EQ(table.Stats().rows, 51U) << "an assigned row needs no admission";
@@ -294,7 +297,7 @@ TEST(TieredTableTest, ExpiredRowsAreAsIfErasedInEitherTier) {
       if (step - pushed > 10) gone.push_back(key);
     }
     for (const Key key : gone) last.erase(key);
-    model.Erase(gone);
+    ASSERT_TRUE(model.Erase(gone).ok());
     std::vector<Key> keys(20);
     for (Key& key : keys) key = random() % 400;
     ASSERT_TRUE(Push(table, keys, step).ok());
@@ -302,8 +305,8 @@ TEST(TieredTableTest, ExpiredRowsAreAsIfErasedInEitherTier) {
     for (const Key key : keys) last[key] = step;
     std::vector<float> found(20 * 2), expected(20 * 2);
     for (Key& key : keys) key = random() % 400;
-    table.Lookup(keys, found);
-    model.Lookup(keys, expected);
+    ASSERT_TRUE(table.Lookup(keys, found).ok());
+    ASSERT_TRUE(model.Lookup(keys, expected).ok());
     ASSERT_EQ(found, expected) << step;
     if (step % 50 == 0) {
       ASSERT_EQ(Contents(table, 33), Contents(model, 33));
@@ -331,9 +334,79 @@ TEST(TieredTableTest, AFullDiskIsAnErrorAndLosesNothing) {
     EXPECT_LE(table.tier_stats().warm_rows, 3500U);
     // Pulls go on, and pushes to what is in memory.
     std::vector<float> found(500 * 16), expected(500 * 16);
-    table.Lookup(Range(0, 500), found);
-    model.Lookup(Range(0, 500), expected);
+    ASSERT_TRUE(table.Lookup(Range(0, 500), found).ok());
+    ASSERT_TRUE(model.Lookup(Range(0, 500), expected).ok());
     EXPECT_EQ(found, expected);
+  }
+}
+
+// Each row by itself: as the model has it, or an error that names it and the file.
+void ExpectRowsOrErrors(LocalTable& table, MapTable& model, Key end, std::vector<Key>* unread) {
+  const uint32_t dim = table.spec().dim;
+  std::vector<float> found(dim), expected(dim);
+  for (Key key = 0; key < end; ++key) {
+    const Status status = table.Lookup({&key, 1}, found);
+    if (status.ok()) {
+      ASSERT_TRUE(model.Lookup({&key, 1}, expected).ok());
+      ASSERT_EQ(found, expected) << key;
+      continue;
+    }
+    EXPECT_EQ(status.code(), StatusCode::kCorrupt);
+    EXPECT_THAT(status.message(), testing::HasSubstr(fmt::format("table 't': key {}: ", key)));
+    EXPECT_THAT(status.message(), testing::HasSubstr(".sst"));
+    unread->push_back(key);
+  }
+}
+
+// Bits of the cold tier's files have flipped.
+TEST(TieredTableTest, ARowThatCannotBeReadFailsWhatAsksForItAndNothingElse) {
+  constexpr Key kEnd = 4000;
+  for (const bool tiered : {true, false}) {
+    SCOPED_TRACE(tiered);
+    TierParts parts(100);
+    MapTable model(Spec(2));
+    std::unique_ptr<LocalTable> table;
+    if (tiered) {
+      table = std::make_unique<TieredTable>(Spec(2), TierPolicy{}, parts.warm, parts.folder.cold(),
+                                            *parts.executor);
+    } else {
+      table = std::make_unique<RocksTable>(Spec(2), parts.folder.cold());
+    }
+    for (Key key = 0; key < kEnd; key += 50) {
+      ASSERT_TRUE(Push(*table, Range(key, 50)).ok() && Push(model, Range(key, 50)).ok());
+    }
+    table->BeginSnapshot(0);
+    parts.folder.DamageFiles();
+    std::vector<Key> unread;
+    ExpectRowsOrErrors(*table, model, kEnd, &unread);
+    ASSERT_GT(unread.size(), 100U);
+    ASSERT_LT(unread.size(), kEnd - 100);
+
+    table->Prefetch(unread);
+    EXPECT_EQ(Push(*table, unread).code(), StatusCode::kCorrupt);
+    EXPECT_EQ(table->Assign(Range(unread[0], 1), std::vector<float>(2)).code(),
+              StatusCode::kCorrupt);
+    EXPECT_EQ(table->Erase(Range(0, kEnd)).code(), StatusCode::kCorrupt);
+    EXPECT_EQ(table->Stats().rows, kEnd) << "none of them is erased";
+    const auto read_all = [](auto read) {
+      ScanPage page;
+      page.rows_max = 50;
+      while (!page.done) STRATA_TRY(read(page));
+      return Status();
+    };
+    EXPECT_EQ(read_all([&](ScanPage& page) { return table->Scan(page); }).code(),
+              StatusCode::kCorrupt);
+    EXPECT_EQ(read_all([&](ScanPage& page) { return table->SnapshotPage(page); }).code(),
+              StatusCode::kCorrupt);
+    table->EndSnapshot();
+
+    std::vector<Key> unread_then;
+    ExpectRowsOrErrors(*table, model, kEnd, &unread_then);
+    EXPECT_EQ(unread_then, unread);
+    ASSERT_TRUE(Push(*table, Range(kEnd, 50)).ok() && Push(model, Range(kEnd, 50)).ok());
+    unread.clear();
+    ExpectRowsOrErrors(*table, model, kEnd + 50, &unread);
+    EXPECT_EQ(unread, unread_then);
   }
 }
 

@@ -82,7 +82,7 @@ TEST(LaneSync, SumsInRankOrderWhateverTheOrderOfArrival) {
     const std::vector<Key> keys(4, 1);
     const GradientPart part{keys, gradients};
     ASSERT_TRUE(table.ApplyGradients({&part, 1}, 1).ok());
-    table.Lookup(std::vector<Key>{1}, {&expected, 1});
+    ASSERT_TRUE(table.Lookup(std::vector<Key>{1}, {&expected, 1}).ok());
   }
   do {
     World world(4);
