@@ -40,7 +40,7 @@ TEST_F(FailpointTest, ListsThatMakeNoSenseAreRefusedAndNameWhatThereIs) {
 }
 
 TEST_F(FailpointTest, AnErrorComesAtItsHitOnly) {
-  if (!kFailpointsCompiledIn) return;
+  if (!kFailpointsCompiledIn) GTEST_SKIP() << "this build has no failpoints";
   ASSERT_TRUE(ArmFailpoints("file.sync=error@3").ok());
   for (int i = 1; i <= 5; ++i) EXPECT_EQ(Write().ok(), i != 3);
   EXPECT_EQ(FailpointHits("file.sync"), 5u);
@@ -51,7 +51,7 @@ TEST_F(FailpointTest, AnErrorComesAtItsHitOnly) {
 }
 
 TEST_F(FailpointTest, ChanceFollowsTheSeed) {
-  if (!kFailpointsCompiledIn) return;
+  if (!kFailpointsCompiledIn) GTEST_SKIP() << "this build has no failpoints";
   std::set<std::string> seen;
   for (int seed = 1; seed <= 6; ++seed) {
     std::string first;
@@ -71,7 +71,7 @@ TEST_F(FailpointTest, ChanceFollowsTheSeed) {
 }
 
 TEST_F(FailpointTest, KillEndsTheProcessAtOnce) {
-  if (!kFailpointsCompiledIn) return;
+  if (!kFailpointsCompiledIn) GTEST_SKIP() << "this build has no failpoints";
   const auto die = [&] {
     STRATA_CHECK(ArmFailpoints("file.write=error@1,file.rename=kill@2").ok());
     STRATA_CHECK(!Write().ok());

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "proto/wire/header.h"
 #include "tests/sim/planted_bugs.h"
 #include "tests/sim/scenario.h"
@@ -13,11 +15,17 @@ namespace {
 
 constexpr uint64_t kSeedsToFindABug = 500;
 
+// The command that shows it again: this very test.
+std::string Again() {
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  return fmt::format("sim_test --gtest_filter={}.{}", test.test_suite_name(), test.name());
+}
+
 TEST(SimCrash, NothingIsLostDoubledOrWrong) {
   uint64_t processes = 0, power_losses = 0, unknown = 0, checkpoints = 0, steps = 0, expired = 0;
   for (const uint64_t seed : Seeds()) {
     const SeedResult result = RunSeed(seed);
-    ASSERT_TRUE(result.ok()) << result.Describe();
+    ASSERT_TRUE(result.ok()) << result.Describe(Again());
     EXPECT_GE(result.operations, 1000U);
     processes += result.processes;
     power_losses += result.power_losses;
@@ -47,7 +55,7 @@ void ExpectFound(const Bugs& bugs, uint64_t Findings::*kind) {
   for (uint64_t seed = 1; seed <= kSeedsToFindABug; ++seed) {
     const SeedResult result = RunSeed(seed, bugs);
     if (result.findings.*kind == 0) continue;
-    fmt::print("found by seed {}: {}\n", seed, result.Describe());
+    fmt::print("found by seed {}: {}\n", seed, result.Describe(Again()));
     return;
   }
   ADD_FAILURE() << "not found in " << kSeedsToFindABug << " seeds";

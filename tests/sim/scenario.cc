@@ -203,13 +203,12 @@ void Scenario::Count() {
 
 }  // namespace
 
-std::string SeedResult::Describe() const {
+std::string SeedResult::Describe(std::string_view again) const {
   return fmt::format(
       "seed {}: {} operations, {} processes, {} losses of power: {} lost, {} doubled, {} "
-      "wrong{}{}; "
-      "see it again with strata-soak-sim --first={} --seeds=1",
+      "wrong{}{}; see it again with {}",
       seed, operations, processes, power_losses, findings.lost, findings.doubled, findings.wrong,
-      findings.none() ? "" : ": " + findings.first, hung ? "; it hangs: " + stuck : "", seed);
+      findings.none() ? "" : ": " + findings.first, hung ? "; it hangs: " + stuck : "", again);
 }
 
 SeedResult RunSeed(uint64_t seed, const Bugs& bugs) { return Scenario(seed, bugs).Run(); }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "tests/sim/ledger.h"
 #include "tests/sim/sim_server.h"
@@ -25,8 +26,8 @@ struct SeedResult {
   std::string stuck;     // what hung, in words
   uint64_t history = 0;  // the same for the same seed
   bool ok() const { return findings.none() && !hung; }
-  // What was found and how to see it again.
-  std::string Describe() const;
+  // What was found, and how to see it `again`.
+  std::string Describe(std::string_view again) const;
 };
 
 // Two to three servers and three clients under the nemesis, at least 1,000 operations, checkpoints,

@@ -41,7 +41,7 @@ Result<SoakReport> Run(const Settings& settings) {
                                    .patience = settings.Duration("patience")};
   if (settings.Text("kind") == "server") return RunKillSoak(cycles, cluster);
   if (kFailpointsCompiledIn) return RunFailpointSoak(cycles, cluster);
-  return Invalid("--kind=failpoint needs a build with failpoints (cmake --preset failpoints)");
+  return Invalid("--kind=failpoint needs a build with failpoints (./dev build --failpoints)");
 }
 
 }  // namespace

@@ -44,9 +44,12 @@ class Usage(unittest.TestCase):
                 (("test", "--asna"), "did you mean '--asan'?"),
                 (("chaos",), "unknown command 'chaos'"),
                 (("build", "--cuda=maybe"), "auto, on or off"),
-                (("build", "--asan", "--tsan"), "only one of"),
+                (("build", "--asan", "--tsan"), "only one of --asan and --tsan"),
                 (("test", "a", "b"), "one REGEX"),
-                (("soak", "--only=chaos"), "invalid choice: 'chaos'"),
+                (("soak", "--only=chaos"),
+                 "unknown kind 'chaos'; --only= is one of kill, failpoint, client, flip, sim, fuzz"),
+                (("soak", "--only=flop"), "did you mean 'flip'?"),
+                (("soak", "--only=fuzz", "--first=3"), "--first needs --only= one of kill,"),
                 (("soak", "--cycles=0"), "--cycles must be 1 or more"),
                 (("soak", "--cycles=5"), "--cycles needs --only="),
                 (("soak", "--only=kill", "--seeds=5"), "--seeds needs --only= one of sim"),
@@ -55,6 +58,7 @@ class Usage(unittest.TestCase):
             result = dev(*words)
             self.assertEqual(result.returncode, 2, words)
             self.assertIn(part, result.stderr)
+            self.assertNotIn("usage: soak.py", result.stderr)
             self.assertEqual(result.stdout, "")
 
     def test_help_names_every_command(self):
@@ -62,6 +66,24 @@ class Usage(unittest.TestCase):
         self.assertEqual(result.returncode, 0)
         for command in ("setup", "build", "test", "demo", "soak", "lint", "format", "docs", "clean"):
             self.assertIn(f"\n  {command}", result.stdout)
+
+
+    def test_each_command_has_help_of_its_own(self):
+        listed = dev("help").stdout
+        for command, part, foreign in [
+                ("setup", "install what is missing", "build/"), ("build", "--cuda=", "--failover"),
+                ("test", "--failpoints", "--cuda"), ("demo", "--failover", "--only"),
+                ("soak", "--first=SEED", "--failover"), ("bench", "--filter=", "self-contained"),
+                ("lint", "clang-tidy", "in place"), ("format", "in place", "clang-tidy"),
+                ("docs", "configuration.md", "remove"), ("clean", "remove", "Exit codes")]:
+            self.assertEqual(dev("help", "--help").stdout, listed)
+            for flag in "--help", "-h":
+                result = dev(command, flag)
+                self.assertEqual((result.returncode, result.stderr), (0, ""), command)
+                self.assertIn(f"./dev {command}", result.stdout)
+                self.assertIn(part, result.stdout)
+                self.assertNotIn(foreign, result.stdout)
+                self.assertTrue(all(line in listed for line in result.stdout.splitlines()[1:]))
 
 
 class ClosingLine(unittest.TestCase):

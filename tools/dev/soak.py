@@ -1,6 +1,6 @@
 """./dev soak: long runs that look for faults, one kind after the other.
 
-usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--jobs=N] [--check]
+usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--first=SEED] [--jobs=N] [--check]
 
   kill       a server is killed at a random moment under load (cycles: kills; tests/soak)
   failpoint  a server dies, or a call of it fails, at each failpoint (cycles: of each of both)
@@ -18,18 +18,23 @@ that fail in build-fuzz/findings. Exit code 1 when anything was found.
 """
 
 import argparse
+import ctypes
+import difflib
 import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build-fuzz"
-# kind: (preset, targets, the program's name and arguments, what --cycles or --seeds is by default)
+# kind: (preset, the program's name and arguments, what --cycles or --seeds is by default)
 PROGRAMS = {
     "kill": ("release", "strata-soak-kill", ["--kind=server"], 2000),
     "failpoint": ("failpoints", "strata-soak-kill", ["--kind=failpoint"], 20),
@@ -43,6 +48,37 @@ INPUT_SECONDS_MAX = 10
 EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 HANG_MARKS = ("ERROR: libFuzzer: timeout", "ERROR: libFuzzer: out-of-memory")
 TAIL_LINES = 30
+
+
+class Arguments(argparse.ArgumentParser):
+    """Wrong usage in the words of ./dev, whose user never sees this program."""
+
+    def error(self, message):
+        print(f"./dev soak: {message}. See ./dev soak --help.", file=sys.stderr)
+        sys.exit(2)
+
+
+def end_all(number, _):
+    """What TERM and INT do: nothing that was started stays, no process and no file. Processes whose
+    parent is gone become children of this one (adopt_orphans)."""
+    signal.signal(number, signal.SIG_IGN)
+    while children := [int(pid) for listed in Path("/proc/self/task").glob("*/children")
+                       for pid in listed.read_text().split()]:
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
+        for pid in children:
+            try:
+                os.waitpid(pid, 0)
+            except ChildProcessError:
+                pass  # the thread that started it was faster
+    shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
+    print(f"./dev soak: ended by {signal.Signals(number).name}", file=sys.stderr, flush=True)
+    os._exit(128 + number)  # no other thread begins anything
+
+
+def adopt_orphans():
+    set_child_subreaper = 36  # linux/prctl.h
+    ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
 
 
 def fuzz(program, cycles):
@@ -79,19 +115,19 @@ def soak_fuzz(cycles, jobs):
             "seconds": round(time.monotonic() - began, 1)}
 
 
-def soak_program(kind, count, jobs):
+def soak_program(kind, count, first, jobs):
     """The JSON line of the kind: the sum of what several instances of its program say, each with seeds
-    of its own, since most of a kill's time is waiting."""
+    of its own from `first` on, since most of a kill's time is waiting."""
     preset, program, arguments, default = PROGRAMS[kind]
     count = count or default
     instances = 1 if kind == "sim" else min(count, max(2, jobs))
     folder = ROOT / ("build" if preset == "release" else f"build-{preset}")
-    counted = "--seeds" if kind == "sim" else "--cycles"
+    counted, seed = ("--seeds", "--first") if kind == "sim" else ("--cycles", "--seed")
     share = -(-count // instances)
     began = time.monotonic()
     running = [subprocess.Popen(
         [str(folder / "bin" / program), *arguments, f"{counted}={share}",
-         *([f"--seed={1 + 10_000 * instance}"] if instances > 1 else [])],
+         f"{seed}={first + 10_000 * instance}"],
         stdout=subprocess.PIPE, text=True, errors="replace") for instance in range(instances)]
     outputs = [one.communicate()[0] for one in running]
     total = {"soak": kind}
@@ -139,14 +175,20 @@ def needs(kinds):
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(description="Looks for faults for a long time.")
-    parser.add_argument("--only", choices=KINDS)
+    parser = Arguments(allow_abbrev=False, add_help=False)
+    parser.add_argument("--only")
     parser.add_argument("--cycles", type=int)
     parser.add_argument("--seeds", type=int)
+    parser.add_argument("--first", type=int)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--check", action="store_true", help="look at the options only")
+    parser.add_argument("--check", action="store_true")
     options = parser.parse_args(arguments)
-    for name, only in ("cycles", [kind for kind in KINDS if kind != "sim"]), ("seeds", ["sim"]):
+    if options.only not in [None, *KINDS]:
+        near = difflib.get_close_matches(options.only, KINDS, 1)
+        parser.error(f"unknown kind '{options.only}'{f' (did you mean {near[0]!r}?)' if near else ''}; "
+                     f"--only= is one of {', '.join(KINDS)}")
+    for name, only in (("cycles", [kind for kind in KINDS if kind != "sim"]), ("seeds", ["sim"]),
+                       ("first", list(PROGRAMS))):
         value = getattr(options, name)
         if value is not None and value < 1:
             parser.error(f"--{name} must be 1 or more")
@@ -156,13 +198,22 @@ def main(arguments):
     if options.check:
         print("\n".join(needs(kinds)))
         return 0
+    adopt_orphans()
+    for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+        signal.signal(number, end_all)
+    with tempfile.TemporaryDirectory(prefix="strata-soak-", ignore_cleanup_errors=True) as folder:
+        os.environ["TMPDIR"] = folder
+        return run(kinds, options)
+
+
+def run(kinds, options):
     found = False
     for kind in kinds:
         if kind == "fuzz":
             result = soak_fuzz(options.cycles or FUZZ_CYCLES, options.jobs)
         else:
             result = soak_program(kind, options.seeds if kind == "sim" else options.cycles,
-                                  options.jobs)
+                                  options.first or 1, options.jobs)
         print(json.dumps(result), flush=True)
         found = found or found_anything(result)
     return 1 if found else 0

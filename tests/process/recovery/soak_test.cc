@@ -73,7 +73,7 @@ TEST(Recovery, ServersDieAtFailpoints) {
   const SoakEnd run = RunSoak("strata-soak-kill", {"--kind=failpoint", "--cycles=1"});
   if (kFailpointsCompiledIn) return ExpectClean(run, 1);
   EXPECT_EQ(run.end, ProcessEnd{2});
-  EXPECT_THAT(run.errors, HasSubstr("cmake --preset failpoints"));
+  EXPECT_THAT(run.errors, HasSubstr("./dev build --failpoints"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -86,7 +87,11 @@ class Soak {
     total_.findings.doubled += result.findings.doubled;
     total_.findings.wrong += result.findings.wrong;
     hangs_ += result.hung ? 1 : 0;
-    if (!result.ok()) fmt::print(stderr, "{}\n", result.Describe());
+    if (!result.ok()) {
+      const std::string again =
+          fmt::format("./dev soak --only=sim --first={} --seeds=1", result.seed);
+      fmt::print(stderr, "{}\n", result.Describe(again));
+    }
     if (done_ % kProgressEvery == 0) {
       fmt::print(stderr, "{} of {} seeds in {:.0f} s\n", done_, seeds_, Seconds());
     }
