@@ -5,11 +5,12 @@
 namespace strata::wire {
 namespace {
 
-constexpr std::array<CommandInfo, 21> kCommands = {{
+constexpr std::array<CommandInfo, 22> kCommands = {{
     // command, name, writes, request frames, reply frames: least, most
     {Command::kHello, "HELLO", false, 1, 1, 1},
     {Command::kShardMap, "SHARD_MAP", false, 0, 1, 1},
     {Command::kPing, "PING", false, 0, 0, 0},
+    {Command::kLeave, "LEAVE", false, 0, 0, 0},
     {Command::kCreateTable, "CREATE_TABLE", true, 1, 0, 0},
     {Command::kDropTable, "DROP_TABLE", true, 0, 0, 0},
     {Command::kListTables, "LIST_TABLES", false, 0, 1, 1},

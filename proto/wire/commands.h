@@ -5,6 +5,7 @@
 //   HELLO              hello request             hello reply
 //   SHARD_MAP          -                         shard map
 //   PING               -                         -
+//   LEAVE              -                         -
 //   CREATE_TABLE       table definition          -
 //   DROP_TABLE         - (header: table)         -
 //   LIST_TABLES        -                         one frame: table definitions, one after the other

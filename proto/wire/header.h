@@ -30,6 +30,7 @@ enum class Command : uint16_t {
   kHello = 1,
   kShardMap = 2,
   kPing = 3,
+  kLeave = 4,
   kCreateTable = 16,
   kDropTable = 17,
   kListTables = 18,

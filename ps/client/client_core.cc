@@ -418,6 +418,19 @@ void ClientCore::RunFinished() {
   }
   running_finished_ = false;
 }
+void ClientCore::Leave() {
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    const wire::LaneName name = map_.lanes[lane];
+    const ServerLink& server = servers_[name.server];
+    const bool reachable = server.greeted && server.lost.ok() && sessions_[lane].ok();
+    if (!reachable || !lanes_[lane].MayLeave()) continue;
+    wire::Header header;
+    header.command = Command::kLeave;
+    header.incarnation = server.hello.incarnation;
+    outgoing_.push_back({server.LaneEndpoint(name.lane), wire::Seal(Addressed(header), {})});
+  }
+}
+
 
 void ClientCore::Abort(const Status& status) {
   if (!aborted_.ok() || status.ok()) return;

@@ -78,6 +78,10 @@ class ClientCore {
   TimeNs NextTick() const;
   std::vector<Envelope> TakeOutgoing();
 
+  // Tells the lanes that it wrote to, and that owe it nothing, that it sends no more writes: they
+  // need not remember it. Abort is to follow.
+  void Leave();
+
   // Ends everything that is open, and all that comes later, with this status.
   void Abort(const Status& status);
 

@@ -44,6 +44,8 @@ class LaneQueue {
 
   // In the order of submission.
   const std::list<std::shared_ptr<Request>>& open() const { return open_; }
+  // It has sent writes, and none is without its outcome.
+  bool MayLeave() const { return next_sequence_ > 1 && unsettled_.empty(); }
   uint64_t settled_below() const {
     return unsettled_.empty() ? next_sequence_ : *unsettled_.begin();
   }

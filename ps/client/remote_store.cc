@@ -87,6 +87,8 @@ struct RemoteStore::Impl {
       }
       core.Tick(clock.Now());
     }
+    core.Leave();
+    SendOutgoing();
     core.Abort(Cancelled("the store was closed"));
   }
 

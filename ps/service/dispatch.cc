@@ -42,13 +42,7 @@ void JoinParked(LaneState& lane, const Request& request) {
 // Writes of a client that is not known may need the place of one that has long been silent.
 Status MakeRoom(LaneState& lane, const ClientId& client, TimeNs now) {
   const std::optional<ClientId> idle = lane.dedup.InTheWay(client, now);
-  if (!idle) return {};
-  RecordBody body;
-  const std::vector<std::byte> name = EncodeExpired(*idle);
-  body.Add(name);
-  STRATA_TRY(lane.Append(RecordKind::kExpired, body.pieces()).status());
-  lane.dedup.Expire(*idle);
-  return {};
+  return idle ? EndSession(lane, *idle) : Status();
 }
 
 // A definite refusal: remembered, here and in the log. The LSN, as Apply returns it.
@@ -118,6 +112,8 @@ void Dispatch(LaneState& lane, Request request) {
       return HandleShardMap(lane, std::move(request));
     case wire::Command::kPing:
       return HandlePing(lane, std::move(request));
+    case wire::Command::kLeave:
+      return HandleLeave(lane, std::move(request));
     case wire::Command::kListTables:
       return HandleListTables(lane, std::move(request));
     case wire::Command::kPrefetch:

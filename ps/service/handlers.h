@@ -20,6 +20,7 @@ void Dispatch(LaneState& lane, Request request);
 void HandleHello(LaneState& lane, Request request);
 void HandleShardMap(LaneState& lane, Request request);
 void HandlePing(LaneState& lane, Request request);
+void HandleLeave(LaneState& lane, Request request);
 void HandleListTables(LaneState& lane, Request request);
 void HandlePrefetch(LaneState& lane, Request request);
 void HandlePull(LaneState& lane, Request request);
@@ -38,6 +39,10 @@ Result<Applied> ApplyPut(LaneState& lane, const Request& request);
 Result<Applied> ApplyErase(LaneState& lane, const Request& request);
 // Any of them.
 Result<Applied> Apply(LaneState& lane, Request& request);
+
+// The lane forgets the client's writes, here and in the log, and applies none of it any more.
+// kDiskFull: nothing has changed.
+Status EndSession(LaneState& lane, const ClientId& client);
 
 // Does again what a record of the log says was done. Never answers anybody. An error names what
 // stands in the way: kCorrupt for bytes that no lane writes, kRefused for memory.

@@ -24,6 +24,12 @@ std::optional<ClientId> DedupWindow::InTheWay(const ClientId& id, TimeNs now) co
   return oldest->first;
 }
 
+bool DedupWindow::MayLeave(const ClientId& id) const {
+  const auto client = clients_.find(id);
+  return client != clients_.end() && client->second.pending == 0 &&
+         expired_.size() < limits_.expired_max;
+}
+
 void DedupWindow::Expire(const ClientId& id) {
   clients_.erase(id);
   expired_.insert(id);
@@ -45,8 +51,8 @@ Result<DedupWindow::Known> DedupWindow::Look(const ClientId& id, uint64_t sequen
   if (found == clients_.end()) {
     if (expired_.contains(id)) {
       return SessionExpired(
-          fmt::format("client {} was idle for over {} s and its session expired; which of "
-                      "its unanswered writes were applied is unknown: start a new client",
+          fmt::format("client {} has left, or was idle for over {} s, and its session expired; "
+                      "which of its unanswered writes were applied is unknown: start a new client",
                       ToString(id), limits_.idle_min / kSecond));
     }
     if (clients_.size() >= limits_.clients_max) {

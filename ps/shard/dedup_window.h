@@ -30,7 +30,7 @@ struct DedupLimits {
   size_t clients_max = 4096;
   size_t sequences_max = 1024;           // decided and not settled, for each client
   TimeNs idle_min = 600 * kSecond;       // a client younger than this keeps its place
-  size_t expired_max = size_t{1} << 20;  // names of expired clients, kept for good
+  size_t expired_max = size_t{1} << 20;  // names of clients that left or expired, kept for good
 };
 
 // Not thread-safe. Invariants: a decided sequence is never forgotten while its client may repeat
@@ -49,14 +49,17 @@ class DedupWindow {
   // The idle client that has to be expired before Look can take in this one. Nothing when there is
   // room, and when nobody can be expired.
   std::optional<ClientId> InTheWay(const ClientId& client, TimeNs now) const;
+  // Whether the client, which says that it will send no more writes, can be expired: it is known,
+  // none of its writes waits, and there is room for its name.
+  bool MayLeave(const ClientId& client) const;
   // Forgets the client's writes; it is told from now on. A client that is not known is fine.
   void Expire(const ClientId& client);
 
   // What is known of a client's write. Moves the client's settled mark up. Errors, none of which
   // changes what is remembered: kInvalid for sequence 0 and for one below the settled mark;
   // kRefused when the client has too many unsettled writes or there are too many clients;
-  // kSessionExpired when the client was expired, so that nobody knows which of its writes were
-  // applied.
+  // kSessionExpired when the client left or was expired, so that nobody knows which of its writes
+  // were applied.
   Result<Known> Look(const ClientId& client, uint64_t sequence, uint64_t settled_below, TimeNs now);
 
   // After Look said kNew: the write waits and will be decided later.

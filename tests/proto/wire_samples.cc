@@ -228,6 +228,8 @@ const std::vector<Sample>& Samples() {
               {EncodeShardMap(SampleShardMap())});
     out.Request("ping_request", Request(Command::kPing), {});
     out.Reply("ping_reply", Request(Command::kPing), {}, {});
+    out.Request("leave_request", Request(Command::kLeave), {});
+    out.Reply("leave_reply", Request(Command::kLeave), {}, {});
     AddTableMessages(out);
     AddRowMessages(out);
     AddCheckpointMessages(out);

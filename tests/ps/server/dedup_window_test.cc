@@ -98,6 +98,21 @@ TEST(DedupWindow, AClientWithAWaitingWriteNeverExpires) {
   EXPECT_EQ(window.InTheWay({7, 7}, 1'000'000), kClient);
 }
 
+TEST(DedupWindow, AClientLeavesOnceAndOnlyWithNothingWaiting) {
+  DedupWindow window({.expired_max = 1});
+  EXPECT_FALSE(window.MayLeave(kClient));  // is not known
+  ASSERT_TRUE(window.Look(kClient, 1, 0, 0).ok());
+  window.Park(kClient, 1);
+  EXPECT_FALSE(window.MayLeave(kClient));
+  window.Decide(kClient, 1, {});
+  EXPECT_TRUE(window.MayLeave(kClient));
+  window.Expire(kClient);
+  EXPECT_FALSE(window.MayLeave(kClient));
+  EXPECT_EQ(window.Look(kClient, 1, 0, 0).status().code(), StatusCode::kSessionExpired);
+  ASSERT_TRUE(window.Look({7, 7}, 1, 0, 0).ok());
+  EXPECT_FALSE(window.MayLeave({7, 7}));  // no room for its name
+}
+
 TEST(DedupWindow, WhatALogSaysIsKnownWithItsRecord) {
   DedupWindow window({.clients_max = 1, .sequences_max = 1});
   window.Restore({1, 1}, 4, 2, NotFound("no table"), 10, 0);
