@@ -488,13 +488,15 @@ void ClientCore::ExpireCalls(TimeNs now) {
 Status ClientCore::DeadlineStatus(const Request& request) const {
   std::string text = LaneName(request.lane) + ": ";
   if (!request.in_flight) {
+  } else if (request.refusals == request.request_ids.size()) {
+    text += fmt::format("refused {} times until the deadline", request.refusals);
     text += "the deadline passed before the request could be sent";
   } else {
     text += fmt::format("no answer to {} of {} attempts before the deadline",
                         request.request_ids.size() - request.refusals, request.request_ids.size());
     if (request.unknown()) text += kNotKnown;
   }
-  if (!request.last_error.ok()) text += "; last error: " + request.last_error.ToString();
+  if (!request.last_error.ok()) text += "; the last answer: " + request.last_error.ToString();
   const bool disk_full = request.last_error.code() == StatusCode::kDiskFull;
   return disk_full ? DiskFull(text) : DeadlineExceeded(text);
 }

@@ -228,7 +228,10 @@ TEST(ClientRestart, AFullDiskIsWaitedForUntilTheDeadline) {
     servers.AdvanceTo(kSecond);
     ASSERT_TRUE(pushed->has_value());
     EXPECT_EQ((*pushed)->status.code(), StatusCode::kDiskFull);
-    EXPECT_THAT((*pushed)->status.message(), HasSubstr("the log has no room"));
+    EXPECT_THAT((*pushed)->status.message(), HasSubstr("DISK_FULL: the log has no room"));
+    EXPECT_THAT((*pushed)->status.message(),
+                HasSubstr(answered ? "lane 0: refused 3 times until the deadline"
+                                   : "lane 0: no answer to 1 of 2 attempts before the deadline"));
     const bool unknown = (*pushed)->status.message().find("whether it was applied is not known") !=
                          std::string::npos;
     EXPECT_EQ(unknown, !answered);
