@@ -255,9 +255,7 @@ void ClientCore::SendHints(const Operation& operation, TimeNs now) {
       const bool there = server.greeted && server.lost.ok() && !split[lane].empty();
       if (!there || !hints_.MaySend(lane, table, now)) continue;
       const size_t count = std::min(split[lane].size(), client::Hints::kKeysMax);
-      std::vector<Key> keys;
-      keys.reserve(count);
-      for (const uint32_t at : std::span(split[lane]).first(count)) keys.push_back(part.keys[at]);
+      const std::span<const uint32_t> positions = std::span(split[lane]).first(count);
       wire::Header header;
       header.command = Command::kPrefetch;
       header.epoch = map_.epoch;
@@ -267,8 +265,9 @@ void ClientCore::SendHints(const Operation& operation, TimeNs now) {
       header.incarnation = server.hello.incarnation;
       header = Addressed(header);
       hints_.NoteSent(lane, header.request_id, now);
-      outgoing_.push_back({server.LaneEndpoint(map_.lanes[lane].lane),
-                           wire::Seal(header, {Frame::Own(std::move(keys))})});
+      outgoing_.push_back(
+          {server.LaneEndpoint(map_.lanes[lane].lane),
+           wire::Seal(header, {Frame::Own(client::RowsAt(positions, part.keys, 1))})});
     }
   }
 }
@@ -418,6 +417,7 @@ void ClientCore::RunFinished() {
   }
   running_finished_ = false;
 }
+
 void ClientCore::Leave() {
   for (size_t lane = 0; lane < lanes_.size(); ++lane) {
     const wire::LaneName name = map_.lanes[lane];
@@ -430,7 +430,6 @@ void ClientCore::Leave() {
     outgoing_.push_back({server.LaneEndpoint(name.lane), wire::Seal(Addressed(header), {})});
   }
 }
-
 
 void ClientCore::Abort(const Status& status) {
   if (!aborted_.ok() || status.ok()) return;
@@ -488,9 +487,9 @@ void ClientCore::ExpireCalls(TimeNs now) {
 Status ClientCore::DeadlineStatus(const Request& request) const {
   std::string text = LaneName(request.lane) + ": ";
   if (!request.in_flight) {
+    text += "the deadline passed before the request could be sent";
   } else if (request.refusals == request.request_ids.size()) {
     text += fmt::format("refused {} times until the deadline", request.refusals);
-    text += "the deadline passed before the request could be sent";
   } else {
     text += fmt::format("no answer to {} of {} attempts before the deadline",
                         request.request_ids.size() - request.refusals, request.request_ids.size());

@@ -164,28 +164,6 @@ class Builder {
   std::vector<std::shared_ptr<Request>> requests_;
 };
 
-// Whether what is at these positions, which always ascend, lies side by side, so that it is copied
-// in one go.
-bool SideBySide(std::span<const uint32_t> positions) {
-  return !positions.empty() && positions.back() - positions.front() + 1 == positions.size();
-}
-
-// A request's share of a part's keys (width 1) or rows.
-template <typename T>
-std::vector<T> RowsAt(std::span<const uint32_t> positions, std::span<const T> all, size_t width) {
-  if (SideBySide(positions)) {
-    const auto rows = all.subspan(positions[0] * width, positions.size() * width);
-    return {rows.begin(), rows.end()};
-  }
-  std::vector<T> taken;
-  taken.reserve(positions.size() * width);
-  for (const uint32_t at : positions) {
-    const auto row = all.subspan(at * width, width);
-    taken.insert(taken.end(), row.begin(), row.end());
-  }
-  return taken;
-}
-
 Status WrongReply(const wire::Received& reply, size_t rows, uint32_t width) {
   return Invalid(fmt::format("reply of {} rows x {} does not fit the request for {} x {}",
                              reply.header.count, reply.header.width, rows, width));

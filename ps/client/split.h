@@ -24,4 +24,26 @@ Result<std::vector<std::vector<uint32_t>>> SplitBySize(std::span<const Key> keys
                                                        size_t keys_max, size_t keys_hard_max,
                                                        bool together);
 
+// Whether what is at these positions, which always ascend, lies side by side, so that it is copied
+// in one go.
+inline bool SideBySide(std::span<const uint32_t> positions) {
+  return !positions.empty() && positions.back() - positions.front() + 1 == positions.size();
+}
+
+// The share at `positions` of a batch's keys (width 1) or rows.
+template <typename T>
+std::vector<T> RowsAt(std::span<const uint32_t> positions, std::span<const T> all, size_t width) {
+  if (SideBySide(positions)) {
+    const auto rows = all.subspan(positions[0] * width, positions.size() * width);
+    return {rows.begin(), rows.end()};
+  }
+  std::vector<T> taken;
+  taken.reserve(positions.size() * width);
+  for (const uint32_t at : positions) {
+    const auto row = all.subspan(at * width, width);
+    taken.insert(taken.end(), row.begin(), row.end());
+  }
+  return taken;
+}
+
 }  // namespace strata::client

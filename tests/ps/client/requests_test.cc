@@ -154,15 +154,19 @@ TEST(ClientRequests, ASynchronousPushReachesEveryLaneEvenEmpty) {
   EXPECT_EQ(servers.sent.size(), 3U);
 }
 
+TestBatch ThousandKeys() {
+  std::vector<Key> keys(1000);
+  std::iota(keys.begin(), keys.end(), Key{0});
+  return {std::move(keys), 1};
+}
+
 TEST(ClientRequests, TheBudgetHoldsBackTheRestInOrder) {
   ClientCoreOptions options;
   options.chunk_bytes = 100 * (8 + 4);
   options.lane_bytes_in_flight = 2 * (2 * wire::kHeaderBytes + options.chunk_bytes);
   ScriptedServers servers({1}, options);
   servers.Connect();
-  std::vector<Key> keys(1000);
-  std::iota(keys.begin(), keys.end(), Key{0});
-  TestBatch batch(keys, 1);
+  TestBatch batch = ThousandKeys();
   const auto pulled = servers.Submit(batch.Make(OpKind::kLookup));
   servers.Collect();
   EXPECT_EQ(servers.sent.size(), 2U);
@@ -175,7 +179,7 @@ TEST(ClientRequests, TheBudgetHoldsBackTheRestInOrder) {
   }
   ASSERT_TRUE(pulled->has_value());
   EXPECT_TRUE((*pulled)->status.ok());
-  for (size_t i = 0; i < keys.size(); ++i) {
+  for (size_t i = 0; i < batch.keys.size(); ++i) {
     const size_t chunk = i / 100;
     ASSERT_EQ(batch.out[i], static_cast<float>(chunk)) << i;
   }
@@ -187,9 +191,7 @@ TEST(ClientRequests, TheLanesLastReplySaysHowMuchMayBeUnderWay) {
   const size_t bytes = 2 * wire::kHeaderBytes + options.chunk_bytes;  // of a request
   ScriptedServers servers({1}, options);
   servers.Connect();
-  std::vector<Key> keys(1000);
-  std::iota(keys.begin(), keys.end(), Key{0});
-  TestBatch batch(keys, 1);
+  TestBatch batch = ThousandKeys();
   const auto pulled = servers.Submit(batch.Make(OpKind::kLookup));
   const auto behind = servers.Submit(batch.Make(OpKind::kLookup));
   const auto granted = [&](size_t credit) {
