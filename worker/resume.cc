@@ -34,16 +34,30 @@ Status CheckFits(uint32_t number, const std::string& found, const std::string& e
       number, difference->first, difference->second));
 }
 
+// What is damaged or gone stays so: the way on is the user's to choose.
+Status WithWayOn(uint64_t number, const Status& status) {
+  const bool unusable = status.code() == StatusCode::kCorrupt ||
+                        status.code() == StatusCode::kFailed ||
+                        status.code() == StatusCode::kNotFound;
+  if (!unusable) return status;
+  return Status(status.code(),
+                fmt::format("{}; training cannot go on from checkpoint {}: bring its files back "
+                            "from a copy (strata-admin verify names those that are damaged), or "
+                            "begin anew with checkpoint.resume=false",
+                            status.message(), number));
+}
+
 // The number of the newest checkpoint of a job of this name; 0: there is none.
 Result<uint64_t> FindCheckpoint(Checkpointer& checkpointer, const std::string& fingerprint,
                                 TimeNs deadline) {
   STRATA_ASSIGN(const std::vector<CheckpointInfo> all, checkpointer.List(deadline));
   for (const CheckpointInfo& info : all) {
     if (std::ranges::count(info.attachments, kFingerprintAttachment) == 0) continue;
-    STRATA_ASSIGN(const std::string found,
-                  checkpointer.ReadAttachment(info.number, kFingerprintAttachment, deadline));
-    if (JobLine(found) != JobLine(fingerprint)) continue;
-    STRATA_TRY(CheckFits(info.number, found, fingerprint));
+    const Result<std::string> found =
+        checkpointer.ReadAttachment(info.number, kFingerprintAttachment, deadline);
+    STRATA_TRY(WithWayOn(info.number, found.status()));
+    if (JobLine(*found) != JobLine(fingerprint)) continue;
+    STRATA_TRY(CheckFits(info.number, *found, fingerprint));
     return info.number;
   }
   return 0;
@@ -71,8 +85,7 @@ Status CheckNoOthersTables(TableStore& store, const std::string& own, uint64_t n
 Status Restore(Checkpointer& checkpointer, TableStore& store, const std::string& table,
                uint32_t number, TimeNs now) {
   STRATA_TRY(CheckNoOthersTables(store, table, number));
-  STRATA_TRY(checkpointer.Restore(number, now + kRestoreTimeout)
-                 .Prefixed(fmt::format("restoring checkpoint {}", number)));
+  STRATA_TRY(WithWayOn(number, checkpointer.Restore(number, now + kRestoreTimeout)));
   STRATA_ASSIGN(const bool there, HasTable(store, table));
   if (there) return {};
   return Corrupt(fmt::format("checkpoint {} does not hold the job's table '{}'", number, table));
@@ -97,6 +110,7 @@ Result<std::optional<ResumedRun>> Resume(Checkpointer* checkpointer, TableStore&
     Result<std::string> mine = std::string();
     if (checkpointer != nullptr) {
       mine = checkpointer->ReadAttachment(run.checkpoint, name, deadline);
+      if (!mine.ok()) mine = WithWayOn(number, mine.status());
     }
     STRATA_ASSIGN(std::string text, BytesOfRank0(group, mine));
     texts.push_back(std::move(text));

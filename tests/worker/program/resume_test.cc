@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/disk.h"
 #include "base/random.h"
 #include "cluster/collective/linked_group.h"
 #include "cluster/collective/memory_world.h"
@@ -128,6 +129,16 @@ class Job {
     return bytes;
   }
 
+  // Those of the newest checkpoint.
+  std::vector<std::string> CheckpointFiles() const {
+    const std::string root = folder_.File("checkpoints");
+    const std::string newest = RealDisk().List(root).value().back();
+    std::vector<std::string> files = RealDisk().List(root + "/" + newest).value();
+    std::erase(files, "manifest");
+    for (std::string& file : files) file = root + "/" + newest + "/" + file;
+    return files;
+  }
+
   void RewriteData(const std::string& csv) { WriteWholeFile(folder_.File("train.csv"), csv); }
 
  private:
@@ -214,6 +225,27 @@ TEST(Resume, AnotherRunIsRefusedWithTheFirstDifference) {
   EXPECT_THAT(refusal(3, "job.seed=1"), HasSubstr("has 'hash of data.train = "));
   job.RewriteData(XorCsv(kRows, 12, 1));
   ASSERT_TRUE(job.Live(3, same).status.ok());
+}
+
+TEST(Resume, ADamagedCheckpointIsNamedWithTheWayOn) {
+  Job job;
+  const std::vector<std::string> same = {"checkpoint.every_steps=5"};
+  ASSERT_EQ(job.Live(1, same, 7).status.code(), StatusCode::kCancelled);
+  const std::vector<std::string> files = job.CheckpointFiles();
+  ASSERT_GE(files.size(), 3U);
+  for (const std::string& file : files) {
+    const std::string good = ReadWholeFile(file);
+    std::string bad = good;
+    bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
+    WriteWholeFile(file, bad);
+    const Life damaged = job.Live(1, same, 1);
+    EXPECT_EQ(damaged.status.code(), StatusCode::kCorrupt) << file;
+    EXPECT_THAT(damaged.status.message(), HasSubstr(file));
+    EXPECT_THAT(damaged.status.message(), HasSubstr("begin anew with checkpoint.resume=false"));
+    WriteWholeFile(file, good);
+  }
+  const Life back = job.Live(1, same, 1);  // the files are there again
+  EXPECT_EQ(back.status.code(), StatusCode::kCancelled) << back.status.ToString();
 }
 
 TEST(Resume, OthersAreLeftAlone) {
