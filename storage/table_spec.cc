@@ -165,6 +165,9 @@ Result<AckLevel> ParseAckLevel(std::string_view name) {
        {AckLevel::kDefault, AckLevel::kApplied, AckLevel::kLogged, AckLevel::kSynced}) {
     if (AckLevelName(level) == name) return level;
   }
+  if (name == AckLevelName(AckLevel::kReplicated)) {
+    return Refused("ack level 'replicated' is not offered yet; use 'synced'");
+  }
   return Invalid(fmt::format("ack level '{}': expected default, applied, logged or synced", name));
 }
 

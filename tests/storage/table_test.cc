@@ -110,7 +110,9 @@ TEST(TableSpecTest, AckLevelsHaveNamesAndMemoryAloneOffersOne) {
   for (const char* name : {"default", "applied", "logged", "synced"}) {
     EXPECT_EQ(AckLevelName(*ParseAckLevel(name)), name);
   }
-  EXPECT_THAT(ParseAckLevel("replicated").status().message(), HasSubstr("'replicated'"));
+  EXPECT_EQ(ParseAckLevel("replicated").status().code(), StatusCode::kRefused);
+  EXPECT_THAT(ParseAckLevel("replicated").status().message(), HasSubstr("'replicated' is not offe"));
+  EXPECT_EQ(ParseAckLevel("twice").status().code(), StatusCode::kInvalid);
   TableSpec spec;
   spec.name = "t";
   const auto store = MakeHostStore();

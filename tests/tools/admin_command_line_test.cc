@@ -131,7 +131,7 @@ TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
        "--seed: expected a whole number from 0"},
       {{"table", "create", "t", "--dim=2", "--seed=18446744073709551616"}, "18446744073709551616"},
       {{"table", "create", "t", "--dim=2", "--learning-rate", "fast"}, "--learning-rate: value 'f"},
-      {{"table", "create", "t", "--dim=2", "--ack=replicated"}, "ack level 'replicated'"},
+      {{"table", "create", "t", "--dim=2", "--ack=twice"}, "ack level 'twice'"},
       {{"table", "create", "t", "--dim=2", "--scale=inf"}, "--scale: value 'inf'"},
       {{"--config=", "status"}, "--config=: expected a value"},
       {{"--config", "", "status"}, "--config: expected a value"},
@@ -143,6 +143,12 @@ TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
     EXPECT_EQ(ExitCode(line.status()), 2) << part;
     EXPECT_THAT(line.status().message(), HasSubstr(part));
   }
+}
+
+TEST(AdminCommandLine, ALevelThatIsNotOfferedYetIsRefused) {
+  const Result<ParsedLine> line = Parse({"table", "create", "t", "--dim=2", "--ack=replicated"});
+  EXPECT_EQ(ExitCode(line.status()), 4);
+  EXPECT_THAT(line.status().message(), HasSubstr("ack level 'replicated' is not offered yet"));
 }
 
 TEST(AdminCommandLine, HelpAndVersionAreText) {
