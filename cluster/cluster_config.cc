@@ -1,6 +1,7 @@
 #include "cluster/cluster_config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/hash.h"
 
@@ -89,7 +90,7 @@ constexpr Setting kSettings[] = {
      .default_value = "false",
      .help = "Rows that server.memory has no room for go to the folder 'cold' in the data folder: "
              "tables may be far larger than memory. It is emptied at start and filled again from "
-             "checkpoint and log.",
+             "checkpoint and log. Needs server.data, and server.memory of at least 16MiB.",
      .flag = "cold",
      .programs = kProgramServer},
     {.key = "server.cold_bytes_max",
@@ -135,7 +136,8 @@ constexpr Setting kSettings[] = {
      .type = SettingType::kBytes,
      .default_value = "0",
      .help = "Most bytes of a server's logs, all lanes together, 0 for no limit. Above it writes "
-             "are refused with DISK_FULL, until a checkpoint lets older records go.",
+             "are refused with DISK_FULL, until a checkpoint lets older records go. At least 16KiB "
+             "a lane.",
      .min = 0},
     {.key = "server.checkpoints",
      .help =
@@ -274,6 +276,28 @@ const SettingsTable& ClusterSettingsTable() {
 }
 
 uint64_t ClusterConfig::cluster_id() const { return Hash64(name); }
+
+Status CheckServerSettings(const ClusterConfig& config, int lanes) {
+  std::vector<std::string> problems;
+  if (config.cold && config.data.empty()) {
+    problems.emplace_back(
+        "server.cold needs server.data (--data), the folder in which its rows go to disk");
+  }
+  if (config.cold && config.memory_bytes_max < kColdMemoryMin) {
+    problems.push_back(fmt::format(
+        "server.cold needs server.memory (--memory), how much of the tables stays in memory: "
+        "expected at least {} MiB, found {} bytes",
+        kColdMemoryMin >> 20, config.memory_bytes_max));
+  }
+  const uint64_t log_min = kLaneLogBytesMin * static_cast<uint64_t>(lanes);
+  if (config.log_bytes_max != 0 && config.log_bytes_max < log_min) {
+    problems.push_back(
+        fmt::format("server.log_bytes_max: expected 0, which is no limit, or at least {} KiB for "
+                    "each of {} lanes, {} bytes, found {}",
+                    kLaneLogBytesMin >> 10, lanes, log_min, config.log_bytes_max));
+  }
+  return problems.empty() ? Status() : Invalid(fmt::format("{}", fmt::join(problems, "\n")));
+}
 
 Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   ClusterConfig config;

@@ -34,6 +34,7 @@ class Checker {
       return;
     }
     report_.config = std::move(config).value();
+    Servers(path);
     Machines();
   }
 
@@ -52,6 +53,21 @@ class Checker {
   void Add(const Machine& machine, const std::string& problem) {
     report_.problems.push_back(fmt::format("{}:{}:{}: {}", report_.config.machines.file,
                                            machine.line, machine.column, problem));
+  }
+
+  // Several servers of one file have a data folder each, by a flag.
+  void Servers(const std::string& path) {
+    const std::vector<Machine> servers = report_.config.machines.Of(Role::kServer);
+    int lanes = report_.config.lanes;
+    if (!servers.empty()) lanes = std::ranges::max(servers, {}, &Machine::lanes).lanes;
+    ClusterConfig started = report_.config;
+    if (servers.size() > 1 && started.data.empty()) started.data = "--data";
+    const std::string text = CheckServerSettings(started, lanes).message();
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      Add(Invalid(fmt::format("{}: {}", path, text.substr(at, end - at))));
+      at = end + 1;
+    }
   }
 
   void Machines() {

@@ -48,11 +48,8 @@ Result<ServerOptions> MakeServerOptions(const ClusterConfig& config) {
   options.http_port = config.http_port;
   options.shutdown_timeout = config.shutdown_timeout;
   options.loopback_only = !config.insecure;
-  if (config.cold && config.data.empty()) {
-    return Invalid(
-        "server.cold needs server.data (--data), the folder in which its rows go to disk");
-  }
   if (!config.machines.machines.empty()) STRATA_TRY(TakePlace(config, &options));
+  STRATA_TRY(CheckServerSettings(config, options.lanes_per_server[options.rank]));
   return options;
 }
 

@@ -1,15 +1,11 @@
 #include "ps/service/table_factory.h"
 
-#include <fmt/format.h>
-
+#include "cluster/cluster_config.h"
 #include "storage/memory/host_table.h"
 #include "storage/tiered/tiered_table.h"
 
 namespace strata {
 namespace {
-
-// Below it the cold tier's smallest buffers would exceed their part.
-constexpr uint64_t kTieredBytesMin = uint64_t{16} << 20;
 
 // Of the memory limit, in percent; the rest is for batches on their way between the tiers. The cold
 // tier needs about two bytes of index and filter for each of its rows.
@@ -21,13 +17,7 @@ constexpr uint64_t kColdPercent = 42;
 Result<std::unique_ptr<TableFactory>> TableFactory::Create(const TableFactoryOptions& options) {
   std::unique_ptr<TableFactory> factory(new TableFactory(options));
   if (options.cold.empty()) return factory;
-  if (options.memory_bytes_max < kTieredBytesMin) {
-    return Invalid(
-        fmt::format("server.cold needs server.memory, how much of the tables stays in memory: "
-                    "expected at least "
-                    "{} MiB, found {} bytes",
-                    kTieredBytesMin >> 20, options.memory_bytes_max));
-  }
+  STRATA_CHECK(options.memory_bytes_max >= kColdMemoryMin);
   const uint64_t percent = options.memory_bytes_max / 100;
   STRATA_ASSIGN(factory->cold_, RocksDb::Open({.folder = options.cold,
                                                .memory_bytes_max = percent * kColdPercent,

@@ -17,8 +17,8 @@ namespace strata {
 
 struct TableFactoryOptions {
   uint64_t memory_bytes_max = 0;  // for rows, all tables together; 0: no limit
-  // Folder of the cold tier, which is emptied; "": rows stay in memory. Needs a memory limit, of
-  // which the cold tier's buffers take a part.
+  // Folder of the cold tier, which is emptied; "": rows stay in memory. With it the memory limit
+  // is kColdMemoryMin or more: the cold tier's buffers take a part.
   std::string cold;
   uint64_t cold_bytes_max = 0;  // on disk; 0: what the disk has
   TierPolicy policy;            // of all tables over a cold tier
@@ -27,7 +27,7 @@ struct TableFactoryOptions {
 // Thread-safe. Outlives the tables.
 class TableFactory {
  public:
-  // kInvalid for a cold tier without a memory limit; the cold tier's own errors.
+  // The cold tier's own errors.
   static Result<std::unique_ptr<TableFactory>> Create(const TableFactoryOptions& options);
 
   std::unique_ptr<LocalTable> Make(const TableSpec& spec);  // a valid spec

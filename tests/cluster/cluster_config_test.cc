@@ -203,6 +203,23 @@ TEST_F(ClusterConfigTest, CheckGoesOnToTheMachineListOfAFileWithErrors) {
                           HasSubstr("c/machines.txt:3:1: localhost:7700 is")));
 }
 
+// In the words of a server that does not start.
+TEST_F(ClusterConfigTest, CheckSaysWhatAServerWouldRefuse) {
+  const std::string cold = "[server]\ncold = true\nmemory = \"8MiB\"\nlog_bytes_max = \"40KiB\"\n";
+  const auto memory = HasSubstr("expected at least 16 MiB, found 8388608 bytes");
+  EXPECT_THAT(
+      Check(cold + "lanes = 3\n"),
+      ElementsAre(HasSubstr("c/cluster.toml: server.cold needs server.data (--data)"), memory,
+                  HasSubstr("16 KiB for each of 3 lanes, 49152 bytes, found 40960")));
+  EXPECT_THAT(Check("[server]\ncold = true\nmemory = \"16MiB\"\ndata = \"d\"\nlanes = 2\n"
+                    "log_bytes_max = \"32KiB\"\n"),
+              IsEmpty());
+  // Each server of several is given its folder by a flag.
+  Write("c/machines.txt", "127.0.0.1:7600 server lanes=2\n127.0.0.1:7601 server lanes=3\n");
+  EXPECT_THAT(Check(cold + "[cluster]\nmachines = \"machines.txt\"\n"),
+              ElementsAre(memory, HasSubstr("for each of 3 lanes")));
+}
+
 TEST_F(ClusterConfigTest, CheckOfAMissingFile) {
   EXPECT_THAT(CheckClusterConfig("none.toml", disk_, kSecond).problems,
               ElementsAre(HasSubstr("none.toml")));
