@@ -111,7 +111,8 @@ uint64_t LatencyHistogram::BucketCount(int bucket) const {
 double LatencyHistogram::BucketUpperSeconds(int bucket) {
   if (bucket == kBuckets - 1) return std::numeric_limits<double>::infinity();
   const int64_t octave = kFirstBucketNs << (bucket / 2);
-  return static_cast<double>(bucket % 2 == 0 ? octave : octave + octave / 2) * 1e-9;
+  // Divided: the nearest double, which is printed with the fewest digits.
+  return static_cast<double>(bucket % 2 == 0 ? octave : octave + octave / 2) / 1e9;
 }
 
 struct MetricsRegistry::Impl : prometheus::Collectable {

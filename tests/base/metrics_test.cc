@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace strata {
 namespace {
@@ -69,6 +73,32 @@ TEST(MetricsTest, TextIsPrometheus) {
   EXPECT_THAT(text, HasSubstr("strata_pull_seconds_count 2\n"));
   EXPECT_THAT(text, HasSubstr("strata_pull_seconds_bucket{le=\"+Inf\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("strata_pull_seconds_sum 60.00000"));
+}
+
+// Bounds grow and are short, counts are cumulative, the last of them is the count.
+TEST(MetricsTest, AHistogramsTextIsCumulativeWithRoundBounds) {
+  MetricsRegistry registry;
+  LatencyHistogram& latency = registry.AddLatency("strata_x_seconds", "X.");
+  for (const int64_t ns : {1'000, 9'000, 11'000, 40'000}) latency.Observe(ns);
+  std::istringstream lines(registry.PrometheusText());
+  const std::string bucket = "strata_x_seconds_bucket{le=\"";
+  std::vector<std::string> bounds;
+  std::vector<uint64_t> counts;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(bucket)) continue;
+    const size_t end = line.find("\"} ");
+    ASSERT_NE(end, std::string::npos) << line;
+    bounds.push_back(line.substr(bucket.size(), end - bucket.size()));
+    counts.push_back(std::stoull(line.substr(end + 3)));
+    EXPECT_LE(bounds.back().size(), 12U) << line;
+  }
+  ASSERT_EQ(bounds.size(), size_t{LatencyHistogram::kBuckets});
+  EXPECT_EQ(bounds[0], "8e-06");
+  EXPECT_EQ(bounds.back(), "+Inf");
+  EXPECT_EQ(std::vector(counts.begin(), counts.begin() + 6),
+            (std::vector<uint64_t>{1, 3, 3, 3, 3, 4}));
+  EXPECT_TRUE(std::ranges::is_sorted(counts));
+  EXPECT_EQ(counts.back(), 4U);
 }
 
 TEST(MetricsTest, TheSameNameAndLabelsAreTheSameSeries) {
