@@ -4,6 +4,8 @@
 
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <ranges>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -30,6 +32,16 @@ double SecondsSince(TimeNs begin) {
   return static_cast<double>(RealClock().Now() - begin) / static_cast<double>(kSecond);
 }
 
+// Those that cannot be loaded, since one that they build on is missing or cannot be read.
+std::set<uint32_t> WithoutBase(const std::vector<CheckpointInfo>& newest_first) {
+  std::set<uint32_t> whole = {0};
+  std::set<uint32_t> broken;
+  for (const CheckpointInfo& info : std::views::reverse(newest_first)) {
+    (whole.contains(info.parent) ? whole : broken).insert(info.number);
+  }
+  return broken;
+}
+
 Json ToJson(const CheckpointInfo& info) {
   return {{"number", info.number},
           {"builds_on", info.parent == 0 ? Json() : Json(info.parent)},
@@ -44,6 +56,7 @@ std::string Kind(const CheckpointInfo& info) {
 }
 
 std::string ListText(const std::vector<CheckpointInfo>& all) {
+  const std::set<uint32_t> broken = WithoutBase(all);
   using enum TableText::Align;
   TableText text({{"number", kRight},
                   {"taken (UTC)"},
@@ -55,7 +68,8 @@ std::string ListText(const std::vector<CheckpointInfo>& all) {
     const auto taken = static_cast<std::time_t>(info.wall_unix_ns / kSecond);
     text.AddRow({fmt::to_string(info.number),
                  fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(taken)), HumanCount(info.rows),
-                 HumanBytes(info.bytes), Kind(info),
+                 HumanBytes(info.bytes),
+                 Kind(info) + (broken.contains(info.number) ? ", base missing or damaged" : ""),
                  fmt::format("{}", fmt::join(info.attachments, " "))});
   }
   return text.ToString();
@@ -102,7 +116,11 @@ Status RunCheckpointList(const Request& request, std::string* out) {
   STRATA_ASSIGN(const std::vector<CheckpointInfo> all, checkpointer.List(After(request.timeout)));
   if (request.output == Request::Output::kJson) {
     Json list = Json::array();
-    for (const CheckpointInfo& info : all) list.push_back(ToJson(info));
+    const std::set<uint32_t> broken = WithoutBase(all);
+    for (const CheckpointInfo& info : all) {
+      list.push_back(ToJson(info));
+      list.back()["loadable"] = !broken.contains(info.number);
+    }
     *out = JsonLine({{"checkpoints", std::move(list)}});
   } else {
     *out = all.empty() ? "there are no checkpoints\n" : ListText(all);

@@ -43,11 +43,11 @@ Result<Place> FindPlace(std::string folder) {
   Place place{.root = std::move(folder), .numbers = {}, .damaged = std::move(list.damaged)};
   for (const auto& manifest : list.checkpoints) place.numbers.push_back(manifest.number);
   if (!place.numbers.empty() || !place.damaged.empty()) return place;
+  const bool there = RealDisk().List(place.root).status().code() != StatusCode::kNotFound;
   return NotFound(
-      fmt::format("{}: there is no checkpoint in it: expected a folder of checkpoints, such as "
-                  "DATA/checkpoints "
-                  "of a server, or one of its folders with a number for a name",
-                  place.root));
+      fmt::format("{}: {}: expected a folder of checkpoints, such as DATA/checkpoints of a server, "
+                  "or one of its folders with a number for a name",
+                  place.root, there ? "there is no checkpoint in it" : "there is no such folder"));
 }
 
 void Merge(VerifyReport&& part, VerifyReport* whole) {
@@ -110,7 +110,6 @@ Status RunExport(const Request& request, std::string* out) {
   STRATA_ASSIGN(const Place place, FindPlace(request.file));
   if (place.numbers.empty()) return place.damaged.front();
   STRATA_ASSIGN(const ExportFormat format, ParseExportFormat(request.export_format));
-  STRATA_TRY(RealDisk().MakeFolder(request.export_folder));
   STRATA_ASSIGN(const ExportReport report,
                 ExportTable(RealDisk(), place.root, place.numbers.front(), request.table, format,
                             request.export_folder));

@@ -18,6 +18,7 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class AdminCheckpoint : public AdminFixture {
@@ -74,6 +75,24 @@ TEST_F(AdminCheckpoint, TakenListedAndRestored) {
 }
 
 TEST_F(AdminCheckpoint, OneOfEightIsFull) {
+TEST_F(AdminCheckpoint, WhatBuildsOnADamagedOneIsMarked) {
+  FillTable(1);
+  for (int number = 1; number <= 3; ++number) {
+    Put(1, number);
+    AdminJson({"checkpoint"});
+  }
+  AdminJson({"checkpoint", "--full"});
+  EXPECT_THAT(Admin({"checkpoint", "list"}).output, Not(HasSubstr("damaged")));
+  const std::string manifest = checkpoints() + "/0000000001/manifest";
+  WriteWholeFile(manifest, ReadWholeFile(manifest) + "x");
+  const json list = AdminJson({"checkpoint", "list"}).at("checkpoints");
+  ASSERT_EQ(list.size(), 3U);
+  for (const json& one : list) EXPECT_EQ(one.at("loadable"), one.at("number") == 4) << one.dump();
+  const std::string text = Admin({"checkpoint", "list"}).output;
+  EXPECT_THAT(text, HasSubstr("changes since 1, base missing or damaged"));
+  EXPECT_THAT(text, HasSubstr("changes since 2, base missing or damaged"));
+}
+
   FillTable(4);
   for (uint32_t number = 1; number <= 10; ++number) {
     const json taken = AdminJson({"checkpoint"});
@@ -82,7 +101,15 @@ TEST_F(AdminCheckpoint, OneOfEightIsFull) {
 }
 
 TEST_F(AdminCheckpoint, VerifyReadsEveryByteAndNamesWhatIsWrong) {
-  EXPECT_EQ(Admin({"verify", checkpoints()}).end.code, 2);  // there is none
+  const ProcessResult empty = Admin({"verify", folder_.path()});
+  EXPECT_EQ(empty.end.code, 2);
+  EXPECT_THAT(empty.errors, HasSubstr(folder_.path() + ": there is no checkpoint in it"));
+  const std::string none = folder_.File("none");
+  for (const std::string& path : {none, none + "/0000000007"}) {
+    const ProcessResult missing = Admin({"verify", path});
+    EXPECT_EQ(missing.end.code, 2);
+    EXPECT_THAT(missing.errors, AllOf(HasSubstr("NOT_FOUND: "), HasSubstr(path)));
+  }
   FillTable(3);
   AdminJson({"checkpoint"});
   Put(1, 7);
@@ -133,9 +160,10 @@ TEST_F(AdminCheckpoint, ExportsATableForOthers) {
   EXPECT_EQ(std::filesystem::file_size(out + "/t_sparse.model/key"), 4U * 8);
   EXPECT_EQ(std::filesystem::file_size(out + "/t_sparse.model/emb_vector"), 4U * 2 * 4);
   const ProcessResult none =
-      Admin({"export", checkpoints(), "--table=none", "--format=npy", "--to=" + out});
+      Admin({"export", checkpoints(), "--table=none", "--format=npy", "--to=" + out + "/none"});
   EXPECT_EQ(none.end.code, 2);
   EXPECT_THAT(none.errors, HasSubstr("it has: t"));
+  EXPECT_FALSE(std::filesystem::exists(out + "/none"));
   EXPECT_EQ(Admin({"export", checkpoints(), "--table=t", "--format=zip", "--to=x"}).end.code, 2);
 }
 
