@@ -139,8 +139,8 @@ void HandleListCheckpoints(LaneState& lane, Request request) {
   lane.InBackground([to, config = *lane.config.checkpoints]() -> Finished::Then {
     const Result<CheckpointList> list = ListCheckpoints(*config.disk, config.root);
     if (!list.ok()) return Answer(to, list.status());
-    for (const Status& damaged : list->damaged) {
-      Log(LogLevel::kWarning, "checkpoints: {}", damaged.ToString());
+    for (const CheckpointList::Damaged& damaged : list->damaged) {
+      Log(LogLevel::kWarning, "checkpoints: {}", damaged.status.ToString());
     }
     std::vector<wire::CheckpointEntry> entries;
     for (const format::CheckpointManifest& manifest : list->checkpoints) {

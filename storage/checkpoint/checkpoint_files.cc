@@ -19,6 +19,19 @@ std::string ManifestPath(const std::string& root, uint32_t number) {
   return CheckpointFolder(root, number) + "/" + std::string(format::kCheckpointManifestName);
 }
 
+// Newest first; none when there is no folder `root`.
+Result<std::vector<uint32_t>> NumbersUnder(Disk& disk, const std::string& root) {
+  std::vector<uint32_t> numbers;
+  const auto names = disk.List(root);
+  if (names.status().code() == StatusCode::kNotFound) return numbers;
+  STRATA_TRY(names.status());
+  for (const std::string& name : *names) {
+    if (const auto number = format::ParseCheckpointFolderName(name)) numbers.push_back(*number);
+  }
+  std::ranges::sort(numbers, std::ranges::greater());
+  return numbers;
+}
+
 // All that a checkpoint's tables build on directly.
 std::set<uint32_t> ParentsOf(const CheckpointManifest& manifest) {
   std::set<uint32_t> parents;
@@ -110,20 +123,15 @@ Result<CheckpointManifest> ReadCheckpointManifest(Disk& disk, const std::string&
 
 Result<CheckpointList> ListCheckpoints(Disk& disk, const std::string& root) {
   CheckpointList list;
-  auto names = disk.List(root);
-  if (names.status().code() == StatusCode::kNotFound) return list;
-  STRATA_TRY(names.status());
-  std::ranges::reverse(*names);
-  for (const std::string& name : *names) {
-    const auto number = format::ParseCheckpointFolderName(name);
-    if (!number) continue;
-    auto manifest = ReadCheckpointManifest(disk, root, *number);
+  STRATA_ASSIGN(const std::vector<uint32_t> numbers, NumbersUnder(disk, root));
+  for (const uint32_t number : numbers) {
+    auto manifest = ReadCheckpointManifest(disk, root, number);
     if (manifest.ok()) {
       list.checkpoints.push_back(std::move(*manifest));
     } else if (manifest.status().code() == StatusCode::kNotFound) {
-      list.unfinished.push_back(*number);
+      list.unfinished.push_back(number);
     } else {
-      list.damaged.push_back(manifest.status());
+      list.damaged.push_back({number, manifest.status()});
     }
   }
   return list;
@@ -131,13 +139,13 @@ Result<CheckpointList> ListCheckpoints(Disk& disk, const std::string& root) {
 
 Status CheckCheckpointOwner(Disk& disk, const std::string& root, uint64_t cluster,
                             uint32_t number) {
-  if (number != 0) {
-    const auto manifest = ReadCheckpointManifest(disk, root, number);
-    return manifest.ok() ? CheckOwner(*manifest, root, cluster) : Status();
+  std::vector<uint32_t> numbers = {number};
+  if (number == 0) {
+    STRATA_ASSIGN(numbers, NumbersUnder(disk, root));
   }
-  STRATA_ASSIGN(const CheckpointList list, ListCheckpoints(disk, root));
-  for (const CheckpointManifest& manifest : list.checkpoints) {
-    STRATA_TRY(CheckOwner(manifest, root, cluster));
+  for (const uint32_t one : numbers) {
+    const auto manifest = ReadCheckpointManifest(disk, root, one);
+    if (manifest.ok()) return CheckOwner(*manifest, root, cluster);
   }
   return {};
 }
@@ -218,7 +226,9 @@ Result<std::string> ReadCheckpointAttachment(Disk& disk, const std::string& root
 Result<std::vector<uint32_t>> RetireCheckpoints(Disk& disk, const std::string& root, uint32_t keep,
                                                 const std::set<uint32_t>& pinned) {
   STRATA_ASSIGN(const CheckpointList list, ListCheckpoints(disk, root));
-  if (!list.damaged.empty()) return list.damaged.front().Prefixed("no checkpoint was retired");
+  if (!list.damaged.empty()) {
+    return list.damaged.front().status.Prefixed("no checkpoint was retired");
+  }
   std::set<uint32_t> kept;
   uint32_t count = 0;
   for (const CheckpointManifest& manifest : list.checkpoints) {  // children before parents

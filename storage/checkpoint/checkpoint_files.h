@@ -22,16 +22,20 @@ Result<format::CheckpointManifest> ReadCheckpointManifest(Disk& disk, const std:
                                                           uint32_t number);
 
 struct CheckpointList {
-  std::vector<format::CheckpointManifest> checkpoints;  // newest first
-  std::vector<Status> damaged;       // manifests that cannot be read: file, expected and found
+  struct Damaged {
+    uint32_t number = 0;
+    Status status;  // why the manifest cannot be read: file, expected and found
+  };
+  std::vector<format::CheckpointManifest> checkpoints;  // newest first, as the others
+  std::vector<Damaged> damaged;
   std::vector<uint32_t> unfinished;  // folders without a manifest
 };
 // An empty list when there is no folder `root`.
 Result<CheckpointList> ListCheckpoints(Disk& disk, const std::string& root);
 
-// kRefused, naming both, when checkpoint `number` under `root`, or with 0 any one there, belongs to
-// another cluster than `cluster` (0: a job without servers). One that does not exist belongs to
-// nobody; damaged ones are for others to tell.
+// kRefused, naming both, when checkpoint `number` under `root`, or with 0 the newest one there,
+// belongs to another cluster than `cluster` (0: a job without servers). One that does not exist
+// belongs to nobody; damaged ones are for others to tell. Reads one manifest.
 Status CheckCheckpointOwner(Disk& disk, const std::string& root, uint64_t cluster,
                             uint32_t number = 0);
 

@@ -93,8 +93,8 @@ void Checkpoints::Check() {
   const Result<CheckpointList> list = ListCheckpoints(disk_, kRoot);
   Findings& findings = load_.findings();
   if (!list.ok()) return findings.Add(&Findings::wrong, list.status().ToString());
-  for (const Status& damaged : list->damaged) {
-    findings.Add(&Findings::wrong, "a manifest: " + damaged.ToString());
+  for (const CheckpointList::Damaged& damaged : list->damaged) {
+    findings.Add(&Findings::wrong, "a manifest: " + damaged.status.ToString());
   }
   std::set<uint32_t> there;
   for (const auto& manifest : list->checkpoints) there.insert(manifest.number);

@@ -74,6 +74,30 @@ TEST(CheckpointFilesTest, CommittingAgainIsFineWithTheSamePartsOnly) {
   }
 }
 
+TEST(CheckpointFilesTest, TheNewestThatCanBeReadTellsTheOwner) {
+  SimDisk disk;
+  EXPECT_TRUE(CheckCheckpointOwner(disk, "c", 5).ok());
+  CheckpointedLanes lanes(disk, "c", 1);
+  for (const uint32_t number : {1U, 2U, 3U}) {
+    lanes.Write(3);
+    ASSERT_TRUE(lanes.Take(number, true).ok());
+  }
+  const uint64_t owner = ReadCheckpointManifest(disk, "c", 3)->cluster;
+  EXPECT_TRUE(CheckCheckpointOwner(disk, "c", owner).ok());
+  const Status other = CheckCheckpointOwner(disk, "c", owner + 1);
+  EXPECT_EQ(other.code(), StatusCode::kRefused);
+  EXPECT_THAT(other.message(), HasSubstr("checkpoint 3 under c"));
+  for (const char* path : {"c/0000000003/manifest", "c/0000000001/manifest"}) {
+    ASSERT_TRUE(WriteFileAtomically(disk, path, "strata-checkpoint 1 x").ok());
+  }
+  EXPECT_THAT(CheckCheckpointOwner(disk, "c", owner + 1).message(),
+              HasSubstr("checkpoint 2 under c"));
+  // Older ones are not looked at.
+  ASSERT_TRUE(lanes.Take(4, true).ok());
+  EXPECT_THAT(CheckCheckpointOwner(disk, "c", owner + 1).message(),
+              HasSubstr("checkpoint 4 under c"));
+}
+
 // The first to commit dies between the manifest's name and its durability; the second is believed.
 TEST(CheckpointFilesTest, WhatIsCommittedAgainOutlivesALossOfPower) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -113,7 +137,9 @@ TEST(CheckpointFilesTest, RetiringKeepsWhatOthersBuildOn) {
   // A manifest that cannot be read may be built on by nobody knows whom.
   ASSERT_TRUE(WriteFileAtomically(disk, "c/0000000005/manifest", "strata-checkpoint 1 x").ok());
   EXPECT_EQ(RetireCheckpoints(disk, "c", 1, {}).status().code(), StatusCode::kCorrupt);
-  EXPECT_EQ(ListCheckpoints(disk, "c")->damaged.size(), 1U);
+  const auto list = ListCheckpoints(disk, "c");
+  ASSERT_EQ(list->damaged.size(), 1U);
+  EXPECT_EQ(list->damaged[0].number, 5U);
 }
 
 TEST(CheckpointFilesTest, APartWithoutFinishLeavesNothing) {

@@ -12,6 +12,7 @@
 #include "base/disk.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "storage/checkpoint/export.h"
+#include "storage/checkpoint/part_writer.h"
 #include "storage/checkpoint/verify.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/human_text.h"
@@ -27,7 +28,7 @@ using Json = nlohmann::ordered_json;
 struct Place {
   std::string root;
   std::vector<uint32_t> numbers;  // newest first, at least one
-  std::vector<Status> damaged;    // manifests that cannot be read
+  std::vector<CheckpointList::Damaged> damaged;
 };
 
 Result<Place> FindPlace(std::string folder) {
@@ -59,10 +60,21 @@ void Merge(VerifyReport&& part, VerifyReport* whole) {
   for (Status& finding : part.findings) whole->findings.push_back(std::move(finding));
 }
 
+// The newest; kCorrupt when it cannot be told what that holds: an older one is taken by name only.
+Result<uint32_t> NewestOf(const Place& place) {
+  const uint32_t readable = place.numbers.empty() ? 0 : place.numbers.front();
+  if (place.damaged.empty() || place.damaged.front().number < readable) return readable;
+  const Status& status = place.damaged.front().status;
+  const std::string newest = fmt::format("the newest checkpoint is damaged: {}", status.message());
+  if (readable == 0) return Corrupt(newest + "; no other one is there");
+  return Corrupt(fmt::format("{}; to take an older one, name its folder: {}", newest,
+                             CheckpointFolder(place.root, readable)));
+}
+
 // Those that another builds on are read with it.
 Result<VerifyReport> VerifyAll(const Place& place) {
   VerifyReport whole;
-  whole.findings = place.damaged;
+  for (const CheckpointList::Damaged& one : place.damaged) whole.findings.push_back(one.status);
   std::set<uint32_t> seen;
   for (const uint32_t number : place.numbers) {
     if (seen.contains(number)) continue;
@@ -108,13 +120,13 @@ Status RunVerify(const Request& request, std::string* out) {
 
 Status RunExport(const Request& request, std::string* out) {
   STRATA_ASSIGN(const Place place, FindPlace(request.file));
-  if (place.numbers.empty()) return place.damaged.front();
+  STRATA_ASSIGN(const uint32_t number, NewestOf(place));
   STRATA_ASSIGN(const ExportFormat format, ParseExportFormat(request.export_format));
-  STRATA_ASSIGN(const ExportReport report,
-                ExportTable(RealDisk(), place.root, place.numbers.front(), request.table, format,
-                            request.export_folder));
+  STRATA_ASSIGN(
+      const ExportReport report,
+      ExportTable(RealDisk(), place.root, number, request.table, format, request.export_folder));
   if (request.output == Request::Output::kJson) {
-    *out = JsonLine({{"checkpoint", place.numbers.front()},
+    *out = JsonLine({{"checkpoint", number},
                      {"table", request.table},
                      {"format", request.export_format},
                      {"rows", report.rows},
@@ -122,8 +134,8 @@ Status RunExport(const Request& request, std::string* out) {
                      {"files", report.files}});
     return {};
   }
-  *out = fmt::format("checkpoint {}, table {}: {} of dimension {}\n", place.numbers.front(),
-                     request.table, Counted(report.rows, "row"), report.dim);
+  *out = fmt::format("checkpoint {}, table {}: {} of dimension {}\n", number, request.table,
+                     Counted(report.rows, "row"), report.dim);
   for (const std::string& file : report.files) *out += file + "\n";
   return {};
 }

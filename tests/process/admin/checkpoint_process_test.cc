@@ -20,6 +20,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class AdminCheckpoint : public AdminFixture {
  protected:
@@ -74,7 +75,6 @@ TEST_F(AdminCheckpoint, TakenListedAndRestored) {
   EXPECT_EQ(AdminJson({"get", "t", "9"}).at("rows")[0].at("values"), json({90, 90.5}));
 }
 
-TEST_F(AdminCheckpoint, OneOfEightIsFull) {
 TEST_F(AdminCheckpoint, WhatBuildsOnADamagedOneIsMarked) {
   FillTable(1);
   for (int number = 1; number <= 3; ++number) {
@@ -93,6 +93,7 @@ TEST_F(AdminCheckpoint, WhatBuildsOnADamagedOneIsMarked) {
   EXPECT_THAT(text, HasSubstr("changes since 2, base missing or damaged"));
 }
 
+TEST_F(AdminCheckpoint, OneOfEightIsFull) {
   FillTable(4);
   for (uint32_t number = 1; number <= 10; ++number) {
     const json taken = AdminJson({"checkpoint"});
@@ -162,9 +163,26 @@ TEST_F(AdminCheckpoint, ExportsATableForOthers) {
   const ProcessResult none =
       Admin({"export", checkpoints(), "--table=none", "--format=npy", "--to=" + out + "/none"});
   EXPECT_EQ(none.end.code, 2);
-  EXPECT_THAT(none.errors, HasSubstr("it has: t"));
   EXPECT_FALSE(std::filesystem::exists(out + "/none"));
+  EXPECT_THAT(none.errors, HasSubstr("it has: t"));
   EXPECT_EQ(Admin({"export", checkpoints(), "--table=t", "--format=zip", "--to=x"}).end.code, 2);
+}
+
+TEST_F(AdminCheckpoint, AnOlderOneIsExportedByNameOnly) {
+  FillTable(2);
+  AdminJson({"checkpoint"});
+  AdminJson({"checkpoint", "--full"});
+  const std::string manifest = checkpoints() + "/0000000002/manifest";
+  WriteWholeFile(manifest, ReadWholeFile(manifest) + "x");
+  const auto exported = [&](const std::string& from) {
+    return Admin({"export", from, "--table=t", "--format=npy", "--to=" + folder_.File("out")});
+  };
+  const ProcessResult newest = exported(checkpoints());
+  EXPECT_EQ(newest.end.code, 1);
+  EXPECT_THAT(newest.errors, HasSubstr(manifest));
+  EXPECT_THAT(newest.errors, HasSubstr("name its folder: " + checkpoints() + "/0000000001"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.File("out")));
+  EXPECT_EQ(exported(checkpoints() + "/0000000001").end.code, 0);
 }
 
 TEST(AdminCheckpointAlone, AServerWithoutAFolderSaysSo) {
