@@ -74,6 +74,11 @@ class Members {
     *to = from.get<float>();
     return std::isfinite(*to);
   }
+  static bool Convert(const json& from, bool* to) {
+    if (!from.is_boolean()) return false;
+    *to = from.get<bool>();
+    return true;
+  }
   template <typename T>
   requires std::is_unsigned_v<T>
   static bool Convert(const json& from, T* to) {

@@ -16,8 +16,13 @@ constexpr Seal kSeal{.kind = "strata-server",
 
 std::string EncodeServerIdentity(const ServerIdentityFile& identity) {
   const nlohmann::json body = {
-      {"cluster", identity.cluster}, {"rank", identity.rank}, {"lanes", identity.lanes_per_server},
-      {"lineage", identity.lineage}, {"boot", identity.boot}, {"lane_ports", identity.lane_ports},
+      {"cluster", identity.cluster},
+      {"rank", identity.rank},
+      {"lanes", identity.lanes_per_server},
+      {"lineage", identity.lineage},
+      {"boot", identity.boot},
+      {"lane_ports", identity.lane_ports},
+      {"lanes_made", identity.lanes_made},
   };
   return SealText(kSeal, body.dump(2) + "\n");
 }
@@ -34,6 +39,9 @@ Result<ServerIdentityFile> DecodeServerIdentity(std::string_view bytes, const st
   members.Take("lineage", &identity.lineage);
   members.Take("boot", &identity.boot);
   members.Take("lane_ports", &identity.lane_ports);
+  if (root.is_object() && root.contains("lanes_made")) {
+    members.Take("lanes_made", &identity.lanes_made);
+  }
   STRATA_TRY(members.status());
   if (identity.lineage == 0 || identity.lineage >> 48 != 0 || identity.boot == 0) {
     return Corrupt(fmt::format("{}: expected a lineage of 48 bits and a boot, found {} and {}",

@@ -23,6 +23,8 @@ struct ServerIdentityFile {
   uint64_t lineage = 0;                    // 48 bits, not 0
   uint16_t boot = 0;                       // of the last process that served, from 1
   std::vector<uint16_t> lane_ports;        // where its lanes listened
+  // Each lane has a log since: one that has none was lost. Older files do not say it.
+  bool lanes_made = false;
 
   // As messages carry it: lineage x 2^16 + boot.
   uint64_t incarnation() const { return lineage << 16 | boot; }

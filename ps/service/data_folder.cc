@@ -75,17 +75,28 @@ Status DataFolder::ReadIdentity(const Owner& owner, uint64_t new_lineage) {
                .lanes_per_server = owner.lanes_per_server,
                .lineage = std::max<uint64_t>(new_lineage >> 16, 1),
                .boot = 1,
-               .lane_ports = {}};
+               .lane_ports = {},
+               .lanes_made = false};
   return {};
 }
 
 Status DataFolder::Begin(const std::vector<uint16_t>& lane_ports) {
   identity_.lane_ports = lane_ports;
-  STRATA_TRY(WriteFileAtomically(disk_, IdentityPath(), format::EncodeServerIdentity(identity_)));
+  STRATA_TRY(WriteIdentity());
   for (uint16_t lane = 0; lane < lane_ports.size(); ++lane) {
     STRATA_TRY(disk_.MakeFolder(LaneFolder(lane)));
   }
   return disk_.SyncFolder(path_);
+}
+
+Status DataFolder::NoteLanesMade() {
+  if (identity_.lanes_made) return {};
+  identity_.lanes_made = true;
+  return WriteIdentity();
+}
+
+Status DataFolder::WriteIdentity() {
+  return WriteFileAtomically(disk_, IdentityPath(), format::EncodeServerIdentity(identity_));
 }
 
 }  // namespace strata

@@ -33,6 +33,10 @@ class DataFolder {
   // Makes the boot durable, before anybody hears of it.
   Status Begin(const std::vector<uint16_t>& lane_ports);
 
+  // Each lane has its log: notes it durably, once. From then on a lane without one was lost.
+  Status NoteLanesMade();
+  bool lanes_made() const { return identity_.lanes_made; }
+
   uint64_t incarnation() const { return identity_.incarnation(); }
   uint64_t lineage() const { return identity_.lineage; }
   // Where the lanes listened before; empty the first time.
@@ -44,6 +48,7 @@ class DataFolder {
   DataFolder(Disk& disk, std::string path) : disk_(disk), path_(std::move(path)) {}
   std::string IdentityPath() const;
   Status ReadIdentity(const Owner& owner, uint64_t new_lineage);
+  Status WriteIdentity();
 
   Disk& disk_;
   const std::string path_;

@@ -49,12 +49,14 @@ void LogSyncer::Run() {
     if (stopping_) return;
     lock.unlock();
     const TimeNs begin = clock_.Now();
+    const Lsn before = log_.synced();
     const Status status = log_.Sync();
     seconds_.Observe(clock_.Now() - begin);
     if (!status.ok()) return events_.failed(status);
     events_.synced();
     lock.lock();
-    if (written_ <= log_.synced()) wanted_ = false;
+    // A log that has not begun for want of room gets no further however often it is asked.
+    if (written_ <= log_.synced() || log_.synced() == before) wanted_ = false;
   }
 }
 

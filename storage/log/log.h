@@ -43,6 +43,9 @@ class WriteAheadLog {
   virtual Status Sync() = 0;
   // Removes segments all of whose records are below `lsn`.
   virtual Status Trim(Lsn lsn) = 0;
+  // kDiskFull when an Append, or the opening, found no room for records other than cuts and there
+  // is none still. Any other error is final.
+  virtual Status LookForRoom() = 0;
 
   virtual Lsn appended() const = 0;  // LSN of the last record, 0 when there is none
   virtual Lsn written() const = 0;
@@ -61,6 +64,8 @@ struct LogOptions {
   std::string boot_id;
   uint64_t segment_bytes = uint64_t{64} << 20;
   uint64_t bytes_max = UINT64_MAX;  // of all segments; Append is kDiskFull beyond
+  // OpenLog has succeeded before: a folder without any segment has lost them.
+  bool made = false;
 };
 
 struct LogRecord {
@@ -83,15 +88,19 @@ struct ReplaySummary {
 };
 
 // Visits the records from LSN `from` on, in order; an error of `visit` ends it. kCorrupt names
-// file, offset, expected and found; kNotFound says that the log begins behind `from`. A folder that
-// does not exist, or is empty, is an empty log, for a `from` of at most 1. Changes nothing.
+// file, offset, expected and found, or the folder that has lost its segments, or that the log ends
+// before `from` - 1; kNotFound says that the log begins behind `from`. A folder that does not exist, or is empty, is an empty log unless
+// one was made, for a `from` of at most 1. Changes nothing.
 Result<ReplaySummary> ReplayLog(const LogOptions& options, Lsn from,
                                 const std::function<Status(const LogRecord&)>& visit);
 
 // Begins a new segment behind `last`, what ReplayLog found; what replay had cut is set aside under
-// other names until Trim. All before it is on stable storage when this returns. kDiskFull when the
-// segment cannot be preallocated. Makes the folder. What was appended and not written is lost with
-// the Log.
+// other names until Trim. All before it is on stable storage when this returns. Makes the folder.
+// What was appended and not written is lost with the Log. When there is no room for the segment, a
+// small one is begun, where cuts and some more fit. Without room for that, or for what a dead
+// process left to be written again, a log that holds something is opened all the same: it takes
+// nothing (kDiskFull), and says that nothing is synced, until an Append finds room; an empty one is
+// kDiskFull.
 Result<std::unique_ptr<WriteAheadLog>> OpenLog(const LogOptions& options, Lsn last);
 
 }  // namespace strata

@@ -7,11 +7,15 @@
 
 #include "base/failpoint.h"
 #include "proto/format/log_format.h"
+#include "storage/log/segment_files.h"
 
 namespace strata {
 namespace {
 
 constexpr uint64_t kSegmentBytesMin = 4096;
+// Of the first segment when there is no room for a whole one: for the cut of a checkpoint, which
+// makes room.
+constexpr uint64_t kSmallSegmentBytes = uint64_t{64} << 10;
 constexpr size_t kBufferBytesKept = size_t{64} << 20;
 
 // The end of a segment that only cuts may use: a log that is full is trimmed behind the checkpoint
@@ -25,10 +29,9 @@ LogWriter::LogWriter(const LogOptions& options, Lsn last)
       old_(options_),
       appended_(last),
       written_(last),
-      synced_(last),
       spare_(options_, &used_) {}
 
-Status LogWriter::Begin() {
+Status LogWriter::Open() {
   Disk& disk = *options_.disk;
   if (options_.segment_bytes < kSegmentBytesMin || options_.segment_bytes > options_.bytes_max) {
     return Invalid(fmt::format("{}: expected segments of {} to {} bytes, found {}", options_.folder,
@@ -40,19 +43,64 @@ Status LogWriter::Begin() {
                                options_.boot_id.size()));
   }
   STRATA_TRY(disk.MakeFolder(options_.folder));
-  STRATA_TRY(old_.Adopt(appended_));
+  const Status begun = Begin();
+  no_room_ = begun.code() == StatusCode::kDiskFull && appended_ > 0;
+  return no_room_ ? Status() : begun;
+}
+
+// Again after kDiskFull: what was done stays done.
+Status LogWriter::Begin() {
+  Disk& disk = *options_.disk;
+  if (!adopted_) {
+    const Status adopted = old_.Adopt(appended_);
+    if (!adopted.ok()) {
+      // Half a copy would keep others from what room there is.
+      static_cast<void>(disk.Remove(SpareSegmentPath(options_.folder)));
+      return adopted;
+    }
+    synced_ = appended_;
+    adopted_ = true;
+  }
   // Before the old ones count: a log that is at its limit can still be opened, and then trimmed.
-  STRATA_TRY(spare_.Prepare(options_.segment_bytes));
-  STRATA_TRY(BeginSegment());
+  STRATA_TRY(PrepareFirst());
+  if (Status begun = BeginSegment(); !begun.ok()) return Fail(begun);
   used_ += old_.bytes();
   STRATA_FAILPOINT("log.sync_folder");
   STRATA_TRY(disk.SyncFolder(options_.folder));
   folder_changed_ = false;
+  begun_ = true;
   return {};
 }
 
-Result<Lsn> LogWriter::Append(RecordKind kind, std::span<const std::span<const std::byte>> body) {
+Status LogWriter::PrepareFirst() {
+  const Status whole = spare_.Prepare(options_.segment_bytes);
+  if (whole.code() != StatusCode::kDiskFull || appended_ == 0) return whole;
+  return spare_.Prepare(std::min(options_.segment_bytes, kSmallSegmentBytes));
+}
+
+Status LogWriter::LookForRoom() {
   STRATA_TRY(failed());
+  if (!no_room_) return {};
+  Status room = begun_ ? Status() : Begin();
+  if (room.ok()) room = spare_.Prepare(options_.segment_bytes);
+  no_room_ = room.code() == StatusCode::kDiskFull;
+  return room.ok() || no_room_ ? room : Fail(room);
+}
+
+Result<Lsn> LogWriter::Append(RecordKind kind, std::span<const std::span<const std::byte>> body) {
+  Result<Lsn> lsn = TryAppend(kind, body);
+  if (lsn.status().code() == StatusCode::kDiskFull) no_room_ = true;
+  return lsn;
+}
+
+Result<Lsn> LogWriter::TryAppend(RecordKind kind,
+                                 std::span<const std::span<const std::byte>> body) {
+  STRATA_TRY(failed());
+  if (!begun_) {
+    if (Status begun = Begin(); !begun.ok()) {
+      return begun.code() == StatusCode::kDiskFull ? begun : Fail(begun);
+    }
+  }
   uint64_t body_bytes = 0;
   for (const std::span<const std::byte> piece : body) body_bytes += piece.size();
   if (body_bytes > format::kLogBodyBytesMax) {
@@ -147,6 +195,7 @@ Status LogWriter::Sync() {
   {
     const std::lock_guard lock(mutex_);
     STRATA_TRY(failed_);
+    if (current_ == nullptr) return {};  // there is no room to begin
     target = written_.load();
     current = current_;
     folder = folder_changed_;
@@ -178,7 +227,10 @@ Status LogWriter::SyncFiles(const std::vector<Retired>& retired, File* current, 
   return {};
 }
 
-Status LogWriter::Trim(Lsn lsn) { return old_.Trim(lsn, first_, &used_); }
+Status LogWriter::Trim(Lsn lsn) {
+  if (!begun_) return {};  // what stays goes with the next
+  return old_.Trim(lsn, first_, &used_);
+}
 
 Status LogWriter::failed() const {
   const std::lock_guard lock(mutex_);
@@ -196,7 +248,7 @@ Status LogWriter::Fail(const Status& error) {
 
 Result<std::unique_ptr<WriteAheadLog>> OpenLog(const LogOptions& options, Lsn last) {
   auto log = std::make_unique<LogWriter>(options, last);
-  STRATA_TRY(log->Begin());
+  STRATA_TRY(log->Open());
   return std::unique_ptr<WriteAheadLog>(std::move(log));
 }
 

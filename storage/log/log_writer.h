@@ -23,12 +23,13 @@ class LogWriter : public WriteAheadLog {
   LogWriter(const LogOptions& options, Lsn last);
 
   // OpenLog's work.
-  Status Begin();
+  Status Open();
 
   Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) override;
   Status Write() override;
   Status Sync() override;
   Status Trim(Lsn lsn) override;
+  Status LookForRoom() override;
 
   Lsn appended() const override { return appended_; }
   Lsn written() const override { return written_.load(); }
@@ -43,6 +44,9 @@ class LogWriter : public WriteAheadLog {
     std::string path;
   };
 
+  Status Begin();
+  Status PrepareFirst();
+  Result<Lsn> TryAppend(RecordKind kind, std::span<const std::span<const std::byte>> body);
   Status MakeRoom(uint64_t record_bytes);
   Status BeginSegment();
   Status SyncFiles(const std::vector<Retired>& retired, File* current, bool folder);
@@ -59,9 +63,12 @@ class LogWriter : public WriteAheadLog {
   uint64_t offset_ = 0;    // in it, of the next record
   uint64_t capacity_ = 0;  // of it
   Lsn appended_ = 0;
+  bool adopted_ = false;  // what was there is on stable storage
+  bool begun_ = false;    // there is a current segment
+  bool no_room_ = false;  // as LookForRoom tells
 
   std::atomic<Lsn> written_;
-  std::atomic<Lsn> synced_;
+  std::atomic<Lsn> synced_ = 0;
   std::atomic<uint64_t> used_ = 0;  // bytes of the segments, the current one at its capacity
   SpareSegment spare_;
 

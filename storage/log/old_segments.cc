@@ -52,7 +52,7 @@ Status OldSegments::Adopt(Lsn last) {
   for (const SegmentFile& segment : folder.segments) {
     STRATA_TRY(options_.disk->GiveBackReserve(segment.path));
   }
-  STRATA_TRY(SetAside({behind, folder.segments.end()}));
+  STRATA_TRY(SetAside({behind, folder.segments.end()}, last));
   STRATA_TRY(MakeDurable(kept, last));
   for (const SegmentFile& segment : kept) {
     STRATA_ASSIGN(const std::unique_ptr<File> file, options_.disk->OpenToRead(segment.path));
@@ -63,7 +63,7 @@ Status OldSegments::Adopt(Lsn last) {
 }
 
 // From the last on, so that the log is whole up to some LSN at each moment.
-Status OldSegments::SetAside(std::vector<SegmentFile> segments) {
+Status OldSegments::SetAside(std::vector<SegmentFile> segments, Lsn last) {
   Disk& disk = *options_.disk;
   if (segments.empty()) return {};
   for (; !segments.empty(); segments.pop_back()) {
@@ -71,7 +71,7 @@ Status OldSegments::SetAside(std::vector<SegmentFile> segments) {
     STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(segment.path));
     STRATA_ASSIGN(const uint64_t size, file->Size());
     if (size <= format::kLogSegmentHeaderBytes) {
-      STRATA_TRY(Remove(segment.path));
+      if (segment.first != last + 1) STRATA_TRY(Remove(segment.path));
       continue;
     }
     const std::string path = CutSegmentPath(options_.folder, segment.first);

@@ -17,7 +17,8 @@ class OldSegments {
   explicit OldSegments(const LogOptions& options) : options_(options) {}
 
   // Takes over what earlier processes left, up to LSN `last`: all of it is on stable storage when
-  // this returns. Segments behind it, which replay has cut, are set aside; empty ones are removed.
+  // this returns. Segments behind it, which replay has cut, are set aside; empty ones are removed,
+  // but for one whose name the next takes: a folder that was served is never without a segment.
   Status Adopt(Lsn last);
 
   // A segment that is full.
@@ -36,7 +37,7 @@ class OldSegments {
     uint64_t bytes = 0;
   };
 
-  Status SetAside(std::vector<SegmentFile> segments);
+  Status SetAside(std::vector<SegmentFile> segments, Lsn last);
   Status MakeDurable(const std::vector<SegmentFile>& segments, Lsn last);
   Status WriteAgain(const SegmentFile& segment, Lsn last);
   Status CopyTail(const std::string& path, uint64_t offset, LargePieces* copy);

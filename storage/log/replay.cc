@@ -32,7 +32,10 @@ class Replay {
     STRATA_ASSIGN(LogFolder folder, ListLogFolder(options_));
     segments_ = std::move(folder.segments);
     summary_.last = from_ - 1;
-    if (segments_.empty() && from_ == 1) return std::move(summary_);
+    if (segments_.empty() && from_ == 1) {
+      if (options_.made && folder.cut.empty()) return Gone();
+      return std::move(summary_);
+    }
     // What lies before the segment that holds `from` may be gone, or half removed.
     const auto behind = std::ranges::upper_bound(segments_, from_, {}, &SegmentFile::first);
     if (behind == segments_.begin()) {
@@ -44,11 +47,32 @@ class Replay {
     segments_.erase(segments_.begin(), behind - 1);
     next_ = segments_[0].first;
     for (size_t i = 0; i < segments_.size() && !summary_.torn; ++i) STRATA_TRY(ReadSegment(i));
-    summary_.last = std::max(next_, from_) - 1;
+    if (next_ < from_) return EndsEarly();
+    summary_.last = next_ - 1;
     return std::move(summary_);
   }
 
  private:
+  Status Gone() const {
+    return Corrupt(fmt::format(
+        "{}: expected the segments of a log, or a base behind which it begins, found neither: the "
+        "lane has been served from here and what it held is gone; bring the folder back from a "
+        "copy, or start with an empty data folder and restore a checkpoint",
+        options_.folder));
+  }
+
+  // Whoever asks for what is behind a record knows that it was on stable storage.
+  Status EndsEarly() const {
+    return Corrupt(fmt::format(
+        "{}: expected all records up to LSN {}, behind which the lane's base begins, found the end "
+        "of the log behind LSN {}{}: it was shortened; bring it back from a copy, or start with an "
+        "empty data folder and restore a checkpoint",
+        segments_.back().path, from_ - 1, next_ - 1,
+        summary_.torn
+            ? fmt::format(" (offset {}: {})", summary_.torn->offset, summary_.torn->reason)
+            : std::string()));
+  }
+
   // Up to the LSN with which the next segment begins; whatever the segment has behind that was cut
   // by an earlier start.
   Status ReadSegment(size_t index) {

@@ -20,6 +20,7 @@ class Through : public WriteAheadLog {
   Status Write() override { return log_->Write(); }
   Status Sync() override { return log_->Sync(); }
   Status Trim(Lsn lsn) override { return log_->Trim(lsn); }
+  Status LookForRoom() override { return log_->LookForRoom(); }
   Lsn appended() const override { return log_->appended(); }
   Lsn written() const override { return log_->written(); }
   Lsn synced() const override { return log_->synced(); }

@@ -164,6 +164,7 @@ LogOptions SimServer::OptionsOf(uint16_t lane) {
   log.lane = lane;
   log.boot_id = fmt::format("power-up {}", power_ups_);
   log.segment_bytes = kSegmentBytes;
+  log.made = lanes_made_;
   return log;
 }
 
@@ -235,7 +236,10 @@ bool SimServer::Advance(LaneRun& run, TimeNs now) {
   if (run.recovered_at <= now) {
     run.recovered_at = kNever;
     if (const Status status = Recover(run, now); !status.ok()) return Fail(status);
-    if (serving()) unsynced_since_ = kNever;  // what was found is synced before anything new
+    if (serving()) {
+      unsynced_since_ = kNever;  // what was found is synced before anything new
+      lanes_made_ = true;
+    }
   }
   if (run.next_round <= now) {
     run.next_round = kNever;

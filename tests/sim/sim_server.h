@@ -113,6 +113,7 @@ class SimServer {
   uint16_t boot_ = 0;
   uint64_t power_ups_ = 1;
   uint64_t fuse_ = 0;
+  bool lanes_made_ = false;
   bool dead_ = false;  // it has died, and is there until the end of its step: it changes nothing
   double read_flip_ = 0;
   bool unnoticed_flip_ = false;

@@ -404,6 +404,49 @@ TEST_F(LogDamageTest, WhatIsReadWrongWhileItIsCopiedNeverReplacesTheLog) {
   EXPECT_LT(refused, 190);
 }
 
+// The last record was on stable storage before anybody went on from behind it.
+TEST_F(LogDamageTest, ALogThatEndsBeforeItsBaseWasShortened) {
+  const size_t s = segments_.size() - 1;
+  EXPECT_EQ(ReplayAll(options_, kRecords + 1).summary->last, kRecords);
+  const uint64_t end = OffsetOf(s, kRecords + 1);
+  for (uint64_t size = OffsetOf(s, kRecords - 1); size < end; ++size) {
+    Bytes bytes = contents_[s];
+    bytes.resize(size);
+    Damage(s, bytes);
+    for (const char* boot_id : {"here", "elsewhere"}) {
+      LogOptions options = options_;
+      options.boot_id = boot_id;
+      const Status shortened = ReplayAll(options, kRecords + 1).summary.status();
+      ASSERT_EQ(shortened.code(), StatusCode::kCorrupt) << size;
+      EXPECT_THAT(shortened.message(), HasSubstr(segments_[s].path));
+      EXPECT_THAT(shortened.message(), HasSubstr("expected all records up to LSN 30"));
+      EXPECT_THAT(shortened.message(),
+                  HasSubstr(fmt::format("behind LSN {}", size < OffsetOf(s, 30) ? 28 : 29)));
+    }
+  }
+}
+
+TEST_F(LogDamageTest, ALogThatIsGoneIsNoEmptyOne) {
+  LogOptions options = options_;
+  options.made = true;
+  EXPECT_EQ(ReplayAll(options).summary->last, kRecords);
+  for (const char* folder : {"never", "emptied"}) {
+    options.folder = folder;
+    ASSERT_TRUE(folder == std::string("never") || disk_.MakeFolder(folder).ok());
+    const Status gone = ReplayAll(options).summary.status();
+    EXPECT_EQ(gone.code(), StatusCode::kCorrupt) << gone.ToString();
+    EXPECT_THAT(gone.message(), HasSubstr(std::string(folder) + ": expected the segments"));
+  }
+  // A start that dies anywhere leaves it something, though there was no record yet.
+  options.made = false;
+  ASSERT_TRUE(OpenLog(options, 0).ok());
+  options.made = true;
+  disk_.SetCapacity(disk_.bytes_used());
+  options.segment_bytes *= 2;
+  ASSERT_EQ(OpenLog(options, 0).status().code(), StatusCode::kDiskFull);
+  EXPECT_EQ(ReplayAll(options).summary->last, 0u);
+}
+
 TEST_F(LogDamageTest, WhatItDoesNotKnowIsSaid) {
   Bytes bytes = contents_[0];
   bytes[8] = std::byte{2};
@@ -424,10 +467,10 @@ TEST_F(LogDamageTest, WhatItDoesNotKnowIsSaid) {
 }
 
 TEST_F(LogDamageTest, ReplayBeginsWhereItIsAsked) {
-  for (Lsn from = 1; from <= kRecords + 3; ++from) {
+  for (Lsn from = 1; from <= kRecords + 1; ++from) {
     const Replayed replayed = ReplayAll(options_, from);
     ASSERT_TRUE(replayed.summary.ok());
-    EXPECT_EQ(replayed.summary->last, std::max(kRecords, from - 1));
+    EXPECT_EQ(replayed.summary->last, kRecords);
     EXPECT_EQ(replayed.summary->records, replayed.records.size());
     ASSERT_EQ(replayed.records.size(), from > kRecords ? 0 : kRecords - from + 1);
     for (Lsn lsn = from; lsn <= kRecords; ++lsn) {

@@ -83,19 +83,59 @@ TEST_F(LogSpaceTest, AFullDiskIsMetBeforeAnythingIsWrittenAndForgottenOnceThereI
   }
 }
 
-TEST_F(LogSpaceTest, OpeningOnAFullDiskChangesNothing) {
+TEST_F(LogSpaceTest, OpenedOnAFullDiskItTakesNothingUntilThereIsRoom) {
   Open();
   ASSERT_TRUE(AppendRecord(*log_, Writes(300)).ok());
   ASSERT_TRUE(log_->Write().ok());
-  log_.reset();
-  disk_.SetCapacity(1000);
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(OpenLog(options_, 1).status().code(), StatusCode::kDiskFull);
+  for (int life = 0; life < 3; ++life) {
+    disk_.SetCapacity(200);
+    Open(1);
+    const uint64_t used = disk_.bytes_used();
+    for (const RecordKind kind : {RecordKind::kWrites, RecordKind::kCut, RecordKind::kWrites}) {
+      const Status full = log_->Append(kind, {}).status();
+      EXPECT_EQ(full.code(), StatusCode::kDiskFull) << full.ToString();
+      EXPECT_THAT(full.message(), HasSubstr("No space left on device"));
+    }
+    EXPECT_EQ(log_->LookForRoom().code(), StatusCode::kDiskFull);
+    EXPECT_TRUE(log_->Write().ok());
+    EXPECT_TRUE(log_->Sync().ok());
+    EXPECT_TRUE(log_->Trim(1).ok());
+    EXPECT_EQ(log_->appended(), 1u);
+    EXPECT_EQ(log_->written(), 1u);
+    EXPECT_EQ(log_->synced(), 0u);  // what the dead process left may not be on the disk
+    EXPECT_EQ(disk_.bytes_used(), used);
     EXPECT_EQ(ReplayAll(options_).summary->last, 1u);
   }
   disk_.SetCapacity(UINT64_MAX);
-  Open(1);
+  EXPECT_TRUE(log_->LookForRoom().ok());
+  EXPECT_EQ(log_->synced(), 1u);
   EXPECT_EQ(*AppendRecord(*log_, Writes(1)), 2u);
+  ASSERT_TRUE(log_->Write().ok());
+  ASSERT_TRUE(log_->Sync().ok());
+  EXPECT_EQ(log_->synced(), 2u);
+  EXPECT_EQ(ReplayAll(options_).summary->last, 2u);
+}
+
+TEST_F(LogSpaceTest, WithoutRoomForASegmentASmallOneIsBegun) {
+  options_.segment_bytes = 1 << 20;
+  Open();
+  ASSERT_TRUE(AppendRecord(*log_, Writes(300)).ok());
+  ASSERT_TRUE(log_->Write().ok());
+  disk_.SetCapacity(70'000);
+  Open(1);
+  EXPECT_TRUE(log_->LookForRoom().ok());
+  EXPECT_EQ(Fill().code(), StatusCode::kDiskFull);
+  EXPECT_EQ(log_->LookForRoom().code(), StatusCode::kDiskFull);
+  EXPECT_GT(log_->appended(), 100u);
+  // A checkpoint can be begun.
+  const Result<Lsn> cut = log_->Append(RecordKind::kCut, {});
+  ASSERT_TRUE(cut.ok()) << cut.status().ToString();
+  EXPECT_EQ(AppendRecord(*log_, Writes(300)).status().code(), StatusCode::kDiskFull);
+  disk_.SetCapacity(UINT64_MAX);
+  EXPECT_EQ(*AppendRecord(*log_, Writes(300)), *cut + 1);
+  EXPECT_TRUE(log_->LookForRoom().ok());
+  ASSERT_TRUE(log_->Write().ok());
+  EXPECT_EQ(ReplayAll(options_).summary->last, *cut + 1);
 }
 
 TEST_F(LogSpaceTest, TheLimitHoldsOverAllSegmentsWithTheSpare) {

@@ -283,6 +283,26 @@ TEST(DurableServer, StartsFromItsCheckpointAndTheLogBehindIt) {
   daemon->ExpectOrderlyEnd();
 }
 
+TEST(DurableServer, ALostLaneIsNotServedAsAnEmptyOne) {
+  const TempFolder folder;
+  const std::vector<std::string> arguments = {"--port=0", "--lanes=2",
+                                              "--data=" + folder.File("data")};
+  Daemon(arguments).ExpectOrderlyEnd();
+  const auto expect_lost = [&] {
+    const ProcessResult lost = RunProcess(ProgramPath("strata-server"), {.arguments = arguments});
+    EXPECT_EQ(lost.end.signal, 0);
+    EXPECT_NE(lost.end.code, 0);
+    EXPECT_THAT(lost.errors, HasSubstr(folder.File("data/lane-1") + ": expected the segments"));
+    EXPECT_THAT(lost.errors, HasSubstr("bring the folder back"));
+  };
+  std::filesystem::rename(folder.File("data/lane-1"), folder.File("aside"));
+  expect_lost();
+  expect_lost();  // the folder is there again, and empty
+  std::filesystem::remove_all(folder.File("data/lane-1"));
+  std::filesystem::rename(folder.File("aside"), folder.File("data/lane-1"));
+  Daemon(arguments).ExpectOrderlyEnd();
+}
+
 TEST(DurableServer, AFolderHasOneOwner) {
   const TempFolder folder;
   const std::string data = "--data=" + folder.File("data");

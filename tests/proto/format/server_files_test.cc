@@ -1,6 +1,11 @@
 // The small files of a server's data folder: `identity` and `base`. Every flipped bit and every cut
-// is noticed.
+// is noticed, and their bytes are pinned in tests/golden: what was written once is read for ever.
+// STRATA_GOLDEN_WRITE=1 writes the files anew.
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
 
 #include "proto/format/log_base.h"
 #include "proto/format/server_identity.h"
@@ -23,13 +28,52 @@ void ExpectDamageIsNoticed(const std::string& good, Decode decode) {
   }
 }
 
+std::string Golden(const std::string& name) {
+  std::ostringstream bytes;
+  bytes << std::ifstream(STRATA_GOLDEN_DIR "/" + name).rdbuf();
+  return bytes.str();
+}
+
+void ExpectGolden(const std::string& name, const std::string& bytes) {
+  if (std::getenv("STRATA_GOLDEN_WRITE") != nullptr) {
+    std::ofstream(STRATA_GOLDEN_DIR "/" + name) << bytes;
+  }
+  EXPECT_EQ(Golden(name), bytes) << name;
+}
+
+ServerIdentityFile SomeIdentity() {
+  return {.cluster = ~uint64_t{0},
+          .rank = 1,
+          .lanes_per_server = {2, 3},
+          .lineage = 0x123456789abc,
+          .boot = 7,
+          .lane_ports = {7600, 41000, 65535},
+          .lanes_made = true};
+}
+
+LogBase SomeBase() {
+  return {.lineage = 0xabcdef012345, .lane = 3, .checkpoint = 12, .cut_lsn = 1'234'567'890'123};
+}
+
+TEST(ServerFiles, TheirBytesArePinned) {
+  ExpectGolden("server_identity_v1.txt", EncodeServerIdentity(SomeIdentity()));
+  ExpectGolden("log_base_v1.txt", EncodeLogBase(SomeBase()));
+}
+
+TEST(ServerFiles, VersionOneIsReadAsEver) {
+  const std::string bytes = Golden("server_identity_v1.txt");
+  EXPECT_EQ(*DecodeServerIdentity(bytes, "the-file"), SomeIdentity());
+  // As it was written before lanes_made.
+  ServerIdentityFile before = SomeIdentity();
+  before.lanes_made = false;
+  const auto read = DecodeServerIdentity(Golden("server_identity_v1_at_first.txt"), "the-file");
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(*read, before);
+  EXPECT_EQ(*DecodeLogBase(Golden("log_base_v1.txt"), "the-file"), SomeBase());
+}
+
 TEST(ServerFiles, Identity) {
-  const ServerIdentityFile identity{.cluster = ~uint64_t{0},
-                                    .rank = 1,
-                                    .lanes_per_server = {2, 3},
-                                    .lineage = 0x123456789abc,
-                                    .boot = 7,
-                                    .lane_ports = {7600, 41000, 65535}};
+  const ServerIdentityFile identity = SomeIdentity();
   EXPECT_EQ(identity.incarnation(), 0x123456789abc0007U);
   const auto decode = [](const std::string& bytes) {
     return DecodeServerIdentity(bytes, "the-file");
@@ -43,8 +87,7 @@ TEST(ServerFiles, Identity) {
 }
 
 TEST(ServerFiles, LogBase) {
-  const LogBase base{
-      .lineage = 0xabcdef012345, .lane = 3, .checkpoint = 12, .cut_lsn = 1'234'567'890'123};
+  const LogBase base = SomeBase();
   const auto decode = [](const std::string& bytes) { return DecodeLogBase(bytes, "the-file"); };
   const std::string good = EncodeLogBase(base);
   EXPECT_EQ(*decode(good), base);

@@ -30,7 +30,7 @@ class FakeLog : public WriteAheadLog {
   explicit FakeLog(std::shared_ptr<FakeLogState> state) : state_(std::move(state)) {}
 
   Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) override {
-    if (state_->appends_until_full == 0) return DiskFull("the fake disk is full");
+    if (state_->appends_until_full == 0) return LookForRoom();
     if (state_->appends_until_full > 0) --state_->appends_until_full;
     FakeLogState::Record record{.kind = kind, .body = {}};
     for (const auto& piece : body) {
@@ -51,6 +51,9 @@ class FakeLog : public WriteAheadLog {
     return {};
   }
   Status Trim(Lsn) override { return {}; }
+  Status LookForRoom() override {
+    return state_->appends_until_full == 0 ? DiskFull("the fake disk is full") : Status();
+  }
   Lsn appended() const override { return state_->records.size(); }
   Lsn written() const override { return state_->written; }
   Lsn synced() const override { return state_->synced; }
