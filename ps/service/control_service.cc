@@ -42,6 +42,7 @@ void Fill(const LaneReport& lane, const LaneMetrics& metrics, control::LaneStatu
   status->set_log_appended(lane.log_appended);
   status->set_log_synced(lane.log_synced);
   status->set_log_torn_bytes(static_cast<uint64_t>(metrics.torn_bytes.Value()));
+  status->set_no_room(lane.no_room.message());
 }
 
 void Fill(const ServerTotals& totals, const LaneSet& lanes, const ServerIdentity& identity,
@@ -121,6 +122,10 @@ bool LaneSet::AnyDraining() const {
 
 bool LaneSet::AllDrained() const {
   return std::ranges::all_of(threads, [](const LaneThread* lane) { return lane->drained(); });
+}
+
+bool LaneSet::AnyDiskFull() const {
+  return std::ranges::any_of(threads, [](const LaneThread* lane) { return lane->disk_full(); });
 }
 
 ControlService::ControlService(ServerIdentity identity, LaneSet lanes, Options options)

@@ -54,6 +54,7 @@ struct LaneSet {
   void Drain(DrainReason reason) const;
   bool AnyDraining() const;
   bool AllDrained() const;
+  bool AnyDiskFull() const;
 };
 
 // Submit may be called from any thread.

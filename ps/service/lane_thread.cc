@@ -128,8 +128,8 @@ Status LaneThread::Recover() {
   STRATA_ASSIGN(const ReplaySummary summary, RecoverLane(lane_, storage_->log, clock_, between));
   const double seconds = static_cast<double>(clock_.Now() - begin) / kSecond;
   metrics_.recovery_seconds.Set(seconds);
-  Log(LogLevel::kInfo, "{}: recovered {} records of {} bytes in {:.3f} s", name_, summary.records,
-      summary.bytes, seconds);
+  Log(LogLevel::kInfo, "{}: recovered {} record{} of {} bytes in {:.3f} s", name_, summary.records,
+      summary.records == 1 ? "" : "s", summary.bytes, seconds);
   if (summary.torn) {
     metrics_.torn_bytes.Set(static_cast<double>(summary.torn->bytes));
     Log(LogLevel::kWarning, "{}: {}: the last {} bytes, from offset {}, were cut: {}", name_,
@@ -160,6 +160,19 @@ void LaneThread::RunPosted(std::vector<Envelope>* out) {
 
 // On the lane's own word: draining_ is set before the lane has heard of it.
 void LaneThread::NoteDrained() { drained_ = lane_.draining() && lane_.Idle(); }
+
+void LaneThread::NoteRoom() {
+  const Status& room = lane_.no_room();
+  if (room.ok() != disk_full_) return;
+  disk_full_ = !room.ok();
+  metrics_.disk_full.Set(disk_full_ ? 1 : 0);
+  if (disk_full_) {
+    Log(LogLevel::kWarning, "{}: writes are refused until there is room for the log: {}", name_,
+        room.message());
+  } else {
+    Log(LogLevel::kInfo, "{}: there is room for the log again: writes are taken", name_);
+  }
+}
 
 bool LaneThread::ReceiveOne(TimeNs deadline) {
   Result<std::optional<Envelope>> in = port_->Receive(deadline);
@@ -211,6 +224,7 @@ bool LaneThread::CommitAndSend(std::vector<Envelope>* out) {
     return false;
   }
   if (failed_) return false;
+  NoteRoom();
   if (syncer_ != nullptr) syncer_->Note(lane_.log()->written(), lane_.WaitsForSync());
   Send(out);
   NoteDrained();

@@ -59,6 +59,8 @@ class LaneThread {
   bool draining() const { return draining_.load(); }
   // The lane drains and nothing waits in it.
   bool drained() const { return drained_.load(); }
+  // The lane refuses writes, since its log has no room.
+  bool disk_full() const { return disk_full_.load(); }
   // The lane's report, or kDeadlineExceeded when its thread is too busy to give one in time.
   Result<LaneReport> Report(TimeNs timeout);
 
@@ -73,6 +75,7 @@ class LaneThread {
   Status StartSyncer();
   void RunPosted(std::vector<Envelope>* out);
   void NoteDrained();
+  void NoteRoom();
   bool ReceiveOne(TimeNs deadline);
   void ReceiveArrived(TimeNs deadline);
   bool HandleRound(std::vector<Envelope>* out);
@@ -102,6 +105,7 @@ class LaneThread {
   std::atomic<bool> failed_{false};
   std::atomic<bool> draining_{false};
   std::atomic<bool> drained_{false};
+  std::atomic<bool> disk_full_{false};
   std::jthread thread_;
 };
 

@@ -156,6 +156,7 @@ std::optional<LaneThread::Storage> Server::Impl::StorageOf(uint16_t lane) {
   log.lineage = data->lineage();
   log.lane = lane;
   log.boot_id = boot_id;
+  log.made = data->lanes_made();
   if (options.log_bytes_max != 0) {
     log.bytes_max = options.log_bytes_max / options.lanes_per_server[options.rank];
     // Room for one to write in, one that is ready, and two that wait for a checkpoint.
@@ -244,6 +245,7 @@ Status Server::Impl::WaitServing() {
     if (first.ok()) first = status.Prefixed(fmt::format("lane {}", lane));
   }
   STRATA_TRY(first);
+  if (data != nullptr) STRATA_TRY(data->NoteLanesMade());
   tables->BeginLimit();
   serving = true;
   return {};
@@ -261,6 +263,7 @@ Status Server::Impl::StartHttp() {
       return HttpReply{.code = 503, .body = data == nullptr ? "starting\n" : "recovering\n"};
     }
     if (lane_set.AnyDraining()) return HttpReply{.code = 503, .body = "draining\n"};
+    if (lane_set.AnyDiskFull()) return HttpReply{.body = "ok, but the disk is full: no writes\n"};
     return HttpReply{.body = "ok\n"};
   });
   STRATA_TRY(http.Start(options.http_host, static_cast<uint16_t>(options.http_port)));

@@ -158,6 +158,7 @@ Status Lane::LoadBase(LoadedLane loaded, uint64_t cut_lsn, TimeNs now) {
 void Lane::Serve(std::unique_ptr<WriteAheadLog> log) {
   STRATA_CHECK(recovering() && log != nullptr);
   state_.log = std::move(log);
+  state_.no_room = state_.log->LookForRoom();
   state_.recovery.reset();
 }
 
@@ -237,8 +238,10 @@ void Lane::EndAll(std::vector<Envelope>* out) {
   state_.out = nullptr;
 }
 
-LaneReport Lane::Report() const {
+LaneReport Lane::Report() {
   LaneReport report;
+  state_.LookForRoom();
+  report.no_room = state_.no_room;
   for (const auto& [id, table] : state_.tables) {
     report.tables.push_back({table->spec(), table->Stats()});
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/failpoint.h"
 
@@ -110,7 +111,9 @@ Result<Lsn> LaneState::Append(RecordKind kind, std::span<const std::span<const s
   if (!config.durable) return Lsn{0};
   if (!log_failure.ok()) return log_failure;
   Result<Lsn> lsn = log->Append(kind, body);
+  if (lsn.status().code() == StatusCode::kDiskFull) no_room = lsn.status();
   if (lsn.ok()) {
+    LookForRoom();
     log_failure = AtApply();
     if (!log_failure.ok()) return log_failure;
   } else if (lsn.status().code() != StatusCode::kDiskFull) {
@@ -125,6 +128,13 @@ Status LaneState::SyncLog() {
   log_failure = log->Write();
   if (log_failure.ok()) log_failure = log->Sync();
   return log_failure;
+}
+
+void LaneState::LookForRoom() {
+  if (log == nullptr || no_room.ok()) return;
+  no_room = log->LookForRoom();
+  if (no_room.ok() || no_room.code() == StatusCode::kDiskFull) return;
+  log_failure = std::exchange(no_room, Status());
 }
 
 Result<Lsn> LaneState::AppendWrite(const Request& request) {

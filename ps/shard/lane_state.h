@@ -109,6 +109,7 @@ struct LaneState {
   std::optional<Recovery> recovery;    // while it lasts
   Lsn replayed = 0;                    // while a record is applied again: its LSN
   Status log_failure;                  // final: nothing may be promised any more
+  Status no_room;                      // kDiskFull while the log has none: writes are refused
   CheckpointState checkpoint;
   std::vector<Envelope>* out = nullptr;  // where replies go while a message or a tick is handled
 
@@ -139,6 +140,8 @@ struct LaneState {
   // log that has failed, which Commit will tell): it must not happen.
   Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body);
   Result<Lsn> AppendWrite(const Request& request);
+  // Forgets no_room once there is room again.
+  void LookForRoom();
   // Writes and syncs all that was appended, on the calling thread. Nothing to do without a log. An
   // error is final.
   Status SyncLog();

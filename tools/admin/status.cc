@@ -16,6 +16,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+uint64_t LogBytes(const control::ServerStatus& server) {
+  uint64_t bytes = 0;
+  for (const control::LaneStatus& lane : server.lane()) bytes += lane.log_bytes();
+  return bytes;
+}
+
+// Why lanes refuse writes with DISK_FULL: of the first that does; "" when none does.
+std::string NoRoom(const control::ServerStatus& server) {
+  for (const control::LaneStatus& lane : server.lane()) {
+    if (!lane.no_room().empty()) return lane.no_room();
+  }
+  return {};
+}
+
 Json ToJson(const control::ServerStatus& server) {
   return {{"lanes", server.lanes()},
           {"shards", server.shards()},
@@ -26,7 +40,9 @@ Json ToJson(const control::ServerStatus& server) {
           {"pushed_keys", server.pushed_keys()},
           {"requests", server.requests()},
           {"queue_bytes", server.queue_bytes()},
-          {"clients", server.clients()}};
+          {"clients", server.clients()},
+          {"log_bytes", LogBytes(server)},
+          {"disk_full", NoRoom(server)}};
 }
 
 Json ToJson(const control::WorkerStatus& worker) {
@@ -69,9 +85,13 @@ Json ToJson(const NodeAnswer& answer) {
 std::string Details(const control::NodeStatus& status) {
   if (status.has_server()) {
     const control::ServerStatus& server = status.server();
-    return fmt::format("{}, {}, {}; {} pulled, {} pushed", Counted(server.tables(), "table"),
-                       Counted(server.rows(), "row"), HumanBytes(server.table_bytes()),
-                       Counted(server.pulled_keys(), "key"), HumanCount(server.pushed_keys()));
+    std::string details =
+        fmt::format("{}, {}, {}; {} pulled, {} pushed", Counted(server.tables(), "table"),
+                    Counted(server.rows(), "row"), HumanBytes(server.table_bytes()),
+                    Counted(server.pulled_keys(), "key"), HumanCount(server.pushed_keys()));
+    if (const uint64_t log = LogBytes(server); log != 0) details += "; log " + HumanBytes(log);
+    if (!NoRoom(server).empty()) details = "disk full: writes refused; " + details;
+    return details;
   }
   const control::WorkerStatus& worker = status.worker();
   std::string details =

@@ -151,10 +151,22 @@ TEST(LaneLog, AFullDiskIsAnsweredAndChangesNothing) {
   EXPECT_EQ(table.lane.AskStatus(table.client.Write(Command::kDropTable, IdOf(table.spec))).code(),
             StatusCode::kDiskFull);
   EXPECT_EQ(table.Value(), 0.0F);
+  Lane& lane = table.lane.lane.lane;
+  EXPECT_EQ(lane.no_room().code(), StatusCode::kDiskFull);
+  EXPECT_EQ(lane.Report().no_room.code(), StatusCode::kDiskFull);
   table.lane.log->appends_until_full = -1;  // space is there again: the same writes pass
   EXPECT_TRUE(table.lane.AskStatus(header, OneRow(5)).ok());
   EXPECT_EQ(table.lane.AskStatus(unknown, {Keys({1})}).code(), StatusCode::kNotFound);
   EXPECT_EQ(table.Value(), 5.0F);
+  EXPECT_TRUE(lane.no_room().ok());
+  // A report looks again, though nobody writes.
+  table.lane.log->appends_until_full = 0;
+  const wire::Header next = PutHeader(table.client, table.spec, AckLevel::kLogged);
+  EXPECT_EQ(table.lane.AskStatus(next, OneRow(6)).code(), StatusCode::kDiskFull);
+  EXPECT_FALSE(lane.no_room().ok());
+  table.lane.log->appends_until_full = -1;
+  EXPECT_TRUE(lane.Report().no_room.ok());
+  EXPECT_TRUE(lane.no_room().ok());
 }
 
 TEST(LaneLog, AFullDiskLeavesAStepOpen) {
