@@ -141,6 +141,14 @@ Key KeyOfColdHash(uint64_t hash) {
   return hash - 0x9e3779b97f4a7c15ULL;
 }
 
+// Nothing lies above the highest hash, so no end can be told behind it.
+bool AppendOrder::Take(Key key) {
+  const uint64_t hash = ColdHashOf(key);
+  if (hash < hash_end_ || hash == UINT64_MAX) return false;
+  hash_end_ = hash + 1;
+  return true;
+}
+
 struct RocksDb::Impl {
   struct Space {
     size_t row_bytes = 0;
@@ -338,7 +346,9 @@ void RocksDb::Impl::LimitDisk() const {
   files->SetMaxAllowedSpaceUsage(disk_bytes_max - std::min(unknown, disk_bytes_max - 1));
 }
 
-uint64_t RocksDb::HashEnd(SpaceId space) const { return impl_->SpaceOf(space).hash_end; }
+AppendOrder RocksDb::OrderOf(SpaceId space) const {
+  return AppendOrder(impl_->SpaceOf(space).hash_end);
+}
 
 Status RocksDb::Append(SpaceId space, std::span<const ColdWrite> rows) {
   Impl::Space& of = impl_->SpaceOf(space);
@@ -357,14 +367,14 @@ Status RocksDb::Append(SpaceId space, std::span<const ColdWrite> rows) {
     of.fill_status = rocksdb::Status::SpaceLimit();
     return FromRocks(of.fill_status, impl_->folder);
   }
+  AppendOrder order(of.hash_end);
   for (const ColdWrite& row : rows) {
-    const uint64_t hash = ColdHashOf(row.key);
-    STRATA_CHECK(row.row != nullptr && hash >= of.hash_end);
-    const ColdKey key = MakeColdKey(space, hash);
+    STRATA_CHECK(row.row != nullptr && order.Take(row.key));
+    const ColdKey key = MakeColdKey(space, ColdHashOf(row.key));
     of.fill_status = of.fill->Add(
         SliceOf(key), rocksdb::Slice(reinterpret_cast<const char*>(row.row), of.row_bytes));
     if (!of.fill_status.ok()) return FromRocks(of.fill_status, impl_->folder);
-    of.hash_end = hash + (hash == UINT64_MAX ? 0 : 1);
+    of.hash_end = order.hash_end();
   }
   return {};
 }

@@ -63,6 +63,19 @@ class RocksCursor {
   virtual Status status() const = 0;
 };
 
+// Which rows lie above all that were ever written to a space, and above each other: those of a
+// snapshot do, since its pages come by rising hash. Such a row is not there yet.
+class AppendOrder {
+ public:
+  explicit AppendOrder(uint64_t hash_end) : hash_end_(hash_end) {}
+  // False, and without effect, when the row of `key` is no next one.
+  bool Take(Key key);
+  uint64_t hash_end() const { return hash_end_; }  // no hash above the rows so far is lower
+
+ private:
+  uint64_t hash_end_;
+};
+
 // Thread-safe. Errors: kDiskFull (nothing of the call was done, the same call may pass later),
 // kCorrupt (a checksum), kFailed (I/O).
 class RocksDb {
@@ -80,11 +93,11 @@ class RocksDb {
               std::span<uint8_t> found) const;
   // All or nothing, in order.
   Status Write(SpaceId space, std::span<const ColdWrite> writes);
-  // A hash above those of all rows that were ever written to the space (but for UINT64_MAX).
-  uint64_t HashEnd(SpaceId space) const;
-  // Rows by rising hash, the first of HashEnd or higher, none null: many times as fast as Write,
-  // and better to read. Any number of calls make one file; the first other call on the space ends
-  // it. An error is final for the space, since rows of earlier calls may be gone too.
+  // Which rows Append takes now.
+  AppendOrder OrderOf(SpaceId space) const;
+  // Rows in the space's AppendOrder, none null: many times as fast as Write, and better to read.
+  // Any number of calls make one file; the first other call on the space ends it. An error is final
+  // for the space, since rows of earlier calls may be gone too.
   Status Append(SpaceId space, std::span<const ColdWrite> rows);
 
   std::unique_ptr<RocksSnapshot> Snapshot() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "kernels/core/initializer.h"
 
@@ -216,36 +217,26 @@ Status RocksTable::Load(const ScanPage& page) {
   STRATA_TRY(CheckLoad(page));
   STRATA_TRY(WriteUnwritten());
   const size_t width = size_t{schema_.dim} + schema_.state_width;
-  // A snapshot's pages come by rising hash; behind all that is there, nothing needs to be read.
-  uint64_t end = cold_.HashEnd(space_);
-  const bool is_above = std::ranges::all_of(page.keys, [&](Key key) {
-    const uint64_t hash = ColdHashOf(key);
-    if (hash < end || hash == UINT64_MAX) return false;
-    end = hash + 1;
-    return true;
-  });
+  AppendOrder order = cold_.OrderOf(space_);
+  const bool is_above = std::ranges::all_of(page.keys, [&](Key key) { return order.Take(key); });
   if (is_above) {
     rows_.resize(page.keys.size() * row_bytes_);
     found_.assign(page.keys.size(), 0);
   } else {
     STRATA_TRY(Read(page.keys));
   }
-  std::map<Key, size_t> last;
-  if (!is_above) {
-    for (size_t i = 0; i < page.keys.size(); ++i) last[page.keys[i]] = i;
-  }
   writes_.clear();
   uint64_t fresh = 0;
-  const auto add = [&](Key key, size_t i) {
-    fresh += found_[i] == 0 ? 1 : 0;
+  std::unordered_set<Key> fresh_keys;
+  for (size_t i = 0; i < page.keys.size(); ++i) {
+    const Key key = page.keys[i];
+    if (found_[i] == 0 && (is_above || fresh_keys.insert(key).second)) ++fresh;
     std::copy_n(page.rows.data() + i * width, width, ElementsOf(Row(i)));
     RowCounters& counters = CountersOf(schema_, Row(i));
     counters = page.counters[i];
     counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
     writes_.push_back({key, Row(i)});
-  };
-  for (size_t i = 0; is_above && i < page.keys.size(); ++i) add(page.keys[i], i);
-  for (const auto& [key, i] : last) add(key, i);
+  }
   const Status written = is_above ? cold_.Append(space_, writes_) : cold_.Write(space_, writes_);
   STRATA_TRY(written.Prefixed("table '" + spec_.name + "'"));
   stats_.rows += fresh;

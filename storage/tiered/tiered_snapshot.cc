@@ -156,15 +156,14 @@ Status TieredTable::Load(const ScanPage& page) {
   if (down_.active()) STRATA_TRY(SettleDown());
   std::vector<uint32_t> above, below;
   std::unordered_set<Key> below_keys;
-  uint64_t hash_end = cold_.HashEnd(space_);
+  AppendOrder order = cold_.OrderOf(space_);
   for (size_t i = 0; i < page.keys.size(); ++i) {
     const Key key = page.keys[i];
     now_step_ = std::max(now_step_, page.counters[i].last_step);
     uint64_t row = warm_.Find(key);
     if (row == kNoRow &&
         (cold_used_ || !above.empty() || below_keys.contains(key) || !HasRoom(1))) {
-      if (const uint64_t hash = ColdHashOf(key); hash >= hash_end && hash != UINT64_MAX) {
-        hash_end = hash + 1;
+      if (order.Take(key)) {
         above.push_back(static_cast<uint32_t>(i));
       } else {
         below.push_back(static_cast<uint32_t>(i));
@@ -182,8 +181,8 @@ Status TieredTable::Load(const ScanPage& page) {
   return {};
 }
 
-// `places` are those of rows that neither memory nor the cold tier has, by rising hash and above
-// all of the cold tier's: as a snapshot gives most of them.
+// `places` are those of rows that neither memory nor the cold tier has, in its AppendOrder: as a
+// snapshot gives most of them.
 Status TieredTable::LoadAbove(const ScanPage& page, std::span<const uint32_t> places) {
   if (places.empty()) return {};
   cold_rows_.resize(places.size() * row_bytes_);

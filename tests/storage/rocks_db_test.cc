@@ -113,16 +113,27 @@ size_t CountRows(const RocksDb& cold, SpaceId space, const RocksSnapshot* as_of)
   return rows;
 }
 
+TEST(AppendOrderTest, TakesRisingHashesAndEachOnce) {
+  const auto key = [](uint64_t hash) { return KeyOfColdHash(hash); };
+  AppendOrder order(10);
+  EXPECT_FALSE(order.Take(key(9)));
+  EXPECT_TRUE(order.Take(key(10)));
+  EXPECT_FALSE(order.Take(key(10)));
+  EXPECT_TRUE(order.Take(key(UINT64_MAX - 1)));
+  EXPECT_EQ(order.hash_end(), UINT64_MAX);
+  EXPECT_FALSE(order.Take(key(UINT64_MAX))) << "nothing lies above it";
+}
+
 TEST(RocksDbTest, AppendedRowsAreReadAndOverwrittenLikeOthers) {
   constexpr size_t kRows = 400'000;  // more than a file holds
   ColdFolder folder;
   RocksDb& cold = folder.cold();
   const SpaceId space = cold.MakeSpace(kRowBytes), other = cold.MakeSpace(kRowBytes);
-  EXPECT_EQ(cold.HashEnd(space), 0U);
+  EXPECT_EQ(cold.OrderOf(space).hash_end(), 0U);
   const std::vector<Key> keys = SortedKeys(kRows);
   ASSERT_TRUE(WriteRows(cold, other, 0, 100).ok());
   ASSERT_TRUE(AppendRows(cold, space, std::span(keys).first(kRows / 2)).ok());
-  EXPECT_EQ(cold.HashEnd(space), ColdHashOf(keys[kRows / 2 - 1]) + 1);
+  EXPECT_EQ(cold.OrderOf(space).hash_end(), ColdHashOf(keys[kRows / 2 - 1]) + 1);
   const auto half = cold.Snapshot();
   // A row that is appended, one that is erased below what follows, and one that is not there yet.
   const std::vector<Key> asked = {keys[7], keys[8], keys[kRows - 1]};
