@@ -168,6 +168,23 @@ TEST_F(AdminCheckpoint, ExportsATableForOthers) {
   EXPECT_EQ(Admin({"export", checkpoints(), "--table=t", "--format=zip", "--to=x"}).end.code, 2);
 }
 
+TEST_F(AdminCheckpoint, AnOlderOneIsExportedByNameOnly) {
+  FillTable(2);
+  AdminJson({"checkpoint"});
+  AdminJson({"checkpoint", "--full"});
+  const std::string manifest = checkpoints() + "/0000000002/manifest";
+  WriteWholeFile(manifest, ReadWholeFile(manifest) + "x");
+  const auto exported = [&](const std::string& from) {
+    return Admin({"export", from, "--table=t", "--format=npy", "--to=" + folder_.File("out")});
+  };
+  const ProcessResult newest = exported(checkpoints());
+  EXPECT_EQ(newest.end.code, 1);
+  EXPECT_THAT(newest.errors, HasSubstr(manifest));
+  EXPECT_THAT(newest.errors, HasSubstr("name its folder: " + checkpoints() + "/0000000001"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.File("out")));
+  EXPECT_EQ(exported(checkpoints() + "/0000000001").end.code, 0);
+}
+
 TEST(AdminCheckpointAlone, AServerWithoutAFolderSaysSo) {
   FreePort port;
   const std::string address = fmt::format("127.0.0.1:{}", port.number());
