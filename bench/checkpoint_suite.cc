@@ -11,16 +11,14 @@
 #include <thread>
 #include <vector>
 
-#include "base/hash.h"
 #include "bench/disk_limit.h"
 #include "bench/figure.h"
 #include "bench/measure.h"
+#include "bench/own_server.h"
 #include "bench/paced_pulls.h"
 #include "bench/service_peer.h"
 #include "bench/workload.h"
 #include "ps/client/remote_checkpointer.h"
-#include "ps/client/remote_store.h"
-#include "ps/service/server.h"
 #include "storage/memory/host_table.h"
 
 namespace strata::bench {
@@ -42,19 +40,6 @@ TableSpec Spec(uint32_t dim) {
   return spec;
 }
 
-Result<std::unique_ptr<Server>> StartServer(ServerOptions options) {
-  options.cluster_id = Hash64("bench");
-  options.port = 0;
-  options.checkpoints_kept = 1;
-  return Server::Start(std::move(options));
-}
-
-Result<std::unique_ptr<RemoteStore>> ConnectTo(const Server& server) {
-  return RemoteStore::Connect({.servers = {fmt::format("127.0.0.1:{}", server.port())},
-                               .cluster_id = Hash64("bench"),
-                               .client_name = "strata-bench"});
-}
-
 // A server with log and checkpoints, and a table of `rows` rows.
 class Served {
  public:
@@ -64,6 +49,7 @@ class Served {
     ServerOptions options;
     options.data = served->folder() + "/data";
     options.checkpoints = served->checkpoints();
+    options.checkpoints_kept = 1;
     STRATA_ASSIGN(served->server_, StartServer(std::move(options)));
     STRATA_ASSIGN(served->store_, ConnectTo(*served->server_));
     STRATA_TRY(served->store_->CreateTable(Spec(kDim)));

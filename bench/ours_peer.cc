@@ -2,24 +2,12 @@
 
 #include <semaphore>
 
-#include "base/hash.h"
+#include "bench/own_server.h"
 #include "bench/service_peer.h"
 #include "bench/workload.h"
-#include "ps/client/remote_store.h"
-#include "ps/service/server.h"
 
 namespace strata::bench {
 namespace {
-
-constexpr const char* kCluster = "bench";
-
-Result<std::unique_ptr<RemoteStore>> ConnectTo(const Server& server) {
-  RemoteStoreOptions options;
-  options.servers = {fmt::format("127.0.0.1:{}", server.port())};
-  options.cluster_id = Hash64(kCluster);
-  options.client_name = "strata-bench";
-  return RemoteStore::Connect(options);
-}
 
 TableSpec SpecOf(uint32_t dim) {
   TableSpec spec;
@@ -126,9 +114,7 @@ class OursPeer final : public ServicePeer {
 Result<std::unique_ptr<ServicePeer>> StartOurs(const std::string& data) {
   ServerOptions options;
   options.data = data;
-  options.cluster_id = Hash64(kCluster);
-  options.port = 0;
-  STRATA_ASSIGN(auto server, Server::Start(std::move(options)));
+  STRATA_ASSIGN(auto server, StartServer(std::move(options)));
   STRATA_ASSIGN(auto store, ConnectTo(*server));
   return std::unique_ptr<ServicePeer>(
       std::make_unique<OursPeer>(std::move(server), std::move(store)));
