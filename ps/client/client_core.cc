@@ -419,6 +419,7 @@ void ClientCore::RunFinished() {
 }
 
 void ClientCore::Leave() {
+  outgoing_.clear();
   for (size_t lane = 0; lane < lanes_.size(); ++lane) {
     const wire::LaneName name = map_.lanes[lane];
     const ServerLink& server = servers_[name.server];

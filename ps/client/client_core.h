@@ -79,7 +79,7 @@ class ClientCore {
   std::vector<Envelope> TakeOutgoing();
 
   // Tells the lanes that it wrote to, and that owe it nothing, that it sends no more writes: they
-  // need not remember it. Abort is to follow.
+  // need not remember it. What has not been taken out yet is dropped. Abort is to follow.
   void Leave();
 
   // Ends everything that is open, and all that comes later, with this status.

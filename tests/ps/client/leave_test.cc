@@ -21,6 +21,8 @@ TEST(ClientLeave, TellsTheLanesThatItWroteToAndThatOweItNothing) {
   EXPECT_EQ(servers.Next().header().command, wire::Command::kPush);
   (void)servers.Submit(read.Make(OpKind::kLookup));
   EXPECT_EQ(servers.Next().header().command, wire::Command::kPull);
+  TestBatch late(keys_of(2), 1);
+  (void)servers.Submit(late.Make(OpKind::kLookup));  // it has not left the core yet
   servers.core.Leave();
   const Sent leave = servers.Next();
   EXPECT_EQ(leave.header().command, wire::Command::kLeave);
