@@ -10,8 +10,11 @@
 #include <cctype>
 #include <filesystem>
 #include <map>
+#include <span>
 
+#include "base/disk.h"
 #include "base/status.h"
+#include "proto/format/log_format.h"
 
 namespace strata::soak {
 namespace {
@@ -107,6 +110,25 @@ std::string DamageOne(FaultKind kind, const std::string& path, Random& random) {
   return "";
 }
 
+bool IsLogThatEndsBetweenRecords(const std::string& path) {
+  const Result<std::string> content = ReadFile(RealDisk(), path, UINT64_MAX);
+  STRATA_CHECK_MSG(content.ok(), path);
+  const auto bytes = std::as_bytes(std::span(*content));
+  const auto segment = format::DecodeLogSegment(bytes);
+  if (!segment.ok()) return false;
+  uint64_t offset = format::kLogSegmentHeaderBytes;
+  while (offset < bytes.size()) {
+    const auto record =
+        format::DecodeLogRecordHeader(bytes.subspan(offset), {.lineage = segment->lineage,
+                                                              .lane = segment->lane,
+                                                              .first_lsn = segment->first_lsn,
+                                                              .offset = offset});
+    if (!record.ok()) return false;
+    offset += format::LogRecordBytes(record->body_bytes);
+  }
+  return offset == bytes.size();
+}
+
 const std::string& Pick(const std::vector<std::string>& names, Random& random) {
   return names[random.Below(names.size())];
 }
@@ -161,6 +183,7 @@ Fault DamageFiles(const std::string& folder, Random& random) {
     if (what.empty()) return fault;
     fault.files = {file};
     fault.text = fmt::format("{}: {}", file, what);
+    fault.between_records = fault.kind == FaultKind::kTruncate && IsLogThatEndsBetweenRecords(file);
   }
   return fault;
 }

@@ -26,6 +26,7 @@ struct Fault {
   FaultKind kind = FaultKind::kFlipHead;
   std::vector<std::string> files;  // damaged; two when they were swapped
   std::string text;                // for people: what was done
+  bool between_records = false;    // a log was cut exactly where one of its records ends
 };
 
 // All regular files in a folder and below, sorted.

@@ -142,7 +142,8 @@ class FlipRun {
     if (findings.none()) return Outcome::kHarmless;
     const bool said =
         cluster_.server(0).Errors().find("were cut") != std::string::npos && Names(fault);
-    if (said && findings.doubled == 0 && findings.wrong == 0) return Outcome::kCut;
+    if ((said || fault.between_records) && findings.doubled == 0 && findings.wrong == 0)
+      return Outcome::kCut;
     return Bad(fault, fmt::format("served: lost {}, doubled {}, wrong {}: {}\n  {}", findings.lost,
                                   findings.doubled, findings.wrong, findings.examples.front(),
                                   cluster_.server(0).Errors()));

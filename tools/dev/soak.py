@@ -5,7 +5,8 @@ usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--first=SEED] [--jobs=N] 
   kill       a server is killed at a random moment under load (cycles: kills; tests/soak)
   failpoint  a server dies, or a call of it fails, at each failpoint (cycles: of each of both)
   client     a worker, client or admin is killed in a push, a checkpoint, a restore (cycles: kills)
-  flip       the files of a stopped server are damaged (cycles: faults)
+  flip       10,000 random bits of each kind of file, and each bit of its head, are flipped under its
+             readers; then the files of a stopped server are damaged (cycles: faults)
   sim        whole clusters on a simulated network and disk (seeds; tests/soak/sim)
   fuzz       every decoder under libFuzzer (cycles: inputs for each target)
 
@@ -42,6 +43,7 @@ PROGRAMS = {
     "flip": ("release", "strata-soak-flip", [], 500),
     "sim": ("release", "strata-soak-sim", [], 20_000),
 }
+FLIPPED_BITS = 10_000
 FUZZ_CYCLES = 2_000_000
 KINDS = [*PROGRAMS, "fuzz"]
 INPUT_SECONDS_MAX = 10
@@ -124,6 +126,8 @@ def soak_program(kind, count, first, jobs):
     folder = ROOT / ("build" if preset == "release" else f"build-{preset}")
     counted, seed = ("--seeds", "--first") if kind == "sim" else ("--cycles", "--seed")
     share = -(-count // instances)
+    if kind == "flip":
+        arguments = [f"--bits={-(-FLIPPED_BITS // instances)}"]
     began = time.monotonic()
     running = [subprocess.Popen(
         [str(folder / "bin" / program), *arguments, f"{counted}={share}",
@@ -159,6 +163,14 @@ def add(total, result):
             total[name] = max(total.get(name, 0), value)
         elif isinstance(value, (int, float)):
             total[name] = total.get(name, 0) + value
+
+
+def say_flipped(kinds):
+    """A table of what became of the bits of each kind of file."""
+    columns = ["bits", "detected", "harmless", "wrong", "crashes"]
+    print(f"{'flipped':24}" + "".join(f"{column:>10}" for column in columns), file=sys.stderr)
+    for kind, counts in kinds.items():
+        print(f"{kind:24}" + "".join(f"{counts[column]:>10}" for column in columns), file=sys.stderr)
 
 
 def found_anything(result):
@@ -214,6 +226,8 @@ def run(kinds, options):
         else:
             result = soak_program(kind, options.seeds if kind == "sim" else options.cycles,
                                   options.first or 1, options.jobs)
+        if "flipped" in result:
+            say_flipped(result["flipped"])
         print(json.dumps(result), flush=True)
         found = found or found_anything(result)
     return 1 if found else 0
