@@ -93,19 +93,30 @@ void BeginTable(LaneState& lane, Saving& saving, Saving::Table& table) {
        });
 }
 
+std::string DoneText(const format::PartEntry& part, uint32_t number, TimeNs time) {
+  return fmt::format("checkpoint {} is saved: {} row{}, {} bytes, {:.3f} s", number, part.rows(),
+                     part.rows() == 1 ? "" : "s", part.bytes, static_cast<double>(time) / kSecond);
+}
+
 // All rows are handed on: what is left is the image and the part's end.
 void FinishPart(LaneState& lane, Saving& saving) {
-  auto answer = [number = saving.number, part = saving.part, image = std::move(saving.image),
+  auto answer = [number = saving.number, begun = saving.begun,
+                 clock = lane.config.checkpoints->clock, part = saving.part,
+                 image = std::move(saving.image),
                  waiting = std::move(saving.waiting)]() -> Finished::Then {
     if (part->status.ok()) part->status = part->writer->AddLaneImage(image);
     Result<std::string> text = part->status;
+    std::string line;
     if (part->status.ok()) {
       const Result<format::PartEntry> entry = part->writer->Finish();
       text = entry.ok() ? Result<std::string>(format::EncodePartEntry(*entry)) : entry.status();
+      if (entry.ok()) line = DoneText(*entry, number, clock->Now() - begun);
     }
+    if (!text.ok()) line = fmt::format("checkpoint {} failed: {}", number, text.status().message());
     part->writer.reset();
-    return [number, waiting, text](LaneState& to) {
+    return [number, waiting, text, line](LaneState& to) {
       if (text.ok()) to.checkpoint.saved = {number, *text};
+      to.Say(line);
       AnswerPart(to, waiting, text);
     };
   };
@@ -116,6 +127,8 @@ void BeginSaving(LaneState& lane, Saving& saving, bool full) {
   saving.full = full;
   saving.part = std::make_shared<Saving::Part>();
   const CheckpointConfig& config = *lane.config.checkpoints;
+  saving.begun = config.clock->Now();
+  lane.Say(fmt::format("checkpoint {} begins", saving.number));
   lane.InBackground(
       [part = saving.part, disk = config.disk, root = config.root,
        name = PartNameOf(lane, saving.number,
@@ -203,6 +216,7 @@ void EndSaving(LaneState& lane, const Status& reason) {
     saving->tables[i].table->EndSnapshot();
   }
   if (saving->part != nullptr) {
+    lane.Say(fmt::format("checkpoint {} failed: {}", saving->number, reason.message()));
     Hand(lane, saving->part, 0, [reason](PartWriter&) { return reason; });
   }
   AnswerPart(lane, saving->waiting, reason);

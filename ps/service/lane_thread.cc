@@ -38,6 +38,7 @@ LaneThread::~LaneThread() {
 }
 
 LaneConfig LaneThread::WithBackground(LaneConfig config) {
+  config.say = [this](const std::string& line) { Log(LogLevel::kInfo, "{}: {}", name_, line); };
   if (config.checkpoints) {
     config.background = [this](std::function<void()> work) { background_.Run(std::move(work)); };
   }

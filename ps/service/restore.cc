@@ -56,12 +56,22 @@ void Finish(LaneState& lane, Result<LoadedLane> loaded) {
   const std::unique_ptr<Restoring> restoring = std::move(lane.checkpoint.restoring);
   const wire::Header& request = restoring->request;
   const ClientId client{request.client_hi, request.client_lo};
+  const uint64_t number = request.cursor;
   const Result<Lsn> lsn = loaded.ok() ? Apply(lane, request, std::move(*loaded)) : loaded.status();
   if (lsn.ok()) {
     lane.dedup.Decide(client, request.sequence, {}, *lsn);
   } else {
     lane.dedup.Withdraw(client, request.sequence);
   }
+  uint64_t rows = 0;
+  for (const auto& [id, table] : lane.tables) rows += table->Stats().rows;
+  lane.Say(
+      lsn.ok()
+          ? fmt::format(
+                "checkpoint {} is restored: {} row{}, {:.3f} s", number, rows, rows == 1 ? "" : "s",
+                static_cast<double>(lane.config.checkpoints->clock->Now() - restoring->begun) /
+                    kSecond)
+          : fmt::format("checkpoint {} cannot be restored: {}", number, lsn.status().message()));
   for (const ReplyTo& to : restoring->waiting) {
     lane.ReplyToWrite(to, lsn.status(), lsn.ok() ? *lsn : 0);
   }
@@ -76,6 +86,7 @@ Result<Applied> BeginRestore(LaneState& lane, const Request& request) {
   lane.checkpoint.restoring = std::make_unique<Restoring>();
   lane.checkpoint.restoring->request = request.header;
   lane.checkpoint.restoring->waiting = {request.reply_to()};
+  lane.checkpoint.restoring->begun = lane.config.checkpoints->clock->Now();
   lane.InBackground([load = LoadOf(lane, number)]() -> Finished::Then {
     auto loaded = std::make_shared<Result<LoadedLane>>(LoadLane(load));
     return [loaded](LaneState& state) { Finish(state, std::move(*loaded)); };

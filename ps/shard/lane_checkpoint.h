@@ -86,6 +86,7 @@ struct Saving {
   // Once it is asked for.
   std::shared_ptr<Part> part;  // null: not yet
   bool full = false;
+  TimeNs begun = 0;
   size_t next = 0;  // table whose rows are handed on
   bool table_begun = false;
   std::vector<ReplyTo> waiting;
@@ -95,6 +96,7 @@ struct Saving {
 struct Restoring {
   wire::Header request;
   std::vector<ReplyTo> waiting;
+  TimeNs begun = 0;
 };
 
 // What the background thread has done and the lane's has to finish. Shared by both.

@@ -69,6 +69,9 @@ struct LaneConfig {
   // Runs work off the lane's thread, one after the other. Null: at once. Lane::NextTick says when
   // there is something to finish.
   std::function<void(std::function<void()>)> background;
+  // Told, on the lane's thread, what an operator wants to read: when a checkpoint was begun and
+  // done. Null: nobody.
+  std::function<void(const std::string&)> say;
   // Takes CONTROL requests, whose replies come from elsewhere. Null: they are refused.
   std::function<void(Request)> on_control;
 };
@@ -146,6 +149,9 @@ struct LaneState {
   // error is final.
   Status SyncLog();
 
+  void Say(const std::string& line) const {
+    if (config.say) config.say(line);
+  }
   // Runs `work` in the background, then on the lane's thread what it returns.
   void InBackground(std::function<Finished::Then()> work);
 

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <numeric>
 
+#include "proto/control/control.pb.h"
+#include "ps/client/control_call.h"
 #include "tests/soak/soak_cluster.h"
 #include "tests/support/wait_until.h"
 
@@ -81,6 +83,25 @@ Status PushOnce(const SoakCluster& cluster) {
   return SubmitAndWait(**store, std::move(push)).status;
 }
 
+// As strata-admin status asks.
+bool SaysDiskFull(const SoakCluster& cluster) {
+  control::ControlRequest request;
+  request.mutable_status();
+  const std::string body = request.SerializeAsString();
+  const auto bytes = CallControl(cluster.addresses()[0], cluster.cluster_id(),
+                                 std::as_bytes(std::span(body)), kPatience);
+  control::ControlReply reply;
+  if (!bytes.ok() || !reply.ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) {
+    ADD_FAILURE() << bytes.status().ToString();
+    return false;
+  }
+  bool full = false;
+  for (const control::LaneStatus& lane : reply.status().server().lane()) {
+    full |= !lane.no_room().empty();
+  }
+  return full;
+}
+
 TEST(Recovery, AFullDiskRefusesPushesUntilThereIsSpaceAgain) {
   // The limit of the log makes its segments small: 1 MiB.
   SoakCluster cluster({.servers = 1,
@@ -103,15 +124,19 @@ TEST(Recovery, AFullDiskRefusesPushesUntilThereIsSpaceAgain) {
   ASSERT_OK(cluster.Verify(true, &findings));
   EXPECT_TRUE(findings.none()) << findings.examples.front();
   EXPECT_TRUE(cluster.server(0).Running());
+  EXPECT_TRUE(SaysDiskFull(cluster));
 
-  disk.Resize("size=64m");
-  ASSERT_OK(cluster.AwaitProgress());
-  ExpectExact(cluster);
-
-  // Killed on a full disk, it comes back all the same.
+  // Killed on a full disk, it comes back all the same, and is as full.
   cluster.KillServer(0);
   cluster.StartServer(0);
   ASSERT_OK(cluster.AwaitReady(0));
+  cluster.AwaitStandstill();
+  EXPECT_EQ(PushOnce(cluster).code(), StatusCode::kDiskFull);
+  ASSERT_OK(cluster.Verify(true, &findings));
+  EXPECT_TRUE(findings.none()) << findings.examples.front();
+  EXPECT_TRUE(SaysDiskFull(cluster));
+
+  disk.Resize("size=64m");
   ASSERT_OK(cluster.AwaitProgress());
   ExpectExact(cluster);
 }
