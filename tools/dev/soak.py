@@ -212,7 +212,8 @@ def main(arguments):
         return 0
     adopt_orphans()
     for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
-        signal.signal(number, end_all)
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup stays what it is
+            signal.signal(number, end_all)
     with tempfile.TemporaryDirectory(prefix="strata-soak-", ignore_cleanup_errors=True) as folder:
         os.environ["TMPDIR"] = folder
         return run(kinds, options)
