@@ -25,7 +25,7 @@ using StoreBits = std::map<std::string, TableBits>;  // by table
 class TestTarget : public LoadTarget {
  public:
   // Owns the shards that leave `rest` when divided by `parts`.
-  TestTarget(uint32_t epoch, uint32_t rest = 0, uint32_t parts = 1)
+  explicit TestTarget(uint32_t epoch, uint32_t rest = 0, uint32_t parts = 1)
       : epoch_(epoch), rest_(rest), parts_(parts) {}
 
   bool Owns(uint32_t shard) const override { return shard % parts_ == rest_; }
