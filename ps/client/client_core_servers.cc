@@ -42,7 +42,11 @@ void ClientCore::HandleGreeting(ServerLink& server, const wire::Received& reply,
   // Anything else is a late reply to what is finished.
   if (header.command != Command::kHello && header.command != Command::kShardMap) return;
   const Status status = wire::StatusOfReply(reply);
-  if (status.code() == StatusCode::kCorrupt || status.code() == StatusCode::kUnavailable) {
+  // A full disk may have no room for the cut that a greeting tells of.
+  const bool not_now = status.code() == StatusCode::kCorrupt ||
+                       status.code() == StatusCode::kUnavailable ||
+                       status.code() == StatusCode::kDiskFull;
+  if (not_now) {
     server.last_error = status;  // the next greeting comes in its time
   } else if (!status.ok()) {
     RejectServer(server, status.Prefixed(server.Name()));

@@ -254,19 +254,23 @@ TEST(ClientRestart, AnExpiredSessionEndsTheWritesToItsLaneAndNoReads) {
   EXPECT_TRUE((*pulled)->status.ok());
 }
 
-TEST(ClientRestart, AServerThatReplaysIsGreetedUntilItIsReady) {
-  ScriptedServers servers({1});
-  Operation flush;
-  flush.kind = OpKind::kFlush;
-  flush.deadline = 3 * kSecond;
-  const auto connected = servers.Submit(flush);
-  servers.Reply(servers.Next(), Unavailable("replaying, 10 %"));
-  servers.AdvanceTo(servers.core.NextTick());
-  EXPECT_EQ(servers.Next().header().command, Command::kHello);
-  servers.AdvanceTo(3 * kSecond);
-  ASSERT_TRUE(connected->has_value());
-  EXPECT_THAT((*connected)->status.message(),
-              HasSubstr("no answer from server 0 (host0:7000) (replaying, 10 %)"));
+// It replays, or its disk is too full for a cut that the greeting tells of.
+TEST(ClientRestart, AServerThatIsNotReadyIsGreetedUntilItIs) {
+  for (const Status& not_now : {Unavailable("not yet, 10 %"), DiskFull("not yet, 10 %")}) {
+    ScriptedServers servers({1});
+    Operation flush;
+    flush.kind = OpKind::kFlush;
+    flush.deadline = 3 * kSecond;
+    const auto connected = servers.Submit(flush);
+    servers.Reply(servers.Next(), not_now);
+    ASSERT_FALSE(connected->has_value()) << not_now.ToString();
+    servers.AdvanceTo(servers.core.NextTick());
+    EXPECT_EQ(servers.Next().header().command, Command::kHello);
+    servers.AdvanceTo(3 * kSecond);
+    ASSERT_TRUE(connected->has_value());
+    EXPECT_THAT((*connected)->status.message(),
+                HasSubstr("no answer from server 0 (host0:7000) (not yet, 10 %)"));
+  }
 }
 
 }  // namespace
