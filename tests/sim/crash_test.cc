@@ -22,7 +22,8 @@ std::string Again() {
 }
 
 TEST(SimCrash, NothingIsLostDoubledOrWrong) {
-  uint64_t processes = 0, power_losses = 0, unknown = 0, checkpoints = 0, steps = 0, expired = 0;
+  uint64_t processes = 0, power_losses = 0, unknown = 0, checkpoints = 0, steps = 0, expired = 0,
+           left = 0;
   for (const uint64_t seed : Seeds()) {
     const SeedResult result = RunSeed(seed);
     ASSERT_TRUE(result.ok()) << result.Describe(Again());
@@ -33,6 +34,7 @@ TEST(SimCrash, NothingIsLostDoubledOrWrong) {
     checkpoints += result.checkpoints;
     steps += result.steps;
     expired += result.expired;
+    left += result.left;
   }
   // The nemesis does strike.
   EXPECT_GT(processes, 10 * Seeds().size());
@@ -41,6 +43,7 @@ TEST(SimCrash, NothingIsLostDoubledOrWrong) {
   EXPECT_GT(checkpoints, Seeds().size());
   EXPECT_GT(steps, Seeds().size());
   EXPECT_GT(expired, 0U);
+  EXPECT_GT(left, 0U);
 }
 
 TEST(SimCrash, TheSameSeedGivesTheSameRun) {

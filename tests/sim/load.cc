@@ -13,6 +13,7 @@ constexpr Key kOwnKeys = Key{1} << 32;
 constexpr TimeNs kPatience = 600 * kSecond;
 constexpr TimeNs kHurry = 300 * kMillisecond;
 constexpr double kRestOften = 0.02;
+constexpr double kLeaveOften = 0.01;
 
 bool Shared(Key key) { return key < kOwnKeys; }
 
@@ -37,6 +38,7 @@ struct Load::Client {
   Random random{0};
   size_t submitted = 0, open = 0;
   bool rests = false;
+  bool leaves = false;  // once nothing is open
 };
 
 struct Load::Logged {
@@ -101,14 +103,27 @@ void Load::Rest(Client& client, TimeNs time) {
   });
 }
 
-// Nobody knows what became of what the client has under way. The next one begins when none of it
-// can come late: clients promise no order between each other.
+// Nobody knows what became of what the client has under way.
 void Load::Replace(Client& client) {
   ++counts_.expired;
   client.rests = true;
   cluster_.At(cluster_.now(), [this, &client] {
     cluster_.client(client.index).Abort(Lost("its session expired"));
   });
+  BeginNext(client);
+}
+
+// It has the outcome of all that it submitted; copies may be under way.
+void Load::Leave(Client& client) {
+  ++counts_.left;
+  client.leaves = false;
+  cluster_.At(cluster_.now(), [this, &client] { cluster_.client(client.index).Leave(); });
+  BeginNext(client);
+}
+
+// The next client begins when nothing of the one before can come late: clients promise no order
+// between each other.
+void Load::BeginNext(Client& client) {
   cluster_.At(cluster_.now() + options_.calm_after, [this, &client] {
     cluster_.RenewClient(client.index);
     client.rests = false;
@@ -225,6 +240,8 @@ void Load::End(Client& client, const Batch& batch, const Outcome& outcome) {
   TakeStatus(client, outcome.status);
   if (batch.kind != OpKind::kLookup) EndWriteOf(client, batch, outcome);
   if (outcome.status.ok() && batch.power_losses == power_losses_) CheckRead(batch);
+  const bool goes_on = client.submitted < options_.operations;
+  if (client.leaves && client.open == 0 && goes_on) Leave(client);
   Fill(client);
 }
 
@@ -236,7 +253,11 @@ void Load::TakeStatus(Client& client, const Status& status) {
   };
   switch (status.code()) {
     case StatusCode::kOk:
-      if (may_rest && client.random.Chance(kRestOften)) rest();
+      if (may_rest && client.random.Chance(kLeaveOften)) {
+        client.rests = client.leaves = true;
+      } else if (may_rest && client.random.Chance(kRestOften)) {
+        rest();
+      }
       return;
     case StatusCode::kDeadlineExceeded:
     case StatusCode::kDiskFull:

@@ -34,6 +34,7 @@ struct LoadCounts {
   uint64_t acked = 0;       // writes, all of whose lanes acknowledged them
   uint64_t unknown = 0;     // writes of which some lane did not say
   uint64_t expired = 0;     // sessions
+  uint64_t left = 0;        // clients
 };
 
 class Load {
@@ -64,6 +65,8 @@ class Load {
   void Fill(Client& client);
   void Rest(Client& client, TimeNs time);
   void Replace(Client& client);
+  void Leave(Client& client);
+  void BeginNext(Client& client);
   void Submit(Client& client);
   void Push(Client& client, Batch& batch);
   void Write(Client& client, Batch& batch);

@@ -187,6 +187,7 @@ void Scenario::Count() {
   result_.acked = load_->counts().acked;
   result_.unknown = load_->counts().unknown;
   result_.expired = load_->counts().expired;
+  result_.left = load_->counts().left;
   if (trainers_ != nullptr) {
     result_.operations += trainers_->operations();
     result_.steps = trainers_->Acked();

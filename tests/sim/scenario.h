@@ -21,6 +21,7 @@ struct SeedResult {
   uint64_t checkpoints = 0;  // taken under load
   uint64_t steps = 0;        // of synchronous training
   uint64_t expired = 0;      // sessions of clients
+  uint64_t left = 0;         // clients, with all their writes answered
   Findings findings;
   bool hung = false;
   std::string stuck;     // what hung, in words
