@@ -72,8 +72,9 @@ void Retire(LaneState& lane) {
   });
 }
 
-// The base is durable: what lies before it may go.
-Status Trim(LaneState& lane, const format::LogBase& base) {
+// The base is durable: what lies before it may go, and the answer with it. A large file takes a
+// disk so long to remove that the lane would be missed.
+void Trim(LaneState& lane, const ReplyTo& to, const format::LogBase& base) {
   CheckpointState& state = lane.checkpoint;
   state.log_base = base.checkpoint;
   std::erase_if(state.cut_records, [&](const auto& cut) { return cut.first <= base.checkpoint; });
@@ -81,12 +82,13 @@ Status Trim(LaneState& lane, const format::LogBase& base) {
     state.increment_base = base.checkpoint;
     for (const auto& [id, table] : lane.tables) table->ForgetErased(base.checkpoint);
   }
-  if (lane.log != nullptr) {
-    const Status trimmed = lane.log->Trim(base.cut_lsn);
-    if (!trimmed.ok()) lane.log_failure = trimmed;
-    STRATA_TRY(trimmed);
-  }
-  return {};
+  if (lane.log == nullptr) return lane.Reply(to, {});
+  lane.InBackground([to, remove = lane.log->TakeBelow(base.cut_lsn)]() -> Finished::Then {
+    return [to, removed = remove()](LaneState& then) {
+      if (!removed.ok()) then.log_failure = removed;
+      then.Reply(to, removed);
+    };
+  });
 }
 
 }  // namespace
@@ -128,7 +130,7 @@ void HandleTrimLog(LaneState& lane, Request request) {
     if (!moved.ok()) return Answer(to, moved);
     return [to, base](LaneState& state) {
       const bool done = base.checkpoint <= state.checkpoint.log_base;  // by a repeat
-      state.Reply(to, done ? Status() : Trim(state, base));
+      return done ? state.Reply(to, {}) : Trim(state, to, base);
     };
   });
 }

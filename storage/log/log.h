@@ -41,8 +41,10 @@ class WriteAheadLog {
   // Everything written before the call is on stable storage when it returns. An error is final. One
   // thread besides the lane's may call it, at any time.
   virtual Status Sync() = 0;
-  // Removes segments all of whose records are below `lsn`.
-  virtual Status Trim(Lsn lsn) = 0;
+  // Segments all of whose records are below `lsn` are the log's no more. What it returns removes
+  // them: on any thread, also when the log is gone, in the order of the calls.
+  virtual std::function<Status()> TakeBelow(Lsn lsn) = 0;
+  Status Trim(Lsn lsn) { return TakeBelow(lsn)(); }
   // kDiskFull when an Append, or the opening, found no room for records other than cuts and there
   // is none still. Any other error is final.
   virtual Status LookForRoom() = 0;
@@ -89,8 +91,9 @@ struct ReplaySummary {
 
 // Visits the records from LSN `from` on, in order; an error of `visit` ends it. kCorrupt names
 // file, offset, expected and found, or the folder that has lost its segments, or that the log ends
-// before `from` - 1; kNotFound says that the log begins behind `from`. A folder that does not exist, or is empty, is an empty log unless
-// one was made, for a `from` of at most 1. Changes nothing.
+// before `from` - 1; kNotFound says that the log begins behind `from`. A folder that does not
+// exist, or is empty, is an empty log unless one was made, for a `from` of at most 1. Changes
+// nothing.
 Result<ReplaySummary> ReplayLog(const LogOptions& options, Lsn from,
                                 const std::function<Status(const LogRecord&)>& visit);
 

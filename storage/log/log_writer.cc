@@ -227,9 +227,13 @@ Status LogWriter::SyncFiles(const std::vector<Retired>& retired, File* current, 
   return {};
 }
 
-Status LogWriter::Trim(Lsn lsn) {
-  if (!begun_) return {};  // what stays goes with the next
-  return old_.Trim(lsn, first_, &used_);
+std::function<Status()> LogWriter::TakeBelow(Lsn lsn) {
+  std::vector<std::string> paths;
+  if (begun_) paths = old_.TakeBelow(lsn, first_, &used_);  // else what stays goes with the next
+  return [paths = std::move(paths), disk = options_.disk]() -> Status {
+    for (const std::string& path : paths) STRATA_TRY(RemoveSegment(*disk, path));
+    return {};
+  };
 }
 
 Status LogWriter::failed() const {

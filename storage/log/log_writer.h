@@ -28,7 +28,7 @@ class LogWriter : public WriteAheadLog {
   Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) override;
   Status Write() override;
   Status Sync() override;
-  Status Trim(Lsn lsn) override;
+  std::function<Status()> TakeBelow(Lsn lsn) override;
   Status LookForRoom() override;
 
   Lsn appended() const override { return appended_; }

@@ -46,7 +46,7 @@ class OldSegments::LargePieces {
 Status OldSegments::Adopt(Lsn last) {
   STRATA_ASSIGN(LogFolder folder, ListLogFolder(options_));
   cut_ = std::move(folder.cut);
-  if (const Status gone = Remove(SpareSegmentPath(options_.folder)); !gone.ok()) return gone;
+  STRATA_TRY(RemoveSegment(*options_.disk, SpareSegmentPath(options_.folder)));
   const auto behind = std::ranges::upper_bound(folder.segments, last, {}, &SegmentFile::first);
   const std::vector<SegmentFile> kept(folder.segments.begin(), behind);
   for (const SegmentFile& segment : folder.segments) {
@@ -71,7 +71,7 @@ Status OldSegments::SetAside(std::vector<SegmentFile> segments, Lsn last) {
     STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(segment.path));
     STRATA_ASSIGN(const uint64_t size, file->Size());
     if (size <= format::kLogSegmentHeaderBytes) {
-      if (segment.first != last + 1) STRATA_TRY(Remove(segment.path));
+      if (segment.first != last + 1) STRATA_TRY(RemoveSegment(disk, segment.path));
       continue;
     }
     const std::string path = CutSegmentPath(options_.folder, segment.first);
@@ -148,31 +148,32 @@ void OldSegments::Add(Lsn first, uint64_t bytes) {
   segments_.push_back({{first, SegmentPath(options_.folder, first)}, bytes});
 }
 
-// From the oldest on, so that what is left never has a hole.
-Status OldSegments::Trim(Lsn lsn, Lsn current_first, std::atomic<uint64_t>* used) {
+std::vector<std::string> OldSegments::TakeBelow(Lsn lsn, Lsn current_first,
+                                                std::atomic<uint64_t>* used) {
+  std::vector<std::string> paths;
   while (!segments_.empty() &&
          (segments_.size() > 1 ? segments_[1].file.first : current_first) <= lsn) {
-    STRATA_TRY(Remove(segments_[0].file.path));
+    paths.push_back(segments_[0].file.path);
     *used -= segments_[0].bytes;
     segments_.erase(segments_.begin());
   }
   while (!cut_.empty() && cut_[0].first < lsn) {
-    STRATA_TRY(Remove(cut_[0].path));
+    paths.push_back(cut_[0].path);
     cut_.erase(cut_.begin());
   }
-  return {};
-}
-
-Status OldSegments::Remove(const std::string& path) {
-  STRATA_FAILPOINT("log.remove");
-  const Status removed = options_.disk->Remove(path);
-  return removed.code() == StatusCode::kNotFound ? Status::Ok() : removed;
+  return paths;
 }
 
 uint64_t OldSegments::bytes() const {
   uint64_t bytes = 0;
   for (const Segment& segment : segments_) bytes += segment.bytes;
   return bytes;
+}
+
+Status RemoveSegment(Disk& disk, const std::string& path) {
+  STRATA_FAILPOINT("log.remove");
+  const Status removed = disk.Remove(path);
+  return removed.code() == StatusCode::kNotFound ? Status::Ok() : removed;
 }
 
 }  // namespace strata

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -24,9 +25,10 @@ class OldSegments {
   // A segment that is full.
   void Add(Lsn first, uint64_t bytes);
 
-  // Removes the segments, and what was set aside, all of whose records are below `lsn`; the current
-  // segment begins with `current_first`. Subtracts their bytes from `used`.
-  Status Trim(Lsn lsn, Lsn current_first, std::atomic<uint64_t>* used);
+  // Forgets the segments, and what was set aside, all of whose records are below `lsn`; the current
+  // segment begins with `current_first`. Subtracts their bytes from `used`. Their paths, from the
+  // oldest on: removed in that order, what is left never has a hole.
+  std::vector<std::string> TakeBelow(Lsn lsn, Lsn current_first, std::atomic<uint64_t>* used);
 
   uint64_t bytes() const;  // of all
 
@@ -41,11 +43,13 @@ class OldSegments {
   Status MakeDurable(const std::vector<SegmentFile>& segments, Lsn last);
   Status WriteAgain(const SegmentFile& segment, Lsn last);
   Status CopyTail(const std::string& path, uint64_t offset, LargePieces* copy);
-  Status Remove(const std::string& path);
 
   const LogOptions& options_;
   std::vector<Segment> segments_;  // by first LSN
   std::vector<SegmentFile> cut_;   // what was set aside, by first LSN
 };
+
+// OK too when there is none.
+Status RemoveSegment(Disk& disk, const std::string& path);
 
 }  // namespace strata

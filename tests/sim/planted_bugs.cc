@@ -19,7 +19,7 @@ class Through : public WriteAheadLog {
   }
   Status Write() override { return log_->Write(); }
   Status Sync() override { return log_->Sync(); }
-  Status Trim(Lsn lsn) override { return log_->Trim(lsn); }
+  std::function<Status()> TakeBelow(Lsn lsn) override { return log_->TakeBelow(lsn); }
   Status LookForRoom() override { return log_->LookForRoom(); }
   Lsn appended() const override { return log_->appended(); }
   Lsn written() const override { return log_->written(); }

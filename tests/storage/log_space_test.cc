@@ -208,6 +208,21 @@ TEST_F(LogSpaceTest, TrimRemovesWhatIsBelowAndNothingElse) {
   EXPECT_EQ(log_->bytes_on_disk(), kSegmentBytes);
 }
 
+TEST_F(LogSpaceTest, SegmentsAreRemovedWhenAndWhereTheCallerWants) {
+  Open();
+  for (Lsn lsn = 1; lsn <= 200; ++lsn) ASSERT_TRUE(AppendRecord(*log_, Writes(300)).ok());
+  ASSERT_TRUE(log_->Write().ok());
+  ASSERT_TRUE(log_->Sync().ok());
+  const size_t before = Segments(options_).size();
+  const auto remove = log_->TakeBelow(201);
+  EXPECT_LT(log_->bytes_on_disk(), disk_.bytes_used()) << "they count no more";
+  EXPECT_EQ(Segments(options_).size(), before);
+  log_.reset();
+  EXPECT_TRUE(remove().ok());
+  EXPECT_EQ(Segments(options_).size(), 1u);
+  EXPECT_TRUE(remove().ok()) << "they are gone already";
+}
+
 TEST_F(LogSpaceTest, StartsThatWriteNothingLeaveNothing) {
   for (int i = 0; i < 5; ++i) Open(0);
   EXPECT_EQ(disk_.bytes_used(), kSegmentBytes);

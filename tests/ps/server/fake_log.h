@@ -50,7 +50,9 @@ class FakeLog : public WriteAheadLog {
     state_->synced = state_->written;
     return {};
   }
-  Status Trim(Lsn) override { return {}; }
+  std::function<Status()> TakeBelow(Lsn) override {
+    return [] { return Status(); };
+  }
   Status LookForRoom() override {
     return state_->appends_until_full == 0 ? DiskFull("the fake disk is full") : Status();
   }

@@ -2,6 +2,8 @@
 // whatever was written meanwhile; base and log give the lane that lived; RESTORE is a write.
 #include <fmt/format.h>
 
+#include <deque>
+#include <functional>
 #include <random>
 
 #include "base/sim_disk.h"
@@ -25,6 +27,8 @@ struct Machine {
   SimClock clock{kSecond};
   std::unique_ptr<TestLane> lane;
   TestClient admin{.id = 1000};
+  bool holds = false;  // what is for the background
+  std::deque<std::function<void()>> held;
 
   Machine() { Boot(); }
 
@@ -36,6 +40,10 @@ struct Machine {
     config.checkpoints = CheckpointConfig{
         .disk = &disk, .root = kRoot, .base_path = "log/base", .keep = 2, .clock = &clock};
     config.make_table = [](const TableSpec& spec) { return std::make_unique<HostTable>(spec); };
+    config.background = [this](std::function<void()> work) {
+      if (!holds) return work();
+      held.push_back(std::move(work));
+    };
     lane = std::make_unique<TestLane>(std::move(config));
     ASSERT_TRUE(disk.MakeFolder("log").ok());
     const auto summary = RecoverLane(lane->lane, Log(), clock);
@@ -127,6 +135,28 @@ void Play(Machine& machine, Traffic& traffic, int requests,
     machine.Send(next.header, next.payload);
     if (sent != nullptr) sent->push_back(std::move(next));
   }
+}
+
+// A large file takes a disk a while to remove, in which the lane serves.
+TEST(LaneCheckpoint, TheLogIsTrimmedInTheBackground) {
+  Machine machine;
+  Traffic traffic(1, true);
+  Play(machine, traffic, 200);
+  const wire::Received part = machine.Ask(machine.Call(Command::kCheckpoint, 1));
+  ASSERT_TRUE(wire::StatusOfReply(part).ok() && machine.Commit(1, part.payload.at(0)).ok());
+  const size_t before = machine.disk.List("log")->size();
+  machine.holds = true;
+  EXPECT_TRUE(machine.Send(machine.Call(Command::kTrimLog, 1), {}).empty());
+  for (const bool removes : {false, true}) {  // first the base moves
+    ASSERT_EQ(machine.held.size(), 1U);
+    EXPECT_EQ(machine.disk.List("log")->size(), before + (removes ? 1 : 0)) << "with the base";
+    machine.held.front()();
+    machine.held.pop_front();
+    const auto replies = machine.Tick();
+    ASSERT_EQ(replies.size(), removes ? 1U : 0U);
+    EXPECT_TRUE(!removes || wire::StatusOfReply(replies[0].second).ok());
+  }
+  EXPECT_LT(machine.disk.List("log")->size(), before);
 }
 
 TEST(LaneCheckpoint, BaseAndLogGiveTheLaneThatLived) {
