@@ -198,7 +198,8 @@ namespace {
 Status RemoveOldFills(const std::string& folder) {
   STRATA_ASSIGN(const std::vector<std::string> names, RealDisk().List(folder));
   for (const std::string& name : names) {
-    if (name.starts_with(kFillPrefix)) STRATA_TRY(RealDisk().Remove(folder + "/" + name));
+    if (name.starts_with(kFillPrefix))
+      STRATA_TRY(RealDisk().Remove(fmt::format("{}/{}", folder, name)));
   }
   return {};
 }
