@@ -250,7 +250,8 @@ void ClientCore::SendHints(const Operation& operation, TimeNs now) {
     const auto table = static_cast<uint32_t>(part.table);
     if (!hints_.OfUse(table)) continue;
     const auto split = client::SplitByLane(part.keys, map_);
-    for (uint16_t lane = 0; lane < split.size(); ++lane) {
+    const auto lanes = static_cast<uint16_t>(split.size());
+    for (uint16_t lane = 0; lane < lanes; ++lane) {
       const ServerLink& server = servers_[map_.lanes[lane].server];
       const bool there = server.greeted && server.lost.ok() && !split[lane].empty();
       if (!there || !hints_.MaySend(lane, table, now)) continue;

@@ -90,7 +90,8 @@ void ClientCore::LearnEndpoints(const ServerLink& server) {
   std::erase_if(server_of_endpoint_, [&](const auto& entry) {
     return entry.second == server.index && entry.first != server.MainEndpoint();
   });
-  for (uint16_t lane = 0; lane < server.hello.lane_ports.size(); ++lane) {
+  const auto lanes = static_cast<uint16_t>(server.hello.lane_ports.size());
+  for (uint16_t lane = 0; lane < lanes; ++lane) {
     server_of_endpoint_.emplace(server.LaneEndpoint(lane), server.index);
   }
 }

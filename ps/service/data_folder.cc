@@ -83,7 +83,8 @@ Status DataFolder::ReadIdentity(const Owner& owner, uint64_t new_lineage) {
 Status DataFolder::Begin(const std::vector<uint16_t>& lane_ports) {
   identity_.lane_ports = lane_ports;
   STRATA_TRY(WriteIdentity());
-  for (uint16_t lane = 0; lane < lane_ports.size(); ++lane) {
+  const auto lanes = static_cast<uint16_t>(lane_ports.size());
+  for (uint16_t lane = 0; lane < lanes; ++lane) {
     STRATA_TRY(disk_.MakeFolder(LaneFolder(lane)));
   }
   return disk_.SyncFolder(path_);
