@@ -111,7 +111,8 @@ TEST(TableSpecTest, AckLevelsHaveNamesAndMemoryAloneOffersOne) {
     EXPECT_EQ(AckLevelName(*ParseAckLevel(name)), name);
   }
   EXPECT_EQ(ParseAckLevel("replicated").status().code(), StatusCode::kRefused);
-  EXPECT_THAT(ParseAckLevel("replicated").status().message(), HasSubstr("'replicated' is not offe"));
+  EXPECT_THAT(ParseAckLevel("replicated").status().message(),
+              HasSubstr("'replicated' is not offe"));
   EXPECT_EQ(ParseAckLevel("twice").status().code(), StatusCode::kInvalid);
   TableSpec spec;
   spec.name = "t";
