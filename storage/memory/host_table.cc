@@ -8,6 +8,7 @@
 namespace strata {
 namespace {
 
+constexpr size_t kCountersAhead = 16;   // rows whose counters are fetched before their turn
 constexpr size_t kAsideRows = 1024;     // in a page of rows copied before a write
 constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visits for each wished
 
@@ -49,7 +50,8 @@ Status HostTable::PrepareUpdate(std::span<const GradientPart> parts) {
   targets_.clear();
   rejected_ = 0;
   uint64_t missing = 0;
-  index_.VisitRows(combiner_.keys(), schema_.row_bytes(), [&](size_t i, uint64_t row) {
+  // Of a large batch nothing that is read here is still in the cache when its turn to change comes.
+  index_.VisitRows(combiner_.keys(), 0, [&](size_t i, uint64_t row) {
     const float* gradient = combiner_.gradient(i);
     if (!AllFinite({gradient, spec_.dim})) {
       ++rejected_;
@@ -63,7 +65,11 @@ Status HostTable::PrepareUpdate(std::span<const GradientPart> parts) {
 
 void HostTable::CommitUpdate(uint64_t step) {
   updates_.clear();
-  for (const Target& target : targets_) {
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    const Target& target = targets_[i];
+    if (i + kCountersAhead < targets_.size() && targets_[i + kCountersAhead].row != kNoRow) {
+      rows_.PrefetchCounters(targets_[i + kCountersAhead].row);
+    }
     uint64_t row = target.row;
     if (row == kNoRow) {
       const Key key = combiner_.keys()[target.key];

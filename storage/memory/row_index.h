@@ -71,13 +71,13 @@ class RowIndex {
     uint32_t used;  // slots, from the first on
 
     bool full() const { return used == kSlots; }
-    // A bit for each slot in use with this hash: one at most.
+    // A bit for each slot in use with this hash: one at most. Written out: GCC 12 keeps the loop.
     uint32_t Matches(uint64_t hash) const {
-      uint32_t matches = 0;
-      for (uint32_t slot = 0; slot < kSlots; ++slot) {
-        matches |= static_cast<uint32_t>(hashes[slot] == hash) << slot;
-      }
-      return matches & ((1U << used) - 1);
+      static_assert(kSlots == 5);
+      const auto bit = [&](uint32_t slot) {
+        return static_cast<uint32_t>(hashes[slot] == hash) << slot;
+      };
+      return (bit(0) | bit(1) | bit(2) | bit(3) | bit(4)) & ((1U << used) - 1);
     }
     void Add(uint64_t hash, uint32_t row) {
       hashes[used] = hash;
@@ -177,7 +177,11 @@ void RowIndex::VisitRows(std::span<const Key> keys, size_t row_bytes, Visit&& vi
     if (i < n) {
       const uint64_t hash = Mix64(keys[i]);
       const Buckets& home = HomeBuckets(hash);
-      if (home.count != 0) __builtin_prefetch(home.data() + home.Home(hash));
+      if (home.count != 0) {
+        const Bucket* bucket = home.data() + home.Home(hash);
+        __builtin_prefetch(bucket);
+        __builtin_prefetch(bucket + 1);  // where a tenth of the keys lie when it is full
+      }
       hashes[i % kIndexAhead] = hash;
     }
   }

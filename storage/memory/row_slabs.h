@@ -56,9 +56,8 @@ class RowSlabs {
     return reinterpret_cast<const RowCounters*>(CountersPlace(row));
   }
 
-  // Asks the processor for the first `bytes` of the row as its schema has them: elements, then
-  // counters. Wide rows it then streams itself. No loop, and always inlined: GCC 12 drops loops and
-  // calls that do nothing but prefetch.
+  // Asks the processor for the first `bytes` of the row's elements. Wide rows it then streams
+  // itself. No loop, and always inlined: GCC 12 drops loops and calls that do nothing but prefetch.
   [[gnu::always_inline]] void Prefetch(uint64_t row, size_t bytes) const {
     constexpr uintptr_t kLine = 64;
     const std::byte* place = Place(row);
@@ -69,7 +68,9 @@ class RowSlabs {
     if (lines >= 1) __builtin_prefetch(place + kLine);
     if (lines >= 2) __builtin_prefetch(place + 2 * kLine);
     if (lines >= 3) __builtin_prefetch(place + 3 * kLine);
-    if (bytes > elements_bytes_) __builtin_prefetch(CountersPlace(row));
+  }
+  [[gnu::always_inline]] void PrefetchCounters(uint64_t row) const {
+    __builtin_prefetch(CountersPlace(row), 1);
   }
 
   // What lies side by side in a slab: rows up to SlabEnd(row) - 1, with their counters and their
