@@ -156,6 +156,13 @@ bool SimServer::serving() const {
          });
 }
 
+bool SimServer::FoundIsSynced() const {
+  return serving() && std::ranges::all_of(process_->lanes, [](const LaneRun& run) {
+           const WriteAheadLog* log = run.lane->log();
+           return log == nullptr || log->synced() > 0 || log->appended() == 0;
+         });
+}
+
 LogOptions SimServer::OptionsOf(uint16_t lane) {
   LogOptions log;
   log.disk = &process_->disk;
@@ -236,11 +243,9 @@ bool SimServer::Advance(LaneRun& run, TimeNs now) {
   if (run.recovered_at <= now) {
     run.recovered_at = kNever;
     if (const Status status = Recover(run, now); !status.ok()) return Fail(status);
-    if (serving()) {
-      unsynced_since_ = kNever;  // what was found is synced before anything new
-      lanes_made_ = true;
-    }
+    if (serving()) lanes_made_ = true;
   }
+  if (FoundIsSynced()) unsynced_since_ = kNever;
   if (run.next_round <= now) {
     run.next_round = kNever;
     if (!Work(run, now)) return false;

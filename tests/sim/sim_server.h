@@ -90,6 +90,8 @@ class SimServer {
 
   void Open(TimeNs now);
   LaneConfig ConfigOf(uint16_t lane, const wire::HelloReply& hello);
+  // What earlier processes left is on stable storage: before anything new, unless the disk was full.
+  bool FoundIsSynced() const;
   LogOptions OptionsOf(uint16_t lane);
   void Receive(LaneRun& run, TimeNs now, uint64_t& history);
   // False: the process has to die.
