@@ -16,6 +16,8 @@ namespace {
 constexpr size_t kRoundBytes = size_t{4} << 20;  // one write of the log for so much, or for
 constexpr TimeNs kRoundTime = kMillisecond;      // so long
 constexpr size_t kArrivedBytesMax = size_t{64} << 20;
+constexpr TimeNs kTickRest = kMillisecond / 10;  // between ticks,
+constexpr TimeNs kBusyFor = 10 * kMillisecond;   // for so long behind a request
 constexpr TimeNs kLookEvery = 2 * kMillisecond;  // for messages, while recovering
 constexpr TimeNs kProgressEvery = 5 * kSecond;   // a line
 
@@ -94,15 +96,23 @@ void LaneThread::Run() {
   std::vector<Envelope> out;
   while (!stopping_) {
     RunPosted(&out);
-    ReceiveArrived(out.empty() && arrived_.empty() ? lane_.NextTick() : 0);
-    HandleRound(&out);
-    if (const TimeNs now = clock_.Now(); now >= lane_.NextTick()) {
+    ReceiveArrived(out.empty() && arrived_.empty() ? NextTick() : 0);
+    if (HandleRound(&out)) last_round_ = clock_.Now();
+    if (const TimeNs now = clock_.Now(); now >= NextTick()) {
       lane_.Tick(now, &out);
+      last_tick_ = now;
       NoteDrained();
     }
     if (!CommitAndSend(&out)) return;
   }
   FinishArrived(&out);
+}
+
+// What a tick does (the rows of a checkpoint, above all) rests between requests: it would keep the
+// processor from the threads that bring them, and so would those that write what it hands on.
+TimeNs LaneThread::NextTick() const {
+  const TimeNs next = lane_.NextTick();
+  return last_tick_ - last_round_ < kBusyFor ? std::max(next, last_tick_ + kTickRest) : next;
 }
 
 // Meanwhile whoever asks is told how far it is.

@@ -76,6 +76,7 @@ class LaneThread {
   void RunPosted(std::vector<Envelope>* out);
   void NoteDrained();
   void NoteRoom();
+  TimeNs NextTick() const;
   bool ReceiveOne(TimeNs deadline);
   void ReceiveArrived(TimeNs deadline);
   bool HandleRound(std::vector<Envelope>* out);
@@ -98,6 +99,8 @@ class LaneThread {
   std::unique_ptr<LogSyncer> syncer_;
   std::deque<Arrived> arrived_;  // received and not handled; the lane's thread only
   size_t arrived_bytes_ = 0;
+  TimeNs last_round_ = 0;  // when the last requests had been handled
+  TimeNs last_tick_ = 0;
   std::mutex mutex_;
   std::vector<Work> posted_;  // guarded by mutex_
   std::atomic<bool> has_posted_{false};
