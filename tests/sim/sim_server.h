@@ -90,7 +90,7 @@ class SimServer {
 
   void Open(TimeNs now);
   LaneConfig ConfigOf(uint16_t lane, const wire::HelloReply& hello);
-  // What earlier processes left is on stable storage: before anything new, unless the disk was full.
+  // What earlier processes left is on stable storage: before anything new, but on a full disk.
   bool FoundIsSynced() const;
   LogOptions OptionsOf(uint16_t lane);
   void Receive(LaneRun& run, TimeNs now, uint64_t& history);
