@@ -116,7 +116,7 @@ void FinishPart(LaneState& lane, Saving& saving) {
     part->writer.reset();
     return [number, waiting, text, line](LaneState& to) {
       if (text.ok()) to.checkpoint.saved = {number, *text};
-      to.Say(line);
+      to.Say(text.ok() ? LogLevel::kInfo : LogLevel::kWarning, line);
       AnswerPart(to, waiting, text);
     };
   };
@@ -128,7 +128,7 @@ void BeginSaving(LaneState& lane, Saving& saving, bool full) {
   saving.part = std::make_shared<Saving::Part>();
   const CheckpointConfig& config = *lane.config.checkpoints;
   saving.begun = config.clock->Now();
-  lane.Say(fmt::format("checkpoint {} begins", saving.number));
+  lane.Say(LogLevel::kInfo, fmt::format("checkpoint {} begins", saving.number));
   lane.InBackground(
       [part = saving.part, disk = config.disk, root = config.root,
        name = PartNameOf(lane, saving.number,
@@ -216,7 +216,8 @@ void EndSaving(LaneState& lane, const Status& reason) {
     saving->tables[i].table->EndSnapshot();
   }
   if (saving->part != nullptr) {
-    lane.Say(fmt::format("checkpoint {} failed: {}", saving->number, reason.message()));
+    lane.Say(LogLevel::kWarning,
+             fmt::format("checkpoint {} failed: {}", saving->number, reason.message()));
     Hand(lane, saving->part, 0, [reason](PartWriter&) { return reason; });
   }
   AnswerPart(lane, saving->waiting, reason);

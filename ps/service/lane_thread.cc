@@ -40,7 +40,9 @@ LaneThread::~LaneThread() {
 }
 
 LaneConfig LaneThread::WithBackground(LaneConfig config) {
-  config.say = [this](const std::string& line) { Log(LogLevel::kInfo, "{}: {}", name_, line); };
+  config.say = [this](LogLevel level, const std::string& line) {
+    Log(level, "{}: {}", name_, line);
+  };
   if (config.checkpoints) {
     config.background = [this](std::function<void()> work) { background_.Run(std::move(work)); };
   }

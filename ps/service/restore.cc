@@ -66,6 +66,7 @@ void Finish(LaneState& lane, Result<LoadedLane> loaded) {
   uint64_t rows = 0;
   for (const auto& [id, table] : lane.tables) rows += table->Stats().rows;
   lane.Say(
+      lsn.ok() ? LogLevel::kInfo : LogLevel::kWarning,
       lsn.ok()
           ? fmt::format(
                 "checkpoint {} is restored: {} row{}, {:.3f} s", number, rows, rows == 1 ? "" : "s",

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/message_port.h"
 #include "base/status.h"
 #include "proto/wire/commands.h"
@@ -71,7 +72,7 @@ struct LaneConfig {
   std::function<void(std::function<void()>)> background;
   // Told, on the lane's thread, what an operator wants to read: when a checkpoint was begun and
   // done. Null: nobody.
-  std::function<void(const std::string&)> say;
+  std::function<void(LogLevel, const std::string&)> say;
   // Takes CONTROL requests, whose replies come from elsewhere. Null: they are refused.
   std::function<void(Request)> on_control;
 };
@@ -149,8 +150,8 @@ struct LaneState {
   // error is final.
   Status SyncLog();
 
-  void Say(const std::string& line) const {
-    if (config.say) config.say(line);
+  void Say(LogLevel level, const std::string& line) const {
+    if (config.say) config.say(level, line);
   }
   // Runs `work` in the background, then on the lane's thread what it returns.
   void InBackground(std::function<Finished::Then()> work);

@@ -78,6 +78,24 @@ TEST(ClientLaneCall, OneLaneCanBeMeantAndItsErrorNamesIt) {
   EXPECT_TRUE(called->replies.empty());
 }
 
+TEST(ClientLaneCall, ACheckpointThatFindsNoRoomFailsAtOnceAndAPullWaits) {
+  for (const Command command : {Command::kPing, Command::kCheckpoint, Command::kCommitCheckpoint,
+                                Command::kTrimLog, Command::kRestore}) {
+    ScriptedServers servers({1});
+    servers.Connect();
+    LaneCall call{.command = command, .number = 7};
+    if (command == Command::kCommitCheckpoint) call.payload = {Frame(), Frame()};
+    const auto called = CallLanes(servers, call);
+    servers.Reply(servers.Next(), DiskFull("no room"));
+    ASSERT_TRUE(called->status.has_value()) << static_cast<int>(command);
+    EXPECT_EQ(called->status->code(), StatusCode::kDiskFull);
+    TestBatch batch({1}, 1);
+    const auto pulled = servers.Submit(batch.Make(OpKind::kLookup));
+    servers.Reply(servers.Next(), DiskFull("no room for the cut that it tells of"));
+    EXPECT_FALSE(pulled->has_value());
+  }
+}
+
 TEST(ClientLaneCall, ItOvertakesWhatWaitsAndAFullBudget) {
   ClientCoreOptions options;
   options.lane_bytes_in_flight = 1;
