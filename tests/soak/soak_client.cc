@@ -83,7 +83,9 @@ bool SoakClient::Connect() {
                                      .cluster_id = options_.cluster_id,
                                      .client_name = fmt::format("soak client {}", options_.client),
                                      .connect_timeout = kConnectTimeout,
-                                     .request_timeout = kRequestTimeout});
+                                     .request_timeout = kRequestTimeout,
+                                     // How long a server may be away is judged apart.
+                                     .server_lost_after = kRequestTimeout});
   Status status = store.status();
   if (status.ok()) status = (*store)->CreateTable(SoakTable());
   if (!status.ok()) {
