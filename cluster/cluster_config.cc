@@ -1,7 +1,6 @@
 #include "cluster/cluster_config.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/hash.h"
 
@@ -277,7 +276,7 @@ const SettingsTable& ClusterSettingsTable() {
 
 uint64_t ClusterConfig::cluster_id() const { return Hash64(name); }
 
-Status CheckServerSettings(const ClusterConfig& config, int lanes) {
+std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes) {
   std::vector<std::string> problems;
   if (config.cold && config.data.empty()) {
     problems.emplace_back(
@@ -296,7 +295,7 @@ Status CheckServerSettings(const ClusterConfig& config, int lanes) {
                     "each of {} lanes, {} bytes, found {}",
                     kLaneLogBytesMin >> 10, lanes, log_min, config.log_bytes_max));
   }
-  return problems.empty() ? Status() : Invalid(fmt::format("{}", fmt::join(problems, "\n")));
+  return problems;
 }
 
 Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/disk.h"
@@ -63,9 +64,9 @@ constexpr uint64_t kColdMemoryMin = uint64_t{16} << 20;
 // Least of server.log_bytes_max for each lane: four of the smallest segments of a log.
 constexpr uint64_t kLaneLogBytesMin = uint64_t{16} << 10;
 
-// What a server of `lanes` lanes refuses to start with, however its settings came: kInvalid with a
-// line for each problem.
-Status CheckServerSettings(const ClusterConfig& config, int lanes);
+// What a server of `lanes` lanes refuses to start with, however its settings came: a line for each
+// problem.
+std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes);
 
 // Turns loaded settings into a config: reads the machine list and the secret's file (paths are
 // relative to the file that names them) and checks what concerns more than one key.

@@ -62,11 +62,8 @@ class Checker {
     if (!servers.empty()) lanes = std::ranges::max(servers, {}, &Machine::lanes).lanes;
     ClusterConfig started = report_.config;
     if (servers.size() > 1 && started.data.empty()) started.data = "--data";
-    const std::string text = CheckServerSettings(started, lanes).message();
-    for (size_t at = 0; at < text.size();) {
-      const size_t end = std::min(text.find('\n', at), text.size());
-      Add(Invalid(fmt::format("{}: {}", path, text.substr(at, end - at))));
-      at = end + 1;
+    for (const std::string& problem : ServerProblems(started, lanes)) {
+      Add(Invalid(fmt::format("{}: {}", path, problem)));
     }
   }
 

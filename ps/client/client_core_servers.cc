@@ -25,14 +25,6 @@ struct Backoff {
 constexpr Backoff kUnavailableBackoff = {100 * kMillisecond, kSecond};
 constexpr Backoff kDiskFullBackoff = {250 * kMillisecond, 4 * kSecond};
 
-// Of a checkpoint that finds no room its caller hears at once, and decides: it may be what fills
-// the disk. Anything else, a pull behind a cut too, goes on when there is room again.
-bool WaitsForRoom(Command command) {
-  return command != Command::kPing && command != Command::kCheckpoint &&
-         command != Command::kCommitCheckpoint && command != Command::kTrimLog &&
-         command != Command::kRestore;
-}
-
 }  // namespace
 
 void ClientCore::GreetAll(TimeNs now) {
@@ -206,7 +198,9 @@ void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& re
   if (reply.header.command != request->header.command) return;
   if (lanes_[request->lane].Grant(reply.header.credit)) lanes_to_pump_.push_back(request->lane);
   Status status = wire::StatusOfReply(reply);
-  const bool wait = status.code() == StatusCode::kDiskFull && WaitsForRoom(request->header.command);
+  // Of a checkpoint that finds no room its caller hears at once, and decides: it may be what fills
+  // the disk. Anything else, a pull behind a cut too, goes on when there is room again.
+  const bool wait = status.code() == StatusCode::kDiskFull && !request->direct;
   if (status.code() == StatusCode::kUnavailable || wait) {
     request_of_id_.erase(reply.header.request_id);
     return Postpone(request, status, now);

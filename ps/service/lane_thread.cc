@@ -99,7 +99,7 @@ void LaneThread::Run() {
   while (!stopping_) {
     RunPosted(&out);
     ReceiveArrived(out.empty() && arrived_.empty() ? NextTick() : 0);
-    if (HandleRound(&out)) last_round_ = clock_.Now();
+    HandleRound(&out);
     if (const TimeNs now = clock_.Now(); now >= NextTick()) {
       lane_.Tick(now, &out);
       last_tick_ = now;
@@ -227,6 +227,7 @@ bool LaneThread::HandleRound(std::vector<Envelope>* out) {
     now = clock_.Now();
     if (command) metrics_.SecondsOf(*command).Observe(now - begin);
   } while (!arrived_.empty() && bytes < kRoundBytes && now < end);
+  last_round_ = now;
   NoteDrained();
   return true;
 }

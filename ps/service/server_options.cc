@@ -1,6 +1,7 @@
 #include "ps/service/server_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cluster/names/own_rank.h"
 
@@ -49,7 +50,8 @@ Result<ServerOptions> MakeServerOptions(const ClusterConfig& config) {
   options.shutdown_timeout = config.shutdown_timeout;
   options.loopback_only = !config.insecure;
   if (!config.machines.machines.empty()) STRATA_TRY(TakePlace(config, &options));
-  STRATA_TRY(CheckServerSettings(config, options.lanes_per_server[options.rank]));
+  const auto problems = ServerProblems(config, options.lanes_per_server[options.rank]);
+  if (!problems.empty()) return Invalid(fmt::format("{}", fmt::join(problems, "\n")));
   return options;
 }
 

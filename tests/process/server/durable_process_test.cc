@@ -104,17 +104,26 @@ TEST(DurableServer, WhatWasAcknowledgedSurvivesKillNine) {
   daemon->ExpectOrderlyEnd();
 }
 
+// Of a server whose rows go to disk.
+std::vector<std::string> ColdArguments(const TempFolder& folder) {
+  return {"--port=0", "--data=" + folder.File("data"), "--memory=16MiB", "--cold=true"};
+}
+
+// Rows begin as zeros.
+TableSpec ZeroSpec() {
+  TableSpec spec = Spec();
+  spec.initializer.scale = 0;
+  return spec;
+}
+
 // More rows than memory has room for: each is pushed to twice, before and after the server died.
 TEST(DurableServer, ATableLargerThanMemorySurvivesKillNine) {
   constexpr size_t kBatch = 10'000, kBatches = 20;
   const TempFolder folder;
-  const std::vector<std::string> arguments = {"--port=0", "--data=" + folder.File("data"),
-                                              "--memory=16MiB", "--cold=true"};
+  const std::vector<std::string> arguments = ColdArguments(folder);
   auto daemon = std::make_unique<Daemon>(arguments);
   const std::unique_ptr<RemoteStore> store = Connect(*daemon);
-  TableSpec spec = Spec();
-  spec.initializer.scale = 0;
-  ASSERT_TRUE(store->CreateTable(spec).ok());
+  ASSERT_TRUE(store->CreateTable(ZeroSpec()).ok());
   const auto keys_of = [](size_t batch) {
     std::vector<Key> keys(kBatch);
     for (size_t i = 0; i < kBatch; ++i) keys[i] = (batch * kBatch + i) * 0x9e3779b97f4a7c15;
@@ -202,13 +211,10 @@ void DamageColdFiles(const std::string& folder) {
 TEST(DurableServer, AColdRowThatCannotBeReadFailsItsRequestAlone) {
   constexpr size_t kBatch = 1000, kBatches = 200;
   const TempFolder folder;
-  const std::vector<std::string> arguments = {"--port=0", "--data=" + folder.File("data"),
-                                              "--memory=16MiB", "--cold=true"};
+  const std::vector<std::string> arguments = ColdArguments(folder);
   auto daemon = std::make_unique<Daemon>(arguments);
   const std::unique_ptr<RemoteStore> store = Connect(*daemon);
-  TableSpec spec = Spec();
-  spec.initializer.scale = 0;
-  ASSERT_TRUE(store->CreateTable(spec).ok());
+  ASSERT_TRUE(store->CreateTable(ZeroSpec()).ok());
   const auto keys_of = [](size_t batch) {
     std::vector<Key> keys(kBatch);
     std::iota(keys.begin(), keys.end(), batch * kBatch);
