@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,27 +33,34 @@ Result<bool> IsEmpty(TableStore& store, TableId table) {
   return stats.rows == 0;
 }
 
-// With `empty_is_new`, an empty table will do: a run that died before its first step left it.
-Status MakeNewTable(TableStore& store, const TableSpec& spec, bool empty_is_new) {
+std::string_view WhyItDoesNotGoOn(const CheckpointSettings& settings) {
+  if (settings.every_steps == 0) return "this job takes no checkpoints (checkpoint.every_steps)";
+  if (!settings.resume) return "checkpoint.resume=false begins anew";
+  return "there is no checkpoint that this job could go on from";
+}
+
+// For a job that resumes, an empty table will do: a run that died before its first step left it.
+Status MakeNewTable(TableStore& store, const TableSpec& spec, const CheckpointSettings& settings) {
   STRATA_ASSIGN(const std::vector<TableSpec> tables, store.ListTables());
   const bool exists =
       std::ranges::any_of(tables, [&](const TableSpec& table) { return table.name == spec.name; });
   bool usable = !exists;
-  if (exists && empty_is_new) {
+  if (exists && settings.every_steps != 0 && settings.resume) {
     STRATA_ASSIGN(usable, IsEmpty(store, spec.id()));
   }
   if (usable) return store.CreateTable(spec);
-  return AlreadyExists(
-      fmt::format("table '{}' exists on the servers, from an earlier run or from a job that still "
-                  "runs; drop it with: strata-admin table drop {} --yes, or give this job another "
-                  "job.name",
-                  spec.name, spec.name));
+  return AlreadyExists(fmt::format(
+      "table '{}' exists on the servers, from an earlier run or from a job that still runs, and "
+      "{}; to keep its rows, give this job another job.name (strata-admin checkpoint saves them, "
+      "strata-admin checkpoint list tells what strata-admin restore can put back); only if they "
+      "may go: strata-admin table drop {} --yes",
+      spec.name, WhyItDoesNotGoOn(settings), spec.name));
 }
 
 // Rank 0 makes the job's table, which must be new; all others then find it.
-Status MakeTable(Session& session, const TableSpec& spec, bool empty_is_new) {
+Status MakeTable(Session& session, const TableSpec& spec, const CheckpointSettings& settings) {
   const bool first = session.group().rank() == 0;
-  const Status made = first ? MakeNewTable(session.store(), spec, empty_is_new) : Status::Ok();
+  const Status made = first ? MakeNewTable(session.store(), spec, settings) : Status::Ok();
   STRATA_TRY(AgreeOnStatus(session.group(), made));
   return first ? Status::Ok() : session.store().CreateTable(spec);
 }
@@ -125,7 +133,9 @@ class TrainTask {
 
   // Puts the tables back to the newest checkpoint of this job, or makes the job's table.
   Status ResumeOrBegin(const TableSpec& table, const JobFeatures& data) {
-    if (job_.checkpoint.every_steps == 0) return MakeTable(context_.session, table, false);
+    if (job_.checkpoint.every_steps == 0) {
+      return MakeTable(context_.session, table, job_.checkpoint);
+    }
     fingerprint_ = JobFingerprint(job_, group_.world(), data);
     if (job_.checkpoint.resume) {
       context_.board.SetState("restoring");
@@ -135,7 +145,7 @@ class TrainTask {
                  {.fingerprint = fingerprint_, .table = table.name, .epochs = job_.epochs}));
     }
     if (!resumed_.has_value()) {
-      return MakeTable(context_.session, table, job_.checkpoint.resume);
+      return MakeTable(context_.session, table, job_.checkpoint);
     }
     if (group_.rank() == 0) {
       Log(LogLevel::kInfo,

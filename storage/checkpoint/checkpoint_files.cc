@@ -230,11 +230,11 @@ Result<std::vector<uint32_t>> RetireCheckpoints(Disk& disk, const std::string& r
     return list.damaged.front().status.Prefixed("no checkpoint was retired");
   }
   std::set<uint32_t> kept;
-  uint32_t count = 0;
+  uint32_t of_jobs = 0;
+  uint32_t others = 0;
   for (const CheckpointManifest& manifest : list.checkpoints) {  // children before parents
-    if (count++ >= keep && !pinned.contains(manifest.number) && !kept.contains(manifest.number)) {
-      continue;
-    }
+    const bool newest = (manifest.attachments.empty() ? others : of_jobs)++ < keep;
+    if (!newest && !pinned.contains(manifest.number) && !kept.contains(manifest.number)) continue;
     kept.insert(manifest.number);
     kept.merge(ParentsOf(manifest));
   }

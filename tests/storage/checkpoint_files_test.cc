@@ -142,6 +142,20 @@ TEST(CheckpointFilesTest, RetiringKeepsWhatOthersBuildOn) {
   EXPECT_EQ(list->damaged[0].number, 5U);
 }
 
+// 2 is a job's and builds on 1; 3 to 6 were taken by hand, 6 building on 5.
+TEST(CheckpointFilesTest, RetiringKeepsTheNewestOfAJobHoweverManyOthersCameSince) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  for (const uint32_t number : {1U, 2U, 3U, 4U, 5U, 6U}) {
+    lanes.Write(3);
+    std::vector<Attachment> attachments;
+    if (number == 2) attachments.push_back({"dense", "part"});
+    ASSERT_TRUE(lanes.Take(number, number != 2 && number != 6, attachments).ok());
+  }
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 2, {}), ElementsAre(4, 3));
+  EXPECT_THAT(NumbersIn(disk, "c"), ElementsAre(6, 5, 2, 1));
+}
+
 TEST(CheckpointFilesTest, APartWithoutFinishLeavesNothing) {
   SimDisk disk;
   {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kServers = 2;
 constexpr int kWorkers = 2;
+constexpr int kCheckpointsKept = 3;                            // server.checkpoints_kept's default
 const std::vector<std::string> kEpochs = {"train.epochs=12"};  // 768 steps
 
 std::string ModelBytes(const std::string& folder) {
@@ -88,6 +89,9 @@ TEST_F(ResumeProcess, KilledThreeTimesWithAllDaemonsItEndsWithTheVeryModel) {
     WaitForCheckpoints(1 + random.Below(3));
     KillAll(random.Below(2) == 0);
     cluster_.StartServers();
+    for (int by_hand = 0; by_hand < kCheckpointsKept; ++by_hand) {
+      ASSERT_EQ(cluster_.Admin({"checkpoint"}).end.code, 0);
+    }
   }
   StartWorkers();
   const nlohmann::json last = WaitForWorkers();

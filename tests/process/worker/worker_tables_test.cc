@@ -37,9 +37,12 @@ TEST(WorkerTables, TrainingDropsNoneAndPredictionLeavesNone) {
     const auto end = cluster.worker(rank).Wait(60 * kSecond);
     ASSERT_TRUE(end.has_value());
     EXPECT_EQ(*end, (ProcessEnd{2, 0}));
-    EXPECT_NE(cluster.worker(rank).Errors().find("strata-admin table drop adult.embedding --yes"),
-              std::string::npos)
-        << cluster.worker(rank).Errors();
+    const std::string errors = cluster.worker(rank).Errors();
+    const size_t drop = errors.find("only if they may go: strata-admin table drop adult.embedding");
+    EXPECT_NE(drop, std::string::npos) << errors;
+    for (const char* first : {"checkpoint.every_steps", "another job.name", "checkpoint list"}) {
+      EXPECT_LT(errors.find(first), drop) << errors;
+    }
   }
   EXPECT_TRUE(HasTable(cluster, "adult.embedding"));
 
