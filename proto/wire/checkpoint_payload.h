@@ -18,7 +18,8 @@ namespace strata::wire {
 Frame EncodeBlocks(std::span<const Frame> blocks);
 Result<std::vector<Frame>> DecodeBlocks(const Frame& frame);
 
-// COMMIT_CHECKPOINT's second frame: blocks of name, bytes, name, bytes, ...
+// COMMIT_CHECKPOINT's second frame, and that of LIST_CHECKPOINTS' reply (number of a damaged one,
+// reason): blocks of name, bytes, name, bytes, ...
 struct NamedBlock {
   std::string name;
   Frame bytes;

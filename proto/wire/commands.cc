@@ -25,7 +25,7 @@ constexpr std::array<CommandInfo, 22> kCommands = {{
     {Command::kCheckpoint, "CHECKPOINT", false, 0, 1, 1},
     {Command::kCommitCheckpoint, "COMMIT_CHECKPOINT", false, 2, 0, 0},
     {Command::kTrimLog, "TRIM_LOG", false, 0, 0, 0},
-    {Command::kListCheckpoints, "LIST_CHECKPOINTS", false, 0, 1, 1},
+    {Command::kListCheckpoints, "LIST_CHECKPOINTS", false, 0, 1, 2},
     {Command::kReadAttachment, "READ_ATTACHMENT", false, 1, 1, 1},
     {Command::kRestore, "RESTORE", true, 0, 0, 0},
     {Command::kControl, "CONTROL", false, 1, 1, 1},

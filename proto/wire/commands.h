@@ -22,7 +22,8 @@
 //   COMMIT_CHECKPOINT  descriptions of all       -
 //                      parts, attachments
 //   TRIM_LOG           - (number)                -
-//   LIST_CHECKPOINTS   -                         list of checkpoints
+//   LIST_CHECKPOINTS   -                         list of checkpoints; with the
+//                                                flag full also damaged ones
 //   READ_ATTACHMENT    its name (number)         its bytes
 //   RESTORE            - (number)                -
 //   CONTROL            protobuf                  protobuf

@@ -57,7 +57,8 @@ enum Flags : uint32_t {
   kFlagWithState = 1U << 2,  // scan: rows carry optimizer state and counters
   kFlagDone = 1U << 3,       // scan reply: no page follows; PREFETCH reply: hints are of no use
   kFlagFull = 1U << 4,       // CHECKPOINT: not only what changed since the last one;
-                             // TRIM_LOG: all lanes have, old checkpoints may go
+                             // TRIM_LOG: all lanes have, old checkpoints may go;
+                             // LIST_CHECKPOINTS: damaged ones too, in a second frame
   kFlagsKnown = (1U << 5) - 1,
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "base/log.h"
@@ -15,6 +16,10 @@ using wire::Command;
 
 constexpr uint16_t kFirstLane = 0;  // lane 0 of server 0: keeps the folder of checkpoints
 
+std::string TextOf(const Frame& frame) {
+  return {reinterpret_cast<const char*>(frame.bytes().data()), frame.size()};
+}
+
 CheckpointInfo InfoOf(wire::CheckpointEntry entry) {
   return {.number = entry.number,
           .parent = entry.parent,
@@ -22,6 +27,27 @@ CheckpointInfo InfoOf(wire::CheckpointEntry entry) {
           .bytes = entry.bytes,
           .wall_unix_ns = static_cast<int64_t>(entry.wall_unix_ns),
           .attachments = std::move(entry.attachments)};
+}
+
+// What a reply to LIST_CHECKPOINTS says of manifests that cannot be read. An older server says
+// nothing.
+Result<std::vector<CheckpointInfo>> DamagedIn(const wire::Received& reply) {
+  std::vector<CheckpointInfo> infos;
+  if (reply.payload.size() < 2) return infos;
+  STRATA_ASSIGN(const std::vector<wire::NamedBlock> blocks,
+                wire::DecodeNamedBlocks(reply.payload[1]));
+  for (const auto& [name, reason] : blocks) {
+    CheckpointInfo info{.attachments = {}, .damage = TextOf(reason)};
+    const char* const end = name.data() + name.size();
+    if (std::from_chars(name.data(), end, info.number).ptr != end || info.damage.empty()) {
+      return Invalid(
+          fmt::format("a damaged checkpoint: expected its number and why it cannot be "
+                      "read, found '{}' and '{}'",
+                      name, info.damage));
+    }
+    infos.push_back(std::move(info));
+  }
+  return infos;
 }
 
 Frame BytesOf(std::string_view text) { return Frame::Copy(std::as_bytes(std::span(text))); }
@@ -98,18 +124,20 @@ Result<CheckpointInfo> RemoteCheckpointer::Save(uint32_t number, bool full,
   }
   STRATA_ASSIGN(std::vector<CheckpointInfo> known, List(deadline));
   const auto at = std::ranges::find(known, number, &CheckpointInfo::number);
+  if (at != known.end() && !at->damage.empty()) return Corrupt(at->damage);
   if (at != known.end()) return std::move(*at);
   return NotFound(fmt::format("checkpoint {} was committed, and is not listed", number));
 }
 
 Result<std::vector<CheckpointInfo>> RemoteCheckpointer::List(TimeNs deadline) {
-  STRATA_ASSIGN(
-      const std::vector<wire::Received> replies,
-      caller_.CallLanes(
-          {.command = Command::kListCheckpoints, .lane = kFirstLane, .deadline = deadline}));
+  STRATA_ASSIGN(const std::vector<wire::Received> replies,
+                caller_.CallLanes({.command = Command::kListCheckpoints,
+                                   .flags = wire::kFlagFull,
+                                   .lane = kFirstLane,
+                                   .deadline = deadline}));
   STRATA_ASSIGN(std::vector<wire::CheckpointEntry> entries,
                 wire::DecodeCheckpointList(replies.at(0).payload[0].bytes()));
-  std::vector<CheckpointInfo> infos;
+  STRATA_ASSIGN(std::vector<CheckpointInfo> infos, DamagedIn(replies.at(0)));
   for (wire::CheckpointEntry& entry : entries) infos.push_back(InfoOf(std::move(entry)));
   std::ranges::sort(infos, std::ranges::greater(), &CheckpointInfo::number);
   return infos;
@@ -123,8 +151,7 @@ Result<std::string> RemoteCheckpointer::ReadAttachment(uint32_t number, const st
                                    .lane = kFirstLane,
                                    .payload = {BytesOf(name)},
                                    .deadline = deadline}));
-  const auto bytes = replies.at(0).payload[0].bytes();
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return TextOf(replies.at(0).payload[0]);
 }
 
 Status RemoteCheckpointer::Restore(uint32_t number, TimeNs deadline) {

@@ -138,11 +138,16 @@ void HandleTrimLog(LaneState& lane, Request request) {
 void HandleListCheckpoints(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
   if (!lane.config.checkpoints) return lane.Reply(to, {}, {wire::EncodeCheckpointList({})});
-  lane.InBackground([to, config = *lane.config.checkpoints]() -> Finished::Then {
+  const bool tells_damaged = request.header.is(wire::kFlagFull);
+  lane.InBackground([to, tells_damaged, config = *lane.config.checkpoints]() -> Finished::Then {
     const Result<CheckpointList> list = ListCheckpoints(*config.disk, config.root);
     if (!list.ok()) return Answer(to, list.status());
-    for (const CheckpointList::Damaged& damaged : list->damaged) {
-      Log(LogLevel::kWarning, "checkpoints: {}", damaged.status.ToString());
+    std::vector<wire::NamedBlock> damaged;
+    for (const CheckpointList::Damaged& one : list->damaged) {
+      const std::string reason = one.status.ToString();
+      Log(LogLevel::kWarning, "checkpoints: {}", reason);
+      damaged.push_back(
+          {fmt::to_string(one.number), Frame::Copy(std::as_bytes(std::span(reason)))});
     }
     std::vector<wire::CheckpointEntry> entries;
     for (const format::CheckpointManifest& manifest : list->checkpoints) {
@@ -154,7 +159,9 @@ void HandleListCheckpoints(LaneState& lane, Request request) {
                          .wall_unix_ns = manifest.wall_unix_ns,
                          .attachments = std::move(info.attachments)});
     }
-    return Answer(to, {}, {wire::EncodeCheckpointList(entries)});
+    Message payload = {wire::EncodeCheckpointList(entries)};
+    if (tells_damaged) payload.push_back(wire::EncodeNamedBlocks(damaged));
+    return Answer(to, {}, std::move(payload));
   });
 }
 

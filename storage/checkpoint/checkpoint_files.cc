@@ -161,6 +161,17 @@ CheckpointInfo InfoOf(const CheckpointManifest& manifest) {
   return info;
 }
 
+std::vector<CheckpointInfo> InfosOf(const CheckpointList& list) {
+  std::vector<CheckpointInfo> infos;
+  for (const CheckpointManifest& manifest : list.checkpoints) infos.push_back(InfoOf(manifest));
+  for (const CheckpointList::Damaged& damaged : list.damaged) {
+    infos.push_back(
+        {.number = damaged.number, .attachments = {}, .damage = damaged.status.ToString()});
+  }
+  std::ranges::sort(infos, std::ranges::greater(), &CheckpointInfo::number);
+  return infos;
+}
+
 Result<CheckpointManifest> CommitCheckpoint(Disk& disk, const std::string& root,
                                             CheckpointManifest draft,
                                             std::span<const Attachment> attachments) {

@@ -39,8 +39,9 @@ Result<CheckpointList> ListCheckpoints(Disk& disk, const std::string& root);
 Status CheckCheckpointOwner(Disk& disk, const std::string& root, uint64_t cluster,
                             uint32_t number = 0);
 
-// As the checkpointer tells them.
+// As the checkpointer tells them: newest first, damaged ones among the others.
 CheckpointInfo InfoOf(const format::CheckpointManifest& manifest);
+std::vector<CheckpointInfo> InfosOf(const CheckpointList& list);
 
 // Makes checkpoint `draft.number` of parts that are on stable storage: writes the attachments, then
 // the manifest. Of `draft`, writer, parent and attachments are filled in and parts sorted. Again

@@ -27,6 +27,7 @@ struct CheckpointInfo {
   uint64_t bytes = 0;
   int64_t wall_unix_ns = 0;
   std::vector<std::string> attachments;
+  std::string damage{};  // why its manifest cannot be read: only `number` is known then
 };
 
 // Whoever saves incremental checkpoints makes one of so many full: a restore reads no more of them,

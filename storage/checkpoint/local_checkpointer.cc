@@ -209,9 +209,7 @@ Result<std::vector<CheckpointInfo>> LocalCheckpointer::List(TimeNs deadline) {
   STRATA_ASSIGN(const CheckpointList list, ListCheckpoints(disk_, options_.root));
   for (const CheckpointList::Damaged& damaged : list.damaged)
     Log(LogLevel::kWarning, "checkpoint: {}", damaged.status.ToString());
-  std::vector<CheckpointInfo> infos;
-  for (const auto& manifest : list.checkpoints) infos.push_back(InfoOf(manifest));
-  return infos;
+  return InfosOf(list);
 }
 
 Result<std::string> LocalCheckpointer::ReadAttachment(uint32_t number, const std::string& name,

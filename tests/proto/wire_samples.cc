@@ -154,6 +154,12 @@ void AddCheckpointMessages(Collector& out) {
   out.Request("list_checkpoints_request", Request(Command::kListCheckpoints), {});
   out.Reply("list_checkpoints_reply", Request(Command::kListCheckpoints), {},
             {EncodeCheckpointList(SampleCheckpoints())});
+  Header damaged_too = Request(Command::kListCheckpoints);
+  damaged_too.flags = kFlagFull;
+  out.Request("list_checkpoints_full_request", damaged_too, {});
+  out.Reply("list_checkpoints_full_reply", damaged_too, {},
+            {EncodeCheckpointList(SampleCheckpoints()),
+             EncodeNamedBlocks(std::vector<NamedBlock>{{"6", Text("CORRUPT: why")}})});
   const Header read = numbered(Command::kReadAttachment);
   out.Request("read_attachment_request", read, {Text("dense")});
   out.Reply("read_attachment_reply", read, {}, {Text("weights")});

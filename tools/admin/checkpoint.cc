@@ -32,17 +32,19 @@ double SecondsSince(TimeNs begin) {
   return static_cast<double>(RealClock().Now() - begin) / static_cast<double>(kSecond);
 }
 
-// Those that cannot be loaded, since one that they build on is missing or cannot be read.
+// Those that cannot be loaded, since they or one that they build on is damaged or missing.
 std::set<uint32_t> WithoutBase(const std::vector<CheckpointInfo>& newest_first) {
   std::set<uint32_t> whole = {0};
   std::set<uint32_t> broken;
   for (const CheckpointInfo& info : std::views::reverse(newest_first)) {
-    (whole.contains(info.parent) ? whole : broken).insert(info.number);
+    const bool loads = info.damage.empty() && whole.contains(info.parent);
+    (loads ? whole : broken).insert(info.number);
   }
   return broken;
 }
 
 Json ToJson(const CheckpointInfo& info) {
+  if (!info.damage.empty()) return {{"number", info.number}, {"damaged", info.damage}};
   return {{"number", info.number},
           {"builds_on", info.parent == 0 ? Json() : Json(info.parent)},
           {"rows", info.rows},
@@ -64,7 +66,13 @@ std::string ListText(const std::vector<CheckpointInfo>& all) {
                   {"size", kRight},
                   {"kind"},
                   {"attachments"}});
+  std::string damage;
   for (const CheckpointInfo& info : all) {
+    if (!info.damage.empty()) {
+      text.AddRow({fmt::to_string(info.number), "", "", "", "damaged", ""});
+      damage += fmt::format("checkpoint {} is damaged: {}\n", info.number, Printable(info.damage));
+      continue;
+    }
     const auto taken = static_cast<std::time_t>(info.wall_unix_ns / kSecond);
     text.AddRow({fmt::to_string(info.number),
                  fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(taken)), HumanCount(info.rows),
@@ -72,7 +80,7 @@ std::string ListText(const std::vector<CheckpointInfo>& all) {
                  Kind(info) + (broken.contains(info.number) ? ", base missing or damaged" : ""),
                  fmt::format("{}", fmt::join(info.attachments, " "))});
   }
-  return text.ToString();
+  return text.ToString() + damage;
 }
 
 // How many checkpoints a new one would build on, one on the other.

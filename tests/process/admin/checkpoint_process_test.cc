@@ -86,11 +86,15 @@ TEST_F(AdminCheckpoint, WhatBuildsOnADamagedOneIsMarked) {
   const std::string manifest = checkpoints() + "/0000000001/manifest";
   WriteWholeFile(manifest, ReadWholeFile(manifest) + "x");
   const json list = AdminJson({"checkpoint", "list"}).at("checkpoints");
-  ASSERT_EQ(list.size(), 3U);
+  ASSERT_EQ(list.size(), 4U);
   for (const json& one : list) EXPECT_EQ(one.at("loadable"), one.at("number") == 4) << one.dump();
+  EXPECT_EQ(list[3].at("number"), 1);
+  EXPECT_THAT(list[3].at("damaged").get<std::string>(),
+              AllOf(HasSubstr("CORRUPT: "), HasSubstr(manifest), HasSubstr("expected")));
   const std::string text = Admin({"checkpoint", "list"}).output;
   EXPECT_THAT(text, HasSubstr("changes since 1, base missing or damaged"));
   EXPECT_THAT(text, HasSubstr("changes since 2, base missing or damaged"));
+  EXPECT_THAT(text, HasSubstr("checkpoint 1 is damaged: CORRUPT: " + manifest));
 }
 
 TEST_F(AdminCheckpoint, OneOfEightIsFull) {

@@ -56,7 +56,8 @@ class FakeLanes : public LaneCaller {
                                              .attachments = {"dense"}});
         return {};
       case Command::kListCheckpoints:
-        return {wire::EncodeCheckpointList(committed)};
+        if (older) return {wire::EncodeCheckpointList(committed)};
+        return {wire::EncodeCheckpointList(committed), wire::EncodeNamedBlocks(damaged)};
       case Command::kReadAttachment:
         return {Text("bytes of " + TextOf(call.payload[0]))};
       default:
@@ -67,6 +68,8 @@ class FakeLanes : public LaneCaller {
   uint32_t cuts[kLanes] = {3, 6};
   std::vector<wire::CheckpointEntry> committed = {
       {.number = 4, .parent = 0, .rows = 1, .bytes = 1, .wall_unix_ns = 1, .attachments = {}}};
+  std::vector<wire::NamedBlock> damaged;
+  bool older = false;  // a server that says nothing of damaged ones
   Command fails{};
   bool deaf = false;
   std::vector<std::string> said;
@@ -91,7 +94,7 @@ TEST(RemoteCheckpointerTest, SavesThenCommitsThenTrims) {
   const std::vector<Attachment> attachments = {{"dense", "weights"}};
   const CheckpointInfo info = checkpointer.Save(7, true, attachments, 99).value();
   EXPECT_THAT(lanes.said, ElementsAre("CHECKPOINT 7 full", "COMMIT_CHECKPOINT 7", "TRIM_LOG 7",
-                                      "TRIM_LOG 7 full", "LIST_CHECKPOINTS 0"));
+                                      "TRIM_LOG 7 full", "LIST_CHECKPOINTS 0 full"));
   EXPECT_EQ(info.number, 7U);
   EXPECT_EQ(info.rows, 5U);
   EXPECT_EQ(info.wall_unix_ns, 9);
@@ -115,6 +118,24 @@ TEST(RemoteCheckpointerTest, NothingIsCommittedBeforeEveryPartIsThere) {
   // A log that could not be trimmed is no reason to doubt the checkpoint.
   lanes.fails = Command::kTrimLog;
   EXPECT_TRUE(checkpointer.Save(7, false, {}, kNever).ok());
+}
+
+TEST(RemoteCheckpointerTest, DamagedOnesAreListedAndTheirNumbersNotTakenAgain) {
+  FakeLanes lanes;
+  RemoteCheckpointer checkpointer(lanes);
+  lanes.damaged = {{"9", Text("CORRUPT: c/9/manifest: why")}, {"2", Text("CORRUPT: c/2/manifest")}};
+  const std::vector<CheckpointInfo> infos = checkpointer.List(kNever).value();
+  ASSERT_EQ(infos.size(), 3U);
+  EXPECT_EQ(infos[0].number, 9U);
+  EXPECT_EQ(infos[0].damage, "CORRUPT: c/9/manifest: why");
+  EXPECT_EQ(infos[1].number, 4U);
+  EXPECT_EQ(infos[1].damage, "");
+  EXPECT_EQ(infos[2].number, 2U);
+  EXPECT_EQ(checkpointer.Cut(kNever).value(), 10U);
+  lanes.damaged = {{"9x", Text("why")}};
+  EXPECT_EQ(checkpointer.List(kNever).status().code(), StatusCode::kInvalid);
+  lanes.older = true;
+  EXPECT_EQ(checkpointer.List(kNever)->size(), 1U);
 }
 
 TEST(RemoteCheckpointerTest, ListsReadsAndRestores) {

@@ -283,6 +283,22 @@ TEST(LaneCheckpoint, ListsAndAttachments) {
       StatusCode::kNotFound);
   EXPECT_EQ(machine.Restore(1).code(), StatusCode::kNotFound);
   EXPECT_EQ(machine.Restore(0).code(), StatusCode::kInvalid);
+  // A damaged one is told to those who know that there are such, in a frame of its own.
+  const std::string manifest = CheckpointFolder(kRoot, 2) + "/manifest";
+  ASSERT_TRUE(WriteFileAtomically(machine.disk, manifest, "strata-checkpoint 1 x").ok());
+  wire::Header list = machine.Call(Command::kListCheckpoints, 0);
+  EXPECT_EQ(machine.Ask(list).payload.size(), 1U);
+  list = machine.Call(Command::kListCheckpoints, 0);
+  list.flags |= wire::kFlagFull;
+  const wire::Received both = machine.Ask(list);
+  ASSERT_EQ(both.payload.size(), 2U);
+  EXPECT_EQ(wire::DecodeCheckpointList(both.payload[0].bytes())->size(), 1U);
+  const auto damaged = wire::DecodeNamedBlocks(both.payload[1]).value();
+  ASSERT_EQ(damaged.size(), 1U);
+  EXPECT_EQ(damaged[0].name, "2");
+  const auto why = damaged[0].bytes.bytes();
+  EXPECT_NE(std::string(reinterpret_cast<const char*>(why.data()), why.size()).find(manifest),
+            std::string::npos);
 }
 
 TEST(LaneCheckpoint, AFullDiskFailsTheCheckpointAlone) {
