@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+#include <utility>
+
 #include "base/hash.h"
 
 namespace strata {
@@ -279,22 +282,47 @@ uint64_t ClusterConfig::cluster_id() const { return Hash64(name); }
 
 std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes) {
   std::vector<std::string> problems;
+  const auto blame = [&](std::string_view key, std::string_view problem) {
+    const auto origin = config.origins.find(key);
+    problems.push_back(origin == config.origins.end()
+                           ? fmt::format("{} {}", key, problem)
+                           : fmt::format("{}: {} {}", origin->second, key, problem));
+  };
   if (config.cold && config.data.empty()) {
-    problems.emplace_back(
-        "server.cold needs server.data (--data), the folder in which its rows go to disk");
+    blame("server.cold", "needs server.data (--data), the folder in which its rows go to disk");
   }
   if (config.cold && config.memory_bytes_max < kColdMemoryMin) {
-    problems.push_back(fmt::format(
-        "server.cold needs server.memory (--memory), how much of the tables stays in memory: "
-        "expected at least {} MiB, found {} bytes",
-        kColdMemoryMin >> 20, config.memory_bytes_max));
+    blame("server.cold", fmt::format("needs server.memory (--memory), how much of the tables stays "
+                                     "in memory: expected at least {} MiB, found {} bytes",
+                                     kColdMemoryMin >> 20, config.memory_bytes_max));
+  }
+  const ClusterConfig usual;
+  const std::pair<std::string_view, bool> of_cold[] = {
+      {"server.cold_bytes_max", config.cold_bytes_max != usual.cold_bytes_max},
+      {"server.cold_keep", config.cold_keep != usual.cold_keep},
+      {"server.admit_from", config.admit_from != usual.admit_from},
+      {"server.ttl_steps", config.ttl_steps != usual.ttl_steps},
+  };
+  for (const auto& [key, given] : of_cold) {
+    if (given && !config.cold) blame(key, "has no effect without server.cold (--cold)");
+  }
+  if (config.log_bytes_max != 0 && config.data.empty()) {
+    blame("server.log_bytes_max", "has no effect without server.data (--data): there is no log");
   }
   const uint64_t log_min = kLaneLogBytesMin * static_cast<uint64_t>(lanes);
   if (config.log_bytes_max != 0 && config.log_bytes_max < log_min) {
-    problems.push_back(
-        fmt::format("server.log_bytes_max: expected 0, which is no limit, or at least {} KiB for "
-                    "each of {} lanes, {} bytes, found {}",
-                    kLaneLogBytesMin >> 10, lanes, log_min, config.log_bytes_max));
+    blame("server.log_bytes_max",
+          fmt::format("is to be 0, which is no limit, or at least {} KiB "
+                      "for each of {} lanes, {} bytes; found {}",
+                      kLaneLogBytesMin >> 10, lanes, log_min, config.log_bytes_max));
+  }
+  const bool alone = config.machines.Of(Role::kServer).size() <= 1;
+  const bool keeps = !config.checkpoints.empty() || (alone && !config.data.empty());
+  if (config.checkpoints_kept != usual.checkpoints_kept && !keeps) {
+    blame("server.checkpoints_kept",
+          alone ? "has no effect without server.data (--data) or server.checkpoints"
+                : "has no effect without server.checkpoints: several servers keep checkpoints only "
+                  "in a folder that all of them share");
   }
   return problems;
 }
@@ -334,6 +362,10 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   config.shutdown_timeout = settings.Duration("timeouts.shutdown");
   config.log_level = settings.Text("log.level");
   config.log_file = settings.Text("log.file");
+  for (const Setting& setting : kSettings) {
+    if (!setting.key.starts_with("server.") || !settings.IsSet(setting.key)) continue;
+    config.origins.emplace(setting.key, settings.Origin(setting.key));
+  }
   const Status machines = ReadMachines(settings, disk, &config);
   const Status secret = ReadSecret(settings, disk, &config);
   if (!machines.ok() && !secret.ok()) {

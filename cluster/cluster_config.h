@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,6 +57,9 @@ struct ClusterConfig {
   TimeNs shutdown_timeout = 10 * kSecond;
   std::string log_level = "info";
   std::string log_file;
+  // Where each of the server's settings comes from that is not left to its default:
+  // "cluster.toml:12:1", "--data".
+  std::map<std::string, std::string, std::less<>> origins = {};
 
   uint64_t cluster_id() const;
 };
@@ -64,8 +69,8 @@ constexpr uint64_t kColdMemoryMin = uint64_t{16} << 20;
 // Least of server.log_bytes_max for each lane: four of the smallest segments of a log.
 constexpr uint64_t kLaneLogBytesMin = uint64_t{16} << 10;
 
-// What a server of `lanes` lanes refuses to start with, however its settings came: a line for each
-// problem.
+// What a server of `lanes` lanes refuses to start with, however its settings came, those that would
+// have no effect too: a line for each problem, behind the origin of what is to blame.
 std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes);
 
 // Turns loaded settings into a config: reads the machine list and the secret's file (paths are

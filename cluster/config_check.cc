@@ -34,7 +34,7 @@ class Checker {
       return;
     }
     report_.config = std::move(config).value();
-    Servers(path);
+    Servers();
     Machines();
   }
 
@@ -56,14 +56,14 @@ class Checker {
   }
 
   // Several servers of one file have a data folder each, by a flag.
-  void Servers(const std::string& path) {
+  void Servers() {
     const std::vector<Machine> servers = report_.config.machines.Of(Role::kServer);
     int lanes = report_.config.lanes;
     if (!servers.empty()) lanes = std::ranges::max(servers, {}, &Machine::lanes).lanes;
     ClusterConfig started = report_.config;
     if (servers.size() > 1 && started.data.empty()) started.data = "--data";
-    for (const std::string& problem : ServerProblems(started, lanes)) {
-      Add(Invalid(fmt::format("{}: {}", path, problem)));
+    for (std::string& problem : ServerProblems(started, lanes)) {
+      report_.problems.push_back(std::move(problem));
     }
   }
 

@@ -48,8 +48,8 @@ Status CheckpointTaker::BetweenSteps(const Trainer& trainer) {
   Finish();
   Result<uint32_t> cut = checkpointer_.Cut(clock_.Now() + kCutTimeout);
   if (steps == 0) {
-    STRATA_TRY(cut.status().Prefixed("the first checkpoint"));
-    return Save(*cut, trainer.State()).Prefixed("the first checkpoint");
+    STRATA_TRY(cut.status().Prefixed("checkpoint.every_steps: the first checkpoint"));
+    return Save(*cut, trainer.State()).Prefixed("checkpoint.every_steps: the first checkpoint");
   }
   if (!cut.ok()) {
     LogFailure(steps, cut.status());

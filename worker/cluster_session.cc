@@ -65,7 +65,7 @@ class ClusterSession final : public Session {
   Result<std::unique_ptr<Checkpointer>> OpenCheckpointer(const JobConfig& job,
                                                          Disk& /*disk*/) override {
     if (!job.checkpoint.folder.empty()) {
-      Log(LogLevel::kInfo,
+      Log(LogLevel::kWarning,
           "checkpoint.folder has no effect with servers: checkpoints lie where server.checkpoints "
           "says");
     }

@@ -121,7 +121,13 @@ class TrainTask {
 
   // Rank 0 opens what keeps the checkpoints, if the job has any.
   Status OpenCheckpoints() {
-    if (job_.checkpoint.every_steps == 0) return {};
+    if (job_.checkpoint.every_steps == 0) {
+      if (group_.rank() == 0 && !job_.checkpoint.folder.empty()) {
+        Log(LogLevel::kWarning,
+            "checkpoint.folder has no effect without checkpoint.every_steps: none is taken");
+      }
+      return {};
+    }
     Status opened;
     if (group_.rank() == 0) {
       auto checkpointer = context_.session.OpenCheckpointer(job_, context_.disk);

@@ -209,8 +209,9 @@ TEST_F(ClusterConfigTest, CheckSaysWhatAServerWouldRefuse) {
   const auto memory = HasSubstr("expected at least 16 MiB, found 8388608 bytes");
   EXPECT_THAT(
       Check(cold + "lanes = 3\n"),
-      ElementsAre(HasSubstr("c/cluster.toml: server.cold needs server.data (--data)"), memory,
-                  HasSubstr("16 KiB for each of 3 lanes, 49152 bytes, found 40960")));
+      ElementsAre(HasSubstr("c/cluster.toml:2:1: server.cold needs server.data (--data)"), memory,
+                  HasSubstr("c/cluster.toml:4:1: server.log_bytes_max has no effect without"),
+                  HasSubstr("16 KiB for each of 3 lanes, 49152 bytes; found 40960")));
   EXPECT_THAT(Check("[server]\ncold = true\nmemory = \"16MiB\"\ndata = \"d\"\nlanes = 2\n"
                     "log_bytes_max = \"32KiB\"\n"),
               IsEmpty());
@@ -218,6 +219,27 @@ TEST_F(ClusterConfigTest, CheckSaysWhatAServerWouldRefuse) {
   Write("c/machines.txt", "127.0.0.1:7600 server lanes=2\n127.0.0.1:7601 server lanes=3\n");
   EXPECT_THAT(Check(cold + "[cluster]\nmachines = \"machines.txt\"\n"),
               ElementsAre(memory, HasSubstr("for each of 3 lanes")));
+}
+
+TEST_F(ClusterConfigTest, WhatWouldHaveNoEffectIsRefused) {
+  const std::string cold =
+      "[server]\ncold_bytes_max = 1\ncold_keep = \"lfu\"\nadmit_from = 2\nttl_steps = 9\n";
+  EXPECT_THAT(Check(cold),
+              ElementsAre(HasSubstr("c/cluster.toml:2:1: server.cold_bytes_max has no"),
+                          HasSubstr("c/cluster.toml:3:1: server.cold_keep has no"),
+                          HasSubstr("c/cluster.toml:4:1: server.admit_from has no"),
+                          HasSubstr("c/cluster.toml:5:1: server.ttl_steps has no")));
+  EXPECT_THAT(Check(cold + "cold = true\nmemory = \"16MiB\"\ndata = \"d\"\n"), IsEmpty());
+  const std::string kept = "[server]\ncheckpoints_kept = 9\n";
+  const auto no_checkpoints =
+      HasSubstr("c/cluster.toml:2:1: server.checkpoints_kept has no effect");
+  EXPECT_THAT(Check(kept), ElementsAre(no_checkpoints));
+  EXPECT_THAT(Check(kept + "data = \"d\"\n"), IsEmpty());
+  EXPECT_THAT(Check(kept + "checkpoints = \"c\"\n"), IsEmpty());
+  Write("c/machines.txt", "127.0.0.1:7600 server\n127.0.0.1:7601 server\n");
+  const std::string several = "[cluster]\nmachines = \"machines.txt\"\n";
+  EXPECT_THAT(Check(kept + several), ElementsAre(no_checkpoints));
+  EXPECT_THAT(Check(kept + "checkpoints = \"c\"\n" + several), IsEmpty());
 }
 
 TEST_F(ClusterConfigTest, CheckOfAMissingFile) {

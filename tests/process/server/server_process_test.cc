@@ -59,7 +59,9 @@ TEST(ServerProcess, WrongCommandLinesAndFilesSayWhatIsWrong) {
   WriteWholeFile(folder.File("pair.txt"), "127.0.0.1:7000 server\n127.0.0.1:7001 server\n");
   WriteWholeFile(folder.File("twice.txt"), "127.0.0.1:7000 server\n127.0.0.1:7000 server\n");
   const FreePort busy;
-  WriteWholeFile(folder.File("log.toml"), "[server]\nlanes = 3\nlog_bytes_max = \"16KiB\"\n");
+  WriteWholeFile(folder.File("admit.toml"), "[server]\nadmit_from = 2\n");
+  WriteWholeFile(folder.File("log.toml"),
+                 "[server]\nlanes = 3\nlog_bytes_max = \"16KiB\"\ndata = \"data\"\n");
   const struct {
     std::vector<std::string> arguments;
     int code;
@@ -84,7 +86,10 @@ TEST(ServerProcess, WrongCommandLinesAndFilesSayWhatIsWrong) {
       {{"--host=::", "--port=0"}, 4, {"[::]:0", "--insecure"}},
       {{"--cold=true"}, 2, {"server.cold needs server.data"}},
       {{"--cold=true", "--data=" + folder.File("data")}, 2, {"needs server.memory", "16 MiB"}},
-      {{"--config=" + folder.File("log.toml")}, 2, {"server.log_bytes_max", "49152 bytes, found"}},
+      {{"--config=" + folder.File("log.toml")}, 2, {"log.toml:3:1", "49152 bytes; found"}},
+      {{"--config=" + folder.File("admit.toml")},
+       2,
+       {"admit.toml:2:1", "admit_from has no effect"}},
       {{"--host=no-such-host.invalid"}, 2, {"no-such-host.invalid", "does not resolve"}},
       {{"--host=192.0.2.1", "--port=0", "--insecure"}, 1, {"192.0.2.1", "no interface"}},
       {{fmt::format("--port={}", busy.number())},

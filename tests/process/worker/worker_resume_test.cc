@@ -77,6 +77,8 @@ TEST(WorkerResume, TellsWhyItDoesNotGoOn) {
   const ProcessResult nowhere = train("checkpoint.folder=");
   EXPECT_EQ(nowhere.end.code, 2);
   EXPECT_NE(nowhere.errors.find("checkpoint.folder is empty"), std::string::npos);
+  EXPECT_NE(train("checkpoint.every_steps=0").errors.find("checkpoint.folder has no effect"),
+            std::string::npos);
   Process holder(ProgramPath("strata-worker"),
                  {.arguments = {"--job=" + AdultJob(), "train.epochs=100000", "job.name=other",
                                 "checkpoint.every_steps=100000",
