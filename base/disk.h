@@ -30,6 +30,9 @@ class File {
   // ended, the bytes stay as they are and nothing else is called. One at a time.
   virtual Status BeginAppend(std::span<const std::byte> bytes) { return Append(bytes); }
   virtual Status FinishAppend() { return {}; }
+  // Writes over bytes that the file has, in a file of OpenToRewrite and in no other. An error is
+  // final: what is there from `offset` on is unknown.
+  virtual Status WriteAt(uint64_t offset, std::span<const std::byte> bytes) = 0;
   // Reserves room for a file of `bytes` bytes; its size stays. kDiskFull: there is no such room,
   // and nothing has changed. A file system that cannot reserve says OK and reserves nothing.
   virtual Status Preallocate(uint64_t bytes) = 0;
@@ -46,6 +49,8 @@ class Disk {
   virtual ~Disk() = default;
   // kNotFound: there is none; kInvalid: it is a folder.
   virtual Result<std::unique_ptr<File>> OpenToRead(const std::string& path) = 0;
+  // Likewise, for a file that also takes WriteAt and Sync.
+  virtual Result<std::unique_ptr<File>> OpenToRewrite(const std::string& path) = 0;
   // Creates the file, or empties it.
   virtual Result<std::unique_ptr<File>> Create(const std::string& path) = 0;
   virtual Status Rename(const std::string& from, const std::string& to) = 0;

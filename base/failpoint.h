@@ -27,8 +27,8 @@ inline constexpr std::array kFailpoints = {
     std::string_view("file.sync_folder"),
     // The log: before records are written, after half of their bytes, and after all of them; before
     // and after a sync; before a segment is reserved, its header written, synced, and it gets its
-    // name; before the folder is synced; when a start writes
-    // segments again, before the copy is synced and replaces its original; before one is removed.
+    // name; before the folder is synced; when a start writes records again, before each, and before
+    // they are synced; before a segment is removed.
     std::string_view("log.write"),
     std::string_view("log.write_half"),
     std::string_view("log.written"),
@@ -39,8 +39,8 @@ inline constexpr std::array kFailpoints = {
     std::string_view("log.begin_sync"),
     std::string_view("log.begin_rename"),
     std::string_view("log.sync_folder"),
-    std::string_view("log.copy_sync"),
-    std::string_view("log.copy_rename"),
+    std::string_view("log.rewrite"),
+    std::string_view("log.rewrite_sync"),
     std::string_view("log.remove"),
     // A lane: a record was appended and is not applied yet; the log is written and no reply has
     // left.

@@ -37,7 +37,8 @@ auto Retry(Call call) {
 
 class RealFile : public File {
  public:
-  RealFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  RealFile(int fd, std::string path, bool rewrites)
+      : fd_(fd), path_(std::move(path)), rewrites_(rewrites) {}
   ~RealFile() override {
     if (appender_.joinable()) appender_.join();
     close(fd_);
@@ -69,6 +70,7 @@ class RealFile : public File {
 
   Status Append(std::span<const std::byte> bytes) override {
     STRATA_TRY(broken());
+    if (rewrites_) return DiskError("append to", path_, EBADF);
     while (!bytes.empty()) {
       ChooseDirect(bytes);
       const ssize_t put = Retry([&] { return write(fd_, bytes.data(), bytes.size()); });
@@ -90,6 +92,24 @@ class RealFile : public File {
   Status FinishAppend() override {
     if (appender_.joinable()) appender_.join();
     return broken();
+  }
+
+  Status WriteAt(uint64_t offset, std::span<const std::byte> bytes) override {
+    STRATA_TRY(broken());
+    // Where others append, Linux writes at the end, whatever the offset.
+    if (!rewrites_) return DiskError("write over", path_, EBADF);
+    STRATA_ASSIGN(const uint64_t size, Size());
+    if (offset > size || bytes.size() > size - offset) {
+      return DiskError("write behind the end of", path_, EINVAL);
+    }
+    while (!bytes.empty()) {
+      const ssize_t put = Retry(
+          [&] { return pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
+      if (put < 0) return Break(DiskError("write", path_, errno));
+      bytes = bytes.subspan(static_cast<size_t>(put));
+      offset += static_cast<uint64_t>(put);
+    }
+    return Status::Ok();
   }
 
   Status Preallocate(uint64_t bytes) override {
@@ -151,6 +171,7 @@ class RealFile : public File {
 
   const int fd_;
   const std::string path_;
+  const bool rewrites_;
   uint64_t appended_ = 0;   // files that are appended to begin empty
   bool direct_ = false;     // O_DIRECT is set
   bool can_direct_ = true;  // as far as known
@@ -162,7 +183,8 @@ class RealFile : public File {
 Result<std::unique_ptr<File>> Open(const std::string& path, int flags, std::string_view action) {
   const int fd = Retry([&] { return open(path.c_str(), flags | O_CLOEXEC, 0644); });
   if (fd < 0) return DiskError(action, path, errno);
-  auto file = std::make_unique<RealFile>(fd, path);
+  const bool rewrites = (flags & O_ACCMODE) == O_RDWR && (flags & O_APPEND) == 0;
+  auto file = std::make_unique<RealFile>(fd, path, rewrites);
   struct stat info {};
   if (fstat(fd, &info) != 0) return DiskError(action, path, errno);
   if (S_ISDIR(info.st_mode)) {
@@ -175,6 +197,10 @@ class PosixDisk : public Disk {
  public:
   Result<std::unique_ptr<File>> OpenToRead(const std::string& path) override {
     return Open(path, O_RDONLY, "open");
+  }
+
+  Result<std::unique_ptr<File>> OpenToRewrite(const std::string& path) override {
+    return Open(path, O_RDWR, "open");
   }
 
   Result<std::unique_ptr<File>> Create(const std::string& path) override {

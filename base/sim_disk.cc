@@ -33,20 +33,32 @@ Status NoSuchFile(std::string_view action, const std::string& path) {
 struct SimDisk::Node {
   std::vector<std::byte> bytes;
   std::vector<std::byte> synced;  // what the last sync made durable
-  // Bytes that a sync which failed has dropped: they are read, and later syncs leave them out.
-  size_t dropped_begin = 0;
-  size_t dropped_end = 0;
+  // What the next sync makes durable: bytes from begin to end. A sync that fails forgets them: they
+  // are read, and no later one knows of them.
+  struct Range {
+    size_t begin = 0;
+    size_t end = 0;
+  };
+  std::vector<Range> dirty;
   bool emptied = false;   // since then: `synced` is no longer how `bytes` begins
   uint64_t reserved = 0;  // the size up to which appends find room
+
+  void Touch(size_t begin, size_t end) {
+    if (!dirty.empty() && dirty.back().end == begin) {
+      dirty.back().end = end;
+    } else {
+      dirty.push_back({begin, end});
+    }
+  }
 };
 
 class SimDisk::SimFile : public File {
  public:
-  SimFile(SimDisk* disk, std::shared_ptr<Node> node, std::string path, bool writable)
+  SimFile(SimDisk* disk, std::shared_ptr<Node> node, std::string path, Access access)
       : disk_(disk),
         node_(std::move(node)),
         path_(std::move(path)),
-        writable_(writable),
+        access_(access),
         opened_at_(disk->crashes_) {}
 
   Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> out) const override {
@@ -66,15 +78,26 @@ class SimDisk::SimFile : public File {
   Status Append(std::span<const std::byte> bytes) override {
     const std::lock_guard lock(disk_->mutex_);
     STRATA_TRY(CheckAlive());
-    STRATA_TRY(CheckWritable("write"));
+    STRATA_TRY(Check(Access::kAppend, "write"));
     STRATA_TRY(broken_);
     return broken_ = disk_->AppendTo(node_.get(), path_, bytes);
+  }
+
+  Status WriteAt(uint64_t offset, std::span<const std::byte> bytes) override {
+    const std::lock_guard lock(disk_->mutex_);
+    STRATA_TRY(CheckAlive());
+    STRATA_TRY(Check(Access::kRewrite, "write over"));
+    STRATA_TRY(broken_);
+    if (offset > node_->bytes.size() || bytes.size() > node_->bytes.size() - offset) {
+      return Failed(fmt::format("cannot write behind the end of {}: Invalid argument", path_));
+    }
+    return broken_ = disk_->WriteOver(node_.get(), path_, offset, bytes);
   }
 
   Status Preallocate(uint64_t bytes) override {
     const std::lock_guard lock(disk_->mutex_);
     STRATA_TRY(CheckAlive());
-    STRATA_TRY(CheckWritable("reserve bytes for"));
+    STRATA_TRY(Check(Access::kAppend, "reserve bytes for"));
     STRATA_TRY(broken_);
     return disk_->Reserve(node_.get(), path_, bytes);
   }
@@ -98,15 +121,15 @@ class SimDisk::SimFile : public File {
     return Failed(fmt::format("{} was open when the disk crashed", path_));
   }
 
-  Status CheckWritable(std::string_view action) const {
-    if (writable_) return Status::Ok();
+  Status Check(Access wanted, std::string_view action) const {
+    if (access_ == wanted) return Status::Ok();
     return Failed(fmt::format("cannot {} {}: Bad file descriptor", action, path_));
   }
 
   SimDisk* const disk_;
   const std::shared_ptr<Node> node_;
   const std::string path_;
-  const bool writable_;
+  const Access access_;
   const uint64_t opened_at_;
   Status broken_;  // the first failed append or sync; final
 };
@@ -116,6 +139,14 @@ SimDisk::SimDisk(const SimDiskOptions& options)
 SimDisk::~SimDisk() = default;
 
 Result<std::unique_ptr<File>> SimDisk::OpenToRead(const std::string& path) {
+  return Open(path, Access::kRead);
+}
+
+Result<std::unique_ptr<File>> SimDisk::OpenToRewrite(const std::string& path) {
+  return Open(path, Access::kRewrite);
+}
+
+Result<std::unique_ptr<File>> SimDisk::Open(const std::string& path, Access access) {
   const std::lock_guard lock(mutex_);
   const std::string name = Normal(path);
   if (folders_.contains(name)) {
@@ -123,7 +154,7 @@ Result<std::unique_ptr<File>> SimDisk::OpenToRead(const std::string& path) {
   }
   const auto it = names_.find(name);
   if (it == names_.end()) return NoSuchFile("open", path);
-  return std::unique_ptr<File>(std::make_unique<SimFile>(this, it->second, path, false));
+  return std::unique_ptr<File>(std::make_unique<SimFile>(this, it->second, path, access));
 }
 
 Result<std::unique_ptr<File>> SimDisk::Create(const std::string& path) {
@@ -138,10 +169,10 @@ Result<std::unique_ptr<File>> SimDisk::Create(const std::string& path) {
   } else {
     node->bytes.clear();  // the old bytes stay in `synced` until the next sync
     node->emptied = true;
-    node->dropped_begin = node->dropped_end = 0;
+    node->dirty.clear();
     node->reserved = 0;
   }
-  return std::unique_ptr<File>(std::make_unique<SimFile>(this, node, path, true));
+  return std::unique_ptr<File>(std::make_unique<SimFile>(this, node, path, Access::kAppend));
 }
 
 Status SimDisk::Rename(const std::string& from, const std::string& to) {
@@ -280,9 +311,10 @@ uint64_t SimDisk::BytesUsed() const {
 
 void SimDisk::CrashNode(Node* node) {
   const size_t safe = node->emptied ? 0 : node->synced.size();
-  std::copy_n(node->synced.begin(), safe, node->bytes.begin());
   const size_t tail = node->bytes.size() - safe;
   const uint64_t fate = random_.Below(5);
+  if (fate != 0) WriteSomeSectors(node, safe);
+  std::copy_n(node->synced.begin(), safe, node->bytes.begin());
   if (fate == 0) {
     node->bytes = node->synced;
   } else if (fate < 3) {
@@ -295,8 +327,23 @@ void SimDisk::CrashNode(Node* node) {
     LoseSectors(std::span(node->bytes).subspan(safe), safe);
   }
   node->emptied = false;
-  node->dropped_begin = node->dropped_end = 0;
+  node->dirty.clear();
   node->synced = node->bytes;
+}
+
+// Of what was written over in the first `end` bytes, the sectors that the disk got to.
+void SimDisk::WriteSomeSectors(Node* node, size_t end) {
+  for (const Node::Range& range : node->dirty) {
+    const double written = range.begin < end ? random_.Uniform() : 0;
+    for (size_t at = range.begin; at < std::min(range.end, end);) {
+      const size_t sector =
+          std::min(std::min(range.end, end) - at, kSectorBytes - at % kSectorBytes);
+      if (random_.Chance(written)) {
+        std::copy_n(node->bytes.data() + at, sector, node->synced.data() + at);
+      }
+      at += sector;
+    }
+  }
 }
 
 // The sectors of `unsynced`, which begins at `offset` in its file, that the disk did not get to.
@@ -336,27 +383,39 @@ Status SimDisk::AppendTo(Node* node, const std::string& path, std::span<const st
     taken = static_cast<size_t>(room);
     status = DiskFull(fmt::format("cannot write {}: No space left on device", path));
   }
+  const size_t begin = node->bytes.size();
   node->bytes.insert(node->bytes.end(), bytes.begin(),
                      bytes.begin() + static_cast<std::ptrdiff_t>(taken));
+  node->Touch(begin, begin + taken);
+  return status;
+}
+
+Status SimDisk::WriteOver(Node* node, const std::string& path, uint64_t offset,
+                          std::span<const std::byte> bytes) {
+  Status status;
+  if (FaultNow(&append_fault_)) {
+    bytes = bytes.first(static_cast<size_t>(random_.Below(bytes.size() + 1)));
+    status = Failed(fmt::format("cannot write {}: Input/output error", path));
+  }
+  const auto begin = static_cast<size_t>(offset);
+  std::ranges::copy(bytes, node->bytes.begin() + static_cast<std::ptrdiff_t>(begin));
+  node->Touch(begin, begin + bytes.size());
   return status;
 }
 
 Status SimDisk::SyncNode(Node* node, const std::string& path) {
   if (FaultNow(&sync_fault_)) {
-    const size_t begin = node->emptied ? 0 : node->synced.size();
-    node->dropped_begin = node->dropped_end == 0 ? begin : std::min(begin, node->dropped_begin);
-    node->dropped_end = node->bytes.size();
+    node->dirty.clear();
     return Failed(fmt::format("cannot sync {}: Input/output error", path));
   }
   if (node->emptied) node->synced.clear();
   node->emptied = false;
-  const size_t begin = node->synced.size();
-  node->synced.insert(node->synced.end(),
-                      node->bytes.begin() + static_cast<std::ptrdiff_t>(node->synced.size()),
-                      node->bytes.end());
-  for (size_t i = std::max(begin, node->dropped_begin); i < node->dropped_end; ++i) {
-    node->synced[i] = std::byte{0};
+  node->synced.resize(node->bytes.size());
+  for (const Node::Range& range : node->dirty) {
+    std::copy(node->bytes.data() + range.begin, node->bytes.data() + range.end,
+              node->synced.data() + range.begin);
   }
+  node->dirty.clear();
   return Status::Ok();
 }
 

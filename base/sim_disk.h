@@ -30,6 +30,7 @@ class SimDisk : public Disk {
   ~SimDisk() override;
 
   Result<std::unique_ptr<File>> OpenToRead(const std::string& path) override;
+  Result<std::unique_ptr<File>> OpenToRewrite(const std::string& path) override;
   Result<std::unique_ptr<File>> Create(const std::string& path) override;
   Status Rename(const std::string& from, const std::string& to) override;
   Status Remove(const std::string& path) override;
@@ -38,7 +39,8 @@ class SimDisk : public Disk {
   Result<std::vector<std::string>> List(const std::string& folder) override;
   Status SyncFolder(const std::string& folder) override;
 
-  // The n-th append (1: the next) of any file writes a part of its bytes and fails. 0: never.
+  // The n-th append or rewriting (1: the next) of any file writes a part of its bytes and fails. 0:
+  // never.
   void FailAppend(uint64_t n);
   // The n-th sync of a file or folder fails. As after a real fsync that failed, the bytes that were
   // not synced are still read, but no later sync makes them durable; the open file takes no more.
@@ -47,9 +49,9 @@ class SimDisk : public Disk {
   void SetReadFlip(double probability);
 
   // The machine loses power. Every file keeps what was synced and, by chance, none, a part (perhaps
-  // with zeros behind it), all but some sectors of 512 bytes, or all of what was not; changes of
-  // names that were not synced survive up to some point in their order. Files open before fail from
-  // now on.
+  // with zeros behind it), all but some sectors of 512 bytes, or all of what was not; of bytes that
+  // were written over, sectors are old or new. Changes of names that were not synced survive up to
+  // some point in their order. Files open before fail from now on.
   void Crash();
 
   uint64_t bytes_used() const;  // of the files that have a name, with what they reserve
@@ -57,6 +59,7 @@ class SimDisk : public Disk {
  private:
   struct Node;
   class SimFile;
+  enum class Access : uint8_t { kRead, kAppend, kRewrite };
   // A change of a folder's names: `removed` goes, `added` now means `node`. Either may be empty.
   struct NameChange {
     std::string removed;
@@ -69,8 +72,12 @@ class SimDisk : public Disk {
   void Change(NameChange change);
   uint64_t BytesUsed() const;
   void CrashNode(Node* node);
+  Result<std::unique_ptr<File>> Open(const std::string& path, Access access);
+  void WriteSomeSectors(Node* node, size_t end);
   void LoseSectors(std::span<std::byte> unsynced, size_t offset);
   Status AppendTo(Node* node, const std::string& path, std::span<const std::byte> bytes);
+  Status WriteOver(Node* node, const std::string& path, uint64_t offset,
+                   std::span<const std::byte> bytes);
   Status Reserve(Node* node, const std::string& path, uint64_t bytes);
   Status SyncNode(Node* node, const std::string& path);
   bool FaultNow(uint64_t* countdown);

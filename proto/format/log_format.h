@@ -1,6 +1,6 @@
 // The write-ahead log of a lane as it lies on disk. A log is a folder of segments, each named
 // segment-<first LSN, 20 digits>.log: a segment header, then records, one behind the other, in the
-// order of their log sequence numbers (LSN). Files are only ever appended to. All numbers are
+// order of their log sequence numbers (LSN). What was appended never changes. All numbers are
 // little-endian; bytes that are not named are 0, and are checked to be.
 //
 // Segment header, 128 bytes:

@@ -73,6 +73,7 @@ struct LogOptions {
 struct LogRecord {
   RecordKind kind{};
   Lsn lsn = 0;
+  Lsn synced_lsn = 0;               // up to there the log was on stable storage when it was made
   std::span<const std::byte> body;  // valid during the visit
 };
 
@@ -98,12 +99,13 @@ Result<ReplaySummary> ReplayLog(const LogOptions& options, Lsn from,
                                 const std::function<Status(const LogRecord&)>& visit);
 
 // Begins a new segment behind `last`, what ReplayLog found; what replay had cut is set aside under
-// other names until Trim. All before it is on stable storage when this returns. Makes the folder.
-// What was appended and not written is lost with the Log. When there is no room for the segment, a
-// small one is begun, where cuts and some more fit. Without room for that, or for what a dead
-// process left to be written again, a log that holds something is opened all the same: it takes
-// nothing (kDiskFull), and says that nothing is synced, until an Append finds room; an empty one is
-// kDiskFull.
+// other names until Trim. All before it is on stable storage when this returns: records that may
+// not be are written over themselves, which takes no room. Makes the folder. What was appended and
+// not written is lost with the Log. When there is no room for the segment, a small one is begun,
+// where cuts and some more fit. Without room for that, a log that holds something is opened all the
+// same: it takes nothing (kDiskFull) until an Append finds room, and where the file system itself
+// takes room to write over something (copy on write) it says that nothing is synced until then; an
+// empty one is kDiskFull.
 Result<std::unique_ptr<WriteAheadLog>> OpenLog(const LogOptions& options, Lsn last);
 
 }  // namespace strata

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/failpoint.h"
@@ -14,8 +15,8 @@ namespace {
 
 constexpr uint64_t kSegmentBytesMin = 4096;
 // Of the first segment when there is no room for a whole one: for the cut of a checkpoint, which
-// makes room.
-constexpr uint64_t kSmallSegmentBytes = uint64_t{64} << 10;
+// makes room. The least is what a dead process gives back of what it had kept for cuts.
+constexpr std::array kSmallSegmentBytes = {uint64_t{64} << 10, kSegmentBytesMin};
 constexpr size_t kBufferBytesKept = size_t{64} << 20;
 
 // The end of a segment that only cuts may use: a log that is full is trimmed behind the checkpoint
@@ -52,12 +53,7 @@ Status LogWriter::Open() {
 Status LogWriter::Begin() {
   Disk& disk = *options_.disk;
   if (!adopted_) {
-    const Status adopted = old_.Adopt(appended_);
-    if (!adopted.ok()) {
-      // Half a copy would keep others from what room there is.
-      static_cast<void>(disk.Remove(SpareSegmentPath(options_.folder)));
-      return adopted;
-    }
+    STRATA_TRY(old_.Adopt(appended_));
     synced_ = appended_;
     adopted_ = true;
   }
@@ -73,9 +69,13 @@ Status LogWriter::Begin() {
 }
 
 Status LogWriter::PrepareFirst() {
-  const Status whole = spare_.Prepare(options_.segment_bytes);
-  if (whole.code() != StatusCode::kDiskFull || appended_ == 0) return whole;
-  return spare_.Prepare(std::min(options_.segment_bytes, kSmallSegmentBytes));
+  Status room = spare_.Prepare(options_.segment_bytes);
+  if (appended_ == 0) return room;
+  for (const uint64_t bytes : kSmallSegmentBytes) {
+    if (room.code() != StatusCode::kDiskFull) break;
+    room = spare_.Prepare(std::min(options_.segment_bytes, bytes));
+  }
+  return room;
 }
 
 Status LogWriter::LookForRoom() {

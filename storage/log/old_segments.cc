@@ -4,44 +4,27 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
+#include <optional>
 
 #include "base/failpoint.h"
-#include "base/page_buffer.h"
 #include "proto/format/log_format.h"
 #include "storage/log/segment_reader.h"
 
 namespace strata {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{4} << 20;
-constexpr size_t kTailBytes = size_t{64} << 10;
+// A record up to the last that was replayed; nothing at the end of the file. kCorrupt: it was whole
+// then.
+Result<std::optional<LogRecord>> ReadAgain(SegmentReader* reader, Lsn lsn) {
+  STRATA_ASSIGN(std::optional<LogRecord> record, reader->Next(lsn));
+  if (record.has_value() || !reader->bad().has_value()) return record;
+  return Corrupt(
+      fmt::format("{}: offset {}: record {} was whole when it was replayed; read again, to be "
+                  "written again: {}",
+                  reader->path(), reader->bad()->offset, lsn, reader->bad()->reason));
+}
 
 }  // namespace
-
-// Appends to a file in large pieces that begin at a page, which go past the page cache.
-class OldSegments::LargePieces {
- public:
-  explicit LargePieces(File& file) : file_(file), piece_(MakePageBuffer(kPieceBytes)) {}
-
-  Status Append(std::span<const std::byte> bytes) {
-    if (!piece_) return Refused("the machine has no memory to copy a segment of a log");
-    while (!bytes.empty()) {
-      const size_t some = std::min(bytes.size(), kPieceBytes - used_);
-      std::copy_n(bytes.data(), some, piece_.get() + used_);
-      used_ += some;
-      bytes = bytes.subspan(some);
-      if (used_ == kPieceBytes) STRATA_TRY(Flush());
-    }
-    return {};
-  }
-  Status Flush() { return file_.Append({piece_.get(), std::exchange(used_, 0)}); }
-
- private:
-  File& file_;
-  const PageBuffer piece_;
-  size_t used_ = 0;
-};
 
 Status OldSegments::Adopt(Lsn last) {
   STRATA_ASSIGN(LogFolder folder, ListLogFolder(options_));
@@ -86,62 +69,55 @@ Status OldSegments::SetAside(std::vector<SegmentFile> segments, Lsn last) {
 // The records of a process that died may not be on stable storage yet, and those of the next one,
 // which rest on them, must not get there first.
 Status OldSegments::MakeDurable(const std::vector<SegmentFile>& segments, Lsn last) {
-  Lsn synced = 0;  // what later segments know
+  Lsn synced = 0;  // as the segments from here on tell
   for (size_t i = segments.size(); i > 0; --i) {
     const SegmentFile& segment = segments[i - 1];
     const Lsn last_here = i == segments.size() ? last : segments[i].first - 1;
     STRATA_ASSIGN(const SegmentReader reader,
                   SegmentReader::Open(options_, segment.first, segment.path));
-    const bool lost_power = reader.segment().boot_id != options_.boot_id;
-    if (synced < last_here && !lost_power) STRATA_TRY(WriteAgain(segment, last_here));
     synced = std::max(synced, reader.segment().synced_lsn);
+    const bool lost_power = reader.segment().boot_id != options_.boot_id;
+    if (synced >= last_here || lost_power) continue;
+    STRATA_ASSIGN(const Lsn synced_here, SyncedIn(segment, last_here));
+    synced = std::max(synced, synced_here);
+    STRATA_TRY(WriteAgain(segment, synced + 1, last_here));
   }
   return segments.empty() ? Status::Ok() : options_.disk->SyncFolder(options_.folder);
+}
+
+// Up to where the log was on stable storage, as the records of a segment up to `last` tell.
+Result<Lsn> OldSegments::SyncedIn(const SegmentFile& segment, Lsn last) const {
+  STRATA_ASSIGN(SegmentReader reader, SegmentReader::Open(options_, segment.first, segment.path));
+  Lsn synced = 0;
+  for (Lsn lsn = segment.first; lsn <= last; ++lsn) {
+    STRATA_ASSIGN(const auto record, ReadAgain(&reader, lsn));
+    if (!record.has_value()) break;
+    synced = std::max(synced, record->synced_lsn);
+  }
+  return synced;
 }
 
 // What the dead process wrote in this run of the kernel is read from memory. A sync would not do:
 // if one has failed, the kernel has forgotten that the bytes are not on the disk, and the next
 // succeeds without writing them (Rebello et al., "Can applications recover from fsync failures?",
-// USENIX ATC 2020). The only other copy goes when this one takes its name, so each record up to
-// `last` is checked once more, in the very memory from which it is written.
-Status OldSegments::WriteAgain(const SegmentFile& segment, Lsn last) {
-  Disk& disk = *options_.disk;
-  const std::string temporary = SpareSegmentPath(options_.folder);
+// USENIX ATC 2020). So the records from `from` on are written over themselves, and the kernel takes
+// them for new. The bytes are the same: whatever is torn meanwhile, the process or the machine,
+// each one is as it was, in memory or on the disk, or as it is to be. What is in memory is the only
+// copy, so each record is checked once more, in the very memory from which it is written.
+Status OldSegments::WriteAgain(const SegmentFile& segment, Lsn from, Lsn last) {
   STRATA_ASSIGN(SegmentReader reader, SegmentReader::Open(options_, segment.first, segment.path));
-  STRATA_ASSIGN(const std::unique_ptr<File> to, disk.Create(temporary));
-  STRATA_TRY(to->Preallocate(reader.size()));
-  LargePieces copy(*to);
-  STRATA_TRY(copy.Append(format::EncodeLogSegment(reader.segment())));
+  STRATA_ASSIGN(const std::unique_ptr<File> file, options_.disk->OpenToRewrite(segment.path));
   for (Lsn lsn = segment.first; lsn <= last; ++lsn) {
-    STRATA_ASSIGN(const auto record, reader.Next(lsn));
-    if (!record.has_value() && reader.bad().has_value()) {
-      return Corrupt(
-          fmt::format("{}: offset {}: record {} was whole when it was replayed; read "
-                      "again, to be copied: {}",
-                      segment.path, reader.bad()->offset, lsn, reader.bad()->reason));
-    }
+    const uint64_t offset = reader.offset();
+    STRATA_ASSIGN(const auto record, ReadAgain(&reader, lsn));
     if (!record.has_value()) break;
-    STRATA_TRY(copy.Append({record->body.data() - format::kLogRecordHeaderBytes,
-                            static_cast<size_t>(format::LogRecordBytes(record->body.size()))}));
+    if (lsn < from) continue;
+    STRATA_FAILPOINT("log.rewrite");
+    STRATA_TRY(file->WriteAt(offset, {record->body.data() - format::kLogRecordHeaderBytes,
+                                      static_cast<size_t>(reader.offset() - offset)}));
   }
-  STRATA_TRY(CopyTail(segment.path, reader.offset(), &copy));
-  STRATA_TRY(copy.Flush());
-  STRATA_FAILPOINT("log.copy_sync");
-  STRATA_TRY(to->Sync());
-  STRATA_FAILPOINT("log.copy_rename");
-  return disk.Rename(temporary, segment.path);
-}
-
-// What replay has cut stays where it is, for people to look at.
-Status OldSegments::CopyTail(const std::string& path, uint64_t offset, LargePieces* copy) {
-  STRATA_ASSIGN(const std::unique_ptr<File> from, options_.disk->OpenToRead(path));
-  std::vector<std::byte> bytes(kTailBytes);
-  while (true) {
-    STRATA_ASSIGN(const size_t got, from->ReadAt(offset, bytes));
-    if (got == 0) return {};
-    STRATA_TRY(copy->Append(std::span(bytes).first(got)));
-    offset += got;
-  }
+  STRATA_FAILPOINT("log.rewrite_sync");
+  return file->Sync();
 }
 
 void OldSegments::Add(Lsn first, uint64_t bytes) {

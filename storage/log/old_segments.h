@@ -33,7 +33,6 @@ class OldSegments {
   uint64_t bytes() const;  // of all
 
  private:
-  class LargePieces;
   struct Segment {
     SegmentFile file;
     uint64_t bytes = 0;
@@ -41,8 +40,8 @@ class OldSegments {
 
   Status SetAside(std::vector<SegmentFile> segments, Lsn last);
   Status MakeDurable(const std::vector<SegmentFile>& segments, Lsn last);
-  Status WriteAgain(const SegmentFile& segment, Lsn last);
-  Status CopyTail(const std::string& path, uint64_t offset, LargePieces* copy);
+  Result<Lsn> SyncedIn(const SegmentFile& segment, Lsn last) const;
+  Status WriteAgain(const SegmentFile& segment, Lsn from, Lsn last);
 
   const LogOptions& options_;
   std::vector<Segment> segments_;  // by first LSN

@@ -32,9 +32,12 @@ class Replay {
     STRATA_ASSIGN(LogFolder folder, ListLogFolder(options_));
     segments_ = std::move(folder.segments);
     summary_.last = from_ - 1;
-    if (segments_.empty() && from_ == 1) {
-      if (options_.made && folder.cut.empty()) return Gone();
-      return std::move(summary_);
+    if (segments_.empty()) {
+      // A start that died when it had set aside all that there was, and not begun anew.
+      const bool set_aside =
+          std::ranges::find(folder.cut, from_, &SegmentFile::first) != folder.cut.end();
+      if (set_aside || (from_ == 1 && !options_.made)) return std::move(summary_);
+      if (from_ == 1) return Gone();
     }
     // What lies before the segment that holds `from` may be gone, or half removed.
     const auto behind = std::ranges::upper_bound(segments_, from_, {}, &SegmentFile::first);

@@ -99,9 +99,10 @@ TEST_P(DiskContractTest, CreateEmptiesAnOldFile) {
 
 TEST_P(DiskContractTest, MissingFilesAreNotFoundByName) {
   const std::string missing = Path("no/such");
-  for (const Status& status : {disk_.OpenToRead(missing).status(), disk_.Create(missing).status(),
-                               disk_.Remove(missing), disk_.Rename(missing, Path("x")),
-                               disk_.SyncFolder(missing), disk_.List(missing).status()}) {
+  for (const Status& status :
+       {disk_.OpenToRead(missing).status(), disk_.OpenToRewrite(missing).status(),
+        disk_.Create(missing).status(), disk_.Remove(missing), disk_.Rename(missing, Path("x")),
+        disk_.SyncFolder(missing), disk_.List(missing).status()}) {
     EXPECT_EQ(status.code(), StatusCode::kNotFound) << status.ToString();
     EXPECT_THAT(status.message(), HasSubstr(missing));
     EXPECT_THAT(status.message(), HasSubstr("No such file or directory"));
@@ -130,6 +131,31 @@ TEST_P(DiskContractTest, AFileOpenedToReadTakesNoBytes) {
   ASSERT_TRUE(file.ok());
   EXPECT_EQ((*file)->Append(Bytes("y")).code(), StatusCode::kFailed);
   EXPECT_EQ(Read("a"), "x");
+}
+
+TEST_P(DiskContractTest, BytesAreWrittenOverWhereTheyLie) {
+  Write("a", "a long text");
+  Result<std::unique_ptr<File>> file = disk_.OpenToRewrite(Path("a"));
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  ASSERT_TRUE((*file)->WriteAt(2, Bytes("tall")).ok());
+  ASSERT_TRUE((*file)->WriteAt(11, {}).ok());
+  ASSERT_TRUE((*file)->Sync().ok());
+  EXPECT_EQ(Read("a"), "a tall text");
+  for (const uint64_t offset : {uint64_t{8}, uint64_t{12}, UINT64_MAX}) {
+    const Status behind = (*file)->WriteAt(offset, Bytes("text"));
+    EXPECT_EQ(behind.code(), StatusCode::kFailed) << behind.ToString();
+    EXPECT_THAT(behind.message(), HasSubstr("cannot write behind the end of " + Path("a")));
+  }
+  EXPECT_EQ((*file)->Append(Bytes("y")).code(), StatusCode::kFailed);
+  EXPECT_EQ(Read("a"), "a tall text");
+  // Who reads, or appends, does not write over anything.
+  file = disk_.OpenToRead(Path("a"));
+  EXPECT_EQ((*file)->WriteAt(0, Bytes("x")).code(), StatusCode::kFailed);
+  EXPECT_EQ(Read("a"), "a tall text");
+  file = disk_.Create(Path("b"));
+  ASSERT_TRUE((*file)->Append(Bytes("text")).ok());
+  EXPECT_EQ((*file)->WriteAt(0, Bytes("x")).code(), StatusCode::kFailed);
+  EXPECT_EQ(Read("b"), "text");
 }
 
 TEST_P(DiskContractTest, RenameReplacesAndRemoveRemoves) {

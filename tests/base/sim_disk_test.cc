@@ -184,6 +184,41 @@ TEST(SimDiskTest, WhatAFailedSyncDroppedNoLaterSyncBringsBack) {
   EXPECT_EQ(Content(disk, "a"), std::string("12\0\0", 4));
 }
 
+TEST(SimDiskTest, WhatIsWrittenOverIsOldOrNewInEachSector) {
+  std::set<std::string> outcomes;  // a letter for each sector
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    SimDisk disk({.seed = seed});
+    ASSERT_TRUE(WriteFileAtomically(disk, "a", std::string(3 * 512, 'o')).ok());
+    const Result<std::unique_ptr<File>> file = disk.OpenToRewrite("a");
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE((*file)->WriteAt(512, Bytes(std::string(1024, 'n'))).ok());
+    disk.Crash();
+    const std::string content = Content(disk, "a");
+    std::string sectors;
+    for (size_t i = 0; i < content.size(); i += 512) {
+      sectors += content[i];
+      EXPECT_EQ(content.substr(i, 512), std::string(512, content[i]));
+    }
+    outcomes.insert(sectors);
+  }
+  EXPECT_THAT(outcomes, testing::ElementsAre("onn", "ono", "oon", "ooo"));
+}
+
+TEST(SimDiskTest, WritingOverWhatAFailedSyncDroppedBringsItBack) {
+  SimDisk disk;
+  const std::unique_ptr<File> file = MustCreate(disk, "a");
+  ASSERT_TRUE(file->Append(Bytes("1234")).ok());
+  ASSERT_TRUE(disk.SyncFolder(".").ok());
+  disk.FailSync(1);
+  ASSERT_FALSE(file->Sync().ok());
+  const Result<std::unique_ptr<File>> again = disk.OpenToRewrite("a");
+  ASSERT_TRUE(again.ok());
+  ASSERT_TRUE((*again)->WriteAt(1, Bytes("23")).ok());
+  ASSERT_TRUE((*again)->Sync().ok());
+  disk.Crash();
+  EXPECT_EQ(Content(disk, "a"), std::string("\00023\0", 4));
+}
+
 TEST(SimDiskTest, ReservedRoomIsThereWhenTheDiskIsFull) {
   SimDisk disk({.bytes_max = 10});
   const std::unique_ptr<File> a = MustCreate(disk, "a");

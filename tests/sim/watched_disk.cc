@@ -16,6 +16,10 @@ class WatchedDisk::WatchedFile : public File {
     STRATA_ASSIGN(const bool make, watch_(DiskChange::kAppend, path_));
     return make ? below_->Append(bytes) : Status();
   }
+  Status WriteAt(uint64_t offset, std::span<const std::byte> bytes) override {
+    STRATA_ASSIGN(const bool make, watch_(DiskChange::kWriteAt, path_));
+    return make ? below_->WriteAt(offset, bytes) : Status();
+  }
   Status Preallocate(uint64_t bytes) override { return below_->Preallocate(bytes); }
   Status Sync() override {
     STRATA_ASSIGN(const bool make, watch_(DiskChange::kSync, path_));
@@ -40,6 +44,11 @@ Disk& WatchedDisk::For(std::string_view path) const {
 
 Result<std::unique_ptr<File>> WatchedDisk::OpenToRead(const std::string& path) {
   STRATA_ASSIGN(std::unique_ptr<File> file, For(path).OpenToRead(path));
+  return std::unique_ptr<File>(std::make_unique<WatchedFile>(watch_, std::move(file), path));
+}
+
+Result<std::unique_ptr<File>> WatchedDisk::OpenToRewrite(const std::string& path) {
+  STRATA_ASSIGN(std::unique_ptr<File> file, For(path).OpenToRewrite(path));
   return std::unique_ptr<File>(std::make_unique<WatchedFile>(watch_, std::move(file), path));
 }
 

@@ -13,7 +13,15 @@
 
 namespace strata::sim {
 
-enum class DiskChange : uint8_t { kCreate, kAppend, kSync, kRename, kRemove, kSyncFolder };
+enum class DiskChange : uint8_t {
+  kCreate,
+  kAppend,
+  kWriteAt,
+  kSync,
+  kRename,
+  kRemove,
+  kSyncFolder
+};
 
 // Of a rename, `path` is the new name. True: the change is made; false: it is not, and nobody is
 // told; an error: it is not, and ends with it.
@@ -29,6 +37,7 @@ class WatchedDisk : public Disk {
   void Mount(std::string folder, Disk& other);
 
   Result<std::unique_ptr<File>> OpenToRead(const std::string& path) override;
+  Result<std::unique_ptr<File>> OpenToRewrite(const std::string& path) override;
   Result<std::unique_ptr<File>> Create(const std::string& path) override;
   Status Rename(const std::string& from, const std::string& to) override;
   Status Remove(const std::string& path) override;

@@ -26,6 +26,10 @@ class StepDisk : public Disk {
   Result<std::unique_ptr<File>> OpenToRead(const std::string& path) override {
     return disk_.OpenToRead(path);
   }
+  Result<std::unique_ptr<File>> OpenToRewrite(const std::string& path) override {
+    STRATA_ASSIGN(auto file, disk_.OpenToRewrite(path));
+    return std::unique_ptr<File>(std::make_unique<StepFile>(*this, std::move(file)));
+  }
   Result<std::unique_ptr<File>> Create(const std::string& path) override {
     STRATA_TRY(Step());
     STRATA_ASSIGN(auto file, disk_.Create(path));
@@ -62,6 +66,10 @@ class StepDisk : public Disk {
     Status Append(std::span<const std::byte> bytes) override {
       STRATA_TRY(disk_.Step());
       return file_->Append(bytes);
+    }
+    Status WriteAt(uint64_t offset, std::span<const std::byte> bytes) override {
+      STRATA_TRY(disk_.Step());
+      return file_->WriteAt(offset, bytes);
     }
     Status Preallocate(uint64_t bytes) override { return file_->Preallocate(bytes); }
     Status Sync() override {

@@ -32,14 +32,35 @@ class CrashModel {
       if (testing::Test::HasFatalFailure()) return;
       Live();
       // Either may come in the middle of a write that fails.
-      if (random_.Chance(0.5)) LosePower(life);
+      synced_ = log_->synced();
+      if (random_.Chance(0.5)) LosePower();
       log_.reset();
     }
     Recover();
   }
 
  private:
+  // Starts that fail while they write again what a death left, or die soon after, and then perhaps
+  // the power.
+  void DieWhileOpening() {
+    const Result<ReplaySummary> replayed =
+        ReplayLog(options_, trimmed_, [](const LogRecord&) { return Status(); });
+    ASSERT_TRUE(replayed.ok()) << replayed.status().ToString();
+    if (random_.Chance(0.5)) disk_.FailAppend(1 + random_.Below(6));
+    if (random_.Chance(0.5)) disk_.FailSync(1 + random_.Below(4));
+    const bool opened = OpenLog(options_, replayed->last).ok();
+    disk_.FailAppend(0);
+    disk_.FailSync(0);
+    if (opened) synced_ = must_have_ = replayed->last;
+    if (opened) records_.resize(replayed->last);
+    if (random_.Chance(0.5)) LosePower();
+  }
+
   void Recover() {
+    while (random_.Chance(0.3)) {
+      DieWhileOpening();
+      if (testing::Test::HasFatalFailure()) return;
+    }
     const Replayed replayed = log_test::ReplayAll(options_, trimmed_);
     ASSERT_TRUE(replayed.summary.ok()) << replayed.summary.status().ToString();
     const Lsn last = replayed.summary->last;
@@ -98,11 +119,11 @@ class CrashModel {
     return log_->Trim(trimmed_);
   }
 
-  void LosePower(int life) {
-    must_have_ = log_->synced();
+  void LosePower() {
+    must_have_ = synced_;
     torn_allowed_ = true;
     disk_.Crash();
-    options_.boot_id = "boot " + std::to_string(life + 1);
+    options_.boot_id = fmt::format("boot {}", ++boots_);
   }
 
   Random random_;
@@ -112,7 +133,9 @@ class CrashModel {
   std::unique_ptr<WriteAheadLog> log_;
   std::vector<Record> records_;  // records_[i] has LSN i + 1
   Lsn trimmed_ = 1;              // what came before may be gone
-  Lsn must_have_ = 0;
+  Lsn must_have_ = 0;            // whatever comes back
+  Lsn synced_ = 0;               // also when the power fails
+  int boots_ = 0;
   bool torn_allowed_ = false;
 };
 

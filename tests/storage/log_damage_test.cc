@@ -387,7 +387,7 @@ TEST_F(LogDamageTest, SegmentsBehindACutAreSetAside) {
   EXPECT_EQ(ListLogFolder(options)->cut.size(), 0u);
 }
 
-TEST_F(LogDamageTest, WhatIsReadWrongWhileItIsCopiedNeverReplacesTheLog) {
+TEST_F(LogDamageTest, WhatIsReadWrongIsNotWrittenOverTheLog) {
   int refused = 0;
   for (int attempt = 0; attempt < 200; ++attempt) {
     disk_.SetReadFlip(0.1);

@@ -102,18 +102,71 @@ TEST_F(LogSpaceTest, OpenedOnAFullDiskItTakesNothingUntilThereIsRoom) {
     EXPECT_TRUE(log_->Trim(1).ok());
     EXPECT_EQ(log_->appended(), 1u);
     EXPECT_EQ(log_->written(), 1u);
-    EXPECT_EQ(log_->synced(), 0u);  // what the dead process left may not be on the disk
+    EXPECT_EQ(log_->synced(), 1u);
     EXPECT_EQ(disk_.bytes_used(), used);
     EXPECT_EQ(ReplayAll(options_).summary->last, 1u);
   }
   disk_.SetCapacity(UINT64_MAX);
   EXPECT_TRUE(log_->LookForRoom().ok());
-  EXPECT_EQ(log_->synced(), 1u);
   EXPECT_EQ(*AppendRecord(*log_, Writes(1)), 2u);
   ASSERT_TRUE(log_->Write().ok());
   ASSERT_TRUE(log_->Sync().ok());
   EXPECT_EQ(log_->synced(), 2u);
   EXPECT_EQ(ReplayAll(options_).summary->last, 2u);
+}
+
+// Killed when the disk was full, it makes durable what it had written where it lies, and what was
+// kept for cuts is enough for the segment that a checkpoint, and so room, begins with.
+TEST_F(LogSpaceTest, AfterADeathOnAFullDiskACheckpointMakesRoom) {
+  options_.segment_bytes = 1 << 18;
+  disk_.SetCapacity(options_.segment_bytes);
+  Open();
+  EXPECT_EQ(Fill().code(), StatusCode::kDiskFull);
+  const Lsn last = log_->appended();
+  EXPECT_EQ(log_->synced(), 0u);
+  EXPECT_EQ(disk_.bytes_used(), options_.segment_bytes);
+  for (int life = 0; life < 3; ++life) {
+    Open(last);
+    EXPECT_EQ(log_->synced(), last);
+    EXPECT_LE(disk_.bytes_used(), options_.segment_bytes);
+  }
+  disk_.Crash();
+  ASSERT_EQ(ReplayAll(options_).summary->last, last);
+  Open(last);
+  const Result<Lsn> cut = log_->Append(RecordKind::kCut, {});
+  ASSERT_TRUE(cut.ok()) << cut.status().ToString();
+  ASSERT_TRUE(log_->Write().ok());
+  ASSERT_TRUE(log_->Sync().ok());
+  EXPECT_EQ(Fill().code(), StatusCode::kDiskFull);
+  ASSERT_TRUE(log_->Trim(*cut).ok());
+  EXPECT_LT(disk_.bytes_used(), 20'000u);
+  disk_.SetCapacity(disk_.bytes_used() + 2 * options_.segment_bytes);
+  EXPECT_TRUE(AppendRecord(*log_, Writes(300)).ok());
+  EXPECT_TRUE(log_->LookForRoom().ok());
+}
+
+// One sync has failed, so that the kernel takes for written what is not, in all segments.
+TEST_F(LogSpaceTest, WhatAFailedSyncDroppedIsWrittenAgain) {
+  Open();
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(AppendRecord(*log_, Writes(300)).ok());
+    ASSERT_TRUE(log_->Write().ok());
+    if (i == 4) {
+      ASSERT_TRUE(log_->Sync().ok());
+    }
+  }
+  const std::vector<SegmentFile> segments = Segments(options_);
+  ASSERT_EQ(segments.size(), 3u);
+  disk_.FailSync(1);
+  ASSERT_FALSE(log_->Sync().ok());
+  Open(50);
+  EXPECT_EQ(log_->synced(), 50u);
+  log_.reset();
+  disk_.Crash();
+  options_.boot_id = "another boot";
+  const Replayed replayed = ReplayAll(options_);
+  ASSERT_TRUE(replayed.summary.ok()) << replayed.summary.status().ToString();
+  EXPECT_EQ(replayed.summary->last, 50u);
 }
 
 TEST_F(LogSpaceTest, WithoutRoomForASegmentASmallOneIsBegun) {

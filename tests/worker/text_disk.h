@@ -25,6 +25,7 @@ class TextFile : public File {
   }
   Result<uint64_t> Size() const override { return size_; }
   Status Append(std::span<const std::byte>) override { return Failed("read-only"); }
+  Status WriteAt(uint64_t, std::span<const std::byte>) override { return Failed("read-only"); }
   Status Preallocate(uint64_t) override { return Failed("read-only"); }
   Status Sync() override { return Failed("read-only"); }
 
@@ -44,6 +45,9 @@ class TextDisk : public Disk {
     const auto found = files.find(path);
     if (found == files.end()) return NotFound(path + ": no such file");
     return std::unique_ptr<File>(std::make_unique<TextFile>(found->second));
+  }
+  Result<std::unique_ptr<File>> OpenToRewrite(const std::string&) override {
+    return Failed("read-only");
   }
   Result<std::unique_ptr<File>> Create(const std::string&) override { return Failed("read-only"); }
   Status Rename(const std::string&, const std::string&) override { return Failed("read-only"); }
