@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/human_text.h"
 #include "ps/service/handlers.h"
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/page_filter.h"
@@ -94,8 +95,9 @@ void BeginTable(LaneState& lane, Saving& saving, Saving::Table& table) {
 }
 
 std::string DoneText(const format::PartEntry& part, uint32_t number, TimeNs time) {
-  return fmt::format("checkpoint {} is saved: {} row{}, {} bytes, {:.3f} s", number, part.rows(),
-                     part.rows() == 1 ? "" : "s", part.bytes, static_cast<double>(time) / kSecond);
+  return fmt::format("checkpoint {} is saved: {}, {}, {:.3f} s", number,
+                     Counted(part.rows(), "row"), HumanBytes(part.bytes),
+                     static_cast<double>(time) / kSecond);
 }
 
 // All rows are handed on: what is left is the image and the part's end.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/human_text.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "ps/shard/lane_recovery.h"
@@ -141,8 +142,8 @@ Status LaneThread::Recover() {
   STRATA_ASSIGN(const ReplaySummary summary, RecoverLane(lane_, storage_->log, clock_, between));
   const double seconds = static_cast<double>(clock_.Now() - begin) / kSecond;
   metrics_.recovery_seconds.Set(seconds);
-  Log(LogLevel::kInfo, "{}: recovered {} record{} of {} bytes in {:.3f} s", name_, summary.records,
-      summary.records == 1 ? "" : "s", summary.bytes, seconds);
+  Log(LogLevel::kInfo, "{}: recovered {} of {} in {:.3f} s", name_,
+      Counted(summary.records, "record"), HumanBytes(summary.bytes), seconds);
   if (summary.torn) {
     metrics_.torn_bytes.Set(static_cast<double>(summary.torn->bytes));
     Log(LogLevel::kWarning, "{}: {}: the last {} bytes, from offset {}, were cut: {}", name_,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/human_text.h"
 #include "ps/service/handlers.h"
 
 namespace strata {
@@ -69,7 +70,7 @@ void Finish(LaneState& lane, Result<LoadedLane> loaded) {
       lsn.ok() ? LogLevel::kInfo : LogLevel::kWarning,
       lsn.ok()
           ? fmt::format(
-                "checkpoint {} is restored: {} row{}, {:.3f} s", number, rows, rows == 1 ? "" : "s",
+                "checkpoint {} is restored: {}, {:.3f} s", number, Counted(rows, "row"),
                 static_cast<double>(lane.config.checkpoints->clock->Now() - restoring->begun) /
                     kSecond)
           : fmt::format("checkpoint {} cannot be restored: {}", number, lsn.status().message()));

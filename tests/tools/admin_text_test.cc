@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tools/admin/human_text.h"
+#include "tools/admin/error_lines.h"
 #include "tools/admin/node_query.h"
 #include "tools/admin/table_text.h"
 
@@ -35,41 +35,7 @@ TEST(TableText, WithoutRowsShowsTitles) {
   EXPECT_EQ(TableText({{"name"}, {"dim"}}).ToString(), "name  dim\n");
 }
 
-TEST(HumanText, Counts) {
-  EXPECT_EQ(HumanCount(0), "0");
-  EXPECT_EQ(HumanCount(999), "999");
-  EXPECT_EQ(HumanCount(1000), "1,000");
-  EXPECT_EQ(HumanCount(1234567), "1,234,567");
-  EXPECT_EQ(HumanCount(UINT64_MAX), "18,446,744,073,709,551,615");
-}
-
-TEST(HumanText, Bytes) {
-  EXPECT_EQ(HumanBytes(0), "0 B");
-  EXPECT_EQ(HumanBytes(1023), "1023 B");
-  EXPECT_EQ(HumanBytes(1024), "1.0 KiB");
-  EXPECT_EQ(HumanBytes((1 << 20) - 1), "1.0 MiB");
-  EXPECT_EQ(HumanBytes(uint64_t{3} << 29), "1.5 GiB");
-  EXPECT_EQ(HumanBytes(UINT64_MAX), "16.0 EiB");
-}
-
-TEST(HumanText, Seconds) {
-  EXPECT_EQ(HumanSeconds(0.26), "0.3s");
-  EXPECT_EQ(HumanSeconds(9.96), "10s");
-  EXPECT_EQ(HumanSeconds(59.6), "1m00s");
-  EXPECT_EQ(HumanSeconds(307), "5m07s");
-  EXPECT_EQ(HumanSeconds(3 * 3600 + 4 * 60), "3h04m");
-  EXPECT_EQ(HumanSeconds(2 * 86400 + 5 * 3600), "2d05h");
-  EXPECT_EQ(HumanSeconds(-1), "?");
-  EXPECT_EQ(HumanSeconds(1.0 / 0.0), "?");
-}
-
-TEST(HumanText, NounsAgreeWithTheirNumber) {
-  EXPECT_EQ(Counted(0, "row"), "0 rows");
-  EXPECT_EQ(Counted(1, "row"), "1 row");
-  EXPECT_EQ(Counted(1234, "row"), "1,234 rows");
-}
-
-TEST(HumanText, EachLineOfAnErrorNamesProgramAndCode) {
+TEST(ErrorLines, EachLineOfAnErrorNamesProgramAndCode) {
   EXPECT_EQ(ErrorLines(Invalid("a:1: x\na:2: y")),
             "strata-admin: INVALID: a:1: x\nstrata-admin: INVALID: a:2: y\n");
   EXPECT_EQ(ErrorLines(Status()), "");

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/human_text.h"
 #include "ps/client/remote_checkpointer.h"
 #include "tools/admin/commands.h"
-#include "tools/admin/human_text.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/store.h"
 #include "tools/admin/table_text.h"

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "base/disk.h"
+#include "base/human_text.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "storage/checkpoint/export.h"
 #include "storage/checkpoint/part_writer.h"
 #include "storage/checkpoint/verify.h"
 #include "tools/admin/commands.h"
-#include "tools/admin/human_text.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/table_text.h"
 

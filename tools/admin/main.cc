@@ -6,7 +6,7 @@
 
 #include "tools/admin/command_line.h"
 #include "tools/admin/commands.h"
-#include "tools/admin/human_text.h"
+#include "tools/admin/error_lines.h"
 #include "tools/admin/watch.h"
 
 namespace {

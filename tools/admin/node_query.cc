@@ -8,9 +8,9 @@
 #include <span>
 #include <thread>
 
+#include "base/human_text.h"
 #include "cluster/link/query.h"
 #include "ps/client/control_call.h"
-#include "tools/admin/human_text.h"
 #include "tools/admin/table_text.h"
 
 namespace strata::admin {

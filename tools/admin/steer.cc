@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/human_text.h"
 #include "ps/client/control_call.h"
 #include "tools/admin/cluster_view.h"
 #include "tools/admin/commands.h"
-#include "tools/admin/human_text.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/node_query.h"
 #include "tools/admin/table_text.h"

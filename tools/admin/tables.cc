@@ -6,9 +6,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/human_text.h"
 #include "tools/admin/cluster_view.h"
 #include "tools/admin/commands.h"
-#include "tools/admin/human_text.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/node_query.h"
 #include "tools/admin/store.h"

@@ -9,7 +9,7 @@
 
 #include "base/signals.h"
 #include "tools/admin/commands.h"
-#include "tools/admin/human_text.h"
+#include "tools/admin/error_lines.h"
 
 namespace strata::admin {
 namespace {

@@ -1,12 +1,11 @@
-#include "tools/admin/human_text.h"
+#include "base/human_text.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
-namespace strata::admin {
+namespace strata {
 
 std::string HumanCount(uint64_t count) {
   std::string digits = fmt::format("{}", count);
@@ -38,15 +37,4 @@ std::string Counted(uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", HumanCount(count), noun, count == 1 ? "" : "s");
 }
 
-std::string ErrorLines(const Status& status) {
-  std::string lines;
-  std::string_view rest = status.message();
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    lines += fmt::format("strata-admin: {}: {}\n", StatusCodeName(status.code()), line);
-  }
-  return lines;
-}
-
-}  // namespace strata::admin
+}  // namespace strata

@@ -1,0 +1,43 @@
+#include "base/human_text.h"
+
+#include <gtest/gtest.h>
+
+namespace strata {
+namespace {
+
+TEST(HumanText, Counts) {
+  EXPECT_EQ(HumanCount(0), "0");
+  EXPECT_EQ(HumanCount(999), "999");
+  EXPECT_EQ(HumanCount(1000), "1,000");
+  EXPECT_EQ(HumanCount(1234567), "1,234,567");
+  EXPECT_EQ(HumanCount(UINT64_MAX), "18,446,744,073,709,551,615");
+}
+
+TEST(HumanText, Bytes) {
+  EXPECT_EQ(HumanBytes(0), "0 B");
+  EXPECT_EQ(HumanBytes(1023), "1023 B");
+  EXPECT_EQ(HumanBytes(1024), "1.0 KiB");
+  EXPECT_EQ(HumanBytes((1 << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(HumanBytes(uint64_t{3} << 29), "1.5 GiB");
+  EXPECT_EQ(HumanBytes(UINT64_MAX), "16.0 EiB");
+}
+
+TEST(HumanText, Seconds) {
+  EXPECT_EQ(HumanSeconds(0.26), "0.3s");
+  EXPECT_EQ(HumanSeconds(9.96), "10s");
+  EXPECT_EQ(HumanSeconds(59.6), "1m00s");
+  EXPECT_EQ(HumanSeconds(307), "5m07s");
+  EXPECT_EQ(HumanSeconds(3 * 3600 + 4 * 60), "3h04m");
+  EXPECT_EQ(HumanSeconds(2 * 86400 + 5 * 3600), "2d05h");
+  EXPECT_EQ(HumanSeconds(-1), "?");
+  EXPECT_EQ(HumanSeconds(1.0 / 0.0), "?");
+}
+
+TEST(HumanText, NounsAgreeWithTheirNumber) {
+  EXPECT_EQ(Counted(0, "row"), "0 rows");
+  EXPECT_EQ(Counted(1, "row"), "1 row");
+  EXPECT_EQ(Counted(1234, "row"), "1,234 rows");
+}
+
+}  // namespace
+}  // namespace strata

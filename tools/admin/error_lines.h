@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+
+namespace strata::admin {
+
+// What stderr gets: "strata-admin: INVALID: ..." for each line of the message.
+std::string ErrorLines(const Status& status);
+
+}  // namespace strata::admin
