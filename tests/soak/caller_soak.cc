@@ -42,7 +42,8 @@ class CallerSoak {
     for (const std::string& example : report_.findings.examples) {
       fmt::print(stderr, "{}\n", example);
     }
-    fmt::print(stderr, "the longest wait: {}\n", longest_.what);
+    fmt::print(stderr, "the longest wait: {:.3f} s, {}\n",
+               static_cast<double>(longest_.time) / kSecond, longest_.what);
     report_.more = fmt::format(
         R"(, "kills": {{{}}}, "midway": {{{}}}, "longest_wait_seconds": {:.3f})",
         CountsJson(kills_), CountsJson(midway_), static_cast<double>(longest_.time) / kSecond);

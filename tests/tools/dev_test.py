@@ -10,6 +10,9 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools/dev"))
+sys.dont_write_bytecode = True
+import soak  # noqa: E402
 
 JUNIT = """<testsuite tests="7">
 <testcase name="a" status="run"/>
@@ -34,6 +37,16 @@ def summary(junit, exit_code):
         return subprocess.run(
             [sys.executable, str(ROOT / "tools/dev/test_summary.py"), str(file), str(exit_code)],
             capture_output=True, text=True, check=False)
+
+
+class Soak(unittest.TestCase):
+    def test_as_many_cycles_run_as_are_asked_for(self):
+        for kind in ("kill", "client", "flip", "sim"):
+            for count in (1, 9, 17, 18, 19, 300, 301):
+                for jobs in (1, 2, 3, 16):
+                    parts = soak.shares(kind, count, jobs)
+                    self.assertEqual(sum(parts), count)
+                    self.assertGreaterEqual(min(parts), min(count, 9 if kind == "client" else 1))
 
 
 class Usage(unittest.TestCase):

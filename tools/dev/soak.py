@@ -4,7 +4,8 @@ usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--first=SEED] [--jobs=N] 
 
   kill       a server is killed at a random moment under load (cycles: kills; tests/soak)
   failpoint  a server dies, or a call of it fails, at each failpoint (cycles: of each of both)
-  client     a worker, client or admin is killed in a push, a checkpoint, a restore (cycles: kills)
+  client     a worker, client or admin is killed in a push, a checkpoint, a restore (cycles: kills,
+             spread evenly over nine kinds, "kills" in the JSON line)
   flip       10,000 random bits of each kind of file, and each bit of its head, are flipped under its
              readers; then the files of a stopped server are damaged (cycles: faults)
   sim        whole clusters on a simulated network and disk (seeds; tests/soak/sim)
@@ -44,6 +45,7 @@ PROGRAMS = {
     "sim": ("release", "strata-soak-sim", [], 20_000),
 }
 FLIPPED_BITS = 10_000
+CALLER_KINDS = 9  # of kills, in tests/soak/caller_soak.cc
 FUZZ_CYCLES = 2_000_000
 KINDS = [*PROGRAMS, "fuzz"]
 INPUT_SECONDS_MAX = 10
@@ -117,22 +119,28 @@ def soak_fuzz(cycles, jobs):
             "seconds": round(time.monotonic() - began, 1)}
 
 
+def shares(kind, count, jobs):
+    """What each instance of a kind's program does of `count`: their sum. Each instance of client has
+    its cycles go round all kinds of kills."""
+    least = CALLER_KINDS if kind == "client" else 1
+    instances = 1 if kind == "sim" else max(1, min(count // least, max(2, jobs)))
+    return [count // instances + (one < count % instances) for one in range(instances)]
+
+
 def soak_program(kind, count, first, jobs):
     """The JSON line of the kind: the sum of what several instances of its program say, each with seeds
     of its own from `first` on, since most of a kill's time is waiting."""
     preset, program, arguments, default = PROGRAMS[kind]
-    count = count or default
-    instances = 1 if kind == "sim" else min(count, max(2, jobs))
+    parts = shares(kind, count or default, jobs)
     folder = ROOT / ("build" if preset == "release" else f"build-{preset}")
     counted, seed = ("--seeds", "--first") if kind == "sim" else ("--cycles", "--seed")
-    share = -(-count // instances)
     if kind == "flip":
-        arguments = [f"--bits={-(-FLIPPED_BITS // instances)}"]
+        arguments = [f"--bits={-(-FLIPPED_BITS // len(parts))}"]
     began = time.monotonic()
     running = [subprocess.Popen(
-        [str(folder / "bin" / program), *arguments, f"{counted}={share}",
+        [str(folder / "bin" / program), *arguments, f"{counted}={part}",
          f"{seed}={first + 10_000 * instance}"],
-        stdout=subprocess.PIPE, text=True, errors="replace") for instance in range(instances)]
+        stdout=subprocess.PIPE, text=True, errors="replace") for instance, part in enumerate(parts)]
     outputs = [one.communicate()[0] for one in running]
     total = {"soak": kind}
     for one, output in zip(running, outputs):

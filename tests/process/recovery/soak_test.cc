@@ -11,6 +11,7 @@
 namespace strata {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 struct SoakEnd {
@@ -61,6 +62,7 @@ TEST(Recovery, KilledCallersLeaveAServiceAndNothingHalfDone) {
   ExpectClean(run, 18);
   EXPECT_EQ(run.json["kills"].size(), 9U) << run.json;  // who, in the middle of what
   EXPECT_GT(run.json["midway"]["client push"], 0) << run.json;
+  EXPECT_THAT(run.errors, ContainsRegex("the longest wait: [0-9]+\\.[0-9]+ s, [a-z]"));
 }
 
 TEST(Recovery, DamagedFilesAreRefusedOrHarmless) {
