@@ -73,8 +73,8 @@ struct LogOptions {
 struct LogRecord {
   RecordKind kind{};
   Lsn lsn = 0;
-  Lsn synced_lsn = 0;               // up to there the log was on stable storage when it was made
   std::span<const std::byte> body;  // valid during the visit
+  Lsn synced_lsn = 0;               // up to there the log was on stable storage when it was made
 };
 
 struct ReplaySummary {

@@ -65,9 +65,9 @@ Result<std::optional<LogRecord>> SegmentReader::Next(Lsn expected) {
   offset_ += bytes;
   return std::optional(LogRecord{.kind = static_cast<RecordKind>(header->kind),
                                  .lsn = header->lsn,
-                                 .synced_lsn = header->synced_lsn,
                                  .body = record.subspan(format::kLogRecordHeaderBytes,
-                                                        static_cast<size_t>(header->body_bytes))});
+                                                        static_cast<size_t>(header->body_bytes)),
+                                 .synced_lsn = header->synced_lsn});
 }
 
 Result<std::optional<format::LogRecordHeader>> SegmentReader::FindHeader() {
