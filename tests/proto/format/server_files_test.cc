@@ -81,6 +81,15 @@ TEST(ServerFiles, Identity) {
   const std::string good = EncodeServerIdentity(identity);
   EXPECT_EQ(*decode(good), identity);
   ExpectDamageIsNoticed(good, decode);
+  // As long as it is no other version of it, whatever is in its place is damage.
+  for (const std::string& bytes : {std::string(), good.substr(0, 5), std::string(300, '\0')}) {
+    const Status status = decode(bytes).status();
+    EXPECT_EQ(status.code(), StatusCode::kCorrupt) << status.ToString();
+    EXPECT_NE(status.message().find("the-file: not a server's identity: bytes 0 to 14: expected "
+                                    "\"strata-server \", found \""),
+              std::string::npos)
+        << status.ToString();
+  }
   ServerIdentityFile none = identity;
   none.lineage = 0;
   EXPECT_EQ(decode(EncodeServerIdentity(none)).status().code(), StatusCode::kCorrupt);
