@@ -371,7 +371,7 @@ void ClientCore::Complete(const RequestPtr& request, const Status& status) {
     auto& applied = call.servers_applied;
     if (std::find(applied.begin(), applied.end(), server) == applied.end()) {
       applied.push_back(server);
-      ++servers_[server].pushes_acknowledged;
+      ++servers_[server].writes_acknowledged;
     }
   }
   if (--call.requests_left > 0) return;

@@ -159,8 +159,7 @@ bool ClientCore::NoticeLife(ServerLink& server, uint64_t incarnation, TimeNs now
     const bool same_lineage = client::SameLineage(incarnation, known);
     const bool boot_is_new = incarnation != known;
     if (!same_lineage || (boot_is_new && server.unlogged_acknowledged > 0)) {
-      server.lost = server.Restarted(
-          map_, same_lineage ? server.unlogged_acknowledged : server.pushes_acknowledged);
+      server.lost = same_lineage ? server.AnotherBoot(map_) : server.AnotherLineage(map_);
       CompleteLanesOf(server.index, server.lost);
       return false;
     }

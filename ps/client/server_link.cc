@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/human_text.h"
+
 namespace strata::client {
 
 std::string ServerLink::LaneEndpoint(uint16_t lane) const {
@@ -41,19 +43,37 @@ Status ServerLink::CheckMap(const wire::ShardMap& reply, size_t servers) const {
   return {};
 }
 
-Status ServerLink::Restarted(const wire::ShardMap& cluster, uint64_t writes_gone) const {
+Status ServerLink::AnotherLineage(const wire::ShardMap& cluster) const {
   return Lost(fmt::format(
-      "{} restarted without its memory: shards {}, {} acknowledged pushes are gone; start the job "
-      "anew or from a saved model",
-      Name(), ShardRanges(cluster, index), writes_gone));
+      "{} restarted without its memory: what it held of shards {} is gone, with {} of this client; "
+      "start the job anew, or from a checkpoint",
+      Name(), ShardRanges(cluster, index),
+      writes_acknowledged == 0 ? "no acknowledged write"
+                               : Counted(writes_acknowledged, "acknowledged write")));
+}
+
+Status ServerLink::AnotherBoot(const wire::ShardMap& cluster) const {
+  return Lost(fmt::format(
+      "{} restarted with what its log held: of shards {}, {} of this client at level 'applied' may "
+      "be gone; start the job again, from a checkpoint; with level 'logged' or above it would go "
+      "on",
+      Name(), ShardRanges(cluster, index), Counted(unlogged_acknowledged, "acknowledged write")));
 }
 
 Status ServerLink::Silent(const wire::ShardMap& cluster, TimeNs silence) const {
+  std::string risk;
+  if (unlogged_acknowledged > 0) {
+    risk = fmt::format("; if it has ended, {} at level 'applied' may be gone",
+                       Counted(unlogged_acknowledged, "acknowledged write"));
+  } else if (writes_acknowledged > 0) {
+    risk = fmt::format("; if it has ended, {} come{} back with its data folder alone",
+                       Counted(writes_acknowledged, "acknowledged write"),
+                       writes_acknowledged == 1 ? "s" : "");
+  }
   return Lost(fmt::format(
-      "{} has been silent for {:.1f} s: shards {}, {} acknowledged pushes may be gone; see whether "
-      "it still runs and can be reached",
-      Name(), static_cast<double>(silence) / kSecond, ShardRanges(cluster, index),
-      unlogged_acknowledged));
+      "{} has been silent for {:.1f} s: shards {}; see whether it still runs and can "
+      "be reached{}",
+      Name(), static_cast<double>(silence) / kSecond, ShardRanges(cluster, index), risk));
 }
 
 bool SameLineage(uint64_t a, uint64_t b) { return a >> 16 == b >> 16; }

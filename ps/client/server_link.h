@@ -26,7 +26,7 @@ struct ServerLink {
   int pings_unanswered = 0;
   size_t requests_in_flight = 0;
   uint64_t incarnation = 0;  // the latest that it was heard as; its hello may be of an earlier one
-  uint64_t pushes_acknowledged = 0;
+  uint64_t writes_acknowledged = 0;
   uint64_t unlogged_acknowledged = 0;  // at level applied, by this boot: the next may not know them
   Status lost;                         // it came back without what it acknowledged: final
   Status last_error;                   // what it answered last to a greeting
@@ -42,8 +42,10 @@ struct ServerLink {
   // has.
   Status CheckMap(const wire::ShardMap& reply, size_t servers) const;
 
-  // Its next life has another lineage, or holds no more what was acknowledged at level applied.
-  Status Restarted(const wire::ShardMap& cluster, uint64_t writes_gone) const;
+  // What was acknowledged and is gone, or may be: its next life has another lineage; it is of the
+  // same, but what was acknowledged as applied need not have been in the log; nobody knows.
+  Status AnotherLineage(const wire::ShardMap& cluster) const;
+  Status AnotherBoot(const wire::ShardMap& cluster) const;
   Status Silent(const wire::ShardMap& cluster, TimeNs silence) const;
 };
 

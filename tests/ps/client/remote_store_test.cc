@@ -158,8 +158,9 @@ TEST(RemoteStore, AServerThatComesBackEmptyEndsTheJob) {
   std::vector<float> rows(keys.size());
   const Status status = SubmitAndWait(*store, Pull(keys, rows)).status;
   EXPECT_EQ(status.code(), StatusCode::kLost);
-  EXPECT_THAT(status.message(), HasSubstr("restarted without its memory: shards 0..1023, 4 "
-                                          "acknowledged pushes are gone"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("restarted without its memory: what it held of shards 0..1023 is gone, "
+                        "with 4 acknowledged writes of this client"));
 }
 
 TEST(ControlCall, HelloSaysWhoIsThere) {

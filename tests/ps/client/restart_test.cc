@@ -126,6 +126,7 @@ TEST(ClientRestart, GreetingItAgainIsRepeatedAndWaitedForAsLongAsForAnyAnswer) {
   EXPECT_EQ((*open)->status.code(), StatusCode::kLost);
   EXPECT_THAT((*open)->status.message(), HasSubstr("has been silent for 5"));
   EXPECT_THAT((*open)->status.message(), Not(HasSubstr("not known"))) << "it was never sent";
+  EXPECT_THAT((*open)->status.message(), Not(HasSubstr("acknowledged"))) << "there is none";
   EXPECT_GE(hellos, 9U);
   // And once it answers, it is as good as new.
   servers.AdvanceTo(servers.core.NextTick());
@@ -162,10 +163,47 @@ TEST(ClientRestart, AcknowledgementsOfLevelAppliedDoNotSurviveABoot) {
     EXPECT_EQ(open->has_value(), c.lost);
     if (!c.lost) continue;
     EXPECT_EQ((*open)->status.code(), StatusCode::kLost);
-    EXPECT_THAT((*open)->status.message(), HasSubstr("shards 0..1023, 3 acknowledged pushes are"));
+    EXPECT_THAT((*open)->status.message(),
+                HasSubstr("restarted with what its log held: of shards 0..1023, 3 acknowledged "
+                          "writes of this client at level 'applied' may be gone"));
     EXPECT_THAT((*open)->status.message(), HasSubstr("whether it was applied is not known"));
     EXPECT_EQ((*servers.Submit(batch.Make(OpKind::kLookup)))->status.code(), StatusCode::kLost);
   }
+}
+
+TEST(ClientRestart, WhatASilentServerMayTakeWithItIsSaid) {
+  for (const AckLevel ack : {AckLevel::kApplied, AckLevel::kLogged}) {
+    ScriptedServers servers({1});
+    servers.Connect();
+    TestBatch batch({1}, 1);
+    Operation push = batch.Make(OpKind::kUpdate);
+    push.ack = ack;
+    (void)servers.Submit(push);
+    servers.Reply(servers.Next());
+    const auto open = servers.Submit(batch.Make(OpKind::kLookup));
+    while (!open->has_value() && servers.now < 20 * kSecond) {
+      servers.Collect();
+      servers.AdvanceTo(servers.core.NextTick());
+    }
+    ASSERT_TRUE(open->has_value());
+    EXPECT_THAT((*open)->status.message(),
+                HasSubstr(ack == AckLevel::kApplied
+                              ? "if it has ended, 1 acknowledged write at level 'applied' may be "
+                                "gone"
+                              : "if it has ended, 1 acknowledged write comes back with its data "
+                                "folder alone"));
+  }
+}
+
+TEST(ClientRestart, ARestartedServerThatHadAcknowledgedNothingTakesNothing) {
+  ScriptedServers servers({1});
+  servers.Connect();
+  TestBatch batch({1}, 1);
+  const auto open = servers.Submit(batch.Make(OpKind::kLookup));
+  servers.lineages[0] = 2;
+  servers.Reply(servers.Next(), Lost("another life"));
+  ASSERT_TRUE(open->has_value());
+  EXPECT_THAT((*open)->status.message(), HasSubstr("with no acknowledged write of this client"));
 }
 
 TEST(ClientRestart, AnotherLineageIsALossWhateverWasLogged) {
@@ -179,7 +217,7 @@ TEST(ClientRestart, AnotherLineageIsALossWhateverWasLogged) {
   servers.lineages[0] = 2;
   servers.Reply(pull, Lost("another life"));
   ASSERT_TRUE(open->has_value());
-  EXPECT_THAT((*open)->status.message(), HasSubstr("1 acknowledged pushes are gone"));
+  EXPECT_THAT((*open)->status.message(), HasSubstr("is gone, with 1 acknowledged write of this"));
   EXPECT_EQ((*servers.Submit(batch.Make(OpKind::kLookup)))->status.code(), StatusCode::kLost);
 }
 
