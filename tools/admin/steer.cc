@@ -97,6 +97,23 @@ Status Steer(const Request& request, const ClusterConfig& config,
   return SteerVerdict(servers, config.shutdown_timeout);
 }
 
+// What goes with servers that end: tables of those without a data folder.
+std::string LossOf(const std::vector<NodeAnswer>& servers) {
+  std::string loss;
+  for (const NodeAnswer& answer : servers) {
+    const control::ServerStatus& server = answer.node.server();
+    if (!answer.status.ok()) {
+      loss += fmt::format("; what {} holds is not known: {}", answer.Name(),
+                          ShortReason(answer.status));
+    } else if (server.data().empty() && server.tables() > 0) {
+      loss +=
+          fmt::format("; {} has no data folder: its part of {}, {}, is gone then", answer.Name(),
+                      Counted(server.tables(), "table"), Counted(server.rows(), "row"));
+    }
+  }
+  return loss.empty() ? ", and nothing is lost" : loss;
+}
+
 uint32_t MillisecondsOf(TimeNs duration) {
   return static_cast<uint32_t>(std::min<TimeNs>(duration / kMillisecond, UINT32_MAX));
 }
@@ -152,9 +169,9 @@ Status RunShutdown(const Request& request, std::string* out) {
   STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
   const std::vector<Machine> servers = config.machines.Of(Role::kServer);
   if (!request.yes) {
-    return Refused(
-        fmt::format("this ends {}, and what is kept in memory there is gone; to do it, add --yes",
-                    Counted(servers.size(), "server")));
+    const std::string loss = LossOf(AskStatus(config, servers, request.timeout));
+    return Refused(fmt::format("this ends {}{}; to do it, add --yes",
+                               Counted(servers.size(), "server"), loss));
   }
   control::ControlRequest message;
   message.mutable_shutdown()->set_timeout_ms(MillisecondsOf(config.shutdown_timeout));

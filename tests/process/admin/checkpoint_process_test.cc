@@ -75,6 +75,13 @@ TEST_F(AdminCheckpoint, TakenListedAndRestored) {
   EXPECT_EQ(AdminJson({"get", "t", "9"}).at("rows")[0].at("values"), json({90, 90.5}));
 }
 
+TEST_F(AdminCheckpoint, ShutdownSaysThatDataFoldersKeepAll) {
+  FillTable(1);
+  const ProcessResult unsure = Admin({"shutdown"});
+  EXPECT_EQ(unsure.end.code, 4);
+  EXPECT_THAT(unsure.errors, HasSubstr("this ends 2 servers, and nothing is lost; to do it, add"));
+}
+
 TEST_F(AdminCheckpoint, WhatBuildsOnADamagedOneIsMarked) {
   FillTable(1);
   for (int number = 1; number <= 3; ++number) {
