@@ -134,7 +134,7 @@ Status LaneThread::Recover() {
     Send(&out);
     if (now >= next_line) {
       next_line = now + kProgressEvery;
-      Log(LogLevel::kInfo, "{}: recovering, {}", name_, lane_.Report().recovery->Text());
+      Log(LogLevel::kInfo, "{}: {}", name_, lane_.Report().recovery->Text());
     }
     if (stopping_) return Cancelled("the server was asked to end while it recovered");
     return {};
@@ -142,8 +142,10 @@ Status LaneThread::Recover() {
   STRATA_ASSIGN(const ReplaySummary summary, RecoverLane(lane_, storage_->log, clock_, between));
   const double seconds = static_cast<double>(clock_.Now() - begin) / kSecond;
   metrics_.recovery_seconds.Set(seconds);
-  Log(LogLevel::kInfo, "{}: recovered {} of {} in {:.3f} s", name_,
-      Counted(summary.records, "record"), HumanBytes(summary.bytes), seconds);
+  if (summary.records > 0 || lane_.Report().log_base != 0) {
+    Log(LogLevel::kInfo, "{}: recovered {} of {} in {:.3f} s", name_,
+        Counted(summary.records, "record"), HumanBytes(summary.bytes), seconds);
+  }
   if (summary.torn) {
     metrics_.torn_bytes.Set(static_cast<double>(summary.torn->bytes));
     Log(LogLevel::kWarning, "{}: {}: the last {} bytes, from offset {}, were cut: {}", name_,

@@ -131,7 +131,7 @@ Status Lane::CheckServing(wire::Command command) const {
                                    state_.config.name.server, state_.config.name.lane));
   }
   if (!recovering()) return {};
-  return Unavailable(fmt::format("server {} lane {} is recovering: {}", state_.config.name.server,
+  return Unavailable(fmt::format("server {} lane {} is {}", state_.config.name.server,
                                  state_.config.name.lane, state_.recovery->Text()));
 }
 
@@ -199,6 +199,10 @@ void Lane::Tick(TimeNs now, std::vector<Envelope>* out) {
 
 void Lane::Housekeep(TimeNs now) {
   if (next_housekeeping_ == 0) next_housekeeping_ = now + kHousekeepingEvery;
+  ShowGauges();
+}
+
+void Lane::ShowGauges() {
   state_.metrics.parked_requests.Set(static_cast<double>(state_.barrier.parked()));
   state_.metrics.parked_bytes.Set(static_cast<double>(state_.barrier.parked_bytes()));
   state_.metrics.clients.Set(static_cast<double>(state_.dedup.clients()));
@@ -241,6 +245,7 @@ void Lane::EndAll(std::vector<Envelope>* out) {
 LaneReport Lane::Report() {
   LaneReport report;
   state_.LookForRoom();
+  ShowGauges();  // whoever looks sees an idle lane as it is
   report.no_room = state_.no_room;
   for (const auto& [id, table] : state_.tables) {
     report.tables.push_back({table->spec(), table->Stats()});

@@ -104,6 +104,7 @@ class Lane {
   Status TakeCut(const Request& request);
   Status CheckServing(wire::Command command) const;
   void Housekeep(TimeNs now);
+  void ShowGauges();
 
   LaneState state_;
   TimeNs next_housekeeping_ = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "base/human_text.h"
 
 namespace strata {
 namespace {
@@ -31,10 +32,9 @@ Status AtApply() {
 }  // namespace
 
 std::string Recovery::Text() const {
-  constexpr double kGigabyte = 1e9;
-  return fmt::format(
-      "{} %, {:.1f} of {:.1f} GB", bytes_total == 0 ? 0 : 100 * bytes_done / bytes_total,
-      static_cast<double>(bytes_done) / kGigabyte, static_cast<double>(bytes_total) / kGigabyte);
+  if (bytes_total == 0) return "recovering";  // nothing to count: it begins, or loads a checkpoint
+  return fmt::format("recovering: {} %, {} of {} of its log", 100 * bytes_done / bytes_total,
+                     HumanBytes(bytes_done), HumanBytes(bytes_total));
 }
 
 LaneState::LaneState(LaneConfig config_in, LaneMetrics& metrics_in)

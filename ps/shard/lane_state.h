@@ -88,7 +88,7 @@ struct RowsOut {
 struct Recovery {
   uint64_t bytes_done = 0;
   uint64_t bytes_total = 0;
-  std::string Text() const;  // "37 %, 1.2 of 3.3 GB"
+  std::string Text() const;  // "recovering", "recovering: 37 %, 1.2 GiB of 3.3 GiB of its log"
 };
 
 // Why a lane takes no new writes.

@@ -24,7 +24,9 @@ inline LaneConfig DurableConfig() {
 inline Status RecoverFrom(TestLane& lane, const std::shared_ptr<FakeLogState>& log,
                           size_t records) {
   for (size_t i = 0; i < records; ++i) {
-    STRATA_TRY(lane.lane.Replay({log->records[i].kind, i + 1, log->records[i].body}, lane.now));
+    const FakeLogState::Record& record = log->records[i];
+    STRATA_TRY(
+        lane.lane.Replay({.kind = record.kind, .lsn = i + 1, .body = record.body}, lane.now));
   }
   auto rest = std::make_shared<FakeLogState>();
   rest->records.assign(log->records.begin(), log->records.begin() + static_cast<long>(records));

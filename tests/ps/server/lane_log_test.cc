@@ -54,6 +54,18 @@ TEST(LaneLog, NoReplyBeforeItsRecordIsWhereItsLevelWantsIt) {
   }
 }
 
+TEST(LaneLog, WhoLooksAtAnIdleLaneSeesWhatIsSyncedSince) {
+  Table table;
+  TestLane& lane = table.lane.lane;
+  table.Send(PutHeader(table.client, table.spec, AckLevel::kLogged), OneRow());
+  table.lane.Commit();
+  EXPECT_EQ(lane.metrics.log_synced.Value(), 1.0);
+  ASSERT_TRUE(lane.lane.log()->Sync().ok());
+  EXPECT_EQ(lane.lane.Report().log_synced, 2U);
+  EXPECT_EQ(lane.metrics.log_synced.Value(), 2.0);
+  EXPECT_EQ(lane.metrics.log_appended.Value(), 2.0);
+}
+
 TEST(LaneLog, TheTablesLevelHoldsForRequestsThatNameNone) {
   Table table(AckLevel::kSynced);
   const wire::Header header = PutHeader(table.client, table.spec, AckLevel::kDefault);

@@ -79,9 +79,14 @@ TEST(LaneRecovery, RequestsMeanwhileAreToldTheProgress) {
        {client.Read(Command::kPing), client.Write(Command::kDropTable, 1)}) {
     const Status status = lane.AskStatus(header);
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-    EXPECT_NE(status.message().find("recovering: 36 %, 1.2 of 3.3 GB"), std::string::npos)
-        << status.ToString();
+    EXPECT_EQ(status.message(),
+              "server 0 lane 0 is recovering: 36 %, 1.1 GiB of 3.1 GiB of its log");
   }
+  lane.lane.NoteProgress({.bytes_done = 1 << 10, .bytes_total = 4 << 10});
+  EXPECT_EQ(lane.AskStatus(client.Read(Command::kPing)).message(),
+            "server 0 lane 0 is recovering: 25 %, 1.0 KiB of 4.0 KiB of its log");
+  lane.lane.NoteProgress({});
+  EXPECT_EQ(lane.AskStatus(client.Read(Command::kPing)).message(), "server 0 lane 0 is recovering");
   const Status hello = lane.AskStatus(client.Read(Command::kHello),
                                       {wire::EncodeHelloRequest({.client_name = "x"})});
   EXPECT_EQ(hello.code(), StatusCode::kUnavailable);
@@ -107,7 +112,8 @@ TEST(LaneRecovery, RecordsThatNoLaneWritesAreRefusedByName) {
                                 static_cast<RecordKind>(77)}) {
     for (const size_t size : {size_t{0}, size_t{15}, junk.size()}) {
       TestLane lane(DurableConfig());
-      const Status status = lane.lane.Replay({kind, 5, std::span(junk).first(size)}, 0);
+      const Status status =
+          lane.lane.Replay({.kind = kind, .lsn = 5, .body = std::span(junk).first(size)}, 0);
       EXPECT_FALSE(status.ok());
       EXPECT_NE(status.message().find("record 5"), std::string::npos) << status.ToString();
     }
