@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
-#include "base/failpoint.h"
+#include "base/replaceable_file.h"
 
 namespace strata {
 namespace {
@@ -14,14 +13,6 @@ constexpr size_t kChunkBytes = size_t{1} << 20;
 
 Status TooLarge(const std::string& path, uint64_t bytes, uint64_t bytes_max) {
   return Refused(fmt::format("{} has {} bytes; at most {} are read", path, bytes, bytes_max));
-}
-
-Status WriteWhole(Disk& disk, const std::string& path, std::string_view content) {
-  STRATA_ASSIGN(const std::unique_ptr<File> file, disk.Create(path));
-  STRATA_FAILPOINT("file.write");
-  STRATA_TRY(file->Append(std::as_bytes(std::span(content))));
-  STRATA_FAILPOINT("file.sync");
-  return file->Sync();
 }
 
 }  // namespace
@@ -45,17 +36,7 @@ Result<std::string> ReadFile(Disk& disk, const std::string& path, uint64_t bytes
 }
 
 Status WriteFileAtomically(Disk& disk, const std::string& path, std::string_view content) {
-  const std::string temporary = path + ".tmp";
-  if (Status written = WriteWhole(disk, temporary, content); !written.ok()) {
-    // The error to report is the first one.
-    static_cast<void>(disk.Remove(temporary));
-    return written;
-  }
-  STRATA_FAILPOINT("file.rename");
-  STRATA_TRY(disk.Rename(temporary, path));
-  STRATA_FAILPOINT("file.sync_folder");
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return disk.SyncFolder(folder.empty() ? "." : folder);
+  return ReplaceableFile(disk, path).Replace(content);
 }
 
 }  // namespace strata

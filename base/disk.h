@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,6 +62,8 @@ class Disk {
   virtual Status MakeFolder(const std::string& path) = 0;
   // The names in a folder, sorted, without "." and "..".
   virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
+  // What is free where the folder lies; none: that is not known.
+  virtual std::optional<uint64_t> FreeBytes(const std::string& /*folder*/) { return std::nullopt; }
   // Makes renames and new names in the folder durable.
   virtual Status SyncFolder(const std::string& folder) = 0;
 };
@@ -73,8 +76,7 @@ Result<std::string> BootId();
 
 // The whole file. kRefused when it is larger than `bytes_max` (nothing is read then).
 Result<std::string> ReadFile(Disk& disk, const std::string& path, uint64_t bytes_max);
-// Writes path.tmp, syncs it, renames it over `path` and syncs the folder: readers see the old file
-// or the new one, never a part.
+// ReplaceableFile::Replace (base/replaceable_file.h), of a file for which no room is kept.
 Status WriteFileAtomically(Disk& disk, const std::string& path, std::string_view content);
 
 }  // namespace strata

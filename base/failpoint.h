@@ -20,7 +20,7 @@ namespace strata {
 
 // All failpoints. A macro with another name does not compile.
 inline constexpr std::array kFailpoints = {
-    // WriteFileAtomically: before it writes, syncs, renames, and syncs the folder.
+    // ReplaceableFile: before it writes, syncs, renames, and syncs the folder.
     std::string_view("file.write"),
     std::string_view("file.sync"),
     std::string_view("file.rename"),

@@ -58,8 +58,7 @@ Result<Commit> DecodeCommit(const LaneState& lane, const Request& request) {
 // What a trim does with files, in this order: a base that does not exist must never be named.
 Status MoveBase(const CheckpointConfig& config, const format::LogBase& base) {
   STRATA_TRY(ReadCheckpointManifest(*config.disk, config.root, base.checkpoint).status());
-  if (config.base_path.empty()) return {};
-  return WriteFileAtomically(*config.disk, config.base_path, format::EncodeLogBase(base));
+  return config.base == nullptr ? Status() : config.base->Replace(format::EncodeLogBase(base));
 }
 
 void Retire(LaneState& lane) {
@@ -83,8 +82,12 @@ void Trim(LaneState& lane, const ReplyTo& to, const format::LogBase& base) {
     for (const auto& [id, table] : lane.tables) table->ForgetErased(base.checkpoint);
   }
   if (lane.log == nullptr) return lane.Reply(to, {});
-  lane.InBackground([to, remove = lane.log->TakeBelow(base.cut_lsn)]() -> Finished::Then {
-    return [to, removed = remove()](LaneState& then) {
+  lane.InBackground([to, remove = lane.log->TakeBelow(base.cut_lsn),
+                     file = lane.config.checkpoints->base]() -> Finished::Then {
+    const Status removed = remove();
+    // For the next one, if there was none until now.
+    if (file != nullptr) static_cast<void>(file->KeepRoom(format::kLogBaseBytesMax));
+    return [to, removed](LaneState& then) {
       if (!removed.ok()) then.log_failure = removed;
       then.Reply(to, removed);
     };

@@ -92,6 +92,7 @@ struct Server::Impl {
   Status StartThreads();
   LaneConfig ConfigOf(uint16_t lane);
   std::optional<CheckpointConfig> CheckpointsOf(uint16_t lane) const;
+  LogOptions LogSizes() const;
   std::optional<LaneThread::Storage> StorageOf(uint16_t lane);
   std::string MetricsText();
   void Stop();
@@ -125,7 +126,8 @@ Status Server::Impl::OpenData() {
   const DataFolder::Owner owner{.cluster_id = options.cluster_id,
                                 .rank = options.rank,
                                 .lanes_per_server = options.lanes_per_server};
-  STRATA_ASSIGN(data, DataFolder::Open(*options.disk, options.data, owner, SystemRandom64()));
+  STRATA_ASSIGN(data, DataFolder::Open(*options.disk, options.data, owner, SystemRandom64(),
+                                       LogSizes().segment_bytes));
   STRATA_ASSIGN(boot_id, BootId());
   identity.incarnation = data->incarnation();
   identity.data = options.data;
@@ -140,7 +142,8 @@ std::optional<CheckpointConfig> Server::Impl::CheckpointsOf(uint16_t lane) const
   config.keep = options.checkpoints_kept;
   config.clock = options.clock;
   if (data != nullptr) {
-    config.base_path = fmt::format("{}/{}", data->LaneFolder(lane), format::kLogBaseName);
+    config.base = std::make_shared<ReplaceableFile>(
+        *options.disk, fmt::format("{}/{}", data->LaneFolder(lane), format::kLogBaseName));
     const bool alone = options.lanes_per_server.size() == 1;
     if (config.root.empty() && alone) config.root = data->path() + "/checkpoints";
   }
@@ -148,20 +151,25 @@ std::optional<CheckpointConfig> Server::Impl::CheckpointsOf(uint16_t lane) const
   return config;
 }
 
+// Of each lane's log.
+LogOptions Server::Impl::LogSizes() const {
+  LogOptions log;
+  if (options.log_bytes_max == 0) return log;
+  log.bytes_max = options.log_bytes_max / options.lanes_per_server[options.rank];
+  // Room for one to write in, one that is ready, and two that wait for a checkpoint.
+  log.segment_bytes = std::min(log.segment_bytes, log.bytes_max / 4);
+  return log;
+}
+
 std::optional<LaneThread::Storage> Server::Impl::StorageOf(uint16_t lane) {
   if (data == nullptr) return std::nullopt;
-  LogOptions log;
+  LogOptions log = LogSizes();
   log.disk = options.disk;
   log.folder = data->LaneFolder(lane);
   log.lineage = data->lineage();
   log.lane = lane;
   log.boot_id = boot_id;
   log.made = data->lanes_made();
-  if (options.log_bytes_max != 0) {
-    log.bytes_max = options.log_bytes_max / options.lanes_per_server[options.rank];
-    // Room for one to write in, one that is ready, and two that wait for a checkpoint.
-    log.segment_bytes = std::min(log.segment_bytes, log.bytes_max / 4);
-  }
   return LaneThread::Storage{.log = std::move(log), .on_failure = options.on_log_failure};
 }
 
@@ -279,6 +287,7 @@ std::string Server::Impl::MetricsText() {
     };
     set("strata_server_tables", "Tables.", totals->tables.size());
     set("strata_server_rows", "Rows of all tables.", totals->rows);
+    set("strata_server_cold_rows", "Rows that lie on disk alone (server.cold).", totals->cold_rows);
     set("strata_server_table_bytes", "Memory held by all tables.", totals->table_bytes);
     set("strata_server_resident_bytes", "Resident memory of the process.", totals->memory_bytes);
     set("strata_server_insecure", "1 when other machines can reach the server unauthenticated.",

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/replaceable_file.h"
 #include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "proto/wire/shard_map.h"
@@ -30,8 +31,10 @@ struct LaneState;
 // Where checkpoints lie.
 struct CheckpointConfig {
   Disk* disk = nullptr;
-  std::string root;              // one folder for all servers
-  std::string base_path;         // of the file that names the log's base; "" without a log
+  std::string root;  // one folder for all servers
+  // Names the log's base, and is replaced when the log is trimmed, also when it has filled its
+  // disk; null without a log. After recovery the background's alone.
+  std::shared_ptr<ReplaceableFile> base;
   uint32_t keep = 3;             // the newest that stay
   const Clock* clock = nullptr;  // for the time in manifests
 };

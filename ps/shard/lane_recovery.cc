@@ -30,15 +30,15 @@ Result<uint64_t> BytesIn(Disk& disk, const std::string& folder) {
 Result<std::optional<format::LogBase>> ReadBase(const CheckpointConfig& config,
                                                 const LogOptions& log) {
   const Result<std::string> bytes =
-      ReadFile(*config.disk, config.base_path, format::kLogBaseBytesMax);
+      ReadFile(*config.disk, config.base->path(), format::kLogBaseBytesMax);
   if (bytes.status().code() == StatusCode::kNotFound) return std::optional<format::LogBase>();
   STRATA_TRY(bytes.status());
-  STRATA_ASSIGN(const format::LogBase base, format::DecodeLogBase(*bytes, config.base_path));
+  STRATA_ASSIGN(const format::LogBase base, format::DecodeLogBase(*bytes, config.base->path()));
   if (base.lineage != log.lineage || base.lane != log.lane) {
     return Corrupt(fmt::format(
         "{}: expected the base of lane {} of lineage {:012x}, found that of lane {} of lineage "
         "{:012x}; put the lane's own file back",
-        config.base_path, log.lane, log.lineage, base.lane, base.lineage));
+        config.base->path(), log.lane, log.lineage, base.lane, base.lineage));
   }
   return std::optional(base);
 }
@@ -73,7 +73,7 @@ Result<LoadedLane> LoadInBackground(const Lane& lane, uint32_t number,
 Result<Lsn> RecoverBase(Lane& lane, const LogOptions& log, const Clock& clock,
                         const BetweenSteps& between) {
   const std::optional<CheckpointConfig>& config = lane.config().checkpoints;
-  if (!config || config->base_path.empty()) return Lsn{1};
+  if (!config || config->base == nullptr) return Lsn{1};
   STRATA_ASSIGN(const std::optional<format::LogBase> base, ReadBase(*config, log));
   if (!base) return Lsn{1};
   Result<LoadedLane> loaded = LoadInBackground(lane, base->checkpoint, between);
@@ -83,6 +83,15 @@ Result<Lsn> RecoverBase(Lane& lane, const LogOptions& log, const Clock& clock,
   }
   STRATA_TRY(lane.LoadBase(std::move(*loaded), base->cut_lsn, clock.Now()));
   return base->cut_lsn + 1;
+}
+
+// Before the log takes what room there is. Without any, a trim looks for it again.
+Status KeepRoomForBase(const Lane& lane, const LogOptions& log) {
+  const std::optional<CheckpointConfig>& config = lane.config().checkpoints;
+  if (!config || config->base == nullptr) return {};
+  STRATA_TRY(log.disk->MakeFolder(log.folder));
+  const Status room = config->base->KeepRoom(format::kLogBaseBytesMax);
+  return room.code() == StatusCode::kDiskFull ? Status() : room;
 }
 
 }  // namespace
@@ -101,6 +110,7 @@ Result<ReplaySummary> RecoverLane(Lane& lane, const LogOptions& options, const C
     return {};
   };
   STRATA_ASSIGN(const ReplaySummary summary, ReplayLog(options, from, visit));
+  STRATA_TRY(KeepRoomForBase(lane, options));
   STRATA_ASSIGN(std::unique_ptr<WriteAheadLog> log, OpenLog(options, summary.last));
   lane.Serve(std::move(log));
   return summary;

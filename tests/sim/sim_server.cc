@@ -139,12 +139,15 @@ LaneConfig SimServer::ConfigOf(uint16_t lane, const wire::HelloReply& hello) {
   config.durable = options_.durable;
   config.dedup = options_.dedup;
   if (options_.checkpoints != nullptr) {
-    config.checkpoints =
-        CheckpointConfig{.disk = &process_->disk,
-                         .root = kCheckpoints,
-                         .base_path = options_.durable ? LaneFolder(lane) + "/base" : "",
-                         .keep = options_.keep,
-                         .clock = &clock_};
+    std::shared_ptr<ReplaceableFile> base;
+    if (options_.durable) {
+      base = std::make_shared<ReplaceableFile>(process_->disk, LaneFolder(lane) + "/base");
+    }
+    config.checkpoints = CheckpointConfig{.disk = &process_->disk,
+                                          .root = kCheckpoints,
+                                          .base = std::move(base),
+                                          .keep = options_.keep,
+                                          .clock = &clock_};
   }
   config.make_table = [](const TableSpec& spec) { return std::make_unique<HostTable>(spec); };
   return config;
