@@ -250,6 +250,12 @@ class PosixDisk : public Disk {
     return names;
   }
 
+  std::optional<uint64_t> FreeBytes(const std::string& folder) override {
+    std::error_code error;
+    const std::filesystem::space_info space = std::filesystem::space(folder, error);
+    return error ? std::nullopt : std::optional<uint64_t>(space.available);
+  }
+
   Status SyncFolder(const std::string& folder) override {
     const int fd = Retry([&] { return open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
     if (fd < 0) return DiskError("open folder", folder, errno);

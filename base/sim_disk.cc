@@ -287,6 +287,11 @@ void SimDisk::Crash() {
   for (auto& [path, node] : names_) CrashNode(node.get());
 }
 
+std::optional<uint64_t> SimDisk::FreeBytes(const std::string&) {
+  const std::lock_guard lock(mutex_);
+  return options_.bytes_max - std::min(options_.bytes_max, BytesUsed());
+}
+
 uint64_t SimDisk::bytes_used() const {
   const std::lock_guard lock(mutex_);
   return BytesUsed();

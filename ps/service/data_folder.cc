@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
+
+#include "base/human_text.h"
 
 namespace strata {
 namespace {
@@ -33,13 +36,17 @@ Status CheckOwner(const format::ServerIdentityFile& found, const DataFolder::Own
 }  // namespace
 
 Result<std::unique_ptr<DataFolder>> DataFolder::Open(Disk& disk, const std::string& path,
-                                                     const Owner& owner, uint64_t new_lineage) {
+                                                     const Owner& owner, uint64_t new_lineage,
+                                                     uint64_t segment_bytes) {
   STRATA_TRY(disk.MakeFolder(path));
   std::unique_ptr<DataFolder> folder(new DataFolder(disk, path));
   Result<std::unique_ptr<FileLock>> lock = FileLock::Take(path + "/lock");
   if (!lock.ok()) return lock.status().Prefixed("server.data is used by one server at a time");
   folder->lock_ = std::move(*lock);
   STRATA_TRY(folder->ReadIdentity(owner, new_lineage));
+  if (folder->last_ports().empty()) {
+    STRATA_TRY(folder->CheckRoom(owner.lanes_per_server[owner.rank], segment_bytes));
+  }
   return folder;
 }
 
@@ -78,6 +85,23 @@ Status DataFolder::ReadIdentity(const Owner& owner, uint64_t new_lineage) {
                .lane_ports = {},
                .lanes_made = false};
   return {};
+}
+
+// By reserving it all, and giving it back.
+Status DataFolder::CheckRoom(uint64_t lanes, uint64_t segment_bytes) {
+  const std::string path = path_ + "/room.tmp";
+  STRATA_ASSIGN(std::unique_ptr<File> file, disk_.Create(path));
+  const Status room = file->Preallocate(lanes * segment_bytes);
+  file.reset();
+  STRATA_TRY(disk_.Remove(path));
+  if (room.code() != StatusCode::kDiskFull) return room;
+  const std::optional<uint64_t> free = disk_.FreeBytes(path_);
+  return DiskFull(fmt::format(
+      "{} has no room for the logs of a new server: {} with a segment of {} bytes each need {} "
+      "bytes, {}; make room, or set server.log_bytes_max lower: a segment has a quarter of a "
+      "lane's share of it",
+      path_, Counted(lanes, "lane"), segment_bytes, lanes * segment_bytes,
+      free ? fmt::format("{} are free", *free) : "there are fewer"));
 }
 
 Status DataFolder::Begin(const std::vector<uint16_t>& lane_ports) {

@@ -26,9 +26,11 @@ class DataFolder {
   // Locks the folder, which is made when there is none, and begins the next boot, or with
   // `new_lineage` (of which 48 bits are used) the first. kRefused: another process uses it (its id
   // is named), or it is another cluster's, rank's or shape's; kCorrupt: it holds logs but no
-  // identity, or a damaged one.
+  // identity, or a damaged one; kDiskFull: there is no room for the first segments of the lanes'
+  // logs, of `segment_bytes` each, and nothing was begun.
   static Result<std::unique_ptr<DataFolder>> Open(Disk& disk, const std::string& path,
-                                                  const Owner& owner, uint64_t new_lineage);
+                                                  const Owner& owner, uint64_t new_lineage,
+                                                  uint64_t segment_bytes);
 
   // Makes the boot durable, before anybody hears of it.
   Status Begin(const std::vector<uint16_t>& lane_ports);
@@ -48,6 +50,7 @@ class DataFolder {
   DataFolder(Disk& disk, std::string path) : disk_(disk), path_(std::move(path)) {}
   std::string IdentityPath() const;
   Status ReadIdentity(const Owner& owner, uint64_t new_lineage);
+  Status CheckRoom(uint64_t lanes, uint64_t segment_bytes);
   Status WriteIdentity();
 
   Disk& disk_;

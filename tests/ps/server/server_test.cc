@@ -12,10 +12,12 @@
 #include <thread>
 
 #include "base/hash.h"
+#include "base/sim_disk.h"
 #include "proto/control/control.pb.h"
 #include "ps/client/control_call.h"
 #include "ps/client/remote_store.h"
 #include "tests/ps/server/raw_peer.h"
+#include "tests/support/temp_folder.h"
 
 namespace strata {
 namespace {
@@ -89,6 +91,28 @@ Result<control::NodeStatus> AskStatus(const Server& server) {
   control::ControlRequest request;
   request.mutable_status();
   return Ask(server, request);
+}
+
+TEST(Server, AFirstStartWithoutRoomForItsLogsSaysWhatItNeedsAndLeavesNothing) {
+  const TempFolder folder;  // for the lock; all else is on the small disk
+  SimDisk disk;
+  disk.SetCapacity(uint64_t{10} << 20);
+  ServerOptions options = Options(2);
+  options.disk = &disk;
+  options.data = folder.path();
+  const Status status = Server::Start(options).status();
+  EXPECT_EQ(status.code(), StatusCode::kDiskFull) << status.ToString();
+  for (const char* part : {"2 lanes with a segment of 67108864 bytes each need 134217728 bytes, "
+                           "10485760 are free",
+                           "server.log_bytes_max"}) {
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.ToString();
+  }
+  EXPECT_TRUE(disk.List(options.data)->empty());
+  // Not even its number of lanes is fixed.
+  options.lanes_per_server = {1};
+  options.log_bytes_max = uint64_t{8} << 20;
+  const auto server = Server::Start(options);
+  EXPECT_TRUE(server.ok()) << server.status().ToString();
 }
 
 // Threads add small whole numbers, which float sums hold exactly in any order, to a few hundred
