@@ -117,7 +117,7 @@ void FinishPart(LaneState& lane, Saving& saving) {
     if (!text.ok()) line = fmt::format("checkpoint {} failed: {}", number, text.status().message());
     part->writer.reset();
     return [number, waiting, text, line](LaneState& to) {
-      if (text.ok()) to.checkpoint.saved = {number, *text};
+      to.checkpoint.saved = {number, text};
       to.Say(text.ok() ? LogLevel::kInfo : LogLevel::kWarning, line);
       AnswerPart(to, waiting, text);
     };
@@ -237,6 +237,7 @@ void SaveMore(LaneState& lane) {
     Saving::Table& table = saving.tables[saving.next];
     if (!saving.table_begun) BeginTable(lane, saving, table);
     if (const Status status = SaveTableRows(lane, saving, table); !status.ok()) {
+      lane.checkpoint.saved = {saving.number, status};
       return EndSaving(lane, status);
     }
   }

@@ -121,11 +121,12 @@ struct CheckpointState {
   uint32_t increment_base = 0;  // the checkpoint that the next incremental one builds on; 0: none
   uint32_t restored_cut = 0;    // checkpoints up to it know nothing of tables that were restored
   uint32_t log_base = 0;        // the checkpoint that the log begins behind; 0: none
-  std::map<uint32_t, Lsn> cut_records;     // in the log, behind its base
-  std::set<uint32_t> restored;             // by records of the log, behind its base
-  std::unique_ptr<Saving> saving;          // null: nothing to save
-  std::pair<uint32_t, std::string> saved;  // number and description of the last part
-  std::unique_ptr<Restoring> restoring;    // null: serves
+  std::map<uint32_t, Lsn> cut_records;  // in the log, behind its base
+  std::set<uint32_t> restored;          // by records of the log, behind its base
+  std::unique_ptr<Saving> saving;       // null: nothing to save
+  // Number and description of the last part, or why it could not be saved: for whoever asks again.
+  std::pair<uint32_t, Result<std::string>> saved = {0, std::string()};
+  std::unique_ptr<Restoring> restoring;  // null: serves
   std::shared_ptr<Finished> finished = std::make_shared<Finished>();
 };
 

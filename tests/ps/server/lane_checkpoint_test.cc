@@ -315,11 +315,14 @@ TEST(LaneCheckpoint, AFullDiskFailsTheCheckpointAlone) {
   ping.cut = 1;
   machine.Ask(ping);
   machine.disk.SetCapacity(machine.disk.bytes_used() + 10);
-  const Status full = wire::StatusOfReply(machine.Ask(machine.Call(Command::kCheckpoint, 1)));
-  EXPECT_EQ(full.code(), StatusCode::kDiskFull) << full.ToString();
+  for (const uint32_t number : {1, 1, 1, 2, 2}) {  // whoever asks again hears the same
+    const Status full =
+        wire::StatusOfReply(machine.Ask(machine.Call(Command::kCheckpoint, number)));
+    EXPECT_EQ(full.code(), StatusCode::kDiskFull) << number << ": " << full.ToString();
+  }
   machine.disk.SetCapacity(UINT64_MAX);
   EXPECT_EQ(machine.Rows(), rows);
-  machine.Checkpoint(2, false);
+  machine.Checkpoint(3, false);
   machine.Boot();
   EXPECT_EQ(machine.Rows(), rows);
 }
