@@ -69,6 +69,7 @@ struct TableStats {
   uint64_t updates = 0;      // keys that updates brought, repeats and rejected ones counted
   uint64_t steps = 0;        // update operations applied; a synchronous step is one
   uint64_t rejected = 0;     // rows left alone because their summed gradient held NaN or infinity
+  uint64_t cold_rows = 0;    // of `rows`, those on disk alone; a remote store does not tell them
 };
 
 // One table's part of an operation. Spans stay valid and untouched until the completion has run.

@@ -31,6 +31,7 @@ void Add(const TableStats& part, TableStats* whole) {
   whole->updates += part.updates;
   whole->steps = std::max(whole->steps, part.steps);
   whole->rejected += part.rejected;
+  whole->cold_rows += part.cold_rows;
 }
 
 void Fill(const LaneReport& lane, const LaneMetrics& metrics, control::LaneStatus* status) {
@@ -69,6 +70,7 @@ void Fill(const ServerTotals& totals, const LaneSet& lanes, const ServerIdentity
     table->set_updates(stats.updates);
     table->set_steps(stats.steps);
     table->set_rejected(stats.rejected);
+    table->set_cold_rows(stats.cold_rows);
   }
   status->set_data(identity.data);
   for (size_t i = 0; i < totals.lanes.size(); ++i) {
@@ -98,6 +100,7 @@ Result<ServerTotals> LaneSet::Totals(TimeNs timeout) const {
       const auto [table, is_new] = tables.emplace(part.spec.name, part);
       if (!is_new) Add(part.stats, &table->second.stats);
       totals.rows += part.stats.rows;
+      totals.cold_rows += part.stats.cold_rows;
       totals.table_bytes += part.stats.bytes;
     }
     totals.parked_bytes += report->parked_bytes;

@@ -308,7 +308,9 @@ void TieredTable::CommitErase() {
 
 TableStats TieredTable::Stats() const {
   TableStats stats = stats_;
-  stats.bytes = tier_stats().warm_bytes + history_.bytes();
+  const TierStats tiers = tier_stats();
+  stats.cold_rows = stats.rows - std::min(stats.rows, tiers.warm_rows);
+  stats.bytes = tiers.warm_bytes + history_.bytes();
   for (const ScanPage& page : aside_) stats.bytes += page.keys.size() * (row_bytes_ + sizeof(Key));
   return stats;
 }

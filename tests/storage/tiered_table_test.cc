@@ -243,6 +243,7 @@ TEST(TieredTableTest, MemoryStaysWithinTheBudget) {
   }
   EXPECT_EQ(table.Stats().rows, 200'000U);
   EXPECT_GT(table.tier_stats().warm_rows, 12'000U);
+  EXPECT_EQ(table.Stats().cold_rows, 200'000U - table.tier_stats().warm_rows);
   EXPECT_EQ(Contents(table, 10'000).size(), 200'000U);
 }
 

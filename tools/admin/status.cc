@@ -30,11 +30,18 @@ std::string NoRoom(const control::ServerStatus& server) {
   return {};
 }
 
+uint64_t ColdRows(const control::ServerStatus& server) {
+  uint64_t rows = 0;
+  for (const control::TableStatus& table : server.table()) rows += table.cold_rows();
+  return rows;
+}
+
 Json ToJson(const control::ServerStatus& server) {
   return {{"lanes", server.lanes()},
           {"shards", server.shards()},
           {"tables", server.tables()},
           {"rows", server.rows()},
+          {"cold_rows", ColdRows(server)},
           {"table_bytes", server.table_bytes()},
           {"pulled_keys", server.pulled_keys()},
           {"pushed_keys", server.pushed_keys()},
@@ -85,10 +92,14 @@ Json ToJson(const NodeAnswer& answer) {
 std::string Details(const control::NodeStatus& status) {
   if (status.has_server()) {
     const control::ServerStatus& server = status.server();
+    std::string rows = Counted(server.rows(), "row");
+    if (const uint64_t cold = ColdRows(server); cold != 0) {
+      rows += fmt::format(" ({} on disk)", HumanCount(cold));
+    }
     std::string details =
-        fmt::format("{}, {}, {}; {} pulled, {} pushed", Counted(server.tables(), "table"),
-                    Counted(server.rows(), "row"), HumanBytes(server.table_bytes()),
-                    Counted(server.pulled_keys(), "key"), HumanCount(server.pushed_keys()));
+        fmt::format("{}, {}, {}; {} pulled, {} pushed", Counted(server.tables(), "table"), rows,
+                    HumanBytes(server.table_bytes()), Counted(server.pulled_keys(), "key"),
+                    HumanCount(server.pushed_keys()));
     if (const uint64_t log = LogBytes(server); log != 0) details += "; log " + HumanBytes(log);
     if (!NoRoom(server).empty()) details = "disk full: writes refused; " + details;
     return details;

@@ -37,6 +37,7 @@ TableSums SumOf(const std::vector<NodeAnswer>& answers) {
       sum.set_updates(sum.updates() + part.updates());
       sum.set_steps(std::max(sum.steps(), part.steps()));  // every server takes part in a step
       sum.set_rejected(sum.rejected() + part.rejected());
+      sum.set_cold_rows(sum.cold_rows() + part.cold_rows());
     }
   }
   return sums;
@@ -86,7 +87,8 @@ Json Counts(const control::TableStatus& table) {
           {"lookup_hits", table.lookup_hits()},
           {"updates", table.updates()},
           {"steps", table.steps()},
-          {"rejected", table.rejected()}};
+          {"rejected", table.rejected()},
+          {"cold_rows", table.cold_rows()}};
 }
 
 std::string AsJson(Json tables, const std::vector<NodeAnswer>& answers) {
@@ -139,6 +141,7 @@ std::string CountsText(const TableSums& sums) {
   using enum TableText::Align;
   TableText text({{"table"},
                   {"rows", kRight},
+                  {"on disk", kRight},
                   {"memory", kRight},
                   {"lookups", kRight},
                   {"hits", kRight},
@@ -150,10 +153,10 @@ std::string CountsText(const TableSums& sums) {
         table.lookups() == 0
             ? 0
             : 100 * static_cast<double>(table.lookup_hits()) / static_cast<double>(table.lookups());
-    text.AddRow({name, HumanCount(table.rows()), HumanBytes(table.bytes()),
-                 HumanCount(table.lookups()), fmt::format("{:.1f} %", hit_percent),
-                 HumanCount(table.updates()), HumanCount(table.steps()),
-                 HumanCount(table.rejected())});
+    text.AddRow({name, HumanCount(table.rows()), HumanCount(table.cold_rows()),
+                 HumanBytes(table.bytes()), HumanCount(table.lookups()),
+                 fmt::format("{:.1f} %", hit_percent), HumanCount(table.updates()),
+                 HumanCount(table.steps()), HumanCount(table.rejected())});
   }
   return text.ToString();
 }

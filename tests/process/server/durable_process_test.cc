@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/failpoint.h"
+#include "proto/control/control.pb.h"
 #include "proto/wire/checkpoint_payload.h"
 #include "ps/client/remote_store.h"
 #include "ps/net/zmq_port.h"
@@ -116,6 +117,20 @@ TableSpec ZeroSpec() {
   return spec;
 }
 
+control::NodeStatus StatusOf(const Daemon& daemon) {
+  control::ControlRequest request;
+  request.mutable_status();
+  const std::string body = request.SerializeAsString();
+  const auto bytes =
+      CallControl(daemon.address(), kCluster, std::as_bytes(std::span(body)), 20 * kSecond);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().ToString();
+  control::ControlReply reply;
+  if (bytes.ok()) {
+    EXPECT_TRUE(reply.ParseFromArray(bytes->data(), static_cast<int>(bytes->size())));
+  }
+  return reply.status();
+}
+
 // More rows than memory has room for: each is pushed to twice, before and after the server died.
 TEST(DurableServer, ATableLargerThanMemorySurvivesKillNine) {
   constexpr size_t kBatch = 10'000, kBatches = 20;
@@ -135,6 +150,11 @@ TEST(DurableServer, ATableLargerThanMemorySurvivesKillNine) {
       const Outcome outcome = SubmitAndWait(*store, Make(OpKind::kUpdate, gradients));
       ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
     }
+    const control::NodeStatus status = StatusOf(*daemon);
+    ASSERT_EQ(status.server().table_size(), 1);
+    EXPECT_EQ(status.server().table(0).rows(), kBatch * kBatches);
+    EXPECT_GT(status.server().table(0).cold_rows(), 0U);
+    EXPECT_LT(status.server().table(0).cold_rows(), kBatch * kBatches);
     daemon->Kill();
     daemon = std::make_unique<Daemon>(arguments);
     for (size_t batch = 0; batch < kBatches; ++batch) {
