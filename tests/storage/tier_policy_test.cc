@@ -46,9 +46,13 @@ TEST(TierPolicyTest, LfuKeepsTheFrequentAndOfThoseTheYoung) {
 }
 
 TEST(TierPolicyTest, ACustomScoreDecidesAlone) {
-  const TierPolicy policy{.keep = KeepPolicy::kCustom,
-                          .score = [](const RowFacts& row) { return double(row.key % 7); }};
-  ExpectOrder(policy, [](const RowFacts& a, const RowFacts& b) { return a.key % 7 < b.key % 7; });
+  const TierPolicy policy{
+      .keep = KeepPolicy::kCustom,
+      .score = [](const RowFacts& row) { return row.frequency / (1.0 + row.age); },
+  };
+  ExpectOrder(policy, [](const RowFacts& a, const RowFacts& b) {
+    return (1.0 + b.age) * a.frequency < (1.0 + a.age) * b.frequency;
+  });
 }
 
 TEST(TierPolicyTest, OnlyWhatIsWorthAsMuchAsWhatLeftMovesUp) {
