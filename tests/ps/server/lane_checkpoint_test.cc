@@ -21,16 +21,21 @@ using wire::Command;
 
 const std::string kRoot = "checkpoints";
 
-// A machine's disk, and the lane of the process that runs on it.
+// A machine's disk, the lane of the process that runs on it, and what clients send to it.
 struct Machine {
   SimDisk disk;
   SimClock clock{kSecond};
+  Traffic traffic;
   std::unique_ptr<TestLane> lane;
   TestClient admin{.id = 1000};
   bool holds = false;  // what is for the background
   std::deque<std::function<void()>> held;
 
-  Machine() { Boot(); }
+  // It has handled so many requests; with `drops` tables are dropped now and then.
+  explicit Machine(uint64_t seed, int requests = 0, bool drops = false) : traffic(seed, drops) {
+    Boot();
+    Play(requests);
+  }
 
   // A new process; the one before is gone.
   void Boot() {
@@ -126,26 +131,22 @@ struct Machine {
   Status Restore(uint32_t number) {
     return wire::StatusOfReply(Ask(Call(Command::kRestore, number)));
   }
+  void Play(int requests, std::vector<Traffic::Sent>* sent = nullptr) {
+    for (int i = 0; i < requests; ++i) {
+      Traffic::Sent next = traffic.Next();
+      Send(next.header, next.payload);
+      if (sent != nullptr) sent->push_back(std::move(next));
+    }
+  }
+  // The epoch in the counters is of the lane's own; what a test compares is the rest.
   Rows64 Rows() {
     return AllRows([&](const auto& header) { return Ask(header); }, {.id = 99});
   }
 };
 
-// The epoch in the counters is of the lane's own; what a test compares is the rest.
-void Play(Machine& machine, Traffic& traffic, int requests,
-          std::vector<Traffic::Sent>* sent = nullptr) {
-  for (int i = 0; i < requests; ++i) {
-    Traffic::Sent next = traffic.Next();
-    machine.Send(next.header, next.payload);
-    if (sent != nullptr) sent->push_back(std::move(next));
-  }
-}
-
 // A large file takes a disk a while to remove, in which the lane serves.
 TEST(LaneCheckpoint, TheLogIsTrimmedInTheBackground) {
-  Machine machine;
-  Traffic traffic(1, true);
-  Play(machine, traffic, 200);
+  Machine machine(1, 200, true);
   const wire::Received part = machine.Ask(machine.Call(Command::kCheckpoint, 1));
   ASSERT_TRUE(wire::StatusOfReply(part).ok() && machine.Commit(1, part.payload.at(0)).ok());
   const size_t before = machine.disk.List("log")->size();
@@ -166,13 +167,12 @@ TEST(LaneCheckpoint, TheLogIsTrimmedInTheBackground) {
 TEST(LaneCheckpoint, BaseAndLogGiveTheLaneThatLived) {
   for (uint64_t seed = 1; seed <= 15; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Machine machine;
-    Traffic traffic(seed, true);
+    Machine machine(seed, 0, true);
     std::vector<Traffic::Sent> sent;
     for (uint32_t number = 1; number <= 4; ++number) {
-      Play(machine, traffic, 60, &sent);
+      machine.Play(60, &sent);
       machine.Checkpoint(number, number == 1);
-      Play(machine, traffic, 20, &sent);
+      machine.Play(20, &sent);
       const Rows64 lived = machine.Rows();
       EXPECT_EQ(machine.lane->lane.Report().log_base, number);
       machine.Boot();
@@ -192,19 +192,18 @@ TEST(LaneCheckpoint, BaseAndLogGiveTheLaneThatLived) {
 TEST(LaneCheckpoint, WhatWasCutIsWhatIsRestored) {
   for (uint64_t seed = 1; seed <= 15; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Machine machine;
-    Traffic traffic(seed, true);
+    Machine machine(seed, 0, true);
     Rows64 cuts[4];
     for (uint32_t number = 1; number <= 3; ++number) {
-      Play(machine, traffic, 80);
+      machine.Play(80);
       cuts[number] = machine.Rows();
       wire::Header ping = machine.admin.Read(Command::kPing);
       ping.cut = number;
       EXPECT_EQ(machine.Ask(ping).header.cut, number);
-      Play(machine, traffic, 30);
+      machine.Play(30);
       auto replies = machine.Send(machine.Call(Command::kCheckpoint, number), {});
       for (int i = 0; replies.empty() && i < 1000; ++i) {
-        Play(machine, traffic, 1);
+        machine.Play(1);
         replies = machine.Tick();
         std::erase_if(replies, [](const auto& reply) {
           return reply.second.header.command != Command::kCheckpoint;
@@ -219,7 +218,7 @@ TEST(LaneCheckpoint, WhatWasCutIsWhatIsRestored) {
       ASSERT_TRUE(restored.ok()) << restored.ToString();
       EXPECT_EQ(machine.Rows(), cuts[number]) << "checkpoint " << number;
     }
-    Play(machine, traffic, 30);
+    machine.Play(30);
     const Rows64 lived = machine.Rows();
     machine.Boot();
     EXPECT_EQ(machine.Rows(), lived);
@@ -230,9 +229,7 @@ TEST(LaneCheckpoint, WhatWasCutIsWhatIsRestored) {
 }
 
 TEST(LaneCheckpoint, RepeatsJoinAndAreAnsweredAgain) {
-  Machine machine;
-  Traffic traffic(5, false);
-  Play(machine, traffic, 50);
+  Machine machine(5, 50);
   EXPECT_TRUE(machine.Send(machine.Call(Command::kCheckpoint, 7), {}).empty());
   EXPECT_TRUE(machine.Send(machine.Call(Command::kCheckpoint, 7), {}).empty());
   std::vector<std::pair<std::string, wire::Received>> replies;
@@ -262,10 +259,9 @@ TEST(LaneCheckpoint, RepeatsJoinAndAreAnsweredAgain) {
 }
 
 TEST(LaneCheckpoint, ListsAndAttachments) {
-  Machine machine;
-  Traffic traffic(6, false);
+  Machine machine(6);
   for (const uint32_t number : {1U, 2U, 3U}) {
-    Play(machine, traffic, 30);
+    machine.Play(30);
     machine.Checkpoint(number, true);
   }
   machine.Finish();
@@ -306,9 +302,7 @@ TEST(LaneCheckpoint, ListsAndAttachments) {
 }
 
 TEST(LaneCheckpoint, AFullDiskFailsTheCheckpointAlone) {
-  Machine machine;
-  Traffic traffic(7, false);
-  Play(machine, traffic, 50);
+  Machine machine(7, 50);
   const Rows64 rows = machine.Rows();
   machine.Send(machine.admin.Read(Command::kPing), {});
   wire::Header ping = machine.admin.Read(Command::kPing);
@@ -329,10 +323,9 @@ TEST(LaneCheckpoint, AFullDiskFailsTheCheckpointAlone) {
 
 // The checkpoint lies elsewhere, or fits; what the log has filled to the last byte is trimmed.
 TEST(LaneCheckpoint, ATrimNeedsNoRoomAndMakesSome) {
-  Machine machine;
-  Traffic traffic(17, false);
+  Machine machine(17);
   for (uint32_t number = 1; number <= 6; ++number) {
-    Play(machine, traffic, 100);
+    machine.Play(100);
     const wire::Received part = machine.Ask(machine.Call(Command::kCheckpoint, number));
     ASSERT_TRUE(machine.Commit(number, part.payload.at(0)).ok());
     const uint64_t full = machine.disk.bytes_used();
@@ -351,15 +344,13 @@ TEST(LaneCheckpoint, ATrimNeedsNoRoomAndMakesSome) {
 
 // Lanes of other shards may have taken what is restored, and then nothing can build on it.
 TEST(LaneCheckpoint, BehindARestoreTheNextOneIsFull) {
-  Machine machine;
-  Traffic traffic(11, false);
-  Play(machine, traffic, 50);
+  Machine machine(11, 50);
   machine.Checkpoint(1, true);
-  Play(machine, traffic, 50);
+  machine.Play(50);
   machine.Checkpoint(2, false);
   EXPECT_EQ(ReadCheckpointManifest(machine.disk, kRoot, 2)->parent, 1U);
   // Of a checkpoint that was committed before the restore the log is trimmed behind it.
-  Play(machine, traffic, 50);
+  machine.Play(50);
   const wire::Received part = machine.Ask(machine.Call(Command::kCheckpoint, 3));
   ASSERT_TRUE(machine.Commit(3, part.payload.at(0)).ok());
   ASSERT_TRUE(machine.Restore(2).ok());
@@ -375,11 +366,9 @@ TEST(LaneCheckpoint, BehindARestoreTheNextOneIsFull) {
 
 // CORRUPT would say that the request came damaged, and the client would send it until its deadline.
 TEST(LaneCheckpoint, ADamagedCheckpointFailsTheRestoreAtOnceAndChangesNothing) {
-  Machine machine;
-  Traffic traffic(9, false);
-  Play(machine, traffic, 50);
+  Machine machine(9, 50);
   machine.Checkpoint(1, true);
-  Play(machine, traffic, 20);
+  machine.Play(20);
   const Rows64 rows = machine.Rows();
   const std::string manifest = kRoot + "/0000000001/manifest";
   const auto text = ReadFile(machine.disk, manifest, 1 << 20);
@@ -394,7 +383,7 @@ TEST(LaneCheckpoint, ADamagedCheckpointFailsTheRestoreAtOnceAndChangesNothing) {
 }
 
 TEST(LaneCheckpoint, AFolderOfAnotherClusterIsRefusedNamingBoth) {
-  Machine machine;
+  Machine machine(1);
   machine.Checkpoint(1, true);
   auto manifest = ReadCheckpointManifest(machine.disk, kRoot, 1);
   ASSERT_TRUE(manifest.ok());
