@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/heap.h"
 #include "base/settings.h"
 #include "bench/figure.h"
 #include "bench/machine.h"
@@ -106,4 +107,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace strata::bench
 
-int main(int argc, char** argv) { return strata::bench::Main(argc, argv); }
+int main(int argc, char** argv) {
+  strata::KeepFreedMemory();  // as strata-server and strata-worker do
+  return strata::bench::Main(argc, argv);
+}

@@ -7,6 +7,7 @@
 
 #include "base/disk.h"
 #include "base/failpoint.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "cluster/cluster_config.h"
@@ -87,6 +88,7 @@ int Run(int argc, char** argv) {
 }  // namespace strata
 
 int main(int argc, char** argv) {
+  strata::KeepFreedMemory();
   strata::BlockShutdownSignals();
   return strata::Run(argc, argv);
 }

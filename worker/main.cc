@@ -1,7 +1,9 @@
+#include "base/heap.h"
 #include "base/signals.h"
 #include "worker/run.h"
 
 int main(int argc, char** argv) {
+  strata::KeepFreedMemory();
   strata::BlockShutdownSignals();
   return strata::RunWorker(argc, argv);
 }

@@ -132,16 +132,14 @@ Result<std::optional<Envelope>> ZmqRouterPort::Receive(TimeNs deadline) {
   while (true) {
     STRATA_ASSIGN(std::optional<Envelope> envelope, impl_->socket->TryReceive(true));
     if (envelope.has_value()) return envelope;
+    const long timeout_ms = net::PollMilliseconds(*impl_->options.clock, deadline);
+    if (timeout_ms == 0) return std::optional<Envelope>();
     zmq_pollitem_t items[2] = {{impl_->socket->handle(), 0, ZMQ_POLLIN, 0},
                                {nullptr, impl_->wake.descriptor(), ZMQ_POLLIN, 0}};
-    const long timeout_ms = net::PollMilliseconds(*impl_->options.clock, deadline);
     const int ready = zmq_poll(items, 2, timeout_ms);
     if (ready < 0 && zmq_errno() != EINTR) return PollFailed();
     if (items[1].revents != 0) {
       impl_->wake.Clear();
-      return std::optional<Envelope>();
-    }
-    if (ready <= 0 && net::PollMilliseconds(*impl_->options.clock, deadline) == 0) {
       return std::optional<Envelope>();
     }
   }
@@ -236,6 +234,8 @@ Result<std::optional<Envelope>> ZmqDealerPort::Receive(TimeNs deadline) {
   while (true) {
     STRATA_ASSIGN(std::optional<Envelope> envelope, impl_->TryReceive());
     if (envelope.has_value()) return envelope;
+    const long timeout_ms = net::PollMilliseconds(*impl_->options.clock, deadline);
+    if (timeout_ms == 0) return std::optional<Envelope>();
     std::vector<zmq_pollitem_t> items;
     items.reserve(impl_->peers.size() + 1);
     items.push_back({nullptr, impl_->wake.descriptor(), ZMQ_POLLIN, 0});
@@ -244,14 +244,10 @@ Result<std::optional<Envelope>> ZmqDealerPort::Receive(TimeNs deadline) {
           static_cast<short>(ZMQ_POLLIN | (peer->waiting.empty() ? 0 : ZMQ_POLLOUT));
       items.push_back({peer->socket->handle(), 0, events, 0});
     }
-    const long timeout_ms = net::PollMilliseconds(*impl_->options.clock, deadline);
     const int ready = zmq_poll(items.data(), static_cast<int>(items.size()), timeout_ms);
     if (ready < 0 && zmq_errno() != EINTR) return PollFailed();
     if (items[0].revents != 0) {
       impl_->wake.Clear();
-      return std::optional<Envelope>();
-    }
-    if (ready <= 0 && net::PollMilliseconds(*impl_->options.clock, deadline) == 0) {
       return std::optional<Envelope>();
     }
   }
