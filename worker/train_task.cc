@@ -101,7 +101,7 @@ class TrainTask {
                      .table = table.id(),
                      .nonce = SystemRandom64(),
                      .fused = table.ack != AckLevel::kSynced,
-                     .between_steps = BetweenSteps(trainer)},
+                     .between_steps = BetweenSteps(&trainer)},
                     model, context_.session.store(), group_);
     STRATA_TRY(trainer.Start());
     if (resumed_.has_value()) STRATA_TRY(trainer.Resume(resumed_->state));
@@ -163,7 +163,7 @@ class TrainTask {
     return context_.session.store().CreateTable(table);  // exists; as this job defines it?
   }
 
-  std::function<Status()> BetweenSteps(const Trainer& trainer) {
+  std::function<Status()> BetweenSteps(const Trainer* trainer) {
     if (checkpointer_ == nullptr) return {};
     std::optional<uint64_t> resumed_steps;
     if (resumed_.has_value()) resumed_steps = resumed_->state.steps;
@@ -171,7 +171,7 @@ class TrainTask {
                    CheckpointTakerOptions{.fingerprint = fingerprint_,
                                           .every_steps = job_.checkpoint.every_steps,
                                           .resumed_steps = resumed_steps});
-    return [this, &trainer] { return taker_->BetweenSteps(trainer); };
+    return [this, trainer] { return taker_->BetweenSteps(*trainer); };
   }
 
   Status TrainAll(CtrModel& model, Trainer& trainer, TableId table) {
