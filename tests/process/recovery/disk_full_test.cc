@@ -46,7 +46,7 @@ class SmallDisk {
 
 #define ASSERT_OK(expr)                              \
   do {                                               \
-    const Status status_ = (expr);                   \
+    const Status& status_ = (expr);                  \
     ASSERT_TRUE(status_.ok()) << status_.ToString(); \
   } while (false)
 
