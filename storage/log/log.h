@@ -32,9 +32,9 @@ class WriteAheadLog {
  public:
   virtual ~WriteAheadLog() = default;
   // Puts a record into the buffer; the pieces are its body. kDiskFull: there is no room for it; the
-  // log is as it was and a later call may succeed. Any other error is final. The end of each
-  // segment is kept for kCut: a checkpoint can begin when nothing else has room, and its trimming
-  // makes some.
+  // log is as it was and a later call may succeed. Any other error is final. For kCut room is kept,
+  // in a small segment of its own or, without one, at the end of each segment: a checkpoint can
+  // begin when nothing else has room, and its trimming makes some.
   virtual Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) = 0;
   // Hands everything appended to the kernel: it survives the process. An error is final.
   virtual Status Write() = 0;

@@ -30,7 +30,8 @@ LogWriter::LogWriter(const LogOptions& options, Lsn last)
       old_(options_),
       appended_(last),
       written_(last),
-      spare_(options_, &used_) {}
+      spare_(options_, SpareSegmentPath(options_.folder), &used_),
+      small_(options_, SmallSegmentPath(options_.folder), &used_) {}
 
 Status LogWriter::Open() {
   Disk& disk = *options_.disk;
@@ -59,7 +60,7 @@ Status LogWriter::Begin() {
   }
   // Before the old ones count: a log that is at its limit can still be opened, and then trimmed.
   STRATA_TRY(PrepareFirst());
-  if (Status begun = BeginSegment(); !begun.ok()) return Fail(begun);
+  if (Status begun = BeginSegment(spare_); !begun.ok()) return Fail(begun);
   used_ += old_.bytes();
   STRATA_FAILPOINT("log.sync_folder");
   STRATA_TRY(disk.SyncFolder(options_.folder));
@@ -78,11 +79,20 @@ Status LogWriter::PrepareFirst() {
   return room;
 }
 
+// The spare that is whole, or else a small one.
+Status LogWriter::PrepareNext() {
+  Status room = spare_.Prepare(options_.segment_bytes);
+  if (room.code() == StatusCode::kDiskFull) {
+    static_cast<void>(small_.Prepare(kSegmentBytesMin));
+  }
+  return room;
+}
+
 Status LogWriter::LookForRoom() {
   STRATA_TRY(failed());
   if (!no_room_) return {};
   Status room = begun_ ? Status() : Begin();
-  if (room.ok()) room = spare_.Prepare(options_.segment_bytes);
+  if (room.ok()) room = PrepareNext();
   no_room_ = room.code() == StatusCode::kDiskFull;
   return room.ok() || no_room_ ? room : Fail(room);
 }
@@ -108,9 +118,11 @@ Result<Lsn> LogWriter::TryAppend(RecordKind kind,
                                options_.folder, format::kLogBodyBytesMax, body_bytes));
   }
   const uint64_t bytes = format::LogRecordBytes(body_bytes);
-  const uint64_t end =
-      kind == RecordKind::kCut ? capacity_ : capacity_ - ReservedForCuts(capacity_);
-  if (offset_ + bytes > end) STRATA_TRY(MakeRoom(bytes));
+  if (offset_ + bytes > capacity_ - ReservedForCuts(capacity_)) {
+    const Status room = MakeRoom(kind, bytes);
+    const bool kept = kind == RecordKind::kCut && offset_ + bytes <= capacity_;
+    if (!room.ok() && !(kept && room.code() == StatusCode::kDiskFull)) return room;
+  }
   const Lsn lsn = appended_ + 1;
   format::AppendLogRecord(
       {.lineage = options_.lineage, .lane = options_.lane, .first_lsn = first_, .offset = offset_},
@@ -122,20 +134,22 @@ Result<Lsn> LogWriter::TryAppend(RecordKind kind,
 }
 
 // Room for a record that the current segment has no room for. kDiskFull: nothing has changed.
-Status LogWriter::MakeRoom(uint64_t record_bytes) {
+Status LogWriter::MakeRoom(RecordKind kind, uint64_t record_bytes) {
   uint64_t capacity = options_.segment_bytes;
   const uint64_t needed = format::kLogSegmentHeaderBytes + record_bytes;
   if (needed > capacity - ReservedForCuts(capacity)) capacity = needed + needed / 7 + 8;
-  if (const Status spare = spare_.Prepare(capacity); !spare.ok()) {
-    return spare.code() == StatusCode::kDiskFull ? spare : Fail(spare);
-  }
+  const Status whole = spare_.Prepare(capacity);
+  // Where a cut begins a segment, the trimming behind it leaves nothing of those before.
+  const bool small =
+      whole.code() == StatusCode::kDiskFull && kind == RecordKind::kCut && needed <= small_.bytes();
+  if (!whole.ok() && !small) return whole.code() == StatusCode::kDiskFull ? whole : Fail(whole);
   STRATA_TRY(WriteBuffer());
-  Status begun = BeginSegment();
+  Status begun = BeginSegment(small ? small_ : spare_);
   return begun.ok() ? begun : Fail(begun);
 }
 
 // Makes the spare the current segment.
-Status LogWriter::BeginSegment() {
+Status LogWriter::BeginSegment(SpareSegment& spare) {
   const Lsn first = appended_ + 1;
   const std::vector<std::byte> header = format::EncodeLogSegment({.lineage = options_.lineage,
                                                                   .lane = options_.lane,
@@ -143,7 +157,7 @@ Status LogWriter::BeginSegment() {
                                                                   .synced_lsn = synced_.load(),
                                                                   .boot_id = options_.boot_id});
   STRATA_ASSIGN(SpareSegment::Begun begun,
-                spare_.Begin(SegmentPath(options_.folder, first), header));
+                spare.Begin(SegmentPath(options_.folder, first), header));
   const std::lock_guard lock(mutex_);
   if (first_ == first) {
     used_ -= capacity_;  // it was empty, and the new one has taken its name
@@ -211,7 +225,7 @@ Status LogWriter::Sync() {
   for (const Retired& segment : retired) {
     static_cast<void>(options_.disk->GiveBackReserve(segment.path));
   }
-  static_cast<void>(spare_.Prepare(options_.segment_bytes));
+  static_cast<void>(PrepareNext());
   return {};
 }
 

@@ -35,7 +35,7 @@ class LogWriter : public WriteAheadLog {
   Lsn written() const override { return written_.load(); }
   Lsn synced() const override { return synced_.load(); }
   size_t buffered() const override { return buffer_.size(); }
-  uint64_t bytes_on_disk() const override { return used_.load() + spare_.bytes(); }
+  uint64_t bytes_on_disk() const override { return used_.load() + spare_.bytes() + small_.bytes(); }
 
  private:
   // A segment that no more is appended to, until it has been synced.
@@ -46,9 +46,10 @@ class LogWriter : public WriteAheadLog {
 
   Status Begin();
   Status PrepareFirst();
+  Status PrepareNext();
   Result<Lsn> TryAppend(RecordKind kind, std::span<const std::span<const std::byte>> body);
-  Status MakeRoom(uint64_t record_bytes);
-  Status BeginSegment();
+  Status MakeRoom(RecordKind kind, uint64_t record_bytes);
+  Status BeginSegment(SpareSegment& spare);
   Status SyncFiles(const std::vector<Retired>& retired, File* current, bool folder);
   Status WriteBuffer();
   Status failed() const;
@@ -71,6 +72,7 @@ class LogWriter : public WriteAheadLog {
   std::atomic<Lsn> synced_ = 0;
   std::atomic<uint64_t> used_ = 0;  // bytes of the segments, the current one at its capacity
   SpareSegment spare_;
+  SpareSegment small_;  // for a cut, when there is no room for a whole one
 
   std::mutex sync_mutex_;  // held by Sync: one at a time
 

@@ -37,6 +37,8 @@ std::string SegmentPath(const std::string& folder, Lsn first) {
 
 std::string SpareSegmentPath(const std::string& folder) { return folder + "/segment-next.tmp"; }
 
+std::string SmallSegmentPath(const std::string& folder) { return folder + "/segment-small.tmp"; }
+
 std::string CutSegmentPath(const std::string& folder, Lsn first) {
   return folder + "/" + Name(first, kCutSuffix);
 }

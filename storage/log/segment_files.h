@@ -22,6 +22,9 @@ std::string SegmentPath(const std::string& folder, Lsn first);
 // Where the next segment is prepared.
 std::string SpareSegmentPath(const std::string& folder);
 
+// Where room for a cut is kept on a full disk.
+std::string SmallSegmentPath(const std::string& folder);
+
 // What a segment is renamed to when its records were cut.
 std::string CutSegmentPath(const std::string& folder, Lsn first);
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/failpoint.h"
-#include "storage/log/segment_files.h"
 
 namespace strata {
 
@@ -20,7 +19,7 @@ Status SpareSegment::Prepare(uint64_t capacity) {
   }
   STRATA_FAILPOINT("log.reserve");
   if (spare_.file == nullptr) {
-    STRATA_ASSIGN(spare_.file, options_.disk->Create(SpareSegmentPath(options_.folder)));
+    STRATA_ASSIGN(spare_.file, options_.disk->Create(path_));
   }
   STRATA_TRY(spare_.file->Preallocate(capacity));
   spare_.capacity = capacity;
@@ -37,7 +36,7 @@ Result<SpareSegment::Begun> SpareSegment::Begin(const std::string& path,
   STRATA_FAILPOINT("log.begin_sync");
   STRATA_TRY(spare_.file->Sync());
   STRATA_FAILPOINT("log.begin_rename");
-  STRATA_TRY(options_.disk->Rename(SpareSegmentPath(options_.folder), path));
+  STRATA_TRY(options_.disk->Rename(path_, path));
   *used_ += spare_.capacity;
   return std::exchange(spare_, {});
 }

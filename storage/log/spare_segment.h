@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/disk.h"
 #include "base/status.h"
@@ -19,9 +20,9 @@ namespace strata {
 // Thread-safe.
 class SpareSegment {
  public:
-  // `used`: the bytes of all segments that have a name.
-  SpareSegment(const LogOptions& options, std::atomic<uint64_t>* used)
-      : options_(options), used_(used) {}
+  // `path`: of the spare; `used`: the bytes of all segments that have a name.
+  SpareSegment(const LogOptions& options, std::string path, std::atomic<uint64_t>* used)
+      : options_(options), path_(std::move(path)), used_(used) {}
 
   // Has a spare with room for `capacity` bytes, if these and what is used are at most the options'
   // bytes_max. kDiskFull: there is none, and nothing has changed.
@@ -40,6 +41,7 @@ class SpareSegment {
 
  private:
   const LogOptions& options_;
+  const std::string path_;
   std::atomic<uint64_t>* const used_;
   mutable std::mutex mutex_;
   Begun spare_;

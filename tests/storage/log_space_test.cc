@@ -83,6 +83,28 @@ TEST_F(LogSpaceTest, AFullDiskIsMetBeforeAnythingIsWrittenAndForgottenOnceThereI
   }
 }
 
+// Also when the log has one segment only, which the cut would else keep.
+TEST_F(LogSpaceTest, ACutOnAFullDiskLetsAllBeforeItGo) {
+  sync_ = true;
+  disk_.SetCapacity(kSegmentBytes + 4096);
+  Open();
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(Fill().code(), StatusCode::kDiskFull);
+    disk_.SetCapacity(disk_.bytes_used());
+    const Result<Lsn> cut = log_->Append(RecordKind::kCut, {});
+    ASSERT_TRUE(cut.ok()) << cut.status().ToString();
+    ASSERT_TRUE(log_->Write().ok());
+    ASSERT_TRUE(log_->Sync().ok());
+    ASSERT_TRUE(log_->Trim(*cut).ok());
+    EXPECT_LE(disk_.bytes_used(), 2 * 4096u);
+    EXPECT_EQ(Segments(options_).front().first, *cut);
+    disk_.SetCapacity(UINT64_MAX);
+    EXPECT_TRUE(log_->LookForRoom().ok());
+    disk_.SetCapacity(disk_.bytes_used() + 4096);
+  }
+  EXPECT_EQ(ReplayAll(options_, log_->appended()).summary->last, log_->appended());
+}
+
 TEST_F(LogSpaceTest, OpenedOnAFullDiskItTakesNothingUntilThereIsRoom) {
   Open();
   ASSERT_TRUE(AppendRecord(*log_, Writes(300)).ok());

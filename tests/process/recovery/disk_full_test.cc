@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "base/disk.h"
 #include "proto/control/control.pb.h"
 #include "ps/client/control_call.h"
 #include "tests/soak/soak_cluster.h"
@@ -138,6 +139,39 @@ TEST(Recovery, AFullDiskRefusesPushesUntilThereIsSpaceAgain) {
 
   disk.Resize("size=64m");
   ASSERT_OK(cluster.AwaitProgress());
+  ExpectExact(cluster);
+}
+
+// Takes the last byte.
+void FillUp(const std::string& folder) {
+  const Result<std::unique_ptr<File>> file = RealDisk().Create(folder + "/filler");
+  ASSERT_OK(file.status());
+  const std::vector<std::byte> page(4096);
+  Status full;
+  while (full.ok()) full = (*file)->Append(page);
+  ASSERT_EQ(full.code(), StatusCode::kDiskFull) << full.ToString();
+}
+
+TEST(Recovery, ACheckpointMakesRoomOnADiskWithoutAByteFree) {
+  SoakCluster cluster({.servers = 1,
+                       .lanes = 2,
+                       .clients = 2,
+                       .seed = 5,
+                       .settings = "log_bytes_max = \"8MiB\"",
+                       .patience = kPatience});
+  SmallDisk disk(cluster.DataFolder(0), "size=5m");
+  if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
+  ASSERT_OK(cluster.Start());
+  StartClients(cluster);
+  ASSERT_OK(cluster.AwaitProgress());
+  for (int round = 0; round < 3; ++round) {
+    cluster.AwaitStandstill();
+    FillUp(cluster.DataFolder(0));
+    EXPECT_TRUE(SaysDiskFull(cluster));
+    cluster.StartCheckpoints();
+    ASSERT_OK(cluster.AwaitProgress());
+    cluster.KillCheckpoints();
+  }
   ExpectExact(cluster);
 }
 
