@@ -17,8 +17,8 @@ Written by `./dev docs` from the settings tables in the code; a test fails when 
   strata-worker, whose own flags come last.
 - Precedence: default, then file, then flag (or `section.key=value` for keys of the job file).
 - An unknown key, a value of the wrong type or one out of bounds is an error that names file, line
-  and what was expected; so is one of [server] that would have no effect, such as `server.admit_from`
-  without `server.cold`. `strata-admin config check FILE` reports all problems of a cluster.toml.
+  and what was expected; so is one of [server] that would have no effect, as `server.admit_from` has
+  none without `server.cold`. `strata-admin config check FILE` tells all problems of a cluster.toml.
 - Sizes: `64MiB`, `1GiB`, or plain bytes. Durations: `500ms`, `10s`, `2min`.
 
 )";
