@@ -1,9 +1,13 @@
 #include <fmt/format.h>
+#include <malloc.h>
 #include <zmq.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <optional>
 
+#include "base/heap.h"
 #include "base/thread.h"
 #include "bench/service_peer.h"
 
@@ -20,8 +24,7 @@ Status ZmqError(const char* what) {
 // A socket and how bytes pass through it.
 class Socket {
  public:
-  Socket(void* context, int type, Exchange kind)
-      : handle_(zmq_socket(context, type)), kind_(kind), memory_(kBodyBytesMax, 1) {
+  Socket(void* context, int type) : handle_(zmq_socket(context, type)), memory_(kBodyBytesMax, 1) {
     const int linger = 0;
     zmq_setsockopt(handle_, ZMQ_LINGER, &linger, sizeof linger);
   }
@@ -33,18 +36,9 @@ class Socket {
   // As long as the largest body.
   const char* memory() const { return memory_.data(); }
 
-  // `bytes` outlive the message.
   Status Send(const void* bytes, size_t size, bool more) {
     const int flags = more ? ZMQ_SNDMORE : 0;
-    if (kind_ == Exchange::kCopied || size < kHeaderBytes * 2) {
-      return zmq_send(handle_, bytes, size, flags) < 0 ? ZmqError("cannot send") : Status();
-    }
-    zmq_msg_t message;
-    if (zmq_msg_init_data(&message, const_cast<void*>(bytes), size, nullptr, nullptr) != 0 ||
-        zmq_msg_send(&message, handle_, flags) < 0) {
-      return ZmqError("cannot send");
-    }
-    return {};
+    return zmq_send(handle_, bytes, size, flags) < 0 ? ZmqError("cannot send") : Status();
   }
 
   // Takes one whole message. Its first 160-byte frame goes to `header`, its first frame to `route`,
@@ -61,7 +55,7 @@ class Socket {
         route->assign(bytes, size);
       } else if (header != nullptr && size == kHeaderBytes) {
         std::copy_n(bytes, kHeaderBytes, header->data());
-      } else if (kind_ == Exchange::kCopied && body + size <= memory_.size()) {
+      } else if (body + size <= memory_.size()) {
         std::copy_n(bytes, size, memory_.data() + body);
         body += size;
       }
@@ -73,8 +67,23 @@ class Socket {
 
  private:
   void* handle_;
-  const Exchange kind_;
   std::vector<char> memory_;
+};
+
+// While it lives malloc is what it would have become in a program that only exchanges messages of
+// this size: glibc maps blocks above 128 KiB by themselves, and when the first of them is freed
+// raises that threshold to its size, and the one above which a heap's end goes back to twice that.
+class PlainHeap {
+ public:
+  explicit PlainHeap(size_t message_bytes) {
+    constexpr size_t kDefault = size_t{128} << 10;
+    const auto threshold = static_cast<int>(std::max(message_bytes + 4096, kDefault));
+    mallopt(M_MMAP_THRESHOLD, threshold);
+    mallopt(M_TRIM_THRESHOLD, 2 * threshold);
+  }
+  ~PlainHeap() { KeepFreedMemory(); }
+  PlainHeap(const PlainHeap&) = delete;
+  PlainHeap& operator=(const PlainHeap&) = delete;
 };
 
 struct Context {
@@ -86,11 +95,14 @@ struct Context {
 class ExchangeClient final : public ServiceClient {
  public:
   ExchangeClient(const std::string& endpoint, Exchange kind)
-      : socket_(context_.handle, ZMQ_DEALER, kind),
+      : kind_(kind),
+        socket_(context_.handle, ZMQ_DEALER),
         connected_(zmq_connect(socket_.handle(), endpoint.c_str()) == 0) {}
 
   Status Run(const Load& load, uint64_t first, uint64_t count) override {
     if (!connected_) return Failed("bare exchange: cannot connect");
+    std::optional<PlainHeap> plain;
+    if (kind_ == Exchange::kPlain) plain.emplace(load.batch * load.dim * sizeof(float));
     uint64_t sent = first;
     for (uint64_t done = first; done < first + count; ++done) {
       const TimeNs begin = load.latencies == nullptr ? 0 : RealClock().Now();
@@ -115,6 +127,7 @@ class ExchangeClient final : public ServiceClient {
     return socket_.Send(load.floats.data(), load.floats.size_bytes(), false);
   }
 
+  const Exchange kind_;
   Context context_;
   Socket socket_;
   const bool connected_;
@@ -123,7 +136,7 @@ class ExchangeClient final : public ServiceClient {
 
 class ExchangePeer final : public ServicePeer {
  public:
-  explicit ExchangePeer(Exchange kind) : kind_(kind), socket_(context_.handle, ZMQ_ROUTER, kind) {}
+  explicit ExchangePeer(Exchange kind) : kind_(kind), socket_(context_.handle, ZMQ_ROUTER) {}
   ~ExchangePeer() override {
     stopping_ = true;
     zmq_ctx_shutdown(context_.handle);
@@ -142,7 +155,7 @@ class ExchangePeer final : public ServicePeer {
   }
 
   std::string NameOf(Op) const override {
-    return kind_ == Exchange::kCopied ? "bare ZeroMQ" : "bare ZeroMQ, in place";
+    return kind_ == Exchange::kKept ? "bare ZeroMQ" : "bare ZeroMQ, plain malloc";
   }
   Status Fill(uint64_t, uint32_t) override { return {}; }
   Result<std::unique_ptr<ServiceClient>> Connect() override {

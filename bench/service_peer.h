@@ -73,11 +73,11 @@ Status FillRows(uint64_t rows, uint32_t dim, const PutRows& put);
 
 // A server of ours in this process, with one lane. With a data folder it keeps a log there.
 Result<std::unique_ptr<ServicePeer>> StartOurs(const std::string& data = {});
-// A bare ZeroMQ exchange of the same bytes: a ROUTER answers a DEALER. kCopied: what is sent comes
-// from memory of the sender and ends in memory of the receiver, each copied once, as a program that
-// owns its rows must. kInPlace: the same buffers are sent again and again, and what comes is
-// dropped. Nothing is looked up, checked or put in order.
-enum class Exchange { kCopied, kInPlace };
+// A bare ZeroMQ exchange of the same bytes: a ROUTER answers a DEALER. What is sent comes from
+// memory of the sender and what comes ends in memory of the receiver, each copied once, as whoever
+// owns its rows must. kKept: with this process's heap, which keeps what a message lay in. kPlain:
+// with malloc as a program gets it that asks for nothing.
+enum class Exchange { kKept, kPlain };
 Result<std::unique_ptr<ServicePeer>> StartExchange(Exchange kind);
 // Debian's redis-server as a child of this process, at a socket in a folder of its own, nothing
 // saved. kNotFound when it, or hiredis at build time, is not installed.

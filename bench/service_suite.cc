@@ -57,8 +57,8 @@ class Field {
   Status Start() {
     using Starter = std::function<Result<std::unique_ptr<ServicePeer>>()>;
     const std::array<Starter, 5> starters = {
-        [] { return StartOurs(); }, [] { return StartExchange(Exchange::kCopied); }, StartRedis,
-        StartRocks, [] { return StartExchange(Exchange::kInPlace); }};
+        [] { return StartOurs(); }, [] { return StartExchange(Exchange::kKept); }, StartRedis,
+        StartRocks, [] { return StartExchange(Exchange::kPlain); }};
     std::vector<std::unique_ptr<ServicePeer>> started;
     for (const Starter& start : starters) {
       auto peer = start();
