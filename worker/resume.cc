@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "worker/ctr/agree.h"
 #include "worker/ctr/job_agreement.h"
 #include "worker/ctr/training_state.h"
@@ -52,6 +53,10 @@ Result<uint64_t> FindCheckpoint(Checkpointer& checkpointer, const std::string& f
                                 TimeNs deadline) {
   STRATA_ASSIGN(const std::vector<CheckpointInfo> all, checkpointer.List(deadline));
   for (const CheckpointInfo& info : all) {
+    if (!info.damage.empty()) {
+      Log(LogLevel::kWarning, "checkpoint {} is passed over, it may be this job's: {}", info.number,
+          info.damage);
+    }
     if (std::ranges::count(info.attachments, kFingerprintAttachment) == 0) continue;
     const Result<std::string> found =
         checkpointer.ReadAttachment(info.number, kFingerprintAttachment, deadline);
