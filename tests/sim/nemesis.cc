@@ -40,7 +40,8 @@ void Nemesis::Plan() {
 }
 
 void Nemesis::Watch() {
-  for (uint16_t server = 0; server < cluster_.servers(); ++server) {
+  const auto servers = static_cast<uint16_t>(cluster_.servers());
+  for (uint16_t server = 0; server < servers; ++server) {
     if (!cluster_.server(server).running() && !reviving_[server]) Revive(server);
   }
   cluster_.At(cluster_.now() + kWatchEvery, [this] { Watch(); });
@@ -126,7 +127,8 @@ void Nemesis::End() {
   shared_.LosePowerAfter(0);
   cluster_.network().HealAll();
   cluster_.network().SetFaults(0, 0);
-  for (uint16_t server = 0; server < cluster_.servers(); ++server) {
+  const auto servers = static_cast<uint16_t>(cluster_.servers());
+  for (uint16_t server = 0; server < servers; ++server) {
     SimDisk& disk = cluster_.server(server).disk();
     disk.SetCapacity(UINT64_MAX);
     disk.FailAppend(0);

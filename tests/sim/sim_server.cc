@@ -115,7 +115,8 @@ void SimServer::Open(TimeNs now) {
     if (lane.server != index_) continue;
     hello.lane_ports.push_back(static_cast<uint16_t>(first_port + lane.lane));
   }
-  for (uint16_t number = 0; number < hello.lane_ports.size(); ++number) {
+  const auto lanes = static_cast<uint16_t>(hello.lane_ports.size());
+  for (uint16_t number = 0; number < lanes; ++number) {
     LaneRun run;
     run.number = number;
     run.metrics = std::make_unique<LaneMetrics>(process_->registry, number);
