@@ -68,7 +68,7 @@ FileKind SavedModels() {
                 }};
   const auto names = disk->List(folder);
   STRATA_CHECK(names.ok());
-  for (const std::string& name : *names) kind.files.push_back(folder + "/" + name);
+  for (const std::string& name : *names) kind.files.push_back(fmt::format("{}/{}", folder, name));
   return kind;
 }
 
