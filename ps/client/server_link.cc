@@ -66,9 +66,8 @@ Status ServerLink::Silent(const wire::ShardMap& cluster, TimeNs silence) const {
     risk = fmt::format("; if it has ended, {} at level 'applied' may be gone",
                        Counted(unlogged_acknowledged, "acknowledged write"));
   } else if (writes_acknowledged > 0) {
-    risk = fmt::format("; if it has ended, {} come{} back with its data folder alone",
-                       Counted(writes_acknowledged, "acknowledged write"),
-                       writes_acknowledged == 1 ? "s" : "");
+    risk = fmt::format("; if it has ended, only its data folder can bring back {}",
+                       Counted(writes_acknowledged, "acknowledged write"));
   }
   return Lost(fmt::format(
       "{} has been silent for {:.1f} s: shards {}; see whether it still runs and can "

@@ -98,7 +98,7 @@ void ExpectServerLoss(const Ended& ended, const std::string& address) {
   EXPECT_EQ(ended.code, 3) << ended.errors;
   EXPECT_NE(ended.errors.find(address), std::string::npos) << ended.errors;
   EXPECT_NE(ended.errors.find("shards 512..1023"), std::string::npos) << ended.errors;
-  EXPECT_NE(ended.errors.find("acknowledged pushes"), std::string::npos) << ended.errors;
+  EXPECT_NE(ended.errors.find("acknowledged write"), std::string::npos) << ended.errors;
 }
 
 TEST(LossProcess, AKilledServerEndsTheJobAndSaysWhatIsGone) {
