@@ -275,6 +275,7 @@ TEST(SettingsTest, NearestNameKeepsItsDistance) {
   EXPECT_EQ(NearestName("cofnig", kNames), "config");
   EXPECT_EQ(NearestName("insceure", kNames), "insecure");
   EXPECT_EQ(NearestName("port", kNames), "");
+  EXPECT_EQ(NearestName("--foo", std::vector<std::string_view>{"--form"}), "");
   EXPECT_EQ(NearestName("", kNames), "");
   EXPECT_EQ(NearestName(std::string(1000, 'x'), kNames), "");
 }
