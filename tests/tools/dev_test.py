@@ -56,6 +56,8 @@ class Usage(unittest.TestCase):
                 (("build", "--cud=on"), "did you mean '--cuda='?"),
                 (("test", "--asna"), "did you mean '--asan'?"),
                 (("chaos",), "unknown command 'chaos'"),
+                (("bench", "servcie"), "unknown suite 'servcie'; did you mean 'service'?"),
+                (("build", "--foo"), "unknown option '--foo'. See"),
                 (("build", "--cuda=maybe"), "auto, on or off"),
                 (("build", "--asan", "--tsan"), "only one of --asan and --tsan"),
                 (("test", "a", "b"), "one REGEX"),
