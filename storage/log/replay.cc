@@ -128,7 +128,8 @@ class Replay {
       return {};
     }
     std::string why = behind.first.empty()
-                          ? "the record was written to its end, and no power was lost since"
+                          ? "a process that dies only shortens what it writes, and no power was "
+                            "lost since"
                           : behind.first;
     if (behind.synced >= next_) {
       why += fmt::format(", and the log was synced up to LSN {}", behind.synced);

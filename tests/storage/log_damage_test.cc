@@ -170,6 +170,18 @@ TEST_F(LogDamageTest, EveryCutIsFoundOrEndsBetweenRecords) {
   }
 }
 
+TEST_F(LogDamageTest, WhatLiesBehindTheEndIsNoTornTail) {
+  Bytes longer = contents_.back();
+  longer.resize(longer.size() + 64, std::byte{'x'});
+  Damage(segments_.size() - 1, longer);
+  EXPECT_EQ(Outcome("here"), std::nullopt);
+  EXPECT_THAT(error_.message(),
+              HasSubstr("this is no torn tail: a process that dies only shortens what it writes, "
+                        "and no power was lost since"));
+  EXPECT_EQ(Outcome("elsewhere"), kRecords);
+  EXPECT_TRUE(torn_.has_value());
+}
+
 TEST_F(LogDamageTest, ZeroedSectorsAreFound) {
   for (size_t s = 0; s < segments_.size(); ++s) {
     for (size_t at = 0; at < contents_[s].size(); at += 512) {
