@@ -160,12 +160,15 @@ void AnswerFromFile(LaneState& lane, const ReplyTo& to, uint32_t number) {
 
 }  // namespace
 
+Status CheckKeepsCheckpoints(const LaneState& lane) {
+  if (lane.config.checkpoints) return {};
+  return Refused(
+      "this server keeps no checkpoints: they need a data folder (server.data) or, with several "
+      "servers, a folder that all of them share (server.checkpoints)");
+}
+
 Result<uint32_t> CheckpointNumberOf(const LaneState& lane, const Request& request) {
-  if (!lane.config.checkpoints) {
-    return Refused(
-        "this server keeps no checkpoints: they need a data folder (server.data) or, with several "
-        "servers, a folder that all of them share (server.checkpoints)");
-  }
+  STRATA_TRY(CheckKeepsCheckpoints(lane));
   if (request.header.cursor == 0 || request.header.cursor > UINT32_MAX) {
     return Invalid(fmt::format("a checkpoint's number: expected 1 to {}, found {}", UINT32_MAX,
                                request.header.cursor));

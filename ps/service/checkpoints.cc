@@ -140,7 +140,7 @@ void HandleTrimLog(LaneState& lane, Request request) {
 
 void HandleListCheckpoints(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
-  if (!lane.config.checkpoints) return lane.Reply(to, {}, {wire::EncodeCheckpointList({})});
+  if (const Status keeps = CheckKeepsCheckpoints(lane); !keeps.ok()) return lane.Reply(to, keeps);
   const bool tells_damaged = request.header.is(wire::kFlagFull);
   lane.InBackground([to, tells_damaged, config = *lane.config.checkpoints]() -> Finished::Then {
     const Result<CheckpointList> list = ListCheckpoints(*config.disk, config.root);

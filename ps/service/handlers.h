@@ -57,6 +57,7 @@ void HandleTrimLog(LaneState& lane, Request request);
 void HandleListCheckpoints(LaneState& lane, Request request);
 void HandleReadAttachment(LaneState& lane, Request request);
 // kRefused when this server keeps none.
+Status CheckKeepsCheckpoints(const LaneState& lane);
 Result<uint32_t> CheckpointNumberOf(const LaneState& lane, const Request& request);
 // The lane's state as it is now is the cut `number`, which is above all before; a CHECKPOINT may
 // save it later on. kDiskFull: nothing has changed.

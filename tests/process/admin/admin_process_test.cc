@@ -88,6 +88,17 @@ TEST_F(AdminProcess, TablesShowTheirDefinitions) {
   EXPECT_THAT(Admin({"tables"}).output, HasSubstr("0.1  uniform 0.25"));
 }
 
+TEST_F(AdminProcess, ServersThatKeepNoCheckpointsSayWhatTheyNeed) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"checkpoint"},
+                                                {"checkpoint", "list"},
+                                                {"restore", "1", "--yes"}}) {
+    const ProcessResult result = Admin(words);
+    EXPECT_EQ(result.end.code, 4) << words[0];
+    EXPECT_THAT(result.errors, HasSubstr("this server keeps no checkpoints: they need a data "
+                                         "folder (server.data)"));
+  }
+}
+
 TEST_F(AdminProcess, AnotherClustersServersRefuseAndAreNotDown) {
   WriteClusterFile("other");
   const std::vector<std::vector<std::string>> commands = {{"tables"},
