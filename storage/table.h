@@ -49,7 +49,9 @@ std::string_view OpKindName(OpKind kind);  // "lookup", "update", ...
 // A row as a scan returns it: value, and with `with_state` the optimizer state and counters too.
 struct ScanPage {
   // in
-  uint64_t cursor = 0;  // 0 to begin; then what the previous page left here
+  // Where the page begins: 0 and 0 first, then what the previous page left here.
+  uint64_t cursor = 0;  // any 64 bits: some tables go by number, some by key, some by hash
+  uint32_t lane = 0;    // a cluster's
   uint32_t rows_max = 4096;
   bool with_state = false;
   // out

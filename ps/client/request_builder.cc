@@ -14,10 +14,6 @@ namespace {
 
 constexpr size_t kBodyBytesMax = wire::kMessageBytesMax - wire::kHeaderBytes;
 
-// A scan's cursor: the lane in the upper 16 bits, the lane's own cursor in the lower 48.
-constexpr int kCursorLaneShift = 48;
-constexpr uint64_t kLaneCursorMask = (uint64_t{1} << kCursorLaneShift) - 1;
-
 wire::Command CommandOf(OpKind kind) {
   switch (kind) {
     case OpKind::kUpdate:
@@ -99,12 +95,12 @@ class Builder {
   }
 
   Status AddScan(size_t index, const ScanPage& page) {
-    const size_t lane = page.cursor >> kCursorLaneShift;
-    if (lane >= map_.lanes.size()) {
-      return Invalid(fmt::format("scan cursor {:#x} was not made by this store", page.cursor));
+    if (page.lane >= map_.lanes.size()) {
+      return Invalid(fmt::format("a scan goes on in lane {}, but the cluster has {} lanes",
+                                 page.lane, map_.lanes.size()));
     }
-    Request& request = Add(index, lane, {});
-    request.header.cursor = page.cursor & kLaneCursorMask;
+    Request& request = Add(index, page.lane, {});
+    request.header.cursor = page.cursor;
     request.header.count = page.rows_max;
     if (page.with_state) request.header.flags |= wire::kFlagWithState;
     return {};
@@ -212,12 +208,9 @@ Status TakePage(const Request& request, const wire::Received& reply, const wire:
   page.counters.clear();
   if (page.with_state) STRATA_TRY(TakeCounters(reply.payload[2], header.count, page.counters));
   const bool lane_done = header.is(wire::kFlagDone);
-  if (!lane_done && header.cursor > kLaneCursorMask) {
-    return Invalid(fmt::format("scan reply: cursor {:#x} is above 48 bits", header.cursor));
-  }
-  const uint64_t lane = request.lane + (lane_done ? 1U : 0U);
-  page.done = lane == map.lanes.size();
-  page.cursor = (lane << kCursorLaneShift) | (lane_done ? 0 : header.cursor);
+  page.lane = request.lane + (lane_done ? 1U : 0U);
+  page.cursor = lane_done ? 0 : header.cursor;
+  page.done = page.lane == map.lanes.size();
   return {};
 }
 

@@ -1,5 +1,6 @@
 // One job, many shapes of cluster: quality does not depend on the shape, and neither do the bits
 // where that is promised.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,6 +43,39 @@ TEST(TrainingProcess, TablesAreBitIdenticalBetweenRunsAndNumbersOfServers) {
     EXPECT_TRUE(embedded == ReadWholeFile(folder.File("alone") + "/" + file)) << file;
     // Two workers sum in another order than one: were these equal, nothing would be compared.
     EXPECT_FALSE(first == embedded) << file;
+  }
+}
+
+// Rows on disk are saved like those in memory, however many they are: more than a page of a scan in
+// each lane, and more than the servers keep in memory.
+TEST(TrainingProcess, AServerWithAColdTierSavesTheModelOfOneWithout) {
+  TempFolder folder;
+  std::string samples;
+  for (int i = 0; i < 20'000; ++i) samples += fmt::format("u{},c{},{}\n", i, i % 7, i % 2);
+  WriteWholeFile(folder.File("train.csv"), samples);
+  WriteWholeFile(folder.File("job.toml"),
+                 "[job]\nname = \"many-rows\"\n"
+                 "[data]\ntrain = \"train.csv\"\ncolumns = [\"u\", \"c\", \"y\"]\nlabel = \"y\"\n"
+                 "[[feature]]\nkind = \"categorical\"\ncolumns = [\"u\", \"c\"]\n"
+                 "[model]\nkind = \"deepfm\"\nembedding_dim = 64\nhidden = [4]\n"
+                 "[train]\nepochs = 1\n");
+  const auto train = [&](const std::string& server, const std::string& model) {
+    ClusterFixture cluster(1, 1, server);
+    cluster.KeepData();
+    cluster.StartServers();
+    const ProcessResult run = RunProcess(
+        ProgramPath("strata-worker"),
+        {.arguments = {"--job=" + folder.File("job.toml"), "--config=" + cluster.config(),
+                       "--rank=0", "output.model=" + folder.File(model)}});
+    EXPECT_EQ(run.end.code, 0) << run.errors;
+  };
+  train("", "memory");
+  train("[server]\nmemory = \"16MiB\"\ncold = true\n", "cold");
+  for (const auto& [file, bytes_min] :
+       {std::pair{"sparse-1.bin", 5'000'000U}, {"dense-1.bin", 100U}}) {
+    const std::string expected = ReadWholeFile(folder.File("memory") + "/" + file);
+    EXPECT_GT(expected.size(), bytes_min);
+    EXPECT_TRUE(expected == ReadWholeFile(folder.File("cold") + "/" + file)) << file;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "ps/client/remote_store.h"
 #include "ps/net/address.h"
 #include "ps/service/server.h"
+#include "tests/support/temp_folder.h"
 
 namespace strata {
 
@@ -17,13 +18,18 @@ constexpr uint64_t kTestCluster = 42;
 
 class TestServers {
  public:
-  TestServers(uint16_t servers, uint16_t lanes) {
+  // `cold`: their tables lie over memory and disk.
+  TestServers(uint16_t servers, uint16_t lanes, bool cold = false) {
     for (uint16_t rank = 0; rank < servers; ++rank) {
       ServerOptions options;
       options.cluster_id = kTestCluster;
       options.rank = rank;
       options.lanes_per_server.assign(servers, lanes);
       options.port = 0;
+      if (cold) {
+        options.tables.cold = folder_.File("cold-" + std::to_string(rank));
+        options.tables.memory_bytes_max = uint64_t{512} << 20;
+      }
       auto server = Server::Start(options);
       EXPECT_TRUE(server.ok()) << server.status().ToString();
       if (!server.ok()) continue;
@@ -48,6 +54,7 @@ class TestServers {
   const std::vector<std::string>& addresses() const { return addresses_; }
 
  private:
+  TempFolder folder_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<std::string> addresses_;
 };

@@ -7,8 +7,8 @@ namespace {
 
 class ClusterHarness : public ContractHarness {
  public:
-  ClusterHarness(uint16_t servers, uint16_t lanes)
-      : servers_(servers, lanes), store_(servers_.Connect()) {}
+  ClusterHarness(uint16_t servers, uint16_t lanes, bool cold)
+      : servers_(servers, lanes, cold), store_(servers_.Connect()) {}
   TableStore& store() override { return *store_; }
   TimeNs Now() override { return RealClock().Now(); }
 
@@ -17,10 +17,11 @@ class ClusterHarness : public ContractHarness {
   std::unique_ptr<RemoteStore> store_;
 };
 
-TableContractCase ClusterCase(std::string name, uint16_t servers, uint16_t lanes) {
+TableContractCase ClusterCase(std::string name, uint16_t servers, uint16_t lanes,
+                              bool cold = false) {
   TableContractCase result;
   result.name = std::move(name);
-  result.make = [servers, lanes] { return std::make_unique<ClusterHarness>(servers, lanes); };
+  result.make = [=] { return std::make_unique<ClusterHarness>(servers, lanes, cold); };
   result.in_process = false;
   result.random_steps = 300;  // each step is a round trip or more
   result.growth_rows = 30'000;
@@ -29,7 +30,8 @@ TableContractCase ClusterCase(std::string name, uint16_t servers, uint16_t lanes
 
 INSTANTIATE_TEST_SUITE_P(Remote, TableContract,
                          testing::Values(ClusterCase("OneServer", 1, 2),
-                                         ClusterCase("ThreeServers", 3, 2)),
+                                         ClusterCase("ThreeServers", 3, 2),
+                                         ClusterCase("ServersWithAColdTier", 2, 2, true)),
                          TableContractName);
 
 }  // namespace

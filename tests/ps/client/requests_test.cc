@@ -402,14 +402,14 @@ TEST(ClientRequests, InvalidOperationsEndAtOnce) {
   push.ack = static_cast<AckLevel>(77);
   EXPECT_EQ((*servers.Submit(push))->status.code(), StatusCode::kInvalid);
   ScanPage page;
-  page.cursor = uint64_t{7} << 48;
+  page.lane = 7;
   Operation scan;
   scan.kind = OpKind::kScan;
   TablePart part;
   part.table = OtherTable().id();
   part.page = &page;
   scan.parts = {part};
-  EXPECT_THAT((*servers.Submit(scan))->status.message(), HasSubstr("cursor"));
+  EXPECT_THAT((*servers.Submit(scan))->status.message(), HasSubstr("lane 7"));
 }
 
 }  // namespace
