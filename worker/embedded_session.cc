@@ -31,6 +31,9 @@ class EmbeddedSession final : public Session {
     }
     STRATA_TRY(WrongPath(job, "checkpoint.folder", disk.MakeFolder(job.checkpoint.folder)));
     auto lock = FileLock::Take(job.checkpoint.folder + "/lock");
+    if (lock.status().code() == StatusCode::kRefused) {
+      return lock.status().Prefixed("checkpoint.folder is used by one job at a time");
+    }
     STRATA_TRY(WrongPath(job, "checkpoint.folder", lock.status()));
     lock_ = std::move(lock).value();
     return MakeLocalCheckpointer(*store_, {.disk = &disk,

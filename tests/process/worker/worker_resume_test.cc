@@ -85,7 +85,7 @@ TEST(WorkerResume, TellsWhyItDoesNotGoOn) {
                                 "checkpoint.folder=" + folder.File("checkpoints")}});
   ASSERT_TRUE(holder.WaitForErrors(" of step 0: ")) << holder.Errors();
   const ProcessResult held = train("job.seed=3");
-  EXPECT_EQ(held.end.code, 2);
+  EXPECT_EQ(held.end.code, 4);
   EXPECT_NE(held.errors.find(fmt::format("is held by process {}", holder.pid())), std::string::npos)
       << held.errors;
   WriteWholeFile(folder.File("file"), "x");
