@@ -1,10 +1,7 @@
 // The bytes of a checkpoint of format version 1, pinned in tests/golden: what was written once is
-// read for ever. STRATA_GOLDEN_WRITE=1 writes the files anew.
-#include <fmt/format.h>
+// read for ever.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <cstdlib>
 
 #include "base/sim_disk.h"
 #include "proto/format/checkpoint_manifest.h"
@@ -12,11 +9,10 @@
 #include "storage/checkpoint/part_reader.h"
 #include "storage/checkpoint/part_writer.h"
 #include "tests/storage/checkpoint_fixture.h"
+#include "tests/support/golden.h"
 
 namespace strata {
 namespace {
-
-const std::string kGolden = STRATA_GOLDEN_DIR "/checkpoint_v1_";
 
 TableSpec Spec() {
   return {.name = "users.id-2",
@@ -68,45 +64,18 @@ format::CheckpointManifest WriteAll(Disk& disk) {
   return *manifest;
 }
 
-// 32 bytes a line.
-std::string Hex(const std::string& bytes) {
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    text += fmt::format("{:02x}{}", static_cast<unsigned char>(bytes[i]),
-                        i % 32 == 31 || i + 1 == bytes.size() ? "\n" : " ");
-  }
-  return text;
-}
-
-std::string Unhex(const std::string& text) {
-  std::string bytes;
-  for (size_t i = 0; i + 1 < text.size(); i += 3) {
-    bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
-  }
-  return bytes;
-}
-
-void WriteGolden(const std::string& path, const std::string& content) {
-  ASSERT_TRUE(WriteFileAtomically(RealDisk(), path, content).ok());
-}
-
 TEST(CheckpointFormatTest, VersionOneIsWrittenAsEver) {
   SimDisk disk;
   format::CheckpointManifest written = WriteAll(disk);
   written.writer = "strata 0.1.0";
-  const std::string part = Hex(*ReadFile(disk, "c/0000000004/server-0-lane-0.part", 1 << 20));
-  const std::string manifest = format::EncodeCheckpointManifest(written);
-  if (std::getenv("STRATA_GOLDEN_WRITE") != nullptr) {
-    WriteGolden(kGolden + "part.hex", part);
-    WriteGolden(kGolden + "manifest.txt", manifest);
-  }
-  EXPECT_EQ(part, *ReadFile(RealDisk(), kGolden + "part.hex", 1 << 20));
-  EXPECT_EQ(manifest, *ReadFile(RealDisk(), kGolden + "manifest.txt", 1 << 20));
+  ExpectGolden("checkpoint_v1_part.hex",
+               *ReadFile(disk, "c/0000000004/server-0-lane-0.part", 1 << 20));
+  ExpectGolden("checkpoint_v1_manifest.txt", format::EncodeCheckpointManifest(written));
 }
 
 TEST(CheckpointFormatTest, VersionOneIsReadAsEver) {
-  const auto manifest = format::DecodeCheckpointManifest(
-      *ReadFile(RealDisk(), kGolden + "manifest.txt", 1 << 20), "manifest");
+  const auto manifest =
+      format::DecodeCheckpointManifest(Golden("checkpoint_v1_manifest.txt"), "manifest");
   ASSERT_TRUE(manifest.ok()) << manifest.status().ToString();
   EXPECT_EQ(manifest->number, 4U);
   EXPECT_EQ(manifest->parent, 3U);
@@ -114,8 +83,7 @@ TEST(CheckpointFormatTest, VersionOneIsReadAsEver) {
   EXPECT_EQ(manifest->attachments.at(0).name, "dense");
   SimDisk disk;
   ASSERT_TRUE(disk.MakeFolder("c").ok());
-  const std::string part = Unhex(*ReadFile(RealDisk(), kGolden + "part.hex", 1 << 20));
-  ASSERT_TRUE(WriteFileAtomically(disk, "c/part", part).ok());
+  ASSERT_TRUE(WriteFileAtomically(disk, "c/part", Golden("checkpoint_v1_part.hex")).ok());
   const auto reader = PartReader::Open(
       disk, "c/part", {.number = 4, .parent = 0, .server = 0, .lane = 0, .cluster = 0xfeedface},
       &manifest->parts.at(0));

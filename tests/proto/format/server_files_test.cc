@@ -1,14 +1,10 @@
 // The small files of a server's data folder: `identity` and `base`. Every flipped bit and every cut
 // is noticed, and their bytes are pinned in tests/golden: what was written once is read for ever.
-// STRATA_GOLDEN_WRITE=1 writes the files anew.
 #include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "proto/format/log_base.h"
 #include "proto/format/server_identity.h"
+#include "tests/support/golden.h"
 
 namespace strata::format {
 namespace {
@@ -26,19 +22,6 @@ void ExpectDamageIsNoticed(const std::string& good, Decode decode) {
     EXPECT_FALSE(status.ok()) << bit;
     EXPECT_NE(status.message().find("the-file"), std::string::npos) << status.ToString();
   }
-}
-
-std::string Golden(const std::string& name) {
-  std::ostringstream bytes;
-  bytes << std::ifstream(STRATA_GOLDEN_DIR "/" + name).rdbuf();
-  return bytes.str();
-}
-
-void ExpectGolden(const std::string& name, const std::string& bytes) {
-  if (std::getenv("STRATA_GOLDEN_WRITE") != nullptr) {
-    std::ofstream(STRATA_GOLDEN_DIR "/" + name) << bytes;
-  }
-  EXPECT_EQ(Golden(name), bytes) << name;
 }
 
 ServerIdentityFile SomeIdentity() {

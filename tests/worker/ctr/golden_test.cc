@@ -1,0 +1,153 @@
+// The bytes of a saved model and of the training state in a checkpoint, pinned in tests/golden:
+// what was written once is read for ever.
+#include "tests/support/golden.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/sim_disk.h"
+#include "proto/format/model_manifest.h"
+#include "storage/memory/host_store.h"
+#include "worker/ctr/model_file.h"
+#include "worker/ctr/training_state.h"
+#include "worker/data/feature.h"
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kBytesMax = 1 << 20;
+
+// A file of the folder, and the one that pins its bytes.
+const std::map<std::string, std::string> kModelFiles = {{"manifest", "model_v1_manifest.txt"},
+                                                        {"features-1.bin", "model_v1_features.txt"},
+                                                        {"sparse-1.bin", "model_v1_sparse.hex"},
+                                                        {"dense-1.bin", "model_v1_dense.hex"}};
+
+std::vector<FittedFeature> Features() {
+  return {
+      {.spec = {.column = "age", .kind = FeatureKind::kNumeric, .log = true, .standardise = true},
+       .mean = 3.5,
+       .deviation = 0.1,
+       .boundaries = {}},
+      {.spec = {.column = "age", .kind = FeatureKind::kBucketised, .buckets = 4},
+       .boundaries = {-1.25, 18, 1e300}},
+      {.spec = {.column = "city \"x\"", .kind = FeatureKind::kCategorical}, .boundaries = {}}};
+}
+
+SavedModel Model() {
+  return {.job = "job",
+          .seed = ~uint64_t{0},
+          .epochs = 2,
+          .samples = 1234,
+          .shape = {ModelKind::kDeepFm, 1, {1}, 2, 1},
+          .initializer = {InitializerKind::kUniform, 0.25F},
+          .table_seed = 77,
+          .features = FeaturesToText(Features()),
+          .dense = {1.5F, -0.0F, 3e38F, 0.1F, -2.0F, 0.25F, 7.0F, -8.0F}};
+}
+
+const std::vector<Key>& Keys() {
+  static const std::vector<Key> keys = {3, ~uint64_t{0}};
+  return keys;
+}
+
+const std::vector<float>& Rows() {
+  static const std::vector<float> rows = {1.0F, -0.5F, 0.1F, 1e-40F};
+  return rows;
+}
+
+void Save(Disk& disk) {
+  const TableSpec spec{.name = "rows",
+                       .dim = Model().shape.row_dim(),
+                       .optimizer = {},
+                       .initializer = Model().initializer,
+                       .seed = Model().table_seed};
+  ASSERT_EQ(Keys().size() * spec.dim, Rows().size());
+  ASSERT_EQ(CtrModel(Model().shape, 1).dense_parameters(), Model().dense.size());
+  const auto store = MakeHostStore();
+  ASSERT_TRUE(store->CreateTable(spec).ok());
+  Operation assign{.kind = OpKind::kAssign, .parts = {}, .exec = {}, .sync = {}};
+  assign.parts.push_back({.table = spec.id(), .keys = Keys(), .in = Rows(), .out = {}});
+  ASSERT_TRUE(SubmitAndWait(*store, std::move(assign)).status.ok());
+  ASSERT_TRUE(SaveModel(disk, "model", Model(), *store, spec.id()).ok());
+}
+
+TEST(ModelGolden, VersionOneIsWrittenAsEver) {
+  static_assert(format::kModelVersion == 1);
+  SimDisk disk;
+  Save(disk);
+  for (const auto& [name, golden] : kModelFiles) {
+    std::string bytes = *ReadFile(disk, "model/" + name, kBytesMax);
+    if (name == "manifest") {
+      auto manifest = *format::DecodeModelManifest(bytes, name);
+      manifest.writer = "strata 0.1.0";
+      bytes = format::EncodeModelManifest(manifest);
+    }
+    ExpectGolden(golden, bytes);
+  }
+}
+
+TEST(ModelGolden, VersionOneIsReadAsEver) {
+  SimDisk disk;
+  ASSERT_TRUE(disk.MakeFolder("model").ok());
+  for (const auto& [name, golden] : kModelFiles) {
+    ASSERT_TRUE(WriteFileAtomically(disk, "model/" + name, Golden(golden)).ok());
+  }
+  const auto loaded = LoadModel(disk, "model");
+  ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+  const SavedModel expected = Model();
+  EXPECT_EQ(loaded->model.job, expected.job);
+  EXPECT_EQ(loaded->model.seed, expected.seed);
+  EXPECT_EQ(loaded->model.epochs, expected.epochs);
+  EXPECT_EQ(loaded->model.samples, expected.samples);
+  EXPECT_EQ(loaded->model.shape, expected.shape);
+  EXPECT_EQ(loaded->model.initializer, expected.initializer);
+  EXPECT_EQ(loaded->model.table_seed, expected.table_seed);
+  EXPECT_EQ(loaded->model.dense, expected.dense);
+  EXPECT_EQ(*FeaturesFromText(loaded->model.features, "features"), Features());
+  EXPECT_EQ(loaded->keys, Keys());
+  EXPECT_EQ(loaded->rows, Rows());
+}
+
+TrainerState State() {
+  return {.steps = 120,
+          .epoch = 2,
+          .epoch_steps = 20,
+          .samples = 61440,
+          .dense = {1.5F, -0.0F, 1e-40F},
+          .dense_state = {3e38F}};
+}
+
+const std::vector<std::string>& StateFiles() {
+  static const std::vector<std::string> files = {"training_state_v1_progress.txt",
+                                                 "training_state_v1_dense.hex",
+                                                 "training_state_v1_dense_state.hex"};
+  return files;
+}
+
+TEST(TrainingStateGolden, FormatOneIsWrittenAsEver) {
+  const std::vector<Attachment> attachments = AttachmentsOf(State());
+  ASSERT_EQ(attachments.size(), StateFiles().size());
+  for (size_t i = 0; i < attachments.size(); ++i) {
+    ExpectGolden(StateFiles()[i], attachments[i].bytes);
+  }
+}
+
+TEST(TrainingStateGolden, FormatOneIsReadAsEver) {
+  std::vector<std::string> texts;
+  for (const std::string& file : StateFiles()) texts.push_back(Golden(file));
+  const auto state = ParseTrainerState(texts, "checkpoint 7");
+  ASSERT_TRUE(state.ok()) << state.status().ToString();
+  EXPECT_EQ(state->steps, State().steps);
+  EXPECT_EQ(state->epoch, State().epoch);
+  EXPECT_EQ(state->epoch_steps, State().epoch_steps);
+  EXPECT_EQ(state->samples, State().samples);
+  EXPECT_EQ(state->dense, State().dense);
+  EXPECT_EQ(state->dense_state, State().dense_state);
+}
+
+}  // namespace
+}  // namespace strata
