@@ -52,7 +52,7 @@ class Disk {
   virtual Result<std::unique_ptr<File>> OpenToRead(const std::string& path) = 0;
   // Likewise, for a file that also takes WriteAt and Sync.
   virtual Result<std::unique_ptr<File>> OpenToRewrite(const std::string& path) = 0;
-  // Creates the file, or empties it.
+  // Creates the file, or empties it; one that is empty keeps what it has reserved.
   virtual Result<std::unique_ptr<File>> Create(const std::string& path) = 0;
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& path) = 0;

@@ -43,8 +43,9 @@ Result<std::unique_ptr<FileLock>> FileLock::Take(const std::string& path) {
     return Refused(fmt::format("{} is held by {}", path, HolderOf(fd)));
   }
   const std::string holder = fmt::format("{}\n", getpid());
-  if (ftruncate(fd, 0) != 0 ||
-      pwrite(fd, holder.data(), holder.size(), 0) != static_cast<ssize_t>(holder.size())) {
+  // Over what is there: on a full disk somebody else might take a block that is given back.
+  if (pwrite(fd, holder.data(), holder.size(), 0) != static_cast<ssize_t>(holder.size()) ||
+      ftruncate(fd, static_cast<off_t>(holder.size())) != 0) {
     return LockError("write", path, errno);
   }
   return lock;

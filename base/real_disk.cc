@@ -204,7 +204,11 @@ class PosixDisk : public Disk {
   }
 
   Result<std::unique_ptr<File>> Create(const std::string& path) override {
-    return Open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND, "create");
+    STRATA_ASSIGN(std::unique_ptr<File> file, Open(path, O_RDWR | O_CREAT | O_APPEND, "create"));
+    STRATA_ASSIGN(const uint64_t size, file->Size());
+    // O_TRUNC would give back what an empty file has reserved, too.
+    if (size > 0 && truncate(path.c_str(), 0) != 0) return DiskError("create", path, errno);
+    return file;
   }
 
   Status Rename(const std::string& from, const std::string& to) override {

@@ -166,7 +166,7 @@ Result<std::unique_ptr<File>> SimDisk::Create(const std::string& path) {
   if (node == nullptr) {
     node = std::make_shared<Node>();
     Change({"", name, node});
-  } else {
+  } else if (!node->bytes.empty()) {
     node->bytes.clear();  // the old bytes stay in `synced` until the next sync
     node->emptied = true;
     node->dirty.clear();

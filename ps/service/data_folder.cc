@@ -50,19 +50,20 @@ Result<std::unique_ptr<DataFolder>> DataFolder::Open(Disk& disk, const std::stri
   return folder;
 }
 
-std::string DataFolder::IdentityPath() const {
-  return fmt::format("{}/{}", path_, format::kServerIdentityName);
-}
+DataFolder::DataFolder(Disk& disk, std::string path)
+    : disk_(disk),
+      path_(std::move(path)),
+      identity_file_(disk, fmt::format("{}/{}", path_, format::kServerIdentityName)) {}
 
 std::string DataFolder::LaneFolder(uint16_t lane) const {
   return fmt::format("{}/lane-{}", path_, lane);
 }
 
 Status DataFolder::ReadIdentity(const Owner& owner, uint64_t new_lineage) {
-  const Result<std::string> bytes =
-      ReadFile(disk_, IdentityPath(), format::kServerIdentityBytesMax);
+  const std::string& file = identity_file_.path();
+  const Result<std::string> bytes = ReadFile(disk_, file, format::kServerIdentityBytesMax);
   if (bytes.ok()) {
-    STRATA_ASSIGN(identity_, format::DecodeServerIdentity(*bytes, IdentityPath()));
+    STRATA_ASSIGN(identity_, format::DecodeServerIdentity(*bytes, file));
     STRATA_TRY(CheckOwner(identity_, owner, path_));
     if (++identity_.boot == 0) identity_.boot = 1;
     return {};
@@ -75,7 +76,7 @@ Status DataFolder::ReadIdentity(const Owner& owner, uint64_t new_lineage) {
     return Corrupt(
         fmt::format("{} is missing, but {}/{} is there: whose state it is cannot be "
                     "told; put the file back, or give an empty folder",
-                    IdentityPath(), path_, *lane));
+                    file, path_, *lane));
   }
   identity_ = {.cluster = owner.cluster_id,
                .rank = owner.rank,
@@ -121,7 +122,11 @@ Status DataFolder::NoteLanesMade() {
 }
 
 Status DataFolder::WriteIdentity() {
-  return WriteFileAtomically(disk_, IdentityPath(), format::EncodeServerIdentity(identity_));
+  const std::string bytes = format::EncodeServerIdentity(identity_);
+  STRATA_TRY(identity_file_.Replace(bytes));
+  // Other ports and a later boot make it a little longer. Without room this start is fine.
+  static_cast<void>(identity_file_.KeepRoom(2 * bytes.size()));
+  return {};
 }
 
 }  // namespace strata

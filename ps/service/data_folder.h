@@ -9,6 +9,7 @@
 
 #include "base/disk.h"
 #include "base/file_lock.h"
+#include "base/replaceable_file.h"
 #include "base/status.h"
 #include "proto/format/server_identity.h"
 
@@ -32,7 +33,7 @@ class DataFolder {
                                                   const Owner& owner, uint64_t new_lineage,
                                                   uint64_t segment_bytes);
 
-  // Makes the boot durable, before anybody hears of it.
+  // Makes the boot durable, before anybody hears of it, and keeps room for that of the next start.
   Status Begin(const std::vector<uint16_t>& lane_ports);
 
   // Each lane has its log: notes it durably, once. From then on a lane without one was lost.
@@ -47,8 +48,7 @@ class DataFolder {
   std::string LaneFolder(uint16_t lane) const;
 
  private:
-  DataFolder(Disk& disk, std::string path) : disk_(disk), path_(std::move(path)) {}
-  std::string IdentityPath() const;
+  DataFolder(Disk& disk, std::string path);
   Status ReadIdentity(const Owner& owner, uint64_t new_lineage);
   Status CheckRoom(uint64_t lanes, uint64_t segment_bytes);
   Status WriteIdentity();
@@ -57,6 +57,7 @@ class DataFolder {
   const std::string path_;
   std::unique_ptr<FileLock> lock_;
   format::ServerIdentityFile identity_;
+  ReplaceableFile identity_file_;
 };
 
 }  // namespace strata

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/failpoint.h"
@@ -15,8 +14,8 @@ namespace {
 
 constexpr uint64_t kSegmentBytesMin = 4096;
 // Of the first segment when there is no room for a whole one: for the cut of a checkpoint, which
-// makes room. The least is what a dead process gives back of what it had kept for cuts.
-constexpr std::array kSmallSegmentBytes = {uint64_t{64} << 10, kSegmentBytesMin};
+// makes room. Without that much it takes what a dead process had kept for cuts, the least.
+constexpr uint64_t kSmallSegmentBytes = uint64_t{64} << 10;
 constexpr size_t kBufferBytesKept = size_t{64} << 20;
 
 // The end of a segment that only cuts may use: a log that is full is trimmed behind the checkpoint
@@ -59,8 +58,8 @@ Status LogWriter::Begin() {
     adopted_ = true;
   }
   // Before the old ones count: a log that is at its limit can still be opened, and then trimmed.
-  STRATA_TRY(PrepareFirst());
-  if (Status begun = BeginSegment(spare_); !begun.ok()) return Fail(begun);
+  STRATA_ASSIGN(SpareSegment* const first, PrepareFirst());
+  if (Status begun = BeginSegment(*first); !begun.ok()) return Fail(begun);
   used_ += old_.bytes();
   STRATA_FAILPOINT("log.sync_folder");
   STRATA_TRY(disk.SyncFolder(options_.folder));
@@ -69,14 +68,17 @@ Status LogWriter::Begin() {
   return {};
 }
 
-Status LogWriter::PrepareFirst() {
+Result<SpareSegment*> LogWriter::PrepareFirst() {
   Status room = spare_.Prepare(options_.segment_bytes);
-  if (appended_ == 0) return room;
-  for (const uint64_t bytes : kSmallSegmentBytes) {
-    if (room.code() != StatusCode::kDiskFull) break;
-    room = spare_.Prepare(std::min(options_.segment_bytes, bytes));
+  if (room.code() == StatusCode::kDiskFull && appended_ > 0) {
+    room = spare_.Prepare(std::min(options_.segment_bytes, kSmallSegmentBytes));
+    if (room.code() == StatusCode::kDiskFull) {
+      STRATA_TRY(small_.Prepare(kSegmentBytesMin));
+      return &small_;
+    }
   }
-  return room;
+  STRATA_TRY(room);
+  return &spare_;
 }
 
 // The spare that is whole, or else a small one.

@@ -45,7 +45,7 @@ class LogWriter : public WriteAheadLog {
   };
 
   Status Begin();
-  Status PrepareFirst();
+  Result<SpareSegment*> PrepareFirst();
   Status PrepareNext();
   Result<Lsn> TryAppend(RecordKind kind, std::span<const std::span<const std::byte>> body);
   Status MakeRoom(RecordKind kind, uint64_t record_bytes);

@@ -30,7 +30,6 @@ Status OldSegments::Adopt(Lsn last) {
   STRATA_ASSIGN(LogFolder folder, ListLogFolder(options_));
   cut_ = std::move(folder.cut);
   STRATA_TRY(RemoveSegment(*options_.disk, SpareSegmentPath(options_.folder)));
-  STRATA_TRY(RemoveSegment(*options_.disk, SmallSegmentPath(options_.folder)));
   const auto behind = std::ranges::upper_bound(folder.segments, last, {}, &SegmentFile::first);
   const std::vector<SegmentFile> kept(folder.segments.begin(), behind);
   for (const SegmentFile& segment : folder.segments) {

@@ -1,6 +1,7 @@
 // What every Disk promises, over the real one and the simulated one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <functional>
 
@@ -188,6 +189,25 @@ TEST_P(DiskContractTest, ReservedRoomChangesNoSizeAndCanBeGivenBack) {
   Result<std::unique_ptr<File>> reader = disk_.OpenToRead(Path("a"));
   ASSERT_TRUE(reader.ok());
   EXPECT_EQ((*reader)->Preallocate(100).code(), StatusCode::kFailed);
+}
+
+TEST(RealDiskTest, AnEmptyFileThatIsCreatedAgainKeepsWhatItHasReserved) {
+  const TempFolder folder;
+  const std::string path = folder.File("a");
+  const auto reserved = [&] {
+    struct stat info {};
+    EXPECT_EQ(stat(path.c_str(), &info), 0);
+    return info.st_blocks;
+  };
+  ASSERT_TRUE((*RealDisk().Create(path))->Preallocate(100'000).ok());
+  const auto before = reserved();
+  if (before == 0) GTEST_SKIP() << "this file system reserves nothing";
+  const Result<std::unique_ptr<File>> file = RealDisk().Create(path);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(reserved(), before);
+  ASSERT_TRUE((*file)->Append(Bytes("text")).ok());
+  ASSERT_TRUE(RealDisk().Create(path).ok());
+  EXPECT_EQ(reserved(), 0);
 }
 
 TEST_P(DiskContractTest, AnOpenFileOutlivesItsName) {

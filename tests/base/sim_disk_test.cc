@@ -232,6 +232,11 @@ TEST(SimDiskTest, ReservedRoomIsThereWhenTheDiskIsFull) {
   EXPECT_EQ(b->Append(Bytes("4")).code(), StatusCode::kDiskFull);
   ASSERT_TRUE(a->Append(Bytes("345")).ok());
   EXPECT_EQ(disk.bytes_used(), 10u);
+  ASSERT_TRUE(disk.Remove("b").ok());
+  ASSERT_TRUE(MustCreate(disk, "b")->Preallocate(3).ok());
+  const std::unique_ptr<File> again = MustCreate(disk, "b");
+  EXPECT_EQ(disk.bytes_used(), 10u);
+  ASSERT_TRUE(again->Append(Bytes("123")).ok());
   ASSERT_TRUE(disk.GiveBackReserve("a").ok());
   EXPECT_EQ(disk.bytes_used(), 8u);
 }

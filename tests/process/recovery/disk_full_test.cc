@@ -1,4 +1,5 @@
 // A disk that fills up, and a server that is asked to go, under load.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -142,9 +143,9 @@ TEST(Recovery, AFullDiskRefusesPushesUntilThereIsSpaceAgain) {
   ExpectExact(cluster);
 }
 
-// Takes the last byte.
-void FillUp(const std::string& folder) {
-  const Result<std::unique_ptr<File>> file = RealDisk().Create(folder + "/filler");
+// Takes the last byte, beside what other fillers have.
+void FillUp(const std::string& filler) {
+  const Result<std::unique_ptr<File>> file = RealDisk().Create(filler);
   ASSERT_OK(file.status());
   const std::vector<std::byte> page(4096);
   Status full;
@@ -166,12 +167,45 @@ TEST(Recovery, ACheckpointMakesRoomOnADiskWithoutAByteFree) {
   ASSERT_OK(cluster.AwaitProgress());
   for (int round = 0; round < 3; ++round) {
     cluster.AwaitStandstill();
-    FillUp(cluster.DataFolder(0));
+    FillUp(cluster.DataFolder(0) + "/filler");
     EXPECT_TRUE(SaysDiskFull(cluster));
     cluster.StartCheckpoints();
     ASSERT_OK(cluster.AwaitProgress());
     cluster.KillCheckpoints();
   }
+  ExpectExact(cluster);
+}
+
+// Whatever the dead process leaves free for a moment, others take.
+TEST(Recovery, KilledOnADiskWithoutAByteFreeItComesBackAndACheckpointMakesRoom) {
+  SoakCluster cluster({.servers = 1,
+                       .lanes = 2,
+                       .clients = 2,
+                       .seed = 6,
+                       .settings = "log_bytes_max = \"8MiB\"",
+                       .patience = kPatience});
+  SmallDisk disk(cluster.DataFolder(0), "size=5m");
+  if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
+  ASSERT_OK(cluster.Start());
+  StartClients(cluster);
+  ASSERT_OK(cluster.AwaitProgress());
+  cluster.AwaitStandstill();
+  for (int round = 0; round < 3; ++round) {
+    FillUp(fmt::format("{}/filler-{}", cluster.DataFolder(0), 2 * round));
+    cluster.KillServer(0);
+    FillUp(fmt::format("{}/filler-{}", cluster.DataFolder(0), 2 * round + 1));
+    cluster.StartServer(0);
+    ASSERT_OK(cluster.AwaitReady(0));
+    cluster.AwaitStandstill();
+    EXPECT_EQ(PushOnce(cluster).code(), StatusCode::kDiskFull);
+    Findings findings;
+    ASSERT_OK(cluster.Verify(true, &findings));
+    EXPECT_TRUE(findings.none()) << findings.examples.front();
+    EXPECT_TRUE(SaysDiskFull(cluster));
+  }
+  cluster.StartCheckpoints();
+  ASSERT_OK(cluster.AwaitProgress());
+  cluster.KillCheckpoints();
   ExpectExact(cluster);
 }
 
