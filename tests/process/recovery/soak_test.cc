@@ -71,9 +71,10 @@ TEST(Recovery, DamagedFilesAreRefusedOrHarmless) {
   EXPECT_GT(run.json["outcomes"]["refused"], 0) << run.json;
   EXPECT_EQ(run.json["flipped"].size(), 8U) << run.json;
   for (const auto& [kind, counts] : run.json["flipped"].items()) {
-    const bool emptied = kind == "cold tier";
-    EXPECT_GE(counts["bits"], emptied ? 70 : 1100) << kind;
-    EXPECT_EQ(counts[emptied ? "harmless" : "detected"], counts["bits"]) << kind;
+    EXPECT_GE(counts["bits"], 1100) << kind;
+    // What RocksDB has in memory of its files (index, filter, footer) is not read again.
+    const nlohmann::json least = kind == "cold tier" ? nlohmann::json(1000) : counts["bits"];
+    EXPECT_GE(counts["detected"], least) << kind << counts;
   }
 }
 

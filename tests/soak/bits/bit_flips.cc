@@ -33,11 +33,10 @@ class Bits {
     }
   }
 
-  uint64_t count() const { return (heads_ + random_bits_) / kind_.stride; }
+  uint64_t count() const { return heads_ + random_bits_; }
 
   // Flips bit `index`, asks the judge, and puts the file back.
   Verdict Try(uint64_t index, std::string* where) {
-    index *= kind_.stride;
     const bool in_head = index < heads_;
     uint64_t bit = in_head ? index : Random(seed_ + index).Below(all_);
     size_t file = 0;
@@ -47,7 +46,6 @@ class Bits {
     for (; bit >= bits_of(file); ++file) bit -= bits_of(file);
     const std::string& path = kind_.files[file];
     *where = fmt::format("{}: bit {} of byte {}", path, bit % 8, bit / 8);
-    if (kind_.restore) kind_.restore();
     std::string bad = contents_[file];
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
     Write(path, bad);

@@ -21,8 +21,6 @@ struct FileKind {
   // What is made of the files as they lie there, one of which, `damaged`, has one bit flipped.
   // kHarmless: all that was written came back, to the bit.
   std::function<Verdict(const std::string& damaged)> judge;
-  std::function<void()> restore = {};  // puts back what judging has removed; may be empty
-  uint64_t stride = 1;                 // only one bit of so many: where judging takes long
 };
 
 // Of one kind; lies in memory that processes share.
@@ -35,9 +33,9 @@ struct FlipCounts {
 };
 
 // Flips each bit of the first 128 bytes of each file, then `random_bits` chosen by the seed among
-// those of all files (every `stride`-th of all these). Reading happens in processes of their own,
-// in which `make` builds the kind anew: call it while this process has one thread. What is wrong is
-// said on stderr. An error: the kind could not be made, or its files are refused undamaged.
+// those of all files. Reading happens in processes of their own, in which `make` builds the kind
+// anew: call it while this process has one thread. What is wrong is said on stderr. An error: the
+// kind could not be made, or its files are refused undamaged.
 Result<FlipCounts> FlipBits(const std::string& kind, const std::function<FileKind()>& make,
                             uint64_t random_bits, uint64_t seed);
 

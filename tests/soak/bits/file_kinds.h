@@ -18,7 +18,7 @@ FileKind CheckpointManifests();
 FileKind CheckpointParts();
 FileKind CheckpointAttachments();
 FileKind SavedModels();  // manifest, features, rows and dense part
-FileKind ColdFiles();    // emptied when they are opened
+FileKind ColdFiles();    // emptied when they are opened, so read by who has them open
 
 // All of them by name.
 std::vector<std::pair<std::string, std::function<FileKind()>>> AllFileKinds();
