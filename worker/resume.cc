@@ -43,29 +43,39 @@ Status WithWayOn(uint64_t number, const Status& status) {
   if (!unusable) return status;
   return Status(status.code(),
                 fmt::format("{}; training cannot go on from checkpoint {}: bring its files back "
-                            "from a copy (strata-admin verify names those that are damaged), or "
-                            "begin anew with checkpoint.resume=false",
-                            status.message(), number));
+                            "from a copy (strata-admin verify names those that are damaged); or, "
+                            "to go on from the one before, move the folder {:010} out of the "
+                            "folder of checkpoints and start the job again; or begin anew with "
+                            "checkpoint.resume=false",
+                            status.message(), number, number));
 }
 
-// The number of the newest checkpoint of a job of this name; 0: there is none.
+// The number of the newest checkpoint of a job of this name; 0: there is none. kCorrupt: there is
+// none, but a damaged one that may be.
 Result<uint64_t> FindCheckpoint(Checkpointer& checkpointer, const std::string& fingerprint,
                                 TimeNs deadline) {
   STRATA_ASSIGN(const std::vector<CheckpointInfo> all, checkpointer.List(deadline));
+  std::vector<CheckpointInfo> damaged;
   for (const CheckpointInfo& info : all) {
-    if (!info.damage.empty()) {
-      Log(LogLevel::kWarning, "checkpoint {} is passed over, it may be this job's: {}", info.number,
-          info.damage);
-    }
+    if (!info.damage.empty()) damaged.push_back(info);
     if (std::ranges::count(info.attachments, kFingerprintAttachment) == 0) continue;
     const Result<std::string> found =
         checkpointer.ReadAttachment(info.number, kFingerprintAttachment, deadline);
     STRATA_TRY(WithWayOn(info.number, found.status()));
     if (JobLine(*found) != JobLine(fingerprint)) continue;
     STRATA_TRY(CheckFits(info.number, *found, fingerprint));
+    for (const CheckpointInfo& passed : damaged) {
+      Log(LogLevel::kWarning, "checkpoint {} is passed over, it may be this job's: {}",
+          passed.number, passed.damage);
+    }
     return info.number;
   }
-  return 0;
+  if (damaged.empty()) return 0;
+  const CheckpointInfo& newest = damaged.front();
+  return WithWayOn(newest.number,
+                   Corrupt(fmt::format("this job has no checkpoint that can be read, and {} may be "
+                                       "its own: {}",
+                                       newest.number, newest.damage)));
 }
 
 Result<bool> HasTable(TableStore& store, const std::string& name) {

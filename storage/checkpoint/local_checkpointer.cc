@@ -207,8 +207,6 @@ Result<CheckpointInfo> LocalCheckpointer::Save(uint32_t number, bool full,
 Result<std::vector<CheckpointInfo>> LocalCheckpointer::List(TimeNs deadline) {
   STRATA_TRY(InTime(deadline, "listing checkpoints"));
   STRATA_ASSIGN(const CheckpointList list, ListCheckpoints(disk_, options_.root));
-  for (const CheckpointList::Damaged& damaged : list.damaged)
-    Log(LogLevel::kWarning, "checkpoint: {}", damaged.status.ToString());
   return InfosOf(list);
 }
 

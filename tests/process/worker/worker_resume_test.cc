@@ -61,6 +61,46 @@ TEST(WorkerResume, KilledInTheMiddleOfStepsAndCheckpointsItEndsWithTheVeryModel)
   EXPECT_TRUE(ModelBytes(folder.File("broken")) == ModelBytes(folder.File("unbroken")));
 }
 
+// What the message says, done to the letter, leads on.
+TEST(WorkerResume, ADamagedCheckpointStopsItAndTheOneBeforeIsTheWayOn) {
+  TempFolder folder;
+  const std::string root = folder.File("checkpoints");
+  const auto train = [&](const std::string& more) {
+    return RunProcess(ProgramPath("strata-worker"),
+                      {.arguments = {"--job=" + AdultJob(), "--json", "train.epochs=1",
+                                     "output.model=", "checkpoint.every_steps=20",
+                                     "checkpoint.folder=" + root, more}});
+  };
+  ASSERT_EQ(train("job.seed=1").end.code, 0);
+  const uint64_t newest = NewestNumber(root);
+  ASSERT_GE(newest, 2u);
+  const std::string name = fmt::format("{:010}", newest);
+  const std::string part = root + "/" + name + "/server-0-lane-0.part";
+  WriteWholeFile(part, ReadWholeFile(part).substr(0, 200));
+  const ProcessResult stopped = train("job.seed=1");
+  EXPECT_EQ(stopped.end.code, 1);
+  EXPECT_NE(stopped.errors.find(fmt::format(
+                "to go on from the one before, move the folder {} out of the folder", name)),
+            std::string::npos)
+      << stopped.errors;
+  std::filesystem::rename(root + "/" + name, folder.File(name));
+  const ProcessResult on = train("job.seed=1");
+  ASSERT_EQ(on.end.code, 0) << on.errors;
+  EXPECT_EQ(LastJson(on.output)["resumed_from"], newest - 1);
+
+  // No manifest can be read: it does not begin anew by itself.
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    const std::string manifest = entry.path().string() + "/manifest";
+    if (std::filesystem::exists(manifest)) WriteWholeFile(manifest, "x");
+  }
+  const ProcessResult none = train("job.seed=1");
+  EXPECT_EQ(none.end.code, 1) << none.output;
+  EXPECT_NE(none.errors.find("this job has no checkpoint that can be read"), std::string::npos)
+      << none.errors;
+  EXPECT_EQ(none.errors.find("warning"), std::string::npos) << none.errors;
+  EXPECT_EQ(train("checkpoint.resume=false").end.code, 0);
+}
+
 TEST(WorkerResume, TellsWhyItDoesNotGoOn) {
   TempFolder folder;
   const auto train = [&](const std::string& more) {
