@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/human_text.h"
 
 namespace strata {
 namespace {
@@ -313,8 +314,9 @@ std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes) 
   if (config.log_bytes_max != 0 && config.log_bytes_max < log_min) {
     blame("server.log_bytes_max",
           fmt::format("is to be 0, which is no limit, or at least {} KiB "
-                      "for each of {} lanes, {} bytes; found {}",
-                      kLaneLogBytesMin >> 10, lanes, log_min, config.log_bytes_max));
+                      "for each lane, {} bytes for {}; found {}",
+                      kLaneLogBytesMin >> 10, log_min,
+                      Counted(static_cast<uint64_t>(lanes), "lane"), config.log_bytes_max));
   }
   const bool alone = config.machines.Of(Role::kServer).size() <= 1;
   const bool keeps = !config.checkpoints.empty() || (alone && !config.data.empty());

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/human_text.h"
 #include "proto/format/checkpoint_part.h"
 #include "proto/format/sealed_json.h"
 
@@ -122,8 +123,9 @@ Status CheckManifest(const CheckpointManifest& manifest, const std::string& file
     }
   }
   if (!fits) {
-    return Corrupt(fmt::format("{}: {} parts do not fit the {} lanes of the shard map", file,
-                               manifest.parts.size(), manifest.shards.lanes.size()));
+    return Corrupt(fmt::format("{}: {} do not fit the shard map's {}", file,
+                               Counted(manifest.parts.size(), "part"),
+                               Counted(manifest.shards.lanes.size(), "lane")));
   }
   for (const AttachmentEntry& attachment : manifest.attachments) {
     if (!IsAttachmentName(attachment.name)) {

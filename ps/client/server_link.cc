@@ -37,8 +37,8 @@ Status ServerLink::CheckMap(const wire::ShardMap& reply, size_t servers) const {
   }
   if (std::find(lanes.begin(), lanes.end(), 0) != lanes.end() ||
       lanes[index] != hello.lane_ports.size()) {
-    return Invalid(fmt::format("{}: its shard map gives it {} lanes, but it has {}", Name(),
-                               lanes[index], hello.lane_ports.size()));
+    return Invalid(fmt::format("{}: its shard map gives it {}, but it has {}", Name(),
+                               Counted(lanes[index], "lane"), hello.lane_ports.size()));
   }
   return {};
 }

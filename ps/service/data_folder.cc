@@ -11,6 +11,12 @@
 namespace strata {
 namespace {
 
+// Of each server: 1 lane; 2, 1 lanes.
+std::string LanesText(const std::vector<uint16_t>& lanes) {
+  if (lanes.size() == 1) return Counted(lanes[0], "lane");
+  return fmt::format("{} lanes", fmt::join(lanes, ", "));
+}
+
 Status CheckOwner(const format::ServerIdentityFile& found, const DataFolder::Owner& owner,
                   const std::string& folder) {
   const char* const advice = "give each server a folder of its own (server.data)";
@@ -26,9 +32,9 @@ Status CheckOwner(const format::ServerIdentityFile& found, const DataFolder::Own
   }
   if (found.lanes_per_server != owner.lanes_per_server) {
     return Refused(fmt::format(
-        "{} holds the state of a cluster whose servers have {} lanes, now they are to have {}; "
-        "start with empty folders and restore a checkpoint, which fits any number of lanes",
-        folder, fmt::join(found.lanes_per_server, ", "), fmt::join(owner.lanes_per_server, ", ")));
+        "{} holds the state of a cluster whose servers have {}, now they are to have {}; start "
+        "with empty folders and restore a checkpoint, which fits any number of lanes",
+        folder, LanesText(found.lanes_per_server), LanesText(owner.lanes_per_server)));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "base/human_text.h"
 #include "storage/checkpoint/part_writer.h"
 
 namespace strata {
@@ -78,8 +79,8 @@ Status CheckDraft(const CheckpointManifest& draft) {
     return Invalid(fmt::format("{}: its parts build on checkpoint {}", what, draft.parent));
   }
   if (draft.parts.size() != draft.shards.lanes.size()) {
-    return Invalid(fmt::format("{}: expected the parts of {} lanes, found {}", what,
-                               draft.shards.lanes.size(), draft.parts.size()));
+    return Invalid(fmt::format("{}: expected the parts of {}, found {}", what,
+                               Counted(draft.shards.lanes.size(), "lane"), draft.parts.size()));
   }
   for (size_t i = 0; i < draft.parts.size(); ++i) {
     const wire::LaneName lane{draft.parts[i].server, draft.parts[i].lane};

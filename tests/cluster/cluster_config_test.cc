@@ -211,14 +211,14 @@ TEST_F(ClusterConfigTest, CheckSaysWhatAServerWouldRefuse) {
       Check(cold + "lanes = 3\n"),
       ElementsAre(HasSubstr("c/cluster.toml:2:1: server.cold needs server.data (--data)"), memory,
                   HasSubstr("c/cluster.toml:4:1: server.log_bytes_max has no effect without"),
-                  HasSubstr("16 KiB for each of 3 lanes, 49152 bytes; found 40960")));
+                  HasSubstr("16 KiB for each lane, 49152 bytes for 3 lanes; found 40960")));
   EXPECT_THAT(Check("[server]\ncold = true\nmemory = \"16MiB\"\ndata = \"d\"\nlanes = 2\n"
                     "log_bytes_max = \"32KiB\"\n"),
               IsEmpty());
   // Each server of several is given its folder by a flag.
   Write("c/machines.txt", "127.0.0.1:7600 server lanes=2\n127.0.0.1:7601 server lanes=3\n");
   EXPECT_THAT(Check(cold + "[cluster]\nmachines = \"machines.txt\"\n"),
-              ElementsAre(memory, HasSubstr("for each of 3 lanes")));
+              ElementsAre(memory, HasSubstr("for 3 lanes")));
 }
 
 TEST_F(ClusterConfigTest, WhatWouldHaveNoEffectIsRefused) {
