@@ -6,10 +6,14 @@
 #include <csignal>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/status.h"
 
 namespace strata {
 namespace {
+
+// timeout(1) signals its child, and then the group that the child is in.
+constexpr TimeNs kOneSigterm = kSecond;
 
 sigset_t ShutdownSignals() {
   sigset_t set;
@@ -55,8 +59,12 @@ SignalWatch::~SignalWatch() {
 void SignalWatch::Run() {
   const int first = WaitForSignal();
   if (ending_) return;
+  const TimeNs end = RealClock().Now() + kOneSigterm;
   on_first_(first);
-  const int second = WaitForSignal();
+  int second = WaitForSignal();
+  while (!ending_ && first == SIGTERM && second == SIGTERM && RealClock().Now() < end) {
+    second = WaitForSignal();
+  }
   if (!ending_) ExitAtOnce(second);
 }
 

@@ -4,9 +4,9 @@
 //   int main(...) {
 //     BlockShutdownSignals();                 // first of all
 //     ... parse, load, server.Start() ...
-//     WaitForSignal();                        // a daemon
-//     SignalWatch watch(ExitAtOnce);          // while it drains, the next signal is the last
-//     server.Stop(); server.Join();
+//     SignalWatch watch([&](int) { asked.release(); });
+//     asked.acquire();                        // a daemon
+//     server.Stop(); server.Join();           // while it drains, the next signal is the last
 //   }
 // A program that works in main() holds a SignalWatch([&](int) { job.Stop(); }) instead.
 #pragma once
@@ -30,7 +30,8 @@ void RequestShutdown();
 // Says so on stderr and ends the process with exit code 1; nothing is flushed or joined.
 [[noreturn]] void ExitAtOnce(int signal);
 
-// Calls `on_first` on a thread of its own for the first signal, and ExitAtOnce for the second.
+// Calls `on_first` on a thread of its own for the first signal, and ExitAtOnce for the second;
+// SIGTERMs within a second of the first one are no second signal.
 // Signals must be blocked before it is made. Its end stops the watching.
 class SignalWatch {
  public:

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdio>
+#include <semaphore>
 
 #include "base/disk.h"
 #include "base/failpoint.h"
@@ -67,9 +68,10 @@ Status Serve(const ClusterConfig& config) {
   STRATA_ASSIGN(const std::unique_ptr<Server> server, StartServer(std::move(options)));
   fmt::print("strata-server ready: {}\n", server->Description());
   std::fflush(stdout);
-  WaitForSignal();
+  std::binary_semaphore asked(0);
+  const SignalWatch watch([&](int) { asked.release(); });
+  asked.acquire();
   Log(LogLevel::kInfo, "shutting down: new writes are refused");
-  const SignalWatch watch(ExitAtOnce);
   server->Stop();
   server->Join();
   return {};

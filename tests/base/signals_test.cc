@@ -59,6 +59,27 @@ TEST(SignalsDeathTest, TheSecondSignalEndsTheProcess) {
       testing::ExitedWithCode(1), "second signal");
 }
 
+TEST(SignalsDeathTest, OneSigtermMayComeTwice) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        BlockShutdownSignals();
+        std::binary_semaphore called(0);
+        SignalWatch watch([&](int) { called.release(); });
+        kill(getpid(), SIGTERM);
+        called.acquire();
+        // The watch waits again once it has taken the last of them.
+        for (int again = 0; again < 2; ++again) {
+          kill(getpid(), SIGTERM);
+          sigset_t pending;
+          do sigpending(&pending);
+          while (sigismember(&pending, SIGTERM) == 1);
+        }
+        _exit(7);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
 TEST(ThreadTest, OfLowPriorityLowersItselfAlone) {
   const int before = getpriority(PRIO_PROCESS, 0);
   int low = 0;

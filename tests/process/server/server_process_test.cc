@@ -86,7 +86,7 @@ TEST(ServerProcess, WrongCommandLinesAndFilesSayWhatIsWrong) {
       {{"--host=::", "--port=0"}, 4, {"[::]:0", "--insecure"}},
       {{"--cold=true"}, 2, {"server.cold needs server.data"}},
       {{"--cold=true", "--data=" + folder.File("data")}, 2, {"needs server.memory", "16 MiB"}},
-      {{"--config=" + folder.File("log.toml")}, 2, {"log.toml:3:1", "49152 bytes; found"}},
+      {{"--config=" + folder.File("log.toml")}, 2, {"log.toml:3:1", "49152 bytes for 3 lanes; found"}},
       {{"--config=" + folder.File("admit.toml")},
        2,
        {"admit.toml:2:1", "admit_from has no effect"}},
@@ -176,7 +176,7 @@ TEST(ServerProcess, ASecondSignalEndsItAtOnce) {
   }
   daemon.process().Signal(SIGTERM);
   ASSERT_TRUE(daemon.process().WaitForErrors("shutting down"));
-  daemon.process().Signal(SIGTERM);
+  daemon.process().Signal(SIGINT);
   EXPECT_EQ(daemon.process().Wait(), ProcessEnd{1}) << daemon.process().Errors();
   EXPECT_THAT(daemon.process().Errors(), HasSubstr("second signal"));
 }
