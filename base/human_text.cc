@@ -37,4 +37,20 @@ std::string Counted(uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", HumanCount(count), noun, count == 1 ? "" : "s");
 }
 
+std::string QuotedBytes(std::string_view bytes) {
+  std::string text = "\"";
+  for (const char c : bytes) {
+    if (c == '"' || c == '\\') {
+      text += fmt::format("\\{}", c);
+    } else if (c >= ' ' && c <= '~') {
+      text += c;
+    } else if (c == '\n') {
+      text += "\\n";
+    } else {
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return text + "\"";
+}
+
 }  // namespace strata

@@ -1,4 +1,4 @@
-// Numbers as people read them. Output for programs never goes through these.
+// Numbers and bytes as people read them. Output for programs never goes through these.
 #pragma once
 
 #include <cstdint>
@@ -12,5 +12,8 @@ std::string HumanBytes(uint64_t bytes);    // 17 B, 4.0 KiB, 1.5 GiB
 std::string HumanSeconds(double seconds);  // 0.3s, 42s, 5m07s, 3h04m, 2d05h
 // 1 row, 1,234 rows: for nouns with a plural in s.
 std::string Counted(uint64_t count, std::string_view noun);
+// Bytes that may be anything, between quotes: printable ASCII as it is, all else escaped. fmt's own
+// {:?} ends the process at bytes that are no UTF-8 where libspdlog brings another copy of it.
+std::string QuotedBytes(std::string_view bytes);
 
 }  // namespace strata

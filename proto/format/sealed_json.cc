@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/hash.h"
+#include "base/human_text.h"
 
 namespace strata::format {
 namespace {
@@ -35,10 +36,10 @@ Result<std::string_view> UnsealText(const Seal& seal, std::string_view bytes,
   const std::string magic = std::string(seal.kind) + " ";
   if (!bytes.starts_with(magic)) {
     const std::string_view found = bytes.substr(0, magic.size());
-    return Corrupt(
-        fmt::format("{}: not {}: bytes 0 to {}: expected {:?}, found {:?} in a file of "
-                    "{} bytes",
-                    file, seal.what, magic.size(), magic, found, bytes.size()));
+    return Corrupt(fmt::format(
+        "{}: not {}: bytes 0 to {}: expected {}, found {} in a file of "
+        "{} bytes",
+        file, seal.what, magic.size(), QuotedBytes(magic), QuotedBytes(found), bytes.size()));
   }
   const size_t line_end = bytes.substr(0, kHeaderBytesMax).find('\n');
   uint64_t version = 0;

@@ -39,5 +39,11 @@ TEST(HumanText, NounsAgreeWithTheirNumber) {
   EXPECT_EQ(Counted(1234, "row"), "1,234 rows");
 }
 
+TEST(HumanText, BytesAreQuotedWhateverTheyAre) {
+  EXPECT_EQ(QuotedBytes(""), "\"\"");
+  EXPECT_EQ(QuotedBytes("a \"b\" \\ ~\n"), R"("a \"b\" \\ ~\n")");
+  EXPECT_EQ(QuotedBytes(std::string_view("\0\x1f\x7f\xe0", 4)), R"("\x00\x1f\x7f\xe0")");
+}
+
 }  // namespace
 }  // namespace strata

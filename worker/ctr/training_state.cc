@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/human_text.h"
+
 namespace strata {
 namespace {
 
@@ -40,8 +42,8 @@ Status TakeNumber(std::string_view* text, std::string_view name, const std::stri
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), *number);
   if (!line.starts_with(begin) || error != std::errc() || end != digits.data() + digits.size() ||
       line.size() == text->size()) {
-    return Corrupt(fmt::format("{}: expected a line '{}NUMBER', found {:?}", where, begin,
-                               line.substr(0, 80)));
+    return Corrupt(fmt::format("{}: expected a line '{}NUMBER', found {}", where, begin,
+                               QuotedBytes(line.substr(0, 80))));
   }
   text->remove_prefix(line.size() + 1);
   return {};
@@ -61,7 +63,8 @@ Status ParseProgress(std::string_view text, const std::string& where, TrainerSta
   STRATA_TRY(TakeNumber(&text, "epoch_steps", where, &state->epoch_steps));
   STRATA_TRY(TakeNumber(&text, "samples", where, &state->samples));
   if (!text.empty()) {
-    return Corrupt(fmt::format("{}: expected nothing more, found {:?}", where, text.substr(0, 80)));
+    return Corrupt(
+        fmt::format("{}: expected nothing more, found {}", where, QuotedBytes(text.substr(0, 80))));
   }
   if (state->epoch_steps > state->steps) {
     return Corrupt(fmt::format("{}: {} steps of an epoch out of {} in all", where,

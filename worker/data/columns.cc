@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/human_text.h"
 #include "base/settings.h"
 
 namespace strata {
@@ -58,7 +59,7 @@ class Columns {
     const auto shown = std::span(names_).first(std::min(names_.size(), kNamed));
     std::string text;
     for (const std::string& name : shown) {
-      text += fmt::format("{}{:?}", text.empty() ? "" : ", ", name.substr(0, 64));
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", QuotedBytes(name.substr(0, 64)));
     }
     const size_t left = names_.size() - shown.size();
     return fmt::format("; the columns are {}{}", text,
