@@ -84,7 +84,8 @@ constexpr Setting kSettings[] = {
      .type = SettingType::kBytes,
      .default_value = "0",
      .help = "Most memory for the rows of one server, 0 for no limit. Above it pushes that create "
-             "rows are refused.",
+             "rows are refused. The process takes more, for queues, buffers and its own code: "
+             "docs/durability.md, Limits.",
      .min = 0,
      .flag = "memory",
      .programs = kProgramServer},
@@ -99,8 +100,9 @@ constexpr Setting kSettings[] = {
     {.key = "server.cold_bytes_max",
      .type = SettingType::kBytes,
      .default_value = "0",
-     .help = "Most bytes in that folder, 0 for what the disk has. Above it pushes that need room "
-             "are refused with DISK_FULL.",
+     .help = "Most bytes in that folder, but for 1MiB of its small files; 0 for what the disk has. "
+             "Rows get half, the merging of their files the other. Pushes that need more are "
+             "refused with DISK_FULL.",
      .min = 0},
     {.key = "server.cold_keep",
      .type = SettingType::kChoice,

@@ -75,6 +75,7 @@ void HandleWrite(LaneState& lane, Request request) {
   }
   const Result<Applied> applied = Apply(lane, request);
   if (applied.ok() && !applied->has_value()) return;  // it waits
+  lane.NoteRoom(applied.status());
   if (!IsDefinite(applied.status())) return lane.Reply(to, applied.status());
   const Result<Lsn> lsn =
       applied.ok() ? Result<Lsn>(**applied) : Remember(lane, request.header, applied.status());

@@ -183,10 +183,10 @@ void LaneThread::NoteRoom() {
   disk_full_ = !room.ok();
   metrics_.disk_full.Set(disk_full_ ? 1 : 0);
   if (disk_full_) {
-    Log(LogLevel::kWarning, "{}: writes are refused until there is room for the log: {}", name_,
+    Log(LogLevel::kWarning, "{}: writes are refused until there is room: {}", name_,
         room.message());
   } else {
-    Log(LogLevel::kInfo, "{}: there is room for the log again: writes are taken", name_);
+    Log(LogLevel::kInfo, "{}: there is room again: writes are taken", name_);
   }
 }
 

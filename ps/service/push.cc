@@ -53,6 +53,7 @@ void CloseSteps(LaneState& lane, LocalTable& table, const SyncMember& member, Ti
     const Result<Lsn> applied = ApplyStep(lane, table, *pushes, lane.barrier.OpenStep(member));
     AnswerStep(lane, *pushes, applied);
     if (!applied.ok()) {
+      lane.NoteRoom(applied.status());
       // The step stays open and may be pushed again, but by ranks that have heard of the error: who
       // waits for its rows hears of it too, and not only at its deadline.
       for (const ParkedPull& pull : lane.barrier.TakePulls(member)) {

@@ -38,7 +38,7 @@ struct LaneReport {
   uint64_t log_bytes = 0;
   Lsn log_appended = 0;
   Lsn log_synced = 0;
-  Status no_room;         // kDiskFull while writes are refused for want of room for the log
+  Status no_room;         // kDiskFull while writes are refused for want of room on disk
   uint32_t cut = 0;       // the newest of this lane
   uint32_t log_base = 0;  // the checkpoint that its log begins behind; 0: none
 };
@@ -94,7 +94,7 @@ class Lane {
   // will come back with its state; nothing of it has been applied.
   void EndAll(std::vector<Envelope>* out);
 
-  // kDiskFull while the log has no room and writes are refused. Report looks again.
+  // kDiskFull while there is no room on disk and writes are refused. Report looks again.
   const Status& no_room() const { return state_.no_room; }
   LaneReport Report();
 

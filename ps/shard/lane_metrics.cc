@@ -56,10 +56,10 @@ LaneMetrics::LaneMetrics(MetricsRegistry& registry, uint16_t lane)
       torn_bytes(registry.AddGauge("strata_lane_log_torn_bytes",
                                    "Bytes that were cut from the log's end at start.",
                                    LaneLabel(lane))),
-      disk_full(registry.AddGauge(
-          "strata_lane_disk_full",
-          "1 while the log has no room: writes are refused with DISK_FULL, pulls go on.",
-          LaneLabel(lane))) {
+      disk_full(registry.AddGauge("strata_lane_disk_full",
+                                  "1 while the log, or the cold tier, has no room: writes are "
+                                  "refused with DISK_FULL, pulls go on.",
+                                  LaneLabel(lane))) {
   for (const wire::CommandInfo& info : wire::CommandTable()) {
     Labels labels = LaneLabel(lane);
     labels["command"] = std::string(info.name);

@@ -38,7 +38,7 @@ class LaneMetrics {
   LatencyHistogram& log_sync_seconds;
   Gauge& recovery_seconds;
   Gauge& torn_bytes;  // cut from the log's end at start
-  Gauge& disk_full;   // 1 while the log has no room
+  Gauge& disk_full;   // 1 while the log or the cold tier has no room
 
  private:
   std::map<wire::Command, Counter*> requests_;

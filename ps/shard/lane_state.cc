@@ -111,7 +111,7 @@ Result<Lsn> LaneState::Append(RecordKind kind, std::span<const std::span<const s
   if (!config.durable) return Lsn{0};
   if (!log_failure.ok()) return log_failure;
   Result<Lsn> lsn = log->Append(kind, body);
-  if (lsn.status().code() == StatusCode::kDiskFull) no_room = lsn.status();
+  NoteRoom(lsn.status());
   if (lsn.ok()) {
     LookForRoom();
     log_failure = AtApply();
@@ -130,9 +130,16 @@ Status LaneState::SyncLog() {
   return log_failure;
 }
 
+void LaneState::NoteRoom(const Status& write) {
+  if (write.code() == StatusCode::kDiskFull) no_room = write;
+}
+
 void LaneState::LookForRoom() {
-  if (log == nullptr || no_room.ok()) return;
-  no_room = log->LookForRoom();
+  if (no_room.ok()) return;
+  no_room = log == nullptr ? Status() : log->LookForRoom();
+  for (const auto& [id, table] : tables) {
+    if (no_room.ok()) no_room = table->LookForRoom();
+  }
   if (no_room.ok() || no_room.code() == StatusCode::kDiskFull) return;
   log_failure = std::exchange(no_room, Status());
 }

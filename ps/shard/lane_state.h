@@ -113,7 +113,8 @@ struct LaneState {
   std::optional<Recovery> recovery;    // while it lasts
   Lsn replayed = 0;                    // while a record is applied again: its LSN
   Status log_failure;                  // final: nothing may be promised any more
-  Status no_room;                      // kDiskFull while the log has none: writes are refused
+  // kDiskFull while the log has none, or a table's cold tier: writes are refused.
+  Status no_room;
   CheckpointState checkpoint;
   std::vector<Envelope>* out = nullptr;  // where replies go while a message or a tick is handled
 
@@ -144,6 +145,8 @@ struct LaneState {
   // log that has failed, which Commit will tell): it must not happen.
   Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body);
   Result<Lsn> AppendWrite(const Request& request);
+  // Sets no_room when that is how a write ended.
+  void NoteRoom(const Status& write);
   // Forgets no_room once there is room again.
   void LookForRoom();
   // Writes and syncs all that was appended, on the calling thread. Nothing to do without a log. An

@@ -55,6 +55,9 @@ class LocalTable {
   // up, beside what it is asked for. False: it has none, and hints are of no use.
   virtual bool Prefetch(std::span<const Key> /*keys*/) { return false; }
 
+  // kDiskFull, and why, while writes that make rows are refused for want of room on disk.
+  virtual Status LookForRoom() { return {}; }
+
   // Checkpoints. A row carries the epoch that was in force when it was last written
   // (RowCounters::checkpoint_epoch). The epoch is the number of the last cut, 0 before the first,
   // and never falls.

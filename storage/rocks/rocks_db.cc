@@ -21,6 +21,7 @@
 
 #include "base/disk.h"
 #include "base/hash.h"
+#include "base/human_text.h"
 #include "storage/rocks/read_pool.h"
 #include "storage/rocks/rocks_options.h"
 #include "storage/rocks/sorted_fill.h"
@@ -160,7 +161,9 @@ struct RocksDb::Impl {
   };
 
   std::string folder;
-  uint64_t disk_bytes_max = 0;
+  uint64_t limit = 0;                        // RocksOptions::disk_bytes_max
+  std::atomic<uint64_t> disk_bytes_max = 0;  // the same from BeginLimit on
+  std::atomic<uint64_t> refused_bytes = 0;   // of the last write for which there was no room
   rocksdb::Options settings;
   std::unique_ptr<rocksdb::DB> db;
   std::shared_ptr<rocksdb::Cache> cache;
@@ -168,7 +171,6 @@ struct RocksDb::Impl {
   std::unique_ptr<ReadPool> pool;
   mutable std::shared_mutex mutex;  // guards the map
   std::map<SpaceId, Space> spaces;
-  std::atomic<bool> was_filled = false;
   std::shared_mutex writers;  // SortedFill
   uint32_t space_last = 0;
 
@@ -178,6 +180,8 @@ struct RocksDb::Impl {
   }
   // What was appended is to be seen.
   Status EndFill(Space& space);
+  // kDiskFull when as many bytes more exceed what the limit leaves for rows.
+  Status CheckLimit(uint64_t bytes) const;
   // Of files, those of fills too: RocksDB's own count lacks them until a compaction meets them.
   uint64_t DiskBytes() const;
   // Its limit counts as it does, so it must leave room for them.
@@ -216,8 +220,8 @@ Result<std::unique_ptr<RocksDb>> RocksDb::Open(const RocksOptions& options) {
   STRATA_TRY(RemoveOldFills(options.folder).Prefixed("cold tier"));
   auto impl = std::make_unique<Impl>();
   impl->folder = options.folder;
-  impl->disk_bytes_max = options.disk_bytes_max;
   impl->settings = MakeRocksOptions(options);
+  impl->limit = options.disk_bytes_max;
   rocksdb::Options& settings = impl->settings;
   const auto* table = settings.table_factory->GetOptions<rocksdb::BlockBasedTableOptions>();
   impl->cache = table->block_cache;
@@ -342,9 +346,41 @@ uint64_t RocksDb::Impl::DiskBytes() const {
 }
 
 void RocksDb::Impl::LimitDisk() const {
-  if (disk_bytes_max == 0 || !was_filled) return;
+  if (disk_bytes_max == 0) return;
   const uint64_t unknown = DiskBytes() - files->GetTotalSize();
   files->SetMaxAllowedSpaceUsage(disk_bytes_max - std::min(unknown, disk_bytes_max - 1));
+}
+
+// Files whose rows were merged into others are not counted, nor those that come of it: for both
+// there is the other half.
+Status RocksDb::Impl::CheckLimit(uint64_t bytes) const {
+  const uint64_t max = disk_bytes_max;
+  if (max == 0) return {};
+  uint64_t files_bytes = 0, buffers_bytes = 0;
+  db->GetIntProperty(rocksdb::DB::Properties::kLiveSstFilesSize, &files_bytes);
+  db->GetIntProperty(rocksdb::DB::Properties::kCurSizeAllMemTables, &buffers_bytes);
+  if (files_bytes + buffers_bytes + bytes <= max / 2) return {};
+  return DiskFull(fmt::format(
+      "cold tier in {}: rows would take more than {}, half of server.cold_bytes_max; the "
+      "other half is for merging files. Raise it and restart",
+      folder, HumanBytes(max / 2)));
+}
+
+void RocksDb::BeginLimit() {
+  impl_->disk_bytes_max = impl_->limit;
+  impl_->LimitDisk();
+}
+
+Status RocksDb::LookForRoom() {
+  const uint64_t bytes = impl_->refused_bytes;
+  if (bytes == 0) return {};
+  STRATA_TRY(impl_->CheckLimit(bytes));
+  const std::shared_lock lock(impl_->writers);
+  if (const auto resumed = impl_->db->Resume(); !resumed.ok()) {
+    return DiskFull(fmt::format("cold tier in {}: {}", impl_->folder, resumed.ToString()));
+  }
+  impl_->refused_bytes = 0;
+  return {};
 }
 
 AppendOrder RocksDb::OrderOf(SpaceId space) const {
@@ -361,12 +397,10 @@ Status RocksDb::Append(SpaceId space, std::span<const ColdWrite> rows) {
         fmt::format("{}/{}{}", impl_->folder, kFillPrefix, static_cast<uint32_t>(space)));
     of.has_fill = true;
   }
-  // RocksDB looks at its limit where it compacts; these files pass by.
-  impl_->was_filled = true;
-  const uint64_t bytes = impl_->DiskBytes() + of.fill->open_bytes() + rows.size() * of.row_bytes;
-  if (impl_->disk_bytes_max != 0 && bytes > impl_->disk_bytes_max) {
+  const uint64_t bytes = of.fill->open_bytes() + rows.size() * of.row_bytes;
+  if (Status full = impl_->CheckLimit(bytes); !full.ok()) {
     of.fill_status = rocksdb::Status::SpaceLimit();
-    return FromRocks(of.fill_status, impl_->folder);
+    return full;
   }
   AppendOrder order(of.hash_end);
   for (const ColdWrite& row : rows) {
@@ -399,6 +433,10 @@ Status RocksDb::Write(SpaceId space, std::span<const ColdWrite> writes) {
                         rocksdb::Slice(reinterpret_cast<const char*>(write.row), bytes));
     if (!status.ok()) return FromRocks(status, impl_->folder);
   }
+  if (Status full = impl_->CheckLimit(batch.GetDataSize()); !full.ok()) {
+    impl_->refused_bytes = batch.GetDataSize();
+    return full;
+  }
   of.hash_end = hash_end;
   impl_->LimitDisk();
   const std::shared_lock lock(impl_->writers);
@@ -408,6 +446,7 @@ Status RocksDb::Write(SpaceId space, std::span<const ColdWrite> writes) {
   // After a full disk RocksDB refuses all writes until it is told to go on.
   if (status.IsNoSpace() || status.subcode() == rocksdb::Status::kSpaceLimit) {
     if (impl_->db->Resume().ok()) status = impl_->db->Write(options, &batch);
+    if (!status.ok()) impl_->refused_bytes = batch.GetDataSize();
   }
   return FromRocks(status, impl_->folder);
 }

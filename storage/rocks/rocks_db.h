@@ -25,7 +25,9 @@ struct RocksOptions {
   // Write buffers, index, filters, blocks and buffers of compactions together. What the data ask
   // for beyond it is read from disk when needed.
   uint64_t memory_bytes_max = uint64_t{64} << 20;
-  uint64_t disk_bytes_max = 0;  // 0: as much as the disk has. Beyond it: kDiskFull
+  // Of the folder, from BeginLimit on; 0: as much as the disk has. Rows get half of it, beyond
+  // which they are kDiskFull: to merge files takes as much room again.
+  uint64_t disk_bytes_max = 0;
   // Past the page cache, whose memory nobody budgets. A file system without direct I/O needs false.
   bool direct_io = true;
   int read_threads = 7;  // besides the calling one, for reads of many keys
@@ -104,6 +106,10 @@ class RocksDb {
   // From the first row whose hash is `hash_min` or higher; as of `snapshot`, or of now.
   std::unique_ptr<RocksCursor> Cursor(SpaceId space, uint64_t hash_min,
                                       const RocksSnapshot* snapshot = nullptr) const;
+
+  void BeginLimit();
+  // kDiskFull, and why, while what was last refused would be refused again.
+  Status LookForRoom();
 
   // What was written so far is in files then. For tests and measurements.
   Status Flush();

@@ -89,7 +89,9 @@ rocksdb::Options MakeRocksOptions(const RocksOptions& options) {
   result.memtable_prefix_bloom_size_ratio = 0.05;
 
   result.compaction_style = rocksdb::kCompactionStyleUniversal;
-  result.compaction_options_universal.max_size_amplification_percent = 200;
+  // Where the disk has a limit, rows that newer ones have replaced must not take the most of it.
+  result.compaction_options_universal.max_size_amplification_percent =
+      options.disk_bytes_max == 0 ? 200 : 50;
   // Files of a fill, which do not overlap, go to the last level as they are.
   result.compaction_options_universal.allow_trivial_move = true;
   result.level0_file_num_compaction_trigger = 4;
@@ -100,9 +102,6 @@ rocksdb::Options MakeRocksOptions(const RocksOptions& options) {
   result.table_factory.reset(rocksdb::NewBlockBasedTableFactory(TableOptions(std::move(cache))));
 
   result.sst_file_manager.reset(rocksdb::NewSstFileManager(rocksdb::Env::Default()));
-  if (options.disk_bytes_max != 0) {
-    result.sst_file_manager->SetMaxAllowedSpaceUsage(options.disk_bytes_max);
-  }
   return result;
 }
 

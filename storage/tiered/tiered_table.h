@@ -75,6 +75,8 @@ class TieredTable : public LocalTable {
   // As many of them as a quarter of the table's share of memory holds.
   bool Prefetch(std::span<const Key> keys) override;
 
+  Status LookForRoom() override { return cold_.LookForRoom(); }
+
   // Dirty rows are taken from memory, copied aside before their first write; all others from the
   // cold tier as it was at the cut. The copies are not counted in the budget.
   void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }

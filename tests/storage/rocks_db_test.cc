@@ -159,7 +159,7 @@ TEST(RocksDbTest, AppendedRowsAreReadAndOverwrittenLikeOthers) {
 
 TEST(RocksDbTest, AFillStopsAtTheDisksLimitAndWhatADeadProcessLeftIsRemoved) {
   const std::vector<Key> keys = SortedKeys(400'000);
-  ColdFolder folder(RocksOptions{.folder = {}, .disk_bytes_max = 24 << 20});
+  ColdFolder folder(RocksOptions{.folder = {}, .disk_bytes_max = 48 << 20});
   const SpaceId space = folder.cold().MakeSpace(kRowBytes);
   Status status;
   size_t at = 0;
@@ -177,6 +177,49 @@ TEST(RocksDbTest, AFillStopsAtTheDisksLimitAndWhatADeadProcessLeftIsRemoved) {
   WriteWholeFile(options.folder + "/fill-3", "half a file");
   ASSERT_TRUE(RocksDb::Open(options).ok());
   EXPECT_FALSE(std::filesystem::exists(options.folder + "/fill-3"));
+}
+
+uint64_t BytesIn(const std::string& folder) {
+  uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::error_code gone;  // a file that was merged goes at any time
+    const uint64_t size = entry.file_size(gone);
+    if (!gone) bytes += size;
+  }
+  return bytes;
+}
+
+// The same rows again and again, which merging makes room for, then ever more rows.
+TEST(RocksDbTest, ItsFolderStaysWithinItsLimitAndItSaysThatItIsFull) {
+  constexpr uint64_t kLimit = uint64_t{16} << 20;
+  TempFolder folder;
+  auto opened = RocksDb::Open({.folder = folder.File("cold"),
+                               .memory_bytes_max = 8 << 20,
+                               .disk_bytes_max = kLimit,
+                               .direct_io = false});
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  RocksDb& cold = **opened;
+  cold.BeginLimit();
+  const SpaceId space = cold.MakeSpace(kRowBytes);
+  uint64_t most = 0;
+  Status status;
+  for (Key key = 0; key < 1'000'000 && status.ok(); key += 1000) {
+    status = WriteRows(cold, space, key < 300'000 ? key % 20'000 : key, 1000);
+    most = std::max(most, BytesIn(folder.File("cold")));
+  }
+  ASSERT_EQ(status.code(), StatusCode::kDiskFull) << status.ToString();
+  EXPECT_GT(most, kLimit / 3);
+  // Merging that is under way may make room once more.
+  int said_full = 0;
+  for (Key key = 2'000'000; key < 4'000'000; key += 10'000) {
+    const bool is_refused = !WriteRows(cold, space, key, 10'000).ok();
+    if (is_refused && cold.LookForRoom().code() == StatusCode::kDiskFull) ++said_full;
+    most = std::max(most, BytesIn(folder.File("cold")));
+  }
+  EXPECT_GT(said_full, 0);
+  EXPECT_LE(most, kLimit + (1 << 20));
+  ASSERT_TRUE(cold.DropSpace(space).ok());
+  EXPECT_TRUE(cold.LookForRoom().ok()) << cold.LookForRoom().ToString();
 }
 
 TEST(RocksDbTest, ItIsEmptyWhenOpenedAndLeavesNoLog) {

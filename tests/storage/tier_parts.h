@@ -22,6 +22,7 @@ class ColdFolder {
     auto cold = RocksDb::Open(options);
     STRATA_CHECK_MSG(cold.ok(), cold.status().ToString());
     cold_ = std::move(cold).value();
+    cold_->BeginLimit();
   }
   RocksDb& cold() { return *cold_; }
   // Damages each page of the files that there are now; all that was written is in them.
