@@ -102,10 +102,10 @@ Result<ReplaySummary> ReplayLog(const LogOptions& options, Lsn from,
 // other names until Trim. All before it is on stable storage when this returns: records that may
 // not be are written over themselves, which takes no room. Makes the folder. What was appended and
 // not written is lost with the Log. When there is no room for the segment, a small one is begun,
-// where cuts and some more fit. Without room for that, a log that holds something is opened all the
-// same: it takes nothing (kDiskFull) until an Append finds room, and where the file system itself
-// takes room to write over something (copy on write) it says that nothing is synced until then; an
-// empty one is kDiskFull.
+// where cuts and some more fit. Without room for that, the log is opened all the same: it takes
+// nothing (kDiskFull) until an Append finds room, and where the file system itself takes room to
+// write over something (copy on write) it says that nothing is synced until then. A log that is
+// empty and was not made before is kDiskFull without room for a whole segment.
 Result<std::unique_ptr<WriteAheadLog>> OpenLog(const LogOptions& options, Lsn last);
 
 }  // namespace strata

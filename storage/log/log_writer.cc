@@ -45,7 +45,7 @@ Status LogWriter::Open() {
   }
   STRATA_TRY(disk.MakeFolder(options_.folder));
   const Status begun = Begin();
-  no_room_ = begun.code() == StatusCode::kDiskFull && appended_ > 0;
+  no_room_ = begun.code() == StatusCode::kDiskFull && WasServed();
   return no_room_ ? Status() : begun;
 }
 
@@ -70,7 +70,7 @@ Status LogWriter::Begin() {
 
 Result<SpareSegment*> LogWriter::PrepareFirst() {
   Status room = spare_.Prepare(options_.segment_bytes);
-  if (room.code() == StatusCode::kDiskFull && appended_ > 0) {
+  if (room.code() == StatusCode::kDiskFull && WasServed()) {
     room = spare_.Prepare(std::min(options_.segment_bytes, kSmallSegmentBytes));
     if (room.code() == StatusCode::kDiskFull) {
       STRATA_TRY(small_.Prepare(kSegmentBytesMin));

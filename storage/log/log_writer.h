@@ -44,6 +44,8 @@ class LogWriter : public WriteAheadLog {
     std::string path;
   };
 
+  // A log that begins its life needs a whole segment; one that has served does with less.
+  bool WasServed() const { return appended_ > 0 || options_.made; }
   Status Begin();
   Result<SpareSegment*> PrepareFirst();
   Status PrepareNext();

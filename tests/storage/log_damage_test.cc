@@ -453,9 +453,8 @@ TEST_F(LogDamageTest, ALogThatIsGoneIsNoEmptyOne) {
   options.made = false;
   ASSERT_TRUE(OpenLog(options, 0).ok());
   options.made = true;
-  disk_.SetCapacity(disk_.bytes_used());
-  options.segment_bytes *= 2;
-  ASSERT_EQ(OpenLog(options, 0).status().code(), StatusCode::kDiskFull);
+  disk_.SetCapacity(0);
+  ASSERT_TRUE(OpenLog(options, 0).ok());  // it could begin none
   EXPECT_EQ(ReplayAll(options).summary->last, 0u);
 }
 

@@ -115,6 +115,21 @@ TEST(Server, AFirstStartWithoutRoomForItsLogsSaysWhatItNeedsAndLeavesNothing) {
   EXPECT_TRUE(server.ok()) << server.status().ToString();
 }
 
+TEST(Server, ALaterStartNeedsNoRoomAgainAndAgain) {
+  const TempFolder folder;  // for the lock; all else is on the full disk
+  SimDisk disk;
+  ServerOptions options = Options(2);
+  options.disk = &disk;
+  options.data = folder.path();
+  options.log_bytes_max = uint64_t{8} << 20;
+  for (int boot = 1; boot < 5; ++boot) {
+    const auto server = Server::Start(options);
+    ASSERT_TRUE(server.ok()) << "boot " << boot << ": " << server.status().ToString();
+    EXPECT_EQ((*server)->incarnation() & 0xffff, boot);
+    disk.SetCapacity(disk.bytes_used());
+  }
+}
+
 // Threads add small whole numbers, which float sums hold exactly in any order, to a few hundred
 // keys; the rows must hold the sums.
 TEST(Server, SumsAreExactUnderConcurrentClients) {
