@@ -28,9 +28,9 @@ struct ResumeOptions {
 // Puts the store back to the newest checkpoint that bears the job's name; nothing when there is
 // none. `checkpointer` is rank 0's, null on the others; every rank calls it and gets the same.
 //
-// kCorrupt: it is damaged, or there is none but a damaged one that may be the job's; how to go on is
-// said. kInvalid: that checkpoint is of another run, with the first difference, or lies behind the last
-// epoch. kRefused: the store holds tables of others, which would be put back too.
+// kCorrupt: it is damaged, or there is none but a damaged one that may be the job's; how to go on
+// is said. kInvalid: that checkpoint is of another run, with the first difference, or lies behind
+// the last epoch. kRefused: the store holds tables of others, which would be put back too.
 Result<std::optional<ResumedRun>> Resume(Checkpointer* checkpointer, TableStore& store,
                                          Group& group, const Clock& clock,
                                          const ResumeOptions& options);
