@@ -190,8 +190,8 @@ TEST(ClientRestart, WhatASilentServerMayTakeWithItIsSaid) {
                 HasSubstr(ack == AckLevel::kApplied
                               ? "if it has ended, 1 acknowledged write at level 'applied' may be "
                                 "gone"
-                              : "if it has ended, 1 acknowledged write comes back with its data "
-                                "folder alone"));
+                              : "if it has ended, only its data folder can bring back 1 "
+                                "acknowledged write"));
   }
 }
 
