@@ -329,7 +329,12 @@ TEST(TieredTableTest, AFullDiskIsAnErrorAndLosesNothing) {
       }
     }
     ASSERT_EQ(status.code(), StatusCode::kDiskFull) << status.ToString();
-    EXPECT_EQ(Push(table, Range(1'000'000, 500)).code(), StatusCode::kDiskFull);
+    const Status again = Push(table, Range(1'000'000, 500));
+    if (again.ok()) {  // files were merged meanwhile
+      ASSERT_TRUE(Push(model, Range(1'000'000, 500)).ok());
+    } else {
+      EXPECT_EQ(again.code(), StatusCode::kDiskFull) << again.ToString();
+    }
     EXPECT_EQ(table.Stats().rows, model.Stats().rows);
     EXPECT_EQ(Contents(table, 1000), Contents(model, 1000));
     EXPECT_LE(table.tier_stats().warm_rows, 3500U);
