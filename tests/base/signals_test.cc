@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <semaphore>
 
 #include "base/thread.h"
@@ -44,40 +45,38 @@ TEST(SignalsTest, WatchEndsWithoutASignal) {
   EXPECT_FALSE(sigismember(&pending, SIGTERM));
 }
 
+// While a watch runs that has told of a first SIGTERM.
+void BehindASigterm(const std::function<void()>& work) {
+  BlockShutdownSignals();
+  std::binary_semaphore called(0);
+  SignalWatch watch([&](int) { called.release(); });
+  kill(getpid(), SIGTERM);
+  called.acquire();
+  work();
+}
+
 TEST(SignalsDeathTest, TheSecondSignalEndsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        BlockShutdownSignals();
-        std::binary_semaphore called(0);
-        SignalWatch watch([&](int) { called.release(); });
-        kill(getpid(), SIGTERM);
-        called.acquire();
-        kill(getpid(), SIGINT);
-        called.acquire();  // never comes
-      },
-      testing::ExitedWithCode(1), "second signal");
+  EXPECT_EXIT(BehindASigterm([] {
+                kill(getpid(), SIGINT);
+                pause();  // the watch ends the process
+              }),
+              testing::ExitedWithCode(1), "second signal");
 }
 
 TEST(SignalsDeathTest, OneSigtermMayComeTwice) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        BlockShutdownSignals();
-        std::binary_semaphore called(0);
-        SignalWatch watch([&](int) { called.release(); });
-        kill(getpid(), SIGTERM);
-        called.acquire();
-        // The watch waits again once it has taken the last of them.
-        for (int again = 0; again < 2; ++again) {
-          kill(getpid(), SIGTERM);
-          sigset_t pending;
-          do sigpending(&pending);
-          while (sigismember(&pending, SIGTERM) == 1);
-        }
-        _exit(7);
-      },
-      testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(BehindASigterm([] {
+                // The watch waits again once it has taken the last of them.
+                for (int again = 0; again < 2; ++again) {
+                  kill(getpid(), SIGTERM);
+                  sigset_t pending;
+                  do sigpending(&pending);
+                  while (sigismember(&pending, SIGTERM) == 1);
+                }
+                _exit(7);
+              }),
+              testing::ExitedWithCode(7), "");
 }
 
 TEST(ThreadTest, OfLowPriorityLowersItselfAlone) {

@@ -58,11 +58,15 @@ void StartClients(SoakCluster& cluster) {
   }
 }
 
-void ExpectExact(SoakCluster& cluster) {
-  ASSERT_OK(cluster.Pause());
+void ExpectNothingLost(SoakCluster& cluster) {
   Findings findings;
   ASSERT_OK(cluster.Verify(true, &findings));
   EXPECT_TRUE(findings.none()) << findings.examples.front();
+}
+
+void ExpectExact(SoakCluster& cluster) {
+  ASSERT_OK(cluster.Pause());
+  ASSERT_NO_FATAL_FAILURE(ExpectNothingLost(cluster));
   cluster.Resume();
 }
 
@@ -104,39 +108,49 @@ bool SaysDiskFull(const SoakCluster& cluster) {
   return full;
 }
 
-TEST(Recovery, AFullDiskRefusesPushesUntilThereIsSpaceAgain) {
-  // The limit of the log makes its segments small: 1 MiB.
-  SoakCluster cluster({.servers = 1,
-                       .lanes = 2,
-                       .clients = 2,
-                       .seed = 3,
-                       .settings = "log_bytes_max = \"8MiB\"",
-                       .patience = kPatience});
-  SmallDisk disk(cluster.DataFolder(0), "size=5m");
-  if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
+// The limit of the log makes its segments small: 1 MiB.
+SoakClusterOptions OneServer(uint64_t seed) {
+  return {.servers = 1,
+          .lanes = 2,
+          .clients = 2,
+          .seed = seed,
+          .settings = "log_bytes_max = \"8MiB\"",
+          .patience = kPatience};
+}
+
+void StartUnderLoad(SoakCluster& cluster) {
   ASSERT_OK(cluster.Start());
   StartClients(cluster);
   ASSERT_OK(cluster.AwaitProgress());
+}
+
+// The server, which was started again.
+void ExpectItComesBackAsFull(SoakCluster& cluster) {
+  ASSERT_OK(cluster.AwaitReady(0));
+  cluster.AwaitStandstill();
+  EXPECT_EQ(PushOnce(cluster).code(), StatusCode::kDiskFull);
+  ASSERT_NO_FATAL_FAILURE(ExpectNothingLost(cluster));
+  EXPECT_TRUE(SaysDiskFull(cluster));
+}
+
+TEST(Recovery, AFullDiskRefusesPushesUntilThereIsSpaceAgain) {
+  SoakCluster cluster(OneServer(3));
+  SmallDisk disk(cluster.DataFolder(0), "size=5m");
+  if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
+  ASSERT_NO_FATAL_FAILURE(StartUnderLoad(cluster));
   cluster.AwaitStandstill();
   const Status refused = PushOnce(cluster);
   EXPECT_EQ(refused.code(), StatusCode::kDiskFull) << refused.ToString();
   EXPECT_THAT(refused.message(), HasSubstr("segment"));
   // Pulls go on, and show what was acknowledged.
-  Findings findings;
-  ASSERT_OK(cluster.Verify(true, &findings));
-  EXPECT_TRUE(findings.none()) << findings.examples.front();
+  ASSERT_NO_FATAL_FAILURE(ExpectNothingLost(cluster));
   EXPECT_TRUE(cluster.server(0).Running());
   EXPECT_TRUE(SaysDiskFull(cluster));
 
   // Killed on a full disk, it comes back all the same, and is as full.
   cluster.KillServer(0);
   cluster.StartServer(0);
-  ASSERT_OK(cluster.AwaitReady(0));
-  cluster.AwaitStandstill();
-  EXPECT_EQ(PushOnce(cluster).code(), StatusCode::kDiskFull);
-  ASSERT_OK(cluster.Verify(true, &findings));
-  EXPECT_TRUE(findings.none()) << findings.examples.front();
-  EXPECT_TRUE(SaysDiskFull(cluster));
+  ASSERT_NO_FATAL_FAILURE(ExpectItComesBackAsFull(cluster));
 
   disk.Resize("size=64m");
   ASSERT_OK(cluster.AwaitProgress());
@@ -154,17 +168,10 @@ void FillUp(const std::string& filler) {
 }
 
 TEST(Recovery, ACheckpointMakesRoomOnADiskWithoutAByteFree) {
-  SoakCluster cluster({.servers = 1,
-                       .lanes = 2,
-                       .clients = 2,
-                       .seed = 5,
-                       .settings = "log_bytes_max = \"8MiB\"",
-                       .patience = kPatience});
+  SoakCluster cluster(OneServer(5));
   SmallDisk disk(cluster.DataFolder(0), "size=5m");
   if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
-  ASSERT_OK(cluster.Start());
-  StartClients(cluster);
-  ASSERT_OK(cluster.AwaitProgress());
+  ASSERT_NO_FATAL_FAILURE(StartUnderLoad(cluster));
   for (int round = 0; round < 3; ++round) {
     cluster.AwaitStandstill();
     FillUp(cluster.DataFolder(0) + "/filler");
@@ -178,30 +185,17 @@ TEST(Recovery, ACheckpointMakesRoomOnADiskWithoutAByteFree) {
 
 // Whatever the dead process leaves free for a moment, others take.
 TEST(Recovery, KilledOnADiskWithoutAByteFreeItComesBackAndACheckpointMakesRoom) {
-  SoakCluster cluster({.servers = 1,
-                       .lanes = 2,
-                       .clients = 2,
-                       .seed = 6,
-                       .settings = "log_bytes_max = \"8MiB\"",
-                       .patience = kPatience});
+  SoakCluster cluster(OneServer(6));
   SmallDisk disk(cluster.DataFolder(0), "size=5m");
   if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
-  ASSERT_OK(cluster.Start());
-  StartClients(cluster);
-  ASSERT_OK(cluster.AwaitProgress());
+  ASSERT_NO_FATAL_FAILURE(StartUnderLoad(cluster));
   cluster.AwaitStandstill();
   for (int round = 0; round < 3; ++round) {
     FillUp(fmt::format("{}/filler-{}", cluster.DataFolder(0), 2 * round));
     cluster.KillServer(0);
     FillUp(fmt::format("{}/filler-{}", cluster.DataFolder(0), 2 * round + 1));
     cluster.StartServer(0);
-    ASSERT_OK(cluster.AwaitReady(0));
-    cluster.AwaitStandstill();
-    EXPECT_EQ(PushOnce(cluster).code(), StatusCode::kDiskFull);
-    Findings findings;
-    ASSERT_OK(cluster.Verify(true, &findings));
-    EXPECT_TRUE(findings.none()) << findings.examples.front();
-    EXPECT_TRUE(SaysDiskFull(cluster));
+    ASSERT_NO_FATAL_FAILURE(ExpectItComesBackAsFull(cluster));
   }
   cluster.StartCheckpoints();
   ASSERT_OK(cluster.AwaitProgress());
