@@ -177,7 +177,7 @@ void LaneThread::RunPosted(std::vector<Envelope>* out) {
 // On the lane's own word: draining_ is set before the lane has heard of it.
 void LaneThread::NoteDrained() { drained_ = lane_.draining() && lane_.Idle(); }
 
-void LaneThread::NoteRoom() {
+void LaneThread::PublishRoom() {
   const Status& room = lane_.no_room();
   if (room.ok() != disk_full_) return;
   disk_full_ = !room.ok();
@@ -241,7 +241,7 @@ bool LaneThread::CommitAndSend(std::vector<Envelope>* out) {
     return false;
   }
   if (failed_) return false;
-  NoteRoom();
+  PublishRoom();
   if (syncer_ != nullptr) syncer_->Note(lane_.log()->written(), lane_.WaitsForSync());
   Send(out);
   NoteDrained();

@@ -75,7 +75,7 @@ class LaneThread {
   Status StartSyncer();
   void RunPosted(std::vector<Envelope>* out);
   void NoteDrained();
-  void NoteRoom();
+  void PublishRoom();
   TimeNs NextTick() const;
   bool ReceiveOne(TimeNs deadline);
   void ReceiveArrived(TimeNs deadline);
