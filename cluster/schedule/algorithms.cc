@@ -1,0 +1,205 @@
+#include "cluster/schedule/algorithms.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cluster/schedule/all_to_all.h"
+#include "cluster/schedule/allgather.h"
+#include "cluster/schedule/doubling_allreduce.h"
+#include "cluster/schedule/rooted.h"
+#include "cluster/schedule/transpose.h"
+
+namespace strata {
+namespace {
+
+using enum Algorithm;
+
+constexpr std::array kAllreduces = {kInputs,       kDoubling,  kBinomial,
+                                    kHalvingBruck, kCirculant, kRing};
+constexpr std::array kAllgathers = {kBruck, kDoubling, kRing};
+constexpr std::array kBroadcasts = {kBinomial, kBinaryTree, kScatterAllgather, kPipelined};
+constexpr std::array kGathers = {kBinomial};
+constexpr std::array kScatters = {kBinomial};
+constexpr std::array kReduces = {kBinomial, kRabenseifner};
+constexpr std::array kReduceScatters = {kCirculant, kHalving, kHalvingFolded, kRing};
+constexpr std::array kAllToAlls = {kBruck, kPairwise};
+constexpr std::array kBarriers = {kDissemination};
+
+constexpr std::pair<Algorithm, std::string_view> kAlgorithmNames[] = {
+    {kBruck, "bruck"},
+    {kDoubling, "doubling"},
+    {kRing, "ring"},
+    {kBinomial, "binomial"},
+    {kBinaryTree, "binary-tree"},
+    {kScatterAllgather, "scatter-allgather"},
+    {kPipelined, "pipelined"},
+    {kRabenseifner, "rabenseifner"},
+    {kHalving, "halving"},
+    {kHalvingFolded, "halving-folded"},
+    {kHalvingBruck, "halving-bruck"},
+    {kCirculant, "circulant"},
+    {kPairwise, "pairwise"},
+    {kDissemination, "dissemination"},
+    {kInputs, "inputs"},
+};
+
+constexpr std::pair<Operation, std::string_view> kOperationNames[] = {
+    {Operation::kAllreduce, "allreduce"},
+    {Operation::kAllgather, "allgather"},
+    {Operation::kBroadcast, "broadcast"},
+    {Operation::kGather, "gather"},
+    {Operation::kScatter, "scatter"},
+    {Operation::kReduce, "reduce"},
+    {Operation::kReduceScatter, "reduce-scatter"},
+    {Operation::kAllToAll, "all-to-all"},
+    {Operation::kBarrier, "barrier"},
+};
+
+std::string_view NameIn(const auto& names, auto value) {
+  for (const auto& [known, name] : names) {
+    if (known == value) return name;
+  }
+  return "unknown";
+}
+
+Schedule Allgather(Algorithm algorithm, const SchedulePlace& at) {
+  switch (algorithm) {
+    case kDoubling:
+      return DoublingAllgather(at.world, at.rank, HalvingForm::kPairLast);
+    case kRing:
+      return RingAllgather(at.world, at.rank);
+    default:
+      return BruckAllgather(at.world, at.rank);
+  }
+}
+
+Schedule ReduceScatter(Algorithm algorithm, const SchedulePlace& at) {
+  const auto backwards = [](const Schedule& allgather) {
+    return Transposed(allgather, OnArrival::kReduce);
+  };
+  switch (algorithm) {
+    case kHalving:
+      return backwards(DoublingAllgather(at.world, at.rank, HalvingForm::kPairLast));
+    case kHalvingFolded:
+      return backwards(DoublingAllgather(at.world, at.rank, HalvingForm::kFoldFirst));
+    case kRing:
+      return backwards(RingAllgather(at.world, at.rank));
+    default:
+      return backwards(BruckAllgather(at.world, at.rank));
+  }
+}
+
+Schedule Broadcast(Algorithm algorithm, const SchedulePlace& at) {
+  switch (algorithm) {
+    case kBinaryTree:
+      return BinaryTreeBroadcast(at.world, at.rank, at.root);
+    case kScatterAllgather:
+      return ScatterAllgatherBroadcast(at.world, at.rank, at.root);
+    case kPipelined:
+      return PipelinedBroadcast(at.world, at.rank, at.root, at.pieces);
+    default:
+      return BinomialBroadcast(at.world, at.rank, at.root);
+  }
+}
+
+Schedule Gather(const SchedulePlace& at) {
+  return Transposed(BinomialScatter(at.world, at.rank, at.root), OnArrival::kPlace);
+}
+
+Schedule Reduce(Algorithm algorithm, const SchedulePlace& at) {
+  if (algorithm == kRabenseifner) return Then(ReduceScatter(kCirculant, at), Gather(at));
+  return Transposed(BinomialBroadcast(at.world, at.rank, at.root), OnArrival::kReduce);
+}
+
+Schedule Allreduce(Algorithm algorithm, const SchedulePlace& at) {
+  switch (algorithm) {
+    case kDoubling:
+      return DoublingAllreduce(at.world, at.rank, HalvingForm::kPairLast);
+    case kBinomial:
+      return Then(Reduce(kBinomial, at), Broadcast(kBinomial, at));
+    case kHalvingBruck:
+      return Then(ReduceScatter(kHalving, at), Allgather(kBruck, at));
+    case kRing:
+      return Then(ReduceScatter(kRing, at), Allgather(kRing, at));
+    case kCirculant:
+      return Then(ReduceScatter(kCirculant, at), Allgather(kBruck, at));
+    default:  // kInputs
+      return Allgather(kBruck, at);
+  }
+}
+
+}  // namespace
+
+std::string_view OperationName(Operation operation) { return NameIn(kOperationNames, operation); }
+
+std::optional<Operation> OperationNamed(std::string_view name) {
+  for (const auto& [operation, known] : kOperationNames) {
+    if (known == name) return operation;
+  }
+  return std::nullopt;
+}
+
+std::string_view AlgorithmName(Algorithm algorithm) { return NameIn(kAlgorithmNames, algorithm); }
+
+std::optional<Algorithm> AlgorithmNamed(std::string_view name) {
+  for (const auto& [algorithm, known] : kAlgorithmNames) {
+    if (known == name) return algorithm;
+  }
+  return std::nullopt;
+}
+
+std::span<const Algorithm> AlgorithmsOf(Operation operation) {
+  switch (operation) {
+    case Operation::kAllreduce:
+      return kAllreduces;
+    case Operation::kAllgather:
+      return kAllgathers;
+    case Operation::kBroadcast:
+      return kBroadcasts;
+    case Operation::kGather:
+      return kGathers;
+    case Operation::kScatter:
+      return kScatters;
+    case Operation::kReduce:
+      return kReduces;
+    case Operation::kReduceScatter:
+      return kReduceScatters;
+    case Operation::kAllToAll:
+      return kAllToAlls;
+    case Operation::kBarrier:
+      return kBarriers;
+  }
+  return {};
+}
+
+bool Has(Operation operation, Algorithm algorithm) {
+  return std::ranges::count(AlgorithmsOf(operation), algorithm) > 0;
+}
+
+Schedule MakeSchedule(Operation operation, Algorithm algorithm, const SchedulePlace& place) {
+  STRATA_CHECK(Has(operation, algorithm));
+  switch (operation) {
+    case Operation::kAllreduce:
+      return Allreduce(algorithm, place);
+    case Operation::kAllgather:
+      return Allgather(algorithm, place);
+    case Operation::kBroadcast:
+      return Broadcast(algorithm, place);
+    case Operation::kGather:
+      return Gather(place);
+    case Operation::kScatter:
+      return BinomialScatter(place.world, place.rank, place.root);
+    case Operation::kReduce:
+      return Reduce(algorithm, place);
+    case Operation::kReduceScatter:
+      return ReduceScatter(algorithm, place);
+    case Operation::kAllToAll:
+      return algorithm == kBruck ? BruckAllToAll(place.world, place.rank)
+                                 : PairwiseAllToAll(place.world, place.rank);
+    case Operation::kBarrier:
+      break;
+  }
+  return DisseminationBarrier(place.world, place.rank);
+}
+
+}  // namespace strata

@@ -1,0 +1,70 @@
+// The collectives and the algorithms there are for each, by name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/status.h"
+#include "cluster/schedule/schedule.h"
+
+namespace strata {
+
+// DO NOT CHANGE THESE VALUES: they travel in the frames of an exchange.
+enum class Operation : uint8_t {
+  kAllreduce = 1,
+  kAllgather = 2,
+  kBroadcast = 3,
+  kGather = 4,
+  kScatter = 5,
+  kReduce = 6,
+  kReduceScatter = 7,
+  kAllToAll = 8,
+  kBarrier = 9,
+};
+constexpr Operation kOperations[] = {
+    Operation::kAllreduce, Operation::kAllgather,     Operation::kBroadcast,
+    Operation::kGather,    Operation::kScatter,       Operation::kReduce,
+    Operation::kAllToAll,  Operation::kReduceScatter, Operation::kBarrier,
+};
+std::string_view OperationName(Operation operation);  // "reduce-scatter"
+std::optional<Operation> OperationNamed(std::string_view name);
+
+// Which algorithms an operation has: AlgorithmsOf. DO NOT CHANGE THESE VALUES: they travel, too.
+enum class Algorithm : uint8_t {
+  kBruck = 1,             // allgather, all-to-all
+  kDoubling = 2,          // allgather, allreduce: recursive doubling
+  kRing = 3,              // allgather, reduce-scatter, allreduce
+  kBinomial = 4,          // broadcast, gather, scatter, reduce; allreduce: reduce + broadcast
+  kBinaryTree = 5,        // broadcast
+  kScatterAllgather = 6,  // broadcast: van de Geijn
+  kPipelined = 7,         // broadcast
+  kRabenseifner = 8,      // reduce: reduce-scatter + gather
+  kHalving = 9,           // reduce-scatter: recursive halving, the last ranks pair up (LightGBM)
+  kHalvingFolded = 10,    // the same, the first ranks fold (virtual ranks)
+  kHalvingBruck = 11,     // allreduce: kHalving + Bruck's allgather
+  kCirculant = 12,  // reduce-scatter: Bruck's allgather transposed; allreduce: with its allgather
+  kPairwise = 13,   // all-to-all
+  kDissemination = 14,  // barrier
+  kInputs = 15,         // allreduce: all inputs to all ranks, each reduces them in rank order
+};
+std::string_view AlgorithmName(Algorithm algorithm);  // "scatter-allgather"
+std::optional<Algorithm> AlgorithmNamed(std::string_view name);
+
+// The algorithms of an operation, the one for small messages first.
+std::span<const Algorithm> AlgorithmsOf(Operation operation);
+bool Has(Operation operation, Algorithm algorithm);
+
+// Where a rank stands, and what its operation depends on.
+struct SchedulePlace {
+  int world = 1;
+  int rank = 0;
+  int root = 0;    // of the operations that have one
+  int pieces = 1;  // of Algorithm::kPipelined
+};
+
+// The operation must have the algorithm. kInputs is the schedule of its allgather.
+Schedule MakeSchedule(Operation operation, Algorithm algorithm, const SchedulePlace& place);
+
+}  // namespace strata
