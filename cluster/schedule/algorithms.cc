@@ -43,16 +43,16 @@ constexpr std::pair<Algorithm, std::string_view> kAlgorithmNames[] = {
     {kInputs, "inputs"},
 };
 
-constexpr std::pair<Operation, std::string_view> kOperationNames[] = {
-    {Operation::kAllreduce, "allreduce"},
-    {Operation::kAllgather, "allgather"},
-    {Operation::kBroadcast, "broadcast"},
-    {Operation::kGather, "gather"},
-    {Operation::kScatter, "scatter"},
-    {Operation::kReduce, "reduce"},
-    {Operation::kReduceScatter, "reduce-scatter"},
-    {Operation::kAllToAll, "all-to-all"},
-    {Operation::kBarrier, "barrier"},
+constexpr std::pair<Collective, std::string_view> kOperationNames[] = {
+    {Collective::kAllreduce, "allreduce"},
+    {Collective::kAllgather, "allgather"},
+    {Collective::kBroadcast, "broadcast"},
+    {Collective::kGather, "gather"},
+    {Collective::kScatter, "scatter"},
+    {Collective::kReduce, "reduce"},
+    {Collective::kReduceScatter, "reduce-scatter"},
+    {Collective::kAllToAll, "all-to-all"},
+    {Collective::kBarrier, "barrier"},
 };
 
 std::string_view NameIn(const auto& names, auto value) {
@@ -130,9 +130,9 @@ Schedule Allreduce(Algorithm algorithm, const SchedulePlace& at) {
 
 }  // namespace
 
-std::string_view OperationName(Operation operation) { return NameIn(kOperationNames, operation); }
+std::string_view CollectiveName(Collective operation) { return NameIn(kOperationNames, operation); }
 
-std::optional<Operation> OperationNamed(std::string_view name) {
+std::optional<Collective> CollectiveNamed(std::string_view name) {
   for (const auto& [operation, known] : kOperationNames) {
     if (known == name) return operation;
   }
@@ -148,55 +148,55 @@ std::optional<Algorithm> AlgorithmNamed(std::string_view name) {
   return std::nullopt;
 }
 
-std::span<const Algorithm> AlgorithmsOf(Operation operation) {
+std::span<const Algorithm> AlgorithmsOf(Collective operation) {
   switch (operation) {
-    case Operation::kAllreduce:
+    case Collective::kAllreduce:
       return kAllreduces;
-    case Operation::kAllgather:
+    case Collective::kAllgather:
       return kAllgathers;
-    case Operation::kBroadcast:
+    case Collective::kBroadcast:
       return kBroadcasts;
-    case Operation::kGather:
+    case Collective::kGather:
       return kGathers;
-    case Operation::kScatter:
+    case Collective::kScatter:
       return kScatters;
-    case Operation::kReduce:
+    case Collective::kReduce:
       return kReduces;
-    case Operation::kReduceScatter:
+    case Collective::kReduceScatter:
       return kReduceScatters;
-    case Operation::kAllToAll:
+    case Collective::kAllToAll:
       return kAllToAlls;
-    case Operation::kBarrier:
+    case Collective::kBarrier:
       return kBarriers;
   }
   return {};
 }
 
-bool Has(Operation operation, Algorithm algorithm) {
+bool Has(Collective operation, Algorithm algorithm) {
   return std::ranges::count(AlgorithmsOf(operation), algorithm) > 0;
 }
 
-Schedule MakeSchedule(Operation operation, Algorithm algorithm, const SchedulePlace& place) {
+Schedule MakeSchedule(Collective operation, Algorithm algorithm, const SchedulePlace& place) {
   STRATA_CHECK(Has(operation, algorithm));
   switch (operation) {
-    case Operation::kAllreduce:
+    case Collective::kAllreduce:
       return Allreduce(algorithm, place);
-    case Operation::kAllgather:
+    case Collective::kAllgather:
       return Allgather(algorithm, place);
-    case Operation::kBroadcast:
+    case Collective::kBroadcast:
       return Broadcast(algorithm, place);
-    case Operation::kGather:
+    case Collective::kGather:
       return Gather(place);
-    case Operation::kScatter:
+    case Collective::kScatter:
       return BinomialScatter(place.world, place.rank, place.root);
-    case Operation::kReduce:
+    case Collective::kReduce:
       return Reduce(algorithm, place);
-    case Operation::kReduceScatter:
+    case Collective::kReduceScatter:
       return ReduceScatter(algorithm, place);
-    case Operation::kAllToAll:
+    case Collective::kAllToAll:
       return algorithm == kBruck ? BruckAllToAll(place.world, place.rank)
                                  : PairwiseAllToAll(place.world, place.rank);
-    case Operation::kBarrier:
+    case Collective::kBarrier:
       break;
   }
   return DisseminationBarrier(place.world, place.rank);

@@ -12,7 +12,7 @@
 namespace strata {
 
 // DO NOT CHANGE THESE VALUES: they travel in the frames of an exchange.
-enum class Operation : uint8_t {
+enum class Collective : uint8_t {
   kAllreduce = 1,
   kAllgather = 2,
   kBroadcast = 3,
@@ -23,13 +23,13 @@ enum class Operation : uint8_t {
   kAllToAll = 8,
   kBarrier = 9,
 };
-constexpr Operation kOperations[] = {
-    Operation::kAllreduce, Operation::kAllgather,     Operation::kBroadcast,
-    Operation::kGather,    Operation::kScatter,       Operation::kReduce,
-    Operation::kAllToAll,  Operation::kReduceScatter, Operation::kBarrier,
+constexpr Collective kCollectives[] = {
+    Collective::kAllreduce, Collective::kAllgather,     Collective::kBroadcast,
+    Collective::kGather,    Collective::kScatter,       Collective::kReduce,
+    Collective::kAllToAll,  Collective::kReduceScatter, Collective::kBarrier,
 };
-std::string_view OperationName(Operation operation);  // "reduce-scatter"
-std::optional<Operation> OperationNamed(std::string_view name);
+std::string_view CollectiveName(Collective operation);  // "reduce-scatter"
+std::optional<Collective> CollectiveNamed(std::string_view name);
 
 // Which algorithms an operation has: AlgorithmsOf. DO NOT CHANGE THESE VALUES: they travel, too.
 enum class Algorithm : uint8_t {
@@ -53,8 +53,8 @@ std::string_view AlgorithmName(Algorithm algorithm);  // "scatter-allgather"
 std::optional<Algorithm> AlgorithmNamed(std::string_view name);
 
 // The algorithms of an operation, the one for small messages first.
-std::span<const Algorithm> AlgorithmsOf(Operation operation);
-bool Has(Operation operation, Algorithm algorithm);
+std::span<const Algorithm> AlgorithmsOf(Collective operation);
+bool Has(Collective operation, Algorithm algorithm);
 
 // Where a rank stands, and what its operation depends on.
 struct SchedulePlace {
@@ -65,6 +65,6 @@ struct SchedulePlace {
 };
 
 // The operation must have the algorithm. kInputs is the schedule of its allgather.
-Schedule MakeSchedule(Operation operation, Algorithm algorithm, const SchedulePlace& place);
+Schedule MakeSchedule(Collective operation, Algorithm algorithm, const SchedulePlace& place);
 
 }  // namespace strata

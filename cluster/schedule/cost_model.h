@@ -36,7 +36,7 @@ struct CostModel {
 };
 
 struct CostCase {
-  Operation operation = Operation::kAllreduce;
+  Collective operation = Collective::kAllreduce;
   Algorithm algorithm = Algorithm::kCirculant;
   // The bytes of each rank's block, one entry a rank; their sum is the vector that all ranks
   // reduce, gather or broadcast. All-to-all: entry d is what each rank has for the one d further

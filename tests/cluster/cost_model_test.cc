@@ -22,7 +22,7 @@ const CostModel kAlpha = {.alpha_s = 1};
 const CostModel kBeta = {.beta_s = 1};
 const CostModel kGamma = {.gamma_s = 1};
 
-Cost CostOf(const CostModel& model, Operation operation, Algorithm algorithm, int world) {
+Cost CostOf(const CostModel& model, Collective operation, Algorithm algorithm, int world) {
   const std::vector<uint64_t> blocks(static_cast<size_t>(world), kBlock);
   return SimulateCost(model, {.operation = operation,
                               .algorithm = algorithm,
@@ -58,7 +58,7 @@ int FoldedBlocks(int world) {
 
 // In seconds: the rounds when alpha is 1, blocks when beta is 1, and when gamma is.
 struct Form {
-  Operation operation;
+  Collective operation;
   Algorithm algorithm;
   std::function<int(int n)> rounds;
   std::function<int(int n)> blocks;
@@ -79,7 +79,7 @@ int HalfOfAllEachRound(int n) {
 }
 
 std::vector<Form> Forms() {
-  using enum Operation;
+  using enum Collective;
   const auto heap = [](int n) { return HeapRounds(0, n); };
   const auto heap_all = [](int n) { return n * HeapRounds(0, n); };
   const auto every_input = [](int n) { return n * (n - 1); };
@@ -116,14 +116,14 @@ std::vector<Form> Forms() {
 
 TEST(CostModel, EveryAlgorithmHasAClosedForm) {
   size_t algorithms = 0;
-  for (const Operation operation : kOperations) algorithms += AlgorithmsOf(operation).size();
+  for (const Collective operation : kCollectives) algorithms += AlgorithmsOf(operation).size();
   EXPECT_EQ(Forms().size(), algorithms);
 }
 
 TEST(CostModel, ClosedForms) {
   for (const Form& form : Forms()) {
     for (const int n : kWorlds) {
-      SCOPED_TRACE(testing::Message() << OperationName(form.operation) << " "
+      SCOPED_TRACE(testing::Message() << CollectiveName(form.operation) << " "
                                       << AlgorithmName(form.algorithm) << " n=" << n);
       const Cost alpha = CostOf(kAlpha, form.operation, form.algorithm, n);
       EXPECT_EQ(alpha.rounds, form.rounds(n));
@@ -147,7 +147,7 @@ TEST(CostModel, FoldedHalvingSavesABlockOverLightGbm) {
   const std::pair<int, double> published[] = {{3, 2.00}, {5, 2.20},  {6, 2.17}, {7, 2.00},
                                               {9, 2.22}, {10, 2.30}, {80, 2.39}};
   for (const auto& [n, theirs] : published) {
-    const Cost cost = CostOf(kBeta, Operation::kReduceScatter, kHalving, n);
+    const Cost cost = CostOf(kBeta, Collective::kReduceScatter, kHalving, n);
     EXPECT_NEAR(cost.seconds / double(n * int{kBlock}), theirs - 1.0 / n, 0.005) << n;
     // The block that a leader hands back is reduced by the other.
     EXPECT_EQ(cost.reduced_max, cost.path_bytes - kBlock);
@@ -155,32 +155,32 @@ TEST(CostModel, FoldedHalvingSavesABlockOverLightGbm) {
 }
 
 TEST(CostModel, BytesSentAndReduced) {
-  const Cost ring = CostOf(kBeta, Operation::kAllreduce, kRing, 5);
+  const Cost ring = CostOf(kBeta, Collective::kAllreduce, kRing, 5);
   EXPECT_EQ(ring.sent_max, 2 * 4 * kBlock);
   EXPECT_EQ(ring.sent_all, 5 * 2 * 4 * kBlock);
   EXPECT_EQ(ring.reduced_max, 4 * kBlock);
-  const Cost doubling = CostOf(kBeta, Operation::kAllreduce, kDoubling, 8);
+  const Cost doubling = CostOf(kBeta, Collective::kAllreduce, kDoubling, 8);
   EXPECT_EQ(doubling.sent_all, 8 * 3 * 8 * kBlock);
-  const Cost binomial = CostOf(kBeta, Operation::kBroadcast, kBinomial, 8);
+  const Cost binomial = CostOf(kBeta, Collective::kBroadcast, kBinomial, 8);
   EXPECT_EQ(binomial.sent_max, 3 * 8 * kBlock);
   EXPECT_EQ(binomial.sent_all, 7 * 8 * kBlock);
-  const Cost inputs = CostOf(kBeta, Operation::kAllreduce, kInputs, 5);
+  const Cost inputs = CostOf(kBeta, Collective::kAllreduce, kInputs, 5);
   EXPECT_EQ(inputs.sent_all, 5 * 4 * 5 * kBlock);
   EXPECT_EQ(inputs.reduced_max, 4 * 5 * kBlock);
 }
 
 // ceil(lg n) rounds, as what a rank knows of can only double, and the bytes that must reach a rank.
 TEST(CostModel, NothingBeatsTheLowerBounds) {
-  for (const Operation operation : kOperations) {
+  for (const Collective operation : kCollectives) {
     for (const Algorithm algorithm : AlgorithmsOf(operation)) {
       for (int n = 2; n <= 70; ++n) {
         SCOPED_TRACE(testing::Message()
-                     << OperationName(operation) << " " << AlgorithmName(algorithm) << " n=" << n);
+                     << CollectiveName(operation) << " " << AlgorithmName(algorithm) << " n=" << n);
         EXPECT_GE(CostOf(kAlpha, operation, algorithm, n).seconds, CeilLog2(n));
         uint64_t blocks = static_cast<uint64_t>(n) - 1;
-        if (operation == Operation::kAllreduce) blocks *= 2;
-        if (operation == Operation::kBroadcast || operation == Operation::kReduce) ++blocks;
-        if (operation == Operation::kBarrier) blocks = 0;
+        if (operation == Collective::kAllreduce) blocks *= 2;
+        if (operation == Collective::kBroadcast || operation == Collective::kReduce) ++blocks;
+        if (operation == Collective::kBarrier) blocks = 0;
         EXPECT_GE(CostOf(kBeta, operation, algorithm, n).path_bytes, blocks * kBlock);
       }
     }
@@ -189,7 +189,7 @@ TEST(CostModel, NothingBeatsTheLowerBounds) {
 
 TEST(CostModel, LargeWorlds) {
   // Its messages do not fit in memory at once.
-  const Cost chain = SimulateCost({.alpha_s = 1}, {.operation = Operation::kBroadcast,
+  const Cost chain = SimulateCost({.alpha_s = 1}, {.operation = Collective::kBroadcast,
                                                    .algorithm = kPipelined,
                                                    .block_bytes = EvenBlocks(8 * 1024, 4096),
                                                    .root = 4095,
@@ -198,41 +198,41 @@ TEST(CostModel, LargeWorlds) {
   EXPECT_EQ(chain.seconds, chain.rounds);
   EXPECT_EQ(chain.path_bytes, uint64_t{8} * (4096 + 1024 - 2));
   EXPECT_EQ(chain.sent_all, uint64_t{4095} * 8 * 1024);
-  const Cost pair = CostOf(kBeta, Operation::kAllreduce, kCirculant, 4095);
+  const Cost pair = CostOf(kBeta, Collective::kAllreduce, kCirculant, 4095);
   EXPECT_EQ(pair.rounds, 24);
   EXPECT_EQ(pair.seconds, 2 * 4094 * int{kBlock});
 }
 
 // By hand: blocks of 5, 0 and 1 bytes.
 TEST(CostModel, UnevenBlocks) {
-  const auto cost = [](Operation operation, Algorithm algorithm, const CostModel& model) {
+  const auto cost = [](Collective operation, Algorithm algorithm, const CostModel& model) {
     return SimulateCost(model,
                         {.operation = operation, .algorithm = algorithm, .block_bytes = {5, 0, 1}});
   };
   // With three ranks each gives its own block to both others, one after the other.
-  const Cost bruck = cost(Operation::kAllgather, kBruck, kBeta);
+  const Cost bruck = cost(Collective::kAllgather, kBruck, kBeta);
   EXPECT_EQ(bruck.seconds, 10);
   EXPECT_EQ(bruck.sent_max, 10);
   EXPECT_EQ(bruck.sent_all, 2 * (5 + 0 + 1));
   // Block 0 goes from rank 0 to 1 to 2.
-  EXPECT_EQ(cost(Operation::kAllgather, kRing, kBeta).seconds, 10);
+  EXPECT_EQ(cost(Collective::kAllgather, kRing, kBeta).seconds, 10);
   // Rank 0 reduces its block from both; rank 1 sends blocks 0 and 2.
-  const Cost scatter = cost(Operation::kReduceScatter, kCirculant, kGamma);
+  const Cost scatter = cost(Collective::kReduceScatter, kCirculant, kGamma);
   EXPECT_EQ(scatter.seconds, 10);
   EXPECT_EQ(scatter.sent_max, 6);
   EXPECT_EQ(scatter.reduced_max, 10);
   // Nobody's own block moves: with 5 bytes for oneself, 0 for the next and 1 for the last.
-  const Cost pairwise = cost(Operation::kAllToAll, kPairwise, kBeta);
+  const Cost pairwise = cost(Collective::kAllToAll, kPairwise, kBeta);
   EXPECT_EQ(pairwise.seconds, 1);
   EXPECT_EQ(pairwise.sent_all, 3);
-  EXPECT_EQ(cost(Operation::kAllToAll, kBruck, kBeta).sent_all, 3);
+  EXPECT_EQ(cost(Collective::kAllToAll, kBruck, kBeta).sent_all, 3);
 }
 
 // By hand: alpha is 1 second, rank 0 begins 10 seconds late.
 TEST(CostModel, ALateRankHoldsUpWhomItsBlocksReach) {
   const CostModel late = {.alpha_s = 1, .stragglers = {{.rank = 0, .delay_s = 10}}};
   const std::vector<uint64_t> blocks = EvenBlocks(4, 4);
-  const auto seconds = [&](Operation operation, Algorithm algorithm, int root) {
+  const auto seconds = [&](Collective operation, Algorithm algorithm, int root) {
     return SimulateCost(late, {.operation = operation,
                                .algorithm = algorithm,
                                .block_bytes = blocks,
@@ -240,19 +240,19 @@ TEST(CostModel, ALateRankHoldsUpWhomItsBlocksReach) {
         .seconds;
   };
   // Rank 0 needs all its rounds still, whatever the others have done.
-  EXPECT_EQ(seconds(Operation::kBarrier, kDissemination, 0), 12);
-  EXPECT_EQ(seconds(Operation::kAllgather, kBruck, 0), 12);
-  EXPECT_EQ(seconds(Operation::kAllgather, kRing, 0), 13);
-  EXPECT_EQ(seconds(Operation::kBroadcast, kBinomial, 0), 12);
+  EXPECT_EQ(seconds(Collective::kBarrier, kDissemination, 0), 12);
+  EXPECT_EQ(seconds(Collective::kAllgather, kBruck, 0), 12);
+  EXPECT_EQ(seconds(Collective::kAllgather, kRing, 0), 13);
+  EXPECT_EQ(seconds(Collective::kBroadcast, kBinomial, 0), 12);
   // As the last leaf of rank 1's tree it only takes its message; the send is not held up.
-  EXPECT_EQ(seconds(Operation::kBroadcast, kBinomial, 1), 11);
+  EXPECT_EQ(seconds(Collective::kBroadcast, kBinomial, 1), 11);
 }
 
 // By hand: rank 1 of two is three times as slow; each sends 4 bytes of 8 and reduces 4.
 TEST(CostModel, ASlowRankSlowsItsMessagesAndItsReducing) {
   CostModel model = {.alpha_s = 7, .beta_s = 2, .gamma_s = 1};
   const CostCase scatter = {
-      .operation = Operation::kReduceScatter, .algorithm = kCirculant, .block_bytes = {4, 4}};
+      .operation = Collective::kReduceScatter, .algorithm = kCirculant, .block_bytes = {4, 4}};
   EXPECT_EQ(SimulateCost(model, scatter).seconds, 7 + 2 * 4 + 4);
   model.stragglers = {{.rank = 1, .slowdown = 3}};
   EXPECT_EQ(SimulateCost(model, scatter).seconds, 3 * (7 + 2 * 4 + 4));
@@ -262,7 +262,7 @@ TEST(CostModel, ASlowRankSlowsItsMessagesAndItsReducing) {
 TEST(CostModel, ASlowLinkCostsARingEachRoundAndBruckTheRoundThatUsesIt) {
   const CostModel model = {.beta_s = 1, .slow_links = {{.a = 1, .b = 0, .slowdown = 5}}};
   const auto seconds = [&](Algorithm algorithm) {
-    return SimulateCost(model, {.operation = Operation::kAllgather,
+    return SimulateCost(model, {.operation = Collective::kAllgather,
                                 .algorithm = algorithm,
                                 .block_bytes = EvenBlocks(4, 4)})
         .seconds;
@@ -274,7 +274,7 @@ TEST(CostModel, ASlowLinkCostsARingEachRoundAndBruckTheRoundThatUsesIt) {
 
 TEST(CostModel, OneRankNeedsNothing) {
   const Cost cost =
-      CostOf({.alpha_s = 1, .beta_s = 1, .gamma_s = 1}, Operation::kAllreduce, kCirculant, 1);
+      CostOf({.alpha_s = 1, .beta_s = 1, .gamma_s = 1}, Collective::kAllreduce, kCirculant, 1);
   EXPECT_EQ(cost.rounds, 0);
   EXPECT_EQ(cost.seconds, 0);
   EXPECT_EQ(cost.sent_all, 0);
@@ -289,7 +289,7 @@ TEST(CostModel, PiecesOfAPipeline) {
   EXPECT_EQ(BestPieces({}, 6, 1000), 1);
   // Neither more nor fewer are quicker.
   const auto seconds = [&](int pieces) {
-    return SimulateCost(model, {.operation = Operation::kBroadcast,
+    return SimulateCost(model, {.operation = Collective::kBroadcast,
                                 .algorithm = kPipelined,
                                 .block_bytes = EvenBlocks(1000000, 6),
                                 .pieces = pieces})

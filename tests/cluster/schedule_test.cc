@@ -17,19 +17,19 @@ namespace {
 
 // What a rank holds of a block in the beginning or the end: nobody's, the block's own rank's, the
 // root's, its own rank's, or everybody's contribution.
-RankSet Begin(Operation operation, int rank, int block, int root) {
+RankSet Begin(Collective operation, int rank, int block, int root) {
   const RankSet nothing;
   switch (operation) {
-    case Operation::kAllreduce:
-    case Operation::kReduce:
-    case Operation::kReduceScatter:
+    case Collective::kAllreduce:
+    case Collective::kReduce:
+    case Collective::kReduceScatter:
       return RankSet::Of(rank);
-    case Operation::kAllgather:
-    case Operation::kGather:
+    case Collective::kAllgather:
+    case Collective::kGather:
       return rank == block ? RankSet::Of(block) : nothing;
-    case Operation::kBroadcast:
+    case Collective::kBroadcast:
       return rank == root ? RankSet::Of(root) : nothing;
-    case Operation::kScatter:
+    case Collective::kScatter:
       return rank == root ? RankSet::Of(block) : nothing;
     default:
       return nothing;
@@ -37,37 +37,37 @@ RankSet Begin(Operation operation, int rank, int block, int root) {
 }
 
 // Whether the rank must hold the block in the end, and what then.
-bool Ends(Operation operation, int rank, int block, int root) {
+bool Ends(Collective operation, int rank, int block, int root) {
   switch (operation) {
-    case Operation::kGather:
-    case Operation::kReduce:
+    case Collective::kGather:
+    case Collective::kReduce:
       return rank == root;
-    case Operation::kScatter:
-    case Operation::kReduceScatter:
+    case Collective::kScatter:
+    case Collective::kReduceScatter:
       return rank == block;
     default:
       return true;
   }
 }
 
-RankSet End(Operation operation, int world, int block, int root) {
+RankSet End(Collective operation, int world, int block, int root) {
   switch (operation) {
-    case Operation::kAllreduce:
-    case Operation::kReduce:
-    case Operation::kReduceScatter:
+    case Collective::kAllreduce:
+    case Collective::kReduce:
+    case Collective::kReduceScatter:
       return RankSet::Full(world);
-    case Operation::kBroadcast:
+    case Collective::kBroadcast:
       return RankSet::Of(root);
     default:
       return RankSet::Of(block);
   }
 }
 
-void Check(Operation operation, Algorithm algorithm, int world, int root, int pieces) {
-  SCOPED_TRACE(testing::Message() << OperationName(operation) << " " << AlgorithmName(algorithm)
+void Check(Collective operation, Algorithm algorithm, int world, int root, int pieces) {
+  SCOPED_TRACE(testing::Message() << CollectiveName(operation) << " " << AlgorithmName(algorithm)
                                   << " n=" << world << " root=" << root << " pieces=" << pieces);
   const bool inputs = algorithm == Algorithm::kInputs;
-  const Operation checked = inputs ? Operation::kAllgather : operation;
+  const Collective checked = inputs ? Collective::kAllgather : operation;
   const LockStep ranks(
       [&](int rank) {
         return MakeSchedule(operation, algorithm,
@@ -91,15 +91,15 @@ void Check(Operation operation, Algorithm algorithm, int world, int root, int pi
   }
 }
 
-bool HasRoot(Operation operation) {
-  return operation == Operation::kBroadcast || operation == Operation::kGather ||
-         operation == Operation::kScatter || operation == Operation::kReduce;
+bool HasRoot(Collective operation) {
+  return operation == Collective::kBroadcast || operation == Collective::kGather ||
+         operation == Collective::kScatter || operation == Collective::kReduce;
 }
 
-class SetSimulation : public testing::TestWithParam<Operation> {};
+class SetSimulation : public testing::TestWithParam<Collective> {};
 
 TEST_P(SetSimulation, EveryAlgorithmFrom1To300Ranks) {
-  const Operation operation = GetParam();
+  const Collective operation = GetParam();
   for (const Algorithm algorithm : AlgorithmsOf(operation)) {
     for (int world = 1; world <= kWorldMax; ++world) {
       std::set<int> roots = {0};
@@ -113,19 +113,19 @@ TEST_P(SetSimulation, EveryAlgorithmFrom1To300Ranks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedule, SetSimulation,
-                         testing::Values(Operation::kAllreduce, Operation::kAllgather,
-                                         Operation::kBroadcast, Operation::kGather,
-                                         Operation::kScatter, Operation::kReduce,
-                                         Operation::kReduceScatter),
+                         testing::Values(Collective::kAllreduce, Collective::kAllgather,
+                                         Collective::kBroadcast, Collective::kGather,
+                                         Collective::kScatter, Collective::kReduce,
+                                         Collective::kReduceScatter),
                          [](const auto& operation) {
-                           std::string name(OperationName(operation.param));
+                           std::string name(CollectiveName(operation.param));
                            std::erase(name, '-');
                            return name;
                          });
 
 // Every root of a small world.
 TEST(Schedule, EveryRoot) {
-  for (const Operation operation : kOperations) {
+  for (const Collective operation : kCollectives) {
     if (!HasRoot(operation)) continue;
     for (const Algorithm algorithm : AlgorithmsOf(operation)) {
       for (int world = 1; world <= 17; ++world) {
@@ -206,7 +206,7 @@ struct Cost {
   int reduced_max = 0;  // blocks
 };
 
-Cost CostOf(Operation operation, Algorithm algorithm, int world) {
+Cost CostOf(Collective operation, Algorithm algorithm, int world) {
   Cost cost;
   for (int rank = 0; rank < world; ++rank) {
     const Schedule schedule =
@@ -228,14 +228,14 @@ Cost CostOf(Operation operation, Algorithm algorithm, int world) {
 TEST(Schedule, CirculantPairReachesTheLowerBounds) {
   for (int world = 2; world <= kWorldMax; ++world) {
     SCOPED_TRACE(world);
-    const Cost scatter = CostOf(Operation::kReduceScatter, Algorithm::kCirculant, world);
+    const Cost scatter = CostOf(Collective::kReduceScatter, Algorithm::kCirculant, world);
     EXPECT_EQ(scatter.rounds, CeilLog2(world));
     EXPECT_EQ(scatter.sent_max, world - 1);
     EXPECT_EQ(scatter.reduced_max, world - 1);
-    const Cost gather = CostOf(Operation::kAllgather, Algorithm::kBruck, world);
+    const Cost gather = CostOf(Collective::kAllgather, Algorithm::kBruck, world);
     EXPECT_EQ(gather.rounds, CeilLog2(world));
     EXPECT_EQ(gather.sent_max, world - 1);
-    const Cost both = CostOf(Operation::kAllreduce, Algorithm::kCirculant, world);
+    const Cost both = CostOf(Collective::kAllreduce, Algorithm::kCirculant, world);
     EXPECT_EQ(both.rounds, 2 * CeilLog2(world));
     EXPECT_EQ(both.sent_max, 2 * (world - 1));
   }
@@ -246,10 +246,10 @@ TEST(Schedule, FoldsCostTwoRoundsOnlyWhereTheyMust) {
     const bool power_of_two = (world & (world - 1)) == 0;
     const int rounds = FloorLog2(world) + (power_of_two ? 0 : 2);
     for (const Algorithm algorithm : {Algorithm::kHalving, Algorithm::kHalvingFolded}) {
-      ASSERT_EQ(CostOf(Operation::kReduceScatter, algorithm, world).rounds, rounds);
+      ASSERT_EQ(CostOf(Collective::kReduceScatter, algorithm, world).rounds, rounds);
     }
-    ASSERT_EQ(CostOf(Operation::kAllgather, Algorithm::kDoubling, world).rounds, rounds);
-    ASSERT_EQ(CostOf(Operation::kAllreduce, Algorithm::kDoubling, world).rounds, rounds);
+    ASSERT_EQ(CostOf(Collective::kAllgather, Algorithm::kDoubling, world).rounds, rounds);
+    ASSERT_EQ(CostOf(Collective::kAllreduce, Algorithm::kDoubling, world).rounds, rounds);
   }
 }
 
@@ -259,7 +259,7 @@ TEST(Schedule, HalvingFollowsItsMap) {
   for (int world = 1; world <= 64; ++world) {
     for (int rank = 0; rank < world; ++rank) {
       const HalvingMap map = MakeHalvingMap(world, rank, HalvingForm::kPairLast);
-      const Schedule schedule = MakeSchedule(Operation::kReduceScatter, Algorithm::kHalving,
+      const Schedule schedule = MakeSchedule(Collective::kReduceScatter, Algorithm::kHalving,
                                              {.world = world, .rank = rank});
       const size_t skip = map.type == NodeType::kLeader ? 1 : 0;
       for (size_t i = 0; i < map.rounds.size(); ++i) {
@@ -280,7 +280,7 @@ TEST(Schedule, CirculantPeersServeAllButTheseAlgorithms) {
   const std::set<Algorithm> leave = {Algorithm::kPairwise, Algorithm::kBinaryTree,
                                      Algorithm::kHalving,  Algorithm::kHalvingFolded,
                                      Algorithm::kDoubling, Algorithm::kHalvingBruck};
-  for (const Operation operation : kOperations) {
+  for (const Collective operation : kCollectives) {
     for (const Algorithm algorithm : AlgorithmsOf(operation)) {
       if (leave.contains(algorithm)) continue;
       for (int world = 2; world <= 100; ++world) {
@@ -303,17 +303,17 @@ TEST(Schedule, CirculantPeersServeAllButTheseAlgorithms) {
 }
 
 TEST(Algorithms, NamesReadBack) {
-  for (const Operation operation : kOperations) {
-    EXPECT_EQ(OperationNamed(OperationName(operation)), operation);
+  for (const Collective operation : kCollectives) {
+    EXPECT_EQ(CollectiveNamed(CollectiveName(operation)), operation);
     EXPECT_FALSE(AlgorithmsOf(operation).empty());
     for (const Algorithm algorithm : AlgorithmsOf(operation)) {
       EXPECT_EQ(AlgorithmNamed(AlgorithmName(algorithm)), algorithm);
       EXPECT_TRUE(Has(operation, algorithm));
     }
   }
-  EXPECT_EQ(OperationNamed("allsum"), std::nullopt);
+  EXPECT_EQ(CollectiveNamed("allsum"), std::nullopt);
   EXPECT_EQ(AlgorithmNamed(""), std::nullopt);
-  EXPECT_FALSE(Has(Operation::kBarrier, Algorithm::kRing));
+  EXPECT_FALSE(Has(Collective::kBarrier, Algorithm::kRing));
 }
 
 }  // namespace
