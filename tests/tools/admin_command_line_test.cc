@@ -36,6 +36,7 @@ TEST(AdminCommandLine, EveryCommandIsKnown) {
       {{"get", "t", "1"}, Command::kGet},
       {{"put", "t", "1", "0.5"}, Command::kPut},
       {{"topology", "-n", "6"}, Command::kTopology},
+      {{"topology", "cost", "-n", "6"}, Command::kTopologyCost},
       {{"config", "check", "cluster.toml"}, Command::kConfigCheck},
       {{"ping"}, Command::kPing},
       {{"drain"}, Command::kDrain},
@@ -96,6 +97,26 @@ TEST(AdminCommandLine, TopologyForms) {
   EXPECT_EQ(Parsed({"topology", "--form=fold-first"}).form, HalvingForm::kFoldFirst);
 }
 
+TEST(AdminCommandLine, TopologyCostFillsTheModel) {
+  const CostRequest cost =
+      Parsed({"topology", "cost", "-n", "9", "--bytes=1MiB,8", "--operation=reduce-scatter",
+              "--alpha=5us", "--beta=0.5", "--gamma", "0", "--late=3:10ms,4:1s",
+              "--slow-rank=3:2.5", "--slow-link=0-7:10"})
+          .cost;
+  EXPECT_THAT(cost.bytes, ElementsAre(8, 1 << 20));
+  EXPECT_EQ(cost.operation, Collective::kReduceScatter);
+  EXPECT_DOUBLE_EQ(cost.model.alpha_s, 5e-6);
+  EXPECT_DOUBLE_EQ(cost.model.beta_s, 5e-10);
+  EXPECT_EQ(cost.model.gamma_s, 0);
+  ASSERT_EQ(cost.model.stragglers.size(), 3U);
+  EXPECT_EQ(cost.model.stragglers[1].rank, 4);
+  EXPECT_DOUBLE_EQ(cost.model.stragglers[1].delay_s, 1);
+  EXPECT_EQ(cost.model.stragglers[2].slowdown, 2.5);
+  ASSERT_EQ(cost.model.slow_links.size(), 1U);
+  EXPECT_EQ(cost.model.slow_links[0].b, 7);
+  EXPECT_EQ(cost.model.slow_links[0].slowdown, 10);
+}
+
 TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> cases = {
       {{}, "subcommand"},
@@ -121,6 +142,15 @@ TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
       {{"topology", "-n", "0"}, "0"},
       {{"topology", "-n", "six"}, "six"},
       {{"topology", "--form", "ring"}, "ring"},
+      {{"topology", "cost", "--operation", "allsum"}, "reduce-scatter barrier, found 'allsum'"},
+      {{"topology", "cost", "--bytes", "8,many"}, "--bytes: expected a size"},
+      {{"topology", "cost", "--bytes", "65GiB"}, "at most 64GiB"},
+      {{"topology", "cost", "--alpha", "20"}, "--alpha: expected a duration"},
+      {{"topology", "cost", "--beta=-1"}, "--beta: expected ns a byte"},
+      {{"topology", "cost", "--gamma", "inf"}, "--gamma: expected ns a byte"},
+      {{"topology", "cost", "--late", "3"}, "--late: expected RANK:DURATION"},
+      {{"topology", "cost", "--slow-rank", "3:0"}, "--slow-rank: expected RANK:FACTOR"},
+      {{"topology", "cost", "--slow-link", "3:2"}, "--slow-link: expected A-B:FACTOR"},
       {{"config", "check"}, "FILE"},
       {{"topology", "-n", "65537"}, "-n: expected a whole number from 1 to 65536, found '65537'"},
       {{"drain", "--rank", "-2"}, "--rank: expected a whole number from 0 to 65535, found '-2'"},

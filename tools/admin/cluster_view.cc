@@ -38,4 +38,16 @@ Result<ClusterConfig> LoadClusterConfig(const Request& request) {
   return config;
 }
 
+Result<int> WorldOf(const Request& request) {
+  if (request.world > 0) return request.world;
+  ClusterConfig config;
+  if (!request.config_file.empty()) {
+    STRATA_ASSIGN(config, ReadClusterFile(request.config_file));
+  }
+  const auto world = static_cast<int>(config.machines.Of(Role::kWorker).size());
+  if (world > 0) return world;
+  return Invalid(fmt::format("{}: the machine list has no workers; give -n N or a list with some",
+                             request.config_file.empty() ? "no --config" : request.config_file));
+}
+
 }  // namespace strata::admin

@@ -17,4 +17,7 @@ Result<ClusterConfig> ReadClusterFile(const std::string& path);
 // servers.
 Result<ClusterConfig> LoadClusterConfig(const Request& request);
 
+// How many ranks: -n, or the workers of --config's machine list. kInvalid if it has none.
+Result<int> WorldOf(const Request& request);
+
 }  // namespace strata::admin

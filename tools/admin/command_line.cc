@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <span>
@@ -11,6 +10,8 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "tools/admin/cost_options.h"
+#include "tools/admin/parse_whole.h"
 
 namespace strata::admin {
 namespace {
@@ -38,6 +39,7 @@ struct RawLine {
   std::string put_key;
   std::vector<std::string> values;
   std::string form{HalvingFormName(HalvingForm::kPairLast)};
+  CostWords cost;
 };
 
 constexpr uint32_t kDimMax = 1024;
@@ -46,18 +48,6 @@ constexpr int kRanksMax = 65536;
 constexpr std::string_view kFooter =
     "Exit codes: 0 done; 1 the work failed; 2 the command line or a file is wrong;\n"
     "3 a node is lost; 4 refused; 70 a bug.\n";
-
-template <typename Number>
-bool ParseWhole(std::string_view text, Number* number, int base = 10) {
-  const char* end = text.data() + text.size();
-  std::from_chars_result parsed{};
-  if constexpr (std::is_floating_point_v<Number>) {
-    parsed = std::from_chars(text.data(), end, *number);
-  } else {
-    parsed = std::from_chars(text.data(), end, *number, base);
-  }
-  return parsed.ec == std::errc() && parsed.ptr == end;
-}
 
 Result<Key> ParseKey(std::string_view text) {
   Key key = 0;
@@ -147,6 +137,9 @@ Result<Request> ToRequest(const RawLine& raw) {
   if (request.command == Command::kTableCreate) STRATA_TRY(ReadSpec(raw, &request.spec));
   const bool fold_first =
       raw.form == HalvingFormName(HalvingForm::kFoldFirst) || raw.form == "virtual";
+  if (request.command == Command::kTopologyCost) {
+    STRATA_ASSIGN(request.cost, ReadCostOptions(raw.cost));
+  }
   request.form = fold_first ? HalvingForm::kFoldFirst : HalvingForm::kPairLast;
   return request;
 }
@@ -158,6 +151,17 @@ CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::strin
   if (parent->get_parent() != nullptr) parent->require_subcommand(1);
   added->callback([raw, command] { raw->request.command = command; });
   return added;
+}
+
+// A command below one that also goes alone: CLI11 calls the outer one's callback last.
+CLI::App* AddInnerCommand(CLI::App* outer, const std::string& name, const std::string& help,
+                          Command inner_command, Command outer_command, RawLine* raw) {
+  CLI::App* inner = AddCommand(outer, name, help, inner_command, raw);
+  outer->require_subcommand(0, 1);
+  outer->callback([raw, inner, inner_command, outer_command] {
+    raw->request.command = inner->parsed() ? inner_command : outer_command;
+  });
+  return inner;
 }
 
 void AddWatch(CLI::App* command, RawLine* raw) {
@@ -222,13 +226,8 @@ void AddCheckpointCommands(CLI::App* app, RawLine* raw) {
                  Command::kCheckpoint, raw);
   checkpoint->add_flag("--full", request.full,
                        "All rows, not only those that changed (every eighth holds them anyhow)");
-  CLI::App* list = AddCommand(checkpoint, "list", "The checkpoints that there are, newest first",
-                              Command::kCheckpointList, raw);
-  checkpoint->require_subcommand(0, 1);
-  // CLI11 calls the outer command's callback last.
-  checkpoint->callback([raw, list] {
-    raw->request.command = list->parsed() ? Command::kCheckpointList : Command::kCheckpoint;
-  });
+  AddInnerCommand(checkpoint, "list", "The checkpoints that there are, newest first",
+                  Command::kCheckpointList, Command::kCheckpoint, raw);
 
   CLI::App* restore =
       AddCommand(app, "restore", "Put all tables back to a checkpoint", Command::kRestore, raw);
@@ -251,6 +250,28 @@ void AddCheckpointCommands(CLI::App* app, RawLine* raw) {
       ->check(CLI::IsMember({"safetensors", "npy", "hugectr"}))
       ->required();
   exported->add_option("--to", request.export_folder, "Folder for the files")->required();
+}
+
+void AddCostCommand(CLI::App* topology, RawLine* raw) {
+  CostWords& words = raw->cost;
+  CLI::App* cost =
+      AddInnerCommand(topology, "cost",
+                      "What each collective would cost, simulated, and which algorithm is fastest",
+                      Command::kTopologyCost, Command::kTopology, raw);
+  cost->add_option("--operation", words.operation, "Only this one, such as allreduce");
+  cost->add_option("--bytes", words.bytes, "Sizes of the whole vector, such as 8,64KiB")
+      ->delimiter(',')
+      ->capture_default_str();
+  cost->add_option("--alpha", words.alpha, "A message's latency")->capture_default_str();
+  cost->add_option("--beta", words.beta, "ns for a byte sent; 0.8 is 10 Gbit/s")
+      ->capture_default_str();
+  cost->add_option("--gamma", words.gamma, "ns for a byte reduced")->capture_default_str();
+  cost->add_option("--late", words.late, "RANK:DURATION: a rank that begins late")->delimiter(',');
+  cost->add_option("--slow-rank", words.slow_ranks,
+                   "RANK:FACTOR: its messages and its reducing take so many times as long")
+      ->delimiter(',');
+  cost->add_option("--slow-link", words.slow_links, "A-B:FACTOR: messages between two ranks do")
+      ->delimiter(',');
 }
 
 void AddClusterCommands(CLI::App* app, RawLine* raw) {
@@ -280,6 +301,7 @@ void AddClusterCommands(CLI::App* app, RawLine* raw) {
                    "founding form, with virtual ranks); lightgbm and virtual name the same")
       ->check(CLI::IsMember({"pair-last", "fold-first", "lightgbm", "virtual"}))
       ->capture_default_str();
+  AddCostCommand(topology, raw);
 
   CLI::App* config = app->add_subcommand("config", "Work on cluster.toml");
   config->fallthrough()->require_subcommand(1);

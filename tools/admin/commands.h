@@ -17,8 +17,9 @@ Status RunTableCreate(const Request& request, std::string* out);
 Status RunTableDrop(const Request& request, std::string* out);  // kRefused without yes
 Status RunGet(const Request& request, std::string* out);
 Status RunPut(const Request& request, std::string* out);
-Status RunTopology(const Request& request, std::string* out);     // asks nobody
-Status RunConfigCheck(const Request& request, std::string* out);  // asks nobody
+Status RunTopology(const Request& request, std::string* out);      // asks nobody
+Status RunTopologyCost(const Request& request, std::string* out);  // asks nobody
+Status RunConfigCheck(const Request& request, std::string* out);   // asks nobody
 Status RunPing(const Request& request, std::string* out);
 Status RunDrain(const Request& request, std::string* out);
 Status RunShutdown(const Request& request, std::string* out);        // kRefused without yes

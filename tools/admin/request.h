@@ -3,14 +3,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "cluster/schedule/cost_model.h"
 #include "cluster/topology/halving.h"
 #include "storage/table_spec.h"
 
 namespace strata::admin {
+
+// topology cost.
+struct CostRequest {
+  CostModel model;
+  std::vector<uint64_t> bytes;          // of the whole vector, ascending
+  std::optional<Collective> operation;  // empty: all
+};
 
 struct Request {
   enum class Command : uint8_t {
@@ -22,6 +31,7 @@ struct Request {
     kGet,
     kPut,
     kTopology,
+    kTopologyCost,
     kConfigCheck,
     kPing,
     kDrain,
@@ -43,13 +53,14 @@ struct Request {
   TimeNs timeout = 3 * kSecond;  // for one node to answer
 
   // For those that have a use for it.
-  TimeNs watch_interval = 0;                  // status, stats: 0 shows once
-  std::string table;                          // stats ("": all), table drop, get, put, export
-  TableSpec spec;                             // table create
-  std::vector<Key> keys;                      // get, put (one)
-  std::vector<float> values;                  // put
-  int world = 0;                              // topology; 0: the workers of the machine list
+  TimeNs watch_interval = 0;  // status, stats: 0 shows once
+  std::string table;          // stats ("": all), table drop, get, put, export
+  TableSpec spec;             // table create
+  std::vector<Key> keys;      // get, put (one)
+  std::vector<float> values;  // put
+  int world = 0;              // topology, its cost; 0: the workers of the machine list
   HalvingForm form = HalvingForm::kPairLast;  // topology
+  CostRequest cost;                           // topology cost
   std::string file;                           // config check; verify, export: a folder
   bool yes = false;                           // table drop, shutdown, restore: without asking
   int only_server = -1;                       // drain: the server's rank; -1 all

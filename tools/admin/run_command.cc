@@ -22,6 +22,8 @@ Status RunCommand(const Request& request, std::string* out) {
       return RunPut(request, out);
     case kTopology:
       return RunTopology(request, out);
+    case kTopologyCost:
+      return RunTopologyCost(request, out);
     case kConfigCheck:
       return RunConfigCheck(request, out);
     case kPing:
