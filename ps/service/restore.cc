@@ -41,6 +41,7 @@ void Replace(LaneState& lane, uint32_t number, Tables tables) {
   state.increment_base = 0;
   state.restored_cut = state.cut;
   for (const auto& [id, table] : lane.tables) table->SetEpoch(state.cut);
+  lane.KeepTablesToShares();
 }
 
 Result<Lsn> Apply(LaneState& lane, const wire::Header& request, LoadedLane loaded) {

@@ -34,6 +34,7 @@ std::unique_ptr<LocalTable> TableFactory::Make(const TableSpec& spec) {
 
 void TableFactory::BeginLimit() {
   if (cold_ != nullptr) cold_->BeginLimit();
+  if (warm_ != nullptr) warm_->BeginLimit();
   if (options_.memory_bytes_max != 0) budget_.SetMax(options_.memory_bytes_max);
 }
 

@@ -50,6 +50,7 @@ Result<Applied> ApplyCreateTable(LaneState& lane, const Request& request) {
   std::unique_ptr<LocalTable>& table = lane.tables[spec.id()];
   table = lane.config.make_table(spec);
   table->SetEpoch(lane.checkpoint.cut);
+  lane.KeepTablesToShares();
   return Applied(lsn);
 }
 

@@ -152,6 +152,7 @@ Status Lane::LoadBase(LoadedLane loaded, uint64_t cut_lsn, TimeNs now) {
   state_.checkpoint.cut = state_.checkpoint.increment_base = state_.checkpoint.log_base = number;
   state_.checkpoint.cut_records[number] = cut_lsn;
   state_.tables = std::move(loaded.tables);
+  state_.KeepTablesToShares();
   return {};
 }
 
@@ -199,6 +200,7 @@ void Lane::Tick(TimeNs now, std::vector<Envelope>* out) {
 
 void Lane::Housekeep(TimeNs now) {
   if (next_housekeeping_ == 0) next_housekeeping_ = now + kHousekeepingEvery;
+  state_.KeepTablesToShares();
   ShowGauges();
 }
 

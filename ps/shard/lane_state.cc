@@ -144,6 +144,10 @@ void LaneState::LookForRoom() {
   log_failure = std::exchange(no_room, Status());
 }
 
+void LaneState::KeepTablesToShares() const {
+  for (const auto& [id, table] : tables) table->KeepToShare();
+}
+
 Result<Lsn> LaneState::AppendWrite(const Request& request) {
   if (!config.durable || replayed != 0) return replayed;
   RecordBody body;

@@ -149,6 +149,8 @@ struct LaneState {
   void NoteRoom(const Status& write);
   // Forgets no_room once there is room again.
   void LookForRoom();
+  // To be called when a table has been made, and now and then.
+  void KeepTablesToShares() const;
   // Writes and syncs all that was appended, on the calling thread. Nothing to do without a log. An
   // error is final.
   Status SyncLog();

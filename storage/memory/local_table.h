@@ -57,6 +57,9 @@ class LocalTable {
 
   // kDiskFull, and why, while writes that make rows are refused for want of room on disk.
   virtual Status LookForRoom() { return {}; }
+  // Gives back memory beyond the table's share of it, which gets smaller when tables are made: to
+  // be called then, and now and then, for a table that nobody uses.
+  virtual void KeepToShare() {}
 
   // Checkpoints. A row carries the epoch that was in force when it was last written
   // (RowCounters::checkpoint_epoch). The epoch is the number of the last cut, 0 before the first,

@@ -87,7 +87,8 @@ class RowSlabs {
   bool IsLive(uint64_t row) const { return (live_[row / 64] >> (row % 64) & 1) != 0; }
   uint64_t numbers() const { return numbers_; }  // row numbers given out so far: 0 to numbers() - 1
   uint64_t rows() const { return rows_; }        // of these, the ones that live
-  uint64_t bytes() const { return bytes_; }      // memory held
+  uint64_t slab_bytes() const { return slab_bytes_; }  // what it grows by
+  uint64_t bytes() const { return bytes_; }            // memory held
   const RowSchema& schema() const { return schema_; }
 
  private:

@@ -32,11 +32,17 @@ Status TieredTable::MakeRoom(uint64_t count) {
     if (!is_done && (MoveDown(lacking, kYoung, kDue) || MoveDown(lacking, 1, 0))) continue;
     if (!down_.active()) {
       // All rows in memory are of this batch. The share of a table is a goal, the budget a limit.
-      if (const Status status = warm_.Reserve(count); !status.ok()) {
-        return status.Prefixed(
-            fmt::format("{} rows more for a batch; all others have gone to the cold tier", count));
+      const Status status = warm_.Reserve(count);
+      if (status.ok()) return {};
+      if (shares_.is_limited()) {
+        return status.Prefixed(fmt::format(
+            "{} rows more for a batch than this table's share of memory, {} bytes, has room for, "
+            "with all its others on disk; raise server.memory, or push smaller batches",
+            count, share_bytes_));
       }
-      return {};
+      budget_.SetMax(UINT64_MAX);
+      share_bytes_ = 0;  // the next operation sets it again
+      return warm_.Reserve(count);
     }
     if (!is_done) ++tier_stats_.waits;
     const Status status = SettleDown();

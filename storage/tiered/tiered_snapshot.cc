@@ -161,8 +161,8 @@ Status TieredTable::Load(const ScanPage& page) {
     const Key key = page.keys[i];
     now_step_ = std::max(now_step_, page.counters[i].last_step);
     uint64_t row = warm_.Find(key);
-    if (row == kNoRow &&
-        (cold_used_ || !above.empty() || below_keys.contains(key) || !HasRoom(1))) {
+    if (row == kNoRow && (cold_used_ || !above.empty() || below_keys.contains(key) ||
+                          shares_.IsFull() || !HasRoom(1))) {
       if (order.Take(key)) {
         above.push_back(static_cast<uint32_t>(i));
       } else {

@@ -28,7 +28,8 @@ TieredTable::TieredTable(const TableSpec& spec, const TierPolicy& policy, WarmSh
       cold_(cold),
       space_(cold.MakeSpace(row_bytes_)),
       executor_(executor),
-      warm_(schema_, &warm.budget()) {
+      budget_(0, &warm.budget()),
+      warm_(schema_, &budget_) {
   shares_.Join();
   if (policy_.admit_from > 1) {
     push_counts_ = std::make_unique<PushCounts>(shares_.ShareBytes() / kPushCountsPart);
@@ -44,17 +45,27 @@ TieredTable::~TieredTable() {
   static_cast<void>(cold_.DropSpace(space_).ok());
 }
 
-void TieredTable::BeginOperation() {
+void TieredTable::NoteShare() {
   const uint64_t share = shares_.ShareBytes() - (push_counts_ ? push_counts_->bytes() : 0);
   if (share != share_bytes_) {
     share_bytes_ = share;
     warm_rows_max_ = std::min(WarmRows::RowsIn(schema_, share), shares_.rows_max());
     room_ahead_ = std::clamp<uint64_t>(warm_rows_max_ / 8, 1, 16384);
+    budget_.SetMax(std::max(share, warm_.bytes_min()));
   }
+}
+
+void TieredTable::KeepToShare() {
+  NoteShare();
+  // Slabs do not shrink. An eighth and a slab more than the share are not worth the trouble.
+  if (warm_.bytes() > share_bytes_ / 8 * 9 + (uint64_t{1} << 19) && !history_.in_snapshot()) Shed();
+}
+
+void TieredTable::BeginOperation() {
+  NoteShare();
   if (down_.active() && down_.IsDone()) static_cast<void>(SettleDown());
   if (up_.active() && up_.IsDone()) SettleUp();
-  // Slabs do not shrink. An eighth and a slab more than the share are not worth the trouble.
-  if (warm_.bytes() > share / 8 * 9 + (uint64_t{1} << 19) && !history_.in_snapshot()) Shed();
+  KeepToShare();
   // Behind what may start a batch: a row that this operation touches must look younger than it.
   ++tick_;
 }

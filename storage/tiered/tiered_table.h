@@ -52,8 +52,8 @@ struct TierStats {
 // Not thread-safe; what it posts to the executor takes part of nothing but its own job. All that is
 // passed in outlives the table.
 //
-// A batch of updates needs all its rows in memory at once; one that the budget has no room for is
-// refused.
+// A batch of updates needs all its rows in memory at once; one that neither the table's share nor
+// what is left of the budget has room for is refused.
 class TieredTable : public LocalTable {
  public:
   // `spec` has passed ValidateTableSpec.
@@ -76,6 +76,7 @@ class TieredTable : public LocalTable {
   bool Prefetch(std::span<const Key> keys) override;
 
   Status LookForRoom() override { return cold_.LookForRoom(); }
+  void KeepToShare() override;
 
   // Dirty rows are taken from memory, copied aside before their first write; all others from the
   // cold tier as it was at the cut. The copies are not counted in the budget.
@@ -118,6 +119,7 @@ class TieredTable : public LocalTable {
     return IsExpired(policy_, counters.last_step, now_step_);
   }
   void BeginOperation();
+  void NoteShare();
   // The rows of keys that are not in memory, to cold_rows_ and cold_found_.
   Status ReadCold(std::span<const Key> keys);
   // Brings up what targets_ lacks of the cold tier, and makes room for what nobody has.
@@ -164,6 +166,7 @@ class TieredTable : public LocalTable {
   const SpaceId space_;
   TierExecutor& executor_;
 
+  MemoryBudget budget_;  // this table's part
   WarmRows warm_;
   uint64_t share_bytes_ = 0;
   uint64_t warm_rows_max_ = 1;

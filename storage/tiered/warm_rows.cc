@@ -7,6 +7,7 @@ namespace strata {
 namespace {
 
 constexpr uint64_t kSampledPerVictim = 4;
+constexpr uint64_t kIndexBytesMin = 16 << 10;
 constexpr size_t kFlagBytes = sizeof(uint32_t) + sizeof(uint8_t);
 
 }  // namespace
@@ -80,6 +81,8 @@ void WarmRows::Clear() {
 uint64_t WarmRows::bytes() const {
   return store_->rows.bytes() + store_->index.bytes() + flags_.size() * kFlagBytes;
 }
+
+uint64_t WarmRows::bytes_min() const { return store_->rows.slab_bytes() + kIndexBytesMin; }
 
 const WarmRows::Victims& WarmRows::FindVictims(const TierPolicy& policy, uint64_t count,
                                                uint32_t tick, uint32_t age_min, uint8_t flags_out,

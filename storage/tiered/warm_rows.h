@@ -63,6 +63,7 @@ class WarmRows {
   uint64_t numbers() const { return store_->rows.numbers(); }
   uint64_t rows() const { return store_->rows.rows(); }
   uint64_t bytes() const;
+  uint64_t bytes_min() const;  // with one row
 
   // Up to `count` rows with low scores among a sample several times as large, that were not touched
   // for `age_min` operations and carry none of `flags_out`. Looks at `visits_max` rows; successive

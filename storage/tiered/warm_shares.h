@@ -8,8 +8,11 @@
 
 namespace strata {
 
-// Thread-safe. Each table may use an equal part. When others join, it gives back what is beyond
-// that with its next operation; until then a newcomer may be refused.
+// Thread-safe. Each table may use an equal part, which it has for sure, and at least what its first
+// rows take. When others join, it gives
+// back what is beyond with its next operation or KeepToShare; until then all together may have more
+// than the limit. Beyond its part a table has what is left, and before BeginLimit what it needs:
+// what was acknowledged must find its place, however it lay when it was.
 class WarmShares {
  public:
   // `rows_max`: of one table, however small its rows; lets tests move rows with few of them.
@@ -21,11 +24,15 @@ class WarmShares {
   uint64_t ShareBytes() const { return budget_.bytes_max() / tables_; }
   uint64_t rows_max() const { return rows_max_; }
   MemoryBudget& budget() { return budget_; }
+  bool IsFull() const { return budget_.used() >= budget_.bytes_max(); }
+  void BeginLimit() { is_limited_ = true; }
+  bool is_limited() const { return is_limited_; }
 
  private:
   MemoryBudget budget_;
   const uint64_t rows_max_;
   std::atomic<uint32_t> tables_{0};
+  std::atomic<bool> is_limited_{false};
 };
 
 }  // namespace strata

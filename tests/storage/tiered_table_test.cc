@@ -221,6 +221,7 @@ TEST(TieredTableTest, ABatchMayBeLargerThanTheTablesShare) {
 TEST(TieredTableTest, ABatchThatTheBudgetCannotHoldIsRefusedWhole) {
   ColdFolder folder;
   WarmShares warm(4 << 20);
+  warm.BeginLimit();
   const auto executor = MakeInlineExecutor();
   TieredTable table(Spec(16), {}, warm, folder.cold(), *executor);
   ASSERT_TRUE(Push(table, Range(0, 3000)).ok());
@@ -269,6 +270,50 @@ TEST(TieredTableTest, ATableThatComesLaterGetsItsShare) {
   }
   EXPECT_GT(second.tier_stats().warm_rows, 12'000U);
   EXPECT_EQ(Contents(first, 5000), Contents(model, 5000));
+}
+
+// A job has ended, and the next one comes: nobody touches the first table any more.
+TEST(TieredTableTest, ATableHasItsShareBesideFullOnesThatNobodyUses) {
+  constexpr uint64_t kBytes = 8 << 20;
+  ColdFolder folder;
+  WarmShares warm(kBytes);
+  warm.BeginLimit();
+  const auto executor = MakeInlineExecutor();
+  TieredTable first(Spec(16), {}, warm, folder.cold(), *executor);
+  for (Key key = 0; key < 60'000; key += 1000) ASSERT_TRUE(Push(first, Range(key, 1000)).ok());
+  std::vector<std::unique_ptr<TieredTable>> others;
+  for (int i = 0; i < 6; ++i) {
+    others.push_back(
+        std::make_unique<TieredTable>(Spec(16), TierPolicy{}, warm, folder.cold(), *executor));
+    first.KeepToShare();
+    for (const auto& other : others) other->KeepToShare();
+    for (Key key = 0; key < 20'000; key += 1000) {
+      const Status status = Push(*others.back(), Range(key, 1000));
+      ASSERT_TRUE(status.ok()) << i << ": " << status.ToString();
+    }
+    // An eighth, a slab and a batch more.
+    EXPECT_LE(warm.budget().used(), kBytes / 8 * 9 + (others.size() + 1) * (uint64_t{1} << 19));
+  }
+  EXPECT_GT(others.back()->tier_stats().warm_rows, 2000U);
+  EXPECT_EQ(Contents(first, 10'000).size(), 60'000U);
+}
+
+// What was acknowledged fitted once; a start may find the memory shared out in another way.
+TEST(TieredTableTest, BeforeTheLimitBeginsABatchHasWhatItNeeds) {
+  ColdFolder folder;
+  WarmShares warm(4 << 20);
+  const auto executor = MakeInlineExecutor();
+  TieredTable first(Spec(16), {}, warm, folder.cold(), *executor);
+  TieredTable second(Spec(16), {}, warm, folder.cold(), *executor);
+  ASSERT_TRUE(Push(first, Range(0, 15'000)).ok());
+  const Status status = Push(second, Range(0, 15'000));
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  warm.BeginLimit();
+  const Status refused = Push(second, Range(50'000, 30'000));
+  EXPECT_EQ(refused.code(), StatusCode::kRefused);
+  EXPECT_THAT(refused.message(), testing::HasSubstr("share of memory"));
+  EXPECT_TRUE(Push(second, Range(50'000, 1000)).ok());
+  EXPECT_EQ(Contents(second, 10'000).size(), 16'000U);
 }
 
 TEST(TieredTableTest, RowsAreStoredFromTheirNthPushOn) {
