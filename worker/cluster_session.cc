@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/log.h"
-#include "cluster/collective/linked_group.h"
+#include "cluster/collective/group.h"
+#include "cluster/collective/single_group.h"
 #include "cluster/link/links.h"
 #include "cluster/names/own_rank.h"
 #include "ps/client/remote_checkpointer.h"
@@ -39,12 +40,12 @@ class ClusterSession final : public Session {
         store_(std::move(store)),
         links_(std::move(links)) {
     if (links_ == nullptr) return;
-    group_.emplace(*links_);
+    group_.emplace(*links_, GroupOptions{.timeout = config_.collective_timeout});
     // A rank that died would let a synchronous step wait for ever.
     links_->OnFailure([this](const Status& why) { store_->Abort(why); });
   }
 
-  Group& group() override { return group_.has_value() ? static_cast<Group&>(*group_) : alone_; }
+  Group& group() override { return group_.has_value() ? *group_ : alone_; }
   TableStore& store() override { return *store_; }
   int servers() const override { return servers_; }
 
@@ -87,7 +88,7 @@ class ClusterSession final : public Session {
   // The links go first: their thread calls into the store.
   std::unique_ptr<RemoteStore> store_;
   std::unique_ptr<Links> links_;
-  std::optional<LinkedGroup> group_;
+  std::optional<Group> group_;
 };
 
 // Null when the list names no worker: then this one is alone.
@@ -102,7 +103,6 @@ Result<std::unique_ptr<Links>> LinkUp(const ClusterConfig& config, const WorkerI
                                .secret = config.secret,
                                .insecure = config.insecure,
                                .connect_timeout = config.connect_timeout,
-                               .exchange_timeout = config.collective_timeout,
                                .peer_lost_after = config.peer_lost_after}));
   links->SetStatusProvider(hooks.status);
   links->SetControlHandler(hooks.control);

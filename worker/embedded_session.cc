@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/file_lock.h"
+#include "cluster/collective/single_group.h"
 #include "storage/checkpoint/local_checkpointer.h"
 #include "storage/memory/host_store.h"
 #include "worker/session.h"

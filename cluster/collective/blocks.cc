@@ -2,8 +2,8 @@
 
 namespace strata {
 
-void EqualBlocks(size_t count, size_t element_bytes, int world, BlockOffsets* offsets) {
-  const auto n = static_cast<size_t>(world);
+void EqualBlocks(size_t count, size_t element_bytes, int blocks, BlockOffsets* offsets) {
+  const auto n = static_cast<size_t>(blocks);
   const size_t whole = count / n;
   const size_t rest = count % n;
   offsets->resize(n + 1);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace strata {
 
@@ -11,9 +12,9 @@ class MemoryWorld::End final : public Exchanger {
   End(MemoryWorld* world, int rank) : world_(world), rank_(rank) {}
   int rank() const override { return rank_; }
   int world() const override { return world_->world_; }
-  Status Exchange(const ExchangeTag& tag, const SendPart& send,
-                  const ReceivePart& receive) override {
-    return world_->Exchange(rank_, tag, send, receive);
+  Status Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive,
+                  TimeNs deadline) override {
+    return world_->Exchange(rank_, tag, send, receive, deadline);
   }
 
  private:
@@ -36,10 +37,10 @@ void MemoryWorld::Fail(const Status& why) {
 }
 
 Status MemoryWorld::Exchange(int self, const ExchangeTag& tag, const SendPart& send,
-                             const ReceivePart& receive) {
+                             const ReceivePart& receive, TimeNs deadline) {
   std::unique_lock lock(mutex_);
   if (send.peer >= 0) {
-    Mail mail{.operation = tag.Operation(), .step = tag.step, .bytes = {}};
+    Mail mail{.operation = tag.OperationWord(), .sequence = tag.SequenceWord(), .bytes = {}};
     for (const auto& piece : send.pieces) {
       mail.bytes.insert(mail.bytes.end(), piece.begin(), piece.end());
     }
@@ -48,7 +49,14 @@ Status MemoryWorld::Exchange(int self, const ExchangeTag& tag, const SendPart& s
   }
   if (receive.peer < 0) return failure_;
   std::deque<Mail>& inbox = mail_[{receive.peer, self}];
-  changed_.wait(lock, [&] { return !failure_.ok() || !inbox.empty(); });
+  const auto left = std::chrono::nanoseconds(std::max<TimeNs>(deadline - RealClock().Now(), 0));
+  const bool arrived =
+      changed_.wait_for(lock, left, [&] { return !failure_.ok() || !inbox.empty(); });
+  if (failure_.ok() && !arrived) {
+    failure_ =
+        DeadlineExceeded(fmt::format("rank {} sent nothing in {}", receive.peer, tag.Describe()));
+    changed_.notify_all();
+  }
   if (!failure_.ok()) return failure_;
   const Mail mail = std::move(inbox.front());
   inbox.pop_front();
@@ -59,16 +67,25 @@ Status MemoryWorld::Exchange(int self, const ExchangeTag& tag, const SendPart& s
 
 Status MemoryWorld::Deliver(const Mail& mail, const ExchangeTag& tag,
                             const ReceivePart& receive) const {
-  const size_t first = receive.pieces[0].size();
-  const size_t expected = first + receive.pieces[1].size();
-  if (mail.operation != tag.Operation() || mail.step != tag.step || mail.bytes.size() != expected) {
-    return Failed(fmt::format(
-        "rank {} sends {} bytes in {}, a peer expects {} in {}", receive.peer, mail.bytes.size(),
-        ExchangeTag::FromWords(mail.operation, mail.step).Describe(), expected, tag.Describe()));
+  size_t expected = 0;
+  for (const auto& piece : receive.pieces) expected += piece.size();
+  if (mail.operation != tag.OperationWord() || mail.sequence != tag.SequenceWord() ||
+      mail.bytes.size() != expected) {
+    return Failed(fmt::format("rank {} sends {} bytes in {}, a peer expects {} in {}", receive.peer,
+                              mail.bytes.size(),
+                              ExchangeTag::FromWords(mail.operation, mail.sequence).Describe(),
+                              expected, tag.Describe()));
   }
-  const std::span bytes(mail.bytes);
-  std::ranges::copy(bytes.first(first), receive.pieces[0].begin());
-  std::ranges::copy(bytes.subspan(first), receive.pieces[1].begin());
+  const std::byte* next = mail.bytes.data();
+  for (const auto& piece : receive.pieces) {
+    if (receive.reduction == nullptr) {
+      std::copy_n(next, piece.size(), piece.begin());
+    } else {
+      receive.reduction->apply(piece.data(), next, piece.size() / receive.reduction->element_bytes,
+                               receive.reduction->context);
+    }
+    next += piece.size();
+  }
   return {};
 }
 

@@ -30,12 +30,12 @@ class MemoryWorld {
   class End;
   struct Mail {
     uint64_t operation;
-    uint64_t step;
+    uint64_t sequence;
     std::vector<std::byte> bytes;
   };
 
   Status Exchange(int self, const ExchangeTag& tag, const SendPart& send,
-                  const ReceivePart& receive);
+                  const ReceivePart& receive, TimeNs deadline);
   Status Deliver(const Mail& mail, const ExchangeTag& tag, const ReceivePart& receive) const;
 
   const int world_;

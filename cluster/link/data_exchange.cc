@@ -15,50 +15,91 @@ namespace strata {
 namespace {
 
 // Small messages are there within microseconds; going to sleep and waking up takes ten times that.
-// Yielding lets other processes of the same machine run meanwhile.
+// Yielding lets other processes of the same machine run meanwhile. A long message is there in
+// parts, and whoever waits for the next one had better leave the processor to its sender.
 constexpr TimeNs kSpin = 50 * kMicrosecond;
+constexpr size_t kSpinBytesMax = 128ULL << 10;
 
-// A header and two pieces of payload as one stream of which `done` bytes have passed.
-class Stream {
+// Most bytes of one system call: sending and receiving take turns, and what was received is still
+// in the cache when it is used.
+constexpr size_t kBytesPerCall = 256ULL << 10;
+constexpr size_t kPiecesPerCall = 16;
+
+size_t Bytes(const auto& part) {
+  size_t bytes = 0;
+  for (const auto& piece : part.pieces) bytes += piece.size();
+  return bytes;
+}
+
+// What a sendmsg or recvmsg is to move: at most kBytesPerCall in kPiecesPerCall pieces.
+class Message {
  public:
-  Stream(void* header, std::span<std::byte> first, std::span<std::byte> second)
-      : parts_{iovec{header, kLinkHeaderBytes}, iovec{first.data(), first.size()},
-               iovec{second.data(), second.size()}},
-        total_(kLinkHeaderBytes + first.size() + second.size()) {}
-
-  bool complete() const { return done_ == total_; }
-  size_t done() const { return done_; }
-  void Advance(size_t bytes) { done_ += bytes; }
-
-  // What is left, for sendmsg and recvmsg; valid until the next call.
-  msghdr Rest() {
-    msghdr message = {};
-    size_t skip = done_;
-    size_t used = 0;
-    for (const iovec& part : parts_) {
-      const size_t cut = std::min(skip, part.iov_len);
-      skip -= cut;
-      if (cut == part.iov_len) continue;
-      rest_[used++] = {static_cast<char*>(part.iov_base) + cut, part.iov_len - cut};
-    }
-    message.msg_iov = rest_.data();
-    message.msg_iovlen = used;
-    return message;
+  bool full() const { return count_ == parts_.size() || room_ == 0; }
+  void Add(void* data, size_t bytes) {
+    if (bytes == 0 || full()) return;
+    bytes = std::min(bytes, room_);
+    room_ -= bytes;
+    parts_[count_++] = {data, bytes};
+  }
+  msghdr* Header() {
+    header_.msg_iov = parts_.data();
+    header_.msg_iovlen = count_;
+    return &header_;
   }
 
  private:
-  std::array<iovec, 3> parts_;
-  std::array<iovec, 3> rest_{};
-  size_t total_;
-  size_t done_ = 0;
+  std::array<iovec, kPiecesPerCall> parts_;
+  size_t count_ = 0;
+  size_t room_ = kBytesPerCall;
+  msghdr header_ = {};
 };
 
-size_t Bytes(const auto& part) { return part.pieces[0].size() + part.pieces[1].size(); }
+// A header, then pieces of payload, as one stream of which `done` bytes have passed.
+template <typename Byte>
+class Stream {
+ public:
+  Stream(std::span<std::byte> header, std::span<const std::span<Byte>> pieces, size_t payload)
+      : header_(header), pieces_(pieces), total_(header.size() + payload) {}
 
-std::span<std::byte> Mutable(std::span<const std::byte> bytes) {
-  // iovec knows no const; sendmsg only reads.
-  return {const_cast<std::byte*>(bytes.data()), bytes.size()};
-}
+  bool complete() const { return done_ == total_; }
+  bool has_header() const { return done_ >= header_.size(); }
+  size_t payload_done() const { return done_ - std::min(done_, header_.size()); }
+
+  void AddHeader(Message* message) const {
+    if (!has_header()) message->Add(header_.data() + done_, header_.size() - done_);
+  }
+  void AddPieces(Message* message) const {
+    size_t offset = offset_;
+    for (size_t i = piece_; i < pieces_.size() && !message->full(); ++i) {
+      // iovec knows no const; sendmsg only reads.
+      message->Add(const_cast<std::byte*>(pieces_[i].data()) + offset, pieces_[i].size() - offset);
+      offset = 0;
+    }
+  }
+  // Counts `bytes` that have passed; returns how many of them were payload.
+  size_t Pass(size_t bytes) {
+    const size_t of_header = std::min(bytes, header_.size() - std::min(done_, header_.size()));
+    done_ += bytes;
+    return bytes - of_header;
+  }
+  // Moves on in the pieces.
+  void Advance(size_t bytes) {
+    offset_ += bytes;
+    while (piece_ < pieces_.size() && offset_ >= pieces_[piece_].size()) {
+      offset_ -= pieces_[piece_++].size();
+    }
+  }
+  // What is left of the piece that is next.
+  std::span<Byte> Next() const { return pieces_[piece_].subspan(offset_); }
+
+ private:
+  std::span<std::byte> header_;
+  std::span<const std::span<Byte>> pieces_;
+  size_t total_;
+  size_t done_ = 0;
+  size_t piece_ = 0;
+  size_t offset_ = 0;
+};
 
 class Run {
  public:
@@ -68,14 +109,19 @@ class Run {
         tag_(tag),
         send_bytes_(Bytes(send)),
         receive_bytes_(Bytes(receive)),
+        reduction_(receive.reduction),
         sending_(send.peer >= 0),
         receiving_(receive.peer >= 0),
+        spin_(std::max(send_bytes_, receive_bytes_) <= kSpinBytesMax ? kSpin : 0),
         out_header_(EncodeLinkHeader({.type = LinkFrameType::kData,
                                       .length = send_bytes_,
-                                      .operation = tag.Operation(),
-                                      .sequence = tag.step})),
-        out_(out_header_.data(), Mutable(send.pieces[0]), Mutable(send.pieces[1])),
-        in_(in_header_.data(), receive.pieces[0], receive.pieces[1]) {}
+                                      .operation = tag.OperationWord(),
+                                      .sequence = tag.SequenceWord()})),
+        out_(out_header_, send.pieces, send_bytes_),
+        in_(in_header_, receive.pieces, receive_bytes_) {
+    out_.Advance(0);  // past empty pieces
+    in_.Advance(0);
+  }
 
   Status ToTheEnd(TimeNs deadline) {
     TimeNs idle_since = 0;
@@ -89,7 +135,7 @@ class Run {
       }
       const TimeNs now = RealClock().Now();
       if (idle_since == 0) idle_since = now;
-      if (now - idle_since < kSpin) {
+      if (now - idle_since < spin_) {
         sched_yield();
         continue;
       }
@@ -100,25 +146,59 @@ class Run {
 
  private:
   Status Send(bool* moved) {
-    const msghdr message = out_.Rest();
-    const ssize_t sent = sendmsg(ends_.send_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    Message message;
+    out_.AddHeader(&message);
+    out_.AddPieces(&message);
+    const ssize_t sent = sendmsg(ends_.send_fd, message.Header(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) return Fault(ends_.send_peer, errno);
     *moved = true;
-    out_.Advance(static_cast<size_t>(sent));
+    out_.Advance(out_.Pass(static_cast<size_t>(sent)));
     sending_ = !out_.complete();
     return {};
   }
 
   Status Receive(bool* moved) {
-    msghdr message = in_.Rest();
-    const ssize_t got = recvmsg(ends_.receive_fd, &message, MSG_DONTWAIT);
+    Message message;
+    in_.AddHeader(&message);
+    if (reduction_ == nullptr) {
+      in_.AddPieces(&message);
+    } else {
+      // Not more than this exchange's: behind it lies the next one.
+      const size_t payload_left = receive_bytes_ - in_.payload_done();
+      message.Add(ends_.scratch.data() + waiting_,
+                  std::min(payload_left, ends_.scratch.size() - waiting_));
+    }
+    const ssize_t got = recvmsg(ends_.receive_fd, message.Header(), MSG_DONTWAIT);
     if (got < 0) return Fault(ends_.receive_peer, errno);
     if (got == 0) return Closed(ends_.receive_peer);
     *moved = true;
-    in_.Advance(static_cast<size_t>(got));
-    if (!header_checked_ && in_.done() >= kLinkHeaderBytes) STRATA_TRY(CheckHeader());
+    const size_t payload = in_.Pass(static_cast<size_t>(got));
+    if (!header_checked_ && in_.has_header()) STRATA_TRY(CheckHeader());
+    if (reduction_ == nullptr) {
+      in_.Advance(payload);
+    } else {
+      Reduce(payload);
+    }
     receiving_ = !in_.complete();
     return {};
+  }
+
+  // The whole elements among what waits in the scratch memory.
+  void Reduce(size_t arrived) {
+    waiting_ += arrived;
+    const size_t size = reduction_->element_bytes;
+    size_t used = 0;
+    while (waiting_ - used >= size) {
+      const std::span<std::byte> into = in_.Next();
+      const size_t count = std::min(into.size(), waiting_ - used) / size;
+      reduction_->apply(into.data(), ends_.scratch.data() + used, count, reduction_->context);
+      used += count * size;
+      in_.Advance(count * size);
+    }
+    waiting_ -= used;
+    if (used > 0 && waiting_ > 0) {
+      std::memmove(ends_.scratch.data(), ends_.scratch.data() + used, waiting_);
+    }
   }
 
   Status CheckHeader() {
@@ -126,8 +206,8 @@ class Run {
     const auto header = DecodeLinkHeader(in_header_);
     if (!header.ok()) return header.status().Prefixed(ends_.receive_peer);
     const ExchangeTag theirs = ExchangeTag::FromWords(header->operation, header->sequence);
-    if (header->type != LinkFrameType::kData || header->operation != tag_.Operation() ||
-        header->sequence != tag_.step) {
+    if (header->type != LinkFrameType::kData || header->operation != tag_.OperationWord() ||
+        header->sequence != tag_.SequenceWord()) {
       return Failed(
           fmt::format("{} is in {}, this rank in {}; all ranks must call the same "
                       "collectives in the same order",
@@ -166,12 +246,10 @@ class Run {
 
   Status Late() const {
     const bool waits_to_receive = receiving_;
-    const size_t header = kLinkHeaderBytes;
     return DeadlineExceeded(fmt::format(
         "{} is alive but {} {} of {} bytes in {} until the deadline",
         waits_to_receive ? ends_.receive_peer : ends_.send_peer, waits_to_receive ? "sent" : "took",
-        waits_to_receive ? std::max(in_.done(), header) - header
-                         : std::max(out_.done(), header) - header,
+        waits_to_receive ? in_.payload_done() : out_.payload_done(),
         waits_to_receive ? receive_bytes_ : send_bytes_, tag_.Describe()));
   }
 
@@ -179,13 +257,16 @@ class Run {
   const ExchangeTag& tag_;
   const size_t send_bytes_;
   const size_t receive_bytes_;
+  const Reduction* const reduction_;
   bool sending_;
   bool receiving_;
+  const TimeNs spin_;
   bool header_checked_ = false;
+  size_t waiting_ = 0;  // bytes at the beginning of the scratch memory that are not reduced yet
   LinkHeaderBytes out_header_;
   LinkHeaderBytes in_header_{};
-  Stream out_;
-  Stream in_;
+  Stream<const std::byte> out_;
+  Stream<std::byte> in_;
 };
 
 }  // namespace

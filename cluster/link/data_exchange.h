@@ -1,7 +1,10 @@
 // The data path of links: one full-duplex exchange over two connected sockets, by the system calls
-// of the calling thread.
+// of the calling thread. What is to be reduced is reduced as it arrives, in runs that stay in the
+// cache.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string_view>
 
 #include "base/clock.h"
@@ -16,7 +19,11 @@ struct SocketEnds {
   int wake_fd = -1;            // becomes readable when the group has failed
   std::string_view send_peer;  // "rank 2 (10.0.0.2:7700)", for messages
   std::string_view receive_peer;
+  // Where bytes lie until they are reduced: kReduceScratchBytes, aligned for any element.
+  std::span<std::byte> scratch;
 };
+
+constexpr size_t kReduceScratchBytes = 256ULL << 10;
 
 // kCancelled: wake_fd became readable. kLost: a peer closed or reset its socket. kFailed: the peer
 // is in another collective or passes another size. kCorrupt: no link frame. kDeadlineExceeded.

@@ -16,7 +16,7 @@
 namespace strata {
 
 constexpr uint32_t kLinkMagic = 0x4b4e4c53;  // "SLNK"
-constexpr uint16_t kLinkVersion = 1;
+constexpr uint16_t kLinkVersion = 2;
 constexpr size_t kLinkHeaderBytes = 40;
 
 // Most bytes of a body, by what the sender may be: checked before anything is allocated.

@@ -36,18 +36,6 @@ constexpr TimeNs kLinger = 500 * kMillisecond;
 
 std::chrono::nanoseconds Chrono(TimeNs t) { return std::chrono::nanoseconds(t); }
 
-std::map<int, Peer> MakePeers(const LinkOptions& options) {
-  std::map<int, Peer> peers;
-  const int world = static_cast<int>(options.workers.size());
-  for (int rank : NeededPeers(world, options.rank, options.form)) {
-    Peer& peer = peers[rank];
-    peer.rank = rank;
-    peer.machine = options.workers[static_cast<size_t>(rank)];
-    peer.name = fmt::format("rank {} ({})", rank, peer.machine.Address());
-  }
-  return peers;
-}
-
 }  // namespace
 
 Hub::Hub(LinkOptions options, Listener listener)
@@ -62,14 +50,26 @@ Hub::Hub(LinkOptions options, Listener listener)
       acceptor_(io_),
       heart_(io_),
       linger_(io_),
-      peers_(MakePeers(options_)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      scratch_(kReduceScratchBytes),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  by_rank_.resize(options_.workers.size());
+  for (int rank = 0; rank < place_.world; ++rank) {
+    if (rank == options_.rank) continue;
+    Peer& peer = peers_[rank];
+    peer.rank = rank;
+    peer.machine = options_.workers[static_cast<size_t>(rank)];
+    peer.name = fmt::format("rank {} ({})", rank, peer.machine.Address());
+    by_rank_[static_cast<size_t>(rank)] = &peer;
+  }
+  for (const int rank : CirculantPeers(place_.world, options_.rank)) peers_[rank].wanted = true;
+}
 
 Hub::~Hub() {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
+    over_ = true;
   }
   asio::post(io_, [this] {
     // What the I/O thread posted to itself may come behind this: without a word from here the
@@ -140,6 +140,7 @@ void Hub::Fail(const Status& here, const Status& elsewhere) {
     if (ended_ || !failure_.ok()) return;
     failure_ = here;
     untold_ = elsewhere;
+    over_ = true;
   }
   const uint64_t one = 1;
   // Cannot fail: the counter is far from full.
@@ -295,13 +296,13 @@ void Hub::ControlEnded(Peer* peer, const Status& why) {
 
 bool Hub::AllLinked() const {
   return std::ranges::all_of(
-      peers_, [](const auto& entry) { return entry.second.control_up && entry.second.data_up; });
+      peers_, [](const auto& entry) { return !entry.second.wanted || entry.second.linked; });
 }
 
 std::string Hub::Missing() const {
   std::vector<std::string> missing;
   for (const auto& [rank, peer] : peers_) {
-    if (peer.control_up && peer.data_up) continue;
+    if (!peer.wanted || peer.linked) continue;
     const std::string quiet = rank > options_.rank ? "has not connected" : "gives no answer";
     missing.push_back(
         fmt::format("{}: {}", peer.name, peer.problem.empty() ? quiet : peer.problem));
@@ -323,11 +324,14 @@ Status Hub::TimedOut() {
 }
 
 Status Hub::Connect() {
-  const TimeNs deadline = RealClock().Now() + options_.connect_timeout;
   std::set<int> unresolved;
-  for (const auto& [rank, peer] : peers_) {
+  for (const int rank : CirculantPeers(place_.world, options_.rank)) {
     if (rank < options_.rank) unresolved.insert(rank);
   }
+  return LinkWanted(std::move(unresolved), RealClock().Now() + options_.connect_timeout);
+}
+
+Status Hub::LinkWanted(std::set<int> unresolved, TimeNs deadline) {
   for (;;) {
     ResolveAndDial(&unresolved, deadline);
     const TimeNs left = deadline - RealClock().Now();
@@ -343,27 +347,54 @@ Status Hub::Connect() {
   }
 }
 
-Status Hub::Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive) {
+// The peer does the same at the same time, since it takes part in the exchange for which this is.
+Status Hub::LinkTo(Peer* peer, TimeNs deadline) {
   {
     const std::lock_guard lock(mutex_);
-    if (!failure_.ok()) return failure_;
-    if (ended_) return Cancelled("this rank has left the group");
+    peer->wanted = true;
+    NoteLinked(peer);
   }
+  std::set<int> unresolved;
+  if (peer->rank < options_.rank) unresolved.insert(peer->rank);
+  return LinkWanted(std::move(unresolved),
+                    std::min(deadline, RealClock().Now() + options_.connect_timeout));
+}
+
+void Hub::NoteLinked(Peer* peer) {
+  peer->linked = peer->wanted && peer->control_up && peer->data_up;
+}
+
+int Hub::open_links() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int>(
+      std::ranges::count_if(peers_, [](const auto& entry) { return entry.second.data_up; }));
+}
+
+Status Hub::WhyOver() const {
+  const std::lock_guard lock(mutex_);
+  return failure_.ok() ? Cancelled("this rank has left the group") : failure_;
+}
+
+Status Hub::Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive,
+                     TimeNs deadline) {
+  if (over_) return WhyOver();
   SocketEnds ends;
   ends.wake_fd = wake_.get();
-  std::array<const Peer*, 2> used{};
+  ends.scratch = scratch_;
+  std::array<Peer*, 2> used{};
   if (send.peer >= 0) {
-    used[0] = &peers_.at(send.peer);
+    used[0] = by_rank_[static_cast<size_t>(send.peer)];
+    if (!used[0]->linked) STRATA_TRY(LinkTo(used[0], deadline));
     ends.send_fd = used[0]->data.get();
     ends.send_peer = used[0]->name;
   }
   if (receive.peer >= 0) {
-    used[1] = &peers_.at(receive.peer);
+    used[1] = by_rank_[static_cast<size_t>(receive.peer)];
+    if (!used[1]->linked) STRATA_TRY(LinkTo(used[1], deadline));
     ends.receive_fd = used[1]->data.get();
     ends.receive_peer = used[1]->name;
   }
-  Status status =
-      ExchangeOverSockets(ends, tag, send, receive, RealClock().Now() + options_.exchange_timeout);
+  Status status = ExchangeOverSockets(ends, tag, send, receive, deadline);
   if (status.ok()) return status;
   if (status.code() == StatusCode::kLost) {
     const auto departed = [&used] {
@@ -398,11 +429,13 @@ Status Hub::Leave(TimeNs timeout) {
   });
   std::unique_lock lock(mutex_);
   const auto all_left = [this] {
-    return std::ranges::all_of(peers_, [](const auto& entry) { return entry.second.left; });
+    return std::ranges::all_of(
+        peers_, [](const auto& entry) { return entry.second.left || !entry.second.control_up; });
   };
   changed_.wait_for(lock, Chrono(timeout), [&] { return !failure_.ok() || all_left(); });
   if (!failure_.ok()) return failure_;
   ended_ = true;
+  over_ = true;
   if (!all_left()) Log(LogLevel::kInfo, "link: leaving before all others have said goodbye");
   return {};
 }

@@ -2,6 +2,7 @@
 // condition or exchanges over the data sockets. Internal to cluster/link.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <condition_variable>
 #include <deque>
@@ -21,7 +22,7 @@
 
 namespace strata::link_internal {
 
-// One needed rank.
+// Another rank. Links to most are made when they are needed for the first time.
 struct Peer {
   int rank = 0;
   Machine machine;
@@ -36,11 +37,14 @@ struct Peer {
   std::string holder;    // its address
 
   // Under Hub::mutex_.
+  bool wanted = false;  // a link is to be made, or is there
   bool control_up = false;
   bool data_up = false;
   bool left = false;    // it said goodbye
   std::string problem;  // the last one while dialling it
   OwnedFd data;         // written before data_up, constant from then on
+
+  std::atomic<bool> linked = false;  // wanted, control_up and data_up: for the calling thread
 };
 
 class Hub {
@@ -53,7 +57,9 @@ class Hub {
   void SetControlHandler(std::function<std::string(std::string_view)> handler);
   void OnFailure(std::function<void(const Status&)> callback);
   Status Connect();
-  Status Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive);
+  Status Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive,
+                  TimeNs deadline);
+  int open_links() const;
   void Cancel(const Status& why);
   Status Failure() const;
   Status Leave(TimeNs timeout);
@@ -70,6 +76,10 @@ class Hub {
   bool AllLinked() const;       // under mutex_
   std::string Missing() const;  // under mutex_
   Status TimedOut();
+  Status LinkWanted(std::set<int> unresolved, TimeNs deadline);
+  Status LinkTo(Peer* peer, TimeNs deadline);
+  void NoteLinked(Peer* peer);  // under mutex_
+  Status WhyOver() const;
   Task KeepHearts();
   Task ReadControl(Peer* peer, SocketPtr socket);
   void ControlEnded(Peer* peer, const Status& why);
@@ -102,13 +112,17 @@ class Hub {
   asio::steady_timer heart_;
   asio::steady_timer linger_;
   std::map<int, Peer> peers_;  // by rank; the map itself never changes
-  OwnedFd wake_;               // eventfd: readable once the group has failed
+  std::vector<Peer*> by_rank_;
+  std::vector<std::byte> scratch_;  // of exchanges
+  OwnedFd wake_;                    // eventfd: readable once the group has failed
   std::thread thread_;
 
   // I/O thread only.
   std::list<std::weak_ptr<Tcp::socket>> pending_;  // handshakes in progress, oldest first
   std::set<std::string> strangers_;                // already logged
   bool stopping_ = false;
+
+  std::atomic<bool> over_ = false;  // failed, left or stopping: WhyOver says which
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

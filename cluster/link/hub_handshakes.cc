@@ -100,14 +100,8 @@ asio::awaitable<Status> Hub::ServeHandshake(SocketPtr socket) {
 Status Hub::Judge(const LinkHello& hello, const std::string& remote) {
   if (hello.purpose == LinkPurpose::kAdmin) return {};
   STRATA_TRY(CheckHello(hello, place_));
-  const auto at = peers_.find(static_cast<int>(hello.from));
-  if (at == peers_.end()) {
-    return Refused(
-        fmt::format("rank {} needs no link to rank {}; do both use the same halving form?",
-                    hello.from, options_.rank));
-  }
   if (HasEnded()) return Refused("the job has ended here: " + Failure().message());
-  Peer& peer = at->second;
+  Peer& peer = peers_.at(static_cast<int>(hello.from));
   if (peer.process != 0 && peer.process != hello.process) {
     return Refused(
         fmt::format("rank {} is already taken by a process at {}; two processes were "
@@ -228,11 +222,13 @@ void Hub::Adopt(Peer* peer, LinkPurpose purpose, SocketPtr socket) {
     Post(peer, MakeLinkFrame({.type = LinkFrameType::kHeartbeat}));
     const std::lock_guard lock(mutex_);
     peer->control_up = true;
+    NoteLinked(peer);
   } else {
     const std::lock_guard lock(mutex_);
     if (peer->data_up) return;
     peer->data = OwnedFd(socket->release(error));
     peer->data_up = true;
+    NoteLinked(peer);
   }
   changed_.notify_all();
 }

@@ -50,9 +50,11 @@ void Links::OnFailure(std::function<void(const Status&)> callback) {
 Status Links::Connect() { return hub_->Connect(); }
 int Links::rank() const { return hub_->options().rank; }
 int Links::world() const { return static_cast<int>(hub_->options().workers.size()); }
-Status Links::Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive) {
-  return hub_->Exchange(tag, send, receive);
+Status Links::Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive,
+                       TimeNs deadline) {
+  return hub_->Exchange(tag, send, receive, deadline);
 }
+int Links::open_links() const { return hub_->open_links(); }
 void Links::Cancel(const Status& why) { hub_->Cancel(why); }
 Status Links::Failure() const { return hub_->Failure(); }
 Status Links::Leave(TimeNs timeout) { return hub_->Leave(timeout); }

@@ -1,7 +1,8 @@
-// Links: this rank's connections to the peers that the maps need, and nothing else. Every rank
-// listens on its own port of the machine list; of two peers the higher rank dials. Between two
-// peers there are two connections: one for collectives, used by the calling thread alone, and one
-// for heartbeats, aborts and goodbyes, kept by the I/O thread.
+// Links: this rank's connections to its circulant peers (topology/peers.h), and to any other rank
+// from the first exchange with it on. Every rank listens on its own port of the machine list; of
+// two peers the higher rank dials. Between two peers there are two connections: one for
+// collectives, used by the calling thread alone, and one for heartbeats, aborts and goodbyes, kept
+// by the I/O thread.
 //
 // A failure anywhere (a peer's process ends or falls silent, ranks disagree, a deadline, Cancel) is
 // final: it floods over all links, so that every rank of the group ends with an error that names
@@ -21,7 +22,6 @@
 #include "base/status.h"
 #include "cluster/link/exchange.h"
 #include "cluster/link/listener.h"
-#include "cluster/topology/halving.h"
 #include "cluster/topology/machine_list.h"
 
 namespace strata {
@@ -33,9 +33,7 @@ struct LinkOptions {
   std::string job;
   std::string secret;     // "": none
   bool insecure = false;  // allow to listen beyond loopback without a secret
-  HalvingForm form = HalvingForm::kPairLast;
   TimeNs connect_timeout = 60 * kSecond;
-  TimeNs exchange_timeout = 600 * kSecond;
   TimeNs heartbeat_every = kSecond;
   TimeNs peer_lost_after = 10 * kSecond;
   TimeNs accept_timeout = 5 * kSecond;  // for a handshake, either side
@@ -65,15 +63,18 @@ class Links final : public Exchanger {
   // the peers have been told. Must not destroy the Links.
   void OnFailure(std::function<void(const Status&)> callback);
 
-  // Returns once all needed peers are linked. kLost after connect_timeout: names the missing ranks
-  // and what was seen of each. kRefused: a peer turned this process down (another claims its rank,
-  // other secret, job, world or protocol version).
+  // Returns once all circulant peers are linked. kLost after connect_timeout: names the missing
+  // ranks and what was seen of each. kRefused: a peer turned this process down (another claims its
+  // rank, other secret, job, world or protocol version).
   Status Connect();
 
   int rank() const override;
   int world() const override;
-  Status Exchange(const ExchangeTag& tag, const SendPart& send,
-                  const ReceivePart& receive) override;
+  Status Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive,
+                  TimeNs deadline) override;
+
+  // How many ranks this one is connected to.
+  int open_links() const;
 
   // Ends the group with this error here, and with kLost naming this rank elsewhere. Any thread.
   void Cancel(const Status& why);

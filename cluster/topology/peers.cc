@@ -4,12 +4,11 @@
 
 namespace strata {
 
-std::vector<int> NeededPeers(int world, int rank, HalvingForm form) {
+std::vector<int> CirculantPeers(int world, int rank) {
   std::set<int> peers;
-  for (const BruckStep& step : MakeBruckMap(world, rank).steps) peers.insert({step.in, step.out});
-  const HalvingMap halving = MakeHalvingMap(world, rank, form);
-  for (const HalvingRound& round : halving.rounds) peers.insert(round.peer);
-  if (halving.neighbour >= 0) peers.insert(halving.neighbour);
+  for (int distance = 1; distance < world; distance *= 2) {
+    peers.insert({(rank + distance) % world, (rank - distance + world) % world});
+  }
   return {peers.begin(), peers.end()};
 }
 

@@ -1,14 +1,13 @@
-// Which ranks a rank needs links to.
+// Which ranks a rank has links to from the start.
 #pragma once
 
 #include <vector>
 
-#include "cluster/topology/halving.h"
-
 namespace strata {
 
-// The peers of `rank` in the Bruck map (both directions) and in the halving map of `form`, with its
-// pair's neighbour: ascending, without rank itself. Symmetric: a needs b exactly when b needs a.
-std::vector<int> NeededPeers(int world, int rank, HalvingForm form);
+// The ranks at a distance of a power of two, in both directions: ascending, without rank itself, at
+// most 2 ceil(lg n). Rings, Bruck's maps, the barrier and binomial trees of any root need no
+// others. Symmetric: a has b exactly when b has a.
+std::vector<int> CirculantPeers(int world, int rank);
 
 }  // namespace strata

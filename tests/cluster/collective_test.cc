@@ -1,5 +1,5 @@
-// Collectives over MemoryWorld: every number of ranks from 1 to 17, both halving forms, sizes on
-// both sides of every switch, against a reference in double precision.
+// Collectives over MemoryWorld: every algorithm and number of ranks, sizes on both sides of every
+// switch, against a reference in double precision.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,8 +8,9 @@
 #include <thread>
 
 #include "base/hash.h"
-#include "cluster/collective/linked_group.h"
+#include "cluster/collective/group.h"
 #include "cluster/collective/memory_world.h"
+#include "tests/cluster/collective_contract.h"
 
 namespace strata {
 namespace {
@@ -17,15 +18,14 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int kWorldMax = 17;
-constexpr HalvingForm kForms[] = {HalvingForm::kPairLast, HalvingForm::kFoldFirst};
 
 // Runs `body` as every rank of a world, each in a thread of its own.
-void RunRanks(int world, HalvingForm form, const std::function<void(Group&)>& body) {
+void RunRanks(int world, const std::function<void(Group&)>& body) {
   MemoryWorld memory(world);
   std::vector<std::thread> threads;
   for (int r = 0; r < world; ++r) {
     threads.emplace_back([&, r] {
-      LinkedGroup group(memory.rank(r), form);
+      Group group(memory.rank(r));
       body(group);
     });
   }
@@ -59,11 +59,10 @@ double Reference(int world, size_t i, ReduceOp op) {
 }
 
 template <typename T>
-void CheckAllreduce(int world, HalvingForm form, size_t count, ReduceOp op) {
-  SCOPED_TRACE("n=" + std::to_string(world) + " count=" + std::to_string(count) + " " +
-               std::string(HalvingFormName(form)));
+void CheckAllreduce(int world, size_t count, ReduceOp op) {
+  SCOPED_TRACE("n=" + std::to_string(world) + " count=" + std::to_string(count));
   std::vector<std::vector<T>> results(static_cast<size_t>(world));
-  RunRanks(world, form, [&](Group& group) {
+  RunRanks(world, [&](Group& group) {
     std::vector<T> data = Inputs<T>(group.rank(), count);
     const Status status = group.Allreduce(std::span<T>(data), op);
     EXPECT_TRUE(status.ok()) << status.ToString();
@@ -76,32 +75,49 @@ void CheckAllreduce(int world, HalvingForm form, size_t count, ReduceOp op) {
   for (const auto& result : results) ASSERT_EQ(result, results[0]);  // to the bit
 }
 
-TEST(LinkedGroup, AllreduceSumOfFloats) {
+TEST(Group, AllreduceSumOfFloats) {
   for (int world = 1; world <= kWorldMax; ++world) {
-    for (HalvingForm form : kForms) {
-      for (size_t count : {0, 1, 5, 1023, 1024, 1025, 5000}) {
-        ASSERT_NO_FATAL_FAILURE(CheckAllreduce<float>(world, form, count, ReduceOp::kSum));
-      }
+    for (size_t count : {0, 1, 5, 1023, 1024, 1025, 5000}) {
+      ASSERT_NO_FATAL_FAILURE(CheckAllreduce<float>(world, count, ReduceOp::kSum));
     }
   }
 }
 
-TEST(LinkedGroup, AllreduceOfOtherTypesAndReductions) {
+TEST(Group, AllreduceOfOtherTypesAndReductions) {
   for (int world : {2, 3, 6, 8, 13}) {
     for (size_t count : {3, 700}) {
       for (ReduceOp op : {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax}) {
-        CheckAllreduce<float>(world, HalvingForm::kPairLast, count, op);
-        CheckAllreduce<double>(world, HalvingForm::kPairLast, count, op);
-        CheckAllreduce<int64_t>(world, HalvingForm::kPairLast, count, op);
+        CheckAllreduce<float>(world, count, op);
+        CheckAllreduce<double>(world, count, op);
+        CheckAllreduce<int64_t>(world, count, op);
+        CheckAllreduce<int16_t>(world, count, op);
       }
     }
   }
 }
 
-TEST(LinkedGroup, SmallAllreduceSumsInRankOrder) {
+// Every algorithm of every operation, in threads, against the reference.
+void CheckContract(int world, bool large) {
+  std::vector<std::vector<uint64_t>> hashes(static_cast<size_t>(world));
+  RunRanks(world, [&](Group& group) {
+    CollectiveContract contract(&group);
+    for (const size_t count : ContractSizes(world, large)) contract.Check(count);
+    hashes[static_cast<size_t>(group.rank())] = contract.float_hashes();
+  });
+  for (const auto& mine : hashes) ASSERT_EQ(mine, hashes[0]);
+}
+
+TEST(Group, EveryAlgorithmInThreads) {
+  for (int world = 1; world <= kWorldMax; ++world) {
+    ASSERT_NO_FATAL_FAILURE(CheckContract(world, world <= 4));
+  }
+  for (const int world : {31, 32, 33}) ASSERT_NO_FATAL_FAILURE(CheckContract(world, false));
+}
+
+TEST(Group, SmallAllreduceSumsInRankOrder) {
   constexpr int kWorld = 5;
   constexpr size_t kCount = 100;
-  RunRanks(kWorld, HalvingForm::kPairLast, [&](Group& group) {
+  RunRanks(kWorld, [&](Group& group) {
     std::vector<float> data = Inputs<float>(group.rank(), kCount);
     ASSERT_TRUE(group.Allreduce(std::span<float>(data), ReduceOp::kSum).ok());
     for (size_t i = 0; i < kCount; ++i) {
@@ -120,11 +136,11 @@ std::vector<std::byte> Bytes(int rank, size_t size) {
   return bytes;
 }
 
-TEST(LinkedGroup, AllgatherOfDifferentSizes) {
+TEST(Group, AllgatherOfDifferentSizes) {
   for (int world = 1; world <= kWorldMax; ++world) {
     SCOPED_TRACE(world);
     const auto size_of = [](int rank) { return static_cast<size_t>(rank % 4 * 333); };
-    RunRanks(world, HalvingForm::kPairLast, [&](Group& group) {
+    RunRanks(world, [&](Group& group) {
       std::vector<std::vector<std::byte>> all;
       for (int repeat = 0; repeat < 2; ++repeat) {
         const Status status = group.Allgather(Bytes(group.rank(), size_of(group.rank())), &all);
@@ -138,8 +154,8 @@ TEST(LinkedGroup, AllgatherOfDifferentSizes) {
   }
 }
 
-TEST(LinkedGroup, ManyCallsInARow) {
-  RunRanks(6, HalvingForm::kPairLast, [](Group& group) {
+TEST(Group, ManyCallsInARow) {
+  RunRanks(6, [](Group& group) {
     for (int64_t call = 0; call < 200; ++call) {
       std::vector<int64_t> data(static_cast<size_t>(call * 7 % 1500), group.rank() + call);
       ASSERT_TRUE(group.Allreduce(std::span<int64_t>(data), ReduceOp::kSum).ok());
@@ -148,9 +164,9 @@ TEST(LinkedGroup, ManyCallsInARow) {
   });
 }
 
-TEST(LinkedGroup, DifferentSizesAreAnErrorOnAllRanks) {
+TEST(Group, DifferentSizesAreAnErrorOnAllRanks) {
   for (size_t other : {9, 5000}) {
-    RunRanks(4, HalvingForm::kPairLast, [&](Group& group) {
+    RunRanks(4, [&](Group& group) {
       std::vector<float> data(group.rank() == 2 ? other : 10);
       const Status status = group.Allreduce(std::span<float>(data), ReduceOp::kSum);
       ASSERT_FALSE(status.ok());
@@ -162,21 +178,21 @@ TEST(LinkedGroup, DifferentSizesAreAnErrorOnAllRanks) {
   }
 }
 
-TEST(LinkedGroup, DifferentCollectivesAreAnError) {
-  RunRanks(3, HalvingForm::kPairLast, [&](Group& group) {
+TEST(Group, DifferentCollectivesAreAnError) {
+  RunRanks(3, [&](Group& group) {
     std::vector<int64_t> data(1);
     std::vector<std::vector<std::byte>> all;
     const Status status = group.rank() == 1
                               ? group.Allgather(std::as_bytes(std::span(data)), &all)
                               : group.Allreduce(std::span<int64_t>(data), ReduceOp::kSum);
     ASSERT_FALSE(status.ok());
-    EXPECT_THAT(status.message(), HasSubstr("allgather call 0"));
+    EXPECT_THAT(status.message(), HasSubstr("allgather (bruck) call 0"));
     EXPECT_THAT(status.message(), HasSubstr("allreduce"));
   });
 }
 
-TEST(LinkedGroup, IntegerSumsWrapAround) {
-  RunRanks(2, HalvingForm::kPairLast, [](Group& group) {
+TEST(Group, IntegerSumsWrapAround) {
+  RunRanks(2, [](Group& group) {
     std::vector<int64_t> data = {group.rank() == 0 ? INT64_MAX : 1};
     ASSERT_TRUE(group.Allreduce(std::span<int64_t>(data), ReduceOp::kSum).ok());
     EXPECT_EQ(data[0], INT64_MIN);

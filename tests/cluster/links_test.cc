@@ -8,8 +8,10 @@
 #include <future>
 
 #include "base/hash.h"
-#include "cluster/collective/linked_group.h"
+#include "cluster/collective/group.h"
 #include "cluster/link/query.h"
+#include "cluster/topology/peers.h"
+#include "tests/cluster/collective_contract.h"
 #include "tests/cluster/loopback.h"
 
 namespace strata {
@@ -35,37 +37,53 @@ Status AwaitFailure(Links* links) {
   return links->Failure();
 }
 
-TEST(Links, CollectivesOverLoopback) {
-  for (HalvingForm form : {HalvingForm::kPairLast, HalvingForm::kFoldFirst}) {
-    for (int world = 1; world <= 8; ++world) {
-      SCOPED_TRACE(world);
-      Loopback net(world);
-      InThreads(world, [&](int r) {
-        LinkOptions options = net.Options(r);
-        options.form = form;
-        const auto links = net.Listen(options);
-        ASSERT_TRUE(links->Connect().ok());
-        LinkedGroup group(*links, form);
-        for (size_t count : {1, 100, 5000, 300'000}) {
-          std::vector<int64_t> data(count);
-          for (size_t i = 0; i < count; ++i) data[i] = static_cast<int64_t>(i) * (r + 1);
-          const Status status = group.Allreduce(std::span<int64_t>(data), ReduceOp::kSum);
-          ASSERT_TRUE(status.ok()) << status.ToString();
-          const int64_t ranks = world * (world + 1) / 2;
-          for (size_t i = 0; i < count; ++i) ASSERT_EQ(data[i], static_cast<int64_t>(i) * ranks);
-        }
-        const std::vector<std::byte> mine(static_cast<size_t>(r) * 10'000, std::byte(r));
-        std::vector<std::vector<std::byte>> all;
-        ASSERT_TRUE(group.Allgather(mine, &all).ok());
-        for (int other = 0; other < world; ++other) {
-          ASSERT_EQ(all[static_cast<size_t>(other)],
-                    std::vector<std::byte>(static_cast<size_t>(other) * 10'000, std::byte(other)));
-        }
-        const Status left = links->Leave(20 * kSecond);
-        EXPECT_TRUE(left.ok()) << left.ToString();
-      });
-    }
+TEST(Links, EveryAlgorithmOverLoopback) {
+  for (const int world : {1, 2, 3, 4, 5, 6, 7, 8, 13}) {
+    SCOPED_TRACE(world);
+    Loopback net(world);
+    std::vector<std::vector<uint64_t>> hashes(static_cast<size_t>(world));
+    InThreads(world, [&](int r) {
+      const auto links = net.Listen(net.Options(r));
+      ASSERT_TRUE(links->Connect().ok());
+      Group group(*links, {.timeout = 20 * kSecond});
+      CollectiveContract contract(&group);
+      for (const size_t count : ContractSizes(world, world <= 5)) contract.Check(count);
+      hashes[static_cast<size_t>(r)] = contract.float_hashes();
+      const std::vector<std::byte> mine(static_cast<size_t>(r) * 10'000, std::byte(r));
+      std::vector<std::vector<std::byte>> all;
+      ASSERT_TRUE(group.Allgather(mine, &all).ok());
+      for (int other = 0; other < world; ++other) {
+        ASSERT_EQ(all[static_cast<size_t>(other)],
+                  std::vector<std::byte>(static_cast<size_t>(other) * 10'000, std::byte(other)));
+      }
+      const Status left = links->Leave(20 * kSecond);
+      EXPECT_TRUE(left.ok()) << left.ToString();
+    });
+    for (const auto& mine : hashes) ASSERT_EQ(mine, hashes[0]);
   }
+}
+
+TEST(Links, OnlyWhatIsNeededIsOpened) {
+  constexpr int kWorld = 9;
+  Loopback net(kWorld);
+  InThreads(kWorld, [&](int r) {
+    const auto links = net.Listen(net.Options(r));
+    ASSERT_TRUE(links->Connect().ok());
+    EXPECT_EQ(links->open_links(), static_cast<int>(CirculantPeers(kWorld, r).size()));
+    Group group(*links, {.timeout = 20 * kSecond});
+    std::vector<int64_t> data(1000, 1);
+    ASSERT_TRUE(group.Allreduce(std::span(data), ReduceOp::kSum).ok());
+    ASSERT_TRUE(group.Barrier().ok());
+    EXPECT_EQ(links->open_links(), static_cast<int>(CirculantPeers(kWorld, r).size()));
+    // A pair that is not among them is linked when it is needed.
+    std::vector<int64_t> out(kWorld);
+    ASSERT_TRUE(group
+                    .AllToAll(std::span<const int64_t>(out), std::span(out), {}, {},
+                              {.algorithm = Algorithm::kPairwise})
+                    .ok());
+    EXPECT_EQ(links->open_links(), kWorld - 1);
+    EXPECT_TRUE(links->Leave(20 * kSecond).ok());
+  });
 }
 
 TEST(Links, Ipv6) {
@@ -92,7 +110,7 @@ TEST(Links, CollectiveWithARankThatHasLeftIsAnError) {
   Loopback net(2);
   auto links = ConnectAll(&net);
   std::thread leaver([&] { static_cast<void>(links[1]->Leave(20 * kSecond)); });
-  LinkedGroup group(*links[0]);
+  Group group(*links[0]);
   std::vector<float> data(10);
   const Status status = group.Allreduce(std::span<float>(data), ReduceOp::kSum);
   EXPECT_EQ(status.code(), StatusCode::kLost);
@@ -112,7 +130,7 @@ TEST(Links, LostRankIsNamedOnEverySurvivor) {
   for (int r = 0; r < kWorld; ++r) {
     if (r == lost) continue;
     survivors.emplace_back([&, r] {
-      LinkedGroup group(*links[static_cast<size_t>(r)]);
+      Group group(*links[static_cast<size_t>(r)]);
       std::vector<float> data(100'000);
       Status status;
       while (status.ok()) status = group.Allreduce(std::span<float>(data), ReduceOp::kSum);
@@ -154,7 +172,7 @@ TEST(Links, DifferentSizesAreNamedOnBothSides) {
   Loopback net(2);
   auto links = ConnectAll(&net);
   InThreads(2, [&](int r) {
-    LinkedGroup group(*links[static_cast<size_t>(r)]);
+    Group group(*links[static_cast<size_t>(r)]);
     std::vector<float> data(r == 0 ? 10 : 12);
     const Status status = group.Allreduce(std::span<float>(data), ReduceOp::kSum);
     EXPECT_EQ(status.code(), StatusCode::kFailed);
@@ -166,7 +184,7 @@ TEST(Links, DifferentCollectivesAreNamedOnBothSides) {
   Loopback net(2);
   auto links = ConnectAll(&net);
   InThreads(2, [&](int r) {
-    LinkedGroup group(*links[static_cast<size_t>(r)]);
+    Group group(*links[static_cast<size_t>(r)]);
     std::vector<int64_t> data(1);
     std::vector<std::vector<std::byte>> all;
     const Status status = r == 0 ? group.Allreduce(std::span<int64_t>(data), ReduceOp::kSum)
@@ -178,11 +196,11 @@ TEST(Links, DifferentCollectivesAreNamedOnBothSides) {
 
 TEST(Links, LiveRankThatDoesNotTakePartMeetsTheDeadline) {
   Loopback net(2);
-  auto links =
-      ConnectAll(&net, [](LinkOptions* options) { options->exchange_timeout = kSecond / 2; });
-  LinkedGroup group(*links[0]);
+  auto links = ConnectAll(&net);
+  Group group(*links[0]);
   std::vector<float> data(10);
-  const Status status = group.Allreduce(std::span<float>(data), ReduceOp::kSum);
+  const Status status =
+      group.Allreduce(std::span<float>(data), ReduceOp::kSum, {.timeout = kSecond / 2});
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(status.message(), HasSubstr(NameOf(net, 1) + " is alive but sent 0 of 40 bytes"));
 }

@@ -37,7 +37,6 @@ struct Loopback {
     options.job = "job";
     options.secret = "a secret";
     options.connect_timeout = 20 * kSecond;
-    options.exchange_timeout = 20 * kSecond;
     return options;
   }
 

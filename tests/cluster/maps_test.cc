@@ -169,30 +169,27 @@ TEST(HalvingMap, VirtualRanksAreNumberedWithoutGaps) {
   }
 }
 
-TEST(NeededPeers, SymmetricAndEnough) {
-  for (HalvingForm form : kForms) {
-    for (int n = 1; n <= kWorldMax; ++n) {
-      std::vector<std::vector<int>> peers;
-      for (int r = 0; r < n; ++r) peers.push_back(NeededPeers(n, r, form));
-      for (int r = 0; r < n; ++r) {
-        for (int peer : peers[static_cast<size_t>(r)]) {
-          EXPECT_NE(peer, r);
-          EXPECT_TRUE(std::ranges::binary_search(peers[static_cast<size_t>(peer)], r));
-        }
+TEST(CirculantPeers, SymmetricAndFew) {
+  for (int n = 1; n <= kWorldMax; ++n) {
+    std::vector<std::vector<int>> peers;
+    for (int r = 0; r < n; ++r) peers.push_back(CirculantPeers(n, r));
+    for (int r = 0; r < n; ++r) {
+      EXPECT_LE(peers[static_cast<size_t>(r)].size(),
+                2 * static_cast<size_t>(std::bit_width(static_cast<unsigned>(n - 1))));
+      for (int peer : peers[static_cast<size_t>(r)]) {
+        EXPECT_NE(peer, r);
+        EXPECT_TRUE(std::ranges::binary_search(peers[static_cast<size_t>(peer)], r));
       }
     }
   }
 }
 
-TEST(NeededPeers, KnownSets) {
-  const std::vector<std::vector<int>> six = {{1, 2, 4, 5}, {0, 2, 3, 4, 5}, {0, 1, 3, 4},
-                                             {1, 2, 4, 5}, {0, 1, 2, 3, 5}, {0, 1, 3, 4}};
-  for (int r = 0; r < 6; ++r) {
-    EXPECT_EQ(NeededPeers(6, r, HalvingForm::kPairLast), six[static_cast<size_t>(r)]);
-  }
-  EXPECT_EQ(NeededPeers(8, 0, HalvingForm::kPairLast), (std::vector<int>{1, 2, 4, 6, 7}));
-  EXPECT_EQ(NeededPeers(9, 0, HalvingForm::kPairLast), (std::vector<int>{1, 2, 4, 5, 7, 8}));
-  EXPECT_TRUE(NeededPeers(1, 0, HalvingForm::kPairLast).empty());
+TEST(CirculantPeers, KnownSets) {
+  EXPECT_TRUE(CirculantPeers(1, 0).empty());
+  EXPECT_EQ(CirculantPeers(6, 1), (std::vector<int>{0, 2, 3, 5}));
+  EXPECT_EQ(CirculantPeers(8, 0), (std::vector<int>{1, 2, 4, 6, 7}));
+  EXPECT_EQ(CirculantPeers(9, 0), (std::vector<int>{1, 2, 4, 5, 7, 8}));
+  EXPECT_EQ(CirculantPeers(64, 0).size(), 11u);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include <csignal>
 
-#include "cluster/collective/linked_group.h"
+#include "cluster/collective/group.h"
 #include "tests/cluster/loopback.h"
 
 namespace strata {
@@ -32,7 +32,7 @@ constexpr size_t kLinkedMarkBytes = 1;
     }
     status = links->Connect();
     if (write(report_fd, status.ok() ? "+" : "-", kLinkedMarkBytes) != 1) _exit(70);
-    LinkedGroup group(*links);
+    Group group(*links);
     std::vector<float> data(20'000);
     while (status.ok()) status = group.Allreduce(std::span<float>(data), ReduceOp::kSum);
   }

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/hash.h"
-#include "cluster/collective/linked_group.h"
+#include "cluster/collective/group.h"
 #include "cluster/link/frame.h"
 #include "cluster/link/handshake.h"
 #include "cluster/link/query.h"
@@ -74,7 +74,7 @@ class Strangers : public ::testing::Test {
     ASSERT_TRUE(connected_.ok()) << connected_.ToString();
     InThreads(2, [&](int r) {
       Links& mine = r == 0 ? *links_ : *other;
-      LinkedGroup group(mine);
+      Group group(mine);
       std::vector<int64_t> data = {r + 1};
       ASSERT_TRUE(group.Allreduce(std::span<int64_t>(data), ReduceOp::kSum).ok());
       EXPECT_EQ(data[0], 3);
@@ -125,7 +125,7 @@ TEST_F(Strangers, OlderProtocolIsToldSo) {
   RawClient client(port());
   const LinkHeaderBytes header = EncodeLinkHeader({.type = LinkFrameType::kHello}, 0);
   client.Send({reinterpret_cast<const char*>(header.data()), header.size()});
-  EXPECT_THAT(client.ReadToEnd(), HasSubstr("link protocol version 0 there, version 1 here"));
+  EXPECT_THAT(client.ReadToEnd(), HasSubstr("link protocol version 0 there, version 2 here"));
 }
 
 TEST_F(Strangers, OversizeFramesAllocateNothing) {

@@ -50,7 +50,7 @@ std::string TopologyJson(int world, HalvingForm form) {
   for (int rank = 0; rank < world; ++rank) {
     bruck.push_back(ToJson(MakeBruckMap(world, rank)));
     halving.push_back(ToJson(MakeHalvingMap(world, rank, form)));
-    links.push_back({{"rank", rank}, {"peers", NeededPeers(world, rank, form)}});
+    links.push_back({{"rank", rank}, {"peers", CirculantPeers(world, rank)}});
   }
   const Json topology = {{"world", world},
                          {"form", HalvingFormName(form)},
@@ -63,32 +63,20 @@ std::string TopologyJson(int world, HalvingForm form) {
 std::string TopologyText(int world, HalvingForm form) {
   std::string links;
   for (int rank = 0; rank < world; ++rank) {
-    links += fmt::format("r{} {}\n", rank, fmt::join(NeededPeers(world, rank, form), " "));
+    links += fmt::format("r{} {}\n", rank, fmt::join(CirculantPeers(world, rank), " "));
   }
   return fmt::format(
       "Bruck allgather: rank, then in/out of each step\n{}\n"
       "Recursive halving, {}: rank, N(ormal) L(eader) or O(ther) with its neighbour, then "
       "peer:send/recv of each round, blocks as start+count\n{}\n"
-      "Links: rank, then the ranks it is linked to\n{}",
+      "Links from the start: rank, then its peers at distances of powers of two\n{}",
       BruckTable(world), HalvingFormName(form), HalvingTable(world, form), links);
 }
 
 }  // namespace
 
 Status RunTopology(const Request& request, std::string* out) {
-  int world = request.world;
-  if (world == 0) {
-    ClusterConfig config;
-    if (!request.config_file.empty()) {
-      STRATA_ASSIGN(config, ReadClusterFile(request.config_file));
-    }
-    world = static_cast<int>(config.machines.Of(Role::kWorker).size());
-    if (world == 0) {
-      return Invalid(
-          fmt::format("{}: the machine list has no workers; give -n N or a list with some",
-                      request.config_file.empty() ? "no --config" : request.config_file));
-    }
-  }
+  STRATA_ASSIGN(const int world, WorldOf(request));
   *out = request.output == Request::Output::kJson ? TopologyJson(world, request.form)
                                                   : TopologyText(world, request.form);
   return {};

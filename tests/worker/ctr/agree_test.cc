@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/sim_disk.h"
-#include "cluster/collective/linked_group.h"
+#include "cluster/collective/group.h"
 #include "cluster/collective/memory_world.h"
 #include "worker/ctr/job_agreement.h"
 #include "worker/ctr/predictions.h"
@@ -26,7 +26,7 @@ std::vector<Status> OnRanks(int world, const std::function<Status(Group&)>& body
   std::vector<std::thread> ranks;
   for (int r = 0; r < world; ++r) {
     ranks.emplace_back([&, r] {
-      LinkedGroup group(memory.rank(r));
+      Group group(memory.rank(r));
       statuses[static_cast<size_t>(r)] = body(group);
     });
   }

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/collective/linked_group.h"
+#include "cluster/collective/group.h"
 #include "cluster/collective/memory_world.h"
 
 namespace strata {
@@ -110,7 +110,7 @@ TEST(Metrics, EveryRankOfEveryWorldGetsTheSameBits) {
     std::vector<std::thread> ranks;
     for (int r = 0; r < world; ++r) {
       ranks.emplace_back([&, r] {
-        LinkedGroup group(memory.rank(r));
+        Group group(memory.rank(r));
         // The last rank has nothing, unless it is alone.
         const size_t parts = static_cast<size_t>(std::max(world - 1, 1));
         const size_t begin = std::min(samples.size() * static_cast<size_t>(r) / parts, 1000UL);

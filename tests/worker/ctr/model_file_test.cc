@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/sim_disk.h"
-#include "cluster/collective/linked_group.h"
+#include "cluster/collective/group.h"
 #include "cluster/collective/memory_world.h"
 #include "storage/memory/host_store.h"
 
@@ -238,7 +238,7 @@ TEST(ModelFile, ARestoredTableAnswersLikeTheOldOne) {
     std::vector<std::thread> ranks;
     for (int r = 0; r < world; ++r) {
       ranks.emplace_back([&, r] {
-        LinkedGroup group(memory.rank(r));
+        Group group(memory.rank(r));
         const auto loaded = LoadModel(disk, "runs/model");
         ASSERT_TRUE(loaded.ok());
         ASSERT_TRUE(RestoreTable(*loaded, "restored", *store, group).ok());

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/collective/linked_group.h"
+#include "cluster/collective/single_group.h"
 #include "cluster/collective/memory_world.h"
 #include "storage/memory/host_store.h"
 #include "tests/worker/ctr/click_data.h"
@@ -104,7 +104,7 @@ std::vector<TrainedRun> TrainWorld(const Recipe& recipe, const std::vector<Click
   std::vector<std::thread> ranks;
   for (size_t r = 0; r < world; ++r) {
     ranks.emplace_back([&, r] {
-      LinkedGroup group(memory.rank(static_cast<int>(r)));
+      Group group(memory.rank(static_cast<int>(r)));
       TrainRank(recipe, store, group, VectorSource(data, cuts[r], cuts[r + 1]),
                 VectorSource(test, test.size() * r / world, test.size() * (r + 1) / world),
                 &runs[r]);
@@ -272,7 +272,7 @@ TEST(Trainer, ALostRankEndsTheOthers) {
   std::vector<std::thread> ranks;
   for (size_t r = 0; r < 2; ++r) {
     ranks.emplace_back([&, r] {
-      LinkedGroup group(memory.rank(static_cast<int>(r)));
+      Group group(memory.rank(static_cast<int>(r)));
       CtrModel model(recipe.shape, 1);
       Trainer trainer({.batch_size = recipe.batch_size,
                        .dense_optimizer = recipe.dense,

@@ -1,4 +1,5 @@
 // When checkpoints are taken, and what happens when they fail or take long.
+#include "cluster/collective/single_group.h"
 #include "worker/checkpoint_taker.h"
 
 #include <gmock/gmock.h>

@@ -14,7 +14,7 @@
 
 #include "base/disk.h"
 #include "base/random.h"
-#include "cluster/collective/linked_group.h"
+#include "cluster/collective/group.h"
 #include "cluster/collective/memory_world.h"
 #include "storage/checkpoint/local_checkpointer.h"
 #include "storage/memory/host_store.h"
@@ -76,7 +76,7 @@ class ThreadSession final : public Session {
   Status Close(const Status& outcome) override { return outcome; }
 
  private:
-  LinkedGroup group_;
+  Group group_;
   TableStore& store_;
   LocalStore& tables_;
 };

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "cluster/collective/single_group.h"
 #include "base/signals.h"
 #include "proto/control/control.pb.h"
 #include "worker/result.h"

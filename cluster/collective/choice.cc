@@ -1,0 +1,155 @@
+#include "cluster/collective/choice.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+#include <sstream>
+#include <utility>
+
+namespace strata {
+namespace {
+
+constexpr int kAnyRanks = std::numeric_limits<int>::max();
+constexpr uint64_t kAnyBytes = std::numeric_limits<uint64_t>::max();
+constexpr int kErrorsMax = 10;
+
+const std::vector<ChoiceRule>& BuiltIn() {
+  using enum Collective;
+  static const std::vector<ChoiceRule> rules = {
+      {kAllreduce, 2, 16 << 10, Algorithm::kInputs},
+      {kAllreduce, 8, 2 << 10, Algorithm::kInputs},
+      {kAllreduce, kAnyRanks, 512, Algorithm::kInputs},
+      {kAllreduce, kAnyRanks, kAnyBytes, Algorithm::kCirculant},
+      {kAllgather, kAnyRanks, kAnyBytes, Algorithm::kBruck},
+      {kReduceScatter, kAnyRanks, kAnyBytes, Algorithm::kCirculant},
+      {kBroadcast, 3, kAnyBytes, Algorithm::kBinomial},
+      {kBroadcast, kAnyRanks, 64 << 10, Algorithm::kBinomial},
+      {kBroadcast, kAnyRanks, kAnyBytes, Algorithm::kScatterAllgather},
+      {kReduce, kAnyRanks, 8 << 10, Algorithm::kBinomial},
+      {kReduce, kAnyRanks, kAnyBytes, Algorithm::kRabenseifner},
+      {kAllToAll, 3, kAnyBytes, Algorithm::kPairwise},
+      {kAllToAll, kAnyRanks, 4 << 10, Algorithm::kBruck},
+      {kAllToAll, kAnyRanks, kAnyBytes, Algorithm::kPairwise},
+  };
+  return rules;
+}
+
+template <typename Number>
+bool ReadBound(std::string_view word, Number any, Number* bound) {
+  if (word == "*") {
+    *bound = any;
+    return true;
+  }
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *bound);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+template <typename Number>
+std::string Bound(Number bound, Number any) {
+  return bound == any ? "*" : fmt::format("{}", bound);
+}
+
+std::string Names(Collective operation) {
+  std::string names;
+  for (const Algorithm algorithm : AlgorithmsOf(operation)) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", AlgorithmName(algorithm));
+  }
+  return names;
+}
+
+// A rule, or what is wrong with the line.
+Result<ChoiceRule> ReadRule(const std::string& line) {
+  std::istringstream words(line);
+  std::string operation;
+  std::string ranks;
+  std::string bytes;
+  std::string algorithm;
+  std::string rest;
+  words >> operation >> ranks >> bytes >> algorithm;
+  if (algorithm.empty() || words >> rest) {
+    return Invalid(fmt::format("expected `operation ranks bytes algorithm`, found '{}'", line));
+  }
+  ChoiceRule rule{};
+  const auto known = CollectiveNamed(operation);
+  if (!known.has_value()) return Invalid(fmt::format("unknown operation '{}'", operation));
+  rule.operation = *known;
+  if (!ReadBound(ranks, kAnyRanks, &rule.ranks_max) || rule.ranks_max < 1) {
+    return Invalid(fmt::format("ranks: expected a number from 1 on or *, found '{}'", ranks));
+  }
+  if (!ReadBound(bytes, kAnyBytes, &rule.bytes_max)) {
+    return Invalid(fmt::format("bytes: expected a number or *, found '{}'", bytes));
+  }
+  const auto named = AlgorithmNamed(algorithm);
+  if (!named.has_value() || !Has(*known, *named)) {
+    return Invalid(
+        fmt::format("no algorithm '{}' of {}; there are {}", algorithm, operation, Names(*known)));
+  }
+  rule.algorithm = *named;
+  return rule;
+}
+
+}  // namespace
+
+ChoiceTable::ChoiceTable() : rules_(BuiltIn()), source_("built-in") {}
+
+ChoiceTable::ChoiceTable(std::vector<ChoiceRule> rules, std::string source)
+    : rules_(std::move(rules)), source_(std::move(source)) {}
+
+Result<ChoiceTable> ChoiceTable::Parse(std::string_view text, const std::string& file) {
+  std::vector<ChoiceRule> rules;
+  std::string errors;
+  int bad = 0;
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    line.resize(std::min(line.find('#'), line.size()));
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    auto rule = ReadRule(line);
+    if (rule.ok()) {
+      rules.push_back(*rule);
+    } else if (++bad <= kErrorsMax) {
+      errors += fmt::format("{}{}:{}: {}", errors.empty() ? "" : "\n", file, number,
+                            rule.status().message());
+    }
+  }
+  if (bad > 0) return Invalid(errors);
+  return ChoiceTable(std::move(rules), file);
+}
+
+std::string ChoiceTable::Text() const {
+  std::string text = "# operation ranks-at-most bytes-at-most algorithm; the first that fits\n";
+  for (const ChoiceRule& rule : rules_) {
+    text += fmt::format("{} {} {} {}\n", CollectiveName(rule.operation),
+                        Bound(rule.ranks_max, kAnyRanks), Bound(rule.bytes_max, kAnyBytes),
+                        AlgorithmName(rule.algorithm));
+  }
+  return text;
+}
+
+const ChoiceRule* ChoiceTable::Find(Collective operation, int world, uint64_t bytes) const {
+  for (const ChoiceRule& rule : rules_) {
+    if (rule.operation == operation && world <= rule.ranks_max && bytes <= rule.bytes_max) {
+      return &rule;
+    }
+  }
+  return nullptr;
+}
+
+Algorithm ChoiceTable::Choose(Collective operation, int world, uint64_t bytes) const {
+  const ChoiceRule* const rule = Find(operation, world, bytes);
+  return rule != nullptr ? rule->algorithm : AlgorithmsOf(operation).back();
+}
+
+ChosenAlgorithm ChoiceTable::Explain(Collective operation, int world, uint64_t bytes) const {
+  const ChoiceRule* const rule = Find(operation, world, bytes);
+  if (rule == nullptr) {
+    return {AlgorithmsOf(operation).back(),
+            fmt::format("{} table: no rule fits, so the one for large messages", source_)};
+  }
+  return {rule->algorithm, fmt::format("{} table, rule {}: ranks up to {}, bytes up to {}", source_,
+                                       rule - rules_.data() + 1, Bound(rule->ranks_max, kAnyRanks),
+                                       Bound(rule->bytes_max, kAnyBytes))};
+}
+
+}  // namespace strata

@@ -1,0 +1,57 @@
+// Which algorithm a collective takes, by operation, number of ranks and bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "cluster/schedule/algorithms.h"
+
+namespace strata {
+
+// One line of the table: for at most so many ranks and bytes.
+struct ChoiceRule {
+  Collective operation;
+  int ranks_max;
+  uint64_t bytes_max;
+  Algorithm algorithm;
+  bool operator==(const ChoiceRule&) const = default;
+};
+
+struct ChosenAlgorithm {
+  Algorithm algorithm;
+  std::string reason;  // "machine.tune:3: up to 8 ranks, up to 65536 bytes"
+};
+
+// The first rule that fits decides; where none does, the operation's last algorithm does
+// (AlgorithmsOf: the one for large messages). Immutable; all ranks of a group must have the same.
+class ChoiceTable {
+ public:
+  // The built-in one: measured over sockets on one machine (docs/collectives.md).
+  ChoiceTable();
+  ChoiceTable(std::vector<ChoiceRule> rules, std::string source);
+
+  // A text of lines `operation ranks bytes algorithm`, `*` for any number; # begins a comment.
+  // Errors name file, line, what was expected and found; all of them together, at most ten.
+  static Result<ChoiceTable> Parse(std::string_view text, const std::string& file);
+  // As Parse reads it.
+  std::string Text() const;
+
+  // `bytes`: of the whole vector, all blocks together; the same on all ranks.
+  Algorithm Choose(Collective operation, int world, uint64_t bytes) const;
+  // The same with its reason in words, for the log.
+  ChosenAlgorithm Explain(Collective operation, int world, uint64_t bytes) const;
+
+  const std::vector<ChoiceRule>& rules() const { return rules_; }
+
+ private:
+  const ChoiceRule* Find(Collective operation, int world, uint64_t bytes) const;
+
+  std::vector<ChoiceRule> rules_;
+  std::string source_;
+};
+
+}  // namespace strata

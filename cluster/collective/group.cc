@@ -1,0 +1,337 @@
+#include "cluster/collective/group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "cluster/collective/bruck_exchange.h"
+#include "cluster/collective/sub_exchanger.h"
+
+namespace strata {
+namespace {
+
+// A rank of an allgather says how much it brings; more than this in all is refused.
+constexpr uint64_t kAllgatherBytesMax = 64ULL << 30;
+
+// Long enough to carry its header, short enough that the next rank begins early.
+constexpr uint64_t kPipelinePiece = 256ULL << 10;
+constexpr int kPiecesMax = 256;
+
+constexpr size_t kElementBytesMax = 32'767;
+
+int PiecesOf(uint64_t bytes) {
+  return static_cast<int>(std::clamp<uint64_t>(bytes / kPipelinePiece, 1, kPiecesMax));
+}
+
+std::span<std::byte> BlockOf(std::span<std::byte> buffer, const BlockOffsets& offsets, int block) {
+  const auto b = static_cast<size_t>(block);
+  return buffer.subspan(offsets[b], offsets[b + 1] - offsets[b]);
+}
+
+// Blocks of a buffer that is only read.
+std::span<std::byte> Readable(std::span<const std::byte> bytes) {
+  return {const_cast<std::byte*>(bytes.data()), bytes.size()};
+}
+
+std::span<std::byte> First(std::vector<std::byte>* memory, size_t bytes) {
+  if (memory->size() < bytes) memory->resize(bytes);
+  return std::span(*memory).first(bytes);
+}
+
+}  // namespace
+
+Group::Group(Exchanger& exchanger, GroupOptions options)
+    : exchanger_(&exchanger), options_(std::move(options)) {}
+
+Status Group::Ended(const Status& status) {
+  if (!status.ok()) failure_ = status;
+  return status;
+}
+
+Result<Group::Plan> Group::Begin(Collective operation, uint64_t bytes, const CallOptions& options,
+                                 const Reduction* reduction, int root) {
+  if (!failure_.ok()) return failure_;
+  if (reduction != nullptr &&
+      (reduction->element_bytes == 0 || reduction->element_bytes > kElementBytesMax)) {
+    return Invalid(fmt::format("elements of {} bytes cannot be reduced; expected 1 to {}",
+                               reduction->element_bytes, kElementBytesMax));
+  }
+  if (options.algorithm.has_value() && !Has(operation, *options.algorithm)) {
+    return Invalid(fmt::format("{} has no algorithm {}", CollectiveName(operation),
+                               AlgorithmName(*options.algorithm)));
+  }
+  const Algorithm algorithm =
+      options.algorithm.value_or(options_.choices.Choose(operation, world(), bytes));
+  const int pieces = algorithm == Algorithm::kPipelined ? PiecesOf(bytes) : 1;
+  const uint64_t key = static_cast<uint64_t>(operation) << 56 |
+                       static_cast<uint64_t>(algorithm) << 48 |
+                       static_cast<uint64_t>(pieces) << 32 | static_cast<uint32_t>(root);
+  auto at = schedules_.find(key);
+  if (at == schedules_.end()) {
+    const SchedulePlace place{.world = world(), .rank = rank(), .root = root, .pieces = pieces};
+    at = schedules_.emplace(key, MakeSchedule(operation, algorithm, place)).first;
+    Log(LogLevel::kDebug, "group of {}: {} of {} bytes by {}: {}", world(),
+        CollectiveName(operation), bytes, AlgorithmName(algorithm),
+        options.algorithm.has_value() ? "the call says so"
+                                      : options_.choices.Explain(operation, world(), bytes).reason);
+  }
+  const TimeNs timeout = options.timeout > 0 ? options.timeout : options_.timeout;
+  return Plan{.algorithm = algorithm,
+              .schedule = &at->second,
+              .tag = {.operation = operation,
+                      .algorithm = algorithm,
+                      .detail = reduction == nullptr ? uint16_t{0} : reduction->detail,
+                      .group = id_,
+                      .call = calls_++,
+                      .step = 0},
+              .deadline = RealClock().Now() + timeout};
+}
+
+Status Group::Run(const Plan& plan, std::span<std::byte> buffer, const Reduction* reduction) {
+  const Blocks blocks{.bytes = buffer, .offsets = &offsets_};
+  return Ended(RunSchedule(*exchanger_,
+                           {.schedule = plan.schedule,
+                            .tag = plan.tag,
+                            .from = blocks,
+                            .into = blocks,
+                            .reduction = reduction,
+                            .deadline = plan.deadline},
+                           &workspace_));
+}
+
+Status Group::CheckRoot(int root) const {
+  if (root >= 0 && root < world()) return {};
+  return Invalid(fmt::format("root {} of a group of {}", root, world()));
+}
+
+Status Group::CutByRank(std::span<const size_t> counts, size_t element_bytes, size_t bytes,
+                        std::string_view what, BlockOffsets* offsets) const {
+  if (bytes % element_bytes != 0) {
+    return Invalid(fmt::format("{}: {} bytes are no elements of {}", what, bytes, element_bytes));
+  }
+  if (counts.empty()) {
+    EqualBlocks(bytes / element_bytes, element_bytes, world(), offsets);
+    return {};
+  }
+  const auto n = static_cast<size_t>(world());
+  if (counts.size() != n) {
+    return Invalid(fmt::format("{}: {} counts for {} ranks", what, counts.size(), n));
+  }
+  offsets->assign(n + 1, 0);
+  for (size_t r = 0; r < n; ++r) (*offsets)[r + 1] = (*offsets)[r] + counts[r] * element_bytes;
+  if (offsets->back() != bytes) {
+    return Invalid(fmt::format("{}: the counts make {} bytes, the buffer has {}", what,
+                               offsets->back(), bytes));
+  }
+  return {};
+}
+
+// ---- Reductions.
+
+Status Group::Allreduce(std::span<std::byte> data, const Reduction& reduction,
+                        const CallOptions& options) {
+  STRATA_ASSIGN(const Plan plan, Begin(Collective::kAllreduce, data.size(), options, &reduction));
+  if (plan.algorithm == Algorithm::kInputs) return Ended(ReduceInputs(plan, data, reduction));
+  EqualBlocks(data.size() / reduction.element_bytes, reduction.element_bytes, plan.schedule->blocks,
+              &offsets_);
+  return Run(plan, data, &reduction);
+}
+
+Status Group::ReduceInputs(const Plan& plan, std::span<std::byte> data,
+                           const Reduction& reduction) {
+  const auto n = static_cast<size_t>(world());
+  offsets_.resize(n + 1);
+  for (size_t r = 0; r <= n; ++r) offsets_[r] = r * data.size();
+  const std::span<std::byte> inputs = First(&scratch_, n * data.size());
+  std::ranges::copy(data, BlockOf(inputs, offsets_, rank()).begin());
+  STRATA_TRY(Run(plan, inputs, &reduction));
+  std::ranges::copy(BlockOf(inputs, offsets_, 0), data.begin());
+  for (int r = 1; r < world(); ++r) {
+    reduction.apply(data.data(), BlockOf(inputs, offsets_, r).data(),
+                    data.size() / reduction.element_bytes, reduction.context);
+  }
+  return {};
+}
+
+Status Group::Reduce(std::span<std::byte> data, const Reduction& reduction, int root,
+                     const CallOptions& options) {
+  STRATA_TRY(CheckRoot(root));
+  STRATA_ASSIGN(const Plan plan, Begin(Collective::kReduce, data.size(), options, &reduction, root));
+  EqualBlocks(data.size() / reduction.element_bytes, reduction.element_bytes, plan.schedule->blocks,
+              &offsets_);
+  return Run(plan, data, &reduction);
+}
+
+Result<std::span<std::byte>> Group::ReduceScatter(std::span<std::byte> data,
+                                                  const Reduction& reduction,
+                                                  std::span<const size_t> counts,
+                                                  const CallOptions& options) {
+  STRATA_TRY(CutByRank(counts, reduction.element_bytes, data.size(), "reduce-scatter", &offsets_));
+  STRATA_ASSIGN(const Plan plan,
+                Begin(Collective::kReduceScatter, data.size(), options, &reduction));
+  STRATA_TRY(Run(plan, data, &reduction));
+  return BlockOf(data, offsets_, rank());
+}
+
+// ---- Without arithmetic.
+
+Status Group::AllgatherBytes(std::span<std::byte> all, size_t element_bytes,
+                             std::span<const size_t> counts, const CallOptions& options) {
+  STRATA_TRY(CutByRank(counts, element_bytes, all.size(), "allgather", &offsets_));
+  STRATA_ASSIGN(const Plan plan, Begin(Collective::kAllgather, all.size(), options, nullptr));
+  return Run(plan, all, nullptr);
+}
+
+Status Group::Allgather(std::span<const std::byte> mine, std::vector<std::vector<std::byte>>* all) {
+  const auto n = static_cast<size_t>(world());
+  std::vector<size_t> sizes(n);
+  sizes[static_cast<size_t>(rank())] = mine.size();
+  STRATA_TRY(Allgather(std::span(sizes)));
+  uint64_t total = 0;
+  for (size_t r = 0; r < n; ++r) {
+    if (sizes[r] > kAllgatherBytesMax - total) {
+      return Ended(Refused(fmt::format("allgather of more than {} bytes in all: rank {} brings {}",
+                                       kAllgatherBytesMax, r, sizes[r])));
+    }
+    total += sizes[r];
+  }
+  const std::span<std::byte> blocks = First(&scratch_, total);
+  STRATA_TRY(CutByRank(sizes, 1, total, "allgather", &offsets_));
+  std::ranges::copy(mine, BlockOf(blocks, offsets_, rank()).begin());
+  STRATA_TRY(AllgatherBytes(blocks, 1, sizes, {}));
+  all->resize(n);
+  for (int r = 0; r < world(); ++r) {
+    const auto block = BlockOf(blocks, offsets_, r);
+    (*all)[static_cast<size_t>(r)].assign(block.begin(), block.end());
+  }
+  return {};
+}
+
+Status Group::BroadcastBytes(std::span<std::byte> data, int root, const CallOptions& options) {
+  STRATA_TRY(CheckRoot(root));
+  STRATA_ASSIGN(const Plan plan, Begin(Collective::kBroadcast, data.size(), options, nullptr, root));
+  EqualBlocks(data.size(), 1, plan.schedule->blocks, &offsets_);
+  return Run(plan, data, nullptr);
+}
+
+Status Group::GatherBytes(std::span<const std::byte> mine, std::span<std::byte> all,
+                          size_t element_bytes, int root, std::span<const size_t> counts,
+                          const CallOptions& options) {
+  STRATA_TRY(CheckRoot(root));
+  const std::vector<size_t> equal(static_cast<size_t>(world()), mine.size() / element_bytes);
+  if (counts.empty()) counts = equal;
+  const size_t total = std::accumulate(counts.begin(), counts.end(), size_t{0}) * element_bytes;
+  // Ranks between the leaves and the root carry the blocks of others.
+  const std::span<std::byte> blocks = rank() == root ? all : First(&scratch_, total);
+  STRATA_TRY(CutByRank(counts, element_bytes, blocks.size(), "gather", &offsets_));
+  const std::span<std::byte> own = BlockOf(blocks, offsets_, rank());
+  if (own.size() != mine.size()) {
+    return Invalid(fmt::format("gather: the counts say {} bytes of this rank, it brings {}",
+                               own.size(), mine.size()));
+  }
+  STRATA_ASSIGN(const Plan plan, Begin(Collective::kGather, total, options, nullptr, root));
+  if (own.data() != mine.data()) std::ranges::copy(mine, own.begin());
+  return Run(plan, blocks, nullptr);
+}
+
+Status Group::ScatterBytes(std::span<const std::byte> all, std::span<std::byte> mine,
+                           size_t element_bytes, int root, std::span<const size_t> counts,
+                           const CallOptions& options) {
+  STRATA_TRY(CheckRoot(root));
+  const std::vector<size_t> equal(static_cast<size_t>(world()), mine.size() / element_bytes);
+  if (counts.empty()) counts = equal;
+  const size_t total = std::accumulate(counts.begin(), counts.end(), size_t{0}) * element_bytes;
+  const std::span<std::byte> blocks = rank() == root ? Readable(all) : First(&scratch_, total);
+  STRATA_TRY(CutByRank(counts, element_bytes, blocks.size(), "scatter", &offsets_));
+  const std::span<std::byte> own = BlockOf(blocks, offsets_, rank());
+  if (own.size() != mine.size()) {
+    return Invalid(fmt::format("scatter: the counts say {} bytes for this rank, it takes {}",
+                               own.size(), mine.size()));
+  }
+  STRATA_ASSIGN(const Plan plan, Begin(Collective::kScatter, total, options, nullptr, root));
+  STRATA_TRY(Run(plan, blocks, nullptr));
+  if (own.data() != mine.data()) std::ranges::copy(own, mine.begin());
+  return {};
+}
+
+Status Group::AllToAllBytes(std::span<const std::byte> in, std::span<std::byte> out,
+                            size_t element_bytes, std::span<const size_t> in_counts,
+                            std::span<const size_t> out_counts, const CallOptions& options) {
+  const auto n = static_cast<size_t>(world());
+  const bool uneven = !in_counts.empty() || !out_counts.empty();
+  if (!uneven && (in.size() != out.size() || in.size() % (n * element_bytes) != 0)) {
+    return Invalid(fmt::format("all-to-all: {} bytes in and {} out are no {} equal blocks each",
+                               in.size(), out.size(), n));
+  }
+  STRATA_TRY(CutByRank(in_counts, element_bytes, in.size(), "all-to-all, input", &offsets_));
+  STRATA_TRY(CutByRank(out_counts, element_bytes, out.size(), "all-to-all, output", &out_offsets_));
+  const auto self = static_cast<size_t>(rank());
+  const std::span<std::byte> own = BlockOf(Readable(in), offsets_, rank());
+  if (own.size() != out_offsets_[self + 1] - out_offsets_[self]) {
+    return Invalid("all-to-all: a rank's block for itself has one size as input and one as output");
+  }
+  CallOptions chosen = options;
+  // Ranks have different sums of uneven blocks, so sizes cannot decide.
+  if (uneven && !options.algorithm.has_value()) chosen.algorithm = Algorithm::kPairwise;
+  std::vector<size_t> sizes;
+  if (chosen.algorithm == Algorithm::kBruck && uneven) {
+    sizes.resize(n * n);
+    for (size_t d = 0; d < n; ++d) sizes[self * n + d] = offsets_[d + 1] - offsets_[d];
+    const BlockOffsets blocks = offsets_;
+    STRATA_TRY(Allgather(std::span(sizes)));
+    offsets_ = blocks;
+  }
+  STRATA_ASSIGN(const Plan plan, Begin(Collective::kAllToAll, in.size(), chosen, nullptr));
+  const ScheduleCall call{.schedule = plan.schedule,
+                          .tag = plan.tag,
+                          .from = {.bytes = Readable(in), .offsets = &offsets_},
+                          .into = {.bytes = out, .offsets = &out_offsets_},
+                          .deadline = plan.deadline};
+  if (plan.algorithm == Algorithm::kBruck) {
+    if (sizes.empty()) sizes.assign(n * n, in.size() / n);
+    return Ended(RunBruckAllToAll(*exchanger_, call, sizes, &workspace_));
+  }
+  std::ranges::copy(own, BlockOf(out, out_offsets_, rank()).begin());
+  return Ended(RunSchedule(*exchanger_, call, &workspace_));
+}
+
+Status Group::Barrier(const CallOptions& options) {
+  STRATA_ASSIGN(const Plan plan, Begin(Collective::kBarrier, 0, options, nullptr));
+  EqualBlocks(0, 1, plan.schedule->blocks, &offsets_);
+  return Run(plan, {}, nullptr);
+}
+
+// ---- Groups within the group.
+
+Result<Group> Group::Split(int color, int key) {
+  std::vector<std::array<int, 2>> wishes(static_cast<size_t>(world()));
+  wishes[static_cast<size_t>(rank())] = {color, key};
+  const uint64_t call = calls_;
+  STRATA_TRY(Allgather(std::span(wishes)));
+  std::vector<std::pair<int, int>> members;  // key, rank
+  for (int r = 0; r < world(); ++r) {
+    const auto& [its_color, its_key] = wishes[static_cast<size_t>(r)];
+    if (its_color == color) members.emplace_back(its_key, r);
+  }
+  std::ranges::sort(members);
+  std::vector<int> ranks;
+  int place = 0;
+  for (const auto& [its_key, r] : members) {
+    if (r == rank()) place = static_cast<int>(ranks.size());
+    ranks.push_back(r);
+  }
+  auto exchanger = std::make_unique<SubExchanger>(*exchanger_, std::move(ranks), place);
+  Group group(*exchanger, options_);
+  group.owned_ = std::move(exchanger);
+  // Never 0, which is the group of all ranks.
+  const uint64_t hash = Mix64(Mix64(call << 32 | id_) ^ static_cast<uint32_t>(color));
+  group.id_ = static_cast<uint32_t>(hash) | 1;
+  return group;
+}
+
+}  // namespace strata
