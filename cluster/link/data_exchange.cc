@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "cluster/link/exchange_parts.h"
 #include "cluster/link/frame.h"
 
 namespace strata {
@@ -24,12 +25,6 @@ constexpr size_t kSpinBytesMax = 128ULL << 10;
 // in the cache when it is used.
 constexpr size_t kBytesPerCall = 256ULL << 10;
 constexpr size_t kPiecesPerCall = 16;
-
-size_t Bytes(const auto& part) {
-  size_t bytes = 0;
-  for (const auto& piece : part.pieces) bytes += piece.size();
-  return bytes;
-}
 
 // What a sendmsg or recvmsg is to move: at most kBytesPerCall in kPiecesPerCall pieces.
 class Message {
@@ -69,11 +64,10 @@ class Stream {
     if (!has_header()) message->Add(header_.data() + done_, header_.size() - done_);
   }
   void AddPieces(Message* message) const {
-    size_t offset = offset_;
-    for (size_t i = piece_; i < pieces_.size() && !message->full(); ++i) {
+    for (size_t i = 0; i < pieces_.left() && !message->full(); ++i) {
+      const std::span<Byte> piece = pieces_.Piece(i);
       // iovec knows no const; sendmsg only reads.
-      message->Add(const_cast<std::byte*>(pieces_[i].data()) + offset, pieces_[i].size() - offset);
-      offset = 0;
+      message->Add(const_cast<std::byte*>(piece.data()), piece.size());
     }
   }
   // Counts `bytes` that have passed; returns how many of them were payload.
@@ -82,23 +76,13 @@ class Stream {
     done_ += bytes;
     return bytes - of_header;
   }
-  // Moves on in the pieces.
-  void Advance(size_t bytes) {
-    offset_ += bytes;
-    while (piece_ < pieces_.size() && offset_ >= pieces_[piece_].size()) {
-      offset_ -= pieces_[piece_++].size();
-    }
-  }
-  // What is left of the piece that is next.
-  std::span<Byte> Next() const { return pieces_[piece_].subspan(offset_); }
+  PieceCursor<Byte>* pieces() { return &pieces_; }
 
  private:
   std::span<std::byte> header_;
-  std::span<const std::span<Byte>> pieces_;
+  PieceCursor<Byte> pieces_;
   size_t total_;
   size_t done_ = 0;
-  size_t piece_ = 0;
-  size_t offset_ = 0;
 };
 
 class Run {
@@ -107,8 +91,8 @@ class Run {
       const ReceivePart& receive)
       : ends_(ends),
         tag_(tag),
-        send_bytes_(Bytes(send)),
-        receive_bytes_(Bytes(receive)),
+        send_bytes_(PartBytes(send.pieces)),
+        receive_bytes_(PartBytes(receive.pieces)),
         reduction_(receive.reduction),
         sending_(send.peer >= 0),
         receiving_(receive.peer >= 0),
@@ -118,10 +102,7 @@ class Run {
                                       .operation = tag.OperationWord(),
                                       .sequence = tag.SequenceWord()})),
         out_(out_header_, send.pieces, send_bytes_),
-        in_(in_header_, receive.pieces, receive_bytes_) {
-    out_.Advance(0);  // past empty pieces
-    in_.Advance(0);
-  }
+        in_(in_header_, receive.pieces, receive_bytes_) {}
 
   Status ToTheEnd(TimeNs deadline) {
     TimeNs idle_since = 0;
@@ -152,7 +133,7 @@ class Run {
     const ssize_t sent = sendmsg(ends_.send_fd, message.Header(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) return Fault(ends_.send_peer, errno);
     *moved = true;
-    out_.Advance(out_.Pass(static_cast<size_t>(sent)));
+    out_.pieces()->Advance(out_.Pass(static_cast<size_t>(sent)));
     sending_ = !out_.complete();
     return {};
   }
@@ -170,12 +151,12 @@ class Run {
     }
     const ssize_t got = recvmsg(ends_.receive_fd, message.Header(), MSG_DONTWAIT);
     if (got < 0) return Fault(ends_.receive_peer, errno);
-    if (got == 0) return Closed(ends_.receive_peer);
+    if (got == 0) return ClosedError(ends_.receive_peer, tag_);
     *moved = true;
     const size_t payload = in_.Pass(static_cast<size_t>(got));
     if (!header_checked_ && in_.has_header()) STRATA_TRY(CheckHeader());
     if (reduction_ == nullptr) {
-      in_.Advance(payload);
+      in_.pieces()->Advance(payload);
     } else {
       Reduce(payload);
     }
@@ -186,15 +167,7 @@ class Run {
   // The whole elements among what waits in the scratch memory.
   void Reduce(size_t arrived) {
     waiting_ += arrived;
-    const size_t size = reduction_->element_bytes;
-    size_t used = 0;
-    while (waiting_ - used >= size) {
-      const std::span<std::byte> into = in_.Next();
-      const size_t count = std::min(into.size(), waiting_ - used) / size;
-      reduction_->apply(into.data(), ends_.scratch.data() + used, count, reduction_->context);
-      used += count * size;
-      in_.Advance(count * size);
-    }
+    const size_t used = ReduceWhole(*reduction_, ends_.scratch.first(waiting_), in_.pieces());
     waiting_ -= used;
     if (used > 0 && waiting_ > 0) {
       std::memmove(ends_.scratch.data(), ends_.scratch.data() + used, waiting_);
@@ -205,21 +178,12 @@ class Run {
     header_checked_ = true;
     const auto header = DecodeLinkHeader(in_header_);
     if (!header.ok()) return header.status().Prefixed(ends_.receive_peer);
-    const ExchangeTag theirs = ExchangeTag::FromWords(header->operation, header->sequence);
-    if (header->type != LinkFrameType::kData || header->operation != tag_.OperationWord() ||
-        header->sequence != tag_.SequenceWord()) {
-      return Failed(
-          fmt::format("{} is in {}, this rank in {}; all ranks must call the same "
-                      "collectives in the same order",
-                      ends_.receive_peer, theirs.Describe(), tag_.Describe()));
+    if (header->type != LinkFrameType::kData) {
+      return Corrupt(fmt::format("{} sent a frame of type {} among data", ends_.receive_peer,
+                                 static_cast<int>(header->type)));
     }
-    if (header->length != receive_bytes_) {
-      return Failed(
-          fmt::format("{} sends {} bytes in {}, this rank expects {}; all ranks must pass "
-                      "the same number of elements",
-                      ends_.receive_peer, header->length, tag_.Describe(), receive_bytes_));
-    }
-    return {};
+    return CheckMessage(ends_.receive_peer, tag_, header->operation, header->sequence,
+                        header->length, receive_bytes_);
   }
 
   Status Wait(TimeNs now, TimeNs deadline) {
@@ -236,21 +200,15 @@ class Run {
   // What a failed system call means; OK when it only has to be tried again.
   Status Fault(std::string_view peer, int error) const {
     if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) return {};
-    if (error == EPIPE || error == ECONNRESET) return Closed(peer);
+    if (error == EPIPE || error == ECONNRESET) return ClosedError(peer, tag_);
     return Lost(fmt::format("{} is lost: the connection broke: {}", peer, std::strerror(error)));
   }
 
-  Status Closed(std::string_view peer) const {
-    return Lost(fmt::format("{} is lost: it closed its connection in {}", peer, tag_.Describe()));
-  }
-
   Status Late() const {
-    const bool waits_to_receive = receiving_;
-    return DeadlineExceeded(fmt::format(
-        "{} is alive but {} {} of {} bytes in {} until the deadline",
-        waits_to_receive ? ends_.receive_peer : ends_.send_peer, waits_to_receive ? "sent" : "took",
-        waits_to_receive ? in_.payload_done() : out_.payload_done(),
-        waits_to_receive ? receive_bytes_ : send_bytes_, tag_.Describe()));
+    if (receiving_) {
+      return LateError(ends_.receive_peer, "sent", in_.payload_done(), receive_bytes_, tag_);
+    }
+    return LateError(ends_.send_peer, "took", out_.payload_done(), send_bytes_, tag_);
   }
 
   const SocketEnds& ends_;
