@@ -145,7 +145,7 @@ ChosenAlgorithm ChoiceTable::Explain(Collective operation, int world, uint64_t b
   const ChoiceRule* const rule = Find(operation, world, bytes);
   if (rule == nullptr) {
     return {AlgorithmsOf(operation).back(),
-            fmt::format("{} table: no rule fits, so the one for large messages", source_)};
+            fmt::format("{} table: no rule fits, so the one that does well at any size", source_)};
   }
   return {rule->algorithm, fmt::format("{} table, rule {}: ranks up to {}, bytes up to {}", source_,
                                        rule - rules_.data() + 1, Bound(rule->ranks_max, kAnyRanks),

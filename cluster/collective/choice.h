@@ -26,8 +26,8 @@ struct ChosenAlgorithm {
   std::string reason;  // "machine.tune:3: up to 8 ranks, up to 65536 bytes"
 };
 
-// The first rule that fits decides; where none does, the operation's last algorithm does
-// (AlgorithmsOf: the one for large messages). Immutable; all ranks of a group must have the same.
+// The first rule that fits decides; where none does, the collective's last algorithm does
+// (AlgorithmsOf). Immutable; all ranks of a group must have the same.
 class ChoiceTable {
  public:
   // The built-in one: measured over sockets on one machine (docs/collectives.md).

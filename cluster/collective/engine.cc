@@ -17,7 +17,8 @@ void CutPieces(const Blocks& buffer, const BlockSet& set, int blocks,
 }
 
 // An exchange whose sent bytes are among those that arriving ones are combined with: they must have
-// left first.
+// left first. Both ranks combine the same two operands, the lower rank's first, so that they get
+// the same bits even of those that compare equal, or not at all (zeros of either sign, NaN).
 Status ExchangeThenReduce(Exchanger& exchanger, const ExchangeTag& tag, const SendPart& send,
                           int from, const Reduction& reduction, TimeNs deadline,
                           Workspace* workspace) {
@@ -26,9 +27,15 @@ Status ExchangeThenReduce(Exchanger& exchanger, const ExchangeTag& tag, const Se
   if (workspace->bytes.size() < total) workspace->bytes.resize(total);
   const std::span<std::byte> arrived(workspace->bytes.data(), total);
   STRATA_TRY(exchanger.Exchange(tag, send, {.peer = from, .pieces = {&arrived, 1}}, deadline));
-  const std::byte* next = arrived.data();
+  std::byte* next = arrived.data();
   for (const auto& piece : workspace->receive) {
-    reduction.apply(piece.data(), next, piece.size() / reduction.element_bytes, reduction.context);
+    const size_t count = piece.size() / reduction.element_bytes;
+    if (from > exchanger.rank()) {
+      reduction.apply(piece.data(), next, count, reduction.context);
+    } else {
+      reduction.apply(next, piece.data(), count, reduction.context);
+      std::copy_n(next, piece.size(), piece.begin());
+    }
     next += piece.size();
   }
   return {};

@@ -161,7 +161,8 @@ Status Group::ReduceInputs(const Plan& plan, std::span<std::byte> data,
 Status Group::Reduce(std::span<std::byte> data, const Reduction& reduction, int root,
                      const CallOptions& options) {
   STRATA_TRY(CheckRoot(root));
-  STRATA_ASSIGN(const Plan plan, Begin(Collective::kReduce, data.size(), options, &reduction, root));
+  STRATA_ASSIGN(const Plan plan,
+                Begin(Collective::kReduce, data.size(), options, &reduction, root));
   EqualBlocks(data.size() / reduction.element_bytes, reduction.element_bytes, plan.schedule->blocks,
               &offsets_);
   return Run(plan, data, &reduction);
@@ -214,7 +215,8 @@ Status Group::Allgather(std::span<const std::byte> mine, std::vector<std::vector
 
 Status Group::BroadcastBytes(std::span<std::byte> data, int root, const CallOptions& options) {
   STRATA_TRY(CheckRoot(root));
-  STRATA_ASSIGN(const Plan plan, Begin(Collective::kBroadcast, data.size(), options, nullptr, root));
+  STRATA_ASSIGN(const Plan plan,
+                Begin(Collective::kBroadcast, data.size(), options, nullptr, root));
   EqualBlocks(data.size(), 1, plan.schedule->blocks, &offsets_);
   return Run(plan, data, nullptr);
 }

@@ -14,14 +14,14 @@ namespace {
 
 using enum Algorithm;
 
-constexpr std::array kAllreduces = {kInputs,       kDoubling,  kBinomial,
-                                    kHalvingBruck, kCirculant, kRing};
-constexpr std::array kAllgathers = {kBruck, kDoubling, kRing};
-constexpr std::array kBroadcasts = {kBinomial, kBinaryTree, kScatterAllgather, kPipelined};
+constexpr std::array kAllreduces = {kInputs, kDoubling,     kBinomial,
+                                    kRing,   kHalvingBruck, kCirculant};
+constexpr std::array kAllgathers = {kDoubling, kRing, kBruck};
+constexpr std::array kBroadcasts = {kBinomial, kBinaryTree, kPipelined, kScatterAllgather};
 constexpr std::array kGathers = {kBinomial};
 constexpr std::array kScatters = {kBinomial};
 constexpr std::array kReduces = {kBinomial, kRabenseifner};
-constexpr std::array kReduceScatters = {kCirculant, kHalving, kHalvingFolded, kRing};
+constexpr std::array kReduceScatters = {kHalving, kHalvingFolded, kRing, kCirculant};
 constexpr std::array kAllToAlls = {kBruck, kPairwise};
 constexpr std::array kBarriers = {kDissemination};
 

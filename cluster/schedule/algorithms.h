@@ -52,7 +52,7 @@ enum class Algorithm : uint8_t {
 std::string_view AlgorithmName(Algorithm algorithm);  // "scatter-allgather"
 std::optional<Algorithm> AlgorithmNamed(std::string_view name);
 
-// The algorithms of an operation, the one for small messages first.
+// The algorithms of a collective; the last is the one that does well whatever the sizes.
 std::span<const Algorithm> AlgorithmsOf(Collective operation);
 bool Has(Collective operation, Algorithm algorithm);
 

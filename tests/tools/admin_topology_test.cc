@@ -69,8 +69,8 @@ TEST(AdminTopology, JsonOfSixRanks) {
   for (int rank = 0; rank < 6; ++rank) {
     EXPECT_EQ(HalvingOf(topology, rank), halving[static_cast<size_t>(rank)]) << rank;
   }
-  const std::vector<std::vector<int>> links = {{1, 2, 4, 5}, {0, 2, 3, 4, 5}, {0, 1, 3, 4},
-                                               {1, 2, 4, 5}, {0, 1, 2, 3, 5}, {0, 1, 3, 4}};
+  const std::vector<std::vector<int>> links = {{1, 2, 4, 5}, {0, 2, 3, 5}, {0, 1, 3, 4},
+                                               {1, 2, 4, 5}, {0, 2, 3, 5}, {0, 1, 3, 4}};
   for (int rank = 0; rank < 6; ++rank) {
     EXPECT_EQ(topology.at("links").at(rank).at("peers"), Json(links[static_cast<size_t>(rank)]));
   }
