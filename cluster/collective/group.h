@@ -33,7 +33,8 @@ struct GroupOptions {
   ChoiceTable choices = {};
 };
 
-// One thread at a time, groups and their sub-groups together. Any failure (a lost rank, a deadline,
+// One thread at a time, groups and their sub-groups together; calls beside the caller's own work:
+// async_calls.h. Any failure (a lost rank, a deadline,
 // ranks that disagree) ends the group: that call and all later ones return the same error, which
 // names the rank. Only an algorithm that the operation does not have is refused without an end.
 class Group {
@@ -120,6 +121,10 @@ class Group {
 
   // Returns once every rank has called it.
   Status Barrier(const CallOptions& options = {});
+
+  // Ends the group with this error here, and with one that names this rank elsewhere: a call under
+  // way returns it. Any thread.
+  void Cancel(const Status& why) { exchanger_->Cancel(why); }
 
   // ---- Groups within the group.
 

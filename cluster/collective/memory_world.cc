@@ -16,6 +16,7 @@ class MemoryWorld::End final : public Exchanger {
                   TimeNs deadline) override {
     return world_->Exchange(rank_, tag, send, receive, deadline);
   }
+  void Cancel(const Status& why) override { world_->Fail(why); }
 
  private:
   MemoryWorld* world_;

@@ -13,6 +13,7 @@ class SingleExchanger : public Exchanger {
                   const ReceivePart& /*receive*/, TimeNs /*deadline*/) override {
     return {};
   }
+  void Cancel(const Status& /*why*/) override {}
 };
 
 // The exchanger is a base, so that it is there before the group.

@@ -17,6 +17,7 @@ class SubExchanger final : public Exchanger {
   int world() const override { return static_cast<int>(members_.size()); }
   Status Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive,
                   TimeNs deadline) override;
+  void Cancel(const Status& why) override { whole_.Cancel(why); }
 
  private:
   Exchanger& whole_;

@@ -44,7 +44,7 @@ struct ReceivePart {
   const Reduction* reduction = nullptr;
 };
 
-// One thread at a time.
+// One thread at a time, but for Cancel.
 class Exchanger {
  public:
   virtual ~Exchanger() = default;
@@ -55,6 +55,9 @@ class Exchanger {
   // not done at `deadline`) is final: it ends the group.
   virtual Status Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive,
                           TimeNs deadline) = 0;
+  // Ends the group with this error here, and with one that names this rank elsewhere. An exchange
+  // under way returns it. Any thread; the first error stays.
+  virtual void Cancel(const Status& why) = 0;
 };
 
 }  // namespace strata

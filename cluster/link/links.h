@@ -76,8 +76,8 @@ class Links final : public Exchanger {
   // How many ranks this one is connected to.
   int open_links() const;
 
-  // Ends the group with this error here, and with kLost naming this rank elsewhere. Any thread.
-  void Cancel(const Status& why);
+  // With kLost elsewhere.
+  void Cancel(const Status& why) override;
   // The group's failure, or OK. Any thread.
   Status Failure() const;
 

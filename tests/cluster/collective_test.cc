@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <thread>
@@ -196,6 +197,103 @@ TEST(Group, IntegerSumsWrapAround) {
     std::vector<int64_t> data = {group.rank() == 0 ? INT64_MAX : 1};
     ASSERT_TRUE(group.Allreduce(std::span<int64_t>(data), ReduceOp::kSum).ok());
     EXPECT_EQ(data[0], INT64_MIN);
+  });
+}
+
+// Zeros of either sign compare equal, and NaN does not compare: the ranks must still agree.
+TEST(Group, ResultsAreTheSameBitsOnAllRanks) {
+  for (const int world : {2, 3, 5, 8}) {
+    for (const Algorithm algorithm : AlgorithmsOf(Collective::kAllreduce)) {
+      for (const ReduceOp op : {ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kSum}) {
+        std::vector<std::vector<uint64_t>> bits(static_cast<size_t>(world));
+        RunRanks(world, [&](Group& group) {
+          std::vector<double> data(64, group.rank() % 2 == 0 ? 0.0 : -0.0);
+          data[7] = group.rank() == 1 ? std::nan("") : 1.0;
+          ASSERT_TRUE(group.Allreduce(std::span(data), op, {.algorithm = algorithm}).ok());
+          auto& mine = bits[static_cast<size_t>(group.rank())];
+          for (const double value : data) mine.push_back(std::bit_cast<uint64_t>(value));
+        });
+        for (const auto& mine : bits) {
+          ASSERT_EQ(mine, bits[0]) << AlgorithmName(algorithm) << " n=" << world;
+        }
+      }
+    }
+  }
+}
+
+// The sum and the number of what was summed, as one element of 24 bytes.
+struct Moments {
+  double sum = 0;
+  double squares = 0;
+  uint64_t count = 0;
+};
+
+TEST(Group, ReductionsOfTheCallersOwn) {
+  const Reduction add = CustomReduction(
+      sizeof(Moments), [](void* into, const void* from, size_t count, const void* /*context*/) {
+        auto* const a = static_cast<Moments*>(into);
+        const auto* const b = static_cast<const Moments*>(from);
+        for (size_t i = 0; i < count; ++i) {
+          a[i].sum += b[i].sum;
+          a[i].squares += b[i].squares;
+          a[i].count += b[i].count;
+        }
+      });
+  RunRanks(5, [&](Group& group) {
+    for (const Algorithm algorithm : AlgorithmsOf(Collective::kAllreduce)) {
+      std::vector<Moments> data(100, {1.0 * group.rank(), 1.0 * group.rank() * group.rank(), 1});
+      ASSERT_TRUE(
+          group.Allreduce(std::as_writable_bytes(std::span(data)), add, {.algorithm = algorithm})
+              .ok());
+      for (const Moments& moments : data) {
+        ASSERT_EQ(moments.sum, 10);
+        ASSERT_EQ(moments.squares, 30);
+        ASSERT_EQ(moments.count, 5u);
+      }
+    }
+    std::vector<std::byte> none(8);
+    EXPECT_EQ(group.Allreduce(std::span(none), CustomReduction(0, nullptr)).code(),
+              StatusCode::kInvalid);
+  });
+}
+
+TEST(Group, GroupsWithinTheGroup) {
+  RunRanks(7, [](Group& group) {
+    // Odd and even ranks, the highest first.
+    auto half = group.Split(group.rank() % 2, -group.rank());
+    ASSERT_TRUE(half.ok()) << half.status().ToString();
+    const int world = group.rank() % 2 == 0 ? 4 : 3;
+    ASSERT_EQ(half->world(), world);
+    EXPECT_EQ(half->rank(), world - 1 - group.rank() / 2);
+    std::vector<int64_t> data(1000, group.rank());
+    ASSERT_TRUE(half->Allreduce(std::span(data), ReduceOp::kSum).ok());
+    EXPECT_EQ(data, std::vector<int64_t>(1000, group.rank() % 2 == 0 ? 12 : 9));
+    // The whole group goes on beside them, and so do groups within groups.
+    ASSERT_TRUE(group.Barrier().ok());
+    auto quarter = half->Split(half->rank() / 2, 0);
+    ASSERT_TRUE(quarter.ok()) << quarter.status().ToString();
+    std::vector<int64_t> ones(10, 1);
+    ASSERT_TRUE(quarter->Allreduce(std::span(ones), ReduceOp::kSum).ok());
+    EXPECT_EQ(ones[0], quarter->world());
+    ASSERT_TRUE(group.Barrier().ok());
+  });
+}
+
+TEST(Group, WhatCannotBeIsRefusedBeforeAnythingIsSent) {
+  RunRanks(2, [](Group& group) {
+    std::vector<int64_t> data(10);
+    const std::vector<size_t> three = {1, 2, 7};
+    const std::vector<size_t> short_by_one = {4, 5};
+    EXPECT_THAT(group.Broadcast(std::span(data), 2).message(), HasSubstr("root 2 of a group of 2"));
+    EXPECT_THAT(group.Allgather(std::span(data), three).message(),
+                HasSubstr("3 counts for 2 ranks"));
+    EXPECT_THAT(group.Allgather(std::span(data), short_by_one).message(),
+                HasSubstr("the counts make 72 bytes, the buffer has 80"));
+    EXPECT_THAT(group.Allreduce(std::span(data), ReduceOp::kSum, {.algorithm = Algorithm::kBruck})
+                    .message(),
+                HasSubstr("allreduce has no algorithm bruck"));
+    // The group goes on.
+    ASSERT_TRUE(group.Allreduce(std::span(data), ReduceOp::kSum).ok());
   });
 }
 
