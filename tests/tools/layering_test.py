@@ -38,6 +38,7 @@ MAY_INCLUDE = {
     "cluster/names": ["base", "cluster/topology"],
     "cluster/link": ["base", "cluster/topology", "cluster/names"],
     "cluster/collective": ["base", "cluster/topology", "cluster/link"],
+    "cluster/gpu": ["base", "cluster/link/reduction.h"],
     "cluster": ["base", "cluster/topology", "cluster/names"],  # cluster.toml
     # A lane calls the commands' handlers.
     "ps/shard": ["base", "proto/wire", "proto/format", "storage", "ps/service/handlers.h"],
@@ -56,7 +57,7 @@ MAY_INCLUDE = {
                "worker/ctr", "worker/data"],  # strata-worker
     "tools": ["base", "proto/control", "storage", "cluster", "ps/client", "worker",
               "proto/format/checkpoint_manifest.h"],
-    "bench": ["base", "storage", "ps/client", "ps/service/server.h"],
+    "bench": ["base", "storage", "cluster/gpu", "ps/client", "ps/service/server.h"],
     "tests": ["base", "proto", "kernels", "storage", "cluster", "ps", "worker", "tools", "bench"],
 }
 

@@ -1,0 +1,44 @@
+// CUDA's and NCCL's errors as a Status; the calling thread's device.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+#include <nccl.h>
+
+#include "base/status.h"
+
+namespace strata {
+
+inline Status FromCuda(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return {};
+  (void)cudaGetLastError();  // CUDA reports it again otherwise
+  return Failed(fmt::format("{}: CUDA: {}", what, cudaGetErrorString(error)));
+}
+
+inline Status FromNccl(ncclResult_t result, const char* what) {
+  if (result == ncclSuccess || result == ncclInProgress) return {};
+  const std::string text = fmt::format("{}: NCCL: {}", what, ncclGetErrorString(result));
+  if (result == ncclRemoteError) return Lost(text);
+  const bool usage = result == ncclInvalidArgument || result == ncclInvalidUsage;
+  return usage ? Invalid(text) : Failed(text);
+}
+
+// The calling thread's current device is `device` while it lives.
+class DeviceScope {
+ public:
+  explicit DeviceScope(int device) {
+    if (cudaGetDevice(&before_) != cudaSuccess) before_ = device;
+    changed_ = before_ != device && cudaSetDevice(device) == cudaSuccess;
+  }
+  ~DeviceScope() {
+    if (changed_) (void)cudaSetDevice(before_);
+  }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+}  // namespace strata
