@@ -20,6 +20,8 @@ namespace {
 // parts, and whoever waits for the next one had better leave the processor to its sender.
 constexpr TimeNs kSpin = 50 * kMicrosecond;
 constexpr size_t kSpinBytesMax = 128ULL << 10;
+// Nobody wakes this thread from a sleep at sockets when the other half of the exchange can go on.
+constexpr TimeNs kSleepBesideOther = 100 * kMicrosecond;
 
 // Most bytes of one system call: sending and receiving take turns, and what was received is still
 // in the cache when it is used.
@@ -88,9 +90,10 @@ class Stream {
 class Run {
  public:
   Run(const SocketEnds& ends, const ExchangeTag& tag, const SendPart& send,
-      const ReceivePart& receive)
+      const ReceivePart& receive, OtherHalf* other)
       : ends_(ends),
         tag_(tag),
+        other_(other),
         send_bytes_(PartBytes(send.pieces)),
         receive_bytes_(PartBytes(receive.pieces)),
         reduction_(receive.reduction),
@@ -106,10 +109,11 @@ class Run {
 
   Status ToTheEnd(TimeNs deadline) {
     TimeNs idle_since = 0;
-    while (sending_ || receiving_) {
+    while (sending_ || receiving_ || WaitsForOther()) {
       bool moved = false;
       if (sending_) STRATA_TRY(Send(&moved));
       if (receiving_) STRATA_TRY(Receive(&moved));
+      if (WaitsForOther()) STRATA_TRY(other_->Step(&moved));
       if (moved) {
         idle_since = 0;
         continue;
@@ -126,6 +130,8 @@ class Run {
   }
 
  private:
+  bool WaitsForOther() const { return other_ != nullptr && !other_->done(); }
+
   Status Send(bool* moved) {
     Message message;
     out_.AddHeader(&message);
@@ -187,12 +193,15 @@ class Run {
   }
 
   Status Wait(TimeNs now, TimeNs deadline) {
+    if (WaitsForOther()) STRATA_TRY(other_->StillHope(now, deadline));
     if (now >= deadline) return Late();
     std::array<pollfd, 3> waits = {pollfd{sending_ ? ends_.send_fd : -1, POLLOUT, 0},
                                    pollfd{receiving_ ? ends_.receive_fd : -1, POLLIN, 0},
                                    pollfd{ends_.wake_fd, POLLIN, 0}};
-    const TimeNs left = (std::min(deadline - now, 3600 * kSecond) + kMillisecond) / kMillisecond;
-    poll(waits.data(), waits.size(), static_cast<int>(left));
+    const TimeNs left =
+        std::min(deadline - now, WaitsForOther() ? kSleepBesideOther : 3600 * kSecond);
+    const timespec timeout = {.tv_sec = left / kSecond, .tv_nsec = left % kSecond};
+    ppoll(waits.data(), waits.size(), &timeout, nullptr);
     if (waits[2].revents != 0) return Cancelled("the group has failed");
     return {};
   }
@@ -213,6 +222,7 @@ class Run {
 
   const SocketEnds& ends_;
   const ExchangeTag& tag_;
+  OtherHalf* const other_;
   const size_t send_bytes_;
   const size_t receive_bytes_;
   const Reduction* const reduction_;
@@ -230,8 +240,8 @@ class Run {
 }  // namespace
 
 Status ExchangeOverSockets(const SocketEnds& ends, const ExchangeTag& tag, const SendPart& send,
-                           const ReceivePart& receive, TimeNs deadline) {
-  return Run(ends, tag, send, receive).ToTheEnd(deadline);
+                           const ReceivePart& receive, TimeNs deadline, OtherHalf* other) {
+  return Run(ends, tag, send, receive, other).ToTheEnd(deadline);
 }
 
 }  // namespace strata

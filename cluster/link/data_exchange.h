@@ -10,15 +10,16 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "cluster/link/exchange.h"
+#include "cluster/link/exchange_parts.h"
 
 namespace strata {
 
 struct SocketEnds {
   int send_fd = -1;
   int receive_fd = -1;
-  int wake_fd = -1;            // becomes readable when the group has failed
-  std::string_view send_peer;  // "rank 2 (10.0.0.2:7700)", for messages
-  std::string_view receive_peer;
+  int wake_fd = -1;                 // becomes readable when the group has failed
+  std::string_view send_peer = {};  // "rank 2 (10.0.0.2:7700)", for messages
+  std::string_view receive_peer = {};
   // Where bytes lie until they are reduced: kReduceScratchBytes, aligned for any element.
   std::span<std::byte> scratch;
 };
@@ -27,7 +28,8 @@ constexpr size_t kReduceScratchBytes = 256ULL << 10;
 
 // kCancelled: wake_fd became readable. kLost: a peer closed or reset its socket. kFailed: the peer
 // is in another collective or passes another size. kCorrupt: no link frame. kDeadlineExceeded.
+// With `other`, one half goes over the sockets and that one beside it.
 Status ExchangeOverSockets(const SocketEnds& ends, const ExchangeTag& tag, const SendPart& send,
-                           const ReceivePart& receive, TimeNs deadline);
+                           const ReceivePart& receive, TimeNs deadline, OtherHalf* other = nullptr);
 
 }  // namespace strata

@@ -50,6 +50,19 @@ class PieceCursor {
 size_t ReduceWhole(const Reduction& reduction, std::span<const std::byte> from,
                    PieceCursor<std::byte>* into);
 
+// The half of an exchange that another transport carries at the same time.
+class OtherHalf {
+ public:
+  virtual bool done() const = 0;
+  // Moves what can be moved without waiting.
+  virtual Status Step(bool* moved) = 0;
+  // Nothing has moved for a while: an error if nothing ever will, or if it is past `deadline`.
+  virtual Status StillHope(TimeNs now, TimeNs deadline) = 0;
+
+ protected:
+  ~OtherHalf() = default;
+};
+
 // The words and the length of a message's header against what this rank expects from `peer`.
 // kFailed names what differs.
 Status CheckMessage(std::string_view peer, const ExchangeTag& tag, uint64_t operation,

@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "cluster/link/data_exchange.h"
+#include "cluster/link/shared_exchange.h"
 #include "cluster/topology/peers.h"
 
 namespace strata::link_internal {
@@ -35,6 +36,11 @@ constexpr TimeNs kVerdictWait = kSecond;
 constexpr TimeNs kLinger = 500 * kMillisecond;
 
 std::chrono::nanoseconds Chrono(TimeNs t) { return std::chrono::nanoseconds(t); }
+
+int RanksHere(const LinkOptions& options) {
+  const std::string& host = options.workers[static_cast<size_t>(options.rank)].host;
+  return static_cast<int>(std::ranges::count(options.workers, host, &Machine::host));
+}
 
 }  // namespace
 
@@ -51,6 +57,7 @@ Hub::Hub(LinkOptions options, Listener listener)
       heart_(io_),
       linger_(io_),
       scratch_(kReduceScratchBytes),
+      crowded_(RanksHere(options_) > static_cast<int>(std::thread::hardware_concurrency())),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   by_rank_.resize(options_.workers.size());
   for (int rank = 0; rank < place_.world; ++rank) {
@@ -70,6 +77,7 @@ Hub::~Hub() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
     over_ = true;
+    LeaveMemory();
   }
   asio::post(io_, [this] {
     // What the I/O thread posted to itself may come behind this: without a word from here the
@@ -141,6 +149,7 @@ void Hub::Fail(const Status& here, const Status& elsewhere) {
     failure_ = here;
     untold_ = elsewhere;
     over_ = true;
+    WakeExchange();
   }
   const uint64_t one = 1;
   // Cannot fail: the counter is far from full.
@@ -262,6 +271,14 @@ Hub::Task Hub::ReadControl(Peer* peer, SocketPtr socket) {
         Fail(why, why);
         break;
       }
+      case LinkFrameType::kOffer:
+        TakeOffer(peer, frame->body);
+        break;
+      case LinkFrameType::kAnswer:
+        TakeAnswer(peer, frame->header.operation == 0
+                             ? Status()
+                             : Status(CodeFromWire(frame->header.operation), frame->body));
+        break;
       case LinkFrameType::kGoodbye: {
         const std::lock_guard lock(mutex_);
         peer->left = true;
@@ -361,7 +378,19 @@ Status Hub::LinkTo(Peer* peer, TimeNs deadline) {
 }
 
 void Hub::NoteLinked(Peer* peer) {
-  peer->linked = peer->wanted && peer->control_up && peer->data_up;
+  peer->linked = peer->wanted && peer->control_up && peer->data_up && peer->settled;
+}
+
+void Hub::WakeExchange() {
+  for (auto& [rank, peer] : peers_) {
+    if (peer.segment != nullptr) peer.segment->side().bell->Ring();
+  }
+}
+
+void Hub::LeaveMemory() {
+  for (auto& [rank, peer] : peers_) {
+    if (peer.segment != nullptr) peer.segment->Leave();
+  }
 }
 
 int Hub::open_links() const {
@@ -378,23 +407,13 @@ Status Hub::WhyOver() const {
 Status Hub::Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive,
                      TimeNs deadline) {
   if (over_) return WhyOver();
-  SocketEnds ends;
-  ends.wake_fd = wake_.get();
-  ends.scratch = scratch_;
   std::array<Peer*, 2> used{};
-  if (send.peer >= 0) {
-    used[0] = by_rank_[static_cast<size_t>(send.peer)];
-    if (!used[0]->linked) STRATA_TRY(LinkTo(used[0], deadline));
-    ends.send_fd = used[0]->data.get();
-    ends.send_peer = used[0]->name;
+  if (send.peer >= 0) used[0] = by_rank_[static_cast<size_t>(send.peer)];
+  if (receive.peer >= 0) used[1] = by_rank_[static_cast<size_t>(receive.peer)];
+  for (Peer* peer : used) {
+    if (peer != nullptr && !peer->linked) STRATA_TRY(LinkTo(peer, deadline));
   }
-  if (receive.peer >= 0) {
-    used[1] = by_rank_[static_cast<size_t>(receive.peer)];
-    if (!used[1]->linked) STRATA_TRY(LinkTo(used[1], deadline));
-    ends.receive_fd = used[1]->data.get();
-    ends.receive_peer = used[1]->name;
-  }
-  Status status = ExchangeOverSockets(ends, tag, send, receive, deadline);
+  Status status = ExchangeWith(used[0], used[1], tag, send, receive, deadline);
   if (status.ok()) return status;
   if (status.code() == StatusCode::kLost) {
     const auto departed = [&used] {
@@ -413,6 +432,38 @@ Status Hub::Exchange(const ExchangeTag& tag, const SendPart& send, const Receive
   return Failure();
 }
 
+// Either may be null.
+Status Hub::ExchangeWith(Peer* to, Peer* from, const ExchangeTag& tag, const SendPart& send,
+                         const ReceivePart& receive, TimeNs deadline) {
+  SocketEnds sockets{.wake_fd = wake_.get(), .scratch = scratch_};
+  SharedEnds shared{.failed = &over_, .scratch = scratch_, .crowded = crowded_};
+  bool over_sockets = false;
+  bool in_memory = false;
+  if (to != nullptr) {
+    sockets.send_peer = shared.send_peer = to->name;
+    if (to->segment != nullptr) {
+      shared.send = &to->segment->side();
+      in_memory = true;
+    } else {
+      sockets.send_fd = to->data.get();
+      over_sockets = true;
+    }
+  }
+  if (from != nullptr) {
+    sockets.receive_peer = shared.receive_peer = from->name;
+    if (from->segment != nullptr) {
+      shared.receive = &from->segment->side();
+      in_memory = true;
+    } else {
+      sockets.receive_fd = from->data.get();
+      over_sockets = true;
+    }
+  }
+  if (!in_memory) return ExchangeOverSockets(sockets, tag, send, receive, deadline);
+  if (!over_sockets) return ExchangeOverMemory(shared, tag, send, receive, deadline);
+  return ExchangeOverBoth(shared, sockets, tag, send, receive, deadline);
+}
+
 Status Hub::Leave(TimeNs timeout) {
   {
     const std::lock_guard lock(mutex_);
@@ -421,6 +472,7 @@ Status Hub::Leave(TimeNs timeout) {
     for (auto& [rank, peer] : peers_) {
       if (peer.data_up) shutdown(peer.data.get(), SHUT_WR);
     }
+    LeaveMemory();
   }
   asio::post(io_, [this] {
     for (auto& [rank, peer] : peers_) {

@@ -19,6 +19,7 @@
 #include "cluster/link/handshake.h"
 #include "cluster/link/links.h"
 #include "cluster/link/session.h"
+#include "cluster/link/shared_segment.h"
 
 namespace strata::link_internal {
 
@@ -44,7 +45,10 @@ struct Peer {
   std::string problem;  // the last one while dialling it
   OwnedFd data;         // written before data_up, constant from then on
 
-  std::atomic<bool> linked = false;  // wanted, control_up and data_up: for the calling thread
+  bool settled = false;                    // whether there is a segment
+  std::unique_ptr<SharedSegment> segment;  // null: exchanges go over `data`; constant once settled
+
+  std::atomic<bool> linked = false;  // wanted, and all of the above: for the calling thread
 };
 
 class Hub {
@@ -79,6 +83,10 @@ class Hub {
   Status LinkWanted(std::set<int> unresolved, TimeNs deadline);
   Status LinkTo(Peer* peer, TimeNs deadline);
   void NoteLinked(Peer* peer);  // under mutex_
+  void WakeExchange();          // under mutex_
+  void LeaveMemory();           // under mutex_
+  Status ExchangeWith(Peer* to, Peer* from, const ExchangeTag& tag, const SendPart& send,
+                      const ReceivePart& receive, TimeNs deadline);
   Status WhyOver() const;
   Task KeepHearts();
   Task ReadControl(Peer* peer, SocketPtr socket);
@@ -102,6 +110,15 @@ class Hub {
   void NoteProblem(Peer* peer, const std::string& what);
   void Adopt(Peer* peer, LinkPurpose purpose, SocketPtr socket);
 
+  // hub_memory.cc: with a peer on this host, exchanges go through memory that both share. The lower
+  // rank offers it over the control connection once both are up, the other answers.
+  void OfferMemory(Peer* peer);
+  void TakeOffer(Peer* peer, const std::string& offer);
+  void TakeAnswer(Peer* peer, const Status& answer);
+  void Settle(Peer* peer, const Status& why_not);
+  SharedPair PairWith(const Peer& peer) const;
+  void NoteSockets(const Peer& peer, const Status& why);
+
   const LinkOptions options_;
   Listener listener_;
   const LinkKey key_;
@@ -114,12 +131,14 @@ class Hub {
   std::map<int, Peer> peers_;  // by rank; the map itself never changes
   std::vector<Peer*> by_rank_;
   std::vector<std::byte> scratch_;  // of exchanges
+  const bool crowded_;              // more ranks on this host than processors
   OwnedFd wake_;                    // eventfd: readable once the group has failed
   std::thread thread_;
 
   // I/O thread only.
   std::list<std::weak_ptr<Tcp::socket>> pending_;  // handshakes in progress, oldest first
   std::set<std::string> strangers_;                // already logged
+  bool noted_sockets_ = false;
   bool stopping_ = false;
 
   std::atomic<bool> over_ = false;  // failed, left or stopping: WhyOver says which

@@ -222,15 +222,13 @@ void Hub::Adopt(Peer* peer, LinkPurpose purpose, SocketPtr socket) {
     Post(peer, MakeLinkFrame({.type = LinkFrameType::kHeartbeat}));
     const std::lock_guard lock(mutex_);
     peer->control_up = true;
-    NoteLinked(peer);
   } else {
     const std::lock_guard lock(mutex_);
     if (peer->data_up) return;
     peer->data = OwnedFd(socket->release(error));
     peer->data_up = true;
-    NoteLinked(peer);
   }
-  changed_.notify_all();
+  if (peer->rank > options_.rank && peer->control_up && peer->data_up) OfferMemory(peer);
 }
 
 }  // namespace strata::link_internal

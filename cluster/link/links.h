@@ -2,7 +2,8 @@
 // from the first exchange with it on. Every rank listens on its own port of the machine list; of
 // two peers the higher rank dials. Between two peers there are two connections: one for
 // collectives, used by the calling thread alone, and one for heartbeats, aborts and goodbyes, kept
-// by the I/O thread.
+// by the I/O thread. Two ranks of one host exchange through memory that both share instead of the
+// first.
 //
 // A failure anywhere (a peer's process ends or falls silent, ranks disagree, a deadline, Cancel) is
 // final: it floods over all links, so that every rank of the group ends with an error that names
@@ -31,8 +32,9 @@ struct LinkOptions {
   int rank = 0;
   std::string cluster;  // cluster and job together name the group
   std::string job;
-  std::string secret;     // "": none
-  bool insecure = false;  // allow to listen beyond loopback without a secret
+  std::string secret;         // "": none
+  bool insecure = false;      // allow to listen beyond loopback without a secret
+  bool shared_memory = true;  // with ranks of this host that allow it, too; else sockets
   TimeNs connect_timeout = 60 * kSecond;
   TimeNs heartbeat_every = kSecond;
   TimeNs peer_lost_after = 10 * kSecond;

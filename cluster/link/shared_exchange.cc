@@ -50,7 +50,7 @@ void Pause() {
 #endif
 }
 
-class Run {
+class Run final : public OtherHalf {
  public:
   Run(const SharedEnds& ends, const ExchangeTag& tag, const SendPart& send,
       const ReceivePart& receive)
@@ -64,15 +64,21 @@ class Run {
         sending_(send.peer >= 0),
         receiving_(receive.peer >= 0) {}
 
-  Status ToTheEnd(TimeNs deadline) {
+  // Before all else.
+  Status Prepare() {
     if (reduction_ != nullptr) STRATA_TRY(AlignScratch());
     if (send_bytes_ >> kRingLengthBits != 0) {
       return Invalid(fmt::format("{} bytes are too many for one exchange", send_bytes_));
     }
+    return {};
+  }
+
+  Status ToTheEnd(TimeNs deadline) {
+    STRATA_TRY(Prepare());
     for (;;) {
       bool moved = false;
       STRATA_TRY(Step(&moved));
-      if (!sending_ && !receiving_) return {};
+      if (done()) return {};
       if (moved) {
         idle_looks_ = 0;
         idle_since_ = 0;
@@ -82,6 +88,26 @@ class Run {
         STRATA_TRY(WaitLonger(deadline));
       }
     }
+  }
+
+  bool done() const override { return !sending_ && !receiving_; }
+
+  Status Step(bool* moved) override {
+    if (sending_) {
+      Send(moved);
+      if (ends_.send->sender.broken()) return Broken(ends_.send_peer);
+    }
+    if (receiving_) {
+      STRATA_TRY(Receive(moved));
+      if (ends_.receive->receiver.broken()) return Broken(ends_.receive_peer);
+    }
+    return {};
+  }
+
+  Status StillHope(TimeNs now, TimeNs deadline) override {
+    if (ends_.failed->load()) return Cancelled("the group has failed");
+    if (now >= deadline) return Late();
+    return LookForDepartures();
   }
 
  private:
@@ -96,18 +122,6 @@ class Run {
                       size, ends_.scratch.size()));
     }
     scratch_ = {static_cast<std::byte*>(place), size};
-    return {};
-  }
-
-  Status Step(bool* moved) {
-    if (sending_) {
-      Send(moved);
-      if (ends_.send->sender.broken()) return Broken(ends_.send_peer);
-    }
-    if (receiving_) {
-      STRATA_TRY(Receive(moved));
-      if (ends_.receive->receiver.broken()) return Broken(ends_.receive_peer);
-    }
     return {};
   }
 
@@ -202,10 +216,8 @@ class Run {
 
   // Nothing has moved for a while.
   Status WaitLonger(TimeNs deadline) {
-    if (ends_.failed->load()) return Cancelled("the group has failed");
     const TimeNs now = RealClock().Now();
-    if (now >= deadline) return Late();
-    STRATA_TRY(LookForDepartures());
+    STRATA_TRY(StillHope(now, deadline));
     if (idle_since_ == 0) idle_since_ = now;
     const bool may_spin =
         !ends_.crowded || std::max(send_bytes_, receive_bytes_) <= kCrowdedSpinBytesMax;
@@ -281,6 +293,15 @@ class Run {
 Status ExchangeOverMemory(const SharedEnds& ends, const ExchangeTag& tag, const SendPart& send,
                           const ReceivePart& receive, TimeNs deadline) {
   return Run(ends, tag, send, receive).ToTheEnd(deadline);
+}
+
+Status ExchangeOverBoth(const SharedEnds& shared, const SocketEnds& sockets, const ExchangeTag& tag,
+                        const SendPart& send, const ReceivePart& receive, TimeNs deadline) {
+  const bool sends = shared.send != nullptr;
+  Run half(shared, tag, sends ? send : SendPart{}, sends ? ReceivePart{} : receive);
+  STRATA_TRY(half.Prepare());
+  return ExchangeOverSockets(sockets, tag, sends ? SendPart{} : send,
+                             sends ? receive : ReceivePart{}, deadline, &half);
 }
 
 }  // namespace strata

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "cluster/link/data_exchange.h"
 #include "cluster/link/exchange.h"
 #include "cluster/link/shared_ring.h"
 
@@ -20,8 +21,8 @@ struct SharedEnds {
   SharedSide* receive = nullptr;  // shared with the rank to receive from; may be the same
   // The group has failed. Whoever sets it then rings the bells of both sides.
   const std::atomic<bool>* failed = nullptr;
-  std::string_view send_peer;  // "rank 2 (10.0.0.2:7700)", for messages
-  std::string_view receive_peer;
+  std::string_view send_peer = {};  // "rank 2 (10.0.0.2:7700)", for messages
+  std::string_view receive_peer = {};
   // Where an element lies that is cut by the end of the ring, or larger than it.
   std::span<std::byte> scratch;
   // More ranks run on this host than it has processors: waiting means giving way at once.
@@ -33,5 +34,10 @@ struct SharedEnds {
 // the scratch memory. kDeadlineExceeded.
 Status ExchangeOverMemory(const SharedEnds& ends, const ExchangeTag& tag, const SendPart& send,
                           const ReceivePart& receive, TimeNs deadline);
+
+// One part goes through memory, as the end that is not null says, the other over the socket: the
+// one peer is of this host, the other is not.
+Status ExchangeOverBoth(const SharedEnds& shared, const SocketEnds& sockets, const ExchangeTag& tag,
+                        const SendPart& send, const ReceivePart& receive, TimeNs deadline);
 
 }  // namespace strata

@@ -22,7 +22,7 @@
 
 namespace strata {
 
-constexpr size_t kSharedRingBytes = 1ULL << 20;
+constexpr size_t kSharedRingBytes = 256ULL << 10;
 
 // Whose segment it is.
 struct SharedPair {

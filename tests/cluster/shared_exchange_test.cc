@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "cluster/link/listener.h"
 #include "tests/cluster/shared_pair.h"
 
 namespace strata {
@@ -106,6 +109,63 @@ TEST_P(SharedExchange, MovesAndReducesRandomMessagesInACircle) {
 
 INSTANTIATE_TEST_SUITE_P(RingBytes, SharedExchange, ::testing::Values(256, 1024, 65536),
                          ::testing::PrintToStringParamName());
+
+// Two ranks that send through memory in one direction and over a socket in the other.
+TEST(SharedExchangeBoth, HalfThroughMemoryAndHalfOverASocket) {
+  SharedRings rings(1024);
+  std::array<int, 2> fds{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds.data()), 0);
+  const std::array<OwnedFd, 2> sockets = {OwnedFd(fds[0]), OwnedFd(fds[1])};
+  const OwnedFd wake(eventfd(0, EFD_CLOEXEC));
+  const auto work = [&](size_t self) {
+    Rank rank(self == 0 ? rings.sides[0].get() : nullptr,
+              self == 0 ? nullptr : rings.sides[1].get());
+    std::vector<std::byte> scratch(kReduceScratchBytes);
+    const int fd = sockets[self].get();
+    const SocketEnds ends = {.send_fd = self == 0 ? -1 : fd,
+                             .receive_fd = self == 0 ? fd : -1,
+                             .wake_fd = wake.get(),
+                             .send_peer = "the other",
+                             .receive_peer = "the other",
+                             .scratch = scratch};
+    const size_t kByte = 1;
+    for (uint64_t call = 0; call < 40; ++call) {
+      const auto message = [call](size_t from) {
+        Random random(2 * call + from);
+        return RandomBytes(&random, Random(call).Below(call % 4 == 0 ? 1'000'000 : 3000));
+      };
+      const std::vector<std::byte> out = message(self);
+      std::vector<std::byte> in = message(self);
+      std::vector<std::byte> expected = message(1 - self);
+      AddBytes(expected.data(), in.data(), in.size(), &kByte);
+      const std::span<const std::byte> out_piece = out;
+      const std::span<std::byte> in_piece = in;
+      const Reduction add = CustomReduction(1, &AddBytes, &kByte);
+      rank.tag.call = call;
+      const Status status =
+          ExchangeOverBoth(rank.ends, ends, rank.tag, {.peer = 1, .pieces = {&out_piece, 1}},
+                           {.peer = 2, .pieces = {&in_piece, 1}, .reduction = &add},
+                           RealClock().Now() + 60 * kSecond);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      ASSERT_EQ(in, expected) << "call " << call;
+    }
+    if (self == 1) return;
+    // The other does not take part.
+    const std::vector<std::byte> much(100'000);
+    const std::span<const std::byte> piece = much;
+    const auto fail = [&] {
+      return ExchangeOverBoth(rank.ends, ends, rank.tag, {.peer = 1, .pieces = {&piece, 1}}, {},
+                              RealClock().Now() + 20 * kMillisecond);
+    };
+    EXPECT_EQ(fail().code(), StatusCode::kDeadlineExceeded);
+    rings.left[1] = 1;
+    EXPECT_EQ(fail().code(), StatusCode::kLost);
+    rank.failed = true;
+    EXPECT_EQ(fail().code(), StatusCode::kCancelled);
+  };
+  const std::jthread other(work, 1);
+  work(0);
+}
 
 // Two ranks in one pair of rings.
 struct TwoRanks {

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <iterator>
@@ -76,6 +77,12 @@ TEST_F(SharedSegmentAttach, GivesTheOtherEndsOfBothRings) {
   (*attached)->Leave();
   EXPECT_EQ(sides[0]->peer_left->load(), 1U);
   EXPECT_EQ(sides[1]->peer_left->load(), 0U);
+}
+
+TEST_F(SharedSegmentAttach, BelongsToItsUserAlone) {
+  struct stat info = {};
+  ASSERT_EQ(fstat(std::stoi(Words(offer_)[4]), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
 }
 
 TEST_F(SharedSegmentAttach, RefusesAnotherJobOrRank) {
