@@ -33,7 +33,8 @@ class TableFactory {
   std::unique_ptr<LocalTable> Make(const TableSpec& spec);  // a valid spec
 
   // What was acknowledged must find its place whatever the limit: the limits hold from here on.
-  // Rows over a cold tier keep to that of memory from the start, but for a batch that must be whole.
+  // Rows over a cold tier keep to that of memory from the start, but for a batch that must be
+  // whole.
   void BeginLimit();
 
  private:

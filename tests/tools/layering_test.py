@@ -36,8 +36,9 @@ MAY_INCLUDE = {
     "storage/checkpoint": ["base", "proto/format", "proto/wire", "storage"],
     "cluster/topology": ["base"],
     "cluster/names": ["base", "cluster/topology"],
-    "cluster/link": ["base", "cluster/topology", "cluster/names"],
-    "cluster/collective": ["base", "cluster/topology", "cluster/link"],
+    "cluster/schedule": ["base", "cluster/topology"],
+    "cluster/link": ["base", "cluster/topology", "cluster/names", "cluster/schedule"],
+    "cluster/collective": ["base", "cluster/topology", "cluster/link", "cluster/schedule"],
     "cluster/gpu": ["base", "cluster/link/reduction.h"],
     "cluster": ["base", "cluster/topology", "cluster/names"],  # cluster.toml
     # A lane calls the commands' handlers.
@@ -57,7 +58,7 @@ MAY_INCLUDE = {
                "worker/ctr", "worker/data"],  # strata-worker
     "tools": ["base", "proto/control", "storage", "cluster", "ps/client", "worker",
               "proto/format/checkpoint_manifest.h"],
-    "bench": ["base", "storage", "cluster/gpu", "ps/client", "ps/service/server.h"],
+    "bench": ["base", "storage", "cluster", "ps/client", "ps/service/server.h"],
     "tests": ["base", "proto", "kernels", "storage", "cluster", "ps", "worker", "tools", "bench"],
 }
 
