@@ -13,6 +13,7 @@ namespace strata {
 namespace {
 
 constexpr size_t kErrorsShown = 10;
+constexpr int kSlotsMax = 4096;  // of one host
 constexpr int kLanesMax = 1024;  // there are no more shards than that to give to lanes
 
 // A word of a line and the column (from 1) at which it begins.
@@ -56,21 +57,41 @@ bool IsHost(const std::string& host) {
          });
 }
 
+// How a line names machines; a file has one form.
+enum class Form : uint8_t { kClassic, kOurs, kHostFile };
+
+std::string_view FormText(Form form) {
+  if (form == Form::kClassic) return "\"host port\"";
+  return form == Form::kOurs ? "\"host:port role\"" : "\"host slots=N\"";
+}
+
+bool IsSlots(std::string_view word) {
+  return word.starts_with("slots=") || word.starts_with("max_slots=") ||
+         word.starts_with("max-slots=");
+}
+
 class Parser {
  public:
-  explicit Parser(const std::string& file) { list_.file = file; }
+  Parser(const std::string& file, uint16_t first_port) : first_port_(first_port) {
+    list_.file = file;
+  }
 
   void Line(std::string_view text) {
     ++line_;
     const std::vector<Word> words = SplitWords(text);
     if (words.empty()) return;
-    const bool classic = words.size() >= 2 && words[0].text.find(':') == std::string_view::npos &&
-                         std::isdigit(static_cast<unsigned char>(words[1].text[0])) != 0;
+    const Form form = FormOf(words);
     Machine machine;
     machine.line = line_;
     machine.column = words[0].column;
-    if (!(classic ? Classic(words, &machine) : Ours(words, text.size(), &machine))) return;
-    CheckForm(words[0], classic);
+    if (form == Form::kHostFile) {
+      HostFile(words, std::move(machine));
+      return;
+    }
+    if (!(form == Form::kClassic ? Classic(words, &machine) : Ours(words, text.size(), &machine))) {
+      return;
+    }
+    CheckForm(words[0], form);
     Add(std::move(machine), words[0]);
   }
 
@@ -91,6 +112,14 @@ class Parser {
   }
 
  private:
+  Form FormOf(const std::vector<Word>& words) const {
+    if (words[0].text.find(':') != std::string_view::npos) return Form::kOurs;
+    if (words.size() == 1) return form_ == Form::kHostFile ? Form::kHostFile : Form::kOurs;
+    if (IsSlots(words[1].text)) return Form::kHostFile;
+    const bool number = std::isdigit(static_cast<unsigned char>(words[1].text[0])) != 0;
+    return number ? Form::kClassic : Form::kOurs;
+  }
+
   bool Error(int column, const std::string& what) {
     errors_.push_back(fmt::format("{}:{}:{}: {}", list_.file, line_, column, what));
     return false;
@@ -122,6 +151,40 @@ class Parser {
         fmt::format("unexpected '{}' behind \"host port\"; roles and options need the form "
                     "\"{}:{} role\"",
                     words[2].text, words[0].text, words[1].text));
+  }
+
+  // A line stands for as many workers as it has slots; what a line does not say is 1.
+  void HostFile(const std::vector<Word>& words, Machine machine) {
+    if (!Host(words[0].text, words[0].column, &machine)) return;
+    CheckForm(words[0], Form::kHostFile);
+    int slots = 1;
+    for (size_t i = 1; i < words.size(); ++i) {
+      const size_t equals = words[i].text.find('=');
+      const auto number = IsSlots(words[i].text)
+                              ? ParseNumber(words[i].text.substr(equals + 1), 1, kSlotsMax)
+                              : std::nullopt;
+      if (!number) {
+        Error(words[i].column, fmt::format("bad option '{}'; expected slots=N, N from 1 to {}",
+                                           words[i].text, kSlotsMax));
+        return;
+      }
+      if (words[i].text.starts_with("slots=")) slots = *number;
+    }
+    if (first_port_ == 0) {
+      Error(words[0].column,
+            "a host file names no ports; set worker.port, the port of a host's first worker");
+      return;
+    }
+    for (int slot = 0; slot < slots; ++slot) {
+      const int port = first_port_ + slots_[machine.host]++;
+      if (port > 65535) {
+        Error(words[0].column, fmt::format("{} has more slots than there are ports from {} on",
+                                           machine.host, first_port_));
+        return;
+      }
+      machine.port = static_cast<uint16_t>(port);
+      Add(machine, words[0]);
+    }
   }
 
   bool Ours(const std::vector<Word>& words, size_t line_size, Machine* machine) {
@@ -194,14 +257,14 @@ class Parser {
     return true;
   }
 
-  void CheckForm(const Word& word, bool classic) {
-    if (!classic_) {
-      classic_ = classic;
+  void CheckForm(const Word& word, Form form) {
+    if (!form_) {
+      form_ = form;
       form_line_ = line_;
-    } else if (*classic_ != classic) {
-      Error(word.column, fmt::format("the forms \"host port\" and \"host:port role\" are mixed; "
-                                     "line {} has the other one",
-                                     form_line_));
+    } else if (*form_ != form) {
+      Error(word.column, fmt::format("the forms {} and {} are mixed; line {} has the other one",
+                                     FormText(std::min(form, *form_)),
+                                     FormText(std::max(form, *form_)), form_line_));
     }
   }
 
@@ -222,7 +285,9 @@ class Parser {
   MachineList list_;
   std::vector<std::string> errors_;
   std::map<std::string, int> lines_;  // address in lower case -> line
-  std::optional<bool> classic_;       // which form the first machine has
+  std::map<std::string, int> slots_;  // of a host file, by host: so many so far
+  std::optional<Form> form_;          // of the first machine
+  const uint16_t first_port_;
   int form_line_ = 0;
   int line_ = 0;
   int next_rank_[2] = {0, 0};
@@ -244,8 +309,9 @@ std::vector<Machine> MachineList::Of(Role role) const {
   return found;
 }
 
-Result<MachineList> ParseMachineList(std::string_view text, const std::string& file) {
-  Parser parser(file);
+Result<MachineList> ParseMachineList(std::string_view text, const std::string& file,
+                                     uint16_t first_port) {
+  Parser parser(file, first_port);
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     parser.Line(text.substr(0, end));

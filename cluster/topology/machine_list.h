@@ -1,6 +1,7 @@
-// The machine list: who belongs to the cluster. Two forms, never mixed in one file:
+// The machine list: who belongs to the cluster. Three forms, never mixed in one file:
 //   LightGBM's:  10.0.0.1 12400            all workers
-//   ours:        host:port role [option=value ...]   role: server or worker; # comments;
+//   Open MPI's:  node1 slots=2             all workers, as many as slots, on ports one after
+//   another ours:        host:port role [option=value ...]   role: server or worker; # comments;
 //                [2001:db8::1]:7600 server lanes=4
 // Host names, IPv4 and bracketed IPv6. Ranks count within a role, in file order, from 0.
 #pragma once
@@ -38,7 +39,9 @@ struct MachineList {
 
 // Reads a list. Every error names file, line and column and says what was expected; all errors of
 // the file come together, one a line, at most ten. Duplicate host:port, bad ports, unknown roles
-// and options, mixed forms and an empty list are errors.
-Result<MachineList> ParseMachineList(std::string_view text, const std::string& file);
+// and options, mixed forms and an empty list are errors. `first_port` is that of each host's first
+// worker in Open MPI's form, which names none; 0 makes that form an error.
+Result<MachineList> ParseMachineList(std::string_view text, const std::string& file,
+                                     uint16_t first_port = 0);
 
 }  // namespace strata

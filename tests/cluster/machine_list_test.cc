@@ -6,6 +6,7 @@
 namespace strata {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -78,6 +79,31 @@ TEST(MachineList, ErrorsNameFileLineAndColumn) {
       {"# nothing\n", "machines.txt:1:1: the list names no machine"},
   };
   for (const auto& [text, expected] : cases) EXPECT_THAT(ErrorOf(text), StartsWith(expected));
+}
+
+TEST(MachineList, OpenMpiHostFile) {
+  const auto list = ParseMachineList(
+      "node1 slots=2 max_slots=4  # twice\nnode2\nnode1 max-slots=9\n", "hosts", 7700);
+  ASSERT_TRUE(list.ok()) << list.status().ToString();
+  std::vector<std::string> addresses;
+  for (const Machine& machine : list->Of(Role::kWorker)) addresses.push_back(machine.Address());
+  EXPECT_THAT(addresses, ElementsAre("node1:7700", "node1:7701", "node2:7700", "node1:7702"));
+  EXPECT_EQ(list->machines[3].rank, 3);
+  EXPECT_EQ(list->machines[1].line, 1);
+}
+
+TEST(MachineList, OpenMpiHostFileErrors) {
+  const auto error = [](const char* text, uint16_t port) {
+    const auto list = ParseMachineList(text, "hosts", port);
+    EXPECT_FALSE(list.ok()) << text;
+    return list.status().message();
+  };
+  EXPECT_THAT(error("a slots=1\n", 0), StartsWith("hosts:1:1: a host file names no ports; set "));
+  EXPECT_THAT(error("a slots=0\n", 1), StartsWith("hosts:1:3: bad option 'slots=0'; expected sl"));
+  EXPECT_THAT(error("a slots=1 slot=2\n", 1), StartsWith("hosts:1:11: bad option 'slot=2'"));
+  EXPECT_THAT(error("a slots=3\n", 65534), StartsWith("hosts:1:1: a has more slots than"));
+  EXPECT_THAT(error("a slots=1\nb 7700\n", 1),
+              StartsWith("hosts:2:1: the forms \"host port\" and \"host slots=N\" are mixed"));
 }
 
 TEST(MachineList, ReportsAllErrorsUpToTen) {
