@@ -121,7 +121,8 @@ constexpr Setting kSettings[] = {
      .type = SettingType::kInt,
      .default_value = "0",
      .help = "Steps without a push after which a row is gone, with server.cold; 0: it "
-             "stays.",
+             "stays, as do rows that were put and never pushed. No pull, scan or checkpoint has it "
+             "any more, but counts of rows and the disk may until the next start.",
      .min = 0,
      .max = 1e15},
     {.key = "server.queue_memory",

@@ -13,18 +13,20 @@ void CutHistory::SetEpoch(uint32_t epoch) {
 }
 
 void CutHistory::Erased(Key key, uint64_t rows) {
-  if (erased_ >= std::max(rows / 4, kErasedMin)) {
-    generations_.clear();
-    erased_ = 0;
-    base_.reset();
-    lost_ = epoch_;
-  }
+  if (erased_ >= std::max(rows / 4, kErasedMin)) ErasedUnnamed();
   if (lost_ == epoch_) return;
   if (generations_.empty() || generations_.back().epoch != epoch_) {
     generations_.push_back({epoch_, std::make_shared<std::vector<Key>>()});
   }
   generations_.back().keys->push_back(key);
   ++erased_;
+}
+
+void CutHistory::ErasedUnnamed() {
+  generations_.clear();
+  erased_ = 0;
+  base_.reset();
+  lost_ = epoch_;
 }
 
 uint32_t CutHistory::BeginSnapshot(uint32_t since) {

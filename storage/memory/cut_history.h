@@ -23,6 +23,8 @@ class CutHistory {
   // A row of a table that now has `rows` rows is gone. With too many, all are forgotten, and the
   // next snapshot is a full one.
   void Erased(Key key, uint64_t rows);
+  // Rows may be gone whose keys nobody names: the next snapshot is a full one.
+  void ErasedUnnamed();
 
   // What LocalTable::BeginSnapshot returns.
   uint32_t BeginSnapshot(uint32_t since);

@@ -67,10 +67,11 @@ class LocalTable {
   virtual void SetEpoch(uint32_t epoch) = 0;
   // Begins a snapshot: the rows as they are now, whatever is written to the table until it ends.
   // With `since` 0 all of them; with the cut of an earlier durable checkpoint those whose epoch is
-  // `since` or higher: written behind that cut. Returns what it holds: `since`, or 0 when that
-  // cannot be told (the table is younger than `since`, or more keys were erased than it remembers)
-  // and it holds all rows. SetEpoch with a higher epoch, the number of this cut, comes before the
-  // next write. One snapshot at a time: an earlier one ends.
+  // `since` or higher: written behind that cut. Rows whose time is up (TierPolicy::ttl_steps) are
+  // in neither. Returns what it holds: `since`, or 0 when that cannot be told (the table is younger
+  // than `since`, more keys were erased than it remembers, or the time of some row may have run out
+  // since) and it holds all rows. SetEpoch with a higher epoch, the number of this cut, comes
+  // before the next write. One snapshot at a time: an earlier one ends.
   virtual uint32_t BeginSnapshot(uint32_t since) = 0;
   // The next rows of the snapshot, with state and counters: each exactly once, in no promised
   // order. `page.rows_max` is a wish, and a page may be empty. Rows that were copied aside before a

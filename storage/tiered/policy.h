@@ -28,6 +28,8 @@ struct TierPolicy {
   // A row is stored from the `admit_from`-th push of its key on; earlier ones are only counted.
   uint32_t admit_from = 1;
   // A row that no push touched for more than this many steps is as if it had been erased; 0: never.
+  // Nothing looks for such rows: they are counted, and take their room, until a write or a move
+  // meets them.
   uint64_t ttl_steps = 0;
 };
 

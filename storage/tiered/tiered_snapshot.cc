@@ -159,7 +159,7 @@ Status TieredTable::Load(const ScanPage& page) {
   AppendOrder order = cold_.OrderOf(space_);
   for (size_t i = 0; i < page.keys.size(); ++i) {
     const Key key = page.keys[i];
-    now_step_ = std::max(now_step_, page.counters[i].last_step);
+    NoteStep(page.counters[i].last_step);
     uint64_t row = warm_.Find(key);
     if (row == kNoRow && (cold_used_ || !above.empty() || below_keys.contains(key) ||
                           shares_.IsFull() || !HasRoom(1))) {
@@ -178,6 +178,7 @@ Status TieredTable::Load(const ScanPage& page) {
   STRATA_TRY(LoadAbove(page, above));
   STRATA_TRY(LoadCold(page, below));
   history_.Loaded();
+  NoteExpired();
   return {};
 }
 

@@ -61,6 +61,17 @@ void TieredTable::KeepToShare() {
   if (warm_.bytes() > share_bytes_ / 8 * 9 + (uint64_t{1} << 19) && !history_.in_snapshot()) Shed();
 }
 
+void TieredTable::NoteStep(uint64_t step) {
+  now_step_ = std::max(now_step_, step);
+  if (step != 0) first_step_ = std::min(first_step_, step);
+}
+
+// Nobody visits rows when their time is up, so that an incremental checkpoint cannot name them, and
+// those that it builds on would bring them back.
+void TieredTable::NoteExpired() {
+  if (IsExpired(policy_, first_step_, now_step_)) history_.ErasedUnnamed();
+}
+
 void TieredTable::BeginOperation() {
   NoteShare();
   if (down_.active() && down_.IsDone()) static_cast<void>(SettleDown());
@@ -218,7 +229,8 @@ uint64_t TieredTable::MakeRow(Key key) {
 }
 
 void TieredTable::CommitUpdate(uint64_t step) {
-  now_step_ = std::max(now_step_, step);
+  NoteStep(step);
+  NoteExpired();
   updates_.clear();
   for (const Target& target : targets_) {
     uint64_t row = target.row;

@@ -118,6 +118,8 @@ class TieredTable : public LocalTable {
   bool IsDead(const RowCounters& counters) const {
     return IsExpired(policy_, counters.last_step, now_step_);
   }
+  void NoteStep(uint64_t step);  // of an update, or of a row loaded
+  void NoteExpired();
   void BeginOperation();
   void NoteShare();
   // The rows of keys that are not in memory, to cold_rows_ and cold_found_.
@@ -170,9 +172,10 @@ class TieredTable : public LocalTable {
   WarmRows warm_;
   uint64_t share_bytes_ = 0;
   uint64_t warm_rows_max_ = 1;
-  uint64_t room_ahead_ = 1;  // rows that operations find free if the executor keeps up
-  uint32_t tick_ = 64;       // operations; no row is younger than the table
-  uint64_t now_step_ = 0;    // the highest step of an update
+  uint64_t room_ahead_ = 1;           // rows that operations find free if the executor keeps up
+  uint32_t tick_ = 64;                // operations; no row is younger than the table
+  uint64_t now_step_ = 0;             // the highest step of an update
+  uint64_t first_step_ = UINT64_MAX;  // no row was ever pushed at a lower one
   double score_gone_ = std::numeric_limits<double>::lowest();  // of rows last chosen to go
   bool cold_used_ = false;  // something was written to the cold tier
   TableStats stats_;

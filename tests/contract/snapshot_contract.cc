@@ -50,6 +50,7 @@ class RandomLife {
   }
 
   uint32_t incremental() const { return incremental_; }
+  uint64_t expired() const { return expired_; }
 
  private:
   TableSpec RandomSpec() {
@@ -73,6 +74,7 @@ class RandomLife {
     }
     const GradientPart part{keys, values};
     ++step_;
+    if (choice < 60) EraseExpired();
     for (LocalTable* table : {table_.get(), static_cast<LocalTable*>(model_.get())}) {
       if (choice < 60) {
         ASSERT_TRUE(table->ApplyGradients({&part, 1}, step_).ok());
@@ -82,6 +84,17 @@ class RandomLife {
         ASSERT_TRUE(table->Erase(keys).ok());
       }
     }
+  }
+
+  // The model knows no time: what a push at this step finds too old is erased there.
+  void EraseExpired() {
+    if (case_.ttl_steps == 0) return;
+    std::vector<Key> gone;
+    for (const auto& [key, row] : BitsOfTable(*model_)) {
+      if (row.last_step != 0 && step_ - row.last_step > case_.ttl_steps) gone.push_back(key);
+    }
+    ASSERT_TRUE(model_->Erase(gone).ok());
+    expired_ += gone.size();
   }
 
   void Cut() {
@@ -140,8 +153,7 @@ class RandomLife {
     return {chain.rbegin(), chain.rend()};
   }
 
-  std::unique_ptr<LocalTable> Loaded(const SavedTable& newest) {
-    auto table = case_.make(spec_);
+  std::unique_ptr<LocalTable> Loaded(const SavedTable& newest, std::unique_ptr<LocalTable> table) {
     table->SetEpoch(newest.number);
     for (const SavedTable* saved : ChainOf(newest)) {
       EXPECT_TRUE(table->Erase(saved->erased).ok());
@@ -163,7 +175,11 @@ class RandomLife {
       EXPECT_EQ(rows.size(), taking_->truth.size());
       EXPECT_TRUE(taking_->erased.empty());
     }
-    EXPECT_EQ(BitsOfTable(*Loaded(*taking_)), taking_->truth) << "checkpoint " << taking_->number;
+    EXPECT_EQ(BitsOfTable(*Loaded(*taking_, case_.make(spec_))), taking_->truth)
+        << "checkpoint " << taking_->number;
+    if (case_.ttl_steps == 0) return;
+    EXPECT_EQ(BitsOfTable(*Loaded(*taking_, std::make_unique<MapTable>(spec_))), taking_->truth)
+        << "checkpoint " << taking_->number << " where no row expires";
   }
 
   // Both tables begin again from the newest durable checkpoint.
@@ -171,7 +187,7 @@ class RandomLife {
     if (durable_.empty()) return;
     taking_.reset();
     const SavedTable& base = durable_.back();
-    table_ = Loaded(base);
+    table_ = Loaded(base, case_.make(spec_));
     table_->ForgetErased(base.number);
     model_ = std::make_unique<MapTable>(spec_);
     model_->SetEpoch(base.number);
@@ -194,6 +210,7 @@ class RandomLife {
   uint64_t step_ = 0;
   uint32_t epoch_ = 0;
   uint32_t incremental_ = 0;
+  uint64_t expired_ = 0;  // rows
   std::optional<SavedTable> taking_;
   std::vector<SavedTable> durable_;
 };
@@ -216,13 +233,16 @@ TableSpec SmallSpec() {
 
 TEST_P(SnapshotContract, ChainsLoadToTheBitWhateverIsWrittenMeanwhile) {
   uint32_t incremental = 0;
+  uint64_t expired = 0;
   for (uint64_t seed = 1; seed <= GetParam().seeds; ++seed) {
     SCOPED_TRACE(seed);
     RandomLife life(GetParam(), seed);
     life.Steps(1500);
     if (HasFailure()) return;
     incremental += life.incremental();
+    expired += life.expired();
   }
+  EXPECT_EQ(expired > GetParam().seeds, GetParam().ttl_steps != 0);
   EXPECT_GT(incremental, GetParam().seeds) << "the runs hardly took incremental checkpoints";
 }
 

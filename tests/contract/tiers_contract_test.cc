@@ -77,13 +77,14 @@ class SharedParts : public testing::Environment {
 const testing::Environment* const kSharedParts =
     testing::AddGlobalTestEnvironment(new SharedParts);  // GoogleTest deletes it
 
-SnapshotCase SnapshotsOfTiered(std::string name, uint64_t rows_max, bool with_thread) {
+SnapshotCase SnapshotsOfTiered(std::string name, uint64_t rows_max, bool with_thread,
+                               uint64_t ttl_steps = 0) {
   const auto make = [=](const TableSpec& spec) {
     TierParts& parts = SharedParts::Get(with_thread, rows_max);
-    return std::make_unique<TieredTable>(spec, TierPolicy{}, parts.warm, parts.folder.cold(),
-                                         *parts.executor);
+    return std::make_unique<TieredTable>(spec, TierPolicy{.ttl_steps = ttl_steps}, parts.warm,
+                                         parts.folder.cold(), *parts.executor);
   };
-  return {.name = std::move(name), .make = make, .seeds = 5};
+  return {.name = std::move(name), .make = make, .seeds = 5, .ttl_steps = ttl_steps};
 }
 
 SnapshotCase SnapshotsOfRocks() {
@@ -93,12 +94,13 @@ SnapshotCase SnapshotsOfRocks() {
   return {.name = "Rocks", .make = make, .seeds = 5};
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, SnapshotContract,
-                         testing::Values(SnapshotsOfRocks(),
-                                         SnapshotsOfTiered("TieredFewRowsInMemory", 150, false),
-                                         SnapshotsOfTiered("TieredHalfInMemory", 1000, false),
-                                         SnapshotsOfTiered("TieredWithItsThread", 150, true)),
-                         SnapshotCaseName);
+INSTANTIATE_TEST_SUITE_P(
+    Tiers, SnapshotContract,
+    testing::Values(SnapshotsOfRocks(), SnapshotsOfTiered("TieredFewRowsInMemory", 150, false),
+                    SnapshotsOfTiered("TieredHalfInMemory", 1000, false),
+                    SnapshotsOfTiered("TieredWithItsThread", 150, true),
+                    SnapshotsOfTiered("TieredWithRowsThatExpire", 150, false, 200)),
+    SnapshotCaseName);
 
 }  // namespace
 }  // namespace strata

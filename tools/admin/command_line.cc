@@ -179,7 +179,9 @@ void AddWatch(CLI::App* command, RawLine* raw) {
 
 void AddTableCommands(CLI::App* app, RawLine* raw) {
   Request& request = raw->request;
-  AddCommand(app, "tables", "The tables with their definitions", Command::kTables, raw);
+  AddCommand(app, "tables",
+             "The tables with their definitions; rows whose time is up may still count",
+             Command::kTables, raw);
 
   CLI::App* table = app->add_subcommand("table", "Create or drop a table");
   table->fallthrough()->require_subcommand(1);

@@ -405,6 +405,42 @@ TEST(DurableServer, StartsFromItsCheckpointAndTheLogBehindIt) {
   daemon->ExpectOrderlyEnd();
 }
 
+// Pushed to once, long ago: the checkpoint behind that does not bring such rows back.
+TEST(DurableServer, RowsWhoseTimeWasUpAreGoneAfterKillNineToo) {
+  const TempFolder folder;
+  std::vector<std::string> arguments = ColdArguments(folder);
+  WriteWholeFile(folder.File("cluster.toml"), "[server]\nttl_steps = 10\n");
+  arguments.push_back("--config=" + folder.File("cluster.toml"));
+  auto daemon = std::make_unique<Daemon>(arguments);
+  const std::unique_ptr<RemoteStore> store = Connect(*daemon);
+  ASSERT_TRUE(store->CreateTable(ZeroSpec()).ok());
+  std::vector<Key> keys(1000);
+  std::iota(keys.begin(), keys.end(), Key{0});
+  const auto push = [&](size_t count, uint64_t step) {
+    Rows gradients{{keys.begin(), keys.begin() + static_cast<ptrdiff_t>(count)},
+                   std::vector<float>(count * 2, 1.0F)};
+    Operation operation = Make(OpKind::kUpdate, gradients);
+    operation.step = step;
+    const Outcome outcome = SubmitAndWait(*store, operation);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  };
+  push(keys.size(), 1);
+  TakeCheckpoint(*daemon, 1);
+  std::vector<float> expected(keys.size() * 2, 0.0F);
+  std::fill_n(expected.begin(), 10 * 2, -21.0F);
+  for (uint64_t step = 2; step < 22; ++step) push(10, step);
+  for (const bool with_checkpoint : {false, true}) {
+    if (with_checkpoint) TakeCheckpoint(*daemon, 2);
+    daemon->Kill();
+    daemon = std::make_unique<Daemon>(arguments);
+    EXPECT_EQ(Pull(*store, keys), expected);
+  }
+  const control::NodeStatus status = StatusOf(*daemon);
+  ASSERT_EQ(status.server().table_size(), 1);
+  EXPECT_EQ(status.server().table(0).rows(), 10U);
+  daemon->ExpectOrderlyEnd();
+}
+
 TEST(DurableServer, ALostLaneIsNotServedAsAnEmptyOne) {
   const TempFolder folder;
   const std::vector<std::string> arguments = {"--port=0", "--lanes=2",
