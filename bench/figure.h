@@ -27,10 +27,11 @@ struct Figure {
 std::optional<double> Ratio(const Figure& figure);
 
 struct BenchOptions {
-  bool all = false;                 // the whole grid instead of the short set
-  std::string filter;               // only cases whose name contains it
-  int rounds = 5;                   // of which the median is reported
-  TimeNs round = kSecond * 3 / 10;  // about how long a contender runs in each
+  bool all = false;                  // the whole grid instead of the short set
+  std::string filter;                // only cases whose name contains it
+  int rounds = 5;                    // of which the median is reported
+  TimeNs round = kSecond * 3 / 10;   // about how long a contender runs in each
+  std::string congestion = "cubic";  // TCP's congestion control of suite "collective"
 };
 
 // One measurement, which gives a figure for each peer.
@@ -49,5 +50,6 @@ Suite TableSuite();
 Suite ServiceSuite();
 Suite TieredSuite();
 Suite CheckpointSuite();
+Suite CollectiveSuite();
 
 }  // namespace strata::bench

@@ -2,12 +2,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "base/disk.h"
 #include "base/heap.h"
 #include "base/settings.h"
+#include "bench/collective_measure.h"
+#include "bench/collective_tune.h"
 #include "bench/figure.h"
 #include "bench/machine.h"
 #include "bench/report.h"
@@ -19,11 +23,13 @@ struct CommandLine {
   std::string suite;
   bool json = false;
   bool list = false;
+  std::string tune;  // file; empty: measure
+  std::vector<int> ranks = TuneOptions().worlds;
   BenchOptions options;
 };
 
 std::vector<Suite> Suites() {
-  return {TableSuite(), ServiceSuite(), TieredSuite(), CheckpointSuite()};
+  return {TableSuite(), ServiceSuite(), TieredSuite(), CheckpointSuite(), CollectiveSuite()};
 }
 
 std::string Footer() {
@@ -74,6 +80,31 @@ int RunSuite(const Suite& suite, const CommandLine& line) {
   return code;
 }
 
+// Writes the table of the fastest algorithms, and prints what it rests on.
+int Tune(const CommandLine& line) {
+  if (line.suite != CollectiveSuite().name) {
+    fmt::print(stderr, "strata-bench: --tune belongs to suite collective\n");
+    return 2;
+  }
+  TuneOptions options;
+  options.worlds = line.ranks;
+  std::ranges::sort(options.worlds);
+  options.sizes = CollectiveSizes();
+  options.rounds = line.options.rounds;
+  options.congestion = line.options.congestion;
+  const auto table =
+      TuneCollectives(options, [](const std::string& text) { fmt::print(stderr, "{}\n", text); });
+  if (!table.ok()) {
+    fmt::print(stderr, "strata-bench: {}\n", table.status().ToString());
+    return 1;
+  }
+  fmt::print("{}", *table);
+  const Status written = WriteFileAtomically(RealDisk(), line.tune, *table);
+  if (written.ok()) return 0;
+  fmt::print(stderr, "strata-bench: {}\n", written.ToString());
+  return 1;
+}
+
 int Main(int argc, char** argv) {
   CommandLine line;
   CLI::App app("Measures Strata beside its peers and the machine's limits.", "strata-bench");
@@ -86,11 +117,21 @@ int Main(int argc, char** argv) {
   app.add_option("--rounds", line.options.rounds, "rounds, of which the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  app.add_option("--congestion", line.options.congestion,
+                 "collective: TCP's congestion control of all contenders; \"\": the system's")
+      ->capture_default_str();
+  app.add_option("--tune", line.tune,
+                 "collective: write to this file which algorithm is the fastest, and when");
+  app.add_option("--ranks", line.ranks, "of --tune: numbers of ranks, as 2,3,4")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 64))
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  if (!line.tune.empty()) return Tune(line);
   std::vector<std::string_view> names;
   const std::vector<Suite> suites = Suites();
   for (const Suite& suite : suites) {

@@ -1,25 +1,10 @@
 #include "bench/service_peer.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "bench/workload.h"
 
 namespace strata::bench {
-
-Result<ScratchFolder> ScratchFolder::Make() {
-  std::string path = "/tmp/strata-bench-XXXXXX";
-  if (mkdtemp(path.data()) == nullptr) return Failed("cannot make a folder below /tmp");
-  return ScratchFolder(std::move(path));
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-}
 
 Status FillRows(uint64_t rows, uint32_t dim, const PutRows& put) {
   constexpr size_t kBatch = 16'384;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "bench/scratch_folder.h"
 #include "storage/row_schema.h"
 
 namespace strata::bench {
@@ -51,20 +52,6 @@ class ServicePeer {
   // Puts `rows` rows of keys KeyAt(0), KeyAt(1), ... with `dim` floats each.
   virtual Status Fill(uint64_t rows, uint32_t dim) = 0;
   virtual Result<std::unique_ptr<ServiceClient>> Connect() = 0;
-};
-
-// A new folder below /tmp, removed with the files in it.
-class ScratchFolder {
- public:
-  static Result<ScratchFolder> Make();
-  ~ScratchFolder();
-  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
 };
 
 // Rows that Fill puts, batch by batch: calls put(keys, values).
