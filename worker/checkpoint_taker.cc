@@ -12,7 +12,10 @@
 namespace strata {
 namespace {
 
-constexpr TimeNs kCutTimeout = 60 * kSecond;
+// Others may be saving theirs. A job that begins has nothing else to do; one that trains stands
+// still meanwhile, and rather leaves a checkpoint out.
+constexpr TimeNs kFirstCutTimeout = 600 * kSecond;
+constexpr TimeNs kCutTimeout = 10 * kSecond;
 constexpr TimeNs kSaveTimeout =
     24 * 3600 * kSecond;  // a server that is gone is noticed long before
 
@@ -37,7 +40,9 @@ uint64_t CheckpointTaker::Finish() {
 
 Status CheckpointTaker::BetweenSteps(const Trainer& trainer) {
   const uint64_t steps = trainer.steps();
-  if (steps % options_.every_steps != 0 || options_.resumed_steps == steps) return {};
+  const bool again = !saving_ && again_.exchange(false);
+  if (options_.resumed_steps == steps) return {};
+  if (!again && steps % options_.every_steps != 0) return {};
   if (saving_) {
     Log(LogLevel::kInfo,
         "no checkpoint of step {}: the one before is not through; a larger checkpoint.every_steps "
@@ -46,20 +51,20 @@ Status CheckpointTaker::BetweenSteps(const Trainer& trainer) {
     return {};
   }
   Finish();
-  Result<uint32_t> cut = checkpointer_.Cut(clock_.Now() + kCutTimeout);
   if (steps == 0) {
-    STRATA_TRY(cut.status().Prefixed("checkpoint.every_steps: the first checkpoint"));
-    return Save(*cut, trainer.State()).Prefixed("checkpoint.every_steps: the first checkpoint");
+    return TakeFirst(trainer).Prefixed("checkpoint.every_steps: the first checkpoint");
   }
+  const Result<uint32_t> cut = checkpointer_.Cut(clock_.Now() + kCutTimeout);
   if (!cut.ok()) {
     LogFailure(steps, cut.status());
     return {};
   }
   saving_ = true;
   Result<std::jthread> thread =
-      StartThread("checkpoint", [this, number = *cut, state = trainer.State()] {
+      StartThread("checkpoint", [this, number = *cut, again, state = trainer.State()] {
         const Status saved = Save(number, state);
         if (!saved.ok()) LogFailure(state.steps, saved);
+        again_ = !again && WantsNewCut(saved);
         saving_ = false;
       });
   if (!thread.ok()) {
@@ -71,18 +76,34 @@ Status CheckpointTaker::BetweenSteps(const Trainer& trainer) {
   return {};
 }
 
-Status CheckpointTaker::Save(uint32_t number, const TrainerState& state) {
-  const TimeNs begin = clock_.Now();
+std::vector<Attachment> CheckpointTaker::Attachments(const TrainerState& state) const {
   std::vector<Attachment> attachments = AttachmentsOf(state);
   attachments.push_back({kFingerprintAttachment, options_.fingerprint});
+  return attachments;
+}
+
+Status CheckpointTaker::TakeFirst(const Trainer& trainer) {
+  const TimeNs begin = clock_.Now();
   STRATA_ASSIGN(const CheckpointInfo info,
-                checkpointer_.Save(number, saved_ % kFullEvery == 0, attachments,
-                                   clock_.Now() + kSaveTimeout));
-  ++saved_;
-  Log(LogLevel::kInfo, "checkpoint {} of step {}: {} rows, {} bytes, {:.2f} s", info.number,
-      state.steps, info.rows, info.bytes,
-      static_cast<double>(clock_.Now() - begin) / static_cast<double>(kSecond));
+                CutAndSave(checkpointer_, Full(), Attachments(trainer.State()),
+                           begin + kFirstCutTimeout, begin + kSaveTimeout));
+  Note(info, trainer.steps(), begin);
   return {};
+}
+
+Status CheckpointTaker::Save(uint32_t number, const TrainerState& state) {
+  const TimeNs begin = clock_.Now();
+  STRATA_ASSIGN(const CheckpointInfo info,
+                checkpointer_.Save(number, Full(), Attachments(state), begin + kSaveTimeout));
+  Note(info, state.steps, begin);
+  return {};
+}
+
+void CheckpointTaker::Note(const CheckpointInfo& info, uint64_t steps, TimeNs begin) {
+  ++saved_;
+  Log(LogLevel::kInfo, "checkpoint {} of step {}: {} rows, {} bytes, {:.2f} s", info.number, steps,
+      info.rows, info.bytes,
+      static_cast<double>(clock_.Now() - begin) / static_cast<double>(kSecond));
 }
 
 }  // namespace strata

@@ -32,20 +32,26 @@ class CheckpointTaker {
   // it meanwhile on a thread of its own. When the one before is not through, this one is left out
   // with a log line. The first of a new run, before its first step, is saved before this returns,
   // so that a run can always go on. Its error is returned; later ones are logged, and training goes
-  // on, since a checkpoint is for bad times.
+  // on, since a checkpoint is for bad times. One that another cut or a restart of a server came
+  // before is taken again, the first at once and a later one before the next step, once.
   Status BetweenSteps(const Trainer& trainer);
 
   // Waits for the checkpoint under way. How many there are of this run.
   uint64_t Finish();
 
  private:
+  std::vector<Attachment> Attachments(const TrainerState& state) const;
+  bool Full() const { return saved_ % kFullEvery == 0; }
+  Status TakeFirst(const Trainer& trainer);
   Status Save(uint32_t number, const TrainerState& state);
+  void Note(const CheckpointInfo& info, uint64_t steps, TimeNs begin);
 
   Checkpointer& checkpointer_;
   const Clock& clock_;
   const CheckpointTakerOptions options_;
   std::atomic<uint64_t> saved_ = 0;
   std::atomic<bool> saving_ = false;
+  std::atomic<bool> again_ = false;  // the last one is to be taken again
   std::jthread thread_;
 };
 

@@ -5,7 +5,7 @@
 namespace strata::wire {
 namespace {
 
-constexpr std::array<CommandInfo, 22> kCommands = {{
+constexpr std::array<CommandInfo, 23> kCommands = {{
     // command, name, writes, request frames, reply frames: least, most
     {Command::kHello, "HELLO", false, 1, 1, 1},
     {Command::kShardMap, "SHARD_MAP", false, 0, 1, 1},
@@ -28,6 +28,7 @@ constexpr std::array<CommandInfo, 22> kCommands = {{
     {Command::kListCheckpoints, "LIST_CHECKPOINTS", false, 0, 1, 2},
     {Command::kReadAttachment, "READ_ATTACHMENT", false, 1, 1, 1},
     {Command::kRestore, "RESTORE", true, 0, 0, 0},
+    {Command::kCut, "CUT", false, 0, 0, 0},
     {Command::kControl, "CONTROL", false, 1, 1, 1},
 }};
 

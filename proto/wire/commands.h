@@ -18,6 +18,7 @@
 //   SCAN               - (cursor, count)         keys u64, rows f32 [, counters 16 bytes a row]
 //   STATS              - (header: table)         table stats
 //   PREFETCH           keys u64                  -
+//   CUT                - (least number wanted)   - (number)
 //   CHECKPOINT         - (number, full)          description of the lane's part
 //   COMMIT_CHECKPOINT  descriptions of all       -
 //                      parts, attachments

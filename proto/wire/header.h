@@ -48,6 +48,7 @@ enum class Command : uint16_t {
   kListCheckpoints = 51,
   kReadAttachment = 52,
   kRestore = 53,
+  kCut = 54,      // a number for a new checkpoint, and its cut (server 0, lane 0)
   kControl = 64,  // payload: protobuf of proto/control, admin only
 };
 
@@ -55,7 +56,8 @@ enum Flags : uint32_t {
   kFlagReply = 1U << 0,      // a reply; `status` holds its outcome
   kFlagSync = 1U << 1,       // part of a synchronous group: group, rank, world, first_step, step
   kFlagWithState = 1U << 2,  // scan: rows carry optimizer state and counters
-  kFlagDone = 1U << 3,       // scan reply: no page follows; PREFETCH reply: hints are of no use
+  kFlagDone = 1U << 3,       // scan reply: no page follows; PREFETCH reply: hints are of no use;
+                             // CUT: the checkpoint is over, the next one may begin
   kFlagFull = 1U << 4,       // CHECKPOINT: not only what changed since the last one;
                              // TRIM_LOG: all lanes have, old checkpoints may go;
                              // LIST_CHECKPOINTS: damaged ones too, in a second frame
@@ -74,7 +76,8 @@ struct Header {
   uint64_t client_lo = 0;
   uint64_t incarnation = 0;    // lineage of the server's state x 2^16 + boot; in a request 0: any,
                                // else one of that lineage
-  uint64_t sequence = 0;       // push, put, erase, create, drop: the client's number of this write
+  uint64_t sequence = 0;       // push, put, erase, create, drop: the client's number of this write;
+                               // CUT: the same in its repeats, and in no other
   uint64_t settled_below = 0;  // the client will never again send a sequence below this one
   uint64_t step = 0;           // optimizer time of a push; with kFlagSync the group's step
   uint64_t first_step = 0;     // kFlagSync: the group's first step

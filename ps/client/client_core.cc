@@ -149,6 +149,8 @@ void ClientCore::CallLanes(LaneCall lane_call, LaneCallDone done, TimeNs now) {
       Request& request = *requests.back();
       request.header.flags = lane_call.flags;
       request.header.cursor = lane_call.number;
+      if (lane_call.command == Command::kCut) request.header.sequence = call->id;
+      request.steady = lane_call.command == Command::kCheckpoint && lane == 0;
       request.payload = lane_call.payload;
       request.bytes += MessageBytes(lane_call.payload);
       request.direct = true;
@@ -343,8 +345,10 @@ void ClientCore::SendAttempt(const RequestPtr& request, TimeNs now) {
   request_of_id_.emplace(header.request_id, request);
   request->request_ids.push_back(header.request_id);
   request->next_attempt = now + request->attempt_timeout;
-  request->attempt_timeout =
-      std::min(2 * request->attempt_timeout, kAttemptGrowthMax * options_.attempt_timeout);
+  if (!request->steady) {
+    request->attempt_timeout =
+        std::min(2 * request->attempt_timeout, kAttemptGrowthMax * options_.attempt_timeout);
+  }
   outgoing_.push_back({server.LaneEndpoint(lane.lane), wire::Seal(header, request->payload)});
 }
 
@@ -374,12 +378,20 @@ void ClientCore::Complete(const RequestPtr& request, const Status& status) {
       ++servers_[server].writes_acknowledged;
     }
   }
-  if (--call.requests_left > 0) return;
+  if (--call.requests_left == 1) return CompleteAnswered(call);
+  if (call.requests_left > 0) return;
   Status first;
   for (const auto& [lane, error] : call.lanes) {
     if (first.ok()) first = error;
   }
   Finish(request->call, first);
+}
+
+void ClientCore::CompleteAnswered(const Call& call) {
+  const auto open = lanes_[0].open();  // a copy: Complete takes from it
+  for (const RequestPtr& request : open) {
+    if (request->call.get() == &call && request->answered) return Complete(request, {});
+  }
 }
 
 void ClientCore::CompleteLanesOf(uint16_t server, const Status& status) {
@@ -478,7 +490,8 @@ void ClientCore::ExpireCalls(TimeNs now) {
     for (client::LaneQueue& lane : lanes_) {
       const auto open = lane.open();
       for (const RequestPtr& request : open) {
-        if (request->call == call) Complete(request, DeadlineStatus(*request));
+        if (request->call != call) continue;
+        Complete(request, request->answered ? Status() : DeadlineStatus(*request));
       }
     }
     // Nothing if it is finished by now.

@@ -129,6 +129,8 @@ class ClientCore {
   void SendAttempt(const RequestPtr& request, TimeNs now);
   void SendToMain(const client::ServerLink& server, wire::Command command, Message payload);
   void Complete(const RequestPtr& request, const Status& status);
+  // The steady request, when it is all that is left.
+  void CompleteAnswered(const client::Call& call);
   void CompleteLanesOf(uint16_t server, const Status& status);
   void Finish(const CallPtr& call, const Status& status);
   void FinishFlushes();

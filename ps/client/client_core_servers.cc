@@ -215,6 +215,10 @@ void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& re
     ++servers_[map_.lanes[request->lane].server].unlogged_acknowledged;
   }
   if (status.ok()) status = TakeReply(*request, reply, map_);
+  if (status.ok() && request->steady && request->call->requests_left > 1) {
+    request->answered = true;
+    return;
+  }
   if (request->direct) return Complete(request, status.Prefixed(LaneName(request->lane)));
   if (status.code() == StatusCode::kNotFound || status.code() == StatusCode::kInvalid) {
     tables_.Forget(TableId{request->header.table});  // another client may have changed it

@@ -80,7 +80,12 @@ Result<uint32_t> RemoteCheckpointer::Cut(TimeNs deadline) {
   uint32_t newest = known.empty() ? 0 : known.front().number;
   for (const wire::Received& reply : lanes) newest = std::max(newest, reply.header.cut);
   if (newest == UINT32_MAX) return Refused("there is no number left for another checkpoint");
-  const uint32_t number = newest + 1;
+  STRATA_ASSIGN(const std::vector<wire::Received> given,
+                caller_.CallLanes({.command = Command::kCut,
+                                   .number = newest + 1,
+                                   .lane = kFirstLane,
+                                   .deadline = deadline}));
+  const auto number = static_cast<uint32_t>(given.at(0).header.cursor);
   STRATA_ASSIGN(
       const std::vector<wire::Received> cut,
       caller_.CallLanes({.command = Command::kPing, .cut = number, .deadline = deadline}));
@@ -92,23 +97,25 @@ Result<uint32_t> RemoteCheckpointer::Cut(TimeNs deadline) {
   return number;
 }
 
-Result<CheckpointInfo> RemoteCheckpointer::Save(uint32_t number, bool full,
-                                                std::span<const Attachment> attachments,
-                                                TimeNs deadline) {
+Status RemoteCheckpointer::Commit(uint32_t number, bool full,
+                                  std::span<const Attachment> attachments, TimeNs deadline) {
   STRATA_ASSIGN(const std::vector<wire::Received> saved,
                 caller_.CallLanes({.command = Command::kCheckpoint,
                                    .flags = full ? uint32_t{wire::kFlagFull} : 0,
                                    .number = number,
                                    .deadline = deadline}));
   STRATA_ASSIGN(Message payload, CommitPayload(saved, attachments));
-  STRATA_TRY(caller_
-                 .CallLanes({.command = Command::kCommitCheckpoint,
-                             .number = number,
-                             .lane = kFirstLane,
-                             .payload = std::move(payload),
-                             .deadline = deadline})
-                 .status());
-  // The checkpoint exists: what goes wrong now does no harm to it, and the next one trims too.
+  return caller_
+      .CallLanes({.command = Command::kCommitCheckpoint,
+                  .number = number,
+                  .lane = kFirstLane,
+                  .payload = std::move(payload),
+                  .deadline = deadline})
+      .status();
+}
+
+// The checkpoint exists: what goes wrong now does no harm to it, and the next one trims too.
+void RemoteCheckpointer::Trim(uint32_t number, TimeNs deadline) {
   auto trimmed =
       caller_.CallLanes({.command = Command::kTrimLog, .number = number, .deadline = deadline});
   if (trimmed.ok()) {
@@ -122,6 +129,20 @@ Result<CheckpointInfo> RemoteCheckpointer::Save(uint32_t number, bool full,
     Log(LogLevel::kWarning, "checkpoint {}: logs are not trimmed behind it: {}", number,
         trimmed.status().ToString());
   }
+}
+
+Result<CheckpointInfo> RemoteCheckpointer::Save(uint32_t number, bool full,
+                                                std::span<const Attachment> attachments,
+                                                TimeNs deadline) {
+  const Status committed = Commit(number, full, attachments, deadline);
+  if (committed.ok()) Trim(number, deadline);
+  // Without it the next one begins all the same, a little later.
+  static_cast<void>(caller_.CallLanes({.command = Command::kCut,
+                                       .flags = wire::kFlagDone,
+                                       .number = number,
+                                       .lane = kFirstLane,
+                                       .deadline = deadline}));
+  STRATA_TRY(committed);
   STRATA_ASSIGN(std::vector<CheckpointInfo> known, List(deadline));
   const auto at = std::ranges::find(known, number, &CheckpointInfo::number);
   if (at != known.end() && !at->damage.empty()) return Corrupt(at->damage);

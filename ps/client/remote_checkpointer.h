@@ -14,9 +14,11 @@ class RemoteCheckpointer final : public Checkpointer {
  public:
   explicit RemoteCheckpointer(LaneCaller& caller) : caller_(caller) {}
 
-  // Once it has returned, all messages of the caller's client carry the cut.
+  // Waits for whoever else takes a checkpoint of the cluster. Once it has returned, all messages of
+  // the caller's client carry the cut.
   Result<uint32_t> Cut(TimeNs deadline) override;
-  // A cut that nobody saves for 120 s is let go by the lanes: kFailed.
+  // To be called soon: a cut of which nothing is heard for 5 s makes way for the next one, and then
+  // is kCancelled. So it is when a server restarts meanwhile. CutAndSave takes it again.
   Result<CheckpointInfo> Save(uint32_t number, bool full, std::span<const Attachment> attachments,
                               TimeNs deadline) override;
   Result<std::vector<CheckpointInfo>> List(TimeNs deadline) override;
@@ -26,6 +28,10 @@ class RemoteCheckpointer final : public Checkpointer {
   Status Restore(uint32_t number, TimeNs deadline) override;
 
  private:
+  Status Commit(uint32_t number, bool full, std::span<const Attachment> attachments,
+                TimeNs deadline);
+  void Trim(uint32_t number, TimeNs deadline);
+
   LaneCaller& caller_;
 };
 

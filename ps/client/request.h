@@ -43,6 +43,9 @@ struct Request {
   std::optional<wire::TableDefinition> definition;  // CREATE_TABLE
   size_t bytes = 0;     // of the request and of the reply that it asks for
   bool direct = false;  // of CallLanes: waits for no other, and its reply is kept as it is
+  // To the lane that takes checkpoints one after the other: asked again at an even pace, answered
+  // or not, until all lanes have answered, so that it knows that somebody still wants this one.
+  bool steady = false;
 
   // Once it is under way:
   bool in_flight = false;
@@ -53,6 +56,7 @@ struct Request {
   size_t refusals = 0;                // attempts that were answered: not now
   TimeNs retry_delay = 0;             // after the last of them
   Status last_error;                  // why an earlier attempt did not do
+  bool answered = false;              // steady: its reply is kept
 
   bool sync() const { return header.is(wire::kFlagSync); }
   // Whether it may have been applied although nobody said so.

@@ -144,17 +144,34 @@ void BeginSaving(LaneState& lane, Saving& saving, bool full) {
       });
 }
 
+Status Unsaved(const LaneState& lane, uint32_t number, const Status& file) {
+  if (number > lane.checkpoint.recovered_cut) {
+    return Cancelled(
+        fmt::format("the cut {} came before cut {} was saved; take the checkpoint again",
+                    lane.checkpoint.cut, number));
+  }
+  // Half a part is what such an end leaves, too.
+  const bool missing = file.code() == StatusCode::kNotFound;
+  return Cancelled(fmt::format(
+      "server {} has restarted since the cut {}, before its part of it was saved{}{}; take the "
+      "checkpoint again",
+      lane.config.name.server, number, missing ? "" : ": ", missing ? "" : file.message()));
+}
+
 // The cut was made by a process that is gone, or the part was written long ago: the file tells.
 void AnswerFromFile(LaneState& lane, const ReplyTo& to, uint32_t number) {
   const CheckpointConfig& config = *lane.config.checkpoints;
   lane.InBackground([to, disk = config.disk, root = config.root,
                      name = PartNameOf(lane, number, 0)]() -> Finished::Then {
     const Result<format::PartEntry> entry = DescribePart(*disk, root, name);
-    Result<std::string> text =
-        Failed(fmt::format("the cut {} is no longer there to be saved: {}; take a new checkpoint",
-                           name.number, entry.status().message()));
-    if (entry.ok()) text = format::EncodePartEntry(*entry);
-    return [to, text](LaneState& state) { AnswerPart(state, {to}, text); };
+    if (!entry.ok()) {
+      return [to, number = name.number, file = entry.status()](LaneState& state) {
+        state.Reply(to, Unsaved(state, number, file));
+      };
+    }
+    return [to, text = format::EncodePartEntry(*entry)](LaneState& state) {
+      AnswerPart(state, {to}, text);
+    };
   });
 }
 
@@ -185,8 +202,9 @@ Status CutLane(LaneState& lane, uint32_t number, TimeNs now) {
   // Whoever hears of the cut counts on it, and the part that is saved holds all before it: were the
   // record lost with the power, the lane would cut again, behind other writes.
   STRATA_TRY(lane.SyncLog());
-  EndSaving(lane,
-            Cancelled(fmt::format("the cut {} came before cut {} was saved", number, state.cut)));
+  EndSaving(lane, Cancelled(fmt::format(
+                      "the cut {} came before cut {} was saved; take the checkpoint again", number,
+                      state.cut)));
   state.cut = number;
   state.cut_records[number] = lsn;
   const bool save = lane.config.checkpoints.has_value() && lane.replayed == 0;
@@ -217,6 +235,7 @@ Status CutLane(LaneState& lane, uint32_t number, TimeNs now) {
 void EndSaving(LaneState& lane, const Status& reason) {
   const std::unique_ptr<Saving> saving = std::move(lane.checkpoint.saving);
   if (saving == nullptr) return;
+  lane.checkpoint.saved = {saving->number, reason};
   for (size_t i = saving->next; i < saving->tables.size(); ++i) {
     saving->tables[i].table->EndSnapshot();
   }
@@ -240,7 +259,6 @@ void SaveMore(LaneState& lane) {
     Saving::Table& table = saving.tables[saving.next];
     if (!saving.table_begun) BeginTable(lane, saving, table);
     if (const Status status = SaveTableRows(lane, saving, table); !status.ok()) {
-      lane.checkpoint.saved = {saving.number, status};
       return EndSaving(lane, status);
     }
   }
@@ -263,6 +281,7 @@ void HandleCheckpoint(LaneState& lane, Request request) {
   const Result<uint32_t> number = CheckpointNumberOf(lane, request);
   if (!number.ok()) return lane.Reply(to, number.status());
   CheckpointState& state = lane.checkpoint;
+  state.turn.Hear(request.client(), *number, request.now);
   if (*number > state.cut) {
     if (const Status cut = CutLane(lane, *number, request.now); !cut.ok()) {
       return lane.Reply(to, cut);

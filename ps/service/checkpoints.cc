@@ -20,13 +20,6 @@ Finished::Then Answer(const ReplyTo& to, const Status& status, Message payload =
   };
 }
 
-// Those commands concern the one folder, so one lane does them.
-Status CheckFirstLane(const LaneState& lane) {
-  if (lane.index == 0) return {};
-  return Refused(fmt::format("this is server {} lane {}; ask lane 0 of server 0",
-                             lane.config.name.server, lane.config.name.lane));
-}
-
 std::string Text(const Frame& frame) {
   return {reinterpret_cast<const char*>(frame.bytes().data()), frame.size()};
 }
@@ -96,15 +89,26 @@ void Trim(LaneState& lane, const ReplyTo& to, const format::LogBase& base) {
 
 }  // namespace
 
+Status CheckFirstLane(const LaneState& lane) {
+  if (lane.index == 0) return {};
+  return Refused(fmt::format("this is server {} lane {}; ask lane 0 of server 0",
+                             lane.config.name.server, lane.config.name.lane));
+}
+
 void HandleCommitCheckpoint(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
   Result<Commit> decoded = DecodeCommit(lane, request);
   if (!decoded.ok()) return lane.Reply(to, decoded.status());
   auto commit = std::make_shared<Commit>(std::move(*decoded));
-  lane.InBackground([to, commit, config = *lane.config.checkpoints] {
+  lane.checkpoint.turn.Hear(request.client(), commit->draft.number, request.now);
+  lane.checkpoint.turn.BeginCommit();
+  lane.InBackground([to, commit, config = *lane.config.checkpoints]() -> Finished::Then {
     const auto manifest =
         CommitCheckpoint(*config.disk, config.root, std::move(commit->draft), commit->attachments);
-    return Answer(to, manifest.status());
+    return [to, committed = manifest.status()](LaneState& state) {
+      state.checkpoint.turn.EndCommit();
+      state.Reply(to, committed);
+    };
   });
 }
 

@@ -127,6 +127,8 @@ void Dispatch(LaneState& lane, Request request) {
       return HandleStats(lane, std::move(request));
     case wire::Command::kControl:
       return HandleControl(lane, std::move(request));
+    case wire::Command::kCut:
+      return HandleCut(lane, std::move(request));
     case wire::Command::kCheckpoint:
       return HandleCheckpoint(lane, std::move(request));
     case wire::Command::kCommitCheckpoint:

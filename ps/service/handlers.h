@@ -51,6 +51,7 @@ Status ReplayRecord(LaneState& lane, const LogRecord& record, TimeNs now);
 Status ReplayStep(LaneState& lane, std::vector<Request> pushes);
 
 // Checkpoints. Files are read and written in the background.
+void HandleCut(LaneState& lane, Request request);
 void HandleCheckpoint(LaneState& lane, Request request);
 void HandleCommitCheckpoint(LaneState& lane, Request request);
 void HandleTrimLog(LaneState& lane, Request request);
@@ -59,6 +60,8 @@ void HandleReadAttachment(LaneState& lane, Request request);
 // kRefused when this server keeps none.
 Status CheckKeepsCheckpoints(const LaneState& lane);
 Result<uint32_t> CheckpointNumberOf(const LaneState& lane, const Request& request);
+// kRefused: what concerns the one folder, or the order of checkpoints, one lane does.
+Status CheckFirstLane(const LaneState& lane);
 // The lane's state as it is now is the cut `number`, which is above all before; a CHECKPOINT may
 // save it later on. kDiskFull: nothing has changed.
 Status CutLane(LaneState& lane, uint32_t number, TimeNs now);

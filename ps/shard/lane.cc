@@ -160,6 +160,7 @@ void Lane::Serve(std::unique_ptr<WriteAheadLog> log) {
   STRATA_CHECK(recovering() && log != nullptr);
   state_.log = std::move(log);
   state_.no_room = state_.log->LookForRoom();
+  state_.checkpoint.recovered_cut = state_.checkpoint.cut;
   state_.recovery.reset();
 }
 

@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "proto/format/checkpoint_manifest.h"
 #include "proto/wire/shard_map.h"
+#include "ps/shard/checkpoint_turn.h"
 #include "ps/shard/step_barrier.h"
 #include "storage/checkpoint/part_writer.h"
 #include "storage/log/log.h"
@@ -118,6 +119,7 @@ class Finished {
 
 struct CheckpointState {
   uint32_t cut = 0;             // the newest, of this lane
+  uint32_t recovered_cut = 0;   // that of the process before this one
   uint32_t increment_base = 0;  // the checkpoint that the next incremental one builds on; 0: none
   uint32_t restored_cut = 0;    // checkpoints up to it know nothing of tables that were restored
   uint32_t log_base = 0;        // the checkpoint that the log begins behind; 0: none
@@ -127,6 +129,7 @@ struct CheckpointState {
   // Number and description of the last part, or why it could not be saved: for whoever asks again.
   std::pair<uint32_t, Result<std::string>> saved = {0, std::string()};
   std::unique_ptr<Restoring> restoring;  // null: serves
+  CheckpointTurn turn;                   // of the first lane
   std::shared_ptr<Finished> finished = std::make_shared<Finished>();
 };
 

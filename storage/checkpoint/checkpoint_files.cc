@@ -183,27 +183,32 @@ Result<CheckpointManifest> CommitCheckpoint(Disk& disk, const std::string& root,
   draft.parent = parents.empty() ? 0 : *parents.rbegin();
   STRATA_TRY(CheckDraft(draft));
   STRATA_TRY(CheckNames(attachments));
+  draft.attachments.clear();
+  for (const Attachment& attachment : attachments) {
+    draft.attachments.push_back(
+        {.name = attachment.name,
+         .bytes = attachment.bytes.size(),
+         .digest = format::DigestOf(std::as_bytes(std::span(attachment.bytes)))});
+  }
   auto existing = ReadCheckpointManifest(disk, root, draft.number);
-  if (existing.ok() && existing->parts == draft.parts) {
+  const bool same_parts = existing.ok() && existing->parts == draft.parts;
+  if (same_parts && existing->attachments == draft.attachments) {
     // Whoever wrote it may have died before its name was durable.
     STRATA_TRY(disk.SyncFolder(CheckpointFolder(root, draft.number)));
     return existing;
   }
   if (existing.ok()) {
-    return AlreadyExists(
-        fmt::format("checkpoint {} is committed under {} with other parts", draft.number, root));
+    return AlreadyExists(fmt::format(
+        "checkpoint {} is committed under {} with other {}, by somebody else: take the checkpoint "
+        "again",
+        draft.number, root, same_parts ? "attachments" : "parts"));
   }
   if (existing.status().code() != StatusCode::kNotFound) return existing;
   draft.writer = "strata " STRATA_VERSION;
-  draft.attachments.clear();
-  for (const Attachment& attachment : attachments) {
-    const format::AttachmentEntry entry{
-        .name = attachment.name,
-        .bytes = attachment.bytes.size(),
-        .digest = format::DigestOf(std::as_bytes(std::span(attachment.bytes)))};
-    STRATA_TRY(WriteFileAtomically(
-        disk, CheckpointFolder(root, draft.number) + "/" + entry.file_name(), attachment.bytes));
-    draft.attachments.push_back(entry);
+  for (size_t i = 0; i < attachments.size(); ++i) {
+    const std::string file = draft.attachments[i].file_name();
+    STRATA_TRY(WriteFileAtomically(disk, CheckpointFolder(root, draft.number) + "/" + file,
+                                   attachments[i].bytes));
   }
   STRATA_FAILPOINT("checkpoint.commit");
   STRATA_TRY(WriteFileAtomically(disk, ManifestPath(root, draft.number),

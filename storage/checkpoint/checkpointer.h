@@ -53,4 +53,12 @@ class Checkpointer {
   virtual Status Restore(uint32_t number, TimeNs deadline) = 0;
 };
 
+// Cut and Save, and both again when another cut or a restart of a server came between: for whoever
+// may cut at any time. `cut_deadline` is of all cuts together, `save_deadline` of all saving.
+Result<CheckpointInfo> CutAndSave(Checkpointer& checkpointer, bool full,
+                                  std::span<const Attachment> attachments, TimeNs cut_deadline,
+                                  TimeNs save_deadline);
+// Whether a Save ended so that only a new cut can be saved, and will be.
+bool WantsNewCut(const Status& save);
+
 }  // namespace strata

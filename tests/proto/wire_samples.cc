@@ -160,6 +160,13 @@ void AddCheckpointMessages(Collector& out) {
   out.Reply("list_checkpoints_full_reply", damaged_too, {},
             {EncodeCheckpointList(SampleCheckpoints()),
              EncodeNamedBlocks(std::vector<NamedBlock>{{"6", Text("CORRUPT: why")}})});
+  Header cut = numbered(Command::kCut);
+  cut.sequence = 5;
+  out.Request("cut_request", cut, {});
+  out.Reply("cut_reply", cut, {}, {});
+  Header over = numbered(Command::kCut);
+  over.flags = kFlagDone;
+  out.Request("cut_done_request", over, {});
   const Header read = numbered(Command::kReadAttachment);
   out.Request("read_attachment_request", read, {Text("dense")});
   out.Reply("read_attachment_reply", read, {}, {Text("weights")});

@@ -18,8 +18,7 @@ constexpr uint64_t kFullEvery = 4;
 Status TakeOne(RemoteStore& store, bool full) {
   RemoteCheckpointer checkpointer(store);
   const TimeNs deadline = RealClock().Now() + kTimeout;
-  STRATA_ASSIGN(const uint32_t number, checkpointer.Cut(deadline));
-  return checkpointer.Save(number, full, {}, deadline).status();
+  return CutAndSave(checkpointer, full, {}, deadline, deadline).status();
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST(CheckpointFilesTest, ListsNewestFirstAndTellsWhatIsUnfinished) {
   EXPECT_THAT(none.status().message(), HasSubstr("it has: dense, reader"));
 }
 
-TEST(CheckpointFilesTest, CommittingAgainIsFineWithTheSamePartsOnly) {
+TEST(CheckpointFilesTest, CommittingAgainIsFineWithTheSamePartsAndAttachmentsOnly) {
   SimDisk disk;
   CheckpointedLanes lanes(disk, "c", 1);
   lanes.Write(5);
@@ -56,6 +56,10 @@ TEST(CheckpointFilesTest, CommittingAgainIsFineWithTheSamePartsOnly) {
   const auto again = CommitCheckpoint(disk, "c", *manifest, {});
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again, *manifest);
+  const Attachment more{"dense", "abc"};
+  const Status other_job = CommitCheckpoint(disk, "c", *manifest, {&more, 1}).status();
+  EXPECT_EQ(other_job.code(), StatusCode::kExists);
+  EXPECT_THAT(other_job.message(), HasSubstr("with other attachments"));
   auto other = *manifest;
   other.parts[0].digest.low ^= 1;
   EXPECT_EQ(CommitCheckpoint(disk, "c", other, {}).status().code(), StatusCode::kExists);

@@ -103,9 +103,8 @@ Status RunCheckpoint(const Request& request, std::string* out) {
   const TimeNs begin = RealClock().Now();
   STRATA_ASSIGN(const auto before, checkpointer.List(After(kWorkTimeout)));
   const bool full = request.full || ChainLength(before) >= kFullEvery;
-  STRATA_ASSIGN(const uint32_t number, checkpointer.Cut(After(kWorkTimeout)));
   STRATA_ASSIGN(const CheckpointInfo info,
-                checkpointer.Save(number, full, {}, After(kWorkTimeout)));
+                CutAndSave(checkpointer, full, {}, After(kWorkTimeout), After(kWorkTimeout)));
   const double seconds = SecondsSince(begin);
   if (request.output == Request::Output::kJson) {
     Json json = ToJson(info);

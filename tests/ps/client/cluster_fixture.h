@@ -18,14 +18,17 @@ constexpr uint64_t kTestCluster = 42;
 
 class TestServers {
  public:
-  // `cold`: their tables lie over memory and disk.
-  TestServers(uint16_t servers, uint16_t lanes, bool cold = false) {
+  // `cold`: their tables lie over memory and disk. `checkpoints`: their folder; empty: none.
+  TestServers(uint16_t servers, uint16_t lanes, bool cold = false,
+              const std::string& checkpoints = "") {
     for (uint16_t rank = 0; rank < servers; ++rank) {
       ServerOptions options;
       options.cluster_id = kTestCluster;
       options.rank = rank;
       options.lanes_per_server.assign(servers, lanes);
       options.port = 0;
+      options.checkpoints = checkpoints;
+      options.checkpoints_kept = 100;
       if (cold) {
         options.tables.cold = folder_.File("cold-" + std::to_string(rank));
         options.tables.memory_bytes_max = uint64_t{512} << 20;

@@ -110,6 +110,52 @@ TEST(ClientLaneCall, ItOvertakesWhatWaitsAndAFullBudget) {
   EXPECT_TRUE(servers.Silent());
 }
 
+// The first lane may be done long before the others, and hears all the same that somebody is there.
+TEST(ClientLaneCall, TheFirstLaneIsAskedForItsPartUntilAllHaveAnswered) {
+  ScriptedServers servers({1, 1});
+  servers.Connect();
+  const auto called = CallLanes(servers, {.command = Command::kCheckpoint, .number = 7});
+  int first = 0;
+  Sent slow;
+  for (TimeNs second = 0; second <= 20; ++second) {
+    servers.AdvanceTo(second * kSecond);
+    servers.Collect();
+    for (const Sent& sent : std::exchange(servers.sent, {})) {
+      if (sent.header().command == Command::kPing) {
+        servers.Reply(sent);
+      } else if (sent.peer.starts_with("tcp://host0")) {
+        ++first;
+        servers.Reply(sent, {}, {Frame::Own(std::vector<char>{'0'})});
+      } else {
+        slow = sent;
+      }
+    }
+    EXPECT_EQ(first, second + 1);
+  }
+  EXPECT_FALSE(called->status.has_value());
+  servers.Reply(slow, {}, {Frame::Own(std::vector<char>{'1'})});
+  ASSERT_TRUE(called->status.has_value() && called->status->ok());
+  EXPECT_EQ(called->replies.size(), 2U);
+  servers.AdvanceTo(servers.now + 10 * kSecond);
+  EXPECT_TRUE(servers.Silent());
+}
+
+TEST(ClientLaneCall, ACutIsToldFromAnotherByItsSequenceAndKeepsItInRepeats) {
+  ScriptedServers servers({1});
+  servers.Connect();
+  const LaneCall cut{.command = Command::kCut, .number = 7, .lane = 0};
+  (void)CallLanes(servers, cut);
+  const Sent first = servers.Next();
+  EXPECT_NE(first.header().sequence, 0U);
+  servers.Reply(first, Unavailable("another's turn"));
+  servers.AdvanceTo(servers.now + kSecond / 2);
+  const Sent again = servers.Next();
+  EXPECT_EQ(again.header().command, Command::kCut);
+  EXPECT_EQ(again.header().sequence, first.header().sequence);
+  (void)CallLanes(servers, cut);
+  EXPECT_GT(servers.Next().header().sequence, first.header().sequence);
+}
+
 TEST(ClientLaneCall, EveryMessageCarriesTheHighestCutThatWasHeardOf) {
   ScriptedServers servers({1, 1});
   servers.Connect();

@@ -26,17 +26,26 @@ class FakeLanes : public LaneCaller {
   static constexpr size_t kLanes = 2;
 
   Result<std::vector<wire::Received>> CallLanes(LaneCall call) override {
-    said.push_back(fmt::format("{} {}{}",
-                               wire::FindCommand(static_cast<uint16_t>(call.command))->name,
-                               call.number, call.flags == wire::kFlagFull ? " full" : ""));
+    said.push_back(fmt::format(
+        "{} {}{}", wire::FindCommand(static_cast<uint16_t>(call.command))->name, call.number,
+        call.flags == wire::kFlagFull   ? " full"
+        : call.flags == wire::kFlagDone ? " done"
+                                        : ""));
+    if (call.command == Command::kCut && call.flags == wire::kFlagDone) {
+      return std::vector<wire::Received>(1);
+    }
     last = call;
     if (call.command == fails) return Failed("lane 1: no");
     std::vector<wire::Received> replies;
+    // Others have cut as well while this one waited for its turn.
+    const bool cuts_here = call.command == Command::kCut && call.flags == 0;
+    if (cuts_here) cuts[0] = std::max(cuts[0], static_cast<uint32_t>(call.number) + overtaken);
     for (size_t lane = 0; lane < kLanes; ++lane) {
       if (call.lane.value_or(lane) != lane) continue;
       cuts[lane] = deaf ? cuts[lane] : std::max(cuts[lane], call.cut);
       wire::Received reply;
       reply.header.cut = cuts[lane];
+      if (cuts_here) reply.header.cursor = cuts[lane];
       reply.payload = PayloadOf(call, lane);
       replies.push_back(std::move(reply));
     }
@@ -72,6 +81,7 @@ class FakeLanes : public LaneCaller {
   bool older = false;  // a server that says nothing of damaged ones
   Command fails{};
   bool deaf = false;
+  uint32_t overtaken = 0;
   std::vector<std::string> said;
   LaneCall last;
 };
@@ -84,6 +94,9 @@ TEST(RemoteCheckpointerTest, ACutIsAboveAllThatIsKnown) {
   lanes.committed[0].number = 20;
   EXPECT_EQ(checkpointer.Cut(kNever).value(), 21U);
   EXPECT_THAT(lanes.cuts, ElementsAre(21, 21));
+  lanes.overtaken = 2;
+  EXPECT_EQ(checkpointer.Cut(kNever).value(), 24U);
+  EXPECT_THAT(lanes.cuts, ElementsAre(24, 24));
   lanes.deaf = true;
   EXPECT_THAT(checkpointer.Cut(kNever).status().message(), HasSubstr("keeps no checkpoints"));
 }
@@ -94,7 +107,7 @@ TEST(RemoteCheckpointerTest, SavesThenCommitsThenTrims) {
   const std::vector<Attachment> attachments = {{"dense", "weights"}};
   const CheckpointInfo info = checkpointer.Save(7, true, attachments, 99).value();
   EXPECT_THAT(lanes.said, ElementsAre("CHECKPOINT 7 full", "COMMIT_CHECKPOINT 7", "TRIM_LOG 7",
-                                      "TRIM_LOG 7 full", "LIST_CHECKPOINTS 0 full"));
+                                      "TRIM_LOG 7 full", "CUT 7 done", "LIST_CHECKPOINTS 0 full"));
   EXPECT_EQ(info.number, 7U);
   EXPECT_EQ(info.rows, 5U);
   EXPECT_EQ(info.wall_unix_ns, 9);
@@ -107,10 +120,11 @@ TEST(RemoteCheckpointerTest, NothingIsCommittedBeforeEveryPartIsThere) {
   RemoteCheckpointer checkpointer(lanes);
   lanes.fails = Command::kCheckpoint;
   EXPECT_EQ(checkpointer.Save(7, false, {}, kNever).status().message(), "lane 1: no");
-  EXPECT_THAT(lanes.said, ElementsAre("CHECKPOINT 7"));
+  EXPECT_THAT(lanes.said, ElementsAre("CHECKPOINT 7", "CUT 7 done")) << "the next one may begin";
   lanes.fails = Command::kCommitCheckpoint;
   EXPECT_FALSE(checkpointer.Save(7, false, {}, kNever).ok());
-  EXPECT_THAT(lanes.said, ElementsAre("CHECKPOINT 7", "CHECKPOINT 7", "COMMIT_CHECKPOINT 7"));
+  EXPECT_THAT(lanes.said, ElementsAre("CHECKPOINT 7", "CUT 7 done", "CHECKPOINT 7",
+                                      "COMMIT_CHECKPOINT 7", "CUT 7 done"));
   const auto parts = wire::DecodeBlocks(lanes.last.payload[0]).value();
   ASSERT_EQ(parts.size(), 2U);
   EXPECT_EQ(TextOf(parts[1]), "part 1");

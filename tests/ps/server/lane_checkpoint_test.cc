@@ -254,8 +254,132 @@ TEST(LaneCheckpoint, RepeatsJoinAndAreAnsweredAgain) {
   machine.Ask(ping);
   machine.Boot();
   const Status gone = wire::StatusOfReply(machine.Ask(machine.Call(Command::kCheckpoint, 8)));
-  EXPECT_EQ(gone.code(), StatusCode::kFailed);
-  EXPECT_NE(gone.message().find("take a new checkpoint"), std::string::npos) << gone.ToString();
+  EXPECT_EQ(gone.code(), StatusCode::kCancelled);
+  EXPECT_NE(gone.message().find("server 0 has restarted since the cut 8"), std::string::npos)
+      << gone.ToString();
+}
+
+struct Cut {
+  Status status;
+  uint64_t number = 0;
+};
+
+// One client after the other asks for a number; `again` repeats its last request.
+struct Takers {
+  Machine& machine;
+  std::deque<TestClient> clients;
+
+  Cut Ask(size_t i, uint32_t least, bool again = false) {
+    while (clients.size() <= i) clients.push_back({.id = 2000 + clients.size()});
+    wire::Header header = clients[i].Read(Command::kCut);
+    header.cursor = least;
+    if (!again) ++clients[i].next_sequence;
+    header.sequence = clients[i].next_sequence;
+    const wire::Received reply = machine.Ask(header);
+    return {wire::StatusOfReply(reply), reply.header.cursor};
+  }
+  Status Say(size_t i, Command command, uint32_t number, uint32_t flags = 0) {
+    wire::Header header = clients.at(i).Read(command);
+    header.cursor = number;
+    header.flags = flags;
+    return wire::StatusOfReply(machine.Ask(header));
+  }
+  void Pass(TimeNs time) { machine.lane->now += time; }
+};
+
+TEST(LaneCut, ANumberBelongsToOneTakerAndTheOthersWaitInTheirOrder) {
+  Machine machine(3, 20);
+  Takers takers{machine, {}};
+  EXPECT_EQ(takers.Ask(0, 5).number, 5U);
+  EXPECT_EQ(takers.Ask(0, 5, true).number, 5U) << "the reply was lost";
+  for (const size_t waits : {1, 2, 0}) {
+    const Cut cut = takers.Ask(waits, 1);
+    EXPECT_EQ(cut.status.code(), StatusCode::kUnavailable);
+    EXPECT_NE(cut.status.message().find("checkpoint 5"), std::string::npos);
+  }
+  ASSERT_TRUE(takers.Say(1, Command::kCut, 5, wire::kFlagDone).ok());
+  EXPECT_FALSE(takers.Ask(1, 1, true).status.ok()) << "somebody else cannot end it";
+  ASSERT_TRUE(takers.Say(0, Command::kCut, 5, wire::kFlagDone).ok());
+  EXPECT_EQ(takers.Ask(2, 1, true).status.code(), StatusCode::kUnavailable) << "1 came before it";
+  EXPECT_EQ(takers.Ask(1, 1, true).number, 6U) << "one is above all that are known";
+  ASSERT_TRUE(takers.Say(1, Command::kCut, 6, wire::kFlagDone).ok());
+  EXPECT_EQ(takers.Ask(1, 1, true).number, 6U) << "a late repeat begins nothing";
+  EXPECT_EQ(takers.Ask(1, 1).status.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(takers.Ask(2, 1, true).number, 7U);
+  EXPECT_EQ(machine.lane->lane.Report().cut, 7U);
+}
+
+TEST(LaneCut, WhoAsksNoMoreLosesItsPlace) {
+  Machine machine(3);
+  Takers takers{machine, {}};
+  EXPECT_EQ(takers.Ask(0, 1).number, 1U);
+  EXPECT_FALSE(takers.Ask(1, 1).status.ok());
+  takers.Pass(CheckpointTurn::kPlaceKept - 1);
+  EXPECT_FALSE(takers.Ask(2, 1).status.ok());
+  ASSERT_TRUE(takers.Say(0, Command::kCut, 1, wire::kFlagDone).ok());
+  EXPECT_FALSE(takers.Ask(2, 1, true).status.ok());
+  takers.Pass(1);
+  EXPECT_EQ(takers.Ask(2, 1, true).number, 2U);
+}
+
+TEST(LaneCut, ATakerThatIsSilentHoldsNobodyUpForLong) {
+  Machine machine(3, 50);
+  Takers takers{machine, {}};
+  EXPECT_EQ(takers.Ask(0, 1).number, 1U);
+  takers.Pass(CheckpointTurn::kSilenceMax - 1);
+  EXPECT_FALSE(takers.Ask(1, 1).status.ok());
+  EXPECT_TRUE(takers.Say(0, Command::kCheckpoint, 1).ok()) << "a sign of life";
+  takers.Pass(CheckpointTurn::kSilenceMax - 1);
+  EXPECT_FALSE(takers.Ask(1, 1).status.ok());
+  EXPECT_TRUE(takers.Say(1, Command::kCheckpoint, 1).ok()) << "somebody else's is none";
+  takers.Pass(1);
+  EXPECT_EQ(takers.Ask(1, 1).number, 2U);
+  // What was saved is there to be committed; what was not, hears what came between.
+  EXPECT_TRUE(takers.Say(0, Command::kCheckpoint, 1).ok());
+  takers.Pass(CheckpointTurn::kSilenceMax);
+  EXPECT_EQ(takers.Ask(0, 1).number, 3U);
+  const Status late = takers.Say(1, Command::kCheckpoint, 2);
+  EXPECT_EQ(late.code(), StatusCode::kCancelled);
+  EXPECT_NE(late.message().find("the cut 3 came before cut 2 was saved"), std::string::npos)
+      << late.ToString();
+}
+
+TEST(LaneCut, WhileAManifestIsWrittenNobodyNeedBeHeard) {
+  Machine machine(3, 50);
+  Takers takers{machine, {}};
+  ASSERT_EQ(takers.Ask(0, 1).number, 1U);
+  const wire::Received part = machine.Ask(machine.Call(Command::kCheckpoint, 1));
+  machine.holds = true;
+  const Frame parts[] = {part.payload.at(0)};
+  machine.Send(machine.Call(Command::kCommitCheckpoint, 1),
+               {wire::EncodeBlocks(parts), wire::EncodeNamedBlocks({})});
+  takers.Pass(CheckpointTurn::kSilenceMax);
+  EXPECT_FALSE(takers.Ask(1, 1).status.ok());
+  machine.holds = false;
+  machine.held.front()();
+  machine.Tick();
+  EXPECT_EQ(takers.Ask(1, 1).number, 2U);
+}
+
+TEST(LaneCut, ARestartForgetsWhoseTurnItIs) {
+  Machine machine(3, 50);
+  Takers takers{machine, {}};
+  ASSERT_EQ(takers.Ask(0, 4).number, 4U);
+  machine.Boot();
+  EXPECT_EQ(takers.Ask(1, 1).number, 5U);
+  EXPECT_EQ(takers.Say(0, Command::kCheckpoint, 4).code(), StatusCode::kCancelled);
+}
+
+TEST(LaneCut, OnlyTheFirstLaneGivesNumbers) {
+  LaneConfig config = TestLaneConfig(2, 1);
+  SimDisk disk;
+  config.checkpoints = CheckpointConfig{.disk = &disk, .root = kRoot, .base = nullptr};
+  TestLane lane(std::move(config));
+  TestClient client;
+  wire::Header header = client.Read(Command::kCut);
+  header.cursor = 1;
+  EXPECT_EQ(lane.AskStatus(header).code(), StatusCode::kRefused);
+  EXPECT_EQ(lane.AskStatus(client.Read(Command::kCut)).code(), StatusCode::kInvalid);
 }
 
 TEST(LaneCheckpoint, ListsAndAttachments) {

@@ -1,5 +1,4 @@
 // When checkpoints are taken, and what happens when they fail or take long.
-#include "cluster/collective/single_group.h"
 #include "worker/checkpoint_taker.h"
 
 #include <gmock/gmock.h>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/collective/single_group.h"
 #include "storage/memory/host_store.h"
 
 namespace strata {
@@ -33,6 +33,10 @@ class FakeCheckpointer final : public Checkpointer {
     changed_.notify_all();
     changed_.wait(lock, [this] { return !held_; });
     if (fail_save) return DiskFull("no room");
+    if (others_cut > 0) {
+      --others_cut;
+      return Cancelled("another cut came before");
+    }
     saved.emplace_back(number, full);
     names.clear();
     for (const Attachment& attachment : attachments) names.push_back(attachment.name);
@@ -62,6 +66,7 @@ class FakeCheckpointer final : public Checkpointer {
 
   bool fail_cut = false;
   bool fail_save = false;
+  int others_cut = 0;  // saves that another cut comes before
   uint32_t cuts = 0;
   std::vector<std::pair<uint32_t, bool>> saved;  // number, full
   std::vector<std::string> names;                // of the last one's attachments
@@ -148,6 +153,27 @@ TEST(CheckpointTaker, OnlyTheFirstMustSucceed) {
     EXPECT_EQ(taker.Finish(), 1U);
     EXPECT_TRUE(checkpointer.saved.front().second) << "nothing to build on";
   }
+}
+
+TEST(CheckpointTaker, OneThatAnotherCutCameBeforeIsTakenAgain) {
+  FakeCheckpointer checkpointer;
+  AnyTrainer trainer;
+  CheckpointTaker taker(checkpointer, RealClock(), {.fingerprint = "f", .every_steps = 10});
+  checkpointer.others_cut = 2;
+  ASSERT_TRUE(taker.BetweenSteps(trainer.At(0)).ok()) << "the first, until it is there";
+  EXPECT_EQ(taker.Finish(), 1U);
+  EXPECT_EQ(checkpointer.cuts, 3U);
+  checkpointer.others_cut = 1;
+  ASSERT_TRUE(taker.BetweenSteps(trainer.At(10)).ok());
+  EXPECT_EQ(taker.Finish(), 1U);
+  ASSERT_TRUE(taker.BetweenSteps(trainer.At(11)).ok()) << "a later one behind the next step";
+  EXPECT_EQ(taker.Finish(), 2U);
+  checkpointer.others_cut = 2;
+  for (uint64_t step = 20; step < 30; ++step) {
+    ASSERT_TRUE(taker.BetweenSteps(trainer.At(step)).ok());
+    EXPECT_EQ(taker.Finish(), 2U) << "and once only";
+  }
+  EXPECT_EQ(checkpointer.cuts, 7U);
 }
 
 }  // namespace
