@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/collective/single_group.h"
 #include "cluster/collective/memory_world.h"
+#include "cluster/collective/single_group.h"
 #include "storage/memory/host_store.h"
 #include "tests/worker/ctr/click_data.h"
 #include "tests/worker/ctr/sync_store.h"

@@ -5,8 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "cluster/collective/single_group.h"
 #include "base/signals.h"
+#include "cluster/collective/single_group.h"
 #include "proto/control/control.pb.h"
 #include "worker/result.h"
 #include "worker/status_board.h"
