@@ -204,7 +204,8 @@ Status Group::Allgather(std::span<const std::byte> mine, std::vector<std::vector
   const std::span<std::byte> blocks = First(&scratch_, total);
   STRATA_TRY(CutByRank(sizes, 1, total, "allgather", &offsets_));
   std::ranges::copy(mine, BlockOf(blocks, offsets_, rank()).begin());
-  STRATA_TRY(AllgatherBytes(blocks, 1, sizes, {}));
+  STRATA_ASSIGN(const Plan plan, Begin(Collective::kAllgather, total, {}, nullptr));
+  STRATA_TRY(Run(plan, blocks, nullptr));
   all->resize(n);
   for (int r = 0; r < world(); ++r) {
     const auto block = BlockOf(blocks, offsets_, r);
@@ -221,43 +222,47 @@ Status Group::BroadcastBytes(std::span<std::byte> data, int root, const CallOpti
   return Run(plan, data, nullptr);
 }
 
+Result<Group::Rooted> Group::BeginRooted(Collective collective, std::span<std::byte> at_root,
+                                         size_t own_bytes, size_t element_bytes, int root,
+                                         std::span<const size_t> counts,
+                                         const CallOptions& options) {
+  STRATA_TRY(CheckRoot(root));
+  const std::string_view name = CollectiveName(collective);
+  const size_t total =
+      counts.empty() ? own_bytes * static_cast<size_t>(world())
+                     : std::accumulate(counts.begin(), counts.end(), size_t{0}) * element_bytes;
+  // Ranks between the leaves and the root carry the blocks of others.
+  const std::span<std::byte> blocks = rank() == root ? at_root : First(&scratch_, total);
+  if (blocks.size() != total) {
+    return Invalid(
+        fmt::format("{}: the counts make {} bytes, the buffer has {}", name, total, blocks.size()));
+  }
+  STRATA_TRY(CutByRank(counts, element_bytes, total, name, &offsets_));
+  const std::span<std::byte> own = BlockOf(blocks, offsets_, rank());
+  if (own.size() != own_bytes) {
+    return Invalid(fmt::format("{}: the counts say {} bytes of this rank, its buffer has {}", name,
+                               own.size(), own_bytes));
+  }
+  STRATA_ASSIGN(const Plan plan, Begin(collective, total, options, nullptr, root));
+  return Rooted{.plan = plan, .blocks = blocks, .own = own};
+}
+
 Status Group::GatherBytes(std::span<const std::byte> mine, std::span<std::byte> all,
                           size_t element_bytes, int root, std::span<const size_t> counts,
                           const CallOptions& options) {
-  STRATA_TRY(CheckRoot(root));
-  const std::vector<size_t> equal(static_cast<size_t>(world()), mine.size() / element_bytes);
-  if (counts.empty()) counts = equal;
-  const size_t total = std::accumulate(counts.begin(), counts.end(), size_t{0}) * element_bytes;
-  // Ranks between the leaves and the root carry the blocks of others.
-  const std::span<std::byte> blocks = rank() == root ? all : First(&scratch_, total);
-  STRATA_TRY(CutByRank(counts, element_bytes, blocks.size(), "gather", &offsets_));
-  const std::span<std::byte> own = BlockOf(blocks, offsets_, rank());
-  if (own.size() != mine.size()) {
-    return Invalid(fmt::format("gather: the counts say {} bytes of this rank, it brings {}",
-                               own.size(), mine.size()));
-  }
-  STRATA_ASSIGN(const Plan plan, Begin(Collective::kGather, total, options, nullptr, root));
-  if (own.data() != mine.data()) std::ranges::copy(mine, own.begin());
-  return Run(plan, blocks, nullptr);
+  STRATA_ASSIGN(const Rooted rooted, BeginRooted(Collective::kGather, all, mine.size(),
+                                                 element_bytes, root, counts, options));
+  if (rooted.own.data() != mine.data()) std::ranges::copy(mine, rooted.own.begin());
+  return Run(rooted.plan, rooted.blocks, nullptr);
 }
 
 Status Group::ScatterBytes(std::span<const std::byte> all, std::span<std::byte> mine,
                            size_t element_bytes, int root, std::span<const size_t> counts,
                            const CallOptions& options) {
-  STRATA_TRY(CheckRoot(root));
-  const std::vector<size_t> equal(static_cast<size_t>(world()), mine.size() / element_bytes);
-  if (counts.empty()) counts = equal;
-  const size_t total = std::accumulate(counts.begin(), counts.end(), size_t{0}) * element_bytes;
-  const std::span<std::byte> blocks = rank() == root ? Readable(all) : First(&scratch_, total);
-  STRATA_TRY(CutByRank(counts, element_bytes, blocks.size(), "scatter", &offsets_));
-  const std::span<std::byte> own = BlockOf(blocks, offsets_, rank());
-  if (own.size() != mine.size()) {
-    return Invalid(fmt::format("scatter: the counts say {} bytes for this rank, it takes {}",
-                               own.size(), mine.size()));
-  }
-  STRATA_ASSIGN(const Plan plan, Begin(Collective::kScatter, total, options, nullptr, root));
-  STRATA_TRY(Run(plan, blocks, nullptr));
-  if (own.data() != mine.data()) std::ranges::copy(own, mine.begin());
+  STRATA_ASSIGN(const Rooted rooted, BeginRooted(Collective::kScatter, Readable(all), mine.size(),
+                                                 element_bytes, root, counts, options));
+  STRATA_TRY(Run(rooted.plan, rooted.blocks, nullptr));
+  if (rooted.own.data() != mine.data()) std::ranges::copy(rooted.own, mine.begin());
   return {};
 }
 

@@ -157,6 +157,17 @@ class Group {
   // ended the group before, or kInvalid.
   Result<Plan> Begin(Collective operation, uint64_t bytes, const CallOptions& options,
                      const Reduction* reduction, int root = 0);
+  // Of a gather or a scatter: all blocks, this rank's among them, cut by offsets_.
+  struct Rooted {
+    Plan plan;
+    std::span<std::byte> blocks;
+    std::span<std::byte> own;
+  };
+  // The blocks are those `at_root`, elsewhere in scratch_; kInvalid when they do not fit the
+  // counts.
+  Result<Rooted> BeginRooted(Collective collective, std::span<std::byte> at_root, size_t own_bytes,
+                             size_t element_bytes, int root, std::span<const size_t> counts,
+                             const CallOptions& options);
   // Begin's schedule over one buffer, cut by offsets_.
   Status Run(const Plan& plan, std::span<std::byte> buffer, const Reduction* reduction);
   Status Ended(const Status& status);  // remembers a failure

@@ -15,11 +15,6 @@
 namespace strata {
 namespace {
 
-// Small messages are there within microseconds; going to sleep and waking up takes ten times that.
-// Yielding lets other processes of the same machine run meanwhile. A long message is there in
-// parts, and whoever waits for the next one had better leave the processor to its sender.
-constexpr TimeNs kSpin = 50 * kMicrosecond;
-constexpr size_t kSpinBytesMax = 128ULL << 10;
 // Nobody wakes this thread from a sleep at sockets when the other half of the exchange can go on.
 constexpr TimeNs kSleepBesideOther = 100 * kMicrosecond;
 
@@ -121,7 +116,7 @@ class Run {
       const TimeNs now = RealClock().Now();
       if (idle_since == 0) idle_since = now;
       if (now - idle_since < spin_) {
-        sched_yield();
+        sched_yield();  // other processes of this machine may be what is waited for
         continue;
       }
       STRATA_TRY(Wait(now, deadline));

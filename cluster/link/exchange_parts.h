@@ -7,10 +7,17 @@
 #include <span>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "cluster/link/exchange.h"
 
 namespace strata {
+
+// Most of what is awaited comes within microseconds, while this thread only looks again and again;
+// from its sleep it takes tens of microseconds to come back. Long messages come in parts, and there
+// whoever waits for the next one had better leave the processor to its sender.
+constexpr TimeNs kSpin = 50 * kMicrosecond;
+constexpr size_t kSpinBytesMax = 128ULL << 10;
 
 template <typename Byte>
 size_t PartBytes(std::span<const std::span<Byte>> pieces) {

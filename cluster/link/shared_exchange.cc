@@ -14,12 +14,6 @@
 namespace strata {
 namespace {
 
-// Most of what is awaited comes within microseconds, while this thread only looks again and again;
-// from its sleep it takes tens of microseconds to come back. On a crowded host it lets others run
-// between two looks. Long messages come in parts, and there whoever waits for the next one had
-// better leave the processor to its sender.
-constexpr TimeNs kSpin = 50 * kMicrosecond;
-constexpr size_t kCrowdedSpinBytesMax = 128ULL << 10;
 constexpr int kLooksPerClock = 16;
 
 // Most bytes that are copied or reduced before the other side hears of it, and before sending and
@@ -219,8 +213,7 @@ class Run final : public OtherHalf {
     const TimeNs now = RealClock().Now();
     STRATA_TRY(StillHope(now, deadline));
     if (idle_since_ == 0) idle_since_ = now;
-    const bool may_spin =
-        !ends_.crowded || std::max(send_bytes_, receive_bytes_) <= kCrowdedSpinBytesMax;
+    const bool may_spin = !ends_.crowded || std::max(send_bytes_, receive_bytes_) <= kSpinBytesMax;
     if (may_spin && now - idle_since_ < kSpin) {
       if (ends_.crowded) sched_yield();
       return {};

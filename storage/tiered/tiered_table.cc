@@ -57,6 +57,10 @@ void TieredTable::NoteShare() {
 
 void TieredTable::KeepToShare() {
   NoteShare();
+  ShedBeyondShare();
+}
+
+void TieredTable::ShedBeyondShare() {
   // Slabs do not shrink. An eighth and a slab more than the share are not worth the trouble.
   if (warm_.bytes() > share_bytes_ / 8 * 9 + (uint64_t{1} << 19) && !history_.in_snapshot()) Shed();
 }
@@ -76,7 +80,7 @@ void TieredTable::BeginOperation() {
   NoteShare();
   if (down_.active() && down_.IsDone()) static_cast<void>(SettleDown());
   if (up_.active() && up_.IsDone()) SettleUp();
-  KeepToShare();
+  ShedBeyondShare();
   // Behind what may start a batch: a row that this operation touches must look younger than it.
   ++tick_;
 }

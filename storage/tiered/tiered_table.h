@@ -122,6 +122,7 @@ class TieredTable : public LocalTable {
   void NoteExpired();
   void BeginOperation();
   void NoteShare();
+  void ShedBeyondShare();
   // The rows of keys that are not in memory, to cold_rows_ and cold_found_.
   Status ReadCold(std::span<const Key> keys);
   // Brings up what targets_ lacks of the cold tier, and makes room for what nobody has.
