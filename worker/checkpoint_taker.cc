@@ -84,6 +84,7 @@ std::vector<Attachment> CheckpointTaker::Attachments(const TrainerState& state) 
 
 Status CheckpointTaker::TakeFirst(const Trainer& trainer) {
   const TimeNs begin = clock_.Now();
+  Log(LogLevel::kInfo, "taking a checkpoint before the first step");
   STRATA_ASSIGN(const CheckpointInfo info,
                 CutAndSave(checkpointer_, Full(), Attachments(trainer.State()),
                            begin + kFirstCutTimeout, begin + kSaveTimeout));

@@ -134,7 +134,12 @@ Status LaneThread::Recover() {
     Send(&out);
     if (now >= next_line) {
       next_line = now + kProgressEvery;
-      Log(LogLevel::kInfo, "{}: {}", name_, lane_.Report().recovery->Text());
+      const Recovery recovery = *lane_.Report().recovery;
+      const double left = static_cast<double>(now - begin) / kSecond *
+                          static_cast<double>(recovery.bytes_total - recovery.bytes_done) /
+                          static_cast<double>(std::max<uint64_t>(recovery.bytes_done, 1));
+      Log(LogLevel::kInfo, "{}: {}{}", name_, recovery.Text(),
+          recovery.bytes_done == 0 ? "" : fmt::format(", ETA {}", HumanSeconds(left)));
     }
     if (stopping_) return Cancelled("the server was asked to end while it recovered");
     return {};

@@ -30,6 +30,14 @@ std::string NoRoom(const control::ServerStatus& server) {
   return {};
 }
 
+// 0 to 1, how much of its state a server that starts again has back; 1: it serves.
+double Recovered(const control::ServerStatus& server) {
+  if (server.lane().empty()) return 1;
+  double sum = 0;
+  for (const control::LaneStatus& lane : server.lane()) sum += lane.recovered();
+  return sum / server.lane_size();
+}
+
 uint64_t ColdRows(const control::ServerStatus& server) {
   uint64_t rows = 0;
   for (const control::TableStatus& table : server.table()) rows += table.cold_rows();
@@ -49,6 +57,7 @@ Json ToJson(const control::ServerStatus& server) {
           {"queue_bytes", server.queue_bytes()},
           {"clients", server.clients()},
           {"log_bytes", LogBytes(server)},
+          {"recovered", Recovered(server)},
           {"disk_full", NoRoom(server)}};
 }
 
@@ -101,6 +110,9 @@ std::string Details(const control::NodeStatus& status) {
                     HumanBytes(server.table_bytes()), Counted(server.pulled_keys(), "key"),
                     HumanCount(server.pushed_keys()));
     if (const uint64_t log = LogBytes(server); log != 0) details += "; log " + HumanBytes(log);
+    if (const double recovered = Recovered(server); recovered < 1) {
+      details = fmt::format("{:.0f} % of its state is back; {}", 100 * recovered, details);
+    }
     if (!NoRoom(server).empty()) details = "disk full: writes refused; " + details;
     return details;
   }

@@ -305,7 +305,14 @@ TEST(DurableServer, AColdRowThatCannotBeReadFailsItsRequestAlone) {
   expect_damage(push(*damaged));
   const auto checkpoint = Ask(*daemon, {.command = wire::Command::kCheckpoint, .cursor = 1});
   EXPECT_THAT(checkpoint.status().message(), HasSubstr("CORRUPT: table 't'"));
-  EXPECT_EQ(Pull(*store, {kBatch * kBatches}), std::vector<float>(2, 0.0F));
+  size_t answered = 0;  // a filter takes one absent key in a hundred for present, and reads a block
+  for (Key absent = kBatch * kBatches; absent < kBatch * kBatches + 10; ++absent) {
+    Rows rows{{absent}, std::vector<float>(2)};
+    if (!SubmitAndWait(*store, Make(OpKind::kLookup, rows)).status.ok()) continue;
+    EXPECT_EQ(rows.values, std::vector<float>(2, 0.0F));
+    ++answered;
+  }
+  EXPECT_GT(answered, 0);
 
   daemon->Kill();
   daemon = std::make_unique<Daemon>(arguments);
