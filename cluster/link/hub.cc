@@ -53,7 +53,7 @@ Hub::Hub(LinkOptions options, Listener listener)
              .rank = options_.rank},
       process_(MakeProcessId()),
       io_(1),
-      acceptor_(io_),
+      accepting_(io_, [this](SocketPtr socket) { return ServeHandshake(std::move(socket)); }),
       heart_(io_),
       linger_(io_),
       scratch_(kReduceScratchBytes),
@@ -83,8 +83,7 @@ Hub::~Hub() {
     // What the I/O thread posted to itself may come behind this: without a word from here the
     // peers would blame this rank.
     TellPeers();
-    error_code ignored;
-    acceptor_.close(ignored);
+    accepting_.Stop();
     heart_.cancel();
     stopping_ = true;
     linger_.expires_after(Chrono(kLinger));
@@ -96,12 +95,7 @@ Hub::~Hub() {
 
 Status Hub::Start() {
   if (wake_.get() < 0) return Failed(fmt::format("eventfd: {}", std::strerror(errno)));
-  const bool is_ipv6 = listener_.address.find(':') != std::string::npos;
-  error_code error;
-  acceptor_.assign(is_ipv6 ? Tcp::v6() : Tcp::v4(), listener_.socket.get(), error);
-  if (error) return Failed(fmt::format("cannot use the listening socket: {}", error.message()));
-  listener_.socket.Release();  // the acceptor closes it
-  asio::co_spawn(io_, AcceptAll(), asio::detached);
+  STRATA_TRY(accepting_.Start(&listener_));
   asio::co_spawn(io_, KeepHearts(), asio::detached);
   thread_ = std::thread([this] { io_.run(); });
   return {};

@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <list>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "cluster/link/accept_loop.h"
 #include "cluster/link/handshake.h"
 #include "cluster/link/links.h"
 #include "cluster/link/session.h"
@@ -98,12 +98,9 @@ class Hub {
   bool HasEnded() const;
 
   // hub_handshakes.cc
-  Task AcceptAll();
-  Task Serve(SocketPtr socket);
   asio::awaitable<Status> ServeHandshake(SocketPtr socket);
   asio::awaitable<Status> ServeAdmin(SocketPtr socket);
   Status Judge(const LinkHello& hello, const std::string& remote);
-  void LogStranger(const std::string& remote, const Status& why);
   Task Dial(Peer* peer, LinkPurpose purpose, std::vector<std::string> addresses);
   asio::awaitable<Status> DialOnce(Peer* peer, LinkPurpose purpose, const std::string& address);
   void ResolveAndDial(std::set<int>* unresolved, TimeNs deadline);
@@ -125,7 +122,7 @@ class Hub {
   const LinkPlace place_;
   const uint64_t process_;
   asio::io_context io_;
-  Tcp::acceptor acceptor_;
+  AcceptLoop accepting_;
   asio::steady_timer heart_;
   asio::steady_timer linger_;
   std::map<int, Peer> peers_;  // by rank; the map itself never changes
@@ -136,8 +133,6 @@ class Hub {
   std::thread thread_;
 
   // I/O thread only.
-  std::list<std::weak_ptr<Tcp::socket>> pending_;  // handshakes in progress, oldest first
-  std::set<std::string> strangers_;                // already logged
   bool noted_sockets_ = false;
   bool stopping_ = false;
 

@@ -18,9 +18,6 @@ namespace {
 
 using boost::system::error_code;
 
-constexpr size_t kPendingMax = 64;     // handshakes in progress; above it the oldest one goes
-constexpr size_t kStrangersMax = 256;  // different ones that are logged
-constexpr TimeNs kAcceptPause = 100 * kMillisecond;  // when the process is out of descriptors
 constexpr TimeNs kRetryFirst = 50 * kMillisecond;
 constexpr TimeNs kRetryLast = kSecond;
 constexpr TimeNs kResolveTimeout = 5 * kSecond;
@@ -35,34 +32,6 @@ asio::awaitable<void> Pause(asio::io_context& io, TimeNs time) {
 }  // namespace
 
 // ---- Accepting.
-
-Hub::Task Hub::AcceptAll() {
-  for (;;) {
-    error_code error;
-    Tcp::socket accepted =
-        co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
-    if (stopping_ || !acceptor_.is_open()) co_return;
-    if (error) {
-      co_await Pause(io_, kAcceptPause);
-      continue;
-    }
-    auto socket = std::make_shared<Tcp::socket>(std::move(accepted));
-    std::erase_if(pending_, [](const auto& weak) { return weak.expired(); });
-    if (pending_.size() >= kPendingMax) {
-      if (const SocketPtr oldest = pending_.front().lock()) oldest->close(error);
-      pending_.pop_front();
-    }
-    pending_.push_back(socket);
-    asio::co_spawn(io_, Serve(std::move(socket)), asio::detached);
-  }
-}
-
-Hub::Task Hub::Serve(SocketPtr socket) {
-  PrepareSocket(*socket);
-  const std::string remote = RemoteText(*socket);
-  Status status = co_await ServeHandshake(socket);
-  if (!status.ok()) LogStranger(remote, status);
-}
 
 asio::awaitable<Status> Hub::ServeHandshake(SocketPtr socket) {
   const SocketDeadline deadline(socket, options_.accept_timeout);
@@ -112,13 +81,6 @@ Status Hub::Judge(const LinkHello& hello, const std::string& remote) {
   peer.holder = remote;
   ++peer.handshakes;
   return {};
-}
-
-void Hub::LogStranger(const std::string& remote, const Status& why) {
-  const std::string host = remote.substr(0, remote.rfind(':'));
-  if (stopping_ || strangers_.size() >= kStrangersMax) return;
-  if (!strangers_.insert(host + ' ' + why.message()).second) return;
-  Log(LogLevel::kWarning, "link: turned away a connection from {}: {}", remote, why.message());
 }
 
 asio::awaitable<Status> Hub::ServeAdmin(SocketPtr socket) {
