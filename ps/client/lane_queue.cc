@@ -78,9 +78,9 @@ void LaneQueue::Remove(const Request& request, bool answered) {
   if (request.in_flight) {
     --in_flight_;
     bytes_in_flight_ -= request.bytes;
-    unsettled_.erase(request.header.sequence);
-    if (request.writes && !answered) {
-      given_up_.emplace(request.header.sequence, request.header.table);
+    if (request.writes) {  // others may have numbers of another kind there
+      unsettled_.erase(request.header.sequence);
+      if (!answered) given_up_.emplace(request.header.sequence, request.header.table);
     }
     given_up_.erase(given_up_.begin(), given_up_.lower_bound(settled_below()));
   }

@@ -7,6 +7,7 @@
 
 #include "base/human_text.h"
 #include "ps/service/handlers.h"
+#include "storage/checkpoint/part_writer.h"
 
 namespace strata {
 namespace {
@@ -92,6 +93,12 @@ Result<Applied> BeginRestore(LaneState& lane, const Request& request) {
   lane.checkpoint.restoring->begun = lane.config.checkpoints->clock->Now();
   lane.InBackground([load = LoadOf(lane, number)]() -> Finished::Then {
     auto loaded = std::make_shared<Result<LoadedLane>>(LoadLane(load));
+    if (loaded->ok()) {
+      // The lane's log will name it. Whoever committed it may have died before it was durable.
+      const Status stays =
+          load.from.disk->SyncFolder(CheckpointFolder(load.from.root, load.number));
+      if (!stays.ok()) *loaded = stays;
+    }
     return [loaded](LaneState& state) { Finish(state, std::move(*loaded)); };
   });
   return Applied();

@@ -47,12 +47,11 @@ Status RemoveCheckpoint(Disk& disk, const std::string& root, uint32_t number) {
   const std::string folder = CheckpointFolder(root, number);
   STRATA_ASSIGN(std::vector<std::string> names, disk.List(folder));
   if (names.empty()) return {};  // removed before; the folders themselves stay
-  // The manifest first, durably: what is half removed must not look whole.
+  // The manifest first, durably: what is half removed must not look whole. Whoever removed it may
+  // have died before that was durable.
   const std::string manifest(format::kCheckpointManifestName);
-  if (std::erase(names, manifest) != 0) {
-    STRATA_TRY(disk.Remove(folder + "/" + manifest));
-    STRATA_TRY(disk.SyncFolder(folder));
-  }
+  if (std::erase(names, manifest) != 0) STRATA_TRY(disk.Remove(folder + "/" + manifest));
+  STRATA_TRY(disk.SyncFolder(folder));
   for (const std::string& name : names) {
     STRATA_FAILPOINT("checkpoint.remove");
     STRATA_TRY(disk.Remove(folder + "/" + name));
@@ -88,6 +87,21 @@ Status CheckDraft(const CheckpointManifest& draft) {
     return Invalid(fmt::format(
         "{}: expected the part of server {} lane {}, found server {} lane {}", what,
         draft.shards.lanes[i].server, draft.shards.lanes[i].lane, lane.server, lane.lane));
+  }
+  return {};
+}
+
+// Files of a checkpoint older than the newest one may have been removed as leftovers, or because it
+// was there once and has been retired: a commit that comes so late must not bring it back.
+Status CheckNewest(Disk& disk, const std::string& root, uint32_t number) {
+  STRATA_ASSIGN(const std::vector<uint32_t> numbers, NumbersUnder(disk, root));
+  for (const uint32_t other : numbers) {
+    if (other <= number) break;
+    if (ReadCheckpointManifest(disk, root, other).status().code() == StatusCode::kNotFound)
+      continue;
+    return Cancelled(
+        fmt::format("checkpoint {} was committed before checkpoint {}; take the checkpoint again",
+                    other, number));
   }
   return {};
 }
@@ -204,6 +218,7 @@ Result<CheckpointManifest> CommitCheckpoint(Disk& disk, const std::string& root,
         draft.number, root, same_parts ? "attachments" : "parts"));
   }
   if (existing.status().code() != StatusCode::kNotFound) return existing;
+  STRATA_TRY(CheckNewest(disk, root, draft.number));
   draft.writer = "strata " STRATA_VERSION;
   for (size_t i = 0; i < attachments.size(); ++i) {
     const std::string file = draft.attachments[i].file_name();

@@ -46,7 +46,8 @@ std::vector<CheckpointInfo> InfosOf(const CheckpointList& list);
 // Makes checkpoint `draft.number` of parts that are on stable storage: writes the attachments, then
 // the manifest. Of `draft`, writer, parent and attachments are filled in and parts sorted. Again
 // with the same parts and attachments: the manifest that is there. kInvalid: the parts do not fit
-// the shard map's lanes, or a name is no attachment's; kExists: it is committed with others.
+// the shard map's lanes, or a name is no attachment's; kExists: it is committed with others;
+// kCancelled: a newer one is committed.
 Result<format::CheckpointManifest> CommitCheckpoint(Disk& disk, const std::string& root,
                                                     format::CheckpointManifest draft,
                                                     std::span<const Attachment> attachments);

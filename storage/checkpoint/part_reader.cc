@@ -225,14 +225,16 @@ Status PartReader::CheckEnd() const {
 
 Result<format::PartEntry> DescribePart(Disk& disk, const std::string& root,
                                        const format::PartName& name) {
-  const std::string path =
-      CheckpointFolder(root, name.number) + "/" + format::PartFileName(name.server, name.lane);
+  const std::string folder = CheckpointFolder(root, name.number);
+  const std::string path = folder + "/" + format::PartFileName(name.server, name.lane);
   STRATA_ASSIGN(const auto reader, PartReader::Open(disk, path, name, nullptr));
   PartBlock block;
-  while (true) {
-    STRATA_ASSIGN(const bool more, reader->Next(&block));
-    if (!more) return reader->entry();
+  for (bool more = true; more;) {
+    STRATA_ASSIGN(more, reader->Next(&block));
   }
+  // Whoever wrote it may have died before its name was durable.
+  STRATA_TRY(disk.SyncFolder(folder));
+  return reader->entry();
 }
 
 }  // namespace strata

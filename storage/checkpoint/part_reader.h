@@ -80,7 +80,7 @@ class PartReader {
 };
 
 // What a manifest says of the part of a lane, from the file alone: for a lane that saved it before
-// it was restarted. Reads and checks all of it.
+// it was restarted. Reads and checks all of it, and makes sure that it stays.
 Result<format::PartEntry> DescribePart(Disk& disk, const std::string& root,
                                        const format::PartName& name);
 

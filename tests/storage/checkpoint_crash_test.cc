@@ -177,6 +177,44 @@ TEST(CheckpointCrashTest, AFinishedPartSurvives) {
   }
 }
 
+// A lane that was restarted answers for a part whose writer died before its name was durable.
+TEST(CheckpointCrashTest, ADescribedPartSurvives) {
+  const format::PartName name{.number = 2, .parent = 0, .server = 1, .lane = 0, .cluster = 7};
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SimDisk disk({.seed = seed});
+    const auto writer = PartWriter::Create(disk, "c", name);
+    ASSERT_TRUE(writer.ok());
+    ASSERT_TRUE((*writer)->AddLaneImage(std::vector<std::byte>(100, std::byte{3})).ok());
+    disk.FailSync(2);  // the first is the file's, the second the folder's
+    ASSERT_FALSE((*writer)->Finish().ok());
+    const auto told = DescribePart(disk, "c", name);
+    ASSERT_TRUE(told.ok()) << told.status().ToString();
+    disk.Crash();
+    const auto described = DescribePart(disk, "c", name);
+    ASSERT_TRUE(described.ok()) << described.status().ToString();
+    EXPECT_EQ(*described, *told);
+  }
+}
+
+// The first to retire dies between the removal of the manifest and its durability.
+TEST(CheckpointCrashTest, ARetiredOneIsWholeOrNotThere) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SimDisk disk({.seed = seed});
+    CheckpointedLanes lanes(disk, "c", 1);
+    lanes.Write(5);
+    ASSERT_TRUE(lanes.Take(1, true).ok());
+    ASSERT_TRUE(lanes.Take(2, true).ok());
+    disk.FailSync(1);
+    ASSERT_FALSE(RetireCheckpoints(disk, "c", 1, {}).ok());
+    disk.FailSync(1);
+    ASSERT_FALSE(RetireCheckpoints(disk, "c", 1, {}).ok());
+    EXPECT_GT(disk.List("c/0000000001")->size(), 1U)
+        << "parts go once the manifest's removal stays";
+    disk.Crash();
+    if (ReadCheckpointManifest(disk, "c", 1).ok()) ExpectWhole(disk, lanes, 1);
+  }
+}
+
 TEST(CheckpointCrashTest, AFullDiskLeavesTheOldOne) {
   for (uint64_t room = 0; room < 6000; room += 250) {
     SimDisk disk;

@@ -78,6 +78,25 @@ TEST(CheckpointFilesTest, CommittingAgainIsFineWithTheSamePartsAndAttachmentsOnl
   }
 }
 
+// A commit that was under way for long: 1 has been retired meanwhile, and the parts of 2, which was
+// never committed, removed as leftovers.
+TEST(CheckpointFilesTest, ACommitThatComesBehindANewerOneIsRefused) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  lanes.Write(5);
+  ASSERT_TRUE(lanes.Take(1, true).ok());
+  auto late = *ReadCheckpointManifest(disk, "c", 1);
+  ASSERT_TRUE(lanes.Take(3, true).ok());
+  ASSERT_THAT(*RetireCheckpoints(disk, "c", 1, {}), ElementsAre(1));
+  for (const uint32_t number : {1U, 2U}) {
+    late.number = number;
+    const Status status = CommitCheckpoint(disk, "c", late, {}).status();
+    EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr("checkpoint 3 was committed before"));
+  }
+  EXPECT_THAT(NumbersIn(disk, "c"), ElementsAre(3));
+}
+
 TEST(CheckpointFilesTest, TheNewestThatCanBeReadTellsTheOwner) {
   SimDisk disk;
   EXPECT_TRUE(CheckCheckpointOwner(disk, "c", 5).ok());

@@ -58,6 +58,25 @@ TEST(ClientLaneCall, ReachesEveryLaneAndBringsTheRepliesInTheirOrder) {
   }
 }
 
+// A CUT's sequence numbers the cuts of a client, not its writes: its end settles none of them.
+TEST(ClientLaneCall, ACutLeavesAWriteOfTheSameNumberUnsettled) {
+  ScriptedServers servers({1});
+  servers.Connect();
+  (void)CallLanes(servers, {.command = Command::kCut, .number = 1, .lane = 0});
+  const Sent cut = servers.Next();
+  TestBatch batch({1}, 1);
+  uint64_t written = 0;
+  for (std::optional<Sent> before; written < cut.header().sequence;) {
+    if (before) servers.Reply(*before);
+    (void)servers.Submit(batch.Make(OpKind::kUpdate));
+    before = servers.Next();
+    written = before->header().sequence;
+  }
+  servers.Reply(cut);
+  (void)servers.Submit(batch.Make(OpKind::kUpdate, OtherTable().id()));
+  EXPECT_EQ(servers.Next().header().settled_below, written);
+}
+
 TEST(ClientLaneCall, OneLaneCanBeMeantAndItsErrorNamesIt) {
   ScriptedServers servers({1, 2});
   servers.Connect();
