@@ -1,10 +1,12 @@
 // strata-server: one parameter server. Settings come from cluster.toml and flags; without any it
 // serves on loopback.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <semaphore>
+#include <string_view>
 
 #include "base/disk.h"
 #include "base/failpoint.h"
@@ -54,9 +56,16 @@ Result<std::optional<ClusterConfig>> ReadConfig(int argc, char** argv) {
   return std::optional<ClusterConfig>(std::move(config));
 }
 
-// A signal while it recovers ends the process: nothing is served yet, and what is on disk stays.
+// Nothing is served yet, and a recovery that is cut short is one that is begun again.
+[[noreturn]] void EndWhileStarting(int) {
+  constexpr std::string_view kText =
+      "strata-server: asked to end before it was ready; what is on disk stays as it is\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
+  _exit(0);
+}
+
 Result<std::unique_ptr<Server>> StartServer(ServerOptions options) {
-  const SignalWatch watch(ExitAtOnce);
+  const SignalWatch watch(EndWhileStarting);
   return Server::Start(std::move(options));
 }
 

@@ -277,13 +277,16 @@ void ClientCore::WatchServer(ServerLink& server, TimeNs now) {
 }
 
 Status ClientCore::ConnectStatus() const {
-  std::string names;
+  std::string silent, not_now;
   for (const ServerLink& server : servers_) {
     if (server.greeted) continue;
+    std::string& names = server.last_error.ok() ? silent : not_now;
     names += (names.empty() ? "" : ", ") + server.Name();
     if (!server.last_error.ok()) names += " (" + server.last_error.message() + ")";
   }
-  return Lost(fmt::format("no answer from {}: see whether it runs and can be reached", names));
+  if (silent.empty()) return Lost(fmt::format("{} cannot serve yet: try again later", not_now));
+  return Lost(fmt::format("no answer from {}: see whether it runs and can be reached{}", silent,
+                          not_now.empty() ? "" : "; and " + not_now + " cannot serve yet"));
 }
 
 }  // namespace strata

@@ -69,6 +69,7 @@ void Retire(LaneState& lane) {
 void Trim(LaneState& lane, const ReplyTo& to, const format::LogBase& base) {
   CheckpointState& state = lane.checkpoint;
   state.log_base = base.checkpoint;
+  if (base.checkpoint > state.restored_cut) state.restored.clear();
   std::erase_if(state.cut_records, [&](const auto& cut) { return cut.first <= base.checkpoint; });
   if (base.checkpoint > std::max(state.increment_base, state.restored_cut)) {
     state.increment_base = base.checkpoint;

@@ -132,6 +132,7 @@ Status LaneThread::Recover() {
     ReceiveArrived(waiting ? next_look : 0);
     HandleRound(&out);
     Send(&out);
+    PublishRoom();
     if (now >= next_line) {
       next_line = now + kProgressEvery;
       const Recovery recovery = *lane_.Report().recovery;

@@ -83,6 +83,7 @@ struct Server::Impl {
     Join();
   }
   Status Start();
+  Status CheckCheckpointFolder() const;
   Status OpenData();
   Result<std::unique_ptr<ZmqRouterPort>> BindLane(const std::shared_ptr<ZmqContext>& context,
                                                   uint16_t lane);
@@ -113,12 +114,20 @@ Status Server::Impl::Start() {
   identity.shards = ShardsOf(*map, options.rank);
   identity.started = options.clock->Now();
   STRATA_ASSIGN(warning, CheckReach(options));
+  STRATA_TRY(CheckCheckpointFolder());
   STRATA_TRY(OpenData());
   STRATA_ASSIGN(tables, TableFactory::Create(options.tables));
   STRATA_TRY(BindLanes());
   STRATA_TRY(StartHttp());
   STRATA_TRY(StartThreads());
   return WaitServing();
+}
+
+// Before there is a checkpoint to lose. On a full disk the first one will say what it lacks.
+Status Server::Impl::CheckCheckpointFolder() const {
+  if (options.checkpoints.empty()) return {};
+  const Status made = options.disk->MakeFolder(options.checkpoints);
+  return made.code() == StatusCode::kDiskFull ? Status() : made.Prefixed("server.checkpoints");
 }
 
 Status Server::Impl::OpenData() {

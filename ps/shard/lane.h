@@ -96,6 +96,7 @@ class Lane {
 
   // kDiskFull while there is no room on disk and writes are refused. Report looks again.
   const Status& no_room() const { return state_.no_room; }
+  void NoteRoom(const Status& write) { state_.NoteRoom(write); }
   LaneReport Report();
 
  private:

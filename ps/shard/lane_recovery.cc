@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -69,6 +70,27 @@ Result<LoadedLane> LoadInBackground(const Lane& lane, uint32_t number,
   return std::move(shared->loaded);
 }
 
+constexpr TimeNs kRoomEvery = 100 * kMillisecond;
+constexpr int kRoomTries = 300;
+
+// Calls `work` again while it finds no room on the disk. A cold tier may need more of it to get its
+// rows back than they took before, since files are merged later on; and others may have taken what
+// it gave back when it was emptied. An error although there was room at so many looks is final.
+Status WithRoom(Lane& lane, const Clock& clock, const BetweenSteps& between,
+                const std::function<Status()>& work) {
+  Status status = work();
+  for (int tries = 1; status.code() == StatusCode::kDiskFull && between && tries < kRoomTries;
+       ++tries) {
+    lane.NoteRoom(status);
+    do {
+      const TimeNs end = clock.Now() + kRoomEvery;
+      while (clock.Now() < end) STRATA_TRY(between(true));
+    } while (!lane.Report().no_room.ok());
+    status = work();
+  }
+  return status;
+}
+
 // Where the log is to be replayed from.
 Result<Lsn> RecoverBase(Lane& lane, const LogOptions& log, const Clock& clock,
                         const BetweenSteps& between) {
@@ -76,10 +98,14 @@ Result<Lsn> RecoverBase(Lane& lane, const LogOptions& log, const Clock& clock,
   if (!config || config->base == nullptr) return Lsn{1};
   STRATA_ASSIGN(const std::optional<format::LogBase> base, ReadBase(*config, log));
   if (!base) return Lsn{1};
-  Result<LoadedLane> loaded = LoadInBackground(lane, base->checkpoint, between);
-  if (!loaded.ok()) {
-    return loaded.status().Prefixed(fmt::format("the log of lane {} begins behind checkpoint {}",
-                                                lane.config().name.lane, base->checkpoint));
+  Result<LoadedLane> loaded = Internal("not loaded");
+  const Status status = WithRoom(lane, clock, between, [&] {
+    loaded = LoadInBackground(lane, base->checkpoint, between);
+    return loaded.status();
+  });
+  if (!status.ok()) {
+    return status.Prefixed(fmt::format("the log of lane {} begins behind checkpoint {}",
+                                       lane.config().name.lane, base->checkpoint));
   }
   STRATA_TRY(lane.LoadBase(std::move(*loaded), base->cut_lsn, clock.Now()));
   return base->cut_lsn + 1;
@@ -104,7 +130,7 @@ Result<ReplaySummary> RecoverLane(Lane& lane, const LogOptions& options, const C
   STRATA_ASSIGN(const Lsn from, RecoverBase(lane, options, clock, between));
   const auto visit = [&](const LogRecord& record) -> Status {
     if (between) STRATA_TRY(between(false));
-    STRATA_TRY(lane.Replay(record, clock.Now()));
+    STRATA_TRY(WithRoom(lane, clock, between, [&] { return lane.Replay(record, clock.Now()); }));
     progress.bytes_done = std::min(progress.bytes_done + record.body.size(), progress.bytes_total);
     lane.NoteProgress(progress);
     return {};

@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <numeric>
 
@@ -14,6 +12,7 @@
 #include "proto/control/control.pb.h"
 #include "ps/client/control_call.h"
 #include "tests/soak/soak_cluster.h"
+#include "tests/support/small_disk.h"
 #include "tests/support/wait_until.h"
 
 namespace strata::soak {
@@ -22,29 +21,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr TimeNs kPatience = 60 * kSecond;
-
-// A file system of its own in a folder, where the test may make one.
-class SmallDisk {
- public:
-  SmallDisk(std::string folder, const char* size) : folder_(std::move(folder)) {
-    std::filesystem::create_directories(folder_);
-    mounted_ = mount("tmpfs", folder_.c_str(), "tmpfs", 0, size) == 0;
-  }
-  ~SmallDisk() {
-    if (mounted_) umount2(folder_.c_str(), MNT_DETACH);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-
-  bool mounted() const { return mounted_; }
-  void Resize(const char* size) {
-    ASSERT_EQ(mount("tmpfs", folder_.c_str(), "tmpfs", MS_REMOUNT, size), 0) << strerror(errno);
-  }
-
- private:
-  std::string folder_;
-  bool mounted_ = false;
-};
 
 #define ASSERT_OK(expr)                              \
   do {                                               \
@@ -155,16 +131,6 @@ TEST(Recovery, AFullDiskRefusesPushesUntilThereIsSpaceAgain) {
   disk.Resize("size=64m");
   ASSERT_OK(cluster.AwaitProgress());
   ExpectExact(cluster);
-}
-
-// Takes the last byte, beside what other fillers have.
-void FillUp(const std::string& filler) {
-  const Result<std::unique_ptr<File>> file = RealDisk().Create(filler);
-  ASSERT_OK(file.status());
-  const std::vector<std::byte> page(4096);
-  Status full;
-  while (full.ok()) full = (*file)->Append(page);
-  ASSERT_EQ(full.code(), StatusCode::kDiskFull) << full.ToString();
 }
 
 TEST(Recovery, ACheckpointMakesRoomOnADiskWithoutAByteFree) {

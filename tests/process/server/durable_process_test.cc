@@ -17,6 +17,7 @@
 #include "ps/net/zmq_port.h"
 #include "tests/process/server/daemon.h"
 #include "tests/ps/server/raw_peer.h"
+#include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {
@@ -248,6 +249,51 @@ TEST(DurableServer, AFullColdTierRefusesPushesAndSaysSo) {
   EXPECT_EQ(StatusOf(*daemon).server().rows(), rows);
   EXPECT_EQ(push_until_refused().code(), StatusCode::kDiskFull);
   daemon->ExpectOrderlyEnd();
+}
+
+// Its cold tier begins empty, and others take what that gave back before its rows are there again.
+TEST(DurableServer, AStartWaitsForRoomForItsColdRows) {
+  constexpr size_t kBatch = 10'000, kBatches = 20;
+  const TempFolder folder;
+  const SmallDisk disk(folder.File("data"), "size=64m");
+  if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
+  WriteWholeFile(folder.File("config.toml"), "[server]\nlog_bytes_max = \"40MiB\"\n");
+  std::vector<std::string> arguments = ColdArguments(folder);
+  arguments.push_back("--config=" + folder.File("config.toml"));
+  auto daemon = std::make_unique<Daemon>(arguments);
+  const std::unique_ptr<RemoteStore> store = Connect(*daemon);
+  ASSERT_TRUE(store->CreateTable(ZeroSpec()).ok());
+  const auto keys_of = [](size_t batch) {
+    std::vector<Key> keys(kBatch);
+    std::iota(keys.begin(), keys.end(), batch * kBatch);
+    return keys;
+  };
+  for (size_t batch = 0; batch < kBatches; ++batch) {
+    Rows gradients{keys_of(batch), std::vector<float>(kBatch * 2, 1.0F)};
+    ASSERT_TRUE(SubmitAndWait(*store, Make(OpKind::kUpdate, gradients)).status.ok());
+  }
+  daemon->Kill();
+  // As much as an empty RocksDB and the log's next segments ask for.
+  for (const auto& entry : std::filesystem::directory_iterator(folder.File("data/cold"))) {
+    std::filesystem::remove_all(entry.path());
+  }
+  const std::string kept = folder.File("data/kept"), filler = folder.File("data/filler");
+  WriteWholeFile(kept, std::string(300'000, 'x'));
+  FillUp(filler);
+  std::filesystem::remove(kept);
+  Process asked(ProgramPath("strata-server"), {.arguments = arguments});
+  ASSERT_TRUE(asked.WaitForErrors("refused until there is room")) << asked.Errors();
+  asked.Signal(SIGTERM);
+  EXPECT_EQ(asked.Wait(), ProcessEnd{0}) << asked.Errors();
+  EXPECT_THAT(asked.Errors(), HasSubstr("asked to end before it was ready"));
+  Process waiting(ProgramPath("strata-server"), {.arguments = arguments});
+  ASSERT_TRUE(waiting.WaitForErrors("refused until there is room")) << waiting.Errors();
+  EXPECT_EQ(waiting.Output(), "");
+  std::filesystem::remove(filler);
+  ASSERT_TRUE(waiting.WaitForOutput("ready")) << waiting.Errors();
+  for (size_t batch = 0; batch < kBatches; ++batch) {
+    ASSERT_EQ(Pull(*store, keys_of(batch)), std::vector<float>(kBatch * 2, -1.0F)) << batch;
+  }
 }
 
 // Where damage was done before, it is done again to the same bytes: none is healed.

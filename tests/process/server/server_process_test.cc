@@ -85,6 +85,7 @@ TEST(ServerProcess, WrongCommandLinesAndFilesSayWhatIsWrong) {
       {{"--host=0.0.0.0"}, 4, {"0.0.0.0:7600", "--insecure"}},
       {{"--host=::", "--port=0"}, 4, {"[::]:0", "--insecure"}},
       {{"--cold=true"}, 2, {"server.cold needs server.data"}},
+      {{"--checkpoints=/proc/none"}, 2, {"server.checkpoints: cannot make folder /proc/none"}},
       {{"--cold=true", "--data=" + folder.File("data")}, 2, {"needs server.memory", "16 MiB"}},
       {{"--config=" + folder.File("log.toml")},
        2,

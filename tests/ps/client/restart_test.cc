@@ -307,7 +307,7 @@ TEST(ClientRestart, AServerThatIsNotReadyIsGreetedUntilItIs) {
     servers.AdvanceTo(3 * kSecond);
     ASSERT_TRUE(connected->has_value());
     EXPECT_THAT((*connected)->status.message(),
-                HasSubstr("no answer from server 0 (host0:7000) (not yet, 10 %)"));
+                HasSubstr("server 0 (host0:7000) (not yet, 10 %) cannot serve yet"));
   }
 }
 

@@ -488,6 +488,30 @@ TEST(LaneCheckpoint, BehindARestoreTheNextOneIsFull) {
   EXPECT_EQ(ReadCheckpointManifest(machine.disk, kRoot, 5)->parent, 4U);
 }
 
+// The log names what was restored until it begins behind that; then it goes as others do.
+TEST(LaneCheckpoint, WhatWasRestoredStaysForAsLongAsTheLogNamesIt) {
+  Machine machine(12, 50);
+  machine.Checkpoint(1, true);
+  machine.Play(50);
+  machine.Checkpoint(2, true);
+  const wire::Received part = machine.Ask(machine.Call(Command::kCheckpoint, 3));
+  ASSERT_TRUE(machine.Commit(3, part.payload.at(0)).ok());
+  ASSERT_TRUE(machine.Restore(1).ok());
+  for (const uint32_t flags : {0U, uint32_t{wire::kFlagFull}}) {
+    wire::Header trim = machine.Call(Command::kTrimLog, 3);
+    trim.flags |= flags;
+    ASSERT_TRUE(wire::StatusOfReply(machine.Ask(trim)).ok());
+  }
+  machine.Play(50);
+  const Rows64 rows = machine.Rows();
+  machine.Boot();
+  EXPECT_EQ(machine.Rows(), rows);
+  machine.Checkpoint(4, false);
+  EXPECT_EQ(ReadCheckpointManifest(machine.disk, kRoot, 1).status().code(), StatusCode::kNotFound);
+  machine.Boot();
+  EXPECT_EQ(machine.Rows(), rows);
+}
+
 // CORRUPT would say that the request came damaged, and the client would send it until its deadline.
 TEST(LaneCheckpoint, ADamagedCheckpointFailsTheRestoreAtOnceAndChangesNothing) {
   Machine machine(9, 50);
