@@ -16,7 +16,7 @@ namespace {
 
 using boost::system::error_code;
 
-constexpr size_t kPendingMax = 64;     // connections being served; above it the oldest one goes
+constexpr size_t kPendingMax = 64;     // connections not trusted; above it the oldest one goes
 constexpr size_t kStrangersMax = 256;  // different ones that are logged
 constexpr std::chrono::milliseconds kAcceptPause{100};  // the process is out of descriptors
 
@@ -39,6 +39,10 @@ OwnedFd AcceptLoop::Stop() {
   if (!acceptor_.is_open()) return OwnedFd();
   error_code ignored;
   return OwnedFd(acceptor_.release(ignored));
+}
+
+void AcceptLoop::Trust(const SocketPtr& socket) {
+  std::erase_if(pending_, [&](const auto& weak) { return weak.lock() == socket; });
 }
 
 asio::awaitable<void> AcceptLoop::AcceptAll() {

@@ -1,6 +1,6 @@
 // Accepts connections on one listening socket and serves each in a coroutine of its own. However
 // many strangers connect and say nothing, those that come later get their turn: above a limit the
-// oldest unserved connection is closed. Internal to cluster/link.
+// oldest connection that has proven nothing is closed. Internal to cluster/link.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -26,6 +26,8 @@ class AcceptLoop {
 
   // Begins to accept on the socket that `listener` gives away.
   Status Start(Listener* listener);
+  // Its other end has proven that it belongs here: it stays, however many come.
+  void Trust(const SocketPtr& socket);
   // Nothing is accepted or logged any more; connections that are being served go on. Returns the
   // socket, which still listens.
   OwnedFd Stop();
@@ -38,7 +40,7 @@ class AcceptLoop {
   asio::io_context& io_;
   const Serve serve_;
   Tcp::acceptor acceptor_;
-  std::list<std::weak_ptr<Tcp::socket>> pending_;  // being served, oldest first
+  std::list<std::weak_ptr<Tcp::socket>> pending_;  // not trusted yet, oldest first
   std::set<std::string> strangers_;                // already logged
 };
 

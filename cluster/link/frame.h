@@ -31,6 +31,7 @@ enum class LinkFrameType : uint16_t {
   kProof = 3,      // dialer: keyed hash of both
   kVerdict = 4,    // acceptor: accepted, with its own keyed hash, or refused, with the reason
   kConfirm = 5,    // dialer: I have read the verdict; the link counts from here on
+  // operation, sequence: the exchange with the other rank that it has been in for long; or zero
   kHeartbeat = 6,
   kAbort = 7,    // the group has failed; operation = status code, body = message
   kGoodbye = 8,  // this rank is done; its end of the stream is no failure

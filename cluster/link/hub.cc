@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "cluster/link/data_exchange.h"
+#include "cluster/link/exchange_parts.h"
 #include "cluster/link/shared_exchange.h"
 #include "cluster/topology/peers.h"
 
@@ -236,17 +237,33 @@ Hub::Task Hub::KeepHearts() {
     // A process that was stopped itself must not blame those whose heartbeats it slept through.
     const bool was_stopped = now - last_tick > 3 * options_.heartbeat_every;
     last_tick = now;
+    const std::optional<Whereabouts::Stay> stay = whereabouts_.LongStay();
     for (auto& [rank, peer] : peers_) {
       if (!peer.control || !peer.control->is_open()) continue;
       if (was_stopped) peer.last_heard = now;
-      // One beat early, since the next look is a beat away.
-      if (now - peer.last_heard > options_.peer_lost_after - options_.heartbeat_every) {
+      // The next look is a beat away, or a little more, and then the others are to be told.
+      if (now - peer.last_heard > options_.peer_lost_after - options_.heartbeat_every * 5 / 4) {
         FailSeenHere(Lost(fmt::format("{} is lost: it has been silent for {} s", peer.name,
                                       (now - peer.last_heard) / kSecond)));
       }
-      if (peer.outbox.empty()) Post(&peer, MakeLinkFrame({.type = LinkFrameType::kHeartbeat}));
+      LinkHeader beat{.type = LinkFrameType::kHeartbeat};
+      if (stay.has_value() && (rank == stay->to || rank == stay->from)) {
+        beat.operation = stay->tag.OperationWord();
+        beat.sequence = stay->tag.SequenceWord();
+      }
+      if (peer.outbox.empty()) Post(&peer, MakeLinkFrame(beat));
     }
   }
+}
+
+// The peer may say which exchange with this rank it has been in for long.
+void Hub::TakeHeartbeat(Peer* peer, const LinkHeader& header) {
+  if (header.operation == 0) return;
+  const ExchangeTag theirs = ExchangeTag::FromWords(header.operation, header.sequence);
+  const auto mine = whereabouts_.OperationOf(theirs.group, theirs.call);
+  if (!mine.has_value() || *mine == header.operation) return;
+  FailSeenHere(CheckMessage(peer->name, ExchangeTag::FromWords(*mine, header.sequence),
+                            header.operation, header.sequence, 0, 0));
 }
 
 Hub::Task Hub::ReadControl(Peer* peer, SocketPtr socket) {
@@ -259,6 +276,7 @@ Hub::Task Hub::ReadControl(Peer* peer, SocketPtr socket) {
     peer->last_heard = RealClock().Now();
     switch (frame->header.type) {
       case LinkFrameType::kHeartbeat:
+        TakeHeartbeat(peer, frame->header);
         break;
       case LinkFrameType::kAbort: {
         const Status why(CodeFromWire(frame->header.operation), frame->body);
@@ -407,7 +425,9 @@ Status Hub::Exchange(const ExchangeTag& tag, const SendPart& send, const Receive
   for (Peer* peer : used) {
     if (peer != nullptr && !peer->linked) STRATA_TRY(LinkTo(peer, deadline));
   }
+  whereabouts_.Enter({.tag = tag, .to = send.peer, .from = receive.peer});
   Status status = ExchangeWith(used[0], used[1], tag, send, receive, deadline);
+  whereabouts_.Leave();
   if (status.ok()) return status;
   if (status.code() == StatusCode::kLost) {
     const auto departed = [&used] {

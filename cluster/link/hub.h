@@ -20,6 +20,7 @@
 #include "cluster/link/links.h"
 #include "cluster/link/session.h"
 #include "cluster/link/shared_segment.h"
+#include "cluster/link/whereabouts.h"
 
 namespace strata::link_internal {
 
@@ -91,6 +92,7 @@ class Hub {
   Task KeepHearts();
   Task ReadControl(Peer* peer, SocketPtr socket);
   void ControlEnded(Peer* peer, const Status& why);
+  void TakeHeartbeat(Peer* peer, const LinkHeader& header);
   void Post(Peer* peer, std::string frame);
   void WriteNext(Peer* peer);
   void StopWhenWritten();
@@ -128,6 +130,7 @@ class Hub {
   std::map<int, Peer> peers_;  // by rank; the map itself never changes
   std::vector<Peer*> by_rank_;
   std::vector<std::byte> scratch_;  // of exchanges
+  Whereabouts whereabouts_;         // of the calling thread
   const bool crowded_;              // more ranks on this host than processors
   OwnedFd wake_;                    // eventfd: readable once the group has failed
   std::thread thread_;

@@ -36,8 +36,10 @@ asio::awaitable<void> Pause(asio::io_context& io, TimeNs time) {
 asio::awaitable<Status> Hub::ServeHandshake(SocketPtr socket) {
   const SocketDeadline deadline(socket, options_.accept_timeout);
   const std::string remote = RemoteText(*socket);
-  const Judgement judge = [this, &remote](const LinkHello& theirs) {
-    return Judge(theirs, remote);
+  const Judgement judge = [this, &remote, &socket](const LinkHello& theirs) {
+    Status verdict = Judge(theirs, remote);
+    if (verdict.ok()) accepting_.Trust(socket);
+    return verdict;
   };
   Result<LinkHello> hello = co_await AcceptHandshake(*socket, key_, judge);
   Status status = hello.status();

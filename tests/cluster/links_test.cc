@@ -18,6 +18,7 @@ namespace strata {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 std::string NameOf(const Loopback& net, int rank) {
@@ -111,13 +112,28 @@ TEST(Links, OnlyWhatIsNeededIsOpened) {
   });
 }
 
+// One call of three ranks that are all on `host`.
+void ExpectWorkOn(const std::string& host) {
+  Loopback net(3, host);
+  InThreads(3, [&](int r) {
+    LinkOptions options = net.Options(r);
+    options.shared_memory = false;
+    const auto links = net.Listen(std::move(options));
+    const Status connected = links->Connect();
+    ASSERT_TRUE(connected.ok()) << connected.ToString();
+    std::vector<int64_t> data(1000, r);
+    ASSERT_TRUE(Group(*links).Allreduce(std::span(data), ReduceOp::kSum).ok());
+    EXPECT_EQ(data[999], 3);
+    EXPECT_TRUE(links->Leave(20 * kSecond).ok());
+  });
+}
+
 TEST(Links, Ipv6) {
   if (!OpenListener("::1", 0, kSecond).ok()) GTEST_SKIP() << "no IPv6 loopback here";
-  Loopback net(2, "::1");
-  const auto links = ConnectAll(&net);
-  InThreads(2,
-            [&](int r) { EXPECT_TRUE(links[static_cast<size_t>(r)]->Leave(kSecond * 20).ok()); });
+  ExpectWorkOn("::1");
 }
+
+TEST(Links, HostNames) { ExpectWorkOn("localhost"); }
 
 TEST(Links, GoodbyeOfOneRankIsNoFailureForTheOthers) {
   Loopback net(3);
@@ -129,6 +145,25 @@ TEST(Links, GoodbyeOfOneRankIsNoFailureForTheOthers) {
   InThreads(
       2, [&](int r) { EXPECT_TRUE(links[static_cast<size_t>(r) + 1]->Leave(20 * kSecond).ok()); });
   first.join();
+}
+
+// All wait for a message that nobody sends: only heartbeats can tell.
+TEST(Links, RanksThatWaitForEachOtherInDifferentCallsAreTold) {
+  Loopback net(3);
+  auto links =
+      ConnectAll(&net, [](LinkOptions* options) { options->heartbeat_every = 50 * kMillisecond; });
+  InThreads(3, [&](int r) {
+    Group group(*links[static_cast<size_t>(r)]);
+    std::vector<int64_t> data(3);
+    const Status status =
+        r == 1 ? group.Scatter(std::span<const int64_t>(), std::span(data).first(1), 0)
+               : group.Broadcast(std::span(data), 1);
+    EXPECT_EQ(status.code(), StatusCode::kFailed);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("scatter (binomial) call 0"),
+                                        HasSubstr("broadcast (binomial) call 0")));
+    EXPECT_THAT(status.message(), AnyOf(HasSubstr(NameOf(net, 1)), HasSubstr("seen by rank 1"),
+                                        HasSubstr("this rank in scatter")));
+  });
 }
 
 TEST(Links, CollectiveWithARankThatHasLeftIsAnError) {

@@ -170,6 +170,22 @@ TEST_F(Strangers, WrongSecretJobOrWorld) {
   EXPECT_THAT(status.message(), HasSubstr("has 3 workers in its machine list"));
 }
 
+// Room for one more is made by closing those that have proven nothing, however old the others are.
+TEST(ManyStrangers, DoNotPushOutWhoBelongsThere) {
+  Loopback net(2);
+  auto links = ConnectAll(&net);
+  std::vector<std::unique_ptr<RawClient>> idle;
+  for (int i = 0; i < 200; ++i) idle.push_back(std::make_unique<RawClient>(net.machines[0].port));
+  EXPECT_EQ(idle.front()->ReadToEnd(), "");  // whoever is older has gone before
+  InThreads(2, [&](int r) {
+    Links& mine = *links[static_cast<size_t>(r)];
+    const Status status = Group(mine).Barrier();
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    const Status left = mine.Leave(20 * kSecond);
+    EXPECT_TRUE(left.ok()) << left.ToString();
+  });
+}
+
 TEST(TwoProcesses, OfOneRankTheSecondIsRefused) {
   Loopback net(2);
   auto links = ConnectAll(&net);
