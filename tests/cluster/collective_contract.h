@@ -60,6 +60,21 @@ class CollectiveContract {
     Expect(group_.Barrier());
   }
 
+  // The same, but each operation once, over no other links than those that are there from the
+  // start.
+  void CheckOneOfEach(size_t count) {
+    const int root = group_.world() / 3;
+    Allreduce(count, {});
+    ReduceScatter(Equal(count), {}, {});
+    Allgather(Uneven(count), Uneven(count), {});
+    AllToAllUneven(count / world_, {.algorithm = Algorithm::kBruck});
+    Reduce(count, root, {});
+    Broadcast(count, root, {});
+    Gather(count, root);
+    Scatter(count, root);
+    Expect(group_.Barrier());
+  }
+
   // One for each float result so far: equal on all ranks.
   const std::vector<uint64_t>& float_hashes() const { return float_hashes_; }
 
