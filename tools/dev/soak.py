@@ -8,6 +8,9 @@ usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--first=SEED] [--jobs=N] 
              spread evenly over nine kinds, "kills" in the JSON line)
   flip       10,000 random bits of each kind of file, and each bit of its head, are flipped under its
              readers; then the files of a stopped server are damaged (cycles: faults)
+  links      groups of ranks at work are hurt: killed and stopped ranks, cut and reset connections,
+             ranks that disagree, strangers (cycles: faults, which go round all kinds; "faults" in the
+             JSON line has the times from fault to error; tests/soak/links)
   sim        whole clusters on a simulated network and disk (seeds; tests/soak/sim)
   fuzz       every decoder under libFuzzer (cycles: inputs for each target)
 
@@ -42,6 +45,7 @@ PROGRAMS = {
     "failpoint": ("failpoints", "strata-soak-kill", ["--kind=failpoint"], 20),
     "client": ("release", "strata-soak-caller", [], 300),
     "flip": ("release", "strata-soak-flip", [], 500),
+    "links": ("release", "strata-soak-links", [], 500),
     "sim": ("release", "strata-soak-sim", [], 20_000),
 }
 FLIPPED_BITS = 10_000
@@ -121,9 +125,9 @@ def soak_fuzz(cycles, jobs):
 
 def shares(kind, count, jobs):
     """What each instance of a kind's program does of `count`: their sum. Each instance of client has
-    its cycles go round all kinds of kills."""
+    its cycles go round all kinds of kills. links has times, of which no sum says anything."""
     least = CALLER_KINDS if kind == "client" else 1
-    instances = 1 if kind == "sim" else max(1, min(count // least, max(2, jobs)))
+    instances = 1 if kind in ("links", "sim") else max(1, min(count // least, max(2, jobs)))
     return [count // instances + (one < count % instances) for one in range(instances)]
 
 

@@ -1,5 +1,5 @@
 // A short run of each soak, and proof that each can fail: cycles of kill -9 under load lose nothing
-// that was acknowledged, and damaged files are refused or harmless.
+// that was acknowledged, damaged files are refused or harmless, and groups of ranks never hang.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,9 +20,10 @@ struct SoakEnd {
   std::string errors;
 };
 
-// Patience: a generous bound for a loaded machine; the long runs have a tight one.
-SoakEnd RunSoak(const std::string& program, std::vector<std::string> arguments) {
-  arguments.push_back("--patience=60s");
+// A generous bound for a loaded machine; the long runs have a tight one.
+SoakEnd RunSoak(const std::string& program, std::vector<std::string> arguments,
+                const std::string& bound = "--patience=60s") {
+  arguments.push_back(bound);
   const ProcessResult run =
       RunProcess(ProgramPath(program), {.arguments = std::move(arguments)}, 400 * kSecond);
   const size_t end = run.output.find_last_not_of('\n');
@@ -76,6 +77,14 @@ TEST(Recovery, DamagedFilesAreRefusedOrHarmless) {
     const nlohmann::json least = kind == "cold tier" ? nlohmann::json(1000) : counts["bits"];
     EXPECT_GE(counts["detected"], least) << kind << counts;
   }
+}
+
+// Two cycles of each kind of fault.
+TEST(Recovery, HurtGroupsOfRanksNameWhoIsToBlame) {
+  const SoakEnd run = RunSoak("strata-soak-links", {"--cycles=16", "--silence=2s"}, "--slack=60s");
+  ExpectClean(run, 16);
+  EXPECT_EQ(run.json["faults"].size(), 8U) << run.json;
+  EXPECT_GT(run.json["faults"]["kill"]["errors"], 0) << run.json;
 }
 
 TEST(Recovery, ServersDieAtFailpoints) {
