@@ -234,13 +234,14 @@ Hub::Task Hub::KeepHearts() {
     co_await heart_.async_wait(asio::redirect_error(asio::use_awaitable, error));
     if (error || stopping_) co_return;
     const TimeNs now = RealClock().Now();
-    // A process that was stopped itself must not blame those whose heartbeats it slept through.
-    const bool was_stopped = now - last_tick > 3 * options_.heartbeat_every;
+    // The time that this process was stopped itself is not the silence of others.
+    const TimeNs since_last = now - last_tick;
+    const TimeNs stopped = since_last > 3 * options_.heartbeat_every ? since_last : 0;
     last_tick = now;
     const std::optional<Whereabouts::Stay> stay = whereabouts_.LongStay();
     for (auto& [rank, peer] : peers_) {
       if (!peer.control || !peer.control->is_open()) continue;
-      if (was_stopped) peer.last_heard = now;
+      peer.last_heard = std::min(peer.last_heard + stopped, now);
       // The next look is a beat away, or a little more, and then the others are to be told.
       if (now - peer.last_heard > options_.peer_lost_after - options_.heartbeat_every * 5 / 4) {
         FailSeenHere(Lost(fmt::format("{} is lost: it has been silent for {} s", peer.name,
