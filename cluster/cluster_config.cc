@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/human_text.h"
+#include "cluster/topology/host_pattern.h"
 
 namespace strata {
 namespace {
@@ -40,9 +41,18 @@ constexpr Setting kSettings[] = {
     {.key = "cluster.machines",
      .help =
          "Path of the machine list, relative to the file that names it: lines \"host:port role\" "
-         "or LightGBM's \"ip port\".",
+         "LightGBM's \"ip port\", or Open MPI's \"host slots=N\".",
      .flag = "machines",
      .programs = kBoth},
+    {.key = "cluster.launcher",
+     .type = SettingType::kChoice,
+     .default_value = "auto",
+     .help = "Whose variables say which rank a worker is, unless --rank does: those of Slurm, Open "
+             "MPI, PMI and Kubernetes, which must agree where several are set, one's alone, or "
+             "none's. docs/launching.md.",
+     .choices = "auto|slurm|openmpi|pmi|kubernetes|none",
+     .flag = "launcher",
+     .programs = kProgramWorker},
     {.key = "cluster.secret_file",
      .help = "Path of a file with the secret that workers and the admin tool prove to each other. "
              "It never travels. Empty: no secret.",
@@ -164,10 +174,32 @@ constexpr Setting kSettings[] = {
      .type = SettingType::kInt,
      .default_value = "0",
      .help = "Listening port of this worker in the machine list: tells the entries of one machine "
-             "apart. 0: not given.",
+             "apart. Where nothing lists ports (worker.hosts, Open MPI's form, Slurm's variables): "
+             "that of each host's first worker, the next one has the next. 0: not given.",
      .min = 0,
      .max = 65535,
      .flag = "port",
+     .programs = kProgramWorker},
+    {.key = "worker.hosts",
+     .help =
+         "Hosts of the workers in rank order, for a machine list that names none: "
+         "\"node[01-04],login\", or the pods of a StatefulSet, \"trainer-[0-3].trainer\". Needs "
+         "worker.port.",
+     .flag = "hosts",
+     .programs = kProgramWorker},
+    {.key = "worker.rendezvous",
+     .help =
+         "\"host:port\" where worker 0 listens and the others find it and each other: instead "
+         "of a list of the workers. They listen on ports that the system picks, or worker.port.",
+     .flag = "rendezvous",
+     .programs = kBoth},
+    {.key = "worker.world",
+     .type = SettingType::kInt,
+     .default_value = "0",
+     .help = "How many workers meet at worker.rendezvous. 0: as a launcher's variables say.",
+     .min = 0,
+     .max = 65536,
+     .flag = "world",
      .programs = kProgramWorker},
     {.key = "http.host",
      .default_value = "127.0.0.1",
@@ -238,6 +270,11 @@ std::string PathOf(const Settings& settings, std::string_view key) {
   return slash == std::string::npos ? path : origin.substr(0, slash + 1) + path;
 }
 
+std::optional<uint16_t> PortOf(const Settings& settings, std::string_view key) {
+  if (!settings.IsSet(key) || settings.Int(key) == 0) return std::nullopt;
+  return static_cast<uint16_t>(settings.Int(key));
+}
+
 Status ReadMachines(const Settings& settings, Disk& disk, ClusterConfig* config) {
   const std::string path = PathOf(settings, "cluster.machines");
   if (path.empty()) return {};
@@ -246,7 +283,50 @@ Status ReadMachines(const Settings& settings, Disk& disk, ClusterConfig* config)
     return Invalid(fmt::format("{}: cannot read the machine list: {}",
                                settings.Origin("cluster.machines"), text.status().message()));
   }
-  STRATA_ASSIGN(config->machines, ParseMachineList(*text, path));
+  const uint16_t first_port = PortOf(settings, "worker.port").value_or(0);
+  STRATA_ASSIGN(config->machines, ParseMachineList(*text, path, first_port));
+  return {};
+}
+
+// Appends the workers of worker.hosts.
+Status AddHosts(const Settings& settings, ClusterConfig* config) {
+  const std::string& text = settings.Text("worker.hosts");
+  if (text.empty()) return {};
+  const std::string origin = settings.Origin("worker.hosts");
+  const auto first_port = PortOf(settings, "worker.port");
+  if (!first_port) {
+    return Invalid(fmt::format("{}: worker.hosts needs worker.port, where they listen", origin));
+  }
+  if (!config->machines.Of(Role::kWorker).empty()) {
+    return Invalid(
+        fmt::format("{}: worker.hosts is for a machine list without workers, but {} "
+                    "lists some: keep one of the two",
+                    origin, config->machines.file));
+  }
+  STRATA_ASSIGN(const std::vector<std::string> hosts, ExpandHosts(text, origin + ": worker.hosts"));
+  STRATA_ASSIGN(const std::vector<Machine> workers, WorkersOn(hosts, *first_port));
+  config->machines.machines.insert(config->machines.machines.end(), workers.begin(), workers.end());
+  return {};
+}
+
+Status ReadRendezvous(const Settings& settings, ClusterConfig* config) {
+  config->world = static_cast<int>(settings.Int("worker.world"));
+  const std::string& text = settings.Text("worker.rendezvous");
+  const std::string origin = settings.Origin("worker.rendezvous");
+  if (text.empty()) {
+    if (config->world == 0) return {};
+    return Invalid(fmt::format("{}: worker.world has no effect without worker.rendezvous",
+                               settings.Origin("worker.world")));
+  }
+  if (!config->machines.Of(Role::kWorker).empty()) {
+    return Invalid(
+        fmt::format("{}: worker.rendezvous is for workers that nothing lists, but {} lists some: "
+                    "keep one of the two",
+                    origin, config->machines.file));
+  }
+  STRATA_ASSIGN(const MachineList parsed,
+                ParseMachineList(text + " worker", origin + ": worker.rendezvous"));
+  config->rendezvous = parsed.machines.at(0);
   return {};
 }
 
@@ -267,11 +347,6 @@ Status ReadSecret(const Settings& settings, Disk& disk, ClusterConfig* config) {
   }
   config->secret = text->substr(0, end + 1);
   return {};
-}
-
-std::optional<uint16_t> PortOf(const Settings& settings, std::string_view key) {
-  if (!settings.IsSet(key) || settings.Int(key) == 0) return std::nullopt;
-  return static_cast<uint16_t>(settings.Int(key));
 }
 
 }  // namespace
@@ -340,6 +415,7 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
         fmt::format("{}: cluster.name is empty; expected a name", settings.Origin("cluster.name")));
   }
   config.insecure = settings.Bool("cluster.insecure");
+  config.launcher = ParseLauncher(settings.Text("cluster.launcher"));
   if (settings.Int("rank") >= 0) config.rank = static_cast<int>(settings.Int("rank"));
   config.port = PortOf(settings, "server.port");
   if (const auto port = PortOf(settings, "worker.port")) config.port = port;
@@ -378,6 +454,8 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   }
   STRATA_TRY(machines);
   STRATA_TRY(secret);
+  STRATA_TRY(AddHosts(settings, &config));
+  STRATA_TRY(ReadRendezvous(settings, &config));
   if (settings.Int("rank") >= 0 && config.machines.machines.empty()) {
     return Invalid("--rank needs a machine list: set cluster.machines, or --machines");
   }

@@ -12,6 +12,7 @@
 #include "base/disk.h"
 #include "base/settings.h"
 #include "base/status.h"
+#include "cluster/topology/launcher.h"
 #include "cluster/topology/machine_list.h"
 
 namespace strata {
@@ -30,7 +31,10 @@ struct ClusterConfig {
   bool insecure = false;        // allow to bind beyond loopback
   // This process: --rank and --port.
   std::optional<int> rank;
-  std::optional<uint16_t> port;  // with a list: tells entries of one machine apart
+  Launcher launcher = Launcher::kAuto;  // whose variables say a worker's rank
+  std::optional<uint16_t> port;         // with a list: tells entries of one machine apart
+  std::optional<Machine> rendezvous;    // where workers find each other when nothing lists them
+  int world = 0;                        // how many; 0: as the launcher says
   // Server.
   std::string server_host = "127.0.0.1";  // for a server that no list names
   uint16_t server_port = 7600;            // likewise

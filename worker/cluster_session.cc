@@ -9,7 +9,8 @@
 #include "cluster/collective/group.h"
 #include "cluster/collective/single_group.h"
 #include "cluster/link/links.h"
-#include "cluster/names/own_rank.h"
+#include "cluster/link/rendezvous.h"
+#include "cluster/names/worker_place.h"
 #include "ps/client/remote_checkpointer.h"
 #include "ps/client/remote_store.h"
 #include "worker/session.h"
@@ -91,19 +92,36 @@ class ClusterSession final : public Session {
   std::optional<Group> group_;
 };
 
-// Null when the list names no worker: then this one is alone.
+// Null without others: then this one is alone.
 Result<std::unique_ptr<Links>> LinkUp(const ClusterConfig& config, const WorkerIdentity& identity,
                                       const SessionHooks& hooks) {
-  if (config.machines.Of(Role::kWorker).empty()) return std::unique_ptr<Links>();
-  STRATA_ASSIGN(std::unique_ptr<Links> links,
-                Links::Listen({.workers = config.machines.Of(Role::kWorker),
-                               .rank = static_cast<int>(identity.rank),
-                               .cluster = config.name,
-                               .job = identity.job,
-                               .secret = config.secret,
-                               .insecure = config.insecure,
-                               .connect_timeout = config.connect_timeout,
-                               .peer_lost_after = config.peer_lost_after}));
+  LinkOptions options{.workers = identity.workers,
+                      .rank = static_cast<int>(identity.rank),
+                      .cluster = config.name,
+                      .job = identity.job,
+                      .secret = config.secret,
+                      .insecure = config.insecure,
+                      .connect_timeout = config.connect_timeout,
+                      .peer_lost_after = config.peer_lost_after};
+  std::unique_ptr<Links> links;
+  if (config.rendezvous) {
+    STRATA_ASSIGN(Meeting meeting, Meet({.host = config.rendezvous->host,
+                                         .port = config.rendezvous->port,
+                                         .rank = options.rank,
+                                         .world = static_cast<int>(identity.world),
+                                         .own_port = config.port.value_or(0),
+                                         .cluster = options.cluster,
+                                         .job = options.job,
+                                         .secret = options.secret,
+                                         .insecure = options.insecure,
+                                         .timeout = options.connect_timeout}));
+    options.workers = std::move(meeting.workers);
+    STRATA_ASSIGN(links, Links::Listen(std::move(options), std::move(meeting.listener)));
+  } else if (!options.workers.empty()) {
+    STRATA_ASSIGN(links, Links::Listen(std::move(options)));
+  } else {
+    return links;
+  }
   links->SetStatusProvider(hooks.status);
   links->SetControlHandler(hooks.control);
   STRATA_TRY(links->Connect());
@@ -121,13 +139,18 @@ Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config) {
         list.file.empty() ? "the cluster" : list.file));
   }
   WorkerIdentity identity;
-  const std::vector<Machine> workers = list.Of(Role::kWorker);
-  if (workers.empty()) return identity;
-  STRATA_ASSIGN(const int rank, DetectOwnRank(list, Role::kWorker, config.rank, config.port,
-                                              config.connect_timeout));
-  identity.rank = static_cast<uint32_t>(rank);
-  identity.world = static_cast<uint32_t>(workers.size());
-  identity.address = workers[identity.rank].Address();
+  STRATA_ASSIGN(WorkerPlace place, FindWorkerPlace(list, {.rank = config.rank,
+                                                          .port = config.port,
+                                                          .launcher = config.launcher,
+                                                          .variables = ProcessEnvironment(),
+                                                          .pod = PodName(),
+                                                          .timeout = config.connect_timeout,
+                                                          .meets = config.rendezvous.has_value(),
+                                                          .world = config.world}));
+  identity.rank = static_cast<uint32_t>(place.rank);
+  identity.world = static_cast<uint32_t>(place.world);
+  identity.workers = std::move(place.workers);
+  if (!identity.workers.empty()) identity.address = identity.workers[identity.rank].Address();
   return identity;
 }
 

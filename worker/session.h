@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/disk.h"
 #include "base/status.h"
@@ -46,6 +47,8 @@ struct WorkerIdentity {
   std::string address;  // of its link port; "" without one
   uint32_t rank = 0;
   uint32_t world = 1;
+  // In rank order; empty: this one is alone, or they have yet to meet.
+  std::vector<Machine> workers = {};
 };
 
 // What strata-admin reaches through the link port. Called on any thread; must return at once.
@@ -56,8 +59,8 @@ struct SessionHooks {
 
 std::unique_ptr<Session> MakeEmbeddedSession();
 
-// This worker's place in the machine list; job and task are left empty. kInvalid when it has none,
-// or when the list names no servers.
+// This worker's place by machine list, flags and launcher; job and task are left empty. kInvalid
+// when it has none, or when the list names no servers.
 Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config);
 
 // Links up with the other workers, if the list names any, and connects to the servers. A lost

@@ -38,9 +38,11 @@ enum class LinkFrameType : uint16_t {
   kData = 9,     // operation, sequence: the exchange's tag
   kStatus = 10,
   kControl = 11,
-  kReply = 12,   // operation = status code, body = answer or message
-  kOffer = 13,   // of shared memory: how to attach; an empty body: there is none
-  kAnswer = 14,  // operation = status code: attached, or why not
+  kReply = 12,    // operation = status code, body = answer or message
+  kOffer = 13,    // of shared memory: how to attach; an empty body: there is none
+  kAnswer = 14,   // operation = status code: attached, or why not
+  kJoin = 15,     // to the meeting place: the port where this rank listens
+  kMembers = 16,  // from it: where all ranks but 0 listen
 };
 
 struct LinkHeader {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include "base/hash.h"
 #include "cluster/link/frame.h"
 
 namespace strata {
@@ -33,6 +34,10 @@ LinkKey MakeLinkKey(std::string_view secret) {
                      secret.size(), reinterpret_cast<const unsigned char*>(kContext.data()),
                      kContext.size());
   return key;
+}
+
+uint64_t MakeJobId(std::string_view cluster, std::string_view job) {
+  return Hash64(job, Hash64(cluster));
 }
 
 LinkNonce MakeLinkNonce() {
@@ -66,7 +71,7 @@ Result<LinkHello> DecodeHello(std::string_view body) {
   LinkHello hello;
   const auto purpose = TakeLittle<uint16_t>(&body);
   if (purpose < static_cast<uint16_t>(LinkPurpose::kControl) ||
-      purpose > static_cast<uint16_t>(LinkPurpose::kAdmin)) {
+      purpose > static_cast<uint16_t>(LinkPurpose::kRendezvous)) {
     return Corrupt(fmt::format("unknown purpose {} of a link", purpose));
   }
   hello.purpose = static_cast<LinkPurpose>(purpose);

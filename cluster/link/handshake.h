@@ -23,9 +23,10 @@ using LinkKey = std::array<unsigned char, 32>;
 
 // DO NOT CHANGE THESE VALUES: they travel.
 enum class LinkPurpose : uint16_t {
-  kControl = 1,  // heartbeats, abort, goodbye of two ranks
-  kData = 2,     // collectives of two ranks
-  kAdmin = 3,    // one status or control request; job, world and ranks are zero
+  kControl = 1,     // heartbeats, abort, goodbye of two ranks
+  kData = 2,        // collectives of two ranks
+  kAdmin = 3,       // one status or control request; job, world and ranks are zero
+  kRendezvous = 4,  // to be told where the others are
 };
 
 struct LinkHello {
@@ -38,6 +39,8 @@ struct LinkHello {
   LinkNonce nonce{};
 };
 
+// Names the group.
+uint64_t MakeJobId(std::string_view cluster, std::string_view job);
 LinkKey MakeLinkKey(std::string_view secret);
 LinkNonce MakeLinkNonce();
 uint64_t MakeProcessId();  // never 0

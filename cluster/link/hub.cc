@@ -19,7 +19,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/hash.h"
 #include "base/log.h"
 #include "cluster/link/data_exchange.h"
 #include "cluster/link/exchange_parts.h"
@@ -49,7 +48,7 @@ Hub::Hub(LinkOptions options, Listener listener)
     : options_(std::move(options)),
       listener_(std::move(listener)),
       key_(MakeLinkKey(options_.secret)),
-      place_{.job = Hash64(options_.job, Hash64(options_.cluster)),
+      place_{.job = MakeJobId(options_.cluster, options_.job),
              .world = static_cast<int>(options_.workers.size()),
              .rank = options_.rank},
       process_(MakeProcessId()),

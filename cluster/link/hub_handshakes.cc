@@ -71,6 +71,9 @@ asio::awaitable<Status> Hub::ServeHandshake(SocketPtr socket) {
 Status Hub::Judge(const LinkHello& hello, const std::string& remote) {
   if (hello.purpose == LinkPurpose::kAdmin) return {};
   STRATA_TRY(CheckHello(hello, place_));
+  if (hello.purpose == LinkPurpose::kRendezvous) {
+    return Refused("the ranks of this job have met, or have machine lists: nobody else can join");
+  }
   if (HasEnded()) return Refused("the job has ended here: " + Failure().message());
   Peer& peer = peers_.at(static_cast<int>(hello.from));
   if (peer.process != 0 && peer.process != hello.process) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "cluster/link/hub.h"
-#include "cluster/names/resolve.h"
 
 namespace strata {
 
@@ -23,13 +22,7 @@ Result<std::unique_ptr<Links>> Links::Listen(LinkOptions options) {
 }
 
 Result<std::unique_ptr<Links>> Links::Listen(LinkOptions options, Listener listener) {
-  if (options.secret.empty() && !options.insecure && !IsLoopback(listener.address)) {
-    return Refused(
-        fmt::format("{} port {} is beyond loopback and there is no secret: anybody could "
-                    "join the job; set cluster.secret_file, or --insecure on a network "
-                    "you trust",
-                    listener.address, listener.port));
-  }
+  STRATA_TRY(CheckExposure(listener, options.secret, options.insecure));
   auto hub = std::make_unique<link_internal::Hub>(std::move(options), std::move(listener));
   STRATA_TRY(hub->Start());
   return std::unique_ptr<Links>(new Links(std::move(hub)));

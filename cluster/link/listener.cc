@@ -90,4 +90,12 @@ Result<Listener> OpenListener(const std::string& host, uint16_t port, TimeNs res
   return last;
 }
 
+Status CheckExposure(const Listener& listener, const std::string& secret, bool insecure) {
+  if (!secret.empty() || insecure || IsLoopback(listener.address)) return {};
+  return Refused(
+      fmt::format("{} port {} is beyond loopback and there is no secret: anybody could join the "
+                  "job; set cluster.secret_file, or --insecure on a network you trust",
+                  listener.address, listener.port));
+}
+
 }  // namespace strata

@@ -1,0 +1,43 @@
+// Which worker this process is, and who the others are: what the machine list, the flags and the
+// launcher's variables say together.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "cluster/topology/launcher.h"
+#include "cluster/topology/machine_list.h"
+
+namespace strata {
+
+struct PlaceClues {
+  std::optional<int> rank;       // --rank: decides alone
+  std::optional<uint16_t> port;  // tells a list's entries apart; of a host's first worker without
+  Launcher launcher = Launcher::kAuto;
+  Environment variables;
+  std::string pod;     // name of this host up to the first dot
+  TimeNs timeout = 0;  // to resolve the names of the list
+  bool meets = false;  // at a rendezvous: nothing lists the workers
+  int world = 0;       // how many meet; 0: as the launcher says
+};
+
+struct WorkerPlace {
+  int rank = 0;
+  int world = 1;
+  std::vector<Machine>
+      workers;  // in rank order; empty: this one is alone, or they have yet to meet
+};
+
+// In this order: clues.rank; the launcher's variables; the one entry that is this machine. A list
+// without workers is completed from a Slurm job's nodes. kInvalid when there is no place, and when
+// launcher and list disagree on how many workers there are.
+Result<WorkerPlace> FindWorkerPlace(const MachineList& list, const PlaceClues& clues);
+
+// Of this process, and this machine.
+Environment ProcessEnvironment();
+std::string PodName();
+
+}  // namespace strata
