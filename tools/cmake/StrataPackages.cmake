@@ -12,6 +12,7 @@ find_package(prometheus-cpp REQUIRED)  # Debian ships 1.0.1 without a version fi
 find_package(Protobuf 3.21 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(dnnl 2.6 REQUIRED)  # oneDNN
+find_package(OpenSSL 3.0 REQUIRED)
 pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus>=3.3)
 pkg_check_modules(ZMQ REQUIRED IMPORTED_TARGET libzmq>=4.3.3)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash>=0.8)

@@ -1,0 +1,49 @@
+// TlsContext: what TLS needs to know about this process and its cluster, from PEM files.
+//
+// TLS 1.3 alone, both sides with a certificate. The CA is the cluster's own: whoever holds a
+// certificate that it signed is a member. Which rank a member is, the handshake of the links says
+// (cluster/link/handshake.h); names in certificates are not looked at, so that one certificate may
+// serve on any host and a host's address may change.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/disk.h"
+#include "base/status.h"
+
+struct ssl_ctx_st;
+
+namespace strata {
+
+// Paths of PEM files. All of them, or none.
+struct TlsFiles {
+  std::string certificate = {};  // of this process; those between it and the CA behind it
+  std::string key = {};          // the certificate's private key, without a password
+  std::string ca = {};           // certificates of those who sign members of the cluster
+
+  bool empty() const { return certificate.empty(); }
+};
+
+// Immutable. Any thread.
+class TlsContext {
+ public:
+  // kInvalid names file and reason: unreadable, no PEM, a key that does not fit the certificate, a
+  // certificate that the CA has not signed, that has expired, or that is for servers or clients
+  // alone (each process is both).
+  static Result<std::shared_ptr<const TlsContext>> Load(const TlsFiles& files,
+                                                        Disk& disk = RealDisk());
+
+  ssl_ctx_st* get() const { return context_.get(); }
+
+ private:
+  struct Free {
+    void operator()(ssl_ctx_st* context) const;
+  };
+  using Owned = std::unique_ptr<ssl_ctx_st, Free>;
+  explicit TlsContext(Owned context) : context_(std::move(context)) {}
+
+  Owned context_;
+};
+
+}  // namespace strata
