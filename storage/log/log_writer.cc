@@ -13,8 +13,9 @@ namespace strata {
 namespace {
 
 constexpr uint64_t kSegmentBytesMin = 4096;
-// Of the first segment when there is no room for a whole one: for the cut of a checkpoint, which
-// makes room. Without that much it takes what a dead process had kept for cuts, the least.
+// The least of a segment that is begun where there is no room for a whole one. (The first one of a
+// process, which the cut of a checkpoint and so room may begin with, takes what a dead process had
+// kept for cuts, when there is not even that much.)
 constexpr uint64_t kSmallSegmentBytes = uint64_t{64} << 10;
 constexpr size_t kBufferBytesKept = size_t{64} << 20;
 
@@ -90,11 +91,26 @@ Status LogWriter::PrepareNext() {
   return room;
 }
 
+// A whole segment, or as much of one as there is room for and a record takes.
+Status LogWriter::PrepareFor(uint64_t record_bytes) {
+  const uint64_t needed = format::kLogSegmentHeaderBytes + record_bytes;
+  const uint64_t least = std::max(needed + std::min<uint64_t>(needed / 7 + 8, 16384),
+                                  std::min(options_.segment_bytes, kSmallSegmentBytes));
+  uint64_t capacity = std::max(options_.segment_bytes, least);
+  Status room = spare_.Prepare(capacity);
+  while (room.code() == StatusCode::kDiskFull && capacity > least) {
+    capacity = std::max(capacity / 2, least);
+    room = spare_.Prepare(capacity);
+  }
+  return room;
+}
+
 Status LogWriter::LookForRoom() {
   STRATA_TRY(failed());
   if (!no_room_) return {};
   Status room = begun_ ? Status() : Begin();
   if (room.ok()) room = PrepareNext();
+  if (room.code() == StatusCode::kDiskFull && begun_) room = PrepareFor(refused_bytes_);
   no_room_ = room.code() == StatusCode::kDiskFull;
   return room.ok() || no_room_ ? room : Fail(room);
 }
@@ -120,10 +136,15 @@ Result<Lsn> LogWriter::TryAppend(RecordKind kind,
                                options_.folder, format::kLogBodyBytesMax, body_bytes));
   }
   const uint64_t bytes = format::LogRecordBytes(body_bytes);
-  if (offset_ + bytes > capacity_ - ReservedForCuts(capacity_)) {
+  const bool cut = kind == RecordKind::kCut;
+  // Without room a cut begins a segment although it would fit: nothing before it is then kept.
+  const bool apart = cut && no_room_ && offset_ > format::kLogSegmentHeaderBytes;
+  if (apart || offset_ + bytes > capacity_ - ReservedForCuts(capacity_)) {
     const Status room = MakeRoom(kind, bytes);
-    const bool kept = kind == RecordKind::kCut && offset_ + bytes <= capacity_;
-    if (!room.ok() && !(kept && room.code() == StatusCode::kDiskFull)) return room;
+    const bool full = room.code() == StatusCode::kDiskFull;
+    if (full && !cut) refused_bytes_ = bytes;
+    const bool kept = cut && offset_ + bytes <= capacity_;
+    if (!room.ok() && !(kept && full)) return room;
   }
   const Lsn lsn = appended_ + 1;
   format::AppendLogRecord(
@@ -137,14 +158,14 @@ Result<Lsn> LogWriter::TryAppend(RecordKind kind,
 
 // Room for a record that the current segment has no room for. kDiskFull: nothing has changed.
 Status LogWriter::MakeRoom(RecordKind kind, uint64_t record_bytes) {
-  uint64_t capacity = options_.segment_bytes;
-  const uint64_t needed = format::kLogSegmentHeaderBytes + record_bytes;
-  if (needed > capacity - ReservedForCuts(capacity)) capacity = needed + needed / 7 + 8;
-  const Status whole = spare_.Prepare(capacity);
-  // Where a cut begins a segment, the trimming behind it leaves nothing of those before.
-  const bool small =
-      whole.code() == StatusCode::kDiskFull && kind == RecordKind::kCut && needed <= small_.bytes();
-  if (!whole.ok() && !small) return whole.code() == StatusCode::kDiskFull ? whole : Fail(whole);
+  // Where a cut begins a segment, the trimming behind it leaves nothing of those before: what is
+  // kept for cuts does, and the room that is left is for others.
+  const bool small_will_do =
+      kind == RecordKind::kCut && format::kLogSegmentHeaderBytes + record_bytes <= small_.bytes();
+  const Status room =
+      small_will_do ? spare_.Prepare(options_.segment_bytes) : PrepareFor(record_bytes);
+  const bool small = room.code() == StatusCode::kDiskFull && small_will_do;
+  if (!room.ok() && !small) return room.code() == StatusCode::kDiskFull ? room : Fail(room);
   STRATA_TRY(WriteBuffer());
   Status begun = BeginSegment(small ? small_ : spare_);
   return begun.ok() ? begun : Fail(begun);

@@ -49,6 +49,7 @@ class LogWriter : public WriteAheadLog {
   Status Begin();
   Result<SpareSegment*> PrepareFirst();
   Status PrepareNext();
+  Status PrepareFor(uint64_t record_bytes);
   Result<Lsn> TryAppend(RecordKind kind, std::span<const std::span<const std::byte>> body);
   Status MakeRoom(RecordKind kind, uint64_t record_bytes);
   Status BeginSegment(SpareSegment& spare);
@@ -66,9 +67,10 @@ class LogWriter : public WriteAheadLog {
   uint64_t offset_ = 0;    // in it, of the next record
   uint64_t capacity_ = 0;  // of it
   Lsn appended_ = 0;
-  bool adopted_ = false;  // what was there is on stable storage
-  bool begun_ = false;    // there is a current segment
-  bool no_room_ = false;  // as LookForRoom tells
+  bool adopted_ = false;        // what was there is on stable storage
+  bool begun_ = false;          // there is a current segment
+  bool no_room_ = false;        // as LookForRoom tells
+  uint64_t refused_bytes_ = 0;  // of the last record that found no room
 
   std::atomic<Lsn> written_;
   std::atomic<Lsn> synced_ = 0;

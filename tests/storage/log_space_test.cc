@@ -213,6 +213,35 @@ TEST_F(LogSpaceTest, WithoutRoomForASegmentASmallOneIsBegun) {
   EXPECT_EQ(ReplayAll(options_).summary->last, *cut + 1);
 }
 
+// A segment holds a few large records. The checkpoint lets all of it go, and what others have taken
+// meanwhile leaves less than a whole one.
+TEST_F(LogSpaceTest, ACheckpointMakesRoomForLargeRecordsAlsoWithoutRoomForAWholeSegment) {
+  options_.segment_bytes = 1 << 20;
+  disk_.SetCapacity(options_.segment_bytes + 100'000);
+  Open();
+  for (int round = 0; round < 3; ++round) {
+    Status full;
+    for (int i = 0; i < 10 && full.ok(); ++i) {
+      full = AppendRecord(*log_, Writes(200'000)).status();
+      ASSERT_TRUE(log_->Write().ok());
+      ASSERT_TRUE(log_->Sync().ok());
+    }
+    EXPECT_EQ(full.code(), StatusCode::kDiskFull) << full.ToString();
+    EXPECT_EQ(log_->LookForRoom().code(), StatusCode::kDiskFull);
+    const Result<Lsn> cut = log_->Append(RecordKind::kCut, {});
+    ASSERT_TRUE(cut.ok()) << cut.status().ToString();
+    ASSERT_TRUE(log_->Write().ok());
+    ASSERT_TRUE(log_->Sync().ok());
+    ASSERT_TRUE(log_->Trim(*cut).ok());
+    EXPECT_LT(disk_.bytes_used(), 20'000u);
+    disk_.SetCapacity(disk_.bytes_used() + 600'000);
+    EXPECT_TRUE(log_->LookForRoom().ok());
+    EXPECT_EQ(*AppendRecord(*log_, Writes(200'000)), *cut + 1);
+    ASSERT_TRUE(log_->Write().ok());
+    EXPECT_EQ(ReplayAll(options_, *cut + 1).summary->last, *cut + 1);
+  }
+}
+
 TEST_F(LogSpaceTest, TheLimitHoldsOverAllSegmentsWithTheSpare) {
   options_.bytes_max = 4 * kSegmentBytes;
   for (const bool sync : {false, true}) {
