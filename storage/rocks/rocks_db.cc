@@ -19,6 +19,7 @@
 #include <shared_mutex>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/disk.h"
 #include "base/hash.h"
 #include "base/human_text.h"
@@ -30,6 +31,8 @@ namespace strata {
 namespace {
 
 constexpr size_t kKeyBytes = 12;
+constexpr TimeNs kMergePatience = 30 * kSecond;
+constexpr int kMergePollUs = 500;
 using ColdKey = std::array<char, kKeyBytes>;
 
 ColdKey MakeColdKey(SpaceId space, uint64_t hash) {
@@ -50,10 +53,14 @@ uint64_t HashOf(const rocksdb::Slice& key) {
   return __builtin_bswap64(hash_bytes);
 }
 
+rocksdb::Status MergeFirst() {
+  return rocksdb::Status::NoSpace("its files have to be merged first, which takes more room");
+}
+
 Status FromRocks(const rocksdb::Status& status, const std::string& folder) {
   if (status.ok()) return {};
   const std::string text = fmt::format("cold tier in {}: {}", folder, status.ToString());
-  if (status.IsNoSpace() || status.subcode() == rocksdb::Status::kSpaceLimit) {
+  if (IsNoRoom(status)) {
     return DiskFull(text + "; free space there, or give it a larger disk");
   }
   if (status.IsCorruption()) {
@@ -164,6 +171,7 @@ struct RocksDb::Impl {
   uint64_t limit = 0;                        // RocksOptions::disk_bytes_max
   std::atomic<uint64_t> disk_bytes_max = 0;  // the same from BeginLimit on
   std::atomic<uint64_t> refused_bytes = 0;   // of the last write for which there was no room
+  const std::shared_ptr<RoomWatch> room = std::make_shared<RoomWatch>();
   rocksdb::Options settings;
   std::unique_ptr<rocksdb::DB> db;
   std::shared_ptr<rocksdb::Cache> cache;
@@ -186,6 +194,10 @@ struct RocksDb::Impl {
   uint64_t DiskBytes() const;
   // Its limit counts as it does, so it must leave room for them.
   void LimitDisk() const;
+  // Writes have to wait for merges, and those find no room.
+  bool WaitsForMerge() const;
+  // Waits for merges that lag behind, but not for those that find no room.
+  rocksdb::Status WriteBatch(rocksdb::WriteBatch* batch) const;
   Status ReadSome(SpaceId space, size_t bytes, std::span<const uint32_t> order,
                   std::span<const Key> keys, std::byte* out, uint8_t* found) const;
 };
@@ -220,7 +232,7 @@ Result<std::unique_ptr<RocksDb>> RocksDb::Open(const RocksOptions& options) {
   STRATA_TRY(RemoveOldFills(options.folder).Prefixed("cold tier"));
   auto impl = std::make_unique<Impl>();
   impl->folder = options.folder;
-  impl->settings = MakeRocksOptions(options);
+  impl->settings = MakeRocksOptions(options, impl->room);
   impl->limit = options.disk_bytes_max;
   rocksdb::Options& settings = impl->settings;
   const auto* table = settings.table_factory->GetOptions<rocksdb::BlockBasedTableOptions>();
@@ -375,10 +387,8 @@ Status RocksDb::LookForRoom() {
   const uint64_t bytes = impl_->refused_bytes;
   if (bytes == 0) return {};
   STRATA_TRY(impl_->CheckLimit(bytes));
-  const std::shared_lock lock(impl_->writers);
-  if (const auto resumed = impl_->db->Resume(); !resumed.ok()) {
-    return DiskFull(fmt::format("cold tier in {}: {}", impl_->folder, resumed.ToString()));
-  }
+  STRATA_TRY(impl_->room->Stopped().Prefixed("cold tier in " + impl_->folder));
+  if (impl_->WaitsForMerge()) return FromRocks(MergeFirst(), impl_->folder);
   impl_->refused_bytes = 0;
   return {};
 }
@@ -414,6 +424,26 @@ Status RocksDb::Append(SpaceId space, std::span<const ColdWrite> rows) {
   return {};
 }
 
+bool RocksDb::Impl::WaitsForMerge() const {
+  uint64_t stopped = 0, delayed = 0;
+  db->GetIntProperty(rocksdb::DB::Properties::kIsWriteStopped, &stopped);
+  db->GetIntProperty(rocksdb::DB::Properties::kActualDelayedWriteRate, &delayed);
+  return room->merge_failed() && (stopped != 0 || delayed != 0);
+}
+
+rocksdb::Status RocksDb::Impl::WriteBatch(rocksdb::WriteBatch* batch) const {
+  rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  options.no_slowdown = true;
+  const TimeNs late = RealClock().Now() + kMergePatience;
+  while (true) {
+    const rocksdb::Status status = db->Write(options, batch);
+    if (!status.IsIncomplete()) return status;
+    if (room->merge_failed() || RealClock().Now() >= late) return MergeFirst();
+    rocksdb::Env::Default()->SleepForMicroseconds(kMergePollUs);
+  }
+}
+
 Status RocksDb::Write(SpaceId space, std::span<const ColdWrite> writes) {
   Impl::Space& of = impl_->SpaceOf(space);
   STRATA_TRY(impl_->EndFill(of));
@@ -440,14 +470,8 @@ Status RocksDb::Write(SpaceId space, std::span<const ColdWrite> writes) {
   of.hash_end = hash_end;
   impl_->LimitDisk();
   const std::shared_lock lock(impl_->writers);
-  rocksdb::WriteOptions options;
-  options.disableWAL = true;
-  rocksdb::Status status = impl_->db->Write(options, &batch);
-  // After a full disk RocksDB refuses all writes until it is told to go on.
-  if (status.IsNoSpace() || status.subcode() == rocksdb::Status::kSpaceLimit) {
-    if (impl_->db->Resume().ok()) status = impl_->db->Write(options, &batch);
-    if (!status.ok()) impl_->refused_bytes = batch.GetDataSize();
-  }
+  const rocksdb::Status status = impl_->WriteBatch(&batch);
+  if (IsNoRoom(status)) impl_->refused_bytes = batch.GetDataSize();
   return FromRocks(status, impl_->folder);
 }
 

@@ -57,10 +57,12 @@ rocksdb::BlockBasedTableOptions TableOptions(std::shared_ptr<rocksdb::Cache> cac
 
 }  // namespace
 
-rocksdb::Options MakeRocksOptions(const RocksOptions& options) {
+rocksdb::Options MakeRocksOptions(const RocksOptions& options,
+                                  const std::shared_ptr<RoomWatch>& room) {
   rocksdb::Options result;
   result.create_if_missing = true;
   result.info_log = std::make_shared<NoLog>();
+  result.listeners.push_back(room);
   result.stats_dump_period_sec = 0;
   result.stats_persist_period_sec = 0;
   result.compression = rocksdb::kNoCompression;

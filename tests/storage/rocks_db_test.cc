@@ -11,6 +11,9 @@
 #include "proto/wire/shard_map.h"
 #include "storage/rocks/read_pool.h"
 #include "tests/storage/tier_parts.h"
+#include "tests/support/small_disk.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/wait_until.h"
 
 namespace strata {
 namespace {
@@ -302,6 +305,47 @@ TEST(ReadPoolTest, EachTaskRunsOnceWhoeverCalls) {
       }
     });
   }
+}
+
+// Merges of files meet the end of the disk, too, and need more room than what was refused: nothing
+// may wait for ever, and room heals all, though RocksDB looks for it every five seconds only.
+TEST(RocksDbTest, AFullDiskRefusesWritesUntilThereIsRoom) {
+  const TempFolder folder;
+  SmallDisk disk(folder.File("disk"), "size=24m");
+  if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
+  const auto opened = RocksDb::Open(
+      {.folder = folder.File("disk/cold"), .memory_bytes_max = 4 << 20, .direct_io = false});
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  RocksDb& cold = **opened;
+  const SpaceId space = cold.MakeSpace(kRowBytes);
+  constexpr size_t kBatch = 1000;
+  Key next = 0;
+  const auto write = [&] {
+    const Status status = WriteRows(cold, space, next, kBatch);
+    if (status.ok()) next += kBatch;
+    return status;
+  };
+  const auto refused = [&](const Status& status) {
+    EXPECT_TRUE(status.ok() || status.code() == StatusCode::kDiskFull) << status.ToString();
+    return !status.ok();
+  };
+  while (!refused(write()) && next < 1'000'000) {
+  }
+  ASSERT_LT(next, 1'000'000U);
+  EXPECT_EQ(cold.LookForRoom().code(), StatusCode::kDiskFull);
+  disk.Resize("size=200m");
+  ASSERT_TRUE(WaitUntil([&] { return cold.LookForRoom().ok() && !refused(write()); }));
+  const Key healed = next;
+  ASSERT_TRUE(WaitUntil([&] {
+    refused(write());
+    return next >= healed + 100 * kBatch;
+  }));
+  std::vector<Key> keys(next);
+  std::iota(keys.begin(), keys.end(), Key{0});
+  std::vector<std::byte> rows(keys.size() * kRowBytes);
+  std::vector<uint8_t> found(keys.size());
+  ASSERT_TRUE(cold.Read(space, keys, rows, found).ok());
+  EXPECT_EQ(std::ranges::count(found, 1), static_cast<ptrdiff_t>(keys.size()));
 }
 
 }  // namespace
