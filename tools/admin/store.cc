@@ -1,5 +1,7 @@
 #include "tools/admin/store.h"
 
+#include <algorithm>
+
 #include "tools/admin/cluster_view.h"
 #include "tools/admin/node_query.h"
 
@@ -14,7 +16,7 @@ Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, T
   options.client_name = "strata-admin";
   options.connect_timeout = timeout;
   options.request_timeout = timeout;
-  options.server_lost_after = timeout;
+  options.server_lost_after = std::max(timeout, config.server_lost_after);  // it may be busy
   return RemoteStore::Connect(options);
 }
 
