@@ -30,7 +30,15 @@ Result<ClusterConfig> LoadClusterConfig(const Request& request) {
   if (!request.config_file.empty()) {
     STRATA_ASSIGN(config, ReadClusterFile(request.config_file));
     if (!config.machines.Of(Role::kServer).empty()) return config;
-    return Invalid(fmt::format("{}: the machine list has no server", request.config_file));
+    if (!config.machines.machines.empty() || config.server_port == 0) {
+      return Invalid(fmt::format("{}: the machine list has no server", request.config_file));
+    }
+    // Without a list it is one server's file, which says where that listens.
+    Machine& server = config.machines.machines.emplace_back();
+    server.host = config.server_host;
+    server.port = config.server_port;
+    server.role = Role::kServer;
+    return config;
   }
   const std::string address = request.server.empty() ? kDefaultServer : request.server;
   const std::string source = request.server.empty() ? "default server" : "--server";
