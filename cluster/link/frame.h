@@ -43,6 +43,7 @@ enum class LinkFrameType : uint16_t {
   kAnswer = 14,   // operation = status code: attached, or why not
   kJoin = 15,     // to the meeting place: the port where this rank listens
   kMembers = 16,  // from it: where all ranks but 0 listen
+  kRegroup = 17,  // a question of ranks that rebuild their group (regroup_message.h)
 };
 
 struct LinkHeader {

@@ -36,8 +36,9 @@ LinkKey MakeLinkKey(std::string_view secret) {
   return key;
 }
 
-uint64_t MakeJobId(std::string_view cluster, std::string_view job) {
-  return Hash64(job, Hash64(cluster));
+uint64_t MakeJobId(std::string_view cluster, std::string_view job, uint64_t generation) {
+  const uint64_t id = Hash64(job, Hash64(cluster));
+  return generation == 0 ? id : Mix64(id ^ generation);
 }
 
 LinkNonce MakeLinkNonce() {
@@ -71,7 +72,7 @@ Result<LinkHello> DecodeHello(std::string_view body) {
   LinkHello hello;
   const auto purpose = TakeLittle<uint16_t>(&body);
   if (purpose < static_cast<uint16_t>(LinkPurpose::kControl) ||
-      purpose > static_cast<uint16_t>(LinkPurpose::kRendezvous)) {
+      purpose > static_cast<uint16_t>(LinkPurpose::kRegroup)) {
     return Corrupt(fmt::format("unknown purpose {} of a link", purpose));
   }
   hello.purpose = static_cast<LinkPurpose>(purpose);
@@ -101,13 +102,16 @@ std::string_view AsText(const std::array<unsigned char, 32>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+Status CheckJob(const LinkHello& hello, uint64_t job, int rank) {
+  if (hello.job == job) return {};
+  return Refused(
+      fmt::format("another job: rank {} has id {:016x}, rank {} has {:016x}; jobs that run at "
+                  "once need ports of their own",
+                  hello.from, hello.job, rank, job));
+}
+
 Status CheckHello(const LinkHello& hello, const LinkPlace& here) {
-  if (hello.job != here.job) {
-    return Refused(
-        fmt::format("another job: rank {} has id {:016x}, rank {} has {:016x}; jobs that run at "
-                    "once need ports of their own",
-                    hello.from, hello.job, here.rank, here.job));
-  }
+  STRATA_TRY(CheckJob(hello, here.job, here.rank));
   const auto world = static_cast<uint32_t>(here.world);
   if (hello.world != world) {
     return Refused(

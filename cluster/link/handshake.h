@@ -27,6 +27,7 @@ enum class LinkPurpose : uint16_t {
   kData = 2,        // collectives of two ranks
   kAdmin = 3,       // one status or control request; job, world and ranks are zero
   kRendezvous = 4,  // to be told where the others are
+  kRegroup = 5,     // one question of ranks that rebuild their group; the job is generation 0's
 };
 
 struct LinkHello {
@@ -39,8 +40,8 @@ struct LinkHello {
   LinkNonce nonce{};
 };
 
-// Names the group.
-uint64_t MakeJobId(std::string_view cluster, std::string_view job);
+// Names the group. Generations: regroup.h.
+uint64_t MakeJobId(std::string_view cluster, std::string_view job, uint64_t generation = 0);
 LinkKey MakeLinkKey(std::string_view secret);
 LinkNonce MakeLinkNonce();
 uint64_t MakeProcessId();  // never 0
@@ -62,5 +63,7 @@ struct LinkPlace {
   int rank = 0;
 };
 Status CheckHello(const LinkHello& hello, const LinkPlace& here);
+// Its job alone.
+Status CheckJob(const LinkHello& hello, uint64_t job, int rank);
 
 }  // namespace strata

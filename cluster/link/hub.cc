@@ -48,7 +48,7 @@ Hub::Hub(LinkOptions options, Listener listener)
     : options_(std::move(options)),
       listener_(std::move(listener)),
       key_(MakeLinkKey(options_.secret)),
-      place_{.job = MakeJobId(options_.cluster, options_.job),
+      place_{.job = MakeJobId(options_.cluster, options_.job, options_.generation),
              .world = static_cast<int>(options_.workers.size()),
              .rank = options_.rank},
       process_(MakeProcessId()),
@@ -65,14 +65,16 @@ Hub::Hub(LinkOptions options, Listener listener)
     Peer& peer = peers_[rank];
     peer.rank = rank;
     peer.machine = options_.workers[static_cast<size_t>(rank)];
-    peer.name = fmt::format("rank {} ({})", rank, peer.machine.Address());
+    peer.name = RankName(rank, peer.machine);
     by_rank_[static_cast<size_t>(rank)] = &peer;
   }
   for (const int rank : CirculantPeers(place_.world, options_.rank)) peers_[rank].wanted = true;
 }
 
-Hub::~Hub() {
-  if (!thread_.joinable()) return;
+Hub::~Hub() { static_cast<void>(Close()); }
+
+Listener Hub::Close() {
+  if (!thread_.joinable()) return std::move(listener_);
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -83,7 +85,7 @@ Hub::~Hub() {
     // What the I/O thread posted to itself may come behind this: without a word from here the
     // peers would blame this rank.
     TellPeers();
-    accepting_.Stop();
+    listener_.socket = accepting_.Stop();
     heart_.cancel();
     stopping_ = true;
     linger_.expires_after(Chrono(kLinger));
@@ -91,6 +93,7 @@ Hub::~Hub() {
     StopWhenWritten();
   });
   thread_.join();
+  return std::move(listener_);
 }
 
 Status Hub::Start() {
@@ -120,8 +123,7 @@ void Hub::OnFailure(std::function<void(const Status&)> callback) {
 }
 
 std::string Hub::Self() const {
-  return fmt::format("rank {} ({})", options_.rank,
-                     options_.workers[static_cast<size_t>(options_.rank)].Address());
+  return RankName(options_.rank, options_.workers[static_cast<size_t>(options_.rank)]);
 }
 
 // ---- Failure.
@@ -357,7 +359,9 @@ Status Hub::Connect() {
   for (const int rank : CirculantPeers(place_.world, options_.rank)) {
     if (rank < options_.rank) unresolved.insert(rank);
   }
-  return LinkWanted(std::move(unresolved), RealClock().Now() + options_.connect_timeout);
+  STRATA_TRY(LinkWanted(std::move(unresolved), RealClock().Now() + options_.connect_timeout));
+  connected_ = true;
+  return {};
 }
 
 Status Hub::LinkWanted(std::set<int> unresolved, TimeNs deadline) {

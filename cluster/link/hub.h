@@ -68,6 +68,8 @@ class Hub {
   void Cancel(const Status& why);
   Status Failure() const;
   Status Leave(TimeNs timeout);
+  Listener Close();
+  bool connected() const { return connected_; }
   const LinkOptions& options() const { return options_; }
 
  private:
@@ -102,6 +104,7 @@ class Hub {
   // hub_handshakes.cc
   asio::awaitable<Status> ServeHandshake(SocketPtr socket);
   asio::awaitable<Status> ServeAdmin(SocketPtr socket);
+  asio::awaitable<Status> ServeRegroup(SocketPtr socket);
   Status Judge(const LinkHello& hello, const std::string& remote);
   Task Dial(Peer* peer, LinkPurpose purpose, std::vector<std::string> addresses);
   asio::awaitable<Status> DialOnce(Peer* peer, LinkPurpose purpose, const std::string& address);
@@ -129,6 +132,7 @@ class Hub {
   asio::steady_timer linger_;
   std::map<int, Peer> peers_;  // by rank; the map itself never changes
   std::vector<Peer*> by_rank_;
+  bool connected_ = false;          // Connect has succeeded; of the calling thread
   std::vector<std::byte> scratch_;  // of exchanges
   Whereabouts whereabouts_;         // of the calling thread
   const bool crowded_;              // more ranks on this host than processors

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "cluster/link/hub.h"
+#include "cluster/link/regroup_message.h"
 #include "cluster/names/resolve.h"
 
 namespace strata::link_internal {
@@ -51,6 +52,8 @@ asio::awaitable<Status> Hub::ServeHandshake(SocketPtr socket) {
     }
     if (hello->purpose == LinkPurpose::kAdmin) {
       if (status.ok()) status = co_await ServeAdmin(socket);
+    } else if (hello->purpose == LinkPurpose::kRegroup) {
+      if (status.ok()) status = co_await ServeRegroup(socket);
     } else {
       Peer& peer = peers_.at(static_cast<int>(hello->from));
       --peer.handshakes;
@@ -70,6 +73,14 @@ asio::awaitable<Status> Hub::ServeHandshake(SocketPtr socket) {
 
 Status Hub::Judge(const LinkHello& hello, const std::string& remote) {
   if (hello.purpose == LinkPurpose::kAdmin) return {};
+  if (hello.purpose == LinkPurpose::kRegroup) {
+    return CheckJob(hello, MakeJobId(options_.cluster, options_.job), options_.rank);
+  }
+  for (uint64_t before = 0; before < options_.generation; ++before) {
+    if (hello.job != MakeJobId(options_.cluster, options_.job, before)) continue;
+    return Refused(fmt::format("rank {} of generation {} is out: the group is in generation {}",
+                               hello.from, before, options_.generation));
+  }
   STRATA_TRY(CheckHello(hello, place_));
   if (hello.purpose == LinkPurpose::kRendezvous) {
     return Refused("the ranks of this job have met, or have machine lists: nobody else can join");
@@ -111,6 +122,15 @@ asio::awaitable<Status> Hub::ServeAdmin(SocketPtr socket) {
   co_return co_await WriteFrame(
       *socket, {.type = LinkFrameType::kReply, .operation = static_cast<uint64_t>(status.code())},
       answer);
+}
+
+// From ranks of the generation before, which do not know yet that this one follows it, or that they
+// are not in it.
+asio::awaitable<Status> Hub::ServeRegroup(SocketPtr socket) {
+  const RegroupReply reply = [this](const RegroupMessage& question) {
+    return AnswerOfGroup(options_, question);
+  };
+  co_return co_await AnswerRegroup(*socket, reply);
 }
 
 // ---- Dialling.

@@ -6,7 +6,7 @@
 
 namespace strata {
 
-Result<std::unique_ptr<Links>> Links::Listen(LinkOptions options) {
+Result<Listener> Links::Open(const LinkOptions& options) {
   const auto world = options.workers.size();
   if (options.rank < 0 || static_cast<size_t>(options.rank) >= world) {
     return Invalid(fmt::format("rank {} is out of range: the machine list has {} workers",
@@ -18,7 +18,13 @@ Result<std::unique_ptr<Links>> Links::Listen(LinkOptions options) {
     return listener.status().Prefixed(
         fmt::format("worker rank {} ({})", options.rank, mine.Address()));
   }
-  return Listen(std::move(options), std::move(listener).value());
+  STRATA_TRY(CheckExposure(*listener, options.secret, options.insecure));
+  return listener;
+}
+
+Result<std::unique_ptr<Links>> Links::Listen(LinkOptions options) {
+  STRATA_ASSIGN(Listener listener, Open(options));
+  return Listen(std::move(options), std::move(listener));
 }
 
 Result<std::unique_ptr<Links>> Links::Listen(LinkOptions options, Listener listener) {
@@ -43,13 +49,16 @@ void Links::OnFailure(std::function<void(const Status&)> callback) {
 Status Links::Connect() { return hub_->Connect(); }
 int Links::rank() const { return hub_->options().rank; }
 int Links::world() const { return static_cast<int>(hub_->options().workers.size()); }
+const LinkOptions& Links::options() const { return hub_->options(); }
 Status Links::Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive,
                        TimeNs deadline) {
   return hub_->Exchange(tag, send, receive, deadline);
 }
+bool Links::connected() const { return hub_->connected(); }
 int Links::open_links() const { return hub_->open_links(); }
 void Links::Cancel(const Status& why) { hub_->Cancel(why); }
 Status Links::Failure() const { return hub_->Failure(); }
 Status Links::Leave(TimeNs timeout) { return hub_->Leave(timeout); }
+Listener Links::Close() { return hub_->Close(); }
 
 }  // namespace strata

@@ -39,6 +39,10 @@ struct LinkOptions {
   TimeNs heartbeat_every = kSecond;
   TimeNs peer_lost_after = 10 * kSecond;
   TimeNs accept_timeout = 5 * kSecond;  // for a handshake, either side
+  // Of a group that follows one that has failed (regroup.h): how many there were before it, and its
+  // processes in rank order.
+  uint64_t generation = 0;
+  std::vector<uint64_t> processes = {};
 };
 
 namespace link_internal {
@@ -72,9 +76,12 @@ class Links final : public Exchanger {
 
   int rank() const override;
   int world() const override;
+  const LinkOptions& options() const;
   Status Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive,
                   TimeNs deadline) override;
 
+  // Whether Connect has succeeded. By the thread that calls it.
+  bool connected() const;
   // How many ranks this one is connected to.
   int open_links() const;
 
@@ -86,6 +93,13 @@ class Links final : public Exchanger {
   // The end of a job that has succeeded: says goodbye and waits until all peers have done so, at
   // most `timeout` (then it leaves all the same). Returns the failure if the group fails meanwhile.
   Status Leave(TimeNs timeout);
+
+  // As the destructor does, and hands on the listening socket: whoever dials it from now on waits
+  // for the next to accept. Calls return errors from here on. By the thread that destroys.
+  Listener Close();
+
+  // Opens the socket on which workers[rank] listens. Errors as those of Listen.
+  static Result<Listener> Open(const LinkOptions& options);
 
  private:
   explicit Links(std::unique_ptr<link_internal::Hub> hub);

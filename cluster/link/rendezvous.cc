@@ -168,7 +168,8 @@ class Host {
     Result<LinkFrame> confirm = co_await link_internal::ReadFrame(*socket, 0);
     Status status = confirm.status();
     if (hello->purpose == LinkPurpose::kAdmin) {
-      if (status.ok()) status = co_await TurnAdminDown(*socket);
+      const std::string answer = "the job's ranks have yet to meet: waiting for " + Missing();
+      if (status.ok()) status = co_await link_internal::RefuseRequest(*socket, answer);
       co_return status;
     }
     Guest& guest = guests_[hello->from - 1];
@@ -216,15 +217,6 @@ class Host {
     guest->machine.rank = static_cast<int>(guest - guests_.data()) + 1;
     guest->socket = socket;
     co_return Status();
-  }
-
-  asio::awaitable<Status> TurnAdminDown(Tcp::socket& socket) {
-    Result<LinkFrame> request = co_await link_internal::ReadFrame(socket, kAdminBytesMax);
-    if (!request.ok()) co_return request.status();
-    const LinkHeader header{.type = LinkFrameType::kReply,
-                            .operation = static_cast<uint64_t>(StatusCode::kRefused)};
-    const std::string answer = "the job's ranks have yet to meet: waiting for " + Missing();
-    co_return co_await link_internal::WriteFrame(socket, header, answer);
   }
 
   const RendezvousOptions& options_;

@@ -157,6 +157,14 @@ asio::awaitable<Result<LinkHello>> AcceptHandshake(Tcp::socket& socket, const Li
   co_return *hello;
 }
 
+asio::awaitable<Status> RefuseRequest(Tcp::socket& socket, const std::string& why) {
+  Result<LinkFrame> request = co_await ReadFrame(socket, kAdminBytesMax);
+  if (!request.ok()) co_return request.status();
+  const LinkHeader header{.type = LinkFrameType::kReply,
+                          .operation = static_cast<uint64_t>(StatusCode::kRefused)};
+  co_return co_await WriteFrame(socket, header, why);
+}
+
 void PrepareSocket(Tcp::socket& socket) {
   error_code ignored;  // a peer that is gone shows at the first read
   socket.set_option(Tcp::no_delay(true), ignored);

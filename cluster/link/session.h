@@ -58,6 +58,9 @@ using Judgement = std::function<Status(const LinkHello&)>;
 asio::awaitable<Result<LinkHello>> AcceptHandshake(Tcp::socket& socket, const LinkKey& key,
                                                    const Judgement& judge);
 
+// Reads a request of strata-admin and answers that it is refused, and why.
+asio::awaitable<Status> RefuseRequest(Tcp::socket& socket, const std::string& why);
+
 // Options of every link's socket.
 void PrepareSocket(Tcp::socket& socket);
 

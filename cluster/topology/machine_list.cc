@@ -302,6 +302,10 @@ std::string Machine::Address() const {
   return is_ipv6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
+std::string RankName(int rank, const Machine& machine) {
+  return fmt::format("rank {} ({})", rank, machine.Address());
+}
+
 std::vector<Machine> MachineList::Of(Role role) const {
   std::vector<Machine> found;
   std::ranges::copy_if(machines, std::back_inserter(found),

@@ -30,6 +30,9 @@ struct Machine {
   std::string Address() const;  // "host:port", IPv6 in brackets
 };
 
+// "rank 2 (10.0.0.2:7700)"
+std::string RankName(int rank, const Machine& machine);
+
 struct MachineList {
   std::string file;  // for messages
   std::vector<Machine> machines;

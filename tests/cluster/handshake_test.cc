@@ -70,7 +70,7 @@ TEST(LinkFrame, OtherVersionAndUnknownType) {
   const auto older = DecodeLinkHeader(EncodeLinkHeader({.type = LinkFrameType::kHello}, 0));
   EXPECT_EQ(older.status().code(), StatusCode::kRefused);
   EXPECT_THAT(older.status().message(), HasSubstr("version 0 there, version 2 here"));
-  for (int type : {0, 17, 65535}) {
+  for (int type : {0, 18, 65535}) {
     const auto unknown =
         DecodeLinkHeader(EncodeLinkHeader({.type = static_cast<LinkFrameType>(type)}));
     EXPECT_EQ(unknown.status().code(), StatusCode::kCorrupt);
@@ -111,7 +111,7 @@ TEST(LinkHello, WrongSizeAndPurpose) {
   }
   EXPECT_FALSE(DecodeHello(body + "x").ok());
   std::string wrong = body;
-  wrong[0] = 5;
+  wrong[0] = 6;
   EXPECT_FALSE(DecodeHello(wrong).ok());
 }
 

@@ -79,4 +79,16 @@ std::string Judge(const Verdict& verdict, int rank, const RankWords& words, Time
   return "";
 }
 
+std::string JudgeRebuilt(const RankWords& words, int rank, int lost, int world) {
+  const std::string said =
+      fmt::format("{} {}", StatusCodeName(words.rebuilt_code), words.rebuilt_message.data());
+  if (rank == lost) {
+    const bool out = words.rebuilt_code == StatusCode::kRefused && BlamedRank(said) == rank;
+    return out ? "" : "does not know that it is out: " + said;
+  }
+  if (words.rebuilt_code != StatusCode::kOk) return "has not gone on: " + said;
+  if (words.rebuilt_world == world - 1) return "";
+  return fmt::format("has gone on in a group of {}, not {}", words.rebuilt_world, world - 1);
+}
+
 }  // namespace strata::soak

@@ -31,6 +31,8 @@ constexpr bool IsSilent(Fault fault) { return fault == Fault::kStop || fault == 
 constexpr bool IsDisagreement(Fault fault) {
   return fault == Fault::kOtherOperation || fault == Fault::kOtherSize;
 }
+// A rank is no more, or seems so: the others go on as a group without it.
+constexpr bool LosesARank(Fault fault) { return fault == Fault::kKill || fault == Fault::kStop; }
 // The group goes on as if nothing had been.
 constexpr bool IsHarmless(Fault fault) {
   return fault == Fault::kStranger || fault == Fault::kHalfOpen;
@@ -44,6 +46,10 @@ struct Verdict {
 
 // Empty, or what is wrong with how rank `rank` has ended after the fault. `fault_at` 0: harmless.
 std::string Judge(const Verdict& verdict, int rank, const RankWords& words, TimeNs fault_at);
+
+// Empty, or what is wrong with how rank `rank` has gone on in a group without `lost`, whose world
+// was `world`.
+std::string JudgeRebuilt(const RankWords& words, int rank, int lost, int world);
 
 // Which rank an error of links blames: the first that it names. Nothing when it names none.
 std::optional<int> BlamedRank(const std::string& message);

@@ -51,6 +51,7 @@ class Cycle {
 
   void Run(FaultTimes* times, SoakReport* report) {
     verdict_.fault = fault_;
+    board_->rebuilds = LosesARank(fault_);
     if (IsSilent(fault_)) {
       const bool promised = round_ % 10 == 9;
       silence_ = promised ? kSilencePromised : options_.silence;
@@ -172,24 +173,32 @@ class Cycle {
     }
   }
 
+  // The survivors are at work as a smaller group. One that was stopped then finds itself alone.
+  bool GoOn() {
+    bool gone_on = ranks_.AwaitAllRebuilt(victim_, verdict_.bound + kHang);
+    ranks_.Signal(victim_, SIGCONT);
+    gone_on = ranks_.AwaitEndOf(victim_, kDeadBound + options_.slack + kHang) && gone_on;
+    board_->stop = true;
+    return gone_on;
+  }
+
   void Finish() {
     const bool stopped = fault_ == Fault::kStop;
-    bool ended = ranks_.AwaitEnd(stopped ? victim_ : -1, verdict_.bound + kHang);
-    if (stopped) {
-      ranks_.Signal(victim_, SIGCONT);  // to find that the others have gone
-      ended = ranks_.AwaitEnd(-1, kDeadBound + options_.slack + kHang) && ended;
-    }
-    if (!ended) hang_ = true;
+    if (LosesARank(fault_) && !GoOn()) hang_ = true;
+    if (!ranks_.AwaitEnd(verdict_.bound + kHang)) hang_ = true;
     for (int rank = 0; rank < ranks_.world(); ++rank) {
       if (fault_ == Fault::kKill && rank == victim_) continue;
       const RankWords& words = board_->ranks[static_cast<size_t>(rank)];
       const std::string crash = ranks_.Crash(rank);
       std::string wrong = crash;
       if (crash.empty()) {
+        if (LosesARank(fault_)) wrong = JudgeRebuilt(words, rank, victim_, ranks_.world());
         // A rank that was stopped has its own idea of time, and of who is to blame.
-        if (stopped && rank == victim_) continue;
-        wrong = Judge(verdict_, rank, words, board_->fault_at);
-        if (!IsHarmless(fault_)) times_.push_back(words.ended_at - board_->fault_at);
+        if (!stopped || rank != victim_) {
+          if (wrong.empty()) wrong = Judge(verdict_, rank, words, board_->fault_at);
+          if (!IsHarmless(fault_)) times_.push_back(words.ended_at - board_->fault_at);
+          if (LosesARank(fault_)) rebuild_times_.push_back(words.rebuilt_at - words.ended_at);
+        }
       }
       if (wrong.empty()) continue;
       wrong_.push_back(fmt::format("rank {} after {} calls: {}", rank, words.calls.load(), wrong));
@@ -200,6 +209,9 @@ class Cycle {
     std::string name = FaultName(fault_);
     if (IsSilent(fault_)) name += fmt::format(" ({} s)", silence_ / kSecond);
     times->Add(name, times_);
+    if (LosesARank(fault_)) {
+      times->Add(fmt::format("rebuilt ({})", FaultName(fault_)), rebuild_times_);
+    }
     for (int rank = 0; rank < ranks_.world(); ++rank) {
       report->operations += board_->ranks[static_cast<size_t>(rank)].calls;
     }
@@ -228,6 +240,7 @@ class Cycle {
   bool hang_ = false;
   std::vector<std::string> wrong_;
   std::vector<TimeNs> times_;
+  std::vector<TimeNs> rebuild_times_;  // from a rank's error to its next group
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // The links soak: groups of 3 to 8 rank processes at work, and one fault at a random moment in
 // each. Whatever happens, each rank that lives ends its work in time with an error that names the
 // rank to blame, its results were right until then, and it leaves no file descriptor, thread or
-// shared memory behind. Strangers harm nobody.
+// shared memory behind. Where a rank was killed or stopped, the others then go on as a smaller
+// group. Strangers harm nobody.
 #pragma once
 
 #include <cstdint>

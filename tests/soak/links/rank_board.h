@@ -34,20 +34,29 @@ struct RankWords {
   StatusCode code = StatusCode::kOk;  // what ended its work; kOk: all has gone well
   std::array<char, 2048> message{};
   TimeNs ended_at = 0;
+  // Of the group that follows it, when the board says so: what ended that, and its size.
+  std::atomic<uint64_t> calls_rebuilt = 0;
+  StatusCode rebuilt_code = StatusCode::kOk;
+  std::array<char, 2048> rebuilt_message{};
+  TimeNs rebuilt_at = 0;
+  int rebuilt_world = 0;
   uint64_t wrong_results = 0;
   // More than before the links were made; of a process that has taken them down.
   int files_left = 0;
   int threads_left = 0;
   int mappings_left = 0;
 
-  void SetMessage(std::string_view text) {
-    message.fill('\0');
-    std::memcpy(message.data(), text.data(), std::min(text.size(), message.size() - 1));
+  void SetMessage(std::string_view text) { Write(text, &message); }
+  void SetRebuiltMessage(std::string_view text) { Write(text, &rebuilt_message); }
+  static void Write(std::string_view text, std::array<char, 2048>* to) {
+    to->fill('\0');
+    std::memcpy(to->data(), text.data(), std::min(text.size(), to->size() - 1));
   }
   std::string Message() const { return message.data(); }
 };
 
 struct RankBoard {
+  bool rebuilds = false;             // the survivors of a failure go on; set before the ranks start
   std::atomic<bool> stop = false;    // leave together at the next chance
   std::atomic<TimeNs> fault_at = 0;  // 0: nothing has happened yet
   std::array<RankWords, kRanksMax> ranks;

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "cluster/collective/group.h"
+#include "cluster/link/regroup.h"
 #include "tests/soak/links/load.h"
 #include "tests/support/wait_until.h"
 
@@ -17,6 +19,8 @@ namespace {
 
 // Far beyond all bounds: a call that is ended by its deadline has hung.
 constexpr TimeNs kCallTimeout = 60 * kSecond;
+// For a rank that is stopped; those that work come at once.
+constexpr TimeNs kRebuildPatience = 2 * kSecond;
 constexpr TimeNs kLeaveTimeout = 20 * kSecond;
 constexpr uint64_t kCallsBetweenQuestions = 8;
 // A thread that was joined is seen for a moment still.
@@ -52,7 +56,8 @@ RankCall OutOfLine(RankCall call, Misstep misstep, uint64_t seed, uint64_t numbe
 }
 
 // Until the group fails, or all have been told to leave and do so.
-Status Work(Links* links, uint64_t seed, RankBoard* board, RankWords* mine) {
+Status Work(Links* links, uint64_t seed, RankBoard* board, RankWords* mine,
+            std::atomic<uint64_t>* calls) {
   Group group(*links, {.timeout = kCallTimeout});
   RankLoad load(&group);
   for (uint64_t number = 0;; ++number) {
@@ -74,8 +79,17 @@ Status Work(Links* links, uint64_t seed, RankBoard* board, RankWords* mine) {
     bool right = true;
     STRATA_TRY(load.Do(call, &right));
     if (!right) ++mine->wrong_results;
-    ++mine->calls;
+    ++*calls;
   }
+}
+
+// With those that are left.
+Status WorkOn(std::unique_ptr<Links> failed, uint64_t seed, RankBoard* board, RankWords* mine) {
+  STRATA_ASSIGN(const auto links,
+                Regroup(std::move(failed), {.replacements = false, .patience = kRebuildPatience}));
+  mine->rebuilt_at = RealClock().Now();
+  mine->rebuilt_world = links->world();
+  return Work(links.get(), seed, board, mine, &mine->calls_rebuilt);
 }
 
 }  // namespace
@@ -89,9 +103,14 @@ void RunRankProcess(LinkOptions options, Listener listener, uint64_t seed, RankB
     status = links.ok() ? (*links)->Connect() : links.status();
     if (status.ok()) {
       mine.linked = true;
-      status = Work(links->get(), seed, board, &mine);
+      status = Work(links->get(), seed, board, &mine, &mine.calls);
     }
     mine.ended_at = RealClock().Now();
+    if (board->rebuilds && mine.linked && !status.ok()) {
+      const Status rebuilt = WorkOn(std::move(*links), seed, board, &mine);
+      mine.rebuilt_code = rebuilt.code();
+      mine.SetRebuiltMessage(rebuilt.message());
+    }
   }
   Belongings after;
   WaitUntil(

@@ -95,16 +95,32 @@ bool RankProcesses::AwaitAllAtWork(TimeNs patience) {
                                [](const RankWords& words) { return words.calls > 0; });
 }
 
-bool RankProcesses::AwaitEnd(int except, TimeNs patience) {
+bool RankProcesses::AwaitAllRebuilt(int except, TimeNs patience) {
   return WaitUntil(
       [&] {
         bool all = true;
         for (size_t rank = 0; rank < pids_.size(); ++rank) {
-          if (static_cast<int>(rank) != except && !HasEnded(rank)) all = false;
+          if (static_cast<int>(rank) == except) continue;
+          if (HasEnded(rank)) return true;
+          all = all && board_->ranks[rank].calls_rebuilt > 0;
         }
         return all;
       },
       patience);
+}
+
+bool RankProcesses::AwaitEnd(TimeNs patience) {
+  return WaitUntil(
+      [&] {
+        bool all = true;
+        for (size_t rank = 0; rank < pids_.size(); ++rank) all = HasEnded(rank) && all;
+        return all;
+      },
+      patience);
+}
+
+bool RankProcesses::AwaitEndOf(int rank, TimeNs patience) {
+  return WaitUntil([&] { return HasEnded(static_cast<size_t>(rank)); }, patience);
 }
 
 std::string RankProcesses::Crash(int rank) const {

@@ -36,8 +36,12 @@ class RankProcesses {
   void Signal(int rank, int signal);
   // False when one of them has ended before.
   bool AwaitAllAtWork(TimeNs patience);
-  // Until all but `except` (-1: all) have ended. False when one of them has not.
-  bool AwaitEnd(int except, TimeNs patience);
+  // Until all but `except` work in a group that follows the first, or one of them has ended. False
+  // when neither comes.
+  bool AwaitAllRebuilt(int except, TimeNs patience);
+  // False when one of them, or that one, has not ended.
+  bool AwaitEnd(TimeNs patience);
+  bool AwaitEndOf(int rank, TimeNs patience);
   // Empty, or how a rank's process has ended that should have ended by itself.
   std::string Crash(int rank) const;
 
