@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "cluster/collective/choice.h"
+#include "cluster/schedule/choice.h"
 
 namespace strata::bench {
 

@@ -15,6 +15,7 @@ namespace {
 constexpr uint32_t kBoth = kProgramServer | kProgramWorker;
 constexpr uint64_t kListBytesMax = 16ULL << 20;
 constexpr uint64_t kSecretBytesMax = 4096;
+constexpr uint64_t kChoicesBytesMax = 1ULL << 20;
 constexpr double kSecondBound = 1e9;
 constexpr double kDayBound = 86400e9;
 
@@ -201,6 +202,24 @@ constexpr Setting kSettings[] = {
      .max = 65536,
      .flag = "world",
      .programs = kProgramWorker},
+    {.key = "collective.choices",
+     .help = "Path of the table that says which algorithm a collective takes for how many ranks "
+             "and bytes, relative to the file that names it: written by strata-bench collective "
+             "--tune=FILE, the same on all workers. Empty: the built-in one. docs/collectives.md.",
+     .flag = "choices",
+     .programs = kProgramWorker},
+    {.key = "collective.algorithms",
+     .help = "Algorithms that are taken whatever the table says, \"allreduce=ring,"
+             "broadcast=binomial\": the same on all workers.",
+     .flag = "algorithms",
+     .programs = kProgramWorker},
+    {.key = "collective.shared_memory",
+     .type = SettingType::kBool,
+     .default_value = "true",
+     .help = "Whether workers of one host exchange through memory that they share instead of "
+             "sockets. It is enough that one of two does not want it.",
+     .flag = "shared_memory",
+     .programs = kProgramWorker},
     {.key = "http.host",
      .default_value = "127.0.0.1",
      .help = "Address of /metrics, /healthz and /readyz."},
@@ -330,6 +349,22 @@ Status ReadRendezvous(const Settings& settings, ClusterConfig* config) {
   return {};
 }
 
+Status ReadChoices(const Settings& settings, Disk& disk, ClusterConfig* config) {
+  if (const std::string path = PathOf(settings, "collective.choices"); !path.empty()) {
+    auto text = ReadFile(disk, path, kChoicesBytesMax);
+    if (!text.ok()) {
+      return Invalid(fmt::format("{}: cannot read the table of choices: {}",
+                                 settings.Origin("collective.choices"), text.status().message()));
+    }
+    STRATA_ASSIGN(config->choices, ChoiceTable::Parse(*text, path));
+  }
+  const std::string& preferred = settings.Text("collective.algorithms");
+  if (preferred.empty()) return {};
+  STRATA_ASSIGN(config->choices,
+                config->choices.Preferring(preferred, settings.Origin("collective.algorithms")));
+  return {};
+}
+
 Status ReadSecret(const Settings& settings, Disk& disk, ClusterConfig* config) {
   const std::string path = PathOf(settings, "cluster.secret_file");
   if (path.empty()) return {};
@@ -430,6 +465,7 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   config.ttl_steps = static_cast<uint64_t>(settings.Int("server.ttl_steps"));
   config.queue_bytes_max = settings.Bytes("server.queue_memory");
   config.data = PathOf(settings, "server.data");
+  config.shared_memory = settings.Bool("collective.shared_memory");
   config.log_bytes_max = settings.Bytes("server.log_bytes_max");
   config.checkpoints = PathOf(settings, "server.checkpoints");
   config.checkpoints_kept = static_cast<uint32_t>(settings.Int("server.checkpoints_kept"));
@@ -449,11 +485,12 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   }
   const Status machines = ReadMachines(settings, disk, &config);
   const Status secret = ReadSecret(settings, disk, &config);
-  if (!machines.ok() && !secret.ok()) {
-    return Invalid(machines.message() + "\n" + secret.message());
+  const Status choices = ReadChoices(settings, disk, &config);
+  std::string problems;
+  for (const Status& read : {machines, secret, choices}) {
+    if (!read.ok()) problems += (problems.empty() ? "" : "\n") + read.message();
   }
-  STRATA_TRY(machines);
-  STRATA_TRY(secret);
+  if (!problems.empty()) return Invalid(problems);
   STRATA_TRY(AddHosts(settings, &config));
   STRATA_TRY(ReadRendezvous(settings, &config));
   if (settings.Int("rank") >= 0 && config.machines.machines.empty()) {

@@ -12,6 +12,7 @@
 #include "base/disk.h"
 #include "base/settings.h"
 #include "base/status.h"
+#include "cluster/schedule/choice.h"
 #include "cluster/topology/launcher.h"
 #include "cluster/topology/machine_list.h"
 
@@ -35,6 +36,9 @@ struct ClusterConfig {
   std::optional<uint16_t> port;         // with a list: tells entries of one machine apart
   std::optional<Machine> rendezvous;    // where workers find each other when nothing lists them
   int world = 0;                        // how many; 0: as the launcher says
+  // The workers' collectives; all workers have the same choices.
+  ChoiceTable choices = {};   // which algorithm, when
+  bool shared_memory = true;  // between workers of one host
   // Server.
   std::string server_host = "127.0.0.1";  // for a server that no list names
   uint16_t server_port = 7600;            // likewise

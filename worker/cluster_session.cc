@@ -41,7 +41,8 @@ class ClusterSession final : public Session {
         store_(std::move(store)),
         links_(std::move(links)) {
     if (links_ == nullptr) return;
-    group_.emplace(*links_, GroupOptions{.timeout = config_.collective_timeout});
+    group_.emplace(*links_,
+                   GroupOptions{.timeout = config_.collective_timeout, .choices = config_.choices});
     // A rank that died would let a synchronous step wait for ever.
     links_->OnFailure([this](const Status& why) { store_->Abort(why); });
   }
@@ -101,6 +102,7 @@ Result<std::unique_ptr<Links>> LinkUp(const ClusterConfig& config, const WorkerI
                       .job = identity.job,
                       .secret = config.secret,
                       .insecure = config.insecure,
+                      .shared_memory = config.shared_memory,
                       .connect_timeout = config.connect_timeout,
                       .peer_lost_after = config.peer_lost_after};
   std::unique_ptr<Links> links;

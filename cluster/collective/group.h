@@ -16,10 +16,10 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "cluster/collective/choice.h"
 #include "cluster/collective/engine.h"
 #include "cluster/link/exchange.h"
 #include "cluster/link/reduction.h"
+#include "cluster/schedule/choice.h"
 
 namespace strata {
 

@@ -1,5 +1,5 @@
 // The table of choices: what it decides, what it reads and what it refuses.
-#include "cluster/collective/choice.h"
+#include "cluster/schedule/choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,6 +44,30 @@ TEST(ChoiceTable, TheBuiltInOneHasAnAlgorithmForEverything) {
         EXPECT_TRUE(Has(collective, table.Choose(collective, world, bytes)));
       }
     }
+  }
+}
+
+TEST(ChoiceTable, WhatIsPreferredComesFirst) {
+  const auto table = ChoiceTable().Preferring("allreduce=ring,broadcast=pipelined", "--algorithms");
+  ASSERT_TRUE(table.ok()) << table.status().ToString();
+  for (const uint64_t bytes : {uint64_t{1}, uint64_t{1} << 40}) {
+    EXPECT_EQ(table->Choose(Collective::kAllreduce, 5, bytes), Algorithm::kRing);
+    EXPECT_EQ(table->Choose(Collective::kBroadcast, 2, bytes), Algorithm::kPipelined);
+  }
+  EXPECT_EQ(table->Explain(Collective::kAllreduce, 5, 1).reason, "--algorithms says so");
+  // The others as before.
+  EXPECT_EQ(table->Explain(Collective::kAllToAll, 5, 1).reason,
+            ChoiceTable().Explain(Collective::kAllToAll, 5, 1).reason);
+  for (const auto& [text, problem] :
+       {std::pair("ring", "found 'ring'"),
+        {"allsum=ring", "found 'allsum=ring'"},
+        {"allreduce=bruck", "no algorithm 'bruck' of allreduce; there are inputs"},
+        {"allreduce=ring,", ""},
+        {"allreduce=ring,,", "found ''"}}) {
+    const auto wrong = ChoiceTable().Preferring(text, "x.toml:3:1");
+    EXPECT_EQ(wrong.ok(), *problem == '\0') << text;
+    EXPECT_THAT(wrong.status().message(),
+                AllOf(HasSubstr(*problem == '\0' ? "" : "x.toml:3:1: "), HasSubstr(problem)));
   }
 }
 

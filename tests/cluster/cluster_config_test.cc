@@ -56,11 +56,14 @@ TEST_F(ClusterConfigTest, DefaultsAreOneServerOnLoopback) {
   EXPECT_FALSE(config->insecure);
   EXPECT_EQ(config->queue_bytes_max, 256u << 20);
   EXPECT_EQ(config->peer_lost_after, 10 * kSecond);
+  EXPECT_EQ(config->choices.rules(), ChoiceTable().rules());
+  EXPECT_TRUE(config->shared_memory);
 }
 
 TEST_F(ClusterConfigTest, ReadsEveryKeyAndPathsBesideTheFile) {
   Write("c/lists/machines.txt", "127.0.0.1:7700 worker\n");
   Write("c/secret", "  s3cret \n\n");
+  Write("c/machine.tune", "# measured\nbroadcast * * binomial\nallreduce 8 * doubling\n");
   const auto config = Load(R"([cluster]
 name = "prod"
 machines = "lists/machines.txt"
@@ -74,6 +77,10 @@ memory = "1GiB"
 queue_memory = "64MiB"
 [worker]
 port = 7701
+[collective]
+choices = "machine.tune"
+algorithms = "broadcast=pipelined"
+shared_memory = false
 [http]
 host = "127.0.0.3"
 port = -1
@@ -100,6 +107,11 @@ file = "x.log"
   EXPECT_EQ(config->lanes, 4);
   EXPECT_EQ(config->memory_bytes_max, 1u << 30);
   EXPECT_EQ(config->queue_bytes_max, 64u << 20);
+  EXPECT_EQ(config->choices.Choose(Collective::kAllreduce, 4, 1), Algorithm::kDoubling);
+  EXPECT_EQ(config->choices.Explain(Collective::kAllreduce, 4, 1).reason,
+            "c/machine.tune table, rule 2: ranks up to 8, bytes up to *");
+  EXPECT_EQ(config->choices.Choose(Collective::kBroadcast, 4, 1), Algorithm::kPipelined);
+  EXPECT_FALSE(config->shared_memory);
   EXPECT_EQ(config->http_host, "127.0.0.3");
   EXPECT_EQ(config->http_port, -1);
   EXPECT_EQ(config->request_timeout, 7 * kSecond);
@@ -118,10 +130,14 @@ TEST_F(ClusterConfigTest, FlagsOverrideAndTheirPathsAreTheWorkingFolders) {
   ASSERT_TRUE(settings.LoadToml("[cluster]\nmachines = \"missing\"\n", "c/cluster.toml").ok());
   ASSERT_TRUE(settings.Set("cluster.machines", "list", "--machines").ok());
   ASSERT_TRUE(settings.Set("rank", "1", "--rank").ok());
+  ASSERT_TRUE(settings.Set("collective.algorithms", "allreduce=ring", "--algorithms").ok());
+  ASSERT_TRUE(settings.Set("collective.shared_memory", "false", "--shared_memory").ok());
   const auto config = MakeClusterConfig(settings, disk_);
   ASSERT_TRUE(config.ok()) << config.status().ToString();
   EXPECT_EQ(config->machines.machines.size(), 2u);
   EXPECT_EQ(config->rank, 1);
+  EXPECT_EQ(config->choices.Explain(Collective::kAllreduce, 4, 1).reason, "--algorithms says so");
+  EXPECT_FALSE(config->shared_memory);
 }
 
 TEST_F(ClusterConfigTest, ErrorsNameTheLineThatIsToBlame) {
@@ -187,6 +203,16 @@ TEST_F(ClusterConfigTest, CheckReportsAllErrorsOfAFile) {
               ElementsAre(HasSubstr("c/machines.txt:1:16: unknown role"),
                           HasSubstr("c/machines.txt:2:11: bad port 'x'"),
                           HasSubstr("c/cluster.toml:3:1: cannot read the secret")));
+  Write("c/machine.tune", "allreduce 8 * ring\nallreduce 8 many ring\nallsum * * ring\n");
+  EXPECT_THAT(
+      Check("[cluster]\nsecret_file = \"none\"\n[collective]\nchoices = \"machine.tune\"\n"),
+      ElementsAre(HasSubstr("c/cluster.toml:2:1: cannot read the secret"),
+                  HasSubstr("c/machine.tune:2: bytes: expected a number or *"),
+                  HasSubstr("c/machine.tune:3: unknown operation 'allsum'")));
+  EXPECT_THAT(Check("[collective]\nchoices = \"none\"\n"),
+              ElementsAre(HasSubstr("c/cluster.toml:2:1: cannot read the table of choices")));
+  EXPECT_THAT(Check("[collective]\nalgorithms = \"allreduce=bruck\"\n"),
+              ElementsAre(HasSubstr("c/cluster.toml:2:1: no algorithm 'bruck' of allreduce")));
 }
 
 TEST_F(ClusterConfigTest, CheckGoesOnToTheMachineListOfAFileWithErrors) {

@@ -41,7 +41,8 @@ MAY_INCLUDE = {
     "cluster/link": ["base", "cluster/topology", "cluster/names", "cluster/schedule"],
     "cluster/collective": ["base", "cluster/topology", "cluster/link", "cluster/schedule"],
     "cluster/gpu": ["base", "cluster/link/reduction.h"],
-    "cluster": ["base", "cluster/topology", "cluster/names"],  # cluster.toml
+    "cluster": ["base", "cluster/topology", "cluster/names",
+                "cluster/schedule/choice.h"],  # cluster.toml
     # A lane calls the commands' handlers.
     "ps/shard": ["base", "proto/wire", "proto/format", "storage", "ps/service/handlers.h"],
     "ps/net": ["base", "proto/wire"],

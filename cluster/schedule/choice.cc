@@ -1,4 +1,4 @@
-#include "cluster/collective/choice.h"
+#include "cluster/schedule/choice.h"
 
 #include <fmt/format.h>
 
@@ -58,6 +58,13 @@ std::string Names(Collective operation) {
   return names;
 }
 
+Result<Algorithm> ReadAlgorithm(Collective operation, std::string_view name) {
+  const auto named = AlgorithmNamed(name);
+  if (named.has_value() && Has(operation, *named)) return *named;
+  return Invalid(fmt::format("no algorithm '{}' of {}; there are {}", name,
+                             CollectiveName(operation), Names(operation)));
+}
+
 // A rule, or what is wrong with the line.
 Result<ChoiceRule> ReadRule(const std::string& line) {
   std::istringstream words(line);
@@ -80,12 +87,7 @@ Result<ChoiceRule> ReadRule(const std::string& line) {
   if (!ReadBound(bytes, kAnyBytes, &rule.bytes_max)) {
     return Invalid(fmt::format("bytes: expected a number or *, found '{}'", bytes));
   }
-  const auto named = AlgorithmNamed(algorithm);
-  if (!named.has_value() || !Has(*known, *named)) {
-    return Invalid(
-        fmt::format("no algorithm '{}' of {}; there are {}", algorithm, operation, Names(*known)));
-  }
-  rule.algorithm = *named;
+  STRATA_ASSIGN(rule.algorithm, ReadAlgorithm(*known, algorithm));
   return rule;
 }
 
@@ -127,6 +129,32 @@ std::string ChoiceTable::Text() const {
   return text;
 }
 
+Result<ChoiceTable> ChoiceTable::Preferring(std::string_view choices,
+                                            const std::string& origin) const {
+  ChoiceTable table = *this;
+  std::vector<ChoiceRule> rules;
+  std::istringstream parts{std::string(choices)};
+  std::string part;
+  while (std::getline(parts, part, ',')) {
+    const size_t equals = part.find('=');
+    const auto operation = CollectiveNamed(part.substr(0, equals));
+    if (equals == std::string::npos || !operation.has_value()) {
+      return Invalid(fmt::format(
+          "{}: expected operation=algorithm, such as allreduce=ring, found '{}'", origin, part));
+    }
+    const auto algorithm = ReadAlgorithm(*operation, part.substr(equals + 1));
+    if (!algorithm.ok()) return algorithm.status().Prefixed(origin);
+    rules.push_back({.operation = *operation,
+                     .ranks_max = kAnyRanks,
+                     .bytes_max = kAnyBytes,
+                     .algorithm = *algorithm});
+  }
+  table.rules_.insert(table.rules_.begin(), rules.begin(), rules.end());
+  table.preferred_ = rules.size();
+  table.preferred_source_ = origin;
+  return table;
+}
+
 const ChoiceRule* ChoiceTable::Find(Collective operation, int world, uint64_t bytes) const {
   for (const ChoiceRule& rule : rules_) {
     if (rule.operation == operation && world <= rule.ranks_max && bytes <= rule.bytes_max) {
@@ -147,8 +175,10 @@ ChosenAlgorithm ChoiceTable::Explain(Collective operation, int world, uint64_t b
     return {AlgorithmsOf(operation).back(),
             fmt::format("{} table: no rule fits, so the one that does well at any size", source_)};
   }
+  const auto number = static_cast<size_t>(rule - rules_.data());
+  if (number < preferred_) return {rule->algorithm, preferred_source_ + " says so"};
   return {rule->algorithm, fmt::format("{} table, rule {}: ranks up to {}, bytes up to {}", source_,
-                                       rule - rules_.data() + 1, Bound(rule->ranks_max, kAnyRanks),
+                                       number - preferred_ + 1, Bound(rule->ranks_max, kAnyRanks),
                                        Bound(rule->bytes_max, kAnyBytes))};
 }
 

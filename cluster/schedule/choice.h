@@ -1,4 +1,5 @@
-// Which algorithm a collective takes, by operation, number of ranks and bytes.
+// Which algorithm a collective takes, by operation, number of ranks and bytes: as measured on the
+// machine at hand (strata-bench collective --tune), or as somebody says.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +41,10 @@ class ChoiceTable {
   // As Parse reads it.
   std::string Text() const;
 
+  // The same table behind these choices, "allreduce=ring,broadcast=binomial", which hold for any
+  // number of ranks and bytes. kInvalid names what is wrong behind `origin` ("--algorithms").
+  Result<ChoiceTable> Preferring(std::string_view choices, const std::string& origin) const;
+
   // `bytes`: of the whole vector, all blocks together; the same on all ranks.
   Algorithm Choose(Collective operation, int world, uint64_t bytes) const;
   // The same with its reason in words, for the log.
@@ -52,6 +57,9 @@ class ChoiceTable {
 
   std::vector<ChoiceRule> rules_;
   std::string source_;
+  // The first of the rules come from here.
+  size_t preferred_ = 0;
+  std::string preferred_source_;
 };
 
 }  // namespace strata
