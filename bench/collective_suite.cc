@@ -28,16 +28,17 @@ struct Totals {
   int cells_behind = 0;
 };
 
-// Contenders for one number of ranks, ours first, started when they are needed; and what all cases
-// have come to.
+// Contenders for one transport and number of ranks, ours first, started when they are needed; and
+// what all cases have come to.
 class CollectiveField {
  public:
-  Status Start(int world, const std::string& congestion) {
-    if (!sets_.empty() && sets_.front()->world() == world) return {};
+  Status Start(Transport transport, int world, const std::string& congestion) {
+    if (!sets_.empty() && transport_ == transport && sets_.front()->world() == world) return {};
     sets_.clear();
-    STRATA_ASSIGN(auto ours, RankSet::Start(OurRanks(), world, congestion));
+    transport_ = transport;
+    STRATA_ASSIGN(auto ours, RankSet::Start(OurRanks(transport), world, congestion));
     sets_.push_back(std::move(ours));
-    for (const RankProgram& peer : PeerRanks()) {
+    for (const RankProgram& peer : PeerRanks(transport)) {
       auto set = RankSet::Start(peer, world, congestion);
       if (set.ok()) {
         sets_.push_back(std::move(set).value());
@@ -53,6 +54,7 @@ class CollectiveField {
   std::map<std::string, Totals>& totals() { return totals_; }
 
  private:
+  Transport transport_ = Transport::kSockets;
   std::vector<std::unique_ptr<RankSet>> sets_;
   std::map<std::string, Totals> totals_;  // by peer
 };
@@ -111,9 +113,10 @@ void Count(const Turn& ours, const Turn& peer, Totals& totals) {
   if (share >= kBehindShare) ++totals.cells_behind;
 }
 
-Result<std::vector<Figure>> RunCell(CollectiveField& field, const std::string& name, int world,
-                                    const RankOrder& order, const BenchOptions& options) {
-  STRATA_TRY(field.Start(world, options.congestion));
+Result<std::vector<Figure>> RunCell(CollectiveField& field, const std::string& name,
+                                    Transport transport, int world, const RankOrder& order,
+                                    const BenchOptions& options) {
+  STRATA_TRY(field.Start(transport, world, options.congestion));
   std::vector<Turn> turns;
   for (const auto& set : field.sets()) {
     const bool ours = turns.empty();
@@ -174,15 +177,19 @@ std::vector<Case> CollectiveCases(bool all) {
   const std::vector<uint64_t> sizes =
       all ? CollectiveSizes() : std::vector<uint64_t>{8, 4 << 10, 256 << 10, 4 << 20};
   std::vector<Case> cases;
-  for (const int world : worlds) {
-    for (const Collective operation : kMeasured) {
-      for (const uint64_t bytes : sizes) {
-        const RankOrder order = {.operation = operation, .variant = 0, .bytes = bytes, .calls = 1};
-        const std::string name =
-            fmt::format("{} n={} bytes={}", CollectiveName(operation), world, bytes);
-        cases.push_back({name, [=](const BenchOptions& options) {
-                           return RunCell(*field, name, world, order, options);
-                         }});
+  const auto add = [&](Transport transport, int world, Collective operation, uint64_t bytes) {
+    const RankOrder order = {.operation = operation, .variant = 0, .bytes = bytes, .calls = 1};
+    const std::string name =
+        fmt::format("{} {} n={} bytes={}", transport == Transport::kMemory ? "memory" : "sockets",
+                    CollectiveName(operation), world, bytes);
+    cases.push_back({name, [=](const BenchOptions& options) {
+                       return RunCell(*field, name, transport, world, order, options);
+                     }});
+  };
+  for (const Transport transport : {Transport::kSockets, Transport::kMemory}) {
+    for (const int world : worlds) {
+      for (const Collective operation : kMeasured) {
+        for (const uint64_t bytes : sizes) add(transport, world, operation, bytes);
       }
     }
   }
@@ -194,7 +201,7 @@ std::vector<Case> CollectiveCases(bool all) {
 
 Suite CollectiveSuite() {
   return {"collective",
-          "collectives of ranks on loopback beside Open MPI, gloo, LightGBM's pattern",
+          "collectives of ranks of this host beside Open MPI, gloo, LightGBM's pattern",
           CollectiveCases};
 }
 

@@ -106,7 +106,8 @@ Result<std::string> TuneCollectives(const TuneOptions& options,
                                     const std::function<void(const std::string&)>& say) {
   std::vector<CollectiveTimes> times;
   for (const int world : options.worlds) {
-    STRATA_ASSIGN(const auto set, RankSet::Start(OurRanks(), world, options.congestion));
+    STRATA_ASSIGN(const auto set,
+                  RankSet::Start(OurRanks(Transport::kSockets), world, options.congestion));
     for (const Collective operation : kTuned) {
       STRATA_ASSIGN(CollectiveTimes of, Measure(*set, operation, options));
       for (const SizeTimes& size : of.sizes) say(Line(of, size));

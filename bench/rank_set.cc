@@ -72,15 +72,25 @@ std::vector<std::string> MpiLauncher(const char* transports) {
 
 }  // namespace
 
-RankProgram OurRanks() { return {.name = "ours", .file = "strata-bench-rank"}; }
+RankProgram OurRanks(Transport transport) {
+  return {.name = "ours",
+          .file = "strata-bench-rank",
+          .arguments = {transport == Transport::kMemory ? "memory" : "sockets"}};
+}
 
-std::vector<RankProgram> PeerRanks() {
-  std::vector<RankProgram> programs = {
-      {.name = "Open MPI tcp",
-       .file = "strata-bench-rank-mpi",
-       .launcher = MpiLauncher("tcp,self")},
-      {.name = "gloo", .file = "strata-bench-rank-gloo"},
-      {.name = "LightGBM's pattern", .file = "strata-bench-rank-pattern"}};
+std::vector<RankProgram> PeerRanks(Transport transport) {
+  const auto mpi = [](const char* name, const char* transports) {
+    return RankProgram{
+        .name = name, .file = "strata-bench-rank-mpi", .launcher = MpiLauncher(transports)};
+  };
+  std::vector<RankProgram> programs;
+  if (transport == Transport::kMemory) {
+    programs = {mpi("Open MPI vader", "vader,self")};
+  } else {
+    programs = {mpi("Open MPI tcp", "tcp,self"),
+                {.name = "gloo", .file = "strata-bench-rank-gloo"},
+                {.name = "LightGBM's pattern", .file = "strata-bench-rank-pattern"}};
+  }
   std::erase_if(programs, [](const RankProgram& program) { return !IsThere(PathOf(program)); });
   return programs;
 }
@@ -141,7 +151,10 @@ Status RankSet::Launch(const RankProgram& program, int world, const std::string&
     return start(std::move(words));
   }
   for (int r = 0; r < world; ++r) {
-    STRATA_TRY(start({PathOf(program), path, std::to_string(r), std::to_string(world)}));
+    std::vector<std::string> words = {PathOf(program), path, std::to_string(r),
+                                      std::to_string(world)};
+    words.insert(words.end(), program.arguments.begin(), program.arguments.end());
+    STRATA_TRY(start(std::move(words)));
   }
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,18 +16,22 @@
 
 namespace strata::bench {
 
+// What carries the bytes between ranks, which are all of this host.
+enum class Transport : uint8_t { kSockets, kMemory };
+
 // How the ranks of a contender are started.
 struct RankProgram {
-  std::string name;  // "gloo"
-  std::string file;  // in the folder of rank programs
+  std::string name;                         // "gloo"
+  std::string file;                         // in the folder of rank programs
+  std::vector<std::string> arguments = {};  // behind those that all have
   // What starts all ranks at once ("mpirun ..."), if they are not started one by one. Program and
   // socket follow behind.
   std::vector<std::string> launcher = {};
 };
 
-// Ours, and what is installed of the peers, over sockets on loopback.
-RankProgram OurRanks();
-std::vector<RankProgram> PeerRanks();
+// Ours, and what is installed of the peers that have such a transport.
+RankProgram OurRanks(Transport transport);
+std::vector<RankProgram> PeerRanks(Transport transport);
 
 class RankSet {
  public:

@@ -41,7 +41,7 @@ constexpr Setting kSettings[] = {
              "nobody talks to another cluster by mistake."},
     {.key = "cluster.machines",
      .help =
-         "Path of the machine list, relative to the file that names it: lines \"host:port role\" "
+         "Path of the machine list, relative to the file that names it: lines \"host:port role\", "
          "LightGBM's \"ip port\", or Open MPI's \"host slots=N\".",
      .flag = "machines",
      .programs = kBoth},

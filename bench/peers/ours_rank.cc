@@ -1,5 +1,6 @@
-// A rank of ours: SOCKET RANK WORLD.
+// A rank of ours: SOCKET RANK WORLD TRANSPORT, which is "sockets" or "memory".
 #include <cstdlib>
+#include <string_view>
 
 #include "bench/peers/rank_orders.h"
 #include "cluster/collective/group.h"
@@ -66,7 +67,7 @@ class OurCollectives final : public RankCollectives {
 };
 
 Status Run(std::span<char*> arguments) {
-  if (arguments.size() != 3) return Invalid("expected SOCKET RANK WORLD");
+  if (arguments.size() != 4) return Invalid("expected SOCKET RANK WORLD TRANSPORT");
   const int rank = std::atoi(arguments[1]);
   const int world = std::atoi(arguments[2]);
   STRATA_ASSIGN(const RankMaster master, RankMaster::Reach(arguments[0]));
@@ -76,7 +77,7 @@ Status Run(std::span<char*> arguments) {
   options.rank = rank;
   options.cluster = "bench";
   options.job = "collective";
-  options.shared_memory = false;  // as the peers' sockets
+  options.shared_memory = std::string_view(arguments[3]) == "memory";
   for (int r = 0; r < world; ++r) {
     Machine machine;
     machine.host = "127.0.0.1";

@@ -27,8 +27,8 @@ struct PlaceClues {
 struct WorkerPlace {
   int rank = 0;
   int world = 1;
-  std::vector<Machine>
-      workers;  // in rank order; empty: this one is alone, or they have yet to meet
+  // In rank order; empty: this one is alone, or they have yet to meet.
+  std::vector<Machine> workers;
 };
 
 // In this order: clues.rank; the launcher's variables; the one entry that is this machine. A list

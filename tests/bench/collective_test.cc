@@ -30,11 +30,12 @@ BenchOptions Tiny() {
 // Of what is ours. Open MPI and gloo are other people's to test: gloo's reduce-scatter of three
 // ranks hangs now and then.
 TEST(CollectiveBench, OurContendersYieldWhatIsExpected) {
-  std::vector<RankProgram> programs = PeerRanks();
+  std::vector<RankProgram> programs = PeerRanks(Transport::kSockets);
   std::erase_if(programs,
                 [](const RankProgram& program) { return program.name != "LightGBM's pattern"; });
   ASSERT_EQ(programs.size(), 1U);
-  programs.push_back(OurRanks());
+  programs.push_back(OurRanks(Transport::kSockets));
+  programs.push_back(OurRanks(Transport::kMemory));
   for (const RankProgram& program : programs) {
     SCOPED_TRACE(program.name);
     const auto set = RankSet::Start(program, kWorld, "");
@@ -58,12 +59,18 @@ TEST(CollectiveBench, OurContendersYieldWhatIsExpected) {
 
 TEST(CollectiveBench, ACaseHasAFigureForEachPeerAndTheSummaryCountsIt) {
   for (const Case& one : CollectiveSuite().cases(false)) {
-    if (one.name != "allreduce n=2 bytes=4096" && one.name != "summary") continue;
+    const bool sockets = one.name == "sockets allreduce n=2 bytes=4096";
+    const bool memory = one.name == "memory allreduce n=2 bytes=4096";
+    if (!sockets && !memory && one.name != "summary") continue;
+    SCOPED_TRACE(one.name);
     const auto figures = one.run(Tiny());
     ASSERT_TRUE(figures.ok()) << figures.status().ToString();
-    const size_t peers = PeerRanks().size();
-    const size_t least = one.name == "summary" ? 0 : 1;
-    EXPECT_EQ(figures->size(), 2 * std::max(peers, least));
+    const size_t over_sockets = PeerRanks(Transport::kSockets).size();
+    const size_t over_memory = PeerRanks(Transport::kMemory).size();
+    const size_t rows = sockets  ? std::max<size_t>(over_sockets, 1)
+                        : memory ? std::max<size_t>(over_memory, 1)
+                                 : over_sockets + over_memory;
+    EXPECT_EQ(figures->size(), 2 * rows);
     for (const Figure& figure : *figures) {
       EXPECT_TRUE(figure.unit != "us" || figure.ours > 0) << figure.name;
     }

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <functional>
 #include <future>
-#include <numeric>
 #include <optional>
 
 #include "base/failpoint.h"
@@ -17,6 +16,7 @@
 #include "ps/net/zmq_port.h"
 #include "tests/process/server/daemon.h"
 #include "tests/ps/server/raw_peer.h"
+#include "tests/support/ones.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
@@ -263,11 +263,7 @@ TEST(DurableServer, AStartWaitsForRoomForItsColdRows) {
   auto daemon = std::make_unique<Daemon>(arguments);
   const std::unique_ptr<RemoteStore> store = Connect(*daemon);
   ASSERT_TRUE(store->CreateTable(ZeroSpec()).ok());
-  const auto keys_of = [](size_t batch) {
-    std::vector<Key> keys(kBatch);
-    std::iota(keys.begin(), keys.end(), batch * kBatch);
-    return keys;
-  };
+  const auto keys_of = [](size_t batch) { return Range(batch * kBatch, kBatch); };
   for (size_t batch = 0; batch < kBatches; ++batch) {
     Rows gradients{keys_of(batch), std::vector<float>(kBatch * 2, 1.0F)};
     ASSERT_TRUE(SubmitAndWait(*store, Make(OpKind::kUpdate, gradients)).status.ok());
@@ -319,11 +315,7 @@ TEST(DurableServer, AColdRowThatCannotBeReadFailsItsRequestAlone) {
   auto daemon = std::make_unique<Daemon>(arguments);
   const std::unique_ptr<RemoteStore> store = Connect(*daemon);
   ASSERT_TRUE(store->CreateTable(ZeroSpec()).ok());
-  const auto keys_of = [](size_t batch) {
-    std::vector<Key> keys(kBatch);
-    std::iota(keys.begin(), keys.end(), batch * kBatch);
-    return keys;
-  };
+  const auto keys_of = [](size_t batch) { return Range(batch * kBatch, kBatch); };
   const auto push = [&](size_t batch) {
     Rows gradients{keys_of(batch), std::vector<float>(kBatch * 2, 1.0F)};
     return SubmitAndWait(*store, Make(OpKind::kUpdate, gradients)).status;
@@ -401,8 +393,7 @@ TEST(DurableServer, SeveralTablesLargerThanMemorySurviveKillNine) {
     return spec;
   };
   const auto run = [&](OpKind kind, size_t table, size_t batch, std::vector<float>& values) {
-    std::vector<Key> keys(kBatch);
-    std::iota(keys.begin(), keys.end(), batch * kBatch);
+    const std::vector<Key> keys = Range(batch * kBatch, kBatch);
     Operation operation;
     operation.kind = kind;
     operation.parts.resize(1);
@@ -467,8 +458,7 @@ TEST(DurableServer, RowsWhoseTimeWasUpAreGoneAfterKillNineToo) {
   auto daemon = std::make_unique<Daemon>(arguments);
   const std::unique_ptr<RemoteStore> store = Connect(*daemon);
   ASSERT_TRUE(store->CreateTable(ZeroSpec()).ok());
-  std::vector<Key> keys(1000);
-  std::iota(keys.begin(), keys.end(), Key{0});
+  const std::vector<Key> keys = Range(0, 1000);
   const auto push = [&](size_t count, uint64_t step) {
     Rows gradients{{keys.begin(), keys.begin() + static_cast<ptrdiff_t>(count)},
                    std::vector<float>(count * 2, 1.0F)};
