@@ -115,13 +115,22 @@ class RealFile : public File {
   Status Preallocate(uint64_t bytes) override {
     STRATA_TRY(broken());
     if (bytes == 0) return Status::Ok();
+    STRATA_ASSIGN(const uint64_t size, Size());
+    const bool has_reserve = reserved_ > size;
+    if (has_reserve && bytes > reserved_) STRATA_TRY(LookForRoom(bytes - reserved_));
     const int done =
         Retry([&] { return fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)); });
-    if (done == 0 || errno == EOPNOTSUPP) return Status::Ok();
-    const Status error = DiskError(fmt::format("reserve {} bytes for", bytes), path_, errno);
-    // What it had found before it failed would stay reserved.
-    STRATA_ASSIGN(const uint64_t size, Size());
-    static_cast<void>(Retry([&] { return ftruncate(fd_, static_cast<off_t>(size)); }));
+    if (done == 0) {
+      reserved_ = std::max(reserved_, bytes);
+      return Status::Ok();
+    }
+    if (errno == EOPNOTSUPP) return Status::Ok();
+    const Status error = ReserveError(bytes, errno);
+    // What it had found before it failed would stay reserved. Behind an earlier reserve it does:
+    // file systems free all that is behind the file's end, or nothing.
+    if (!has_reserve) {
+      static_cast<void>(Retry([&] { return ftruncate(fd_, static_cast<off_t>(size)); }));
+    }
     return error;
   }
 
@@ -155,6 +164,25 @@ class RealFile : public File {
     direct_ = direct && can_direct_;
   }
 
+  Status ReserveError(uint64_t bytes, int error) const {
+    return DiskError(fmt::format("reserve {} bytes for", bytes), path_, error);
+  }
+
+  // Tried with a file without a name, which leaves nothing behind. OK where there are no such
+  // files.
+  Status LookForRoom(uint64_t bytes) const {
+    const std::string folder = std::filesystem::path(path_).parent_path() / ".";  // or "."
+    const int fd =
+        Retry([&] { return open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); });
+    int error = fd < 0 ? errno : 0;
+    if (fd >= 0) {
+      const auto length = static_cast<off_t>(bytes);
+      if (Retry([&] { return fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, length); }) != 0) error = errno;
+      close(fd);
+    }
+    return error == ENOSPC || error == EDQUOT ? ReserveError(bytes, error) : Status::Ok();
+  }
+
   Status broken() const {
     const std::lock_guard lock(mutex_);
     return broken_;
@@ -172,6 +200,7 @@ class RealFile : public File {
   const int fd_;
   const std::string path_;
   const bool rewrites_;
+  uint64_t reserved_ = 0;   // by Preallocate, from the file's beginning
   uint64_t appended_ = 0;   // files that are appended to begin empty
   bool direct_ = false;     // O_DIRECT is set
   bool can_direct_ = true;  // as far as known

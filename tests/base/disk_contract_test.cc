@@ -8,6 +8,7 @@
 #include "base/disk.h"
 #include "base/random.h"
 #include "base/sim_disk.h"
+#include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {
@@ -208,6 +209,21 @@ TEST(RealDiskTest, AnEmptyFileThatIsCreatedAgainKeepsWhatItHasReserved) {
   ASSERT_TRUE((*file)->Append(Bytes("text")).ok());
   ASSERT_TRUE(RealDisk().Create(path).ok());
   EXPECT_EQ(reserved(), 0);
+}
+
+TEST(RealDiskTest, WithoutRoomForMoreWhatIsReservedStays) {
+  const TempFolder folder;
+  const SmallDisk disk(folder.File("disk"), "size=2m");
+  if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
+  const Result<std::unique_ptr<File>> file = RealDisk().Create(folder.File("disk/a"));
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  constexpr size_t kReserved = 256 << 10;
+  ASSERT_TRUE((*file)->Preallocate(kReserved).ok());
+  EXPECT_EQ((*file)->Preallocate(16 * kReserved).code(), StatusCode::kDiskFull);
+  FillUp(folder.File("disk/filler"));
+  const std::string text(kReserved, 'x');
+  const Status appended = (*file)->Append(Bytes(text));
+  EXPECT_TRUE(appended.ok()) << appended.ToString();
 }
 
 TEST_P(DiskContractTest, AnOpenFileOutlivesItsName) {
