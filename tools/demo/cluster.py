@@ -110,15 +110,16 @@ def remove_old_demos():
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_cluster(folder, more=""):
-    """The machine list and the cluster file that names it, with `more` settings; returns the latter."""
+def write_cluster(folder, more="", timeouts=""):
+    """The machine list and the cluster file that names it; returns the latter. `more`: its other
+    tables; `timeouts`: more of that table."""
     ports = free_ports(SERVERS + WORKERS)
     roles = ["server"] * SERVERS + ["worker"] * WORKERS
     machines = "".join(f"127.0.0.1:{port} {role}\n" for port, role in zip(ports, roles))
     (folder / "machines.txt").write_text(machines)
     cluster = folder / "cluster.toml"
     cluster.write_text('[cluster]\nname = "demo"\nmachines = "machines.txt"\n'
-                       '[timeouts]\nshutdown = "2s"\n' + more)
+                       f'[timeouts]\nshutdown = "2s"\n{timeouts}{more}')
     say(machines.rstrip())
     return cluster
 
