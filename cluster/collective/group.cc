@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cluster/collective/bruck_exchange.h"
 #include "cluster/collective/sub_exchanger.h"
+#include "cluster/schedule/cost_model.h"
 
 namespace strata {
 namespace {
@@ -18,15 +19,7 @@ namespace {
 // A rank of an allgather says how much it brings; more than this in all is refused.
 constexpr uint64_t kAllgatherBytesMax = 64ULL << 30;
 
-// Long enough to carry its header, short enough that the next rank begins early.
-constexpr uint64_t kPipelinePiece = 256ULL << 10;
-constexpr int kPiecesMax = 256;
-
 constexpr size_t kElementBytesMax = 32'767;
-
-int PiecesOf(uint64_t bytes) {
-  return static_cast<int>(std::clamp<uint64_t>(bytes / kPipelinePiece, 1, kPiecesMax));
-}
 
 std::span<std::byte> BlockOf(std::span<std::byte> buffer, const BlockOffsets& offsets, int block) {
   const auto b = static_cast<size_t>(block);
@@ -67,7 +60,8 @@ Result<Group::Plan> Group::Begin(Collective operation, uint64_t bytes, const Cal
   }
   const Algorithm algorithm =
       options.algorithm.value_or(options_.choices.Choose(operation, world(), bytes));
-  const int pieces = algorithm == Algorithm::kPipelined ? PiecesOf(bytes) : 1;
+  const int pieces =
+      algorithm == Algorithm::kPipelined ? BestPieces(UsualCosts(), world(), bytes) : 1;
   const uint64_t key = static_cast<uint64_t>(operation) << 56 |
                        static_cast<uint64_t>(algorithm) << 48 |
                        static_cast<uint64_t>(pieces) << 32 | static_cast<uint32_t>(root);
@@ -86,6 +80,7 @@ Result<Group::Plan> Group::Begin(Collective operation, uint64_t bytes, const Cal
               .tag = {.operation = operation,
                       .algorithm = algorithm,
                       .detail = reduction == nullptr ? uint16_t{0} : reduction->detail,
+                      .root = static_cast<uint16_t>(root),
                       .group = id_,
                       .call = calls_++,
                       .step = 0},
@@ -337,7 +332,7 @@ Result<Group> Group::Split(int color, int key) {
   group.owned_ = std::move(exchanger);
   // Never 0, which is the group of all ranks.
   const uint64_t hash = Mix64(Mix64(call << 32 | id_) ^ static_cast<uint32_t>(color));
-  group.id_ = static_cast<uint32_t>(hash) | 1;
+  group.id_ = (static_cast<uint32_t>(hash) & ExchangeTag::kGroupMask) | 1;
   return group;
 }
 

@@ -134,6 +134,7 @@ class Run {
     const ssize_t sent = sendmsg(ends_.send_fd, message.Header(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) return Fault(ends_.send_peer, errno);
     *moved = true;
+    if (ends_.send_progress != nullptr) ends_.send_progress->AddSent(static_cast<size_t>(sent));
     out_.pieces()->Advance(out_.Pass(static_cast<size_t>(sent)));
     sending_ = !out_.complete();
     return {};
@@ -154,6 +155,9 @@ class Run {
     if (got < 0) return Fault(ends_.receive_peer, errno);
     if (got == 0) return ClosedError(ends_.receive_peer, tag_);
     *moved = true;
+    if (ends_.receive_progress != nullptr) {
+      ends_.receive_progress->AddReceived(static_cast<size_t>(got));
+    }
     const size_t payload = in_.Pass(static_cast<size_t>(got));
     if (!header_checked_ && in_.has_header()) STRATA_TRY(CheckHeader());
     if (reduction_ == nullptr) {

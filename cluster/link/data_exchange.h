@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "cluster/link/data_progress.h"
 #include "cluster/link/exchange.h"
 #include "cluster/link/exchange_parts.h"
 
@@ -20,6 +21,8 @@ struct SocketEnds {
   int wake_fd = -1;                 // becomes readable when the group has failed
   std::string_view send_peer = {};  // "rank 2 (10.0.0.2:7700)", for messages
   std::string_view receive_peer = {};
+  DataProgress* send_progress = nullptr;  // counts what passes; may be null
+  DataProgress* receive_progress = nullptr;
   // Where bytes lie until they are reduced: kReduceScratchBytes, aligned for any element.
   std::span<std::byte> scratch;
 };

@@ -19,9 +19,12 @@ struct ExchangeTag {
   Collective operation = Collective::kBarrier;
   Algorithm algorithm = Algorithm::kDissemination;
   uint16_t detail = 0;  // element type and reduction, as Reduction numbers them
-  uint32_t group = 0;   // 0: all ranks; groups within them have a number of their own
+  uint16_t root = 0;    // of the operations that have one
+  uint32_t group = 0;   // 0: all ranks; groups within them have a number of their own, below 2^22
   uint64_t call = 0;    // counts the collectives of the group, below 2^40
   uint32_t step = 0;    // exchange within the collective, below 2^24
+
+  static constexpr uint32_t kGroupMask = (1U << 22) - 1;
 
   // The two words of a frame's header.
   uint64_t OperationWord() const;

@@ -16,7 +16,7 @@
 namespace strata {
 
 constexpr uint32_t kLinkMagic = 0x4b4e4c53;  // "SLNK"
-constexpr uint16_t kLinkVersion = 2;
+constexpr uint16_t kLinkVersion = 3;
 constexpr size_t kLinkHeaderBytes = 40;
 
 // Most bytes of a body, by what the sender may be: checked before anything is allocated.
@@ -31,7 +31,8 @@ enum class LinkFrameType : uint16_t {
   kProof = 3,      // dialer: keyed hash of both
   kVerdict = 4,    // acceptor: accepted, with its own keyed hash, or refused, with the reason
   kConfirm = 5,    // dialer: I have read the verdict; the link counts from here on
-  // operation, sequence: the exchange with the other rank that it has been in for long; or zero
+  // operation, sequence: the exchange with the other rank that it has been in for long; or zero.
+  // Body: how many bytes it has sent over the data connection, u64
   kHeartbeat = 6,
   kAbort = 7,    // the group has failed; operation = status code, body = message
   kGoodbye = 8,  // this rank is done; its end of the stream is no failure

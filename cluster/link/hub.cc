@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -59,14 +60,12 @@ Hub::Hub(LinkOptions options, Listener listener)
       scratch_(kReduceScratchBytes),
       crowded_(RanksHere(options_) > static_cast<int>(std::thread::hardware_concurrency())),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  by_rank_.resize(options_.workers.size());
   for (int rank = 0; rank < place_.world; ++rank) {
     if (rank == options_.rank) continue;
     Peer& peer = peers_[rank];
     peer.rank = rank;
     peer.machine = options_.workers[static_cast<size_t>(rank)];
     peer.name = RankName(rank, peer.machine);
-    by_rank_[static_cast<size_t>(rank)] = &peer;
   }
   for (const int rank : CirculantPeers(place_.world, options_.rank)) peers_[rank].wanted = true;
 }
@@ -248,18 +247,50 @@ Hub::Task Hub::KeepHearts() {
         FailSeenHere(Lost(fmt::format("{} is lost: it has been silent for {} s", peer.name,
                                       (now - peer.last_heard) / kSecond)));
       }
-      LinkHeader beat{.type = LinkFrameType::kHeartbeat};
+      // The stall may have begun a beat before it was announced.
+      peer.progress.Excuse(stopped);
+      const TimeNs stalled = peer.progress.Stalled(Awaits(peer), now);
+      if (stalled > options_.peer_lost_after - options_.heartbeat_every * 9 / 4) {
+        FailSeenHere(Lost(fmt::format(
+            "{} is lost: it is alive, but nothing of what it sends has come over its data "
+            "connection for {} s",
+            peer.name, stalled / kSecond)));
+      }
+      LinkHeader beat;
       if (stay.has_value() && (rank == stay->to || rank == stay->from)) {
         beat.operation = stay->tag.OperationWord();
         beat.sequence = stay->tag.SequenceWord();
       }
-      if (peer.outbox.empty()) Post(&peer, MakeLinkFrame(beat));
+      if (peer.outbox.empty()) SendHeartbeat(&peer, beat);
     }
   }
 }
 
+// Its body is how much this rank has sent over the data connection.
+void Hub::SendHeartbeat(Peer* peer, LinkHeader beat) {
+  beat.type = LinkFrameType::kHeartbeat;
+  std::string sent;
+  PutLittle(&sent, peer->progress.sent());
+  Post(peer, MakeLinkFrame(beat, sent));
+}
+
+// That this rank waits for data of the peer, and that it is not just slow to take what has come.
+bool Hub::Awaits(const Peer& peer) const {
+  const std::optional<Whereabouts::Stay> stay = whereabouts_.Now();
+  if (!stay.has_value() || stay->from != peer.rank) return false;
+  int arrived = 0;
+  return ioctl(peer.data.get(), FIONREAD, &arrived) == 0 && arrived == 0;
+}
+
 // The peer may say which exchange with this rank it has been in for long.
-void Hub::TakeHeartbeat(Peer* peer, const LinkHeader& header) {
+void Hub::TakeHeartbeat(Peer* peer, const LinkFrame& frame) {
+  const LinkHeader& header = frame.header;
+  std::string_view body = frame.body;
+  if (body.size() != sizeof(uint64_t)) {
+    ControlEnded(peer, Corrupt(fmt::format("a heartbeat of {} bytes", body.size())));
+    return;
+  }
+  peer->progress.TakeAnnounced(TakeLittle<uint64_t>(&body), Awaits(*peer), peer->last_heard);
   if (header.operation == 0) return;
   const ExchangeTag theirs = ExchangeTag::FromWords(header.operation, header.sequence);
   const auto mine = whereabouts_.OperationOf(theirs.group, theirs.call);
@@ -278,7 +309,7 @@ Hub::Task Hub::ReadControl(Peer* peer, SocketPtr socket) {
     peer->last_heard = RealClock().Now();
     switch (frame->header.type) {
       case LinkFrameType::kHeartbeat:
-        TakeHeartbeat(peer, frame->header);
+        TakeHeartbeat(peer, *frame);
         break;
       case LinkFrameType::kAbort: {
         const Status why(CodeFromWire(frame->header.operation), frame->body);
@@ -424,8 +455,8 @@ Status Hub::Exchange(const ExchangeTag& tag, const SendPart& send, const Receive
                      TimeNs deadline) {
   if (over_) return WhyOver();
   std::array<Peer*, 2> used{};
-  if (send.peer >= 0) used[0] = by_rank_[static_cast<size_t>(send.peer)];
-  if (receive.peer >= 0) used[1] = by_rank_[static_cast<size_t>(receive.peer)];
+  if (send.peer >= 0) used[0] = &peers_.at(send.peer);
+  if (receive.peer >= 0) used[1] = &peers_.at(receive.peer);
   for (Peer* peer : used) {
     if (peer != nullptr && !peer->linked) STRATA_TRY(LinkTo(peer, deadline));
   }
@@ -464,6 +495,7 @@ Status Hub::ExchangeWith(Peer* to, Peer* from, const ExchangeTag& tag, const Sen
       in_memory = true;
     } else {
       sockets.send_fd = to->data.get();
+      sockets.send_progress = &to->progress;
       over_sockets = true;
     }
   }
@@ -474,6 +506,7 @@ Status Hub::ExchangeWith(Peer* to, Peer* from, const ExchangeTag& tag, const Sen
       in_memory = true;
     } else {
       sockets.receive_fd = from->data.get();
+      sockets.receive_progress = &from->progress;
       over_sockets = true;
     }
   }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cluster/link/accept_loop.h"
+#include "cluster/link/data_progress.h"
 #include "cluster/link/handshake.h"
 #include "cluster/link/links.h"
 #include "cluster/link/session.h"
@@ -34,9 +35,10 @@ struct Peer {
   SocketPtr control;
   std::deque<std::string> outbox;  // the front one is being written
   TimeNs last_heard = 0;
-  uint64_t process = 0;  // who holds this place, 0 nobody; set when its hello was accepted
-  int handshakes = 0;    // accepted ones whose confirm has not come yet
-  std::string holder;    // its address
+  DataProgress progress;  // what it counts is counted by the calling thread
+  uint64_t process = 0;   // who holds this place, 0 nobody; set when its hello was accepted
+  int handshakes = 0;     // accepted ones whose confirm has not come yet
+  std::string holder;     // its address
 
   // Under Hub::mutex_.
   bool wanted = false;  // a link is to be made, or is there
@@ -94,7 +96,9 @@ class Hub {
   Task KeepHearts();
   Task ReadControl(Peer* peer, SocketPtr socket);
   void ControlEnded(Peer* peer, const Status& why);
-  void TakeHeartbeat(Peer* peer, const LinkHeader& header);
+  void SendHeartbeat(Peer* peer, LinkHeader beat);
+  void TakeHeartbeat(Peer* peer, const LinkFrame& frame);
+  bool Awaits(const Peer& peer) const;
   void Post(Peer* peer, std::string frame);
   void WriteNext(Peer* peer);
   void StopWhenWritten();
@@ -130,8 +134,7 @@ class Hub {
   AcceptLoop accepting_;
   asio::steady_timer heart_;
   asio::steady_timer linger_;
-  std::map<int, Peer> peers_;  // by rank; the map itself never changes
-  std::vector<Peer*> by_rank_;
+  std::map<int, Peer> peers_;       // by rank; the map itself never changes
   bool connected_ = false;          // Connect has succeeded; of the calling thread
   std::vector<std::byte> scratch_;  // of exchanges
   Whereabouts whereabouts_;         // of the calling thread

@@ -206,7 +206,7 @@ void Hub::Adopt(Peer* peer, LinkPurpose purpose, SocketPtr socket) {
     peer->control = socket;
     peer->last_heard = RealClock().Now();
     asio::co_spawn(io_, ReadControl(peer, std::move(socket)), asio::detached);
-    Post(peer, MakeLinkFrame({.type = LinkFrameType::kHeartbeat}));
+    SendHeartbeat(peer, {});
     const std::lock_guard lock(mutex_);
     peer->control_up = true;
   } else {

@@ -33,9 +33,15 @@ void Whereabouts::Remember(uint64_t operation, uint64_t number) {
 
 std::optional<Whereabouts::Stay> Whereabouts::LongStay() {
   const uint64_t turn = turn_.load(kObserve);
-  const bool stays = turn % 2 == 1 && turn == turn_seen_;
+  const bool stays = turn == turn_seen_;
   turn_seen_ = turn;
-  if (!stays) return std::nullopt;
+  const std::optional<Stay> now = Now();
+  return stays && turn_.load(kObserve) == turn ? now : std::nullopt;
+}
+
+std::optional<Whereabouts::Stay> Whereabouts::Now() const {
+  const uint64_t turn = turn_.load(kObserve);
+  if (turn % 2 == 0) return std::nullopt;
   const uint64_t operation = operation_.load(kObserve);
   const uint64_t sequence = sequence_.load(kObserve);
   const Stay stay{.tag = ExchangeTag::FromWords(operation, sequence),

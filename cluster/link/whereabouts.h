@@ -28,7 +28,9 @@ class Whereabouts {
 
   // One other thread.
 
-  // The exchange that was under way the last time this was asked, if it still is.
+  // The exchange that is under way.
+  std::optional<Stay> Now() const;
+  // The one that was the last time this was asked, if it still is.
   std::optional<Stay> LongStay();
   // As what this rank did a call of a group (ExchangeTag::OperationWord), among the last
   // kCallsKept; nothing when it has not come to it.

@@ -29,6 +29,10 @@ constexpr Collective kCollectives[] = {
     Collective::kAllToAll,  Collective::kReduceScatter, Collective::kBarrier,
 };
 std::string_view CollectiveName(Collective operation);  // "reduce-scatter"
+constexpr bool HasRoot(Collective operation) {
+  return operation == Collective::kBroadcast || operation == Collective::kGather ||
+         operation == Collective::kScatter || operation == Collective::kReduce;
+}
 std::optional<Collective> CollectiveNamed(std::string_view name);
 
 // Which algorithms an operation has: AlgorithmsOf. DO NOT CHANGE THESE VALUES: they travel, too.

@@ -35,6 +35,9 @@ struct CostModel {
   std::vector<SlowLink> slow_links = {};
 };
 
+// Of a network of 10 Gbit/s; what holds where nobody says otherwise.
+inline CostModel UsualCosts() { return {.alpha_s = 20e-6, .beta_s = 0.8e-9, .gamma_s = 0.04e-9}; }
+
 struct CostCase {
   Collective operation = Collective::kAllreduce;
   Algorithm algorithm = Algorithm::kCirculant;
@@ -62,8 +65,8 @@ Cost SimulateCost(const CostModel& model, const CostCase& what);
 // `bytes` in `blocks` nearly equal blocks: block b begins at b * bytes / blocks.
 std::vector<uint64_t> EvenBlocks(uint64_t bytes, int blocks);
 
-// How many pieces make Algorithm::kPipelined fastest: the root of (n-2) beta bytes / alpha, from 1
-// to 1,024.
+// How many pieces make Algorithm::kPipelined fastest, here and in the groups of ranks: the root of
+// (n-2) beta bytes / alpha, from 1 to 1,024.
 int BestPieces(const CostModel& model, int world, uint64_t bytes);
 
 }  // namespace strata

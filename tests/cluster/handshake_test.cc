@@ -29,12 +29,12 @@ LinkHeaderBytes ValidHeader() {
 TEST(LinkFrame, GoldenBytes) {
   EXPECT_EQ(Hex(MakeLinkFrame({.type = LinkFrameType::kAbort, .operation = 3, .sequence = 0}, "x")),
             "534c4e4b"
-            "0200"
+            "0300"
             "0700"
             "0100000000000000"
             "0300000000000000"
             "0000000000000000"
-            "e5dcb139"
+            "d157a49b"
             "00000000"
             "78");
 }
@@ -69,7 +69,7 @@ TEST(LinkFrame, RandomBytesAreNoFrames) {
 TEST(LinkFrame, OtherVersionAndUnknownType) {
   const auto older = DecodeLinkHeader(EncodeLinkHeader({.type = LinkFrameType::kHello}, 0));
   EXPECT_EQ(older.status().code(), StatusCode::kRefused);
-  EXPECT_THAT(older.status().message(), HasSubstr("version 0 there, version 2 here"));
+  EXPECT_THAT(older.status().message(), HasSubstr("version 0 there, version 3 here"));
   for (int type : {0, 18, 65535}) {
     const auto unknown =
         DecodeLinkHeader(EncodeLinkHeader({.type = static_cast<LinkFrameType>(type)}));

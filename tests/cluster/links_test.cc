@@ -159,8 +159,8 @@ TEST(Links, RanksThatWaitForEachOtherInDifferentCallsAreTold) {
         r == 1 ? group.Scatter(std::span<const int64_t>(), std::span(data).first(1), 0)
                : group.Broadcast(std::span(data), 1);
     EXPECT_EQ(status.code(), StatusCode::kFailed);
-    EXPECT_THAT(status.message(), AllOf(HasSubstr("scatter (binomial) call 0"),
-                                        HasSubstr("broadcast (binomial) call 0")));
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("scatter (binomial, root 0) call 0"),
+                                        HasSubstr("broadcast (binomial, root 1) call 0")));
     EXPECT_THAT(status.message(), AnyOf(HasSubstr(NameOf(net, 1)), HasSubstr("seen by rank 1"),
                                         HasSubstr("this rank in scatter")));
   });

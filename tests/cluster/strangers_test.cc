@@ -125,7 +125,7 @@ TEST_F(Strangers, OlderProtocolIsToldSo) {
   RawClient client(port());
   const LinkHeaderBytes header = EncodeLinkHeader({.type = LinkFrameType::kHello}, 0);
   client.Send({reinterpret_cast<const char*>(header.data()), header.size()});
-  EXPECT_THAT(client.ReadToEnd(), HasSubstr("link protocol version 0 there, version 2 here"));
+  EXPECT_THAT(client.ReadToEnd(), HasSubstr("link protocol version 0 there, version 3 here"));
 }
 
 TEST_F(Strangers, OversizeFramesAllocateNothing) {

@@ -36,6 +36,16 @@ TEST(Whereabouts, OnlyAnExchangeThatLastsFromLookToLookIsLong) {
   EXPECT_FALSE(whereabouts.LongStay().has_value());
 }
 
+TEST(Whereabouts, TheExchangeUnderWay) {
+  Whereabouts whereabouts;
+  EXPECT_FALSE(whereabouts.Now().has_value());
+  whereabouts.Enter({.tag = Tag(5, 1), .to = 3, .from = 4});
+  ASSERT_TRUE(whereabouts.Now().has_value());
+  EXPECT_EQ(whereabouts.Now()->from, 4);
+  whereabouts.Leave();
+  EXPECT_FALSE(whereabouts.Now().has_value());
+}
+
 TEST(Whereabouts, TheLastCallsOfEachGroupAreKnown) {
   Whereabouts whereabouts;
   EXPECT_FALSE(whereabouts.OperationOf(0, 0).has_value());
