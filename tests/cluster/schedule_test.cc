@@ -91,11 +91,6 @@ void Check(Collective operation, Algorithm algorithm, int world, int root, int p
   }
 }
 
-bool HasRoot(Collective operation) {
-  return operation == Collective::kBroadcast || operation == Collective::kGather ||
-         operation == Collective::kScatter || operation == Collective::kReduce;
-}
-
 class SetSimulation : public testing::TestWithParam<Collective> {};
 
 TEST_P(SetSimulation, EveryAlgorithmFrom1To300Ranks) {
