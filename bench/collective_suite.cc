@@ -2,11 +2,14 @@
 // is one process a rank.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <memory>
 
 #include "bench/collective_measure.h"
+#include "bench/collective_tls.h"
 #include "bench/figure.h"
 #include "bench/measure.h"
 #include "bench/rank_set.h"
@@ -193,6 +196,7 @@ std::vector<Case> CollectiveCases(bool all) {
       }
     }
   }
+  std::ranges::move(TlsCases(), std::back_inserter(cases));
   cases.push_back({"summary", [field](const BenchOptions&) { return Summary(*field); }});
   return cases;
 }

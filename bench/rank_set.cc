@@ -78,6 +78,14 @@ RankProgram OurRanks(Transport transport) {
           .arguments = {transport == Transport::kMemory ? "memory" : "sockets"}};
 }
 
+RankProgram OurTlsRanks(const std::string& folder) {
+  RankProgram program = OurRanks(Transport::kSockets);
+  program.name = "ours over TLS";
+  program.arguments.insert(program.arguments.end(),
+                           {folder + "/certificate.pem", folder + "/key.pem"});
+  return program;
+}
+
 std::vector<RankProgram> PeerRanks(Transport transport) {
   const auto mpi = [](const char* name, const char* transports) {
     return RankProgram{

@@ -31,6 +31,8 @@ struct RankProgram {
 
 // Ours, and what is installed of the peers that have such a transport.
 RankProgram OurRanks(Transport transport);
+// Ours over sockets and TLS. `folder` has certificate.pem, which signs itself, and its key.pem.
+RankProgram OurTlsRanks(const std::string& folder);
 std::vector<RankProgram> PeerRanks(Transport transport);
 
 class RankSet {

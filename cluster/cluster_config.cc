@@ -62,10 +62,20 @@ constexpr Setting kSettings[] = {
     {.key = "cluster.insecure",
      .type = SettingType::kBool,
      .default_value = "false",
-     .help = "Allow servers, and workers without a secret, to listen beyond loopback. Whoever "
-             "reaches the port may then read and change everything.",
+     .help = "Allow servers, and workers with neither secret nor TLS, to listen beyond loopback. "
+             "Whoever reaches the port may then read and change everything.",
      .flag = "insecure",
      .programs = kBoth},
+    {.key = "tls.certificate",
+     .help = "Path of a PEM file with the certificate of this machine's workers and admin tool, "
+             "those between it and the CA behind it. With tls.key and tls.ca workers speak TLS 1.3 "
+             "with each other and with the admin tool, and turn away whoever has no certificate "
+             "that the CA has signed. SERVERS TAKE NO PART: what goes to and from them is neither "
+             "encrypted nor authenticated, with or without this. docs/security.md."},
+    {.key = "tls.key", .help = "Path of the PEM file with its private key, without a password."},
+    {.key = "tls.ca",
+     .help = "Path of a PEM file with the certificates of those who sign this cluster's members, "
+             "and nobody else's."},
     {.key = "server.host",
      .default_value = "127.0.0.1",
      .help = "Address on which a server without a machine list listens.",
@@ -365,6 +375,27 @@ Status ReadChoices(const Settings& settings, Disk& disk, ClusterConfig* config) 
   return {};
 }
 
+Status ReadTls(const Settings& settings, ClusterConfig* config) {
+  config->tls = {.certificate = PathOf(settings, "tls.certificate"),
+                 .key = PathOf(settings, "tls.key"),
+                 .ca = PathOf(settings, "tls.ca")};
+  std::string given;
+  std::vector<std::string_view> missing;
+  for (const std::string_view key : {"tls.certificate", "tls.key", "tls.ca"}) {
+    if (settings.Text(key).empty()) {
+      missing.push_back(key);
+    } else if (given.empty()) {
+      given = settings.Origin(key);
+    }
+  }
+  if (given.empty() || missing.empty()) return {};
+  return Invalid(fmt::format(
+      "{}: {} missing: tls.certificate, tls.key and tls.ca are to be set together, or none of them",
+      given,
+      missing.size() == 1 ? fmt::format("{} is", missing[0])
+                          : fmt::format("{} and {} are", missing[0], missing[1])));
+}
+
 Status ReadSecret(const Settings& settings, Disk& disk, ClusterConfig* config) {
   const std::string path = PathOf(settings, "cluster.secret_file");
   if (path.empty()) return {};
@@ -480,7 +511,8 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   config.log_level = settings.Text("log.level");
   config.log_file = settings.Text("log.file");
   for (const Setting& setting : kSettings) {
-    if (!setting.key.starts_with("server.") || !settings.IsSet(setting.key)) continue;
+    const bool wanted = setting.key.starts_with("server.") || setting.key.starts_with("tls.");
+    if (!wanted || !settings.IsSet(setting.key)) continue;
     config.origins.emplace(setting.key, settings.Origin(setting.key));
   }
   const Status machines = ReadMachines(settings, disk, &config);
@@ -491,6 +523,7 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
     if (!read.ok()) problems += (problems.empty() ? "" : "\n") + read.message();
   }
   if (!problems.empty()) return Invalid(problems);
+  STRATA_TRY(ReadTls(settings, &config));
   STRATA_TRY(AddHosts(settings, &config));
   STRATA_TRY(ReadRendezvous(settings, &config));
   if (settings.Int("rank") >= 0 && config.machines.machines.empty()) {

@@ -13,6 +13,7 @@
 #include "base/settings.h"
 #include "base/status.h"
 #include "cluster/schedule/choice.h"
+#include "cluster/tls/tls_files.h"
 #include "cluster/topology/launcher.h"
 #include "cluster/topology/machine_list.h"
 
@@ -29,6 +30,7 @@ struct ClusterConfig {
   std::string name = "strata";  // cluster_id is its hash
   MachineList machines;         // empty: one server on loopback (strata-server without flags)
   std::string secret;           // shared secret of the links; "" none
+  TlsFiles tls;                 // of the links, not of servers; empty: without TLS
   bool insecure = false;        // allow to bind beyond loopback
   // This process: --rank and --port.
   std::optional<int> rank;
@@ -65,7 +67,7 @@ struct ClusterConfig {
   TimeNs shutdown_timeout = 10 * kSecond;
   std::string log_level = "info";
   std::string log_file;
-  // Where each of the server's settings comes from that is not left to its default:
+  // Where each setting of [server] and [tls] comes from that is not left to its default:
   // "cluster.toml:12:1", "--data".
   std::map<std::string, std::string, std::less<>> origins = {};
 
@@ -82,7 +84,8 @@ constexpr uint64_t kLaneLogBytesMin = uint64_t{16} << 10;
 std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes);
 
 // Turns loaded settings into a config: reads the machine list and the secret's file (paths are
-// relative to the file that names them) and checks what concerns more than one key.
+// relative to the file that names them; those of TLS are left to who needs them) and checks what
+// concerns more than one key.
 Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk = RealDisk());
 
 }  // namespace strata

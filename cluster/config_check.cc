@@ -6,6 +6,7 @@
 #include <map>
 
 #include "cluster/names/resolve.h"
+#include "cluster/tls/tls_context.h"
 
 namespace strata {
 namespace {
@@ -34,6 +35,7 @@ class Checker {
       return;
     }
     report_.config = std::move(config).value();
+    Tls();
     Servers();
     Machines();
   }
@@ -53,6 +55,14 @@ class Checker {
   void Add(const Machine& machine, const std::string& problem) {
     report_.problems.push_back(fmt::format("{}:{}:{}: {}", report_.config.machines.file,
                                            machine.line, machine.column, problem));
+  }
+
+  // Of the machine on which this runs; others may have other files at the same paths.
+  void Tls() {
+    const auto loaded = TlsContext::Load(report_.config.tls, disk_);
+    if (!loaded.ok()) {
+      Add(loaded.status().Prefixed(report_.config.origins.find("tls.certificate")->second));
+    }
   }
 
   // Several servers of one file have a data folder each, by a flag.
@@ -104,12 +114,15 @@ class Checker {
   void Exposed(const Machine& machine) {
     if (machine.role == Role::kServer) {
       Add(machine, fmt::format("the server {} would listen beyond loopback and be refused; set "
-                               "insecure = true under [cluster] on a network you trust",
-                               machine.Address()));
-    } else if (report_.config.secret.empty()) {
-      Add(machine, fmt::format("the worker {} would listen beyond loopback without a secret and "
-                               "be refused; set secret_file under [cluster]",
-                               machine.Address()));
+                               "insecure = true under [cluster] on a network you trust{}",
+                               machine.Address(),
+                               report_.config.tls.empty() ? "" : " ([tls] is for workers alone)"));
+    } else if (report_.config.secret.empty() && report_.config.tls.empty()) {
+      Add(machine,
+          fmt::format("the worker {} would listen beyond loopback with neither secret nor TLS and "
+                      "be refused; set secret_file under [cluster], or certificate, key and ca "
+                      "under [tls]",
+                      machine.Address()));
     }
   }
 

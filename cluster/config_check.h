@@ -16,9 +16,10 @@ struct ClusterConfigReport {
   ClusterConfig config;  // as far as it could be read
 };
 
-// Reads the file and what its good keys name; resolves every host (each within `resolve_timeout`)
-// and checks what only shows in the whole: two names for one address, more lanes than shards, and,
-// when the file has no errors itself, listening beyond loopback that will be refused.
+// Reads the file and what its good keys name, those of [tls] too; resolves every host (each within
+// `resolve_timeout`) and checks what only shows in the whole: two names for one address, more lanes
+// than shards, and, when the file has no errors itself, listening beyond loopback that will be
+// refused.
 ClusterConfigReport CheckClusterConfig(const std::string& path, Disk& disk, TimeNs resolve_timeout);
 
 }  // namespace strata

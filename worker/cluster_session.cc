@@ -11,6 +11,7 @@
 #include "cluster/link/links.h"
 #include "cluster/link/rendezvous.h"
 #include "cluster/names/worker_place.h"
+#include "cluster/tls/tls_context.h"
 #include "ps/client/remote_checkpointer.h"
 #include "ps/client/remote_store.h"
 #include "worker/session.h"
@@ -96,11 +97,13 @@ class ClusterSession final : public Session {
 // Null without others: then this one is alone.
 Result<std::unique_ptr<Links>> LinkUp(const ClusterConfig& config, const WorkerIdentity& identity,
                                       const SessionHooks& hooks) {
+  STRATA_ASSIGN(const std::shared_ptr<const TlsContext> tls, TlsContext::Load(config.tls));
   LinkOptions options{.workers = identity.workers,
                       .rank = static_cast<int>(identity.rank),
                       .cluster = config.name,
                       .job = identity.job,
                       .secret = config.secret,
+                      .tls = tls,
                       .insecure = config.insecure,
                       .shared_memory = config.shared_memory,
                       .connect_timeout = config.connect_timeout,
@@ -115,6 +118,7 @@ Result<std::unique_ptr<Links>> LinkUp(const ClusterConfig& config, const WorkerI
                                          .cluster = options.cluster,
                                          .job = options.job,
                                          .secret = options.secret,
+                                         .tls = options.tls,
                                          .insecure = options.insecure,
                                          .timeout = options.connect_timeout}));
     options.workers = std::move(meeting.workers);

@@ -1,10 +1,13 @@
-// A rank of ours: SOCKET RANK WORLD TRANSPORT, which is "sockets" or "memory".
+// A rank of ours: SOCKET RANK WORLD TRANSPORT [CERTIFICATE KEY]. The transport is "sockets" or
+// "memory"; with the two others, over TLS among those who have the same certificate, which signs
+// itself.
 #include <cstdlib>
 #include <string_view>
 
 #include "bench/peers/rank_orders.h"
 #include "cluster/collective/group.h"
 #include "cluster/link/links.h"
+#include "cluster/tls/tls_context.h"
 
 namespace strata::bench {
 namespace {
@@ -67,7 +70,9 @@ class OurCollectives final : public RankCollectives {
 };
 
 Status Run(std::span<char*> arguments) {
-  if (arguments.size() != 4) return Invalid("expected SOCKET RANK WORLD TRANSPORT");
+  if (arguments.size() != 4 && arguments.size() != 6) {
+    return Invalid("expected SOCKET RANK WORLD TRANSPORT [CERTIFICATE KEY]");
+  }
   const int rank = std::atoi(arguments[1]);
   const int world = std::atoi(arguments[2]);
   STRATA_ASSIGN(const RankMaster master, RankMaster::Reach(arguments[0]));
@@ -78,6 +83,11 @@ Status Run(std::span<char*> arguments) {
   options.cluster = "bench";
   options.job = "collective";
   options.shared_memory = std::string_view(arguments[3]) == "memory";
+  if (arguments.size() == 6) {
+    STRATA_ASSIGN(
+        options.tls,
+        TlsContext::Load({.certificate = arguments[4], .key = arguments[5], .ca = arguments[4]}));
+  }
   for (int r = 0; r < world; ++r) {
     Machine machine;
     machine.host = "127.0.0.1";

@@ -16,8 +16,9 @@ namespace {
 
 using boost::system::error_code;
 
-constexpr size_t kPendingMax = 64;     // connections not trusted; above it the oldest one goes
-constexpr size_t kStrangersMax = 256;  // different ones that are logged
+constexpr size_t kPendingMax = 64;         // connections not trusted; above it the oldest one goes
+constexpr size_t kStrangersMax = 256;      // different ones that are logged
+constexpr TimeNs kFarewellTime = kSecond;  // for who was refused to read why
 constexpr std::chrono::milliseconds kAcceptPause{100};  // the process is out of descriptors
 
 }  // namespace
@@ -41,8 +42,8 @@ OwnedFd AcceptLoop::Stop() {
   return OwnedFd(acceptor_.release(ignored));
 }
 
-void AcceptLoop::Trust(const SocketPtr& socket) {
-  std::erase_if(pending_, [&](const auto& weak) { return weak.lock() == socket; });
+void AcceptLoop::Trust(const ConnectionPtr& connection) {
+  std::erase_if(pending_, [&](const auto& weak) { return weak.lock() == connection; });
 }
 
 asio::awaitable<void> AcceptLoop::AcceptAll() {
@@ -57,22 +58,28 @@ asio::awaitable<void> AcceptLoop::AcceptAll() {
       co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
       continue;
     }
-    auto socket = std::make_shared<Tcp::socket>(std::move(accepted));
+    auto connection = std::make_shared<Connection>(std::move(accepted));
     std::erase_if(pending_, [](const auto& weak) { return weak.expired(); });
     if (pending_.size() >= kPendingMax) {
-      if (const SocketPtr oldest = pending_.front().lock()) oldest->close(error);
+      if (const ConnectionPtr oldest = pending_.front().lock()) oldest->Close();
       pending_.pop_front();
     }
-    pending_.push_back(socket);
-    asio::co_spawn(io_, ServeOne(std::move(socket)), asio::detached);
+    pending_.push_back(connection);
+    asio::co_spawn(io_, ServeOne(std::move(connection)), asio::detached);
   }
 }
 
-asio::awaitable<void> AcceptLoop::ServeOne(SocketPtr socket) {
-  PrepareSocket(*socket);
-  const std::string remote = RemoteText(*socket);
-  const Status status = co_await serve_(std::move(socket));
-  if (!status.ok()) LogStranger(remote, status);
+asio::awaitable<void> AcceptLoop::ServeOne(ConnectionPtr connection) {
+  connection->Prepare();
+  const std::string remote = connection->Remote();
+  ConnectionPtr served = connection;
+  const Status status = co_await serve_(std::move(served));
+  if (status.ok()) co_return;
+  LogStranger(remote, status);
+  if (status.code() != StatusCode::kRefused || !connection->is_open()) co_return;
+  // Closed with bytes unread, the connection would be reset, perhaps before the reason has arrived.
+  const SocketDeadline limit(connection, kFarewellTime);
+  co_await connection->Farewell();
 }
 
 void AcceptLoop::LogStranger(const std::string& remote, const Status& why) {

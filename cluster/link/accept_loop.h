@@ -21,27 +21,27 @@ class AcceptLoop {
  public:
   // Done when the connection has been served or handed on. Errors are logged, once for each host
   // and reason.
-  using Serve = std::function<asio::awaitable<Status>(SocketPtr)>;
+  using Serve = std::function<asio::awaitable<Status>(ConnectionPtr)>;
   AcceptLoop(asio::io_context& io, Serve serve);
 
   // Begins to accept on the socket that `listener` gives away.
   Status Start(Listener* listener);
   // Its other end has proven that it belongs here: it stays, however many come.
-  void Trust(const SocketPtr& socket);
+  void Trust(const ConnectionPtr& connection);
   // Nothing is accepted or logged any more; connections that are being served go on. Returns the
   // socket, which still listens.
   OwnedFd Stop();
 
  private:
   asio::awaitable<void> AcceptAll();
-  asio::awaitable<void> ServeOne(SocketPtr socket);
+  asio::awaitable<void> ServeOne(ConnectionPtr connection);
   void LogStranger(const std::string& remote, const Status& why);
 
   asio::io_context& io_;
   const Serve serve_;
   Tcp::acceptor acceptor_;
-  std::list<std::weak_ptr<Tcp::socket>> pending_;  // not trusted yet, oldest first
-  std::set<std::string> strangers_;                // already logged
+  std::list<std::weak_ptr<Connection>> pending_;  // not trusted yet, oldest first
+  std::set<std::string> strangers_;               // already logged
 };
 
 }  // namespace strata::link_internal

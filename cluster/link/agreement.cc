@@ -33,14 +33,14 @@ Agreement::Agreement(const LinkOptions& group, const RegroupOptions& options, Li
       options_(options),
       listener_(std::move(listener)),
       votes_(votes),
-      key_(MakeLinkKey(group.secret)),
+      proof_{.key = MakeLinkKey(group.secret), .tls = group.tls},
       job_(MakeJobId(group.cluster, group.job)),
       process_(MakeProcessId()),
       world_(static_cast<int>(group.workers.size())),
       self_(RankName(group.rank, group.workers[static_cast<size_t>(group.rank)])),
       io_(1),
       resolving_(1),
-      accepting_(io_, [this](SocketPtr socket) { return Serve(std::move(socket)); }),
+      accepting_(io_, [this](ConnectionPtr from) { return Serve(std::move(from)); }),
       timer_(io_) {
   for (int rank = 0; rank < world_; ++rank) {
     if (rank == group.rank) continue;

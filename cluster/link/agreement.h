@@ -63,7 +63,7 @@ class Agreement {
   };
 
   // Being asked.
-  asio::awaitable<Status> Serve(SocketPtr socket);
+  asio::awaitable<Status> Serve(ConnectionPtr connection);
   Status Judge(const LinkHello& hello) const;
   Result<RegroupMessage> Reply(const RegroupMessage& question);
   RegroupMessage ReplyVoting(const RegroupMessage& question);
@@ -98,7 +98,7 @@ class Agreement {
   const RegroupOptions& options_;
   Listener listener_;
   const bool votes_;
-  const LinkKey key_;
+  const LinkProof proof_;
   const uint64_t job_;
   const uint64_t process_;
   const int world_;

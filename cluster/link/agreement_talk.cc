@@ -32,32 +32,32 @@ asio::awaitable<void> Resolve(std::string host, std::shared_ptr<Found> found) {
 
 // ---- Being asked.
 
-asio::awaitable<Status> Agreement::Serve(SocketPtr socket) {
-  const SocketDeadline limit(socket, group_.accept_timeout);
-  const Judgement judge = [this, &socket](const LinkHello& hello) {
+asio::awaitable<Status> Agreement::Serve(ConnectionPtr connection) {
+  const SocketDeadline limit(connection, group_.accept_timeout);
+  const Judgement judge = [this, &connection](const LinkHello& hello) {
     Status verdict = Judge(hello);
-    if (verdict.ok()) accepting_.Trust(socket);
+    if (verdict.ok()) accepting_.Trust(connection);
     return verdict;
   };
-  Result<LinkHello> hello = co_await AcceptHandshake(*socket, key_, judge);
+  Result<LinkHello> hello = co_await AcceptHandshake(*connection, proof_, judge);
   if (!hello.ok()) {
     // Members that already link up come again; who has its answer from another leaves.
     const StatusCode code = hello.status().code();
     const bool expected = code == StatusCode::kUnavailable || code == StatusCode::kLost;
     co_return expected ? Status() : hello.status();
   }
-  Result<LinkFrame> confirm = co_await ReadFrame(*socket, 0);
+  Result<LinkFrame> confirm = co_await ReadFrame(*connection, 0);
   if (!confirm.ok()) co_return confirm.status();
   if (hello->purpose == LinkPurpose::kAdmin) {
     const std::string text = "the group is being rebuilt: " + Missing();
-    co_return co_await RefuseRequest(*socket, text);
+    co_return co_await RefuseRequest(*connection, text);
   }
   std::optional<RegroupMessage> learnt;
   const RegroupReply reply = [this, &learnt](const RegroupMessage& question) {
     if (question.word == RegroupWord::kLearn) learnt = question;
     return Reply(question);
   };
-  Status answered = co_await AnswerRegroup(*socket, reply);
+  Status answered = co_await AnswerRegroup(*connection, reply);
   if (learnt.has_value()) TakeChosen(learnt->generation + 1, learnt->members);
   co_return answered;
 }
@@ -153,15 +153,16 @@ asio::awaitable<Agreement::Answer> Agreement::AskAt(Tcp::endpoint endpoint, cons
                                                     const RegroupMessage& question) {
   Answer answer;
   error_code error;
-  auto socket = std::make_shared<Tcp::socket>(io_);
-  const SocketDeadline deadline(socket, kAnswerMax);
-  co_await socket->async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
+  auto connection = std::make_shared<Connection>(Tcp::socket(io_));
+  const SocketDeadline deadline(connection, kAnswerMax);
+  co_await connection->socket().async_connect(endpoint,
+                                              asio::redirect_error(asio::use_awaitable, error));
   if (error) {
     answer.gone = error == asio::error::connection_refused;
     answer.status = Lost(deadline.passed() ? "gives no answer" : error.message());
     co_return answer;
   }
-  PrepareSocket(*socket);
+  connection->Prepare();
   const LinkHello hello{.purpose = LinkPurpose::kRegroup,
                         .job = job_,
                         .world = static_cast<uint32_t>(world_),
@@ -169,9 +170,9 @@ asio::awaitable<Agreement::Answer> Agreement::AskAt(Tcp::endpoint endpoint, cons
                         .to = static_cast<uint32_t>(other->rank),
                         .process = process_,
                         .nonce = MakeLinkNonce()};
-  answer.status = co_await DialHandshake(*socket, hello, key_);
+  answer.status = co_await DialHandshake(*connection, hello, proof_);
   if (answer.status.ok()) {
-    Result<RegroupMessage> reply = co_await AskRegroup(*socket, question);
+    Result<RegroupMessage> reply = co_await AskRegroup(*connection, question);
     answer.status = reply.status();
     if (reply.ok()) answer.message = std::move(reply).value();
   }

@@ -38,6 +38,7 @@ class Message {
     header_.msg_iovlen = count_;
     return &header_;
   }
+  std::span<const iovec> Parts() const { return std::span(parts_).first(count_); }
 
  private:
   std::array<iovec, kPiecesPerCall> parts_;
@@ -131,8 +132,10 @@ class Run {
     Message message;
     out_.AddHeader(&message);
     out_.AddPieces(&message);
-    const ssize_t sent = sendmsg(ends_.send_fd, message.Header(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0) return Fault(ends_.send_peer, errno);
+    const ssize_t sent = ends_.send_tls == nullptr
+                             ? sendmsg(ends_.send_fd, message.Header(), MSG_NOSIGNAL | MSG_DONTWAIT)
+                             : ends_.send_tls->Send(message.Parts(), &send_event_);
+    if (sent < 0) return Fault(ends_.send_peer, ends_.send_tls, errno);
     *moved = true;
     if (ends_.send_progress != nullptr) ends_.send_progress->AddSent(static_cast<size_t>(sent));
     out_.pieces()->Advance(out_.Pass(static_cast<size_t>(sent)));
@@ -151,8 +154,10 @@ class Run {
       message.Add(ends_.scratch.data() + waiting_,
                   std::min(payload_left, ends_.scratch.size() - waiting_));
     }
-    const ssize_t got = recvmsg(ends_.receive_fd, message.Header(), MSG_DONTWAIT);
-    if (got < 0) return Fault(ends_.receive_peer, errno);
+    const ssize_t got = ends_.receive_tls == nullptr
+                            ? recvmsg(ends_.receive_fd, message.Header(), MSG_DONTWAIT)
+                            : ends_.receive_tls->Receive(message.Parts(), &receive_event_);
+    if (got < 0) return Fault(ends_.receive_peer, ends_.receive_tls, errno);
     if (got == 0) return ClosedError(ends_.receive_peer, tag_);
     *moved = true;
     if (ends_.receive_progress != nullptr) {
@@ -191,11 +196,12 @@ class Run {
                         header->length, receive_bytes_);
   }
 
+  // Only behind a Send and a Receive that had to be tried again: what TLS holds shows at no socket.
   Status Wait(TimeNs now, TimeNs deadline) {
     if (WaitsForOther()) STRATA_TRY(other_->StillHope(now, deadline));
     if (now >= deadline) return Late();
-    std::array<pollfd, 3> waits = {pollfd{sending_ ? ends_.send_fd : -1, POLLOUT, 0},
-                                   pollfd{receiving_ ? ends_.receive_fd : -1, POLLIN, 0},
+    std::array<pollfd, 3> waits = {pollfd{sending_ ? ends_.send_fd : -1, send_event_, 0},
+                                   pollfd{receiving_ ? ends_.receive_fd : -1, receive_event_, 0},
                                    pollfd{ends_.wake_fd, POLLIN, 0}};
     const TimeNs left =
         std::min(deadline - now, WaitsForOther() ? kSleepBesideOther : 3600 * kSecond);
@@ -206,8 +212,9 @@ class Run {
   }
 
   // What a failed system call means; OK when it only has to be tried again.
-  Status Fault(std::string_view peer, int error) const {
+  Status Fault(std::string_view peer, const TlsStream* tls, int error) const {
     if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) return {};
+    if (error == EPROTO && tls != nullptr) return tls->fault().Prefixed(peer);
     if (error == EPIPE || error == ECONNRESET) return ClosedError(peer, tag_);
     return Lost(fmt::format("{} is lost: the connection broke: {}", peer, std::strerror(error)));
   }
@@ -227,6 +234,8 @@ class Run {
   const Reduction* const reduction_;
   bool sending_;
   bool receiving_;
+  short send_event_ = POLLOUT;  // what they wait for when they cannot go on; TLS may want the other
+  short receive_event_ = POLLIN;
   const TimeNs spin_;
   bool header_checked_ = false;
   size_t waiting_ = 0;  // bytes at the beginning of the scratch memory that are not reduced yet

@@ -1,6 +1,6 @@
-// The data path of links: one full-duplex exchange over two connected sockets, by the system calls
-// of the calling thread. What is to be reduced is reduced as it arrives, in runs that stay in the
-// cache.
+// The data path of links: one full-duplex exchange over two connected sockets, with or without TLS,
+// by the system calls of the calling thread. What is to be reduced is reduced as it arrives, in
+// runs that stay in the cache.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,15 @@
 #include "cluster/link/data_progress.h"
 #include "cluster/link/exchange.h"
 #include "cluster/link/exchange_parts.h"
+#include "cluster/tls/tls_stream.h"
 
 namespace strata {
 
 struct SocketEnds {
   int send_fd = -1;
   int receive_fd = -1;
+  TlsStream* send_tls = nullptr;  // over the socket; null: without TLS
+  TlsStream* receive_tls = nullptr;
   int wake_fd = -1;                 // becomes readable when the group has failed
   std::string_view send_peer = {};  // "rank 2 (10.0.0.2:7700)", for messages
   std::string_view receive_peer = {};
@@ -30,7 +33,8 @@ struct SocketEnds {
 constexpr size_t kReduceScratchBytes = 256ULL << 10;
 
 // kCancelled: wake_fd became readable. kLost: a peer closed or reset its socket. kFailed: the peer
-// is in another collective or passes another size. kCorrupt: no link frame. kDeadlineExceeded.
+// is in another collective or passes another size. kCorrupt: no link frame, or TLS has failed.
+// kDeadlineExceeded.
 // With `other`, one half goes over the sockets and that one beside it.
 Status ExchangeOverSockets(const SocketEnds& ends, const ExchangeTag& tag, const SendPart& send,
                            const ReceivePart& receive, TimeNs deadline, OtherHalf* other = nullptr);

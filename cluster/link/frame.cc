@@ -11,6 +11,12 @@ namespace {
 
 constexpr size_t kChecked = 32;  // bytes under the CRC
 
+// A record with a client's hello: type, version 3.x, length, then the message's type.
+bool IsTlsHello(std::span<const std::byte, kLinkHeaderBytes> bytes) {
+  return bytes[0] == kTlsFirstByte && bytes[1] == std::byte{3} && bytes[2] <= std::byte{4} &&
+         bytes[5] == std::byte{1};
+}
+
 }  // namespace
 
 LinkHeaderBytes EncodeLinkHeader(const LinkHeader& header, uint16_t version) {
@@ -31,7 +37,11 @@ LinkHeaderBytes EncodeLinkHeader(const LinkHeader& header, uint16_t version) {
 Result<LinkHeader> DecodeLinkHeader(std::span<const std::byte, kLinkHeaderBytes> bytes) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const uint32_t crc = Crc32c(bytes.first<kChecked>());
-  if (TakeLittle<uint32_t>(&text) != kLinkMagic) return Corrupt("not a Strata link frame");
+  if (TakeLittle<uint32_t>(&text) != kLinkMagic) {
+    if (!IsTlsHello(bytes)) return Corrupt("not a Strata link frame");
+    return Refused(fmt::format("the dialling side speaks TLS, the one that it dialled does not; {}",
+                               kTlsAdvice));
+  }
   const auto version = TakeLittle<uint16_t>(&text);
   if (version != kLinkVersion) {
     return Refused(

@@ -18,6 +18,11 @@ namespace strata {
 constexpr uint32_t kLinkMagic = 0x4b4e4c53;  // "SLNK"
 constexpr uint16_t kLinkVersion = 3;
 constexpr size_t kLinkHeaderBytes = 40;
+constexpr std::byte kLinkFirstByte{0x53};  // of the magic number
+constexpr std::byte kTlsFirstByte{22};     // of a connection that begins with TLS (RFC 8446, 5.1)
+// What to do when one side speaks TLS and the other does not.
+constexpr std::string_view kTlsAdvice =
+    "set tls.certificate, tls.key and tls.ca on all machines, or on none";
 
 // Most bytes of a body, by what the sender may be: checked before anything is allocated.
 constexpr uint64_t kHandshakeBytesMax = 1024;
@@ -57,7 +62,8 @@ struct LinkHeader {
 using LinkHeaderBytes = std::array<std::byte, kLinkHeaderBytes>;
 
 LinkHeaderBytes EncodeLinkHeader(const LinkHeader& header, uint16_t version = kLinkVersion);
-// kCorrupt: not a link frame at all, or damaged. kRefused: another version of the protocol.
+// kCorrupt: not a link frame at all, or damaged. kRefused: another version of the protocol, or the
+// beginning of TLS.
 Result<LinkHeader> DecodeLinkHeader(std::span<const std::byte, kLinkHeaderBytes> bytes);
 
 // A header and its body in one string, ready to be written.

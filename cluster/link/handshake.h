@@ -5,7 +5,7 @@
 //   acceptor -> verdict  = HMAC("acceptor" | hello | challenge), or a refusal with its reason
 //   dialer   -> confirm
 // The key of the HMAC (SHA-512-256, libsodium's crypto_auth) is a hash of the secret; the secret
-// itself never travels. The link is not encrypted.
+// itself never travels. Nothing of this encrypts: that is TLS, which begins before the hello.
 #pragma once
 
 #include <array>

@@ -14,7 +14,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -48,13 +47,13 @@ int RanksHere(const LinkOptions& options) {
 Hub::Hub(LinkOptions options, Listener listener)
     : options_(std::move(options)),
       listener_(std::move(listener)),
-      key_(MakeLinkKey(options_.secret)),
+      proof_{.key = MakeLinkKey(options_.secret), .tls = options_.tls},
       place_{.job = MakeJobId(options_.cluster, options_.job, options_.generation),
              .world = static_cast<int>(options_.workers.size()),
              .rank = options_.rank},
       process_(MakeProcessId()),
       io_(1),
-      accepting_(io_, [this](SocketPtr socket) { return ServeHandshake(std::move(socket)); }),
+      accepting_(io_, [this](ConnectionPtr from) { return ServeHandshake(std::move(from)); }),
       heart_(io_),
       linger_(io_),
       scratch_(kReduceScratchBytes),
@@ -192,26 +191,24 @@ void Hub::Post(Peer* peer, std::string frame) {
   if (peer->outbox.size() > 1) return;
   // Straight into the socket's buffer: an abort is out before the callback may end the process.
   std::string& front = peer->outbox.front();
-  error_code error;
-  front.erase(0, peer->control->write_some(asio::buffer(front), error));
+  front.erase(0, peer->control->WriteNow(front));
   if (front.empty()) {
     peer->outbox.pop_front();
   } else {
-    WriteNext(peer);
+    asio::co_spawn(io_, WriteOutbox(peer, peer->control), asio::detached);
   }
 }
 
-void Hub::WriteNext(Peer* peer) {
-  asio::async_write(*peer->control, asio::buffer(peer->outbox.front()),
-                    [this, peer, socket = peer->control](const error_code& error, size_t) {
-                      if (error) {
-                        peer->outbox.clear();  // the reader sees the end, and says so
-                      } else {
-                        peer->outbox.pop_front();
-                        if (!peer->outbox.empty()) WriteNext(peer);
-                      }
-                      StopWhenWritten();
-                    });
+Hub::Task Hub::WriteOutbox(Peer* peer, ConnectionPtr control) {
+  while (!peer->outbox.empty()) {
+    Status written = co_await control->Write(peer->outbox.front());
+    if (!written.ok()) {
+      peer->outbox.clear();  // the reader sees the end, and says so
+    } else {
+      peer->outbox.pop_front();
+    }
+  }
+  StopWhenWritten();
 }
 
 void Hub::StopWhenWritten() {
@@ -221,7 +218,7 @@ void Hub::StopWhenWritten() {
   }
   error_code ignored;
   for (auto& [rank, peer] : peers_) {
-    if (peer.control) peer.control->shutdown(Tcp::socket::shutdown_both, ignored);
+    if (peer.control) peer.control->socket().shutdown(Tcp::socket::shutdown_both, ignored);
   }
   io_.stop();
 }
@@ -279,7 +276,7 @@ bool Hub::Awaits(const Peer& peer) const {
   const std::optional<Whereabouts::Stay> stay = whereabouts_.Now();
   if (!stay.has_value() || stay->from != peer.rank) return false;
   int arrived = 0;
-  return ioctl(peer.data.get(), FIONREAD, &arrived) == 0 && arrived == 0;
+  return ioctl(peer.data.socket.get(), FIONREAD, &arrived) == 0 && arrived == 0;
 }
 
 // The peer may say which exchange with this rank it has been in for long.
@@ -299,9 +296,9 @@ void Hub::TakeHeartbeat(Peer* peer, const LinkFrame& frame) {
                             header.operation, header.sequence, 0, 0));
 }
 
-Hub::Task Hub::ReadControl(Peer* peer, SocketPtr socket) {
+Hub::Task Hub::ReadControl(Peer* peer, ConnectionPtr control) {
   for (;;) {
-    Result<LinkFrame> frame = co_await ReadFrame(*socket, kNoticeBytesMax);
+    Result<LinkFrame> frame = co_await ReadFrame(*control, kNoticeBytesMax);
     if (!frame.ok()) {
       ControlEnded(peer, frame.status());
       co_return;
@@ -339,8 +336,7 @@ Hub::Task Hub::ReadControl(Peer* peer, SocketPtr socket) {
 }
 
 void Hub::ControlEnded(Peer* peer, const Status& why) {
-  error_code ignored;
-  peer->control->close(ignored);
+  peer->control->Close();
   peer->outbox.clear();
   {
     const std::lock_guard lock(mutex_);
@@ -494,7 +490,8 @@ Status Hub::ExchangeWith(Peer* to, Peer* from, const ExchangeTag& tag, const Sen
       shared.send = &to->segment->side();
       in_memory = true;
     } else {
-      sockets.send_fd = to->data.get();
+      sockets.send_fd = to->data.socket.get();
+      sockets.send_tls = to->data.tls.get();
       sockets.send_progress = &to->progress;
       over_sockets = true;
     }
@@ -505,7 +502,8 @@ Status Hub::ExchangeWith(Peer* to, Peer* from, const ExchangeTag& tag, const Sen
       shared.receive = &from->segment->side();
       in_memory = true;
     } else {
-      sockets.receive_fd = from->data.get();
+      sockets.receive_fd = from->data.socket.get();
+      sockets.receive_tls = from->data.tls.get();
       sockets.receive_progress = &from->progress;
       over_sockets = true;
     }
@@ -521,7 +519,7 @@ Status Hub::Leave(TimeNs timeout) {
     if (!failure_.ok()) return failure_;
     // Whoever still waits for data of this rank sees the end of the stream.
     for (auto& [rank, peer] : peers_) {
-      if (peer.data_up) shutdown(peer.data.get(), SHUT_WR);
+      if (peer.data_up) shutdown(peer.data.socket.get(), SHUT_WR);
     }
     LeaveMemory();
   }

@@ -32,7 +32,7 @@ struct Peer {
   std::string name;  // "rank 2 (10.0.0.2:7700)"
 
   // I/O thread only.
-  SocketPtr control;
+  ConnectionPtr control;
   std::deque<std::string> outbox;  // the front one is being written
   TimeNs last_heard = 0;
   DataProgress progress;  // what it counts is counted by the calling thread
@@ -44,9 +44,9 @@ struct Peer {
   bool wanted = false;  // a link is to be made, or is there
   bool control_up = false;
   bool data_up = false;
-  bool left = false;    // it said goodbye
-  std::string problem;  // the last one while dialling it
-  OwnedFd data;         // written before data_up, constant from then on
+  bool left = false;       // it said goodbye
+  std::string problem;     // the last one while dialling it
+  Connection::Parts data;  // written before data_up; the calling thread's from then on
 
   bool settled = false;                    // whether there is a segment
   std::unique_ptr<SharedSegment> segment;  // null: exchanges go over `data`; constant once settled
@@ -94,27 +94,27 @@ class Hub {
                       const ReceivePart& receive, TimeNs deadline);
   Status WhyOver() const;
   Task KeepHearts();
-  Task ReadControl(Peer* peer, SocketPtr socket);
+  Task ReadControl(Peer* peer, ConnectionPtr control);
   void ControlEnded(Peer* peer, const Status& why);
   void SendHeartbeat(Peer* peer, LinkHeader beat);
   void TakeHeartbeat(Peer* peer, const LinkFrame& frame);
   bool Awaits(const Peer& peer) const;
   void Post(Peer* peer, std::string frame);
-  void WriteNext(Peer* peer);
+  Task WriteOutbox(Peer* peer, ConnectionPtr control);
   void StopWhenWritten();
   std::string Self() const;
   bool HasEnded() const;
 
   // hub_handshakes.cc
-  asio::awaitable<Status> ServeHandshake(SocketPtr socket);
-  asio::awaitable<Status> ServeAdmin(SocketPtr socket);
-  asio::awaitable<Status> ServeRegroup(SocketPtr socket);
+  asio::awaitable<Status> ServeHandshake(ConnectionPtr connection);
+  asio::awaitable<Status> ServeAdmin(ConnectionPtr connection);
+  asio::awaitable<Status> ServeRegroup(ConnectionPtr connection);
   Status Judge(const LinkHello& hello, const std::string& remote);
   Task Dial(Peer* peer, LinkPurpose purpose, std::vector<std::string> addresses);
   asio::awaitable<Status> DialOnce(Peer* peer, LinkPurpose purpose, const std::string& address);
   void ResolveAndDial(std::set<int>* unresolved, TimeNs deadline);
   void NoteProblem(Peer* peer, const std::string& what);
-  void Adopt(Peer* peer, LinkPurpose purpose, SocketPtr socket);
+  void Adopt(Peer* peer, LinkPurpose purpose, ConnectionPtr connection);
 
   // hub_memory.cc: with a peer on this host, exchanges go through memory that both share. The lower
   // rank offers it over the control connection once both are up, the other answers.
@@ -127,7 +127,7 @@ class Hub {
 
   const LinkOptions options_;
   Listener listener_;
-  const LinkKey key_;
+  const LinkProof proof_;
   const LinkPlace place_;
   const uint64_t process_;
   asio::io_context io_;

@@ -34,39 +34,47 @@ asio::awaitable<void> Pause(asio::io_context& io, TimeNs time) {
 
 // ---- Accepting.
 
-asio::awaitable<Status> Hub::ServeHandshake(SocketPtr socket) {
-  const SocketDeadline deadline(socket, options_.accept_timeout);
-  const std::string remote = RemoteText(*socket);
-  const Judgement judge = [this, &remote, &socket](const LinkHello& theirs) {
+asio::awaitable<Status> Hub::ServeHandshake(ConnectionPtr connection) {
+  TimeNs allowed = options_.accept_timeout;
+  std::optional<SocketDeadline> limit(std::in_place, connection, allowed);
+  const std::string remote = connection->Remote();
+  const Judgement judge = [&](const LinkHello& theirs) {
     Status verdict = Judge(theirs, remote);
-    if (verdict.ok()) accepting_.Trust(socket);
+    if (!verdict.ok()) return verdict;
+    accepting_.Trust(connection);
+    if (theirs.purpose != LinkPurpose::kControl && theirs.purpose != LinkPurpose::kData) {
+      return verdict;
+    }
+    // The dialer counts the link once it has sent its confirm: who gives up on that now would end
+    // the group when a slow machine is late.
+    allowed = std::max(options_.accept_timeout, options_.connect_timeout);
+    limit.emplace(connection, allowed);
     return verdict;
   };
-  Result<LinkHello> hello = co_await AcceptHandshake(*socket, key_, judge);
+  Result<LinkHello> hello = co_await AcceptHandshake(*connection, proof_, judge);
   Status status = hello.status();
   if (hello.ok()) {
-    Result<LinkFrame> confirm = co_await ReadFrame(*socket, 0);
+    Result<LinkFrame> confirm = co_await ReadFrame(*connection, 0);
     status = confirm.status();
     if (confirm.ok() && confirm->header.type != LinkFrameType::kConfirm) {
       status = Corrupt("it did not confirm the handshake");
     }
     if (hello->purpose == LinkPurpose::kAdmin) {
-      if (status.ok()) status = co_await ServeAdmin(socket);
+      if (status.ok()) status = co_await ServeAdmin(connection);
     } else if (hello->purpose == LinkPurpose::kRegroup) {
-      if (status.ok()) status = co_await ServeRegroup(socket);
+      if (status.ok()) status = co_await ServeRegroup(connection);
     } else {
       Peer& peer = peers_.at(static_cast<int>(hello->from));
       --peer.handshakes;
       if (status.ok()) {
-        Adopt(&peer, hello->purpose, socket);
+        Adopt(&peer, hello->purpose, connection);
       } else if (peer.handshakes == 0 && !peer.control && !peer.data_up) {
         peer.process = 0;
       }
     }
   }
-  if (!status.ok() && deadline.passed()) {
-    status = DeadlineExceeded(
-        fmt::format("no handshake within {} ms", options_.accept_timeout / kMillisecond));
+  if (!status.ok() && limit->passed()) {
+    status = DeadlineExceeded(fmt::format("no handshake within {} ms", allowed / kMillisecond));
   }
   co_return status;
 }
@@ -99,8 +107,8 @@ Status Hub::Judge(const LinkHello& hello, const std::string& remote) {
   return {};
 }
 
-asio::awaitable<Status> Hub::ServeAdmin(SocketPtr socket) {
-  Result<LinkFrame> request = co_await ReadFrame(*socket, kAdminBytesMax);
+asio::awaitable<Status> Hub::ServeAdmin(ConnectionPtr connection) {
+  Result<LinkFrame> request = co_await ReadFrame(*connection, kAdminBytesMax);
   if (!request.ok()) co_return request.status();
   std::function<std::string()> provider;
   std::function<std::string(std::string_view)> handler;
@@ -120,17 +128,17 @@ asio::awaitable<Status> Hub::ServeAdmin(SocketPtr socket) {
     answer = status.message();
   }
   co_return co_await WriteFrame(
-      *socket, {.type = LinkFrameType::kReply, .operation = static_cast<uint64_t>(status.code())},
-      answer);
+      *connection,
+      {.type = LinkFrameType::kReply, .operation = static_cast<uint64_t>(status.code())}, answer);
 }
 
 // From ranks of the generation before, which do not know yet that this one follows it, or that they
 // are not in it.
-asio::awaitable<Status> Hub::ServeRegroup(SocketPtr socket) {
+asio::awaitable<Status> Hub::ServeRegroup(ConnectionPtr connection) {
   const RegroupReply reply = [this](const RegroupMessage& question) {
     return AnswerOfGroup(options_, question);
   };
-  co_return co_await AnswerRegroup(*socket, reply);
+  co_return co_await AnswerRegroup(*connection, reply);
 }
 
 // ---- Dialling.
@@ -165,7 +173,7 @@ Hub::Task Hub::Dial(Peer* peer, LinkPurpose purpose, std::vector<std::string> ad
       Status status = co_await DialOnce(peer, purpose, address);
       if (status.ok()) co_return;
       if (status.code() == StatusCode::kRefused) {
-        FailSeenHere(status.Prefixed(peer->name + " refused this process"));
+        FailSeenHere(status.Prefixed("no link with " + peer->name));
         co_return;
       }
       NoteProblem(peer, status.message());
@@ -179,12 +187,13 @@ asio::awaitable<Status> Hub::DialOnce(Peer* peer, LinkPurpose purpose, const std
   error_code error;
   const Tcp::endpoint endpoint(asio::ip::make_address(address, error), peer->machine.port);
   if (error) co_return Failed(fmt::format("'{}' is no address", address));
-  auto socket = std::make_shared<Tcp::socket>(io_);
-  const SocketDeadline deadline(socket, options_.accept_timeout);
-  co_await socket->async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
+  auto connection = std::make_shared<Connection>(Tcp::socket(io_));
+  const SocketDeadline deadline(connection, options_.accept_timeout);
+  co_await connection->socket().async_connect(endpoint,
+                                              asio::redirect_error(asio::use_awaitable, error));
   if (deadline.passed()) co_return DeadlineExceeded("no answer to the connection request");
   if (error) co_return Lost(error.message());
-  PrepareSocket(*socket);
+  connection->Prepare();
   const LinkHello hello{.purpose = purpose,
                         .job = place_.job,
                         .world = static_cast<uint32_t>(place_.world),
@@ -192,28 +201,36 @@ asio::awaitable<Status> Hub::DialOnce(Peer* peer, LinkPurpose purpose, const std
                         .to = static_cast<uint32_t>(peer->rank),
                         .process = process_,
                         .nonce = MakeLinkNonce()};
-  Status status = co_await DialHandshake(*socket, hello, key_);
+  Status status = co_await DialHandshake(*connection, hello, proof_);
   if (deadline.passed()) co_return DeadlineExceeded("it does not answer the handshake");
-  if (status.ok()) Adopt(peer, purpose, socket);
+  if (status.ok()) Adopt(peer, purpose, connection);
   co_return status;
 }
 
-void Hub::Adopt(Peer* peer, LinkPurpose purpose, SocketPtr socket) {
-  error_code error;
-  if (purpose == LinkPurpose::kControl) {
-    if (peer->control) return;
-    socket->non_blocking(true, error);
-    peer->control = socket;
+void Hub::Adopt(Peer* peer, LinkPurpose purpose, ConnectionPtr connection) {
+  const bool is_control = purpose == LinkPurpose::kControl;
+  if (is_control ? peer->control != nullptr : peer->data_up) return;
+  if (is_control) {
+    error_code ignored;
+    connection->socket().non_blocking(true, ignored);
+    peer->control = connection;
     peer->last_heard = RealClock().Now();
-    asio::co_spawn(io_, ReadControl(peer, std::move(socket)), asio::detached);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_control) {
+      peer->control_up = true;
+    } else {
+      peer->data = connection->Release();
+      peer->data_up = true;
+    }
+    NoteLinked(peer);
+  }
+  changed_.notify_all();
+  if (is_control) {
     SendHeartbeat(peer, {});
-    const std::lock_guard lock(mutex_);
-    peer->control_up = true;
-  } else {
-    const std::lock_guard lock(mutex_);
-    if (peer->data_up) return;
-    peer->data = OwnedFd(socket->release(error));
-    peer->data_up = true;
+    // What TLS has read ahead is handled before this returns.
+    asio::co_spawn(io_, ReadControl(peer, std::move(connection)), asio::detached);
   }
   if (peer->rank > options_.rank && peer->control_up && peer->data_up) OfferMemory(peer);
 }

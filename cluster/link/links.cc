@@ -18,7 +18,7 @@ Result<Listener> Links::Open(const LinkOptions& options) {
     return listener.status().Prefixed(
         fmt::format("worker rank {} ({})", options.rank, mine.Address()));
   }
-  STRATA_TRY(CheckExposure(*listener, options.secret, options.insecure));
+  STRATA_TRY(CheckExposure(*listener, options.has_proof(), options.insecure));
   return listener;
 }
 
@@ -28,7 +28,7 @@ Result<std::unique_ptr<Links>> Links::Listen(LinkOptions options) {
 }
 
 Result<std::unique_ptr<Links>> Links::Listen(LinkOptions options, Listener listener) {
-  STRATA_TRY(CheckExposure(listener, options.secret, options.insecure));
+  STRATA_TRY(CheckExposure(listener, options.has_proof(), options.insecure));
   auto hub = std::make_unique<link_internal::Hub>(std::move(options), std::move(listener));
   STRATA_TRY(hub->Start());
   return std::unique_ptr<Links>(new Links(std::move(hub)));

@@ -23,6 +23,7 @@
 #include "base/status.h"
 #include "cluster/link/exchange.h"
 #include "cluster/link/listener.h"
+#include "cluster/tls/tls_context.h"
 #include "cluster/topology/machine_list.h"
 
 namespace strata {
@@ -32,8 +33,9 @@ struct LinkOptions {
   int rank = 0;
   std::string cluster;  // cluster and job together name the group
   std::string job;
-  std::string secret;         // "": none
-  bool insecure = false;      // allow to listen beyond loopback without a secret
+  std::string secret;                               // "": none
+  std::shared_ptr<const TlsContext> tls = nullptr;  // of all connections; null: without TLS
+  bool insecure = false;      // allow to listen beyond loopback without secret and TLS
   bool shared_memory = true;  // with ranks of this host that allow it, too; else sockets
   TimeNs connect_timeout = 60 * kSecond;
   TimeNs heartbeat_every = kSecond;
@@ -43,6 +45,9 @@ struct LinkOptions {
   // processes in rank order.
   uint64_t generation = 0;
   std::vector<uint64_t> processes = {};
+
+  // Whether strangers are told from ranks.
+  bool has_proof() const { return !secret.empty() || tls != nullptr; }
 };
 
 namespace link_internal {
@@ -52,8 +57,8 @@ class Hub;
 class Links final : public Exchanger {
  public:
   // Listens on the address of workers[rank] and starts the I/O thread. kFailed: the port is in use
-  // or the address not this machine's; kRefused: beyond loopback with neither secret nor
-  // `insecure`.
+  // or the address not this machine's; kRefused: beyond loopback with neither secret,
+  // TLS nor `insecure`.
   static Result<std::unique_ptr<Links>> Listen(LinkOptions options);
   // The same over a socket that listens already (workers[rank].port is its port).
   static Result<std::unique_ptr<Links>> Listen(LinkOptions options, Listener listener);
@@ -71,7 +76,7 @@ class Links final : public Exchanger {
 
   // Returns once all circulant peers are linked. kLost after connect_timeout: names the missing
   // ranks and what was seen of each. kRefused: a peer turned this process down (another claims its
-  // rank, other secret, job, world or protocol version).
+  // rank, other secret, job, world or protocol version), or TLS does not let them together.
   Status Connect();
 
   int rank() const override;

@@ -90,11 +90,12 @@ Result<Listener> OpenListener(const std::string& host, uint16_t port, TimeNs res
   return last;
 }
 
-Status CheckExposure(const Listener& listener, const std::string& secret, bool insecure) {
-  if (!secret.empty() || insecure || IsLoopback(listener.address)) return {};
+Status CheckExposure(const Listener& listener, bool proof, bool insecure) {
+  if (proof || insecure || IsLoopback(listener.address)) return {};
   return Refused(
-      fmt::format("{} port {} is beyond loopback and there is no secret: anybody could join the "
-                  "job; set cluster.secret_file, or --insecure on a network you trust",
+      fmt::format("{} port {} is beyond loopback with neither secret nor TLS: anybody could join "
+                  "the job; set cluster.secret_file, or tls.certificate, tls.key and tls.ca, or "
+                  "--insecure on a network you trust",
                   listener.address, listener.port));
 }
 

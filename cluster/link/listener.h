@@ -33,8 +33,8 @@ struct Listener {
 // error says why none could be bound: kFailed for a port in use or an address of another machine.
 Result<Listener> OpenListener(const std::string& host, uint16_t port, TimeNs resolve_timeout);
 
-// kRefused when anybody could connect and be believed: beyond loopback, with neither a secret nor
-// `insecure`.
-Status CheckExposure(const Listener& listener, const std::string& secret, bool insecure);
+// kRefused when anybody could connect and be believed: beyond loopback, with neither proof (a
+// secret or TLS) nor `insecure`.
+Status CheckExposure(const Listener& listener, bool proof, bool insecure);
 
 }  // namespace strata

@@ -15,6 +15,7 @@
 namespace strata {
 namespace {
 
+using link_internal::Connection;
 using link_internal::LinkFrame;
 using link_internal::Tcp;
 namespace asio = boost::asio;
@@ -22,17 +23,18 @@ namespace asio = boost::asio;
 struct Request {
   LinkHeader header;
   std::string body;
-  LinkKey key;
+  link_internal::LinkProof proof;
 };
 
-asio::awaitable<Status> Converse(Tcp::socket& socket, const Request& request, std::string* answer) {
+asio::awaitable<Status> Converse(Connection& connection, const Request& request,
+                                 std::string* answer) {
   const LinkHello hello{
       .purpose = LinkPurpose::kAdmin, .process = MakeProcessId(), .nonce = MakeLinkNonce()};
-  Status status = co_await link_internal::DialHandshake(socket, hello, request.key);
+  Status status = co_await link_internal::DialHandshake(connection, hello, request.proof);
   if (!status.ok()) co_return status;
-  status = co_await link_internal::WriteFrame(socket, request.header, request.body);
+  status = co_await link_internal::WriteFrame(connection, request.header, request.body);
   if (!status.ok()) co_return status;
-  Result<LinkFrame> reply = co_await link_internal::ReadFrame(socket, kAdminBytesMax);
+  Result<LinkFrame> reply = co_await link_internal::ReadFrame(connection, kAdminBytesMax);
   if (!reply.ok()) co_return reply.status();
   if (reply->header.type != LinkFrameType::kReply) co_return Corrupt("it answers out of turn");
   if (reply->header.operation != 0) {
@@ -46,16 +48,18 @@ asio::awaitable<void> AskOne(const std::string& address, uint16_t port, const Re
                              TimeNs timeout, Status* status, std::string* answer) {
   boost::system::error_code error;
   const Tcp::endpoint endpoint(asio::ip::make_address(address, error), port);
-  auto socket = std::make_shared<Tcp::socket>(co_await asio::this_coro::executor);
-  const link_internal::SocketDeadline deadline(socket, timeout);
+  const auto executor = co_await asio::this_coro::executor;
+  auto connection = std::make_shared<Connection>(Tcp::socket(executor));
+  const link_internal::SocketDeadline deadline(connection, timeout);
   if (!error) {
-    co_await socket->async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
+    co_await connection->socket().async_connect(endpoint,
+                                                asio::redirect_error(asio::use_awaitable, error));
   }
   if (error) {
     *status = Lost(fmt::format("{}; is the worker running?", error.message()));
   } else {
-    link_internal::PrepareSocket(*socket);
-    *status = co_await Converse(*socket, request, answer);
+    connection->Prepare();
+    *status = co_await Converse(*connection, request, answer);
   }
   if (deadline.passed()) {
     *status = DeadlineExceeded(fmt::format("no answer within {} ms", timeout / kMillisecond));
@@ -83,18 +87,21 @@ Result<std::string> Ask(const std::string& host, uint16_t port, const Request& r
 }  // namespace
 
 Result<std::string> QueryStatus(const std::string& host, uint16_t port, std::string_view secret,
-                                TimeNs timeout) {
+                                TimeNs timeout, const std::shared_ptr<const TlsContext>& tls) {
   return Ask(host, port,
-             {.header = {.type = LinkFrameType::kStatus}, .body = "", .key = MakeLinkKey(secret)},
+             {.header = {.type = LinkFrameType::kStatus},
+              .body = "",
+              .proof = {.key = MakeLinkKey(secret), .tls = tls}},
              timeout);
 }
 
 Result<std::string> SendControl(const std::string& host, uint16_t port, std::string_view secret,
-                                std::string_view request, TimeNs timeout) {
+                                std::string_view request, TimeNs timeout,
+                                const std::shared_ptr<const TlsContext>& tls) {
   return Ask(host, port,
              {.header = {.type = LinkFrameType::kControl},
               .body = std::string(request),
-              .key = MakeLinkKey(secret)},
+              .proof = {.key = MakeLinkKey(secret), .tls = tls}},
              timeout);
 }
 

@@ -94,12 +94,12 @@ RegroupMessage AnswerOfGroup(const LinkOptions& group, const RegroupMessage& que
   return answer;
 }
 
-asio::awaitable<Result<RegroupMessage>> AskRegroup(Tcp::socket& socket,
+asio::awaitable<Result<RegroupMessage>> AskRegroup(Connection& connection,
                                                    const RegroupMessage& question) {
   const std::string body = EncodeRegroup(question);
-  Status written = co_await WriteFrame(socket, kQuestionHeader, body);
+  Status written = co_await WriteFrame(connection, kQuestionHeader, body);
   if (!written.ok()) co_return written;
-  Result<LinkFrame> reply = co_await ReadFrame(socket, kRegroupBytesMax);
+  Result<LinkFrame> reply = co_await ReadFrame(connection, kRegroupBytesMax);
   if (!reply.ok()) co_return reply.status();
   if (reply->header.type != LinkFrameType::kReply) co_return Corrupt("it answers out of turn");
   if (reply->header.operation != 0) {
@@ -108,8 +108,8 @@ asio::awaitable<Result<RegroupMessage>> AskRegroup(Tcp::socket& socket,
   co_return DecodeRegroup(reply->body);
 }
 
-asio::awaitable<Status> AnswerRegroup(Tcp::socket& socket, const RegroupReply& reply) {
-  Result<LinkFrame> frame = co_await ReadFrame(socket, kRegroupBytesMax);
+asio::awaitable<Status> AnswerRegroup(Connection& connection, const RegroupReply& reply) {
+  Result<LinkFrame> frame = co_await ReadFrame(connection, kRegroupBytesMax);
   if (!frame.ok()) co_return frame.status();
   if (frame->header.type != LinkFrameType::kRegroup) co_return Corrupt("it asks nothing");
   Result<RegroupMessage> question = DecodeRegroup(frame->body);
@@ -118,7 +118,7 @@ asio::awaitable<Status> AnswerRegroup(Tcp::socket& socket, const RegroupReply& r
   const LinkHeader header{.type = LinkFrameType::kReply,
                           .operation = static_cast<uint64_t>(answer.status().code())};
   const std::string body = answer.ok() ? EncodeRegroup(*answer) : answer.status().message();
-  co_return co_await WriteFrame(socket, header, body);
+  co_return co_await WriteFrame(connection, header, body);
 }
 
 }  // namespace strata::link_internal

@@ -55,10 +55,10 @@ Result<RegroupMessage> DecodeRegroup(std::string_view body);
 RegroupMessage AnswerOfGroup(const LinkOptions& group, const RegroupMessage& question);
 
 // Asks, and is answered. An error is the other side's, or the connection's.
-asio::awaitable<Result<RegroupMessage>> AskRegroup(Tcp::socket& socket,
+asio::awaitable<Result<RegroupMessage>> AskRegroup(Connection& connection,
                                                    const RegroupMessage& question);
 // Reads a question and answers it.
 using RegroupReply = std::function<Result<RegroupMessage>(const RegroupMessage&)>;
-asio::awaitable<Status> AnswerRegroup(Tcp::socket& socket, const RegroupReply& reply);
+asio::awaitable<Status> AnswerRegroup(Connection& connection, const RegroupReply& reply);
 
 }  // namespace strata::link_internal

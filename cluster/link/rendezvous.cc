@@ -25,9 +25,11 @@ namespace {
 
 using boost::system::error_code;
 using link_internal::AcceptLoop;
+using link_internal::Connection;
+using link_internal::ConnectionPtr;
 using link_internal::LinkFrame;
+using link_internal::LinkProof;
 using link_internal::SocketDeadline;
-using link_internal::SocketPtr;
 using link_internal::Tcp;
 namespace asio = boost::asio;
 
@@ -41,6 +43,10 @@ constexpr TimeNs kSayEvery = 10 * kSecond;
 LinkPlace PlaceOf(const RendezvousOptions& options) {
   return {
       .job = MakeJobId(options.cluster, options.job), .world = options.world, .rank = options.rank};
+}
+
+LinkProof ProofOf(const RendezvousOptions& options) {
+  return {.key = MakeLinkKey(options.secret), .tls = options.tls};
 }
 
 // Addresses of the ranks from 1 on, each two bytes of port, two of length, and text.
@@ -77,9 +83,9 @@ class Host {
  public:
   explicit Host(const RendezvousOptions& options)
       : options_(options),
-        key_(MakeLinkKey(options.secret)),
+        proof_(ProofOf(options)),
         io_(1),
-        accepting_(io_, [this](SocketPtr socket) { return Serve(std::move(socket)); }),
+        accepting_(io_, [this](ConnectionPtr from) { return Serve(std::move(from)); }),
         timer_(io_),
         guests_(static_cast<size_t>(options.world - 1)) {}
 
@@ -87,7 +93,7 @@ class Host {
     auto opened = OpenListener(options_.host, options_.port, options_.timeout);
     if (!opened.ok()) return opened.status().Prefixed("the ranks' meeting place");
     Listener listener = std::move(opened).value();
-    STRATA_TRY(CheckExposure(listener, options_.secret, options_.insecure));
+    STRATA_TRY(CheckExposure(listener, options_.has_proof(), options_.insecure));
     STRATA_TRY(accepting_.Start(&listener));
     asio::co_spawn(io_, Wait(), asio::detached);
     io_.run();
@@ -107,7 +113,7 @@ class Host {
   // Another rank; its place is free without a process.
   struct Guest {
     uint64_t process = 0;
-    SocketPtr socket;  // null: its handshake is not over
+    ConnectionPtr connection;  // null: its handshake is not over
     Machine machine;
   };
 
@@ -119,7 +125,7 @@ class Host {
   std::string Missing() const {
     std::vector<size_t> missing;
     for (size_t i = 0; i < guests_.size(); ++i) {
-      if (guests_[i].socket == nullptr) missing.push_back(i + 1);
+      if (guests_[i].connection == nullptr) missing.push_back(i + 1);
     }
     if (missing.empty()) return "";
     return fmt::format("rank{} {}", missing.size() == 1 ? "" : "s", fmt::join(missing, ", "));
@@ -150,35 +156,35 @@ class Host {
     for (const Guest& guest : met) workers_.push_back(guest.machine);
     const std::string members = EncodeMembers(workers_);
     for (const Guest& guest : met) {
-      const SocketDeadline limit(guest.socket, options_.accept_timeout);
-      Status told = co_await link_internal::WriteFrame(*guest.socket, kMembersHeader, members);
+      const SocketDeadline limit(guest.connection, options_.accept_timeout);
+      Status told = co_await link_internal::WriteFrame(*guest.connection, kMembersHeader, members);
       static_cast<void>(told);
     }
   }
 
-  asio::awaitable<Status> Serve(SocketPtr socket) {
-    std::optional<SocketDeadline> limit(std::in_place, socket, options_.accept_timeout);
-    const link_internal::Judgement judge = [this, &socket](const LinkHello& hello) {
+  asio::awaitable<Status> Serve(ConnectionPtr connection) {
+    std::optional<SocketDeadline> limit(std::in_place, connection, options_.accept_timeout);
+    const link_internal::Judgement judge = [this, &connection](const LinkHello& hello) {
       Status verdict = Judge(hello);
-      if (verdict.ok()) accepting_.Trust(socket);
+      if (verdict.ok()) accepting_.Trust(connection);
       return verdict;
     };
-    Result<LinkHello> hello = co_await link_internal::AcceptHandshake(*socket, key_, judge);
+    Result<LinkHello> hello = co_await link_internal::AcceptHandshake(*connection, proof_, judge);
     if (!hello.ok()) co_return hello.status();
-    Result<LinkFrame> confirm = co_await link_internal::ReadFrame(*socket, 0);
+    Result<LinkFrame> confirm = co_await link_internal::ReadFrame(*connection, 0);
     Status status = confirm.status();
     if (hello->purpose == LinkPurpose::kAdmin) {
       const std::string answer = "the job's ranks have yet to meet: waiting for " + Missing();
-      if (status.ok()) status = co_await link_internal::RefuseRequest(*socket, answer);
+      if (status.ok()) status = co_await link_internal::RefuseRequest(*connection, answer);
       co_return status;
     }
     Guest& guest = guests_[hello->from - 1];
-    if (status.ok()) status = co_await Join(socket, &guest);
+    if (status.ok()) status = co_await Join(connection, &guest);
     limit.reset();
     if (status.ok()) {
       timer_.cancel();  // all may be here
       // It says no more: this ends when its process does.
-      Result<LinkFrame> end = co_await link_internal::ReadFrame(*socket, 0);
+      Result<LinkFrame> end = co_await link_internal::ReadFrame(*connection, 0);
       status = end.status();
     }
     guest = Guest();
@@ -202,25 +208,25 @@ class Host {
     return {};
   }
 
-  asio::awaitable<Status> Join(const SocketPtr& socket, Guest* guest) {
-    Result<LinkFrame> join = co_await link_internal::ReadFrame(*socket, sizeof(uint16_t));
+  asio::awaitable<Status> Join(const ConnectionPtr& connection, Guest* guest) {
+    Result<LinkFrame> join = co_await link_internal::ReadFrame(*connection, sizeof(uint16_t));
     if (!join.ok()) co_return join.status();
     std::string_view body = join->body;
     if (join->header.type != LinkFrameType::kJoin || body.size() != sizeof(uint16_t)) {
       co_return Corrupt("it does not say where it listens");
     }
     error_code gone;
-    const Tcp::endpoint remote = socket->remote_endpoint(gone);
+    const Tcp::endpoint remote = connection->socket().remote_endpoint(gone);
     if (gone) co_return Lost("the connection was closed");
     guest->machine.host = remote.address().to_string();
     guest->machine.port = TakeLittle<uint16_t>(&body);
     guest->machine.rank = static_cast<int>(guest - guests_.data()) + 1;
-    guest->socket = socket;
+    guest->connection = connection;
     co_return Status();
   }
 
   const RendezvousOptions& options_;
-  const LinkKey key_;
+  const LinkProof proof_;
   asio::io_context io_;
   AcceptLoop accepting_;
   asio::steady_timer timer_;
@@ -234,7 +240,7 @@ class Host {
 class Visitor {
  public:
   explicit Visitor(const RendezvousOptions& options)
-      : options_(options), key_(MakeLinkKey(options.secret)), process_(MakeProcessId()) {}
+      : options_(options), proof_(ProofOf(options)), process_(MakeProcessId()) {}
 
   Result<Meeting> Meet() {
     const TimeNs deadline = RealClock().Now() + options_.timeout;
@@ -278,13 +284,14 @@ class Visitor {
   }
 
   asio::awaitable<void> Visit(Tcp::endpoint endpoint, TimeNs deadline, Status* status) {
-    auto socket = std::make_shared<Tcp::socket>(co_await asio::this_coro::executor);
-    std::optional<SocketDeadline> limit(std::in_place, socket, options_.accept_timeout);
-    *status = co_await Introduce(socket, endpoint);
+    const auto executor = co_await asio::this_coro::executor;
+    auto connection = std::make_shared<Connection>(Tcp::socket(executor));
+    std::optional<SocketDeadline> limit(std::in_place, connection, options_.accept_timeout);
+    *status = co_await Introduce(connection, endpoint);
     if (limit->passed()) *status = Lost("it does not answer the handshake");
     if (!status->ok()) co_return;
-    limit.emplace(socket, std::max<TimeNs>(deadline - RealClock().Now(), 0));
-    Result<LinkFrame> members = co_await link_internal::ReadFrame(*socket, kAdminBytesMax);
+    limit.emplace(connection, std::max<TimeNs>(deadline - RealClock().Now(), 0));
+    Result<LinkFrame> members = co_await link_internal::ReadFrame(*connection, kAdminBytesMax);
     *status = limit->passed() ? Lost("others have not come") : members.status();
     if (!status->ok()) co_return;
     Result<std::vector<Machine>> workers = DecodeMembers(members->body, options_.world - 1);
@@ -295,11 +302,12 @@ class Visitor {
                             {.host = endpoint.address().to_string(), .port = endpoint.port()});
   }
 
-  asio::awaitable<Status> Introduce(const SocketPtr& socket, Tcp::endpoint endpoint) {
+  asio::awaitable<Status> Introduce(const ConnectionPtr& connection, Tcp::endpoint endpoint) {
     error_code error;
-    co_await socket->async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
+    co_await connection->socket().async_connect(endpoint,
+                                                asio::redirect_error(asio::use_awaitable, error));
     if (error) co_return Lost(error.message());
-    link_internal::PrepareSocket(*socket);
+    connection->Prepare();
     const LinkPlace place = PlaceOf(options_);
     const LinkHello hello{.purpose = LinkPurpose::kRendezvous,
                           .job = place.job,
@@ -307,26 +315,26 @@ class Visitor {
                           .from = static_cast<uint32_t>(place.rank),
                           .process = process_,
                           .nonce = MakeLinkNonce()};
-    Status status = co_await link_internal::DialHandshake(*socket, hello, key_);
+    Status status = co_await link_internal::DialHandshake(*connection, hello, proof_);
     if (!status.ok()) co_return status;
     // The address by which this machine reaches rank 0 is one by which it is reached.
-    const std::string address = socket->local_endpoint(error).address().to_string();
+    const std::string address = connection->socket().local_endpoint(error).address().to_string();
     if (error) co_return Lost(error.message());
     if (meeting_.listener.address != address) {
       meeting_.listener = Listener();
       Result<Listener> listener = OpenListener(address, options_.own_port, options_.timeout);
       if (!listener.ok()) co_return listener.status();
       meeting_.listener = std::move(listener).value();
-      status = CheckExposure(meeting_.listener, options_.secret, options_.insecure);
+      status = CheckExposure(meeting_.listener, options_.has_proof(), options_.insecure);
       if (!status.ok()) co_return status;
     }
     std::string join;
     PutLittle(&join, meeting_.listener.port);
-    co_return co_await link_internal::WriteFrame(*socket, kJoinHeader, join);
+    co_return co_await link_internal::WriteFrame(*connection, kJoinHeader, join);
   }
 
   const RendezvousOptions& options_;
-  const LinkKey key_;
+  const LinkProof proof_;
   const uint64_t process_;
   Meeting meeting_;
 };

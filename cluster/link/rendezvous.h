@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
 #include "cluster/link/listener.h"
+#include "cluster/tls/tls_context.h"
 #include "cluster/topology/machine_list.h"
 
 namespace strata {
@@ -23,10 +25,14 @@ struct RendezvousOptions {
   uint16_t own_port = 0;  // where this rank listens, other than rank 0; 0: a free one
   std::string cluster;    // cluster and job together name the group
   std::string job;
-  std::string secret;     // "": none
-  bool insecure = false;  // allow to listen beyond loopback without a secret
+  std::string secret;                               // "": none
+  std::shared_ptr<const TlsContext> tls = nullptr;  // of all connections; null: without TLS
+  bool insecure = false;  // allow to listen beyond loopback without secret and TLS
   TimeNs timeout = 60 * kSecond;
   TimeNs accept_timeout = 5 * kSecond;  // for a handshake, either side
+
+  // Whether strangers are told from ranks.
+  bool has_proof() const { return !secret.empty() || tls != nullptr; }
 };
 
 struct Meeting {
@@ -37,8 +43,8 @@ struct Meeting {
 // Returns when all ranks have met. A rank whose process ends meanwhile gives its place up to
 // another. kLost after `timeout`: names the ranks that have not come, or says why rank 0 cannot be
 // reached. kRefused: the secrets, jobs, numbers of ranks or protocol versions differ, the rank is
-// taken, or rank 0's group has met already. kFailed, kInvalid: the port or the host is no good.
-// Blocks; thread-safe.
+// taken, rank 0's group has met already, or TLS does not let them together. kFailed, kInvalid: the
+// port or the host is no good. Blocks; thread-safe.
 Result<Meeting> Meet(const RendezvousOptions& options);
 
 }  // namespace strata

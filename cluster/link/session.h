@@ -1,10 +1,9 @@
-// Frames and handshakes over one Asio socket, as coroutines. Internal to cluster/link.
+// Frames and handshakes over one connection, as coroutines. Internal to cluster/link.
 // Arguments by reference must live until the coroutine has ended: callers name them in variables of
 // their own frame (temporaries within a co_await expression are destroyed twice by GCC 12).
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
@@ -12,19 +11,17 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "cluster/link/connection.h"
 #include "cluster/link/frame.h"
 #include "cluster/link/handshake.h"
+#include "cluster/tls/tls_context.h"
 
 namespace strata::link_internal {
 
-namespace asio = boost::asio;
-using Tcp = asio::ip::tcp;
-using SocketPtr = std::shared_ptr<Tcp::socket>;
-
-// Closes the socket when it is still alive after `timeout`, which ends every wait on it.
+// Closes the connection when this is still alive after `timeout`, which ends every wait on it.
 class SocketDeadline {
  public:
-  SocketDeadline(const SocketPtr& socket, TimeNs timeout);
+  SocketDeadline(const ConnectionPtr& connection, TimeNs timeout);
   ~SocketDeadline();
   SocketDeadline(const SocketDeadline&) = delete;
   SocketDeadline& operator=(const SocketDeadline&) = delete;
@@ -43,29 +40,30 @@ struct LinkFrame {
 
 // kLost: the peer closed or reset. kCorrupt, kRefused: see DecodeLinkHeader; kRefused also when the
 // body would be longer than bytes_max (nothing is read or allocated then).
-asio::awaitable<Result<LinkFrame>> ReadFrame(Tcp::socket& socket, uint64_t bytes_max);
-asio::awaitable<Status> WriteFrame(Tcp::socket& socket, const LinkHeader& header,
+asio::awaitable<Result<LinkFrame>> ReadFrame(Connection& connection, uint64_t bytes_max);
+asio::awaitable<Status> WriteFrame(Connection& connection, const LinkHeader& header,
                                    const std::string& body);
 
-// The dialer's side up to and with the confirm. An error prefixed by nothing: the caller knows whom
-// it dialled. kRefused: the other side said no, with its reason.
-asio::awaitable<Status> DialHandshake(Tcp::socket& socket, const LinkHello& hello,
-                                      const LinkKey& key);
+// What this process proves to the other side, and asks of it.
+struct LinkProof {
+  LinkKey key;
+  std::shared_ptr<const TlsContext> tls;  // null: without TLS
+};
+
+// The dialer's side up to and with the confirm, beginning with TLS. An error prefixed by nothing:
+// the caller knows whom it dialled. kRefused: the other side said no, with its reason, or is not
+// taken here.
+asio::awaitable<Status> DialHandshake(Connection& connection, const LinkHello& hello,
+                                      const LinkProof& mine);
 
 // The acceptor's side up to the verdict. `judge` is asked once the proof has been checked; what it
 // answers is the verdict.
 using Judgement = std::function<Status(const LinkHello&)>;
-asio::awaitable<Result<LinkHello>> AcceptHandshake(Tcp::socket& socket, const LinkKey& key,
+asio::awaitable<Result<LinkHello>> AcceptHandshake(Connection& connection, const LinkProof& mine,
                                                    const Judgement& judge);
 
 // Reads a request of strata-admin and answers that it is refused, and why.
-asio::awaitable<Status> RefuseRequest(Tcp::socket& socket, const std::string& why);
-
-// Options of every link's socket.
-void PrepareSocket(Tcp::socket& socket);
-
-// "10.0.0.2:5000", or "an unknown address" once the peer is gone.
-std::string RemoteText(const Tcp::socket& socket);
+asio::awaitable<Status> RefuseRequest(Connection& connection, const std::string& why);
 
 // A status code as it came from a peer; kFailed for numbers that no code has.
 StatusCode CodeFromWire(uint64_t code);

@@ -135,6 +135,7 @@ Status CheckOwn(SSL_CTX* context, const TlsFiles& files) {
 void TlsContext::Free::operator()(ssl_ctx_st* context) const { SSL_CTX_free(context); }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::Load(const TlsFiles& files, Disk& disk) {
+  if (files.empty()) return std::shared_ptr<const TlsContext>();
   ERR_clear_error();
   Owned owned(SSL_CTX_new(TLS_method()));
   SSL_CTX* const context = owned.get();

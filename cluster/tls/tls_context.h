@@ -7,30 +7,21 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "base/disk.h"
 #include "base/status.h"
+#include "cluster/tls/tls_files.h"
 
 struct ssl_ctx_st;
 
 namespace strata {
 
-// Paths of PEM files. All of them, or none.
-struct TlsFiles {
-  std::string certificate = {};  // of this process; those between it and the CA behind it
-  std::string key = {};          // the certificate's private key, without a password
-  std::string ca = {};           // certificates of those who sign members of the cluster
-
-  bool empty() const { return certificate.empty(); }
-};
-
 // Immutable. Any thread.
 class TlsContext {
  public:
-  // kInvalid names file and reason: unreadable, no PEM, a key that does not fit the certificate, a
-  // certificate that the CA has not signed, that has expired, or that is for servers or clients
-  // alone (each process is both).
+  // Null without files. kInvalid names file and reason: unreadable, no PEM, a key that does not fit
+  // the certificate, a certificate that the CA has not signed, that has expired, or that is for
+  // servers or clients alone (each process is both).
   static Result<std::shared_ptr<const TlsContext>> Load(const TlsFiles& files,
                                                         Disk& disk = RealDisk());
 

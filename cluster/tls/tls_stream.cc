@@ -241,17 +241,28 @@ Status TlsStream::Explain() const {
   ERR_clear_error();
   if (ERR_GET_LIB(error) != ERR_LIB_SSL) return Corrupt("TLS: " + text);
   if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-    return Refused(fmt::format("its certificate is not taken here: {}",
-                               X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get()))));
+    return Refused(
+        fmt::format("its certificate is not taken here: {}; expected one that the "
+                    "cluster's CA (tls.ca) has signed and that is still good",
+                    X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get()))));
   }
   if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
-    return Refused("it has no certificate; expected one that the cluster's CA has signed");
+    return Refused("it has no certificate; expected one that the cluster's CA (tls.ca) has signed");
   }
   if (reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_NO_PROTOCOLS_AVAILABLE) {
     return Refused("it speaks an older TLS; expected TLS 1.3");
   }
-  if (reason > SSL_AD_REASON_OFFSET) {
-    return Refused(fmt::format("it turned the TLS handshake down: {}", text));
+  const int alert = reason - SSL_AD_REASON_OFFSET;  // of the other side
+  if (alert == SSL_AD_UNEXPECTED_MESSAGE || alert == SSL_AD_BAD_RECORD_MAC ||
+      alert == SSL_AD_RECORD_OVERFLOW || alert == SSL_AD_DECODE_ERROR ||
+      alert == SSL_AD_INTERNAL_ERROR) {
+    return Corrupt("TLS was ended by the other side: " + text);
+  }
+  if (alert > 0) {
+    return Refused(
+        fmt::format("it turned the TLS handshake down: {}; it expects TLS 1.3 and a certificate "
+                    "that its CA (tls.ca) has signed and that is still good",
+                    text));
   }
   return Corrupt("TLS: " + text);
 }

@@ -67,4 +67,14 @@ CertificateAuthority::Certificate CertificateAuthority::Sign(const std::string& 
   return made;
 }
 
+std::shared_ptr<const TlsContext> TestTls() {
+  static const std::shared_ptr<const TlsContext> kContext = [] {
+    const TempFolder folder;
+    auto loaded = TlsContext::Load(CertificateAuthority(folder, "ca").Issue("member"));
+    STRATA_CHECK_MSG(loaded.ok(), loaded.status().ToString());
+    return std::move(loaded).value();
+  }();
+  return kContext;
+}
+
 }  // namespace strata

@@ -31,4 +31,7 @@ class CertificateAuthority {
   Certificate certificate_;
 };
 
+// Of a member of a CA of its own, the same one whenever this process asks.
+std::shared_ptr<const TlsContext> TestTls();
+
 }  // namespace strata

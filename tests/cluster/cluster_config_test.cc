@@ -9,6 +9,8 @@
 #include "cluster/config_check.h"
 #include "cluster/names/own_rank.h"
 #include "cluster/names/resolve.h"
+#include "tests/cluster/certificates.h"
+#include "tests/support/temp_folder.h"
 
 namespace strata {
 namespace {
@@ -266,6 +268,44 @@ TEST_F(ClusterConfigTest, WhatWouldHaveNoEffectIsRefused) {
   const std::string several = "[cluster]\nmachines = \"machines.txt\"\n";
   EXPECT_THAT(Check(kept + several), ElementsAre(no_checkpoints));
   EXPECT_THAT(Check(kept + "checkpoints = \"c\"\n" + several), IsEmpty());
+}
+
+TEST_F(ClusterConfigTest, TlsIsSetWholeOrNotAtAll) {
+  EXPECT_TRUE(Load("").value().tls.empty());
+  const auto config =
+      Load("[tls]\ncertificate = \"me.pem\"\nkey = \"/k/me.key\"\nca = \"ca.pem\"\n");
+  ASSERT_TRUE(config.ok()) << config.status().ToString();
+  EXPECT_EQ(config->tls.certificate, "c/me.pem");
+  EXPECT_EQ(config->tls.key, "/k/me.key");
+  EXPECT_EQ(config->tls.ca, "c/ca.pem");
+  const auto error = [this](std::string_view toml) { return Load(toml).status().message(); };
+  EXPECT_THAT(
+      error("[tls]\ncertificate = \"me.pem\"\nca = \"ca.pem\"\n"),
+      HasSubstr("c/cluster.toml:2:1: tls.key is missing: tls.certificate, tls.key and tls.ca "
+                "are to be set together"));
+  EXPECT_THAT(error("[tls]\nkey = \"me.key\"\n"),
+              HasSubstr("c/cluster.toml:2:1: tls.certificate and tls.ca are missing"));
+}
+
+TEST_F(ClusterConfigTest, CheckLoadsTheFilesOfTls) {
+  const TempFolder folder;
+  const TlsFiles files = CertificateAuthority(folder, "ca").Issue("member");
+  Write("c/machines.txt", "192.0.2.1:7700 worker\n192.0.2.1:7600 server\n");
+  const std::string toml =
+      "[cluster]\nmachines = \"machines.txt\"\n[tls]\ncertificate = \"me.pem\"\nkey = \"me.key\"\n"
+      "ca = \"ca.pem\"\n";
+  const auto server = HasSubstr(
+      "insecure = true under [cluster] on a network you trust ([tls] is "
+      "for workers alone)");
+  EXPECT_THAT(Check(toml),
+              ElementsAre(HasSubstr("c/cluster.toml:4:1: cannot read the certificate"), server));
+  Write("c/me.pem", ReadWholeFile(files.certificate));
+  Write("c/me.key", ReadWholeFile(files.key));
+  Write("c/ca.pem", ReadWholeFile(files.ca));
+  EXPECT_THAT(Check(toml), ElementsAre(server));
+  Write("c/ca.pem", "no certificate");
+  EXPECT_THAT(Check(toml),
+              ElementsAre(HasSubstr("c/cluster.toml:4:1: c/ca.pem: there is no"), server));
 }
 
 TEST_F(ClusterConfigTest, CheckOfAMissingFile) {

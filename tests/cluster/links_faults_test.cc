@@ -5,7 +5,7 @@
 
 #include "cluster/collective/group.h"
 #include "cluster/link/links.h"
-#include "tests/cluster/loopback.h"
+#include "tests/cluster/with_tls.h"
 #include "tests/soak/links/link_proxy.h"
 
 namespace strata {
@@ -14,14 +14,17 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
+class LinksFaults : public WithAndWithoutTls {};
+INSTANTIATE_TEST_SUITE_P(Security, LinksFaults, testing::Bool(), TlsName);
+
 // The same operation from two roots: whether ranks meet in it, or all wait, or a message of it
 // meets the next call.
-TEST(LinksFaults, DifferentRootsAreNamed) {
+TEST_P(LinksFaults, DifferentRootsAreNamed) {
   for (const Collective operation : kCollectives) {
     if (!HasRoot(operation)) continue;
     for (const int world : {2, 3, 5}) {
       SCOPED_TRACE(testing::Message() << CollectiveName(operation) << " of " << world);
-      Loopback net(world);
+      Loopback net = Net(world);
       auto links = ConnectAll(
           &net, [](LinkOptions* options) { options->heartbeat_every = 50 * kMillisecond; });
       InThreads(world, [&](int r) {
@@ -55,13 +58,13 @@ TEST(LinksFaults, DifferentRootsAreNamed) {
 }
 
 // The data connection alone falls silent, or is read and goes nowhere; or the control connection.
-TEST(LinksFaults, AConnectionThatGoesNowhereEndsTheGroupInTime) {
+TEST_P(LinksFaults, AConnectionThatGoesNowhereEndsTheGroupInTime) {
   using soak::LinkProxy;
   constexpr TimeNs kSilence = kSecond;
   for (const auto state : {LinkProxy::State::kStopped, LinkProxy::State::kSwallows}) {
     for (const uint32_t broken : {1U, 2U}) {
       SCOPED_TRACE(testing::Message() << static_cast<int>(state) << ' ' << broken);
-      Loopback net(3);
+      Loopback net = Net(3);
       LinkProxy proxy(net.machines[0].port);
       proxy.Start();
       auto links = ConnectAll(&net, [&](LinkOptions* options) {

@@ -5,14 +5,20 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <future>
+#include <thread>
 
 #include "base/hash.h"
 #include "cluster/collective/group.h"
+#include "cluster/link/frame.h"
+#include "cluster/link/handshake.h"
 #include "cluster/link/query.h"
 #include "cluster/topology/peers.h"
 #include "tests/cluster/collective_contract.h"
-#include "tests/cluster/loopback.h"
+#include "tests/cluster/raw_end.h"
+#include "tests/cluster/with_tls.h"
 
 namespace strata {
 namespace {
@@ -39,11 +45,16 @@ Status AwaitFailure(Links* links) {
 }
 
 // What carries the messages between two ranks.
-enum class Carrier : uint8_t { kSockets, kMemory, kBoth };
+enum class Carrier : uint8_t { kSockets, kMemory, kBoth, kTls, kTlsAndMemory };
 
-// kBoth: every third rank shares no memory, so exchanges go both ways at once.
+bool UsesTls(Carrier carrier) {
+  return carrier == Carrier::kTls || carrier == Carrier::kTlsAndMemory;
+}
+
+// kBoth, kTlsAndMemory: every third rank shares no memory, so exchanges go both ways at once.
 bool SharesMemory(Carrier carrier, int rank) {
-  return carrier == Carrier::kMemory || (carrier == Carrier::kBoth && rank % 3 != 2);
+  const bool both = carrier == Carrier::kBoth || carrier == Carrier::kTlsAndMemory;
+  return carrier == Carrier::kMemory || (both && rank % 3 != 2);
 }
 
 class LinksOver : public testing::TestWithParam<Carrier> {};
@@ -51,13 +62,14 @@ class LinksOver : public testing::TestWithParam<Carrier> {};
 TEST_P(LinksOver, EveryAlgorithm) {
   for (const int world : {1, 2, 3, 4, 5, 6, 7, 8, 13}) {
     SCOPED_TRACE(world);
-    Loopback net(world);
+    Loopback net(world, "127.0.0.1", UsesTls(GetParam()) ? TestTls() : nullptr);
     std::vector<std::vector<uint64_t>> hashes(static_cast<size_t>(world));
     InThreads(world, [&](int r) {
       LinkOptions options = net.Options(r);
       options.shared_memory = SharesMemory(GetParam(), r);
       const auto links = net.Listen(std::move(options));
-      ASSERT_TRUE(links->Connect().ok());
+      const Status connected = links->Connect();
+      ASSERT_TRUE(connected.ok()) << connected.ToString();
       Group group(*links, {.timeout = 20 * kSecond});
       CollectiveContract contract(&group);
       for (const size_t count : ContractSizes(world, world <= 5)) contract.Check(count);
@@ -77,21 +89,30 @@ TEST_P(LinksOver, EveryAlgorithm) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Carriers, LinksOver,
-                         testing::Values(Carrier::kSockets, Carrier::kMemory, Carrier::kBoth),
+                         testing::Values(Carrier::kSockets, Carrier::kMemory, Carrier::kBoth,
+                                         Carrier::kTls, Carrier::kTlsAndMemory),
                          [](const auto& carrier) -> std::string {
                            switch (carrier.param) {
                              case Carrier::kSockets:
                                return "Sockets";
                              case Carrier::kMemory:
                                return "Memory";
-                             default:
+                             case Carrier::kBoth:
                                return "Both";
+                             case Carrier::kTls:
+                               return "Tls";
+                             case Carrier::kTlsAndMemory:
+                               return "TlsAndMemory";
                            }
+                           return "";
                          });
 
-TEST(Links, OnlyWhatIsNeededIsOpened) {
+class LinksTest : public WithAndWithoutTls {};
+INSTANTIATE_TEST_SUITE_P(Security, LinksTest, testing::Bool(), TlsName);
+
+TEST_P(LinksTest, OnlyWhatIsNeededIsOpened) {
   constexpr int kWorld = 9;
-  Loopback net(kWorld);
+  Loopback net = Net(kWorld);
   InThreads(kWorld, [&](int r) {
     const auto links = net.Listen(net.Options(r));
     ASSERT_TRUE(links->Connect().ok());
@@ -135,8 +156,8 @@ TEST(Links, Ipv6) {
 
 TEST(Links, HostNames) { ExpectWorkOn("localhost"); }
 
-TEST(Links, GoodbyeOfOneRankIsNoFailureForTheOthers) {
-  Loopback net(3);
+TEST_P(LinksTest, GoodbyeOfOneRankIsNoFailureForTheOthers) {
+  Loopback net = Net(3);
   auto links = ConnectAll(&net);
   std::thread first([&] {
     EXPECT_TRUE(links[0]->Leave(20 * kSecond).ok());
@@ -148,8 +169,8 @@ TEST(Links, GoodbyeOfOneRankIsNoFailureForTheOthers) {
 }
 
 // All wait for a message that nobody sends: only heartbeats can tell.
-TEST(Links, RanksThatWaitForEachOtherInDifferentCallsAreTold) {
-  Loopback net(3);
+TEST_P(LinksTest, RanksThatWaitForEachOtherInDifferentCallsAreTold) {
+  Loopback net = Net(3);
   auto links =
       ConnectAll(&net, [](LinkOptions* options) { options->heartbeat_every = 50 * kMillisecond; });
   InThreads(3, [&](int r) {
@@ -166,8 +187,54 @@ TEST(Links, RanksThatWaitForEachOtherInDifferentCallsAreTold) {
   });
 }
 
-TEST(Links, CollectiveWithARankThatHasLeftIsAnError) {
-  Loopback net(2);
+// Reads a frame, whose header and body are this long together.
+std::string ReadLinkFrame(RawEnd* from, size_t body_bytes, LinkFrameType expected) {
+  const std::string bytes = from->Read(kLinkHeaderBytes + body_bytes);
+  LinkHeaderBytes header{};
+  std::ranges::copy(std::as_bytes(std::span(bytes)).first(std::min(bytes.size(), header.size())),
+                    header.begin());
+  const auto decoded = DecodeLinkHeader(header);
+  EXPECT_TRUE(decoded.ok() && decoded->type == expected) << decoded.status().ToString();
+  return bytes.substr(std::min(bytes.size(), kLinkHeaderBytes));
+}
+
+// A rank 0 whose first words as a peer arrive with the verdict, before the dialer counts the link.
+TEST_P(LinksTest, WordsThatComeWithTheVerdictAreHeard) {
+  Loopback net = Net(2);
+  const auto links = net.Listen(net.Options(1));
+  std::jthread connecting([&] {
+    const Status status = links->Connect();
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  });
+  std::array<std::unique_ptr<RawEnd>, 2> ends;  // control, data
+  std::array<std::string, 2> hellos;
+  for (int i = 0; i < 2; ++i) {
+    auto end = std::make_unique<RawEnd>(net.listeners[0], Tls().get());
+    std::string body = ReadLinkFrame(end.get(), EncodeHello({}).size(), LinkFrameType::kHello);
+    const auto hello = DecodeHello(body);
+    ASSERT_TRUE(hello.ok()) << hello.status().ToString();
+    const size_t place = hello->purpose == LinkPurpose::kControl ? 0 : 1;
+    ends[place] = std::move(end);
+    hellos[place] = std::move(body);
+  }
+  for (const size_t place : {1, 0}) {
+    RawEnd* const end = ends[place].get();
+    ASSERT_NE(end, nullptr);
+    const std::string challenge(32, 'c');
+    end->Send(MakeLinkFrame({.type = LinkFrameType::kChallenge}, challenge));
+    ReadLinkFrame(end, 32, LinkFrameType::kProof);
+    const LinkMac proof = AcceptorProof(MakeLinkKey("a secret"), hellos[place], challenge);
+    std::string words = MakeLinkFrame({.type = LinkFrameType::kVerdict}, AsText(proof));
+    if (place == 0) words += MakeLinkFrame({.type = LinkFrameType::kOffer});  // of no memory
+    end->Send(words);
+    ReadLinkFrame(end, 0, LinkFrameType::kConfirm);
+  }
+  connecting.join();
+  links->Cancel(Cancelled("the end"));
+}
+
+TEST_P(LinksTest, CollectiveWithARankThatHasLeftIsAnError) {
+  Loopback net = Net(2);
   auto links = ConnectAll(&net);
   std::thread leaver([&] { static_cast<void>(links[1]->Leave(20 * kSecond)); });
   Group group(*links[0]);
@@ -180,9 +247,9 @@ TEST(Links, CollectiveWithARankThatHasLeftIsAnError) {
 }
 
 // A rank that ends without a goodbye: all others name it, those it has no link with too.
-TEST(Links, LostRankIsNamedOnEverySurvivor) {
+TEST_P(LinksTest, LostRankIsNamedOnEverySurvivor) {
   constexpr int kWorld = 6;
-  Loopback net(kWorld);
+  Loopback net = Net(kWorld);
   auto links = ConnectAll(&net);
   const int lost = 3;  // rank 0 has no link with it
   const TimeNs before = RealClock().Now();
@@ -204,8 +271,8 @@ TEST(Links, LostRankIsNamedOnEverySurvivor) {
             10 * kSecond);  // 2 s promised; the rest is for slow machines
 }
 
-TEST(Links, LostRankIsSeenByRanksThatAreBusyElsewhere) {
-  Loopback net(8);  // rank 0 has no link with ranks 3 and 5
+TEST_P(LinksTest, LostRankIsSeenByRanksThatAreBusyElsewhere) {
+  Loopback net = Net(8);  // rank 0 has no link with ranks 3 and 5
   auto links = ConnectAll(&net);
   links[3].reset();
   for (int r : {0, 1, 2, 4, 5, 6, 7}) {
@@ -215,8 +282,8 @@ TEST(Links, LostRankIsSeenByRanksThatAreBusyElsewhere) {
   }
 }
 
-TEST(Links, CancelEndsTheJobEverywhere) {
-  Loopback net(3);
+TEST_P(LinksTest, CancelEndsTheJobEverywhere) {
+  Loopback net = Net(3);
   auto links = ConnectAll(&net);
   links[2]->Cancel(Invalid("train.csv:7: no label"));
   EXPECT_EQ(links[2]->Failure().code(), StatusCode::kInvalid);
@@ -228,8 +295,8 @@ TEST(Links, CancelEndsTheJobEverywhere) {
   }
 }
 
-TEST(Links, DifferentSizesAreNamedOnBothSides) {
-  Loopback net(2);
+TEST_P(LinksTest, DifferentSizesAreNamedOnBothSides) {
+  Loopback net = Net(2);
   auto links = ConnectAll(&net);
   InThreads(2, [&](int r) {
     Group group(*links[static_cast<size_t>(r)]);
@@ -240,8 +307,8 @@ TEST(Links, DifferentSizesAreNamedOnBothSides) {
   });
 }
 
-TEST(Links, DifferentCollectivesAreNamedOnBothSides) {
-  Loopback net(2);
+TEST_P(LinksTest, DifferentCollectivesAreNamedOnBothSides) {
+  Loopback net = Net(2);
   auto links = ConnectAll(&net);
   InThreads(2, [&](int r) {
     Group group(*links[static_cast<size_t>(r)]);
@@ -254,8 +321,8 @@ TEST(Links, DifferentCollectivesAreNamedOnBothSides) {
   });
 }
 
-TEST(Links, LiveRankThatDoesNotTakePartMeetsTheDeadline) {
-  Loopback net(2);
+TEST_P(LinksTest, LiveRankThatDoesNotTakePartMeetsTheDeadline) {
+  Loopback net = Net(2);
   auto links = ConnectAll(&net);
   Group group(*links[0]);
   std::vector<float> data(10);
@@ -266,8 +333,8 @@ TEST(Links, LiveRankThatDoesNotTakePartMeetsTheDeadline) {
 }
 
 // A peer that holds its connections open and says nothing, as one stopped by SIGSTOP does.
-TEST(Links, SilentRankIsLost) {
-  Loopback net(3);
+TEST_P(LinksTest, SilentRankIsLost) {
+  Loopback net = Net(3);
   auto links = ConnectAll(&net, [](LinkOptions* options) {
     options->heartbeat_every = options->rank == 1 ? 3600 * kSecond : kSecond / 10;
     options->peer_lost_after = options->rank == 1 ? 3600 * kSecond : kSecond;
@@ -279,8 +346,8 @@ TEST(Links, SilentRankIsLost) {
   }
 }
 
-TEST(Links, MissingRanksAreNamed) {
-  Loopback net(3);
+TEST_P(LinksTest, MissingRanksAreNamed) {
+  Loopback net = Net(3);
   net.listeners[0] = Listener();  // nobody listens there
   LinkOptions options = net.Options(1);
   options.connect_timeout = kSecond / 2;
@@ -343,42 +410,42 @@ TEST(Links, RankOutOfRange) {
   }
 }
 
-TEST(Links, StatusAndControlWhileRanksAreMissing) {
-  Loopback net(3);
+TEST_P(LinksTest, StatusAndControlWhileRanksAreMissing) {
+  Loopback net = Net(3);
   const auto links = net.Listen(net.Options(0));  // never connects
   const uint16_t port = net.machines[0].port;
-  auto answer = QueryStatus("127.0.0.1", port, "a secret", 20 * kSecond);
+  auto answer = QueryStatus("127.0.0.1", port, "a secret", 20 * kSecond, Tls());
   ASSERT_FALSE(answer.ok());
   EXPECT_EQ(answer.status().code(), StatusCode::kRefused);
   links->SetStatusProvider([] { return std::string(1'000'000, 's'); });
   links->SetControlHandler([](std::string_view request) { return "did " + std::string(request); });
-  answer = QueryStatus("127.0.0.1", port, "a secret", 20 * kSecond);
+  answer = QueryStatus("127.0.0.1", port, "a secret", 20 * kSecond, Tls());
   ASSERT_TRUE(answer.ok()) << answer.status().ToString();
   EXPECT_EQ(*answer, std::string(1'000'000, 's'));
-  answer = SendControl("127.0.0.1", port, "a secret", "shutdown", 20 * kSecond);
+  answer = SendControl("127.0.0.1", port, "a secret", "shutdown", 20 * kSecond, Tls());
   ASSERT_TRUE(answer.ok()) << answer.status().ToString();
   EXPECT_EQ(*answer, "did shutdown");
 }
 
-TEST(QueryStatus, Failures) {
-  Loopback net(2);
+TEST_P(LinksTest, FailuresOfQueries) {
+  Loopback net = Net(2);
   const auto links = net.Listen(net.Options(0));
   links->SetStatusProvider([] { return std::string("fine"); });
-  auto answer = QueryStatus("127.0.0.1", net.machines[0].port, "another", 20 * kSecond);
+  auto answer = QueryStatus("127.0.0.1", net.machines[0].port, "another", 20 * kSecond, Tls());
   EXPECT_EQ(answer.status().code(), StatusCode::kRefused);
   EXPECT_THAT(answer.status().message(), HasSubstr("the secrets differ"));
 
   // A socket that listens but never answers, then nobody at all.
-  answer = QueryStatus("127.0.0.1", net.machines[1].port, "a secret", kSecond / 5);
+  answer = QueryStatus("127.0.0.1", net.machines[1].port, "a secret", kSecond / 5, Tls());
   EXPECT_EQ(answer.status().code(), StatusCode::kDeadlineExceeded);
   net.listeners[1] = Listener();
-  answer = QueryStatus("127.0.0.1", net.machines[1].port, "a secret", 20 * kSecond);
+  answer = QueryStatus("127.0.0.1", net.machines[1].port, "a secret", 20 * kSecond, Tls());
   EXPECT_EQ(answer.status().code(), StatusCode::kLost);
   EXPECT_THAT(answer.status().message(), HasSubstr("is the worker running?"));
 }
 
-TEST(Links, FailureCallbackComesOnceAndAlsoLate) {
-  Loopback net(1);
+TEST_P(LinksTest, FailureCallbackComesOnceAndAlsoLate) {
+  Loopback net = Net(1);
   const auto links = net.Listen(net.Options(0));
   ASSERT_TRUE(links->Connect().ok());
   links->Cancel(Cancelled("interrupted"));

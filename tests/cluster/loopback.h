@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cluster/link/links.h"
@@ -16,7 +17,9 @@ namespace strata {
 
 // The machine list and listening sockets of `world` ranks, before their processes start.
 struct Loopback {
-  explicit Loopback(int world, const std::string& host = "127.0.0.1") {
+  explicit Loopback(int world, const std::string& host = "127.0.0.1",
+                    std::shared_ptr<const TlsContext> tls_or_null = nullptr)
+      : tls(std::move(tls_or_null)) {
     for (int r = 0; r < world; ++r) {
       auto listener = OpenListener(host, 0, kSecond);
       EXPECT_TRUE(listener.ok()) << listener.status().ToString();
@@ -36,6 +39,8 @@ struct Loopback {
     options.cluster = "test";
     options.job = "job";
     options.secret = "a secret";
+    options.tls = tls;
+    options.shared_memory = tls == nullptr;  // which would carry the data past it
     options.connect_timeout = 20 * kSecond;
     return options;
   }
@@ -48,6 +53,7 @@ struct Loopback {
     return links.ok() ? std::move(links).value() : nullptr;
   }
 
+  std::shared_ptr<const TlsContext> tls;
   std::vector<Machine> machines;
   std::vector<Listener> listeners;
 };

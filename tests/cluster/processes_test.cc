@@ -10,7 +10,7 @@
 #include <csignal>
 
 #include "cluster/collective/group.h"
-#include "tests/cluster/loopback.h"
+#include "tests/cluster/with_tls.h"
 
 namespace strata {
 namespace {
@@ -42,7 +42,7 @@ constexpr size_t kLinkedMarkBytes = 1;
 
 class RankProcesses {
  public:
-  RankProcesses() {
+  explicit RankProcesses(Loopback net) : net_(std::move(net)) {
     for (int r = 0; r < kWorld; ++r) {
       int ends[2];
       EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
@@ -95,19 +95,22 @@ class RankProcesses {
     return text;
   }
 
-  Loopback net_{kWorld};
+  Loopback net_;
   std::vector<pid_t> pids_;
   std::vector<OwnedFd> reports_;
 };
 
-TEST(RankProcesses, KilledRankIsNamedWithinTwoSeconds) {
-  RankProcesses ranks;
+class RankProcessesTest : public WithAndWithoutTls {};
+INSTANTIATE_TEST_SUITE_P(Security, RankProcessesTest, testing::Bool(), TlsName);
+
+TEST_P(RankProcessesTest, KilledRankIsNamedWithinTwoSeconds) {
+  RankProcesses ranks(Net(kWorld));
   ranks.Signal(3, SIGKILL);  // ranks 0 and 3 have no link
   ranks.ExpectAllBlame(3, 2 * kSecond);
 }
 
-TEST(RankProcesses, StoppedRankIsNamedOnceItHasBeenSilentForTooLong) {
-  RankProcesses ranks;
+TEST_P(RankProcessesTest, StoppedRankIsNamedOnceItHasBeenSilentForTooLong) {
+  RankProcesses ranks(Net(kWorld));
   ranks.Signal(2, SIGSTOP);
   ranks.ExpectAllBlame(2, 5 * kSecond);  // silent for 3 s, and time to end
 }

@@ -10,7 +10,7 @@
 #include "cluster/collective/group.h"
 #include "cluster/link/query.h"
 #include "cluster/link/regroup_message.h"
-#include "tests/cluster/loopback.h"
+#include "tests/cluster/with_tls.h"
 #include "tests/support/wait_until.h"
 
 namespace strata {
@@ -26,12 +26,12 @@ constexpr RegroupOptions kReplacements = {
 // For those that wait in vain.
 constexpr TimeNs kShort = kSecond / 2;
 
-class RegroupTest : public testing::Test {
+class RegroupTest : public WithAndWithoutTls {
  protected:
   using Rebuilt = Result<std::unique_ptr<Links>>;
 
   void Begin(int world) {
-    net_ = std::make_unique<Loopback>(world);
+    net_ = std::make_unique<Loopback>(Net(world));
     links_ = ConnectAll(net_.get());
   }
 
@@ -114,7 +114,9 @@ struct Loss {
   std::vector<int> lost;
 };
 
-TEST_F(RegroupTest, SurvivorsFormASmallerGroup) {
+INSTANTIATE_TEST_SUITE_P(Security, RegroupTest, testing::Bool(), TlsName);
+
+TEST_P(RegroupTest, SurvivorsFormASmallerGroup) {
   for (const auto& [world, lost] : {Loss{5, {3}},
                                     {5, {0}},
                                     {5, {4}},
@@ -135,7 +137,7 @@ TEST_F(RegroupTest, SurvivorsFormASmallerGroup) {
   }
 }
 
-TEST_F(RegroupTest, ReplacementsTakeThePlacesOfTheLost) {
+TEST_P(RegroupTest, ReplacementsTakeThePlacesOfTheLost) {
   for (const auto& [world, lost] : {Loss{5, {3}}, {5, {0}}, {5, {1, 4}}, {5, {0, 2}}, {2, {1}}}) {
     SCOPED_TRACE(testing::Message() << world << " ranks without " << testing::PrintToString(lost));
     Begin(world);
@@ -147,7 +149,7 @@ TEST_F(RegroupTest, ReplacementsTakeThePlacesOfTheLost) {
   }
 }
 
-TEST_F(RegroupTest, EveryGenerationMayFail) {
+TEST_P(RegroupTest, EveryGenerationMayFail) {
   Begin(6);
   Lose({5});
   std::vector<int> alive = {0, 1, 2, 3, 4};
@@ -160,7 +162,7 @@ TEST_F(RegroupTest, EveryGenerationMayFail) {
   }
 }
 
-TEST_F(RegroupTest, AGroupThatLostNobodyIsRebuiltWhole) {
+TEST_P(RegroupTest, AGroupThatLostNobodyIsRebuiltWhole) {
   Begin(3);
   links_[1]->Cancel(Invalid("train.csv:7: no label"));
   for (const auto& links : links_) AwaitFailure(*links);
@@ -169,7 +171,7 @@ TEST_F(RegroupTest, AGroupThatLostNobodyIsRebuiltWhole) {
   ExpectOneGroup(&rebuilt, 1);
 }
 
-TEST_F(RegroupTest, TooFewEndWithTheNamesOfTheMissing) {
+TEST_P(RegroupTest, TooFewEndWithTheNamesOfTheMissing) {
   RegroupOptions options = kSurvivors;
   options.patience = kShort;
   options.timeout = 2 * kShort;
@@ -186,7 +188,7 @@ TEST_F(RegroupTest, TooFewEndWithTheNamesOfTheMissing) {
   }
 }
 
-TEST_F(RegroupTest, ReplacementsThatDoNotComeAreNamed) {
+TEST_P(RegroupTest, ReplacementsThatDoNotComeAreNamed) {
   RegroupOptions options = kReplacements;
   options.timeout = 2 * kShort;
   Begin(4);
@@ -199,14 +201,14 @@ TEST_F(RegroupTest, ReplacementsThatDoNotComeAreNamed) {
   }
 }
 
-TEST_F(RegroupTest, WhoComesTooLateIsOut) {
+TEST_P(RegroupTest, WhoComesTooLateIsOut) {
   for (const int late : {0, 2}) {
     SCOPED_TRACE(late);
     Begin(5);
     Lose({4});
     std::unique_ptr<Links> stopped = std::move(links_[static_cast<size_t>(late)]);
     RegroupOptions options = kSurvivors;
-    options.patience = kShort;
+    options.patience = 4 * kShort;  // to link up within, too
     auto rebuilt = RegroupAll(options);
     ASSERT_EQ(rebuilt.size(), 3U);
     ExpectOneGroup(&rebuilt, 1);
@@ -228,7 +230,7 @@ TEST_F(RegroupTest, WhoComesTooLateIsOut) {
   }
 }
 
-TEST_F(RegroupTest, AllMustChooseAlike) {
+TEST_P(RegroupTest, AllMustChooseAlike) {
   Begin(3);
   Lose({2});
   RegroupOptions survivors = kSurvivors;
@@ -245,37 +247,37 @@ TEST_F(RegroupTest, AllMustChooseAlike) {
   EXPECT_THAT(told->message(), HasSubstr("all ranks must choose alike"));
 }
 
-TEST_F(RegroupTest, OnlyWhatHasFailedIsRebuilt) {
+TEST_P(RegroupTest, OnlyWhatHasFailedIsRebuilt) {
   Begin(1);
   EXPECT_EQ(Regroup(std::move(links_[0]), kSurvivors).status().code(), StatusCode::kInvalid);
   // A process that was started anew as if nothing had been has no vote.
-  net_ = std::make_unique<Loopback>(1);
+  net_ = std::make_unique<Loopback>(Net(1));
   auto unconnected = net_->Listen(net_->Options(0));
   unconnected->Cancel(Failed("too early"));
   EXPECT_EQ(Regroup(std::move(unconnected), kSurvivors).status().code(), StatusCode::kInvalid);
 }
 
-TEST_F(RegroupTest, AReplacementWithoutAGroup) {
+TEST_P(RegroupTest, AReplacementWithoutAGroup) {
   RegroupOptions options = kReplacements;
   options.timeout = kShort;
-  net_ = std::make_unique<Loopback>(2);
+  net_ = std::make_unique<Loopback>(Net(2));
   net_->listeners.clear();
   const Rebuilt alone = JoinAsReplacement(net_->Options(1), options);
   EXPECT_EQ(alone.status().code(), StatusCode::kLost);
   EXPECT_THAT(alone.status().message(), HasSubstr(NameOf(0) + ": nobody listens there"));
   // A port that is in use.
-  net_ = std::make_unique<Loopback>(2);
+  net_ = std::make_unique<Loopback>(Net(2));
   EXPECT_EQ(JoinAsReplacement(net_->Options(1), options).status().code(), StatusCode::kFailed);
 }
 
-TEST_F(RegroupTest, TheAdminToolHearsWhoIsMissing) {
+TEST_P(RegroupTest, TheAdminToolHearsWhoIsMissing) {
   Begin(3);
   Lose({1});
   std::map<int, Rebuilt> rebuilt;
   std::thread first([&] { rebuilt.emplace(0, Regroup(std::move(links_[0]), kSurvivors)); });
   Status answer;
   EXPECT_TRUE(WaitUntil([&] {
-    answer = QueryStatus("127.0.0.1", net_->machines[0].port, "a secret", kSecond).status();
+    answer = QueryStatus("127.0.0.1", net_->machines[0].port, "a secret", kSecond, Tls()).status();
     return answer.message().find("rebuilt") != std::string::npos;
   }));
   EXPECT_EQ(answer.code(), StatusCode::kRefused);

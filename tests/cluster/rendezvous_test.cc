@@ -11,7 +11,7 @@
 #include "cluster/collective/group.h"
 #include "cluster/link/links.h"
 #include "cluster/link/query.h"
-#include "tests/cluster/loopback.h"
+#include "tests/cluster/with_tls.h"
 #include "tests/support/free_port.h"
 
 namespace strata {
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class RendezvousTest : public testing::Test {
+class RendezvousTest : public WithAndWithoutTls {
  protected:
   RendezvousOptions Options(int rank, int world) const {
     return {.host = "127.0.0.1",
@@ -29,6 +29,7 @@ class RendezvousTest : public testing::Test {
             .cluster = "c",
             .job = "j",
             .secret = "s",
+            .tls = Tls(),
             .timeout = 30 * kSecond};
   }
   std::future<Result<Meeting>> Begin(RendezvousOptions options) {
@@ -38,6 +39,7 @@ class RendezvousTest : public testing::Test {
 
   FreePort port_;
 };
+INSTANTIATE_TEST_SUITE_P(Security, RendezvousTest, testing::Bool(), TlsName);
 
 LinkOptions LinksOf(const RendezvousOptions& options, std::vector<Machine> workers) {
   return {.workers = std::move(workers),
@@ -45,10 +47,11 @@ LinkOptions LinksOf(const RendezvousOptions& options, std::vector<Machine> worke
           .cluster = options.cluster,
           .job = options.job,
           .secret = options.secret,
+          .tls = options.tls,
           .connect_timeout = options.timeout};
 }
 
-TEST_F(RendezvousTest, AllMeetAndWorkTogether) {
+TEST_P(RendezvousTest, AllMeetAndWorkTogether) {
   port_.Release();
   for (const int world : {1, 2, 5}) {
     InThreads(world, [&](int rank) {
@@ -73,7 +76,7 @@ TEST_F(RendezvousTest, AllMeetAndWorkTogether) {
   }
 }
 
-TEST_F(RendezvousTest, SaysWhoHasNotCome) {
+TEST_P(RendezvousTest, SaysWhoHasNotCome) {
   RendezvousOptions host = Options(0, 4);
   host.timeout = 2 * kSecond;
   auto waiting = Begin(host);
@@ -91,7 +94,7 @@ TEST_F(RendezvousTest, SaysWhoHasNotCome) {
   EXPECT_TRUE(third.get().ok());
 }
 
-TEST_F(RendezvousTest, NobodyThere) {
+TEST_P(RendezvousTest, NobodyThere) {
   RendezvousOptions options = Options(1, 2);
   options.timeout = kSecond / 2;
   const Result<Meeting> meeting = Begin(options).get();
@@ -100,7 +103,7 @@ TEST_F(RendezvousTest, NobodyThere) {
   EXPECT_THAT(meeting.status().message(), HasSubstr("refused"));
 }
 
-TEST_F(RendezvousTest, WhoDoesNotBelongIsTurnedDownAndTheOthersMeet) {
+TEST_P(RendezvousTest, WhoDoesNotBelongIsTurnedDownAndTheOthersMeet) {
   auto host = Begin(Options(0, 3));
   auto second = Begin(Options(2, 3));
   RendezvousOptions stranger = Options(1, 3);
@@ -119,7 +122,7 @@ TEST_F(RendezvousTest, WhoDoesNotBelongIsTurnedDownAndTheOthersMeet) {
   auto links = Links::Listen(LinksOf(Options(1, 3), list), std::move(*listener));
   EXPECT_THAT((*links)->Connect().message(), HasSubstr("have a meeting place"));
   // The admin tool, too, hears whom they wait for.
-  const auto status = QueryStatus("127.0.0.1", port_.number(), "s", 20 * kSecond);
+  const auto status = QueryStatus("127.0.0.1", port_.number(), "s", 20 * kSecond, Tls());
   EXPECT_EQ(status.status().code(), StatusCode::kRefused);
   EXPECT_THAT(status.status().message(), HasSubstr("waiting for rank"));
   auto first = Begin(Options(1, 3));
@@ -128,7 +131,7 @@ TEST_F(RendezvousTest, WhoDoesNotBelongIsTurnedDownAndTheOthersMeet) {
   EXPECT_TRUE(second.get().ok());
 }
 
-TEST_F(RendezvousTest, OneRankTwiceAndTooLate) {
+TEST_P(RendezvousTest, OneRankTwiceAndTooLate) {
   auto host = Begin(Options(0, 3));
   auto first = Begin(Options(1, 3));
   auto twin = Begin(Options(1, 3));
@@ -149,7 +152,7 @@ TEST_F(RendezvousTest, OneRankTwiceAndTooLate) {
   EXPECT_THAT(Meet(Options(2, 3)).status().message(), HasSubstr("have met"));
 }
 
-TEST_F(RendezvousTest, ManyThatSayNothingHoldNobodyUp) {
+TEST_P(RendezvousTest, ManyThatSayNothingHoldNobodyUp) {
   auto host = Begin(Options(0, 2));
   const auto deadline = RealClock().Now() + 20 * kSecond;
   std::vector<OwnedFd> silent;
@@ -167,16 +170,16 @@ TEST_F(RendezvousTest, ManyThatSayNothingHoldNobodyUp) {
   EXPECT_TRUE(host.get().ok());
 }
 
-TEST_F(RendezvousTest, RankMustBeWithinTheWorld) {
+TEST_P(RendezvousTest, RankMustBeWithinTheWorld) {
   EXPECT_EQ(Meet(Options(2, 2)).status().code(), StatusCode::kInvalid);
 }
 
-TEST_F(RendezvousTest, BeyondLoopbackItNeedsASecret) {
+TEST_P(RendezvousTest, BeyondLoopbackItNeedsASecretOrTls) {
   RendezvousOptions options = Options(0, 1);
   options.host = "0.0.0.0";
   options.secret = "";
   const Result<Meeting> meeting = Begin(options).get();
-  EXPECT_EQ(meeting.status().code(), StatusCode::kRefused);
+  EXPECT_EQ(meeting.status().code(), GetParam() ? StatusCode::kOk : StatusCode::kRefused);
 }
 
 }  // namespace

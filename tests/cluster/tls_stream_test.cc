@@ -151,13 +151,18 @@ TEST_F(TlsStreamTest, WhatComesFromElsewhereIsCorruptAndStaysSo) {
   ASSERT_EQ(send(fds_[0], forged.data(), forged.size(), 0), 37);
   std::array<std::byte, 100> in;
   const iovec part = {in.data(), in.size()};
+  short wait_for = 0;
   for (int i = 0; i < 2; ++i) {
-    short wait_for = 0;
     EXPECT_EQ(acceptor->Receive({&part, 1}, &wait_for), -1);
     EXPECT_EQ(errno, EPROTO);
     EXPECT_EQ(acceptor->fault().code(), StatusCode::kCorrupt);
     EXPECT_THAT(acceptor->fault().message(), ::testing::HasSubstr("bad record mac"));
   }
+  // Whose key it was, it seems, is told so.
+  EXPECT_EQ(dialer->Receive({&part, 1}, &wait_for), -1);
+  EXPECT_EQ(dialer->fault().code(), StatusCode::kCorrupt);
+  EXPECT_THAT(dialer->fault().message(),
+              ::testing::HasSubstr("TLS was ended by the other side: sslv3 alert bad record mac"));
 }
 
 TEST_F(TlsStreamTest, EndOfThePeerIsTheEndAndASendThenFails) {

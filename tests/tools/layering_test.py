@@ -38,11 +38,12 @@ MAY_INCLUDE = {
     "cluster/names": ["base", "cluster/topology"],
     "cluster/tls": ["base"],
     "cluster/schedule": ["base", "cluster/topology"],
-    "cluster/link": ["base", "cluster/topology", "cluster/names", "cluster/schedule"],
+    "cluster/link": ["base", "cluster/topology", "cluster/names", "cluster/schedule",
+                     "cluster/tls"],
     "cluster/collective": ["base", "cluster/topology", "cluster/link", "cluster/schedule"],
     "cluster/gpu": ["base", "cluster/link/reduction.h"],
-    "cluster": ["base", "cluster/topology", "cluster/names",
-                "cluster/schedule/choice.h"],  # cluster.toml
+    "cluster": ["base", "cluster/topology", "cluster/names", "cluster/schedule/choice.h",
+                "cluster/tls"],  # cluster.toml
     # A lane calls the commands' handlers.
     "ps/shard": ["base", "proto/wire", "proto/format", "storage", "ps/service/handlers.h"],
     "ps/net": ["base", "proto/wire"],
@@ -56,7 +57,7 @@ MAY_INCLUDE = {
     "worker/ctr": ["base", "proto/format", "kernels", "storage", "cluster/collective",
                    "worker/data", "worker/job.h"],
     "worker": ["base", "proto/control", "storage", "cluster/cluster_config.h",
-               "cluster/collective", "cluster/link", "cluster/names", "ps/client",
+               "cluster/collective", "cluster/link", "cluster/names", "cluster/tls", "ps/client",
                "worker/ctr", "worker/data"],  # strata-worker
     "tools": ["base", "proto/control", "storage", "cluster", "ps/client", "worker",
               "proto/format/checkpoint_manifest.h"],

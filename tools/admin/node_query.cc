@@ -10,6 +10,7 @@
 
 #include "base/human_text.h"
 #include "cluster/link/query.h"
+#include "cluster/tls/tls_context.h"
 #include "ps/client/control_call.h"
 #include "tools/admin/table_text.h"
 
@@ -36,21 +37,24 @@ Result<control::NodeStatus> AskServer(const ClusterConfig& config, const Machine
   return reply.status();
 }
 
+using Tls = Result<std::shared_ptr<const TlsContext>>;
+
 // A worker tells its status on its link port.
-Result<control::NodeStatus> AskWorker(const ClusterConfig& config, const Machine& machine,
-                                      TimeNs timeout) {
+Result<control::NodeStatus> AskWorker(const ClusterConfig& config, const Tls& tls,
+                                      const Machine& machine, TimeNs timeout) {
+  if (!tls.ok()) return Refused("it was not asked: " + tls.status().message());
   STRATA_ASSIGN(const std::string bytes,
-                QueryStatus(machine.host, machine.port, config.secret, timeout));
+                QueryStatus(machine.host, machine.port, config.secret, timeout, *tls));
   control::NodeStatus status;
   if (!status.ParseFromString(bytes)) return Malformed(machine, bytes.size());
   return status;
 }
 
-void Ask(const ClusterConfig& config, const std::string& request, TimeNs timeout,
+void Ask(const ClusterConfig& config, const Tls& tls, const std::string& request, TimeNs timeout,
          NodeAnswer* answer) {
   Result<control::NodeStatus> node = answer->machine.role == Role::kServer
                                          ? AskServer(config, answer->machine, request, timeout)
-                                         : AskWorker(config, answer->machine, timeout);
+                                         : AskWorker(config, tls, answer->machine, timeout);
   answer->status = node.status();
   if (node.ok()) answer->node = std::move(node).value();
 }
@@ -62,12 +66,15 @@ std::vector<NodeAnswer> AskAll(const ClusterConfig& config, const std::vector<Ma
     answers.push_back({.machine = machine, .status = {}, .node = {}});
   }
   const std::string body = request.SerializeAsString();
+  const bool any_worker = std::ranges::any_of(
+      machines, [](const Machine& machine) { return machine.role == Role::kWorker; });
+  const Tls tls = any_worker ? TlsContext::Load(config.tls) : nullptr;
   std::atomic<size_t> next{0};
   std::vector<std::jthread> threads;
   for (size_t i = 0; i < std::min(machines.size(), kThreadsMax); ++i) {
     threads.emplace_back([&] {
       for (size_t n = next++; n < answers.size(); n = next++) {
-        Ask(config, body, timeout, &answers[n]);
+        Ask(config, tls, body, timeout, &answers[n]);
       }
     });
   }

@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "cluster/topology/peers.h"
+#include "tests/cluster/certificates.h"
 #include "tests/soak/links/fault.h"
 #include "tests/soak/links/fault_times.h"
 #include "tests/soak/links/link_proxy.h"
@@ -36,6 +37,11 @@ constexpr TimeNs kMomentMax = 100 * kMillisecond;
 constexpr int kHalfOpenConnections = 1000;
 constexpr uint64_t kProgressEvery = 50;
 
+// What carries the data of a group.
+enum class Carrier : uint8_t { kSockets, kMemory, kTls };
+constexpr const char* kCarrierNames[] = {"sockets", "memory", "TLS"};
+constexpr uint64_t kCarriers = std::size(kCarrierNames);
+
 // One group and its fault.
 class Cycle {
  public:
@@ -43,6 +49,7 @@ class Cycle {
       : options_(options),
         round_(number / std::size(kFaults)),
         fault_(kFaults[number % std::size(kFaults)]),
+        carrier_(static_cast<Carrier>((round_ + round_ / 10) % kCarriers)),
         seed_(options.seed * 1'000'000 + number),
         random_(seed_),
         board_(MakeSharedBoard()),
@@ -71,12 +78,16 @@ class Cycle {
   }
 
  private:
+  std::shared_ptr<const TlsContext> Tls() const {
+    return carrier_ == Carrier::kTls ? TestTls() : nullptr;
+  }
+
   int RandomRank(int first = 0) {
     return first + static_cast<int>(random_.Below(static_cast<uint64_t>(ranks_.world() - first)));
   }
 
   void Start() {
-    const bool shared_memory = ((round_ ^ round_ / 10) & 1) != 0;
+    const bool shared_memory = carrier_ == Carrier::kMemory;
     victim_ = RandomRank();
     if (fault_ == Fault::kCut || fault_ == Fault::kReset) {
       dialler_ = RandomRank(1);
@@ -93,6 +104,7 @@ class Cycle {
     }
     ranks_.Start(seed_, [&](int rank, LinkOptions* mine) {
       mine->shared_memory = shared_memory;
+      mine->tls = Tls();
       if (IsSilent(fault_)) {
         mine->peer_lost_after = silence_;
         mine->heartbeat_every = silence_ / kBeatsPerSilence;
@@ -101,8 +113,8 @@ class Cycle {
         mine->workers[static_cast<size_t>(victim_)].port = proxy_->port();
       }
     });
-    text_ = fmt::format("{} ranks, {}, {}", ranks_.world(), shared_memory ? "memory" : "sockets",
-                        FaultName(fault_));
+    text_ = fmt::format("{} ranks, {}, {}", ranks_.world(),
+                        kCarrierNames[static_cast<size_t>(carrier_)], FaultName(fault_));
     if (proxy_ != nullptr) {
       text_ += fmt::format(" between {} and {}", victim_, dialler_);
       proxy_->Start();
@@ -131,7 +143,9 @@ class Cycle {
 
   void Receive(Stranger stranger) {
     text_ += fmt::format(", {}", StrangerName(stranger));
-    const std::string wrong = Visit(stranger, ranks_.Options(RandomRank(1)), &random_);
+    LinkOptions options = ranks_.Options(RandomRank(1));
+    options.tls = Tls();
+    const std::string wrong = Visit(stranger, std::move(options), &random_);
     if (!wrong.empty()) wrong_.push_back(wrong);
   }
 
@@ -225,6 +239,7 @@ class Cycle {
   const LinksSoakOptions& options_;
   const uint64_t round_;  // of all kinds of faults
   const Fault fault_;
+  const Carrier carrier_;
   const uint64_t seed_;
   Random random_;
   SharedBoard board_;
