@@ -68,7 +68,8 @@ std::vector<NodeAnswer> AskAll(const ClusterConfig& config, const std::vector<Ma
   const std::string body = request.SerializeAsString();
   const bool any_worker = std::ranges::any_of(
       machines, [](const Machine& machine) { return machine.role == Role::kWorker; });
-  const Tls tls = any_worker ? TlsContext::Load(config.tls) : nullptr;
+  const Tls tls =
+      any_worker ? TlsContext::Load(config.tls) : Tls(std::shared_ptr<const TlsContext>());
   std::atomic<size_t> next{0};
   std::vector<std::jthread> threads;
   for (size_t i = 0; i < std::min(machines.size(), kThreadsMax); ++i) {
