@@ -50,6 +50,7 @@ enum class LinkFrameType : uint16_t {
   kJoin = 15,     // to the meeting place: the port where this rank listens
   kMembers = 16,  // from it: where all ranks but 0 listen
   kRegroup = 17,  // a question of ranks that rebuild their group (regroup_message.h)
+  kWorkers = 18,  // admin: where all ranks listen; the reply is a machine list
 };
 
 struct LinkHeader {

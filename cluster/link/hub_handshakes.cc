@@ -123,6 +123,8 @@ asio::awaitable<Status> Hub::ServeAdmin(ConnectionPtr connection) {
     answer = provider();
   } else if (request->header.type == LinkFrameType::kControl && handler) {
     answer = handler(request->body);
+  } else if (request->header.type == LinkFrameType::kWorkers) {
+    for (const Machine& worker : options_.workers) answer += worker.Address() + " worker\n";
   } else {
     status = Refused("this worker does not answer such requests yet; try again in a moment");
     answer = status.message();

@@ -95,6 +95,19 @@ Result<std::string> QueryStatus(const std::string& host, uint16_t port, std::str
              timeout);
 }
 
+Result<std::vector<Machine>> QueryWorkers(const std::string& host, uint16_t port,
+                                          std::string_view secret, TimeNs timeout,
+                                          const std::shared_ptr<const TlsContext>& tls) {
+  STRATA_ASSIGN(const std::string text, Ask(host, port,
+                                            {.header = {.type = LinkFrameType::kWorkers},
+                                             .body = "",
+                                             .proof = {.key = MakeLinkKey(secret), .tls = tls}},
+                                            timeout));
+  STRATA_ASSIGN(MachineList list,
+                ParseMachineList(text, fmt::format("the answer of {} port {}", host, port)));
+  return std::move(list.machines);
+}
+
 Result<std::string> SendControl(const std::string& host, uint16_t port, std::string_view secret,
                                 std::string_view request, TimeNs timeout,
                                 const std::shared_ptr<const TlsContext>& tls) {

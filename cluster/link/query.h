@@ -7,10 +7,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
 #include "cluster/tls/tls_context.h"
+#include "cluster/topology/machine_list.h"
 
 namespace strata {
 
@@ -20,6 +22,12 @@ namespace strata {
 Result<std::string> QueryStatus(const std::string& host, uint16_t port, std::string_view secret,
                                 TimeNs timeout,
                                 const std::shared_ptr<const TlsContext>& tls = nullptr);
+
+// Where all workers of its group listen, in rank order. Errors as above, and kInvalid: it answers
+// with no machine list.
+Result<std::vector<Machine>> QueryWorkers(const std::string& host, uint16_t port,
+                                          std::string_view secret, TimeNs timeout,
+                                          const std::shared_ptr<const TlsContext>& tls = nullptr);
 
 // Hands `request` (at most 16 MiB) to the worker's control handler and returns its answer.
 Result<std::string> SendControl(const std::string& host, uint16_t port, std::string_view secret,

@@ -427,6 +427,21 @@ TEST_P(LinksTest, StatusAndControlWhileRanksAreMissing) {
   EXPECT_EQ(*answer, "did shutdown");
 }
 
+TEST_P(LinksTest, TellsWhereAllWorkersListen) {
+  Loopback net = Net(3);
+  const auto links = net.Listen(net.Options(1));
+  const auto workers =
+      QueryWorkers("127.0.0.1", net.machines[1].port, "a secret", 20 * kSecond, Tls());
+  ASSERT_TRUE(workers.ok()) << workers.status().ToString();
+  ASSERT_EQ(workers->size(), 3U);
+  for (size_t rank = 0; rank < 3; ++rank) {
+    const Machine& worker = (*workers)[rank];
+    EXPECT_EQ(worker.Address(), net.machines[rank].Address());
+    EXPECT_EQ(worker.role, Role::kWorker);
+    EXPECT_EQ(worker.rank, static_cast<int>(rank));
+  }
+}
+
 TEST_P(LinksTest, FailuresOfQueries) {
   Loopback net = Net(2);
   const auto links = net.Listen(net.Options(0));

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "base/disk.h"
+#include "cluster/link/query.h"
+#include "cluster/tls/tls_context.h"
 
 namespace strata::admin {
 namespace {
@@ -44,6 +47,30 @@ Result<ClusterConfig> LoadClusterConfig(const Request& request) {
   const std::string source = request.server.empty() ? "default server" : "--server";
   STRATA_ASSIGN(config.machines, ParseMachineList(address + " server\n", source));
   return config;
+}
+
+Result<std::vector<Machine>> AllNodes(const ClusterConfig& config, const std::string& rendezvous,
+                                      TimeNs timeout) {
+  std::vector<Machine> nodes = config.machines.machines;
+  std::optional<Machine> first = config.rendezvous;
+  if (!rendezvous.empty()) {
+    if (!config.machines.Of(Role::kWorker).empty()) {
+      return Invalid(
+          fmt::format("--rendezvous is for workers that nothing lists, but {} lists some",
+                      config.machines.file));
+    }
+    STRATA_ASSIGN(const MachineList parsed,
+                  ParseMachineList(rendezvous + " worker", "--rendezvous"));
+    first = parsed.machines.at(0);
+  }
+  if (!first) return nodes;
+  const auto tls = TlsContext::Load(config.tls);
+  auto workers = tls.ok() ? QueryWorkers(first->host, first->port, config.secret, timeout, *tls)
+                          : Result<std::vector<Machine>>(tls.status());
+  // Asked for its status, worker 0 says once more why it does not answer.
+  if (!workers.ok()) workers = std::vector<Machine>{*first};
+  nodes.insert(nodes.end(), workers->begin(), workers->end());
+  return nodes;
 }
 
 Result<int> WorldOf(const Request& request) {

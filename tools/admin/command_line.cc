@@ -278,9 +278,12 @@ void AddCostCommand(CLI::App* topology, RawLine* raw) {
 
 void AddClusterCommands(CLI::App* app, RawLine* raw) {
   Request& request = raw->request;
-  AddWatch(
-      AddCommand(app, "status", "Every node of the cluster, up or down", Command::kStatus, raw),
-      raw);
+  CLI::App* status =
+      AddCommand(app, "status", "Every node of the cluster, up or down", Command::kStatus, raw);
+  status->add_option("--rendezvous", request.rendezvous,
+                     "host:port where workers met that no machine list has; worker 0 names the "
+                     "others (default: worker.rendezvous of --config)");
+  AddWatch(status, raw);
   CLI::App* stats =
       AddCommand(app, "stats", "Rows, memory and traffic of the tables", Command::kStats, raw);
   stats->add_option("TABLE", request.table, "Only this table");

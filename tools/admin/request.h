@@ -54,6 +54,7 @@ struct Request {
 
   // For those that have a use for it.
   TimeNs watch_interval = 0;  // status, stats: 0 shows once
+  std::string rendezvous;     // status: "host:port" where workers met; "": as the file says
   std::string table;          // stats ("": all), table drop, get, put, export
   TableSpec spec;             // table create
   std::vector<Key> keys;      // get, put (one)

@@ -158,8 +158,9 @@ std::string ToText(const std::vector<NodeAnswer>& answers) {
 
 Status RunStatus(const Request& request, std::string* out) {
   STRATA_ASSIGN(const ClusterConfig config, LoadClusterConfig(request));
-  const std::vector<NodeAnswer> answers =
-      AskStatus(config, config.machines.machines, request.timeout);
+  STRATA_ASSIGN(const std::vector<Machine> machines,
+                AllNodes(config, request.rendezvous, request.timeout));
+  const std::vector<NodeAnswer> answers = AskStatus(config, machines, request.timeout);
   if (request.output == Request::Output::kJson) {
     Json nodes = Json::array();
     for (const NodeAnswer& answer : answers) nodes.push_back(ToJson(answer));
