@@ -42,7 +42,9 @@ target_include_directories(strata_flags INTERFACE ${CMAKE_SOURCE_DIR})
 if(STRATA_FAILPOINTS)
   target_compile_definitions(strata_flags INTERFACE STRATA_FAILPOINTS)  # base/failpoint.h
 endif()
+set(STRATA_TEST_OPTIMIZATION -O1)  # of what is in the test programs themselves
 if(STRATA_SANITIZE)
+  set(STRATA_TEST_OPTIMIZATION -O0)  # half of what these builds took was compiling tests
   target_compile_options(strata_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${STRATA_SANITIZE} -fno-sanitize-recover=all
       -fno-omit-frame-pointer -g1>)
@@ -119,8 +121,7 @@ function(strata_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE strata_flags ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   strata_precompile(${name} test)
-  # Half of what the sanitizers' builds take is compiling tests, which wait for the libraries anyhow.
-  target_compile_options(${name} PRIVATE $<IF:$<BOOL:${STRATA_SANITIZE}>,-O0,-O1>)
+  target_compile_options(${name} PRIVATE ${STRATA_TEST_OPTIMIZATION})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if("threads" IN_LIST ARG_LABELS)
     if(NOT TARGET threads_tests)
