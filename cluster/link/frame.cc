@@ -59,7 +59,7 @@ Result<LinkHeader> DecodeLinkHeader(std::span<const std::byte, kLinkHeaderBytes>
     return Corrupt("the reserved bytes of a link frame are not zero");
   }
   if (type < static_cast<uint16_t>(LinkFrameType::kHello) ||
-      type > static_cast<uint16_t>(LinkFrameType::kRegroup)) {
+      type > static_cast<uint16_t>(LinkFrameType::kWorkers)) {
     return Corrupt(fmt::format("unknown type {} of a link frame", type));
   }
   header.type = static_cast<LinkFrameType>(type);
