@@ -45,6 +45,11 @@ constexpr Setting kSettings[] = {
          "LightGBM's \"ip port\", or Open MPI's \"host slots=N\".",
      .flag = "machines",
      .programs = kBoth},
+    {.key = "cluster.servers",
+     .help = "\"host:port,host:port\": the servers in rank order, for a machine list that names "
+             "none (Open MPI's and LightGBM's forms list workers alone) or none at all.",
+     .flag = "servers",
+     .programs = kBoth},
     {.key = "cluster.launcher",
      .type = SettingType::kChoice,
      .default_value = "auto",
@@ -317,6 +322,28 @@ Status ReadMachines(const Settings& settings, Disk& disk, ClusterConfig* config)
   return {};
 }
 
+// Puts the servers of cluster.servers in front.
+Status AddServers(const Settings& settings, ClusterConfig* config) {
+  const std::string& text = settings.Text("cluster.servers");
+  if (text.empty()) return {};
+  const std::string origin = settings.Origin("cluster.servers");
+  MachineList& list = config->machines;
+  if (!list.Of(Role::kServer).empty()) {
+    return Invalid(
+        fmt::format("{}: cluster.servers is for a machine list without servers, but {} lists some: "
+                    "keep one of the two",
+                    origin, list.file));
+  }
+  std::string lines;
+  for (const char c : text) lines += c == ',' ? std::string(" server\n") : std::string(1, c);
+  STRATA_ASSIGN(MachineList servers,
+                ParseMachineList(lines + " server\n", origin + ": cluster.servers"));
+  for (Machine& server : servers.machines) server.line = server.column = 0;  // of no file
+  list.machines.insert(list.machines.begin(), servers.machines.begin(), servers.machines.end());
+  if (list.file.empty()) list.file = servers.file;
+  return {};
+}
+
 // Appends the workers of worker.hosts.
 Status AddHosts(const Settings& settings, ClusterConfig* config) {
   const std::string& text = settings.Text("worker.hosts");
@@ -348,10 +375,13 @@ Status ReadRendezvous(const Settings& settings, ClusterConfig* config) {
                                settings.Origin("worker.world")));
   }
   if (!config->machines.Of(Role::kWorker).empty()) {
+    const std::string& hosts = settings.Text("worker.hosts");
     return Invalid(
         fmt::format("{}: worker.rendezvous is for workers that nothing lists, but {} lists some: "
                     "keep one of the two",
-                    origin, config->machines.file));
+                    origin,
+                    hosts.empty() ? config->machines.file
+                                  : settings.Origin("worker.hosts") + ": worker.hosts"));
   }
   STRATA_ASSIGN(const MachineList parsed,
                 ParseMachineList(text + " worker", origin + ": worker.rendezvous"));
@@ -524,6 +554,7 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   }
   if (!problems.empty()) return Invalid(problems);
   STRATA_TRY(ReadTls(settings, &config));
+  STRATA_TRY(AddServers(settings, &config));
   STRATA_TRY(AddHosts(settings, &config));
   STRATA_TRY(ReadRendezvous(settings, &config));
   if (settings.Int("rank") >= 0 && config.machines.machines.empty()) {

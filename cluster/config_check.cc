@@ -53,8 +53,11 @@ class Checker {
   }
 
   void Add(const Machine& machine, const std::string& problem) {
-    report_.problems.push_back(fmt::format("{}:{}:{}: {}", report_.config.machines.file,
-                                           machine.line, machine.column, problem));
+    const std::string where =
+        machine.line == 0
+            ? machine.Address()  // of a setting, not of the list
+            : fmt::format("{}:{}:{}", report_.config.machines.file, machine.line, machine.column);
+    report_.problems.push_back(fmt::format("{}: {}", where, problem));
   }
 
   // Of the machine on which this runs; others may have other files at the same paths.

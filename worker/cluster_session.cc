@@ -140,8 +140,9 @@ Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config) {
   const MachineList& list = config.machines;
   if (list.Of(Role::kServer).empty()) {
     return Invalid(fmt::format(
-        "{}: names no server: expected a line \"host:port server\"; without --config a worker "
-        "keeps the tables in its own process",
+        "{}: names no server: expected a line \"host:port server\", or cluster.servers "
+        "(--servers=host:port) for a list of workers alone; without --config a worker keeps the "
+        "tables in its own process",
         list.file.empty() ? "the cluster" : list.file));
   }
   WorkerIdentity identity;
@@ -151,7 +152,7 @@ Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config) {
                                                           .variables = ProcessEnvironment(),
                                                           .pod = PodName(),
                                                           .timeout = config.connect_timeout,
-                                                          .meets = config.rendezvous.has_value(),
+                                                          .meeting = config.rendezvous,
                                                           .world = config.world}));
   identity.rank = static_cast<uint32_t>(place.rank);
   identity.world = static_cast<uint32_t>(place.world);

@@ -60,7 +60,7 @@ struct SessionHooks {
 std::unique_ptr<Session> MakeEmbeddedSession();
 
 // This worker's place by machine list, flags and launcher; job and task are left empty. kInvalid
-// when it has none, or when the list names no servers.
+// when it has none, or when neither the list nor cluster.servers names servers.
 Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config);
 
 // Links up with the other workers, if the list names any, and connects to the servers. A lost

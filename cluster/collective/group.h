@@ -36,7 +36,9 @@ struct GroupOptions {
 // One thread at a time, groups and their sub-groups together; calls beside the caller's own work:
 // async_calls.h. Any failure (a lost rank, a deadline,
 // ranks that disagree) ends the group: that call and all later ones return the same error, which
-// names the rank. Only an algorithm that the operation does not have is refused without an end.
+// names the rank. Only arguments that cannot be (a root beyond the ranks, counts that do not fit
+// the buffer, an algorithm that the operation does not have) are refused with kInvalid, before
+// anything is sent, and the group goes on: when all ranks see them.
 class Group {
  public:
   // The exchanger outlives the group.

@@ -16,7 +16,7 @@ class MemoryWorld::End final : public Exchanger {
                   TimeNs deadline) override {
     return world_->Exchange(rank_, tag, send, receive, deadline);
   }
-  void Cancel(const Status& why) override { world_->Fail(why); }
+  void Cancel(const Status& why) override { world_->Cancel(rank_, why); }
 
  private:
   MemoryWorld* world_;
@@ -37,6 +37,19 @@ void MemoryWorld::Fail(const Status& why) {
   changed_.notify_all();
 }
 
+void MemoryWorld::Cancel(int rank, const Status& why) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_.ok() || why.ok()) return;
+  failure_ = Lost(fmt::format("rank {} has ended the job: {}", rank, why.ToString()));
+  canceller_ = rank;
+  reason_ = why;
+  changed_.notify_all();
+}
+
+const Status& MemoryWorld::FailureOf(int rank) const {
+  return rank == canceller_ ? reason_ : failure_;
+}
+
 Status MemoryWorld::Exchange(int self, const ExchangeTag& tag, const SendPart& send,
                              const ReceivePart& receive, TimeNs deadline) {
   std::unique_lock lock(mutex_);
@@ -48,7 +61,7 @@ Status MemoryWorld::Exchange(int self, const ExchangeTag& tag, const SendPart& s
     mail_[{self, send.peer}].push_back(std::move(mail));
     changed_.notify_all();
   }
-  if (receive.peer < 0) return failure_;
+  if (receive.peer < 0) return FailureOf(self);
   std::deque<Mail>& inbox = mail_[{receive.peer, self}];
   const auto left = std::chrono::nanoseconds(std::max<TimeNs>(deadline - RealClock().Now(), 0));
   const bool arrived =
@@ -58,7 +71,7 @@ Status MemoryWorld::Exchange(int self, const ExchangeTag& tag, const SendPart& s
         DeadlineExceeded(fmt::format("rank {} sent nothing in {}", receive.peer, tag.Describe()));
     changed_.notify_all();
   }
-  if (!failure_.ok()) return failure_;
+  if (!failure_.ok()) return FailureOf(self);
   const Mail mail = std::move(inbox.front());
   inbox.pop_front();
   failure_ = Deliver(mail, tag, receive);

@@ -36,6 +36,8 @@ class MemoryWorld {
 
   Status Exchange(int self, const ExchangeTag& tag, const SendPart& send,
                   const ReceivePart& receive, TimeNs deadline);
+  void Cancel(int rank, const Status& why);
+  const Status& FailureOf(int rank) const;
   Status Deliver(const Mail& mail, const ExchangeTag& tag, const ReceivePart& receive) const;
 
   const int world_;
@@ -44,6 +46,8 @@ class MemoryWorld {
   std::condition_variable changed_;
   std::map<std::pair<int, int>, std::deque<Mail>> mail_;  // by (from, to)
   Status failure_;
+  int canceller_ = -1;  // who has cancelled, if that was the failure, and why
+  Status reason_;
 };
 
 }  // namespace strata

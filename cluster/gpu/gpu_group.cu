@@ -60,6 +60,13 @@ ncclResult_t ForRanks(size_t world, const One& one) {
   return result == ncclSuccess ? end : result;
 }
 
+// A rank's block from itself; nothing when it is in place.
+ncclResult_t CopyBlock(void* to, const void* from, size_t bytes, cudaStream_t stream) {
+  if (to == from) return ncclSuccess;
+  const cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+  return error == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+
 }  // namespace
 
 class GpuGroup::Impl {
@@ -286,6 +293,49 @@ Status GpuGroup::Allgather(const void* mine, void* all, std::span<const size_t> 
       const size_t count = counts[static_cast<size_t>(r)];
       auto* to = std::exchange(block, block + count * ElementBytes(type));
       return count == 0 ? ncclSuccess : ncclBroadcast(mine, to, count, NcclType(type), r, comm, on);
+    });
+  });
+}
+
+// NCCL has neither, but messages from one rank to another.
+Status GpuGroup::Gather(const void* mine, void* all, std::span<const size_t> counts,
+                        ElementType type, int root, void* stream) {
+  STRATA_TRY(CheckRoot(root, world()));
+  STRATA_TRY(CheckCounts(counts, world()));
+  const auto on = static_cast<cudaStream_t>(stream);
+  return impl_->Run("gather", [&](ncclComm_t comm) {
+    if (rank() != root) {
+      const size_t own = counts[static_cast<size_t>(rank())];
+      return own == 0 ? ncclSuccess : ncclSend(mine, own, NcclType(type), root, comm, on);
+    }
+    auto* block = static_cast<std::byte*>(all);
+    return ForRanks(counts.size(), [&](int r) {
+      const size_t count = counts[static_cast<size_t>(r)];
+      auto* to = std::exchange(block, block + count * ElementBytes(type));
+      if (count == 0) return ncclSuccess;
+      if (r == root) return CopyBlock(to, mine, count * ElementBytes(type), on);
+      return ncclRecv(to, count, NcclType(type), r, comm, on);
+    });
+  });
+}
+
+Status GpuGroup::Scatter(const void* all, void* mine, std::span<const size_t> counts,
+                         ElementType type, int root, void* stream) {
+  STRATA_TRY(CheckRoot(root, world()));
+  STRATA_TRY(CheckCounts(counts, world()));
+  const auto on = static_cast<cudaStream_t>(stream);
+  return impl_->Run("scatter", [&](ncclComm_t comm) {
+    if (rank() != root) {
+      const size_t own = counts[static_cast<size_t>(rank())];
+      return own == 0 ? ncclSuccess : ncclRecv(mine, own, NcclType(type), root, comm, on);
+    }
+    const auto* block = static_cast<const std::byte*>(all);
+    return ForRanks(counts.size(), [&](int r) {
+      const size_t count = counts[static_cast<size_t>(r)];
+      const auto* from = std::exchange(block, block + count * ElementBytes(type));
+      if (count == 0) return ncclSuccess;
+      if (r == root) return CopyBlock(mine, from, count * ElementBytes(type), on);
+      return ncclSend(from, count, NcclType(type), r, comm, on);
     });
   });
 }

@@ -69,6 +69,13 @@ class GpuGroup {
                        GpuReduction reduction, void* stream);
   Status Allgather(const void* mine, void* all, std::span<const size_t> counts, ElementType type,
                    void* stream);
+  // Block r has counts[r] elements, on all ranks alike. The root's `all` receives the block of each
+  // rank, in rank order; `mine` is this rank's and may lie at its place in `all`.
+  Status Gather(const void* mine, void* all, std::span<const size_t> counts, ElementType type,
+                int root, void* stream);
+  // The other way: block r of the root's `all` goes to rank r.
+  Status Scatter(const void* all, void* mine, std::span<const size_t> counts, ElementType type,
+                 int root, void* stream);
   // Block r of `send`, of send_counts[r] elements, goes to rank r; block r of `receive` comes from
   // rank r. The two do not overlap.
   Status AllToAll(const void* send, std::span<const size_t> send_counts, void* receive,

@@ -20,7 +20,7 @@ constexpr TimeNs kSleepBesideOther = 100 * kMicrosecond;
 
 // Most bytes of one system call: sending and receiving take turns, and what was received is still
 // in the cache when it is used.
-constexpr size_t kBytesPerCall = 256ULL << 10;
+constexpr size_t kBytesPerCall = 1ULL << 20;
 constexpr size_t kPiecesPerCall = 16;
 
 // What a sendmsg or recvmsg is to move: at most kBytesPerCall in kPiecesPerCall pieces.
@@ -95,7 +95,7 @@ class Run {
         reduction_(receive.reduction),
         sending_(send.peer >= 0),
         receiving_(receive.peer >= 0),
-        spin_(std::max(send_bytes_, receive_bytes_) <= kSpinBytesMax ? kSpin : 0),
+        spin_(!ends.crowded || std::max(send_bytes_, receive_bytes_) <= kSpinBytesMax ? kSpin : 0),
         out_header_(EncodeLinkHeader({.type = LinkFrameType::kData,
                                       .length = send_bytes_,
                                       .operation = tag.OperationWord(),

@@ -22,6 +22,7 @@ struct SocketEnds {
   TlsStream* send_tls = nullptr;  // over the socket; null: without TLS
   TlsStream* receive_tls = nullptr;
   int wake_fd = -1;                 // becomes readable when the group has failed
+  bool crowded = false;             // more ranks on this host than processors
   std::string_view send_peer = {};  // "rank 2 (10.0.0.2:7700)", for messages
   std::string_view receive_peer = {};
   DataProgress* send_progress = nullptr;  // counts what passes; may be null

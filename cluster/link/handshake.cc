@@ -104,10 +104,11 @@ std::string_view AsText(const std::array<unsigned char, 32>& bytes) {
 
 Status CheckJob(const LinkHello& hello, uint64_t job, int rank) {
   if (hello.job == job) return {};
-  return Refused(
-      fmt::format("another job: rank {} has id {:016x}, rank {} has {:016x}; jobs that run at "
-                  "once need ports of their own",
-                  hello.from, hello.job, rank, job));
+  return Refused(fmt::format(
+      "another job, or another cluster: cluster.name and job.name make the id {:016x} on "
+      "rank {}, {:016x} on rank {}; use the same on all workers, and other ports for "
+      "jobs that run at once",
+      hello.job, hello.from, job, rank));
 }
 
 Status CheckHello(const LinkHello& hello, const LinkPlace& here) {
@@ -115,8 +116,8 @@ Status CheckHello(const LinkHello& hello, const LinkPlace& here) {
   const auto world = static_cast<uint32_t>(here.world);
   if (hello.world != world) {
     return Refused(
-        fmt::format("rank {} has {} workers in its machine list, rank {} has {}; use the same list "
-                    "on all machines",
+        fmt::format("rank {} was started as one of {} workers, rank {} as one of {}; use the same "
+                    "machine list, or --world, on all machines",
                     hello.from, hello.world, here.rank, here.world));
   }
   if (hello.to != static_cast<uint32_t>(here.rank)) {

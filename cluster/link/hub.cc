@@ -168,7 +168,7 @@ void Hub::TellPeers() {
 }
 
 void Hub::FailSeenHere(const Status& why) {
-  Fail(why, Status(why.code(), fmt::format("{} (seen by rank {})", why.message(), options_.rank)));
+  Fail(why, Status(why.code(), fmt::format("rank {} says: {}", options_.rank, why.message())));
 }
 
 void Hub::Cancel(const Status& why) {
@@ -480,7 +480,7 @@ Status Hub::Exchange(const ExchangeTag& tag, const SendPart& send, const Receive
 // Either may be null.
 Status Hub::ExchangeWith(Peer* to, Peer* from, const ExchangeTag& tag, const SendPart& send,
                          const ReceivePart& receive, TimeNs deadline) {
-  SocketEnds sockets{.wake_fd = wake_.get(), .scratch = scratch_};
+  SocketEnds sockets{.wake_fd = wake_.get(), .crowded = crowded_, .scratch = scratch_};
   SharedEnds shared{.failed = &over_, .scratch = scratch_, .crowded = crowded_};
   bool over_sockets = false;
   bool in_memory = false;

@@ -97,13 +97,7 @@ class Host {
     STRATA_TRY(accepting_.Start(&listener));
     asio::co_spawn(io_, Wait(), asio::detached);
     io_.run();
-    if (workers_.size() != guests_.size()) {
-      return Lost(fmt::format(
-          "{} did not come to the meeting place {} port {} within {}: are {} "
-          "started, with the same address?",
-          Missing(), listener.address, listener.port, HumanSeconds(Seconds(options_.timeout)),
-          options_.world == 2 ? "it" : "they all"));
-    }
+    if (!not_met_.ok()) return not_met_;
     listener.socket = std::move(socket_);
     workers_.insert(workers_.begin(), {.host = listener.address, .port = listener.port});
     return Meeting{.workers = std::move(workers_), .listener = std::move(listener)};
@@ -146,8 +140,32 @@ class Host {
     }
     // Whoever dials from here on waits in the socket's queue until Links serves it.
     socket_ = accepting_.Stop();
-    if (Missing().empty()) co_await Tell();
+    if (Missing().empty()) {
+      co_await Tell();
+    } else {
+      not_met_ = Lost(fmt::format(
+          "{} did not come to the meeting place {} port {} within {}: are {} started, with the "
+          "same "
+          "address?",
+          Missing(), options_.host, options_.port, HumanSeconds(Seconds(options_.timeout)),
+          options_.world == 2 ? "it" : "they all"));
+      co_await Dismiss();
+    }
     io_.stop();
+  }
+
+  // Those who have come hear for whom they have waited.
+  asio::awaitable<void> Dismiss() {
+    const std::vector<Guest> came = guests_;
+    for (const Guest& guest : came) {
+      if (guest.connection == nullptr) continue;
+      const SocketDeadline limit(guest.connection, options_.accept_timeout);
+      Status told = co_await link_internal::WriteFrame(
+          *guest.connection,
+          {.type = LinkFrameType::kAbort, .operation = static_cast<uint64_t>(not_met_.code())},
+          not_met_.message().substr(0, kNoticeBytesMax));
+      static_cast<void>(told);
+    }
   }
 
   // All are here. One that ends from now on is missed by the links.
@@ -232,6 +250,7 @@ class Host {
   asio::steady_timer timer_;
   std::vector<Guest> guests_;     // ranks from 1 on
   std::vector<Machine> workers_;  // likewise, once all have met
+  Status not_met_;                // or why they have not
   OwnedFd socket_;
 };
 
@@ -263,6 +282,7 @@ class Visitor {
       timer.wait();
       pause = std::min(2 * pause, kRetryLast);
     }
+    if (!dismissal_.ok()) return dismissal_.Prefixed(Where());
     return Lost(fmt::format("{} could not be reached within {} s: {}", Where(),
                             options_.timeout / kSecond, last.message()));
   }
@@ -290,10 +310,16 @@ class Visitor {
     *status = co_await Introduce(connection, endpoint);
     if (limit->passed()) *status = Lost("it does not answer the handshake");
     if (!status->ok()) co_return;
-    limit.emplace(connection, std::max<TimeNs>(deadline - RealClock().Now(), 0));
+    // Rank 0 knows who is missing, and says so when its time is over: about when this one's is.
+    const TimeNs left = std::max<TimeNs>(deadline - RealClock().Now(), 0);
+    limit.emplace(connection, left + options_.accept_timeout);
     Result<LinkFrame> members = co_await link_internal::ReadFrame(*connection, kAdminBytesMax);
     *status = limit->passed() ? Lost("others have not come") : members.status();
     if (!status->ok()) co_return;
+    if (members->header.type == LinkFrameType::kAbort) {
+      *status = dismissal_ = Lost(members->body);
+      co_return;
+    }
     Result<std::vector<Machine>> workers = DecodeMembers(members->body, options_.world - 1);
     *status = workers.status();
     if (!status->ok()) co_return;
@@ -336,6 +362,7 @@ class Visitor {
   const RendezvousOptions& options_;
   const LinkProof proof_;
   const uint64_t process_;
+  Status dismissal_;  // what a rank 0 said that waits no more
   Meeting meeting_;
 };
 

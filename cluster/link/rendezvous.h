@@ -42,9 +42,10 @@ struct Meeting {
 
 // Returns when all ranks have met. A rank whose process ends meanwhile gives its place up to
 // another. kLost after `timeout`: names the ranks that have not come, or says why rank 0 cannot be
-// reached. kRefused: the secrets, jobs, numbers of ranks or protocol versions differ, the rank is
-// taken, rank 0's group has met already, or TLS does not let them together. kFailed, kInvalid: the
-// port or the host is no good. Blocks; thread-safe.
+// reached. Who has come by then waits up to `accept_timeout` longer for rank 0 to
+// say whom it misses. kRefused: the secrets, jobs, numbers of ranks or protocol versions differ,
+// the rank is taken, rank 0's group has met already, or TLS does not let them together. kFailed,
+// kInvalid: the port or the host is no good. Blocks; thread-safe.
 Result<Meeting> Meet(const RendezvousOptions& options);
 
 }  // namespace strata

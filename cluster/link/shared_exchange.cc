@@ -15,6 +15,9 @@ namespace strata {
 namespace {
 
 constexpr int kLooksPerClock = 16;
+// For so long a rank spins without letting others run: a small message's journey between two ranks
+// that both have a core.
+constexpr TimeNs kSpinAlone = 5 * kMicrosecond;
 
 // Most bytes that are copied or reduced before the other side hears of it, and before sending and
 // receiving take turns.
@@ -215,7 +218,8 @@ class Run final : public OtherHalf {
     if (idle_since_ == 0) idle_since_ = now;
     const bool may_spin = !ends_.crowded || std::max(send_bytes_, receive_bytes_) <= kSpinBytesMax;
     if (may_spin && now - idle_since_ < kSpin) {
-      if (ends_.crowded) sched_yield();
+      // Other programs may be on the core that the peer needs.
+      if (ends_.crowded || now - idle_since_ > kSpinAlone) sched_yield();
       return {};
     }
     return Sleep(deadline - now);

@@ -27,7 +27,14 @@ Result<std::vector<Machine>> StartedWorkers(const MachineList& list, const Place
 Result<WorkerPlace> PlaceAtMeeting(const PlaceClues& clues) {
   std::optional<LaunchPlace> place;
   if (!clues.rank || clues.world == 0) {
-    STRATA_ASSIGN(place, FindLaunchPlace(clues.variables, clues.launcher, clues.pod, {}));
+    STRATA_ASSIGN(place, FindLaunchPlace(clues.variables, clues.launcher, clues.pod,
+                                         {&clues.meeting->host, 1}));
+  }
+  if (place && clues.world != 0 && place->world.value_or(clues.world) != clues.world) {
+    return Invalid(fmt::format(
+        "{} says rank {} of {}, but worker.world says that {} meet: leave worker.world out, or the "
+        "launcher's variables alone with --launcher=none",
+        place->source, place->rank, *place->world, clues.world));
   }
   if (!clues.rank && !place) {
     return Invalid(
@@ -50,7 +57,7 @@ Result<WorkerPlace> PlaceAtMeeting(const PlaceClues& clues) {
 }  // namespace
 
 Result<WorkerPlace> FindWorkerPlace(const MachineList& list, const PlaceClues& clues) {
-  if (clues.meets) return PlaceAtMeeting(clues);
+  if (clues.meeting) return PlaceAtMeeting(clues);
   WorkerPlace result{.rank = 0, .world = 1, .workers = list.Of(Role::kWorker)};
   std::optional<LaunchPlace> place;
   if (!clues.rank) {

@@ -18,10 +18,10 @@ struct PlaceClues {
   std::optional<uint16_t> port;  // tells a list's entries apart; of a host's first worker without
   Launcher launcher = Launcher::kAuto;
   Environment variables;
-  std::string pod;     // name of this host up to the first dot
-  TimeNs timeout = 0;  // to resolve the names of the list
-  bool meets = false;  // at a rendezvous: nothing lists the workers
-  int world = 0;       // how many meet; 0: as the launcher says
+  std::string pod;                                // name of this host up to the first dot
+  TimeNs timeout = 0;                             // to resolve the names of the list
+  std::optional<Machine> meeting = std::nullopt;  // where they meet, when nothing lists them
+  int world = 0;                                  // how many meet; 0: as the launcher says
 };
 
 struct WorkerPlace {

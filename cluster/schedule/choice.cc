@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <sstream>
@@ -17,16 +18,18 @@ constexpr int kErrorsMax = 10;
 const std::vector<ChoiceRule>& BuiltIn() {
   using enum Collective;
   static const std::vector<ChoiceRule> rules = {
-      {kAllreduce, 2, 16 << 10, Algorithm::kInputs},
-      {kAllreduce, 8, 2 << 10, Algorithm::kInputs},
-      {kAllreduce, kAnyRanks, 512, Algorithm::kInputs},
+      {kAllreduce, kAnyRanks, 32 << 10, Algorithm::kDoubling},
       {kAllreduce, kAnyRanks, kAnyBytes, Algorithm::kCirculant},
       {kAllgather, kAnyRanks, kAnyBytes, Algorithm::kBruck},
       {kReduceScatter, kAnyRanks, kAnyBytes, Algorithm::kCirculant},
+      {kBroadcast, 4, 16 << 10, Algorithm::kPipelined},
       {kBroadcast, 3, kAnyBytes, Algorithm::kBinomial},
       {kBroadcast, kAnyRanks, 64 << 10, Algorithm::kBinomial},
+      {kBroadcast, 8, kAnyBytes, Algorithm::kPipelined},
       {kBroadcast, kAnyRanks, kAnyBytes, Algorithm::kScatterAllgather},
-      {kReduce, kAnyRanks, 8 << 10, Algorithm::kBinomial},
+      {kReduce, 4, kAnyBytes, Algorithm::kBinomial},
+      {kReduce, 8, 1 << 20, Algorithm::kBinomial},
+      {kReduce, kAnyRanks, 32 << 10, Algorithm::kBinomial},
       {kReduce, kAnyRanks, kAnyBytes, Algorithm::kRabenseifner},
       {kAllToAll, 3, kAnyBytes, Algorithm::kPairwise},
       {kAllToAll, kAnyRanks, 4 << 10, Algorithm::kBruck},
@@ -58,6 +61,15 @@ std::string Names(Collective operation) {
   return names;
 }
 
+Result<Collective> ReadOperation(std::string_view name) {
+  if (const auto named = CollectiveNamed(name); named.has_value()) return *named;
+  std::string names;
+  for (const Collective operation : kCollectives) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", CollectiveName(operation));
+  }
+  return Invalid(fmt::format("unknown operation '{}'; there are {}", name, names));
+}
+
 Result<Algorithm> ReadAlgorithm(Collective operation, std::string_view name) {
   const auto named = AlgorithmNamed(name);
   if (named.has_value() && Has(operation, *named)) return *named;
@@ -78,16 +90,14 @@ Result<ChoiceRule> ReadRule(const std::string& line) {
     return Invalid(fmt::format("expected `operation ranks bytes algorithm`, found '{}'", line));
   }
   ChoiceRule rule{};
-  const auto known = CollectiveNamed(operation);
-  if (!known.has_value()) return Invalid(fmt::format("unknown operation '{}'", operation));
-  rule.operation = *known;
+  STRATA_ASSIGN(rule.operation, ReadOperation(operation));
   if (!ReadBound(ranks, kAnyRanks, &rule.ranks_max) || rule.ranks_max < 1) {
     return Invalid(fmt::format("ranks: expected a number from 1 on or *, found '{}'", ranks));
   }
   if (!ReadBound(bytes, kAnyBytes, &rule.bytes_max)) {
     return Invalid(fmt::format("bytes: expected a number or *, found '{}'", bytes));
   }
-  STRATA_ASSIGN(rule.algorithm, ReadAlgorithm(*known, algorithm));
+  STRATA_ASSIGN(rule.algorithm, ReadAlgorithm(rule.operation, algorithm));
   return rule;
 }
 
@@ -116,6 +126,12 @@ Result<ChoiceTable> ChoiceTable::Parse(std::string_view text, const std::string&
     }
   }
   if (bad > 0) return Invalid(errors);
+  if (rules.empty()) {
+    return Invalid(fmt::format(
+        "{}: expected lines `operation ranks bytes algorithm`, found none: write the table with "
+        "strata-bench collective --tune, or leave collective.choices out",
+        file));
+  }
   return ChoiceTable(std::move(rules), file);
 }
 
@@ -137,10 +153,14 @@ Result<ChoiceTable> ChoiceTable::Preferring(std::string_view choices,
   std::string part;
   while (std::getline(parts, part, ',')) {
     const size_t equals = part.find('=');
-    const auto operation = CollectiveNamed(part.substr(0, equals));
-    if (equals == std::string::npos || !operation.has_value()) {
+    if (equals == std::string::npos) {
       return Invalid(fmt::format(
           "{}: expected operation=algorithm, such as allreduce=ring, found '{}'", origin, part));
+    }
+    const auto operation = ReadOperation(part.substr(0, equals));
+    if (!operation.ok()) return operation.status().Prefixed(origin);
+    if (std::ranges::find(rules, *operation, &ChoiceRule::operation) != rules.end()) {
+      return Invalid(fmt::format("{}: {} twice; keep one", origin, CollectiveName(*operation)));
     }
     const auto algorithm = ReadAlgorithm(*operation, part.substr(equals + 1));
     if (!algorithm.ok()) return algorithm.status().Prefixed(origin);

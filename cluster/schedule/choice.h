@@ -31,7 +31,7 @@ struct ChosenAlgorithm {
 // (AlgorithmsOf). Immutable; all ranks of a group must have the same.
 class ChoiceTable {
  public:
-  // The built-in one: measured over sockets on one machine (docs/collectives.md).
+  // The built-in one: from measurements over sockets on one machine (docs/collectives.md).
   ChoiceTable();
   ChoiceTable(std::vector<ChoiceRule> rules, std::string source);
 

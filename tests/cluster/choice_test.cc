@@ -60,7 +60,8 @@ TEST(ChoiceTable, WhatIsPreferredComesFirst) {
             ChoiceTable().Explain(Collective::kAllToAll, 5, 1).reason);
   for (const auto& [text, problem] :
        {std::pair("ring", "found 'ring'"),
-        {"allsum=ring", "found 'allsum=ring'"},
+        {"allsum=ring", "unknown operation 'allsum'; there are allreduce, "},
+        {"allreduce=ring,allreduce=binomial", "allreduce twice"},
         {"allreduce=bruck", "no algorithm 'bruck' of allreduce; there are inputs"},
         {"allreduce=ring,", ""},
         {"allreduce=ring,,", "found ''"}}) {
@@ -69,6 +70,11 @@ TEST(ChoiceTable, WhatIsPreferredComesFirst) {
     EXPECT_THAT(wrong.status().message(),
                 AllOf(HasSubstr(*problem == '\0' ? "" : "x.toml:3:1: "), HasSubstr(problem)));
   }
+}
+
+TEST(ChoiceTable, OneWithoutRulesIsNone) {
+  EXPECT_THAT(ChoiceTable::Parse("# nothing\n", "my.table").status().message(),
+              HasSubstr("my.table: expected lines `operation ranks bytes algorithm`, found none"));
 }
 
 TEST(ChoiceTable, EachBadLineIsNamed) {

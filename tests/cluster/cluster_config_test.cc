@@ -164,6 +164,33 @@ TEST_F(ClusterConfigTest, ErrorsNameTheLineThatIsToBlame) {
   EXPECT_THAT(error("[server]\nlanes = 0\n"), HasSubstr("lanes"));
 }
 
+TEST_F(ClusterConfigTest, ServersForAListOfWorkersAlone) {
+  Write("c/hosts", "localhost slots=2\n");
+  const auto config = Load(
+      "[cluster]\nmachines = \"hosts\"\nservers = \"127.0.0.1:7600,[::1]:7601\"\n[worker]\nport = "
+      "7700\n");
+  ASSERT_TRUE(config.ok()) << config.status().ToString();
+  const std::vector<Machine> servers = config->machines.Of(Role::kServer);
+  ASSERT_EQ(servers.size(), 2U);
+  EXPECT_EQ(servers[1].Address(), "[::1]:7601");
+  EXPECT_EQ(servers[1].rank, 1);
+  const std::vector<Machine> workers = config->machines.Of(Role::kWorker);
+  ASSERT_EQ(workers.size(), 2U);
+  EXPECT_EQ(workers[1].Address(), "localhost:7701");
+
+  const auto alone = Load("[cluster]\nservers = \"127.0.0.1:7600\"\n");
+  ASSERT_TRUE(alone.ok()) << alone.status().ToString();
+  EXPECT_EQ(alone->machines.Of(Role::kServer).size(), 1U);
+
+  Write("c/both", "127.0.0.1:7600 server\n");
+  EXPECT_THAT(
+      Load("[cluster]\nmachines = \"both\"\nservers = \"127.0.0.1:7601\"\n").status().message(),
+      HasSubstr("c/cluster.toml:3:1: cluster.servers is for a machine list without servers, but "
+                "c/both lists some"));
+  EXPECT_THAT(Load("[cluster]\nservers = \"127.0.0.1\"\n").status().message(),
+              HasSubstr("c/cluster.toml:2:1: cluster.servers"));
+}
+
 TEST_F(ClusterConfigTest, RankNeedsAList) {
   Settings settings(ClusterSettingsTable());
   ASSERT_TRUE(settings.Set("rank", "0", "--rank").ok());

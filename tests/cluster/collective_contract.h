@@ -1,10 +1,13 @@
 // What every collective promises, by every algorithm, whatever carries its messages: the results of
 // a plain reference in 64-bit integers, exactly, and sums of floats that are the same on all ranks.
-// Each rank runs the same list of calls.
+// Each rank runs the same list of calls. Large vectors are summed only; all other reductions are
+// tried with what is small.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <numeric>
 #include <span>
 #include <string>
@@ -23,16 +26,11 @@ class CollectiveContract {
 
   // Calls of `count` elements in all: of each operation with each algorithm.
   void Check(size_t count) {
-    for (const Algorithm algorithm : AlgorithmsOf(Collective::kAllreduce)) {
-      if (algorithm == Algorithm::kInputs && count * sizeof(int64_t) * world_ > bytes_max_)
-        continue;
-      Traced(Collective::kAllreduce, algorithm, count, [&] { Allreduce(count, {algorithm}); });
-    }
-    for (const Algorithm algorithm : AlgorithmsOf(Collective::kReduceScatter)) {
-      Traced(Collective::kReduceScatter, algorithm, count, [&] {
-        ReduceScatter(Equal(count), {}, {algorithm});
-        ReduceScatter(Uneven(count), Uneven(count), {algorithm});
-      });
+    CheckReductions(count, ReduceOp::kSum);
+    if (count > 0 && count <= world_ + 1) {
+      for (const ReduceOp op : {ReduceOp::kProduct, ReduceOp::kMin, ReduceOp::kMax}) {
+        CheckReductions(count, op);
+      }
     }
     for (const Algorithm algorithm : AlgorithmsOf(Collective::kAllgather)) {
       Traced(Collective::kAllgather, algorithm, count, [&] {
@@ -46,10 +44,7 @@ class CollectiveContract {
         AllToAllUneven(count / world_, {algorithm});
       });
     }
-    for (const int root : {0, group_.world() / 2, group_.world() - 1}) {
-      for (const Algorithm algorithm : AlgorithmsOf(Collective::kReduce)) {
-        Traced(Collective::kReduce, algorithm, count, [&] { Reduce(count, root, {algorithm}); });
-      }
+    for (const int root : Roots()) {
       for (const Algorithm algorithm : AlgorithmsOf(Collective::kBroadcast)) {
         Traced(Collective::kBroadcast, algorithm, count,
                [&] { Broadcast(count, root, {algorithm}); });
@@ -64,11 +59,11 @@ class CollectiveContract {
   // start.
   void CheckOneOfEach(size_t count) {
     const int root = group_.world() / 3;
-    Allreduce(count, {});
-    ReduceScatter(Equal(count), {}, {});
+    Allreduce(count, ReduceOp::kSum, {});
+    ReduceScatter(Equal(count), {}, ReduceOp::kSum, {});
     Allgather(Uneven(count), Uneven(count), {});
     AllToAllUneven(count / world_, {.algorithm = Algorithm::kBruck});
-    Reduce(count, root, {});
+    Reduce(count, root, ReduceOp::kSum, {});
     Broadcast(count, root, {});
     Gather(count, root);
     Scatter(count, root);
@@ -81,6 +76,28 @@ class CollectiveContract {
  private:
   using Values = std::vector<int64_t>;
   using Counts = std::vector<size_t>;
+
+  void CheckReductions(size_t count, ReduceOp op) {
+    for (const Algorithm algorithm : AlgorithmsOf(Collective::kAllreduce)) {
+      if (algorithm == Algorithm::kInputs && count * sizeof(int64_t) * world_ > bytes_max_)
+        continue;
+      Traced(Collective::kAllreduce, algorithm, count, [&] { Allreduce(count, op, {algorithm}); });
+    }
+    for (const Algorithm algorithm : AlgorithmsOf(Collective::kReduceScatter)) {
+      Traced(Collective::kReduceScatter, algorithm, count, [&] {
+        ReduceScatter(Equal(count), {}, op, {algorithm});
+        ReduceScatter(Uneven(count), Uneven(count), op, {algorithm});
+      });
+    }
+    for (const int root : Roots()) {
+      for (const Algorithm algorithm : AlgorithmsOf(Collective::kReduce)) {
+        Traced(Collective::kReduce, algorithm, count,
+               [&] { Reduce(count, root, op, {algorithm}); });
+      }
+    }
+  }
+
+  std::vector<int> Roots() const { return {0, group_.world() / 2, group_.world() - 1}; }
 
   template <typename Body>
   void Traced(Collective operation, Algorithm algorithm, size_t count, const Body& body) {
@@ -102,10 +119,23 @@ class CollectiveContract {
     for (size_t i = 0; i < count; ++i) values[i] = Input(static_cast<size_t>(group_.rank()), i);
     return values;
   }
-  int64_t Sum(size_t i) const {
-    int64_t sum = 0;
-    for (size_t r = 0; r < world_; ++r) sum += Input(r, i);
-    return sum;
+  // The first `count` elements of all ranks' inputs, reduced.
+  const Values& Reduced(size_t count, ReduceOp op) {
+    Values& values = reduced_[op];
+    for (size_t i = values.size(); i < count; ++i) {
+      int64_t value = Input(0, i);
+      for (size_t r = 1; r < world_; ++r) {
+        const int64_t next = Input(r, i);
+        if (op == ReduceOp::kSum) value += next;
+        if (op == ReduceOp::kProduct) {
+          value = static_cast<int64_t>(static_cast<uint64_t>(value) * static_cast<uint64_t>(next));
+        }
+        if (op == ReduceOp::kMin) value = std::min(value, next);
+        if (op == ReduceOp::kMax) value = std::max(value, next);
+      }
+      values.push_back(value);
+    }
+    return values;
   }
 
   Counts Equal(size_t count) const {
@@ -133,24 +163,28 @@ class CollectiveContract {
   }
   size_t Own(const Counts& counts) const { return counts[static_cast<size_t>(group_.rank())]; }
 
-  void Allreduce(size_t count, const CallOptions& options) {
+  void Allreduce(size_t count, ReduceOp op, const CallOptions& options) {
     Values data = Inputs(count);
-    Expect(group_.Allreduce(std::span(data), ReduceOp::kSum, options));
-    for (size_t i = 0; i < count; ++i) ASSERT_EQ(data[i], Sum(i)) << i;
+    Expect(group_.Allreduce(std::span(data), op, options));
+    const Values& expected = Reduced(count, op);
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(data[i], expected[i]) << i;
     std::vector<float> floats(count);
     for (size_t i = 0; i < count; ++i) {
       floats[i] = static_cast<float>(Input(static_cast<size_t>(group_.rank()), i)) * 1e-9F;
     }
-    Expect(group_.Allreduce(std::span(floats), ReduceOp::kSum, options));
+    Expect(group_.Allreduce(std::span(floats), op, options));
     float_hashes_.push_back(Hash64(std::as_bytes(std::span(floats))));
   }
 
-  void ReduceScatter(const Counts& blocks, const Counts& counts, const CallOptions& options) {
+  void ReduceScatter(const Counts& blocks, const Counts& counts, ReduceOp op,
+                     const CallOptions& options) {
     Values data = Inputs(Total(blocks));
-    const auto mine = group_.ReduceScatter(std::span(data), ReduceOp::kSum, counts, options);
+    const auto mine = group_.ReduceScatter(std::span(data), op, counts, options);
     ASSERT_TRUE(mine.ok()) << mine.status().ToString();
     ASSERT_EQ(mine->size(), Own(blocks));
-    for (size_t i = 0; i < mine->size(); ++i) ASSERT_EQ((*mine)[i], Sum(Begin(blocks) + i)) << i;
+    const Values& expected = Reduced(Total(blocks), op);
+    const size_t begin = Begin(blocks);
+    for (size_t i = 0; i < mine->size(); ++i) ASSERT_EQ((*mine)[i], expected[begin + i]) << i;
   }
 
   void Allgather(const Counts& blocks, const Counts& counts, const CallOptions& options) {
@@ -195,11 +229,12 @@ class CollectiveContract {
     ASSERT_EQ(out, expected);
   }
 
-  void Reduce(size_t count, int root, const CallOptions& options) {
+  void Reduce(size_t count, int root, ReduceOp op, const CallOptions& options) {
     Values data = Inputs(count);
-    Expect(group_.Reduce(std::span(data), ReduceOp::kSum, root, options));
+    Expect(group_.Reduce(std::span(data), op, root, options));
     if (group_.rank() != root) return;
-    for (size_t i = 0; i < count; ++i) ASSERT_EQ(data[i], Sum(i)) << i;
+    const Values& expected = Reduced(count, op);
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(data[i], expected[i]) << i;
   }
 
   void Broadcast(size_t count, int root, const CallOptions& options) {
@@ -232,6 +267,7 @@ class CollectiveContract {
   const size_t world_;
   const size_t bytes_max_;
   std::vector<uint64_t> float_hashes_;
+  std::map<ReduceOp, Values> reduced_;
 };
 
 // The sizes around every cut, and one that does not fit into a cache.

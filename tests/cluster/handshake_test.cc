@@ -141,7 +141,7 @@ TEST(CheckHello, SaysWhatDiffers) {
   };
   EXPECT_THAT(reason([](LinkHello* h) { h->job = 78; }), HasSubstr("another job"));
   EXPECT_THAT(reason([](LinkHello* h) { h->world = 5; }),
-              HasSubstr("has 5 workers in its machine list"));
+              HasSubstr("was started as one of 5 workers"));
   EXPECT_THAT(reason([](LinkHello* h) { h->to = 0; }),
               HasSubstr("looks for rank 0 here, but this is rank 1"));
   for (uint32_t from : {0u, 1u, 4u, 0xffffffffu}) {

@@ -57,10 +57,17 @@ bool SharesMemory(Carrier carrier, int rank) {
   return carrier == Carrier::kMemory || (both && rank % 3 != 2);
 }
 
+std::vector<int> WorldsOver(Carrier carrier) {
+  if (carrier != Carrier::kSockets) return {1, 2, 3, 4, 5, 6, 7, 8, 13};
+  std::vector<int> all(17);
+  std::iota(all.begin(), all.end(), 1);
+  return all;
+}
+
 class LinksOver : public testing::TestWithParam<Carrier> {};
 
 TEST_P(LinksOver, EveryAlgorithm) {
-  for (const int world : {1, 2, 3, 4, 5, 6, 7, 8, 13}) {
+  for (const int world : WorldsOver(GetParam())) {
     SCOPED_TRACE(world);
     Loopback net(world, "127.0.0.1", UsesTls(GetParam()) ? TestTls() : nullptr);
     std::vector<std::vector<uint64_t>> hashes(static_cast<size_t>(world));
@@ -182,7 +189,7 @@ TEST_P(LinksTest, RanksThatWaitForEachOtherInDifferentCallsAreTold) {
     EXPECT_EQ(status.code(), StatusCode::kFailed);
     EXPECT_THAT(status.message(), AllOf(HasSubstr("scatter (binomial, root 0) call 0"),
                                         HasSubstr("broadcast (binomial, root 1) call 0")));
-    EXPECT_THAT(status.message(), AnyOf(HasSubstr(NameOf(net, 1)), HasSubstr("seen by rank 1"),
+    EXPECT_THAT(status.message(), AnyOf(HasSubstr(NameOf(net, 1)), HasSubstr("rank 1 says: "),
                                         HasSubstr("this rank in scatter")));
   });
 }

@@ -94,6 +94,19 @@ TEST_P(RendezvousTest, SaysWhoHasNotCome) {
   EXPECT_TRUE(third.get().ok());
 }
 
+TEST_P(RendezvousTest, WhoHasComeIsToldWhoHasNot) {
+  RendezvousOptions host = Options(0, 3);
+  host.timeout = 2 * kSecond;
+  RendezvousOptions guest = Options(2, 3);
+  guest.timeout = 2 * kSecond;
+  auto waiting = Begin(host);
+  auto other = Begin(guest);
+  EXPECT_THAT(waiting.get().status().message(), HasSubstr("rank 1 did not come"));
+  const Status status = other.get().status();
+  EXPECT_EQ(status.code(), StatusCode::kLost);
+  EXPECT_THAT(status.message(), HasSubstr("rank 1 did not come"));
+}
+
 TEST_P(RendezvousTest, NobodyThere) {
   RendezvousOptions options = Options(1, 2);
   options.timeout = kSecond / 2;

@@ -68,7 +68,7 @@ TEST(FindWorkerPlace, SlurmMakesTheList) {
 TEST(FindWorkerPlace, AtAMeetingTheLauncherOrFlagsSayAll) {
   const MachineList servers = List("127.0.0.1:7600 server\n");
   PlaceClues clues = Clues(kSlurm);
-  clues.meets = true;
+  clues.meeting = Machine{.host = "n1", .port = 7700};
   EXPECT_EQ(FindWorkerPlace(servers, clues)->world, 3);
   EXPECT_EQ(FindWorkerPlace(servers, clues)->rank, 2);
   clues.rank = 1;
@@ -81,6 +81,29 @@ TEST(FindWorkerPlace, AtAMeetingTheLauncherOrFlagsSayAll) {
   EXPECT_THAT(FindWorkerPlace(servers, clues).status().message(), HasSubstr("worker.world"));
   clues.rank = {};
   EXPECT_THAT(FindWorkerPlace(servers, clues).status().message(), HasSubstr("--rank"));
+}
+
+TEST(FindWorkerPlace, AtAMeetingLauncherAndWorldMustAgree) {
+  PlaceClues clues = Clues(kSlurm);
+  clues.meeting = Machine{.host = "n1", .port = 7700};
+  clues.world = 4;
+  EXPECT_THAT(FindWorkerPlace({}, clues).status().message(),
+              HasSubstr("SLURM_PROCID says rank 2 of 3, but worker.world says that 4 meet"));
+  clues.launcher = Launcher::kNone;
+  clues.rank = 3;
+  EXPECT_EQ(FindWorkerPlace({}, clues)->rank, 3);
+}
+
+TEST(FindWorkerPlace, AtAMeetingPodsOfOneSetHaveTheirOrdinals) {
+  PlaceClues clues = Clues({{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}});
+  clues.pod = "trainer-1";
+  clues.world = 2;
+  clues.meeting = Machine{.host = "trainer-0.trainer", .port = 7700};
+  const auto place = FindWorkerPlace({}, clues);
+  ASSERT_TRUE(place.ok()) << place.status().ToString();
+  EXPECT_EQ(place->rank, 1);
+  clues.meeting->host = "other-0.other";
+  EXPECT_FALSE(FindWorkerPlace({}, clues).ok());
 }
 
 TEST(FindWorkerPlace, AloneWithoutWorkers) {

@@ -151,6 +151,7 @@ TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
       {{"topology", "cost", "--late", "3"}, "--late: expected RANK:DURATION"},
       {{"topology", "cost", "--slow-rank", "3:0"}, "--slow-rank: expected RANK:FACTOR"},
       {{"topology", "cost", "--slow-link", "3:2"}, "--slow-link: expected A-B:FACTOR"},
+      {{"topology", "cost", "--slow-link", "5-5:2"}, "--slow-link: expected A-B:FACTOR"},
       {{"config", "check"}, "FILE"},
       {{"topology", "-n", "65537"}, "-n: expected a whole number from 1 to 65536, found '65537'"},
       {{"drain", "--rank", "-2"}, "--rank: expected a whole number from 0 to 65535, found '-2'"},

@@ -67,8 +67,10 @@ Status ReadSlowLinks(const CostWords& words, std::vector<SlowLink>* links) {
     const auto [pair, factor] = Split(text, ':');
     const auto [a, b] = Split(pair, '-');
     SlowLink slow;
-    if (!ParseRank(a, &slow.a) || !ParseRank(b, &slow.b) || !ParseFactor(factor, &slow.slowdown)) {
-      return Invalid(fmt::format("--slow-link: expected A-B:FACTOR (0-3:10), found '{}'", text));
+    if (!ParseRank(a, &slow.a) || !ParseRank(b, &slow.b) || slow.a == slow.b ||
+        !ParseFactor(factor, &slow.slowdown)) {
+      return Invalid(
+          fmt::format("--slow-link: expected A-B:FACTOR (0-3:10) of two ranks, found '{}'", text));
     }
     links->push_back(slow);
   }

@@ -177,12 +177,16 @@ Status CheckRanks(const CostModel& model, int world) {
     return Invalid(
         fmt::format("-n: expected at most {} ranks to simulate, found {}", kRanksMax, world));
   }
-  const auto there = [&](int rank) -> Status {
+  const auto there = [&](std::string_view option, int rank) -> Status {
     if (rank < world) return {};
-    return Invalid(fmt::format("rank {}: expected one of 0 to {}", rank, world - 1));
+    return Invalid(fmt::format("{}: rank {}: expected one of 0 to {}", option, rank, world - 1));
   };
-  for (const Straggler& straggler : model.stragglers) STRATA_TRY(there(straggler.rank));
-  for (const SlowLink& link : model.slow_links) STRATA_TRY(there(std::max(link.a, link.b)));
+  for (const Straggler& straggler : model.stragglers) {
+    STRATA_TRY(there("--late, --slow-rank", straggler.rank));
+  }
+  for (const SlowLink& link : model.slow_links) {
+    STRATA_TRY(there("--slow-link", std::max(link.a, link.b)));
+  }
   return {};
 }
 

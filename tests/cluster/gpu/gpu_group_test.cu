@@ -187,6 +187,50 @@ TEST_P(GpuGroupTest, BroadcastAndReduceFromEveryRoot) {
   });
 }
 
+// Not in place, then in place at the root.
+TEST_P(GpuGroupTest, GatherAndScatterOfEvenAndUnevenBlocks) {
+  Run([](GpuGroup& group, cudaStream_t stream) {
+    const auto rank = static_cast<size_t>(group.rank());
+    for (int root = 0; root < group.world(); ++root) {
+      const bool at_root = group.rank() == root;
+      for (const std::vector<size_t>& counts : kBlocks) {
+        SCOPED_TRACE(testing::Message() << counts[0] << " and " << counts[1] << ", root " << root);
+        const std::vector<size_t> offsets = OffsetsOf(counts);
+        const std::vector<int64_t> whole = Elements<int64_t>(6, 0, offsets.back());
+        const std::vector<int64_t> block = Part(whole, offsets[rank], offsets[rank + 1]);
+        for (const bool in_place : {false, true}) {
+          DeviceArray<int64_t> all(offsets.back() + 1), mine(block);
+          all.Poison();
+          const int64_t* from = mine.data();
+          if (in_place && at_root) {
+            from = all.data() + offsets[rank];
+            ASSERT_EQ(cudaMemcpy(all.data() + offsets[rank], block.data(),
+                                 block.size() * sizeof(int64_t), cudaMemcpyDefault),
+                      cudaSuccess);
+            ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+          }
+          ASSERT_TRUE(
+              group.Gather(from, all.data(), counts, ElementType::kInt64, root, stream).ok());
+          ASSERT_TRUE(group.Wait(stream).ok()) << group.Check().ToString();
+          ExpectSame(all.Get(), at_root ? whole : std::vector<int64_t>());
+
+          DeviceArray<int64_t> source(whole), got(block.size() + 1);
+          got.Poison();
+          int64_t* into = in_place && at_root ? source.data() + offsets[rank] : got.data();
+          ASSERT_TRUE(
+              group.Scatter(source.data(), into, counts, ElementType::kInt64, root, stream).ok());
+          ASSERT_TRUE(group.Wait(stream).ok()) << group.Check().ToString();
+          if (into == got.data()) {
+            ExpectSame(got.Get(), block);
+          } else {
+            EXPECT_EQ(source.Get(), whole);
+          }
+        }
+      }
+    }
+  });
+}
+
 // counts[from][to].
 using Exchange = std::vector<std::vector<size_t>>;
 const std::vector<Exchange> kExchanges = {
@@ -249,6 +293,10 @@ TEST_P(GpuGroupTest, WrongArgumentsAreRefusedAndTheGroupGoesOn) {
     EXPECT_EQ(group.Broadcast(data.data(), 8, ElementType::kFloat, kWorld, stream).code(),
               StatusCode::kInvalid);
     EXPECT_EQ(group.Allgather(data.data(), data.data(), three, ElementType::kFloat, stream).code(),
+              StatusCode::kInvalid);
+    EXPECT_EQ(group.Gather(data.data(), data.data(), three, ElementType::kFloat, 0, stream).code(),
+              StatusCode::kInvalid);
+    EXPECT_EQ(group.Scatter(data.data(), data.data(), three, ElementType::kFloat, 0, stream).code(),
               StatusCode::kInvalid);
     ASSERT_TRUE(group.Allreduce(data.data(), data.data(), 8, {}, stream).ok());
     ASSERT_TRUE(group.Wait(stream).ok()) << group.Check().ToString();

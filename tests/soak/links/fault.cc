@@ -9,7 +9,7 @@ namespace {
 
 // Two ranks disagree: the one that sees it and the one that it sees.
 std::optional<int> SeenBy(const std::string& message) {
-  static const std::regex kSeen(R"(\(seen by rank (\d+)\))");
+  static const std::regex kSeen(R"(rank (\d+) says: )");
   std::smatch match;
   if (!std::regex_search(message, match, kSeen)) return std::nullopt;
   return std::stoi(match[1]);
