@@ -185,7 +185,7 @@ TEST_P(LinksTest, RanksThatWaitForEachOtherInDifferentCallsAreTold) {
     std::vector<int64_t> data(3);
     const Status status =
         r == 1 ? group.Scatter(std::span<const int64_t>(), std::span(data).first(1), 0)
-               : group.Broadcast(std::span(data), 1);
+               : group.Broadcast(std::span(data), 1, {.algorithm = Algorithm::kBinomial});
     EXPECT_EQ(status.code(), StatusCode::kFailed);
     EXPECT_THAT(status.message(), AllOf(HasSubstr("scatter (binomial, root 0) call 0"),
                                         HasSubstr("broadcast (binomial, root 1) call 0")));
