@@ -70,7 +70,7 @@ TEST(LinkFrame, OtherVersionAndUnknownType) {
   const auto older = DecodeLinkHeader(EncodeLinkHeader({.type = LinkFrameType::kHello}, 0));
   EXPECT_EQ(older.status().code(), StatusCode::kRefused);
   EXPECT_THAT(older.status().message(), HasSubstr("version 0 there, version 3 here"));
-  for (int type : {0, 18, 65535}) {
+  for (int type : {0, 19, 65535}) {
     const auto unknown =
         DecodeLinkHeader(EncodeLinkHeader({.type = static_cast<LinkFrameType>(type)}));
     EXPECT_EQ(unknown.status().code(), StatusCode::kCorrupt);

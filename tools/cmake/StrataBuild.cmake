@@ -114,11 +114,12 @@ function(strata_executable name)
   target_link_libraries(${name} PRIVATE strata_flags ${ARG_DEPS})
 endfunction()
 
-# strata_test(NAME SOURCES a.cc ... DEPS targets [LABELS labels] [TIMEOUT seconds])
-# A GoogleTest program; each of its cases is one ctest. Labels: unit (the default), contract, sim,
+# strata_test(NAME SOURCES a.cc ... DEPS targets [LABELS labels] [TIMEOUT seconds] [COMPUTES])
+# A GoogleTest program; each of its cases is one ctest. COMPUTES: the work is in the test program itself,
+# which is optimized under sanitizers, too. Labels: unit (the default), contract, sim,
 # process, threads (also run under ThreadSanitizer), gpu.
 function(strata_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
@@ -127,8 +128,12 @@ function(strata_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE strata_flags ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
-  strata_precompile(${name} test)
-  target_compile_options(${name} PRIVATE ${STRATA_TEST_OPTIMIZATION})
+  if(ARG_COMPUTES AND STRATA_SANITIZE)
+    target_compile_options(${name} PRIVATE -O1)  # the precompiled header is of -O0
+  else()
+    strata_precompile(${name} test)
+    target_compile_options(${name} PRIVATE ${STRATA_TEST_OPTIMIZATION})
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if("threads" IN_LIST ARG_LABELS)
     if(NOT TARGET threads_tests)
