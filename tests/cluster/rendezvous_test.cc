@@ -123,7 +123,8 @@ TEST_P(RendezvousTest, WhoDoesNotBelongIsTurnedDownAndTheOthersMeet) {
   stranger.secret = "other";
   EXPECT_EQ(Meet(stranger).status().code(), StatusCode::kRefused);
   stranger = Options(1, 4);
-  EXPECT_THAT(Meet(stranger).status().message(), HasSubstr("rank 1 was started as one of 4 workers"));
+  EXPECT_THAT(Meet(stranger).status().message(),
+              HasSubstr("rank 1 was started as one of 4 workers"));
   stranger = Options(1, 3);
   stranger.job = "other";
   EXPECT_THAT(Meet(stranger).status().message(), HasSubstr("another job"));
