@@ -19,6 +19,13 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int kWorldMax = 17;
+// Up to how many ranks large vectors are tried. ThreadSanitizer takes minutes for more, and sees
+// nothing new.
+#if defined(__SANITIZE_THREAD__)
+constexpr int kLargeWorldMax = 3;
+#else
+constexpr int kLargeWorldMax = 33;
+#endif
 
 // Runs `body` as every rank of a world, each in a thread of its own.
 void RunRanks(int world, const std::function<void(Group&)>& body) {
@@ -102,7 +109,7 @@ void CheckContract(int world) {
   std::vector<std::vector<uint64_t>> hashes(static_cast<size_t>(world));
   RunRanks(world, [&](Group& group) {
     CollectiveContract contract(&group);
-    for (const size_t count : ContractSizes(world, true)) contract.Check(count);
+    for (const size_t count : ContractSizes(world, world <= kLargeWorldMax)) contract.Check(count);
     hashes[static_cast<size_t>(group.rank())] = contract.float_hashes();
   });
   for (const auto& mine : hashes) ASSERT_EQ(mine, hashes[0]);
