@@ -19,10 +19,10 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int kWorldMax = 17;
-// Up to how many ranks large vectors are tried. ThreadSanitizer takes minutes for more, and sees
-// nothing new.
-#if defined(__SANITIZE_THREAD__)
-constexpr int kLargeWorldMax = 3;
+// Up to how many ranks large vectors are tried. Sanitizers take minutes for more, and see nothing
+// new.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kLargeWorldMax = 4;
 #else
 constexpr int kLargeWorldMax = 33;
 #endif
