@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "tests/support/sanitizers.h"
+
 namespace strata {
 namespace {
 
@@ -25,9 +27,7 @@ void UseBlocks() {
 }
 
 TEST(KeepFreedMemory, FreedBlocksAreUsedAgainWithoutPageFaults) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers bring their own malloc";
-#endif
+  if (kSanitized) GTEST_SKIP() << "sanitizers bring their own malloc";
   KeepFreedMemory();
   UseBlocks();
   const long before = PageFaults();

@@ -12,6 +12,7 @@
 #include "cluster/collective/group.h"
 #include "cluster/collective/memory_world.h"
 #include "tests/cluster/collective_contract.h"
+#include "tests/support/sanitizers.h"
 
 namespace strata {
 namespace {
@@ -21,11 +22,7 @@ using ::testing::HasSubstr;
 constexpr int kWorldMax = 17;
 // Up to how many ranks large vectors are tried. Sanitizers take minutes for more, and see nothing
 // new.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kLargeWorldMax = 4;
-#else
-constexpr int kLargeWorldMax = 33;
-#endif
+constexpr int kLargeWorldMax = kSanitized ? 4 : 33;
 
 // Runs `body` as every rank of a world, each in a thread of its own.
 void RunRanks(int world, const std::function<void(Group&)>& body) {
