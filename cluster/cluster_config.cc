@@ -514,7 +514,7 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   config.launcher = ParseLauncher(settings.Text("cluster.launcher"));
   if (settings.Int("rank") >= 0) config.rank = static_cast<int>(settings.Int("rank"));
   config.port = PortOf(settings, "server.port");
-  if (const auto port = PortOf(settings, "worker.port")) config.port = port;
+  config.worker_port = PortOf(settings, "worker.port");
   config.server_host = settings.Text("server.host");
   config.server_port = static_cast<uint16_t>(settings.Int("server.port"));
   config.lanes = static_cast<uint16_t>(settings.Int("server.lanes"));

@@ -35,9 +35,11 @@ struct ClusterConfig {
   // This process: --rank and --port.
   std::optional<int> rank;
   Launcher launcher = Launcher::kAuto;  // whose variables say a worker's rank
-  std::optional<uint16_t> port;         // with a list: tells entries of one machine apart
-  std::optional<Machine> rendezvous;    // where workers find each other when nothing lists them
-  int world = 0;                        // how many; 0: as the launcher says
+  std::optional<uint16_t> port;         // of a server: tells a list's entries of one machine apart
+  std::optional<uint16_t>
+      worker_port;  // of a worker: the same, or, where nothing lists ports, the first
+  std::optional<Machine> rendezvous;  // where workers find each other when nothing lists them
+  int world = 0;                      // how many; 0: as the launcher says
   // The workers' collectives; all workers have the same choices.
   ChoiceTable choices = {};   // which algorithm, when
   bool shared_memory = true;  // between workers of one host

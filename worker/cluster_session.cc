@@ -114,7 +114,7 @@ Result<std::unique_ptr<Links>> LinkUp(const ClusterConfig& config, const WorkerI
                                          .port = config.rendezvous->port,
                                          .rank = options.rank,
                                          .world = static_cast<int>(identity.world),
-                                         .own_port = config.port.value_or(0),
+                                         .own_port = config.worker_port.value_or(0),
                                          .cluster = options.cluster,
                                          .job = options.job,
                                          .secret = options.secret,
@@ -147,7 +147,7 @@ Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config) {
   }
   WorkerIdentity identity;
   STRATA_ASSIGN(WorkerPlace place, FindWorkerPlace(list, {.rank = config.rank,
-                                                          .port = config.port,
+                                                          .port = config.worker_port,
                                                           .launcher = config.launcher,
                                                           .variables = ProcessEnvironment(),
                                                           .pod = PodName(),

@@ -55,6 +55,7 @@ TEST_F(ClusterConfigTest, DefaultsAreOneServerOnLoopback) {
   EXPECT_EQ(config->server_port, 7600);
   EXPECT_FALSE(config->rank.has_value());
   EXPECT_FALSE(config->port.has_value());
+  EXPECT_FALSE(config->worker_port.has_value());
   EXPECT_FALSE(config->insecure);
   EXPECT_EQ(config->queue_bytes_max, 256u << 20);
   EXPECT_EQ(config->peer_lost_after, 10 * kSecond);
@@ -105,7 +106,8 @@ file = "x.log"
   EXPECT_TRUE(config->insecure);
   EXPECT_EQ(config->server_host, "127.0.0.2");
   EXPECT_EQ(config->server_port, 7700);
-  EXPECT_EQ(config->port, 7701);
+  EXPECT_EQ(config->port, 7700);
+  EXPECT_EQ(config->worker_port, 7701);
   EXPECT_EQ(config->lanes, 4);
   EXPECT_EQ(config->memory_bytes_max, 1u << 30);
   EXPECT_EQ(config->queue_bytes_max, 64u << 20);
