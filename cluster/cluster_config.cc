@@ -322,18 +322,22 @@ Status ReadMachines(const Settings& settings, Disk& disk, ClusterConfig* config)
   return {};
 }
 
+// A setting that completes the machine list, and that list, do not both name machines of a role.
+Status CheckNoneListed(const MachineList& list, Role role, const std::string& origin,
+                       std::string_view setting) {
+  if (list.Of(role).empty()) return {};
+  return Invalid(fmt::format(
+      "{}: {} is for a machine list without {}s, but {} lists some: keep one of the two", origin,
+      setting, RoleName(role), list.file));
+}
+
 // Puts the servers of cluster.servers in front.
 Status AddServers(const Settings& settings, ClusterConfig* config) {
   const std::string& text = settings.Text("cluster.servers");
   if (text.empty()) return {};
   const std::string origin = settings.Origin("cluster.servers");
   MachineList& list = config->machines;
-  if (!list.Of(Role::kServer).empty()) {
-    return Invalid(
-        fmt::format("{}: cluster.servers is for a machine list without servers, but {} lists some: "
-                    "keep one of the two",
-                    origin, list.file));
-  }
+  STRATA_TRY(CheckNoneListed(list, Role::kServer, origin, "cluster.servers"));
   std::string lines;
   for (const char c : text) lines += c == ',' ? std::string(" server\n") : std::string(1, c);
   STRATA_ASSIGN(MachineList servers,
@@ -353,12 +357,7 @@ Status AddHosts(const Settings& settings, ClusterConfig* config) {
   if (!first_port) {
     return Invalid(fmt::format("{}: worker.hosts needs worker.port, where they listen", origin));
   }
-  if (!config->machines.Of(Role::kWorker).empty()) {
-    return Invalid(
-        fmt::format("{}: worker.hosts is for a machine list without workers, but {} "
-                    "lists some: keep one of the two",
-                    origin, config->machines.file));
-  }
+  STRATA_TRY(CheckNoneListed(config->machines, Role::kWorker, origin, "worker.hosts"));
   STRATA_ASSIGN(const std::vector<std::string> hosts, ExpandHosts(text, origin + ": worker.hosts"));
   STRATA_ASSIGN(const std::vector<Machine> workers, WorkersOn(hosts, *first_port));
   config->machines.machines.insert(config->machines.machines.end(), workers.begin(), workers.end());

@@ -18,8 +18,8 @@ namespace {
 // Nobody wakes this thread from a sleep at sockets when the other half of the exchange can go on.
 constexpr TimeNs kSleepBesideOther = 100 * kMicrosecond;
 
-// Most bytes of one system call: sending and receiving take turns, and what was received is still
-// in the cache when it is used.
+// Most bytes of one system call: sending and receiving take turns. What is to be reduced comes in
+// no larger runs than the scratch memory, so that it is still in the cache then.
 constexpr size_t kBytesPerCall = 1ULL << 20;
 constexpr size_t kPiecesPerCall = 16;
 
@@ -95,7 +95,7 @@ class Run {
         reduction_(receive.reduction),
         sending_(send.peer >= 0),
         receiving_(receive.peer >= 0),
-        spin_(!ends.crowded || std::max(send_bytes_, receive_bytes_) <= kSpinBytesMax ? kSpin : 0),
+        spin_(MaySpin(ends.crowded, send_bytes_, receive_bytes_) ? kSpin : 0),
         out_header_(EncodeLinkHeader({.type = LinkFrameType::kData,
                                       .length = send_bytes_,
                                       .operation = tag.OperationWord(),

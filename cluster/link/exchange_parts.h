@@ -14,10 +14,14 @@
 namespace strata {
 
 // Most of what is awaited comes within microseconds, while this thread only looks again and again;
-// from its sleep it takes tens of microseconds to come back. Long messages come in parts, and there
-// whoever waits for the next one had better leave the processor to its sender.
+// from its sleep it takes tens of microseconds to come back.
 constexpr TimeNs kSpin = 50 * kMicrosecond;
 constexpr size_t kSpinBytesMax = 128ULL << 10;
+// Long messages come in parts: where ranks share processors, whoever waits for the next one had
+// better leave its own to the sender.
+constexpr bool MaySpin(bool crowded, size_t send_bytes, size_t receive_bytes) {
+  return !crowded || (send_bytes <= kSpinBytesMax && receive_bytes <= kSpinBytesMax);
+}
 
 template <typename Byte>
 size_t PartBytes(std::span<const std::span<Byte>> pieces) {

@@ -26,6 +26,13 @@ struct Request {
   link_internal::LinkProof proof;
 };
 
+Request MakeRequest(LinkFrameType type, std::string_view body, std::string_view secret,
+                    const std::shared_ptr<const TlsContext>& tls) {
+  return {.header = {.type = type},
+          .body = std::string(body),
+          .proof = {.key = MakeLinkKey(secret), .tls = tls}};
+}
+
 asio::awaitable<Status> Converse(Connection& connection, const Request& request,
                                  std::string* answer) {
   const LinkHello hello{
@@ -88,21 +95,14 @@ Result<std::string> Ask(const std::string& host, uint16_t port, const Request& r
 
 Result<std::string> QueryStatus(const std::string& host, uint16_t port, std::string_view secret,
                                 TimeNs timeout, const std::shared_ptr<const TlsContext>& tls) {
-  return Ask(host, port,
-             {.header = {.type = LinkFrameType::kStatus},
-              .body = "",
-              .proof = {.key = MakeLinkKey(secret), .tls = tls}},
-             timeout);
+  return Ask(host, port, MakeRequest(LinkFrameType::kStatus, "", secret, tls), timeout);
 }
 
 Result<std::vector<Machine>> QueryWorkers(const std::string& host, uint16_t port,
                                           std::string_view secret, TimeNs timeout,
                                           const std::shared_ptr<const TlsContext>& tls) {
-  STRATA_ASSIGN(const std::string text, Ask(host, port,
-                                            {.header = {.type = LinkFrameType::kWorkers},
-                                             .body = "",
-                                             .proof = {.key = MakeLinkKey(secret), .tls = tls}},
-                                            timeout));
+  STRATA_ASSIGN(const std::string text,
+                Ask(host, port, MakeRequest(LinkFrameType::kWorkers, "", secret, tls), timeout));
   STRATA_ASSIGN(MachineList list,
                 ParseMachineList(text, fmt::format("the answer of {} port {}", host, port)));
   return std::move(list.machines);
@@ -111,11 +111,7 @@ Result<std::vector<Machine>> QueryWorkers(const std::string& host, uint16_t port
 Result<std::string> SendControl(const std::string& host, uint16_t port, std::string_view secret,
                                 std::string_view request, TimeNs timeout,
                                 const std::shared_ptr<const TlsContext>& tls) {
-  return Ask(host, port,
-             {.header = {.type = LinkFrameType::kControl},
-              .body = std::string(request),
-              .proof = {.key = MakeLinkKey(secret), .tls = tls}},
-             timeout);
+  return Ask(host, port, MakeRequest(LinkFrameType::kControl, request, secret, tls), timeout);
 }
 
 }  // namespace strata

@@ -140,42 +140,32 @@ class Host {
     }
     // Whoever dials from here on waits in the socket's queue until Links serves it.
     socket_ = accepting_.Stop();
-    if (Missing().empty()) {
-      co_await Tell();
+    const std::string missing = Missing();
+    if (missing.empty()) {
+      // One that ends from now on is missed by the links.
+      for (const Guest& guest : guests_) workers_.push_back(guest.machine);
+      co_await TellGuests(kMembersHeader, EncodeMembers(workers_));
     } else {
       not_met_ = Lost(fmt::format(
           "{} did not come to the meeting place {} port {} within {}: are {} started, with the "
           "same "
           "address?",
-          Missing(), options_.host, options_.port, HumanSeconds(Seconds(options_.timeout)),
+          missing, options_.host, options_.port, HumanSeconds(Seconds(options_.timeout)),
           options_.world == 2 ? "it" : "they all"));
-      co_await Dismiss();
+      co_await TellGuests(
+          {.type = LinkFrameType::kAbort, .operation = static_cast<uint64_t>(not_met_.code())},
+          not_met_.message().substr(0, kNoticeBytesMax));
     }
     io_.stop();
   }
 
-  // Those who have come hear for whom they have waited.
-  asio::awaitable<void> Dismiss() {
+  // Those who have come by now. That one of them does not hear it is for others to find.
+  asio::awaitable<void> TellGuests(LinkHeader header, std::string body) {
     const std::vector<Guest> came = guests_;
     for (const Guest& guest : came) {
       if (guest.connection == nullptr) continue;
       const SocketDeadline limit(guest.connection, options_.accept_timeout);
-      Status told = co_await link_internal::WriteFrame(
-          *guest.connection,
-          {.type = LinkFrameType::kAbort, .operation = static_cast<uint64_t>(not_met_.code())},
-          not_met_.message().substr(0, kNoticeBytesMax));
-      static_cast<void>(told);
-    }
-  }
-
-  // All are here. One that ends from now on is missed by the links.
-  asio::awaitable<void> Tell() {
-    const std::vector<Guest> met = guests_;
-    for (const Guest& guest : met) workers_.push_back(guest.machine);
-    const std::string members = EncodeMembers(workers_);
-    for (const Guest& guest : met) {
-      const SocketDeadline limit(guest.connection, options_.accept_timeout);
-      Status told = co_await link_internal::WriteFrame(*guest.connection, kMembersHeader, members);
+      Status told = co_await link_internal::WriteFrame(*guest.connection, header, body);
       static_cast<void>(told);
     }
   }

@@ -216,8 +216,7 @@ class Run final : public OtherHalf {
     const TimeNs now = RealClock().Now();
     STRATA_TRY(StillHope(now, deadline));
     if (idle_since_ == 0) idle_since_ = now;
-    const bool may_spin = !ends_.crowded || std::max(send_bytes_, receive_bytes_) <= kSpinBytesMax;
-    if (may_spin && now - idle_since_ < kSpin) {
+    if (MaySpin(ends_.crowded, send_bytes_, receive_bytes_) && now - idle_since_ < kSpin) {
       // Other programs may be on the core that the peer needs.
       if (ends_.crowded || now - idle_since_ > kSpinAlone) sched_yield();
       return {};

@@ -53,28 +53,28 @@ std::string Bound(Number bound, Number any) {
   return bound == any ? "*" : fmt::format("{}", bound);
 }
 
-std::string Names(Collective operation) {
+// "allreduce, allgather, ..."
+template <typename Things, typename NameOf>
+std::string Names(const Things& things, NameOf name_of) {
   std::string names;
-  for (const Algorithm algorithm : AlgorithmsOf(operation)) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", AlgorithmName(algorithm));
+  for (const auto thing : things) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(thing));
   }
   return names;
 }
 
 Result<Collective> ReadOperation(std::string_view name) {
   if (const auto named = CollectiveNamed(name); named.has_value()) return *named;
-  std::string names;
-  for (const Collective operation : kCollectives) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", CollectiveName(operation));
-  }
-  return Invalid(fmt::format("unknown operation '{}'; there are {}", name, names));
+  return Invalid(fmt::format("unknown operation '{}'; there are {}", name,
+                             Names(kCollectives, CollectiveName)));
 }
 
 Result<Algorithm> ReadAlgorithm(Collective operation, std::string_view name) {
   const auto named = AlgorithmNamed(name);
   if (named.has_value() && Has(operation, *named)) return *named;
   return Invalid(fmt::format("no algorithm '{}' of {}; there are {}", name,
-                             CollectiveName(operation), Names(operation)));
+                             CollectiveName(operation),
+                             Names(AlgorithmsOf(operation), AlgorithmName)));
 }
 
 // A rule, or what is wrong with the line.

@@ -91,6 +91,16 @@ class TlsLinks : public ::testing::Test {
     EXPECT_THAT(log, AllOf(HasSubstr("turned away a connection from 127.0.0.1"), HasSubstr(text)));
   }
 
+  // Rank 0 has `mine`, who dials it `theirs`: both hear why that does not go together.
+  void ExpectTurnedAway(const Tls& mine, const Tls& theirs, const std::string& why) {
+    Begin(mine);
+    const Status status = ConnectAsRank1(theirs);
+    EXPECT_EQ(status.code(), StatusCode::kRefused);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("no link with rank 0 ("), HasSubstr(why)));
+    ExpectLogged(why);
+    End(mine);
+  }
+
   uint16_t port() const { return net_.machines[0].port; }
 
   TempFolder folder_;
@@ -144,27 +154,15 @@ TEST_F(TlsLinks, ExpiredCertificatesAreRefused) {
 }
 
 TEST_F(TlsLinks, WithoutTlsAreTurnedAwayAndToldWhy) {
-  Begin(ours_);
-  const Status status = ConnectAsRank1(nullptr);
-  EXPECT_EQ(status.code(), StatusCode::kRefused);
-  const std::string why =
-      "the dialling side speaks no TLS, the one that it dialled expects TLS 1.3; set "
-      "tls.certificate, tls.key and tls.ca on all machines, or on none";
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("no link with rank 0 ("), HasSubstr(why)));
-  ExpectLogged(why);
-  End(ours_);
+  ExpectTurnedAway(ours_, nullptr,
+                   "the dialling side speaks no TLS, the one that it dialled expects TLS 1.3; set "
+                   "tls.certificate, tls.key and tls.ca on all machines, or on none");
 }
 
 TEST_F(TlsLinks, AreTurnedAwayAndToldWhyWhereThereIsNoTls) {
-  Begin(nullptr);
-  const Status status = ConnectAsRank1(ours_);
-  EXPECT_EQ(status.code(), StatusCode::kRefused);
-  const std::string why =
-      "the dialling side speaks TLS, the one that it dialled does not; set tls.certificate, "
-      "tls.key and tls.ca on all machines, or on none";
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("no link with rank 0 ("), HasSubstr(why)));
-  ExpectLogged(why);
-  End(nullptr);
+  ExpectTurnedAway(nullptr, ours_,
+                   "the dialling side speaks TLS, the one that it dialled does not; set "
+                   "tls.certificate, tls.key and tls.ca on all machines, or on none");
 }
 
 TEST_F(TlsLinks, QueriesNeedTheSameAsRanks) {
