@@ -3,10 +3,10 @@
 #include <string>
 #include <utility>
 
-#include "cluster/gpu/cuda_status.cuh"
 #include "cluster/gpu/gpu_group.h"
 #include "cluster/gpu/nccl_comm.cuh"
 #include "cluster/gpu/peer_memory.cuh"
+#include "kernels/core/cuda_status.cuh"
 
 namespace strata {
 namespace {
@@ -58,6 +58,17 @@ ncclResult_t ForRanks(size_t world, const One& one) {
   for (size_t r = 0; r < world && result == ncclSuccess; ++r) result = one(static_cast<int>(r));
   const ncclResult_t end = ncclGroupEnd();
   return result == ncclSuccess ? end : result;
+}
+
+// The same with each rank's block of `all`, which has counts[r] elements; not for empty ones.
+template <typename Bytes, typename One>
+ncclResult_t ForBlocks(Bytes* all, std::span<const size_t> counts, ElementType type,
+                       const One& one) {
+  return ForRanks(counts.size(), [&](int r) {
+    const size_t count = counts[static_cast<size_t>(r)];
+    Bytes* block = std::exchange(all, all + count * ElementBytes(type));
+    return count == 0 ? ncclSuccess : one(r, block, count);
+  });
 }
 
 // A rank's block from itself; nothing when it is in place.
@@ -273,12 +284,10 @@ Status GpuGroup::ReduceScatter(const void* all, void* mine, std::span<const size
   const auto on = static_cast<cudaStream_t>(stream);
   return impl_->Run("reduce-scatter", [&](ncclComm_t comm) {
     if (AllEqual(counts)) return ncclReduceScatter(all, mine, counts.front(), type, op, comm, on);
-    const auto* block = static_cast<const std::byte*>(all);
-    return ForRanks(counts.size(), [&](int r) {
-      const size_t count = counts[static_cast<size_t>(r)];
-      const auto* from = std::exchange(block, block + count * ElementBytes(reduction.type));
-      return count == 0 ? ncclSuccess : ncclReduce(from, mine, count, type, op, r, comm, on);
-    });
+    return ForBlocks(static_cast<const std::byte*>(all), counts, reduction.type,
+                     [&](int r, const void* block, size_t count) {
+                       return ncclReduce(block, mine, count, type, op, r, comm, on);
+                     });
   });
 }
 
@@ -288,12 +297,10 @@ Status GpuGroup::Allgather(const void* mine, void* all, std::span<const size_t> 
   const auto on = static_cast<cudaStream_t>(stream);
   return impl_->Run("allgather", [&](ncclComm_t comm) {
     if (AllEqual(counts)) return ncclAllGather(mine, all, counts.front(), NcclType(type), comm, on);
-    auto* block = static_cast<std::byte*>(all);
-    return ForRanks(counts.size(), [&](int r) {
-      const size_t count = counts[static_cast<size_t>(r)];
-      auto* to = std::exchange(block, block + count * ElementBytes(type));
-      return count == 0 ? ncclSuccess : ncclBroadcast(mine, to, count, NcclType(type), r, comm, on);
-    });
+    return ForBlocks(static_cast<std::byte*>(all), counts, type,
+                     [&](int r, void* block, size_t count) {
+                       return ncclBroadcast(mine, block, count, NcclType(type), r, comm, on);
+                     });
   });
 }
 
@@ -304,18 +311,15 @@ Status GpuGroup::Gather(const void* mine, void* all, std::span<const size_t> cou
   STRATA_TRY(CheckCounts(counts, world()));
   const auto on = static_cast<cudaStream_t>(stream);
   return impl_->Run("gather", [&](ncclComm_t comm) {
+    const size_t own = counts[static_cast<size_t>(rank())];
     if (rank() != root) {
-      const size_t own = counts[static_cast<size_t>(rank())];
       return own == 0 ? ncclSuccess : ncclSend(mine, own, NcclType(type), root, comm, on);
     }
-    auto* block = static_cast<std::byte*>(all);
-    return ForRanks(counts.size(), [&](int r) {
-      const size_t count = counts[static_cast<size_t>(r)];
-      auto* to = std::exchange(block, block + count * ElementBytes(type));
-      if (count == 0) return ncclSuccess;
-      if (r == root) return CopyBlock(to, mine, count * ElementBytes(type), on);
-      return ncclRecv(to, count, NcclType(type), r, comm, on);
-    });
+    return ForBlocks(static_cast<std::byte*>(all), counts, type,
+                     [&](int r, void* block, size_t count) {
+                       if (r == root) return CopyBlock(block, mine, count * ElementBytes(type), on);
+                       return ncclRecv(block, count, NcclType(type), r, comm, on);
+                     });
   });
 }
 
@@ -325,18 +329,15 @@ Status GpuGroup::Scatter(const void* all, void* mine, std::span<const size_t> co
   STRATA_TRY(CheckCounts(counts, world()));
   const auto on = static_cast<cudaStream_t>(stream);
   return impl_->Run("scatter", [&](ncclComm_t comm) {
+    const size_t own = counts[static_cast<size_t>(rank())];
     if (rank() != root) {
-      const size_t own = counts[static_cast<size_t>(rank())];
       return own == 0 ? ncclSuccess : ncclRecv(mine, own, NcclType(type), root, comm, on);
     }
-    const auto* block = static_cast<const std::byte*>(all);
-    return ForRanks(counts.size(), [&](int r) {
-      const size_t count = counts[static_cast<size_t>(r)];
-      const auto* from = std::exchange(block, block + count * ElementBytes(type));
-      if (count == 0) return ncclSuccess;
-      if (r == root) return CopyBlock(mine, from, count * ElementBytes(type), on);
-      return ncclSend(from, count, NcclType(type), r, comm, on);
-    });
+    return ForBlocks(static_cast<const std::byte*>(all), counts, type,
+                     [&](int r, const void* block, size_t count) {
+                       if (r == root) return CopyBlock(mine, block, count * ElementBytes(type), on);
+                       return ncclSend(block, count, NcclType(type), r, comm, on);
+                     });
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/thread.h"
 #include "cluster/gpu/nccl_comm.cuh"
+#include "cluster/gpu/nccl_status.cuh"
 
 namespace strata {
 namespace {

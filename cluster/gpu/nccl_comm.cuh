@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "cluster/gpu/cuda_status.cuh"
 #include "cluster/gpu/gpu_group.h"
+#include "kernels/core/cuda_status.cuh"
 
 namespace strata {
 

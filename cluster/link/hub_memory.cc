@@ -63,6 +63,8 @@ void Hub::NoteSockets(const Peer& peer, const Status& why) {
 
 void Hub::Settle(Peer* peer, const Status& why_not) {
   if (!why_not.ok() && options_.shared_memory) NoteSockets(*peer, why_not);
+  Log(LogLevel::kDebug, "link: exchanges with {} go {}", peer->name,
+      why_not.ok() ? "through shared memory" : "over sockets");
   {
     const std::lock_guard lock(mutex_);
     if (!why_not.ok()) peer->segment.reset();

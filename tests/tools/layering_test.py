@@ -28,7 +28,9 @@ MAY_INCLUDE = {
     "kernels/dense": ["base", "kernels/core"],
     "kernels": [],
     "storage": ["base", "kernels/core", "kernels/optim"],
+    "kernels/hashmap": ["base", "kernels/core"],
     "storage/log": ["base", "proto/format"],
+    "storage/gpu": ["base", "kernels/core", "kernels/hashmap"],
     "storage/rocks": ["base", "kernels/core", "kernels/optim", "storage/memory",
                       "storage/row_schema.h", "storage/table.h", "storage/table_spec.h"],
     "storage/tiered": ["base", "kernels/core", "kernels/optim", "storage/memory", "storage/rocks",
@@ -41,7 +43,7 @@ MAY_INCLUDE = {
     "cluster/link": ["base", "cluster/topology", "cluster/names", "cluster/schedule",
                      "cluster/tls"],
     "cluster/collective": ["base", "cluster/topology", "cluster/link", "cluster/schedule"],
-    "cluster/gpu": ["base", "cluster/link/reduction.h"],
+    "cluster/gpu": ["base", "cluster/link/reduction.h", "kernels/core/cuda_status.cuh"],
     "cluster": ["base", "cluster/topology", "cluster/names", "cluster/schedule/choice.h",
                 "cluster/tls"],  # cluster.toml
     # A lane calls the commands' handlers.
@@ -61,7 +63,7 @@ MAY_INCLUDE = {
                "worker/ctr", "worker/data"],  # strata-worker
     "tools": ["base", "proto/control", "storage", "cluster", "ps/client", "worker",
               "proto/format/checkpoint_manifest.h"],
-    "bench": ["base", "storage", "cluster", "ps/client", "ps/service/server.h"],
+    "bench": ["base", "kernels", "storage", "cluster", "ps/client", "ps/service/server.h"],
     "tests": ["base", "proto", "kernels", "storage", "cluster", "ps", "worker", "tools", "bench"],
 }
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "cluster/gpu/peer_kernel.cuh"
 #include "tests/cluster/gpu/dawdle.cuh"
-#include "tests/cluster/gpu/device_memory.cuh"
+#include "tests/support/device_memory.cuh"
 #include "tests/cluster/gpu/gpu_oracle.cuh"
 
 namespace strata {

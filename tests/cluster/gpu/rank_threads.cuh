@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "cluster/gpu/gpu_group.h"
-#include "tests/cluster/gpu/device_memory.cuh"
+#include "tests/support/device_memory.cuh"
 
 namespace strata {
 

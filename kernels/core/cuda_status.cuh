@@ -1,9 +1,8 @@
-// CUDA's and NCCL's errors as a Status; the calling thread's device.
+// CUDA's errors as a Status; the calling thread's device.
 #pragma once
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
-#include <nccl.h>
 
 #include "base/status.h"
 
@@ -13,14 +12,6 @@ inline Status FromCuda(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return {};
   (void)cudaGetLastError();  // CUDA reports it again otherwise
   return Failed(fmt::format("{}: CUDA: {}", what, cudaGetErrorString(error)));
-}
-
-inline Status FromNccl(ncclResult_t result, const char* what) {
-  if (result == ncclSuccess || result == ncclInProgress) return {};
-  const std::string text = fmt::format("{}: NCCL: {}", what, ncclGetErrorString(result));
-  if (result == ncclRemoteError) return Lost(text);
-  const bool usage = result == ncclInvalidArgument || result == ncclInvalidUsage;
-  return usage ? Invalid(text) : Failed(text);
 }
 
 // The calling thread's current device is `device` while it lives.
