@@ -20,6 +20,7 @@ struct Figure {
   std::string peer = {};  // "redis 7.0.15 MGET"; empty: there is none to compare with
   std::optional<double> peer_value =
       {};                            // none: the peer is not installed, or has nothing of the kind
+  bool recorded = false;             // peer_value is not of this run, but published or earlier
   std::optional<double> limit = {};  // what the machine allows, in the same unit
 };
 
@@ -47,6 +48,7 @@ struct Suite {
   std::function<std::vector<Case>(bool all)> cases;
 };
 Suite TableSuite();
+Suite GpuTableSuite();  // in a build with CUDA
 Suite ServiceSuite();
 Suite TieredSuite();
 Suite CheckpointSuite();

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "bench/collective_measure.h"
 #include "bench/collective_tune.h"
 #include "bench/figure.h"
+#include "bench/gpu.h"
 #include "bench/machine.h"
 #include "bench/report.h"
 
@@ -21,6 +23,7 @@ namespace {
 
 struct CommandLine {
   std::string suite;
+  std::string device = "cpu";
   bool json = false;
   bool list = false;
   std::string tune;  // file; empty: measure
@@ -46,7 +49,7 @@ bool Selected(const Case& one, const BenchOptions& options) {
   return one.name.find(options.filter) != std::string::npos;
 }
 
-int RunSuite(const Suite& suite, const CommandLine& line) {
+int RunSuite(const Suite& suite, const std::string& device, const CommandLine& line) {
   std::vector<Case> selected;
   for (Case& one : suite.cases(line.options.all)) {
     if (Selected(one, line.options)) selected.push_back(std::move(one));
@@ -60,7 +63,6 @@ int RunSuite(const Suite& suite, const CommandLine& line) {
     for (const Case& one : selected) fmt::print("{}\n", one.name);
     return 0;
   }
-  const std::string device = MachineName();
   fmt::print(stderr, "{}; load before: {:.1f}{}\n", device, LoadAverage(),
              LoadAverage() > 0.5 ? " (other programs run here: trust ratios, not absolutes)" : "");
   if (!line.json) fmt::print("{}", TableHead());
@@ -78,6 +80,25 @@ int RunSuite(const Suite& suite, const CommandLine& line) {
     std::fflush(stdout);
   }
   return code;
+}
+
+// The suites of "cpu", "cuda" or "cuda:N", and what that device is called.
+struct OnDevice {
+  std::vector<Suite> suites;
+  std::string name;
+};
+Result<OnDevice> SuitesOn(const std::string& device) {
+  if (device == "cpu") return OnDevice{Suites(), MachineName()};
+  int ordinal = 0;
+  const std::string_view number =
+      std::string_view(device).substr(std::min<size_t>(5, device.size()));
+  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), ordinal);
+  const bool is_number = parsed.ec == std::errc() && parsed.ptr == number.data() + number.size();
+  if (device != "cuda" && (!device.starts_with("cuda:") || !is_number || ordinal < 0)) {
+    return Invalid(fmt::format("--device is cpu, cuda or cuda:N; found '{}'", device));
+  }
+  STRATA_ASSIGN(const std::string name, UseGpu(ordinal));
+  return OnDevice{GpuSuites(), name};
 }
 
 // Writes the table of the fastest algorithms, and prints what it rests on.
@@ -110,6 +131,8 @@ int Main(int argc, char** argv) {
   CLI::App app("Measures Strata beside its peers and the machine's limits.", "strata-bench");
   app.footer(Footer());
   app.add_option("SUITE", line.suite, "what to measure")->required();
+  app.add_option("--device", line.device, "where it runs: cpu, cuda or cuda:N (table)")
+      ->capture_default_str();
   app.add_flag("--json", line.json, "one JSON object a line instead of a table");
   app.add_flag("--list", line.list, "name the cases and measure nothing");
   app.add_flag("--all", line.options.all, "the whole grid instead of the short set");
@@ -133,14 +156,18 @@ int Main(int argc, char** argv) {
   }
   if (!line.tune.empty()) return Tune(line);
   std::vector<std::string_view> names;
-  const std::vector<Suite> suites = Suites();
-  for (const Suite& suite : suites) {
-    if (suite.name == line.suite) return RunSuite(suite, line);
+  const Result<OnDevice> device = SuitesOn(line.device);
+  if (!device.ok()) {
+    fmt::print(stderr, "strata-bench: {}\n", device.status().ToString());
+    return device.status().code() == StatusCode::kInvalid ? 2 : 1;
+  }
+  for (const Suite& suite : device->suites) {
+    if (suite.name == line.suite) return RunSuite(suite, device->name, line);
     names.push_back(suite.name);
   }
   const std::string_view nearest = NearestName(line.suite, names);
-  fmt::print(stderr, "strata-bench: there is no suite '{}'{}; there are: {}\n", line.suite,
-             nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest),
+  fmt::print(stderr, "strata-bench: there is no suite '{}' on {}{}; there are: {}\n", line.suite,
+             line.device, nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest),
              fmt::join(names, ", "));
   return 2;
 }

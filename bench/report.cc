@@ -42,13 +42,14 @@ std::optional<double> Ratio(const Figure& figure) {
 }
 
 std::string JsonLine(std::string_view suite, const Figure& figure, std::string_view device) {
+  const char* source = figure.recorded ? "recorded" : "run";
   const Json line = {{"suite", suite},
                      {"case", figure.name},
                      {"unit", figure.unit},
                      {"ours", Rounded(figure.ours)},
                      {"peer", figure.peer.empty() ? Json(nullptr) : Json(figure.peer)},
                      {"peer_value", Number(figure.peer_value)},
-                     {"source", figure.peer_value ? Json("run") : Json(nullptr)},
+                     {"source", figure.peer_value ? Json(source) : Json(nullptr)},
                      {"limit", Number(figure.limit)},
                      {"ratio", Number(Ratio(figure))},
                      {"device", device}};

@@ -1,0 +1,285 @@
+// Suite "table" on a GPU: the hash map by HierarchicalKV's own method (benchmark/
+// merlin_hashtable_benchmark.cc.cu of its repository): a table filled with the keys 0, 1, ... in
+// batches of 2^20; a timed call has 60 % keys of the last batch and 40 % that are not there; the
+// host's clock around launch and synchronisation; the best of two. Beside it HierarchicalKV's
+// figures on one H200 (commit of 2026-05), recorded; and as the limit a kernel that knows all
+// places beforehand and touches the same memory sectors.
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "base/random.h"
+#include "bench/figure.h"
+#include "bench/gpu_buffer.cuh"
+#include "kernels/hashmap/hash_map.h"
+#include "kernels/hashmap/map_device.cuh"
+#include "storage/gpu/device_map.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr uint64_t kBatch = 1 << 20;
+constexpr uint64_t kPresent = kBatch * 6 / 10;   // of a timed call's keys
+constexpr uint64_t kAbsent = uint64_t{1} << 63;  // marks the place of a key that is not there
+constexpr double kGi = 1024.0 * 1024 * 1024;
+constexpr const char* kPeer = "HierarchicalKV (recorded)";
+
+struct Shape {
+  uint32_t dim;
+  uint64_t rows;  // of capacity
+  double load;
+};
+
+enum class Op { kFind, kInsertOrAssign, kFindOrInsert, kInsertAndEvict, kFindZipf };
+
+struct Recorded {
+  uint32_t dim;
+  Op op;
+  std::array<double, 3> at_load;  // 0.5, 0.75, 1.0
+};
+constexpr Recorded kRecorded[] = {
+    {8, Op::kFind, {3.46, 3.51, 3.51}},         {8, Op::kInsertOrAssign, {2.08, 2.00, 1.30}},
+    {8, Op::kFindOrInsert, {2.13, 2.03, 1.21}}, {8, Op::kInsertAndEvict, {1.89, 1.74, 0.85}},
+    {32, Op::kFind, {3.55, 3.45, 3.67}},        {32, Op::kInsertOrAssign, {2.06, 1.97, 1.31}},
+};
+
+const char* OpName(Op op) {
+  switch (op) {
+    case Op::kFind:
+      return "find";
+    case Op::kInsertOrAssign:
+      return "insert_or_assign";
+    case Op::kFindOrInsert:
+      return "find_or_insert";
+    case Op::kInsertAndEvict:
+      return "insert_and_evict";
+    case Op::kFindZipf:
+      break;
+  }
+  return "find, Zipf 1.05 with repeats";
+}
+
+std::optional<double> PeerValue(const Shape& shape, Op op) {
+  for (const Recorded& recorded : kRecorded) {
+    if (recorded.dim == shape.dim && recorded.op == op) {
+      return recorded.at_load[shape.load < 0.6 ? 0 : shape.load < 0.9 ? 1 : 2];
+    }
+  }
+  return std::nullopt;
+}
+
+// What the map's kernels read and write, without hashing, comparing and searching.
+__global__ void TouchForFind(MapRef map, const uint64_t* places, uint64_t count, float* out,
+                             bool* found) {
+  const uint64_t i = ThreadNumber();
+  const uint64_t place = i < count ? places[i] & ~kAbsent : 0;
+  const bool present = i < count && place == places[i];
+  const uint4 line = LoadLine(map, place / kLineBytes);
+  const bool wanted = present && line.x != ~0U;  // no digests: but it must be read to know
+  if (i < count) found[i] = wanted && *map.KeyOf(place) != kNowhere;
+  CopyFloats(wanted ? map.ValueOf(place) : nullptr, out + i * map.dim, map.dim);
+}
+
+class Bench {
+ public:
+  static Result<std::vector<Figure>> Run(const Shape& shape) {
+    Bench bench(shape);
+    STRATA_TRY(bench.Start());
+    STRATA_TRY(bench.Fill());
+    std::vector<Figure> figures;
+    for (const Op op :
+         {Op::kFind, Op::kFindZipf, Op::kInsertOrAssign, Op::kFindOrInsert, Op::kInsertAndEvict}) {
+      if (op == Op::kInsertAndEvict) bench.evicting_ = true;
+      STRATA_ASSIGN(Figure figure, bench.Measure(op));
+      figures.push_back(std::move(figure));
+    }
+    return figures;
+  }
+
+ private:
+  explicit Bench(const Shape& shape) : shape_(shape) {}
+
+  Status Start() {
+    const uint32_t slot = SlotBytes(shape_.dim, 0);
+    const size_t bytes = shape_.rows * (slot + 10) + 8 * DevicePool::kChunkBytes;
+    STRATA_ASSIGN(pool_, DevicePool::Make(0, bytes));
+    exec_.device = DeviceKind::kCuda;
+    STRATA_ASSIGN(map_,
+                  DeviceMap::Make(exec_, *pool_,
+                                  {.dim = shape_.dim, .rows_max = shape_.rows, .fixed = true}));
+    STRATA_TRY(keys_.Make(kBatch));
+    STRATA_TRY(places_.Make(kBatch));
+    STRATA_TRY(rows_.Make(kBatch * shape_.dim));
+    STRATA_TRY(found_.Make(kBatch));
+    STRATA_TRY(positions_.Make(kBatch));
+    STRATA_TRY(counts_.Make(2));
+    STRATA_TRY(victim_keys_.Make(kBatch));
+    STRATA_TRY(victim_rows_.Make(kBatch * shape_.dim));
+    STRATA_TRY(victim_counters_.Make(2 * kBatch));
+    STRATA_TRY(victim_scores_.Make(kBatch));
+    misses_ = {positions_.data(), counts_.data()};
+    victims_ = {victim_keys_.data(), victim_rows_.data(), victim_counters_.data(),
+                victim_scores_.data(), counts_.data() + 1};
+    return {};
+  }
+
+  // Batches of new keys until the load is reached; a full table evicts.
+  Status Fill() {
+    const auto wanted = static_cast<uint64_t>(shape_.load * static_cast<double>(shape_.rows));
+    std::vector<uint64_t> keys(kBatch);
+    uint64_t rows = 0;
+    // Where rows go to make room it takes more keys than rows, up to a load that is as good as
+    // full.
+    for (int extra = 0; rows < wanted && extra < 64;) {
+      for (uint64_t& key : keys) key = filled_++;
+      STRATA_TRY(keys_.Set(keys));
+      ++start_.score;
+      InsertOrAssign(exec_, map_->ref(), keys_.span(), rows_.data(), start_, misses_, victims_);
+      if (filled_ < wanted) continue;
+      STRATA_ASSIGN(const MapCounts counts, map_->Counts(exec_));
+      rows = counts.rows;
+      ++extra;
+    }
+    STRATA_ASSIGN(const MapCounts counts, map_->Counts(exec_));
+    load_ = static_cast<double>(counts.rows) / static_cast<double>(map_->slots());
+    last_batch_ = filled_ - kBatch;
+    return {};
+  }
+
+  Status DrawKeys(Op op) {
+    std::vector<uint64_t> keys(kBatch);
+    if (op == Op::kFindZipf) {
+      for (uint64_t i = 0; i < kBatch; ++i) {
+        const double u = static_cast<double>(Mix64(i + drawn_) >> 11) * 0x1p-53;
+        const double ends = std::pow(static_cast<double>(filled_), -0.05) - 1;
+        const auto rank = static_cast<uint64_t>(std::pow(1 + ends * u, 1 / -0.05));
+        keys[i] = Mix64(rank) % filled_;
+      }
+      drawn_ += kBatch;
+    } else {
+      for (uint64_t i = 0; i < kBatch; ++i) {
+        keys[i] = i < kPresent ? last_batch_ + i : absent_--;
+      }
+    }
+    return keys_.Set(keys);
+  }
+
+  void Call(Op op) {
+    const Victims victims = evicting_ || shape_.load > 0.9 ? victims_ : Victims{};
+    switch (op) {
+      case Op::kFind:
+      case Op::kFindZipf:
+        FindRows(exec_, map_->ref(), keys_.span(), rows_.data(), found_.data());
+        return;
+      case Op::kInsertOrAssign:
+      case Op::kInsertAndEvict:
+        InsertOrAssign(exec_, map_->ref(), keys_.span(), rows_.data(), start_, misses_, victims);
+        return;
+      case Op::kFindOrInsert:
+        FindOrInsert(exec_, map_->ref(), keys_.span(), start_, rows_.data(), misses_, victims);
+        return;
+    }
+  }
+
+  // Seconds of the call, with launch and synchronisation.
+  template <typename F>
+  Result<double> Time(const F& call) {
+    STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "before a call"));
+    const TimeNs began = RealClock().Now();
+    call();
+    STRATA_TRY(FromCuda(cudaStreamSynchronize(nullptr), "a call"));
+    return static_cast<double>(RealClock().Now() - began) / kSecond;
+  }
+
+  Result<Figure> Measure(Op op) {
+    double best = 1e9;
+    double limit = 1e9;
+    for (int round = 0; round < 2; ++round) {
+      STRATA_TRY(DrawKeys(op));
+      ++start_.score;
+      if (op == Op::kFind || op == Op::kFindZipf) STRATA_TRY(LimitOnce(&limit));
+      STRATA_ASSIGN(const double seconds, Time([&] { Call(op); }));
+      best = std::min(best, seconds);
+    }
+    Figure figure;
+    figure.name = fmt::format("{} dim={} load={:.2f} ({:.3f} reached)", OpName(op), shape_.dim,
+                              shape_.load, load_);
+    figure.unit = "Gi keys/s";
+    figure.ours = kBatch / best / kGi;
+    figure.peer_value = PeerValue(shape_, op);
+    if (figure.peer_value) {
+      figure.peer = kPeer;
+      figure.recorded = true;
+    }
+    if (limit < 1e9) figure.limit = kBatch / limit / kGi;
+    return figure;
+  }
+
+  // Absent keys: a random bucket's line.
+  Status LimitOnce(double* best) {
+    LocateRows(exec_, map_->ref(), keys_.span(), places_.data());
+    std::vector<uint64_t> places(kBatch);
+    STRATA_TRY(places_.Get(&places));
+    const uint64_t buckets = 2 * map_->ref().pairs();
+    for (uint64_t i = 0; i < kBatch; ++i) {
+      if (places[i] != kNowhere) continue;
+      places[i] = Mix64(i) % buckets * kLineBytes | kAbsent;
+    }
+    STRATA_TRY(places_.Set(places));
+    for (int round = 0; round < 3; ++round) {
+      STRATA_ASSIGN(const double seconds, Time([&] {
+                      TouchForFind<<<BlocksFor(kBatch), kMapThreads>>>(
+                          map_->ref(), places_.data(), kBatch, rows_.data(), found_.data());
+                    }));
+      *best = std::min(*best, seconds);
+    }
+    return {};
+  }
+
+  const Shape shape_;
+  Exec exec_;
+  std::unique_ptr<DevicePool> pool_;
+  std::unique_ptr<DeviceMap> map_;
+  GpuBuffer<uint64_t> keys_;
+  GpuBuffer<uint64_t> places_;
+  GpuBuffer<float> rows_;
+  GpuBuffer<bool> found_;
+  GpuBuffer<uint32_t> positions_;
+  GpuBuffer<uint32_t> counts_;
+  GpuBuffer<uint64_t> victim_keys_;
+  GpuBuffer<float> victim_rows_;
+  GpuBuffer<uint32_t> victim_counters_;
+  GpuBuffer<uint64_t> victim_scores_;
+  MissList misses_;
+  Victims victims_;
+  RowStart start_;
+  bool evicting_ = false;
+  double load_ = 0;
+  uint64_t filled_ = 0;
+  uint64_t last_batch_ = 0;
+  uint64_t absent_ = ~uint64_t{0};
+  uint64_t drawn_ = 0;
+};
+
+}  // namespace
+
+Suite GpuTableSuite() {
+  return {"table", "the hash map on a GPU beside HierarchicalKV's figures", [](bool) {
+            std::vector<Case> cases;
+            for (const uint32_t dim : {8U, 32U, 64U}) {
+              const uint64_t rows = (dim == 64 ? 64ULL : 128ULL) << 20;
+              for (const double load : {0.5, 0.75, 1.0}) {
+                const Shape shape{dim, rows, load};
+                cases.push_back({fmt::format("dim={} load={:.2f}", dim, load),
+                                 [shape](const BenchOptions&) { return Bench::Run(shape); }});
+              }
+            }
+            return cases;
+          }};
+}
+
+}  // namespace strata::bench

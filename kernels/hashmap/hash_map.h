@@ -1,0 +1,90 @@
+// The operations of the hash map in a GPU's memory. All pointers and spans are device memory; calls
+// enqueue kernels on exec.stream and return. Nothing is allocated, nothing synchronises. One stream
+// at a time.
+//
+// Keys of a call that changes the map are distinct (Combine sees to that); those of a call that
+// only reads may repeat. Batches have at most 2^32 - 1 keys, maps any number of slots.
+//
+// A call that makes rows is two kernels: the first works on the rows that exist and lists the keys
+// that have none, the second takes places for those. So nothing is locked: while keys are compared
+// no slot changes hands, and while slots do no key is compared.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/core/exec.h"
+#include "kernels/core/initializer_spec.h"
+#include "kernels/hashmap/map_ref.h"
+
+namespace strata {
+
+// Positions of a batch's keys that have no row.
+struct MissList {
+  uint32_t* positions = nullptr;  // room for the whole batch
+  uint32_t* count = nullptr;
+};
+
+// Rows that had to make room, one behind the other. Null: none has to, and keys that find no place
+// are counted in MapCounts::refused.
+struct Victims {
+  uint64_t* keys = nullptr;      // room for the whole batch, as below
+  float* rows = nullptr;         // x (dim + state_width)
+  uint32_t* counters = nullptr;  // x (frequency, checkpoint epoch)
+  uint64_t* scores = nullptr;
+  uint32_t* count = nullptr;
+};
+
+// What rows that are made begin with.
+struct RowStart {
+  InitializerSpec initializer;
+  uint64_t seed = 0;
+  float state = 0.0F;  // all elements of it
+  uint32_t epoch = 0;  // checkpoint epoch
+  uint64_t score = 0;
+};
+
+// out: keys x dim, row by row, untouched where found[i] is false.
+void FindRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys, float* out,
+              bool* found);
+
+// The same, and missing rows answer with their initial value. *hits grows by those that exist.
+void LookUpRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                const RowStart& start, float* out, unsigned long long* hits);
+
+// places[i]: the slot of keys[i], kNowhere: there is none.
+void LocateRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                uint64_t* places);
+
+// values: keys x dim. Optimizer state and counters restart.
+void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                    const float* values, const RowStart& start, const MissList& misses,
+                    const Victims& victims = {});
+
+// Rows that are missing are made with their initial value. out: keys x dim, what the rows hold.
+void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                  const RowStart& start, float* out, const MissList& misses,
+                  const Victims& victims = {});
+
+// Keys may repeat, and need not be there.
+void EraseRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys);
+
+// Splits the next `count` pairs of map.level, from map.split on. Memory for map.pairs() + count
+// pairs is there, its lines and scores as they begin. The caller advances the reference (Advance)
+// behind it.
+void SplitPairs(const Exec& exec, const MapRef& map, uint64_t count);
+void Advance(MapRef* map, uint64_t count);
+
+// Where scanned rows go, one behind the other in no promised order.
+struct ScannedRows {
+  uint64_t* keys = nullptr;      // room for kPairSlots a pair, as below
+  float* rows = nullptr;         // x width
+  uint32_t* counters = nullptr;  // x (frequency, checkpoint epoch); null: not wanted
+  uint64_t* scores = nullptr;    // null: not wanted
+  uint32_t* count = nullptr;
+  uint32_t width = 0;  // dim, or dim + state_width
+};
+void ScanPairs(const Exec& exec, const MapRef& map, uint64_t first, uint64_t count,
+               const ScannedRows& out);
+
+}  // namespace strata

@@ -1,0 +1,232 @@
+// What kernels do with a MapRef: search, take a slot, copy a row.
+#pragma once
+
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/hashmap/map_ref.h"
+
+namespace strata {
+
+inline __device__ uint4 LoadLine(const MapRef& map, uint64_t bucket) {
+  return reinterpret_cast<const uint4*>(map.lines)[bucket];
+}
+inline __device__ uint32_t MarksOf(const uint4& line) { return line.w >> 24; }
+
+// Calls visit(slot) for each slot of the line whose digest is `digest4`'s, until it returns true.
+template <typename Visit>
+__device__ bool AnyWith(const uint4& line, uint32_t digest4, const Visit& visit) {
+  const uint32_t words[4] = {line.x, line.y, line.z, line.w};
+#pragma unroll
+  for (uint32_t j = 0; j < 4; ++j) {
+    uint32_t equal = __vcmpeq4(words[j], digest4) & (j == 3 ? 0x00010101U : 0x01010101U);
+    while (equal != 0) {
+      if (visit(4 * j + (__ffs(static_cast<int>(equal)) - 1) / 8)) return true;
+      equal &= equal - 1;
+    }
+  }
+  return false;
+}
+
+inline __device__ uint64_t FindInBucket(const MapRef& map, uint64_t bucket, const uint4& line,
+                                        uint32_t digest4, uint64_t key) {
+  uint64_t place = kNowhere;
+  AnyWith(line, digest4, [&](uint32_t slot) {
+    const uint64_t candidate = bucket * kLineBytes + slot;
+    if (*map.KeyOf(candidate) != key) return false;
+    place = candidate;
+    return true;
+  });
+  return place;
+}
+
+// The key's slot, or kNowhere.
+inline __device__ uint64_t FindPlace(const MapRef& map, uint64_t key) {
+  uint64_t hash = MapRef::First(key);
+  const uint32_t digest4 = MapRef::DigestOf(hash) * 0x01010101U;
+  for (uint32_t tried = 0; tried < map.pairs_tried; ++tried) {
+    const uint64_t bucket = map.BucketOf(hash);
+    const uint4 line = LoadLine(map, bucket);
+    uint64_t place = FindInBucket(map, bucket, line, digest4, key);
+    if (place != kNowhere || (MarksOf(line) & kMarkOther) == 0) return place;
+    place = FindInBucket(map, bucket ^ 1, LoadLine(map, bucket ^ 1), digest4, key);
+    if (place != kNowhere || (MarksOf(line) & kMarkBeyond) == 0) return place;
+    hash = MapRef::Next(hash);
+  }
+  return kNowhere;
+}
+
+inline __device__ uint32_t* LineWord(const MapRef& map, uint64_t place) {
+  return reinterpret_cast<uint32_t*>(map.lines) + place / 4;
+}
+inline __device__ uint32_t WordShift(uint64_t place) {
+  return static_cast<uint32_t>(place % 4) * 8;
+}
+
+// A free slot of the bucket, taken, or kNowhere.
+inline __device__ uint64_t TakeFree(const MapRef& map, uint64_t bucket, uint32_t digest) {
+  uint4 line = LoadLine(map, bucket);
+  for (;;) {
+    // The first word that has one: chosen without branches, so that a warp's lanes stay together.
+    const uint32_t free[4] = {
+        __vcmpeq4(line.x, 0) & 0x01010101U, __vcmpeq4(line.y, 0) & 0x01010101U,
+        __vcmpeq4(line.z, 0) & 0x01010101U, __vcmpeq4(line.w, 0) & 0x00010101U};
+    const uint32_t j = free[0] != 0 ? 0 : free[1] != 0 ? 1 : free[2] != 0 ? 2 : 3;
+    const uint32_t of_word = j == 0 ? free[0] : j == 1 ? free[1] : j == 2 ? free[2] : free[3];
+    if (of_word == 0) return kNowhere;
+    const uint32_t seen = j == 0 ? line.x : j == 1 ? line.y : j == 2 ? line.z : line.w;
+    const uint32_t shift = (__ffs(static_cast<int>(of_word)) - 1) / 8 * 8;
+    const uint64_t place = bucket * kLineBytes + 4 * j + shift / 8;
+    const uint32_t now = atomicCAS(LineWord(map, place), seen, seen | digest << shift);
+    if (now == seen) return place;
+    if (j == 0) line.x = now;
+    if (j == 1) line.y = now;
+    if (j == 2) line.z = now;
+    if (j == 3) line.w = now;
+  }
+}
+
+inline __device__ void SetMark(const MapRef& map, uint64_t bucket, uint32_t mark) {
+  uint32_t* word = LineWord(map, bucket * kLineBytes + kBucketSlots);
+  if ((*word >> 24 & mark) == 0) atomicOr(word, mark << 24);
+}
+
+// A slot for a key that is nowhere: the first free one on its way.
+inline __device__ uint64_t TakePlace(const MapRef& map, uint64_t key) {
+  uint64_t hash = MapRef::First(key);
+  const uint32_t digest = MapRef::DigestOf(hash);
+  for (uint32_t tried = 0; tried < map.pairs_tried; ++tried) {
+    const uint64_t bucket = map.BucketOf(hash);
+    uint64_t place = TakeFree(map, bucket, digest);
+    if (place != kNowhere) return place;
+    SetMark(map, bucket, kMarkOther);
+    place = TakeFree(map, bucket ^ 1, digest);
+    if (place != kNowhere) return place;
+    SetMark(map, bucket, kMarkBeyond);
+    hash = MapRef::Next(hash);
+  }
+  return kNowhere;
+}
+
+// The slot with the lowest score below `score` of the bucket, its score raised to it, or kNowhere.
+// *before: what it was. Whoever raises a score owns the slot.
+inline __device__ uint64_t TakeLowest(const MapRef& map, uint64_t bucket, uint64_t score,
+                                      uint64_t* before) {
+  auto* scores = reinterpret_cast<unsigned long long*>(map.scores) + bucket * kLineBytes;
+  for (;;) {
+    uint64_t lowest = score;
+    uint32_t slot = kBucketSlots;
+#pragma unroll
+    for (uint32_t pair = 0; pair < 8; ++pair) {
+      const ulonglong2 two = __ldcg(reinterpret_cast<const ulonglong2*>(scores) + pair);
+      if (two.x < lowest) {
+        lowest = two.x;
+        slot = 2 * pair;
+      }
+      if (pair < 7 && two.y < lowest) {
+        lowest = two.y;
+        slot = 2 * pair + 1;
+      }
+    }
+    if (slot == kBucketSlots) return kNowhere;
+    if (atomicCAS(scores + slot, lowest, score) == lowest) {
+      *before = lowest;
+      return bucket * kLineBytes + slot;
+    }
+  }
+}
+
+inline __device__ uint64_t ThreadNumber() {
+  return uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+inline __device__ uint32_t Lane() { return threadIdx.x % 32; }
+
+// A warp's walk over rows of `units` units, one row a lane's: neighbouring lanes are at
+// neighbouring units of a row, whoever's it is. Each step is at 32 units; `units` steps are all.
+class Walk {
+ public:
+  explicit __device__ Walk(uint32_t units)
+      : units_(units), rows_a_step_(32 / units), rest_(32 % units) {
+    owner_ = Lane() / units;
+    unit_ = Lane() % units;
+  }
+  __device__ uint32_t owner() const { return owner_; }  // the lane whose row it is
+  __device__ uint32_t unit() const { return unit_; }
+  __device__ void Next() {
+    owner_ += rows_a_step_;
+    unit_ += rest_;
+    if (unit_ >= units_) {
+      unit_ -= units_;
+      ++owner_;
+    }
+  }
+
+ private:
+  const uint32_t units_;
+  const uint32_t rows_a_step_;
+  const uint32_t rest_;
+  uint32_t owner_;
+  uint32_t unit_;
+};
+
+constexpr uint32_t kStepsAtOnce = 4;  // of a walk: their loads overlap
+
+// Each lane brings the row that it wants copied, null for none; the warp copies all of them. All
+// lanes take part.
+template <typename T>
+__device__ void CopyRows(const T* from, T* to, uint32_t units) {
+  Walk walk(units);
+  for (uint32_t step = 0; step < units; step += kStepsAtOnce) {
+    T held[kStepsAtOnce];
+    T* target[kStepsAtOnce];
+#pragma unroll
+    for (uint32_t j = 0; j < kStepsAtOnce; ++j) {
+      const auto source = reinterpret_cast<const T*>(
+          __shfl_sync(~0U, reinterpret_cast<uint64_t>(from), static_cast<int>(walk.owner() % 32)));
+      target[j] = reinterpret_cast<T*>(
+          __shfl_sync(~0U, reinterpret_cast<uint64_t>(to), static_cast<int>(walk.owner() % 32)));
+      if (source == nullptr || step + j >= units) {
+        target[j] = nullptr;
+      } else {
+        held[j] = source[walk.unit()];
+        target[j] += walk.unit();
+      }
+      walk.Next();
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < kStepsAtOnce; ++j) {
+      if (target[j] != nullptr) __stcs(target[j], held[j]);
+    }
+  }
+}
+// The same with rows of `floats` floats, 16 bytes at a time where that is possible.
+inline __device__ void CopyFloats(const float* from, float* to, uint32_t floats) {
+  if (floats % 4 == 0) {
+    CopyRows(reinterpret_cast<const float4*>(from), reinterpret_cast<float4*>(to), floats / 4);
+  } else {
+    CopyRows(from, to, floats);
+  }
+}
+
+// Appends to a list whose length is *count; the threads that call it together count once.
+inline __device__ uint32_t NextOf(uint32_t* count) {
+  const auto together = cooperative_groups::coalesced_threads();
+  uint32_t first = 0;
+  if (together.thread_rank() == 0) first = atomicAdd(count, together.size());
+  return together.shfl(first, 0) + together.thread_rank();
+}
+inline __device__ void CountOne(uint64_t* count) {
+  const auto together = cooperative_groups::coalesced_threads();
+  if (together.thread_rank() == 0) {
+    atomicAdd(reinterpret_cast<unsigned long long*>(count), together.size());
+  }
+}
+
+constexpr uint32_t kMapThreads = 256;
+inline uint32_t BlocksFor(uint64_t threads) {
+  return static_cast<uint32_t>((threads + kMapThreads - 1) / kMapThreads);
+}
+
+}  // namespace strata

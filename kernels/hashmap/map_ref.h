@@ -1,0 +1,104 @@
+// MapRef: a hash map in a GPU's memory, as a kernel takes it by value. docs/gpu.md draws it.
+//
+// A bucket has 15 slots. Its line of 16 bytes holds a digest of each slot's key (0: the slot is
+// free) and, last, marks that say where else its keys may be. Two buckets are a pair, whose lines
+// share one memory sector. A slot holds key, counters and row together, so that a key that is found
+// has its row in the same sectors:
+//
+//   lines    pair x bucket | digest x 15, marks |                               16 bytes a bucket
+//   slots    bucket x 15   | key 8 | frequency 4 | checkpoint epoch 4 | value | state | pad to 16 |
+//   scores   bucket x 16   | last step, or what eviction goes by: 8 |           128 bytes a bucket
+//
+// Lines begin as zeros, scores as ones (kFreeScore).
+//
+// A key's hash names a pair and which bucket of it is tried first. A bucket that is full sends the
+// key to the other one of the pair, a full pair to the pair that the next hash names; each leaves a
+// mark, and only where there is one a search goes on.
+//
+// The number of pairs grows one pair at a time (W. Litwin, "Linear hashing", VLDB 1980): pair p is
+// split into p and p + pairs_base * 2^level, by one more bit of the hash.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/hash.h"
+#include "kernels/core/host_device.h"
+
+namespace strata {
+
+constexpr uint32_t kBucketSlots = 15;
+constexpr uint32_t kLineBytes = 16;
+constexpr uint32_t kPairSlots = 2 * kBucketSlots;
+constexpr uint32_t kSlotHeaderBytes = 16;
+constexpr uint64_t kNowhere = ~uint64_t{0};
+constexpr uint64_t kFreeScore = ~uint64_t{0};  // of a free slot: never the lowest
+
+// Of a bucket's keys by their first choice some are ...
+constexpr uint32_t kMarkOther = 1;   // in the other bucket of the pair, or beyond
+constexpr uint32_t kMarkBeyond = 2;  // in another pair
+
+// Counted by kernels, in device memory.
+struct MapCounts {
+  uint64_t rows;     // that exist
+  uint64_t refused;  // keys that found no place: all that they could take is full
+};
+
+struct MapRef {
+  uint8_t* lines = nullptr;
+  std::byte* slots = nullptr;
+  uint64_t* scores = nullptr;
+  MapCounts* counts = nullptr;
+  uint64_t pairs_base = 0;  // at level 0
+  uint64_t split = 0;       // pairs below are split at this level
+  uint32_t level = 0;
+  uint32_t slot_bytes = 0;
+  uint32_t dim = 0;
+  uint32_t state_width = 0;
+  uint32_t pairs_tried = 0;  // by an insert before it gives up
+
+  constexpr uint64_t pairs() const { return (pairs_base << level) + split; }
+
+  // Slots are numbered as their scores lie: 16 a bucket. Device memory.
+  STRATA_HD std::byte* Slot(uint64_t place) const {
+    return slots + (place - place / kLineBytes) * slot_bytes;
+  }
+  STRATA_HD uint64_t* KeyOf(uint64_t place) const {
+    return reinterpret_cast<uint64_t*>(Slot(place));
+  }
+  STRATA_HD float* ValueOf(uint64_t place) const {
+    return reinterpret_cast<float*>(Slot(place) + kSlotHeaderBytes);
+  }
+
+  // What a hash says. The bits that name the pair at higher levels are the low ones, those of the
+  // digest come next, then the bucket; the pair at level 0 is a matter of the high bits.
+  STRATA_HD static uint64_t First(uint64_t key) { return Mix64(key); }
+  STRATA_HD static uint64_t Next(uint64_t hash) { return Mix64(hash + 0x9e3779b97f4a7c15ULL); }
+  STRATA_HD static uint32_t DigestOf(uint64_t hash) {
+    const auto digest = static_cast<uint32_t>(hash >> 24) & 0xffU;
+    return digest == 0 ? 1 : digest;
+  }
+  STRATA_HD static uint64_t High(uint64_t a, uint64_t b) {
+#ifdef __CUDA_ARCH__
+    return __umul64hi(a, b);
+#else
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(a) * b >> 64);
+#endif
+  }
+  STRATA_HD uint64_t PairAt(uint64_t hash, uint32_t at_level) const {
+    return High(hash, pairs_base) + pairs_base * (hash & ((uint64_t{1} << at_level) - 1));
+  }
+  STRATA_HD uint64_t PairOf(uint64_t hash) const {
+    const uint64_t pair = PairAt(hash, level);
+    return pair < split ? PairAt(hash, level + 1) : pair;
+  }
+  // The bucket that is tried first; the other one of its pair is this ^ 1.
+  STRATA_HD uint64_t BucketOf(uint64_t hash) const { return 2 * PairOf(hash) + (hash >> 32 & 1); }
+};
+
+// Bytes of a slot, of value and state of 4 bytes an element.
+constexpr uint32_t SlotBytes(uint32_t dim, uint32_t state_width) {
+  return kSlotHeaderBytes + (dim + state_width + 3) / 4 * 16;
+}
+
+}  // namespace strata

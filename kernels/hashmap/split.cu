@@ -1,0 +1,54 @@
+#include "base/status.h"
+#include "kernels/hashmap/hash_map.h"
+#include "kernels/hashmap/map_device.cuh"
+
+namespace strata {
+namespace {
+
+// A warp a pair: half a warp a bucket, a lane a slot, the last of each for the marks.
+__global__ void Split(MapRef map, uint64_t count) {
+  const uint64_t number = ThreadNumber() / 32;
+  if (number >= count) return;
+  const uint64_t pair = map.split + number;
+  const uint64_t other = pair + (map.pairs_base << map.level);
+  const uint32_t lane = Lane();
+  const uint64_t from = pair * 2 * kLineBytes + lane;
+  const uint64_t to = other * 2 * kLineBytes + lane;
+  const uint8_t digest = map.lines[from];
+  const bool is_slot = lane % kLineBytes != kBucketSlots;
+  bool moves = false;
+  if (is_slot && digest != 0) {
+    // It came by the first of its hashes that names this pair.
+    uint64_t hash = MapRef::First(*map.KeyOf(from));
+    while (map.PairAt(hash, map.level) != pair) hash = MapRef::Next(hash);
+    moves = map.PairAt(hash, map.level + 1) == other;
+  }
+  // Marks go along: keys that went on from here did so from either pair.
+  map.lines[to] = moves || !is_slot ? digest : 0;
+  if (moves) {
+    map.lines[from] = 0;
+    map.scores[to] = map.scores[from];
+    map.scores[from] = kFreeScore;
+  }
+  CopyRows(moves ? reinterpret_cast<const uint4*>(map.Slot(from)) : nullptr,
+           reinterpret_cast<uint4*>(map.Slot(to)), map.slot_bytes / sizeof(uint4));
+}
+
+}  // namespace
+
+void SplitPairs(const Exec& exec, const MapRef& map, uint64_t count) {
+  if (count == 0) return;
+  STRATA_CHECK(map.split + count <= map.pairs_base << map.level);
+  Split<<<BlocksFor(count * 32), kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(map,
+                                                                                           count);
+}
+
+void Advance(MapRef* map, uint64_t count) {
+  map->split += count;
+  if (map->split == map->pairs_base << map->level) {
+    ++map->level;
+    map->split = 0;
+  }
+}
+
+}  // namespace strata

@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/core/cuda_status.cuh"
+#include "kernels/hashmap/hash_map.h"
+#include "storage/gpu/device_map.h"
+
+namespace strata {
+namespace {
+
+constexpr uint32_t kPairsTried = 64;      // of a map that grows
+constexpr uint32_t kPairsTriedFixed = 2;  // beyond them a lower score makes room
+constexpr uint64_t kPairsAtOnce = 4096;   // memory is made ready for so many at least
+constexpr double kLoadLast = 0.9;         // of a map that cannot grow any more
+
+uint64_t PairsFor(double rows, double load) {
+  return std::max<uint64_t>(1, static_cast<uint64_t>(std::ceil(rows / (load * kPairSlots))));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceMap>> DeviceMap::Make(const Exec& exec, DevicePool& pool,
+                                                   const DeviceMapOptions& options) {
+  auto map = std::unique_ptr<DeviceMap>(new DeviceMap());
+  MapRef& ref = map->ref_;
+  const auto rows_max = static_cast<double>(options.rows_max);
+  ref.pairs_base = options.fixed ? PairsFor(rows_max, 1.0)
+                                 : PairsFor(static_cast<double>(options.rows_first), kLoadMax);
+  map->pairs_max_ = ref.pairs_base;
+  if (!options.fixed) {
+    while (map->pairs_max_ < PairsFor(rows_max, kLoadLast)) map->pairs_max_ *= 2;
+  }
+  map->fixed_ = options.fixed;
+  ref.pairs_tried = options.fixed ? kPairsTriedFixed : kPairsTried;
+  ref.dim = options.dim;
+  ref.state_width = options.state_width;
+  ref.slot_bytes = SlotBytes(options.dim, options.state_width);
+  STRATA_TRY(map->lines_.Reserve(pool, map->pairs_max_ * 2 * kLineBytes));
+  STRATA_TRY(map->slots_.Reserve(pool, map->pairs_max_ * kPairSlots * ref.slot_bytes));
+  STRATA_TRY(map->scores_.Reserve(pool, map->pairs_max_ * 2 * kLineBytes * sizeof(uint64_t)));
+  ref.lines = reinterpret_cast<uint8_t*>(map->lines_.data());
+  ref.slots = map->slots_.data();
+  ref.scores = reinterpret_cast<uint64_t*>(map->scores_.data());
+  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  STRATA_TRY(FromCuda(cudaMalloc(&ref.counts, sizeof(MapCounts)), "memory for counts"));
+  STRATA_TRY(FromCuda(cudaMemsetAsync(ref.counts, 0, sizeof(MapCounts), stream), "counts"));
+  STRATA_TRY(map->GrowTo(exec, ref.pairs_base));
+  return Result<std::unique_ptr<DeviceMap>>(std::move(map));
+}
+
+DeviceMap::~DeviceMap() {
+  if (ref_.counts != nullptr) (void)cudaFree(ref_.counts);
+}
+
+Status DeviceMap::GrowTo(const Exec& exec, uint64_t pairs) {
+  if (pairs <= pairs_ready_) return {};
+  pairs = std::min(pairs_max_, std::max(pairs, pairs_ready_ + kPairsAtOnce));
+  STRATA_TRY(lines_.Grow(pairs * 2 * kLineBytes));
+  STRATA_TRY(slots_.Grow(pairs * kPairSlots * ref_.slot_bytes));
+  STRATA_TRY(scores_.Grow(pairs * 2 * kLineBytes * sizeof(uint64_t)));
+  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const uint64_t first = pairs_ready_ * 2 * kLineBytes;
+  const uint64_t count = (pairs - pairs_ready_) * 2 * kLineBytes;
+  STRATA_TRY(FromCuda(cudaMemsetAsync(ref_.lines + first, 0, count, stream), "new lines"));
+  STRATA_TRY(FromCuda(cudaMemsetAsync(ref_.scores + first, 0xff, count * sizeof(uint64_t), stream),
+                      "new scores"));
+  pairs_ready_ = pairs;
+  return {};
+}
+
+Status DeviceMap::MakeRoom(const Exec& exec, uint64_t rows) {
+  if (fixed_) return {};
+  const auto load_with = [&](uint64_t more) {
+    return static_cast<double>(rows_most_ + more) / static_cast<double>(slots());
+  };
+  if (load_with(rows) > kLoadMax && ref_.pairs() < pairs_max_) {
+    // What is counted is what may be at most: every key of every batch since. Look.
+    STRATA_ASSIGN(const MapCounts counts, Counts(exec));
+    rows_most_ = counts.rows;
+  }
+  uint64_t splits = 0;
+  if (ref_.split != 0 || load_with(rows) > kLoadMax) {
+    splits = static_cast<uint64_t>(std::ceil(static_cast<double>(rows) * kSplitsARow));
+  }
+  const uint64_t enough = PairsFor(static_cast<double>(rows_most_ + rows), kLoadLast);
+  if (enough > ref_.pairs()) splits = std::max(splits, enough - ref_.pairs());
+  splits = std::min(splits, pairs_max_ - ref_.pairs());
+  while (splits > 0) {
+    const uint64_t now = std::min(splits, (ref_.pairs_base << ref_.level) - ref_.split);
+    STRATA_TRY(GrowTo(exec, ref_.pairs() + now));
+    SplitPairs(exec, ref_, now);
+    Advance(&ref_, now);
+    splits -= now;
+  }
+  if (load_with(rows) > kLoadLast) {
+    STRATA_ASSIGN(const MapCounts counts, Counts(exec));
+    rows_most_ = counts.rows;
+    if (load_with(rows) > kLoadLast) {
+      return Refused(
+          fmt::format("{} rows more than {} do not fit {} slots", rows, rows_most_, slots()));
+    }
+  }
+  rows_most_ += rows;
+  return FromCuda(cudaGetLastError(), "growing");
+}
+
+Result<MapCounts> DeviceMap::Counts(const Exec& exec) {
+  MapCounts counts = {};
+  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  STRATA_TRY(FromCuda(
+      cudaMemcpyAsync(&counts, ref_.counts, sizeof counts, cudaMemcpyDefault, stream), "counts"));
+  STRATA_TRY(FromCuda(cudaStreamSynchronize(stream), "counts"));
+  return counts;
+}
+
+}  // namespace strata

@@ -1,0 +1,65 @@
+// DeviceMap: the memory and the growth of a hash map on a GPU (kernels/hashmap), whose operations
+// take its reference.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/status.h"
+#include "kernels/core/exec.h"
+#include "kernels/hashmap/map_ref.h"
+#include "storage/gpu/device_pool.h"
+
+namespace strata {
+
+struct DeviceMapOptions {
+  uint32_t dim = 1;
+  uint32_t state_width = 0;
+  uint64_t rows_first = 0;  // that it has room for from the start, at a load of kLoadMax
+  uint64_t rows_max = 0;    // that it ever may have; addresses are reserved for them
+  // All slots from the start, rows_max of them: it never grows, and rows that find no place push
+  // out those of lower score.
+  bool fixed = false;
+};
+
+// Not thread-safe; all work of a map goes over one stream.
+class DeviceMap {
+ public:
+  // Of a map that grows: with more rows than this a slot, it begins to double its pairs.
+  static constexpr double kLoadMax = 0.75;
+  // Pairs that are split for each row that is made while it doubles, so that it is done before the
+  // pairs that are still whole are full: after an eighth of its rows more.
+  static constexpr double kSplitsARow = 8.0 / (kLoadMax * kPairSlots);
+
+  static Result<std::unique_ptr<DeviceMap>> Make(const Exec& exec, DevicePool& pool,
+                                                 const DeviceMapOptions& options);
+  ~DeviceMap();
+
+  // Holds until the next MakeRoom.
+  const MapRef& ref() const { return ref_; }
+
+  // To be called before a call that makes up to `rows` rows. kRefused when the pool has no more
+  // memory, or rows_max is reached.
+  Status MakeRoom(const Exec& exec, uint64_t rows);
+
+  // Waits for the stream. Exact.
+  Result<MapCounts> Counts(const Exec& exec);
+
+  uint64_t slots() const { return ref_.pairs() * kPairSlots; }
+  size_t bytes() const { return lines_.bytes() + slots_.bytes() + scores_.bytes(); }
+
+ private:
+  DeviceMap() = default;
+  Status GrowTo(const Exec& exec, uint64_t pairs);
+
+  GrowingArray lines_;
+  GrowingArray slots_;
+  GrowingArray scores_;
+  MapRef ref_;
+  uint64_t pairs_ready_ = 0;  // that have memory
+  uint64_t pairs_max_ = 0;
+  uint64_t rows_most_ = 0;  // as many rows there may be at most
+  bool fixed_ = false;
+};
+
+}  // namespace strata

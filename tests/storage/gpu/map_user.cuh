@@ -1,0 +1,183 @@
+// A map on the GPU and what its calls need, for tests: keys and rows go in and come out as vectors.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "kernels/core/initializer.h"
+#include "kernels/hashmap/hash_map.h"
+#include "storage/gpu/device_map.h"
+#include "tests/support/device_memory.cuh"
+
+namespace strata {
+
+// What the test says a row holds.
+struct ModelRow {
+  std::vector<float> value;
+  uint32_t frequency = 0;
+  uint32_t epoch = 0;
+  uint64_t score = 0;
+  friend bool operator==(const ModelRow&, const ModelRow&) = default;
+};
+using MapModel = std::map<uint64_t, ModelRow>;
+
+class MapUser {
+ public:
+  MapUser(size_t pool_bytes, const DeviceMapOptions& options) : options_(options) {
+    auto pool = DevicePool::Make(0, pool_bytes);
+    EXPECT_TRUE(pool.ok()) << pool.status().ToString();
+    pool_ = std::move(*pool);
+    exec_.device = DeviceKind::kCuda;
+    exec_.stream = stream_.get();
+    auto map = DeviceMap::Make(exec_, *pool_, options);
+    EXPECT_TRUE(map.ok()) << map.status().ToString();
+    map_ = std::move(*map);
+  }
+
+  DeviceMap& map() { return *map_; }
+  const Exec& exec() const { return exec_; }
+  RowStart start;  // of the calls that make rows
+
+  void Sync() { ASSERT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess); }
+
+  // Distinct keys. Rows that had to make room come out in *victims.
+  Status Assign(const std::vector<uint64_t>& keys, const std::vector<float>& values,
+                MapModel* victims = nullptr) {
+    STRATA_TRY(map_->MakeRoom(exec_, keys.size()));
+    DeviceArray<float> given(values);
+    Insert(keys, victims,
+           [&](std::span<const uint64_t> on_device, const MissList& misses, const Victims& out) {
+             InsertOrAssign(exec_, map_->ref(), on_device, given.data(), start, misses, out);
+           });
+    return {};
+  }
+  Result<std::vector<float>> FindOrMake(const std::vector<uint64_t>& keys,
+                                        MapModel* victims = nullptr) {
+    STRATA_TRY(map_->MakeRoom(exec_, keys.size()));
+    DeviceArray<float> out(keys.size() * options_.dim);
+    Insert(keys, victims,
+           [&](std::span<const uint64_t> on_device, const MissList& misses, const Victims& handed) {
+             FindOrInsert(exec_, map_->ref(), on_device, start, out.data(), misses, handed);
+           });
+    return out.Get();
+  }
+  void Erase(const std::vector<uint64_t>& keys) {
+    DeviceArray<uint64_t> on_device(keys);
+    EraseRows(exec_, map_->ref(), {on_device.data(), keys.size()});
+    Sync();
+  }
+  std::vector<float> LookUp(const std::vector<uint64_t>& keys, uint64_t* hits) {
+    DeviceArray<uint64_t> on_device(keys);
+    DeviceArray<float> out(keys.size() * options_.dim);
+    DeviceArray<unsigned long long> count(std::vector<unsigned long long>{0});
+    LookUpRows(exec_, map_->ref(), {on_device.data(), keys.size()}, start, out.data(),
+               count.data());
+    Sync();
+    *hits = count.Get()[0];
+    return out.Get();
+  }
+  std::vector<char> Found(const std::vector<uint64_t>& keys, std::vector<float>* rows) {
+    DeviceArray<uint64_t> on_device(keys);
+    DeviceArray<float> out(keys.size() * options_.dim);
+    DeviceArray<char> found(keys.size());
+    FindRows(exec_, map_->ref(), {on_device.data(), keys.size()}, out.data(),
+             reinterpret_cast<bool*>(found.data()));
+    Sync();
+    *rows = out.Get();
+    return found.Get();
+  }
+
+  // All rows, `pairs` pairs at a time. Fails if a key comes twice.
+  MapModel Scan(uint64_t pairs) {
+    MapModel rows;
+    Listed listed(pairs * kPairSlots, options_.dim);
+    for (uint64_t first = 0; first < map_->ref().pairs(); first += pairs) {
+      ScannedRows out{.keys = listed.keys.data(),
+                      .rows = listed.rows.data(),
+                      .counters = listed.counters.data(),
+                      .scores = listed.scores.data(),
+                      .count = listed.count.data(),
+                      .width = options_.dim};
+      ScanPairs(exec_, map_->ref(), first, std::min(pairs, map_->ref().pairs() - first), out);
+      Sync();
+      listed.AddTo(&rows, options_.dim, options_.dim);
+    }
+    return rows;
+  }
+
+  uint64_t Rows() { return CountsNow().rows; }
+  MapCounts CountsNow() {
+    const auto counts = map_->Counts(exec_);
+    EXPECT_TRUE(counts.ok()) << counts.status().ToString();
+    return counts.ok() ? *counts : MapCounts{};
+  }
+
+ private:
+  // Rows as scans and victims list them.
+  struct Listed {
+    Listed(size_t count_max, uint32_t width)
+        : keys(count_max),
+          rows(count_max * width),
+          counters(count_max * 2),
+          scores(count_max),
+          count(std::vector<uint32_t>{0}) {}
+    void AddTo(MapModel* model, uint32_t width, uint32_t dim) {
+      const uint32_t listed = count.Get()[0];
+      const auto all_keys = keys.Get();
+      const auto all_rows = rows.Get();
+      const auto all_counters = counters.Get();
+      const auto all_scores = scores.Get();
+      for (size_t i = 0; i < listed; ++i) {
+        const auto row = all_rows.begin() + static_cast<ptrdiff_t>(i * width);
+        const bool is_new =
+            model
+                ->emplace(all_keys[i],
+                          ModelRow{std::vector<float>(row, row + dim), all_counters[2 * i],
+                                   all_counters[2 * i + 1], all_scores[i]})
+                .second;
+        EXPECT_TRUE(is_new) << "key " << all_keys[i] << " came twice";
+      }
+    }
+    DeviceArray<uint64_t> keys;
+    DeviceArray<float> rows;
+    DeviceArray<uint32_t> counters;
+    DeviceArray<uint64_t> scores;
+    DeviceArray<uint32_t> count;
+  };
+
+  template <typename Call>
+  void Insert(const std::vector<uint64_t>& keys, MapModel* victims, const Call& call) {
+    DeviceArray<uint64_t> on_device(keys);
+    DeviceArray<uint32_t> positions(keys.size());
+    DeviceArray<uint32_t> count(1);
+    const MissList misses{positions.data(), count.data()};
+    const uint32_t width = options_.dim + options_.state_width;
+    Listed listed(victims == nullptr ? 0 : keys.size(), width);
+    Victims handed;
+    if (victims != nullptr) {
+      handed = {listed.keys.data(), listed.rows.data(), listed.counters.data(),
+                listed.scores.data(), listed.count.data()};
+    }
+    call({on_device.data(), keys.size()}, misses, handed);
+    Sync();
+    if (victims != nullptr) listed.AddTo(victims, width, options_.dim);
+  }
+
+  const DeviceMapOptions options_;
+  Stream stream_;
+  Exec exec_;
+  std::unique_ptr<DevicePool> pool_;
+  std::unique_ptr<DeviceMap> map_;
+};
+
+inline std::vector<float> InitialValue(const RowStart& start, uint64_t key, uint32_t dim) {
+  std::vector<float> value(dim);
+  InitialRow(start.initializer, start.seed, key, value);
+  return value;
+}
+
+}  // namespace strata
