@@ -80,7 +80,7 @@ __global__ void TouchForFind(MapRef map, const uint64_t* places, uint64_t count,
   const bool present = i < count && place == places[i];
   const uint4 line = LoadLine(map, place / kLineBytes);
   const bool wanted = present && line.x != ~0U;  // no digests: but it must be read to know
-  if (i < count) found[i] = wanted && *map.KeyOf(place) != kNowhere;
+  if (i < count) found[i] = wanted && map.HeaderOf(place)->key != kNowhere;
   CopyFloats(wanted ? map.ValueOf(place) : nullptr, out + i * map.dim, map.dim);
 }
 
@@ -105,7 +105,7 @@ class Bench {
 
   Status Start() {
     const uint32_t slot = SlotBytes(shape_.dim, 0);
-    const size_t bytes = shape_.rows * (slot + 10) + 8 * DevicePool::kChunkBytes;
+    const size_t bytes = shape_.rows * (slot + 2) + 8 * DevicePool::kChunkBytes;
     STRATA_ASSIGN(pool_, DevicePool::Make(0, bytes));
     exec_.device = DeviceKind::kCuda;
     STRATA_ASSIGN(map_,
@@ -117,13 +117,10 @@ class Bench {
     STRATA_TRY(found_.Make(kBatch));
     STRATA_TRY(positions_.Make(kBatch));
     STRATA_TRY(counts_.Make(2));
-    STRATA_TRY(victim_keys_.Make(kBatch));
+    STRATA_TRY(victim_headers_.Make(kBatch));
     STRATA_TRY(victim_rows_.Make(kBatch * shape_.dim));
-    STRATA_TRY(victim_counters_.Make(2 * kBatch));
-    STRATA_TRY(victim_scores_.Make(kBatch));
     misses_ = {positions_.data(), counts_.data()};
-    victims_ = {victim_keys_.data(), victim_rows_.data(), victim_counters_.data(),
-                victim_scores_.data(), counts_.data() + 1};
+    victims_ = {victim_headers_.data(), victim_rows_.data(), counts_.data() + 1};
     return {};
   }
 
@@ -138,6 +135,7 @@ class Bench {
       for (uint64_t& key : keys) key = filled_++;
       STRATA_TRY(keys_.Set(keys));
       ++start_.score;
+      STRATA_TRY(map_->MakeRoom(exec_, kBatch));
       InsertOrAssign(exec_, map_->ref(), keys_.span(), rows_.data(), start_, misses_, victims_);
       if (filled_ < wanted) continue;
       STRATA_ASSIGN(const MapCounts counts, map_->Counts(exec_));
@@ -169,7 +167,7 @@ class Bench {
   }
 
   void Call(Op op) {
-    const Victims victims = evicting_ || shape_.load > 0.9 ? victims_ : Victims{};
+    const RowList victims = evicting_ || shape_.load > 0.9 ? victims_ : RowList{};
     switch (op) {
       case Op::kFind:
       case Op::kFindZipf:
@@ -200,6 +198,7 @@ class Bench {
     double limit = 1e9;
     for (int round = 0; round < 2; ++round) {
       STRATA_TRY(DrawKeys(op));
+      STRATA_TRY(map_->MakeRoom(exec_, kBatch));
       ++start_.score;
       if (op == Op::kFind || op == Op::kFindZipf) STRATA_TRY(LimitOnce(&limit));
       STRATA_ASSIGN(const double seconds, Time([&] { Call(op); }));
@@ -250,12 +249,10 @@ class Bench {
   GpuBuffer<bool> found_;
   GpuBuffer<uint32_t> positions_;
   GpuBuffer<uint32_t> counts_;
-  GpuBuffer<uint64_t> victim_keys_;
+  GpuBuffer<SlotHeader> victim_headers_;
   GpuBuffer<float> victim_rows_;
-  GpuBuffer<uint32_t> victim_counters_;
-  GpuBuffer<uint64_t> victim_scores_;
   MissList misses_;
-  Victims victims_;
+  RowList victims_;
   RowStart start_;
   bool evicting_ = false;
   double load_ = 0;

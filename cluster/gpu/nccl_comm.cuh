@@ -7,6 +7,8 @@
 // stays valid for the thread that uses it.
 #pragma once
 
+#include <nccl.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <memory>

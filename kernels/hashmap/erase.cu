@@ -13,7 +13,7 @@ __global__ void Erase(MapRef map, const uint64_t* keys, uint64_t count) {
   // Of equal keys one clears the digest, and counts.
   const uint32_t before = atomicAnd(word, ~(0xffU << WordShift(place)));
   if ((before >> WordShift(place) & 0xffU) != 0) {
-    map.scores[place] = kFreeScore;
+    map.HeaderOf(place)->score = kFreeScore;
     atomicAdd(reinterpret_cast<unsigned long long*>(&map.counts->rows), ~0ULL);
   }
 }

@@ -25,13 +25,10 @@ struct MissList {
   uint32_t* count = nullptr;
 };
 
-// Rows that had to make room, one behind the other. Null: none has to, and keys that find no place
-// are counted in MapCounts::refused.
-struct Victims {
-  uint64_t* keys = nullptr;      // room for the whole batch, as below
-  float* rows = nullptr;         // x (dim + state_width)
-  uint32_t* counters = nullptr;  // x (frequency, checkpoint epoch)
-  uint64_t* scores = nullptr;
+// Rows that come out, one behind the other in no promised order.
+struct RowList {
+  SlotHeader* headers = nullptr;
+  float* rows = nullptr;  // x (dim + state_width)
   uint32_t* count = nullptr;
 };
 
@@ -40,7 +37,8 @@ struct RowStart {
   InitializerSpec initializer;
   uint64_t seed = 0;
   float state = 0.0F;  // all elements of it
-  uint32_t epoch = 0;  // checkpoint epoch
+  uint32_t checkpoint_epoch = 0;
+  uint64_t last_step = 0;
   uint64_t score = 0;
 };
 
@@ -56,35 +54,30 @@ void LookUpRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> k
 void LocateRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                 uint64_t* places);
 
-// values: keys x dim. Optimizer state and counters restart.
+// values: keys x dim. Optimizer state and counters restart. `victims`, if it has a count, has room
+// for the whole batch: where all that a key may take is full, the row of the lowest score below
+// start.score among five of its bucket makes room and goes there. Else, and where there is none,
+// the key is counted as refused.
 void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                     const float* values, const RowStart& start, const MissList& misses,
-                    const Victims& victims = {});
+                    const RowList& victims = {});
 
 // Rows that are missing are made with their initial value. out: keys x dim, what the rows hold.
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                   const RowStart& start, float* out, const MissList& misses,
-                  const Victims& victims = {});
+                  const RowList& victims = {});
 
 // Keys may repeat, and need not be there.
 void EraseRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys);
 
 // Splits the next `count` pairs of map.level, from map.split on. Memory for map.pairs() + count
-// pairs is there, its lines and scores as they begin. The caller advances the reference (Advance)
+// pairs is there, lines and slots as they begin. The caller advances the reference (Advance)
 // behind it.
 void SplitPairs(const Exec& exec, const MapRef& map, uint64_t count);
 void Advance(MapRef* map, uint64_t count);
 
-// Where scanned rows go, one behind the other in no promised order.
-struct ScannedRows {
-  uint64_t* keys = nullptr;      // room for kPairSlots a pair, as below
-  float* rows = nullptr;         // x width
-  uint32_t* counters = nullptr;  // x (frequency, checkpoint epoch); null: not wanted
-  uint64_t* scores = nullptr;    // null: not wanted
-  uint32_t* count = nullptr;
-  uint32_t width = 0;  // dim, or dim + state_width
-};
+// `out` has room for kPairSlots rows a pair.
 void ScanPairs(const Exec& exec, const MapRef& map, uint64_t first, uint64_t count,
-               const ScannedRows& out);
+               const RowList& out);
 
 }  // namespace strata

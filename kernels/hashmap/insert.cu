@@ -42,13 +42,14 @@ struct Copied {
   }
 };
 
+constexpr uint32_t kHeaderUnits = sizeof(SlotHeader) / sizeof(uint4);
+
 // Each lane brings its key's place, kNowhere for none; the warp writes all those slots as a whole:
 // key, counters, value, state.
 template <typename Action>
 __device__ void WriteSlots(const MapRef& map, const Action& action, uint64_t place, uint64_t key,
                            uint64_t i) {
   const RowStart& start = action.start;
-  if (place != kNowhere) map.scores[place] = start.score;
   const uint32_t units = map.slot_bytes / sizeof(uint4);
   Walk walk(units);
 #pragma unroll 4
@@ -59,11 +60,14 @@ __device__ void WriteSlots(const MapRef& map, const Action& action, uint64_t pla
     const uint64_t position = __shfl_sync(~0U, i, owner);
     if (at == kNowhere) continue;
     auto* slot = reinterpret_cast<float4*>(map.Slot(at));
-    if (walk.unit() == 0) {
-      *reinterpret_cast<ulonglong2*>(slot) = {of_row, uint64_t{start.epoch} << 32};
+    if (walk.unit() < kHeaderUnits) {
+      const ulonglong2 half = walk.unit() == 0
+                                  ? ulonglong2{of_row, start.last_step}
+                                  : ulonglong2{start.score, uint64_t{start.checkpoint_epoch} << 32};
+      reinterpret_cast<ulonglong2*>(slot)[walk.unit()] = half;
       continue;
     }
-    const uint32_t e = 4 * (walk.unit() - 1);
+    const uint32_t e = 4 * (walk.unit() - kHeaderUnits);
     float4 four = {start.state, start.state, start.state, start.state};
     if (e < map.dim) {
       four = action.Four(map, of_row, position, e);
@@ -95,7 +99,7 @@ __global__ void OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Act
   if constexpr (Action::kOverwrites) {
     WriteSlots(map, action, place, key, i);
   } else {
-    if (place != kNowhere) map.scores[place] = action.start.score;
+    if (place != kNowhere) map.HeaderOf(place)->score = action.start.score;
     CopyFloats(place == kNowhere ? nullptr : map.ValueOf(place), action.out + i * map.dim, map.dim);
   }
 }
@@ -103,15 +107,14 @@ __global__ void OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Act
 // Where rows go that had to make room: each lane brings the place of its own, kNowhere for none.
 // The slots' digests become those of who takes them.
 __device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, uint32_t digest,
-                        const Victims& victims) {
+                        const RowList& victims) {
   const uint32_t width = map.dim + map.state_width;
   float* row = nullptr;
   if (place != kNowhere) {
     const uint32_t at = NextOf(victims.count);
-    const auto header = *reinterpret_cast<const ulonglong2*>(map.Slot(place));
-    victims.keys[at] = header.x;
-    reinterpret_cast<uint64_t*>(victims.counters)[at] = header.y;
-    victims.scores[at] = score;
+    SlotHeader header = *map.HeaderOf(place);
+    header.score = score;
+    victims.headers[at] = header;
     uint32_t* word = LineWord(map, place);
     const uint32_t before = *word >> WordShift(place) & 0xffU;
     atomicXor(word, (before ^ digest) << WordShift(place));
@@ -124,7 +127,7 @@ __device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, uint3
 
 template <typename Action>
 __global__ void OnMissing(MapRef map, const uint64_t* keys, Action action, MissList misses,
-                          Victims victims) {
+                          RowList victims) {
   const uint64_t number = ThreadNumber();
   const uint32_t count = *misses.count;
   if (number - Lane() >= count) return;
@@ -142,9 +145,7 @@ __global__ void OnMissing(MapRef map, const uint64_t* keys, Action action, MissL
     uint64_t score = 0;
     if (is_one && place == kNowhere) {
       if (victims.count != nullptr) {
-        const uint64_t bucket = map.BucketOf(MapRef::First(key));
-        freed = TakeLowest(map, bucket, action.start.score, &score);
-        if (freed == kNowhere) freed = TakeLowest(map, bucket ^ 1, action.start.score, &score);
+        freed = TakeVictim(map, MapRef::First(key), action.start.score, &score);
       }
       if (freed == kNowhere) CountOne(&map.counts->refused);
     }
@@ -159,7 +160,7 @@ __global__ void OnMissing(MapRef map, const uint64_t* keys, Action action, MissL
 
 template <typename Action>
 void Run(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys, const Action& action,
-         const MissList& misses, const Victims& victims) {
+         const MissList& misses, const RowList& victims) {
   if (keys.empty()) return;
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   const uint32_t blocks = BlocksFor(keys.size());
@@ -175,13 +176,13 @@ void Run(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys, co
 
 void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                     const float* values, const RowStart& start, const MissList& misses,
-                    const Victims& victims) {
+                    const RowList& victims) {
   Run(exec, map, keys, Assigned{values, start}, misses, victims);
 }
 
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                   const RowStart& start, float* out, const MissList& misses,
-                  const Victims& victims) {
+                  const RowList& victims) {
   Run(exec, map, keys, Copied{out, start}, misses, victims);
 }
 

@@ -35,7 +35,7 @@ inline __device__ uint64_t FindInBucket(const MapRef& map, uint64_t bucket, cons
   uint64_t place = kNowhere;
   AnyWith(line, digest4, [&](uint32_t slot) {
     const uint64_t candidate = bucket * kLineBytes + slot;
-    if (*map.KeyOf(candidate) != key) return false;
+    if (map.HeaderOf(candidate)->key != key) return false;
     place = candidate;
     return true;
   });
@@ -97,45 +97,64 @@ inline __device__ void SetMark(const MapRef& map, uint64_t bucket, uint32_t mark
 inline __device__ uint64_t TakePlace(const MapRef& map, uint64_t key) {
   uint64_t hash = MapRef::First(key);
   const uint32_t digest = MapRef::DigestOf(hash);
-  for (uint32_t tried = 0; tried < map.pairs_tried; ++tried) {
+  for (uint32_t taken = 0;;) {
     const uint64_t bucket = map.BucketOf(hash);
     uint64_t place = TakeFree(map, bucket, digest);
     if (place != kNowhere) return place;
     SetMark(map, bucket, kMarkOther);
     place = TakeFree(map, bucket ^ 1, digest);
-    if (place != kNowhere) return place;
+    if (place != kNowhere || ++taken == map.pairs_taken) return place;
     SetMark(map, bucket, kMarkBeyond);
     hash = MapRef::Next(hash);
   }
-  return kNowhere;
 }
 
-// The slot with the lowest score below `score` of the bucket, its score raised to it, or kNowhere.
-// *before: what it was. Whoever raises a score owns the slot.
-inline __device__ uint64_t TakeLowest(const MapRef& map, uint64_t bucket, uint64_t score,
-                                      uint64_t* before) {
-  auto* scores = reinterpret_cast<unsigned long long*>(map.scores) + bucket * kLineBytes;
+// Slots that are looked at for a victim: reading the scores of all would cost as many memory
+// transactions as they are. As many as Redis draws for the same purpose.
+constexpr uint32_t kCandidates = 5;
+static_assert(kBucketSlots % kCandidates == 0);
+
+// Of every third slot of the bucket the one with the lowest score below `score`, its score raised
+// to it, or kNowhere. *before: what it was. Whoever raises a score owns the slot.
+inline __device__ uint64_t TakeLowest(const MapRef& map, uint64_t bucket, uint32_t third,
+                                      uint64_t score, uint64_t* before) {
+  constexpr uint32_t kStride = kBucketSlots / kCandidates;
+  const uint64_t first = bucket * kLineBytes + third;
   for (;;) {
-    uint64_t lowest = score;
-    uint32_t slot = kBucketSlots;
+    uint64_t scores[kCandidates];
 #pragma unroll
-    for (uint32_t pair = 0; pair < 8; ++pair) {
-      const ulonglong2 two = __ldcg(reinterpret_cast<const ulonglong2*>(scores) + pair);
-      if (two.x < lowest) {
-        lowest = two.x;
-        slot = 2 * pair;
-      }
-      if (pair < 7 && two.y < lowest) {
-        lowest = two.y;
-        slot = 2 * pair + 1;
+    for (uint32_t c = 0; c < kCandidates; ++c) {
+      scores[c] = __ldcg(&map.HeaderOf(first + c * kStride)->score);
+    }
+    uint64_t lowest = score;
+    uint32_t at = kCandidates;
+#pragma unroll
+    for (uint32_t c = 0; c < kCandidates; ++c) {
+      if (scores[c] < lowest) {
+        lowest = scores[c];
+        at = c;
       }
     }
-    if (slot == kBucketSlots) return kNowhere;
-    if (atomicCAS(scores + slot, lowest, score) == lowest) {
+    if (at == kCandidates) return kNowhere;
+    const uint64_t place = first + at * kStride;
+    auto* where = reinterpret_cast<unsigned long long*>(&map.HeaderOf(place)->score);
+    if (atomicCAS(where, lowest, score) == lowest) {
       *before = lowest;
-      return bucket * kLineBytes + slot;
+      return place;
     }
   }
+}
+
+// The same over a third of the bucket that the hash draws, then over the others of the pair.
+inline __device__ uint64_t TakeVictim(const MapRef& map, uint64_t hash, uint64_t score,
+                                      uint64_t* before) {
+  const uint64_t bucket = map.BucketOf(hash);
+  const auto drawn = static_cast<uint32_t>(hash >> 34);
+  for (uint32_t i = 0; i < 6; ++i) {
+    const uint64_t place = TakeLowest(map, bucket ^ (i / 3), (drawn + i) % 3, score, before);
+    if (place != kNowhere) return place;
+  }
+  return kNowhere;
 }
 
 inline __device__ uint64_t ThreadNumber() {

@@ -3,13 +3,12 @@
 // A bucket has 15 slots. Its line of 16 bytes holds a digest of each slot's key (0: the slot is
 // free) and, last, marks that say where else its keys may be. Two buckets are a pair, whose lines
 // share one memory sector. A slot holds key, counters and row together, so that a key that is found
-// has its row in the same sectors:
+// has its row beside it, and a row is written as whole sectors:
 //
-//   lines    pair x bucket | digest x 15, marks |                               16 bytes a bucket
-//   slots    bucket x 15   | key 8 | frequency 4 | checkpoint epoch 4 | value | state | pad to 16 |
-//   scores   bucket x 16   | last step, or what eviction goes by: 8 |           128 bytes a bucket
+//   lines    pair x bucket | digest x 15, marks |          16 bytes a bucket
+//   slots    bucket x 15   | SlotHeader 32 | value | state | pad |
 //
-// Lines begin as zeros, scores as ones (kFreeScore).
+// Lines begin as zeros, slots as ones (kFreeScore).
 //
 // A key's hash names a pair and which bucket of it is tried first. A bucket that is full sends the
 // key to the other one of the pair, a full pair to the pair that the next hash names; each leaves a
@@ -30,9 +29,18 @@ namespace strata {
 constexpr uint32_t kBucketSlots = 15;
 constexpr uint32_t kLineBytes = 16;
 constexpr uint32_t kPairSlots = 2 * kBucketSlots;
-constexpr uint32_t kSlotHeaderBytes = 16;
 constexpr uint64_t kNowhere = ~uint64_t{0};
 constexpr uint64_t kFreeScore = ~uint64_t{0};  // of a free slot: never the lowest
+
+// What a row is besides value and state.
+struct SlotHeader {
+  uint64_t key;
+  uint64_t last_step;
+  uint64_t score;  // what eviction goes by
+  uint32_t frequency;
+  uint32_t checkpoint_epoch;
+};
+static_assert(sizeof(SlotHeader) == 32);
 
 // Of a bucket's keys by their first choice some are ...
 constexpr uint32_t kMarkOther = 1;   // in the other bucket of the pair, or beyond
@@ -47,7 +55,6 @@ struct MapCounts {
 struct MapRef {
   uint8_t* lines = nullptr;
   std::byte* slots = nullptr;
-  uint64_t* scores = nullptr;
   MapCounts* counts = nullptr;
   uint64_t pairs_base = 0;  // at level 0
   uint64_t split = 0;       // pairs below are split at this level
@@ -55,19 +62,20 @@ struct MapRef {
   uint32_t slot_bytes = 0;
   uint32_t dim = 0;
   uint32_t state_width = 0;
-  uint32_t pairs_tried = 0;  // by an insert before it gives up
+  uint32_t pairs_tried = 0;  // by a search, at most
+  uint32_t pairs_taken = 0;  // by a key that is new before it gives up; no more than that
 
   constexpr uint64_t pairs() const { return (pairs_base << level) + split; }
 
-  // Slots are numbered as their scores lie: 16 a bucket. Device memory.
+  // Slots are numbered as their digests lie: 16 a bucket. Device memory.
   STRATA_HD std::byte* Slot(uint64_t place) const {
     return slots + (place - place / kLineBytes) * slot_bytes;
   }
-  STRATA_HD uint64_t* KeyOf(uint64_t place) const {
-    return reinterpret_cast<uint64_t*>(Slot(place));
+  STRATA_HD SlotHeader* HeaderOf(uint64_t place) const {
+    return reinterpret_cast<SlotHeader*>(Slot(place));
   }
   STRATA_HD float* ValueOf(uint64_t place) const {
-    return reinterpret_cast<float*>(Slot(place) + kSlotHeaderBytes);
+    return reinterpret_cast<float*>(Slot(place) + sizeof(SlotHeader));
   }
 
   // What a hash says. The bits that name the pair at higher levels are the low ones, those of the
@@ -96,9 +104,10 @@ struct MapRef {
   STRATA_HD uint64_t BucketOf(uint64_t hash) const { return 2 * PairOf(hash) + (hash >> 32 & 1); }
 };
 
-// Bytes of a slot, of value and state of 4 bytes an element.
+// Bytes of a slot: whole sectors of 32 bytes, but for the smallest.
 constexpr uint32_t SlotBytes(uint32_t dim, uint32_t state_width) {
-  return kSlotHeaderBytes + (dim + state_width + 3) / 4 * 16;
+  const uint32_t row_bytes = (dim + state_width) * 4;
+  return row_bytes <= 16 ? 48 : 32 + (row_bytes + 31) / 32 * 32;
 }
 
 }  // namespace strata

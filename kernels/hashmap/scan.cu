@@ -5,7 +5,7 @@ namespace strata {
 namespace {
 
 // A warp a pair, a lane a slot.
-__global__ void Scan(MapRef map, uint64_t first, uint64_t count, ScannedRows out) {
+__global__ void Scan(MapRef map, uint64_t first, uint64_t count, RowList out) {
   const uint64_t number = ThreadNumber() / 32;
   if (number >= count) return;
   const uint32_t lane = Lane();
@@ -17,19 +17,15 @@ __global__ void Scan(MapRef map, uint64_t first, uint64_t count, ScannedRows out
   if (lane == 0) base = atomicAdd(out.count, static_cast<uint32_t>(__popc(lives)));
   base = __shfl_sync(~0U, base, 0);
   const uint32_t at = base + static_cast<uint32_t>(__popc(lives & ((1U << lane) - 1)));
-  if (live) {
-    const auto header = *reinterpret_cast<const ulonglong2*>(map.Slot(place));
-    out.keys[at] = header.x;
-    if (out.counters != nullptr) reinterpret_cast<uint64_t*>(out.counters)[at] = header.y;
-    if (out.scores != nullptr) out.scores[at] = map.scores[place];
-  }
-  CopyFloats(live ? map.ValueOf(place) : nullptr, out.rows + uint64_t{at} * out.width, out.width);
+  const uint32_t width = map.dim + map.state_width;
+  if (live) out.headers[at] = *map.HeaderOf(place);
+  CopyFloats(live ? map.ValueOf(place) : nullptr, out.rows + uint64_t{at} * width, width);
 }
 
 }  // namespace
 
 void ScanPairs(const Exec& exec, const MapRef& map, uint64_t first, uint64_t count,
-               const ScannedRows& out) {
+               const RowList& out) {
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   (void)cudaMemsetAsync(out.count, 0, sizeof *out.count, stream);
   if (count == 0) return;

@@ -19,19 +19,17 @@ __global__ void Split(MapRef map, uint64_t count) {
   bool moves = false;
   if (is_slot && digest != 0) {
     // It came by the first of its hashes that names this pair.
-    uint64_t hash = MapRef::First(*map.KeyOf(from));
+    uint64_t hash = MapRef::First(map.HeaderOf(from)->key);
     while (map.PairAt(hash, map.level) != pair) hash = MapRef::Next(hash);
     moves = map.PairAt(hash, map.level + 1) == other;
   }
   // Marks go along: keys that went on from here did so from either pair.
   map.lines[to] = moves || !is_slot ? digest : 0;
-  if (moves) {
-    map.lines[from] = 0;
-    map.scores[to] = map.scores[from];
-    map.scores[from] = kFreeScore;
-  }
+  if (moves) map.lines[from] = 0;
   CopyRows(moves ? reinterpret_cast<const uint4*>(map.Slot(from)) : nullptr,
            reinterpret_cast<uint4*>(map.Slot(to)), map.slot_bytes / sizeof(uint4));
+  __syncwarp();
+  if (moves) map.HeaderOf(from)->score = kFreeScore;
 }
 
 }  // namespace

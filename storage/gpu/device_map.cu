@@ -31,16 +31,14 @@ Result<std::unique_ptr<DeviceMap>> DeviceMap::Make(const Exec& exec, DevicePool&
     while (map->pairs_max_ < PairsFor(rows_max, kLoadLast)) map->pairs_max_ *= 2;
   }
   map->fixed_ = options.fixed;
-  ref.pairs_tried = options.fixed ? kPairsTriedFixed : kPairsTried;
+  ref.pairs_tried = ref.pairs_taken = options.fixed ? kPairsTriedFixed : kPairsTried;
   ref.dim = options.dim;
   ref.state_width = options.state_width;
   ref.slot_bytes = SlotBytes(options.dim, options.state_width);
   STRATA_TRY(map->lines_.Reserve(pool, map->pairs_max_ * 2 * kLineBytes));
   STRATA_TRY(map->slots_.Reserve(pool, map->pairs_max_ * kPairSlots * ref.slot_bytes));
-  STRATA_TRY(map->scores_.Reserve(pool, map->pairs_max_ * 2 * kLineBytes * sizeof(uint64_t)));
   ref.lines = reinterpret_cast<uint8_t*>(map->lines_.data());
   ref.slots = map->slots_.data();
-  ref.scores = reinterpret_cast<uint64_t*>(map->scores_.data());
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   STRATA_TRY(FromCuda(cudaMalloc(&ref.counts, sizeof(MapCounts)), "memory for counts"));
   STRATA_TRY(FromCuda(cudaMemsetAsync(ref.counts, 0, sizeof(MapCounts), stream), "counts"));
@@ -57,19 +55,21 @@ Status DeviceMap::GrowTo(const Exec& exec, uint64_t pairs) {
   pairs = std::min(pairs_max_, std::max(pairs, pairs_ready_ + kPairsAtOnce));
   STRATA_TRY(lines_.Grow(pairs * 2 * kLineBytes));
   STRATA_TRY(slots_.Grow(pairs * kPairSlots * ref_.slot_bytes));
-  STRATA_TRY(scores_.Grow(pairs * 2 * kLineBytes * sizeof(uint64_t)));
   const auto stream = static_cast<cudaStream_t>(exec.stream);
-  const uint64_t first = pairs_ready_ * 2 * kLineBytes;
-  const uint64_t count = (pairs - pairs_ready_) * 2 * kLineBytes;
-  STRATA_TRY(FromCuda(cudaMemsetAsync(ref_.lines + first, 0, count, stream), "new lines"));
-  STRATA_TRY(FromCuda(cudaMemsetAsync(ref_.scores + first, 0xff, count * sizeof(uint64_t), stream),
-                      "new scores"));
+  const uint64_t more = pairs - pairs_ready_;
+  const uint64_t pair_bytes = uint64_t{kPairSlots} * ref_.slot_bytes;
+  STRATA_TRY(FromCuda(
+      cudaMemsetAsync(ref_.lines + pairs_ready_ * 2 * kLineBytes, 0, more * 2 * kLineBytes, stream),
+      "new lines"));
+  STRATA_TRY(FromCuda(
+      cudaMemsetAsync(ref_.slots + pairs_ready_ * pair_bytes, 0xff, more * pair_bytes, stream),
+      "new slots"));
   pairs_ready_ = pairs;
   return {};
 }
 
 Status DeviceMap::MakeRoom(const Exec& exec, uint64_t rows) {
-  if (fixed_) return {};
+  if (fixed_) return TakeFewerWhenFull(exec, rows);
   const auto load_with = [&](uint64_t more) {
     return static_cast<double>(rows_most_ + more) / static_cast<double>(slots());
   };
@@ -102,6 +102,20 @@ Status DeviceMap::MakeRoom(const Exec& exec, uint64_t rows) {
   }
   rows_most_ += rows;
   return FromCuda(cudaGetLastError(), "growing");
+}
+
+// Once there is little room anywhere, keys do not look for it beyond their first pair: they would
+// find none, and mark the way there for all searches to come.
+Status DeviceMap::TakeFewerWhenFull(const Exec& exec, uint64_t rows) {
+  if (ref_.pairs_taken == 1) return {};
+  const auto full = static_cast<uint64_t>(static_cast<double>(slots()) * kLoadLast);
+  if (rows_most_ + rows > full) {
+    STRATA_ASSIGN(const MapCounts counts, Counts(exec));
+    rows_most_ = counts.rows;
+    if (rows_most_ + rows > full) ref_.pairs_taken = 1;
+  }
+  rows_most_ += rows;
+  return {};
 }
 
 Result<MapCounts> DeviceMap::Counts(const Exec& exec) {

@@ -46,15 +46,15 @@ class DeviceMap {
   Result<MapCounts> Counts(const Exec& exec);
 
   uint64_t slots() const { return ref_.pairs() * kPairSlots; }
-  size_t bytes() const { return lines_.bytes() + slots_.bytes() + scores_.bytes(); }
+  size_t bytes() const { return lines_.bytes() + slots_.bytes(); }
 
  private:
   DeviceMap() = default;
   Status GrowTo(const Exec& exec, uint64_t pairs);
+  Status TakeFewerWhenFull(const Exec& exec, uint64_t rows);
 
   GrowingArray lines_;
   GrowingArray slots_;
-  GrowingArray scores_;
   MapRef ref_;
   uint64_t pairs_ready_ = 0;  // that have memory
   uint64_t pairs_max_ = 0;

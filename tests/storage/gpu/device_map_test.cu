@@ -43,12 +43,21 @@ TEST_P(DeviceMapTest, IsAStdMapWhateverComesThroughGrowth) {
   MapUser user(kPool, {.dim = dim, .state_width = dim / 2, .rows_first = 50, .rows_max = 200'000});
   user.start.initializer = {.kind = InitializerKind::kUniform, .scale = 0.5F};
   user.start.seed = 11;
+  user.start.state = 0.25F;
   MapModel model;
   std::mt19937_64 random(dim);
   const uint64_t level_before = user.map().ref().level;
   for (int step = 0; step < 120; ++step) {
     user.start.score = static_cast<uint64_t>(step);
-    user.start.epoch = static_cast<uint32_t>(step) / 7;
+    user.start.last_step = static_cast<uint64_t>(step) + 100;
+    user.start.checkpoint_epoch = static_cast<uint32_t>(step) / 7;
+    const auto made = [&](std::vector<float> value) {
+      return ModelRow{.value = std::move(value),
+                      .state = std::vector<float>(dim / 2, user.start.state),
+                      .epoch = user.start.checkpoint_epoch,
+                      .last_step = user.start.last_step,
+                      .score = user.start.score};
+    };
     const uint64_t range = step < 40 ? 3'000 : 90'000;
     const auto keys = Distinct(random, 1 + random() % 1500, range);
     switch (random() % 4) {
@@ -56,8 +65,7 @@ TEST_P(DeviceMapTest, IsAStdMapWhateverComesThroughGrowth) {
         const auto values = ValuesOf(keys, dim, static_cast<uint64_t>(step));
         ASSERT_TRUE(user.Assign(keys, values).ok());
         for (size_t i = 0; i < keys.size(); ++i) {
-          model[keys[i]] = {
-              {&values[i * dim], &values[i * dim] + dim}, 0, user.start.epoch, user.start.score};
+          model[keys[i]] = made({&values[i * dim], &values[i * dim] + dim});
         }
         break;
       }
@@ -65,9 +73,7 @@ TEST_P(DeviceMapTest, IsAStdMapWhateverComesThroughGrowth) {
         const auto rows = user.FindOrMake(keys);
         ASSERT_TRUE(rows.ok());
         for (size_t i = 0; i < keys.size(); ++i) {
-          ModelRow& row = model
-                              .try_emplace(keys[i], ModelRow{InitialValue(user.start, keys[i], dim),
-                                                             0, user.start.epoch, 0})
+          ModelRow& row = model.try_emplace(keys[i], made(InitialValue(user.start, keys[i], dim)))
                               .first->second;
           row.score = user.start.score;
           ASSERT_TRUE(std::equal(row.value.begin(), row.value.end(), &(*rows)[i * dim]));
@@ -129,7 +135,10 @@ TEST_F(DeviceMapCases, AFixedOneHandsOutWhatItEvictsAndLosesNothing) {
     const auto keys = Distinct(random, 3'000, 200'000);
     const auto values = ValuesOf(keys, kDim, step);
     for (size_t i = 0; i < keys.size(); ++i) {
-      inside[keys[i]] = {{&values[i * kDim], &values[i * kDim] + kDim}, 0, 0, step};
+      ModelRow& row = inside[keys[i]];
+      row = {};
+      row.value.assign(&values[i * kDim], &values[i * kDim] + kDim);
+      row.score = step;
     }
     MapModel victims;
     const uint64_t refused = user.CountsNow().refused;

@@ -18,8 +18,10 @@ namespace strata {
 // What the test says a row holds.
 struct ModelRow {
   std::vector<float> value;
+  std::vector<float> state;
   uint32_t frequency = 0;
   uint32_t epoch = 0;
+  uint64_t last_step = 0;
   uint64_t score = 0;
   friend bool operator==(const ModelRow&, const ModelRow&) = default;
 };
@@ -50,7 +52,7 @@ class MapUser {
     STRATA_TRY(map_->MakeRoom(exec_, keys.size()));
     DeviceArray<float> given(values);
     Insert(keys, victims,
-           [&](std::span<const uint64_t> on_device, const MissList& misses, const Victims& out) {
+           [&](std::span<const uint64_t> on_device, const MissList& misses, const RowList& out) {
              InsertOrAssign(exec_, map_->ref(), on_device, given.data(), start, misses, out);
            });
     return {};
@@ -60,7 +62,7 @@ class MapUser {
     STRATA_TRY(map_->MakeRoom(exec_, keys.size()));
     DeviceArray<float> out(keys.size() * options_.dim);
     Insert(keys, victims,
-           [&](std::span<const uint64_t> on_device, const MissList& misses, const Victims& handed) {
+           [&](std::span<const uint64_t> on_device, const MissList& misses, const RowList& handed) {
              FindOrInsert(exec_, map_->ref(), on_device, start, out.data(), misses, handed);
            });
     return out.Get();
@@ -94,17 +96,12 @@ class MapUser {
   // All rows, `pairs` pairs at a time. Fails if a key comes twice.
   MapModel Scan(uint64_t pairs) {
     MapModel rows;
-    Listed listed(pairs * kPairSlots, options_.dim);
+    Listed listed(pairs * kPairSlots, options_.dim + options_.state_width);
     for (uint64_t first = 0; first < map_->ref().pairs(); first += pairs) {
-      ScannedRows out{.keys = listed.keys.data(),
-                      .rows = listed.rows.data(),
-                      .counters = listed.counters.data(),
-                      .scores = listed.scores.data(),
-                      .count = listed.count.data(),
-                      .width = options_.dim};
+      const RowList out{listed.headers.data(), listed.rows.data(), listed.count.data()};
       ScanPairs(exec_, map_->ref(), first, std::min(pairs, map_->ref().pairs() - first), out);
       Sync();
-      listed.AddTo(&rows, options_.dim, options_.dim);
+      listed.AddTo(&rows, options_.dim + options_.state_width, options_.dim);
     }
     return rows;
   }
@@ -120,32 +117,26 @@ class MapUser {
   // Rows as scans and victims list them.
   struct Listed {
     Listed(size_t count_max, uint32_t width)
-        : keys(count_max),
-          rows(count_max * width),
-          counters(count_max * 2),
-          scores(count_max),
-          count(std::vector<uint32_t>{0}) {}
+        : headers(count_max), rows(count_max * width), count(std::vector<uint32_t>{0}) {}
     void AddTo(MapModel* model, uint32_t width, uint32_t dim) {
       const uint32_t listed = count.Get()[0];
-      const auto all_keys = keys.Get();
+      const auto all_headers = headers.Get();
       const auto all_rows = rows.Get();
-      const auto all_counters = counters.Get();
-      const auto all_scores = scores.Get();
       for (size_t i = 0; i < listed; ++i) {
+        const SlotHeader& header = all_headers[i];
         const auto row = all_rows.begin() + static_cast<ptrdiff_t>(i * width);
-        const bool is_new =
-            model
-                ->emplace(all_keys[i],
-                          ModelRow{std::vector<float>(row, row + dim), all_counters[2 * i],
-                                   all_counters[2 * i + 1], all_scores[i]})
-                .second;
-        EXPECT_TRUE(is_new) << "key " << all_keys[i] << " came twice";
+        ModelRow found{.value = std::vector<float>(row, row + dim),
+                       .state = std::vector<float>(row + dim, row + width),
+                       .frequency = header.frequency,
+                       .epoch = header.checkpoint_epoch,
+                       .last_step = header.last_step,
+                       .score = header.score};
+        EXPECT_TRUE(model->emplace(header.key, std::move(found)).second)
+            << "key " << header.key << " came twice";
       }
     }
-    DeviceArray<uint64_t> keys;
+    DeviceArray<SlotHeader> headers;
     DeviceArray<float> rows;
-    DeviceArray<uint32_t> counters;
-    DeviceArray<uint64_t> scores;
     DeviceArray<uint32_t> count;
   };
 
@@ -157,10 +148,9 @@ class MapUser {
     const MissList misses{positions.data(), count.data()};
     const uint32_t width = options_.dim + options_.state_width;
     Listed listed(victims == nullptr ? 0 : keys.size(), width);
-    Victims handed;
+    RowList handed;
     if (victims != nullptr) {
-      handed = {listed.keys.data(), listed.rows.data(), listed.counters.data(),
-                listed.scores.data(), listed.count.data()};
+      handed = {listed.headers.data(), listed.rows.data(), listed.count.data()};
     }
     call({on_device.data(), keys.size()}, misses, handed);
     Sync();
