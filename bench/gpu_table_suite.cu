@@ -136,7 +136,8 @@ class Bench {
       STRATA_TRY(keys_.Set(keys));
       ++start_.score;
       STRATA_TRY(map_->MakeRoom(exec_, kBatch));
-      InsertOrAssign(exec_, map_->ref(), keys_.span(), rows_.data(), start_, misses_, victims_);
+      InsertOrAssign(exec_, map_->ref(), keys_.span(), rows_.data(), nullptr, start_, misses_,
+                     victims_);
       if (filled_ < wanted) continue;
       STRATA_ASSIGN(const MapCounts counts, map_->Counts(exec_));
       rows = counts.rows;
@@ -175,7 +176,8 @@ class Bench {
         return;
       case Op::kInsertOrAssign:
       case Op::kInsertAndEvict:
-        InsertOrAssign(exec_, map_->ref(), keys_.span(), rows_.data(), start_, misses_, victims);
+        InsertOrAssign(exec_, map_->ref(), keys_.span(), rows_.data(), nullptr, start_, misses_,
+                       victims);
         return;
       case Op::kFindOrInsert:
         FindOrInsert(exec_, map_->ref(), keys_.span(), start_, rows_.data(), misses_, victims);

@@ -54,21 +54,34 @@ void LookUpRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> k
 void LocateRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                 uint64_t* places);
 
-// values: keys x dim. Optimizer state and counters restart. `victims`, if it has a count, has room
-// for the whole batch: where all that a key may take is full, the row of the lowest score below
-// start.score among five of its bucket makes room and goes there. Else, and where there is none,
-// the key is counted as refused.
+// The row of keys[i] is row positions[i] of `values` (positions null: row i), dim elements each.
+// Optimizer state and counters restart. `victims`, if it has a count, has room for the whole batch:
+// where all that a key may take is full, the row of the lowest score below start.score among five
+// of its bucket makes room and goes there. Else, and where there is none, the key is counted as
+// refused.
 void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
-                    const float* values, const RowStart& start, const MissList& misses,
-                    const RowList& victims = {});
+                    const float* values, const uint32_t* positions, const RowStart& start,
+                    const MissList& misses, const RowList& victims = {});
+
+// Whole rows with their headers, at positions[i] of both: dim + state_width elements each.
+void LoadRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+              const SlotHeader* headers, const float* rows, const uint32_t* positions,
+              const MissList& misses);
 
 // Rows that are missing are made with their initial value. out: keys x dim, what the rows hold.
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                   const RowStart& start, float* out, const MissList& misses,
                   const RowList& victims = {});
 
-// Keys may repeat, and need not be there.
-void EraseRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys);
+// The same without copies, for the keys whose wanted[i] is not 0: their slots.
+void EnsureRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                const uint32_t* wanted, const RowStart& start, uint64_t* places,
+                const MissList& misses);
+
+// Keys may repeat, and need not be there. Those that were go to `erased`, once each, as many as
+// *erased_count grows by; null: nobody asks.
+void EraseRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+               uint64_t* erased = nullptr, uint32_t* erased_count = nullptr);
 
 // Splits the next `count` pairs of map.level, from map.split on. Memory for map.pairs() + count
 // pairs is there, lines and slots as they begin. The caller advances the reference (Advance)
@@ -76,8 +89,19 @@ void EraseRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> ke
 void SplitPairs(const Exec& exec, const MapRef& map, uint64_t count);
 void Advance(MapRef* map, uint64_t count);
 
-// `out` has room for kPairSlots rows a pair.
-void ScanPairs(const Exec& exec, const MapRef& map, uint64_t first, uint64_t count,
-               const RowList& out);
+// Copies out the rows that live at these places of a map (any slot numbers, also free ones).
+void CopyOut(const Exec& exec, const MapRef& map, std::span<const uint64_t> places,
+             const RowList& out);
+
+// Snapshots: rows that are pending are taken once each, before anything writes to them.
+//
+// All rows of checkpoint epoch `since` or later are pending.
+void MarkPending(const Exec& exec, const MapRef& map, uint32_t since);
+// Those of the pairs from `first` on. `out` has room for kPairSlots rows a pair.
+void TakePending(const Exec& exec, const MapRef& map, uint64_t first, uint64_t count,
+                 const RowList& out);
+// Those of these keys, which may repeat.
+void TakePendingOf(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                   const RowList& out);
 
 }  // namespace strata

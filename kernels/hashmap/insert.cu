@@ -5,51 +5,28 @@
 namespace strata {
 namespace {
 
-// What InsertOrAssign does with the row of the batch's key i. Four values begin with element e;
-// what lies behind the value is taken as it comes.
-struct Assigned {
-  const float* values;
-  RowStart start;
-  static constexpr bool kOverwrites = true;  // rows that exist, too
-
-  __device__ float4 Four(const MapRef& map, uint64_t /*key*/, uint64_t i, uint32_t e) const {
-    const float* row = values + i * map.dim;
-    if (map.dim % 4 == 0) return *reinterpret_cast<const float4*>(row + e);
-    const auto at = [&](uint32_t n) { return n < map.dim ? row[n] : 0.0F; };
-    return {at(e), at(e + 1), at(e + 2), at(e + 3)};
-  }
-};
-
-// What FindOrInsert does.
-struct Copied {
-  float* out;
-  RowStart start;
-  static constexpr bool kOverwrites = false;
-
-  __device__ float4 Four(const MapRef& map, uint64_t key, uint64_t i, uint32_t e) const {
-    float* row = out + i * map.dim;
-    const auto at = [&](uint32_t n) {
-      return n < map.dim ? InitialElement(start.initializer, start.seed, key, n) : 0.0F;
-    };
-    const float4 four = {at(e), at(e + 1), at(e + 2), at(e + 3)};
-    if (map.dim % 4 == 0) {
-      __stcs(reinterpret_cast<float4*>(row + e), four);
-    } else {
-      const float each[4] = {four.x, four.y, four.z, four.w};
-      for (uint32_t n = e; n < e + 4 && n < map.dim; ++n) row[n] = each[n - e];
-    }
-    return four;
-  }
-};
-
 constexpr uint32_t kHeaderUnits = sizeof(SlotHeader) / sizeof(uint4);
 
+__device__ SlotHeader HeaderOfNew(const RowStart& start, uint64_t key) {
+  return {.key = key,
+          .last_step = start.last_step,
+          .score = start.score,
+          .frequency = 0,
+          .checkpoint_epoch = start.checkpoint_epoch};
+}
+
+// The four elements from `e` on of a row of `floats`; behind its end `rest`.
+__device__ float4 FourOf(const float* row, uint32_t floats, uint32_t e, float rest) {
+  if (floats % 4 == 0 && e < floats) return *reinterpret_cast<const float4*>(row + e);
+  const auto at = [&](uint32_t n) { return n < floats ? row[n] : rest; };
+  return {at(e), at(e + 1), at(e + 2), at(e + 3)};
+}
+
 // Each lane brings its key's place, kNowhere for none; the warp writes all those slots as a whole:
-// key, counters, value, state.
+// header, value, state.
 template <typename Action>
 __device__ void WriteSlots(const MapRef& map, const Action& action, uint64_t place, uint64_t key,
                            uint64_t i) {
-  const RowStart& start = action.start;
   const uint32_t units = map.slot_bytes / sizeof(uint4);
   Walk walk(units);
 #pragma unroll 4
@@ -61,31 +38,112 @@ __device__ void WriteSlots(const MapRef& map, const Action& action, uint64_t pla
     if (at == kNowhere) continue;
     auto* slot = reinterpret_cast<float4*>(map.Slot(at));
     if (walk.unit() < kHeaderUnits) {
-      const ulonglong2 half = walk.unit() == 0
-                                  ? ulonglong2{of_row, start.last_step}
-                                  : ulonglong2{start.score, uint64_t{start.checkpoint_epoch} << 32};
+      const SlotHeader header = action.Header(of_row, position);
+      const ulonglong2 half =
+          walk.unit() == 0 ? ulonglong2{header.key, header.last_step}
+                           : ulonglong2{header.score,
+                                        header.frequency | uint64_t{header.checkpoint_epoch} << 32};
       reinterpret_cast<ulonglong2*>(slot)[walk.unit()] = half;
-      continue;
+    } else {
+      slot[walk.unit()] = action.Four(map, of_row, position, 4 * (walk.unit() - kHeaderUnits));
     }
-    const uint32_t e = 4 * (walk.unit() - kHeaderUnits);
-    float4 four = {start.state, start.state, start.state, start.state};
-    if (e < map.dim) {
-      four = action.Four(map, of_row, position, e);
-      if (e + 3 >= map.dim) four.w = start.state;
-      if (e + 2 >= map.dim) four.z = start.state;
-      if (e + 1 >= map.dim) four.y = start.state;
-    }
-    slot[walk.unit()] = four;
   }
 }
+
+// What the calls do with the row of the batch's key i: Wants says whether the key is one of those
+// it is about, Found what is done with a row that exists (a warp's lanes together, kNowhere where a
+// lane has none), Header and Four what one that is made holds, Made what else is done then.
+
+struct Assigned {
+  const float* values;
+  const uint32_t* positions;  // of the keys' values; null: their own
+  RowStart start;
+
+  __device__ bool Wants(uint64_t) const { return true; }
+  __device__ void Found(const MapRef& map, uint64_t place, uint64_t key, uint64_t i) const {
+    WriteSlots(map, *this, place, key, i);
+  }
+  __device__ SlotHeader Header(uint64_t key, uint64_t) const { return HeaderOfNew(start, key); }
+  __device__ float4 Four(const MapRef& map, uint64_t, uint64_t i, uint32_t e) const {
+    const uint64_t from = positions == nullptr ? i : positions[i];
+    return FourOf(values + from * map.dim, map.dim, e, start.state);
+  }
+  __device__ void Made(uint64_t, uint64_t) const {}
+};
+
+struct Loaded {
+  const SlotHeader* headers;
+  const float* rows;
+  const uint32_t* positions;
+  RowStart start;
+
+  __device__ bool Wants(uint64_t) const { return true; }
+  __device__ void Found(const MapRef& map, uint64_t place, uint64_t key, uint64_t i) const {
+    WriteSlots(map, *this, place, key, i);
+  }
+  __device__ SlotHeader Header(uint64_t, uint64_t i) const { return headers[positions[i]]; }
+  __device__ float4 Four(const MapRef& map, uint64_t, uint64_t i, uint32_t e) const {
+    const uint32_t width = map.dim + map.state_width;
+    return FourOf(rows + uint64_t{positions[i]} * width, width, e, 0.0F);
+  }
+  __device__ void Made(uint64_t, uint64_t) const {}
+};
+
+__device__ float4 InitialFour(const MapRef& map, const RowStart& start, uint64_t key, uint32_t e) {
+  const auto at = [&](uint32_t n) {
+    return n < map.dim ? InitialElement(start.initializer, start.seed, key, n) : start.state;
+  };
+  return {at(e), at(e + 1), at(e + 2), at(e + 3)};
+}
+
+struct Copied {
+  float* out;
+  RowStart start;
+
+  __device__ bool Wants(uint64_t) const { return true; }
+  __device__ void Found(const MapRef& map, uint64_t place, uint64_t, uint64_t i) const {
+    if (place != kNowhere) map.HeaderOf(place)->score = start.score;
+    CopyFloats(place == kNowhere ? nullptr : map.ValueOf(place), out + i * map.dim, map.dim);
+  }
+  __device__ SlotHeader Header(uint64_t key, uint64_t) const { return HeaderOfNew(start, key); }
+  __device__ float4 Four(const MapRef& map, uint64_t key, uint64_t i, uint32_t e) const {
+    const float4 four = InitialFour(map, start, key, e);
+    float* row = out + i * map.dim;
+    if (map.dim % 4 == 0 && e < map.dim) {
+      __stcs(reinterpret_cast<float4*>(row + e), four);
+    } else {
+      const float each[4] = {four.x, four.y, four.z, four.w};
+      for (uint32_t n = e; n < e + 4 && n < map.dim; ++n) row[n] = each[n - e];
+    }
+    return four;
+  }
+  __device__ void Made(uint64_t, uint64_t) const {}
+};
+
+struct Ensured {
+  const uint32_t* wanted;
+  uint64_t* places;
+  RowStart start;
+
+  __device__ bool Wants(uint64_t i) const { return wanted[i] != 0; }
+  __device__ void Found(const MapRef&, uint64_t place, uint64_t, uint64_t i) const {
+    if (place != kNowhere) places[i] = place;
+  }
+  __device__ SlotHeader Header(uint64_t key, uint64_t) const { return HeaderOfNew(start, key); }
+  __device__ float4 Four(const MapRef& map, uint64_t key, uint64_t, uint32_t e) const {
+    return InitialFour(map, start, key, e);
+  }
+  __device__ void Made(uint64_t place, uint64_t i) const { places[i] = place; }
+};
 
 template <typename Action>
 __global__ void OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Action action,
                            MissList misses) {
   const uint64_t i = ThreadNumber();
-  const uint64_t key = i < count ? keys[i] : 0;
-  const uint64_t place = i < count ? FindPlace(map, key) : kNowhere;
-  const bool missing = i < count && place == kNowhere;
+  const bool is_one = i < count && action.Wants(i);
+  const uint64_t key = is_one ? keys[i] : 0;
+  const uint64_t place = is_one ? FindPlace(map, key) : kNowhere;
+  const bool missing = is_one && place == kNowhere;
   const uint32_t all_missing = __ballot_sync(~0U, missing);
   uint32_t first = 0;
   if (Lane() == 0 && all_missing != 0) {
@@ -96,12 +154,7 @@ __global__ void OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Act
     const uint32_t before = all_missing & ((1U << Lane()) - 1);
     misses.positions[first + static_cast<uint32_t>(__popc(before))] = static_cast<uint32_t>(i);
   }
-  if constexpr (Action::kOverwrites) {
-    WriteSlots(map, action, place, key, i);
-  } else {
-    if (place != kNowhere) map.HeaderOf(place)->score = action.start.score;
-    CopyFloats(place == kNowhere ? nullptr : map.ValueOf(place), action.out + i * map.dim, map.dim);
-  }
+  action.Found(map, place, key, i);
 }
 
 // Where rows go that had to make room: each lane brings the place of its own, kNowhere for none.
@@ -155,6 +208,7 @@ __global__ void OnMissing(MapRef map, const uint64_t* keys, Action action, MissL
     }
     if (freed != kNowhere) place = freed;
   }
+  if (place != kNowhere) action.Made(place, i);
   WriteSlots(map, action, place, key, i);
 }
 
@@ -175,15 +229,27 @@ void Run(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys, co
 }  // namespace
 
 void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
-                    const float* values, const RowStart& start, const MissList& misses,
-                    const RowList& victims) {
-  Run(exec, map, keys, Assigned{values, start}, misses, victims);
+                    const float* values, const uint32_t* positions, const RowStart& start,
+                    const MissList& misses, const RowList& victims) {
+  Run(exec, map, keys, Assigned{values, positions, start}, misses, victims);
+}
+
+void LoadRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+              const SlotHeader* headers, const float* rows, const uint32_t* positions,
+              const MissList& misses) {
+  Run(exec, map, keys, Loaded{headers, rows, positions, RowStart{}}, misses, {});
 }
 
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                   const RowStart& start, float* out, const MissList& misses,
                   const RowList& victims) {
   Run(exec, map, keys, Copied{out, start}, misses, victims);
+}
+
+void EnsureRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                const uint32_t* wanted, const RowStart& start, uint64_t* places,
+                const MissList& misses) {
+  Run(exec, map, keys, Ensured{wanted, places, start}, misses, {});
 }
 
 }  // namespace strata

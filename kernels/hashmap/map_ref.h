@@ -29,6 +29,7 @@ namespace strata {
 constexpr uint32_t kBucketSlots = 15;
 constexpr uint32_t kLineBytes = 16;
 constexpr uint32_t kPairSlots = 2 * kBucketSlots;
+constexpr uint32_t kLevelMax = 24;  // bits of a hash below its digest
 constexpr uint64_t kNowhere = ~uint64_t{0};
 constexpr uint64_t kFreeScore = ~uint64_t{0};  // of a free slot: never the lowest
 
@@ -55,6 +56,8 @@ struct MapCounts {
 struct MapRef {
   uint8_t* lines = nullptr;
   std::byte* slots = nullptr;
+  // A word a pair, a bit a slot: rows that a snapshot has still to take. Zeros without one.
+  uint32_t* pending = nullptr;
   MapCounts* counts = nullptr;
   uint64_t pairs_base = 0;  // at level 0
   uint64_t split = 0;       // pairs below are split at this level
@@ -83,7 +86,7 @@ struct MapRef {
   STRATA_HD static uint64_t First(uint64_t key) { return Mix64(key); }
   STRATA_HD static uint64_t Next(uint64_t hash) { return Mix64(hash + 0x9e3779b97f4a7c15ULL); }
   STRATA_HD static uint32_t DigestOf(uint64_t hash) {
-    const auto digest = static_cast<uint32_t>(hash >> 24) & 0xffU;
+    const auto digest = static_cast<uint32_t>(hash >> kLevelMax) & 0xffU;
     return digest == 0 ? 1 : digest;
   }
   STRATA_HD static uint64_t High(uint64_t a, uint64_t b) {

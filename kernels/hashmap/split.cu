@@ -26,6 +26,12 @@ __global__ void Split(MapRef map, uint64_t count) {
   // Marks go along: keys that went on from here did so from either pair.
   map.lines[to] = moves || !is_slot ? digest : 0;
   if (moves) map.lines[from] = 0;
+  const uint32_t all = __ballot_sync(~0U, moves);
+  if (lane == 0) {
+    const uint32_t pending = map.pending[pair];
+    map.pending[other] = pending & all;
+    map.pending[pair] = pending & ~all;
+  }
   CopyRows(moves ? reinterpret_cast<const uint4*>(map.Slot(from)) : nullptr,
            reinterpret_cast<uint4*>(map.Slot(to)), map.slot_bytes / sizeof(uint4));
   __syncwarp();

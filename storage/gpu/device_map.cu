@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint32_t kPairsTried = 64;      // of a map that grows
 constexpr uint32_t kPairsTriedFixed = 2;  // beyond them a lower score makes room
-constexpr uint64_t kPairsAtOnce = 4096;   // memory is made ready for so many at least
 constexpr double kLoadLast = 0.9;         // of a map that cannot grow any more
 
 uint64_t PairsFor(double rows, double load) {
@@ -28,7 +27,10 @@ Result<std::unique_ptr<DeviceMap>> DeviceMap::Make(const Exec& exec, DevicePool&
                                  : PairsFor(static_cast<double>(options.rows_first), kLoadMax);
   map->pairs_max_ = ref.pairs_base;
   if (!options.fixed) {
-    while (map->pairs_max_ < PairsFor(rows_max, kLoadLast)) map->pairs_max_ *= 2;
+    for (uint32_t level = 0; level < kLevelMax; ++level) {
+      if (map->pairs_max_ >= PairsFor(rows_max, kLoadLast)) break;
+      map->pairs_max_ *= 2;
+    }
   }
   map->fixed_ = options.fixed;
   ref.pairs_tried = ref.pairs_taken = options.fixed ? kPairsTriedFixed : kPairsTried;
@@ -37,7 +39,9 @@ Result<std::unique_ptr<DeviceMap>> DeviceMap::Make(const Exec& exec, DevicePool&
   ref.slot_bytes = SlotBytes(options.dim, options.state_width);
   STRATA_TRY(map->lines_.Reserve(pool, map->pairs_max_ * 2 * kLineBytes));
   STRATA_TRY(map->slots_.Reserve(pool, map->pairs_max_ * kPairSlots * ref.slot_bytes));
+  STRATA_TRY(map->pending_.Reserve(pool, map->pairs_max_ * sizeof(uint32_t)));
   ref.lines = reinterpret_cast<uint8_t*>(map->lines_.data());
+  ref.pending = reinterpret_cast<uint32_t*>(map->pending_.data());
   ref.slots = map->slots_.data();
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   STRATA_TRY(FromCuda(cudaMalloc(&ref.counts, sizeof(MapCounts)), "memory for counts"));
@@ -52,18 +56,24 @@ DeviceMap::~DeviceMap() {
 
 Status DeviceMap::GrowTo(const Exec& exec, uint64_t pairs) {
   if (pairs <= pairs_ready_) return {};
-  pairs = std::min(pairs_max_, std::max(pairs, pairs_ready_ + kPairsAtOnce));
+  // All that fits the chunks of memory that are taken anyway.
+  const uint64_t pair_bytes = uint64_t{kPairSlots} * ref_.slot_bytes;
+  pairs =
+      std::min(pairs_max_, std::max(pairs, pairs_ready_ + DevicePool::kChunkBytes / pair_bytes));
   STRATA_TRY(lines_.Grow(pairs * 2 * kLineBytes));
   STRATA_TRY(slots_.Grow(pairs * kPairSlots * ref_.slot_bytes));
+  STRATA_TRY(pending_.Grow(pairs * sizeof(uint32_t)));
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   const uint64_t more = pairs - pairs_ready_;
-  const uint64_t pair_bytes = uint64_t{kPairSlots} * ref_.slot_bytes;
   STRATA_TRY(FromCuda(
       cudaMemsetAsync(ref_.lines + pairs_ready_ * 2 * kLineBytes, 0, more * 2 * kLineBytes, stream),
       "new lines"));
   STRATA_TRY(FromCuda(
       cudaMemsetAsync(ref_.slots + pairs_ready_ * pair_bytes, 0xff, more * pair_bytes, stream),
       "new slots"));
+  STRATA_TRY(
+      FromCuda(cudaMemsetAsync(ref_.pending + pairs_ready_, 0, more * sizeof(uint32_t), stream),
+               "new pairs"));
   pairs_ready_ = pairs;
   return {};
 }
@@ -118,7 +128,41 @@ Status DeviceMap::TakeFewerWhenFull(const Exec& exec, uint64_t rows) {
   return {};
 }
 
-Result<MapCounts> DeviceMap::Counts(const Exec& exec) {
+// A cursor: pair at level 0 | slot, 5 bits | the further bits, mirrored, 24 bits. The pairs of one
+// pair at level 0 share it by intervals of those bits, which a split halves.
+uint64_t DeviceMap::WalkFrom(uint64_t cursor, size_t count, std::vector<uint64_t>* places) const {
+  const auto mirrored = [](uint64_t bits) {
+    uint64_t result = 0;
+    for (uint32_t i = 0; i < kLevelMax; ++i) result |= (bits >> i & 1) << (kLevelMax - 1 - i);
+    return result;
+  };
+  uint64_t bits = cursor & ((uint64_t{1} << kLevelMax) - 1);
+  uint64_t slot = cursor >> kLevelMax & 31;
+  uint64_t base = cursor >> (kLevelMax + 5);
+  for (; count > 0 && base < ref_.pairs_base; --count) {
+    // The pair that a hash of these bits names, and how many of them name it.
+    const uint64_t low = mirrored(bits);
+    uint32_t level = ref_.level;
+    uint64_t pair = base + ref_.pairs_base * (low & ((uint64_t{1} << level) - 1));
+    if (pair < ref_.split) {
+      ++level;
+      pair = base + ref_.pairs_base * (low & ((uint64_t{1} << level) - 1));
+    }
+    places->push_back(pair * 2 * kLineBytes + slot);
+    bits += uint64_t{1} << (kLevelMax - level);
+    if (bits == uint64_t{1} << kLevelMax) {
+      bits = 0;
+      if (++slot == 2 * kLineBytes) {
+        slot = 0;
+        ++base;
+      }
+    }
+  }
+  if (base >= ref_.pairs_base) return kNowhere;
+  return base << (kLevelMax + 5) | slot << kLevelMax | bits;
+}
+
+Result<MapCounts> DeviceMap::Counts(const Exec& exec) const {
   MapCounts counts = {};
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   STRATA_TRY(FromCuda(

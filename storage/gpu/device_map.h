@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/status.h"
 #include "kernels/core/exec.h"
@@ -43,10 +44,16 @@ class DeviceMap {
   Status MakeRoom(const Exec& exec, uint64_t rows);
 
   // Waits for the stream. Exact.
-  Result<MapCounts> Counts(const Exec& exec);
+  Result<MapCounts> Counts(const Exec& exec) const;
 
   uint64_t slots() const { return ref_.pairs() * kPairSlots; }
-  size_t bytes() const { return lines_.bytes() + slots_.bytes(); }
+  size_t bytes() const { return lines_.bytes() + slots_.bytes() + pending_.bytes(); }
+
+  // Walks over all slots in an order that growth does not change: by pair at level 0, slot in the
+  // pair, then the hash's further bits, the lowest first (as S. Sanfilippo's Redis scans its
+  // tables). Appends the next slots, up to `count`, to *places, and returns where to go on;
+  // kNowhere: at the end. A walk begins with 0.
+  uint64_t WalkFrom(uint64_t cursor, size_t count, std::vector<uint64_t>* places) const;
 
  private:
   DeviceMap() = default;
@@ -55,6 +62,7 @@ class DeviceMap {
 
   GrowingArray lines_;
   GrowingArray slots_;
+  GrowingArray pending_;
   MapRef ref_;
   uint64_t pairs_ready_ = 0;  // that have memory
   uint64_t pairs_max_ = 0;

@@ -53,7 +53,8 @@ class MapUser {
     DeviceArray<float> given(values);
     Insert(keys, victims,
            [&](std::span<const uint64_t> on_device, const MissList& misses, const RowList& out) {
-             InsertOrAssign(exec_, map_->ref(), on_device, given.data(), start, misses, out);
+             InsertOrAssign(exec_, map_->ref(), on_device, given.data(), nullptr, start, misses,
+                            out);
            });
     return {};
   }
@@ -93,15 +94,20 @@ class MapUser {
     return found.Get();
   }
 
-  // All rows, `pairs` pairs at a time. Fails if a key comes twice.
-  MapModel Scan(uint64_t pairs) {
+  // All rows, so many slots at a time. Fails if a key comes twice.
+  MapModel Scan(size_t slots) {
     MapModel rows;
-    Listed listed(pairs * kPairSlots, options_.dim + options_.state_width);
-    for (uint64_t first = 0; first < map_->ref().pairs(); first += pairs) {
+    const uint32_t width = options_.dim + options_.state_width;
+    Listed listed(slots, width);
+    std::vector<uint64_t> places;
+    for (uint64_t cursor = 0; cursor != kNowhere;) {
+      places.clear();
+      cursor = map_->WalkFrom(cursor, slots, &places);
+      DeviceArray<uint64_t> on_device(places);
       const RowList out{listed.headers.data(), listed.rows.data(), listed.count.data()};
-      ScanPairs(exec_, map_->ref(), first, std::min(pairs, map_->ref().pairs() - first), out);
+      CopyOut(exec_, map_->ref(), {on_device.data(), places.size()}, out);
       Sync();
-      listed.AddTo(&rows, options_.dim + options_.state_width, options_.dim);
+      listed.AddTo(&rows, width, options_.dim);
     }
     return rows;
   }
@@ -117,7 +123,10 @@ class MapUser {
   // Rows as scans and victims list them.
   struct Listed {
     Listed(size_t count_max, uint32_t width)
-        : headers(count_max), rows(count_max * width), count(std::vector<uint32_t>{0}) {}
+        : headers(count_max), rows(count_max * width), count(std::vector<uint32_t>{0}) {
+      headers.Poison();  // all of it is read, whatever was listed
+      rows.Poison();
+    }
     void AddTo(MapModel* model, uint32_t width, uint32_t dim) {
       const uint32_t listed = count.Get()[0];
       const auto all_headers = headers.Get();

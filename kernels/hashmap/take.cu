@@ -1,0 +1,98 @@
+// Rows out: by place, and those that a snapshot has still to take.
+#include "kernels/hashmap/hash_map.h"
+#include "kernels/hashmap/map_device.cuh"
+
+namespace strata {
+namespace {
+
+// Each lane brings the place of its row, kNowhere for none; the warp appends them to the list.
+__device__ void Append(const MapRef& map, uint64_t place, const RowList& out) {
+  const bool is_one = place != kNowhere;
+  const uint32_t all = __ballot_sync(~0U, is_one);
+  if (all == 0) return;
+  uint32_t first = 0;
+  if (Lane() == 0) first = atomicAdd(out.count, static_cast<uint32_t>(__popc(all)));
+  first = __shfl_sync(~0U, first, 0);
+  const uint32_t at = first + static_cast<uint32_t>(__popc(all & ((1U << Lane()) - 1)));
+  const uint32_t width = map.dim + map.state_width;
+  if (is_one) out.headers[at] = *map.HeaderOf(place);
+  CopyFloats(is_one ? map.ValueOf(place) : nullptr, out.rows + uint64_t{at} * width, width);
+}
+
+__device__ bool IsSlot(uint64_t place) { return place % kLineBytes != kBucketSlots; }
+
+__global__ void AppendPlaces(MapRef map, const uint64_t* places, uint64_t count, RowList out) {
+  const uint64_t i = ThreadNumber();
+  uint64_t place = i < count ? places[i] : kNowhere;
+  if (place != kNowhere && (!IsSlot(place) || map.lines[place] == 0)) place = kNowhere;
+  Append(map, place, out);
+}
+
+// A warp a pair, a lane a slot, as below.
+__global__ void Mark(MapRef map, uint32_t since) {
+  const uint64_t place = ThreadNumber();
+  const uint64_t pair = place / 32;
+  if (pair >= map.pairs()) return;
+  const bool is_one = IsSlot(place) && map.lines[place] != 0 &&
+                      (since == 0 || map.HeaderOf(place)->checkpoint_epoch >= since);
+  const uint32_t all = __ballot_sync(~0U, is_one);
+  if (Lane() == 0) map.pending[pair] = all;
+}
+
+__global__ void Take(MapRef map, uint64_t first, uint64_t count, RowList out) {
+  const uint64_t number = ThreadNumber() / 32;
+  if (number >= count) return;
+  const uint64_t pair = first + number;
+  const uint32_t all = map.pending[pair];
+  Append(map, (all >> Lane() & 1) != 0 ? pair * 32 + Lane() : kNowhere, out);
+  if (Lane() == 0) map.pending[pair] = 0;
+}
+
+__global__ void TakeOf(MapRef map, const uint64_t* keys, uint64_t count, RowList out) {
+  const uint64_t i = ThreadNumber();
+  uint64_t place = i < count ? FindPlace(map, keys[i]) : kNowhere;
+  if (place != kNowhere) {
+    const uint32_t bit = 1U << (place % 32);
+    // Of equal keys one clears the bit.
+    if ((atomicAnd(map.pending + place / 32, ~bit) & bit) == 0) place = kNowhere;
+  }
+  Append(map, place, out);
+}
+
+void Clear(uint32_t* count, cudaStream_t stream) {
+  (void)cudaMemsetAsync(count, 0, sizeof *count, stream);
+}
+
+}  // namespace
+
+void CopyOut(const Exec& exec, const MapRef& map, std::span<const uint64_t> places,
+             const RowList& out) {
+  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  Clear(out.count, stream);
+  if (places.empty()) return;
+  AppendPlaces<<<BlocksFor(places.size()), kMapThreads, 0, stream>>>(map, places.data(),
+                                                                     places.size(), out);
+}
+
+void MarkPending(const Exec& exec, const MapRef& map, uint32_t since) {
+  Mark<<<BlocksFor(map.pairs() * 32), kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(
+      map, since);
+}
+
+void TakePending(const Exec& exec, const MapRef& map, uint64_t first, uint64_t count,
+                 const RowList& out) {
+  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  Clear(out.count, stream);
+  if (count == 0) return;
+  Take<<<BlocksFor(count * 32), kMapThreads, 0, stream>>>(map, first, count, out);
+}
+
+void TakePendingOf(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                   const RowList& out) {
+  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  Clear(out.count, stream);
+  if (keys.empty()) return;
+  TakeOf<<<BlocksFor(keys.size()), kMapThreads, 0, stream>>>(map, keys.data(), keys.size(), out);
+}
+
+}  // namespace strata

@@ -1,0 +1,387 @@
+#include <algorithm>
+
+#include "kernels/core/cuda_status.cuh"
+#include "kernels/core/initializer.h"
+#include "kernels/hashmap/update.h"
+#include "kernels/optim/apply.h"
+#include "storage/gpu/gpu_table.h"
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kRowsFirst = 1024;
+
+// Counted by kernels for one call.
+struct Counters {
+  unsigned long long hits;
+  unsigned long long rejected;
+  uint32_t missed;
+  uint32_t distinct;
+  uint32_t erased;
+  uint32_t unused;
+};
+
+cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
+
+// Behind Prepare nothing may fail: what is acknowledged would be lost.
+void Must(const Status& status) { STRATA_CHECK_MSG(status.ok(), status.ToString()); }
+
+template <typename T>
+Status CopyUp(const Exec& exec, std::span<const T> from, T* to) {
+  return FromCuda(
+      cudaMemcpyAsync(to, from.data(), from.size_bytes(), cudaMemcpyDefault, StreamOf(exec)),
+      "copying to the GPU");
+}
+template <typename T>
+Status CopyDown(const Exec& exec, const T* from, std::span<T> to) {
+  return FromCuda(
+      cudaMemcpyAsync(to.data(), from, to.size_bytes(), cudaMemcpyDefault, StreamOf(exec)),
+      "copying from the GPU");
+}
+
+}  // namespace
+
+GpuTable::GpuTable(const TableSpec& spec, DevicePool& pool)
+    : spec_(spec), schema_(SchemaOf(spec)), pool_(pool) {
+  exec_.device = DeviceKind::kCuda;
+  exec_.ordinal = pool.device();
+}
+
+GpuTable::~GpuTable() {
+  if (exec_.stream == nullptr) return;
+  const DeviceScope scope(exec_.ordinal);
+  (void)cudaStreamSynchronize(StreamOf(exec_));
+  map_.reset();
+  (void)cudaStreamDestroy(StreamOf(exec_));
+}
+
+Status GpuTable::Wait() const {
+  return FromCuda(cudaStreamSynchronize(StreamOf(exec_)), "the GPU");
+}
+
+RowStart GpuTable::Start() const {
+  RowStart start;
+  start.initializer = spec_.initializer;
+  start.seed = spec_.seed;
+  InitialState(spec_.optimizer, {&start.state, 1});
+  start.checkpoint_epoch = history_.epoch();
+  return start;
+}
+
+MissList GpuTable::misses() const {
+  return {misses_.as<uint32_t>(), &counters_.as<Counters>()->missed};
+}
+
+Status GpuTable::MakeMap() {
+  if (map_ != nullptr) return {};
+  if (exec_.stream == nullptr) {
+    cudaStream_t stream = nullptr;
+    STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"));
+    exec_.stream = stream;
+  }
+  STRATA_TRY(counters_.ReserveFor<Counters>(1));
+  DeviceMapOptions options;
+  options.dim = spec_.dim;
+  options.state_width = schema_.state_width;
+  options.rows_max = pool_.bytes() / SlotBytes(spec_.dim, schema_.state_width);
+  options.rows_first = std::min(kRowsFirst, options.rows_max);
+  auto map = DeviceMap::Make(exec_, pool_, options);
+  if (!map.ok()) return map.status().Prefixed("table '" + spec_.name + "'");
+  map_ = std::move(*map);
+  return {};
+}
+
+Status GpuTable::ReserveFor(size_t keys) {
+  STRATA_TRY(keys_.ReserveFor<Key>(keys));
+  STRATA_TRY(in_.ReserveFor<float>(keys * width()));
+  STRATA_TRY(distinct_keys_.ReserveFor<Key>(keys));
+  STRATA_TRY(order_.ReserveFor<uint32_t>(keys));
+  STRATA_TRY(starts_.ReserveFor<uint32_t>(keys + 1));
+  STRATA_TRY(lasts_.ReserveFor<uint32_t>(keys));
+  STRATA_TRY(scratch_.Reserve(CombineScratchBytes(keys)));
+  STRATA_TRY(places_.ReserveFor<uint64_t>(keys));
+  STRATA_TRY(misses_.ReserveFor<uint32_t>(keys));
+  return FromCuda(cudaMemsetAsync(counters_.as<Counters>(), 0, sizeof(Counters), StreamOf(exec_)),
+                  "counters");
+}
+
+Status GpuTable::Combine(size_t keys) {
+  uint32_t* count = &counters_.as<Counters>()->distinct;
+  distinct_ = {distinct_keys_.as<Key>(), order_.as<uint32_t>(), starts_.as<uint32_t>(),
+               lasts_.as<uint32_t>(), count};
+  CombineKeys(exec_, {keys_.as<Key>(), keys}, distinct_, scratch_.all());
+  STRATA_TRY(CopyDown<uint32_t>(exec_, count, {&distinct_count_, 1}));
+  return Wait();
+}
+
+Result<RowList> GpuTable::RoomFor(size_t rows) const {
+  STRATA_TRY(taken_.headers.ReserveFor<SlotHeader>(rows));
+  STRATA_TRY(taken_.rows.ReserveFor<float>(rows * width()));
+  STRATA_TRY(taken_.count.ReserveFor<uint32_t>(1));
+  return RowList{taken_.headers.as<SlotHeader>(), taken_.rows.as<float>(),
+                 taken_.count.as<uint32_t>()};
+}
+
+// Appends the listed rows to the page.
+Status GpuTable::Bring(const RowList& list, bool with_state, ScanPage* page) const {
+  uint32_t count = 0;
+  STRATA_TRY(CopyDown<uint32_t>(exec_, list.count, {&count, 1}));
+  STRATA_TRY(Wait());
+  std::vector<SlotHeader> headers(count);
+  std::vector<float> rows(count * width());
+  STRATA_TRY(CopyDown<SlotHeader>(exec_, list.headers, headers));
+  STRATA_TRY(CopyDown<float>(exec_, list.rows, rows));
+  STRATA_TRY(Wait());
+  for (size_t i = 0; i < count; ++i) {
+    const SlotHeader& header = headers[i];
+    const float* row = rows.data() + i * width();
+    page->keys.push_back(header.key);
+    page->rows.insert(page->rows.end(), row, row + (with_state ? width() : spec_.dim));
+    if (!with_state) continue;
+    page->counters.push_back({.frequency = header.frequency,
+                              .checkpoint_epoch = header.checkpoint_epoch,
+                              .last_step = header.last_step});
+  }
+  return {};
+}
+
+Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
+  if (map_ == nullptr || keys.empty()) {
+    for (size_t i = 0; i < keys.size(); ++i) {
+      InitialRow(spec_.initializer, spec_.seed, keys[i], out.subspan(i * spec_.dim, spec_.dim));
+    }
+    stats_.lookups += keys.size();
+    return {};
+  }
+  const DeviceScope scope(exec_.ordinal);
+  STRATA_TRY(keys_.ReserveFor<Key>(keys.size()));
+  STRATA_TRY(out_.ReserveFor<float>(out.size()));
+  STRATA_TRY(CopyUp(exec_, keys, keys_.as<Key>()));
+  auto* hits = &counters_.as<Counters>()->hits;
+  STRATA_TRY(FromCuda(cudaMemsetAsync(hits, 0, sizeof *hits, StreamOf(exec_)), "counters"));
+  LookUpRows(exec_, map_->ref(), {keys_.as<Key>(), keys.size()}, Start(), out_.as<float>(), hits);
+  unsigned long long found = 0;
+  STRATA_TRY(CopyDown<float>(exec_, out_.as<float>(), out));
+  STRATA_TRY(CopyDown<unsigned long long>(exec_, hits, {&found, 1}));
+  STRATA_TRY(Wait());
+  stats_.lookups += keys.size();
+  stats_.lookup_hits += found;
+  return {};
+}
+
+Status GpuTable::PrepareUpdate(std::span<const GradientPart> parts) {
+  const DeviceScope scope(exec_.ordinal);
+  STRATA_TRY(MakeMap());
+  std::vector<uint32_t> part_ends;
+  occurrences_ = 0;
+  for (const GradientPart& part : parts) {
+    occurrences_ += part.keys.size();
+    part_ends.push_back(static_cast<uint32_t>(occurrences_));
+  }
+  STRATA_TRY(ReserveFor(occurrences_));
+  STRATA_TRY(sums_.ReserveFor<float>(occurrences_ * spec_.dim));
+  STRATA_TRY(parts_.ReserveFor<uint32_t>(occurrences_));
+  STRATA_TRY(part_ends_.ReserveFor<uint32_t>(part_ends.size()));
+  size_t at = 0;
+  for (const GradientPart& part : parts) {
+    STRATA_TRY(CopyUp(exec_, part.keys, keys_.as<Key>() + at));
+    STRATA_TRY(CopyUp(exec_, part.gradients, in_.as<float>() + at * spec_.dim));
+    at += part.keys.size();
+  }
+  STRATA_TRY(CopyUp<uint32_t>(exec_, part_ends, part_ends_.as<uint32_t>()));
+  STRATA_TRY(Combine(occurrences_));
+  SumGradients(exec_, distinct_, distinct_count_, in_.as<float>(), spec_.dim,
+               {part_ends_.as<uint32_t>(), part_ends.size()},
+               {sums_.as<float>(), parts_.as<uint32_t>()}, &counters_.as<Counters>()->rejected);
+  STRATA_TRY(FromCuda(cudaGetLastError(), "summing gradients"));
+  return map_->MakeRoom(exec_, distinct_count_).Prefixed("table '" + spec_.name + "'");
+}
+
+void GpuTable::CommitUpdate(uint64_t step) {
+  const DeviceScope scope(exec_.ordinal);
+  Must(KeepForSnapshot(occurrences_));
+  const SummedGradients gradients{sums_.as<float>(), parts_.as<uint32_t>()};
+  EnsureRows(exec_, map_->ref(), {distinct_.keys, distinct_count_}, gradients.parts, Start(),
+             places_.as<uint64_t>(), misses());
+  strata::ApplyGradients(exec_, map_->ref(), spec_.optimizer, step, history_.epoch(),
+                         {places_.as<uint64_t>(), distinct_count_}, gradients);
+  Must(FromCuda(cudaGetLastError(), "an update"));
+  unsigned long long rejected = 0;
+  Must(CopyDown<unsigned long long>(exec_, &counters_.as<Counters>()->rejected, {&rejected, 1}));
+  Must(Wait());
+  stats_.updates += occurrences_;
+  stats_.rejected += rejected;
+  ++stats_.steps;
+}
+
+Status GpuTable::PrepareAssign(std::span<const Key> keys, std::span<const float> values) {
+  const DeviceScope scope(exec_.ordinal);
+  STRATA_TRY(MakeMap());
+  STRATA_TRY(ReserveFor(keys.size()));
+  STRATA_TRY(CopyUp(exec_, keys, keys_.as<Key>()));
+  STRATA_TRY(CopyUp(exec_, values, in_.as<float>()));
+  occurrences_ = keys.size();
+  STRATA_TRY(Combine(occurrences_));
+  return map_->MakeRoom(exec_, distinct_count_).Prefixed("table '" + spec_.name + "'");
+}
+
+void GpuTable::CommitAssign() {
+  const DeviceScope scope(exec_.ordinal);
+  Must(KeepForSnapshot(occurrences_));
+  InsertOrAssign(exec_, map_->ref(), {distinct_.keys, distinct_count_}, in_.as<float>(),
+                 distinct_.lasts, Start(), misses());
+  Must(FromCuda(cudaGetLastError(), "an assign"));
+  Must(Wait());
+}
+
+Status GpuTable::PrepareErase(std::span<const Key> keys) {
+  erase_keys_ = keys;
+  if (map_ == nullptr) return {};
+  const DeviceScope scope(exec_.ordinal);
+  STRATA_TRY(ReserveFor(keys.size()));
+  return CopyUp(exec_, keys, keys_.as<Key>());
+}
+
+void GpuTable::CommitErase() {
+  if (map_ == nullptr) return;
+  const DeviceScope scope(exec_.ordinal);
+  Must(KeepForSnapshot(erase_keys_.size()));
+  uint32_t* erased_count = &counters_.as<Counters>()->erased;
+  EraseRows(exec_, map_->ref(), {keys_.as<Key>(), erase_keys_.size()}, distinct_keys_.as<Key>(),
+            erased_count);
+  Must(FromCuda(cudaGetLastError(), "an erase"));
+  uint32_t count = 0;
+  Must(CopyDown<uint32_t>(exec_, erased_count, {&count, 1}));
+  Must(Wait());
+  std::vector<Key> erased(count);
+  Must(CopyDown<Key>(exec_, distinct_keys_.as<Key>(), erased));
+  Must(Wait());
+  const uint64_t rows = Stats().rows;
+  for (const Key key : erased) history_.Erased(key, rows);
+}
+
+Status GpuTable::Scan(ScanPage& page) const {
+  page.keys.clear();
+  page.rows.clear();
+  page.counters.clear();
+  page.done = map_ == nullptr;
+  if (page.done) return {};
+  const DeviceScope scope(exec_.ordinal);
+  uint64_t cursor = page.cursor;
+  std::vector<uint64_t> places;
+  while (page.keys.size() < page.rows_max && cursor != kNowhere) {
+    places.clear();
+    cursor = map_->WalkFrom(cursor, page.rows_max - page.keys.size(), &places);
+    STRATA_TRY(walk_.ReserveFor<uint64_t>(places.size()));
+    STRATA_TRY(CopyUp<uint64_t>(exec_, places, walk_.as<uint64_t>()));
+    STRATA_ASSIGN(const RowList list, RoomFor(places.size()));
+    CopyOut(exec_, map_->ref(), {walk_.as<uint64_t>(), places.size()}, list);
+    STRATA_TRY(Bring(list, page.with_state, &page));
+  }
+  page.cursor = cursor;
+  page.done = cursor == kNowhere;
+  return {};
+}
+
+TableStats GpuTable::Stats() const {
+  TableStats stats = stats_;
+  if (map_ == nullptr) return stats;
+  const DeviceScope scope(exec_.ordinal);
+  const Result<MapCounts> counts = map_->Counts(exec_);
+  Must(counts.status());
+  stats.rows = counts->rows;
+  stats.bytes = map_->bytes() + history_.bytes();
+  for (const ScanPage& page : aside_) {
+    stats.bytes += page.keys.size() * (schema_.row_bytes() + sizeof(Key));
+  }
+  return stats;
+}
+
+uint32_t GpuTable::BeginSnapshot(uint32_t since) {
+  EndSnapshot();
+  const uint32_t held = history_.BeginSnapshot(since);
+  snapshot_next_ = 0;
+  if (map_ != nullptr) {
+    const DeviceScope scope(exec_.ordinal);
+    MarkPending(exec_, map_->ref(), held);
+  }
+  return held;
+}
+
+Status GpuTable::KeepForSnapshot(size_t keys) {
+  if (!history_.in_snapshot()) return {};
+  STRATA_ASSIGN(const RowList list, RoomFor(keys));
+  TakePendingOf(exec_, map_->ref(), {keys_.as<Key>(), keys}, list);
+  ScanPage page;
+  STRATA_TRY(Bring(list, /*with_state=*/true, &page));
+  if (!page.keys.empty()) aside_.push_back(std::move(page));
+  return {};
+}
+
+Status GpuTable::SnapshotPage(ScanPage& page) {
+  STRATA_CHECK(history_.in_snapshot());
+  page.keys.clear();
+  page.rows.clear();
+  page.counters.clear();
+  if (!aside_.empty()) {
+    page.keys.swap(aside_.back().keys);
+    page.rows.swap(aside_.back().rows);
+    page.counters.swap(aside_.back().counters);
+    aside_.pop_back();
+  }
+  // The map may grow meanwhile: pairs that are split give rows to new ones at the end.
+  const uint64_t pairs = map_ == nullptr ? 0 : map_->ref().pairs();
+  if (page.keys.size() < page.rows_max && snapshot_next_ < pairs) {
+    const DeviceScope scope(exec_.ordinal);
+    const uint64_t wished = std::max<uint64_t>(1, page.rows_max / kPairSlots);
+    const uint64_t count = std::min(wished, pairs - snapshot_next_);
+    STRATA_ASSIGN(const RowList list, RoomFor(count * kPairSlots));
+    TakePending(exec_, map_->ref(), snapshot_next_, count, list);
+    STRATA_TRY(Bring(list, /*with_state=*/true, &page));
+    snapshot_next_ += count;
+  }
+  page.done = snapshot_next_ >= pairs && aside_.empty();
+  return {};
+}
+
+void GpuTable::EndSnapshot() {
+  if (!history_.in_snapshot()) return;
+  history_.EndSnapshot();
+  aside_.clear();
+  if (map_ == nullptr) return;
+  const DeviceScope scope(exec_.ordinal);
+  const MapRef& map = map_->ref();
+  Must(FromCuda(cudaMemsetAsync(map.pending, 0, map.pairs() * sizeof(uint32_t), StreamOf(exec_)),
+                "ending a snapshot"));
+}
+
+Status GpuTable::Load(const ScanPage& page) {
+  STRATA_CHECK(!history_.in_snapshot());
+  STRATA_TRY(CheckLoad(page));
+  const DeviceScope scope(exec_.ordinal);
+  STRATA_TRY(MakeMap());
+  std::vector<SlotHeader> headers(page.keys.size());
+  for (size_t i = 0; i < headers.size(); ++i) {
+    const RowCounters& counters = page.counters[i];
+    headers[i] = {.key = page.keys[i],
+                  .last_step = counters.last_step,
+                  .score = counters.last_step,
+                  .frequency = counters.frequency,
+                  .checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch())};
+  }
+  STRATA_TRY(ReserveFor(page.keys.size()));
+  STRATA_TRY(headers_.ReserveFor<SlotHeader>(headers.size()));
+  STRATA_TRY(CopyUp<Key>(exec_, page.keys, keys_.as<Key>()));
+  STRATA_TRY(CopyUp<float>(exec_, page.rows, in_.as<float>()));
+  STRATA_TRY(CopyUp<SlotHeader>(exec_, headers, headers_.as<SlotHeader>()));
+  STRATA_TRY(Combine(page.keys.size()));
+  STRATA_TRY(map_->MakeRoom(exec_, distinct_count_).Prefixed("table '" + spec_.name + "'"));
+  LoadRows(exec_, map_->ref(), {distinct_.keys, distinct_count_}, headers_.as<SlotHeader>(),
+           in_.as<float>(), distinct_.lasts, misses());
+  STRATA_TRY(FromCuda(cudaGetLastError(), "loading rows"));
+  STRATA_TRY(Wait());
+  history_.Loaded();
+  return {};
+}
+
+}  // namespace strata

@@ -1,0 +1,107 @@
+// GpuTable: a table in the memory of one GPU. Keys and rows come and go through host memory.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/core/exec.h"
+#include "kernels/hashmap/combine.h"
+#include "kernels/hashmap/hash_map.h"
+#include "storage/gpu/device_buffer.h"
+#include "storage/gpu/device_map.h"
+#include "storage/memory/cut_history.h"
+#include "storage/memory/local_table.h"
+
+namespace strata {
+
+// Not thread-safe: it belongs to one lane, or to a store that locks it. What each call does is
+// written at LocalTable; a scan goes as DeviceMap::WalkFrom, and its cursor is the walk's. A fault
+// of the GPU is kFailed where nothing has changed yet, and ends the process (70) behind Prepare,
+// where a write cannot fail any more.
+class GpuTable : public LocalTable {
+ public:
+  // `spec` has passed ValidateTableSpec. The pool outlives the table. Memory is taken with the
+  // first row.
+  GpuTable(const TableSpec& spec, DevicePool& pool);
+  ~GpuTable() override;
+
+  const TableSpec& spec() const override { return spec_; }
+  Status Lookup(std::span<const Key> keys, std::span<float> out) override;
+  Status PrepareUpdate(std::span<const GradientPart> parts) override;
+  void CommitUpdate(uint64_t step) override;
+  Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
+  void CommitAssign() override;
+  Status PrepareErase(std::span<const Key> keys) override;
+  void CommitErase() override;
+  Status Scan(ScanPage& page) const override;
+  TableStats Stats() const override;
+
+  // Rows that a snapshot has still to take are marked in the map; one that is written to before its
+  // turn goes to host memory first. The copies are not counted in the pool; Stats().bytes holds
+  // them.
+  void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }
+  uint32_t BeginSnapshot(uint32_t since) override;
+  Status SnapshotPage(ScanPage& page) override;
+  std::vector<Key> SnapshotErased() const override { return history_.SnapshotErased(); }
+  void EndSnapshot() override;
+  void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
+  Status Load(const ScanPage& page) override;
+
+ private:
+  // Rows that come down from the GPU.
+  struct Taken {
+    DeviceBuffer headers;
+    DeviceBuffer rows;
+    DeviceBuffer count;
+  };
+
+  RowStart Start() const;  // of rows that are made
+  Status MakeMap();
+  Status ReserveFor(size_t keys);
+  Status Combine(size_t keys);          // of keys_
+  Status KeepForSnapshot(size_t keys);  // those of keys_
+  Result<RowList> RoomFor(size_t rows) const;
+  Status Bring(const RowList& list, bool with_state, ScanPage* page) const;
+  Status Wait() const;
+  MissList misses() const;
+  size_t width() const { return spec_.dim + schema_.state_width; }
+
+  const TableSpec spec_;
+  const RowSchema schema_;
+  DevicePool& pool_;
+  Exec exec_;
+  std::unique_ptr<DeviceMap> map_;  // null: no row was ever made
+  CutHistory history_;
+  TableStats stats_;
+
+  // Of a batch, on the GPU.
+  DeviceBuffer keys_;
+  DeviceBuffer in_;
+  DeviceBuffer out_;
+  DeviceBuffer distinct_keys_;
+  DeviceBuffer order_;
+  DeviceBuffer starts_;
+  DeviceBuffer lasts_;
+  DeviceBuffer scratch_;
+  DeviceBuffer places_;
+  DeviceBuffer misses_;
+  DeviceBuffer sums_;
+  DeviceBuffer parts_;
+  DeviceBuffer part_ends_;
+  DeviceBuffer headers_;
+  DeviceBuffer counters_;
+  mutable Taken taken_;
+  mutable DeviceBuffer walk_;
+
+  // Between Prepare and Commit.
+  DistinctKeys distinct_;
+  uint32_t distinct_count_ = 0;
+  size_t occurrences_ = 0;
+  std::span<const Key> erase_keys_;
+
+  uint64_t snapshot_next_ = 0;   // pairs below have been taken
+  std::vector<ScanPage> aside_;  // rows taken before a write
+};
+
+}  // namespace strata
