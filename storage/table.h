@@ -1,7 +1,7 @@
-// TableStore: the one interface to sparse parameters. The model (std::map), the host table and the
-// remote store (the client of a cluster) implement it today; the GPU table, RocksDB and the tiers
-// will. One contract suite (tests/contract) runs over all of them, and a trainer cannot tell a
-// store in its own process from a cluster.
+// TableStore: the one interface to sparse parameters. The model (std::map), the tables in host
+// memory, in a GPU's and in RocksDB, the tiers and the remote store (the client of a cluster)
+// implement it. One contract suite (tests/contract) runs over all of them, and a trainer cannot
+// tell a store in its own process from a cluster.
 //
 // Batch only and asynchronous: Submit takes an operation over a group of tables and returns at
 // once; a completion brings the outcome. What holds for every implementation:

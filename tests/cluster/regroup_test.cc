@@ -190,7 +190,7 @@ TEST_P(RegroupTest, TooFewEndWithTheNamesOfTheMissing) {
 
 TEST_P(RegroupTest, ReplacementsThatDoNotComeAreNamed) {
   RegroupOptions options = kReplacements;
-  options.timeout = 2 * kShort;
+  options.timeout = 5 * kShort;  // all of it passes; on a busy machine dialling takes long
   Begin(4);
   Lose({1, 2});
   auto rebuilt = RegroupAll(options, {2});
