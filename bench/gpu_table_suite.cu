@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "bench/figure.h"
 #include "bench/gpu_buffer.cuh"
+#include "bench/measure.h"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
 #include "storage/gpu/device_map.h"
@@ -264,6 +265,63 @@ class Bench {
   uint64_t drawn_ = 0;
 };
 
+// A map grows from nothing to `rows`, batch by batch of new keys.
+Result<std::vector<Figure>> RunGrowth(uint32_t dim, uint64_t rows) {
+  Exec exec;
+  exec.device = DeviceKind::kCuda;
+  const uint32_t slot = SlotBytes(dim, 0);
+  STRATA_ASSIGN(const auto pool, DevicePool::Make(0, rows * (slot + 2) * 3));
+  STRATA_ASSIGN(const auto map, DeviceMap::Make(exec, *pool,
+                                                {.dim = dim,
+                                                 .state_width = 0,
+                                                 .rows_first = kBatch / 8,
+                                                 .rows_max = rows,
+                                                 .fixed = false}));
+  GpuBuffer<uint64_t> keys;
+  GpuBuffer<float> values;
+  GpuBuffer<uint32_t> positions;
+  GpuBuffer<uint32_t> missed;
+  STRATA_TRY(keys.Make(kBatch));
+  STRATA_TRY(values.Make(kBatch * dim));
+  STRATA_TRY(positions.Make(kBatch));
+  STRATA_TRY(missed.Make(1));
+  std::vector<uint64_t> drawn(kBatch);
+  std::vector<double> times_ms;
+  double bytes_most = 0;
+  double bytes_end = 0;
+  for (uint64_t first = 0; first < rows; first += kBatch) {
+    for (uint64_t i = 0; i < kBatch; ++i) drawn[i] = first + i;
+    STRATA_TRY(keys.Set(drawn));
+    STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "before a batch"));
+    const TimeNs began = RealClock().Now();
+    STRATA_TRY(map->MakeRoom(exec, kBatch));
+    InsertOrAssign(exec, map->ref(), keys.span(), values.data(), nullptr, RowStart{},
+                   {positions.data(), missed.data()});
+    STRATA_TRY(FromCuda(cudaStreamSynchronize(nullptr), "a batch"));
+    times_ms.push_back(static_cast<double>(RealClock().Now() - began) / kMillisecond);
+    const double raw = static_cast<double>(first + kBatch) * (sizeof(uint64_t) + 4.0 * dim);
+    bytes_end = static_cast<double>(map->bytes()) / raw;
+    if (first >= rows / 16) bytes_most = std::max(bytes_most, bytes_end);
+  }
+  const auto figure = [&](const char* what, const char* unit, double value, bool more) {
+    Figure result;
+    result.name = fmt::format("{} dim={} rows={}", what, dim, rows);
+    result.unit = unit;
+    result.more_is_better = more;
+    result.ours = value;
+    return result;
+  };
+  double all_ms = 0;
+  for (const double ms : times_ms) all_ms += ms;
+  return std::vector<Figure>{
+      figure("insert while it grows", "Gi keys/s", static_cast<double>(rows) / all_ms * 1e3 / kGi,
+             true),
+      figure("median batch while it grows", "ms", Median(times_ms), false),
+      figure("longest batch while it grows", "ms", std::ranges::max(times_ms), false),
+      figure("memory over raw rows and keys", "x", bytes_end, false),
+      figure("memory at its worst in growth", "x", bytes_most, false)};
+}
+
 }  // namespace
 
 Suite GpuTableSuite() {
@@ -276,6 +334,11 @@ Suite GpuTableSuite() {
                 cases.push_back({fmt::format("dim={} load={:.2f}", dim, load),
                                  [shape](const BenchOptions&) { return Bench::Run(shape); }});
               }
+            }
+            for (const uint32_t dim : {8U, 64U}) {
+              cases.push_back({fmt::format("growth dim={}", dim), [dim](const BenchOptions&) {
+                                 return RunGrowth(dim, uint64_t{64} << 20);
+                               }});
             }
             return cases;
           }};

@@ -107,6 +107,12 @@ int Tune(const CommandLine& line) {
     fmt::print(stderr, "strata-bench: --tune belongs to suite collective\n");
     return 2;
   }
+  if (!line.options.filter.empty() || line.json || line.list) {
+    fmt::print(stderr,
+               "strata-bench: --tune measures all sizes and writes a table: it goes with "
+               "neither --filter nor --json nor --list\n");
+    return 2;
+  }
   TuneOptions options;
   options.worlds = line.ranks;
   std::ranges::sort(options.worlds);

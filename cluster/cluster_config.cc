@@ -397,6 +397,10 @@ Status ReadChoices(const Settings& settings, Disk& disk, ClusterConfig* config) 
     }
     STRATA_ASSIGN(config->choices, ChoiceTable::Parse(*text, path));
   }
+  return {};
+}
+
+Status ReadAlgorithms(const Settings& settings, ClusterConfig* config) {
   const std::string& preferred = settings.Text("collective.algorithms");
   if (preferred.empty()) return {};
   STRATA_ASSIGN(config->choices,
@@ -547,8 +551,9 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   const Status machines = ReadMachines(settings, disk, &config);
   const Status secret = ReadSecret(settings, disk, &config);
   const Status choices = ReadChoices(settings, disk, &config);
+  const Status algorithms = ReadAlgorithms(settings, &config);
   std::string problems;
-  for (const Status& read : {machines, secret, choices}) {
+  for (const Status& read : {machines, secret, choices, algorithms}) {
     if (!read.ok()) problems += (problems.empty() ? "" : "\n") + read.message();
   }
   if (!problems.empty()) return Invalid(problems);

@@ -54,6 +54,10 @@ Result<Group::Plan> Group::Begin(Collective operation, uint64_t bytes, const Cal
     return Invalid(fmt::format("elements of {} bytes cannot be reduced; expected 1 to {}",
                                reduction->element_bytes, kElementBytesMax));
   }
+  if (reduction != nullptr && bytes % reduction->element_bytes != 0) {
+    return Invalid(fmt::format("{}: {} bytes are no elements of {}", CollectiveName(operation),
+                               bytes, reduction->element_bytes));
+  }
   if (options.algorithm.has_value() && !Has(operation, *options.algorithm)) {
     return Invalid(fmt::format("{} has no algorithm {}", CollectiveName(operation),
                                AlgorithmName(*options.algorithm)));
@@ -287,6 +291,7 @@ Status Group::AllToAllBytes(std::span<const std::byte> in, std::span<std::byte> 
     const BlockOffsets blocks = offsets_;
     STRATA_TRY(Allgather(std::span(sizes)));
     offsets_ = blocks;
+    STRATA_TRY(CheckSenders(sizes));
   }
   STRATA_ASSIGN(const Plan plan, Begin(Collective::kAllToAll, in.size(), chosen, nullptr));
   const ScheduleCall call{.schedule = plan.schedule,
@@ -300,6 +305,22 @@ Status Group::AllToAllBytes(std::span<const std::byte> in, std::span<std::byte> 
   }
   std::ranges::copy(own, BlockOf(out, out_offsets_, rank()).begin());
   return Ended(RunSchedule(*exchanger_, call, &workspace_));
+}
+
+// Blocks travel by way of others, so no exchange sees that sender and receiver disagree.
+Status Group::CheckSenders(std::span<const size_t> sizes) {
+  const auto n = static_cast<size_t>(world());
+  for (size_t s = 0; s < n; ++s) {
+    const size_t sent = sizes[s * n + static_cast<size_t>(rank())];
+    const size_t expected = out_offsets_[s + 1] - out_offsets_[s];
+    if (sent == expected) continue;
+    const Status why = Failed(
+        fmt::format("all-to-all (bruck): rank {} sends {} bytes to rank {}, which expects {}", s,
+                    sent, rank(), expected));
+    exchanger_->Cancel(why);
+    return Ended(why);
+  }
+  return {};
 }
 
 Status Group::Barrier(const CallOptions& options) {

@@ -175,6 +175,9 @@ class Group {
   Status Ended(const Status& status);  // remembers a failure
   Status ReduceInputs(const Plan& plan, std::span<std::byte> data, const Reduction& reduction);
   Status CheckRoot(int root) const;
+  // sizes[s * n + d]: bytes that rank s sends to d. What is sent to this rank against what it
+  // expects, cut by out_offsets_; a difference ends the group.
+  Status CheckSenders(std::span<const size_t> sizes);
   // Blocks of counts[r] elements, or nearly equal ones of `bytes`, into *offsets.
   Status CutByRank(std::span<const size_t> counts, size_t element_bytes, size_t bytes,
                    std::string_view what, BlockOffsets* offsets) const;

@@ -147,11 +147,10 @@ class Host {
       co_await TellGuests(kMembersHeader, EncodeMembers(workers_));
     } else {
       not_met_ = Lost(fmt::format(
-          "{} did not come to the meeting place {} port {} within {}: are {} started, with the "
-          "same "
+          "{} did not come to the meeting place {} port {} within {}: {} started, with the same "
           "address?",
           missing, options_.host, options_.port, HumanSeconds(Seconds(options_.timeout)),
-          options_.world == 2 ? "it" : "they all"));
+          options_.world == 2 ? "is it" : "are they all"));
       co_await TellGuests(
           {.type = LinkFrameType::kAbort, .operation = static_cast<uint64_t>(not_met_.code())},
           not_met_.message().substr(0, kNoticeBytesMax));
@@ -273,8 +272,8 @@ class Visitor {
       pause = std::min(2 * pause, kRetryLast);
     }
     if (!dismissal_.ok()) return dismissal_.Prefixed(Where());
-    return Lost(fmt::format("{} could not be reached within {} s: {}", Where(),
-                            options_.timeout / kSecond, last.message()));
+    return Lost(fmt::format("{} let nobody in within {} s: {}", Where(), options_.timeout / kSecond,
+                            last.message()));
   }
 
  private:

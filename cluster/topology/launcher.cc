@@ -158,7 +158,8 @@ Result<std::optional<LaunchPlace>> FindLaunchPlace(const Environment& variables,
       std::ranges::find(kNames, launcher, &std::pair<std::string_view, Launcher>::second)->first,
       tried,
       kubernetes ? fmt::format(", and the host name {} is not one of a StatefulSet of which the "
-                               "machine list or worker.rendezvous names a pod",
+                               "machine list or worker.rendezvous names a pod, or "
+                               "KUBERNETES_SERVICE_HOST is not set, as Kubernetes does in a pod",
                                pod)
                  : ""));
 }
@@ -180,6 +181,16 @@ Result<std::vector<std::string>> SlurmHosts(const Environment& variables,
     return Invalid(fmt::format("{} names {} nodes and {} counts {} tasks on {}: expected {} tasks",
                                nodes->name, names.size(), tasks->name, sum, counts.size(),
                                place.world.value_or(-1)));
+  }
+  constexpr std::string_view kDistribution[] = {"SLURM_DISTRIBUTION"};
+  const auto dealt = FirstOf(variables, kDistribution);
+  // With a task a node all ways to deal are one.
+  const bool matters = names.size() > 1 && sum > static_cast<int64_t>(names.size());
+  if (dealt && matters && !dealt->value.starts_with("block")) {
+    return Invalid(
+        fmt::format("SLURM_DISTRIBUTION is '{}': expected tasks dealt out node by node "
+                    "(srun --distribution=block), or worker.rendezvous to be set",
+                    dealt->value));
   }
   std::vector<std::string> hosts;
   int own_node = -1;

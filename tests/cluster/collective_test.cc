@@ -185,6 +185,25 @@ TEST(Group, DifferentSizesAreAnErrorOnAllRanks) {
   }
 }
 
+// Blocks that travel by way of others show nobody on the way that their ends disagree.
+TEST(Group, UnevenBlocksThatSenderAndReceiverCountDifferentlyAreAnErrorOnAllRanks) {
+  for (const size_t sent : {size_t{0}, size_t{9}, size_t{11}, size_t{5000}}) {
+    RunRanks(3, [&](Group& group) {
+      const std::vector<size_t> in_counts = {group.rank() == 1 ? sent : 10, 10, 10};
+      const std::vector<size_t> out_counts = {10, 10, 10};
+      std::vector<int64_t> in(in_counts[0] + 20);
+      std::vector<int64_t> out(30, -1);
+      const Status status = group.AllToAll(std::span<const int64_t>(in), std::span(out), in_counts,
+                                           out_counts, {.algorithm = Algorithm::kBruck});
+      ASSERT_EQ(status.code(), group.rank() == 0 ? StatusCode::kFailed : StatusCode::kLost);
+      EXPECT_THAT(
+          status.message(),
+          HasSubstr(fmt::format("rank 1 sends {} bytes to rank 0, which expects 80", 8 * sent)));
+      EXPECT_EQ(out, std::vector<int64_t>(30, -1));
+    });
+  }
+}
+
 TEST(Group, DifferentCollectivesAreAnError) {
   RunRanks(3, [&](Group& group) {
     std::vector<int64_t> data(1);
@@ -260,6 +279,11 @@ TEST(Group, ReductionsOfTheCallersOwn) {
     std::vector<std::byte> none(8);
     EXPECT_EQ(group.Allreduce(std::span(none), CustomReduction(0, nullptr)).code(),
               StatusCode::kInvalid);
+    std::vector<std::byte> ten(10);
+    const Reduction of_four = CustomReduction(4, nullptr);
+    EXPECT_THAT(group.Allreduce(std::span(ten), of_four).message(),
+                HasSubstr("allreduce: 10 bytes are no elements of 4"));
+    EXPECT_EQ(group.Reduce(std::span(ten), of_four, 0).code(), StatusCode::kInvalid);
   });
 }
 

@@ -138,6 +138,9 @@ TEST(SlurmHosts, NodeByNode) {
     return hosts.status().message();
   };
   EXPECT_THAT(error("SLURM_NODEID", "0"), HasSubstr("expected rank 3 on node 1; deal tasks out"));
+  EXPECT_THAT(error("SLURM_DISTRIBUTION", "cyclic"),
+              HasSubstr("SLURM_DISTRIBUTION is 'cyclic': expected tasks dealt out node by node"));
+  EXPECT_TRUE(SlurmHosts(With(kSlurmTask, "SLURM_DISTRIBUTION", "block:cyclic"), place).ok());
   EXPECT_THAT(error("SLURM_STEP_NODELIST", "node[1"), HasSubstr("SLURM_STEP_NODELIST is 'node[1'"));
   EXPECT_THAT(error("SLURM_STEP_NODELIST", "node[1-2]"),
               HasSubstr("SLURM_STEP_NODELIST names 2 nodes and SLURM_STEP_TASKS_PER_NODE counts 5 "

@@ -86,6 +86,7 @@ class MapUser {
   std::vector<char> Found(const std::vector<uint64_t>& keys, std::vector<float>* rows) {
     DeviceArray<uint64_t> on_device(keys);
     DeviceArray<float> out(keys.size() * options_.dim);
+    out.Poison();
     DeviceArray<char> found(keys.size());
     FindRows(exec_, map_->ref(), {on_device.data(), keys.size()}, out.data(),
              reinterpret_cast<bool*>(found.data()));

@@ -1,0 +1,79 @@
+// A table on a GPU beside the std::map model: ten million keys in random batches, through growth
+// from nothing to hundreds of thousands of rows, twice.
+#include <random>
+
+#include "storage/gpu/device_pool.h"
+#include "storage/gpu/gpu_table.h"
+#include "storage/memory/map_table.h"
+#include "tests/contract/table_bits.h"
+#include "tests/contract/table_contract.h"
+#include "tests/support/device_memory.cuh"
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kOperations =
+    10'000'000;  // keys that are looked up, updated, assigned or erased
+constexpr uint64_t kKeys = 400'000;
+constexpr size_t kBatchMax = 8'000;
+
+class GpuRandom : public testing::Test {
+ protected:
+  void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
+};
+
+// Runs the operations that a seed draws on the table, and on the model if there is one, whose
+// answers it compares; what the table holds then.
+TableBits RunOn(LocalTable& table, MapTable* model, uint32_t dim) {
+  std::mt19937_64 random(42);
+  uint64_t step = 1;
+  for (uint64_t done = 0; done < kOperations && !testing::Test::HasFailure(); ++step) {
+    // More keys the longer it runs; low ones come more often, and repeat within the batch.
+    const uint64_t universe = 1'000 + kKeys * done / kOperations;
+    std::vector<Key> keys(1 + random() % kBatchMax);
+    for (Key& key : keys) key = Mix64(random() % (1 + random() % universe));
+    done += keys.size();
+    std::vector<float> floats(keys.size() * dim);
+    for (float& value : floats)
+      value = static_cast<float>(static_cast<int64_t>(random() % 2001) - 1000) * 1e-3F;
+    const uint64_t choice = random() % 10;
+    if (choice < 4) {
+      const size_t half = keys.size() / 2;
+      const GradientPart parts[] = {
+          {std::span(keys).first(half), std::span(floats).first(half * dim)},
+          {std::span(keys).subspan(half), std::span(floats).subspan(half * dim)}};
+      EXPECT_TRUE(table.ApplyGradients(parts, step).ok());
+      if (model != nullptr) EXPECT_TRUE(model->ApplyGradients(parts, step).ok());
+    } else if (choice < 6) {
+      EXPECT_TRUE(table.Assign(keys, floats).ok());
+      if (model != nullptr) EXPECT_TRUE(model->Assign(keys, floats).ok());
+    } else if (choice < 7) {
+      EXPECT_TRUE(table.Erase(keys).ok());
+      if (model != nullptr) EXPECT_TRUE(model->Erase(keys).ok());
+    } else {
+      std::vector<float> expected(floats.size());
+      EXPECT_TRUE(table.Lookup(keys, floats).ok());
+      if (model == nullptr) continue;
+      EXPECT_TRUE(model->Lookup(keys, expected).ok());
+      EXPECT_EQ(BitsOf(floats), BitsOf(expected)) << "step " << step;
+    }
+  }
+  return BitsOfTable(table);
+}
+
+TEST_F(GpuRandom, TenMillionOperationsAreTheModelsToTheBitAndAgain) {
+  constexpr uint32_t kDim = 6;
+  const TableSpec spec = ContractSpec("t", kDim, OptimizerKind::kAdam, InitializerKind::kNormal);
+  auto pool = DevicePool::Make(0, size_t{2} << 30);
+  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+  MapTable model(spec);
+  GpuTable first(spec, **pool);
+  const TableBits bits = RunOn(first, &model, kDim);
+  EXPECT_GT(bits.size(), 50'000U);
+  EXPECT_TRUE(bits == BitsOfTable(model));
+  GpuTable second(spec, **pool);
+  EXPECT_TRUE(bits == RunOn(second, nullptr, kDim));
+}
+
+}  // namespace
+}  // namespace strata
