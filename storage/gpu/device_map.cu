@@ -91,6 +91,7 @@ Status DeviceMap::MakeRoom(const Exec& exec, uint64_t rows) {
   uint64_t splits = 0;
   if (ref_.split != 0 || load_with(rows) > kLoadMax) {
     splits = static_cast<uint64_t>(std::ceil(static_cast<double>(rows) * kSplitsARow));
+    splits = std::min(splits, (ref_.pairs_base << ref_.level) - ref_.split);  // no second doubling
   }
   const uint64_t enough = PairsFor(static_cast<double>(rows_most_ + rows), kLoadLast);
   if (enough > ref_.pairs()) splits = std::max(splits, enough - ref_.pairs());

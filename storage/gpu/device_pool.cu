@@ -133,20 +133,21 @@ Status GrowingArray::Grow(size_t bytes) {
                                wanted * DevicePool::kChunkBytes >> 20, pool_->bytes_free() >> 20,
                                pool_->bytes() >> 20));
   }
+  if (wanted == 0) return {};
+  const CUdeviceptr first = address_ + chunks_.size() * DevicePool::kChunkBytes;
+  for (size_t i = 0; i < wanted; ++i) {
+    const uint64_t handle = pool_->free_.back();
+    STRATA_TRY(FromDriver(TheDriver()->map(first + i * DevicePool::kChunkBytes,
+                                           DevicePool::kChunkBytes, 0, handle, 0),
+                          "mapping memory"));
+    pool_->free_.pop_back();
+    chunks_.push_back(handle);
+  }
   CUmemAccessDesc access = {};
   access.location = LocationOf(pool_->device());
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  for (size_t i = 0; i < wanted; ++i) {
-    const uint64_t handle = pool_->free_.back();
-    const CUdeviceptr at = address_ + chunks_.size() * DevicePool::kChunkBytes;
-    STRATA_TRY(
-        FromDriver(TheDriver()->map(at, DevicePool::kChunkBytes, 0, handle, 0), "mapping memory"));
-    pool_->free_.pop_back();
-    chunks_.push_back(handle);
-    STRATA_TRY(FromDriver(TheDriver()->set_access(at, DevicePool::kChunkBytes, &access, 1),
-                          "access to memory"));
-  }
-  return {};
+  return FromDriver(TheDriver()->set_access(first, wanted * DevicePool::kChunkBytes, &access, 1),
+                    "access to memory");
 }
 
 }  // namespace strata

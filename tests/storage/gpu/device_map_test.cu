@@ -189,6 +189,19 @@ TEST_F(DeviceMapCases, AMapThatMayGrowNoFurtherRefusesAndKeepsWhatItHas) {
   EXPECT_EQ(rows, ValuesOf(kept, 4, 1));
 }
 
+TEST_F(DeviceMapCases, WritingTheSameKeysAgainDoesNotGrowIt) {
+  MapUser user(kPool, {.dim = 4, .rows_first = 100, .rows_max = 10'000'000});
+  std::mt19937_64 random(1);
+  const auto keys = Distinct(random, 20'000, 1'000'000);
+  for (int round = 0; round < 50; ++round) {
+    ASSERT_TRUE(user.Assign(keys, ValuesOf(keys, 4, 1)).ok());
+  }
+  EXPECT_EQ(user.Rows(), keys.size());
+  // A batch may be all new, and what it needs is at most doubled.
+  EXPECT_LE(static_cast<double>(user.map().slots()) * DeviceMap::kLoadMax,
+            2.1 * 2 * static_cast<double>(keys.size()));
+}
+
 // Keys that no bit but those a hash mixes tells apart, and the ends of the range.
 TEST_F(DeviceMapCases, EveryKeyIsAKey) {
   MapUser user(kPool, {.dim = 2, .rows_first = 10, .rows_max = 100'000});
