@@ -1,5 +1,6 @@
 // Collectives over MemoryWorld: every algorithm and number of ranks, sizes on both sides of every
 // switch, against a reference in double precision.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

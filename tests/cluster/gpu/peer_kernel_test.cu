@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "cluster/gpu/peer_kernel.cuh"
 #include "tests/cluster/gpu/dawdle.cuh"
-#include "tests/support/device_memory.cuh"
 #include "tests/cluster/gpu/gpu_oracle.cuh"
+#include "tests/support/device_memory.cuh"
 
 namespace strata {
 namespace {
