@@ -197,7 +197,10 @@ TEST_P(RegroupTest, ReplacementsThatDoNotComeAreNamed) {
   ASSERT_EQ(rebuilt.size(), 3U);
   for (auto& [old, links] : rebuilt) {
     EXPECT_EQ(links.status().code(), StatusCode::kLost) << old;
-    EXPECT_THAT(links.status().message(), HasSubstr(NameOf(1) + ": nobody listens there")) << old;
+    EXPECT_THAT(links.status().message(), HasSubstr(NameOf(1) + ": ")) << old;
+    // The others have it from rank 0, which may give up a moment before them.
+    if (old != 0) continue;
+    EXPECT_THAT(links.status().message(), HasSubstr(NameOf(1) + ": nobody listens there"));
   }
 }
 
