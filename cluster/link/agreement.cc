@@ -148,6 +148,7 @@ void Agreement::Take(Other* other, const Answer& answer) {
       other->state = State::kBusy;
       other->note = "it has not come to rebuild the group";
   }
+  if (other == Leader()) heard_ = fmt::format("{} missed {}", other->name, message.note);
 }
 
 void Agreement::TakeChosen(uint64_t number, std::vector<Member> members) {
@@ -298,13 +299,19 @@ Agreement::Task Agreement::Lead() {
 
 std::string Agreement::Missing() const {
   std::vector<std::string> missing;
+  bool asks_leader = false;
   for (const Other& other : others_) {
     const bool here = other.state == State::kHere ||
                       (options_.replacements && other.state == State::kReplacement);
     if (here) continue;
+    if (other.state == State::kUnknown && !heard_.empty()) {
+      asks_leader = true;
+      continue;
+    }
     missing.push_back(
         fmt::format("{}: {}", other.name, other.note.empty() ? "gives no answer" : other.note));
   }
+  if (asks_leader) missing.push_back(heard_);
   return fmt::format("{}", fmt::join(missing, "; "));
 }
 

@@ -111,6 +111,8 @@ class Agreement {
   AcceptLoop accepting_;
   asio::steady_timer timer_;
   std::vector<Other> others_;  // in rank order
+  // What the last leader said of those whom this rank has not asked: who leads may give up first.
+  std::string heard_;
 
   Acceptor acceptor_;
   uint64_t seen_ = 0;  // the highest ballot

@@ -190,17 +190,14 @@ TEST_P(RegroupTest, TooFewEndWithTheNamesOfTheMissing) {
 
 TEST_P(RegroupTest, ReplacementsThatDoNotComeAreNamed) {
   RegroupOptions options = kReplacements;
-  options.timeout = 5 * kShort;  // all of it passes; on a busy machine dialling takes long
+  options.timeout = 2 * kShort;
   Begin(4);
   Lose({1, 2});
   auto rebuilt = RegroupAll(options, {2});
   ASSERT_EQ(rebuilt.size(), 3U);
   for (auto& [old, links] : rebuilt) {
     EXPECT_EQ(links.status().code(), StatusCode::kLost) << old;
-    EXPECT_THAT(links.status().message(), HasSubstr(NameOf(1) + ": ")) << old;
-    // The others have it from rank 0, which may give up a moment before them.
-    if (old != 0) continue;
-    EXPECT_THAT(links.status().message(), HasSubstr(NameOf(1) + ": nobody listens there"));
+    EXPECT_THAT(links.status().message(), HasSubstr(NameOf(1) + ": nobody listens there")) << old;
   }
 }
 
