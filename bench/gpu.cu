@@ -4,11 +4,7 @@
 namespace strata::bench {
 
 Result<std::string> UseGpu(int ordinal) {
-  int devices = 0;
-  STRATA_TRY(FromCuda(cudaGetDeviceCount(&devices), "counting GPUs"));
-  if (ordinal >= devices) {
-    return Failed(fmt::format("GPU {} is not there; this process sees {}", ordinal, devices));
-  }
+  STRATA_TRY(CheckDevice(ordinal));
   STRATA_TRY(FromCuda(cudaSetDevice(ordinal), "choosing the GPU"));
   cudaDeviceProp properties = {};
   STRATA_TRY(FromCuda(cudaGetDeviceProperties(&properties, ordinal), "asking for its name"));

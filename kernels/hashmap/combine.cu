@@ -61,19 +61,20 @@ void CombineKeys(const Exec& exec, std::span<const uint64_t> keys, const Distinc
     (void)cudaMemsetAsync(out.count, 0, sizeof *out.count, stream);
     return;
   }
-  STRATA_CHECK(scratch.size() >= CombineScratchBytes(keys.size()));
   const auto count = static_cast<int>(keys.size());
   auto* sorted = reinterpret_cast<uint64_t*>(scratch.data());
   auto* positions = reinterpret_cast<uint32_t*>(scratch.data() + Aligned(keys.size_bytes()));
   std::byte* temporary =
       reinterpret_cast<std::byte*>(positions) + Aligned(keys.size() * sizeof(uint32_t));
-  size_t bytes = CubBytes(keys.size());
+  const size_t cub_bytes = CubBytes(keys.size());
+  STRATA_CHECK(temporary + cub_bytes <= scratch.data() + scratch.size());
+  size_t bytes = cub_bytes;
   const uint32_t blocks = BlocksFor(keys.size());
   Number<<<blocks, kMapThreads, 0, stream>>>(positions, keys.size());
   (void)cub::DeviceRadixSort::SortPairs(temporary, bytes, keys.data(), sorted,
                                         static_cast<const uint32_t*>(positions), out.order, count,
                                         0, 64, stream);
-  bytes = CubBytes(keys.size());
+  bytes = cub_bytes;
   (void)cub::DeviceSelect::If(temporary, bytes, thrust::counting_iterator<uint32_t>(0), out.starts,
                               out.count, count, IsFirst{sorted}, stream);
   Name<<<blocks, kMapThreads, 0, stream>>>(sorted, keys.size(), out);

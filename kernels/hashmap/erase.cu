@@ -7,15 +7,20 @@ namespace {
 __global__ void Erase(MapRef map, const uint64_t* keys, uint64_t count, uint64_t* erased,
                       uint32_t* erased_count) {
   const uint64_t i = ThreadNumber();
-  if (i >= count) return;
-  const uint64_t place = FindPlace(map, keys[i]);
-  if (place == kNowhere) return;
-  // Of equal keys one clears the digest, and counts.
-  const uint32_t before = atomicAnd(LineWord(map, place), ~(0xffU << WordShift(place)));
-  if ((before >> WordShift(place) & 0xffU) == 0) return;
-  map.HeaderOf(place)->score = kFreeScore;
-  atomicAdd(reinterpret_cast<unsigned long long*>(&map.counts->rows), ~0ULL);
-  if (erased != nullptr) erased[NextOf(erased_count)] = keys[i];
+  const uint64_t place = i < count ? FindPlace(map, keys[i]) : kNowhere;
+  bool was_there = false;
+  if (place != kNowhere) {
+    // Of equal keys one clears the digest, and counts.
+    const uint32_t before = atomicAnd(LineWord(map, place), ~(0xffU << WordShift(place)));
+    was_there = (before >> WordShift(place) & 0xffU) != 0;
+  }
+  if (was_there) {
+    map.HeaderOf(place)->score = kFreeScore;
+    atomicAdd(&map.counts->rows, ~0ULL);
+  }
+  if (erased == nullptr) return;
+  const uint32_t at = PlaceInList(was_there, erased_count);
+  if (was_there) erased[at] = keys[i];
 }
 
 }  // namespace

@@ -18,8 +18,7 @@ __global__ void LookUp(MapRef map, const uint64_t* keys, uint64_t count, RowStar
   const uint64_t key = i < count ? keys[i] : 0;
   const uint64_t place = i < count ? FindPlace(map, key) : kNowhere;
   CopyFloats(place == kNowhere ? nullptr : map.ValueOf(place), out + i * map.dim, map.dim);
-  const uint32_t there = __ballot_sync(~0U, place != kNowhere);
-  if (Lane() == 0 && there != 0) atomicAdd(hits, static_cast<unsigned long long>(__popc(there)));
+  CountLanes(place != kNowhere, hits);
   uint32_t missing = __ballot_sync(~0U, i < count && place == kNowhere);
   while (missing != 0) {
     const int owner = __ffs(static_cast<int>(missing)) - 1;

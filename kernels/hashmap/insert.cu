@@ -144,16 +144,8 @@ __global__ void OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Act
   const uint64_t key = is_one ? keys[i] : 0;
   const uint64_t place = is_one ? FindPlace(map, key) : kNowhere;
   const bool missing = is_one && place == kNowhere;
-  const uint32_t all_missing = __ballot_sync(~0U, missing);
-  uint32_t first = 0;
-  if (Lane() == 0 && all_missing != 0) {
-    first = atomicAdd(misses.count, static_cast<uint32_t>(__popc(all_missing)));
-  }
-  first = __shfl_sync(~0U, first, 0);
-  if (missing) {
-    const uint32_t before = all_missing & ((1U << Lane()) - 1);
-    misses.positions[first + static_cast<uint32_t>(__popc(before))] = static_cast<uint32_t>(i);
-  }
+  const uint32_t at = PlaceInList(missing, misses.count);
+  if (missing) misses.positions[at] = static_cast<uint32_t>(i);
   action.Found(map, place, key, i);
 }
 
@@ -163,8 +155,8 @@ __device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, uint3
                         const RowList& victims) {
   const uint32_t width = map.dim + map.state_width;
   float* row = nullptr;
+  const uint32_t at = PlaceInList(place != kNowhere, victims.count);
   if (place != kNowhere) {
-    const uint32_t at = NextOf(victims.count);
     SlotHeader header = *map.HeaderOf(place);
     header.score = score;
     victims.headers[at] = header;
@@ -188,21 +180,14 @@ __global__ void OnMissing(MapRef map, const uint64_t* keys, Action action, MissL
   const uint32_t i = is_one ? misses.positions[number] : 0;
   const uint64_t key = is_one ? keys[i] : 0;
   uint64_t place = is_one ? TakePlace(map, key) : kNowhere;
-  const uint32_t made = __ballot_sync(~0U, place != kNowhere);
-  if (Lane() == 0 && made != 0) {
-    atomicAdd(reinterpret_cast<unsigned long long*>(&map.counts->rows),
-              static_cast<unsigned long long>(__popc(made)));
-  }
+  CountLanes(place != kNowhere, &map.counts->rows);
   if (__ballot_sync(~0U, is_one && place == kNowhere) != 0) {
     uint64_t freed = kNowhere;
     uint64_t score = 0;
-    if (is_one && place == kNowhere) {
-      if (victims.count != nullptr) {
-        freed = TakeVictim(map, MapRef::First(key), action.start.score, &score);
-      }
-      if (freed == kNowhere) CountOne(&map.counts->refused);
+    if (is_one && place == kNowhere && victims.count != nullptr) {
+      freed = TakeVictim(map, MapRef::First(key), action.start.score, &score);
     }
-    __syncwarp();
+    CountLanes(is_one && place == kNowhere && freed == kNowhere, &map.counts->refused);
     if (victims.count != nullptr) {
       HandOut(map, freed, score, MapRef::DigestOf(MapRef::First(key)), victims);
     }

@@ -1,7 +1,6 @@
 // What kernels do with a MapRef: search, take a slot, copy a row.
 #pragma once
 
-#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -229,18 +228,19 @@ inline __device__ void CopyFloats(const float* from, float* to, uint32_t floats)
   }
 }
 
-// Appends to a list whose length is *count; the threads that call it together count once.
-inline __device__ uint32_t NextOf(uint32_t* count) {
-  const auto together = cooperative_groups::coalesced_threads();
+// The place of the lane's entry in a list of *count, which grows by the lanes that have one. All
+// lanes of the warp take part, and count once.
+inline __device__ uint32_t PlaceInList(bool has_one, uint32_t* count) {
+  const uint32_t all = __ballot_sync(~0U, has_one);
   uint32_t first = 0;
-  if (together.thread_rank() == 0) first = atomicAdd(count, together.size());
-  return together.shfl(first, 0) + together.thread_rank();
+  if (Lane() == 0 && all != 0) first = atomicAdd(count, static_cast<uint32_t>(__popc(all)));
+  first = __shfl_sync(~0U, first, 0);
+  return first + static_cast<uint32_t>(__popc(all & ((1U << Lane()) - 1)));
 }
-inline __device__ void CountOne(uint64_t* count) {
-  const auto together = cooperative_groups::coalesced_threads();
-  if (together.thread_rank() == 0) {
-    atomicAdd(reinterpret_cast<unsigned long long*>(count), together.size());
-  }
+// *count grows by the lanes that say so, likewise.
+inline __device__ void CountLanes(bool counts, unsigned long long* count) {
+  const uint32_t all = __ballot_sync(~0U, counts);
+  if (Lane() == 0 && all != 0) atomicAdd(count, static_cast<unsigned long long>(__popc(all)));
 }
 
 constexpr uint32_t kMapThreads = 256;

@@ -49,8 +49,8 @@ constexpr uint32_t kMarkBeyond = 2;  // in another pair
 
 // Counted by kernels, in device memory.
 struct MapCounts {
-  uint64_t rows;     // that exist
-  uint64_t refused;  // keys that found no place: all that they could take is full
+  unsigned long long rows;     // that exist; atomicAdd's type of 64 bits
+  unsigned long long refused;  // keys that found no place: all that they could take is full
 };
 
 struct MapRef {

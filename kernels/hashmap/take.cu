@@ -8,12 +8,8 @@ namespace {
 // Each lane brings the place of its row, kNowhere for none; the warp appends them to the list.
 __device__ void Append(const MapRef& map, uint64_t place, const RowList& out) {
   const bool is_one = place != kNowhere;
-  const uint32_t all = __ballot_sync(~0U, is_one);
-  if (all == 0) return;
-  uint32_t first = 0;
-  if (Lane() == 0) first = atomicAdd(out.count, static_cast<uint32_t>(__popc(all)));
-  first = __shfl_sync(~0U, first, 0);
-  const uint32_t at = first + static_cast<uint32_t>(__popc(all & ((1U << Lane()) - 1)));
+  if (__ballot_sync(~0U, is_one) == 0) return;
+  const uint32_t at = PlaceInList(is_one, out.count);
   const uint32_t width = map.dim + map.state_width;
   if (is_one) out.headers[at] = *map.HeaderOf(place);
   CopyFloats(is_one ? map.ValueOf(place) : nullptr, out.rows + uint64_t{at} * width, width);

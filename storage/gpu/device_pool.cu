@@ -67,11 +67,7 @@ CUmemLocation LocationOf(int device) {
 }  // namespace
 
 Result<std::unique_ptr<DevicePool>> DevicePool::Make(int device, size_t bytes) {
-  int devices = 0;
-  STRATA_TRY(FromCuda(cudaGetDeviceCount(&devices), "counting GPUs"));
-  if (device < 0 || device >= devices) {
-    return Failed(fmt::format("GPU {} is not there; this process sees {}", device, devices));
-  }
+  STRATA_TRY(CheckDevice(device));
   STRATA_TRY(TheDriver().status());
   const DeviceScope scope(device);
   STRATA_TRY(FromCuda(cudaFree(nullptr), "starting the GPU"));
