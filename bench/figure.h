@@ -48,7 +48,8 @@ struct Suite {
   std::function<std::vector<Case>(bool all)> cases;
 };
 Suite TableSuite();
-Suite GpuTableSuite();  // in a build with CUDA
+Suite GpuTableSuite();      // in a build with CUDA
+Suite GpuEmbeddingSuite();  // likewise
 Suite ServiceSuite();
 Suite TieredSuite();
 Suite CheckpointSuite();

@@ -32,6 +32,7 @@ class GpuBuffer {
         "copying from the GPU");
   }
   T* data() const { return data_; }
+  size_t size() const { return count_; }
   std::span<const T> span() const { return {data_, count_}; }
 
  private:

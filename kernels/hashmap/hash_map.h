@@ -2,8 +2,9 @@
 // enqueue kernels on exec.stream and return. Nothing is allocated, nothing synchronises. One stream
 // at a time.
 //
-// Keys of a call that changes the map are distinct (Combine sees to that); those of a call that
-// only reads may repeat. Batches have at most 2^32 - 1 keys, maps any number of slots.
+// Keys of a call that changes the map are distinct (CombineBatch of kernels/sparse sees to that);
+// those of a call that only reads may repeat. Batches have at most 2^32 - 1 keys, maps any number
+// of slots.
 //
 // A call that makes rows is two kernels: the first works on the rows that exist and lists the keys
 // that have none, the second takes places for those. So nothing is locked: while keys are compared
@@ -46,10 +47,6 @@ struct RowStart {
 void FindRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys, float* out,
               bool* found);
 
-// The same, and missing rows answer with their initial value. *hits grows by those that exist.
-void LookUpRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
-                const RowStart& start, float* out, unsigned long long* hits);
-
 // places[i]: the slot of keys[i], kNowhere: there is none.
 void LocateRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                 uint64_t* places);
@@ -72,11 +69,6 @@ void LoadRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> key
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                   const RowStart& start, float* out, const MissList& misses,
                   const RowList& victims = {});
-
-// The same without copies, for the keys whose wanted[i] is not 0: their slots.
-void EnsureRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
-                const uint32_t* wanted, const RowStart& start, uint64_t* places,
-                const MissList& misses);
 
 // Keys may repeat, and need not be there. Those that were go to `erased`, once each, as many as
 // *erased_count grows by; null: nobody asks.

@@ -50,16 +50,15 @@ __device__ void WriteSlots(const MapRef& map, const Action& action, uint64_t pla
   }
 }
 
-// What the calls do with the row of the batch's key i: Wants says whether the key is one of those
-// it is about, Found what is done with a row that exists (a warp's lanes together, kNowhere where a
-// lane has none), Header and Four what one that is made holds, Made what else is done then.
+// What the calls do with the row of the batch's key i: Found says what is done with a row that
+// exists (a warp's lanes together, kNowhere where a lane has none), Header and Four what one that
+// is made holds.
 
 struct Assigned {
   const float* values;
   const uint32_t* positions;  // of the keys' values; null: their own
   RowStart start;
 
-  __device__ bool Wants(uint64_t) const { return true; }
   __device__ void Found(const MapRef& map, uint64_t place, uint64_t key, uint64_t i) const {
     WriteSlots(map, *this, place, key, i);
   }
@@ -68,7 +67,6 @@ struct Assigned {
     const uint64_t from = positions == nullptr ? i : positions[i];
     return FourOf(values + from * map.dim, map.dim, e, start.state);
   }
-  __device__ void Made(uint64_t, uint64_t) const {}
 };
 
 struct Loaded {
@@ -77,7 +75,6 @@ struct Loaded {
   const uint32_t* positions;
   RowStart start;
 
-  __device__ bool Wants(uint64_t) const { return true; }
   __device__ void Found(const MapRef& map, uint64_t place, uint64_t key, uint64_t i) const {
     WriteSlots(map, *this, place, key, i);
   }
@@ -86,7 +83,6 @@ struct Loaded {
     const uint32_t width = map.dim + map.state_width;
     return FourOf(rows + uint64_t{positions[i]} * width, width, e, 0.0F);
   }
-  __device__ void Made(uint64_t, uint64_t) const {}
 };
 
 __device__ float4 InitialFour(const MapRef& map, const RowStart& start, uint64_t key, uint32_t e) {
@@ -100,7 +96,6 @@ struct Copied {
   float* out;
   RowStart start;
 
-  __device__ bool Wants(uint64_t) const { return true; }
   __device__ void Found(const MapRef& map, uint64_t place, uint64_t, uint64_t i) const {
     if (place != kNowhere) map.HeaderOf(place)->score = start.score;
     CopyFloats(place == kNowhere ? nullptr : map.ValueOf(place), out + i * map.dim, map.dim);
@@ -117,30 +112,13 @@ struct Copied {
     }
     return four;
   }
-  __device__ void Made(uint64_t, uint64_t) const {}
-};
-
-struct Ensured {
-  const uint32_t* wanted;
-  uint64_t* places;
-  RowStart start;
-
-  __device__ bool Wants(uint64_t i) const { return wanted[i] != 0; }
-  __device__ void Found(const MapRef&, uint64_t place, uint64_t, uint64_t i) const {
-    if (place != kNowhere) places[i] = place;
-  }
-  __device__ SlotHeader Header(uint64_t key, uint64_t) const { return HeaderOfNew(start, key); }
-  __device__ float4 Four(const MapRef& map, uint64_t key, uint64_t, uint32_t e) const {
-    return InitialFour(map, start, key, e);
-  }
-  __device__ void Made(uint64_t place, uint64_t i) const { places[i] = place; }
 };
 
 template <typename Action>
 __global__ void OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Action action,
                            MissList misses) {
   const uint64_t i = ThreadNumber();
-  const bool is_one = i < count && action.Wants(i);
+  const bool is_one = i < count;
   const uint64_t key = is_one ? keys[i] : 0;
   const uint64_t place = is_one ? FindPlace(map, key) : kNowhere;
   const bool missing = is_one && place == kNowhere;
@@ -193,7 +171,6 @@ __global__ void OnMissing(MapRef map, const uint64_t* keys, Action action, MissL
     }
     if (freed != kNowhere) place = freed;
   }
-  if (place != kNowhere) action.Made(place, i);
   WriteSlots(map, action, place, key, i);
 }
 
@@ -229,12 +206,6 @@ void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t>
                   const RowStart& start, float* out, const MissList& misses,
                   const RowList& victims) {
   Run(exec, map, keys, Copied{out, start}, misses, victims);
-}
-
-void EnsureRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
-                const uint32_t* wanted, const RowStart& start, uint64_t* places,
-                const MissList& misses) {
-  Run(exec, map, keys, Ensured{wanted, places, start}, misses, {});
 }
 
 }  // namespace strata

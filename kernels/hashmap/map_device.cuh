@@ -191,19 +191,19 @@ class Walk {
 
 constexpr uint32_t kStepsAtOnce = 4;  // of a walk: their loads overlap
 
-// Each lane brings the row that it wants copied, null for none; the warp copies all of them. All
-// lanes take part.
-template <typename T>
-__device__ void CopyRows(const T* from, T* to, uint32_t units) {
+// Each lane brings the row that it wants copied, null for none; the warp copies all of them, unit
+// by unit through `convert`. All lanes take part.
+template <typename From, typename To, typename Convert>
+__device__ void CopyRows(const From* from, To* to, uint32_t units, const Convert& convert) {
   Walk walk(units);
   for (uint32_t step = 0; step < units; step += kStepsAtOnce) {
-    T held[kStepsAtOnce];
-    T* target[kStepsAtOnce];
+    From held[kStepsAtOnce];
+    To* target[kStepsAtOnce];
 #pragma unroll
     for (uint32_t j = 0; j < kStepsAtOnce; ++j) {
-      const auto source = reinterpret_cast<const T*>(
+      const auto source = reinterpret_cast<const From*>(
           __shfl_sync(~0U, reinterpret_cast<uint64_t>(from), static_cast<int>(walk.owner() % 32)));
-      target[j] = reinterpret_cast<T*>(
+      target[j] = reinterpret_cast<To*>(
           __shfl_sync(~0U, reinterpret_cast<uint64_t>(to), static_cast<int>(walk.owner() % 32)));
       if (source == nullptr || step + j >= units) {
         target[j] = nullptr;
@@ -215,9 +215,13 @@ __device__ void CopyRows(const T* from, T* to, uint32_t units) {
     }
 #pragma unroll
     for (uint32_t j = 0; j < kStepsAtOnce; ++j) {
-      if (target[j] != nullptr) __stcs(target[j], held[j]);
+      if (target[j] != nullptr) __stcs(target[j], convert(held[j]));
     }
   }
+}
+template <typename T>
+__device__ void CopyRows(const T* from, T* to, uint32_t units) {
+  CopyRows(from, to, units, [](const T& unit) { return unit; });
 }
 // The same with rows of `floats` floats, 16 bytes at a time where that is possible.
 inline __device__ void CopyFloats(const float* from, float* to, uint32_t floats) {

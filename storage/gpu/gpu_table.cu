@@ -2,8 +2,8 @@
 
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/core/initializer.h"
-#include "kernels/hashmap/update.h"
 #include "kernels/optim/apply.h"
+#include "kernels/sparse/update.h"
 #include "storage/gpu/gpu_table.h"
 
 namespace strata {
@@ -18,7 +18,7 @@ struct Counters {
   uint32_t missed;
   uint32_t distinct;
   uint32_t erased;
-  uint32_t unused;
+  uint32_t often;
 };
 
 cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
@@ -98,6 +98,7 @@ Status GpuTable::ReserveFor(size_t keys) {
   STRATA_TRY(order_.ReserveFor<uint32_t>(keys));
   STRATA_TRY(starts_.ReserveFor<uint32_t>(keys + 1));
   STRATA_TRY(lasts_.ReserveFor<uint32_t>(keys));
+  STRATA_TRY(often_.ReserveFor<uint32_t>(keys));
   STRATA_TRY(scratch_.Reserve(CombineScratchBytes(keys)));
   STRATA_TRY(places_.ReserveFor<uint64_t>(keys));
   STRATA_TRY(misses_.ReserveFor<uint32_t>(keys));
@@ -105,13 +106,35 @@ Status GpuTable::ReserveFor(size_t keys) {
                   "counters");
 }
 
+TableGroup GpuTable::GroupOf(size_t keys) const {
+  TableGroup group;
+  group.Add(map_->ref(), Start(), keys);
+  return group;
+}
+
 Status GpuTable::Combine(size_t keys) {
-  uint32_t* count = &counters_.as<Counters>()->distinct;
-  distinct_ = {distinct_keys_.as<Key>(), order_.as<uint32_t>(), starts_.as<uint32_t>(),
-               lasts_.as<uint32_t>(), count};
-  CombineKeys(exec_, {keys_.as<Key>(), keys}, distinct_, scratch_.all());
-  STRATA_TRY(CopyDown<uint32_t>(exec_, count, {&distinct_count_, 1}));
+  auto* counters = counters_.as<Counters>();
+  distinct_ = {.keys = distinct_keys_.as<Key>(),
+               .places = places_.as<uint64_t>(),
+               .order = order_.as<uint32_t>(),
+               .starts = starts_.as<uint32_t>(),
+               .lasts = lasts_.as<uint32_t>(),
+               .often = often_.as<uint32_t>(),
+               .count = &counters->distinct,
+               .often_count = &counters->often};
+  CombineBatch(exec_, GroupOf(keys), keys_.as<Key>(), nullptr, distinct_, scratch_.all());
+  STRATA_TRY(CopyDown<uint32_t>(exec_, &counters->distinct, {&distinct_count_, 1}));
   return Wait();
+}
+
+Status GpuTable::MakeRoom() {
+  const uint64_t pairs = map_->ref().pairs();
+  STRATA_TRY(map_->MakeRoom(exec_, distinct_count_).Prefixed("table '" + spec_.name + "'"));
+  // Rows move when pairs are split.
+  if (map_->ref().pairs() != pairs) {
+    LocateRows(exec_, map_->ref(), {distinct_.keys, distinct_count_}, distinct_.places);
+  }
+  return {};
 }
 
 Result<RowList> GpuTable::RoomFor(size_t rows) const {
@@ -159,7 +182,7 @@ Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   STRATA_TRY(CopyUp(exec_, keys, keys_.as<Key>()));
   auto* hits = &counters_.as<Counters>()->hits;
   STRATA_TRY(FromCuda(cudaMemsetAsync(hits, 0, sizeof *hits, StreamOf(exec_)), "counters"));
-  LookUpRows(exec_, map_->ref(), {keys_.as<Key>(), keys.size()}, Start(), out_.as<float>(), hits);
+  LookUpBatch(exec_, GroupOf(keys.size()), keys_.as<Key>(), out_.as<float>(), hits);
   unsigned long long found = 0;
   STRATA_TRY(CopyDown<float>(exec_, out_.as<float>(), out));
   STRATA_TRY(CopyDown<unsigned long long>(exec_, hits, {&found, 1}));
@@ -179,9 +202,9 @@ Status GpuTable::PrepareUpdate(std::span<const GradientPart> parts) {
     part_ends.push_back(static_cast<uint32_t>(occurrences_));
   }
   STRATA_TRY(ReserveFor(occurrences_));
-  STRATA_TRY(sums_.ReserveFor<float>(occurrences_ * spec_.dim));
-  STRATA_TRY(parts_.ReserveFor<uint32_t>(occurrences_));
-  STRATA_TRY(part_ends_.ReserveFor<uint32_t>(part_ends.size()));
+  part_count_ = parts.size();
+  STRATA_TRY(update_scratch_.Reserve(UpdateScratchBytes(occurrences_, spec_.dim)));
+  STRATA_TRY(part_ends_.ReserveFor<uint32_t>(part_count_));
   size_t at = 0;
   for (const GradientPart& part : parts) {
     STRATA_TRY(CopyUp(exec_, part.keys, keys_.as<Key>() + at));
@@ -190,24 +213,19 @@ Status GpuTable::PrepareUpdate(std::span<const GradientPart> parts) {
   }
   STRATA_TRY(CopyUp<uint32_t>(exec_, part_ends, part_ends_.as<uint32_t>()));
   STRATA_TRY(Combine(occurrences_));
-  SumGradients(exec_, distinct_, distinct_count_, in_.as<float>(), spec_.dim,
-               {part_ends_.as<uint32_t>(), part_ends.size()},
-               {sums_.as<float>(), parts_.as<uint32_t>()}, &counters_.as<Counters>()->rejected);
-  STRATA_TRY(FromCuda(cudaGetLastError(), "summing gradients"));
-  return map_->MakeRoom(exec_, distinct_count_).Prefixed("table '" + spec_.name + "'");
+  return MakeRoom();
 }
 
 void GpuTable::CommitUpdate(uint64_t step) {
   const DeviceScope scope(exec_.ordinal);
   Must(KeepForSnapshot(occurrences_));
-  const SummedGradients gradients{sums_.as<float>(), parts_.as<uint32_t>()};
-  EnsureRows(exec_, map_->ref(), {distinct_.keys, distinct_count_}, gradients.parts, Start(),
-             places_.as<uint64_t>(), misses());
-  strata::ApplyGradients(exec_, map_->ref(), spec_.optimizer, step, history_.epoch(),
-                         {places_.as<uint64_t>(), distinct_count_}, gradients);
+  unsigned long long* const rejected_here = &counters_.as<Counters>()->rejected;
+  UpdateRows(exec_, GroupOf(occurrences_), spec_.optimizer, step, distinct_,
+             {in_.as<float>(), {part_ends_.as<uint32_t>(), part_count_}}, rejected_here,
+             update_scratch_.all());
   Must(FromCuda(cudaGetLastError(), "an update"));
   unsigned long long rejected = 0;
-  Must(CopyDown<unsigned long long>(exec_, &counters_.as<Counters>()->rejected, {&rejected, 1}));
+  Must(CopyDown<unsigned long long>(exec_, rejected_here, {&rejected, 1}));
   Must(Wait());
   stats_.updates += occurrences_;
   stats_.rejected += rejected;
@@ -222,7 +240,7 @@ Status GpuTable::PrepareAssign(std::span<const Key> keys, std::span<const float>
   STRATA_TRY(CopyUp(exec_, values, in_.as<float>()));
   occurrences_ = keys.size();
   STRATA_TRY(Combine(occurrences_));
-  return map_->MakeRoom(exec_, distinct_count_).Prefixed("table '" + spec_.name + "'");
+  return MakeRoom();
 }
 
 void GpuTable::CommitAssign() {
@@ -375,7 +393,7 @@ Status GpuTable::Load(const ScanPage& page) {
   STRATA_TRY(CopyUp<float>(exec_, page.rows, in_.as<float>()));
   STRATA_TRY(CopyUp<SlotHeader>(exec_, headers, headers_.as<SlotHeader>()));
   STRATA_TRY(Combine(page.keys.size()));
-  STRATA_TRY(map_->MakeRoom(exec_, distinct_count_).Prefixed("table '" + spec_.name + "'"));
+  STRATA_TRY(MakeRoom());
   LoadRows(exec_, map_->ref(), {distinct_.keys, distinct_count_}, headers_.as<SlotHeader>(),
            in_.as<float>(), distinct_.lasts, misses());
   STRATA_TRY(FromCuda(cudaGetLastError(), "loading rows"));

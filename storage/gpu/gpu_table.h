@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "kernels/core/exec.h"
-#include "kernels/hashmap/combine.h"
 #include "kernels/hashmap/hash_map.h"
+#include "kernels/sparse/batch.h"
 #include "storage/gpu/device_buffer.h"
 #include "storage/gpu/device_map.h"
 #include "storage/memory/cut_history.h"
@@ -59,8 +59,10 @@ class GpuTable : public LocalTable {
   RowStart Start() const;  // of rows that are made
   Status MakeMap();
   Status ReserveFor(size_t keys);
-  Status Combine(size_t keys);          // of keys_
-  Status KeepForSnapshot(size_t keys);  // those of keys_
+  TableGroup GroupOf(size_t keys) const;  // this table alone, with a batch of so many
+  Status Combine(size_t keys);            // of keys_
+  Status MakeRoom();                      // for the distinct keys of the batch
+  Status KeepForSnapshot(size_t keys);    // those of keys_
   Result<RowList> RoomFor(size_t rows) const;
   Status Bring(const RowList& list, bool with_state, ScanPage* page) const;
   Status Wait() const;
@@ -86,8 +88,8 @@ class GpuTable : public LocalTable {
   DeviceBuffer scratch_;
   DeviceBuffer places_;
   DeviceBuffer misses_;
-  DeviceBuffer sums_;
-  DeviceBuffer parts_;
+  DeviceBuffer often_;
+  DeviceBuffer update_scratch_;
   DeviceBuffer part_ends_;
   DeviceBuffer headers_;
   DeviceBuffer counters_;
@@ -98,6 +100,7 @@ class GpuTable : public LocalTable {
   DistinctKeys distinct_;
   uint32_t distinct_count_ = 0;
   size_t occurrences_ = 0;
+  size_t part_count_ = 0;
   std::span<const Key> erase_keys_;
 
   uint64_t snapshot_next_ = 0;   // pairs below have been taken

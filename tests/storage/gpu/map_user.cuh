@@ -10,6 +10,7 @@
 
 #include "kernels/core/initializer.h"
 #include "kernels/hashmap/hash_map.h"
+#include "kernels/sparse/batch.h"
 #include "storage/gpu/device_map.h"
 #include "tests/support/device_memory.cuh"
 
@@ -77,8 +78,9 @@ class MapUser {
     DeviceArray<uint64_t> on_device(keys);
     DeviceArray<float> out(keys.size() * options_.dim);
     DeviceArray<unsigned long long> count(std::vector<unsigned long long>{0});
-    LookUpRows(exec_, map_->ref(), {on_device.data(), keys.size()}, start, out.data(),
-               count.data());
+    TableGroup group;
+    group.Add(map_->ref(), start, keys.size());
+    LookUpBatch(exec_, group, on_device.data(), out.data(), count.data());
     Sync();
     *hits = count.Get()[0];
     return out.Get();

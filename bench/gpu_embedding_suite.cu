@@ -1,0 +1,347 @@
+// Suite "embedding" on a GPU: what a training step of a CTR model does with its tables. Peers'
+// figures are recorded: torch.nn.functional.embedding_bag and torch.unique on one H200, FBGEMM's
+// table without hashing on an H100 (benchmark of NVIDIA's dynamicemb).
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "base/random.h"
+#include "bench/figure.h"
+#include "bench/gpu_buffer.cuh"
+#include "kernels/hashmap/hash_map.h"
+#include "kernels/hashmap/map_device.cuh"
+#include "kernels/optim/apply.h"
+#include "kernels/sparse/pool_rows.h"
+#include "kernels/sparse/update.h"
+#include "storage/gpu/device_map.h"
+
+namespace strata::bench {
+namespace {
+
+enum class Draw { kUniform, kZipf };
+
+// Keys 0 to rows - 1, the frequent ones anywhere among them.
+uint64_t DrawKey(Draw draw, uint64_t rows, uint64_t n) {
+  if (draw == Draw::kUniform) return Mix64(n) % rows;
+  const double u = static_cast<double>(Mix64(n) >> 11) * 0x1p-53;
+  const double ends = std::pow(static_cast<double>(rows), -0.05) - 1;  // Zipf 1.05
+  const auto rank = static_cast<uint64_t>(std::pow(1 + ends * u, 1 / -0.05));
+  return Mix64(rank) % rows;
+}
+const char* DrawName(Draw draw) { return draw == Draw::kUniform ? "uniform" : "Zipf 1.05"; }
+
+// A map with the rows 0 to rows - 1, as it is after it has grown to hold them.
+Result<std::unique_ptr<DeviceMap>> FilledMap(const Exec& exec, DevicePool& pool, uint32_t dim,
+                                             uint32_t state_width, uint64_t rows) {
+  constexpr uint64_t kBatch = 1 << 20;
+  STRATA_ASSIGN(
+      auto map,
+      DeviceMap::Make(
+          exec, pool,
+          {.dim = dim, .state_width = state_width, .rows_first = rows, .rows_max = 2 * rows}));
+  GpuBuffer<uint64_t> keys;
+  GpuBuffer<float> values;
+  GpuBuffer<uint32_t> positions;
+  GpuBuffer<uint32_t> missed;
+  STRATA_TRY(keys.Make(kBatch));
+  STRATA_TRY(values.Make(kBatch * dim));
+  STRATA_TRY(positions.Make(kBatch));
+  STRATA_TRY(missed.Make(1));
+  std::vector<uint64_t> drawn(kBatch);
+  for (uint64_t first = 0; first < rows; first += kBatch) {
+    const uint64_t count = std::min(kBatch, rows - first);
+    for (uint64_t i = 0; i < count; ++i) drawn[i] = first + i;
+    STRATA_TRY(keys.Set(drawn));
+    STRATA_TRY(map->MakeRoom(exec, count));
+    InsertOrAssign(exec, map->ref(), keys.span().subspan(0, count), values.data(), nullptr,
+                   RowStart{}, {positions.data(), missed.data()});
+    STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "filling a map"));
+  }
+  return Result<std::unique_ptr<DeviceMap>>(std::move(map));
+}
+
+// Seconds of one of many calls behind one another, as a trainer makes them; the best of three.
+template <typename F>
+Result<double> SecondsOf(const F& call) {
+  constexpr int kCalls = 20;
+  double best = 1e9;
+  for (int round = 0; round < 3; ++round) {
+    call(0);
+    STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "before the calls"));
+    const TimeNs began = RealClock().Now();
+    for (int i = 0; i < kCalls; ++i) call(i);
+    STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "the calls"));
+    best = std::min(best, static_cast<double>(RealClock().Now() - began) / kSecond / kCalls);
+  }
+  return best;
+}
+
+// Bytes a second that this GPU reads and writes when it copies.
+Result<double> CopyBandwidth() {
+  constexpr size_t kBytes = size_t{1} << 30;
+  GpuBuffer<std::byte> from;
+  GpuBuffer<std::byte> to;
+  STRATA_TRY(from.Make(kBytes));
+  STRATA_TRY(to.Make(kBytes));
+  STRATA_ASSIGN(const double seconds, SecondsOf([&](int) {
+                  (void)cudaMemcpyAsync(to.data(), from.data(), kBytes, cudaMemcpyDeviceToDevice);
+                }));
+  return 2.0 * kBytes / seconds;
+}
+
+constexpr int kBatches =
+    4;  // that take turns, so that no row is in the cache for the last call's sake
+
+// What a pooled lookup of one key a bag reads and writes, without hashing, comparing and searching.
+__global__ void TouchForPool(MapRef map, const uint64_t* keys, const uint64_t* places,
+                             uint64_t count, float* out) {
+  const uint64_t i = ThreadNumber();
+  uint64_t place = i < count ? places[i] : kNowhere;
+  if (place != kNowhere) {
+    const uint4 line = LoadLine(map, place / kLineBytes);
+    if (line.x == ~0U || map.HeaderOf(place)->key != keys[i]) place = kNowhere;  // never
+  }
+  CopyFloats(place == kNowhere ? nullptr : map.ValueOf(place), out + i * map.dim, map.dim);
+}
+
+constexpr uint64_t kSamples = 65'536;
+constexpr uint64_t kSlots = 26;
+constexpr uint64_t kPooledRows = 20'000'000;
+
+Result<std::vector<Figure>> RunPooled(uint32_t dim) {
+  constexpr uint64_t kLookups = kSamples * kSlots;
+  Exec exec;
+  exec.device = DeviceKind::kCuda;
+  STRATA_ASSIGN(const auto pool, DevicePool::Make(0, kPooledRows * (SlotBytes(dim, 0) + 2) * 3 / 2 +
+                                                         8 * DevicePool::kChunkBytes));
+  STRATA_ASSIGN(const auto map, FilledMap(exec, *pool, dim, 0, kPooledRows));
+  GpuBuffer<float> out;
+  STRATA_TRY(out.Make(kLookups * dim));
+  std::vector<Figure> figures;
+  for (const Draw draw : {Draw::kUniform, Draw::kZipf}) {
+    std::array<GpuBuffer<uint64_t>, kBatches> keys;
+    std::array<GpuBuffer<uint64_t>, kBatches> places;
+    std::vector<uint64_t> drawn(kLookups);
+    for (int b = 0; b < kBatches; ++b) {
+      for (uint64_t i = 0; i < kLookups; ++i) {
+        drawn[i] = DrawKey(draw, kPooledRows, static_cast<uint64_t>(b) * kLookups + i);
+      }
+      STRATA_TRY(keys[b].Make(kLookups));
+      STRATA_TRY(keys[b].Set(drawn));
+      STRATA_TRY(places[b].Make(kLookups));
+      LocateRows(exec, map->ref(), keys[b].span(), places[b].data());
+    }
+    STRATA_ASSIGN(const double seconds, SecondsOf([&](int call) {
+                    PooledTable table{.map = map->ref(),
+                                      .start = {},
+                                      .keys = keys[call % kBatches].data(),
+                                      .bags = kLookups,
+                                      .out = out.data(),
+                                      .stride = kSlots * dim,
+                                      .slots = kSlots};
+                    PoolRows(exec, {&table, 1}, PooledType::kFloat32);
+                  }));
+    STRATA_ASSIGN(const double limit, SecondsOf([&](int call) {
+                    TouchForPool<<<BlocksFor(kLookups), kMapThreads>>>(
+                        map->ref(), keys[call % kBatches].data(), places[call % kBatches].data(),
+                        kLookups, out.data());
+                  }));
+    Figure figure;
+    figure.name = fmt::format("pooled lookup dim={} {}", dim, DrawName(draw));
+    figure.unit = "G lookups/s";
+    figure.ours = kLookups / seconds * 1e-9;
+    figure.limit = kLookups / limit * 1e-9;
+    if (draw == Draw::kUniform) {
+      figure.peer = "torch embedding_bag (recorded)";
+      figure.recorded = true;
+      figure.peer_value = dim == 16 ? 2.44 : dim == 64 ? 1.24 : 0.63;
+    }
+    figures.push_back(std::move(figure));
+  }
+  return figures;
+}
+
+// The arrays of one batch.
+struct BatchMemory {
+  GpuBuffer<uint64_t> keys;
+  GpuBuffer<uint64_t> places;
+  GpuBuffer<uint32_t> order;
+  GpuBuffer<uint32_t> starts;
+  GpuBuffer<uint32_t> lasts;
+  GpuBuffer<uint32_t> often;
+  GpuBuffer<uint32_t> counts;
+  GpuBuffer<std::byte> scratch;
+  GpuBuffer<std::byte> update_scratch;
+  DistinctKeys distinct;
+
+  Status Make(size_t count, uint32_t dim) {
+    STRATA_TRY(keys.Make(count));
+    STRATA_TRY(places.Make(count));
+    STRATA_TRY(order.Make(count));
+    STRATA_TRY(starts.Make(count + 1));
+    STRATA_TRY(lasts.Make(count));
+    STRATA_TRY(often.Make(count));
+    STRATA_TRY(counts.Make(2));
+    STRATA_TRY(scratch.Make(CombineScratchBytes(count)));
+    STRATA_TRY(update_scratch.Make(UpdateScratchBytes(count, dim)));
+    distinct = {keys.data(),  places.data(), order.data(),  starts.data(),
+                lasts.data(), often.data(),  counts.data(), counts.data() + 1};
+    return {};
+  }
+  Result<uint32_t> Distinct() const {
+    std::vector<uint32_t> found(2);
+    STRATA_TRY(counts.Get(&found));
+    return found[0];
+  }
+};
+
+Result<std::vector<Figure>> RunCombine() {
+  constexpr uint64_t kKeys = kSamples * kSlots;
+  constexpr uint32_t kDim = 16;
+  Exec exec;
+  exec.device = DeviceKind::kCuda;
+  STRATA_ASSIGN(const auto pool, DevicePool::Make(0, size_t{8} << 30));
+  STRATA_ASSIGN(const auto map, FilledMap(exec, *pool, kDim, 0, kPooledRows));
+  BatchMemory memory;
+  STRATA_TRY(memory.Make(kKeys, kDim));
+  std::vector<Figure> figures;
+  for (const Draw draw : {Draw::kUniform, Draw::kZipf}) {
+    std::array<GpuBuffer<uint64_t>, kBatches> keys;
+    std::vector<uint64_t> drawn(kKeys);
+    for (int b = 0; b < kBatches; ++b) {
+      for (uint64_t i = 0; i < kKeys; ++i) {
+        drawn[i] = DrawKey(draw, kPooledRows, static_cast<uint64_t>(b) * kKeys + i);
+      }
+      STRATA_TRY(keys[b].Make(kKeys));
+      STRATA_TRY(keys[b].Set(drawn));
+    }
+    TableGroup group;
+    group.Add(map->ref(), RowStart{}, kKeys);
+    STRATA_ASSIGN(const double seconds, SecondsOf([&](int call) {
+                    CombineBatch(exec, group, keys[call % kBatches].data(), nullptr,
+                                 memory.distinct, {memory.scratch.data(), memory.scratch.size()});
+                  }));
+    STRATA_ASSIGN(const double lookup, SecondsOf([&](int call) {
+                    LocateRows(exec, map->ref(), keys[call % kBatches].span(),
+                               memory.places.data());
+                  }));
+    STRATA_ASSIGN(const uint32_t distinct, memory.Distinct());
+    Figure figure;
+    figure.name =
+        fmt::format("find and combine {} keys, {} distinct, {}", kKeys, distinct, DrawName(draw));
+    figure.unit = "ms";
+    figure.more_is_better = false;
+    figure.ours = seconds * 1e3;
+    if (draw == Draw::kUniform) {
+      figure.peer = "torch.unique (recorded)";
+      figure.recorded = true;
+      figure.peer_value = 0.38;
+    }
+    figures.push_back(figure);
+    figure.name = fmt::format("finding alone, {}", DrawName(draw));
+    figure.ours = lookup * 1e3;
+    figure.peer.clear();
+    figure.recorded = false;
+    figure.peer_value.reset();
+    figures.push_back(figure);
+  }
+  return figures;
+}
+
+Result<std::vector<Figure>> RunTraining() {
+  constexpr uint32_t kTables = 10;
+  constexpr uint64_t kRows = 1'000'000;
+  constexpr uint64_t kLookups = 1'048'570;
+  constexpr uint32_t kDim = 128;
+  const OptimizerSpec optimizer{.kind = OptimizerKind::kAdam, .learning_rate = 0.001F};
+  const auto state_width = static_cast<uint32_t>(StateWidth(optimizer, kDim));
+  const uint32_t slot = SlotBytes(kDim, state_width);
+  Exec exec;
+  exec.device = DeviceKind::kCuda;
+  STRATA_ASSIGN(const double bandwidth, CopyBandwidth());
+  STRATA_ASSIGN(const auto pool, DevicePool::Make(0, kTables * kRows * slot * 2));
+  std::vector<std::unique_ptr<DeviceMap>> maps;
+  for (uint32_t t = 0; t < kTables; ++t) {
+    STRATA_ASSIGN(auto map, FilledMap(exec, *pool, kDim, state_width, kRows));
+    maps.push_back(std::move(map));
+  }
+  BatchMemory memory;
+  STRATA_TRY(memory.Make(kLookups, kDim));
+  GpuBuffer<float> rows;
+  GpuBuffer<float> gradients;
+  GpuBuffer<unsigned long long> rejected;
+  STRATA_TRY(rows.Make(kLookups * kDim));
+  STRATA_TRY(gradients.Make(kLookups * kDim));
+  STRATA_TRY(rejected.Make(1));
+  std::array<GpuBuffer<uint64_t>, kBatches> keys;
+  std::vector<uint64_t> drawn(kLookups);
+  for (int b = 0; b < kBatches; ++b) {
+    for (uint64_t i = 0; i < kLookups; ++i) {
+      drawn[i] = DrawKey(Draw::kZipf, kRows, static_cast<uint64_t>(b) * kLookups + i);
+    }
+    STRATA_TRY(keys[b].Make(kLookups));
+    STRATA_TRY(keys[b].Set(drawn));
+  }
+  TableGroup group;
+  for (const auto& map : maps) group.Add(map->ref(), RowStart{}, kLookups / kTables);
+  const auto forward = [&](int call) {
+    CombineBatch(exec, group, keys[call % kBatches].data(), rows.data(), memory.distinct,
+                 {memory.scratch.data(), memory.scratch.size()});
+  };
+  uint64_t step = 0;
+  const auto backward = [&](int) {
+    UpdateRows(exec, group, optimizer, ++step, memory.distinct, {gradients.data(), {}},
+               rejected.data(), {memory.update_scratch.data(), memory.update_scratch.size()});
+  };
+  STRATA_ASSIGN(const double both, SecondsOf([&](int call) {
+                  forward(call);
+                  backward(call);
+                }));
+  STRATA_ASSIGN(const double only_forward, SecondsOf(forward));
+  STRATA_ASSIGN(const double only_backward, SecondsOf(backward));
+  STRATA_ASSIGN(const uint32_t distinct, memory.Distinct());
+  const double batch_bytes = kLookups * kDim * 4.0;
+  const auto figure = [&](std::string name, double seconds, double bytes) {
+    Figure one;
+    one.name = std::move(name);
+    one.unit = "ms";
+    one.more_is_better = false;
+    one.ours = seconds * 1e3;
+    one.limit = bytes / bandwidth * 1e3;
+    return one;
+  };
+  const double rows_read = distinct * (32.0 + kDim * 4);
+  const double forward_bytes = rows_read + batch_bytes;
+  const double backward_bytes = batch_bytes + 2.0 * distinct * slot;
+  std::vector<Figure> figures = {
+      figure(fmt::format("training step, {} tables dim={}, {} lookups, {} distinct, Adam", kTables,
+                         kDim, kLookups, distinct),
+             both, forward_bytes + backward_bytes),
+      figure("... lookup and combining", only_forward, forward_bytes),
+      figure("... backward and Adam", only_backward, backward_bytes)};
+  figures[0].peer = "FBGEMM without hashing, H100 (recorded)";
+  figures[0].recorded = true;
+  figures[0].peer_value = 1.35;
+  return figures;
+}
+
+}  // namespace
+
+Suite GpuEmbeddingSuite() {
+  return {"embedding", "pooled lookups, combining and training steps on a GPU", [](bool) {
+            std::vector<Case> cases;
+            for (const uint32_t dim : {16U, 64U, 128U}) {
+              cases.push_back({fmt::format("pooled dim={}", dim),
+                               [dim](const BenchOptions&) { return RunPooled(dim); }});
+            }
+            cases.push_back({"combine", [](const BenchOptions&) { return RunCombine(); }});
+            cases.push_back({"training", [](const BenchOptions&) { return RunTraining(); }});
+            return cases;
+          }};
+}
+
+}  // namespace strata::bench

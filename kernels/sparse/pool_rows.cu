@@ -1,0 +1,229 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "base/status.h"
+#include "kernels/core/initializer.h"
+#include "kernels/hashmap/map_device.cuh"
+#include "kernels/sparse/pool_rows.h"
+
+namespace strata {
+namespace {
+
+struct PoolPart {
+  PooledTable table;
+  uint32_t first_block;
+  uint32_t lanes;   // of a team: one for each four elements, a power of two, 32 at most
+  uint32_t pieces;  // of a vector: what a team holds at once
+};
+
+struct PoolParts {
+  uint32_t count;
+  PoolPart parts[kPoolTablesMax];
+
+  __device__ const PoolPart& OfBlock(uint32_t block) const {
+    uint32_t part = 0;
+    while (part + 1 < count && parts[part + 1].first_block <= block) ++part;
+    return parts[part];
+  }
+};
+
+template <typename T>
+__device__ T Rounded(float x) {
+  if constexpr (std::is_same_v<T, float>) return x;
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(x);
+  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(x);
+}
+
+struct Four {
+  float of[4] = {};
+};
+
+// Four elements as they are stored, and stored at once.
+template <typename T>
+using FourOf = std::conditional_t<sizeof(T) == 4, float4, uint2>;
+template <typename T>
+__device__ FourOf<T> Packed(const Four& four) {
+  const T packed[4] = {Rounded<T>(four.of[0]), Rounded<T>(four.of[1]), Rounded<T>(four.of[2]),
+                       Rounded<T>(four.of[3])};
+  FourOf<T> result;
+  memcpy(&result, packed, sizeof result);
+  return result;
+}
+
+template <typename T>
+__device__ T* VectorOf(const PooledTable& table, uint64_t bag) {
+  return static_cast<T*>(table.out) + bag / table.slots * table.stride +
+         bag % table.slots * table.map.dim;
+}
+
+// The four elements from `e` on of the row at `place`, or of a missing one.
+__device__ Four RowPart(const PooledTable& table, uint64_t place, uint64_t key, uint32_t e) {
+  const uint32_t dim = table.map.dim;
+  Four four;
+  if (place != kNowhere && dim % 4 == 0) {
+    const float4 loaded = *reinterpret_cast<const float4*>(table.map.ValueOf(place) + e);
+    return {loaded.x, loaded.y, loaded.z, loaded.w};
+  }
+#pragma unroll
+  for (uint32_t f = 0; f < 4; ++f) {
+    if (e + f >= dim) break;
+    four.of[f] = place != kNowhere
+                     ? table.map.ValueOf(place)[e + f]
+                     : InitialElement(table.start.initializer, table.start.seed, key, e + f);
+  }
+  return four;
+}
+
+template <typename T>
+__device__ void Write(const PooledTable& table, uint64_t bag, uint32_t keys, Four sum, uint32_t e) {
+  const uint32_t dim = table.map.dim;
+  if (table.combiner == Combiner::kMean && keys > 1) {
+#pragma unroll
+    for (float& element : sum.of) element /= static_cast<float>(keys);
+  }
+  T* to = VectorOf<T>(table, bag) + e;
+  if (dim % 4 == 0 && table.stride % 4 == 0) {
+    __stcs(reinterpret_cast<FourOf<T>*>(to), Packed<T>(sum));
+    return;
+  }
+#pragma unroll
+  for (uint32_t f = 0; f < 4; ++f) {
+    if (e + f < dim) to[f] = Rounded<T>(sum.of[f]);
+  }
+}
+
+// The rows of the warp's bags of one key each, as they are.
+template <typename T>
+__device__ void CopyBags(const PooledTable& table, uint64_t place, uint64_t bag, uint32_t first,
+                         uint32_t floats) {
+  const float* from = place == kNowhere ? nullptr : table.map.ValueOf(place) + first;
+  CopyRows(reinterpret_cast<const float4*>(from),
+           reinterpret_cast<FourOf<T>*>(VectorOf<T>(table, bag) + first), floats / 4,
+           [](const float4& four) {
+             return Packed<T>({four.x, four.y, four.z, four.w});
+           });
+}
+
+// A lane a bag, and so a warp 32 of them, one behind the other, so that their keys are neighbours
+// too. Where each has one key that is a copy. Else the lanes work in teams that have as many bags
+// as lanes: each lane searches for one key, then the team walks over the rows, four elements a
+// lane, whichever bag they are of.
+template <typename T>
+__global__ void __launch_bounds__(kMapThreads) Pool(const __grid_constant__ PoolParts all) {
+  const PoolPart& part = all.OfBlock(blockIdx.x);
+  const PooledTable& table = part.table;
+  const uint32_t dim = table.map.dim;
+  const uint64_t warp = (uint64_t{blockIdx.x - part.first_block} * kMapThreads + threadIdx.x) / 32;
+  const auto piece = static_cast<uint32_t>(warp % part.pieces);
+  const uint64_t own_bag = warp / part.pieces * 32 + Lane();
+  const bool has_bag = own_bag < table.bags;
+  const uint64_t some_bag = has_bag ? own_bag : table.bags - 1;
+  const auto own_begin =
+      static_cast<uint32_t>(table.offsets == nullptr ? some_bag : table.offsets[some_bag]);
+  const auto own_end =
+      static_cast<uint32_t>(table.offsets == nullptr ? some_bag + 1 : table.offsets[some_bag + 1]);
+  const bool is_plain = table.weights == nullptr && dim % 4 == 0 && table.stride % 4 == 0;
+  if (is_plain && __all_sync(~0U, own_end - own_begin == 1) != 0) {
+    const uint64_t place = has_bag ? FindPlace(table.map, table.keys[own_begin]) : kNowhere;
+    if (__all_sync(~0U, place != kNowhere || !has_bag) != 0) {
+      const uint32_t first = piece * 4 * part.lanes;
+      CopyBags<T>(table, place, own_bag, first, min(4 * part.lanes, dim - first));
+      return;
+    }
+  }
+
+  const uint32_t lanes = part.lanes;
+  const uint32_t lane = threadIdx.x % lanes;
+  const auto mask = static_cast<uint32_t>(((uint64_t{1} << lanes) - 1) << (Lane() / lanes * lanes));
+  const uint64_t first_bag = own_bag - lane;
+  if (first_bag >= table.bags) return;
+  const auto from_team = [&](auto value, uint32_t of_lane) {
+    return __shfl_sync(mask, value, static_cast<int>(of_lane), static_cast<int>(lanes));
+  };
+  const auto bags = static_cast<uint32_t>(min(uint64_t{lanes}, table.bags - first_bag));
+  const uint32_t e = 4 * (piece * lanes + lane);
+  const bool has_elements = e < dim;
+  uint32_t begin = from_team(own_begin, 0);
+  const uint32_t end = from_team(own_end, bags - 1);
+  uint32_t bag = 0;
+  uint32_t bag_begin = begin;
+  uint32_t bag_end = from_team(own_end, 0);
+  Four sum;
+  const auto finish_bags_at = [&](uint32_t at) {
+    while (bag < bags && bag_end == at) {
+      if (has_elements) Write<T>(table, first_bag + bag, bag_end - bag_begin, sum, e);
+      sum = Four();
+      ++bag;
+      bag_begin = at;
+      bag_end = from_team(own_end, min(bag, bags - 1));
+    }
+  };
+  finish_bags_at(begin);  // empty ones
+  for (; begin < end; begin += lanes) {
+    const bool is_one = begin + lane < end;
+    const uint64_t key = is_one ? table.keys[begin + lane] : 0;
+    const float weight = is_one && table.weights != nullptr ? table.weights[begin + lane] : 1.0F;
+    const uint64_t place = is_one ? FindPlace(table.map, key) : kNowhere;
+    const uint32_t here = min(lanes, end - begin);
+    constexpr uint32_t kAtOnce = 4;
+    for (uint32_t k = 0; k < here; k += kAtOnce) {
+      Four rows[kAtOnce];
+#pragma unroll
+      for (uint32_t n = 0; n < kAtOnce; ++n) {
+        const uint64_t of_place = from_team(place, (k + n) % lanes);
+        const uint64_t of_key = from_team(key, (k + n) % lanes);
+        if (k + n < here && has_elements) rows[n] = RowPart(table, of_place, of_key, e);
+      }
+#pragma unroll
+      for (uint32_t n = 0; n < kAtOnce; ++n) {
+        const float w = from_team(weight, (k + n) % lanes);
+        if (k + n >= here) break;
+#pragma unroll
+        for (uint32_t f = 0; f < 4; ++f) {
+          sum.of[f] += table.weights == nullptr ? rows[n].of[f] : w * rows[n].of[f];
+        }
+        finish_bags_at(begin + k + n + 1);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void PoolRows(const Exec& exec, std::span<const PooledTable> tables, PooledType type) {
+  STRATA_CHECK(tables.size() <= kPoolTablesMax);
+  PoolParts all;
+  all.count = 0;
+  uint32_t blocks = 0;
+  for (const PooledTable& table : tables) {
+    if (table.bags == 0) continue;
+    PoolPart& part = all.parts[all.count++];
+    part.table = table;
+    part.first_block = blocks;
+    part.lanes = std::min(32U, std::bit_ceil((table.map.dim + 3) / 4));
+    part.pieces = (table.map.dim + 4 * part.lanes - 1) / (4 * part.lanes);
+    const uint64_t warps = (table.bags + 31) / 32 * part.pieces;
+    blocks += BlocksFor(warps * 32);
+  }
+  if (blocks == 0) return;
+  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  switch (type) {
+    case PooledType::kFloat32:
+      Pool<float><<<blocks, kMapThreads, 0, stream>>>(all);
+      return;
+    case PooledType::kBFloat16:
+      Pool<__nv_bfloat16><<<blocks, kMapThreads, 0, stream>>>(all);
+      return;
+    case PooledType::kFloat16:
+      Pool<__half><<<blocks, kMapThreads, 0, stream>>>(all);
+      return;
+  }
+}
+
+}  // namespace strata

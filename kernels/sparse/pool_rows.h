@@ -1,0 +1,40 @@
+// Pooled lookups on a GPU: search, gather and sum in one pass. A bag is the keys of one slot of one
+// sample, and its vector what a model sees of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/core/exec.h"
+#include "kernels/hashmap/hash_map.h"
+#include "kernels/hashmap/map_ref.h"
+
+namespace strata {
+
+constexpr uint32_t kPoolTablesMax = 64;
+
+enum class Combiner : uint8_t { kSum, kMean };  // of an empty bag: zeros
+enum class PooledType : uint8_t { kFloat32, kBFloat16, kFloat16 };
+
+// One table's bags. Device memory, of which nothing is written but `out`.
+struct PooledTable {
+  MapRef map;
+  RowStart start;  // a missing row answers with its initial value
+  const uint64_t* keys = nullptr;
+  // Keys of bag b: offsets[b] to offsets[b + 1] - 1. Null: bag b is key b.
+  const uint32_t* offsets = nullptr;
+  const float* weights = nullptr;  // by key; null: all are 1
+  uint64_t bags = 0;
+  // The vector of bag b begins at element b / slots * stride + b % slots * dim.
+  void* out = nullptr;
+  uint64_t stride = 0;
+  uint32_t slots = 1;
+  Combiner combiner = Combiner::kSum;
+};
+
+// vector = w1 row1 + w2 row2 + ... in key order, in fp32 and rounded to `type` at the end; kMean
+// divides by the number of keys. All tables in one launch, of whatever dimension; at most
+// kPoolTablesMax. Allocates nothing and does not synchronise.
+void PoolRows(const Exec& exec, std::span<const PooledTable> tables, PooledType type);
+
+}  // namespace strata

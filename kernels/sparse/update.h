@@ -1,0 +1,32 @@
+// Updates of rows on a GPU: gradients of equal keys are summed in the order of the batch, then the
+// optimizer's rule (kernels/optim/rules.h) runs once a row. The same bits as on the CPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/core/exec.h"
+#include "kernels/optim/optimizer_spec.h"
+#include "kernels/sparse/batch.h"
+
+namespace strata {
+
+// Device memory.
+struct BatchGradients {
+  const float* values = nullptr;  // by position (TableGroup)
+  // The batch is parts one behind the other, which end before these positions. Empty: it is one.
+  std::span<const uint32_t> part_ends;
+};
+
+// For each distinct key: g = ((g1 + g2) + g3) + ... in the order of positions. A sum that holds NaN
+// or infinity is counted in *rejected, and leaves the row alone; else the rule runs at time `step`,
+// and the push is counted: frequency (by the parts that brought the key; it stops at 2^32 - 1),
+// last step, score, and the table's start.checkpoint_epoch. A row that is missing is made: the maps
+// have room. `scratch`: UpdateScratchBytes. Allocates nothing and does not synchronise.
+void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& optimizer,
+                uint64_t step, const DistinctKeys& distinct, const BatchGradients& gradients,
+                unsigned long long* rejected, std::span<std::byte> scratch);
+size_t UpdateScratchBytes(size_t keys, uint32_t dim_max);
+
+}  // namespace strata

@@ -1,0 +1,266 @@
+// Batches on a GPU over several tables at once: rows out, keys combined, gradients applied.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "kernels/optim/rules.h"
+#include "kernels/sparse/update.h"
+#include "tests/kernels/sparse/group_user.cuh"
+
+namespace strata {
+namespace {
+
+using Keys = std::vector<std::vector<uint64_t>>;  // by table
+
+std::vector<uint64_t> Joined(const Keys& keys) {
+  std::vector<uint64_t> all;
+  for (const auto& of_table : keys) all.insert(all.end(), of_table.begin(), of_table.end());
+  return all;
+}
+
+// The arrays of a batch, and what CombineBatch left in them.
+struct Combined {
+  explicit Combined(size_t keys_max)
+      : keys(keys_max),
+        places(keys_max),
+        order(keys_max),
+        starts(keys_max + 1),
+        lasts(keys_max),
+        often(keys_max),
+        counts(2),
+        scratch(CombineScratchBytes(keys_max)) {}
+  DistinctKeys ref() {
+    return {keys.data(),  places.data(), order.data(),  starts.data(),
+            lasts.data(), often.data(),  counts.data(), counts.data() + 1};
+  }
+  DeviceArray<uint64_t> keys;
+  DeviceArray<uint64_t> places;
+  DeviceArray<uint32_t> order;
+  DeviceArray<uint32_t> starts;
+  DeviceArray<uint32_t> lasts;
+  DeviceArray<uint32_t> often;
+  DeviceArray<uint32_t> counts;
+  DeviceArray<std::byte> scratch;
+};
+
+class BatchOnGpu : public testing::Test {
+ protected:
+  void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
+
+  static Keys Drawn(GroupUser& user, uint64_t seed, size_t most) {
+    std::mt19937_64 random(seed);
+    Keys keys;
+    for (size_t t = 0; t < user.tables(); ++t) {
+      // One table of the batch has no keys at all.
+      keys.push_back(SkewedKeys(random, t == 1 ? 0 : 1 + random() % most));
+    }
+    return keys;
+  }
+
+  // The batch's rows, and what DeviceArray::Poison leaves between tables.
+  static std::vector<float> RowsOf(const GroupUser& user, const Keys& keys) {
+    const TableGroup group = user.GroupOf(keys);
+    std::vector<float> rows(group.elements);
+    std::memset(rows.data(), 0xEE, rows.size() * sizeof(float));
+    for (size_t t = 0; t < keys.size(); ++t) {
+      auto to = rows.begin() + static_cast<ptrdiff_t>(group.tables[t].first_element);
+      for (const uint64_t key : keys[t]) to = std::ranges::copy(user.RowOf(t, key), to).out;
+    }
+    return rows;
+  }
+};
+
+TEST_F(BatchOnGpu, LooksUpRowsOfManyTables) {
+  GroupUser user({16, 3, 128, 1, 1024}, 0);
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const Keys keys = Drawn(user, seed, 700);
+    DeviceArray<uint64_t> on_device(Joined(keys));
+    const std::vector<float> expected = RowsOf(user, keys);
+    DeviceArray<float> out(expected.size() + 8);
+    out.Poison();
+    DeviceArray<unsigned long long> hits(std::vector<unsigned long long>(user.tables()));
+    LookUpBatch(user.exec(), user.GroupOf(keys), on_device.data(), out.data(), hits.data());
+    user.Sync();
+    ExpectSame(out.Get(), expected);
+    const auto counted = hits.Get();
+    for (size_t t = 0; t < user.tables(); ++t) {
+      EXPECT_EQ(counted[t], std::ranges::count_if(
+                                keys[t], [](uint64_t key) { return key < GroupUser::kRows; }));
+    }
+  }
+}
+
+TEST_F(BatchOnGpu, CombinesRepeatedKeysInTheirOrder) {
+  GroupUser user({4, 8, 20}, 1);
+  for (const size_t most : {1, 40, 3'000}) {
+    const Keys keys = Drawn(user, most, most);
+    const std::vector<uint64_t> all = Joined(keys);
+    DeviceArray<uint64_t> on_device(all);
+    const std::vector<float> expected_rows = RowsOf(user, keys);
+    DeviceArray<float> out(expected_rows.size());
+    out.Poison();
+    Combined combined(all.size());
+    CombineBatch(user.exec(), user.GroupOf(keys), on_device.data(), out.data(), combined.ref(),
+                 {combined.scratch.data(), CombineScratchBytes(all.size())});
+    user.Sync();
+    ExpectSame(out.Get(), expected_rows);
+
+    std::map<std::pair<size_t, uint64_t>, std::vector<uint32_t>> expected;
+    uint32_t position = 0;
+    for (size_t t = 0; t < keys.size(); ++t) {
+      for (const uint64_t key : keys[t]) expected[{t, key}].push_back(position++);
+    }
+    const uint32_t count = combined.counts.Get()[0];
+    ASSERT_EQ(count, expected.size());
+    const auto order = combined.order.Get();
+    const auto starts = combined.starts.Get();
+    const auto lasts = combined.lasts.Get();
+    const auto found_keys = combined.keys.Get();
+    const auto places = combined.places.Get();
+    std::set<uint32_t> often;
+    for (uint32_t j = 0; j < count; ++j) {
+      const std::vector<uint32_t> positions(order.begin() + starts[j],
+                                            order.begin() + starts[j + 1]);
+      const size_t table = positions[0] < keys[0].size() ? 0 : 2;
+      ASSERT_EQ(positions, (expected[{table, found_keys[j]}])) << "key " << found_keys[j];
+      EXPECT_EQ(lasts[j], positions.back());
+      EXPECT_EQ(places[j] == kNowhere, found_keys[j] >= GroupUser::kRows);
+      if (positions.size() > kOften) often.insert(j);
+    }
+    EXPECT_EQ(starts[count], all.size());
+    const auto often_found = combined.often.Get();
+    const uint32_t often_count = combined.counts.Get()[1];
+    EXPECT_EQ(std::set<uint32_t>(often_found.begin(), often_found.begin() + often_count), often);
+    EXPECT_EQ(often_count, often.size());
+    if (most == 3'000) EXPECT_GE(often_count, 2U);
+  }
+}
+
+TEST_F(BatchOnGpu, AnEmptyBatchHasNoKeys) {
+  GroupUser user({4}, 0);
+  Combined combined(1);
+  combined.counts.Set({7, 7});
+  CombineBatch(user.exec(), user.GroupOf({{}}), nullptr, nullptr, combined.ref(), {});
+  user.Sync();
+  EXPECT_EQ(combined.counts.Get(), (std::vector<uint32_t>{0, 0}));
+}
+
+// The same by the rule on the host, one gradient after the other.
+class UpdateModel {
+ public:
+  UpdateModel(GroupUser& user, const OptimizerSpec& optimizer, uint32_t states)
+      : user_(user), optimizer_(optimizer), states_(states), rows_(user.tables()) {
+    for (size_t t = 0; t < user.tables(); ++t) rows_[t] = user.table(t).Scan(512);
+  }
+
+  void Apply(const Keys& keys, const std::vector<float>& gradients, uint64_t step,
+             const std::vector<uint32_t>& part_ends) {
+    const TableGroup group = user_.GroupOf(keys);
+    uint32_t position = 0;
+    for (size_t t = 0; t < keys.size(); ++t) {
+      const uint32_t dim = user_.dim(t);
+      size_t at = group.tables[t].first_element;
+      struct Sum {
+        std::vector<float> values;
+        std::set<size_t> parts;
+      };
+      std::map<uint64_t, Sum> sums;
+      for (const uint64_t key : keys[t]) {
+        const std::vector<float> g(gradients.begin() + static_cast<ptrdiff_t>(at),
+                                   gradients.begin() + static_cast<ptrdiff_t>(at + dim));
+        const auto [entry, is_first] = sums.try_emplace(key, Sum{g, {}});
+        if (!is_first) {
+          for (uint32_t e = 0; e < dim; ++e) entry->second.values[e] += g[e];
+        }
+        entry->second.parts.insert(
+            static_cast<size_t>(std::ranges::upper_bound(part_ends, position) - part_ends.begin()));
+        at += dim;
+        ++position;
+      }
+      for (const auto& [key, sum] : sums) ApplyOne(t, key, sum.values, sum.parts.size(), step);
+    }
+  }
+
+  const MapModel& rows(size_t t) const { return rows_[t]; }
+  uint64_t rejected = 0;
+
+ private:
+  void ApplyOne(size_t t, uint64_t key, const std::vector<float>& sum, size_t parts,
+                uint64_t step) {
+    if (!std::ranges::all_of(sum, [](float g) { return std::isfinite(g); })) {
+      ++rejected;
+      return;
+    }
+    const uint32_t dim = user_.dim(t);
+    const RowStart& start = user_.table(t).start;
+    ModelRow& row =
+        rows_[t]
+            .try_emplace(key, ModelRow{.value = InitialValue(start, key, dim),
+                                       .state = std::vector<float>(states_ * dim, start.state)})
+            .first->second;
+    WithRule(optimizer_, step, [&](const auto& rule) {
+      for (uint32_t e = 0; e < dim; ++e) rule(sum[e], row.value[e], row.state.data() + e, dim);
+    });
+    row.frequency += static_cast<uint32_t>(parts);
+    row.last_step = row.score = step;
+    row.epoch = start.checkpoint_epoch;
+  }
+
+  GroupUser& user_;
+  const OptimizerSpec optimizer_;
+  const uint32_t states_;
+  std::vector<MapModel> rows_;
+};
+
+TEST_F(BatchOnGpu, UpdatesRowsAsTheHostDoes) {
+  const struct {
+    OptimizerKind kind;
+    uint32_t states;
+  } cases[] = {{OptimizerKind::kSgd, 0}, {OptimizerKind::kAdaGrad, 1}, {OptimizerKind::kAdam, 2}};
+  for (const auto& one : cases) {
+    GroupUser user({16, 3, 128, 1, 200}, one.states);
+    const OptimizerSpec optimizer{.kind = one.kind, .learning_rate = 0.1F};
+    UpdateModel model(user, optimizer, one.states);
+    DeviceArray<unsigned long long> rejected(std::vector<unsigned long long>{0});
+    for (uint64_t step = 1; step <= 4; ++step) {
+      const Keys keys = Drawn(user, 50 + step, 4'000);
+      const std::vector<uint64_t> all = Joined(keys);
+      const TableGroup group = user.GroupOf(keys);
+      std::vector<float> gradients(group.elements);
+      for (size_t i = 0; i < gradients.size(); ++i) {
+        gradients[i] = static_cast<float>(static_cast<int64_t>(Mix64(i ^ step))) * 0x1p-62F;
+      }
+      gradients[17] = std::numeric_limits<float>::infinity();
+      gradients.back() = std::numeric_limits<float>::quiet_NaN();
+      const std::vector<uint32_t> ends = {3, static_cast<uint32_t>(all.size() / 2),
+                                          static_cast<uint32_t>(all.size())};
+      model.Apply(keys, gradients, step, ends);
+
+      DeviceArray<uint64_t> on_device(all);
+      DeviceArray<float> on_device_gradients(gradients);
+      DeviceArray<uint32_t> on_device_ends(ends);
+      Combined combined(all.size());
+      CombineBatch(user.exec(), group, on_device.data(), nullptr, combined.ref(),
+                   {combined.scratch.data(), CombineScratchBytes(all.size())});
+      const size_t bytes = UpdateScratchBytes(all.size(), group.dim_max);
+      DeviceArray<std::byte> scratch(bytes);
+      UpdateRows(user.exec(), group, optimizer, step, combined.ref(),
+                 {on_device_gradients.data(), {on_device_ends.data(), ends.size()}},
+                 rejected.data(), {scratch.data(), bytes});
+      user.Sync();
+    }
+    EXPECT_GT(model.rejected, 4U);
+    EXPECT_EQ(rejected.Get()[0], model.rejected);
+    for (size_t t = 0; t < user.tables(); ++t) {
+      ASSERT_EQ(user.table(t).Scan(512), model.rows(t))
+          << "table " << t << ", " << one.states << " states";
+      EXPECT_EQ(user.table(t).Rows(), model.rows(t).size());
+      EXPECT_EQ(user.table(t).CountsNow().refused, 0U);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,100 @@
+// Several tables on one GPU with rows that a test knows, for the kernels that work on all at once.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "base/hash.h"
+#include "kernels/sparse/batch.h"
+#include "tests/storage/gpu/map_user.cuh"
+
+namespace strata {
+
+class GroupUser {
+ public:
+  static constexpr uint64_t kRows = 2'000;  // of each table: keys 0 to kRows - 1
+
+  // `states` arrays of state beside each value.
+  GroupUser(const std::vector<uint32_t>& dims, uint32_t states) : dims_(dims) {
+    for (size_t t = 0; t < dims.size(); ++t) {
+      tables_.push_back(std::make_unique<MapUser>(size_t{512} << 20,
+                                                  DeviceMapOptions{.dim = dims[t],
+                                                                   .state_width = states * dims[t],
+                                                                   .rows_first = 200,
+                                                                   .rows_max = 100'000}));
+      MapUser& table = *tables_.back();
+      table.start.initializer = {.kind = InitializerKind::kUniform, .scale = 0.5F};
+      table.start.seed = 100 + t;
+      table.start.state = 0.125F;
+      table.start.checkpoint_epoch = 9;
+      std::vector<uint64_t> keys(kRows);
+      for (uint64_t key = 0; key < kRows; ++key) keys[key] = key;
+      std::vector<float> values;
+      for (const uint64_t key : keys) {
+        const std::vector<float> value = Stored(t, key);
+        values.insert(values.end(), value.begin(), value.end());
+      }
+      EXPECT_TRUE(table.Assign(keys, values).ok());
+      EXPECT_TRUE(table.map().MakeRoom(table.exec(), 20'000).ok());  // for what a test makes
+      table.Sync();
+    }
+  }
+
+  size_t tables() const { return dims_.size(); }
+  uint32_t dim(size_t t) const { return dims_[t]; }
+  MapUser& table(size_t t) { return *tables_[t]; }
+  const Exec& exec() const { return tables_[0]->exec(); }
+  void Sync() { tables_[0]->Sync(); }
+
+  // What the row of a key holds, one that is missing too.
+  std::vector<float> RowOf(size_t t, uint64_t key) const {
+    return key < kRows ? Stored(t, key) : InitialValue(tables_[t]->start, key, dims_[t]);
+  }
+
+  TableGroup GroupOf(const std::vector<std::vector<uint64_t>>& keys) const {
+    TableGroup group;
+    for (size_t t = 0; t < dims_.size(); ++t) {
+      group.Add(tables_[t]->map().ref(), tables_[t]->start, keys[t].size());
+    }
+    return group;
+  }
+
+ private:
+  std::vector<float> Stored(size_t t, uint64_t key) const {
+    std::vector<float> value;
+    for (uint32_t e = 0; e < dims_[t]; ++e) {
+      value.push_back(static_cast<float>(static_cast<int64_t>(Mix64(key ^ Mix64(t * 7919 + e)))) *
+                      0x1p-63F);
+    }
+    return value;
+  }
+
+  const std::vector<uint32_t> dims_;
+  std::vector<std::unique_ptr<MapUser>> tables_;
+};
+
+// Keys as batches have them: few come very often, some are missing.
+inline std::vector<uint64_t> SkewedKeys(std::mt19937_64& random, size_t count) {
+  std::vector<uint64_t> keys(count);
+  for (uint64_t& key : keys) {
+    switch (random() % 8) {
+      case 0:
+        key = ~(random() % 500);  // has no row
+        break;
+      case 1:
+      case 2:
+      case 3:
+        key = 77;
+        break;
+      case 4:
+        key = random() % 4;
+        break;
+      default:
+        key = random() % (GroupUser::kRows + 300);
+    }
+  }
+  return keys;
+}
+
+}  // namespace strata
