@@ -173,6 +173,7 @@ struct BatchMemory {
   GpuBuffer<uint32_t> starts;
   GpuBuffer<uint32_t> lasts;
   GpuBuffer<uint32_t> often;
+  GpuBuffer<uint32_t> missing;
   GpuBuffer<uint32_t> counts;
   GpuBuffer<std::byte> scratch;
   GpuBuffer<std::byte> update_scratch;
@@ -185,15 +186,24 @@ struct BatchMemory {
     STRATA_TRY(starts.Make(count + 1));
     STRATA_TRY(lasts.Make(count));
     STRATA_TRY(often.Make(count));
-    STRATA_TRY(counts.Make(2));
+    STRATA_TRY(missing.Make(count));
+    STRATA_TRY(counts.Make(4));
     STRATA_TRY(scratch.Make(CombineScratchBytes(count)));
     STRATA_TRY(update_scratch.Make(UpdateScratchBytes(count, dim)));
-    distinct = {keys.data(),  places.data(), order.data(),  starts.data(),
-                lasts.data(), often.data(),  counts.data(), counts.data() + 1};
+    distinct = {.keys = keys.data(),
+                .places = places.data(),
+                .order = order.data(),
+                .starts = starts.data(),
+                .lasts = lasts.data(),
+                .often = often.data(),
+                .missing = missing.data(),
+                .count = counts.data(),
+                .missing_count = counts.data() + 1,
+                .often_counts = counts.data() + 2};
     return {};
   }
   Result<uint32_t> Distinct() const {
-    std::vector<uint32_t> found(2);
+    std::vector<uint32_t> found(4);
     STRATA_TRY(counts.Get(&found));
     return found[0];
   }

@@ -75,8 +75,9 @@ struct Turn {
   }
 };
 
-__global__ void LookUp(const __grid_constant__ TableGroup group, const uint64_t* keys, float* out,
-                       unsigned long long* hits) {
+__global__ void __launch_bounds__(kMapThreads, 5)
+    LookUp(const __grid_constant__ TableGroup group, const uint64_t* keys, float* out,
+           unsigned long long* hits) {
   const Turn turn(group);
   const uint64_t key = turn.is_one ? keys[turn.i] : 0;
   const uint64_t place = turn.is_one ? FindPlace(turn.table.map, key) : kNowhere;
@@ -85,8 +86,9 @@ __global__ void LookUp(const __grid_constant__ TableGroup group, const uint64_t*
 }
 
 template <typename Id>
-__global__ void Identify(const __grid_constant__ TableGroup group, const uint64_t* keys, float* out,
-                         Claims claims, Id* ids, uint32_t* positions) {
+__global__ void __launch_bounds__(kMapThreads, 5)
+    Identify(const __grid_constant__ TableGroup group, const uint64_t* keys, float* out,
+             Claims claims, Id* ids, uint32_t* positions) {
   const Turn turn(group);
   const uint64_t key = turn.is_one ? keys[turn.i] : 0;
   const uint64_t place = turn.is_one ? FindPlace(turn.table.map, key) : kNowhere;
@@ -113,6 +115,7 @@ __global__ void Name(const __grid_constant__ TableGroup group, const uint64_t* k
   if (j - Lane() >= distinct) return;
   uint32_t begin = 0;
   uint32_t end = 0;
+  bool missing = false;
   if (j < distinct) {
     begin = out.starts[j];
     end = j + 1 == distinct ? static_cast<uint32_t>(group.keys) : out.starts[j + 1];
@@ -120,12 +123,19 @@ __global__ void Name(const __grid_constant__ TableGroup group, const uint64_t* k
     const uint32_t first = out.order[begin];
     out.keys[j] = keys[first];
     out.lasts[j] = out.order[end - 1];
-    out.places[j] = id < group.ids ? PlaceOf(id - group.OfKey(first).first_id) : kNowhere;
+    missing = id >= group.ids;
+    out.places[j] = missing ? kNowhere : PlaceOf(id - group.OfKey(first).first_id);
     if (j + 1 == distinct) out.starts[distinct] = end;
   }
-  const bool often = end - begin > kOften;
-  const uint32_t at = PlaceInList(often, out.often_count);
-  if (often) out.often[at] = static_cast<uint32_t>(j);
+  const uint32_t at = PlaceInList(missing, out.missing_count);
+  if (missing) out.missing[at] = static_cast<uint32_t>(j);
+  const bool most = end - begin > kMostOften;
+  const bool often = !most && end - begin > kOften;
+  if (__ballot_sync(~0U, most || often) == 0) return;
+  const uint32_t front = PlaceInList(most, out.often_counts);
+  const uint32_t back = PlaceInList(often, out.often_counts + 1);
+  if (most) out.often[front] = static_cast<uint32_t>(j);
+  if (often) out.often[group.keys - 1 - back] = static_cast<uint32_t>(j);
 }
 
 constexpr size_t kAlign = 256;
@@ -199,7 +209,8 @@ void CombineBatch(const Exec& exec, const TableGroup& group, const uint64_t* key
                   const DistinctKeys& distinct, std::span<std::byte> scratch) {
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   (void)cudaMemsetAsync(distinct.count, 0, sizeof *distinct.count, stream);
-  (void)cudaMemsetAsync(distinct.often_count, 0, sizeof *distinct.often_count, stream);
+  (void)cudaMemsetAsync(distinct.missing_count, 0, sizeof *distinct.missing_count, stream);
+  (void)cudaMemsetAsync(distinct.often_counts, 0, 2 * sizeof *distinct.often_counts, stream);
   if (group.keys == 0) return;
   if (group.ids + Claims::EntriesFor(group.keys) <= UINT32_MAX) {
     Combine<uint32_t>(exec, group, keys, out, distinct, scratch);

@@ -20,11 +20,16 @@ struct DistinctKeys {
   uint32_t* order = nullptr;   // positions of key j: order[starts[j]] to order[starts[j + 1] - 1],
   uint32_t* starts = nullptr;  // ascending
   uint32_t* lasts = nullptr;   // the last of them
-  uint32_t* often = nullptr;   // keys with more than kOften positions, in no promised order
-  uint32_t* count = nullptr;   // of distinct keys
-  uint32_t* often_count = nullptr;
+  // Keys with more than kOften positions, in no promised order: from the front those with more than
+  // kMostOften, from the back the others.
+  uint32_t* often = nullptr;
+  uint32_t* missing = nullptr;  // keys that have no row, in no promised order
+  uint32_t* count = nullptr;    // of distinct keys
+  uint32_t* missing_count = nullptr;
+  uint32_t* often_counts = nullptr;  // two: from the front, from the back
 };
 constexpr uint32_t kOften = 64;
+constexpr uint32_t kMostOften = 1024;
 
 // Rows of a batch; what is missing answers with its initial value.
 // out: by position (TableGroup). hits[t] grows by the keys of table t that have a row.

@@ -115,7 +115,7 @@ __device__ void CopyBags(const PooledTable& table, uint64_t place, uint64_t bag,
 // as lanes: each lane searches for one key, then the team walks over the rows, four elements a
 // lane, whichever bag they are of.
 template <typename T>
-__global__ void __launch_bounds__(kMapThreads) Pool(const __grid_constant__ PoolParts all) {
+__global__ void __launch_bounds__(kMapThreads, 4) Pool(const __grid_constant__ PoolParts all) {
   const PoolPart& part = all.OfBlock(blockIdx.x);
   const PooledTable& table = part.table;
   const uint32_t dim = table.map.dim;

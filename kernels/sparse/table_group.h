@@ -48,6 +48,13 @@ struct TableGroup {
     dim_max = dim_max < map.dim ? map.dim : dim_max;
   }
 
+  bool AllDimsAreMultiplesOf(uint32_t n) const {
+    for (uint32_t t = 0; t < count; ++t) {
+      if (tables[t].map.dim % n != 0) return false;
+    }
+    return true;
+  }
+
   // The last table whose `first` is not above `at`.
   template <typename T>
   STRATA_HD const GroupTable& TableOf(T GroupTable::*first, T at) const {

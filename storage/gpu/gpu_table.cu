@@ -18,7 +18,8 @@ struct Counters {
   uint32_t missed;
   uint32_t distinct;
   uint32_t erased;
-  uint32_t often;
+  uint32_t often[2];
+  uint32_t missing;
 };
 
 cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
@@ -120,8 +121,10 @@ Status GpuTable::Combine(size_t keys) {
                .starts = starts_.as<uint32_t>(),
                .lasts = lasts_.as<uint32_t>(),
                .often = often_.as<uint32_t>(),
+               .missing = misses_.as<uint32_t>(),
                .count = &counters->distinct,
-               .often_count = &counters->often};
+               .missing_count = &counters->missing,
+               .often_counts = counters->often};
   CombineBatch(exec_, GroupOf(keys), keys_.as<Key>(), nullptr, distinct_, scratch_.all());
   STRATA_TRY(CopyDown<uint32_t>(exec_, &counters->distinct, {&distinct_count_, 1}));
   return Wait();

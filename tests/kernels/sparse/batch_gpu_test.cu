@@ -29,11 +29,20 @@ struct Combined {
         starts(keys_max + 1),
         lasts(keys_max),
         often(keys_max),
-        counts(2),
+        missing(keys_max),
+        counts(4),
         scratch(CombineScratchBytes(keys_max)) {}
   DistinctKeys ref() {
-    return {keys.data(),  places.data(), order.data(),  starts.data(),
-            lasts.data(), often.data(),  counts.data(), counts.data() + 1};
+    return {.keys = keys.data(),
+            .places = places.data(),
+            .order = order.data(),
+            .starts = starts.data(),
+            .lasts = lasts.data(),
+            .often = often.data(),
+            .missing = missing.data(),
+            .count = counts.data(),
+            .missing_count = counts.data() + 1,
+            .often_counts = counts.data() + 2};
   }
   DeviceArray<uint64_t> keys;
   DeviceArray<uint64_t> places;
@@ -41,6 +50,7 @@ struct Combined {
   DeviceArray<uint32_t> starts;
   DeviceArray<uint32_t> lasts;
   DeviceArray<uint32_t> often;
+  DeviceArray<uint32_t> missing;
   DeviceArray<uint32_t> counts;
   DeviceArray<std::byte> scratch;
 };
@@ -94,7 +104,7 @@ TEST_F(BatchOnGpu, LooksUpRowsOfManyTables) {
 
 TEST_F(BatchOnGpu, CombinesRepeatedKeysInTheirOrder) {
   GroupUser user({4, 8, 20}, 1);
-  for (const size_t most : {1, 40, 3'000}) {
+  for (const size_t most : {1, 40, 3'000, 20'000}) {
     const Keys keys = Drawn(user, most, most);
     const std::vector<uint64_t> all = Joined(keys);
     DeviceArray<uint64_t> on_device(all);
@@ -119,7 +129,7 @@ TEST_F(BatchOnGpu, CombinesRepeatedKeysInTheirOrder) {
     const auto lasts = combined.lasts.Get();
     const auto found_keys = combined.keys.Get();
     const auto places = combined.places.Get();
-    std::set<uint32_t> often;
+    std::set<uint32_t> missing, most_often, often;
     for (uint32_t j = 0; j < count; ++j) {
       const std::vector<uint32_t> positions(order.begin() + starts[j],
                                             order.begin() + starts[j + 1]);
@@ -127,24 +137,35 @@ TEST_F(BatchOnGpu, CombinesRepeatedKeysInTheirOrder) {
       ASSERT_EQ(positions, (expected[{table, found_keys[j]}])) << "key " << found_keys[j];
       EXPECT_EQ(lasts[j], positions.back());
       EXPECT_EQ(places[j] == kNowhere, found_keys[j] >= GroupUser::kRows);
-      if (positions.size() > kOften) often.insert(j);
+      if (places[j] == kNowhere) missing.insert(j);
+      if (positions.size() > kMostOften) {
+        most_often.insert(j);
+      } else if (positions.size() > kOften) {
+        often.insert(j);
+      }
     }
     EXPECT_EQ(starts[count], all.size());
-    const auto often_found = combined.often.Get();
-    const uint32_t often_count = combined.counts.Get()[1];
-    EXPECT_EQ(std::set<uint32_t>(often_found.begin(), often_found.begin() + often_count), often);
-    EXPECT_EQ(often_count, often.size());
-    if (most == 3'000) EXPECT_GE(often_count, 2U);
+    const auto not_there = combined.missing.Get();
+    const uint32_t missing_count = combined.counts.Get()[1];
+    EXPECT_EQ(std::set<uint32_t>(not_there.begin(), not_there.begin() + missing_count), missing);
+    EXPECT_EQ(missing_count, missing.size());
+    const auto listed = combined.often.Get();
+    const uint32_t front = combined.counts.Get()[2], back = combined.counts.Get()[3];
+    EXPECT_EQ(std::set<uint32_t>(listed.begin(), listed.begin() + front), most_often);
+    EXPECT_EQ(std::set<uint32_t>(listed.end() - back, listed.end()), often);
+    EXPECT_EQ(front, most_often.size());
+    EXPECT_EQ(back, often.size());
+    if (most == 20'000) EXPECT_TRUE(front >= 2 && back >= 2) << front << ", " << back;
   }
 }
 
 TEST_F(BatchOnGpu, AnEmptyBatchHasNoKeys) {
   GroupUser user({4}, 0);
   Combined combined(1);
-  combined.counts.Set({7, 7});
+  combined.counts.Set({7, 7, 7, 7});
   CombineBatch(user.exec(), user.GroupOf({{}}), nullptr, nullptr, combined.ref(), {});
   user.Sync();
-  EXPECT_EQ(combined.counts.Get(), (std::vector<uint32_t>{0, 0}));
+  EXPECT_EQ(combined.counts.Get(), (std::vector<uint32_t>{0, 0, 0, 0}));
 }
 
 // The same by the rule on the host, one gradient after the other.
