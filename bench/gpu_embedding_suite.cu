@@ -287,6 +287,12 @@ Result<std::vector<Figure>> RunTraining() {
   STRATA_TRY(rows.Make(kLookups * kDim));
   STRATA_TRY(gradients.Make(kLookups * kDim));
   STRATA_TRY(rejected.Make(1));
+  // Zeros would send the rule's root and division the slow way.
+  std::vector<float> drawn_gradients(kLookups * kDim);
+  for (size_t i = 0; i < drawn_gradients.size(); ++i) {
+    drawn_gradients[i] = static_cast<float>(static_cast<int64_t>(Mix64(i))) * 0x1p-70F;
+  }
+  STRATA_TRY(gradients.Set(drawn_gradients));
   std::array<GpuBuffer<uint64_t>, kBatches> keys;
   std::vector<uint64_t> drawn(kLookups);
   for (int b = 0; b < kBatches; ++b) {

@@ -86,9 +86,8 @@ __global__ void __launch_bounds__(kMapThreads, 5)
 }
 
 template <typename Id>
-__global__ void __launch_bounds__(kMapThreads, 5)
-    Identify(const __grid_constant__ TableGroup group, const uint64_t* keys, float* out,
-             Claims claims, Id* ids, uint32_t* positions) {
+__global__ void Identify(const __grid_constant__ TableGroup group, const uint64_t* keys, float* out,
+                         Claims claims, Id* ids, uint32_t* positions) {
   const Turn turn(group);
   const uint64_t key = turn.is_one ? keys[turn.i] : 0;
   const uint64_t place = turn.is_one ? FindPlace(turn.table.map, key) : kNowhere;

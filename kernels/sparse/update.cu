@@ -178,19 +178,38 @@ struct Team {
   }
 };
 
-// sum[step] += the gradients at positions order[0] to order[rows - 1].
+// A key whose turn it is. Its last position is there at once, the others are a memory's latency
+// away.
+struct Turn {
+  uint64_t place = 0;
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  uint32_t last = 0;
+
+  __device__ uint32_t rows() const { return end - begin; }
+  __device__ uint32_t Position(const DistinctKeys& keys, uint32_t row) const {
+    return row + 1 == rows() ? last : keys.order[begin + row];
+  }
+};
+
+__device__ Turn TurnOf(const DistinctKeys& keys, uint32_t j) {
+  return {keys.places[j], keys.starts[j], keys.starts[j + 1], keys.lasts[j]};
+}
+
+// sum[step] += the gradients of the key.
 template <uint32_t kSteps, bool kAligned>
 __device__ void AddRows(const Team& team, const GroupTable& table, const float* values,
-                        const uint32_t* order, uint32_t rows, Four (&sum)[kSteps]) {
+                        const DistinctKeys& keys, const Turn& turn, Four (&sum)[kSteps]) {
   constexpr uint32_t kAtOnce = kSteps == 1 ? 4 : 1;
   const uint32_t dim = table.map.dim;
+  const uint32_t rows = turn.rows();
   const float* base = values + table.first_element - table.first_key * dim;
   for (uint32_t row = 0; row < rows; row += kAtOnce) {
     Four next[kAtOnce][kSteps];
 #pragma unroll
     for (uint32_t k = 0; k < kAtOnce; ++k) {
       if (row + k >= rows) break;
-      const float* from = base + uint64_t{order[row + k]} * dim;
+      const float* from = base + uint64_t{turn.Position(keys, row + k)} * dim;
 #pragma unroll
       for (uint32_t s = 0; s < kSteps; ++s) {
         next[k][s] = LoadFour<kAligned>(from, team.Element(s), dim);
@@ -264,15 +283,17 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
   const uint32_t count = kNew ? *keys.missing_count : *keys.count;
   RowsMade made;
   uint32_t not_finite = 0;
-  for (uint32_t turn = (blockIdx.x * kMapThreads + threadIdx.x) / lanes; turn < count;
-       turn += teams) {
-    const uint32_t j = kNew ? keys.missing[turn] : turn;
-    uint64_t place = kNew ? kNowhere : keys.places[j];
+  const uint32_t first = (blockIdx.x * kMapThreads + threadIdx.x) / lanes;
+  const auto number_of = [&](uint32_t n) { return kNew ? keys.missing[n] : n; };
+  Turn next;
+  if (first < count) next = TurnOf(keys, number_of(first));
+  for (uint32_t n = first; n < count; n += teams) {
+    const Turn turn = next;
+    const uint32_t j = number_of(n);
+    if (n + teams < count) next = TurnOf(keys, number_of(n + teams));
+    uint64_t place = turn.place;
     if (!kNew && place == kNowhere) continue;
-    const uint32_t begin = keys.starts[j];
-    const uint32_t rows = keys.starts[j + 1] - begin;
-    const uint32_t* order = keys.order + begin;
-    const GroupTable& table = group.OfKey(order[0]);
+    const GroupTable& table = group.OfKey(turn.last);
     const uint32_t dim = table.map.dim;
     Four w[kSteps];
     Four states[Rule::kStates + 1][kSteps];
@@ -294,15 +315,15 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     if (!kNew && leads) frequency = table.map.HeaderOf(place)->frequency;
 
     Four sum[kSteps];
-    if (rows > kOften) {
+    if (turn.rows() > kOften) {
 #pragma unroll
       for (uint32_t s = 0; s < kSteps; ++s) {
-        sum[s] = LoadFour<kAligned>(OftenSum(scratch, group, begin), team.Element(s), dim);
+        sum[s] = LoadFour<kAligned>(OftenSum(scratch, group, turn.begin), team.Element(s), dim);
       }
     } else {
 #pragma unroll
       for (uint32_t s = 0; s < kSteps; ++s) sum[s] = FourTimes(-0.0F);  // 0 makes +0 of -0
-      AddRows<kSteps, kAligned>(team, table, gradients.values, order, rows, sum);
+      AddRows<kSteps, kAligned>(team, table, gradients.values, keys, turn, sum);
     }
     bool finite = true;
 #pragma unroll
@@ -348,7 +369,8 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     }
     if (!leads) continue;
     SlotHeader& header = *table.map.HeaderOf(place);
-    const uint32_t brought = PartsThatBrought(gradients.part_ends, order, rows);
+    const uint32_t brought =
+        PartsThatBrought(gradients.part_ends, keys.order + turn.begin, turn.rows());
     if (kNew) header.key = keys.keys[j];
     header.last_step = step;
     header.score = step;
