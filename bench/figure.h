@@ -50,6 +50,7 @@ struct Suite {
 Suite TableSuite();
 Suite GpuTableSuite();      // in a build with CUDA
 Suite GpuEmbeddingSuite();  // likewise
+Suite GpuServiceSuite();    // likewise
 Suite ServiceSuite();
 Suite TieredSuite();
 Suite CheckpointSuite();

@@ -11,6 +11,6 @@ Result<std::string> UseGpu(int ordinal) {
   return fmt::format("gpu: {}", properties.name);
 }
 
-std::vector<Suite> GpuSuites() { return {GpuTableSuite(), GpuEmbeddingSuite()}; }
+std::vector<Suite> GpuSuites() { return {GpuTableSuite(), GpuEmbeddingSuite(), GpuServiceSuite()}; }
 
 }  // namespace strata::bench

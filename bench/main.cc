@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "bench/gpu.h"
 #include "bench/machine.h"
 #include "bench/report.h"
+#include "kernels/core/device_choice.h"
 
 namespace strata::bench {
 namespace {
@@ -88,16 +88,9 @@ struct OnDevice {
   std::string name;
 };
 Result<OnDevice> SuitesOn(const std::string& device) {
-  if (device == "cpu") return OnDevice{Suites(), MachineName()};
-  int ordinal = 0;
-  const std::string_view number =
-      std::string_view(device).substr(std::min<size_t>(5, device.size()));
-  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), ordinal);
-  const bool is_number = parsed.ec == std::errc() && parsed.ptr == number.data() + number.size();
-  if (device != "cuda" && (!device.starts_with("cuda:") || !is_number || ordinal < 0)) {
-    return Invalid(fmt::format("--device is cpu, cuda or cuda:N; found '{}'", device));
-  }
-  STRATA_ASSIGN(const std::string name, UseGpu(ordinal));
+  STRATA_ASSIGN(const DeviceChoice choice, ParseDevice(device));
+  if (choice.kind == DeviceKind::kCpu) return OnDevice{Suites(), MachineName()};
+  STRATA_ASSIGN(const std::string name, UseGpu(choice.ordinal.value_or(0)));
   return OnDevice{GpuSuites(), name};
 }
 
@@ -137,7 +130,8 @@ int Main(int argc, char** argv) {
   CLI::App app("Measures Strata beside its peers and the machine's limits.", "strata-bench");
   app.footer(Footer());
   app.add_option("SUITE", line.suite, "what to measure")->required();
-  app.add_option("--device", line.device, "where it runs: cpu, cuda or cuda:N (table)")
+  app.add_option("--device", line.device,
+                 "where it runs: cpu, cuda or cuda:N (table, embedding, service)")
       ->capture_default_str();
   app.add_flag("--json", line.json, "one JSON object a line instead of a table");
   app.add_flag("--list", line.list, "name the cases and measure nothing");

@@ -82,10 +82,10 @@ class OursClient final : public ServiceClient {
 
 class OursPeer final : public ServicePeer {
  public:
-  OursPeer(std::unique_ptr<Server> server, std::unique_ptr<RemoteStore> store)
-      : server_(std::move(server)), store_(std::move(store)) {}
+  OursPeer(std::string name, std::unique_ptr<Server> server, std::unique_ptr<RemoteStore> store)
+      : name_(std::move(name)), server_(std::move(server)), store_(std::move(store)) {}
 
-  std::string NameOf(Op) const override { return "strata"; }
+  std::string NameOf(Op) const override { return name_; }
 
   Status Fill(uint64_t rows, uint32_t dim) override {
     const TableSpec spec = SpecOf(dim);
@@ -105,19 +105,22 @@ class OursPeer final : public ServicePeer {
   }
 
  private:
+  const std::string name_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<RemoteStore> store_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<ServicePeer>> StartOurs(const std::string& data) {
-  ServerOptions options;
-  options.data = data;
-  STRATA_ASSIGN(auto server, StartServer(std::move(options)));
+Result<std::unique_ptr<ServicePeer>> StartOurs(const OursOptions& options) {
+  ServerOptions of_server;
+  of_server.data = options.data;
+  of_server.lanes_per_server = {options.lanes};
+  of_server.tables.device = options.device;
+  STRATA_ASSIGN(auto server, StartServer(std::move(of_server)));
   STRATA_ASSIGN(auto store, ConnectTo(*server));
   return std::unique_ptr<ServicePeer>(
-      std::make_unique<OursPeer>(std::move(server), std::move(store)));
+      std::make_unique<OursPeer>(options.name, std::move(server), std::move(store)));
 }
 
 }  // namespace strata::bench

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "bench/scratch_folder.h"
+#include "kernels/core/device_choice.h"
 #include "storage/row_schema.h"
 
 namespace strata::bench {
@@ -58,8 +59,14 @@ class ServicePeer {
 using PutRows = std::function<Status(std::span<const Key>, std::span<const float>)>;
 Status FillRows(uint64_t rows, uint32_t dim, const PutRows& put);
 
-// A server of ours in this process, with one lane. With a data folder it keeps a log there.
-Result<std::unique_ptr<ServicePeer>> StartOurs(const std::string& data = {});
+// A server of ours in this process. With a data folder it keeps a log there.
+struct OursOptions {
+  std::string name = "strata";
+  std::string data = {};
+  uint16_t lanes = 1;
+  DeviceChoice device = {};
+};
+Result<std::unique_ptr<ServicePeer>> StartOurs(const OursOptions& options = {});
 // A bare ZeroMQ exchange of the same bytes: a ROUTER answers a DEALER. What is sent comes from
 // memory of the sender and what comes ends in memory of the receiver, each copied once, as whoever
 // owns its rows must. kKept: with this process's heap, which keeps what a message lay in. kPlain:

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "bench/figure.h"
 #include "bench/measure.h"
@@ -39,6 +42,9 @@ std::string NameOf(const Shape& shape) {
 class Field {
  public:
   static constexpr size_t kOurs = 0, kLimit = 1, kFirstPeer = 2;
+  using Starter = std::function<Result<std::unique_ptr<ServicePeer>>()>;
+
+  explicit Field(std::vector<Starter> starters) : starters_(std::move(starters)) {}
 
   Status Prepare(uint32_t dim) {
     if (peers_.empty()) STRATA_TRY(Start());
@@ -55,12 +61,8 @@ class Field {
 
  private:
   Status Start() {
-    using Starter = std::function<Result<std::unique_ptr<ServicePeer>>()>;
-    const std::array<Starter, 5> starters = {
-        [] { return StartOurs(); }, [] { return StartExchange(Exchange::kKept); }, StartRedis,
-        StartRocks, [] { return StartExchange(Exchange::kPlain); }};
     std::vector<std::unique_ptr<ServicePeer>> started;
-    for (const Starter& start : starters) {
+    for (const Starter& start : starters_) {
       auto peer = start();
       if (peer.ok()) {
         started.push_back(std::move(*peer));
@@ -75,6 +77,7 @@ class Field {
     return {};
   }
 
+  const std::vector<Starter> starters_;
   std::vector<std::unique_ptr<ServicePeer>> peers_;
   uint32_t dim_ = 0;
 };
@@ -235,7 +238,7 @@ Result<std::vector<Figure>> RunLogged(Field& field, const Shape& shape,
                                       const BenchOptions& options) {
   STRATA_TRY(field.Prepare(shape.dim));
   STRATA_ASSIGN(const ScratchFolder folder, ScratchFolder::Make());
-  STRATA_ASSIGN(const auto server, StartOurs(folder.path()));
+  STRATA_ASSIGN(const auto server, StartOurs({.data = folder.path()}));
   STRATA_TRY(server->Fill(kRows, shape.dim));
   STRATA_ASSIGN(Clients logged, Clients::Connect(*server, shape));
   STRATA_ASSIGN(Clients applied, Clients::Connect(*field.peer(Field::kOurs), shape));
@@ -302,7 +305,9 @@ std::vector<Shape> Grid() {
 }
 
 std::vector<Case> ServiceCases(bool all) {
-  const auto field = std::make_shared<Field>();
+  const auto field = std::make_shared<Field>(std::vector<Field::Starter>{
+      [] { return StartOurs(); }, [] { return StartExchange(Exchange::kKept); }, StartRedis,
+      StartRocks, [] { return StartExchange(Exchange::kPlain); }});
   std::vector<Case> cases = {{"memcpy", RunCopy}};
   for (const Op op : {Op::kPull, Op::kPush}) {
     const Shape shape{op, 1, 16, Distribution::kUniform, 1};
@@ -322,7 +327,36 @@ std::vector<Case> ServiceCases(bool all) {
   return cases;
 }
 
+std::vector<Case> GpuServiceCases(bool) {
+  const auto field = std::make_shared<Field>(std::vector<Field::Starter>{
+      [] { return StartOurs({.name = "strata on a GPU", .device = {.kind = DeviceKind::kCuda}}); },
+      [] { return StartExchange(Exchange::kKept); },
+      [] { return StartOurs({.name = "strata, 1 CPU lane"}); },
+      [] { return StartOurs({.name = "strata, 4 CPU lanes", .lanes = 4}); }});
+  std::vector<Case> cases;
+  for (const Op op : {Op::kPull, Op::kPush, Op::kMixed}) {
+    for (const size_t batch : {65'536U, 4096U}) {
+      const Shape shape{op, batch, 16, Distribution::kUniform, 4};
+      cases.push_back({NameOf(shape), [field, shape](const BenchOptions& options) {
+                         return RunThroughput(*field, shape, options);
+                       }});
+    }
+    const Shape alone{op, 65'536, 16, Distribution::kUniform, 1};
+    cases.push_back({NameOf(alone) + " latency", [field, alone](const BenchOptions& options) {
+                       return RunLatency(*field, alone, options);
+                     }});
+  }
+  return cases;
+}
+
 }  // namespace
+
+Suite GpuServiceSuite() {
+  return {"service",
+          "pulls and pushes (AdaGrad) over loopback, rows on a GPU beside rows in host memory; 1 M "
+          "rows, 4 batches under way a client",
+          GpuServiceCases};
+}
 
 Suite ServiceSuite() {
   return {"service",

@@ -115,6 +115,22 @@ constexpr Setting kSettings[] = {
      .min = 0,
      .flag = "memory",
      .programs = kProgramServer},
+    {.key = "server.device",
+     .default_value = "cpu",
+     .help =
+         "Where the rows of a server lie: cpu, in host memory; cuda, in the memory of the GPUs "
+         "that the process sees, which its lanes take in turns; cuda:N, in that of GPU N; auto, "
+         "on GPUs where there are any that will do. Rows on a GPU have no cold tier yet.",
+     .flag = "device",
+     .programs = kProgramServer},
+    {.key = "server.gpu_memory",
+     .type = SettingType::kBytes,
+     .default_value = "0",
+     .help = "Memory of each GPU that is taken for rows, at the start, 0 for 85 % of what is free. "
+             "Pushes that need more are refused. What is left is for batches on their way.",
+     .min = 0,
+     .flag = "gpu_memory",
+     .programs = kProgramServer},
     {.key = "server.cold",
      .type = SettingType::kBool,
      .default_value = "false",
@@ -474,6 +490,17 @@ std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes) 
                                      "in memory: expected at least {} MiB, found {} bytes",
                                      kColdMemoryMin >> 20, config.memory_bytes_max));
   }
+  const bool on_gpus = config.device.kind == DeviceKind::kCuda;
+  if (config.cold && on_gpus) {
+    blame("server.cold",
+          "does not go with server.device (--device) cuda yet: expected cpu or auto");
+  }
+  if (config.memory_bytes_max != 0 && on_gpus) {
+    blame("server.memory", "has no effect on a GPU: server.gpu_memory (--gpu_memory) is its limit");
+  }
+  if (config.gpu_memory_bytes != 0 && config.device.kind == DeviceKind::kCpu) {
+    blame("server.gpu_memory", "has no effect without server.device (--device) cuda or auto");
+  }
   const ClusterConfig usual;
   const std::pair<std::string_view, bool> of_cold[] = {
       {"server.cold_bytes_max", config.cold_bytes_max != usual.cold_bytes_max},
@@ -522,6 +549,10 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   config.server_port = static_cast<uint16_t>(settings.Int("server.port"));
   config.lanes = static_cast<uint16_t>(settings.Int("server.lanes"));
   config.memory_bytes_max = settings.Bytes("server.memory");
+  const Result<DeviceChoice> device = ParseDevice(settings.Text("server.device"));
+  if (!device.ok()) return device.status().Prefixed(settings.Origin("server.device"));
+  config.device = *device;
+  config.gpu_memory_bytes = settings.Bytes("server.gpu_memory");
   config.cold = settings.Bool("server.cold");
   config.cold_bytes_max = settings.Bytes("server.cold_bytes_max");
   config.cold_keep = settings.Text("server.cold_keep");

@@ -16,6 +16,7 @@
 #include "cluster/tls/tls_files.h"
 #include "cluster/topology/launcher.h"
 #include "cluster/topology/machine_list.h"
+#include "kernels/core/device_choice.h"
 
 namespace strata {
 
@@ -48,6 +49,8 @@ struct ClusterConfig {
   uint16_t server_port = 7600;            // likewise
   uint16_t lanes = 1;                     // likewise
   uint64_t memory_bytes_max = 0;          // 0: no limit
+  DeviceChoice device;                    // where the rows of a server lie
+  uint64_t gpu_memory_bytes = 0;          // of each GPU; 0: most of what is free
   bool cold = false;                      // rows go to the data folder when memory is short
   uint64_t cold_bytes_max = 0;            // on disk; 0: no limit
   std::string cold_keep = "lru";          // or "lfu": which rows stay in memory

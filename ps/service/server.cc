@@ -117,6 +117,7 @@ Status Server::Impl::Start() {
   STRATA_TRY(CheckCheckpointFolder());
   STRATA_TRY(OpenData());
   STRATA_ASSIGN(tables, TableFactory::Create(options.tables));
+  for (const std::string& line : tables->plan()) Log(LogLevel::kInfo, "{}", line);
   STRATA_TRY(BindLanes());
   STRATA_TRY(StartHttp());
   STRATA_TRY(StartThreads());
@@ -195,8 +196,8 @@ LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
   config.queue_bytes_max = options.queue_bytes_max;
   config.durable = data != nullptr;
   config.checkpoints = CheckpointsOf(lane);
-  config.make_table = [factory = tables.get()](const TableSpec& spec) {
-    return factory->Make(spec);
+  config.make_table = [factory = tables.get(), lane](const TableSpec& spec) {
+    return factory->Make(spec, lane);
   };
   if (lane == 0) {
     config.on_control = [this](Request request) { control->Submit(std::move(request)); };

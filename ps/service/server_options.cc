@@ -39,7 +39,9 @@ Result<ServerOptions> MakeServerOptions(const ClusterConfig& config) {
       .cold_bytes_max = config.cold_bytes_max,
       .policy = {.keep = config.cold_keep == "lfu" ? KeepPolicy::kLfu : KeepPolicy::kLru,
                  .admit_from = config.admit_from,
-                 .ttl_steps = config.ttl_steps}};
+                 .ttl_steps = config.ttl_steps},
+      .device = config.device,
+      .gpu_memory_bytes = config.gpu_memory_bytes};
   options.queue_bytes_max = config.queue_bytes_max;
   options.data = config.data;
   options.log_bytes_max = config.log_bytes_max;

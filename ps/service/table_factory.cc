@@ -16,6 +16,7 @@ constexpr uint64_t kColdPercent = 42;
 
 Result<std::unique_ptr<TableFactory>> TableFactory::Create(const TableFactoryOptions& options) {
   std::unique_ptr<TableFactory> factory(new TableFactory(options));
+  STRATA_TRY(factory->TakeGpus());
   if (options.cold.empty()) return factory;
   STRATA_CHECK(options.memory_bytes_max >= kColdMemoryMin);
   const uint64_t percent = options.memory_bytes_max / 100;
@@ -27,7 +28,27 @@ Result<std::unique_ptr<TableFactory>> TableFactory::Create(const TableFactoryOpt
   return factory;
 }
 
-std::unique_ptr<LocalTable> TableFactory::Make(const TableSpec& spec) {
+Status TableFactory::TakeGpus() {
+  if (options_.device.kind == DeviceKind::kCpu) return {};
+  const bool is_free_to_choose = !options_.device.kind.has_value();
+  if (is_free_to_choose && !options_.cold.empty()) {
+    plan_.push_back("device auto: host memory, as rows have a cold tier");
+    return {};
+  }
+  auto gpus = GpuTables::Open(
+      {.ordinal = options_.device.ordinal, .memory_bytes = options_.gpu_memory_bytes});
+  if (!gpus.ok()) {
+    if (!is_free_to_choose) return gpus.status();
+    plan_.push_back("device auto: host memory, as " + gpus.status().message());
+    return {};
+  }
+  gpus_ = std::move(*gpus);
+  plan_ = gpus_->plan();
+  return {};
+}
+
+std::unique_ptr<LocalTable> TableFactory::Make(const TableSpec& spec, uint16_t lane) {
+  if (gpus_ != nullptr) return gpus_->Make(spec, lane);
   if (cold_ == nullptr) return std::make_unique<HostTable>(spec, &budget_);
   return std::make_unique<TieredTable>(spec, options_.policy, *warm_, *cold_, *executor_);
 }

@@ -1,11 +1,15 @@
-// TableFactory: makes the tables of one server, in memory alone or over a cold tier on disk.
+// TableFactory: makes the tables of one server, in host memory, over a cold tier on disk, or in the
+// memory of GPUs.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
+#include "kernels/core/device_choice.h"
+#include "storage/gpu/gpu_tables.h"
 #include "storage/memory/local_table.h"
 #include "storage/memory/memory_budget.h"
 #include "storage/rocks/rocks_db.h"
@@ -22,15 +26,21 @@ struct TableFactoryOptions {
   std::string cold;
   uint64_t cold_bytes_max = 0;  // on disk; 0: what the disk has
   TierPolicy policy;            // of all tables over a cold tier
+  // Where rows lie. On a GPU there is no cold tier, and memory_bytes_max has no effect.
+  DeviceChoice device;
+  uint64_t gpu_memory_bytes = 0;  // of each GPU, for rows; 0: most of what is free
 };
 
 // Thread-safe. Outlives the tables.
 class TableFactory {
  public:
-  // The cold tier's own errors.
+  // The cold tier's own errors, or those of GpuTables::Open.
   static Result<std::unique_ptr<TableFactory>> Create(const TableFactoryOptions& options);
 
-  std::unique_ptr<LocalTable> Make(const TableSpec& spec);  // a valid spec
+  std::unique_ptr<LocalTable> Make(const TableSpec& spec, uint16_t lane);  // a valid spec
+
+  // Where rows lie and why, for the log: a line for each GPU.
+  const std::vector<std::string>& plan() const { return plan_; }
 
   // What was acknowledged must find its place whatever the limit: the limits hold from here on.
   // Rows over a cold tier keep to that of memory from the start, but for a batch that must be
@@ -40,8 +50,12 @@ class TableFactory {
  private:
   explicit TableFactory(const TableFactoryOptions& options) : options_(options) {}
 
+  Status TakeGpus();
+
   const TableFactoryOptions options_;
-  MemoryBudget budget_;  // without a cold tier
+  std::vector<std::string> plan_;
+  std::unique_ptr<GpuTables> gpus_;  // null: rows lie in host memory
+  MemoryBudget budget_;              // without a cold tier
   std::unique_ptr<RocksDb> cold_;
   std::unique_ptr<WarmShares> warm_;
   std::unique_ptr<TierExecutor> executor_;

@@ -96,11 +96,29 @@ DevicePool::~DevicePool() {
   for (const uint64_t handle : free_) (void)TheDriver()->release(handle);
 }
 
+size_t DevicePool::bytes_free() const {
+  const std::lock_guard lock(mutex_);
+  return free_.size() * kChunkBytes;
+}
+
+std::vector<uint64_t> DevicePool::Take(size_t count) {
+  const std::lock_guard lock(mutex_);
+  if (count > free_.size()) return {};
+  std::vector<uint64_t> taken(free_.end() - static_cast<ptrdiff_t>(count), free_.end());
+  free_.resize(free_.size() - count);
+  return taken;
+}
+
+void DevicePool::GiveBack(uint64_t handle) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(handle);
+}
+
 GrowingArray::~GrowingArray() {
   if (address_ == 0) return;
   for (size_t i = 0; i < chunks_.size(); ++i) {
     (void)TheDriver()->unmap(address_ + i * DevicePool::kChunkBytes, DevicePool::kChunkBytes);
-    pool_->free_.push_back(chunks_[i]);
+    pool_->GiveBack(chunks_[i]);
   }
   (void)TheDriver()->free_range(address_, bytes_max_);
 }
@@ -124,20 +142,23 @@ size_t GrowingArray::ChunksFor(size_t bytes) const {
 Status GrowingArray::Grow(size_t bytes) {
   STRATA_CHECK(address_ != 0 && bytes <= bytes_max_);
   const size_t wanted = ChunksFor(bytes);
-  if (wanted > pool_->free_.size()) {
+  if (wanted == 0) return {};
+  const std::vector<uint64_t> taken = pool_->Take(wanted);
+  if (taken.empty()) {
     return Refused(fmt::format("{} MiB of the GPU's memory are asked for, {} of {} are free",
                                wanted * DevicePool::kChunkBytes >> 20, pool_->bytes_free() >> 20,
                                pool_->bytes() >> 20));
   }
-  if (wanted == 0) return {};
   const CUdeviceptr first = address_ + chunks_.size() * DevicePool::kChunkBytes;
   for (size_t i = 0; i < wanted; ++i) {
-    const uint64_t handle = pool_->free_.back();
-    STRATA_TRY(FromDriver(TheDriver()->map(first + i * DevicePool::kChunkBytes,
-                                           DevicePool::kChunkBytes, 0, handle, 0),
-                          "mapping memory"));
-    pool_->free_.pop_back();
-    chunks_.push_back(handle);
+    const Status mapped = FromDriver(TheDriver()->map(first + i * DevicePool::kChunkBytes,
+                                                      DevicePool::kChunkBytes, 0, taken[i], 0),
+                                     "mapping memory");
+    if (!mapped.ok()) {
+      for (; i < wanted; ++i) pool_->GiveBack(taken[i]);
+      return mapped;
+    }
+    chunks_.push_back(taken[i]);
   }
   CUmemAccessDesc access = {};
   access.location = LocationOf(pool_->device());

@@ -6,13 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/status.h"
 
 namespace strata {
 
-// Not thread-safe.
+// Thread-safe: the tables of several lanes share it.
 class DevicePool {
  public:
   static constexpr size_t kChunkBytes = size_t{32} << 20;
@@ -25,15 +26,20 @@ class DevicePool {
 
   int device() const { return device_; }
   size_t bytes() const { return chunks_ * kChunkBytes; }
-  size_t bytes_free() const { return free_.size() * kChunkBytes; }
+  size_t bytes_free() const;
 
  private:
   friend class GrowingArray;
   explicit DevicePool(int device) : device_(device) {}
 
+  // `count` handles, or none.
+  std::vector<uint64_t> Take(size_t count);
+  void GiveBack(uint64_t handle);
+
   const int device_;
   size_t chunks_ = 0;
-  std::vector<uint64_t> free_;  // handles
+  mutable std::mutex mutex_;
+  std::vector<uint64_t> free_;  // handles; guarded by mutex_
 };
 
 // Not thread-safe.

@@ -15,7 +15,7 @@ struct GpuStoreOptions {
   const Clock* clock = &RealClock();  // judges deadlines; outlives the store
 };
 
-// Errors as those of DevicePool::Make.
+// Errors as those of GpuTables::Open.
 Result<std::unique_ptr<LocalStore>> MakeGpuStore(const GpuStoreOptions& options);
 
 }  // namespace strata

@@ -56,9 +56,9 @@ GpuTable::~GpuTable() {
   (void)cudaStreamDestroy(StreamOf(exec_));
 }
 
-Status GpuTable::Wait() const {
-  return FromCuda(cudaStreamSynchronize(StreamOf(exec_)), "the GPU");
-}
+// What a GPU reports once it has been asked to work is final for the process: nothing can be asked
+// of it any more. The next process recovers from checkpoint and log.
+void GpuTable::Wait() const { Must(FromCuda(cudaStreamSynchronize(StreamOf(exec_)), "the GPU")); }
 
 RowStart GpuTable::Start() const {
   RowStart start;
@@ -127,7 +127,8 @@ Status GpuTable::Combine(size_t keys) {
                .often_counts = counters->often};
   CombineBatch(exec_, GroupOf(keys), keys_.as<Key>(), nullptr, distinct_, scratch_.all());
   STRATA_TRY(CopyDown<uint32_t>(exec_, &counters->distinct, {&distinct_count_, 1}));
-  return Wait();
+  Wait();
+  return {};
 }
 
 Status GpuTable::MakeRoom() {
@@ -152,12 +153,12 @@ Result<RowList> GpuTable::RoomFor(size_t rows) const {
 Status GpuTable::Bring(const RowList& list, bool with_state, ScanPage* page) const {
   uint32_t count = 0;
   STRATA_TRY(CopyDown<uint32_t>(exec_, list.count, {&count, 1}));
-  STRATA_TRY(Wait());
+  Wait();
   std::vector<SlotHeader> headers(count);
   std::vector<float> rows(count * width());
   STRATA_TRY(CopyDown<SlotHeader>(exec_, list.headers, headers));
   STRATA_TRY(CopyDown<float>(exec_, list.rows, rows));
-  STRATA_TRY(Wait());
+  Wait();
   for (size_t i = 0; i < count; ++i) {
     const SlotHeader& header = headers[i];
     const float* row = rows.data() + i * width();
@@ -189,7 +190,7 @@ Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   unsigned long long found = 0;
   STRATA_TRY(CopyDown<float>(exec_, out_.as<float>(), out));
   STRATA_TRY(CopyDown<unsigned long long>(exec_, hits, {&found, 1}));
-  STRATA_TRY(Wait());
+  Wait();
   stats_.lookups += keys.size();
   stats_.lookup_hits += found;
   return {};
@@ -229,7 +230,7 @@ void GpuTable::CommitUpdate(uint64_t step) {
   Must(FromCuda(cudaGetLastError(), "an update"));
   unsigned long long rejected = 0;
   Must(CopyDown<unsigned long long>(exec_, rejected_here, {&rejected, 1}));
-  Must(Wait());
+  Wait();
   stats_.updates += occurrences_;
   stats_.rejected += rejected;
   ++stats_.steps;
@@ -252,7 +253,7 @@ void GpuTable::CommitAssign() {
   InsertOrAssign(exec_, map_->ref(), {distinct_.keys, distinct_count_}, in_.as<float>(),
                  distinct_.lasts, Start(), misses());
   Must(FromCuda(cudaGetLastError(), "an assign"));
-  Must(Wait());
+  Wait();
 }
 
 Status GpuTable::PrepareErase(std::span<const Key> keys) {
@@ -273,10 +274,10 @@ void GpuTable::CommitErase() {
   Must(FromCuda(cudaGetLastError(), "an erase"));
   uint32_t count = 0;
   Must(CopyDown<uint32_t>(exec_, erased_count, {&count, 1}));
-  Must(Wait());
+  Wait();
   std::vector<Key> erased(count);
   Must(CopyDown<Key>(exec_, distinct_keys_.as<Key>(), erased));
-  Must(Wait());
+  Wait();
   const uint64_t rows = Stats().rows;
   for (const Key key : erased) history_.Erased(key, rows);
 }
@@ -400,7 +401,7 @@ Status GpuTable::Load(const ScanPage& page) {
   LoadRows(exec_, map_->ref(), {distinct_.keys, distinct_count_}, headers_.as<SlotHeader>(),
            in_.as<float>(), distinct_.lasts, misses());
   STRATA_TRY(FromCuda(cudaGetLastError(), "loading rows"));
-  STRATA_TRY(Wait());
+  Wait();
   history_.Loaded();
   return {};
 }

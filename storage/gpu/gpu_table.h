@@ -16,9 +16,9 @@
 namespace strata {
 
 // Not thread-safe: it belongs to one lane, or to a store that locks it. What each call does is
-// written at LocalTable; a scan goes as DeviceMap::WalkFrom, and its cursor is the walk's. A fault
-// of the GPU is kFailed where nothing has changed yet, and ends the process (70) behind Prepare,
-// where a write cannot fail any more.
+// written at LocalTable; a scan goes as DeviceMap::WalkFrom, and its cursor is the walk's. That a
+// batch finds no memory is kFailed where nothing has changed yet. A fault of the GPU ends the
+// process (70): nothing can be asked of it any more.
 class GpuTable : public LocalTable {
  public:
   // `spec` has passed ValidateTableSpec. The pool outlives the table. Memory is taken with the
@@ -65,7 +65,7 @@ class GpuTable : public LocalTable {
   Status KeepForSnapshot(size_t keys);    // those of keys_
   Result<RowList> RoomFor(size_t rows) const;
   Status Bring(const RowList& list, bool with_state, ScanPage* page) const;
-  Status Wait() const;
+  void Wait() const;
   MissList misses() const;
   size_t width() const { return spec_.dim + schema_.state_width; }
 

@@ -46,14 +46,14 @@ MAY_INCLUDE = {
                      "cluster/tls"],
     "cluster/collective": ["base", "cluster/topology", "cluster/link", "cluster/schedule"],
     "cluster/gpu": ["base", "cluster/link/reduction.h", "kernels/core/cuda_status.cuh"],
-    "cluster": ["base", "cluster/topology", "cluster/names", "cluster/schedule/choice.h",
+    "cluster": ["base", "kernels/core/device_choice.h", "cluster/topology", "cluster/names", "cluster/schedule/choice.h",
                 "cluster/tls"],  # cluster.toml
     # A lane calls the commands' handlers.
     "ps/shard": ["base", "proto/wire", "proto/format", "storage", "ps/service/handlers.h"],
     "ps/net": ["base", "proto/wire"],
     "ps/client": ["base", "proto/wire", "storage", "ps/net"],
     # Both ends of the wire translate table specs with the same functions.
-    "ps/service": ["base", "proto/wire", "proto/control", "proto/format", "storage",
+    "ps/service": ["base", "kernels/core/device_choice.h", "proto/wire", "proto/control", "proto/format", "storage",
                    "cluster/cluster_config.h", "cluster/names", "ps/shard", "ps/net",
                    "ps/client/table_wire.h"],
     "ps": ["base", "cluster/cluster_config.h", "ps/service"],  # strata-server

@@ -1,0 +1,26 @@
+#include "kernels/core/device_choice.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace strata {
+
+Result<DeviceChoice> ParseDevice(std::string_view text) {
+  if (text == "auto") return DeviceChoice{.kind = std::nullopt, .ordinal = {}};
+  if (text == "cpu") return DeviceChoice{.kind = DeviceKind::kCpu, .ordinal = {}};
+  if (text == "cuda") return DeviceChoice{.kind = DeviceKind::kCuda, .ordinal = {}};
+  constexpr std::string_view kNumbered = "cuda:";
+  int ordinal = 0;
+  if (text.starts_with(kNumbered)) {
+    const std::string_view number = text.substr(kNumbered.size());
+    const auto [end, error] =
+        std::from_chars(number.data(), number.data() + number.size(), ordinal);
+    if (error == std::errc() && end == number.data() + number.size() && ordinal >= 0) {
+      return DeviceChoice{.kind = DeviceKind::kCuda, .ordinal = ordinal};
+    }
+  }
+  return Invalid(fmt::format("a device is auto, cpu, cuda or cuda:N; found '{}'", text));
+}
+
+}  // namespace strata

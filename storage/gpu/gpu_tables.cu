@@ -1,0 +1,73 @@
+#include "base/human_text.h"
+#include "kernels/core/cuda_status.cuh"
+#include "storage/gpu/device_pool.h"
+#include "storage/gpu/gpu_table.h"
+#include "storage/gpu/gpu_tables.h"
+
+namespace strata {
+namespace {
+
+constexpr int kOldestCapability = 80;  // 8.0: what is compiled for
+// Of the free memory, when nothing is said; the rest is for batches.
+constexpr size_t kShareOfFree = 85;
+
+struct Gpu {
+  std::string name;
+  size_t free = 0;
+  size_t total = 0;
+};
+
+Result<Gpu> LookAt(int ordinal) {
+  STRATA_TRY(CheckDevice(ordinal));
+  cudaDeviceProp properties = {};
+  STRATA_TRY(FromCuda(cudaGetDeviceProperties(&properties, ordinal), "asking a GPU what it is"));
+  const int capability = properties.major * 10 + properties.minor;
+  Gpu gpu;
+  gpu.name = fmt::format("GPU {} ({})", ordinal, properties.name);
+  if (capability < kOldestCapability) {
+    return Failed(
+        fmt::format("{} is too old: its compute capability is {}.{}, 8.0 or newer is needed",
+                    gpu.name, properties.major, properties.minor));
+  }
+  const DeviceScope scope(ordinal);
+  const Status started = FromCuda(cudaMemGetInfo(&gpu.free, &gpu.total), "starting it");
+  if (!started.ok()) return started.Prefixed(gpu.name + "; nvidia-smi shows who uses it");
+  return gpu;
+}
+
+}  // namespace
+
+GpuTables::GpuTables() = default;
+GpuTables::~GpuTables() = default;
+
+Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& options) {
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted == cudaErrorNoDevice || (counted == cudaSuccess && count == 0)) {
+    return NotFound("this machine has no GPU, or none that CUDA sees (nvidia-smi lists them)");
+  }
+  STRATA_TRY(FromCuda(counted, "looking for GPUs"));
+  auto tables = std::unique_ptr<GpuTables>(new GpuTables());
+  const int first = options.ordinal.value_or(0);
+  const int last = options.ordinal.value_or(count - 1);
+  for (int ordinal = first; ordinal <= last; ++ordinal) {
+    STRATA_ASSIGN(const Gpu gpu, LookAt(ordinal));
+    const size_t wanted =
+        options.memory_bytes != 0 ? options.memory_bytes : gpu.free / 100 * kShareOfFree;
+    auto pool = DevicePool::Make(ordinal, wanted);
+    if (!pool.ok()) {
+      return pool.status().Prefixed(gpu.name + "; nvidia-smi shows who uses its memory");
+    }
+    tables->plan_.push_back(fmt::format(
+        "{}: {} of memory, {} taken for rows, {} left for batches", gpu.name, HumanBytes(gpu.total),
+        HumanBytes((*pool)->bytes()), HumanBytes(gpu.free - (*pool)->bytes())));
+    tables->pools_.push_back(std::move(*pool));
+  }
+  return Result<std::unique_ptr<GpuTables>>(std::move(tables));
+}
+
+std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec& spec, uint16_t lane) {
+  return std::make_unique<GpuTable>(spec, *pools_[lane % pools_.size()]);
+}
+
+}  // namespace strata

@@ -1,0 +1,43 @@
+// GpuTables: the GPUs that hold the tables of one server, and their memory, taken at the start.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/memory/local_table.h"
+
+namespace strata {
+
+class DevicePool;
+
+struct GpuTablesOptions {
+  std::optional<int> ordinal;  // the one GPU; nothing: all that this process sees
+  uint64_t memory_bytes = 0;   // of each, for rows; 0: most of what is free
+};
+
+// Thread-safe.
+class GpuTables {
+ public:
+  // kNotFound: this build or this machine has no GPU. kFailed: there is one that will not do
+  // (absent, too old, its memory is taken); says which, what is missing, and what helps.
+  static Result<std::unique_ptr<GpuTables>> Open(const GpuTablesOptions& options);
+  ~GpuTables();  // tables are gone
+
+  // An empty table on a GPU of the lane's: lanes take turns.
+  std::unique_ptr<LocalTable> Make(const TableSpec& spec, uint16_t lane);
+
+  // A line for each GPU: what it is, what was taken for rows, what is left for batches.
+  const std::vector<std::string>& plan() const { return plan_; }
+
+ private:
+  GpuTables();
+  std::vector<std::unique_ptr<DevicePool>> pools_;
+  std::vector<std::string> plan_;
+};
+
+}  // namespace strata

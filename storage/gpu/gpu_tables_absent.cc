@@ -1,0 +1,21 @@
+// Of a build without CUDA.
+#include "base/status.h"
+#include "storage/gpu/gpu_tables.h"
+
+namespace strata {
+
+class DevicePool {};
+
+GpuTables::GpuTables() = default;
+GpuTables::~GpuTables() = default;
+
+Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions&) {
+  return NotFound("this build has no CUDA; ./dev build --cuda=on makes one that does");
+}
+
+std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec&, uint16_t) {
+  STRATA_CHECK(false);
+  return nullptr;
+}
+
+}  // namespace strata
