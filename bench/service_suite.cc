@@ -329,7 +329,10 @@ std::vector<Case> ServiceCases(bool all) {
 
 std::vector<Case> GpuServiceCases(bool) {
   const auto field = std::make_shared<Field>(std::vector<Field::Starter>{
-      [] { return StartOurs({.name = "strata on a GPU", .device = {.kind = DeviceKind::kCuda}}); },
+      [] {
+        return StartOurs(
+            {.name = "strata, 4 GPU lanes", .lanes = 4, .device = {.kind = DeviceKind::kCuda}});
+      },
       [] { return StartExchange(Exchange::kKept); },
       [] { return StartOurs({.name = "strata, 1 CPU lane"}); },
       [] { return StartOurs({.name = "strata, 4 CPU lanes", .lanes = 4}); }});

@@ -55,9 +55,8 @@ void HandlePull(LaneState& lane, Request request) {
 
 Result<Frame> LookUp(LaneState& lane, LocalTable& table, std::span<const Key> keys) {
   const uint32_t dim = table.spec().dim;
-  // No std::vector, which would clear what the lookup overwrites.
   const size_t elements = keys.size() * dim;
-  const auto owner = std::make_shared_for_overwrite<float[]>(elements);
+  const std::shared_ptr<float[]> owner = table.RoomForRows(elements);
   const std::span<float> rows(owner.get(), elements);
   STRATA_TRY(table.Lookup(keys, rows));
   lane.metrics.pulled_keys.Add(keys.size());

@@ -42,8 +42,8 @@ Status CopyDown(const Exec& exec, const T* from, std::span<T> to) {
 
 }  // namespace
 
-GpuTable::GpuTable(const TableSpec& spec, DevicePool& pool)
-    : spec_(spec), schema_(SchemaOf(spec)), pool_(pool) {
+GpuTable::GpuTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<PinnedPool> host)
+    : spec_(spec), schema_(SchemaOf(spec)), pool_(pool), host_(std::move(host)) {
   exec_.device = DeviceKind::kCuda;
   exec_.ordinal = pool.device();
 }

@@ -10,6 +10,7 @@
 #include "kernels/sparse/batch.h"
 #include "storage/gpu/device_buffer.h"
 #include "storage/gpu/device_map.h"
+#include "storage/gpu/pinned_pool.h"
 #include "storage/memory/cut_history.h"
 #include "storage/memory/local_table.h"
 
@@ -23,10 +24,13 @@ class GpuTable : public LocalTable {
  public:
   // `spec` has passed ValidateTableSpec. The pool outlives the table. Memory is taken with the
   // first row.
-  GpuTable(const TableSpec& spec, DevicePool& pool);
+  GpuTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<PinnedPool> host);
   ~GpuTable() override;
 
   const TableSpec& spec() const override { return spec_; }
+  std::shared_ptr<float[]> RoomForRows(size_t elements) const override {
+    return host_->Take(elements);
+  }
   Status Lookup(std::span<const Key> keys, std::span<float> out) override;
   Status PrepareUpdate(std::span<const GradientPart> parts) override;
   void CommitUpdate(uint64_t step) override;
@@ -72,6 +76,7 @@ class GpuTable : public LocalTable {
   const TableSpec spec_;
   const RowSchema schema_;
   DevicePool& pool_;
+  const std::shared_ptr<PinnedPool> host_;
   Exec exec_;
   std::unique_ptr<DeviceMap> map_;  // null: no row was ever made
   CutHistory history_;

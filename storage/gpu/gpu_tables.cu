@@ -3,6 +3,7 @@
 #include "storage/gpu/device_pool.h"
 #include "storage/gpu/gpu_table.h"
 #include "storage/gpu/gpu_tables.h"
+#include "storage/gpu/pinned_pool.h"
 
 namespace strata {
 namespace {
@@ -48,6 +49,7 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
   }
   STRATA_TRY(FromCuda(counted, "looking for GPUs"));
   auto tables = std::unique_ptr<GpuTables>(new GpuTables());
+  tables->host_ = PinnedPool::Make();
   const int first = options.ordinal.value_or(0);
   const int last = options.ordinal.value_or(count - 1);
   for (int ordinal = first; ordinal <= last; ++ordinal) {
@@ -67,7 +69,7 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
 }
 
 std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec& spec, uint16_t lane) {
-  return std::make_unique<GpuTable>(spec, *pools_[lane % pools_.size()]);
+  return std::make_unique<GpuTable>(spec, *pools_[lane % pools_.size()], host_);
 }
 
 }  // namespace strata

@@ -14,6 +14,7 @@
 namespace strata {
 
 class DevicePool;
+class PinnedPool;
 
 struct GpuTablesOptions {
   std::optional<int> ordinal;  // the one GPU; nothing: all that this process sees
@@ -37,6 +38,7 @@ class GpuTables {
  private:
   GpuTables();
   std::vector<std::unique_ptr<DevicePool>> pools_;
+  std::shared_ptr<PinnedPool> host_;  // for rows on their way out
   std::vector<std::string> plan_;
 };
 

@@ -5,6 +5,7 @@
 namespace strata {
 
 class DevicePool {};
+class PinnedPool {};
 
 GpuTables::GpuTables() = default;
 GpuTables::~GpuTables() = default;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,12 @@ class LocalTable {
   // Rows out, out.size() == keys.size() x dim; after an error what `out` holds means nothing.
   // Changes nothing but the counts of Stats.
   virtual Status Lookup(std::span<const Key> keys, std::span<float> out) = 0;
+
+  // Memory for rows that a Lookup is to fill, where that is fastest: it holds anything at first,
+  // and may outlive the table.
+  virtual std::shared_ptr<float[]> RoomForRows(size_t elements) const {
+    return std::make_shared_for_overwrite<float[]>(elements);
+  }
 
   // Gradients of equal keys are summed in the order of (part, position), then the rule runs once a
   // key at time `step`. kRefused when the rows to make do not fit the byte budget.

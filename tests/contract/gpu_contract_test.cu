@@ -41,7 +41,7 @@ std::unique_ptr<LocalTable> MakeTable(const TableSpec& spec) {
     STRATA_CHECK_MSG(made.ok(), made.status().ToString());
     return std::move(*made);
   }();
-  return std::make_unique<GpuTable>(spec, *pool);
+  return std::make_unique<GpuTable>(spec, *pool, PinnedPool::Make());
 }
 
 std::vector<SnapshotCase> SnapshotCases() {

@@ -67,11 +67,11 @@ TEST_F(GpuRandom, TenMillionOperationsAreTheModelsToTheBitAndAgain) {
   auto pool = DevicePool::Make(0, size_t{2} << 30);
   ASSERT_TRUE(pool.ok()) << pool.status().ToString();
   MapTable model(spec);
-  GpuTable first(spec, **pool);
+  GpuTable first(spec, **pool, PinnedPool::Make());
   const TableBits bits = RunOn(first, &model, kDim);
   EXPECT_GT(bits.size(), 50'000U);
   EXPECT_TRUE(bits == BitsOfTable(model));
-  GpuTable second(spec, **pool);
+  GpuTable second(spec, **pool, PinnedPool::Make());
   EXPECT_TRUE(bits == RunOn(second, nullptr, kDim));
 }
 

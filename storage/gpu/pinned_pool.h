@@ -1,0 +1,33 @@
+// PinnedPool: host memory that GPUs copy to and from at the speed of the link. Taking it from the
+// system is slow, so what was given back is given out again.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace strata {
+
+// Thread-safe. Memory that is out keeps the pool alive.
+class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
+ public:
+  static std::shared_ptr<PinnedPool> Make() {
+    return std::shared_ptr<PinnedPool>(new PinnedPool());
+  }
+  ~PinnedPool();
+
+  // Room for `count` floats, which hold anything; given back by the last owner, on any thread.
+  // Where the system pins no more it is ordinary memory.
+  std::shared_ptr<float[]> Take(size_t count);
+
+ private:
+  PinnedPool() = default;
+  void GiveBack(float* memory, size_t bytes);
+
+  std::mutex mutex_;
+  std::map<size_t, std::vector<float*>> free_;  // by bytes; guarded by mutex_
+};
+
+}  // namespace strata
