@@ -47,6 +47,10 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
   if (counted == cudaErrorNoDevice || (counted == cudaSuccess && count == 0)) {
     return NotFound("this machine has no GPU, or none that CUDA sees (nvidia-smi lists them)");
   }
+  if (counted == cudaErrorInsufficientDriver) {
+    return NotFound(
+        "this machine has no NVIDIA driver, or one that is older than this build's CUDA");
+  }
   STRATA_TRY(FromCuda(counted, "looking for GPUs"));
   auto tables = std::unique_ptr<GpuTables>(new GpuTables());
   tables->host_ = PinnedPool::Make();

@@ -1,0 +1,90 @@
+// The GPUs of a server: what they are asked for, and what happens when one fails.
+#include "storage/gpu/gpu_tables.h"
+#include "storage/gpu/pinned_pool.h"
+#include "tests/support/device_memory.cuh"
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kMemory = uint64_t{1} << 30;
+
+TableSpec Spec() {
+  TableSpec spec;
+  spec.name = "t";
+  spec.dim = 4;
+  return spec;
+}
+
+class GpuTablesTest : public testing::Test {
+ protected:
+  void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
+};
+
+TEST_F(GpuTablesTest, TellsWhatItTook) {
+  const auto tables = GpuTables::Open({.ordinal = 0, .memory_bytes = kMemory});
+  ASSERT_TRUE(tables.ok()) << tables.status().ToString();
+  ASSERT_EQ((*tables)->plan().size(), 1U);
+  EXPECT_NE((*tables)->plan()[0].find("1.0 GiB taken for rows"), std::string::npos)
+      << (*tables)->plan()[0];
+}
+
+TEST_F(GpuTablesTest, LanesShareTheGpusInTurns) {
+  const auto tables = GpuTables::Open({.ordinal = {}, .memory_bytes = kMemory});
+  ASSERT_TRUE(tables.ok()) << tables.status().ToString();
+  EXPECT_EQ((*tables)->plan().size(), static_cast<size_t>(GpusHere()));
+  const std::vector<Key> keys = {1, 2, 3};
+  const std::vector<float> values(keys.size() * 4, 0.5F);
+  for (uint16_t lane = 0; lane < 3; ++lane) {
+    const auto table = (*tables)->Make(Spec(), lane);
+    ASSERT_TRUE(table->Assign(keys, values).ok());
+    const auto rows = table->RoomForRows(values.size());
+    ASSERT_TRUE(table->Lookup(keys, {rows.get(), values.size()}).ok());
+    EXPECT_TRUE(std::equal(values.begin(), values.end(), rows.get()));
+  }
+}
+
+TEST_F(GpuTablesTest, SaysWhatIsMissing) {
+  const auto absent = GpuTables::Open({.ordinal = 99, .memory_bytes = kMemory});
+  EXPECT_EQ(absent.status().code(), StatusCode::kFailed);
+  EXPECT_NE(absent.status().message().find("GPU 99 is not there"), std::string::npos);
+  const auto large = GpuTables::Open({.ordinal = 0, .memory_bytes = uint64_t{1} << 50});
+  EXPECT_EQ(large.status().code(), StatusCode::kFailed);
+  EXPECT_NE(large.status().message().find("nvidia-smi"), std::string::npos)
+      << large.status().message();
+}
+
+TEST_F(GpuTablesTest, MemoryForRowsIsUsedAgain) {
+  const std::shared_ptr<PinnedPool> pool = PinnedPool::Make();
+  auto first = pool->Take(5'000);
+  const float* const memory = first.get();
+  const auto other = pool->Take(5'000);
+  EXPECT_NE(other.get(), memory);
+  first.reset();
+  first = pool->Take(8'000);  // of the same size class
+  EXPECT_EQ(first.get(), memory);
+  cudaPointerAttributes attributes = {};
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, memory), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
+}
+
+__global__ void Trap() { asm("trap;"); }
+
+// Nothing can be asked of a GPU that has failed: whoever holds rows there ends, and the next
+// process recovers them from checkpoint and log.
+TEST_F(GpuTablesTest, AFaultEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto fail = [] {
+    const auto tables = GpuTables::Open({.ordinal = 0, .memory_bytes = kMemory});
+    const auto table = (*tables)->Make(Spec(), 0);
+    const std::vector<Key> keys = {1};
+    std::vector<float> row(4);
+    (void)table->Assign(keys, row);
+    Trap<<<1, 1>>>();
+    (void)cudaDeviceSynchronize();
+    (void)table->Lookup(keys, row);
+  };
+  EXPECT_EXIT(fail(), testing::ExitedWithCode(70), "CUDA");
+}
+
+}  // namespace
+}  // namespace strata
