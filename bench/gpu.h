@@ -10,7 +10,7 @@
 namespace strata::bench {
 
 // Makes GPU `ordinal` that of the calling thread; what it is called. kNotFound in a build without
-// CUDA, kFailed where there is no such GPU.
+// CUDA, and where there is no such GPU.
 Result<std::string> UseGpu(int ordinal);
 std::vector<Suite> GpuSuites();
 

@@ -14,12 +14,12 @@ inline Status FromCuda(cudaError_t error, const char* what) {
   return Failed(fmt::format("{}: CUDA: {}", what, cudaGetErrorString(error)));
 }
 
-// kFailed, saying how many there are, when this process sees no GPU of that number.
+// kNotFound, saying how many there are, when this process sees no GPU of that number.
 inline Status CheckDevice(int device) {
   int devices = 0;
   STRATA_TRY(FromCuda(cudaGetDeviceCount(&devices), "counting GPUs"));
   if (device >= 0 && device < devices) return {};
-  return Failed(fmt::format("GPU {} is not there; this process sees {}", device, devices));
+  return NotFound(fmt::format("GPU {} is not there; this process sees {}", device, devices));
 }
 
 // The calling thread's current device is `device` while it lives.

@@ -18,8 +18,8 @@ class DevicePool {
  public:
   static constexpr size_t kChunkBytes = size_t{32} << 20;
 
-  // Takes `bytes`, rounded down to whole chunks, of GPU `device`. kFailed when there is no such
-  // GPU, or not so much memory free on it: says how much is.
+  // Takes `bytes`, rounded down to whole chunks, of GPU `device`. kNotFound when there is no
+  // such GPU, kFailed when it has not so much memory free: says how much is.
   static Result<std::unique_ptr<DevicePool>> Make(int device, size_t bytes);
   // Arrays must be gone.
   ~DevicePool();

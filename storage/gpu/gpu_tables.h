@@ -24,8 +24,8 @@ struct GpuTablesOptions {
 // Thread-safe.
 class GpuTables {
  public:
-  // kNotFound: this build or this machine has no GPU. kFailed: there is one that will not do
-  // (absent, too old, its memory is taken); says which, what is missing, and what helps.
+  // kNotFound: this build or this machine has no GPU, or none of that number. kFailed: there is one
+  // that will not do (too old, its memory is taken). Says which, what is missing, and what helps.
   static Result<std::unique_ptr<GpuTables>> Open(const GpuTablesOptions& options);
   ~GpuTables();  // tables are gone
 

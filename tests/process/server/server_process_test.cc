@@ -88,7 +88,7 @@ TEST(ServerProcess, WrongCommandLinesAndFilesSayWhatIsWrong) {
       {{"--device=gpu"}, 2, {"--device", "cuda:N", "'gpu'"}},
       {{"--device=cuda", "--memory=1GiB"}, 2, {"server.memory", "--gpu_memory"}},
       {{"--gpu_memory=1GiB"}, 2, {"server.gpu_memory has no effect", "--device"}},
-      {{"--device=cuda:99", "--port=0"}, 1, {"CUDA"}},
+      {{"--device=cuda:99", "--port=0"}, 2, {"NOT_FOUND"}},
       {{"--checkpoints=/proc/none"}, 2, {"server.checkpoints: cannot make folder /proc/none"}},
       {{"--cold=true", "--data=" + folder.File("data")}, 2, {"needs server.memory", "16 MiB"}},
       {{"--config=" + folder.File("log.toml")},

@@ -41,7 +41,7 @@ TEST_F(DevicePoolTest, AnArrayGrowsInPlaceAndGivesBackWhatItTook) {
 
 TEST_F(DevicePoolTest, SaysWhatIsMissing) {
   const auto nowhere = DevicePool::Make(GpusHere(), kChunk);
-  EXPECT_EQ(nowhere.status().code(), StatusCode::kFailed) << nowhere.status().ToString();
+  EXPECT_EQ(nowhere.status().code(), StatusCode::kNotFound) << nowhere.status().ToString();
   const auto too_much = DevicePool::Make(0, size_t{1} << 50);
   EXPECT_EQ(too_much.status().code(), StatusCode::kFailed);
   EXPECT_NE(too_much.status().message().find("MiB free"), std::string::npos)

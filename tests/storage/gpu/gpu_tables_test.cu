@@ -45,7 +45,7 @@ TEST_F(GpuTablesTest, LanesShareTheGpusInTurns) {
 
 TEST_F(GpuTablesTest, SaysWhatIsMissing) {
   const auto absent = GpuTables::Open({.ordinal = 99, .memory_bytes = kMemory});
-  EXPECT_EQ(absent.status().code(), StatusCode::kFailed);
+  EXPECT_EQ(absent.status().code(), StatusCode::kNotFound);
   EXPECT_NE(absent.status().message().find("GPU 99 is not there"), std::string::npos);
   const auto large = GpuTables::Open({.ordinal = 0, .memory_bytes = uint64_t{1} << 50});
   EXPECT_EQ(large.status().code(), StatusCode::kFailed);
