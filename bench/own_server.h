@@ -12,6 +12,14 @@ namespace strata::bench {
 // On a port of its own; cluster and port of `options` are filled in.
 Result<std::unique_ptr<Server>> StartServer(ServerOptions options);
 
-Result<std::unique_ptr<RemoteStore>> ConnectTo(const Server& server);
+// How a client reaches the server: what a message goes through.
+enum class Transport { kTcp, kSharedMemory, kInproc };
+
+// The name within this process of a server that has one.
+constexpr const char* kInprocName = "bench";
+
+// Returns once messages go that way; kRefused when they cannot.
+Result<std::unique_ptr<RemoteStore>> ConnectTo(const Server& server,
+                                               Transport transport = Transport::kSharedMemory);
 
 }  // namespace strata::bench

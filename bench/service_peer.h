@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "bench/own_server.h"
 #include "bench/scratch_folder.h"
 #include "storage/row_schema.h"
 
@@ -58,8 +59,10 @@ class ServicePeer {
 using PutRows = std::function<Status(std::span<const Key>, std::span<const float>)>;
 Status FillRows(uint64_t rows, uint32_t dim, const PutRows& put);
 
-// A server of ours in this process, with one lane. With a data folder it keeps a log there.
-Result<std::unique_ptr<ServicePeer>> StartOurs(const std::string& data = {});
+// A server of ours in this process, with one lane, once for each way to reach it. With a data
+// folder it keeps a log there, and has no inproc name.
+Result<std::vector<std::unique_ptr<ServicePeer>>> StartOurs(std::span<const Transport> transports,
+                                                            const std::string& data = {});
 // A bare ZeroMQ exchange of the same bytes: a ROUTER answers a DEALER. What is sent comes from
 // memory of the sender and what comes ends in memory of the receiver, each copied once, as whoever
 // owns its rows must. kKept: with this process's heap, which keeps what a message lay in. kPlain:

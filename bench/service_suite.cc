@@ -38,7 +38,8 @@ std::string NameOf(const Shape& shape) {
 // Ours, its peers and the exchange, started once and filled for one dimension at a time.
 class Field {
  public:
-  static constexpr size_t kOurs = 0, kLimit = 1, kFirstPeer = 2;
+  // Ours is through shared memory; ours over tcp and within the process are peers of it.
+  static constexpr size_t kOurs = 0, kFirstPeer = 1, kLimit = 3;
 
   Status Prepare(uint32_t dim) {
     if (peers_.empty()) STRATA_TRY(Start());
@@ -56,10 +57,12 @@ class Field {
  private:
   Status Start() {
     using Starter = std::function<Result<std::unique_ptr<ServicePeer>>()>;
-    const std::array<Starter, 5> starters = {
-        [] { return StartOurs(); }, [] { return StartExchange(Exchange::kKept); }, StartRedis,
-        StartRocks, [] { return StartExchange(Exchange::kPlain); }};
-    std::vector<std::unique_ptr<ServicePeer>> started;
+    const std::array<Starter, 4> starters = {[] { return StartExchange(Exchange::kKept); },
+                                             StartRedis, StartRocks,
+                                             [] { return StartExchange(Exchange::kPlain); }};
+    constexpr std::array kTransports = {Transport::kSharedMemory, Transport::kTcp,
+                                        Transport::kInproc};
+    STRATA_ASSIGN(auto started, StartOurs(kTransports));
     for (const Starter& start : starters) {
       auto peer = start();
       if (peer.ok()) {
@@ -166,6 +169,7 @@ std::vector<Figure> FiguresOf(const Field& field, const Shape& shape, const std:
                               const std::vector<double>& values) {
   std::vector<Figure> figures;
   for (size_t i = Field::kFirstPeer; i < field.size(); ++i) {
+    if (i == Field::kLimit) continue;
     Figure figure{
         .name = name, .unit = unit, .more_is_better = more_is_better, .ours = values[Field::kOurs]};
     figure.limit = values[Field::kLimit];
@@ -235,9 +239,10 @@ Result<std::vector<Figure>> RunLogged(Field& field, const Shape& shape,
                                       const BenchOptions& options) {
   STRATA_TRY(field.Prepare(shape.dim));
   STRATA_ASSIGN(const ScratchFolder folder, ScratchFolder::Make());
-  STRATA_ASSIGN(const auto server, StartOurs(folder.path()));
-  STRATA_TRY(server->Fill(kRows, shape.dim));
-  STRATA_ASSIGN(Clients logged, Clients::Connect(*server, shape));
+  constexpr std::array kTransports = {Transport::kSharedMemory};
+  STRATA_ASSIGN(const auto servers, StartOurs(kTransports, folder.path()));
+  STRATA_TRY(servers[0]->Fill(kRows, shape.dim));
+  STRATA_ASSIGN(Clients logged, Clients::Connect(*servers[0], shape));
   STRATA_ASSIGN(Clients applied, Clients::Connect(*field.peer(Field::kOurs), shape));
   logged.AskForLog();
   const std::vector<Contender> contenders = {
@@ -326,7 +331,8 @@ std::vector<Case> ServiceCases(bool all) {
 
 Suite ServiceSuite() {
   return {"service",
-          "pulls and pushes (AdaGrad) over loopback beside Redis and RocksDB; 1 M rows, 4 batches "
+          "pulls and pushes (AdaGrad) through shared memory beside tcp, inproc, Redis and RocksDB; "
+          "1 M rows, 4 batches "
           "under way a client",
           ServiceCases};
 }
