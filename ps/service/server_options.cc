@@ -41,6 +41,7 @@ Result<ServerOptions> MakeServerOptions(const ClusterConfig& config) {
                  .admit_from = config.admit_from,
                  .ttl_steps = config.ttl_steps}};
   options.queue_bytes_max = config.queue_bytes_max;
+  options.shared_memory = config.server_shared_memory;
   options.data = config.data;
   options.log_bytes_max = config.log_bytes_max;
   options.checkpoints = config.checkpoints;
