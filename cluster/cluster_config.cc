@@ -161,8 +161,9 @@ constexpr Setting kSettings[] = {
     {.key = "server.shared_memory",
      .type = SettingType::kBool,
      .default_value = "true",
-     .help = "Whether servers and their clients of one host exchange through memory that they share "
-             "instead of tcp. It is enough that one of two does not want it.",
+     .help =
+         "Whether servers and their clients of one host exchange through memory that they share "
+         "instead of tcp. It is enough that one of two does not want it.",
      .flag = "server_shared_memory",
      .programs = kBoth},
     {.key = "server.data",

@@ -53,7 +53,13 @@ Link* LinkSet::Find(const std::string& peer) {
 }
 
 void LinkSet::Remove(const std::string& peer) {
-  if (by_peer_.erase(peer) == 0) return;
+  Link* const link = Find(peer);
+  if (link == nullptr) return;
+  // Its close alone would not do while a fork of this process, on its way to exec, holds a copy.
+  if (link->descriptor() >= 0) {
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link->descriptor(), nullptr);
+  }
+  by_peer_.erase(peer);
   std::erase_if(links_, [&](const Entry& entry) { return entry.peer == peer; });
 }
 
