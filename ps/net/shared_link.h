@@ -56,6 +56,7 @@ class SharedLink final : public Link {
     std::array<uint32_t, wire::kFramesMax + 1> sizes = {};
     uint32_t reserved = 0;
   };
+  static_assert(sizeof(Head) == 48);  // docs/protocol.md
 
   // The message that is being written, and the one that is being read.
   struct Outgoing {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 namespace strata::net {
@@ -41,6 +42,8 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::Map(OwnedFd fd) {
 
 Result<std::unique_ptr<SharedMemory>> SharedMemory::Create() {
   static_assert(sizeof(Control) <= kControlBytes);
+  static_assert(offsetof(Control, rings) == kApartBytes);  // docs/protocol.md
+  static_assert(sizeof(RingState) == 3 * kApartBytes);
   OwnedFd fd(memfd_create("strata-lane", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (fd.get() < 0) return NoMemory("memfd_create");
   // Memory that is not there when it is used would end us by a signal: it is taken now.

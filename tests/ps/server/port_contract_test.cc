@@ -30,7 +30,9 @@ Frame Bytes(size_t size, uint8_t seed) {
 void ExpectSame(const Message& a, const Message& b) {
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) {
-    EXPECT_TRUE(std::ranges::equal(a[i].bytes(), b[i].bytes())) << "frame " << i;
+    ASSERT_EQ(a[i].size(), b[i].size()) << "frame " << i;
+    if (a[i].size() == 0) continue;
+    EXPECT_EQ(memcmp(a[i].bytes().data(), b[i].bytes().data(), a[i].size()), 0) << "frame " << i;
   }
 }
 
@@ -221,7 +223,7 @@ TEST_P(PortContract, AMessageWakesWhoSleeps) {
 
 // Messages that are larger than what lies between the two: each side has to be woken for room too.
 TEST_P(PortContract, LargeMessagesGoThroughWhileBothSidesSleep) {
-  constexpr int kRounds = 20;
+  constexpr int kRounds = 5;
   constexpr size_t kSize = 9'000'000;
   const Frame large = Bytes(kSize, 3);
   const std::jthread lane([&] {
