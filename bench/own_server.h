@@ -20,6 +20,6 @@ constexpr const char* kInprocName = "bench";
 
 // Returns once messages go that way; kRefused when they cannot.
 Result<std::unique_ptr<RemoteStore>> ConnectTo(const Server& server,
-                                               Transport transport = Transport::kSharedMemory);
+                                               Transport transport = Transport::kTcp);
 
 }  // namespace strata::bench

@@ -84,7 +84,7 @@ struct RemoteStore::Impl {
       return Log(LogLevel::kInfo, "{}: within this process", server.Name());
     }
     if (!shared_memory) {
-      return Log(LogLevel::kInfo, "{}: over tcp: shared memory is off here", server.Name());
+      return Log(LogLevel::kDebug, "{}: over tcp: shared memory is off here", server.Name());
     }
     std::vector<ClientPort::Lane> lanes(server.hello.lane_ports.size());
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
