@@ -15,7 +15,7 @@ namespace {
 // In front of the routing ids of ZeroMQ, which their owners may choose: none is a link's name.
 constexpr char kTcpPrefix[] = "t";
 // Clients of one lane through shared memory, each with two rings. Others are served over tcp.
-constexpr size_t kSharedClientsMax = 64;
+constexpr size_t kSharedClientsMax = 32;
 
 }  // namespace
 

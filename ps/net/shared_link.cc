@@ -250,7 +250,7 @@ std::optional<Message> SharedLink::TryReceive() {
     Incoming& in = incoming_;
     // In pieces, so that the writer can go on meanwhile.
     for (size_t got = 1; got > 0 && in.body_have < in.body_bytes;) {
-      constexpr size_t kPiece = kSharedRingBytes / 4;
+      constexpr size_t kPiece = size_t{512} << 10;
       const size_t most = std::min(kPiece, in.body_bytes - in.body_have);
       got = reader_->Read(std::span(in.body.get() + in.body_have, most));
       in.body_have += got;

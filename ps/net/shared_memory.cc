@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr uint64_t kMagic = 0x6d68732d61727473;  // "stra-shm"
 constexpr size_t kControlBytes = 4096;
-constexpr size_t kBytes = kControlBytes + 2 * kSharedRingBytes;
+constexpr size_t kBytes = kControlBytes + kSharedRingBytes[0] + kSharedRingBytes[1];
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 Status NoMemory(std::string_view what) {
@@ -28,7 +29,7 @@ Status NoMemory(std::string_view what) {
 
 struct SharedMemory::Control {
   uint64_t magic;
-  uint64_t ring_bytes;
+  std::array<uint64_t, 2> ring_bytes;
   std::array<RingState, 2> rings;
 };
 
@@ -54,7 +55,7 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::Create() {
   if (fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return NoMemory("sealing it");
   STRATA_ASSIGN(std::unique_ptr<SharedMemory> made, Map(std::move(fd)));
   made->control_->magic = kMagic;
-  made->control_->ring_bytes = kSharedRingBytes;
+  std::ranges::copy(kSharedRingBytes, made->control_->ring_bytes.begin());
   return made;
 }
 
@@ -72,11 +73,12 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::Attach(OwnedFd fd) {
   STRATA_ASSIGN(std::unique_ptr<SharedMemory> memory, Map(std::move(fd)));
   memory->fd_ = OwnedFd();
   const Control& control = *memory->control_;
-  if (control.magic != kMagic || control.ring_bytes != kSharedRingBytes) {
-    return Corrupt(
-        fmt::format("shared memory with magic {:#x} and rings of {} bytes, expected "
-                    "{:#x} and {}",
-                    control.magic, control.ring_bytes, kMagic, kSharedRingBytes));
+  const std::array<uint64_t, 2> rings = control.ring_bytes;
+  if (control.magic != kMagic || !std::ranges::equal(rings, kSharedRingBytes)) {
+    return Corrupt(fmt::format(
+        "shared memory with magic {:#x} and rings of {} and {} bytes, "
+        "expected {:#x}, {} and {}",
+        control.magic, rings[0], rings[1], kMagic, kSharedRingBytes[0], kSharedRingBytes[1]));
   }
   return memory;
 }
@@ -86,8 +88,9 @@ SharedMemory::~SharedMemory() { munmap(control_, kBytes); }
 RingState* SharedMemory::state(size_t direction) { return &control_->rings[direction]; }
 
 std::span<std::byte> SharedMemory::ring(size_t direction) {
-  return {reinterpret_cast<std::byte*>(control_) + kControlBytes + direction * kSharedRingBytes,
-          kSharedRingBytes};
+  const size_t before = direction == 0 ? 0 : kSharedRingBytes[0];
+  return {reinterpret_cast<std::byte*>(control_) + kControlBytes + before,
+          kSharedRingBytes[direction]};
 }
 
 }  // namespace strata::net

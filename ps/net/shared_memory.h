@@ -5,6 +5,7 @@
 // pages are taken at once: neither side can make the other fail by a signal.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -15,8 +16,9 @@
 
 namespace strata::net {
 
-// Each way. Room for the answers of several batches; what is larger goes through in parts.
-constexpr size_t kSharedRingBytes = size_t{2} << 20;
+// Of the ring from the creator, a server's lane, and of the one to it. While a lane looks rows up
+// it writes nothing: what it has answered must have room until then, or its client waits for it.
+constexpr std::array<size_t, 2> kSharedRingBytes = {size_t{8} << 20, size_t{2} << 20};
 
 class SharedMemory {
  public:

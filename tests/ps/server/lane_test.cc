@@ -44,7 +44,7 @@ TEST(Lane, HelloPingAndShardMapAnswer) {
 TEST(Lane, HelloTellsOtherEndpointsToWhoAsks) {
   const Message payload = {wire::EncodeHelloRequest({.client_name = "x"})};
   for (const bool offered : {true, false}) {
-    LaneConfig config = TestLaneConfig(1, 1);
+    LaneConfig config = TestLaneConfig();
     if (offered) config.hello.lane_endpoints = {"shm://strata-1"};
     TestLane lane(std::move(config));
     TestClient client;

@@ -148,7 +148,7 @@ TEST_F(SharedLinkOfAStranger, WrongHeadsEndTheLink) {
 }
 
 TEST_F(SharedLinkOfAStranger, IndexesThatCannotBeEndTheLink) {
-  for (const uint64_t written : {net::kSharedRingBytes + 1, ~uint64_t{0}, uint64_t{1} << 63}) {
+  for (const uint64_t written : {net::kSharedRingBytes[1] + 1, ~uint64_t{0}, uint64_t{1} << 63}) {
     stranger_ = RawClient(lane_->shared_endpoint());
     ASSERT_TRUE(WaitUntil([this] {
       EXPECT_FALSE(Receive().has_value());
@@ -169,7 +169,7 @@ TEST_F(SharedLinkOfAStranger, AReaderAheadOfItsWriterEndsTheLink) {
   ASSERT_TRUE(WaitUntil([&] { return (got = Receive()).has_value(); }));
   stranger_.replies().read = uint64_t{1} << 40;
   // More than the ring holds, so that the lane looks at how far the reader is.
-  const Frame large = Frame::Own(std::vector<std::byte>(2 * net::kSharedRingBytes));
+  const Frame large = Frame::Own(std::vector<std::byte>(2 * net::kSharedRingBytes[0]));
   [[maybe_unused]] const Status sent = lane_->Send({got->peer, {large}});
   ExpectDropped();
   ExpectServing();
@@ -202,7 +202,7 @@ TEST_F(SharedLinkOfAStranger, GarbageIsDroppedAndOthersAreServed) {
 
 TEST_F(SharedLinkOfAStranger, MoreClientsThanTheLaneSharesMemoryWithAreTurnedAway) {
   std::vector<std::unique_ptr<RawClient>> clients;
-  while (clients.size() < 64) {
+  while (clients.size() < 32) {
     clients.push_back(std::make_unique<RawClient>(lane_->shared_endpoint()));
     bool shared = false;
     ASSERT_TRUE(WaitUntil([&] {
@@ -210,7 +210,7 @@ TEST_F(SharedLinkOfAStranger, MoreClientsThanTheLaneSharesMemoryWithAreTurnedAwa
       shared = clients.back()->TakeMemory();
       return shared || clients.back()->Closed();
     }));
-    EXPECT_EQ(shared, clients.size() < 64) << clients.size();  // the stranger is one too
+    EXPECT_EQ(shared, clients.size() < 32) << clients.size();  // the stranger is one too
   }
   clients.clear();
   ExpectServing();
@@ -225,7 +225,7 @@ TEST(SharedMemoryAttach, TakesNothingElse) {
   };
   constexpr int kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-  constexpr off_t kBytes = 4096 + 2 * net::kSharedRingBytes;
+  constexpr off_t kBytes = 4096 + net::kSharedRingBytes[0] + net::kSharedRingBytes[1];
   EXPECT_EQ(attach(kFlags, kBytes, 0).code(), StatusCode::kCorrupt);  // it could shrink
   EXPECT_EQ(attach(kFlags, 4096, kSeals).code(), StatusCode::kCorrupt);
   const Status zeros = attach(kFlags, kBytes, kSeals);
