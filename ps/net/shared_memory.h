@@ -16,9 +16,9 @@
 
 namespace strata::net {
 
-// Of the ring from the creator, a server's lane, and of the one to it. While a lane looks rows up
-// it writes nothing: what it has answered must have room until then, or its client waits for it.
-constexpr std::array<size_t, 2> kSharedRingBytes = {size_t{8} << 20, size_t{2} << 20};
+// Of the ring from the creator, a server's lane, and of the one to it. They fit the processors'
+// caches; what is larger goes through in parts.
+constexpr std::array<size_t, 2> kSharedRingBytes = {size_t{2} << 20, size_t{2} << 20};
 
 class SharedMemory {
  public:
