@@ -80,47 +80,76 @@ class OursClient final : public ServiceClient {
   std::unique_ptr<RemoteStore> store_;
 };
 
+const char* NameOf(Transport transport) {
+  switch (transport) {
+    case Transport::kTcp:
+      return "tcp";
+    case Transport::kSharedMemory:
+      return "shm";
+    case Transport::kInproc:
+      return "inproc";
+  }
+  return "";
+}
+
+// A server, and the store that fills it; its peers share it.
+struct OwnServer {
+  std::string name;
+  std::unique_ptr<Server> server;
+  std::unique_ptr<RemoteStore> store;
+  uint32_t filled = 0;  // the dimension of the rows that it was filled with last
+};
+
 class OursPeer final : public ServicePeer {
  public:
-  OursPeer(std::string name, std::unique_ptr<Server> server, std::unique_ptr<RemoteStore> store)
-      : name_(std::move(name)), server_(std::move(server)), store_(std::move(store)) {}
+  OursPeer(std::shared_ptr<OwnServer> own, Transport transport)
+      : own_(std::move(own)), transport_(transport) {}
 
-  std::string NameOf(Op) const override { return name_; }
+  std::string NameOf(Op) const override {
+    return fmt::format("{}, {}", own_->name, bench::NameOf(transport_));
+  }
 
   Status Fill(uint64_t rows, uint32_t dim) override {
+    if (own_->filled == dim) return {};
     const TableSpec spec = SpecOf(dim);
-    STRATA_TRY(store_->CreateTable(spec));
+    STRATA_TRY(own_->store->CreateTable(spec));
+    own_->filled = dim;
     return FillRows(rows, dim, [&](std::span<const Key> keys, std::span<const float> values) {
       Operation operation;
       operation.kind = OpKind::kAssign;
       operation.ack = AckLevel::kApplied;
       operation.parts.push_back({.table = spec.id(), .keys = keys, .in = values});
-      return SubmitAndWait(*store_, std::move(operation)).status;
+      return SubmitAndWait(*own_->store, std::move(operation)).status;
     });
   }
 
   Result<std::unique_ptr<ServiceClient>> Connect() override {
-    STRATA_ASSIGN(auto store, ConnectTo(*server_));
+    STRATA_ASSIGN(auto store, ConnectTo(*own_->server, transport_, own_->name));
     return std::unique_ptr<ServiceClient>(std::make_unique<OursClient>(std::move(store)));
   }
 
  private:
-  const std::string name_;
-  std::unique_ptr<Server> server_;
-  std::unique_ptr<RemoteStore> store_;
+  const std::shared_ptr<OwnServer> own_;
+  const Transport transport_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<ServicePeer>> StartOurs(const OursOptions& options) {
+Result<Peers> StartOurs(const OursOptions& options) {
+  auto own = std::make_shared<OwnServer>();
+  own->name = options.name;
   ServerOptions of_server;
   of_server.data = options.data;
+  of_server.inproc = options.data.empty() ? options.name : "";
   of_server.lanes_per_server = {options.lanes};
   of_server.tables.device = options.device;
-  STRATA_ASSIGN(auto server, StartServer(std::move(of_server)));
-  STRATA_ASSIGN(auto store, ConnectTo(*server));
-  return std::unique_ptr<ServicePeer>(
-      std::make_unique<OursPeer>(options.name, std::move(server), std::move(store)));
+  STRATA_ASSIGN(own->server, StartServer(std::move(of_server)));
+  STRATA_ASSIGN(own->store, ConnectTo(*own->server));
+  Peers peers;
+  for (const Transport transport : options.transports) {
+    peers.push_back(std::make_unique<OursPeer>(own, transport));
+  }
+  return peers;
 }
 
 }  // namespace strata::bench

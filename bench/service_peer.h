@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "bench/own_server.h"
 #include "bench/scratch_folder.h"
 #include "kernels/core/device_choice.h"
 #include "storage/row_schema.h"
@@ -59,14 +60,17 @@ class ServicePeer {
 using PutRows = std::function<Status(std::span<const Key>, std::span<const float>)>;
 Status FillRows(uint64_t rows, uint32_t dim, const PutRows& put);
 
-// A server of ours in this process. With a data folder it keeps a log there.
+using Peers = std::vector<std::unique_ptr<ServicePeer>>;
+
+// A server of ours in this process, once for each way to reach it.
 struct OursOptions {
-  std::string name = "strata";
-  std::string data = {};
+  std::string name = "strata";  // unlike that of other servers here
+  std::vector<Transport> transports = {};
+  std::string data = {};  // folder in which it keeps a log; it has no inproc name then
   uint16_t lanes = 1;
   DeviceChoice device = {};
 };
-Result<std::unique_ptr<ServicePeer>> StartOurs(const OursOptions& options = {});
+Result<Peers> StartOurs(const OursOptions& options);
 // A bare ZeroMQ exchange of the same bytes: a ROUTER answers a DEALER. What is sent comes from
 // memory of the sender and what comes ends in memory of the receiver, each copied once, as whoever
 // owns its rows must. kKept: with this process's heap, which keeps what a message lay in. kPlain:

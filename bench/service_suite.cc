@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -38,11 +39,22 @@ std::string NameOf(const Shape& shape) {
                      shape.batch, shape.dim, DistributionName(shape.distribution), shape.clients);
 }
 
+const std::vector<Transport> kTransports = {Transport::kSharedMemory, Transport::kTcp,
+                                            Transport::kInproc};
+
+Result<Peers> AsPeers(Result<std::unique_ptr<ServicePeer>> one) {
+  if (!one.ok()) return one.status();
+  Peers peers;
+  peers.push_back(std::move(*one));
+  return peers;
+}
+
 // Ours, its peers and the exchange, started once and filled for one dimension at a time.
 class Field {
  public:
-  static constexpr size_t kOurs = 0, kLimit = 1, kFirstPeer = 2;
-  using Starter = std::function<Result<std::unique_ptr<ServicePeer>>()>;
+  // Ours is through shared memory; ours over tcp and within the process are peers of it.
+  static constexpr size_t kOurs = 0, kFirstPeer = 1, kLimit = 3;
+  using Starter = std::function<Result<Peers>()>;
 
   explicit Field(std::vector<Starter> starters) : starters_(std::move(starters)) {}
 
@@ -61,16 +73,16 @@ class Field {
 
  private:
   Status Start() {
-    std::vector<std::unique_ptr<ServicePeer>> started;
+    Peers started;
     for (const Starter& start : starters_) {
-      auto peer = start();
-      if (peer.ok()) {
-        started.push_back(std::move(*peer));
-      } else if (peer.status().code() == StatusCode::kNotFound) {
-        fmt::print(stderr, "strata-bench: no peer: {}\n", peer.status().message());
+      auto peers = start();
+      if (peers.ok()) {
+        std::ranges::move(*peers, std::back_inserter(started));
+      } else if (peers.status().code() == StatusCode::kNotFound) {
+        fmt::print(stderr, "strata-bench: no peer: {}\n", peers.status().message());
         started.push_back(nullptr);
       } else {
-        return peer.status();
+        return peers.status();
       }
     }
     peers_ = std::move(started);
@@ -78,7 +90,7 @@ class Field {
   }
 
   const std::vector<Starter> starters_;
-  std::vector<std::unique_ptr<ServicePeer>> peers_;
+  Peers peers_;
   uint32_t dim_ = 0;
 };
 
@@ -169,6 +181,7 @@ std::vector<Figure> FiguresOf(const Field& field, const Shape& shape, const std:
                               const std::vector<double>& values) {
   std::vector<Figure> figures;
   for (size_t i = Field::kFirstPeer; i < field.size(); ++i) {
+    if (i == Field::kLimit) continue;
     Figure figure{
         .name = name, .unit = unit, .more_is_better = more_is_better, .ours = values[Field::kOurs]};
     figure.limit = values[Field::kLimit];
@@ -238,9 +251,11 @@ Result<std::vector<Figure>> RunLogged(Field& field, const Shape& shape,
                                       const BenchOptions& options) {
   STRATA_TRY(field.Prepare(shape.dim));
   STRATA_ASSIGN(const ScratchFolder folder, ScratchFolder::Make());
-  STRATA_ASSIGN(const auto server, StartOurs({.data = folder.path()}));
-  STRATA_TRY(server->Fill(kRows, shape.dim));
-  STRATA_ASSIGN(Clients logged, Clients::Connect(*server, shape));
+  STRATA_ASSIGN(const auto servers, StartOurs({.name = "strata with a log",
+                                               .transports = {Transport::kSharedMemory},
+                                               .data = folder.path()}));
+  STRATA_TRY(servers[0]->Fill(kRows, shape.dim));
+  STRATA_ASSIGN(Clients logged, Clients::Connect(*servers[0], shape));
   STRATA_ASSIGN(Clients applied, Clients::Connect(*field.peer(Field::kOurs), shape));
   logged.AskForLog();
   const std::vector<Contender> contenders = {
@@ -306,8 +321,10 @@ std::vector<Shape> Grid() {
 
 std::vector<Case> ServiceCases(bool all) {
   const auto field = std::make_shared<Field>(std::vector<Field::Starter>{
-      [] { return StartOurs(); }, [] { return StartExchange(Exchange::kKept); }, StartRedis,
-      StartRocks, [] { return StartExchange(Exchange::kPlain); }});
+      [] { return StartOurs({.transports = kTransports}); },
+      [] { return AsPeers(StartExchange(Exchange::kKept)); }, [] { return AsPeers(StartRedis()); },
+      [] { return AsPeers(StartRocks()); },
+      [] { return AsPeers(StartExchange(Exchange::kPlain)); }});
   std::vector<Case> cases = {{"memcpy", RunCopy}};
   for (const Op op : {Op::kPull, Op::kPush}) {
     const Shape shape{op, 1, 16, Distribution::kUniform, 1};
@@ -330,12 +347,13 @@ std::vector<Case> ServiceCases(bool all) {
 std::vector<Case> GpuServiceCases(bool) {
   const auto field = std::make_shared<Field>(std::vector<Field::Starter>{
       [] {
-        return StartOurs(
-            {.name = "strata, 4 GPU lanes", .lanes = 4, .device = {.kind = DeviceKind::kCuda}});
+        return StartOurs({.name = "4 GPU lanes",
+                          .transports = kTransports,
+                          .lanes = 4,
+                          .device = {.kind = DeviceKind::kCuda}});
       },
-      [] { return StartExchange(Exchange::kKept); },
-      [] { return StartOurs({.name = "strata, 1 CPU lane"}); },
-      [] { return StartOurs({.name = "strata, 4 CPU lanes", .lanes = 4}); }});
+      [] { return AsPeers(StartExchange(Exchange::kKept)); },
+      [] { return StartOurs({.name = "4 CPU lanes", .transports = kTransports, .lanes = 4}); }});
   std::vector<Case> cases;
   for (const Op op : {Op::kPull, Op::kPush, Op::kMixed}) {
     for (const size_t batch : {65'536U, 4096U}) {
@@ -363,7 +381,8 @@ Suite GpuServiceSuite() {
 
 Suite ServiceSuite() {
   return {"service",
-          "pulls and pushes (AdaGrad) over loopback beside Redis and RocksDB; 1 M rows, 4 batches "
+          "pulls and pushes (AdaGrad) through shared memory beside tcp, inproc, Redis and RocksDB; "
+          "1 M rows, 4 batches "
           "under way a client",
           ServiceCases};
 }

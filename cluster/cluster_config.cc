@@ -174,6 +174,14 @@ constexpr Setting kSettings[] = {
              "as what they may have under way. Also the most bytes of replies of a lane that wait "
              "for one client to read them.",
      .min = 1 << 20},
+    {.key = "server.shared_memory",
+     .type = SettingType::kBool,
+     .default_value = "true",
+     .help =
+         "Whether servers and their clients of one host exchange through memory that they share "
+         "instead of tcp. It is enough that one of two does not want it.",
+     .flag = "server_shared_memory",
+     .programs = kBoth},
     {.key = "server.data",
      .help = "Folder in which a server keeps its state, so that acknowledged writes survive its "
              "process; each server needs one of its own. Empty: memory only. Relative to the file "
@@ -559,6 +567,7 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   config.admit_from = static_cast<uint32_t>(settings.Int("server.admit_from"));
   config.ttl_steps = static_cast<uint64_t>(settings.Int("server.ttl_steps"));
   config.queue_bytes_max = settings.Bytes("server.queue_memory");
+  config.server_shared_memory = settings.Bool("server.shared_memory");
   config.data = PathOf(settings, "server.data");
   config.shared_memory = settings.Bool("collective.shared_memory");
   config.log_bytes_max = settings.Bytes("server.log_bytes_max");

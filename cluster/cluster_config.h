@@ -55,11 +55,12 @@ struct ClusterConfig {
   uint64_t cold_bytes_max = 0;            // on disk; 0: no limit
   std::string cold_keep = "lru";          // or "lfu": which rows stay in memory
   uint32_t admit_from = 1;                // push from which on a key gets a row
-  uint64_t ttl_steps = 0;        // steps without a push after which a row is gone; 0: never
-  uint64_t queue_bytes_max = 0;  // byte budget of requests waiting in one lane
-  std::string data;              // folder; "": memory only
-  uint64_t log_bytes_max = 0;    // of all lanes; 0: no limit
-  std::string checkpoints;       // folder; "": <data>/checkpoints of a lone server
+  uint64_t ttl_steps = 0;            // steps without a push after which a row is gone; 0: never
+  uint64_t queue_bytes_max = 0;      // byte budget of requests waiting in one lane
+  bool server_shared_memory = true;  // between servers and their clients of one host
+  std::string data;                  // folder; "": memory only
+  uint64_t log_bytes_max = 0;        // of all lanes; 0: no limit
+  std::string checkpoints;           // folder; "": <data>/checkpoints of a lone server
   uint32_t checkpoints_kept = 3;
   // Both.
   std::string http_host = "127.0.0.1";

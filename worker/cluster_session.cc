@@ -25,7 +25,8 @@ Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, u
                              .client_name = fmt::format("worker {}", rank),
                              .connect_timeout = config.connect_timeout,
                              .request_timeout = config.request_timeout,
-                             .server_lost_after = config.server_lost_after};
+                             .server_lost_after = config.server_lost_after,
+                             .shared_memory = config.server_shared_memory};
   for (const Machine& machine : config.machines.Of(Role::kServer)) {
     options.servers.push_back(machine.Address());
   }

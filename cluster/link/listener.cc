@@ -59,20 +59,6 @@ Result<Listener> ListenOn(const addrinfo& at, const std::string& address, uint16
 
 }  // namespace
 
-OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
-  if (this != &other) {
-    OwnedFd old(fd_);
-    fd_ = other.Release();
-  }
-  return *this;
-}
-
-OwnedFd::~OwnedFd() {
-  if (fd_ >= 0) close(fd_);
-}
-
-int OwnedFd::Release() { return std::exchange(fd_, -1); }
-
 Result<Listener> OpenListener(const std::string& host, uint16_t port, TimeNs resolve_timeout) {
   STRATA_ASSIGN(const auto addresses, ResolveHost(host, resolve_timeout));
   Status last = Failed(fmt::format("'{}' has no address", host));

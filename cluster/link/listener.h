@@ -5,23 +5,10 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/owned_fd.h"
 #include "base/status.h"
 
 namespace strata {
-
-// A file descriptor that is closed with its owner.
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd = -1) : fd_(fd) {}
-  OwnedFd(OwnedFd&& other) noexcept : fd_(other.Release()) {}
-  OwnedFd& operator=(OwnedFd&& other) noexcept;
-  ~OwnedFd();
-  int get() const { return fd_; }
-  int Release();
-
- private:
-  int fd_;
-};
 
 struct Listener {
   OwnedFd socket;

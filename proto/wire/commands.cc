@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::array<CommandInfo, 23> kCommands = {{
     // command, name, writes, request frames, reply frames: least, most
-    {Command::kHello, "HELLO", false, 1, 1, 1},
+    {Command::kHello, "HELLO", false, 1, 1, 2},
     {Command::kShardMap, "SHARD_MAP", false, 0, 1, 1},
     {Command::kPing, "PING", false, 0, 0, 0},
     {Command::kLeave, "LEAVE", false, 0, 0, 0},

@@ -2,7 +2,8 @@
 // reply. The dispatcher, metrics labels, limits and docs/protocol.md read it.
 //
 //   command            request frames            reply frames (status OK)
-//   HELLO              hello request             hello reply
+//   HELLO              hello request             hello reply; with the flag full also the
+//                                                lanes' other endpoints
 //   SHARD_MAP          -                         shard map
 //   PING               -                         -
 //   LEAVE              -                         -
@@ -70,11 +71,18 @@ struct HelloReply {
   uint64_t incarnation = 0;
   std::vector<uint16_t> lane_ports;  // TCP port of each lane; the host is the one the client used
   std::string server_version;        // "0.1.0"; at most 128 bytes
+  // Where processes of the server's host reach each lane without TCP, "shm://NAME", at most 128
+  // bytes; empty: nowhere. A frame of its own, in a reply to a HELLO with kFlagFull.
+  std::vector<std::string> lane_endpoints = {};
 };
 Frame EncodeHelloRequest(const HelloRequest& request);
 Result<HelloRequest> DecodeHelloRequest(std::span<const std::byte> bytes);
 Frame EncodeHelloReply(const HelloReply& reply);
 Result<HelloReply> DecodeHelloReply(std::span<const std::byte> bytes);
+// The reply's second frame: blocks (EncodeBlocks).
+Frame EncodeLaneEndpoints(std::span<const std::string> endpoints);
+// kInvalid unless they are those of `lanes` lanes.
+Result<std::vector<std::string>> DecodeLaneEndpoints(const Frame& frame, size_t lanes);
 
 // CREATE_TABLE and LIST_TABLES: a table's definition in the wire's own terms, so that proto does
 // not depend on storage; ps translates. Decoding checks sizes and trailing bytes, not meaning.

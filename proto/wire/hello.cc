@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "proto/wire/bytes.h"
+#include "proto/wire/checkpoint_payload.h"
 #include "proto/wire/commands.h"
 #include "proto/wire/shard_map.h"
 
@@ -91,6 +92,31 @@ Result<HelloReply> DecodeHelloReply(std::span<const std::byte> bytes) {
         fmt::format("hello reply: server {} of {} servers", reply.server, reply.servers));
   }
   return reply;
+}
+
+Frame EncodeLaneEndpoints(std::span<const std::string> endpoints) {
+  std::vector<Frame> blocks;
+  for (const std::string& endpoint : endpoints) {
+    blocks.push_back(Frame::Copy(std::as_bytes(std::span(endpoint))));
+  }
+  return EncodeBlocks(blocks);
+}
+
+Result<std::vector<std::string>> DecodeLaneEndpoints(const Frame& frame, size_t lanes) {
+  STRATA_ASSIGN(const std::vector<Frame> blocks, DecodeBlocks(frame));
+  if (blocks.size() != lanes) {
+    return Invalid(
+        fmt::format("hello reply: endpoints of {} lanes, ports of {}", blocks.size(), lanes));
+  }
+  std::vector<std::string> endpoints;
+  for (const Frame& block : blocks) {
+    if (block.size() > kNameBytesMax) {
+      return Invalid(fmt::format("hello reply: an endpoint of {} bytes, expected at most {}",
+                                 block.size(), kNameBytesMax));
+    }
+    endpoints.emplace_back(reinterpret_cast<const char*>(block.bytes().data()), block.size());
+  }
+  return endpoints;
 }
 
 }  // namespace strata::wire

@@ -352,9 +352,11 @@ void ClientCore::SendAttempt(const RequestPtr& request, TimeNs now) {
   outgoing_.push_back({server.LaneEndpoint(lane.lane), wire::Seal(header, request->payload)});
 }
 
-void ClientCore::SendToMain(const ServerLink& server, Command command, Message payload) {
+void ClientCore::SendToMain(const ServerLink& server, Command command, Message payload,
+                            uint32_t flags) {
   wire::Header header;
   header.command = command;
+  header.flags = flags;
   outgoing_.push_back({server.MainEndpoint(), wire::Seal(Addressed(header), std::move(payload))});
 }
 

@@ -38,7 +38,8 @@
 namespace strata {
 
 struct ClientCoreOptions {
-  std::vector<std::string> servers;  // "host:port", in the order of the machine list
+  // "host:port", or "inproc://name", in the order of the machine list.
+  std::vector<std::string> servers;
   uint64_t cluster_id = 0;
   uint64_t client_hi = 0;  // 128 random bits, new for every core
   uint64_t client_lo = 0;
@@ -50,6 +51,8 @@ struct ClientCoreOptions {
   TimeNs ping_every = kSecond / 5;
   size_t lane_bytes_in_flight = size_t{32} << 20;
   size_t chunk_bytes = size_t{8} << 20;  // about the size at which a lane's part is cut
+  // A server has said who it is now, and where its lanes are.
+  std::function<void(const client::ServerLink&)> on_greeting = [](const client::ServerLink&) {};
 };
 
 // Replies in the order of the map's lanes, or the one's; none when the status is not OK.
@@ -70,8 +73,10 @@ class ClientCore {
   void CallLanes(LaneCall lane_call, LaneCallDone done, TimeNs now);
   // The newest checkpoint cut that any server has told of.
   uint32_t cut() const { return cut_; }
+  // Of the lanes, in the order of the map; none until there is one.
+  std::vector<std::string> LaneEndpoints() const;
 
-  // A message that came from a peer, "tcp://host:port".
+  // A message that came from a peer, "tcp://host:port" or "inproc://name/lane".
   void Handle(Envelope envelope, TimeNs now);
   // Does what is due. Call it when NextTick has passed.
   void Tick(TimeNs now);
@@ -127,7 +132,8 @@ class ClientCore {
   void Pump(TimeNs now);
   wire::Header Addressed(wire::Header header);
   void SendAttempt(const RequestPtr& request, TimeNs now);
-  void SendToMain(const client::ServerLink& server, wire::Command command, Message payload);
+  void SendToMain(const client::ServerLink& server, wire::Command command, Message payload,
+                  uint32_t flags = 0);
   void Complete(const RequestPtr& request, const Status& status);
   // The steady request, when it is all that is left.
   void CompleteAnswered(const client::Call& call);

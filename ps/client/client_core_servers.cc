@@ -32,7 +32,7 @@ void ClientCore::GreetAll(TimeNs now) {
   for (ServerLink& server : servers_) {
     if (server.greeted || !server.lost.ok() || now < server.next_greeting) continue;
     server.next_greeting = now + kGreetingEvery;
-    SendToMain(server, Command::kHello, {EncodeHelloRequest(hello)});
+    SendToMain(server, Command::kHello, {EncodeHelloRequest(hello)}, wire::kFlagFull);
   }
 }
 
@@ -63,6 +63,11 @@ void ClientCore::HandleHello(ServerLink& server, const wire::Received& reply) {
                                    : hello.status().Prefixed(server.Name());
   if (!status.ok()) return RejectServer(server, status);
   server.hello = std::move(*hello);
+  if (reply.payload.size() > 1) {
+    auto endpoints = wire::DecodeLaneEndpoints(reply.payload[1], server.hello.lane_ports.size());
+    if (!endpoints.ok()) return RejectServer(server, endpoints.status().Prefixed(server.Name()));
+    server.hello.lane_endpoints = std::move(*endpoints);
+  }
   SendToMain(server, Command::kShardMap, {});
 }
 
@@ -94,6 +99,15 @@ void ClientCore::LearnEndpoints(const ServerLink& server) {
   for (uint16_t lane = 0; lane < lanes; ++lane) {
     server_of_endpoint_.emplace(server.LaneEndpoint(lane), server.index);
   }
+  options_.on_greeting(server);
+}
+
+std::vector<std::string> ClientCore::LaneEndpoints() const {
+  std::vector<std::string> endpoints;
+  for (const wire::LaneName& lane : map_.lanes) {
+    endpoints.push_back(servers_[lane.server].LaneEndpoint(lane.lane));
+  }
+  return endpoints;
 }
 
 void ClientCore::FinishConnecting(TimeNs now) {

@@ -13,7 +13,7 @@
 #include "base/thread.h"
 #include "ps/client/client_core.h"
 #include "ps/net/address.h"
-#include "ps/net/zmq_port.h"
+#include "ps/net/client_port.h"
 
 namespace strata {
 namespace {
@@ -56,6 +56,7 @@ Status WaitForServers(TableStore& store, const RemoteStoreOptions& options) {
   }
   if (status.code() != StatusCode::kLost) return status;
   for (size_t server = 0; server < options.servers.size(); ++server) {
+    if (options.servers[server].find("://") != std::string::npos) continue;
     const Status resolved = NumericEndpoint("tcp://" + options.servers[server]).status();
     if (!resolved.ok()) return resolved.Prefixed(fmt::format("server {}", server));
   }
@@ -67,8 +68,32 @@ Status WaitForServers(TableStore& store, const RemoteStoreOptions& options) {
 struct RemoteStore::Impl {
   using Action = std::function<void(ClientCore&, TimeNs)>;
 
-  Impl(const RemoteStoreOptions& options, std::unique_ptr<ZmqDealerPort> connected_port)
-      : core(CoreOptions(options)), port(std::move(connected_port)) {}
+  Impl(const RemoteStoreOptions& options, std::unique_ptr<ClientPort> connected_port)
+      : port(std::move(connected_port)), core(CoreOptionsOf(options)) {}
+
+  ClientCoreOptions CoreOptionsOf(const RemoteStoreOptions& options) {
+    ClientCoreOptions made = CoreOptions(options);
+    made.on_greeting = [this, shared = options.shared_memory](const client::ServerLink& server) {
+      ChooseRoute(server, shared);
+    };
+    return made;
+  }
+
+  void ChooseRoute(const client::ServerLink& server, bool shared_memory) {
+    if (server.InThisProcess()) {
+      return Log(LogLevel::kInfo, "{}: within this process", server.Name());
+    }
+    if (!shared_memory) {
+      return Log(LogLevel::kDebug, "{}: over tcp: shared memory is off here", server.Name());
+    }
+    std::vector<ClientPort::Lane> lanes(server.hello.lane_ports.size());
+    for (size_t lane = 0; lane < lanes.size(); ++lane) {
+      lanes[lane].tcp = server.LaneEndpoint(static_cast<uint16_t>(lane));
+      if (server.hello.lane_endpoints.empty()) continue;
+      lanes[lane].shared = server.hello.lane_endpoints[lane];
+    }
+    port->ShareMemory(server.Name(), lanes);
+  }
 
   // Runs `action` on the store's thread. False when that thread has ended.
   void Post(Action action) {
@@ -127,8 +152,8 @@ struct RemoteStore::Impl {
   }
 
   const Clock& clock = RealClock();
+  const std::unique_ptr<ClientPort> port;
   ClientCore core;  // the store's thread only
-  std::unique_ptr<ZmqDealerPort> port;
   std::mutex mutex;
   std::vector<Action> actions;  // guarded by mutex
   bool stopping = false;        // guarded by mutex
@@ -149,7 +174,7 @@ RemoteStore::~RemoteStore() {
 Result<std::unique_ptr<RemoteStore>> RemoteStore::Connect(const RemoteStoreOptions& options) {
   if (options.servers.empty()) return Invalid("a cluster needs at least one server, found none");
   STRATA_ASSIGN(std::shared_ptr<ZmqContext> context, ZmqContext::Create());
-  STRATA_ASSIGN(auto port, ZmqDealerPort::Create(std::move(context)));
+  STRATA_ASSIGN(auto port, ClientPort::Create(std::move(context), {}));
   auto impl = std::make_unique<Impl>(options, std::move(port));
   Impl* const running = impl.get();
   STRATA_ASSIGN(impl->thread, StartThread("strata-client", [running] { running->Run(); }));
@@ -207,6 +232,16 @@ Result<std::vector<wire::Received>> RemoteStore::CallLanes(LaneCall call) {
           }
         },
         now);
+  });
+  return outcome.get_future().get();
+}
+
+std::vector<std::string> RemoteStore::LaneEndpoints() {
+  std::promise<std::vector<std::string>> outcome;
+  impl_->Post([&](ClientCore& core, TimeNs) {
+    std::vector<std::string> endpoints = core.LaneEndpoints();
+    for (std::string& endpoint : endpoints) endpoint = impl_->port->RouteOf(endpoint);
+    outcome.set_value(std::move(endpoints));
   });
   return outcome.get_future().get();
 }

@@ -1,5 +1,5 @@
 // RemoteStore: a cluster of servers as a TableStore. A ClientCore on a thread of its own, over
-// ZeroMQ; operations go in through a queue.
+// ZeroMQ, or past it to servers of this host and of this process; operations go in through a queue.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,17 @@
 namespace strata {
 
 struct RemoteStoreOptions {
-  std::vector<std::string> servers;  // "host:port" of each server, in the order of the machine list
-  uint64_t cluster_id = 0;           // Hash64 of the cluster's name
-  std::string client_name;           // for people: "worker 3"
+  // Each server's "host:port", or "inproc://NAME" of one in this process (ServerOptions::inproc),
+  // in the order of the machine list.
+  std::vector<std::string> servers;
+  uint64_t cluster_id = 0;  // Hash64 of the cluster's name
+  std::string client_name;  // for people: "worker 3"
   TimeNs connect_timeout = 30 * kSecond;
   TimeNs request_timeout = 60 * kSecond;           // of an operation without a deadline of its own
   TimeNs server_lost_after = 5 * kSecond;          // silence after which a server counts as lost
   size_t lane_bytes_in_flight = size_t{32} << 20;  // flow control: the rest waits in the client
+  // Share memory with the servers of this host that offer it; false: tcp to all of them.
+  bool shared_memory = true;
 };
 
 // Thread-safe. Completions run on the store's own thread: they may submit, but not wait.
@@ -41,6 +45,11 @@ class RemoteStore final : public TableStore, public LaneCaller {
 
   // Waits for no operation, and none waits for it. Not from a completion.
   Result<std::vector<wire::Received>> CallLanes(LaneCall call) override;
+
+  // How each lane is reached now, in the order of the shard map: "tcp://host:port", "shm://NAME" or
+  // "inproc://NAME/LANE". Shared memory takes over a moment after a server was greeted. Not from a
+  // completion.
+  std::vector<std::string> LaneEndpoints();
 
   // Ends everything that is open, and all that comes later, with this status: how a trainer lets go
   // of a synchronous step that a dead rank will never finish.

@@ -8,7 +8,12 @@
 
 namespace strata::client {
 
+std::string ServerLink::MainEndpoint() const {
+  return InThisProcess() ? address + "/0" : "tcp://" + address;
+}
+
 std::string ServerLink::LaneEndpoint(uint16_t lane) const {
+  if (InThisProcess()) return fmt::format("{}/{}", address, lane);
   return fmt::format("tcp://{}:{}", address.substr(0, address.rfind(':')), hello.lane_ports[lane]);
 }
 

@@ -15,7 +15,7 @@ namespace strata::client {
 
 // Not thread-safe.
 struct ServerLink {
-  std::string address;   // "host:port", as the caller wrote it
+  std::string address;   // "host:port" or "inproc://name", as the caller wrote it
   uint16_t index = 0;    // in the machine list
   bool greeted = false;  // HELLO and SHARD_MAP are answered
   wire::HelloReply hello;
@@ -31,7 +31,8 @@ struct ServerLink {
   Status lost;                         // it came back without what it acknowledged: final
   Status last_error;                   // what it answered last to a greeting
 
-  std::string MainEndpoint() const { return "tcp://" + address; }
+  bool InThisProcess() const { return address.starts_with("inproc://"); }
+  std::string MainEndpoint() const;
   std::string LaneEndpoint(uint16_t lane) const;
   // "server 1 (10.0.0.2:7600)"
   std::string Name() const;

@@ -20,12 +20,6 @@ namespace {
 constexpr int kOldestZmq = 40303;  // 4.3.3: CVE-2020-15166, CVE-2021-20234 to 20237 are fixed
 constexpr int kSocketsMax = 16'384;
 
-Status QueueFull(size_t queued, size_t bytes, size_t limit) {
-  return Refused(
-      fmt::format("{} bytes wait to be sent to the peer; {} more are above the limit of {}", queued,
-                  bytes, limit));
-}
-
 Status PollFailed() {
   return Failed(fmt::format("cannot wait for messages: {}", zmq_strerror(zmq_errno())));
 }
@@ -123,7 +117,7 @@ Status ZmqRouterPort::Send(Envelope envelope) {
   const size_t waiting = queued->load(std::memory_order_relaxed);
   // One message is always taken, so that a small budget cannot make a peer unreachable.
   if (waiting != 0 && waiting + bytes > impl_->options.queue_bytes_max) {
-    return QueueFull(waiting, bytes, impl_->options.queue_bytes_max);
+    return net::QueueFull(waiting, bytes, impl_->options.queue_bytes_max);
   }
   return impl_->socket->Send(&envelope.peer, envelope.message, queued);
 }
@@ -134,14 +128,13 @@ Result<std::optional<Envelope>> ZmqRouterPort::Receive(TimeNs deadline) {
     if (envelope.has_value()) return envelope;
     const long timeout_ms = net::PollMilliseconds(*impl_->options.clock, deadline);
     if (timeout_ms == 0) return std::optional<Envelope>();
-    zmq_pollitem_t items[2] = {{impl_->socket->handle(), 0, ZMQ_POLLIN, 0},
-                               {nullptr, impl_->wake.descriptor(), ZMQ_POLLIN, 0}};
-    const int ready = zmq_poll(items, 2, timeout_ms);
+    zmq_pollitem_t items[3] = {{impl_->socket->handle(), 0, ZMQ_POLLIN, 0},
+                               {nullptr, impl_->wake.descriptor(), ZMQ_POLLIN, 0},
+                               {nullptr, impl_->options.watch, ZMQ_POLLIN, 0}};
+    const int ready = zmq_poll(items, impl_->options.watch < 0 ? 2 : 3, timeout_ms);
     if (ready < 0 && zmq_errno() != EINTR) return PollFailed();
-    if (items[1].revents != 0) {
-      impl_->wake.Clear();
-      return std::optional<Envelope>();
-    }
+    if (items[1].revents != 0) impl_->wake.Clear();
+    if (items[1].revents != 0 || items[2].revents != 0) return std::optional<Envelope>();
   }
 }
 
@@ -223,7 +216,7 @@ Status ZmqDealerPort::Send(Envelope envelope) {
   const size_t bytes = MessageBytes(envelope.message);
   const size_t waiting = peer->waiting_bytes + peer->queued->load(std::memory_order_relaxed);
   if (waiting != 0 && waiting + bytes > impl_->options.queue_bytes_max) {
-    return QueueFull(waiting, bytes, impl_->options.queue_bytes_max);
+    return net::QueueFull(waiting, bytes, impl_->options.queue_bytes_max);
   }
   peer->waiting.push_back(std::move(envelope.message));
   peer->waiting_bytes += bytes;
@@ -237,8 +230,10 @@ Result<std::optional<Envelope>> ZmqDealerPort::Receive(TimeNs deadline) {
     const long timeout_ms = net::PollMilliseconds(*impl_->options.clock, deadline);
     if (timeout_ms == 0) return std::optional<Envelope>();
     std::vector<zmq_pollitem_t> items;
-    items.reserve(impl_->peers.size() + 1);
+    items.reserve(impl_->peers.size() + 2);
     items.push_back({nullptr, impl_->wake.descriptor(), ZMQ_POLLIN, 0});
+    if (impl_->options.watch >= 0) items.push_back({nullptr, impl_->options.watch, ZMQ_POLLIN, 0});
+    const size_t events_end = items.size();
     for (const auto& peer : impl_->peers) {
       const short events =
           static_cast<short>(ZMQ_POLLIN | (peer->waiting.empty() ? 0 : ZMQ_POLLOUT));
@@ -246,9 +241,9 @@ Result<std::optional<Envelope>> ZmqDealerPort::Receive(TimeNs deadline) {
     }
     const int ready = zmq_poll(items.data(), static_cast<int>(items.size()), timeout_ms);
     if (ready < 0 && zmq_errno() != EINTR) return PollFailed();
-    if (items[0].revents != 0) {
-      impl_->wake.Clear();
-      return std::optional<Envelope>();
+    if (items[0].revents != 0) impl_->wake.Clear();
+    for (size_t i = 0; i < events_end; ++i) {
+      if (items[i].revents != 0) return std::optional<Envelope>();
     }
   }
 }

@@ -42,6 +42,8 @@ struct ZmqPortOptions {
   // Dealer: keep a reply that was received but not yet read when its connection ends, as that of a
   // server which is shutting down. In exchange a message may wait in ZeroMQ for a connection.
   bool keep_last_reply = false;
+  // A descriptor that ends a Receive which waits, as Wake does, while it is readable; -1: none.
+  int watch = -1;
 };
 
 // The server's side. A peer's name is the routing id that ZeroMQ gave its connection; it means

@@ -180,6 +180,12 @@ Status CheckSendable(const Message& message) {
   return {};
 }
 
+Status QueueFull(size_t queued, size_t bytes, size_t limit) {
+  return Refused(
+      fmt::format("{} bytes wait to be sent to the peer; {} more are above the limit of {}", queued,
+                  bytes, limit));
+}
+
 WakeEvent::WakeEvent() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), error_(errno) {}
 
 WakeEvent::~WakeEvent() {

@@ -57,6 +57,8 @@ class ZmqSocket {
 
 // kInvalid when a peer's limits would make it drop the message.
 Status CheckSendable(const Message& message);
+// kRefused: `queued` bytes wait, and `bytes` more would be above the limit.
+Status QueueFull(size_t queued, size_t bytes, size_t limit);
 
 // An event that any thread can raise and zmq_poll can wait for.
 class WakeEvent {

@@ -16,7 +16,12 @@ void HandleHello(LaneState& lane, Request request) {
                                           hello->client_name, hello->version_min,
                                           hello->version_max, mine.version_min, mine.version_max)));
   }
-  lane.Reply(request.reply_to(), {}, {wire::EncodeHelloReply(mine)});
+  Message reply = {wire::EncodeHelloReply(mine)};
+  // Older clients take no second frame.
+  if (request.header.is(wire::kFlagFull) && !mine.lane_endpoints.empty()) {
+    reply.push_back(wire::EncodeLaneEndpoints(mine.lane_endpoints));
+  }
+  lane.Reply(request.reply_to(), {}, std::move(reply));
 }
 
 }  // namespace strata

@@ -16,7 +16,7 @@
 #include "cluster/names/resolve.h"
 #include "proto/format/log_base.h"
 #include "ps/net/address.h"
-#include "ps/net/zmq_port.h"
+#include "ps/net/lane_port.h"
 #include "ps/service/control_service.h"
 #include "ps/service/data_folder.h"
 #include "ps/service/lane_thread.h"
@@ -69,6 +69,7 @@ struct Server::Impl {
   HttpServer http;
   ServerIdentity identity;
   std::vector<uint16_t> lane_ports;
+  std::vector<std::string> lane_endpoints;  // of processes of this host
   LaneSet lane_set;
   std::string warning;
   std::string boot_id;               // of the kernel
@@ -85,8 +86,8 @@ struct Server::Impl {
   Status Start();
   Status CheckCheckpointFolder() const;
   Status OpenData();
-  Result<std::unique_ptr<ZmqRouterPort>> BindLane(const std::shared_ptr<ZmqContext>& context,
-                                                  uint16_t lane);
+  Result<std::unique_ptr<LanePort>> BindLane(const std::shared_ptr<ZmqContext>& context,
+                                             uint16_t lane);
   Status BindLanes();
   Status WaitServing();
   Status StartHttp();
@@ -192,6 +193,7 @@ LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
   config.hello.servers = static_cast<uint16_t>(options.lanes_per_server.size());
   config.hello.incarnation = identity.incarnation;
   config.hello.lane_ports = lane_ports;
+  if (options.shared_memory) config.hello.lane_endpoints = lane_endpoints;
   config.hello.server_version = identity.version;
   config.queue_bytes_max = options.queue_bytes_max;
   config.durable = data != nullptr;
@@ -206,16 +208,21 @@ LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
 }
 
 // Where it listened before, if that is free: clients find it sooner.
-Result<std::unique_ptr<ZmqRouterPort>> Server::Impl::BindLane(
-    const std::shared_ptr<ZmqContext>& context, uint16_t lane) {
-  const ZmqPortOptions port_options{.queue_bytes_max = options.queue_bytes_max,
-                                    .clock = options.clock};
-  const uint16_t wanted = lane == 0 ? options.port : 0;
-  if (wanted == 0 && data != nullptr && lane < data->last_ports().size()) {
-    auto port = ZmqRouterPort::Bind(context, options.host, data->last_ports()[lane], port_options);
+Result<std::unique_ptr<LanePort>> Server::Impl::BindLane(const std::shared_ptr<ZmqContext>& context,
+                                                         uint16_t lane) {
+  LanePortOptions at{.host = options.host,
+                     .port = lane == 0 ? options.port : uint16_t{0},
+                     .shared_memory = options.shared_memory,
+                     .queue_bytes_max = options.queue_bytes_max,
+                     .clock = options.clock};
+  if (!options.inproc.empty()) at.inproc = fmt::format("inproc://{}/{}", options.inproc, lane);
+  if (at.port == 0 && data != nullptr && lane < data->last_ports().size()) {
+    LanePortOptions last = at;
+    last.port = data->last_ports()[lane];
+    auto port = LanePort::Bind(context, last);
     if (port.ok()) return port;
   }
-  return ZmqRouterPort::Bind(context, options.host, wanted, port_options);
+  return LanePort::Bind(context, at);
 }
 
 // All ports first: HELLO tells them, so no lane may answer before the last is known.
@@ -223,10 +230,11 @@ Status Server::Impl::BindLanes() {
   const uint16_t count = options.lanes_per_server[options.rank];
   STRATA_ASSIGN(const std::shared_ptr<ZmqContext> context,
                 ZmqContext::Create(1 + count / 4));  // an I/O thread serves several lanes
-  std::vector<std::unique_ptr<ZmqRouterPort>> ports;
+  std::vector<std::unique_ptr<LanePort>> ports;
   for (uint16_t lane = 0; lane < count; ++lane) {
-    STRATA_ASSIGN(std::unique_ptr<ZmqRouterPort> port, BindLane(context, lane));
+    STRATA_ASSIGN(std::unique_ptr<LanePort> port, BindLane(context, lane));
     lane_ports.push_back(port->port());
+    lane_endpoints.push_back(port->shared_endpoint());
     ports.push_back(std::move(port));
   }
   identity.address = HostPort(options.host, lane_ports[0]);

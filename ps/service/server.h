@@ -21,7 +21,12 @@ struct ServerOptions {
   uint16_t rank = 0;                             // this server's index in the machine list
   std::vector<uint16_t> lanes_per_server = {1};  // of all servers
   std::string host = "127.0.0.1";
-  uint16_t port = 7600;        // of lane 0; 0 picks a free one
+  uint16_t port = 7600;  // of lane 0; 0 picks a free one
+  // Offer clients of this host to share memory; tcp is there for them too.
+  bool shared_memory = true;
+  // A name by which stores of this process reach the server as "inproc://NAME"; empty: only as
+  // others do. kExists when another server of the process has it.
+  std::string inproc;
   TableFactoryOptions tables;  // of all lanes
   // Each lane's: of requests that wait, and of replies that wait for one client to read them.
   size_t queue_bytes_max = size_t{256} << 20;

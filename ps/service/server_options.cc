@@ -43,6 +43,7 @@ Result<ServerOptions> MakeServerOptions(const ClusterConfig& config) {
       .device = config.device,
       .gpu_memory_bytes = config.gpu_memory_bytes};
   options.queue_bytes_max = config.queue_bytes_max;
+  options.shared_memory = config.server_shared_memory;
   options.data = config.data;
   options.log_bytes_max = config.log_bytes_max;
   options.checkpoints = config.checkpoints;

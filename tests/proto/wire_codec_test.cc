@@ -58,6 +58,20 @@ TEST(WireHello, Reply) {
   EXPECT_THAT(DecodeHelloReply(bad).status().message(), HasSubstr("65282 lane ports"));
 }
 
+TEST(WireHello, LaneEndpoints) {
+  const std::vector<std::string> endpoints = SampleLaneEndpoints();
+  const Frame good = EncodeLaneEndpoints(endpoints);
+  EXPECT_EQ(DecodeLaneEndpoints(good, 2).value(), endpoints);
+  EXPECT_THAT(DecodeLaneEndpoints(good, 3).status().message(), HasSubstr("2 lanes, ports of 3"));
+  const Bytes bytes = BytesOf(good);
+  const auto shorter = Frame::Copy(std::span(bytes).first(bytes.size() - 1));
+  EXPECT_EQ(DecodeLaneEndpoints(shorter, 2).status().code(), StatusCode::kInvalid);
+  const Frame longest = EncodeLaneEndpoints(std::vector<std::string>{std::string(128, 'x')});
+  EXPECT_TRUE(DecodeLaneEndpoints(longest, 1).ok());
+  const Frame longer = EncodeLaneEndpoints(std::vector<std::string>{std::string(129, 'x')});
+  EXPECT_EQ(DecodeLaneEndpoints(longer, 1).status().code(), StatusCode::kInvalid);
+}
+
 TEST(WireTables, DefinitionsComeBack) {
   const std::vector<TableDefinition> tables = SampleTables();
   const Bytes good = BytesOf(EncodeTableDefinitions(tables));

@@ -189,6 +189,8 @@ HelloReply SampleHelloReply() {
           .server_version = "0.1.0"};
 }
 
+std::vector<std::string> SampleLaneEndpoints() { return {"shm://strata-1f2e3d4c5b6a7988", ""}; }
+
 ShardMap SampleShardMap() { return MakeShardMap(std::vector<uint16_t>{2, 1}).value(); }
 
 std::vector<TableDefinition> SampleTables() {
@@ -236,6 +238,11 @@ const std::vector<Sample>& Samples() {
     out.Request("hello_request", Request(Command::kHello),
                 {EncodeHelloRequest(SampleHelloRequest())});
     out.Reply("hello_reply", Request(Command::kHello), {}, {EncodeHelloReply(SampleHelloReply())});
+    Header full = Request(Command::kHello);
+    full.flags = kFlagFull;
+    out.Request("hello_full_request", full, {EncodeHelloRequest(SampleHelloRequest())});
+    out.Reply("hello_full_reply", full, {},
+              {EncodeHelloReply(SampleHelloReply()), EncodeLaneEndpoints(SampleLaneEndpoints())});
     out.Request("shard_map_request", Request(Command::kShardMap), {});
     out.Reply("shard_map_reply", Request(Command::kShardMap), {},
               {EncodeShardMap(SampleShardMap())});

@@ -22,6 +22,7 @@ const std::vector<Sample>& Samples();
 
 HelloRequest SampleHelloRequest();
 HelloReply SampleHelloReply();
+std::vector<std::string> SampleLaneEndpoints();  // of its lanes
 ShardMap SampleShardMap();
 std::vector<TableDefinition> SampleTables();
 StatsReply SampleStats();

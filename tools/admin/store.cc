@@ -14,6 +14,7 @@ Result<std::unique_ptr<RemoteStore>> ConnectStore(const ClusterConfig& config, T
   }
   options.cluster_id = config.cluster_id();
   options.client_name = "strata-admin";
+  options.shared_memory = false;  // for a few messages it is not worth a line about it
   options.connect_timeout = timeout;
   options.request_timeout = timeout;
   options.server_lost_after = std::max(timeout, config.server_lost_after);  // it may be busy

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -19,6 +20,7 @@
 #include "tests/support/ones.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/wait_until.h"
 
 namespace strata {
 namespace {
@@ -70,10 +72,23 @@ std::vector<float> Pull(RemoteStore& store, const std::vector<Key>& keys) {
   return rows.values;
 }
 
-TEST(DurableServer, WhatWasAcknowledgedSurvivesKillNine) {
+// Of all lanes.
+bool GoesThrough(RemoteStore& store, const std::string& scheme) {
+  const std::vector<std::string> endpoints = store.LaneEndpoints();
+  return std::ranges::all_of(endpoints, [&](const auto& at) { return at.starts_with(scheme); });
+}
+
+class DurableServerOver : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Transports, DurableServerOver, testing::Values("tcp", "shm"),
+                         [](const auto& at) { return std::string(at.param); });
+
+TEST_P(DurableServerOver, WhatWasAcknowledgedSurvivesKillNine) {
+  const std::string scheme = GetParam();
   const TempFolder folder;
-  const std::vector<std::string> arguments = {"--port=0", "--lanes=2",
-                                              "--data=" + folder.File("data")};
+  const std::vector<std::string> arguments = {
+      "--port=0", "--lanes=2", "--data=" + folder.File("data"),
+      fmt::format("--server_shared_memory={}", scheme == "shm")};
   auto daemon = std::make_unique<Daemon>(arguments);
   EXPECT_EQ(daemon->data(), folder.File("data"));
   const std::unique_ptr<RemoteStore> store = Connect(*daemon);
@@ -83,6 +98,7 @@ TEST(DurableServer, WhatWasAcknowledgedSurvivesKillNine) {
   float sum = 0;
   for (int life = 0; life < 4; ++life) {
     const uint64_t before = daemon->incarnation();
+    ASSERT_TRUE(WaitUntil([&] { return GoesThrough(*store, scheme); })) << "life " << life;
     for (int push = 0; push < 5; ++push) {
       Rows gradients{keys, std::vector<float>(keys.size() * 2, 1.0F)};
       const AckLevel ack = push % 2 == 0 ? AckLevel::kLogged : AckLevel::kSynced;

@@ -82,10 +82,37 @@ TEST(RemoteStore, AnotherClusterOrMachineListIsRefused) {
   EXPECT_EQ(RemoteStore::Connect(options).status().code(), StatusCode::kInvalid);
 }
 
-TEST(RemoteStore, ThreadsAndStoresAddUpExactly) {
+class RemoteStoreOver : public testing::TestWithParam<Transport> {};
+
+INSTANTIATE_TEST_SUITE_P(Transports, RemoteStoreOver,
+                         testing::Values(Transport::kTcp, Transport::kSharedMemory,
+                                         Transport::kInproc));
+
+TEST(RemoteStore, SharesNoMemoryWhenItIsNotMeantTo) {
+  TestServers servers(1, 2, false, "", Transport::kSharedMemory);
+  const auto shares = servers.Connect();
+  RemoteStoreOptions options = servers.Options();
+  options.shared_memory = false;
+  const auto store = RemoteStore::Connect(options);
+  ASSERT_TRUE(store.ok()) << store.status().ToString();
+  // By now it would have been told of it and have taken it.
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE((*store)->ListTables().ok());
+  EXPECT_TRUE(TestServers::AllLanesGo(**store, Transport::kTcp));
+}
+
+TEST(RemoteStore, SaysWhichServerOfTheProcessIsNotThere) {
+  RemoteStoreOptions options;
+  options.connect_timeout = kSecond / 5;
+  options.servers = {"inproc://nobody"};
+  const auto store = RemoteStore::Connect(options);
+  EXPECT_EQ(store.status().code(), StatusCode::kLost);
+  EXPECT_THAT(store.status().message(), HasSubstr("server 0 (inproc://nobody)"));
+}
+
+TEST_P(RemoteStoreOver, ThreadsAndStoresAddUpExactly) {
   constexpr int kThreads = 3;
   constexpr int kPushes = 50;
-  TestServers servers(2, 2);
+  TestServers servers(2, 2, false, "", GetParam());
   const auto first = servers.Connect();
   const auto second = servers.Connect();
   ASSERT_TRUE(first->CreateTable(Sums()).ok());

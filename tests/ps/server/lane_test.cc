@@ -40,6 +40,26 @@ TEST(Lane, HelloPingAndShardMapAnswer) {
   EXPECT_TRUE(Contains(old, "77 to 78")) << old.ToString();
 }
 
+// Older clients take no second frame, and not every system has other endpoints.
+TEST(Lane, HelloTellsOtherEndpointsToWhoAsks) {
+  const Message payload = {wire::EncodeHelloRequest({.client_name = "x"})};
+  for (const bool offered : {true, false}) {
+    LaneConfig config = TestLaneConfig();
+    if (offered) config.hello.lane_endpoints = {"shm://strata-1"};
+    TestLane lane(std::move(config));
+    TestClient client;
+    wire::Header header = client.Read(Command::kHello);
+    EXPECT_EQ(lane.Ask(header, payload).payload.size(), 1U);
+    header = client.Read(Command::kHello);
+    header.flags = wire::kFlagFull;
+    const wire::Received hello = lane.Ask(header, payload);
+    ASSERT_EQ(hello.payload.size(), offered ? 2U : 1U);
+    if (!offered) continue;
+    EXPECT_EQ(wire::DecodeLaneEndpoints(hello.payload[1], 1).value(),
+              std::vector<std::string>{"shm://strata-1"});
+  }
+}
+
 TEST(Lane, TablesAreMadeListedAndDropped) {
   TestLane lane;
   TestClient client;
