@@ -1,6 +1,8 @@
 #include "kernels/core/math.h"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/hashmap/update.h"
+#include "kernels/optim/gradient_shape.h"
+#include "kernels/optim/row_sum.h"
 #include "kernels/optim/rules.h"
 
 namespace strata {
@@ -51,23 +53,69 @@ __global__ void Sum(DistinctKeys keys, uint32_t distinct, const float* gradients
   if (!finite) atomicAdd(rejected, 1ULL);
 }
 
-template <typename Rule>
-__global__ void Apply(MapRef map, Rule rule, uint64_t step, uint32_t checkpoint_epoch,
+// The host's SumOfSquares (kernels/optim/row_sum.h) by a warp, in the same order. All lanes take
+// part, and get the sum.
+template <typename Element>
+__device__ double SumOfSquaresByWarp(uint32_t count, const Element& element) {
+  static_assert(kSumLanes == 32);
+  double sum = 0.0;
+  for (uint32_t e = Lane(); e < count; e += 32) {
+    const double x = element(e);
+    sum += x * x;
+  }
+  for (int apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(~0U, sum, apart);
+  return sum;
+}
+
+template <typename Rule, typename Shape>
+__device__ void ApplySpan(const Rule& rule, const Shape& shape, uint32_t dim, float* value,
+                          float* state, const float* gradient) {
+  for (uint32_t e = Lane(); e < dim; e += 32) {
+    const float before = value[e];
+    float w = before;
+    rule(shape(gradient[e], w), w, state + e, dim);
+    // A host keeps the NaN that it is given, a GPU makes one of its own.
+    value[e] = before == before ? w : before;
+  }
+}
+
+// The host's ApplyRow (kernels/optim/apply.cc) by a warp.
+template <typename Rule, typename Shape>
+__device__ void ApplyRow(const Rule& rule, Shape shape, uint32_t dim, float* value, float* state,
+                         const float* gradient, uint64_t last_step) {
+  if constexpr (Shape::kMayClipNorm) {
+    if (shape.clip_norm > 0) {
+      shape.ScaleTo(
+          SumOfSquaresByWarp(dim, [&](uint32_t e) { return shape.Clipped(gradient[e]); }));
+    }
+  }
+  if constexpr (Rule::kNeeds == RowNeed::kMeanSquare) {
+    const double squares =
+        SumOfSquaresByWarp(dim, [&](uint32_t e) { return shape(gradient[e], value[e]); });
+    const auto of_row = rule.ForRow(squares / static_cast<double>(dim), state[0]);
+    ApplySpan(of_row, shape, dim, value, state, gradient);
+    __syncwarp();  // every lane has read the state
+    if (Lane() == 0) state[0] = of_row.first_state;
+  } else if constexpr (Rule::kNeeds == RowNeed::kLastStep) {
+    ApplySpan(rule.ForRow(last_step), shape, dim, value, state, gradient);
+  } else {
+    ApplySpan(rule, shape, dim, value, state, gradient);
+  }
+}
+
+// A warp a row.
+template <typename Rule, typename Shape>
+__global__ void Apply(MapRef map, Rule rule, Shape shape, uint64_t step, uint32_t checkpoint_epoch,
                       const uint64_t* places, uint64_t count, SummedGradients gradients) {
   const uint64_t j = ThreadNumber() / 32;
   if (j >= count || gradients.parts[j] == 0) return;
   const uint64_t place = places[j];
-  float* value = map.ValueOf(place);
-  float* state = value + map.dim;
-  for (uint32_t e = Lane(); e < map.dim; e += 32) {
-    const float before = value[e];
-    float w = before;
-    rule(gradients.sums[j * map.dim + e], w, state + e, map.dim);
-    // A host keeps the NaN that it is given, a GPU makes one of its own.
-    value[e] = before == before ? w : before;
-  }
-  if (Lane() != 0) return;
   SlotHeader& header = *map.HeaderOf(place);
+  float* value = map.ValueOf(place);
+  ApplyRow(rule, shape, map.dim, value, value + map.dim, gradients.sums + j * map.dim,
+           header.last_step);
+  __syncwarp();  // every lane has read the header
+  if (Lane() != 0) return;
   header.frequency += min(gradients.parts[j], UINT32_MAX - header.frequency);
   header.last_step = step;
   header.score = step;
@@ -90,10 +138,12 @@ void ApplyGradients(const Exec& exec, const MapRef& map, const OptimizerSpec& op
                     uint64_t step, uint32_t checkpoint_epoch, std::span<const uint64_t> places,
                     const SummedGradients& gradients) {
   if (places.empty()) return;
-  WithRule(optimizer, step, [&](const auto& rule) {
-    Apply<<<BlocksFor(places.size() * 32), kMapThreads, 0,
-            static_cast<cudaStream_t>(exec.stream)>>>(map, rule, step, checkpoint_epoch,
-                                                      places.data(), places.size(), gradients);
+  WithGradientShape(optimizer, [&](const auto& shape) {
+    WithRule(optimizer, step, [&](const auto& rule) {
+      Apply<<<BlocksFor(places.size() * 32), kMapThreads, 0,
+              static_cast<cudaStream_t>(exec.stream)>>>(map, rule, shape, step, checkpoint_epoch,
+                                                        places.data(), places.size(), gradients);
+    });
   });
 }
 
