@@ -24,6 +24,7 @@ HelloRequest SampleHelloRequest();
 HelloReply SampleHelloReply();
 ShardMap SampleShardMap();
 std::vector<TableDefinition> SampleTables();
+TableDefinition SampleExtendedTable();  // whose optimizer has an extension
 StatsReply SampleStats();
 std::vector<CheckpointEntry> SampleCheckpoints();
 
