@@ -21,9 +21,9 @@ constexpr OptimizerName kOptimizers[] = {{OptimizerKind::kSgd, "sgd"},
                                          {OptimizerKind::kLazyAdam, "lazy_adam"},
                                          {OptimizerKind::kFtrl, "ftrl"}};
 
-template <OptimizerKind... kKinds>
+template <OptimizerKind... Kinds>
 bool Is(const OptimizerSpec& spec) {
-  return ((spec.kind == kKinds) || ...);
+  return ((spec.kind == Kinds) || ...);
 }
 bool Always(const OptimizerSpec&) { return true; }
 bool Decays(const OptimizerSpec& spec) { return spec.decay_steps != 0; }

@@ -7,7 +7,8 @@
 //                  of weight_decay / 2 times the sum of squares, on the rows of a batch alone. It
 //                  goes through the rule's moments as the rest of the gradient does.
 //
-// fp32 throughout, but for norms (row_sum.h).
+// fp32 throughout, but for norms (row_sum.h). A sum that holds NaN or infinity never comes here:
+// tables leave its row alone, and count it.
 #pragma once
 
 #include "kernels/core/host_device.h"

@@ -186,7 +186,7 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
       {With("beta1 = 0.8", "momentum = 0.8"),
        "dir/job.toml:41:1: sparse.momentum has no effect on optimizer adam: remove it"},
       {With("learning_rate = 1\n", "learning_rate = 1\nbeta1 = 0.9\n"),
-       "dir/job.toml:48:1: dense.beta1 has no effect on optimizer sgd: remove it"},
+       "dir/job.toml:49:1: dense.beta1 has no effect on optimizer sgd: remove it"},
       {With("learning_rate = 1\n", "learning_rate = 1\ndecay_power = 2\n"),
        "dense.decay_power has no effect without decay_steps: remove it"},
       {With("learning_rate = 1\n", "learning_rate = 1\ndecay_steps = 2\nwarmup_steps = 3\n"),
