@@ -32,26 +32,30 @@ using enum OptimizerKind;
 using Spec = OptimizerSpec;
 
 constexpr OptimizerField kFields[] = {
-    {.name = "learning_rate", .real = &Spec::learning_rate, .is_used = Always, .above_low = true},
+    {.name = "learning_rate",
+     .real = &Spec::learning_rate,
+     .is_used = Always,
+     .above_low = true,
+     .from_start = true},
     {.name = "epsilon",
      .real = &Spec::epsilon,
      .is_used = Is<kAdaGrad, kRowwiseAdaGrad, kRmsProp, kAdam, kLazyAdam>,
      .above_low = true,
-     .any_unused = true},
+     .from_start = true},
     {.name = "beta1",
      .real = &Spec::beta1,
      .is_used = Is<kAdam, kLazyAdam>,
      .high = 1.0F,
-     .any_unused = true},
+     .from_start = true},
     {.name = "beta2",
      .real = &Spec::beta2,
      .is_used = Is<kAdam, kLazyAdam>,
      .high = 1.0F,
-     .any_unused = true},
+     .from_start = true},
     {.name = "initial_accumulator",
      .real = &Spec::initial_accumulator,
      .is_used = Is<kAdaGrad, kRowwiseAdaGrad>,
-     .any_unused = true},
+     .from_start = true},
     {.name = "momentum",
      .real = &Spec::momentum,
      .is_used = Is<kMomentum, kNesterov>,
@@ -97,7 +101,7 @@ std::string OptimizerField::WhyUnused(const OptimizerSpec& spec) const {
 Status OptimizerField::Validate(const OptimizerSpec& spec) const {
   if (!is_used(spec)) {
     const OptimizerSpec unset;
-    if (any_unused || TextIn(spec) == TextIn(unset)) return {};
+    if (from_start || TextIn(spec) == TextIn(unset)) return {};
     return Invalid(fmt::format("has no effect {}: expected {}, found {}", WhyUnused(spec),
                                TextIn(unset), TextIn(spec)));
   }

@@ -12,18 +12,23 @@
 
 namespace strata {
 
+// By name: nvcc spells them out in a way that its host compiler warns of.
+using RealConstant = float OptimizerSpec::*;
+using StepsConstant = uint64_t OptimizerSpec::*;
+
 struct OptimizerField {
   std::string_view name;  // as in job files: "momentum" of sparse.momentum
   // Which member it is: one of the two.
-  float OptimizerSpec::*real = nullptr;
-  uint64_t OptimizerSpec::*steps = nullptr;
+  RealConstant real = nullptr;
+  StepsConstant steps = nullptr;
   bool (*is_used)(const OptimizerSpec& spec);
   // Of a real: low <= value < high, or low < value < high.
   float low = 0.0F;
   float high = 1e30F;
   bool above_low = false;
-  // A spec may have any value here without using it: there are tables that do.
-  bool any_unused = false;
+  // In every build. Tables may hold any value here that their rule does not use: there are some
+  // that do.
+  bool from_start = false;
 
   // kInvalid with the bound and what was found; so is one that is not used and was set.
   Status Validate(const OptimizerSpec& spec) const;
