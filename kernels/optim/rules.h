@@ -19,7 +19,8 @@
 //              w = (sign(z) l1 - z) / (sqrt(n' + e) / lr + l2 + beta / lr)
 //              (H. B. McMahan et al., KDD 2013. e = 2^-23 as in HugeCTR keeps w finite where n
 //              and beta are 0. s is computed as g^2 / (sqrt(n' + e) + sqrt(n + e)) / lr, which is
-//              the same number and loses no digits to the difference of two close roots.)
+//              the same number and loses no digits to the difference of two close roots. What a
+//              weight began with counts through s w: the less, the larger beta.)
 //   Adam       m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2                  state: m, v
 //              w -= a_t m / (sqrt(v) + eps),  a_t = lr sqrt(1 - b2^t) / (1 - b1^t)
 //              (D. Kingma, J. Ba, ICLR 2015, end of section 2: eps outside the bias correction.
@@ -143,11 +144,10 @@ struct FtrlRule {
   float beta;
 
   STRATA_HD void operator()(float g, float& w, float* state, size_t distance) const {
-    const float square = g * g;
-    const float n = state[0] + square;
+    const float n = state[0] + g * g;
     const float root = math::Sqrt(n + kRootShift);
     const float root_before = math::Sqrt(state[0] + kRootShift);
-    const float sigma = square / ((root + root_before) * learning_rate);
+    const float sigma = g * (g / ((root + root_before) * learning_rate));  // g^2 may be infinite
     const float z = state[distance] + (g - sigma * w);
     state[0] = n;
     state[distance] = z;

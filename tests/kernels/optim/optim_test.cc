@@ -343,6 +343,18 @@ TEST(OptimizerTest, StateWidthAndInitialState) {
   }
 }
 
+TEST(OptimizerTest, HugeGradientsLeaveNumbers) {
+  for (const OptimizerSpec& spec : Specs()) {
+    std::vector<float> value(3, 0.5F), state(StateWidth(spec, 3));
+    InitialState(spec, state);
+    for (uint64_t step = 1; step <= 4; ++step) {
+      const float g = step == 2 ? -3e38F : 1.0F;
+      ApplyDense(Exec{}, spec, step, value, state, std::vector<float>{g, 1.0F, -g});
+    }
+    EXPECT_TRUE(AllFinite(value)) << NameOf(spec);
+  }
+}
+
 TEST(OptimizerTest, AllFiniteFindsEveryPlaceAndKind) {
   const float big = std::numeric_limits<float>::max();
   for (const size_t size : {1U, 4U, 7U, 1024U}) {
