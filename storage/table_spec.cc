@@ -4,22 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "kernels/optim/apply.h"
+#include "storage/optimizer_fields.h"
 
 namespace strata {
 namespace {
 
 constexpr size_t kNameMax = 128;
-
-struct OptimizerName {
-  OptimizerKind kind;
-  std::string_view name;
-};
-constexpr std::array<OptimizerName, 3> kOptimizers = {{{OptimizerKind::kSgd, "sgd"},
-                                                       {OptimizerKind::kAdaGrad, "adagrad"},
-                                                       {OptimizerKind::kAdam, "adam"}}};
 
 struct InitializerName {
   InitializerKind kind;
@@ -57,32 +49,6 @@ Status ValidateName(const std::string& name) {
   return {};
 }
 
-// low <= value < high, or low < value < high with `open`; NaN and infinity are outside.
-Status ValidateRange(std::string_view field, float value, float low, float high, bool open) {
-  if (std::isfinite(value) && (open ? value > low : value >= low) && value < high) return {};
-  return Invalid(fmt::format("{}: expected a number {} {} and below {}, found {}", field,
-                             open ? "above" : "of at least", low, high, value));
-}
-
-Status ValidateOptimizer(const OptimizerSpec& optimizer) {
-  constexpr float kLarge = 1e30F;
-  STRATA_TRY(ValidateRange("optimizer.learning_rate", optimizer.learning_rate, 0.0F, kLarge, true));
-  switch (optimizer.kind) {
-    case OptimizerKind::kSgd:
-      return {};
-    case OptimizerKind::kAdaGrad:
-      STRATA_TRY(ValidateRange("optimizer.epsilon", optimizer.epsilon, 0.0F, kLarge, true));
-      return ValidateRange("optimizer.initial_accumulator", optimizer.initial_accumulator, 0.0F,
-                           kLarge, false);
-    case OptimizerKind::kAdam:
-      STRATA_TRY(ValidateRange("optimizer.epsilon", optimizer.epsilon, 0.0F, kLarge, true));
-      STRATA_TRY(ValidateRange("optimizer.beta1", optimizer.beta1, 0.0F, 1.0F, false));
-      return ValidateRange("optimizer.beta2", optimizer.beta2, 0.0F, 1.0F, false);
-  }
-  return Invalid(fmt::format("optimizer.kind: expected 1 (sgd), 2 (adagrad) or 3 (adam), found {}",
-                             static_cast<int>(optimizer.kind)));
-}
-
 }  // namespace
 
 Status ValidateTableSpec(const TableSpec& spec) {
@@ -92,7 +58,7 @@ Status ValidateTableSpec(const TableSpec& spec) {
     return Invalid(
         fmt::format("{}: dim: expected 1 to {}, found {}", where, RowSchema::kDimMax, spec.dim));
   }
-  STRATA_TRY(ValidateOptimizer(spec.optimizer).Prefixed(where));
+  STRATA_TRY(ValidateOptimizer(spec.optimizer, "optimizer").Prefixed(where));
   if (spec.ack > AckLevel::kReplicated && spec.ack != AckLevel::kDefault) {
     return Invalid(
         fmt::format("{}: ack level {} does not exist", where, static_cast<int>(spec.ack)));
@@ -102,8 +68,14 @@ Status ValidateTableSpec(const TableSpec& spec) {
         fmt::format("{}: initializer.kind: expected 1 (zero), 2 (uniform) or 3 (normal), found {}",
                     where, static_cast<int>(spec.initializer.kind)));
   }
-  return ValidateRange("initializer.scale", spec.initializer.scale, 0.0F, 1e30F, false)
-      .Prefixed(where);
+  constexpr float kScaleMax = 1e30F;
+  const float scale = spec.initializer.scale;
+  if (!(scale >= 0 && scale < kScaleMax)) {  // a NaN neither
+    return Invalid(
+        fmt::format("{}: initializer.scale: expected a number of at least 0 and below {}, found {}",
+                    where, kScaleMax, scale));
+  }
+  return {};
 }
 
 std::string_view AckLevelName(AckLevel level) {
@@ -136,12 +108,9 @@ std::string DifferenceOf(const TableSpec& ours, const TableSpec& theirs) {
   compare("dim", ours.dim, theirs.dim);
   compare("optimizer", OptimizerKindName(ours.optimizer.kind),
           OptimizerKindName(theirs.optimizer.kind));
-  compare("learning_rate", ours.optimizer.learning_rate, theirs.optimizer.learning_rate);
-  compare("epsilon", ours.optimizer.epsilon, theirs.optimizer.epsilon);
-  compare("beta1", ours.optimizer.beta1, theirs.optimizer.beta1);
-  compare("beta2", ours.optimizer.beta2, theirs.optimizer.beta2);
-  compare("initial_accumulator", ours.optimizer.initial_accumulator,
-          theirs.optimizer.initial_accumulator);
+  for (const OptimizerField& field : OptimizerFields()) {
+    compare(field.name, field.TextIn(ours.optimizer), field.TextIn(theirs.optimizer));
+  }
   compare("initializer", InitializerKindName(ours.initializer.kind),
           InitializerKindName(theirs.initializer.kind));
   compare("scale", ours.initializer.scale, theirs.initializer.scale);
@@ -150,15 +119,7 @@ std::string DifferenceOf(const TableSpec& ours, const TableSpec& theirs) {
   return text;
 }
 
-std::string_view OptimizerKindName(OptimizerKind kind) { return NameIn(kOptimizers, kind); }
 std::string_view InitializerKindName(InitializerKind kind) { return NameIn(kInitializers, kind); }
-
-Result<OptimizerKind> ParseOptimizerKind(std::string_view name) {
-  for (const auto& entry : kOptimizers) {
-    if (entry.name == name) return entry.kind;
-  }
-  return Invalid(fmt::format("optimizer '{}': expected sgd, adagrad or adam", name));
-}
 
 Result<AckLevel> ParseAckLevel(std::string_view name) {
   for (const AckLevel level :

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "kernels/core/initializer_spec.h"
 #include "kernels/optim/optimizer_spec.h"
+#include "storage/optimizer_fields.h"
 #include "storage/row_schema.h"
 
 namespace strata {
@@ -52,9 +53,7 @@ RowSchema SchemaOf(const TableSpec& spec);
 // they are equal.
 std::string DifferenceOf(const TableSpec& ours, const TableSpec& theirs);
 
-std::string_view OptimizerKindName(OptimizerKind kind);      // "sgd", "adagrad", "adam"
 std::string_view InitializerKindName(InitializerKind kind);  // "zero", "uniform", "normal"
-Result<OptimizerKind> ParseOptimizerKind(std::string_view name);
 Result<InitializerKind> ParseInitializerKind(std::string_view name);
 Result<AckLevel> ParseAckLevel(std::string_view name);
 

@@ -233,17 +233,24 @@ uint32_t CountOf(const Settings& settings, std::string_view key) {
 Result<OptimizerSpec> ReadOptimizer(const Settings& settings, const std::string& section) {
   OptimizerSpec spec;
   STRATA_ASSIGN(spec.kind, ParseOptimizerKind(settings.Text(section + ".optimizer")));
-  spec.learning_rate = FloatOf(settings, section + ".learning_rate");
-  spec.epsilon = FloatOf(settings, section + ".epsilon");
-  spec.beta1 = FloatOf(settings, section + ".beta1");
-  spec.beta2 = FloatOf(settings, section + ".beta2");
-  spec.initial_accumulator = FloatOf(settings, section + ".initial_accumulator");
-  if (spec.learning_rate <= 0) {
-    return Wrong(settings, section + ".learning_rate", "must be above 0");
+  for (const OptimizerField& field : OptimizerFields()) {
+    const std::string key = fmt::format("{}.{}", section, field.name);
+    if (field.real != nullptr) {
+      spec.*field.real = FloatOf(settings, key);
+    } else {
+      spec.*field.steps = static_cast<uint64_t>(settings.Int(key));
+    }
   }
-  if (spec.kind != OptimizerKind::kSgd && spec.epsilon <= 0) {
-    return Wrong(settings, section + ".epsilon", "must be above 0");
+  for (const OptimizerField& field : OptimizerFields()) {
+    const std::string key = fmt::format("{}.{}", section, field.name);
+    if (!settings.IsSet(key)) continue;
+    if (!field.is_used(spec)) {
+      return Wrong(settings, key,
+                   fmt::format("has no effect {}: remove it", field.WhyUnused(spec)));
+    }
+    STRATA_TRY(field.Validate(spec).Prefixed(key).Prefixed(settings.Origin(key)));
   }
+  STRATA_TRY(ValidateOptimizer(spec, section).Prefixed(settings.Where()));
   return spec;
 }
 

@@ -9,7 +9,7 @@ using enum SettingType;
 constexpr double kAnyMin = -1e308;
 constexpr double kAnyMax = 1e308;
 constexpr double kRowsMax = 2147483647;
-constexpr std::string_view kOptimizers = "sgd|adagrad|adam";
+constexpr double kStepsMax = 1e15;
 
 constexpr Setting Row(std::string_view key, SettingType type, std::string_view default_value,
                       std::string_view help, double min = kAnyMin, double max = kAnyMax) {
@@ -29,6 +29,48 @@ constexpr Setting Choice(std::string_view key, std::string_view choices,
   row.choices = choices;
   return row;
 }
+
+// What both optimizers have beside their rule: storage/optimizer_fields.h.
+#define STRATA_OPTIMIZER_ROWS(section, rate)                                                       \
+  Row(section ".learning_rate", kFloat, rate, "Step size of " section ".optimizer.", 0, 1e6),      \
+      Row(section ".epsilon", kFloat, "1e-7",                                                      \
+          "Added to denominators by AdaGrad in both forms, RMSProp and Adam.", 0, 1),              \
+      Row(section ".beta1", kFloat, "0.9", "Decay of Adam's mean gradient.", 0, 0.999999),         \
+      Row(section ".beta2", kFloat, "0.999", "Decay of Adam's mean squared gradient.", 0,          \
+          0.999999),                                                                               \
+      Row(section ".initial_accumulator", kFloat, "0",                                             \
+          "What AdaGrad's sum of squared gradients begins with.", 0, 1e6),                         \
+      Row(section ".momentum", kFloat, "0.9",                                                      \
+          "Share of the last step that momentum and Nesterov keep.", 0, 0.999999),                 \
+      Row(section ".rho", kFloat, "0.9", "Decay of RMSProp's mean squared gradient.", 0,           \
+          0.999999),                                                                               \
+      Row(section ".l1", kFloat, "0", "FTRL's L1 penalty: weights that stay small are 0.", 0,      \
+          1e6),                                                                                    \
+      Row(section ".l2", kFloat, "0", "FTRL's L2 penalty.", 0, 1e6),                               \
+      Row(section ".beta", kFloat, "0", "Added to the root in FTRL's learning rate.", 0, 1e6),     \
+      Row(section ".clip_value", kFloat, "0",                                                      \
+          "Gradients are brought into [-clip_value, clip_value], element by element. 0: as they "  \
+          "are.",                                                                                  \
+          0, 1e6),                                                                                 \
+      Row(section ".clip_norm", kFloat, "0",                                                       \
+          "Gradients of a larger Euclidean norm are scaled to this one: of each embedding row, "   \
+          "or of the dense part as a whole. Behind clip_value. 0: as they are.",                   \
+          0, 1e6),                                                                                 \
+      Row(section ".weight_decay", kFloat, "0",                                                    \
+          "This times the weight is added to its gradient (an L2 penalty), behind clipping; of "   \
+          "embeddings only to the rows of a step.",                                                \
+          0, 1e6),                                                                                 \
+      Row(section ".warmup_steps", kInt, "0",                                                      \
+          "Steps in which the learning rate grows from 0 to learning_rate.", 0, kStepsMax),        \
+      Row(section ".decay_start", kInt, "0",                                                       \
+          "The last step at learning_rate before it falls, at least warmup_steps.", 0, kStepsMax), \
+      Row(section ".decay_steps", kInt, "0",                                                       \
+          "Steps in which the learning rate falls to end_learning_rate: it is learning_rate "      \
+          "times the share of them that is left, to the power decay_power. 0: it stays.",          \
+          0, kStepsMax),                                                                           \
+      Row(section ".decay_power", kFloat, "2", "How the learning rate falls; 1: evenly.", 0, 100), \
+      Row(section ".end_learning_rate", kFloat, "0", "The learning rate never falls below it.", 0, \
+          1e6)
 
 constexpr Setting kJobRows[] = {
     Row("job.name", kText, "job",
@@ -80,14 +122,12 @@ constexpr Setting kJobRows[] = {
         "Penalty on large parameters: the loss gains l2 / 2 times the sum of their squares.", 0,
         1e6),
 
-    Choice("sparse.optimizer", kOptimizers, "adagrad",
-           "The rule by which the servers update embedding rows."),
-    Row("sparse.learning_rate", kFloat, "0.05", "Step size of sparse.optimizer.", 0, 1e6),
-    Row("sparse.epsilon", kFloat, "1e-7", "Added to denominators by AdaGrad and Adam.", 0, 1),
-    Row("sparse.beta1", kFloat, "0.9", "Decay of Adam's mean gradient.", 0, 0.999999),
-    Row("sparse.beta2", kFloat, "0.999", "Decay of Adam's mean squared gradient.", 0, 0.999999),
-    Row("sparse.initial_accumulator", kFloat, "0",
-        "What AdaGrad's sum of squared gradients begins with.", 0, 1e6),
+    Choice(
+        "sparse.optimizer",
+        "sgd|momentum|nesterov|adagrad|rowwise_adagrad|rmsprop|adam|lazy_adam|ftrl", "adagrad",
+        "The rule by which the servers update embedding rows. rowwise_adagrad keeps one number a "
+        "row; lazy_adam makes up for the steps that did not touch a row."),
+    STRATA_OPTIMIZER_ROWS("sparse", "0.05"),
     Choice("sparse.initializer", "zero|uniform|normal", "normal",
            "How a row that no worker has updated yet looks. Single weights always begin at 0."),
     Row("sparse.init_scale", kFloat, "0.01",
@@ -97,14 +137,9 @@ constexpr Setting kJobRows[] = {
            "logged, it survives the server's process; synced, it survives loss of power. default: "
            "logged on servers with a data folder, applied elsewhere."),
 
-    Choice("dense.optimizer", kOptimizers, "adam",
+    Choice("dense.optimizer", "sgd|momentum|nesterov|adagrad|rmsprop|adam|ftrl", "adam",
            "The rule by which the workers update the dense part of the model."),
-    Row("dense.learning_rate", kFloat, "0.001", "Step size of dense.optimizer.", 0, 1e6),
-    Row("dense.epsilon", kFloat, "1e-7", "Added to denominators by AdaGrad and Adam.", 0, 1),
-    Row("dense.beta1", kFloat, "0.9", "Decay of Adam's mean gradient.", 0, 0.999999),
-    Row("dense.beta2", kFloat, "0.999", "Decay of Adam's mean squared gradient.", 0, 0.999999),
-    Row("dense.initial_accumulator", kFloat, "0",
-        "What AdaGrad's sum of squared gradients begins with.", 0, 1e6),
+    STRATA_OPTIMIZER_ROWS("dense", "0.001"),
 
     Row("train.batch_size", kInt, "1024",
         "Samples of a step, over all workers together: each takes its part.", 1, 16777216),
@@ -137,6 +172,8 @@ constexpr Setting kJobRows[] = {
         "and number of workers; only train.epochs, train.eval_every, data.test and [output] may "
         "differ. false: begin anew; older checkpoints stay."),
 };
+
+#undef STRATA_OPTIMIZER_ROWS
 
 constexpr Setting kFeatureRows[] = {
     Row("columns", kTextList, "", "The columns; each becomes a feature of this kind."),

@@ -4,23 +4,58 @@
 #include <cstring>
 
 #include "base/status.h"
+#include "kernels/optim/gradient_shape.h"
+#include "kernels/optim/row_sum.h"
 #include "kernels/optim/rules.h"
 
 namespace strata {
 namespace {
 
 // Weight, state and gradient never overlap; said so, the loop vectorises.
-template <typename Rule>
-void ApplySpan(const Rule& rule, size_t count, float* __restrict value, float* __restrict state,
-               const float* __restrict gradient) {
-  for (size_t i = 0; i < count; ++i) rule(gradient[i], value[i], state + i, count);
+template <typename Rule, typename Shape>
+void ApplySpan(const Rule& rule, const Shape& shape, size_t count, float* __restrict value,
+               float* __restrict state, const float* __restrict gradient) {
+  for (size_t i = 0; i < count; ++i) {
+    rule(shape(gradient[i], value[i]), value[i], state + i, count);
+  }
+}
+
+// One row, or one span as if it were a row. Its device counterpart is in kernels/sparse/update.cu.
+template <typename Rule, typename Shape>
+void ApplyRow(const Rule& rule, Shape shape, size_t count, float* value, float* state,
+              const float* gradient, uint64_t last_step) {
+  if constexpr (Shape::kMayClipNorm) {
+    if (shape.clip_norm > 0) {
+      shape.ScaleTo(SumOfSquares(count, [&](size_t i) { return shape.Clipped(gradient[i]); }));
+    }
+  }
+  if constexpr (Rule::kNeeds == RowNeed::kMeanSquare) {
+    const double squares =
+        SumOfSquares(count, [&](size_t i) { return shape(gradient[i], value[i]); });
+    const auto of_row = rule.ForRow(squares / static_cast<double>(count), state[0]);
+    ApplySpan(of_row, shape, count, value, state, gradient);
+    state[0] = of_row.first_state;
+  } else if constexpr (Rule::kNeeds == RowNeed::kLastStep) {
+    ApplySpan(rule.ForRow(last_step), shape, count, value, state, gradient);
+  } else {
+    ApplySpan(rule, shape, count, value, state, gradient);
+  }
+}
+
+// Calls visit(rule, shape).
+template <typename Visit>
+void WithRuleAndShape(const OptimizerSpec& spec, uint64_t step, Visit&& visit) {
+  WithGradientShape(spec, [&](const auto& shape) {
+    WithRule(spec, step, [&](const auto& rule) { visit(rule, shape); });
+  });
 }
 
 }  // namespace
 
 void InitialState(const OptimizerSpec& spec, std::span<float> state) {
-  const bool adagrad = spec.kind == OptimizerKind::kAdaGrad;
-  std::fill(state.begin(), state.end(), adagrad ? spec.initial_accumulator : 0.0F);
+  const bool accumulates =
+      spec.kind == OptimizerKind::kAdaGrad || spec.kind == OptimizerKind::kRowwiseAdaGrad;
+  std::fill(state.begin(), state.end(), accumulates ? spec.initial_accumulator : 0.0F);
 }
 
 void ApplyRows(const Exec& exec, const OptimizerSpec& spec, uint64_t step, uint32_t dim,
@@ -28,7 +63,7 @@ void ApplyRows(const Exec& exec, const OptimizerSpec& spec, uint64_t step, uint3
   STRATA_CHECK(exec.device == DeviceKind::kCpu && step >= 1);
   constexpr size_t kAhead = 8;  // rows fetched before their turn
   const size_t last = size_t{dim} + StateWidth(spec, dim) - 1;
-  WithRule(spec, step, [&](const auto& rule) {
+  WithRuleAndShape(spec, step, [&](const auto& rule, const auto& shape) {
     for (size_t i = 0; i < updates.size(); ++i) {
       if (i + kAhead < updates.size()) {
         // Wide rows the processor streams itself; the state's beginning it cannot guess.
@@ -39,7 +74,8 @@ void ApplyRows(const Exec& exec, const OptimizerSpec& spec, uint64_t step, uint3
         __builtin_prefetch(next.gradient);
         __builtin_prefetch(next.gradient + dim - 1);
       }
-      ApplySpan(rule, dim, updates[i].row, updates[i].row + dim, updates[i].gradient);
+      const RowUpdate& update = updates[i];
+      ApplyRow(rule, shape, dim, update.row, update.row + dim, update.gradient, update.last_step);
     }
   });
 }
@@ -48,8 +84,9 @@ void ApplyDense(const Exec& exec, const OptimizerSpec& spec, uint64_t step, std:
                 std::span<float> state, std::span<const float> gradient) {
   STRATA_CHECK(exec.device == DeviceKind::kCpu && step >= 1);
   STRATA_CHECK(value.size() == gradient.size() && state.size() == StateWidth(spec, value.size()));
-  WithRule(spec, step, [&](const auto& rule) {
-    ApplySpan(rule, value.size(), value.data(), state.data(), gradient.data());
+  if (value.empty()) return;
+  WithRuleAndShape(spec, step, [&](const auto& rule, const auto& shape) {
+    ApplyRow(rule, shape, value.size(), value.data(), state.data(), gradient.data(), step - 1);
   });
 }
 

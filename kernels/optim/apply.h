@@ -10,27 +10,36 @@
 
 namespace strata {
 
-// Floats of state for `count` elements: 0, count or 2 x count. Layout: kernels/optim/rules.h.
+// Floats of state for a row or span of `count` elements, not always a multiple of it. Layout:
+// kernels/optim/rules.h.
 constexpr uint64_t StateWidth(const OptimizerSpec& spec, uint64_t count) {
   switch (spec.kind) {
     case OptimizerKind::kSgd:
       return 0;
+    case OptimizerKind::kRowwiseAdaGrad:
+      return 1;
     case OptimizerKind::kAdaGrad:
+    case OptimizerKind::kMomentum:
+    case OptimizerKind::kNesterov:
+    case OptimizerKind::kRmsProp:
       return count;
     case OptimizerKind::kAdam:
+    case OptimizerKind::kFtrl:
+    case OptimizerKind::kLazyAdam:
       return 2 * count;
   }
   return 0;
 }
 
-// The state of parameters that were never updated: AdaGrad starts at initial_accumulator, Adam at
-// 0.
+// The state of parameters that were never updated: initial_accumulator for AdaGrad in both forms, 0
+// for the others.
 void InitialState(const OptimizerSpec& spec, std::span<float> state);
 
 // One row's turn. The row is | value: dim | state: StateWidth(dim) |, as RowSchema lays it out.
 struct RowUpdate {
   float* row;
   const float* gradient;  // dim elements, finite
+  uint64_t last_step;     // time of the row's last update; 0: it has had none
 };
 
 // Runs the rule at time `step` (1 or more) once for each row. No row may come twice. The memory
@@ -38,7 +47,8 @@ struct RowUpdate {
 void ApplyRows(const Exec& exec, const OptimizerSpec& spec, uint64_t step, uint32_t dim,
                std::span<const RowUpdate> updates);
 
-// The rule over flat spans: value.size() == gradient.size(), state.size() == StateWidth of it.
+// The rule over flat spans, as if they were one row that every step updates: clip_norm bounds the
+// norm of the whole. value.size() == gradient.size(), state.size() == StateWidth of it.
 void ApplyDense(const Exec& exec, const OptimizerSpec& spec, uint64_t step, std::span<float> value,
                 std::span<float> state, std::span<const float> gradient);
 

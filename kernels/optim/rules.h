@@ -1,18 +1,43 @@
-// The optimizers' rules, each written once for the host and for GPUs: arithmetic on one element,
-// fp32 throughout. w weight, g gradient (already summed over the occurrences of a row), t = 1, 2,
-// ... the optimizer's time, lr the learning rate.
+// The optimizers' rules, each written once for the host and for GPUs, fp32 throughout. w weight, g
+// gradient (summed over the occurrences of a row, then as gradient_shape.h leaves it), t = 1, 2,
+// ... the optimizer's time, lr the learning rate at t (learning_rate.h).
 //
-//   SGD      w -= lr g                                                          no state
-//   AdaGrad  n += g^2;  w -= lr g / (sqrt(n) + eps)                             state: n
-//            (J. Duchi, E. Hazan, Y. Singer, JMLR 2011)
-//   Adam     m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;                   state: m, v
-//            w -= a_t m / (sqrt(v) + eps),  a_t = lr sqrt(1 - b2^t) / (1 - b1^t)
-//            (D. Kingma, J. Ba, ICLR 2015, end of section 2: eps outside the bias correction.
-//            Only the rows of a batch move; t counts batches, not touches of the row.)
+//   SGD        w -= lr g                                                        no state
+//   momentum   m = f m - lr g;  w += m                                          state: m
+//              (B. Polyak, USSR Comp. Math. 1964)
+//   Nesterov   a' = f a - lr g;  w += (1 + f) a' - f a;  a = a'                 state: a
+//              (Y. Nesterov, 1983, as I. Sutskever et al., ICML 2013, w being the point ahead)
+//   AdaGrad    n += g^2;  w -= lr g / (sqrt(n) + eps)                           state: n
+//              (J. Duchi, E. Hazan, Y. Singer, JMLR 2011)
+//   row-wise   n += mean of g^2 over the row;  w -= lr g / (sqrt(n) + eps)      state: one n a row
+//   AdaGrad    (FBGEMM's; D. Mudigere et al., ISCA 2022)
+//   RMSProp    v = rho v + (1 - rho) g^2;  w -= lr g / (sqrt(v) + eps)          state: v
+//              (T. Tieleman, G. Hinton, 2012)
+//   FTRL       n' = n + g^2;  s = (sqrt(n' + e) - sqrt(n + e)) / lr             state: n, z
+//              z += g - s w;  n = n'
+//              w = 0 where |z| <= l1, elsewhere
+//              w = (sign(z) l1 - z) / (sqrt(n' + e) / lr + l2 + beta / lr)
+//              (H. B. McMahan et al., KDD 2013. e = 2^-23 as in HugeCTR keeps w finite where n
+//              and beta are 0. s is computed as g^2 / (sqrt(n' + e) + sqrt(n + e)) / lr, which is
+//              the same number and loses no digits to the difference of two close roots. What a
+//              weight began with counts through s w: the less, the larger beta.)
+//   Adam       m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2                  state: m, v
+//              w -= a_t m / (sqrt(v) + eps),  a_t = lr sqrt(1 - b2^t) / (1 - b1^t)
+//              (D. Kingma, J. Ba, ICLR 2015, end of section 2: eps outside the bias correction.
+//              Only the rows of a batch move; t counts batches, not touches of the row.)
+//   lazy Adam  w -= lr / (1 - b1) sqrt(1 - b2^p) / (1 - b1^p) (1 - b1^k) m / (sqrt(v) + eps)
+//              m = b1^k m + (1 - b1) g;  v = b2^k v + (1 - b2) g^2              state: m, v
+//              p the row's time: that of its last update, 1 before the first; k = t - p, 0 where
+//              time ran backward. (HugeCTR's LazyGlobal: what Adam would have done to the row in
+//              steps p to t - 1, had v stayed as it was. So a gradient reaches w at the row's next
+//              update, and a row's first update only fills m and v.)
 //
 // State of a row or span of n elements: one array of n floats for each letter, in the order above:
-// | m: n | v: n |. A rule's call takes the address of the element's first state and the distance n
-// to the next one.
+// | m: n | v: n |; row-wise AdaGrad's is one float. A rule's call takes the address of the
+// element's first state and the distance n to the next one; kStates: how many. A rule that needs
+// something of its row says so (kNeeds), and what runs on the elements is what its ForRow returns.
+//
+// Which NaN a result is that is no number depends on the device.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +45,21 @@
 
 #include "kernels/core/host_device.h"
 #include "kernels/core/math.h"
+#include "kernels/optim/learning_rate.h"
 #include "kernels/optim/optimizer_spec.h"
 
 namespace strata {
 
+enum class RowNeed : uint8_t {
+  kNothing,     // the rule runs on elements as it is
+  kLastStep,    // rule.ForRow(time of the row's last update, 0: none)
+  kMeanSquare,  // rule.ForRow(mean of g^2, first state): what it returns has the `first_state` that
+                // the row's becomes
+};
+
 struct SgdRule {
   static constexpr uint32_t kStates = 0;
+  static constexpr RowNeed kNeeds = RowNeed::kNothing;
   float learning_rate;
 
   STRATA_HD void operator()(float g, float& w, float* /*state*/, size_t /*distance*/) const {
@@ -33,8 +67,36 @@ struct SgdRule {
   }
 };
 
+struct MomentumRule {
+  static constexpr uint32_t kStates = 1;
+  static constexpr RowNeed kNeeds = RowNeed::kNothing;
+  float learning_rate;
+  float momentum;
+
+  STRATA_HD void operator()(float g, float& w, float* state, size_t /*distance*/) const {
+    const float m = momentum * state[0] - learning_rate * g;
+    state[0] = m;
+    w += m;
+  }
+};
+
+struct NesterovRule {
+  static constexpr uint32_t kStates = 1;
+  static constexpr RowNeed kNeeds = RowNeed::kNothing;
+  float learning_rate;
+  float momentum;
+
+  STRATA_HD void operator()(float g, float& w, float* state, size_t /*distance*/) const {
+    const float before = state[0];
+    const float a = momentum * before - learning_rate * g;
+    state[0] = a;
+    w += (1.0F + momentum) * a - momentum * before;
+  }
+};
+
 struct AdaGradRule {
   static constexpr uint32_t kStates = 1;
+  static constexpr RowNeed kNeeds = RowNeed::kNothing;
   float learning_rate;
   float epsilon;
 
@@ -45,8 +107,67 @@ struct AdaGradRule {
   }
 };
 
+struct RowwiseAdaGradRule {
+  static constexpr uint32_t kStates = 0;
+  static constexpr RowNeed kNeeds = RowNeed::kMeanSquare;
+  float learning_rate;
+  float epsilon;
+
+  struct OfRow {
+    float rate;
+    float first_state;
+
+    STRATA_HD void operator()(float g, float& w, float* /*state*/, size_t /*distance*/) const {
+      w -= rate * g;
+    }
+  };
+  STRATA_HD OfRow ForRow(double mean_square, float before) const {
+    const float n = before + static_cast<float>(mean_square);
+    return {learning_rate / (math::Sqrt(n) + epsilon), n};
+  }
+};
+
+struct RmsPropRule {
+  static constexpr uint32_t kStates = 1;
+  static constexpr RowNeed kNeeds = RowNeed::kNothing;
+  float learning_rate;
+  float epsilon;
+  float rho;
+
+  STRATA_HD void operator()(float g, float& w, float* state, size_t /*distance*/) const {
+    const float v = rho * state[0] + (1.0F - rho) * g * g;
+    state[0] = v;
+    w -= learning_rate * g / (math::Sqrt(v) + epsilon);
+  }
+};
+
+struct FtrlRule {
+  static constexpr uint32_t kStates = 2;
+  static constexpr RowNeed kNeeds = RowNeed::kNothing;
+  static constexpr float kRootShift = 0x1p-23F;  // e
+  float learning_rate;
+  float l1;
+  float l2;
+  float beta;
+
+  STRATA_HD void operator()(float g, float& w, float* state, size_t distance) const {
+    const float n = state[0] + g * g;
+    const float root = math::Sqrt(n + kRootShift);
+    const float root_before = math::Sqrt(state[0] + kRootShift);
+    const float sigma = g * (g / ((root + root_before) * learning_rate));  // g^2 may be infinite
+    const float z = state[distance] + (g - sigma * w);
+    state[0] = n;
+    state[distance] = z;
+    const float size = z < 0.0F ? -z : z;
+    const float bound = z < 0.0F ? -l1 : l1;
+    const float moved = (bound - z) / ((root + beta) / learning_rate + l2);
+    w = size <= l1 ? 0.0F : moved;
+  }
+};
+
 struct AdamRule {
   static constexpr uint32_t kStates = 2;
+  static constexpr RowNeed kNeeds = RowNeed::kNothing;
   float alpha;  // a_t
   float epsilon;
   float beta1;
@@ -61,23 +182,80 @@ struct AdamRule {
   }
 };
 
+struct LazyAdamRule {
+  static constexpr uint32_t kStates = 2;
+  static constexpr RowNeed kNeeds = RowNeed::kLastStep;
+  uint64_t step;  // t
+  double learning_rate;
+  float epsilon;
+  float beta1;
+  float beta2;
+
+  struct OfRow {
+    float alpha;  // of the steps since the row's last update, together
+    float epsilon;
+    float kept1;  // b1^k
+    float kept2;  // b2^k
+    float added1;
+    float added2;
+
+    STRATA_HD void operator()(float g, float& w, float* state, size_t distance) const {
+      const float m = state[0];
+      const float v = state[distance];
+      w -= alpha * m / (math::Sqrt(v) + epsilon);
+      state[0] = kept1 * m + added1 * g;
+      state[distance] = kept2 * v + added2 * g * g;
+    }
+  };
+  STRATA_HD OfRow ForRow(uint64_t last_step) const {
+    const uint64_t p = last_step == 0 ? 1 : last_step;
+    const uint64_t k = step > p ? step - p : 0;
+    const double kept1 = math::Power(beta1, k);
+    const double kept2 = math::Power(beta2, k);
+    const double corrected =
+        math::Sqrt(1.0 - math::Power(beta2, p)) / (1.0 - math::Power(beta1, p));
+    const double alpha = learning_rate / (1.0 - beta1) * corrected * (1.0 - kept1);
+    return {static_cast<float>(alpha), epsilon,      static_cast<float>(kept1),
+            static_cast<float>(kept2), 1.0F - beta1, 1.0F - beta2};
+  }
+};
+
 // Calls visit(rule) with the rule of `spec` at time `step` (1 or more).
 template <typename Visit>
 void WithRule(const OptimizerSpec& spec, uint64_t step, Visit&& visit) {
+  const double exact_rate = LearningRateAt(spec, step);
+  const auto rate = static_cast<float>(exact_rate);
   switch (spec.kind) {
     case OptimizerKind::kSgd:
-      visit(SgdRule{spec.learning_rate});
+      visit(SgdRule{rate});
       return;
     case OptimizerKind::kAdaGrad:
-      visit(AdaGradRule{spec.learning_rate, spec.epsilon});
+      visit(AdaGradRule{rate, spec.epsilon});
       return;
     case OptimizerKind::kAdam: {
       const double scale =
           math::Sqrt(1.0 - math::Power(spec.beta2, step)) / (1.0 - math::Power(spec.beta1, step));
-      visit(AdamRule{static_cast<float>(spec.learning_rate * scale), spec.epsilon, spec.beta1,
-                     spec.beta2});
+      visit(AdamRule{static_cast<float>(exact_rate * scale), spec.epsilon, spec.beta1, spec.beta2});
       return;
     }
+    case OptimizerKind::kMomentum:
+      visit(MomentumRule{rate, spec.momentum});
+      return;
+    case OptimizerKind::kNesterov:
+      visit(NesterovRule{rate, spec.momentum});
+      return;
+    case OptimizerKind::kRowwiseAdaGrad:
+      visit(RowwiseAdaGradRule{rate, spec.epsilon});
+      return;
+    case OptimizerKind::kRmsProp:
+      visit(RmsPropRule{rate, spec.epsilon, spec.rho});
+      return;
+    case OptimizerKind::kFtrl:
+      visit(FtrlRule{rate, spec.l1, spec.l2, spec.beta});
+      return;
+    case OptimizerKind::kLazyAdam:
+      visit(LazyAdamRule{step, exact_rate, spec.epsilon, spec.beta1, spec.beta2});
+      return;
   }
 }
 

@@ -9,6 +9,8 @@
 #include "kernels/core/initializer.h"
 #include "kernels/core/math.h"
 #include "kernels/hashmap/map_device.cuh"
+#include "kernels/optim/gradient_shape.h"
+#include "kernels/optim/row_sum.h"
 #include "kernels/optim/rules.h"
 #include "kernels/sparse/update.h"
 
@@ -155,11 +157,11 @@ __device__ void StoreFour(const Four& four, float* row, uint32_t e, uint32_t dim
     }
   }
 }
-__device__ Four InitialFour(const RowStart& start, uint64_t key, uint32_t e) {
-  Four four;
+__device__ Four InitialFour(const RowStart& start, uint64_t key, uint32_t e, uint32_t dim) {
+  Four four = {};
 #pragma unroll
   for (uint32_t f = 0; f < 4; ++f) {
-    four.of[f] = InitialElement(start.initializer, start.seed, key, e + f);
+    if (e + f < dim) four.of[f] = InitialElement(start.initializer, start.seed, key, e + f);
   }
   return four;
 }
@@ -271,11 +273,38 @@ class RowsMade {
   unsigned long long made_ = 0;
 };
 
+// Either shape, chosen as the kernel runs: fewer kernels to compile.
+struct EitherGradient : ShapedGradient {
+  bool is_plain;
+
+  explicit EitherGradient(const PlainGradient&) : ShapedGradient{}, is_plain(true) {}
+  explicit EitherGradient(const ShapedGradient& shaped) : ShapedGradient(shaped), is_plain(false) {}
+  __device__ float operator()(float g, float w) const {
+    return is_plain ? g : ShapedGradient::operator()(g, w);
+  }
+};
+
+// The sum of squares of all element(step, f) of the team, as kernels/optim/row_sum.h says.
+template <uint32_t kSteps, typename Element>
+__device__ double SumOfSquares(const Team& team, const Element& element) {
+  double sum = 0.0;
+#pragma unroll
+  for (uint32_t s = 0; s < kSteps; ++s) {
+    sum += SumOfFourSquares(element(s, 0), element(s, 1), element(s, 2), element(s, 3));
+  }
+  for (uint32_t apart = team.lanes / 2; apart > 0; apart /= 2) {
+    sum += __shfl_xor_sync(team.mask, sum, static_cast<int>(apart));
+  }
+  return sum;
+}
+
 // A team a key, one after the other: those that have a row (kNew false), or those that get one.
-template <typename Rule, uint32_t kSteps, bool kAligned, bool kNew>
+template <typename Rule, typename Shape, uint32_t kSteps, bool kAligned, bool kNew>
 __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
-    Update(const __grid_constant__ TableGroup group, Rule rule, uint64_t step, DistinctKeys keys,
-           BatchGradients gradients, uint32_t lanes, float* scratch, unsigned long long* rejected) {
+    Update(const __grid_constant__ TableGroup group, Rule rule, Shape shape, uint64_t step,
+           DistinctKeys keys, BatchGradients gradients, uint32_t lanes, float* scratch,
+           unsigned long long* rejected) {
+  constexpr bool kHasRowState = Rule::kNeeds == RowNeed::kMeanSquare;
   const uint32_t teams = gridDim.x * (kMapThreads / lanes);
   const Team team{threadIdx.x % lanes, lanes,
                   static_cast<uint32_t>(((uint64_t{1} << lanes) - 1) << (Lane() / lanes * lanes))};
@@ -297,22 +326,28 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     const uint32_t dim = table.map.dim;
     Four w[kSteps];
     Four states[Rule::kStates + 1][kSteps];
+    float row_state = table.start.state;
     uint32_t frequency = 0;
+    uint64_t last_step = 0;
 #pragma unroll
     for (uint32_t s = 0; s < kSteps; ++s) {
       const uint32_t e = team.Element(s);
       if constexpr (kNew) {
-        w[s] = InitialFour(table.start, keys.keys[j], e);
+        w[s] = InitialFour(table.start, keys.keys[j], e, dim);
       } else {
         w[s] = LoadFour<kAligned>(table.map.ValueOf(place), e, dim);
       }
 #pragma unroll
-      for (uint32_t n = 0; n != Rule::kStates; ++n) {
-        states[n][s] = kNew ? FourTimes(table.start.state)
-                            : LoadFour<kAligned>(table.map.ValueOf(place) + (n + 1) * dim, e, dim);
+      for (uint32_t k = 0; k != Rule::kStates; ++k) {
+        states[k][s] = kNew ? FourTimes(table.start.state)
+                            : LoadFour<kAligned>(table.map.ValueOf(place) + (k + 1) * dim, e, dim);
       }
     }
-    if (!kNew && leads) frequency = table.map.HeaderOf(place)->frequency;
+    if constexpr (!kNew) {
+      if (kHasRowState) row_state = table.map.ValueOf(place)[dim];
+      if (leads) frequency = table.map.HeaderOf(place)->frequency;
+      if (Rule::kNeeds == RowNeed::kLastStep) last_step = table.map.HeaderOf(place)->last_step;
+    }
 
     Four sum[kSteps];
     if (turn.rows() > kOften) {
@@ -345,27 +380,48 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
       }
       if (leads) made.Count(table.map);
     }
+
+    Shape of_row = shape;
+    if constexpr (Shape::kMayClipNorm) {
+      if (shape.clip_norm > 0) {
+        of_row.ScaleTo(SumOfSquares<kSteps>(
+            team, [&](uint32_t s, uint32_t f) { return shape.Clipped(sum[s].of[f]); }));
+      }
+    }
     float* value = table.map.ValueOf(place);
+    const auto run = [&](const auto& on_elements) {
 #pragma unroll
-    for (uint32_t s = 0; s < kSteps; ++s) {
-      const uint32_t e = team.Element(s);
+      for (uint32_t s = 0; s < kSteps; ++s) {
+        const uint32_t e = team.Element(s);
 #pragma unroll
-      for (uint32_t f = 0; f < 4; ++f) {
-        const float before = w[s].of[f];
-        float state[Rule::kStates + 1];
+        for (uint32_t f = 0; f < 4; ++f) {
+          const float before = w[s].of[f];
+          float state[Rule::kStates + 1];
 #pragma unroll
-        for (uint32_t n = 0; n != Rule::kStates; ++n) state[n] = states[n][s].of[f];
-        rule(sum[s].of[f], w[s].of[f], state, 1);
+          for (uint32_t k = 0; k != Rule::kStates; ++k) state[k] = states[k][s].of[f];
+          on_elements(of_row(sum[s].of[f], before), w[s].of[f], state, 1);
 #pragma unroll
-        for (uint32_t n = 0; n != Rule::kStates; ++n) states[n][s].of[f] = state[n];
-        // A host keeps the NaN that it is given, a GPU makes one of its own.
-        if (before != before) w[s].of[f] = before;
+          for (uint32_t k = 0; k != Rule::kStates; ++k) states[k][s].of[f] = state[k];
+          // A host keeps the NaN that it is given, a GPU makes one of its own.
+          if (before != before) w[s].of[f] = before;
+        }
+        StoreFour<kAligned>(w[s], value, e, dim);
+#pragma unroll
+        for (uint32_t k = 0; k != Rule::kStates; ++k) {
+          StoreFour<kAligned>(states[k][s], value + (k + 1) * dim, e, dim);
+        }
       }
-      StoreFour<kAligned>(w[s], value, e, dim);
-#pragma unroll
-      for (uint32_t n = 0; n != Rule::kStates; ++n) {
-        StoreFour<kAligned>(states[n][s], value + (n + 1) * dim, e, dim);
-      }
+    };
+    if constexpr (Rule::kNeeds == RowNeed::kMeanSquare) {
+      const double squares = SumOfSquares<kSteps>(
+          team, [&](uint32_t s, uint32_t f) { return of_row(sum[s].of[f], w[s].of[f]); });
+      const auto on_elements = rule.ForRow(squares / static_cast<double>(dim), row_state);
+      run(on_elements);
+      if (leads) value[dim] = on_elements.first_state;
+    } else if constexpr (Rule::kNeeds == RowNeed::kLastStep) {
+      run(rule.ForRow(last_step));
+    } else {
+      run(rule);
     }
     if (!leads) continue;
     SlotHeader& header = *table.map.HeaderOf(place);
@@ -412,22 +468,26 @@ void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& 
   const uint64_t blocks = (group.keys * lanes + kMapThreads - 1) / kMapThreads;
   const auto grid = static_cast<uint32_t>(std::min<uint64_t>(blocks, 4 * processors));
   constexpr uint32_t kStepsMost = 1024 / 4 / 32;
-  WithRule(optimizer, step, [&](const auto& rule) {
-    using Rule = std::remove_cvref_t<decltype(rule)>;
-    const auto run = [&](const auto& update) {
-      update<<<grid, kMapThreads, 0, stream>>>(group, rule, step, distinct, gradients, lanes, sums,
-                                               rejected);
-    };
-    if (group.dim_max > 4 * lanes) {
-      run(Update<Rule, kStepsMost, false, false>);
-      run(Update<Rule, kStepsMost, false, true>);
-    } else if (aligned) {
-      run(Update<Rule, 1, true, false>);
-      run(Update<Rule, 1, true, true>);
-    } else {
-      run(Update<Rule, 1, false, false>);
-      run(Update<Rule, 1, false, true>);
-    }
+  WithGradientShape(optimizer, [&](const auto& shape) {
+    WithRule(optimizer, step, [&](const auto& rule) {
+      using Rule = std::remove_cvref_t<decltype(rule)>;
+      using Given = std::remove_cvref_t<decltype(shape)>;
+      const EitherGradient either(shape);
+      const auto run = [&](const auto& update, const auto& its_shape) {
+        update<<<grid, kMapThreads, 0, stream>>>(group, rule, its_shape, step, distinct, gradients,
+                                                 lanes, sums, rejected);
+      };
+      if (group.dim_max > 4 * lanes) {
+        run(Update<Rule, EitherGradient, kStepsMost, false, false>, either);
+        run(Update<Rule, EitherGradient, kStepsMost, false, true>, either);
+      } else if (aligned) {
+        run(Update<Rule, Given, 1, true, false>, shape);
+        run(Update<Rule, EitherGradient, 1, true, true>, either);
+      } else {
+        run(Update<Rule, EitherGradient, 1, false, false>, either);
+        run(Update<Rule, EitherGradient, 1, false, true>, either);
+      }
+    });
   });
 }
 

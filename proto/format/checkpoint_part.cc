@@ -145,6 +145,7 @@ std::vector<std::byte> EncodeTableRecord(const TableRecord& record) {
     writer.PutFloat(value);
   }
   writer.PutText(record.name);
+  wire::AppendOptimizerExtension(record.extension, writer);
   return BytesOf(writer);
 }
 
@@ -165,6 +166,9 @@ Result<TableRecord> DecodeTableRecord(std::span<const std::byte> bytes, const st
     if (!std::isfinite(*value)) return Corrupt(where + ": a number of the table is not finite");
   }
   record.name = reader.GetText(length);
+  auto extension = wire::ReadOptimizerExtension(reader);
+  if (!extension.ok()) return Corrupt(where + ": " + extension.status().message());
+  record.extension = *extension;
   if (!reader.ok() || reader.left() != 0 || length > kTableNameBytesMax) {
     return Corrupt(fmt::format("{}: the table's record of {} bytes does not fit its name of {}",
                                where, bytes.size(), length));

@@ -57,6 +57,8 @@ class ByteReader {
     return text;
   }
 
+  // False at the end.
+  bool NextIs(uint8_t value) const { return !bytes_.empty() && bytes_[0] == std::byte{value}; }
   size_t left() const { return bytes_.size(); }
   bool ok() const { return ok_; }
 

@@ -35,6 +35,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,7 @@
 #include "base/message_port.h"
 #include "base/status.h"
 #include "proto/wire/header.h"
+#include "proto/wire/optimizer_extension.h"
 
 namespace strata::wire {
 
@@ -95,6 +97,7 @@ struct TableDefinition {
   float learning_rate = 0, epsilon = 0, beta1 = 0, beta2 = 0, initial_accumulator = 0;
   float initializer_scale = 0;
   uint8_t ack = kAckDefault;  // AckLevel of writes that name none, or kAckDefault
+  std::optional<OptimizerExtension> extension = {};
   friend bool operator==(const TableDefinition&, const TableDefinition&) = default;
 };
 Frame EncodeTableDefinitions(std::span<const TableDefinition> tables);

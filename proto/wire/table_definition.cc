@@ -22,6 +22,7 @@ void Append(const TableDefinition& table, ByteWriter& writer) {
     writer.PutFloat(value);
   }
   writer.PutText(table.name);
+  AppendOptimizerExtension(table.extension, writer);
 }
 
 Result<TableDefinition> ReadOne(ByteReader& reader) {
@@ -47,6 +48,7 @@ Result<TableDefinition> ReadOne(ByteReader& reader) {
                     length, kNameBytesMax, reader.left()));
   }
   table.name = reader.GetText(length);
+  STRATA_ASSIGN(table.extension, ReadOptimizerExtension(reader));
   return table;
 }
 

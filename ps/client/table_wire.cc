@@ -14,7 +14,8 @@ wire::TableDefinition ToWire(const TableSpec& spec) {
           .beta2 = spec.optimizer.beta2,
           .initial_accumulator = spec.optimizer.initial_accumulator,
           .initializer_scale = spec.initializer.scale,
-          .ack = static_cast<uint8_t>(spec.ack)};
+          .ack = static_cast<uint8_t>(spec.ack),
+          .extension = wire::ExtensionOf(spec.optimizer)};
 }
 
 Result<TableSpec> FromWire(const wire::TableDefinition& definition) {
@@ -28,6 +29,7 @@ Result<TableSpec> FromWire(const wire::TableDefinition& definition) {
                     .beta1 = definition.beta1,
                     .beta2 = definition.beta2,
                     .initial_accumulator = definition.initial_accumulator};
+  if (definition.extension) wire::CopyExtension(*definition.extension, &spec.optimizer);
   spec.initializer = {.kind = static_cast<InitializerKind>(definition.initializer),
                       .scale = definition.initializer_scale};
   spec.ack = static_cast<AckLevel>(definition.ack);

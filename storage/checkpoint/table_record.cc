@@ -18,7 +18,8 @@ format::TableRecord ToRecord(const TableSpec& spec, uint32_t since) {
           .beta1 = spec.optimizer.beta1,
           .beta2 = spec.optimizer.beta2,
           .initial_accumulator = spec.optimizer.initial_accumulator,
-          .initializer_scale = spec.initializer.scale};
+          .initializer_scale = spec.initializer.scale,
+          .extension = wire::ExtensionOf(spec.optimizer)};
 }
 
 Result<TableSpec> FromRecord(const format::TableRecord& record, const std::string& where) {
@@ -34,6 +35,7 @@ Result<TableSpec> FromRecord(const format::TableRecord& record, const std::strin
                                  .scale = record.initializer_scale},
                  .seed = record.seed,
                  .ack = static_cast<AckLevel>(record.ack)};
+  if (record.extension) wire::CopyExtension(*record.extension, &spec.optimizer);
   if (const Status valid = ValidateTableSpec(spec); !valid.ok()) {
     return Corrupt(where + ": " + valid.message());
   }

@@ -83,8 +83,8 @@ void HostTable::CommitUpdate(uint64_t step) {
     RowCounters& counters = *rows_.Counters(row);
     counters.checkpoint_epoch = history_.epoch();
     counters.frequency += std::min(target.parts, UINT32_MAX - counters.frequency);
+    updates_.push_back({rows_.Elements(row), target.gradient, counters.last_step});
     counters.last_step = step;
-    updates_.push_back({rows_.Elements(row), target.gradient});
   }
   ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, updates_);
   stats_.updates += combiner_.occurrences();

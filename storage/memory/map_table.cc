@@ -63,7 +63,7 @@ void MapTable::CommitUpdate(uint64_t step) {
       continue;
     }
     Row& row = rows_.try_emplace(key, NewRow(key)).first->second;
-    const RowUpdate update{row.elements.data(), sum.gradient.data()};
+    const RowUpdate update{row.elements.data(), sum.gradient.data(), row.counters.last_step};
     ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, {&update, 1});
     row.counters.frequency += std::min(sum.parts, UINT32_MAX - row.counters.frequency);
     row.counters.checkpoint_epoch = history_.epoch();

@@ -102,8 +102,8 @@ void RocksTable::CommitUpdate(uint64_t step) {
     RowCounters& counters = CountersOf(schema_, Row(i));
     counters.frequency += std::min(combiner_.parts(groups_[i]), UINT32_MAX - counters.frequency);
     counters.checkpoint_epoch = history_.epoch();
+    updates_.push_back({ElementsOf(Row(i)), combiner_.gradient(groups_[i]), counters.last_step});
     counters.last_step = step;
-    updates_.push_back({ElementsOf(Row(i)), combiner_.gradient(groups_[i])});
     writes_.push_back({keys_[i], Row(i)});
   }
   ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, updates_);

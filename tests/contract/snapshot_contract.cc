@@ -55,7 +55,8 @@ class RandomLife {
  private:
   TableSpec RandomSpec() {
     return ContractSpec("t", static_cast<uint32_t>(1 + random_.Below(5)),
-                        kOptimizerKinds[random_.Below(3)], kInitializerKinds[random_.Below(3)]);
+                        kOptimizerKinds[random_.Below(std::size(kOptimizerKinds))],
+                        kInitializerKinds[random_.Below(3)]);
   }
 
   std::vector<Key> DrawKeys(uint64_t most) {

@@ -21,9 +21,28 @@ TableSpec ContractSpec(const std::string& name, uint32_t dim, OptimizerKind opti
   spec.dim = dim;
   spec.optimizer.kind = optimizer;
   spec.optimizer.learning_rate = 0.05F;
-  spec.optimizer.initial_accumulator = optimizer == OptimizerKind::kAdaGrad ? 0.1F : 0.0F;
+  const bool accumulates =
+      optimizer == OptimizerKind::kAdaGrad || optimizer == OptimizerKind::kRowwiseAdaGrad;
+  spec.optimizer.initial_accumulator = accumulates ? 0.1F : 0.0F;
+  if (optimizer == OptimizerKind::kFtrl) {
+    spec.optimizer.l1 = 0.1F;
+    spec.optimizer.l2 = 0.2F;
+    spec.optimizer.beta = 0.5F;
+  }
   spec.initializer = {initializer, 0.5F};
   spec.seed = 20;
+  return spec;
+}
+
+TableSpec ShapedSpec(TableSpec spec) {
+  spec.name += "-shaped";
+  spec.optimizer.clip_value = 0.8F;
+  spec.optimizer.clip_norm = 1.0F;
+  spec.optimizer.weight_decay = 0.05F;
+  spec.optimizer.warmup_steps = 10;
+  spec.optimizer.decay_start = 20;
+  spec.optimizer.decay_steps = 200;
+  spec.optimizer.end_learning_rate = 0.001F;
   return spec;
 }
 

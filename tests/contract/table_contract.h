@@ -37,7 +37,7 @@ struct TableContractCase {
   // The store is one process alone: it refuses synchronous groups of several ranks, and counts an
   // update as one step however many keys it has.
   bool in_process = true;
-  uint32_t random_steps = 10'000;  // of the randomised run, for each optimizer and initializer
+  uint32_t random_steps = 10'000;  // of the randomised runs, for each optimizer
   uint64_t growth_rows = 300'000;  // that a table grows to
 };
 
@@ -100,11 +100,16 @@ class TableContract : public testing::TestWithParam<TableContractCase> {
   StoreUser model;
 };
 
+// The rule alone, its constants such that each has an effect.
 TableSpec ContractSpec(const std::string& name, uint32_t dim, OptimizerKind optimizer,
                        InitializerKind initializer);
+// The same with clipping, weight decay and a schedule.
+TableSpec ShapedSpec(TableSpec spec);
 
-constexpr OptimizerKind kOptimizerKinds[] = {OptimizerKind::kSgd, OptimizerKind::kAdaGrad,
-                                             OptimizerKind::kAdam};
+constexpr OptimizerKind kOptimizerKinds[] = {
+    OptimizerKind::kSgd,      OptimizerKind::kAdaGrad,        OptimizerKind::kAdam,
+    OptimizerKind::kMomentum, OptimizerKind::kRowwiseAdaGrad, OptimizerKind::kNesterov,
+    OptimizerKind::kLazyAdam, OptimizerKind::kRmsProp,        OptimizerKind::kFtrl};
 constexpr InitializerKind kInitializerKinds[] = {InitializerKind::kZero, InitializerKind::kUniform,
                                                  InitializerKind::kNormal};
 

@@ -3,7 +3,9 @@
 namespace strata::fuzz {
 
 std::vector<Bytes> Seeds() {
-  return {BytesOf(wire::EncodeTableDefinitions(wire::SampleTables())), {}};
+  return {BytesOf(wire::EncodeTableDefinitions(wire::SampleTables())),
+          BytesOf(wire::EncodeTableDefinitions(std::vector{wire::SampleExtendedTable()})),
+          {}};
 }
 
 }  // namespace strata::fuzz

@@ -87,6 +87,34 @@ TEST(WireTables, DefinitionsComeBack) {
   EXPECT_THAT(DecodeTableDefinitions(bad).status().message(), HasSubstr("name of 200 bytes"));
 }
 
+TEST(WireTables, ExtensionsComeBackBetweenDefinitionsWithout) {
+  std::vector<TableDefinition> tables = SampleTables();
+  tables.insert(tables.begin() + 1, SampleExtendedTable());
+  const Bytes good = BytesOf(EncodeTableDefinitions(tables));
+  EXPECT_EQ(DecodeTableDefinitions(good).value(), tables);
+  const Bytes alone = BytesOf(EncodeTableDefinitions(std::vector{SampleExtendedTable()}));
+  const size_t plain = BytesOf(EncodeTableDefinitions(std::span(tables).first(1))).size();
+  ASSERT_EQ(alone.size(), plain + 66);
+  for (size_t length = plain + 1; length < alone.size(); ++length) {
+    EXPECT_FALSE(DecodeTableDefinitions(std::span(alone).first(length)).ok()) << length;
+  }
+  Bytes newer = alone;
+  newer[plain + 1] = std::byte{68};
+  newer.resize(newer.size() + 4);
+  EXPECT_THAT(DecodeTableDefinitions(newer).status().message(),
+              HasSubstr("extension of 68 bytes announced, 68 follow; expected 64"));
+}
+
+// What builds without extensions make of one: a definition whose name is too long.
+TEST(WireTables, ReadersWithoutExtensionsRefuseThem) {
+  const Bytes alone = BytesOf(EncodeTableDefinitions(std::vector{SampleExtendedTable()}));
+  TableDefinition without = SampleExtendedTable();
+  without.extension.reset();
+  const size_t plain = BytesOf(EncodeTableDefinitions(std::vector{without})).size();
+  EXPECT_EQ(alone[plain], std::byte{255});
+  EXPECT_GE(alone.size() - plain, 40U) << "it comes to where the name's length is looked at";
+}
+
 TEST(WireTables, AZeroWhereTheAckLevelLiesMeansTheDefault) {
   const std::vector<TableDefinition> tables = SampleTables();
   Bytes one = BytesOf(EncodeTableDefinitions(std::span(tables).first(1)));

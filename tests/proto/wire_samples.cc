@@ -76,6 +76,8 @@ void AddTableMessages(Collector& out) {
   create.table = 0x41424344;
   out.Request("create_table_request", create, {EncodeTableDefinitions(std::span(tables).first(1))});
   out.Reply("create_table_reply", create, {}, {});
+  out.Request("create_table_extended_request", create,
+              {EncodeTableDefinitions(std::vector{SampleExtendedTable()})});
   Header drop = create;
   drop.command = Command::kDropTable;
   drop.sequence = 2;
@@ -210,6 +212,25 @@ std::vector<TableDefinition> SampleTables() {
   bias.dim = 1;
   bias.ack = 2;
   return {clicks, bias};
+}
+
+TableDefinition SampleExtendedTable() {
+  TableDefinition table = SampleTables().front();
+  table.optimizer = 8;
+  table.extension = {.momentum = 1.0F,
+                     .rho = 2.0F,
+                     .l1 = 3.0F,
+                     .l2 = 4.0F,
+                     .beta = 5.0F,
+                     .clip_value = 6.0F,
+                     .clip_norm = 7.0F,
+                     .weight_decay = 8.0F,
+                     .decay_power = 9.0F,
+                     .end_learning_rate = 10.0F,
+                     .warmup_steps = 0x0807060504030201,
+                     .decay_start = 0x1817161514131211,
+                     .decay_steps = 0x2827262524232221};
+  return table;
 }
 
 StatsReply SampleStats() {

@@ -25,6 +25,7 @@ HelloReply SampleHelloReply();
 std::vector<std::string> SampleLaneEndpoints();  // of its lanes
 ShardMap SampleShardMap();
 std::vector<TableDefinition> SampleTables();
+TableDefinition SampleExtendedTable();  // whose optimizer has an extension
 StatsReply SampleStats();
 std::vector<CheckpointEntry> SampleCheckpoints();
 

@@ -55,7 +55,7 @@ void CheckpointedLanes::MakeTable(const TableSpec& spec) {
 
 void CheckpointedLanes::DropAndMakeTable() {
   MakeTable(Spec("b", static_cast<uint32_t>(1 + random_.Below(3)),
-                 OptimizerKind{static_cast<uint8_t>(1 + random_.Below(3))},
+                 OptimizerKind{static_cast<uint8_t>(1 + random_.Below(9))},
                  InitializerKind::kZero));
 }
 

@@ -8,6 +8,7 @@
 #include "storage/checkpoint/checkpoint_files.h"
 #include "storage/checkpoint/part_reader.h"
 #include "storage/checkpoint/part_writer.h"
+#include "storage/checkpoint/table_record.h"
 #include "tests/storage/checkpoint_fixture.h"
 #include "tests/support/golden.h"
 
@@ -105,6 +106,33 @@ TEST(CheckpointFormatTest, VersionOneIsReadAsEver) {
   const auto end = (*reader)->Next(&block);
   ASSERT_TRUE(end.ok()) << end.status().ToString();
   EXPECT_FALSE(*end);
+}
+
+TEST(CheckpointFormatTest, OptimizersWithAnExtensionAreWrittenAndReadAsEver) {
+  TableSpec spec = Spec();
+  EXPECT_FALSE(ToRecord(spec, 0).extension.has_value());
+  spec.optimizer = {.kind = OptimizerKind::kFtrl,
+                    .learning_rate = 0.5F,
+                    .l1 = 1.0F,
+                    .l2 = 2.0F,
+                    .beta = 3.0F,
+                    .clip_value = 4.0F,
+                    .clip_norm = 5.0F,
+                    .weight_decay = 6.0F,
+                    .warmup_steps = 7,
+                    .decay_start = 8,
+                    .decay_steps = 9,
+                    .decay_power = 10.0F,
+                    .end_learning_rate = 0.25F};
+  const std::vector<std::byte> bytes = format::EncodeTableRecord(ToRecord(spec, 3));
+  ExpectGolden("checkpoint_v1_table_extended.hex",
+               {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const std::string golden = Golden("checkpoint_v1_table_extended.hex");
+  const auto record = format::DecodeTableRecord(std::as_bytes(std::span(golden)), "part");
+  ASSERT_TRUE(record.ok()) << record.status().ToString();
+  EXPECT_EQ(*FromRecord(*record, "part"), spec);
+  const auto cut = format::DecodeTableRecord(std::span(bytes).first(bytes.size() - 1), "part");
+  EXPECT_EQ(cut.status().code(), StatusCode::kCorrupt);
 }
 
 TEST(CheckpointFormatTest, ManifestsThatContradictThemselvesAreRefused) {

@@ -47,8 +47,8 @@ TEST(TableSpecTest, EveryFieldIsChecked) {
     ExpectInvalid(spec, "learning_rate: expected a number above 0");
   }
   spec = good;
-  spec.optimizer.kind = static_cast<OptimizerKind>(9);
-  ExpectInvalid(spec, "optimizer.kind");
+  spec.optimizer.kind = static_cast<OptimizerKind>(10);
+  ExpectInvalid(spec, "optimizer.kind: expected 1 to 9, found 10");
   spec.optimizer.kind = OptimizerKind::kAdam;
   spec.optimizer.beta1 = 1.0F;
   ExpectInvalid(spec, "beta1");
@@ -70,16 +70,86 @@ TEST(TableSpecTest, EveryFieldIsChecked) {
   ExpectInvalid(spec, "initializer.scale");
 }
 
+TEST(TableSpecTest, ConstantsOfOptimizersAreChecked) {
+  TableSpec good;
+  good.name = "t";
+  const auto with = [&](OptimizerKind kind, auto OptimizerSpec::*field, auto value) {
+    TableSpec spec = good;
+    spec.optimizer.kind = kind;
+    spec.optimizer.*field = value;
+    return spec;
+  };
+  using enum OptimizerKind;
+  using Spec = OptimizerSpec;
+  for (const float bad : {-0.1F, 1.0F, NAN}) {
+    ExpectInvalid(with(kMomentum, &Spec::momentum, bad),
+                  "optimizer.momentum: expected a number of at least 0 and below 1, found");
+    ExpectInvalid(with(kRmsProp, &Spec::rho, bad), "optimizer.rho: expected");
+  }
+  for (const float bad : {-1.0F, INFINITY, NAN}) {
+    ExpectInvalid(with(kFtrl, &Spec::l1, bad), "optimizer.l1: expected");
+    ExpectInvalid(with(kFtrl, &Spec::l2, bad), "optimizer.l2: expected");
+    ExpectInvalid(with(kFtrl, &Spec::beta, bad), "optimizer.beta: expected");
+    ExpectInvalid(with(kSgd, &Spec::clip_value, bad), "optimizer.clip_value: expected");
+    ExpectInvalid(with(kSgd, &Spec::clip_norm, bad), "optimizer.clip_norm: expected");
+    ExpectInvalid(with(kSgd, &Spec::weight_decay, bad), "optimizer.weight_decay: expected");
+  }
+  ExpectInvalid(with(kRmsProp, &Spec::epsilon, 0.0F), "optimizer.epsilon: expected");
+  ExpectInvalid(with(kLazyAdam, &Spec::beta1, 1.0F), "optimizer.beta1: expected");
+}
+
+TEST(TableSpecTest, ConstantsWithoutEffectAreRefused) {
+  TableSpec spec;
+  spec.name = "t";
+  spec.optimizer.momentum = 0.5F;
+  ExpectInvalid(spec,
+                "optimizer.momentum: has no effect on optimizer sgd: expected 0.9, found 0.5");
+  spec.optimizer = {.kind = OptimizerKind::kAdam, .l1 = 1.0F};
+  ExpectInvalid(spec, "optimizer.l1: has no effect on optimizer adam: expected 0, found 1");
+  spec.optimizer = {.decay_start = 7};
+  ExpectInvalid(spec,
+                "optimizer.decay_start: has no effect without decay_steps: expected 0, found 7");
+  spec.optimizer = {.end_learning_rate = NAN};
+  ExpectInvalid(spec, "optimizer.end_learning_rate: has no effect without decay_steps");
+  // There are tables that hold these.
+  spec.optimizer = {.epsilon = 1.0F, .beta1 = 0.5F, .initial_accumulator = 1.0F};
+  EXPECT_TRUE(ValidateTableSpec(spec).ok());
+}
+
+TEST(TableSpecTest, SchedulesAreChecked) {
+  TableSpec spec;
+  spec.name = "t";
+  spec.optimizer = {.learning_rate = 0.5F,
+                    .warmup_steps = 10,
+                    .decay_start = 10,
+                    .decay_steps = 5,
+                    .end_learning_rate = 0.5F};
+  EXPECT_TRUE(ValidateTableSpec(spec).ok());
+  spec.optimizer.decay_start = 9;
+  ExpectInvalid(spec, "optimizer.decay_start: expected at least warmup_steps, 10, found 9");
+  spec.optimizer.decay_start = 10;
+  spec.optimizer.end_learning_rate = 0.75F;
+  ExpectInvalid(spec, "end_learning_rate: expected at most learning_rate, 0.5, found 0.75");
+  spec.optimizer.end_learning_rate = 0.0F;
+  EXPECT_TRUE(ValidateTableSpec(spec).ok());
+  spec.optimizer.decay_power = 0.0F;
+  ExpectInvalid(spec, "decay_power: expected a number above 0");
+  spec.optimizer.decay_power = 1.0F;
+  spec.optimizer.kind = OptimizerKind::kFtrl;
+  ExpectInvalid(spec, "end_learning_rate: expected a number above 0, by which ftrl divides");
+}
+
 TEST(TableSpecTest, NamesAndKindsTranslateBothWays) {
-  for (const OptimizerKind kind :
-       {OptimizerKind::kSgd, OptimizerKind::kAdaGrad, OptimizerKind::kAdam}) {
-    EXPECT_EQ(*ParseOptimizerKind(OptimizerKindName(kind)), kind);
+  for (uint8_t kind = 1; kind <= 9; ++kind) {
+    EXPECT_EQ(*ParseOptimizerKind(OptimizerKindName(OptimizerKind{kind})), OptimizerKind{kind});
   }
   for (const InitializerKind kind :
        {InitializerKind::kZero, InitializerKind::kUniform, InitializerKind::kNormal}) {
     EXPECT_EQ(*ParseInitializerKind(InitializerKindName(kind)), kind);
   }
-  EXPECT_THAT(ParseOptimizerKind("Adam").status().message(), HasSubstr("sgd, adagrad or adam"));
+  EXPECT_THAT(ParseOptimizerKind("Adam").status().message(),
+              HasSubstr("expected sgd, momentum, nesterov, adagrad, rowwise_adagrad, "
+                        "rmsprop, adam, lazy_adam or ftrl"));
   EXPECT_THAT(ParseInitializerKind("").status().message(), HasSubstr("zero, uniform or normal"));
   EXPECT_EQ(OptimizerKindName(static_cast<OptimizerKind>(0)), "unknown");
 }
@@ -93,6 +163,9 @@ TEST(TableSpecTest, SchemaFollowsTheOptimizer) {
   spec.optimizer.kind = OptimizerKind::kAdam;
   EXPECT_EQ(SchemaOf(spec).state_width, 10U);
   EXPECT_EQ(SchemaOf(spec).counters_offset(), 64U);
+  spec.optimizer.kind = OptimizerKind::kRowwiseAdaGrad;
+  EXPECT_EQ(SchemaOf(spec).state_width, 1U);
+  EXPECT_EQ(SchemaOf(spec).counters_offset(), 32U);
 }
 
 TEST(TableSpecTest, DifferencesAreNamed) {
@@ -100,10 +173,11 @@ TEST(TableSpecTest, DifferencesAreNamed) {
   EXPECT_EQ(DifferenceOf(a, b), "");
   b.dim = 8;
   b.optimizer.kind = OptimizerKind::kAdam;
+  b.optimizer.warmup_steps = 10;
   b.initializer.scale = 1.0F;
   EXPECT_EQ(DifferenceOf(a, b),
-            "dim 1 here, 8 asked for; optimizer sgd here, adam asked for; scale 0.01 here, 1 asked "
-            "for");
+            "dim 1 here, 8 asked for; optimizer sgd here, adam asked for; warmup_steps 0 here, 10 "
+            "asked for; scale 0.01 here, 1 asked for");
 }
 
 TEST(TableSpecTest, AckLevelsHaveNamesAndMemoryAloneOffersOne) {

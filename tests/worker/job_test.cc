@@ -181,7 +181,18 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
       {With("columns = [\"city\"]", "columns = [\"city\", \"city\"]"),
        "names 'city' a second time as categorical"},
       {With("hidden = [32, 16]", "hidden = []"), "dir/job.toml:34:1: model.hidden is empty"},
-      {With("learning_rate = 0.1", "learning_rate = 0"), "sparse.learning_rate must be above 0"},
+      {With("learning_rate = 0.1", "learning_rate = 0"),
+       "job.toml:40:1: sparse.learning_rate: expected a number above 0"},
+      {With("beta1 = 0.8", "momentum = 0.8"),
+       "dir/job.toml:41:1: sparse.momentum has no effect on optimizer adam: remove it"},
+      {With("learning_rate = 1\n", "learning_rate = 1\nbeta1 = 0.9\n"),
+       "dir/job.toml:49:1: dense.beta1 has no effect on optimizer sgd: remove it"},
+      {With("learning_rate = 1\n", "learning_rate = 1\ndecay_power = 2\n"),
+       "dense.decay_power has no effect without decay_steps: remove it"},
+      {With("learning_rate = 1\n", "learning_rate = 1\ndecay_steps = 2\nwarmup_steps = 3\n"),
+       "dir/job.toml: dense.decay_start: expected at least warmup_steps, 3, found 0"},
+      {With("optimizer = \"sgd\"", "optimizer = \"rowwise_adagrad\""), "dense.optimizer"},
+      {With("optimizer = \"sgd\"", "optimizer = \"lazy_adam\""), "dense.optimizer"},
       {With("test = \"/data/test.csv\"\n", ""),
        "dir/job.toml:53:1: train.eval_every needs data.test, which is empty"},
       {With("ignore = [\"id\"]", "ignore = [\"id\", \"age\"]"),
@@ -193,6 +204,34 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
     EXPECT_EQ(status.code(), StatusCode::kInvalid) << message;
     EXPECT_THAT(status.message(), HasSubstr(message));
   }
+}
+
+TEST(Job, OptimizersTakeAllThatTheyUse) {
+  const std::string sparse = With("beta1 = 0.8",
+                                  "l1 = 0.5\nl2 = 0.25\nbeta = 2\nclip_value = 3\nclip_norm = 4\n"
+                                  "weight_decay = 0.125\nwarmup_steps = 5\ndecay_start = 6\n"
+                                  "decay_steps = 7\ndecay_power = 1\nend_learning_rate = 0.0625");
+  const Result<JobConfig> job =
+      ParseJob(sparse, "job.toml",
+               std::vector<std::string>{"sparse.optimizer=ftrl", "dense.optimizer=nesterov",
+                                        "dense.momentum=0.75"});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_EQ(job->sparse_optimizer, (OptimizerSpec{.kind = OptimizerKind::kFtrl,
+                                                  .learning_rate = 0.1F,
+                                                  .l1 = 0.5F,
+                                                  .l2 = 0.25F,
+                                                  .beta = 2.0F,
+                                                  .clip_value = 3.0F,
+                                                  .clip_norm = 4.0F,
+                                                  .weight_decay = 0.125F,
+                                                  .warmup_steps = 5,
+                                                  .decay_start = 6,
+                                                  .decay_steps = 7,
+                                                  .decay_power = 1.0F,
+                                                  .end_learning_rate = 0.0625F}));
+  EXPECT_EQ(
+      job->dense_optimizer,
+      (OptimizerSpec{.kind = OptimizerKind::kNesterov, .learning_rate = 1.0F, .momentum = 0.75F}));
 }
 
 TEST(Job, SettingsWithoutEffectAreWarnedOf) {

@@ -190,7 +190,7 @@ void AddTableCommands(CLI::App* app, RawLine* raw) {
   create->add_option("NAME", request.table, "1 to 128 of A-Z a-z 0-9 _ . -")->required();
   create->add_option("--dim", raw->dim, fmt::format("Elements of a row, 1 to {}", kDimMax))
       ->required();
-  create->add_option("--optimizer", raw->optimizer, "sgd, adagrad or adam")->capture_default_str();
+  create->add_option("--optimizer", raw->optimizer, OptimizerNames())->capture_default_str();
   create->add_option("--learning-rate", raw->learning_rate, "Step size")
       ->default_str(fmt::to_string(request.spec.optimizer.learning_rate));
   create

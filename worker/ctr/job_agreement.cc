@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "storage/optimizer_fields.h"
 #include "worker/ctr/agree.h"
 
 namespace strata {
@@ -49,6 +51,19 @@ bool IsWithoutEffectOnSteps(std::string_view setting) {
          setting.starts_with("output.") || setting.starts_with("checkpoint.");
 }
 
+// The first builds' jobs did not have these, and go on where they are as they would have been.
+bool IsLaterAndNotSet(const JobSetting& setting) {
+  const size_t dot = setting.name.find('.');
+  const std::string_view section = std::string_view(setting.name).substr(0, dot);
+  if (section != "sparse" && section != "dense") return false;
+  const auto field = std::ranges::find(
+      OptimizerFields(), std::string_view(setting.name).substr(dot + 1), &OptimizerField::name);
+  if (field == OptimizerFields().end() || field->from_start) return false;
+  const auto rows = JobSettingsTable().settings;
+  const auto row = std::ranges::find(rows, setting.name, &Setting::key);
+  return row != rows.end() && row->default_value == setting.value;
+}
+
 }  // namespace
 
 std::optional<std::pair<std::string, std::string>> FirstDifference(std::string_view first,
@@ -65,7 +80,7 @@ std::optional<std::pair<std::string, std::string>> FirstDifference(std::string_v
 std::string JobFingerprint(const JobConfig& job, int workers, const JobFeatures& data) {
   std::string text = fmt::format("workers = {}\n", workers);
   for (const JobSetting& setting : job.settings) {
-    if (IsWithoutEffectOnSteps(setting.name)) continue;
+    if (IsWithoutEffectOnSteps(setting.name) || IsLaterAndNotSet(setting)) continue;
     text += fmt::format("{} = {}\n", setting.name, setting.value);
   }
   text += fmt::format("rows of data.train = {}\nhash of data.train = {:016x}\n", data.rows,

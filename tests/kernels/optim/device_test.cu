@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/core/initializer.h"
+#include "kernels/optim/gradient_shape.h"
 #include "kernels/optim/rules.h"
 
 namespace strata {
@@ -33,17 +34,33 @@ struct MathCase {
   }
 };
 
+// What a rule is on the elements of a row.
+template <typename Rule>
+STRATA_HD auto OfSomeRow(const Rule& rule, uint64_t n) {
+  if constexpr (Rule::kNeeds == RowNeed::kLastStep) {
+    return rule.ForRow(n % 1000);
+  } else if constexpr (Rule::kNeeds == RowNeed::kMeanSquare) {
+    return rule.ForRow(static_cast<double>(n) * 0.1, 0.1F);
+  } else {
+    return rule;
+  }
+}
+
 template <typename Rule>
 struct RuleCase {
   Rule rule;
+  ShapedGradient shape;
 
   STRATA_HD void operator()(uint64_t n, float* out) const {
     constexpr InitializerSpec kNormal{InitializerKind::kNormal, 1.0F};
     out[0] = InitialElement(kNormal, 1, n, 0);
     out[1] = 0.1F;
     out[2] = 0.2F;
+    ShapedGradient of_row = shape;
+    of_row.ScaleTo(static_cast<double>(n) * 0.01);
+    const auto on_elements = OfSomeRow(rule, n);
     for (uint32_t i = 0; i < 5; ++i) {
-      rule(InitialElement(kNormal, 2, n, i), out[0], out + 1, 1);
+      on_elements(of_row(InitialElement(kNormal, 2, n, i), out[0]), out[0], out + 1, 1);
     }
   }
 };
@@ -81,12 +98,13 @@ TEST(DeviceTest, HostAndEveryGpuAgreeToTheBit) {
     SCOPED_TRACE("GPU " + std::to_string(device));
     ASSERT_EQ(cudaSetDevice(device), cudaSuccess);
     ExpectSameBits(MathCase{});
-    for (const OptimizerKind kind :
-         {OptimizerKind::kSgd, OptimizerKind::kAdaGrad, OptimizerKind::kAdam}) {
+    for (uint8_t kind = 1; kind <= static_cast<uint8_t>(OptimizerKind::kLazyAdam); ++kind) {
       OptimizerSpec spec;
-      spec.kind = kind;
+      spec.kind = static_cast<OptimizerKind>(kind);
+      spec.l1 = 0.1F;
+      spec.beta = 0.5F;
       WithRule(spec, 1000, [](const auto& rule) {
-        ExpectSameBits(RuleCase<std::decay_t<decltype(rule)>>{rule});
+        ExpectSameBits(RuleCase<std::decay_t<decltype(rule)>>{rule, {1.5F, 1.0F, 0.01F}});
       });
     }
   }

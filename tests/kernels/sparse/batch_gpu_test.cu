@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "kernels/optim/rules.h"
+#include "kernels/optim/apply.h"
 #include "kernels/sparse/update.h"
 #include "tests/kernels/sparse/group_user.cuh"
 
@@ -69,6 +69,9 @@ class BatchOnGpu : public testing::Test {
     return keys;
   }
 
+  // What a few batches make of the tables, on the GPU and on the host.
+  static void Check(const std::vector<uint32_t>& dims, const OptimizerSpec& optimizer);
+
   // The batch's rows, and what DeviceArray::Poison leaves between tables.
   static std::vector<float> RowsOf(const GroupUser& user, const Keys& keys) {
     const TableGroup group = user.GroupOf(keys);
@@ -83,7 +86,7 @@ class BatchOnGpu : public testing::Test {
 };
 
 TEST_F(BatchOnGpu, LooksUpRowsOfManyTables) {
-  GroupUser user({16, 3, 128, 1, 1024}, 0);
+  GroupUser user({16, 3, 128, 1, 1024});
   for (uint64_t seed = 0; seed < 5; ++seed) {
     const Keys keys = Drawn(user, seed, 700);
     DeviceArray<uint64_t> on_device(Joined(keys));
@@ -103,7 +106,7 @@ TEST_F(BatchOnGpu, LooksUpRowsOfManyTables) {
 }
 
 TEST_F(BatchOnGpu, CombinesRepeatedKeysInTheirOrder) {
-  GroupUser user({4, 8, 20}, 1);
+  GroupUser user({4, 8, 20}, {.kind = OptimizerKind::kAdaGrad});
   for (const size_t most : {1, 40, 3'000, 20'000}) {
     const Keys keys = Drawn(user, most, most);
     const std::vector<uint64_t> all = Joined(keys);
@@ -160,7 +163,7 @@ TEST_F(BatchOnGpu, CombinesRepeatedKeysInTheirOrder) {
 }
 
 TEST_F(BatchOnGpu, AnEmptyBatchHasNoKeys) {
-  GroupUser user({4}, 0);
+  GroupUser user({4});
   Combined combined(1);
   combined.counts.Set({7, 7, 7, 7});
   CombineBatch(user.exec(), user.GroupOf({{}}), nullptr, nullptr, combined.ref(), {});
@@ -171,8 +174,8 @@ TEST_F(BatchOnGpu, AnEmptyBatchHasNoKeys) {
 // The same by the rule on the host, one gradient after the other.
 class UpdateModel {
  public:
-  UpdateModel(GroupUser& user, const OptimizerSpec& optimizer, uint32_t states)
-      : user_(user), optimizer_(optimizer), states_(states), rows_(user.tables()) {
+  UpdateModel(GroupUser& user, const OptimizerSpec& optimizer)
+      : user_(user), optimizer_(optimizer), rows_(user.tables()) {
     for (size_t t = 0; t < user.tables(); ++t) rows_[t] = user.table(t).Scan(512);
   }
 
@@ -216,14 +219,15 @@ class UpdateModel {
     }
     const uint32_t dim = user_.dim(t);
     const RowStart& start = user_.table(t).start;
-    ModelRow& row =
-        rows_[t]
-            .try_emplace(key, ModelRow{.value = InitialValue(start, key, dim),
-                                       .state = std::vector<float>(states_ * dim, start.state)})
-            .first->second;
-    WithRule(optimizer_, step, [&](const auto& rule) {
-      for (uint32_t e = 0; e < dim; ++e) rule(sum[e], row.value[e], row.state.data() + e, dim);
-    });
+    ModelRow made{.value = InitialValue(start, key, dim),
+                  .state = std::vector<float>(StateWidth(optimizer_, dim), start.state)};
+    ModelRow& row = rows_[t].try_emplace(key, std::move(made)).first->second;
+    std::vector<float> whole = row.value;
+    whole.insert(whole.end(), row.state.begin(), row.state.end());
+    const RowUpdate update{whole.data(), sum.data(), row.last_step};
+    ApplyRows(Exec(), optimizer_, step, dim, {&update, 1});
+    row.value.assign(whole.begin(), whole.begin() + dim);
+    row.state.assign(whole.begin() + dim, whole.end());
     row.frequency += static_cast<uint32_t>(parts);
     row.last_step = row.score = step;
     row.epoch = start.checkpoint_epoch;
@@ -231,55 +235,72 @@ class UpdateModel {
 
   GroupUser& user_;
   const OptimizerSpec optimizer_;
-  const uint32_t states_;
   std::vector<MapModel> rows_;
 };
 
-TEST_F(BatchOnGpu, UpdatesRowsAsTheHostDoes) {
-  const struct {
-    OptimizerKind kind;
-    uint32_t states;
-  } cases[] = {{OptimizerKind::kSgd, 0}, {OptimizerKind::kAdaGrad, 1}, {OptimizerKind::kAdam, 2}};
-  for (const auto& one : cases) {
-    GroupUser user({16, 3, 128, 1, 200}, one.states);
-    const OptimizerSpec optimizer{.kind = one.kind, .learning_rate = 0.1F};
-    UpdateModel model(user, optimizer, one.states);
-    DeviceArray<unsigned long long> rejected(std::vector<unsigned long long>{0});
-    for (uint64_t step = 1; step <= 4; ++step) {
-      const Keys keys = Drawn(user, 50 + step, 4'000);
-      const std::vector<uint64_t> all = Joined(keys);
-      const TableGroup group = user.GroupOf(keys);
-      std::vector<float> gradients(group.elements);
-      for (size_t i = 0; i < gradients.size(); ++i) {
-        gradients[i] = static_cast<float>(static_cast<int64_t>(Mix64(i ^ step))) * 0x1p-62F;
-      }
-      gradients[17] = std::numeric_limits<float>::infinity();
-      gradients.back() = std::numeric_limits<float>::quiet_NaN();
-      const std::vector<uint32_t> ends = {3, static_cast<uint32_t>(all.size() / 2),
-                                          static_cast<uint32_t>(all.size())};
-      model.Apply(keys, gradients, step, ends);
+void BatchOnGpu::Check(const std::vector<uint32_t>& dims, const OptimizerSpec& optimizer) {
+  GroupUser user(dims, optimizer);
+  UpdateModel model(user, optimizer);
+  DeviceArray<unsigned long long> rejected(std::vector<unsigned long long>{0});
+  for (uint64_t step = 1; step <= 4; ++step) {
+    const Keys keys = Drawn(user, 50 + step, 4'000);
+    const std::vector<uint64_t> all = Joined(keys);
+    const TableGroup group = user.GroupOf(keys);
+    std::vector<float> gradients(group.elements);
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      gradients[i] = static_cast<float>(static_cast<int64_t>(Mix64(i ^ step))) * 0x1p-62F;
+    }
+    gradients[17] = std::numeric_limits<float>::infinity();
+    gradients.back() = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<uint32_t> ends = {3, static_cast<uint32_t>(all.size() / 2),
+                                        static_cast<uint32_t>(all.size())};
+    model.Apply(keys, gradients, step, ends);
 
-      DeviceArray<uint64_t> on_device(all);
-      DeviceArray<float> on_device_gradients(gradients);
-      DeviceArray<uint32_t> on_device_ends(ends);
-      Combined combined(all.size());
-      CombineBatch(user.exec(), group, on_device.data(), nullptr, combined.ref(),
-                   {combined.scratch.data(), CombineScratchBytes(all.size())});
-      const size_t bytes = UpdateScratchBytes(all.size(), group.dim_max);
-      DeviceArray<std::byte> scratch(bytes);
-      UpdateRows(user.exec(), group, optimizer, step, combined.ref(),
-                 {on_device_gradients.data(), {on_device_ends.data(), ends.size()}},
-                 rejected.data(), {scratch.data(), bytes});
-      user.Sync();
-    }
-    EXPECT_GT(model.rejected, 4U);
-    EXPECT_EQ(rejected.Get()[0], model.rejected);
-    for (size_t t = 0; t < user.tables(); ++t) {
-      ASSERT_EQ(user.table(t).Scan(512), model.rows(t))
-          << "table " << t << ", " << one.states << " states";
-      EXPECT_EQ(user.table(t).Rows(), model.rows(t).size());
-      EXPECT_EQ(user.table(t).CountsNow().refused, 0U);
-    }
+    DeviceArray<uint64_t> on_device(all);
+    DeviceArray<float> on_device_gradients(gradients);
+    DeviceArray<uint32_t> on_device_ends(ends);
+    Combined combined(all.size());
+    CombineBatch(user.exec(), group, on_device.data(), nullptr, combined.ref(),
+                 {combined.scratch.data(), CombineScratchBytes(all.size())});
+    const size_t bytes = UpdateScratchBytes(all.size(), group.dim_max);
+    DeviceArray<std::byte> scratch(bytes);
+    UpdateRows(user.exec(), group, optimizer, step, combined.ref(),
+               {on_device_gradients.data(), {on_device_ends.data(), ends.size()}}, rejected.data(),
+               {scratch.data(), bytes});
+    user.Sync();
+  }
+  EXPECT_GE(model.rejected, 4U);
+  EXPECT_EQ(rejected.Get()[0], model.rejected);
+  for (size_t t = 0; t < user.tables(); ++t) {
+    ASSERT_EQ(user.table(t).Scan(512), model.rows(t))
+        << "table " << t << ", optimizer " << static_cast<int>(optimizer.kind);
+    EXPECT_EQ(user.table(t).Rows(), model.rows(t).size());
+    EXPECT_EQ(user.table(t).CountsNow().refused, 0U);
+  }
+}
+
+std::vector<OptimizerSpec> Optimizers() {
+  std::vector<OptimizerSpec> all;
+  for (int kind = 1; kind <= 9; ++kind) {
+    OptimizerSpec plain{.kind = static_cast<OptimizerKind>(kind), .learning_rate = 0.1F};
+    plain.momentum = 0.9F;
+    plain.l1 = 0.01F;
+    all.push_back(plain);
+    OptimizerSpec shaped = plain;
+    shaped.clip_value = 1.5F;
+    shaped.clip_norm = 2.0F;
+    shaped.weight_decay = 0.01F;
+    all.push_back(shaped);
+  }
+  return all;
+}
+
+TEST_F(BatchOnGpu, UpdatesRowsAsTheHostDoes) {
+  // Rows in steps of four elements, of one, and in several steps of a warp.
+  const std::vector<std::vector<uint32_t>> groups = {
+      {16, 4, 128, 64}, {16, 3, 128, 1, 9}, {200, 8}};
+  for (const OptimizerSpec& optimizer : Optimizers()) {
+    for (const auto& dims : groups) Check(dims, optimizer);
   }
 }
 

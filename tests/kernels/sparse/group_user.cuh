@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "kernels/optim/apply.h"
 #include "kernels/sparse/batch.h"
 #include "tests/storage/gpu/map_user.cuh"
 
@@ -13,16 +14,18 @@ namespace strata {
 
 class GroupUser {
  public:
-  static constexpr uint64_t kRows = 2'000;  // of each table: keys 0 to kRows - 1
+  static constexpr uint64_t kRows = 2'000;   // of each table: keys 0 to kRows - 1
+  static constexpr uint64_t kRoom = 20'000;  // for rows that a test makes
 
-  // `states` arrays of state beside each value.
-  GroupUser(const std::vector<uint32_t>& dims, uint32_t states) : dims_(dims) {
+  explicit GroupUser(const std::vector<uint32_t>& dims, const OptimizerSpec& optimizer = {})
+      : dims_(dims) {
     for (size_t t = 0; t < dims.size(); ++t) {
-      tables_.push_back(std::make_unique<MapUser>(size_t{512} << 20,
-                                                  DeviceMapOptions{.dim = dims[t],
-                                                                   .state_width = states * dims[t],
-                                                                   .rows_first = 200,
-                                                                   .rows_max = 100'000}));
+      const auto state_width = static_cast<uint32_t>(StateWidth(optimizer, dims[t]));
+      const size_t bytes = 2 * (kRows + kRoom) * SlotBytes(dims[t], state_width);
+      tables_.push_back(std::make_unique<MapUser>(
+          bytes + 4 * DevicePool::kChunkBytes,
+          DeviceMapOptions{
+              .dim = dims[t], .state_width = state_width, .rows_first = 200, .rows_max = 100'000}));
       MapUser& table = *tables_.back();
       table.start.initializer = {.kind = InitializerKind::kUniform, .scale = 0.5F};
       table.start.seed = 100 + t;
@@ -36,7 +39,7 @@ class GroupUser {
         values.insert(values.end(), value.begin(), value.end());
       }
       EXPECT_TRUE(table.Assign(keys, values).ok());
-      EXPECT_TRUE(table.map().MakeRoom(table.exec(), 20'000).ok());  // for what a test makes
+      EXPECT_TRUE(table.map().MakeRoom(table.exec(), kRoom).ok());
       table.Sync();
     }
   }

@@ -47,7 +47,7 @@ class PoolRowsOnGpu : public testing::Test {
   // Table t pools `bags[t]`; samples of `slots[t]` vectors each.
   template <typename T>
   static void Check(PooledType type, bool one_hot, bool weighted, Combiner combiner) {
-    GroupUser user({16, 3, 128, 1, 20, 1024, 200}, 1);
+    GroupUser user({16, 3, 128, 1, 20, 1024, 200}, {.kind = OptimizerKind::kAdaGrad});
     const uint32_t slots[] = {2, 1, 3, 4, 1, 1, 2};
     std::mt19937_64 random(7);
     std::vector<Bags> bags;

@@ -70,6 +70,36 @@ TEST(ClientSplit, OneKeyRepeatedBeyondAMessageIsRefused) {
   EXPECT_EQ(SplitBySize(keys, positions, 100, 1000, true).status().code(), StatusCode::kRefused);
 }
 
+TEST(TableWire, EveryOptimizerComesBackWithAllItHas) {
+  TableSpec spec;
+  spec.name = "t";
+  spec.optimizer.warmup_steps = 10;
+  spec.optimizer.decay_start = UINT64_MAX - 1;
+  spec.optimizer.decay_steps = 1ULL << 40;
+  spec.optimizer.decay_power = 3.0F;
+  spec.optimizer.end_learning_rate = 0.001F;
+  spec.optimizer.clip_value = 0.5F;
+  spec.optimizer.clip_norm = 0.25F;
+  spec.optimizer.weight_decay = 0.125F;
+  EXPECT_EQ(FromWire(ToWire(spec)).value(), spec);
+  for (uint8_t kind = 1; kind <= 9; ++kind) {
+    TableSpec alone;
+    alone.name = "t";
+    alone.optimizer.kind = OptimizerKind{kind};
+    alone.optimizer.momentum = kind == 4 || kind == 5 ? 0.5F : alone.optimizer.momentum;
+    alone.optimizer.rho = kind == 7 ? 0.5F : alone.optimizer.rho;
+    if (kind == 8) {
+      alone.optimizer.l1 = 1.0F;
+      alone.optimizer.l2 = 2.0F;
+      alone.optimizer.beta = 3.0F;
+    }
+    const auto back = FromWire(ToWire(alone));
+    ASSERT_TRUE(back.ok()) << back.status().ToString();
+    EXPECT_EQ(*back, alone);
+    EXPECT_EQ(ToWire(alone).extension.has_value(), kind > 3);
+  }
+}
+
 TEST(TableWire, SpecsComeBackAndWrongOnesAreNamed) {
   TableSpec spec;
   spec.name = "users.v2";
@@ -83,6 +113,7 @@ TEST(TableWire, SpecsComeBackAndWrongOnesAreNamed) {
                     .initial_accumulator = 0.0F};
   spec.initializer = {.kind = InitializerKind::kNormal, .scale = 0.125F};
   EXPECT_EQ(FromWire(ToWire(spec)).value(), spec);
+  EXPECT_FALSE(ToWire(spec).extension.has_value()) << "readers without extensions know this one";
   wire::TableDefinition bad = ToWire(spec);
   bad.optimizer = 200;
   EXPECT_EQ(FromWire(bad).status().code(), StatusCode::kInvalid);

@@ -99,6 +99,15 @@ columns = ["c"]
     ASSERT_TRUE(difference.has_value()) << other;
     EXPECT_NE(difference->first, difference->second);
   }
+  // Those of builds that had three optimizers stay what they were.
+  EXPECT_EQ(text.find("momentum"), std::string::npos);
+  EXPECT_EQ(text.find("decay"), std::string::npos);
+  EXPECT_NE(text.find("sparse.beta1 = 0.9\n"), std::string::npos);
+  EXPECT_NE(text.find("sparse.learning_rate = 0.05\n"), std::string::npos);
+  for (const char* set : {"sparse.weight_decay", "dense.warmup_steps"}) {
+    const std::string line = std::string(set) + " = 3";
+    EXPECT_EQ(FirstDifference(text, fingerprint(std::string(set) + "=3", 2, 77))->second, line);
+  }
   using Pair = std::pair<std::string, std::string>;
   EXPECT_EQ(FirstDifference(text, fingerprint("job.seed=1", 3, 77)),
             (Pair{"workers = 2", "workers = 3"}));
