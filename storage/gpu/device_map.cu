@@ -56,10 +56,10 @@ DeviceMap::~DeviceMap() {
 
 Status DeviceMap::GrowTo(const Exec& exec, uint64_t pairs) {
   if (pairs <= pairs_ready_) return {};
-  // All that fits the chunks of memory that are taken anyway.
+  // All that fits the memory that is taken anyway.
   const uint64_t pair_bytes = uint64_t{kPairSlots} * ref_.slot_bytes;
-  pairs =
-      std::min(pairs_max_, std::max(pairs, pairs_ready_ + DevicePool::kChunkBytes / pair_bytes));
+  pairs = std::min(pairs_max_,
+                   std::max(pairs, GrowingArray::BytesFor(pairs * pair_bytes) / pair_bytes));
   STRATA_TRY(lines_.Grow(pairs * 2 * kLineBytes));
   STRATA_TRY(slots_.Grow(pairs * kPairSlots * ref_.slot_bytes));
   STRATA_TRY(pending_.Grow(pairs * sizeof(uint32_t)));

@@ -64,6 +64,13 @@ CUmemLocation LocationOf(int device) {
   return location;
 }
 
+CUmemAllocationProp PropertiesOf(int device) {
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = LocationOf(device);
+  return properties;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DevicePool>> DevicePool::Make(int device, size_t bytes) {
@@ -80,45 +87,77 @@ Result<std::unique_ptr<DevicePool>> DevicePool::Make(int device, size_t bytes) {
                               free >> 20, total >> 20, bytes >> 20));
   }
   auto pool = std::unique_ptr<DevicePool>(new DevicePool(device));
-  CUmemAllocationProp properties = {};
-  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location = LocationOf(device);
+  const CUmemAllocationProp properties = PropertiesOf(device);
   for (; pool->chunks_ < chunks; ++pool->chunks_) {
     CUmemGenericAllocationHandle handle = 0;
     STRATA_TRY(FromDriver(TheDriver()->create(&handle, kChunkBytes, &properties, 0),
                           "taking memory of the GPU"));
-    pool->free_.push_back(handle);
+    pool->free_chunks_.push_back(handle);
   }
   return Result<std::unique_ptr<DevicePool>>(std::move(pool));
 }
 
 DevicePool::~DevicePool() {
-  for (const uint64_t handle : free_) (void)TheDriver()->release(handle);
+  for (const uint64_t handle : free_chunks_) (void)TheDriver()->release(handle);
+  for (const uint64_t handle : free_pieces_) (void)TheDriver()->release(handle);
 }
 
 size_t DevicePool::bytes_free() const {
   const std::lock_guard lock(mutex_);
-  return free_.size() * kChunkBytes;
+  return free_chunks_.size() * kChunkBytes + free_pieces_.size() * kPieceBytes;
 }
 
-std::vector<uint64_t> DevicePool::Take(size_t count) {
+Status DevicePool::CutChunk() {
+  const DeviceScope scope(device_);
+  const CUmemAllocationProp properties = PropertiesOf(device_);
+  (void)TheDriver()->release(free_chunks_.back());
+  free_chunks_.pop_back();
+  for (size_t i = 0; i < kChunkBytes / kPieceBytes; ++i) {
+    CUmemGenericAllocationHandle handle = 0;
+    STRATA_TRY(FromDriver(TheDriver()->create(&handle, kPieceBytes, &properties, 0),
+                          "taking memory of the GPU"));
+    free_pieces_.push_back(handle);
+  }
+  return {};
+}
+
+Result<std::vector<DevicePool::Piece>> DevicePool::Take(size_t pieces, size_t chunks) {
   const std::lock_guard lock(mutex_);
-  if (count > free_.size()) return {};
-  std::vector<uint64_t> taken(free_.end() - static_cast<ptrdiff_t>(count), free_.end());
-  free_.resize(free_.size() - count);
+  const size_t whole = std::min(chunks, free_chunks_.size());
+  pieces += (chunks - whole) * (kChunkBytes / kPieceBytes);
+  const size_t cuts = free_chunks_.size() - whole;
+  if (pieces > free_pieces_.size() + cuts * (kChunkBytes / kPieceBytes)) {
+    return Refused(
+        fmt::format("{} MiB of the GPU's memory are asked for, {} of {} are free",
+                    (pieces * kPieceBytes + whole * kChunkBytes) >> 20,
+                    (free_chunks_.size() * kChunkBytes + free_pieces_.size() * kPieceBytes) >> 20,
+                    bytes() >> 20));
+  }
+  while (free_pieces_.size() < pieces) STRATA_TRY(CutChunk());
+  std::vector<Piece> taken;
+  const auto take = [&taken](std::vector<uint64_t>& from, size_t count, size_t bytes) {
+    for (; count > 0; --count) {
+      taken.push_back({from.back(), bytes});
+      from.pop_back();
+    }
+  };
+  take(free_pieces_, pieces, kPieceBytes);
+  take(free_chunks_, whole, kChunkBytes);
   return taken;
 }
 
-void DevicePool::GiveBack(uint64_t handle) {
+void DevicePool::GiveBack(const Piece& piece) {
   const std::lock_guard lock(mutex_);
-  free_.push_back(handle);
+  (piece.bytes == kPieceBytes ? free_pieces_ : free_chunks_).push_back(piece.handle);
 }
 
 GrowingArray::~GrowingArray() {
   if (address_ == 0) return;
-  for (size_t i = 0; i < chunks_.size(); ++i) {
-    (void)TheDriver()->unmap(address_ + i * DevicePool::kChunkBytes, DevicePool::kChunkBytes);
-    pool_->GiveBack(chunks_[i]);
+  uint64_t at = address_;
+  for (const DevicePool::Piece& piece : pieces_) {
+    (void)TheDriver()->unmap(at, piece.bytes);
+    pool_->GiveBack(piece);
+    at += piece.bytes;
   }
   (void)TheDriver()->free_range(address_, bytes_max_);
 }
@@ -126,7 +165,8 @@ GrowingArray::~GrowingArray() {
 Status GrowingArray::Reserve(DevicePool& pool, size_t bytes_max) {
   STRATA_CHECK(address_ == 0);
   pool_ = &pool;
-  bytes_max_ = std::max<size_t>(1, ChunksFor(bytes_max)) * DevicePool::kChunkBytes;
+  constexpr size_t kUnit = DevicePool::kChunkBytes;
+  bytes_max_ = std::max<size_t>(1, (bytes_max + kUnit - 1) / kUnit) * kUnit;
   CUdeviceptr address = 0;
   STRATA_TRY(
       FromDriver(TheDriver()->reserve(&address, bytes_max_, 0, 0, 0), "a range of addresses"));
@@ -134,36 +174,38 @@ Status GrowingArray::Reserve(DevicePool& pool, size_t bytes_max) {
   return {};
 }
 
-size_t GrowingArray::ChunksFor(size_t bytes) const {
-  const size_t chunks = (bytes + DevicePool::kChunkBytes - 1) / DevicePool::kChunkBytes;
-  return chunks > chunks_.size() ? chunks - chunks_.size() : 0;
+size_t GrowingArray::BytesFor(size_t bytes) {
+  const size_t unit =
+      bytes <= DevicePool::kChunkBytes ? DevicePool::kPieceBytes : DevicePool::kChunkBytes;
+  return (bytes + unit - 1) / unit * unit;
 }
 
 Status GrowingArray::Grow(size_t bytes) {
   STRATA_CHECK(address_ != 0 && bytes <= bytes_max_);
-  const size_t wanted = ChunksFor(bytes);
-  if (wanted == 0) return {};
-  const std::vector<uint64_t> taken = pool_->Take(wanted);
-  if (taken.empty()) {
-    return Refused(fmt::format("{} MiB of the GPU's memory are asked for, {} of {} are free",
-                               wanted * DevicePool::kChunkBytes >> 20, pool_->bytes_free() >> 20,
-                               pool_->bytes() >> 20));
-  }
-  const CUdeviceptr first = address_ + chunks_.size() * DevicePool::kChunkBytes;
-  for (size_t i = 0; i < wanted; ++i) {
-    const Status mapped = FromDriver(TheDriver()->map(first + i * DevicePool::kChunkBytes,
-                                                      DevicePool::kChunkBytes, 0, taken[i], 0),
-                                     "mapping memory");
+  const size_t wanted = BytesFor(bytes);
+  if (wanted <= bytes_) return {};
+  // Up to a whole chunk in pieces, then chunks.
+  constexpr size_t kUnit = DevicePool::kChunkBytes;
+  const size_t by_pieces = bytes_ < kUnit ? std::min(wanted, kUnit) - bytes_ : 0;
+  STRATA_ASSIGN(
+      const std::vector<DevicePool::Piece> taken,
+      pool_->Take(by_pieces / DevicePool::kPieceBytes, (wanted - bytes_ - by_pieces) / kUnit));
+  const CUdeviceptr first = address_ + bytes_;
+  for (size_t i = 0; i < taken.size(); ++i) {
+    const Status mapped =
+        FromDriver(TheDriver()->map(address_ + bytes_, taken[i].bytes, 0, taken[i].handle, 0),
+                   "mapping memory");
     if (!mapped.ok()) {
-      for (; i < wanted; ++i) pool_->GiveBack(taken[i]);
+      for (; i < taken.size(); ++i) pool_->GiveBack(taken[i]);
       return mapped;
     }
-    chunks_.push_back(taken[i]);
+    pieces_.push_back(taken[i]);
+    bytes_ += taken[i].bytes;
   }
   CUmemAccessDesc access = {};
   access.location = LocationOf(pool_->device());
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  return FromDriver(TheDriver()->set_access(first, wanted * DevicePool::kChunkBytes, &access, 1),
+  return FromDriver(TheDriver()->set_access(first, address_ + bytes_ - first, &access, 1),
                     "access to memory");
 }
 

@@ -16,7 +16,9 @@ namespace strata {
 // Thread-safe: the tables of several lanes share it.
 class DevicePool {
  public:
+  // Memory comes in chunks, which may be cut: a small table would waste whole ones.
   static constexpr size_t kChunkBytes = size_t{32} << 20;
+  static constexpr size_t kPieceBytes = size_t{2} << 20;  // what CUDA maps at least
 
   // Takes `bytes`, rounded down to whole chunks, of GPU `device`. kNotFound when there is no
   // such GPU, kFailed when it has not so much memory free: says how much is.
@@ -32,14 +34,21 @@ class DevicePool {
   friend class GrowingArray;
   explicit DevicePool(int device) : device_(device) {}
 
-  // `count` handles, or none.
-  std::vector<uint64_t> Take(size_t count);
-  void GiveBack(uint64_t handle);
+  struct Piece {
+    uint64_t handle;
+    size_t bytes;  // kPieceBytes or kChunkBytes
+  };
+  // Adds up to `pieces` of kPieceBytes and then `chunks` of kChunkBytes; where whole chunks have
+  // run out, pieces. kRefused when there is not so much.
+  Result<std::vector<Piece>> Take(size_t pieces, size_t chunks);
+  Status CutChunk();  // mutex_ is held
+  void GiveBack(const Piece& piece);
 
   const int device_;
   size_t chunks_ = 0;
   mutable std::mutex mutex_;
-  std::vector<uint64_t> free_;  // handles; guarded by mutex_
+  std::vector<uint64_t> free_chunks_;  // handles; guarded by mutex_
+  std::vector<uint64_t> free_pieces_;  // likewise
 };
 
 // Not thread-safe.
@@ -55,17 +64,18 @@ class GrowingArray {
   // Memory for the first `bytes`; what is mapped stays where it is. kRefused when the pool has no
   // more: then nothing has changed.
   Status Grow(size_t bytes);
-  // Chunks that Grow would take from the pool.
-  size_t ChunksFor(size_t bytes) const;
+  // What is mapped once it has grown to `bytes`: pieces up to a chunk, whole chunks from then on.
+  static size_t BytesFor(size_t bytes);
 
   std::byte* data() const { return reinterpret_cast<std::byte*>(address_); }
-  size_t bytes() const { return chunks_.size() * DevicePool::kChunkBytes; }
+  size_t bytes() const { return bytes_; }
 
  private:
   DevicePool* pool_ = nullptr;
   uint64_t address_ = 0;
   size_t bytes_max_ = 0;
-  std::vector<uint64_t> chunks_;
+  size_t bytes_ = 0;
+  std::vector<DevicePool::Piece> pieces_;
 };
 
 }  // namespace strata

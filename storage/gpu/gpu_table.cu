@@ -24,20 +24,25 @@ struct Counters {
 
 cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
 
-// Behind Prepare nothing may fail: what is acknowledged would be lost.
+// What a GPU answers to anything but a call for memory is final for the process, if it is an error:
+// nothing can be asked of it any more. The next process recovers from checkpoint and log.
 void Must(const Status& status) { STRATA_CHECK_MSG(status.ok(), status.ToString()); }
+void MustBegin(const char* what) { Must(FromCuda(cudaGetLastError(), what)); }
 
 template <typename T>
-Status CopyUp(const Exec& exec, std::span<const T> from, T* to) {
-  return FromCuda(
+void CopyUp(const Exec& exec, std::span<const T> from, T* to) {
+  Must(FromCuda(
       cudaMemcpyAsync(to, from.data(), from.size_bytes(), cudaMemcpyDefault, StreamOf(exec)),
-      "copying to the GPU");
+      "copying to the GPU"));
 }
 template <typename T>
-Status CopyDown(const Exec& exec, const T* from, std::span<T> to) {
-  return FromCuda(
-      cudaMemcpyAsync(to.data(), from, to.size_bytes(), cudaMemcpyDefault, StreamOf(exec)),
-      "copying from the GPU");
+void CopyDown(const Exec& exec, const T* from, std::span<T> to) {
+  Must(
+      FromCuda(cudaMemcpyAsync(to.data(), from, to.size_bytes(), cudaMemcpyDefault, StreamOf(exec)),
+               "copying from the GPU"));
+}
+void Clear(const Exec& exec, void* memory, size_t bytes) {
+  Must(FromCuda(cudaMemsetAsync(memory, 0, bytes, StreamOf(exec)), "clearing memory of the GPU"));
 }
 
 }  // namespace
@@ -103,8 +108,10 @@ Status GpuTable::ReserveFor(size_t keys) {
   STRATA_TRY(scratch_.Reserve(CombineScratchBytes(keys)));
   STRATA_TRY(places_.ReserveFor<uint64_t>(keys));
   STRATA_TRY(misses_.ReserveFor<uint32_t>(keys));
-  return FromCuda(cudaMemsetAsync(counters_.as<Counters>(), 0, sizeof(Counters), StreamOf(exec_)),
-                  "counters");
+  // A commit, which must not fail, may have to copy as many rows aside.
+  if (history_.in_snapshot()) STRATA_TRY(RoomFor(keys).status());
+  Clear(exec_, counters_.as<Counters>(), sizeof(Counters));
+  return {};
 }
 
 TableGroup GpuTable::GroupOf(size_t keys) const {
@@ -113,7 +120,7 @@ TableGroup GpuTable::GroupOf(size_t keys) const {
   return group;
 }
 
-Status GpuTable::Combine(size_t keys) {
+void GpuTable::Combine(size_t keys) {
   auto* counters = counters_.as<Counters>();
   distinct_ = {.keys = distinct_keys_.as<Key>(),
                .places = places_.as<uint64_t>(),
@@ -126,9 +133,8 @@ Status GpuTable::Combine(size_t keys) {
                .missing_count = &counters->missing,
                .often_counts = counters->often};
   CombineBatch(exec_, GroupOf(keys), keys_.as<Key>(), nullptr, distinct_, scratch_.all());
-  STRATA_TRY(CopyDown<uint32_t>(exec_, &counters->distinct, {&distinct_count_, 1}));
+  CopyDown<uint32_t>(exec_, &counters->distinct, {&distinct_count_, 1});
   Wait();
-  return {};
 }
 
 Status GpuTable::MakeRoom() {
@@ -150,14 +156,14 @@ Result<RowList> GpuTable::RoomFor(size_t rows) const {
 }
 
 // Appends the listed rows to the page.
-Status GpuTable::Bring(const RowList& list, bool with_state, ScanPage* page) const {
+void GpuTable::Bring(const RowList& list, bool with_state, ScanPage* page) const {
   uint32_t count = 0;
-  STRATA_TRY(CopyDown<uint32_t>(exec_, list.count, {&count, 1}));
+  CopyDown<uint32_t>(exec_, list.count, {&count, 1});
   Wait();
   std::vector<SlotHeader> headers(count);
   std::vector<float> rows(count * width());
-  STRATA_TRY(CopyDown<SlotHeader>(exec_, list.headers, headers));
-  STRATA_TRY(CopyDown<float>(exec_, list.rows, rows));
+  CopyDown<SlotHeader>(exec_, list.headers, headers);
+  CopyDown<float>(exec_, list.rows, rows);
   Wait();
   for (size_t i = 0; i < count; ++i) {
     const SlotHeader& header = headers[i];
@@ -169,7 +175,6 @@ Status GpuTable::Bring(const RowList& list, bool with_state, ScanPage* page) con
                               .checkpoint_epoch = header.checkpoint_epoch,
                               .last_step = header.last_step});
   }
-  return {};
 }
 
 Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
@@ -183,13 +188,13 @@ Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   const DeviceScope scope(exec_.ordinal);
   STRATA_TRY(keys_.ReserveFor<Key>(keys.size()));
   STRATA_TRY(out_.ReserveFor<float>(out.size()));
-  STRATA_TRY(CopyUp(exec_, keys, keys_.as<Key>()));
+  CopyUp(exec_, keys, keys_.as<Key>());
   auto* hits = &counters_.as<Counters>()->hits;
-  STRATA_TRY(FromCuda(cudaMemsetAsync(hits, 0, sizeof *hits, StreamOf(exec_)), "counters"));
+  Clear(exec_, hits, sizeof *hits);
   LookUpBatch(exec_, GroupOf(keys.size()), keys_.as<Key>(), out_.as<float>(), hits);
   unsigned long long found = 0;
-  STRATA_TRY(CopyDown<float>(exec_, out_.as<float>(), out));
-  STRATA_TRY(CopyDown<unsigned long long>(exec_, hits, {&found, 1}));
+  CopyDown<float>(exec_, out_.as<float>(), out);
+  CopyDown<unsigned long long>(exec_, hits, {&found, 1});
   Wait();
   stats_.lookups += keys.size();
   stats_.lookup_hits += found;
@@ -211,12 +216,12 @@ Status GpuTable::PrepareUpdate(std::span<const GradientPart> parts) {
   STRATA_TRY(part_ends_.ReserveFor<uint32_t>(part_count_));
   size_t at = 0;
   for (const GradientPart& part : parts) {
-    STRATA_TRY(CopyUp(exec_, part.keys, keys_.as<Key>() + at));
-    STRATA_TRY(CopyUp(exec_, part.gradients, in_.as<float>() + at * spec_.dim));
+    CopyUp(exec_, part.keys, keys_.as<Key>() + at);
+    CopyUp(exec_, part.gradients, in_.as<float>() + at * spec_.dim);
     at += part.keys.size();
   }
-  STRATA_TRY(CopyUp<uint32_t>(exec_, part_ends, part_ends_.as<uint32_t>()));
-  STRATA_TRY(Combine(occurrences_));
+  CopyUp<uint32_t>(exec_, part_ends, part_ends_.as<uint32_t>());
+  Combine(occurrences_);
   return MakeRoom();
 }
 
@@ -227,9 +232,9 @@ void GpuTable::CommitUpdate(uint64_t step) {
   UpdateRows(exec_, GroupOf(occurrences_), spec_.optimizer, step, distinct_,
              {in_.as<float>(), {part_ends_.as<uint32_t>(), part_count_}}, rejected_here,
              update_scratch_.all());
-  Must(FromCuda(cudaGetLastError(), "an update"));
+  MustBegin("an update");
   unsigned long long rejected = 0;
-  Must(CopyDown<unsigned long long>(exec_, rejected_here, {&rejected, 1}));
+  CopyDown<unsigned long long>(exec_, rejected_here, {&rejected, 1});
   Wait();
   stats_.updates += occurrences_;
   stats_.rejected += rejected;
@@ -240,10 +245,10 @@ Status GpuTable::PrepareAssign(std::span<const Key> keys, std::span<const float>
   const DeviceScope scope(exec_.ordinal);
   STRATA_TRY(MakeMap());
   STRATA_TRY(ReserveFor(keys.size()));
-  STRATA_TRY(CopyUp(exec_, keys, keys_.as<Key>()));
-  STRATA_TRY(CopyUp(exec_, values, in_.as<float>()));
+  CopyUp(exec_, keys, keys_.as<Key>());
+  CopyUp(exec_, values, in_.as<float>());
   occurrences_ = keys.size();
-  STRATA_TRY(Combine(occurrences_));
+  Combine(occurrences_);
   return MakeRoom();
 }
 
@@ -252,7 +257,7 @@ void GpuTable::CommitAssign() {
   Must(KeepForSnapshot(occurrences_));
   InsertOrAssign(exec_, map_->ref(), {distinct_.keys, distinct_count_}, in_.as<float>(),
                  distinct_.lasts, Start(), misses());
-  Must(FromCuda(cudaGetLastError(), "an assign"));
+  MustBegin("an assign");
   Wait();
 }
 
@@ -261,7 +266,8 @@ Status GpuTable::PrepareErase(std::span<const Key> keys) {
   if (map_ == nullptr) return {};
   const DeviceScope scope(exec_.ordinal);
   STRATA_TRY(ReserveFor(keys.size()));
-  return CopyUp(exec_, keys, keys_.as<Key>());
+  CopyUp(exec_, keys, keys_.as<Key>());
+  return {};
 }
 
 void GpuTable::CommitErase() {
@@ -271,12 +277,12 @@ void GpuTable::CommitErase() {
   uint32_t* erased_count = &counters_.as<Counters>()->erased;
   EraseRows(exec_, map_->ref(), {keys_.as<Key>(), erase_keys_.size()}, distinct_keys_.as<Key>(),
             erased_count);
-  Must(FromCuda(cudaGetLastError(), "an erase"));
+  MustBegin("an erase");
   uint32_t count = 0;
-  Must(CopyDown<uint32_t>(exec_, erased_count, {&count, 1}));
+  CopyDown<uint32_t>(exec_, erased_count, {&count, 1});
   Wait();
   std::vector<Key> erased(count);
-  Must(CopyDown<Key>(exec_, distinct_keys_.as<Key>(), erased));
+  CopyDown<Key>(exec_, distinct_keys_.as<Key>(), erased);
   Wait();
   const uint64_t rows = Stats().rows;
   for (const Key key : erased) history_.Erased(key, rows);
@@ -295,10 +301,10 @@ Status GpuTable::Scan(ScanPage& page) const {
     places.clear();
     cursor = map_->WalkFrom(cursor, page.rows_max - page.keys.size(), &places);
     STRATA_TRY(walk_.ReserveFor<uint64_t>(places.size()));
-    STRATA_TRY(CopyUp<uint64_t>(exec_, places, walk_.as<uint64_t>()));
+    CopyUp<uint64_t>(exec_, places, walk_.as<uint64_t>());
     STRATA_ASSIGN(const RowList list, RoomFor(places.size()));
     CopyOut(exec_, map_->ref(), {walk_.as<uint64_t>(), places.size()}, list);
-    STRATA_TRY(Bring(list, page.with_state, &page));
+    Bring(list, page.with_state, &page);
   }
   page.cursor = cursor;
   page.done = cursor == kNowhere;
@@ -335,7 +341,7 @@ Status GpuTable::KeepForSnapshot(size_t keys) {
   STRATA_ASSIGN(const RowList list, RoomFor(keys));
   TakePendingOf(exec_, map_->ref(), {keys_.as<Key>(), keys}, list);
   ScanPage page;
-  STRATA_TRY(Bring(list, /*with_state=*/true, &page));
+  Bring(list, /*with_state=*/true, &page);
   if (!page.keys.empty()) aside_.push_back(std::move(page));
   return {};
 }
@@ -359,7 +365,7 @@ Status GpuTable::SnapshotPage(ScanPage& page) {
     const uint64_t count = std::min(wished, pairs - snapshot_next_);
     STRATA_ASSIGN(const RowList list, RoomFor(count * kPairSlots));
     TakePending(exec_, map_->ref(), snapshot_next_, count, list);
-    STRATA_TRY(Bring(list, /*with_state=*/true, &page));
+    Bring(list, /*with_state=*/true, &page);
     snapshot_next_ += count;
   }
   page.done = snapshot_next_ >= pairs && aside_.empty();
@@ -373,8 +379,7 @@ void GpuTable::EndSnapshot() {
   if (map_ == nullptr) return;
   const DeviceScope scope(exec_.ordinal);
   const MapRef& map = map_->ref();
-  Must(FromCuda(cudaMemsetAsync(map.pending, 0, map.pairs() * sizeof(uint32_t), StreamOf(exec_)),
-                "ending a snapshot"));
+  Clear(exec_, map.pending, map.pairs() * sizeof(uint32_t));
 }
 
 Status GpuTable::Load(const ScanPage& page) {
@@ -393,14 +398,14 @@ Status GpuTable::Load(const ScanPage& page) {
   }
   STRATA_TRY(ReserveFor(page.keys.size()));
   STRATA_TRY(headers_.ReserveFor<SlotHeader>(headers.size()));
-  STRATA_TRY(CopyUp<Key>(exec_, page.keys, keys_.as<Key>()));
-  STRATA_TRY(CopyUp<float>(exec_, page.rows, in_.as<float>()));
-  STRATA_TRY(CopyUp<SlotHeader>(exec_, headers, headers_.as<SlotHeader>()));
-  STRATA_TRY(Combine(page.keys.size()));
+  CopyUp<Key>(exec_, page.keys, keys_.as<Key>());
+  CopyUp<float>(exec_, page.rows, in_.as<float>());
+  CopyUp<SlotHeader>(exec_, headers, headers_.as<SlotHeader>());
+  Combine(page.keys.size());
   STRATA_TRY(MakeRoom());
   LoadRows(exec_, map_->ref(), {distinct_.keys, distinct_count_}, headers_.as<SlotHeader>(),
            in_.as<float>(), distinct_.lasts, misses());
-  STRATA_TRY(FromCuda(cudaGetLastError(), "loading rows"));
+  MustBegin("loading rows");
   Wait();
   history_.Loaded();
   return {};

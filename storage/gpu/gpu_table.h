@@ -64,11 +64,11 @@ class GpuTable : public LocalTable {
   Status MakeMap();
   Status ReserveFor(size_t keys);
   TableGroup GroupOf(size_t keys) const;  // this table alone, with a batch of so many
-  Status Combine(size_t keys);            // of keys_
+  void Combine(size_t keys);              // of keys_
   Status MakeRoom();                      // for the distinct keys of the batch
   Status KeepForSnapshot(size_t keys);    // those of keys_
   Result<RowList> RoomFor(size_t rows) const;
-  Status Bring(const RowList& list, bool with_state, ScanPage* page) const;
+  void Bring(const RowList& list, bool with_state, ScanPage* page) const;
   void Wait() const;
   MissList misses() const;
   size_t width() const { return spec_.dim + schema_.state_width; }

@@ -39,6 +39,29 @@ TEST_F(DevicePoolTest, AnArrayGrowsInPlaceAndGivesBackWhatItTook) {
   EXPECT_EQ((*pool)->bytes_free(), 5 * kChunk);
 }
 
+TEST_F(DevicePoolTest, SmallArraysTakeLittle) {
+  constexpr size_t kPiece = DevicePool::kPieceBytes;
+  auto pool = DevicePool::Make(0, 3 * kChunk);
+  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+  {
+    std::vector<GrowingArray> arrays(40);
+    for (GrowingArray& array : arrays) {
+      ASSERT_TRUE(array.Reserve(**pool, 2 * kChunk).ok());
+      ASSERT_TRUE(array.Grow(kPiece - 1).ok());
+      EXPECT_EQ(array.bytes(), kPiece);
+      EXPECT_EQ(cudaMemset(array.data(), 9, kPiece), cudaSuccess);
+    }
+    EXPECT_EQ((*pool)->bytes_free(), 3 * kChunk - 40 * kPiece);
+  }
+  // All chunks have been cut by now, or can be: pieces stand in for them.
+  GrowingArray large;
+  ASSERT_TRUE(large.Reserve(**pool, 3 * kChunk).ok());
+  ASSERT_TRUE(large.Grow(3 * kChunk).ok());
+  EXPECT_EQ(cudaMemset(large.data(), 1, 3 * kChunk), cudaSuccess);
+  EXPECT_EQ((*pool)->bytes_free(), 0U);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
 TEST_F(DevicePoolTest, SaysWhatIsMissing) {
   const auto nowhere = DevicePool::Make(GpusHere(), kChunk);
   EXPECT_EQ(nowhere.status().code(), StatusCode::kNotFound) << nowhere.status().ToString();
