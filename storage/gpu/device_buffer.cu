@@ -12,7 +12,7 @@ Status DeviceBuffer::Reserve(size_t bytes) {
   if (data_ != nullptr && bytes <= bytes_) return {};
   bytes = std::max({bytes, bytes_ + bytes_ / 2, kFirst});
   void* grown = nullptr;
-  STRATA_TRY(FromCuda(cudaMalloc(&grown, bytes), "memory of the GPU for a batch"));
+  STRATA_TRY(FromAllocation(cudaMalloc(&grown, bytes), "memory of the GPU for a batch"));
   (void)cudaFree(data_);  // waits for what uses it
   data_ = grown;
   bytes_ = bytes;

@@ -31,7 +31,14 @@ struct Combined {
         often(keys_max),
         missing(keys_max),
         counts(4),
-        scratch(CombineScratchBytes(keys_max)) {}
+        scratch(CombineScratchBytes(keys_max)) {
+    // All of them are read, whatever was written.
+    keys.Poison();
+    places.Poison();
+    for (DeviceArray<uint32_t>* array : {&order, &starts, &lasts, &often, &missing}) {
+      array->Poison();
+    }
+  }
   DistinctKeys ref() {
     return {.keys = keys.data(),
             .places = places.data(),

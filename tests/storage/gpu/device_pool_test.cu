@@ -21,7 +21,7 @@ TEST_F(DevicePoolTest, AnArrayGrowsInPlaceAndGivesBackWhatItTook) {
     EXPECT_EQ((*pool)->bytes_free(), 5 * kChunk);
     ASSERT_TRUE(array.Grow(1).ok());
     const std::byte* const data = array.data();
-    EXPECT_EQ(cudaMemset(array.data(), 7, kChunk), cudaSuccess);
+    EXPECT_EQ(cudaMemset(array.data(), 7, array.bytes()), cudaSuccess);
     ASSERT_TRUE(array.Grow(3 * kChunk).ok());
     EXPECT_EQ(array.data(), data);
     EXPECT_EQ(array.bytes(), 3 * kChunk);

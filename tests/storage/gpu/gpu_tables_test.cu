@@ -67,7 +67,7 @@ TEST_F(GpuTablesTest, MemoryForRowsIsUsedAgain) {
   EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
 }
 
-__global__ void Trap() { asm("trap;"); }
+__global__ void Trap() { __trap(); }
 
 // Nothing can be asked of a GPU that has failed: whoever holds rows there ends, and the next
 // process recovers them from checkpoint and log.
