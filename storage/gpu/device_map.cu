@@ -44,7 +44,7 @@ Result<std::unique_ptr<DeviceMap>> DeviceMap::Make(const Exec& exec, DevicePool&
   ref.pending = reinterpret_cast<uint32_t*>(map->pending_.data());
   ref.slots = map->slots_.data();
   const auto stream = static_cast<cudaStream_t>(exec.stream);
-  STRATA_TRY(FromCuda(cudaMalloc(&ref.counts, sizeof(MapCounts)), "memory for counts"));
+  STRATA_TRY(FromAllocation(cudaMalloc(&ref.counts, sizeof(MapCounts)), "memory for counts"));
   STRATA_TRY(FromCuda(cudaMemsetAsync(ref.counts, 0, sizeof(MapCounts), stream), "counts"));
   STRATA_TRY(map->GrowTo(exec, ref.pairs_base));
   return Result<std::unique_ptr<DeviceMap>>(std::move(map));
