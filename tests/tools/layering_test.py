@@ -207,7 +207,7 @@ SELF_TEST = [
     ("storage/rocks/a.h", _GUARD + '#include "storage/tiered/policy.h"\n', "may not include"),
     ("storage/tiered/a.h", _GUARD + "#include <rocksdb/db.h>\n", "only storage/rocks"),
     ("storage/checkpoint/a.h", _GUARD + '#include "ps/shard/lane.h"\n', "may not include"),
-    ("kernels/sparse/a.h", _GUARD + '#include "kernels/optim/rules.h"\n', "may not include"),
+    ("kernels/sparse/a.h", _GUARD + '#include "kernels/dense/fm.h"\n', "may not include"),
     ("proto/wire/a.h", _GUARD + '#include "proto/format/manifest.h"\n', "may not include"),
     ("cluster/topology/a.h", _GUARD + '#include "cluster/names/resolve.h"\n', "may not include"),
     ("cluster/link/a.h", _GUARD + '#include "cluster/collective/group.h"\n', "may not include"),
