@@ -30,6 +30,9 @@ class Frame {
     return Frame(owner, std::as_bytes(std::span<const T>(*owner)));
   }
 
+  // Bytes `begin` to `begin` + `size` - 1, which share the owner.
+  Frame Part(size_t begin, size_t size) const { return {owner_, bytes_.subspan(begin, size)}; }
+
   std::span<const std::byte> bytes() const { return bytes_; }
   size_t size() const { return bytes_.size(); }
 

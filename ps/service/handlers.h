@@ -24,6 +24,8 @@ void HandleLeave(LaneState& lane, Request request);
 void HandleListTables(LaneState& lane, Request request);
 void HandlePrefetch(LaneState& lane, Request request);
 void HandlePull(LaneState& lane, Request request);
+void AnswerGathered(
+    LaneState& lane);  // the pulls that were gathered; to be called before any write
 void HandleScan(LaneState& lane, Request request);
 void HandleStats(LaneState& lane, Request request);
 void HandleControl(LaneState& lane, Request request);

@@ -1,6 +1,8 @@
 // PULL: rows by key. Changes nothing; a synchronous one waits until the step before is closed.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "ps/service/handlers.h"
 
 namespace strata {
@@ -19,6 +21,25 @@ Result<bool> ParkIfEarly(LaneState& lane, const Request& request, std::vector<Ke
                                            .keys = std::move(keys),
                                            .deadline = request.deadline}));
   return true;
+}
+
+// Most keys of one lookup, unless a single pull brings more.
+constexpr size_t kGatheredKeysMax = size_t{1} << 18;
+
+void Gather(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys) {
+  LaneState::Gathered& gathered = lane.gathered;
+  if (gathered.table != &table || gathered.keys.size() + keys.size() > kGatheredKeysMax) {
+    AnswerGathered(lane);
+  }
+  gathered.table = &table;
+  gathered.keys.insert(gathered.keys.end(), keys.begin(), keys.end());
+  gathered.pulls.push_back({to, keys.size()});
+}
+
+void ReplyRows(LaneState& lane, const ReplyTo& to, uint32_t dim, Frame rows) {
+  wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
+  header.width = dim;
+  lane.ReplyWith(to.peer, header, {std::move(rows)});
 }
 
 }  // namespace
@@ -50,7 +71,29 @@ void HandlePull(LaneState& lane, Request request) {
   if (!keys.ok()) return lane.Reply(to, keys.status());
   const Result<bool> parked = ParkIfEarly(lane, request, *keys);
   if (!parked.ok()) return lane.Reply(to, parked.status());
-  if (!*parked) AnswerPull(lane, **table, to, *keys);
+  if (*parked) return;
+  if ((*table)->PrefersLargeLookups()) {
+    Gather(lane, **table, to, *keys);
+  } else {
+    AnswerPull(lane, **table, to, *keys);
+  }
+}
+
+void AnswerGathered(LaneState& lane) {
+  if (lane.gathered.pulls.empty()) return;
+  const LaneState::Gathered gathered = std::exchange(lane.gathered, {});
+  const Result<Frame> rows = LookUp(lane, *gathered.table, gathered.keys);
+  const uint32_t dim = gathered.table->spec().dim;
+  size_t begin = 0;
+  for (const LaneState::Gathered::Pull& pull : gathered.pulls) {
+    const size_t bytes = pull.keys * dim * sizeof(float);
+    if (rows.ok()) {
+      ReplyRows(lane, pull.to, dim, rows->Part(begin, bytes));
+    } else {
+      lane.Reply(pull.to, rows.status());
+    }
+    begin += bytes;
+  }
 }
 
 Result<Frame> LookUp(LaneState& lane, LocalTable& table, std::span<const Key> keys) {
@@ -66,9 +109,7 @@ Result<Frame> LookUp(LaneState& lane, LocalTable& table, std::span<const Key> ke
 void AnswerPull(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys) {
   Result<Frame> rows = LookUp(lane, table, keys);
   if (!rows.ok()) return lane.Reply(to, rows.status());
-  wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
-  header.width = table.spec().dim;
-  lane.ReplyWith(to.peer, header, {std::move(*rows)});
+  ReplyRows(lane, to, table.spec().dim, std::move(*rows));
 }
 
 }  // namespace strata

@@ -76,6 +76,7 @@ std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now)
     return std::nullopt;
   }
   const wire::Command command = request.header.command;
+  if (command != wire::Command::kPull) AnswerGathered(state_);
   if (const Status cut = TakeCut(request); !cut.ok()) {
     state_.Reply(request.reply_to(), cut);
     return std::nullopt;
@@ -165,6 +166,9 @@ void Lane::Serve(std::unique_ptr<WriteAheadLog> log) {
 }
 
 Status Lane::Commit(std::vector<Envelope>* out) {
+  state_.out = out;
+  AnswerGathered(state_);
+  state_.out = nullptr;
   if (state_.log == nullptr) return {};
   STRATA_TRY(state_.log_failure);
   WriteAheadLog& log = *state_.log;
@@ -183,6 +187,7 @@ Status Lane::Commit(std::vector<Envelope>* out) {
 
 void Lane::Tick(TimeNs now, std::vector<Envelope>* out) {
   state_.out = out;
+  AnswerGathered(state_);
   for (const Finished::Then& then : state_.checkpoint.finished->Take()) then(state_);
   if (CanSaveMore(state_)) SaveMore(state_);
   const Saving* saving = state_.checkpoint.saving.get();
@@ -226,17 +231,19 @@ TimeNs Lane::NextTick() const {
 void Lane::Drain(DrainReason reason, std::vector<Envelope>* out) {
   state_.draining = reason;
   state_.out = out;
+  AnswerGathered(state_);
   AnswerEnded(state_, state_.barrier.EndUnbegun(state_.CheckNotDraining()));
   state_.out = nullptr;
 }
 
 bool Lane::Idle() const {
-  return state_.barrier.parked() == 0 && state_.waiting_for_write.empty() &&
-         state_.waiting_for_sync.empty();
+  return state_.gathered.pulls.empty() && state_.barrier.parked() == 0 &&
+         state_.waiting_for_write.empty() && state_.waiting_for_sync.empty();
 }
 
 void Lane::EndAll(std::vector<Envelope>* out) {
   state_.out = out;
+  AnswerGathered(state_);
   EndSaving(state_, Unavailable("the server is shutting down; take a new checkpoint"));
   const std::string reason = fmt::format(
       "server {} is shutting down; nothing of this request was applied", state_.config.name.server);

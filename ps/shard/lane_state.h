@@ -118,6 +118,19 @@ struct LaneState {
   CheckpointState checkpoint;
   std::vector<Envelope>* out = nullptr;  // where replies go while a message or a tick is handled
 
+  // Pulls of a table that prefers large lookups: one for all of them is made once something else
+  // comes or the round ends (AnswerGathered).
+  struct Gathered {
+    struct Pull {
+      ReplyTo to;
+      size_t keys = 0;
+    };
+    LocalTable* table = nullptr;
+    std::vector<Key> keys;  // of all of them
+    std::vector<Pull> pulls;
+  };
+  Gathered gathered;
+
   // Replies to writes that wait for the log, by what they wait for; LSNs rise but for repeats.
   struct Waiting {
     Lsn lsn = 0;

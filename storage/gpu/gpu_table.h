@@ -28,6 +28,7 @@ class GpuTable : public LocalTable {
   ~GpuTable() override;
 
   const TableSpec& spec() const override { return spec_; }
+  bool PrefersLargeLookups() const override { return true; }
   std::shared_ptr<float[]> RoomForRows(size_t elements) const override {
     return host_->Take(elements);
   }

@@ -37,6 +37,10 @@ class LocalTable {
   // Changes nothing but the counts of Stats.
   virtual Status Lookup(std::span<const Key> keys, std::span<float> out) = 0;
 
+  // A lookup has a cost of its own, whatever it is asked for: one large one is faster than many
+  // small ones.
+  virtual bool PrefersLargeLookups() const { return false; }
+
   // Memory for rows that a Lookup is to fill, where that is fastest: it holds anything at first,
   // and may outlive the table.
   virtual std::shared_ptr<float[]> RoomForRows(size_t elements) const {

@@ -33,7 +33,7 @@ constexpr Setting kRows[] = {
      .programs = 1},
     {.key = "device",
      .default_value = "cpu",
-     .help = "Where servers keep their rows, as strata-server's --device; on a GPU each takes 2GiB.",
+     .help = "Where servers keep their rows, as strata-server's --device; 2 GiB of a GPU each.",
      .flag = "device",
      .programs = 1},
     kPatienceFlag,

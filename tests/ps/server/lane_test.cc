@@ -10,14 +10,18 @@ namespace {
 
 using wire::Command;
 
+std::vector<float> RowsOf(const wire::Received& reply, uint32_t count, uint32_t dim) {
+  EXPECT_TRUE(wire::StatusOfReply(reply).ok()) << wire::StatusOfReply(reply).ToString();
+  EXPECT_EQ(reply.header.width, dim);
+  return wire::ReadRows(reply.payload.at(0), count, dim).value();
+}
+
 std::vector<float> PullRows(TestLane& lane, TestClient& client, const TableSpec& spec,
                             const std::vector<uint64_t>& keys) {
   const auto count = static_cast<uint32_t>(keys.size());
   const wire::Received reply =
       lane.Ask(client.Read(Command::kPull, IdOf(spec), count), {Keys(keys)});
-  EXPECT_TRUE(wire::StatusOfReply(reply).ok()) << wire::StatusOfReply(reply).ToString();
-  EXPECT_EQ(reply.header.width, spec.dim);
-  return wire::ReadRows(reply.payload.at(0), count, spec.dim).value();
+  return RowsOf(reply, count, spec.dim);
 }
 
 bool Contains(const Status& status, std::string_view text) {
@@ -154,6 +158,64 @@ TEST(Lane, HintsReachTheTableAndTheReplySaysWhetherTheyAreOfUse) {
   EXPECT_EQ(
       lane.AskStatus(client.Read(Command::kPrefetch, IdOf(tiered), 2), {Keys({5, 6, 7})}).code(),
       StatusCode::kInvalid);
+}
+
+// Counts what it is asked.
+class LargeLookupTable final : public MapTable {
+ public:
+  LargeLookupTable(const TableSpec& spec, std::vector<size_t>* lookups)
+      : MapTable(spec), lookups_(lookups) {}
+  bool PrefersLargeLookups() const override { return true; }
+  Status Lookup(std::span<const Key> keys, std::span<float> out) override {
+    lookups_->push_back(keys.size());
+    return MapTable::Lookup(keys, out);
+  }
+
+ private:
+  std::vector<size_t>* const lookups_;
+};
+
+TEST(Lane, PullsAreGatheredForATableThatPrefersLargeLookups) {
+  std::vector<size_t> lookups;
+  LaneConfig config = TestLaneConfig();
+  config.make_table = [&](const TableSpec& spec) {
+    return std::make_unique<LargeLookupTable>(spec, &lookups);
+  };
+  TestLane lane(std::move(config));
+  TestClient client;
+  const TableSpec spec = TestSpec();
+  CreateTable(lane, client, spec);
+  const auto pull = [&](std::vector<Key> keys) {
+    const auto count = static_cast<uint32_t>(keys.size());
+    const wire::Header header = client.Read(Command::kPull, IdOf(spec), count);
+    return lane.Handle("peer", wire::Seal(header, {Keys(std::move(keys))}));
+  };
+  const auto commit = [&] {
+    std::vector<Envelope> out;
+    EXPECT_TRUE(lane.lane.Commit(&out).ok());
+    return TestLane::Opened(std::move(out));
+  };
+  EXPECT_TRUE(pull({7, 8}).empty());
+  EXPECT_TRUE(pull({}).empty());
+  EXPECT_TRUE(pull({9}).empty());
+  EXPECT_FALSE(lane.lane.Idle());
+  // A write comes behind them: they see what was before it.
+  const wire::Header put = client.Write(Command::kPut, IdOf(spec), 1, 2);
+  const auto replies = lane.Handle("peer", wire::Seal(put, {Keys({7}), Rows({1, 2})}));
+  ASSERT_EQ(replies.size(), 4U);
+  for (size_t i = 1; i < 4; ++i) {
+    EXPECT_EQ(replies[i].second.header.request_id, replies[0].second.header.request_id + i);
+  }
+  EXPECT_EQ(RowsOf(replies[0].second, 2, 2), (std::vector<float>{0, 0, 0, 0}));
+  EXPECT_EQ(RowsOf(replies[1].second, 0, 2), (std::vector<float>{}));
+  EXPECT_EQ(RowsOf(replies[2].second, 1, 2), (std::vector<float>{0, 0}));
+  EXPECT_EQ(lookups, (std::vector<size_t>{3}));
+  EXPECT_TRUE(pull({8, 7}).empty());
+  const auto last = commit();
+  ASSERT_EQ(last.size(), 1U);
+  EXPECT_EQ(RowsOf(last[0].second, 2, 2), (std::vector<float>{0, 0, 1, 2}));
+  EXPECT_TRUE(lane.lane.Idle());
+  EXPECT_TRUE(commit().empty());
 }
 
 TEST(Lane, EmptyBatchesAreFine) {
