@@ -39,6 +39,7 @@ std::string Footer() {
   std::string text = "Suites:\n";
   for (const Suite& suite : Suites()) text += fmt::format("  {:<12} {}\n", suite.name, suite.about);
   return text +
+         "With --device=cuda, in a build with CUDA: table, embedding, service.\n"
          "\nFor each case and peer: ours, the peer's figure and the machine's limit, taken in "
          "turns\n"
          "in this very run; ratio is above 1 where Strata is ahead, share is of the limit.\n"

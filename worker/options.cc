@@ -62,10 +62,10 @@ void PrintHelp() {
                                                       &ClusterSettingsTable()};
   fmt::print("{}", HelpText("strata-worker --job=FILE [--config=FILE] [flags] "
                             "[section.key=value ...]",
-                            "Trains, evaluates or applies the model of a job file. With --config "
-                            "it is one worker of a cluster, whose servers hold the tables; without "
-                            "it, everything happens in this process. section.key=value overrides "
-                            "a key of the job file.",
+                            "Trains, evaluates or applies the model of a job file. With --config, "
+                            "or with --servers and --rendezvous, it is one worker of a cluster, "
+                            "whose servers hold the tables; without, everything happens in this "
+                            "process. section.key=value overrides a key of the job file.",
                             kProgramWorker, tables));
 }
 
@@ -117,7 +117,8 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   STRATA_ASSIGN(options.log_level, ParseLogLevel(config.log_level));
   options.log_file = config.log_file;
   options.http_host = config.http_host;
-  const bool in_cluster = cluster.IsSet("config") || cluster.IsSet("cluster.machines");
+  const bool in_cluster = cluster.IsSet("config") || cluster.IsSet("cluster.machines") ||
+                          cluster.IsSet("cluster.servers") || cluster.IsSet("worker.rendezvous");
   options.http_port = in_cluster || cluster.IsSet("http.port") ? config.http_port : -1;
   if (in_cluster) options.cluster = std::move(config);
   STRATA_ASSIGN(options.job, LoadJob(disk, worker.Text("job"), line.positional));

@@ -21,7 +21,8 @@ Result<uint64_t> BytesIn(Disk& disk, const std::string& folder) {
   }
   uint64_t bytes = 0;
   for (const std::string& name : *names) {
-    STRATA_ASSIGN(const std::unique_ptr<File> file, disk.OpenToRead(folder + "/" + name));
+    STRATA_ASSIGN(const std::unique_ptr<File> file,
+                  disk.OpenToRead(fmt::format("{}/{}", folder, name)));
     STRATA_ASSIGN(const uint64_t size, file->Size());
     bytes += size;
   }

@@ -142,6 +142,14 @@ TEST(WorkerProcess, ASignalEndsItSoonAndSaysSo) {
   }
 }
 
+TEST(WorkerProcess, ServersOnTheCommandLineMakeItAWorkerOfACluster) {
+  Process worker(ProgramPath("strata-worker"),
+                 {.arguments = {kAdult, "--servers=127.0.0.1:1", "train.epochs=1000000"}});
+  ASSERT_TRUE(worker.WaitForErrors("no answer from server 0 (127.0.0.1:1)")) << worker.Errors();
+  worker.Signal(SIGTERM);
+  EXPECT_EQ(worker.Wait(20 * kSecond), (ProcessEnd{1, 0}));
+}
+
 TEST(WorkerProcess, ForPeopleThereIsATable) {
   const ProcessResult run = RunWorker({kAdult, "train.epochs=1", "model.kind=fm"});
   EXPECT_EQ(run.end, ProcessEnd{});
