@@ -18,6 +18,12 @@ struct RowCounters {
 };
 static_assert(sizeof(RowCounters) == 16);
 
+// A row wherever it lies: its parts may follow each other or not.
+struct RowView {
+  const float* elements = nullptr;  // value and state; null: no row
+  const RowCounters* counters = nullptr;
+};
+
 struct RowSchema {
   uint32_t dim = 0;          // elements of the value, 1 to kDimMax
   uint32_t state_width = 0;  // elements of optimizer state

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kCountersAhead = 16;   // rows whose counters are fetched before their turn
 constexpr size_t kAsideRows = 1024;     // in a page of rows copied before a write
+constexpr size_t kReadPiece = 1024;     // keys that a thread reads at a time
 constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visits for each wished
 
 }  // namespace
@@ -243,13 +244,7 @@ Status HostTable::Load(const ScanPage& page) {
   STRATA_CHECK(!history_.in_snapshot());
   STRATA_TRY(CheckLoad(page));
   const size_t width = schema_.dim + schema_.state_width;
-  uint64_t missing = 0;
-  load_rows_.resize(page.keys.size());
-  index_.VisitRows(page.keys, 0, [&](size_t i, uint64_t row) {
-    load_rows_[i] = row;
-    missing += row == kNoRow ? 1 : 0;
-  });
-  if (missing != 0) STRATA_TRY(Reserve(missing));
+  STRATA_TRY(FindOrReserve(page.keys));
   for (size_t i = 0; i < page.keys.size(); ++i) {
     uint64_t row = load_rows_[i];
     if (row == kNoRow) row = index_.Find(page.keys[i]);  // a key that comes twice
@@ -260,6 +255,45 @@ Status HostTable::Load(const ScanPage& page) {
     counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
   }
   history_.Loaded();
+  return {};
+}
+
+Status HostTable::FindOrReserve(std::span<const Key> keys) {
+  uint64_t missing = 0;
+  load_rows_.resize(keys.size());
+  index_.VisitRows(keys, 0, [&](size_t i, uint64_t row) {
+    load_rows_[i] = row;
+    missing += row == kNoRow ? 1 : 0;
+  });
+  return missing == 0 ? Status::Ok() : Reserve(missing);
+}
+
+Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPool& pool,
+                           const RowVisit& visit) {
+  const size_t row_bytes = (size_t{schema_.dim} + schema_.state_width) * sizeof(float);
+  pool.Run((keys.size() + kReadPiece - 1) / kReadPiece, [&](size_t piece) {
+    const size_t begin = piece * kReadPiece;
+    const auto some = keys.subspan(begin, std::min(kReadPiece, keys.size() - begin));
+    index_.VisitRows(some, row_bytes, [&](size_t i, uint64_t row) {
+      if (row != kNoRow) visit(begin + i, {rows_.Elements(row), rows_.Counters(row)});
+    });
+  });
+  return {};
+}
+
+Status HostTable::WriteRows(const RowsDown& down) {
+  STRATA_TRY(FindOrReserve(down.keys));
+  const size_t width = schema_.dim + schema_.state_width;
+  for (size_t i = 0; i < down.keys.size(); ++i) {
+    uint64_t row = load_rows_[i];
+    if (row == kNoRow) {
+      row = AddRow(down.keys[i]);
+    } else {
+      KeepForSnapshot(row);
+    }
+    std::copy_n(down.rows.data() + i * width, width, rows_.Elements(row));
+    *rows_.Counters(row) = down.counters[i];
+  }
   return {};
 }
 

@@ -9,7 +9,7 @@
 #include "kernels/optim/apply.h"
 #include "storage/memory/combine.h"
 #include "storage/memory/cut_history.h"
-#include "storage/memory/local_table.h"
+#include "storage/memory/lower_table.h"
 #include "storage/memory/memory_budget.h"
 #include "storage/memory/row_index.h"
 #include "storage/memory/row_slabs.h"
@@ -18,7 +18,7 @@ namespace strata {
 
 // Not thread-safe: it belongs to one lane, or to a store that locks it. What each call does is
 // written at LocalTable; a scan goes by row number, and its cursor is the next number.
-class HostTable : public LocalTable {
+class HostTable : public LowerTable {
  public:
   // `spec` has passed ValidateTableSpec. `budget` may be null, and outlives the table.
   explicit HostTable(const TableSpec& spec, MemoryBudget* budget = nullptr);
@@ -48,6 +48,10 @@ class HostTable : public LocalTable {
   void ExpectRows(uint64_t count) override { static_cast<void>(index_.Reserve(count)); }
   Status Load(const ScanPage& page) override;
 
+  Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
+                  const RowVisit& visit) override;
+  Status WriteRows(const RowsDown& down) override;
+
   // Index words that growth has moved or passed so far; tests bound the work of a batch with it.
   uint64_t index_words_swept() const { return index_.words_swept(); }
 
@@ -59,6 +63,8 @@ class HostTable : public LocalTable {
     uint32_t parts;  // that brought it
   };
 
+  // The rows of these keys, to load_rows_, and room for those that are missing.
+  Status FindOrReserve(std::span<const Key> keys);
   // Room for `count` rows more, in slabs and index.
   Status Reserve(uint64_t count);
   uint64_t AddRow(Key key);  // without elements and counters
@@ -90,7 +96,7 @@ class HostTable : public LocalTable {
   std::span<const Key> assign_keys_;
   std::span<const float> assign_values_;
   std::span<const Key> erase_keys_;
-  std::vector<uint64_t> load_rows_;
+  std::vector<uint64_t> load_rows_;  // of keys that are loaded or come down
 };
 
 }  // namespace strata

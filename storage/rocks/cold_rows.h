@@ -20,11 +20,6 @@ inline const RowCounters& CountersOf(const RowSchema& schema, const std::byte* r
   return *reinterpret_cast<const RowCounters*>(row + schema.counters_offset());
 }
 
-// A row wherever it lies: in the cold tier its parts follow each other, in memory they may not.
-struct RowView {
-  const float* elements = nullptr;  // null: no row
-  const RowCounters* counters = nullptr;
-};
 inline RowView ViewOf(const RowSchema& schema, const std::byte* row) {
   return {ElementsOf(row), &CountersOf(schema, row)};
 }

@@ -23,7 +23,7 @@
 #include "base/disk.h"
 #include "base/hash.h"
 #include "base/human_text.h"
-#include "storage/rocks/read_pool.h"
+#include "base/work_pool.h"
 #include "storage/rocks/rocks_options.h"
 #include "storage/rocks/sorted_fill.h"
 
@@ -176,7 +176,7 @@ struct RocksDb::Impl {
   std::unique_ptr<rocksdb::DB> db;
   std::shared_ptr<rocksdb::Cache> cache;
   std::shared_ptr<rocksdb::SstFileManager> files;
-  std::unique_ptr<ReadPool> pool;
+  std::unique_ptr<WorkPool> pool;
   mutable std::shared_mutex mutex;  // guards the map
   std::map<SpaceId, Space> spaces;
   std::shared_mutex writers;  // SortedFill
@@ -247,7 +247,7 @@ Result<std::unique_ptr<RocksDb>> RocksDb::Open(const RocksOptions& options) {
     return FromRocks(opened, options.folder);
   }
   impl->db.reset(db);
-  STRATA_ASSIGN(impl->pool, ReadPool::Start(options.read_threads));
+  STRATA_ASSIGN(impl->pool, WorkPool::Start("cold-read", options.read_threads));
   return std::unique_ptr<RocksDb>(new RocksDb(std::move(impl)));
 }
 

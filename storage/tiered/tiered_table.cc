@@ -10,6 +10,7 @@
 namespace strata {
 namespace {
 
+constexpr size_t kReadPiece = 1024;  // rows in memory that a thread reads at a time
 constexpr size_t kColdPiece = 4096;  // rows read from the cold tier at a time
 // Keys that have no row yet are counted in this part of the table's share of memory.
 constexpr uint64_t kPushCountsPart = 32;
@@ -331,6 +332,77 @@ void TieredTable::CommitErase() {
     history_.Erased(key, --stats_.rows);
   }
   KeepRoomAhead();
+}
+
+Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
+                             const RowVisit& visit) {
+  BeginOperation();
+  if (up_.active() && std::ranges::any_of(keys, [&](Key key) { return up_keys_.contains(key); })) {
+    SettleUp();
+  }
+  std::vector<uint8_t> is_warm(keys.size());
+  pool.Run((keys.size() + kReadPiece - 1) / kReadPiece, [&](size_t piece) {
+    const size_t begin = piece * kReadPiece;
+    const auto some = keys.subspan(begin, std::min(kReadPiece, keys.size() - begin));
+    warm_.VisitRows(some, row_bytes_, [&](size_t i, uint64_t row) {
+      if (row == kNoRow) return;
+      is_warm[begin + i] = 1;
+      warm_.Touch(row, tick_);
+      if (!IsDead(warm_.Counters(row))) visit(begin + i, warm_.View(row));
+    });
+  });
+  missing_.clear();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (is_warm[i] == 0) missing_.push_back(static_cast<uint32_t>(i));
+  }
+  tier_stats_.warm_hits += keys.size() - missing_.size();
+  if (from == ReadFrom::kMemory || !cold_used_) return {};
+  for (size_t begin = 0; begin < missing_.size(); begin += kColdPiece) {
+    const auto some =
+        std::span(missing_).subspan(begin, std::min(kColdPiece, missing_.size() - begin));
+    cold_keys_.clear();
+    for (const uint32_t i : some) cold_keys_.push_back(keys[i]);
+    STRATA_TRY(ReadCold(cold_keys_).Prefixed("table '" + spec_.name + "'"));
+    for (size_t n = 0; n < some.size(); ++n) {
+      if (cold_found_[n] == 0) continue;
+      const RowView row = ViewOf(schema_, cold_rows_.data() + n * row_bytes_);
+      if (IsDead(*row.counters)) continue;
+      ++tier_stats_.cold_hits;
+      visit(some[n], row);
+    }
+  }
+  return {};
+}
+
+Status TieredTable::WriteRows(const RowsDown& down) {
+  BeginOperation();
+  uint64_t missing = 0;
+  warm_.VisitRows(down.keys, 0, [&](size_t, uint64_t row) {
+    if (row == kNoRow) {
+      ++missing;
+    } else {
+      warm_.Touch(row, tick_);
+    }
+  });
+  STRATA_TRY(MakeRoom(missing).Prefixed("table '" + spec_.name + "'"));
+  const size_t width = schema_.dim + schema_.state_width;
+  for (size_t i = 0; i < down.keys.size(); ++i) {
+    const Key key = down.keys[i];
+    uint64_t row = warm_.Find(key);
+    if (row != kNoRow) {
+      BeforeWrite(row);
+    } else if (down.known[i] == 0) {
+      row = MakeRow(key);
+    } else {
+      row = warm_.Add(key, tick_, kDirty | kColdCopy);
+      up_keys_.erase(key);
+    }
+    std::copy_n(down.rows.data() + i * width, width, warm_.Elements(row));
+    warm_.Counters(row) = down.counters[i];
+    NoteStep(down.counters[i].last_step);
+  }
+  KeepRoomAhead();
+  return {};
 }
 
 TableStats TieredTable::Stats() const {

@@ -25,7 +25,7 @@
 #include "kernels/optim/apply.h"
 #include "storage/memory/combine.h"
 #include "storage/memory/cut_history.h"
-#include "storage/memory/local_table.h"
+#include "storage/memory/lower_table.h"
 #include "storage/rocks/rocks_db.h"
 #include "storage/tiered/policy.h"
 #include "storage/tiered/push_counts.h"
@@ -54,7 +54,7 @@ struct TierStats {
 //
 // A batch of updates needs all its rows in memory at once; one that neither the table's share nor
 // what is left of the budget has room for is refused.
-class TieredTable : public LocalTable {
+class TieredTable : public LowerTable {
  public:
   // `spec` has passed ValidateTableSpec.
   TieredTable(const TableSpec& spec, const TierPolicy& policy, WarmShares& warm, RocksDb& cold,
@@ -88,6 +88,11 @@ class TieredTable : public LocalTable {
   void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
   // Rows stay in memory as long as there is room without moving others, then go to the cold tier.
   Status Load(const ScanPage& page) override;
+
+  // Rows that are read from the cold tier stay there alone: a faster one has them now.
+  Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
+                  const RowVisit& visit) override;
+  Status WriteRows(const RowsDown& down) override;
 
   TierStats tier_stats() const;
 

@@ -9,7 +9,6 @@
 #include <random>
 
 #include "proto/wire/shard_map.h"
-#include "storage/rocks/read_pool.h"
 #include "tests/storage/tier_parts.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
@@ -290,21 +289,6 @@ TEST(RocksDbTest, WrongOptionsAreSaid) {
   EXPECT_EQ(RocksDb::Open({.folder = "/tmp", .memory_bytes_max = 1}).status().code(),
             StatusCode::kInvalid);
   EXPECT_FALSE(RocksDb::Open({.folder = "/dev/null/cold"}).ok());
-}
-
-TEST(ReadPoolTest, EachTaskRunsOnceWhoeverCalls) {
-  auto pool = ReadPool::Start(3);
-  ASSERT_TRUE(pool.ok());
-  std::vector<std::jthread> callers;
-  for (int caller = 0; caller < 3; ++caller) {
-    callers.emplace_back([&] {
-      for (size_t count = 0; count < 200; ++count) {
-        std::vector<std::atomic<int>> runs(count);
-        (*pool)->Run(count, [&](size_t i) { ++runs[i]; });
-        for (const auto& run : runs) ASSERT_EQ(run, 1);
-      }
-    });
-  }
 }
 
 // Merges of files meet the end of the disk, too, and need more room than what was refused: nothing

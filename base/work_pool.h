@@ -1,5 +1,5 @@
-// ReadPool: threads that wait for the disk in place of a lane. A read of one block takes a disk
-// longer than the processor, and a disk serves several at a time as fast as one.
+// WorkPool: threads that take pieces of a call's work beside the calling one: reads that wait for a
+// disk, which serves several at a time as fast as one, or rows gathered from memory.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -17,11 +18,12 @@
 namespace strata {
 
 // Thread-safe.
-class ReadPool {
+class WorkPool {
  public:
-  // `threads` besides the calling one; 0 does everything in Run's own thread.
-  static Result<std::unique_ptr<ReadPool>> Start(int threads);
-  ~ReadPool();
+  // `threads` besides the calling one, as debuggers show them; 0 does everything in Run's own
+  // thread.
+  static Result<std::unique_ptr<WorkPool>> Start(const std::string& name, int threads);
+  ~WorkPool();
 
   // Calls task(0) to task(count - 1), each once, some of them here, and returns when all are done.
   void Run(size_t count, const std::function<void(size_t)>& task);
@@ -34,7 +36,7 @@ class ReadPool {
     size_t done = 0;  // under the pool's mutex
   };
 
-  ReadPool() = default;
+  WorkPool() = default;
   void Serve();
   void Work(Job& job);
 

@@ -1,25 +1,25 @@
-#include "storage/rocks/read_pool.h"
+#include "base/work_pool.h"
 
 #include "base/thread.h"
 
 namespace strata {
 
-Result<std::unique_ptr<ReadPool>> ReadPool::Start(int threads) {
-  std::unique_ptr<ReadPool> pool(new ReadPool());
+Result<std::unique_ptr<WorkPool>> WorkPool::Start(const std::string& name, int threads) {
+  std::unique_ptr<WorkPool> pool(new WorkPool());
   for (int i = 0; i < threads; ++i) {
-    STRATA_ASSIGN(auto thread, StartThread("cold-read", [p = pool.get()] { p->Serve(); }));
+    STRATA_ASSIGN(auto thread, StartThread(name, [p = pool.get()] { p->Serve(); }));
     pool->threads_.push_back(std::move(thread));
   }
   return pool;
 }
 
-ReadPool::~ReadPool() {
+WorkPool::~WorkPool() {
   const std::lock_guard lock(mutex_);
   stop_ = true;
   has_job_.notify_all();
 }
 
-void ReadPool::Run(size_t count, const std::function<void(size_t)>& task) {
+void WorkPool::Run(size_t count, const std::function<void(size_t)>& task) {
   if (count == 0) return;
   if (count == 1 || threads_.empty()) {
     for (size_t i = 0; i < count; ++i) task(i);
@@ -39,7 +39,7 @@ void ReadPool::Run(size_t count, const std::function<void(size_t)>& task) {
   is_done_.wait(lock, [&] { return job->done == job->count; });
 }
 
-void ReadPool::Serve() {
+void WorkPool::Serve() {
   std::unique_lock lock(mutex_);
   while (true) {
     has_job_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
@@ -55,7 +55,7 @@ void ReadPool::Serve() {
   }
 }
 
-void ReadPool::Work(Job& job) {
+void WorkPool::Work(Job& job) {
   size_t done = 0;
   for (size_t i = job.next++; i < job.count; i = job.next++, ++done) (*job.task)(i);
   if (done == 0) return;

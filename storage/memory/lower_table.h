@@ -1,0 +1,44 @@
+// LowerTable: a table that can stand below a faster one (HotTable), which holds copies of some of
+// its rows, newer versions of others, and rows that it has not heard of yet.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "base/work_pool.h"
+#include "storage/memory/local_table.h"
+
+namespace strata {
+
+// Row i of what was asked for. May run on several threads at the same time.
+using RowVisit = std::function<void(size_t i, const RowView& row)>;
+
+enum class ReadFrom : uint8_t {
+  kAll,
+  kMemory,  // what lies on disk is passed over
+};
+
+// Rows on their way down, with distinct keys.
+struct RowsDown {
+  std::span<const Key> keys;
+  std::span<const float> rows;  // x (dim + state_width)
+  std::span<const RowCounters> counters;
+  std::span<const uint8_t> known;  // 1: ReadRows has told of the key's row; 0: it is new here
+};
+
+// What LocalTable says holds.
+class LowerTable : public LocalTable {
+ public:
+  // Visits those of the distinct `keys` that have a row, and changes nothing; threads of the pool
+  // take part. An error as Lookup's.
+  virtual Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
+                          const RowVisit& visit) = 0;
+  // Whole rows, which replace those that are there; their epochs are not above the one in force.
+  // Allowed during a snapshot, whose rows stay what they were at its cut. All or nothing: kRefused
+  // as PrepareUpdate.
+  virtual Status WriteRows(const RowsDown& down) = 0;
+};
+
+}  // namespace strata

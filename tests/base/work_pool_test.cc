@@ -1,0 +1,24 @@
+#include "base/work_pool.h"
+
+#include <gtest/gtest.h>
+
+namespace strata {
+namespace {
+
+TEST(WorkPoolTest, EachTaskRunsOnceWhoeverCalls) {
+  auto pool = WorkPool::Start("test", 3);
+  ASSERT_TRUE(pool.ok());
+  std::vector<std::jthread> callers;
+  for (int caller = 0; caller < 3; ++caller) {
+    callers.emplace_back([&] {
+      for (size_t count = 0; count < 200; ++count) {
+        std::vector<std::atomic<int>> runs(count);
+        (*pool)->Run(count, [&](size_t i) { ++runs[i]; });
+        for (const auto& run : runs) ASSERT_EQ(run, 1);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace strata
