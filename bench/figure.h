@@ -51,6 +51,7 @@ Suite TableSuite();
 Suite GpuTableSuite();      // in a build with CUDA
 Suite GpuEmbeddingSuite();  // likewise
 Suite GpuServiceSuite();    // likewise
+Suite GpuTieredSuite();     // likewise
 Suite ServiceSuite();
 Suite TieredSuite();
 Suite CheckpointSuite();

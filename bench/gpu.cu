@@ -11,6 +11,8 @@ Result<std::string> UseGpu(int ordinal) {
   return fmt::format("gpu: {}", properties.name);
 }
 
-std::vector<Suite> GpuSuites() { return {GpuTableSuite(), GpuEmbeddingSuite(), GpuServiceSuite()}; }
+std::vector<Suite> GpuSuites() {
+  return {GpuTableSuite(), GpuEmbeddingSuite(), GpuServiceSuite(), GpuTieredSuite()};
+}
 
 }  // namespace strata::bench

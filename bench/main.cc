@@ -39,7 +39,7 @@ std::string Footer() {
   std::string text = "Suites:\n";
   for (const Suite& suite : Suites()) text += fmt::format("  {:<12} {}\n", suite.name, suite.about);
   return text +
-         "With --device=cuda, in a build with CUDA: table, embedding, service.\n"
+         "With --device=cuda, in a build with CUDA: table, embedding, service, tiered.\n"
          "\nFor each case and peer: ours, the peer's figure and the machine's limit, taken in "
          "turns\n"
          "in this very run; ratio is above 1 where Strata is ahead, share is of the limit.\n"
@@ -132,7 +132,7 @@ int Main(int argc, char** argv) {
   app.footer(Footer());
   app.add_option("SUITE", line.suite, "what to measure")->required();
   app.add_option("--device", line.device,
-                 "where it runs: cpu, cuda or cuda:N (table, embedding, service)")
+                 "where it runs: cpu, cuda or cuda:N (table, embedding, service, tiered)")
       ->capture_default_str();
   app.add_flag("--json", line.json, "one JSON object a line instead of a table");
   app.add_flag("--list", line.list, "name the cases and measure nothing");

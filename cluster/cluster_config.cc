@@ -109,9 +109,10 @@ constexpr Setting kSettings[] = {
     {.key = "server.memory",
      .type = SettingType::kBytes,
      .default_value = "0",
-     .help = "Most memory for the rows of one server, 0 for no limit. Above it pushes that create "
-             "rows are refused. The process takes more, for queues, buffers and its own code: "
-             "docs/durability.md, Limits.",
+     .help =
+         "Most memory for the rows of one server, 0 for no limit. Above it pushes that create "
+         "rows are refused. With GPUs it is for the rows that they have no room for. The process "
+         "takes more, for queues, buffers and its own code: docs/durability.md, Limits.",
      .min = 0,
      .flag = "memory",
      .programs = kProgramServer},
@@ -120,14 +121,17 @@ constexpr Setting kSettings[] = {
      .help =
          "Where the rows of a server lie: cpu, in host memory; cuda, in the memory of the GPUs "
          "that the process sees, which its lanes take in turns; cuda:N, in that of GPU N; auto, "
-         "on GPUs where there are any that will do. Rows on a GPU have no cold tier yet.",
+         "on GPUs where there are any that will do. What a GPU has no room for stays in host "
+         "memory, "
+         "or goes on to the cold tier.",
      .flag = "device",
      .programs = kProgramServer},
     {.key = "server.gpu_memory",
      .type = SettingType::kBytes,
      .default_value = "0",
      .help = "Memory of each GPU that is taken for rows, at the start, 0 for 85 % of what is free. "
-             "Pushes that need more are refused. What is left is for batches on their way.",
+             "Rows beyond it lie in host memory (server.memory). What is left is for batches on "
+             "their way.",
      .min = 0,
      .flag = "gpu_memory",
      .programs = kProgramServer},
@@ -149,8 +153,9 @@ constexpr Setting kSettings[] = {
     {.key = "server.cold_keep",
      .type = SettingType::kChoice,
      .default_value = "lru",
-     .help = "Which rows stay in memory with server.cold: lru, those touched last; lfu, "
-             "those pushed most.",
+     .help =
+         "Which rows stay in memory with server.cold, and on a GPU: lru, those touched last; lfu, "
+         "those pushed most.",
      .choices = "lru|lfu"},
     {.key = "server.admit_from",
      .type = SettingType::kInt,
@@ -499,20 +504,20 @@ std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes) 
                                      kColdMemoryMin >> 20, config.memory_bytes_max));
   }
   const bool on_gpus = config.device.kind == DeviceKind::kCuda;
-  if (config.cold && on_gpus) {
-    blame("server.cold",
+  if (on_gpus && (config.admit_from > 1 || config.ttl_steps != 0)) {
+    blame(config.admit_from > 1 ? "server.admit_from" : "server.ttl_steps",
           "does not go with server.device (--device) cuda yet: expected cpu or auto");
-  }
-  if (config.memory_bytes_max != 0 && on_gpus) {
-    blame("server.memory", "has no effect on a GPU: server.gpu_memory (--gpu_memory) is its limit");
   }
   if (config.gpu_memory_bytes != 0 && config.device.kind == DeviceKind::kCpu) {
     blame("server.gpu_memory", "has no effect without server.device (--device) cuda or auto");
   }
   const ClusterConfig usual;
+  if (config.cold_keep != usual.cold_keep && !config.cold &&
+      config.device.kind == DeviceKind::kCpu) {
+    blame("server.cold_keep", "has no effect without server.cold (--cold), or GPUs");
+  }
   const std::pair<std::string_view, bool> of_cold[] = {
       {"server.cold_bytes_max", config.cold_bytes_max != usual.cold_bytes_max},
-      {"server.cold_keep", config.cold_keep != usual.cold_keep},
       {"server.admit_from", config.admit_from != usual.admit_from},
       {"server.ttl_steps", config.ttl_steps != usual.ttl_steps},
   };

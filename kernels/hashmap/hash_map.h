@@ -60,7 +60,8 @@ void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_
                     const float* values, const uint32_t* positions, const RowStart& start,
                     const MissList& misses, const RowList& victims = {});
 
-// Whole rows with their headers, at positions[i] of both: dim + state_width elements each.
+// Whole rows with their headers, at positions[i] of both (null: i): dim + state_width elements
+// each.
 void LoadRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
               const SlotHeader* headers, const float* rows, const uint32_t* positions,
               const MissList& misses);
@@ -80,6 +81,9 @@ void EraseRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> ke
 // behind it.
 void SplitPairs(const Exec& exec, const MapRef& map, uint64_t count);
 void Advance(MapRef* map, uint64_t count);
+
+// Sets the marks of all lines as the rows that there are need them.
+void SweepMarks(const Exec& exec, const MapRef& map);
 
 // Copies out the rows that live at these places of a map (any slot numbers, also free ones).
 void CopyOut(const Exec& exec, const MapRef& map, std::span<const uint64_t> places,

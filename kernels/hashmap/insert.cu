@@ -23,8 +23,8 @@ __device__ float4 FourOf(const float* row, uint32_t floats, uint32_t e, float re
 }
 
 // Each lane brings its key's place, kNowhere for none; the warp writes all those slots as a whole:
-// header, value, state.
-template <typename Action>
+// header, value, state. kExist: what is there is a row.
+template <bool kExist, typename Action>
 __device__ void WriteSlots(const MapRef& map, const Action& action, uint64_t place, uint64_t key,
                            uint64_t i) {
   const uint32_t units = map.slot_bytes / sizeof(uint4);
@@ -38,7 +38,8 @@ __device__ void WriteSlots(const MapRef& map, const Action& action, uint64_t pla
     if (at == kNowhere) continue;
     auto* slot = reinterpret_cast<float4*>(map.Slot(at));
     if (walk.unit() < kHeaderUnits) {
-      const SlotHeader header = action.Header(of_row, position);
+      SlotHeader header = action.Header(of_row, position);
+      if (kExist && walk.unit() == 1) header.score |= map.HeaderOf(at)->score & map.score_kept;
       const ulonglong2 half =
           walk.unit() == 0 ? ulonglong2{header.key, header.last_step}
                            : ulonglong2{header.score,
@@ -60,7 +61,7 @@ struct Assigned {
   RowStart start;
 
   __device__ void Found(const MapRef& map, uint64_t place, uint64_t key, uint64_t i) const {
-    WriteSlots(map, *this, place, key, i);
+    WriteSlots<true>(map, *this, place, key, i);
   }
   __device__ SlotHeader Header(uint64_t key, uint64_t) const { return HeaderOfNew(start, key); }
   __device__ float4 Four(const MapRef& map, uint64_t, uint64_t i, uint32_t e) const {
@@ -76,12 +77,13 @@ struct Loaded {
   RowStart start;
 
   __device__ void Found(const MapRef& map, uint64_t place, uint64_t key, uint64_t i) const {
-    WriteSlots(map, *this, place, key, i);
+    WriteSlots<true>(map, *this, place, key, i);
   }
-  __device__ SlotHeader Header(uint64_t, uint64_t i) const { return headers[positions[i]]; }
+  __device__ uint64_t From(uint64_t i) const { return positions == nullptr ? i : positions[i]; }
+  __device__ SlotHeader Header(uint64_t, uint64_t i) const { return headers[From(i)]; }
   __device__ float4 Four(const MapRef& map, uint64_t, uint64_t i, uint32_t e) const {
     const uint32_t width = map.dim + map.state_width;
-    return FourOf(rows + uint64_t{positions[i]} * width, width, e, 0.0F);
+    return FourOf(rows + From(i) * width, width, e, 0.0F);
   }
 };
 
@@ -171,7 +173,7 @@ __global__ void OnMissing(MapRef map, const uint64_t* keys, Action action, MissL
     }
     if (freed != kNowhere) place = freed;
   }
-  WriteSlots(map, action, place, key, i);
+  WriteSlots<false>(map, action, place, key, i);
 }
 
 template <typename Action>

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_ref.h"
 
 namespace strata {
@@ -245,6 +246,24 @@ inline __device__ uint32_t PlaceInList(bool has_one, uint32_t* count) {
 inline __device__ void CountLanes(bool counts, unsigned long long* count) {
   const uint32_t all = __ballot_sync(~0U, counts);
   if (Lane() == 0 && all != 0) atomicAdd(count, static_cast<unsigned long long>(__popc(all)));
+}
+
+// Each lane brings the place of its row, kNowhere for none; the warp appends them to the list.
+inline __device__ void AppendRow(const MapRef& map, uint64_t place, const RowList& out) {
+  const bool is_one = place != kNowhere;
+  if (__ballot_sync(~0U, is_one) == 0) return;
+  const uint32_t at = PlaceInList(is_one, out.count);
+  const uint32_t width = map.dim + map.state_width;
+  if (is_one) out.headers[at] = *map.HeaderOf(place);
+  CopyFloats(is_one ? map.ValueOf(place) : nullptr, out.rows + uint64_t{at} * width, width);
+}
+
+// The place, if a snapshot has still to take its row, which it has from here on; else kNowhere.
+inline __device__ uint64_t TakePending(const MapRef& map, uint64_t place) {
+  if (place == kNowhere) return kNowhere;
+  const uint32_t bit = 1U << (place % 32);
+  // Of several lanes with one place one clears the bit.
+  return (atomicAnd(map.pending + place / 32, ~bit) & bit) != 0 ? place : kNowhere;
 }
 
 constexpr uint32_t kMapThreads = 256;

@@ -67,6 +67,7 @@ struct MapRef {
   uint32_t state_width = 0;
   uint32_t pairs_tried = 0;  // by a search, at most
   uint32_t pairs_taken = 0;  // by a key that is new before it gives up; no more than that
+  uint64_t score_kept = 0;   // bits of a row's score that outlive a write to it
 
   constexpr uint64_t pairs() const { return (pairs_base << level) + split; }
 

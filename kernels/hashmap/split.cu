@@ -38,7 +38,34 @@ __global__ void Split(MapRef map, uint64_t count) {
   if (moves) map.HeaderOf(from)->score = kFreeScore;
 }
 
+__global__ void ClearMarks(MapRef map, uint64_t buckets) {
+  const uint64_t bucket = ThreadNumber();
+  if (bucket < buckets) map.lines[bucket * kLineBytes + kBucketSlots] = 0;
+}
+
+__global__ void SetMarks(MapRef map, uint64_t places) {
+  const uint64_t place = ThreadNumber();
+  if (place >= places || place % kLineBytes == kBucketSlots || map.lines[place] == 0) return;
+  const uint64_t home = place / kLineBytes;
+  uint64_t hash = MapRef::First(map.HeaderOf(place)->key);
+  for (;;) {
+    const uint64_t bucket = map.BucketOf(hash);
+    if (bucket == home) return;
+    SetMark(map, bucket, kMarkOther);
+    if ((bucket ^ 1) == home) return;
+    SetMark(map, bucket, kMarkBeyond);
+    hash = MapRef::Next(hash);
+  }
+}
+
 }  // namespace
+
+void SweepMarks(const Exec& exec, const MapRef& map) {
+  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  const uint64_t buckets = 2 * map.pairs();
+  ClearMarks<<<BlocksFor(buckets), kMapThreads, 0, stream>>>(map, buckets);
+  SetMarks<<<BlocksFor(buckets * kLineBytes), kMapThreads, 0, stream>>>(map, buckets * kLineBytes);
+}
 
 void SplitPairs(const Exec& exec, const MapRef& map, uint64_t count) {
   if (count == 0) return;

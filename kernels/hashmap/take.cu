@@ -5,23 +5,13 @@
 namespace strata {
 namespace {
 
-// Each lane brings the place of its row, kNowhere for none; the warp appends them to the list.
-__device__ void Append(const MapRef& map, uint64_t place, const RowList& out) {
-  const bool is_one = place != kNowhere;
-  if (__ballot_sync(~0U, is_one) == 0) return;
-  const uint32_t at = PlaceInList(is_one, out.count);
-  const uint32_t width = map.dim + map.state_width;
-  if (is_one) out.headers[at] = *map.HeaderOf(place);
-  CopyFloats(is_one ? map.ValueOf(place) : nullptr, out.rows + uint64_t{at} * width, width);
-}
-
 __device__ bool IsSlot(uint64_t place) { return place % kLineBytes != kBucketSlots; }
 
 __global__ void AppendPlaces(MapRef map, const uint64_t* places, uint64_t count, RowList out) {
   const uint64_t i = ThreadNumber();
   uint64_t place = i < count ? places[i] : kNowhere;
   if (place != kNowhere && (!IsSlot(place) || map.lines[place] == 0)) place = kNowhere;
-  Append(map, place, out);
+  AppendRow(map, place, out);
 }
 
 // A warp a pair, a lane a slot, as below.
@@ -40,19 +30,14 @@ __global__ void Take(MapRef map, uint64_t first, uint64_t count, RowList out) {
   if (number >= count) return;
   const uint64_t pair = first + number;
   const uint32_t all = map.pending[pair];
-  Append(map, (all >> Lane() & 1) != 0 ? pair * 32 + Lane() : kNowhere, out);
+  AppendRow(map, (all >> Lane() & 1) != 0 ? pair * 32 + Lane() : kNowhere, out);
   if (Lane() == 0) map.pending[pair] = 0;
 }
 
 __global__ void TakeOf(MapRef map, const uint64_t* keys, uint64_t count, RowList out) {
   const uint64_t i = ThreadNumber();
-  uint64_t place = i < count ? FindPlace(map, keys[i]) : kNowhere;
-  if (place != kNowhere) {
-    const uint32_t bit = 1U << (place % 32);
-    // Of equal keys one clears the bit.
-    if ((atomicAnd(map.pending + place / 32, ~bit) & bit) == 0) place = kNowhere;
-  }
-  Append(map, place, out);
+  const uint64_t place = i < count ? FindPlace(map, keys[i]) : kNowhere;
+  AppendRow(map, TakePending(map, place), out);
 }
 
 void Clear(uint32_t* count, cudaStream_t stream) {

@@ -429,7 +429,9 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
         PartsThatBrought(gradients.part_ends, keys.order + turn.begin, turn.rows());
     if (kNew) header.key = keys.keys[j];
     header.last_step = step;
-    header.score = step;
+    uint64_t score = table.start.score;
+    if (!kNew && table.map.score_kept != 0) score |= header.score & table.map.score_kept;
+    header.score = score;
     header.frequency = frequency + min(brought, UINT32_MAX - frequency);
     header.checkpoint_epoch = table.start.checkpoint_epoch;
   }

@@ -31,8 +31,10 @@ Result<std::unique_ptr<TableFactory>> TableFactory::Create(const TableFactoryOpt
 Status TableFactory::TakeGpus() {
   if (options_.device.kind == DeviceKind::kCpu) return {};
   const bool is_free_to_choose = !options_.device.kind.has_value();
-  if (is_free_to_choose && !options_.cold.empty()) {
-    plan_.push_back("device auto: host memory, as rows have a cold tier");
+  if (options_.policy.admit_from > 1 || options_.policy.ttl_steps != 0) {
+    const std::string why = "rows that are admitted late or expire cannot be on a GPU";
+    if (!is_free_to_choose) return Invalid(why + " yet: expected server.device cpu or auto");
+    plan_.push_back("device auto: host memory, as " + why);
     return {};
   }
   auto gpus = GpuTables::Open(
@@ -48,7 +50,12 @@ Status TableFactory::TakeGpus() {
 }
 
 std::unique_ptr<LocalTable> TableFactory::Make(const TableSpec& spec, uint16_t lane) {
-  if (gpus_ != nullptr) return gpus_->Make(spec, lane);
+  std::unique_ptr<LowerTable> on_host = MakeOnHost(spec);
+  if (gpus_ == nullptr) return on_host;
+  return gpus_->MakeOver(spec, lane, std::move(on_host), options_.policy.keep);
+}
+
+std::unique_ptr<LowerTable> TableFactory::MakeOnHost(const TableSpec& spec) {
   if (cold_ == nullptr) return std::make_unique<HostTable>(spec, &budget_);
   return std::make_unique<TieredTable>(spec, options_.policy, *warm_, *cold_, *executor_);
 }

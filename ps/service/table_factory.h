@@ -26,7 +26,8 @@ struct TableFactoryOptions {
   std::string cold;
   uint64_t cold_bytes_max = 0;  // on disk; 0: what the disk has
   TierPolicy policy;            // of all tables over a cold tier
-  // Where rows lie. On a GPU there is no cold tier, and memory_bytes_max has no effect.
+  // Where hot rows lie. What GPUs have no room for goes to host memory, and on to the cold tier.
+  // With GPUs every push makes a row, and rows stay: no admission, no ttl.
   DeviceChoice device;
   uint64_t gpu_memory_bytes = 0;  // of each GPU, for rows; 0: most of what is free
 };
@@ -51,10 +52,11 @@ class TableFactory {
   explicit TableFactory(const TableFactoryOptions& options) : options_(options) {}
 
   Status TakeGpus();
+  std::unique_ptr<LowerTable> MakeOnHost(const TableSpec& spec);
 
   const TableFactoryOptions options_;
   std::vector<std::string> plan_;
-  std::unique_ptr<GpuTables> gpus_;  // null: rows lie in host memory
+  std::unique_ptr<GpuTables> gpus_;  // null: there is no hot tier
   MemoryBudget budget_;              // without a cold tier
   std::unique_ptr<RocksDb> cold_;
   std::unique_ptr<WarmShares> warm_;

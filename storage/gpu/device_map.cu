@@ -31,9 +31,12 @@ Result<std::unique_ptr<DeviceMap>> DeviceMap::Make(const Exec& exec, DevicePool&
       if (map->pairs_max_ >= PairsFor(rows_max, kLoadLast)) break;
       map->pairs_max_ *= 2;
     }
+    map->pairs_max_ =
+        std::min(map->pairs_max_, std::max(ref.pairs_base, PairsFor(rows_max, kLoadLast)));
   }
   map->fixed_ = options.fixed;
   ref.pairs_tried = ref.pairs_taken = options.fixed ? kPairsTriedFixed : kPairsTried;
+  ref.score_kept = options.score_kept;
   ref.dim = options.dim;
   ref.state_width = options.state_width;
   ref.slot_bytes = SlotBytes(options.dim, options.state_width);
@@ -98,7 +101,11 @@ Status DeviceMap::MakeRoom(const Exec& exec, uint64_t rows) {
   splits = std::min(splits, pairs_max_ - ref_.pairs());
   while (splits > 0) {
     const uint64_t now = std::min(splits, (ref_.pairs_base << ref_.level) - ref_.split);
-    STRATA_TRY(GrowTo(exec, ref_.pairs() + now));
+    const Status grown = GrowTo(exec, ref_.pairs() + now);
+    if (!grown.ok()) {
+      if (grown.code() != StatusCode::kRefused || enough > ref_.pairs()) return grown;
+      break;  // what there is will do
+    }
     SplitPairs(exec, ref_, now);
     Advance(&ref_, now);
     splits -= now;
@@ -162,6 +169,8 @@ uint64_t DeviceMap::WalkFrom(uint64_t cursor, size_t count, std::vector<uint64_t
   if (base >= ref_.pairs_base) return kNowhere;
   return base << (kLevelMax + 5) | slot << kLevelMax | bits;
 }
+
+void DeviceMap::SweepMarks(const Exec& exec) { strata::SweepMarks(exec, ref_); }
 
 Result<MapCounts> DeviceMap::Counts(const Exec& exec) const {
   MapCounts counts = {};

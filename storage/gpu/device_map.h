@@ -21,6 +21,7 @@ struct DeviceMapOptions {
   // All slots from the start, rows_max of them: it never grows, and rows that find no place push
   // out those of lower score.
   bool fixed = false;
+  uint64_t score_kept = 0;  // MapRef::score_kept
 };
 
 // Not thread-safe; all work of a map goes over one stream.
@@ -42,6 +43,9 @@ class DeviceMap {
   // To be called before a call that makes up to `rows` rows. kRefused when the pool has no more
   // memory, or rows_max is reached.
   Status MakeRoom(const Exec& exec, uint64_t rows);
+
+  // Sets the marks anew: those of rows that have gone make searches long.
+  void SweepMarks(const Exec& exec);
 
   // Waits for the stream. Exact.
   Result<MapCounts> Counts(const Exec& exec) const;

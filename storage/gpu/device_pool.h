@@ -3,6 +3,8 @@
 // behind its end (CUDA driver API, Virtual Memory Management).
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,6 +32,11 @@ class DevicePool {
   size_t bytes() const { return chunks_ * kChunkBytes; }
   size_t bytes_free() const;
 
+  // Tables that give back what is beyond an equal part of it (HotTable).
+  void Join() { ++sharers_; }
+  void Leave() { --sharers_; }
+  size_t ShareBytes() const { return bytes() / std::max(sharers_.load(), 1U); }
+
  private:
   friend class GrowingArray;
   explicit DevicePool(int device) : device_(device) {}
@@ -46,6 +53,7 @@ class DevicePool {
 
   const int device_;
   size_t chunks_ = 0;
+  std::atomic<uint32_t> sharers_{0};
   mutable std::mutex mutex_;
   std::vector<uint64_t> free_chunks_;  // handles; guarded by mutex_
   std::vector<uint64_t> free_pieces_;  // likewise

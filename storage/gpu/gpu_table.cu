@@ -1,49 +1,15 @@
 #include <algorithm>
 
-#include "kernels/core/cuda_status.cuh"
 #include "kernels/core/initializer.h"
 #include "kernels/optim/apply.h"
 #include "kernels/sparse/update.h"
+#include "storage/gpu/gpu_calls.cuh"
 #include "storage/gpu/gpu_table.h"
 
 namespace strata {
 namespace {
 
 constexpr uint64_t kRowsFirst = 1024;
-
-// Counted by kernels for one call.
-struct Counters {
-  unsigned long long hits;
-  unsigned long long rejected;
-  uint32_t missed;
-  uint32_t distinct;
-  uint32_t erased;
-  uint32_t often[2];
-  uint32_t missing;
-};
-
-cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
-
-// What a GPU answers to anything but a call for memory is final for the process, if it is an error:
-// nothing can be asked of it any more. The next process recovers from checkpoint and log.
-void Must(const Status& status) { STRATA_CHECK_MSG(status.ok(), status.ToString()); }
-void MustBegin(const char* what) { Must(FromCuda(cudaGetLastError(), what)); }
-
-template <typename T>
-void CopyUp(const Exec& exec, std::span<const T> from, T* to) {
-  Must(FromCuda(
-      cudaMemcpyAsync(to, from.data(), from.size_bytes(), cudaMemcpyDefault, StreamOf(exec)),
-      "copying to the GPU"));
-}
-template <typename T>
-void CopyDown(const Exec& exec, const T* from, std::span<T> to) {
-  Must(
-      FromCuda(cudaMemcpyAsync(to.data(), from, to.size_bytes(), cudaMemcpyDefault, StreamOf(exec)),
-               "copying from the GPU"));
-}
-void Clear(const Exec& exec, void* memory, size_t bytes) {
-  Must(FromCuda(cudaMemsetAsync(memory, 0, bytes, StreamOf(exec)), "clearing memory of the GPU"));
-}
 
 }  // namespace
 
@@ -61,8 +27,6 @@ GpuTable::~GpuTable() {
   (void)cudaStreamDestroy(StreamOf(exec_));
 }
 
-// What a GPU reports once it has been asked to work is final for the process: nothing can be asked
-// of it any more. The next process recovers from checkpoint and log.
 void GpuTable::Wait() const { Must(FromCuda(cudaStreamSynchronize(StreamOf(exec_)), "the GPU")); }
 
 RowStart GpuTable::Start() const {
@@ -78,6 +42,15 @@ MissList GpuTable::misses() const {
   return {misses_.as<uint32_t>(), &counters_.as<Counters>()->missed};
 }
 
+DeviceMapOptions GpuTable::MapOptions() const {
+  DeviceMapOptions options;
+  options.dim = spec_.dim;
+  options.state_width = schema_.state_width;
+  options.rows_max = pool_.bytes() / SlotBytes(spec_.dim, schema_.state_width);
+  options.rows_first = std::min(kRowsFirst, options.rows_max);
+  return options;
+}
+
 Status GpuTable::MakeMap() {
   if (map_ != nullptr) return {};
   if (exec_.stream == nullptr) {
@@ -86,20 +59,15 @@ Status GpuTable::MakeMap() {
     exec_.stream = stream;
   }
   STRATA_TRY(counters_.ReserveFor<Counters>(1));
-  DeviceMapOptions options;
-  options.dim = spec_.dim;
-  options.state_width = schema_.state_width;
-  options.rows_max = pool_.bytes() / SlotBytes(spec_.dim, schema_.state_width);
-  options.rows_first = std::min(kRowsFirst, options.rows_max);
-  auto map = DeviceMap::Make(exec_, pool_, options);
+  auto map = DeviceMap::Make(exec_, pool_, MapOptions());
   if (!map.ok()) return map.status().Prefixed("table '" + spec_.name + "'");
   map_ = std::move(*map);
   return {};
 }
 
-Status GpuTable::ReserveFor(size_t keys) {
+Status GpuTable::ReserveFor(size_t keys, size_t elements) {
   STRATA_TRY(keys_.ReserveFor<Key>(keys));
-  STRATA_TRY(in_.ReserveFor<float>(keys * width()));
+  STRATA_TRY(in_.ReserveFor<float>(elements));
   STRATA_TRY(distinct_keys_.ReserveFor<Key>(keys));
   STRATA_TRY(order_.ReserveFor<uint32_t>(keys));
   STRATA_TRY(starts_.ReserveFor<uint32_t>(keys + 1));
@@ -120,7 +88,7 @@ TableGroup GpuTable::GroupOf(size_t keys) const {
   return group;
 }
 
-void GpuTable::Combine(size_t keys) {
+void GpuTable::Combine(const Key* keys, size_t count) {
   auto* counters = counters_.as<Counters>();
   distinct_ = {.keys = distinct_keys_.as<Key>(),
                .places = places_.as<uint64_t>(),
@@ -132,7 +100,7 @@ void GpuTable::Combine(size_t keys) {
                .count = &counters->distinct,
                .missing_count = &counters->missing,
                .often_counts = counters->often};
-  CombineBatch(exec_, GroupOf(keys), keys_.as<Key>(), nullptr, distinct_, scratch_.all());
+  CombineBatch(exec_, GroupOf(count), keys, nullptr, distinct_, scratch_.all());
   CopyDown<uint32_t>(exec_, &counters->distinct, {&distinct_count_, 1});
   Wait();
 }
@@ -141,10 +109,12 @@ Status GpuTable::MakeRoom() {
   const uint64_t pairs = map_->ref().pairs();
   STRATA_TRY(map_->MakeRoom(exec_, distinct_count_).Prefixed("table '" + spec_.name + "'"));
   // Rows move when pairs are split.
-  if (map_->ref().pairs() != pairs) {
-    LocateRows(exec_, map_->ref(), {distinct_.keys, distinct_count_}, distinct_.places);
-  }
+  if (map_->ref().pairs() != pairs) LocateDistinct();
   return {};
+}
+
+void GpuTable::LocateDistinct() {
+  LocateRows(exec_, map_->ref(), {distinct_.keys, distinct_count_}, distinct_.places);
 }
 
 Result<RowList> GpuTable::RoomFor(size_t rows) const {
@@ -210,7 +180,7 @@ Status GpuTable::PrepareUpdate(std::span<const GradientPart> parts) {
     occurrences_ += part.keys.size();
     part_ends.push_back(static_cast<uint32_t>(occurrences_));
   }
-  STRATA_TRY(ReserveFor(occurrences_));
+  STRATA_TRY(ReserveFor(occurrences_, occurrences_ * spec_.dim));
   part_count_ = parts.size();
   STRATA_TRY(update_scratch_.Reserve(UpdateScratchBytes(occurrences_, spec_.dim)));
   STRATA_TRY(part_ends_.ReserveFor<uint32_t>(part_count_));
@@ -221,7 +191,7 @@ Status GpuTable::PrepareUpdate(std::span<const GradientPart> parts) {
     at += part.keys.size();
   }
   CopyUp<uint32_t>(exec_, part_ends, part_ends_.as<uint32_t>());
-  Combine(occurrences_);
+  Combine(keys_.as<Key>(), occurrences_);
   return MakeRoom();
 }
 
@@ -244,11 +214,11 @@ void GpuTable::CommitUpdate(uint64_t step) {
 Status GpuTable::PrepareAssign(std::span<const Key> keys, std::span<const float> values) {
   const DeviceScope scope(exec_.ordinal);
   STRATA_TRY(MakeMap());
-  STRATA_TRY(ReserveFor(keys.size()));
+  STRATA_TRY(ReserveFor(keys.size(), values.size()));
   CopyUp(exec_, keys, keys_.as<Key>());
   CopyUp(exec_, values, in_.as<float>());
   occurrences_ = keys.size();
-  Combine(occurrences_);
+  Combine(keys_.as<Key>(), occurrences_);
   return MakeRoom();
 }
 
@@ -265,7 +235,7 @@ Status GpuTable::PrepareErase(std::span<const Key> keys) {
   erase_keys_ = keys;
   if (map_ == nullptr) return {};
   const DeviceScope scope(exec_.ordinal);
-  STRATA_TRY(ReserveFor(keys.size()));
+  STRATA_TRY(ReserveFor(keys.size(), 0));
   CopyUp(exec_, keys, keys_.as<Key>());
   return {};
 }
@@ -396,12 +366,12 @@ Status GpuTable::Load(const ScanPage& page) {
                   .frequency = counters.frequency,
                   .checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch())};
   }
-  STRATA_TRY(ReserveFor(page.keys.size()));
+  STRATA_TRY(ReserveFor(page.keys.size(), page.rows.size()));
   STRATA_TRY(headers_.ReserveFor<SlotHeader>(headers.size()));
   CopyUp<Key>(exec_, page.keys, keys_.as<Key>());
   CopyUp<float>(exec_, page.rows, in_.as<float>());
   CopyUp<SlotHeader>(exec_, headers, headers_.as<SlotHeader>());
-  Combine(page.keys.size());
+  Combine(keys_.as<Key>(), page.keys.size());
   STRATA_TRY(MakeRoom());
   LoadRows(exec_, map_->ref(), {distinct_.keys, distinct_count_}, headers_.as<SlotHeader>(),
            in_.as<float>(), distinct_.lasts, misses());

@@ -53,26 +53,31 @@ class GpuTable : public LocalTable {
   void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
   Status Load(const ScanPage& page) override;
 
- private:
+ protected:
+  // What a table with tiers below does otherwise.
+  virtual RowStart Start() const;  // of rows that are made
+  virtual DeviceMapOptions MapOptions() const;
+  virtual Status MakeRoom();  // for the distinct keys of the batch
+
+  Status MakeMap();
+  // For a batch of so many keys that brings so many elements.
+  Status ReserveFor(size_t keys, size_t elements);
+  TableGroup GroupOf(size_t keys) const;  // this table alone, with a batch of so many
+  void Combine(const Key* keys, size_t count);
+  void LocateDistinct();                // again, as rows have moved
+  Status KeepForSnapshot(size_t keys);  // those of keys_
+  Result<RowList> RoomFor(size_t rows) const;
+  void Bring(const RowList& list, bool with_state, ScanPage* page) const;
+  void Wait() const;
+  MissList misses() const;
+  size_t width() const { return spec_.dim + schema_.state_width; }
+
   // Rows that come down from the GPU.
   struct Taken {
     DeviceBuffer headers;
     DeviceBuffer rows;
     DeviceBuffer count;
   };
-
-  RowStart Start() const;  // of rows that are made
-  Status MakeMap();
-  Status ReserveFor(size_t keys);
-  TableGroup GroupOf(size_t keys) const;  // this table alone, with a batch of so many
-  void Combine(size_t keys);              // of keys_
-  Status MakeRoom();                      // for the distinct keys of the batch
-  Status KeepForSnapshot(size_t keys);    // those of keys_
-  Result<RowList> RoomFor(size_t rows) const;
-  void Bring(const RowList& list, bool with_state, ScanPage* page) const;
-  void Wait() const;
-  MissList misses() const;
-  size_t width() const { return spec_.dim + schema_.state_width; }
 
   const TableSpec spec_;
   const RowSchema schema_;

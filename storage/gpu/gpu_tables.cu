@@ -1,8 +1,12 @@
+#include <algorithm>
+#include <thread>
+
 #include "base/human_text.h"
 #include "kernels/core/cuda_status.cuh"
 #include "storage/gpu/device_pool.h"
 #include "storage/gpu/gpu_table.h"
 #include "storage/gpu/gpu_tables.h"
+#include "storage/gpu/hot_table.h"
 #include "storage/gpu/pinned_pool.h"
 
 namespace strata {
@@ -11,6 +15,9 @@ namespace {
 constexpr int kOldestCapability = 80;  // 8.0: what is compiled for
 // Of the free memory, when nothing is said; the rest is for batches.
 constexpr size_t kShareOfFree = 85;
+
+// Threads that gather rows: they saturate a host's memory.
+constexpr int kGatherersMax = 15;
 
 struct Gpu {
   std::string name;
@@ -54,6 +61,9 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
   STRATA_TRY(FromCuda(counted, "looking for GPUs"));
   auto tables = std::unique_ptr<GpuTables>(new GpuTables());
   tables->host_ = PinnedPool::Make();
+  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+  STRATA_ASSIGN(tables->workers_,
+                WorkPool::Start("gather", std::clamp(processors - 1, 0, kGatherersMax)));
   const int first = options.ordinal.value_or(0);
   const int last = options.ordinal.value_or(count - 1);
   for (int ordinal = first; ordinal <= last; ++ordinal) {
@@ -70,6 +80,16 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
     tables->pools_.push_back(std::move(*pool));
   }
   return Result<std::unique_ptr<GpuTables>>(std::move(tables));
+}
+
+std::unique_ptr<LocalTable> GpuTables::MakeOver(const TableSpec& spec, uint16_t lane,
+                                                std::unique_ptr<LowerTable> below,
+                                                KeepPolicy keep) {
+  STRATA_CHECK(keep != KeepPolicy::kCustom);
+  HotTableOptions options;
+  if (keep == KeepPolicy::kLfu) options.order = VictimOrder::kLeastPushed;
+  return std::make_unique<HotTable>(spec, *pools_[lane % pools_.size()], host_, std::move(below),
+                                    *workers_, options);
 }
 
 std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec& spec, uint16_t lane) {

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "storage/memory/local_table.h"
+#include "storage/memory/lower_table.h"
+#include "storage/tiered/policy.h"
 
 namespace strata {
 
@@ -31,6 +32,10 @@ class GpuTables {
 
   // An empty table on a GPU of the lane's: lanes take turns.
   std::unique_ptr<LocalTable> Make(const TableSpec& spec, uint16_t lane);
+  // One over another, which holds what the GPU has no room for (HotTable). Rows go by `keep`, which
+  // is not KeepPolicy::kCustom.
+  std::unique_ptr<LocalTable> MakeOver(const TableSpec& spec, uint16_t lane,
+                                       std::unique_ptr<LowerTable> below, KeepPolicy keep);
 
   // A line for each GPU: what it is, what was taken for rows, what is left for batches.
   const std::vector<std::string>& plan() const { return plan_; }
@@ -38,7 +43,8 @@ class GpuTables {
  private:
   GpuTables();
   std::vector<std::unique_ptr<DevicePool>> pools_;
-  std::shared_ptr<PinnedPool> host_;  // for rows on their way out
+  std::shared_ptr<PinnedPool> host_;   // for rows on their way out
+  std::unique_ptr<WorkPool> workers_;  // gather rows that come up from host memory
   std::vector<std::string> plan_;
 };
 

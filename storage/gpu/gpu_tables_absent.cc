@@ -19,4 +19,10 @@ std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec&, uint16_t) {
   return nullptr;
 }
 
+std::unique_ptr<LocalTable> GpuTables::MakeOver(const TableSpec&, uint16_t,
+                                                std::unique_ptr<LowerTable>, KeepPolicy) {
+  STRATA_CHECK(false);
+  return nullptr;
+}
+
 }  // namespace strata

@@ -1,6 +1,7 @@
 #include "storage/memory/host_table.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "kernels/core/initializer.h"
@@ -274,9 +275,21 @@ Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPoo
   pool.Run((keys.size() + kReadPiece - 1) / kReadPiece, [&](size_t piece) {
     const size_t begin = piece * kReadPiece;
     const auto some = keys.subspan(begin, std::min(kReadPiece, keys.size() - begin));
+    // Counters lie apart from the elements: a row's turn comes once they have arrived, too.
+    std::array<std::pair<size_t, uint64_t>, kCountersAhead> waiting;
+    size_t taken = 0;
+    const auto visit_one = [&](size_t n) {
+      const auto [i, row] = waiting[n % kCountersAhead];
+      visit(i, {rows_.Elements(row), rows_.Counters(row)});
+    };
     index_.VisitRows(some, row_bytes, [&](size_t i, uint64_t row) {
-      if (row != kNoRow) visit(begin + i, {rows_.Elements(row), rows_.Counters(row)});
+      if (row == kNoRow) return;
+      rows_.PrefetchCounters(row);
+      if (taken >= kCountersAhead) visit_one(taken);
+      waiting[taken++ % kCountersAhead] = {begin + i, row};
     });
+    const size_t left = std::min(taken, kCountersAhead);
+    for (size_t n = taken - left; n < taken; ++n) visit_one(n);
   });
   return {};
 }

@@ -3,7 +3,8 @@
 #include <random>
 
 #include "storage/gpu/device_pool.h"
-#include "storage/gpu/gpu_table.h"
+#include "storage/gpu/hot_table.h"
+#include "storage/memory/host_table.h"
 #include "storage/memory/map_table.h"
 #include "tests/contract/table_bits.h"
 #include "tests/contract/table_contract.h"
@@ -73,6 +74,27 @@ TEST_F(GpuRandom, TenMillionOperationsAreTheModelsToTheBitAndAgain) {
   EXPECT_TRUE(bits == BitsOfTable(model));
   GpuTable second(spec, **pool, PinnedPool::Make());
   EXPECT_TRUE(bits == RunOn(second, nullptr, kDim));
+}
+
+// A sixth of the rows has room on the GPU.
+TEST_F(GpuRandom, AndThroughTiers) {
+  constexpr uint32_t kDim = 6;
+  const TableSpec spec = ContractSpec("t", kDim, OptimizerKind::kAdam, InitializerKind::kNormal);
+  auto pool = DevicePool::Make(0, size_t{2} << 30);
+  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+  auto workers = WorkPool::Start("gather", 3);
+  ASSERT_TRUE(workers.ok()) << workers.status().ToString();
+  MapTable model(spec);
+  HotTable table(spec, **pool, PinnedPool::Make(), std::make_unique<HostTable>(spec), **workers,
+                 {.rows_max = 20'000});
+  const TableBits bits = RunOn(table, &model, kDim);
+  EXPECT_TRUE(bits == BitsOfTable(model));
+  EXPECT_EQ(table.Stats().rows, model.Stats().rows);
+  const HotStats stats = table.hot_stats();
+  EXPECT_LE(stats.rows, 20'000U);
+  EXPECT_GT(stats.moved_up, 100'000U);
+  EXPECT_GT(stats.moved_down, 100'000U);
+  EXPECT_EQ(stats.passed_down, 0U);
 }
 
 }  // namespace

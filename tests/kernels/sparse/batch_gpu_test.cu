@@ -236,7 +236,8 @@ class UpdateModel {
     row.value.assign(whole.begin(), whole.begin() + dim);
     row.state.assign(whole.begin() + dim, whole.end());
     row.frequency += static_cast<uint32_t>(parts);
-    row.last_step = row.score = step;
+    row.last_step = step;
+    row.score = start.score;
     row.epoch = start.checkpoint_epoch;
   }
 
@@ -252,6 +253,7 @@ void BatchOnGpu::Check(const std::vector<uint32_t>& dims, const OptimizerSpec& o
   for (uint64_t step = 1; step <= 4; ++step) {
     const Keys keys = Drawn(user, 50 + step, 4'000);
     const std::vector<uint64_t> all = Joined(keys);
+    for (size_t t = 0; t < user.tables(); ++t) user.table(t).start.score = 3 * step;
     const TableGroup group = user.GroupOf(keys);
     std::vector<float> gradients(group.elements);
     for (size_t i = 0; i < gradients.size(); ++i) {

@@ -1,0 +1,164 @@
+// Suite "tiered" on a GPU: a table of which half the rows fit its memory, the others lie on the
+// host. HierarchicalKV's mode of that kind is beside it, with the figures of its README on an A100
+// (16 GB of each, 2^20 keys a call). The limit is the lower of what the GPU finds when all rows are
+// there, in this run, and what the host's link carries of the rows that are not.
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "bench/figure.h"
+#include "bench/gpu_buffer.cuh"
+#include "bench/measure.h"
+#include "bench/workload.h"
+#include "storage/gpu/hot_table.h"
+#include "storage/memory/host_table.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr size_t kBatch = 1 << 20;
+constexpr uint64_t kRows = uint64_t{64} << 20;
+constexpr uint32_t kDim = 64;
+constexpr double kGi = 1024.0 * 1024 * 1024;
+constexpr double kLinkBytes = 55e9;  // a second, one way: PCIe 5 x16 as memcpy reaches it
+constexpr size_t kWarmBatches = 80;
+constexpr size_t kTimedBatches = 15;
+constexpr const char* kPeer = "HierarchicalKV, hybrid, A100 (recorded)";
+
+class TieredBench {
+ public:
+  static Result<std::vector<Figure>> Run(Distribution distribution) {
+    TieredBench bench(distribution);
+    STRATA_TRY(bench.Start());
+    STRATA_TRY(bench.Fill());
+    STRATA_ASSIGN(Figure find, bench.MeasureFind());
+    STRATA_ASSIGN(Figure update, bench.MeasureUpdate());
+    return std::vector<Figure>{std::move(find), std::move(update)};
+  }
+
+ private:
+  explicit TieredBench(Distribution distribution) : distribution_(distribution) {}
+
+  Status Start() {
+    TableSpec spec;
+    spec.name = "tiered";
+    spec.dim = kDim;
+    const uint32_t slot = SlotBytes(kDim, 0);
+    STRATA_ASSIGN(pool_, DevicePool::Make(0, (kRows / 2) * (slot + 2) * 10 / 8));
+    const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+    STRATA_ASSIGN(workers_, WorkPool::Start("gather", std::clamp(processors - 1, 0, 15)));
+    auto below = std::make_unique<HostTable>(spec);
+    below_ = below.get();
+    table_ = std::make_unique<HotTable>(spec, *pool_, PinnedPool::Make(), std::move(below),
+                                        *workers_, HotTableOptions{.rows_max = kRows / 2});
+    STRATA_TRY(keys_.Make(kBatch));
+    return rows_.Make(kBatch * kDim);
+  }
+
+  Status Fill() {
+    constexpr size_t kPage = 1 << 16;
+    below_->ExpectRows(kRows);
+    ScanPage page;
+    page.rows.resize(kPage * kDim, 0.5F);
+    page.counters.resize(kPage);
+    page.keys.resize(kPage);
+    for (uint64_t first = 0; first < kRows; first += kPage) {
+      for (size_t i = 0; i < kPage; ++i) page.keys[i] = KeyAt(first + i);
+      STRATA_TRY(table_->Load(page));
+    }
+    return {};
+  }
+
+  std::vector<Key> Draw() { return DrawKeys(distribution_, kRows, kBatch, ++seed_); }
+
+  // Seconds of one lookup, keys and rows in the GPU's memory.
+  Result<double> Lookup() {
+    STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "before a batch"));
+    const TimeNs began = RealClock().Now();
+    STRATA_TRY(table_->Lookup(keys_.span(), {rows_.data(), kBatch * kDim}));
+    return static_cast<double>(RealClock().Now() - began) / kSecond;
+  }
+
+  Result<Figure> MeasureFind() {
+    std::vector<double> seconds;
+    std::vector<double> again;
+    std::vector<double> missed;
+    for (size_t batch = 0; batch < kWarmBatches + kTimedBatches; ++batch) {
+      STRATA_TRY(keys_.Set(Draw()));
+      const uint64_t before = table_->hot_stats().moved_up;
+      STRATA_ASSIGN(const double cold, Lookup());
+      const uint64_t up = table_->hot_stats().moved_up - before;
+      STRATA_ASSIGN(const double hot, Lookup());
+      if (batch < kWarmBatches) continue;
+      seconds.push_back(cold);
+      again.push_back(hot);
+      missed.push_back(static_cast<double>(up));
+    }
+    const double row_bytes = kDim * sizeof(float);
+    const double link = Median(missed) * row_bytes / kLinkBytes;
+    const double hits = static_cast<double>(kBatch) - Median(missed);
+    Figure figure;
+    figure.name = fmt::format("find dim={} half on the host, {}: {:.0f} % of the batch comes up",
+                              kDim, Name(), 100 * (1 - hits / static_cast<double>(kBatch)));
+    figure.unit = "Gi keys/s";
+    figure.ours = static_cast<double>(kBatch) / Median(seconds) / kGi;
+    figure.peer = kPeer;
+    figure.peer_value = 0.124;
+    figure.recorded = true;
+    figure.limit = static_cast<double>(kBatch) / std::max(link, Median(again)) / kGi;
+    return figure;
+  }
+
+  Result<Figure> MeasureUpdate() {
+    std::vector<double> seconds;
+    std::vector<float> gradients(kBatch * kDim, 0.01F);
+    GpuBuffer<float> on_gpu;
+    STRATA_TRY(on_gpu.Make(gradients.size()));
+    STRATA_TRY(on_gpu.Set(gradients));
+    for (size_t batch = 0; batch < kTimedBatches; ++batch) {
+      STRATA_TRY(keys_.Set(Draw()));
+      STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "before a batch"));
+      const TimeNs began = RealClock().Now();
+      const GradientPart part{keys_.span(), on_gpu.span()};
+      STRATA_TRY(table_->ApplyGradients({&part, 1}, batch + 1));
+      seconds.push_back(static_cast<double>(RealClock().Now() - began) / kSecond);
+    }
+    Figure figure;
+    figure.name = fmt::format("update (SGD) dim={} half on the host, {}", kDim, Name());
+    figure.unit = "Gi keys/s";
+    figure.ours = static_cast<double>(kBatch) / Median(seconds) / kGi;
+    return figure;
+  }
+
+  const char* Name() const {
+    return distribution_ == Distribution::kZipf ? "Zipf 1.05 with repeats" : "uniform";
+  }
+
+  const Distribution distribution_;
+  uint64_t seed_ = 0;
+  std::unique_ptr<DevicePool> pool_;
+  std::unique_ptr<WorkPool> workers_;
+  HostTable* below_ = nullptr;
+  std::unique_ptr<HotTable> table_;
+  GpuBuffer<uint64_t> keys_;
+  GpuBuffer<float> rows_;
+};
+
+}  // namespace
+
+Suite GpuTieredSuite() {
+  return {"tiered", "a table of which half fits the GPU's memory", [](bool) {
+            std::vector<Case> cases;
+            for (const Distribution distribution : {Distribution::kUniform, Distribution::kZipf}) {
+              cases.push_back(
+                  {distribution == Distribution::kZipf ? "zipf" : "uniform",
+                   [distribution](const BenchOptions&) { return TieredBench::Run(distribution); }});
+            }
+            return cases;
+          }};
+}
+
+}  // namespace strata::bench

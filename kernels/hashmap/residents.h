@@ -1,0 +1,114 @@
+// What a map needs that holds some of a table's rows, while a slower tier holds the others
+// (HotTable): which rows go when there is no room, and how those that are not here are answered.
+// All pointers and spans are device memory; calls enqueue kernels on exec.stream and return.
+// Nothing is allocated, nothing synchronises.
+//
+// The scores of such a map say when a row was used last, and what the tier below knows of it:
+//
+//   | tick: 62 bits | copied: 1 | dirty: 1 |
+//
+// The tick counts operations. A row whose tick has not passed is locked: it does not go. No lock
+// can be left behind, as time alone opens it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/core/exec.h"
+#include "kernels/hashmap/hash_map.h"
+#include "kernels/hashmap/map_ref.h"
+
+namespace strata {
+
+constexpr uint64_t kScoreDirty = 1;   // the tier below has older bytes, or none
+constexpr uint64_t kScoreCopied = 2;  // the tier below knows the key
+constexpr uint32_t kScoreTickShift = 2;
+
+enum class VictimOrder : uint8_t {
+  kLeastRecent,  // used longest ago
+  kLeastPushed,  // of the lowest frequency; of equals used longest ago
+};
+
+// Victims, the first to go at the front.
+struct VictimList {
+  uint32_t* slots = nullptr;  // slot number less that of the window's first one
+  uint32_t* ranks = nullptr;  // by which they go: for kLeastPushed rank >> kRankAgeBits is the
+                              // frequency, at most kRankPushesMax
+  uint32_t* count = nullptr;
+};
+constexpr uint32_t kRankAgeBits = 10;
+constexpr uint32_t kRankPushesMax = (1U << (32 - kRankAgeBits)) - 2;
+
+// Ranks the rows of `pairs` pairs from `first` on whose tick is below `now`. The list has room for
+// 2 * kLineBytes entries a pair, as has `scratch`: ListVictimsScratchBytes. At most 2^26 pairs.
+void ListVictims(const Exec& exec, const MapRef& map, uint64_t first, uint64_t pairs, uint64_t now,
+                 VictimOrder order, const VictimList& list, std::span<std::byte> scratch);
+size_t ListVictimsScratchBytes(uint64_t pairs);
+
+// Slots of a window as VictimList numbers them.
+struct WindowSlots {
+  uint64_t first = 0;  // the slot of number 0
+  const uint32_t* slots = nullptr;
+  uint32_t count = 0;
+};
+
+// The dirty rows among them come out. *copied grows by those of all that the tier below knows.
+void CopyOutDirty(const Exec& exec, const MapRef& map, const WindowSlots& window,
+                  const RowList& out, uint32_t* copied);
+// Those that a snapshot has still to take come out, and have been taken.
+void TakePendingAt(const Exec& exec, const MapRef& map, const WindowSlots& window,
+                   const RowList& out);
+// Rows of the window, or of keys wherever they are: gone.
+void RemoveRows(const Exec& exec, const MapRef& map, const WindowSlots& window);
+
+// The rows of these pairs whose key the tier below does not know come out. MarkKnown behind it: it
+// knows them now, and has the same bytes.
+void CopyOutUnknown(const Exec& exec, const MapRef& map, uint64_t first, uint64_t pairs,
+                    const RowList& out);
+void MarkKnown(const Exec& exec, const MapRef& map, uint64_t first, uint64_t pairs);
+
+// MarkPending for the dirty rows alone.
+void MarkPendingDirty(const Exec& exec, const MapRef& map, uint32_t since);
+
+// The rows at these places (kNowhere: none) were used at `tick`.
+void TouchRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> places,
+               uint64_t tick);
+// *count grows by the rows at these places that the tier below knows.
+void CountCopied(const Exec& exec, const MapRef& map, std::span<const uint64_t> places,
+                 uint32_t* count);
+
+// Lists the numbers i for which places[i] is kNowhere; their keys too, in the same order.
+void ListMissing(const Exec& exec, std::span<const uint64_t> places, const uint64_t* keys,
+                 const MissList& missing, uint64_t* missing_keys);
+
+// Rows of keys that are here, row by row to `out` (null: nobody reads them), and used at `tick`;
+// keys that are not are listed with their positions. *hits grows by those that are.
+void LookUpResidents(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                     uint64_t tick, float* out, const MissList& missing, uint64_t* missing_keys,
+                     unsigned long long* hits);
+
+// Rows that came from below for distinct keys of a batch: row r of `rows` (dim + state_width
+// elements) is that of distinct key numbers[r].
+struct RowsFromBelow {
+  const float* rows = nullptr;
+  const uint32_t* numbers = nullptr;
+  uint32_t count = 0;
+};
+// Distinct key j of a batch stands at the positions order[starts[j]] to order[starts[j + 1] - 1] of
+// `missing`, which says where its row belongs in `out`.
+struct Occurrences {
+  const uint32_t* order = nullptr;
+  const uint32_t* starts = nullptr;
+  const uint32_t* missing = nullptr;
+};
+// Their values to `out`; answered[j] becomes 1. *hits grows by the positions that are answered.
+void AnswerRows(const Exec& exec, const MapRef& map, const RowsFromBelow& from,
+                const Occurrences& occurrences, float* out, uint8_t* answered,
+                unsigned long long* hits);
+// Initial values for distinct keys that have no answer.
+void AnswerInitial(const Exec& exec, const MapRef& map, std::span<const uint64_t> distinct,
+                   const RowStart& start, const Occurrences& occurrences, const uint8_t* answered,
+                   float* out);
+
+}  // namespace strata

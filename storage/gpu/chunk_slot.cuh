@@ -1,0 +1,116 @@
+// HotTable::ChunkSlot: memory of host and GPU in which a chunk of rows is put together.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "storage/gpu/gpu_calls.cuh"
+#include "storage/gpu/hot_table.h"
+
+namespace strata {
+
+class HotTable::ChunkSlot {
+ public:
+  // For `rows` rows of `width` elements, on the current device.
+  static Result<std::unique_ptr<ChunkSlot>> Make(PinnedPool& host, uint32_t rows, size_t width) {
+    auto slot = std::unique_ptr<ChunkSlot>(new ChunkSlot());
+    slot->rows_max_ = rows;
+    slot->width_ = width;
+    slot->kinds_.resize(rows);
+    const size_t bytes = slot->RowsAt() + rows * width * sizeof(float);
+    STRATA_TRY(slot->device_.Reserve(bytes));
+    slot->host_ = host.Take((bytes + sizeof(float) - 1) / sizeof(float));
+    STRATA_TRY(
+        FromCuda(cudaEventCreateWithFlags(&slot->taken_, cudaEventDisableTiming), "an event"));
+    return Result<std::unique_ptr<ChunkSlot>>(std::move(slot));
+  }
+  ~ChunkSlot() {
+    if (taken_ != nullptr) (void)cudaEventDestroy(taken_);
+  }
+
+  // Waits until the GPU has taken in what was here before.
+  void Begin() {
+    Must(FromCuda(cudaEventSynchronize(taken_), "the GPU"));
+    std::ranges::fill(kinds_, kNone);
+  }
+  enum Kind : uint8_t { kNone, kOther, kStays };
+  // A row to place `i`: on any thread, each place once.
+  void Put(size_t i, Kind kind, uint32_t number, const SlotHeader& header, const float* row) {
+    kinds_[i] = kind;
+    At<Key>(0)[i] = header.key;
+    At<uint32_t>(NumbersAt())[i] = number;
+    At<SlotHeader>(HeadersAt())[i] = header;
+    memcpy(Row(i), row, width_ * sizeof(float));
+  }
+  // Of the first `count` places those that stay come to the front, then the others; how many.
+  struct Packed {
+    uint32_t stay = 0;
+    uint32_t others = 0;
+  };
+  Packed Pack(uint32_t count) {
+    Packed packed;
+    packed.stay = Collect(0, count, kStays);
+    packed.others = Collect(packed.stay, count, kOther) - packed.stay;
+    return packed;
+  }
+  // Enqueues the copies of the first `count` rows.
+  Chunk Send(const Exec& exec, uint32_t count) const {
+    const auto up = [&]<typename T>(size_t at, size_t elements) {
+      T* to = reinterpret_cast<T*>(device_.all().data() + at);
+      CopyUp<T>(exec, {At<T>(at), elements}, to);
+      return to;
+    };
+    Chunk chunk;
+    chunk.count = count;
+    chunk.keys = up.operator()<Key>(0, count);
+    chunk.numbers = up.operator()<uint32_t>(NumbersAt(), count);
+    chunk.headers = up.operator()<SlotHeader>(HeadersAt(), count);
+    chunk.rows = up.operator()<float>(RowsAt(), count * width_);
+    return chunk;
+  }
+  void End(const Exec& exec) { Must(FromCuda(cudaEventRecord(taken_, StreamOf(exec)), "the GPU")); }
+  uint64_t Bytes(uint32_t count) const {
+    return count * (sizeof(Key) + sizeof(uint32_t) + sizeof(SlotHeader) + width_ * sizeof(float));
+  }
+
+ private:
+  ChunkSlot() = default;
+  // Whole vectors of 16 bytes from the start of each array.
+  size_t HeadersAt() const { return Aligned(rows_max_ * sizeof(Key)); }
+  size_t NumbersAt() const { return HeadersAt() + rows_max_ * sizeof(SlotHeader); }
+  size_t RowsAt() const { return NumbersAt() + Aligned(rows_max_ * sizeof(uint32_t)); }
+  static size_t Aligned(size_t bytes) { return (bytes + 31) / 32 * 32; }
+  template <typename T>
+  T* At(size_t at) const {
+    return reinterpret_cast<T*>(reinterpret_cast<std::byte*>(host_.get()) + at);
+  }
+
+  float* Row(size_t i) const { return At<float>(RowsAt()) + i * width_; }
+  // Moves the places of a kind to `begin` and behind; where they end.
+  uint32_t Collect(uint32_t begin, uint32_t end, Kind kind) {
+    for (;; ++begin) {
+      while (begin < end && kinds_[begin] == kind) ++begin;
+      while (begin < end && kinds_[end - 1] != kind) --end;
+      if (begin >= end) return begin;
+      Swap(begin, end - 1);
+    }
+  }
+  void Swap(uint32_t a, uint32_t b) {
+    std::swap(kinds_[a], kinds_[b]);
+    std::swap(At<Key>(0)[a], At<Key>(0)[b]);
+    std::swap(At<uint32_t>(NumbersAt())[a], At<uint32_t>(NumbersAt())[b]);
+    std::swap(At<SlotHeader>(HeadersAt())[a], At<SlotHeader>(HeadersAt())[b]);
+    std::swap_ranges(Row(a), Row(a) + width_, Row(b));
+  }
+
+  std::vector<uint8_t> kinds_;
+  size_t rows_max_ = 0;
+  size_t width_ = 0;
+  std::shared_ptr<float[]> host_;
+  DeviceBuffer device_;
+  cudaEvent_t taken_ = nullptr;
+};
+
+}  // namespace strata

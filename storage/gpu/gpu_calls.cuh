@@ -1,0 +1,50 @@
+// What the tables on a GPU ask of it, where a failure is final.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <span>
+
+#include "kernels/core/cuda_status.cuh"
+#include "kernels/core/exec.h"
+
+namespace strata {
+
+// Counted by kernels for one call.
+struct Counters {
+  unsigned long long hits;
+  unsigned long long rejected;
+  uint32_t missed;
+  uint32_t distinct;
+  uint32_t erased;
+  uint32_t often[2];
+  uint32_t missing;
+  uint32_t absent;   // keys of a batch that are not on the GPU
+  uint32_t victims;  // rows that may go
+  uint32_t copied;   // rows that the table below knows
+};
+
+inline cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
+
+// What a GPU answers to anything but a call for memory is final for the process, if it is an error:
+// nothing can be asked of it any more. The next process recovers from checkpoint and log.
+inline void Must(const Status& status) { STRATA_CHECK_MSG(status.ok(), status.ToString()); }
+inline void MustBegin(const char* what) { Must(FromCuda(cudaGetLastError(), what)); }
+
+template <typename T>
+void CopyUp(const Exec& exec, std::span<const T> from, T* to) {
+  Must(FromCuda(
+      cudaMemcpyAsync(to, from.data(), from.size_bytes(), cudaMemcpyDefault, StreamOf(exec)),
+      "copying to the GPU"));
+}
+template <typename T>
+void CopyDown(const Exec& exec, const T* from, std::span<T> to) {
+  Must(
+      FromCuda(cudaMemcpyAsync(to.data(), from, to.size_bytes(), cudaMemcpyDefault, StreamOf(exec)),
+               "copying from the GPU"));
+}
+inline void Clear(const Exec& exec, void* memory, size_t bytes) {
+  Must(FromCuda(cudaMemsetAsync(memory, 0, bytes, StreamOf(exec)), "clearing memory of the GPU"));
+}
+
+}  // namespace strata

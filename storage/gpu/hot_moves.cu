@@ -1,0 +1,238 @@
+// How rows of a hot table move between the GPU's memory and the table below.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "storage/gpu/chunk_slot.cuh"
+
+namespace strata {
+namespace {
+
+constexpr size_t kChunkBytes = size_t{8} << 20;
+// Rows that are ranked for each that has to go.
+constexpr uint64_t kRankedPerVictim = 4;
+constexpr uint64_t kWindowPairsMin = 1024;
+constexpr uint64_t kWindowPairsMax = uint64_t{1} << 20;
+// At least so many rows go at a time, or a part of all: a search costs the GPU some launches.
+constexpr uint64_t kGoAtLeast = 16384;
+constexpr uint64_t kGoPart = 16;
+// With so much of all slots changed hands, marks are set anew.
+constexpr uint64_t kSweepPart = 8;
+
+}  // namespace
+
+uint32_t HotTable::ChunkRows() const {
+  const size_t row_bytes = sizeof(SlotHeader) + width() * sizeof(float);
+  return static_cast<uint32_t>(std::clamp<size_t>(kChunkBytes / row_bytes, 256, 65536));
+}
+
+template <typename Use>
+Status HotTable::ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t tick,
+                           const Use& use) {
+  const uint32_t rows_max = ChunkRows();
+  const bool may_stay_out = options_.order == VictimOrder::kLeastPushed && from == ReadFrom::kAll;
+  for (size_t begin = 0; begin < keys.size(); begin += rows_max) {
+    const auto some = keys.subspan(begin, std::min<size_t>(rows_max, keys.size() - begin));
+    std::unique_ptr<ChunkSlot>& slot = slots_[slot_ ^= 1];
+    if (slot == nullptr) {
+      STRATA_ASSIGN(slot, ChunkSlot::Make(*host_, rows_max, width()));
+    }
+    slot->Begin();
+    const uint64_t score = tick << kScoreTickShift | kScoreCopied;
+    STRATA_TRY(below_->ReadRows(some, from, workers_, [&](size_t i, const RowView& row) {
+      const bool stays = !may_stay_out || row.counters->frequency >= pushes_gone_;
+      slot->Put(i, stays ? ChunkSlot::kStays : ChunkSlot::kOther, static_cast<uint32_t>(begin + i),
+                {.key = some[i],
+                 .last_step = row.counters->last_step,
+                 .score = score,
+                 .frequency = row.counters->frequency,
+                 .checkpoint_epoch = row.counters->checkpoint_epoch},
+                row.elements);
+    }));
+    const ChunkSlot::Packed packed = slot->Pack(static_cast<uint32_t>(some.size()));
+    if (packed.stay + packed.others == 0) continue;
+    Chunk chunk = slot->Send(exec_, packed.stay + packed.others);
+    chunk.stay = packed.stay;
+    counted_.bytes_up += slot->Bytes(chunk.count);
+    STRATA_TRY(use(chunk));
+    slot->End(exec_);
+  }
+  return {};
+}
+
+Status HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
+  STRATA_TRY(load_misses_.ReserveFor<uint32_t>(count + 1));
+  const MissList misses{load_misses_.as<uint32_t>() + 1, load_misses_.as<uint32_t>()};
+  STRATA_TRY(Room(count));
+  LoadRows(exec_, map_->ref(), {chunk.keys, count}, chunk.headers, chunk.rows, nullptr, misses);
+  MustBegin("rows that come up");
+  copies_ += count;
+  counted_.moved_up += count;
+  return {};
+}
+
+Status HotTable::BringUp(std::span<const Key> keys) {
+  return ReadBelow(keys, ReadFrom::kAll, tick_,
+                   [&](const Chunk& chunk) { return TakeIn(chunk, chunk.count); });
+}
+
+Status HotTable::ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_t tick,
+                               const Occurrences& occurrences, float* out, uint8_t* answered) {
+  auto* hits = &counters_.as<Counters>()->hits;
+  return ReadBelow(keys, from, tick, [&](const Chunk& chunk) -> Status {
+    // Where there is no room they are answered all the same.
+    if (chunk.stay != 0) {
+      const Status status = TakeIn(chunk, chunk.stay);
+      if (!status.ok() && status.code() != StatusCode::kRefused) return status;
+    }
+    AnswerRows(exec_, map_->ref(), {chunk.rows, chunk.numbers, chunk.count}, occurrences, out,
+               answered, hits);
+    return {};
+  });
+}
+
+Status HotTable::Room(uint64_t rows) {
+  if (rows_most_ + rows > rows_limit_) {
+    STRATA_ASSIGN(const MapCounts counts, map_->Counts(exec_));
+    rows_most_ = counts.rows;
+  }
+  if (rows_most_ + rows > rows_limit_) {
+    const uint64_t lacking = rows_most_ + rows - rows_limit_;
+    STRATA_TRY(Evict(std::max(lacking, std::min(kGoAtLeast, rows_limit_ / kGoPart))));
+    if (rows_most_ + rows > rows_limit_) {
+      return Refused(fmt::format(
+          "table '{}': {} rows more do not fit its share of the GPU's memory, {} rows, beside what "
+          "is in use",
+          spec_.name, rows, rows_limit_));
+    }
+  }
+  Status status = map_->MakeRoom(exec_, rows);
+  if (!status.ok()) {
+    // Others have more of the memory than their share: this is all for now.
+    rows_limit_ = std::min(rows_limit_, rows_most_);
+    STRATA_TRY(Evict(rows));
+    status = map_->MakeRoom(exec_, rows);
+  }
+  if (status.ok()) rows_most_ += rows;
+  return status;
+}
+
+Status HotTable::Evict(uint64_t rows) {
+  const uint64_t pairs = map_->ref().pairs();
+  for (uint64_t seen = 0; seen < pairs && rows > 0;) {
+    if (hand_ >= pairs) hand_ = 0;
+    const uint64_t wished =
+        std::clamp(rows * kRankedPerVictim / kPairSlots, kWindowPairsMin, kWindowPairsMax);
+    const uint64_t window = std::min({wished, pairs - hand_, pairs - seen});
+    STRATA_ASSIGN(const uint64_t gone, EvictFrom(hand_, window, rows, tick_));
+    rows -= gone;
+    hand_ += window;
+    seen += window;
+  }
+  if (gone_since_sweep_ > map_->slots() / kSweepPart) {
+    map_->SweepMarks(exec_);
+    gone_since_sweep_ = 0;
+  }
+  return {};
+}
+
+Result<uint64_t> HotTable::EvictFrom(uint64_t first, uint64_t pairs, uint64_t most, uint64_t now) {
+  const uint64_t places = pairs * 2 * kLineBytes;
+  STRATA_TRY(victim_slots_.ReserveFor<uint32_t>(places));
+  STRATA_TRY(victim_ranks_.ReserveFor<uint32_t>(places));
+  STRATA_TRY(victim_scratch_.Reserve(ListVictimsScratchBytes(pairs)));
+  auto* counters = counters_.as<Counters>();
+  const VictimList victims{victim_slots_.as<uint32_t>(), victim_ranks_.as<uint32_t>(),
+                           &counters->victims};
+  ListVictims(exec_, map_->ref(), first, pairs, now, options_.order, victims,
+              victim_scratch_.all());
+  MustBegin("a search for rows that may go");
+  uint32_t may_go = 0;
+  CopyDown<uint32_t>(exec_, victims.count, {&may_go, 1});
+  Wait();
+  const uint64_t count = std::min<uint64_t>(may_go, most);
+  if (count == 0) return uint64_t{0};
+  if (options_.order == VictimOrder::kLeastPushed && now == tick_) {
+    uint32_t rank = 0;
+    CopyDown<uint32_t>(exec_, victims.ranks + count - 1, {&rank, 1});
+    Wait();
+    pushes_gone_ = rank >> kRankAgeBits;
+  }
+  const uint32_t rows_max = ChunkRows();
+  for (uint64_t begin = 0; begin < count; begin += rows_max) {
+    const auto some = static_cast<uint32_t>(std::min<uint64_t>(rows_max, count - begin));
+    const WindowSlots window{first * 2 * kLineBytes, victims.slots + begin, some};
+    STRATA_ASSIGN(const RowList list, RoomFor(some));
+    if (history_.in_snapshot()) {
+      TakePendingAt(exec_, map_->ref(), window, list);
+      ScanPage page;
+      Bring(list, /*with_state=*/true, &page);
+      if (!page.keys.empty()) aside_.push_back(std::move(page));
+    }
+    Clear(exec_, &counters->copied, sizeof counters->copied);
+    CopyOutDirty(exec_, map_->ref(), window, list, &counters->copied);
+    uint32_t copied = 0;
+    CopyDown<uint32_t>(exec_, &counters->copied, {&copied, 1});
+    STRATA_TRY(WriteDown(list));
+    RemoveRows(exec_, map_->ref(), window);
+    MustBegin("rows that go");
+    copies_ -= copied;
+    counted_.dropped += some;
+    rows_most_ -= std::min<uint64_t>(rows_most_, some);
+    gone_since_sweep_ += some;
+  }
+  return count;
+}
+
+// When it returns the rows are in the table below.
+Status HotTable::WriteDown(const RowList& list) const {
+  uint32_t count = 0;
+  CopyDown<uint32_t>(exec_, list.count, {&count, 1});
+  Wait();
+  if (count == 0) return {};
+  const std::shared_ptr<float[]> memory =
+      host_->Take(count * (width() + sizeof(SlotHeader) / sizeof(float)));
+  const std::span<SlotHeader> headers(reinterpret_cast<SlotHeader*>(memory.get()), count);
+  const std::span<float> rows(memory.get() + count * sizeof(SlotHeader) / sizeof(float),
+                              count * width());
+  CopyDown<SlotHeader>(exec_, list.headers, headers);
+  CopyDown<float>(exec_, list.rows, rows);
+  Wait();
+  std::vector<Key> keys(count);
+  std::vector<RowCounters> counters(count);
+  std::vector<uint8_t> known(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const SlotHeader& header = headers[i];
+    keys[i] = header.key;
+    counters[i] = {.frequency = header.frequency,
+                   .checkpoint_epoch = header.checkpoint_epoch,
+                   .last_step = header.last_step};
+    known[i] = (header.score & kScoreCopied) != 0 ? 1 : 0;
+  }
+  STRATA_TRY(below_->WriteRows({keys, rows, counters, known}));
+  counted_.moved_down += count;
+  counted_.bytes_down += headers.size_bytes() + rows.size_bytes();
+  return {};
+}
+
+Status HotTable::EvictAll() {
+  constexpr uint64_t kNever = UINT64_MAX >> kScoreTickShift;
+  const uint64_t pairs = map_->ref().pairs();
+  for (uint64_t first = 0; first < pairs; first += kWindowPairsMax) {
+    const uint64_t window = std::min(kWindowPairsMax, pairs - first);
+    STRATA_TRY(EvictFrom(first, window, UINT64_MAX, kNever).status());
+  }
+  return {};
+}
+
+// Arrays do not shrink: all rows go down, hot ones come up again.
+void HotTable::Shed() {
+  if (!EvictAll().ok()) return;  // the next operation tries again
+  Wait();
+  map_.reset();
+  rows_most_ = 0;
+  hand_ = 0;
+  gone_since_sweep_ = 0;
+}
+
+}  // namespace strata

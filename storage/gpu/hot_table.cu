@@ -1,0 +1,429 @@
+#include <algorithm>
+#include <unordered_map>
+
+#include "storage/gpu/chunk_slot.cuh"
+#include "storage/gpu/hot_table.h"
+
+namespace strata {
+namespace {
+
+// Of a map that may not grow: with more rows, searches for keys that are not there get long.
+constexpr double kLoadFull = 0.85;
+// Operations for which a row that was prefetched is locked.
+constexpr uint64_t kLockedFor = 16;
+constexpr uint64_t kPrefetchPart = 4;  // of the rows on the GPU
+
+bool IsOnGpu(const void* memory) {
+  cudaPointerAttributes where = {};
+  Must(FromCuda(cudaPointerGetAttributes(&where, memory), "asking where memory is"));
+  return where.type == cudaMemoryTypeDevice;
+}
+
+// Of the GPU, for rows or for a batch.
+bool IsShortOfMemory(const Status& status) {
+  return status.code() == StatusCode::kRefused || status.code() == StatusCode::kFailed;
+}
+
+}  // namespace
+
+HotTable::HotTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<PinnedPool> host,
+                   std::unique_ptr<LowerTable> below, WorkPool& workers,
+                   const HotTableOptions& options)
+    : GpuTable(spec, pool, std::move(host)),
+      below_(std::move(below)),
+      workers_(workers),
+      options_(options) {
+  pool_.Join();
+}
+
+HotTable::~HotTable() {
+  pool_.Leave();
+  if (exec_.stream == nullptr) return;
+  const DeviceScope scope(exec_.ordinal);
+  Wait();  // chunks are on their way
+}
+
+RowStart HotTable::Start() const {
+  RowStart start = GpuTable::Start();
+  start.score = tick_ << kScoreTickShift | kScoreDirty;
+  return start;
+}
+
+DeviceMapOptions HotTable::MapOptions() const {
+  DeviceMapOptions options = GpuTable::MapOptions();
+  options.score_kept = kScoreCopied;
+  return options;
+}
+
+uint64_t HotTable::RowsIn(uint64_t bytes) const {
+  constexpr double kPairBytes = 2.0 * kLineBytes + sizeof(uint32_t);
+  const double slot_bytes = SlotBytes(spec_.dim, schema_.state_width) + kPairBytes / kPairSlots;
+  return static_cast<uint64_t>(static_cast<double>(bytes) / slot_bytes * kLoadFull);
+}
+
+void HotTable::BeginOperation() {
+  ++tick_;
+  const uint64_t share = pool_.ShareBytes();
+  if (share != share_bytes_) {
+    share_bytes_ = share;
+    rows_limit_ = std::max<uint64_t>(1, std::min(options_.rows_max, RowsIn(share)));
+  }
+  // What was taken beyond by an eighth and a chunk is not worth the trouble.
+  if (map_ != nullptr && map_->bytes() > share / 8 * 9 + DevicePool::kChunkBytes &&
+      !history_.in_snapshot()) {
+    Shed();
+  }
+}
+
+void HotTable::KeepToShare() {
+  const DeviceScope scope(exec_.ordinal);
+  BeginOperation();
+  below_->KeepToShare();
+}
+
+uint32_t HotTable::CountMissing() {
+  uint32_t missing = 0;
+  CopyDown<uint32_t>(exec_, &counters_.as<Counters>()->absent, {&missing, 1});
+  Wait();
+  return missing;
+}
+
+std::span<Key> HotTable::BringKeys(const Key* keys, uint32_t count) {
+  if (wanted_max_ < count) {
+    wanted_ = host_->Take(size_t{count} * sizeof(Key) / sizeof(float));
+    wanted_max_ = count;
+  }
+  const std::span<Key> wanted(reinterpret_cast<Key*>(wanted_.get()), count);
+  CopyDown<Key>(exec_, keys, wanted);
+  Wait();
+  return wanted;
+}
+
+MissList HotTable::MissingList() const {
+  return {missing_positions_.as<uint32_t>(), &counters_.as<Counters>()->absent};
+}
+
+Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
+  const DeviceScope scope(exec_.ordinal);
+  BeginOperation();
+  if (keys.empty()) return {};
+  if (BelowIsEmpty()) {
+    const uint64_t hits = stats_.lookup_hits;
+    STRATA_TRY(GpuTable::Lookup(keys, out));
+    counted_.hits += stats_.lookup_hits - hits;
+    return {};
+  }
+  if (!MakeMap().ok()) return below_->Lookup(keys, out);  // no memory of the GPU is left for it
+  STRATA_TRY(ReserveFor(keys.size(), 0));
+  STRATA_TRY(missing_positions_.ReserveFor<uint32_t>(keys.size()));
+  STRATA_TRY(missing_keys_.ReserveFor<Key>(keys.size()));
+  float* rows = out.data();
+  if (!IsOnGpu(rows)) {
+    STRATA_TRY(out_.ReserveFor<float>(out.size()));
+    rows = out_.as<float>();
+  }
+  CopyUp(exec_, keys, keys_.as<Key>());
+  LookUpResidents(exec_, map_->ref(), {keys_.as<Key>(), keys.size()}, tick_, rows, MissingList(),
+                  missing_keys_.as<Key>(), &counters_.as<Counters>()->hits);
+  MustBegin("a lookup");
+  const uint32_t missing = CountMissing();
+  if (missing != 0) STRATA_TRY(AnswerFromBelow(missing, ReadFrom::kAll, tick_, rows));
+  if (rows != out.data()) CopyDown<float>(exec_, rows, out);
+  unsigned long long hits = 0;
+  CopyDown<unsigned long long>(exec_, &counters_.as<Counters>()->hits, {&hits, 1});
+  Wait();
+  stats_.lookups += keys.size();
+  stats_.lookup_hits += hits;
+  counted_.hits += keys.size() - missing;
+  counted_.below_hits += hits - (keys.size() - missing);
+  return {};
+}
+
+Status HotTable::AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out) {
+  Combine(missing_keys_.as<Key>(), missing);
+  STRATA_TRY(answered_.Reserve(distinct_count_));
+  Clear(exec_, answered_.as<uint8_t>(), distinct_count_);
+  const Occurrences occurrences{distinct_.order, distinct_.starts,
+                                missing_positions_.as<uint32_t>()};
+  STRATA_TRY(ReadForAnswer(BringKeys(distinct_.keys, distinct_count_), from, tick, occurrences, out,
+                           answered_.as<uint8_t>()));
+  if (out == nullptr) return {};
+  AnswerInitial(exec_, map_->ref(), {distinct_.keys, distinct_count_}, Start(), occurrences,
+                answered_.as<uint8_t>(), out);
+  MustBegin("answers from the tier below");
+  return {};
+}
+
+bool HotTable::Prefetch(std::span<const Key> keys) {
+  const DeviceScope scope(exec_.ordinal);
+  BeginOperation();
+  below_->Prefetch(keys);
+  if (BelowIsEmpty() || keys.empty() || !MakeMap().ok()) return true;
+  keys = keys.first(std::min<size_t>(keys.size(), rows_limit_ / kPrefetchPart));
+  // A hint that finds no memory is none.
+  if (!ReserveFor(keys.size(), 0).ok() ||
+      !missing_positions_.ReserveFor<uint32_t>(keys.size()).ok() ||
+      !missing_keys_.ReserveFor<Key>(keys.size()).ok()) {
+    return true;
+  }
+  CopyUp(exec_, keys, keys_.as<Key>());
+  const uint64_t tick = tick_ + kLockedFor;
+  LookUpResidents(exec_, map_->ref(), {keys_.as<Key>(), keys.size()}, tick, nullptr, MissingList(),
+                  missing_keys_.as<Key>(), &counters_.as<Counters>()->hits);
+  const uint32_t missing = CountMissing();
+  // An error is for the request that needs the row.
+  if (missing != 0) {
+    static_cast<void>(AnswerFromBelow(missing, ReadFrom::kMemory, tick, nullptr).ok());
+  }
+  return true;
+}
+
+Status HotTable::MakeRoom() {
+  if (distinct_count_ == 0) return {};
+  STRATA_TRY(missing_positions_.ReserveFor<uint32_t>(distinct_count_));
+  STRATA_TRY(missing_keys_.ReserveFor<Key>(distinct_count_));
+  const std::span<const uint64_t> places(distinct_.places, distinct_count_);
+  const auto list_missing = [&] {
+    ListMissing(exec_, places, distinct_.keys, MissingList(), missing_keys_.as<Key>());
+    return CountMissing();
+  };
+  TouchRows(exec_, map_->ref(), places, tick_);
+  const uint32_t missing = list_missing();
+  if (missing == 0) return {};
+  const uint64_t up_before = counted_.moved_up;
+  if (!BelowIsEmpty()) {
+    STRATA_TRY(BringUp(BringKeys(missing_keys_.as<Key>(), missing)));
+  }
+  STRATA_TRY(Room(missing - (counted_.moved_up - up_before)));
+  LocateDistinct();
+  ListMissing(exec_, places, distinct_.keys, {distinct_.missing, distinct_.missing_count},
+              missing_keys_.as<Key>());
+  MustBegin("rows of a batch");
+  return {};
+}
+
+Status HotTable::PassDown(const Status& why, const void* batch) {
+  if (IsOnGpu(batch)) return why;
+  if (map_ != nullptr) STRATA_TRY(EvictAll());
+  passed_down_ = true;
+  ++counted_.passed_down;
+  return {};
+}
+
+Status HotTable::PrepareUpdate(std::span<const GradientPart> parts) {
+  const DeviceScope scope(exec_.ordinal);
+  BeginOperation();
+  passed_down_ = false;
+  const Status status = GpuTable::PrepareUpdate(parts);
+  if (!IsShortOfMemory(status)) return status;
+  STRATA_TRY(PassDown(status, parts.empty() ? nullptr : parts[0].keys.data()));
+  return below_->PrepareUpdate(parts);
+}
+
+void HotTable::CommitUpdate(uint64_t step) {
+  if (passed_down_) {
+    below_->CommitUpdate(step);
+  } else {
+    GpuTable::CommitUpdate(step);
+  }
+}
+
+Status HotTable::PrepareAssign(std::span<const Key> keys, std::span<const float> values) {
+  const DeviceScope scope(exec_.ordinal);
+  BeginOperation();
+  passed_down_ = false;
+  const Status status = GpuTable::PrepareAssign(keys, values);
+  if (!IsShortOfMemory(status)) return status;
+  STRATA_TRY(PassDown(status, keys.data()));
+  return below_->PrepareAssign(keys, values);
+}
+
+void HotTable::CommitAssign() {
+  if (passed_down_) {
+    below_->CommitAssign();
+  } else {
+    GpuTable::CommitAssign();
+  }
+}
+
+Status HotTable::PrepareErase(std::span<const Key> keys) {
+  const DeviceScope scope(exec_.ordinal);
+  BeginOperation();
+  STRATA_TRY(below_->PrepareErase(keys));
+  return GpuTable::PrepareErase(keys);
+}
+
+void HotTable::CommitErase() {
+  if (map_ != nullptr && !erase_keys_.empty()) {
+    const DeviceScope scope(exec_.ordinal);
+    Combine(keys_.as<Key>(), erase_keys_.size());
+    uint32_t* count = &counters_.as<Counters>()->copied;
+    Clear(exec_, count, sizeof *count);
+    CountCopied(exec_, map_->ref(), {distinct_.places, distinct_count_}, count);
+    uint32_t copied = 0;
+    CopyDown<uint32_t>(exec_, count, {&copied, 1});
+    Wait();
+    GpuTable::CommitErase();
+    copies_ -= copied;
+  }
+  below_->CommitErase();
+}
+
+Status HotTable::Scan(ScanPage& page) const {
+  const DeviceScope scope(exec_.ordinal);
+  if (page.cursor == 0) STRATA_TRY(TellBelow());
+  STRATA_TRY(below_->Scan(page));
+  return PutNewer(page);
+}
+
+Status HotTable::TellBelow() const {
+  const uint64_t pairs = map_ == nullptr ? 0 : map_->ref().pairs();
+  const uint64_t step = std::max<uint32_t>(1, ChunkRows() / kPairSlots);
+  for (uint64_t first = 0; first < pairs; first += step) {
+    const uint64_t window = std::min(step, pairs - first);
+    STRATA_ASSIGN(const RowList list, RoomFor(window * kPairSlots));
+    CopyOutUnknown(exec_, map_->ref(), first, window, list);
+    const uint64_t before = below_->Stats().rows;
+    STRATA_TRY(WriteDown(list));
+    copies_ += below_->Stats().rows - before;
+    MarkKnown(exec_, map_->ref(), first, window);
+  }
+  return {};
+}
+
+Status HotTable::PutNewer(ScanPage& page) const {
+  if (map_ == nullptr || page.keys.empty()) return {};
+  const size_t count = page.keys.size();
+  STRATA_TRY(walk_.ReserveFor<uint64_t>(2 * count));
+  auto* keys = walk_.as<uint64_t>();
+  CopyUp<Key>(exec_, page.keys, keys);
+  LocateRows(exec_, map_->ref(), {keys, count}, keys + count);
+  STRATA_ASSIGN(const RowList list, RoomFor(count));
+  CopyOut(exec_, map_->ref(), {keys + count, count}, list);
+  ScanPage newer;
+  newer.with_state = page.with_state;
+  Bring(list, page.with_state, &newer);
+  std::unordered_map<Key, size_t> places;
+  for (size_t i = 0; i < count; ++i) places[page.keys[i]] = i;
+  const size_t elements = page.rows.size() / count;
+  for (size_t n = 0; n < newer.keys.size(); ++n) {
+    const size_t i = places.at(newer.keys[n]);
+    std::copy_n(newer.rows.data() + n * elements, elements, page.rows.data() + i * elements);
+    if (page.with_state) page.counters[i] = newer.counters[n];
+  }
+  return {};
+}
+
+TableStats HotTable::Stats() const {
+  TableStats stats = GpuTable::Stats();
+  const TableStats below = below_->Stats();
+  stats.rows += below.rows - copies_;
+  stats.bytes += below.bytes;
+  stats.lookups += below.lookups;
+  stats.lookup_hits += below.lookup_hits;
+  stats.updates += below.updates;
+  stats.steps += below.steps;
+  stats.rejected += below.rejected;
+  stats.cold_rows = below.cold_rows;
+  return stats;
+}
+
+HotStats HotTable::hot_stats() const {
+  HotStats stats = counted_;
+  if (map_ == nullptr) return stats;
+  stats.rows = GpuTable::Stats().rows;
+  stats.bytes = map_->bytes();
+  return stats;
+}
+
+void HotTable::SetEpoch(uint32_t epoch) {
+  GpuTable::SetEpoch(epoch);
+  below_->SetEpoch(epoch);
+}
+
+uint32_t HotTable::BeginSnapshot(uint32_t since) {
+  EndSnapshot();
+  uint32_t held = history_.BeginSnapshot(since);
+  // Either both have all that is needed to tell what has changed since, or neither does.
+  const uint32_t below = below_->BeginSnapshot(held);
+  if (below != held) {
+    held = history_.BeginSnapshot(0);
+    static_cast<void>(below_->BeginSnapshot(0));
+  }
+  snapshot_next_ = 0;
+  hot_part_done_ = false;
+  if (map_ != nullptr) {
+    const DeviceScope scope(exec_.ordinal);
+    MarkPendingDirty(exec_, map_->ref(), held);
+  }
+  return held;
+}
+
+Status HotTable::SnapshotPage(ScanPage& page) {
+  if (!hot_part_done_) {
+    STRATA_TRY(GpuTable::SnapshotPage(page));
+    taken_keys_.insert(taken_keys_.end(), page.keys.begin(), page.keys.end());
+    if (page.done) {
+      hot_part_done_ = true;
+      std::sort(taken_keys_.begin(), taken_keys_.end());
+      page.done = false;
+    }
+    return {};
+  }
+  ScanPage below;
+  below.rows_max = page.rows_max;
+  STRATA_TRY(below_->SnapshotPage(below));
+  page.keys.clear();
+  page.rows.clear();
+  page.counters.clear();
+  page.done = below.done;
+  for (size_t i = 0; i < below.keys.size(); ++i) {
+    // At the cut it was older there than on the GPU.
+    if (std::binary_search(taken_keys_.begin(), taken_keys_.end(), below.keys[i])) continue;
+    const float* row = below.rows.data() + i * width();
+    page.keys.push_back(below.keys[i]);
+    page.rows.insert(page.rows.end(), row, row + width());
+    page.counters.push_back(below.counters[i]);
+  }
+  return {};
+}
+
+std::vector<Key> HotTable::SnapshotErased() const {
+  std::vector<Key> keys = history_.SnapshotErased();
+  const std::vector<Key> below = below_->SnapshotErased();
+  keys.insert(keys.end(), below.begin(), below.end());
+  return keys;
+}
+
+void HotTable::EndSnapshot() {
+  GpuTable::EndSnapshot();
+  below_->EndSnapshot();
+  taken_keys_ = {};
+}
+
+void HotTable::ForgetErased(uint32_t epoch) {
+  GpuTable::ForgetErased(epoch);
+  below_->ForgetErased(epoch);
+}
+
+Status HotTable::Load(const ScanPage& page) {
+  STRATA_CHECK(!history_.in_snapshot());
+  STRATA_TRY(below_->Load(page));
+  history_.Loaded();
+  if (map_ == nullptr || page.keys.empty()) return {};
+  const DeviceScope scope(exec_.ordinal);
+  STRATA_TRY(ReserveFor(page.keys.size(), 0));
+  CopyUp<Key>(exec_, page.keys, keys_.as<Key>());
+  Combine(keys_.as<Key>(), page.keys.size());
+  uint32_t* count = &counters_.as<Counters>()->copied;
+  CountCopied(exec_, map_->ref(), {distinct_.places, distinct_count_}, count);
+  EraseRows(exec_, map_->ref(), {distinct_.keys, distinct_count_});
+  MustBegin("loading rows");
+  uint32_t copied = 0;
+  CopyDown<uint32_t>(exec_, count, {&copied, 1});
+  Wait();
+  copies_ -= copied;
+  return {};
+}
+
+}  // namespace strata

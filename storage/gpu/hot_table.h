@@ -1,0 +1,167 @@
+// HotTable: a table whose hot rows lie in a GPU's memory (tier hot), and all others in a table
+// below (host memory, or that over RocksDB). The caller cannot tell which, but for the time it
+// takes.
+//
+// A row that is in the GPU's memory counts there; its score (kernels/hashmap/residents.h) says
+// whether the table below has the same bytes (clean), older ones (dirty), or has not heard of the
+// key. All others count as the table below has them.
+//   up     Rows that a batch misses are gathered below by host threads, a chunk at a time, while
+//          the GPU takes in the chunk before. Those of updates stay; those of lookups do if their
+//          score is as high as that of those that went last. Prefetch brings rows up beforehand.
+//   down   When there is no room, rows of low scores go: clean ones are dropped, dirty ones come
+//          down compactly and are written to the table below first.
+//   locks  A row that a batch works on, or that was prefetched, carries a tick that has not passed,
+//          and does not go before it has. Nothing has to be unlocked.
+// A batch that is larger than all of the GPU's memory is applied below. Batches may lie in the
+// GPU's memory themselves.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/work_pool.h"
+#include "kernels/hashmap/residents.h"
+#include "storage/gpu/gpu_table.h"
+#include "storage/memory/lower_table.h"
+
+namespace strata {
+
+struct HotTableOptions {
+  VictimOrder order = VictimOrder::kLeastRecent;
+  // On the GPU, however small they are; lets tests move rows with few of them.
+  uint64_t rows_max = UINT64_MAX;
+};
+
+// Counts since the table was made.
+struct HotStats {
+  uint64_t rows = 0;         // on the GPU now
+  uint64_t bytes = 0;        // of the GPU's memory
+  uint64_t hits = 0;         // keys of lookups found there
+  uint64_t below_hits = 0;   // ... in the table below
+  uint64_t moved_up = 0;     // rows
+  uint64_t moved_down = 0;   // rows written to the table below
+  uint64_t dropped = 0;      // rows that left the GPU's memory
+  uint64_t bytes_up = 0;     // over the link, of rows that were read below
+  uint64_t bytes_down = 0;   // ... of rows that were written below
+  uint64_t passed_down = 0;  // updates and assigns applied below
+};
+
+// Not thread-safe, as GpuTable. The pools outlive the table.
+class HotTable : public GpuTable {
+ public:
+  HotTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<PinnedPool> host,
+           std::unique_ptr<LowerTable> below, WorkPool& workers, const HotTableOptions& options);
+  ~HotTable() override;
+
+  Status Lookup(std::span<const Key> keys, std::span<float> out) override;
+  Status PrepareUpdate(std::span<const GradientPart> parts) override;
+  void CommitUpdate(uint64_t step) override;
+  Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
+  void CommitAssign() override;
+  Status PrepareErase(std::span<const Key> keys) override;
+  void CommitErase() override;
+  // Before the first page all rows that the table below has not heard of are written down; the
+  // pages are its own then, with what the GPU has newer.
+  Status Scan(ScanPage& page) const override;
+  TableStats Stats() const override;
+  // As many of them as a quarter of the table's share of the GPU's memory holds; those on disk come
+  // to host memory.
+  bool Prefetch(std::span<const Key> keys) override;
+
+  Status LookForRoom() override { return below_->LookForRoom(); }
+  void KeepToShare() override;
+
+  // First the rows that were dirty at the cut, from the GPU, then those that the table below had.
+  void SetEpoch(uint32_t epoch) override;
+  uint32_t BeginSnapshot(uint32_t since) override;
+  Status SnapshotPage(ScanPage& page) override;
+  std::vector<Key> SnapshotErased() const override;
+  void EndSnapshot() override;
+  void ForgetErased(uint32_t epoch) override;
+  void ExpectRows(uint64_t count) override { below_->ExpectRows(count); }
+  // To the table below.
+  Status Load(const ScanPage& page) override;
+
+  HotStats hot_stats() const;
+
+ private:
+  // Rows on their way up: a part of what was asked for, on the GPU.
+  struct Chunk {
+    uint32_t count = 0;
+    const Key* keys = nullptr;
+    const uint32_t* numbers = nullptr;  // in what was asked for
+    const SlotHeader* headers = nullptr;
+    const float* rows = nullptr;  // x width()
+    uint32_t stay = 0;            // the first ones have a score to stay
+  };
+  // Where a chunk is put together. Two of them: one fills while the GPU takes in the other.
+  class ChunkSlot;
+
+  // hot_table.cu
+  RowStart Start() const override;
+  DeviceMapOptions MapOptions() const override;
+  Status MakeRoom() override;
+  uint64_t RowsIn(uint64_t bytes) const;  // of the GPU's memory
+  void BeginOperation();
+  // The table below is to apply a batch that the GPU has no memory for: no row is there then. `why`
+  // where the batch itself is in the GPU's memory.
+  Status PassDown(const Status& why, const void* batch);
+  bool BelowIsEmpty() const { return below_->Stats().rows == 0; }
+  // Answers those of the listed keys that are not here. `out` as LookUpResidents.
+  Status AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out);
+  uint32_t CountMissing();  // of missing_positions_, once the GPU knows
+  std::span<Key> BringKeys(const Key* keys, uint32_t count);  // from the GPU
+
+  // hot_moves.cu
+  // Rows of `keys`, chunk by chunk, to use(chunk): device work on the stream.
+  template <typename Use>
+  Status ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t tick, const Use& use);
+  Status BringUp(std::span<const Key> keys);  // of a batch that is about to be written to
+  Status TakeIn(const Chunk& chunk, uint32_t count);
+  Status ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_t tick,
+                       const Occurrences& occurrences, float* out, uint8_t* answered);
+  Status Room(uint64_t rows);
+  Status Evict(uint64_t rows);
+  // Returns how many have gone: at most `most` of the window, none that is locked at `now`.
+  Result<uint64_t> EvictFrom(uint64_t first, uint64_t pairs, uint64_t most, uint64_t now);
+  Status EvictAll();
+  Status WriteDown(const RowList& list) const;
+  void Shed();
+  uint32_t ChunkRows() const;
+  Status TellBelow() const;               // of all keys
+  Status PutNewer(ScanPage& page) const;  // what the GPU has of the page's keys
+  MissList MissingList() const;
+
+  const std::unique_ptr<LowerTable> below_;
+  WorkPool& workers_;
+  const HotTableOptions options_;
+  mutable HotStats counted_;
+  uint64_t share_bytes_ = 0;
+  uint64_t rows_limit_ = 0;
+  uint64_t tick_ = 1;
+  uint64_t rows_most_ = 0;       // on the GPU, at most
+  mutable uint64_t copies_ = 0;  // of rows that the table below knows, on the GPU
+  uint64_t hand_ = 0;            // the pair where the next search for victims begins
+  uint64_t gone_since_sweep_ = 0;
+  uint32_t pushes_gone_ = 0;  // kLeastPushed: the frequency of those that went last
+  bool passed_down_ = false;  // between Prepare and Commit: the table below has it
+
+  std::unique_ptr<ChunkSlot> slots_[2];
+  uint32_t slot_ = 0;
+  DeviceBuffer missing_positions_;
+  DeviceBuffer missing_keys_;
+  DeviceBuffer load_misses_;
+  DeviceBuffer answered_;
+  DeviceBuffer victim_slots_;
+  DeviceBuffer victim_ranks_;
+  DeviceBuffer victim_scratch_;
+  std::shared_ptr<float[]> wanted_;  // keys on their way down from the GPU
+  size_t wanted_max_ = 0;
+
+  // Of a snapshot: keys whose rows it takes from the GPU.
+  std::vector<Key> taken_keys_;
+  bool hot_part_done_ = false;
+};
+
+}  // namespace strata
