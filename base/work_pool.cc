@@ -3,9 +3,21 @@
 #include "base/thread.h"
 
 namespace strata {
+namespace {
 
-Result<std::unique_ptr<WorkPool>> WorkPool::Start(const std::string& name, int threads) {
-  std::unique_ptr<WorkPool> pool(new WorkPool());
+constexpr int kSpins = 4000;  // some tens of microseconds
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkPool>> WorkPool::Start(const std::string& name, int threads,
+                                                  PoolWait wait) {
+  std::unique_ptr<WorkPool> pool(new WorkPool(wait));
   for (int i = 0; i < threads; ++i) {
     STRATA_ASSIGN(auto thread, StartThread(name, [p = pool.get()] { p->Serve(); }));
     pool->threads_.push_back(std::move(thread));
@@ -17,6 +29,16 @@ WorkPool::~WorkPool() {
   const std::lock_guard lock(mutex_);
   stop_ = true;
   has_job_.notify_all();
+}
+
+template <typename Condition>
+bool WorkPool::Spin(const Condition& is_met) const {
+  if (wait_ != PoolWait::kSpinFirst) return false;
+  for (int i = 0; i < kSpins; ++i) {
+    if (is_met()) return true;
+    Pause();
+  }
+  return false;
 }
 
 void WorkPool::Run(size_t count, const std::function<void(size_t)>& task) {
@@ -31,17 +53,26 @@ void WorkPool::Run(size_t count, const std::function<void(size_t)>& task) {
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(job);
+    ++posted_;
     has_job_.notify_all();
   }
   Work(*job);
+  const auto is_done = [&] { return job->done == job->count; };
+  static_cast<void>(Spin(is_done));
   std::unique_lock lock(mutex_);
   std::erase(jobs_, job);
-  is_done_.wait(lock, [&] { return job->done == job->count; });
+  is_done_.wait(lock, is_done);
 }
 
 void WorkPool::Serve() {
   std::unique_lock lock(mutex_);
   while (true) {
+    if (!stop_ && jobs_.empty()) {
+      const uint64_t seen = posted_;
+      lock.unlock();
+      static_cast<void>(Spin([&] { return posted_ != seen; }));
+      lock.lock();
+    }
     has_job_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
     if (stop_) return;
     const std::shared_ptr<Job> job = jobs_.front();

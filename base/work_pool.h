@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -17,12 +18,17 @@
 
 namespace strata {
 
+// How threads wait for work. Those that gather rows are asked again within microseconds; to wake
+// them takes longer than their piece of the work.
+enum class PoolWait : uint8_t { kSleep, kSpinFirst };
+
 // Thread-safe.
 class WorkPool {
  public:
   // `threads` besides the calling one, as debuggers show them; 0 does everything in Run's own
   // thread.
-  static Result<std::unique_ptr<WorkPool>> Start(const std::string& name, int threads);
+  static Result<std::unique_ptr<WorkPool>> Start(const std::string& name, int threads,
+                                                 PoolWait wait = PoolWait::kSleep);
   ~WorkPool();
 
   // Calls task(0) to task(count - 1), each once, some of them here, and returns when all are done.
@@ -33,13 +39,18 @@ class WorkPool {
     const std::function<void(size_t)>* task;
     size_t count;
     std::atomic<size_t> next{0};
-    size_t done = 0;  // under the pool's mutex
+    std::atomic<size_t> done{0};
   };
 
-  WorkPool() = default;
+  explicit WorkPool(PoolWait wait) : wait_(wait) {}
+  // True once is_met(), if that comes within the time that is spent spinning.
+  template <typename Condition>
+  bool Spin(const Condition& is_met) const;
   void Serve();
   void Work(Job& job);
 
+  const PoolWait wait_;
+  std::atomic<uint64_t> posted_{0};  // jobs so far
   std::mutex mutex_;
   std::condition_variable has_job_;
   std::condition_variable is_done_;

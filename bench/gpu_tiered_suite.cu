@@ -49,7 +49,8 @@ class TieredBench {
     const uint32_t slot = SlotBytes(kDim, 0);
     STRATA_ASSIGN(pool_, DevicePool::Make(0, (kRows / 2) * (slot + 2) * 10 / 8));
     const auto processors = static_cast<int>(std::thread::hardware_concurrency());
-    STRATA_ASSIGN(workers_, WorkPool::Start("gather", std::clamp(processors - 1, 0, 15)));
+    STRATA_ASSIGN(workers_, WorkPool::Start("gather", std::clamp(processors - 1, 0, 15),
+                                            PoolWait::kSpinFirst));
     auto below = std::make_unique<HostTable>(spec);
     below_ = below.get();
     table_ = std::make_unique<HotTable>(spec, *pool_, PinnedPool::Make(), std::move(below),

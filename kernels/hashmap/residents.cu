@@ -64,11 +64,19 @@ __device__ uint64_t PlaceIn(const WindowSlots& window, uint64_t i) {
   return i < window.count ? window.first + window.slots[i] : kNowhere;
 }
 
-__global__ void AppendDirty(MapRef map, WindowSlots window, RowList out, uint32_t* copied) {
-  uint64_t place = PlaceIn(window, ThreadNumber());
-  const uint64_t score = place == kNowhere ? 0 : map.HeaderOf(place)->score;
-  static_cast<void>(PlaceInList((score & kScoreCopied) != 0, copied));
-  AppendRow(map, (score & kScoreDirty) != 0 ? place : kNowhere, out);
+__device__ uint64_t ScoreIn(const MapRef& map, uint64_t place) {
+  return place == kNowhere ? 0 : map.HeaderOf(place)->score;
+}
+
+__global__ void CountFlags(MapRef map, WindowSlots window, WindowCounts* counts) {
+  const uint64_t score = ScoreIn(map, PlaceIn(window, ThreadNumber()));
+  static_cast<void>(PlaceInList((score & kScoreDirty) != 0, &counts->dirty));
+  static_cast<void>(PlaceInList((score & kScoreCopied) != 0, &counts->copied));
+}
+
+__global__ void AppendDirty(MapRef map, WindowSlots window, RowList out) {
+  const uint64_t place = PlaceIn(window, ThreadNumber());
+  AppendRow(map, (ScoreIn(map, place) & kScoreDirty) != 0 ? place : kNowhere, out);
 }
 
 __global__ void AppendPending(MapRef map, WindowSlots window, RowList out) {
@@ -225,12 +233,17 @@ void ListVictims(const Exec& exec, const MapRef& map, uint64_t first, uint64_t p
                                         static_cast<int>(places), 0, 32, StreamOf(exec));
 }
 
+void CountRows(const Exec& exec, const MapRef& map, const WindowSlots& window,
+               WindowCounts* counts) {
+  if (window.count == 0) return;
+  CountFlags<<<BlocksFor(window.count), kMapThreads, 0, StreamOf(exec)>>>(map, window, counts);
+}
+
 void CopyOutDirty(const Exec& exec, const MapRef& map, const WindowSlots& window,
-                  const RowList& out, uint32_t* copied) {
+                  const RowList& out) {
   Clear(exec, out.count);
   if (window.count == 0) return;
-  AppendDirty<<<BlocksFor(window.count), kMapThreads, 0, StreamOf(exec)>>>(map, window, out,
-                                                                           copied);
+  AppendDirty<<<BlocksFor(window.count), kMapThreads, 0, StreamOf(exec)>>>(map, window, out);
 }
 
 void TakePendingAt(const Exec& exec, const MapRef& map, const WindowSlots& window,

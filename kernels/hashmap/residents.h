@@ -53,9 +53,17 @@ struct WindowSlots {
   uint32_t count = 0;
 };
 
-// The dirty rows among them come out. *copied grows by those of all that the tier below knows.
+// Counts of rows of a window.
+struct WindowCounts {
+  uint32_t dirty = 0;
+  uint32_t copied = 0;  // that the tier below knows
+};
+// *counts grows by what they are. Device memory.
+void CountRows(const Exec& exec, const MapRef& map, const WindowSlots& window,
+               WindowCounts* counts);
+// The dirty rows among them come out.
 void CopyOutDirty(const Exec& exec, const MapRef& map, const WindowSlots& window,
-                  const RowList& out, uint32_t* copied);
+                  const RowList& out);
 // Those that a snapshot has still to take come out, and have been taken.
 void TakePendingAt(const Exec& exec, const MapRef& map, const WindowSlots& window,
                    const RowList& out);

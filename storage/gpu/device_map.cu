@@ -100,8 +100,12 @@ Status DeviceMap::MakeRoom(const Exec& exec, uint64_t rows) {
   if (enough > ref_.pairs()) splits = std::max(splits, enough - ref_.pairs());
   splits = std::min(splits, pairs_max_ - ref_.pairs());
   while (splits > 0) {
-    const uint64_t now = std::min(splits, (ref_.pairs_base << ref_.level) - ref_.split);
-    const Status grown = GrowTo(exec, ref_.pairs() + now);
+    uint64_t now = std::min(splits, (ref_.pairs_base << ref_.level) - ref_.split);
+    Status grown = GrowTo(exec, ref_.pairs() + now);
+    while (grown.code() == StatusCode::kRefused && now > 1) {  // by what is left, then
+      now /= 2;
+      grown = GrowTo(exec, ref_.pairs() + now);
+    }
     if (!grown.ok()) {
       if (grown.code() != StatusCode::kRefused || enough > ref_.pairs()) return grown;
       break;  // what there is will do

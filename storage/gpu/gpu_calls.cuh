@@ -7,6 +7,7 @@
 
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/core/exec.h"
+#include "kernels/hashmap/residents.h"
 
 namespace strata {
 
@@ -21,7 +22,7 @@ struct Counters {
   uint32_t missing;
   uint32_t absent;   // keys of a batch that are not on the GPU
   uint32_t victims;  // rows that may go
-  uint32_t copied;   // rows that the table below knows
+  WindowCounts window;
 };
 
 inline cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }

@@ -63,7 +63,8 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
   tables->host_ = PinnedPool::Make();
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
   STRATA_ASSIGN(tables->workers_,
-                WorkPool::Start("gather", std::clamp(processors - 1, 0, kGatherersMax)));
+                WorkPool::Start("gather", std::clamp(processors - 1, 0, kGatherersMax),
+                                PoolWait::kSpinFirst));
   const int first = options.ordinal.value_or(0);
   const int last = options.ordinal.value_or(count - 1);
   for (int ordinal = first; ordinal <= last; ++ordinal) {

@@ -61,9 +61,9 @@ Status HotTable::ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t ti
 }
 
 Status HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
+  if (count == 0) return {};
   STRATA_TRY(load_misses_.ReserveFor<uint32_t>(count + 1));
   const MissList misses{load_misses_.as<uint32_t>() + 1, load_misses_.as<uint32_t>()};
-  STRATA_TRY(Room(count));
   LoadRows(exec_, map_->ref(), {chunk.keys, count}, chunk.headers, chunk.rows, nullptr, misses);
   MustBegin("rows that come up");
   copies_ += count;
@@ -79,12 +79,10 @@ Status HotTable::BringUp(std::span<const Key> keys) {
 Status HotTable::ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_t tick,
                                const Occurrences& occurrences, float* out, uint8_t* answered) {
   auto* hits = &counters_.as<Counters>()->hits;
+  // Where there is no room they are answered all the same.
+  const bool has_room = Room(keys.size()).ok();
   return ReadBelow(keys, from, tick, [&](const Chunk& chunk) -> Status {
-    // Where there is no room they are answered all the same.
-    if (chunk.stay != 0) {
-      const Status status = TakeIn(chunk, chunk.stay);
-      if (!status.ok() && status.code() != StatusCode::kRefused) return status;
-    }
+    if (has_room) STRATA_TRY(TakeIn(chunk, chunk.stay));
     AnswerRows(exec_, map_->ref(), {chunk.rows, chunk.numbers, chunk.count}, occurrences, out,
                answered, hits);
     return {};
@@ -158,30 +156,39 @@ Result<uint64_t> HotTable::EvictFrom(uint64_t first, uint64_t pairs, uint64_t mo
     Wait();
     pushes_gone_ = rank >> kRankAgeBits;
   }
+  const WindowSlots window{first * 2 * kLineBytes, victims.slots, static_cast<uint32_t>(count)};
+  Clear(exec_, &counters->window, sizeof counters->window);
+  CountRows(exec_, map_->ref(), window, &counters->window);
+  WindowCounts rows;
+  CopyDown<WindowCounts>(exec_, &counters->window, {&rows, 1});
+  Wait();
+  if (rows.dirty != 0 || history_.in_snapshot()) STRATA_TRY(SaveRows(window));
+  RemoveRows(exec_, map_->ref(), window);
+  MustBegin("rows that go");
+  copies_ -= rows.copied;
+  counted_.dropped += count;
+  rows_most_ -= std::min(rows_most_, count);
+  gone_since_sweep_ += count;
+  return count;
+}
+
+// What a snapshot has to take of them goes aside, what is dirty to the table below.
+Status HotTable::SaveRows(const WindowSlots& window) {
   const uint32_t rows_max = ChunkRows();
-  for (uint64_t begin = 0; begin < count; begin += rows_max) {
-    const auto some = static_cast<uint32_t>(std::min<uint64_t>(rows_max, count - begin));
-    const WindowSlots window{first * 2 * kLineBytes, victims.slots + begin, some};
-    STRATA_ASSIGN(const RowList list, RoomFor(some));
+  for (uint32_t begin = 0; begin < window.count; begin += rows_max) {
+    const WindowSlots some{window.first, window.slots + begin,
+                           std::min(rows_max, window.count - begin)};
+    STRATA_ASSIGN(const RowList list, RoomFor(some.count));
     if (history_.in_snapshot()) {
-      TakePendingAt(exec_, map_->ref(), window, list);
+      TakePendingAt(exec_, map_->ref(), some, list);
       ScanPage page;
       Bring(list, /*with_state=*/true, &page);
       if (!page.keys.empty()) aside_.push_back(std::move(page));
     }
-    Clear(exec_, &counters->copied, sizeof counters->copied);
-    CopyOutDirty(exec_, map_->ref(), window, list, &counters->copied);
-    uint32_t copied = 0;
-    CopyDown<uint32_t>(exec_, &counters->copied, {&copied, 1});
+    CopyOutDirty(exec_, map_->ref(), some, list);
     STRATA_TRY(WriteDown(list));
-    RemoveRows(exec_, map_->ref(), window);
-    MustBegin("rows that go");
-    copies_ -= copied;
-    counted_.dropped += some;
-    rows_most_ -= std::min<uint64_t>(rows_most_, some);
-    gone_since_sweep_ += some;
   }
-  return count;
+  return {};
 }
 
 // When it returns the rows are in the table below.

@@ -190,11 +190,10 @@ Status HotTable::MakeRoom() {
   TouchRows(exec_, map_->ref(), places, tick_);
   const uint32_t missing = list_missing();
   if (missing == 0) return {};
-  const uint64_t up_before = counted_.moved_up;
+  STRATA_TRY(Room(missing));
   if (!BelowIsEmpty()) {
     STRATA_TRY(BringUp(BringKeys(missing_keys_.as<Key>(), missing)));
   }
-  STRATA_TRY(Room(missing - (counted_.moved_up - up_before)));
   LocateDistinct();
   ListMissing(exec_, places, distinct_.keys, {distinct_.missing, distinct_.missing_count},
               missing_keys_.as<Key>());
@@ -257,7 +256,7 @@ void HotTable::CommitErase() {
   if (map_ != nullptr && !erase_keys_.empty()) {
     const DeviceScope scope(exec_.ordinal);
     Combine(keys_.as<Key>(), erase_keys_.size());
-    uint32_t* count = &counters_.as<Counters>()->copied;
+    uint32_t* count = &counters_.as<Counters>()->window.copied;
     Clear(exec_, count, sizeof *count);
     CountCopied(exec_, map_->ref(), {distinct_.places, distinct_count_}, count);
     uint32_t copied = 0;
@@ -415,7 +414,7 @@ Status HotTable::Load(const ScanPage& page) {
   STRATA_TRY(ReserveFor(page.keys.size(), 0));
   CopyUp<Key>(exec_, page.keys, keys_.as<Key>());
   Combine(keys_.as<Key>(), page.keys.size());
-  uint32_t* count = &counters_.as<Counters>()->copied;
+  uint32_t* count = &counters_.as<Counters>()->window.copied;
   CountCopied(exec_, map_->ref(), {distinct_.places, distinct_count_}, count);
   EraseRows(exec_, map_->ref(), {distinct_.keys, distinct_count_});
   MustBegin("loading rows");

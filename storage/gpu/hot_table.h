@@ -125,6 +125,7 @@ class HotTable : public GpuTable {
   Status Evict(uint64_t rows);
   // Returns how many have gone: at most `most` of the window, none that is locked at `now`.
   Result<uint64_t> EvictFrom(uint64_t first, uint64_t pairs, uint64_t most, uint64_t now);
+  Status SaveRows(const WindowSlots& window);  // before they go
   Status EvictAll();
   Status WriteDown(const RowList& list) const;
   void Shed();

@@ -282,7 +282,7 @@ Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPoo
       const auto [i, row] = waiting[n % kCountersAhead];
       visit(i, {rows_.Elements(row), rows_.Counters(row)});
     };
-    index_.VisitRows(some, row_bytes, [&](size_t i, uint64_t row) {
+    index_.VisitRows<true>(some, row_bytes, [&](size_t i, uint64_t row) {
       if (row == kNoRow) return;
       rows_.PrefetchCounters(row);
       if (taken >= kCountersAhead) visit_one(taken);

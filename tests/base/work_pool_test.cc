@@ -5,8 +5,10 @@
 namespace strata {
 namespace {
 
-TEST(WorkPoolTest, EachTaskRunsOnceWhoeverCalls) {
-  auto pool = WorkPool::Start("test", 3);
+class WorkPoolTest : public testing::TestWithParam<PoolWait> {};
+
+TEST_P(WorkPoolTest, EachTaskRunsOnceWhoeverCalls) {
+  auto pool = WorkPool::Start("test", 3, GetParam());
   ASSERT_TRUE(pool.ok());
   std::vector<std::jthread> callers;
   for (int caller = 0; caller < 3; ++caller) {
@@ -19,6 +21,9 @@ TEST(WorkPoolTest, EachTaskRunsOnceWhoeverCalls) {
     });
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Waits, WorkPoolTest,
+                         testing::Values(PoolWait::kSleep, PoolWait::kSpinFirst));
 
 }  // namespace
 }  // namespace strata
