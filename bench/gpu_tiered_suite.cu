@@ -73,7 +73,17 @@ class TieredBench {
     return {};
   }
 
-  std::vector<Key> Draw() { return DrawKeys(distribution_, kRows, kBatch, ++seed_); }
+  // The next batch of keys. All are drawn at once: Zipf's law is a table as long as the rows are.
+  Status NextBatch() {
+    if (drawn_.empty()) {
+      constexpr size_t kBatches = kWarmBatches + 2 * kTimedBatches;
+      drawn_ = DrawKeys(distribution_, kRows, kBatches * kBatch, 1);
+    }
+    const auto first = drawn_.end() - kBatch;
+    STRATA_TRY(keys_.Set({first, drawn_.end()}));
+    drawn_.erase(first, drawn_.end());
+    return {};
+  }
 
   // Seconds of one lookup, keys and rows in the GPU's memory.
   Result<double> Lookup() {
@@ -88,7 +98,7 @@ class TieredBench {
     std::vector<double> again;
     std::vector<double> missed;
     for (size_t batch = 0; batch < kWarmBatches + kTimedBatches; ++batch) {
-      STRATA_TRY(keys_.Set(Draw()));
+      STRATA_TRY(NextBatch());
       const uint64_t before = table_->hot_stats().moved_up;
       STRATA_ASSIGN(const double cold, Lookup());
       const uint64_t up = table_->hot_stats().moved_up - before;
@@ -120,7 +130,7 @@ class TieredBench {
     STRATA_TRY(on_gpu.Make(gradients.size()));
     STRATA_TRY(on_gpu.Set(gradients));
     for (size_t batch = 0; batch < kTimedBatches; ++batch) {
-      STRATA_TRY(keys_.Set(Draw()));
+      STRATA_TRY(NextBatch());
       STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "before a batch"));
       const TimeNs began = RealClock().Now();
       const GradientPart part{keys_.span(), on_gpu.span()};
@@ -139,7 +149,7 @@ class TieredBench {
   }
 
   const Distribution distribution_;
-  uint64_t seed_ = 0;
+  std::vector<Key> drawn_;  // batches to come, the last one first
   std::unique_ptr<DevicePool> pool_;
   std::unique_ptr<WorkPool> workers_;
   HostTable* below_ = nullptr;

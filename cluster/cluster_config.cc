@@ -512,12 +512,10 @@ std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes) 
     blame("server.gpu_memory", "has no effect without server.device (--device) cuda or auto");
   }
   const ClusterConfig usual;
-  if (config.cold_keep != usual.cold_keep && !config.cold &&
-      config.device.kind == DeviceKind::kCpu) {
-    blame("server.cold_keep", "has no effect without server.cold (--cold), or GPUs");
-  }
   const std::pair<std::string_view, bool> of_cold[] = {
       {"server.cold_bytes_max", config.cold_bytes_max != usual.cold_bytes_max},
+      {"server.cold_keep", config.cold_keep != usual.cold_keep &&
+                               config.device.kind == DeviceKind::kCpu},  // GPUs go by it, too
       {"server.admit_from", config.admit_from != usual.admit_from},
       {"server.ttl_steps", config.ttl_steps != usual.ttl_steps},
   };

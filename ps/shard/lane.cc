@@ -13,6 +13,7 @@ namespace {
 // For a request that states no deadline: parked requests always end.
 constexpr TimeNs kParkedMax = 600 * kSecond;
 constexpr TimeNs kHousekeepingEvery = 60 * kSecond;
+constexpr TimeNs kTiersEvery = kSecond;  // a GPU has to be asked
 
 // An incarnation is a lineage of 48 bits and a boot of 16 (docs/decisions/0006).
 Status WriteOut(WriteAheadLog& log) {
@@ -208,6 +209,18 @@ void Lane::Housekeep(TimeNs now) {
   if (next_housekeeping_ == 0) next_housekeeping_ = now + kHousekeepingEvery;
   state_.KeepTablesToShares();
   ShowGauges();
+  if (now < next_tiers_) return;
+  next_tiers_ = now + kTiersEvery;
+  ShowTiers();
+}
+
+void Lane::ShowTiers() {
+  std::array<TierUse, kTiers> tiers = {};
+  for (const auto& [id, table] : state_.tables) {
+    const std::array<TierUse, kTiers> its = table->Tiers();
+    for (size_t i = 0; i < kTiers; ++i) tiers[i] += its[i];
+  }
+  state_.metrics.ShowTiers(tiers);
 }
 
 void Lane::ShowGauges() {

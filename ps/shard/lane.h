@@ -106,8 +106,10 @@ class Lane {
   Status CheckServing(wire::Command command) const;
   void Housekeep(TimeNs now);
   void ShowGauges();
+  void ShowTiers();
 
   LaneState state_;
+  TimeNs next_tiers_ = 0;
   TimeNs next_housekeeping_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // What a lane counts. The daemon shows it at /metrics, and status replies read it back.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/metrics.h"
 #include "base/status.h"
 #include "proto/wire/commands.h"
+#include "storage/memory/local_table.h"
 
 namespace strata {
 
@@ -40,10 +42,21 @@ class LaneMetrics {
   Gauge& torn_bytes;  // cut from the log's end at start
   Gauge& disk_full;   // 1 while the log or the cold tier has no room
 
+  // What the lane's tables hold in each tier, by Tier.
+  void ShowTiers(const std::array<TierUse, kTiers>& tiers);
+
  private:
   std::map<wire::Command, Counter*> requests_;
   std::map<wire::Command, LatencyHistogram*> seconds_;
   std::map<StatusCode, Counter*> errors_;
+  struct TierGauges {
+    Gauge* rows;
+    Gauge* bytes;
+    Gauge* hits;
+    Gauge* rows_in;
+    Gauge* bytes_in;
+  };
+  std::array<TierGauges, kTiers> tiers_;
 };
 
 }  // namespace strata

@@ -1,6 +1,10 @@
 // HotTable::ChunkSlot: memory of host and GPU in which a chunk of rows is put together.
 #pragma once
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -42,7 +46,7 @@ class HotTable::ChunkSlot {
     At<Key>(0)[i] = header.key;
     At<uint32_t>(NumbersAt())[i] = number;
     At<SlotHeader>(HeadersAt())[i] = header;
-    memcpy(Row(i), row, width_ * sizeof(float));
+    CopyPast(row, Row(i));
   }
   // Of the first `count` places those that stay come to the front, then the others; how many.
   struct Packed {
@@ -87,6 +91,18 @@ class HotTable::ChunkSlot {
     return reinterpret_cast<T*>(reinterpret_cast<std::byte*>(host_.get()) + at);
   }
 
+  // Past the caches: nothing here reads it again, and a line that is written as a whole need not be
+  // read from memory first. Whoever has called Put takes a lock before the copy to the GPU begins,
+  // which is what such stores wait for.
+  void CopyPast(const float* from, float* to) const {
+    size_t e = 0;
+#if defined(__SSE2__)
+    if (reinterpret_cast<uintptr_t>(to) % sizeof(__m128) == 0) {
+      for (; e + 4 <= width_; e += 4) _mm_stream_ps(to + e, _mm_loadu_ps(from + e));
+    }
+#endif
+    memcpy(to + e, from + e, (width_ - e) * sizeof(float));
+  }
   float* Row(size_t i) const { return At<float>(RowsAt()) + i * width_; }
   // Moves the places of a kind to `begin` and behind; where they end.
   uint32_t Collect(uint32_t begin, uint32_t end, Kind kind) {

@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{8} << 20;
+constexpr size_t kChunkBytes = size_t{16} << 20;
 // Rows that are ranked for each that has to go.
 constexpr uint64_t kRankedPerVictim = 4;
 constexpr uint64_t kWindowPairsMin = 1024;

@@ -63,6 +63,10 @@ uint64_t HotTable::RowsIn(uint64_t bytes) const {
 
 void HotTable::BeginOperation() {
   ++tick_;
+  NoteShare();
+}
+
+void HotTable::NoteShare() {
   const uint64_t share = pool_.ShareBytes();
   if (share != share_bytes_) {
     share_bytes_ = share;
@@ -77,7 +81,7 @@ void HotTable::BeginOperation() {
 
 void HotTable::KeepToShare() {
   const DeviceScope scope(exec_.ordinal);
-  BeginOperation();
+  NoteShare();
   below_->KeepToShare();
 }
 
@@ -325,6 +329,20 @@ TableStats HotTable::Stats() const {
   stats.rejected += below.rejected;
   stats.cold_rows = below.cold_rows;
   return stats;
+}
+
+std::array<TierUse, kTiers> HotTable::Tiers() const {
+  std::array<TierUse, kTiers> tiers = below_->Tiers();
+  const HotStats hot = hot_stats();
+  tiers[static_cast<size_t>(Tier::kHot)] = {.rows = hot.rows,
+                                            .bytes = hot.bytes,
+                                            .hits = hot.hits,
+                                            .rows_in = hot.moved_up,
+                                            .bytes_in = hot.bytes_up};
+  TierUse& warm = tiers[static_cast<size_t>(Tier::kWarm)];
+  warm.rows_in += hot.moved_down;
+  warm.bytes_in += hot.bytes_down;
+  return tiers;
 }
 
 HotStats HotTable::hot_stats() const {

@@ -65,6 +65,7 @@ class HotTable : public GpuTable {
   // pages are its own then, with what the GPU has newer.
   Status Scan(ScanPage& page) const override;
   TableStats Stats() const override;
+  std::array<TierUse, kTiers> Tiers() const override;
   // As many of them as a quarter of the table's share of the GPU's memory holds; those on disk come
   // to host memory.
   bool Prefetch(std::span<const Key> keys) override;
@@ -104,6 +105,7 @@ class HotTable : public GpuTable {
   Status MakeRoom() override;
   uint64_t RowsIn(uint64_t bytes) const;  // of the GPU's memory
   void BeginOperation();
+  void NoteShare();
   // The table below is to apply a batch that the GPU has no memory for: no row is there then. `why`
   // where the batch itself is in the GPU's memory.
   Status PassDown(const Status& why, const void* batch);

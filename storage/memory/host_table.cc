@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kCountersAhead = 16;   // rows whose counters are fetched before their turn
 constexpr size_t kAsideRows = 1024;     // in a page of rows copied before a write
-constexpr size_t kReadPiece = 1024;     // keys that a thread reads at a time
+constexpr size_t kReadPiece = 256;      // keys that a thread reads at a time
 constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visits for each wished
 
 }  // namespace
@@ -308,6 +308,11 @@ Status HostTable::WriteRows(const RowsDown& down) {
     *rows_.Counters(row) = down.counters[i];
   }
   return {};
+}
+
+std::array<TierUse, kTiers> HostTable::Tiers() const {
+  const TableStats stats = Stats();
+  return {TierUse(), {.rows = stats.rows, .bytes = stats.bytes, .hits = stats.lookup_hits}};
 }
 
 TableStats HostTable::Stats() const {

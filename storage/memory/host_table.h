@@ -33,6 +33,7 @@ class HostTable : public LowerTable {
   void CommitErase() override;
   Status Scan(ScanPage& page) const override;
   TableStats Stats() const override;
+  std::array<TierUse, kTiers> Tiers() const override;
 
   // A snapshot goes by row number too. A row that it has still to reach is copied aside before its
   // first write or erase. The copies are not counted in the budget, since a write that has been

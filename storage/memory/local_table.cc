@@ -4,6 +4,18 @@
 
 namespace strata {
 
+std::string_view TierName(Tier tier) {
+  switch (tier) {
+    case Tier::kHot:
+      return "hot";
+    case Tier::kWarm:
+      return "warm";
+    case Tier::kCold:
+      return "cold";
+  }
+  return "?";
+}
+
 Status LocalTable::CheckLoad(const ScanPage& page) const {
   const RowSchema schema = SchemaOf(spec());
   const size_t width = size_t{schema.dim} + schema.state_width;

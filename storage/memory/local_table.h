@@ -2,9 +2,11 @@
 // TableStore of several; a server's lane uses tables directly.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -16,6 +18,29 @@ namespace strata {
 struct GradientPart {
   std::span<const Key> keys;
   std::span<const float> gradients;
+};
+
+// A place that a table keeps rows in, the fastest first.
+enum class Tier : uint8_t { kHot, kWarm, kCold };
+constexpr size_t kTiers = 3;
+std::string_view TierName(Tier tier);  // "hot", "warm", "cold"
+
+// What it holds now, and what has happened there since the table was made.
+struct TierUse {
+  uint64_t rows = 0;      // a row may be in several
+  uint64_t bytes = 0;     // of memory; 0 for the cold tier, whose server counts the disk's
+  uint64_t hits = 0;      // keys of lookups and updates found there
+  uint64_t rows_in = 0;   // that came from another tier
+  uint64_t bytes_in = 0;  // likewise
+
+  TierUse& operator+=(const TierUse& other) {
+    rows += other.rows;
+    bytes += other.bytes;
+    hits += other.hits;
+    rows_in += other.rows_in;
+    bytes_in += other.bytes_in;
+    return *this;
+  }
 };
 
 // Not thread-safe. Callers check shapes (ValidateOperation, ValidatePart) and the step first.
@@ -62,6 +87,8 @@ class LocalTable {
   // After an error the page means nothing, and its cursor is what it was.
   virtual Status Scan(ScanPage& page) const = 0;
   virtual TableStats Stats() const = 0;
+  // By Tier; those that the table does not have hold zeros.
+  virtual std::array<TierUse, kTiers> Tiers() const { return {}; }
   // A hint: these keys are looked up or updated soon. A table with slower tiers brings their rows
   // up, beside what it is asked for. False: it has none, and hints are of no use.
   virtual bool Prefetch(std::span<const Key> /*keys*/) { return false; }

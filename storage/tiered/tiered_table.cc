@@ -10,7 +10,7 @@
 namespace strata {
 namespace {
 
-constexpr size_t kReadPiece = 1024;  // rows in memory that a thread reads at a time
+constexpr size_t kReadPiece = 256;   // rows in memory that a thread reads at a time
 constexpr size_t kColdPiece = 4096;  // rows read from the cold tier at a time
 // Keys that have no row yet are counted in this part of the table's share of memory.
 constexpr uint64_t kPushCountsPart = 32;
@@ -412,6 +412,20 @@ TableStats TieredTable::Stats() const {
   stats.bytes = tiers.warm_bytes + history_.bytes();
   for (const ScanPage& page : aside_) stats.bytes += page.keys.size() * (row_bytes_ + sizeof(Key));
   return stats;
+}
+
+std::array<TierUse, kTiers> TieredTable::Tiers() const {
+  const TierStats tiers = tier_stats();
+  return {TierUse(),
+          {.rows = tiers.warm_rows,
+           .bytes = tiers.warm_bytes,
+           .hits = tiers.warm_hits,
+           .rows_in = tiers.moved_up,
+           .bytes_in = tiers.moved_up * row_bytes_},
+          {.rows = Stats().cold_rows,
+           .hits = tiers.cold_hits,
+           .rows_in = tiers.moved_down,
+           .bytes_in = tiers.moved_down * row_bytes_}};
 }
 
 TierStats TieredTable::tier_stats() const {

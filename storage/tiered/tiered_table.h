@@ -72,6 +72,7 @@ class TieredTable : public LowerTable {
   // By rising hash of the key; the cursor is a hash.
   Status Scan(ScanPage& page) const override;
   TableStats Stats() const override;
+  std::array<TierUse, kTiers> Tiers() const override;
   // As many of them as a quarter of the table's share of memory holds.
   bool Prefetch(std::span<const Key> keys) override;
 

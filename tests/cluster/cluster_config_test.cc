@@ -287,6 +287,10 @@ TEST_F(ClusterConfigTest, WhatWouldHaveNoEffectIsRefused) {
                           HasSubstr("c/cluster.toml:4:1: server.admit_from has no"),
                           HasSubstr("c/cluster.toml:5:1: server.ttl_steps has no")));
   EXPECT_THAT(Check(cold + "cold = true\nmemory = \"16MiB\"\ndata = \"d\"\n"), IsEmpty());
+  const std::string on_gpus = "[server]\ndevice = \"cuda\"\ncold_keep = \"lfu\"\n";
+  EXPECT_THAT(Check(on_gpus + "memory = \"16MiB\"\n"), IsEmpty());
+  EXPECT_THAT(Check(on_gpus + "memory = \"16MiB\"\ndata = \"d\"\ncold = true\nttl_steps = 9\n"),
+              ElementsAre(HasSubstr("server.ttl_steps does not go with server.device")));
   const std::string kept = "[server]\ncheckpoints_kept = 9\n";
   const auto no_checkpoints =
       HasSubstr("c/cluster.toml:2:1: server.checkpoints_kept has no effect");

@@ -1,0 +1,139 @@
+// Tables that stand below a faster one: what they hand up, and take back, also during a snapshot.
+#include "storage/memory/lower_table.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <numeric>
+
+#include "storage/memory/host_table.h"
+#include "tests/storage/tier_parts.h"
+
+namespace strata {
+namespace {
+
+constexpr uint32_t kDim = 3;
+
+TableSpec Spec() {
+  TableSpec spec;
+  spec.name = "t";
+  spec.dim = kDim;
+  spec.optimizer.kind = OptimizerKind::kAdaGrad;
+  return spec;
+}
+constexpr size_t kWidth = 2 * kDim;
+
+struct Row {
+  std::vector<float> elements;
+  uint32_t frequency = 0;
+  bool operator==(const Row&) const = default;
+};
+
+struct LowerCase {
+  std::string name;
+  std::function<std::unique_ptr<LowerTable>()> make;
+};
+
+class OwnTiered : private TierParts, public TieredTable {
+ public:
+  OwnTiered() : TierParts(200), TieredTable(Spec(), {}, warm, folder.cold(), *executor) {}
+};
+
+class LowerTableTest : public testing::TestWithParam<LowerCase> {
+ protected:
+  LowerTableTest() : table_(GetParam().make()) {
+    auto pool = WorkPool::Start("test", 2);
+    STRATA_CHECK(pool.ok());
+    pool_ = std::move(*pool);
+    keys_.resize(1000);
+    std::iota(keys_.begin(), keys_.end(), Key{0});
+  }
+
+  std::map<Key, Row> Read(std::span<const Key> keys, ReadFrom from = ReadFrom::kAll) {
+    std::map<Key, Row> rows;
+    std::mutex mutex;
+    const Status status = table_->ReadRows(keys, from, *pool_, [&](size_t i, const RowView& row) {
+      const std::lock_guard lock(mutex);
+      const bool is_new = rows.try_emplace(keys[i], Row{{row.elements, row.elements + kWidth},
+                                                        row.counters->frequency})
+                              .second;
+      EXPECT_TRUE(is_new);
+    });
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return rows;
+  }
+
+  Status Write(std::span<const Key> keys, float value, uint8_t known, uint32_t epoch = 0) {
+    const std::vector<float> rows(keys.size() * kWidth, value);
+    const std::vector<RowCounters> counters(
+        keys.size(), {.frequency = 7, .checkpoint_epoch = epoch, .last_step = 1});
+    const std::vector<uint8_t> flags(keys.size(), known);
+    return table_->WriteRows({keys, rows, counters, flags});
+  }
+
+  std::map<Key, float> TakeSnapshot() {
+    std::map<Key, float> first_elements;
+    ScanPage page;
+    while (!page.done) {
+      const Status status = table_->SnapshotPage(page);
+      EXPECT_TRUE(status.ok()) << status.ToString();
+      if (!status.ok()) break;
+      for (size_t i = 0; i < page.keys.size(); ++i) {
+        EXPECT_TRUE(first_elements.try_emplace(page.keys[i], page.rows[i * kWidth]).second);
+      }
+    }
+    table_->EndSnapshot();
+    return first_elements;
+  }
+
+  std::unique_ptr<LowerTable> table_;
+  std::unique_ptr<WorkPool> pool_;
+  std::vector<Key> keys_;
+};
+
+TEST_P(LowerTableTest, HandsUpWhatItHasAndTakesItBack) {
+  const std::span<const Key> old = std::span(keys_).first(600);
+  ASSERT_TRUE(table_->Assign(old, std::vector<float>(old.size() * kDim, 0.5F)).ok());
+  std::map<Key, Row> rows = Read(keys_);
+  ASSERT_EQ(rows.size(), old.size());
+  for (const auto& [key, row] : rows) EXPECT_EQ(row.elements[0], 0.5F);
+
+  ASSERT_TRUE(Write(old, 2.0F, 1).ok());
+  ASSERT_TRUE(Write(std::span(keys_).subspan(600, 100), 3.0F, 0).ok());
+  EXPECT_EQ(table_->Stats().rows, 700U);
+  rows = Read(keys_);
+  ASSERT_EQ(rows.size(), 700U);
+  for (const auto& [key, row] : rows) {
+    EXPECT_EQ(row, (Row{std::vector<float>(kWidth, key < 600 ? 2.0F : 3.0F), 7})) << key;
+  }
+  EXPECT_LE(Read(keys_, ReadFrom::kMemory).size(), 700U);
+  std::vector<float> values(keys_.size() * kDim);
+  ASSERT_TRUE(table_->Lookup(keys_, values).ok());
+  EXPECT_EQ(values[0], 2.0F);
+  EXPECT_EQ(values[650 * kDim], 3.0F);
+}
+
+TEST_P(LowerTableTest, ASnapshotStaysWhatItWasAtItsCut) {
+  const std::span<const Key> old = std::span(keys_).first(600);
+  ASSERT_TRUE(table_->Assign(old, std::vector<float>(old.size() * kDim, 0.5F)).ok());
+  EXPECT_EQ(table_->BeginSnapshot(0), 0U);
+  table_->SetEpoch(1);
+  ASSERT_TRUE(Write(old.first(300), 2.0F, 1, 1).ok());
+  ASSERT_TRUE(Write(std::span(keys_).subspan(600), 3.0F, 0, 1).ok());
+  ASSERT_TRUE(Write(old.first(100), 4.0F, 1, 1).ok());
+  const std::map<Key, float> taken = TakeSnapshot();
+  EXPECT_EQ(taken.size(), old.size());
+  for (const auto& [key, element] : taken) EXPECT_EQ(element, 0.5F) << key;
+  EXPECT_EQ(Read(keys_).at(0).elements[0], 4.0F);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tables, LowerTableTest,
+    testing::Values(LowerCase{"Host", [] { return std::make_unique<HostTable>(Spec()); }},
+                    LowerCase{"Tiered", [] { return std::make_unique<OwnTiered>(); }}),
+    [](const auto& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace strata
