@@ -31,8 +31,10 @@ Result<std::unique_ptr<TableFactory>> TableFactory::Create(const TableFactoryOpt
 Status TableFactory::TakeGpus() {
   if (options_.device.kind == DeviceKind::kCpu) return {};
   const bool is_free_to_choose = !options_.device.kind.has_value();
-  if (options_.policy.admit_from > 1 || options_.policy.ttl_steps != 0) {
-    const std::string why = "rows that are admitted late or expire cannot be on a GPU";
+  const TierPolicy& policy = options_.policy;
+  if (policy.admit_from > 1 || policy.ttl_steps != 0 || policy.keep == KeepPolicy::kCustom) {
+    const std::string why =
+        "rows that are admitted late, expire or have a score of one's own cannot be on a GPU";
     if (!is_free_to_choose) return Invalid(why + " yet: expected server.device cpu or auto");
     plan_.push_back("device auto: host memory, as " + why);
     return {};
@@ -52,7 +54,9 @@ Status TableFactory::TakeGpus() {
 std::unique_ptr<LocalTable> TableFactory::Make(const TableSpec& spec, uint16_t lane) {
   std::unique_ptr<LowerTable> on_host = MakeOnHost(spec);
   if (gpus_ == nullptr) return on_host;
-  return gpus_->MakeOver(spec, lane, std::move(on_host), options_.policy.keep);
+  const VictimOrder order = options_.policy.keep == KeepPolicy::kLfu ? VictimOrder::kLeastPushed
+                                                                     : VictimOrder::kLeastRecent;
+  return gpus_->MakeOver(spec, lane, std::move(on_host), order);
 }
 
 std::unique_ptr<LowerTable> TableFactory::MakeOnHost(const TableSpec& spec) {

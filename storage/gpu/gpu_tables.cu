@@ -85,12 +85,9 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
 
 std::unique_ptr<LocalTable> GpuTables::MakeOver(const TableSpec& spec, uint16_t lane,
                                                 std::unique_ptr<LowerTable> below,
-                                                KeepPolicy keep) {
-  STRATA_CHECK(keep != KeepPolicy::kCustom);
-  HotTableOptions options;
-  if (keep == KeepPolicy::kLfu) options.order = VictimOrder::kLeastPushed;
+                                                VictimOrder order) {
   return std::make_unique<HotTable>(spec, *pools_[lane % pools_.size()], host_, std::move(below),
-                                    *workers_, options);
+                                    *workers_, HotTableOptions{.order = order});
 }
 
 std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec& spec, uint16_t lane) {

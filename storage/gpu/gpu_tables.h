@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "kernels/hashmap/residents.h"
 #include "storage/memory/lower_table.h"
-#include "storage/tiered/policy.h"
 
 namespace strata {
 
@@ -32,10 +32,9 @@ class GpuTables {
 
   // An empty table on a GPU of the lane's: lanes take turns.
   std::unique_ptr<LocalTable> Make(const TableSpec& spec, uint16_t lane);
-  // One over another, which holds what the GPU has no room for (HotTable). Rows go by `keep`, which
-  // is not KeepPolicy::kCustom.
+  // One over another, which holds what the GPU has no room for (HotTable).
   std::unique_ptr<LocalTable> MakeOver(const TableSpec& spec, uint16_t lane,
-                                       std::unique_ptr<LowerTable> below, KeepPolicy keep);
+                                       std::unique_ptr<LowerTable> below, VictimOrder order);
 
   // A line for each GPU: what it is, what was taken for rows, what is left for batches.
   const std::vector<std::string>& plan() const { return plan_; }

@@ -20,7 +20,7 @@ std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec&, uint16_t) {
 }
 
 std::unique_ptr<LocalTable> GpuTables::MakeOver(const TableSpec&, uint16_t,
-                                                std::unique_ptr<LowerTable>, KeepPolicy) {
+                                                std::unique_ptr<LowerTable>, VictimOrder) {
   STRATA_CHECK(false);
   return nullptr;
 }

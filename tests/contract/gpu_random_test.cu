@@ -76,7 +76,7 @@ TEST_F(GpuRandom, TenMillionOperationsAreTheModelsToTheBitAndAgain) {
   EXPECT_TRUE(bits == RunOn(second, nullptr, kDim));
 }
 
-// A sixth of the rows has room on the GPU.
+// A part of the rows has room on the GPU.
 TEST_F(GpuRandom, AndThroughTiers) {
   constexpr uint32_t kDim = 6;
   const TableSpec spec = ContractSpec("t", kDim, OptimizerKind::kAdam, InitializerKind::kNormal);

@@ -86,7 +86,6 @@ TEST(ServerProcess, WrongCommandLinesAndFilesSayWhatIsWrong) {
       {{"--host=::", "--port=0"}, 4, {"[::]:0", "--insecure"}},
       {{"--cold=true"}, 2, {"server.cold needs server.data"}},
       {{"--device=gpu"}, 2, {"--device", "cuda:N", "'gpu'"}},
-      {{"--device=cuda", "--memory=1GiB"}, 2, {"server.memory", "--gpu_memory"}},
       {{"--gpu_memory=1GiB"}, 2, {"server.gpu_memory has no effect", "--device"}},
       {{"--device=cuda:99", "--port=0"}, 2, {"NOT_FOUND"}},
       {{"--checkpoints=/proc/none"}, 2, {"server.checkpoints: cannot make folder /proc/none"}},
