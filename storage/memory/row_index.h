@@ -56,8 +56,8 @@ class RowIndex {
 
   // Calls visit(i, row or kNoRow) for each key in order, reading memory ahead: the index 32 keys
   // before its use, the row and `row_bytes` of it 16 keys before. visit does not change the index.
-  // kSparing: reads no more than most keys need, for threads that share the memory's bandwidth.
-  template <bool kSparing = false, typename Visit>
+  // Sparing: reads no more than most keys need, for threads that share the memory's bandwidth.
+  template <bool Sparing = false, typename Visit>
   void VisitRows(std::span<const Key> keys, size_t row_bytes, Visit&& visit) const;
 
   uint64_t bytes() const { return (current_.count + old_.count) * sizeof(Bucket); }
@@ -162,7 +162,7 @@ inline uint64_t RowIndex::FindHash(uint64_t hash) const {
   return place.bucket == nullptr ? kNoRow : place.bucket->rows[place.slot];
 }
 
-template <bool kSparing, typename Visit>
+template <bool Sparing, typename Visit>
 void RowIndex::VisitRows(std::span<const Key> keys, size_t row_bytes, Visit&& visit) const {
   constexpr size_t kIndexAhead = 32, kRowAhead = 16;
   std::array<uint64_t, kIndexAhead> hashes;
@@ -181,7 +181,7 @@ void RowIndex::VisitRows(std::span<const Key> keys, size_t row_bytes, Visit&& vi
       if (home.count != 0) {
         const Bucket* bucket = home.data() + home.Home(hash);
         __builtin_prefetch(bucket);
-        if (!kSparing) __builtin_prefetch(bucket + 1);  // where a tenth lie when it is full
+        if (!Sparing) __builtin_prefetch(bucket + 1);  // where a tenth lie when it is full
       }
       hashes[i % kIndexAhead] = hash;
     }
