@@ -4,6 +4,7 @@
 #include "storage/gpu/gpu_table.h"
 #include "storage/gpu/gpu_tables.h"
 #include "storage/gpu/pinned_pool.h"
+#include "storage/memory/host_table.h"
 
 namespace strata {
 namespace {
@@ -73,6 +74,7 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
 }
 
 std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec& spec, uint16_t lane) {
+  if (SchemaOf(spec).IsNarrow()) return std::make_unique<HostTable>(spec);
   return std::make_unique<GpuTable>(spec, *pools_[lane % pools_.size()], host_);
 }
 

@@ -29,7 +29,8 @@ class GpuTables {
   static Result<std::unique_ptr<GpuTables>> Open(const GpuTablesOptions& options);
   ~GpuTables();  // tables are gone
 
-  // An empty table on a GPU of the lane's: lanes take turns.
+  // An empty table on a GPU of the lane's: lanes take turns. One of narrow types (bf16, fp16) lies
+  // in host memory, as slots on a GPU are fp32.
   std::unique_ptr<LocalTable> Make(const TableSpec& spec, uint16_t lane);
 
   // A line for each GPU: what it is, what was taken for rows, what is left for batches.
