@@ -102,9 +102,7 @@ Status TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   BeginOperation();
   const size_t dim = spec_.dim;
   const auto place_of = [&](size_t i) { return out.subspan(i * dim, dim); };
-  const auto initial = [&](size_t i) {
-    InitialRow(spec_.initializer, spec_.seed, keys[i], place_of(i));
-  };
+  const auto initial = [&](size_t i) { InitialValue(spec_, schema_, keys[i], place_of(i)); };
   missing_.clear();
   warm_.VisitRows(keys, row_bytes_, [&](size_t i, uint64_t row) {
     if (row == kNoRow) {
