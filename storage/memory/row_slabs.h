@@ -5,9 +5,10 @@
 //         rows_per_slab x | counters: 16 bytes |
 //         rows_per_slab x | key: 8 bytes |
 //
-// Rows of narrow types are read and written through storage/row_elements.h alone. What a pull reads
-// lies alone and begins at a cache line where the width allows it: keys are compared in the index,
-// counters matter to pushes and checkpoints.
+// Rows of narrow types are read and written through storage/row_elements.h alone.
+//
+// What a pull reads lies alone and begins at a cache line where the width allows it: keys are
+// compared in the index, counters matter to pushes and checkpoints.
 #pragma once
 
 #include <algorithm>
