@@ -1,10 +1,13 @@
 // RowSchema: how one row lies in memory, the same on GPU, host, disk and wire.
 //
-//   | value: dim x f32 | optimizer state: state_width x f32 | counters: 16 bytes | pad to 16 |
+//   | value: dim x value_type | optimizer state: state_width x state_type | pad to 16 |
+//   | counters: 16 bytes |
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "kernels/core/element_type.h"
 
 namespace strata {
 
@@ -27,12 +30,20 @@ struct RowView {
 struct RowSchema {
   uint32_t dim = 0;          // elements of the value, 1 to kDimMax
   uint32_t state_width = 0;  // elements of optimizer state
+  ElementType value_type = ElementType::kFp32;
+  ElementType state_type = ElementType::kFp32;
 
   static constexpr uint32_t kDimMax = 1024;
 
-  constexpr size_t state_offset() const { return size_t{dim} * 4; }
+  constexpr bool IsNarrow() const {
+    return value_type != ElementType::kFp32 || state_type != ElementType::kFp32;
+  }
+  constexpr size_t state_offset() const {
+    const size_t align = BytesOf(state_type);
+    return (dim * BytesOf(value_type) + align - 1) / align * align;
+  }
   constexpr size_t counters_offset() const {
-    return (size_t{dim} + state_width + 3) / 4 * 4 * 4;  // 16-byte boundary
+    return (state_offset() + state_width * BytesOf(state_type) + 15) / 16 * 16;
   }
   constexpr size_t row_bytes() const { return counters_offset() + sizeof(RowCounters); }
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "kernels/optim/apply.h"
 #include "storage/optimizer_fields.h"
@@ -20,6 +21,13 @@ struct InitializerName {
 constexpr std::array<InitializerName, 3> kInitializers = {{{InitializerKind::kZero, "zero"},
                                                            {InitializerKind::kUniform, "uniform"},
                                                            {InitializerKind::kNormal, "normal"}}};
+
+struct ElementTypeEntry {
+  ElementType kind;
+  std::string_view name;
+};
+constexpr std::array<ElementTypeEntry, 3> kElementTypes = {
+    {{ElementType::kFp32, "fp32"}, {ElementType::kBf16, "bf16"}, {ElementType::kFp16, "fp16"}}};
 
 template <typename Table, typename Kind>
 std::string_view NameIn(const Table& table, Kind kind) {
@@ -68,6 +76,12 @@ Status ValidateTableSpec(const TableSpec& spec) {
         fmt::format("{}: initializer.kind: expected 1 (zero), 2 (uniform) or 3 (normal), found {}",
                     where, static_cast<int>(spec.initializer.kind)));
   }
+  for (const auto& [field, type] :
+       {std::pair{"value_type", spec.value_type}, std::pair{"state_type", spec.state_type}}) {
+    if (NameIn(kElementTypes, type) != "unknown") continue;
+    return Invalid(fmt::format("{}: {}: expected 1 (fp32), 2 (bf16) or 3 (fp16), found {}", where,
+                               field, static_cast<int>(type)));
+  }
   constexpr float kScaleMax = 1e30F;
   const float scale = spec.initializer.scale;
   if (!(scale >= 0 && scale < kScaleMax)) {  // a NaN neither
@@ -95,7 +109,8 @@ std::string_view AckLevelName(AckLevel level) {
 }
 
 RowSchema SchemaOf(const TableSpec& spec) {
-  return {spec.dim, static_cast<uint32_t>(StateWidth(spec.optimizer, spec.dim))};
+  return {spec.dim, static_cast<uint32_t>(StateWidth(spec.optimizer, spec.dim)), spec.value_type,
+          spec.state_type};
 }
 
 std::string DifferenceOf(const TableSpec& ours, const TableSpec& theirs) {
@@ -116,10 +131,21 @@ std::string DifferenceOf(const TableSpec& ours, const TableSpec& theirs) {
   compare("scale", ours.initializer.scale, theirs.initializer.scale);
   compare("seed", ours.seed, theirs.seed);
   compare("ack", AckLevelName(ours.ack), AckLevelName(theirs.ack));
+  compare("value_type", ElementTypeName(ours.value_type), ElementTypeName(theirs.value_type));
+  compare("state_type", ElementTypeName(ours.state_type), ElementTypeName(theirs.state_type));
   return text;
 }
 
 std::string_view InitializerKindName(InitializerKind kind) { return NameIn(kInitializers, kind); }
+
+std::string_view ElementTypeName(ElementType type) { return NameIn(kElementTypes, type); }
+
+Result<ElementType> ParseElementType(std::string_view name) {
+  for (const auto& entry : kElementTypes) {
+    if (entry.name == name) return entry.kind;
+  }
+  return Invalid(fmt::format("element type '{}': expected fp32, bf16 or fp16", name));
+}
 
 Result<AckLevel> ParseAckLevel(std::string_view name) {
   for (const AckLevel level :

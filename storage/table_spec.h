@@ -40,6 +40,10 @@ struct TableSpec {
   InitializerSpec initializer;
   uint64_t seed = 0;
   AckLevel ack = AckLevel::kDefault;  // of operations that name none
+  // What rows are stored as. Arithmetic, and all that enters or leaves the table, is fp32: values
+  // that come in are rounded to the nearest, results of updates stochastically.
+  ElementType value_type = ElementType::kFp32;
+  ElementType state_type = ElementType::kFp32;  // of the optimizer's state
 
   TableId id() const { return TableIdOf(name); }
   friend bool operator==(const TableSpec&, const TableSpec&) = default;
@@ -56,5 +60,7 @@ std::string DifferenceOf(const TableSpec& ours, const TableSpec& theirs);
 std::string_view InitializerKindName(InitializerKind kind);  // "zero", "uniform", "normal"
 Result<InitializerKind> ParseInitializerKind(std::string_view name);
 Result<AckLevel> ParseAckLevel(std::string_view name);
+std::string_view ElementTypeName(ElementType type);  // "fp32", "bf16", "fp16"
+Result<ElementType> ParseElementType(std::string_view name);
 
 }  // namespace strata

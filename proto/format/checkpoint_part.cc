@@ -146,6 +146,7 @@ std::vector<std::byte> EncodeTableRecord(const TableRecord& record) {
   }
   writer.PutText(record.name);
   wire::AppendOptimizerExtension(record.extension, writer);
+  wire::AppendElementTypes(record.types, writer);
   return BytesOf(writer);
 }
 
@@ -169,6 +170,9 @@ Result<TableRecord> DecodeTableRecord(std::span<const std::byte> bytes, const st
   auto extension = wire::ReadOptimizerExtension(reader);
   if (!extension.ok()) return Corrupt(where + ": " + extension.status().message());
   record.extension = *extension;
+  auto types = wire::ReadElementTypes(reader);
+  if (!types.ok()) return Corrupt(where + ": " + types.status().message());
+  record.types = *types;
   if (!reader.ok() || reader.left() != 0 || length > kTableNameBytesMax) {
     return Corrupt(fmt::format("{}: the table's record of {} bytes does not fit its name of {}",
                                where, bytes.size(), length));

@@ -29,6 +29,7 @@
 
 #include "base/status.h"
 #include "proto/format/digest.h"
+#include "proto/wire/element_types.h"
 #include "proto/wire/optimizer_extension.h"
 
 namespace strata::format {
@@ -95,6 +96,7 @@ class BlockDigester {
 //   | dim u32 | state width u32 | since u32 | seed u64 | optimizer u8 | initializer u8 | ack u8 |
 //   | name length u8 | learning_rate f32 | epsilon f32 | beta1 f32 | beta2 f32 |
 //   | initial_accumulator f32 | initializer_scale f32 | name | extension, or nothing |
+//   | element types, or nothing |
 struct TableRecord {
   std::string name;
   uint32_t dim = 0;
@@ -107,6 +109,7 @@ struct TableRecord {
   float learning_rate = 0, epsilon = 0, beta1 = 0, beta2 = 0, initial_accumulator = 0;
   float initializer_scale = 0;
   std::optional<wire::OptimizerExtension> extension = {};
+  wire::ElementTypes types = {};
   friend bool operator==(const TableRecord&, const TableRecord&) = default;
 
   size_t row_elements() const { return size_t{dim} + state_width; }

@@ -43,6 +43,7 @@
 
 #include "base/message_port.h"
 #include "base/status.h"
+#include "proto/wire/element_types.h"
 #include "proto/wire/header.h"
 #include "proto/wire/optimizer_extension.h"
 
@@ -98,6 +99,7 @@ struct TableDefinition {
   float initializer_scale = 0;
   uint8_t ack = kAckDefault;  // AckLevel of writes that name none, or kAckDefault
   std::optional<OptimizerExtension> extension = {};
+  ElementTypes types = {};
   friend bool operator==(const TableDefinition&, const TableDefinition&) = default;
 };
 Frame EncodeTableDefinitions(std::span<const TableDefinition> tables);

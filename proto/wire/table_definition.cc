@@ -23,6 +23,7 @@ void Append(const TableDefinition& table, ByteWriter& writer) {
   }
   writer.PutText(table.name);
   AppendOptimizerExtension(table.extension, writer);
+  AppendElementTypes(table.types, writer);
 }
 
 Result<TableDefinition> ReadOne(ByteReader& reader) {
@@ -49,6 +50,7 @@ Result<TableDefinition> ReadOne(ByteReader& reader) {
   }
   table.name = reader.GetText(length);
   STRATA_ASSIGN(table.extension, ReadOptimizerExtension(reader));
+  STRATA_ASSIGN(table.types, ReadElementTypes(reader));
   return table;
 }
 

@@ -15,7 +15,9 @@ wire::TableDefinition ToWire(const TableSpec& spec) {
           .initial_accumulator = spec.optimizer.initial_accumulator,
           .initializer_scale = spec.initializer.scale,
           .ack = static_cast<uint8_t>(spec.ack),
-          .extension = wire::ExtensionOf(spec.optimizer)};
+          .extension = wire::ExtensionOf(spec.optimizer),
+          .types = {.value = static_cast<uint8_t>(spec.value_type),
+                    .state = static_cast<uint8_t>(spec.state_type)}};
 }
 
 Result<TableSpec> FromWire(const wire::TableDefinition& definition) {
@@ -33,6 +35,8 @@ Result<TableSpec> FromWire(const wire::TableDefinition& definition) {
   spec.initializer = {.kind = static_cast<InitializerKind>(definition.initializer),
                       .scale = definition.initializer_scale};
   spec.ack = static_cast<AckLevel>(definition.ack);
+  spec.value_type = static_cast<ElementType>(definition.types.value);
+  spec.state_type = static_cast<ElementType>(definition.types.state);
   STRATA_TRY(ValidateTableSpec(spec));
   return spec;
 }

@@ -19,7 +19,9 @@ format::TableRecord ToRecord(const TableSpec& spec, uint32_t since) {
           .beta2 = spec.optimizer.beta2,
           .initial_accumulator = spec.optimizer.initial_accumulator,
           .initializer_scale = spec.initializer.scale,
-          .extension = wire::ExtensionOf(spec.optimizer)};
+          .extension = wire::ExtensionOf(spec.optimizer),
+          .types = {.value = static_cast<uint8_t>(spec.value_type),
+                    .state = static_cast<uint8_t>(spec.state_type)}};
 }
 
 Result<TableSpec> FromRecord(const format::TableRecord& record, const std::string& where) {
@@ -34,7 +36,9 @@ Result<TableSpec> FromRecord(const format::TableRecord& record, const std::strin
                  .initializer = {.kind = static_cast<InitializerKind>(record.initializer),
                                  .scale = record.initializer_scale},
                  .seed = record.seed,
-                 .ack = static_cast<AckLevel>(record.ack)};
+                 .ack = static_cast<AckLevel>(record.ack),
+                 .value_type = static_cast<ElementType>(record.types.value),
+                 .state_type = static_cast<ElementType>(record.types.state)};
   if (record.extension) wire::CopyExtension(*record.extension, &spec.optimizer);
   if (const Status valid = ValidateTableSpec(spec); !valid.ok()) {
     return Corrupt(where + ": " + valid.message());

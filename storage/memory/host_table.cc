@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/core/initializer.h"
+#include "storage/row_elements.h"
 
 namespace strata {
 namespace {
@@ -17,17 +17,21 @@ constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visi
 }  // namespace
 
 HostTable::HostTable(const TableSpec& spec, MemoryBudget* budget)
-    : spec_(spec), schema_(SchemaOf(spec)), rows_(schema_, budget), index_(rows_, budget) {}
+    : spec_(spec),
+      schema_(SchemaOf(spec)),
+      rows_(schema_, budget),
+      index_(rows_, budget),
+      updates_(spec) {}
 
 Status HostTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   const size_t dim = spec_.dim;
   uint64_t hits = 0;
-  index_.VisitRows(keys, dim * sizeof(float), [&](size_t i, uint64_t row) {
+  index_.VisitRows(keys, dim * BytesOf(schema_.value_type), [&](size_t i, uint64_t row) {
     const std::span<float> place = out.subspan(i * dim, dim);
     if (row == kNoRow) {
-      InitialRow(spec_.initializer, spec_.seed, keys[i], place);
+      InitialValue(spec_, schema_, keys[i], place);
     } else {
-      std::copy_n(rows_.Elements(row), dim, place.data());
+      ReadElements(schema_, rows_.Elements(row), dim, place.data());
       ++hits;
     }
   });
@@ -66,7 +70,7 @@ Status HostTable::PrepareUpdate(std::span<const GradientPart> parts) {
 }
 
 void HostTable::CommitUpdate(uint64_t step) {
-  updates_.clear();
+  updates_.Clear();
   for (size_t i = 0; i < targets_.size(); ++i) {
     const Target& target = targets_[i];
     if (i + kCountersAhead < targets_.size() && targets_[i + kCountersAhead].row != kNoRow) {
@@ -76,8 +80,8 @@ void HostTable::CommitUpdate(uint64_t step) {
     if (row == kNoRow) {
       const Key key = combiner_.keys()[target.key];
       row = AddRow(key);
-      InitialRow(spec_.initializer, spec_.seed, key, {rows_.Elements(row), spec_.dim});
-      InitialState(spec_.optimizer, {rows_.Elements(row) + spec_.dim, schema_.state_width});
+      WriteInitialValue(spec_, schema_, key, rows_.Elements(row));
+      WriteInitialState(spec_, schema_, rows_.Elements(row));
       *rows_.Counters(row) = RowCounters{};
     } else {
       KeepForSnapshot(row);
@@ -85,10 +89,11 @@ void HostTable::CommitUpdate(uint64_t step) {
     RowCounters& counters = *rows_.Counters(row);
     counters.checkpoint_epoch = history_.epoch();
     counters.frequency += std::min(target.parts, UINT32_MAX - counters.frequency);
-    updates_.push_back({rows_.Elements(row), target.gradient, counters.last_step});
+    updates_.Add(combiner_.keys()[target.key], rows_.Elements(row), target.gradient,
+                 counters.last_step);
     counters.last_step = step;
   }
-  ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, updates_);
+  updates_.Apply(step);
   stats_.updates += combiner_.occurrences();
   stats_.rejected += rejected_;
   ++stats_.steps;
@@ -111,8 +116,8 @@ void HostTable::CommitAssign() {
     } else {
       KeepForSnapshot(row);
     }
-    std::copy_n(assign_values_.data() + i * dim, dim, rows_.Elements(row));
-    InitialState(spec_.optimizer, {rows_.Elements(row) + dim, schema_.state_width});
+    WriteElements(schema_, assign_values_.subspan(i * dim, dim), rows_.Elements(row));
+    WriteInitialState(spec_, schema_, rows_.Elements(row));
     *rows_.Counters(row) = RowCounters{.checkpoint_epoch = history_.epoch()};
   }
 }
@@ -142,7 +147,7 @@ Status HostTable::Scan(ScanPage& page) const {
   for (; row < rows_.numbers() && page.keys.size() < page.rows_max; ++row) {
     if (!rows_.IsLive(row)) continue;
     page.keys.push_back(rows_.KeyOf(row));
-    page.rows.insert(page.rows.end(), rows_.Elements(row), rows_.Elements(row) + width);
+    AppendElements(schema_, rows_.Elements(row), width, page.rows);
     if (page.with_state) page.counters.push_back(*rows_.Counters(row));
   }
   page.cursor = row;
@@ -163,9 +168,8 @@ bool HostTable::IsInSnapshot(uint64_t row) const {
 }
 
 void HostTable::AppendTo(ScanPage& page, uint64_t row) const {
-  const float* elements = rows_.Elements(row);
   page.keys.push_back(rows_.KeyOf(row));
-  page.rows.insert(page.rows.end(), elements, elements + schema_.dim + schema_.state_width);
+  AppendElements(schema_, rows_.Elements(row), schema_.dim + schema_.state_width, page.rows);
   page.counters.push_back(*rows_.Counters(row));
 }
 
@@ -180,7 +184,7 @@ void HostTable::CopyRun(uint64_t begin, uint64_t end, ScanPage& page, size_t at)
     return;
   }
   for (size_t i = 0; i < rows; ++i) {
-    std::copy_n(rows_.Elements(begin + i), width, &page.rows[(at + i) * width]);
+    ReadElements(schema_, rows_.Elements(begin + i), width, &page.rows[(at + i) * width]);
   }
 }
 
@@ -250,7 +254,7 @@ Status HostTable::Load(const ScanPage& page) {
     uint64_t row = load_rows_[i];
     if (row == kNoRow) row = index_.Find(page.keys[i]);  // a key that comes twice
     if (row == kNoRow) row = AddRow(page.keys[i]);
-    std::copy_n(page.rows.data() + i * width, width, rows_.Elements(row));
+    WriteElements(schema_, {page.rows.data() + i * width, width}, rows_.Elements(row));
     RowCounters& counters = *rows_.Counters(row);
     counters = page.counters[i];
     counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());

@@ -6,13 +6,13 @@
 #include <span>
 #include <vector>
 
-#include "kernels/optim/apply.h"
 #include "storage/memory/combine.h"
 #include "storage/memory/cut_history.h"
 #include "storage/memory/lower_table.h"
 #include "storage/memory/memory_budget.h"
 #include "storage/memory/row_index.h"
 #include "storage/memory/row_slabs.h"
+#include "storage/row_elements.h"
 
 namespace strata {
 
@@ -92,7 +92,7 @@ class HostTable : public LowerTable {
   // Between Prepare and Commit.
   GradientCombiner combiner_;
   std::vector<Target> targets_;  // update: the rows whose gradient is finite
-  std::vector<RowUpdate> updates_;
+  RowUpdates updates_;
   uint64_t rejected_ = 0;
   std::span<const Key> assign_keys_;
   std::span<const float> assign_values_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/core/initializer.h"
+#include "kernels/core/narrow.h"
 #include "kernels/optim/apply.h"
 #include "storage/memory/local_store.h"
 
@@ -15,7 +16,21 @@ MapTable::Row MapTable::NewRow(Key key) const {
   const std::span<float> elements(row.elements);
   InitialRow(spec_.initializer, spec_.seed, key, elements.first(schema.dim));
   InitialState(spec_.optimizer, elements.subspan(schema.dim));
+  RoundToNearest(row);
   return row;
+}
+
+template <typename Round>
+void MapTable::RoundRow(Row& row, const Round& round) const {
+  for (size_t i = 0; i < row.elements.size(); ++i) {
+    const ElementType type = i < spec_.dim ? spec_.value_type : spec_.state_type;
+    if (type == ElementType::kFp32) continue;
+    row.elements[i] = narrow::FromBits(type, round(type, i, row.elements[i]));
+  }
+}
+
+void MapTable::RoundToNearest(Row& row) const {
+  RoundRow(row, [](ElementType type, size_t, float value) { return narrow::ToBits(type, value); });
 }
 
 Status MapTable::Lookup(std::span<const Key> keys, std::span<float> out) {
@@ -65,6 +80,10 @@ void MapTable::CommitUpdate(uint64_t step) {
     Row& row = rows_.try_emplace(key, NewRow(key)).first->second;
     const RowUpdate update{row.elements.data(), sum.gradient.data(), row.counters.last_step};
     ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, {&update, 1});
+    const uint64_t sequence = narrow::RoundingSequence(spec_.seed, key, step);
+    RoundRow(row, [sequence](ElementType type, size_t i, float value) {
+      return narrow::ToBitsStochastic(type, value, SequenceBits(sequence, i));
+    });
     row.counters.frequency += std::min(sum.parts, UINT32_MAX - row.counters.frequency);
     row.counters.checkpoint_epoch = history_.epoch();
     row.counters.last_step = step;
@@ -82,6 +101,7 @@ void MapTable::CommitAssign() {
     Row row = NewRow(prepared_assign_.keys[i]);
     const auto value = prepared_assign_.gradients.subspan(i * spec_.dim, spec_.dim);
     std::copy(value.begin(), value.end(), row.elements.begin());
+    RoundToNearest(row);
     row.counters.checkpoint_epoch = history_.epoch();
     rows_.insert_or_assign(prepared_assign_.keys[i], std::move(row));
   }
@@ -162,6 +182,7 @@ Status MapTable::Load(const ScanPage& page) {
     const auto elements = std::span(page.rows).subspan(i * width, width);
     Row& row = rows_[page.keys[i]];
     row.elements.assign(elements.begin(), elements.end());
+    RoundToNearest(row);
     row.counters = page.counters[i];
     row.counters.checkpoint_epoch = std::min(row.counters.checkpoint_epoch, history_.epoch());
   }

@@ -42,6 +42,10 @@ class MapTable : public LocalTable {
   };
 
   Row NewRow(Key key) const;
+  // Each element to one that the table's types have; round(type, element, value).
+  template <typename Round>
+  void RoundRow(Row& row, const Round& round) const;
+  void RoundToNearest(Row& row) const;
 
   const TableSpec spec_;
   std::map<Key, Row> rows_;

@@ -5,6 +5,8 @@
 //         rows_per_slab x | counters: 16 bytes |
 //         rows_per_slab x | key: 8 bytes |
 //
+// Rows of narrow types are read and written through storage/row_elements.h alone.
+//
 // What a pull reads lies alone and begins at a cache line where the width allows it: keys are
 // compared in the index, counters matter to pushes and checkpoints.
 #pragma once
@@ -74,10 +76,11 @@ class RowSlabs {
   }
 
   // What lies side by side in a slab: rows up to SlabEnd(row) - 1, with their counters and their
-  // keys, and without gaps between their elements if ElementsAreDense.
+  // keys, and as floats without gaps between them if ElementsAreDense.
   uint64_t SlabEnd(uint64_t row) const { return (row | slab_mask_) + 1; }
   bool ElementsAreDense() const {
-    return elements_bytes_ == (size_t{schema_.dim} + schema_.state_width) * sizeof(float);
+    return !schema_.IsNarrow() &&
+           elements_bytes_ == (size_t{schema_.dim} + schema_.state_width) * sizeof(float);
   }
   // The keys of `row` and of those behind it in its slab.
   void CopyKeys(uint64_t row, std::span<Key> out) const {

@@ -1,14 +1,13 @@
 #include "storage/rocks/cold_rows.h"
 
-#include "kernels/core/initializer.h"
-#include "kernels/optim/apply.h"
+#include "storage/row_elements.h"
 
 namespace strata {
 
 void MakeNewRow(const TableSpec& spec, const RowSchema& schema, Key key, float* elements,
                 RowCounters& counters) {
-  InitialRow(spec.initializer, spec.seed, key, {elements, schema.dim});
-  InitialState(spec.optimizer, {elements + schema.dim, schema.state_width});
+  WriteInitialValue(spec, schema, key, elements);
+  WriteInitialState(spec, schema, elements);
   counters = RowCounters{};
 }
 
@@ -16,7 +15,7 @@ void AppendRow(const RowSchema& schema, Key key, const RowView& row, bool with_s
                ScanPage& page) {
   const size_t width = size_t{schema.dim} + (with_state ? schema.state_width : 0);
   page.keys.push_back(key);
-  page.rows.insert(page.rows.end(), row.elements, row.elements + width);
+  AppendElements(schema, row.elements, width, page.rows);
   if (with_state) page.counters.push_back(*row.counters);
 }
 

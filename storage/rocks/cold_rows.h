@@ -1,4 +1,5 @@
-// Rows as bytes, the way the cold tier holds them (RowSchema), and pages of them.
+// Rows as bytes, the way the cold tier holds them (RowSchema), and pages of them. Elements of
+// narrow types are read and written through storage/row_elements.h alone.
 #pragma once
 
 #include <cstddef>

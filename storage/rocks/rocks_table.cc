@@ -18,7 +18,8 @@ RocksTable::RocksTable(const TableSpec& spec, RocksDb& cold)
       schema_(SchemaOf(spec)),
       row_bytes_(schema_.row_bytes()),
       cold_(cold),
-      space_(cold.MakeSpace(row_bytes_)) {}
+      space_(cold.MakeSpace(row_bytes_)),
+      updates_(spec) {}
 
 RocksTable::~RocksTable() {
   // Without it the rows only stay until the next start, which empties the cold tier.
@@ -68,10 +69,10 @@ Status RocksTable::Lookup(std::span<const Key> keys, std::span<float> out) {
     for (size_t i = 0; i < some.size(); ++i) {
       const std::span<float> place = out.subspan((begin + i) * dim, dim);
       if (found_[i] != 0) {
-        std::copy_n(ElementsOf(Row(i)), dim, place.data());
+        ReadElements(schema_, ElementsOf(Row(i)), dim, place.data());
         ++stats_.lookup_hits;
       } else {
-        InitialRow(spec_.initializer, spec_.seed, some[i], place);
+        InitialValue(spec_, schema_, some[i], place);
       }
     }
   }
@@ -92,7 +93,7 @@ Status RocksTable::PrepareUpdate(std::span<const GradientPart> parts) {
 }
 
 void RocksTable::CommitUpdate(uint64_t step) {
-  updates_.clear();
+  updates_.Clear();
   writes_.clear();
   for (size_t i = 0; i < keys_.size(); ++i) {
     if (found_[i] == 0) {
@@ -102,11 +103,11 @@ void RocksTable::CommitUpdate(uint64_t step) {
     RowCounters& counters = CountersOf(schema_, Row(i));
     counters.frequency += std::min(combiner_.parts(groups_[i]), UINT32_MAX - counters.frequency);
     counters.checkpoint_epoch = history_.epoch();
-    updates_.push_back({ElementsOf(Row(i)), combiner_.gradient(groups_[i]), counters.last_step});
+    updates_.Add(keys_[i], ElementsOf(Row(i)), combiner_.gradient(groups_[i]), counters.last_step);
     counters.last_step = step;
     writes_.push_back({keys_[i], Row(i)});
   }
-  ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, updates_);
+  updates_.Apply(step);
   Write();
   stats_.updates += combiner_.occurrences();
   stats_.rejected += combiner_.keys().size() - keys_.size();
@@ -127,7 +128,7 @@ void RocksTable::CommitAssign() {
   for (const auto& [key, i] : last) {
     if (found_[i] == 0) ++stats_.rows;
     MakeNew(key, Row(i));
-    std::copy_n(assign_values_.data() + i * spec_.dim, spec_.dim, ElementsOf(Row(i)));
+    WriteElements(schema_, assign_values_.subspan(i * spec_.dim, spec_.dim), ElementsOf(Row(i)));
     CountersOf(schema_, Row(i)).checkpoint_epoch = history_.epoch();
     writes_.push_back({key, Row(i)});
   }
@@ -231,7 +232,7 @@ Status RocksTable::Load(const ScanPage& page) {
   for (size_t i = 0; i < page.keys.size(); ++i) {
     const Key key = page.keys[i];
     if (found_[i] == 0 && (is_above || fresh_keys.insert(key).second)) ++fresh;
-    std::copy_n(page.rows.data() + i * width, width, ElementsOf(Row(i)));
+    WriteElements(schema_, {page.rows.data() + i * width, width}, ElementsOf(Row(i)));
     RowCounters& counters = CountersOf(schema_, Row(i));
     counters = page.counters[i];
     counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());

@@ -7,12 +7,12 @@
 #include <span>
 #include <vector>
 
-#include "kernels/optim/apply.h"
 #include "storage/memory/combine.h"
 #include "storage/memory/cut_history.h"
 #include "storage/memory/local_table.h"
 #include "storage/rocks/cold_rows.h"
 #include "storage/rocks/rocks_db.h"
+#include "storage/row_elements.h"
 
 namespace strata {
 
@@ -78,7 +78,7 @@ class RocksTable : public LocalTable {
   std::vector<size_t> groups_;
   std::vector<std::byte> rows_;
   std::vector<uint8_t> found_;
-  std::vector<RowUpdate> updates_;
+  RowUpdates updates_;
   std::vector<ColdWrite> writes_;
   std::span<const Key> assign_keys_;
   std::span<const float> assign_values_;

@@ -144,7 +144,7 @@ void TieredTable::EndSnapshot() {
 void TieredTable::CopyLoaded(const ScanPage& page, size_t i, float* elements,
                              RowCounters& counters) const {
   const size_t width = size_t{schema_.dim} + schema_.state_width;
-  std::copy_n(page.rows.data() + i * width, width, elements);
+  WriteElements(schema_, {page.rows.data() + i * width, width}, elements);
   counters = page.counters[i];
   counters.checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch());
 }

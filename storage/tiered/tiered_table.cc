@@ -30,7 +30,8 @@ TieredTable::TieredTable(const TableSpec& spec, const TierPolicy& policy, WarmSh
       space_(cold.MakeSpace(row_bytes_)),
       executor_(executor),
       budget_(0, &warm.budget()),
-      warm_(schema_, &budget_) {
+      warm_(schema_, &budget_),
+      updates_(spec) {
   shares_.Join();
   if (policy_.admit_from > 1) {
     push_counts_ = std::make_unique<PushCounts>(shares_.ShareBytes() / kPushCountsPart);
@@ -102,9 +103,7 @@ Status TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   BeginOperation();
   const size_t dim = spec_.dim;
   const auto place_of = [&](size_t i) { return out.subspan(i * dim, dim); };
-  const auto initial = [&](size_t i) {
-    InitialRow(spec_.initializer, spec_.seed, keys[i], place_of(i));
-  };
+  const auto initial = [&](size_t i) { InitialValue(spec_, schema_, keys[i], place_of(i)); };
   missing_.clear();
   warm_.VisitRows(keys, row_bytes_, [&](size_t i, uint64_t row) {
     if (row == kNoRow) {
@@ -117,7 +116,7 @@ Status TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
       initial(i);
       return;
     }
-    std::copy_n(warm_.Elements(row), dim, place_of(i).data());
+    ReadElements(schema_, warm_.Elements(row), dim, place_of(i).data());
     ++stats_.lookup_hits;
   });
   stats_.lookups += keys.size();
@@ -126,7 +125,7 @@ Status TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
     std::erase_if(missing_, [&](uint32_t i) {
       const uint64_t row = warm_.Find(keys[i]);
       if (row == kNoRow || IsDead(warm_.Counters(row))) return false;
-      std::copy_n(warm_.Elements(row), dim, place_of(i).data());
+      ReadElements(schema_, warm_.Elements(row), dim, place_of(i).data());
       ++tier_stats_.warm_hits;
       ++stats_.lookup_hits;
       return true;
@@ -144,7 +143,7 @@ Status TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
         initial(some[n]);
         continue;
       }
-      std::copy_n(ElementsOf(row), dim, place_of(some[n]).data());
+      ReadElements(schema_, ElementsOf(row), dim, place_of(some[n]).data());
       ++stats_.lookup_hits;
       ++tier_stats_.cold_hits;
       const Key key = cold_keys_[n];
@@ -236,7 +235,7 @@ uint64_t TieredTable::MakeRow(Key key) {
 void TieredTable::CommitUpdate(uint64_t step) {
   NoteStep(step);
   NoteExpired();
-  updates_.clear();
+  updates_.Clear();
   for (const Target& target : targets_) {
     uint64_t row = target.row;
     if (row == kNotAdmitted) {
@@ -253,10 +252,10 @@ void TieredTable::CommitUpdate(uint64_t step) {
     RowCounters& counters = warm_.Counters(row);
     counters.checkpoint_epoch = history_.epoch();
     counters.frequency += std::min(target.parts, UINT32_MAX - counters.frequency);
-    updates_.push_back({warm_.Elements(row), target.gradient, counters.last_step});
+    updates_.Add(target.key, warm_.Elements(row), target.gradient, counters.last_step);
     counters.last_step = step;
   }
-  ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, updates_);
+  updates_.Apply(step);
   stats_.updates += combiner_.occurrences();
   stats_.rejected += rejected_;
   ++stats_.steps;
@@ -293,7 +292,7 @@ void TieredTable::CommitAssign() {
       BeforeWrite(row);
     }
     Reset(key, row);
-    std::copy_n(assign_values_.data() + i * dim, dim, warm_.Elements(row));
+    WriteElements(schema_, assign_values_.subspan(i * dim, dim), warm_.Elements(row));
     warm_.Counters(row).checkpoint_epoch = history_.epoch();
   }
   KeepRoomAhead();

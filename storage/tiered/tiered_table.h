@@ -27,6 +27,7 @@
 #include "storage/memory/cut_history.h"
 #include "storage/memory/lower_table.h"
 #include "storage/rocks/rocks_db.h"
+#include "storage/row_elements.h"
 #include "storage/tiered/policy.h"
 #include "storage/tiered/push_counts.h"
 #include "storage/tiered/tier_job.h"
@@ -199,7 +200,7 @@ class TieredTable : public LowerTable {
   // Between Prepare and Commit.
   GradientCombiner combiner_;
   std::vector<Target> targets_;
-  std::vector<RowUpdate> updates_;
+  RowUpdates updates_;
   uint64_t rejected_ = 0;
   std::span<const Key> assign_keys_;
   std::span<const float> assign_values_;

@@ -1,6 +1,8 @@
 // Long runs against the model.
 #include <limits>
 #include <random>
+#include <tuple>
+#include <utility>
 
 #include "tests/contract/table_contract.h"
 
@@ -96,6 +98,23 @@ TEST_P(TableContract, RandomRunsEqualTheModelToTheBit) {
       RandomRun(store, model, spec, GetParam().random_steps / 2, GetParam().in_process);
       if (HasFailure()) return;
     }
+    dim = dim % 9 + 2;
+  }
+}
+
+TEST_P(TableContract, RandomRunsOfNarrowTypesEqualTheModelToTheBit) {
+  constexpr std::pair<ElementType, ElementType> kTypes[] = {
+      {ElementType::kBf16, ElementType::kFp32},
+      {ElementType::kFp32, ElementType::kFp16},
+      {ElementType::kFp16, ElementType::kBf16}};
+  uint32_t dim = 1;
+  for (size_t i = 0; i < std::size(kOptimizerKinds); ++i) {
+    TableSpec spec = ContractSpec(std::string(OptimizerKindName(kOptimizerKinds[i])), dim,
+                                  kOptimizerKinds[i], kInitializerKinds[i % 3]);
+    std::tie(spec.value_type, spec.state_type) = kTypes[i % std::size(kTypes)];
+    SCOPED_TRACE(spec.name);
+    RandomRun(store, model, spec, GetParam().random_steps / 4, GetParam().in_process);
+    if (HasFailure()) return;
     dim = dim % 9 + 2;
   }
 }

@@ -105,6 +105,25 @@ TEST(WireTables, ExtensionsComeBackBetweenDefinitionsWithout) {
               HasSubstr("extension of 68 bytes announced, 68 follow; expected 64"));
 }
 
+TEST(WireTables, ElementTypesComeBackAndCostNothingWhereAllIsFp32) {
+  std::vector<TableDefinition> tables = SampleTables();
+  const size_t before = BytesOf(EncodeTableDefinitions(tables)).size();
+  tables.insert(tables.begin() + 1, SampleExtendedTable());
+  tables[0].types = {.value = 2, .state = 3};
+  tables[1].types = {.value = 1, .state = 3};
+  const Bytes good = BytesOf(EncodeTableDefinitions(tables));
+  EXPECT_EQ(DecodeTableDefinitions(good).value(), tables);
+  const Bytes alone = BytesOf(EncodeTableDefinitions(std::span(tables).first(1)));
+  tables[0].types = {};
+  const size_t plain = BytesOf(EncodeTableDefinitions(std::span(tables).first(1))).size();
+  ASSERT_EQ(alone.size(), plain + 3);
+  EXPECT_LT(plain, before);
+  EXPECT_EQ(alone[plain], std::byte{254}) << "longer than any name: older readers refuse it";
+  for (size_t length = plain + 1; length < alone.size(); ++length) {
+    EXPECT_FALSE(DecodeTableDefinitions(std::span(alone).first(length)).ok()) << length;
+  }
+}
+
 // What builds without extensions make of one: a definition whose name is too long.
 TEST(WireTables, ReadersWithoutExtensionsRefuseThem) {
   const Bytes alone = BytesOf(EncodeTableDefinitions(std::vector{SampleExtendedTable()}));

@@ -35,6 +35,8 @@ struct RawLine {
   std::string optimizer = "sgd";
   std::string initializer = "zero";
   std::string ack = "default";
+  std::string value_type = "fp32";
+  std::string state_type = "fp32";
   std::vector<std::string> keys;  // get
   std::string put_key;
   std::vector<std::string> values;
@@ -100,6 +102,8 @@ Status ReadSpec(const RawLine& raw, TableSpec* spec) {
   STRATA_ASSIGN(spec->optimizer.kind, ParseOptimizerKind(raw.optimizer));
   STRATA_ASSIGN(spec->initializer.kind, ParseInitializerKind(raw.initializer));
   STRATA_ASSIGN(spec->ack, ParseAckLevel(raw.ack));
+  STRATA_ASSIGN(spec->value_type, ParseElementType(raw.value_type));
+  STRATA_ASSIGN(spec->state_type, ParseElementType(raw.state_type));
   return ValidateTableSpec(*spec);
 }
 
@@ -202,6 +206,12 @@ void AddTableCommands(CLI::App* app, RawLine* raw) {
       ->add_option("--ack", raw->ack,
                    "When a write is acknowledged: applied, logged, synced, or default: logged on "
                    "servers with a data folder")
+      ->capture_default_str();
+  create->add_option("--value-type", raw->value_type, "Rows are stored as fp32, bf16 or fp16")
+      ->capture_default_str();
+  create
+      ->add_option("--state-type", raw->state_type,
+                   "The optimizer's state is stored as fp32, bf16 or fp16")
       ->capture_default_str();
   create->add_option("--seed", raw->seed, "Of the initial values")
       ->default_str(fmt::to_string(request.spec.seed));

@@ -1,0 +1,132 @@
+#include "storage/row_elements.h"
+
+#include "kernels/core/initializer.h"
+#include "kernels/core/narrow.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kRowsWidened = 64;  // at a time: they stay in the cache
+
+void Widen(ElementType type, const std::byte* from, size_t count, float* out) {
+  if (type == ElementType::kFp32) {
+    memcpy(out, from, count * sizeof(float));
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    memcpy(&bits, from + i * sizeof bits, sizeof bits);
+    out[i] = narrow::FromBits(type, bits);
+  }
+}
+
+// bits_of(element, value): the 16 bits that hold it.
+template <typename BitsOf>
+void Store(ElementType type, const float* elements, size_t count, std::byte* to,
+           const BitsOf& bits_of) {
+  if (type == ElementType::kFp32) {
+    memcpy(to, elements, count * sizeof(float));
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const uint16_t bits = bits_of(i, elements[i]);
+    memcpy(to + i * sizeof bits, &bits, sizeof bits);
+  }
+}
+
+void WriteStochastic(const RowSchema& schema, const float* elements, uint64_t sequence, void* row) {
+  auto* place = static_cast<std::byte*>(row);
+  Store(schema.value_type, elements, schema.dim, place, [&](size_t i, float value) {
+    return narrow::ToBitsStochastic(schema.value_type, value, SequenceBits(sequence, i));
+  });
+  Store(schema.state_type, elements + schema.dim, schema.state_width, place + schema.state_offset(),
+        [&](size_t i, float value) {
+          return narrow::ToBitsStochastic(schema.state_type, value,
+                                          SequenceBits(sequence, schema.dim + i));
+        });
+}
+
+}  // namespace
+
+void ReadNarrow(const RowSchema& schema, const void* row, size_t count, float* out) {
+  const auto* place = static_cast<const std::byte*>(row);
+  const size_t values = std::min<size_t>(count, schema.dim);
+  Widen(schema.value_type, place, values, out);
+  Widen(schema.state_type, place + schema.state_offset(), count - values, out + values);
+}
+
+void WriteNarrow(const RowSchema& schema, const float* elements, size_t first, size_t count,
+                 void* row) {
+  auto* place = static_cast<std::byte*>(row);
+  const auto nearest = [](ElementType type) {
+    return [type](size_t /*i*/, float value) { return narrow::ToBits(type, value); };
+  };
+  const size_t values = first < schema.dim ? std::min(count, schema.dim - first) : 0;
+  Store(schema.value_type, elements, values, place + first * BytesOf(schema.value_type),
+        nearest(schema.value_type));
+  if (count == values) return;
+  const size_t state_first = first + values - schema.dim;
+  Store(schema.state_type, elements + values, count - values,
+        place + schema.state_offset() + state_first * BytesOf(schema.state_type),
+        nearest(schema.state_type));
+}
+
+void InitialValue(const TableSpec& spec, const RowSchema& schema, Key key, std::span<float> out) {
+  InitialRow(spec.initializer, spec.seed, key, out);
+  if (schema.value_type == ElementType::kFp32) return;
+  for (float& value : out) {
+    value = narrow::FromBits(schema.value_type, narrow::ToBits(schema.value_type, value));
+  }
+}
+
+void WriteInitialValue(const TableSpec& spec, const RowSchema& schema, Key key, void* row) {
+  if (!schema.IsNarrow()) {
+    InitialRow(spec.initializer, spec.seed, key, {static_cast<float*>(row), schema.dim});
+    return;
+  }
+  float value[RowSchema::kDimMax];
+  InitialRow(spec.initializer, spec.seed, key, {value, schema.dim});
+  WriteNarrow(schema, value, 0, schema.dim, row);
+}
+
+void WriteInitialState(const TableSpec& spec, const RowSchema& schema, void* row) {
+  if (!schema.IsNarrow()) {
+    InitialState(spec.optimizer, {static_cast<float*>(row) + schema.dim, schema.state_width});
+    return;
+  }
+  float state[2 * RowSchema::kDimMax];
+  InitialState(spec.optimizer, {state, schema.state_width});
+  WriteNarrow(schema, state, schema.dim, schema.state_width, row);
+}
+
+RowUpdates::RowUpdates(const TableSpec& spec) : spec_(spec), schema_(SchemaOf(spec)) {}
+
+void RowUpdates::Apply(uint64_t step) {
+  if (schema_.IsNarrow()) {
+    ApplyNarrow(step);
+  } else {
+    ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, updates_);
+  }
+}
+
+void RowUpdates::ApplyNarrow(uint64_t step) {
+  const size_t width = size_t{schema_.dim} + schema_.state_width;
+  widened_.resize(kRowsWidened * width);
+  for (size_t begin = 0; begin < updates_.size(); begin += kRowsWidened) {
+    const size_t end = std::min(begin + kRowsWidened, updates_.size());
+    widened_updates_.assign(updates_.begin() + static_cast<ptrdiff_t>(begin),
+                            updates_.begin() + static_cast<ptrdiff_t>(end));
+    for (size_t i = begin; i < end; ++i) {
+      float* elements = &widened_[(i - begin) * width];
+      ReadNarrow(schema_, updates_[i].row, width, elements);
+      widened_updates_[i - begin].row = elements;
+    }
+    ApplyRows(Exec{}, spec_.optimizer, step, spec_.dim, widened_updates_);
+    for (size_t i = begin; i < end; ++i) {
+      WriteStochastic(schema_, widened_updates_[i - begin].row,
+                      narrow::RoundingSequence(spec_.seed, keys_[i], step), updates_[i].row);
+    }
+  }
+}
+
+}  // namespace strata
