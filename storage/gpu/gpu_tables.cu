@@ -79,6 +79,7 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
         "{}: {} of memory, {} taken for rows, {} left for batches", gpu.name, HumanBytes(gpu.total),
         HumanBytes((*pool)->bytes()), HumanBytes(gpu.free - (*pool)->bytes())));
     tables->pools_.push_back(std::move(*pool));
+    tables->name_ += fmt::format("{}{}", ordinal == first ? "cuda:" : ",", ordinal);
   }
   return Result<std::unique_ptr<GpuTables>>(std::move(tables));
 }
