@@ -122,8 +122,7 @@ constexpr Setting kSettings[] = {
          "Where the rows of a server lie: cpu, in host memory; cuda, in the memory of the GPUs "
          "that the process sees, which its lanes take in turns; cuda:N, in that of GPU N; auto, "
          "on GPUs where there are any that will do. What a GPU has no room for stays in host "
-         "memory, "
-         "or goes on to the cold tier.",
+         "memory, or goes on to the cold tier.",
      .flag = "device",
      .programs = kProgramServer},
     {.key = "server.gpu_memory",
