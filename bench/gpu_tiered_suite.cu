@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <thread>
 
 #include "bench/figure.h"
 #include "bench/gpu_buffer.cuh"
@@ -47,10 +46,10 @@ class TieredBench {
     spec.name = "tiered";
     spec.dim = kDim;
     const uint32_t slot = SlotBytes(kDim, 0);
-    STRATA_ASSIGN(pool_, DevicePool::Make(0, (kRows / 2) * (slot + 2) * 10 / 8));
-    const auto processors = static_cast<int>(std::thread::hardware_concurrency());
-    STRATA_ASSIGN(workers_, WorkPool::Start("gather", std::clamp(processors - 1, 0, 15),
-                                            PoolWait::kSpinFirst));
+    int device = 0;
+    STRATA_TRY(FromCuda(cudaGetDevice(&device), "asking for the GPU"));
+    STRATA_ASSIGN(pool_, DevicePool::Make(device, (kRows / 2) * (slot + 2) * 10 / 8));
+    STRATA_ASSIGN(workers_, StartGatherers());
     auto below = std::make_unique<HostTable>(spec);
     below_ = below.get();
     table_ = std::make_unique<HotTable>(spec, *pool_, PinnedPool::Make(), std::move(below),

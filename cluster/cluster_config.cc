@@ -122,8 +122,7 @@ constexpr Setting kSettings[] = {
          "Where the rows of a server lie: cpu, in host memory; cuda, in the memory of the GPUs "
          "that the process sees, which its lanes take in turns; cuda:N, in that of GPU N; auto, "
          "on GPUs where there are any that will do. What a GPU has no room for stays in host "
-         "memory, "
-         "or goes on to the cold tier.",
+         "memory, or goes on to the cold tier.",
      .flag = "device",
      .programs = kProgramServer},
     {.key = "server.gpu_memory",
@@ -131,7 +130,7 @@ constexpr Setting kSettings[] = {
      .default_value = "0",
      .help = "Memory of each GPU that is taken for rows, at the start, 0 for 85 % of what is free. "
              "Rows beyond it lie in host memory (server.memory). What is left is for batches on "
-             "their way.",
+             "their way. At least 32MiB.",
      .min = 0,
      .flag = "gpu_memory",
      .programs = kProgramServer},
@@ -161,7 +160,8 @@ constexpr Setting kSettings[] = {
      .type = SettingType::kInt,
      .default_value = "1",
      .help = "The push of a key from which on it gets a row, with server.cold; earlier "
-             "ones are only counted.",
+             "ones are only counted. Above 1 rows are not on GPUs: cuda is refused, auto takes "
+             "host memory.",
      .min = 1,
      .max = 1e6},
     {.key = "server.ttl_steps",
@@ -169,7 +169,8 @@ constexpr Setting kSettings[] = {
      .default_value = "0",
      .help = "Steps without a push after which a row is gone, with server.cold; 0: it "
              "stays, as do rows that were put and never pushed. No pull, scan or checkpoint has it "
-             "any more, but counts of rows and the disk may until the next start.",
+             "any more, but counts of rows and the disk may until the next start. Not with "
+             "GPUs, as server.admit_from.",
      .min = 0,
      .max = 1e15},
     {.key = "server.queue_memory",
@@ -507,6 +508,13 @@ std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes) 
   if (on_gpus && (config.admit_from > 1 || config.ttl_steps != 0)) {
     blame(config.admit_from > 1 ? "server.admit_from" : "server.ttl_steps",
           "does not go with server.device (--device) cuda yet: expected cpu or auto");
+  }
+  constexpr uint64_t kGpuMemoryMin = uint64_t{32} << 20;  // what it is taken in pieces of
+  if (config.gpu_memory_bytes != 0 && config.gpu_memory_bytes < kGpuMemoryMin) {
+    blame("server.gpu_memory",
+          fmt::format("is to be 0, which takes most of what is free, or at least 32 MiB, found {} "
+                      "bytes",
+                      config.gpu_memory_bytes));
   }
   if (config.gpu_memory_bytes != 0 && config.device.kind == DeviceKind::kCpu) {
     blame("server.gpu_memory", "has no effect without server.device (--device) cuda or auto");

@@ -58,6 +58,11 @@ inline __device__ uint64_t FindPlace(const MapRef& map, uint64_t key) {
   return kNowhere;
 }
 
+// Whether a row lives at this place, which may be any slot number.
+inline __device__ bool IsRow(const MapRef& map, uint64_t place) {
+  return place % kLineBytes != kBucketSlots && map.lines[place] != 0;
+}
+
 inline __device__ uint32_t* LineWord(const MapRef& map, uint64_t place) {
   return reinterpret_cast<uint32_t*>(map.lines) + place / 4;
 }

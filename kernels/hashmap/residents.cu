@@ -1,5 +1,3 @@
-#include <thrust/iterator/counting_iterator.h>
-
 #include <cub/device/device_radix_sort.cuh>
 
 #include "base/status.h"
@@ -12,10 +10,6 @@ namespace {
 
 constexpr uint32_t kStays = ~0U;  // a rank; no victim's
 constexpr uint64_t kPairPlaces = 2 * kLineBytes;
-
-__device__ bool IsRow(const MapRef& map, uint64_t place) {
-  return place % kLineBytes != kBucketSlots && map.lines[place] != 0;
-}
 
 // Lower goes first; of equals the clean one, which costs nothing.
 __device__ uint32_t RankOf(const SlotHeader& header, uint64_t now, VictimOrder order) {

@@ -67,7 +67,7 @@ void CopyOutDirty(const Exec& exec, const MapRef& map, const WindowSlots& window
 // Those that a snapshot has still to take come out, and have been taken.
 void TakePendingAt(const Exec& exec, const MapRef& map, const WindowSlots& window,
                    const RowList& out);
-// Rows of the window, or of keys wherever they are: gone.
+// The rows of the window are gone.
 void RemoveRows(const Exec& exec, const MapRef& map, const WindowSlots& window);
 
 // The rows of these pairs whose key the tier below does not know come out. MarkKnown behind it: it

@@ -45,7 +45,7 @@ __global__ void ClearMarks(MapRef map, uint64_t buckets) {
 
 __global__ void SetMarks(MapRef map, uint64_t places) {
   const uint64_t place = ThreadNumber();
-  if (place >= places || place % kLineBytes == kBucketSlots || map.lines[place] == 0) return;
+  if (place >= places || !IsRow(map, place)) return;
   const uint64_t home = place / kLineBytes;
   uint64_t hash = MapRef::First(map.HeaderOf(place)->key);
   for (;;) {

@@ -5,12 +5,10 @@
 namespace strata {
 namespace {
 
-__device__ bool IsSlot(uint64_t place) { return place % kLineBytes != kBucketSlots; }
-
 __global__ void AppendPlaces(MapRef map, const uint64_t* places, uint64_t count, RowList out) {
   const uint64_t i = ThreadNumber();
   uint64_t place = i < count ? places[i] : kNowhere;
-  if (place != kNowhere && (!IsSlot(place) || map.lines[place] == 0)) place = kNowhere;
+  if (place != kNowhere && !IsRow(map, place)) place = kNowhere;
   AppendRow(map, place, out);
 }
 
@@ -19,8 +17,8 @@ __global__ void Mark(MapRef map, uint32_t since) {
   const uint64_t place = ThreadNumber();
   const uint64_t pair = place / 32;
   if (pair >= map.pairs()) return;
-  const bool is_one = IsSlot(place) && map.lines[place] != 0 &&
-                      (since == 0 || map.HeaderOf(place)->checkpoint_epoch >= since);
+  const bool is_one =
+      IsRow(map, place) && (since == 0 || map.HeaderOf(place)->checkpoint_epoch >= since);
   const uint32_t all = __ballot_sync(~0U, is_one);
   if (Lane() == 0) map.pending[pair] = all;
 }

@@ -123,6 +123,7 @@ __global__ void __launch_bounds__(kOftenThreads)
     if (threadIdx.x < kSlice && first + threadIdx.x < table.map.dim) {
       OftenSum(scratch, group, begin)[first + threadIdx.x] = sum;
     }
+    __syncthreads();  // all have read the one before: not every item has a tile to wait for
     if (threadIdx.x == 0) taken = atomicAdd(reinterpret_cast<uint32_t*>(scratch), 1U);
     __syncthreads();
   }

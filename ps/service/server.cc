@@ -347,8 +347,8 @@ uint64_t Server::incarnation() const { return impl_->identity.incarnation; }
 
 std::string Server::Description() const {
   const ServerIdentity& identity = impl_->identity;
-  return fmt::format("rank {} tcp://{} lanes {} http {} data {} incarnation {:016x}", identity.rank,
-                     identity.address, impl_->lanes.size(),
+  return fmt::format("rank {} tcp://{} lanes {} device {} http {} data {} incarnation {:016x}",
+                     identity.rank, identity.address, impl_->lanes.size(), impl_->tables->device(),
                      identity.http.empty() ? "off" : identity.http,
                      identity.data.empty() ? "memory-only" : identity.data, identity.incarnation);
 }

@@ -40,6 +40,8 @@ class TableFactory {
 
   std::unique_ptr<LocalTable> Make(const TableSpec& spec, uint16_t lane);  // a valid spec
 
+  // Where hot rows lie: "cpu", "cuda:0,1".
+  std::string device() const { return gpus_ == nullptr ? "cpu" : gpus_->name(); }
   // Where rows lie and why, for the log: a line for each GPU.
   const std::vector<std::string>& plan() const { return plan_; }
 

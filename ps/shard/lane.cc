@@ -269,6 +269,7 @@ LaneReport Lane::Report() {
   LaneReport report;
   state_.LookForRoom();
   ShowGauges();  // whoever looks sees an idle lane as it is
+  ShowTiers();
   report.no_room = state_.no_room;
   for (const auto& [id, table] : state_.tables) {
     report.tables.push_back({table->spec(), table->Stats()});

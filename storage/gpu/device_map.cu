@@ -25,15 +25,9 @@ Result<std::unique_ptr<DeviceMap>> DeviceMap::Make(const Exec& exec, DevicePool&
   const auto rows_max = static_cast<double>(options.rows_max);
   ref.pairs_base = options.fixed ? PairsFor(rows_max, 1.0)
                                  : PairsFor(static_cast<double>(options.rows_first), kLoadMax);
-  map->pairs_max_ = ref.pairs_base;
-  if (!options.fixed) {
-    for (uint32_t level = 0; level < kLevelMax; ++level) {
-      if (map->pairs_max_ >= PairsFor(rows_max, kLoadLast)) break;
-      map->pairs_max_ *= 2;
-    }
-    map->pairs_max_ =
-        std::min(map->pairs_max_, std::max(ref.pairs_base, PairsFor(rows_max, kLoadLast)));
-  }
+  map->pairs_max_ = options.fixed ? ref.pairs_base
+                                  : std::clamp(PairsFor(rows_max, kLoadLast), ref.pairs_base,
+                                               ref.pairs_base << kLevelMax);
   map->fixed_ = options.fixed;
   ref.pairs_tried = ref.pairs_taken = options.fixed ? kPairsTriedFixed : kPairsTried;
   ref.score_kept = options.score_kept;
@@ -173,8 +167,6 @@ uint64_t DeviceMap::WalkFrom(uint64_t cursor, size_t count, std::vector<uint64_t
   if (base >= ref_.pairs_base) return kNowhere;
   return base << (kLevelMax + 5) | slot << kLevelMax | bits;
 }
-
-void DeviceMap::SweepMarks(const Exec& exec) { strata::SweepMarks(exec, ref_); }
 
 Result<MapCounts> DeviceMap::Counts(const Exec& exec) const {
   MapCounts counts = {};

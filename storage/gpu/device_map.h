@@ -44,9 +44,6 @@ class DeviceMap {
   // memory, or rows_max is reached.
   Status MakeRoom(const Exec& exec, uint64_t rows);
 
-  // Sets the marks anew: those of rows that have gone make searches long.
-  void SweepMarks(const Exec& exec);
-
   // Waits for the stream. Exact.
   Result<MapCounts> Counts(const Exec& exec) const;
 

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <thread>
-
 #include "base/human_text.h"
 #include "kernels/core/cuda_status.cuh"
 #include "storage/gpu/device_pool.h"
@@ -16,9 +13,6 @@ namespace {
 constexpr int kOldestCapability = 80;  // 8.0: what is compiled for
 // Of the free memory, when nothing is said; the rest is for batches.
 constexpr size_t kShareOfFree = 85;
-
-// Threads that gather rows: they saturate a host's memory.
-constexpr int kGatherersMax = 15;
 
 struct Gpu {
   std::string name;
@@ -62,10 +56,7 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
   STRATA_TRY(FromCuda(counted, "looking for GPUs"));
   auto tables = std::unique_ptr<GpuTables>(new GpuTables());
   tables->host_ = PinnedPool::Make();
-  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
-  STRATA_ASSIGN(tables->workers_,
-                WorkPool::Start("gather", std::clamp(processors - 1, 0, kGatherersMax),
-                                PoolWait::kSpinFirst));
+  STRATA_ASSIGN(tables->workers_, StartGatherers());
   const int first = options.ordinal.value_or(0);
   const int last = options.ordinal.value_or(count - 1);
   for (int ordinal = first; ordinal <= last; ++ordinal) {
@@ -80,6 +71,7 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
         "{}: {} of memory, {} taken for rows, {} left for batches", gpu.name, HumanBytes(gpu.total),
         HumanBytes((*pool)->bytes()), HumanBytes(gpu.free - (*pool)->bytes())));
     tables->pools_.push_back(std::move(*pool));
+    tables->name_ += fmt::format("{}{}", ordinal == first ? "cuda:" : ",", ordinal);
   }
   return Result<std::unique_ptr<GpuTables>>(std::move(tables));
 }

@@ -37,6 +37,8 @@ class GpuTables {
   std::unique_ptr<LocalTable> MakeOver(const TableSpec& spec, uint16_t lane,
                                        std::unique_ptr<LowerTable> below, VictimOrder order);
 
+  // The GPUs, as a setting would name them: "cuda:0", "cuda:0,1".
+  const std::string& name() const { return name_; }
   // A line for each GPU: what it is, what was taken for rows, what is left for batches.
   const std::vector<std::string>& plan() const { return plan_; }
 
@@ -45,6 +47,7 @@ class GpuTables {
   std::vector<std::unique_ptr<DevicePool>> pools_;
   std::shared_ptr<PinnedPool> host_;   // for rows on their way out
   std::unique_ptr<WorkPool> workers_;  // gather rows that come up from host memory
+  std::string name_;
   std::vector<std::string> plan_;
 };
 

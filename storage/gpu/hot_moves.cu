@@ -54,8 +54,9 @@ Status HotTable::ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t ti
     Chunk chunk = slot->Send(exec_, packed.stay + packed.others);
     chunk.stay = packed.stay;
     counted_.bytes_up += slot->Bytes(chunk.count);
-    STRATA_TRY(use(chunk));
-    slot->End(exec_);
+    const Status used = use(chunk);
+    slot->End(exec_);  // the copies are under way, whatever came of it
+    STRATA_TRY(used);
   }
   return {};
 }
@@ -128,7 +129,7 @@ Status HotTable::Evict(uint64_t rows) {
     seen += window;
   }
   if (gone_since_sweep_ > map_->slots() / kSweepPart) {
-    map_->SweepMarks(exec_);
+    SweepMarks(exec_, map_->ref());
     gone_since_sweep_ = 0;
   }
   return {};
@@ -166,7 +167,6 @@ Result<uint64_t> HotTable::EvictFrom(uint64_t first, uint64_t pairs, uint64_t mo
   RemoveRows(exec_, map_->ref(), window);
   MustBegin("rows that go");
   copies_ -= rows.copied;
-  counted_.dropped += count;
   rows_most_ -= std::min(rows_most_, count);
   gone_since_sweep_ += count;
   return count;

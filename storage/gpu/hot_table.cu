@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <thread>
 #include <unordered_map>
 
 #include "storage/gpu/chunk_slot.cuh"
@@ -7,6 +8,7 @@
 namespace strata {
 namespace {
 
+constexpr int kGatherersMax = 15;
 // Of a map that may not grow: with more rows, searches for keys that are not there get long.
 constexpr double kLoadFull = 0.85;
 // Operations for which a row that was prefetched is locked.
@@ -25,6 +27,12 @@ bool IsShortOfMemory(const Status& status) {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<WorkPool>> StartGatherers() {
+  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+  return WorkPool::Start("gather", std::clamp(processors - 1, 0, kGatherersMax),
+                         PoolWait::kSpinFirst);
+}
 
 HotTable::HotTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<PinnedPool> host,
                    std::unique_ptr<LowerTable> below, WorkPool& workers,
@@ -85,6 +93,31 @@ void HotTable::KeepToShare() {
   below_->KeepToShare();
 }
 
+Status HotTable::ReserveMissing(size_t keys) {
+  STRATA_TRY(missing_positions_.ReserveFor<uint32_t>(keys));
+  return missing_keys_.ReserveFor<Key>(keys);
+}
+
+Result<uint32_t> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick, float* out) {
+  STRATA_TRY(ReserveFor(keys.size(), 0));
+  STRATA_TRY(ReserveMissing(keys.size()));
+  CopyUp(exec_, keys, keys_.as<Key>());
+  LookUpResidents(exec_, map_->ref(), {keys_.as<Key>(), keys.size()}, tick, out, MissingList(),
+                  missing_keys_.as<Key>(), &counters_.as<Counters>()->hits);
+  MustBegin("a lookup");
+  return CountMissing();
+}
+
+uint32_t HotTable::CopiedOfBatch() {
+  uint32_t* count = &counters_.as<Counters>()->window.copied;
+  Clear(exec_, count, sizeof *count);
+  CountCopied(exec_, map_->ref(), {distinct_.places, distinct_count_}, count);
+  uint32_t copied = 0;
+  CopyDown<uint32_t>(exec_, count, {&copied, 1});
+  Wait();
+  return copied;
+}
+
 uint32_t HotTable::CountMissing() {
   uint32_t missing = 0;
   CopyDown<uint32_t>(exec_, &counters_.as<Counters>()->absent, {&missing, 1});
@@ -118,19 +151,12 @@ Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
     return {};
   }
   if (!MakeMap().ok()) return below_->Lookup(keys, out);  // no memory of the GPU is left for it
-  STRATA_TRY(ReserveFor(keys.size(), 0));
-  STRATA_TRY(missing_positions_.ReserveFor<uint32_t>(keys.size()));
-  STRATA_TRY(missing_keys_.ReserveFor<Key>(keys.size()));
   float* rows = out.data();
   if (!IsOnGpu(rows)) {
     STRATA_TRY(out_.ReserveFor<float>(out.size()));
     rows = out_.as<float>();
   }
-  CopyUp(exec_, keys, keys_.as<Key>());
-  LookUpResidents(exec_, map_->ref(), {keys_.as<Key>(), keys.size()}, tick_, rows, MissingList(),
-                  missing_keys_.as<Key>(), &counters_.as<Counters>()->hits);
-  MustBegin("a lookup");
-  const uint32_t missing = CountMissing();
+  STRATA_ASSIGN(const uint32_t missing, LookUpHere(keys, tick_, rows));
   if (missing != 0) STRATA_TRY(AnswerFromBelow(missing, ReadFrom::kAll, tick_, rows));
   if (rows != out.data()) CopyDown<float>(exec_, rows, out);
   unsigned long long hits = 0;
@@ -139,7 +165,6 @@ Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   stats_.lookups += keys.size();
   stats_.lookup_hits += hits;
   counted_.hits += keys.size() - missing;
-  counted_.below_hits += hits - (keys.size() - missing);
   return {};
 }
 
@@ -164,35 +189,22 @@ bool HotTable::Prefetch(std::span<const Key> keys) {
   below_->Prefetch(keys);
   if (BelowIsEmpty() || keys.empty() || !MakeMap().ok()) return true;
   keys = keys.first(std::min<size_t>(keys.size(), rows_limit_ / kPrefetchPart));
-  // A hint that finds no memory is none.
-  if (!ReserveFor(keys.size(), 0).ok() ||
-      !missing_positions_.ReserveFor<uint32_t>(keys.size()).ok() ||
-      !missing_keys_.ReserveFor<Key>(keys.size()).ok()) {
-    return true;
-  }
-  CopyUp(exec_, keys, keys_.as<Key>());
   const uint64_t tick = tick_ + kLockedFor;
-  LookUpResidents(exec_, map_->ref(), {keys_.as<Key>(), keys.size()}, tick, nullptr, MissingList(),
-                  missing_keys_.as<Key>(), &counters_.as<Counters>()->hits);
-  const uint32_t missing = CountMissing();
-  // An error is for the request that needs the row.
-  if (missing != 0) {
-    static_cast<void>(AnswerFromBelow(missing, ReadFrom::kMemory, tick, nullptr).ok());
+  const Result<uint32_t> missing = LookUpHere(keys, tick, nullptr);
+  // A hint that finds no memory is none; an error is for the request that needs the row.
+  if (missing.ok() && *missing != 0) {
+    static_cast<void>(AnswerFromBelow(*missing, ReadFrom::kMemory, tick, nullptr).ok());
   }
   return true;
 }
 
 Status HotTable::MakeRoom() {
   if (distinct_count_ == 0) return {};
-  STRATA_TRY(missing_positions_.ReserveFor<uint32_t>(distinct_count_));
-  STRATA_TRY(missing_keys_.ReserveFor<Key>(distinct_count_));
+  STRATA_TRY(ReserveMissing(distinct_count_));
   const std::span<const uint64_t> places(distinct_.places, distinct_count_);
-  const auto list_missing = [&] {
-    ListMissing(exec_, places, distinct_.keys, MissingList(), missing_keys_.as<Key>());
-    return CountMissing();
-  };
   TouchRows(exec_, map_->ref(), places, tick_);
-  const uint32_t missing = list_missing();
+  ListMissing(exec_, places, distinct_.keys, MissingList(), missing_keys_.as<Key>());
+  const uint32_t missing = CountMissing();
   if (missing == 0) return {};
   STRATA_TRY(Room(missing));
   if (!BelowIsEmpty()) {
@@ -260,12 +272,7 @@ void HotTable::CommitErase() {
   if (map_ != nullptr && !erase_keys_.empty()) {
     const DeviceScope scope(exec_.ordinal);
     Combine(keys_.as<Key>(), erase_keys_.size());
-    uint32_t* count = &counters_.as<Counters>()->window.copied;
-    Clear(exec_, count, sizeof *count);
-    CountCopied(exec_, map_->ref(), {distinct_.places, distinct_count_}, count);
-    uint32_t copied = 0;
-    CopyDown<uint32_t>(exec_, count, {&copied, 1});
-    Wait();
+    const uint32_t copied = CopiedOfBatch();
     GpuTable::CommitErase();
     copies_ -= copied;
   }
@@ -387,21 +394,21 @@ Status HotTable::SnapshotPage(ScanPage& page) {
     }
     return {};
   }
-  ScanPage below;
-  below.rows_max = page.rows_max;
-  STRATA_TRY(below_->SnapshotPage(below));
-  page.keys.clear();
-  page.rows.clear();
-  page.counters.clear();
-  page.done = below.done;
-  for (size_t i = 0; i < below.keys.size(); ++i) {
+  STRATA_TRY(below_->SnapshotPage(page));
+  size_t kept = 0;
+  for (size_t i = 0; i < page.keys.size(); ++i) {
     // At the cut it was older there than on the GPU.
-    if (std::binary_search(taken_keys_.begin(), taken_keys_.end(), below.keys[i])) continue;
-    const float* row = below.rows.data() + i * width();
-    page.keys.push_back(below.keys[i]);
-    page.rows.insert(page.rows.end(), row, row + width());
-    page.counters.push_back(below.counters[i]);
+    if (std::binary_search(taken_keys_.begin(), taken_keys_.end(), page.keys[i])) continue;
+    if (kept != i) {
+      page.keys[kept] = page.keys[i];
+      page.counters[kept] = page.counters[i];
+      std::copy_n(page.rows.data() + i * width(), width(), page.rows.data() + kept * width());
+    }
+    ++kept;
   }
+  page.keys.resize(kept);
+  page.counters.resize(kept);
+  page.rows.resize(kept * width());
   return {};
 }
 
@@ -432,14 +439,10 @@ Status HotTable::Load(const ScanPage& page) {
   STRATA_TRY(ReserveFor(page.keys.size(), 0));
   CopyUp<Key>(exec_, page.keys, keys_.as<Key>());
   Combine(keys_.as<Key>(), page.keys.size());
-  uint32_t* count = &counters_.as<Counters>()->window.copied;
-  CountCopied(exec_, map_->ref(), {distinct_.places, distinct_count_}, count);
+  copies_ -= CopiedOfBatch();
   EraseRows(exec_, map_->ref(), {distinct_.keys, distinct_count_});
   MustBegin("loading rows");
-  uint32_t copied = 0;
-  CopyDown<uint32_t>(exec_, count, {&copied, 1});
   Wait();
-  copies_ -= copied;
   return {};
 }
 

@@ -38,14 +38,15 @@ struct HotStats {
   uint64_t rows = 0;         // on the GPU now
   uint64_t bytes = 0;        // of the GPU's memory
   uint64_t hits = 0;         // keys of lookups found there
-  uint64_t below_hits = 0;   // ... in the table below
   uint64_t moved_up = 0;     // rows
   uint64_t moved_down = 0;   // rows written to the table below
-  uint64_t dropped = 0;      // rows that left the GPU's memory
   uint64_t bytes_up = 0;     // over the link, of rows that were read below
   uint64_t bytes_down = 0;   // ... of rows that were written below
   uint64_t passed_down = 0;  // updates and assigns applied below
 };
+
+// Threads that gather rows on their way up, as many as saturate a host's memory; tables share them.
+Result<std::unique_ptr<WorkPool>> StartGatherers();
 
 // Not thread-safe, as GpuTable. The pools outlive the table.
 class HotTable : public GpuTable {
@@ -112,7 +113,12 @@ class HotTable : public GpuTable {
   bool BelowIsEmpty() const { return below_->Stats().rows == 0; }
   // Answers those of the listed keys that are not here. `out` as LookUpResidents.
   Status AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out);
-  uint32_t CountMissing();  // of missing_positions_, once the GPU knows
+  // Looks the keys up on the GPU, `out` as LookUpResidents; how many of them are not there, which
+  // missing_positions_ and missing_keys_ list.
+  Result<uint32_t> LookUpHere(std::span<const Key> keys, uint64_t tick, float* out);
+  Status ReserveMissing(size_t keys);
+  uint32_t CountMissing();
+  uint32_t CopiedOfBatch();  // distinct keys whose row is here, and known below
   std::span<Key> BringKeys(const Key* keys, uint32_t count);  // from the GPU
 
   // hot_moves.cu

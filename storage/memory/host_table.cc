@@ -294,6 +294,7 @@ Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPoo
     });
     const size_t left = std::min(taken, kCountersAhead);
     for (size_t n = taken - left; n < taken; ++n) visit_one(n);
+    read_hits_ += taken;
   });
   return {};
 }
@@ -316,7 +317,8 @@ Status HostTable::WriteRows(const RowsDown& down) {
 
 std::array<TierUse, kTiers> HostTable::Tiers() const {
   const TableStats stats = Stats();
-  return {TierUse(), {.rows = stats.rows, .bytes = stats.bytes, .hits = stats.lookup_hits}};
+  return {TierUse(),
+          {.rows = stats.rows, .bytes = stats.bytes, .hits = stats.lookup_hits + read_hits_}};
 }
 
 TableStats HostTable::Stats() const {

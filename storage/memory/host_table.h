@@ -2,6 +2,7 @@
 // rows in slabs (RowSlabs), memory read ahead in two stages, growth a little at a time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -97,7 +98,8 @@ class HostTable : public LowerTable {
   std::span<const Key> assign_keys_;
   std::span<const float> assign_values_;
   std::span<const Key> erase_keys_;
-  std::vector<uint64_t> load_rows_;  // of keys that are loaded or come down
+  std::atomic<uint64_t> read_hits_{0};  // of ReadRows, on any thread
+  std::vector<uint64_t> load_rows_;     // of keys that are loaded or come down
 };
 
 }  // namespace strata

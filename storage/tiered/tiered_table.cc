@@ -99,6 +99,19 @@ Status TieredTable::ReadCold(std::span<const Key> keys) {
   return {};
 }
 
+template <typename KeyOf, typename Use>
+Status TieredTable::ReadMissing(const KeyOf& key_of, const Use& use) {
+  for (size_t begin = 0; begin < missing_.size(); begin += kColdPiece) {
+    const auto some =
+        std::span(missing_).subspan(begin, std::min(kColdPiece, missing_.size() - begin));
+    cold_keys_.clear();
+    for (const uint32_t i : some) cold_keys_.push_back(key_of(i));
+    STRATA_TRY(ReadCold(cold_keys_));
+    STRATA_TRY(use(std::span<const uint32_t>(some)));
+  }
+  return {};
+}
+
 Status TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   BeginOperation();
   const size_t dim = spec_.dim;
@@ -131,12 +144,8 @@ Status TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
       return true;
     });
   }
-  for (size_t begin = 0; begin < missing_.size(); begin += kColdPiece) {
-    const auto some =
-        std::span(missing_).subspan(begin, std::min(kColdPiece, missing_.size() - begin));
-    cold_keys_.clear();
-    for (const uint32_t i : some) cold_keys_.push_back(keys[i]);
-    STRATA_TRY(ReadCold(cold_keys_).Prefixed("table '" + spec_.name + "'"));
+  const auto key_of = [&](uint32_t i) { return keys[i]; };
+  const auto answer = [&](std::span<const uint32_t> some) {
     for (size_t n = 0; n < some.size(); ++n) {
       const std::byte* row = cold_rows_.data() + n * row_bytes_;
       if (cold_found_[n] == 0 || IsDead(CountersOf(schema_, row))) {
@@ -150,7 +159,9 @@ Status TieredTable::Lookup(std::span<const Key> keys, std::span<float> out) {
       const bool moves = MovesUp(policy_, key, CountersOf(schema_, row).frequency, score_gone_);
       if (moves && HasRoom(1) && warm_.Find(key) == kNoRow) AddCopy(key, row);
     }
-  }
+    return Status::Ok();
+  };
+  STRATA_TRY(ReadMissing(key_of, answer).Prefixed("table '" + spec_.name + "'"));
   KeepRoomAhead();
   return {};
 }
@@ -171,12 +182,8 @@ Status TieredTable::BringUp(bool with_admission) {
     });
   }
   uint64_t fresh = 0;
-  for (size_t begin = 0; begin < missing_.size(); begin += kColdPiece) {
-    const auto some =
-        std::span(missing_).subspan(begin, std::min(kColdPiece, missing_.size() - begin));
-    cold_keys_.clear();
-    for (const uint32_t i : some) cold_keys_.push_back(targets_[i].key);
-    STRATA_TRY(ReadCold(cold_keys_));
+  const auto key_of = [&](uint32_t i) { return targets_[i].key; };
+  const auto bring = [&](std::span<const uint32_t> some) -> Status {
     const auto found = std::count(cold_found_.begin(), cold_found_.end(), uint8_t{1});
     STRATA_TRY(MakeRoom(static_cast<uint64_t>(found)));
     for (size_t n = 0; n < some.size(); ++n) {
@@ -191,7 +198,9 @@ Status TieredTable::BringUp(bool with_admission) {
         ++fresh;
       }
     }
-  }
+    return {};
+  };
+  STRATA_TRY(ReadMissing(key_of, bring));
   return MakeRoom(fresh);
 }
 
@@ -356,12 +365,8 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
   }
   tier_stats_.warm_hits += keys.size() - missing_.size();
   if (from == ReadFrom::kMemory || !cold_used_) return {};
-  for (size_t begin = 0; begin < missing_.size(); begin += kColdPiece) {
-    const auto some =
-        std::span(missing_).subspan(begin, std::min(kColdPiece, missing_.size() - begin));
-    cold_keys_.clear();
-    for (const uint32_t i : some) cold_keys_.push_back(keys[i]);
-    STRATA_TRY(ReadCold(cold_keys_).Prefixed("table '" + spec_.name + "'"));
+  const auto key_of = [&](uint32_t i) { return keys[i]; };
+  const auto show = [&](std::span<const uint32_t> some) {
     for (size_t n = 0; n < some.size(); ++n) {
       if (cold_found_[n] == 0) continue;
       const RowView row = ViewOf(schema_, cold_rows_.data() + n * row_bytes_);
@@ -369,8 +374,9 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
       ++tier_stats_.cold_hits;
       visit(some[n], row);
     }
-  }
-  return {};
+    return Status::Ok();
+  };
+  return ReadMissing(key_of, show).Prefixed("table '" + spec_.name + "'");
 }
 
 Status TieredTable::WriteRows(const RowsDown& down) {

@@ -132,6 +132,10 @@ class TieredTable : public LowerTable {
   void ShedBeyondShare();
   // The rows of keys that are not in memory, to cold_rows_ and cold_found_.
   Status ReadCold(std::span<const Key> keys);
+  // The rows of key_of(i) for each i of missing_, likewise but a piece at a time: calls
+  // use(some of missing_) behind each.
+  template <typename KeyOf, typename Use>
+  Status ReadMissing(const KeyOf& key_of, const Use& use);
   // Brings up what targets_ lacks of the cold tier, and makes room for what nobody has.
   Status BringUp(bool with_admission);
   void BeforeWrite(uint64_t row);

@@ -291,6 +291,8 @@ TEST_F(ClusterConfigTest, WhatWouldHaveNoEffectIsRefused) {
   EXPECT_THAT(Check(on_gpus + "memory = \"16MiB\"\n"), IsEmpty());
   EXPECT_THAT(Check(on_gpus + "memory = \"16MiB\"\ndata = \"d\"\ncold = true\nttl_steps = 9\n"),
               ElementsAre(HasSubstr("server.ttl_steps does not go with server.device")));
+  EXPECT_THAT(Check("[server]\ndevice = \"auto\"\ngpu_memory = \"1MiB\"\n"),
+              ElementsAre(HasSubstr("at least 32 MiB, found 1048576 bytes")));
   const std::string kept = "[server]\ncheckpoints_kept = 9\n";
   const auto no_checkpoints =
       HasSubstr("c/cluster.toml:2:1: server.checkpoints_kept has no effect");

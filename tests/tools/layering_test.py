@@ -87,7 +87,7 @@ ONLY_IN = [
     (r"<rocksdb/", ["storage/rocks", "bench", "tests"]),
     (r'<google/protobuf|"proto/control/.*\.pb\.h"',
      ["ps/service", "cluster/link", "worker", "tools", "tests"]),
-    (r"<(cuda|cub/|thrust/|nccl|cublas)", [".cu", ".cuh"]),
+    (r"<(cuda|cub/|thrust/|nccl|cublas)", [".cu", ".cuh", "tools/simt"]),
 ]
 
 # Words that may not stand in code: what, where it may, and what to use instead.
@@ -98,7 +98,8 @@ BANNED = [
      ["base"], "take a base/clock.h Clock"),
     (r"\bstd::random_device\b|\bgetrandom\b|/dev/u?random", ["base"], "take a seed"),
     (r"\bstd::[io]?fstream\b|\bfopen\b", ["base", "tests"], "use base/disk.h"),
-    (r"\bgetenv\b", ["base", "tests", "bench/peers/congestion_preload.cc"], "use a setting"),
+    (r"\bgetenv\b", ["base", "tests", "tools/simt", "bench/peers/congestion_preload.cc"],
+     "use a setting"),
     (r"\bTODO\b|\bFIXME\b|\bXXX\b", [], "do it, or open an issue"),
     (r"\busing namespace (?!std::(string_view_)?literals|std::chrono_literals)", [], "name what you use"),
     (r"\bthrow\b(?! by| from|n)", ["tests"], "return a Status"),

@@ -34,6 +34,8 @@ TEST(ServerProcess, IsReadyServesAndEndsOnSigterm) {
   EXPECT_EQ(hello->lane_ports[0], daemon.port());
   EXPECT_EQ(hello->incarnation, daemon.incarnation());
   EXPECT_THAT(HttpGet(daemon.http_port(), "/readyz"), HasSubstr("200 OK"));
+  EXPECT_THAT(HttpGet(daemon.http_port(), "/metrics"),
+              HasSubstr("strata_lane_tier_rows{lane=\"0\",tier=\"warm\"} 0"));
   daemon.ExpectOrderlyEnd();
   Daemon next;
   EXPECT_NE(next.incarnation(), daemon.incarnation());

@@ -1,0 +1,61 @@
+"""A .cu file as C++ for tools/simt.
+
+usage: translate.py IN OUT
+"""
+
+import re
+import sys
+
+OPENING, CLOSING = "([{", ")]}"
+
+
+def kernel_before(text, end):
+    """Where the name of the kernel begins, with its template arguments, that ends at `end`."""
+    depth = 0
+    while end > 0:
+        c = text[end - 1]
+        depth += (c == ">") - (c == "<")
+        if depth == 0 and c != "<" and not (c.isalnum() or c in "_:"):
+            break
+        end -= 1
+    return end
+
+
+def arguments(text, begin, closing):
+    """The arguments from `begin` on, split at commas, and where `closing` stands."""
+    found, depth, first, at = [], 0, begin, begin
+    while depth > 0 or not text.startswith(closing, at):
+        depth += (text[at] in OPENING) - (text[at] in CLOSING)
+        if depth == 0 and text[at] == ",":
+            found.append(text[first:at])
+            first = at + 1
+        at += 1
+    if text[first:at].strip():
+        found.append(text[first:at])
+    return found, at
+
+
+def translate(text):
+    text = re.sub(r"const __grid_constant__ (\w+) (\w+)", r"const \1& \2", text)
+    text = re.sub(r"extern __shared__ (?:__align__\(\d+\) )?(\w+) (\w+)\[\];",
+                  r"\1* \2 = reinterpret_cast<\1*>(simt::Shared());", text)
+    while (at := text.find("<<<")) >= 0:
+        begin = kernel_before(text, at)
+        shape, end = arguments(text, at + 3, ">>>")
+        given, last = arguments(text, text.index("(", end) + 1, ")")
+        shape += ["0", "nullptr"][len(shape) - 2:]
+        call = f"[&](const auto&... simt_args) {{ {text[begin:at]}(simt_args...); }}"
+        text = f"{text[:begin]}simt::Launch({', '.join([call, *shape, *given])}{text[last:]}"
+    return text
+
+
+def main():
+    source, made = sys.argv[1:]
+    with open(source, encoding="utf-8") as file:
+        text = file.read()
+    with open(made, "w", encoding="utf-8") as file:
+        file.write(f'#line 1 "{source}"\n' + translate(text))
+
+
+if __name__ == "__main__":
+    main()
