@@ -105,7 +105,7 @@ __global__ void TouchForPool(MapRef map, const uint64_t* keys, const uint64_t* p
     const uint4 line = LoadLine(map, place / kLineBytes);
     if (line.x == ~0U || map.HeaderOf(place)->key != keys[i]) place = kNowhere;  // never
   }
-  CopyFloats(place == kNowhere ? nullptr : map.ValueOf(place), out + i * map.dim, map.dim);
+  CopyFloats(place == kNowhere ? nullptr : map.RowOf(place), out + i * map.dim, map.dim);
 }
 
 constexpr uint64_t kSamples = 65'536;
@@ -116,7 +116,7 @@ Result<std::vector<Figure>> RunPooled(uint32_t dim) {
   constexpr uint64_t kLookups = kSamples * kSlots;
   Exec exec;
   exec.device = DeviceKind::kCuda;
-  STRATA_ASSIGN(const auto pool, DevicePool::Make(0, kPooledRows * (SlotBytes(dim, 0) + 2) * 3 / 2 +
+  STRATA_ASSIGN(const auto pool, DevicePool::Make(0, kPooledRows * (SlotBytes(dim) + 2) * 3 / 2 +
                                                          8 * DevicePool::kChunkBytes));
   STRATA_ASSIGN(const auto map, FilledMap(exec, *pool, dim, 0, kPooledRows));
   GpuBuffer<float> out;
@@ -269,7 +269,7 @@ Result<std::vector<Figure>> RunTraining() {
   constexpr uint32_t kDim = 128;
   const OptimizerSpec optimizer{.kind = OptimizerKind::kAdam, .learning_rate = 0.001F};
   const auto state_width = static_cast<uint32_t>(StateWidth(optimizer, kDim));
-  const uint32_t slot = SlotBytes(kDim, state_width);
+  const uint32_t slot = SlotBytes(kDim + state_width);
   Exec exec;
   exec.device = DeviceKind::kCuda;
   STRATA_ASSIGN(const double bandwidth, CopyBandwidth());

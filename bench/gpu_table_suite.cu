@@ -82,7 +82,7 @@ __global__ void TouchForFind(MapRef map, const uint64_t* places, uint64_t count,
   const uint4 line = LoadLine(map, place / kLineBytes);
   const bool wanted = present && line.x != ~0U;  // no digests: but it must be read to know
   if (i < count) found[i] = wanted && map.HeaderOf(place)->key != kNowhere;
-  CopyFloats(wanted ? map.ValueOf(place) : nullptr, out + i * map.dim, map.dim);
+  CopyFloats(wanted ? map.RowOf(place) : nullptr, out + i * map.dim, map.dim);
 }
 
 class Bench {
@@ -105,7 +105,7 @@ class Bench {
   explicit Bench(const Shape& shape) : shape_(shape) {}
 
   Status Start() {
-    const uint32_t slot = SlotBytes(shape_.dim, 0);
+    const uint32_t slot = SlotBytes(shape_.dim);
     const size_t bytes = shape_.rows * (slot + 2) + 8 * DevicePool::kChunkBytes;
     STRATA_ASSIGN(pool_, DevicePool::Make(0, bytes));
     exec_.device = DeviceKind::kCuda;
@@ -269,7 +269,7 @@ class Bench {
 Result<std::vector<Figure>> RunGrowth(uint32_t dim, uint64_t rows) {
   Exec exec;
   exec.device = DeviceKind::kCuda;
-  const uint32_t slot = SlotBytes(dim, 0);
+  const uint32_t slot = SlotBytes(dim);
   STRATA_ASSIGN(const auto pool, DevicePool::Make(0, rows * (slot + 2) * 3));
   STRATA_ASSIGN(const auto map, DeviceMap::Make(exec, *pool,
                                                 {.dim = dim,

@@ -45,7 +45,7 @@ class TieredBench {
     TableSpec spec;
     spec.name = "tiered";
     spec.dim = kDim;
-    const uint32_t slot = SlotBytes(kDim, 0);
+    const uint32_t slot = SlotBytes(kDim);
     int device = 0;
     STRATA_TRY(FromCuda(cudaGetDevice(&device), "asking for the GPU"));
     STRATA_ASSIGN(pool_, DevicePool::Make(device, (kRows / 2) * (slot + 2) * 10 / 8));

@@ -23,7 +23,7 @@ static_assert(sizeof(RowCounters) == 16);
 
 // A row wherever it lies: its parts may follow each other or not.
 struct RowView {
-  const float* elements = nullptr;  // value and state; null: no row
+  const float* elements = nullptr;  // value and state as they are stored; null: no row
   const RowCounters* counters = nullptr;
 };
 
@@ -41,6 +41,10 @@ struct RowSchema {
   constexpr size_t state_offset() const {
     const size_t align = BytesOf(state_type);
     return (dim * BytesOf(value_type) + align - 1) / align * align;
+  }
+  // Of value and state as they are stored, in words of 4 bytes: what moves between tiers.
+  constexpr uint32_t stored_words() const {
+    return static_cast<uint32_t>((state_offset() + state_width * BytesOf(state_type) + 3) / 4);
   }
   constexpr size_t counters_offset() const {
     return (state_offset() + state_width * BytesOf(state_type) + 15) / 16 * 16;

@@ -283,6 +283,8 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
                 ParseInitializerKind(settings.Text("sparse.initializer")));
   job->sparse_initializer.scale = FloatOf(settings, "sparse.init_scale");
   STRATA_ASSIGN(job->sparse_ack, ParseAckLevel(settings.Text("sparse.ack")));
+  STRATA_ASSIGN(job->sparse_value_type, ParseElementType(settings.Text("sparse.value_type")));
+  STRATA_ASSIGN(job->sparse_state_type, ParseElementType(settings.Text("sparse.state_type")));
   STRATA_ASSIGN(job->dense_optimizer, ReadOptimizer(settings, "dense"));
   return Status::Ok();
 }

@@ -59,6 +59,8 @@ struct JobConfig {
   OptimizerSpec sparse_optimizer;
   InitializerSpec sparse_initializer;
   AckLevel sparse_ack = AckLevel::kDefault;
+  ElementType sparse_value_type = ElementType::kFp32;
+  ElementType sparse_state_type = ElementType::kFp32;
   OptimizerSpec dense_optimizer;
 
   uint32_t batch_size = 0;  // samples of a step over all workers together

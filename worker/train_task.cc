@@ -71,7 +71,9 @@ TableSpec JobTable(const JobConfig& job, const ModelShape& shape) {
                  .optimizer = job.sparse_optimizer,
                  .initializer = job.sparse_initializer,
                  .seed = job.seed,
-                 .ack = job.sparse_ack};
+                 .ack = job.sparse_ack,
+                 .value_type = job.sparse_value_type,
+                 .state_type = job.sparse_state_type};
   if (shape.kind == ModelKind::kLogistic) spec.initializer = {};  // single weights begin at 0
   return spec;
 }
@@ -224,6 +226,7 @@ class TrainTask {
                              .samples = trainer.samples(),
                              .shape = shape,
                              .initializer = table.initializer,
+                             .value_type = table.value_type,
                              .table_seed = table.seed,
                              .features = FeaturesToText(features),
                              .dense = {trainer.dense().begin(), trainer.dense().end()}};

@@ -1,14 +1,15 @@
 #include "kernels/hashmap/hash_map.h"
-#include "kernels/hashmap/map_device.cuh"
+#include "kernels/hashmap/row_device.cuh"
 
 namespace strata {
 namespace {
 
+template <bool kNarrow>
 __global__ void Find(MapRef map, const uint64_t* keys, uint64_t count, float* out, bool* found) {
   const uint64_t i = ThreadNumber();
   const uint64_t place = i < count ? FindPlace(map, keys[i]) : kNowhere;
   if (i < count) found[i] = place != kNowhere;
-  CopyFloats(place == kNowhere ? nullptr : map.ValueOf(place), out + i * map.dim, map.dim);
+  CopyValues<kNarrow>(map, place == kNowhere ? nullptr : map.RowOf(place), out + i * map.dim);
 }
 
 __global__ void Locate(MapRef map, const uint64_t* keys, uint64_t count, uint64_t* places) {
@@ -21,8 +22,11 @@ __global__ void Locate(MapRef map, const uint64_t* keys, uint64_t count, uint64_
 void FindRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys, float* out,
               bool* found) {
   if (keys.empty()) return;
-  Find<<<BlocksFor(keys.size()), kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(
-      map, keys.data(), keys.size(), out, found);
+  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  WithNarrow(map.IsNarrow(), [&](auto narrow) {
+    Find<narrow.value><<<BlocksFor(keys.size()), kMapThreads, 0, stream>>>(map, keys.data(),
+                                                                           keys.size(), out, found);
+  });
 }
 
 void LocateRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,

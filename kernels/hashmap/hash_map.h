@@ -29,7 +29,7 @@ struct MissList {
 // Rows that come out, one behind the other in no promised order.
 struct RowList {
   SlotHeader* headers = nullptr;
-  float* rows = nullptr;  // x (dim + state_width)
+  float* rows = nullptr;  // as they are stored: x row_words
   uint32_t* count = nullptr;
 };
 
@@ -60,8 +60,7 @@ void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_
                     const float* values, const uint32_t* positions, const RowStart& start,
                     const MissList& misses, const RowList& victims = {});
 
-// Whole rows with their headers, at positions[i] of both (null: i): dim + state_width elements
-// each.
+// Whole rows as they are stored, with their headers, at positions[i] of both (null: i).
 void LoadRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
               const SlotHeader* headers, const float* rows, const uint32_t* positions,
               const MissList& misses);

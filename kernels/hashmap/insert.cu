@@ -1,6 +1,5 @@
-#include "kernels/core/initializer.h"
 #include "kernels/hashmap/hash_map.h"
-#include "kernels/hashmap/map_device.cuh"
+#include "kernels/hashmap/row_device.cuh"
 
 namespace strata {
 namespace {
@@ -55,6 +54,7 @@ __device__ void WriteSlots(const MapRef& map, const Action& action, uint64_t pla
 // exists (a warp's lanes together, kNowhere where a lane has none), Header and Four what one that
 // is made holds.
 
+template <bool kNarrow>
 struct Assigned {
   const float* values;
   const uint32_t* positions;  // of the keys' values; null: their own
@@ -66,7 +66,11 @@ struct Assigned {
   __device__ SlotHeader Header(uint64_t key, uint64_t) const { return HeaderOfNew(start, key); }
   __device__ float4 Four(const MapRef& map, uint64_t, uint64_t i, uint32_t e) const {
     const uint64_t from = positions == nullptr ? i : positions[i];
-    return FourOf(values + from * map.dim, map.dim, e, start.state);
+    const float* value = values + from * map.dim;
+    if constexpr (kNarrow) {
+      return StoredFour(map, e, [&](uint32_t n) { return n < map.dim ? value[n] : start.state; });
+    }
+    return FourOf(value, map.dim, e, start.state);
   }
 };
 
@@ -82,8 +86,7 @@ struct Loaded {
   __device__ uint64_t From(uint64_t i) const { return positions == nullptr ? i : positions[i]; }
   __device__ SlotHeader Header(uint64_t, uint64_t i) const { return headers[From(i)]; }
   __device__ float4 Four(const MapRef& map, uint64_t, uint64_t i, uint32_t e) const {
-    const uint32_t width = map.dim + map.state_width;
-    return FourOf(rows + From(i) * width, width, e, 0.0F);
+    return FourOf(rows + From(i) * map.row_words, map.row_words, e, 0.0F);
   }
 };
 
@@ -94,18 +97,24 @@ __device__ float4 InitialFour(const MapRef& map, const RowStart& start, uint64_t
   return {at(e), at(e + 1), at(e + 2), at(e + 3)};
 }
 
+template <bool kNarrow>
 struct Copied {
   float* out;
   RowStart start;
 
   __device__ void Found(const MapRef& map, uint64_t place, uint64_t, uint64_t i) const {
     if (place != kNowhere) map.HeaderOf(place)->score = start.score;
-    CopyFloats(place == kNowhere ? nullptr : map.ValueOf(place), out + i * map.dim, map.dim);
+    CopyValues<kNarrow>(map, place == kNowhere ? nullptr : map.RowOf(place), out + i * map.dim);
   }
   __device__ SlotHeader Header(uint64_t key, uint64_t) const { return HeaderOfNew(start, key); }
   __device__ float4 Four(const MapRef& map, uint64_t key, uint64_t i, uint32_t e) const {
-    const float4 four = InitialFour(map, start, key, e);
     float* row = out + i * map.dim;
+    if constexpr (kNarrow) {
+      return StoredFour(map, e, [&](uint32_t n) {
+        return n < map.dim ? row[n] = InitialValueElement<true>(map, start, key, n) : start.state;
+      });
+    }
+    const float4 four = InitialFour(map, start, key, e);
     if (map.dim % 4 == 0 && e < map.dim) {
       __stcs(reinterpret_cast<float4*>(row + e), four);
     } else {
@@ -133,7 +142,7 @@ __global__ void OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Act
 // The slots' digests become those of who takes them.
 __device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, uint32_t digest,
                         const RowList& victims) {
-  const uint32_t width = map.dim + map.state_width;
+  const uint32_t words = map.row_words;
   float* row = nullptr;
   const uint32_t at = PlaceInList(place != kNowhere, victims.count);
   if (place != kNowhere) {
@@ -143,10 +152,10 @@ __device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, uint3
     uint32_t* word = LineWord(map, place);
     const uint32_t before = *word >> WordShift(place) & 0xffU;
     atomicXor(word, (before ^ digest) << WordShift(place));
-    row = victims.rows + uint64_t{at} * width;
+    row = victims.rows + uint64_t{at} * words;
   }
   __syncwarp();
-  CopyFloats(place == kNowhere ? nullptr : map.ValueOf(place), row, width);
+  CopyFloats(place == kNowhere ? nullptr : map.RowOf(place), row, words);
   __syncwarp();
 }
 
@@ -195,7 +204,9 @@ void Run(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys, co
 void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                     const float* values, const uint32_t* positions, const RowStart& start,
                     const MissList& misses, const RowList& victims) {
-  Run(exec, map, keys, Assigned{values, positions, start}, misses, victims);
+  WithNarrow(map.IsNarrow(), [&](auto narrow) {
+    Run(exec, map, keys, Assigned<narrow.value>{values, positions, start}, misses, victims);
+  });
 }
 
 void LoadRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
@@ -207,7 +218,9 @@ void LoadRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> key
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                   const RowStart& start, float* out, const MissList& misses,
                   const RowList& victims) {
-  Run(exec, map, keys, Copied{out, start}, misses, victims);
+  WithNarrow(map.IsNarrow(), [&](auto narrow) {
+    Run(exec, map, keys, Copied<narrow.value>{out, start}, misses, victims);
+  });
 }
 
 }  // namespace strata

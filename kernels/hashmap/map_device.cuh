@@ -258,9 +258,9 @@ inline __device__ void AppendRow(const MapRef& map, uint64_t place, const RowLis
   const bool is_one = place != kNowhere;
   if (__ballot_sync(~0U, is_one) == 0) return;
   const uint32_t at = PlaceInList(is_one, out.count);
-  const uint32_t width = map.dim + map.state_width;
+  const uint32_t words = map.row_words;
   if (is_one) out.headers[at] = *map.HeaderOf(place);
-  CopyFloats(is_one ? map.ValueOf(place) : nullptr, out.rows + uint64_t{at} * width, width);
+  CopyFloats(is_one ? map.RowOf(place) : nullptr, out.rows + uint64_t{at} * words, words);
 }
 
 // The place, if a snapshot has still to take its row, which it has from here on; else kNowhere.

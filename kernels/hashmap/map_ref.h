@@ -22,6 +22,7 @@
 #include <cstdint>
 
 #include "base/hash.h"
+#include "kernels/core/element_type.h"
 #include "kernels/core/host_device.h"
 
 namespace strata {
@@ -65,9 +66,14 @@ struct MapRef {
   uint32_t slot_bytes = 0;
   uint32_t dim = 0;
   uint32_t state_width = 0;
-  uint32_t pairs_tried = 0;  // by a search, at most
-  uint32_t pairs_taken = 0;  // by a key that is new before it gives up; no more than that
-  uint64_t score_kept = 0;   // bits of a row's score that outlive a write to it
+  // How value and state are stored (storage/row_schema.h).
+  ElementType value_type = ElementType::kFp32;
+  ElementType state_type = ElementType::kFp32;
+  uint32_t state_offset = 0;  // in bytes
+  uint32_t row_words = 0;     // of both, 4 bytes each
+  uint32_t pairs_tried = 0;   // by a search, at most
+  uint32_t pairs_taken = 0;   // by a key that is new before it gives up; no more than that
+  uint64_t score_kept = 0;    // bits of a row's score that outlive a write to it
 
   constexpr uint64_t pairs() const { return (pairs_base << level) + split; }
 
@@ -78,8 +84,13 @@ struct MapRef {
   STRATA_HD SlotHeader* HeaderOf(uint64_t place) const {
     return reinterpret_cast<SlotHeader*>(Slot(place));
   }
-  STRATA_HD float* ValueOf(uint64_t place) const {
+  // Value and state as they are stored.
+  STRATA_HD float* RowOf(uint64_t place) const {
     return reinterpret_cast<float*>(Slot(place) + sizeof(SlotHeader));
+  }
+
+  constexpr bool IsNarrow() const {
+    return value_type != ElementType::kFp32 || state_type != ElementType::kFp32;
   }
 
   // What a hash says. The bits that name the pair at higher levels are the low ones, those of the
@@ -109,8 +120,8 @@ struct MapRef {
 };
 
 // Bytes of a slot: whole sectors of 32 bytes, but for the smallest.
-constexpr uint32_t SlotBytes(uint32_t dim, uint32_t state_width) {
-  const uint32_t row_bytes = (dim + state_width) * 4;
+constexpr uint32_t SlotBytes(uint32_t row_words) {
+  const uint32_t row_bytes = row_words * 4;
   return row_bytes <= 16 ? 48 : 32 + (row_bytes + 31) / 32 * 32;
 }
 

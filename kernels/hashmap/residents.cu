@@ -1,9 +1,8 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include "base/status.h"
-#include "kernels/core/initializer.h"
-#include "kernels/hashmap/map_device.cuh"
 #include "kernels/hashmap/residents.h"
+#include "kernels/hashmap/row_device.cuh"
 
 namespace strata {
 namespace {
@@ -152,6 +151,7 @@ __global__ void Missing(const uint64_t* places, const uint64_t* keys, uint64_t c
   List(is_missing, i, is_missing ? keys[i] : 0, missing, missing_keys);
 }
 
+template <bool kNarrow>
 __global__ void LookUp(MapRef map, const uint64_t* keys, uint64_t count, uint64_t tick, float* out,
                        MissList missing, uint64_t* missing_keys, unsigned long long* hits) {
   const uint64_t i = ThreadNumber();
@@ -160,24 +160,27 @@ __global__ void LookUp(MapRef map, const uint64_t* keys, uint64_t count, uint64_
   if (place != kNowhere) TouchAt(map, place, tick);
   List(i < count && place == kNowhere, i, key, missing, missing_keys);
   if (out != nullptr) {
-    CopyFloats(place == kNowhere ? nullptr : map.ValueOf(place), out + i * map.dim, map.dim);
+    CopyValues<kNarrow>(map, place == kNowhere ? nullptr : map.RowOf(place), out + i * map.dim);
   }
   CountLanes(place != kNowhere, hits);
 }
 
 // A warp a row.
+template <bool kNarrow>
 __global__ void Answer(MapRef map, RowsFromBelow from, Occurrences of, float* out,
                        uint8_t* answered, unsigned long long* hits) {
   const uint64_t r = ThreadNumber() / 32;
   if (r >= from.count) return;
   const uint32_t j = from.numbers[r];
-  const float* row = from.rows + r * (map.dim + map.state_width);
+  const float* row = from.rows + r * map.row_words;
   const uint32_t begin = of.starts[j];
   const uint32_t end = of.starts[j + 1];
   if (out != nullptr) {
     for (uint32_t o = begin; o < end; ++o) {
       float* to = out + uint64_t{of.missing[of.order[o]]} * map.dim;
-      for (uint32_t e = Lane(); e < map.dim; e += 32) to[e] = row[e];
+      for (uint32_t e = Lane(); e < map.dim; e += 32) {
+        to[e] = ElementOf<kNarrow>(map.value_type, row, e);
+      }
     }
   }
   if (Lane() != 0) return;
@@ -185,12 +188,13 @@ __global__ void Answer(MapRef map, RowsFromBelow from, Occurrences of, float* ou
   atomicAdd(hits, end - begin);
 }
 
+template <bool kNarrow>
 __global__ void Initial(MapRef map, const uint64_t* distinct, uint64_t count, RowStart start,
                         Occurrences of, const uint8_t* answered, float* out) {
   const uint64_t j = ThreadNumber() / 32;
   if (j >= count || answered[j] != 0) return;
   for (uint32_t e = Lane(); e < map.dim; e += 32) {
-    const float value = InitialElement(start.initializer, start.seed, distinct[j], e);
+    const float value = InitialValueElement<kNarrow>(map, start, distinct[j], e);
     for (uint32_t o = of.starts[j]; o < of.starts[j + 1]; ++o) {
       out[uint64_t{of.missing[of.order[o]]} * map.dim + e] = value;
     }
@@ -298,24 +302,30 @@ void LookUpResidents(const Exec& exec, const MapRef& map, std::span<const uint64
                      unsigned long long* hits) {
   Clear(exec, missing.count);
   if (keys.empty()) return;
-  LookUp<<<BlocksFor(keys.size()), kMapThreads, 0, StreamOf(exec)>>>(
-      map, keys.data(), keys.size(), tick, out, missing, missing_keys, hits);
+  WithNarrow(map.IsNarrow(), [&](auto narrow) {
+    LookUp<narrow.value><<<BlocksFor(keys.size()), kMapThreads, 0, StreamOf(exec)>>>(
+        map, keys.data(), keys.size(), tick, out, missing, missing_keys, hits);
+  });
 }
 
 void AnswerRows(const Exec& exec, const MapRef& map, const RowsFromBelow& from,
                 const Occurrences& occurrences, float* out, uint8_t* answered,
                 unsigned long long* hits) {
   if (from.count == 0) return;
-  Answer<<<BlocksFor(uint64_t{from.count} * 32), kMapThreads, 0, StreamOf(exec)>>>(
-      map, from, occurrences, out, answered, hits);
+  WithNarrow(map.IsNarrow(), [&](auto narrow) {
+    Answer<narrow.value><<<BlocksFor(uint64_t{from.count} * 32), kMapThreads, 0, StreamOf(exec)>>>(
+        map, from, occurrences, out, answered, hits);
+  });
 }
 
 void AnswerInitial(const Exec& exec, const MapRef& map, std::span<const uint64_t> distinct,
                    const RowStart& start, const Occurrences& occurrences, const uint8_t* answered,
                    float* out) {
   if (distinct.empty()) return;
-  Initial<<<BlocksFor(distinct.size() * 32), kMapThreads, 0, StreamOf(exec)>>>(
-      map, distinct.data(), distinct.size(), start, occurrences, answered, out);
+  WithNarrow(map.IsNarrow(), [&](auto narrow) {
+    Initial<narrow.value><<<BlocksFor(distinct.size() * 32), kMapThreads, 0, StreamOf(exec)>>>(
+        map, distinct.data(), distinct.size(), start, occurrences, answered, out);
+  });
 }
 
 }  // namespace strata

@@ -96,8 +96,8 @@ void LookUpResidents(const Exec& exec, const MapRef& map, std::span<const uint64
                      uint64_t tick, float* out, const MissList& missing, uint64_t* missing_keys,
                      unsigned long long* hits);
 
-// Rows that came from below for distinct keys of a batch: row r of `rows` (dim + state_width
-// elements) is that of distinct key numbers[r].
+// Rows that came from below for distinct keys of a batch: row r of `rows`, as they are stored, is
+// that of distinct key numbers[r].
 struct RowsFromBelow {
   const float* rows = nullptr;
   const uint32_t* numbers = nullptr;

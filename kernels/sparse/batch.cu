@@ -7,8 +7,7 @@
 #include <cub/device/device_select.cuh>
 
 #include "base/status.h"
-#include "kernels/core/initializer.h"
-#include "kernels/hashmap/map_device.cuh"
+#include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/batch.h"
 
 namespace strata {
@@ -42,10 +41,11 @@ __device__ uint64_t NumberOf(uint64_t place) { return place - place / kLineBytes
 __device__ uint64_t PlaceOf(uint64_t number) { return number + number / kBucketSlots; }
 
 // The warp writes each lane's row.
+template <bool kNarrow>
 __device__ void GiveRows(const GroupTable& table, bool is_one, uint64_t place, uint64_t key,
                          float* row) {
   const uint32_t dim = table.map.dim;
-  CopyFloats(place == kNowhere ? nullptr : table.map.ValueOf(place), row, dim);
+  CopyValues<kNarrow>(table.map, place == kNowhere ? nullptr : table.map.RowOf(place), row);
   uint32_t missing = __ballot_sync(~0U, is_one && place == kNowhere);
   while (missing != 0) {
     const int owner = __ffs(static_cast<int>(missing)) - 1;
@@ -53,7 +53,7 @@ __device__ void GiveRows(const GroupTable& table, bool is_one, uint64_t place, u
     const uint64_t of_row = __shfl_sync(~0U, key, owner);
     auto* to = reinterpret_cast<float*>(__shfl_sync(~0U, reinterpret_cast<uint64_t>(row), owner));
     for (uint32_t e = Lane(); e < dim; e += 32) {
-      to[e] = InitialElement(table.start.initializer, table.start.seed, of_row, e);
+      to[e] = InitialValueElement<kNarrow>(table.map, table.start, of_row, e);
     }
   }
 }
@@ -75,17 +75,18 @@ struct Turn {
   }
 };
 
+template <bool kNarrow>
 __global__ void __launch_bounds__(kMapThreads, 5)
     LookUp(const __grid_constant__ TableGroup group, const uint64_t* keys, float* out,
            unsigned long long* hits) {
   const Turn turn(group);
   const uint64_t key = turn.is_one ? keys[turn.i] : 0;
   const uint64_t place = turn.is_one ? FindPlace(turn.table.map, key) : kNowhere;
-  GiveRows(turn.table, turn.is_one, place, key, turn.RowIn(out));
+  GiveRows<kNarrow>(turn.table, turn.is_one, place, key, turn.RowIn(out));
   CountLanes(place != kNowhere, hits + (&turn.table - group.tables));
 }
 
-template <typename Id>
+template <typename Id, bool kNarrow>
 __global__ void Identify(const __grid_constant__ TableGroup group, const uint64_t* keys, float* out,
                          Claims claims, Id* ids, uint32_t* positions) {
   const Turn turn(group);
@@ -97,7 +98,7 @@ __global__ void Identify(const __grid_constant__ TableGroup group, const uint64_
     ids[turn.i] = static_cast<Id>(id);
     positions[turn.i] = static_cast<uint32_t>(turn.i);
   }
-  if (out != nullptr) GiveRows(turn.table, turn.is_one, place, key, turn.RowIn(out));
+  if (out != nullptr) GiveRows<kNarrow>(turn.table, turn.is_one, place, key, turn.RowIn(out));
 }
 
 template <typename Id>
@@ -177,7 +178,10 @@ void Combine(const Exec& exec, const TableGroup& group, const uint64_t* keys, fl
 
   const Claims claims{claimed, static_cast<uint32_t>(entries - 1)};
   (void)cudaMemsetAsync(claimed, 0xff, entries * sizeof(uint32_t), stream);
-  Identify<<<group.blocks, kMapThreads, 0, stream>>>(group, keys, out, claims, ids, positions);
+  WithNarrow(out != nullptr && group.IsNarrow(), [&](auto narrow) {
+    Identify<Id, narrow.value>
+        <<<group.blocks, kMapThreads, 0, stream>>>(group, keys, out, claims, ids, positions);
+  });
   size_t bytes = cub_bytes;
   const int bits = std::bit_width(group.ids + entries - 1);
   (void)cub::DeviceRadixSort::SortPairs(cub_scratch, bytes, static_cast<const Id*>(ids), sorted,
@@ -195,8 +199,10 @@ void Combine(const Exec& exec, const TableGroup& group, const uint64_t* keys, fl
 void LookUpBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys, float* out,
                  unsigned long long* hits) {
   if (group.keys == 0) return;
-  LookUp<<<group.blocks, kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(group, keys, out,
-                                                                                   hits);
+  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  WithNarrow(group.IsNarrow(), [&](auto narrow) {
+    LookUp<narrow.value><<<group.blocks, kMapThreads, 0, stream>>>(group, keys, out, hits);
+  });
 }
 
 size_t CombineScratchBytes(size_t keys) {

@@ -8,8 +8,7 @@
 #include <type_traits>
 
 #include "base/status.h"
-#include "kernels/core/initializer.h"
-#include "kernels/hashmap/map_device.cuh"
+#include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/pool_rows.h"
 
 namespace strata {
@@ -63,19 +62,26 @@ __device__ T* VectorOf(const PooledTable& table, uint64_t bag) {
 }
 
 // The four elements from `e` on of the row at `place`, or of a missing one.
+template <bool kNarrow>
 __device__ Four RowPart(const PooledTable& table, uint64_t place, uint64_t key, uint32_t e) {
   const uint32_t dim = table.map.dim;
+  const ElementType type = table.map.value_type;
   Four four;
   if (place != kNowhere && dim % 4 == 0) {
-    const float4 loaded = *reinterpret_cast<const float4*>(table.map.ValueOf(place) + e);
+    float4 loaded;
+    if (kNarrow && type != ElementType::kFp32) {
+      loaded = Widened(type, reinterpret_cast<const uint2*>(table.map.RowOf(place))[e / 4]);
+    } else {
+      loaded = *reinterpret_cast<const float4*>(table.map.RowOf(place) + e);
+    }
     return {loaded.x, loaded.y, loaded.z, loaded.w};
   }
 #pragma unroll
   for (uint32_t f = 0; f < 4; ++f) {
     if (e + f >= dim) break;
     four.of[f] = place != kNowhere
-                     ? table.map.ValueOf(place)[e + f]
-                     : InitialElement(table.start.initializer, table.start.seed, key, e + f);
+                     ? ElementOf<kNarrow>(type, table.map.RowOf(place), e + f)
+                     : InitialValueElement<kNarrow>(table.map, table.start, key, e + f);
   }
   return four;
 }
@@ -99,22 +105,27 @@ __device__ void Write(const PooledTable& table, uint64_t bag, uint32_t keys, Fou
 }
 
 // The rows of the warp's bags of one key each, as they are.
-template <typename T>
+template <typename T, bool kNarrow>
 __device__ void CopyBags(const PooledTable& table, uint64_t place, uint64_t bag, uint32_t first,
                          uint32_t floats) {
-  const float* from = place == kNowhere ? nullptr : table.map.ValueOf(place) + first;
-  CopyRows(reinterpret_cast<const float4*>(from),
-           reinterpret_cast<FourOf<T>*>(VectorOf<T>(table, bag) + first), floats / 4,
-           [](const float4& four) {
-             return Packed<T>({four.x, four.y, four.z, four.w});
-           });
+  const float* row = place == kNowhere ? nullptr : table.map.RowOf(place);
+  auto* to = reinterpret_cast<FourOf<T>*>(VectorOf<T>(table, bag) + first);
+  const auto pack = [](const float4& four) { return Packed<T>({four.x, four.y, four.z, four.w}); };
+  const ElementType type = table.map.value_type;
+  if (kNarrow && type != ElementType::kFp32) {
+    const auto* from = row == nullptr ? nullptr : reinterpret_cast<const uint2*>(row) + first / 4;
+    CopyRows(from, to, floats / 4, [&](const uint2& four) { return pack(Widened(type, four)); });
+  } else {
+    const auto* from = row == nullptr ? nullptr : reinterpret_cast<const float4*>(row + first);
+    CopyRows(from, to, floats / 4, pack);
+  }
 }
 
 // A lane a bag, and so a warp 32 of them, one behind the other, so that their keys are neighbours
 // too. Where each has one key that is a copy. Else the lanes work in teams that have as many bags
 // as lanes: each lane searches for one key, then the team walks over the rows, four elements a
 // lane, whichever bag they are of.
-template <typename T>
+template <typename T, bool kNarrow>
 __global__ void __launch_bounds__(kMapThreads, 4) Pool(const __grid_constant__ PoolParts all) {
   const PoolPart& part = all.OfBlock(blockIdx.x);
   const PooledTable& table = part.table;
@@ -133,7 +144,7 @@ __global__ void __launch_bounds__(kMapThreads, 4) Pool(const __grid_constant__ P
     const uint64_t place = has_bag ? FindPlace(table.map, table.keys[own_begin]) : kNowhere;
     if (__all_sync(~0U, place != kNowhere || !has_bag) != 0) {
       const uint32_t first = piece * 4 * part.lanes;
-      CopyBags<T>(table, place, own_bag, first, min(4 * part.lanes, dim - first));
+      CopyBags<T, kNarrow>(table, place, own_bag, first, min(4 * part.lanes, dim - first));
       return;
     }
   }
@@ -178,7 +189,7 @@ __global__ void __launch_bounds__(kMapThreads, 4) Pool(const __grid_constant__ P
       for (uint32_t n = 0; n < kAtOnce; ++n) {
         const uint64_t of_place = from_team(place, (k + n) % lanes);
         const uint64_t of_key = from_team(key, (k + n) % lanes);
-        if (k + n < here && has_elements) rows[n] = RowPart(table, of_place, of_key, e);
+        if (k + n < here && has_elements) rows[n] = RowPart<kNarrow>(table, of_place, of_key, e);
       }
 #pragma unroll
       for (uint32_t n = 0; n < kAtOnce; ++n) {
@@ -200,11 +211,13 @@ void PoolRows(const Exec& exec, std::span<const PooledTable> tables, PooledType 
   STRATA_CHECK(tables.size() <= kPoolTablesMax);
   PoolParts all;
   all.count = 0;
+  bool is_narrow = false;
   uint32_t blocks = 0;
   for (const PooledTable& table : tables) {
     if (table.bags == 0) continue;
     PoolPart& part = all.parts[all.count++];
     part.table = table;
+    is_narrow = is_narrow || table.map.IsNarrow();
     part.first_block = blocks;
     part.lanes = std::min(32U, std::bit_ceil((table.map.dim + 3) / 4));
     part.pieces = (table.map.dim + 4 * part.lanes - 1) / (4 * part.lanes);
@@ -213,17 +226,19 @@ void PoolRows(const Exec& exec, std::span<const PooledTable> tables, PooledType 
   }
   if (blocks == 0) return;
   const auto stream = static_cast<cudaStream_t>(exec.stream);
-  switch (type) {
-    case PooledType::kFloat32:
-      Pool<float><<<blocks, kMapThreads, 0, stream>>>(all);
-      return;
-    case PooledType::kBFloat16:
-      Pool<__nv_bfloat16><<<blocks, kMapThreads, 0, stream>>>(all);
-      return;
-    case PooledType::kFloat16:
-      Pool<__half><<<blocks, kMapThreads, 0, stream>>>(all);
-      return;
-  }
+  WithNarrow(is_narrow, [&](auto narrow) {
+    switch (type) {
+      case PooledType::kFloat32:
+        Pool<float, narrow.value><<<blocks, kMapThreads, 0, stream>>>(all);
+        return;
+      case PooledType::kBFloat16:
+        Pool<__nv_bfloat16, narrow.value><<<blocks, kMapThreads, 0, stream>>>(all);
+        return;
+      case PooledType::kFloat16:
+        Pool<__half, narrow.value><<<blocks, kMapThreads, 0, stream>>>(all);
+        return;
+    }
+  });
 }
 
 }  // namespace strata

@@ -55,6 +55,13 @@ struct TableGroup {
     return true;
   }
 
+  bool IsNarrow() const {
+    for (uint32_t t = 0; t < count; ++t) {
+      if (tables[t].map.IsNarrow()) return true;
+    }
+    return false;
+  }
+
   // The last table whose `first` is not above `at`.
   template <typename T>
   STRATA_HD const GroupTable& TableOf(T GroupTable::*first, T at) const {

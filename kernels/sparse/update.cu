@@ -6,9 +6,8 @@
 #include <type_traits>
 
 #include "base/status.h"
-#include "kernels/core/initializer.h"
 #include "kernels/core/math.h"
-#include "kernels/hashmap/map_device.cuh"
+#include "kernels/hashmap/row_device.cuh"
 #include "kernels/optim/gradient_shape.h"
 #include "kernels/optim/row_sum.h"
 #include "kernels/optim/rules.h"
@@ -158,14 +157,83 @@ __device__ void StoreFour(const Four& four, float* row, uint32_t e, uint32_t dim
     }
   }
 }
-__device__ Four InitialFour(const RowStart& start, uint64_t key, uint32_t e, uint32_t dim) {
+template <bool kNarrow>
+__device__ Four InitialFour(const GroupTable& table, uint64_t key, uint32_t e) {
   Four four = {};
 #pragma unroll
   for (uint32_t f = 0; f < 4; ++f) {
-    if (e + f < dim) four.of[f] = InitialElement(start.initializer, start.seed, key, e + f);
+    if (e + f < table.map.dim) {
+      four.of[f] = InitialValueElement<kNarrow>(table.map, table.start, key, e + f);
+    }
   }
   return four;
 }
+
+// How rows lie: fp32 that is loaded four elements at once, or one by one; any type, one by one.
+enum class RowForm { kAligned, kFp32, kNarrow };
+
+// A row of the map: its value and its states are vectors of dim elements, number 0 and 1 on.
+template <RowForm kForm>
+class StoredRow {
+ public:
+  static constexpr bool kNarrow = kForm == RowForm::kNarrow;
+
+  // `sequence`: what rounds what is stored.
+  __device__ StoredRow(const MapRef& map, uint64_t place, uint64_t sequence)
+      : map_(map), row_(map.RowOf(place)), sequence_(sequence) {}
+
+  __device__ Four Load(uint32_t vector, uint32_t e) const {
+    if constexpr (!kNarrow) {
+      return LoadFour<kForm == RowForm::kAligned>(row_ + vector * map_.dim, e, map_.dim);
+    }
+    Four four = {};
+#pragma unroll
+    for (uint32_t f = 0; f < 4; ++f) {
+      if (e + f < map_.dim) four.of[f] = LoadOne(vector, e + f);
+    }
+    return four;
+  }
+  __device__ float LoadOne(uint32_t vector, uint32_t e) const {
+    if constexpr (!kNarrow) return row_[vector * map_.dim + e];
+    return ElementOf<true>(TypeOf(vector), ArrayOf(vector), InArray(vector, e));
+  }
+  __device__ void Store(const Four& four, uint32_t vector, uint32_t e) const {
+    if constexpr (!kNarrow) {
+      StoreFour<kForm == RowForm::kAligned>(four, row_ + vector * map_.dim, e, map_.dim);
+    } else {
+#pragma unroll
+      for (uint32_t f = 0; f < 4; ++f) {
+        if (e + f < map_.dim) StoreOne(four.of[f], vector, e + f);
+      }
+    }
+  }
+  __device__ void StoreOne(float x, uint32_t vector, uint32_t e) const {
+    const ElementType type = TypeOf(vector);
+    if (!kNarrow || type == ElementType::kFp32) {
+      static_cast<float*>(ArrayOf(vector))[InArray(vector, e)] = x;
+    } else {
+      const uint64_t random = SequenceBits(sequence_, vector * map_.dim + e);
+      static_cast<uint16_t*>(ArrayOf(vector))[InArray(vector, e)] =
+          narrow::ToBitsStochastic(type, x, random);
+    }
+  }
+
+ private:
+  __device__ ElementType TypeOf(uint32_t vector) const {
+    return vector == 0 ? map_.value_type : map_.state_type;
+  }
+  // All states are one array behind the value.
+  __device__ void* ArrayOf(uint32_t vector) const {
+    return reinterpret_cast<std::byte*>(row_) + (vector == 0 ? 0 : map_.state_offset);
+  }
+  __device__ uint32_t InArray(uint32_t vector, uint32_t e) const {
+    return vector == 0 ? e : (vector - 1) * map_.dim + e;
+  }
+
+  const MapRef& map_;
+  float* const row_;
+  const uint64_t sequence_;
+};
 
 // The threads that work on one key: thread `lane` has elements 4 lane to 4 lane + 3, and in further
 // steps those 4 `lanes` behind them.
@@ -300,12 +368,14 @@ __device__ double SumOfSquares(const Team& team, const Element& element) {
 }
 
 // A team a key, one after the other: those that have a row (kNew false), or those that get one.
-template <typename Rule, typename Shape, uint32_t kSteps, bool kAligned, bool kNew>
+template <typename Rule, typename Shape, uint32_t kSteps, RowForm kForm, bool kNew>
 __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     Update(const __grid_constant__ TableGroup group, Rule rule, Shape shape, uint64_t step,
            DistinctKeys keys, BatchGradients gradients, uint32_t lanes, float* scratch,
            unsigned long long* rejected) {
   constexpr bool kHasRowState = Rule::kNeeds == RowNeed::kMeanSquare;
+  constexpr bool kAligned = kForm == RowForm::kAligned;
+  constexpr bool kNarrow = kForm == RowForm::kNarrow;
   const uint32_t teams = gridDim.x * (kMapThreads / lanes);
   const Team team{threadIdx.x % lanes, lanes,
                   static_cast<uint32_t>(((uint64_t{1} << lanes) - 1) << (Lane() / lanes * lanes))};
@@ -327,25 +397,26 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     const uint32_t dim = table.map.dim;
     Four w[kSteps];
     Four states[Rule::kStates + 1][kSteps];
-    float row_state = table.start.state;
+    const float first_state = Held<kNarrow>(table.map.state_type, table.start.state);
+    float row_state = first_state;
     uint32_t frequency = 0;
     uint64_t last_step = 0;
 #pragma unroll
     for (uint32_t s = 0; s < kSteps; ++s) {
       const uint32_t e = team.Element(s);
       if constexpr (kNew) {
-        w[s] = InitialFour(table.start, keys.keys[j], e, dim);
+        w[s] = InitialFour<kNarrow>(table, keys.keys[j], e);
       } else {
-        w[s] = LoadFour<kAligned>(table.map.ValueOf(place), e, dim);
+        w[s] = StoredRow<kForm>(table.map, place, 0).Load(0, e);
       }
 #pragma unroll
       for (uint32_t k = 0; k != Rule::kStates; ++k) {
-        states[k][s] = kNew ? FourTimes(table.start.state)
-                            : LoadFour<kAligned>(table.map.ValueOf(place) + (k + 1) * dim, e, dim);
+        states[k][s] =
+            kNew ? FourTimes(first_state) : StoredRow<kForm>(table.map, place, 0).Load(k + 1, e);
       }
     }
     if constexpr (!kNew) {
-      if (kHasRowState) row_state = table.map.ValueOf(place)[dim];
+      if (kHasRowState) row_state = StoredRow<kForm>(table.map, place, 0).LoadOne(1, 0);
       if (leads) frequency = table.map.HeaderOf(place)->frequency;
       if (Rule::kNeeds == RowNeed::kLastStep) last_step = table.map.HeaderOf(place)->last_step;
     }
@@ -389,7 +460,9 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
             team, [&](uint32_t s, uint32_t f) { return shape.Clipped(sum[s].of[f]); }));
       }
     }
-    float* value = table.map.ValueOf(place);
+    const uint64_t sequence =
+        kNarrow ? narrow::RoundingSequence(table.start.seed, keys.keys[j], step) : 0;
+    const StoredRow<kForm> row(table.map, place, sequence);
     const auto run = [&](const auto& on_elements) {
 #pragma unroll
       for (uint32_t s = 0; s < kSteps; ++s) {
@@ -406,11 +479,9 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
           // A host keeps the NaN that it is given, a GPU makes one of its own.
           if (before != before) w[s].of[f] = before;
         }
-        StoreFour<kAligned>(w[s], value, e, dim);
+        row.Store(w[s], 0, e);
 #pragma unroll
-        for (uint32_t k = 0; k != Rule::kStates; ++k) {
-          StoreFour<kAligned>(states[k][s], value + (k + 1) * dim, e, dim);
-        }
+        for (uint32_t k = 0; k != Rule::kStates; ++k) row.Store(states[k][s], k + 1, e);
       }
     };
     if constexpr (Rule::kNeeds == RowNeed::kMeanSquare) {
@@ -418,7 +489,7 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
           team, [&](uint32_t s, uint32_t f) { return of_row(sum[s].of[f], w[s].of[f]); });
       const auto on_elements = rule.ForRow(squares / static_cast<double>(dim), row_state);
       run(on_elements);
-      if (leads) value[dim] = on_elements.first_state;
+      if (leads) row.StoreOne(on_elements.first_state, 1, 0);
     } else if constexpr (Rule::kNeeds == RowNeed::kLastStep) {
       run(rule.ForRow(last_step));
     } else {
@@ -480,15 +551,18 @@ void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& 
         update<<<grid, kMapThreads, 0, stream>>>(group, rule, its_shape, step, distinct, gradients,
                                                  lanes, sums, rejected);
       };
-      if (group.dim_max > 4 * lanes) {
-        run(Update<Rule, EitherGradient, kStepsMost, false, false>, either);
-        run(Update<Rule, EitherGradient, kStepsMost, false, true>, either);
+      if (group.IsNarrow()) {
+        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kNarrow, false>, either);
+        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kNarrow, true>, either);
+      } else if (group.dim_max > 4 * lanes) {
+        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kFp32, false>, either);
+        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kFp32, true>, either);
       } else if (aligned) {
-        run(Update<Rule, Given, 1, true, false>, shape);
-        run(Update<Rule, EitherGradient, 1, true, true>, either);
+        run(Update<Rule, Given, 1, RowForm::kAligned, false>, shape);
+        run(Update<Rule, EitherGradient, 1, RowForm::kAligned, true>, either);
       } else {
-        run(Update<Rule, EitherGradient, 1, false, false>, either);
-        run(Update<Rule, EitherGradient, 1, false, true>, either);
+        run(Update<Rule, EitherGradient, 1, RowForm::kFp32, false>, either);
+        run(Update<Rule, EitherGradient, 1, RowForm::kFp32, true>, either);
       }
     });
   });

@@ -18,6 +18,8 @@ constexpr Seal kSeal{.kind = "strata-model",
                      .what = "a model manifest",
                      .program = "the strata-worker that saved the model"};
 
+constexpr std::string_view kFp32 = "fp32";  // said by silence
+
 uint64_t BlockCount(uint64_t bytes) {
   return bytes / kModelBlockBytes + (bytes % kModelBlockBytes != 0 ? 1 : 0);
 }
@@ -52,23 +54,24 @@ std::string EncodeModelManifest(const ModelManifest& manifest) {
   for (const ModelFile& file : manifest.files) {
     files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"checksums", file.checksums}});
   }
-  const json body = {{"writer", manifest.writer},
-                     {"job", manifest.job},
-                     {"seed", manifest.seed},
-                     {"epochs", manifest.epochs},
-                     {"samples", manifest.samples},
-                     {"model", manifest.model},
-                     {"embedding_dim", manifest.embedding_dim},
-                     {"hidden", manifest.hidden},
-                     {"slots", manifest.slots},
-                     {"dense_width", manifest.dense_width},
-                     {"dense_parameters", manifest.dense_parameters},
-                     {"row_dim", manifest.row_dim},
-                     {"rows", manifest.rows},
-                     {"table_seed", manifest.table_seed},
-                     {"initializer", manifest.initializer},
-                     {"initializer_scale", manifest.initializer_scale},
-                     {"files", files}};
+  json body = {{"writer", manifest.writer},
+               {"job", manifest.job},
+               {"seed", manifest.seed},
+               {"epochs", manifest.epochs},
+               {"samples", manifest.samples},
+               {"model", manifest.model},
+               {"embedding_dim", manifest.embedding_dim},
+               {"hidden", manifest.hidden},
+               {"slots", manifest.slots},
+               {"dense_width", manifest.dense_width},
+               {"dense_parameters", manifest.dense_parameters},
+               {"row_dim", manifest.row_dim},
+               {"rows", manifest.rows},
+               {"table_seed", manifest.table_seed},
+               {"initializer", manifest.initializer},
+               {"initializer_scale", manifest.initializer_scale},
+               {"files", files}};
+  if (manifest.value_type != kFp32) body["value_type"] = manifest.value_type;
   // Names that are no UTF-8 are for people only: better a replaced letter than no model.
   const std::string text = body.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
   return SealText(kSeal, text);
@@ -95,6 +98,9 @@ Result<ModelManifest> DecodeModelManifest(std::string_view bytes, const std::str
   members.Take("table_seed", &manifest.table_seed);
   members.Take("initializer", &manifest.initializer);
   members.Take("initializer_scale", &manifest.initializer_scale);
+  if (body.is_object() && body.contains("value_type")) {
+    members.Take("value_type", &manifest.value_type);
+  }
   const json* files = members.Array("files");
   STRATA_TRY(members.status());
   STRATA_TRY(TakeFiles(*files, file, &manifest.files));

@@ -55,6 +55,7 @@ struct ModelManifest {
   uint64_t table_seed = 0;
   std::string initializer;  // "zero", "uniform", "normal"
   float initializer_scale = 0;
+  std::string value_type = "fp32";  // to which initial values are rounded: "fp32", "bf16", "fp16"
 
   std::vector<ModelFile> files;
 

@@ -27,6 +27,9 @@ Result<ElementTypes> ReadElementTypes(ByteReader& reader) {
   ElementTypes types;
   types.value = reader.Get<uint8_t>();
   types.state = reader.Get<uint8_t>();
+  if (types == ElementTypes{}) {
+    return Invalid("table definition: element types say fp32, which none at all says");
+  }
   return types;
 }
 

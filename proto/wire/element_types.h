@@ -22,7 +22,8 @@ struct ElementTypes {
 
 // Nothing where both are fp32.
 void AppendElementTypes(const ElementTypes& types, ByteWriter& writer);
-// Of the definition that `reader` stands behind; fp32 where none follow. kInvalid: cut short.
+// Of the definition that `reader` stands behind; fp32 where none follow. kInvalid: cut short, or
+// fp32 for both, which is not written.
 // Whether such types exist is not looked at.
 Result<ElementTypes> ReadElementTypes(ByteReader& reader);
 

@@ -17,13 +17,13 @@ namespace strata {
 
 class HotTable::ChunkSlot {
  public:
-  // For `rows` rows of `width` elements, on the current device.
-  static Result<std::unique_ptr<ChunkSlot>> Make(PinnedPool& host, uint32_t rows, size_t width) {
+  // For `rows` rows of `words` words, on the current device.
+  static Result<std::unique_ptr<ChunkSlot>> Make(PinnedPool& host, uint32_t rows, size_t words) {
     auto slot = std::unique_ptr<ChunkSlot>(new ChunkSlot());
     slot->rows_max_ = rows;
-    slot->width_ = width;
+    slot->words_ = words;
     slot->kinds_.resize(rows);
-    const size_t bytes = slot->RowsAt() + rows * width * sizeof(float);
+    const size_t bytes = slot->RowsAt() + rows * words * sizeof(float);
     STRATA_TRY(slot->device_.Reserve(bytes));
     slot->host_ = host.Take((bytes + sizeof(float) - 1) / sizeof(float));
     STRATA_TRY(
@@ -71,12 +71,12 @@ class HotTable::ChunkSlot {
     chunk.keys = up.operator()<Key>(0, count);
     chunk.numbers = up.operator()<uint32_t>(NumbersAt(), count);
     chunk.headers = up.operator()<SlotHeader>(HeadersAt(), count);
-    chunk.rows = up.operator()<float>(RowsAt(), count * width_);
+    chunk.rows = up.operator()<float>(RowsAt(), count * words_);
     return chunk;
   }
   void End(const Exec& exec) { Must(FromCuda(cudaEventRecord(taken_, StreamOf(exec)), "the GPU")); }
   uint64_t Bytes(uint32_t count) const {
-    return count * (sizeof(Key) + sizeof(uint32_t) + sizeof(SlotHeader) + width_ * sizeof(float));
+    return count * (sizeof(Key) + sizeof(uint32_t) + sizeof(SlotHeader) + words_ * sizeof(float));
   }
 
  private:
@@ -98,12 +98,12 @@ class HotTable::ChunkSlot {
     size_t e = 0;
 #if defined(__SSE2__)
     if (reinterpret_cast<uintptr_t>(to) % sizeof(__m128) == 0) {
-      for (; e + 4 <= width_; e += 4) _mm_stream_ps(to + e, _mm_loadu_ps(from + e));
+      for (; e + 4 <= words_; e += 4) _mm_stream_ps(to + e, _mm_loadu_ps(from + e));
     }
 #endif
-    memcpy(to + e, from + e, (width_ - e) * sizeof(float));
+    memcpy(to + e, from + e, (words_ - e) * sizeof(float));
   }
-  float* Row(size_t i) const { return At<float>(RowsAt()) + i * width_; }
+  float* Row(size_t i) const { return At<float>(RowsAt()) + i * words_; }
   // Moves the places of a kind to `begin` and behind; where they end.
   uint32_t Collect(uint32_t begin, uint32_t end, Kind kind) {
     for (;; ++begin) {
@@ -118,12 +118,12 @@ class HotTable::ChunkSlot {
     std::swap(At<Key>(0)[a], At<Key>(0)[b]);
     std::swap(At<uint32_t>(NumbersAt())[a], At<uint32_t>(NumbersAt())[b]);
     std::swap(At<SlotHeader>(HeadersAt())[a], At<SlotHeader>(HeadersAt())[b]);
-    std::swap_ranges(Row(a), Row(a) + width_, Row(b));
+    std::swap_ranges(Row(a), Row(a) + words_, Row(b));
   }
 
   std::vector<uint8_t> kinds_;
   size_t rows_max_ = 0;
-  size_t width_ = 0;
+  size_t words_ = 0;
   std::shared_ptr<float[]> host_;
   DeviceBuffer device_;
   cudaEvent_t taken_ = nullptr;

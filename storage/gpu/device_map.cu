@@ -4,6 +4,7 @@
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/hashmap/hash_map.h"
 #include "storage/gpu/device_map.h"
+#include "storage/row_schema.h"
 
 namespace strata {
 namespace {
@@ -33,7 +34,13 @@ Result<std::unique_ptr<DeviceMap>> DeviceMap::Make(const Exec& exec, DevicePool&
   ref.score_kept = options.score_kept;
   ref.dim = options.dim;
   ref.state_width = options.state_width;
-  ref.slot_bytes = SlotBytes(options.dim, options.state_width);
+  ref.value_type = options.value_type;
+  ref.state_type = options.state_type;
+  const RowSchema schema = {options.dim, options.state_width, options.value_type,
+                            options.state_type};
+  ref.state_offset = static_cast<uint32_t>(schema.state_offset());
+  ref.row_words = schema.stored_words();
+  ref.slot_bytes = SlotBytes(ref.row_words);
   STRATA_TRY(map->lines_.Reserve(pool, map->pairs_max_ * 2 * kLineBytes));
   STRATA_TRY(map->slots_.Reserve(pool, map->pairs_max_ * kPairSlots * ref.slot_bytes));
   STRATA_TRY(map->pending_.Reserve(pool, map->pairs_max_ * sizeof(uint32_t)));

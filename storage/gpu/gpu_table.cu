@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "kernels/core/initializer.h"
 #include "kernels/optim/apply.h"
 #include "kernels/sparse/update.h"
 #include "storage/gpu/gpu_calls.cuh"
 #include "storage/gpu/gpu_table.h"
+#include "storage/row_elements.h"
 
 namespace strata {
 namespace {
@@ -46,7 +46,9 @@ DeviceMapOptions GpuTable::MapOptions() const {
   DeviceMapOptions options;
   options.dim = spec_.dim;
   options.state_width = schema_.state_width;
-  options.rows_max = pool_.bytes() / SlotBytes(spec_.dim, schema_.state_width);
+  options.value_type = schema_.value_type;
+  options.state_type = schema_.state_type;
+  options.rows_max = pool_.bytes() / SlotBytes(schema_.stored_words());
   options.rows_first = std::min(kRowsFirst, options.rows_max);
   return options;
 }
@@ -119,7 +121,7 @@ void GpuTable::LocateDistinct() {
 
 Result<RowList> GpuTable::RoomFor(size_t rows) const {
   STRATA_TRY(taken_.headers.ReserveFor<SlotHeader>(rows));
-  STRATA_TRY(taken_.rows.ReserveFor<float>(rows * width()));
+  STRATA_TRY(taken_.rows.ReserveFor<float>(rows * words()));
   STRATA_TRY(taken_.count.ReserveFor<uint32_t>(1));
   return RowList{taken_.headers.as<SlotHeader>(), taken_.rows.as<float>(),
                  taken_.count.as<uint32_t>()};
@@ -131,15 +133,15 @@ void GpuTable::Bring(const RowList& list, bool with_state, ScanPage* page) const
   CopyDown<uint32_t>(exec_, list.count, {&count, 1});
   Wait();
   std::vector<SlotHeader> headers(count);
-  std::vector<float> rows(count * width());
+  std::vector<float> rows(count * words());
   CopyDown<SlotHeader>(exec_, list.headers, headers);
   CopyDown<float>(exec_, list.rows, rows);
   Wait();
   for (size_t i = 0; i < count; ++i) {
     const SlotHeader& header = headers[i];
-    const float* row = rows.data() + i * width();
     page->keys.push_back(header.key);
-    page->rows.insert(page->rows.end(), row, row + (with_state ? width() : spec_.dim));
+    AppendElements(schema_, rows.data() + i * words(), with_state ? width() : spec_.dim,
+                   page->rows);
     if (!with_state) continue;
     page->counters.push_back({.frequency = header.frequency,
                               .checkpoint_epoch = header.checkpoint_epoch,
@@ -150,7 +152,7 @@ void GpuTable::Bring(const RowList& list, bool with_state, ScanPage* page) const
 Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   if (map_ == nullptr || keys.empty()) {
     for (size_t i = 0; i < keys.size(); ++i) {
-      InitialRow(spec_.initializer, spec_.seed, keys[i], out.subspan(i * spec_.dim, spec_.dim));
+      InitialValue(spec_, schema_, keys[i], out.subspan(i * spec_.dim, spec_.dim));
     }
     stats_.lookups += keys.size();
     return {};
@@ -366,10 +368,15 @@ Status GpuTable::Load(const ScanPage& page) {
                   .frequency = counters.frequency,
                   .checkpoint_epoch = std::min(counters.checkpoint_epoch, history_.epoch())};
   }
-  STRATA_TRY(ReserveFor(page.keys.size(), page.rows.size()));
+  std::vector<float> rows(page.keys.size() * words());
+  for (size_t i = 0; i < page.keys.size(); ++i) {
+    const auto elements = std::span(page.rows).subspan(i * width(), width());
+    WriteElements(schema_, elements, rows.data() + i * words());
+  }
+  STRATA_TRY(ReserveFor(page.keys.size(), rows.size()));
   STRATA_TRY(headers_.ReserveFor<SlotHeader>(headers.size()));
   CopyUp<Key>(exec_, page.keys, keys_.as<Key>());
-  CopyUp<float>(exec_, page.rows, in_.as<float>());
+  CopyUp<float>(exec_, rows, in_.as<float>());
   CopyUp<SlotHeader>(exec_, headers, headers_.as<SlotHeader>());
   Combine(keys_.as<Key>(), page.keys.size());
   STRATA_TRY(MakeRoom());

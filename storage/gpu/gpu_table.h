@@ -71,6 +71,7 @@ class GpuTable : public LocalTable {
   void Wait() const;
   MissList misses() const;
   size_t width() const { return spec_.dim + schema_.state_width; }
+  size_t words() const { return schema_.stored_words(); }  // of a row, as it is stored
 
   // Rows that come down from the GPU.
   struct Taken {

@@ -5,7 +5,6 @@
 #include "storage/gpu/gpu_tables.h"
 #include "storage/gpu/hot_table.h"
 #include "storage/gpu/pinned_pool.h"
-#include "storage/memory/host_table.h"
 
 namespace strata {
 namespace {
@@ -84,7 +83,6 @@ std::unique_ptr<LocalTable> GpuTables::MakeOver(const TableSpec& spec, uint16_t 
 }
 
 std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec& spec, uint16_t lane) {
-  if (SchemaOf(spec).IsNarrow()) return std::make_unique<HostTable>(spec);
   return std::make_unique<GpuTable>(spec, *pools_[lane % pools_.size()], host_);
 }
 

@@ -30,8 +30,7 @@ class GpuTables {
   static Result<std::unique_ptr<GpuTables>> Open(const GpuTablesOptions& options);
   ~GpuTables();  // tables are gone
 
-  // An empty table on a GPU of the lane's: lanes take turns. One of narrow types (bf16, fp16) lies
-  // in host memory, as slots on a GPU are fp32.
+  // An empty table on a GPU of the lane's: lanes take turns.
   std::unique_ptr<LocalTable> Make(const TableSpec& spec, uint16_t lane);
   // One over another, which holds what the GPU has no room for (HotTable).
   std::unique_ptr<LocalTable> MakeOver(const TableSpec& spec, uint16_t lane,

@@ -22,7 +22,7 @@ constexpr uint64_t kSweepPart = 8;
 }  // namespace
 
 uint32_t HotTable::ChunkRows() const {
-  const size_t row_bytes = sizeof(SlotHeader) + width() * sizeof(float);
+  const size_t row_bytes = sizeof(SlotHeader) + words() * sizeof(float);
   return static_cast<uint32_t>(std::clamp<size_t>(kChunkBytes / row_bytes, 256, 65536));
 }
 
@@ -35,7 +35,7 @@ Status HotTable::ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t ti
     const auto some = keys.subspan(begin, std::min<size_t>(rows_max, keys.size() - begin));
     std::unique_ptr<ChunkSlot>& slot = slots_[slot_ ^= 1];
     if (slot == nullptr) {
-      STRATA_ASSIGN(slot, ChunkSlot::Make(*host_, rows_max, width()));
+      STRATA_ASSIGN(slot, ChunkSlot::Make(*host_, rows_max, words()));
     }
     slot->Begin();
     const uint64_t score = tick << kScoreTickShift | kScoreCopied;
@@ -198,10 +198,10 @@ Status HotTable::WriteDown(const RowList& list) const {
   Wait();
   if (count == 0) return {};
   const std::shared_ptr<float[]> memory =
-      host_->Take(count * (width() + sizeof(SlotHeader) / sizeof(float)));
+      host_->Take(count * (words() + sizeof(SlotHeader) / sizeof(float)));
   const std::span<SlotHeader> headers(reinterpret_cast<SlotHeader*>(memory.get()), count);
   const std::span<float> rows(memory.get() + count * sizeof(SlotHeader) / sizeof(float),
-                              count * width());
+                              count * words());
   CopyDown<SlotHeader>(exec_, list.headers, headers);
   CopyDown<float>(exec_, list.rows, rows);
   Wait();

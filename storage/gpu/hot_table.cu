@@ -65,7 +65,7 @@ DeviceMapOptions HotTable::MapOptions() const {
 
 uint64_t HotTable::RowsIn(uint64_t bytes) const {
   constexpr double kPairBytes = 2.0 * kLineBytes + sizeof(uint32_t);
-  const double slot_bytes = SlotBytes(spec_.dim, schema_.state_width) + kPairBytes / kPairSlots;
+  const double slot_bytes = SlotBytes(schema_.stored_words()) + kPairBytes / kPairSlots;
   return static_cast<uint64_t>(static_cast<double>(bytes) / slot_bytes * kLoadFull);
 }
 

@@ -88,13 +88,13 @@ class HotTable : public GpuTable {
   HotStats hot_stats() const;
 
  private:
-  // Rows on their way up: a part of what was asked for, on the GPU.
+  // Rows on their way up: a part of what was asked for, on the GPU, as they are stored.
   struct Chunk {
     uint32_t count = 0;
     const Key* keys = nullptr;
     const uint32_t* numbers = nullptr;  // in what was asked for
     const SlotHeader* headers = nullptr;
-    const float* rows = nullptr;  // x width()
+    const float* rows = nullptr;  // x words()
     uint32_t stay = 0;            // the first ones have a score to stay
   };
   // Where a chunk is put together. Two of them: one fills while the GPU takes in the other.

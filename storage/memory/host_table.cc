@@ -275,7 +275,7 @@ Status HostTable::FindOrReserve(std::span<const Key> keys) {
 
 Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPool& pool,
                            const RowVisit& visit) {
-  const size_t row_bytes = (size_t{schema_.dim} + schema_.state_width) * sizeof(float);
+  const size_t row_bytes = schema_.stored_words() * sizeof(float);
   pool.Run((keys.size() + kReadPiece - 1) / kReadPiece, [&](size_t piece) {
     const size_t begin = piece * kReadPiece;
     const auto some = keys.subspan(begin, std::min(kReadPiece, keys.size() - begin));
@@ -301,7 +301,7 @@ Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPoo
 
 Status HostTable::WriteRows(const RowsDown& down) {
   STRATA_TRY(FindOrReserve(down.keys));
-  const size_t width = schema_.dim + schema_.state_width;
+  const size_t words = schema_.stored_words();
   for (size_t i = 0; i < down.keys.size(); ++i) {
     uint64_t row = load_rows_[i];
     if (row == kNoRow) {
@@ -309,7 +309,7 @@ Status HostTable::WriteRows(const RowsDown& down) {
     } else {
       KeepForSnapshot(row);
     }
-    std::copy_n(down.rows.data() + i * width, width, rows_.Elements(row));
+    std::copy_n(down.rows.data() + i * words, words, rows_.Elements(row));
     *rows_.Counters(row) = down.counters[i];
   }
   return {};

@@ -23,7 +23,7 @@ enum class ReadFrom : uint8_t {
 // Rows on their way down, with distinct keys.
 struct RowsDown {
   std::span<const Key> keys;
-  std::span<const float> rows;  // x (dim + state_width)
+  std::span<const float> rows;  // as they are stored: x stored_words() of their schema
   std::span<const RowCounters> counters;
   std::span<const uint8_t> known;  // 1: ReadRows has told of the key's row; 0: it is new here
 };

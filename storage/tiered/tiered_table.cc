@@ -390,7 +390,7 @@ Status TieredTable::WriteRows(const RowsDown& down) {
     }
   });
   STRATA_TRY(MakeRoom(missing).Prefixed("table '" + spec_.name + "'"));
-  const size_t width = schema_.dim + schema_.state_width;
+  const size_t words = schema_.stored_words();
   for (size_t i = 0; i < down.keys.size(); ++i) {
     const Key key = down.keys[i];
     uint64_t row = warm_.Find(key);
@@ -402,7 +402,7 @@ Status TieredTable::WriteRows(const RowsDown& down) {
       row = warm_.Add(key, tick_, kDirty | kColdCopy);
       up_keys_.erase(key);
     }
-    std::copy_n(down.rows.data() + i * width, width, warm_.Elements(row));
+    std::copy_n(down.rows.data() + i * words, words, warm_.Elements(row));
     warm_.Counters(row) = down.counters[i];
     NoteStep(down.counters[i].last_step);
   }

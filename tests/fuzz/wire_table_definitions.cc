@@ -5,6 +5,7 @@ namespace strata::fuzz {
 std::vector<Bytes> Seeds() {
   return {BytesOf(wire::EncodeTableDefinitions(wire::SampleTables())),
           BytesOf(wire::EncodeTableDefinitions(std::vector{wire::SampleExtendedTable()})),
+          BytesOf(wire::EncodeTableDefinitions(std::vector{wire::SampleNarrowTable()})),
           {}};
 }
 

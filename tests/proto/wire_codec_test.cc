@@ -122,6 +122,9 @@ TEST(WireTables, ElementTypesComeBackAndCostNothingWhereAllIsFp32) {
   for (size_t length = plain + 1; length < alone.size(); ++length) {
     EXPECT_FALSE(DecodeTableDefinitions(std::span(alone).first(length)).ok()) << length;
   }
+  Bytes needless = alone;
+  needless[plain + 1] = needless[plain + 2] = std::byte{1};
+  EXPECT_THAT(DecodeTableDefinitions(needless).status().message(), HasSubstr("say fp32"));
 }
 
 // What builds without extensions make of one: a definition whose name is too long.

@@ -78,6 +78,8 @@ void AddTableMessages(Collector& out) {
   out.Reply("create_table_reply", create, {}, {});
   out.Request("create_table_extended_request", create,
               {EncodeTableDefinitions(std::vector{SampleExtendedTable()})});
+  out.Request("create_table_narrow_request", create,
+              {EncodeTableDefinitions(std::vector{SampleNarrowTable()})});
   Header drop = create;
   drop.command = Command::kDropTable;
   drop.sequence = 2;
@@ -212,6 +214,12 @@ std::vector<TableDefinition> SampleTables() {
   bias.dim = 1;
   bias.ack = 2;
   return {clicks, bias};
+}
+
+TableDefinition SampleNarrowTable() {
+  TableDefinition table = SampleTables().front();
+  table.types = {.value = 2, .state = 3};
+  return table;
 }
 
 TableDefinition SampleExtendedTable() {

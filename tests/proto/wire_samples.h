@@ -26,6 +26,7 @@ std::vector<std::string> SampleLaneEndpoints();  // of its lanes
 ShardMap SampleShardMap();
 std::vector<TableDefinition> SampleTables();
 TableDefinition SampleExtendedTable();  // whose optimizer has an extension
+TableDefinition SampleNarrowTable();    // of bf16, state fp16
 StatsReply SampleStats();
 std::vector<CheckpointEntry> SampleCheckpoints();
 

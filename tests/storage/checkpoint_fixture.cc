@@ -54,9 +54,12 @@ void CheckpointedLanes::MakeTable(const TableSpec& spec) {
 }
 
 void CheckpointedLanes::DropAndMakeTable() {
-  MakeTable(Spec("b", static_cast<uint32_t>(1 + random_.Below(3)),
-                 OptimizerKind{static_cast<uint8_t>(1 + random_.Below(9))},
-                 InitializerKind::kZero));
+  TableSpec spec =
+      Spec("b", static_cast<uint32_t>(1 + random_.Below(3)),
+           OptimizerKind{static_cast<uint8_t>(1 + random_.Below(9))}, InitializerKind::kZero);
+  spec.value_type = ElementType{static_cast<uint8_t>(1 + random_.Below(3))};
+  spec.state_type = ElementType{static_cast<uint8_t>(1 + random_.Below(3))};
+  MakeTable(spec);
 }
 
 void CheckpointedLanes::Write(uint32_t batches) {

@@ -135,6 +135,28 @@ TEST(CheckpointFormatTest, OptimizersWithAnExtensionAreWrittenAndReadAsEver) {
   EXPECT_EQ(cut.status().code(), StatusCode::kCorrupt);
 }
 
+TEST(CheckpointFormatTest, TablesOfNarrowTypesAreWrittenAndReadAsEver) {
+  TableSpec spec = Spec();
+  spec.value_type = ElementType::kBf16;
+  spec.state_type = ElementType::kFp16;
+  const std::vector<std::byte> bytes = format::EncodeTableRecord(ToRecord(spec, 3));
+  ExpectGolden("checkpoint_v1_table_narrow.hex",
+               {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  auto record = format::DecodeTableRecord(bytes, "part");
+  ASSERT_TRUE(record.ok()) << record.status().ToString();
+  EXPECT_EQ(*FromRecord(*record, "part"), spec);
+  for (size_t size = bytes.size() - 2; size < bytes.size(); ++size) {
+    const auto cut = format::DecodeTableRecord(std::span(bytes).first(size), "part");
+    EXPECT_EQ(cut.status().code(), StatusCode::kCorrupt) << size;
+  }
+  record->types.value = 9;
+  EXPECT_EQ(FromRecord(*record, "part").status().code(), StatusCode::kCorrupt);
+
+  spec.optimizer = {.kind = OptimizerKind::kFtrl, .l1 = 1.0F};  // behind an extension
+  const auto both = format::EncodeTableRecord(ToRecord(spec, 3));
+  EXPECT_EQ(*FromRecord(*format::DecodeTableRecord(both, "part"), "part"), spec);
+}
+
 TEST(CheckpointFormatTest, ManifestsThatContradictThemselvesAreRefused) {
   SimDisk disk;
   const format::CheckpointManifest good = WriteAll(disk);

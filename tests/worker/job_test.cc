@@ -58,6 +58,8 @@ beta1 = 0.8
 initializer = "uniform"
 init_scale = 0.5
 ack = "synced"
+value_type = "bf16"
+state_type = "fp16"
 
 [dense]
 optimizer = "sgd"
@@ -118,6 +120,8 @@ TEST(Job, ReadsEverything) {
   EXPECT_EQ(job->sparse_initializer.kind, InitializerKind::kUniform);
   EXPECT_EQ(job->sparse_initializer.scale, 0.5F);
   EXPECT_EQ(job->sparse_ack, AckLevel::kSynced);
+  EXPECT_EQ(job->sparse_value_type, ElementType::kBf16);
+  EXPECT_EQ(job->sparse_state_type, ElementType::kFp16);
   EXPECT_EQ(job->dense_optimizer.kind, OptimizerKind::kSgd);
   EXPECT_EQ(job->dense_optimizer.learning_rate, 1.0F);
   EXPECT_EQ(job->batch_size, 64U);

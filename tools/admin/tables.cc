@@ -62,14 +62,16 @@ Json Definition(const control::TableStatus& table, const TableSpec* spec) {
   Json json = {
       {"name", table.name()},     {"dim", table.dim()},     {"optimizer", table.optimizer()},
       {"learning_rate", nullptr}, {"initializer", nullptr}, {"scale", nullptr},
-      {"ack", nullptr},           {"seed", nullptr},        {"rows", table.rows()},
-      {"bytes", table.bytes()}};
+      {"ack", nullptr},           {"seed", nullptr},        {"value_type", nullptr},
+      {"state_type", nullptr},    {"rows", table.rows()},   {"bytes", table.bytes()}};
   if (spec != nullptr) {
     json["learning_rate"] = Shortest(spec->optimizer.learning_rate);
     json["initializer"] = InitializerKindName(spec->initializer.kind);
     json["scale"] = Shortest(spec->initializer.scale);
     json["ack"] = AckLevelName(spec->ack);
     json["seed"] = spec->seed;
+    json["value_type"] = ElementTypeName(spec->value_type);
+    json["state_type"] = ElementTypeName(spec->state_type);
   }
   return json;
 }
@@ -114,10 +116,19 @@ std::string InitializerText(const InitializerSpec& initializer) {
                                                     : fmt::format("{} {}", kind, initializer.scale);
 }
 
+// Of the value, and of the optimizer's state where that is another.
+std::string TypesText(const TableSpec& spec) {
+  const std::string_view value = ElementTypeName(spec.value_type);
+  return spec.state_type == spec.value_type
+             ? std::string(value)
+             : fmt::format("{}, state {}", value, ElementTypeName(spec.state_type));
+}
+
 std::string DefinitionsText(const TableSums& sums, const Definitions& definitions) {
   using enum TableText::Align;
   TableText text({{"table"},
                   {"dim", kRight},
+                  {"type"},
                   {"optimizer"},
                   {"rate", kRight},
                   {"initializer"},
@@ -127,7 +138,8 @@ std::string DefinitionsText(const TableSums& sums, const Definitions& definition
                   {"memory", kRight}});
   for (const auto& [name, table] : sums) {
     const TableSpec* spec = Find(definitions, name);
-    text.AddRow({name, fmt::to_string(table.dim()), table.optimizer(),
+    text.AddRow({name, fmt::to_string(table.dim()), spec == nullptr ? "?" : TypesText(*spec),
+                 table.optimizer(),
                  spec == nullptr ? "?" : fmt::to_string(spec->optimizer.learning_rate),
                  spec == nullptr ? "?" : InitializerText(spec->initializer),
                  spec == nullptr ? "?" : std::string(AckLevelName(spec->ack)),

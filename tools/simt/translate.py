@@ -40,11 +40,12 @@ def translate(text):
     text = re.sub(r"extern __shared__ (?:__align__\(\d+\) )?(\w+) (\w+)\[\];",
                   r"\1* \2 = reinterpret_cast<\1*>(simt::Shared());", text)
     while (at := text.find("<<<")) >= 0:
-        begin = kernel_before(text, at)
+        name_end = len(text[:at].rstrip())
+        begin = kernel_before(text, name_end)
         shape, end = arguments(text, at + 3, ">>>")
         given, last = arguments(text, text.index("(", end) + 1, ")")
         shape += ["0", "nullptr"][len(shape) - 2:]
-        call = f"[&](const auto&... simt_args) {{ {text[begin:at]}(simt_args...); }}"
+        call = f"[&](const auto&... simt_args) {{ {text[begin:name_end]}(simt_args...); }}"
         text = f"{text[:begin]}simt::Launch({', '.join([call, *shape, *given])}{text[last:]}"
     return text
 

@@ -103,6 +103,7 @@ format::ModelManifest ManifestOf(const SavedModel& model, uint64_t rows) {
           .table_seed = model.table_seed,
           .initializer = std::string(InitializerKindName(model.initializer.kind)),
           .initializer_scale = model.initializer.scale,
+          .value_type = std::string(ElementTypeName(model.value_type)),
           .files = {}};
 }
 
@@ -171,6 +172,7 @@ Result<SavedModel> ModelOf(const format::ModelManifest& manifest, const std::str
                    .samples = manifest.samples,
                    .shape = {},
                    .initializer = {},
+                   .value_type = {},
                    .table_seed = manifest.table_seed,
                    .features = {},
                    .dense = {}};
@@ -181,6 +183,9 @@ Result<SavedModel> ModelOf(const format::ModelManifest& manifest, const std::str
   const Result<InitializerKind> initializer = ParseInitializerKind(manifest.initializer);
   if (!initializer.ok()) return initializer.status().Prefixed(file);
   model.initializer = {*initializer, manifest.initializer_scale};
+  const Result<ElementType> value_type = ParseElementType(manifest.value_type);
+  if (!value_type.ok()) return value_type.status().Prefixed(file);
+  model.value_type = *value_type;
   if (manifest.row_dim != model.shape.row_dim()) {
     return Corrupt(fmt::format("{}: expected row_dim {}, found {}", file, model.shape.row_dim(),
                                manifest.row_dim));
@@ -268,7 +273,8 @@ Status RestoreTable(const LoadedModel& loaded, const std::string& table_name, Ta
                        .dim = static_cast<uint32_t>(dim),
                        .optimizer = {},
                        .initializer = loaded.model.initializer,
-                       .seed = loaded.model.table_seed};
+                       .seed = loaded.model.table_seed,
+                       .value_type = loaded.model.value_type};
   constexpr size_t kRowsAtOnce = 8192;
   const auto world = static_cast<size_t>(group.world());
   const auto rank = static_cast<size_t>(group.rank());

@@ -22,6 +22,7 @@ struct SavedModel {
   ModelShape shape;
   // Of the table: keys that it does not hold answer with these.
   InitializerSpec initializer;
+  ElementType value_type = ElementType::kFp32;
   uint64_t table_seed = 0;
   std::string features;  // FeaturesToText
   std::vector<float> dense;

@@ -21,7 +21,7 @@ class GroupUser {
       : dims_(dims) {
     for (size_t t = 0; t < dims.size(); ++t) {
       const auto state_width = static_cast<uint32_t>(StateWidth(optimizer, dims[t]));
-      const size_t bytes = 2 * (kRows + kRoom) * SlotBytes(dims[t], state_width);
+      const size_t bytes = 2 * (kRows + kRoom) * SlotBytes(dims[t] + state_width);
       tables_.push_back(std::make_unique<MapUser>(
           bytes + 4 * DevicePool::kChunkBytes,
           DeviceMapOptions{

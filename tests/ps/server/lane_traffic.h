@@ -61,6 +61,8 @@ class Traffic {
       spec.optimizer.kind =
           std::array{OptimizerKind::kSgd, OptimizerKind::kAdaGrad, OptimizerKind::kAdam}[i];
       spec.seed = seed;
+      spec.value_type = std::array{ElementType::kFp32, ElementType::kBf16, ElementType::kFp16}[i];
+      spec.state_type = std::array{ElementType::kFp32, ElementType::kFp16, ElementType::kFp32}[i];
       spec.initializer = {.kind = InitializerKind::kUniform, .scale = 0.1F};
       specs_.push_back(spec);
     }

@@ -133,6 +133,8 @@ inline unsigned __vcmpeq4(unsigned a, unsigned b) {
   return equal;
 }
 inline int __popc(unsigned x) { return std::popcount(x); }
+inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 template <typename T>
 T __ldcg(const T* from) {
