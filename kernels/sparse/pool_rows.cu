@@ -1,15 +1,12 @@
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <type_traits>
 
 #include "base/status.h"
-#include "kernels/core/initializer.h"
 #include "kernels/hashmap/map_device.cuh"
+#include "kernels/sparse/block_parts.cuh"
+#include "kernels/sparse/elements.cuh"
 #include "kernels/sparse/pool_rows.h"
 
 namespace strata {
@@ -17,67 +14,25 @@ namespace {
 
 struct PoolPart {
   PooledTable table;
-  uint32_t first_block;
   uint32_t lanes;   // of a team: one for each four elements, a power of two, 32 at most
   uint32_t pieces;  // of a vector: what a team holds at once
+  uint32_t first_block;
 };
-
-struct PoolParts {
-  uint32_t count;
-  PoolPart parts[kPoolTablesMax];
-
-  __device__ const PoolPart& OfBlock(uint32_t block) const {
-    uint32_t part = 0;
-    while (part + 1 < count && parts[part + 1].first_block <= block) ++part;
-    return parts[part];
-  }
-};
-
-template <typename T>
-__device__ T Rounded(float x) {
-  if constexpr (std::is_same_v<T, float>) return x;
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(x);
-  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(x);
-}
-
-struct Four {
-  float of[4] = {};
-};
-
-// Four elements as they are stored, and stored at once.
-template <typename T>
-using FourOf = std::conditional_t<sizeof(T) == 4, float4, uint2>;
-template <typename T>
-__device__ FourOf<T> Packed(const Four& four) {
-  const T packed[4] = {Rounded<T>(four.of[0]), Rounded<T>(four.of[1]), Rounded<T>(four.of[2]),
-                       Rounded<T>(four.of[3])};
-  FourOf<T> result;
-  memcpy(&result, packed, sizeof result);
-  return result;
-}
+using PoolParts = BlockParts<PoolPart, kPoolTablesMax>;
 
 template <typename T>
 __device__ T* VectorOf(const PooledTable& table, uint64_t bag) {
-  return static_cast<T*>(table.out) + bag / table.slots * table.stride +
-         bag % table.slots * table.map.dim;
+  return static_cast<T*>(table.out) + table.ElementOf(bag);
 }
 
 // The four elements from `e` on of the row at `place`, or of a missing one.
 __device__ Four RowPart(const PooledTable& table, uint64_t place, uint64_t key, uint32_t e) {
   const uint32_t dim = table.map.dim;
-  Four four;
-  if (place != kNowhere && dim % 4 == 0) {
-    const float4 loaded = *reinterpret_cast<const float4*>(table.map.ValueOf(place) + e);
-    return {loaded.x, loaded.y, loaded.z, loaded.w};
+  if (place != kNowhere) {
+    const float* row = table.map.ValueOf(place);
+    return dim % 4 == 0 ? LoadFour<true>(row, e, dim) : LoadFour<false>(row, e, dim);
   }
-#pragma unroll
-  for (uint32_t f = 0; f < 4; ++f) {
-    if (e + f >= dim) break;
-    four.of[f] = place != kNowhere
-                     ? table.map.ValueOf(place)[e + f]
-                     : InitialElement(table.start.initializer, table.start.seed, key, e + f);
-  }
-  return four;
+  return InitialFour(table.start, key, e, dim);
 }
 
 template <typename T>
@@ -106,7 +61,7 @@ __device__ void CopyBags(const PooledTable& table, uint64_t place, uint64_t bag,
   CopyRows(reinterpret_cast<const float4*>(from),
            reinterpret_cast<FourOf<T>*>(VectorOf<T>(table, bag) + first), floats / 4,
            [](const float4& four) {
-             return Packed<T>({four.x, four.y, four.z, four.w});
+             return Packed<T>({{four.x, four.y, four.z, four.w}});
            });
 }
 
@@ -124,10 +79,8 @@ __global__ void __launch_bounds__(kMapThreads, 4) Pool(const __grid_constant__ P
   const uint64_t own_bag = warp / part.pieces * 32 + Lane();
   const bool has_bag = own_bag < table.bags;
   const uint64_t some_bag = has_bag ? own_bag : table.bags - 1;
-  const auto own_begin =
-      static_cast<uint32_t>(table.offsets == nullptr ? some_bag : table.offsets[some_bag]);
-  const auto own_end =
-      static_cast<uint32_t>(table.offsets == nullptr ? some_bag + 1 : table.offsets[some_bag + 1]);
+  const uint32_t own_begin = table.BeginOf(some_bag);
+  const uint32_t own_end = table.BeginOf(some_bag + 1);
   const bool is_plain = table.weights == nullptr && dim % 4 == 0 && table.stride % 4 == 0;
   if (is_plain && __all_sync(~0U, own_end - own_begin == 1) != 0) {
     const uint64_t place = has_bag ? FindPlace(table.map, table.keys[own_begin]) : kNowhere;
@@ -199,29 +152,23 @@ __global__ void __launch_bounds__(kMapThreads, 4) Pool(const __grid_constant__ P
 void PoolRows(const Exec& exec, std::span<const PooledTable> tables, PooledType type) {
   STRATA_CHECK(tables.size() <= kPoolTablesMax);
   PoolParts all;
-  all.count = 0;
-  uint32_t blocks = 0;
   for (const PooledTable& table : tables) {
     if (table.bags == 0) continue;
-    PoolPart& part = all.parts[all.count++];
-    part.table = table;
-    part.first_block = blocks;
-    part.lanes = std::min(32U, std::bit_ceil((table.map.dim + 3) / 4));
-    part.pieces = (table.map.dim + 4 * part.lanes - 1) / (4 * part.lanes);
-    const uint64_t warps = (table.bags + 31) / 32 * part.pieces;
-    blocks += BlocksFor(warps * 32);
+    const uint32_t lanes = std::min(32U, std::bit_ceil((table.map.dim + 3) / 4));
+    const uint32_t pieces = (table.map.dim + 4 * lanes - 1) / (4 * lanes);
+    all.Add({table, lanes, pieces, 0}, BlocksFor((table.bags + 31) / 32 * pieces * 32));
   }
-  if (blocks == 0) return;
+  if (all.blocks == 0) return;
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   switch (type) {
     case PooledType::kFloat32:
-      Pool<float><<<blocks, kMapThreads, 0, stream>>>(all);
+      Pool<float><<<all.blocks, kMapThreads, 0, stream>>>(all);
       return;
     case PooledType::kBFloat16:
-      Pool<__nv_bfloat16><<<blocks, kMapThreads, 0, stream>>>(all);
+      Pool<__nv_bfloat16><<<all.blocks, kMapThreads, 0, stream>>>(all);
       return;
     case PooledType::kFloat16:
-      Pool<__half><<<blocks, kMapThreads, 0, stream>>>(all);
+      Pool<__half><<<all.blocks, kMapThreads, 0, stream>>>(all);
       return;
   }
 }
