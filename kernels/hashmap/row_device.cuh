@@ -51,7 +51,7 @@ __device__ float InitialValueElement(const MapRef& map, const RowStart& start, u
 }
 
 // Four elements that lie side by side.
-inline __device__ float4 Widened(ElementType type, const uint2& four) {
+inline __device__ float4 WidenedFour(ElementType type, const uint2& four) {
   const auto at = [type](uint32_t word, uint32_t half) {
     return narrow::FromBits(type, static_cast<uint16_t>(word >> (16 * half)));
   };
@@ -65,7 +65,7 @@ __device__ void CopyValues(const MapRef& map, const float* row, float* to) {
     const ElementType type = map.value_type;
     if (type != ElementType::kFp32 && map.dim % 4 == 0) {
       CopyRows(reinterpret_cast<const uint2*>(row), reinterpret_cast<float4*>(to), map.dim / 4,
-               [type](const uint2& four) { return Widened(type, four); });
+               [type](const uint2& four) { return WidenedFour(type, four); });
       return;
     }
     if (type != ElementType::kFp32) {

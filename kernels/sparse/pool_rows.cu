@@ -1,14 +1,12 @@
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <type_traits>
 
 #include "base/status.h"
 #include "kernels/hashmap/row_device.cuh"
+#include "kernels/sparse/block_parts.cuh"
+#include "kernels/sparse/elements.cuh"
 #include "kernels/sparse/pool_rows.h"
 
 namespace strata {
@@ -16,72 +14,31 @@ namespace {
 
 struct PoolPart {
   PooledTable table;
-  uint32_t first_block;
   uint32_t lanes;   // of a team: one for each four elements, a power of two, 32 at most
   uint32_t pieces;  // of a vector: what a team holds at once
+  uint32_t first_block;
 };
-
-struct PoolParts {
-  uint32_t count;
-  PoolPart parts[kPoolTablesMax];
-
-  __device__ const PoolPart& OfBlock(uint32_t block) const {
-    uint32_t part = 0;
-    while (part + 1 < count && parts[part + 1].first_block <= block) ++part;
-    return parts[part];
-  }
-};
-
-template <typename T>
-__device__ T Rounded(float x) {
-  if constexpr (std::is_same_v<T, float>) return x;
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(x);
-  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(x);
-}
-
-struct Four {
-  float of[4] = {};
-};
-
-// Four elements as they are stored, and stored at once.
-template <typename T>
-using FourOf = std::conditional_t<sizeof(T) == 4, float4, uint2>;
-template <typename T>
-__device__ FourOf<T> Packed(const Four& four) {
-  const T packed[4] = {Rounded<T>(four.of[0]), Rounded<T>(four.of[1]), Rounded<T>(four.of[2]),
-                       Rounded<T>(four.of[3])};
-  FourOf<T> result;
-  memcpy(&result, packed, sizeof result);
-  return result;
-}
+using PoolParts = BlockParts<PoolPart, kPoolTablesMax>;
 
 template <typename T>
 __device__ T* VectorOf(const PooledTable& table, uint64_t bag) {
-  return static_cast<T*>(table.out) + bag / table.slots * table.stride +
-         bag % table.slots * table.map.dim;
+  return static_cast<T*>(table.out) + table.ElementOf(bag);
 }
 
 // The four elements from `e` on of the row at `place`, or of a missing one.
 template <bool kNarrow>
 __device__ Four RowPart(const PooledTable& table, uint64_t place, uint64_t key, uint32_t e) {
   const uint32_t dim = table.map.dim;
+  if (place == kNowhere) return InitialFour<kNarrow>(table.map, table.start, key, e);
+  const float* row = table.map.RowOf(place);
   const ElementType type = table.map.value_type;
-  Four four;
-  if (place != kNowhere && dim % 4 == 0) {
-    float4 loaded;
-    if (kNarrow && type != ElementType::kFp32) {
-      loaded = Widened(type, reinterpret_cast<const uint2*>(table.map.RowOf(place))[e / 4]);
-    } else {
-      loaded = *reinterpret_cast<const float4*>(table.map.RowOf(place) + e);
-    }
-    return {loaded.x, loaded.y, loaded.z, loaded.w};
+  if (!kNarrow || type == ElementType::kFp32) {
+    return dim % 4 == 0 ? LoadFour<true>(row, e, dim) : LoadFour<false>(row, e, dim);
   }
+  Four four;
 #pragma unroll
   for (uint32_t f = 0; f < 4; ++f) {
-    if (e + f >= dim) break;
-    four.of[f] = place != kNowhere
-                     ? ElementOf<kNarrow>(type, table.map.RowOf(place), e + f)
-                     : InitialValueElement<kNarrow>(table.map, table.start, key, e + f);
+    if (e + f < dim) four.of[f] = ElementOf<true>(type, row, e + f);
   }
   return four;
 }
@@ -110,11 +67,14 @@ __device__ void CopyBags(const PooledTable& table, uint64_t place, uint64_t bag,
                          uint32_t floats) {
   const float* row = place == kNowhere ? nullptr : table.map.RowOf(place);
   auto* to = reinterpret_cast<FourOf<T>*>(VectorOf<T>(table, bag) + first);
-  const auto pack = [](const float4& four) { return Packed<T>({four.x, four.y, four.z, four.w}); };
+  const auto pack = [](const float4& four) {
+    return Packed<T>({{four.x, four.y, four.z, four.w}});
+  };
   const ElementType type = table.map.value_type;
   if (kNarrow && type != ElementType::kFp32) {
     const auto* from = row == nullptr ? nullptr : reinterpret_cast<const uint2*>(row) + first / 4;
-    CopyRows(from, to, floats / 4, [&](const uint2& four) { return pack(Widened(type, four)); });
+    CopyRows(from, to, floats / 4,
+             [&](const uint2& four) { return pack(WidenedFour(type, four)); });
   } else {
     const auto* from = row == nullptr ? nullptr : reinterpret_cast<const float4*>(row + first);
     CopyRows(from, to, floats / 4, pack);
@@ -135,10 +95,8 @@ __global__ void __launch_bounds__(kMapThreads, 4) Pool(const __grid_constant__ P
   const uint64_t own_bag = warp / part.pieces * 32 + Lane();
   const bool has_bag = own_bag < table.bags;
   const uint64_t some_bag = has_bag ? own_bag : table.bags - 1;
-  const auto own_begin =
-      static_cast<uint32_t>(table.offsets == nullptr ? some_bag : table.offsets[some_bag]);
-  const auto own_end =
-      static_cast<uint32_t>(table.offsets == nullptr ? some_bag + 1 : table.offsets[some_bag + 1]);
+  const uint32_t own_begin = table.BeginOf(some_bag);
+  const uint32_t own_end = table.BeginOf(some_bag + 1);
   const bool is_plain = table.weights == nullptr && dim % 4 == 0 && table.stride % 4 == 0;
   if (is_plain && __all_sync(~0U, own_end - own_begin == 1) != 0) {
     const uint64_t place = has_bag ? FindPlace(table.map, table.keys[own_begin]) : kNowhere;
@@ -210,32 +168,26 @@ __global__ void __launch_bounds__(kMapThreads, 4) Pool(const __grid_constant__ P
 void PoolRows(const Exec& exec, std::span<const PooledTable> tables, PooledType type) {
   STRATA_CHECK(tables.size() <= kPoolTablesMax);
   PoolParts all;
-  all.count = 0;
   bool is_narrow = false;
-  uint32_t blocks = 0;
   for (const PooledTable& table : tables) {
     if (table.bags == 0) continue;
-    PoolPart& part = all.parts[all.count++];
-    part.table = table;
     is_narrow = is_narrow || table.map.IsNarrow();
-    part.first_block = blocks;
-    part.lanes = std::min(32U, std::bit_ceil((table.map.dim + 3) / 4));
-    part.pieces = (table.map.dim + 4 * part.lanes - 1) / (4 * part.lanes);
-    const uint64_t warps = (table.bags + 31) / 32 * part.pieces;
-    blocks += BlocksFor(warps * 32);
+    const uint32_t lanes = std::min(32U, std::bit_ceil((table.map.dim + 3) / 4));
+    const uint32_t pieces = (table.map.dim + 4 * lanes - 1) / (4 * lanes);
+    all.Add({table, lanes, pieces, 0}, BlocksFor((table.bags + 31) / 32 * pieces * 32));
   }
-  if (blocks == 0) return;
+  if (all.blocks == 0) return;
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   WithNarrow(is_narrow, [&](auto narrow) {
     switch (type) {
       case PooledType::kFloat32:
-        Pool<float, narrow.value><<<blocks, kMapThreads, 0, stream>>>(all);
+        Pool<float, narrow.value><<<all.blocks, kMapThreads, 0, stream>>>(all);
         return;
       case PooledType::kBFloat16:
-        Pool<__nv_bfloat16, narrow.value><<<blocks, kMapThreads, 0, stream>>>(all);
+        Pool<__nv_bfloat16, narrow.value><<<all.blocks, kMapThreads, 0, stream>>>(all);
         return;
       case PooledType::kFloat16:
-        Pool<__half, narrow.value><<<blocks, kMapThreads, 0, stream>>>(all);
+        Pool<__half, narrow.value><<<all.blocks, kMapThreads, 0, stream>>>(all);
         return;
     }
   });

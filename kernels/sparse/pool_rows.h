@@ -6,6 +6,7 @@
 #include <span>
 
 #include "kernels/core/exec.h"
+#include "kernels/core/host_device.h"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_ref.h"
 
@@ -25,11 +26,19 @@ struct PooledTable {
   const uint32_t* offsets = nullptr;
   const float* weights = nullptr;  // by key; null: all are 1
   uint64_t bags = 0;
-  // The vector of bag b begins at element b / slots * stride + b % slots * dim.
+  // Vectors of a sample's `slots` bags lie side by side, samples `stride` elements apart.
   void* out = nullptr;
   uint64_t stride = 0;
   uint32_t slots = 1;
   Combiner combiner = Combiner::kSum;
+
+  // Where bag b begins: its first key, the first element of its vector.
+  STRATA_HD uint32_t BeginOf(uint64_t bag) const {
+    return static_cast<uint32_t>(offsets == nullptr ? bag : offsets[bag]);
+  }
+  STRATA_HD uint64_t ElementOf(uint64_t bag) const {
+    return bag / slots * stride + bag % slots * map.dim;
+  }
 };
 
 // vector = w1 row1 + w2 row2 + ... in key order, in fp32 and rounded to `type` at the end; kMean

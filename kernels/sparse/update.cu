@@ -11,6 +11,8 @@
 #include "kernels/optim/gradient_shape.h"
 #include "kernels/optim/row_sum.h"
 #include "kernels/optim/rules.h"
+#include "kernels/sparse/elements.cuh"
+#include "kernels/sparse/gradient_rows.cuh"
 #include "kernels/sparse/update.h"
 
 namespace strata {
@@ -21,73 +23,114 @@ namespace {
 // order. As each has more than kOften positions, starts[j] / kOften is a number of its own.
 constexpr uint32_t kSlice = 32;  // elements
 constexpr uint32_t kTileRows = 64;
-constexpr uint32_t kTileFloats = kTileRows * kSlice;
+constexpr uint32_t kTileElements = kTileRows * kSlice;
 constexpr uint32_t kTiles = 8;  // in flight
 constexpr uint32_t kOftenThreads = 256;
-constexpr size_t kTileBytes = size_t{kTiles} * kTileFloats * sizeof(float);
 
 // Of the sums, behind a counter of slices that were begun.
 __device__ float* OftenSum(float* scratch, const TableGroup& group, uint32_t begin) {
   return scratch + 4 + uint64_t{begin / kOften} * ((group.dim_max + 3) / 4 * 4);
 }
 
+// The slices in flight, in shared memory: elements as they came, and scales of their rows.
+template <typename Rows>
+struct Tiles {
+  using Element = typename Rows::Element;
+  static constexpr size_t kBytes =
+      kTiles * (kTileElements * sizeof(Element) + (Rows::kScaled ? kTileRows * sizeof(float) : 0));
+  float* shared;
+
+  __device__ Element* ElementsOf(uint32_t tile) const {
+    return reinterpret_cast<Element*>(shared) + tile % kTiles * kTileElements;
+  }
+  __device__ float* ScalesOf(uint32_t tile) const {
+    return reinterpret_cast<float*>(ElementsOf(0) + kTiles * kTileElements) +
+           tile % kTiles * kTileRows;
+  }
+};
+
 // Brings a slice of a key's gradients to shared memory, a tile of rows after the other.
-// kFloats: of a copy, 4 where rows are aligned for it, else 1.
-template <uint32_t kFloats>
+// kWide: elements of a copy, 4 where rows are aligned for it, else 1.
+template <typename Rows, uint32_t kWide>
 class Fetcher {
  public:
-  __device__ Fetcher(const GroupTable& table, const float* values, const uint32_t* order,
-                     uint32_t rows, uint32_t first)
-      : dim_(table.map.dim),
-        rows_(first + Element() < dim_ ? rows : 0),
-        order_(order + Row()),
-        from_(values + table.first_element + first + Element() - table.first_key * dim_) {
-    Look();
+  using Element = typename Rows::Element;
+
+  __device__ Fetcher(const Rows& gradients, const Tiles<Rows>& tiles, const uint32_t* order,
+                     uint32_t rows, uint32_t first, uint32_t dim)
+      : gradients_(gradients),
+        tiles_(tiles),
+        rows_(first + OwnElement() < dim ? rows : 0),
+        order_(order),
+        first_(first) {
+    LookAt(0);
+    FindRows();
   }
 
   // The next tile. What is behind the last row stays as it is.
-  __device__ void Next(float* tile) {
-    float* to = tile + Row() * kSlice + Element();
+  __device__ void Next() {
+    Element* to = tiles_.ElementsOf(tile_) + OwnRow() * kSlice + OwnElement();
 #pragma unroll
     for (uint32_t k = 0; k < kCopies; ++k) {
-      if (first_ + Row() + k * kRows >= rows_) break;
-      __pipeline_memcpy_async(to + k * kRows * kSlice, from_ + uint64_t{positions_[k]} * dim_,
-                              kFloats * sizeof(float));
+      const uint32_t row = OwnRow() + k * kRows;
+      if (tile_ * kTileRows + row >= rows_) break;
+      Copy(to + k * kRows * kSlice, found_[k].elements + first_ + OwnElement());
+      if (Rows::kScaled && OwnElement() == 0) tiles_.ScalesOf(tile_)[row] = found_[k].scale;
     }
     __pipeline_commit();
-    first_ += kTileRows;
-    Look();
+    ++tile_;
+    FindRows();
   }
 
  private:
-  static constexpr uint32_t kLanes = kSlice / kFloats;       // of a row
+  static constexpr uint32_t kLanes = kSlice / kWide;         // of a row
   static constexpr uint32_t kRows = kOftenThreads / kLanes;  // at once
   static constexpr uint32_t kCopies = kTileRows / kRows;     // of a thread and tile
-  static __device__ uint32_t Element() { return threadIdx.x % kLanes * kFloats; }
-  static __device__ uint32_t Row() { return threadIdx.x / kLanes; }
+  static __device__ uint32_t OwnElement() { return threadIdx.x % kLanes * kWide; }
+  static __device__ uint32_t OwnRow() { return threadIdx.x / kLanes; }
 
-  // Positions are asked for a tile ahead: rows need not wait for them then.
-  __device__ void Look() {
-#pragma unroll
-    for (uint32_t k = 0; k < kCopies; ++k) {
-      if (first_ + Row() + k * kRows < rows_) positions_[k] = order_[first_ + k * kRows];
+  static __device__ void Copy(Element* to, const Element* from) {
+    if constexpr (kWide * sizeof(Element) >= 4) {
+      __pipeline_memcpy_async(to, from, kWide * sizeof(Element));
+    } else {
+      *to = *from;
     }
   }
 
-  const uint32_t dim_;
+  // Positions are asked for two tiles ahead, and bags one: rows need not wait for them then.
+  __device__ void LookAt(uint32_t tile) {
+#pragma unroll
+    for (uint32_t k = 0; k < kCopies; ++k) {
+      const uint32_t row = tile * kTileRows + OwnRow() + k * kRows;
+      if (row < rows_) positions_[k] = order_[row];
+    }
+  }
+  __device__ void FindRows() {
+#pragma unroll
+    for (uint32_t k = 0; k < kCopies; ++k) {
+      if (tile_ * kTileRows + OwnRow() + k * kRows < rows_)
+        found_[k] = gradients_.Of(positions_[k]);
+    }
+    LookAt(tile_ + 1);
+  }
+
+  const Rows gradients_;
+  const Tiles<Rows> tiles_;
   const uint32_t rows_;
   const uint32_t* const order_;
-  const float* const from_;
-  uint32_t first_ = 0;
+  const uint32_t first_;
+  uint32_t tile_ = 0;
   uint32_t positions_[kCopies] = {};
+  ScaledRow<Element> found_[kCopies];
 };
 
-template <uint32_t kFloats>
+template <typename Rows, uint32_t kWide>
 __global__ void __launch_bounds__(kOftenThreads)
-    SumOften(const __grid_constant__ TableGroup group, DistinctKeys keys, const float* values,
+    SumOften(const __grid_constant__ TableGroup group, DistinctKeys keys, BatchGradients gradients,
              uint32_t slices, float* scratch) {
-  extern __shared__ __align__(16) float tiles[];
+  extern __shared__ __align__(16) float shared[];
   __shared__ uint32_t taken;
+  const Tiles<Rows> tiles{shared};
   const uint32_t most = keys.often_counts[0];
   const uint32_t items = (most + keys.often_counts[1]) * slices;
   for (uint32_t item = blockIdx.x; item < items; item = gridDim.x + taken) {
@@ -101,19 +144,25 @@ __global__ void __launch_bounds__(kOftenThreads)
     const uint32_t first = item % slices * kSlice;
     float sum = 0;
     if (first < table.map.dim) {
-      Fetcher<kFloats> fetcher(table, values, order, rows, first);
-      for (uint32_t tile = 0; tile < kTiles - 1; ++tile) fetcher.Next(tiles + tile * kTileFloats);
+      Fetcher<Rows, kWide> fetcher(Rows(table, gradients), tiles, order, rows, first,
+                                   table.map.dim);
+      for (uint32_t tile = 0; tile < kTiles - 1; ++tile) fetcher.Next();
       for (uint32_t tile = 0; tile * kTileRows < rows; ++tile) {
-        fetcher.Next(tiles + (tile + kTiles - 1) % kTiles * kTileFloats);
+        fetcher.Next();
         __pipeline_wait_prior(kTiles - 1);
         __syncthreads();
         if (threadIdx.x < kSlice) {
-          const float* from = tiles + tile % kTiles * kTileFloats + threadIdx.x;
+          const typename Rows::Element* from = tiles.ElementsOf(tile) + threadIdx.x;
+          const float* scales = tiles.ScalesOf(tile);
+          const auto gradient = [&](uint32_t row) {
+            const float element = Widened(from[row * kSlice]);
+            return Rows::kScaled ? scales[row] * element : element;
+          };
           const uint32_t here = min(kTileRows, rows - tile * kTileRows);
           uint32_t r = 0;
-          if (tile == 0) sum = from[r++ * kSlice];  // and not 0 + it, which makes +0 of -0
+          if (tile == 0) sum = gradient(r++);  // and not 0 + it, which makes +0 of -0
 #pragma unroll 16
-          for (; r < here; ++r) sum += from[r * kSlice];
+          for (; r < here; ++r) sum += gradient(r);
         }
         __syncthreads();
       }
@@ -128,46 +177,7 @@ __global__ void __launch_bounds__(kOftenThreads)
   }
 }
 
-// Elements of a row that a thread works on at once. Behind the row's end there are none.
-struct alignas(16) Four {
-  float of[4];
-};
 __device__ Four FourTimes(float x) { return {{x, x, x, x}}; }
-template <bool kAligned>
-__device__ Four LoadFour(const float* row, uint32_t e, uint32_t dim) {
-  Four four = {};
-  if constexpr (kAligned) {
-    if (e < dim) *reinterpret_cast<float4*>(four.of) = *reinterpret_cast<const float4*>(row + e);
-  } else {
-#pragma unroll
-    for (uint32_t f = 0; f < 4; ++f) {
-      if (e + f < dim) four.of[f] = row[e + f];
-    }
-  }
-  return four;
-}
-template <bool kAligned>
-__device__ void StoreFour(const Four& four, float* row, uint32_t e, uint32_t dim) {
-  if constexpr (kAligned) {
-    if (e < dim) *reinterpret_cast<float4*>(row + e) = *reinterpret_cast<const float4*>(four.of);
-  } else {
-#pragma unroll
-    for (uint32_t f = 0; f < 4; ++f) {
-      if (e + f < dim) row[e + f] = four.of[f];
-    }
-  }
-}
-template <bool kNarrow>
-__device__ Four InitialFour(const GroupTable& table, uint64_t key, uint32_t e) {
-  Four four = {};
-#pragma unroll
-  for (uint32_t f = 0; f < 4; ++f) {
-    if (e + f < table.map.dim) {
-      four.of[f] = InitialValueElement<kNarrow>(table.map, table.start, key, e + f);
-    }
-  }
-  return four;
-}
 
 // How rows lie: fp32 that is loaded four elements at once, or one by one; any type, one by one.
 enum class RowForm { kAligned, kFp32, kNarrow };
@@ -208,13 +218,17 @@ class StoredRow {
     }
   }
   __device__ void StoreOne(float x, uint32_t vector, uint32_t e) const {
+    if constexpr (!kNarrow) {
+      row_[vector * map_.dim + e] = x;
+      return;
+    }
     const ElementType type = TypeOf(vector);
-    if (!kNarrow || type == ElementType::kFp32) {
-      static_cast<float*>(ArrayOf(vector))[InArray(vector, e)] = x;
+    void* const array = ArrayOf(vector);
+    if (type == ElementType::kFp32) {
+      static_cast<float*>(array)[InArray(vector, e)] = x;
     } else {
       const uint64_t random = SequenceBits(sequence_, vector * map_.dim + e);
-      static_cast<uint16_t*>(ArrayOf(vector))[InArray(vector, e)] =
-          narrow::ToBitsStochastic(type, x, random);
+      static_cast<uint16_t*>(array)[InArray(vector, e)] = narrow::ToBitsStochastic(type, x, random);
     }
   }
 
@@ -268,22 +282,25 @@ __device__ Turn TurnOf(const DistinctKeys& keys, uint32_t j) {
 }
 
 // sum[step] += the gradients of the key.
-template <uint32_t kSteps, bool kAligned>
-__device__ void AddRows(const Team& team, const GroupTable& table, const float* values,
+template <uint32_t kSteps, bool kAligned, typename Rows>
+__device__ void AddRows(const Team& team, uint32_t dim, const Rows& gradients,
                         const DistinctKeys& keys, const Turn& turn, Four (&sum)[kSteps]) {
   constexpr uint32_t kAtOnce = kSteps == 1 ? 4 : 1;
-  const uint32_t dim = table.map.dim;
   const uint32_t rows = turn.rows();
-  const float* base = values + table.first_element - table.first_key * dim;
   for (uint32_t row = 0; row < rows; row += kAtOnce) {
+    ScaledRow<typename Rows::Element> from[kAtOnce];
     Four next[kAtOnce][kSteps];
 #pragma unroll
     for (uint32_t k = 0; k < kAtOnce; ++k) {
       if (row + k >= rows) break;
-      const float* from = base + uint64_t{turn.Position(keys, row + k)} * dim;
+      from[k] = gradients.Of(turn.Position(keys, row + k));
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < kAtOnce; ++k) {
+      if (row + k >= rows) break;
 #pragma unroll
       for (uint32_t s = 0; s < kSteps; ++s) {
-        next[k][s] = LoadFour<kAligned>(from, team.Element(s), dim);
+        next[k][s] = LoadFour<kAligned>(from[k].elements, team.Element(s), dim);
       }
     }
 #pragma unroll
@@ -292,7 +309,7 @@ __device__ void AddRows(const Team& team, const GroupTable& table, const float* 
 #pragma unroll
       for (uint32_t s = 0; s < kSteps; ++s) {
 #pragma unroll
-        for (uint32_t f = 0; f < 4; ++f) sum[s].of[f] += next[k][s].of[f];
+        for (uint32_t f = 0; f < 4; ++f) sum[s].of[f] += from[k].scale * next[k][s].of[f];
       }
     }
   }
@@ -405,7 +422,7 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     for (uint32_t s = 0; s < kSteps; ++s) {
       const uint32_t e = team.Element(s);
       if constexpr (kNew) {
-        w[s] = InitialFour<kNarrow>(table, keys.keys[j], e);
+        w[s] = InitialFour<kNarrow>(table.map, table.start, keys.keys[j], e);
       } else {
         w[s] = StoredRow<kForm>(table.map, place, 0).Load(0, e);
       }
@@ -430,7 +447,10 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     } else {
 #pragma unroll
       for (uint32_t s = 0; s < kSteps; ++s) sum[s] = FourTimes(-0.0F);  // 0 makes +0 of -0
-      AddRows<kSteps, kAligned>(team, table, gradients.values, keys, turn, sum);
+      WithRows(gradients, [&](auto kind) {
+        const typename decltype(kind)::type of_table(table, gradients);
+        AddRows<kSteps, kAligned>(team, dim, of_table, keys, turn, sum);
+      });
     }
     bool finite = true;
 #pragma unroll
@@ -531,13 +551,18 @@ void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& 
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   auto* sums = reinterpret_cast<float*>(scratch.data());
   const uint32_t processors = Processors(exec);
-  const bool aligned = group.AllDimsAreMultiplesOf(4);
-  const auto sum_often = aligned ? SumOften<4> : SumOften<1>;
-  (void)cudaFuncSetAttribute(sum_often, cudaFuncAttributeMaxDynamicSharedMemorySize, kTileBytes);
+  const bool aligned =
+      group.AllDimsAreMultiplesOf(4) && (gradients.bags == nullptr || gradients.bags_aligned);
   (void)cudaMemsetAsync(sums, 0, sizeof(uint32_t), stream);
   const uint32_t slices = (group.dim_max + kSlice - 1) / kSlice;
-  sum_often<<<3 * processors, kOftenThreads, kTileBytes, stream>>>(group, distinct,
-                                                                   gradients.values, slices, sums);
+  WithRows(gradients, [&](auto kind) {
+    using Rows = typename decltype(kind)::type;
+    const auto sum_often = aligned ? SumOften<Rows, 4> : SumOften<Rows, 1>;
+    constexpr size_t kBytes = Tiles<Rows>::kBytes;
+    (void)cudaFuncSetAttribute(sum_often, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+    sum_often<<<3 * processors, kOftenThreads, kBytes, stream>>>(group, distinct, gradients, slices,
+                                                                 sums);
+  });
   const uint32_t lanes = std::min(32U, std::bit_ceil((group.dim_max + 3) / 4));
   const uint64_t blocks = (group.keys * lanes + kMapThreads - 1) / kMapThreads;
   const auto grid = static_cast<uint32_t>(std::min<uint64_t>(blocks, 4 * processors));

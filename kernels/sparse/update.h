@@ -9,14 +9,26 @@
 #include "kernels/core/exec.h"
 #include "kernels/optim/optimizer_spec.h"
 #include "kernels/sparse/batch.h"
+#include "kernels/sparse/pool_rows.h"
 
 namespace strata {
+
+// The gradient of a key that was pooled: `scale` times its bag's, each element widened to fp32,
+// then multiplied and rounded.
+struct alignas(16) BagGradient {
+  const void* elements = nullptr;  // dim of them
+  float scale = 0.0F;
+};
 
 // Device memory.
 struct BatchGradients {
   const float* values = nullptr;  // by position (TableGroup)
   // The batch is parts one behind the other, which end before these positions. Empty: it is one.
-  std::span<const uint32_t> part_ends;
+  std::span<const uint32_t> part_ends = {};
+  // By position, in place of `values`; null: keys have gradients of their own.
+  const BagGradient* bags = nullptr;
+  PooledType bag_type = PooledType::kFloat32;
+  bool bags_aligned = false;  // all begin at a multiple of four of their elements
 };
 
 // For each distinct key: g = ((g1 + g2) + g3) + ... in the order of positions. A sum that holds NaN

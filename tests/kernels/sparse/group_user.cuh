@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "kernels/core/narrow.h"
 #include "kernels/optim/apply.h"
 #include "kernels/sparse/batch.h"
 #include "tests/storage/gpu/map_user.cuh"
@@ -17,15 +18,19 @@ class GroupUser {
   static constexpr uint64_t kRows = 2'000;   // of each table: keys 0 to kRows - 1
   static constexpr uint64_t kRoom = 20'000;  // for rows that a test makes
 
-  explicit GroupUser(const std::vector<uint32_t>& dims, const OptimizerSpec& optimizer = {})
-      : dims_(dims) {
+  // Every other table, from the first on, is of `value_type`.
+  explicit GroupUser(const std::vector<uint32_t>& dims, const OptimizerSpec& optimizer = {},
+                     ElementType value_type = ElementType::kFp32)
+      : dims_(dims), value_type_(value_type) {
     for (size_t t = 0; t < dims.size(); ++t) {
       const auto state_width = static_cast<uint32_t>(StateWidth(optimizer, dims[t]));
       const size_t bytes = 2 * (kRows + kRoom) * SlotBytes(dims[t] + state_width);
-      tables_.push_back(std::make_unique<MapUser>(
-          bytes + 4 * DevicePool::kChunkBytes,
-          DeviceMapOptions{
-              .dim = dims[t], .state_width = state_width, .rows_first = 200, .rows_max = 100'000}));
+      tables_.push_back(std::make_unique<MapUser>(bytes + 4 * DevicePool::kChunkBytes,
+                                                  DeviceMapOptions{.dim = dims[t],
+                                                                   .state_width = state_width,
+                                                                   .value_type = TypeOf(t),
+                                                                   .rows_first = 200,
+                                                                   .rows_max = 100'000}));
       MapUser& table = *tables_.back();
       table.start.initializer = {.kind = InitializerKind::kUniform, .scale = 0.5F};
       table.start.seed = 100 + t;
@@ -52,7 +57,12 @@ class GroupUser {
 
   // What the row of a key holds, one that is missing too.
   std::vector<float> RowOf(size_t t, uint64_t key) const {
-    return key < kRows ? Stored(t, key) : InitialValue(tables_[t]->start, key, dims_[t]);
+    std::vector<float> row =
+        key < kRows ? Stored(t, key) : InitialValue(tables_[t]->start, key, dims_[t]);
+    if (const ElementType type = TypeOf(t); type != ElementType::kFp32) {
+      for (float& x : row) x = narrow::FromBits(type, narrow::ToBits(type, x));
+    }
+    return row;
   }
 
   TableGroup GroupOf(const std::vector<std::vector<uint64_t>>& keys) const {
@@ -64,6 +74,7 @@ class GroupUser {
   }
 
  private:
+  ElementType TypeOf(size_t t) const { return t % 2 == 0 ? value_type_ : ElementType::kFp32; }
   std::vector<float> Stored(size_t t, uint64_t key) const {
     std::vector<float> value;
     for (uint32_t e = 0; e < dims_[t]; ++e) {
@@ -74,6 +85,7 @@ class GroupUser {
   }
 
   const std::vector<uint32_t> dims_;
+  const ElementType value_type_;
   std::vector<std::unique_ptr<MapUser>> tables_;
 };
 

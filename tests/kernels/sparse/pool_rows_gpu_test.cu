@@ -1,44 +1,10 @@
 // Pooled lookups on a GPU beside sums in key order on the host.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include "kernels/sparse/pool_rows.h"
+#include "tests/kernels/sparse/bags.cuh"
 #include "tests/kernels/sparse/group_user.cuh"
 
 namespace strata {
 namespace {
-
-struct Bags {
-  std::vector<uint64_t> keys;
-  std::vector<uint32_t> offsets;
-  std::vector<float> weights;
-  uint64_t count() const { return offsets.size() - 1; }
-};
-
-Bags DrawBags(std::mt19937_64& random, uint64_t count, bool one_hot) {
-  Bags bags;
-  bags.offsets.push_back(0);
-  for (uint64_t bag = 0; bag < count; ++bag) {
-    // Empty ones at the ends and in between, and one far longer than the others.
-    uint64_t length = random() % 5 == 0 ? 0 : random() % 7;
-    if (bag == count / 2) length = 150;
-    if (bag == 0 || bag + 1 == count) length = 0;
-    const auto keys = SkewedKeys(random, one_hot ? 1 : length);
-    bags.keys.insert(bags.keys.end(), keys.begin(), keys.end());
-    bags.offsets.push_back(static_cast<uint32_t>(bags.keys.size()));
-  }
-  for (size_t i = 0; i < bags.keys.size(); ++i) {
-    bags.weights.push_back(static_cast<float>(random() % 1000) / 256.0F);
-  }
-  return bags;
-}
-
-template <typename T>
-T Rounded(float x) {
-  if constexpr (std::is_same_v<T, float>) return x;
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(x);
-  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(x);
-}
 
 class PoolRowsOnGpu : public testing::Test {
  protected:
@@ -46,8 +12,9 @@ class PoolRowsOnGpu : public testing::Test {
 
   // Table t pools `bags[t]`; samples of `slots[t]` vectors each.
   template <typename T>
-  static void Check(PooledType type, bool one_hot, bool weighted, Combiner combiner) {
-    GroupUser user({16, 3, 128, 1, 20, 1024, 200}, {.kind = OptimizerKind::kAdaGrad});
+  static void Check(PooledType type, bool one_hot, bool weighted, Combiner combiner,
+                    ElementType stored = ElementType::kFp32) {
+    GroupUser user({16, 3, 128, 1, 20, 1024, 200}, {.kind = OptimizerKind::kAdaGrad}, stored);
     const uint32_t slots[] = {2, 1, 3, 4, 1, 1, 2};
     std::mt19937_64 random(7);
     std::vector<Bags> bags;
@@ -88,7 +55,8 @@ class PoolRowsOnGpu : public testing::Test {
           if (combiner == Combiner::kMean && end - begin > 1) {
             sum[e] /= static_cast<float>(end - begin);
           }
-          expected.back()[bag / slots[t] * stride + bag % slots[t] * dim + e] = Rounded<T>(sum[e]);
+          expected.back()[bag / slots[t] * stride + bag % slots[t] * dim + e] =
+              OnHost<T>::Rounded(sum[e]);
         }
       }
       tables.push_back({.map = user.table(t).map().ref(),
@@ -125,6 +93,12 @@ TEST_F(PoolRowsOnGpu, DividesByTheNumberOfKeys) {
 }
 TEST_F(PoolRowsOnGpu, RoundsToBFloat16) {
   Check<__nv_bfloat16>(PooledType::kBFloat16, false, true, Combiner::kMean);
+}
+TEST_F(PoolRowsOnGpu, ReadsRowsOfNarrowTypes) {
+  for (const ElementType stored : {ElementType::kBf16, ElementType::kFp16}) {
+    Check<float>(PooledType::kFloat32, false, true, Combiner::kMean, stored);
+    Check<__nv_bfloat16>(PooledType::kBFloat16, true, false, Combiner::kSum, stored);
+  }
 }
 TEST_F(PoolRowsOnGpu, RoundsToHalf) {
   Check<__half>(PooledType::kFloat16, true, false, Combiner::kSum);

@@ -1,0 +1,80 @@
+#include <cuda_runtime.h>
+
+#include "base/status.h"
+#include "kernels/hashmap/map_device.cuh"
+#include "kernels/sparse/bag_gradients.h"
+#include "kernels/sparse/block_parts.cuh"
+
+namespace strata {
+namespace {
+
+struct BagPart {
+  PooledTable table;
+  const std::byte* gradients;
+  uint64_t first_key;
+  uint32_t first_block;
+};
+using BagParts = BlockParts<BagPart, kPoolTablesMax>;
+
+// A lane a bag, and then a lane a key: the keys of a warp's bags are neighbours, so each finds its
+// bag among the 32 by their ends, and what is written lies together.
+__global__ void FindBags(const __grid_constant__ BagParts all, uint32_t element_bytes,
+                         BagGradient* bags) {
+  const BagPart& part = all.OfBlock(blockIdx.x);
+  const PooledTable& table = part.table;
+  const uint64_t bag = uint64_t{blockIdx.x - part.first_block} * kMapThreads + threadIdx.x;
+  if (bag - Lane() >= table.bags) return;
+  const uint64_t own_bag = min(bag, table.bags - 1);
+  const uint32_t own_begin = table.BeginOf(own_bag);
+  const uint32_t own_end = table.BeginOf(own_bag + 1);
+  const std::byte* own_elements = part.gradients + table.ElementOf(own_bag) * element_bytes;
+  const uint32_t end = __shfl_sync(~0U, own_end, 31);
+  for (uint32_t first = __shfl_sync(~0U, own_begin, 0); first < end; first += 32) {
+    const uint32_t key = first + Lane();
+    uint32_t owner = 0;  // how many bags end before the key or at it
+    for (uint32_t step = 16; step > 0; step /= 2) {
+      const auto before = static_cast<int>(owner + step - 1);
+      if (__shfl_sync(~0U, own_end, before) <= key) owner += step;
+    }
+    const auto of_lane = static_cast<int>(owner);
+    const uint32_t keys = __shfl_sync(~0U, own_end - own_begin, of_lane);
+    const auto elements = reinterpret_cast<const void*>(
+        __shfl_sync(~0U, reinterpret_cast<uint64_t>(own_elements), of_lane));
+    if (key >= end) continue;
+    float scale = table.weights == nullptr ? 1.0F : table.weights[key];
+    if (table.combiner == Combiner::kMean) scale /= static_cast<float>(keys);
+    bags[part.first_key + key] = {elements, scale};
+  }
+}
+
+}  // namespace
+
+BatchGradients GradientsOfBags(const Exec& exec, const TableGroup& group,
+                               std::span<const PooledTable> tables,
+                               std::span<const void* const> gradients, PooledType type,
+                               BagGradient* bags) {
+  STRATA_CHECK(tables.size() == group.count && gradients.size() == group.count);
+  STRATA_CHECK(tables.size() <= kPoolTablesMax);
+  const uint32_t element_bytes = type == PooledType::kFloat32 ? 4 : 2;
+  BagParts all;
+  bool aligned = true;
+  for (size_t t = 0; t < tables.size(); ++t) {
+    const PooledTable& table = tables[t];
+    if (table.bags == 0) continue;
+    const auto* from = static_cast<const std::byte*>(gradients[t]);
+    aligned = aligned && table.map.dim % 4 == 0 && table.stride % 4 == 0 &&
+              reinterpret_cast<uintptr_t>(from) % (4 * element_bytes) == 0;
+    all.Add({table, from, group.tables[t].first_key, 0}, BlocksFor(table.bags));
+  }
+  if (all.blocks != 0) {
+    FindBags<<<all.blocks, kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(
+        all, element_bytes, bags);
+  }
+  BatchGradients result;
+  result.bags = bags;
+  result.bag_type = type;
+  result.bags_aligned = aligned;
+  return result;
+}
+
+}  // namespace strata

@@ -1,0 +1,90 @@
+// Elements of vectors as PooledType stores them, and arithmetic's fp32.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/hashmap/row_device.cuh"
+
+namespace strata {
+
+template <typename T>
+__device__ T Rounded(float x) {
+  if constexpr (std::is_same_v<T, float>) return x;
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(x);
+  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(x);
+}
+template <typename T>
+__device__ float Widened(T x) {
+  if constexpr (std::is_same_v<T, float>) return x;
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __bfloat162float(x);
+  if constexpr (std::is_same_v<T, __half>) return __half2float(x);
+}
+
+// Elements of a row that a thread works on at once. Behind the row's end they are zeros.
+struct alignas(16) Four {
+  float of[4] = {};
+};
+
+// Four elements as they are stored, and loaded and stored at once.
+template <typename T>
+using FourOf = std::conditional_t<sizeof(T) == 4, float4, uint2>;
+template <typename T>
+__device__ FourOf<T> Packed(const Four& four) {
+  const T packed[4] = {Rounded<T>(four.of[0]), Rounded<T>(four.of[1]), Rounded<T>(four.of[2]),
+                       Rounded<T>(four.of[3])};
+  FourOf<T> result;
+  memcpy(&result, packed, sizeof result);
+  return result;
+}
+template <typename T>
+__device__ Four Unpacked(const FourOf<T>& four) {
+  T packed[4];
+  memcpy(packed, &four, sizeof packed);
+  return {{Widened(packed[0]), Widened(packed[1]), Widened(packed[2]), Widened(packed[3])}};
+}
+
+// Elements e to e + 3 of a row of `dim`. kAligned: it begins at a multiple of four of them, and dim
+// is one.
+template <bool kAligned, typename T>
+__device__ Four LoadFour(const T* row, uint32_t e, uint32_t dim) {
+  Four four;
+  if constexpr (kAligned) {
+    if (e < dim) four = Unpacked<T>(*reinterpret_cast<const FourOf<T>*>(row + e));
+  } else {
+#pragma unroll
+    for (uint32_t f = 0; f < 4; ++f) {
+      if (e + f < dim) four.of[f] = Widened(row[e + f]);
+    }
+  }
+  return four;
+}
+template <bool kAligned>
+__device__ void StoreFour(const Four& four, float* row, uint32_t e, uint32_t dim) {
+  if constexpr (kAligned) {
+    if (e < dim) *reinterpret_cast<float4*>(row + e) = Packed<float>(four);
+  } else {
+#pragma unroll
+    for (uint32_t f = 0; f < 4; ++f) {
+      if (e + f < dim) row[e + f] = four.of[f];
+    }
+  }
+}
+
+// The same of a row that is made.
+template <bool kNarrow>
+__device__ Four InitialFour(const MapRef& map, const RowStart& start, uint64_t key, uint32_t e) {
+  Four four;
+#pragma unroll
+  for (uint32_t f = 0; f < 4; ++f) {
+    if (e + f < map.dim) four.of[f] = InitialValueElement<kNarrow>(map, start, key, e + f);
+  }
+  return four;
+}
+
+}  // namespace strata

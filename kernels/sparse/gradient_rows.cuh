@@ -1,0 +1,77 @@
+// Where an update's kernels read the gradient of a position: a row of its own, or a part of that of
+// its bag. They are written over either, so a batch of rows pays nothing for bags.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/sparse/elements.cuh"
+#include "kernels/sparse/table_group.h"
+#include "kernels/sparse/update.h"
+
+namespace strata {
+
+// The gradient of a key: `scale` times these elements.
+template <typename T>
+struct ScaledRow {
+  const T* elements = nullptr;
+  float scale = 1.0F;
+};
+
+// Rows of one table by position.
+class PlainRows {
+ public:
+  using Element = float;
+  static constexpr bool kScaled = false;
+
+  __device__ PlainRows(const GroupTable& table, const BatchGradients& gradients)
+      : dim_(table.map.dim),
+        base_(gradients.values + table.first_element - table.first_key * dim_) {}
+  __device__ ScaledRow<float> Of(uint32_t position) const {
+    return {base_ + uint64_t{position} * dim_};
+  }
+
+ private:
+  const uint32_t dim_;
+  const float* const base_;
+};
+
+// Gradients of bags, whose elements are of this type.
+template <typename T>
+class BagRows {
+ public:
+  using Element = T;
+  static constexpr bool kScaled = true;
+
+  __device__ BagRows(const GroupTable& /*table*/, const BatchGradients& gradients)
+      : bags_(gradients.bags) {}
+  __device__ ScaledRow<T> Of(uint32_t position) const {
+    const BagGradient bag = bags_[position];
+    return {static_cast<const T*>(bag.elements), bag.scale};
+  }
+
+ private:
+  const BagGradient* const bags_;
+};
+
+// Calls visit(std::type_identity<Rows>()) with the Rows above of these gradients.
+template <typename Visit>
+__host__ __device__ void WithRows(const BatchGradients& gradients, const Visit& visit) {
+  if (gradients.bags == nullptr) {
+    visit(std::type_identity<PlainRows>());
+    return;
+  }
+  switch (gradients.bag_type) {
+    case PooledType::kFloat32:
+      visit(std::type_identity<BagRows<float>>());
+      return;
+    case PooledType::kBFloat16:
+      visit(std::type_identity<BagRows<__nv_bfloat16>>());
+      return;
+    case PooledType::kFloat16:
+      visit(std::type_identity<BagRows<__half>>());
+      return;
+  }
+}
+
+}  // namespace strata
