@@ -24,7 +24,8 @@ struct ServerIdentity {
   std::string address;  // "127.0.0.1:7600"
   std::string http;     // "http://127.0.0.1:9464", "" when off
   std::string version;
-  std::string data;  // the data folder; "": memory only
+  std::string data;    // the data folder; "": memory only
+  std::string device;  // where hot rows lie: "cpu", "cuda:0,1"
   uint64_t incarnation = 0;
   uint32_t shards = 0;
   TimeNs started = 0;

@@ -118,6 +118,7 @@ Status Server::Impl::Start() {
   STRATA_TRY(CheckCheckpointFolder());
   STRATA_TRY(OpenData());
   STRATA_ASSIGN(tables, TableFactory::Create(options.tables));
+  identity.device = tables->device();
   for (const std::string& line : tables->plan()) Log(LogLevel::kInfo, "{}", line);
   STRATA_TRY(BindLanes());
   STRATA_TRY(StartHttp());
@@ -348,7 +349,7 @@ uint64_t Server::incarnation() const { return impl_->identity.incarnation; }
 std::string Server::Description() const {
   const ServerIdentity& identity = impl_->identity;
   return fmt::format("rank {} tcp://{} lanes {} device {} http {} data {} incarnation {:016x}",
-                     identity.rank, identity.address, impl_->lanes.size(), impl_->tables->device(),
+                     identity.rank, identity.address, impl_->lanes.size(), identity.device,
                      identity.http.empty() ? "off" : identity.http,
                      identity.data.empty() ? "memory-only" : identity.data, identity.incarnation);
 }

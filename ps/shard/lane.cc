@@ -272,7 +272,7 @@ LaneReport Lane::Report() {
   ShowTiers();
   report.no_room = state_.no_room;
   for (const auto& [id, table] : state_.tables) {
-    report.tables.push_back({table->spec(), table->Stats()});
+    report.tables.push_back({table->spec(), table->Stats(), table->Tiers()});
   }
   std::ranges::sort(report.tables, {}, [](const auto& table) { return table.spec.name; });
   report.parked_requests = state_.barrier.parked();

@@ -284,8 +284,8 @@ void AddClusterCommands(CLI::App* app, RawLine* raw) {
                      "host:port where workers met that no machine list has; worker 0 names the "
                      "others (default: worker.rendezvous of --config)");
   AddWatch(status, raw);
-  CLI::App* stats =
-      AddCommand(app, "stats", "Rows, memory and traffic of the tables", Command::kStats, raw);
+  CLI::App* stats = AddCommand(app, "stats", "Rows, memory, traffic and tiers of the tables",
+                               Command::kStats, raw);
   stats->add_option("TABLE", request.table, "Only this table");
   AddWatch(stats, raw);
   AddCommand(app, "ping", "Time an answer from each server", Command::kPing, raw);

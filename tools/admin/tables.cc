@@ -14,13 +14,11 @@
 #include "tools/admin/store.h"
 #include "tools/admin/table_text.h"
 
+#include "tools/admin/tiers.h"
 namespace strata::admin {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// One table over all servers that answered, by name.
-using TableSums = std::map<std::string, control::TableStatus>;
 
 TableSums SumOf(const std::vector<NodeAnswer>& answers) {
   TableSums sums;
@@ -39,6 +37,7 @@ TableSums SumOf(const std::vector<NodeAnswer>& answers) {
       sum.set_rejected(sum.rejected() + part.rejected());
       sum.set_cold_rows(sum.cold_rows() + part.cold_rows());
     }
+      AddTiers(part, &sum);
   }
   return sums;
 }
@@ -88,7 +87,8 @@ Json Counts(const control::TableStatus& table) {
           {"updates", table.updates()},
           {"steps", table.steps()},
           {"rejected", table.rejected()},
-          {"cold_rows", table.cold_rows()}};
+          {"cold_rows", table.cold_rows()},
+          {"tiers", TiersJson(table)}};
 }
 
 std::string AsJson(Json tables, const std::vector<NodeAnswer>& answers) {
@@ -204,7 +204,7 @@ Status RunStats(const Request& request, std::string* out) {
     for (const auto& [name, table] : sums) tables.push_back(Counts(table));
     *out = AsJson(std::move(tables), answers);
   } else if (AnyAnswered(answers)) {
-    *out = CountsText(sums);
+    *out = CountsText(sums) + TiersText(sums);
   }
   return verdict;
 }

@@ -53,9 +53,16 @@ TEST_F(AdminProcess, TablesAndRowsByHand) {
   const json table = AdminJson({"stats", "t"}).at("tables").at(0);
   EXPECT_EQ(table.at("name"), "t");
   EXPECT_EQ(table.at("rows"), 2);
+  const json& tiers = table.at("tiers");
+  EXPECT_EQ(tiers.at("hot").at("rows"), 0);
+  EXPECT_EQ(tiers.at("warm").at("rows"), 2);
+  EXPECT_EQ(tiers.at("warm").at("hits"), 2);
+  EXPECT_EQ(tiers.at("cold").at("rows"), 0);
   EXPECT_THAT(Admin({"get", "none", "1"}).errors, HasSubstr("no table 'none'"));
   EXPECT_EQ(Admin({"stats", "none"}).end.code, 2);
-  EXPECT_THAT(Admin({"status", "--timeout=2s"}).output, HasSubstr("1 table, "));
+  const std::string status = Admin({"status", "--timeout=2s"}).output;
+  EXPECT_THAT(status, HasSubstr("serving  cpu  "));
+  EXPECT_THAT(status, HasSubstr("1 table, "));
 
   // Each of them has left; the last one's message may still be on its way.
   const auto clients = [&] {
@@ -191,6 +198,7 @@ TEST_F(AdminProcess, HalfOfTheClusterDown) {
   EXPECT_EQ(nodes[2].at("role"), "worker");
 
   const ProcessResult table = Admin({"status", "--timeout=2s"});
+  EXPECT_EQ(nodes[0].at("server").at("device"), "cpu");
   EXPECT_EQ(table.end.code, 3);
   EXPECT_THAT(table.output, HasSubstr("server 0"));
   EXPECT_THAT(table.errors, HasSubstr("2 of 3 nodes are down: server 1"));

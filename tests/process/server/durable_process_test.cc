@@ -154,7 +154,8 @@ control::NodeStatus StatusOf(const Daemon& daemon) {
 TEST(DurableServer, ATableLargerThanMemorySurvivesKillNine) {
   constexpr size_t kBatch = 10'000, kBatches = 20;
   const TempFolder folder;
-  const std::vector<std::string> arguments = ColdArguments(folder);
+  std::vector<std::string> arguments = ColdArguments(folder);
+  arguments.emplace_back("--lanes=2");  // whose counts are added up
   auto daemon = std::make_unique<Daemon>(arguments);
   const std::unique_ptr<RemoteStore> store = Connect(*daemon);
   ASSERT_TRUE(store->CreateTable(ZeroSpec()).ok());
@@ -174,6 +175,12 @@ TEST(DurableServer, ATableLargerThanMemorySurvivesKillNine) {
     EXPECT_EQ(status.server().table(0).rows(), kBatch * kBatches);
     EXPECT_GT(status.server().table(0).cold_rows(), 0U);
     EXPECT_LT(status.server().table(0).cold_rows(), kBatch * kBatches);
+    const auto& tiers = status.server().table(0).tier();
+    ASSERT_EQ(tiers.size(), 3);
+    EXPECT_EQ(tiers[0].rows(), 0U);
+    EXPECT_EQ(tiers[1].rows() + tiers[2].rows(), kBatch * kBatches);
+    EXPECT_EQ(tiers[2].rows(), status.server().table(0).cold_rows());
+    EXPECT_GT(tiers[2].rows_in(), 0U);
     daemon->Kill();
     daemon = std::make_unique<Daemon>(arguments);
     for (size_t batch = 0; batch < kBatches; ++batch) {
