@@ -7,14 +7,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/human_text.h"
+#include "storage/optimizer_fields.h"
 #include "tools/admin/cluster_view.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/node_query.h"
 #include "tools/admin/store.h"
 #include "tools/admin/table_text.h"
-
 #include "tools/admin/tiers.h"
+
 namespace strata::admin {
 namespace {
 
@@ -36,8 +37,8 @@ TableSums SumOf(const std::vector<NodeAnswer>& answers) {
       sum.set_steps(std::max(sum.steps(), part.steps()));  // every server takes part in a step
       sum.set_rejected(sum.rejected() + part.rejected());
       sum.set_cold_rows(sum.cold_rows() + part.cold_rows());
-    }
       AddTiers(part, &sum);
+    }
   }
   return sums;
 }
@@ -56,15 +57,26 @@ Result<Definitions> DefinitionsOf(const ClusterConfig& config, TimeNs timeout) {
 // The double of the fewest digits that stands for the float: 0.1, not 0.10000000149011612.
 Json Shortest(float value) { return Json::parse(fmt::format("{}", value), nullptr, false); }
 
+// Those that the optimizer uses, but for the learning rate, which stands for itself.
+Json Constants(const OptimizerSpec& optimizer) {
+  Json constants = Json::object();
+  for (const OptimizerField& field : OptimizerFields()) {
+    if (field.real == &OptimizerSpec::learning_rate || !field.is_used(optimizer)) continue;
+    constants[std::string(field.name)] = Json::parse(field.TextIn(optimizer), nullptr, false);
+  }
+  return constants;
+}
+
 // What only the definition says is null without one.
 Json Definition(const control::TableStatus& table, const TableSpec* spec) {
   Json json = {
-      {"name", table.name()},     {"dim", table.dim()},     {"optimizer", table.optimizer()},
-      {"learning_rate", nullptr}, {"initializer", nullptr}, {"scale", nullptr},
-      {"ack", nullptr},           {"seed", nullptr},        {"rows", table.rows()},
-      {"bytes", table.bytes()}};
+      {"name", table.name()},     {"dim", table.dim()},    {"optimizer", table.optimizer()},
+      {"learning_rate", nullptr}, {"constants", nullptr},  {"initializer", nullptr},
+      {"scale", nullptr},         {"ack", nullptr},        {"seed", nullptr},
+      {"rows", table.rows()},     {"bytes", table.bytes()}};
   if (spec != nullptr) {
     json["learning_rate"] = Shortest(spec->optimizer.learning_rate);
+    json["constants"] = Constants(spec->optimizer);
     json["initializer"] = InitializerKindName(spec->initializer.kind);
     json["scale"] = Shortest(spec->initializer.scale);
     json["ack"] = AckLevelName(spec->ack);

@@ -82,13 +82,17 @@ TEST_F(AdminProcess, TablesAndRowsByHand) {
 
 TEST_F(AdminProcess, TablesShowTheirDefinitions) {
   EXPECT_EQ(Admin({"table", "create", "t", "--dim=3", "--optimizer=adam", "--learning-rate=0.1",
-                   "--initializer=uniform", "--scale=0.25", "--seed=9"})
+                   "--beta1=0.5", "--warmup-steps=10", "--initializer=uniform", "--scale=0.25",
+                   "--seed=9"})
                 .end.code,
             0);
   const json tables = AdminJson({"tables"}).at("tables");
   ASSERT_EQ(tables.size(), 1U);
   EXPECT_EQ(tables[0], json::parse(R"({"name": "t", "dim": 3, "optimizer": "adam",
-      "learning_rate": 0.1, "initializer": "uniform", "scale": 0.25, "ack": "default",
+      "learning_rate": 0.1,
+      "constants": {"epsilon": 1e-7, "beta1": 0.5, "beta2": 0.999, "clip_value": 0.0,
+                    "clip_norm": 0.0, "weight_decay": 0.0, "warmup_steps": 10, "decay_steps": 0},
+      "initializer": "uniform", "scale": 0.25, "ack": "default",
       "seed": 9, "rows": 0,
       "bytes": )" + tables[0].at("bytes").dump() +
                                    "}"));
@@ -194,11 +198,11 @@ TEST_F(AdminProcess, HalfOfTheClusterDown) {
   for (const json& node : nodes) up.push_back(node.at("up").get<bool>());
   EXPECT_THAT(up, ElementsAre(true, false, false));
   EXPECT_EQ(nodes[0].at("state"), "serving");
+  EXPECT_EQ(nodes[0].at("server").at("device"), "cpu");
   EXPECT_TRUE(nodes[1].contains("error"));
   EXPECT_EQ(nodes[2].at("role"), "worker");
 
   const ProcessResult table = Admin({"status", "--timeout=2s"});
-  EXPECT_EQ(nodes[0].at("server").at("device"), "cpu");
   EXPECT_EQ(table.end.code, 3);
   EXPECT_THAT(table.output, HasSubstr("server 0"));
   EXPECT_THAT(table.errors, HasSubstr("2 of 3 nodes are down: server 1"));
