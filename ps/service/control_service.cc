@@ -33,6 +33,8 @@ void Add(const LaneReport::Table& part, LaneReport::Table* table) {
   whole.steps = std::max(whole.steps, part.stats.steps);
   whole.rejected += part.stats.rejected;
   whole.cold_rows += part.stats.cold_rows;
+  whole.not_admitted += part.stats.not_admitted;
+  whole.passed_down += part.stats.passed_down;
   for (size_t i = 0; i < kTiers; ++i) table->tiers[i] += part.tiers[i];
 }
 
@@ -114,6 +116,9 @@ Result<ServerTotals> LaneSet::Totals(TimeNs timeout) const {
       if (!is_new) Add(part, &table->second);
       totals.rows += part.stats.rows;
       totals.cold_rows += part.stats.cold_rows;
+      totals.rejected_rows += part.stats.rejected;
+      totals.not_admitted_keys += part.stats.not_admitted;
+      totals.passed_down += part.stats.passed_down;
       totals.table_bytes += part.stats.bytes;
     }
     totals.parked_bytes += report->parked_bytes;
