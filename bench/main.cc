@@ -39,11 +39,14 @@ std::string Footer() {
   std::string text = "Suites:\n";
   for (const Suite& suite : Suites()) text += fmt::format("  {:<12} {}\n", suite.name, suite.about);
   return text +
-         "With --device=cuda, in a build with CUDA: table, embedding, service, tiered.\n"
+         "With --device=cuda or auto, in a build with CUDA: table, embedding, service, tiered.\n"
          "\nFor each case and peer: ours, the peer's figure and the machine's limit, taken in "
          "turns\n"
          "in this very run; ratio is above 1 where Strata is ahead, share is of the limit.\n"
-         "Exit codes: 0 done; 1 a case failed; 2 the command line is wrong.\n";
+         "Exit codes: 0 done; 1 a case failed; 2 the command line is wrong, or there is no such "
+         "GPU;\n"
+         "3 what was measured is lost; 4 refused; 70 a bug. Of several failed cases the first "
+         "counts.\n";
 }
 
 bool Selected(const Case& one, const BenchOptions& options) {
@@ -72,7 +75,7 @@ int RunSuite(const Suite& suite, const std::string& device, const CommandLine& l
     const Result<std::vector<Figure>> figures = one.run(line.options);
     if (!figures.ok()) {
       fmt::print(stderr, "strata-bench: {}: {}\n", one.name, figures.status().ToString());
-      code = 1;
+      if (code == 0) code = ExitCode(figures.status());
       continue;
     }
     for (const Figure& figure : *figures) {
@@ -83,16 +86,29 @@ int RunSuite(const Suite& suite, const std::string& device, const CommandLine& l
   return code;
 }
 
-// The suites of "cpu", "cuda" or "cuda:N", and what that device is called.
+bool Has(const std::vector<Suite>& suites, const std::string& name) {
+  return std::ranges::find(suites, name, &Suite::name) != suites.end();
+}
+
+// The suites of a device, and what that is called. With "auto" those of a GPU, where there is one
+// that will do and `wanted` runs there.
 struct OnDevice {
   std::vector<Suite> suites;
   std::string name;
 };
-Result<OnDevice> SuitesOn(const std::string& device) {
+Result<OnDevice> SuitesOn(const std::string& device, const std::string& wanted) {
   STRATA_ASSIGN(const DeviceChoice choice, ParseDevice(device));
-  if (choice.kind == DeviceKind::kCpu) return OnDevice{Suites(), MachineName()};
-  STRATA_ASSIGN(const std::string name, UseGpu(choice.ordinal.value_or(0)));
-  return OnDevice{GpuSuites(), name};
+  const OnDevice cpu{Suites(), MachineName()};
+  if (choice.kind == DeviceKind::kCpu) return cpu;
+  const Result<std::string> gpu = UseGpu(choice.ordinal.value_or(0));
+  if (!gpu.ok() && choice.kind.has_value()) return gpu.status();
+  if (!gpu.ok()) {
+    fmt::print(stderr, "device auto: the CPU, as {}\n", gpu.status().message());
+    return cpu;
+  }
+  const OnDevice on_gpu{GpuSuites(), *gpu};
+  if (choice.kind.has_value()) return on_gpu;
+  return Has(cpu.suites, wanted) && !Has(on_gpu.suites, wanted) ? cpu : on_gpu;
 }
 
 // Writes the table of the fastest algorithms, and prints what it rests on.
@@ -117,13 +133,12 @@ int Tune(const CommandLine& line) {
       TuneCollectives(options, [](const std::string& text) { fmt::print(stderr, "{}\n", text); });
   if (!table.ok()) {
     fmt::print(stderr, "strata-bench: {}\n", table.status().ToString());
-    return 1;
+    return ExitCode(table.status());
   }
   fmt::print("{}", *table);
   const Status written = WriteFileAtomically(RealDisk(), line.tune, *table);
-  if (written.ok()) return 0;
-  fmt::print(stderr, "strata-bench: {}\n", written.ToString());
-  return 1;
+  if (!written.ok()) fmt::print(stderr, "strata-bench: {}\n", written.ToString());
+  return ExitCode(written);
 }
 
 int Main(int argc, char** argv) {
@@ -131,8 +146,10 @@ int Main(int argc, char** argv) {
   CLI::App app("Measures Strata beside its peers and the machine's limits.", "strata-bench");
   app.footer(Footer());
   app.add_option("SUITE", line.suite, "what to measure")->required();
-  app.add_option("--device", line.device,
-                 "where it runs: cpu, cuda or cuda:N (table, embedding, service, tiered)")
+  app.add_option(
+         "--device", line.device,
+         "where it runs: cpu, cuda or cuda:N (table, embedding, service, tiered), or auto: on a "
+         "GPU where there is one and the suite has cases for it")
       ->capture_default_str();
   app.add_flag("--json", line.json, "one JSON object a line instead of a table");
   app.add_flag("--list", line.list, "name the cases and measure nothing");
@@ -157,10 +174,10 @@ int Main(int argc, char** argv) {
   }
   if (!line.tune.empty()) return Tune(line);
   std::vector<std::string_view> names;
-  const Result<OnDevice> device = SuitesOn(line.device);
+  const Result<OnDevice> device = SuitesOn(line.device, line.suite);
   if (!device.ok()) {
     fmt::print(stderr, "strata-bench: {}\n", device.status().ToString());
-    return device.status().code() == StatusCode::kInvalid ? 2 : 1;
+    return ExitCode(device.status());
   }
   for (const Suite& suite : device->suites) {
     if (suite.name == line.suite) return RunSuite(suite, device->name, line);

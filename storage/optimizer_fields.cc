@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <vector>
 
 namespace strata {
 namespace {
 
-struct OptimizerName {
-  OptimizerKind kind;
-  std::string_view name;
-};
 constexpr OptimizerName kOptimizers[] = {{OptimizerKind::kSgd, "sgd"},
                                          {OptimizerKind::kMomentum, "momentum"},
                                          {OptimizerKind::kNesterov, "nesterov"},
@@ -74,6 +71,16 @@ constexpr OptimizerField kFields[] = {
     {.name = "end_learning_rate", .real = &Spec::end_learning_rate, .is_used = Decays},
 };
 
+// "a, b and c"
+std::string Enumerated(std::span<const std::string_view> names, std::string_view last) {
+  std::string text;
+  for (const std::string_view& name : names) {
+    if (!text.empty()) text += &name == &names.back() ? fmt::format(" {} ", last) : ", ";
+    text += name;
+  }
+  return text;
+}
+
 Status ValidateDecay(const OptimizerSpec& spec, std::string_view section) {
   if (spec.decay_start < spec.warmup_steps) {
     return Invalid(fmt::format("{}.decay_start: expected at least warmup_steps, {}, found {}",
@@ -93,9 +100,22 @@ Status ValidateDecay(const OptimizerSpec& spec, std::string_view section) {
 
 }  // namespace
 
+bool OptimizerField::IsFor(OptimizerKind kind) const {
+  return is_used({.kind = kind, .decay_steps = 1});
+}
+
+std::string OptimizerField::Users() const {
+  if (is_used == Decays) return "all, with decay_steps";
+  std::vector<std::string_view> users;
+  for (const OptimizerName& entry : kOptimizers) {
+    if (IsFor(entry.kind)) users.push_back(entry.name);
+  }
+  return users.size() == std::size(kOptimizers) ? "all" : Enumerated(users, "and");
+}
+
 std::string OptimizerField::WhyUnused(const OptimizerSpec& spec) const {
   if (is_used == Decays) return "without decay_steps";
-  return fmt::format("on optimizer {}", OptimizerKindName(spec.kind));
+  return fmt::format("on optimizer {} (it is for {})", OptimizerKindName(spec.kind), Users());
 }
 
 Status OptimizerField::Validate(const OptimizerSpec& spec) const {
@@ -130,6 +150,8 @@ Status ValidateOptimizer(const OptimizerSpec& spec, std::string_view section) {
   return Decays(spec) ? ValidateDecay(spec, section) : Status::Ok();
 }
 
+std::span<const OptimizerName> Optimizers() { return kOptimizers; }
+
 std::string_view OptimizerKindName(OptimizerKind kind) {
   for (const OptimizerName& entry : kOptimizers) {
     if (entry.kind == kind) return entry.name;
@@ -145,12 +167,9 @@ Result<OptimizerKind> ParseOptimizerKind(std::string_view name) {
 }
 
 std::string OptimizerNames() {
-  std::string names;
-  for (const OptimizerName& entry : kOptimizers) {
-    if (!names.empty()) names += &entry == std::end(kOptimizers) - 1 ? " or " : ", ";
-    names += entry.name;
-  }
-  return names;
+  std::vector<std::string_view> names;
+  for (const OptimizerName& entry : kOptimizers) names.push_back(entry.name);
+  return Enumerated(names, "or");
 }
 
 }  // namespace strata

@@ -12,6 +12,9 @@
 
 namespace strata {
 
+// Most steps that a constant may count: a job of a thousand steps a second takes 30,000 years.
+constexpr uint64_t kOptimizerStepsMax = 1'000'000'000'000'000;
+
 // By name: nvcc spells them out in a way that its host compiler warns of.
 using RealConstant = float OptimizerSpec::*;
 using StepsConstant = uint64_t OptimizerSpec::*;
@@ -32,7 +35,12 @@ struct OptimizerField {
 
   // kInvalid with the bound and what was found; so is one that is not used and was set.
   Status Validate(const OptimizerSpec& spec) const;
-  // "on optimizer sgd": of a spec that does not use it.
+  // Whether specs of that kind use it; some constants of the decay only with decay_steps.
+  bool IsFor(OptimizerKind kind) const;
+  // "all", "momentum and nesterov", "all, with decay_steps".
+  std::string Users() const;
+  // "on optimizer sgd (it is for momentum and nesterov)", "without decay_steps": of a spec that
+  // does not use it.
   std::string WhyUnused(const OptimizerSpec& spec) const;
   // 0.5, or 1000.
   std::string TextIn(const OptimizerSpec& spec) const;
@@ -43,6 +51,11 @@ std::span<const OptimizerField> OptimizerFields();
 // what was found.
 Status ValidateOptimizer(const OptimizerSpec& spec, std::string_view section);
 
+struct OptimizerName {
+  OptimizerKind kind;
+  std::string_view name;
+};
+std::span<const OptimizerName> Optimizers();
 std::string_view OptimizerKindName(OptimizerKind kind);  // "sgd", "rowwise_adagrad", ...; "unknown"
 Result<OptimizerKind> ParseOptimizerKind(std::string_view name);
 std::string OptimizerNames();  // "sgd, momentum, ... or ftrl"

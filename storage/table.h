@@ -71,7 +71,10 @@ struct TableStats {
   uint64_t updates = 0;      // keys that updates brought, repeats and rejected ones counted
   uint64_t steps = 0;        // update operations applied; a synchronous step is one
   uint64_t rejected = 0;     // rows left alone because their summed gradient held NaN or infinity
-  uint64_t cold_rows = 0;    // of `rows`, those on disk alone; a remote store does not tell them
+  // A remote store does not tell these.
+  uint64_t cold_rows = 0;     // of `rows`, those on disk alone
+  uint64_t not_admitted = 0;  // keys of updates that were counted and got no row yet
+  uint64_t passed_down = 0;   // updates and assigns that a GPU's memory had no room for
 };
 
 // One table's part of an operation. Spans stay valid and untouched until the completion has run.

@@ -1,4 +1,5 @@
 // The rows of job.toml.
+#include "storage/optimizer_fields.h"
 #include "worker/job.h"
 
 namespace strata {
@@ -9,7 +10,7 @@ using enum SettingType;
 constexpr double kAnyMin = -1e308;
 constexpr double kAnyMax = 1e308;
 constexpr double kRowsMax = 2147483647;
-constexpr double kStepsMax = 1e15;
+constexpr auto kStepsMax = static_cast<double>(kOptimizerStepsMax);
 
 constexpr Setting Row(std::string_view key, SettingType type, std::string_view default_value,
                       std::string_view help, double min = kAnyMin, double max = kAnyMax) {

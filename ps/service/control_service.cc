@@ -23,15 +23,42 @@ constexpr std::chrono::milliseconds kIdlePoll{10'000};
 constexpr TimeNs kWarnEvery = 60 * kSecond;
 
 // One table's counts over the lanes. Each lane takes part in a step, so steps are not added.
-void Add(const TableStats& part, TableStats* whole) {
-  whole->rows += part.rows;
-  whole->bytes += part.bytes;
-  whole->lookups += part.lookups;
-  whole->lookup_hits += part.lookup_hits;
-  whole->updates += part.updates;
-  whole->steps = std::max(whole->steps, part.steps);
-  whole->rejected += part.rejected;
-  whole->cold_rows += part.cold_rows;
+void Add(const LaneReport::Table& part, LaneReport::Table* table) {
+  TableStats& whole = table->stats;
+  whole.rows += part.stats.rows;
+  whole.bytes += part.stats.bytes;
+  whole.lookups += part.stats.lookups;
+  whole.lookup_hits += part.stats.lookup_hits;
+  whole.updates += part.stats.updates;
+  whole.steps = std::max(whole.steps, part.stats.steps);
+  whole.rejected += part.stats.rejected;
+  whole.cold_rows += part.stats.cold_rows;
+  whole.not_admitted += part.stats.not_admitted;
+  whole.passed_down += part.stats.passed_down;
+  for (size_t i = 0; i < kTiers; ++i) table->tiers[i] += part.tiers[i];
+}
+
+void Fill(const LaneReport::Table& report, control::TableStatus* table) {
+  table->set_name(report.spec.name);
+  table->set_dim(report.spec.dim);
+  table->set_optimizer(std::string(OptimizerKindName(report.spec.optimizer.kind)));
+  table->set_rows(report.stats.rows);
+  table->set_bytes(report.stats.bytes);
+  table->set_lookups(report.stats.lookups);
+  table->set_lookup_hits(report.stats.lookup_hits);
+  table->set_updates(report.stats.updates);
+  table->set_steps(report.stats.steps);
+  table->set_rejected(report.stats.rejected);
+  table->set_cold_rows(report.stats.cold_rows);
+  for (size_t i = 0; i < kTiers; ++i) {
+    control::TierStatus* tier = table->add_tier();
+    tier->set_name(std::string(TierName(static_cast<Tier>(i))));
+    tier->set_rows(report.tiers[i].rows);
+    tier->set_bytes(report.tiers[i].bytes);
+    tier->set_hits(report.tiers[i].hits);
+    tier->set_rows_in(report.tiers[i].rows_in);
+    tier->set_bytes_in(report.tiers[i].bytes_in);
+  }
 }
 
 void Fill(const LaneReport& lane, const LaneMetrics& metrics, control::LaneStatus* status) {
@@ -58,21 +85,9 @@ void Fill(const ServerTotals& totals, const LaneSet& lanes, const ServerIdentity
   status->set_requests(totals.requests);
   status->set_queue_bytes(totals.parked_bytes);
   status->set_clients(static_cast<uint32_t>(totals.clients));
-  for (const auto& [spec, stats] : totals.tables) {
-    control::TableStatus* table = status->add_table();
-    table->set_name(spec.name);
-    table->set_dim(spec.dim);
-    table->set_optimizer(std::string(OptimizerKindName(spec.optimizer.kind)));
-    table->set_rows(stats.rows);
-    table->set_bytes(stats.bytes);
-    table->set_lookups(stats.lookups);
-    table->set_lookup_hits(stats.lookup_hits);
-    table->set_updates(stats.updates);
-    table->set_steps(stats.steps);
-    table->set_rejected(stats.rejected);
-    table->set_cold_rows(stats.cold_rows);
-  }
+  for (const LaneReport::Table& table : totals.tables) Fill(table, status->add_table());
   status->set_data(identity.data);
+  status->set_device(identity.device);
   for (size_t i = 0; i < totals.lanes.size(); ++i) {
     Fill(totals.lanes[i], *lanes.metrics[i], status->add_lane());
     status->mutable_lane()->rbegin()->set_lane(static_cast<uint32_t>(i));
@@ -98,9 +113,12 @@ Result<ServerTotals> LaneSet::Totals(TimeNs timeout) const {
     if (!report.ok()) return report.status().Prefixed(fmt::format("lane {}", i));
     for (const LaneReport::Table& part : report->tables) {
       const auto [table, is_new] = tables.emplace(part.spec.name, part);
-      if (!is_new) Add(part.stats, &table->second.stats);
+      if (!is_new) Add(part, &table->second);
       totals.rows += part.stats.rows;
       totals.cold_rows += part.stats.cold_rows;
+      totals.rejected_rows += part.stats.rejected;
+      totals.not_admitted_keys += part.stats.not_admitted;
+      totals.passed_down += part.stats.passed_down;
       totals.table_bytes += part.stats.bytes;
     }
     totals.parked_bytes += report->parked_bytes;

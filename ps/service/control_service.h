@@ -24,7 +24,8 @@ struct ServerIdentity {
   std::string address;  // "127.0.0.1:7600"
   std::string http;     // "http://127.0.0.1:9464", "" when off
   std::string version;
-  std::string data;  // the data folder; "": memory only
+  std::string data;    // the data folder; "": memory only
+  std::string device;  // where hot rows lie: "cpu", "cuda:0,1"
   uint64_t incarnation = 0;
   uint32_t shards = 0;
   TimeNs started = 0;
@@ -35,6 +36,9 @@ struct ServerTotals {
   std::vector<LaneReport::Table> tables;  // over all lanes, sorted by name
   uint64_t rows = 0;
   uint64_t cold_rows = 0;
+  uint64_t rejected_rows = 0;
+  uint64_t not_admitted_keys = 0;
+  uint64_t passed_down = 0;
   uint64_t table_bytes = 0;
   uint64_t parked_bytes = 0;
   uint64_t clients = 0;  // of the lane that has most: each client writes to nearly all lanes

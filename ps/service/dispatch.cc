@@ -67,7 +67,7 @@ void HandleWrite(LaneState& lane, Request request) {
   if (!admitted.ok()) return lane.Reply(to, admitted);
   const Result<DedupWindow::Known> known =
       lane.dedup.Look(client, sequence, request.header.settled_below, request.now);
-  if (!known.ok()) return lane.Reply(to, known.status());
+  if (!known.ok()) return lane.Reply(to, lane.Count(Refusal::kClients, known.status()));
   if (known->state != DedupWindow::State::kNew) {
     lane.metrics.repeated.Add();
     if (known->state == DedupWindow::State::kPending) return JoinParked(lane, request);

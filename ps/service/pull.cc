@@ -16,10 +16,11 @@ Result<bool> ParkIfEarly(LaneState& lane, const Request& request, std::vector<Ke
   if (lane.barrier.CanPull(member)) return false;
   // What has begun is completed while draining; nothing else begins.
   if (!lane.barrier.AllBegun(member)) STRATA_TRY(lane.CheckNotDraining());
-  STRATA_TRY(lane.barrier.AddPull(member, {.reply_to = request.reply_to(),
-                                           .step = member.step,
-                                           .keys = std::move(keys),
-                                           .deadline = request.deadline}));
+  ParkedPull pull{.reply_to = request.reply_to(),
+                  .step = member.step,
+                  .keys = std::move(keys),
+                  .deadline = request.deadline};
+  STRATA_TRY(lane.Count(Refusal::kQueue, lane.barrier.AddPull(member, std::move(pull))));
   return true;
 }
 

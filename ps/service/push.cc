@@ -41,7 +41,7 @@ Result<Lsn> ApplyStep(LaneState& lane, LocalTable& table, std::span<const Parked
                       uint64_t step) {
   std::vector<GradientPart> parts;
   for (const ParkedPush& push : pushes) parts.push_back({push.keys, push.gradients});
-  STRATA_TRY(table.PrepareUpdate(parts));
+  STRATA_TRY(lane.Count(Refusal::kMemory, table.PrepareUpdate(parts)));
   STRATA_ASSIGN(const Lsn lsn, AppendStep(lane, pushes));
   table.CommitUpdate(step);
   return lsn;
@@ -79,14 +79,15 @@ Status ParkPush(LaneState& lane, LocalTable& table, Request& request, std::vecto
   STRATA_TRY(lane.barrier.Claim(member, true, request.now));
   // A step that has begun is work in flight, which draining waits for.
   if (!lane.barrier.HasBegun(member)) STRATA_TRY(lane.CheckNotDraining());
-  STRATA_TRY(lane.barrier.AddPush(member, {.reply_to = {request.reply_to()},
-                                           .request = request.header,
-                                           .client = member.client,
-                                           .sequence = request.header.sequence,
-                                           .keys = std::move(keys),
-                                           .gradients = std::move(gradients),
-                                           .then = std::move(request.then),
-                                           .deadline = request.deadline}));
+  ParkedPush push{.reply_to = {request.reply_to()},
+                  .request = request.header,
+                  .client = member.client,
+                  .sequence = request.header.sequence,
+                  .keys = std::move(keys),
+                  .gradients = std::move(gradients),
+                  .then = std::move(request.then),
+                  .deadline = request.deadline};
+  STRATA_TRY(lane.Count(Refusal::kQueue, lane.barrier.AddPush(member, std::move(push))));
   lane.dedup.Park(member.client, request.header.sequence);
   CloseSteps(lane, table, member, request.now);
   return {};
@@ -122,7 +123,7 @@ Result<Applied> ApplyPush(LaneState& lane, Request& request) {
   }
   STRATA_TRY(lane.CheckNotDraining());
   const GradientPart part{push.keys, push.gradients};
-  STRATA_TRY(push.table->PrepareUpdate({&part, 1}));
+  STRATA_TRY(lane.Count(Refusal::kMemory, push.table->PrepareUpdate({&part, 1})));
   STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
   push.table->CommitUpdate(request.header.step);
   lane.metrics.pushed_keys.Add(push.keys.size());

@@ -118,6 +118,7 @@ Status Server::Impl::Start() {
   STRATA_TRY(CheckCheckpointFolder());
   STRATA_TRY(OpenData());
   STRATA_ASSIGN(tables, TableFactory::Create(options.tables));
+  identity.device = tables->device();
   for (const std::string& line : tables->plan()) Log(LogLevel::kInfo, "{}", line);
   STRATA_TRY(BindLanes());
   STRATA_TRY(StartHttp());
@@ -306,6 +307,15 @@ std::string Server::Impl::MetricsText() {
     set("strata_server_tables", "Tables.", totals->tables.size());
     set("strata_server_rows", "Rows of all tables.", totals->rows);
     set("strata_server_cold_rows", "Rows that lie on disk alone (server.cold).", totals->cold_rows);
+    set("strata_server_rejected_rows",
+        "Rows that updates left alone so far, as their gradient held NaN or infinity.",
+        totals->rejected_rows);
+    set("strata_server_not_admitted_keys",
+        "Keys of updates so far that were counted and got no row yet (server.admit_from).",
+        totals->not_admitted_keys);
+    set("strata_server_passed_down_batches",
+        "Updates and assigns so far that a GPU's memory had no room for: the tier below took them.",
+        totals->passed_down);
     set("strata_server_table_bytes", "Memory held by all tables.", totals->table_bytes);
     set("strata_server_resident_bytes", "Resident memory of the process.", totals->memory_bytes);
     set("strata_server_insecure", "1 when other machines can reach the server unauthenticated.",
@@ -348,7 +358,7 @@ uint64_t Server::incarnation() const { return impl_->identity.incarnation; }
 std::string Server::Description() const {
   const ServerIdentity& identity = impl_->identity;
   return fmt::format("rank {} tcp://{} lanes {} device {} http {} data {} incarnation {:016x}",
-                     identity.rank, identity.address, impl_->lanes.size(), impl_->tables->device(),
+                     identity.rank, identity.address, impl_->lanes.size(), identity.device,
                      identity.http.empty() ? "off" : identity.http,
                      identity.data.empty() ? "memory-only" : identity.data, identity.incarnation);
 }

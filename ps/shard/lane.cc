@@ -89,10 +89,11 @@ std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now)
 Status Lane::Admit(const Request& request) {
   const wire::Header& header = request.header;
   if (header.cluster_id != state_.config.cluster_id) {
-    return Refused(
-        fmt::format("this server belongs to cluster {:016x}, the request to {:016x}; "
-                    "check the cluster's name in cluster.toml on both sides",
-                    state_.config.cluster_id, header.cluster_id));
+    return state_.Count(
+        Refusal::kCluster,
+        Refused(fmt::format("this server belongs to cluster {:016x}, the request to {:016x}; "
+                            "check the cluster's name in cluster.toml on both sides",
+                            state_.config.cluster_id, header.cluster_id)));
   }
   const uint64_t ours = state_.incarnation();
   if (header.incarnation != 0 && LineageOf(header.incarnation) != LineageOf(ours)) {
@@ -110,11 +111,12 @@ Status Lane::Admit(const Request& request) {
                     header.timeout_ms, state_.config.name.server, state_.config.name.lane));
   }
   if (RoutesByMap(header.command) && header.epoch != state_.config.map->epoch) {
-    return Refused(
-        fmt::format("the request was routed by the shard map of epoch {}, server {} lane "
-                    "{} has epoch {}: fetch the map again",
-                    header.epoch, state_.config.name.server, state_.config.name.lane,
-                    state_.config.map->epoch));
+    return state_.Count(
+        Refusal::kMap,
+        Refused(fmt::format("the request was routed by the shard map of epoch {}, server {} lane "
+                            "{} has epoch {}: fetch the map again",
+                            header.epoch, state_.config.name.server, state_.config.name.lane,
+                            state_.config.map->epoch)));
   }
   return {};
 }
@@ -272,7 +274,7 @@ LaneReport Lane::Report() {
   ShowTiers();
   report.no_room = state_.no_room;
   for (const auto& [id, table] : state_.tables) {
-    report.tables.push_back({table->spec(), table->Stats()});
+    report.tables.push_back({table->spec(), table->Stats(), table->Tiers()});
   }
   std::ranges::sort(report.tables, {}, [](const auto& table) { return table.spec.name; });
   report.parked_requests = state_.barrier.parked();

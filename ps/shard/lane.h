@@ -12,6 +12,7 @@
 //     lane.log()->Sync() now and then, by another thread or here; the next Commit sees it
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -27,6 +28,7 @@ struct LaneReport {
   struct Table {
     TableSpec spec;
     TableStats stats;
+    std::array<TierUse, kTiers> tiers;
   };
   std::vector<Table> tables;  // sorted by name
   size_t parked_requests = 0;

@@ -1,6 +1,7 @@
 #include "ps/shard/lane_metrics.h"
 
 #include <string>
+#include <string_view>
 
 namespace strata {
 namespace {
@@ -13,6 +14,10 @@ constexpr StatusCode kErrorCodes[] = {
     StatusCode::kDeadlineExceeded, StatusCode::kCorrupt,        StatusCode::kCancelled,
     StatusCode::kDiskFull,         StatusCode::kSessionExpired, StatusCode::kUnavailable,
     StatusCode::kInternal};
+
+// By Refusal.
+constexpr std::array<std::string_view, kRefusals> kRefusalNames = {"cluster", "map", "clients",
+                                                                   "queue", "memory"};
 
 }  // namespace
 
@@ -85,6 +90,15 @@ LaneMetrics::LaneMetrics(MetricsRegistry& registry, uint16_t lane)
     labels["code"] = std::string(StatusCodeName(code));
     errors_[code] =
         &registry.AddCounter("strata_lane_errors_total", "Error replies by status.", labels);
+  }
+  for (size_t i = 0; i < kRefusals; ++i) {
+    Labels labels = LaneLabel(lane);
+    labels["reason"] = std::string(kRefusalNames[i]);
+    refused_[i] = &registry.AddCounter(
+        "strata_lane_refused_total",
+        "Requests that were refused as they are for another cluster, were routed by another map, "
+        "come from too many clients, or find no room in the queue or in memory.",
+        labels);
   }
 }
 

@@ -13,6 +13,16 @@
 
 namespace strata {
 
+// Why a lane refused what it, or another one, would have done otherwise.
+enum class Refusal : uint8_t {
+  kCluster,  // it is for another cluster
+  kMap,      // it was routed by another shard map
+  kClients,  // too many clients, or too many unsettled writes of one
+  kQueue,    // no room to wait for a step
+  kMemory,   // no room for rows
+};
+constexpr size_t kRefusals = 5;
+
 // Made from a registry, which outlives it. Counters are thread-safe.
 class LaneMetrics {
  public:
@@ -21,6 +31,7 @@ class LaneMetrics {
   Counter& RequestsOf(wire::Command command) { return *requests_.at(command); }
   LatencyHistogram& SecondsOf(wire::Command command) { return *seconds_.at(command); }
   Counter& ErrorsOf(StatusCode code) { return *errors_.at(code); }
+  Counter& RefusedFor(Refusal reason) { return *refused_[static_cast<size_t>(reason)]; }
   uint64_t Requests() const;  // of all commands
 
   Counter& malformed;  // messages that could not be opened
@@ -49,6 +60,7 @@ class LaneMetrics {
   std::map<wire::Command, Counter*> requests_;
   std::map<wire::Command, LatencyHistogram*> seconds_;
   std::map<StatusCode, Counter*> errors_;
+  std::array<Counter*, kRefusals> refused_;
   struct TierGauges {
     Gauge* rows;
     Gauge* bytes;

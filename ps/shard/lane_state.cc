@@ -47,6 +47,11 @@ LaneState::LaneState(LaneConfig config_in, LaneMetrics& metrics_in)
   if (config.durable) recovery.emplace();
 }
 
+Status LaneState::Count(Refusal reason, Status outcome) const {
+  if (outcome.code() == StatusCode::kRefused) metrics.RefusedFor(reason).Add();
+  return outcome;
+}
+
 Result<LocalTable*> LaneState::FindTable(uint32_t table) const {
   const auto found = tables.find(TableId{table});
   if (found != tables.end()) return found->second.get();
@@ -60,11 +65,12 @@ Status LaneState::CheckOwned(std::span<const Key> keys) const {
     const uint16_t owner = config.map->owner[shard];
     if (owner == index) continue;
     const wire::LaneName& lane = config.map->lanes[owner];
-    return Refused(
-        fmt::format("key {} is in shard {}, which server {} lane {} owns in epoch {}; "
-                    "this is server {} lane {}: fetch the shard map again",
-                    key, shard, lane.server, lane.lane, config.map->epoch, config.name.server,
-                    config.name.lane));
+    return Count(
+        Refusal::kMap,
+        Refused(fmt::format("key {} is in shard {}, which server {} lane {} owns in epoch {}; "
+                            "this is server {} lane {}: fetch the shard map again",
+                            key, shard, lane.server, lane.lane, config.map->epoch,
+                            config.name.server, config.name.lane)));
   }
   return {};
 }

@@ -141,6 +141,8 @@ struct LaneState {
 
   uint64_t incarnation() const { return config.hello.incarnation; }
   // kNotFound names the table.
+  // Hands the outcome on; one of kRefused counts under that reason.
+  Status Count(Refusal reason, Status outcome) const;
   Result<LocalTable*> FindTable(uint32_t table) const;
   // kRefused names a key's shard, its owner and the epoch when a key is not this lane's.
   Status CheckOwned(std::span<const Key> keys) const;

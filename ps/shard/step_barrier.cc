@@ -88,6 +88,13 @@ Status StepBarrier::Claim(const SyncMember& member, bool is_push, TimeNs now) {
         fmt::format("step {} of group {} is more than {} steps ahead of the open step {}",
                     member.step, member.group.id, kStepsAheadMax, group->closed + 1));
   }
+  const auto begun = group->pushes.find(member.step);
+  if (is_push && begun != group->pushes.end() && begun->second.contains(member.group.rank)) {
+    return Refused(
+        fmt::format("rank {} of group {} has pushed step {} already, under another "
+                    "sequence; each rank pushes once a step",
+                    member.group.rank, member.group.id, member.step));
+  }
   return {};
 }
 
@@ -132,13 +139,6 @@ void StepBarrier::Unpark(size_t bytes) {
 
 Status StepBarrier::AddPush(const SyncMember& member, ParkedPush push) {
   Group& group = Find(member);
-  const auto begun = group.pushes.find(member.step);
-  if (begun != group.pushes.end() && begun->second.contains(member.group.rank)) {
-    return Refused(
-        fmt::format("rank {} of group {} has pushed step {} already, under another "
-                    "sequence; each rank pushes once a step",
-                    member.group.rank, member.group.id, member.step));
-  }
   STRATA_TRY(Reserve(group, member.step, true, push.bytes()));
   Park(push.deadline, push.bytes());
   group.pushes[member.step].emplace(member.group.rank, std::move(push));

@@ -75,14 +75,15 @@ class StepBarrier {
   // Registers the member's claim to its rank; a group that is not known begins, with all steps
   // below its first step closed. kInvalid: rank, world or steps make no sense. kRefused: another
   // client holds the rank (both are named), the group's world or first step differ from what others
-  // said, the step is closed already or too far ahead, or there are too many groups.
+  // said, the step is closed already or too far ahead, the rank has pushed it already, or there are
+  // too many groups.
   Status Claim(const SyncMember& member, bool is_push, TimeNs now);
 
   // After Claim, which must have succeeded.
   bool CanPull(const SyncMember& member) const;               // the step before is closed
   bool HasBegun(const SyncMember& member) const;              // somebody's push for this step waits
   bool AllBegun(const SyncMember& member) const;              // all open steps before this one have
-  Status AddPush(const SyncMember& member, ParkedPush push);  // kRefused: budget, or pushed already
+  Status AddPush(const SyncMember& member, ParkedPush push);  // kRefused: budget
   Status AddPull(const SyncMember& member, ParkedPull pull);  // kRefused: budget
   // A retry of a push that waits: it is answered with the others. False: it does not wait here.
   bool AddRetry(const SyncMember& member, ReplyTo retry, TimeNs deadline);

@@ -335,6 +335,8 @@ TableStats HotTable::Stats() const {
   stats.steps += below.steps;
   stats.rejected += below.rejected;
   stats.cold_rows = below.cold_rows;
+  stats.not_admitted = below.not_admitted;
+  stats.passed_down = counted_.passed_down;
   return stats;
 }
 

@@ -414,6 +414,7 @@ TableStats TieredTable::Stats() const {
   TableStats stats = stats_;
   const TierStats tiers = tier_stats();
   stats.cold_rows = stats.rows - std::min(stats.rows, tiers.warm_rows);
+  stats.not_admitted = tiers.not_admitted;
   stats.bytes = tiers.warm_bytes + history_.bytes();
   for (const ScanPage& page : aside_) stats.bytes += page.keys.size() * (row_bytes_ + sizeof(Key));
   return stats;

@@ -1,5 +1,6 @@
 // A table on a GPU beside the std::map model: ten million keys in random batches, through growth
 // from nothing to hundreds of thousands of rows, twice.
+#include <numeric>
 #include <random>
 
 #include "storage/gpu/device_pool.h"
@@ -95,6 +96,23 @@ TEST_F(GpuRandom, AndThroughTiers) {
   EXPECT_GT(stats.moved_up, 100'000U);
   EXPECT_GT(stats.moved_down, 100'000U);
   EXPECT_EQ(stats.passed_down, 0U);
+}
+
+TEST_F(GpuRandom, ABatchThatTheGpuHasNoRoomForIsCounted) {
+  const TableSpec spec = ContractSpec("t", 1, OptimizerKind::kSgd, InitializerKind::kZero);
+  auto pool = DevicePool::Make(0, size_t{64} << 20);
+  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+  auto workers = WorkPool::Start("gather", 1);
+  ASSERT_TRUE(workers.ok()) << workers.status().ToString();
+  HotTable table(spec, **pool, PinnedPool::Make(), std::make_unique<HostTable>(spec), **workers,
+                 {.rows_max = 40});
+  std::vector<Key> keys(1000);
+  std::iota(keys.begin(), keys.end(), Key{1});
+  const std::vector<float> values(keys.size(), 1.0F);
+  EXPECT_TRUE(table.Assign(keys, values).ok());
+  EXPECT_TRUE(table.Assign(std::span(keys).first(10), std::span(values).first(10)).ok());
+  EXPECT_EQ(table.Stats().passed_down, 1U);
+  EXPECT_EQ(table.Stats().rows, keys.size());
 }
 
 }  // namespace

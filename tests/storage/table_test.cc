@@ -103,9 +103,11 @@ TEST(TableSpecTest, ConstantsWithoutEffectAreRefused) {
   spec.name = "t";
   spec.optimizer.momentum = 0.5F;
   ExpectInvalid(spec,
-                "optimizer.momentum: has no effect on optimizer sgd: expected 0.9, found 0.5");
+                "optimizer.momentum: has no effect on optimizer sgd (it is for momentum and "
+                "nesterov): expected 0.9, found 0.5");
   spec.optimizer = {.kind = OptimizerKind::kAdam, .l1 = 1.0F};
-  ExpectInvalid(spec, "optimizer.l1: has no effect on optimizer adam: expected 0, found 1");
+  ExpectInvalid(
+      spec, "optimizer.l1: has no effect on optimizer adam (it is for ftrl): expected 0, found 1");
   spec.optimizer = {.decay_start = 7};
   ExpectInvalid(spec,
                 "optimizer.decay_start: has no effect without decay_steps: expected 0, found 7");

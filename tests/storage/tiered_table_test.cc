@@ -324,6 +324,7 @@ TEST(TieredTableTest, RowsAreStoredFromTheirNthPushOn) {
     EXPECT_EQ(table.Stats().rows, push < 3 ? 0U : 50U);
   }
   EXPECT_EQ(table.tier_stats().not_admitted, 100U);
+  EXPECT_EQ(table.Stats().not_admitted, 100U);
   ScanPage page;
   page.with_state = true;
   ASSERT_TRUE(table.Scan(page).ok());

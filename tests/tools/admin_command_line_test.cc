@@ -1,10 +1,14 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "storage/optimizer_fields.h"
 #include "tools/admin/command_line.h"
 
 namespace strata::admin {
@@ -80,6 +84,57 @@ TEST(AdminCommandLine, TableCreateFillsTheSpec) {
   EXPECT_EQ(request.spec.initializer.scale, 0.5F);
   EXPECT_EQ(request.spec.ack, AckLevel::kSynced);
   EXPECT_EQ(request.spec.seed, UINT64_MAX);
+}
+
+// Each constant by its own option, just beside its default.
+TEST(AdminCommandLine, TableCreateSetsEveryConstantOfTheOptimizer) {
+  for (const OptimizerField& field : OptimizerFields()) {
+    for (const OptimizerName& optimizer : Optimizers()) {
+      if (!field.IsFor(optimizer.kind)) continue;
+      OptimizerSpec expected{.kind = optimizer.kind, .decay_steps = 9, .end_learning_rate = 1e-6F};
+      if (field.real != nullptr) {
+        expected.*field.real = std::nextafter(expected.*field.real, 0.5F);
+      } else {
+        expected.*field.steps += 1;
+      }
+      if (field.name == "warmup_steps") expected.decay_start = 1;
+      std::vector<std::string> words = {"table", "create", "t", "--dim=2",
+                                        fmt::format("--optimizer={}", optimizer.name)};
+      for (const OptimizerField& set : OptimizerFields()) {
+        if (set.TextIn(expected) == set.TextIn({})) continue;
+        std::string option(set.name);
+        std::ranges::replace(option, '_', '-');
+        words.push_back(fmt::format("--{}={}", option, set.TextIn(expected)));
+      }
+      std::vector<const char*> line;
+      for (const std::string& word : words) line.push_back(word.c_str());
+      const OptimizerSpec found = Parsed(line).spec.optimizer;
+      EXPECT_TRUE(found == expected) << field.name << " of " << optimizer.name;
+      EXPECT_NE(field.TextIn(found), field.TextIn({})) << field.name;
+    }
+  }
+}
+
+TEST(AdminCommandLine, AConstantThatTheOptimizerDoesNotUseIsRefused) {
+  const std::vector<std::pair<std::vector<const char*>, std::string>> cases = {
+      {{"--momentum=0.9"},
+       "--momentum: has no effect on optimizer sgd (it is for momentum and nesterov): leave it"},
+      {{"--optimizer=ftrl", "--epsilon=1e-7"},
+       "--epsilon: has no effect on optimizer ftrl (it is for adagrad, rowwise_adagrad, rmsprop, "
+       "adam and lazy_adam): leave it out"},
+      {{"--optimizer=adam", "--beta=1"}, "optimizer adam (it is for ftrl)"},
+      {{"--decay-power=1"}, "--decay-power: has no effect without decay_steps: leave it out"},
+      {{"--scale=0.5"},
+       "--scale: has no effect on initializer zero (it is for uniform and normal)"},
+  };
+  for (const auto& [options, part] : cases) {
+    std::vector<const char*> words = {"table", "create", "t", "--dim=2"};
+    words.insert(words.end(), options.begin(), options.end());
+    const Result<ParsedLine> line = Parse(words);
+    ASSERT_FALSE(line.ok()) << part;
+    EXPECT_EQ(ExitCode(line.status()), 2) << part;
+    EXPECT_THAT(line.status().message(), HasSubstr(part));
+  }
 }
 
 TEST(AdminCommandLine, KeysAndValues) {
@@ -164,6 +219,14 @@ TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
       {{"table", "create", "t", "--dim=2", "--learning-rate", "fast"}, "--learning-rate: value 'f"},
       {{"table", "create", "t", "--dim=2", "--ack=twice"}, "ack level 'twice'"},
       {{"table", "create", "t", "--dim=2", "--scale=inf"}, "--scale: value 'inf'"},
+      {{"table", "create", "t", "--dim=2", "--learning-rate=0"},
+       "--learning-rate: expected a number above 0 and below 1e+30, found 0"},
+      {{"table", "create", "t", "--dim=2", "--optimizer=adam", "--beta2=1"},
+       "--beta2: expected a number of at least 0 and below 1, found 1"},
+      {{"table", "create", "t", "--dim=2", "--decay-steps=1.5"},
+       "--decay-steps: expected a whole number from 0 to 1000000000000000, found '1.5'"},
+      {{"table", "create", "t", "--dim=2", "--decay-steps=9", "--warmup-steps=1"},
+       "decay_start: expected at least warmup_steps, 1, found 0"},
       {{"--config=", "status"}, "--config=: expected a value"},
       {{"--config", "", "status"}, "--config: expected a value"},
       {{"table", "create", "t", "--dim="}, "--dim=: expected a value"},
@@ -192,6 +255,7 @@ TEST(AdminCommandLine, HelpAndVersionAreText) {
   const Result<ParsedLine> of_command = Parse({"table", "create", "--help"});
   ASSERT_TRUE(of_command.ok());
   EXPECT_THAT(of_command->text, HasSubstr("--learning-rate"));
+  EXPECT_THAT(of_command->text, HasSubstr("momentum and nesterov"));
   const Result<ParsedLine> version = Parse({"--version"});
   ASSERT_TRUE(version.ok());
   EXPECT_THAT(version->text, HasSubstr("strata-admin 0."));

@@ -188,9 +188,11 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
       {With("learning_rate = 0.1", "learning_rate = 0"),
        "job.toml:40:1: sparse.learning_rate: expected a number above 0"},
       {With("beta1 = 0.8", "momentum = 0.8"),
-       "dir/job.toml:41:1: sparse.momentum has no effect on optimizer adam: remove it"},
+       "dir/job.toml:41:1: sparse.momentum has no effect on optimizer adam (it is for momentum "
+       "and nesterov): remove it"},
       {With("learning_rate = 1\n", "learning_rate = 1\nbeta1 = 0.9\n"),
-       "dir/job.toml:49:1: dense.beta1 has no effect on optimizer sgd: remove it"},
+       "dir/job.toml:49:1: dense.beta1 has no effect on optimizer sgd (it is for adam and "
+       "lazy_adam): remove it"},
       {With("learning_rate = 1\n", "learning_rate = 1\ndecay_power = 2\n"),
        "dense.decay_power has no effect without decay_steps: remove it"},
       {With("learning_rate = 1\n", "learning_rate = 1\ndecay_steps = 2\nwarmup_steps = 3\n"),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <span>
@@ -28,7 +29,7 @@ struct RawLine {
   std::string rank;
   std::string world;
   std::string dim;
-  std::string learning_rate;
+  std::map<std::string_view, std::string> constants;  // of the optimizer, by OptimizerField::name
   std::string scale;
   std::string seed;
   std::string number;
@@ -93,14 +94,48 @@ Status ReadFloat(std::string_view option, const std::string& text, float* number
   return {};
 }
 
+// "--clip-norm"
+std::string OptionOf(const OptimizerField& field) {
+  std::string option = fmt::format("--{}", field.name);
+  std::ranges::replace(option, '_', '-');
+  return option;
+}
+
+Status ReadOptimizer(const RawLine& raw, OptimizerSpec* optimizer) {
+  STRATA_ASSIGN(optimizer->kind, ParseOptimizerKind(raw.optimizer));
+  for (const OptimizerField& field : OptimizerFields()) {
+    const std::string& text = raw.constants.at(field.name);
+    STRATA_TRY(field.real != nullptr
+                   ? ReadFloat(OptionOf(field), text, &(optimizer->*field.real))
+                   : ReadWhole<uint64_t>(OptionOf(field), text, 0, kOptimizerStepsMax,
+                                         &(optimizer->*field.steps)));
+  }
+  for (const OptimizerField& field : OptimizerFields()) {
+    if (raw.constants.at(field.name).empty()) continue;
+    if (!field.is_used(*optimizer)) {
+      return Invalid(fmt::format("{}: has no effect {}: leave it out", OptionOf(field),
+                                 field.WhyUnused(*optimizer)));
+    }
+    STRATA_TRY(field.Validate(*optimizer).Prefixed(OptionOf(field)));
+  }
+  return {};
+}
+
+Status ReadInitializer(const RawLine& raw, InitializerSpec* initializer) {
+  STRATA_TRY(ReadFloat("--scale", raw.scale, &initializer->scale));
+  STRATA_ASSIGN(initializer->kind, ParseInitializerKind(raw.initializer));
+  if (raw.scale.empty() || initializer->kind != InitializerKind::kZero) return {};
+  return Invalid(
+      "--scale: has no effect on initializer zero (it is for uniform and normal): "
+      "leave it out");
+}
+
 Status ReadSpec(const RawLine& raw, TableSpec* spec) {
   spec->name = raw.request.table;
   STRATA_TRY(ReadWhole("--dim", raw.dim, 1U, kDimMax, &spec->dim));
-  STRATA_TRY(ReadFloat("--learning-rate", raw.learning_rate, &spec->optimizer.learning_rate));
-  STRATA_TRY(ReadFloat("--scale", raw.scale, &spec->initializer.scale));
+  STRATA_TRY(ReadOptimizer(raw, &spec->optimizer));
+  STRATA_TRY(ReadInitializer(raw, &spec->initializer));
   STRATA_TRY(ReadWhole<uint64_t>("--seed", raw.seed, 0, UINT64_MAX, &spec->seed));
-  STRATA_ASSIGN(spec->optimizer.kind, ParseOptimizerKind(raw.optimizer));
-  STRATA_ASSIGN(spec->initializer.kind, ParseInitializerKind(raw.initializer));
   STRATA_ASSIGN(spec->ack, ParseAckLevel(raw.ack));
   STRATA_ASSIGN(spec->value_type, ParseElementType(raw.value_type));
   STRATA_ASSIGN(spec->state_type, ParseElementType(raw.state_type));
@@ -181,6 +216,16 @@ void AddWatch(CLI::App* command, RawLine* raw) {
       ->default_str("");
 }
 
+void AddConstants(CLI::App* create, RawLine* raw) {
+  for (const OptimizerField& field : OptimizerFields()) {
+    create
+        ->add_option(OptionOf(field), raw->constants[field.name],
+                     fmt::format("Of {}", field.Users()))
+        ->group("Constants of the optimizer (docs/configuration.md, Optimizers)")
+        ->default_str(field.TextIn(raw->request.spec.optimizer));
+  }
+}
+
 void AddTableCommands(CLI::App* app, RawLine* raw) {
   Request& request = raw->request;
   AddCommand(app, "tables",
@@ -195,8 +240,7 @@ void AddTableCommands(CLI::App* app, RawLine* raw) {
   create->add_option("--dim", raw->dim, fmt::format("Elements of a row, 1 to {}", kDimMax))
       ->required();
   create->add_option("--optimizer", raw->optimizer, OptimizerNames())->capture_default_str();
-  create->add_option("--learning-rate", raw->learning_rate, "Step size")
-      ->default_str(fmt::to_string(request.spec.optimizer.learning_rate));
+  AddConstants(create, raw);
   create
       ->add_option("--initializer", raw->initializer, "A new row's values: zero, uniform or normal")
       ->capture_default_str();
@@ -294,8 +338,8 @@ void AddClusterCommands(CLI::App* app, RawLine* raw) {
                      "host:port where workers met that no machine list has; worker 0 names the "
                      "others (default: worker.rendezvous of --config)");
   AddWatch(status, raw);
-  CLI::App* stats =
-      AddCommand(app, "stats", "Rows, memory and traffic of the tables", Command::kStats, raw);
+  CLI::App* stats = AddCommand(app, "stats", "Rows, memory, traffic and tiers of the tables",
+                               Command::kStats, raw);
   stats->add_option("TABLE", request.table, "Only this table");
   AddWatch(stats, raw);
   AddCommand(app, "ping", "Time an answer from each server", Command::kPing, raw);

@@ -58,7 +58,8 @@ Json ToJson(const control::ServerStatus& server) {
           {"clients", server.clients()},
           {"log_bytes", LogBytes(server)},
           {"recovered", Recovered(server)},
-          {"disk_full", NoRoom(server)}};
+          {"disk_full", NoRoom(server)},
+          {"device", server.device()}};
 }
 
 Json ToJson(const control::WorkerStatus& worker) {
@@ -132,22 +133,23 @@ std::string ToText(const std::vector<NodeAnswer>& answers) {
                    {"address"},
                    {"up"},
                    {"state"},
+                   {"device"},
                    {"uptime", kRight},
                    {"memory", kRight},
                    {"details"}});
   for (const NodeAnswer& answer : answers) {
     if (answer.refused()) {  // why stands below the table, in full
-      table.AddRow({answer.Name(), answer.machine.Address(), "up", "refused", "", "", ""});
+      table.AddRow({answer.Name(), answer.machine.Address(), "up", "refused", "", "", "", ""});
       continue;
     }
     if (answer.down()) {
-      table.AddRow({answer.Name(), answer.machine.Address(), "down", "", "", "",
+      table.AddRow({answer.Name(), answer.machine.Address(), "down", "", "", "", "",
                     ShortReason(answer.status)});
       continue;
     }
     const control::NodeStatus& status = answer.node;
     table.AddRow({answer.Name(), answer.machine.Address(), "up", status.state(),
-                  HumanSeconds(status.uptime_seconds()),
+                  status.server().device(), HumanSeconds(status.uptime_seconds()),
                   status.memory_bytes() == 0 ? "" : HumanBytes(status.memory_bytes()),
                   Details(status)});
   }

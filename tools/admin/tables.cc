@@ -7,20 +7,19 @@
 #include <nlohmann/json.hpp>
 
 #include "base/human_text.h"
+#include "storage/optimizer_fields.h"
 #include "tools/admin/cluster_view.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/node_query.h"
 #include "tools/admin/store.h"
 #include "tools/admin/table_text.h"
+#include "tools/admin/tiers.h"
 
 namespace strata::admin {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// One table over all servers that answered, by name.
-using TableSums = std::map<std::string, control::TableStatus>;
 
 TableSums SumOf(const std::vector<NodeAnswer>& answers) {
   TableSums sums;
@@ -38,6 +37,7 @@ TableSums SumOf(const std::vector<NodeAnswer>& answers) {
       sum.set_steps(std::max(sum.steps(), part.steps()));  // every server takes part in a step
       sum.set_rejected(sum.rejected() + part.rejected());
       sum.set_cold_rows(sum.cold_rows() + part.cold_rows());
+      AddTiers(part, &sum);
     }
   }
   return sums;
@@ -57,15 +57,27 @@ Result<Definitions> DefinitionsOf(const ClusterConfig& config, TimeNs timeout) {
 // The double of the fewest digits that stands for the float: 0.1, not 0.10000000149011612.
 Json Shortest(float value) { return Json::parse(fmt::format("{}", value), nullptr, false); }
 
+// Those that the optimizer uses, but for the learning rate, which stands for itself.
+Json Constants(const OptimizerSpec& optimizer) {
+  Json constants = Json::object();
+  for (const OptimizerField& field : OptimizerFields()) {
+    if (field.real == &OptimizerSpec::learning_rate || !field.is_used(optimizer)) continue;
+    constants[std::string(field.name)] = Json::parse(field.TextIn(optimizer), nullptr, false);
+  }
+  return constants;
+}
+
 // What only the definition says is null without one.
 Json Definition(const control::TableStatus& table, const TableSpec* spec) {
   Json json = {
-      {"name", table.name()},     {"dim", table.dim()},     {"optimizer", table.optimizer()},
-      {"learning_rate", nullptr}, {"initializer", nullptr}, {"scale", nullptr},
-      {"ack", nullptr},           {"seed", nullptr},        {"value_type", nullptr},
-      {"state_type", nullptr},    {"rows", table.rows()},   {"bytes", table.bytes()}};
+      {"name", table.name()},     {"dim", table.dim()},    {"optimizer", table.optimizer()},
+      {"learning_rate", nullptr}, {"constants", nullptr},  {"initializer", nullptr},
+      {"scale", nullptr},         {"ack", nullptr},        {"seed", nullptr},
+      {"value_type", nullptr},    {"state_type", nullptr}, {"rows", table.rows()},
+      {"bytes", table.bytes()}};
   if (spec != nullptr) {
     json["learning_rate"] = Shortest(spec->optimizer.learning_rate);
+    json["constants"] = Constants(spec->optimizer);
     json["initializer"] = InitializerKindName(spec->initializer.kind);
     json["scale"] = Shortest(spec->initializer.scale);
     json["ack"] = AckLevelName(spec->ack);
@@ -90,7 +102,8 @@ Json Counts(const control::TableStatus& table) {
           {"updates", table.updates()},
           {"steps", table.steps()},
           {"rejected", table.rejected()},
-          {"cold_rows", table.cold_rows()}};
+          {"cold_rows", table.cold_rows()},
+          {"tiers", TiersJson(table)}};
 }
 
 std::string AsJson(Json tables, const std::vector<NodeAnswer>& answers) {
@@ -216,7 +229,7 @@ Status RunStats(const Request& request, std::string* out) {
     for (const auto& [name, table] : sums) tables.push_back(Counts(table));
     *out = AsJson(std::move(tables), answers);
   } else if (AnyAnswered(answers)) {
-    *out = CountsText(sums);
+    *out = CountsText(sums) + TiersText(sums);
   }
   return verdict;
 }

@@ -1,8 +1,13 @@
 // Writes docs/configuration.md to stdout, from the very tables that parse the files and flags.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 #include "base/settings.h"
 #include "cluster/cluster_config.h"
+#include "storage/optimizer_fields.h"
 #include "worker/job.h"
 #include "worker/options.h"
 
@@ -23,11 +28,47 @@ Written by `./dev docs` from the settings tables in the code; a test fails when 
 
 )";
 
+constexpr const char* kOptimizersHead =
+    R"(## Optimizers
+
+Which optimizer uses which constant, and what it is where nothing is said: in a table of
+`strata-admin table create`, where it is an option (`--clip-norm` for `clip_norm`), and in the
+sections [sparse] and [dense] of job.toml, which say what each does. (x): with `decay_steps` alone.
+One that the chosen optimizer does not use is an error.
+
+)";
+
+std::string JobDefault(std::string_view section, std::string_view name) {
+  const std::string key = fmt::format("{}.{}", section, name);
+  const auto& rows = strata::JobSettingsTable().settings;
+  return std::string(std::ranges::find(rows, key, &strata::Setting::key)->default_value);
+}
+
+std::string OptimizersMarkdown() {
+  std::string head = "| constant | `table create` | [sparse] | [dense] |";
+  std::string line = "| --- | --- | --- | --- |";
+  for (const strata::OptimizerName& optimizer : strata::Optimizers()) {
+    head += fmt::format(" {} |", optimizer.name);
+    line += " --- |";
+  }
+  std::string rows;
+  for (const strata::OptimizerField& field : strata::OptimizerFields()) {
+    rows += fmt::format("| `{}` | {} | {} | {} |", field.name, field.TextIn({}),
+                        JobDefault("sparse", field.name), JobDefault("dense", field.name));
+    for (const strata::OptimizerName& optimizer : strata::Optimizers()) {
+      const bool always = field.is_used({.kind = optimizer.kind});
+      rows += always ? " x |" : field.IsFor(optimizer.kind) ? " (x) |" : "  |";
+    }
+    rows += "\n";
+  }
+  return fmt::format("{}{}\n{}\n{}\n", kOptimizersHead, head, line, rows);
+}
+
 }  // namespace
 
 int main() {
-  fmt::print("{}{}\n{}\n{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
-             strata::SettingsMarkdown(strata::JobSettingsTable()),
+  fmt::print("{}{}\n{}\n{}{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
+             strata::SettingsMarkdown(strata::JobSettingsTable()), OptimizersMarkdown(),
              strata::SettingsMarkdown(strata::WorkerSettingsTable()));
   return 0;
 }

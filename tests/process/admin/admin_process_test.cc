@@ -53,9 +53,16 @@ TEST_F(AdminProcess, TablesAndRowsByHand) {
   const json table = AdminJson({"stats", "t"}).at("tables").at(0);
   EXPECT_EQ(table.at("name"), "t");
   EXPECT_EQ(table.at("rows"), 2);
+  const json& tiers = table.at("tiers");
+  EXPECT_EQ(tiers.at("hot").at("rows"), 0);
+  EXPECT_EQ(tiers.at("warm").at("rows"), 2);
+  EXPECT_EQ(tiers.at("warm").at("hits"), 2);
+  EXPECT_EQ(tiers.at("cold").at("rows"), 0);
   EXPECT_THAT(Admin({"get", "none", "1"}).errors, HasSubstr("no table 'none'"));
   EXPECT_EQ(Admin({"stats", "none"}).end.code, 2);
-  EXPECT_THAT(Admin({"status", "--timeout=2s"}).output, HasSubstr("1 table, "));
+  const std::string status = Admin({"status", "--timeout=2s"}).output;
+  EXPECT_THAT(status, HasSubstr("serving  cpu  "));
+  EXPECT_THAT(status, HasSubstr("1 table, "));
 
   // Each of them has left; the last one's message may still be on its way.
   const auto clients = [&] {
@@ -75,13 +82,17 @@ TEST_F(AdminProcess, TablesAndRowsByHand) {
 
 TEST_F(AdminProcess, TablesShowTheirDefinitions) {
   EXPECT_EQ(Admin({"table", "create", "t", "--dim=3", "--optimizer=adam", "--learning-rate=0.1",
-                   "--initializer=uniform", "--scale=0.25", "--seed=9"})
+                   "--beta1=0.5", "--warmup-steps=10", "--initializer=uniform", "--scale=0.25",
+                   "--seed=9"})
                 .end.code,
             0);
   const json tables = AdminJson({"tables"}).at("tables");
   ASSERT_EQ(tables.size(), 1U);
   EXPECT_EQ(tables[0], json::parse(R"({"name": "t", "dim": 3, "optimizer": "adam",
-      "learning_rate": 0.1, "initializer": "uniform", "scale": 0.25, "ack": "default",
+      "learning_rate": 0.1,
+      "constants": {"epsilon": 1e-7, "beta1": 0.5, "beta2": 0.999, "clip_value": 0.0,
+                    "clip_norm": 0.0, "weight_decay": 0.0, "warmup_steps": 10, "decay_steps": 0},
+      "initializer": "uniform", "scale": 0.25, "ack": "default",
       "seed": 9, "rows": 0,
       "bytes": )" + tables[0].at("bytes").dump() +
                                    "}"));
@@ -187,6 +198,7 @@ TEST_F(AdminProcess, HalfOfTheClusterDown) {
   for (const json& node : nodes) up.push_back(node.at("up").get<bool>());
   EXPECT_THAT(up, ElementsAre(true, false, false));
   EXPECT_EQ(nodes[0].at("state"), "serving");
+  EXPECT_EQ(nodes[0].at("server").at("device"), "cpu");
   EXPECT_TRUE(nodes[1].contains("error"));
   EXPECT_EQ(nodes[2].at("role"), "worker");
 

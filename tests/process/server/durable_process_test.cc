@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -154,7 +155,8 @@ control::NodeStatus StatusOf(const Daemon& daemon) {
 TEST(DurableServer, ATableLargerThanMemorySurvivesKillNine) {
   constexpr size_t kBatch = 10'000, kBatches = 20;
   const TempFolder folder;
-  const std::vector<std::string> arguments = ColdArguments(folder);
+  std::vector<std::string> arguments = ColdArguments(folder);
+  arguments.emplace_back("--lanes=2");  // whose counts are added up
   auto daemon = std::make_unique<Daemon>(arguments);
   const std::unique_ptr<RemoteStore> store = Connect(*daemon);
   ASSERT_TRUE(store->CreateTable(ZeroSpec()).ok());
@@ -174,6 +176,12 @@ TEST(DurableServer, ATableLargerThanMemorySurvivesKillNine) {
     EXPECT_EQ(status.server().table(0).rows(), kBatch * kBatches);
     EXPECT_GT(status.server().table(0).cold_rows(), 0U);
     EXPECT_LT(status.server().table(0).cold_rows(), kBatch * kBatches);
+    const auto& tiers = status.server().table(0).tier();
+    ASSERT_EQ(tiers.size(), 3);
+    EXPECT_EQ(tiers[0].rows(), 0U);
+    EXPECT_EQ(tiers[1].rows() + tiers[2].rows(), kBatch * kBatches);
+    EXPECT_EQ(tiers[2].rows(), status.server().table(0).cold_rows());
+    EXPECT_GT(tiers[2].rows_in(), 0U);
     daemon->Kill();
     daemon = std::make_unique<Daemon>(arguments);
     for (size_t batch = 0; batch < kBatches; ++batch) {
@@ -181,6 +189,25 @@ TEST(DurableServer, ATableLargerThanMemorySurvivesKillNine) {
     }
   }
   daemon->ExpectOrderlyEnd();
+}
+
+// What a push brought and no row shows, an operator finds on /metrics.
+TEST(DurableServer, WhatUpdatesLeaveOutIsCounted) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("cluster.toml"), "[server]\nadmit_from = 2\n");
+  std::vector<std::string> arguments = ColdArguments(folder);
+  arguments.push_back("--config=" + folder.File("cluster.toml"));
+  Daemon daemon(arguments);
+  const std::unique_ptr<RemoteStore> store = Connect(daemon);
+  ASSERT_TRUE(store->CreateTable(ZeroSpec()).ok());
+  Rows gradients{{1, 2, 3}, {1, 1, 1, 1, NAN, 1}};
+  ASSERT_TRUE(SubmitAndWait(*store, Make(OpKind::kUpdate, gradients)).status.ok());
+  const std::string metrics = HttpGet(daemon.http_port(), "/metrics");
+  EXPECT_THAT(metrics, HasSubstr("strata_server_not_admitted_keys 2\n"));
+  EXPECT_THAT(metrics, HasSubstr("strata_server_rejected_rows 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("strata_server_passed_down_batches 0\n"));
+  EXPECT_THAT(metrics, HasSubstr("strata_lane_refused_total{lane=\"0\",reason=\"memory\"} 0\n"));
+  daemon.ExpectOrderlyEnd();
 }
 
 // Rank 0's push waits for rank 1 when the server dies; the step closes in its next life.

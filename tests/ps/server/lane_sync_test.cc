@@ -264,6 +264,7 @@ TEST(LaneSync, AStepThatMemoryRefusesEndsThePullsThatWaitForIt) {
     EXPECT_EQ(World::StatusOf(reply).code(), StatusCode::kRefused) << reply.first;
     EXPECT_EQ(World::StatusOf(reply).message(), World::StatusOf(failed[0]).message());
   }
+  EXPECT_EQ(world.lane.metrics.RefusedFor(Refusal::kMemory).Value(), 1U);  // the step
   EXPECT_EQ(failed[2].second.header.command, Command::kPull);
   EXPECT_EQ(failed[3].second.header.command, Command::kPull);
   EXPECT_TRUE(world.lane.lane.Idle());
@@ -299,7 +300,12 @@ TEST(LaneSync, WhatWaitsIsBounded) {
                  {Keys(std::vector<uint64_t>(count, 1)), Rows(std::vector<float>(count, 1))});
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(World::StatusOf(replies[0]).code(), StatusCode::kRefused);
+  EXPECT_EQ(world.lane.metrics.RefusedFor(Refusal::kQueue).Value(), 1U);
   EXPECT_TRUE(world.lane.lane.Idle());
+  const wire::Header pull = TestClient::Sync(
+      world.ranks[1].Read(Command::kPull, IdOf(world.spec), count), world.Group(1), 2);
+  EXPECT_EQ(world.Send(1, pull, {Keys(std::vector<uint64_t>(count, 1))}).size(), 1U);
+  EXPECT_EQ(world.lane.metrics.RefusedFor(Refusal::kQueue).Value(), 2U);
 }
 
 // Many random runs of a whole job with lost requests, lost replies and retries, against plain sums.

@@ -3,6 +3,8 @@
 
 #include <random>
 
+#include "storage/memory/host_table.h"
+#include "storage/memory/memory_budget.h"
 #include "tests/ps/server/lane_fixture.h"
 
 namespace strata {
@@ -306,6 +308,30 @@ TEST(Lane, ARefusedWriteMayComeAgain) {
   EXPECT_EQ(PullRows(lane, client, spec, {1}), (std::vector<float>{-1, -1}));
 }
 
+TEST(Lane, WritesWithoutRoomAreCounted) {
+  MemoryBudget budget(0);
+  LaneConfig config = TestLaneConfig();
+  config.make_table = [&](const TableSpec& spec) {
+    return std::make_unique<HostTable>(spec, &budget);
+  };
+  config.dedup.clients_max = 1;
+  TestLane lane(config);
+  TestClient client;
+  const TableSpec spec = TestSpec();
+  CreateTable(lane, client, spec);
+  for (const Command command : {Command::kPush, Command::kPut}) {
+    EXPECT_EQ(
+        lane.AskStatus(client.Write(command, IdOf(spec), 1, 2), {Keys({1}), Rows({1, 1})}).code(),
+        StatusCode::kRefused);
+  }
+  EXPECT_EQ(lane.metrics.RefusedFor(Refusal::kMemory).Value(), 2U);
+  TestClient other{.id = 2};
+  EXPECT_EQ(lane.AskStatus(other.Write(Command::kErase, IdOf(spec), 1), {Keys({1})}).code(),
+            StatusCode::kRefused);
+  EXPECT_EQ(lane.metrics.RefusedFor(Refusal::kClients).Value(), 1U);
+  EXPECT_EQ(lane.metrics.ErrorsOf(StatusCode::kRefused).Value(), 3U);
+}
+
 TEST(Lane, RequestsForOthersAreRefusedByName) {
   TestLane lane(TestLaneConfig(2, 1));
   TestClient client;
@@ -327,12 +353,14 @@ TEST(Lane, RequestsForOthersAreRefusedByName) {
   }
   EXPECT_EQ(lane.AskStatus(client.Write(Command::kErase, IdOf(spec), 1), {Keys({foreign})}).code(),
             StatusCode::kRefused);
+  EXPECT_EQ(lane.metrics.RefusedFor(Refusal::kMap).Value(), 4U);
 
   wire::Header header = client.Read(Command::kPing);
   header.cluster_id = 0xdead;
   const Status cluster = lane.AskStatus(header);
   EXPECT_EQ(cluster.code(), StatusCode::kRefused);
   EXPECT_TRUE(Contains(cluster, "000000000000dead")) << cluster.ToString();
+  EXPECT_EQ(lane.metrics.RefusedFor(Refusal::kCluster).Value(), 1U);
   header = client.Read(Command::kPing);
   header.incarnation = 0x770001;
   const Status incarnation = lane.AskStatus(header);
@@ -343,6 +371,7 @@ TEST(Lane, RequestsForOthersAreRefusedByName) {
   header = client.Read(Command::kScan, IdOf(spec));
   header.epoch = 2;
   EXPECT_TRUE(Contains(lane.AskStatus(header), "epoch 2"));
+  EXPECT_EQ(lane.metrics.RefusedFor(Refusal::kMap).Value(), 5U);
   EXPECT_EQ(lane.AskStatus(client.Read(Command::kControl), {Frame()}).code(), StatusCode::kRefused);
 }
 

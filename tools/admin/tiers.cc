@@ -1,0 +1,75 @@
+#include "tools/admin/tiers.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/human_text.h"
+#include "tools/admin/table_text.h"
+
+namespace strata::admin {
+namespace {
+
+bool Used(const control::TierStatus& tier) { return tier.rows() != 0 || tier.rows_in() != 0; }
+
+// For a table that has it alone, the counts of the table say all.
+bool InHostMemory(const control::TierStatus& tier) { return tier.name() == "warm"; }
+
+control::TierStatus& TierOf(control::TableStatus* table, const std::string& name) {
+  const auto found = std::ranges::find(*table->mutable_tier(), name, &control::TierStatus::name);
+  if (found != table->mutable_tier()->end()) return *found;
+  control::TierStatus& added = *table->add_tier();
+  added.set_name(name);
+  return added;
+}
+
+}  // namespace
+
+void AddTiers(const control::TableStatus& part, control::TableStatus* sum) {
+  for (const control::TierStatus& tier : part.tier()) {
+    control::TierStatus& whole = TierOf(sum, tier.name());
+    whole.set_rows(whole.rows() + tier.rows());
+    whole.set_bytes(whole.bytes() + tier.bytes());
+    whole.set_hits(whole.hits() + tier.hits());
+    whole.set_rows_in(whole.rows_in() + tier.rows_in());
+    whole.set_bytes_in(whole.bytes_in() + tier.bytes_in());
+  }
+}
+
+nlohmann::ordered_json TiersJson(const control::TableStatus& table) {
+  auto tiers = nlohmann::ordered_json::object();
+  for (const control::TierStatus& tier : table.tier()) {
+    tiers[tier.name()] = {{"rows", tier.rows()},
+                          {"bytes", tier.bytes()},
+                          {"hits", tier.hits()},
+                          {"rows_in", tier.rows_in()},
+                          {"bytes_in", tier.bytes_in()}};
+  }
+  return tiers;
+}
+
+std::string TiersText(const TableSums& tables) {
+  using enum TableText::Align;
+  TableText text({{"table"},
+                  {"tier"},
+                  {"rows", kRight},
+                  {"memory", kRight},
+                  {"hits", kRight},
+                  {"rows in", kRight},
+                  {"bytes in", kRight}});
+  bool any = false;
+  for (const auto& [name, table] : tables) {
+    const bool told = std::ranges::any_of(table.tier(), [](const control::TierStatus& tier) {
+      return Used(tier) && !InHostMemory(tier);
+    });
+    if (!told) continue;
+    any = true;
+    for (const control::TierStatus& tier : table.tier()) {
+      text.AddRow({name, tier.name(), HumanCount(tier.rows()), HumanBytes(tier.bytes()),
+                   HumanCount(tier.hits()), HumanCount(tier.rows_in()),
+                   HumanBytes(tier.bytes_in())});
+    }
+  }
+  return any ? "\n" + text.ToString() : "";
+}
+
+}  // namespace strata::admin
