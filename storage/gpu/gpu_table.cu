@@ -103,8 +103,11 @@ void GpuTable::Combine(const Key* keys, size_t count) {
                .missing_count = &counters->missing,
                .often_counts = counters->often};
   CombineBatch(exec_, GroupOf(count), keys, nullptr, distinct_, scratch_.all());
-  CopyDown<uint32_t>(exec_, &counters->distinct, {&distinct_count_, 1});
+  Counters counted = {};
+  CopyDown<Counters>(exec_, counters, {&counted, 1});
   Wait();
+  distinct_count_ = counted.distinct;
+  missing_count_ = counted.missing;
 }
 
 Status GpuTable::MakeRoom() {

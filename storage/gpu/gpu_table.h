@@ -111,6 +111,7 @@ class GpuTable : public LocalTable {
   // Between Prepare and Commit.
   DistinctKeys distinct_;
   uint32_t distinct_count_ = 0;
+  uint32_t missing_count_ = 0;  // of them
   size_t occurrences_ = 0;
   size_t part_count_ = 0;
   std::span<const Key> erase_keys_;

@@ -199,17 +199,22 @@ bool HotTable::Prefetch(std::span<const Key> keys) {
 }
 
 Status HotTable::MakeRoom() {
-  if (distinct_count_ == 0) return {};
-  STRATA_TRY(ReserveMissing(distinct_count_));
+  if (missing_count_ == 0) return {};
+  // Whatever goes below to make room is not of this batch.
+  const bool is_all_here = BelowIsEmpty();
+  const uint64_t pairs = map_->ref().pairs();
   const std::span<const uint64_t> places(distinct_.places, distinct_count_);
   TouchRows(exec_, map_->ref(), places, tick_);
-  ListMissing(exec_, places, distinct_.keys, MissingList(), missing_keys_.as<Key>());
-  const uint32_t missing = CountMissing();
-  if (missing == 0) return {};
-  STRATA_TRY(Room(missing));
-  if (!BelowIsEmpty()) {
-    STRATA_TRY(BringUp(BringKeys(missing_keys_.as<Key>(), missing)));
+  if (is_all_here) {
+    STRATA_TRY(Room(missing_count_));
+    if (map_->ref().pairs() != pairs) LocateDistinct();
+    MustBegin("rows of a batch");
+    return {};
   }
+  STRATA_TRY(ReserveMissing(distinct_count_));
+  ListMissing(exec_, places, distinct_.keys, MissingList(), missing_keys_.as<Key>());
+  STRATA_TRY(Room(missing_count_));
+  STRATA_TRY(BringUp(BringKeys(missing_keys_.as<Key>(), missing_count_)));
   LocateDistinct();
   ListMissing(exec_, places, distinct_.keys, {distinct_.missing, distinct_.missing_count},
               missing_keys_.as<Key>());

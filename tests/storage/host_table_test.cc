@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
+#include "kernels/core/initializer.h"
 #include "storage/memory/host_store.h"
 #include "storage/memory/map_table.h"
 #include "tests/support/ones.h"
@@ -47,6 +49,56 @@ TEST(HostTableTest, MemoryStaysCloseToTheRows) {
     // While the index is being swept, two arrays are held; that is the worst moment.
     EXPECT_LT(worst, dim == 16U && kind == OptimizerKind::kSgd ? 1.45 : 1.25);
   }
+}
+
+TEST(HostTableTest, NarrowTypesTakeHalfTheMemory) {
+  TableSpec wide = Spec(64, OptimizerKind::kAdam);
+  TableSpec narrow = wide;
+  narrow.value_type = ElementType::kBf16;
+  narrow.state_type = ElementType::kFp16;
+  uint64_t bytes[2];
+  for (const bool is_narrow : {false, true}) {
+    HostTable table(is_narrow ? narrow : wide);
+    ASSERT_TRUE(Push(table, Range(0, 50'000)).ok());
+    bytes[is_narrow ? 1 : 0] = table.Stats().bytes;
+  }
+  EXPECT_LT(static_cast<double>(bytes[1]), 0.55 * static_cast<double>(bytes[0]));
+}
+
+// AdaGrad's sums near 1 in fp16, where neighbours are 2^-10 apart: each square adds a 64th of that,
+// which rounding to the nearest would lose. The reference is the rule in double.
+TEST(HostTableTest, NarrowStateFollowsTheReferenceOnAverage) {
+  constexpr size_t kRows = 2'000;
+  constexpr uint64_t kSteps = 128;
+  TableSpec spec = Spec(4, OptimizerKind::kAdaGrad);
+  spec.optimizer.initial_accumulator = 1.0F;
+  spec.state_type = ElementType::kFp16;
+  HostTable table(spec);
+  const std::vector<Key> keys = Range(0, kRows);
+  const std::vector<float> gradients(4 * kRows, 0x1p-8F);
+  const GradientPart part{keys, gradients};
+  for (uint64_t step = 1; step <= kSteps; ++step) {
+    ASSERT_TRUE(table.ApplyGradients({&part, 1}, step).ok());
+  }
+  double accumulated = 0;
+  double moved = 0;
+  const ScanPage page = ScanAll(table);
+  for (size_t i = 0; i < page.keys.size(); ++i) {
+    float initial[4];
+    InitialRow(spec.initializer, spec.seed, page.keys[i], initial);
+    for (size_t e = 0; e < 4; ++e) {
+      moved += double{initial[e]} - page.rows[8 * i + e];
+      accumulated += double{page.rows[8 * i + 4 + e]} - 1.0;
+    }
+  }
+  double reference = 0;
+  for (uint64_t step = 1; step <= kSteps; ++step) {
+    const double sum = 1.0 + static_cast<double>(step) * 0x1p-16;
+    reference += spec.optimizer.learning_rate * 0x1p-8 / (std::sqrt(sum) + spec.optimizer.epsilon);
+  }
+  constexpr double kElements = 4.0 * kRows;
+  EXPECT_NEAR(accumulated / kElements, kSteps * 0x1p-16, 0.05 * kSteps * 0x1p-16);
+  EXPECT_NEAR(moved / kElements, reference, 1e-3 * reference);
 }
 
 TEST(HostTableTest, ABatchMovesNoMoreThanItsShareOfTheIndex) {
