@@ -1,13 +1,12 @@
 #include <cuda_runtime.h>
 
 #include <bit>
-#include <cub/device/device_scan.cuh>
 
 #include "base/hash.h"
 #include "base/status.h"
 #include "kernels/hashmap/map_device.cuh"
+#include "kernels/sparse/exclusive_sum.cuh"
 #include "kernels/sparse/partition.h"
-#include "kernels/sparse/scratch.h"
 
 namespace strata {
 namespace {
@@ -84,18 +83,11 @@ __global__ void __launch_bounds__(kMapThreads) PlaceRuns(Runs runs, Partition ou
   });
 }
 
-size_t SumBytes(size_t counts) {
-  size_t bytes = 0;
-  (void)cub::DeviceScan::ExclusiveSum(nullptr, bytes, static_cast<uint32_t*>(nullptr),
-                                      static_cast<uint32_t*>(nullptr), static_cast<int>(counts));
-  return bytes;
-}
-
 }  // namespace
 
 size_t PartitionScratchBytes(size_t keys, uint32_t owners) {
   const size_t counts = size_t{RunsOf(keys)} * owners;
-  return ScratchAligned(counts * sizeof(uint32_t)) + ScratchAligned(SumBytes(counts));
+  return ScratchAligned(counts * sizeof(uint32_t)) + SumScratchBytes(counts);
 }
 
 void PartitionByOwner(const Exec& exec, std::span<const uint64_t> keys,
@@ -110,15 +102,12 @@ void PartitionByOwner(const Exec& exec, std::span<const uint64_t> keys,
   Scratch left(scratch);
   const uint32_t count = RunsOf(keys.size());
   const size_t counts = size_t{count} * owners;
-  size_t sum_bytes = SumBytes(counts);
   const Runs runs{keys,   owner_of_shard,
                   owners, static_cast<uint32_t>(std::bit_width(owners - 1)),
                   count,  left.Take<uint32_t>(counts)};
-  std::byte* sum_scratch = left.Take<std::byte>(sum_bytes);
   const uint32_t blocks = BlocksFor(uint64_t{count} * 32);
   CountRuns<<<blocks, kMapThreads, 0, stream>>>(runs);
-  (void)cub::DeviceScan::ExclusiveSum(sum_scratch, sum_bytes, runs.of_owners, runs.of_owners,
-                                      static_cast<int>(counts), stream);
+  SumBefore(runs.of_owners, counts, &left, stream);
   PlaceRuns<<<blocks, kMapThreads, 0, stream>>>(runs, out);
 }
 
