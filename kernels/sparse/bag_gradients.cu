@@ -4,6 +4,7 @@
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/bag_gradients.h"
 #include "kernels/sparse/block_parts.cuh"
+#include "kernels/sparse/warp_bags.cuh"
 
 namespace strata {
 namespace {
@@ -16,8 +17,6 @@ struct BagPart {
 };
 using BagParts = BlockParts<BagPart, kPoolTablesMax>;
 
-// A lane a bag, and then a lane a key: the keys of a warp's bags are neighbours, so each finds its
-// bag among the 32 by their ends, and what is written lies together.
 __global__ void FindBags(const __grid_constant__ BagParts all, uint32_t element_bytes,
                          BagGradient* bags) {
   const BagPart& part = all.OfBlock(blockIdx.x);
@@ -28,23 +27,15 @@ __global__ void FindBags(const __grid_constant__ BagParts all, uint32_t element_
   const uint32_t own_begin = table.BeginOf(own_bag);
   const uint32_t own_end = table.BeginOf(own_bag + 1);
   const std::byte* own_elements = part.gradients + table.ElementOf(own_bag) * element_bytes;
-  const uint32_t end = __shfl_sync(~0U, own_end, 31);
-  for (uint32_t first = __shfl_sync(~0U, own_begin, 0); first < end; first += 32) {
-    const uint32_t key = first + Lane();
-    uint32_t owner = 0;  // how many bags end before the key or at it
-    for (uint32_t step = 16; step > 0; step /= 2) {
-      const auto before = static_cast<int>(owner + step - 1);
-      if (__shfl_sync(~0U, own_end, before) <= key) owner += step;
-    }
-    const auto of_lane = static_cast<int>(owner);
-    const uint32_t keys = __shfl_sync(~0U, own_end - own_begin, of_lane);
+  ForKeysOfBags(own_begin, own_end, [&](uint32_t key, bool is_one, int lane) {
+    const uint32_t keys = __shfl_sync(~0U, own_end - own_begin, lane);
     const auto elements = reinterpret_cast<const void*>(
-        __shfl_sync(~0U, reinterpret_cast<uint64_t>(own_elements), of_lane));
-    if (key >= end) continue;
+        __shfl_sync(~0U, reinterpret_cast<uint64_t>(own_elements), lane));
+    if (!is_one) return;
     float scale = table.weights == nullptr ? 1.0F : table.weights[key];
     if (table.combiner == Combiner::kMean) scale /= static_cast<float>(keys);
     bags[part.first_key + key] = {elements, scale};
-  }
+  });
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_select.cuh>
 
-#include "base/status.h"
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/batch.h"
+#include "kernels/sparse/scratch.h"
 
 namespace strata {
 namespace {
@@ -138,9 +138,6 @@ __global__ void Name(const __grid_constant__ TableGroup group, const uint64_t* k
   if (often) out.often[group.keys - 1 - back] = static_cast<uint32_t>(j);
 }
 
-constexpr size_t kAlign = 256;
-constexpr size_t Aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
-
 // What CUB asks for beside our own arrays.
 template <typename Id>
 size_t CubBytes(size_t keys) {
@@ -153,7 +150,7 @@ size_t CubBytes(size_t keys) {
   (void)cub::DeviceSelect::If(nullptr, select, thrust::counting_iterator<uint32_t>(0),
                               static_cast<uint32_t*>(nullptr), static_cast<uint32_t*>(nullptr),
                               static_cast<int>(keys), IsFirst<Id>{nullptr});
-  return Aligned(std::max(sort, select));
+  return ScratchAligned(std::max(sort, select));
 }
 
 template <typename Id>
@@ -161,20 +158,14 @@ void Combine(const Exec& exec, const TableGroup& group, const uint64_t* keys, fl
              const DistinctKeys& distinct, std::span<std::byte> scratch) {
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   const size_t count = group.keys;
-  std::byte* next = scratch.data();
-  const auto take = [&next](size_t bytes) {
-    std::byte* const taken = next;
-    next += Aligned(bytes);
-    return taken;
-  };
   const size_t entries = Claims::EntriesFor(count);
-  auto* ids = reinterpret_cast<Id*>(take(count * sizeof(Id)));
-  auto* sorted = reinterpret_cast<Id*>(take(count * sizeof(Id)));
-  auto* positions = reinterpret_cast<uint32_t*>(take(count * sizeof(uint32_t)));
-  auto* claimed = reinterpret_cast<uint32_t*>(take(entries * sizeof(uint32_t)));
+  Scratch left(scratch);
+  Id* ids = left.Take<Id>(count);
+  Id* sorted = left.Take<Id>(count);
+  auto* positions = left.Take<uint32_t>(count);
+  auto* claimed = left.Take<uint32_t>(entries);
   const size_t cub_bytes = CubBytes<Id>(count);
-  std::byte* cub_scratch = take(cub_bytes);
-  STRATA_CHECK(next <= scratch.data() + scratch.size());
+  auto* cub_scratch = left.Take<std::byte>(cub_bytes);
 
   const Claims claims{claimed, static_cast<uint32_t>(entries - 1)};
   (void)cudaMemsetAsync(claimed, 0xff, entries * sizeof(uint32_t), stream);
@@ -206,8 +197,8 @@ void LookUpBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys
 }
 
 size_t CombineScratchBytes(size_t keys) {
-  return 2 * Aligned(keys * sizeof(uint64_t)) + Aligned(keys * sizeof(uint32_t)) +
-         Aligned(Claims::EntriesFor(keys) * sizeof(uint32_t)) + CubBytes<uint64_t>(keys);
+  return 2 * ScratchAligned(keys * sizeof(uint64_t)) + ScratchAligned(keys * sizeof(uint32_t)) +
+         ScratchAligned(Claims::EntriesFor(keys) * sizeof(uint32_t)) + CubBytes<uint64_t>(keys);
 }
 
 void CombineBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys, float* out,
