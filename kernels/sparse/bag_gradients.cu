@@ -4,6 +4,7 @@
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/bag_gradients.h"
 #include "kernels/sparse/block_parts.cuh"
+#include "kernels/sparse/gradient_rows.cuh"
 #include "kernels/sparse/warp_bags.cuh"
 
 namespace strata {
@@ -34,7 +35,7 @@ __global__ void FindBags(const __grid_constant__ BagParts all, uint32_t element_
     if (!is_one) return;
     float scale = table.weights == nullptr ? 1.0F : table.weights[key];
     if (table.combiner == Combiner::kMean) scale /= static_cast<float>(keys);
-    bags[part.first_key + key] = {elements, scale};
+    StoreBag({elements, scale}, bags + part.first_key + key);
   });
 }
 

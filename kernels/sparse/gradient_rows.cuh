@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "kernels/sparse/elements.cuh"
@@ -36,6 +37,21 @@ class PlainRows {
   const float* const base_;
 };
 
+// 16 bytes at once: the padding goes with the rest, as a sector that is written in part is read
+// first.
+static_assert(sizeof(BagGradient) == sizeof(uint4));
+inline __device__ BagGradient LoadBag(const BagGradient* from) {
+  const uint4 whole = *reinterpret_cast<const uint4*>(from);
+  BagGradient bag;
+  memcpy(&bag, &whole, sizeof bag);
+  return bag;
+}
+inline __device__ void StoreBag(const BagGradient& bag, BagGradient* to) {
+  uint4 whole;
+  memcpy(&whole, &bag, sizeof whole);
+  *reinterpret_cast<uint4*>(to) = whole;
+}
+
 // Gradients of bags, whose elements are of this type.
 template <typename T>
 class BagRows {
@@ -46,7 +62,7 @@ class BagRows {
   __device__ BagRows(const GroupTable& /*table*/, const BatchGradients& gradients)
       : bags_(gradients.bags) {}
   __device__ ScaledRow<T> Of(uint32_t position) const {
-    const BagGradient bag = bags_[position];
+    const BagGradient bag = LoadBag(bags_ + position);
     return {static_cast<const T*>(bag.elements), bag.scale};
   }
 

@@ -34,23 +34,31 @@ struct Runs {
 // places, in shared memory and of the warp alone: the next key's of each owner, which move on.
 template <typename Visit>
 __device__ void WalkRun(const Runs& runs, uint64_t run, uint32_t* places, const Visit& visit) {
+  constexpr uint32_t kAtOnce = 4;  // loads that overlap
   const uint64_t end = min(uint64_t{runs.keys.size()}, (run + 1) * kRunKeys);
-  for (uint64_t first = run * kRunKeys; first < end; first += 32) {
-    const uint64_t position = first + Lane();
-    const bool is_one = position < end;
-    const uint64_t key = is_one ? runs.keys[position] : 0;
-    const uint32_t owner = runs.owner_of_shard[Mix64(key) >> (64 - kOwnerShardBits)];
-    uint32_t same = __ballot_sync(~0U, is_one);  // and the lanes whose keys have this owner
-    for (uint32_t bit = 0; bit < runs.owner_bits; ++bit) {
-      const bool is_set = (owner >> bit & 1) != 0;
-      const uint32_t set = __ballot_sync(~0U, is_set);
-      same &= is_set ? set : ~set;
+  for (uint64_t first = run * kRunKeys + Lane(); first - Lane() < end; first += 32 * kAtOnce) {
+    uint64_t keys[kAtOnce];
+#pragma unroll
+    for (uint32_t k = 0; k < kAtOnce; ++k) {
+      keys[k] = first + 32 * k < end ? runs.keys[first + 32 * k] : 0;
     }
-    const uint32_t before = same & ((1U << Lane()) - 1);
-    if (is_one) visit(position, key, places[owner] + static_cast<uint32_t>(__popc(before)));
-    __syncwarp();  // all have read their places
-    if (is_one && before == 0) places[owner] += static_cast<uint32_t>(__popc(same));
-    __syncwarp();
+#pragma unroll
+    for (uint32_t k = 0; k < kAtOnce; ++k) {
+      const uint64_t position = first + 32 * k;
+      const bool is_one = position < end;
+      const uint32_t owner = runs.owner_of_shard[Mix64(keys[k]) >> (64 - kOwnerShardBits)];
+      uint32_t same = __ballot_sync(~0U, is_one);  // and the lanes whose keys have this owner
+      for (uint32_t bit = 0; bit < runs.owner_bits; ++bit) {
+        const bool is_set = (owner >> bit & 1) != 0;
+        const uint32_t set = __ballot_sync(~0U, is_set);
+        same &= is_set ? set : ~set;
+      }
+      const uint32_t before = same & ((1U << Lane()) - 1);
+      if (is_one) visit(position, keys[k], places[owner] + static_cast<uint32_t>(__popc(before)));
+      __syncwarp();  // all have read their places
+      if (is_one && before == 0) places[owner] += static_cast<uint32_t>(__popc(same));
+      __syncwarp();
+    }
   }
 }
 
