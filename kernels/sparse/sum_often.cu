@@ -1,0 +1,182 @@
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include "kernels/sparse/elements.cuh"
+#include "kernels/sparse/gradient_rows.cuh"
+#include "kernels/sparse/sum_often.cuh"
+
+namespace strata {
+namespace {
+
+// A key that comes often would keep one team busy while all others are done: the rows of its
+// gradients stream through shared memory, slice by slice, and one thread an element adds them up in
+// order.
+constexpr uint32_t kSlice = 32;  // elements
+constexpr uint32_t kTileRows = 64;
+constexpr uint32_t kTileElements = kTileRows * kSlice;
+constexpr uint32_t kTiles = 8;  // in flight
+constexpr uint32_t kOftenThreads = 256;
+
+// The slices in flight, in shared memory: elements as they came, and scales of their rows.
+template <typename Rows>
+struct Tiles {
+  using Element = typename Rows::Element;
+  static constexpr size_t kBytes =
+      kTiles * (kTileElements * sizeof(Element) + (Rows::kScaled ? kTileRows * sizeof(float) : 0));
+  float* shared;
+
+  __device__ Element* ElementsOf(uint32_t tile) const {
+    return reinterpret_cast<Element*>(shared) + tile % kTiles * kTileElements;
+  }
+  __device__ float* ScalesOf(uint32_t tile) const {
+    return reinterpret_cast<float*>(ElementsOf(0) + kTiles * kTileElements) +
+           tile % kTiles * kTileRows;
+  }
+};
+
+// Brings a slice of a key's gradients to shared memory, a tile of rows after the other.
+// kWide: elements of a copy, 4 where rows are aligned for it, else 1.
+template <typename Rows, uint32_t kWide>
+class Fetcher {
+ public:
+  using Element = typename Rows::Element;
+
+  __device__ Fetcher(const Rows& gradients, const Tiles<Rows>& tiles, const uint32_t* order,
+                     uint32_t rows, uint32_t first, uint32_t dim)
+      : gradients_(gradients),
+        tiles_(tiles),
+        rows_(first + OwnElement() < dim ? rows : 0),
+        order_(order),
+        first_(first) {
+    LookAt(0);
+    FindRows();
+  }
+
+  // The next tile. What is behind the last row stays as it is.
+  __device__ void Next() {
+    Element* to = tiles_.ElementsOf(tile_) + OwnRow() * kSlice + OwnElement();
+#pragma unroll
+    for (uint32_t k = 0; k < kCopies; ++k) {
+      const uint32_t row = OwnRow() + k * kRows;
+      if (tile_ * kTileRows + row >= rows_) break;
+      Copy(to + k * kRows * kSlice, found_[k].elements + first_ + OwnElement());
+      if (Rows::kScaled && OwnElement() == 0) tiles_.ScalesOf(tile_)[row] = found_[k].scale;
+    }
+    __pipeline_commit();
+    ++tile_;
+    FindRows();
+  }
+
+ private:
+  static constexpr uint32_t kLanes = kSlice / kWide;         // of a row
+  static constexpr uint32_t kRows = kOftenThreads / kLanes;  // at once
+  static constexpr uint32_t kCopies = kTileRows / kRows;     // of a thread and tile
+  static __device__ uint32_t OwnElement() { return threadIdx.x % kLanes * kWide; }
+  static __device__ uint32_t OwnRow() { return threadIdx.x / kLanes; }
+
+  static __device__ void Copy(Element* to, const Element* from) {
+    if constexpr (kWide * sizeof(Element) >= 4) {
+      __pipeline_memcpy_async(to, from, kWide * sizeof(Element));
+    } else {
+      *to = *from;
+    }
+  }
+
+  // Positions are asked for two tiles ahead, and bags one: rows need not wait for them then.
+  __device__ void LookAt(uint32_t tile) {
+#pragma unroll
+    for (uint32_t k = 0; k < kCopies; ++k) {
+      const uint32_t row = tile * kTileRows + OwnRow() + k * kRows;
+      if (row < rows_) positions_[k] = order_[row];
+    }
+  }
+  __device__ void FindRows() {
+#pragma unroll
+    for (uint32_t k = 0; k < kCopies; ++k) {
+      if (tile_ * kTileRows + OwnRow() + k * kRows < rows_)
+        found_[k] = gradients_.Of(positions_[k]);
+    }
+    LookAt(tile_ + 1);
+  }
+
+  const Rows gradients_;
+  const Tiles<Rows> tiles_;
+  const uint32_t rows_;
+  const uint32_t* const order_;
+  const uint32_t first_;
+  uint32_t tile_ = 0;
+  uint32_t positions_[kCopies] = {};
+  ScaledRow<Element> found_[kCopies];
+};
+
+template <typename Rows, uint32_t kWide>
+__global__ void __launch_bounds__(kOftenThreads)
+    SumSlices(const __grid_constant__ TableGroup group, DistinctKeys keys, BatchGradients gradients,
+              uint32_t slices, float* scratch) {
+  extern __shared__ __align__(16) float shared[];
+  __shared__ uint32_t taken;
+  const Tiles<Rows> tiles{shared};
+  const uint32_t most = keys.often_counts[0];
+  const uint32_t items = (most + keys.often_counts[1]) * slices;
+  for (uint32_t item = blockIdx.x; item < items; item = gridDim.x + taken) {
+    const uint32_t number = item / slices;
+    const uint32_t j =
+        number < most ? keys.often[number] : keys.often[group.keys - 1 - (number - most)];
+    const uint32_t begin = keys.starts[j];
+    const uint32_t rows = keys.starts[j + 1] - begin;
+    const uint32_t* order = keys.order + begin;
+    const GroupTable& table = group.OfKey(order[0]);
+    const uint32_t first = item % slices * kSlice;
+    float sum = 0;
+    if (first < table.map.dim) {
+      Fetcher<Rows, kWide> fetcher(Rows(table, gradients), tiles, order, rows, first,
+                                   table.map.dim);
+      for (uint32_t tile = 0; tile < kTiles - 1; ++tile) fetcher.Next();
+      for (uint32_t tile = 0; tile * kTileRows < rows; ++tile) {
+        fetcher.Next();
+        __pipeline_wait_prior(kTiles - 1);
+        __syncthreads();
+        if (threadIdx.x < kSlice) {
+          const typename Rows::Element* from = tiles.ElementsOf(tile) + threadIdx.x;
+          const float* scales = tiles.ScalesOf(tile);
+          const auto gradient = [&](uint32_t row) {
+            const float element = Widened(from[row * kSlice]);
+            return Rows::kScaled ? scales[row] * element : element;
+          };
+          const uint32_t here = min(kTileRows, rows - tile * kTileRows);
+          uint32_t r = 0;
+          if (tile == 0) sum = gradient(r++);  // and not 0 + it, which makes +0 of -0
+#pragma unroll 16
+          for (; r < here; ++r) sum += gradient(r);
+        }
+        __syncthreads();
+      }
+      __pipeline_wait_prior(0);
+    }
+    if (threadIdx.x < kSlice && first + threadIdx.x < table.map.dim) {
+      OftenSum(scratch, group, begin)[first + threadIdx.x] = sum;
+    }
+    __syncthreads();  // all have read the one before: not every item has a tile to wait for
+    if (threadIdx.x == 0) taken = atomicAdd(reinterpret_cast<uint32_t*>(scratch), 1U);
+    __syncthreads();
+  }
+}
+
+}  // namespace
+
+void SumOften(const Exec& exec, const TableGroup& group, const DistinctKeys& distinct,
+              const BatchGradients& gradients, bool aligned, uint32_t processors, float* scratch) {
+  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  (void)cudaMemsetAsync(scratch, 0, sizeof(uint32_t), stream);
+  const uint32_t slices = (group.dim_max + kSlice - 1) / kSlice;
+  WithRows(gradients, [&](auto kind) {
+    using Rows = typename decltype(kind)::type;
+    const auto sum = aligned ? SumSlices<Rows, 4> : SumSlices<Rows, 1>;
+    constexpr size_t kBytes = Tiles<Rows>::kBytes;
+    (void)cudaFuncSetAttribute(sum, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+    sum<<<3 * processors, kOftenThreads, kBytes, stream>>>(group, distinct, gradients, slices,
+                                                           scratch);
+  });
+}
+
+}  // namespace strata
