@@ -158,7 +158,7 @@ TEST(Job, OverridesWinAndAreRelativeToTheWorkingDirectory) {
 TEST(Job, MistakesAreNamedWithFileAndLine) {
   const std::pair<std::string, const char*> cases[] = {
       {With("seed = 9", "sead = 9"), "dir/job.toml:3:1: unknown key 'job.sead'"},
-      {With("epochs = 3", "epochs = \"x\""), "dir/job.toml:52:1: train.epochs must be"},
+      {With("epochs = 3", "epochs = \"x\""), "dir/job.toml:54:1: train.epochs must be"},
       {With("name = \"clicks\"", "name = \"a b\""), "dir/job.toml:2:1: job.name must be"},
       {With("\"\\t\"", "\";;\""), "dir/job.toml:9:1: data.delimiter must be one character"},
       {With("\"\\t\"", "'\"'"), "dir/job.toml:9:1: data.delimiter must be one character"},
@@ -191,7 +191,7 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
        "dir/job.toml:41:1: sparse.momentum has no effect on optimizer adam (it is for momentum "
        "and nesterov): remove it"},
       {With("learning_rate = 1\n", "learning_rate = 1\nbeta1 = 0.9\n"),
-       "dir/job.toml:49:1: dense.beta1 has no effect on optimizer sgd (it is for adam and "
+       "dir/job.toml:51:1: dense.beta1 has no effect on optimizer sgd (it is for adam and "
        "lazy_adam): remove it"},
       {With("learning_rate = 1\n", "learning_rate = 1\ndecay_power = 2\n"),
        "dense.decay_power has no effect without decay_steps: remove it"},
@@ -200,7 +200,7 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
       {With("optimizer = \"sgd\"", "optimizer = \"rowwise_adagrad\""), "dense.optimizer"},
       {With("optimizer = \"sgd\"", "optimizer = \"lazy_adam\""), "dense.optimizer"},
       {With("test = \"/data/test.csv\"\n", ""),
-       "dir/job.toml:53:1: train.eval_every needs data.test, which is empty"},
+       "dir/job.toml:55:1: train.eval_every needs data.test, which is empty"},
       {With("ignore = [\"id\"]", "ignore = [\"id\", \"age\"]"),
        "column 'age' is both ignored and a feature"},
       {"[data]\nheader = true\nlabel = \"y\"\n", "dir/job.toml: there is no [[feature]]"},

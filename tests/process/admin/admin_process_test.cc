@@ -83,7 +83,7 @@ TEST_F(AdminProcess, TablesAndRowsByHand) {
 TEST_F(AdminProcess, TablesShowTheirDefinitions) {
   EXPECT_EQ(Admin({"table", "create", "t", "--dim=3", "--optimizer=adam", "--learning-rate=0.1",
                    "--beta1=0.5", "--warmup-steps=10", "--initializer=uniform", "--scale=0.25",
-                   "--seed=9"})
+                   "--seed=9", "--value-type=bf16", "--state-type=fp16"})
                 .end.code,
             0);
   const json tables = AdminJson({"tables"}).at("tables");
@@ -93,7 +93,7 @@ TEST_F(AdminProcess, TablesShowTheirDefinitions) {
       "constants": {"epsilon": 1e-7, "beta1": 0.5, "beta2": 0.999, "clip_value": 0.0,
                     "clip_norm": 0.0, "weight_decay": 0.0, "warmup_steps": 10, "decay_steps": 0},
       "initializer": "uniform", "scale": 0.25, "ack": "default",
-      "seed": 9, "rows": 0,
+      "seed": 9, "value_type": "bf16", "state_type": "fp16", "rows": 0,
       "bytes": )" + tables[0].at("bytes").dump() +
                                    "}"));
   EXPECT_THAT(Admin({"tables"}).output, HasSubstr("0.1  uniform 0.25"));
