@@ -96,7 +96,9 @@ TEST_F(AdminProcess, TablesShowTheirDefinitions) {
       "seed": 9, "value_type": "bf16", "state_type": "fp16", "rows": 0,
       "bytes": )" + tables[0].at("bytes").dump() +
                                    "}"));
-  EXPECT_THAT(Admin({"tables"}).output, HasSubstr("0.1  uniform 0.25"));
+  const std::string text = Admin({"tables"}).output;
+  EXPECT_THAT(text, HasSubstr("0.1  uniform 0.25"));
+  EXPECT_THAT(text, HasSubstr("bf16, state fp16"));
 }
 
 TEST_F(AdminProcess, ServersThatKeepNoCheckpointsSayWhatTheyNeed) {
