@@ -27,7 +27,7 @@ struct PooledTable {
   const float* weights = nullptr;  // by key; null: all are 1
   uint64_t bags = 0;
   // Vectors of a sample's `slots` bags lie side by side, samples `stride` elements apart.
-  void* out = nullptr;
+  void* out = nullptr;  // a multiple of 16 bytes
   uint64_t stride = 0;
   uint32_t slots = 1;
   Combiner combiner = Combiner::kSum;

@@ -226,7 +226,8 @@ __device__ double SumOfSquares(const Team& team, const Element& element) {
 }
 
 // A team a key, one after the other: those that have a row (kNew false), or those that get one.
-template <typename Rule, typename Shape, uint32_t kSteps, RowForm kForm, bool kNew>
+// kMayBeBags false: gradients are rows by position, which leaves a step of training its registers.
+template <typename Rule, typename Shape, uint32_t kSteps, RowForm kForm, bool kNew, bool kMayBeBags>
 __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     Update(const __grid_constant__ TableGroup group, Rule rule, Shape shape, uint64_t step,
            DistinctKeys keys, BatchGradients gradients, uint32_t lanes, float* scratch,
@@ -288,10 +289,14 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     } else {
 #pragma unroll
       for (uint32_t s = 0; s < kSteps; ++s) sum[s] = FourTimes(-0.0F);  // 0 makes +0 of -0
-      WithRows(gradients, [&](auto kind) {
-        const typename decltype(kind)::type of_table(table, gradients);
-        AddRows<kSteps, kAligned>(team, dim, of_table, keys, turn, sum);
-      });
+      if constexpr (kMayBeBags) {
+        WithRows(gradients, [&](auto kind) {
+          const typename decltype(kind)::type of_table(table, gradients);
+          AddRows<kSteps, kAligned>(team, dim, of_table, keys, turn, sum);
+        });
+      } else {
+        AddRows<kSteps, kAligned>(team, dim, PlainRows(table, gradients), keys, turn, sum);
+      }
     }
     bool finite = true;
 #pragma unroll
@@ -409,17 +414,21 @@ void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& 
                                                  lanes, sums, rejected);
       };
       if (group.IsNarrow()) {
-        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kNarrow, false>, either);
-        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kNarrow, true>, either);
+        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kNarrow, false, true>, either);
+        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kNarrow, true, true>, either);
       } else if (group.dim_max > 4 * lanes) {
-        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kFp32, false>, either);
-        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kFp32, true>, either);
+        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kFp32, false, true>, either);
+        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kFp32, true, true>, either);
       } else if (aligned) {
-        run(Update<Rule, Given, 1, RowForm::kAligned, false>, shape);
-        run(Update<Rule, EitherGradient, 1, RowForm::kAligned, true>, either);
+        if (gradients.bags == nullptr) {
+          run(Update<Rule, Given, 1, RowForm::kAligned, false, false>, shape);
+        } else {
+          run(Update<Rule, EitherGradient, 1, RowForm::kAligned, false, true>, either);
+        }
+        run(Update<Rule, EitherGradient, 1, RowForm::kAligned, true, true>, either);
       } else {
-        run(Update<Rule, EitherGradient, 1, RowForm::kFp32, false>, either);
-        run(Update<Rule, EitherGradient, 1, RowForm::kFp32, true>, either);
+        run(Update<Rule, EitherGradient, 1, RowForm::kFp32, false, true>, either);
+        run(Update<Rule, EitherGradient, 1, RowForm::kFp32, true, true>, either);
       }
     });
   });
