@@ -6,7 +6,6 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include "kernels/hashmap/row_device.cuh"
@@ -26,27 +25,43 @@ __device__ float Widened(T x) {
   if constexpr (std::is_same_v<T, __half>) return __half2float(x);
 }
 
+// The 16 bits of a narrow element.
+inline __device__ uint16_t BitsOf(__nv_bfloat16 x) { return __bfloat16_as_ushort(x); }
+inline __device__ uint16_t BitsOf(__half x) { return __half_as_ushort(x); }
+template <typename T>
+__device__ T FromBits(uint16_t bits) {
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __ushort_as_bfloat16(bits);
+  if constexpr (std::is_same_v<T, __half>) return __ushort_as_half(bits);
+}
+
 // Elements of a row that a thread works on at once. Behind the row's end they are zeros.
 struct alignas(16) Four {
   float of[4] = {};
 };
 
-// Four elements as they are stored, and loaded and stored at once.
+// Four elements as they are stored, and loaded and stored at once. They are taken apart by name:
+// nvcc turns a memcpy from what a load gave into loads of single bytes.
 template <typename T>
 using FourOf = std::conditional_t<sizeof(T) == 4, float4, uint2>;
 template <typename T>
 __device__ FourOf<T> Packed(const Four& four) {
-  const T packed[4] = {Rounded<T>(four.of[0]), Rounded<T>(four.of[1]), Rounded<T>(four.of[2]),
-                       Rounded<T>(four.of[3])};
-  FourOf<T> result;
-  memcpy(&result, packed, sizeof result);
-  return result;
+  if constexpr (std::is_same_v<T, float>) {
+    return {four.of[0], four.of[1], four.of[2], four.of[3]};
+  } else {
+    const auto pair = [](float low, float high) {
+      return BitsOf(Rounded<T>(low)) | uint32_t{BitsOf(Rounded<T>(high))} << 16;
+    };
+    return {pair(four.of[0], four.of[1]), pair(four.of[2], four.of[3])};
+  }
 }
 template <typename T>
 __device__ Four Unpacked(const FourOf<T>& four) {
-  T packed[4];
-  memcpy(packed, &four, sizeof packed);
-  return {{Widened(packed[0]), Widened(packed[1]), Widened(packed[2]), Widened(packed[3])}};
+  if constexpr (std::is_same_v<T, float>) {
+    return {{four.x, four.y, four.z, four.w}};
+  } else {
+    const auto of = [](uint32_t bits) { return Widened(FromBits<T>(static_cast<uint16_t>(bits))); };
+    return {{of(four.x), of(four.x >> 16), of(four.y), of(four.y >> 16)}};
+  }
 }
 
 // Elements e to e + 3 of a row of `dim`. kAligned: it begins at a multiple of four of them, and dim

@@ -2,8 +2,8 @@
 // its bag. They are written over either, so a batch of rows pays nothing for bags.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include "kernels/sparse/elements.cuh"
@@ -38,18 +38,15 @@ class PlainRows {
 };
 
 // 16 bytes at once: the padding goes with the rest, as a sector that is written in part is read
-// first.
-static_assert(sizeof(BagGradient) == sizeof(uint4));
+// first. Words, and no memcpy of them (elements.cuh).
+static_assert(sizeof(BagGradient) == sizeof(ulonglong2) && offsetof(BagGradient, scale) == 8);
 inline __device__ BagGradient LoadBag(const BagGradient* from) {
-  const uint4 whole = *reinterpret_cast<const uint4*>(from);
-  BagGradient bag;
-  memcpy(&bag, &whole, sizeof bag);
-  return bag;
+  const ulonglong2 whole = *reinterpret_cast<const ulonglong2*>(from);
+  return {reinterpret_cast<const void*>(whole.x), __uint_as_float(static_cast<uint32_t>(whole.y))};
 }
 inline __device__ void StoreBag(const BagGradient& bag, BagGradient* to) {
-  uint4 whole;
-  memcpy(&whole, &bag, sizeof whole);
-  *reinterpret_cast<uint4*>(to) = whole;
+  *reinterpret_cast<ulonglong2*>(to) = {reinterpret_cast<unsigned long long>(bag.elements),
+                                        __float_as_uint(bag.scale)};
 }
 
 // Gradients of bags, whose elements are of this type.
