@@ -1,12 +1,7 @@
 // HotTable::ChunkSlot: memory of host and GPU in which a chunk of rows is put together.
 #pragma once
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -26,12 +21,17 @@ class HotTable::ChunkSlot {
     const size_t bytes = slot->RowsAt() + rows * words * sizeof(float);
     STRATA_TRY(slot->device_.Reserve(bytes));
     slot->host_ = host.Take((bytes + sizeof(float) - 1) / sizeof(float));
-    STRATA_TRY(
-        FromCuda(cudaEventCreateWithFlags(&slot->taken_, cudaEventDisableTiming), "an event"));
+    STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&slot->up_, cudaStreamNonBlocking), "a stream"));
+    for (cudaEvent_t* event : {&slot->sent_, &slot->taken_}) {
+      STRATA_TRY(FromCuda(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "an event"));
+    }
     return Result<std::unique_ptr<ChunkSlot>>(std::move(slot));
   }
   ~ChunkSlot() {
-    if (taken_ != nullptr) (void)cudaEventDestroy(taken_);
+    for (cudaEvent_t event : {sent_, taken_}) {
+      if (event != nullptr) (void)cudaEventDestroy(event);
+    }
+    if (up_ != nullptr) (void)cudaStreamDestroy(up_);
   }
 
   // Waits until the GPU has taken in what was here before.
@@ -46,7 +46,7 @@ class HotTable::ChunkSlot {
     At<Key>(0)[i] = header.key;
     At<uint32_t>(NumbersAt())[i] = number;
     At<SlotHeader>(HeadersAt())[i] = header;
-    CopyPast(row, Row(i));
+    std::copy_n(row, words_, Row(i));
   }
   // Of the first `count` places those that stay come to the front, then the others; how many.
   struct Packed {
@@ -55,15 +55,20 @@ class HotTable::ChunkSlot {
   };
   Packed Pack(uint32_t count) {
     Packed packed;
+    packed.stay = static_cast<uint32_t>(std::count(kinds_.begin(), kinds_.begin() + count, kStays));
+    if (packed.stay == count) return packed;
     packed.stay = Collect(0, count, kStays);
     packed.others = Collect(packed.stay, count, kOther) - packed.stay;
     return packed;
   }
-  // Enqueues the copies of the first `count` rows.
+  // Enqueues the copies of the first `count` rows, which what is enqueued on exec after that waits
+  // for. They have a stream of their own: the link is not idle while the GPU takes in other chunks.
   Chunk Send(const Exec& exec, uint32_t count) const {
+    Exec link = exec;
+    link.stream = up_;
     const auto up = [&]<typename T>(size_t at, size_t elements) {
       T* to = reinterpret_cast<T*>(device_.all().data() + at);
-      CopyUp<T>(exec, {At<T>(at), elements}, to);
+      CopyUp<T>(link, {At<T>(at), elements}, to);
       return to;
     };
     Chunk chunk;
@@ -72,6 +77,8 @@ class HotTable::ChunkSlot {
     chunk.numbers = up.operator()<uint32_t>(NumbersAt(), count);
     chunk.headers = up.operator()<SlotHeader>(HeadersAt(), count);
     chunk.rows = up.operator()<float>(RowsAt(), count * words_);
+    Must(FromCuda(cudaEventRecord(sent_, up_), "the GPU"));
+    Must(FromCuda(cudaStreamWaitEvent(StreamOf(exec), sent_), "the GPU"));
     return chunk;
   }
   void End(const Exec& exec) { Must(FromCuda(cudaEventRecord(taken_, StreamOf(exec)), "the GPU")); }
@@ -91,18 +98,6 @@ class HotTable::ChunkSlot {
     return reinterpret_cast<T*>(reinterpret_cast<std::byte*>(host_.get()) + at);
   }
 
-  // Past the caches: nothing here reads it again, and a line that is written as a whole need not be
-  // read from memory first. Whoever has called Put takes a lock before the copy to the GPU begins,
-  // which is what such stores wait for.
-  void CopyPast(const float* from, float* to) const {
-    size_t e = 0;
-#if defined(__SSE2__)
-    if (reinterpret_cast<uintptr_t>(to) % sizeof(__m128) == 0) {
-      for (; e + 4 <= words_; e += 4) _mm_stream_ps(to + e, _mm_loadu_ps(from + e));
-    }
-#endif
-    memcpy(to + e, from + e, (words_ - e) * sizeof(float));
-  }
   float* Row(size_t i) const { return At<float>(RowsAt()) + i * words_; }
   // Moves the places of a kind to `begin` and behind; where they end.
   uint32_t Collect(uint32_t begin, uint32_t end, Kind kind) {
@@ -126,7 +121,9 @@ class HotTable::ChunkSlot {
   size_t words_ = 0;
   std::shared_ptr<float[]> host_;
   DeviceBuffer device_;
-  cudaEvent_t taken_ = nullptr;
+  cudaStream_t up_ = nullptr;
+  cudaEvent_t sent_ = nullptr;   // the copies are done
+  cudaEvent_t taken_ = nullptr;  // the GPU has done what it does with them
 };
 
 }  // namespace strata

@@ -2,13 +2,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <semaphore>
 
 #include "storage/gpu/chunk_slot.cuh"
 
 namespace strata {
 namespace {
 
+// Of what a batch misses, so that little is left to do once the last one has been gathered; but
+// none is larger than this, or has fewer rows, as each takes some launches and waits.
+constexpr size_t kChunks = 12;
 constexpr size_t kChunkBytes = size_t{16} << 20;
+constexpr size_t kChunkRowsMin = 16384;
 // Rows that are ranked for each that has to go.
 constexpr uint64_t kRankedPerVictim = 4;
 constexpr uint64_t kWindowPairsMin = 1024;
@@ -26,39 +32,91 @@ uint32_t HotTable::ChunkRows() const {
   return static_cast<uint32_t>(std::clamp<size_t>(kChunkBytes / row_bytes, 256, 65536));
 }
 
-template <typename Use>
-Status HotTable::ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t tick,
-                           const Use& use) {
-  const uint32_t rows_max = ChunkRows();
-  const bool may_stay_out = options_.order == VictimOrder::kLeastPushed && from == ReadFrom::kAll;
-  for (size_t begin = 0; begin < keys.size(); begin += rows_max) {
-    const auto some = keys.subspan(begin, std::min<size_t>(rows_max, keys.size() - begin));
-    std::unique_ptr<ChunkSlot>& slot = slots_[slot_ ^= 1];
-    if (slot == nullptr) {
-      STRATA_ASSIGN(slot, ChunkSlot::Make(*host_, rows_max, words()));
-    }
-    slot->Begin();
-    const uint64_t score = tick << kScoreTickShift | kScoreCopied;
-    STRATA_TRY(below_->ReadRows(some, from, workers_, [&](size_t i, const RowView& row) {
-      const bool stays = !may_stay_out || row.counters->frequency >= pushes_gone_;
-      slot->Put(i, stays ? ChunkSlot::kStays : ChunkSlot::kOther, static_cast<uint32_t>(begin + i),
-                {.key = some[i],
-                 .last_step = row.counters->last_step,
-                 .score = score,
-                 .frequency = row.counters->frequency,
-                 .checkpoint_epoch = row.counters->checkpoint_epoch},
-                row.elements);
-    }));
-    const ChunkSlot::Packed packed = slot->Pack(static_cast<uint32_t>(some.size()));
-    if (packed.stay + packed.others == 0) continue;
-    Chunk chunk = slot->Send(exec_, packed.stay + packed.others);
-    chunk.stay = packed.stay;
-    counted_.bytes_up += slot->Bytes(chunk.count);
-    const Status used = use(chunk);
-    slot->End(exec_);  // the copies are under way, whatever came of it
-    STRATA_TRY(used);
+Status HotTable::MakeSlots(size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (slots_[i] != nullptr) continue;
+    STRATA_ASSIGN(slots_[i], ChunkSlot::Make(*host_, ChunkRows(), words()));
+  }
+  if (count > 1 && side_ == nullptr) {
+    STRATA_ASSIGN(side_, SideThread::Start("read-below"));
   }
   return {};
+}
+
+Status HotTable::Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first, ReadFrom from,
+                      uint64_t tick, uint32_t pushes_gone) {
+  const uint64_t score = tick << kScoreTickShift | kScoreCopied;
+  slot.Begin();
+  const std::lock_guard lock(below_mutex_);
+  return below_->ReadRows(keys, from, workers_, [&](size_t i, const RowView& row) {
+    const bool stays = row.counters->frequency >= pushes_gone;
+    slot.Put(i, stays ? ChunkSlot::kStays : ChunkSlot::kOther, static_cast<uint32_t>(first + i),
+             {.key = keys[i],
+              .last_step = row.counters->last_step,
+              .score = score,
+              .frequency = row.counters->frequency,
+              .checkpoint_epoch = row.counters->checkpoint_epoch},
+             row.elements);
+  });
+}
+
+template <typename Prepare, typename Use>
+Status HotTable::ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t tick,
+                           const Prepare& prepare, const Use& use) {
+  const size_t rows_max = std::min<size_t>(
+      ChunkRows(), std::max((keys.size() + kChunks - 1) / kChunks, kChunkRowsMin));
+  const size_t chunks = (keys.size() + rows_max - 1) / rows_max;
+  const auto of_chunk = [&](size_t c) {
+    return keys.subspan(c * rows_max, std::min(rows_max, keys.size() - c * rows_max));
+  };
+  STRATA_TRY(MakeSlots(std::min(chunks, kChunkSlots)));
+  const bool may_stay_out = options_.order == VictimOrder::kLeastPushed && from == ReadFrom::kAll;
+  const uint32_t pushes_gone = may_stay_out ? pushes_gone_ : 0;
+
+  std::array<Status, kChunkSlots> filled;  // what became of the chunk in a slot
+  std::counting_semaphore<> empty_slots(kChunkSlots);
+  std::counting_semaphore<> full_slots(0);
+  std::atomic<bool> stop = false;
+  const auto fill_all = [&] {
+    const DeviceScope scope(exec_.ordinal);
+    for (size_t c = 0; c < chunks; ++c) {
+      empty_slots.acquire();
+      if (stop) return;
+      filled[c % kChunkSlots] =
+          Fill(*slots_[c % kChunkSlots], of_chunk(c), c * rows_max, from, tick, pushes_gone);
+      full_slots.release();
+    }
+  };
+  const auto use_all = [&]() -> Status {
+    STRATA_TRY(prepare());
+    for (size_t c = 0; c < chunks; ++c) {
+      full_slots.acquire();
+      STRATA_TRY(filled[c % kChunkSlots]);
+      ChunkSlot& slot = *slots_[c % kChunkSlots];
+      const ChunkSlot::Packed packed = slot.Pack(static_cast<uint32_t>(of_chunk(c).size()));
+      if (packed.stay + packed.others != 0) {
+        Chunk chunk = slot.Send(exec_, packed.stay + packed.others);
+        chunk.stay = packed.stay;
+        counted_.bytes_up += slot.Bytes(chunk.count);
+        const Status used = use(chunk);
+        slot.End(exec_);  // the copies are under way, whatever came of it
+        STRATA_TRY(used);
+      }
+      empty_slots.release();
+    }
+    return {};
+  };
+  const bool apart = chunks > 1;  // a few rows are here before another thread has woken
+  if (apart) {
+    side_->Begin(fill_all);
+  } else {
+    fill_all();
+  }
+  const Status status = use_all();
+  stop = true;
+  empty_slots.release();
+  if (apart) side_->Wait();
+  return status;
 }
 
 Status HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
@@ -73,16 +131,21 @@ Status HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
 }
 
 Status HotTable::BringUp(std::span<const Key> keys) {
-  return ReadBelow(keys, ReadFrom::kAll, tick_,
-                   [&](const Chunk& chunk) { return TakeIn(chunk, chunk.count); });
+  return ReadBelow(
+      keys, ReadFrom::kAll, tick_, [&] { return Room(keys.size()); },
+      [&](const Chunk& chunk) { return TakeIn(chunk, chunk.count); });
 }
 
 Status HotTable::ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_t tick,
                                const Occurrences& occurrences, float* out, uint8_t* answered) {
   auto* hits = &counters_.as<Counters>()->hits;
   // Where there is no room they are answered all the same.
-  const bool has_room = Room(keys.size()).ok();
-  return ReadBelow(keys, from, tick, [&](const Chunk& chunk) -> Status {
+  bool has_room = false;
+  const auto prepare = [&] {
+    has_room = Room(keys.size()).ok();
+    return Status();
+  };
+  return ReadBelow(keys, from, tick, prepare, [&](const Chunk& chunk) -> Status {
     if (has_room) STRATA_TRY(TakeIn(chunk, chunk.stay));
     AnswerRows(exec_, map_->ref(), {chunk.rows, chunk.numbers, chunk.count}, occurrences, out,
                answered, hits);
@@ -216,7 +279,10 @@ Status HotTable::WriteDown(const RowList& list) const {
                    .last_step = header.last_step};
     known[i] = (header.score & kScoreCopied) != 0 ? 1 : 0;
   }
-  STRATA_TRY(below_->WriteRows({keys, rows, counters, known}));
+  {
+    const std::lock_guard lock(below_mutex_);
+    STRATA_TRY(below_->WriteRows({keys, rows, counters, known}));
+  }
   counted_.moved_down += count;
   counted_.bytes_down += headers.size_bytes() + rows.size_bytes();
   return {};

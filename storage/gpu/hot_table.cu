@@ -30,7 +30,8 @@ bool IsShortOfMemory(const Status& status) {
 
 Result<std::unique_ptr<WorkPool>> StartGatherers() {
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
-  return WorkPool::Start("gather", std::clamp(processors - 1, 0, kGatherersMax),
+  // A table's own thread takes part, and its lane is awake too.
+  return WorkPool::Start("gather", std::clamp(processors - 2, 0, kGatherersMax),
                          PoolWait::kSpinFirst);
 }
 
@@ -213,7 +214,6 @@ Status HotTable::MakeRoom() {
   }
   STRATA_TRY(ReserveMissing(distinct_count_));
   ListMissing(exec_, places, distinct_.keys, MissingList(), missing_keys_.as<Key>());
-  STRATA_TRY(Room(missing_count_));
   STRATA_TRY(BringUp(BringKeys(missing_keys_.as<Key>(), missing_count_)));
   LocateDistinct();
   ListMissing(exec_, places, distinct_.keys, {distinct_.missing, distinct_.missing_count},

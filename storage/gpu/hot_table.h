@@ -6,7 +6,8 @@
 // whether the table below has the same bytes (clean), older ones (dirty), or has not heard of the
 // key. All others count as the table below has them.
 //   up     Rows that a batch misses are gathered below by host threads, a chunk at a time, while
-//          the GPU takes in the chunk before. Those of updates stay; those of lookups do if their
+//          room is made and the GPU takes in the chunks before. Those of updates stay; those of
+//          lookups do if their
 //          score is as high as that of those that went last. Prefetch brings rows up beforehand.
 //   down   When there is no room, rows of low scores go: clean ones are dropped, dirty ones come
 //          down compactly and are written to the table below first.
@@ -16,10 +17,13 @@
 // GPU's memory themselves.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/side_thread.h"
 #include "base/work_pool.h"
 #include "kernels/hashmap/residents.h"
 #include "storage/gpu/gpu_table.h"
@@ -97,8 +101,9 @@ class HotTable : public GpuTable {
     const float* rows = nullptr;  // x words()
     uint32_t stay = 0;            // the first ones have a score to stay
   };
-  // Where a chunk is put together. Two of them: one fills while the GPU takes in the other.
+  // Where a chunk is put together. One fills while the GPU takes in another, and one is between.
   class ChunkSlot;
+  static constexpr size_t kChunkSlots = 3;
 
   // hot_table.cu
   RowStart Start() const override;
@@ -122,10 +127,17 @@ class HotTable : public GpuTable {
   std::span<Key> BringKeys(const Key* keys, uint32_t count);  // from the GPU
 
   // hot_moves.cu
-  // Rows of `keys`, chunk by chunk, to use(chunk): device work on the stream.
-  template <typename Use>
-  Status ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t tick, const Use& use);
-  Status BringUp(std::span<const Key> keys);  // of a batch that is about to be written to
+  // Rows of `keys`, chunk by chunk, to use(chunk): device work on the stream. They are gathered on
+  // the side thread; prepare() comes before the first use, while that has begun.
+  template <typename Prepare, typename Use>
+  Status ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t tick, const Prepare& prepare,
+                   const Use& use);
+  Status MakeSlots(size_t count);
+  // Reads what some keys have below, of which `first` is the number of the first, into the slot.
+  Status Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first, ReadFrom from,
+              uint64_t tick, uint32_t pushes_gone);
+  // Makes room for the rows of a batch that is about to be written to, and brings them up.
+  Status BringUp(std::span<const Key> keys);
   Status TakeIn(const Chunk& chunk, uint32_t count);
   Status ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_t tick,
                        const Occurrences& occurrences, float* out, uint8_t* answered);
@@ -137,7 +149,7 @@ class HotTable : public GpuTable {
   Status EvictAll();
   Status WriteDown(const RowList& list) const;
   void Shed();
-  uint32_t ChunkRows() const;
+  uint32_t ChunkRows() const;             // at most
   Status TellBelow() const;               // of all keys
   Status PutNewer(ScanPage& page) const;  // what the GPU has of the page's keys
   MissList MissingList() const;
@@ -156,8 +168,9 @@ class HotTable : public GpuTable {
   uint32_t pushes_gone_ = 0;  // kLeastPushed: the frequency of those that went last
   bool passed_down_ = false;  // between Prepare and Commit: the table below has it
 
-  std::unique_ptr<ChunkSlot> slots_[2];
-  uint32_t slot_ = 0;
+  std::array<std::unique_ptr<ChunkSlot>, kChunkSlots> slots_;
+  std::unique_ptr<SideThread> side_;  // none yet: nothing has been read below
+  mutable std::mutex below_mutex_;    // rows go down while others are gathered
   DeviceBuffer missing_positions_;
   DeviceBuffer missing_keys_;
   DeviceBuffer load_misses_;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kCountersAhead = 16;   // rows whose counters are fetched before their turn
 constexpr size_t kAsideRows = 1024;     // in a page of rows copied before a write
-constexpr size_t kReadPiece = 256;      // keys that a thread reads at a time
+constexpr size_t kReadPiece = 128;      // keys that a thread reads at a time
 constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visits for each wished
 
 }  // namespace
@@ -288,7 +288,7 @@ Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPoo
     };
     index_.VisitRows<true>(some, row_bytes, [&](size_t i, uint64_t row) {
       if (row == kNoRow) return;
-      rows_.PrefetchCounters(row);
+      rows_.PrefetchCountersToRead(row);
       if (taken >= kCountersAhead) visit_one(taken);
       waiting[taken++ % kCountersAhead] = {begin + i, row};
     });

@@ -60,19 +60,26 @@ class RowSlabs {
 
   // Asks the processor for the first `bytes` of the row's elements. Wide rows it then streams
   // itself. No loop, and always inlined: GCC 12 drops loops and calls that do nothing but prefetch.
+  // kNear: into the first cache; else into the second one, of which a core fills more lines at a
+  // time.
+  template <bool kNear = true>
   [[gnu::always_inline]] void Prefetch(uint64_t row, size_t bytes) const {
+    constexpr int kLocality = kNear ? 3 : 2;
     constexpr uintptr_t kLine = 64;
     const std::byte* place = Place(row);
     const std::byte* last = place + std::min(std::max<size_t>(bytes, 1), elements_bytes_) - 1;
     const auto lines =
         reinterpret_cast<uintptr_t>(last) / kLine - reinterpret_cast<uintptr_t>(place) / kLine;
-    __builtin_prefetch(place);
-    if (lines >= 1) __builtin_prefetch(place + kLine);
-    if (lines >= 2) __builtin_prefetch(place + 2 * kLine);
-    if (lines >= 3) __builtin_prefetch(place + 3 * kLine);
+    __builtin_prefetch(place, 0, kLocality);
+    if (lines >= 1) __builtin_prefetch(place + kLine, 0, kLocality);
+    if (lines >= 2) __builtin_prefetch(place + 2 * kLine, 0, kLocality);
+    if (lines >= 3) __builtin_prefetch(place + 3 * kLine, 0, kLocality);
   }
-  [[gnu::always_inline]] void PrefetchCounters(uint64_t row) const {
+  [[gnu::always_inline]] void PrefetchCounters(uint64_t row) const {  // to write to them
     __builtin_prefetch(CountersPlace(row), 1);
+  }
+  [[gnu::always_inline]] void PrefetchCountersToRead(uint64_t row) const {
+    __builtin_prefetch(CountersPlace(row), 0, 2);
   }
 
   // What lies side by side in a slab: rows up to SlabEnd(row) - 1, with their counters and their

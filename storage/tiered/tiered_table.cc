@@ -10,7 +10,7 @@
 namespace strata {
 namespace {
 
-constexpr size_t kReadPiece = 256;   // rows in memory that a thread reads at a time
+constexpr size_t kReadPiece = 128;   // rows in memory that a thread reads at a time
 constexpr size_t kColdPiece = 4096;  // rows read from the cold tier at a time
 // Keys that have no row yet are counted in this part of the table's share of memory.
 constexpr uint64_t kPushCountsPart = 32;
@@ -352,7 +352,7 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
   pool.Run((keys.size() + kReadPiece - 1) / kReadPiece, [&](size_t piece) {
     const size_t begin = piece * kReadPiece;
     const auto some = keys.subspan(begin, std::min(kReadPiece, keys.size() - begin));
-    warm_.VisitRows(some, row_bytes_, [&](size_t i, uint64_t row) {
+    warm_.VisitRows<true>(some, row_bytes_, [&](size_t i, uint64_t row) {
       if (row == kNoRow) return;
       is_warm[begin + i] = 1;
       warm_.Touch(row, tick_);

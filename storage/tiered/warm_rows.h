@@ -33,9 +33,10 @@ class WarmRows {
   static uint64_t RowsIn(const RowSchema& schema, uint64_t bytes);
 
   uint64_t Find(Key key) const { return store_->index.Find(key); }
-  template <typename Visit>
+  // As RowIndex::VisitRows.
+  template <bool Sparing = false, typename Visit>
   void VisitRows(std::span<const Key> keys, size_t bytes, Visit&& visit) const {
-    store_->index.VisitRows(keys, bytes, visit);
+    store_->index.template VisitRows<Sparing>(keys, bytes, visit);
   }
   // kRefused when the budget has no memory for `count` rows more than there are.
   Status Reserve(uint64_t count);

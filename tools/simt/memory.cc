@@ -174,6 +174,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return Make
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return Destroy(event); }
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return Result(); }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return Result(); }
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return Result(); }
 cudaError_t cudaDeviceSynchronize() { return Result(); }
 cudaError_t cudaGetLastError() { return Result(); }
 
