@@ -11,10 +11,9 @@ namespace strata {
 namespace {
 
 // Of what a batch misses, so that little is left to do once the last one has been gathered; but
-// none is larger than this, or has fewer rows, as each takes some launches and waits.
+// none is larger than this.
 constexpr size_t kChunks = 12;
 constexpr size_t kChunkBytes = size_t{16} << 20;
-constexpr size_t kChunkRowsMin = 16384;
 // Rows that are ranked for each that has to go.
 constexpr uint64_t kRankedPerVictim = 4;
 constexpr uint64_t kWindowPairsMin = 1024;
@@ -64,7 +63,7 @@ template <typename Prepare, typename Use>
 Status HotTable::ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t tick,
                            const Prepare& prepare, const Use& use) {
   const size_t rows_max = std::min<size_t>(
-      ChunkRows(), std::max((keys.size() + kChunks - 1) / kChunks, kChunkRowsMin));
+      ChunkRows(), std::max((keys.size() + kChunks - 1) / kChunks, options_.chunk_rows_min));
   const size_t chunks = (keys.size() + rows_max - 1) / rows_max;
   const auto of_chunk = [&](size_t c) {
     return keys.subspan(c * rows_max, std::min(rows_max, keys.size() - c * rows_max));

@@ -35,6 +35,9 @@ struct HotTableOptions {
   VictimOrder order = VictimOrder::kLeastRecent;
   // On the GPU, however small they are; lets tests move rows with few of them.
   uint64_t rows_max = UINT64_MAX;
+  // A batch that misses more of them has them gathered in chunks that are no smaller, as each takes
+  // some launches and waits; lets tests have many.
+  size_t chunk_rows_min = 16384;
 };
 
 // Counts since the table was made.

@@ -94,12 +94,14 @@ std::vector<TableContractCase> StoreCases() {
   gpu.random_steps = 2'000;
   // With room for the largest batch, with hardly any, and with all that there is.
   constexpr uint64_t kFew = 3'100;
-  return {gpu,
-          HotCase("HotAll", {}, false),
-          HotCase("HotFew", {.rows_max = kFew}, false),
-          HotCase("HotFewLfu", {.order = VictimOrder::kLeastPushed, .rows_max = kFew}, false),
-          HotCase("HotNextToNothing", {.rows_max = 40}, false),
-          HotCase("HotWarmCold", {.rows_max = kFew}, true)};
+  return {
+      gpu,
+      HotCase("HotAll", {}, false),
+      HotCase("HotFew", {.rows_max = kFew}, false),
+      HotCase("HotFewLfu",
+              {.order = VictimOrder::kLeastPushed, .rows_max = kFew, .chunk_rows_min = 3}, false),
+      HotCase("HotNextToNothing", {.rows_max = 40}, false),
+      HotCase("HotWarmCold", {.rows_max = kFew, .chunk_rows_min = 2}, true)};
 }
 
 std::unique_ptr<LocalTable> MakeTable(const TableSpec& spec) {

@@ -87,7 +87,7 @@ TEST_F(GpuRandom, AndThroughTiers) {
   ASSERT_TRUE(workers.ok()) << workers.status().ToString();
   MapTable model(spec);
   HotTable table(spec, **pool, PinnedPool::Make(), std::make_unique<HostTable>(spec), **workers,
-                 {.rows_max = 20'000});
+                 {.rows_max = 20'000, .chunk_rows_min = 64});
   const TableBits bits = RunOn(table, &model, kDim);
   EXPECT_TRUE(bits == BitsOfTable(model));
   EXPECT_EQ(table.Stats().rows, model.Stats().rows);
