@@ -12,6 +12,7 @@
 #include "kernels/optim/rules.h"
 #include "kernels/sparse/elements.cuh"
 #include "kernels/sparse/gradient_rows.cuh"
+#include "kernels/sparse/parts.cuh"
 #include "kernels/sparse/sum_often.cuh"
 #include "kernels/sparse/update.h"
 
@@ -154,32 +155,6 @@ __device__ void AddRows(const Team& team, uint32_t dim, const Rows& gradients,
       }
     }
   }
-}
-
-__device__ uint32_t PartOf(std::span<const uint32_t> ends, uint32_t position) {
-  uint32_t part = 0;
-  for (auto end = static_cast<uint32_t>(ends.size()); part < end;) {
-    const uint32_t middle = (part + end) / 2;
-    if (ends[middle] <= position) {
-      part = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
-  return part;
-}
-
-__device__ uint32_t PartsThatBrought(std::span<const uint32_t> ends, const uint32_t* order,
-                                     uint32_t rows) {
-  uint32_t brought = 1;
-  if (ends.size() < 2) return brought;
-  uint32_t last = PartOf(ends, order[0]);
-  for (uint32_t row = 1; row < rows; ++row) {
-    const uint32_t part = PartOf(ends, order[row]);
-    if (part != last) ++brought;
-    last = part;
-  }
-  return brought;
 }
 
 // Rows that a thread has made, counted once for each table.

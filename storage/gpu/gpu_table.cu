@@ -200,13 +200,16 @@ Status GpuTable::PrepareUpdate(std::span<const GradientPart> parts) {
   return MakeRoom();
 }
 
+BatchGradients GpuTable::Gradients() const {
+  return {.values = in_.as<float>(), .part_ends = {part_ends_.as<uint32_t>(), part_count_}};
+}
+
 void GpuTable::CommitUpdate(uint64_t step) {
   const DeviceScope scope(exec_.ordinal);
   Must(KeepForSnapshot(occurrences_));
   unsigned long long* const rejected_here = &counters_.as<Counters>()->rejected;
-  UpdateRows(exec_, GroupOf(occurrences_), spec_.optimizer, step, distinct_,
-             {in_.as<float>(), {part_ends_.as<uint32_t>(), part_count_}}, rejected_here,
-             update_scratch_.all());
+  UpdateRows(exec_, GroupOf(occurrences_), spec_.optimizer, step, distinct_, Gradients(),
+             rejected_here, update_scratch_.all());
   MustBegin("an update");
   unsigned long long rejected = 0;
   CopyDown<unsigned long long>(exec_, rejected_here, {&rejected, 1});

@@ -8,6 +8,7 @@
 #include "kernels/core/exec.h"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/sparse/batch.h"
+#include "kernels/sparse/update.h"
 #include "storage/gpu/device_buffer.h"
 #include "storage/gpu/device_map.h"
 #include "storage/gpu/pinned_pool.h"
@@ -66,6 +67,7 @@ class GpuTable : public LocalTable {
   void Combine(const Key* keys, size_t count);
   void LocateDistinct();                // again, as rows have moved
   Status KeepForSnapshot(size_t keys);  // those of keys_
+  BatchGradients Gradients() const;     // those of the batch
   Result<RowList> RoomFor(size_t rows) const;
   void Bring(const RowList& list, bool with_state, ScanPage* page) const;
   void Wait() const;

@@ -2,6 +2,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "kernels/sparse/list_pushes.h"
 #include "storage/gpu/chunk_slot.cuh"
 #include "storage/gpu/hot_table.h"
 
@@ -234,10 +235,49 @@ Status HotTable::PrepareUpdate(std::span<const GradientPart> parts) {
   const DeviceScope scope(exec_.ordinal);
   BeginOperation();
   passed_down_ = false;
-  const Status status = GpuTable::PrepareUpdate(parts);
+  late_keys_.clear();
+  late_pushes_.clear();
+  Status status = GpuTable::PrepareUpdate(parts);
+  if (status.ok()) status = AdmitMissing();
   if (!IsShortOfMemory(status)) return status;
   STRATA_TRY(PassDown(status, parts.empty() ? nullptr : parts[0].keys.data()));
   return below_->PrepareUpdate(parts);
+}
+
+Status HotTable::AdmitMissing() {
+  if (below_->AdmitsAtOnce() || missing_count_ == 0) return {};
+  // Rows have come up since they were counted.
+  CopyDown<uint32_t>(exec_, distinct_.missing_count, {&missing_count_, 1});
+  Wait();
+  const size_t count = missing_count_;
+  STRATA_TRY(ReserveMissing(count));
+  ListPushes(exec_, distinct_, missing_count_, Gradients(), spec_.dim, missing_keys_.as<Key>(),
+             missing_positions_.as<uint32_t>());
+  MustBegin("a look at new keys");
+  std::vector<Key> keys(count);
+  std::vector<uint32_t> pushes(count);
+  std::vector<uint32_t> missing(count);
+  CopyDown<Key>(exec_, missing_keys_.as<Key>(), keys);
+  CopyDown<uint32_t>(exec_, missing_positions_.as<uint32_t>(), pushes);
+  CopyDown<uint32_t>(exec_, distinct_.missing, missing);
+  Wait();
+  std::vector<uint8_t> admitted(count);
+  below_->Admit(keys, pushes, admitted);
+  size_t kept = 0;
+  for (size_t n = 0; n < count; ++n) {
+    if (admitted[n] != 0 || pushes[n] == 0) {  // what is not finite the update rejects and counts
+      missing[kept++] = missing[n];
+    } else {
+      late_keys_.push_back(keys[n]);
+      late_pushes_.push_back(pushes[n]);
+    }
+  }
+  missing.resize(kept);
+  missing_count_ = static_cast<uint32_t>(kept);
+  CopyUp<uint32_t>(exec_, missing, distinct_.missing);
+  CopyUp<uint32_t>(exec_, {&missing_count_, 1}, distinct_.missing_count);
+  Wait();
+  return {};
 }
 
 void HotTable::CommitUpdate(uint64_t step) {
@@ -245,6 +285,7 @@ void HotTable::CommitUpdate(uint64_t step) {
     below_->CommitUpdate(step);
   } else {
     GpuTable::CommitUpdate(step);
+    below_->CountPushes(late_keys_, late_pushes_);
   }
 }
 

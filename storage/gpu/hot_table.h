@@ -129,6 +129,10 @@ class HotTable : public GpuTable {
   uint32_t CopiedOfBatch();  // distinct keys whose row is here, and known below
   std::span<Key> BringKeys(const Key* keys, uint32_t count);  // from the GPU
 
+  // Of the keys that an update is about to make rows for, those stay missing that the table below
+  // does not admit yet.
+  Status AdmitMissing();
+
   // hot_moves.cu
   // Rows of `keys`, chunk by chunk, to use(chunk): device work on the stream. They are gathered on
   // the side thread; prepare() comes before the first use, while that has begun.
@@ -183,6 +187,10 @@ class HotTable : public GpuTable {
   DeviceBuffer victim_scratch_;
   std::shared_ptr<float[]> wanted_;  // keys on their way down from the GPU
   size_t wanted_max_ = 0;
+
+  // Between Prepare and Commit: keys that get no row yet.
+  std::vector<Key> late_keys_;
+  std::vector<uint32_t> late_pushes_;
 
   // Of a snapshot: keys whose rows it takes from the GPU.
   std::vector<Key> taken_keys_;

@@ -2,6 +2,7 @@
 // its rows, newer versions of others, and rows that it has not heard of yet.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,6 +40,17 @@ class LowerTable : public LocalTable {
   // Allowed during a snapshot, whose rows stay what they were at its cut. All or nothing: kRefused
   // as PrepareUpdate.
   virtual Status WriteRows(const RowsDown& down) = 0;
+
+  // Whether keys get a row with their first push; if not, a table above asks which do. `pushes[i]`:
+  // how many parts of an update bring keys[i], which has no row. admitted[i] is 1 if it gets one.
+  virtual bool AdmitsAtOnce() const { return true; }
+  virtual void Admit(std::span<const Key> keys, std::span<const uint32_t> pushes,
+                     std::span<uint8_t> admitted) const {
+    static_cast<void>(keys), static_cast<void>(pushes);
+    std::ranges::fill(admitted, uint8_t{1});
+  }
+  // Those that got none have been pushed.
+  virtual void CountPushes(std::span<const Key> /*keys*/, std::span<const uint32_t> /*pushes*/) {}
 };
 
 }  // namespace strata

@@ -78,6 +78,25 @@ void TieredTable::NoteExpired() {
   if (IsExpired(policy_, first_step_, now_step_)) history_.ErasedUnnamed();
 }
 
+bool TieredTable::Admits(Key key, uint32_t pushes) const {
+  return push_counts_ == nullptr ||
+         IsAdmitted(policy_, uint64_t{push_counts_->Count(key)} + pushes);
+}
+
+void TieredTable::CountPush(Key key, uint32_t pushes) {
+  push_counts_->Add(key, pushes);
+  ++tier_stats_.not_admitted;
+}
+
+void TieredTable::Admit(std::span<const Key> keys, std::span<const uint32_t> pushes,
+                        std::span<uint8_t> admitted) const {
+  for (size_t i = 0; i < keys.size(); ++i) admitted[i] = Admits(keys[i], pushes[i]) ? 1 : 0;
+}
+
+void TieredTable::CountPushes(std::span<const Key> keys, std::span<const uint32_t> pushes) {
+  for (size_t i = 0; i < keys.size(); ++i) CountPush(keys[i], pushes[i]);
+}
+
 void TieredTable::BeginOperation() {
   NoteShare();
   if (down_.active() && down_.IsDone()) static_cast<void>(SettleDown());
@@ -191,8 +210,7 @@ Status TieredTable::BringUp(bool with_admission) {
       if (cold_found_[n] != 0) {
         target.row = AddCopy(target.key, cold_rows_.data() + n * row_bytes_);
         ++tier_stats_.cold_hits;
-      } else if (with_admission && push_counts_ &&
-                 !IsAdmitted(policy_, uint64_t{push_counts_->Count(target.key)} + target.parts)) {
+      } else if (with_admission && !Admits(target.key, target.parts)) {
         target.row = kNotAdmitted;
       } else {
         ++fresh;
@@ -248,8 +266,7 @@ void TieredTable::CommitUpdate(uint64_t step) {
   for (const Target& target : targets_) {
     uint64_t row = target.row;
     if (row == kNotAdmitted) {
-      push_counts_->Add(target.key, target.parts);
-      ++tier_stats_.not_admitted;
+      CountPush(target.key, target.parts);
       continue;
     }
     if (row == kNoRow) {

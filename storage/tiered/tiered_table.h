@@ -95,6 +95,10 @@ class TieredTable : public LowerTable {
   Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                   const RowVisit& visit) override;
   Status WriteRows(const RowsDown& down) override;
+  bool AdmitsAtOnce() const override { return push_counts_ == nullptr; }
+  void Admit(std::span<const Key> keys, std::span<const uint32_t> pushes,
+             std::span<uint8_t> admitted) const override;
+  void CountPushes(std::span<const Key> keys, std::span<const uint32_t> pushes) override;
 
   TierStats tier_stats() const;
 
@@ -127,6 +131,8 @@ class TieredTable : public LowerTable {
   }
   void NoteStep(uint64_t step);  // of an update, or of a row loaded
   void NoteExpired();
+  bool Admits(Key key, uint32_t pushes) const;
+  void CountPush(Key key, uint32_t pushes);
   void BeginOperation();
   void NoteShare();
   void ShedBeyondShare();

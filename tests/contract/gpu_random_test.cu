@@ -1,5 +1,6 @@
 // A table on a GPU beside the std::map model: ten million keys in random batches, through growth
 // from nothing to hundreds of thousands of rows, twice.
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -7,8 +8,10 @@
 #include "storage/gpu/hot_table.h"
 #include "storage/memory/host_table.h"
 #include "storage/memory/map_table.h"
+#include "storage/tiered/tiered_table.h"
 #include "tests/contract/table_bits.h"
 #include "tests/contract/table_contract.h"
+#include "tests/storage/tier_parts.h"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {
@@ -113,6 +116,55 @@ TEST_F(GpuRandom, ABatchThatTheGpuHasNoRoomForIsCounted) {
   EXPECT_TRUE(table.Assign(std::span(keys).first(10), std::span(values).first(10)).ok());
   EXPECT_EQ(table.Stats().passed_down, 1U);
   EXPECT_EQ(table.Stats().rows, keys.size());
+}
+
+// Keys of which the table below counts the first pushes, beside that table alone.
+TEST_F(GpuRandom, KeysGetRowsWhenTheTableBelowAdmitsThem) {
+  constexpr uint32_t kDim = 5;
+  const TableSpec spec =
+      ContractSpec("t", kDim, OptimizerKind::kAdaGrad, InitializerKind::kUniform);
+  auto pool = DevicePool::Make(0, size_t{256} << 20);
+  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+  auto workers = WorkPool::Start("gather", 2);
+  ASSERT_TRUE(workers.ok()) << workers.status().ToString();
+  const TierPolicy policy{.admit_from = 4};
+  TierParts own(100'000);
+  TierParts below(100'000);
+  TieredTable model(spec, policy, own.warm, own.folder.cold(), *own.executor);
+  HotTable table(
+      spec, **pool, PinnedPool::Make(),
+      std::make_unique<TieredTable>(spec, policy, below.warm, below.folder.cold(), *below.executor),
+      **workers, {.rows_max = 300});
+  std::mt19937_64 random(7);
+  for (uint64_t step = 1; step <= 300 && !HasFailure(); ++step) {
+    std::vector<Key> keys(1 + random() % 200);
+    for (Key& key : keys) key = Mix64(random() % (1 + random() % 1'500));
+    std::vector<float> floats(keys.size() * kDim);
+    for (float& value : floats) value = static_cast<float>(random() % 100) * 0.01F;
+    if (step % 3 == 0) floats[random() % floats.size()] = std::numeric_limits<float>::quiet_NaN();
+    const size_t half = keys.size() / 2;
+    const GradientPart parts[] = {
+        {std::span(keys).first(half), std::span(floats).first(half * kDim)},
+        {std::span(keys).subspan(half), std::span(floats).subspan(half * kDim)}};
+    EXPECT_TRUE(table.ApplyGradients(parts, step).ok());
+    EXPECT_TRUE(model.ApplyGradients(parts, step).ok());
+    if (step % 20 == 0) {  // an assign admits at once
+      const std::vector<float> values(10 * kDim, 0.5F);
+      EXPECT_TRUE(table.Assign(std::span(keys).first(1), std::span(values).first(kDim)).ok());
+      EXPECT_TRUE(model.Assign(std::span(keys).first(1), std::span(values).first(kDim)).ok());
+    }
+    std::vector<float> rows(floats.size());
+    std::vector<float> expected(floats.size());
+    EXPECT_TRUE(table.Lookup(keys, rows).ok());
+    EXPECT_TRUE(model.Lookup(keys, expected).ok());
+    EXPECT_EQ(BitsOf(rows), BitsOf(expected)) << "step " << step;
+    EXPECT_EQ(table.Stats().rows, model.Stats().rows) << "step " << step;
+    EXPECT_EQ(table.Stats().not_admitted, model.Stats().not_admitted) << "step " << step;
+    EXPECT_EQ(table.Stats().rejected, model.Stats().rejected) << "step " << step;
+  }
+  EXPECT_GT(model.Stats().not_admitted, 1'000U);
+  EXPECT_GT(model.Stats().rows, 300U);
+  EXPECT_GT(model.Stats().rejected, 10U);
 }
 
 }  // namespace
