@@ -160,8 +160,7 @@ constexpr Setting kSettings[] = {
      .type = SettingType::kInt,
      .default_value = "1",
      .help = "The push of a key from which on it gets a row, with server.cold; earlier "
-             "ones are only counted. Above 1 rows are not on GPUs: cuda is refused, auto takes "
-             "host memory.",
+             "ones are only counted.",
      .min = 1,
      .max = 1e6},
     {.key = "server.ttl_steps",
@@ -169,8 +168,7 @@ constexpr Setting kSettings[] = {
      .default_value = "0",
      .help = "Steps without a push after which a row is gone, with server.cold; 0: it "
              "stays, as do rows that were put and never pushed. No pull, scan or checkpoint has it "
-             "any more, but counts of rows and the disk may until the next start. Not with "
-             "GPUs, as server.admit_from.",
+             "any more, but counts of rows and the disk may until the next start.",
      .min = 0,
      .max = 1e15},
     {.key = "server.queue_memory",
