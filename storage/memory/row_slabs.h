@@ -60,11 +60,11 @@ class RowSlabs {
 
   // Asks the processor for the first `bytes` of the row's elements. Wide rows it then streams
   // itself. No loop, and always inlined: GCC 12 drops loops and calls that do nothing but prefetch.
-  // kNear: into the first cache; else into the second one, of which a core fills more lines at a
+  // Near: into the first cache; else into the second one, of which a core fills more lines at a
   // time.
-  template <bool kNear = true>
+  template <bool Near = true>
   [[gnu::always_inline]] void Prefetch(uint64_t row, size_t bytes) const {
-    constexpr int kLocality = kNear ? 3 : 2;
+    constexpr int kLocality = Near ? 3 : 2;
     constexpr uintptr_t kLine = 64;
     const std::byte* place = Place(row);
     const std::byte* last = place + std::min(std::max<size_t>(bytes, 1), elements_bytes_) - 1;
