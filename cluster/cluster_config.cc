@@ -168,7 +168,8 @@ constexpr Setting kSettings[] = {
      .default_value = "0",
      .help = "Steps without a push after which a row is gone, with server.cold; 0: it "
              "stays, as do rows that were put and never pushed. No pull, scan or checkpoint has it "
-             "any more, but counts of rows and the disk may until the next start.",
+             "any more, but counts of rows and the disk may until the next start. Not with "
+             "GPUs: cuda is refused, auto takes host memory.",
      .min = 0,
      .max = 1e15},
     {.key = "server.queue_memory",
@@ -503,8 +504,8 @@ std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes) 
                                      kColdMemoryMin >> 20, config.memory_bytes_max));
   }
   const bool on_gpus = config.device.kind == DeviceKind::kCuda;
-  if (on_gpus && (config.admit_from > 1 || config.ttl_steps != 0)) {
-    blame(config.admit_from > 1 ? "server.admit_from" : "server.ttl_steps",
+  if (on_gpus && config.ttl_steps != 0) {
+    blame("server.ttl_steps",
           "does not go with server.device (--device) cuda yet: expected cpu or auto");
   }
   constexpr uint64_t kGpuMemoryMin = uint64_t{32} << 20;  // what it is taken in pieces of

@@ -86,24 +86,20 @@ __global__ void Remove(MapRef map, WindowSlots window) {
   if (Lane() == 0 && gone != 0) atomicAdd(&map.counts->rows, ~0ULL * gone);
 }
 
-// The place, if there is a row to tell of; else kNowhere.
-__device__ uint64_t ToTellAt(const MapRef& map, uint64_t place, ToTell what) {
-  if (!IsRow(map, place)) return kNowhere;
-  const uint64_t score = map.HeaderOf(place)->score;
-  const bool is_one =
-      what == ToTell::kDirty ? (score & kScoreDirty) != 0 : (score & kScoreCopied) == 0;
+// The place, if the tier below does not know the row there; else kNowhere.
+__device__ uint64_t UnknownAt(const MapRef& map, uint64_t place) {
+  const bool is_one = IsRow(map, place) && (map.HeaderOf(place)->score & kScoreCopied) == 0;
   return is_one ? place : kNowhere;
 }
 
-__global__ void AppendToTell(MapRef map, uint64_t first_place, uint64_t places, ToTell what,
-                             RowList out) {
+__global__ void AppendUnknown(MapRef map, uint64_t first_place, uint64_t places, RowList out) {
   const uint64_t i = ThreadNumber();
-  AppendRow(map, i < places ? ToTellAt(map, first_place + i, what) : kNowhere, out);
+  AppendRow(map, i < places ? UnknownAt(map, first_place + i) : kNowhere, out);
 }
 
-__global__ void SetTold(MapRef map, uint64_t first_place, uint64_t places, ToTell what) {
+__global__ void SetKnown(MapRef map, uint64_t first_place, uint64_t places) {
   const uint64_t i = ThreadNumber();
-  const uint64_t place = i < places ? ToTellAt(map, first_place + i, what) : kNowhere;
+  const uint64_t place = i < places ? UnknownAt(map, first_place + i) : kNowhere;
   if (place == kNowhere) return;
   uint64_t& score = map.HeaderOf(place)->score;
   score = (score | kScoreCopied) & ~kScoreDirty;
@@ -155,40 +151,12 @@ __global__ void Missing(const uint64_t* places, const uint64_t* keys, uint64_t c
   List(is_missing, i, is_missing ? keys[i] : 0, missing, missing_keys);
 }
 
-__device__ bool HasExpired(const MapRef& map, uint64_t place, uint64_t alive_from) {
-  if (alive_from == 0) return false;
-  const uint64_t last_step = map.HeaderOf(place)->last_step;
-  return last_step != 0 && last_step < alive_from;
-}
-
-// A warp a row.
-__global__ void Reset(MapRef map, const uint64_t* places, const uint64_t* keys, uint64_t count,
-                      RowStart start, uint64_t alive_from) {
-  const uint64_t j = ThreadNumber() / 32;
-  if (j >= count) return;
-  const uint64_t place = places[j];
-  if (place == kNowhere || !HasExpired(map, place, alive_from)) return;
-  auto* words = reinterpret_cast<uint32_t*>(map.RowOf(place));
-  for (uint32_t word = Lane(); word < map.row_words; word += 32) {
-    words[word] = StoredWord(map, word, [&](uint32_t n) {
-      return n < map.dim ? InitialValueElement<true>(map, start, keys[j], n) : start.state;
-    });
-  }
-  __syncwarp();
-  if (Lane() != 0) return;
-  SlotHeader& header = *map.HeaderOf(place);
-  header.frequency = 0;
-  header.last_step = 0;
-}
-
 template <bool kNarrow>
-__global__ void LookUp(MapRef map, const uint64_t* keys, uint64_t count, uint64_t tick,
-                       uint64_t alive_from, float* out, MissList missing, uint64_t* missing_keys,
-                       unsigned long long* hits) {
+__global__ void LookUp(MapRef map, const uint64_t* keys, uint64_t count, uint64_t tick, float* out,
+                       MissList missing, uint64_t* missing_keys, unsigned long long* hits) {
   const uint64_t i = ThreadNumber();
   const uint64_t key = i < count ? keys[i] : 0;
-  uint64_t place = i < count ? FindPlace(map, key) : kNowhere;
-  if (place != kNowhere && HasExpired(map, place, alive_from)) place = kNowhere;
+  const uint64_t place = i < count ? FindPlace(map, key) : kNowhere;
   if (place != kNowhere) TouchAt(map, place, tick);
   List(i < count && place == kNowhere, i, key, missing, missing_keys);
   if (out != nullptr) {
@@ -288,20 +256,19 @@ void RemoveRows(const Exec& exec, const MapRef& map, const WindowSlots& window) 
   Remove<<<BlocksFor(window.count), kMapThreads, 0, StreamOf(exec)>>>(map, window);
 }
 
-void CopyOutToTell(const Exec& exec, const MapRef& map, uint64_t first, uint64_t pairs, ToTell what,
-                   const RowList& out) {
+void CopyOutUnknown(const Exec& exec, const MapRef& map, uint64_t first, uint64_t pairs,
+                    const RowList& out) {
   Clear(exec, out.count);
   if (pairs == 0) return;
   const uint64_t places = pairs * kPairPlaces;
-  AppendToTell<<<BlocksFor(places), kMapThreads, 0, StreamOf(exec)>>>(map, first * kPairPlaces,
-                                                                      places, what, out);
+  AppendUnknown<<<BlocksFor(places), kMapThreads, 0, StreamOf(exec)>>>(map, first * kPairPlaces,
+                                                                       places, out);
 }
 
-void MarkTold(const Exec& exec, const MapRef& map, uint64_t first, uint64_t pairs, ToTell what) {
+void MarkKnown(const Exec& exec, const MapRef& map, uint64_t first, uint64_t pairs) {
   if (pairs == 0) return;
   const uint64_t places = pairs * kPairPlaces;
-  SetTold<<<BlocksFor(places), kMapThreads, 0, StreamOf(exec)>>>(map, first * kPairPlaces, places,
-                                                                 what);
+  SetKnown<<<BlocksFor(places), kMapThreads, 0, StreamOf(exec)>>>(map, first * kPairPlaces, places);
 }
 
 void MarkPendingDirty(const Exec& exec, const MapRef& map, uint32_t since) {
@@ -330,21 +297,14 @@ void ListMissing(const Exec& exec, std::span<const uint64_t> places, const uint6
       places.data(), keys, places.size(), missing, missing_keys);
 }
 
-void ResetExpired(const Exec& exec, const MapRef& map, std::span<const uint64_t> places,
-                  const uint64_t* keys, const RowStart& start, uint64_t alive_from) {
-  if (places.empty() || alive_from == 0) return;
-  Reset<<<BlocksFor(places.size() * 32), kMapThreads, 0, StreamOf(exec)>>>(
-      map, places.data(), keys, places.size(), start, alive_from);
-}
-
 void LookUpResidents(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
-                     uint64_t tick, uint64_t alive_from, float* out, const MissList& missing,
-                     uint64_t* missing_keys, unsigned long long* hits) {
+                     uint64_t tick, float* out, const MissList& missing, uint64_t* missing_keys,
+                     unsigned long long* hits) {
   Clear(exec, missing.count);
   if (keys.empty()) return;
   WithNarrow(map.IsNarrow(), [&](auto narrow) {
     LookUp<narrow.value><<<BlocksFor(keys.size()), kMapThreads, 0, StreamOf(exec)>>>(
-        map, keys.data(), keys.size(), tick, alive_from, out, missing, missing_keys, hits);
+        map, keys.data(), keys.size(), tick, out, missing, missing_keys, hits);
   });
 }
 

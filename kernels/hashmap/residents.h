@@ -70,12 +70,11 @@ void TakePendingAt(const Exec& exec, const MapRef& map, const WindowSlots& windo
 // The rows of the window are gone.
 void RemoveRows(const Exec& exec, const MapRef& map, const WindowSlots& window);
 
-// Rows that the tier below is told of.
-enum class ToTell : uint8_t { kUnknown /* whose key it does not know */, kDirty };
-// Those of these pairs come out. MarkTold behind it: it knows them now, and has the same bytes.
-void CopyOutToTell(const Exec& exec, const MapRef& map, uint64_t first, uint64_t pairs, ToTell what,
-                   const RowList& out);
-void MarkTold(const Exec& exec, const MapRef& map, uint64_t first, uint64_t pairs, ToTell what);
+// The rows of these pairs whose key the tier below does not know come out. MarkKnown behind it: it
+// knows them now, and has the same bytes.
+void CopyOutUnknown(const Exec& exec, const MapRef& map, uint64_t first, uint64_t pairs,
+                    const RowList& out);
+void MarkKnown(const Exec& exec, const MapRef& map, uint64_t first, uint64_t pairs);
 
 // MarkPending for the dirty rows alone.
 void MarkPendingDirty(const Exec& exec, const MapRef& map, uint32_t since);
@@ -92,16 +91,10 @@ void ListMissing(const Exec& exec, std::span<const uint64_t> places, const uint6
                  const MissList& missing, uint64_t* missing_keys);
 
 // Rows of keys that are here, row by row to `out` (null: nobody reads them), and used at `tick`;
-// keys that are not, or whose row has expired (it was pushed last before step alive_from, if at
-// all), are listed with their positions. *hits grows by those that are.
+// keys that are not are listed with their positions. *hits grows by those that are.
 void LookUpResidents(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
-                     uint64_t tick, uint64_t alive_from, float* out, const MissList& missing,
-                     uint64_t* missing_keys, unsigned long long* hits);
-
-// Those of these rows that have expired become what rows are that are made: as `start` says, with
-// no push so far. `keys` are theirs; kNowhere among the places: none.
-void ResetExpired(const Exec& exec, const MapRef& map, std::span<const uint64_t> places,
-                  const uint64_t* keys, const RowStart& start, uint64_t alive_from);
+                     uint64_t tick, float* out, const MissList& missing, uint64_t* missing_keys,
+                     unsigned long long* hits);
 
 // Rows that came from below for distinct keys of a batch: row r of `rows`, as they are stored, is
 // that of distinct key numbers[r].

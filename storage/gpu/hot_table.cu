@@ -22,24 +22,6 @@ bool IsOnGpu(const void* memory) {
   return where.type == cudaMemoryTypeDevice;
 }
 
-// Leaves the rows i of a page for which keep(i); it has `width` elements a row.
-template <typename Keep>
-void KeepIf(size_t width, ScanPage* page, const Keep& keep) {
-  size_t kept = 0;
-  for (size_t i = 0; i < page->keys.size(); ++i) {
-    if (!keep(i)) continue;
-    if (kept != i) {
-      page->keys[kept] = page->keys[i];
-      page->counters[kept] = page->counters[i];
-      std::copy_n(page->rows.data() + i * width, width, page->rows.data() + kept * width);
-    }
-    ++kept;
-  }
-  page->keys.resize(kept);
-  page->counters.resize(kept);
-  page->rows.resize(kept * width);
-}
-
 // Of the GPU, for rows or for a batch.
 bool IsShortOfMemory(const Status& status) {
   return status.code() == StatusCode::kRefused || status.code() == StatusCode::kFailed;
@@ -96,10 +78,9 @@ void HotTable::BeginOperation() {
 
 void HotTable::NoteShare() {
   const uint64_t share = pool_.ShareBytes();
-  if (share != share_bytes_) {
-    share_bytes_ = share;
-    rows_limit_ = std::max<uint64_t>(1, std::min(options_.rows_max, RowsIn(share)));
-  }
+  // Anew each time: where others had more than their share, there may have been no room for so
+  // many.
+  rows_limit_ = std::max<uint64_t>(1, std::min(options_.rows_max, RowsIn(share)));
   // What was taken beyond by an eighth and a chunk is not worth the trouble.
   if (map_ != nullptr && map_->bytes() > share / 8 * 9 + DevicePool::kChunkBytes &&
       !history_.in_snapshot()) {
@@ -122,8 +103,8 @@ Result<uint32_t> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick, 
   STRATA_TRY(ReserveFor(keys.size(), 0));
   STRATA_TRY(ReserveMissing(keys.size()));
   CopyUp(exec_, keys, keys_.as<Key>());
-  LookUpResidents(exec_, map_->ref(), {keys_.as<Key>(), keys.size()}, tick, below_->AliveFrom(),
-                  out, MissingList(), missing_keys_.as<Key>(), &counters_.as<Counters>()->hits);
+  LookUpResidents(exec_, map_->ref(), {keys_.as<Key>(), keys.size()}, tick, out, MissingList(),
+                  missing_keys_.as<Key>(), &counters_.as<Counters>()->hits);
   MustBegin("a lookup");
   return CountMissing();
 }
@@ -164,7 +145,7 @@ Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   const DeviceScope scope(exec_.ordinal);
   BeginOperation();
   if (keys.empty()) return {};
-  if (BelowIsEmpty() && below_->AliveFrom() == 0) {
+  if (BelowIsEmpty()) {
     const uint64_t hits = stats_.lookup_hits;
     STRATA_TRY(GpuTable::Lookup(keys, out));
     counted_.hits += stats_.lookup_hits - hits;
@@ -302,15 +283,9 @@ void HotTable::CommitUpdate(uint64_t step) {
   if (passed_down_) {
     below_->CommitUpdate(step);
   } else {
-    below_->Stepped(step);
     GpuTable::CommitUpdate(step);
     below_->CountPushes(late_keys_, late_pushes_);
   }
-}
-
-void HotTable::BeforeUpdate() {
-  ResetExpired(exec_, map_->ref(), {distinct_.places, distinct_count_}, distinct_.keys, Start(),
-               below_->AliveFrom());
 }
 
 Status HotTable::PrepareAssign(std::span<const Key> keys, std::span<const float> values) {
@@ -359,15 +334,14 @@ Status HotTable::Scan(ScanPage& page) const {
 Status HotTable::TellBelow() const {
   const uint64_t pairs = map_ == nullptr ? 0 : map_->ref().pairs();
   const uint64_t step = std::max<uint32_t>(1, ChunkRows() / kPairSlots);
-  const ToTell what = below_->AliveFrom() == 0 ? ToTell::kUnknown : ToTell::kDirty;
   for (uint64_t first = 0; first < pairs; first += step) {
     const uint64_t window = std::min(step, pairs - first);
     STRATA_ASSIGN(const RowList list, RoomFor(window * kPairSlots));
-    CopyOutToTell(exec_, map_->ref(), first, window, what, list);
+    CopyOutUnknown(exec_, map_->ref(), first, window, list);
     const uint64_t before = below_->Stats().rows;
     STRATA_TRY(WriteDown(list));
     copies_ += below_->Stats().rows - before;
-    MarkTold(exec_, map_->ref(), first, window, what);
+    MarkKnown(exec_, map_->ref(), first, window);
   }
   return {};
 }
@@ -448,7 +422,6 @@ uint32_t HotTable::BeginSnapshot(uint32_t since) {
     static_cast<void>(below_->BeginSnapshot(0));
   }
   snapshot_next_ = 0;
-  snapshot_alive_from_ = below_->AliveFrom();
   hot_part_done_ = false;
   if (map_ != nullptr) {
     const DeviceScope scope(exec_.ordinal);
@@ -461,10 +434,6 @@ Status HotTable::SnapshotPage(ScanPage& page) {
   if (!hot_part_done_) {
     STRATA_TRY(GpuTable::SnapshotPage(page));
     taken_keys_.insert(taken_keys_.end(), page.keys.begin(), page.keys.end());
-    KeepIf(width(), &page, [&](size_t i) {
-      const uint64_t last_step = page.counters[i].last_step;
-      return last_step == 0 || last_step >= snapshot_alive_from_;
-    });
     if (page.done) {
       hot_part_done_ = true;
       std::sort(taken_keys_.begin(), taken_keys_.end());
@@ -473,9 +442,20 @@ Status HotTable::SnapshotPage(ScanPage& page) {
     return {};
   }
   STRATA_TRY(below_->SnapshotPage(page));
-  KeepIf(width(), &page, [&](size_t i) {  // at the cut it was older there than on the GPU if not
-    return !std::binary_search(taken_keys_.begin(), taken_keys_.end(), page.keys[i]);
-  });
+  size_t kept = 0;
+  for (size_t i = 0; i < page.keys.size(); ++i) {
+    // At the cut it was older there than on the GPU.
+    if (std::binary_search(taken_keys_.begin(), taken_keys_.end(), page.keys[i])) continue;
+    if (kept != i) {
+      page.keys[kept] = page.keys[i];
+      page.counters[kept] = page.counters[i];
+      std::copy_n(page.rows.data() + i * width(), width(), page.rows.data() + kept * width());
+    }
+    ++kept;
+  }
+  page.keys.resize(kept);
+  page.counters.resize(kept);
+  page.rows.resize(kept * width());
   return {};
 }
 

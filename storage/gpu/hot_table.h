@@ -112,7 +112,6 @@ class HotTable : public GpuTable {
   RowStart Start() const override;
   DeviceMapOptions MapOptions() const override;
   Status MakeRoom() override;
-  void BeforeUpdate() override;
   uint64_t RowsIn(uint64_t bytes) const;  // of the GPU's memory
   void BeginOperation();
   void NoteShare();
@@ -135,21 +134,15 @@ class HotTable : public GpuTable {
   Status AdmitMissing();
 
   // hot_moves.cu
-  // Which rows come up, and what becomes of them.
-  struct ReadRule {
-    ReadFrom from = ReadFrom::kAll;
-    uint64_t tick = 0;        // when they are used
-    uint64_t alive_from = 0;  // what was pushed last before this step stays below
-    uint32_t stays_from = 0;  // Chunk::stay: rows of so many pushes
-  };
   // Rows of `keys`, chunk by chunk, to use(chunk): device work on the stream. They are gathered on
   // the side thread; prepare() comes before the first use, while that has begun.
   template <typename Prepare, typename Use>
-  Status ReadBelow(std::span<const Key> keys, const ReadRule& rule, const Prepare& prepare,
+  Status ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t tick, const Prepare& prepare,
                    const Use& use);
   Status MakeSlots(size_t count);
   // Reads what some keys have below, of which `first` is the number of the first, into the slot.
-  Status Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first, const ReadRule& rule);
+  Status Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first, ReadFrom from,
+              uint64_t tick, uint32_t pushes_gone);
   // Makes room for the rows of a batch that is about to be written to, and brings them up.
   Status BringUp(std::span<const Key> keys);
   Status TakeIn(const Chunk& chunk, uint32_t count);
@@ -163,9 +156,8 @@ class HotTable : public GpuTable {
   Status EvictAll();
   Status WriteDown(const RowList& list) const;
   void Shed();
-  uint32_t ChunkRows() const;  // at most
-  // Of all keys; of all that is newer here too, where rows may have expired below that are alive.
-  Status TellBelow() const;
+  uint32_t ChunkRows() const;             // at most
+  Status TellBelow() const;               // of all keys
   Status PutNewer(ScanPage& page) const;  // what the GPU has of the page's keys
   MissList MissingList() const;
 
@@ -173,7 +165,6 @@ class HotTable : public GpuTable {
   WorkPool& workers_;
   const HotTableOptions options_;
   mutable HotStats counted_;
-  uint64_t share_bytes_ = 0;
   uint64_t rows_limit_ = 0;
   uint64_t tick_ = 1;
   uint64_t rows_most_ = 0;       // on the GPU, at most
@@ -202,7 +193,6 @@ class HotTable : public GpuTable {
 
   // Of a snapshot: keys whose rows it takes from the GPU.
   std::vector<Key> taken_keys_;
-  uint64_t snapshot_alive_from_ = 0;
   bool hot_part_done_ = false;
 };
 

@@ -32,8 +32,8 @@ struct RowsDown {
 // What LocalTable says holds.
 class LowerTable : public LocalTable {
  public:
-  // Visits those of the distinct `keys` that have a row, expired ones too, and changes nothing;
-  // threads of the pool take part. An error as Lookup's.
+  // Visits those of the distinct `keys` that have a row, and changes nothing; threads of the pool
+  // take part. An error as Lookup's.
   virtual Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                           const RowVisit& visit) = 0;
   // Whole rows, which replace those that are there; their epochs are not above the one in force.
@@ -41,11 +41,6 @@ class LowerTable : public LocalTable {
   // as PrepareUpdate.
   virtual Status WriteRows(const RowsDown& down) = 0;
 
-  // Rows last pushed before this step, but at one, have expired: they are as if they were not
-  // there.
-  virtual uint64_t AliveFrom() const { return 0; }
-  // An update was applied above: time goes on.
-  virtual void Stepped(uint64_t /*step*/) {}
   // Whether keys get a row with their first push; if not, a table above asks which do. `pushes[i]`:
   // how many parts of an update bring keys[i], which has no row. admitted[i] is 1 if it gets one.
   virtual bool AdmitsAtOnce() const { return true; }

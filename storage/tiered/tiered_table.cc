@@ -97,11 +97,6 @@ void TieredTable::CountPushes(std::span<const Key> keys, std::span<const uint32_
   for (size_t i = 0; i < keys.size(); ++i) CountPush(keys[i], pushes[i]);
 }
 
-void TieredTable::Stepped(uint64_t step) {
-  NoteStep(step);
-  NoteExpired();
-}
-
 void TieredTable::BeginOperation() {
   NoteShare();
   if (down_.active() && down_.IsDone()) static_cast<void>(SettleDown());
@@ -265,7 +260,8 @@ uint64_t TieredTable::MakeRow(Key key) {
 }
 
 void TieredTable::CommitUpdate(uint64_t step) {
-  Stepped(step);
+  NoteStep(step);
+  NoteExpired();
   updates_.Clear();
   for (const Target& target : targets_) {
     uint64_t row = target.row;
@@ -377,7 +373,7 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
       if (row == kNoRow) return;
       is_warm[begin + i] = 1;
       warm_.Touch(row, tick_);
-      visit(begin + i, warm_.View(row));
+      if (!IsDead(warm_.Counters(row))) visit(begin + i, warm_.View(row));
     });
   });
   missing_.clear();
@@ -390,28 +386,14 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
   const auto show = [&](std::span<const uint32_t> some) {
     for (size_t n = 0; n < some.size(); ++n) {
       if (cold_found_[n] == 0) continue;
+      const RowView row = ViewOf(schema_, cold_rows_.data() + n * row_bytes_);
+      if (IsDead(*row.counters)) continue;
       ++tier_stats_.cold_hits;
-      visit(some[n], ViewOf(schema_, cold_rows_.data() + n * row_bytes_));
+      visit(some[n], row);
     }
     return Status::Ok();
   };
   return ReadMissing(key_of, show).Prefixed("table '" + spec_.name + "'");
-}
-
-Result<std::vector<uint8_t>> TieredTable::AreCold(const RowsDown& down) {
-  std::vector<uint8_t> are_cold(down.known.begin(), down.known.end());
-  if (policy_.ttl_steps == 0) return are_cold;
-  missing_.clear();
-  for (size_t i = 0; i < down.keys.size(); ++i) {
-    if (down.known[i] == 0 || warm_.Find(down.keys[i]) != kNoRow) continue;
-    missing_.push_back(static_cast<uint32_t>(i));
-  }
-  const auto key_of = [&](uint32_t i) { return down.keys[i]; };
-  STRATA_TRY(ReadMissing(key_of, [&](std::span<const uint32_t> some) {
-    for (size_t n = 0; n < some.size(); ++n) are_cold[some[n]] = cold_found_[n];
-    return Status::Ok();
-  }));
-  return are_cold;
 }
 
 Status TieredTable::WriteRows(const RowsDown& down) {
@@ -425,14 +407,13 @@ Status TieredTable::WriteRows(const RowsDown& down) {
     }
   });
   STRATA_TRY(MakeRoom(missing).Prefixed("table '" + spec_.name + "'"));
-  STRATA_ASSIGN(const std::vector<uint8_t> are_cold, AreCold(down));
   const size_t words = schema_.stored_words();
   for (size_t i = 0; i < down.keys.size(); ++i) {
     const Key key = down.keys[i];
     uint64_t row = warm_.Find(key);
     if (row != kNoRow) {
       BeforeWrite(row);
-    } else if (are_cold[i] == 0) {
+    } else if (down.known[i] == 0) {
       row = MakeRow(key);
     } else {
       row = warm_.Add(key, tick_, kDirty | kColdCopy);

@@ -95,11 +95,6 @@ class TieredTable : public LowerTable {
   Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                   const RowVisit& visit) override;
   Status WriteRows(const RowsDown& down) override;
-  uint64_t AliveFrom() const override {
-    return policy_.ttl_steps != 0 && now_step_ > policy_.ttl_steps ? now_step_ - policy_.ttl_steps
-                                                                   : 0;
-  }
-  void Stepped(uint64_t step) override;
   bool AdmitsAtOnce() const override { return push_counts_ == nullptr; }
   void Admit(std::span<const Key> keys, std::span<const uint32_t> pushes,
              std::span<uint8_t> admitted) const override;
@@ -147,9 +142,6 @@ class TieredTable : public LowerTable {
   // use(some of missing_) behind each.
   template <typename KeyOf, typename Use>
   Status ReadMissing(const KeyOf& key_of, const Use& use);
-  // Which of the rows that come down a tier the cold tier has: those that are known and are not in
-  // memory, but for those that expired and went meanwhile.
-  Result<std::vector<uint8_t>> AreCold(const RowsDown& down);
   // Brings up what targets_ lacks of the cold tier, and makes room for what nobody has.
   Status BringUp(bool with_admission);
   void BeforeWrite(uint64_t row);
