@@ -283,10 +283,8 @@ Result<std::vector<Figure>> RunTraining() {
   STRATA_TRY(memory.Make(kLookups, kDim));
   GpuBuffer<float> rows;
   GpuBuffer<float> gradients;
-  GpuBuffer<unsigned long long> rejected;
   STRATA_TRY(rows.Make(kLookups * kDim));
   STRATA_TRY(gradients.Make(kLookups * kDim));
-  STRATA_TRY(rejected.Make(1));
   // Zeros would send the rule's root and division the slow way.
   std::vector<float> drawn_gradients(kLookups * kDim);
   for (size_t i = 0; i < drawn_gradients.size(); ++i) {
@@ -311,7 +309,7 @@ Result<std::vector<Figure>> RunTraining() {
   uint64_t step = 0;
   const auto backward = [&](int) {
     UpdateRows(exec, group, optimizer, ++step, memory.distinct, {gradients.data(), {}},
-               rejected.data(), {memory.update_scratch.data(), memory.update_scratch.size()});
+               {memory.update_scratch.data(), memory.update_scratch.size()});
   };
   STRATA_ASSIGN(const double both, SecondsOf([&](int call) {
                   forward(call);

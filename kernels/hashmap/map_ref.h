@@ -50,8 +50,9 @@ constexpr uint32_t kMarkBeyond = 2;  // in another pair
 
 // Counted by kernels, in device memory.
 struct MapCounts {
-  unsigned long long rows;     // that exist; atomicAdd's type of 64 bits
-  unsigned long long refused;  // keys that found no place: all that they could take is full
+  unsigned long long rows;      // that exist; atomicAdd's type of 64 bits
+  unsigned long long refused;   // keys that found no place: all that they could take is full
+  unsigned long long rejected;  // updates of a row that were not finite
 };
 
 struct MapRef {

@@ -6,7 +6,7 @@
 //   PoolRows(exec, tables, type);                     // rows are as they were before the step
 //   ...                                               // the model: vectors in, their gradients out
 //   UpdateRows(exec, group, optimizer, step, distinct,
-//              GradientsOfBags(exec, group, tables, gradients, type, bags), rejected, scratch);
+//              GradientsOfBags(exec, group, tables, gradients, type, bags), scratch);
 //
 // group.tables[t] and tables[t] are one table: the same map, and keys of tables[t] begin at
 // keys + group.tables[t].first_key. The maps have room for the rows that the update makes; if they

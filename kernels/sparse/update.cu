@@ -205,8 +205,7 @@ __device__ double SumOfSquares(const Team& team, const Element& element) {
 template <typename Rule, typename Shape, uint32_t kSteps, RowForm kForm, bool kNew, bool kMayBeBags>
 __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     Update(const __grid_constant__ TableGroup group, Rule rule, Shape shape, uint64_t step,
-           DistinctKeys keys, BatchGradients gradients, uint32_t lanes, float* scratch,
-           unsigned long long* rejected) {
+           DistinctKeys keys, BatchGradients gradients, uint32_t lanes, float* scratch) {
   constexpr bool kHasRowState = Rule::kNeeds == RowNeed::kMeanSquare;
   constexpr bool kAligned = kForm == RowForm::kAligned;
   constexpr bool kNarrow = kForm == RowForm::kNarrow;
@@ -216,7 +215,6 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
   const bool leads = team.lane == 0;
   const uint32_t count = kNew ? *keys.missing_count : *keys.count;
   RowsMade made;
-  uint32_t not_finite = 0;
   const uint32_t first = (blockIdx.x * kMapThreads + threadIdx.x) / lanes;
   const auto number_of = [&](uint32_t n) { return kNew ? keys.missing[n] : n; };
   Turn next;
@@ -280,7 +278,7 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
       for (uint32_t f = 0; f < 4; ++f) finite = finite && math::IsFinite(sum[s].of[f]);
     }
     if (__all_sync(team.mask, finite) == 0) {
-      if (leads) ++not_finite;
+      if (leads) atomicAdd(&table.map.counts->rejected, 1);
       continue;
     }
     if constexpr (kNew) {
@@ -349,7 +347,6 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     header.checkpoint_epoch = table.start.checkpoint_epoch;
   }
   made.Tell();
-  if (not_finite != 0) atomicAdd(rejected, not_finite);
 }
 
 uint32_t Processors(const Exec& exec) {
@@ -366,7 +363,7 @@ size_t UpdateScratchBytes(size_t keys, uint32_t dim_max) {
 
 void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& optimizer,
                 uint64_t step, const DistinctKeys& distinct, const BatchGradients& gradients,
-                unsigned long long* rejected, std::span<std::byte> scratch) {
+                std::span<std::byte> scratch) {
   if (group.keys == 0) return;
   STRATA_CHECK(scratch.size() >= UpdateScratchBytes(group.keys, group.dim_max));
   const auto stream = static_cast<cudaStream_t>(exec.stream);
@@ -386,7 +383,7 @@ void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& 
       const EitherGradient either(shape);
       const auto run = [&](const auto& update, const auto& its_shape) {
         update<<<grid, kMapThreads, 0, stream>>>(group, rule, its_shape, step, distinct, gradients,
-                                                 lanes, sums, rejected);
+                                                 lanes, sums);
       };
       if (group.IsNarrow()) {
         run(Update<Rule, EitherGradient, kStepsMost, RowForm::kNarrow, false, true>, either);

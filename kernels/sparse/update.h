@@ -32,13 +32,14 @@ struct BatchGradients {
 };
 
 // For each distinct key: g = ((g1 + g2) + g3) + ... in the order of positions. A sum that holds NaN
-// or infinity is counted in *rejected, and leaves the row alone; else the rule runs at time `step`,
-// and the push is counted: frequency (by the parts that brought the key; it stops at 2^32 - 1),
-// last step, and the table's start.score and start.checkpoint_epoch. A row that is missing is made:
-// the maps have room. `scratch`: UpdateScratchBytes. Allocates nothing and does not synchronise.
+// or infinity is counted in its map's counts, and leaves the row alone; else the rule runs at time
+// `step`, and the push is counted: frequency (by the parts that brought the key; it stops at 2^32 -
+// 1), last step, and the table's start.score and start.checkpoint_epoch. A row that is missing is
+// made: the maps have room. `scratch`: UpdateScratchBytes. Allocates nothing and does not
+// synchronise.
 void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& optimizer,
                 uint64_t step, const DistinctKeys& distinct, const BatchGradients& gradients,
-                unsigned long long* rejected, std::span<std::byte> scratch);
+                std::span<std::byte> scratch);
 size_t UpdateScratchBytes(size_t keys, uint32_t dim_max);
 
 }  // namespace strata

@@ -14,7 +14,6 @@ namespace strata {
 // Counted by kernels for one call.
 struct Counters {
   unsigned long long hits;
-  unsigned long long rejected;
   uint32_t missed;
   uint32_t distinct;
   uint32_t erased;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 
 #include "kernels/optim/apply.h"
 #include "kernels/sparse/update.h"
@@ -17,6 +18,7 @@ GpuTable::GpuTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<Pinn
     : spec_(spec), schema_(SchemaOf(spec)), pool_(pool), host_(std::move(host)) {
   exec_.device = DeviceKind::kCuda;
   exec_.ordinal = pool.device();
+  BeginGeneration();
 }
 
 GpuTable::~GpuTable() {
@@ -24,7 +26,13 @@ GpuTable::~GpuTable() {
   const DeviceScope scope(exec_.ordinal);
   (void)cudaStreamSynchronize(StreamOf(exec_));
   map_.reset();
+  if (lent_ != nullptr) (void)cudaEventDestroy(static_cast<cudaEvent_t>(lent_));
   (void)cudaStreamDestroy(StreamOf(exec_));
+}
+
+void GpuTable::BeginGeneration() {
+  static std::atomic<uint64_t> last = 0;
+  generation_ = ++last;
 }
 
 void GpuTable::Wait() const { Must(FromCuda(cudaStreamSynchronize(StreamOf(exec_)), "the GPU")); }
@@ -81,6 +89,7 @@ Status GpuTable::ReserveFor(size_t keys, size_t elements) {
   // A commit, which must not fail, may have to copy as many rows aside.
   if (history_.in_snapshot()) STRATA_TRY(RoomFor(keys).status());
   Clear(exec_, counters_.as<Counters>(), sizeof(Counters));
+  BeginGeneration();  // whatever the batch is for
   return {};
 }
 
@@ -206,16 +215,12 @@ BatchGradients GpuTable::Gradients() const {
 
 void GpuTable::CommitUpdate(uint64_t step) {
   const DeviceScope scope(exec_.ordinal);
-  Must(KeepForSnapshot(occurrences_));
-  unsigned long long* const rejected_here = &counters_.as<Counters>()->rejected;
+  Must(KeepForSnapshot(keys_.as<Key>(), occurrences_));
   UpdateRows(exec_, GroupOf(occurrences_), spec_.optimizer, step, distinct_, Gradients(),
-             rejected_here, update_scratch_.all());
+             update_scratch_.all());
   MustBegin("an update");
-  unsigned long long rejected = 0;
-  CopyDown<unsigned long long>(exec_, rejected_here, {&rejected, 1});
   Wait();
   stats_.updates += occurrences_;
-  stats_.rejected += rejected;
   ++stats_.steps;
 }
 
@@ -232,7 +237,7 @@ Status GpuTable::PrepareAssign(std::span<const Key> keys, std::span<const float>
 
 void GpuTable::CommitAssign() {
   const DeviceScope scope(exec_.ordinal);
-  Must(KeepForSnapshot(occurrences_));
+  Must(KeepForSnapshot(keys_.as<Key>(), occurrences_));
   InsertOrAssign(exec_, map_->ref(), {distinct_.keys, distinct_count_}, in_.as<float>(),
                  distinct_.lasts, Start(), misses());
   MustBegin("an assign");
@@ -251,7 +256,7 @@ Status GpuTable::PrepareErase(std::span<const Key> keys) {
 void GpuTable::CommitErase() {
   if (map_ == nullptr) return;
   const DeviceScope scope(exec_.ordinal);
-  Must(KeepForSnapshot(erase_keys_.size()));
+  Must(KeepForSnapshot(keys_.as<Key>(), erase_keys_.size()));
   uint32_t* erased_count = &counters_.as<Counters>()->erased;
   EraseRows(exec_, map_->ref(), {keys_.as<Key>(), erase_keys_.size()}, distinct_keys_.as<Key>(),
             erased_count);
@@ -296,6 +301,7 @@ TableStats GpuTable::Stats() const {
   const Result<MapCounts> counts = map_->Counts(exec_);
   Must(counts.status());
   stats.rows = counts->rows;
+  stats.rejected += counts->rejected;
   stats.bytes = map_->bytes() + history_.bytes();
   for (const ScanPage& page : aside_) {
     stats.bytes += page.keys.size() * (schema_.row_bytes() + sizeof(Key));
@@ -314,10 +320,10 @@ uint32_t GpuTable::BeginSnapshot(uint32_t since) {
   return held;
 }
 
-Status GpuTable::KeepForSnapshot(size_t keys) {
+Status GpuTable::KeepForSnapshot(const Key* keys, size_t count) {
   if (!history_.in_snapshot()) return {};
-  STRATA_ASSIGN(const RowList list, RoomFor(keys));
-  TakePendingOf(exec_, map_->ref(), {keys_.as<Key>(), keys}, list);
+  STRATA_ASSIGN(const RowList list, RoomFor(count));
+  TakePendingOf(exec_, map_->ref(), {keys, count}, list);
   ScanPage page;
   Bring(list, /*with_state=*/true, &page);
   if (!page.keys.empty()) aside_.push_back(std::move(page));
@@ -358,6 +364,39 @@ void GpuTable::EndSnapshot() {
   const DeviceScope scope(exec_.ordinal);
   const MapRef& map = map_->ref();
   Clear(exec_, map.pending, map.pairs() * sizeof(uint32_t));
+}
+
+Status GpuTable::Lend(const Exec& exec) {
+  STRATA_TRY(MakeMap());
+  if (lent_ == nullptr) {
+    cudaEvent_t event = nullptr;
+    STRATA_TRY(FromCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
+    lent_ = event;
+  }
+  const auto lent = static_cast<cudaEvent_t>(lent_);
+  Must(FromCuda(cudaEventRecord(lent, StreamOf(exec_)), "the GPU"));
+  Must(FromCuda(cudaStreamWaitEvent(StreamOf(exec), lent), "the GPU"));
+  return {};
+}
+
+void GpuTable::TakeBack(void* done) {
+  Must(FromCuda(cudaStreamWaitEvent(StreamOf(exec_), static_cast<cudaEvent_t>(done)), "the GPU"));
+}
+
+Status GpuTable::MakeRoomFor(const Exec& exec, uint64_t rows) {
+  BeginGeneration();
+  return map_->MakeRoom(exec, rows).Prefixed("table '" + spec_.name + "'");
+}
+
+void GpuTable::NoteLookup(uint64_t keys, uint64_t hits) {
+  stats_.lookups += keys;
+  stats_.lookup_hits += hits;
+}
+
+void GpuTable::NoteUpdate(uint64_t keys) {
+  BeginGeneration();
+  stats_.updates += keys;
+  ++stats_.steps;
 }
 
 Status GpuTable::Load(const ScanPage& page) {

@@ -54,9 +54,32 @@ class GpuTable : public LocalTable {
   void ForgetErased(uint32_t epoch) override { history_.ForgetErased(epoch); }
   Status Load(const ScanPage& page) override;
 
- protected:
-  // What a table with tiers below does otherwise.
+  // For a model on the same GPU that works on the rows where they lie, over a stream of its own
+  // (EmbeddingGroup). Each turn begins with Lend, which readies the map: the stream of `exec` waits
+  // for what the table has enqueued. It ends with TakeBack: the table waits for `done`, an event.
+  // Between the two nothing else is called but what stands here.
+  virtual Status Lend(const Exec& exec);
+  void TakeBack(void* done);
+  int ordinal() const { return exec_.ordinal; }  // of the GPU
+  const MapRef& map() const { return map_->ref(); }
   virtual RowStart Start() const;  // of rows that are made
+  // Another one than before: rows may have come, gone or moved. No two tables of a process ever
+  // have the same.
+  uint64_t generation() const { return generation_; }
+  // Before the model makes rows: there is room for them. Work of `exec`, its stream. Rows may move.
+  Status MakeRoomFor(const Exec& exec, uint64_t rows);
+  // Before the model writes to the rows of `count` keys, which lie on the GPU, have all come there,
+  // and need not all be the table's.
+  Status KeepForSnapshot(const Key* keys, size_t count);
+  bool in_snapshot() const { return history_.in_snapshot(); }
+  // What the model has done, for Stats.
+  void NoteLookup(uint64_t keys, uint64_t hits);
+  void NoteUpdate(uint64_t keys);
+
+ protected:
+  void BeginGeneration();  // before rows come, go or move
+
+  // What a table with tiers below does otherwise.
   virtual DeviceMapOptions MapOptions() const;
   virtual Status MakeRoom();  // for the distinct keys of the batch
 
@@ -65,9 +88,8 @@ class GpuTable : public LocalTable {
   Status ReserveFor(size_t keys, size_t elements);
   TableGroup GroupOf(size_t keys) const;  // this table alone, with a batch of so many
   void Combine(const Key* keys, size_t count);
-  void LocateDistinct();                // again, as rows have moved
-  Status KeepForSnapshot(size_t keys);  // those of keys_
-  BatchGradients Gradients() const;     // those of the batch
+  void LocateDistinct();             // again, as rows have moved
+  BatchGradients Gradients() const;  // those of the batch
   Result<RowList> RoomFor(size_t rows) const;
   void Bring(const RowList& list, bool with_state, ScanPage* page) const;
   void Wait() const;
@@ -88,6 +110,8 @@ class GpuTable : public LocalTable {
   const std::shared_ptr<PinnedPool> host_;
   Exec exec_;
   std::unique_ptr<DeviceMap> map_;  // null: no row was ever made
+  void* lent_ = nullptr;            // an event
+  uint64_t generation_ = 0;
   CutHistory history_;
   TableStats stats_;
 

@@ -299,8 +299,9 @@ Status HotTable::EvictAll() {
 
 // Arrays do not shrink: all rows go down, hot ones come up again.
 void HotTable::Shed() {
-  if (!EvictAll().ok()) return;  // the next operation tries again
-  Wait();
+  if (!EvictAll().ok()) return;                  // the next operation tries again
+  stats_.rejected = GpuTable::Stats().rejected;  // the map counts them
+  BeginGeneration();
   map_.reset();
   rows_most_ = 0;
   hand_ = 0;

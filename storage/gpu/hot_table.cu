@@ -199,6 +199,10 @@ bool HotTable::Prefetch(std::span<const Key> keys) {
   return true;
 }
 
+Status HotTable::Lend(const Exec&) {
+  return Refused(fmt::format("table '{}' has rows in tiers below the GPU's memory", spec_.name));
+}
+
 Status HotTable::MakeRoom() {
   if (missing_count_ == 0) return {};
   // Whatever goes below to make room is not of this batch.

@@ -77,6 +77,7 @@ class HotTable : public GpuTable {
   // As many of them as a quarter of the table's share of the GPU's memory holds; those on disk come
   // to host memory.
   bool Prefetch(std::span<const Key> keys) override;
+  Status Lend(const Exec& exec) override;
 
   Status LookForRoom() override { return below_->LookForRoom(); }
   void KeepToShare() override;

@@ -6,22 +6,32 @@
 #include <utility>
 
 namespace strata {
-namespace {
+LocalStore::LocalStore(std::string name, TableFactory factory, const Clock& clock)
+    : name_(std::move(name)), factory_(std::move(factory)), clock_(clock) {}
 
-// The locks of all tables of an operation, taken in the order of addresses so that two operations
-// never wait for each other.
-std::vector<std::unique_lock<std::mutex>> LockAll(std::vector<std::mutex*> mutexes) {
+// In the order of addresses.
+LocalStore::Locks LocalStore::LockAll(const Entries& entries) {
+  std::vector<std::mutex*> mutexes;
+  for (const auto& entry : entries) mutexes.push_back(&entry->mutex);
   std::sort(mutexes.begin(), mutexes.end(), std::less<>());
-  std::vector<std::unique_lock<std::mutex>> locks;
+  Locks locks;
   locks.reserve(mutexes.size());
   for (std::mutex* mutex : mutexes) locks.emplace_back(*mutex);
   return locks;
 }
 
-}  // namespace
-
-LocalStore::LocalStore(std::string name, TableFactory factory, const Clock& clock)
-    : name_(std::move(name)), factory_(std::move(factory)), clock_(clock) {}
+Result<LocalStore::Entries> LocalStore::Find(std::span<const std::string> names) const {
+  Entries entries;
+  const std::shared_lock lock(mutex_);
+  for (const std::string& name : names) {
+    const auto found = tables_.find(TableIdOf(name));
+    if (found == tables_.end() || found->second->table->spec().name != name) {
+      return NotFound(fmt::format("table '{}' does not exist in {}", name, name_));
+    }
+    entries.push_back(found->second);
+  }
+  return entries;
+}
 
 Status LocalStore::CheckLevel(AckLevel level) const {
   if (level == AckLevel::kApplied || level == AckLevel::kDefault) return {};
@@ -75,12 +85,8 @@ Result<std::vector<TableSpec>> LocalStore::ListTables() {
 LocalStore::Entries LocalStore::Cut(uint32_t epoch, const std::function<void(LocalTable&)>& visit) {
   const std::unique_lock lock(mutex_);
   Entries entries;
-  std::vector<std::mutex*> mutexes;
-  for (const auto& [id, entry] : tables_) {
-    entries.push_back(entry);
-    mutexes.push_back(&entry->mutex);
-  }
-  const auto locks = LockAll(std::move(mutexes));
+  for (const auto& [id, entry] : tables_) entries.push_back(entry);
+  const Locks locks = LockAll(entries);
   for (const auto& entry : entries) {
     visit(*entry->table);
     entry->table->SetEpoch(epoch);
@@ -153,9 +159,7 @@ Result<LocalStore::Entries> LocalStore::FindTables(const Operation& operation) c
 Status LocalStore::Run(const Operation& operation) {
   STRATA_TRY(CheckOffered(operation));
   STRATA_ASSIGN(const Entries entries, FindTables(operation));
-  std::vector<std::mutex*> mutexes;
-  for (const auto& entry : entries) mutexes.push_back(&entry->mutex);
-  const auto locks = LockAll(std::move(mutexes));
+  const Locks locks = LockAll(entries);
   if (operation.kind == OpKind::kUpdate) return ApplyUpdate(operation, entries);
   if (operation.kind == OpKind::kUpdateLookup) {
     STRATA_TRY(ApplyUpdate(operation, entries));

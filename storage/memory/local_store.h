@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,12 @@ class LocalStore : public TableStore {
     std::unique_ptr<LocalTable> table;
   };
   using Entries = std::vector<std::shared_ptr<Entry>>;
+  using Locks = std::vector<std::unique_lock<std::mutex>>;
+  // For who works on tables themselves (storage/gpu/embedding_group.h): the entries of tables, all
+  // different, in this order. kNotFound when the store has not one of them.
+  Result<Entries> Find(std::span<const std::string> names) const;
+  // The mutexes of different entries, in an order in which nobody waits for another.
+  static Locks LockAll(const Entries& entries);
   // Visits all tables at one moment, at which no operation runs on any, and lets them begin
   // `epoch`; tables made later begin in it. Their entries.
   Entries Cut(uint32_t epoch, const std::function<void(LocalTable&)>& visit);

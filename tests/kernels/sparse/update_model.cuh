@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -67,7 +68,7 @@ struct Combined {
 class UpdateModel {
  public:
   UpdateModel(GroupUser& user, const OptimizerSpec& optimizer)
-      : user_(user), optimizer_(optimizer), rows_(user.tables()) {
+      : user_(user), optimizer_(optimizer), rows_(user.tables()), rejected_(user.tables()) {
     for (size_t t = 0; t < user.tables(); ++t) rows_[t] = user.table(t).Scan(512);
   }
 
@@ -106,7 +107,7 @@ class UpdateModel {
     return row == rows_[t].end() ? InitialValue(user_.table(t).start, key, user_.dim(t))
                                  : row->second.value;
   }
-  uint64_t rejected = 0;
+  uint64_t rejected() const { return std::accumulate(rejected_.begin(), rejected_.end(), 0ULL); }
 
   void ExpectTablesAreThese() {
     for (size_t t = 0; t < user_.tables(); ++t) {
@@ -114,6 +115,7 @@ class UpdateModel {
           << "table " << t << ", optimizer " << static_cast<int>(optimizer_.kind);
       EXPECT_EQ(user_.table(t).Rows(), rows_[t].size());
       EXPECT_EQ(user_.table(t).CountsNow().refused, 0U);
+      EXPECT_EQ(user_.table(t).CountsNow().rejected, rejected_[t]);
     }
   }
 
@@ -121,7 +123,7 @@ class UpdateModel {
   void ApplyOne(size_t t, uint64_t key, const std::vector<float>& sum, size_t parts,
                 uint64_t step) {
     if (!std::ranges::all_of(sum, [](float g) { return std::isfinite(g); })) {
-      ++rejected;
+      ++rejected_[t];
       return;
     }
     const uint32_t dim = user_.dim(t);
@@ -144,6 +146,7 @@ class UpdateModel {
   GroupUser& user_;
   const OptimizerSpec optimizer_;
   std::vector<MapModel> rows_;
+  std::vector<uint64_t> rejected_;  // by table
 };
 
 // All kinds, each with and without what shapes gradients.

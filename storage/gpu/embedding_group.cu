@@ -1,0 +1,357 @@
+#include <algorithm>
+#include <set>
+
+#include "kernels/sparse/update.h"
+#include "storage/gpu/embedding_group.h"
+#include "storage/gpu/gpu_calls.cuh"
+#include "storage/gpu/gpu_table.h"
+
+namespace strata {
+
+// As it lies on the GPU, too.
+struct EmbeddingGroup::Counts {
+  uint32_t distinct;
+  uint32_t missing;
+  uint32_t often[2];
+  Misses of_tables[kGroupTablesMax];
+};
+
+// The tables, locked. What the group enqueues comes behind all that was done to them before, and
+// before all that is done to them later.
+class EmbeddingGroup::Turn {
+ public:
+  explicit Turn(EmbeddingGroup& group) : group_(group), device_(group.exec_.ordinal) {}
+  ~Turn() {
+    if (tables_.empty()) return;
+    const auto done = static_cast<cudaEvent_t>(group_.done_);
+    Must(FromCuda(cudaEventRecord(done, StreamOf(group_.exec_)), "the GPU"));
+    for (GpuTable* table : tables_) table->TakeBack(done);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  Status Begin() {
+    STRATA_ASSIGN(entries_, group_.store_.Find(group_.names_));
+    locks_ = LocalStore::LockAll(entries_);
+    for (size_t t = 0; t < entries_.size(); ++t) {
+      LocalTable& table = *entries_[t]->table;
+      if (!group_.specs_.empty() && table.spec() != group_.specs_[t]) {
+        return Invalid(fmt::format("table '{}' is another one than the group was opened with: {}",
+                                   table.spec().name,
+                                   DifferenceOf(table.spec(), group_.specs_[t])));
+      }
+      auto* of_gpu = dynamic_cast<GpuTable*>(&table);
+      if (of_gpu == nullptr || of_gpu->ordinal() != group_.exec_.ordinal) {
+        return Invalid(fmt::format("table '{}' does not lie in the memory of GPU {}",
+                                   table.spec().name, group_.exec_.ordinal));
+      }
+      STRATA_TRY(of_gpu->Lend(group_.exec_));
+      tables_.push_back(of_gpu);
+    }
+    return {};
+  }
+
+  const std::vector<GpuTable*>& tables() const { return tables_; }
+  TableGroup GroupOf(std::span<const uint64_t> keys) const {
+    TableGroup group;
+    for (size_t t = 0; t < keys.size(); ++t) {
+      group.Add(tables_[t]->map(), tables_[t]->Start(), keys[t]);
+    }
+    return group;
+  }
+  std::vector<uint64_t> Generations() const {
+    std::vector<uint64_t> generations;
+    for (const GpuTable* table : tables_) generations.push_back(table->generation());
+    return generations;
+  }
+
+ private:
+  EmbeddingGroup& group_;
+  const DeviceScope device_;
+  LocalStore::Entries entries_;
+  LocalStore::Locks locks_;
+  std::vector<GpuTable*> tables_;
+};
+
+Result<std::unique_ptr<EmbeddingGroup>> EmbeddingGroup::Open(LocalStore& store,
+                                                             std::span<const std::string> tables,
+                                                             const Exec& exec) {
+  constexpr size_t kMost = std::min(kGroupTablesMax, kPoolTablesMax);
+  if (tables.empty() || tables.size() > kMost) {
+    return Invalid(
+        fmt::format("a group of embeddings has 1 to {} tables, not {}", kMost, tables.size()));
+  }
+  const std::set<std::string> different(tables.begin(), tables.end());
+  if (different.size() != tables.size()) {
+    return Invalid("a group of embeddings names a table twice");
+  }
+  if (exec.device != DeviceKind::kCuda) return Invalid("a group of embeddings works on a GPU");
+  auto group = std::unique_ptr<EmbeddingGroup>(new EmbeddingGroup(store, tables, exec));
+  const DeviceScope device(exec.ordinal);
+  STRATA_TRY(group->MakeEvents());
+  Turn turn(*group);
+  STRATA_TRY(turn.Begin());
+  for (const GpuTable* table : turn.tables()) {
+    const TableSpec& spec = table->spec();
+    if (!group->specs_.empty() && spec.optimizer != group->specs_[0].optimizer) {
+      return Invalid(
+          fmt::format("table '{}' has another optimizer than table '{}'; a group has one: open one "
+                      "for each",
+                      spec.name, tables[0]));
+    }
+    group->specs_.push_back(spec);
+  }
+  return group;
+}
+
+Status EmbeddingGroup::MakeEvents() {
+  for (void** event : {&done_, &counted_}) {
+    cudaEvent_t made = nullptr;
+    STRATA_TRY(FromCuda(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "an event"));
+    *event = made;
+  }
+  host_ = PinnedPool::Make()->Take(sizeof(Counts) / sizeof(float));
+  counts_ = reinterpret_cast<Counts*>(host_.get());
+  return device_counts_.ReserveFor<Counts>(1);
+}
+
+EmbeddingGroup::~EmbeddingGroup() {
+  const DeviceScope device(exec_.ordinal);
+  (void)cudaStreamSynchronize(StreamOf(exec_));
+  for (void* event : {done_, counted_}) {
+    if (event != nullptr) (void)cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  }
+}
+
+DistinctKeys EmbeddingGroup::distinct() const {
+  auto* counts = device_counts_.as<Counts>();
+  return {.keys = distinct_keys_.as<uint64_t>(),
+          .places = places_.as<uint64_t>(),
+          .order = order_.as<uint32_t>(),
+          .starts = starts_.as<uint32_t>(),
+          .lasts = lasts_.as<uint32_t>(),
+          .often = often_.as<uint32_t>(),
+          .missing = missing_.as<uint32_t>(),
+          .count = &counts->distinct,
+          .missing_count = &counts->missing,
+          .often_counts = counts->often};
+}
+
+Status EmbeddingGroup::CheckCounts(std::span<const uint64_t> counts) const {
+  if (counts.size() != names_.size()) {
+    return Invalid(
+        fmt::format("a batch of {} tables for a group of {}", counts.size(), names_.size()));
+  }
+  uint64_t keys = 0;
+  for (const uint64_t count : counts) keys += std::min<uint64_t>(count, INT32_MAX);
+  if (keys >= INT32_MAX) {
+    return Invalid(
+        fmt::format("a batch of {} keys or more; at most {} go into one", keys, INT32_MAX - 1));
+  }
+  return {};
+}
+
+Status EmbeddingGroup::CheckBatch(const BagBatch& batch) const {
+  if (batch.tables.size() != names_.size()) {
+    return Invalid(
+        fmt::format("a batch of {} tables for a group of {}", batch.tables.size(), names_.size()));
+  }
+  for (size_t t = 0; t < names_.size(); ++t) {
+    const TableBags& table = batch.tables[t];
+    const auto wrong = [&](std::string what) {
+      return Invalid(fmt::format("the bags of table '{}': {}", names_[t], what));
+    };
+    if (table.offsets == nullptr && table.keys != table.bags) {
+      return wrong(fmt::format("{} keys for {} bags, and no offsets", table.keys, table.bags));
+    }
+    if (table.bags == 0 && table.keys != 0) {
+      return wrong(fmt::format("{} keys in no bags", table.keys));
+    }
+    if (table.slots == 0 || table.stride < uint64_t{table.slots} * specs_[t].dim) {
+      return wrong(
+          fmt::format("vectors of {} elements, {} of them a sample, do not fit a stride "
+                      "of {} elements",
+                      specs_[t].dim, table.slots, table.stride));
+    }
+    if (table.bags != 0 && (table.out == nullptr || reinterpret_cast<uintptr_t>(table.out) % 16)) {
+      return wrong("their vectors begin at a multiple of 16 bytes");
+    }
+  }
+  return {};
+}
+
+std::vector<PooledTable> EmbeddingGroup::Pooled(const TableGroup& group,
+                                                const BagBatch& batch) const {
+  std::vector<PooledTable> pooled;
+  for (size_t t = 0; t < batch.tables.size(); ++t) {
+    const TableBags& bags = batch.tables[t];
+    const GroupTable& table = group.tables[t];
+    pooled.push_back({.map = table.map,
+                      .start = table.start,
+                      .keys = batch.keys + table.first_key,
+                      .offsets = bags.offsets,
+                      .weights = bags.weights,
+                      .bags = bags.bags,
+                      .out = bags.out,
+                      .stride = bags.stride,
+                      .slots = bags.slots,
+                      .combiner = bags.combiner});
+  }
+  return pooled;
+}
+
+namespace {
+
+std::vector<uint64_t> KeysOf(const BagBatch& batch) {
+  std::vector<uint64_t> keys;
+  for (const TableBags& table : batch.tables) keys.push_back(table.keys);
+  return keys;
+}
+
+}  // namespace
+
+Status EmbeddingGroup::LookUp(const BagBatch& batch) {
+  STRATA_TRY(CheckBatch(batch));
+  const std::vector<uint64_t> keys = KeysOf(batch);
+  STRATA_TRY(CheckCounts(keys));
+  Turn turn(*this);
+  STRATA_TRY(turn.Begin());
+  PoolRows(exec_, Pooled(turn.GroupOf(keys), batch), batch.type);
+  MustBegin("a pooled lookup");
+  return {};
+}
+
+// So that Backward takes no memory.
+Status EmbeddingGroup::ReserveFor(const TableGroup& group, bool has_bags) {
+  const size_t keys = group.keys;
+  STRATA_TRY(distinct_keys_.ReserveFor<uint64_t>(keys));
+  STRATA_TRY(places_.ReserveFor<uint64_t>(keys));
+  STRATA_TRY(order_.ReserveFor<uint32_t>(keys));
+  STRATA_TRY(starts_.ReserveFor<uint32_t>(keys + 1));
+  STRATA_TRY(lasts_.ReserveFor<uint32_t>(keys));
+  STRATA_TRY(often_.ReserveFor<uint32_t>(keys));
+  STRATA_TRY(missing_.ReserveFor<uint32_t>(keys));
+  if (has_bags) STRATA_TRY(bag_gradients_.ReserveFor<BagGradient>(keys));
+  return scratch_.Reserve(
+      std::max(CombineScratchBytes(keys), UpdateScratchBytes(keys, group.dim_max)));
+}
+
+// Enqueues that the host gets to know them.
+void EmbeddingGroup::CountMissing(const TableGroup& group) {
+  auto* counts = device_counts_.as<Counts>();
+  CountMisses(exec_, group, distinct(), counts->of_tables);
+  CopyDown<Counts>(exec_, counts, {counts_, 1});
+  Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(counted_), StreamOf(exec_)), "the GPU"));
+}
+
+Status EmbeddingGroup::Begin(Turn& turn, const Key* keys, std::span<const uint64_t> counts,
+                             bool has_bags, float* rows) {
+  has_step_ = false;
+  STRATA_TRY(turn.Begin());
+  const TableGroup group = turn.GroupOf(counts);
+  STRATA_TRY(ReserveFor(group, has_bags));
+  CombineBatch(exec_, group, keys, rows, distinct(), scratch_.all());
+  CountMissing(group);
+  MustBegin("the keys of a batch");
+  step_ = {.keys = {counts.begin(), counts.end()},
+           .bags = {},
+           .type = PooledType::kFloat32,
+           .generations = turn.Generations()};
+  has_step_ = true;
+  return {};
+}
+
+Status EmbeddingGroup::Forward(const RowBatch& batch) {
+  STRATA_TRY(CheckCounts(batch.counts));
+  Turn turn(*this);
+  return Begin(turn, batch.keys, batch.counts, /*has_bags=*/false, batch.rows);
+}
+
+Status EmbeddingGroup::Forward(const BagBatch& batch) {
+  STRATA_TRY(CheckBatch(batch));
+  const std::vector<uint64_t> keys = KeysOf(batch);
+  STRATA_TRY(CheckCounts(keys));
+  Turn turn(*this);
+  STRATA_TRY(Begin(turn, batch.keys, keys, /*has_bags=*/true, nullptr));
+  step_.bags = Pooled(turn.GroupOf(keys), batch);
+  step_.type = batch.type;
+  PoolRows(exec_, step_.bags, step_.type);
+  MustBegin("a pooled lookup");
+  return {};
+}
+
+Status EmbeddingGroup::CheckStep(bool has_bags, uint64_t step) const {
+  if (!has_step_) return Invalid("Backward without a Forward before it");
+  if (has_bags == step_.bags.empty()) {
+    return Invalid(has_bags ? "gradients of bags for a Forward of rows"
+                            : "gradients of rows for a Forward of bags");
+  }
+  if (step == 0) return Invalid("Backward at step 0; steps begin with 1");
+  return {};
+}
+
+Status EmbeddingGroup::Settle(Turn& turn) {
+  const auto counted = static_cast<cudaEvent_t>(counted_);
+  const TableGroup group = turn.GroupOf(step_.keys);
+  if (turn.Generations() != step_.generations) {
+    LocateAgain(exec_, group, distinct());
+    CountMissing(group);
+    Must(FromCuda(cudaEventSynchronize(counted), "the GPU"));
+  }
+  bool moved = false;
+  for (size_t t = 0; t < step_.keys.size(); ++t) {
+    GpuTable& table = *turn.tables()[t];
+    const uint32_t missing = counts_->of_tables[t].keys;
+    if (missing != 0) STRATA_TRY(table.MakeRoomFor(exec_, missing));
+    moved = moved || table.map().pairs() != group.tables[t].map.pairs();
+    if (!table.in_snapshot()) continue;
+    Must(FromCuda(cudaStreamSynchronize(StreamOf(exec_)), "the GPU"));
+    STRATA_TRY(table.KeepForSnapshot(distinct_keys_.as<Key>(), counts_->distinct));
+  }
+  if (moved) LocateAgain(exec_, turn.GroupOf(step_.keys), distinct());
+  return {};
+}
+
+template <typename GradientsOf>
+Status EmbeddingGroup::Finish(uint64_t step, const GradientsOf& gradients_of) {
+  const DeviceScope device(exec_.ordinal);
+  Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(counted_)), "the GPU"));
+  const Counts forward = *counts_;
+  Turn turn(*this);
+  STRATA_TRY(turn.Begin());
+  STRATA_TRY(Settle(turn));
+  const TableGroup group = turn.GroupOf(step_.keys);
+  UpdateRows(exec_, group, specs_[0].optimizer, step, distinct(), gradients_of(group),
+             scratch_.all());
+  MustBegin("an update");
+  for (size_t t = 0; t < step_.keys.size(); ++t) {
+    GpuTable& table = *turn.tables()[t];
+    table.NoteLookup(step_.keys[t], step_.keys[t] - forward.of_tables[t].positions);
+    table.NoteUpdate(step_.keys[t]);
+  }
+  has_step_ = false;
+  return {};
+}
+
+Status EmbeddingGroup::Backward(std::span<const void* const> gradients, uint64_t step) {
+  STRATA_TRY(CheckStep(/*has_bags=*/true, step));
+  if (gradients.size() != names_.size()) {
+    return Invalid(
+        fmt::format("gradients of {} tables for a group of {}", gradients.size(), names_.size()));
+  }
+  return Finish(step, [&](const TableGroup& group) {
+    return GradientsOfBags(exec_, group, step_.bags, gradients, step_.type,
+                           bag_gradients_.as<BagGradient>());
+  });
+}
+
+Status EmbeddingGroup::Backward(const float* gradients, uint64_t step) {
+  STRATA_TRY(CheckStep(/*has_bags=*/false, step));
+  return Finish(step, [&](const TableGroup&) {
+    BatchGradients given;
+    given.values = gradients;
+    return given;
+  });
+}
+
+}  // namespace strata

@@ -1,0 +1,141 @@
+// EmbeddingGroup: tables of a store on a GPU as a model on the same GPU uses them. Its vectors are
+// made of the rows where they lie, and the rows updated from its gradients where those lie; nothing
+// is copied to the host or within the GPU. All tables take part in each launch.
+//
+// A step of training, all of it on one stream:
+//
+//   group->Forward(batch);           // rows in, vectors out
+//   ...                              // the model: vectors in, their gradients out
+//   group->Backward(gradients, step);
+//
+// Forward waits for nothing; Backward waits for counts that Forward left, which the GPU has told
+// long before the model is done. Others may read and write the tables at any time, also between the
+// two: gradients are applied to the rows as they are then, as with any push. What the tables hold
+// is equal to the bit to what lookups and updates through the store make of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "kernels/core/exec.h"
+#include "kernels/sparse/bag_gradients.h"
+#include "kernels/sparse/batch.h"
+#include "kernels/sparse/misses.h"
+#include "kernels/sparse/pool_rows.h"
+#include "storage/gpu/device_buffer.h"
+#include "storage/memory/local_store.h"
+
+namespace strata {
+
+class GpuTable;
+
+// The bags of one table in a batch, as PooledTable has them. Device memory.
+struct TableBags {
+  uint64_t keys = 0;                  // of all bags
+  const uint32_t* offsets = nullptr;  // null: bag b is key b
+  const float* weights = nullptr;     // by key; null: all are 1
+  uint64_t bags = 0;
+  void* out = nullptr;  // vectors; a multiple of 16 bytes
+  uint64_t stride = 0;  // elements from sample to sample
+  uint32_t slots = 1;   // bags of a sample
+  Combiner combiner = Combiner::kSum;
+};
+struct BagBatch {
+  const Key* keys = nullptr;          // those of table 0, then of table 1, ...; device memory
+  std::span<const TableBags> tables;  // one for each of the group
+  PooledType type = PooledType::kFloat32;
+};
+
+// Rows as they are, a vector a key.
+struct RowBatch {
+  const Key* keys = nullptr;         // as above
+  std::span<const uint64_t> counts;  // of them, by table
+  float* rows = nullptr;             // by position (TableGroup); device memory
+};
+
+// Not thread-safe; several groups may share tables.
+class EmbeddingGroup {
+ public:
+  // The tables, at most kPoolTablesMax, have one optimizer. They are looked for anew in each call:
+  // one that was dropped is kNotFound then, one that was made anew with another definition
+  // kInvalid. `exec` names their GPU and the stream of all work; `store` and the stream outlive the
+  // group. kInvalid where the tables cannot be one group: says which, and why.
+  static Result<std::unique_ptr<EmbeddingGroup>> Open(LocalStore& store,
+                                                      std::span<const std::string> tables,
+                                                      const Exec& exec);
+  ~EmbeddingGroup();  // waits for the stream
+
+  // A batch that is to be learned from. It stays as it is until Backward, or the next Forward, has
+  // been called, and then until the stream has done what was enqueued. Rows that are missing answer
+  // with their initial value.
+  Status Forward(const BagBatch& batch);
+  Status Forward(const RowBatch& batch);
+
+  // Updates the rows of the last Forward at time `step` (1 or more). Once for each.
+  // gradients[t]: those of the vectors of table t, of the batch's type and laid out as `out` was.
+  Status Backward(std::span<const void* const> gradients, uint64_t step);
+  // By position, as `rows` was.
+  Status Backward(const float* gradients, uint64_t step);
+  // kRefused when rows that are new have no room: nothing was updated.
+
+  // As Forward, of what is not to be learned from: cheaper. Stats() of the tables do not count it.
+  Status LookUp(const BagBatch& batch);
+
+ private:
+  class Turn;
+  // What the GPU has counted of a batch.
+  struct Counts;
+  // A batch, from its Forward on.
+  struct Step {
+    std::vector<uint64_t> keys;     // by table
+    std::vector<PooledTable> bags;  // empty: a vector a key
+    PooledType type = PooledType::kFloat32;
+    std::vector<uint64_t> generations;  // of the tables
+  };
+
+  EmbeddingGroup(LocalStore& store, std::span<const std::string> names, const Exec& exec)
+      : store_(store), names_(names.begin(), names.end()), exec_(exec) {}
+  Status MakeEvents();
+  Status CheckBatch(const BagBatch& batch) const;
+  Status CheckCounts(std::span<const uint64_t> counts) const;
+  std::vector<PooledTable> Pooled(const TableGroup& group, const BagBatch& batch) const;
+  Status ReserveFor(const TableGroup& group, bool has_bags);
+  // Combines the batch, with `rows` to fill or null.
+  Status Begin(Turn& turn, const Key* keys, std::span<const uint64_t> counts, bool has_bags,
+               float* rows);
+  Status CheckStep(bool has_bags, uint64_t step) const;
+  // The rows of the step as the tables are now, and room for those that are missing.
+  Status Settle(Turn& turn);
+  template <typename GradientsOf>
+  Status Finish(uint64_t step, const GradientsOf& gradients_of);
+  void CountMissing(const TableGroup& group);
+  DistinctKeys distinct() const;
+
+  LocalStore& store_;
+  const std::vector<std::string> names_;
+  const Exec exec_;
+  std::vector<TableSpec> specs_;
+  void* done_ = nullptr;  // events
+  void* counted_ = nullptr;
+  std::shared_ptr<float[]> host_;  // pinned, for
+  Counts* counts_ = nullptr;
+  bool has_step_ = false;
+  Step step_;
+
+  DeviceBuffer distinct_keys_;
+  DeviceBuffer places_;
+  DeviceBuffer order_;
+  DeviceBuffer starts_;
+  DeviceBuffer lasts_;
+  DeviceBuffer often_;
+  DeviceBuffer missing_;
+  DeviceBuffer device_counts_;
+  DeviceBuffer scratch_;  // of combining, then of updating
+  DeviceBuffer bag_gradients_;
+};
+
+}  // namespace strata

@@ -1,0 +1,572 @@
+// A model's steps over tables on a GPU beside the same steps through a store in host memory, key by
+// key: what comes out and what the tables hold is the same to the bit.
+#include <memory>
+#include <numeric>
+
+#include "storage/gpu/device_pool.h"
+#include "storage/gpu/embedding_group.h"
+#include "storage/gpu/gpu_store.h"
+#include "storage/gpu/gpu_table.h"
+#include "storage/memory/host_store.h"
+#include "tests/contract/table_bits.h"
+#include "tests/kernels/sparse/bags.cuh"
+
+namespace strata {
+namespace {
+
+constexpr size_t kPoolBytes = size_t{1} << 30;
+
+TableSpec SpecOf(size_t t, uint32_t dim) {
+  TableSpec spec;
+  spec.name = "t" + std::to_string(t);
+  spec.dim = dim;
+  spec.seed = 40 + t;
+  spec.optimizer = {.kind = OptimizerKind::kAdam, .learning_rate = 0.1F};
+  spec.initializer = {.kind = InitializerKind::kUniform, .scale = 0.5F};
+  return spec;
+}
+
+std::vector<TableSpec> SpecsOf(const std::vector<uint32_t>& dims) {
+  std::vector<TableSpec> specs;
+  for (size_t t = 0; t < dims.size(); ++t) specs.push_back(SpecOf(t, dims[t]));
+  return specs;
+}
+
+std::vector<std::string> NamesOf(const std::vector<TableSpec>& specs) {
+  std::vector<std::string> names;
+  for (const TableSpec& spec : specs) names.push_back(spec.name);
+  return names;
+}
+
+std::unique_ptr<LocalStore> OnGpu(size_t bytes = kPoolBytes) {
+  auto store = MakeGpuStore({.device = 0, .memory_bytes = bytes});
+  STRATA_CHECK_MSG(store.ok(), store.status().ToString());
+  return std::move(*store);
+}
+
+TableBits BitsOf(LocalStore& store, const std::string& name) {
+  const auto entries = store.Find({&name, 1});
+  STRATA_CHECK(entries.ok());
+  return BitsOfTable(*(*entries)[0]->table);
+}
+
+float DrawFloat(std::mt19937_64& random) {
+  return static_cast<float>(static_cast<int64_t>(random())) * 0x1p-63F;
+}
+
+// One table's bags of a batch and their vectors on the GPU.
+template <typename T>
+struct BagsOnGpu {
+  BagsOnGpu(Bags drawn, uint32_t bag_slots, uint32_t dim, Combiner how, bool weighted)
+      : bags(std::move(drawn)),
+        offsets(bags.offsets),
+        weights(bags.weights),
+        slots(bag_slots),
+        stride(slots * dim + 4),
+        combiner(how),
+        has_weights(weighted),
+        vectors(bags.count() / slots * stride),
+        gradients(bags.count() / slots * stride) {
+    vectors.Poison();
+  }
+  size_t ElementOf(uint64_t bag, uint32_t dim) const {
+    return bag / slots * stride + bag % slots * dim;
+  }
+  float WeightOf(size_t i) const { return has_weights ? bags.weights[i] : 1.0F; }
+  TableBags ref() {
+    return {.keys = bags.keys.size(),
+            .offsets = offsets.data(),
+            .weights = has_weights ? weights.data() : nullptr,
+            .bags = bags.count(),
+            .out = vectors.data(),
+            .stride = stride,
+            .slots = slots,
+            .combiner = combiner};
+  }
+
+  Bags bags;
+  DeviceArray<uint32_t> offsets;
+  DeviceArray<float> weights;
+  const uint32_t slots;
+  const uint64_t stride;
+  const Combiner combiner;
+  const bool has_weights;
+  DeviceArray<T> vectors;
+  DeviceArray<T> gradients;
+};
+
+// The same tables in a store on the GPU, which a group trains, and in one in host memory.
+class Pair {
+ public:
+  explicit Pair(std::vector<TableSpec> specs, std::unique_ptr<LocalStore> gpu = OnGpu())
+      : specs_(std::move(specs)), gpu_(std::move(gpu)), host_(MakeHostStore()) {
+    for (const TableSpec& spec : specs_) {
+      for (LocalStore* store : stores()) EXPECT_TRUE(store->CreateTable(spec).ok());
+    }
+    exec_.device = DeviceKind::kCuda;
+    exec_.stream = stream_.get();
+  }
+
+  std::unique_ptr<EmbeddingGroup> Open() {
+    auto group = EmbeddingGroup::Open(*gpu_, NamesOf(specs_), exec_);
+    STRATA_CHECK_MSG(group.ok(), group.status().ToString());
+    return std::move(*group);
+  }
+  LocalStore& gpu() { return *gpu_; }
+  LocalStore& host() { return *host_; }
+  std::vector<LocalStore*> stores() { return {gpu_.get(), host_.get()}; }
+  const std::vector<TableSpec>& specs() const { return specs_; }
+  const Exec& exec() const { return exec_; }
+  void Sync() { ASSERT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess); }
+
+  // In both stores.
+  void Run(const Operation& operation) {
+    for (LocalStore* store : stores()) {
+      const Outcome outcome = SubmitAndWait(*store, operation);
+      ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    }
+  }
+  std::vector<float> HostRows(size_t t, const std::vector<uint64_t>& keys) {
+    std::vector<float> rows(keys.size() * specs_[t].dim);
+    Operation lookup{.kind = OpKind::kLookup};
+    lookup.parts.push_back({.table = specs_[t].id(), .keys = keys, .out = rows});
+    EXPECT_TRUE(SubmitAndWait(*host_, lookup).status.ok());
+    return rows;
+  }
+  void UpdateHost(const std::vector<std::vector<uint64_t>>& keys,
+                  const std::vector<std::vector<float>>& gradients, uint64_t step) {
+    Operation update{.kind = OpKind::kUpdate, .step = step};
+    for (size_t t = 0; t < keys.size(); ++t) {
+      update.parts.push_back({.table = specs_[t].id(), .keys = keys[t], .in = gradients[t]});
+    }
+    ASSERT_TRUE(SubmitAndWait(*host_, update).status.ok());
+  }
+
+  void ExpectSameRows() {
+    for (const TableSpec& spec : specs_) {
+      EXPECT_TRUE(BitsOf(*gpu_, spec.name) == BitsOf(*host_, spec.name)) << spec.name;
+    }
+  }
+  void ExpectSameTables() {
+    ExpectSameRows();
+    for (const TableSpec& spec : specs_) {
+      const TableStats ours = Stats(*gpu_, spec), model = Stats(*host_, spec);
+      EXPECT_EQ(ours.rows, model.rows) << spec.name;
+      EXPECT_EQ(ours.lookups, model.lookups) << spec.name;
+      EXPECT_EQ(ours.lookup_hits, model.lookup_hits) << spec.name;
+      EXPECT_EQ(ours.updates, model.updates) << spec.name;
+      EXPECT_EQ(ours.steps, model.steps) << spec.name;
+      EXPECT_EQ(ours.rejected, model.rejected) << spec.name;
+    }
+  }
+  static TableStats Stats(LocalStore& store, const TableSpec& spec) {
+    TableStats stats;
+    Operation operation{.kind = OpKind::kStats};
+    operation.parts.push_back({.table = spec.id(), .stats = &stats});
+    EXPECT_TRUE(SubmitAndWait(store, operation).status.ok());
+    return stats;
+  }
+
+ private:
+  const std::vector<TableSpec> specs_;
+  Stream stream_;
+  Exec exec_;
+  std::unique_ptr<LocalStore> gpu_;
+  std::unique_ptr<LocalStore> host_;
+};
+
+struct Shape {
+  bool one_hot = false;
+  bool weighted = false;
+  Combiner combiner = Combiner::kSum;
+};
+
+// A step over bags; `between` runs between forward and backward.
+template <typename T>
+class BagStep {
+ public:
+  BagStep(Pair& pair, std::mt19937_64& random, const Shape& shape, PooledType type)
+      : pair_(pair), type_(type) {
+    for (size_t t = 0; t < pair.specs().size(); ++t) {
+      const uint32_t dim = pair.specs()[t].dim;
+      const auto slots = static_cast<uint32_t>(t % 3 + 1);
+      // One table has no bags, and the last one a key that comes very often.
+      const uint64_t samples = t == 1 ? 0 : t + 1 == pair.specs().size() ? 700 : 45;
+      Bags bags =
+          samples == 0 ? Bags{{}, {0}, {}} : DrawBags(random, samples * slots, shape.one_hot);
+      keys_.insert(keys_.end(), bags.keys.begin(), bags.keys.end());
+      tables_.push_back(std::make_unique<BagsOnGpu<T>>(std::move(bags), slots, dim, shape.combiner,
+                                                       shape.weighted));
+      std::vector<T> gradients(tables_[t]->vectors.Get().size());
+      for (T& g : gradients) g = OnHost<T>::Rounded(DrawFloat(random));
+      if (t == 0) {  // of the first bag that has keys
+        const auto begin = std::ranges::upper_bound(tables_[t]->bags.offsets, 0U);
+        const auto bag = static_cast<uint64_t>(begin - tables_[t]->bags.offsets.begin() - 1);
+        gradients[tables_[t]->ElementOf(bag, dim)] =
+            OnHost<T>::Rounded(std::numeric_limits<float>::infinity());
+      }
+      tables_[t]->gradients.Set(gradients);
+      refs_.push_back(tables_[t]->ref());
+      given_.push_back(tables_[t]->gradients.data());
+    }
+    on_gpu_ = std::make_unique<DeviceArray<uint64_t>>(keys_);
+  }
+
+  BagBatch batch() const { return {on_gpu_->data(), refs_, type_}; }
+  std::span<const void* const> gradients() const { return given_; }
+
+  // The vectors are what the host makes of its rows.
+  void ExpectVectors() {
+    pair_.Sync();
+    for (size_t t = 0; t < tables_.size(); ++t) {
+      const uint32_t dim = pair_.specs()[t].dim;
+      BagsOnGpu<T>& table = *tables_[t];
+      const std::vector<float> rows = pair_.HostRows(t, table.bags.keys);
+      std::vector<T> expected = table.vectors.Get();
+      for (uint64_t bag = 0; bag < table.bags.count(); ++bag) {
+        const uint32_t begin = table.bags.offsets[bag], end = table.bags.offsets[bag + 1];
+        for (uint32_t e = 0; e < dim; ++e) {
+          float sum = 0.0F;
+          for (uint32_t i = begin; i < end; ++i) {
+            const float x = rows[uint64_t{i} * dim + e];
+            sum += table.has_weights ? table.WeightOf(i) * x : x;
+          }
+          if (table.combiner == Combiner::kMean && end > begin + 1) {
+            sum /= static_cast<float>(end - begin);
+          }
+          expected[table.ElementOf(bag, dim) + e] = OnHost<T>::Rounded(sum);
+        }
+      }
+      ExpectSame(table.vectors.Get(), expected);
+    }
+  }
+
+  void UpdateHost(uint64_t step) {
+    std::vector<std::vector<uint64_t>> keys;
+    std::vector<std::vector<float>> gradients;
+    for (size_t t = 0; t < tables_.size(); ++t) {
+      const uint32_t dim = pair_.specs()[t].dim;
+      const BagsOnGpu<T>& table = *tables_[t];
+      const std::vector<T> of_bags = table.gradients.Get();
+      keys.push_back(table.bags.keys);
+      std::vector<float>& of_keys = gradients.emplace_back();
+      for (uint64_t bag = 0; bag < table.bags.count(); ++bag) {
+        const uint32_t begin = table.bags.offsets[bag], end = table.bags.offsets[bag + 1];
+        for (uint32_t i = begin; i < end; ++i) {
+          float scale = table.WeightOf(i);
+          if (table.combiner == Combiner::kMean) scale /= static_cast<float>(end - begin);
+          for (uint32_t e = 0; e < dim; ++e) {
+            of_keys.push_back(scale * OnHost<T>::Widened(of_bags[table.ElementOf(bag, dim) + e]));
+          }
+        }
+      }
+    }
+    pair_.UpdateHost(keys, gradients, step);
+  }
+
+ private:
+  Pair& pair_;
+  const PooledType type_;
+  std::vector<uint64_t> keys_;
+  std::unique_ptr<DeviceArray<uint64_t>> on_gpu_;
+  std::vector<std::unique_ptr<BagsOnGpu<T>>> tables_;
+  std::vector<TableBags> refs_;
+  std::vector<const void*> given_;
+};
+
+class EmbeddingGroupTest : public testing::Test {
+ protected:
+  void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
+
+  // Steps of training, with `between(step)` between forward and backward.
+  template <typename T, typename Between>
+  static void Train(Pair& pair, const Shape& shape, PooledType type, uint64_t steps,
+                    const Between& between) {
+    std::mt19937_64 random(11);
+    const auto group = pair.Open();
+    for (uint64_t step = 1; step <= steps; ++step) {
+      BagStep<T> of_step(pair, random, shape, type);
+      ASSERT_TRUE(group->Forward(of_step.batch()).ok());
+      of_step.ExpectVectors();
+      between(step);
+      const Status status = group->Backward(of_step.gradients(), step);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      of_step.UpdateHost(step);
+    }
+    pair.ExpectSameRows();
+  }
+  template <typename T>
+  static void Train(Pair& pair, const Shape& shape, PooledType type) {
+    Train<T>(pair, shape, type, 4, [](uint64_t) {});
+    pair.ExpectSameTables();
+  }
+};
+
+// Rows in steps of four elements, of one, and in several steps of a warp.
+const std::vector<std::vector<uint32_t>>& Groups() {
+  static const std::vector<std::vector<uint32_t>> groups = {
+      {16, 8, 4, 128}, {16, 8, 3, 64, 1, 9}, {200, 8, 12}};
+  return groups;
+}
+
+TEST_F(EmbeddingGroupTest, TrainsAsAStoreThatIsToldTheGradientsOfKeys) {
+  for (const auto& dims : Groups()) {
+    Pair pair(SpecsOf(dims));
+    Train<float>(pair, {.weighted = true, .combiner = Combiner::kMean}, PooledType::kFloat32);
+    EXPECT_GT(Pair::Stats(pair.gpu(), pair.specs()[0]).rejected, 0U);
+  }
+}
+
+TEST_F(EmbeddingGroupTest, TrainsBagsOfOneKey) {
+  Pair pair(SpecsOf(Groups()[0]));
+  Train<float>(pair, {.one_hot = true}, PooledType::kFloat32);
+}
+
+TEST_F(EmbeddingGroupTest, TrainsVectorsOfBFloat16) {
+  Pair pair(SpecsOf(Groups()[1]));
+  Train<__nv_bfloat16>(pair, {.weighted = true}, PooledType::kBFloat16);
+}
+
+TEST_F(EmbeddingGroupTest, TrainsRowsOfHalf) {
+  std::vector<TableSpec> specs = SpecsOf(Groups()[1]);
+  for (TableSpec& spec : specs) {
+    spec.value_type = ElementType::kFp16;
+    spec.state_type = ElementType::kBf16;
+  }
+  Pair pair(specs);
+  Train<__half>(pair, {.combiner = Combiner::kMean}, PooledType::kFloat16);
+}
+
+// A vector a key, gradients by position.
+TEST_F(EmbeddingGroupTest, TrainsRowsAsTheyAre) {
+  Pair pair(SpecsOf({16, 3, 64}));
+  const auto group = pair.Open();
+  std::mt19937_64 random(5);
+  for (uint64_t step = 1; step <= 4; ++step) {
+    std::vector<std::vector<uint64_t>> keys;
+    std::vector<uint64_t> all;
+    std::vector<uint64_t> counts;
+    size_t elements = 0;
+    for (const TableSpec& spec : pair.specs()) {
+      keys.push_back(SkewedKeys(random, 500 + 100 * keys.size()));
+      all.insert(all.end(), keys.back().begin(), keys.back().end());
+      counts.push_back(keys.back().size());
+      elements = (elements + keys.back().size() * spec.dim + 3) / 4 * 4;
+    }
+    std::vector<float> gradients(elements);
+    for (float& g : gradients) g = DrawFloat(random);
+    gradients[7] = std::numeric_limits<float>::quiet_NaN();
+    DeviceArray<uint64_t> on_gpu(all);
+    DeviceArray<float> rows(elements);
+    DeviceArray<float> given(gradients);
+    ASSERT_TRUE(group->Forward(RowBatch{on_gpu.data(), counts, rows.data()}).ok());
+    pair.Sync();
+    const std::vector<float> found = rows.Get();
+    std::vector<std::vector<float>> of_tables;
+    size_t at = 0;
+    for (size_t t = 0; t < keys.size(); ++t) {
+      const std::vector<float> expected = pair.HostRows(t, keys[t]);
+      for (size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(found[at + i], expected[i]);
+      of_tables.emplace_back(gradients.begin() + static_cast<ptrdiff_t>(at),
+                             gradients.begin() + static_cast<ptrdiff_t>(at + expected.size()));
+      at = (at + expected.size() + 3) / 4 * 4;
+    }
+    ASSERT_TRUE(group->Backward(given.data(), step).ok());
+    pair.UpdateHost(keys, of_tables, step);
+  }
+  pair.ExpectSameTables();
+}
+
+// The keys of the batch are given rows, lose them, and move, before its gradients come.
+TEST_F(EmbeddingGroupTest, OthersMayWriteToTheTablesBetweenForwardAndBackward) {
+  Pair pair(SpecsOf(Groups()[0]));
+  std::mt19937_64 random(3);
+  Train<float>(pair, {}, PooledType::kFloat32, 9, [&](uint64_t step) {
+    const TableSpec& spec = pair.specs()[step % pair.specs().size()];
+    std::vector<uint64_t> keys = SkewedKeys(random, 300);
+    if (step % 3 == 0) {  // so many that pairs are split
+      keys.resize(5'000);
+      std::iota(keys.begin(), keys.end(), 10'000 * step);
+    }
+    std::vector<float> values(keys.size() * spec.dim);
+    for (float& x : values) x = DrawFloat(random);
+    Operation operation{.kind = step % 3 == 1 ? OpKind::kUpdate : OpKind::kAssign, .step = step};
+    if (step % 3 == 2) operation.kind = OpKind::kErase;
+    operation.parts.push_back({.table = spec.id(), .keys = keys});
+    if (operation.kind != OpKind::kErase) operation.parts[0].in = values;
+    pair.Run(operation);
+  });
+}
+
+TEST_F(EmbeddingGroupTest, SeveralGroupsMayTrainTheSameTables) {
+  Pair pair(SpecsOf(Groups()[0]));
+  std::mt19937_64 random(8);
+  const auto first = pair.Open();
+  const auto second = pair.Open();
+  for (uint64_t step = 1; step <= 6; step += 2) {
+    BagStep<float> one(pair, random, {}, PooledType::kFloat32);
+    BagStep<float> other(pair, random, {.weighted = true}, PooledType::kFloat32);
+    ASSERT_TRUE(first->Forward(one.batch()).ok());
+    ASSERT_TRUE(second->Forward(other.batch()).ok());
+    one.ExpectVectors();
+    other.ExpectVectors();
+    ASSERT_TRUE(first->Backward(one.gradients(), step).ok());
+    one.UpdateHost(step);
+    ASSERT_TRUE(second->Backward(other.gradients(), step + 1).ok());
+    other.UpdateHost(step + 1);
+  }
+  pair.ExpectSameTables();
+}
+
+// What a checkpoint holds that was begun before, or between forward and backward.
+TEST_F(EmbeddingGroupTest, SnapshotsHoldTheRowsAsTheyWereAtTheCut) {
+  Pair pair(SpecsOf(Groups()[0]));
+  std::vector<LocalStore::Entries> cuts(2);
+  std::vector<TableBits> expected;
+  const auto cut = [&](uint32_t epoch) {
+    expected.clear();
+    for (const TableSpec& spec : pair.specs()) expected.push_back(BitsOf(pair.host(), spec.name));
+    for (size_t s = 0; s < cuts.size(); ++s) {
+      cuts[s] = pair.stores()[s]->Cut(epoch, [](LocalTable& table) { table.BeginSnapshot(0); });
+    }
+  };
+  const auto check = [&] {
+    for (const auto& entry : cuts[0]) {
+      TableBits bits;
+      ScanPage page;
+      while (!page.done) {
+        page.rows_max = 256;
+        ASSERT_TRUE(entry->table->SnapshotPage(page).ok());
+        AddPage(page, &bits);
+      }
+      const std::string& name = entry->table->spec().name;
+      for (size_t t = 0; t < expected.size(); ++t) {
+        if (pair.specs()[t].name == name) EXPECT_TRUE(bits == expected[t]) << name;
+      }
+      entry->table->EndSnapshot();
+    }
+    for (const auto& entry : cuts[1]) entry->table->EndSnapshot();
+  };
+  Train<float>(pair, {}, PooledType::kFloat32, 6, [&](uint64_t step) {
+    if (step == 2) cut(1);   // between
+    if (step == 4) check();  // two steps later
+    if (step == 5) cut(2);
+  });
+  check();
+}
+
+TEST_F(EmbeddingGroupTest, LooksUpWhatIsNotLearnedFrom) {
+  Pair pair(SpecsOf(Groups()[1]));
+  Train<float>(pair, {}, PooledType::kFloat32);
+  const auto group = pair.Open();
+  std::mt19937_64 random(21);
+  BagStep<float> step(pair, random, {.weighted = true}, PooledType::kFloat32);
+  ASSERT_TRUE(group->LookUp(step.batch()).ok());
+  step.ExpectVectors();
+  EXPECT_EQ(group->Backward(step.gradients(), 9).code(), StatusCode::kInvalid);
+}
+
+TEST_F(EmbeddingGroupTest, RefusesTablesThatCannotBeOneGroup) {
+  Pair pair(SpecsOf({4, 8}));
+  TableSpec other = SpecOf(7, 4);
+  other.optimizer.learning_rate = 0.5F;
+  ASSERT_TRUE(pair.gpu().CreateTable(other).ok());
+  const auto opened = [&](LocalStore& store, const std::vector<std::string>& names) {
+    return EmbeddingGroup::Open(store, names, pair.exec()).status();
+  };
+  EXPECT_EQ(opened(pair.gpu(), {}).code(), StatusCode::kInvalid);
+  EXPECT_EQ(opened(pair.gpu(), {"t0", "t0"}).code(), StatusCode::kInvalid);
+  EXPECT_EQ(opened(pair.gpu(), {"t0", "t7"}).code(), StatusCode::kInvalid);
+  EXPECT_EQ(opened(pair.gpu(), {"t0", "t9"}).code(), StatusCode::kNotFound);
+  EXPECT_EQ(opened(pair.host(), {"t0", "t1"}).code(), StatusCode::kInvalid);
+  EXPECT_EQ(opened(pair.gpu(), std::vector<std::string>(65, "t0")).code(), StatusCode::kInvalid);
+  Exec cpu = pair.exec();
+  cpu.device = DeviceKind::kCpu;
+  EXPECT_EQ(EmbeddingGroup::Open(pair.gpu(), NamesOf(pair.specs()), cpu).status().code(),
+            StatusCode::kInvalid);
+}
+
+TEST_F(EmbeddingGroupTest, RefusesCallsThatDoNotFit) {
+  Pair pair(SpecsOf({4, 8}));
+  const auto group = pair.Open();
+  const std::vector<const void*> none(2);
+  EXPECT_EQ(group->Backward(none, 1).code(), StatusCode::kInvalid);  // of nothing
+  DeviceArray<uint64_t> keys(std::vector<uint64_t>{1, 2, 3});
+  DeviceArray<float> out(64);
+  const std::vector<TableBags> good = {{.keys = 2, .bags = 2, .out = out.data(), .stride = 4},
+                                       {.keys = 1, .bags = 1, .out = out.data() + 16, .stride = 8}};
+  const auto forward = [&](const std::vector<TableBags>& bags) {
+    return group->Forward(BagBatch{keys.data(), bags, PooledType::kFloat32}).code();
+  };
+  const auto with = [&](auto change) {
+    std::vector<TableBags> bags = good;
+    change(bags[1]);
+    return forward(bags);
+  };
+  EXPECT_EQ(forward({good[0]}), StatusCode::kInvalid);
+  EXPECT_EQ(with([](TableBags& bags) { bags.keys = 2; }), StatusCode::kInvalid);
+  EXPECT_EQ(with([](TableBags& bags) { bags.stride = 7; }), StatusCode::kInvalid);
+  EXPECT_EQ(with([](TableBags& bags) { bags.slots = 0; }), StatusCode::kInvalid);
+  EXPECT_EQ(with([](TableBags& bags) { bags.out = nullptr; }), StatusCode::kInvalid);
+  EXPECT_EQ(with([&](TableBags& bags) { bags.out = out.data() + 1; }), StatusCode::kInvalid);
+  EXPECT_EQ(with([](TableBags& bags) { bags.keys = bags.bags = 1ULL << 31; }),
+            StatusCode::kInvalid);
+  EXPECT_EQ(group->Backward(none, 1).code(), StatusCode::kInvalid);
+
+  EXPECT_EQ(forward(good), StatusCode::kOk);
+  DeviceArray<float> gradients(std::vector<float>(64, 0.5F));
+  const std::vector<const void*> given = {gradients.data(), gradients.data() + 16};
+  EXPECT_EQ(group->Backward(gradients.data(), 1).code(), StatusCode::kInvalid);  // by position
+  EXPECT_EQ(group->Backward({given.data(), 1}, 1).code(), StatusCode::kInvalid);
+  EXPECT_EQ(group->Backward(given, 0).code(), StatusCode::kInvalid);
+  EXPECT_EQ(group->Backward(given, 1).code(), StatusCode::kOk);
+  EXPECT_EQ(group->Backward(given, 1).code(), StatusCode::kInvalid);  // twice
+
+  EXPECT_EQ(forward(good), StatusCode::kOk);
+  ASSERT_TRUE(pair.gpu().DropTable("t1").ok());
+  EXPECT_EQ(group->Backward(given, 2).code(), StatusCode::kNotFound);
+  TableSpec other = pair.specs()[1];
+  other.dim = 16;
+  ASSERT_TRUE(pair.gpu().CreateTable(other).ok());
+  EXPECT_EQ(group->Backward(given, 2).code(), StatusCode::kInvalid);
+  EXPECT_EQ(forward(good), StatusCode::kInvalid);
+}
+
+// The table that was dropped and made anew is empty, and the step makes its rows there.
+TEST_F(EmbeddingGroupTest, ATableMadeAnewIsUpdatedAsItIsThen) {
+  Pair pair(SpecsOf(Groups()[0]));
+  Train<float>(pair, {}, PooledType::kFloat32, 4, [&](uint64_t step) {
+    if (step != 3) return;
+    for (LocalStore* store : pair.stores()) {
+      for (const TableSpec& spec : pair.specs()) {
+        ASSERT_TRUE(store->DropTable(spec.name).ok());
+        ASSERT_TRUE(store->CreateTable(spec).ok());
+      }
+    }
+  });
+}
+
+TEST_F(EmbeddingGroupTest, WhereNewRowsHaveNoRoomNothingIsUpdatedAndItCanBeTriedAgain) {
+  // Two tables of rows so large that few fit beside each other.
+  std::vector<TableSpec> specs = SpecsOf({1024, 1024});
+  Pair pair(specs, OnGpu(4 * DevicePool::kChunkBytes));
+  const auto group = pair.Open();
+  constexpr uint64_t kKeys = 6'000;
+  std::vector<uint64_t> keys(2 * kKeys);
+  std::iota(keys.begin(), keys.end(), 0);
+  DeviceArray<uint64_t> on_gpu(keys);
+  DeviceArray<float> rows(keys.size() * 1024);
+  DeviceArray<float> gradients(std::vector<float>(keys.size() * 1024, 0.5F));
+  const std::vector<uint64_t> counts = {kKeys, kKeys};
+  ASSERT_TRUE(group->Forward(RowBatch{on_gpu.data(), counts, rows.data()}).ok());
+  const Status status = group->Backward(gradients.data(), 1);
+  EXPECT_EQ(status.code(), StatusCode::kRefused) << status.ToString();
+  for (const TableSpec& spec : specs) {
+    EXPECT_EQ(Pair::Stats(pair.gpu(), spec).rows, 0U);
+    EXPECT_EQ(Pair::Stats(pair.gpu(), spec).steps, 0U);
+  }
+  EXPECT_EQ(group->Backward(gradients.data(), 1).code(), StatusCode::kRefused);
+}
+
+}  // namespace
+}  // namespace strata
