@@ -28,6 +28,20 @@ __global__ void Count(const __grid_constant__ TableGroup group, DistinctKeys dis
   }
 }
 
+__global__ void List(const __grid_constant__ TableGroup group, DistinctKeys distinct,
+                     ListedKeys out) {
+  const uint64_t j = ThreadNumber();
+  if (j >= *distinct.count) return;
+  const GroupTable& table = group.OfKey(distinct.lasts[j]);
+  ListedKeys::Counts& counts = out.counts[&table - group.tables];
+  const uint64_t place = distinct.places[j];
+  if (place != kNowhere) {
+    out.places[table.first_key + atomicAdd(&counts.places, 1)] = place;
+  } else {
+    out.keys[table.first_key + atomicAdd(&counts.keys, 1)] = distinct.keys[j];
+  }
+}
+
 __global__ void Locate(const __grid_constant__ TableGroup group, DistinctKeys distinct) {
   const uint64_t j = ThreadNumber();
   const uint32_t count = *distinct.count;
@@ -50,6 +64,14 @@ void CountMisses(const Exec& exec, const TableGroup& group, const DistinctKeys& 
   (void)cudaMemsetAsync(of_tables, 0, group.count * sizeof(Misses), stream);
   if (group.keys == 0) return;
   Count<<<BlocksFor(group.keys), kMapThreads, 0, stream>>>(group, distinct, of_tables);
+}
+
+void ListByTable(const Exec& exec, const TableGroup& group, const DistinctKeys& distinct,
+                 const ListedKeys& out) {
+  const auto stream = static_cast<cudaStream_t>(exec.stream);
+  (void)cudaMemsetAsync(out.counts, 0, group.count * sizeof(ListedKeys::Counts), stream);
+  if (group.keys == 0) return;
+  List<<<BlocksFor(group.keys), kMapThreads, 0, stream>>>(group, distinct, out);
 }
 
 void LocateAgain(const Exec& exec, const TableGroup& group, const DistinctKeys& distinct) {

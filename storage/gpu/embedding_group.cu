@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "kernels/sparse/update.h"
@@ -58,6 +59,9 @@ class EmbeddingGroup::Turn {
       group.Add(tables_[t]->map(), tables_[t]->Start(), keys[t]);
     }
     return group;
+  }
+  bool HasTiersBelow() const {
+    return std::ranges::any_of(tables_, [](const GpuTable* t) { return t->HasTiersBelow(); });
   }
   std::vector<uint64_t> Generations() const {
     std::vector<uint64_t> generations;
@@ -202,6 +206,21 @@ std::vector<PooledTable> EmbeddingGroup::Pooled(const TableGroup& group,
 
 namespace {
 
+// A bag a key.
+std::vector<PooledTable> RowsAsBags(const TableGroup& group, const Key* keys, float* rows) {
+  std::vector<PooledTable> bags;
+  for (uint32_t t = 0; t < group.count; ++t) {
+    const GroupTable& table = group.tables[t];
+    bags.push_back({.map = table.map,
+                    .start = table.start,
+                    .keys = keys + table.first_key,
+                    .bags = table.keys,
+                    .out = rows + table.first_element,
+                    .stride = table.map.dim});
+  }
+  return bags;
+}
+
 std::vector<uint64_t> KeysOf(const BagBatch& batch) {
   std::vector<uint64_t> keys;
   for (const TableBags& table : batch.tables) keys.push_back(table.keys);
@@ -214,10 +233,17 @@ Status EmbeddingGroup::LookUp(const BagBatch& batch) {
   STRATA_TRY(CheckBatch(batch));
   const std::vector<uint64_t> keys = KeysOf(batch);
   STRATA_TRY(CheckCounts(keys));
-  Turn turn(*this);
-  STRATA_TRY(turn.Begin());
-  PoolRows(exec_, Pooled(turn.GroupOf(keys), batch), batch.type);
-  MustBegin("a pooled lookup");
+  {
+    Turn turn(*this);
+    STRATA_TRY(turn.Begin());
+    if (!turn.HasTiersBelow()) {
+      PoolRows(exec_, Pooled(turn.GroupOf(keys), batch), batch.type);
+      MustBegin("a pooled lookup");
+      return {};
+    }
+  }
+  STRATA_TRY(Forward(batch));
+  has_step_ = false;
   return {};
 }
 
@@ -244,6 +270,41 @@ void EmbeddingGroup::CountMissing(const TableGroup& group) {
   Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(counted_), StreamOf(exec_)), "the GPU"));
 }
 
+void EmbeddingGroup::WaitForCounts() const {
+  Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(counted_)), "the GPU"));
+}
+
+Result<bool> EmbeddingGroup::MakeResident(Turn& turn) {
+  const size_t tables = step_.keys.size();
+  const auto lacks = [&](size_t t) {
+    return turn.tables()[t]->HasTiersBelow() && counts_->of_tables[t].keys != 0;
+  };
+  const auto all = std::views::iota(size_t{0}, tables);
+  if (std::ranges::none_of(all, lacks)) return false;
+  const TableGroup group = turn.GroupOf(step_.keys);
+  STRATA_TRY(listed_places_.ReserveFor<uint64_t>(group.keys));
+  STRATA_TRY(listed_keys_.ReserveFor<Key>(group.keys));
+  STRATA_TRY(listed_counts_.ReserveFor<ListedKeys::Counts>(tables));
+  const ListedKeys listed{listed_places_.as<uint64_t>(), listed_keys_.as<Key>(),
+                          listed_counts_.as<ListedKeys::Counts>()};
+  ListByTable(exec_, group, distinct(), listed);
+  MustBegin("the keys of a batch by table");
+  std::vector<ListedKeys::Counts> counts(tables);
+  CopyDown<ListedKeys::Counts>(exec_, listed.counts, counts);
+  Must(FromCuda(cudaStreamSynchronize(StreamOf(exec_)), "the GPU"));
+  for (const size_t t : all) {
+    if (!lacks(t)) continue;
+    const uint64_t first = group.tables[t].first_key;
+    STRATA_TRY(turn.tables()[t]->MakeResident({listed.places + first, counts[t].places},
+                                              {listed.keys + first, counts[t].keys}));
+  }
+  const TableGroup now = turn.GroupOf(step_.keys);
+  LocateAgain(exec_, now, distinct());
+  CountMissing(now);
+  WaitForCounts();
+  return true;
+}
+
 Status EmbeddingGroup::Begin(Turn& turn, const Key* keys, std::span<const uint64_t> counts,
                              bool has_bags, float* rows) {
   has_step_ = false;
@@ -256,7 +317,20 @@ Status EmbeddingGroup::Begin(Turn& turn, const Key* keys, std::span<const uint64
   step_ = {.keys = {counts.begin(), counts.end()},
            .bags = {},
            .type = PooledType::kFloat32,
-           .generations = turn.Generations()};
+           .generations = {},
+           .here = {}};
+  if (turn.HasTiersBelow()) {
+    WaitForCounts();
+    for (size_t t = 0; t < counts.size(); ++t) {
+      step_.here.push_back(counts[t] - counts_->of_tables[t].positions);
+    }
+    STRATA_ASSIGN(const bool came, MakeResident(turn));
+    if (came && rows != nullptr) {
+      PoolRows(exec_, RowsAsBags(turn.GroupOf(counts), keys, rows), PooledType::kFloat32);
+      MustBegin("rows of a batch");
+    }
+  }
+  step_.generations = turn.Generations();
   has_step_ = true;
   return {};
 }
@@ -291,18 +365,19 @@ Status EmbeddingGroup::CheckStep(bool has_bags, uint64_t step) const {
 }
 
 Status EmbeddingGroup::Settle(Turn& turn) {
-  const auto counted = static_cast<cudaEvent_t>(counted_);
-  const TableGroup group = turn.GroupOf(step_.keys);
   if (turn.Generations() != step_.generations) {
-    LocateAgain(exec_, group, distinct());
-    CountMissing(group);
-    Must(FromCuda(cudaEventSynchronize(counted), "the GPU"));
+    const TableGroup now = turn.GroupOf(step_.keys);
+    LocateAgain(exec_, now, distinct());
+    CountMissing(now);
+    WaitForCounts();
+    STRATA_TRY(MakeResident(turn).status());
   }
+  const TableGroup group = turn.GroupOf(step_.keys);
   bool moved = false;
   for (size_t t = 0; t < step_.keys.size(); ++t) {
     GpuTable& table = *turn.tables()[t];
     const uint32_t missing = counts_->of_tables[t].keys;
-    if (missing != 0) STRATA_TRY(table.MakeRoomFor(exec_, missing));
+    if (missing != 0 && !table.HasTiersBelow()) STRATA_TRY(table.MakeRoomFor(exec_, missing));
     moved = moved || table.map().pairs() != group.tables[t].map.pairs();
     if (!table.in_snapshot()) continue;
     Must(FromCuda(cudaStreamSynchronize(StreamOf(exec_)), "the GPU"));
@@ -315,7 +390,7 @@ Status EmbeddingGroup::Settle(Turn& turn) {
 template <typename GradientsOf>
 Status EmbeddingGroup::Finish(uint64_t step, const GradientsOf& gradients_of) {
   const DeviceScope device(exec_.ordinal);
-  Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(counted_)), "the GPU"));
+  WaitForCounts();
   const Counts forward = *counts_;
   Turn turn(*this);
   STRATA_TRY(turn.Begin());
@@ -326,7 +401,8 @@ Status EmbeddingGroup::Finish(uint64_t step, const GradientsOf& gradients_of) {
   MustBegin("an update");
   for (size_t t = 0; t < step_.keys.size(); ++t) {
     GpuTable& table = *turn.tables()[t];
-    table.NoteLookup(step_.keys[t], step_.keys[t] - forward.of_tables[t].positions);
+    const uint64_t hits = step_.keys[t] - forward.of_tables[t].positions;
+    table.NoteLookup(step_.keys[t], hits, step_.here.empty() ? hits : step_.here[t]);
     table.NoteUpdate(step_.keys[t]);
   }
   has_step_ = false;

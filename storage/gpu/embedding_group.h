@@ -8,10 +8,11 @@
 //   ...                              // the model: vectors in, their gradients out
 //   group->Backward(gradients, step);
 //
-// Forward waits for nothing; Backward waits for counts that Forward left, which the GPU has told
-// long before the model is done. Others may read and write the tables at any time, also between the
-// two: gradients are applied to the rows as they are then, as with any push. What the tables hold
-// is equal to the bit to what lookups and updates through the store make of it.
+// Forward waits for nothing, unless rows of the batch lie in tiers below the GPU's memory, or are
+// new and may push others there; Backward waits for counts that Forward left, which the GPU has
+// told long before the model is done. Others may read and write the tables at any time, also
+// between the two: gradients are applied to the rows as they are then, as with any push. What the
+// tables hold is equal to the bit to what lookups and updates through the store make of it.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +72,8 @@ class EmbeddingGroup {
 
   // A batch that is to be learned from. It stays as it is until Backward, or the next Forward, has
   // been called, and then until the stream has done what was enqueued. Rows that are missing answer
-  // with their initial value.
+  // with their initial value. kRefused when a table has tiers below, and the batch more rows than
+  // its part of the GPU's memory: a smaller batch helps.
   Status Forward(const BagBatch& batch);
   Status Forward(const RowBatch& batch);
 
@@ -82,7 +84,8 @@ class EmbeddingGroup {
   Status Backward(const float* gradients, uint64_t step);
   // kRefused when rows that are new have no room: nothing was updated.
 
-  // As Forward, of what is not to be learned from: cheaper. Stats() of the tables do not count it.
+  // As Forward, of what is not to be learned from: cheaper, if no table has tiers below. Stats() of
+  // the tables do not count it.
   Status LookUp(const BagBatch& batch);
 
  private:
@@ -95,6 +98,7 @@ class EmbeddingGroup {
     std::vector<PooledTable> bags;  // empty: a vector a key
     PooledType type = PooledType::kFloat32;
     std::vector<uint64_t> generations;  // of the tables
+    std::vector<uint64_t> here;         // by table: keys whose row was in the GPU's memory at once
   };
 
   EmbeddingGroup(LocalStore& store, std::span<const std::string> names, const Exec& exec)
@@ -108,11 +112,15 @@ class EmbeddingGroup {
   Status Begin(Turn& turn, const Key* keys, std::span<const uint64_t> counts, bool has_bags,
                float* rows);
   Status CheckStep(bool has_bags, uint64_t step) const;
+  // Brings up the rows of the batch that lie in tiers below, and makes room there for new ones.
+  // Whether there were any: rows may have moved then.
+  Result<bool> MakeResident(Turn& turn);
   // The rows of the step as the tables are now, and room for those that are missing.
   Status Settle(Turn& turn);
   template <typename GradientsOf>
   Status Finish(uint64_t step, const GradientsOf& gradients_of);
   void CountMissing(const TableGroup& group);
+  void WaitForCounts() const;
   DistinctKeys distinct() const;
 
   LocalStore& store_;
@@ -136,6 +144,9 @@ class EmbeddingGroup {
   DeviceBuffer device_counts_;
   DeviceBuffer scratch_;  // of combining, then of updating
   DeviceBuffer bag_gradients_;
+  DeviceBuffer listed_places_;  // ListedKeys
+  DeviceBuffer listed_keys_;
+  DeviceBuffer listed_counts_;
 };
 
 }  // namespace strata

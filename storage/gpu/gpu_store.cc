@@ -1,6 +1,10 @@
 #include "storage/gpu/gpu_store.h"
 
+#include <utility>
+
 #include "storage/gpu/gpu_tables.h"
+#include "storage/memory/host_table.h"
+#include "storage/memory/memory_budget.h"
 
 namespace strata {
 
@@ -9,8 +13,17 @@ Result<std::unique_ptr<LocalStore>> MakeGpuStore(const GpuStoreOptions& options)
   STRATA_ASSIGN(auto made,
                 GpuTables::Open({.ordinal = options.device, .memory_bytes = options.memory_bytes}));
   const std::shared_ptr<GpuTables> tables = std::move(made);
-  const auto factory = [tables](const TableSpec& spec) { return tables->Make(spec, 0); };
-  return std::make_unique<LocalStore>("the GPU store", factory, *options.clock);
+  LocalStore::TableFactory factory = [tables](const TableSpec& spec) {
+    return tables->Make(spec, 0);
+  };
+  if (options.host_memory_bytes_max) {
+    const auto budget = std::make_shared<MemoryBudget>(*options.host_memory_bytes_max);
+    factory = [tables, budget](const TableSpec& spec) {
+      return tables->MakeOver(spec, 0, std::make_unique<HostTable>(spec, budget.get()),
+                              VictimOrder::kLeastRecent);
+    };
+  }
+  return std::make_unique<LocalStore>("the GPU store", std::move(factory), *options.clock);
 }
 
 }  // namespace strata

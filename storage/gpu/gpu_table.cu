@@ -388,7 +388,11 @@ Status GpuTable::MakeRoomFor(const Exec& exec, uint64_t rows) {
   return map_->MakeRoom(exec, rows).Prefixed("table '" + spec_.name + "'");
 }
 
-void GpuTable::NoteLookup(uint64_t keys, uint64_t hits) {
+Status GpuTable::MakeResident(std::span<const uint64_t> /*places*/, std::span<const Key> /*keys*/) {
+  return {};
+}
+
+void GpuTable::NoteLookup(uint64_t keys, uint64_t hits, uint64_t /*here*/) {
   stats_.lookups += keys;
   stats_.lookup_hits += hits;
 }

@@ -66,14 +66,22 @@ class GpuTable : public LocalTable {
   // Another one than before: rows may have come, gone or moved. No two tables of a process ever
   // have the same.
   uint64_t generation() const { return generation_; }
-  // Before the model makes rows: there is room for them. Work of `exec`, its stream. Rows may move.
+  // Before the model makes rows: there is room for them. Enqueued on the stream of `exec`. Rows may
+  // move.
   Status MakeRoomFor(const Exec& exec, uint64_t rows);
+  // Rows may lie in tiers below: then, before the model works on a batch, MakeResident brings up
+  // those of the distinct `keys`, which the map does not have, and makes room for the others. None
+  // of the rows at `places` goes meanwhile. The keys lie on the GPU, which has done all that was
+  // enqueued to find them. kRefused when not all of them fit at once: nothing has been lost.
+  virtual bool HasTiersBelow() const { return false; }
+  virtual Status MakeResident(std::span<const uint64_t> places, std::span<const Key> keys);
   // Before the model writes to the rows of `count` keys, which lie on the GPU, have all come there,
   // and need not all be the table's.
   Status KeepForSnapshot(const Key* keys, size_t count);
   bool in_snapshot() const { return history_.in_snapshot(); }
-  // What the model has done, for Stats.
-  void NoteLookup(uint64_t keys, uint64_t hits);
+  // What the model has done, for Stats. Of the keys that were looked up `hits` have a row, `here`
+  // of them had it in the map.
+  virtual void NoteLookup(uint64_t keys, uint64_t hits, uint64_t here);
   void NoteUpdate(uint64_t keys);
 
  protected:

@@ -199,8 +199,31 @@ bool HotTable::Prefetch(std::span<const Key> keys) {
   return true;
 }
 
-Status HotTable::Lend(const Exec&) {
-  return Refused(fmt::format("table '{}' has rows in tiers below the GPU's memory", spec_.name));
+Status HotTable::Lend(const Exec& exec) {
+  if (!below_->AdmitsAtOnce()) {
+    return Refused(fmt::format(
+        "table '{}' gives keys a row after several pushes (admission), which a model on the GPU "
+        "does not ask for; let it use a table that admits them at once",
+        spec_.name));
+  }
+  BeginOperation();
+  return GpuTable::Lend(exec);
+}
+
+Status HotTable::MakeResident(std::span<const uint64_t> places, std::span<const Key> keys) {
+  if (keys.empty()) return {};
+  BeginGeneration();
+  TouchRows(exec_, map_->ref(), places, tick_);
+  const auto count = static_cast<uint32_t>(keys.size());
+  STRATA_TRY(BelowIsEmpty() ? Room(count) : BringUp(BringKeys(keys.data(), count)));
+  MustBegin("rows of a batch");
+  Wait();
+  return {};
+}
+
+void HotTable::NoteLookup(uint64_t keys, uint64_t hits, uint64_t here) {
+  GpuTable::NoteLookup(keys, hits, here);
+  counted_.hits += here;
 }
 
 Status HotTable::MakeRoom() {

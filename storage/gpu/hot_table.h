@@ -78,6 +78,9 @@ class HotTable : public GpuTable {
   // to host memory.
   bool Prefetch(std::span<const Key> keys) override;
   Status Lend(const Exec& exec) override;
+  bool HasTiersBelow() const override { return true; }
+  Status MakeResident(std::span<const uint64_t> places, std::span<const Key> keys) override;
+  void NoteLookup(uint64_t keys, uint64_t hits, uint64_t here) override;
 
   Status LookForRoom() override { return below_->LookForRoom(); }
   void KeepToShare() override;

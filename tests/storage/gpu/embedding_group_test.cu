@@ -6,8 +6,9 @@
 #include "storage/gpu/device_pool.h"
 #include "storage/gpu/embedding_group.h"
 #include "storage/gpu/gpu_store.h"
-#include "storage/gpu/gpu_table.h"
+#include "storage/gpu/hot_table.h"
 #include "storage/memory/host_store.h"
+#include "storage/memory/host_table.h"
 #include "tests/contract/table_bits.h"
 #include "tests/kernels/sparse/bags.cuh"
 
@@ -42,6 +43,26 @@ std::unique_ptr<LocalStore> OnGpu(size_t bytes = kPoolBytes) {
   auto store = MakeGpuStore({.device = 0, .memory_bytes = bytes});
   STRATA_CHECK_MSG(store.ok(), store.status().ToString());
   return std::move(*store);
+}
+
+// With so few rows on the GPU that each batch has to bring some up.
+std::unique_ptr<LocalStore> OverHost(uint64_t rows_max) {
+  struct Parts {
+    std::unique_ptr<DevicePool> pool;
+    std::unique_ptr<WorkPool> workers;
+  };
+  auto parts = std::make_shared<Parts>();
+  auto pool = DevicePool::Make(0, kPoolBytes);
+  auto workers = WorkPool::Start("gather", 1);
+  STRATA_CHECK(pool.ok() && workers.ok());
+  parts->pool = std::move(*pool);
+  parts->workers = std::move(*workers);
+  const auto factory = [parts, rows_max](const TableSpec& spec) {
+    return std::make_unique<HotTable>(spec, *parts->pool, PinnedPool::Make(),
+                                      std::make_unique<HostTable>(spec), *parts->workers,
+                                      HotTableOptions{.rows_max = rows_max, .chunk_rows_min = 64});
+  };
+  return std::make_unique<LocalStore>("a store with a hot tier", factory, RealClock());
 }
 
 TableBits BitsOf(LocalStore& store, const std::string& name) {
@@ -295,6 +316,8 @@ class EmbeddingGroupTest : public testing::Test {
     }
     pair.ExpectSameRows();
   }
+  static void CheckRows(std::unique_ptr<LocalStore> store);
+  static void CheckSnapshots(std::unique_ptr<LocalStore> store);
   template <typename T>
   static void Train(Pair& pair, const Shape& shape, PooledType type) {
     Train<T>(pair, shape, type, 4, [](uint64_t) {});
@@ -338,8 +361,8 @@ TEST_F(EmbeddingGroupTest, TrainsRowsOfHalf) {
 }
 
 // A vector a key, gradients by position.
-TEST_F(EmbeddingGroupTest, TrainsRowsAsTheyAre) {
-  Pair pair(SpecsOf({16, 3, 64}));
+void EmbeddingGroupTest::CheckRows(std::unique_ptr<LocalStore> store) {
+  Pair pair(SpecsOf({16, 3, 64}), std::move(store));
   const auto group = pair.Open();
   std::mt19937_64 random(5);
   for (uint64_t step = 1; step <= 4; ++step) {
@@ -375,6 +398,11 @@ TEST_F(EmbeddingGroupTest, TrainsRowsAsTheyAre) {
     pair.UpdateHost(keys, of_tables, step);
   }
   pair.ExpectSameTables();
+}
+
+TEST_F(EmbeddingGroupTest, TrainsRowsAsTheyAre) {
+  CheckRows(OnGpu());
+  CheckRows(OverHost(700));
 }
 
 // The keys of the batch are given rows, lose them, and move, before its gradients come.
@@ -419,8 +447,8 @@ TEST_F(EmbeddingGroupTest, SeveralGroupsMayTrainTheSameTables) {
 }
 
 // What a checkpoint holds that was begun before, or between forward and backward.
-TEST_F(EmbeddingGroupTest, SnapshotsHoldTheRowsAsTheyWereAtTheCut) {
-  Pair pair(SpecsOf(Groups()[0]));
+void EmbeddingGroupTest::CheckSnapshots(std::unique_ptr<LocalStore> store) {
+  Pair pair(SpecsOf(Groups()[0]), std::move(store));
   std::vector<LocalStore::Entries> cuts(2);
   std::vector<TableBits> expected;
   const auto cut = [&](uint32_t epoch) {
@@ -455,6 +483,11 @@ TEST_F(EmbeddingGroupTest, SnapshotsHoldTheRowsAsTheyWereAtTheCut) {
   check();
 }
 
+TEST_F(EmbeddingGroupTest, SnapshotsHoldTheRowsAsTheyWereAtTheCut) {
+  CheckSnapshots(OnGpu());
+  CheckSnapshots(OverHost(2'000));
+}
+
 TEST_F(EmbeddingGroupTest, LooksUpWhatIsNotLearnedFrom) {
   Pair pair(SpecsOf(Groups()[1]));
   Train<float>(pair, {}, PooledType::kFloat32);
@@ -464,6 +497,46 @@ TEST_F(EmbeddingGroupTest, LooksUpWhatIsNotLearnedFrom) {
   ASSERT_TRUE(group->LookUp(step.batch()).ok());
   step.ExpectVectors();
   EXPECT_EQ(group->Backward(step.gradients(), 9).code(), StatusCode::kInvalid);
+}
+
+TEST_F(EmbeddingGroupTest, LooksUpWhatLiesBelow) {
+  Pair pair(SpecsOf(Groups()[1]), OverHost(2'000));
+  Train<float>(pair, {}, PooledType::kFloat32, 6, [](uint64_t) {});
+  const auto group = pair.Open();
+  std::mt19937_64 random(21);
+  BagStep<float> step(pair, random, {.weighted = true}, PooledType::kFloat32);
+  ASSERT_TRUE(group->LookUp(step.batch()).ok());
+  step.ExpectVectors();
+  EXPECT_EQ(group->Backward(step.gradients(), 9).code(), StatusCode::kInvalid);
+  pair.ExpectSameRows();
+}
+
+// Rows of a table that grows beyond the GPU's memory go to the host's, or are refused without it.
+TEST_F(EmbeddingGroupTest, AStoreMayHaveHostMemoryBelow) {
+  constexpr uint64_t kKeys = 8'000;
+  std::vector<uint64_t> keys(kKeys);
+  DeviceArray<float> rows(kKeys * 1024);
+  DeviceArray<float> gradients(std::vector<float>(kKeys * 1024, 0.5F));
+  const std::vector<uint64_t> counts = {kKeys};
+  for (const bool has_host : {false, true}) {
+    GpuStoreOptions options{.device = 0, .memory_bytes = 6 * DevicePool::kChunkBytes};
+    if (has_host) options.host_memory_bytes_max = 1ULL << 30;
+    auto store = MakeGpuStore(options);
+    ASSERT_TRUE(store.ok()) << store.status().ToString();
+    Pair pair({SpecOf(0, 1024)}, std::move(*store));
+    const auto group = pair.Open();
+    Status status;
+    uint64_t step = 0;
+    for (; step < 3 && status.ok(); ++step) {
+      std::iota(keys.begin(), keys.end(), step * kKeys);
+      DeviceArray<uint64_t> on_gpu(keys);
+      status = group->Forward(RowBatch{on_gpu.data(), counts, rows.data()});
+      if (status.ok()) status = group->Backward(gradients.data(), step + 1);
+    }
+    EXPECT_EQ(status.code(), has_host ? StatusCode::kOk : StatusCode::kRefused)
+        << status.ToString();
+    EXPECT_EQ(Pair::Stats(pair.gpu(), pair.specs()[0]).rows, (has_host ? 3 : step - 1) * kKeys);
+  }
 }
 
 TEST_F(EmbeddingGroupTest, RefusesTablesThatCannotBeOneGroup) {
@@ -530,6 +603,51 @@ TEST_F(EmbeddingGroupTest, RefusesCallsThatDoNotFit) {
   ASSERT_TRUE(pair.gpu().CreateTable(other).ok());
   EXPECT_EQ(group->Backward(given, 2).code(), StatusCode::kInvalid);
   EXPECT_EQ(forward(good), StatusCode::kInvalid);
+}
+
+uint64_t MovedUp(LocalStore& store, const std::string& name) {
+  const auto entries = store.Find({&name, 1});
+  STRATA_CHECK(entries.ok());
+  return dynamic_cast<HotTable&>(*(*entries)[0]->table).hot_stats().moved_up;
+}
+
+TEST_F(EmbeddingGroupTest, BringsUpRowsFromTheTierBelow) {
+  for (const auto& dims : Groups()) {
+    Pair pair(SpecsOf(dims), OverHost(2'000));
+    Train<float>(pair, {.weighted = true}, PooledType::kFloat32, 8, [](uint64_t) {});
+    pair.ExpectSameTables();
+    EXPECT_GT(MovedUp(pair.gpu(), pair.specs().back().name), 100U);
+  }
+}
+
+TEST_F(EmbeddingGroupTest, OthersMayMoveRowsBetweenTheTiersBetweenForwardAndBackward) {
+  Pair pair(SpecsOf(Groups()[0]), OverHost(2'500));
+  std::mt19937_64 random(3);
+  Train<float>(pair, {}, PooledType::kFloat32, 12, [&](uint64_t step) {
+    for (const TableSpec& spec : pair.specs()) {
+      std::vector<uint64_t> keys = SkewedKeys(random, 1'200);
+      for (uint64_t& key : keys) key += 1'000 * (step % 5);
+      std::vector<float> values(keys.size() * spec.dim);
+      for (float& x : values) x = DrawFloat(random);
+      Operation operation{.kind = step % 3 == 1 ? OpKind::kUpdate : OpKind::kAssign, .step = step};
+      if (step % 3 == 2) operation.kind = OpKind::kErase;
+      operation.parts.push_back({.table = spec.id(), .keys = keys});
+      if (operation.kind != OpKind::kErase) operation.parts[0].in = values;
+      pair.Run(operation);
+    }
+  });
+  pair.ExpectSameTables();
+}
+
+TEST_F(EmbeddingGroupTest, ABatchOfMoreRowsThanFitTheGpuIsRefused) {
+  Pair pair(SpecsOf(Groups()[0]), OverHost(300));
+  std::mt19937_64 random(3);
+  const auto group = pair.Open();
+  BagStep<float> step(pair, random, {}, PooledType::kFloat32);
+  const Status status = group->Forward(step.batch());
+  EXPECT_EQ(status.code(), StatusCode::kRefused) << status.ToString();
+  EXPECT_EQ(group->Backward(step.gradients(), 1).code(), StatusCode::kInvalid);
+  pair.ExpectSameRows();
 }
 
 // The table that was dropped and made anew is empty, and the step makes its rows there.
