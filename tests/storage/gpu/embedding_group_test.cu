@@ -426,6 +426,32 @@ TEST_F(EmbeddingGroupTest, OthersMayWriteToTheTablesBetweenForwardAndBackward) {
   });
 }
 
+// Of so few that no growth has the batch searched for again.
+TEST_F(EmbeddingGroupTest, RowsMayComeAndGoBetweenForwardAndBackward) {
+  Pair pair({SpecOf(0, 4)});
+  const auto group = pair.Open();
+  const std::vector<uint64_t> keys = {1, 2, 3, 4, 5, 6, 7, 8};
+  const std::vector<float> values(keys.size() * 4, 0.25F);
+  const auto run = [&](OpKind kind, std::span<const uint64_t> of_keys) {
+    Operation operation{.kind = kind, .step = 1};
+    operation.parts.push_back({.table = pair.specs()[0].id(), .keys = of_keys});
+    if (kind != OpKind::kErase) operation.parts[0].in = {values.data(), of_keys.size() * 4};
+    pair.Run(operation);
+  };
+  run(OpKind::kUpdate, {keys.data() + 4, 4});
+  DeviceArray<uint64_t> on_gpu(keys);
+  DeviceArray<float> rows(values.size());
+  DeviceArray<float> gradients(values);
+  const std::vector<uint64_t> counts = {keys.size()};
+  ASSERT_TRUE(group->Forward(RowBatch{on_gpu.data(), counts, rows.data()}).ok());
+  run(OpKind::kUpdate, {keys.data(), 2});
+  run(OpKind::kAssign, {keys.data() + 2, 1});
+  run(OpKind::kErase, {keys.data() + 6, 2});
+  ASSERT_TRUE(group->Backward(gradients.data(), 2).ok());
+  pair.UpdateHost({keys}, {values}, 2);
+  pair.ExpectSameRows();
+}
+
 TEST_F(EmbeddingGroupTest, SeveralGroupsMayTrainTheSameTables) {
   Pair pair(SpecsOf(Groups()[0]));
   std::mt19937_64 random(8);
