@@ -18,6 +18,8 @@
 #include "kernels/sparse/pool_rows.h"
 #include "kernels/sparse/update.h"
 #include "storage/gpu/device_map.h"
+#include "storage/gpu/embedding_group.h"
+#include "storage/gpu/gpu_store.h"
 
 namespace strata::bench {
 namespace {
@@ -262,11 +264,63 @@ Result<std::vector<Figure>> RunCombine() {
   return figures;
 }
 
+namespace training {
+
+constexpr uint32_t kTables = 10;
+constexpr uint64_t kRows = 1'000'000;  // of each
+constexpr uint64_t kLookups = 1'048'570;
+constexpr uint32_t kDim = 128;
+
+struct Batches {
+  std::array<GpuBuffer<uint64_t>, kBatches> keys;
+  GpuBuffer<float> rows;
+  GpuBuffer<float> gradients;
+};
+
+// Seconds of such a step through an EmbeddingGroup over tables of a store.
+Result<double> SecondsInStore(const Exec& exec, const OptimizerSpec& optimizer, uint32_t slot_bytes,
+                              const Batches& batches) {
+  STRATA_ASSIGN(const auto store, MakeGpuStore({.memory_bytes = kTables * kRows * slot_bytes * 2}));
+  std::vector<std::string> names;
+  for (uint32_t t = 0; t < kTables; ++t) {
+    names.push_back(fmt::format("t{}", t));
+    TableSpec spec;
+    spec.name = names.back();
+    spec.dim = kDim;
+    spec.optimizer = optimizer;
+    STRATA_TRY(store->CreateTable(spec));
+  }
+  STRATA_ASSIGN(const auto group, EmbeddingGroup::Open(*store, names, exec));
+  const std::vector<uint64_t> counts(kTables, kLookups / kTables);
+  const auto step = [&](const GpuBuffer<uint64_t>& keys, uint64_t number) -> Status {
+    STRATA_TRY(group->Forward(RowBatch{keys.data(), counts, batches.rows.data()}));
+    return group->Backward(batches.gradients.data(), number);
+  };
+  uint64_t steps = 0;
+  std::vector<uint64_t> drawn(kLookups);
+  GpuBuffer<uint64_t> keys;
+  STRATA_TRY(keys.Make(kLookups));
+  for (uint64_t first = 0; first < kRows; first += counts[0]) {  // a row for each key
+    for (uint64_t i = 0; i < kLookups; ++i) {
+      drawn[i] = std::min(first + i % counts[0], kRows - 1);
+    }
+    STRATA_TRY(keys.Set(drawn));
+    STRATA_TRY(step(keys, ++steps));
+    STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "filling tables"));
+  }
+  Status failed;
+  STRATA_ASSIGN(const double seconds, SecondsOf([&](int call) {
+                  const Status status = step(batches.keys[call % kBatches], ++steps);
+                  if (failed.ok()) failed = status;
+                }));
+  STRATA_TRY(failed);
+  return seconds;
+}
+
+}  // namespace training
+
 Result<std::vector<Figure>> RunTraining() {
-  constexpr uint32_t kTables = 10;
-  constexpr uint64_t kRows = 1'000'000;
-  constexpr uint64_t kLookups = 1'048'570;
-  constexpr uint32_t kDim = 128;
+  using namespace training;
   const OptimizerSpec optimizer{.kind = OptimizerKind::kAdam, .learning_rate = 0.001F};
   const auto state_width = static_cast<uint32_t>(StateWidth(optimizer, kDim));
   const uint32_t slot = SlotBytes(kDim + state_width);
@@ -281,8 +335,8 @@ Result<std::vector<Figure>> RunTraining() {
   }
   BatchMemory memory;
   STRATA_TRY(memory.Make(kLookups, kDim));
-  GpuBuffer<float> rows;
-  GpuBuffer<float> gradients;
+  Batches batches;
+  auto& [keys, rows, gradients] = batches;
   STRATA_TRY(rows.Make(kLookups * kDim));
   STRATA_TRY(gradients.Make(kLookups * kDim));
   // Zeros would send the rule's root and division the slow way.
@@ -291,7 +345,6 @@ Result<std::vector<Figure>> RunTraining() {
     drawn_gradients[i] = static_cast<float>(static_cast<int64_t>(Mix64(i))) * 0x1p-70F;
   }
   STRATA_TRY(gradients.Set(drawn_gradients));
-  std::array<GpuBuffer<uint64_t>, kBatches> keys;
   std::vector<uint64_t> drawn(kLookups);
   for (int b = 0; b < kBatches; ++b) {
     for (uint64_t i = 0; i < kLookups; ++i) {
@@ -318,6 +371,7 @@ Result<std::vector<Figure>> RunTraining() {
   STRATA_ASSIGN(const double only_forward, SecondsOf(forward));
   STRATA_ASSIGN(const double only_backward, SecondsOf(backward));
   STRATA_ASSIGN(const uint32_t distinct, memory.Distinct());
+  STRATA_ASSIGN(const double in_store, SecondsInStore(exec, optimizer, slot, batches));
   const double batch_bytes = kLookups * kDim * 4.0;
   const auto figure = [&](std::string name, double seconds, double bytes) {
     Figure one;
@@ -335,6 +389,7 @@ Result<std::vector<Figure>> RunTraining() {
       figure(fmt::format("training step, {} tables dim={}, {} lookups, {} distinct, Adam", kTables,
                          kDim, kLookups, distinct),
              both, forward_bytes + backward_bytes),
+      figure("... through an EmbeddingGroup", in_store, forward_bytes + backward_bytes),
       figure("... lookup and combining", only_forward, forward_bytes),
       figure("... backward and Adam", only_backward, backward_bytes)};
   figures[0].peer = "FBGEMM without hashing, H100 (recorded)";

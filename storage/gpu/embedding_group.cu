@@ -105,7 +105,7 @@ Result<std::unique_ptr<EmbeddingGroup>> EmbeddingGroup::Open(LocalStore& store,
     }
     group->specs_.push_back(spec);
   }
-  return group;
+  return Result<std::unique_ptr<EmbeddingGroup>>(std::move(group));
 }
 
 Status EmbeddingGroup::MakeEvents() {
