@@ -22,10 +22,10 @@ Json Number(const std::optional<double>& value) {
 }
 
 std::string Cell(const std::optional<double>& value) {
-  return value ? fmt::format("{:.4g}", *value) : "-";
+  return value ? fmt::format("{:.7g}", Rounded(*value)) : "-";
 }
 
-constexpr const char* kRowFormat = "{:<50} {:>9} {:>9}  {:<26} {:>9} {:>7} {:>9} {:>7}\n";
+constexpr const char* kRowFormat = "{:<54} {:>9} {:>9}  {:<26} {:>9} {:>7} {:>9} {:>7}\n";
 
 // What share of the limit is reached: 1 is all of it.
 std::optional<double> Share(const Figure& figure) {

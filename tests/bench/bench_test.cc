@@ -60,6 +60,40 @@ TEST(BenchTest, AJsonLineHasEveryFieldOnce) {
   EXPECT_TRUE(alone["peer"].is_null() && alone["source"].is_null() && alone["ratio"].is_null());
 }
 
+TEST(BenchTest, LargeNumbersOfATableAreWrittenOut) {
+  const std::string row = TableRow({.name = "push", .unit = "us", .ours = 754'312, .limit = 12});
+  EXPECT_NE(row.find(" 754300 "), std::string::npos) << row;
+}
+
+TEST(BenchTest, WorkIsCountedByTheTimeItTakes) {
+  uint64_t done = 0;
+  const Work slow = [&](uint64_t count) {
+    done += count;
+    const TimeNs end = RealClock().Now() + static_cast<TimeNs>(count) * kMillisecond;
+    while (RealClock().Now() < end) {
+    }
+    return Status();
+  };
+  const auto count = CountFor(slow, 20 * kMillisecond);
+  ASSERT_TRUE(count.ok());
+  EXPECT_LE(*count, 20U);  // fewer where something else had the processor
+  EXPECT_GE(*count, 1U);
+  EXPECT_LE(done, 1U + 2U);  // a tenth of the time, by doubling
+}
+
+// Of a server on a GPU and of one without: rates and latencies of large batches of four clients.
+TEST(BenchTest, BothServiceSuitesHaveFourClients) {
+  for (const Suite& suite : {ServiceSuite(), GpuServiceSuite()}) {
+    std::set<std::string> names;
+    for (const Case& one : suite.cases(false)) EXPECT_TRUE(names.insert(one.name).second);
+    for (const char* op : {"pull", "push"}) {
+      const std::string name = std::string(op) + " batch=65536 dim=16 uniform clients=4";
+      EXPECT_TRUE(names.contains(name)) << suite.about;
+      EXPECT_TRUE(names.contains(name + " latency")) << suite.about;
+    }
+  }
+}
+
 TEST(BenchTest, EveryContenderRunsInEveryRoundAndAnErrorNamesIt) {
   uint64_t fast = 0;
   const Work work = [&](uint64_t count) {
