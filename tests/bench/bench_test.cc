@@ -44,20 +44,26 @@ TEST(BenchTest, AJsonLineHasEveryFieldOnce) {
                       .more_is_better = false,
                       .ours = 12.34567,
                       .peer = "redis",
-                      .peer_value = 24.69134};
+                      .peer_value = 24.69134,
+                      .limit = 6,
+                      .bytes = 123'456'789};
   const std::string text = JsonLine("service", figure, "cpu: x");
   EXPECT_EQ(text.find('\n'), text.size() - 1);
   const auto line = nlohmann::json::parse(text);
   std::set<std::string> fields;
   for (const auto& [name, value] : line.items()) fields.insert(name);
-  EXPECT_EQ(fields, (std::set<std::string>{"suite", "case", "unit", "ours", "peer", "peer_value",
-                                           "source", "limit", "ratio", "device"}));
+  EXPECT_EQ(fields,
+            (std::set<std::string>{"suite", "case", "unit", "ours", "peer", "peer_value", "source",
+                                   "limit", "ratio", "share", "bytes", "device"}));
   EXPECT_EQ(line["ours"], 12.35);
   EXPECT_EQ(line["ratio"], 2.0);
   EXPECT_EQ(line["source"], "run");
-  EXPECT_TRUE(line["limit"].is_null());
+  EXPECT_EQ(line["limit"], 6.0);
+  EXPECT_EQ(line["share"], 0.486);
+  EXPECT_EQ(line["bytes"], 123'456'789);
   const auto alone = nlohmann::json::parse(JsonLine("table", {.name = "n", .unit = "x"}, "d"));
   EXPECT_TRUE(alone["peer"].is_null() && alone["source"].is_null() && alone["ratio"].is_null());
+  EXPECT_TRUE(alone["limit"].is_null() && alone["share"].is_null() && alone["bytes"].is_null());
 }
 
 TEST(BenchTest, LargeNumbersOfATableAreWrittenOut) {
