@@ -40,7 +40,9 @@ namespace strata {
 struct TierStats {
   uint64_t warm_rows = 0;  // now
   uint64_t warm_bytes = 0;
-  uint64_t warm_hits = 0;  // keys of lookups, and distinct keys of updates, found in memory
+  // Keys of lookups, distinct keys of updates, and those that ReadRows was asked for, found in
+  // memory.
+  uint64_t warm_hits = 0;
   uint64_t cold_hits = 0;  // ... in the cold tier
   uint64_t moved_up = 0;   // rows, prefetched ones among them
   uint64_t prefetched = 0;
