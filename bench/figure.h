@@ -22,10 +22,13 @@ struct Figure {
       {};                            // none: the peer is not installed, or has nothing of the kind
   bool recorded = false;             // peer_value is not of this run, but published or earlier
   std::optional<double> limit = {};  // what the machine allows, in the same unit
+  std::optional<double> bytes = {};  // that one call or batch moves to and from memory
 };
 
 // How many times better ours is than the peer: above 1 is ahead, whatever the unit.
 std::optional<double> Ratio(const Figure& figure);
+// What share of the limit is reached: 1 is all of it.
+std::optional<double> Share(const Figure& figure);
 
 struct BenchOptions {
   bool all = false;                  // the whole grid instead of the short set

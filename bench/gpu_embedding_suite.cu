@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "bench/figure.h"
 #include "bench/gpu_buffer.cuh"
+#include "bench/gpu_time.cuh"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/optim/apply.h"
@@ -64,35 +65,6 @@ Result<std::unique_ptr<DeviceMap>> FilledMap(const Exec& exec, DevicePool& pool,
     STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "filling a map"));
   }
   return Result<std::unique_ptr<DeviceMap>>(std::move(map));
-}
-
-// Seconds of one of many calls behind one another, as a trainer makes them; the best of three.
-template <typename F>
-Result<double> SecondsOf(const F& call) {
-  constexpr int kCalls = 20;
-  double best = 1e9;
-  for (int round = 0; round < 3; ++round) {
-    call(0);
-    STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "before the calls"));
-    const TimeNs began = RealClock().Now();
-    for (int i = 0; i < kCalls; ++i) call(i);
-    STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "the calls"));
-    best = std::min(best, static_cast<double>(RealClock().Now() - began) / kSecond / kCalls);
-  }
-  return best;
-}
-
-// Bytes a second that this GPU reads and writes when it copies.
-Result<double> CopyBandwidth() {
-  constexpr size_t kBytes = size_t{1} << 30;
-  GpuBuffer<std::byte> from;
-  GpuBuffer<std::byte> to;
-  STRATA_TRY(from.Make(kBytes));
-  STRATA_TRY(to.Make(kBytes));
-  STRATA_ASSIGN(const double seconds, SecondsOf([&](int) {
-                  (void)cudaMemcpyAsync(to.data(), from.data(), kBytes, cudaMemcpyDeviceToDevice);
-                }));
-  return 2.0 * kBytes / seconds;
 }
 
 constexpr int kBatches =

@@ -2,8 +2,9 @@
 // merlin_hashtable_benchmark.cc.cu of its repository): a table filled with the keys 0, 1, ... in
 // batches of 2^20; a timed call has 60 % keys of the last batch and 40 % that are not there; the
 // host's clock around launch and synchronisation; the best of two. Beside it HierarchicalKV's
-// figures on one H200 (commit of 2026-05), recorded; and as the limit a kernel that knows all
-// places beforehand and touches the same memory sectors.
+// figures on one H200 (commit of 2026-05), recorded; and as the limit of finds a kernel that knows
+// all places beforehand and touches the same memory sectors, of inserts those sectors (map_traffic)
+// at the speed of a copy.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
@@ -15,6 +16,8 @@
 #include "base/random.h"
 #include "bench/figure.h"
 #include "bench/gpu_buffer.cuh"
+#include "bench/gpu_time.cuh"
+#include "bench/map_traffic.h"
 #include "bench/measure.h"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
@@ -28,6 +31,7 @@ constexpr uint64_t kPresent = kBatch * 6 / 10;   // of a timed call's keys
 constexpr uint64_t kAbsent = uint64_t{1} << 63;  // marks the place of a key that is not there
 constexpr double kGi = 1024.0 * 1024 * 1024;
 constexpr const char* kPeer = "HierarchicalKV (recorded)";
+static_assert(kScoresRead == kCandidates);
 
 struct Shape {
   uint32_t dim;
@@ -105,6 +109,7 @@ class Bench {
   explicit Bench(const Shape& shape) : shape_(shape) {}
 
   Status Start() {
+    STRATA_ASSIGN(bandwidth_, CopyBandwidth());
     const uint32_t slot = SlotBytes(shape_.dim);
     const size_t bytes = shape_.rows * (slot + 2) + 8 * DevicePool::kChunkBytes;
     STRATA_ASSIGN(pool_, DevicePool::Make(0, bytes));
@@ -168,8 +173,10 @@ class Bench {
     return keys_.Set(keys);
   }
 
+  RowList Victims() const { return evicting_ || shape_.load > 0.9 ? victims_ : RowList{}; }
+
   void Call(Op op) {
-    const RowList victims = evicting_ || shape_.load > 0.9 ? victims_ : RowList{};
+    const RowList victims = Victims();
     switch (op) {
       case Op::kFind:
       case Op::kFindZipf:
@@ -196,16 +203,30 @@ class Bench {
     return static_cast<double>(RealClock().Now() - began) / kSecond;
   }
 
+  // Of the last call, which made rows.
+  Result<MapKeys> KeysInserted() const {
+    std::vector<uint32_t> counts(2);
+    STRATA_TRY(counts_.Get(&counts));
+    return MapKeys{.present = kBatch - counts[0],
+                   .absent = counts[0],
+                   .evicting = Victims().count == nullptr ? 0 : counts[1]};
+  }
+
   Result<Figure> Measure(Op op) {
+    const bool finds = op == Op::kFind || op == Op::kFindZipf;
     double best = 1e9;
     double limit = 1e9;
+    MapKeys keys;
     for (int round = 0; round < 2; ++round) {
       STRATA_TRY(DrawKeys(op));
       STRATA_TRY(map_->MakeRoom(exec_, kBatch));
       ++start_.score;
-      if (op == Op::kFind || op == Op::kFindZipf) STRATA_TRY(LimitOnce(&limit));
+      if (finds) STRATA_TRY(LimitOnce(&limit, &keys));
       STRATA_ASSIGN(const double seconds, Time([&] { Call(op); }));
       best = std::min(best, seconds);
+    }
+    if (!finds) {
+      STRATA_ASSIGN(keys, KeysInserted());
     }
     Figure figure;
     figure.name = fmt::format("{} dim={} load={:.2f} ({:.3f} reached)", OpName(op), shape_.dim,
@@ -217,20 +238,26 @@ class Bench {
       figure.peer = kPeer;
       figure.recorded = true;
     }
-    if (limit < 1e9) figure.limit = kBatch / limit / kGi;
+    const uint64_t bytes = finds ? FindBytes(shape_.dim, keys) : InsertBytes(shape_.dim, keys);
+    figure.bytes = static_cast<double>(bytes);
+    if (!finds) limit = *figure.bytes / bandwidth_;
+    figure.limit = kBatch / limit / kGi;
     return figure;
   }
 
   // Absent keys: a random bucket's line.
-  Status LimitOnce(double* best) {
+  Status LimitOnce(double* best, MapKeys* keys) {
     LocateRows(exec_, map_->ref(), keys_.span(), places_.data());
     std::vector<uint64_t> places(kBatch);
     STRATA_TRY(places_.Get(&places));
     const uint64_t buckets = 2 * map_->ref().pairs();
+    keys->absent = 0;
     for (uint64_t i = 0; i < kBatch; ++i) {
       if (places[i] != kNowhere) continue;
+      ++keys->absent;
       places[i] = Mix64(i) % buckets * kLineBytes | kAbsent;
     }
+    keys->present = kBatch - keys->absent;
     STRATA_TRY(places_.Set(places));
     for (int round = 0; round < 3; ++round) {
       STRATA_ASSIGN(const double seconds, Time([&] {
@@ -257,6 +284,7 @@ class Bench {
   MissList misses_;
   RowList victims_;
   RowStart start_;
+  double bandwidth_ = 0;  // of a copy, bytes a second
   bool evicting_ = false;
   double load_ = 0;
   uint64_t filled_ = 0;
@@ -270,6 +298,7 @@ Result<std::vector<Figure>> RunGrowth(uint32_t dim, uint64_t rows) {
   Exec exec;
   exec.device = DeviceKind::kCuda;
   const uint32_t slot = SlotBytes(dim);
+  STRATA_ASSIGN(const double bandwidth, CopyBandwidth());
   STRATA_ASSIGN(const auto pool, DevicePool::Make(0, rows * (slot + 2) * 3));
   STRATA_ASSIGN(const auto map, DeviceMap::Make(exec, *pool,
                                                 {.dim = dim,
@@ -311,13 +340,25 @@ Result<std::vector<Figure>> RunGrowth(uint32_t dim, uint64_t rows) {
     result.ours = value;
     return result;
   };
+  // What the new rows of a batch take; that rows move as the map grows is our affair.
+  const auto batch_bytes = static_cast<double>(InsertBytes(dim, {.absent = kBatch}));
+  const double limit_ms = batch_bytes / bandwidth * 1e3;
+  const auto batch_figure = [&](const char* what, const char* unit, double value, double limit,
+                                bool more) {
+    Figure result = figure(what, unit, value, more);
+    result.limit = limit;
+    result.bytes = batch_bytes;
+    return result;
+  };
   double all_ms = 0;
   for (const double ms : times_ms) all_ms += ms;
   return std::vector<Figure>{
-      figure("insert while it grows", "Gi keys/s", static_cast<double>(rows) / all_ms * 1e3 / kGi,
-             true),
-      figure("median batch while it grows", "ms", Median(times_ms), false),
-      figure("longest batch while it grows", "ms", std::ranges::max(times_ms), false),
+      batch_figure("insert while it grows", "Gi keys/s",
+                   static_cast<double>(rows) / all_ms * 1e3 / kGi, kBatch / limit_ms * 1e3 / kGi,
+                   true),
+      batch_figure("median batch while it grows", "ms", Median(times_ms), limit_ms, false),
+      batch_figure("longest batch while it grows", "ms", std::ranges::max(times_ms), limit_ms,
+                   false),
       figure("memory over raw rows and keys", "x", bytes_end, false),
       figure("memory at its worst in growth", "x", bytes_most, false)};
 }

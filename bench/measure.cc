@@ -14,8 +14,10 @@ Result<double> Time(const Work& work, uint64_t count) {
   return static_cast<double>(std::max<TimeNs>(end - begin, 1)) / kSecond;
 }
 
-// Doubles the work until it takes a tenth of a round, then scales.
-Result<uint64_t> CountFor(const Work& work, double seconds) {
+}  // namespace
+
+Result<uint64_t> CountFor(const Work& work, TimeNs time) {
+  const double seconds = static_cast<double>(time) / kSecond;
   for (uint64_t count = 1;; count *= 2) {
     STRATA_ASSIGN(const double taken, Time(work, count));
     if (taken * 10 >= seconds) {
@@ -25,15 +27,12 @@ Result<uint64_t> CountFor(const Work& work, double seconds) {
   }
 }
 
-}  // namespace
-
 Result<std::vector<double>> MeasureRates(const std::vector<Contender>& contenders, int rounds,
                                          TimeNs round) {
-  const double seconds = static_cast<double>(round) / kSecond;
   std::vector<uint64_t> counts(contenders.size());
   for (size_t i = 0; i < contenders.size(); ++i) {
     if (!contenders[i].work) continue;
-    auto count = CountFor(contenders[i].work, seconds);
+    auto count = CountFor(contenders[i].work, round);
     if (!count.ok()) return count.status().Prefixed(contenders[i].name);
     counts[i] = *count;
   }

@@ -15,13 +15,17 @@ namespace strata::bench {
 // Runs `count` units of its work (batches, say) and returns when they are done.
 using Work = std::function<Status(uint64_t count)>;
 
+// How many units of its work take about `time`, and at least one; finding out takes a tenth of that
+// or more, and warms up.
+Result<uint64_t> CountFor(const Work& work, TimeNs time);
+
 struct Contender {
   std::string name;
   Work work;  // null: not there; its rate is 0
 };
 
 // Units a second of each contender: the median over `rounds`, in each of which every contender runs
-// for about `round`. A first run of each warms up and finds how many units that is.
+// for about `round`. CountFor comes before.
 Result<std::vector<double>> MeasureRates(const std::vector<Contender>& contenders, int rounds,
                                          TimeNs round);
 

@@ -22,15 +22,14 @@ Json Number(const std::optional<double>& value) {
 }
 
 std::string Cell(const std::optional<double>& value) {
-  return value ? fmt::format("{:.4g}", *value) : "-";
+  return value ? fmt::format("{:.7g}", Rounded(*value)) : "-";
 }
 
-constexpr const char* kRowFormat = "{:<50} {:>9} {:>9}  {:<26} {:>9} {:>7} {:>9} {:>7}\n";
+constexpr const char* kRowFormat = "{:<54} {:>9} {:>9}  {:<26} {:>9} {:>7} {:>9} {:>7} {:>9}\n";
 
-// What share of the limit is reached: 1 is all of it.
-std::optional<double> Share(const Figure& figure) {
-  if (!figure.limit || *figure.limit <= 0 || figure.ours <= 0) return std::nullopt;
-  return figure.more_is_better ? figure.ours / *figure.limit : *figure.limit / figure.ours;
+// "113.2 MB"
+std::string Megabytes(const std::optional<double>& bytes) {
+  return bytes ? fmt::format("{:.1f} MB", *bytes * 1e-6) : "-";
 }
 
 }  // namespace
@@ -39,6 +38,11 @@ std::optional<double> Ratio(const Figure& figure) {
   if (!figure.peer_value || *figure.peer_value <= 0 || figure.ours <= 0) return std::nullopt;
   return figure.more_is_better ? figure.ours / *figure.peer_value
                                : *figure.peer_value / figure.ours;
+}
+
+std::optional<double> Share(const Figure& figure) {
+  if (!figure.limit || *figure.limit <= 0 || figure.ours <= 0) return std::nullopt;
+  return figure.more_is_better ? figure.ours / *figure.limit : *figure.limit / figure.ours;
 }
 
 std::string JsonLine(std::string_view suite, const Figure& figure, std::string_view device) {
@@ -52,19 +56,22 @@ std::string JsonLine(std::string_view suite, const Figure& figure, std::string_v
                      {"source", figure.peer_value ? Json(source) : Json(nullptr)},
                      {"limit", Number(figure.limit)},
                      {"ratio", Number(Ratio(figure))},
+                     {"share", Number(Share(figure))},
+                     {"bytes", figure.bytes ? Json(std::llround(*figure.bytes)) : Json(nullptr)},
                      {"device", device}};
   return line.dump() + "\n";
 }
 
 std::string TableHead() {
   return fmt::format(kRowFormat, "case", "unit", "ours", "peer", "its value", "ratio", "limit",
-                     "share");
+                     "share", "moved");
 }
 
 std::string TableRow(const Figure& figure) {
   return fmt::format(kRowFormat, figure.name, figure.unit, Cell(figure.ours),
                      figure.peer.empty() ? "-" : figure.peer, Cell(figure.peer_value),
-                     Cell(Ratio(figure)), Cell(figure.limit), Cell(Share(figure)));
+                     Cell(Ratio(figure)), Cell(figure.limit), Cell(Share(figure)),
+                     Megabytes(figure.bytes));
 }
 
 }  // namespace strata::bench

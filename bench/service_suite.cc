@@ -22,7 +22,9 @@ namespace {
 constexpr uint64_t kRows = 1'000'000;
 constexpr size_t kKeysDrawn = size_t{1} << 20;  // used in a circle
 constexpr size_t kDepth = 4;                    // batches that a client has under way
-constexpr uint64_t kCallsTimed = 400;           // of each contender and round, for latencies
+// For latencies, of each contender and round: at most so many calls, and about so long at most.
+constexpr uint64_t kCallsTimed = 400;
+constexpr TimeNs kTimed = kSecond;
 constexpr double kMillion = 1e6;
 
 struct Shape {
@@ -49,14 +51,22 @@ Result<Peers> AsPeers(Result<std::unique_ptr<ServicePeer>> one) {
   return peers;
 }
 
+// Which contender is ours in a line of the report, and which one it stands beside.
+struct Comparison {
+  size_t ours;
+  size_t peer;
+  std::string carrier = {};  // of both, where lines of a case differ by it: " tcp"
+};
+
 // Ours, its peers and the exchange, started once and filled for one dimension at a time.
 class Field {
  public:
-  // Ours is through shared memory; ours over tcp and within the process are peers of it.
-  static constexpr size_t kOurs = 0, kFirstPeer = 1, kLimit = 3;
+  // The first contenders are ours, by kTransports, then the exchange.
+  static constexpr size_t kOurs = 0, kLimit = 3;
   using Starter = std::function<Result<Peers>()>;
 
-  explicit Field(std::vector<Starter> starters) : starters_(std::move(starters)) {}
+  Field(std::vector<Starter> starters, std::vector<Comparison> comparisons)
+      : starters_(std::move(starters)), comparisons_(std::move(comparisons)) {}
 
   Status Prepare(uint32_t dim) {
     if (peers_.empty()) STRATA_TRY(Start());
@@ -70,6 +80,7 @@ class Field {
 
   size_t size() const { return peers_.size(); }
   ServicePeer* peer(size_t i) const { return peers_[i].get(); }  // null: not installed
+  const std::vector<Comparison>& comparisons() const { return comparisons_; }
 
  private:
   Status Start() {
@@ -90,6 +101,7 @@ class Field {
   }
 
   const std::vector<Starter> starters_;
+  const std::vector<Comparison> comparisons_;
   Peers peers_;
   uint32_t dim_ = 0;
 };
@@ -108,30 +120,19 @@ class Clients {
   }
 
   // All clients together do `count` batches.
-  Status Run(uint64_t count) {
-    std::vector<Status> statuses(clients_.size());
-    {
-      std::vector<std::jthread> threads;
-      for (size_t i = 1; i < clients_.size(); ++i) {
-        threads.emplace_back([this, &statuses, i, count] { statuses[i] = RunOne(i, count); });
-      }
-      statuses[0] = RunOne(0, count);
-    }
-    next_ += count;
-    for (const Status& status : statuses) STRATA_TRY(status);
-    return {};
-  }
+  Status Run(uint64_t count) { return RunAll(count, nullptr); }
 
   void AskForLog() { logged_ = true; }
 
+  // The same, each client with one batch under way; how long each batch took.
   Result<std::vector<TimeNs>> Latencies(uint64_t count) {
-    std::vector<TimeNs> latencies;
-    Load load = LoadOf(0);
-    load.depth = 1;
-    load.latencies = &latencies;
-    STRATA_TRY(clients_[0]->Run(load, next_, count));
-    next_ += count;
-    return latencies;
+    std::vector<std::vector<TimeNs>> of_clients(clients_.size());
+    STRATA_TRY(RunAll(count, &of_clients));
+    std::vector<TimeNs> all;
+    for (const auto& latencies : of_clients) {
+      all.insert(all.end(), latencies.begin(), latencies.end());
+    }
+    return all;
   }
 
  private:
@@ -152,9 +153,25 @@ class Clients {
             .logged = logged_};
   }
 
-  Status RunOne(size_t i, uint64_t count) {
-    const uint64_t share = count / clients_.size() + (i < count % clients_.size() ? 1 : 0);
-    return clients_[i]->Run(LoadOf(i), next_, share);
+  Status RunAll(uint64_t count, std::vector<std::vector<TimeNs>>* latencies) {
+    std::vector<Status> statuses(clients_.size());
+    {
+      const auto run = [&](size_t i) {
+        Load load = LoadOf(i);
+        if (latencies != nullptr) {
+          load.depth = 1;
+          load.latencies = &(*latencies)[i];
+        }
+        const uint64_t share = count / clients_.size() + (i < count % clients_.size() ? 1 : 0);
+        statuses[i] = clients_[i]->Run(load, next_, share);
+      };
+      std::vector<std::jthread> threads;
+      for (size_t i = 1; i < clients_.size(); ++i) threads.emplace_back(run, i);
+      run(0);
+    }
+    next_ += count;
+    for (const Status& status : statuses) STRATA_TRY(status);
+    return {};
   }
 
   Shape shape_;
@@ -175,23 +192,21 @@ Result<std::vector<std::unique_ptr<Clients>>> ConnectAll(const Field& field, con
   return all;
 }
 
-// A figure for each peer out of one value for each contender; 0: it is not there.
-std::vector<Figure> FiguresOf(const Field& field, const Shape& shape, const std::string& name,
+// A figure for each comparison out of one value for each contender.
+std::vector<Figure> FiguresOf(const Field& field, const Shape& shape, const std::string& quantile,
                               const std::string& unit, bool more_is_better,
                               const std::vector<double>& values) {
   std::vector<Figure> figures;
-  for (size_t i = Field::kFirstPeer; i < field.size(); ++i) {
-    if (i == Field::kLimit) continue;
-    Figure figure{
-        .name = name, .unit = unit, .more_is_better = more_is_better, .ours = values[Field::kOurs]};
-    figure.limit = values[Field::kLimit];
-    if (field.peer(i) != nullptr) {
-      figure.peer = field.peer(i)->NameOf(shape.op);
-      figure.peer_value = values[i];
-    } else {
-      continue;
-    }
-    figures.push_back(std::move(figure));
+  for (const Comparison& comparison : field.comparisons()) {
+    const ServicePeer* const peer = field.peer(comparison.peer);
+    if (peer == nullptr) continue;
+    figures.push_back({.name = NameOf(shape) + comparison.carrier + quantile,
+                       .unit = unit,
+                       .more_is_better = more_is_better,
+                       .ours = values[comparison.ours],
+                       .peer = peer->NameOf(shape.op),
+                       .peer_value = values[comparison.peer],
+                       .limit = values[Field::kLimit]});
   }
   return figures;
 }
@@ -211,20 +226,30 @@ Result<std::vector<Figure>> RunThroughput(Field& field, const Shape& shape,
   }
   STRATA_ASSIGN(std::vector<double> rates, MeasureRates(contenders, options.rounds, options.round));
   for (double& rate : rates) rate *= static_cast<double>(shape.batch) / kMillion;
-  return FiguresOf(field, shape, NameOf(shape), "M rows/s", true, rates);
+  return FiguresOf(field, shape, "", "M rows/s", true, rates);
+}
+
+// How many calls to time of clients that are as fast as these.
+Result<uint64_t> CallsOf(Clients& clients, const Shape& shape) {
+  const auto call = [&](uint64_t count) { return clients.Latencies(count).status(); };
+  STRATA_ASSIGN(const uint64_t in_time, CountFor(call, kTimed));
+  return std::clamp(in_time, 2 * shape.clients, kCallsTimed);
 }
 
 Result<std::vector<Figure>> RunLatency(Field& field, const Shape& shape,
                                        const BenchOptions& options) {
   STRATA_TRY(field.Prepare(shape.dim));
   STRATA_ASSIGN(const auto all, ConnectAll(field, shape));
+  std::vector<uint64_t> calls(field.size());
   std::vector<std::vector<double>> p50(field.size());
   std::vector<std::vector<double>> p99(field.size());
-  for (int round = -1; round < options.rounds; ++round) {  // the first warms up
+  for (int round = 0; round < options.rounds; ++round) {
     for (size_t i = 0; i < field.size(); ++i) {
       if (all[i] == nullptr) continue;
-      STRATA_ASSIGN(const auto latencies, all[i]->Latencies(kCallsTimed));
-      if (round < 0) continue;
+      if (round == 0) {
+        STRATA_ASSIGN(calls[i], CallsOf(*all[i], shape));
+      }
+      STRATA_ASSIGN(const auto latencies, all[i]->Latencies(calls[i]));
       std::vector<double> us;
       for (const TimeNs latency : latencies) {
         us.push_back(static_cast<double>(latency) / kMicrosecond);
@@ -238,11 +263,9 @@ Result<std::vector<Figure>> RunLatency(Field& field, const Shape& shape,
     for (const auto& rounds : of) values.push_back(rounds.empty() ? 0 : Median(rounds));
     return values;
   };
-  auto figures = FiguresOf(field, shape, NameOf(shape) + " p50", "us", false, medians(p50));
-  for (Figure& figure :
-       FiguresOf(field, shape, NameOf(shape) + " p99", "us", false, medians(p99))) {
-    figures.push_back(std::move(figure));
-  }
+  auto figures = FiguresOf(field, shape, " p50", "us", false, medians(p50));
+  std::ranges::move(FiguresOf(field, shape, " p99", "us", false, medians(p99)),
+                    std::back_inserter(figures));
   return figures;
 }
 
@@ -300,7 +323,9 @@ std::vector<Shape> ShortSet() {
           {Op::kPull, 65'536, 16, kUniform, 1},
           {Op::kPull, 256, 16, kUniform, 1},
           {Op::kPull, 4096, 16, kUniform, 4},
-          {Op::kPush, 4096, 16, kUniform, 4}};
+          {Op::kPush, 4096, 16, kUniform, 4},
+          {Op::kPull, 65'536, 16, kUniform, 4},
+          {Op::kPush, 65'536, 16, kUniform, 4}};
 }
 
 std::vector<Shape> Grid() {
@@ -319,53 +344,72 @@ std::vector<Shape> Grid() {
   return shapes;
 }
 
+Case ThroughputCase(const std::shared_ptr<Field>& field, const Shape& shape) {
+  return {NameOf(shape), [field, shape](const BenchOptions& options) {
+            return RunThroughput(*field, shape, options);
+          }};
+}
+
+Case LatencyCase(const std::shared_ptr<Field>& field, const Shape& shape) {
+  return {NameOf(shape) + " latency", [field, shape](const BenchOptions& options) {
+            return RunLatency(*field, shape, options);
+          }};
+}
+
 std::vector<Case> ServiceCases(bool all) {
-  const auto field = std::make_shared<Field>(std::vector<Field::Starter>{
-      [] { return StartOurs({.transports = kTransports}); },
-      [] { return AsPeers(StartExchange(Exchange::kKept)); }, [] { return AsPeers(StartRedis()); },
-      [] { return AsPeers(StartRocks()); },
-      [] { return AsPeers(StartExchange(Exchange::kPlain)); }});
+  // Ours is through shared memory; ours over tcp and within the process are peers of it.
+  const std::vector<Comparison> comparisons = {{Field::kOurs, 1},
+                                               {Field::kOurs, 2},
+                                               {Field::kOurs, 4},
+                                               {Field::kOurs, 5},
+                                               {Field::kOurs, 6}};
+  const auto field = std::make_shared<Field>(
+      std::vector<Field::Starter>{[] { return StartOurs({.transports = kTransports}); },
+                                  [] { return AsPeers(StartExchange(Exchange::kKept)); },
+                                  [] { return AsPeers(StartRedis()); },
+                                  [] { return AsPeers(StartRocks()); },
+                                  [] { return AsPeers(StartExchange(Exchange::kPlain)); }},
+      comparisons);
+  constexpr auto kUniform = Distribution::kUniform;
   std::vector<Case> cases = {{"memcpy", RunCopy}};
   for (const Op op : {Op::kPull, Op::kPush}) {
-    const Shape shape{op, 1, 16, Distribution::kUniform, 1};
-    cases.push_back({NameOf(shape) + " latency", [field, shape](const BenchOptions& options) {
-                       return RunLatency(*field, shape, options);
-                     }});
+    cases.push_back(LatencyCase(field, {op, 1, 16, kUniform, 1}));
+    cases.push_back(LatencyCase(field, {op, 65'536, 16, kUniform, 4}));
   }
-  const Shape logged{Op::kPush, 4096, 16, Distribution::kUniform, 1};
+  const Shape logged{Op::kPush, 4096, 16, kUniform, 1};
   cases.push_back({NameOf(logged) + " logged", [field, logged](const BenchOptions& options) {
                      return RunLogged(*field, logged, options);
                    }});
   for (const Shape& shape : all ? Grid() : ShortSet()) {
-    cases.push_back({NameOf(shape), [field, shape](const BenchOptions& options) {
-                       return RunThroughput(*field, shape, options);
-                     }});
+    cases.push_back(ThroughputCase(field, shape));
   }
   return cases;
 }
 
 std::vector<Case> GpuServiceCases(bool) {
-  const auto field = std::make_shared<Field>(std::vector<Field::Starter>{
-      [] {
-        return StartOurs({.name = "4 GPU lanes",
-                          .transports = kTransports,
-                          .lanes = 4,
-                          .device = {.kind = DeviceKind::kCuda}});
-      },
-      [] { return AsPeers(StartExchange(Exchange::kKept)); },
-      [] { return StartOurs({.name = "4 CPU lanes", .transports = kTransports, .lanes = 4}); }});
+  // Each carrier by itself.
+  const std::vector<Comparison> comparisons = {
+      {Field::kOurs, 4, " shm"}, {1, 5, " tcp"}, {2, 6, " inproc"}};
+  const auto field = std::make_shared<Field>(
+      std::vector<Field::Starter>{
+          [] {
+            return StartOurs({.name = "4 GPU lanes",
+                              .transports = kTransports,
+                              .lanes = 4,
+                              .device = {.kind = DeviceKind::kCuda}});
+          },
+          [] { return AsPeers(StartExchange(Exchange::kKept)); },
+          [] { return StartOurs({.name = "4 CPU lanes", .transports = kTransports, .lanes = 4}); }},
+      comparisons);
+  constexpr auto kUniform = Distribution::kUniform;
   std::vector<Case> cases;
   for (const Op op : {Op::kPull, Op::kPush, Op::kMixed}) {
     for (const size_t batch : {65'536U, 4096U}) {
-      const Shape shape{op, batch, 16, Distribution::kUniform, 4};
-      cases.push_back({NameOf(shape), [field, shape](const BenchOptions& options) {
-                         return RunThroughput(*field, shape, options);
-                       }});
+      cases.push_back(ThroughputCase(field, {op, batch, 16, kUniform, 4}));
     }
-    const Shape alone{op, 65'536, 16, Distribution::kUniform, 1};
-    cases.push_back({NameOf(alone) + " latency", [field, alone](const BenchOptions& options) {
-                       return RunLatency(*field, alone, options);
-                     }});
+    for (const size_t clients : {4U, 1U}) {
+      cases.push_back(LatencyCase(field, {op, 65'536, 16, kUniform, clients}));
+    }
   }
   return cases;
 }

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <vector>
 
+#include "kernels/optim/apply.h"
+
 namespace strata {
 namespace {
 
@@ -170,6 +172,17 @@ std::string OptimizerNames() {
   std::vector<std::string_view> names;
   for (const OptimizerName& entry : kOptimizers) names.push_back(entry.name);
   return Enumerated(names, "or");
+}
+
+bool HasState(OptimizerKind kind) { return StateWidth({.kind = kind}, 1) != 0; }
+
+std::string WhyStateless(OptimizerKind kind) {
+  std::vector<std::string_view> users;
+  for (const OptimizerName& entry : kOptimizers) {
+    if (HasState(entry.kind)) users.push_back(entry.name);
+  }
+  return fmt::format("on optimizer {} (it is for {})", OptimizerKindName(kind),
+                     Enumerated(users, "and"));
 }
 
 }  // namespace strata

@@ -59,5 +59,10 @@ std::span<const OptimizerName> Optimizers();
 std::string_view OptimizerKindName(OptimizerKind kind);  // "sgd", "rowwise_adagrad", ...; "unknown"
 Result<OptimizerKind> ParseOptimizerKind(std::string_view name);
 std::string OptimizerNames();  // "sgd, momentum, ... or ftrl"
+// Whether rows hold more for it than their value.
+bool HasState(OptimizerKind kind);
+// Why what concerns state has no effect where there is none: "on optimizer sgd (it is for momentum,
+// ... and ftrl)".
+std::string WhyStateless(OptimizerKind kind);
 
 }  // namespace strata

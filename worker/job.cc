@@ -285,6 +285,11 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
   STRATA_ASSIGN(job->sparse_ack, ParseAckLevel(settings.Text("sparse.ack")));
   STRATA_ASSIGN(job->sparse_value_type, ParseElementType(settings.Text("sparse.value_type")));
   STRATA_ASSIGN(job->sparse_state_type, ParseElementType(settings.Text("sparse.state_type")));
+  const OptimizerKind sparse = job->sparse_optimizer.kind;
+  if (settings.IsSet("sparse.state_type") && !HasState(sparse)) {
+    return Wrong(settings, "sparse.state_type",
+                 fmt::format("has no effect {}: remove it", WhyStateless(sparse)));
+  }
   STRATA_ASSIGN(job->dense_optimizer, ReadOptimizer(settings, "dense"));
   return Status::Ok();
 }

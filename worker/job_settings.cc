@@ -138,7 +138,8 @@ constexpr Setting kJobRows[] = {
         "What servers store embedding rows as; bf16 and fp16 take half the memory. Arithmetic is "
         "fp32 all the same, and what is stored is rounded up or down at random, so that small "
         "steps count on average."),
-    Choice("sparse.state_type", "fp32|bf16|fp16", "fp32", "The same for the optimizer's state."),
+    Choice("sparse.state_type", "fp32|bf16|fp16", "fp32",
+           "The same for the optimizer's state, of those that have one."),
     Choice("sparse.ack", "default|applied|logged|synced", "default",
            "What must be true before servers acknowledge an update: applied, it is in memory; "
            "logged, it survives the server's process; synced, it survives loss of power. default: "

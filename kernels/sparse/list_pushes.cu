@@ -17,9 +17,12 @@ __global__ void ListThem(DistinctKeys distinct, uint32_t missing, BatchGradients
   const uint32_t* order = distinct.order + distinct.starts[j];
   const uint32_t rows = distinct.starts[j + 1] - distinct.starts[j];
   bool finite = true;
-  for (uint32_t row = 0; row < rows; ++row) {
-    const float* gradient = gradients.values + uint64_t{order[row]} * dim;
-    for (uint32_t e = Lane(); e < dim; e += 32) finite = finite && math::IsFinite(gradient[e]);
+  for (uint32_t e = Lane(); e < dim; e += 32) {
+    float sum = gradients.values[uint64_t{order[0]} * dim + e];
+    for (uint32_t row = 1; row < rows; ++row) {
+      sum += gradients.values[uint64_t{order[row]} * dim + e];
+    }
+    finite = finite && math::IsFinite(sum);
   }
   finite = __all_sync(~0U, finite) != 0;
   if (Lane() != 0) return;

@@ -271,7 +271,8 @@ Status HotTable::PrepareUpdate(std::span<const GradientPart> parts) {
 }
 
 Status HotTable::AdmitMissing() {
-  if (below_->AdmitsAtOnce() || missing_count_ == 0) return {};
+  const Admission* const admission = below_->admission();
+  if (admission == nullptr || missing_count_ == 0) return {};
   // Rows have come up since they were counted.
   CopyDown<uint32_t>(exec_, distinct_.missing_count, {&missing_count_, 1});
   Wait();
@@ -288,7 +289,7 @@ Status HotTable::AdmitMissing() {
   CopyDown<uint32_t>(exec_, distinct_.missing, missing);
   Wait();
   std::vector<uint8_t> admitted(count);
-  below_->Admit(keys, pushes, admitted);
+  admission->Admit(keys, pushes, admitted);
   size_t kept = 0;
   for (size_t n = 0; n < count; ++n) {
     if (admitted[n] != 0 || pushes[n] == 0) {  // what is not finite the update rejects and counts
@@ -311,7 +312,7 @@ void HotTable::CommitUpdate(uint64_t step) {
     below_->CommitUpdate(step);
   } else {
     GpuTable::CommitUpdate(step);
-    below_->CountPushes(late_keys_, late_pushes_);
+    if (!late_keys_.empty()) below_->admission()->CountPushes(late_keys_, late_pushes_);
   }
 }
 

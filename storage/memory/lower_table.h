@@ -2,7 +2,6 @@
 // its rows, newer versions of others, and rows that it has not heard of yet.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,6 +28,18 @@ struct RowsDown {
   std::span<const uint8_t> known;  // 1: ReadRows has told of the key's row; 0: it is new here
 };
 
+// Which keys get a row, for a table above that makes the rows. `pushes[i]`: how many parts of an
+// update bring keys[i], which has no row.
+class Admission {
+ public:
+  virtual ~Admission() = default;
+  // admitted[i] is 1 if keys[i] gets one, else 0.
+  virtual void Admit(std::span<const Key> keys, std::span<const uint32_t> pushes,
+                     std::span<uint8_t> admitted) const = 0;
+  // Those that got none have been pushed.
+  virtual void CountPushes(std::span<const Key> keys, std::span<const uint32_t> pushes) = 0;
+};
+
 // What LocalTable says holds.
 class LowerTable : public LocalTable {
  public:
@@ -41,16 +52,8 @@ class LowerTable : public LocalTable {
   // as PrepareUpdate.
   virtual Status WriteRows(const RowsDown& down) = 0;
 
-  // Whether keys get a row with their first push; if not, a table above asks which do. `pushes[i]`:
-  // how many parts of an update bring keys[i], which has no row. admitted[i] is 1 if it gets one.
-  virtual bool AdmitsAtOnce() const { return true; }
-  virtual void Admit(std::span<const Key> keys, std::span<const uint32_t> pushes,
-                     std::span<uint8_t> admitted) const {
-    static_cast<void>(keys), static_cast<void>(pushes);
-    std::ranges::fill(admitted, uint8_t{1});
-  }
-  // Those that got none have been pushed.
-  virtual void CountPushes(std::span<const Key> /*keys*/, std::span<const uint32_t> /*pushes*/) {}
+  // As long as the table; null: keys get a row with their first push.
+  virtual Admission* admission() { return nullptr; }
 };
 
 }  // namespace strata

@@ -40,7 +40,9 @@ namespace strata {
 struct TierStats {
   uint64_t warm_rows = 0;  // now
   uint64_t warm_bytes = 0;
-  uint64_t warm_hits = 0;  // keys of lookups, and distinct keys of updates, found in memory
+  // Keys of lookups, distinct keys of updates, and those that ReadRows was asked for, found in
+  // memory.
+  uint64_t warm_hits = 0;
   uint64_t cold_hits = 0;  // ... in the cold tier
   uint64_t moved_up = 0;   // rows, prefetched ones among them
   uint64_t prefetched = 0;
@@ -55,7 +57,7 @@ struct TierStats {
 //
 // A batch of updates needs all its rows in memory at once; one that neither the table's share nor
 // what is left of the budget has room for is refused.
-class TieredTable : public LowerTable {
+class TieredTable : public LowerTable, private Admission {
  public:
   // `spec` has passed ValidateTableSpec.
   TieredTable(const TableSpec& spec, const TierPolicy& policy, WarmShares& warm, RocksDb& cold,
@@ -95,10 +97,7 @@ class TieredTable : public LowerTable {
   Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                   const RowVisit& visit) override;
   Status WriteRows(const RowsDown& down) override;
-  bool AdmitsAtOnce() const override { return push_counts_ == nullptr; }
-  void Admit(std::span<const Key> keys, std::span<const uint32_t> pushes,
-             std::span<uint8_t> admitted) const override;
-  void CountPushes(std::span<const Key> keys, std::span<const uint32_t> pushes) override;
+  Admission* admission() override { return push_counts_ == nullptr ? nullptr : this; }
 
   TierStats tier_stats() const;
 
@@ -133,6 +132,9 @@ class TieredTable : public LowerTable {
   void NoteExpired();
   bool Admits(Key key, uint32_t pushes) const;
   void CountPush(Key key, uint32_t pushes);
+  void Admit(std::span<const Key> keys, std::span<const uint32_t> pushes,
+             std::span<uint8_t> admitted) const override;
+  void CountPushes(std::span<const Key> keys, std::span<const uint32_t> pushes) override;
   void BeginOperation();
   void NoteShare();
   void ShedBeyondShare();

@@ -44,20 +44,60 @@ TEST(BenchTest, AJsonLineHasEveryFieldOnce) {
                       .more_is_better = false,
                       .ours = 12.34567,
                       .peer = "redis",
-                      .peer_value = 24.69134};
+                      .peer_value = 24.69134,
+                      .limit = 6,
+                      .bytes = 123'456'789};
   const std::string text = JsonLine("service", figure, "cpu: x");
   EXPECT_EQ(text.find('\n'), text.size() - 1);
   const auto line = nlohmann::json::parse(text);
   std::set<std::string> fields;
   for (const auto& [name, value] : line.items()) fields.insert(name);
-  EXPECT_EQ(fields, (std::set<std::string>{"suite", "case", "unit", "ours", "peer", "peer_value",
-                                           "source", "limit", "ratio", "device"}));
+  EXPECT_EQ(fields,
+            (std::set<std::string>{"suite", "case", "unit", "ours", "peer", "peer_value", "source",
+                                   "limit", "ratio", "share", "bytes", "device"}));
   EXPECT_EQ(line["ours"], 12.35);
   EXPECT_EQ(line["ratio"], 2.0);
   EXPECT_EQ(line["source"], "run");
-  EXPECT_TRUE(line["limit"].is_null());
+  EXPECT_EQ(line["limit"], 6.0);
+  EXPECT_EQ(line["share"], 0.486);
+  EXPECT_EQ(line["bytes"], 123'456'789);
   const auto alone = nlohmann::json::parse(JsonLine("table", {.name = "n", .unit = "x"}, "d"));
   EXPECT_TRUE(alone["peer"].is_null() && alone["source"].is_null() && alone["ratio"].is_null());
+  EXPECT_TRUE(alone["limit"].is_null() && alone["share"].is_null() && alone["bytes"].is_null());
+}
+
+TEST(BenchTest, LargeNumbersOfATableAreWrittenOut) {
+  const std::string row = TableRow({.name = "push", .unit = "us", .ours = 754'312, .limit = 12});
+  EXPECT_NE(row.find(" 754300 "), std::string::npos) << row;
+}
+
+TEST(BenchTest, WorkIsCountedByTheTimeItTakes) {
+  uint64_t done = 0;
+  const Work slow = [&](uint64_t count) {
+    done += count;
+    const TimeNs end = RealClock().Now() + static_cast<TimeNs>(count) * kMillisecond;
+    while (RealClock().Now() < end) {
+    }
+    return Status();
+  };
+  const auto count = CountFor(slow, 20 * kMillisecond);
+  ASSERT_TRUE(count.ok());
+  EXPECT_LE(*count, 20U);  // fewer where something else had the processor
+  EXPECT_GE(*count, 1U);
+  EXPECT_LE(done, 1U + 2U);  // a tenth of the time, by doubling
+}
+
+// Of a server on a GPU and of one without: rates and latencies of large batches of four clients.
+TEST(BenchTest, BothServiceSuitesHaveFourClients) {
+  for (const Suite& suite : {ServiceSuite(), GpuServiceSuite()}) {
+    std::set<std::string> names;
+    for (const Case& one : suite.cases(false)) EXPECT_TRUE(names.insert(one.name).second);
+    for (const char* op : {"pull", "push"}) {
+      const std::string name = std::string(op) + " batch=65536 dim=16 uniform clients=4";
+      EXPECT_TRUE(names.contains(name)) << suite.about;
+      EXPECT_TRUE(names.contains(name + " latency")) << suite.about;
+    }
+  }
 }
 
 TEST(BenchTest, EveryContenderRunsInEveryRoundAndAnErrorNamesIt) {

@@ -142,6 +142,10 @@ TEST_F(GpuRandom, KeysGetRowsWhenTheTableBelowAdmitsThem) {
     std::vector<float> floats(keys.size() * kDim);
     for (float& value : floats) value = static_cast<float>(random() % 100) * 0.01F;
     if (step % 3 == 0) floats[random() % floats.size()] = std::numeric_limits<float>::quiet_NaN();
+    if (step % 3 == 1 && keys.size() > 1) {  // each is finite, their sum is not
+      keys.back() = keys.front();
+      floats.front() = floats[floats.size() - kDim] = 0.75F * std::numeric_limits<float>::max();
+    }
     const size_t half = keys.size() / 2;
     const GradientPart parts[] = {
         {std::span(keys).first(half), std::span(floats).first(half * kDim)},

@@ -115,6 +115,7 @@ TEST(TableSpecTest, ConstantsWithoutEffectAreRefused) {
   ExpectInvalid(spec, "optimizer.end_learning_rate: has no effect without decay_steps");
   // There are tables that hold these.
   spec.optimizer = {.epsilon = 1.0F, .beta1 = 0.5F, .initial_accumulator = 1.0F};
+  spec.state_type = ElementType::kFp16;
   EXPECT_TRUE(ValidateTableSpec(spec).ok());
 }
 

@@ -333,6 +333,35 @@ TEST(TieredTableTest, RowsAreStoredFromTheirNthPushOn) {
   EXPECT_EQ(table.Stats().rows, 51U) << "an assigned row needs no admission";
 }
 
+TEST(TieredTableTest, HitsAreKeysOfLookupsAndDistinctKeysOfUpdates) {
+  OwnTieredTable table(Spec(1), {}, 1000);
+  ASSERT_TRUE(Push(table, Range(7, 1)).ok());
+  EXPECT_EQ(table.tier_stats().warm_hits, 0U) << "the row was not there yet";
+  const std::vector<Key> keys = {7, 8, 7};
+  std::vector<float> rows(keys.size());
+  ASSERT_TRUE(table.Lookup(keys, rows).ok());
+  EXPECT_EQ(table.tier_stats().warm_hits, 2U);
+  const GradientPart part{keys, rows};
+  ASSERT_TRUE(table.ApplyGradients({&part, 1}, 2).ok());
+  EXPECT_EQ(table.tier_stats().warm_hits, 3U);
+  EXPECT_EQ(table.Tiers()[static_cast<size_t>(Tier::kWarm)].hits, 3U);
+  EXPECT_EQ(table.Tiers()[static_cast<size_t>(Tier::kCold)].hits, 0U);
+}
+
+TEST(TieredTableTest, APushWhoseSumIsNotFiniteIsRejectedBeforeAdmission) {
+  OwnTieredTable table(Spec(1, OptimizerKind::kSgd), {.admit_from = 2}, 1000);
+  constexpr float kLarge = 0.75F * std::numeric_limits<float>::max();
+  const std::vector<Key> keys = {7, 8, 7};
+  const std::vector<float> gradients = {kLarge, kLarge, kLarge};
+  const GradientPart part{keys, gradients};
+  for (uint64_t step = 1; step <= 2; ++step) {
+    ASSERT_TRUE(table.ApplyGradients({&part, 1}, step).ok());
+    EXPECT_EQ(table.Stats().rejected, step) << "of 7, whose gradients are finite each";
+    EXPECT_EQ(table.Stats().not_admitted, 1U) << "of 8, once";
+  }
+  EXPECT_EQ(table.Stats().rows, 1U) << "of 8";
+}
+
 TEST(TieredTableTest, ExpiredRowsAreAsIfErasedInEitherTier) {
   OwnTieredTable table(Spec(2), {.ttl_steps = 10}, 100);
   MapTable model(Spec(2));

@@ -73,9 +73,10 @@ TEST(AdminCommandLine, WatchTakesAnOptionalInterval) {
 }
 
 TEST(AdminCommandLine, TableCreateFillsTheSpec) {
-  const Request request = Parsed({"table", "create", "user.v1", "--dim=16", "--optimizer=adam",
-                                  "--learning-rate=0.25", "--initializer=uniform", "--scale=0.5",
-                                  "--ack=synced", "--seed=18446744073709551615"});
+  const Request request =
+      Parsed({"table", "create", "user.v1", "--dim=16", "--optimizer=adam", "--learning-rate=0.25",
+              "--initializer=uniform", "--scale=0.5", "--ack=synced", "--seed=18446744073709551615",
+              "--value-type=bf16", "--state-type=fp16"});
   EXPECT_EQ(request.spec.name, "user.v1");
   EXPECT_EQ(request.spec.dim, 16U);
   EXPECT_EQ(request.spec.optimizer.kind, OptimizerKind::kAdam);
@@ -84,6 +85,8 @@ TEST(AdminCommandLine, TableCreateFillsTheSpec) {
   EXPECT_EQ(request.spec.initializer.scale, 0.5F);
   EXPECT_EQ(request.spec.ack, AckLevel::kSynced);
   EXPECT_EQ(request.spec.seed, UINT64_MAX);
+  EXPECT_EQ(request.spec.value_type, ElementType::kBf16);
+  EXPECT_EQ(request.spec.state_type, ElementType::kFp16);
 }
 
 // Each constant by its own option, just beside its default.
@@ -126,6 +129,11 @@ TEST(AdminCommandLine, AConstantThatTheOptimizerDoesNotUseIsRefused) {
       {{"--decay-power=1"}, "--decay-power: has no effect without decay_steps: leave it out"},
       {{"--scale=0.5"},
        "--scale: has no effect on initializer zero (it is for uniform and normal)"},
+      {{"--state-type=fp16"},
+       "--state-type: has no effect on optimizer sgd (it is for momentum, nesterov, adagrad, "
+       "rowwise_adagrad, rmsprop, adam, lazy_adam and ftrl): leave it out"},
+      {{"--state-type=fp32"}, "--state-type: has no effect on optimizer sgd"},
+      {{"--optimizer=adam", "--state-type=fp8"}, "element type 'fp8': expected fp32"},
   };
   for (const auto& [options, part] : cases) {
     std::vector<const char*> words = {"table", "create", "t", "--dim=2"};

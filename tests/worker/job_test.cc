@@ -190,6 +190,10 @@ TEST(Job, MistakesAreNamedWithFileAndLine) {
       {With("beta1 = 0.8", "momentum = 0.8"),
        "dir/job.toml:41:1: sparse.momentum has no effect on optimizer adam (it is for momentum "
        "and nesterov): remove it"},
+      {With("optimizer = \"adam\"\nlearning_rate = 0.1\nbeta1 = 0.8",
+            "optimizer = \"sgd\"\nlearning_rate = 0.1\n"),
+       "dir/job.toml:46:1: sparse.state_type has no effect on optimizer sgd (it is for momentum, "
+       "nesterov, adagrad, rowwise_adagrad, rmsprop, adam, lazy_adam and ftrl): remove it"},
       {With("learning_rate = 1\n", "learning_rate = 1\nbeta1 = 0.9\n"),
        "dir/job.toml:51:1: dense.beta1 has no effect on optimizer sgd (it is for adam and "
        "lazy_adam): remove it"},

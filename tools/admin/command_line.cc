@@ -37,7 +37,7 @@ struct RawLine {
   std::string initializer = "zero";
   std::string ack = "default";
   std::string value_type = "fp32";
-  std::string state_type = "fp32";
+  std::string state_type;
   std::vector<std::string> keys;  // get
   std::string put_key;
   std::vector<std::string> values;
@@ -130,6 +130,14 @@ Status ReadInitializer(const RawLine& raw, InitializerSpec* initializer) {
       "leave it out");
 }
 
+Status ReadStateType(const RawLine& raw, OptimizerKind optimizer, ElementType* type) {
+  if (raw.state_type.empty()) return {};
+  STRATA_ASSIGN(*type, ParseElementType(raw.state_type));
+  if (HasState(optimizer)) return {};
+  return Invalid(
+      fmt::format("--state-type: has no effect {}: leave it out", WhyStateless(optimizer)));
+}
+
 Status ReadSpec(const RawLine& raw, TableSpec* spec) {
   spec->name = raw.request.table;
   STRATA_TRY(ReadWhole("--dim", raw.dim, 1U, kDimMax, &spec->dim));
@@ -138,7 +146,7 @@ Status ReadSpec(const RawLine& raw, TableSpec* spec) {
   STRATA_TRY(ReadWhole<uint64_t>("--seed", raw.seed, 0, UINT64_MAX, &spec->seed));
   STRATA_ASSIGN(spec->ack, ParseAckLevel(raw.ack));
   STRATA_ASSIGN(spec->value_type, ParseElementType(raw.value_type));
-  STRATA_ASSIGN(spec->state_type, ParseElementType(raw.state_type));
+  STRATA_TRY(ReadStateType(raw, spec->optimizer.kind, &spec->state_type));
   return ValidateTableSpec(*spec);
 }
 
@@ -255,8 +263,8 @@ void AddTableCommands(CLI::App* app, RawLine* raw) {
       ->capture_default_str();
   create
       ->add_option("--state-type", raw->state_type,
-                   "The optimizer's state is stored as fp32, bf16 or fp16")
-      ->capture_default_str();
+                   "The optimizer's state, of those that have one, is stored as fp32, bf16 or fp16")
+      ->default_str(std::string(ElementTypeName(request.spec.state_type)));
   create->add_option("--seed", raw->seed, "Of the initial values")
       ->default_str(fmt::to_string(request.spec.seed));
 
