@@ -5,29 +5,32 @@
 // CombineBatch and UpdateRows then make of an owner's rows, to the bit, what one GPU with all rows
 // would that is given for each table the keys of rank 0, those of rank 1, ..., each rank a part.
 //
-// A step. All groups have the same tables in the same order, tables without keys too. Calls for a
-// GPU are on its stream, with its number in exec.ordinal and as the calling thread's device; "after
-// X of all" is an event that each of them records behind X and this stream waits for. The host
-// enqueues X for all of them first: waiting for an event that was never recorded is no wait.
+// A step. All groups have the same tables in the same order, those without keys too. Calls for a
+// GPU are on its stream, with its number in exec.ordinal and as the calling thread's device. "After
+// X of all" is an event that each of them records behind X, and for which this stream waits. The
+// host enqueues X for all of them first: an event that was never recorded is not waited for.
 //
-//   1. on each rank, after 5 of the step before of all owners, who read what is overwritten now:
+//   1. on each rank, after 5 of all owners in the step before, who read what is overwritten now,
+//      with a TableGroup of its own batch (of its maps only dimension and types count):
 //        PartitionByOwner(exec, keys, owner_of_shard, owners, rank.partition, scratch);
 //        MarkTables(exec, group, owners, rank.partition, rank.ends);
 //        rank.ends to the host, which waits for all ranks: the one synchronisation of a step.
-//   2. on each owner o, with a TableGroup of its own maps, table t having as many keys as all ranks
-//      have between the ends o * tables + t - 1 and o * tables + t:
-//        DeviceMap::MakeRoom for each table, before the group is made, as references change;
+//   2. on each owner o, whose table t has n keys, of each rank ends[i] - ends[i - 1] (0 before the
+//      first) with i = o * tables + t:
+//        DeviceMap::MakeRoom(exec, n) for each table; then a TableGroup of its maps with these n;
 //        CollectKeys(exec, ranks, o, group, batch);
 //        CombineBatch(exec, group, batch.keys, nullptr, distinct, scratch);
-//   3. on each rank, after MakeRoom of all owners (so before their updates of this step, after
-//      those of the last), with all owners' MapRefs copied to arrays in its memory:
+//   3. on each rank, after MakeRoom of all owners, with all owners' MapRefs of now copied to its
+//      memory on its stream:
 //        PoolRows(exec, tables, type);                      // PooledTable::maps
-//   4. the model, and
+//   4. on each rank the model, and, with the group of 1:
 //        rank.gradients = GradientsOfBags(exec, group, tables, gradients, type, bags);
-//   5. on each owner, after 4 of all ranks:
+//   5. on each owner, after 4 of all ranks, whose gradients stay as they are until it is done:
 //        UpdateRows(exec, group, optimizer, step, distinct, CollectBags(exec, ranks, group, batch),
 //                   rejected, scratch);
-//      Gradients of vectors stay as they are until then.
+//
+// So no row changes while another GPU reads it: an owner's MakeRoom is behind its update, and that
+// behind 3 of all ranks, which comes before their 4.
 //
 // A rank's arrays and gradients are readable from the owners' GPUs: memory of a DevicePool is,
 // memory of cudaMalloc once a thread whose device is the owner's has called
