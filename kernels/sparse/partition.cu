@@ -2,7 +2,6 @@
 
 #include <bit>
 
-#include "base/hash.h"
 #include "base/status.h"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/exclusive_sum.cuh"
@@ -46,7 +45,7 @@ __device__ void WalkRun(const Runs& runs, uint64_t run, uint32_t* places, const 
     for (uint32_t k = 0; k < kAtOnce; ++k) {
       const uint64_t position = first + 32 * k;
       const bool is_one = position < end;
-      const uint32_t owner = runs.owner_of_shard[Mix64(keys[k]) >> (64 - kOwnerShardBits)];
+      const uint32_t owner = runs.owner_of_shard[OwnerShardOf(keys[k])];
       uint32_t same = __ballot_sync(~0U, is_one);  // and the lanes whose keys have this owner
       for (uint32_t bit = 0; bit < runs.owner_bits; ++bit) {
         const bool is_set = (owner >> bit & 1) != 0;

@@ -6,13 +6,18 @@
 #include <cstdint>
 #include <span>
 
+#include "base/hash.h"
 #include "kernels/core/exec.h"
+#include "kernels/core/host_device.h"
 
 namespace strata {
 
 constexpr uint32_t kOwnersMax = 64;
 // A key's shard is the highest ten bits of Mix64(key), as wire::ShardOf has it.
 constexpr uint32_t kOwnerShardBits = 10;
+STRATA_HD uint32_t OwnerShardOf(uint64_t key) {
+  return static_cast<uint32_t>(Mix64(key) >> (64 - kOwnerShardBits));
+}
 
 // Device memory.
 struct Partition {

@@ -7,6 +7,7 @@
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/block_parts.cuh"
 #include "kernels/sparse/elements.cuh"
+#include "kernels/sparse/partition.h"
 #include "kernels/sparse/pool_rows.h"
 
 namespace strata {
@@ -25,12 +26,30 @@ __device__ T* VectorOf(const PooledTable& table, uint64_t bag) {
   return static_cast<T*>(table.out) + table.ElementOf(bag);
 }
 
-// The four elements from `e` on of the row at `place`, or of a missing one.
-template <bool kNarrow>
-__device__ Four RowPart(const PooledTable& table, uint64_t place, uint64_t key, uint32_t e) {
+// Where the row of a key is, or kNowhere: its place in the one map; kSpread, where a table may have
+// maps by owner: its address.
+template <bool kSpread>
+__device__ uint64_t Find(const PooledTable& table, uint64_t key) {
+  if constexpr (!kSpread) {
+    return FindPlace(table.map, key);
+  } else {
+    const MapRef& map =
+        table.maps == nullptr ? table.map : table.maps[table.owner_of_shard[OwnerShardOf(key)]];
+    const uint64_t place = FindPlace(map, key);
+    return place == kNowhere ? kNowhere : reinterpret_cast<uint64_t>(map.RowOf(place));
+  }
+}
+template <bool kSpread>
+__device__ const float* RowAt(const PooledTable& table, uint64_t found) {
+  return kSpread ? reinterpret_cast<const float*>(found) : table.map.RowOf(found);
+}
+
+// The four elements from `e` on of the row that was found, or of a missing one.
+template <bool kNarrow, bool kSpread>
+__device__ Four RowPart(const PooledTable& table, uint64_t found, uint64_t key, uint32_t e) {
   const uint32_t dim = table.map.dim;
-  if (place == kNowhere) return InitialFour<kNarrow>(table.map, table.start, key, e);
-  const float* row = table.map.RowOf(place);
+  if (found == kNowhere) return InitialFour<kNarrow>(table.map, table.start, key, e);
+  const float* row = RowAt<kSpread>(table, found);
   const ElementType type = table.map.value_type;
   if (!kNarrow || type == ElementType::kFp32) {
     return dim % 4 == 0 ? LoadFour<true>(row, e, dim) : LoadFour<false>(row, e, dim);
@@ -62,10 +81,10 @@ __device__ void Write(const PooledTable& table, uint64_t bag, uint32_t keys, Fou
 }
 
 // The rows of the warp's bags of one key each, as they are.
-template <typename T, bool kNarrow>
-__device__ void CopyBags(const PooledTable& table, uint64_t place, uint64_t bag, uint32_t first,
+template <typename T, bool kNarrow, bool kSpread>
+__device__ void CopyBags(const PooledTable& table, uint64_t found, uint64_t bag, uint32_t first,
                          uint32_t floats) {
-  const float* row = place == kNowhere ? nullptr : table.map.RowOf(place);
+  const float* row = found == kNowhere ? nullptr : RowAt<kSpread>(table, found);
   auto* to = reinterpret_cast<FourOf<T>*>(VectorOf<T>(table, bag) + first);
   const auto pack = [](const float4& four) {
     return Packed<T>({{four.x, four.y, four.z, four.w}});
@@ -85,7 +104,7 @@ __device__ void CopyBags(const PooledTable& table, uint64_t place, uint64_t bag,
 // too. Where each has one key that is a copy. Else the lanes work in teams that have as many bags
 // as lanes: each lane searches for one key, then the team walks over the rows, four elements a
 // lane, whichever bag they are of.
-template <typename T, bool kNarrow>
+template <typename T, bool kNarrow, bool kSpread>
 __global__ void __launch_bounds__(kMapThreads, 4) Pool(const __grid_constant__ PoolParts all) {
   const PoolPart& part = all.OfBlock(blockIdx.x);
   const PooledTable& table = part.table;
@@ -99,10 +118,10 @@ __global__ void __launch_bounds__(kMapThreads, 4) Pool(const __grid_constant__ P
   const uint32_t own_end = table.BeginOf(some_bag + 1);
   const bool is_plain = table.weights == nullptr && dim % 4 == 0 && table.stride % 4 == 0;
   if (is_plain && __all_sync(~0U, own_end - own_begin == 1) != 0) {
-    const uint64_t place = has_bag ? FindPlace(table.map, table.keys[own_begin]) : kNowhere;
-    if (__all_sync(~0U, place != kNowhere || !has_bag) != 0) {
+    const uint64_t found = has_bag ? Find<kSpread>(table, table.keys[own_begin]) : kNowhere;
+    if (__all_sync(~0U, found != kNowhere || !has_bag) != 0) {
       const uint32_t first = piece * 4 * part.lanes;
-      CopyBags<T, kNarrow>(table, place, own_bag, first, min(4 * part.lanes, dim - first));
+      CopyBags<T, kNarrow, kSpread>(table, found, own_bag, first, min(4 * part.lanes, dim - first));
       return;
     }
   }
@@ -138,16 +157,18 @@ __global__ void __launch_bounds__(kMapThreads, 4) Pool(const __grid_constant__ P
     const bool is_one = begin + lane < end;
     const uint64_t key = is_one ? table.keys[begin + lane] : 0;
     const float weight = is_one && table.weights != nullptr ? table.weights[begin + lane] : 1.0F;
-    const uint64_t place = is_one ? FindPlace(table.map, key) : kNowhere;
+    const uint64_t found = is_one ? Find<kSpread>(table, key) : kNowhere;
     const uint32_t here = min(lanes, end - begin);
     constexpr uint32_t kAtOnce = 4;
     for (uint32_t k = 0; k < here; k += kAtOnce) {
       Four rows[kAtOnce];
 #pragma unroll
       for (uint32_t n = 0; n < kAtOnce; ++n) {
-        const uint64_t of_place = from_team(place, (k + n) % lanes);
+        const uint64_t of_row = from_team(found, (k + n) % lanes);
         const uint64_t of_key = from_team(key, (k + n) % lanes);
-        if (k + n < here && has_elements) rows[n] = RowPart<kNarrow>(table, of_place, of_key, e);
+        if (k + n < here && has_elements) {
+          rows[n] = RowPart<kNarrow, kSpread>(table, of_row, of_key, e);
+        }
       }
 #pragma unroll
       for (uint32_t n = 0; n < kAtOnce; ++n) {
@@ -169,28 +190,36 @@ void PoolRows(const Exec& exec, std::span<const PooledTable> tables, PooledType 
   STRATA_CHECK(tables.size() <= kPoolTablesMax);
   PoolParts all;
   bool is_narrow = false;
+  bool is_spread = false;
   for (const PooledTable& table : tables) {
     if (table.bags == 0) continue;
     is_narrow = is_narrow || table.map.IsNarrow();
+    is_spread = is_spread || table.maps != nullptr;
     const uint32_t lanes = std::min(32U, std::bit_ceil((table.map.dim + 3) / 4));
     const uint32_t pieces = (table.map.dim + 4 * lanes - 1) / (4 * lanes);
     all.Add({table, lanes, pieces, 0}, BlocksFor((table.bags + 31) / 32 * pieces * 32));
   }
   if (all.blocks == 0) return;
   const auto stream = static_cast<cudaStream_t>(exec.stream);
-  WithNarrow(is_narrow, [&](auto narrow) {
-    switch (type) {
-      case PooledType::kFloat32:
-        Pool<float, narrow.value><<<all.blocks, kMapThreads, 0, stream>>>(all);
-        return;
-      case PooledType::kBFloat16:
-        Pool<__nv_bfloat16, narrow.value><<<all.blocks, kMapThreads, 0, stream>>>(all);
-        return;
-      case PooledType::kFloat16:
-        Pool<__half, narrow.value><<<all.blocks, kMapThreads, 0, stream>>>(all);
-        return;
-    }
-  });
+  const auto run = [&](const auto& pool) { pool<<<all.blocks, kMapThreads, 0, stream>>>(all); };
+  const auto of_type = [&](auto element) {
+    using T = decltype(element);
+    WithNarrow(is_narrow, [&](auto narrow) {
+      if (is_spread) {
+        run(Pool<T, narrow.value, true>);
+      } else {
+        run(Pool<T, narrow.value, false>);
+      }
+    });
+  };
+  switch (type) {
+    case PooledType::kFloat32:
+      return of_type(float());
+    case PooledType::kBFloat16:
+      return of_type(__nv_bfloat16());
+    case PooledType::kFloat16:
+      return of_type(__half());
+  }
 }
 
 }  // namespace strata

@@ -20,6 +20,12 @@ enum class PooledType : uint8_t { kFloat32, kBFloat16, kFloat16 };
 // One table's bags. Device memory, of which nothing is written but `out`.
 struct PooledTable {
   MapRef map;
+  // Where a table's rows lie on several GPUs, by key: the map of each owner, whose lines and slots
+  // may be another GPU's memory (storage/gpu/device_pool.h), and the owner of each shard
+  // (kernels/sparse/partition.h). Both arrays are memory of the GPU that looks up. Of `map` what is
+  // alike in all of them counts then, dimension and types. Null: `map` has all rows.
+  const MapRef* maps = nullptr;
+  const uint16_t* owner_of_shard = nullptr;
   RowStart start;  // a missing row answers with its initial value
   const uint64_t* keys = nullptr;
   // Keys of bag b: offsets[b] to offsets[b + 1] - 1. Null: bag b is key b.
@@ -42,8 +48,9 @@ struct PooledTable {
 };
 
 // vector = w1 row1 + w2 row2 + ... in key order, in fp32 and rounded to `type` at the end; kMean
-// divides by the number of keys. All tables in one launch, of whatever dimension; at most
-// kPoolTablesMax. Allocates nothing and does not synchronise.
+// divides by the number of keys. The same bits whatever GPUs the rows lie on. All tables in one
+// launch, of whatever dimension; at most kPoolTablesMax. Allocates nothing and does not
+// synchronise.
 void PoolRows(const Exec& exec, std::span<const PooledTable> tables, PooledType type);
 
 }  // namespace strata

@@ -64,11 +64,15 @@ CUmemLocation LocationOf(int device) {
   return location;
 }
 
-CUmemAllocationProp PropertiesOf(int device) {
+// Memory of the GPU: its handle.
+Result<uint64_t> Create(int device, size_t bytes) {
   CUmemAllocationProp properties = {};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = LocationOf(device);
-  return properties;
+  CUmemGenericAllocationHandle handle = 0;
+  STRATA_TRY(
+      FromDriver(TheDriver()->create(&handle, bytes, &properties, 0), "taking memory of the GPU"));
+  return uint64_t{handle};
 }
 
 }  // namespace
@@ -87,11 +91,16 @@ Result<std::unique_ptr<DevicePool>> DevicePool::Make(int device, size_t bytes) {
                               free >> 20, total >> 20, bytes >> 20));
   }
   auto pool = std::unique_ptr<DevicePool>(new DevicePool(device));
-  const CUmemAllocationProp properties = PropertiesOf(device);
+  int devices = 0;
+  STRATA_TRY(FromCuda(cudaGetDeviceCount(&devices), "counting GPUs"));
+  for (int peer = 0; peer < devices; ++peer) {
+    int reaches = 0;
+    if (peer == device) continue;
+    STRATA_TRY(FromCuda(cudaDeviceCanAccessPeer(&reaches, peer, device), "which GPUs reach it"));
+    if (reaches != 0) pool->users_.push_back(peer);
+  }
   for (; pool->chunks_ < chunks; ++pool->chunks_) {
-    CUmemGenericAllocationHandle handle = 0;
-    STRATA_TRY(FromDriver(TheDriver()->create(&handle, kChunkBytes, &properties, 0),
-                          "taking memory of the GPU"));
+    STRATA_ASSIGN(const uint64_t handle, Create(device, kChunkBytes));
     pool->free_chunks_.push_back(handle);
   }
   return Result<std::unique_ptr<DevicePool>>(std::move(pool));
@@ -109,15 +118,25 @@ size_t DevicePool::bytes_free() const {
 
 Status DevicePool::CutChunk() {
   const DeviceScope scope(device_);
-  const CUmemAllocationProp properties = PropertiesOf(device_);
   (void)TheDriver()->release(free_chunks_.back());
   free_chunks_.pop_back();
-  for (size_t i = 0; i < kChunkBytes / kPieceBytes; ++i) {
-    CUmemGenericAllocationHandle handle = 0;
-    STRATA_TRY(FromDriver(TheDriver()->create(&handle, kPieceBytes, &properties, 0),
-                          "taking memory of the GPU"));
-    free_pieces_.push_back(handle);
+  std::vector<uint64_t> made;
+  while (made.size() < kChunkBytes / kPieceBytes) {
+    const Result<uint64_t> piece = Create(device_, kPieceBytes);
+    if (piece.ok()) {
+      made.push_back(*piece);
+      continue;
+    }
+    for (const uint64_t handle : made) (void)TheDriver()->release(handle);
+    const Result<uint64_t> whole = Create(device_, kChunkBytes);
+    if (whole.ok()) {
+      free_chunks_.push_back(*whole);
+    } else {
+      --chunks_;
+    }
+    return piece.status();
   }
+  free_pieces_.insert(free_pieces_.end(), made.begin(), made.end());
   return {};
 }
 
@@ -190,23 +209,41 @@ Status GrowingArray::Grow(size_t bytes) {
   STRATA_ASSIGN(
       const std::vector<DevicePool::Piece> taken,
       pool_->Take(by_pieces / DevicePool::kPieceBytes, (wanted - bytes_ - by_pieces) / kUnit));
+  Status mapped = MapBehind(taken);
+  if (mapped.ok()) return mapped;
+  for (const DevicePool::Piece& piece : taken) pool_->GiveBack(piece);
+  return mapped;
+}
+
+Status GrowingArray::MapBehind(const std::vector<DevicePool::Piece>& pieces) {
   const CUdeviceptr first = address_ + bytes_;
-  for (size_t i = 0; i < taken.size(); ++i) {
-    const Status mapped =
-        FromDriver(TheDriver()->map(address_ + bytes_, taken[i].bytes, 0, taken[i].handle, 0),
-                   "mapping memory");
-    if (!mapped.ok()) {
-      for (; i < taken.size(); ++i) pool_->GiveBack(taken[i]);
-      return mapped;
-    }
-    pieces_.push_back(taken[i]);
-    bytes_ += taken[i].bytes;
+  CUdeviceptr end = first;
+  size_t mapped = 0;
+  Status status;
+  for (; mapped < pieces.size(); ++mapped) {
+    const DevicePool::Piece& piece = pieces[mapped];
+    status = FromDriver(TheDriver()->map(end, piece.bytes, 0, piece.handle, 0), "mapping memory");
+    if (!status.ok()) break;
+    end += piece.bytes;
   }
-  CUmemAccessDesc access = {};
-  access.location = LocationOf(pool_->device());
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  return FromDriver(TheDriver()->set_access(first, address_ + bytes_ - first, &access, 1),
-                    "access to memory");
+  if (status.ok()) {
+    std::vector<CUmemAccessDesc> access;
+    for (const int device : pool_->users_) {
+      access.push_back({LocationOf(device), CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
+    }
+    status = FromDriver(TheDriver()->set_access(first, end - first, access.data(), access.size()),
+                        "access to memory");
+  }
+  if (status.ok()) {
+    pieces_.insert(pieces_.end(), pieces.begin(), pieces.end());
+    bytes_ = end - address_;
+    return status;
+  }
+  while (mapped > 0) {
+    end -= pieces[--mapped].bytes;
+    (void)TheDriver()->unmap(end, pieces[mapped].bytes);
+  }
+  return status;
 }
 
 }  // namespace strata

@@ -23,13 +23,14 @@ class DevicePool {
   static constexpr size_t kPieceBytes = size_t{2} << 20;  // what CUDA maps at least
 
   // Takes `bytes`, rounded down to whole chunks, of GPU `device`. kNotFound when there is no
-  // such GPU, kFailed when it has not so much memory free: says how much is.
+  // such GPU, kFailed when it has not so much memory free: says how much is. What arrays map of it
+  // every GPU reads and writes that this process sees and that can reach `device`.
   static Result<std::unique_ptr<DevicePool>> Make(int device, size_t bytes);
   // Arrays must be gone.
   ~DevicePool();
 
   int device() const { return device_; }
-  size_t bytes() const { return chunks_ * kChunkBytes; }
+  size_t bytes() const { return chunks_.load() * kChunkBytes; }
   size_t bytes_free() const;
 
   // Tables that give back what is beyond an equal part of it (HotTable).
@@ -39,7 +40,7 @@ class DevicePool {
 
  private:
   friend class GrowingArray;
-  explicit DevicePool(int device) : device_(device) {}
+  explicit DevicePool(int device) : device_(device), users_{device} {}
 
   struct Piece {
     uint64_t handle;
@@ -48,11 +49,14 @@ class DevicePool {
   // Adds up to `pieces` of kPieceBytes and then `chunks` of kChunkBytes; where whole chunks have
   // run out, pieces. kRefused when there is not so much.
   Result<std::vector<Piece>> Take(size_t pieces, size_t chunks);
-  Status CutChunk();  // mutex_ is held
+  // mutex_ is held. Where it fails the chunk is whole again, or, when another process has taken its
+  // memory meanwhile, the pool has one less.
+  Status CutChunk();
   void GiveBack(const Piece& piece);
 
   const int device_;
-  size_t chunks_ = 0;
+  std::vector<int> users_;  // GPUs that read and write what is mapped; after Make as it is
+  std::atomic<size_t> chunks_{0};
   std::atomic<uint32_t> sharers_{0};
   mutable std::mutex mutex_;
   std::vector<uint64_t> free_chunks_;  // handles; guarded by mutex_
@@ -70,7 +74,7 @@ class GrowingArray {
   // Once. Addresses for up to `bytes_max`, no memory yet. The pool outlives the array.
   Status Reserve(DevicePool& pool, size_t bytes_max);
   // Memory for the first `bytes`; what is mapped stays where it is. kRefused when the pool has no
-  // more: then nothing has changed.
+  // more. Where it fails nothing has changed.
   Status Grow(size_t bytes);
   // What is mapped once it has grown to `bytes`: pieces up to a chunk, whole chunks from then on.
   static size_t BytesFor(size_t bytes);
@@ -79,6 +83,8 @@ class GrowingArray {
   size_t bytes() const { return bytes_; }
 
  private:
+  Status MapBehind(const std::vector<DevicePool::Piece>& pieces);  // all of them, or none
+
   DevicePool* pool_ = nullptr;
   uint64_t address_ = 0;
   size_t bytes_max_ = 0;

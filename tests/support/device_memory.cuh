@@ -20,6 +20,36 @@ inline int GpusHere() {
 #define STRATA_SKIP_BELOW_GPUS(n) \
   if (GpusHere() < (n)) GTEST_SKIP() << "needs " << (n) << " GPUs; this machine has " << GpusHere()
 
+// The GPUs from 0 on that work together: all if each can reach each of them, and then they may read
+// each other's memory from here on; else GPU 0 alone.
+inline int GpusTogether() {
+  const int all = GpusHere();
+  const auto for_pairs = [all](const auto& succeeds) {
+    for (int device = 0; device < all; ++device) {
+      for (int peer = 0; peer < all; ++peer) {
+        if (device != peer && !succeeds(device, peer)) return false;
+      }
+    }
+    return true;
+  };
+  const bool reach = for_pairs([](int device, int peer) {
+    int can = 0;
+    return cudaDeviceCanAccessPeer(&can, device, peer) == cudaSuccess && can != 0;
+  });
+  if (!reach) return 1;
+  int before = 0;
+  EXPECT_EQ(cudaGetDevice(&before), cudaSuccess);
+  for_pairs([](int device, int peer) {
+    EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
+    const cudaError_t enabled = cudaDeviceEnablePeerAccess(peer, 0);
+    EXPECT_TRUE(enabled == cudaSuccess || enabled == cudaErrorPeerAccessAlreadyEnabled);
+    (void)cudaGetLastError();
+    return true;
+  });
+  EXPECT_EQ(cudaSetDevice(before), cudaSuccess);
+  return all;
+}
+
 // Memory of the current device, and the same on the host. `slack` is in bytes.
 template <typename T>
 class DeviceArray {

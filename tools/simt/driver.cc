@@ -3,7 +3,10 @@
 
 #include <map>
 #include <mutex>
+#include <set>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "tools/simt/device_memory.h"
 #include "tools/simt/include/cuda.h"
@@ -15,10 +18,29 @@ struct Handles {
   std::mutex mutex;
   std::map<CUmemGenericAllocationHandle, size_t> bytes;
   CUmemGenericAllocationHandle next = 1;
+  std::set<std::pair<CUdeviceptr, int>> users;  // a page that is mapped, a GPU that may use it
+  // The call that is to fail: after so many that do not, so many times.
+  std::string failing;
+  unsigned after = 0;
+  unsigned times = 0;
 };
 Handles& TheHandles() {
   static Handles handles;
   return handles;
+}
+
+constexpr size_t kPageBytes = size_t{2} << 20;  // what is mapped at least
+
+bool Fails(std::string_view call) {
+  Handles& handles = TheHandles();
+  const std::lock_guard lock(handles.mutex);
+  if (call != handles.failing || handles.times == 0) return false;
+  if (handles.after > 0) {
+    --handles.after;
+    return false;
+  }
+  --handles.times;
+  return true;
 }
 
 CUresult Map(CUdeviceptr address, size_t bytes, int protection) {
@@ -33,7 +55,7 @@ CUresult Map(CUdeviceptr address, size_t bytes, int protection) {
 // NOLINTBEGIN(readability-identifier-naming)
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const CUmemAllocationProp*,
                      unsigned long long) {
-  if (!simt::TakeBytes(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (Fails("cuMemCreate") || !simt::TakeBytes(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   Handles& handles = TheHandles();
   const std::lock_guard lock(handles.mutex);
   *handle = handles.next++;
@@ -68,11 +90,46 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
 // What is in the memory does not come along: nobody maps a piece twice and reads it.
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t, CUmemGenericAllocationHandle,
                   unsigned long long) {
-  return Map(address, bytes, PROT_READ | PROT_WRITE);
+  return Fails("cuMemMap") ? CUDA_ERROR_OUT_OF_MEMORY : Map(address, bytes, PROT_NONE);
 }
-CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) { return Map(address, bytes, PROT_NONE); }
-CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc*, size_t) {
+CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
+  Handles& handles = TheHandles();
+  const std::lock_guard lock(handles.mutex);
+  handles.users.erase(handles.users.lower_bound({address, 0}),
+                      handles.users.lower_bound({address + bytes, 0}));
+  return Map(address, bytes, PROT_NONE);
+}
+CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access,
+                        size_t count) {
+  if (Fails("cuMemSetAccess")) return CUDA_ERROR_OUT_OF_MEMORY;
+  Handles& handles = TheHandles();
+  const std::lock_guard lock(handles.mutex);
+  for (CUdeviceptr page = address; page < address + bytes; page += kPageBytes) {
+    for (size_t i = 0; i < count; ++i) handles.users.insert({page, access[i].location.id});
+  }
+  return mprotect(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE) == 0
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_OUT_OF_MEMORY;
+}
+CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location,
+                        CUdeviceptr address) {
+  Handles& handles = TheHandles();
+  const std::lock_guard lock(handles.mutex);
+  *flags = 0;
+  // Ranges begin at pages of 4 KiB.
+  for (auto at = handles.users.lower_bound({address - kPageBytes + 1, 0});
+       at != handles.users.end() && at->first <= address; ++at) {
+    if (at->second == location->id) *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  }
   return CUDA_SUCCESS;
+}
+// Calls of this name fail after the next `after`, `times` times. No driver has it.
+void simtFail(const char* call, unsigned after, unsigned times) {
+  Handles& handles = TheHandles();
+  const std::lock_guard lock(handles.mutex);
+  handles.failing = call;
+  handles.after = after;
+  handles.times = times;
 }
 
 CUresult cuGetErrorString(CUresult error, const char** text) {
@@ -91,6 +148,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
       {"cuMemMap", reinterpret_cast<void*>(cuMemMap)},
       {"cuMemUnmap", reinterpret_cast<void*>(cuMemUnmap)},
       {"cuMemSetAccess", reinterpret_cast<void*>(cuMemSetAccess)},
+      {"cuMemGetAccess", reinterpret_cast<void*>(cuMemGetAccess)},
+      {"simtFail", reinterpret_cast<void*>(simtFail)},
       {"cuGetErrorString", reinterpret_cast<void*>(cuGetErrorString)}};
   const auto found = functions.find(name);
   *result =

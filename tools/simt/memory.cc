@@ -190,6 +190,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "no GPU is there";
     case cudaErrorInvalidDevice:
       return "no such GPU";
+    case cudaErrorPeerAccessAlreadyEnabled:
+      return "the GPUs reach each other already";
     case cudaErrorLaunchFailure:
       return "a kernel failed";
   }
@@ -211,6 +213,13 @@ cudaError_t cudaSetDevice(int device) {
   current_device = device;
   return cudaSuccess;
 }
+
+// All GPUs reach each other, and need not ask.
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  *can = device != peer ? 1 : 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaErrorPeerAccessAlreadyEnabled; }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {.name = "emulated on a CPU", .major = 9, .minor = 0};

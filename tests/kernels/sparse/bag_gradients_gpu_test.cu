@@ -18,32 +18,6 @@ struct Case {
   uint32_t behind = 4;  // elements behind a sample's vectors
 };
 
-// The bags of one table.
-template <typename T>
-struct TableBags {
-  TableBags(std::mt19937_64& random, uint64_t samples, const Case& of_case, uint32_t bag_slots,
-            uint32_t dim)
-      : bags(samples == 0 ? Bags{{}, {0}, {}}
-                          : DrawBags(random, samples * bag_slots, of_case.one_hot)),
-        slots(bag_slots),
-        stride(slots * dim + of_case.behind),
-        offsets(bags.offsets),
-        weights(bags.weights),
-        vectors(samples * stride) {
-    vectors.Poison();
-  }
-  size_t ElementOf(uint64_t bag, uint32_t dim) const {
-    return bag / slots * stride + bag % slots * dim;
-  }
-
-  const Bags bags;
-  const uint32_t slots;
-  const uint64_t stride;
-  DeviceArray<uint32_t> offsets;
-  DeviceArray<float> weights;
-  DeviceArray<T> vectors;
-};
-
 // What the vector of a bag holds in a step.
 template <typename T>
 std::vector<T> VectorOf(const UpdateModel& model, const Case& of_case, const TableBags<T>& table,
@@ -96,8 +70,9 @@ class BagGradientsOnGpu : public testing::Test {
       for (size_t t = 0; t < user.tables(); ++t) {
         // One table has no bags, and one a key that comes very often.
         const uint64_t samples = t == 1 ? 0 : t + 1 == user.tables() ? 1'500 : 45;
-        tables.push_back(std::make_unique<TableBags<T>>(
-            random, samples, of_case, static_cast<uint32_t>(t % 3 + 1), user.dim(t)));
+        tables.push_back(std::make_unique<TableBags<T>>(random, samples, of_case.one_hot,
+                                                        static_cast<uint32_t>(t % 3 + 1),
+                                                        user.dim(t), of_case.behind));
         keys.push_back(tables.back()->bags.keys);
         user.table(t).start.score = 3 * step;
       }

@@ -37,6 +37,32 @@ inline Bags DrawBags(std::mt19937_64& random, uint64_t count, bool one_hot) {
   return bags;
 }
 
+// The bags of one table, `slots` a sample, in memory of the calling thread's GPU.
+template <typename T>
+struct TableBags {
+  // behind: elements behind a sample's vectors.
+  TableBags(std::mt19937_64& random, uint64_t samples, bool one_hot, uint32_t bag_slots,
+            uint32_t dim, uint32_t behind)
+      : bags(samples == 0 ? Bags{{}, {0}, {}} : DrawBags(random, samples * bag_slots, one_hot)),
+        slots(bag_slots),
+        stride(slots * dim + behind),
+        offsets(bags.offsets),
+        weights(bags.weights),
+        vectors(samples * stride) {
+    vectors.Poison();
+  }
+  size_t ElementOf(uint64_t bag, uint32_t dim) const {
+    return bag / slots * stride + bag % slots * dim;
+  }
+
+  const Bags bags;
+  const uint32_t slots;
+  const uint64_t stride;
+  DeviceArray<uint32_t> offsets;
+  DeviceArray<float> weights;
+  DeviceArray<T> vectors;
+};
+
 // Elements of vectors as they are stored.
 template <typename T>
 struct OnHost {

@@ -1,6 +1,7 @@
 // Several tables on one GPU with rows that a test knows, for the kernels that work on all at once.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <random>
 #include <vector>
@@ -13,14 +14,18 @@
 
 namespace strata {
 
+// On the calling thread's GPU.
 class GroupUser {
  public:
   static constexpr uint64_t kRows = 2'000;   // of each table: keys 0 to kRows - 1
   static constexpr uint64_t kRoom = 20'000;  // for rows that a test makes
 
-  // Every other table, from the first on, is of `value_type`.
-  explicit GroupUser(const std::vector<uint32_t>& dims, const OptimizerSpec& optimizer = {},
-                     ElementType value_type = ElementType::kFp32)
+  // Every other table, from the first on, is of `value_type`. Of the keys only those have rows that
+  // `holds` names.
+  explicit GroupUser(
+      const std::vector<uint32_t>& dims, const OptimizerSpec& optimizer = {},
+      ElementType value_type = ElementType::kFp32, ElementType state_type = ElementType::kFp32,
+      const std::function<bool(uint64_t key)>& holds = [](uint64_t) { return true; })
       : dims_(dims), value_type_(value_type) {
     for (size_t t = 0; t < dims.size(); ++t) {
       const auto state_width = static_cast<uint32_t>(StateWidth(optimizer, dims[t]));
@@ -29,6 +34,7 @@ class GroupUser {
                                                   DeviceMapOptions{.dim = dims[t],
                                                                    .state_width = state_width,
                                                                    .value_type = TypeOf(t),
+                                                                   .state_type = state_type,
                                                                    .rows_first = 200,
                                                                    .rows_max = 100'000}));
       MapUser& table = *tables_.back();
@@ -36,11 +42,12 @@ class GroupUser {
       table.start.seed = 100 + t;
       table.start.state = 0.125F;
       table.start.checkpoint_epoch = 9;
-      std::vector<uint64_t> keys(kRows);
-      for (uint64_t key = 0; key < kRows; ++key) keys[key] = key;
+      std::vector<uint64_t> keys;
       std::vector<float> values;
-      for (const uint64_t key : keys) {
+      for (uint64_t key = 0; key < kRows; ++key) {
+        if (!holds(key)) continue;
         const std::vector<float> value = Stored(t, key);
+        keys.push_back(key);
         values.insert(values.end(), value.begin(), value.end());
       }
       EXPECT_TRUE(table.Assign(keys, values).ok());

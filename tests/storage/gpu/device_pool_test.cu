@@ -1,3 +1,5 @@
+#include <cuda.h>
+
 #include "storage/gpu/device_pool.h"
 #include "tests/support/device_memory.cuh"
 
@@ -6,9 +8,33 @@ namespace {
 
 constexpr size_t kChunk = DevicePool::kChunkBytes;
 
+// A function of the driver; null where it has none of this name.
+template <typename Function>
+Function* FromDriver(const char* name) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result = {};
+  (void)cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
+  return result == cudaDriverEntryPointSuccess ? reinterpret_cast<Function*>(found) : nullptr;
+}
+
 class DevicePoolTest : public testing::Test {
  protected:
   void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
+};
+
+// With calls of the driver that fail, as only an emulated one can be told to.
+class DevicePoolFailing : public DevicePoolTest {
+ protected:
+  void SetUp() override {
+    DevicePoolTest::SetUp();
+    fail_ = FromDriver<void(const char*, unsigned, unsigned)>("simtFail");
+    if (fail_ == nullptr) GTEST_SKIP() << "needs a GPU that is emulated";
+  }
+  // Calls of this name fail after the next `after`, `times` times.
+  void Fail(const char* call, unsigned after, unsigned times) { fail_(call, after, times); }
+
+ private:
+  void (*fail_)(const char*, unsigned, unsigned) = nullptr;
 };
 
 TEST_F(DevicePoolTest, AnArrayGrowsInPlaceAndGivesBackWhatItTook) {
@@ -69,6 +95,83 @@ TEST_F(DevicePoolTest, SaysWhatIsMissing) {
   EXPECT_EQ(too_much.status().code(), StatusCode::kFailed);
   EXPECT_NE(too_much.status().message().find("MiB free"), std::string::npos)
       << too_much.status().ToString();
+}
+
+TEST_F(DevicePoolTest, LetsInTheGpusThatReachIt) {
+  auto pool = DevicePool::Make(0, 2 * kChunk);
+  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+  GrowingArray array;
+  ASSERT_TRUE(array.Reserve(**pool, 2 * kChunk).ok());
+  ASSERT_TRUE(array.Grow(1).ok());
+  ASSERT_TRUE(array.Grow(2 * kChunk).ok());
+  auto* const get_access = FromDriver<decltype(cuMemGetAccess)>("cuMemGetAccess");
+  ASSERT_NE(get_access, nullptr);
+  for (int device = 0; device < GpusHere(); ++device) {
+    int reaches = 1;
+    if (device != 0) {
+      ASSERT_EQ(cudaDeviceCanAccessPeer(&reaches, device, 0), cudaSuccess);
+    }
+    CUmemLocation location = {};
+    location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    location.id = device;
+    for (const std::byte* at : {array.data(), array.data() + 2 * kChunk - 1}) {
+      unsigned long long flags = 0;
+      ASSERT_EQ(get_access(&flags, &location, reinterpret_cast<CUdeviceptr>(at)), CUDA_SUCCESS);
+      EXPECT_EQ(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE, reaches != 0) << "GPU " << device;
+    }
+  }
+}
+
+TEST_F(DevicePoolFailing, AChunkThatCannotBeCutIsWholeAgain) {
+  auto pool = DevicePool::Make(0, 2 * kChunk);
+  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+  GrowingArray array;
+  ASSERT_TRUE(array.Reserve(**pool, 2 * kChunk).ok());
+  for (const unsigned after : {0U, 5U, 15U}) {
+    Fail("cuMemCreate", after, 1);
+    EXPECT_EQ(array.Grow(1).code(), StatusCode::kFailed);
+    EXPECT_EQ(array.bytes(), 0U);
+    EXPECT_EQ((*pool)->bytes_free(), 2 * kChunk);
+  }
+  ASSERT_TRUE(array.Grow(2 * kChunk).ok());
+  EXPECT_EQ(cudaMemset(array.data(), 1, 2 * kChunk), cudaSuccess);
+}
+
+TEST_F(DevicePoolFailing, AChunkThatIsGoneIsNotCounted) {
+  auto pool = DevicePool::Make(0, 2 * kChunk);
+  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+  GrowingArray array;
+  ASSERT_TRUE(array.Reserve(**pool, 2 * kChunk).ok());
+  Fail("cuMemCreate", 5, 2);
+  EXPECT_EQ(array.Grow(1).code(), StatusCode::kFailed);
+  EXPECT_EQ((*pool)->bytes(), kChunk);
+  EXPECT_EQ((*pool)->bytes_free(), kChunk);
+  EXPECT_TRUE(array.Grow(kChunk).ok());
+  EXPECT_EQ(array.Grow(2 * kChunk).code(), StatusCode::kRefused);
+}
+
+TEST_F(DevicePoolFailing, AnArrayThatCannotBeMappedIsAsItWas) {
+  auto pool = DevicePool::Make(0, 4 * kChunk);
+  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+  GrowingArray array;
+  ASSERT_TRUE(array.Reserve(**pool, 4 * kChunk).ok());
+  ASSERT_TRUE(array.Grow(kChunk).ok());
+  EXPECT_EQ(cudaMemset(array.data(), 5, kChunk), cudaSuccess);
+  const std::pair<const char*, unsigned> cases[] = {
+      {"cuMemMap", 0}, {"cuMemMap", 2}, {"cuMemSetAccess", 0}};
+  for (const auto& [call, after] : cases) {
+    Fail(call, after, 1);
+    EXPECT_EQ(array.Grow(4 * kChunk).code(), StatusCode::kFailed);
+    EXPECT_EQ(array.bytes(), kChunk);
+    EXPECT_EQ((*pool)->bytes_free(), 3 * kChunk);
+  }
+  ASSERT_TRUE(array.Grow(4 * kChunk).ok());
+  EXPECT_EQ(cudaMemset(array.data() + kChunk, 6, 3 * kChunk), cudaSuccess);
+  std::byte ends[2];
+  EXPECT_EQ(cudaMemcpy(&ends[0], array.data(), 1, cudaMemcpyDefault), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(&ends[1], array.data() + 4 * kChunk - 1, 1, cudaMemcpyDefault), cudaSuccess);
+  EXPECT_EQ(ends[0], std::byte{5});
+  EXPECT_EQ(ends[1], std::byte{6});
 }
 
 }  // namespace

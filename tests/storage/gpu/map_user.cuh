@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "kernels/core/initializer.h"
+#include "kernels/core/narrow.h"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/sparse/batch.h"
 #include "storage/gpu/device_map.h"
@@ -28,10 +31,12 @@ struct ModelRow {
 };
 using MapModel = std::map<uint64_t, ModelRow>;
 
+// On the calling thread's GPU.
 class MapUser {
  public:
   MapUser(size_t pool_bytes, const DeviceMapOptions& options) : options_(options) {
-    auto pool = DevicePool::Make(0, pool_bytes);
+    EXPECT_EQ(cudaGetDevice(&exec_.ordinal), cudaSuccess);
+    auto pool = DevicePool::Make(exec_.ordinal, pool_bytes);
     EXPECT_TRUE(pool.ok()) << pool.status().ToString();
     pool_ = std::move(*pool);
     exec_.device = DeviceKind::kCuda;
@@ -100,8 +105,7 @@ class MapUser {
   // All rows, so many slots at a time. Fails if a key comes twice.
   MapModel Scan(size_t slots) {
     MapModel rows;
-    const uint32_t width = options_.dim + options_.state_width;
-    Listed listed(slots, width);
+    Listed listed(slots, map_->ref());
     std::vector<uint64_t> places;
     for (uint64_t cursor = 0; cursor != kNowhere;) {
       places.clear();
@@ -110,7 +114,7 @@ class MapUser {
       const RowList out{listed.headers.data(), listed.rows.data(), listed.count.data()};
       CopyOut(exec_, map_->ref(), {on_device.data(), places.size()}, out);
       Sync();
-      listed.AddTo(&rows, width, options_.dim);
+      listed.AddTo(&rows);
     }
     return rows;
   }
@@ -125,20 +129,23 @@ class MapUser {
  private:
   // Rows as scans and victims list them.
   struct Listed {
-    Listed(size_t count_max, uint32_t width)
-        : headers(count_max), rows(count_max * width), count(std::vector<uint32_t>{0}) {
+    Listed(size_t count_max, const MapRef& of_map)
+        : map(of_map),
+          headers(count_max),
+          rows(count_max * map.row_words),
+          count(std::vector<uint32_t>{0}) {
       headers.Poison();  // all of it is read, whatever was listed
       rows.Poison();
     }
-    void AddTo(MapModel* model, uint32_t width, uint32_t dim) {
+    void AddTo(MapModel* model) {
       const uint32_t listed = count.Get()[0];
       const auto all_headers = headers.Get();
       const auto all_rows = rows.Get();
       for (size_t i = 0; i < listed; ++i) {
         const SlotHeader& header = all_headers[i];
-        const auto row = all_rows.begin() + static_cast<ptrdiff_t>(i * width);
-        ModelRow found{.value = std::vector<float>(row, row + dim),
-                       .state = std::vector<float>(row + dim, row + width),
+        const auto* row = reinterpret_cast<const std::byte*>(&all_rows[i * map.row_words]);
+        ModelRow found{.value = Elements(map.value_type, row, map.dim),
+                       .state = Elements(map.state_type, row + map.state_offset, map.state_width),
                        .frequency = header.frequency,
                        .epoch = header.checkpoint_epoch,
                        .last_step = header.last_step,
@@ -147,6 +154,20 @@ class MapUser {
             << "key " << header.key << " came twice";
       }
     }
+    static std::vector<float> Elements(ElementType type, const std::byte* array,
+                                       uint32_t elements) {
+      std::vector<float> all;
+      for (uint32_t i = 0; i < elements; ++i) {
+        const size_t bytes = BytesOf(type);
+        uint32_t bits = 0;
+        std::memcpy(&bits, array + i * bytes, bytes);
+        all.push_back(type == ElementType::kFp32
+                          ? std::bit_cast<float>(bits)
+                          : narrow::FromBits(type, static_cast<uint16_t>(bits)));
+      }
+      return all;
+    }
+    const MapRef map;
     DeviceArray<SlotHeader> headers;
     DeviceArray<float> rows;
     DeviceArray<uint32_t> count;
@@ -158,15 +179,14 @@ class MapUser {
     DeviceArray<uint32_t> positions(keys.size());
     DeviceArray<uint32_t> count(1);
     const MissList misses{positions.data(), count.data()};
-    const uint32_t width = options_.dim + options_.state_width;
-    Listed listed(victims == nullptr ? 0 : keys.size(), width);
+    Listed listed(victims == nullptr ? 0 : keys.size(), map_->ref());
     RowList handed;
     if (victims != nullptr) {
       handed = {listed.headers.data(), listed.rows.data(), listed.count.data()};
     }
     call({on_device.data(), keys.size()}, misses, handed);
     Sync();
-    if (victims != nullptr) listed.AddTo(victims, width, options_.dim);
+    if (victims != nullptr) listed.AddTo(victims);
   }
 
   const DeviceMapOptions options_;
