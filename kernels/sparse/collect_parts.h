@@ -27,7 +27,7 @@
 //        rank.gradients = GradientsOfBags(exec, group, tables, gradients, type, bags);
 //   5. on each owner, after 4 of all ranks, whose gradients stay as they are until it is done:
 //        UpdateRows(exec, group, optimizer, step, distinct, CollectBags(exec, ranks, group, batch),
-//                   rejected, scratch);
+//                   scratch);
 //
 // So no row changes while another GPU reads it: an owner's MakeRoom is behind its update, and that
 // behind 3 of all ranks, which comes before their 4.
