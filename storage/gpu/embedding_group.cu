@@ -161,7 +161,7 @@ Status EmbeddingGroup::CheckBatch(const BagBatch& batch) const {
         fmt::format("a batch of {} tables for a group of {}", batch.tables.size(), names_.size()));
   }
   for (size_t t = 0; t < names_.size(); ++t) {
-    const TableBags& table = batch.tables[t];
+    const EmbeddingBags& table = batch.tables[t];
     const auto wrong = [&](std::string what) {
       return Invalid(fmt::format("the bags of table '{}': {}", names_[t], what));
     };
@@ -188,7 +188,7 @@ std::vector<PooledTable> EmbeddingGroup::Pooled(const TableGroup& group,
                                                 const BagBatch& batch) const {
   std::vector<PooledTable> pooled;
   for (size_t t = 0; t < batch.tables.size(); ++t) {
-    const TableBags& bags = batch.tables[t];
+    const EmbeddingBags& bags = batch.tables[t];
     const GroupTable& table = group.tables[t];
     pooled.push_back({.map = table.map,
                       .start = table.start,
@@ -223,7 +223,7 @@ std::vector<PooledTable> RowsAsBags(const TableGroup& group, const Key* keys, fl
 
 std::vector<uint64_t> KeysOf(const BagBatch& batch) {
   std::vector<uint64_t> keys;
-  for (const TableBags& table : batch.tables) keys.push_back(table.keys);
+  for (const EmbeddingBags& table : batch.tables) keys.push_back(table.keys);
   return keys;
 }
 

@@ -35,7 +35,7 @@ namespace strata {
 class GpuTable;
 
 // The bags of one table in a batch, as PooledTable has them. Device memory.
-struct TableBags {
+struct EmbeddingBags {
   uint64_t keys = 0;                  // of all bags
   const uint32_t* offsets = nullptr;  // null: bag b is key b
   const float* weights = nullptr;     // by key; null: all are 1
@@ -46,8 +46,8 @@ struct TableBags {
   Combiner combiner = Combiner::kSum;
 };
 struct BagBatch {
-  const Key* keys = nullptr;          // those of table 0, then of table 1, ...; device memory
-  std::span<const TableBags> tables;  // one for each of the group
+  const Key* keys = nullptr;              // those of table 0, then of table 1, ...; device memory
+  std::span<const EmbeddingBags> tables;  // one for each of the group
   PooledType type = PooledType::kFloat32;
 };
 

@@ -200,7 +200,7 @@ bool HotTable::Prefetch(std::span<const Key> keys) {
 }
 
 Status HotTable::Lend(const Exec& exec) {
-  if (!below_->AdmitsAtOnce()) {
+  if (below_->admission() != nullptr) {
     return Refused(fmt::format(
         "table '{}' gives keys a row after several pushes (admission), which a model on the GPU "
         "does not ask for; let it use a table that admits them at once",

@@ -94,7 +94,7 @@ struct BagsOnGpu {
     return bag / slots * stride + bag % slots * dim;
   }
   float WeightOf(size_t i) const { return has_weights ? bags.weights[i] : 1.0F; }
-  TableBags ref() {
+  EmbeddingBags ref() {
     return {.keys = bags.keys.size(),
             .offsets = offsets.data(),
             .weights = has_weights ? weights.data() : nullptr,
@@ -291,7 +291,7 @@ class BagStep {
   std::vector<uint64_t> keys_;
   std::unique_ptr<DeviceArray<uint64_t>> on_gpu_;
   std::vector<std::unique_ptr<BagsOnGpu<T>>> tables_;
-  std::vector<TableBags> refs_;
+  std::vector<EmbeddingBags> refs_;
   std::vector<const void*> given_;
 };
 
@@ -592,23 +592,24 @@ TEST_F(EmbeddingGroupTest, RefusesCallsThatDoNotFit) {
   EXPECT_EQ(group->Backward(none, 1).code(), StatusCode::kInvalid);  // of nothing
   DeviceArray<uint64_t> keys(std::vector<uint64_t>{1, 2, 3});
   DeviceArray<float> out(64);
-  const std::vector<TableBags> good = {{.keys = 2, .bags = 2, .out = out.data(), .stride = 4},
-                                       {.keys = 1, .bags = 1, .out = out.data() + 16, .stride = 8}};
-  const auto forward = [&](const std::vector<TableBags>& bags) {
+  const std::vector<EmbeddingBags> good = {
+      {.keys = 2, .bags = 2, .out = out.data(), .stride = 4},
+      {.keys = 1, .bags = 1, .out = out.data() + 16, .stride = 8}};
+  const auto forward = [&](const std::vector<EmbeddingBags>& bags) {
     return group->Forward(BagBatch{keys.data(), bags, PooledType::kFloat32}).code();
   };
   const auto with = [&](auto change) {
-    std::vector<TableBags> bags = good;
+    std::vector<EmbeddingBags> bags = good;
     change(bags[1]);
     return forward(bags);
   };
   EXPECT_EQ(forward({good[0]}), StatusCode::kInvalid);
-  EXPECT_EQ(with([](TableBags& bags) { bags.keys = 2; }), StatusCode::kInvalid);
-  EXPECT_EQ(with([](TableBags& bags) { bags.stride = 7; }), StatusCode::kInvalid);
-  EXPECT_EQ(with([](TableBags& bags) { bags.slots = 0; }), StatusCode::kInvalid);
-  EXPECT_EQ(with([](TableBags& bags) { bags.out = nullptr; }), StatusCode::kInvalid);
-  EXPECT_EQ(with([&](TableBags& bags) { bags.out = out.data() + 1; }), StatusCode::kInvalid);
-  EXPECT_EQ(with([](TableBags& bags) { bags.keys = bags.bags = 1ULL << 31; }),
+  EXPECT_EQ(with([](EmbeddingBags& bags) { bags.keys = 2; }), StatusCode::kInvalid);
+  EXPECT_EQ(with([](EmbeddingBags& bags) { bags.stride = 7; }), StatusCode::kInvalid);
+  EXPECT_EQ(with([](EmbeddingBags& bags) { bags.slots = 0; }), StatusCode::kInvalid);
+  EXPECT_EQ(with([](EmbeddingBags& bags) { bags.out = nullptr; }), StatusCode::kInvalid);
+  EXPECT_EQ(with([&](EmbeddingBags& bags) { bags.out = out.data() + 1; }), StatusCode::kInvalid);
+  EXPECT_EQ(with([](EmbeddingBags& bags) { bags.keys = bags.bags = 1ULL << 31; }),
             StatusCode::kInvalid);
   EXPECT_EQ(group->Backward(none, 1).code(), StatusCode::kInvalid);
 
