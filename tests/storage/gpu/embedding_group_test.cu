@@ -71,6 +71,13 @@ TableBits BitsOf(LocalStore& store, const std::string& name) {
   return BitsOfTable(*(*entries)[0]->table);
 }
 
+Operation OperationOf(OpKind kind, uint64_t step = 1) {
+  Operation operation;
+  operation.kind = kind;
+  operation.step = step;
+  return operation;
+}
+
 float DrawFloat(std::mt19937_64& random) {
   return static_cast<float>(static_cast<int64_t>(random())) * 0x1p-63F;
 }
@@ -149,14 +156,14 @@ class Pair {
   }
   std::vector<float> HostRows(size_t t, const std::vector<uint64_t>& keys) {
     std::vector<float> rows(keys.size() * specs_[t].dim);
-    Operation lookup{.kind = OpKind::kLookup};
+    Operation lookup = OperationOf(OpKind::kLookup);
     lookup.parts.push_back({.table = specs_[t].id(), .keys = keys, .out = rows});
     EXPECT_TRUE(SubmitAndWait(*host_, lookup).status.ok());
     return rows;
   }
   void UpdateHost(const std::vector<std::vector<uint64_t>>& keys,
                   const std::vector<std::vector<float>>& gradients, uint64_t step) {
-    Operation update{.kind = OpKind::kUpdate, .step = step};
+    Operation update = OperationOf(OpKind::kUpdate, step);
     for (size_t t = 0; t < keys.size(); ++t) {
       update.parts.push_back({.table = specs_[t].id(), .keys = keys[t], .in = gradients[t]});
     }
@@ -182,7 +189,7 @@ class Pair {
   }
   static TableStats Stats(LocalStore& store, const TableSpec& spec) {
     TableStats stats;
-    Operation operation{.kind = OpKind::kStats};
+    Operation operation = OperationOf(OpKind::kStats);
     operation.parts.push_back({.table = spec.id(), .stats = &stats});
     EXPECT_TRUE(SubmitAndWait(store, operation).status.ok());
     return stats;
@@ -418,7 +425,7 @@ TEST_F(EmbeddingGroupTest, OthersMayWriteToTheTablesBetweenForwardAndBackward) {
     }
     std::vector<float> values(keys.size() * spec.dim);
     for (float& x : values) x = DrawFloat(random);
-    Operation operation{.kind = step % 3 == 1 ? OpKind::kUpdate : OpKind::kAssign, .step = step};
+    Operation operation = OperationOf(step % 3 == 1 ? OpKind::kUpdate : OpKind::kAssign, step);
     if (step % 3 == 2) operation.kind = OpKind::kErase;
     operation.parts.push_back({.table = spec.id(), .keys = keys});
     if (operation.kind != OpKind::kErase) operation.parts[0].in = values;
@@ -433,7 +440,7 @@ TEST_F(EmbeddingGroupTest, RowsMayComeAndGoBetweenForwardAndBackward) {
   const std::vector<uint64_t> keys = {1, 2, 3, 4, 5, 6, 7, 8};
   const std::vector<float> values(keys.size() * 4, 0.25F);
   const auto run = [&](OpKind kind, std::span<const uint64_t> of_keys) {
-    Operation operation{.kind = kind, .step = 1};
+    Operation operation = OperationOf(kind);
     operation.parts.push_back({.table = pair.specs()[0].id(), .keys = of_keys});
     if (kind != OpKind::kErase) operation.parts[0].in = {values.data(), of_keys.size() * 4};
     pair.Run(operation);
@@ -656,7 +663,7 @@ TEST_F(EmbeddingGroupTest, OthersMayMoveRowsBetweenTheTiersBetweenForwardAndBack
       for (uint64_t& key : keys) key += 1'000 * (step % 5);
       std::vector<float> values(keys.size() * spec.dim);
       for (float& x : values) x = DrawFloat(random);
-      Operation operation{.kind = step % 3 == 1 ? OpKind::kUpdate : OpKind::kAssign, .step = step};
+      Operation operation = OperationOf(step % 3 == 1 ? OpKind::kUpdate : OpKind::kAssign, step);
       if (step % 3 == 2) operation.kind = OpKind::kErase;
       operation.parts.push_back({.table = spec.id(), .keys = keys});
       if (operation.kind != OpKind::kErase) operation.parts[0].in = values;
