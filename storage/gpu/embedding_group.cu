@@ -116,7 +116,9 @@ Status EmbeddingGroup::MakeEvents() {
   }
   host_ = PinnedPool::Make()->Take(sizeof(Counts) / sizeof(float));
   counts_ = reinterpret_cast<Counts*>(host_.get());
-  return device_counts_.ReserveFor<Counts>(1);
+  STRATA_TRY(device_counts_.ReserveFor<Counts>(1));
+  Clear(exec_, device_counts_.as<Counts>(), sizeof(Counts));  // those of tables that are not there
+  return {};
 }
 
 EmbeddingGroup::~EmbeddingGroup() {
@@ -390,10 +392,10 @@ Status EmbeddingGroup::Settle(Turn& turn) {
 template <typename GradientsOf>
 Status EmbeddingGroup::Finish(uint64_t step, const GradientsOf& gradients_of) {
   const DeviceScope device(exec_.ordinal);
-  WaitForCounts();
-  const Counts forward = *counts_;
   Turn turn(*this);
   STRATA_TRY(turn.Begin());
+  WaitForCounts();
+  const Counts forward = *counts_;
   STRATA_TRY(Settle(turn));
   const TableGroup group = turn.GroupOf(step_.keys);
   UpdateRows(exec_, group, specs_[0].optimizer, step, distinct(), gradients_of(group),
