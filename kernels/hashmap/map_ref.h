@@ -96,7 +96,10 @@ struct MapRef {
 
   // What a hash says. The bits that name the pair at higher levels are the low ones, those of the
   // digest come next, then the bucket; the pair at level 0 is a matter of the high bits.
-  STRATA_HD static uint64_t First(uint64_t key) { return Mix64(key); }
+  // All keys of a table may be of a few shards, which are the highest bits of Mix64: they must not
+  // say which pairs are used. The product's low bits do not hang on them, and its high bits hang on
+  // all the others.
+  STRATA_HD static uint64_t First(uint64_t key) { return Mix64(key) * 0x9e3779b97f4a7c15ULL; }
   STRATA_HD static uint64_t Next(uint64_t hash) { return Mix64(hash + 0x9e3779b97f4a7c15ULL); }
   STRATA_HD static uint32_t DigestOf(uint64_t hash) {
     const auto digest = static_cast<uint32_t>(hash >> kLevelMax) & 0xffU;
