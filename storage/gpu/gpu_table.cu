@@ -207,6 +207,7 @@ BatchGradients GpuTable::Gradients() const {
 void GpuTable::CommitUpdate(uint64_t step) {
   const DeviceScope scope(exec_.ordinal);
   Must(KeepForSnapshot(occurrences_));
+  BeforeUpdate();
   unsigned long long* const rejected_here = &counters_.as<Counters>()->rejected;
   UpdateRows(exec_, GroupOf(occurrences_), spec_.optimizer, step, distinct_, Gradients(),
              rejected_here, update_scratch_.all());

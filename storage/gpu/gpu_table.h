@@ -58,7 +58,8 @@ class GpuTable : public LocalTable {
   // What a table with tiers below does otherwise.
   virtual RowStart Start() const;  // of rows that are made
   virtual DeviceMapOptions MapOptions() const;
-  virtual Status MakeRoom();  // for the distinct keys of the batch
+  virtual Status MakeRoom();      // for the distinct keys of the batch
+  virtual void BeforeUpdate() {}  // of their rows; cannot fail
 
   Status MakeMap();
   // For a batch of so many keys that brings so many elements.

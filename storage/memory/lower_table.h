@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "base/work_pool.h"
 #include "storage/memory/local_table.h"
@@ -32,14 +33,33 @@ struct RowsDown {
 // What LocalTable says holds.
 class LowerTable : public LocalTable {
  public:
-  // Visits those of the distinct `keys` that have a row, and changes nothing; threads of the pool
-  // take part. An error as Lookup's.
+  // Visits those of the distinct `keys` that have a row, expired ones too, and changes nothing;
+  // threads of the pool take part. An error as Lookup's.
   virtual Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                           const RowVisit& visit) = 0;
   // Whole rows, which replace those that are there; their epochs are not above the one in force.
   // Allowed during a snapshot, whose rows stay what they were at its cut. All or nothing: kRefused
   // as PrepareUpdate.
   virtual Status WriteRows(const RowsDown& down) = 0;
+
+  // Rows that expire (TierPolicy::ttl_steps). The table above may have newer versions of those that
+  // have expired here. So from the first ReadRows or WriteRows on it decides which of them go:
+  // until then they lie here as others do, and nobody but that table sees them.
+  virtual bool RowsExpire() const { return false; }
+  // Rows that were pushed last before this step, if at all, have expired.
+  virtual uint64_t AliveFrom() const { return 0; }
+  // An update was applied above: time goes on.
+  virtual void Stepped(uint64_t /*step*/) {}
+  // Keys of expired rows that are in the way here, each told once in a while; and the answer, those
+  // of them whose row the table above has not got. They go if they are here still.
+  virtual std::vector<Key> TakeExpired() { return {}; }
+  virtual void DropExpired(std::span<const Key> /*keys*/) {}
+  // As Scan, and `expired` becomes the keys of the expired rows between the page's rows: of both
+  // together there are at most page.rows_max.
+  virtual Status ScanWithExpired(ScanPage& page, std::vector<Key>* expired) const {
+    expired->clear();
+    return Scan(page);
+  }
 
   // Whether keys get a row with their first push; if not, a table above asks which do. `pushes[i]`:
   // how many parts of an update bring keys[i], which has no row. admitted[i] is 1 if it gets one.

@@ -259,9 +259,25 @@ uint64_t TieredTable::MakeRow(Key key) {
   return row;
 }
 
-void TieredTable::CommitUpdate(uint64_t step) {
+void TieredTable::Stepped(uint64_t step) {
   NoteStep(step);
   NoteExpired();
+}
+
+// Before any push of this update is counted.
+void TieredTable::RefuseExpired() {
+  if (push_counts_ == nullptr || !RowsExpire()) return;
+  for (Target& target : targets_) {
+    if (target.row == kNoRow || target.row == kNotAdmitted) continue;
+    if (IsDead(warm_.Counters(target.row)) && !Admits(target.key, target.parts)) {
+      target.row = kNotAdmitted;
+    }
+  }
+}
+
+void TieredTable::CommitUpdate(uint64_t step) {
+  Stepped(step);
+  RefuseExpired();
   updates_.Clear();
   for (const Target& target : targets_) {
     uint64_t row = target.row;
@@ -361,6 +377,7 @@ void TieredTable::CommitErase() {
 
 Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                              const RowVisit& visit) {
+  is_below_ = true;
   BeginOperation();
   if (up_.active() && std::ranges::any_of(keys, [&](Key key) { return up_keys_.contains(key); })) {
     SettleUp();
@@ -373,7 +390,7 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
       if (row == kNoRow) return;
       is_warm[begin + i] = 1;
       warm_.Touch(row, tick_);
-      if (!IsDead(warm_.Counters(row))) visit(begin + i, warm_.View(row));
+      visit(begin + i, warm_.View(row));
     });
   });
   missing_.clear();
@@ -386,10 +403,8 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
   const auto show = [&](std::span<const uint32_t> some) {
     for (size_t n = 0; n < some.size(); ++n) {
       if (cold_found_[n] == 0) continue;
-      const RowView row = ViewOf(schema_, cold_rows_.data() + n * row_bytes_);
-      if (IsDead(*row.counters)) continue;
       ++tier_stats_.cold_hits;
-      visit(some[n], row);
+      visit(some[n], ViewOf(schema_, cold_rows_.data() + n * row_bytes_));
     }
     return Status::Ok();
   };
@@ -397,6 +412,7 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
 }
 
 Status TieredTable::WriteRows(const RowsDown& down) {
+  is_below_ = true;
   BeginOperation();
   uint64_t missing = 0;
   warm_.VisitRows(down.keys, 0, [&](size_t, uint64_t row) {
