@@ -50,8 +50,8 @@ class LowerTable : public LocalTable {
   virtual uint64_t AliveFrom() const { return 0; }
   // An update was applied above: time goes on.
   virtual void Stepped(uint64_t /*step*/) {}
-  // Keys of expired rows that are in the way here, each told once in a while; and the answer, those
-  // of them whose row the table above has not got. They go if they are here still.
+  // Keys of expired rows that were in the way here, repeats allowed; and the answer, those of them
+  // whose row the table above has not got. They go if they have not been written to since.
   virtual std::vector<Key> TakeExpired() { return {}; }
   virtual void DropExpired(std::span<const Key> /*keys*/) {}
   // As Scan, and `expired` becomes the keys of the expired rows between the page's rows: of both

@@ -63,11 +63,15 @@ bool TieredTable::MoveDown(uint64_t count, uint32_t age_min, uint8_t flags_out) 
   std::vector<uint64_t> dirty;
   for (const uint64_t row : victims.rows) {
     const bool is_dead = IsDead(warm_.Counters(row));
+    if (is_dead && is_below_) {
+      // The answer (DropExpired) comes before the next operation. Until then the row is young, but
+      // for who cannot go on without room, and takes it for one that is alive.
+      expired_.push_back(warm_.KeyOf(row));
+      warm_.Touch(row, tick_ - 1);
+      if (age_min > 1) continue;
+    }
     if (is_dead && !is_below_) {
       Bury(row);
-    } else if (is_dead && age_min > 1) {
-      AskAbove(row);
-      continue;
     } else if ((warm_.flags(row) & kDirty) == 0) {
       Drop(row);
     } else {
@@ -163,20 +167,6 @@ void TieredTable::Bury(uint64_t row) {
   up_keys_.erase(key);
   warm_.Remove(row);
   --stats_.rows;
-}
-
-// The answer (DropExpired) comes before the next operation. Until then the row is young, but for
-// who cannot go on without room, and takes it for one that is alive.
-void TieredTable::AskAbove(uint64_t row) {
-  expired_.push_back(warm_.KeyOf(row));
-  warm_.Touch(row, tick_ - 1);
-}
-
-void TieredTable::DropExpired(std::span<const Key> keys) {
-  for (const Key key : keys) {
-    const uint64_t row = warm_.Find(key);
-    if (row != kNoRow && IsDead(warm_.Counters(row))) Bury(row);
-  }
 }
 
 void TieredTable::Shed() {

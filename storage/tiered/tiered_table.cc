@@ -443,6 +443,31 @@ Status TieredTable::WriteRows(const RowsDown& down) {
   return {};
 }
 
+void TieredTable::DropExpired(std::span<const Key> keys) {
+  missing_.clear();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const uint64_t row = warm_.Find(keys[i]);
+    if (row == kNoRow) {
+      missing_.push_back(static_cast<uint32_t>(i));  // gone down since
+    } else if (IsDead(warm_.Counters(row))) {
+      Bury(row);
+    }
+  }
+  const auto key_of = [&](uint32_t i) { return keys[i]; };
+  const auto drop = [&](std::span<const uint32_t> some) {
+    for (size_t n = 0; n < some.size(); ++n) {
+      const std::byte* row = cold_rows_.data() + n * row_bytes_;
+      if (cold_found_[n] == 0 || !IsDead(CountersOf(schema_, row))) continue;
+      if (!dead_.try_emplace(cold_keys_[n], 0).second) continue;  // told twice
+      up_keys_.erase(cold_keys_[n]);
+      --stats_.rows;
+    }
+    return Status::Ok();
+  };
+  // What cannot be read stays, and is an error for who needs it.
+  static_cast<void>(ReadMissing(key_of, drop).ok());
+}
+
 TableStats TieredTable::Stats() const {
   TableStats stats = stats_;
   const TierStats tiers = tier_stats();

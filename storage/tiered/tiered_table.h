@@ -177,7 +177,6 @@ class TieredTable : public LowerTable {
   void StartUp();
   void Drop(uint64_t row);
   void Bury(uint64_t row);                          // a row in memory is erased, or its time is up
-  void AskAbove(uint64_t row);                      // whether it may be buried: its time is up
   uint64_t AddCopy(Key key, const std::byte* row);  // of what the cold tier has
 
   // tiered_snapshot.cc

@@ -1,18 +1,11 @@
-// Rows that expire (TierPolicy::ttl_steps) where some lie on a GPU: beside a TieredTable with the
-// same policy, and beside a model that knows of time and of nothing else.
-#include <cmath>
+// Rows that expire (TierPolicy::ttl_steps) where some lie on a GPU: each thing that could go wrong
+// between the tiers, by itself.
 #include <limits>
-#include <optional>
-#include <set>
 
-#include "base/random.h"
-#include "storage/gpu/device_pool.h"
-#include "storage/gpu/hot_table.h"
 #include "storage/memory/map_table.h"
-#include "storage/tiered/tiered_table.h"
+#include "tests/contract/hot_tiers.cuh"
 #include "tests/contract/table_bits.h"
 #include "tests/contract/table_contract.h"
-#include "tests/storage/tier_parts.h"
 #include "tests/support/device_memory.cuh"
 #include "tests/support/ones.h"
 
@@ -20,42 +13,20 @@ namespace strata {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr uint32_t kDim = 2;
 
-DevicePool& Pool() {
-  static const std::unique_ptr<DevicePool> pool = [] {
-    auto made = DevicePool::Make(0, size_t{256} << 20);
-    STRATA_CHECK_MSG(made.ok(), made.status().ToString());
-    return std::move(*made);
-  }();
-  return *pool;
+TableSpec Spec() {
+  return ContractSpec("t", kDim, OptimizerKind::kAdaGrad, InitializerKind::kUniform);
 }
 
-WorkPool& Workers() {
-  static const std::unique_ptr<WorkPool> workers = [] {
-    auto started = WorkPool::Start("gather", 2);
-    STRATA_CHECK_MSG(started.ok(), started.status().ToString());
-    return std::move(*started);
-  }();
-  return *workers;
+std::vector<float> Filled(size_t keys, float value) {
+  return std::vector<float>(keys * kDim, value);
 }
 
-// A table on the GPU over memory and disk, with what it stands on.
-struct Tiers {
-  Tiers(const TableSpec& spec, const TierPolicy& policy, uint64_t warm_rows_max,
-        const HotTableOptions& options, bool with_thread = false)
-      : parts(warm_rows_max, with_thread),
-        table(spec, Pool(), PinnedPool::Make(),
-              std::make_unique<TieredTable>(spec, policy, parts.warm, parts.folder.cold(),
-                                            *parts.executor),
-              Workers(), options) {}
-  TierParts parts;
-  HotTable table;
-};
-
-std::vector<float> RowsOf(LocalTable& table, std::span<const Key> keys) {
-  std::vector<float> rows(keys.size() * table.spec().dim);
-  EXPECT_TRUE(table.Lookup(keys, rows).ok());
-  return rows;
+std::vector<Key> KeysOf(const TableBits& bits) {
+  std::vector<Key> keys;
+  for (const auto& [key, row] : bits) keys.push_back(key);
+  return keys;
 }
 
 // All rows of a snapshot of now, which is over then.
@@ -72,325 +43,192 @@ TableBits SnapshotOf(LocalTable& table, uint32_t since, uint32_t epoch) {
   return bits;
 }
 
-// What a table with this policy holds, in a std::map: all that has expired is erased at once, and
-// pushes are counted one by one.
-class TimedModel {
- public:
-  TimedModel(const TableSpec& spec, const TierPolicy& policy) : policy_(policy), rows_(spec) {}
-
-  void Update(std::span<const GradientPart> parts, uint64_t step) {
-    now_ = std::max(now_, step);
-    EraseExpired();
-    struct Pushed {
-      std::vector<float> sum;
-      uint32_t parts = 0;
-      size_t last_part = SIZE_MAX;
-    };
-    const size_t dim = rows_.spec().dim;
-    std::map<Key, Pushed> pushed;
-    for (size_t p = 0; p < parts.size(); ++p) {
-      for (size_t i = 0; i < parts[p].keys.size(); ++i) {
-        Pushed& key = pushed.try_emplace(parts[p].keys[i], std::vector<float>(dim)).first->second;
-        for (size_t e = 0; e < dim; ++e) key.sum[e] += parts[p].gradients[i * dim + e];
-        if (key.last_part != p) ++key.parts;
-        key.last_part = p;
-      }
-    }
-    const TableBits before = BitsOfTable(rows_);
-    std::set<Key> late;
-    for (const auto& [key, push] : pushed) {
-      if (!std::ranges::all_of(push.sum, [](float x) { return std::isfinite(x); })) {
-        ++rejected;
-      } else if (!before.contains(key) && pushes_[key] + push.parts < policy_.admit_from) {
-        late.insert(key);
-        pushes_[key] += push.parts;
-        ++not_admitted;
-      }
-    }
-    std::vector<std::vector<Key>> keys(parts.size());
-    std::vector<std::vector<float>> gradients(parts.size());
-    std::vector<GradientPart> kept;
-    for (size_t p = 0; p < parts.size(); ++p) {
-      for (size_t i = 0; i < parts[p].keys.size(); ++i) {
-        if (late.contains(parts[p].keys[i])) continue;
-        keys[p].push_back(parts[p].keys[i]);
-        const auto gradient = parts[p].gradients.subspan(i * dim, dim);
-        gradients[p].insert(gradients[p].end(), gradient.begin(), gradient.end());
-      }
-      kept.push_back({keys[p], gradients[p]});
-    }
-    EXPECT_TRUE(rows_.ApplyGradients(kept, step).ok());
-    EraseExpired();  // of a step that is long gone
-  }
-  MapTable& rows() { return rows_; }
-
-  uint64_t rejected = 0;
-  uint64_t not_admitted = 0;
-  uint64_t expired = 0;
-
- private:
-  void EraseExpired() {
-    std::vector<Key> gone;
-    for (const auto& [key, row] : BitsOfTable(rows_)) {
-      if (IsExpired(policy_, row.last_step, now_)) gone.push_back(key);
-    }
-    EXPECT_TRUE(rows_.Erase(gone).ok());
-    expired += gone.size();
-  }
-
-  const TierPolicy policy_;
-  MapTable rows_;
-  uint64_t now_ = 0;
-  std::map<Key, uint64_t> pushes_;
-};
-
-struct LifeCase {
-  uint64_t seed = 1;
-  uint64_t ttl_steps = 5;
-  uint32_t admit_from = 1;
-  uint64_t hot_rows_max = 100;
-  uint64_t warm_rows_max = 60;
-  VictimOrder order = VictimOrder::kLeastRecent;
-  bool with_thread = false;
-  ElementType value_type = ElementType::kFp32;
-};
-
-// Random operations on all three; scans and snapshots go on meanwhile, a page at a time.
-class Life {
- public:
-  explicit Life(const LifeCase& life_case)
-      : case_(life_case),
-        random_(life_case.seed),
-        spec_(RandomSpec()),
-        policy_{.admit_from = life_case.admit_from, .ttl_steps = life_case.ttl_steps},
-        tiers_(spec_, policy_, life_case.warm_rows_max,
-               {.order = life_case.order, .rows_max = life_case.hot_rows_max, .chunk_rows_min = 7},
-               life_case.with_thread),
-        alone_(spec_, policy_, life_case.warm_rows_max),
-        model_(spec_, policy_) {}
-
-  void Steps(uint32_t steps) {
-    for (uint32_t i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
-      SCOPED_TRACE(i);
-      const uint64_t choice = random_.Below(100);
-      if (choice < 45) {
-        Update();
-      } else if (choice < 52) {
-        Assign();
-      } else if (choice < 58) {
-        Erase();
-      } else if (choice < 75) {
-        Lookup();
-      } else if (choice < 82) {
-        hot().Prefetch(DrawKeys(150));
-      } else if (choice < 92) {
-        ScanAPage();
-      } else {
-        SnapshotAPage();
-      }
-      if (scanning_) KeepThroughout();
-      CompareCounts();
-      if (i % 60 == 59) CompareAll();
-    }
-    CompareAll();
-    EraseEverything();
-  }
-  uint64_t expired() const { return model_.expired; }
-  const TimedModel& model() const { return model_; }
-  HotStats hot_stats() { return hot().hot_stats(); }
-  uint64_t cold_rows_seen() const { return cold_rows_seen_; }
-
- private:
-  HotTable& hot() { return tiers_.table; }
-
-  TableSpec RandomSpec() {
-    TableSpec spec = ContractSpec("t", static_cast<uint32_t>(1 + random_.Below(9)),
-                                  kOptimizerKinds[random_.Below(std::size(kOptimizerKinds))],
-                                  kInitializerKinds[1 + random_.Below(2)]);
-    spec.value_type = case_.value_type;
-    if (case_.value_type != ElementType::kFp32) spec.state_type = ElementType::kBf16;
-    return spec;
-  }
-
-  std::vector<Key> DrawKeys(uint64_t most) {
-    // New keys come all the time, and old ones are forgotten.
-    const uint64_t first = now_ * 2;
-    std::vector<Key> keys(1 + random_.Below(most));
-    for (Key& key : keys) key = Mix64(first + random_.Below(1 + random_.Below(400)));
-    return keys;
-  }
-  std::vector<float> DrawFloats(size_t keys) {
-    std::vector<float> floats(keys * spec_.dim);
-    for (float& value : floats) value = static_cast<float>(random_.Uniform()) - 0.5F;
-    return floats;
-  }
-
-  void Update() {
-    const std::vector<Key> keys = DrawKeys(120);
-    std::vector<float> floats = DrawFloats(keys.size());
-    while (random_.Below(3) != 0) floats[random_.Below(floats.size())] = kNan;
-    while (random_.Below(2) != 0) floats[random_.Below(floats.size())] = 2e38F;  // twice: infinity
-    const uint64_t pace = random_.Below(20);
-    uint64_t step = now_ + (pace < 12 ? 1 : 0);
-    if (pace == 19) step = now_ + random_.Below(3 * case_.ttl_steps);
-    if (pace == 18) step = now_ - std::min(now_, random_.Below(2 * case_.ttl_steps));
-    step = std::max<uint64_t>(step, 1);
-    now_ = std::max(now_, step);
-    const size_t half = random_.Below(keys.size() + 1);
-    const GradientPart parts[] = {
-        {std::span(keys).first(half), std::span(floats).first(half * spec_.dim)},
-        {std::span(keys).subspan(half), std::span(floats).subspan(half * spec_.dim)}};
-    ASSERT_TRUE(hot().ApplyGradients(parts, step).ok());
-    ASSERT_TRUE(alone_.ApplyGradients(parts, step).ok());
-    model_.Update(parts, step);
-  }
-
-  void Assign() {
-    const std::vector<Key> keys = DrawKeys(60);
-    const std::vector<float> values = DrawFloats(keys.size());
-    ForAll([&](LocalTable& table) { ASSERT_TRUE(table.Assign(keys, values).ok()); });
-  }
-
-  void Erase() {
-    const std::vector<Key> keys = DrawKeys(60);
-    for (const Key key : keys) throughout_.erase(key);
-    ForAll([&](LocalTable& table) { ASSERT_TRUE(table.Erase(keys).ok()); });
-  }
-
-  void Lookup() {
-    const std::vector<Key> keys = DrawKeys(200);
-    const std::vector<uint32_t> expected = BitsOf(RowsOf(model_.rows(), keys));
-    ASSERT_EQ(BitsOf(RowsOf(hot(), keys)), expected);
-    ASSERT_EQ(BitsOf(RowsOf(alone_, keys)), expected);
-  }
-
-  // Each row of a page is as it is now; no row comes twice, none that is always there is missed.
-  void ScanAPage() {
-    const TableBits now = BitsOfTable(model_.rows());
-    if (!scanning_) {
-      scanning_ = true;
-      scan_ = {};
-      scan_.with_state = true;
-      seen_.clear();
-      throughout_.clear();
-      for (const auto& [key, row] : now) throughout_.insert(key);
-    }
-    scan_.rows_max = static_cast<uint32_t>(1 + random_.Below(40));
-    ASSERT_TRUE(hot().Scan(scan_).ok());
-    ASSERT_LE(scan_.keys.size(), scan_.rows_max);
-    TableBits page;
-    AddPage(scan_, &page);
-    for (const auto& [key, row] : page) {
-      const auto expected = now.find(key);
-      ASSERT_TRUE(expected != now.end() && expected->second == row) << "key " << key;
-      ASSERT_TRUE(seen_.insert(key).second) << "key " << key << " came twice";
-    }
-    if (!scan_.done) return;
-    scanning_ = false;
-    for (const Key key : throughout_) ASSERT_TRUE(seen_.contains(key)) << "key " << key;
-  }
-  void KeepThroughout() {
-    const TableBits now = BitsOfTable(model_.rows());
-    std::erase_if(throughout_, [&](Key key) { return !now.contains(key); });
-  }
-
-  void SnapshotAPage() {
-    if (!taking_) {
-      ASSERT_EQ(hot().BeginSnapshot(0), 0U);
-      ++epoch_;
-      taking_ = BitsOfTable(model_.rows());
-      taken_.clear();
-      ForAll([&](LocalTable& table) { table.SetEpoch(epoch_); });
-    }
-    ScanPage page;
-    page.rows_max = static_cast<uint32_t>(1 + random_.Below(100));
-    ASSERT_TRUE(hot().SnapshotPage(page).ok());
-    AddPage(page, &taken_);
-    if (!page.done) return;
-    hot().EndSnapshot();
-    ASSERT_TRUE(taken_ == *taking_);
-    taking_.reset();
-  }
-
-  void CompareCounts() {
-    const TableStats of_hot = hot().Stats();
-    const TableStats of_alone = alone_.Stats();
-    EXPECT_EQ(of_hot.not_admitted, model_.not_admitted);
-    EXPECT_EQ(of_alone.not_admitted, model_.not_admitted);
-    EXPECT_EQ(of_hot.rejected, model_.rejected);
-    EXPECT_EQ(of_alone.rejected, model_.rejected);
-    EXPECT_EQ(of_hot.lookup_hits, of_alone.lookup_hits);
-    EXPECT_EQ(of_hot.updates, of_alone.updates);
-    EXPECT_EQ(of_hot.steps, of_alone.steps);
-    EXPECT_GE(of_hot.rows, model_.rows().Stats().rows);
-    cold_rows_seen_ = std::max(cold_rows_seen_, of_hot.cold_rows);
-  }
-
-  void CompareAll() {
-    const TableBits bits = BitsOfTable(model_.rows());
-    EXPECT_TRUE(BitsOfTable(hot()) == bits);
-    EXPECT_TRUE(BitsOfTable(alone_) == bits);
-  }
-
-  // Expired rows too: then every row that was counted has gone.
-  void EraseEverything() {
-    std::vector<Key> keys;
-    for (Key key = 0; key < now_ * 2 + 1000; ++key) keys.push_back(Mix64(key));
-    EXPECT_TRUE(hot().Erase(keys).ok());
-    EXPECT_EQ(hot().Stats().rows, 0U);
-    EXPECT_EQ(hot().hot_stats().rows, 0U);
-  }
-
-  template <typename Do>
-  void ForAll(const Do& act) {
-    act(hot());
-    act(alone_);
-    act(model_.rows());
-  }
-
-  const LifeCase case_;
-  Random random_;
-  const TableSpec spec_;
-  const TierPolicy policy_;
-  Tiers tiers_;
-  OwnTieredTable alone_;
-  TimedModel model_;
-  uint64_t now_ = 0;
-  uint32_t epoch_ = 0;
-  uint64_t cold_rows_seen_ = 0;
-  bool scanning_ = false;
-  ScanPage scan_;
-  std::set<Key> seen_, throughout_;
-  std::optional<TableBits> taking_;
-  TableBits taken_;
-};
-
 class GpuExpiry : public testing::Test {
  protected:
   void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
+
+  // Rows that were assigned, which the table below knows, and then pushed to on the GPU; they have
+  // expired there since, while what lies below has no age.
+  static void MakeExpired(HotTable& table, std::span<const Key> keys, std::span<const Key> others) {
+    ASSERT_TRUE(table.Assign(keys, Filled(keys.size(), 0.5F)).ok());
+    ASSERT_EQ(BitsOfTable(table).size(), keys.size());
+    ASSERT_TRUE(Push(table, keys, 1).ok());
+    ASSERT_TRUE(table.Assign(others, Filled(others.size(), 0.5F)).ok());
+    ASSERT_TRUE(Push(table, others, 30).ok());
+    ASSERT_EQ(table.hot_stats().rows, keys.size() + others.size());
+  }
+
+  const std::vector<Key> keys_ = Range(0, 20);
+  const std::vector<Key> others_ = Range(100, 3);
 };
 
-TEST_F(GpuExpiry, IsTheModelsToTheBitUnderAnyOperations) {
-  for (uint64_t seed = 1; seed <= 16; ++seed) {
-    SCOPED_TRACE(seed);
-    const LifeCase life_case = {
-        .seed = seed,
-        .ttl_steps = seed % 3 == 0 ? 30U : 4U,
-        .admit_from = seed % 2 == 0 ? 3U : 1U,
-        .hot_rows_max = seed % 4 == 3 ? 20U : 130U,
-        .warm_rows_max = seed % 5 == 0 ? 100'000U : 70U,
-        .order = seed % 8 < 4 ? VictimOrder::kLeastRecent : VictimOrder::kLeastPushed,
-        .with_thread = seed % 7 == 0,
-        .value_type = seed % 6 == 1 ? ElementType::kFp16 : ElementType::kFp32};
-    Life life(life_case);
-    life.Steps(400);
-    if (HasFailure()) return;
-    EXPECT_GT(life.expired(), 500U);
-    EXPECT_GT(life.model().rejected, 50U);
-    EXPECT_EQ(life.model().not_admitted > 500U, life_case.admit_from > 1);
-    EXPECT_GT(life.hot_stats().moved_up, 300U);
-    EXPECT_GT(life.hot_stats().moved_down, 200U);
-    EXPECT_EQ(life.cold_rows_seen() > 50U, life_case.warm_rows_max < 100'000U);
+TEST_F(GpuExpiry, AnExpiredRowIsNoneThoughAnOlderOneLiesBelow) {
+  HotTiers tiers(Spec(), {.ttl_steps = 10}, 1000, {.rows_max = 1000});
+  HotTable& table = tiers.table();
+  MakeExpired(table, keys_, others_);
+  MapTable fresh(Spec());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(RowsOf(table, keys_), RowsOf(fresh, keys_));
+    table.Prefetch(keys_);
+  }
+  EXPECT_EQ(table.Stats().lookup_hits, 0U);
+  EXPECT_EQ(table.hot_stats().moved_up, 0U) << "it was asked for below";
+  EXPECT_EQ(KeysOf(BitsOfTable(table)), others_);
+  EXPECT_EQ(KeysOf(SnapshotOf(table, 0, 1)), others_);
+  fresh.SetEpoch(1);
+  // The next push finds a new row; one is enough to tell them all apart from the old ones.
+  for (LocalTable* one : {static_cast<LocalTable*>(&table), static_cast<LocalTable*>(&fresh)}) {
+    ASSERT_TRUE(one->Erase(others_).ok());
+    ASSERT_TRUE(Push(*one, keys_, 31).ok());
+  }
+  EXPECT_TRUE(BitsOfTable(table) == BitsOfTable(fresh));
+}
+
+// Also one whose sum alone is not finite.
+TEST_F(GpuExpiry, ARejectedPushLeavesAnExpiredRowExpired) {
+  for (const uint32_t admit_from : {1U, 3U}) {
+    HotTiers tiers(Spec(), {.admit_from = admit_from, .ttl_steps = 10}, 1000, {.rows_max = 1000});
+    HotTable& table = tiers.table();
+    MakeExpired(table, keys_, others_);
+    std::vector<Key> twice = keys_;
+    twice.insert(twice.end(), keys_.begin(), keys_.end());
+    std::vector<float> gradients = Filled(twice.size(), 2e38F);
+    for (size_t i = 0; i < 5; ++i) gradients[i * kDim] = kNan;
+    const GradientPart part{twice, gradients};
+    ASSERT_TRUE(table.ApplyGradients({&part, 1}, 31).ok());
+    EXPECT_EQ(table.Stats().rejected, keys_.size());
+    EXPECT_EQ(KeysOf(BitsOfTable(table)), others_);
+    MapTable fresh(Spec());
+    EXPECT_EQ(RowsOf(table, keys_), RowsOf(fresh, keys_));
+  }
+}
+
+// Rows that are pushed at every step, and so on the GPU and alive, while what lies below of them
+// has expired; and rows that have no age, of which more come than there is memory for.
+class GpuExpiryUnderPressure : public GpuExpiry {
+ protected:
+  GpuExpiryUnderPressure() : tiers_(Spec(), {.ttl_steps = 5}, 60, {.rows_max = 60}) {}
+
+  HotTable& table() { return tiers_.table(); }
+  void Step() {
+    ++step_;
+    const std::vector<Key> more = Range(1000 + 10 * step_, 10);
+    for (LocalTable* one :
+         {static_cast<LocalTable*>(&table()), static_cast<LocalTable*>(&model_)}) {
+      ASSERT_TRUE(Push(*one, keys_, step_).ok());
+      ASSERT_TRUE(one->Assign(more, Filled(more.size(), 0.5F)).ok());
+    }
+  }
+
+  HotTiers tiers_;
+  MapTable model_{Spec()};
+  uint64_t step_ = 0;
+};
+
+TEST_F(GpuExpiryUnderPressure, RowsAreCountedOnce) {
+  for (int i = 0; i < 60; ++i) {
+    Step();
+    ASSERT_EQ(table().Stats().rows, model_.Stats().rows) << "step " << step_;
+    if (i % 2 == 0) ASSERT_TRUE(BitsOfTable(table()) == BitsOfTable(model_)) << "step " << step_;
+    ASSERT_EQ(table().Stats().rows, model_.Stats().rows) << "step " << step_;
+  }
+  EXPECT_GT(table().Stats().cold_rows, 300U);
+}
+
+// With steps between its pages.
+TEST_F(GpuExpiryUnderPressure, AScanHasEachRowOnce) {
+  for (int i = 0; i < 10; ++i) Step();
+  const TableBits before = BitsOfTable(model_);
+  ScanPage page;
+  page.rows_max = 3;
+  TableBits rows;
+  while (!page.done && !HasFailure()) {
+    ASSERT_TRUE(table().Scan(page).ok());
+    ScanPage with_counters = page;
+    with_counters.counters.resize(page.keys.size());
+    AddPage(with_counters, &rows);
+    Step();
+  }
+  EXPECT_GT(step_, 40U);
+  for (const auto& [key, row] : before) EXPECT_TRUE(rows.contains(key)) << "key " << key;
+}
+
+TEST_F(GpuExpiryUnderPressure, RowsThatComeDownFindTheirPlace) {
+  for (int i = 0; i < 30; ++i) Step();
+  const uint64_t down = table().hot_stats().moved_down;
+  // More than the GPU has room for: all that is there goes down.
+  const std::vector<Key> many = Range(100'000, 100);
+  for (LocalTable* one : {static_cast<LocalTable*>(&table()), static_cast<LocalTable*>(&model_)}) {
+    ASSERT_TRUE(one->Assign(many, Filled(many.size(), 0.25F)).ok());
+  }
+  EXPECT_EQ(table().hot_stats().rows, 0U);
+  EXPECT_GE(table().hot_stats().moved_down, down + keys_.size());
+  EXPECT_EQ(table().Stats().rows, model_.Stats().rows);
+  EXPECT_EQ(RowsOf(table(), keys_), RowsOf(model_, keys_));
+  EXPECT_TRUE(BitsOfTable(table()) == BitsOfTable(model_));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(table().Erase(keys_).ok());
+    ASSERT_TRUE(model_.Erase(keys_).ok());
+    EXPECT_EQ(table().Stats().rows, model_.Stats().rows);
+    EXPECT_TRUE(BitsOfTable(table()) == BitsOfTable(model_));
+    EXPECT_EQ(RowsOf(table(), keys_), RowsOf(model_, keys_));
+    const std::vector<Key> more = Range(200'000 + 1000 * i, 50);
+    ASSERT_TRUE(table().Assign(more, Filled(more.size(), 0.25F)).ok());
+    ASSERT_TRUE(model_.Assign(more, Filled(more.size(), 0.25F)).ok());
+  }
+}
+
+TEST_F(GpuExpiry, RowsThatHaveHadTheirTimeLeaveAllTiers) {
+  HotTiers tiers(Spec(), {.ttl_steps = 3}, 300, {.rows_max = 100});
+  OwnTieredTable alone(Spec(), {.ttl_steps = 3}, 300);
+  for (uint64_t step = 1; step <= 200; ++step) {
+    ASSERT_TRUE(Push(tiers.table(), Range(step * 50, 50), step).ok());
+    ASSERT_TRUE(Push(alone, Range(step * 50, 50), step).ok());
+  }
+  EXPECT_GT(tiers.table().hot_stats().moved_down, 5'000U);
+  EXPECT_LT(alone.Stats().rows, 1'000U) << "of 10,000 that were made";
+  EXPECT_LT(tiers.table().Stats().rows, 1'000U);
+}
+
+TEST_F(GpuExpiry, ASnapshotSinceAnotherIsWholeOnceTimeMayHaveRunOut) {
+  HotTiers tiers(Spec(), {.ttl_steps = 10}, 1000, {.rows_max = 1000});
+  HotTable& table = tiers.table();
+  ASSERT_TRUE(Push(table, keys_, 1).ok());
+  EXPECT_EQ(SnapshotOf(table, 0, 1).size(), keys_.size());
+  table.ForgetErased(1);
+  ASSERT_TRUE(Push(table, others_, 11).ok());
+  EXPECT_EQ(KeysOf(SnapshotOf(table, 1, 2)), others_);
+  table.ForgetErased(2);
+  ASSERT_TRUE(Push(table, others_, 12).ok());
+  EXPECT_EQ(table.BeginSnapshot(2), 0U);
+  EXPECT_EQ(KeysOf(SnapshotOf(table, 0, 3)), others_);
+}
+
+// Wherever its row lies.
+TEST_F(GpuExpiry, AnExpiredKeyIsAdmittedAnew) {
+  const TierPolicy policy = {.admit_from = 3, .ttl_steps = 10};
+  for (const uint64_t hot_rows_max : {1000U, 30U}) {
+    for (const uint64_t warm_rows_max : {1000U, 30U}) {
+      SCOPED_TRACE(testing::Message() << hot_rows_max << " on the GPU, " << warm_rows_max);
+      HotTiers tiers(Spec(), policy, warm_rows_max, {.rows_max = hot_rows_max});
+      OwnTieredTable alone(Spec(), policy, warm_rows_max);
+      for (LocalTable* table :
+           {static_cast<LocalTable*>(&tiers.table()), static_cast<LocalTable*>(&alone)}) {
+        ASSERT_TRUE(table->Assign(keys_, Filled(keys_.size(), 0.5F)).ok());
+        ASSERT_TRUE(Push(*table, keys_, 1).ok());
+        const std::vector<Key> more = Range(1000, 200);  // move the others, if there is no room
+        ASSERT_TRUE(table->Assign(more, Filled(more.size(), 0.5F)).ok());
+        ASSERT_TRUE(Push(*table, std::span(more).first(1), 30).ok());
+        for (uint64_t push = 1; push <= 4; ++push) {
+          ASSERT_TRUE(Push(*table, keys_, 30 + push).ok());
+          EXPECT_EQ(table->Stats().not_admitted, std::min<uint64_t>(push, 2) * keys_.size());
+          const TableBits bits = BitsOfTable(*table);
+          ASSERT_EQ(bits.contains(keys_[0]), push >= 3);
+          if (push >= 3) EXPECT_EQ(bits.at(keys_[0]).frequency, push - 2);
+        }
+      }
+      EXPECT_TRUE(BitsOfTable(tiers.table()) == BitsOfTable(alone));
+    }
   }
 }
 
