@@ -59,7 +59,7 @@ class GpuTable : public LocalTable {
   virtual RowStart Start() const;  // of rows that are made
   virtual DeviceMapOptions MapOptions() const;
   virtual Status MakeRoom();      // for the distinct keys of the batch
-  virtual void BeforeUpdate() {}  // of their rows; cannot fail
+  virtual void BeforeUpdate() {}  // in CommitUpdate: cannot fail
 
   Status MakeMap();
   // For a batch of so many keys that brings so many elements.

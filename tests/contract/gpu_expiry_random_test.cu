@@ -131,7 +131,7 @@ class Life {
       } else if (choice < 92) {
         ScanAPage();
       } else {
-        SnapshotAPage();
+        for (int page = 0; page < 4 && !testing::Test::HasFailure(); ++page) SnapshotAPage();
       }
       if (scanning_) KeepThroughout();
       CompareCounts();
@@ -144,6 +144,8 @@ class Life {
   const TimedModel& model() const { return model_; }
   HotStats hot_stats() { return hot().hot_stats(); }
   uint64_t cold_rows_seen() const { return cold_rows_seen_; }
+  uint32_t scans() const { return scans_; }
+  uint32_t snapshots() const { return snapshots_; }
 
  private:
   HotTable& hot() { return tiers_.table(); }
@@ -232,6 +234,7 @@ class Life {
     }
     if (!scan_.done) return;
     scanning_ = false;
+    ++scans_;
     for (const Key key : throughout_) ASSERT_TRUE(seen_.contains(key)) << "key " << key;
   }
   void KeepThroughout() {
@@ -248,13 +251,14 @@ class Life {
       ForAll([&](LocalTable& table) { table.SetEpoch(epoch_); });
     }
     ScanPage page;
-    page.rows_max = static_cast<uint32_t>(1 + random_.Below(100));
+    page.rows_max = static_cast<uint32_t>(1 + random_.Below(300));
     ASSERT_TRUE(hot().SnapshotPage(page).ok());
     AddPage(page, &taken_);
     if (!page.done) return;
     hot().EndSnapshot();
     ASSERT_TRUE(taken_ == *taking_);
     taking_.reset();
+    ++snapshots_;
   }
 
   void CompareCounts() {
@@ -303,6 +307,8 @@ class Life {
   uint64_t now_ = 0;
   uint32_t epoch_ = 0;
   uint64_t cold_rows_seen_ = 0;
+  uint32_t scans_ = 0;
+  uint32_t snapshots_ = 0;
   bool scanning_ = false;
   ScanPage scan_;
   std::set<Key> seen_, throughout_;
@@ -331,6 +337,8 @@ TEST_F(GpuExpiryRandom, IsTheModelsToTheBitUnderAnyOperations) {
     life.Steps(400);
     if (HasFailure()) return;
     EXPECT_GT(life.expired(), 500U);
+    EXPECT_GT(life.scans(), 0U);
+    EXPECT_GT(life.snapshots(), 0U);
     EXPECT_GT(life.model().rejected, 50U);
     EXPECT_EQ(life.model().not_admitted > 500U, life_case.admit_from > 1);
     EXPECT_GT(life.hot_stats().moved_up, 300U);
