@@ -44,6 +44,12 @@ struct SlotHeader {
 };
 static_assert(sizeof(SlotHeader) == 32);
 
+// Whether a row that was pushed last at `last_step`, 0 for never, is too old where rows pushed at
+// `alive_from` or later are not (LowerTable::AliveFrom): it has expired.
+STRATA_HD constexpr bool HasExpired(uint64_t last_step, uint64_t alive_from) {
+  return last_step != 0 && last_step < alive_from;
+}
+
 // Of a bucket's keys by their first choice some are ...
 constexpr uint32_t kMarkOther = 1;   // in the other bucket of the pair, or beyond
 constexpr uint32_t kMarkBeyond = 2;  // in another pair
