@@ -168,8 +168,7 @@ constexpr Setting kSettings[] = {
      .default_value = "0",
      .help = "Steps without a push after which a row is gone, with server.cold; 0: it "
              "stays, as do rows that were put and never pushed. No pull, scan or checkpoint has it "
-             "any more, but counts of rows and the disk may until the next start. Not with "
-             "GPUs: cuda is refused, auto takes host memory.",
+             "any more, but counts of rows and the disk may until the next start.",
      .min = 0,
      .max = 1e15},
     {.key = "server.queue_memory",
@@ -502,11 +501,6 @@ std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes) 
     blame("server.cold", fmt::format("needs server.memory (--memory), how much of the tables stays "
                                      "in memory: expected at least {} MiB, found {} bytes",
                                      kColdMemoryMin >> 20, config.memory_bytes_max));
-  }
-  const bool on_gpus = config.device.kind == DeviceKind::kCuda;
-  if (on_gpus && config.ttl_steps != 0) {
-    blame("server.ttl_steps",
-          "does not go with server.device (--device) cuda yet: expected cpu or auto");
   }
   constexpr uint64_t kGpuMemoryMin = uint64_t{32} << 20;  // what it is taken in pieces of
   if (config.gpu_memory_bytes != 0 && config.gpu_memory_bytes < kGpuMemoryMin) {

@@ -44,6 +44,12 @@ struct SlotHeader {
 };
 static_assert(sizeof(SlotHeader) == 32);
 
+// Whether a row that was pushed last at `last_step`, 0 for never, is too old where rows pushed at
+// `alive_from` or later are not (LowerTable::AliveFrom): it has expired.
+STRATA_HD constexpr bool HasExpired(uint64_t last_step, uint64_t alive_from) {
+  return last_step != 0 && last_step < alive_from;
+}
+
 // Of a bucket's keys by their first choice some are ...
 constexpr uint32_t kMarkOther = 1;   // in the other bucket of the pair, or beyond
 constexpr uint32_t kMarkBeyond = 2;  // in another pair
@@ -96,7 +102,10 @@ struct MapRef {
 
   // What a hash says. The bits that name the pair at higher levels are the low ones, those of the
   // digest come next, then the bucket; the pair at level 0 is a matter of the high bits.
-  STRATA_HD static uint64_t First(uint64_t key) { return Mix64(key); }
+  // All keys of a table may be of a few shards, which are the highest bits of Mix64: they must not
+  // say which pairs are used. The product's low bits do not hang on them, and its high bits hang on
+  // all the others.
+  STRATA_HD static uint64_t First(uint64_t key) { return Mix64(key) * 0x9e3779b97f4a7c15ULL; }
   STRATA_HD static uint64_t Next(uint64_t hash) { return Mix64(hash + 0x9e3779b97f4a7c15ULL); }
   STRATA_HD static uint32_t DigestOf(uint64_t hash) {
     const auto digest = static_cast<uint32_t>(hash >> kLevelMax) & 0xffU;

@@ -151,18 +151,40 @@ __global__ void Missing(const uint64_t* places, const uint64_t* keys, uint64_t c
   List(is_missing, i, is_missing ? keys[i] : 0, missing, missing_keys);
 }
 
+// Each lane says whether it wants its key's initial value; the warp writes all of them.
 template <bool kNarrow>
-__global__ void LookUp(MapRef map, const uint64_t* keys, uint64_t count, uint64_t tick, float* out,
-                       MissList missing, uint64_t* missing_keys, unsigned long long* hits) {
+__device__ void WriteInitial(const MapRef& map, const RowStart& start, bool wants, uint64_t key,
+                             float* to) {
+  for (uint32_t left = __ballot_sync(~0U, wants); left != 0; left &= left - 1) {
+    const int lane = __ffs(static_cast<int>(left)) - 1;
+    const uint64_t its_key = __shfl_sync(~0U, key, lane);
+    auto* row = reinterpret_cast<float*>(__shfl_sync(~0U, reinterpret_cast<uint64_t>(to), lane));
+    for (uint32_t e = Lane(); e < map.dim; e += 32) {
+      row[e] = InitialValueElement<kNarrow>(map, start, its_key, e);
+    }
+  }
+}
+
+// kMayExpire false: no row has expired, and a lookup's registers are its own.
+template <bool kNarrow, bool kMayExpire>
+__global__ void LookUp(MapRef map, const uint64_t* keys, uint64_t count, uint64_t tick,
+                       RowStart start, uint64_t alive_from, float* out, MissList missing,
+                       uint64_t* missing_keys, unsigned long long* hits) {
   const uint64_t i = ThreadNumber();
   const uint64_t key = i < count ? keys[i] : 0;
   const uint64_t place = i < count ? FindPlace(map, key) : kNowhere;
+  bool is_hit = place != kNowhere;
+  if (kMayExpire && is_hit) is_hit = !HasExpired(map.HeaderOf(place)->last_step, alive_from);
   if (place != kNowhere) TouchAt(map, place, tick);
   List(i < count && place == kNowhere, i, key, missing, missing_keys);
   if (out != nullptr) {
-    CopyValues<kNarrow>(map, place == kNowhere ? nullptr : map.RowOf(place), out + i * map.dim);
+    float* const to = out + i * map.dim;
+    CopyValues<kNarrow>(map, is_hit ? map.RowOf(place) : nullptr, to);
+    if constexpr (kMayExpire) {
+      WriteInitial<kNarrow>(map, start, place != kNowhere && !is_hit, key, to);
+    }
   }
-  CountLanes(place != kNowhere, hits);
+  CountLanes(is_hit, hits);
 }
 
 // A warp a row.
@@ -298,13 +320,14 @@ void ListMissing(const Exec& exec, std::span<const uint64_t> places, const uint6
 }
 
 void LookUpResidents(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
-                     uint64_t tick, float* out, const MissList& missing, uint64_t* missing_keys,
-                     unsigned long long* hits) {
+                     uint64_t tick, const RowStart& start, uint64_t alive_from, float* out,
+                     const MissList& missing, uint64_t* missing_keys, unsigned long long* hits) {
   Clear(exec, missing.count);
   if (keys.empty()) return;
   WithNarrow(map.IsNarrow(), [&](auto narrow) {
-    LookUp<narrow.value><<<BlocksFor(keys.size()), kMapThreads, 0, StreamOf(exec)>>>(
-        map, keys.data(), keys.size(), tick, out, missing, missing_keys, hits);
+    const auto look_up = alive_from == 0 ? LookUp<narrow.value, false> : LookUp<narrow.value, true>;
+    look_up<<<BlocksFor(keys.size()), kMapThreads, 0, StreamOf(exec)>>>(
+        map, keys.data(), keys.size(), tick, start, alive_from, out, missing, missing_keys, hits);
   });
 }
 

@@ -91,10 +91,12 @@ void ListMissing(const Exec& exec, std::span<const uint64_t> places, const uint6
                  const MissList& missing, uint64_t* missing_keys);
 
 // Rows of keys that are here, row by row to `out` (null: nobody reads them), and used at `tick`;
-// keys that are not are listed with their positions. *hits grows by those that are.
+// keys that are not are listed with their positions. *hits grows by those that are. A row that has
+// expired by `alive_from` is here, but no hit, and its key's initial value as `start` has it goes
+// to `out`: what lies below of that key may be older, and look as if it was alive.
 void LookUpResidents(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
-                     uint64_t tick, float* out, const MissList& missing, uint64_t* missing_keys,
-                     unsigned long long* hits);
+                     uint64_t tick, const RowStart& start, uint64_t alive_from, float* out,
+                     const MissList& missing, uint64_t* missing_keys, unsigned long long* hits);
 
 // Rows that came from below for distinct keys of a batch: row r of `rows`, as they are stored, is
 // that of distinct key numbers[r].

@@ -9,11 +9,11 @@ namespace strata {
 namespace {
 
 // A warp a key.
-__global__ void ListThem(DistinctKeys distinct, uint32_t missing, BatchGradients gradients,
-                         uint32_t dim, uint64_t* keys, uint32_t* pushes) {
+__global__ void ListThem(DistinctKeys distinct, const uint32_t* numbers, uint64_t count,
+                         BatchGradients gradients, uint32_t dim, uint64_t* keys, uint32_t* pushes) {
   const uint64_t n = ThreadNumber() / 32;
-  if (n >= missing) return;
-  const uint32_t j = distinct.missing[n];
+  if (n >= count) return;
+  const uint32_t j = numbers[n];
   const uint32_t* order = distinct.order + distinct.starts[j];
   const uint32_t rows = distinct.starts[j + 1] - distinct.starts[j];
   bool finite = true;
@@ -32,12 +32,12 @@ __global__ void ListThem(DistinctKeys distinct, uint32_t missing, BatchGradients
 
 }  // namespace
 
-void ListPushes(const Exec& exec, const DistinctKeys& distinct, uint32_t missing,
+void ListPushes(const Exec& exec, const DistinctKeys& distinct, std::span<const uint32_t> numbers,
                 const BatchGradients& gradients, uint32_t dim, uint64_t* keys, uint32_t* pushes) {
-  if (missing == 0) return;
-  ListThem<<<BlocksFor(uint64_t{missing} * 32), kMapThreads, 0,
-             static_cast<cudaStream_t>(exec.stream)>>>(distinct, missing, gradients, dim, keys,
-                                                       pushes);
+  if (numbers.empty()) return;
+  ListThem<<<BlocksFor(numbers.size() * 32), kMapThreads, 0,
+             static_cast<cudaStream_t>(exec.stream)>>>(distinct, numbers.data(), numbers.size(),
+                                                       gradients, dim, keys, pushes);
 }
 
 }  // namespace strata

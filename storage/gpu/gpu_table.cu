@@ -216,6 +216,7 @@ BatchGradients GpuTable::Gradients() const {
 void GpuTable::CommitUpdate(uint64_t step) {
   const DeviceScope scope(exec_.ordinal);
   Must(KeepForSnapshot(keys_.as<Key>(), occurrences_));
+  BeforeUpdate();
   UpdateRows(exec_, GroupOf(occurrences_), spec_.optimizer, step, distinct_, Gradients(),
              update_scratch_.all());
   MustBegin("an update");

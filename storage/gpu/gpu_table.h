@@ -89,7 +89,8 @@ class GpuTable : public LocalTable {
 
   // What a table with tiers below does otherwise.
   virtual DeviceMapOptions MapOptions() const;
-  virtual Status MakeRoom();  // for the distinct keys of the batch
+  virtual Status MakeRoom();      // for the distinct keys of the batch
+  virtual void BeforeUpdate() {}  // in CommitUpdate: cannot fail
 
   Status MakeMap();
   // For a batch of so many keys that brings so many elements.

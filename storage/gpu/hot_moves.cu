@@ -42,13 +42,14 @@ Status HotTable::MakeSlots(size_t count) {
   return {};
 }
 
-Status HotTable::Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first, ReadFrom from,
-                      uint64_t tick, uint32_t pushes_gone) {
-  const uint64_t score = tick << kScoreTickShift | kScoreCopied;
+Status HotTable::Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first,
+                      const ReadRule& rule) {
+  const uint64_t score = rule.tick << kScoreTickShift | kScoreCopied;
   slot.Begin();
   const std::lock_guard lock(below_mutex_);
-  return below_->ReadRows(keys, from, workers_, [&](size_t i, const RowView& row) {
-    const bool stays = row.counters->frequency >= pushes_gone;
+  return below_->ReadRows(keys, rule.from, workers_, [&](size_t i, const RowView& row) {
+    if (HasExpired(row.counters->last_step, rule.alive_from)) return;
+    const bool stays = row.counters->frequency >= rule.stays_from;
     slot.Put(i, stays ? ChunkSlot::kStays : ChunkSlot::kOther, static_cast<uint32_t>(first + i),
              {.key = keys[i],
               .last_step = row.counters->last_step,
@@ -60,8 +61,8 @@ Status HotTable::Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first, 
 }
 
 template <typename Prepare, typename Use>
-Status HotTable::ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t tick,
-                           const Prepare& prepare, const Use& use) {
+Status HotTable::ReadBelow(std::span<const Key> keys, const ReadRule& rule, const Prepare& prepare,
+                           const Use& use) {
   const size_t rows_max = std::min<size_t>(
       ChunkRows(), std::max((keys.size() + kChunks - 1) / kChunks, options_.chunk_rows_min));
   const size_t chunks = (keys.size() + rows_max - 1) / rows_max;
@@ -69,8 +70,6 @@ Status HotTable::ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t ti
     return keys.subspan(c * rows_max, std::min(rows_max, keys.size() - c * rows_max));
   };
   STRATA_TRY(MakeSlots(std::min(chunks, kChunkSlots)));
-  const bool may_stay_out = options_.order == VictimOrder::kLeastPushed && from == ReadFrom::kAll;
-  const uint32_t pushes_gone = may_stay_out ? pushes_gone_ : 0;
 
   std::array<Status, kChunkSlots> filled;  // what became of the chunk in a slot
   std::counting_semaphore<> empty_slots(kChunkSlots);
@@ -81,8 +80,7 @@ Status HotTable::ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t ti
     for (size_t c = 0; c < chunks; ++c) {
       empty_slots.acquire();
       if (stop) return;
-      filled[c % kChunkSlots] =
-          Fill(*slots_[c % kChunkSlots], of_chunk(c), c * rows_max, from, tick, pushes_gone);
+      filled[c % kChunkSlots] = Fill(*slots_[c % kChunkSlots], of_chunk(c), c * rows_max, rule);
       full_slots.release();
     }
   };
@@ -129,9 +127,10 @@ Status HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
   return {};
 }
 
+// Expired rows, too: what becomes of them is known when the step is (BeforeUpdate).
 Status HotTable::BringUp(std::span<const Key> keys) {
   return ReadBelow(
-      keys, ReadFrom::kAll, tick_, [&] { return Room(keys.size()); },
+      keys, {.tick = tick_}, [&] { return Room(keys.size()); },
       [&](const Chunk& chunk) { return TakeIn(chunk, chunk.count); });
 }
 
@@ -144,7 +143,12 @@ Status HotTable::ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_
     has_room = Room(keys.size()).ok();
     return Status();
   };
-  return ReadBelow(keys, from, tick, prepare, [&](const Chunk& chunk) -> Status {
+  const bool may_stay_out = options_.order == VictimOrder::kLeastPushed && from == ReadFrom::kAll;
+  const ReadRule rule = {.from = from,
+                         .tick = tick,
+                         .alive_from = below_->AliveFrom(),
+                         .stays_from = may_stay_out ? pushes_gone_ : 0};
+  return ReadBelow(keys, rule, prepare, [&](const Chunk& chunk) -> Status {
     if (has_room) STRATA_TRY(TakeIn(chunk, chunk.stay));
     AnswerRows(exec_, map_->ref(), {chunk.rows, chunk.numbers, chunk.count}, occurrences, out,
                answered, hits);
@@ -248,17 +252,17 @@ Status HotTable::SaveRows(const WindowSlots& window) {
       if (!page.keys.empty()) aside_.push_back(std::move(page));
     }
     CopyOutDirty(exec_, map_->ref(), some, list);
-    STRATA_TRY(WriteDown(list));
+    STRATA_TRY(WriteDown(list).status());
   }
   return {};
 }
 
 // When it returns the rows are in the table below.
-Status HotTable::WriteDown(const RowList& list) const {
+Result<uint32_t> HotTable::WriteDown(const RowList& list) const {
   uint32_t count = 0;
   CopyDown<uint32_t>(exec_, list.count, {&count, 1});
   Wait();
-  if (count == 0) return {};
+  if (count == 0) return count;
   const std::shared_ptr<float[]> memory =
       host_->Take(count * (words() + sizeof(SlotHeader) / sizeof(float)));
   const std::span<SlotHeader> headers(reinterpret_cast<SlotHeader*>(memory.get()), count);
@@ -284,7 +288,7 @@ Status HotTable::WriteDown(const RowList& list) const {
   }
   counted_.moved_down += count;
   counted_.bytes_down += headers.size_bytes() + rows.size_bytes();
-  return {};
+  return count;
 }
 
 Status HotTable::EvictAll() {

@@ -2,6 +2,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "kernels/sparse/expired.h"
 #include "kernels/sparse/list_pushes.h"
 #include "storage/gpu/chunk_slot.cuh"
 #include "storage/gpu/hot_table.h"
@@ -20,6 +21,25 @@ bool IsOnGpu(const void* memory) {
   cudaPointerAttributes where = {};
   Must(FromCuda(cudaPointerGetAttributes(&where, memory), "asking where memory is"));
   return where.type == cudaMemoryTypeDevice;
+}
+
+// Leaves the rows i of a page, of `elements` elements each, for which keep(i).
+template <typename Keep>
+void KeepIf(size_t elements, ScanPage* page, const Keep& keep) {
+  const bool has_counters = !page->counters.empty();
+  size_t kept = 0;
+  for (size_t i = 0; i < page->keys.size(); ++i) {
+    if (!keep(i)) continue;
+    if (kept != i) {
+      page->keys[kept] = page->keys[i];
+      if (has_counters) page->counters[kept] = page->counters[i];
+      std::copy_n(page->rows.data() + i * elements, elements, page->rows.data() + kept * elements);
+    }
+    ++kept;
+  }
+  page->keys.resize(kept);
+  if (has_counters) page->counters.resize(kept);
+  page->rows.resize(kept * elements);
 }
 
 // Of the GPU, for rows or for a batch.
@@ -74,6 +94,29 @@ uint64_t HotTable::RowsIn(uint64_t bytes) const {
 void HotTable::BeginOperation() {
   ++tick_;
   NoteShare();
+  ClearBelow();
+}
+
+void HotTable::ClearBelow() {
+  std::vector<Key> keys = below_->TakeExpired();
+  if (keys.empty()) return;
+  if (map_ != nullptr) {
+    const size_t count = keys.size();
+    if (!walk_.ReserveFor<uint64_t>(2 * count).ok()) return;  // it will ask again
+    auto* here = walk_.as<uint64_t>();
+    CopyUp<Key>(exec_, keys, here);
+    LocateRows(exec_, map_->ref(), {here, count}, here + count);
+    MustBegin("a search for expired rows");
+    std::vector<uint64_t> places(count);
+    CopyDown<uint64_t>(exec_, here + count, places);
+    Wait();
+    size_t kept = 0;
+    for (size_t i = 0; i < count; ++i) {
+      if (places[i] == kNowhere) keys[kept++] = keys[i];
+    }
+    keys.resize(kept);
+  }
+  below_->DropExpired(keys);
 }
 
 void HotTable::NoteShare() {
@@ -103,8 +146,9 @@ Result<uint32_t> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick, 
   STRATA_TRY(ReserveFor(keys.size(), 0));
   STRATA_TRY(ReserveMissing(keys.size()));
   CopyUp(exec_, keys, keys_.as<Key>());
-  LookUpResidents(exec_, map_->ref(), {keys_.as<Key>(), keys.size()}, tick, out, MissingList(),
-                  missing_keys_.as<Key>(), &counters_.as<Counters>()->hits);
+  LookUpResidents(exec_, map_->ref(), {keys_.as<Key>(), keys.size()}, tick, Start(),
+                  below_->AliveFrom(), out, MissingList(), missing_keys_.as<Key>(),
+                  &counters_.as<Counters>()->hits);
   MustBegin("a lookup");
   return CountMissing();
 }
@@ -145,7 +189,7 @@ Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   const DeviceScope scope(exec_.ordinal);
   BeginOperation();
   if (keys.empty()) return {};
-  if (BelowIsEmpty()) {
+  if (BelowIsEmpty() && below_->AliveFrom() == 0) {
     const uint64_t hits = stats_.lookup_hits;
     STRATA_TRY(GpuTable::Lookup(keys, out));
     counted_.hits += stats_.lookup_hits - hits;
@@ -200,10 +244,10 @@ bool HotTable::Prefetch(std::span<const Key> keys) {
 }
 
 Status HotTable::Lend(const Exec& exec) {
-  if (below_->admission() != nullptr) {
+  if (below_->admission() != nullptr || below_->RowsExpire()) {
     return Refused(fmt::format(
-        "table '{}' gives keys a row after several pushes (admission), which a model on the GPU "
-        "does not ask for; let it use a table that admits them at once",
+        "table '{}' gives keys a row after several pushes (admission), or rows expire; a model on "
+        "the GPU asks for neither: let it use a table without",
         spec_.name));
   }
   BeginOperation();
@@ -265,39 +309,29 @@ Status HotTable::PrepareUpdate(std::span<const GradientPart> parts) {
   late_pushes_.clear();
   Status status = GpuTable::PrepareUpdate(parts);
   if (status.ok()) status = AdmitMissing();
+  if (status.ok() && below_->RowsExpire()) status = ReserveMissing(distinct_count_);
+  if (status.ok() && below_->RowsExpire()) status = expired_.ReserveFor<uint32_t>(distinct_count_);
   if (!IsShortOfMemory(status)) return status;
   STRATA_TRY(PassDown(status, parts.empty() ? nullptr : parts[0].keys.data()));
   return below_->PrepareUpdate(parts);
 }
 
 Status HotTable::AdmitMissing() {
-  const Admission* const admission = below_->admission();
-  if (admission == nullptr || missing_count_ == 0) return {};
+  if (below_->admission() == nullptr || missing_count_ == 0) return {};
   // Rows have come up since they were counted.
   CopyDown<uint32_t>(exec_, distinct_.missing_count, {&missing_count_, 1});
   Wait();
   const size_t count = missing_count_;
   STRATA_TRY(ReserveMissing(count));
-  ListPushes(exec_, distinct_, missing_count_, Gradients(), spec_.dim, missing_keys_.as<Key>(),
-             missing_positions_.as<uint32_t>());
+  ListPushes(exec_, distinct_, {distinct_.missing, count}, Gradients(), spec_.dim,
+             missing_keys_.as<Key>(), missing_positions_.as<uint32_t>());
   MustBegin("a look at new keys");
-  std::vector<Key> keys(count);
-  std::vector<uint32_t> pushes(count);
   std::vector<uint32_t> missing(count);
-  CopyDown<Key>(exec_, missing_keys_.as<Key>(), keys);
-  CopyDown<uint32_t>(exec_, missing_positions_.as<uint32_t>(), pushes);
   CopyDown<uint32_t>(exec_, distinct_.missing, missing);
-  Wait();
-  std::vector<uint8_t> admitted(count);
-  admission->Admit(keys, pushes, admitted);
+  const std::vector<uint32_t> pushes = AskForAdmission(count);
   size_t kept = 0;
   for (size_t n = 0; n < count; ++n) {
-    if (admitted[n] != 0 || pushes[n] == 0) {  // what is not finite the update rejects and counts
-      missing[kept++] = missing[n];
-    } else {
-      late_keys_.push_back(keys[n]);
-      late_pushes_.push_back(pushes[n]);
-    }
+    if (pushes[n] != kPassOver) missing[kept++] = missing[n];
   }
   missing.resize(kept);
   missing_count_ = static_cast<uint32_t>(kept);
@@ -307,10 +341,50 @@ Status HotTable::AdmitMissing() {
   return {};
 }
 
+std::vector<uint32_t> HotTable::AskForAdmission(size_t count) {
+  std::vector<Key> keys(count);
+  std::vector<uint32_t> pushes(count);
+  CopyDown<Key>(exec_, missing_keys_.as<Key>(), keys);
+  CopyDown<uint32_t>(exec_, missing_positions_.as<uint32_t>(), pushes);
+  Wait();
+  std::vector<uint8_t> admitted(count);
+  below_->admission()->Admit(keys, pushes, admitted);
+  for (size_t n = 0; n < count; ++n) {
+    if (admitted[n] != 0 || pushes[n] == 0) continue;  // what is not finite the update rejects
+    late_keys_.push_back(keys[n]);
+    late_pushes_.push_back(pushes[n]);
+    pushes[n] = kPassOver;
+  }
+  return pushes;
+}
+
+// Behind the last moment at which a row could expire, and with what the update would reject left
+// alone.
+void HotTable::BeforeUpdate() {
+  const uint64_t alive_from = below_->AliveFrom();
+  if (alive_from == 0 || distinct_count_ == 0) return;
+  ListExpired(exec_, map_->ref(), distinct_, distinct_count_, alive_from,
+              {expired_.as<uint32_t>(), &counters_.as<Counters>()->absent});
+  MustBegin("a search for expired rows");
+  const uint32_t count = CountMissing();
+  if (count == 0) return;
+  const std::span<const uint32_t> numbers(expired_.as<uint32_t>(), count);
+  auto* pushes = missing_positions_.as<uint32_t>();
+  ListPushes(exec_, distinct_, numbers, Gradients(), spec_.dim, missing_keys_.as<Key>(), pushes);
+  if (below_->admission() != nullptr) {
+    const std::vector<uint32_t> answers = AskForAdmission(count);
+    CopyUp<uint32_t>(exec_, answers, pushes);
+    Wait();
+  }
+  BeginAnew(exec_, map_->ref(), distinct_, numbers, pushes, Start());
+  MustBegin("expired rows of an update");
+}
+
 void HotTable::CommitUpdate(uint64_t step) {
   if (passed_down_) {
     below_->CommitUpdate(step);
   } else {
+    below_->Stepped(step);
     GpuTable::CommitUpdate(step);
     if (!late_keys_.empty()) below_->admission()->CountPushes(late_keys_, late_pushes_);
   }
@@ -355,8 +429,17 @@ void HotTable::CommitErase() {
 Status HotTable::Scan(ScanPage& page) const {
   const DeviceScope scope(exec_.ordinal);
   if (page.cursor == 0) STRATA_TRY(TellBelow());
-  STRATA_TRY(below_->Scan(page));
-  return PutNewer(page);
+  const uint64_t cursor = page.cursor;
+  std::vector<Key> expired;
+  do {  // all of a page may have expired
+    Status status = below_->ScanWithExpired(page, &expired);
+    if (status.ok()) status = PutNewer(expired, &page);
+    if (!status.ok()) {
+      page.cursor = cursor;
+      return status;
+    }
+  } while (page.keys.empty() && !page.done);
+  return {};
 }
 
 Status HotTable::TellBelow() const {
@@ -366,34 +449,44 @@ Status HotTable::TellBelow() const {
     const uint64_t window = std::min(step, pairs - first);
     STRATA_ASSIGN(const RowList list, RoomFor(window * kPairSlots));
     CopyOutUnknown(exec_, map_->ref(), first, window, list);
-    const uint64_t before = below_->Stats().rows;
-    STRATA_TRY(WriteDown(list));
-    copies_ += below_->Stats().rows - before;
+    STRATA_ASSIGN(const uint32_t told, WriteDown(list));
+    copies_ += told;
     MarkKnown(exec_, map_->ref(), first, window);
   }
   return {};
 }
 
-Status HotTable::PutNewer(ScanPage& page) const {
-  if (map_ == nullptr || page.keys.empty()) return {};
-  const size_t count = page.keys.size();
-  STRATA_TRY(walk_.ReserveFor<uint64_t>(2 * count));
-  auto* keys = walk_.as<uint64_t>();
-  CopyUp<Key>(exec_, page.keys, keys);
-  LocateRows(exec_, map_->ref(), {keys, count}, keys + count);
-  STRATA_ASSIGN(const RowList list, RoomFor(count));
-  CopyOut(exec_, map_->ref(), {keys + count, count}, list);
+Status HotTable::PutNewer(std::span<const Key> expired, ScanPage* page) const {
+  std::vector<Key> keys = page->keys;
+  keys.insert(keys.end(), expired.begin(), expired.end());
+  if (map_ == nullptr || keys.empty()) return {};
+  STRATA_TRY(walk_.ReserveFor<uint64_t>(2 * keys.size()));
+  auto* here = walk_.as<uint64_t>();
+  CopyUp<Key>(exec_, keys, here);
+  LocateRows(exec_, map_->ref(), {here, keys.size()}, here + keys.size());
+  STRATA_ASSIGN(const RowList list, RoomFor(keys.size()));
+  CopyOut(exec_, map_->ref(), {here + keys.size(), keys.size()}, list);
   ScanPage newer;
-  newer.with_state = page.with_state;
-  Bring(list, page.with_state, &newer);
+  Bring(list, /*with_state=*/true, &newer);
   std::unordered_map<Key, size_t> places;
-  for (size_t i = 0; i < count; ++i) places[page.keys[i]] = i;
-  const size_t elements = page.rows.size() / count;
+  for (size_t i = 0; i < page->keys.size(); ++i) places[page->keys[i]] = i;
+  const size_t elements = page->with_state ? width() : spec_.dim;
+  std::vector<uint8_t> is_gone(keys.size());
   for (size_t n = 0; n < newer.keys.size(); ++n) {
-    const size_t i = places.at(newer.keys[n]);
-    std::copy_n(newer.rows.data() + n * elements, elements, page.rows.data() + i * elements);
-    if (page.with_state) page.counters[i] = newer.counters[n];
+    const RowCounters& counters = newer.counters[n];
+    const bool is_alive = !HasExpired(counters.last_step, below_->AliveFrom());
+    const auto [place, is_new] = places.try_emplace(newer.keys[n], page->keys.size());
+    const size_t i = place->second;
+    is_gone[i] = is_alive ? 0 : 1;
+    if (is_new) {
+      page->keys.push_back(newer.keys[n]);
+      page->rows.resize(page->rows.size() + elements);
+      if (page->with_state) page->counters.emplace_back();
+    }
+    std::copy_n(newer.rows.data() + n * width(), elements, page->rows.data() + i * elements);
+    if (page->with_state) page->counters[i] = counters;
   }
+  KeepIf(elements, page, [&](size_t i) { return is_gone[i] == 0; });
   return {};
 }
 
@@ -450,6 +543,7 @@ uint32_t HotTable::BeginSnapshot(uint32_t since) {
     static_cast<void>(below_->BeginSnapshot(0));
   }
   snapshot_next_ = 0;
+  snapshot_alive_from_ = below_->AliveFrom();
   hot_part_done_ = false;
   if (map_ != nullptr) {
     const DeviceScope scope(exec_.ordinal);
@@ -461,7 +555,10 @@ uint32_t HotTable::BeginSnapshot(uint32_t since) {
 Status HotTable::SnapshotPage(ScanPage& page) {
   if (!hot_part_done_) {
     STRATA_TRY(GpuTable::SnapshotPage(page));
+    // Expired ones, too: what lies below may be older, and look as if it was alive.
     taken_keys_.insert(taken_keys_.end(), page.keys.begin(), page.keys.end());
+    KeepIf(width(), &page,
+           [&](size_t i) { return !HasExpired(page.counters[i].last_step, snapshot_alive_from_); });
     if (page.done) {
       hot_part_done_ = true;
       std::sort(taken_keys_.begin(), taken_keys_.end());
@@ -470,20 +567,9 @@ Status HotTable::SnapshotPage(ScanPage& page) {
     return {};
   }
   STRATA_TRY(below_->SnapshotPage(page));
-  size_t kept = 0;
-  for (size_t i = 0; i < page.keys.size(); ++i) {
-    // At the cut it was older there than on the GPU.
-    if (std::binary_search(taken_keys_.begin(), taken_keys_.end(), page.keys[i])) continue;
-    if (kept != i) {
-      page.keys[kept] = page.keys[i];
-      page.counters[kept] = page.counters[i];
-      std::copy_n(page.rows.data() + i * width(), width(), page.rows.data() + kept * width());
-    }
-    ++kept;
-  }
-  page.keys.resize(kept);
-  page.counters.resize(kept);
-  page.rows.resize(kept * width());
+  KeepIf(width(), &page, [&](size_t i) {  // at the cut it was older there than on the GPU if not
+    return !std::binary_search(taken_keys_.begin(), taken_keys_.end(), page.keys[i]);
+  });
   return {};
 }
 

@@ -13,6 +13,8 @@
 //          down compactly and are written to the table below first.
 //   locks  A row that a batch works on, or that was prefetched, carries a tick that has not passed,
 //          and does not go before it has. Nothing has to be unlocked.
+// A row that has expired (LowerTable::AliveFrom) goes on counting where it lies, as none: the table
+// below may have an older version that has not.
 // A batch that is larger than all of the GPU's memory is applied below. Batches may lie in the
 // GPU's memory themselves.
 #pragma once
@@ -70,7 +72,8 @@ class HotTable : public GpuTable {
   Status PrepareErase(std::span<const Key> keys) override;
   void CommitErase() override;
   // Before the first page all rows that the table below has not heard of are written down; the
-  // pages are its own then, with what the GPU has newer.
+  // pages are its own then, with what the GPU has newer. A row that it has heard of stays there as
+  // long as the GPU has it, even if it has expired below, so that no page lacks it.
   Status Scan(ScanPage& page) const override;
   TableStats Stats() const override;
   std::array<TierUse, kTiers> Tiers() const override;
@@ -116,8 +119,10 @@ class HotTable : public GpuTable {
   RowStart Start() const override;
   DeviceMapOptions MapOptions() const override;
   Status MakeRoom() override;
+  void BeforeUpdate() override;
   uint64_t RowsIn(uint64_t bytes) const;  // of the GPU's memory
   void BeginOperation();
+  void ClearBelow();  // of what has expired there, and is not here
   void NoteShare();
   // The table below is to apply a batch that the GPU has no memory for: no row is there then. `why`
   // where the batch itself is in the GPU's memory.
@@ -136,17 +141,26 @@ class HotTable : public GpuTable {
   // Of the keys that an update is about to make rows for, those stay missing that the table below
   // does not admit yet.
   Status AdmitMissing();
+  // ListPushes' answer for so many keys, with kPassOver where the table below does not admit the
+  // key: it is late.
+  std::vector<uint32_t> AskForAdmission(size_t count);
 
   // hot_moves.cu
+  // Which rows come up, and what becomes of them.
+  struct ReadRule {
+    ReadFrom from = ReadFrom::kAll;
+    uint64_t tick = 0;        // when they are used
+    uint64_t alive_from = 0;  // those that have expired by it stay below
+    uint32_t stays_from = 0;  // Chunk::stay: rows of so many pushes
+  };
   // Rows of `keys`, chunk by chunk, to use(chunk): device work on the stream. They are gathered on
   // the side thread; prepare() comes before the first use, while that has begun.
   template <typename Prepare, typename Use>
-  Status ReadBelow(std::span<const Key> keys, ReadFrom from, uint64_t tick, const Prepare& prepare,
+  Status ReadBelow(std::span<const Key> keys, const ReadRule& rule, const Prepare& prepare,
                    const Use& use);
   Status MakeSlots(size_t count);
   // Reads what some keys have below, of which `first` is the number of the first, into the slot.
-  Status Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first, ReadFrom from,
-              uint64_t tick, uint32_t pushes_gone);
+  Status Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first, const ReadRule& rule);
   // Makes room for the rows of a batch that is about to be written to, and brings them up.
   Status BringUp(std::span<const Key> keys);
   Status TakeIn(const Chunk& chunk, uint32_t count);
@@ -158,11 +172,12 @@ class HotTable : public GpuTable {
   Result<uint64_t> EvictFrom(uint64_t first, uint64_t pairs, uint64_t most, uint64_t now);
   Status SaveRows(const WindowSlots& window);  // before they go
   Status EvictAll();
-  Status WriteDown(const RowList& list) const;
+  Result<uint32_t> WriteDown(const RowList& list) const;  // how many they were
   void Shed();
-  uint32_t ChunkRows() const;             // at most
-  Status TellBelow() const;               // of all keys
-  Status PutNewer(ScanPage& page) const;  // what the GPU has of the page's keys
+  uint32_t ChunkRows() const;  // at most
+  Status TellBelow() const;    // of all keys
+  // What the GPU has of the page's keys, and of those that have expired below.
+  Status PutNewer(std::span<const Key> expired, ScanPage* page) const;
   MissList MissingList() const;
 
   const std::unique_ptr<LowerTable> below_;
@@ -185,6 +200,7 @@ class HotTable : public GpuTable {
   DeviceBuffer missing_keys_;
   DeviceBuffer load_misses_;
   DeviceBuffer answered_;
+  DeviceBuffer expired_;  // numbers of distinct keys
   DeviceBuffer victim_slots_;
   DeviceBuffer victim_ranks_;
   DeviceBuffer victim_scratch_;
@@ -197,6 +213,7 @@ class HotTable : public GpuTable {
 
   // Of a snapshot: keys whose rows it takes from the GPU.
   std::vector<Key> taken_keys_;
+  uint64_t snapshot_alive_from_ = 0;
   bool hot_part_done_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "base/work_pool.h"
 #include "storage/memory/local_table.h"
@@ -43,8 +44,8 @@ class Admission {
 // What LocalTable says holds.
 class LowerTable : public LocalTable {
  public:
-  // Visits those of the distinct `keys` that have a row, and changes nothing; threads of the pool
-  // take part. An error as Lookup's.
+  // Visits those of the distinct `keys` that have a row, expired ones too, and changes nothing;
+  // threads of the pool take part. An error as Lookup's.
   virtual Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                           const RowVisit& visit) = 0;
   // Whole rows, which replace those that are there; their epochs are not above the one in force.
@@ -54,6 +55,25 @@ class LowerTable : public LocalTable {
 
   // As long as the table; null: keys get a row with their first push.
   virtual Admission* admission() { return nullptr; }
+
+  // Rows that expire (TierPolicy::ttl_steps). The table above may have newer versions of those that
+  // have expired here. So from the first ReadRows or WriteRows on it decides which of them go:
+  // until then they lie here as others do, and nobody but that table sees them.
+  virtual bool RowsExpire() const { return false; }
+  // Rows that were pushed last before this step, if at all, have expired.
+  virtual uint64_t AliveFrom() const { return 0; }
+  // An update was applied above: time goes on.
+  virtual void Stepped(uint64_t /*step*/) {}
+  // Keys of expired rows that were in the way here, repeats allowed; and the answer, those of them
+  // whose row the table above has not got. They go if they have not been written to since.
+  virtual std::vector<Key> TakeExpired() { return {}; }
+  virtual void DropExpired(std::span<const Key> /*keys*/) {}
+  // As Scan, and `expired` becomes the keys of the expired rows between the page's rows: of both
+  // together there are at most page.rows_max.
+  virtual Status ScanWithExpired(ScanPage& page, std::vector<Key>* expired) const {
+    expired->clear();
+    return Scan(page);
+  }
 };
 
 }  // namespace strata

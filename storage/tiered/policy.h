@@ -29,7 +29,7 @@ struct TierPolicy {
   uint32_t admit_from = 1;
   // A row that no push touched for more than this many steps is as if it had been erased; 0: never.
   // Nothing looks for such rows: they are counted, and take their room, until a write or a move
-  // meets them.
+  // meets them. Whether one did cannot be told: a push has to be admitted either way.
   uint64_t ttl_steps = 0;
 };
 

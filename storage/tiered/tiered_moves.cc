@@ -62,7 +62,15 @@ bool TieredTable::MoveDown(uint64_t count, uint32_t age_min, uint8_t flags_out) 
   if (!victims.rows.empty()) score_gone_ = victims.score_max;
   std::vector<uint64_t> dirty;
   for (const uint64_t row : victims.rows) {
-    if (IsDead(warm_.Counters(row))) {
+    const bool is_dead = IsDead(warm_.Counters(row));
+    if (is_dead && is_below_) {
+      // The answer (DropExpired) comes before the next operation. Until then the row is young, but
+      // for who cannot go on without room, and takes it for one that is alive.
+      expired_.push_back(warm_.KeyOf(row));
+      warm_.Touch(row, tick_ - 1);
+      if (age_min > 1) continue;
+    }
+    if (is_dead && !is_below_) {
       Bury(row);
     } else if ((warm_.flags(row) & kDirty) == 0) {
       Drop(row);

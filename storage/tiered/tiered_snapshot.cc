@@ -13,10 +13,17 @@ constexpr uint64_t kVisitsPerRow = 16;  // rows that a snapshot page visits for 
 
 }  // namespace
 
+Status TieredTable::Scan(ScanPage& page) const { return ScanBoth(page, nullptr); }
+
+Status TieredTable::ScanWithExpired(ScanPage& page, std::vector<Key>* expired) const {
+  expired->clear();
+  return ScanBoth(page, expired);
+}
+
 // Rows may move between the pages, so each page takes a range of hashes out of both tiers. The list
 // of hashes in memory may be as old as the scan: a row that came up since is still in the cold tier
 // too, and one that went down is looked up in vain and found there.
-Status TieredTable::Scan(ScanPage& page) const {
+Status TieredTable::ScanBoth(ScanPage& page, std::vector<Key>* expired) const {
   ClearPage(page);
   if (scan_hashes_.empty() || page.cursor == 0 || page.cursor != scan_next_) {
     scan_hashes_.clear();
@@ -37,8 +44,12 @@ Status TieredTable::Scan(ScanPage& page) const {
       },
       [&](Key key) { return dead_.contains(key); },
       [&](Key key, const RowView& row) {
-        if (!IsDead(*row.counters)) AppendRow(schema_, key, row, page.with_state, page);
-        return page.keys.size() < page.rows_max;
+        if (!IsDead(*row.counters)) {
+          AppendRow(schema_, key, row, page.with_state, page);
+        } else if (expired != nullptr) {
+          expired->push_back(key);
+        }
+        return page.keys.size() + (expired == nullptr ? 0 : expired->size()) < page.rows_max;
       });
   STRATA_TRY(cursor->status().Prefixed("table '" + spec_.name + "'"));
   page.cursor = end.next;

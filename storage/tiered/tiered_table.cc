@@ -259,9 +259,25 @@ uint64_t TieredTable::MakeRow(Key key) {
   return row;
 }
 
-void TieredTable::CommitUpdate(uint64_t step) {
+void TieredTable::Stepped(uint64_t step) {
   NoteStep(step);
   NoteExpired();
+}
+
+// Before any push of this update is counted.
+void TieredTable::RefuseExpired() {
+  if (push_counts_ == nullptr || !RowsExpire()) return;
+  for (Target& target : targets_) {
+    if (target.row == kNoRow || target.row == kNotAdmitted) continue;
+    if (IsDead(warm_.Counters(target.row)) && !Admits(target.key, target.parts)) {
+      target.row = kNotAdmitted;
+    }
+  }
+}
+
+void TieredTable::CommitUpdate(uint64_t step) {
+  Stepped(step);
+  RefuseExpired();
   updates_.Clear();
   for (const Target& target : targets_) {
     uint64_t row = target.row;
@@ -361,6 +377,7 @@ void TieredTable::CommitErase() {
 
 Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                              const RowVisit& visit) {
+  is_below_ = true;
   BeginOperation();
   if (up_.active() && std::ranges::any_of(keys, [&](Key key) { return up_keys_.contains(key); })) {
     SettleUp();
@@ -373,7 +390,7 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
       if (row == kNoRow) return;
       is_warm[begin + i] = 1;
       warm_.Touch(row, tick_);
-      if (!IsDead(warm_.Counters(row))) visit(begin + i, warm_.View(row));
+      visit(begin + i, warm_.View(row));
     });
   });
   missing_.clear();
@@ -386,10 +403,8 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
   const auto show = [&](std::span<const uint32_t> some) {
     for (size_t n = 0; n < some.size(); ++n) {
       if (cold_found_[n] == 0) continue;
-      const RowView row = ViewOf(schema_, cold_rows_.data() + n * row_bytes_);
-      if (IsDead(*row.counters)) continue;
       ++tier_stats_.cold_hits;
-      visit(some[n], row);
+      visit(some[n], ViewOf(schema_, cold_rows_.data() + n * row_bytes_));
     }
     return Status::Ok();
   };
@@ -397,6 +412,7 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
 }
 
 Status TieredTable::WriteRows(const RowsDown& down) {
+  is_below_ = true;
   BeginOperation();
   uint64_t missing = 0;
   warm_.VisitRows(down.keys, 0, [&](size_t, uint64_t row) {
@@ -425,6 +441,31 @@ Status TieredTable::WriteRows(const RowsDown& down) {
   }
   KeepRoomAhead();
   return {};
+}
+
+void TieredTable::DropExpired(std::span<const Key> keys) {
+  missing_.clear();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const uint64_t row = warm_.Find(keys[i]);
+    if (row == kNoRow) {
+      missing_.push_back(static_cast<uint32_t>(i));  // gone down since
+    } else if (IsDead(warm_.Counters(row))) {
+      Bury(row);
+    }
+  }
+  const auto key_of = [&](uint32_t i) { return keys[i]; };
+  const auto drop = [&](std::span<const uint32_t> some) {
+    for (size_t n = 0; n < some.size(); ++n) {
+      const std::byte* row = cold_rows_.data() + n * row_bytes_;
+      if (cold_found_[n] == 0 || !IsDead(CountersOf(schema_, row))) continue;
+      if (!dead_.try_emplace(cold_keys_[n], 0).second) continue;  // told twice
+      up_keys_.erase(cold_keys_[n]);
+      --stats_.rows;
+    }
+    return Status::Ok();
+  };
+  // What cannot be read stays, and is an error for who needs it.
+  static_cast<void>(ReadMissing(key_of, drop).ok());
 }
 
 TableStats TieredTable::Stats() const {

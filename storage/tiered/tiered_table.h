@@ -20,6 +20,7 @@
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "kernels/optim/apply.h"
@@ -98,6 +99,14 @@ class TieredTable : public LowerTable, private Admission {
                   const RowVisit& visit) override;
   Status WriteRows(const RowsDown& down) override;
   Admission* admission() override { return push_counts_ == nullptr ? nullptr : this; }
+  bool RowsExpire() const override { return policy_.ttl_steps != 0; }
+  uint64_t AliveFrom() const override {
+    return RowsExpire() && now_step_ > policy_.ttl_steps ? now_step_ - policy_.ttl_steps : 0;
+  }
+  void Stepped(uint64_t step) override;
+  std::vector<Key> TakeExpired() override { return std::exchange(expired_, {}); }
+  void DropExpired(std::span<const Key> keys) override;
+  Status ScanWithExpired(ScanPage& page, std::vector<Key>* expired) const override;
 
   TierStats tier_stats() const;
 
@@ -131,6 +140,7 @@ class TieredTable : public LowerTable, private Admission {
   void NoteStep(uint64_t step);  // of an update, or of a row loaded
   void NoteExpired();
   bool Admits(Key key, uint32_t pushes) const;
+  void RefuseExpired();  // those of targets_ whose row is none any more, and that get none yet
   void CountPush(Key key, uint32_t pushes);
   void Admit(std::span<const Key> keys, std::span<const uint32_t> pushes,
              std::span<uint8_t> admitted) const override;
@@ -172,6 +182,7 @@ class TieredTable : public LowerTable, private Admission {
   uint64_t AddCopy(Key key, const std::byte* row);  // of what the cold tier has
 
   // tiered_snapshot.cc
+  Status ScanBoth(ScanPage& page, std::vector<Key>* expired) const;  // null: nobody asks
   void KeepForSnapshot(uint64_t row);
   bool IsInSnapshot(const RowCounters& counters) const;
   Status SnapshotCold(ScanPage& page);
@@ -208,6 +219,8 @@ class TieredTable : public LowerTable, private Admission {
   std::unordered_set<Key> up_keys_;  // on their way up, and not made or erased since
   std::vector<Key> up_wanted_;
   std::unique_ptr<PushCounts> push_counts_;  // with admission
+  bool is_below_ = false;                    // another table has copies and newer versions of rows
+  std::vector<Key> expired_;                 // that it is to be told of
 
   // Between Prepare and Commit.
   GradientCombiner combiner_;

@@ -289,10 +289,11 @@ TEST_F(ClusterConfigTest, WhatWouldHaveNoEffectIsRefused) {
   EXPECT_THAT(Check(cold + "cold = true\nmemory = \"16MiB\"\ndata = \"d\"\n"), IsEmpty());
   const std::string on_gpus = "[server]\ndevice = \"cuda\"\ncold_keep = \"lfu\"\n";
   EXPECT_THAT(Check(on_gpus + "memory = \"16MiB\"\n"), IsEmpty());
-  EXPECT_THAT(Check(on_gpus + "memory = \"16MiB\"\ndata = \"d\"\ncold = true\nadmit_from = 2\n"),
+  EXPECT_THAT(Check(on_gpus + "memory = \"16MiB\"\ndata = \"d\"\ncold = true\nadmit_from = 2\n"
+                              "ttl_steps = 9\n"),
               IsEmpty());
-  EXPECT_THAT(Check(on_gpus + "memory = \"16MiB\"\ndata = \"d\"\ncold = true\nttl_steps = 9\n"),
-              ElementsAre(HasSubstr("server.ttl_steps does not go with server.device")));
+  EXPECT_THAT(Check(on_gpus + "memory = \"16MiB\"\nttl_steps = 9\n"),
+              ElementsAre(HasSubstr("server.ttl_steps has no effect without server.cold")));
   EXPECT_THAT(Check("[server]\ndevice = \"auto\"\ngpu_memory = \"1MiB\"\n"),
               ElementsAre(HasSubstr("at least 32 MiB, found 1048576 bytes")));
   const std::string kept = "[server]\ncheckpoints_kept = 9\n";

@@ -108,19 +108,21 @@ std::unique_ptr<LocalTable> MakeTable(const TableSpec& spec) {
   return std::make_unique<GpuTable>(spec, Pool(), PinnedPool::Make());
 }
 
-SnapshotCase HotSnapshots(std::string name, uint64_t rows_max, bool with_cold) {
+SnapshotCase HotSnapshots(std::string name, uint64_t rows_max, bool with_cold,
+                          uint64_t ttl_steps = 0) {
   const auto make = [=](const TableSpec& spec) {
     std::unique_ptr<LowerTable> below;
     if (with_cold) {
       static TierParts parts(150);
-      below = std::make_unique<TieredTable>(spec, TierPolicy{}, parts.warm, parts.folder.cold(),
-                                            *parts.executor);
+      below = std::make_unique<TieredTable>(spec, TierPolicy{.ttl_steps = ttl_steps}, parts.warm,
+                                            parts.folder.cold(), *parts.executor);
     } else {
       below = std::make_unique<HostTable>(spec);
     }
     return MakeHot(spec, std::move(below), {.rows_max = rows_max});
   };
-  return {.name = std::move(name), .make = make, .seeds = with_cold ? 5U : 20U};
+  return {
+      .name = std::move(name), .make = make, .seeds = with_cold ? 5U : 20U, .ttl_steps = ttl_steps};
 }
 
 std::vector<SnapshotCase> SnapshotCases() {
@@ -130,7 +132,8 @@ std::vector<SnapshotCase> SnapshotCases() {
   gpu.make = MakeTable;
   gpu.seeds = 60;
   return {gpu, HotSnapshots("HotAll", UINT64_MAX, false), HotSnapshots("HotFew", 150, false),
-          HotSnapshots("HotWarmCold", 150, true)};
+          HotSnapshots("HotWarmCold", 150, true),
+          HotSnapshots("HotWarmColdWithRowsThatExpire", 60, true, 1100)};
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, TableContract, testing::ValuesIn(StoreCases()), TableContractName);

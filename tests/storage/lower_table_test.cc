@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <set>
 
 #include "storage/memory/host_table.h"
 #include "tests/storage/tier_parts.h"
@@ -38,7 +39,8 @@ struct LowerCase {
 
 class OwnTiered : private TierParts, public TieredTable {
  public:
-  OwnTiered() : TierParts(200), TieredTable(Spec(), {}, warm, folder.cold(), *executor) {}
+  explicit OwnTiered(const TierPolicy& policy = {})
+      : TierParts(200), TieredTable(Spec(), policy, warm, folder.cold(), *executor) {}
 };
 
 class LowerTableTest : public testing::TestWithParam<LowerCase> {
@@ -128,6 +130,78 @@ TEST_P(LowerTableTest, ASnapshotStaysWhatItWasAtItsCut) {
   for (const auto& [key, element] : taken) EXPECT_EQ(element, 0.5F) << key;
   EXPECT_EQ(Read(keys_).at(0).elements[0], 4.0F);
 }
+
+// A table whose rows are gone after ten steps.
+class ExpiringTableTest : public LowerTableTest {
+ protected:
+  // 100 rows, pushed at step 1, at step 30.
+  void MakeExpired() {
+    ASSERT_TRUE(Write(old_, 2.0F, 0).ok());
+    EXPECT_EQ(table_->AliveFrom(), 0U);
+    table_->Stepped(30);
+    EXPECT_EQ(table_->AliveFrom(), 20U);
+  }
+  // Rows that have no age, and more than there is memory for.
+  void Press() {
+    ASSERT_TRUE(table_->Assign(new_, std::vector<float>(new_.size() * kDim, 0.5F)).ok());
+    ASSERT_EQ(table_->Stats().rows, keys_.size());
+  }
+
+  const std::span<const Key> old_ = std::span(keys_).first(100);
+  const std::span<const Key> new_ = std::span(keys_).subspan(100);
+};
+
+TEST_P(ExpiringTableTest, WhatHasExpiredIsShownToTheTableAboveAlone) {
+  MakeExpired();
+  EXPECT_EQ(Read(old_).size(), old_.size());
+  std::vector<float> values(old_.size() * kDim, 1.0F);
+  ASSERT_TRUE(table_->Lookup(old_, values).ok());
+  EXPECT_EQ(table_->Stats().lookup_hits, 0U);
+  Press();
+  ScanPage page;
+  ASSERT_TRUE(table_->Scan(page).ok());
+  EXPECT_EQ(page.keys.size(), new_.size());
+  std::vector<Key> alive, expired;
+  page = {};
+  page.rows_max = 7;
+  while (!page.done) {
+    std::vector<Key> some;
+    ASSERT_TRUE(table_->ScanWithExpired(page, &some).ok());
+    ASSERT_LE(page.keys.size() + some.size(), page.rows_max);
+    alive.insert(alive.end(), page.keys.begin(), page.keys.end());
+    expired.insert(expired.end(), some.begin(), some.end());
+  }
+  EXPECT_EQ(expired.size(), old_.size());
+  EXPECT_EQ(std::set<Key>(expired.begin(), expired.end()), std::set<Key>(old_.begin(), old_.end()));
+  EXPECT_EQ(std::set<Key>(alive.begin(), alive.end()), std::set<Key>(new_.begin(), new_.end()));
+}
+
+TEST_P(ExpiringTableTest, WhatIsInTheWayGoesWhenTheTableAboveSaysSo) {
+  MakeExpired();
+  Press();
+  const std::vector<Key> told = table_->TakeExpired();
+  std::set<Key> in_the_way(told.begin(), told.end());
+  EXPECT_GT(in_the_way.size(), 50U);
+  EXPECT_TRUE(table_->TakeExpired().empty());
+  std::erase_if(in_the_way, [](Key key) { return key % 2 == 0; });  // which are above
+  std::vector<Key> gone(in_the_way.begin(), in_the_way.end());
+  ASSERT_FALSE(gone.empty());
+  const Key rewritten = gone.back();
+  ASSERT_TRUE(table_->Assign({&rewritten, 1}, std::vector<float>(kDim, 0.5F)).ok());
+  gone.insert(gone.end(), in_the_way.begin(), in_the_way.end());  // repeats
+  table_->DropExpired(gone);
+  in_the_way.erase(rewritten);
+  EXPECT_EQ(table_->Stats().rows, keys_.size() - in_the_way.size());
+  const std::map<Key, Row> rows = Read(keys_);
+  EXPECT_EQ(rows.size(), keys_.size() - in_the_way.size());
+  for (const Key key : in_the_way) EXPECT_FALSE(rows.contains(key)) << key;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tables, ExpiringTableTest,
+    testing::Values(LowerCase{
+        "Tiered", [] { return std::make_unique<OwnTiered>(TierPolicy{.ttl_steps = 10}); }}),
+    [](const auto& one) { return one.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
     Tables, LowerTableTest,

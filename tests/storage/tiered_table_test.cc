@@ -390,6 +390,23 @@ TEST(TieredTableTest, ExpiredRowsAreAsIfErasedInEitherTier) {
   }
 }
 
+// Whether a move has met its row, and dropped it, cannot be told.
+TEST(TieredTableTest, AnExpiredKeyIsAdmittedAnew) {
+  for (const uint64_t rows_max : {1000U, 30U}) {
+    OwnTieredTable table(Spec(1), {.admit_from = 3, .ttl_steps = 10}, rows_max);
+    const std::vector<Key> keys = Range(0, 20);
+    ASSERT_TRUE(table.Assign(keys, std::vector<float>(keys.size(), 0.5F)).ok());
+    ASSERT_TRUE(Push(table, keys, 1).ok());
+    ASSERT_TRUE(table.Assign(Range(100, 200), std::vector<float>(200, 0.5F)).ok());
+    ASSERT_TRUE(Push(table, Range(100, 1), 30).ok());
+    for (uint64_t push = 1; push <= 4; ++push) {
+      ASSERT_TRUE(Push(table, keys, 30 + push).ok());
+      EXPECT_EQ(table.Stats().not_admitted, std::min<uint64_t>(push, 2) * keys.size());
+      EXPECT_EQ(Contents(table, 1000).contains(keys[0]), push >= 3) << push;
+    }
+  }
+}
+
 // A disk that is full: what moves down stays in memory until there is room, nothing is lost.
 TEST(TieredTableTest, AFullDiskIsAnErrorAndLosesNothing) {
   for (const bool with_thread : {false, true}) {

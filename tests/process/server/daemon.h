@@ -32,7 +32,7 @@ class Daemon {
       return;
     }
     const std::regex form(
-        R"(strata-server ready: rank (\d+) tcp://127\.0\.0\.1:(\d+) lanes (\d+) device cpu )"
+        R"(strata-server ready: rank (\d+) tcp://127\.0\.0\.1:(\d+) lanes (\d+) device \S+ )"
         R"(http http://127\.0\.0\.1:(\d+) data (\S+) incarnation ([0-9a-f]{16})\n)");
     const std::string line = process_.Output();
     std::smatch match;

@@ -493,11 +493,12 @@ TEST(DurableServer, StartsFromItsCheckpointAndTheLogBehindIt) {
 }
 
 // Pushed to once, long ago: the checkpoint behind that does not bring such rows back.
-TEST(DurableServer, RowsWhoseTimeWasUpAreGoneAfterKillNineToo) {
+void ExpectExpiredRowsStayGone(const std::string& device) {
   const TempFolder folder;
   std::vector<std::string> arguments = ColdArguments(folder);
   WriteWholeFile(folder.File("cluster.toml"), "[server]\nttl_steps = 10\n");
   arguments.push_back("--config=" + folder.File("cluster.toml"));
+  arguments.push_back("--device=" + device);
   auto daemon = std::make_unique<Daemon>(arguments);
   const std::unique_ptr<RemoteStore> store = Connect(*daemon);
   ASSERT_TRUE(store->CreateTable(ZeroSpec()).ok());
@@ -526,6 +527,9 @@ TEST(DurableServer, RowsWhoseTimeWasUpAreGoneAfterKillNineToo) {
   EXPECT_EQ(status.server().table(0).rows(), 10U);
   daemon->ExpectOrderlyEnd();
 }
+
+TEST(DurableServer, RowsWhoseTimeWasUpAreGoneAfterKillNineToo) { ExpectExpiredRowsStayGone("cpu"); }
+TEST(DurableServer, AndWhereThereIsAGpu) { ExpectExpiredRowsStayGone("auto"); }
 
 TEST(DurableServer, ALostLaneIsNotServedAsAnEmptyOne) {
   const TempFolder folder;

@@ -218,5 +218,23 @@ TEST_F(DeviceMapCases, EveryKeyIsAKey) {
   EXPECT_EQ(user.Rows(), keys.size());
 }
 
+// Who owns an eighth of the shards has keys whose hashes are alike in their highest bits.
+TEST_F(DeviceMapCases, KeysOfFewShardsAreAtHomeInAllPairs) {
+  for (const uint32_t level : {0U, 3U}) {
+    MapRef map;
+    map.pairs_base = 4'001;
+    map.level = level;
+    map.split = 1'000;
+    std::set<uint64_t> pairs;
+    uint64_t keys = 0;
+    for (uint64_t key = 0; keys < 20 * map.pairs(); ++key) {
+      if (Mix64(key) >> 61 != 5) continue;
+      pairs.insert(map.PairOf(MapRef::First(key)));
+      ++keys;
+    }
+    EXPECT_GE(static_cast<double>(pairs.size()), 0.999 * static_cast<double>(map.pairs()));
+  }
+}
+
 }  // namespace
 }  // namespace strata
