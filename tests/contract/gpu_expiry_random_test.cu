@@ -35,7 +35,8 @@ class TimedModel {
     std::map<Key, Pushed> pushed;
     for (size_t p = 0; p < parts.size(); ++p) {
       for (size_t i = 0; i < parts[p].keys.size(); ++i) {
-        Pushed& key = pushed.try_emplace(parts[p].keys[i], std::vector<float>(dim)).first->second;
+        Pushed& key = pushed[parts[p].keys[i]];
+        key.sum.resize(dim);
         for (size_t e = 0; e < dim; ++e) key.sum[e] += parts[p].gradients[i * dim + e];
         if (key.last_part != p) ++key.parts;
         key.last_part = p;
