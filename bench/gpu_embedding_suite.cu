@@ -292,7 +292,7 @@ Result<double> SecondsInStore(const Exec& exec, const OptimizerSpec& optimizer, 
 }  // namespace training
 
 Result<std::vector<Figure>> RunTraining() {
-  using namespace training;
+  using training::kDim, training::kLookups, training::kRows, training::kTables;
   const OptimizerSpec optimizer{.kind = OptimizerKind::kAdam, .learning_rate = 0.001F};
   const auto state_width = static_cast<uint32_t>(StateWidth(optimizer, kDim));
   const uint32_t slot = SlotBytes(kDim + state_width);
@@ -307,7 +307,7 @@ Result<std::vector<Figure>> RunTraining() {
   }
   BatchMemory memory;
   STRATA_TRY(memory.Make(kLookups, kDim));
-  Batches batches;
+  training::Batches batches;
   auto& [keys, rows, gradients] = batches;
   STRATA_TRY(rows.Make(kLookups * kDim));
   STRATA_TRY(gradients.Make(kLookups * kDim));
@@ -343,7 +343,7 @@ Result<std::vector<Figure>> RunTraining() {
   STRATA_ASSIGN(const double only_forward, SecondsOf(forward));
   STRATA_ASSIGN(const double only_backward, SecondsOf(backward));
   STRATA_ASSIGN(const uint32_t distinct, memory.Distinct());
-  STRATA_ASSIGN(const double in_store, SecondsInStore(exec, optimizer, slot, batches));
+  STRATA_ASSIGN(const double in_store, training::SecondsInStore(exec, optimizer, slot, batches));
   const double batch_bytes = kLookups * kDim * 4.0;
   const auto figure = [&](std::string name, double seconds, double bytes) {
     Figure one;

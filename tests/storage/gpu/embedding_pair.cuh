@@ -1,0 +1,309 @@
+// Tables on a GPU that a group trains, beside the same ones in host memory, and steps of training
+// on both.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "storage/gpu/device_pool.h"
+#include "storage/gpu/embedding_group.h"
+#include "storage/gpu/gpu_store.h"
+#include "storage/gpu/hot_table.h"
+#include "storage/memory/host_store.h"
+#include "storage/memory/host_table.h"
+#include "tests/contract/table_bits.h"
+#include "tests/kernels/sparse/bags.cuh"
+
+namespace strata {
+
+constexpr size_t kPoolBytes = size_t{1} << 30;
+
+inline TableSpec SpecOf(size_t t, uint32_t dim) {
+  TableSpec spec;
+  spec.name = "t" + std::to_string(t);
+  spec.dim = dim;
+  spec.seed = 40 + t;
+  spec.optimizer = {.kind = OptimizerKind::kAdam, .learning_rate = 0.1F};
+  spec.initializer = {.kind = InitializerKind::kUniform, .scale = 0.5F};
+  return spec;
+}
+
+inline std::vector<TableSpec> SpecsOf(const std::vector<uint32_t>& dims) {
+  std::vector<TableSpec> specs;
+  for (size_t t = 0; t < dims.size(); ++t) specs.push_back(SpecOf(t, dims[t]));
+  return specs;
+}
+
+inline std::vector<std::string> NamesOf(const std::vector<TableSpec>& specs) {
+  std::vector<std::string> names;
+  for (const TableSpec& spec : specs) names.push_back(spec.name);
+  return names;
+}
+
+inline std::unique_ptr<LocalStore> OnGpu(size_t bytes = kPoolBytes) {
+  auto store = MakeGpuStore({.device = 0, .memory_bytes = bytes});
+  STRATA_CHECK_MSG(store.ok(), store.status().ToString());
+  return std::move(*store);
+}
+
+// With so few rows on the GPU that each batch has to bring some up.
+inline std::unique_ptr<LocalStore> OverHost(uint64_t rows_max) {
+  struct Parts {
+    std::unique_ptr<DevicePool> pool;
+    std::unique_ptr<WorkPool> workers;
+  };
+  auto parts = std::make_shared<Parts>();
+  auto pool = DevicePool::Make(0, kPoolBytes);
+  auto workers = WorkPool::Start("gather", 1);
+  STRATA_CHECK(pool.ok() && workers.ok());
+  parts->pool = std::move(*pool);
+  parts->workers = std::move(*workers);
+  const auto factory = [parts, rows_max](const TableSpec& spec) {
+    return std::make_unique<HotTable>(spec, *parts->pool, PinnedPool::Make(),
+                                      std::make_unique<HostTable>(spec), *parts->workers,
+                                      HotTableOptions{.rows_max = rows_max, .chunk_rows_min = 64});
+  };
+  return std::make_unique<LocalStore>("a store with a hot tier", factory, RealClock());
+}
+
+inline TableBits BitsOf(LocalStore& store, const std::string& name) {
+  const auto entries = store.Find({&name, 1});
+  STRATA_CHECK(entries.ok());
+  return BitsOfTable(*(*entries)[0]->table);
+}
+
+inline Operation OperationOf(OpKind kind, uint64_t step = 1) {
+  Operation operation;
+  operation.kind = kind;
+  operation.step = step;
+  return operation;
+}
+
+inline float DrawFloat(std::mt19937_64& random) {
+  return static_cast<float>(static_cast<int64_t>(random())) * 0x1p-63F;
+}
+
+// One table's bags of a batch and their vectors on the GPU.
+template <typename T>
+struct BagsOnGpu {
+  BagsOnGpu(Bags drawn, uint32_t bag_slots, uint32_t dim, Combiner how, bool weighted)
+      : bags(std::move(drawn)),
+        offsets(bags.offsets),
+        weights(bags.weights),
+        slots(bag_slots),
+        stride(slots * dim + 4),
+        combiner(how),
+        has_weights(weighted),
+        vectors(bags.count() / slots * stride),
+        gradients(bags.count() / slots * stride) {
+    vectors.Poison();
+  }
+  size_t ElementOf(uint64_t bag, uint32_t dim) const {
+    return bag / slots * stride + bag % slots * dim;
+  }
+  float WeightOf(size_t i) const { return has_weights ? bags.weights[i] : 1.0F; }
+  EmbeddingBags ref() {
+    return {.keys = bags.keys.size(),
+            .offsets = offsets.data(),
+            .weights = has_weights ? weights.data() : nullptr,
+            .bags = bags.count(),
+            .out = vectors.data(),
+            .stride = stride,
+            .slots = slots,
+            .combiner = combiner};
+  }
+
+  Bags bags;
+  DeviceArray<uint32_t> offsets;
+  DeviceArray<float> weights;
+  const uint32_t slots;
+  const uint64_t stride;
+  const Combiner combiner;
+  const bool has_weights;
+  DeviceArray<T> vectors;
+  DeviceArray<T> gradients;
+};
+
+// The same tables in a store on the GPU, which a group trains, and in one in host memory.
+class Pair {
+ public:
+  explicit Pair(std::vector<TableSpec> specs, std::unique_ptr<LocalStore> gpu = OnGpu())
+      : specs_(std::move(specs)), gpu_(std::move(gpu)), host_(MakeHostStore()) {
+    for (const TableSpec& spec : specs_) {
+      for (LocalStore* store : stores()) EXPECT_TRUE(store->CreateTable(spec).ok());
+    }
+    exec_.device = DeviceKind::kCuda;
+    exec_.stream = stream_.get();
+  }
+
+  std::unique_ptr<EmbeddingGroup> Open() {
+    auto group = EmbeddingGroup::Open(*gpu_, NamesOf(specs_), exec_);
+    STRATA_CHECK_MSG(group.ok(), group.status().ToString());
+    return std::move(*group);
+  }
+  LocalStore& gpu() { return *gpu_; }
+  LocalStore& host() { return *host_; }
+  std::vector<LocalStore*> stores() { return {gpu_.get(), host_.get()}; }
+  const std::vector<TableSpec>& specs() const { return specs_; }
+  const Exec& exec() const { return exec_; }
+  void Sync() { ASSERT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess); }
+
+  // In both stores.
+  void Run(const Operation& operation) {
+    for (LocalStore* store : stores()) {
+      const Outcome outcome = SubmitAndWait(*store, operation);
+      ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    }
+  }
+  std::vector<float> HostRows(size_t t, const std::vector<uint64_t>& keys) {
+    std::vector<float> rows(keys.size() * specs_[t].dim);
+    Operation lookup = OperationOf(OpKind::kLookup);
+    lookup.parts.push_back({.table = specs_[t].id(), .keys = keys, .out = rows});
+    EXPECT_TRUE(SubmitAndWait(*host_, lookup).status.ok());
+    return rows;
+  }
+  void UpdateHost(const std::vector<std::vector<uint64_t>>& keys,
+                  const std::vector<std::vector<float>>& gradients, uint64_t step) {
+    Operation update = OperationOf(OpKind::kUpdate, step);
+    for (size_t t = 0; t < keys.size(); ++t) {
+      update.parts.push_back({.table = specs_[t].id(), .keys = keys[t], .in = gradients[t]});
+    }
+    ASSERT_TRUE(SubmitAndWait(*host_, update).status.ok());
+  }
+
+  void ExpectSameRows() {
+    for (const TableSpec& spec : specs_) {
+      EXPECT_TRUE(BitsOf(*gpu_, spec.name) == BitsOf(*host_, spec.name)) << spec.name;
+    }
+  }
+  void ExpectSameTables() {
+    ExpectSameRows();
+    for (const TableSpec& spec : specs_) {
+      const TableStats ours = Stats(*gpu_, spec), model = Stats(*host_, spec);
+      EXPECT_EQ(ours.rows, model.rows) << spec.name;
+      EXPECT_EQ(ours.lookups, model.lookups) << spec.name;
+      EXPECT_EQ(ours.lookup_hits, model.lookup_hits) << spec.name;
+      EXPECT_EQ(ours.updates, model.updates) << spec.name;
+      EXPECT_EQ(ours.steps, model.steps) << spec.name;
+      EXPECT_EQ(ours.rejected, model.rejected) << spec.name;
+    }
+  }
+  static TableStats Stats(LocalStore& store, const TableSpec& spec) {
+    TableStats stats;
+    Operation operation = OperationOf(OpKind::kStats);
+    operation.parts.push_back({.table = spec.id(), .stats = &stats});
+    EXPECT_TRUE(SubmitAndWait(store, operation).status.ok());
+    return stats;
+  }
+
+ private:
+  const std::vector<TableSpec> specs_;
+  Stream stream_;
+  Exec exec_;
+  std::unique_ptr<LocalStore> gpu_;
+  std::unique_ptr<LocalStore> host_;
+};
+
+struct Shape {
+  bool one_hot = false;
+  bool weighted = false;
+  Combiner combiner = Combiner::kSum;
+};
+
+// A step over bags; `between` runs between forward and backward.
+template <typename T>
+class BagStep {
+ public:
+  BagStep(Pair& pair, std::mt19937_64& random, const Shape& shape, PooledType type)
+      : pair_(pair), type_(type) {
+    for (size_t t = 0; t < pair.specs().size(); ++t) {
+      const uint32_t dim = pair.specs()[t].dim;
+      const auto slots = static_cast<uint32_t>(t % 3 + 1);
+      // One table has no bags, and the last one a key that comes very often.
+      const uint64_t samples = t == 1 ? 0 : t + 1 == pair.specs().size() ? 700 : 45;
+      Bags bags =
+          samples == 0 ? Bags{{}, {0}, {}} : DrawBags(random, samples * slots, shape.one_hot);
+      keys_.insert(keys_.end(), bags.keys.begin(), bags.keys.end());
+      tables_.push_back(std::make_unique<BagsOnGpu<T>>(std::move(bags), slots, dim, shape.combiner,
+                                                       shape.weighted));
+      std::vector<T> gradients(tables_[t]->vectors.Get().size());
+      for (T& g : gradients) g = OnHost<T>::Rounded(DrawFloat(random));
+      if (t == 0) {  // of the first bag that has keys
+        const auto begin = std::ranges::upper_bound(tables_[t]->bags.offsets, 0U);
+        const auto bag = static_cast<uint64_t>(begin - tables_[t]->bags.offsets.begin() - 1);
+        gradients[tables_[t]->ElementOf(bag, dim)] =
+            OnHost<T>::Rounded(std::numeric_limits<float>::infinity());
+      }
+      tables_[t]->gradients.Set(gradients);
+      refs_.push_back(tables_[t]->ref());
+      given_.push_back(tables_[t]->gradients.data());
+    }
+    on_gpu_ = std::make_unique<DeviceArray<uint64_t>>(keys_);
+  }
+
+  BagBatch batch() const { return {on_gpu_->data(), refs_, type_}; }
+  std::span<const void* const> gradients() const { return given_; }
+
+  // The vectors are what the host makes of its rows.
+  void ExpectVectors() {
+    pair_.Sync();
+    for (size_t t = 0; t < tables_.size(); ++t) {
+      const uint32_t dim = pair_.specs()[t].dim;
+      BagsOnGpu<T>& table = *tables_[t];
+      const std::vector<float> rows = pair_.HostRows(t, table.bags.keys);
+      std::vector<T> expected = table.vectors.Get();
+      for (uint64_t bag = 0; bag < table.bags.count(); ++bag) {
+        const uint32_t begin = table.bags.offsets[bag], end = table.bags.offsets[bag + 1];
+        for (uint32_t e = 0; e < dim; ++e) {
+          float sum = 0.0F;
+          for (uint32_t i = begin; i < end; ++i) {
+            const float x = rows[uint64_t{i} * dim + e];
+            sum += table.has_weights ? table.WeightOf(i) * x : x;
+          }
+          if (table.combiner == Combiner::kMean && end > begin + 1) {
+            sum /= static_cast<float>(end - begin);
+          }
+          expected[table.ElementOf(bag, dim) + e] = OnHost<T>::Rounded(sum);
+        }
+      }
+      ExpectSame(table.vectors.Get(), expected);
+    }
+  }
+
+  void UpdateHost(uint64_t step) {
+    std::vector<std::vector<uint64_t>> keys;
+    std::vector<std::vector<float>> gradients;
+    for (size_t t = 0; t < tables_.size(); ++t) {
+      const uint32_t dim = pair_.specs()[t].dim;
+      const BagsOnGpu<T>& table = *tables_[t];
+      const std::vector<T> of_bags = table.gradients.Get();
+      keys.push_back(table.bags.keys);
+      std::vector<float>& of_keys = gradients.emplace_back();
+      for (uint64_t bag = 0; bag < table.bags.count(); ++bag) {
+        const uint32_t begin = table.bags.offsets[bag], end = table.bags.offsets[bag + 1];
+        for (uint32_t i = begin; i < end; ++i) {
+          float scale = table.WeightOf(i);
+          if (table.combiner == Combiner::kMean) scale /= static_cast<float>(end - begin);
+          for (uint32_t e = 0; e < dim; ++e) {
+            of_keys.push_back(scale * OnHost<T>::Widened(of_bags[table.ElementOf(bag, dim) + e]));
+          }
+        }
+      }
+    }
+    pair_.UpdateHost(keys, gradients, step);
+  }
+
+ private:
+  Pair& pair_;
+  const PooledType type_;
+  std::vector<uint64_t> keys_;
+  std::unique_ptr<DeviceArray<uint64_t>> on_gpu_;
+  std::vector<std::unique_ptr<BagsOnGpu<T>>> tables_;
+  std::vector<EmbeddingBags> refs_;
+  std::vector<const void*> given_;
+};
+
+}  // namespace strata
