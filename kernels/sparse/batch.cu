@@ -1,12 +1,14 @@
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <bit>
-#include <cub/device/device_radix_sort.cuh>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/batch.h"
 #include "kernels/sparse/scratch.h"
+#include "kernels/sparse/sort_pairs.cuh"
 #include "kernels/sparse/tile_sums.cuh"
 
 namespace strata {
@@ -187,6 +189,7 @@ __global__ void __launch_bounds__(kTileThreads, 4)
     most |= uint32_t{is_most} << item;
     ids[item] = id;
     positions[item] = is_one ? order[i] : 0;
+    if (is_one && order != out.order) out.order[i] = positions[item];
     firsts_of_warp += static_cast<uint32_t>(__popc(__ballot_sync(~0U, is_first)));
   }
 #pragma unroll
@@ -240,16 +243,6 @@ __global__ void __launch_bounds__(kTileThreads, 4)
 }
 
 template <typename Id>
-size_t SortBytes(size_t keys) {
-  size_t bytes = 0;
-  (void)cub::DeviceRadixSort::SortPairs(nullptr, bytes, static_cast<const Id*>(nullptr),
-                                        static_cast<Id*>(nullptr),
-                                        static_cast<const uint32_t*>(nullptr),
-                                        static_cast<uint32_t*>(nullptr), static_cast<int>(keys));
-  return ScratchAligned(bytes);
-}
-
-template <typename Id>
 void Combine(const Exec& exec, const TableGroup& group, const uint64_t* keys, float* out,
              const DistinctKeys& distinct, std::span<std::byte> scratch) {
   const auto stream = static_cast<cudaStream_t>(exec.stream);
@@ -257,13 +250,15 @@ void Combine(const Exec& exec, const TableGroup& group, const uint64_t* keys, fl
   const size_t entries = Claims::EntriesFor(count);
   const uint32_t tiles = TilesOf(count);
   Scratch left(scratch);
+  const int bits = std::bit_width(group.ids + entries - 1);
   Id* ids = left.Take<Id>(count);
-  Id* sorted = left.Take<Id>(count);
-  auto* positions = left.Take<uint32_t>(count);
+  Id* other_ids = left.Take<Id>(count);
+  uint32_t* positions = left.Take<uint32_t>(count);
+  uint32_t* other_positions = distinct.order;
+  if (EndsWhereItBegins<Id>(bits)) std::swap(positions, other_positions);
+  SortedPairs<Id> pairs{{ids, other_ids}, {positions, other_positions}};
   auto* claimed = left.Take<uint32_t>(entries);
   const TileSums sums{left.Take<unsigned long long>(TileSums::WordsFor(tiles))};
-  size_t sort_bytes = SortBytes<Id>(count);
-  auto* sort_scratch = left.Take<std::byte>(sort_bytes);
 
   const Claims claims{claimed, static_cast<uint32_t>(entries - 1)};
   (void)cudaMemsetAsync(claimed, 0xff, entries * sizeof(uint32_t), stream);
@@ -276,11 +271,9 @@ void Combine(const Exec& exec, const TableGroup& group, const uint64_t* keys, fl
   } else {
     WithNarrow(group.IsNarrow(), [&](auto narrow) { identify(std::true_type(), narrow); });
   }
-  const int bits = std::bit_width(group.ids + entries - 1);
-  (void)cub::DeviceRadixSort::SortPairs(sort_scratch, sort_bytes, static_cast<const Id*>(ids),
-                                        sorted, static_cast<const uint32_t*>(positions),
-                                        distinct.order, static_cast<int>(count), 0, bits, stream);
-  Name<<<tiles, kTileThreads, 0, stream>>>(group, keys, sorted, distinct.order, distinct, sums);
+  SortPairs(&pairs, count, bits, &left, stream);
+  Name<<<tiles, kTileThreads, 0, stream>>>(group, keys, pairs.keys.Current(),
+                                           pairs.values.Current(), distinct, sums);
 }
 
 }  // namespace
@@ -298,7 +291,7 @@ size_t CombineScratchBytes(size_t keys) {
   return 2 * ScratchAligned(keys * sizeof(uint64_t)) + ScratchAligned(keys * sizeof(uint32_t)) +
          ScratchAligned(Claims::EntriesFor(keys) * sizeof(uint32_t)) +
          ScratchAligned(TileSums::WordsFor(TilesOf(keys)) * sizeof(unsigned long long)) +
-         SortBytes<uint64_t>(keys);
+         std::max(SortScratchBytes<uint32_t>(keys), SortScratchBytes<uint64_t>(keys));
 }
 
 void CombineBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys, float* out,
