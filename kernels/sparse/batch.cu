@@ -1,14 +1,15 @@
 #include <cuda_runtime.h>
-#include <thrust/iterator/counting_iterator.h>
 
 #include <algorithm>
 #include <bit>
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_select.cuh>
+#include <type_traits>
+#include <utility>
 
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/batch.h"
 #include "kernels/sparse/scratch.h"
+#include "kernels/sparse/sort_pairs.cuh"
+#include "kernels/sparse/tile_sums.cuh"
 
 namespace strata {
 namespace {
@@ -38,7 +39,10 @@ struct Claims {
 
 // Slots of a table without gaps, as their numbers need fewer bits then.
 __device__ uint64_t NumberOf(uint64_t place) { return place - place / kLineBytes; }
-__device__ uint64_t PlaceOf(uint64_t number) { return number + number / kBucketSlots; }
+template <typename Number>
+__device__ uint64_t PlaceOf(Number number) {
+  return uint64_t{number} + number / kBucketSlots;
+}
 
 // The warp writes each lane's row.
 template <bool kNarrow>
@@ -86,9 +90,29 @@ __global__ void __launch_bounds__(kMapThreads, 5)
   CountLanes(place != kNowhere, hits + (&turn.table - group.tables));
 }
 
-template <typename Id, bool kNarrow>
-__global__ void Identify(const __grid_constant__ TableGroup group, const uint64_t* keys, float* out,
-                         Claims claims, Id* ids, uint32_t* positions) {
+// A block's tile of the sorted batch. Its firsts are counted while their keys are on their way.
+constexpr uint32_t kTileThreads = 256;
+constexpr uint32_t kTileItems = 8;  // of a thread, 32 apart
+constexpr uint32_t kTileWarps = kTileThreads / 32;
+constexpr uint32_t kTileKeys = kTileThreads * kTileItems;
+static_assert(kTileWarps <= 32);
+
+constexpr uint32_t TilesOf(size_t keys) {
+  return static_cast<uint32_t>((keys + kTileKeys - 1) / kTileKeys);
+}
+
+// Numbers of all keys. Without rows it waits for nothing but memory: as many warps as there can be.
+template <typename Id, bool kRows, bool kNarrow>
+__global__ void __launch_bounds__(kMapThreads, kRows ? 4 : 8)
+    Identify(const __grid_constant__ TableGroup group, const uint64_t* keys, float* out,
+             Claims claims, Id* ids, uint32_t* positions, DistinctKeys distinct, TileSums tiles) {
+  // What `Name` counts on from.
+  const uint64_t thread = ThreadNumber();
+  if (thread < TileSums::WordsFor(TilesOf(group.keys))) tiles.words[thread] = 0;
+  if (thread == 0) {
+    *distinct.missing_count = 0;
+    distinct.often_counts[0] = distinct.often_counts[1] = 0;
+  }
   const Turn turn(group);
   const uint64_t key = turn.is_one ? keys[turn.i] : 0;
   const uint64_t place = turn.is_one ? FindPlace(turn.table.map, key) : kNowhere;
@@ -98,59 +122,124 @@ __global__ void Identify(const __grid_constant__ TableGroup group, const uint64_
     ids[turn.i] = static_cast<Id>(id);
     positions[turn.i] = static_cast<uint32_t>(turn.i);
   }
-  if (out != nullptr) GiveRows<kNarrow>(turn.table, turn.is_one, place, key, turn.RowIn(out));
-}
-
-template <typename Id>
-struct IsFirst {
-  const Id* sorted;
-  __device__ bool operator()(uint32_t i) const { return i == 0 || sorted[i] != sorted[i - 1]; }
-};
-
-template <typename Id>
-__global__ void Name(const __grid_constant__ TableGroup group, const uint64_t* keys,
-                     const Id* sorted, DistinctKeys out) {
-  const uint64_t j = ThreadNumber();
-  const uint32_t distinct = *out.count;
-  if (j - Lane() >= distinct) return;
-  uint32_t begin = 0;
-  uint32_t end = 0;
-  bool missing = false;
-  if (j < distinct) {
-    begin = out.starts[j];
-    end = j + 1 == distinct ? static_cast<uint32_t>(group.keys) : out.starts[j + 1];
-    const uint64_t id = sorted[begin];
-    const uint32_t first = out.order[begin];
-    out.keys[j] = keys[first];
-    out.lasts[j] = out.order[end - 1];
-    missing = id >= group.ids;
-    out.places[j] = missing ? kNowhere : PlaceOf(id - group.OfKey(first).first_id);
-    if (j + 1 == distinct) out.starts[distinct] = end;
+  if constexpr (kRows) {
+    GiveRows<kNarrow>(turn.table, turn.is_one, place, key, turn.RowIn(out));
   }
-  const uint32_t at = PlaceInList(missing, out.missing_count);
-  if (missing) out.missing[at] = static_cast<uint32_t>(j);
-  const bool most = end - begin > kMostOften;
-  const bool often = !most && end - begin > kOften;
-  if (__ballot_sync(~0U, most || often) == 0) return;
-  const uint32_t front = PlaceInList(most, out.often_counts);
-  const uint32_t back = PlaceInList(often, out.often_counts + 1);
-  if (most) out.often[front] = static_cast<uint32_t>(j);
-  if (often) out.often[group.keys - 1 - back] = static_cast<uint32_t>(j);
 }
 
-// What CUB asks for beside our own arrays.
+// Appends the lane's items whose bit is set to a list of *count, which grows by those of the whole
+// warp at once: write(place, item).
+template <typename Write>
+__device__ void Append(uint32_t bits, uint32_t* count, const Write& write) {
+  uint32_t all = 0;
+#pragma unroll
+  for (uint32_t item = 0; item < kTileItems; ++item) {
+    all += static_cast<uint32_t>(__popc(__ballot_sync(~0U, bits >> item & 1)));
+  }
+  if (all == 0) return;
+  uint32_t place = Lane() == 0 ? atomicAdd(count, all) : 0;
+  place = __shfl_sync(~0U, place, 0);
+#pragma unroll
+  for (uint32_t item = 0; item < kTileItems; ++item) {
+    const uint32_t listed = __ballot_sync(~0U, bits >> item & 1);
+    const uint32_t before = listed & ((1U << Lane()) - 1);
+    if ((bits >> item & 1) != 0) write(place + static_cast<uint32_t>(__popc(before)), item);
+    place += static_cast<uint32_t>(__popc(listed));
+  }
+}
+
+// The distinct keys of the sorted batch, in one pass: a position is a key's first where the one
+// before it has another number. How long a run is shows at its first, by the numbers further on.
 template <typename Id>
-size_t CubBytes(size_t keys) {
-  size_t sort = 0;
-  size_t select = 0;
-  (void)cub::DeviceRadixSort::SortPairs(nullptr, sort, static_cast<const Id*>(nullptr),
-                                        static_cast<Id*>(nullptr),
-                                        static_cast<const uint32_t*>(nullptr),
-                                        static_cast<uint32_t*>(nullptr), static_cast<int>(keys));
-  (void)cub::DeviceSelect::If(nullptr, select, thrust::counting_iterator<uint32_t>(0),
-                              static_cast<uint32_t*>(nullptr), static_cast<uint32_t*>(nullptr),
-                              static_cast<int>(keys), IsFirst<Id>{nullptr});
-  return ScratchAligned(std::max(sort, select));
+__global__ void __launch_bounds__(kTileThreads, 4)
+    Name(const __grid_constant__ TableGroup group, const uint64_t* keys, const Id* sorted,
+         const uint32_t* order, DistinctKeys out, TileSums tiles) {
+  __shared__ uint32_t tile_shared;
+  __shared__ uint32_t before_tile;
+  __shared__ uint32_t firsts_of[kTileWarps];
+  if (threadIdx.x == 0) tile_shared = tiles.Take();
+  __syncthreads();
+  const uint32_t tile = tile_shared;
+  const uint32_t warp = threadIdx.x / 32;
+  const auto count = static_cast<uint32_t>(group.keys);
+  const uint32_t begin = tile * kTileKeys + warp * 32 * kTileItems + Lane();
+
+  // By item. What lies at a first: its number, key and position; at a last: its position.
+  Id ids[kTileItems];
+  uint64_t first_keys[kTileItems];
+  uint32_t positions[kTileItems];
+  uint32_t firsts = 0;  // bits
+  uint32_t lasts = 0;
+  uint32_t often = 0;
+  uint32_t most = 0;
+  uint32_t firsts_of_warp = 0;
+#pragma unroll
+  for (uint32_t item = 0; item < kTileItems; ++item) {
+    const uint32_t i = begin + item * 32;
+    const bool is_one = i < count;
+    const Id id = is_one ? sorted[i] : 0;
+    const auto is_id = [&](uint32_t at) { return at < count && sorted[at] == id; };
+    const bool is_first = is_one && (i == 0 || !is_id(i - 1));
+    const bool is_last = is_one && !is_id(i + 1);
+    const bool is_often = is_first && !is_last && is_id(i + kOften);
+    const bool is_most = is_often && is_id(i + kMostOften);
+    firsts |= uint32_t{is_first} << item;
+    lasts |= uint32_t{is_last} << item;
+    often |= uint32_t{is_often && !is_most} << item;
+    most |= uint32_t{is_most} << item;
+    ids[item] = id;
+    positions[item] = is_one ? order[i] : 0;
+    if (is_one && order != out.order) out.order[i] = positions[item];
+    firsts_of_warp += static_cast<uint32_t>(__popc(__ballot_sync(~0U, is_first)));
+  }
+#pragma unroll
+  for (uint32_t item = 0; item < kTileItems; ++item) {
+    first_keys[item] = (firsts >> item & 1) != 0 ? keys[positions[item]] : 0;
+  }
+
+  if (Lane() == 0) firsts_of[warp] = firsts_of_warp;
+  __syncthreads();
+  const uint32_t of_warp = Lane() < kTileWarps ? firsts_of[Lane()] : 0;
+  uint32_t before = WarpSum(Lane() < warp ? of_warp : 0);
+  if (warp == 0) {
+    const uint32_t firsts_of_tile = WarpSum(of_warp);
+    const uint32_t sum = tiles.Before(tile, firsts_of_tile);
+    if (Lane() == 0) before_tile = sum;
+  }
+  __syncthreads();
+  before += before_tile;
+
+  uint32_t names[kTileItems];  // the key's index, at firsts and lasts
+  uint32_t missing = 0;
+#pragma unroll
+  for (uint32_t item = 0; item < kTileItems; ++item) {
+    const uint32_t i = begin + item * 32;
+    const bool is_first = (firsts >> item & 1) != 0;
+    const uint32_t of_item = __ballot_sync(~0U, is_first);
+    const uint32_t up_to = of_item & (~0U >> (31 - Lane()));
+    const uint32_t j = before + static_cast<uint32_t>(__popc(up_to)) - 1;
+    before += static_cast<uint32_t>(__popc(of_item));
+    names[item] = j;
+    if (is_first) {
+      const bool is_missing = ids[item] >= group.ids;
+      missing |= uint32_t{is_missing} << item;
+      out.starts[j] = i;
+      out.keys[j] = first_keys[item];
+      out.places[j] =
+          is_missing ? kNowhere
+                     : PlaceOf(static_cast<Id>(ids[item] - group.OfKey(positions[item]).first_id));
+    }
+    if ((lasts >> item & 1) != 0) out.lasts[j] = positions[item];
+    if (i + 1 == count) {
+      out.starts[j + 1] = count;
+      *out.count = j + 1;
+    }
+  }
+  Append(missing, out.missing_count,
+         [&](uint32_t at, uint32_t item) { out.missing[at] = names[item]; });
+  Append(most, out.often_counts, [&](uint32_t at, uint32_t item) { out.often[at] = names[item]; });
+  Append(often, out.often_counts + 1,
+         [&](uint32_t at, uint32_t item) { out.often[count - 1 - at] = names[item]; });
 }
 
 template <typename Id>
@@ -159,30 +248,32 @@ void Combine(const Exec& exec, const TableGroup& group, const uint64_t* keys, fl
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   const size_t count = group.keys;
   const size_t entries = Claims::EntriesFor(count);
+  const uint32_t tiles = TilesOf(count);
   Scratch left(scratch);
+  const int bits = std::bit_width(group.ids + entries - 1);
   Id* ids = left.Take<Id>(count);
-  Id* sorted = left.Take<Id>(count);
-  auto* positions = left.Take<uint32_t>(count);
+  Id* other_ids = left.Take<Id>(count);
+  uint32_t* positions = left.Take<uint32_t>(count);
+  uint32_t* other_positions = distinct.order;
+  if (EndsWhereItBegins<Id>(bits)) std::swap(positions, other_positions);
+  SortedPairs<Id> pairs{{ids, other_ids}, {positions, other_positions}};
   auto* claimed = left.Take<uint32_t>(entries);
-  const size_t cub_bytes = CubBytes<Id>(count);
-  auto* cub_scratch = left.Take<std::byte>(cub_bytes);
+  const TileSums sums{left.Take<unsigned long long>(TileSums::WordsFor(tiles))};
 
   const Claims claims{claimed, static_cast<uint32_t>(entries - 1)};
   (void)cudaMemsetAsync(claimed, 0xff, entries * sizeof(uint32_t), stream);
-  WithNarrow(out != nullptr && group.IsNarrow(), [&](auto narrow) {
-    Identify<Id, narrow.value>
-        <<<group.blocks, kMapThreads, 0, stream>>>(group, keys, out, claims, ids, positions);
-  });
-  size_t bytes = cub_bytes;
-  const int bits = std::bit_width(group.ids + entries - 1);
-  (void)cub::DeviceRadixSort::SortPairs(cub_scratch, bytes, static_cast<const Id*>(ids), sorted,
-                                        static_cast<const uint32_t*>(positions), distinct.order,
-                                        static_cast<int>(count), 0, bits, stream);
-  bytes = cub_bytes;
-  (void)cub::DeviceSelect::If(cub_scratch, bytes, thrust::counting_iterator<uint32_t>(0),
-                              distinct.starts, distinct.count, static_cast<int>(count),
-                              IsFirst<Id>{sorted}, stream);
-  Name<<<BlocksFor(count), kMapThreads, 0, stream>>>(group, keys, sorted, distinct);
+  const auto identify = [&](auto rows, auto narrow) {
+    Identify<Id, rows.value, narrow.value><<<group.blocks, kMapThreads, 0, stream>>>(
+        group, keys, out, claims, ids, positions, distinct, sums);
+  };
+  if (out == nullptr) {
+    identify(std::false_type(), std::false_type());
+  } else {
+    WithNarrow(group.IsNarrow(), [&](auto narrow) { identify(std::true_type(), narrow); });
+  }
+  SortPairs(&pairs, count, bits, &left, stream);
+  Name<<<tiles, kTileThreads, 0, stream>>>(group, keys, pairs.keys.Current(),
+                                           pairs.values.Current(), distinct, sums);
 }
 
 }  // namespace
@@ -198,16 +289,20 @@ void LookUpBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys
 
 size_t CombineScratchBytes(size_t keys) {
   return 2 * ScratchAligned(keys * sizeof(uint64_t)) + ScratchAligned(keys * sizeof(uint32_t)) +
-         ScratchAligned(Claims::EntriesFor(keys) * sizeof(uint32_t)) + CubBytes<uint64_t>(keys);
+         ScratchAligned(Claims::EntriesFor(keys) * sizeof(uint32_t)) +
+         ScratchAligned(TileSums::WordsFor(TilesOf(keys)) * sizeof(unsigned long long)) +
+         std::max(SortScratchBytes<uint32_t>(keys), SortScratchBytes<uint64_t>(keys));
 }
 
 void CombineBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys, float* out,
                   const DistinctKeys& distinct, std::span<std::byte> scratch) {
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
-  (void)cudaMemsetAsync(distinct.count, 0, sizeof *distinct.count, stream);
-  (void)cudaMemsetAsync(distinct.missing_count, 0, sizeof *distinct.missing_count, stream);
-  (void)cudaMemsetAsync(distinct.often_counts, 0, 2 * sizeof *distinct.often_counts, stream);
-  if (group.keys == 0) return;
+  if (group.keys == 0) {
+    const auto stream = static_cast<cudaStream_t>(exec.stream);
+    (void)cudaMemsetAsync(distinct.count, 0, sizeof *distinct.count, stream);
+    (void)cudaMemsetAsync(distinct.missing_count, 0, sizeof *distinct.missing_count, stream);
+    (void)cudaMemsetAsync(distinct.often_counts, 0, 2 * sizeof *distinct.often_counts, stream);
+    return;
+  }
   if (group.ids + Claims::EntriesFor(group.keys) <= UINT32_MAX) {
     Combine<uint32_t>(exec, group, keys, out, distinct, scratch);
   } else {

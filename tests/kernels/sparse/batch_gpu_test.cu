@@ -4,10 +4,19 @@
 #include <map>
 #include <set>
 
+#include "kernels/sparse/tile_sums.cuh"
 #include "tests/kernels/sparse/update_model.cuh"
 
 namespace strata {
 namespace {
+
+// Where the distinct keys are, by search.
+__global__ void FindPlaces(const __grid_constant__ TableGroup group, DistinctKeys distinct,
+                           uint64_t* places) {
+  const uint64_t j = ThreadNumber();
+  if (j >= *distinct.count) return;
+  places[j] = FindPlace(group.OfKey(distinct.lasts[j]).map, distinct.keys[j]);
+}
 
 class BatchOnGpu : public testing::Test {
  protected:
@@ -24,6 +33,11 @@ class BatchOnGpu : public testing::Test {
   }
 
   static void CheckLookUp(ElementType type, uint64_t seed);
+
+  // A batch's keys, and its rows if they are asked for. ids_before: slots of tables that are not
+  // there. Returns how many keys come most often, and how many often.
+  static std::pair<size_t, size_t> CheckCombine(const GroupUser& user, const Keys& keys,
+                                                bool with_rows, uint64_t ids_before = 0);
 
   // What a few batches make of the tables, on the GPU and on the host.
   static void Check(const std::vector<uint32_t>& dims, const OptimizerSpec& optimizer);
@@ -65,60 +79,142 @@ TEST_F(BatchOnGpu, LooksUpRowsOfManyTables) {
   }
 }
 
+std::pair<size_t, size_t> BatchOnGpu::CheckCombine(const GroupUser& user, const Keys& keys,
+                                                   bool with_rows, uint64_t ids_before) {
+  const std::vector<uint64_t> all = Joined(keys);
+  DeviceArray<uint64_t> on_device(all);
+  const std::vector<float> expected_rows = RowsOf(user, keys);
+  DeviceArray<float> out(expected_rows.size());
+  out.Poison();
+  TableGroup group = user.GroupOf(keys);
+  group.ids += ids_before;
+  for (uint32_t t = 0; t < group.count; ++t) group.tables[t].first_id += ids_before;
+  Combined combined(all.size());
+  combined.counts.Poison();
+  CombineBatch(user.exec(), group, on_device.data(), with_rows ? out.data() : nullptr,
+               combined.ref(), {combined.scratch.data(), CombineScratchBytes(all.size())});
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  if (with_rows) ExpectSame(out.Get(), expected_rows);
+
+  std::map<std::pair<size_t, uint64_t>, std::vector<uint32_t>> expected;
+  std::vector<size_t> table_of;
+  for (size_t t = 0; t < keys.size(); ++t) {
+    for (const uint64_t key : keys[t]) {
+      expected[{t, key}].push_back(static_cast<uint32_t>(table_of.size()));
+      table_of.push_back(t);
+    }
+  }
+  const uint32_t count = combined.counts.Get()[0];
+  EXPECT_EQ(count, expected.size());
+  if (count != expected.size()) return {};
+  const auto order = combined.order.Get();
+  const auto starts = combined.starts.Get();
+  const auto lasts = combined.lasts.Get();
+  const auto found_keys = combined.keys.Get();
+  const auto places = combined.places.Get();
+  DeviceArray<uint64_t> on_device_places(count);
+  FindPlaces<<<(count + 255) / 256, 256>>>(group, combined.ref(), on_device_places.data());
+  const auto expected_places = on_device_places.Get();
+  std::set<uint32_t> missing, most_often, often;
+  for (uint32_t j = 0; j < count; ++j) {
+    if (starts[j] >= starts[j + 1] || starts[j + 1] > all.size()) {
+      ADD_FAILURE() << "key " << j << " from " << starts[j] << " to " << starts[j + 1];
+      return {};
+    }
+    const std::vector<uint32_t> positions(order.begin() + starts[j], order.begin() + starts[j + 1]);
+    const size_t table = table_of[positions[0] % table_of.size()];
+    EXPECT_EQ(positions, (expected[{table, found_keys[j]}])) << "key " << found_keys[j];
+    EXPECT_EQ(lasts[j], positions.back());
+    EXPECT_EQ(places[j], expected_places[j]);
+    if (places[j] == kNowhere) missing.insert(j);
+    if (positions.size() > kMostOften) {
+      most_often.insert(j);
+    } else if (positions.size() > kOften) {
+      often.insert(j);
+    }
+  }
+  EXPECT_EQ(starts[count], all.size());
+  const auto not_there = combined.missing.Get();
+  const uint32_t missing_count = combined.counts.Get()[1];
+  EXPECT_EQ(std::set<uint32_t>(not_there.begin(), not_there.begin() + missing_count), missing);
+  EXPECT_EQ(missing_count, missing.size());
+  const auto listed = combined.often.Get();
+  const uint32_t front = combined.counts.Get()[2], back = combined.counts.Get()[3];
+  EXPECT_EQ(std::set<uint32_t>(listed.begin(), listed.begin() + front), most_often);
+  EXPECT_EQ(std::set<uint32_t>(listed.end() - back, listed.end()), often);
+  EXPECT_EQ(front, most_often.size());
+  EXPECT_EQ(back, often.size());
+  return {most_often.size(), often.size()};
+}
+
 TEST_F(BatchOnGpu, CombinesRepeatedKeysInTheirOrder) {
   GroupUser user({4, 8, 20}, {.kind = OptimizerKind::kAdaGrad});
   for (const size_t most : {1, 40, 3'000, 20'000}) {
     const Keys keys = Drawn(user, most, most);
-    const std::vector<uint64_t> all = Joined(keys);
-    DeviceArray<uint64_t> on_device(all);
-    const std::vector<float> expected_rows = RowsOf(user, keys);
-    DeviceArray<float> out(expected_rows.size());
-    out.Poison();
-    Combined combined(all.size());
-    CombineBatch(user.exec(), user.GroupOf(keys), on_device.data(), out.data(), combined.ref(),
-                 {combined.scratch.data(), CombineScratchBytes(all.size())});
-    user.Sync();
-    ExpectSame(out.Get(), expected_rows);
+    for (const bool with_rows : {true, false}) {
+      const auto [front, back] = CheckCombine(user, keys, with_rows);
+      if (most == 20'000) EXPECT_TRUE(front >= 2 && back >= 2) << front << ", " << back;
+    }
+    CheckCombine(user, keys, true, 1ULL << 33);  // numbers of more than 32 bits
+  }
+}
 
-    std::map<std::pair<size_t, uint64_t>, std::vector<uint32_t>> expected;
-    uint32_t position = 0;
-    for (size_t t = 0; t < keys.size(); ++t) {
-      for (const uint64_t key : keys[t]) expected[{t, key}].push_back(position++);
+// Blocks take tiles of the sorted batch: keys that begin, end and lie over their borders.
+TEST_F(BatchOnGpu, CombinesBatchesOfAnySize) {
+  GroupUser user({4, 8});
+  for (const size_t count : {1, 31, 33, 2'047, 2'048, 2'049, 4'095, 4'096, 4'097, 10'000}) {
+    for (const uint64_t distinct : {uint64_t{1}, uint64_t{2}, uint64_t{1'500}, ~uint64_t{0}}) {
+      Keys keys(2);
+      for (uint64_t i = 0; i < count; ++i) keys[i * 3 / 2 < count].push_back(i % distinct);
+      CheckCombine(user, keys, false);
+      CheckCombine(user, keys, false, 1ULL << 33);
     }
-    const uint32_t count = combined.counts.Get()[0];
-    ASSERT_EQ(count, expected.size());
-    const auto order = combined.order.Get();
-    const auto starts = combined.starts.Get();
-    const auto lasts = combined.lasts.Get();
-    const auto found_keys = combined.keys.Get();
-    const auto places = combined.places.Get();
-    std::set<uint32_t> missing, most_often, often;
-    for (uint32_t j = 0; j < count; ++j) {
-      const std::vector<uint32_t> positions(order.begin() + starts[j],
-                                            order.begin() + starts[j + 1]);
-      const size_t table = positions[0] < keys[0].size() ? 0 : 2;
-      ASSERT_EQ(positions, (expected[{table, found_keys[j]}])) << "key " << found_keys[j];
-      EXPECT_EQ(lasts[j], positions.back());
-      EXPECT_EQ(places[j] == kNowhere, found_keys[j] >= GroupUser::kRows);
-      if (places[j] == kNowhere) missing.insert(j);
-      if (positions.size() > kMostOften) {
-        most_often.insert(j);
-      } else if (positions.size() > kOften) {
-        often.insert(j);
-      }
+  }
+}
+
+TEST_F(BatchOnGpu, CombinesKeysOfWhichNoneHasARow) {
+  GroupUser user({4, 8});
+  for (const uint64_t distinct : {uint64_t{1}, uint64_t{100}, ~uint64_t{0}}) {
+    Keys keys(2);
+    for (uint64_t i = 0; i < 6'000; ++i) keys[i % 2].push_back(GroupUser::kRows + i % distinct);
+    CheckCombine(user, keys, true);
+  }
+}
+
+// Lengths of runs at which a key begins to be listed.
+TEST_F(BatchOnGpu, ListsKeysThatComeOften) {
+  GroupUser user({4});
+  Keys keys(1);
+  for (const uint64_t run : {1, 64, 65, 2, 1'024, 1'025, 66, 63, 5'000, 1'026, 64, 65}) {
+    keys[0].insert(keys[0].end(), run, keys[0].empty() ? 3 : keys[0].back() + 17);
+  }
+  EXPECT_EQ(CheckCombine(user, keys, false), (std::pair<size_t, size_t>(3, 4)));
+}
+
+__global__ void SumBefore(TileSums sums, uint32_t tile, uint32_t own, uint32_t* before) {
+  const uint32_t sum = sums.Before(tile, own);
+  if (Lane() == 0) *before = sum;
+}
+
+// Of the tiles before it one block knows the whole sum, as all before it may, and others their own.
+TEST(TileSumsOnGpu, LooksBackOverTiles) {
+  STRATA_SKIP_BELOW_GPUS(1);
+  const uint32_t tile = 100;
+  for (const uint32_t knows : {0, 1, 35, 36, 37, 67, 68, 69, 98, 99}) {
+    std::vector<unsigned long long> words(TileSums::WordsFor(tile + 1));
+    uint32_t sum = 0;
+    uint32_t expected = 0;
+    for (uint32_t t = 0; t < tile; ++t) {
+      const uint32_t own = 1 + t * t;
+      sum = t == knows ? 5'000'000 : own;
+      expected = t == knows ? sum : expected + own;
+      words[1 + t] = (t == knows ? TileSums::kWhole : TileSums::kOwn) << 32 | sum;
     }
-    EXPECT_EQ(starts[count], all.size());
-    const auto not_there = combined.missing.Get();
-    const uint32_t missing_count = combined.counts.Get()[1];
-    EXPECT_EQ(std::set<uint32_t>(not_there.begin(), not_there.begin() + missing_count), missing);
-    EXPECT_EQ(missing_count, missing.size());
-    const auto listed = combined.often.Get();
-    const uint32_t front = combined.counts.Get()[2], back = combined.counts.Get()[3];
-    EXPECT_EQ(std::set<uint32_t>(listed.begin(), listed.begin() + front), most_often);
-    EXPECT_EQ(std::set<uint32_t>(listed.end() - back, listed.end()), often);
-    EXPECT_EQ(front, most_often.size());
-    EXPECT_EQ(back, often.size());
-    if (most == 20'000) EXPECT_TRUE(front >= 2 && back >= 2) << front << ", " << back;
+    DeviceArray<unsigned long long> on_device(words);
+    DeviceArray<uint32_t> before(1);
+    SumBefore<<<1, 32>>>(TileSums{on_device.data()}, tile, 7, before.data());
+    EXPECT_EQ(before.Get()[0], expected) << knows;
+    EXPECT_EQ(on_device.Get()[1 + tile], TileSums::kWhole << 32 | (expected + 7));
   }
 }
 
