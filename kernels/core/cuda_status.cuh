@@ -36,7 +36,7 @@ class DeviceScope {
  public:
   explicit DeviceScope(int device) {
     if (cudaGetDevice(&before_) != cudaSuccess) before_ = device;
-    changed_ = before_ != device && cudaSetDevice(device) == cudaSuccess;
+    changed_ = before_ != device && FromCuda(cudaSetDevice(device), "a GPU").ok();
   }
   ~DeviceScope() {
     if (changed_) (void)cudaSetDevice(before_);

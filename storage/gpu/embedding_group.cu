@@ -8,6 +8,18 @@
 #include "storage/gpu/gpu_table.h"
 
 namespace strata {
+namespace {
+
+// Whether kernels may take four elements at once from there.
+bool IsVector(const void* memory) {
+  return memory != nullptr && reinterpret_cast<uintptr_t>(memory) % 16 == 0;
+}
+
+bool HasKeys(std::span<const uint64_t> counts) {
+  return std::ranges::any_of(counts, [](uint64_t count) { return count != 0; });
+}
+
+}  // namespace
 
 // As it lies on the GPU, too.
 struct EmbeddingGroup::Counts {
@@ -90,6 +102,7 @@ Result<std::unique_ptr<EmbeddingGroup>> EmbeddingGroup::Open(LocalStore& store,
     return Invalid("a group of embeddings names a table twice");
   }
   if (exec.device != DeviceKind::kCuda) return Invalid("a group of embeddings works on a GPU");
+  STRATA_TRY(CheckDevice(exec.ordinal));
   auto group = std::unique_ptr<EmbeddingGroup>(new EmbeddingGroup(store, tables, exec));
   const DeviceScope device(exec.ordinal);
   STRATA_TRY(group->MakeEvents());
@@ -143,13 +156,14 @@ DistinctKeys EmbeddingGroup::distinct() const {
           .often_counts = counts->often};
 }
 
-Status EmbeddingGroup::CheckCounts(std::span<const uint64_t> counts) const {
+Status EmbeddingGroup::CheckKeys(const Key* at, std::span<const uint64_t> counts) const {
   if (counts.size() != names_.size()) {
     return Invalid(
         fmt::format("a batch of {} tables for a group of {}", counts.size(), names_.size()));
   }
   uint64_t keys = 0;
   for (const uint64_t count : counts) keys += std::min<uint64_t>(count, INT32_MAX);
+  if (HasKeys(counts) && at == nullptr) return Invalid("a batch whose keys are nowhere (null)");
   if (keys >= INT32_MAX) {
     return Invalid(
         fmt::format("a batch of {} keys or more; at most {} go into one", keys, INT32_MAX - 1));
@@ -179,7 +193,7 @@ Status EmbeddingGroup::CheckBatch(const BagBatch& batch) const {
                       "of {} elements",
                       specs_[t].dim, table.slots, table.stride));
     }
-    if (table.bags != 0 && (table.out == nullptr || reinterpret_cast<uintptr_t>(table.out) % 16)) {
+    if (table.bags != 0 && !IsVector(table.out)) {
       return wrong("their vectors begin at a multiple of 16 bytes");
     }
   }
@@ -234,7 +248,8 @@ std::vector<uint64_t> KeysOf(const BagBatch& batch) {
 Status EmbeddingGroup::LookUp(const BagBatch& batch) {
   STRATA_TRY(CheckBatch(batch));
   const std::vector<uint64_t> keys = KeysOf(batch);
-  STRATA_TRY(CheckCounts(keys));
+  STRATA_TRY(CheckKeys(batch.keys, keys));
+  has_step_ = false;
   {
     Turn turn(*this);
     STRATA_TRY(turn.Begin());
@@ -249,7 +264,7 @@ Status EmbeddingGroup::LookUp(const BagBatch& batch) {
   return {};
 }
 
-// So that Backward takes no memory.
+// All that Backward takes, too, unless a snapshot or the tiers below want some.
 Status EmbeddingGroup::ReserveFor(const TableGroup& group, bool has_bags) {
   const size_t keys = group.keys;
   STRATA_TRY(distinct_keys_.ReserveFor<uint64_t>(keys));
@@ -338,7 +353,10 @@ Status EmbeddingGroup::Begin(Turn& turn, const Key* keys, std::span<const uint64
 }
 
 Status EmbeddingGroup::Forward(const RowBatch& batch) {
-  STRATA_TRY(CheckCounts(batch.counts));
+  STRATA_TRY(CheckKeys(batch.keys, batch.counts));
+  if (HasKeys(batch.counts) && !IsVector(batch.rows)) {
+    return Invalid("rows do not begin at a multiple of 16 bytes");
+  }
   Turn turn(*this);
   return Begin(turn, batch.keys, batch.counts, /*has_bags=*/false, batch.rows);
 }
@@ -346,7 +364,7 @@ Status EmbeddingGroup::Forward(const RowBatch& batch) {
 Status EmbeddingGroup::Forward(const BagBatch& batch) {
   STRATA_TRY(CheckBatch(batch));
   const std::vector<uint64_t> keys = KeysOf(batch);
-  STRATA_TRY(CheckCounts(keys));
+  STRATA_TRY(CheckKeys(batch.keys, keys));
   Turn turn(*this);
   STRATA_TRY(Begin(turn, batch.keys, keys, /*has_bags=*/true, nullptr));
   step_.bags = Pooled(turn.GroupOf(keys), batch);
@@ -417,6 +435,11 @@ Status EmbeddingGroup::Backward(std::span<const void* const> gradients, uint64_t
     return Invalid(
         fmt::format("gradients of {} tables for a group of {}", gradients.size(), names_.size()));
   }
+  for (size_t t = 0; t < gradients.size(); ++t) {
+    if (step_.bags[t].bags != 0 && gradients[t] == nullptr) {
+      return Invalid(fmt::format("the bags of table '{}' have no gradients (null)", names_[t]));
+    }
+  }
   return Finish(step, [&](const TableGroup& group) {
     return GradientsOfBags(exec_, group, step_.bags, gradients, step_.type,
                            bag_gradients_.as<BagGradient>());
@@ -425,6 +448,9 @@ Status EmbeddingGroup::Backward(std::span<const void* const> gradients, uint64_t
 
 Status EmbeddingGroup::Backward(const float* gradients, uint64_t step) {
   STRATA_TRY(CheckStep(/*has_bags=*/false, step));
+  if (HasKeys(step_.keys) && !IsVector(gradients)) {
+    return Invalid("gradients do not begin at a multiple of 16 bytes");
+  }
   return Finish(step, [&](const TableGroup&) {
     BatchGradients given;
     given.values = gradients;

@@ -8,9 +8,12 @@
 //   ...                              // the model: vectors in, their gradients out
 //   group->Backward(gradients, step);
 //
-// Forward waits for nothing, unless rows of the batch lie in tiers below the GPU's memory, or are
-// new and may push others there; Backward waits for counts that Forward left, which the GPU has
-// told long before the model is done. Others may read and write the tables at any time, also
+// Where all rows are on the GPU, Forward waits for nothing, and Backward for counts that Forward
+// left, which the GPU has told long before the model is done. A table with tiers below has Forward
+// wait for those counts, and for rows to come up; tables that were changed by others in between, or
+// that grow, or are being copied for a checkpoint, have Backward wait for the stream. Meanwhile the
+// tables are locked. An error that the calling thread has left with CUDA ends the process, as one
+// of the GPU's would. Others may read and write the tables at any time, also
 // between the two: gradients are applied to the rows as they are then, as with any push. What the
 // tables hold is equal to the bit to what lookups and updates through the store make of it.
 #pragma once
@@ -36,9 +39,11 @@ class GpuTable;
 
 // The bags of one table in a batch, as PooledTable has them. Device memory.
 struct EmbeddingBags {
-  uint64_t keys = 0;                  // of all bags
-  const uint32_t* offsets = nullptr;  // null: bag b is key b
-  const float* weights = nullptr;     // by key; null: all are 1
+  uint64_t keys = 0;  // of all bags
+  // Ascending from 0 to `keys`, one for each bag and one more, which nobody checks. Null: bag b is
+  // key b.
+  const uint32_t* offsets = nullptr;
+  const float* weights = nullptr;  // by key; null: all are 1
   uint64_t bags = 0;
   void* out = nullptr;  // vectors; a multiple of 16 bytes
   uint64_t stride = 0;  // elements from sample to sample
@@ -55,7 +60,7 @@ struct BagBatch {
 struct RowBatch {
   const Key* keys = nullptr;         // as above
   std::span<const uint64_t> counts;  // of them, by table
-  float* rows = nullptr;             // by position (TableGroup); device memory
+  float* rows = nullptr;  // by position (TableGroup); device memory, a multiple of 16 bytes
 };
 
 // Not thread-safe; several groups may share tables.
@@ -64,7 +69,8 @@ class EmbeddingGroup {
   // The tables, at most kPoolTablesMax, have one optimizer. They are looked for anew in each call:
   // one that was dropped is kNotFound then, one that was made anew with another definition
   // kInvalid. `exec` names their GPU and the stream of all work; `store` and the stream outlive the
-  // group. kInvalid where the tables cannot be one group: says which, and why.
+  // group. kInvalid where the tables cannot be one group: says which, and why. kRefused: keys of a
+  // table are admitted late, or its rows expire. kFailed: there is no memory for it.
   static Result<std::unique_ptr<EmbeddingGroup>> Open(LocalStore& store,
                                                       std::span<const std::string> tables,
                                                       const Exec& exec);
@@ -77,15 +83,16 @@ class EmbeddingGroup {
   Status Forward(const BagBatch& batch);
   Status Forward(const RowBatch& batch);
 
-  // Updates the rows of the last Forward at time `step` (1 or more). Once for each.
+  // Updates the rows of the last Forward at time `step` (1 or more). Once for each. After any error
+  // but kInvalid nothing was updated, and it may be tried again: kRefused when rows that are new
+  // have no room, kFailed when there is no memory to bring rows up or keep them for a checkpoint.
   // gradients[t]: those of the vectors of table t, of the batch's type and laid out as `out` was.
   Status Backward(std::span<const void* const> gradients, uint64_t step);
-  // By position, as `rows` was.
+  // By position, as `rows` was; a multiple of 16 bytes.
   Status Backward(const float* gradients, uint64_t step);
-  // kRefused when rows that are new have no room: nothing was updated.
 
-  // As Forward, of what is not to be learned from: cheaper, if no table has tiers below. Stats() of
-  // the tables do not count it.
+  // As Forward, of what is not to be learned from: cheaper, if no table has tiers below. A Forward
+  // before it is forgotten. Stats() of the tables do not count it.
   Status LookUp(const BagBatch& batch);
 
  private:
@@ -105,7 +112,7 @@ class EmbeddingGroup {
       : store_(store), names_(names.begin(), names.end()), exec_(exec) {}
   Status MakeEvents();
   Status CheckBatch(const BagBatch& batch) const;
-  Status CheckCounts(std::span<const uint64_t> counts) const;
+  Status CheckKeys(const Key* at, std::span<const uint64_t> counts) const;
   std::vector<PooledTable> Pooled(const TableGroup& group, const BagBatch& batch) const;
   Status ReserveFor(const TableGroup& group, bool has_bags);
   // Combines the batch, with `rows` to fill or null.

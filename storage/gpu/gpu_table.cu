@@ -76,6 +76,7 @@ Status GpuTable::MakeMap() {
 }
 
 Status GpuTable::ReserveFor(size_t keys, size_t elements) {
+  BeginGeneration();  // whatever the batch is for
   STRATA_TRY(keys_.ReserveFor<Key>(keys));
   STRATA_TRY(in_.ReserveFor<float>(elements));
   STRATA_TRY(distinct_keys_.ReserveFor<Key>(keys));
@@ -89,7 +90,6 @@ Status GpuTable::ReserveFor(size_t keys, size_t elements) {
   // A commit, which must not fail, may have to copy as many rows aside.
   if (history_.in_snapshot()) STRATA_TRY(RoomFor(keys).status());
   Clear(exec_, counters_.as<Counters>(), sizeof(Counters));
-  BeginGeneration();  // whatever the batch is for
   return {};
 }
 

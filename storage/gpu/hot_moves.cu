@@ -230,6 +230,7 @@ Result<uint64_t> HotTable::EvictFrom(uint64_t first, uint64_t pairs, uint64_t mo
   CopyDown<WindowCounts>(exec_, &counters->window, {&rows, 1});
   Wait();
   if (rows.dirty != 0 || history_.in_snapshot()) STRATA_TRY(SaveRows(window));
+  BeginGeneration();
   RemoveRows(exec_, map_->ref(), window);
   MustBegin("rows that go");
   copies_ -= rows.copied;

@@ -291,6 +291,11 @@ TEST_F(EmbeddingGroupTest, RefusesTablesThatCannotBeOneGroup) {
   EXPECT_EQ(opened(pair.gpu(), {"t0", "t9"}).code(), StatusCode::kNotFound);
   EXPECT_EQ(opened(pair.host(), {"t0", "t1"}).code(), StatusCode::kInvalid);
   EXPECT_EQ(opened(pair.gpu(), std::vector<std::string>(65, "t0")).code(), StatusCode::kInvalid);
+  Exec absent = pair.exec();
+  absent.ordinal = GpusHere();
+  EXPECT_EQ(EmbeddingGroup::Open(pair.gpu(), NamesOf(pair.specs()), absent).status().code(),
+            StatusCode::kNotFound);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   Exec cpu = pair.exec();
   cpu.device = DeviceKind::kCpu;
   EXPECT_EQ(EmbeddingGroup::Open(pair.gpu(), NamesOf(pair.specs()), cpu).status().code(),
@@ -319,6 +324,11 @@ TEST_F(EmbeddingGroupTest, RefusesCallsThatDoNotFit) {
   EXPECT_EQ(with([](EmbeddingBags& bags) { bags.keys = 2; }), StatusCode::kInvalid);
   EXPECT_EQ(with([](EmbeddingBags& bags) { bags.stride = 7; }), StatusCode::kInvalid);
   EXPECT_EQ(with([](EmbeddingBags& bags) { bags.slots = 0; }), StatusCode::kInvalid);
+  EXPECT_EQ(group->Forward(BagBatch{nullptr, good, PooledType::kFloat32}).code(),
+            StatusCode::kInvalid);
+  const std::vector<uint64_t> counts = {2, 1};
+  EXPECT_EQ(group->Forward(RowBatch{keys.data(), counts, out.data() + 1}).code(),
+            StatusCode::kInvalid);
   EXPECT_EQ(with([](EmbeddingBags& bags) { bags.out = nullptr; }), StatusCode::kInvalid);
   EXPECT_EQ(with([&](EmbeddingBags& bags) { bags.out = out.data() + 1; }), StatusCode::kInvalid);
   EXPECT_EQ(with([](EmbeddingBags& bags) { bags.keys = bags.bags = 1ULL << 31; }),
@@ -330,9 +340,14 @@ TEST_F(EmbeddingGroupTest, RefusesCallsThatDoNotFit) {
   const std::vector<const void*> given = {gradients.data(), gradients.data() + 16};
   EXPECT_EQ(group->Backward(gradients.data(), 1).code(), StatusCode::kInvalid);  // by position
   EXPECT_EQ(group->Backward({given.data(), 1}, 1).code(), StatusCode::kInvalid);
+  EXPECT_EQ(group->Backward(none, 1).code(), StatusCode::kInvalid);
   EXPECT_EQ(group->Backward(given, 0).code(), StatusCode::kInvalid);
   EXPECT_EQ(group->Backward(given, 1).code(), StatusCode::kOk);
   EXPECT_EQ(group->Backward(given, 1).code(), StatusCode::kInvalid);  // twice
+
+  ASSERT_TRUE(group->Forward(RowBatch{keys.data(), counts, out.data()}).ok());
+  EXPECT_EQ(group->Backward(gradients.data() + 1, 2).code(), StatusCode::kInvalid);
+  EXPECT_EQ(group->Backward(gradients.data(), 2).code(), StatusCode::kOk);
 
   EXPECT_EQ(forward(good), StatusCode::kOk);
   ASSERT_TRUE(pair.gpu().DropTable("t1").ok());
@@ -387,6 +402,24 @@ TEST_F(EmbeddingGroupTest, ABatchOfMoreRowsThanFitTheGpuIsRefused) {
   EXPECT_EQ(status.code(), StatusCode::kRefused) << status.ToString();
   EXPECT_EQ(group->Backward(step.gradients(), 1).code(), StatusCode::kInvalid);
   pair.ExpectSameRows();
+}
+
+// Rows go down, without a batch that has them, between forward and backward.
+TEST_F(EmbeddingGroupTest, RowsThatLeftTheGpuMeanwhileComeBack) {
+  Pair pair(SpecsOf(Groups()[0]), OverHost(2'000));
+  Train<float>(pair, {}, PooledType::kFloat32, 5, [&](uint64_t step) {
+    if (step % 2 == 0) return;
+    for (const TableSpec& spec : pair.specs()) {
+      // As for a batch that the GPU's memory has no room for, even alone.
+      std::vector<uint64_t> keys(2'500);
+      std::iota(keys.begin(), keys.end(), 1'000'000 * step);
+      const std::vector<float> values(keys.size() * spec.dim, 0.5F);
+      Operation operation = OperationOf(OpKind::kAssign);
+      operation.parts.push_back({.table = spec.id(), .keys = keys, .in = values});
+      pair.Run(operation);
+    }
+  });
+  EXPECT_GT(Pair::Stats(pair.gpu(), pair.specs()[0]).passed_down, 0U);
 }
 
 // The table that was dropped and made anew is empty, and the step makes its rows there.
