@@ -24,7 +24,7 @@ namespace strata {
 class GpuTable : public LocalTable {
  public:
   // `spec` has passed ValidateTableSpec. The pool outlives the table. Memory is taken with the
-  // first row.
+  // first row, or when the table is first lent.
   GpuTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<PinnedPool> host);
   ~GpuTable() override;
 
