@@ -33,14 +33,7 @@ std::vector<Key> KeysOf(const TableBits& bits) {
 TableBits SnapshotOf(LocalTable& table, uint32_t since, uint32_t epoch) {
   EXPECT_EQ(table.BeginSnapshot(since), since);
   table.SetEpoch(epoch);
-  TableBits bits;
-  ScanPage page;
-  do {
-    EXPECT_TRUE(table.SnapshotPage(page).ok());
-    AddPage(page, &bits);
-  } while (!page.done && !testing::Test::HasFailure());
-  table.EndSnapshot();
-  return bits;
+  return BitsOfSnapshot(table);
 }
 
 class GpuExpiry : public testing::Test {

@@ -219,18 +219,6 @@ class RandomLife {
   std::vector<SavedTable> durable_;
 };
 
-// All rows of the snapshot, which ends.
-TableBits Drain(LocalTable& table) {
-  TableBits bits;
-  ScanPage page;
-  do {
-    EXPECT_TRUE(table.SnapshotPage(page).ok());
-    AddPage(page, &bits);
-  } while (!page.done && !testing::Test::HasFailure());
-  table.EndSnapshot();
-  return bits;
-}
-
 TableSpec SmallSpec() {
   return ContractSpec("t", 2, OptimizerKind::kAdaGrad, InitializerKind::kUniform);
 }
@@ -257,7 +245,7 @@ TEST_P(SnapshotContract, AYoungTableIsSavedWhole) {
   table->ForgetErased(4);
   EXPECT_EQ(table->BeginSnapshot(4), 0U);
   table->SetEpoch(5);
-  EXPECT_EQ(Drain(*table).size(), 10U);
+  EXPECT_EQ(BitsOfSnapshot(*table).size(), 10U);
   table->ForgetErased(5);
   ASSERT_TRUE(Push(*table, Range(100, 3)).ok());
   ASSERT_TRUE(table->Erase(std::vector<Key>{7, 8, 1000}).ok());
@@ -265,7 +253,7 @@ TEST_P(SnapshotContract, AYoungTableIsSavedWhole) {
   table->SetEpoch(6);
   ASSERT_TRUE(table->Erase(std::vector<Key>{1}).ok());  // behind the cut
   EXPECT_THAT(table->SnapshotErased(), testing::UnorderedElementsAre(7, 8));
-  EXPECT_EQ(Drain(*table).size(), 3U);
+  EXPECT_EQ(BitsOfSnapshot(*table).size(), 3U);
 }
 
 TEST_P(SnapshotContract, ALoadedTableGoesOnFromItsCheckpoint) {
@@ -281,7 +269,7 @@ TEST_P(SnapshotContract, ALoadedTableGoesOnFromItsCheckpoint) {
   ASSERT_TRUE(table->Load(page).ok());
   table->ForgetErased(3);
   EXPECT_EQ(table->BeginSnapshot(3), 3U);
-  EXPECT_TRUE(Drain(*table).empty());
+  EXPECT_TRUE(BitsOfSnapshot(*table).empty());
   page.counters.clear();
   EXPECT_EQ(table->Load(page).code(), StatusCode::kInvalid);
 }
@@ -291,7 +279,7 @@ TEST_P(SnapshotContract, ManyErasedKeysMakeTheNextOneFull) {
   ASSERT_TRUE(Push(*table, Range(0, 12'000)).ok());
   table->BeginSnapshot(0);
   table->SetEpoch(1);
-  EXPECT_EQ(Drain(*table).size(), 12'000U);
+  EXPECT_EQ(BitsOfSnapshot(*table).size(), 12'000U);
   table->ForgetErased(1);
   ASSERT_TRUE(table->Erase(Range(0, 2'000)).ok());
   EXPECT_EQ(table->BeginSnapshot(1), 1U);
@@ -302,7 +290,7 @@ TEST_P(SnapshotContract, ManyErasedKeysMakeTheNextOneFull) {
   EXPECT_EQ(table->BeginSnapshot(1), 0U);
   table->SetEpoch(3);
   EXPECT_TRUE(table->SnapshotErased().empty());
-  EXPECT_EQ(Drain(*table).size(), 1'000U);
+  EXPECT_EQ(BitsOfSnapshot(*table).size(), 1'000U);
   table->ForgetErased(3);
   EXPECT_EQ(table->BeginSnapshot(3), 3U);
 }

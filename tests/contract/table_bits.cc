@@ -36,4 +36,15 @@ TableBits BitsOfTable(const LocalTable& table) {
   return bits;
 }
 
+TableBits BitsOfSnapshot(LocalTable& table) {
+  TableBits bits;
+  ScanPage page;
+  do {
+    EXPECT_TRUE(table.SnapshotPage(page).ok());
+    AddPage(page, &bits);
+  } while (!page.done && !testing::Test::HasFailure());
+  table.EndSnapshot();
+  return bits;
+}
+
 }  // namespace strata

@@ -22,5 +22,6 @@ using TableBits = std::map<Key, RowBits>;
 // Adds a page's rows; fails the test when one was there already.
 void AddPage(const ScanPage& page, TableBits* bits);
 TableBits BitsOfTable(const LocalTable& table);  // by a scan
+TableBits BitsOfSnapshot(LocalTable& table);     // all rows of the snapshot, which ends
 
 }  // namespace strata

@@ -7,6 +7,18 @@
 namespace strata {
 namespace {
 
+// Updates, erases and puts these keys, by turns of steps.
+void WriteTo(Pair& pair, const TableSpec& spec, const std::vector<uint64_t>& keys, uint64_t step,
+             std::mt19937_64& random) {
+  std::vector<float> values(keys.size() * spec.dim);
+  for (float& x : values) x = DrawFloat(random);
+  Operation operation = OperationOf(step % 3 == 1 ? OpKind::kUpdate : OpKind::kAssign, step);
+  if (step % 3 == 2) operation.kind = OpKind::kErase;
+  operation.parts.push_back({.table = spec.id(), .keys = keys});
+  if (operation.kind != OpKind::kErase) operation.parts[0].in = values;
+  pair.Run(operation);
+}
+
 class EmbeddingGroupTest : public testing::Test {
  protected:
   void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
@@ -128,13 +140,7 @@ TEST_F(EmbeddingGroupTest, OthersMayWriteToTheTablesBetweenForwardAndBackward) {
       keys.resize(5'000);
       std::iota(keys.begin(), keys.end(), 10'000 * step);
     }
-    std::vector<float> values(keys.size() * spec.dim);
-    for (float& x : values) x = DrawFloat(random);
-    Operation operation = OperationOf(step % 3 == 1 ? OpKind::kUpdate : OpKind::kAssign, step);
-    if (step % 3 == 2) operation.kind = OpKind::kErase;
-    operation.parts.push_back({.table = spec.id(), .keys = keys});
-    if (operation.kind != OpKind::kErase) operation.parts[0].in = values;
-    pair.Run(operation);
+    WriteTo(pair, spec, keys, step, random);
   });
 }
 
@@ -381,13 +387,7 @@ TEST_F(EmbeddingGroupTest, OthersMayMoveRowsBetweenTheTiersBetweenForwardAndBack
     for (const TableSpec& spec : pair.specs()) {
       std::vector<uint64_t> keys = SkewedKeys(random, 1'200);
       for (uint64_t& key : keys) key += 1'000 * (step % 5);
-      std::vector<float> values(keys.size() * spec.dim);
-      for (float& x : values) x = DrawFloat(random);
-      Operation operation = OperationOf(step % 3 == 1 ? OpKind::kUpdate : OpKind::kAssign, step);
-      if (step % 3 == 2) operation.kind = OpKind::kErase;
-      operation.parts.push_back({.table = spec.id(), .keys = keys});
-      if (operation.kind != OpKind::kErase) operation.parts[0].in = values;
-      pair.Run(operation);
+      WriteTo(pair, spec, keys, step, random);
     }
   });
   pair.ExpectSameTables();
