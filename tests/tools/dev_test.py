@@ -17,7 +17,9 @@ import soak  # noqa: E402
 JUNIT = """<testsuite tests="7">
 <testcase name="a" status="run"/>
 <testcase name="b" status="run"/>
-<testcase name="c" status="fail"/>
+<testcase name="c" status="fail"><system-out>why
+it failed
+</system-out></testcase>
 <testcase name="d" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>
 <testcase name="e" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>
 <testcase name="f" status="disabled"/>
@@ -102,9 +104,11 @@ class Usage(unittest.TestCase):
 
 
 class ClosingLine(unittest.TestCase):
-    def test_counts_every_outcome(self):
+    def test_counts_every_outcome_and_says_what_failed(self):
         result = summary(JUNIT, 8)
-        self.assertEqual(result.stdout, "2 passed, 2 failed, 3 skipped\n")
+        self.assertEqual(
+            result.stdout,
+            "failed: c\n  why\n  it failed\nfailed: g\n2 passed, 2 failed, 3 skipped\n")
         self.assertEqual(result.returncode, 1)
 
     def test_all_passed(self):

@@ -1,10 +1,11 @@
-"""Prints the closing line of ./dev test: "N passed, N failed, N skipped".
+"""Prints the closing lines of ./dev test: what failed, then "N passed, N failed, N skipped".
 
 usage: test_summary.py JUNIT_FILE CTEST_EXIT_CODE
 
 Counts what CTest wrote as JUnit XML. A case that could not be started is a failure, not a skip: CTest
-files both under "notrun", and only its message tells them apart. Exit code 0 when nothing failed and
-CTest was content, else 1.
+files both under "notrun", and only its message tells them apart. Of each failure there is a line
+"failed: NAME" and the end of what it printed. Exit code 0 when nothing failed and CTest was content,
+else 1.
 """
 
 import sys
@@ -24,10 +25,23 @@ def outcome_of(case):
     return "failed"
 
 
+LINES_OF_A_FAILURE = 30
+
+
+def end_of_output(case):
+    """The last lines that a <testcase> printed, indented."""
+    printed = (case.findtext("system-out") or "").rstrip().splitlines()
+    return "".join(f"  {line}\n" for line in printed[-LINES_OF_A_FAILURE:])
+
+
 def count(junit_file):
+    """How many passed, failed and were skipped; says of each failure what it printed."""
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     for case in ElementTree.parse(junit_file).getroot().iter("testcase"):
-        counts[outcome_of(case)] += 1
+        outcome = outcome_of(case)
+        counts[outcome] += 1
+        if outcome == "failed":
+            print(f"failed: {case.get('name')}\n{end_of_output(case)}", end="")
     return counts
 
 
