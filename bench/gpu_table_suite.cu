@@ -143,7 +143,7 @@ class Bench {
       ++start_.score;
       STRATA_TRY(map_->MakeRoom(exec_, kBatch));
       InsertOrAssign(exec_, map_->ref(), keys_.span(), rows_.data(), nullptr, start_, misses_,
-                     victims_);
+                     {.count = victims_.count});
       if (filled_ < wanted) continue;
       STRATA_ASSIGN(const MapCounts counts, map_->Counts(exec_));
       rows = counts.rows;
@@ -173,7 +173,11 @@ class Bench {
     return keys_.Set(keys);
   }
 
-  RowList Victims() const { return evicting_ || shape_.load > 0.9 ? victims_ : RowList{}; }
+  // As HierarchicalKV's: only insert_and_evict hands out what has to go.
+  RowList Victims() const {
+    if (evicting_) return victims_;
+    return shape_.load > 0.9 ? RowList{.count = victims_.count} : RowList{};
+  }
 
   void Call(Op op) {
     const RowList victims = Victims();
@@ -209,7 +213,8 @@ class Bench {
     STRATA_TRY(counts_.Get(&counts));
     return MapKeys{.present = kBatch - counts[0],
                    .absent = counts[0],
-                   .evicting = Victims().count == nullptr ? 0 : counts[1]};
+                   .evicting = Victims().count == nullptr ? 0 : counts[1],
+                   .handed = evicting_ ? counts[1] : 0};
   }
 
   Result<Figure> Measure(Op op) {

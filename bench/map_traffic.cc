@@ -25,11 +25,11 @@ uint64_t SearchBytes(const MapKeys& keys) {
   return (keys.present + keys.absent) * (kKey + kLine) + keys.present * kHeader;
 }
 
-// Digests and slots of new rows are written, and before that the rows come out whose places they
-// take: the scores of some are read, one of which is the header of the row that goes.
+// Digests and slots of new rows are written, and before that some scores are read where a row has
+// to go, one of them in its own header; a row that comes out is read, and written.
 uint64_t NewRowBytes(const RowBytes& row, const MapKeys& keys) {
-  return keys.absent * (kLine + kHeader + row.stored) +
-         keys.evicting * (kScoresRead * kHeader + row.stored + kHeader + row.dense);
+  return keys.absent * (kLine + kHeader + row.stored) + keys.evicting * kScoresRead * kHeader +
+         keys.handed * (row.stored + kHeader + row.dense);
 }
 
 }  // namespace

@@ -10,10 +10,11 @@ namespace strata::bench {
 struct MapKeys {
   uint64_t present = 0;   // have a row
   uint64_t absent = 0;    // have none; a call that makes rows makes theirs
-  uint64_t evicting = 0;  // of those absent: took the place of a row, which came out
+  uint64_t evicting = 0;  // of those absent: took the place of a row
+  uint64_t handed = 0;    // of those rows: came out
 };
 
-// Scores that the map reads to choose which row comes out.
+// Scores that the map reads to choose which row goes.
 constexpr uint32_t kScoresRead = 5;
 
 // Bytes of all memory sectors (32 bytes) that a call has to touch, once for reading and once for

@@ -52,10 +52,10 @@ void LocateRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> k
                 uint64_t* places);
 
 // The row of keys[i] is row positions[i] of `values` (positions null: row i), dim elements each.
-// Optimizer state and counters restart. `victims`, if it has a count, has room for the whole batch:
-// where all that a key may take is full, the row of the lowest score below start.score among five
-// of its bucket makes room and goes there. Else, and where there is none, the key is counted as
-// refused.
+// Optimizer state and counters restart. `victims`, if it has a count: where all that a key may take
+// is full, the row of the lowest score below start.score among five of its bucket makes room, and
+// goes there, where there is room for the whole batch; without headers it is lost. Else, and where
+// there is none, the key is counted as refused.
 void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                     const float* values, const uint32_t* positions, const RowStart& start,
                     const MissList& misses, const RowList& victims = {});

@@ -21,6 +21,17 @@ __device__ float4 FourOf(const float* row, uint32_t floats, uint32_t e, float re
   return {at(e), at(e + 1), at(e + 2), at(e + 3)};
 }
 
+// A half of a header as it is stored.
+__device__ float4 HeaderFour(const SlotHeader& header, uint32_t unit) {
+  const auto low = [](uint64_t x) { return __uint_as_float(static_cast<uint32_t>(x)); };
+  const auto high = [](uint64_t x) { return __uint_as_float(static_cast<uint32_t>(x >> 32)); };
+  if (unit == 0) {
+    return {low(header.key), high(header.key), low(header.last_step), high(header.last_step)};
+  }
+  return {low(header.score), high(header.score), __uint_as_float(header.frequency),
+          __uint_as_float(header.checkpoint_epoch)};
+}
+
 // Each lane brings its key's place, kNowhere for none; the warp writes all those slots as a whole:
 // header, value, state. kExist: what is there is a row.
 template <bool kExist, typename Action>
@@ -28,24 +39,31 @@ __device__ void WriteSlots(const MapRef& map, const Action& action, uint64_t pla
                            uint64_t i) {
   const uint32_t units = map.slot_bytes / sizeof(uint4);
   Walk walk(units);
-#pragma unroll 4
-  for (uint32_t step = 0; step < units; ++step, walk.Next()) {
-    const auto owner = static_cast<int>(walk.owner() % 32);
-    const uint64_t at = __shfl_sync(~0U, place, owner);
-    const uint64_t of_row = __shfl_sync(~0U, key, owner);
-    const uint64_t position = __shfl_sync(~0U, i, owner);
-    if (at == kNowhere) continue;
-    auto* slot = reinterpret_cast<float4*>(map.Slot(at));
-    if (walk.unit() < kHeaderUnits) {
-      SlotHeader header = action.Header(of_row, position);
-      if (kExist && walk.unit() == 1) header.score |= map.HeaderOf(at)->score & map.score_kept;
-      const ulonglong2 half =
-          walk.unit() == 0 ? ulonglong2{header.key, header.last_step}
-                           : ulonglong2{header.score,
-                                        header.frequency | uint64_t{header.checkpoint_epoch} << 32};
-      reinterpret_cast<ulonglong2*>(slot)[walk.unit()] = half;
-    } else {
-      slot[walk.unit()] = action.Four(map, of_row, position, 4 * (walk.unit() - kHeaderUnits));
+  for (uint32_t step = 0; step < units; step += kStepsAtOnce) {
+    float4* to[kStepsAtOnce];
+    float4 fours[kStepsAtOnce];
+#pragma unroll
+    for (uint32_t n = 0; n < kStepsAtOnce; ++n, walk.Next()) {
+      const auto owner = static_cast<int>(walk.owner() % 32);
+      const uint64_t at = __shfl_sync(~0U, place, owner);
+      const uint64_t of_row = __shfl_sync(~0U, key, owner);
+      const uint64_t position = __shfl_sync(~0U, i, owner);
+      to[n] = nullptr;
+      if (step + n >= units || at == kNowhere) continue;
+      to[n] = reinterpret_cast<float4*>(map.Slot(at)) + walk.unit();
+      if (walk.unit() < kHeaderUnits) {
+        SlotHeader header = action.Header(of_row, position);
+        if (kExist && map.score_kept != 0 && walk.unit() == 1) {
+          header.score |= map.HeaderOf(at)->score & map.score_kept;
+        }
+        fours[n] = HeaderFour(header, walk.unit());
+      } else {
+        fours[n] = action.Four(map, of_row, position, 4 * (walk.unit() - kHeaderUnits));
+      }
+    }
+#pragma unroll
+    for (uint32_t n = 0; n < kStepsAtOnce; ++n) {
+      if (to[n] != nullptr) *to[n] = fours[n];
     }
   }
 }
@@ -138,7 +156,8 @@ __global__ void OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Act
   action.Found(map, place, key, i);
 }
 
-// Where rows go that had to make room: each lane brings the place of its own, kNowhere for none.
+// Where rows go that had to make room, if anywhere: each lane brings the place of its own, kNowhere
+// for none.
 // The slots' digests become those of who takes them.
 __device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, uint32_t digest,
                         const RowList& victims) {
@@ -146,12 +165,15 @@ __device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, uint3
   float* row = nullptr;
   const uint32_t at = PlaceInList(place != kNowhere, victims.count);
   if (place != kNowhere) {
-    SlotHeader header = *map.HeaderOf(place);
-    header.score = score;
-    victims.headers[at] = header;
     uint32_t* word = LineWord(map, place);
     const uint32_t before = *word >> WordShift(place) & 0xffU;
     atomicXor(word, (before ^ digest) << WordShift(place));
+  }
+  if (victims.headers == nullptr) return;
+  if (place != kNowhere) {
+    SlotHeader header = *map.HeaderOf(place);
+    header.score = score;
+    victims.headers[at] = header;
     row = victims.rows + uint64_t{at} * words;
   }
   __syncwarp();

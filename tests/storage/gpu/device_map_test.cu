@@ -157,6 +157,37 @@ TEST_F(DeviceMapCases, AFixedOneHandsOutWhatItEvictsAndLosesNothing) {
   EXPECT_GT(inside.size(), kRows * 9 / 10);
 }
 
+TEST_F(DeviceMapCases, AFixedOneLosesWhatItEvictsWhereNobodyTakesIt) {
+  constexpr uint32_t kDim = 32;
+  MapUser user(kPool, {.dim = kDim, .rows_max = 20'000, .fixed = true});
+  MapModel assigned;
+  uint64_t lost = 0;
+  std::mt19937_64 random(7);
+  for (uint64_t step = 1; step <= 20; ++step) {
+    user.start.score = step;
+    const auto keys = Distinct(random, 2'000, 100'000);
+    const auto values = ValuesOf(keys, kDim, step);
+    const uint64_t rows = user.Rows();
+    const MapModel before = user.Scan(1000);
+    uint64_t made = 0;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      made += before.contains(keys[i]) ? 0 : 1;
+      ModelRow& row = assigned[keys[i]];
+      row = {};
+      row.value.assign(&values[i * kDim], &values[i * kDim] + kDim);
+      row.score = step;
+    }
+    const Result<uint32_t> gone = user.AssignAndLose(keys, values);
+    ASSERT_TRUE(gone.ok());
+    ASSERT_EQ(user.Rows(), rows + made - *gone);
+    lost += *gone;
+    const MapModel inside = user.Scan(1000);
+    for (const auto& [key, row] : inside) ASSERT_EQ(row, assigned.at(key)) << "key " << key;
+    for (const uint64_t key : keys) ASSERT_TRUE(inside.contains(key)) << "key " << key;
+  }
+  EXPECT_GT(lost, 10'000U);
+}
+
 TEST_F(DeviceMapCases, RowsOfTheSameScoreAreNotEvictedButTheNewKeysRefused) {
   MapUser user(kPool, {.dim = 4, .rows_max = 60, .fixed = true});
   std::mt19937_64 random(1);

@@ -64,6 +64,19 @@ class MapUser {
            });
     return {};
   }
+  // Rows that had to make room are lost; how many.
+  Result<uint32_t> AssignAndLose(const std::vector<uint64_t>& keys,
+                                 const std::vector<float>& values) {
+    STRATA_TRY(map_->MakeRoom(exec_, keys.size()));
+    DeviceArray<float> given(values);
+    DeviceArray<uint32_t> lost(1);
+    Insert(keys, nullptr,
+           [&](std::span<const uint64_t> on_device, const MissList& misses, const RowList&) {
+             InsertOrAssign(exec_, map_->ref(), on_device, given.data(), nullptr, start, misses,
+                            {nullptr, nullptr, lost.data()});
+           });
+    return lost.Get()[0];
+  }
   Result<std::vector<float>> FindOrMake(const std::vector<uint64_t>& keys,
                                         MapModel* victims = nullptr) {
     STRATA_TRY(map_->MakeRoom(exec_, keys.size()));
