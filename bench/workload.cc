@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/work_pool.h"
 #include "storage/rocks/rocks_db.h"
 
 namespace strata::bench {
@@ -33,18 +35,27 @@ Key KeyAt(uint64_t n) { return Mix64(n ^ kKeyMask); }
 uint64_t NumberOf(Key key) { return KeyOfColdHash(key) ^ kKeyMask; }  // it undoes Mix64
 
 std::vector<Key> DrawKeys(Distribution distribution, uint64_t rows, size_t count, uint64_t seed) {
-  Random random(seed);
+  constexpr size_t kPiece = size_t{1} << 20;  // has a sequence of its own, for any thread
   std::vector<Key> keys(count);
-  if (distribution == Distribution::kUniform) {
-    for (Key& key : keys) key = KeyAt(random.Below(rows));
-    return keys;
-  }
-  const std::vector<double> sums = ZipfSums(rows);
-  for (Key& key : keys) {
-    const double drawn = random.Uniform() * sums.back();
-    const auto at = std::lower_bound(sums.begin(), sums.end(), drawn);
-    key = KeyAt(std::min<uint64_t>(static_cast<uint64_t>(at - sums.begin()), rows - 1));
-  }
+  const std::vector<double> sums =
+      distribution == Distribution::kZipf ? ZipfSums(rows) : std::vector<double>();
+  const auto draw = [&](size_t begin, size_t end) {
+    Random random(Mix64(seed) + begin / kPiece);
+    for (size_t i = begin; i < end; ++i) {
+      if (sums.empty()) {
+        keys[i] = KeyAt(random.Below(rows));
+        continue;
+      }
+      const double drawn = random.Uniform() * sums.back();
+      const auto at = std::lower_bound(sums.begin(), sums.end(), drawn);
+      keys[i] = KeyAt(std::min<uint64_t>(static_cast<uint64_t>(at - sums.begin()), rows - 1));
+    }
+  };
+  const int helpers =
+      count > kPiece ? static_cast<int>(std::thread::hardware_concurrency()) - 1 : 0;
+  const auto pool = WorkPool::Start("draw", std::max(helpers, 0));
+  STRATA_CHECK_MSG(pool.ok(), pool.status().ToString());
+  (*pool)->RunPieces(count, kPiece, draw);
   return keys;
 }
 
