@@ -1,5 +1,7 @@
 #include "base/work_pool.h"
 
+#include <algorithm>
+
 #include "base/thread.h"
 
 namespace strata {
@@ -62,6 +64,12 @@ void WorkPool::Run(size_t count, const std::function<void(size_t)>& task) {
   std::unique_lock lock(mutex_);
   std::erase(jobs_, job);
   is_done_.wait(lock, is_done);
+}
+
+void WorkPool::RunPieces(size_t count, size_t piece,
+                         const std::function<void(size_t, size_t)>& task) {
+  Run((count + piece - 1) / piece,
+      [&](size_t n) { task(n * piece, std::min(count, (n + 1) * piece)); });
 }
 
 void WorkPool::Serve() {

@@ -33,6 +33,8 @@ class WorkPool {
 
   // Calls task(0) to task(count - 1), each once, some of them here, and returns when all are done.
   void Run(size_t count, const std::function<void(size_t)>& task);
+  // The same for 0 to count - 1 in pieces: task(begin, end), none longer than `piece`.
+  void RunPieces(size_t count, size_t piece, const std::function<void(size_t, size_t)>& task);
 
  private:
   struct Job {

@@ -16,20 +16,27 @@ namespace {
 
 static_assert(TableGroup::kBlockKeys == kMapThreads);
 
-// Keys without a row: each takes an entry of this table of positions, equal ones the same.
+// Keys without a row: each takes an entry of this table of positions, equal ones the same. Entries
+// follow the keys' HomeOrder, as they number the keys: those of a table come to the tier below in
+// the order of its index.
 struct Claims {
   static constexpr uint32_t kFree = ~0U;
   uint32_t* positions;
   uint32_t mask;
+  uint32_t shift;  // 64 less the bits of the mask
 
   // At most half of the entries are ever taken.
   static size_t EntriesFor(size_t keys) { return std::bit_ceil(2 * keys); }
+  static Claims In(uint32_t* positions, size_t entries) {
+    return {positions, static_cast<uint32_t>(entries - 1),
+            64 - static_cast<uint32_t>(std::countr_zero(entries))};
+  }
 
   __device__ uint32_t Of(const GroupTable& table, const uint64_t* keys, uint64_t i) const {
     const auto self = static_cast<uint32_t>(i);
     const uint64_t key = keys[i];
-    for (auto at = static_cast<uint32_t>(Mix64(key + table.first_id)) & mask;;
-         at = (at + 1) & mask) {
+    const uint64_t order = HomeOrder(Mix64(key)) + Mix64(table.first_id);  // tables apart
+    for (auto at = static_cast<uint32_t>(order >> shift);; at = (at + 1) & mask) {
       const uint32_t there = atomicCAS(positions + at, kFree, self);
       if (there == kFree) return at;
       if (there - table.first_key < table.keys && keys[there] == key) return at;
@@ -260,7 +267,7 @@ void Combine(const Exec& exec, const TableGroup& group, const uint64_t* keys, fl
   auto* claimed = left.Take<uint32_t>(entries);
   const TileSums sums{left.Take<unsigned long long>(TileSums::WordsFor(tiles))};
 
-  const Claims claims{claimed, static_cast<uint32_t>(entries - 1)};
+  const Claims claims = Claims::In(claimed, entries);
   (void)cudaMemsetAsync(claimed, 0xff, entries * sizeof(uint32_t), stream);
   const auto identify = [&](auto rows, auto narrow) {
     Identify<Id, rows.value, narrow.value><<<group.blocks, kMapThreads, 0, stream>>>(

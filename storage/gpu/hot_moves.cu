@@ -12,7 +12,7 @@ namespace {
 
 // Of what a batch misses, so that little is left to do once the last one has been gathered; but
 // none is larger than this.
-constexpr size_t kChunks = 12;
+constexpr size_t kChunks = 24;
 constexpr size_t kChunkBytes = size_t{16} << 20;
 // Rows that are ranked for each that has to go.
 constexpr uint64_t kRankedPerVictim = 4;
@@ -36,8 +36,10 @@ Status HotTable::MakeSlots(size_t count) {
     if (slots_[i] != nullptr) continue;
     STRATA_ASSIGN(slots_[i], ChunkSlot::Make(*host_, ChunkRows(), words()));
   }
-  if (count > 1 && side_ == nullptr) {
-    STRATA_ASSIGN(side_, SideThread::Start("read-below"));
+  if (count == 1) return {};
+  for (auto& filler : fillers_) {
+    if (filler != nullptr) continue;
+    STRATA_ASSIGN(filler, SideThread::Start("read-below"));
   }
   return {};
 }
@@ -46,7 +48,7 @@ Status HotTable::Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first,
                       const ReadRule& rule) {
   const uint64_t score = rule.tick << kScoreTickShift | kScoreCopied;
   slot.Begin();
-  const std::lock_guard lock(below_mutex_);
+  const std::shared_lock lock(below_mutex_);
   return below_->ReadRows(keys, rule.from, workers_, [&](size_t i, const RowView& row) {
     if (HasExpired(row.counters->last_step, rule.alive_from)) return;
     const bool stays = row.counters->frequency >= rule.stays_from;
@@ -71,24 +73,29 @@ Status HotTable::ReadBelow(std::span<const Key> keys, const ReadRule& rule, cons
   };
   STRATA_TRY(MakeSlots(std::min(chunks, kChunkSlots)));
 
-  std::array<Status, kChunkSlots> filled;  // what became of the chunk in a slot
-  std::counting_semaphore<> empty_slots(kChunkSlots);
-  std::counting_semaphore<> full_slots(0);
+  struct Turns {  // of a slot
+    Status filled;
+    std::counting_semaphore<> empty{1};
+    std::counting_semaphore<> full{0};
+  };
+  std::array<Turns, kChunkSlots> turns;
   std::atomic<bool> stop = false;
-  const auto fill_all = [&] {
+  const auto fill = [&](size_t first, size_t step) {
     const DeviceScope scope(exec_.ordinal);
-    for (size_t c = 0; c < chunks; ++c) {
-      empty_slots.acquire();
+    for (size_t c = first; c < chunks; c += step) {
+      Turns& turn = turns[c % kChunkSlots];
+      turn.empty.acquire();
       if (stop) return;
-      filled[c % kChunkSlots] = Fill(*slots_[c % kChunkSlots], of_chunk(c), c * rows_max, rule);
-      full_slots.release();
+      turn.filled = Fill(*slots_[c % kChunkSlots], of_chunk(c), c * rows_max, rule);
+      turn.full.release();
     }
   };
   const auto use_all = [&]() -> Status {
     STRATA_TRY(prepare());
     for (size_t c = 0; c < chunks; ++c) {
-      full_slots.acquire();
-      STRATA_TRY(filled[c % kChunkSlots]);
+      Turns& turn = turns[c % kChunkSlots];
+      turn.full.acquire();
+      STRATA_TRY(turn.filled);
       ChunkSlot& slot = *slots_[c % kChunkSlots];
       const ChunkSlot::Packed packed = slot.Pack(static_cast<uint32_t>(of_chunk(c).size()));
       if (packed.stay + packed.others != 0) {
@@ -99,20 +106,19 @@ Status HotTable::ReadBelow(std::span<const Key> keys, const ReadRule& rule, cons
         slot.End(exec_);  // the copies are under way, whatever came of it
         STRATA_TRY(used);
       }
-      empty_slots.release();
+      turn.empty.release();
     }
     return {};
   };
-  const bool apart = chunks > 1;  // a few rows are here before another thread has woken
-  if (apart) {
-    side_->Begin(fill_all);
-  } else {
-    fill_all();
+  if (chunks == 1) {  // a few rows are here before another thread has woken
+    fill(0, 1);
+    return use_all();
   }
+  for (size_t f = 0; f < kFillers; ++f) fillers_[f]->Begin([&fill, f] { fill(f, kFillers); });
   const Status status = use_all();
   stop = true;
-  empty_slots.release();
-  if (apart) side_->Wait();
+  for (Turns& turn : turns) turn.empty.release();
+  for (auto& filler : fillers_) filler->Wait();
   return status;
 }
 
@@ -239,12 +245,13 @@ Result<uint64_t> HotTable::EvictFrom(uint64_t first, uint64_t pairs, uint64_t mo
   return count;
 }
 
-// What a snapshot has to take of them goes aside, what is dirty to the table below.
+// What a snapshot has to take of them goes aside, what is dirty to the table below, while the next
+// rows are on the link.
 Status HotTable::SaveRows(const WindowSlots& window) {
   const uint32_t rows_max = ChunkRows();
-  for (uint32_t begin = 0; begin < window.count; begin += rows_max) {
-    const WindowSlots some{window.first, window.slots + begin,
-                           std::min(rows_max, window.count - begin)};
+  DownRows here;
+  DownRows coming;
+  const auto save = [&](const WindowSlots& some) -> Status {
     STRATA_ASSIGN(const RowList list, RoomFor(some.count));
     if (history_.in_snapshot()) {
       TakePendingAt(exec_, map_->ref(), some, list);
@@ -253,43 +260,59 @@ Status HotTable::SaveRows(const WindowSlots& window) {
       if (!page.keys.empty()) aside_.push_back(std::move(page));
     }
     CopyOutDirty(exec_, map_->ref(), some, list);
-    STRATA_TRY(WriteDown(list).status());
+    here = std::exchange(coming, {});
+    coming = BringDown(list);
+    return PutBelow(here);
+  };
+  Status status;
+  for (uint32_t begin = 0; begin < window.count && status.ok(); begin += rows_max) {
+    status = save({window.first, window.slots + begin, std::min(rows_max, window.count - begin)});
   }
-  return {};
+  Wait();  // also where it failed: the memory is theirs until then
+  return status.ok() ? PutBelow(coming) : status;
 }
 
-// When it returns the rows are in the table below.
-Result<uint32_t> HotTable::WriteDown(const RowList& list) const {
+HotTable::DownRows HotTable::BringDown(const RowList& list) const {
   uint32_t count = 0;
   CopyDown<uint32_t>(exec_, list.count, {&count, 1});
   Wait();
-  if (count == 0) return count;
-  const std::shared_ptr<float[]> memory =
-      host_->Take(count * (words() + sizeof(SlotHeader) / sizeof(float)));
-  const std::span<SlotHeader> headers(reinterpret_cast<SlotHeader*>(memory.get()), count);
-  const std::span<float> rows(memory.get() + count * sizeof(SlotHeader) / sizeof(float),
-                              count * words());
+  if (count == 0) return {};
+  constexpr size_t kHeaderWords = sizeof(SlotHeader) / sizeof(float);
+  DownRows down;
+  down.memory = host_->Take(count * (kHeaderWords + words()));
+  const std::span<SlotHeader> headers(reinterpret_cast<SlotHeader*>(down.memory.get()), count);
+  const std::span<float> rows(down.memory.get() + count * kHeaderWords, count * words());
   CopyDown<SlotHeader>(exec_, list.headers, headers);
   CopyDown<float>(exec_, list.rows, rows);
-  Wait();
-  std::vector<Key> keys(count);
-  std::vector<RowCounters> counters(count);
-  std::vector<uint8_t> known(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    const SlotHeader& header = headers[i];
-    keys[i] = header.key;
-    counters[i] = {.frequency = header.frequency,
-                   .checkpoint_epoch = header.checkpoint_epoch,
-                   .last_step = header.last_step};
-    known[i] = (header.score & kScoreCopied) != 0 ? 1 : 0;
-  }
+  down.headers = headers;
+  down.rows = rows;
+  return down;
+}
+
+Status HotTable::PutBelow(const DownRows& down) const {
+  constexpr size_t kPiece = 4096;
+  const size_t count = down.headers.size();
+  if (count == 0) return {};
+  down_keys_.resize(count);
+  down_counters_.resize(count);
+  down_known_.resize(count);
+  workers_.RunPieces(count, kPiece, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const SlotHeader& header = down.headers[i];
+      down_keys_[i] = header.key;
+      down_counters_[i] = {.frequency = header.frequency,
+                           .checkpoint_epoch = header.checkpoint_epoch,
+                           .last_step = header.last_step};
+      down_known_[i] = (header.score & kScoreCopied) != 0 ? 1 : 0;
+    }
+  });
   {
     const std::lock_guard lock(below_mutex_);
-    STRATA_TRY(below_->WriteRows({keys, rows, counters, known}));
+    STRATA_TRY(below_->WriteRows({down_keys_, down.rows, down_counters_, down_known_}, workers_));
   }
   counted_.moved_down += count;
-  counted_.bytes_down += headers.size_bytes() + rows.size_bytes();
-  return count;
+  counted_.bytes_down += down.headers.size_bytes() + down.rows.size_bytes();
+  return {};
 }
 
 Status HotTable::EvictAll() {

@@ -51,8 +51,9 @@ bool IsShortOfMemory(const Status& status) {
 
 Result<std::unique_ptr<WorkPool>> StartGatherers() {
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
-  // A table's own thread takes part, and its lane is awake too.
-  return WorkPool::Start("gather", std::clamp(processors - 2, 0, kGatherersMax),
+  // A table's own threads take part, and its lane is awake too.
+  constexpr int kOthers = 3;
+  return WorkPool::Start("gather", std::clamp(processors - kOthers, 0, kGatherersMax),
                          PoolWait::kSpinFirst);
 }
 
@@ -449,8 +450,10 @@ Status HotTable::TellBelow() const {
     const uint64_t window = std::min(step, pairs - first);
     STRATA_ASSIGN(const RowList list, RoomFor(window * kPairSlots));
     CopyOutUnknown(exec_, map_->ref(), first, window, list);
-    STRATA_ASSIGN(const uint32_t told, WriteDown(list));
-    copies_ += told;
+    const DownRows down = BringDown(list);
+    Wait();
+    STRATA_TRY(PutBelow(down));
+    copies_ += down.headers.size();
     MarkKnown(exec_, map_->ref(), first, window);
   }
   return {};

@@ -21,7 +21,7 @@
 
 #include <array>
 #include <memory>
-#include <mutex>
+#include <shared_mutex>
 #include <span>
 #include <vector>
 
@@ -39,7 +39,7 @@ struct HotTableOptions {
   uint64_t rows_max = UINT64_MAX;
   // A batch that misses more of them has them gathered in chunks that are no smaller, as each takes
   // some launches and waits; lets tests have many.
-  size_t chunk_rows_min = 16384;
+  size_t chunk_rows_min = 8192;
 };
 
 // Counts since the table was made.
@@ -111,9 +111,17 @@ class HotTable : public GpuTable {
     const float* rows = nullptr;  // x words()
     uint32_t stay = 0;            // the first ones have a score to stay
   };
-  // Where a chunk is put together. One fills while the GPU takes in another, and one is between.
+  // Where a chunk is put together. Two fill, so that no thread waits for the last one of a chunk,
+  // while the GPU takes in another, and one is between.
   class ChunkSlot;
-  static constexpr size_t kChunkSlots = 3;
+  static constexpr size_t kFillers = 2;
+  static constexpr size_t kChunkSlots = kFillers + 2;
+  // Rows on their way down, on the host.
+  struct DownRows {
+    std::shared_ptr<float[]> memory;
+    std::span<const SlotHeader> headers;
+    std::span<const float> rows;
+  };
 
   // hot_table.cu
   RowStart Start() const override;
@@ -154,7 +162,7 @@ class HotTable : public GpuTable {
     uint32_t stays_from = 0;  // Chunk::stay: rows of so many pushes
   };
   // Rows of `keys`, chunk by chunk, to use(chunk): device work on the stream. They are gathered on
-  // the side thread; prepare() comes before the first use, while that has begun.
+  // the fillers' threads; prepare() comes before the first use, while that has begun.
   template <typename Prepare, typename Use>
   Status ReadBelow(std::span<const Key> keys, const ReadRule& rule, const Prepare& prepare,
                    const Use& use);
@@ -172,7 +180,9 @@ class HotTable : public GpuTable {
   Result<uint64_t> EvictFrom(uint64_t first, uint64_t pairs, uint64_t most, uint64_t now);
   Status SaveRows(const WindowSlots& window);  // before they go
   Status EvictAll();
-  Result<uint32_t> WriteDown(const RowList& list) const;  // how many they were
+  // Begins to copy them to the host; what was begun before is there when it returns.
+  DownRows BringDown(const RowList& list) const;
+  Status PutBelow(const DownRows& down) const;
   void Shed();
   uint32_t ChunkRows() const;  // at most
   Status TellBelow() const;    // of all keys
@@ -194,8 +204,11 @@ class HotTable : public GpuTable {
   bool passed_down_ = false;  // between Prepare and Commit: the table below has it
 
   std::array<std::unique_ptr<ChunkSlot>, kChunkSlots> slots_;
-  std::unique_ptr<SideThread> side_;  // none yet: nothing has been read below
-  mutable std::mutex below_mutex_;    // rows go down while others are gathered
+  std::array<std::unique_ptr<SideThread>, kFillers> fillers_;  // none yet: all chunks were alone
+  mutable std::shared_mutex below_mutex_;  // rows go down while others are gathered
+  mutable std::vector<Key> down_keys_;
+  mutable std::vector<RowCounters> down_counters_;
+  mutable std::vector<uint8_t> down_known_;
   DeviceBuffer missing_positions_;
   DeviceBuffer missing_keys_;
   DeviceBuffer load_misses_;

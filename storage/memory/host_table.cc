@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kCountersAhead = 16;   // rows whose counters are fetched before their turn
 constexpr size_t kAsideRows = 1024;     // in a page of rows copied before a write
-constexpr size_t kReadPiece = 128;      // keys that a thread reads at a time
+constexpr size_t kPiece = 128;          // rows that a thread reads or writes at a time
 constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visits for each wished
 
 }  // namespace
@@ -276,9 +276,7 @@ Status HostTable::FindOrReserve(std::span<const Key> keys) {
 Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPool& pool,
                            const RowVisit& visit) {
   const size_t row_bytes = schema_.stored_words() * sizeof(float);
-  pool.Run((keys.size() + kReadPiece - 1) / kReadPiece, [&](size_t piece) {
-    const size_t begin = piece * kReadPiece;
-    const auto some = keys.subspan(begin, std::min(kReadPiece, keys.size() - begin));
+  pool.RunPieces(keys.size(), kPiece, [&](size_t begin, size_t end) {
     // Counters lie apart from the elements: a row's turn comes once they have arrived, too.
     std::array<std::pair<size_t, uint64_t>, kCountersAhead> waiting;
     size_t taken = 0;
@@ -286,12 +284,13 @@ Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPoo
       const auto [i, row] = waiting[n % kCountersAhead];
       visit(i, {rows_.Elements(row), rows_.Counters(row)});
     };
-    index_.VisitRows<true>(some, row_bytes, [&](size_t i, uint64_t row) {
-      if (row == kNoRow) return;
-      rows_.PrefetchCountersToRead(row);
-      if (taken >= kCountersAhead) visit_one(taken);
-      waiting[taken++ % kCountersAhead] = {begin + i, row};
-    });
+    index_.VisitRows<true>(keys.subspan(begin, end - begin), row_bytes,
+                           [&](size_t i, uint64_t row) {
+                             if (row == kNoRow) return;
+                             rows_.PrefetchCountersToRead(row);
+                             if (taken >= kCountersAhead) visit_one(taken);
+                             waiting[taken++ % kCountersAhead] = {begin + i, row};
+                           });
     const size_t left = std::min(taken, kCountersAhead);
     for (size_t n = taken - left; n < taken; ++n) visit_one(n);
     read_hits_ += taken;
@@ -299,19 +298,37 @@ Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPoo
   return {};
 }
 
-Status HostTable::WriteRows(const RowsDown& down) {
-  STRATA_TRY(FindOrReserve(down.keys));
-  const size_t words = schema_.stored_words();
-  for (size_t i = 0; i < down.keys.size(); ++i) {
-    uint64_t row = load_rows_[i];
-    if (row == kNoRow) {
-      row = AddRow(down.keys[i]);
-    } else {
-      KeepForSnapshot(row);
+Status HostTable::WriteRows(const RowsDown& down, WorkPool& pool) {
+  const size_t count = down.keys.size();
+  load_rows_.resize(count);
+  std::atomic<uint64_t> missing = 0;
+  pool.RunPieces(count, kPiece, [&](size_t begin, size_t end) {
+    uint64_t of_piece = 0;
+    index_.VisitRows<true>(down.keys.subspan(begin, end - begin), 0, [&](size_t i, uint64_t row) {
+      load_rows_[begin + i] = row;
+      of_piece += row == kNoRow ? 1 : 0;
+    });
+    missing += of_piece;
+  });
+  if (missing != 0) STRATA_TRY(Reserve(missing));
+  if (missing != 0 || history_.in_snapshot()) {
+    for (size_t i = 0; i < count; ++i) {
+      uint64_t& row = load_rows_[i];
+      if (row == kNoRow) {
+        row = AddRow(down.keys[i]);
+      } else {
+        KeepForSnapshot(row);
+      }
     }
-    std::copy_n(down.rows.data() + i * words, words, rows_.Elements(row));
-    *rows_.Counters(row) = down.counters[i];
   }
+  const size_t words = schema_.stored_words();
+  pool.RunPieces(count, kPiece, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      if (i + kCountersAhead < end) rows_.PrefetchToWrite(load_rows_[i + kCountersAhead]);
+      std::copy_n(down.rows.data() + i * words, words, rows_.Elements(load_rows_[i]));
+      *rows_.Counters(load_rows_[i]) = down.counters[i];
+    }
+  });
   return {};
 }
 

@@ -52,7 +52,7 @@ class HostTable : public LowerTable {
 
   Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                   const RowVisit& visit) override;
-  Status WriteRows(const RowsDown& down) override;
+  Status WriteRows(const RowsDown& down, WorkPool& pool) override;
 
   // Index words that growth has moved or passed so far; tests bound the work of a batch with it.
   uint64_t index_words_swept() const { return index_.words_swept(); }

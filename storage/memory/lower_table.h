@@ -45,13 +45,13 @@ class Admission {
 class LowerTable : public LocalTable {
  public:
   // Visits those of the distinct `keys` that have a row, expired ones too, and changes nothing;
-  // threads of the pool take part. An error as Lookup's.
+  // threads of the pool take part. Several threads may read at the same time. An error as Lookup's.
   virtual Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                           const RowVisit& visit) = 0;
   // Whole rows, which replace those that are there; their epochs are not above the one in force.
-  // Allowed during a snapshot, whose rows stay what they were at its cut. All or nothing: kRefused
-  // as PrepareUpdate.
-  virtual Status WriteRows(const RowsDown& down) = 0;
+  // Allowed during a snapshot, whose rows stay what they were at its cut. Threads of the pool take
+  // part. All or nothing: kRefused as PrepareUpdate.
+  virtual Status WriteRows(const RowsDown& down, WorkPool& pool) = 0;
 
   // As long as the table; null: keys get a row with their first push.
   virtual Admission* admission() { return nullptr; }

@@ -4,8 +4,8 @@
 //
 // The hash is a bijection of the key (Mix64), so a hash that fits is the key: a lookup touches one
 // line of the index and then the row's own, nothing else. A key's home is the bucket in proportion
-// to its hash, which was turned left by ten bits first: wire::ShardOf takes the highest ten, the
-// same for all keys of a shard. A key whose home is full lies in the next bucket with a free slot,
+// to its HomeOrder: wire::ShardOf takes the highest ten bits of the hash, the same for all keys of a
+// shard. A key whose home is full lies in the next bucket with a free slot,
 // so every bucket between a key's home and its place is full.
 //
 // Growth. When four fifths of the slots are used, an array a quarter larger is put beside the old
@@ -103,8 +103,7 @@ class RowIndex {
     uint64_t keys_max() const { return count * kSlots / 5 * 4; }
     Bucket* data() const { return reinterpret_cast<Bucket*>(pages.data()); }
     uint64_t Home(uint64_t hash) const {
-      return static_cast<uint64_t>(
-          static_cast<unsigned __int128>(std::rotl(hash, kShardBits)) * count >> 64);
+      return static_cast<uint64_t>(static_cast<unsigned __int128>(HomeOrder(hash)) * count >> 64);
     }
     uint64_t Next(uint64_t at) const { return at + 1 == count ? 0 : at + 1; }
     // Steps forward from one bucket to another.
@@ -117,8 +116,6 @@ class RowIndex {
     uint64_t at = 0;           // its number
     uint32_t slot = 0;
   };
-
-  static constexpr int kShardBits = 10;
 
   // Whether the sweep has passed this bucket of old_.
   bool Swept(uint64_t at) const { return old_.Distance(sweep_start_, at) < swept_; }

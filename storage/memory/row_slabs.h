@@ -78,6 +78,10 @@ class RowSlabs {
   [[gnu::always_inline]] void PrefetchCounters(uint64_t row) const {  // to write to them
     __builtin_prefetch(CountersPlace(row), 1);
   }
+  [[gnu::always_inline]] void PrefetchToWrite(uint64_t row) const {  // counters, elements
+    PrefetchCounters(row);
+    __builtin_prefetch(Place(row), 1);
+  }
   [[gnu::always_inline]] void PrefetchCountersToRead(uint64_t row) const {
     __builtin_prefetch(CountersPlace(row), 0, 2);
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "kernels/core/initializer.h"
 #include "storage/rocks/cold_rows.h"
@@ -10,7 +11,7 @@
 namespace strata {
 namespace {
 
-constexpr size_t kReadPiece = 128;   // rows in memory that a thread reads at a time
+constexpr size_t kPiece = 128;       // rows in memory that a thread reads or writes at a time
 constexpr size_t kColdPiece = 4096;  // rows read from the cold tier at a time
 // Keys that have no row yet are counted in this part of the table's share of memory.
 constexpr uint64_t kPushCountsPart = 32;
@@ -377,21 +378,21 @@ void TieredTable::CommitErase() {
 
 Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                              const RowVisit& visit) {
+  const std::lock_guard lock(reading_);
   is_below_ = true;
   BeginOperation();
   if (up_.active() && std::ranges::any_of(keys, [&](Key key) { return up_keys_.contains(key); })) {
     SettleUp();
   }
   std::vector<uint8_t> is_warm(keys.size());
-  pool.Run((keys.size() + kReadPiece - 1) / kReadPiece, [&](size_t piece) {
-    const size_t begin = piece * kReadPiece;
-    const auto some = keys.subspan(begin, std::min(kReadPiece, keys.size() - begin));
-    warm_.VisitRows<true>(some, row_bytes_, [&](size_t i, uint64_t row) {
-      if (row == kNoRow) return;
-      is_warm[begin + i] = 1;
-      warm_.Touch(row, tick_);
-      visit(begin + i, warm_.View(row));
-    });
+  pool.RunPieces(keys.size(), kPiece, [&](size_t begin, size_t end) {
+    warm_.VisitRows<true>(keys.subspan(begin, end - begin), row_bytes_,
+                          [&](size_t i, uint64_t row) {
+                            if (row == kNoRow) return;
+                            is_warm[begin + i] = 1;
+                            warm_.Touch(row, tick_);
+                            visit(begin + i, warm_.View(row));
+                          });
   });
   missing_.clear();
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -411,22 +412,29 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
   return ReadMissing(key_of, show).Prefixed("table '" + spec_.name + "'");
 }
 
-Status TieredTable::WriteRows(const RowsDown& down) {
+Status TieredTable::WriteRows(const RowsDown& down, WorkPool& pool) {
   is_below_ = true;
   BeginOperation();
-  uint64_t missing = 0;
-  warm_.VisitRows(down.keys, 0, [&](size_t, uint64_t row) {
-    if (row == kNoRow) {
-      ++missing;
-    } else {
-      warm_.Touch(row, tick_);
-    }
+  const size_t count = down.keys.size();
+  down_rows_.resize(count);
+  std::atomic<uint64_t> missing = 0;
+  pool.RunPieces(count, kPiece, [&](size_t begin, size_t end) {
+    uint64_t of_piece = 0;
+    warm_.VisitRows<true>(down.keys.subspan(begin, end - begin), 0, [&](size_t i, uint64_t row) {
+      down_rows_[begin + i] = row;
+      if (row == kNoRow) {
+        ++of_piece;
+      } else {
+        warm_.Touch(row, tick_);
+      }
+    });
+    missing += of_piece;
   });
   STRATA_TRY(MakeRoom(missing).Prefixed("table '" + spec_.name + "'"));
-  const size_t words = schema_.stored_words();
-  for (size_t i = 0; i < down.keys.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const Key key = down.keys[i];
-    uint64_t row = warm_.Find(key);
+    uint64_t& row = down_rows_[i];
+    if (row == kNoRow) row = warm_.Find(key);  // it may have come up while room was made
     if (row != kNoRow) {
       BeforeWrite(row);
     } else if (down.known[i] == 0) {
@@ -435,10 +443,15 @@ Status TieredTable::WriteRows(const RowsDown& down) {
       row = warm_.Add(key, tick_, kDirty | kColdCopy);
       up_keys_.erase(key);
     }
-    std::copy_n(down.rows.data() + i * words, words, warm_.Elements(row));
-    warm_.Counters(row) = down.counters[i];
     NoteStep(down.counters[i].last_step);
   }
+  const size_t words = schema_.stored_words();
+  pool.RunPieces(count, kPiece, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      std::copy_n(down.rows.data() + i * words, words, warm_.Elements(down_rows_[i]));
+      warm_.Counters(down_rows_[i]) = down.counters[i];
+    }
+  });
   KeepRoomAhead();
   return {};
 }

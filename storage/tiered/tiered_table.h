@@ -17,6 +17,7 @@
 
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -97,7 +98,7 @@ class TieredTable : public LowerTable, private Admission {
   // Rows that are read from the cold tier stay there alone: a faster one has them now.
   Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                   const RowVisit& visit) override;
-  Status WriteRows(const RowsDown& down) override;
+  Status WriteRows(const RowsDown& down, WorkPool& pool) override;
   Admission* admission() override { return push_counts_ == nullptr ? nullptr : this; }
   bool RowsExpire() const override { return policy_.ttl_steps != 0; }
   uint64_t AliveFrom() const override {
@@ -232,6 +233,8 @@ class TieredTable : public LowerTable, private Admission {
   std::span<const Key> erase_keys_;
   std::vector<Key> erase_cold_;  // those that the cold tier has and memory has not
 
+  std::mutex reading_;  // ReadRows
+  std::vector<uint64_t> down_rows_;
   std::vector<uint32_t> missing_;
   std::vector<Key> cold_keys_;
   std::vector<std::byte> cold_rows_;
