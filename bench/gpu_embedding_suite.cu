@@ -19,6 +19,7 @@
 #include "kernels/sparse/pool_rows.h"
 #include "kernels/sparse/update.h"
 #include "storage/gpu/device_map.h"
+#include "storage/gpu/distinct_buffers.h"
 #include "storage/gpu/embedding_group.h"
 #include "storage/gpu/gpu_store.h"
 
@@ -141,45 +142,24 @@ Result<std::vector<Figure>> RunPooled(uint32_t dim) {
 
 // The arrays of one batch.
 struct BatchMemory {
-  GpuBuffer<uint64_t> keys;
-  GpuBuffer<uint64_t> places;
-  GpuBuffer<uint32_t> order;
-  GpuBuffer<uint32_t> starts;
-  GpuBuffer<uint32_t> lasts;
-  GpuBuffer<uint32_t> often;
-  GpuBuffer<uint32_t> missing;
-  GpuBuffer<uint32_t> counts;
+  DistinctBuffers arrays;
+  GpuBuffer<DistinctCounts> counts;
   GpuBuffer<std::byte> scratch;
   GpuBuffer<std::byte> update_scratch;
   DistinctKeys distinct;
 
   Status Make(size_t count, uint32_t dim) {
-    STRATA_TRY(keys.Make(count));
-    STRATA_TRY(places.Make(count));
-    STRATA_TRY(order.Make(count));
-    STRATA_TRY(starts.Make(count + 1));
-    STRATA_TRY(lasts.Make(count));
-    STRATA_TRY(often.Make(count));
-    STRATA_TRY(missing.Make(count));
-    STRATA_TRY(counts.Make(4));
+    STRATA_TRY(arrays.Reserve(count));
+    STRATA_TRY(counts.Make(1));
     STRATA_TRY(scratch.Make(CombineScratchBytes(count)));
     STRATA_TRY(update_scratch.Make(UpdateScratchBytes(count, dim)));
-    distinct = {.keys = keys.data(),
-                .places = places.data(),
-                .order = order.data(),
-                .starts = starts.data(),
-                .lasts = lasts.data(),
-                .often = often.data(),
-                .missing = missing.data(),
-                .count = counts.data(),
-                .missing_count = counts.data() + 1,
-                .often_counts = counts.data() + 2};
+    distinct = arrays.With(counts.data());
     return {};
   }
   Result<uint32_t> Distinct() const {
-    std::vector<uint32_t> found(4);
+    std::vector<DistinctCounts> found(1);
     STRATA_TRY(counts.Get(&found));
-    return found[0];
+    return found[0].distinct;
   }
 };
 
@@ -211,7 +191,7 @@ Result<std::vector<Figure>> RunCombine() {
                   }));
     STRATA_ASSIGN(const double lookup, SecondsOf([&](int call) {
                     LocateRows(exec, map->ref(), keys[call % kBatches].span(),
-                               memory.places.data());
+                               memory.distinct.places);
                   }));
     STRATA_ASSIGN(const uint32_t distinct, memory.Distinct());
     Figure figure;

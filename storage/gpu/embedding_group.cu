@@ -23,9 +23,7 @@ bool HasKeys(std::span<const uint64_t> counts) {
 
 // As it lies on the GPU, too.
 struct EmbeddingGroup::Counts {
-  uint32_t distinct;
-  uint32_t missing;
-  uint32_t often[2];
+  DistinctCounts batch;
   Misses of_tables[kGroupTablesMax];
 };
 
@@ -143,17 +141,7 @@ EmbeddingGroup::~EmbeddingGroup() {
 }
 
 DistinctKeys EmbeddingGroup::distinct() const {
-  auto* counts = device_counts_.as<Counts>();
-  return {.keys = distinct_keys_.as<uint64_t>(),
-          .places = places_.as<uint64_t>(),
-          .order = order_.as<uint32_t>(),
-          .starts = starts_.as<uint32_t>(),
-          .lasts = lasts_.as<uint32_t>(),
-          .often = often_.as<uint32_t>(),
-          .missing = missing_.as<uint32_t>(),
-          .count = &counts->distinct,
-          .missing_count = &counts->missing,
-          .often_counts = counts->often};
+  return distinct_.With(&device_counts_.as<Counts>()->batch);
 }
 
 Status EmbeddingGroup::CheckKeys(const Key* at, std::span<const uint64_t> counts) const {
@@ -267,13 +255,7 @@ Status EmbeddingGroup::LookUp(const BagBatch& batch) {
 // All that Backward takes, too, unless a snapshot or the tiers below want some.
 Status EmbeddingGroup::ReserveFor(const TableGroup& group, bool has_bags) {
   const size_t keys = group.keys;
-  STRATA_TRY(distinct_keys_.ReserveFor<uint64_t>(keys));
-  STRATA_TRY(places_.ReserveFor<uint64_t>(keys));
-  STRATA_TRY(order_.ReserveFor<uint32_t>(keys));
-  STRATA_TRY(starts_.ReserveFor<uint32_t>(keys + 1));
-  STRATA_TRY(lasts_.ReserveFor<uint32_t>(keys));
-  STRATA_TRY(often_.ReserveFor<uint32_t>(keys));
-  STRATA_TRY(missing_.ReserveFor<uint32_t>(keys));
+  STRATA_TRY(distinct_.Reserve(keys));
   if (has_bags) STRATA_TRY(bag_gradients_.ReserveFor<BagGradient>(keys));
   return scratch_.Reserve(
       std::max(CombineScratchBytes(keys), UpdateScratchBytes(keys, group.dim_max)));
@@ -401,7 +383,7 @@ Status EmbeddingGroup::Settle(Turn& turn) {
     moved = moved || table.map().pairs() != group.tables[t].map.pairs();
     if (!table.in_snapshot()) continue;
     Must(FromCuda(cudaStreamSynchronize(StreamOf(exec_)), "the GPU"));
-    STRATA_TRY(table.KeepForSnapshot(distinct_keys_.as<Key>(), counts_->distinct));
+    STRATA_TRY(table.KeepForSnapshot(distinct().keys, counts_->batch.distinct));
   }
   if (moved) LocateAgain(exec_, turn.GroupOf(step_.keys), distinct());
   return {};

@@ -31,6 +31,7 @@
 #include "kernels/sparse/misses.h"
 #include "kernels/sparse/pool_rows.h"
 #include "storage/gpu/device_buffer.h"
+#include "storage/gpu/distinct_buffers.h"
 #include "storage/memory/local_store.h"
 
 namespace strata {
@@ -141,13 +142,7 @@ class EmbeddingGroup {
   bool has_step_ = false;
   Step step_;
 
-  DeviceBuffer distinct_keys_;
-  DeviceBuffer places_;
-  DeviceBuffer order_;
-  DeviceBuffer starts_;
-  DeviceBuffer lasts_;
-  DeviceBuffer often_;
-  DeviceBuffer missing_;
+  DistinctBuffers distinct_;
   DeviceBuffer device_counts_;
   DeviceBuffer scratch_;  // of combining, then of updating
   DeviceBuffer bag_gradients_;
