@@ -45,6 +45,11 @@ class Spread : public HostTables {
   }
   const std::vector<Exec>& execs() const { return execs_; }
   size_t gpus() const { return stores_.size(); }
+  void Sync() const {
+    for (const auto& stream : streams_) {
+      EXPECT_EQ(cudaStreamSynchronize(stream->get()), cudaSuccess);
+    }
+  }
   size_t OwnerOf(uint64_t key) const {
     const uint32_t shard = wire::ShardOf(key);
     return owner_of_shard_.empty() ? shard * gpus() / wire::kShards : owner_of_shard_[shard];
@@ -129,6 +134,10 @@ class Ranks {
     }
   }
 
+  ~Ranks() { spread_.Sync(); }  // others may be reading the gradients
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
   std::span<const BagBatch> batches() const { return batches_; }
   std::span<const std::span<const void* const>> gradients() const { return gradients_; }
   void ExpectVectors() {
@@ -152,7 +161,14 @@ class Ranks {
 
 class SpreadGroupTest : public testing::Test {
  protected:
-  void SetUp() override { STRATA_SKIP_BELOW_GPUS(2); }
+  void SetUp() override {
+    STRATA_SKIP_BELOW_GPUS(2);
+    for (const int gpu : {0, 1}) {
+      int can = 0;
+      EXPECT_EQ(cudaDeviceCanAccessPeer(&can, gpu, 1 - gpu), cudaSuccess);
+      if (can == 0) GTEST_SKIP() << "needs GPUs that read each other's memory; 0 and 1 do not";
+    }
+  }
 
   template <typename T, typename Between>
   static void Train(Spread& spread, const Shape& shape, PooledType type, uint64_t steps,
@@ -198,10 +214,18 @@ TEST_F(SpreadGroupTest, TrainsBagsOfOneKey) {
 }
 
 TEST_F(SpreadGroupTest, TrainsOverAsManyGpusAsThereAre) {
-  for (const int gpus : {1, GpusTogether()}) {
-    Spread spread(SpecsOf(kOdd), gpus);
-    Train<float>(spread, {}, PooledType::kFloat32);
-  }
+  Spread spread(SpecsOf(kOdd), GpusTogether());
+  Train<float>(spread, {}, PooledType::kFloat32);
+}
+
+class SpreadGroupOfOneGpu : public SpreadGroupTest {
+ protected:
+  void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
+};
+
+TEST_F(SpreadGroupOfOneGpu, TrainsToo) {
+  Spread spread(SpecsOf(kOdd), 1);
+  Train<float>(spread, {.weighted = true}, PooledType::kFloat32);
 }
 
 TEST_F(SpreadGroupTest, TrainsNarrowVectorsAndRows) {
@@ -288,6 +312,10 @@ class FreshKeys {
       parts_[r].gradients[0] = values;
     }
   }
+  ~FreshKeys() { spread_.Sync(); }
+  FreshKeys(const FreshKeys&) = delete;
+  FreshKeys& operator=(const FreshKeys&) = delete;
+
   std::span<const BagBatch> batches() const { return batches_; }
   std::span<const std::span<const void* const>> gradients() const { return spans_; }
   void UpdateHost(uint64_t step) { spread_.UpdateHost(parts_, step); }
