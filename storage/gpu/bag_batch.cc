@@ -16,8 +16,8 @@ bool HasKeys(std::span<const uint64_t> counts) {
   return std::ranges::any_of(counts, [](uint64_t count) { return count != 0; });
 }
 
-bool IsVector(const void* memory) {
-  return memory != nullptr && reinterpret_cast<uintptr_t>(memory) % 16 == 0;
+bool IsAligned(const void* memory, size_t bytes) {
+  return memory != nullptr && reinterpret_cast<uintptr_t>(memory) % bytes == 0;
 }
 
 Status CheckKeys(size_t tables, const Key* keys, std::span<const uint64_t> counts) {
@@ -27,6 +27,9 @@ Status CheckKeys(size_t tables, const Key* keys, std::span<const uint64_t> count
   uint64_t all = 0;
   for (const uint64_t count : counts) all += std::min<uint64_t>(count, INT32_MAX);
   if (HasKeys(counts) && keys == nullptr) return Invalid("a batch whose keys are nowhere (null)");
+  if (HasKeys(counts) && !IsAligned(keys, sizeof *keys)) {
+    return Invalid("keys do not begin at a multiple of 8 bytes");
+  }
   if (all >= INT32_MAX) {
     return Invalid(
         fmt::format("a batch of {} keys or more; at most {} go into one", all, INT32_MAX - 1));
@@ -56,6 +59,10 @@ Status CheckBags(std::span<const TableSpec> specs, const BagBatch& batch) {
                       "of {} elements",
                       specs[t].dim, table.slots, table.stride));
     }
+    if ((table.offsets != nullptr && !IsAligned(table.offsets, sizeof *table.offsets)) ||
+        (table.weights != nullptr && !IsAligned(table.weights, sizeof *table.weights))) {
+      return wrong("their offsets and weights begin at multiples of 4 bytes");
+    }
     if (table.bags != 0 && !IsVector(table.out)) {
       return wrong("their vectors begin at a multiple of 16 bytes");
     }
@@ -64,14 +71,21 @@ Status CheckBags(std::span<const TableSpec> specs, const BagBatch& batch) {
 }
 
 Status CheckGradients(std::span<const TableSpec> specs, std::span<const PooledTable> bags,
-                      std::span<const void* const> gradients) {
+                      PooledType type, std::span<const void* const> gradients) {
   if (gradients.size() != specs.size()) {
     return Invalid(
         fmt::format("gradients of {} tables for a group of {}", gradients.size(), specs.size()));
   }
+  const size_t bytes = type == PooledType::kFloat32 ? 4 : 2;
   for (size_t t = 0; t < gradients.size(); ++t) {
-    if (bags[t].bags != 0 && gradients[t] == nullptr) {
+    if (bags[t].bags == 0) continue;
+    if (gradients[t] == nullptr) {
       return Invalid(fmt::format("the bags of table '{}' have no gradients (null)", specs[t].name));
+    }
+    if (!IsAligned(gradients[t], bytes)) {
+      return Invalid(fmt::format(
+          "the gradients of the bags of table '{}' do not begin at a multiple of {} bytes",
+          specs[t].name, bytes));
     }
   }
   return {};

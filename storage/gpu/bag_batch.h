@@ -1,6 +1,7 @@
 // A batch of bags as a model hands it to a group of tables (storage/gpu/embedding_group.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -33,8 +34,10 @@ struct BagBatch {
 
 std::vector<uint64_t> KeysOf(const BagBatch& batch);  // by table
 bool HasKeys(std::span<const uint64_t> counts);
+// Whether memory is there, and elements of so many bytes may be read from it.
+bool IsAligned(const void* memory, size_t bytes);
 // Whether kernels may take four elements at once from there.
-bool IsVector(const void* memory);
+inline bool IsVector(const void* memory) { return IsAligned(memory, 16); }
 
 // kInvalid, saying what is wrong, where a group of so many tables cannot take so many keys of each
 // from there.
@@ -43,7 +46,7 @@ Status CheckKeys(size_t tables, const Key* keys, std::span<const uint64_t> count
 // table.
 Status CheckBags(std::span<const TableSpec> specs, const BagBatch& batch);
 Status CheckGradients(std::span<const TableSpec> specs, std::span<const PooledTable> bags,
-                      std::span<const void* const> gradients);
+                      PooledType type, std::span<const void* const> gradients);
 
 // The bags of a batch over the maps of a group that has as many keys of each table.
 std::vector<PooledTable> PooledOf(const TableGroup& group, const BagBatch& batch);

@@ -195,7 +195,7 @@ Status EmbeddingGroup::Finish(uint64_t step, const GradientsOf& gradients_of) {
 
 Status EmbeddingGroup::Backward(std::span<const void* const> gradients, uint64_t step) {
   STRATA_TRY(CheckStep(/*has_bags=*/true, step));
-  STRATA_TRY(CheckGradients(specs_, step_.bags, gradients));
+  STRATA_TRY(CheckGradients(specs_, step_.bags, step_.type, gradients));
   return Finish(step, [&](const TableGroup& group) {
     return GradientsOfBags(exec_, group, step_.bags, gradients, step_.type,
                            bag_gradients_.as<BagGradient>());

@@ -447,7 +447,7 @@ Status SpreadGroup::Backward(std::span<const std::span<const void* const>> gradi
         fmt::format("gradients of {} GPUs for a group of {}", gradients.size(), gpus_.size()));
   }
   for (size_t r = 0; r < gpus_.size(); ++r) {
-    STRATA_TRY(CheckGradients(specs_, gpus_[r]->pooled, gradients[r])
+    STRATA_TRY(CheckGradients(specs_, gpus_[r]->pooled, type_, gradients[r])
                    .Prefixed(fmt::format("the batch of GPU {}", r)));
   }
   Turn turn(*this);

@@ -50,8 +50,8 @@ class SpreadGroup {
   //
   // kInvalid where stores, GPUs or tables cannot be one group: says which, and why. kNotFound: a
   // table, or a GPU, is not there. kRefused: a table has tiers below the GPU's memory (and with
-  // them late admission, or rows that expire). kFailed: a GPU cannot read the memory of another, or
-  // there is no memory for it.
+  // them late admission, or rows that expire), or its store has no memory for its first rows.
+  // kFailed: a GPU cannot read the memory of another, or there is no memory for the group.
   static Result<std::unique_ptr<SpreadGroup>> Open(std::span<LocalStore* const> stores,
                                                    std::span<const std::string> tables,
                                                    std::span<const Exec> execs,

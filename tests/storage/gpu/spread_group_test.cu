@@ -586,6 +586,12 @@ TEST_F(SpreadGroupTest, RefusesCallsThatDoNotFit) {
   refuses("begin at a multiple of 16 bytes",
           [](auto&, auto& tables) { tables[0].out = static_cast<float*>(tables[0].out) + 1; });
   refuses("begin at a multiple of 16 bytes", [](auto&, auto& tables) { tables[0].out = nullptr; });
+  refuses("keys do not begin at a multiple of 8 bytes", [](auto& batches, auto&) {
+    batches[1].keys =
+        reinterpret_cast<const Key*>(reinterpret_cast<uintptr_t>(batches[1].keys) + 4);
+  });
+  refuses("offsets and weights begin at multiples of 4 bytes",
+          [](auto&, auto& tables) { tables[0].weights = reinterpret_cast<const float*>(2); });
   refuses("do not fit a stride", [](auto&, auto& tables) { tables[0].stride = 15; });
   refuses("of all GPUs together", [](auto&, auto& tables) {
     tables[0].keys = INT32_MAX - 10 - tables[2].keys - tables[3].keys;
@@ -600,6 +606,10 @@ TEST_F(SpreadGroupTest, RefusesCallsThatDoNotFit) {
   EXPECT_EQ(group->Backward(gradients, 0).code(), StatusCode::kInvalid);
   const std::vector<const void*> none(spread.specs().size());
   gradients[1] = none;
+  EXPECT_EQ(group->Backward(gradients, 1).code(), StatusCode::kInvalid);
+  std::vector<const void*> askew(ranks.gradients()[1].begin(), ranks.gradients()[1].end());
+  askew[0] = static_cast<const std::byte*>(askew[0]) + 2;
+  gradients[1] = askew;
   EXPECT_EQ(group->Backward(gradients, 1).code(), StatusCode::kInvalid);
   gradients[1] = std::span(none).first(1);
   EXPECT_EQ(group->Backward(gradients, 1).code(), StatusCode::kInvalid);
