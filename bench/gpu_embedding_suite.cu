@@ -19,8 +19,10 @@
 #include "kernels/sparse/pool_rows.h"
 #include "kernels/sparse/update.h"
 #include "storage/gpu/device_map.h"
+#include "storage/gpu/distinct_buffers.h"
 #include "storage/gpu/embedding_group.h"
 #include "storage/gpu/gpu_store.h"
+#include "storage/gpu/spread_group.h"
 
 namespace strata::bench {
 namespace {
@@ -141,45 +143,24 @@ Result<std::vector<Figure>> RunPooled(uint32_t dim) {
 
 // The arrays of one batch.
 struct BatchMemory {
-  GpuBuffer<uint64_t> keys;
-  GpuBuffer<uint64_t> places;
-  GpuBuffer<uint32_t> order;
-  GpuBuffer<uint32_t> starts;
-  GpuBuffer<uint32_t> lasts;
-  GpuBuffer<uint32_t> often;
-  GpuBuffer<uint32_t> missing;
-  GpuBuffer<uint32_t> counts;
+  DistinctBuffers arrays;
+  GpuBuffer<DistinctCounts> counts;
   GpuBuffer<std::byte> scratch;
   GpuBuffer<std::byte> update_scratch;
   DistinctKeys distinct;
 
   Status Make(size_t count, uint32_t dim) {
-    STRATA_TRY(keys.Make(count));
-    STRATA_TRY(places.Make(count));
-    STRATA_TRY(order.Make(count));
-    STRATA_TRY(starts.Make(count + 1));
-    STRATA_TRY(lasts.Make(count));
-    STRATA_TRY(often.Make(count));
-    STRATA_TRY(missing.Make(count));
-    STRATA_TRY(counts.Make(4));
+    STRATA_TRY(arrays.Reserve(count));
+    STRATA_TRY(counts.Make(1));
     STRATA_TRY(scratch.Make(CombineScratchBytes(count)));
     STRATA_TRY(update_scratch.Make(UpdateScratchBytes(count, dim)));
-    distinct = {.keys = keys.data(),
-                .places = places.data(),
-                .order = order.data(),
-                .starts = starts.data(),
-                .lasts = lasts.data(),
-                .often = often.data(),
-                .missing = missing.data(),
-                .count = counts.data(),
-                .missing_count = counts.data() + 1,
-                .often_counts = counts.data() + 2};
+    distinct = arrays.With(counts.data());
     return {};
   }
   Result<uint32_t> Distinct() const {
-    std::vector<uint32_t> found(4);
+    std::vector<DistinctCounts> found(1);
     STRATA_TRY(counts.Get(&found));
-    return found[0];
+    return found[0].distinct;
   }
 };
 
@@ -211,7 +192,7 @@ Result<std::vector<Figure>> RunCombine() {
                   }));
     STRATA_ASSIGN(const double lookup, SecondsOf([&](int call) {
                     LocateRows(exec, map->ref(), keys[call % kBatches].span(),
-                               memory.places.data());
+                               memory.distinct.places);
                   }));
     STRATA_ASSIGN(const uint32_t distinct, memory.Distinct());
     Figure figure;
@@ -241,52 +222,169 @@ namespace training {
 constexpr uint32_t kTables = 10;
 constexpr uint64_t kRows = 1'000'000;  // of each
 constexpr uint64_t kLookups = 1'048'570;
+constexpr uint64_t kTableLookups = kLookups / kTables;
 constexpr uint32_t kDim = 128;
 
+// What a GPU brings to steps of training, in its memory.
 struct Batches {
-  std::array<GpuBuffer<uint64_t>, kBatches> keys;
+  // Those that take turns, and one more to make rows with.
+  std::array<GpuBuffer<uint64_t>, kBatches + 1> keys;
   GpuBuffer<float> rows;
   GpuBuffer<float> gradients;
-};
 
-// Seconds of such a step through an EmbeddingGroup over tables of a store.
-Result<double> SecondsInStore(const Exec& exec, const OptimizerSpec& optimizer, uint32_t slot_bytes,
-                              const Batches& batches) {
-  STRATA_ASSIGN(const auto store, MakeGpuStore({.memory_bytes = kTables * kRows * slot_bytes * 2}));
+  Status Make(uint64_t rank) {
+    STRATA_TRY(rows.Make(kLookups * kDim));
+    STRATA_TRY(gradients.Make(kLookups * kDim));
+    // Zeros would send the rule's root and division the slow way.
+    std::vector<float> drawn_gradients(kLookups * kDim);
+    for (size_t i = 0; i < drawn_gradients.size(); ++i) {
+      drawn_gradients[i] = static_cast<float>(static_cast<int64_t>(Mix64(i))) * 0x1p-70F;
+    }
+    STRATA_TRY(gradients.Set(drawn_gradients));
+    std::vector<uint64_t> drawn(kLookups);
+    for (uint64_t b = 0; b <= kBatches; ++b) {
+      for (uint64_t i = 0; i < kLookups; ++i) {
+        drawn[i] = DrawKey(Draw::kZipf, kRows, (rank * kBatches + b) * kLookups + i);
+      }
+      STRATA_TRY(keys[b].Make(kLookups));
+      STRATA_TRY(keys[b].Set(drawn));
+    }
+    return {};
+  }
+};
+using Ranks = std::vector<std::unique_ptr<Batches>>;  // by GPU
+
+Result<Ranks> MakeRanks(int gpus) {
+  Ranks ranks;
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    const DeviceScope device(gpu);
+    ranks.push_back(std::make_unique<Batches>());
+    STRATA_TRY(ranks.back()->Make(static_cast<uint64_t>(gpu)));
+  }
+  return Result<Ranks>(std::move(ranks));
+}
+
+std::vector<std::string> Names() {
   std::vector<std::string> names;
-  for (uint32_t t = 0; t < kTables; ++t) {
-    names.push_back(fmt::format("t{}", t));
+  for (uint32_t t = 0; t < kTables; ++t) names.push_back(fmt::format("t{}", t));
+  return names;
+}
+
+Result<std::unique_ptr<LocalStore>> MakeStore(const GpuStoreOptions& options,
+                                              const OptimizerSpec& optimizer) {
+  STRATA_ASSIGN(auto store, MakeGpuStore(options));
+  for (const std::string& name : Names()) {
     TableSpec spec;
-    spec.name = names.back();
+    spec.name = name;
     spec.dim = kDim;
     spec.optimizer = optimizer;
     STRATA_TRY(store->CreateTable(spec));
   }
-  STRATA_ASSIGN(const auto group, EmbeddingGroup::Open(*store, names, exec));
-  const std::vector<uint64_t> counts(kTables, kLookups / kTables);
-  const auto step = [&](const GpuBuffer<uint64_t>& keys, uint64_t number) -> Status {
-    STRATA_TRY(group->Forward(RowBatch{keys.data(), counts, batches.rows.data()}));
-    return group->Backward(batches.gradients.data(), number);
-  };
+  return Result<std::unique_ptr<LocalStore>>(std::move(store));
+}
+
+// Seconds of step(b, n), which is step n with the keys b of each rank, once there is a row for each
+// key.
+template <typename Step>
+Result<double> SecondsOfSteps(const Ranks& ranks, const Step& step) {
   uint64_t steps = 0;
   std::vector<uint64_t> drawn(kLookups);
-  GpuBuffer<uint64_t> keys;
-  STRATA_TRY(keys.Make(kLookups));
-  for (uint64_t first = 0; first < kRows; first += counts[0]) {  // a row for each key
+  for (uint64_t first = 0; first < kRows; first += kTableLookups) {
     for (uint64_t i = 0; i < kLookups; ++i) {
-      drawn[i] = std::min(first + i % counts[0], kRows - 1);
+      drawn[i] = std::min(first + i % kTableLookups, kRows - 1);
     }
-    STRATA_TRY(keys.Set(drawn));
-    STRATA_TRY(step(keys, ++steps));
+    for (const auto& rank : ranks) STRATA_TRY(rank->keys[kBatches].Set(drawn));
+    STRATA_TRY(step(kBatches, ++steps));
     STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "filling tables"));
   }
   Status failed;
   STRATA_ASSIGN(const double seconds, SecondsOf([&](int call) {
-                  const Status status = step(batches.keys[call % kBatches], ++steps);
+                  const Status status = step(call % kBatches, ++steps);
                   if (failed.ok()) failed = status;
                 }));
   STRATA_TRY(failed);
   return seconds;
+}
+
+// ... through an EmbeddingGroup over tables of a store.
+Result<double> SecondsInStore(const OptimizerSpec& optimizer, uint64_t bytes, const Ranks& ranks) {
+  STRATA_ASSIGN(const auto store, MakeStore({.memory_bytes = bytes}, optimizer));
+  Exec exec;
+  exec.device = DeviceKind::kCuda;
+  STRATA_ASSIGN(const auto group, EmbeddingGroup::Open(*store, Names(), exec));
+  const std::vector<uint64_t> counts(kTables, kTableLookups);
+  return SecondsOfSteps(ranks, [&](int b, uint64_t step) -> Status {
+    STRATA_TRY(group->Forward(RowBatch{ranks[0]->keys[b].data(), counts, ranks[0]->rows.data()}));
+    return group->Backward(ranks[0]->gradients.data(), step);
+  });
+}
+
+// ... through a SpreadGroup over as many GPUs as there are ranks, each with a batch of that size
+// and its share of the rows.
+Result<double> SecondsSpread(const OptimizerSpec& optimizer, uint64_t bytes, const Ranks& ranks) {
+  std::vector<std::unique_ptr<LocalStore>> stores;
+  std::vector<LocalStore*> of_stores;
+  std::vector<Exec> execs;
+  std::vector<std::vector<EmbeddingBags>> bags(ranks.size());
+  std::vector<std::vector<const void*>> given(ranks.size());
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    const int gpu = static_cast<int>(r);
+    // Shares are not all equal, and a table's memory comes in chunks.
+    const uint64_t share = bytes / ranks.size() * 5 / 4 + kTables * 2 * DevicePool::kChunkBytes;
+    STRATA_ASSIGN(auto store, MakeStore({.device = gpu, .memory_bytes = share}, optimizer));
+    stores.push_back(std::move(store));
+    of_stores.push_back(stores.back().get());
+    execs.push_back({DeviceKind::kCuda, gpu, nullptr});
+    for (uint32_t t = 0; t < kTables; ++t) {
+      const uint64_t element = t * kTableLookups * kDim;
+      bags[r].push_back({.keys = kTableLookups,
+                         .bags = kTableLookups,
+                         .out = ranks[r]->rows.data() + element,
+                         .stride = kDim});
+      given[r].push_back(ranks[r]->gradients.data() + element);
+    }
+  }
+  STRATA_ASSIGN(const auto group, SpreadGroup::Open(of_stores, Names(), execs));
+  const std::vector<std::span<const void* const>> gradients(given.begin(), given.end());
+  return SecondsOfSteps(ranks, [&](int b, uint64_t step) -> Status {
+    std::vector<BagBatch> batches;
+    for (size_t r = 0; r < ranks.size(); ++r) {
+      batches.push_back({ranks[r]->keys[b].data(), bags[r], PooledType::kFloat32});
+    }
+    STRATA_TRY(group->Forward(batches));
+    return group->Backward(gradients, step);
+  });
+}
+
+// How many GPUs there are, if all of them read each other's memory; else 1.
+Result<int> GpusTogether() {
+  int gpus = 0;
+  STRATA_TRY(FromCuda(cudaGetDeviceCount(&gpus), "counting GPUs"));
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    for (int peer = 0; peer < gpus; ++peer) {
+      int can = 1;
+      if (gpu == peer) continue;
+      STRATA_TRY(FromCuda(cudaDeviceCanAccessPeer(&can, gpu, peer), "which GPUs reach which"));
+      if (can == 0) return 1;
+    }
+  }
+  return gpus;
+}
+
+// None where there is one GPU, or they do not reach each other. in_store: seconds of a step on one.
+Result<std::vector<Figure>> FiguresSpread(const OptimizerSpec& optimizer, uint64_t bytes,
+                                          double in_store) {
+  STRATA_ASSIGN(const int gpus, GpusTogether());
+  if (gpus == 1) return std::vector<Figure>();
+  STRATA_ASSIGN(const auto ranks, MakeRanks(gpus));
+  STRATA_ASSIGN(const double seconds, SecondsSpread(optimizer, bytes, ranks));
+  Figure figure;
+  figure.name = fmt::format("... over {} GPUs, such a batch each: lookups of each", gpus);
+  figure.unit = "G lookups/s";
+  figure.ours = kLookups / seconds * 1e-9;
+  figure.peer = "one GPU, EmbeddingGroup";
+  figure.peer_value = kLookups / in_store * 1e-9;
+  return std::vector<Figure>{figure};
 }
 
 }  // namespace training
@@ -296,10 +394,11 @@ Result<std::vector<Figure>> RunTraining() {
   const OptimizerSpec optimizer{.kind = OptimizerKind::kAdam, .learning_rate = 0.001F};
   const auto state_width = static_cast<uint32_t>(StateWidth(optimizer, kDim));
   const uint32_t slot = SlotBytes(kDim + state_width);
+  const uint64_t table_bytes = kTables * kRows * slot * 2;
   Exec exec;
   exec.device = DeviceKind::kCuda;
   STRATA_ASSIGN(const double bandwidth, CopyBandwidth());
-  STRATA_ASSIGN(const auto pool, DevicePool::Make(0, kTables * kRows * slot * 2));
+  STRATA_ASSIGN(const auto pool, DevicePool::Make(0, table_bytes));
   std::vector<std::unique_ptr<DeviceMap>> maps;
   for (uint32_t t = 0; t < kTables; ++t) {
     STRATA_ASSIGN(auto map, FilledMap(exec, *pool, kDim, state_width, kRows));
@@ -307,24 +406,8 @@ Result<std::vector<Figure>> RunTraining() {
   }
   BatchMemory memory;
   STRATA_TRY(memory.Make(kLookups, kDim));
-  training::Batches batches;
-  auto& [keys, rows, gradients] = batches;
-  STRATA_TRY(rows.Make(kLookups * kDim));
-  STRATA_TRY(gradients.Make(kLookups * kDim));
-  // Zeros would send the rule's root and division the slow way.
-  std::vector<float> drawn_gradients(kLookups * kDim);
-  for (size_t i = 0; i < drawn_gradients.size(); ++i) {
-    drawn_gradients[i] = static_cast<float>(static_cast<int64_t>(Mix64(i))) * 0x1p-70F;
-  }
-  STRATA_TRY(gradients.Set(drawn_gradients));
-  std::vector<uint64_t> drawn(kLookups);
-  for (int b = 0; b < kBatches; ++b) {
-    for (uint64_t i = 0; i < kLookups; ++i) {
-      drawn[i] = DrawKey(Draw::kZipf, kRows, static_cast<uint64_t>(b) * kLookups + i);
-    }
-    STRATA_TRY(keys[b].Make(kLookups));
-    STRATA_TRY(keys[b].Set(drawn));
-  }
+  STRATA_ASSIGN(const auto alone, training::MakeRanks(1));
+  const auto& [keys, rows, gradients] = *alone[0];
   TableGroup group;
   for (const auto& map : maps) group.Add(map->ref(), RowStart{}, kLookups / kTables);
   const auto forward = [&](int call) {
@@ -343,7 +426,7 @@ Result<std::vector<Figure>> RunTraining() {
   STRATA_ASSIGN(const double only_forward, SecondsOf(forward));
   STRATA_ASSIGN(const double only_backward, SecondsOf(backward));
   STRATA_ASSIGN(const uint32_t distinct, memory.Distinct());
-  STRATA_ASSIGN(const double in_store, training::SecondsInStore(exec, optimizer, slot, batches));
+  STRATA_ASSIGN(const double in_store, training::SecondsInStore(optimizer, table_bytes, alone));
   const double batch_bytes = kLookups * kDim * 4.0;
   const auto figure = [&](std::string name, double seconds, double bytes) {
     Figure one;
@@ -367,6 +450,8 @@ Result<std::vector<Figure>> RunTraining() {
   figures[0].peer = "FBGEMM without hashing, H100 (recorded)";
   figures[0].recorded = true;
   figures[0].peer_value = 1.35;
+  STRATA_ASSIGN(const auto spread, training::FiguresSpread(optimizer, table_bytes, in_store));
+  figures.insert(figures.end(), spread.begin(), spread.end());
   return figures;
 }
 

@@ -17,7 +17,9 @@
 //        rank.ends to the host, which waits for all ranks: the one synchronisation of a step.
 //   2. on each owner o, whose table t has n keys, of each rank ends[i] - ends[i - 1] (0 before the
 //      first) with i = o * tables + t:
-//        DeviceMap::MakeRoom(exec, n) for each table; then a TableGroup of its maps with these n;
+//        DeviceMap::MakeRoom(exec, n) for each table; then a TableGroup of its maps with these n.
+//        (Or room is made before 5, after 3 of all ranks, for the keys that are missing alone, and
+//        rows are located again where they moved: storage/gpu/spread_group.h.)
 //        CollectKeys(exec, ranks, o, group, batch);
 //        CombineBatch(exec, group, batch.keys, nullptr, distinct, scratch);
 //   3. on each rank, after MakeRoom of all owners, with all owners' MapRefs of now copied to its

@@ -27,34 +27,13 @@
 #include "base/status.h"
 #include "kernels/core/exec.h"
 #include "kernels/sparse/bag_gradients.h"
-#include "kernels/sparse/batch.h"
-#include "kernels/sparse/misses.h"
 #include "kernels/sparse/pool_rows.h"
+#include "storage/gpu/bag_batch.h"
 #include "storage/gpu/device_buffer.h"
+#include "storage/gpu/group_batch.h"
 #include "storage/memory/local_store.h"
 
 namespace strata {
-
-class GpuTable;
-
-// The bags of one table in a batch, as PooledTable has them. Device memory.
-struct EmbeddingBags {
-  uint64_t keys = 0;  // of all bags
-  // Ascending from 0 to `keys`, one for each bag and one more, which nobody checks. Null: bag b is
-  // key b.
-  const uint32_t* offsets = nullptr;
-  const float* weights = nullptr;  // by key; null: all are 1
-  uint64_t bags = 0;
-  void* out = nullptr;  // vectors; a multiple of 16 bytes
-  uint64_t stride = 0;  // elements from sample to sample
-  uint32_t slots = 1;   // bags of a sample
-  Combiner combiner = Combiner::kSum;
-};
-struct BagBatch {
-  const Key* keys = nullptr;              // those of table 0, then of table 1, ...; device memory
-  std::span<const EmbeddingBags> tables;  // one for each of the group
-  PooledType type = PooledType::kFloat32;
-};
 
 // Rows as they are, a vector a key.
 struct RowBatch {
@@ -97,59 +76,33 @@ class EmbeddingGroup {
 
  private:
   class Turn;
-  // What the GPU has counted of a batch.
-  struct Counts;
   // A batch, from its Forward on.
   struct Step {
-    std::vector<uint64_t> keys;     // by table
     std::vector<PooledTable> bags;  // empty: a vector a key
     PooledType type = PooledType::kFloat32;
-    std::vector<uint64_t> generations;  // of the tables
-    std::vector<uint64_t> here;         // by table: keys whose row was in the GPU's memory at once
+    std::vector<uint64_t> here;  // by table: keys whose row was in the GPU's memory at once
   };
 
   EmbeddingGroup(LocalStore& store, std::span<const std::string> names, const Exec& exec)
-      : store_(store), names_(names.begin(), names.end()), exec_(exec) {}
-  Status MakeEvents();
-  Status CheckBatch(const BagBatch& batch) const;
-  Status CheckKeys(const Key* at, std::span<const uint64_t> counts) const;
-  std::vector<PooledTable> Pooled(const TableGroup& group, const BagBatch& batch) const;
-  Status ReserveFor(const TableGroup& group, bool has_bags);
-  // Combines the batch, with `rows` to fill or null.
-  Status Begin(Turn& turn, const Key* keys, std::span<const uint64_t> counts, bool has_bags,
-               float* rows);
+      : store_(store), names_(names.begin(), names.end()), exec_(exec), batch_(exec) {}
+  // Combines the batch, with `rows` to fill or null. There is no step yet.
+  Status Begin(Turn& turn, const Key* keys, std::span<const uint64_t> counts, float* rows);
   Status CheckStep(bool has_bags, uint64_t step) const;
   // Brings up the rows of the batch that lie in tiers below, and makes room there for new ones.
   // Whether there were any: rows may have moved then.
   Result<bool> MakeResident(Turn& turn);
-  // The rows of the step as the tables are now, and room for those that are missing.
-  Status Settle(Turn& turn);
   template <typename GradientsOf>
   Status Finish(uint64_t step, const GradientsOf& gradients_of);
-  void CountMissing(const TableGroup& group);
-  void WaitForCounts() const;
-  DistinctKeys distinct() const;
 
   LocalStore& store_;
   const std::vector<std::string> names_;
   const Exec exec_;
   std::vector<TableSpec> specs_;
-  void* done_ = nullptr;  // events
-  void* counted_ = nullptr;
-  std::shared_ptr<float[]> host_;  // pinned, for
-  Counts* counts_ = nullptr;
+  void* done_ = nullptr;  // an event
+  GroupBatch batch_;
   bool has_step_ = false;
   Step step_;
 
-  DeviceBuffer distinct_keys_;
-  DeviceBuffer places_;
-  DeviceBuffer order_;
-  DeviceBuffer starts_;
-  DeviceBuffer lasts_;
-  DeviceBuffer often_;
-  DeviceBuffer missing_;
-  DeviceBuffer device_counts_;
-  DeviceBuffer scratch_;  // of combining, then of updating
   DeviceBuffer bag_gradients_;
   DeviceBuffer listed_places_;  // ListedKeys
   DeviceBuffer listed_keys_;

@@ -8,17 +8,16 @@
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/core/exec.h"
 #include "kernels/hashmap/residents.h"
+#include "storage/gpu/distinct_buffers.h"
 
 namespace strata {
 
 // Counted by kernels for one call.
 struct Counters {
   unsigned long long hits;
+  DistinctCounts batch;
   uint32_t missed;
-  uint32_t distinct;
   uint32_t erased;
-  uint32_t often[2];
-  uint32_t missing;
   uint32_t absent;   // keys of a batch that are not on the GPU
   uint32_t victims;  // rows that may go
   WindowCounts window;

@@ -46,9 +46,7 @@ RowStart GpuTable::Start() const {
   return start;
 }
 
-MissList GpuTable::misses() const {
-  return {misses_.as<uint32_t>(), &counters_.as<Counters>()->missed};
-}
+MissList GpuTable::misses() const { return {distinct_.missing, &counters_.as<Counters>()->missed}; }
 
 DeviceMapOptions GpuTable::MapOptions() const {
   DeviceMapOptions options;
@@ -79,14 +77,9 @@ Status GpuTable::ReserveFor(size_t keys, size_t elements) {
   BeginGeneration();  // whatever the batch is for
   STRATA_TRY(keys_.ReserveFor<Key>(keys));
   STRATA_TRY(in_.ReserveFor<float>(elements));
-  STRATA_TRY(distinct_keys_.ReserveFor<Key>(keys));
-  STRATA_TRY(order_.ReserveFor<uint32_t>(keys));
-  STRATA_TRY(starts_.ReserveFor<uint32_t>(keys + 1));
-  STRATA_TRY(lasts_.ReserveFor<uint32_t>(keys));
-  STRATA_TRY(often_.ReserveFor<uint32_t>(keys));
+  STRATA_TRY(distinct_buffers_.Reserve(keys));
+  distinct_ = distinct_buffers_.With(&counters_.as<Counters>()->batch);
   STRATA_TRY(scratch_.Reserve(CombineScratchBytes(keys)));
-  STRATA_TRY(places_.ReserveFor<uint64_t>(keys));
-  STRATA_TRY(misses_.ReserveFor<uint32_t>(keys));
   // A commit, which must not fail, may have to copy as many rows aside.
   if (history_.in_snapshot()) STRATA_TRY(RoomFor(keys).status());
   Clear(exec_, counters_.as<Counters>(), sizeof(Counters));
@@ -100,20 +93,9 @@ TableGroup GpuTable::GroupOf(size_t keys) const {
 }
 
 void GpuTable::Combine(const Key* keys, size_t count) {
-  auto* counters = counters_.as<Counters>();
-  distinct_ = {.keys = distinct_keys_.as<Key>(),
-               .places = places_.as<uint64_t>(),
-               .order = order_.as<uint32_t>(),
-               .starts = starts_.as<uint32_t>(),
-               .lasts = lasts_.as<uint32_t>(),
-               .often = often_.as<uint32_t>(),
-               .missing = misses_.as<uint32_t>(),
-               .count = &counters->distinct,
-               .missing_count = &counters->missing,
-               .often_counts = counters->often};
   CombineBatch(exec_, GroupOf(count), keys, nullptr, distinct_, scratch_.all());
-  Counters counted = {};
-  CopyDown<Counters>(exec_, counters, {&counted, 1});
+  DistinctCounts counted = {};
+  CopyDown<DistinctCounts>(exec_, &counters_.as<Counters>()->batch, {&counted, 1});
   Wait();
   distinct_count_ = counted.distinct;
   missing_count_ = counted.missing;
@@ -259,14 +241,14 @@ void GpuTable::CommitErase() {
   const DeviceScope scope(exec_.ordinal);
   Must(KeepForSnapshot(keys_.as<Key>(), erase_keys_.size()));
   uint32_t* erased_count = &counters_.as<Counters>()->erased;
-  EraseRows(exec_, map_->ref(), {keys_.as<Key>(), erase_keys_.size()}, distinct_keys_.as<Key>(),
+  EraseRows(exec_, map_->ref(), {keys_.as<Key>(), erase_keys_.size()}, distinct_.keys,
             erased_count);
   MustBegin("an erase");
   uint32_t count = 0;
   CopyDown<uint32_t>(exec_, erased_count, {&count, 1});
   Wait();
   std::vector<Key> erased(count);
-  CopyDown<Key>(exec_, distinct_keys_.as<Key>(), erased);
+  CopyDown<Key>(exec_, distinct_.keys, erased);
   Wait();
   const uint64_t rows = Stats().rows;
   for (const Key key : erased) history_.Erased(key, rows);

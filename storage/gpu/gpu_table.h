@@ -11,6 +11,7 @@
 #include "kernels/sparse/update.h"
 #include "storage/gpu/device_buffer.h"
 #include "storage/gpu/device_map.h"
+#include "storage/gpu/distinct_buffers.h"
 #include "storage/gpu/pinned_pool.h"
 #include "storage/memory/cut_history.h"
 #include "storage/memory/local_table.h"
@@ -128,14 +129,8 @@ class GpuTable : public LocalTable {
   DeviceBuffer keys_;
   DeviceBuffer in_;
   DeviceBuffer out_;
-  DeviceBuffer distinct_keys_;
-  DeviceBuffer order_;
-  DeviceBuffer starts_;
-  DeviceBuffer lasts_;
+  DistinctBuffers distinct_buffers_;
   DeviceBuffer scratch_;
-  DeviceBuffer places_;
-  DeviceBuffer misses_;
-  DeviceBuffer often_;
   DeviceBuffer update_scratch_;
   DeviceBuffer part_ends_;
   DeviceBuffer headers_;
@@ -144,7 +139,7 @@ class GpuTable : public LocalTable {
   mutable DeviceBuffer walk_;
 
   // Between Prepare and Commit.
-  DistinctKeys distinct_;
+  DistinctKeys distinct_;  // in distinct_buffers_
   uint32_t distinct_count_ = 0;
   uint32_t missing_count_ = 0;  // of them
   size_t occurrences_ = 0;

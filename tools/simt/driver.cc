@@ -31,7 +31,16 @@ Handles& TheHandles() {
 
 constexpr size_t kPageBytes = size_t{2} << 20;  // what is mapped at least
 
-bool Fails(std::string_view call) {
+CUresult Map(CUdeviceptr address, size_t bytes, int protection) {
+  void* const mapped =
+      mmap(reinterpret_cast<void*>(address), bytes, protection,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (address == 0 ? 0 : MAP_FIXED), -1, 0);
+  return mapped == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+}  // namespace
+
+bool simt::Fails(std::string_view call) {
   Handles& handles = TheHandles();
   const std::lock_guard lock(handles.mutex);
   if (call != handles.failing || handles.times == 0) return false;
@@ -43,14 +52,7 @@ bool Fails(std::string_view call) {
   return true;
 }
 
-CUresult Map(CUdeviceptr address, size_t bytes, int protection) {
-  void* const mapped =
-      mmap(reinterpret_cast<void*>(address), bytes, protection,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (address == 0 ? 0 : MAP_FIXED), -1, 0);
-  return mapped == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
-}
-
-}  // namespace
+using simt::Fails;
 
 // NOLINTBEGIN(readability-identifier-naming)
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const CUmemAllocationProp*,

@@ -214,9 +214,9 @@ cudaError_t cudaSetDevice(int device) {
   return cudaSuccess;
 }
 
-// All GPUs reach each other, and need not ask.
+// All GPUs reach each other, and need not ask; unless a test has it fail.
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
-  *can = device != peer ? 1 : 0;
+  *can = device != peer && !simt::Fails("cudaDeviceCanAccessPeer") ? 1 : 0;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaErrorPeerAccessAlreadyEnabled; }

@@ -107,11 +107,12 @@ std::pair<size_t, size_t> BatchOnGpu::CheckCombine(const GroupUser& user, const 
   const uint32_t count = combined.counts.Get()[0];
   EXPECT_EQ(count, expected.size());
   if (count != expected.size()) return {};
-  const auto order = combined.order.Get();
-  const auto starts = combined.starts.Get();
-  const auto lasts = combined.lasts.Get();
-  const auto found_keys = combined.keys.Get();
-  const auto places = combined.places.Get();
+  const DistinctKeys found = combined.ref();
+  const auto order = FromGpu(found.order, all.size());
+  const auto starts = FromGpu(found.starts, all.size() + 1);
+  const auto lasts = FromGpu(found.lasts, all.size());
+  const auto found_keys = FromGpu(found.keys, all.size());
+  const auto places = FromGpu(found.places, all.size());
   DeviceArray<uint64_t> on_device_places(count);
   FindPlaces<<<(count + 255) / 256, 256>>>(group, combined.ref(), on_device_places.data());
   const auto expected_places = on_device_places.Get();
@@ -134,11 +135,11 @@ std::pair<size_t, size_t> BatchOnGpu::CheckCombine(const GroupUser& user, const 
     }
   }
   EXPECT_EQ(starts[count], all.size());
-  const auto not_there = combined.missing.Get();
+  const auto not_there = FromGpu(found.missing, all.size());
   const uint32_t missing_count = combined.counts.Get()[1];
   EXPECT_EQ(std::set<uint32_t>(not_there.begin(), not_there.begin() + missing_count), missing);
   EXPECT_EQ(missing_count, missing.size());
-  const auto listed = combined.often.Get();
+  const auto listed = FromGpu(found.often, all.size());
   const uint32_t front = combined.counts.Get()[2], back = combined.counts.Get()[3];
   EXPECT_EQ(std::set<uint32_t>(listed.begin(), listed.begin() + front), most_often);
   EXPECT_EQ(std::set<uint32_t>(listed.end() - back, listed.end()), often);

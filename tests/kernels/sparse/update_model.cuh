@@ -10,6 +10,7 @@
 
 #include "kernels/optim/apply.h"
 #include "kernels/sparse/update.h"
+#include "storage/gpu/distinct_buffers.h"
 #include "tests/kernels/sparse/group_user.cuh"
 
 namespace strata {
@@ -22,45 +23,32 @@ inline std::vector<uint64_t> Joined(const Keys& keys) {
   return all;
 }
 
+// What `count` elements of a GPU's memory hold.
+template <typename T>
+std::vector<T> FromGpu(const T* array, size_t count) {
+  std::vector<T> values(count);
+  EXPECT_EQ(cudaMemcpy(values.data(), array, count * sizeof(T), cudaMemcpyDefault), cudaSuccess);
+  return values;
+}
+
 // The arrays of a batch, and what CombineBatch left in them.
 struct Combined {
-  explicit Combined(size_t keys_max)
-      : keys(keys_max),
-        places(keys_max),
-        order(keys_max),
-        starts(keys_max + 1),
-        lasts(keys_max),
-        often(keys_max),
-        missing(keys_max),
-        counts(4),
-        scratch(CombineScratchBytes(keys_max)) {
+  explicit Combined(size_t keys_max) : counts(4), scratch(CombineScratchBytes(keys_max)) {
+    EXPECT_TRUE(arrays.Reserve(keys_max).ok());
     // All of them are read, whatever was written.
-    keys.Poison();
-    places.Poison();
-    for (DeviceArray<uint32_t>* array : {&order, &starts, &lasts, &often, &missing}) {
-      array->Poison();
-    }
+    const auto poison = [](auto* array, size_t count) {
+      EXPECT_EQ(cudaMemset(array, 0xEE, count * sizeof *array), cudaSuccess);
+    };
+    const DistinctKeys all = ref();
+    poison(all.starts, keys_max + 1);
+    for (uint64_t* array : {all.keys, all.places}) poison(array, keys_max);
+    for (uint32_t* array : {all.order, all.lasts, all.often, all.missing}) poison(array, keys_max);
+    EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
   }
-  DistinctKeys ref() {
-    return {.keys = keys.data(),
-            .places = places.data(),
-            .order = order.data(),
-            .starts = starts.data(),
-            .lasts = lasts.data(),
-            .often = often.data(),
-            .missing = missing.data(),
-            .count = counts.data(),
-            .missing_count = counts.data() + 1,
-            .often_counts = counts.data() + 2};
-  }
-  DeviceArray<uint64_t> keys;
-  DeviceArray<uint64_t> places;
-  DeviceArray<uint32_t> order;
-  DeviceArray<uint32_t> starts;
-  DeviceArray<uint32_t> lasts;
-  DeviceArray<uint32_t> often;
-  DeviceArray<uint32_t> missing;
-  DeviceArray<uint32_t> counts;
+  DistinctKeys ref() { return arrays.With(reinterpret_cast<DistinctCounts*>(counts.data())); }
+
+  DistinctBuffers arrays;
+  DeviceArray<uint32_t> counts;  // DistinctCounts
   DeviceArray<std::byte> scratch;
 };
 

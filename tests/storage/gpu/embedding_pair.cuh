@@ -2,12 +2,15 @@
 // on both.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "kernels/core/cuda_status.cuh"
 #include "storage/gpu/device_pool.h"
 #include "storage/gpu/embedding_group.h"
 #include "storage/gpu/gpu_store.h"
@@ -23,7 +26,7 @@ constexpr size_t kPoolBytes = size_t{1} << 30;
 
 inline TableSpec SpecOf(size_t t, uint32_t dim) {
   TableSpec spec;
-  spec.name = "t" + std::to_string(t);
+  spec.name = fmt::format("t{}", t);
   spec.dim = dim;
   spec.seed = 40 + t;
   spec.optimizer = {.kind = OptimizerKind::kAdam, .learning_rate = 0.1F};
@@ -43,8 +46,8 @@ inline std::vector<std::string> NamesOf(const std::vector<TableSpec>& specs) {
   return names;
 }
 
-inline std::unique_ptr<LocalStore> OnGpu(size_t bytes = kPoolBytes) {
-  auto store = MakeGpuStore({.device = 0, .memory_bytes = bytes});
+inline std::unique_ptr<LocalStore> OnGpu(size_t bytes = kPoolBytes, int device = 0) {
+  auto store = MakeGpuStore({.device = device, .memory_bytes = bytes});
   STRATA_CHECK_MSG(store.ok(), store.status().ToString());
   return std::move(*store);
 }
@@ -127,37 +130,22 @@ struct BagsOnGpu {
   DeviceArray<T> gradients;
 };
 
-// The same tables in a store on the GPU, which a group trains, and in one in host memory.
-class Pair {
+// Tables in host memory, which say what is right.
+class HostTables {
  public:
-  explicit Pair(std::vector<TableSpec> specs, std::unique_ptr<LocalStore> gpu = OnGpu())
-      : specs_(std::move(specs)), gpu_(std::move(gpu)), host_(MakeHostStore()) {
-    for (const TableSpec& spec : specs_) {
-      for (LocalStore* store : stores()) EXPECT_TRUE(store->CreateTable(spec).ok());
-    }
-    exec_.device = DeviceKind::kCuda;
-    exec_.stream = stream_.get();
+  // What a rank brings to an update, by table.
+  struct Part {
+    std::vector<std::vector<uint64_t>> keys;
+    std::vector<std::vector<float>> gradients;
+  };
+
+  explicit HostTables(std::vector<TableSpec> specs)
+      : specs_(std::move(specs)), host_(MakeHostStore()) {
+    for (const TableSpec& spec : specs_) EXPECT_TRUE(host_->CreateTable(spec).ok());
   }
 
-  std::unique_ptr<EmbeddingGroup> Open() {
-    auto group = EmbeddingGroup::Open(*gpu_, NamesOf(specs_), exec_);
-    STRATA_CHECK_MSG(group.ok(), group.status().ToString());
-    return std::move(*group);
-  }
-  LocalStore& gpu() { return *gpu_; }
   LocalStore& host() { return *host_; }
-  std::vector<LocalStore*> stores() { return {gpu_.get(), host_.get()}; }
   const std::vector<TableSpec>& specs() const { return specs_; }
-  const Exec& exec() const { return exec_; }
-  void Sync() { ASSERT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess); }
-
-  // In both stores.
-  void Run(const Operation& operation) {
-    for (LocalStore* store : stores()) {
-      const Outcome outcome = SubmitAndWait(*store, operation);
-      ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
-    }
-  }
   std::vector<float> HostRows(size_t t, const std::vector<uint64_t>& keys) {
     std::vector<float> rows(keys.size() * specs_[t].dim);
     Operation lookup = OperationOf(OpKind::kLookup);
@@ -165,32 +153,23 @@ class Pair {
     EXPECT_TRUE(SubmitAndWait(*host_, lookup).status.ok());
     return rows;
   }
+  void UpdateHost(std::span<const Part> parts, uint64_t step) {
+    for (size_t t = 0; t < specs_.size(); ++t) {
+      const auto entries = host_->Find({&specs_[t].name, 1});
+      ASSERT_TRUE(entries.ok());
+      LocalTable& table = *(*entries)[0]->table;
+      std::vector<GradientPart> of_table;
+      for (const Part& part : parts) of_table.push_back({part.keys[t], part.gradients[t]});
+      ASSERT_TRUE(table.PrepareUpdate(of_table).ok());
+      table.CommitUpdate(step);
+    }
+  }
   void UpdateHost(const std::vector<std::vector<uint64_t>>& keys,
                   const std::vector<std::vector<float>>& gradients, uint64_t step) {
-    Operation update = OperationOf(OpKind::kUpdate, step);
-    for (size_t t = 0; t < keys.size(); ++t) {
-      update.parts.push_back({.table = specs_[t].id(), .keys = keys[t], .in = gradients[t]});
-    }
-    ASSERT_TRUE(SubmitAndWait(*host_, update).status.ok());
+    const Part part{keys, gradients};
+    UpdateHost({&part, 1}, step);
   }
 
-  void ExpectSameRows() {
-    for (const TableSpec& spec : specs_) {
-      EXPECT_TRUE(BitsOf(*gpu_, spec.name) == BitsOf(*host_, spec.name)) << spec.name;
-    }
-  }
-  void ExpectSameTables() {
-    ExpectSameRows();
-    for (const TableSpec& spec : specs_) {
-      const TableStats ours = Stats(*gpu_, spec), model = Stats(*host_, spec);
-      EXPECT_EQ(ours.rows, model.rows) << spec.name;
-      EXPECT_EQ(ours.lookups, model.lookups) << spec.name;
-      EXPECT_EQ(ours.lookup_hits, model.lookup_hits) << spec.name;
-      EXPECT_EQ(ours.updates, model.updates) << spec.name;
-      EXPECT_EQ(ours.steps, model.steps) << spec.name;
-      EXPECT_EQ(ours.rejected, model.rejected) << spec.name;
-    }
-  }
   static TableStats Stats(LocalStore& store, const TableSpec& spec) {
     TableStats stats;
     Operation operation = OperationOf(OpKind::kStats);
@@ -201,29 +180,83 @@ class Pair {
 
  private:
   const std::vector<TableSpec> specs_;
+  std::unique_ptr<LocalStore> host_;
+};
+
+// The same tables in a store on the GPU, which a group trains, and in one in host memory.
+class Pair : public HostTables {
+ public:
+  explicit Pair(std::vector<TableSpec> specs, std::unique_ptr<LocalStore> gpu = OnGpu())
+      : HostTables(std::move(specs)), gpu_(std::move(gpu)) {
+    for (const TableSpec& spec : this->specs()) EXPECT_TRUE(gpu_->CreateTable(spec).ok());
+    exec_.device = DeviceKind::kCuda;
+    exec_.stream = stream_.get();
+  }
+
+  std::unique_ptr<EmbeddingGroup> Open() {
+    auto group = EmbeddingGroup::Open(*gpu_, NamesOf(specs()), exec_);
+    STRATA_CHECK_MSG(group.ok(), group.status().ToString());
+    return std::move(*group);
+  }
+  LocalStore& gpu() { return *gpu_; }
+  std::vector<LocalStore*> stores() { return {gpu_.get(), &host()}; }
+  const Exec& exec() const { return exec_; }
+  void Sync() { ASSERT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess); }
+
+  // In both stores.
+  void Run(const Operation& operation) {
+    for (LocalStore* store : stores()) {
+      const Outcome outcome = SubmitAndWait(*store, operation);
+      ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    }
+  }
+
+  void ExpectSameRows() {
+    for (const TableSpec& spec : specs()) {
+      EXPECT_TRUE(BitsOf(*gpu_, spec.name) == BitsOf(host(), spec.name)) << spec.name;
+    }
+  }
+  void ExpectSameTables() {
+    ExpectSameRows();
+    for (const TableSpec& spec : specs()) {
+      const TableStats ours = Stats(*gpu_, spec), model = Stats(host(), spec);
+      EXPECT_EQ(ours.rows, model.rows) << spec.name;
+      EXPECT_EQ(ours.lookups, model.lookups) << spec.name;
+      EXPECT_EQ(ours.lookup_hits, model.lookup_hits) << spec.name;
+      EXPECT_EQ(ours.updates, model.updates) << spec.name;
+      EXPECT_EQ(ours.steps, model.steps) << spec.name;
+      EXPECT_EQ(ours.rejected, model.rejected) << spec.name;
+    }
+  }
+
+ private:
   Stream stream_;
   Exec exec_;
   std::unique_ptr<LocalStore> gpu_;
-  std::unique_ptr<LocalStore> host_;
 };
 
 struct Shape {
   bool one_hot = false;
   bool weighted = false;
   Combiner combiner = Combiner::kSum;
+  uint64_t samples = 45;  // of most tables; 0: of none
 };
 
 // A step over bags; `between` runs between forward and backward.
 template <typename T>
 class BagStep {
  public:
-  BagStep(Pair& pair, std::mt19937_64& random, const Shape& shape, PooledType type)
-      : pair_(pair), type_(type) {
-    for (size_t t = 0; t < pair.specs().size(); ++t) {
-      const uint32_t dim = pair.specs()[t].dim;
+  // Over tables that `host` has too. On the calling thread's GPU.
+  BagStep(HostTables& host, std::mt19937_64& random, const Shape& shape, PooledType type)
+      : host_(host), type_(type) {
+    EXPECT_EQ(cudaGetDevice(&device_), cudaSuccess);
+    const std::vector<TableSpec>& specs = host.specs();
+    for (size_t t = 0; t < specs.size(); ++t) {
+      const uint32_t dim = specs[t].dim;
       const auto slots = static_cast<uint32_t>(t % 3 + 1);
       // One table has no bags, and the last one a key that comes very often.
-      const uint64_t samples = t == 1 ? 0 : t + 1 == pair.specs().size() ? 700 : 45;
+      const bool is_last = t + 1 == specs.size() && shape.samples != 0;
+      const uint64_t samples = t == 1 ? 0 : is_last ? 700 : shape.samples;
       Bags bags =
           samples == 0 ? Bags{{}, {0}, {}} : DrawBags(random, samples * slots, shape.one_hot);
       keys_.insert(keys_.end(), bags.keys.begin(), bags.keys.end());
@@ -231,7 +264,7 @@ class BagStep {
                                                        shape.weighted));
       std::vector<T> gradients(tables_[t]->vectors.Get().size());
       for (T& g : gradients) g = OnHost<T>::Rounded(DrawFloat(random));
-      if (t == 0) {  // of the first bag that has keys
+      if (t == 0 && samples != 0) {  // of the first bag that has keys
         const auto begin = std::ranges::upper_bound(tables_[t]->bags.offsets, 0U);
         const auto bag = static_cast<uint64_t>(begin - tables_[t]->bags.offsets.begin() - 1);
         gradients[tables_[t]->ElementOf(bag, dim)] =
@@ -249,11 +282,12 @@ class BagStep {
 
   // The vectors are what the host makes of its rows.
   void ExpectVectors() {
-    pair_.Sync();
+    const DeviceScope device(device_);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     for (size_t t = 0; t < tables_.size(); ++t) {
-      const uint32_t dim = pair_.specs()[t].dim;
+      const uint32_t dim = host_.specs()[t].dim;
       BagsOnGpu<T>& table = *tables_[t];
-      const std::vector<float> rows = pair_.HostRows(t, table.bags.keys);
+      const std::vector<float> rows = host_.HostRows(t, table.bags.keys);
       std::vector<T> expected = table.vectors.Get();
       for (uint64_t bag = 0; bag < table.bags.count(); ++bag) {
         const uint32_t begin = table.bags.offsets[bag], end = table.bags.offsets[bag + 1];
@@ -273,15 +307,15 @@ class BagStep {
     }
   }
 
-  void UpdateHost(uint64_t step) {
-    std::vector<std::vector<uint64_t>> keys;
-    std::vector<std::vector<float>> gradients;
+  // The gradients of keys.
+  HostTables::Part ToPart() const {
+    HostTables::Part part;
     for (size_t t = 0; t < tables_.size(); ++t) {
-      const uint32_t dim = pair_.specs()[t].dim;
+      const uint32_t dim = host_.specs()[t].dim;
       const BagsOnGpu<T>& table = *tables_[t];
       const std::vector<T> of_bags = table.gradients.Get();
-      keys.push_back(table.bags.keys);
-      std::vector<float>& of_keys = gradients.emplace_back();
+      part.keys.push_back(table.bags.keys);
+      std::vector<float>& of_keys = part.gradients.emplace_back();
       for (uint64_t bag = 0; bag < table.bags.count(); ++bag) {
         const uint32_t begin = table.bags.offsets[bag], end = table.bags.offsets[bag + 1];
         for (uint32_t i = begin; i < end; ++i) {
@@ -293,12 +327,17 @@ class BagStep {
         }
       }
     }
-    pair_.UpdateHost(keys, gradients, step);
+    return part;
+  }
+  void UpdateHost(uint64_t step) {
+    const HostTables::Part all = ToPart();
+    host_.UpdateHost({&all, 1}, step);
   }
 
  private:
-  Pair& pair_;
+  HostTables& host_;
   const PooledType type_;
+  int device_ = 0;
   std::vector<uint64_t> keys_;
   std::unique_ptr<DeviceArray<uint64_t>> on_gpu_;
   std::vector<std::unique_ptr<BagsOnGpu<T>>> tables_;
