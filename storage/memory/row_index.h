@@ -4,8 +4,8 @@
 //
 // The hash is a bijection of the key (Mix64), so a hash that fits is the key: a lookup touches one
 // line of the index and then the row's own, nothing else. A key's home is the bucket in proportion
-// to its HomeOrder: wire::ShardOf takes the highest ten bits of the hash, the same for all keys of a
-// shard. A key whose home is full lies in the next bucket with a free slot,
+// to its HomeOrder: wire::ShardOf takes the highest ten bits of the hash, the same for all keys of
+// a shard. A key whose home is full lies in the next bucket with a free slot,
 // so every bucket between a key's home and its place is full.
 //
 // Growth. When four fifths of the slots are used, an array a quarter larger is put beside the old

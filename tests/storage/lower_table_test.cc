@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <thread>
 
 #include "storage/memory/host_table.h"
 #include "tests/storage/tier_parts.h"
@@ -72,7 +74,7 @@ class LowerTableTest : public testing::TestWithParam<LowerCase> {
     const std::vector<RowCounters> counters(
         keys.size(), {.frequency = 7, .checkpoint_epoch = epoch, .last_step = 1});
     const std::vector<uint8_t> flags(keys.size(), known);
-    return table_->WriteRows({keys, rows, counters, flags});
+    return table_->WriteRows({keys, rows, counters, flags}, *pool_);
   }
 
   std::map<Key, float> TakeSnapshot() {
@@ -129,6 +131,41 @@ TEST_P(LowerTableTest, ASnapshotStaysWhatItWasAtItsCut) {
   EXPECT_EQ(taken.size(), old.size());
   for (const auto& [key, element] : taken) EXPECT_EQ(element, 0.5F) << key;
   EXPECT_EQ(Read(keys_).at(0).elements[0], 4.0F);
+}
+
+TEST_P(LowerTableTest, ThreadsWriteAndReadManyRowsAtOnce) {
+  std::vector<Key> keys(20'000);
+  std::iota(keys.begin(), keys.end(), Key{0});
+  const auto element = [](Key key, size_t n) { return static_cast<float>(key * 10 + n); };
+  for (const size_t known : {size_t{0}, size_t{9'000}, keys.size()}) {  // the rest are new
+    std::vector<float> rows;
+    std::vector<RowCounters> counters;
+    std::vector<uint8_t> flags;
+    for (const Key key : keys) {
+      for (size_t n = 0; n < kWidth; ++n) rows.push_back(element(key + known, n));
+      counters.push_back({.frequency = static_cast<uint32_t>(key), .last_step = 1});
+      flags.push_back(key < known ? 1 : 0);
+    }
+    const size_t last = known == 0 ? 9'000 : keys.size();
+    ASSERT_TRUE(table_
+                    ->WriteRows({std::span(keys).first(last), std::span(rows).first(last * kWidth),
+                                 std::span(counters).first(last), std::span(flags).first(last)},
+                                *pool_)
+                    .ok());
+    ASSERT_EQ(table_->Stats().rows, last);
+    std::array<std::map<Key, Row>, 3> read;
+    {
+      std::vector<std::jthread> readers;
+      for (auto& found : read) readers.emplace_back([&] { found = Read(keys); });
+    }
+    for (const auto& found : read) {
+      ASSERT_EQ(found.size(), last);
+      for (const auto& [key, row] : found) {
+        ASSERT_EQ(row.frequency, key);
+        for (size_t n = 0; n < kWidth; ++n) ASSERT_EQ(row.elements[n], element(key + known, n));
+      }
+    }
+  }
 }
 
 // A table whose rows are gone after ten steps.

@@ -182,6 +182,34 @@ TEST_F(BatchOnGpu, CombinesKeysOfWhichNoneHasARow) {
   }
 }
 
+// They begin anywhere, and where keys lie close together they took each other's entries.
+TEST_F(BatchOnGpu, KeysWithoutARowComeInTheOrderOfAHostsIndex) {
+  GroupUser user({4, 8});
+  std::mt19937_64 random(9);
+  Keys keys(2);
+  for (std::vector<uint64_t>& of_table : keys) {
+    for (int i = 0; i < 20'000; ++i) of_table.push_back(GroupUser::kRows + random() / 2);
+    const TableGroup group = user.GroupOf(keys);
+    const std::vector<uint64_t> all = Joined(keys);
+    DeviceArray<uint64_t> on_device(all);
+    Combined combined(all.size());
+    CombineBatch(user.exec(), group, on_device.data(), nullptr, combined.ref(),
+                 {combined.scratch.data(), CombineScratchBytes(all.size())});
+    user.Sync();
+    const auto found = FromGpu(combined.ref().keys, combined.counts.Get()[0]);
+    const std::set<uint64_t> of_first(keys[0].begin(), keys[0].end());
+    for (const bool first : {true, false}) {
+      std::vector<uint64_t> coarse;
+      for (const uint64_t key : found) {
+        if (of_first.contains(key) == first) coarse.push_back(HomeOrder(Mix64(key)) >> 56);
+      }
+      int descents = 0;
+      for (size_t i = 1; i < coarse.size(); ++i) descents += coarse[i] < coarse[i - 1] ? 1 : 0;
+      EXPECT_LT(descents, 256) << coarse.size();  // in no order they would be half of all
+    }
+  }
+}
+
 // Lengths of runs at which a key begins to be listed.
 TEST_F(BatchOnGpu, ListsKeysThatComeOften) {
   GroupUser user({4});
