@@ -151,20 +151,6 @@ __global__ void Missing(const uint64_t* places, const uint64_t* keys, uint64_t c
   List(is_missing, i, is_missing ? keys[i] : 0, missing, missing_keys);
 }
 
-// Each lane says whether it wants its key's initial value; the warp writes all of them.
-template <bool kNarrow>
-__device__ void WriteInitial(const MapRef& map, const RowStart& start, bool wants, uint64_t key,
-                             float* to) {
-  for (uint32_t left = __ballot_sync(~0U, wants); left != 0; left &= left - 1) {
-    const int lane = __ffs(static_cast<int>(left)) - 1;
-    const uint64_t its_key = __shfl_sync(~0U, key, lane);
-    auto* row = reinterpret_cast<float*>(__shfl_sync(~0U, reinterpret_cast<uint64_t>(to), lane));
-    for (uint32_t e = Lane(); e < map.dim; e += 32) {
-      row[e] = InitialValueElement<kNarrow>(map, start, its_key, e);
-    }
-  }
-}
-
 // kMayExpire false: no row has expired, and a lookup's registers are its own.
 template <bool kNarrow, bool kMayExpire>
 __global__ void LookUp(MapRef map, const uint64_t* keys, uint64_t count, uint64_t tick,

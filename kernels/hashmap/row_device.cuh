@@ -77,6 +77,20 @@ __device__ void CopyValues(const MapRef& map, const float* row, float* to) {
   CopyFloats(row, to, map.dim);
 }
 
+// Each lane says whether it wants its key's initial value; the warp writes all of them.
+template <bool kNarrow>
+__device__ void WriteInitial(const MapRef& map, const RowStart& start, bool wants, uint64_t key,
+                             float* to) {
+  for (uint32_t left = __ballot_sync(~0U, wants); left != 0; left &= left - 1) {
+    const int lane = __ffs(static_cast<int>(left)) - 1;
+    const uint64_t its_key = __shfl_sync(~0U, key, lane);
+    auto* row = reinterpret_cast<float*>(__shfl_sync(~0U, reinterpret_cast<uint64_t>(to), lane));
+    for (uint32_t e = Lane(); e < map.dim; e += 32) {
+      row[e] = InitialValueElement<kNarrow>(map, start, its_key, e);
+    }
+  }
+}
+
 // Word `word` of a stored row whose element n (state follows value) is element(n), each rounded to
 // the nearest that its type has. What belongs to no element is zero.
 template <typename Element>

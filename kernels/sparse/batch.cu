@@ -55,18 +55,8 @@ __device__ uint64_t PlaceOf(Number number) {
 template <bool kNarrow>
 __device__ void GiveRows(const GroupTable& table, bool is_one, uint64_t place, uint64_t key,
                          float* row) {
-  const uint32_t dim = table.map.dim;
   CopyValues<kNarrow>(table.map, place == kNowhere ? nullptr : table.map.RowOf(place), row);
-  uint32_t missing = __ballot_sync(~0U, is_one && place == kNowhere);
-  while (missing != 0) {
-    const int owner = __ffs(static_cast<int>(missing)) - 1;
-    missing &= missing - 1;
-    const uint64_t of_row = __shfl_sync(~0U, key, owner);
-    auto* to = reinterpret_cast<float*>(__shfl_sync(~0U, reinterpret_cast<uint64_t>(row), owner));
-    for (uint32_t e = Lane(); e < dim; e += 32) {
-      to[e] = InitialValueElement<kNarrow>(table.map, table.start, of_row, e);
-    }
-  }
+  WriteInitial<kNarrow>(table.map, table.start, is_one && place == kNowhere, key, row);
 }
 
 // A thread a key, blocks of one table.

@@ -596,11 +596,11 @@ void HotTable::ForgetErased(uint32_t epoch) {
 
 Status HotTable::Load(const ScanPage& page) {
   STRATA_CHECK(!history_.in_snapshot());
+  const DeviceScope scope(exec_.ordinal);
+  if (map_ != nullptr) STRATA_TRY(ReserveFor(page.keys.size(), 0));
   STRATA_TRY(below_->Load(page));
   history_.Loaded();
   if (map_ == nullptr || page.keys.empty()) return {};
-  const DeviceScope scope(exec_.ordinal);
-  STRATA_TRY(ReserveFor(page.keys.size(), 0));
   CopyUp<Key>(exec_, page.keys, keys_.as<Key>());
   Combine(keys_.as<Key>(), page.keys.size());
   copies_ -= CopiedOfBatch();
