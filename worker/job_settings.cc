@@ -173,8 +173,9 @@ constexpr Setting kJobRows[] = {
         "have a folder of their own. Relative to the job file; on the command line, to the working "
         "directory."),
     Row("checkpoint.keep", kInt, "3",
-        "Checkpoints that stay in checkpoint.folder, with all that they build on: the newest.", 1,
-        1e6),
+        "Checkpoints of this job.name that stay in checkpoint.folder, with all that they build on: "
+        "the newest.",
+        1, 1e6),
     Row("checkpoint.resume", kBool, "true",
         "Go on from the newest checkpoint of this very job, if there is one: same settings, data "
         "and number of workers; only train.epochs, train.eval_every, data.test and [output] may "

@@ -262,10 +262,11 @@ Result<std::vector<uint32_t>> RetireCheckpoints(Disk& disk, const std::string& r
     return list.damaged.front().status.Prefixed("no checkpoint was retired");
   }
   std::set<uint32_t> kept;
-  uint32_t of_jobs = 0;
+  std::map<std::string, uint32_t> of_jobs;  // by name, as far as known
   uint32_t others = 0;
   for (const CheckpointManifest& manifest : list.checkpoints) {  // children before parents
-    const bool newest = (manifest.attachments.empty() ? others : of_jobs)++ < keep;
+    uint32_t& newer = manifest.attachments.empty() ? others : of_jobs[manifest.job];
+    const bool newest = newer++ < keep;
     if (!newest && !pinned.contains(manifest.number) && !kept.contains(manifest.number)) continue;
     kept.insert(manifest.number);
     kept.merge(ParentsOf(manifest));

@@ -18,7 +18,7 @@ namespace strata {
 struct LocalCheckpointerOptions {
   Disk* disk = &RealDisk();
   std::string root = {};              // the folder of checkpoints; made when it is first needed
-  uint32_t keep = 3;                  // the newest that stay, with all that they build on
+  uint32_t keep = 3;                  // the job's newest that stay, with all that they build on
   std::string job = {};               // for the manifest: what it is a checkpoint of
   const Clock* clock = &RealClock();  // judges deadlines
 };

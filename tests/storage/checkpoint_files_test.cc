@@ -165,6 +165,19 @@ TEST(CheckpointFilesTest, RetiringKeepsWhatOthersBuildOn) {
   EXPECT_EQ(list->damaged[0].number, 5U);
 }
 
+// 1 and 2 are another job's than 3 to 6.
+TEST(CheckpointFilesTest, RetiringKeepsTheNewestOfEachJob) {
+  SimDisk disk;
+  CheckpointedLanes lanes(disk, "c", 1);
+  for (const uint32_t number : {1U, 2U, 3U, 4U, 5U, 6U}) {
+    lanes.Write(3);
+    ASSERT_TRUE(lanes.Take(number, true, {{"dense", "part"}}, number <= 2 ? "a" : "b").ok());
+  }
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 2, {}), ElementsAre(4, 3));
+  EXPECT_THAT(*RetireCheckpoints(disk, "c", 1, {}), ElementsAre(5, 1));
+  EXPECT_THAT(NumbersIn(disk, "c"), ElementsAre(6, 2));
+}
+
 // 2 is a job's and builds on 1; 3 to 6 were taken by hand, 6 building on 5.
 TEST(CheckpointFilesTest, RetiringKeepsTheNewestOfAJobHoweverManyOthersCameSince) {
   SimDisk disk;

@@ -124,7 +124,8 @@ Result<format::PartEntry> CheckpointedLanes::SaveLane(
   return writer->Finish();
 }
 
-Status CheckpointedLanes::Take(uint32_t number, bool full, std::vector<Attachment> attachments) {
+Status CheckpointedLanes::Take(uint32_t number, bool full, std::vector<Attachment> attachments,
+                               const std::string& job) {
   truth_[number] = Bits();
   const uint32_t parent = full ? 0 : durable_;
   std::vector<std::map<std::string, uint32_t>> since(lanes_.size());
@@ -146,7 +147,7 @@ Status CheckpointedLanes::Take(uint32_t number, bool full, std::vector<Attachmen
                                .parent = 0,
                                .cluster = kCluster,
                                .wall_unix_ns = 5,
-                               .job = "test",
+                               .job = job,
                                .shards = shards_,
                                .parts = std::move(parts),
                                .attachments = {}},

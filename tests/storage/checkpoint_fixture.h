@@ -57,7 +57,8 @@ class CheckpointedLanes {
   void DropAndMakeTable();  // table "b", another definition perhaps
   // Takes checkpoint `number`, writing a little meanwhile. The truth about it is kept, whether it
   // succeeds or not.
-  Status Take(uint32_t number, bool full, std::vector<Attachment> attachments = {});
+  Status Take(uint32_t number, bool full, std::vector<Attachment> attachments = {},
+              const std::string& job = "test");
 
   const StoreBits& truth(uint32_t number) const { return truth_.at(number); }
   const std::string& root() const { return root_; }
