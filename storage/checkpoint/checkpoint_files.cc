@@ -54,7 +54,7 @@ Status RemoveCheckpoint(Disk& disk, const std::string& root, uint32_t number) {
   STRATA_TRY(disk.SyncFolder(folder));
   for (const std::string& name : names) {
     STRATA_FAILPOINT("checkpoint.remove");
-    STRATA_TRY(disk.Remove(folder + "/" + name));
+    STRATA_TRY(disk.Remove(fmt::format("{}/{}", folder, name)));
   }
   return disk.SyncFolder(folder);
 }

@@ -59,8 +59,8 @@ Result<std::string> ReadCheckpointAttachment(Disk& disk, const std::string& root
 
 // Removes checkpoints but of each job named in manifests the newest `keep` with attachments, from
 // which it can go on, the newest `keep` without, those in `pinned`, and all that these build on;
-// also what unfinished ones below the newest left. The numbers removed. Does not touch anything when a manifest is damaged:
-// what it builds on cannot be known.
+// also what unfinished ones below the newest left. The numbers removed. Does not touch anything
+// when a manifest is damaged: what it builds on cannot be known.
 Result<std::vector<uint32_t>> RetireCheckpoints(Disk& disk, const std::string& root, uint32_t keep,
                                                 const std::set<uint32_t>& pinned);
 
