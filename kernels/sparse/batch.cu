@@ -17,8 +17,8 @@ namespace {
 static_assert(TableGroup::kBlockKeys == kMapThreads);
 
 // Keys without a row: each takes an entry of this table of positions, equal ones the same. Entries
-// follow the keys' HomeOrder, as they number the keys: those of a table come to the tier below in
-// the order of its index.
+// follow the keys' HomeOrder, as they number the keys: those of a table come to the tier below by
+// and large in the order of its index.
 struct Claims {
   static constexpr uint32_t kFree = ~0U;
   uint32_t* positions;
@@ -36,10 +36,15 @@ struct Claims {
     const auto self = static_cast<uint32_t>(i);
     const uint64_t key = keys[i];
     const uint64_t order = HomeOrder(Mix64(key)) + Mix64(table.first_id);  // tables apart
-    for (auto at = static_cast<uint32_t>(order >> shift);; at = (at + 1) & mask) {
+    auto at = static_cast<uint32_t>(order >> shift);
+    for (uint32_t tried = 1;; ++tried) {
       const uint32_t there = atomicCAS(positions + at, kFree, self);
       if (there == kFree) return at;
       if (there - table.first_key < table.keys && keys[there] == key) return at;
+      // Keys of one neighbourhood, as a scan may bring them, would stand in one long queue: past
+      // the first entries each goes its own way, which leads to all of them.
+      constexpr uint32_t kNear = 8;
+      at = (at + (tried < kNear ? 1 : static_cast<uint32_t>(order) | 1)) & mask;
     }
   }
 };

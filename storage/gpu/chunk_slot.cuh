@@ -34,6 +34,11 @@ class HotTable::ChunkSlot {
     if (up_ != nullptr) (void)cudaStreamDestroy(up_);
   }
 
+  // Rows of `words` words for which so many bytes are enough.
+  static size_t RowsIn(size_t bytes, size_t words) {
+    constexpr size_t kEnds = 64;  // of arrays that end within a vector
+    return (bytes - kEnds) / RowBytes(words);
+  }
   // Waits until the GPU has taken in what was here before.
   void Begin() {
     Must(FromCuda(cudaEventSynchronize(taken_), "the GPU"));
@@ -82,12 +87,13 @@ class HotTable::ChunkSlot {
     return chunk;
   }
   void End(const Exec& exec) { Must(FromCuda(cudaEventRecord(taken_, StreamOf(exec)), "the GPU")); }
-  uint64_t Bytes(uint32_t count) const {
-    return count * (sizeof(Key) + sizeof(uint32_t) + sizeof(SlotHeader) + words_ * sizeof(float));
-  }
+  uint64_t Bytes(uint32_t count) const { return count * RowBytes(words_); }
 
  private:
   ChunkSlot() = default;
+  static size_t RowBytes(size_t words) {
+    return sizeof(Key) + sizeof(uint32_t) + sizeof(SlotHeader) + words * sizeof(float);
+  }
   // Whole vectors of 16 bytes from the start of each array.
   size_t HeadersAt() const { return Aligned(rows_max_ * sizeof(Key)); }
   size_t NumbersAt() const { return HeadersAt() + rows_max_ * sizeof(SlotHeader); }

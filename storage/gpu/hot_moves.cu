@@ -27,8 +27,8 @@ constexpr uint64_t kSweepPart = 8;
 }  // namespace
 
 uint32_t HotTable::ChunkRows() const {
-  const size_t row_bytes = sizeof(SlotHeader) + words() * sizeof(float);
-  return static_cast<uint32_t>(std::clamp<size_t>(kChunkBytes / row_bytes, 256, 65536));
+  return static_cast<uint32_t>(
+      std::clamp<size_t>(ChunkSlot::RowsIn(kChunkBytes, words()), 256, 65536));
 }
 
 Status HotTable::MakeSlots(size_t count) {

@@ -50,12 +50,11 @@ def main(arguments):
     try:
         counts = count(junit_file)
     except (OSError, ElementTree.ParseError) as error:
-        print(f"no test ran: {error}", file=sys.stderr)
+        print(f"failed: no test ran: {error}")
         counts = {"passed": 0, "failed": 1, "skipped": 0}
     if ctest_exit_code != 0 and counts["failed"] == 0:
-        print(f"ctest ended with exit code {ctest_exit_code}", file=sys.stderr)
+        print(f"failed: ctest ended with exit code {ctest_exit_code}")
         counts["failed"] = 1
-    sys.stdout.flush()
     print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
     return 1 if counts["failed"] else 0
 

@@ -182,6 +182,19 @@ TEST_F(BatchOnGpu, CombinesKeysOfWhichNoneHasARow) {
   }
 }
 
+// As a scan in the order of hashes brings them.
+TEST_F(BatchOnGpu, CombinesKeysWithoutARowThatLieCloseTogether) {
+  GroupUser user({4, 8});
+  std::mt19937_64 random(5);
+  Keys keys(2);
+  while (keys[0].size() < 3'000) {
+    const uint64_t key = GroupUser::kRows + random() / 2;
+    if (HomeOrder(Mix64(key)) >> 56 == 77) keys[0].insert(keys[0].end(), 1 + random() % 2, key);
+  }
+  keys[1] = keys[0];
+  CheckCombine(user, keys, true);
+}
+
 // They begin anywhere, and where keys lie close together they took each other's entries.
 TEST_F(BatchOnGpu, KeysWithoutARowComeInTheOrderOfAHostsIndex) {
   GroupUser user({4, 8});
