@@ -11,7 +11,6 @@ namespace {
 
 constexpr size_t kCountersAhead = 16;   // rows whose counters are fetched before their turn
 constexpr size_t kAsideRows = 1024;     // in a page of rows copied before a write
-constexpr size_t kPiece = 128;          // rows that a thread reads or writes at a time
 constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visits for each wished
 
 }  // namespace
@@ -276,7 +275,7 @@ Status HostTable::FindOrReserve(std::span<const Key> keys) {
 Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPool& pool,
                            const RowVisit& visit) {
   const size_t row_bytes = schema_.stored_words() * sizeof(float);
-  pool.RunPieces(keys.size(), kPiece, [&](size_t begin, size_t end) {
+  pool.RunPieces(keys.size(), kRowPiece, [&](size_t begin, size_t end) {
     // Counters lie apart from the elements: a row's turn comes once they have arrived, too.
     std::array<std::pair<size_t, uint64_t>, kCountersAhead> waiting;
     size_t taken = 0;
@@ -299,20 +298,10 @@ Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPoo
 }
 
 Status HostTable::WriteRows(const RowsDown& down, WorkPool& pool) {
-  const size_t count = down.keys.size();
-  load_rows_.resize(count);
-  std::atomic<uint64_t> missing = 0;
-  pool.RunPieces(count, kPiece, [&](size_t begin, size_t end) {
-    uint64_t of_piece = 0;
-    index_.VisitRows<true>(down.keys.subspan(begin, end - begin), 0, [&](size_t i, uint64_t row) {
-      load_rows_[begin + i] = row;
-      of_piece += row == kNoRow ? 1 : 0;
-    });
-    missing += of_piece;
-  });
+  const uint64_t missing = index_.FindRows(down.keys, pool, &load_rows_, [](uint64_t) {});
   if (missing != 0) STRATA_TRY(Reserve(missing));
   if (missing != 0 || history_.in_snapshot()) {
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < down.keys.size(); ++i) {
       uint64_t& row = load_rows_[i];
       if (row == kNoRow) {
         row = AddRow(down.keys[i]);
@@ -321,14 +310,7 @@ Status HostTable::WriteRows(const RowsDown& down, WorkPool& pool) {
       }
     }
   }
-  const size_t words = schema_.stored_words();
-  pool.RunPieces(count, kPiece, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      if (i + kCountersAhead < end) rows_.PrefetchToWrite(load_rows_[i + kCountersAhead]);
-      std::copy_n(down.rows.data() + i * words, words, rows_.Elements(load_rows_[i]));
-      *rows_.Counters(load_rows_[i]) = down.counters[i];
-    }
-  });
+  rows_.Write(load_rows_, down.rows, down.counters, pool);
   return {};
 }
 

@@ -20,12 +20,15 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/status.h"
+#include "base/work_pool.h"
 #include "storage/memory/memory_budget.h"
 #include "storage/memory/pages.h"
 #include "storage/memory/row_slabs.h"
@@ -61,6 +64,12 @@ class RowIndex {
   // to 220 M rows a second, and 105 to 140 M into the first).
   template <bool Sparing = false, typename Visit>
   void VisitRows(std::span<const Key> keys, size_t row_bytes, Visit&& visit) const;
+
+  // The rows of these keys to *rows, kNoRow for those without, and found(row) of each other one;
+  // threads of the pool take part. How many are without.
+  template <typename Found>
+  uint64_t FindRows(std::span<const Key> keys, WorkPool& pool, std::vector<uint64_t>* rows,
+                    const Found& found) const;
 
   uint64_t bytes() const { return (current_.count + old_.count) * sizeof(Bucket); }
   // Slots carried over or passed by sweeps so far: what growth has cost.
@@ -185,6 +194,26 @@ void RowIndex::VisitRows(std::span<const Key> keys, size_t row_bytes, Visit&& vi
       hashes[i % kIndexAhead] = hash;
     }
   }
+}
+
+template <typename Found>
+uint64_t RowIndex::FindRows(std::span<const Key> keys, WorkPool& pool, std::vector<uint64_t>* rows,
+                            const Found& found) const {
+  rows->resize(keys.size());
+  std::atomic<uint64_t> missing = 0;
+  pool.RunPieces(keys.size(), kRowPiece, [&](size_t begin, size_t end) {
+    uint64_t of_piece = 0;
+    VisitRows<true>(keys.subspan(begin, end - begin), 0, [&](size_t i, uint64_t row) {
+      (*rows)[begin + i] = row;
+      if (row == kNoRow) {
+        ++of_piece;
+      } else {
+        found(row);
+      }
+    });
+    missing += of_piece;
+  });
+  return missing;
 }
 
 }  // namespace strata

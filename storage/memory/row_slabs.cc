@@ -80,6 +80,19 @@ uint64_t RowSlabs::Add(Key key) {
   return row;
 }
 
+void RowSlabs::Write(std::span<const uint64_t> rows, std::span<const float> stored,
+                     std::span<const RowCounters> counters, WorkPool& pool) {
+  constexpr size_t kAhead = 16;
+  const size_t words = schema_.stored_words();
+  pool.RunPieces(rows.size(), kRowPiece, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      if (i + kAhead < end) PrefetchToWrite(rows[i + kAhead]);
+      std::copy_n(stored.data() + i * words, words, Elements(rows[i]));
+      *Counters(rows[i]) = counters[i];
+    }
+  });
+}
+
 void RowSlabs::Remove(uint64_t row) {
   STRATA_CHECK(IsLive(row));
   live_[row / 64] &= ~(uint64_t{1} << (row % 64));

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/work_pool.h"
 #include "storage/memory/memory_budget.h"
 #include "storage/memory/pages.h"
 #include "storage/row_schema.h"
@@ -27,6 +28,7 @@
 namespace strata {
 
 constexpr uint64_t kNoRow = UINT64_MAX;
+constexpr size_t kRowPiece = 128;  // rows that a thread of a pool reads or writes at a time
 
 // Not thread-safe.
 class RowSlabs {
@@ -85,6 +87,11 @@ class RowSlabs {
   [[gnu::always_inline]] void PrefetchCountersToRead(uint64_t row) const {
     __builtin_prefetch(CountersPlace(row), 0, 2);
   }
+
+  // The whole of these rows, which are all different, one behind the other as they are stored;
+  // threads of the pool take part.
+  void Write(std::span<const uint64_t> rows, std::span<const float> stored,
+             std::span<const RowCounters> counters, WorkPool& pool);
 
   // What lies side by side in a slab: rows up to SlabEnd(row) - 1, with their counters and their
   // keys, and as floats without gaps between them if ElementsAreDense.

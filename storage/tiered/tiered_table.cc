@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 
 #include "kernels/core/initializer.h"
 #include "storage/rocks/cold_rows.h"
@@ -11,7 +10,6 @@
 namespace strata {
 namespace {
 
-constexpr size_t kPiece = 128;       // rows in memory that a thread reads or writes at a time
 constexpr size_t kColdPiece = 4096;  // rows read from the cold tier at a time
 // Keys that have no row yet are counted in this part of the table's share of memory.
 constexpr uint64_t kPushCountsPart = 32;
@@ -385,7 +383,7 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
     SettleUp();
   }
   std::vector<uint8_t> is_warm(keys.size());
-  pool.RunPieces(keys.size(), kPiece, [&](size_t begin, size_t end) {
+  pool.RunPieces(keys.size(), kRowPiece, [&](size_t begin, size_t end) {
     warm_.VisitRows<true>(keys.subspan(begin, end - begin), row_bytes_,
                           [&](size_t i, uint64_t row) {
                             if (row == kNoRow) return;
@@ -415,23 +413,10 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
 Status TieredTable::WriteRows(const RowsDown& down, WorkPool& pool) {
   is_below_ = true;
   BeginOperation();
-  const size_t count = down.keys.size();
-  down_rows_.resize(count);
-  std::atomic<uint64_t> missing = 0;
-  pool.RunPieces(count, kPiece, [&](size_t begin, size_t end) {
-    uint64_t of_piece = 0;
-    warm_.VisitRows<true>(down.keys.subspan(begin, end - begin), 0, [&](size_t i, uint64_t row) {
-      down_rows_[begin + i] = row;
-      if (row == kNoRow) {
-        ++of_piece;
-      } else {
-        warm_.Touch(row, tick_);
-      }
-    });
-    missing += of_piece;
-  });
+  const uint64_t missing =
+      warm_.FindRows(down.keys, pool, &down_rows_, [&](uint64_t row) { warm_.Touch(row, tick_); });
   STRATA_TRY(MakeRoom(missing).Prefixed("table '" + spec_.name + "'"));
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < down.keys.size(); ++i) {
     const Key key = down.keys[i];
     uint64_t& row = down_rows_[i];
     if (row == kNoRow) row = warm_.Find(key);  // it may have come up while room was made
@@ -445,13 +430,7 @@ Status TieredTable::WriteRows(const RowsDown& down, WorkPool& pool) {
     }
     NoteStep(down.counters[i].last_step);
   }
-  const size_t words = schema_.stored_words();
-  pool.RunPieces(count, kPiece, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      std::copy_n(down.rows.data() + i * words, words, warm_.Elements(down_rows_[i]));
-      warm_.Counters(down_rows_[i]) = down.counters[i];
-    }
-  });
+  warm_.Write(down_rows_, down.rows, down.counters, pool);
   KeepRoomAhead();
   return {};
 }

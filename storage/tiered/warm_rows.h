@@ -38,6 +38,16 @@ class WarmRows {
   void VisitRows(std::span<const Key> keys, size_t bytes, Visit&& visit) const {
     store_->index.template VisitRows<Sparing>(keys, bytes, visit);
   }
+  // As RowIndex::FindRows and RowSlabs::Write.
+  template <typename Found>
+  uint64_t FindRows(std::span<const Key> keys, WorkPool& pool, std::vector<uint64_t>* rows,
+                    const Found& found) const {
+    return store_->index.FindRows(keys, pool, rows, found);
+  }
+  void Write(std::span<const uint64_t> rows, std::span<const float> stored,
+             std::span<const RowCounters> counters, WorkPool& pool) {
+    store_->rows.Write(rows, stored, counters, pool);
+  }
   // kRefused when the budget has no memory for `count` rows more than there are.
   Status Reserve(uint64_t count);
   uint64_t Add(Key key, uint32_t tick, uint8_t flags);  // its bytes are the caller's to fill
