@@ -157,8 +157,7 @@ __global__ void OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Act
 }
 
 // Where rows go that had to make room, if anywhere: each lane brings the place of its own, kNowhere
-// for none.
-// The slots' digests become those of who takes them.
+// for none. The slots' digests become those of who takes them.
 __device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, uint32_t digest,
                         const RowList& victims) {
   const uint32_t words = map.row_words;

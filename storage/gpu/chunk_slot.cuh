@@ -23,7 +23,7 @@ class HotTable::ChunkSlot {
     slot->host_ = host.Take((bytes + sizeof(float) - 1) / sizeof(float));
     STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&slot->up_, cudaStreamNonBlocking), "a stream"));
     for (cudaEvent_t* event : {&slot->sent_, &slot->taken_}) {
-      STRATA_TRY(FromCuda(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "an event"));
+      STRATA_ASSIGN(*event, MakeEvent());
     }
     return Result<std::unique_ptr<ChunkSlot>>(std::move(slot));
   }

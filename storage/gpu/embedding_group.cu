@@ -36,9 +36,7 @@ Result<std::unique_ptr<EmbeddingGroup>> EmbeddingGroup::Open(LocalStore& store,
   STRATA_TRY(CheckDevice(exec.ordinal));
   auto group = std::unique_ptr<EmbeddingGroup>(new EmbeddingGroup(store, tables, exec));
   const DeviceScope device(exec.ordinal);
-  cudaEvent_t done = nullptr;
-  STRATA_TRY(FromCuda(cudaEventCreateWithFlags(&done, cudaEventDisableTiming), "an event"));
-  group->done_ = done;
+  STRATA_ASSIGN(group->done_, MakeEvent());
   STRATA_TRY(group->batch_.Make());
   Turn turn(*group);
   STRATA_TRY(turn.Begin());

@@ -30,6 +30,13 @@ inline cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t
 inline void Must(const Status& status) { STRATA_CHECK_MSG(status.ok(), status.ToString()); }
 inline void MustBegin(const char* what) { Must(FromCuda(cudaGetLastError(), what)); }
 
+// An event of the calling thread's GPU, which tells no times.
+inline Result<cudaEvent_t> MakeEvent() {
+  cudaEvent_t event = nullptr;
+  STRATA_TRY(FromCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
+  return event;
+}
+
 template <typename T>
 void CopyUp(const Exec& exec, std::span<const T> from, T* to) {
   Must(FromCuda(

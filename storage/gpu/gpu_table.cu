@@ -352,9 +352,7 @@ void GpuTable::EndSnapshot() {
 Status GpuTable::Lend(const Exec& exec) {
   STRATA_TRY(MakeMap());
   if (lent_ == nullptr) {
-    cudaEvent_t event = nullptr;
-    STRATA_TRY(FromCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
-    lent_ = event;
+    STRATA_ASSIGN(lent_, MakeEvent());
   }
   const auto lent = static_cast<cudaEvent_t>(lent_);
   Must(FromCuda(cudaEventRecord(lent, StreamOf(exec_)), "the GPU"));

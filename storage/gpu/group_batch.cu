@@ -13,9 +13,7 @@ struct GroupBatch::Counts {
 };
 
 Status GroupBatch::Make() {
-  cudaEvent_t made = nullptr;
-  STRATA_TRY(FromCuda(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "an event"));
-  counted_ = made;
+  STRATA_ASSIGN(counted_, MakeEvent());
   host_ = PinnedPool::Make()->Take(sizeof(Counts) / sizeof(float));
   counts_ = reinterpret_cast<Counts*>(host_.get());
   STRATA_TRY(device_counts_.ReserveFor<Counts>(1));

@@ -12,12 +12,6 @@ namespace {
 
 constexpr size_t kShards = size_t{1} << kOwnerShardBits;
 
-Result<cudaEvent_t> MakeEvent() {
-  cudaEvent_t event = nullptr;
-  STRATA_TRY(FromCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
-  return event;
-}
-
 void Record(cudaEvent_t event, const Exec& exec) {
   Must(FromCuda(cudaEventRecord(event, StreamOf(exec)), "the GPU"));
 }
