@@ -123,6 +123,20 @@ class DeviceMapCases : public testing::Test {
   void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
 };
 
+// As MapUser::Assign does at this score.
+void AssignTo(MapModel* model, const std::vector<uint64_t>& keys, const std::vector<float>& values,
+              uint64_t score) {
+  const auto dim = static_cast<ptrdiff_t>(values.size() / keys.size());
+  auto value = values.begin();
+  for (const uint64_t key : keys) {
+    ModelRow& row = (*model)[key];
+    row = {};
+    row.value.assign(value, value + dim);
+    row.score = score;
+    value += dim;
+  }
+}
+
 TEST_F(DeviceMapCases, AFixedOneHandsOutWhatItEvictsAndLosesNothing) {
   constexpr uint32_t kDim = 8;
   constexpr uint64_t kRows = 30'000;
@@ -134,12 +148,7 @@ TEST_F(DeviceMapCases, AFixedOneHandsOutWhatItEvictsAndLosesNothing) {
     user.start.score = step;
     const auto keys = Distinct(random, 3'000, 200'000);
     const auto values = ValuesOf(keys, kDim, step);
-    for (size_t i = 0; i < keys.size(); ++i) {
-      ModelRow& row = inside[keys[i]];
-      row = {};
-      row.value.assign(&values[i * kDim], &values[i * kDim] + kDim);
-      row.score = step;
-    }
+    AssignTo(&inside, keys, values, step);
     MapModel victims;
     const uint64_t refused = user.CountsNow().refused;
     ASSERT_TRUE(user.Assign(keys, values, &victims).ok());
@@ -170,13 +179,8 @@ TEST_F(DeviceMapCases, AFixedOneLosesWhatItEvictsWhereNobodyTakesIt) {
     const uint64_t rows = user.Rows();
     const MapModel before = user.Scan(1000);
     uint64_t made = 0;
-    for (size_t i = 0; i < keys.size(); ++i) {
-      made += before.contains(keys[i]) ? 0 : 1;
-      ModelRow& row = assigned[keys[i]];
-      row = {};
-      row.value.assign(&values[i * kDim], &values[i * kDim] + kDim);
-      row.score = step;
-    }
+    for (const uint64_t key : keys) made += before.contains(key) ? 0 : 1;
+    AssignTo(&assigned, keys, values, step);
     const Result<uint32_t> gone = user.AssignAndLose(keys, values);
     ASSERT_TRUE(gone.ok());
     ASSERT_EQ(user.Rows(), rows + made - *gone);

@@ -130,6 +130,16 @@ struct BagsOnGpu {
   DeviceArray<T> gradients;
 };
 
+inline void ExpectSameStats(const TableStats& ours, const TableStats& model,
+                            const std::string& table) {
+  EXPECT_EQ(ours.rows, model.rows) << table;
+  EXPECT_EQ(ours.lookups, model.lookups) << table;
+  EXPECT_EQ(ours.lookup_hits, model.lookup_hits) << table;
+  EXPECT_EQ(ours.updates, model.updates) << table;
+  EXPECT_EQ(ours.steps, model.steps) << table;
+  EXPECT_EQ(ours.rejected, model.rejected) << table;
+}
+
 // Tables in host memory, which say what is right.
 class HostTables {
  public:
@@ -219,13 +229,7 @@ class Pair : public HostTables {
   void ExpectSameTables() {
     ExpectSameRows();
     for (const TableSpec& spec : specs()) {
-      const TableStats ours = Stats(*gpu_, spec), model = Stats(host(), spec);
-      EXPECT_EQ(ours.rows, model.rows) << spec.name;
-      EXPECT_EQ(ours.lookups, model.lookups) << spec.name;
-      EXPECT_EQ(ours.lookup_hits, model.lookup_hits) << spec.name;
-      EXPECT_EQ(ours.updates, model.updates) << spec.name;
-      EXPECT_EQ(ours.steps, model.steps) << spec.name;
-      EXPECT_EQ(ours.rejected, model.rejected) << spec.name;
+      ExpectSameStats(Stats(*gpu_, spec), Stats(host(), spec), spec.name);
     }
   }
 
