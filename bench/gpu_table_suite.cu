@@ -143,7 +143,7 @@ class Bench {
       ++start_.score;
       STRATA_TRY(map_->MakeRoom(exec_, kBatch));
       InsertOrAssign(exec_, map_->ref(), keys_.span(), rows_.data(), nullptr, start_, misses_,
-                     {.count = victims_.count});
+                     {.evicts = true, .victims = {}});
       if (filled_ < wanted) continue;
       STRATA_ASSIGN(const MapCounts counts, map_->Counts(exec_));
       rows = counts.rows;
@@ -174,13 +174,13 @@ class Bench {
   }
 
   // As HierarchicalKV's: only insert_and_evict hands out what has to go.
-  RowList Victims() const {
-    if (evicting_) return victims_;
-    return shape_.load > 0.9 ? RowList{.count = victims_.count} : RowList{};
+  WhenFull IfFull() const {
+    if (evicting_) return {.evicts = true, .victims = victims_};
+    return {.evicts = shape_.load > 0.9, .victims = {}};
   }
 
   void Call(Op op) {
-    const RowList victims = Victims();
+    const WhenFull when_full = IfFull();
     switch (op) {
       case Op::kFind:
       case Op::kFindZipf:
@@ -189,10 +189,10 @@ class Bench {
       case Op::kInsertOrAssign:
       case Op::kInsertAndEvict:
         InsertOrAssign(exec_, map_->ref(), keys_.span(), rows_.data(), nullptr, start_, misses_,
-                       victims);
+                       when_full);
         return;
       case Op::kFindOrInsert:
-        FindOrInsert(exec_, map_->ref(), keys_.span(), start_, rows_.data(), misses_, victims);
+        FindOrInsert(exec_, map_->ref(), keys_.span(), start_, rows_.data(), misses_, when_full);
         return;
     }
   }
@@ -207,14 +207,17 @@ class Bench {
     return static_cast<double>(RealClock().Now() - began) / kSecond;
   }
 
-  // Of the last call, which made rows.
-  Result<MapKeys> KeysInserted() const {
+  // Of the last call, which made rows; the map's counts before it.
+  Result<MapKeys> KeysInserted(const MapCounts& before) const {
     std::vector<uint32_t> counts(2);
     STRATA_TRY(counts_.Get(&counts));
-    return MapKeys{.present = kBatch - counts[0],
-                   .absent = counts[0],
-                   .evicting = Victims().count == nullptr ? 0 : counts[1],
-                   .handed = evicting_ ? counts[1] : 0};
+    const uint64_t absent = counts[0];
+    STRATA_ASSIGN(const MapCounts now, map_->Counts(exec_));
+    const uint64_t evicting = absent - (now.rows - before.rows) - (now.refused - before.refused);
+    return MapKeys{.present = kBatch - absent,
+                   .absent = absent,
+                   .evicting = evicting,
+                   .handed = evicting_ ? evicting : 0};
   }
 
   Result<Figure> Measure(Op op) {
@@ -222,16 +225,18 @@ class Bench {
     double best = 1e9;
     double limit = 1e9;
     MapKeys keys;
+    MapCounts before = {};
     for (int round = 0; round < 2; ++round) {
       STRATA_TRY(DrawKeys(op));
       STRATA_TRY(map_->MakeRoom(exec_, kBatch));
+      STRATA_ASSIGN(before, map_->Counts(exec_));
       ++start_.score;
       if (finds) STRATA_TRY(LimitOnce(&limit, &keys));
       STRATA_ASSIGN(const double seconds, Time([&] { Call(op); }));
       best = std::min(best, seconds);
     }
     if (!finds) {
-      STRATA_ASSIGN(keys, KeysInserted());
+      STRATA_ASSIGN(keys, KeysInserted(before));
     }
     Figure figure;
     figure.name = fmt::format("{} dim={} load={:.2f} ({:.3f} reached)", OpName(op), shape_.dim,

@@ -33,6 +33,15 @@ struct RowList {
   uint32_t* count = nullptr;
 };
 
+// What becomes of a key that has no row where all that it may take is full.
+struct WhenFull {
+  // The row of the lowest score below RowStart::score among five of its bucket makes room. Else,
+  // and where there is none, the key is counted as refused.
+  bool evicts = false;
+  // Where rows go that made room, with room for the whole batch. Without a count: they are lost.
+  RowList victims;
+};
+
 // What rows that are made begin with.
 struct RowStart {
   InitializerSpec initializer;
@@ -52,13 +61,10 @@ void LocateRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> k
                 uint64_t* places);
 
 // The row of keys[i] is row positions[i] of `values` (positions null: row i), dim elements each.
-// Optimizer state and counters restart. `victims`, if it has a count: where all that a key may take
-// is full, the row of the lowest score below start.score among five of its bucket makes room, and
-// goes there, where there is room for the whole batch; without headers it is lost. Else, and where
-// there is none, the key is counted as refused.
+// Optimizer state and counters restart.
 void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                     const float* values, const uint32_t* positions, const RowStart& start,
-                    const MissList& misses, const RowList& victims = {});
+                    const MissList& misses, const WhenFull& when_full = {});
 
 // Whole rows as they are stored, with their headers, at positions[i] of both (null: i).
 void LoadRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
@@ -68,7 +74,7 @@ void LoadRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> key
 // Rows that are missing are made with their initial value. out: keys x dim, what the rows hold.
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                   const RowStart& start, float* out, const MissList& misses,
-                  const RowList& victims = {});
+                  const WhenFull& when_full = {});
 
 // Keys may repeat, and need not be there. Those that were go to `erased`, once each, as many as
 // *erased_count grows by; null: nobody asks.

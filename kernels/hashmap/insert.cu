@@ -144,8 +144,8 @@ struct Copied {
 };
 
 template <typename Action>
-__global__ void OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Action action,
-                           MissList misses) {
+__global__ void __launch_bounds__(kMapThreads)
+    OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Action action, MissList misses) {
   const uint64_t i = ThreadNumber();
   const bool is_one = i < count;
   const uint64_t key = is_one ? keys[i] : 0;
@@ -156,19 +156,18 @@ __global__ void OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Act
   action.Found(map, place, key, i);
 }
 
-// Where rows go that had to make room, if anywhere: each lane brings the place of its own, kNowhere
-// for none. The slots' digests become those of who takes them.
-__device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, uint32_t digest,
-                        const RowList& victims) {
+// The slot's digest becomes that of who takes it from another.
+__device__ void SetDigest(const MapRef& map, uint64_t place, uint32_t digest) {
+  uint32_t* word = LineWord(map, place);
+  const uint32_t before = *word >> WordShift(place) & 0xffU;
+  atomicXor(word, (before ^ digest) << WordShift(place));
+}
+
+// Rows that had to make room: each lane brings the place of its own, kNowhere for none.
+__device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, const RowList& victims) {
   const uint32_t words = map.row_words;
   float* row = nullptr;
   const uint32_t at = PlaceInList(place != kNowhere, victims.count);
-  if (place != kNowhere) {
-    uint32_t* word = LineWord(map, place);
-    const uint32_t before = *word >> WordShift(place) & 0xffU;
-    atomicXor(word, (before ^ digest) << WordShift(place));
-  }
-  if (victims.headers == nullptr) return;
   if (place != kNowhere) {
     SlotHeader header = *map.HeaderOf(place);
     header.score = score;
@@ -181,8 +180,9 @@ __device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, uint3
 }
 
 template <typename Action>
-__global__ void OnMissing(MapRef map, const uint64_t* keys, Action action, MissList misses,
-                          RowList victims) {
+__global__ void __launch_bounds__(kMapThreads)
+    OnMissing(MapRef map, const uint64_t* keys, Action action, MissList misses,
+              WhenFull when_full) {
   const uint64_t number = ThreadNumber();
   const uint32_t count = *misses.count;
   if (number - Lane() >= count) return;
@@ -194,39 +194,40 @@ __global__ void OnMissing(MapRef map, const uint64_t* keys, Action action, MissL
   if (__ballot_sync(~0U, is_one && place == kNowhere) != 0) {
     uint64_t freed = kNowhere;
     uint64_t score = 0;
-    if (is_one && place == kNowhere && victims.count != nullptr) {
+    if (is_one && place == kNowhere && when_full.evicts) {
       freed = TakeVictim(map, MapRef::First(key), action.start.score, &score);
     }
     CountLanes(is_one && place == kNowhere && freed == kNowhere, &map.counts->refused);
-    if (victims.count != nullptr) {
-      HandOut(map, freed, score, MapRef::DigestOf(MapRef::First(key)), victims);
+    if (when_full.victims.count != nullptr) HandOut(map, freed, score, when_full.victims);
+    if (freed != kNowhere) {
+      SetDigest(map, freed, MapRef::DigestOf(MapRef::First(key)));
+      place = freed;
     }
-    if (freed != kNowhere) place = freed;
   }
   WriteSlots<false>(map, action, place, key, i);
 }
 
 template <typename Action>
 void Run(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys, const Action& action,
-         const MissList& misses, const RowList& victims) {
+         const MissList& misses, const WhenFull& when_full) {
   if (keys.empty()) return;
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   const uint32_t blocks = BlocksFor(keys.size());
   (void)cudaMemsetAsync(misses.count, 0, sizeof *misses.count, stream);
-  if (victims.count != nullptr) {
-    (void)cudaMemsetAsync(victims.count, 0, sizeof *victims.count, stream);
+  if (uint32_t* victims = when_full.victims.count; victims != nullptr) {
+    (void)cudaMemsetAsync(victims, 0, sizeof *victims, stream);
   }
   OnExisting<<<blocks, kMapThreads, 0, stream>>>(map, keys.data(), keys.size(), action, misses);
-  OnMissing<<<blocks, kMapThreads, 0, stream>>>(map, keys.data(), action, misses, victims);
+  OnMissing<<<blocks, kMapThreads, 0, stream>>>(map, keys.data(), action, misses, when_full);
 }
 
 }  // namespace
 
 void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                     const float* values, const uint32_t* positions, const RowStart& start,
-                    const MissList& misses, const RowList& victims) {
+                    const MissList& misses, const WhenFull& when_full) {
   WithNarrow(map.IsNarrow(), [&](auto narrow) {
-    Run(exec, map, keys, Assigned<narrow.value>{values, positions, start}, misses, victims);
+    Run(exec, map, keys, Assigned<narrow.value>{values, positions, start}, misses, when_full);
   });
 }
 
@@ -238,9 +239,9 @@ void LoadRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> key
 
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                   const RowStart& start, float* out, const MissList& misses,
-                  const RowList& victims) {
+                  const WhenFull& when_full) {
   WithNarrow(map.IsNarrow(), [&](auto narrow) {
-    Run(exec, map, keys, Copied<narrow.value>{out, start}, misses, victims);
+    Run(exec, map, keys, Copied<narrow.value>{out, start}, misses, when_full);
   });
 }
 

@@ -8,30 +8,34 @@
 
 namespace strata {
 
-// The part of a position.
-inline __device__ uint32_t PartOf(std::span<const uint32_t> ends, uint32_t position) {
-  uint32_t part = 0;
-  for (auto end = static_cast<uint32_t>(ends.size()); part < end;) {
-    const uint32_t middle = (part + end) / 2;
-    if (ends[middle] <= position) {
-      part = middle + 1;
+// Where in [begin, end) of an ascending array the first number stands that is `bound` or more; end:
+// nowhere.
+inline __device__ uint32_t FirstFrom(const uint32_t* ascending, uint32_t begin, uint32_t end,
+                                     uint32_t bound) {
+  while (begin < end) {
+    const uint32_t middle = begin + (end - begin) / 2;
+    if (ascending[middle] < bound) {
+      begin = middle + 1;
     } else {
       end = middle;
     }
   }
-  return part;
+  return begin;
 }
 
-// How many parts have one of these `rows` ascending positions.
+// The part of a position.
+inline __device__ uint32_t PartOf(std::span<const uint32_t> ends, uint32_t position) {
+  return FirstFrom(ends.data(), 0, static_cast<uint32_t>(ends.size()), position + 1);
+}
+
+// How many parts have one of these `rows` ascending positions. From part to part, as a key may have
+// most of a batch's positions.
 inline __device__ uint32_t PartsThatBrought(std::span<const uint32_t> ends, const uint32_t* order,
                                             uint32_t rows) {
-  uint32_t brought = 1;
-  if (ends.size() < 2) return brought;
-  uint32_t last = PartOf(ends, order[0]);
-  for (uint32_t row = 1; row < rows; ++row) {
-    const uint32_t part = PartOf(ends, order[row]);
-    if (part != last) ++brought;
-    last = part;
+  if (ends.size() < 2) return 1;
+  uint32_t brought = 0;
+  for (uint32_t row = 0; row < rows; ++brought) {
+    row = FirstFrom(order, row + 1, rows, ends[PartOf(ends, order[row])]);
   }
   return brought;
 }

@@ -58,32 +58,30 @@ class MapUser {
     STRATA_TRY(map_->MakeRoom(exec_, keys.size()));
     DeviceArray<float> given(values);
     Insert(keys, victims,
-           [&](std::span<const uint64_t> on_device, const MissList& misses, const RowList& out) {
+           [&](std::span<const uint64_t> on_device, const MissList& misses, const WhenFull& full) {
              InsertOrAssign(exec_, map_->ref(), on_device, given.data(), nullptr, start, misses,
-                            out);
+                            full);
            });
     return {};
   }
-  // Rows that had to make room are lost; how many.
-  Result<uint32_t> AssignAndLose(const std::vector<uint64_t>& keys,
-                                 const std::vector<float>& values) {
+  // Rows that had to make room are lost.
+  Status AssignAndLose(const std::vector<uint64_t>& keys, const std::vector<float>& values) {
     STRATA_TRY(map_->MakeRoom(exec_, keys.size()));
     DeviceArray<float> given(values);
-    DeviceArray<uint32_t> lost(1);
     Insert(keys, nullptr,
-           [&](std::span<const uint64_t> on_device, const MissList& misses, const RowList&) {
+           [&](std::span<const uint64_t> on_device, const MissList& misses, const WhenFull&) {
              InsertOrAssign(exec_, map_->ref(), on_device, given.data(), nullptr, start, misses,
-                            {nullptr, nullptr, lost.data()});
+                            {.evicts = true, .victims = {}});
            });
-    return lost.Get()[0];
+    return {};
   }
   Result<std::vector<float>> FindOrMake(const std::vector<uint64_t>& keys,
                                         MapModel* victims = nullptr) {
     STRATA_TRY(map_->MakeRoom(exec_, keys.size()));
     DeviceArray<float> out(keys.size() * options_.dim);
     Insert(keys, victims,
-           [&](std::span<const uint64_t> on_device, const MissList& misses, const RowList& handed) {
-             FindOrInsert(exec_, map_->ref(), on_device, start, out.data(), misses, handed);
+           [&](std::span<const uint64_t> on_device, const MissList& misses, const WhenFull& full) {
+             FindOrInsert(exec_, map_->ref(), on_device, start, out.data(), misses, full);
            });
     return out.Get();
   }
@@ -193,11 +191,12 @@ class MapUser {
     DeviceArray<uint32_t> count(1);
     const MissList misses{positions.data(), count.data()};
     Listed listed(victims == nullptr ? 0 : keys.size(), map_->ref());
-    RowList handed;
+    WhenFull when_full;
     if (victims != nullptr) {
-      handed = {listed.headers.data(), listed.rows.data(), listed.count.data()};
+      when_full.evicts = true;
+      when_full.victims = {listed.headers.data(), listed.rows.data(), listed.count.data()};
     }
-    call({on_device.data(), keys.size()}, misses, handed);
+    call({on_device.data(), keys.size()}, misses, when_full);
     Sync();
     if (victims != nullptr) listed.AddTo(victims);
   }
