@@ -72,8 +72,15 @@ void WorkPool::RunPieces(size_t count, size_t piece,
       [&](size_t n) { task(n * piece, std::min(count, (n + 1) * piece)); });
 }
 
+void WorkPool::Wake() {
+  const std::lock_guard lock(mutex_);
+  ++wakes_;
+  has_job_.notify_all();
+}
+
 void WorkPool::Serve() {
   std::unique_lock lock(mutex_);
+  uint64_t wakes_seen = 0;
   while (true) {
     if (!stop_ && jobs_.empty()) {
       const uint64_t seen = posted_;
@@ -81,8 +88,10 @@ void WorkPool::Serve() {
       static_cast<void>(Spin([&] { return posted_ != seen; }));
       lock.lock();
     }
-    has_job_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
+    has_job_.wait(lock, [&] { return stop_ || !jobs_.empty() || wakes_ != wakes_seen; });
     if (stop_) return;
+    wakes_seen = wakes_;
+    if (jobs_.empty()) continue;
     const std::shared_ptr<Job> job = jobs_.front();
     if (job->next.load(std::memory_order_relaxed) >= job->count) {
       jobs_.pop_front();  // all of it is taken

@@ -31,6 +31,8 @@ class WorkPool {
                                                  PoolWait wait = PoolWait::kSleep);
   ~WorkPool();
 
+  // A Run is about to come: threads that sleep begin to wait for it as PoolWait says.
+  void Wake();
   // Calls task(0) to task(count - 1), each once, some of them here, and returns when all are done.
   void Run(size_t count, const std::function<void(size_t)>& task);
   // The same for 0 to count - 1 in pieces: task(begin, end), none longer than `piece`.
@@ -57,6 +59,7 @@ class WorkPool {
   std::condition_variable has_job_;
   std::condition_variable is_done_;
   std::deque<std::shared_ptr<Job>> jobs_;
+  uint64_t wakes_ = 0;  // so far
   bool stop_ = false;
   std::vector<std::jthread> threads_;  // last: they end before what they use
 };

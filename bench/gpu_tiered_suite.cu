@@ -53,7 +53,7 @@ class TieredBench {
     STRATA_TRY(FromCuda(cudaGetDevice(&device), "asking for the GPU"));
     STRATA_ASSIGN(pool_, DevicePool::Make(device, (kRows / 2) * (slot + 2) * 10 / 8));
     STRATA_ASSIGN(workers_, StartGatherers());
-    auto below = std::make_unique<HostTable>(spec);
+    auto below = std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome);
     below_ = below.get();
     table_ = std::make_unique<HotTable>(spec, *pool_, PinnedPool::Make(), std::move(below),
                                         *workers_, HotTableOptions{.rows_max = kRows / 2});

@@ -66,10 +66,10 @@ void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_
                     const float* values, const uint32_t* positions, const RowStart& start,
                     const MissList& misses, const WhenFull& when_full = {});
 
-// Whole rows as they are stored, with their headers, at positions[i] of both (null: i).
-void LoadRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
-              const SlotHeader* headers, const float* rows, const uint32_t* positions,
-              const MissList& misses);
+// `count` whole rows as they are stored, with their headers, which say whose they are: row i is at
+// positions[i] of both (null: at i).
+void LoadRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, const float* rows,
+              const uint32_t* positions, uint64_t count, const MissList& misses);
 
 // Rows that are missing are made with their initial value. out: keys x dim, what the rows hold.
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,

@@ -68,16 +68,18 @@ __device__ void WriteSlots(const MapRef& map, const Action& action, uint64_t pla
   }
 }
 
-// What the calls do with the row of the batch's key i: Found says what is done with a row that
-// exists (a warp's lanes together, kNowhere where a lane has none), Header and Four what one that
-// is made holds.
+// What the calls do with the row of the batch's key i, which is Key(i): Found says what is done with
+// a row that exists (a warp's lanes together, kNowhere where a lane has none), Header and Four what
+// one that is made holds.
 
 template <bool kNarrow>
 struct Assigned {
+  const uint64_t* keys;
   const float* values;
   const uint32_t* positions;  // of the keys' values; null: their own
   RowStart start;
 
+  __device__ uint64_t Key(uint64_t i) const { return keys[i]; }
   __device__ void Found(const MapRef& map, uint64_t place, uint64_t key, uint64_t i) const {
     WriteSlots<true>(map, *this, place, key, i);
   }
@@ -98,6 +100,7 @@ struct Loaded {
   const uint32_t* positions;
   RowStart start;
 
+  __device__ uint64_t Key(uint64_t i) const { return headers[From(i)].key; }
   __device__ void Found(const MapRef& map, uint64_t place, uint64_t key, uint64_t i) const {
     WriteSlots<true>(map, *this, place, key, i);
   }
@@ -117,9 +120,11 @@ __device__ float4 InitialFour(const MapRef& map, const RowStart& start, uint64_t
 
 template <bool kNarrow>
 struct Copied {
+  const uint64_t* keys;
   float* out;
   RowStart start;
 
+  __device__ uint64_t Key(uint64_t i) const { return keys[i]; }
   __device__ void Found(const MapRef& map, uint64_t place, uint64_t, uint64_t i) const {
     if (place != kNowhere) map.HeaderOf(place)->score = start.score;
     CopyValues<kNarrow>(map, place == kNowhere ? nullptr : map.RowOf(place), out + i * map.dim);
@@ -145,10 +150,10 @@ struct Copied {
 
 template <typename Action>
 __global__ void __launch_bounds__(kMapThreads)
-    OnExisting(MapRef map, const uint64_t* keys, uint64_t count, Action action, MissList misses) {
+    OnExisting(MapRef map, uint64_t count, Action action, MissList misses) {
   const uint64_t i = ThreadNumber();
   const bool is_one = i < count;
-  const uint64_t key = is_one ? keys[i] : 0;
+  const uint64_t key = is_one ? action.Key(i) : 0;
   const uint64_t place = is_one ? FindPlace(map, key) : kNowhere;
   const bool missing = is_one && place == kNowhere;
   const uint32_t at = PlaceInList(missing, misses.count);
@@ -181,14 +186,13 @@ __device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, const
 
 template <typename Action>
 __global__ void __launch_bounds__(kMapThreads)
-    OnMissing(MapRef map, const uint64_t* keys, Action action, MissList misses,
-              WhenFull when_full) {
+    OnMissing(MapRef map, Action action, MissList misses, WhenFull when_full) {
   const uint64_t number = ThreadNumber();
   const uint32_t count = *misses.count;
   if (number - Lane() >= count) return;
   const bool is_one = number < count;
   const uint32_t i = is_one ? misses.positions[number] : 0;
-  const uint64_t key = is_one ? keys[i] : 0;
+  const uint64_t key = is_one ? action.Key(i) : 0;
   uint64_t place = is_one ? TakePlace(map, key) : kNowhere;
   CountLanes(place != kNowhere, &map.counts->rows);
   if (__ballot_sync(~0U, is_one && place == kNowhere) != 0) {
@@ -208,17 +212,17 @@ __global__ void __launch_bounds__(kMapThreads)
 }
 
 template <typename Action>
-void Run(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys, const Action& action,
+void Run(const Exec& exec, const MapRef& map, uint64_t keys, const Action& action,
          const MissList& misses, const WhenFull& when_full) {
-  if (keys.empty()) return;
+  if (keys == 0) return;
   const auto stream = static_cast<cudaStream_t>(exec.stream);
-  const uint32_t blocks = BlocksFor(keys.size());
+  const uint32_t blocks = BlocksFor(keys);
   (void)cudaMemsetAsync(misses.count, 0, sizeof *misses.count, stream);
   if (uint32_t* victims = when_full.victims.count; victims != nullptr) {
     (void)cudaMemsetAsync(victims, 0, sizeof *victims, stream);
   }
-  OnExisting<<<blocks, kMapThreads, 0, stream>>>(map, keys.data(), keys.size(), action, misses);
-  OnMissing<<<blocks, kMapThreads, 0, stream>>>(map, keys.data(), action, misses, when_full);
+  OnExisting<<<blocks, kMapThreads, 0, stream>>>(map, keys, action, misses);
+  OnMissing<<<blocks, kMapThreads, 0, stream>>>(map, action, misses, when_full);
 }
 
 }  // namespace
@@ -227,21 +231,21 @@ void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_
                     const float* values, const uint32_t* positions, const RowStart& start,
                     const MissList& misses, const WhenFull& when_full) {
   WithNarrow(map.IsNarrow(), [&](auto narrow) {
-    Run(exec, map, keys, Assigned<narrow.value>{values, positions, start}, misses, when_full);
+    const Assigned<narrow.value> action{keys.data(), values, positions, start};
+    Run(exec, map, keys.size(), action, misses, when_full);
   });
 }
 
-void LoadRows(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
-              const SlotHeader* headers, const float* rows, const uint32_t* positions,
-              const MissList& misses) {
-  Run(exec, map, keys, Loaded{headers, rows, positions, RowStart{}}, misses, {});
+void LoadRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, const float* rows,
+              const uint32_t* positions, uint64_t count, const MissList& misses) {
+  Run(exec, map, count, Loaded{headers, rows, positions, RowStart{}}, misses, {});
 }
 
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                   const RowStart& start, float* out, const MissList& misses,
                   const WhenFull& when_full) {
   WithNarrow(map.IsNarrow(), [&](auto narrow) {
-    Run(exec, map, keys, Copied<narrow.value>{out, start}, misses, when_full);
+    Run(exec, map, keys.size(), Copied<narrow.value>{keys.data(), out, start}, misses, when_full);
   });
 }
 

@@ -59,7 +59,10 @@ std::unique_ptr<LocalTable> TableFactory::Make(const TableSpec& spec, uint16_t l
 }
 
 std::unique_ptr<LowerTable> TableFactory::MakeOnHost(const TableSpec& spec) {
-  if (cold_ == nullptr) return std::make_unique<HostTable>(spec, &budget_);
+  if (cold_ == nullptr) {
+    return std::make_unique<HostTable>(
+        spec, &budget_, gpus_ == nullptr ? RowOrder::kAsTheyCome : RowOrder::kByHome);
+  }
   return std::make_unique<TieredTable>(spec, options_.policy, *warm_, *cold_, *executor_);
 }
 

@@ -1,4 +1,8 @@
 // HotTable::ChunkSlot: memory of host and GPU in which a chunk of rows is put together.
+//
+//   | places x header: 32 | places x number: 4 | rows, those that stay first |
+//
+// The host fills places; what is used of the memory then goes to the GPU as one copy.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +19,8 @@ class HotTable::ChunkSlot {
   // For `rows` rows of `words` words, on the current device.
   static Result<std::unique_ptr<ChunkSlot>> Make(PinnedPool& host, uint32_t rows, size_t words) {
     auto slot = std::unique_ptr<ChunkSlot>(new ChunkSlot());
-    slot->rows_max_ = rows;
     slot->words_ = words;
-    slot->kinds_.resize(rows);
+    slot->places_ = rows;
     const size_t bytes = slot->RowsAt() + rows * words * sizeof(float);
     STRATA_TRY(slot->device_.Reserve(bytes));
     slot->host_ = host.Take((bytes + sizeof(float) - 1) / sizeof(float));
@@ -28,6 +31,7 @@ class HotTable::ChunkSlot {
     return Result<std::unique_ptr<ChunkSlot>>(std::move(slot));
   }
   ~ChunkSlot() {
+    if (up_ != nullptr) (void)cudaStreamSynchronize(up_);  // a chunk that nobody waited for
     for (cudaEvent_t event : {sent_, taken_}) {
       if (event != nullptr) (void)cudaEventDestroy(event);
     }
@@ -39,66 +43,57 @@ class HotTable::ChunkSlot {
     constexpr size_t kEnds = 64;  // of arrays that end within a vector
     return (bytes - kEnds) / RowBytes(words);
   }
-  // Waits until the GPU has taken in what was here before.
-  void Begin() {
-    Must(FromCuda(cudaEventSynchronize(taken_), "the GPU"));
-    std::ranges::fill(kinds_, kNone);
+  // A chunk of so many places, at most as many as there is room for. Waits until the GPU has taken
+  // in what was here before.
+  void Begin(size_t places) {
+    for (cudaEvent_t event : {sent_, taken_})
+      Must(FromCuda(cudaEventSynchronize(event), "the GPU"));
+    places_ = places;
+    kinds_.assign(places, kNone);
   }
   enum Kind : uint8_t { kNone, kOther, kStays };
   // A row to place `i`: on any thread, each place once.
   void Put(size_t i, Kind kind, uint32_t number, const SlotHeader& header, const float* row) {
     kinds_[i] = kind;
-    At<Key>(0)[i] = header.key;
+    At<SlotHeader>(0)[i] = header;
     At<uint32_t>(NumbersAt())[i] = number;
-    At<SlotHeader>(HeadersAt())[i] = header;
     std::copy_n(row, words_, Row(i));
   }
-  // Of the first `count` places those that stay come to the front, then the others; how many.
-  struct Packed {
-    uint32_t stay = 0;
-    uint32_t others = 0;
-  };
-  Packed Pack(uint32_t count) {
-    Packed packed;
-    packed.stay = static_cast<uint32_t>(std::count(kinds_.begin(), kinds_.begin() + count, kStays));
-    if (packed.stay == count) return packed;
-    packed.stay = Collect(0, count, kStays);
-    packed.others = Collect(packed.stay, count, kOther) - packed.stay;
-    return packed;
-  }
-  // Enqueues the copies of the first `count` rows, which what is enqueued on exec after that waits
-  // for. They have a stream of their own: the link is not idle while the GPU takes in other chunks.
-  Chunk Send(const Exec& exec, uint32_t count) const {
-    Exec link = exec;
-    link.stream = up_;
-    const auto up = [&]<typename T>(size_t at, size_t elements) {
-      T* to = reinterpret_cast<T*>(device_.all().data() + at);
-      CopyUp<T>(link, {At<T>(at), elements}, to);
-      return to;
-    };
-    Chunk chunk;
-    chunk.count = count;
-    chunk.keys = up.operator()<Key>(0, count);
-    chunk.numbers = up.operator()<uint32_t>(NumbersAt(), count);
-    chunk.headers = up.operator()<SlotHeader>(HeadersAt(), count);
-    chunk.rows = up.operator()<float>(RowsAt(), count * words_);
+  // Begins to copy the rows that were put here to the GPU, on a stream of its own: the link is not
+  // idle while the GPU takes in other chunks.
+  void Send() {
+    const auto places = static_cast<uint32_t>(places_);
+    sent_rows_.stay = static_cast<uint32_t>(std::ranges::count(kinds_, kStays));
+    sent_rows_.count = sent_rows_.stay;
+    if (sent_rows_.stay != places) {
+      sent_rows_.stay = Collect(0, places, kStays);
+      sent_rows_.count = Collect(sent_rows_.stay, places, kOther);
+    }
+    std::byte* to = device_.all().data();
+    sent_rows_.headers = reinterpret_cast<SlotHeader*>(to);
+    sent_rows_.numbers = reinterpret_cast<uint32_t*>(to + NumbersAt());
+    sent_rows_.rows = reinterpret_cast<float*>(to + RowsAt());
+    if (sent_rows_.count == 0) return;
+    Must(FromCuda(cudaMemcpyAsync(to, host_.get(), bytes(), cudaMemcpyHostToDevice, up_),
+                  "copying rows to the GPU"));
     Must(FromCuda(cudaEventRecord(sent_, up_), "the GPU"));
+  }
+  // What was sent, for whatever is enqueued on exec behind this call; End behind that.
+  Chunk Take(const Exec& exec) const {
     Must(FromCuda(cudaStreamWaitEvent(StreamOf(exec), sent_), "the GPU"));
-    return chunk;
+    return sent_rows_;
   }
   void End(const Exec& exec) { Must(FromCuda(cudaEventRecord(taken_, StreamOf(exec)), "the GPU")); }
-  uint64_t Bytes(uint32_t count) const { return count * RowBytes(words_); }
+  size_t bytes() const { return RowsAt() + sent_rows_.count * words_ * sizeof(float); }  // sent
 
  private:
   ChunkSlot() = default;
   static size_t RowBytes(size_t words) {
-    return sizeof(Key) + sizeof(uint32_t) + sizeof(SlotHeader) + words * sizeof(float);
+    return sizeof(SlotHeader) + sizeof(uint32_t) + words * sizeof(float);
   }
-  // Whole vectors of 16 bytes from the start of each array.
-  size_t HeadersAt() const { return Aligned(rows_max_ * sizeof(Key)); }
-  size_t NumbersAt() const { return HeadersAt() + rows_max_ * sizeof(SlotHeader); }
-  size_t RowsAt() const { return NumbersAt() + Aligned(rows_max_ * sizeof(uint32_t)); }
-  static size_t Aligned(size_t bytes) { return (bytes + 31) / 32 * 32; }
+  size_t NumbersAt() const { return places_ * sizeof(SlotHeader); }
+  // Rows begin where a vector of 16 bytes may.
+  size_t RowsAt() const { return NumbersAt() + (places_ * sizeof(uint32_t) + 31) / 32 * 32; }
   template <typename T>
   T* At(size_t at) const {
     return reinterpret_cast<T*>(reinterpret_cast<std::byte*>(host_.get()) + at);
@@ -116,15 +111,15 @@ class HotTable::ChunkSlot {
   }
   void Swap(uint32_t a, uint32_t b) {
     std::swap(kinds_[a], kinds_[b]);
-    std::swap(At<Key>(0)[a], At<Key>(0)[b]);
+    std::swap(At<SlotHeader>(0)[a], At<SlotHeader>(0)[b]);
     std::swap(At<uint32_t>(NumbersAt())[a], At<uint32_t>(NumbersAt())[b]);
-    std::swap(At<SlotHeader>(HeadersAt())[a], At<SlotHeader>(HeadersAt())[b]);
     std::swap_ranges(Row(a), Row(a) + words_, Row(b));
   }
 
-  std::vector<uint8_t> kinds_;
-  size_t rows_max_ = 0;
+  std::vector<uint8_t> kinds_;  // by place
+  size_t places_ = 0;
   size_t words_ = 0;
+  Chunk sent_rows_;
   std::shared_ptr<float[]> host_;
   DeviceBuffer device_;
   cudaStream_t up_ = nullptr;

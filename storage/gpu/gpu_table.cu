@@ -410,8 +410,8 @@ Status GpuTable::Load(const ScanPage& page) {
   CopyUp<SlotHeader>(exec_, headers, headers_.as<SlotHeader>());
   Combine(keys_.as<Key>(), page.keys.size());
   STRATA_TRY(MakeRoom());
-  LoadRows(exec_, map_->ref(), {distinct_.keys, distinct_count_}, headers_.as<SlotHeader>(),
-           in_.as<float>(), distinct_.lasts, misses());
+  LoadRows(exec_, map_->ref(), headers_.as<SlotHeader>(), in_.as<float>(), distinct_.lasts,
+           distinct_count_, misses());
   MustBegin("loading rows");
   Wait();
   history_.Loaded();

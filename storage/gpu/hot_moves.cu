@@ -10,16 +10,16 @@
 namespace strata {
 namespace {
 
-// Of what a batch misses, so that little is left to do once the last one has been gathered; but
-// none is larger than this.
-constexpr size_t kChunks = 24;
+// No chunk is more than a part of what a batch misses, nor larger than this.
+constexpr size_t kChunkPart = 16;
 constexpr size_t kChunkBytes = size_t{16} << 20;
 // Rows that are ranked for each that has to go.
 constexpr uint64_t kRankedPerVictim = 4;
 constexpr uint64_t kWindowPairsMin = 1024;
 constexpr uint64_t kWindowPairsMax = uint64_t{1} << 20;
-// At least so many rows go at a time, or a part of all: a search costs the GPU some launches.
-constexpr uint64_t kGoAtLeast = 16384;
+// So many rows more than have to go at a time, but no more than a part of all: a search costs some
+// launches and waits, and most batches find room then.
+constexpr uint64_t kGoAhead = 131072;
 constexpr uint64_t kGoPart = 16;
 // With so much of all slots changed hands, marks are set anew.
 constexpr uint64_t kSweepPart = 8;
@@ -47,7 +47,7 @@ Status HotTable::MakeSlots(size_t count) {
 Status HotTable::Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first,
                       const ReadRule& rule) {
   const uint64_t score = rule.tick << kScoreTickShift | kScoreCopied;
-  slot.Begin();
+  slot.Begin(keys.size());
   const std::shared_lock lock(below_mutex_);
   return below_->ReadRows(keys, rule.from, workers_, [&](size_t i, const RowView& row) {
     if (HasExpired(row.counters->last_step, rule.alive_from)) return;
@@ -62,15 +62,26 @@ Status HotTable::Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first,
   });
 }
 
+// The first ones are small, so that the link has work soon, and so are the last, so that little is
+// left to do once they have been gathered.
+std::vector<size_t> HotTable::ChunksOf(size_t keys) const {
+  const size_t least = options_.chunk_rows_min;
+  const size_t most = std::min<size_t>(ChunkRows(), std::max(keys / kChunkPart, least));
+  std::vector<size_t> begins = {0};
+  for (size_t begin = 0; begin < keys;) {
+    const size_t left = keys - begin;
+    const size_t wished = std::min(begin, left / 2);
+    begin += std::min({std::max(wished, least), most, left});
+    begins.push_back(begin);
+  }
+  return begins;
+}
+
 template <typename Prepare, typename Use>
 Status HotTable::ReadBelow(std::span<const Key> keys, const ReadRule& rule, const Prepare& prepare,
                            const Use& use) {
-  const size_t rows_max = std::min<size_t>(
-      ChunkRows(), std::max((keys.size() + kChunks - 1) / kChunks, options_.chunk_rows_min));
-  const size_t chunks = (keys.size() + rows_max - 1) / rows_max;
-  const auto of_chunk = [&](size_t c) {
-    return keys.subspan(c * rows_max, std::min(rows_max, keys.size() - c * rows_max));
-  };
+  const std::vector<size_t> begins = ChunksOf(keys.size());
+  const size_t chunks = begins.size() - 1;
   STRATA_TRY(MakeSlots(std::min(chunks, kChunkSlots)));
 
   struct Turns {  // of a slot
@@ -86,7 +97,9 @@ Status HotTable::ReadBelow(std::span<const Key> keys, const ReadRule& rule, cons
       Turns& turn = turns[c % kChunkSlots];
       turn.empty.acquire();
       if (stop) return;
-      turn.filled = Fill(*slots_[c % kChunkSlots], of_chunk(c), c * rows_max, rule);
+      ChunkSlot& slot = *slots_[c % kChunkSlots];
+      turn.filled = Fill(slot, keys.subspan(begins[c], begins[c + 1] - begins[c]), begins[c], rule);
+      if (turn.filled.ok()) slot.Send();
       turn.full.release();
     }
   };
@@ -97,13 +110,11 @@ Status HotTable::ReadBelow(std::span<const Key> keys, const ReadRule& rule, cons
       turn.full.acquire();
       STRATA_TRY(turn.filled);
       ChunkSlot& slot = *slots_[c % kChunkSlots];
-      const ChunkSlot::Packed packed = slot.Pack(static_cast<uint32_t>(of_chunk(c).size()));
-      if (packed.stay + packed.others != 0) {
-        Chunk chunk = slot.Send(exec_, packed.stay + packed.others);
-        chunk.stay = packed.stay;
-        counted_.bytes_up += slot.Bytes(chunk.count);
+      const Chunk chunk = slot.Take(exec_);
+      if (chunk.count != 0) {
+        counted_.bytes_up += slot.bytes();
         const Status used = use(chunk);
-        slot.End(exec_);  // the copies are under way, whatever came of it
+        slot.End(exec_);  // some of it may be under way, whatever came of it
         STRATA_TRY(used);
       }
       turn.empty.release();
@@ -126,7 +137,7 @@ Status HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
   if (count == 0) return {};
   STRATA_TRY(load_misses_.ReserveFor<uint32_t>(count + 1));
   const MissList misses{load_misses_.as<uint32_t>() + 1, load_misses_.as<uint32_t>()};
-  LoadRows(exec_, map_->ref(), {chunk.keys, count}, chunk.headers, chunk.rows, nullptr, misses);
+  LoadRows(exec_, map_->ref(), chunk.headers, chunk.rows, nullptr, count, misses);
   MustBegin("rows that come up");
   copies_ += count;
   counted_.moved_up += count;
@@ -169,7 +180,7 @@ Status HotTable::Room(uint64_t rows) {
   }
   if (rows_most_ + rows > rows_limit_) {
     const uint64_t lacking = rows_most_ + rows - rows_limit_;
-    STRATA_TRY(Evict(std::max(lacking, std::min(kGoAtLeast, rows_limit_ / kGoPart))));
+    STRATA_TRY(Evict(std::max(lacking, std::min(lacking + kGoAhead, rows_limit_ / kGoPart))));
     if (rows_most_ + rows > rows_limit_) {
       return Refused(fmt::format(
           "table '{}': {} rows more do not fit its share of the GPU's memory, {} rows, beside what "

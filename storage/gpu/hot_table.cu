@@ -177,6 +177,7 @@ std::span<Key> HotTable::BringKeys(const Key* keys, uint32_t count) {
     wanted_max_ = count;
   }
   const std::span<Key> wanted(reinterpret_cast<Key*>(wanted_.get()), count);
+  workers_.Wake();
   CopyDown<Key>(exec_, keys, wanted);
   Wait();
   return wanted;
@@ -215,6 +216,7 @@ Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
 }
 
 Status HotTable::AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out) {
+  workers_.Wake();
   Combine(missing_keys_.as<Key>(), missing);
   STRATA_TRY(answered_.Reserve(distinct_count_));
   Clear(exec_, answered_.as<uint8_t>(), distinct_count_);

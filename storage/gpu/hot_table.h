@@ -105,11 +105,10 @@ class HotTable : public GpuTable {
   // Rows on their way up: a part of what was asked for, on the GPU, as they are stored.
   struct Chunk {
     uint32_t count = 0;
-    const Key* keys = nullptr;
-    const uint32_t* numbers = nullptr;  // in what was asked for
     const SlotHeader* headers = nullptr;
-    const float* rows = nullptr;  // x words()
-    uint32_t stay = 0;            // the first ones have a score to stay
+    const uint32_t* numbers = nullptr;  // in what was asked for
+    const float* rows = nullptr;        // x words()
+    uint32_t stay = 0;                  // the first ones have a score to stay
   };
   // Where a chunk is put together. Two fill, so that no thread waits for the last one of a chunk,
   // while the GPU takes in another, and one is between.
@@ -161,12 +160,15 @@ class HotTable : public GpuTable {
     uint64_t alive_from = 0;  // those that have expired by it stay below
     uint32_t stays_from = 0;  // Chunk::stay: rows of so many pushes
   };
-  // Rows of `keys`, chunk by chunk, to use(chunk): device work on the stream. They are gathered on
-  // the fillers' threads; prepare() comes before the first use, while that has begun.
+  // Rows of `keys`, chunk by chunk, to use(chunk): device work on the stream. They are gathered,
+  // and sent to the GPU, on the fillers' threads; prepare() comes before the first use, while that
+  // has begun.
   template <typename Prepare, typename Use>
   Status ReadBelow(std::span<const Key> keys, const ReadRule& rule, const Prepare& prepare,
                    const Use& use);
   Status MakeSlots(size_t count);
+  // Where the chunks of so many keys begin, and the last one ends.
+  std::vector<size_t> ChunksOf(size_t keys) const;
   // Reads what some keys have below, of which `first` is the number of the first, into the slot.
   Status Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first, const ReadRule& rule);
   // Makes room for the rows of a batch that is about to be written to, and brings them up.

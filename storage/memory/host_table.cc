@@ -15,10 +15,10 @@ constexpr uint64_t kVisitsPerRow = 16;  // row numbers that a snapshot page visi
 
 }  // namespace
 
-HostTable::HostTable(const TableSpec& spec, MemoryBudget* budget)
+HostTable::HostTable(const TableSpec& spec, MemoryBudget* budget, RowOrder order)
     : spec_(spec),
       schema_(SchemaOf(spec)),
-      rows_(schema_, budget),
+      rows_(schema_, budget, order),
       index_(rows_, budget),
       updates_(spec) {}
 

@@ -21,8 +21,10 @@ namespace strata {
 // written at LocalTable; a scan goes by row number, and its cursor is the next number.
 class HostTable : public LowerTable {
  public:
-  // `spec` has passed ValidateTableSpec. `budget` may be null, and outlives the table.
-  explicit HostTable(const TableSpec& spec, MemoryBudget* budget = nullptr);
+  // `spec` has passed ValidateTableSpec. `budget` may be null, and outlives the table. `order`: of
+  // the rows in memory; by home for who reads and writes most of them in HomeOrder.
+  explicit HostTable(const TableSpec& spec, MemoryBudget* budget = nullptr,
+                     RowOrder order = RowOrder::kAsTheyCome);
 
   const TableSpec& spec() const override { return spec_; }
   Status Lookup(std::span<const Key> keys, std::span<float> out) override;

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/hash.h"
 
 namespace strata {
 namespace {
@@ -14,6 +18,8 @@ constexpr size_t kRowsPerSlabMin = 64;  // a word of live bits
 // counts when a slab is begun: what of a block is not yet touched is only address space.
 constexpr size_t kSlabsAlone = 16;
 constexpr size_t kBlockBytes = size_t{32} << 20;
+// A region has about so many, of which one is not full.
+constexpr uint64_t kSlabsPerRegion = 32;
 
 int SlabShift(size_t row_bytes) {
   return static_cast<int>(std::bit_width(std::max(kSlabBytes / row_bytes, kRowsPerSlabMin))) - 1;
@@ -21,8 +27,9 @@ int SlabShift(size_t row_bytes) {
 
 }  // namespace
 
-RowSlabs::RowSlabs(RowSchema schema, MemoryBudget* budget)
+RowSlabs::RowSlabs(RowSchema schema, MemoryBudget* budget, RowOrder order)
     : schema_(schema),
+      order_(order),
       elements_bytes_(schema.counters_offset()),
       slab_shift_(SlabShift(schema.row_bytes() + sizeof(Key))),
       slab_mask_((uint64_t{1} << slab_shift_) - 1),
@@ -61,18 +68,60 @@ Status RowSlabs::AddSlab() {
 }
 
 Status RowSlabs::Reserve(uint64_t count) {
-  const uint64_t free = numbers_ - rows_;
-  while (free + (slabs_.size() << slab_shift_) - numbers_ < count) STRATA_TRY(AddSlab());
+  const auto room = [&] { return (slabs_.size() << slab_shift_) - rows_; };
+  while (room() < count) STRATA_TRY(AddSlab());
+  if (order_ == RowOrder::kAsTheyCome) return {};
+  // So many regions more will be full then.
+  const uint64_t spare = 1 + (count >> slab_shift_);
+  while (slabs_.size() - slabs_begun_ < spare && AddSlab().ok()) {
+  }
   return {};
 }
 
+RowSlabs::Region& RowSlabs::RegionOf(Key key) {
+  if (regions_.size() == 1) return regions_[0];
+  return regions_[HomeOrder(Mix64(key)) >> (65 - std::bit_width(regions_.size()))];
+}
+
+void RowSlabs::BeginSlab(Region& region) {
+  region.next = slabs_begun_ << slab_shift_;
+  region.end = region.next + slab_mask_ + 1;
+  ++slabs_begun_;
+}
+
+RowSlabs::Region& RowSlabs::RegionWithRoom(Key key) {
+  Region& own = RegionOf(key);
+  if (own.HasRoom()) return own;
+  if (slabs_begun_ < slabs_.size()) {
+    BeginSlab(own);
+    return own;
+  }
+  for (size_t asked = 0; asked < regions_.size(); ++asked) {
+    lender_ = (lender_ + 1) % regions_.size();
+    if (regions_[lender_].HasRoom()) return regions_[lender_];
+  }
+  STRATA_CHECK_MSG(false, "a row that Reserve has not made room for");
+  return own;
+}
+
+// Of the two halves of a region the first keeps its room.
+void RowSlabs::SplitRegions() {
+  std::vector<Region> halves(2 * regions_.size());
+  for (size_t r = 0; r < regions_.size(); ++r) halves[2 * r] = regions_[r];
+  regions_ = std::move(halves);
+}
+
 uint64_t RowSlabs::Add(Key key) {
-  uint64_t row = free_;
+  if (order_ == RowOrder::kByHome && slabs_begun_ >= 2 * regions_.size() * kSlabsPerRegion) {
+    SplitRegions();
+  }
+  Region& region = RegionWithRoom(key);
+  uint64_t row = region.free;
   if (row != kNoRow) {
-    free_ = KeyOf(row);
+    region.free = KeyOf(row);
   } else {
-    row = numbers_++;
-    STRATA_CHECK(row >> slab_shift_ < slabs_.size());
+    row = region.next++;
+    numbers_ = std::max(numbers_, row + 1);
   }
   memcpy(KeyPlace(row), &key, sizeof key);
   live_[row / 64] |= uint64_t{1} << (row % 64);
@@ -96,8 +145,9 @@ void RowSlabs::Write(std::span<const uint64_t> rows, std::span<const float> stor
 void RowSlabs::Remove(uint64_t row) {
   STRATA_CHECK(IsLive(row));
   live_[row / 64] &= ~(uint64_t{1} << (row % 64));
-  memcpy(KeyPlace(row), &free_, sizeof free_);
-  free_ = row;
+  Region& region = RegionOf(KeyOf(row));
+  memcpy(KeyPlace(row), &region.free, sizeof region.free);
+  region.free = row;
   --rows_;
 }
 

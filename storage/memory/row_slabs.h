@@ -7,6 +7,11 @@
 //
 // Rows of narrow types are read and written through storage/row_elements.h alone.
 //
+// Rows may lie as they come, or (RowOrder::kByHome) the keys of each part of HomeOrder, a region,
+// in slabs of its own: who reads many rows in that order stays within few pages at a time. There
+// are more regions as there are more slabs, and rows stay where they are. A region that has no room
+// takes from another: where a row lies is a matter of speed alone.
+//
 // What a pull reads lies alone and begins at a cache line where the width allows it: keys are
 // compared in the index, counters matter to pushes and checkpoints.
 #pragma once
@@ -27,6 +32,8 @@
 
 namespace strata {
 
+enum class RowOrder : uint8_t { kAsTheyCome, kByHome };
+
 constexpr uint64_t kNoRow = UINT64_MAX;
 constexpr size_t kRowPiece = 128;  // rows that a thread of a pool reads or writes at a time
 
@@ -34,7 +41,7 @@ constexpr size_t kRowPiece = 128;  // rows that a thread of a pool reads or writ
 class RowSlabs {
  public:
   // `budget` may be null, and outlives the slabs.
-  RowSlabs(RowSchema schema, MemoryBudget* budget);
+  RowSlabs(RowSchema schema, MemoryBudget* budget, RowOrder order = RowOrder::kAsTheyCome);
   ~RowSlabs();
   RowSlabs(const RowSlabs&) = delete;
   RowSlabs& operator=(const RowSlabs&) = delete;
@@ -106,8 +113,8 @@ class RowSlabs {
   }
 
   bool IsLive(uint64_t row) const { return (live_[row / 64] >> (row % 64) & 1) != 0; }
-  uint64_t numbers() const { return numbers_; }  // row numbers given out so far: 0 to numbers() - 1
-  uint64_t rows() const { return rows_; }        // of these, the ones that live
+  uint64_t numbers() const { return numbers_; }        // all given out so far are below
+  uint64_t rows() const { return rows_; }              // of these, the ones that live
   uint64_t slab_bytes() const { return slab_bytes_; }  // what it grows by
   uint64_t bytes() const { return bytes_; }            // memory held
   const RowSchema& schema() const { return schema_; }
@@ -122,9 +129,25 @@ class RowSlabs {
   std::byte* KeyPlace(uint64_t row) const {
     return slabs_[row >> slab_shift_] + keys_at_ + (row & slab_mask_) * sizeof(Key);
   }
+  // Rows of a part of HomeOrder that nobody has: `next` to `end` - 1, of the slab begun last, and a
+  // list through their key fields.
+  struct Region {
+    uint64_t next = 0;
+    uint64_t end = 0;
+    uint64_t free = kNoRow;
+
+    bool HasRoom() const { return free != kNoRow || next != end; }
+  };
+
   Status AddSlab();
+  Region& RegionOf(Key key);
+  void BeginSlab(Region& region);
+  // One with room for the key: its own, if that can be.
+  Region& RegionWithRoom(Key key);
+  void SplitRegions();
 
   const RowSchema schema_;
+  const RowOrder order_;
   const size_t elements_bytes_;  // of a row
   const int slab_shift_;
   const uint64_t slab_mask_;
@@ -137,10 +160,12 @@ class RowSlabs {
   std::byte* next_slab_ = nullptr;  // in the last block
   uint64_t slabs_left_ = 0;         // in the last block
   std::vector<std::byte*> slabs_;
-  std::vector<uint64_t> live_;  // one bit a row
+  std::vector<uint64_t> live_;      // one bit a row
+  std::vector<Region> regions_{1};  // a power of two
+  uint64_t lender_ = 0;             // the region that was asked last to lend room
+  uint64_t slabs_begun_ = 0;        // by a region
   uint64_t numbers_ = 0;
   uint64_t rows_ = 0;
-  uint64_t free_ = kNoRow;  // the last erased row; its key field holds the one erased before it
   uint64_t bytes_ = 0;
 };
 

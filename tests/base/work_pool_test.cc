@@ -14,6 +14,7 @@ TEST_P(WorkPoolTest, EachTaskRunsOnceWhoeverCalls) {
   for (int caller = 0; caller < 3; ++caller) {
     callers.emplace_back([&] {
       for (size_t count = 0; count < 200; ++count) {
+        if (count % 2 == 0) (*pool)->Wake();
         std::vector<std::atomic<int>> runs(count);
         (*pool)->Run(count, [&](size_t i) { ++runs[i]; });
         for (const auto& run : runs) ASSERT_EQ(run, 1);

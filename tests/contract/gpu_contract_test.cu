@@ -117,7 +117,7 @@ SnapshotCase HotSnapshots(std::string name, uint64_t rows_max, bool with_cold,
       below = std::make_unique<TieredTable>(spec, TierPolicy{.ttl_steps = ttl_steps}, parts.warm,
                                             parts.folder.cold(), *parts.executor);
     } else {
-      below = std::make_unique<HostTable>(spec);
+      below = std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome);
     }
     return MakeHot(spec, std::move(below), {.rows_max = rows_max});
   };

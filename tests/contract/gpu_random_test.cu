@@ -89,7 +89,8 @@ TEST_F(GpuRandom, AndThroughTiers) {
   auto workers = WorkPool::Start("gather", 3);
   ASSERT_TRUE(workers.ok()) << workers.status().ToString();
   MapTable model(spec);
-  HotTable table(spec, **pool, PinnedPool::Make(), std::make_unique<HostTable>(spec), **workers,
+  HotTable table(spec, **pool, PinnedPool::Make(),
+                 std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), **workers,
                  {.rows_max = 20'000, .chunk_rows_min = 64});
   const TableBits bits = RunOn(table, &model, kDim);
   EXPECT_TRUE(bits == BitsOfTable(model));
@@ -107,7 +108,8 @@ TEST_F(GpuRandom, ABatchThatTheGpuHasNoRoomForIsCounted) {
   ASSERT_TRUE(pool.ok()) << pool.status().ToString();
   auto workers = WorkPool::Start("gather", 1);
   ASSERT_TRUE(workers.ok()) << workers.status().ToString();
-  HotTable table(spec, **pool, PinnedPool::Make(), std::make_unique<HostTable>(spec), **workers,
+  HotTable table(spec, **pool, PinnedPool::Make(),
+                 std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), **workers,
                  {.rows_max = 40});
   std::vector<Key> keys(1000);
   std::iota(keys.begin(), keys.end(), Key{1});

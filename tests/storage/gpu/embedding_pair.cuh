@@ -66,7 +66,8 @@ inline std::unique_ptr<LocalStore> OverHost(uint64_t rows_max) {
   parts->workers = std::move(*workers);
   const auto factory = [parts, rows_max](const TableSpec& spec) {
     return std::make_unique<HotTable>(spec, *parts->pool, PinnedPool::Make(),
-                                      std::make_unique<HostTable>(spec), *parts->workers,
+                                      std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome),
+                                      *parts->workers,
                                       HotTableOptions{.rows_max = rows_max, .chunk_rows_min = 64});
   };
   return std::make_unique<LocalStore>("a store with a hot tier", factory, RealClock());
