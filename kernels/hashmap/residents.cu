@@ -173,52 +173,6 @@ __global__ void LookUp(MapRef map, const uint64_t* keys, uint64_t count, uint64_
   CountLanes(is_hit, hits);
 }
 
-// A warp a row.
-template <bool kNarrow>
-__global__ void __launch_bounds__(kMapThreads)
-    Answer(MapRef map, RowsFromBelow from, Occurrences of, float* out, uint8_t* answered,
-           unsigned long long* hits) {
-  __shared__ uint32_t of_block;
-  if (threadIdx.x == 0) of_block = 0;
-  __syncthreads();
-  const uint64_t r = ThreadNumber() / 32;
-  if (r < from.count) {
-    const uint32_t j = from.numbers[r];
-    const float* row = from.rows + r * map.row_words;
-    const uint32_t begin = of.starts[j];
-    const uint32_t end = of.starts[j + 1];
-    for (uint32_t o = begin; out != nullptr && o < end; ++o) {
-      float* to = out + uint64_t{of.missing[of.order[o]]} * map.dim;
-      for (uint32_t e = Lane(); e < map.dim; e += 32) {
-        to[e] = ElementOf<kNarrow>(map.value_type, row, e);
-      }
-    }
-    if (Lane() == 0) {
-      answered[j] = 1;
-      atomicAdd(&of_block, end - begin);
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) atomicAdd(hits, of_block);
-}
-
-// A lane looks at a key, and its warp writes the values of those that it finds: few, as a rule.
-template <bool kNarrow>
-__global__ void Initial(MapRef map, const uint64_t* distinct, uint64_t count, RowStart start,
-                        Occurrences of, const uint8_t* answered, float* out) {
-  const uint64_t own = ThreadNumber();
-  uint32_t left = __ballot_sync(~0U, own < count && answered[own] == 0);
-  for (; left != 0; left &= left - 1) {
-    const uint64_t j = own - Lane() + static_cast<uint32_t>(__ffs(static_cast<int>(left))) - 1;
-    for (uint32_t e = Lane(); e < map.dim; e += 32) {
-      const float value = InitialValueElement<kNarrow>(map, start, distinct[j], e);
-      for (uint32_t o = of.starts[j]; o < of.starts[j + 1]; ++o) {
-        out[uint64_t{of.missing[of.order[o]]} * map.dim + e] = value;
-      }
-    }
-  }
-}
-
 cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
 void Clear(const Exec& exec, uint32_t* count) {
   (void)cudaMemsetAsync(count, 0, sizeof *count, StreamOf(exec));
@@ -324,26 +278,6 @@ void LookUpResidents(const Exec& exec, const MapRef& map, std::span<const uint64
     const auto look_up = alive_from == 0 ? LookUp<narrow.value, false> : LookUp<narrow.value, true>;
     look_up<<<BlocksFor(keys.size()), kMapThreads, 0, StreamOf(exec)>>>(
         map, keys.data(), keys.size(), tick, start, alive_from, out, missing, missing_keys, hits);
-  });
-}
-
-void AnswerRows(const Exec& exec, const MapRef& map, const RowsFromBelow& from,
-                const Occurrences& occurrences, float* out, uint8_t* answered,
-                unsigned long long* hits) {
-  if (from.count == 0) return;
-  WithNarrow(map.IsNarrow(), [&](auto narrow) {
-    Answer<narrow.value><<<BlocksFor(uint64_t{from.count} * 32), kMapThreads, 0, StreamOf(exec)>>>(
-        map, from, occurrences, out, answered, hits);
-  });
-}
-
-void AnswerInitial(const Exec& exec, const MapRef& map, std::span<const uint64_t> distinct,
-                   const RowStart& start, const Occurrences& occurrences, const uint8_t* answered,
-                   float* out) {
-  if (distinct.empty()) return;
-  WithNarrow(map.IsNarrow(), [&](auto narrow) {
-    Initial<narrow.value><<<BlocksFor(distinct.size()), kMapThreads, 0, StreamOf(exec)>>>(
-        map, distinct.data(), distinct.size(), start, occurrences, answered, out);
   });
 }
 

@@ -98,27 +98,4 @@ void LookUpResidents(const Exec& exec, const MapRef& map, std::span<const uint64
                      uint64_t tick, const RowStart& start, uint64_t alive_from, float* out,
                      const MissList& missing, uint64_t* missing_keys, unsigned long long* hits);
 
-// Rows that came from below for distinct keys of a batch: row r of `rows`, as they are stored, is
-// that of distinct key numbers[r].
-struct RowsFromBelow {
-  const float* rows = nullptr;
-  const uint32_t* numbers = nullptr;
-  uint32_t count = 0;
-};
-// Distinct key j of a batch stands at the positions order[starts[j]] to order[starts[j + 1] - 1] of
-// `missing`, which says where its row belongs in `out`.
-struct Occurrences {
-  const uint32_t* order = nullptr;
-  const uint32_t* starts = nullptr;
-  const uint32_t* missing = nullptr;
-};
-// Their values to `out`; answered[j] becomes 1. *hits grows by the positions that are answered.
-void AnswerRows(const Exec& exec, const MapRef& map, const RowsFromBelow& from,
-                const Occurrences& occurrences, float* out, uint8_t* answered,
-                unsigned long long* hits);
-// Initial values for distinct keys that have no answer.
-void AnswerInitial(const Exec& exec, const MapRef& map, std::span<const uint64_t> distinct,
-                   const RowStart& start, const Occurrences& occurrences, const uint8_t* answered,
-                   float* out);
-
 }  // namespace strata

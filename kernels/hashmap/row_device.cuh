@@ -59,11 +59,12 @@ inline __device__ float4 WidenedFour(ElementType type, const uint2& four) {
 }
 
 // Each lane brings the row whose value it wants, null for none; the warp copies all of them.
+// aligned: rows begin where a vector of 16 bytes may, as they do in a map.
 template <bool kNarrow>
-__device__ void CopyValues(const MapRef& map, const float* row, float* to) {
+__device__ void CopyValues(const MapRef& map, const float* row, float* to, bool aligned = true) {
   if constexpr (kNarrow) {
     const ElementType type = map.value_type;
-    if (type != ElementType::kFp32 && map.dim % 4 == 0) {
+    if (type != ElementType::kFp32 && map.dim % 4 == 0 && aligned) {
       CopyRows(reinterpret_cast<const uint2*>(row), reinterpret_cast<float4*>(to), map.dim / 4,
                [type](const uint2& four) { return WidenedFour(type, four); });
       return;
@@ -74,7 +75,11 @@ __device__ void CopyValues(const MapRef& map, const float* row, float* to) {
       return;
     }
   }
-  CopyFloats(row, to, map.dim);
+  if (aligned) {
+    CopyFloats(row, to, map.dim);
+  } else {
+    CopyRows(row, to, map.dim);
+  }
 }
 
 // Each lane says whether it wants its key's initial value; the warp writes all of them.

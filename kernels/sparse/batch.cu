@@ -7,6 +7,7 @@
 
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/batch.h"
+#include "kernels/sparse/claims.cuh"
 #include "kernels/sparse/scratch.h"
 #include "kernels/sparse/sort_pairs.cuh"
 #include "kernels/sparse/tile_sums.cuh"
@@ -16,38 +17,16 @@ namespace {
 
 static_assert(TableGroup::kBlockKeys == kMapThreads);
 
-// Keys without a row: each takes an entry of this table of positions, equal ones the same. Entries
-// follow the keys' HomeOrder, as they number the keys: those of a table come to the tier below by
-// and large in the order of its index.
-struct Claims {
-  static constexpr uint32_t kFree = ~0U;
-  uint32_t* positions;
-  uint32_t mask;
-  uint32_t shift;  // 64 less the bits of the mask
-
-  // At most half of the entries are ever taken.
-  static size_t EntriesFor(size_t keys) { return std::bit_ceil(2 * keys); }
-  static Claims In(uint32_t* positions, size_t entries) {
-    return {positions, static_cast<uint32_t>(entries - 1),
-            64 - static_cast<uint32_t>(std::countr_zero(entries))};
-  }
-
-  __device__ uint32_t Of(const GroupTable& table, const uint64_t* keys, uint64_t i) const {
-    const auto self = static_cast<uint32_t>(i);
-    const uint64_t key = keys[i];
-    const uint64_t order = HomeOrder(Mix64(key)) + Mix64(table.first_id);  // tables apart
-    auto at = static_cast<uint32_t>(order >> shift);
-    for (uint32_t tried = 1;; ++tried) {
-      const uint32_t there = atomicCAS(positions + at, kFree, self);
-      if (there == kFree) return at;
-      if (there - table.first_key < table.keys && keys[there] == key) return at;
-      // Keys of one neighbourhood, as a scan may bring them, would stand in one long queue: past
-      // the first entries each goes its own way, which leads to all of them.
-      constexpr uint32_t kNear = 8;
-      at = (at + (tried < kNear ? 1 : static_cast<uint32_t>(order) | 1)) & mask;
-    }
-  }
-};
+// Keys without a row are numbered by HomeOrder: those of a table come to the tier below by and
+// large in the order of its index.
+__device__ uint32_t Claim(const Claims& claims, const GroupTable& table, const uint64_t* keys,
+                          uint64_t i) {
+  const uint64_t key = keys[i];
+  const uint64_t order = HomeOrder(Mix64(key)) + Mix64(table.first_id);  // tables apart
+  return claims.Of(order, static_cast<uint32_t>(i), [&](uint32_t there) {
+    return there - table.first_key < table.keys && keys[there] == key;
+  });
+}
 
 // Slots of a table without gaps, as their numbers need fewer bits then.
 __device__ uint64_t NumberOf(uint64_t place) { return place - place / kLineBytes; }
@@ -97,7 +76,6 @@ constexpr uint32_t kTileThreads = 256;
 constexpr uint32_t kTileItems = 8;  // of a thread, 32 apart
 constexpr uint32_t kTileWarps = kTileThreads / 32;
 constexpr uint32_t kTileKeys = kTileThreads * kTileItems;
-static_assert(kTileWarps <= 32);
 
 constexpr uint32_t TilesOf(size_t keys) {
   return static_cast<uint32_t>((keys + kTileKeys - 1) / kTileKeys);
@@ -120,7 +98,7 @@ __global__ void __launch_bounds__(kMapThreads, kRows ? 4 : 8)
   const uint64_t place = turn.is_one ? FindPlace(turn.table.map, key) : kNowhere;
   if (turn.is_one) {
     const uint64_t id = place != kNowhere ? turn.table.first_id + NumberOf(place)
-                                          : group.ids + claims.Of(turn.table, keys, turn.i);
+                                          : group.ids + Claim(claims, turn.table, keys, turn.i);
     ids[turn.i] = static_cast<Id>(id);
     positions[turn.i] = static_cast<uint32_t>(turn.i);
   }
@@ -156,12 +134,8 @@ template <typename Id>
 __global__ void __launch_bounds__(kTileThreads, 4)
     Name(const __grid_constant__ TableGroup group, const uint64_t* keys, const Id* sorted,
          const uint32_t* order, DistinctKeys out, TileSums tiles) {
-  __shared__ uint32_t tile_shared;
-  __shared__ uint32_t before_tile;
-  __shared__ uint32_t firsts_of[kTileWarps];
-  if (threadIdx.x == 0) tile_shared = tiles.Take();
-  __syncthreads();
-  const uint32_t tile = tile_shared;
+  __shared__ TileSums::OfBlock<kTileWarps> shared;
+  const uint32_t tile = tiles.TakeByBlock(&shared);
   const uint32_t warp = threadIdx.x / 32;
   const auto count = static_cast<uint32_t>(group.keys);
   const uint32_t begin = tile * kTileKeys + warp * 32 * kTileItems + Lane();
@@ -199,17 +173,7 @@ __global__ void __launch_bounds__(kTileThreads, 4)
     first_keys[item] = (firsts >> item & 1) != 0 ? keys[positions[item]] : 0;
   }
 
-  if (Lane() == 0) firsts_of[warp] = firsts_of_warp;
-  __syncthreads();
-  const uint32_t of_warp = Lane() < kTileWarps ? firsts_of[Lane()] : 0;
-  uint32_t before = WarpSum(Lane() < warp ? of_warp : 0);
-  if (warp == 0) {
-    const uint32_t firsts_of_tile = WarpSum(of_warp);
-    const uint32_t sum = tiles.Before(tile, firsts_of_tile);
-    if (Lane() == 0) before_tile = sum;
-  }
-  __syncthreads();
-  before += before_tile;
+  uint32_t before = tiles.BeforeWarp(tile, firsts_of_warp, &shared);
 
   uint32_t names[kTileItems];  // the key's index, at firsts and lasts
   uint32_t missing = 0;

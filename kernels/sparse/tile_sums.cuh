@@ -37,6 +37,38 @@ struct TileSums {
   // run, and can be waited for.
   __device__ uint32_t Take() const { return static_cast<uint32_t>(atomicAdd(words, 1ULL)); }
 
+  // Shared by the warps of a block, as each has a part of its tile.
+  template <uint32_t kWarps>
+  struct OfBlock {
+    static_assert(kWarps <= 32);
+    uint32_t tile;
+    uint32_t before;
+    uint32_t of_warps[kWarps];
+  };
+  // Take for all threads of a block.
+  template <uint32_t kWarps>
+  __device__ uint32_t TakeByBlock(OfBlock<kWarps>* shared) const {
+    if (threadIdx.x == 0) shared->tile = Take();
+    __syncthreads();
+    return shared->tile;
+  }
+  // The sum of all tiles before this one and of the block's warps before this one, whose own sum is
+  // `own`. By all threads of the block, once.
+  template <uint32_t kWarps>
+  __device__ uint32_t BeforeWarp(uint32_t tile, uint32_t own, OfBlock<kWarps>* shared) const {
+    const uint32_t warp = threadIdx.x / 32;
+    if (Lane() == 0) shared->of_warps[warp] = own;
+    __syncthreads();
+    const uint32_t of_warp = Lane() < kWarps ? shared->of_warps[Lane()] : 0;
+    const uint32_t before_in_tile = WarpSum(Lane() < warp ? of_warp : 0);
+    if (warp == 0) {
+      const uint32_t before_tile = Before(tile, WarpSum(of_warp));
+      if (Lane() == 0) shared->before = before_tile;
+    }
+    __syncthreads();
+    return shared->before + before_in_tile;
+  }
+
   // The sum of all tiles before this one, whose own sum is `own`. By one whole warp of its block.
   __device__ uint32_t Before(uint32_t tile, uint32_t own) const {
     if (Lane() == 0) Say(tile, kOwn, own);

@@ -74,7 +74,7 @@ class HotTable::ChunkSlot {
     sent_rows_.numbers = reinterpret_cast<uint32_t*>(to + NumbersAt());
     sent_rows_.rows = reinterpret_cast<float*>(to + RowsAt());
     if (sent_rows_.count == 0) return;
-    Must(FromCuda(cudaMemcpyAsync(to, host_.get(), bytes(), cudaMemcpyHostToDevice, up_),
+    Must(FromCuda(cudaMemcpyAsync(to, host_.get(), bytes(), cudaMemcpyDefault, up_),
                   "copying rows to the GPU"));
     Must(FromCuda(cudaEventRecord(sent_, up_), "the GPU"));
   }

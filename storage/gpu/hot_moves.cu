@@ -110,7 +110,9 @@ Status HotTable::ReadBelow(std::span<const Key> keys, const ReadRule& rule, cons
       turn.full.acquire();
       STRATA_TRY(turn.filled);
       ChunkSlot& slot = *slots_[c % kChunkSlots];
-      const Chunk chunk = slot.Take(exec_);
+      Chunk chunk = slot.Take(exec_);
+      chunk.first = static_cast<uint32_t>(begins[c]);
+      chunk.places = static_cast<uint32_t>(begins[c + 1] - begins[c]);
       if (chunk.count != 0) {
         counted_.bytes_up += slot.bytes();
         const Status used = use(chunk);
@@ -152,8 +154,7 @@ Status HotTable::BringUp(std::span<const Key> keys) {
 }
 
 Status HotTable::ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_t tick,
-                               const Occurrences& occurrences, float* out, uint8_t* answered) {
-  auto* hits = &counters_.as<Counters>()->hits;
+                               const MissingKeys& missing, float* out) {
   // Where there is no room they are answered all the same.
   bool has_room = false;
   const auto prepare = [&] {
@@ -167,8 +168,9 @@ Status HotTable::ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_
                          .stays_from = may_stay_out ? pushes_gone_ : 0};
   return ReadBelow(keys, rule, prepare, [&](const Chunk& chunk) -> Status {
     if (has_room) STRATA_TRY(TakeIn(chunk, chunk.stay));
-    AnswerRows(exec_, map_->ref(), {chunk.rows, chunk.numbers, chunk.count}, occurrences, out,
-               answered, hits);
+    if (out == nullptr) return {};
+    const RowsFromBelow rows{chunk.rows, chunk.numbers, chunk.count, chunk.first, chunk.places};
+    AnswerRows(exec_, map_->ref(), rows, missing, distinct_missing(), out);
     return {};
   });
 }

@@ -215,18 +215,27 @@ Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   return {};
 }
 
+DistinctMissing HotTable::distinct_missing() const {
+  return {distinct_keys_.as<uint64_t>(), distinct_numbers_.as<uint32_t>(),
+          distinct_rows_.as<uint32_t>(), &counters_.as<Counters>()->batch.distinct};
+}
+
 Status HotTable::AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out) {
   workers_.Wake();
-  Combine(missing_keys_.as<Key>(), missing);
-  STRATA_TRY(answered_.Reserve(distinct_count_));
-  Clear(exec_, answered_.as<uint8_t>(), distinct_count_);
-  const Occurrences occurrences{distinct_.order, distinct_.starts,
-                                missing_positions_.as<uint32_t>()};
-  STRATA_TRY(ReadForAnswer(BringKeys(distinct_.keys, distinct_count_), from, tick, occurrences, out,
-                           answered_.as<uint8_t>()));
+  STRATA_TRY(distinct_keys_.ReserveFor<uint64_t>(missing));
+  STRATA_TRY(distinct_numbers_.ReserveFor<uint32_t>(missing));
+  STRATA_TRY(distinct_rows_.ReserveFor<uint32_t>(missing));
+  STRATA_TRY(scratch_.Reserve(ListDistinctScratchBytes(missing)));
+  const MissingKeys keys{{missing_keys_.as<Key>(), missing}, missing_positions_.as<uint32_t>()};
+  const DistinctMissing distinct = distinct_missing();
+  ListDistinct(exec_, keys.keys, distinct, scratch_.all());
+  MustBegin("keys for the tier below");
+  uint32_t count = 0;
+  CopyDown<uint32_t>(exec_, distinct.count, {&count, 1});
+  Wait();
+  STRATA_TRY(ReadForAnswer(BringKeys(distinct.keys, count), from, tick, keys, out));
   if (out == nullptr) return {};
-  AnswerInitial(exec_, map_->ref(), {distinct_.keys, distinct_count_}, Start(), occurrences,
-                answered_.as<uint8_t>(), out);
+  AnswerInitial(exec_, map_->ref(), Start(), keys, distinct, out, &counters_.as<Counters>()->hits);
   MustBegin("answers from the tier below");
   return {};
 }

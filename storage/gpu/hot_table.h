@@ -28,6 +28,7 @@
 #include "base/side_thread.h"
 #include "base/work_pool.h"
 #include "kernels/hashmap/residents.h"
+#include "kernels/sparse/missing_keys.h"
 #include "storage/gpu/gpu_table.h"
 #include "storage/memory/lower_table.h"
 
@@ -109,6 +110,8 @@ class HotTable : public GpuTable {
     const uint32_t* numbers = nullptr;  // in what was asked for
     const float* rows = nullptr;        // x words()
     uint32_t stay = 0;                  // the first ones have a score to stay
+    uint32_t first = 0;                 // all numbers from there on ...
+    uint32_t places = 0;                // ... were looked for
   };
   // Where a chunk is put together. Two fill, so that no thread waits for the last one of a chunk,
   // while the GPU takes in another, and one is between.
@@ -175,7 +178,7 @@ class HotTable : public GpuTable {
   Status BringUp(std::span<const Key> keys);
   Status TakeIn(const Chunk& chunk, uint32_t count);
   Status ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_t tick,
-                       const Occurrences& occurrences, float* out, uint8_t* answered);
+                       const MissingKeys& missing, float* out);
   Status Room(uint64_t rows);
   Status Evict(uint64_t rows);
   // Returns how many have gone: at most `most` of the window, none that is locked at `now`.
@@ -191,6 +194,7 @@ class HotTable : public GpuTable {
   // What the GPU has of the page's keys, and of those that have expired below.
   Status PutNewer(std::span<const Key> expired, ScanPage* page) const;
   MissList MissingList() const;
+  DistinctMissing distinct_missing() const;
 
   const std::unique_ptr<LowerTable> below_;
   WorkPool& workers_;
@@ -214,7 +218,9 @@ class HotTable : public GpuTable {
   DeviceBuffer missing_positions_;
   DeviceBuffer missing_keys_;
   DeviceBuffer load_misses_;
-  DeviceBuffer answered_;
+  DeviceBuffer distinct_keys_;  // of the missing ones
+  DeviceBuffer distinct_numbers_;
+  DeviceBuffer distinct_rows_;
   DeviceBuffer expired_;  // numbers of distinct keys
   DeviceBuffer victim_slots_;
   DeviceBuffer victim_ranks_;

@@ -1,0 +1,51 @@
+// Keys of a lookup whose rows are not on this GPU: what to ask of the tier below, and the answers
+// as they come from there. All pointers and spans are device memory; calls enqueue kernels on
+// exec.stream and return.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/core/exec.h"
+#include "kernels/hashmap/hash_map.h"
+
+namespace strata {
+
+// They may repeat. Row m of what answers them belongs to position positions[m] of the lookup.
+struct MissingKeys {
+  std::span<const uint64_t> keys;
+  const uint32_t* positions = nullptr;
+};
+
+// Each of them once, by and large in HomeOrder: as tables in memory lie.
+struct DistinctMissing {
+  static constexpr uint32_t kNoRow = ~0U;
+  uint64_t* keys = nullptr;     // number j; room for all, as in the others
+  uint32_t* numbers = nullptr;  // of missing key m
+  uint32_t* rows = nullptr;     // that answers number j, in what came with it; kNoRow: none has yet
+  uint32_t* count = nullptr;
+};
+
+// Which of several orders near HomeOrder it is depends on how threads run.
+void ListDistinct(const Exec& exec, std::span<const uint64_t> missing,
+                  const DistinctMissing& distinct, std::span<std::byte> scratch);
+size_t ListDistinctScratchBytes(size_t missing);
+
+// Rows of some of the numbers `first` to `first` + `numbers_count` - 1, as they are stored.
+struct RowsFromBelow {
+  const float* rows = nullptr;
+  const uint32_t* numbers = nullptr;  // whose they are
+  uint32_t count = 0;
+  uint32_t first = 0;
+  uint32_t numbers_count = 0;
+};
+// Their values to `out`, wherever their keys are missing.
+void AnswerRows(const Exec& exec, const MapRef& map, const RowsFromBelow& from,
+                const MissingKeys& missing, const DistinctMissing& distinct, float* out);
+// Initial values for those that no row has answered. *hits grows by the others.
+void AnswerInitial(const Exec& exec, const MapRef& map, const RowStart& start,
+                   const MissingKeys& missing, const DistinctMissing& distinct, float* out,
+                   unsigned long long* hits);
+
+}  // namespace strata
