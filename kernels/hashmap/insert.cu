@@ -68,9 +68,9 @@ __device__ void WriteSlots(const MapRef& map, const Action& action, uint64_t pla
   }
 }
 
-// What the calls do with the row of the batch's key i, which is Key(i): Found says what is done with
-// a row that exists (a warp's lanes together, kNowhere where a lane has none), Header and Four what
-// one that is made holds.
+// What the calls do with the row of the batch's key i, which is Key(i). Found: with one that exists
+// (a warp's lanes together, kNowhere where a lane has none). Header and Four: what one that is made
+// holds.
 
 template <bool kNarrow>
 struct Assigned {
