@@ -7,7 +7,7 @@
 namespace strata {
 namespace {
 
-constexpr int kSpins = 4000;  // some tens of microseconds
+constexpr int kSpins = 8000;  // a few hundred microseconds
 
 void Pause() {
 #if defined(__x86_64__)

@@ -32,6 +32,10 @@ uint32_t HotTable::ChunkRows() const {
 }
 
 Status HotTable::MakeSlots(size_t count) {
+  for (void** event : {&first_keys_here_, &all_keys_here_}) {
+    if (*event != nullptr) continue;
+    STRATA_ASSIGN(*event, MakeEvent());
+  }
   for (size_t i = 0; i < count; ++i) {
     if (slots_[i] != nullptr) continue;
     STRATA_ASSIGN(slots_[i], ChunkSlot::Make(*host_, ChunkRows(), words()));
@@ -77,12 +81,29 @@ std::vector<size_t> HotTable::ChunksOf(size_t keys) const {
   return begins;
 }
 
+std::span<const Key> HotTable::BeginBringing(std::span<const Key> keys, size_t first) {
+  if (wanted_max_ < keys.size()) {
+    wanted_ = host_->Take(keys.size_bytes() / sizeof(float));
+    wanted_max_ = keys.size();
+  }
+  const std::span<Key> wanted(reinterpret_cast<Key*>(wanted_.get()), keys.size());
+  const auto bring = [&](size_t begin, size_t end, void* here) {
+    CopyDown<Key>(exec_, keys.data() + begin, wanted.subspan(begin, end - begin));
+    Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(here), StreamOf(exec_)), "the GPU"));
+  };
+  bring(0, first, first_keys_here_);
+  if (first < keys.size()) bring(first, keys.size(), all_keys_here_);
+  return wanted;
+}
+
 template <typename Prepare, typename Use>
-Status HotTable::ReadBelow(std::span<const Key> keys, const ReadRule& rule, const Prepare& prepare,
-                           const Use& use) {
-  const std::vector<size_t> begins = ChunksOf(keys.size());
+Status HotTable::ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rule,
+                           const Prepare& prepare, const Use& use) {
+  workers_.Wake();
+  const std::vector<size_t> begins = ChunksOf(keys_on_gpu.size());
   const size_t chunks = begins.size() - 1;
   STRATA_TRY(MakeSlots(std::min(chunks, kChunkSlots)));
+  const std::span<const Key> keys = BeginBringing(keys_on_gpu, begins[1]);
 
   struct Turns {  // of a slot
     Status filled;
@@ -91,16 +112,21 @@ Status HotTable::ReadBelow(std::span<const Key> keys, const ReadRule& rule, cons
   };
   std::array<Turns, kChunkSlots> turns;
   std::atomic<bool> stop = false;
-  const auto fill = [&](size_t first, size_t step) {
+  const auto fill = [&](size_t c) {
+    Turns& turn = turns[c % kChunkSlots];
+    auto* const here = static_cast<cudaEvent_t>(c == 0 ? first_keys_here_ : all_keys_here_);
+    Must(FromCuda(cudaEventSynchronize(here), "the GPU"));
+    ChunkSlot& slot = *slots_[c % kChunkSlots];
+    turn.filled = Fill(slot, keys.subspan(begins[c], begins[c + 1] - begins[c]), begins[c], rule);
+    if (turn.filled.ok()) slot.Send();
+    turn.full.release();
+  };
+  const auto fill_others = [&](size_t filler) {
     const DeviceScope scope(exec_.ordinal);
-    for (size_t c = first; c < chunks; c += step) {
-      Turns& turn = turns[c % kChunkSlots];
-      turn.empty.acquire();
+    for (size_t c = 1 + filler; c < chunks; c += kFillers) {
+      turns[c % kChunkSlots].empty.acquire();
       if (stop) return;
-      ChunkSlot& slot = *slots_[c % kChunkSlots];
-      turn.filled = Fill(slot, keys.subspan(begins[c], begins[c + 1] - begins[c]), begins[c], rule);
-      if (turn.filled.ok()) slot.Send();
-      turn.full.release();
+      fill(c);
     }
   };
   const auto use_all = [&]() -> Status {
@@ -123,15 +149,20 @@ Status HotTable::ReadBelow(std::span<const Key> keys, const ReadRule& rule, cons
     }
     return {};
   };
-  if (chunks == 1) {  // a few rows are here before another thread has woken
-    fill(0, 1);
+  turns[0].empty.acquire();  // before a chunk further on can have it
+  if (chunks == 1) {
+    fill(0);
     return use_all();
   }
-  for (size_t f = 0; f < kFillers; ++f) fillers_[f]->Begin([&fill, f] { fill(f, kFillers); });
+  for (size_t f = 0; f < kFillers; ++f) {
+    fillers_[f]->Begin([&fill_others, f] { fill_others(f); });
+  }
+  fill(0);  // before other threads have woken
   const Status status = use_all();
   stop = true;
   for (Turns& turn : turns) turn.empty.release();
   for (auto& filler : fillers_) filler->Wait();
+  if (!status.ok()) Wait();  // keys may be on their way still
   return status;
 }
 

@@ -72,6 +72,9 @@ HotTable::~HotTable() {
   if (exec_.stream == nullptr) return;
   const DeviceScope scope(exec_.ordinal);
   Wait();  // chunks are on their way
+  for (void* event : {first_keys_here_, all_keys_here_}) {
+    if (event != nullptr) (void)cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  }
 }
 
 RowStart HotTable::Start() const {
@@ -151,7 +154,10 @@ Result<uint32_t> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick, 
                   below_->AliveFrom(), out, MissingList(), missing_keys_.as<Key>(),
                   &counters_.as<Counters>()->hits);
   MustBegin("a lookup");
-  return CountMissing();
+  if (missed_last_) workers_.Wake();  // it may well be so again: they wake while the GPU searches
+  const uint32_t missing = CountMissing();
+  missed_last_ = missing != 0;
+  return missing;
 }
 
 uint32_t HotTable::CopiedOfBatch() {
@@ -169,18 +175,6 @@ uint32_t HotTable::CountMissing() {
   CopyDown<uint32_t>(exec_, &counters_.as<Counters>()->absent, {&missing, 1});
   Wait();
   return missing;
-}
-
-std::span<Key> HotTable::BringKeys(const Key* keys, uint32_t count) {
-  if (wanted_max_ < count) {
-    wanted_ = host_->Take(size_t{count} * sizeof(Key) / sizeof(float));
-    wanted_max_ = count;
-  }
-  const std::span<Key> wanted(reinterpret_cast<Key*>(wanted_.get()), count);
-  workers_.Wake();
-  CopyDown<Key>(exec_, keys, wanted);
-  Wait();
-  return wanted;
 }
 
 MissList HotTable::MissingList() const {
@@ -221,7 +215,6 @@ DistinctMissing HotTable::distinct_missing() const {
 }
 
 Status HotTable::AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out) {
-  workers_.Wake();
   STRATA_TRY(distinct_keys_.ReserveFor<uint64_t>(missing));
   STRATA_TRY(distinct_numbers_.ReserveFor<uint32_t>(missing));
   STRATA_TRY(distinct_rows_.ReserveFor<uint32_t>(missing));
@@ -233,7 +226,7 @@ Status HotTable::AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick,
   uint32_t count = 0;
   CopyDown<uint32_t>(exec_, distinct.count, {&count, 1});
   Wait();
-  STRATA_TRY(ReadForAnswer(BringKeys(distinct.keys, count), from, tick, keys, out));
+  STRATA_TRY(ReadForAnswer({distinct.keys, count}, from, tick, keys, out));
   if (out == nullptr) return {};
   AnswerInitial(exec_, map_->ref(), Start(), keys, distinct, out, &counters_.as<Counters>()->hits);
   MustBegin("answers from the tier below");
@@ -271,7 +264,7 @@ Status HotTable::MakeResident(std::span<const uint64_t> places, std::span<const 
   BeginGeneration();
   TouchRows(exec_, map_->ref(), places, tick_);
   const auto count = static_cast<uint32_t>(keys.size());
-  STRATA_TRY(BelowIsEmpty() ? Room(count) : BringUp(BringKeys(keys.data(), count)));
+  STRATA_TRY(BelowIsEmpty() ? Room(count) : BringUp(keys));
   MustBegin("rows of a batch");
   Wait();
   return {};
@@ -297,7 +290,7 @@ Status HotTable::MakeRoom() {
   }
   STRATA_TRY(ReserveMissing(distinct_count_));
   ListMissing(exec_, places, distinct_.keys, MissingList(), missing_keys_.as<Key>());
-  STRATA_TRY(BringUp(BringKeys(missing_keys_.as<Key>(), missing_count_)));
+  STRATA_TRY(BringUp({missing_keys_.as<Key>(), missing_count_}));
   LocateDistinct();
   ListMissing(exec_, places, distinct_.keys, {distinct_.missing, distinct_.missing_count},
               missing_keys_.as<Key>());

@@ -146,7 +146,6 @@ class HotTable : public GpuTable {
   Status ReserveMissing(size_t keys);
   uint32_t CountMissing();
   uint32_t CopiedOfBatch();  // distinct keys whose row is here, and known below
-  std::span<Key> BringKeys(const Key* keys, uint32_t count);  // from the GPU
 
   // Of the keys that an update is about to make rows for, those stay missing that the table below
   // does not admit yet.
@@ -163,11 +162,14 @@ class HotTable : public GpuTable {
     uint64_t alive_from = 0;  // those that have expired by it stay below
     uint32_t stays_from = 0;  // Chunk::stay: rows of so many pushes
   };
-  // Rows of `keys`, chunk by chunk, to use(chunk): device work on the stream. They are gathered,
-  // and sent to the GPU, on the fillers' threads; prepare() comes before the first use, while that
-  // has begun.
+  // Begins to copy keys from the GPU to the host, where they will lie: the first ones are there as
+  // first_keys_here_ says, all of them as all_keys_here_ does, if there are more.
+  std::span<const Key> BeginBringing(std::span<const Key> keys, size_t first);
+  // Rows of the keys, which the GPU has, chunk by chunk, to use(chunk): device work on the stream.
+  // They are gathered, and sent to the GPU, on the fillers' threads; prepare() comes before the
+  // first use, while that has begun.
   template <typename Prepare, typename Use>
-  Status ReadBelow(std::span<const Key> keys, const ReadRule& rule, const Prepare& prepare,
+  Status ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rule, const Prepare& prepare,
                    const Use& use);
   Status MakeSlots(size_t count);
   // Where the chunks of so many keys begin, and the last one ends.
@@ -227,6 +229,9 @@ class HotTable : public GpuTable {
   DeviceBuffer victim_scratch_;
   std::shared_ptr<float[]> wanted_;  // keys on their way down from the GPU
   size_t wanted_max_ = 0;
+  void* first_keys_here_ = nullptr;  // cudaEvent_t
+  void* all_keys_here_ = nullptr;
+  bool missed_last_ = false;  // the last lookup did
 
   // Between Prepare and Commit: keys that get no row yet.
   std::vector<Key> late_keys_;

@@ -29,6 +29,8 @@ struct Listed {
         count_of(1),
         scratch(ListDistinctScratchBytes(missing.size())) {
     scratch.Poison();
+    distinct_keys.Poison();
+    rows_of.Poison();
     ListDistinct(exec, {given.data(), missing.size()}, distinct(),
                  {scratch.data(), ListDistinctScratchBytes(missing.size())});
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
