@@ -275,23 +275,17 @@ Status HostTable::FindOrReserve(std::span<const Key> keys) {
 Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPool& pool,
                            const RowVisit& visit) {
   const size_t row_bytes = schema_.stored_words() * sizeof(float);
+  const auto fetch = [ this, row_bytes ](uint64_t row) __attribute__((always_inline)) {
+    rows_.Prefetch<false>(row, row_bytes);
+    rows_.PrefetchCountersToRead(row);  // which lie apart
+  };
   pool.RunPieces(keys.size(), kRowPiece, [&](size_t begin, size_t end) {
-    // Counters lie apart from the elements: a row's turn comes once they have arrived, too.
-    std::array<std::pair<size_t, uint64_t>, kCountersAhead> waiting;
     size_t taken = 0;
-    const auto visit_one = [&](size_t n) {
-      const auto [i, row] = waiting[n % kCountersAhead];
-      visit(i, {rows_.Elements(row), rows_.Counters(row)});
-    };
-    index_.VisitRows<true>(keys.subspan(begin, end - begin), row_bytes,
-                           [&](size_t i, uint64_t row) {
-                             if (row == kNoRow) return;
-                             rows_.PrefetchCountersToRead(row);
-                             if (taken >= kCountersAhead) visit_one(taken);
-                             waiting[taken++ % kCountersAhead] = {begin + i, row};
-                           });
-    const size_t left = std::min(taken, kCountersAhead);
-    for (size_t n = taken - left; n < taken; ++n) visit_one(n);
+    index_.VisitFetched<true>(keys.subspan(begin, end - begin), fetch, [&](size_t i, uint64_t row) {
+      if (row == kNoRow) return;
+      visit(begin + i, {rows_.Elements(row), rows_.Counters(row)});
+      ++taken;
+    });
     read_hits_ += taken;
   });
   return {};

@@ -64,6 +64,9 @@ class RowIndex {
   // to 220 M rows a second, and 105 to 140 M into the first).
   template <bool Sparing = false, typename Visit>
   void VisitRows(std::span<const Key> keys, size_t row_bytes, Visit&& visit) const;
+  // The same, and fetch(row) is what reads ahead of a row: nothing but prefetches, always inlined.
+  template <bool Sparing, typename Fetch, typename Visit>
+  void VisitFetched(std::span<const Key> keys, const Fetch& fetch, Visit&& visit) const;
 
   // The rows of these keys to *rows, kNoRow for those without, and found(row) of each other one;
   // threads of the pool take part. How many are without.
@@ -172,6 +175,14 @@ inline uint64_t RowIndex::FindHash(uint64_t hash) const {
 
 template <bool Sparing, typename Visit>
 void RowIndex::VisitRows(std::span<const Key> keys, size_t row_bytes, Visit&& visit) const {
+  const auto fetch = [ this, row_bytes ](uint64_t row) __attribute__((always_inline)) {
+    rows_.Prefetch<!Sparing>(row, row_bytes);
+  };
+  VisitFetched<Sparing>(keys, fetch, visit);
+}
+
+template <bool Sparing, typename Fetch, typename Visit>
+void RowIndex::VisitFetched(std::span<const Key> keys, const Fetch& fetch, Visit&& visit) const {
   constexpr size_t kIndexAhead = 32, kRowAhead = 16;
   std::array<uint64_t, kIndexAhead> hashes;
   std::array<uint64_t, kRowAhead> rows;
@@ -180,7 +191,7 @@ void RowIndex::VisitRows(std::span<const Key> keys, size_t row_bytes, Visit&& vi
     if (i >= kIndexAhead) visit(i - kIndexAhead, rows[i % kRowAhead]);
     if (i >= kRowAhead && i - kRowAhead < n) {
       const uint64_t row = FindHash(hashes[(i - kRowAhead) % kIndexAhead]);
-      if (row != kNoRow) rows_.Prefetch<!Sparing>(row, row_bytes);
+      if (row != kNoRow) fetch(row);
       rows[i % kRowAhead] = row;
     }
     if (i < n) {
