@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "base/hash.h"
+#include "base/status.h"
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/claims.cuh"
 #include "kernels/sparse/missing_keys.h"
@@ -116,6 +117,7 @@ void ListDistinct(const Exec& exec, std::span<const uint64_t> missing,
     return;
   }
   const size_t count = missing.size();
+  STRATA_CHECK(count <= size_t{1} << 30);  // or entries are more than 32 bits count
   const size_t entries = Claims::EntriesFor(count);
   const uint32_t tiles = TilesOf(entries);
   Scratch left(scratch);

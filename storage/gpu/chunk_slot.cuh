@@ -123,7 +123,7 @@ class HotTable::ChunkSlot {
   std::shared_ptr<float[]> host_;
   DeviceBuffer device_;
   cudaStream_t up_ = nullptr;
-  cudaEvent_t sent_ = nullptr;   // the copies are done
+  cudaEvent_t sent_ = nullptr;   // the copy is done
   cudaEvent_t taken_ = nullptr;  // the GPU has done what it does with them
 };
 

@@ -10,7 +10,8 @@
 namespace strata {
 namespace {
 
-// No chunk is more than a part of what a batch misses, nor larger than this.
+// Of what a batch misses a chunk is at most such a part, unless that is less than chunk_rows_min,
+// and never larger than this.
 constexpr size_t kChunkPart = 16;
 constexpr size_t kChunkBytes = size_t{16} << 20;
 // Rows that are ranked for each that has to go.

@@ -7,8 +7,8 @@
 // key. All others count as the table below has them.
 //   up     Rows that a batch misses are gathered below by host threads, a chunk at a time, while
 //          room is made and the GPU takes in the chunks before. Those of updates stay; those of
-//          lookups do if their
-//          score is as high as that of those that went last. Prefetch brings rows up beforehand.
+//          lookups do if their score is as high as that of those that went last. Prefetch brings
+//          rows up beforehand.
 //   down   When there is no room, rows of low scores go: clean ones are dropped, dirty ones come
 //          down compactly and are written to the table below first.
 //   locks  A row that a batch works on, or that was prefetched, carries a tick that has not passed,
@@ -113,8 +113,8 @@ class HotTable : public GpuTable {
     uint32_t first = 0;                 // all numbers from there on ...
     uint32_t places = 0;                // ... were looked for
   };
-  // Where a chunk is put together. Two fill, so that no thread waits for the last one of a chunk,
-  // while the GPU takes in another, and one is between.
+  // Where a chunk is put together. Two threads fill, so that none waits for the last row of a
+  // chunk, while the GPU takes in another chunk, and one is between.
   class ChunkSlot;
   static constexpr size_t kFillers = 2;
   static constexpr size_t kChunkSlots = kFillers + 2;
@@ -166,8 +166,9 @@ class HotTable : public GpuTable {
   // first_keys_here_ says, all of them as all_keys_here_ does, if there are more.
   std::span<const Key> BeginBringing(std::span<const Key> keys, size_t first);
   // Rows of the keys, which the GPU has, chunk by chunk, to use(chunk): device work on the stream.
-  // They are gathered, and sent to the GPU, on the fillers' threads; prepare() comes before the
-  // first use, while that has begun.
+  // The first chunk is gathered here, the others on the fillers' threads, and each is sent to the
+  // GPU by who gathered it; prepare() comes before the first use, while that goes on. There is a
+  // key at least.
   template <typename Prepare, typename Use>
   Status ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rule, const Prepare& prepare,
                    const Use& use);

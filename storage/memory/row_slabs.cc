@@ -15,11 +15,13 @@ namespace {
 constexpr size_t kSlabBytes = size_t{256} << 10;
 constexpr size_t kRowsPerSlabMin = 64;  // a word of live bits
 // A table of so many slabs takes them by the block, which is large enough for huge pages. Memory
-// counts when a slab is begun: what of a block is not yet touched is only address space.
+// counts slab by slab: what of a block is not yet touched is only address space.
 constexpr size_t kSlabsAlone = 16;
 constexpr size_t kBlockBytes = size_t{32} << 20;
 // A region has about so many, of which one is not full.
 constexpr uint64_t kSlabsPerRegion = 32;
+// The index holds row numbers of 32 bits, and the highest is none.
+constexpr uint64_t kNumbersMax = UINT32_MAX;
 
 int SlabShift(size_t row_bytes) {
   return static_cast<int>(std::bit_width(std::max(kSlabBytes / row_bytes, kRowsPerSlabMin))) - 1;
@@ -44,6 +46,12 @@ RowSlabs::~RowSlabs() {
 }
 
 Status RowSlabs::AddSlab() {
+  if ((slabs_.size() + 1) << slab_shift_ > kNumbersMax) {
+    return Refused(
+        fmt::format("{} rows and a slab more: one lane holds at most {} rows of a table; run more "
+                    "lanes or servers",
+                    rows_, slabs_.size() << slab_shift_));
+  }
   if (budget_ != nullptr && !budget_->Take(slab_bytes_)) {
     return Refused(fmt::format("{} bytes more for rows do not fit: {} of {} bytes are in use",
                                slab_bytes_, budget_->used(), budget_->bytes_max()));
