@@ -9,9 +9,9 @@
 //
 // Rows may lie as they come, or (RowOrder::kByHome) the keys of each part of HomeOrder, a region,
 // in slabs of its own: who reads many rows in that order stays within few pages at a time. There
-// are more regions as there are more slabs, and rows stay where they are. A region that has no room
-// takes from another; when such a row is erased, its key's region has the place. Where a row lies is
-// a matter of speed alone.
+// are more regions as there are more slabs, and rows stay where they are. A region without room
+// takes from another; when such a row is erased, its key's region has the place. Where a row lies
+// is a matter of speed alone.
 //
 // What a pull reads lies alone and begins at a cache line where the width allows it: keys are
 // compared in the index, counters matter to pushes and checkpoints.
