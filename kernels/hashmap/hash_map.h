@@ -71,6 +71,10 @@ void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_
 void LoadRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, const float* rows,
               const uint32_t* positions, uint64_t count, const MissList& misses);
 
+// The same for keys that have no row, of which none is there twice. There is room for them.
+void AddRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, const float* rows,
+             uint64_t count);
+
 // Rows that are missing are made with their initial value. out: keys x dim, what the rows hold.
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                   const RowStart& start, float* out, const MissList& misses,

@@ -184,14 +184,15 @@ __device__ void HandOut(const MapRef& map, uint64_t place, uint64_t score, const
   __syncwarp();
 }
 
+// Those of `count` keys that misses lists; all without a list.
 template <typename Action>
 __global__ void __launch_bounds__(kMapThreads)
-    OnMissing(MapRef map, Action action, MissList misses, WhenFull when_full) {
+    OnMissing(MapRef map, uint64_t count, Action action, MissList misses, WhenFull when_full) {
   const uint64_t number = ThreadNumber();
-  const uint32_t count = *misses.count;
+  if (misses.count != nullptr) count = *misses.count;
   if (number - Lane() >= count) return;
   const bool is_one = number < count;
-  const uint32_t i = is_one ? misses.positions[number] : 0;
+  const uint64_t i = is_one && misses.positions != nullptr ? misses.positions[number] : number;
   const uint64_t key = is_one ? action.Key(i) : 0;
   uint64_t place = is_one ? TakePlace(map, key) : kNowhere;
   CountLanes(place != kNowhere, &map.counts->rows);
@@ -222,7 +223,7 @@ void Run(const Exec& exec, const MapRef& map, uint64_t keys, const Action& actio
     (void)cudaMemsetAsync(victims, 0, sizeof *victims, stream);
   }
   OnExisting<<<blocks, kMapThreads, 0, stream>>>(map, keys, action, misses);
-  OnMissing<<<blocks, kMapThreads, 0, stream>>>(map, action, misses, when_full);
+  OnMissing<<<blocks, kMapThreads, 0, stream>>>(map, keys, action, misses, when_full);
 }
 
 }  // namespace
@@ -239,6 +240,13 @@ void InsertOrAssign(const Exec& exec, const MapRef& map, std::span<const uint64_
 void LoadRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, const float* rows,
               const uint32_t* positions, uint64_t count, const MissList& misses) {
   Run(exec, map, count, Loaded{headers, rows, positions, RowStart{}}, misses, {});
+}
+
+void AddRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, const float* rows,
+             uint64_t count) {
+  if (count == 0) return;
+  OnMissing<<<BlocksFor(count), kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(
+      map, count, Loaded{headers, rows, nullptr, RowStart{}}, MissList{}, WhenFull{});
 }
 
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,

@@ -50,11 +50,14 @@ const Result<Driver>& TheDriver() {
   return driver;
 }
 
+// kRefused when there is no memory.
 Status FromDriver(CUresult result, const char* what) {
   if (result == CUDA_SUCCESS) return {};
   const char* text = nullptr;
   (void)TheDriver()->error_string(result, &text);
-  return Failed(fmt::format("{}: CUDA: {}", what, text == nullptr ? "unknown error" : text));
+  std::string message = fmt::format("{}: CUDA: {}", what, text == nullptr ? "unknown error" : text);
+  return result == CUDA_ERROR_OUT_OF_MEMORY ? Refused(std::move(message))
+                                            : Failed(std::move(message));
 }
 
 CUmemLocation LocationOf(int device) {

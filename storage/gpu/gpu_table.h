@@ -93,7 +93,7 @@ class GpuTable : public LocalTable {
   virtual Status MakeRoom();      // for the distinct keys of the batch
   virtual void BeforeUpdate() {}  // in CommitUpdate: cannot fail
 
-  Status MakeMap();
+  virtual Status MakeMap();
   // For a batch of so many keys that brings so many elements.
   Status ReserveFor(size_t keys, size_t elements);
   TableGroup GroupOf(size_t keys) const;  // this table alone, with a batch of so many

@@ -18,6 +18,7 @@ constexpr size_t kChunkBytes = size_t{16} << 20;
 constexpr uint64_t kRankedPerVictim = 4;
 constexpr uint64_t kWindowPairsMin = 1024;
 constexpr uint64_t kWindowPairsMax = uint64_t{1} << 20;
+constexpr uint32_t kRowsDownMin = 256;
 // So many rows more than have to go at a time, but no more than a part of all: a search costs some
 // launches and waits, and most batches find room then.
 constexpr uint64_t kGoAhead = 131072;
@@ -33,10 +34,6 @@ uint32_t HotTable::ChunkRows() const {
 }
 
 Status HotTable::MakeSlots(size_t count) {
-  for (void** event : {&first_keys_here_, &all_keys_here_}) {
-    if (*event != nullptr) continue;
-    STRATA_ASSIGN(*event, MakeEvent());
-  }
   for (size_t i = 0; i < count; ++i) {
     if (slots_[i] != nullptr) continue;
     STRATA_ASSIGN(slots_[i], ChunkSlot::Make(*host_, ChunkRows(), words()));
@@ -67,6 +64,10 @@ Status HotTable::Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first,
   });
 }
 
+size_t HotTable::FirstChunkMax() const {
+  return std::min<size_t>(options_.chunk_rows_min, ChunkRows());
+}
+
 // The first ones are small, so that the link has work soon, and so are the last, so that little is
 // left to do once they have been gathered.
 std::vector<size_t> HotTable::ChunksOf(size_t keys) const {
@@ -82,29 +83,32 @@ std::vector<size_t> HotTable::ChunksOf(size_t keys) const {
   return begins;
 }
 
-std::span<const Key> HotTable::BeginBringing(std::span<const Key> keys, size_t first) {
+Status HotTable::BringFirstKeys(std::span<const Key> keys) {
+  for (void** event : {&first_keys_here_, &all_keys_here_}) {
+    if (*event != nullptr) continue;
+    STRATA_ASSIGN(*event, MakeEvent());
+  }
   if (wanted_max_ < keys.size()) {
     wanted_ = host_->Take(keys.size_bytes() / sizeof(float));
     wanted_max_ = keys.size();
   }
-  const std::span<Key> wanted(reinterpret_cast<Key*>(wanted_.get()), keys.size());
-  const auto bring = [&](size_t begin, size_t end, void* here) {
-    CopyDown<Key>(exec_, keys.data() + begin, wanted.subspan(begin, end - begin));
-    Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(here), StreamOf(exec_)), "the GPU"));
-  };
-  bring(0, first, first_keys_here_);
-  if (first < keys.size()) bring(first, keys.size(), all_keys_here_);
-  return wanted;
+  BringKeys(keys.first(std::min(FirstChunkMax(), keys.size())), 0, first_keys_here_);
+  return {};
+}
+
+void HotTable::BringKeys(std::span<const Key> keys, size_t at, void* here) {
+  CopyDown<Key>(exec_, keys.data(), {Wanted() + at, keys.size()});
+  Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(here), StreamOf(exec_)), "the GPU"));
 }
 
 template <typename Prepare, typename Use>
 Status HotTable::ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rule,
                            const Prepare& prepare, const Use& use) {
-  workers_.Wake();
   const std::vector<size_t> begins = ChunksOf(keys_on_gpu.size());
   const size_t chunks = begins.size() - 1;
   STRATA_TRY(MakeSlots(std::min(chunks, kChunkSlots)));
-  const std::span<const Key> keys = BeginBringing(keys_on_gpu, begins[1]);
+  if (chunks > 1) BringKeys(keys_on_gpu.subspan(begins[1]), begins[1], all_keys_here_);
+  const std::span<const Key> keys(Wanted(), keys_on_gpu.size());
 
   struct Turns {  // of a slot
     Status filled;
@@ -142,9 +146,8 @@ Status HotTable::ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rul
       chunk.places = static_cast<uint32_t>(begins[c + 1] - begins[c]);
       if (chunk.count != 0) {
         counted_.bytes_up += slot.bytes();
-        const Status used = use(chunk);
-        slot.End(exec_);  // some of it may be under way, whatever came of it
-        STRATA_TRY(used);
+        use(chunk);
+        slot.End(exec_);
       }
       turn.empty.release();
     }
@@ -167,22 +170,20 @@ Status HotTable::ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rul
   return status;
 }
 
-Status HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
-  if (count == 0) return {};
-  STRATA_TRY(load_misses_.ReserveFor<uint32_t>(count + 1));
-  const MissList misses{load_misses_.as<uint32_t>() + 1, load_misses_.as<uint32_t>()};
-  LoadRows(exec_, map_->ref(), chunk.headers, chunk.rows, nullptr, count, misses);
+void HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
+  AddRows(exec_, map_->ref(), chunk.headers, chunk.rows, count);
   MustBegin("rows that come up");
   copies_ += count;
   counted_.moved_up += count;
-  return {};
 }
 
 // Expired rows, too: what becomes of them is known when the step is (BeforeUpdate).
 Status HotTable::BringUp(std::span<const Key> keys) {
+  workers_.Wake();
+  STRATA_TRY(BringFirstKeys(keys));
   return ReadBelow(
       keys, {.tick = tick_}, [&] { return Room(keys.size()); },
-      [&](const Chunk& chunk) { return TakeIn(chunk, chunk.count); });
+      [&](const Chunk& chunk) { TakeIn(chunk, chunk.count); });
 }
 
 Status HotTable::ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_t tick,
@@ -198,12 +199,11 @@ Status HotTable::ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_
                          .tick = tick,
                          .alive_from = below_->AliveFrom(),
                          .stays_from = may_stay_out ? pushes_gone_ : 0};
-  return ReadBelow(keys, rule, prepare, [&](const Chunk& chunk) -> Status {
-    if (has_room) STRATA_TRY(TakeIn(chunk, chunk.stay));
-    if (out == nullptr) return {};
+  return ReadBelow(keys, rule, prepare, [&](const Chunk& chunk) {
+    if (has_room) TakeIn(chunk, chunk.stay);
+    if (out == nullptr) return;
     const RowsFromBelow rows{chunk.rows, chunk.numbers, chunk.count, chunk.first, chunk.places};
     AnswerRows(exec_, map_->ref(), rows, missing, distinct_missing(), out);
-    return {};
   });
 }
 
@@ -252,11 +252,21 @@ Status HotTable::Evict(uint64_t rows) {
   return {};
 }
 
-Result<uint64_t> HotTable::EvictFrom(uint64_t first, uint64_t pairs, uint64_t most, uint64_t now) {
+Status HotTable::MakeMap() {
+  STRATA_TRY(GpuTable::MakeMap());
+  STRATA_TRY(ReserveForVictims(kWindowPairsMin));
+  return RoomFor(kRowsDownMin).status();
+}
+
+Status HotTable::ReserveForVictims(uint64_t pairs) {
   const uint64_t places = pairs * 2 * kLineBytes;
   STRATA_TRY(victim_slots_.ReserveFor<uint32_t>(places));
   STRATA_TRY(victim_ranks_.ReserveFor<uint32_t>(places));
-  STRATA_TRY(victim_scratch_.Reserve(ListVictimsScratchBytes(pairs)));
+  return victim_scratch_.Reserve(ListVictimsScratchBytes(pairs));
+}
+
+Result<uint64_t> HotTable::EvictFrom(uint64_t first, uint64_t pairs, uint64_t most, uint64_t now) {
+  STRATA_TRY(ReserveForVictims(pairs));
   auto* counters = counters_.as<Counters>();
   const VictimList victims{victim_slots_.as<uint32_t>(), victim_ranks_.as<uint32_t>(),
                            &counters->victims};
@@ -293,7 +303,8 @@ Result<uint64_t> HotTable::EvictFrom(uint64_t first, uint64_t pairs, uint64_t mo
 // What a snapshot has to take of them goes aside, what is dirty to the table below, while the next
 // rows are on the link.
 Status HotTable::SaveRows(const WindowSlots& window) {
-  const uint32_t rows_max = ChunkRows();
+  uint32_t rows_max = std::min(ChunkRows(), window.count);
+  if (!RoomFor(rows_max).ok()) rows_max = kRowsDownMin;
   DownRows here;
   DownRows coming;
   const auto save = [&](const WindowSlots& some) -> Status {
@@ -363,8 +374,10 @@ Status HotTable::PutBelow(const DownRows& down) const {
 Status HotTable::EvictAll() {
   constexpr uint64_t kNever = UINT64_MAX >> kScoreTickShift;
   const uint64_t pairs = map_->ref().pairs();
-  for (uint64_t first = 0; first < pairs; first += kWindowPairsMax) {
-    const uint64_t window = std::min(kWindowPairsMax, pairs - first);
+  uint64_t window_max = std::min(kWindowPairsMax, pairs);
+  if (!ReserveForVictims(window_max).ok()) window_max = kWindowPairsMin;
+  for (uint64_t first = 0; first < pairs; first += window_max) {
+    const uint64_t window = std::min(window_max, pairs - first);
     STRATA_TRY(EvictFrom(first, window, UINT64_MAX, kNever).status());
   }
   return {};

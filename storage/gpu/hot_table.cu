@@ -42,10 +42,8 @@ void KeepIf(size_t elements, ScanPage* page, const Keep& keep) {
   page->rows.resize(kept * elements);
 }
 
-// Of the GPU, for rows or for a batch.
-bool IsShortOfMemory(const Status& status) {
-  return status.code() == StatusCode::kRefused || status.code() == StatusCode::kFailed;
-}
+// For rows or for a batch: the GPU, or the host, where rows were to go down.
+bool IsShortOfMemory(const Status& status) { return status.code() == StatusCode::kRefused; }
 
 }  // namespace
 
@@ -156,6 +154,7 @@ Result<uint32_t> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick, 
   MustBegin("a lookup");
   if (missed_last_) workers_.Wake();  // it may well be so again: they wake while the GPU searches
   const uint32_t missing = CountMissing();
+  if (missing != 0 && !missed_last_) workers_.Wake();
   missed_last_ = missing != 0;
   return missing;
 }
@@ -191,7 +190,15 @@ Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
     counted_.hits += stats_.lookup_hits - hits;
     return {};
   }
-  if (!MakeMap().ok()) return below_->Lookup(keys, out);  // no memory of the GPU is left for it
+  Status status = MakeMap();
+  if (status.ok()) status = LookUpInTiers(keys, out);
+  if (!IsShortOfMemory(status)) return status;
+  STRATA_TRY(
+      PassDown(status, IsOnGpu(out.data()) ? out.data() : static_cast<const void*>(keys.data())));
+  return below_->Lookup(keys, out);
+}
+
+Status HotTable::LookUpInTiers(std::span<const Key> keys, std::span<float> out) {
   float* rows = out.data();
   if (!IsOnGpu(rows)) {
     STRATA_TRY(out_.ReserveFor<float>(out.size()));
@@ -221,8 +228,11 @@ Status HotTable::AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick,
   STRATA_TRY(scratch_.Reserve(ListDistinctScratchBytes(missing)));
   const MissingKeys keys{{missing_keys_.as<Key>(), missing}, missing_positions_.as<uint32_t>()};
   const DistinctMissing distinct = distinct_missing();
+  // So many are brought before it is known how many there are.
+  Clear(exec_, distinct.keys, std::min<size_t>(missing, FirstChunkMax()) * sizeof(Key));
   ListDistinct(exec_, keys.keys, distinct, scratch_.all());
   MustBegin("keys for the tier below");
+  STRATA_TRY(BringFirstKeys({distinct.keys, missing}));
   uint32_t count = 0;
   CopyDown<uint32_t>(exec_, distinct.count, {&count, 1});
   Wait();

@@ -15,8 +15,8 @@
 //          and does not go before it has. Nothing has to be unlocked.
 // A row that has expired (LowerTable::AliveFrom) goes on counting where it lies, as none: the table
 // below may have an older version that has not.
-// A batch that is larger than all of the GPU's memory is applied below. Batches may lie in the
-// GPU's memory themselves.
+// What the GPU has no memory for, a batch larger than all of it, say, is done below. Batches may
+// lie in the GPU's memory themselves.
 #pragma once
 
 #include <array>
@@ -52,7 +52,7 @@ struct HotStats {
   uint64_t moved_down = 0;   // rows written to the table below
   uint64_t bytes_up = 0;     // over the link, of rows that were read below
   uint64_t bytes_down = 0;   // ... of rows that were written below
-  uint64_t passed_down = 0;  // updates and assigns applied below
+  uint64_t passed_down = 0;  // lookups, updates and assigns done below
 };
 
 // Threads that gather rows on their way up, as many as saturate a host's memory; tables share them.
@@ -128,15 +128,18 @@ class HotTable : public GpuTable {
   // hot_table.cu
   RowStart Start() const override;
   DeviceMapOptions MapOptions() const override;
+  // With memory to evict, and so to let the table below do what needs more.
+  Status MakeMap() override;
   Status MakeRoom() override;
   void BeforeUpdate() override;
   uint64_t RowsIn(uint64_t bytes) const;  // of the GPU's memory
   void BeginOperation();
   void ClearBelow();  // of what has expired there, and is not here
   void NoteShare();
-  // The table below is to apply a batch that the GPU has no memory for: no row is there then. `why`
-  // where the batch itself is in the GPU's memory.
+  // The table below is to do what the GPU has no memory for: no row is there then. `why` where the
+  // batch itself is in the GPU's memory.
   Status PassDown(const Status& why, const void* batch);
+  Status LookUpInTiers(std::span<const Key> keys, std::span<float> out);
   bool BelowIsEmpty() const { return below_->Stats().rows == 0; }
   // Answers those of the listed keys that are not here. `out` as LookUpResidents.
   Status AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out);
@@ -162,13 +165,15 @@ class HotTable : public GpuTable {
     uint64_t alive_from = 0;  // those that have expired by it stay below
     uint32_t stays_from = 0;  // Chunk::stay: rows of so many pushes
   };
-  // Begins to copy keys from the GPU to the host, where they will lie: the first ones are there as
-  // first_keys_here_ says, all of them as all_keys_here_ does, if there are more.
-  std::span<const Key> BeginBringing(std::span<const Key> keys, size_t first);
+  // Begins to copy as many keys from the GPU to Wanted() as a first chunk of at most so many has:
+  // first_keys_here_. ReadBelow comes next.
+  Status BringFirstKeys(std::span<const Key> keys);
+  void BringKeys(std::span<const Key> keys, size_t at, void* here);  // in Wanted(); an event
+  Key* Wanted() const { return reinterpret_cast<Key*>(wanted_.get()); }
   // Rows of the keys, which the GPU has, chunk by chunk, to use(chunk): device work on the stream.
   // The first chunk is gathered here, the others on the fillers' threads, and each is sent to the
   // GPU by who gathered it; prepare() comes before the first use, while that goes on. There is a
-  // key at least.
+  // key at least, and BringFirstKeys has begun with these.
   template <typename Prepare, typename Use>
   Status ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rule, const Prepare& prepare,
                    const Use& use);
@@ -179,11 +184,12 @@ class HotTable : public GpuTable {
   Status Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first, const ReadRule& rule);
   // Makes room for the rows of a batch that is about to be written to, and brings them up.
   Status BringUp(std::span<const Key> keys);
-  Status TakeIn(const Chunk& chunk, uint32_t count);
+  void TakeIn(const Chunk& chunk, uint32_t count);
   Status ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_t tick,
                        const MissingKeys& missing, float* out);
   Status Room(uint64_t rows);
   Status Evict(uint64_t rows);
+  Status ReserveForVictims(uint64_t pairs);
   // Returns how many have gone: at most `most` of the window, none that is locked at `now`.
   Result<uint64_t> EvictFrom(uint64_t first, uint64_t pairs, uint64_t most, uint64_t now);
   Status SaveRows(const WindowSlots& window);  // before they go
@@ -193,7 +199,8 @@ class HotTable : public GpuTable {
   Status PutBelow(const DownRows& down) const;
   void Shed();
   uint32_t ChunkRows() const;  // at most
-  Status TellBelow() const;    // of all keys
+  size_t FirstChunkMax() const;
+  Status TellBelow() const;  // of all keys
   // What the GPU has of the page's keys, and of those that have expired below.
   Status PutNewer(std::span<const Key> expired, ScanPage* page) const;
   MissList MissingList() const;
@@ -220,7 +227,6 @@ class HotTable : public GpuTable {
   mutable std::vector<uint8_t> down_known_;
   DeviceBuffer missing_positions_;
   DeviceBuffer missing_keys_;
-  DeviceBuffer load_misses_;
   DeviceBuffer distinct_keys_;  // of the missing ones
   DeviceBuffer distinct_numbers_;
   DeviceBuffer distinct_rows_;

@@ -13,7 +13,6 @@ constexpr uint64_t kBucketsMin = 64;  // a page
 // room for three times as many before it must grow itself.
 constexpr uint64_t kSweptPerInsert = 4;
 constexpr uint64_t kSweepStretch = 64;  // buckets emptied at a time, at least
-constexpr uint64_t kRowsMax = UINT32_MAX;
 
 }  // namespace
 
@@ -24,11 +23,11 @@ RowIndex::~RowIndex() {
 }
 
 Status RowIndex::Reserve(uint64_t count) {
-  if (count > kRowsMax || count_ + count > kRowsMax) {
+  if (count > kRowNumbersMax || count_ + count > kRowNumbersMax) {
     return Refused(
         fmt::format("{} rows and {} more: one lane holds at most {} rows of a table; run "
                     "more lanes or servers",
-                    count_, count, kRowsMax));
+                    count_, count, kRowNumbersMax));
   }
   return count_ + count <= current_.keys_max() ? Status() : Grow(count);
 }
@@ -93,7 +92,7 @@ bool RowIndex::InsertUnswept(uint64_t hash, uint32_t row) {
 }
 
 void RowIndex::Insert(Key key, uint64_t row) {
-  STRATA_CHECK(count_ < current_.keys_max() && row < kRowsMax);
+  STRATA_CHECK(count_ < current_.keys_max() && row < kRowNumbersMax);
   ++count_;
   const uint64_t hash = Mix64(key);
   const auto number = static_cast<uint32_t>(row);

@@ -20,8 +20,6 @@ constexpr size_t kSlabsAlone = 16;
 constexpr size_t kBlockBytes = size_t{32} << 20;
 // A region has about so many, of which one is not full.
 constexpr uint64_t kSlabsPerRegion = 32;
-// The index holds row numbers of 32 bits, and the highest is none.
-constexpr uint64_t kNumbersMax = UINT32_MAX;
 
 int SlabShift(size_t row_bytes) {
   return static_cast<int>(std::bit_width(std::max(kSlabBytes / row_bytes, kRowsPerSlabMin))) - 1;
@@ -46,7 +44,7 @@ RowSlabs::~RowSlabs() {
 }
 
 Status RowSlabs::AddSlab() {
-  if ((slabs_.size() + 1) << slab_shift_ > kNumbersMax) {
+  if ((slabs_.size() + 1) << slab_shift_ > kRowNumbersMax) {
     return Refused(
         fmt::format("{} rows and a slab more: one lane holds at most {} rows of a table; run more "
                     "lanes or servers",

@@ -36,6 +36,8 @@ namespace strata {
 enum class RowOrder : uint8_t { kAsTheyCome, kByHome };
 
 constexpr uint64_t kNoRow = UINT64_MAX;
+// All are below: the index holds them as 32 bits.
+constexpr uint64_t kRowNumbersMax = UINT32_MAX;
 constexpr size_t kRowPiece = 128;  // rows that a thread of a pool reads or writes at a time
 
 // Not thread-safe.

@@ -1,5 +1,6 @@
 // A table on a GPU beside the std::map model: ten million keys in random batches, through growth
 // from nothing to hundreds of thousands of rows, twice.
+#include <climits>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -118,6 +119,81 @@ TEST_F(GpuRandom, ABatchThatTheGpuHasNoRoomForIsCounted) {
   EXPECT_TRUE(table.Assign(std::span(keys).first(10), std::span(values).first(10)).ok());
   EXPECT_EQ(table.Stats().passed_down, 1U);
   EXPECT_EQ(table.Stats().rows, keys.size());
+}
+
+// Wherever memory ends.
+TEST_F(GpuRandom, ALookupThatFindsNoMemoryIsAnsweredAllTheSame) {
+  const FailCalls fail = CallsThatFail();
+  if (fail == nullptr) GTEST_SKIP() << "needs a GPU that is emulated";
+  const TableSpec spec = ContractSpec("t", 3, OptimizerKind::kSgd, InitializerKind::kUniform);
+  auto pool = DevicePool::Make(0, size_t{64} << 20);
+  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+  auto workers = WorkPool::Start("gather", 1);
+  ASSERT_TRUE(workers.ok()) << workers.status().ToString();
+  std::vector<Key> keys(3000);
+  std::iota(keys.begin(), keys.end(), Key{1});
+  const std::span<const Key> with_rows = std::span(keys).first(2000);
+  std::vector<float> values(with_rows.size() * spec.dim);
+  std::iota(values.begin(), values.end(), 1.0F);
+  MapTable model(spec);
+  ASSERT_TRUE(model.Assign(with_rows, values).ok());
+  uint64_t passed_down = 0;
+  for (unsigned after = 0; after < 40; ++after) {
+    HotTable table(spec, **pool, PinnedPool::Make(),
+                   std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), **workers,
+                   {.rows_max = 1500, .chunk_rows_min = 64});
+    for (size_t begin = 0; begin < with_rows.size(); begin += 1000) {
+      ASSERT_TRUE(table
+                      .Assign(with_rows.subspan(begin, 1000),
+                              std::span(values).subspan(begin * spec.dim, 1000 * spec.dim))
+                      .ok());
+    }
+    std::vector<float> found(keys.size() * spec.dim);
+    std::vector<float> expected(found.size());
+    fail("cudaMalloc", after, UINT_MAX);
+    const Status status = table.Lookup(keys, found);
+    fail("cudaMalloc", 0, 0);
+    ASSERT_TRUE(status.ok()) << "after " << after << " more: " << status.ToString();
+    ASSERT_TRUE(model.Lookup(keys, expected).ok());
+    EXPECT_EQ(BitsOf(found), BitsOf(expected)) << "after " << after << " more";
+    EXPECT_TRUE(BitsOfTable(table) == BitsOfTable(model)) << "after " << after << " more";
+    passed_down += table.Stats().passed_down;
+  }
+  EXPECT_GT(passed_down, 0U);
+  EXPECT_LT(passed_down, 40U);
+}
+
+// A disk below, say.
+class TableThatCannotRead final : public HostTable {
+ public:
+  using HostTable::HostTable;
+  Status ReadRows(std::span<const Key>, ReadFrom, WorkPool&, const RowVisit&) override {
+    return Failed("a test's disk");
+  }
+};
+
+TEST_F(GpuRandom, AnErrorBelowSendsNothingDown) {
+  const TableSpec spec = ContractSpec("t", 1, OptimizerKind::kSgd, InitializerKind::kZero);
+  auto pool = DevicePool::Make(0, size_t{64} << 20);
+  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+  auto workers = WorkPool::Start("gather", 1);
+  ASSERT_TRUE(workers.ok()) << workers.status().ToString();
+  HotTable table(spec, **pool, PinnedPool::Make(),
+                 std::make_unique<TableThatCannotRead>(spec, nullptr), **workers, {.rows_max = 40});
+  std::vector<Key> keys(30);
+  std::iota(keys.begin(), keys.end(), Key{1});
+  std::vector<float> values(keys.size(), 1.0F);
+  ASSERT_TRUE(table.Assign(keys, values).ok());
+  for (Key& key : keys) key += 100;
+  ASSERT_TRUE(table.Assign(keys, values).ok());  // some of the others go down
+  for (Key& key : keys) key += 100;
+  const uint64_t here = table.hot_stats().rows;
+  EXPECT_EQ(table.Lookup(keys, values).code(), StatusCode::kFailed);
+  EXPECT_EQ(table.Assign(keys, values).code(), StatusCode::kFailed);
+  const GradientPart part{keys, values};
+  EXPECT_EQ(table.ApplyGradients({&part, 1}, 1).code(), StatusCode::kFailed);
+  EXPECT_GT(here, 0U);
+  EXPECT_EQ(table.Stats().passed_down, 0U);
 }
 
 // Keys of which the table below counts the first pushes, beside that table alone.

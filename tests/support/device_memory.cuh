@@ -50,6 +50,22 @@ inline int GpusTogether() {
   return all;
 }
 
+// A function of the driver; null where it has none of this name.
+template <typename Function>
+Function* FromDriver(const char* name) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result = {};
+  (void)cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
+  return result == cudaDriverEntryPointSuccess ? reinterpret_cast<Function*>(found) : nullptr;
+}
+
+// (call, after, times): calls of this name fail behind the next `after`, `times` times.
+using FailCalls = void (*)(const char*, unsigned, unsigned);
+// Null but for GPUs that are emulated.
+inline FailCalls CallsThatFail() {
+  return FromDriver<void(const char*, unsigned, unsigned)>("simtFail");
+}
+
 // Memory of the current device, and the same on the host. `slack` is in bytes.
 template <typename T>
 class DeviceArray {

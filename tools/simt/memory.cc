@@ -108,7 +108,7 @@ void SetFault() {
 // NOLINTBEGIN(readability-identifier-naming)
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
   if (Result() != cudaSuccess) return Result();
-  if (!simt::TakeBytes(bytes)) return cudaErrorMemoryAllocation;
+  if (simt::Fails("cudaMalloc") || !simt::TakeBytes(bytes)) return cudaErrorMemoryAllocation;
   constexpr size_t kAlignment = 256;
   *memory = std::aligned_alloc(kAlignment, (bytes + kAlignment) / kAlignment * kAlignment);
   if (bytes <= kFilledMax) std::memset(*memory, 0xcd, bytes);

@@ -8,15 +8,6 @@ namespace {
 
 constexpr size_t kChunk = DevicePool::kChunkBytes;
 
-// A function of the driver; null where it has none of this name.
-template <typename Function>
-Function* FromDriver(const char* name) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result = {};
-  (void)cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
-  return result == cudaDriverEntryPointSuccess ? reinterpret_cast<Function*>(found) : nullptr;
-}
-
 class DevicePoolTest : public testing::Test {
  protected:
   void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
@@ -27,14 +18,13 @@ class DevicePoolFailing : public DevicePoolTest {
  protected:
   void SetUp() override {
     DevicePoolTest::SetUp();
-    fail_ = FromDriver<void(const char*, unsigned, unsigned)>("simtFail");
+    fail_ = CallsThatFail();
     if (fail_ == nullptr) GTEST_SKIP() << "needs a GPU that is emulated";
   }
-  // Calls of this name fail after the next `after`, `times` times.
   void Fail(const char* call, unsigned after, unsigned times) { fail_(call, after, times); }
 
  private:
-  void (*fail_)(const char*, unsigned, unsigned) = nullptr;
+  FailCalls fail_ = nullptr;
 };
 
 TEST_F(DevicePoolTest, AnArrayGrowsInPlaceAndGivesBackWhatItTook) {
@@ -130,7 +120,7 @@ TEST_F(DevicePoolFailing, AChunkThatCannotBeCutIsWholeAgain) {
   ASSERT_TRUE(array.Reserve(**pool, 2 * kChunk).ok());
   for (const unsigned after : {0U, 5U, 15U}) {
     Fail("cuMemCreate", after, 1);
-    EXPECT_EQ(array.Grow(1).code(), StatusCode::kFailed);
+    EXPECT_EQ(array.Grow(1).code(), StatusCode::kRefused);
     EXPECT_EQ(array.bytes(), 0U);
     EXPECT_EQ((*pool)->bytes_free(), 2 * kChunk);
   }
@@ -144,7 +134,7 @@ TEST_F(DevicePoolFailing, AChunkThatIsGoneIsNotCounted) {
   GrowingArray array;
   ASSERT_TRUE(array.Reserve(**pool, 2 * kChunk).ok());
   Fail("cuMemCreate", 5, 2);
-  EXPECT_EQ(array.Grow(1).code(), StatusCode::kFailed);
+  EXPECT_EQ(array.Grow(1).code(), StatusCode::kRefused);
   EXPECT_EQ((*pool)->bytes(), kChunk);
   EXPECT_EQ((*pool)->bytes_free(), kChunk);
   EXPECT_TRUE(array.Grow(kChunk).ok());
@@ -162,7 +152,7 @@ TEST_F(DevicePoolFailing, AnArrayThatCannotBeMappedIsAsItWas) {
       {"cuMemMap", 0}, {"cuMemMap", 2}, {"cuMemSetAccess", 0}};
   for (const auto& [call, after] : cases) {
     Fail(call, after, 1);
-    EXPECT_EQ(array.Grow(4 * kChunk).code(), StatusCode::kFailed);
+    EXPECT_EQ(array.Grow(4 * kChunk).code(), StatusCode::kRefused);
     EXPECT_EQ(array.bytes(), kChunk);
     EXPECT_EQ((*pool)->bytes_free(), 3 * kChunk);
   }

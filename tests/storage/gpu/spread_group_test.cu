@@ -380,11 +380,8 @@ TEST_F(SpreadGroupTest, RefusesTablesWithTiersBelow) {
 }
 
 TEST_F(SpreadGroupTest, RefusesGpusThatCannotReadEachOther) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result = {};
-  (void)cudaGetDriverEntryPointByVersion("simtFail", &found, 12000, cudaEnableDefault, &result);
-  if (result != cudaDriverEntryPointSuccess) GTEST_SKIP() << "needs GPUs that are emulated";
-  const auto fail = reinterpret_cast<void (*)(const char*, unsigned, unsigned)>(found);
+  const FailCalls fail = CallsThatFail();
+  if (fail == nullptr) GTEST_SKIP() << "needs GPUs that are emulated";
   Spread spread(SpecsOf({4}), 2);
   for (const unsigned after : {0U, 1U}) {
     fail("cudaDeviceCanAccessPeer", after, 1);
