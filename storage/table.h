@@ -74,7 +74,7 @@ struct TableStats {
   // A remote store does not tell these.
   uint64_t cold_rows = 0;     // of `rows`, those on disk alone
   uint64_t not_admitted = 0;  // keys of updates that were counted and got no row yet
-  uint64_t passed_down = 0;   // updates and assigns that a GPU's memory had no room for
+  uint64_t passed_down = 0;  // batches that a GPU's memory had no room for: the tier below did them
 };
 
 // One table's part of an operation. Spans stay valid and untouched until the completion has run.

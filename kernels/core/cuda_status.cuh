@@ -14,8 +14,8 @@ inline Status FromCuda(cudaError_t error, const char* what) {
   return Failed(fmt::format("{}: CUDA: {}", what, cudaGetErrorString(error)));
 }
 
-// Of a call for memory: kRefused when there is none. Any other error is an earlier one that has made
-// the GPU useless to this process, which ends (70).
+// Of a call for memory: kRefused when there is none. Any other error is an earlier one that has
+// made the GPU useless to this process, which ends (70).
 inline Status FromAllocation(cudaError_t error, const char* what) {
   const Status status = FromCuda(error, what);
   STRATA_CHECK_MSG(status.ok() || error == cudaErrorMemoryAllocation, status.ToString());

@@ -314,7 +314,7 @@ std::string Server::Impl::MetricsText() {
         "Keys of updates so far that were counted and got no row yet (server.admit_from).",
         totals->not_admitted_keys);
     set("strata_server_passed_down_batches",
-        "Updates and assigns so far that a GPU's memory had no room for: the tier below took them.",
+        "Batches so far that a GPU's memory had no room for: the tier below did them.",
         totals->passed_down);
     set("strata_server_table_bytes", "Memory held by all tables.", totals->table_bytes);
     set("strata_server_resident_bytes", "Resident memory of the process.", totals->memory_bytes);

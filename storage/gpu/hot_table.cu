@@ -15,6 +15,8 @@ constexpr int kGatherersMax = 15;
 constexpr double kLoadFull = 0.85;
 // Operations for which a row that was prefetched is locked.
 constexpr uint64_t kLockedFor = 16;
+// Operations after a lookup that missed within which another one may.
+constexpr uint64_t kMissesSoon = 16;
 constexpr uint64_t kPrefetchPart = 4;  // of the rows on the GPU
 
 bool IsOnGpu(const void* memory) {
@@ -152,10 +154,13 @@ Result<uint32_t> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick, 
                   below_->AliveFrom(), out, MissingList(), missing_keys_.as<Key>(),
                   &counters_.as<Counters>()->hits);
   MustBegin("a lookup");
-  if (missed_last_) workers_.Wake();  // it may well be so again: they wake while the GPU searches
+  // It may well be so again: they wake while the GPU searches.
+  const bool may_miss = missed_at_ != 0 && tick_ - missed_at_ <= kMissesSoon;
+  if (may_miss) workers_.Wake();
   const uint32_t missing = CountMissing();
-  if (missing != 0 && !missed_last_) workers_.Wake();
-  missed_last_ = missing != 0;
+  if (missing == 0) return missing;
+  if (!may_miss) workers_.Wake();
+  missed_at_ = tick_;
   return missing;
 }
 

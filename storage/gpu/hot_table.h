@@ -238,7 +238,7 @@ class HotTable : public GpuTable {
   size_t wanted_max_ = 0;
   void* first_keys_here_ = nullptr;  // cudaEvent_t
   void* all_keys_here_ = nullptr;
-  bool missed_last_ = false;  // the last lookup did
+  uint64_t missed_at_ = 0;  // the tick of the last lookup that missed; 0: none did
 
   // Between Prepare and Commit: keys that get no row yet.
   std::vector<Key> late_keys_;
