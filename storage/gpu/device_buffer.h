@@ -17,7 +17,7 @@ class DeviceBuffer {
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
-  // Room for `bytes`; what it held is lost when it grows. kFailed when the GPU has no more.
+  // Room for `bytes`; what it held is lost when it grows. kRefused when the GPU has no more.
   Status Reserve(size_t bytes);
   template <typename T>
   Status ReserveFor(size_t count) {

@@ -21,7 +21,7 @@ struct DistinctCounts {
 // Of the calling thread's GPU. Not thread-safe.
 class DistinctBuffers {
  public:
-  // Room for a batch of so many keys; what was there is lost when it grows. kFailed when the GPU
+  // Room for a batch of so many keys; what was there is lost when it grows. kRefused when the GPU
   // has no more memory.
   Status Reserve(size_t keys);
   // The arrays, which hold until the next Reserve, and their counts, which are the caller's.

@@ -253,16 +253,18 @@ Status HotTable::Evict(uint64_t rows) {
 }
 
 Status HotTable::MakeMap() {
-  STRATA_TRY(GpuTable::MakeMap());
   STRATA_TRY(ReserveForVictims(kWindowPairsMin));
-  return RoomFor(kRowsDownMin).status();
+  STRATA_TRY(RoomFor(kRowsDownMin).status());
+  return GpuTable::MakeMap();
 }
 
 Status HotTable::ReserveForVictims(uint64_t pairs) {
   const uint64_t places = pairs * 2 * kLineBytes;
   STRATA_TRY(victim_slots_.ReserveFor<uint32_t>(places));
   STRATA_TRY(victim_ranks_.ReserveFor<uint32_t>(places));
-  return victim_scratch_.Reserve(ListVictimsScratchBytes(pairs));
+  STRATA_TRY(victim_scratch_.Reserve(ListVictimsScratchBytes(pairs)));
+  victim_pairs_ = std::max(victim_pairs_, pairs);
+  return {};
 }
 
 Result<uint64_t> HotTable::EvictFrom(uint64_t first, uint64_t pairs, uint64_t most, uint64_t now) {
@@ -374,10 +376,8 @@ Status HotTable::PutBelow(const DownRows& down) const {
 Status HotTable::EvictAll() {
   constexpr uint64_t kNever = UINT64_MAX >> kScoreTickShift;
   const uint64_t pairs = map_->ref().pairs();
-  uint64_t window_max = std::min(kWindowPairsMax, pairs);
-  if (!ReserveForVictims(window_max).ok()) window_max = kWindowPairsMin;
-  for (uint64_t first = 0; first < pairs; first += window_max) {
-    const uint64_t window = std::min(window_max, pairs - first);
+  for (uint64_t first = 0; first < pairs; first += victim_pairs_) {
+    const uint64_t window = std::min(victim_pairs_, pairs - first);
     STRATA_TRY(EvictFrom(first, window, UINT64_MAX, kNever).status());
   }
   return {};

@@ -189,14 +189,15 @@ Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   const DeviceScope scope(exec_.ordinal);
   BeginOperation();
   if (keys.empty()) return {};
+  Status status;
   if (BelowIsEmpty() && below_->AliveFrom() == 0) {
     const uint64_t hits = stats_.lookup_hits;
-    STRATA_TRY(GpuTable::Lookup(keys, out));
+    status = GpuTable::Lookup(keys, out);
     counted_.hits += stats_.lookup_hits - hits;
-    return {};
+  } else {
+    status = MakeMap();
+    if (status.ok()) status = LookUpInTiers(keys, out);
   }
-  Status status = MakeMap();
-  if (status.ok()) status = LookUpInTiers(keys, out);
   if (!IsShortOfMemory(status)) return status;
   STRATA_TRY(
       PassDown(status, IsOnGpu(out.data()) ? out.data() : static_cast<const void*>(keys.data())));

@@ -193,7 +193,7 @@ class HotTable : public GpuTable {
   // Returns how many have gone: at most `most` of the window, none that is locked at `now`.
   Result<uint64_t> EvictFrom(uint64_t first, uint64_t pairs, uint64_t most, uint64_t now);
   Status SaveRows(const WindowSlots& window);  // before they go
-  Status EvictAll();
+  Status EvictAll();                           // with the memory that there is
   // Begins to copy them to the host; what was begun before is there when it returns.
   DownRows BringDown(const RowList& list) const;
   Status PutBelow(const DownRows& down) const;
@@ -234,6 +234,7 @@ class HotTable : public GpuTable {
   DeviceBuffer victim_slots_;
   DeviceBuffer victim_ranks_;
   DeviceBuffer victim_scratch_;
+  uint64_t victim_pairs_ = 0;        // that there is memory for
   std::shared_ptr<float[]> wanted_;  // keys on their way down from the GPU
   size_t wanted_max_ = 0;
   void* first_keys_here_ = nullptr;  // cudaEvent_t

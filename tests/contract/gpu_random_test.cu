@@ -141,7 +141,7 @@ TEST_F(GpuRandom, ALookupThatFindsNoMemoryIsAnsweredAllTheSame) {
   for (unsigned after = 0; after < 40; ++after) {
     HotTable table(spec, **pool, PinnedPool::Make(),
                    std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), **workers,
-                   {.rows_max = 1500, .chunk_rows_min = 64});
+                   {.rows_max = after % 2 == 0 ? 1500U : 3000U, .chunk_rows_min = 64});
     for (size_t begin = 0; begin < with_rows.size(); begin += 1000) {
       ASSERT_TRUE(table
                       .Assign(with_rows.subspan(begin, 1000),
