@@ -49,7 +49,7 @@ class EmbeddingGroup {
   // one that was dropped is kNotFound then, one that was made anew with another definition
   // kInvalid. `exec` names their GPU and the stream of all work; `store` and the stream outlive the
   // group. kInvalid where the tables cannot be one group: says which, and why. kRefused: keys of a
-  // table are admitted late, or its rows expire. kFailed: there is no memory for it.
+  // table are admitted late, or its rows expire, or there is no memory for it.
   static Result<std::unique_ptr<EmbeddingGroup>> Open(LocalStore& store,
                                                       std::span<const std::string> tables,
                                                       const Exec& exec);
@@ -64,7 +64,7 @@ class EmbeddingGroup {
 
   // Updates the rows of the last Forward at time `step` (1 or more). Once for each. After any error
   // but kInvalid nothing was updated, and it may be tried again: kRefused when rows that are new
-  // have no room, kFailed when there is no memory to bring rows up or keep them for a checkpoint.
+  // have no room, or there is no memory to bring rows up or keep them for a checkpoint.
   // gradients[t]: those of the vectors of table t, of the batch's type and laid out as `out` was.
   Status Backward(std::span<const void* const> gradients, uint64_t step);
   // By position, as `rows` was; a multiple of 16 bytes.

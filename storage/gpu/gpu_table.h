@@ -20,7 +20,7 @@ namespace strata {
 
 // Not thread-safe: it belongs to one lane, or to a store that locks it. What each call does is
 // written at LocalTable; a scan goes as DeviceMap::WalkFrom, and its cursor is the walk's. That a
-// batch finds no memory is kFailed where nothing has changed yet. A fault of the GPU ends the
+// batch finds no memory is kRefused where nothing has changed yet. A fault of the GPU ends the
 // process (70): nothing can be asked of it any more.
 class GpuTable : public LocalTable {
  public:

@@ -26,7 +26,7 @@ class GroupBatch {
   GroupBatch(const GroupBatch&) = delete;
   GroupBatch& operator=(const GroupBatch&) = delete;
 
-  // Once, before all else. kFailed: no memory, as of Begin.
+  // Once, before all else. kRefused: no memory, as of Begin.
   Status Make();
   // Combines the batch, which has counts[t] keys of table t, and fills `rows` (CombineBatch) if
   // they are not null.
@@ -46,7 +46,7 @@ class GroupBatch {
   void LocateAgain(const LentTables& lent);
   // Rows of tables without tiers below that are missing, and the GPU has told so, have room from
   // here on, and what a snapshot has still to take of the batch is kept: for that, and where a
-  // table grows, it waits for the stream. kRefused: there is no room. kFailed: no memory. Then rows
+  // table grows, it waits for the stream. kRefused: there is no room, or no memory. Then rows
   // may have moved, and it may be tried again from LocateAgain on.
   Status MakeRoom(const LentTables& lent);
   void Update(const LentTables& lent, const OptimizerSpec& optimizer, uint64_t step,

@@ -50,8 +50,8 @@ class SpreadGroup {
   //
   // kInvalid where stores, GPUs or tables cannot be one group: says which, and why. kNotFound: a
   // table, or a GPU, is not there. kRefused: a table has tiers below the GPU's memory (and with
-  // them late admission, or rows that expire), or its store has no memory for its first rows.
-  // kFailed: a GPU cannot read the memory of another, or there is no memory for the group.
+  // them late admission, or rows that expire), or its store has no memory for its first rows,
+  // or there is none for the group. kFailed: a GPU cannot read the memory of another.
   static Result<std::unique_ptr<SpreadGroup>> Open(std::span<LocalStore* const> stores,
                                                    std::span<const std::string> tables,
                                                    std::span<const Exec> execs,
@@ -60,13 +60,13 @@ class SpreadGroup {
 
   // batches[i]: those of GPU i, in its memory; all of one type, at most 2^31 - 2 keys together.
   // They stay as they are until Backward, or the next Forward, has been called, and then until
-  // their streams have done what was enqueued. kFailed: no memory. Then there is nothing to go
+  // their streams have done what was enqueued. kRefused: no memory. Then there is nothing to go
   // Backward from.
   Status Forward(std::span<const BagBatch> batches);
 
   // Updates the rows of the last Forward at time `step` (1 or more). Once for each. After any error
   // but kInvalid nothing was updated, and it may be tried again: kRefused when rows that are new
-  // have no room on their owner, kFailed when there is no memory to keep rows for a checkpoint.
+  // have no room on their owner, or there is no memory to keep rows for a checkpoint.
   // gradients[i][t]: those of the vectors of table t on GPU i, of the batches' type and laid out as
   // `out` was; memory of cudaMalloc, which the other GPUs can read.
   Status Backward(std::span<const std::span<const void* const>> gradients, uint64_t step);

@@ -26,6 +26,18 @@ constexpr size_t kBatchMax = 8'000;
 class GpuRandom : public testing::Test {
  protected:
   void SetUp() override { STRATA_SKIP_BELOW_GPUS(1); }
+  // What tables stand on.
+  void Open(size_t pool_bytes, int gatherers) {
+    auto pool = DevicePool::Make(0, pool_bytes);
+    ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+    pool_ = std::move(*pool);
+    auto workers = WorkPool::Start("gather", gatherers);
+    ASSERT_TRUE(workers.ok()) << workers.status().ToString();
+    workers_ = std::move(*workers);
+  }
+
+  std::unique_ptr<DevicePool> pool_;
+  std::unique_ptr<WorkPool> workers_;
 };
 
 // Runs the operations that a seed draws on the table, and on the model if there is one, whose
@@ -85,13 +97,10 @@ TEST_F(GpuRandom, TenMillionOperationsAreTheModelsToTheBitAndAgain) {
 TEST_F(GpuRandom, AndThroughTiers) {
   constexpr uint32_t kDim = 6;
   const TableSpec spec = ContractSpec("t", kDim, OptimizerKind::kAdam, InitializerKind::kNormal);
-  auto pool = DevicePool::Make(0, size_t{2} << 30);
-  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
-  auto workers = WorkPool::Start("gather", 3);
-  ASSERT_TRUE(workers.ok()) << workers.status().ToString();
+  ASSERT_NO_FATAL_FAILURE(Open(size_t{2} << 30, 3));
   MapTable model(spec);
-  HotTable table(spec, **pool, PinnedPool::Make(),
-                 std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), **workers,
+  HotTable table(spec, *pool_, PinnedPool::Make(),
+                 std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), *workers_,
                  {.rows_max = 20'000, .chunk_rows_min = 64});
   const TableBits bits = RunOn(table, &model, kDim);
   EXPECT_TRUE(bits == BitsOfTable(model));
@@ -105,12 +114,9 @@ TEST_F(GpuRandom, AndThroughTiers) {
 
 TEST_F(GpuRandom, ABatchThatTheGpuHasNoRoomForIsCounted) {
   const TableSpec spec = ContractSpec("t", 1, OptimizerKind::kSgd, InitializerKind::kZero);
-  auto pool = DevicePool::Make(0, size_t{64} << 20);
-  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
-  auto workers = WorkPool::Start("gather", 1);
-  ASSERT_TRUE(workers.ok()) << workers.status().ToString();
-  HotTable table(spec, **pool, PinnedPool::Make(),
-                 std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), **workers,
+  ASSERT_NO_FATAL_FAILURE(Open(size_t{64} << 20, 1));
+  HotTable table(spec, *pool_, PinnedPool::Make(),
+                 std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), *workers_,
                  {.rows_max = 40});
   std::vector<Key> keys(1000);
   std::iota(keys.begin(), keys.end(), Key{1});
@@ -126,10 +132,7 @@ TEST_F(GpuRandom, ALookupThatFindsNoMemoryIsAnsweredAllTheSame) {
   const FailCalls fail = CallsThatFail();
   if (fail == nullptr) GTEST_SKIP() << "needs a GPU that is emulated";
   const TableSpec spec = ContractSpec("t", 3, OptimizerKind::kSgd, InitializerKind::kUniform);
-  auto pool = DevicePool::Make(0, size_t{64} << 20);
-  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
-  auto workers = WorkPool::Start("gather", 1);
-  ASSERT_TRUE(workers.ok()) << workers.status().ToString();
+  ASSERT_NO_FATAL_FAILURE(Open(size_t{64} << 20, 1));
   std::vector<Key> keys(3000);
   std::iota(keys.begin(), keys.end(), Key{1});
   const std::span<const Key> with_rows = std::span(keys).first(2000);
@@ -139,8 +142,8 @@ TEST_F(GpuRandom, ALookupThatFindsNoMemoryIsAnsweredAllTheSame) {
   ASSERT_TRUE(model.Assign(with_rows, values).ok());
   uint64_t passed_down = 0;
   for (unsigned after = 0; after < 40; ++after) {
-    HotTable table(spec, **pool, PinnedPool::Make(),
-                   std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), **workers,
+    HotTable table(spec, *pool_, PinnedPool::Make(),
+                   std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), *workers_,
                    {.rows_max = after % 2 == 0 ? 1500U : 3000U, .chunk_rows_min = 64});
     for (size_t begin = 0; begin < with_rows.size(); begin += 1000) {
       ASSERT_TRUE(table
@@ -174,12 +177,9 @@ class TableThatCannotRead final : public HostTable {
 
 TEST_F(GpuRandom, AnErrorBelowSendsNothingDown) {
   const TableSpec spec = ContractSpec("t", 1, OptimizerKind::kSgd, InitializerKind::kZero);
-  auto pool = DevicePool::Make(0, size_t{64} << 20);
-  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
-  auto workers = WorkPool::Start("gather", 1);
-  ASSERT_TRUE(workers.ok()) << workers.status().ToString();
-  HotTable table(spec, **pool, PinnedPool::Make(),
-                 std::make_unique<TableThatCannotRead>(spec, nullptr), **workers, {.rows_max = 40});
+  ASSERT_NO_FATAL_FAILURE(Open(size_t{64} << 20, 1));
+  HotTable table(spec, *pool_, PinnedPool::Make(),
+                 std::make_unique<TableThatCannotRead>(spec, nullptr), *workers_, {.rows_max = 40});
   std::vector<Key> keys(30);
   std::iota(keys.begin(), keys.end(), Key{1});
   std::vector<float> values(keys.size(), 1.0F);
@@ -201,18 +201,15 @@ TEST_F(GpuRandom, KeysGetRowsWhenTheTableBelowAdmitsThem) {
   constexpr uint32_t kDim = 5;
   const TableSpec spec =
       ContractSpec("t", kDim, OptimizerKind::kAdaGrad, InitializerKind::kUniform);
-  auto pool = DevicePool::Make(0, size_t{256} << 20);
-  ASSERT_TRUE(pool.ok()) << pool.status().ToString();
-  auto workers = WorkPool::Start("gather", 2);
-  ASSERT_TRUE(workers.ok()) << workers.status().ToString();
+  ASSERT_NO_FATAL_FAILURE(Open(size_t{256} << 20, 2));
   const TierPolicy policy{.admit_from = 4};
   TierParts own(100'000);
   TierParts below(100'000);
   TieredTable model(spec, policy, own.warm, own.folder.cold(), *own.executor);
   HotTable table(
-      spec, **pool, PinnedPool::Make(),
+      spec, *pool_, PinnedPool::Make(),
       std::make_unique<TieredTable>(spec, policy, below.warm, below.folder.cold(), *below.executor),
-      **workers, {.rows_max = 300});
+      *workers_, {.rows_max = 300});
   std::mt19937_64 random(7);
   for (uint64_t step = 1; step <= 300 && !HasFailure(); ++step) {
     std::vector<Key> keys(1 + random() % 200);
