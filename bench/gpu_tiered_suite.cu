@@ -150,6 +150,7 @@ class TieredBench {
       const TimeNs began = RealClock().Now();
       const GradientPart part{keys_.span(), on_gpu.span()};
       STRATA_TRY(table_->ApplyGradients({&part, 1}, batch + 1));
+      STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "a batch"));
       if (batch < kWarmUpdates) continue;
       seconds.push_back(static_cast<double>(RealClock().Now() - began) / kSecond);
       down.push_back(static_cast<double>(table_->hot_stats().moved_down - before));

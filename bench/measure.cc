@@ -19,6 +19,8 @@ Result<double> Time(const Work& work, uint64_t count) {
 Result<uint64_t> CountFor(const Work& work, TimeNs time) {
   const double seconds = static_cast<double>(time) / kSecond;
   for (uint64_t count = 1;; count *= 2) {
+    // The first time may be for memory that is taken once: by it few units would seem enough.
+    STRATA_TRY(work(count));
     STRATA_ASSIGN(const double taken, Time(work, count));
     if (taken * 10 >= seconds) {
       const double scaled = static_cast<double>(count) * seconds / taken;

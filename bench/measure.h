@@ -15,8 +15,8 @@ namespace strata::bench {
 // Runs `count` units of its work (batches, say) and returns when they are done.
 using Work = std::function<Status(uint64_t count)>;
 
-// How many units of its work take about `time`, and at least one; finding out takes a tenth of that
-// or more, and warms up.
+// How many units of its work take about `time` once it has warmed up, and at least one; finding out
+// takes a fifth of that or more, and warms up.
 Result<uint64_t> CountFor(const Work& work, TimeNs time);
 
 struct Contender {
