@@ -315,6 +315,7 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
   job.batch_size = CountOf(settings, "train.batch_size");
   job.epochs = CountOf(settings, "train.epochs");
   job.shuffle_rows = CountOf(settings, "train.shuffle_rows");
+  job.hint_batches = CountOf(settings, "train.hint_batches");
   job.eval_every = CountOf(settings, "train.eval_every");
   if (job.eval_every > 0 && job.test_path.empty()) {
     return Wrong(settings, "train.eval_every",

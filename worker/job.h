@@ -66,6 +66,7 @@ struct JobConfig {
   uint32_t batch_size = 0;  // samples of a step over all workers together
   uint32_t epochs = 0;
   uint32_t shuffle_rows = 0;  // rows of a worker's shuffle buffer; 0: the order of the file
+  uint32_t hint_batches = 0;  // whose keys servers are told ahead of their use
   uint32_t eval_every = 0;    // epochs between evaluations; 0: only at the end
 
   std::string model_path;        // folder; "": the model is not saved

@@ -156,6 +156,12 @@ constexpr Setting kJobRows[] = {
         "Rows of the buffer from which a worker draws its next row at random. 0: the order of the "
         "file.",
         0, kRowsMax),
+    Row("train.hint_batches", kInt, "1",
+        "Batches ahead of their use whose keys servers are told, so that tables that do not fit "
+        "their memory bring the rows up meanwhile. Each takes a batch's memory in the worker. More "
+        "than 1 is for servers that need longer for that than a step takes. 0: servers are told "
+        "nothing.",
+        0, 4),
     Row("train.eval_every", kInt, "0",
         "Epochs between two evaluations on data.test. 0: only after the last.", 0, 1e6),
 
@@ -178,8 +184,8 @@ constexpr Setting kJobRows[] = {
         1, 1e6),
     Row("checkpoint.resume", kBool, "true",
         "Go on from the newest checkpoint of this very job, if there is one: same settings, data "
-        "and number of workers; only train.epochs, train.eval_every, data.test and [output] may "
-        "differ. false: begin anew; older checkpoints stay."),
+        "and number of workers; only train.epochs, train.eval_every, train.hint_batches, data.test "
+        "and [output] may differ. false: begin anew; older checkpoints stay."),
 };
 
 #undef STRATA_OPTIMIZER_ROWS

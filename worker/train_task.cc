@@ -103,6 +103,7 @@ class TrainTask {
                      .table = table.id(),
                      .nonce = SystemRandom64(),
                      .fused = table.ack != AckLevel::kSynced,
+                     .hint_batches = job_.hint_batches,
                      .between_steps = BetweenSteps(&trainer)},
                     model, context_.session.store(), group_);
     STRATA_TRY(trainer.Start());

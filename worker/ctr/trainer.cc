@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -99,6 +100,17 @@ Status Trainer::Read(BatchSource& source, std::shared_ptr<Part>* part) {
   return {};
 }
 
+Status Trainer::ReadAhead(BatchSource& source, const Part& part) {
+  const size_t wished = std::max<size_t>(options_.hint_batches, 1);
+  while (ahead_.size() < wished && (ahead_.empty() ? part : *ahead_.back()).batch.samples > 0) {
+    std::shared_ptr<Part> read = std::exchange(spare_, nullptr);
+    STRATA_TRY(Read(source, &read));
+    if (options_.hint_batches > 0) SubmitHint(read);
+    ahead_.push_back(std::move(read));
+  }
+  return {};
+}
+
 void Trainer::SubmitLookup(const std::shared_ptr<Part>& part) {
   if (part->unique.keys.empty()) return;
   Operation lookup{.kind = OpKind::kLookup, .parts = {}, .exec = {}, .step = step_, .sync = Mark()};
@@ -107,8 +119,8 @@ void Trainer::SubmitLookup(const std::shared_ptr<Part>& part) {
   lookup_.Submit(store_, std::move(lookup), part);
 }
 
-// The rows are asked for once this step's gradients are sent: until then servers whose tables do
-// not fit their memory may bring them up.
+// The rows are asked for once the gradients of the step before are sent: until then servers whose
+// tables do not fit their memory may bring them up.
 void Trainer::SubmitHint(const std::shared_ptr<Part>& part) {
   if (part->unique.keys.empty()) return;
   Operation hint;
@@ -187,17 +199,14 @@ Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
   if (epoch != epoch_) epoch_steps_ = 0;
   epoch_ = epoch;
   STRATA_TRY(SkipToPosition(source));
+  ahead_.clear();
   std::shared_ptr<Part> part;
-  std::shared_ptr<Part> next;
   STRATA_TRY(Read(source, &part));
   SubmitLookup(part);
   while (true) {
-    if (part->batch.samples > 0) {
-      STRATA_TRY(Read(source, &next));
-      SubmitHint(next);
-    } else {
-      next = part;  // the share is at its end and stays there
-    }
+    STRATA_TRY(ReadAhead(source, *part));
+    // A share that is at its end stays there.
+    const std::shared_ptr<Part> next = ahead_.empty() ? part : ahead_.front();
     STRATA_TRY(lookup_.Wait());
     STRATA_TRY(Compute(*part));
     bool ended = false;
@@ -206,7 +215,9 @@ Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
     if (ended) break;
     if (!options_.fused) SubmitLookup(next);
     STRATA_TRY(on_step(report));
-    std::swap(part, next);
+    if (ahead_.empty()) continue;
+    spare_ = std::exchange(part, next);
+    ahead_.pop_front();
   }
   ++epoch_;
   epoch_steps_ = 0;

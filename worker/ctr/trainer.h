@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -44,6 +45,9 @@ struct TrainerOptions {
   // One message to each lane a step, which brings gradients and asks for the next rows. Otherwise
   // two: the rows then need not wait for what an acknowledgement waits for.
   bool fused = true;
+  // Batches ahead of their use whose keys the store is told, for tables that keep rows in slower
+  // tiers. That many and one, at least, are in memory.
+  uint32_t hint_batches = 1;
   // Called before this rank's part of each step is sent, the first one too: the table then holds
   // the updates of all steps before and of no other, whatever the other ranks have sent, until it
   // returns. An error ends training.
@@ -101,6 +105,8 @@ class Trainer {
   size_t OwnPartSize() const;
   Status SkipToPosition(BatchSource& source);
   Status Read(BatchSource& source, std::shared_ptr<Part>* part);
+  // Reads what is to be read before `part` is trained.
+  Status ReadAhead(BatchSource& source, const Part& part);
   void SubmitLookup(const std::shared_ptr<Part>& part);
   void SubmitHint(const std::shared_ptr<Part>& part);
   Status Compute(Part& part);
@@ -124,6 +130,8 @@ class Trainer {
   std::vector<float> dense_state_;
   std::vector<float> reduced_;  // dense gradient, loss, samples
   std::vector<float> logits_;
+  std::deque<std::shared_ptr<Part>> ahead_;  // read, not trained yet; an empty one ends the share
+  std::shared_ptr<Part> spare_;              // the last one that was trained
   // A lookup waits for the step before to be closed, which it never is when the update fails.
   std::shared_ptr<PendingGroup> pending_ = std::make_shared<PendingGroup>();
   Pending lookup_{pending_};  // of the next part's rows, most often with the update before

@@ -90,7 +90,7 @@ columns = ["c"]
   };
   const std::string text = fingerprint("job.seed=1", 2, 77);
   for (const char* same : {"train.epochs=9", "output.model=m", "checkpoint.keep=7",
-                           "checkpoint.every_steps=3", "data.test=t.csv"}) {
+                           "checkpoint.every_steps=3", "data.test=t.csv", "train.hint_batches=3"}) {
     EXPECT_EQ(FirstDifference(text, fingerprint(same, 2, 77)), std::nullopt) << same;
   }
   for (const char* other : {"job.seed=2", "train.batch_size=7", "sparse.learning_rate=0.3",

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Recipe {
   uint32_t batch_size = 128;
   uint32_t epochs = 2;
   uint64_t seed = 1;
+  uint32_t hint_batches = 1;
 };
 
 TableSpec TableOf(const Recipe& recipe) {
@@ -76,7 +78,8 @@ void TrainRank(const Recipe& recipe, TableStore& store, Group& group, VectorSour
                    .l2 = 1e-4F,
                    .dense_optimizer = recipe.dense,
                    .table = TableOf(recipe).id(),
-                   .nonce = 12345 + static_cast<uint64_t>(group.rank())},
+                   .nonce = 12345 + static_cast<uint64_t>(group.rank()),
+                   .hint_batches = recipe.hint_batches},
                   model, store, group);
   ASSERT_TRUE(trainer.Start().ok());
   for (uint32_t epoch = 0; epoch < recipe.epochs; ++epoch) {
@@ -206,6 +209,75 @@ TEST(Trainer, PartsAddUpToTheBatch) {
       EXPECT_LE(Trainer::PartSize(batch, 0, world) - Trainer::PartSize(batch, world - 1, world),
                 1U);
     }
+  }
+}
+
+// Notes what a trainer asks of the store it stands before.
+class ListeningStore final : public TableStore {
+ public:
+  struct Heard {
+    OpKind kind;
+    std::vector<Key> keys;
+    std::vector<Key> then;
+  };
+  ListeningStore() : inner_(MakeHostStore()) {}
+  Status CreateTable(const TableSpec& spec) override { return inner_->CreateTable(spec); }
+  Status DropTable(const std::string& name) override { return inner_->DropTable(name); }
+  Result<std::vector<TableSpec>> ListTables() override { return inner_->ListTables(); }
+  void Submit(Operation operation, Completion done) override {
+    if (operation.kind != OpKind::kScan) {
+      const TablePart& part = operation.parts[0];
+      heard.push_back({operation.kind,
+                       {part.keys.begin(), part.keys.end()},
+                       {part.then.begin(), part.then.end()}});
+    }
+    inner_->Submit(std::move(operation), std::move(done));
+  }
+  std::vector<Heard> heard;
+
+ private:
+  std::unique_ptr<TableStore> inner_;
+};
+
+// What the first epoch asks for, and what it leaves.
+TrainedRun TrainHeard(const Recipe& recipe, const std::vector<ClickSample>& data,
+                      ListeningStore& store) {
+  SingleGroup group;
+  TrainedRun run;
+  TrainRank(recipe, store, group, VectorSource(data, 0, data.size()), VectorSource(data, 0, 10),
+            &run);
+  run.rows = AllRows(store, TableOf(recipe).id());
+  return run;
+}
+
+TEST(Trainer, HintsAreAsManyBatchesAheadAsIsAskedAndChangeNothing) {
+  const auto data = ClickData(1'050, 12);
+  Recipe recipe{.shape = {ModelKind::kFm, 4, {}, 3, 2}, .batch_size = 100, .epochs = 1};
+  std::optional<TrainedRun> without;
+  for (const uint32_t ahead : {0U, 1U, 2U, 4U}) {
+    recipe.hint_batches = ahead;
+    ListeningStore store;
+    const TrainedRun run = TrainHeard(recipe, data, store);
+    if (!without) without = run;
+    EXPECT_EQ(run.rows, without->rows);
+    EXPECT_EQ(run.dense, without->dense);
+    std::vector<std::vector<Key>> hinted;
+    std::vector<std::vector<Key>> updated;
+    size_t asked = 0;
+    for (const ListeningStore::Heard& heard : store.heard) {
+      if (heard.kind == OpKind::kPrefetch) hinted.push_back(heard.keys);
+      if (heard.kind != OpKind::kUpdate && heard.kind != OpKind::kUpdateLookup) continue;
+      updated.push_back(heard.keys);
+      // Of the eleven batches the first is not hinted: nobody knows of it earlier.
+      EXPECT_EQ(hinted.size(), ahead == 0 ? 0 : std::min<size_t>(updated.size() + ahead - 1, 10));
+      if (heard.then.empty()) continue;
+      ++asked;
+      if (ahead != 0) {
+        EXPECT_EQ(hinted[asked - 1], heard.then);
+      }
+    }
+    EXPECT_EQ(updated.size(), 11U);
+    EXPECT_EQ(asked, 10U);
   }
 }
 
