@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <tuple>
 
 #include "base/random.h"
 #include "bench/figure.h"
@@ -455,6 +456,83 @@ Result<std::vector<Figure>> RunTraining() {
   return figures;
 }
 
+// What launches cost: the same step (combine, update; Zipf keys) as the launches that it is, and as
+// a CUDA graph that was captured once, which is only possible because these batches are of one
+// size.
+Result<std::vector<Figure>> RunAsGraph(uint32_t tables, uint32_t dim, uint64_t lookups) {
+  constexpr uint64_t kRows = 1'000'000;
+  const OptimizerSpec optimizer{.kind = OptimizerKind::kAdaGrad};
+  const auto state_width = static_cast<uint32_t>(StateWidth(optimizer, dim));
+  STRATA_ASSIGN(const auto pool,
+                DevicePool::Make(0, tables * kRows * SlotBytes(dim + state_width) * 2 +
+                                        tables * 8 * DevicePool::kChunkBytes));
+  Exec exec;
+  exec.device = DeviceKind::kCuda;
+  std::vector<std::unique_ptr<DeviceMap>> maps;
+  TableGroup group;
+  for (uint32_t t = 0; t < tables; ++t) {
+    STRATA_ASSIGN(auto map, FilledMap(exec, *pool, dim, state_width, kRows));
+    group.Add(map->ref(), RowStart{}, lookups / tables);
+    maps.push_back(std::move(map));
+  }
+  BatchMemory memory;
+  STRATA_TRY(memory.Make(lookups, dim));
+  GpuBuffer<uint64_t> keys;
+  GpuBuffer<float> gradients;
+  std::vector<uint64_t> drawn(lookups);
+  for (uint64_t i = 0; i < lookups; ++i) drawn[i] = DrawKey(Draw::kZipf, kRows, i);
+  STRATA_TRY(keys.Make(lookups));
+  STRATA_TRY(keys.Set(drawn));
+  STRATA_TRY(gradients.Make(lookups * dim));
+  STRATA_TRY(gradients.Set(std::vector<float>(lookups * dim, 0.01F)));
+
+  cudaStream_t stream = nullptr;
+  STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"));
+  exec.stream = stream;
+  const auto step = [&](int) {
+    CombineBatch(exec, group, keys.data(), nullptr, memory.distinct,
+                 {memory.scratch.data(), memory.scratch.size()});
+    UpdateRows(exec, group, optimizer, 1, memory.distinct, {gradients.data(), {}},
+               {memory.update_scratch.data(), memory.update_scratch.size()});
+  };
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t steps = nullptr;
+  STRATA_TRY(FromCuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capturing"));
+  step(0);
+  STRATA_TRY(FromCuda(cudaStreamEndCapture(stream, &graph), "capturing"));
+  size_t nodes = 0;
+  STRATA_TRY(FromCuda(cudaGraphGetNodes(graph, nullptr, &nodes), "a graph's nodes"));
+  STRATA_TRY(FromCuda(cudaGraphInstantiate(&steps, graph, 0), "a graph"));
+  const auto replay = [&](int) { (void)cudaGraphLaunch(steps, stream); };
+  // Each step waited for, as a server does it, and behind one another, as a trainer does.
+  const auto waited = [&](const auto& call) {
+    return [&](int n) {
+      call(n);
+      (void)cudaStreamSynchronize(stream);
+    };
+  };
+  STRATA_ASSIGN(const double launched, SecondsOf(step));
+  STRATA_ASSIGN(const double replayed, SecondsOf(replay));
+  STRATA_ASSIGN(const double launched_alone, SecondsOf(waited(step)));
+  STRATA_ASSIGN(const double replayed_alone, SecondsOf(waited(replay)));
+  (void)cudaGraphExecDestroy(steps);
+  (void)cudaGraphDestroy(graph);
+  (void)cudaStreamDestroy(stream);
+  const auto figure = [&](const char* how, double ours, double peer) {
+    Figure one;
+    one.name =
+        fmt::format("{} lookups of {} x dim={}, {} launches, {}", lookups, tables, dim, nodes, how);
+    one.unit = "us";
+    one.more_is_better = false;
+    one.ours = ours * 1e6;
+    one.peer = "as a CUDA graph";
+    one.peer_value = peer * 1e6;
+    return one;
+  };
+  return std::vector<Figure>{figure("in a row", launched, replayed),
+                             figure("waited for", launched_alone, replayed_alone)};
+}
+
 }  // namespace
 
 Suite GpuEmbeddingSuite() {
@@ -466,6 +544,18 @@ Suite GpuEmbeddingSuite() {
             }
             cases.push_back({"combine", [](const BenchOptions&) { return RunCombine(); }});
             cases.push_back({"training", [](const BenchOptions&) { return RunTraining(); }});
+            cases.push_back({"graph", [](const BenchOptions&) -> Result<std::vector<Figure>> {
+                               std::vector<Figure> figures;
+                               for (const auto& [tables, dim, lookups] :
+                                    {std::tuple(1U, 16U, uint64_t{4096}),
+                                     {1, 16, 65'536},
+                                     {10, 128, 65'530},
+                                     {10, 128, training::kLookups}}) {
+                                 STRATA_ASSIGN(const auto more, RunAsGraph(tables, dim, lookups));
+                                 figures.insert(figures.end(), more.begin(), more.end());
+                               }
+                               return figures;
+                             }});
             return cases;
           }};
 }
