@@ -117,6 +117,8 @@ Result<StatsReply> DecodeStats(std::span<const std::byte> bytes);
 // bytes are little-endian and may be unaligned, hence the copies.
 Result<std::vector<uint64_t>> ReadKeys(const Frame& frame, uint32_t count);
 Result<std::vector<float>> ReadRows(const Frame& frame, uint32_t count, uint32_t width);
+// OK: ReadRows would be.
+Status CheckRows(const Frame& frame, uint32_t count, uint32_t width);
 
 // The header of a reply to `request`: everything echoed, and the sender's incarnation. A scan sets
 // cursor, count, width and kFlagDone in it.

@@ -60,13 +60,18 @@ Result<std::vector<uint64_t>> ReadKeys(const Frame& frame, uint32_t count) {
   return CopyOut<uint64_t>(frame.bytes());
 }
 
-Result<std::vector<float>> ReadRows(const Frame& frame, uint32_t count, uint32_t width) {
+Status CheckRows(const Frame& frame, uint32_t count, uint32_t width) {
   size_t bytes = 0;
   if (__builtin_mul_overflow(size_t{count} * sizeof(float), size_t{width}, &bytes) ||
       frame.size() != bytes) {
     return Invalid(fmt::format("rows frame: expected {} rows of {} floats, found {} bytes", count,
                                width, frame.size()));
   }
+  return {};
+}
+
+Result<std::vector<float>> ReadRows(const Frame& frame, uint32_t count, uint32_t width) {
+  STRATA_TRY(CheckRows(frame, count, width));
   return CopyOut<float>(frame.bytes());
 }
 

@@ -156,7 +156,7 @@ Result<std::vector<Key>> OwnedKeys(const LaneState& lane, const Request& request
   return keys;
 }
 
-Result<std::vector<float>> RowsOf(const LocalTable& table, const Request& request) {
+Result<RowsIn> RowsOf(const LocalTable& table, const Request& request) {
   const TableSpec& spec = table.spec();
   // Without keys a client need not know the table's dimension.
   const bool nothing = request.header.count == 0 && request.header.width == 0;
@@ -164,7 +164,13 @@ Result<std::vector<float>> RowsOf(const LocalTable& table, const Request& reques
     return Invalid(fmt::format("table '{}' has dimension {}, the request's rows have {} elements",
                                spec.name, spec.dim, request.header.width));
   }
-  return wire::ReadRows(request.payload[1], request.header.count, request.header.width);
+  const Frame& frame = request.payload[1];
+  STRATA_TRY(wire::CheckRows(frame, request.header.count, request.header.width));
+  RowsIn rows;
+  rows.elements = frame.size() / sizeof(float);
+  rows.memory = table.RoomForRows(rows.elements);
+  if (rows.elements != 0) memcpy(rows.memory.get(), frame.bytes().data(), frame.size());
+  return rows;
 }
 
 SyncMember MemberOf(const Request& request) {

@@ -96,8 +96,9 @@ void AnswerEnded(LaneState& lane, StepBarrier::Ended ended);
 
 // The keys of a pull, push, put or erase: decoded, and all of them this lane's.
 Result<std::vector<Key>> OwnedKeys(const LaneState& lane, const Request& request);
-// The rows of a push or put: kInvalid unless their width is the table's dimension.
-Result<std::vector<float>> RowsOf(const LocalTable& table, const Request& request);
+// The rows of a push or put, in the table's RoomForRows: kInvalid unless their width is the table's
+// dimension.
+Result<RowsIn> RowsOf(const LocalTable& table, const Request& request);
 // A synchronous request's claim.
 SyncMember MemberOf(const Request& request);
 

@@ -31,7 +31,7 @@ Result<Lsn> AppendStep(LaneState& lane, std::span<const ParkedPush> pushes) {
   for (const ParkedPush& push : pushes) {
     body.Add(push.request);
     body.Add(std::as_bytes(std::span(push.keys)));
-    body.Add(std::as_bytes(std::span(push.gradients)));
+    body.Add(std::as_bytes(push.gradients.span()));
   }
   return lane.Append(RecordKind::kWrites, body.pieces());
 }
@@ -40,7 +40,7 @@ Result<Lsn> AppendStep(LaneState& lane, std::span<const ParkedPush> pushes) {
 Result<Lsn> ApplyStep(LaneState& lane, LocalTable& table, std::span<const ParkedPush> pushes,
                       uint64_t step) {
   std::vector<GradientPart> parts;
-  for (const ParkedPush& push : pushes) parts.push_back({push.keys, push.gradients});
+  for (const ParkedPush& push : pushes) parts.push_back({push.keys, push.gradients.span()});
   STRATA_TRY(lane.Count(Refusal::kMemory, table.PrepareUpdate(parts)));
   STRATA_ASSIGN(const Lsn lsn, AppendStep(lane, pushes));
   table.CommitUpdate(step);
@@ -74,7 +74,7 @@ void CloseSteps(LaneState& lane, LocalTable& table, const SyncMember& member, Ti
 }
 
 Status ParkPush(LaneState& lane, LocalTable& table, Request& request, std::vector<Key> keys,
-                std::vector<float> gradients) {
+                RowsIn gradients) {
   const SyncMember member = MemberOf(request);
   STRATA_TRY(lane.barrier.Claim(member, true, request.now));
   // A step that has begun is work in flight, which draining waits for.
@@ -96,7 +96,7 @@ Status ParkPush(LaneState& lane, LocalTable& table, Request& request, std::vecto
 struct Gradients {
   LocalTable* table = nullptr;
   std::vector<Key> keys;
-  std::vector<float> gradients;
+  RowsIn gradients;
 };
 
 Result<Gradients> Decode(const LaneState& lane, const Request& request) {
@@ -122,7 +122,7 @@ Result<Applied> ApplyPush(LaneState& lane, Request& request) {
     return Applied();
   }
   STRATA_TRY(lane.CheckNotDraining());
-  const GradientPart part{push.keys, push.gradients};
+  const GradientPart part{push.keys, push.gradients.span()};
   STRATA_TRY(lane.Count(Refusal::kMemory, push.table->PrepareUpdate({&part, 1})));
   STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
   push.table->CommitUpdate(request.header.step);
@@ -138,7 +138,7 @@ Status ReplayStep(LaneState& lane, std::vector<Request> pushes) {
   for (const Request& request : pushes) {
     STRATA_ASSIGN(Gradients push, Decode(lane, request));
     const Gradients& kept = decoded.emplace_back(std::move(push));
-    parts.push_back({kept.keys, kept.gradients});
+    parts.push_back({kept.keys, kept.gradients.span()});
     members.push_back(MemberOf(request));
   }
   const bool one_step = std::ranges::all_of(members, [&](const SyncMember& member) {

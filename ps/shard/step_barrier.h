@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,19 +28,26 @@ struct ReplyTo {
   wire::Header request;
 };
 
+// Rows that a request brought, in memory of the table's choice.
+struct RowsIn {
+  std::shared_ptr<float[]> memory = {};
+  size_t elements = 0;
+  std::span<const float> span() const { return {memory.get(), elements}; }
+};
+
 struct ParkedPush {
   std::vector<ReplyTo> reply_to;  // the first attempt and its latest retries
   wire::Header request;           // of the first attempt, for the log
   ClientId client;
   uint64_t sequence = 0;
   std::vector<Key> keys;
-  std::vector<float> gradients;
+  RowsIn gradients;
   std::optional<std::vector<Key>> then =
       std::nullopt;  // PUSH_PULL: looked up once the step is closed
   TimeNs deadline = kNever;
   size_t bytes() const {
     return (keys.size() + (then ? then->size() : 0)) * sizeof(Key) +
-           gradients.size() * sizeof(float);
+           gradients.elements * sizeof(float);
   }
 };
 

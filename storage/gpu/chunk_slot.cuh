@@ -24,7 +24,7 @@ class HotTable::ChunkSlot {
     const size_t bytes = slot->RowsAt() + rows * words * sizeof(float);
     STRATA_TRY(slot->device_.Reserve(bytes));
     slot->host_ = host.Take((bytes + sizeof(float) - 1) / sizeof(float));
-    STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&slot->up_, cudaStreamNonBlocking), "a stream"));
+    STRATA_ASSIGN(slot->up_, MakeStream());
     for (cudaEvent_t* event : {&slot->sent_, &slot->taken_}) {
       STRATA_ASSIGN(*event, MakeEvent());
     }

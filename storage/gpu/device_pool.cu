@@ -103,8 +103,9 @@ Result<std::unique_ptr<DevicePool>> DevicePool::Make(int device, size_t bytes) {
     if (reaches != 0) pool->users_.push_back(peer);
   }
   for (; pool->chunks_ < chunks; ++pool->chunks_) {
-    STRATA_ASSIGN(const uint64_t handle, Create(device, kChunkBytes));
-    pool->free_chunks_.push_back(handle);
+    const Result<uint64_t> handle = Create(device, kChunkBytes);
+    if (!handle.ok()) return Failed(handle.status().message());  // not for a batch: there is none
+    pool->free_chunks_.push_back(*handle);
   }
   return Result<std::unique_ptr<DevicePool>>(std::move(pool));
 }

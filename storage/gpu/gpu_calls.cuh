@@ -30,11 +30,23 @@ inline cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t
 inline void Must(const Status& status) { STRATA_CHECK_MSG(status.ok(), status.ToString()); }
 inline void MustBegin(const char* what) { Must(FromCuda(cudaGetLastError(), what)); }
 
+inline bool IsOnGpu(const void* memory) {
+  cudaPointerAttributes where = {};
+  Must(FromCuda(cudaPointerGetAttributes(&where, memory), "asking where memory is"));
+  return where.type == cudaMemoryTypeDevice;
+}
+
 // An event of the calling thread's GPU, which tells no times.
 inline Result<cudaEvent_t> MakeEvent() {
   cudaEvent_t event = nullptr;
-  STRATA_TRY(FromCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
+  STRATA_TRY(FromAllocation(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
   return event;
+}
+// A stream of the calling thread's GPU, which waits for no other.
+inline Result<cudaStream_t> MakeStream() {
+  cudaStream_t stream = nullptr;
+  STRATA_TRY(FromAllocation(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"));
+  return stream;
 }
 
 template <typename T>

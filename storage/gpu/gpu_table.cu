@@ -62,9 +62,7 @@ DeviceMapOptions GpuTable::MapOptions() const {
 Status GpuTable::MakeMap() {
   if (map_ != nullptr) return {};
   if (exec_.stream == nullptr) {
-    cudaStream_t stream = nullptr;
-    STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"));
-    exec_.stream = stream;
+    STRATA_ASSIGN(exec_.stream, MakeStream());
   }
   STRATA_TRY(counters_.ReserveFor<Counters>(1));
   auto map = DeviceMap::Make(exec_, pool_, MapOptions());
@@ -102,8 +100,9 @@ void GpuTable::Combine(const Key* keys, size_t count) {
 }
 
 Status GpuTable::MakeRoom() {
+  if (missing_count_ == 0) return {};
   const uint64_t pairs = map_->ref().pairs();
-  STRATA_TRY(map_->MakeRoom(exec_, distinct_count_).Prefixed("table '" + spec_.name + "'"));
+  STRATA_TRY(map_->MakeRoom(exec_, missing_count_).Prefixed("table '" + spec_.name + "'"));
   // Rows move when pairs are split.
   if (map_->ref().pairs() != pairs) LocateDistinct();
   return {};
@@ -167,6 +166,19 @@ Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   return {};
 }
 
+void GpuTable::StageKeys(std::span<const Key> keys, size_t at) {
+  if (keys.empty()) return;
+  if (IsOnGpu(keys.data())) return CopyUp(exec_, keys, keys_.as<Key>() + at);
+  if (staged_max_ < at + keys.size()) {
+    Wait();  // for what is on its way from the smaller one
+    staged_max_ = at + keys.size();
+    staged_ = host_->Take(staged_max_ * sizeof(Key) / sizeof(float));
+  }
+  Key* const staged = reinterpret_cast<Key*>(staged_.get()) + at;
+  std::ranges::copy(keys, staged);
+  CopyUp<Key>(exec_, {staged, keys.size()}, keys_.as<Key>() + at);
+}
+
 Status GpuTable::PrepareUpdate(std::span<const GradientPart> parts) {
   const DeviceScope scope(exec_.ordinal);
   STRATA_TRY(MakeMap());
@@ -182,7 +194,7 @@ Status GpuTable::PrepareUpdate(std::span<const GradientPart> parts) {
   STRATA_TRY(part_ends_.ReserveFor<uint32_t>(part_count_));
   size_t at = 0;
   for (const GradientPart& part : parts) {
-    CopyUp(exec_, part.keys, keys_.as<Key>() + at);
+    StageKeys(part.keys, at);
     CopyUp(exec_, part.gradients, in_.as<float>() + at * spec_.dim);
     at += part.keys.size();
   }
@@ -202,7 +214,6 @@ void GpuTable::CommitUpdate(uint64_t step) {
   UpdateRows(exec_, GroupOf(occurrences_), spec_.optimizer, step, distinct_, Gradients(),
              update_scratch_.all());
   MustBegin("an update");
-  Wait();
   stats_.updates += occurrences_;
   ++stats_.steps;
 }
@@ -211,7 +222,7 @@ Status GpuTable::PrepareAssign(std::span<const Key> keys, std::span<const float>
   const DeviceScope scope(exec_.ordinal);
   STRATA_TRY(MakeMap());
   STRATA_TRY(ReserveFor(keys.size(), values.size()));
-  CopyUp(exec_, keys, keys_.as<Key>());
+  StageKeys(keys, 0);
   CopyUp(exec_, values, in_.as<float>());
   occurrences_ = keys.size();
   Combine(keys_.as<Key>(), occurrences_);
@@ -224,7 +235,6 @@ void GpuTable::CommitAssign() {
   InsertOrAssign(exec_, map_->ref(), {distinct_.keys, distinct_count_}, in_.as<float>(),
                  distinct_.lasts, Start(), misses());
   MustBegin("an assign");
-  Wait();
 }
 
 Status GpuTable::PrepareErase(std::span<const Key> keys) {

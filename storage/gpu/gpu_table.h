@@ -19,9 +19,11 @@
 namespace strata {
 
 // Not thread-safe: it belongs to one lane, or to a store that locks it. What each call does is
-// written at LocalTable; a scan goes as DeviceMap::WalkFrom, and its cursor is the walk's. That a
-// batch finds no memory is kRefused where nothing has changed yet. A fault of the GPU ends the
-// process (70): nothing can be asked of it any more.
+// written at LocalTable. A write has returned once it is enqueued; whatever comes later sees it.
+// Gradients and values are fastest in pinned memory (RoomForRows). A scan goes as
+// DeviceMap::WalkFrom, and its cursor is the walk's. That a batch finds no memory is kRefused where
+// nothing has changed yet. A fault of the GPU ends the process (70): nothing can be asked of it any
+// more.
 class GpuTable : public LocalTable {
  public:
   // `spec` has passed ValidateTableSpec. The pool outlives the table. Memory is taken with the
@@ -98,6 +100,9 @@ class GpuTable : public LocalTable {
   Status ReserveFor(size_t keys, size_t elements);
   TableGroup GroupOf(size_t keys) const;  // this table alone, with a batch of so many
   void Combine(const Key* keys, size_t count);
+  // Begins to copy them to keys_, from `at` on. From host memory they go by pinned memory, as a
+  // copy of many from elsewhere would wait for the update before.
+  void StageKeys(std::span<const Key> keys, size_t at);
   void LocateDistinct();             // again, as rows have moved
   BatchGradients Gradients() const;  // those of the batch
   Result<RowList> RoomFor(size_t rows) const;
@@ -124,6 +129,9 @@ class GpuTable : public LocalTable {
   uint64_t generation_ = 0;
   CutHistory history_;
   TableStats stats_;
+
+  std::shared_ptr<float[]> staged_;  // keys on their way to the GPU
+  size_t staged_max_ = 0;
 
   // Of a batch, on the GPU.
   DeviceBuffer keys_;

@@ -106,7 +106,10 @@ Status HotTable::ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rul
                            const Prepare& prepare, const Use& use) {
   const std::vector<size_t> begins = ChunksOf(keys_on_gpu.size());
   const size_t chunks = begins.size() - 1;
-  STRATA_TRY(MakeSlots(std::min(chunks, kChunkSlots)));
+  if (Status made = MakeSlots(std::min(chunks, kChunkSlots)); !made.ok()) {
+    Wait();  // the first keys are on their way, in memory that is the caller's
+    return made;
+  }
   if (chunks > 1) BringKeys(keys_on_gpu.subspan(begins[1]), begins[1], all_keys_here_);
   const std::span<const Key> keys(Wanted(), keys_on_gpu.size());
 

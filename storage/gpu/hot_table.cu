@@ -18,12 +18,8 @@ constexpr uint64_t kLockedFor = 16;
 // Operations after a lookup that missed within which another one may.
 constexpr uint64_t kMissesSoon = 16;
 constexpr uint64_t kPrefetchPart = 4;  // of the rows on the GPU
-
-bool IsOnGpu(const void* memory) {
-  cudaPointerAttributes where = {};
-  Must(FromCuda(cudaPointerGetAttributes(&where, memory), "asking where memory is"));
-  return where.type == cudaMemoryTypeDevice;
-}
+// A lookup of more keys that finds no memory is done by halves, before all rows go down for it.
+constexpr size_t kHalvedFrom = 1024;
 
 // Leaves the rows i of a page, of `elements` elements each, for which keep(i).
 template <typename Keep>
@@ -146,7 +142,10 @@ Status HotTable::ReserveMissing(size_t keys) {
   return missing_keys_.ReserveFor<Key>(keys);
 }
 
-Result<uint32_t> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick, float* out) {
+bool HotTable::MayMiss() const { return missed_at_ != 0 && tick_ - missed_at_ <= kMissesSoon; }
+
+Result<Counters> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick, float* out,
+                                      std::span<float> down) {
   STRATA_TRY(ReserveFor(keys.size(), 0));
   STRATA_TRY(ReserveMissing(keys.size()));
   CopyUp(exec_, keys, keys_.as<Key>());
@@ -154,14 +153,16 @@ Result<uint32_t> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick, 
                   below_->AliveFrom(), out, MissingList(), missing_keys_.as<Key>(),
                   &counters_.as<Counters>()->hits);
   MustBegin("a lookup");
-  // It may well be so again: they wake while the GPU searches.
-  const bool may_miss = missed_at_ != 0 && tick_ - missed_at_ <= kMissesSoon;
-  if (may_miss) workers_.Wake();
-  const uint32_t missing = CountMissing();
-  if (missing == 0) return missing;
+  const bool may_miss = MayMiss();
+  if (may_miss) workers_.Wake();  // while the GPU searches
+  if (!down.empty()) CopyDown<float>(exec_, out, down);
+  Counters counted = {};
+  CopyDown<Counters>(exec_, counters_.as<Counters>(), {&counted, 1});
+  Wait();
+  if (counted.absent == 0) return counted;
   if (!may_miss) workers_.Wake();
   missed_at_ = tick_;
-  return missing;
+  return counted;
 }
 
 uint32_t HotTable::CopiedOfBatch() {
@@ -188,7 +189,12 @@ MissList HotTable::MissingList() const {
 Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   const DeviceScope scope(exec_.ordinal);
   BeginOperation();
-  if (keys.empty()) return {};
+  passed_down_ = false;
+  return keys.empty() ? Status() : LookUpPart(keys, out);
+}
+
+Status HotTable::LookUpPart(std::span<const Key> keys, std::span<float> out) {
+  if (passed_down_) return below_->Lookup(keys, out);
   Status status;
   if (BelowIsEmpty() && below_->AliveFrom() == 0) {
     const uint64_t hits = stats_.lookup_hits;
@@ -199,6 +205,11 @@ Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
     if (status.ok()) status = LookUpInTiers(keys, out);
   }
   if (!IsShortOfMemory(status)) return status;
+  if (keys.size() > kHalvedFrom) {
+    const size_t half = keys.size() / 2;
+    STRATA_TRY(LookUpPart(keys.first(half), out.first(half * spec_.dim)));
+    return LookUpPart(keys.subspan(half), out.subspan(half * spec_.dim));
+  }
   STRATA_TRY(
       PassDown(status, IsOnGpu(out.data()) ? out.data() : static_cast<const void*>(keys.data())));
   return below_->Lookup(keys, out);
@@ -206,19 +217,27 @@ Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
 
 Status HotTable::LookUpInTiers(std::span<const Key> keys, std::span<float> out) {
   float* rows = out.data();
-  if (!IsOnGpu(rows)) {
+  const bool to_host = !IsOnGpu(rows);
+  if (to_host) {
     STRATA_TRY(out_.ReserveFor<float>(out.size()));
     rows = out_.as<float>();
   }
-  STRATA_ASSIGN(const uint32_t missing, LookUpHere(keys, tick_, rows));
-  if (missing != 0) STRATA_TRY(AnswerFromBelow(missing, ReadFrom::kAll, tick_, rows));
-  if (rows != out.data()) CopyDown<float>(exec_, rows, out);
-  unsigned long long hits = 0;
-  CopyDown<unsigned long long>(exec_, &counters_.as<Counters>()->hits, {&hits, 1});
-  Wait();
+  // Where no key will be missing there is one wait, for rows and counts.
+  const bool at_once = to_host && !MayMiss();
+  STRATA_ASSIGN(const Counters counted,
+                LookUpHere(keys, tick_, rows, at_once ? out : std::span<float>()));
+  unsigned long long hits = counted.hits;
+  if (counted.absent != 0) {
+    STRATA_TRY(AnswerFromBelow(counted.absent, ReadFrom::kAll, tick_, rows));
+  }
+  if (counted.absent != 0 || !at_once) {
+    if (to_host) CopyDown<float>(exec_, rows, out);
+    CopyDown<unsigned long long>(exec_, &counters_.as<Counters>()->hits, {&hits, 1});
+    Wait();
+  }
   stats_.lookups += keys.size();
   stats_.lookup_hits += hits;
-  counted_.hits += keys.size() - missing;
+  counted_.hits += keys.size() - counted.absent;
   return {};
 }
 
@@ -256,10 +275,10 @@ bool HotTable::Prefetch(std::span<const Key> keys) {
   if (BelowIsEmpty() || keys.empty() || !MakeMap().ok()) return true;
   keys = keys.first(std::min<size_t>(keys.size(), rows_limit_ / kPrefetchPart));
   const uint64_t tick = tick_ + kLockedFor;
-  const Result<uint32_t> missing = LookUpHere(keys, tick, nullptr);
+  const Result<Counters> counted = LookUpHere(keys, tick, nullptr, {});
   // A hint that finds no memory is none; an error is for the request that needs the row.
-  if (missing.ok() && *missing != 0) {
-    static_cast<void>(AnswerFromBelow(*missing, ReadFrom::kMemory, tick, nullptr).ok());
+  if (counted.ok() && counted->absent != 0) {
+    static_cast<void>(AnswerFromBelow(counted->absent, ReadFrom::kMemory, tick, nullptr).ok());
   }
   return true;
 }

@@ -34,6 +34,8 @@
 
 namespace strata {
 
+struct Counters;  // gpu_calls.cuh
+
 struct HotTableOptions {
   VictimOrder order = VictimOrder::kLeastRecent;
   // On the GPU, however small they are; lets tests move rows with few of them.
@@ -139,13 +141,18 @@ class HotTable : public GpuTable {
   // The table below is to do what the GPU has no memory for: no row is there then. `why` where the
   // batch itself is in the GPU's memory.
   Status PassDown(const Status& why, const void* batch);
+  Status LookUpPart(std::span<const Key> keys, std::span<float> out);  // of a Lookup
   Status LookUpInTiers(std::span<const Key> keys, std::span<float> out);
   bool BelowIsEmpty() const { return below_->Stats().rows == 0; }
   // Answers those of the listed keys that are not here. `out` as LookUpResidents.
   Status AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out);
-  // Looks the keys up on the GPU, `out` as LookUpResidents; how many of them are not there, which
-  // missing_positions_ and missing_keys_ list.
-  Result<uint32_t> LookUpHere(std::span<const Key> keys, uint64_t tick, float* out);
+  // One of the last lookups has missed a key, and so this one may.
+  bool MayMiss() const;
+  // Looks the keys up on the GPU, `out` as LookUpResidents, and has that copied to `down` if there
+  // is any. What was counted: `absent` keys are not there, missing_positions_ and missing_keys_
+  // list them.
+  Result<Counters> LookUpHere(std::span<const Key> keys, uint64_t tick, float* out,
+                              std::span<float> down);
   Status ReserveMissing(size_t keys);
   uint32_t CountMissing();
   uint32_t CopiedOfBatch();  // distinct keys whose row is here, and known below
@@ -217,7 +224,7 @@ class HotTable : public GpuTable {
   uint64_t hand_ = 0;            // the pair where the next search for victims begins
   uint64_t gone_since_sweep_ = 0;
   uint32_t pushes_gone_ = 0;  // kLeastPushed: the frequency of those that went last
-  bool passed_down_ = false;  // between Prepare and Commit: the table below has it
+  bool passed_down_ = false;  // what is left of the operation is the table below's
 
   std::array<std::unique_ptr<ChunkSlot>, kChunkSlots> slots_;
   std::array<std::unique_ptr<SideThread>, kFillers> fillers_;  // none yet: all chunks were alone

@@ -66,8 +66,8 @@ class LocalTable {
   // small ones.
   virtual bool PrefersLargeLookups() const { return false; }
 
-  // Memory for rows that a Lookup is to fill, where that is fastest: it holds anything at first,
-  // and may outlive the table.
+  // Memory for rows that a Lookup is to fill, or that an update or assign brings, where that is
+  // fastest: it holds anything at first, and may outlive the table.
   virtual std::shared_ptr<float[]> RoomForRows(size_t elements) const {
     return std::make_shared_for_overwrite<float[]>(elements);
   }

@@ -169,7 +169,9 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return Make(stream); }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return Destroy(stream); }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return Result(); }
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  return simt::Fails("cudaStreamSynchronize") ? cudaErrorLaunchFailure : Result();
+}
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return Make(event); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return Destroy(event); }
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return Result(); }

@@ -22,7 +22,7 @@ ParkedPush Push(uint16_t rank, TimeNs deadline = kNever) {
           .client = {rank + 1U, 0},
           .sequence = 1,
           .keys = {rank},
-          .gradients = {1.0F, 2.0F},
+          .gradients = {std::make_shared<float[]>(2, 1.0F), 2},
           .deadline = deadline};
 }
 ParkedPull Pull(uint64_t step, TimeNs deadline = kNever) {
