@@ -84,6 +84,13 @@ Status GpuTable::ReserveFor(size_t keys, size_t elements) {
   return {};
 }
 
+Status GpuTable::ReserveOut(size_t elements) {
+  const size_t before = out_.all().size();
+  STRATA_TRY(out_.ReserveFor<float>(elements));
+  if (out_.all().size() != before) Clear(exec_, out_.all().data(), out_.all().size());
+  return {};
+}
+
 TableGroup GpuTable::GroupOf(size_t keys) const {
   TableGroup group;
   group.Add(map_->ref(), Start(), keys);
@@ -152,7 +159,7 @@ Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   }
   const DeviceScope scope(exec_.ordinal);
   STRATA_TRY(keys_.ReserveFor<Key>(keys.size()));
-  STRATA_TRY(out_.ReserveFor<float>(out.size()));
+  STRATA_TRY(ReserveOut(out.size()));
   CopyUp(exec_, keys, keys_.as<Key>());
   auto* hits = &counters_.as<Counters>()->hits;
   Clear(exec_, hits, sizeof *hits);

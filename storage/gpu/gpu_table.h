@@ -98,6 +98,8 @@ class GpuTable : public LocalTable {
   virtual Status MakeMap();
   // For a batch of so many keys that brings so many elements.
   Status ReserveFor(size_t keys, size_t elements);
+  // For rows of a lookup, in out_: what was never written is zero.
+  Status ReserveOut(size_t elements);
   TableGroup GroupOf(size_t keys) const;  // this table alone, with a batch of so many
   void Combine(const Key* keys, size_t count);
   // Begins to copy them to keys_, from `at` on. From host memory they go by pinned memory, as a

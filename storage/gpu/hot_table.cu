@@ -219,10 +219,11 @@ Status HotTable::LookUpInTiers(std::span<const Key> keys, std::span<float> out) 
   float* rows = out.data();
   const bool to_host = !IsOnGpu(rows);
   if (to_host) {
-    STRATA_TRY(out_.ReserveFor<float>(out.size()));
+    STRATA_TRY(ReserveOut(out.size()));
     rows = out_.as<float>();
   }
-  // Where no key will be missing there is one wait, for rows and counts.
+  // Where no key will be missing there is one wait, for rows and counts. Those of keys that are
+  // missing all the same are copied as they are, and again once they are there.
   const bool at_once = to_host && !MayMiss();
   STRATA_ASSIGN(const Counters counted,
                 LookUpHere(keys, tick_, rows, at_once ? out : std::span<float>()));

@@ -143,8 +143,10 @@ TEST_F(GpuRandom, ALookupThatFindsNoMemoryIsAnsweredAllTheSame) {
   std::iota(values.begin(), values.end(), 1.0F);
   MapTable model(spec);
   ASSERT_TRUE(model.Assign(with_rows, values).ok());
-  ScanPage rows_of_model = {.rows_max = with_rows.size(), .with_state = true};
+  ScanPage rows_of_model;
+  rows_of_model.with_state = true;
   ASSERT_TRUE(model.Scan(rows_of_model).ok());
+  ASSERT_EQ(rows_of_model.keys.size(), with_rows.size());
   enum class Before { kAssigned, kInSnapshot, kLoaded };
   for (const Before before : {Before::kAssigned, Before::kInSnapshot, Before::kLoaded}) {
     uint64_t passed_down = 0;
@@ -174,7 +176,9 @@ TEST_F(GpuRandom, ALookupThatFindsNoMemoryIsAnsweredAllTheSame) {
       EXPECT_EQ(BitsOf(found), BitsOf(expected));
       if (before == Before::kInSnapshot) {
         std::set<Key> taken;
-        ScanPage page = {.rows_max = 256, .with_state = true};
+        ScanPage page;
+        page.rows_max = 256;
+        page.with_state = true;
         do {
           ASSERT_TRUE(table.SnapshotPage(page).ok());
           taken.insert(page.keys.begin(), page.keys.end());
