@@ -504,7 +504,7 @@ Result<std::vector<Figure>> RunAsGraph(uint32_t tables, uint32_t dim, uint64_t l
   STRATA_TRY(FromCuda(cudaGraphGetNodes(graph, nullptr, &nodes), "a graph's nodes"));
   STRATA_TRY(FromCuda(cudaGraphInstantiate(&steps, graph, 0), "a graph"));
   const auto replay = [&](int) { (void)cudaGraphLaunch(steps, stream); };
-  // Each step waited for, as a server does it, and behind one another, as a trainer does.
+  // Each step waited for, and behind one another, as a trainer makes them.
   const auto waited = [&](const auto& call) {
     return [&](int n) {
       call(n);

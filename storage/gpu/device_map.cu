@@ -88,7 +88,7 @@ Status DeviceMap::MakeRoom(const Exec& exec, uint64_t rows) {
     return static_cast<double>(rows_most_ + more) / static_cast<double>(slots());
   };
   if (load_with(rows) > kLoadMax && ref_.pairs() < pairs_max_) {
-    // What is counted is what may be at most: every key of every batch since. Look.
+    // What is counted is what may be at most: every key without a row of every batch since. Look.
     STRATA_ASSIGN(const MapCounts counts, Counts(exec));
     rows_most_ = counts.rows;
   }

@@ -44,7 +44,7 @@ class GpuTables {
  private:
   GpuTables();
   std::vector<std::unique_ptr<DevicePool>> pools_;
-  std::shared_ptr<PinnedPool> host_;   // for rows on their way out
+  std::shared_ptr<PinnedPool> host_;   // for rows on their way in and out
   std::unique_ptr<WorkPool> workers_;  // gather rows that come up from host memory
   std::string name_;
   std::vector<std::string> plan_;

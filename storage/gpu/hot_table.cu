@@ -15,7 +15,7 @@ constexpr int kGatherersMax = 15;
 constexpr double kLoadFull = 0.85;
 // Operations for which a row that was prefetched is locked.
 constexpr uint64_t kLockedFor = 16;
-// Operations after a lookup that missed within which another one may.
+// Operations after one that missed within which another one may.
 constexpr uint64_t kMissesSoon = 16;
 constexpr uint64_t kPrefetchPart = 4;  // of the rows on the GPU
 // A lookup of more keys that finds no memory is done by halves, before all rows go down for it.
@@ -142,7 +142,7 @@ Status HotTable::ReserveMissing(size_t keys) {
   return missing_keys_.ReserveFor<Key>(keys);
 }
 
-bool HotTable::MayMiss() const { return missed_at_ != 0 && tick_ - missed_at_ <= kMissesSoon; }
+bool HotTable::IsRecent(uint64_t tick) const { return tick != 0 && tick_ - tick <= kMissesSoon; }
 
 Result<Counters> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick, float* out,
                                       std::span<float> down) {
@@ -153,7 +153,7 @@ Result<Counters> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick, 
                   below_->AliveFrom(), out, MissingList(), missing_keys_.as<Key>(),
                   &counters_.as<Counters>()->hits);
   MustBegin("a lookup");
-  const bool may_miss = MayMiss();
+  const bool may_miss = IsRecent(missed_at_);
   if (may_miss) workers_.Wake();  // while the GPU searches
   if (!down.empty()) CopyDown<float>(exec_, out, down);
   Counters counted = {};
@@ -224,18 +224,17 @@ Status HotTable::LookUpInTiers(std::span<const Key> keys, std::span<float> out) 
   }
   // Where no key will be missing there is one wait, for rows and counts. Those of keys that are
   // missing all the same are copied as they are, and again once they are there.
-  const bool at_once = to_host && !MayMiss();
+  const bool at_once = to_host && !IsRecent(lookup_missed_at_);
   STRATA_ASSIGN(const Counters counted,
                 LookUpHere(keys, tick_, rows, at_once ? out : std::span<float>()));
   unsigned long long hits = counted.hits;
   if (counted.absent != 0) {
+    lookup_missed_at_ = tick_;
     STRATA_TRY(AnswerFromBelow(counted.absent, ReadFrom::kAll, tick_, rows));
-  }
-  if (counted.absent != 0 || !at_once) {
-    if (to_host) CopyDown<float>(exec_, rows, out);
     CopyDown<unsigned long long>(exec_, &counters_.as<Counters>()->hits, {&hits, 1});
-    Wait();
   }
+  if (to_host && (counted.absent != 0 || !at_once)) CopyDown<float>(exec_, rows, out);
+  if (counted.absent != 0 || (to_host && !at_once)) Wait();
   stats_.lookups += keys.size();
   stats_.lookup_hits += hits;
   counted_.hits += keys.size() - counted.absent;

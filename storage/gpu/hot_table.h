@@ -146,8 +146,8 @@ class HotTable : public GpuTable {
   bool BelowIsEmpty() const { return below_->Stats().rows == 0; }
   // Answers those of the listed keys that are not here. `out` as LookUpResidents.
   Status AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out);
-  // One of the last lookups has missed a key, and so this one may.
-  bool MayMiss() const;
+  // Of the last operations, what they do being likely to come again.
+  bool IsRecent(uint64_t tick) const;
   // Looks the keys up on the GPU, `out` as LookUpResidents, and has that copied to `down` if there
   // is any. What was counted: `absent` keys are not there, missing_positions_ and missing_keys_
   // list them.
@@ -246,7 +246,10 @@ class HotTable : public GpuTable {
   size_t wanted_max_ = 0;
   void* first_keys_here_ = nullptr;  // cudaEvent_t
   void* all_keys_here_ = nullptr;
-  uint64_t missed_at_ = 0;  // the tick of the last lookup that missed; 0: none did
+  // The tick of the last operation that had rows gathered, hints too, and that of the last lookup
+  // that missed a key; 0: none did.
+  uint64_t missed_at_ = 0;
+  uint64_t lookup_missed_at_ = 0;
 
   // Between Prepare and Commit: keys that get no row yet.
   std::vector<Key> late_keys_;
