@@ -11,8 +11,14 @@ constexpr uint64_t kConfigBytesMax = uint64_t{16} << 20;
 
 constexpr Setting kSettings[] = {
     {.key = "job",
-     .help = "Path of the job file (job.toml). Required.",
+     .help = "Path of the job file (job.toml). Required, unless --lightgbm_conf is given.",
      .flag = "job",
+     .programs = kProgramWorker,
+     .in_file = false},
+    {.key = "lightgbm_conf",
+     .help = "Path of a LightGBM train.conf: trains boosted trees, or predicts with them, as its "
+             "task says. key=value on the command line overrides a key of it.",
+     .flag = "lightgbm_conf",
      .programs = kProgramWorker,
      .in_file = false},
     {.key = "task",
@@ -50,6 +56,17 @@ Status LoadClusterFile(Disk& disk, const std::map<std::string, std::string>& fla
   return settings->LoadToml(*text, config->second);
 }
 
+// A LightGBM configuration says itself what to do, in this process.
+Status CheckAlone(const Settings& worker, bool in_cluster) {
+  for (const char* key : {"task", "threads"}) {
+    if (!worker.IsSet(key)) continue;
+    return Invalid(fmt::format("{} has no effect with --lightgbm_conf: set {} there",
+                               worker.Origin(key), key == std::string_view("task") ? key : "num_threads"));
+  }
+  if (in_cluster) return Invalid("--lightgbm_conf: trees over several workers are not supported yet");
+  return {};
+}
+
 Task ParseTask(const std::string& name) {
   for (const Task task : {Task::kEvaluate, Task::kPredict}) {
     if (name == TaskName(task)) return task;
@@ -61,7 +78,8 @@ void PrintHelp() {
   const std::array<const SettingsTable*, 2> tables = {&WorkerSettingsTable(),
                                                       &ClusterSettingsTable()};
   fmt::print("{}", HelpText("strata-worker --job=FILE [--config=FILE] [flags] "
-                            "[section.key=value ...]",
+                            "[section.key=value ...]\n"
+                            "       strata-worker --lightgbm_conf=FILE [flags] [key=value ...]",
                             "Trains, evaluates or applies the model of a job file. With --config, "
                             "or with --servers and --rendezvous, it is one worker of a cluster, "
                             "whose servers hold the tables; without, everything happens in this "
@@ -106,8 +124,11 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
     fmt::print("strata-worker {}\n", STRATA_VERSION);
     return std::optional<WorkerOptions>();
   }
-  if (worker.Text("job").empty()) {
-    return Invalid("--job is missing: expected --job=FILE, the job file; --help lists all flags");
+  const std::string& conf = worker.Text("lightgbm_conf");
+  if (worker.Text("job").empty() == conf.empty()) {
+    return Invalid(conf.empty() ? "--job is missing: expected --job=FILE, the job file, or "
+                                  "--lightgbm_conf=FILE; --help lists all flags"
+                                : "--job and --lightgbm_conf exclude each other: give one");
   }
   WorkerOptions options;
   options.task = ParseTask(worker.Text("task"));
@@ -121,6 +142,11 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
                           cluster.IsSet("cluster.servers") || cluster.IsSet("worker.rendezvous");
   options.http_port = in_cluster || cluster.IsSet("http.port") ? config.http_port : -1;
   if (in_cluster) options.cluster = std::move(config);
+  if (!conf.empty()) {
+    STRATA_TRY(CheckAlone(worker, in_cluster));
+    STRATA_ASSIGN(options.trees, LoadLightGbmConf(disk, conf, line.positional));
+    return std::optional<WorkerOptions>(std::move(options));
+  }
   STRATA_ASSIGN(options.job, LoadJob(disk, worker.Text("job"), line.positional));
   return std::optional<WorkerOptions>(std::move(options));
 }

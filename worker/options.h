@@ -10,6 +10,7 @@
 #include "base/settings.h"
 #include "base/status.h"
 #include "cluster/cluster_config.h"
+#include "worker/gbdt/parameters.h"
 #include "worker/job.h"
 
 namespace strata {
@@ -18,6 +19,7 @@ enum class Task : uint8_t { kTrain, kEvaluate, kPredict };
 const char* TaskName(Task task);  // "train", "evaluate", "predict"
 
 struct WorkerOptions {
+  std::optional<TreeParameters> trees;  // of --lightgbm_conf; then there is no job
   JobConfig job;
   Task task = Task::kTrain;
   bool json = false;

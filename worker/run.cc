@@ -18,16 +18,11 @@
 #include "worker/session.h"
 #include "worker/status_board.h"
 #include "worker/stop.h"
+#include "worker/run_trees.h"
 #include "worker/tasks.h"
 
 namespace strata {
 namespace {
-
-int Fail(const Status& status) {
-  FlushLog();
-  fmt::print(stderr, "strata-worker: {}\n", status.ToString());
-  return ExitCode(status);
-}
 
 class Worker {
  public:
@@ -77,7 +72,7 @@ class Worker {
         Cancelled(fmt::format("stopped by {}", signal == SIGINT ? "SIGINT" : "SIGTERM"));
     if (stop_.attached()) return stop_.Stop(stopped);
     // While the group gathers or parts, nobody relies on this worker, and nothing can be cancelled.
-    std::_Exit(Fail(stopped));
+    std::_Exit(FailWorker(stopped));
   }
 
   Result<std::unique_ptr<Session>> OpenSession(const WorkerIdentity& identity) {
@@ -119,10 +114,11 @@ class Worker {
 
 int RunWorker(int argc, char** argv) {
   const Result<std::optional<WorkerOptions>> options = ParseWorkerOptions(argc, argv, RealDisk());
-  if (!options.ok()) return Fail(options.status());
+  if (!options.ok()) return FailWorker(options.status());
   if (!options->has_value()) return 0;
+  if ((*options)->trees.has_value()) return RunTrees(**options);
   const Status status = Worker(**options).Run();
-  if (!status.ok()) return Fail(status);
+  if (!status.ok()) return FailWorker(status);
   FlushLog();
   return 0;
 }

@@ -1,0 +1,63 @@
+#include "kernels/tree/bin_matrix.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+
+namespace strata {
+namespace {
+
+constexpr uint32_t kNarrowMax = 256;
+
+}  // namespace
+
+BinMatrix::BinMatrix(size_t rows, std::span<const uint32_t> bins)
+    : rows_(rows), bins_(bins.begin(), bins.end()), columns_(bins.size()) {
+  for (const uint32_t count : bins_) {
+    STRATA_CHECK(count >= 1 && count <= (1U << 16));
+    begins_.push_back(begins_.back() + count);
+  }
+  // Neighbours of one width share a block; widths are evened out, so that cores get equal shares.
+  for (size_t first = 0; first < bins_.size();) {
+    const bool wide = bins_[first] > kNarrowMax;
+    size_t end = first;
+    while (end < bins_.size() && (bins_[end] > kNarrowMax) == wide) ++end;
+    const size_t blocks = (end - first + BinBlock::kFeaturesMax - 1) / BinBlock::kFeaturesMax;
+    for (size_t i = 0; i < blocks; ++i) {
+      const size_t from = first + (end - first) * i / blocks;
+      const size_t to = first + (end - first) * (i + 1) / blocks;
+      BinBlock block{.first_feature = from, .features = to - from, .narrow = {}, .wide = {}};
+      if (wide) {
+        block.wide.resize(rows * (to - from));
+      } else {
+        block.narrow.resize(rows * (to - from));
+      }
+      blocks_.push_back(std::move(block));
+    }
+    first = end;
+  }
+  for (size_t f = 0; f < bins_.size(); ++f) {
+    if (bins_[f] > kNarrowMax) {
+      columns_[f].wide.resize(rows);
+    } else {
+      columns_[f].narrow.resize(rows);
+    }
+  }
+}
+
+void BinMatrix::SetRow(size_t row, std::span<const uint32_t> bins) {
+  for (BinBlock& block : blocks_) {
+    const size_t at = row * block.features;
+    for (size_t f = 0; f < block.features; ++f) {
+      const uint32_t bin = bins[block.first_feature + f];
+      BinColumn& column = columns_[block.first_feature + f];
+      if (block.is_wide()) {
+        column.wide[row] = block.wide[at + f] = static_cast<uint16_t>(bin);
+      } else {
+        column.narrow[row] = block.narrow[at + f] = static_cast<uint8_t>(bin);
+      }
+    }
+  }
+}
+
+}  // namespace strata

@@ -1,0 +1,61 @@
+// BinMatrix: the training data as bins, twice: rows of a few features each, for histograms, and
+// columns, for partitions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/tree/fixed_point.h"
+
+namespace strata {
+
+// Features whose bins lie side by side, row after row: a histogram of 16 x 256 packed sums (32 KiB)
+// stays in a core's first-level cache.
+struct BinBlock {
+  static constexpr size_t kFeaturesMax = 16;
+  size_t first_feature = 0;
+  size_t features = 0;
+  std::vector<uint8_t> narrow;  // rows x features, where no feature has more than 256 bins
+  std::vector<uint16_t> wide;   // likewise, otherwise
+
+  bool is_wide() const { return !wide.empty(); }
+};
+
+// One feature's bins, row after row.
+struct BinColumn {
+  std::vector<uint8_t> narrow;
+  std::vector<uint16_t> wide;
+
+  uint32_t At(size_t row) const { return narrow.empty() ? wide[row] : narrow[row]; }
+};
+
+// Read by any number of threads; filled by one, or by several for different rows.
+class BinMatrix {
+ public:
+  BinMatrix() = default;
+  // `bins[f]`, 1 to 65,536, is how many bins feature f has. All rows are in bin 0.
+  BinMatrix(size_t rows, std::span<const uint32_t> bins);
+
+  // The bins of all features of a row.
+  void SetRow(size_t row, std::span<const uint32_t> bins);
+
+  size_t rows() const { return rows_; }
+  size_t features() const { return bins_.size(); }
+  uint32_t bins(size_t feature) const { return bins_[feature]; }
+  // Where a feature's bins begin in a histogram of all features, and that one's length.
+  size_t histogram_begin(size_t feature) const { return begins_[feature]; }
+  size_t histogram_bins() const { return begins_.back(); }
+  std::span<const BinBlock> blocks() const { return blocks_; }
+  const BinColumn& column(size_t feature) const { return columns_[feature]; }
+
+ private:
+  size_t rows_ = 0;
+  std::vector<uint32_t> bins_;
+  std::vector<size_t> begins_ = {0};
+  std::vector<BinBlock> blocks_;
+  std::vector<BinColumn> columns_;
+};
+
+}  // namespace strata

@@ -1,0 +1,114 @@
+#include "kernels/tree/histogram.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/status.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kBinsOfFeature = 256;      // of a narrow block's own histogram
+constexpr size_t kRowsBetweenCarries = 65535;  // sums of 16-bit gradients fit 32 bits as long
+constexpr size_t kPrefetchRows = 24;        // ahead, where rows are not neighbours
+
+// `Features` is known, so that the loop over them is unrolled.
+template <size_t Features>
+void AddRows16(const uint8_t* bins, const uint32_t* rows, const uint32_t* gradients, size_t count,
+               uint64_t* sums) {
+  const bool neighbours = count > 0 && rows[count - 1] - rows[0] + 1 == count;
+  const size_t fetched = neighbours || count < kPrefetchRows ? 0 : count - kPrefetchRows;
+  for (size_t i = 0; i < count; ++i) {
+    if (i < fetched) {
+      __builtin_prefetch(bins + static_cast<size_t>(rows[i + kPrefetchRows]) * Features);
+      __builtin_prefetch(gradients + rows[i + kPrefetchRows]);
+    }
+    const uint8_t* const row = bins + static_cast<size_t>(rows[i]) * Features;
+    const uint64_t gradient = WidenRow16(gradients[rows[i]]);
+    for (size_t f = 0; f < Features; ++f) sums[f * kBinsOfFeature + row[f]] += gradient;
+  }
+}
+
+using AddRows16Function = void (*)(const uint8_t*, const uint32_t*, const uint32_t*, size_t,
+                                   uint64_t*);
+
+template <size_t... Index>
+constexpr std::array<AddRows16Function, sizeof...(Index)> AddRows16Table(
+    std::index_sequence<Index...> /*of*/) {
+  return {&AddRows16<Index + 1>...};
+}
+
+void BuildNarrow16(const BinMatrix& bins, const BinBlock& block, std::span<const uint32_t> rows,
+                   std::span<const uint32_t> gradients, std::span<GradientSums> histogram) {
+  static constexpr auto kAddRows =
+      AddRows16Table(std::make_index_sequence<BinBlock::kFeaturesMax>());
+  alignas(64) std::array<uint64_t, BinBlock::kFeaturesMax * kBinsOfFeature> sums;
+  for (size_t begin = 0; begin == 0 || begin < rows.size(); begin += kRowsBetweenCarries) {
+    const size_t count = std::min(kRowsBetweenCarries, rows.size() - begin);
+    std::memset(sums.data(), 0, block.features * kBinsOfFeature * sizeof(uint64_t));
+    kAddRows[block.features - 1](block.narrow.data(), rows.data() + begin, gradients.data(), count,
+                                 sums.data());
+    for (size_t f = 0; f < block.features; ++f) {
+      const size_t feature = block.first_feature + f;
+      GradientSums* const out = histogram.data() + bins.histogram_begin(feature);
+      const uint64_t* const in = sums.data() + f * kBinsOfFeature;
+      for (uint32_t b = 0; b < bins.bins(feature); ++b) {
+        const GradientSums sum = {GradientOf(in[b]), HessianOf(in[b])};
+        if (begin == 0) {
+          out[b] = sum;
+        } else {
+          out[b] += sum;
+        }
+      }
+    }
+  }
+}
+
+// Straight into the 64-bit sums: 32-bit gradients, or features with more than 256 bins.
+template <typename Bin, typename GradientAt>
+void BuildDirectly(const BinMatrix& bins, const BinBlock& block, const Bin* data,
+                   std::span<const uint32_t> rows, const GradientAt& gradient_at,
+                   std::span<GradientSums> histogram) {
+  std::array<GradientSums*, BinBlock::kFeaturesMax> out;
+  for (size_t f = 0; f < block.features; ++f) {
+    const size_t feature = block.first_feature + f;
+    out[f] = histogram.data() + bins.histogram_begin(feature);
+    std::fill_n(out[f], bins.bins(feature), GradientSums{});
+  }
+  for (const uint32_t row : rows) {
+    const Bin* const row_bins = data + static_cast<size_t>(row) * block.features;
+    const GradientSums gradient = gradient_at(row);
+    for (size_t f = 0; f < block.features; ++f) out[f][row_bins[f]] += gradient;
+  }
+}
+
+}  // namespace
+
+void BuildBlockHistogram(const BinMatrix& bins, const BinBlock& block,
+                         std::span<const uint32_t> rows, const FixedGradients& gradients,
+                         std::span<GradientSums> histogram) {
+  if (!gradients.rows32.empty()) {
+    const auto at = [&](uint32_t row) {
+      return GradientSums{gradients.rows32[row].gradient, gradients.rows32[row].hessian};
+    };
+    if (block.is_wide()) {
+      return BuildDirectly(bins, block, block.wide.data(), rows, at, histogram);
+    }
+    return BuildDirectly(bins, block, block.narrow.data(), rows, at, histogram);
+  }
+  if (!block.is_wide()) return BuildNarrow16(bins, block, rows, gradients.rows16, histogram);
+  const auto at = [&](uint32_t row) {
+    const uint64_t packed = WidenRow16(gradients.rows16[row]);
+    return GradientSums{GradientOf(packed), HessianOf(packed)};
+  };
+  BuildDirectly(bins, block, block.wide.data(), rows, at, histogram);
+}
+
+void SubtractHistogram(std::span<GradientSums> parent, std::span<const GradientSums> smaller) {
+  STRATA_CHECK(parent.size() == smaller.size());
+  for (size_t i = 0; i < parent.size(); ++i) parent[i] = parent[i] - smaller[i];
+}
+
+}  // namespace strata

@@ -1,0 +1,107 @@
+// Losses of one row: gradient and hessian by score, LightGBM's formulas (its src/objective). In
+// double with our own exp, so that host and device agree to the bit.
+#pragma once
+
+#include "kernels/core/host_device.h"
+#include "kernels/core/math.h"
+
+namespace strata {
+
+struct LossSlope {
+  double gradient = 0;
+  double hessian = 0;
+};
+
+namespace loss {
+
+STRATA_HD double SignOf(double x) { return static_cast<double>((x > 0) - (x < 0)); }
+STRATA_HD double SizeOf(double x) { return x < 0 ? -x : x; }
+
+struct SquaredError {
+  STRATA_HD LossSlope operator()(double score, double label) const { return {score - label, 1}; }
+};
+
+struct AbsoluteError {
+  STRATA_HD LossSlope operator()(double score, double label) const {
+    return {SignOf(score - label), 1};
+  }
+};
+
+struct Huber {
+  double alpha;
+  STRATA_HD LossSlope operator()(double score, double label) const {
+    const double off = score - label;
+    return {SizeOf(off) <= alpha ? off : SignOf(off) * alpha, 1};
+  }
+};
+
+struct Fair {
+  double c;
+  STRATA_HD LossSlope operator()(double score, double label) const {
+    const double off = score - label;
+    const double base = SizeOf(off) + c;
+    return {c * off / base, c * c / (base * base)};
+  }
+};
+
+struct Poisson {
+  double max_delta_step;
+  STRATA_HD LossSlope operator()(double score, double label) const {
+    return {math::Exp(score) - label, math::Exp(score + max_delta_step)};
+  }
+};
+
+struct Quantile {
+  double alpha;
+  STRATA_HD LossSlope operator()(double score, double label) const {
+    return {score >= label ? 1 - alpha : -alpha, 1};
+  }
+};
+
+struct AbsolutePercentageError {
+  STRATA_HD LossSlope operator()(double score, double label) const {
+    const double size = SizeOf(label);
+    return {SignOf(score - label) / (size > 1 ? size : 1), 1};
+  }
+};
+
+struct Gamma {
+  STRATA_HD LossSlope operator()(double score, double label) const {
+    const double quotient = label * math::Exp(-score);
+    return {1 - quotient, quotient};
+  }
+};
+
+struct Tweedie {
+  double rho;
+  STRATA_HD LossSlope operator()(double score, double label) const {
+    const double a = math::Exp((1 - rho) * score);
+    const double b = math::Exp((2 - rho) * score);
+    return {b - label * a, (2 - rho) * b - label * (1 - rho) * a};
+  }
+};
+
+// Labels above 0 are positive; each side has a weight.
+struct BinaryLogistic {
+  double sigmoid;
+  double negative_weight;
+  double positive_weight;
+  STRATA_HD LossSlope operator()(double score, double label) const {
+    const double sign = label > 0 ? 1 : -1;
+    const double weight = label > 0 ? positive_weight : negative_weight;
+    const double response = -sign * sigmoid / (1 + math::Exp(sign * sigmoid * score));
+    const double size = SizeOf(response);
+    return {response * weight, size * (sigmoid - size) * weight};
+  }
+};
+
+// Labels are probabilities.
+struct CrossEntropy {
+  STRATA_HD LossSlope operator()(double score, double label) const {
+    const double p = math::Sigmoid(score);
+    return {p - label, p * (1 - p)};
+  }
+};
+
+}  // namespace loss
+}  // namespace strata

@@ -1,0 +1,79 @@
+// Booster: one round after another adds trees to a model (J. Friedman, "Greedy function
+// approximation: a gradient boosting machine", Annals of Statistics 2001; LightGBM's gbdt.cpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/work_pool.h"
+#include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/grower/grower.h"
+#include "worker/gbdt/metric/metric.h"
+#include "worker/gbdt/model/tree_model.h"
+#include "worker/gbdt/objective/objective.h"
+#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/quantise.h"
+
+namespace strata {
+
+// A data set's metrics after a round.
+struct Evaluation {
+  std::string data;  // "training", "valid_1"
+  std::vector<MetricValue> metrics;
+};
+
+// One thread at a time; works on all of the pool's.
+class Booster {
+ public:
+  // All but the parameters outlives it. `valid` have the bins of `train`.
+  static Result<std::unique_ptr<Booster>> Make(const TreeParameters& parameters,
+                                               const TreeDataset& train,
+                                               std::span<const TreeDataset* const> valid,
+                                               WorkPool& pool);
+
+  // Adds one tree a class. False: no leaf could be split any more, and nothing was added but, in
+  // the first round, constants.
+  Result<bool> Round();
+  // Takes the trees of the last rounds back until so many are left.
+  void TruncateTo(size_t rounds);
+  std::vector<Evaluation> Evaluate() const;
+
+  const TreeModel& model() const { return model_; }
+  size_t rounds() const { return model_.iterations(); }
+
+ private:
+  // Scores of one data set, class * rows + row.
+  struct Scored {
+    const TreeDataset* data;
+    std::vector<double> scores;
+    std::vector<std::unique_ptr<TreeMetric>> metrics;
+  };
+
+  Booster(const TreeParameters& parameters, const TreeDataset& train, WorkPool& pool);
+  void ChooseBag();
+  void StartScores();
+  void AddTree(size_t k, const GrownTree& grown);
+  void AddScores(const GrownTree& grown, const Tree& tree, size_t k);
+  Tree ToTree(const GrownTree& grown) const;
+
+  const TreeParameters parameters_;
+  const TreeDataset& train_;
+  WorkPool& pool_;
+  std::unique_ptr<TreeObjective> objective_;
+  std::unique_ptr<LeafWiseGrower> grower_;
+  QuantisedGradients quantised_;
+  QuantiseOptions quantise_options_;
+  TreeModel model_;
+  std::vector<Scored> scored_;  // training data first
+  std::vector<double> start_scores_;
+  std::vector<float> gradients_;
+  std::vector<float> hessians_;
+  std::vector<uint32_t> bag_;
+  bool bag_is_all_ = true;
+};
+
+}  // namespace strata

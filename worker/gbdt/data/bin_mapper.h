@@ -1,0 +1,69 @@
+// BinMapper: how one feature's values become bins, by LightGBM's rules (its bin.cpp), so that both
+// find the same boundaries from the same sample.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/tree/split_search.h"
+
+namespace strata {
+
+// Values no larger than this are 0.
+constexpr double kZeroThreshold = 1e-35F;
+
+struct BinningRules {
+  uint32_t max_bin = 255;  // of one feature; at most 65,535
+  int64_t min_data_in_bin = 3;
+  bool use_missing = true;
+  bool zero_as_missing = false;
+  bool pre_filter = true;        // a feature that cannot be split is left out
+  int64_t min_data_in_leaf = 20;  // for the filter
+};
+
+// A sample of one feature's values: those that are not 0, in any order, NaN among them.
+struct FeatureSample {
+  std::vector<double> values;
+  size_t rows = 0;           // sampled, those with a 0 included
+  size_t rows_of_data = 0;   // from which they were sampled
+  bool categorical = false;  // values are category numbers
+};
+
+// Immutable; any number of threads.
+class BinMapper {
+ public:
+  BinMapper() = default;  // of a feature that is left out
+  static BinMapper Find(FeatureSample sample, const BinningRules& rules);
+
+  // The bin of a value; NaN is a missing value. A category that is not known is in bin 0.
+  uint32_t BinOf(double value) const;
+
+  bool is_used() const { return shape_.bins > 1; }
+  const FeatureShape& shape() const { return shape_; }
+  // The largest value of a bin: what a model's threshold is.
+  double UpperBound(uint32_t bin) const { return bounds_[bin]; }
+  // Of a categorical feature: the category of each bin; -1 for bin 0.
+  std::span<const int32_t> categories() const { return categories_; }
+  double smallest() const { return smallest_; }
+  double largest() const { return largest_; }
+  // As model files have it: "[min:max]", "3:1:0", or "none".
+  std::string InfoText() const;
+
+ private:
+  void FindNumeric(const FeatureSample& sample, size_t missing, const BinningRules& rules,
+                   std::vector<int64_t>* rows_in_bin);
+  void FindCategories(const FeatureSample& sample, size_t missing, const BinningRules& rules,
+                      std::vector<int64_t>* rows_in_bin);
+
+  FeatureShape shape_;
+  double smallest_ = 0;
+  double largest_ = 0;
+  std::vector<double> bounds_;       // numeric: ascending; of a bin for NaN: NaN
+  std::vector<int32_t> categories_;  // categorical
+  std::unordered_map<int32_t, uint32_t> bin_of_category_;
+};
+
+}  // namespace strata

@@ -1,0 +1,48 @@
+// RowSource: rows of numbers, block by block, whatever the file's format. Data is gone over twice,
+// for the sample and for the bins, so that it is never all in memory as numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace strata {
+
+// Compressed sparse rows: row i has values[begins[i] .. begins[i + 1]) of features columns[...].
+// What is not there is 0; a missing value is NaN.
+struct SparseRows {
+  std::vector<size_t> begins = {0};
+  std::vector<uint32_t> columns;
+  std::vector<double> values;
+  std::vector<float> labels;
+  std::vector<float> weights;   // empty unless a column holds weights
+  std::vector<int64_t> queries;  // likewise: the query that a row belongs to
+
+  size_t rows() const { return labels.size(); }
+  void Clear() {
+    begins.assign(1, 0);
+    columns.clear();
+    values.clear();
+    labels.clear();
+    weights.clear();
+    queries.clear();
+  }
+};
+
+// One thread.
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+  // Fills the block with some rows; with none at the end.
+  virtual Status Next(SparseRows* block) = 0;
+  virtual Status Rewind() = 0;
+  // Of features, in the order of their columns; complete once the end has been reached (libsvm
+  // says no earlier how many there are).
+  virtual size_t features() const = 0;
+  virtual std::vector<std::string> FeatureNames() const = 0;
+};
+
+}  // namespace strata

@@ -1,0 +1,318 @@
+#include "worker/gbdt/data/text_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "worker/gbdt/data/bin_mapper.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kBlockRows = 4096;
+constexpr size_t kBlockValues = 1 << 20;
+constexpr size_t kFeaturesMax = 1 << 24;
+constexpr std::string_view kBlanks = " \t\r";
+
+std::string_view Trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool IsMissing(std::string_view text) {
+  if (text.empty() || text == "?") return true;
+  if (text.size() > 4) return false;
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), LowerCase);
+  return lower == "na" || lower == "nan" || lower == "null" || lower == "n/a";
+}
+
+// A decimal number, "inf" or a missing value; nothing for any other text.
+bool ReadNumber(std::string_view text, double* value) {
+  text = Trimmed(text);
+  if (IsMissing(text)) {
+    *value = std::numeric_limits<double>::quiet_NaN();
+    return true;
+  }
+  if (text.front() == '+') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  if (error == std::errc::result_out_of_range) return false;
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::vector<std::string_view> SplitAt(std::string_view line, char delimiter) {
+  std::vector<std::string_view> fields;
+  while (true) {
+    const size_t end = line.find(delimiter);
+    fields.push_back(line.substr(0, end));
+    if (end == std::string_view::npos) return fields;
+    line.remove_prefix(end + 1);
+  }
+}
+
+// By the delimiters of a line: "1 3:0.5 7:2" is libsvm, then tabs, then commas.
+Result<TextFormat> FormatOf(std::string_view line, const std::string& path) {
+  const std::vector<std::string_view> words = SplitAt(Trimmed(line), ' ');
+  const auto has_colon = [](std::string_view word) { return word.find(':') != word.npos; };
+  if (words.size() > 1 && std::ranges::any_of(words, has_colon)) return TextFormat::kLibsvm;
+  if (line.find('\t') != line.npos) {
+    const std::vector<std::string_view> fields = SplitAt(line, '\t');
+    if (fields.size() > 1 && has_colon(fields[1])) return TextFormat::kLibsvm;
+    return TextFormat::kTsv;
+  }
+  if (line.find(',') != line.npos) return TextFormat::kCsv;
+  double label = 0;
+  // A label alone: libsvm, all features 0.
+  if (words.size() == 1 && ReadNumber(words[0], &label)) return TextFormat::kLibsvm;
+  return Invalid(fmt::format(
+      "{}: unknown format: expected comma- or tab-separated numbers, or libsvm ('label "
+      "index:value ...'); found '{}'",
+      path, line.substr(0, 80)));
+}
+
+}  // namespace
+
+TextRows::TextRows(std::unique_ptr<File> file, std::string path, TextFormat format,
+                   const LineReader::Options& options)
+    : file_(std::move(file)), path_(std::move(path)), format_(format), lines_(file_.get(), options) {}
+
+Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& path,
+                                                 const TextColumns& columns) {
+  STRATA_ASSIGN(std::unique_ptr<File> file, disk.OpenToRead(path));
+  STRATA_ASSIGN(const uint64_t size, file->Size());
+  const LineReader::Options options{.range = {0, size}, .data_begin = 0, .size = size};
+  LineReader lines(file.get(), options);
+  std::vector<std::string> first;  // two lines that are not blank
+  Line line;
+  while (first.size() < 2) {
+    STRATA_ASSIGN(const bool more, lines.Next(&line));
+    if (!more) break;
+    if (!Trimmed(line.text).empty()) first.emplace_back(line.text);
+  }
+  if (first.size() <= (columns.header ? 1U : 0U)) {
+    return Invalid(fmt::format("{}: no row: expected one row a line{}", path,
+                               columns.header ? " behind the header" : ""));
+  }
+  STRATA_ASSIGN(const TextFormat format, FormatOf(first[columns.header ? 1 : 0], path));
+  const char delimiter = format == TextFormat::kTsv ? '\t' : ',';
+  std::vector<std::string> names;
+  if (columns.header) {
+    for (const std::string_view name : SplitAt(first[0], format == TextFormat::kLibsvm ? ' ' : delimiter)) {
+      names.emplace_back(Trimmed(name));
+    }
+  }
+  const size_t fields =
+      format == TextFormat::kLibsvm ? 0 : SplitAt(first[columns.header ? 1 : 0], delimiter).size();
+  std::unique_ptr<TextRows> rows(new TextRows(std::move(file), path, format, options));
+  rows->has_header_ = rows->skips_header_ = columns.header;
+  STRATA_TRY(rows->FindColumns(columns, std::move(names), fields));
+  return rows;
+}
+
+Status TextRows::FindColumns(const TextColumns& columns, std::vector<std::string> names,
+                             size_t fields) {
+  if (format_ == TextFormat::kLibsvm) {
+    for (const std::string* column : {&columns.weight, &columns.query}) {
+      if (!column->empty()) {
+        return Invalid(fmt::format("{}: column '{}': libsvm rows have no columns: use the side file "
+                                   "{}.weight or {}.query", path_, *column, path_, path_));
+      }
+    }
+    return {};
+  }
+  if (!names.empty() && names.size() != fields) {
+    return Invalid(fmt::format("{}: the header names {} columns, the first row has {}", path_,
+                               names.size(), fields));
+  }
+  roles_.assign(fields, Role::kFeature);
+  size_t label = 0;
+  const auto find = [&](const std::string& text, bool counts_label) -> Result<size_t> {
+    if (text.starts_with("name:")) {
+      const auto found = std::ranges::find(names, text.substr(5));
+      if (found == names.end()) {
+        return Invalid(fmt::format("{}: column '{}': {}", path_, text,
+                                   names.empty() ? "there is no header: set header=true"
+                                                 : "no column has this name"));
+      }
+      return static_cast<size_t>(found - names.begin());
+    }
+    size_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      return Invalid(fmt::format("{}: column '{}': expected a number or name:NAME", path_, text));
+    }
+    if (!counts_label && number >= label) ++number;
+    if (number >= fields) {
+      return Invalid(fmt::format("{}: column {}: there are {} columns{}", path_, text, fields,
+                                 counts_label ? "" : ", the label's not counted"));
+    }
+    return number;
+  };
+  if (!columns.label.empty()) {
+    STRATA_ASSIGN(label, find(columns.label, true));
+  }
+  roles_[label] = Role::kLabel;
+  const auto give = [&](const std::string& text, Role role) -> Status {
+    if (text.empty()) return {};
+    STRATA_ASSIGN(const size_t column, find(text, false));
+    if (roles_[column] == Role::kLabel) {
+      return Invalid(fmt::format("{}: column '{}' is the label", path_, text));
+    }
+    roles_[column] = role;
+    return {};
+  };
+  for (const std::string& text : columns.ignored) STRATA_TRY(give(text, Role::kIgnored));
+  STRATA_TRY(give(columns.weight, Role::kWeight));
+  STRATA_TRY(give(columns.query, Role::kQuery));
+  features_ = fields - 1;
+  for (size_t column = 0; column < names.size(); ++column) {
+    if (column != label) names_.push_back(std::move(names[column]));
+  }
+  return {};
+}
+
+Status TextRows::Wrong(const std::string& what) const {
+  return Invalid(fmt::format("{}:{}: {}", path_, line_, what));
+}
+
+Result<double> TextRows::Number(std::string_view text) const {
+  double value = 0;
+  if (ReadNumber(text, &value)) return value;
+  return Wrong(fmt::format("expected a number, found '{}'", Trimmed(text).substr(0, 40)));
+}
+
+Status TextRows::Next(SparseRows* block) {
+  block->Clear();
+  Line line;
+  while (block->rows() < kBlockRows && block->values.size() < kBlockValues) {
+    STRATA_ASSIGN(const bool more, lines_.Next(&line));
+    if (!more) return {};
+    line_ = lines_.lines_read();
+    if (Trimmed(line.text).empty()) continue;
+    if (skips_header_) {
+      skips_header_ = false;
+      continue;
+    }
+    STRATA_TRY(format_ == TextFormat::kLibsvm ? ReadPairs(line.text, block)
+                                              : ReadFields(line.text, block));
+    if (std::isnan(block->labels.back())) return Wrong("the label is missing");
+    if (!std::isfinite(block->labels.back())) return Wrong("the label is infinite");
+    block->begins.push_back(block->values.size());
+  }
+  return {};
+}
+
+Status TextRows::ReadFields(std::string_view line, SparseRows* block) {
+  const char delimiter = format_ == TextFormat::kTsv ? '\t' : ',';
+  size_t column = 0;
+  uint32_t feature = 0;
+  for (bool more = true; more; ++column) {
+    const size_t end = line.find(delimiter);
+    more = end != std::string_view::npos;
+    if (column >= roles_.size()) break;
+    STRATA_ASSIGN(const double value, Number(line.substr(0, end)));
+    if (more) line.remove_prefix(end + 1);
+    switch (roles_[column]) {
+      case Role::kLabel:
+        block->labels.push_back(static_cast<float>(value));
+        continue;
+      case Role::kFeature:
+        if (std::isnan(value) || std::fabs(value) > kZeroThreshold) {
+          block->columns.push_back(feature);
+          block->values.push_back(value);
+        }
+        break;
+      case Role::kWeight:
+        if (!(value >= 0) || !std::isfinite(value)) {
+          return Wrong(fmt::format("a weight is {}: expected at least 0", value));
+        }
+        block->weights.push_back(static_cast<float>(value));
+        break;
+      case Role::kQuery:
+        if (std::isnan(value)) return Wrong("the query is missing");
+        block->queries.push_back(static_cast<int64_t>(value));
+        break;
+      case Role::kIgnored:
+        break;
+    }
+    ++feature;
+  }
+  if (column != roles_.size()) {
+    return Wrong(fmt::format("expected {} columns, found {}", roles_.size(),
+                             column < roles_.size() ? fmt::format("{}", column) : "more"));
+  }
+  return {};
+}
+
+Status TextRows::ReadPairs(std::string_view line, SparseRows* block) {
+  bool first = true;
+  int64_t last = -1;
+  while (true) {
+    const size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string_view::npos) break;
+    line.remove_prefix(begin);
+    const std::string_view word = line.substr(0, line.find_first_of(" \t\r"));
+    line.remove_prefix(word.size());
+    if (first) {
+      STRATA_ASSIGN(const double label, Number(word));
+      block->labels.push_back(static_cast<float>(label));
+      first = false;
+      continue;
+    }
+    const size_t colon = word.find(':');
+    if (word.starts_with("qid:")) {
+      int64_t query = 0;
+      const auto [end, error] = std::from_chars(word.data() + 4, word.data() + word.size(), query);
+      if (error != std::errc() || end != word.data() + word.size()) {
+        return Wrong(fmt::format("expected qid:NUMBER, found '{}'", word.substr(0, 40)));
+      }
+      block->queries.push_back(query);
+      continue;
+    }
+    int64_t index = -1;
+    const auto [end, error] =
+        std::from_chars(word.data(), word.data() + std::min(colon, word.size()), index);
+    if (colon == std::string_view::npos || error != std::errc() || end != word.data() + colon ||
+        index < 0) {
+      return Wrong(fmt::format("expected index:value, found '{}'", word.substr(0, 40)));
+    }
+    if (index >= static_cast<int64_t>(kFeaturesMax)) {
+      return Wrong(fmt::format("feature {}: at most {} features are supported", index, kFeaturesMax));
+    }
+    if (index <= last) {
+      return Wrong(fmt::format("feature {} behind {}: expected ascending indices", index, last));
+    }
+    last = index;
+    STRATA_ASSIGN(const double value, Number(word.substr(colon + 1)));
+    features_ = std::max(features_, static_cast<size_t>(index) + 1);
+    if (std::isnan(value) || std::fabs(value) > kZeroThreshold) {
+      block->columns.push_back(static_cast<uint32_t>(index));
+      block->values.push_back(value);
+    }
+  }
+  return {};
+}
+
+Status TextRows::Rewind() {
+  lines_.Rewind();
+  skips_header_ = has_header_;
+  return {};
+}
+
+size_t TextRows::features() const { return features_; }
+
+std::vector<std::string> TextRows::FeatureNames() const {
+  if (!names_.empty()) return names_;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < features_; ++i) names.push_back(fmt::format("Column_{}", i));
+  return names;
+}
+
+}  // namespace strata

@@ -1,0 +1,57 @@
+// TreeDataset: rows as bins, with labels, weights, queries and scores to start from.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "base/work_pool.h"
+#include "kernels/tree/bin_matrix.h"
+#include "worker/gbdt/data/bin_mapper.h"
+#include "worker/gbdt/data/row_source.h"
+
+namespace strata {
+
+// How a model's features become bins. Used features, those that can be split, are numbered anew:
+// what a BinMatrix has.
+struct FeatureBinning {
+  std::vector<std::string> names;   // of all features
+  std::vector<BinMapper> mappers;   // of all features
+  std::vector<size_t> used;         // of each used feature, which it is
+  std::vector<FeatureShape> shapes;  // of each used feature
+
+  const BinMapper& mapper(size_t used_feature) const { return mappers[used[used_feature]]; }
+};
+
+struct TreeDataset {
+  std::shared_ptr<const FeatureBinning> features;
+  BinMatrix bins;  // of used features
+  std::vector<float> labels;
+  std::vector<float> weights;        // empty: all 1
+  std::vector<size_t> query_begins;  // of each query, and the number of rows; empty: no queries
+  std::vector<double> init_scores;   // class * rows + row; empty: none
+
+  size_t rows() const { return labels.size(); }
+};
+
+struct DatasetOptions {
+  BinningRules binning;
+  size_t sample_rows = 200000;
+  int64_t sample_seed = 1;
+  size_t classes = 1;  // of init scores
+  std::vector<std::string> categorical;  // "3", "name:age"
+};
+
+// Reads a source from end to end. With `features`, those of training data, bins are theirs (a
+// validation set); without, boundaries are found from a sample of rows. `path` is the source's, for
+// side files and messages. kInvalid: what does not fit; kRefused: more than 2^32 - 1 rows.
+Result<TreeDataset> LoadTreeDataset(Disk& disk, RowSource& source, const std::string& path,
+                                    const DatasetOptions& options,
+                                    std::shared_ptr<const FeatureBinning> features,
+                                    WorkPool& pool);
+
+}  // namespace strata

@@ -1,0 +1,27 @@
+#include "worker/gbdt/early_stopping.h"
+
+namespace strata {
+
+std::optional<size_t> EarlyStopping::Add(size_t round, const std::vector<Evaluation>& evaluations) {
+  if (rounds_ == 0) return std::nullopt;
+  size_t number = 0;
+  for (const Evaluation& evaluation : evaluations) {
+    if (evaluation.data == "training") continue;
+    for (size_t i = 0; i < evaluation.metrics.size(); ++i) {
+      if (first_metric_only_ && i > 0) break;
+      const MetricValue& metric = evaluation.metrics[i];
+      const double value = metric.higher_is_better ? metric.value : -metric.value;
+      if (number == best_.size()) {
+        best_.push_back({value, round});
+      } else if (value > best_[number].value + min_delta_) {
+        best_[number] = {value, round};
+      } else if (round - best_[number].round >= rounds_) {
+        return best_[number].round;
+      }
+      ++number;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace strata

@@ -1,0 +1,81 @@
+// LeafWiseGrower: grows a tree by splitting the leaf with the largest gain, again and again
+// (LightGBM's serial_tree_learner).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/work_pool.h"
+#include "kernels/tree/bin_matrix.h"
+#include "kernels/tree/fixed_point.h"
+#include "worker/gbdt/grower/grown_tree.h"
+
+namespace strata {
+
+struct GrowerOptions {
+  SplitRules rules;
+  size_t num_leaves = 31;
+  size_t max_depth = 0;  // 0: no bound
+  double feature_fraction = 1;         // of a tree
+  double feature_fraction_bynode = 1;  // of a node, among those of the tree
+  uint64_t feature_seed = 2;
+  bool extra_trees = false;
+  uint64_t extra_seed = 6;
+};
+
+// One thread at a time; works on all of the pool's.
+class LeafWiseGrower {
+ public:
+  // `bins` and `pool` outlive it.
+  LeafWiseGrower(const BinMatrix& bins, std::vector<FeatureShape> shapes,
+                 const GrowerOptions& options, WorkPool& pool);
+
+  // A tree for the rows of `bag`, which ascend. `tree_number` seeds what is random. The result is
+  // good until the next call.
+  const GrownTree& Grow(const FixedGradients& gradients, const GradientUnits& units,
+                        std::span<const uint32_t> bag, uint64_t tree_number);
+
+ private:
+  using Histogram = std::vector<GradientSums>;
+
+  struct OpenLeaf {
+    Split best;
+    std::unique_ptr<Histogram> histogram;
+  };
+
+  // What two children are searched with.
+  struct Children {
+    size_t smaller;
+    size_t larger;  // the same: the root, alone
+  };
+
+  void ChooseFeatures();
+  void StartRoot();
+  GradientSums SumOf(std::span<const uint32_t> rows) const;
+  size_t SplitLeafAt(size_t leaf);
+  size_t Partition(const Split& split, std::span<uint32_t> rows);
+  void Search(const Children& children);
+  Split SearchFeature(size_t feature, size_t leaf);
+  bool MayUse(size_t feature, size_t leaf) const;
+  bool CanSplit(size_t leaf) const;
+  std::unique_ptr<Histogram> TakeHistogram();
+
+  const BinMatrix& bins_;
+  const std::vector<FeatureShape> shapes_;
+  const GrowerOptions options_;
+  WorkPool& pool_;
+
+  FixedGradients gradients_;
+  GradientUnits units_;
+  uint64_t tree_number_ = 0;
+  GrownTree tree_;
+  std::vector<OpenLeaf> open_;  // of each leaf
+  std::vector<uint32_t> rows_;
+  std::vector<uint32_t> spare_;
+  std::vector<bool> feature_used_;  // in this tree
+  std::vector<std::unique_ptr<Histogram>> free_;
+};
+
+}  // namespace strata

@@ -1,0 +1,22 @@
+// The families of metrics, for MakeMetrics. Each returns null for a name that it does not have.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "worker/gbdt/metric/metric.h"
+
+namespace strata {
+
+// Means over rows: l2, rmse, l1, quantile, huber, fair, poisson, mape, gamma, gamma_deviance,
+// tweedie, binary_logloss, binary_error, cross_entropy, multi_logloss, multi_error.
+std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreeParameters& parameters,
+                                          const TreeDataset& data);
+// auc, average_precision.
+std::unique_ptr<TreeMetric> MakeCurveMetric(const std::string& name, const TreeDataset& data);
+// ndcg, map. kInvalid: no queries, labels without a gain.
+Result<std::unique_ptr<TreeMetric>> MakeRankMetric(const std::string& name,
+                                                   const TreeParameters& parameters,
+                                                   const TreeDataset& data);
+
+}  // namespace strata

@@ -1,0 +1,34 @@
+// TreeMetric: how good scores are on one data set, by LightGBM's names and formulas.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/parameters.h"
+
+namespace strata {
+
+struct MetricValue {
+  std::string name;  // "auc", "ndcg@5"
+  double value = 0;
+  bool higher_is_better = false;
+};
+
+// Of one data set, which outlives it.
+class TreeMetric {
+ public:
+  virtual ~TreeMetric() = default;
+  // Scores are raw, class * rows + row.
+  virtual std::vector<MetricValue> Evaluate(std::span<const double> scores) const = 0;
+};
+
+// What parameters.metrics asks for, or what belongs to the objective. kInvalid: a metric that is not
+// known, or does not fit the objective or the data.
+Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameters& parameters,
+                                                             const TreeDataset& data);
+
+}  // namespace strata

@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "kernels/core/math.h"
+#include "worker/gbdt/metric/factories.h"
+
+namespace strata {
+namespace {
+
+constexpr double kLeastProbability = 1e-15;
+
+double LogOf(double p) { return math::Log(std::max(p, kLeastProbability)); }
+
+// Loss of one row from what the objective predicts and the label.
+using RowLoss = std::function<double(std::span<const double> predicted, double label)>;
+
+class RowMetric : public TreeMetric {
+ public:
+  RowMetric(std::string name, const TreeDataset& data, size_t classes,
+            std::function<void(std::span<double>)> transform, RowLoss loss, bool square_root)
+      : name_(std::move(name)),
+        data_(data),
+        classes_(classes),
+        transform_(std::move(transform)),
+        loss_(std::move(loss)),
+        square_root_(square_root) {}
+
+  std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
+    const size_t rows = data_.rows();
+    std::vector<double> row_scores(classes_);
+    double sum = 0;
+    double weights = 0;
+    for (size_t row = 0; row < rows; ++row) {
+      for (size_t k = 0; k < classes_; ++k) row_scores[k] = scores[k * rows + row];
+      transform_(row_scores);
+      const double weight = data_.weights.empty() ? 1 : data_.weights[row];
+      sum += loss_(row_scores, data_.labels[row]) * weight;
+      weights += weight;
+    }
+    double value = weights > 0 ? sum / weights : 0;
+    if (square_root_) value = std::sqrt(value);
+    return {{.name = name_, .value = value, .higher_is_better = false}};
+  }
+
+ private:
+  const std::string name_;
+  const TreeDataset& data_;
+  const size_t classes_;
+  const std::function<void(std::span<double>)> transform_;
+  const RowLoss loss_;
+  const bool square_root_;
+};
+
+// The loss of a name; null for a name that is not there.
+RowLoss LossOf(const std::string& name, const TreeParameters& p) {
+  if (name == "l2" || name == "rmse") {
+    return [](auto s, double y) { return (s[0] - y) * (s[0] - y); };
+  }
+  if (name == "l1") return [](auto s, double y) { return std::fabs(s[0] - y); };
+  if (name == "quantile") {
+    return [a = p.alpha](auto s, double y) {
+      return y < s[0] ? (1 - a) * (s[0] - y) : a * (y - s[0]);
+    };
+  }
+  if (name == "huber") {
+    return [a = p.alpha](auto s, double y) {
+      const double off = std::fabs(s[0] - y);
+      return off <= a ? 0.5 * off * off : a * (off - 0.5 * a);
+    };
+  }
+  if (name == "fair") {
+    return [c = p.fair_c](auto s, double y) {
+      const double off = std::fabs(s[0] - y);
+      return c * off - c * c * math::Log1p(off / c);
+    };
+  }
+  if (name == "poisson") {
+    return [](auto s, double y) { return s[0] - y * math::Log(std::max(s[0], 1e-10)); };
+  }
+  if (name == "mape") {
+    return [](auto s, double y) { return std::fabs(y - s[0]) / std::max(1.0, std::fabs(y)); };
+  }
+  if (name == "gamma") {
+    return [](auto s, double y) { return y / s[0] + math::Log(s[0]); };
+  }
+  if (name == "gamma_deviance") {
+    return [](auto s, double y) {
+      const double quotient = y / (s[0] + 1e-9);
+      return 2 * (quotient - LogOf(quotient) - 1);
+    };
+  }
+  if (name == "tweedie") {
+    return [rho = p.tweedie_variance_power](auto s, double y) {
+      const double log = math::Log(std::max(s[0], 1e-10));
+      return -y * math::Exp((1 - rho) * log) / (1 - rho) + math::Exp((2 - rho) * log) / (2 - rho);
+    };
+  }
+  if (name == "binary_logloss") {
+    return [](auto s, double y) { return -LogOf(y > 0 ? s[0] : 1 - s[0]); };
+  }
+  if (name == "binary_error") {
+    return [](auto s, double y) { return (s[0] > 0.5) == (y > 0) ? 0.0 : 1.0; };
+  }
+  if (name == "cross_entropy") {
+    return [](auto s, double y) { return -y * LogOf(s[0]) - (1 - y) * LogOf(1 - s[0]); };
+  }
+  if (name == "multi_logloss") {
+    return [](auto s, double y) { return -LogOf(s[static_cast<size_t>(y)]); };
+  }
+  if (name == "multi_error") {
+    return [](auto s, double y) {
+      const double own = s[static_cast<size_t>(y)];
+      return std::ranges::count_if(s, [own](double other) { return other >= own; }) > 1 ? 1.0 : 0.0;
+    };
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreeParameters& p,
+                                          const TreeDataset& data) {
+  RowLoss loss = LossOf(name, p);
+  if (loss == nullptr) return nullptr;
+  const size_t classes = static_cast<size_t>(p.num_class);
+  const std::string& objective = p.objective;
+  std::function<void(std::span<double>)> transform = [](std::span<double>) {};
+  if (objective == "binary" || objective == "multiclassova" || objective == "cross_entropy") {
+    const double sigmoid = objective == "cross_entropy" ? 1 : p.sigmoid;
+    transform = [sigmoid](std::span<double> scores) {
+      for (double& score : scores) score = math::Sigmoid(sigmoid * score);
+    };
+  } else if (objective == "multiclass") {
+    transform = [](std::span<double> scores) {
+      const double largest = *std::ranges::max_element(scores);
+      double sum = 0;
+      for (double& score : scores) sum += score = math::Exp(score - largest);
+      for (double& score : scores) score /= sum;
+    };
+  } else if (objective == "poisson" || objective == "gamma" || objective == "tweedie") {
+    transform = [](std::span<double> scores) { scores[0] = math::Exp(scores[0]); };
+  } else if (objective == "regression" && p.reg_sqrt) {
+    transform = [](std::span<double> scores) { scores[0] = scores[0] * std::fabs(scores[0]); };
+  }
+  return std::make_unique<RowMetric>(name, data, classes, std::move(transform), std::move(loss),
+                                     name == "rmse");
+}
+
+}  // namespace strata

@@ -1,0 +1,349 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "worker/gbdt/model/lightgbm_text.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kLeavesMax = 1 << 22;
+constexpr size_t kClassesMax = 1 << 20;
+
+// Lines of the text, by number.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+
+  bool Next(std::string_view* line) {
+    if (rest_.empty()) return false;
+    const size_t end = rest_.find('\n');
+    *line = rest_.substr(0, end);
+    if (line->ends_with('\r')) line->remove_suffix(1);
+    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    ++number_;
+    return true;
+  }
+  uint64_t number() const { return number_; }
+
+ private:
+  std::string_view rest_;
+  uint64_t number_ = 0;
+};
+
+// A key's value and the line it was on.
+struct Value {
+  std::string_view text;
+  uint64_t line = 0;
+};
+using Values = std::map<std::string_view, Value>;
+
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& name) : lines_(text), name_(name) {}
+
+  Result<TreeModel> Read() {
+    TreeModel model;
+    STRATA_TRY(ReadHeader(&model));
+    std::string_view line;
+    while (lines_.Next(&line)) {
+      if (line == "end of trees") {
+        ended_ = true;
+        break;
+      }
+      if (line.empty()) continue;
+      if (!line.starts_with("Tree=")) {
+        return Wrong(fmt::format("expected Tree= or 'end of trees', found '{}'", line.substr(0, 60)));
+      }
+      STRATA_ASSIGN(Tree tree, ReadTree(model.features()));
+      model.trees.push_back(std::move(tree));
+    }
+    if (!ended_) return Wrong("the text ends before 'end of trees': the file is cut");
+    if (model.trees.size() % model.trees_per_iteration != 0) {
+      return Wrong(fmt::format("{} trees are no multiple of num_tree_per_iteration = {}",
+                               model.trees.size(), model.trees_per_iteration));
+    }
+    ReadParameters(&model);
+    return model;
+  }
+
+ private:
+  Status Wrong(const std::string& what) const { return WrongAt(lines_.number(), what); }
+  Status WrongAt(uint64_t line, const std::string& what) const {
+    return Corrupt(fmt::format("{}:{}: {}", name_, line, what));
+  }
+
+  // key=value lines up to a blank one.
+  Status ReadValues(Values* values, bool* average_output) {
+    std::string_view line;
+    while (lines_.Next(&line) && !line.empty()) {
+      if (average_output != nullptr && (line == "average_output" || line == "tree")) {
+        *average_output = *average_output || line == "average_output";
+        continue;
+      }
+      const size_t equals = line.find('=');
+      if (equals == std::string_view::npos) {
+        return Wrong(fmt::format("expected key=value, found '{}'", line.substr(0, 60)));
+      }
+      if (!values->try_emplace(line.substr(0, equals), Value{line.substr(equals + 1), lines_.number()})
+               .second) {
+        return Wrong(fmt::format("{} stands twice", line.substr(0, equals)));
+      }
+    }
+    return {};
+  }
+
+  Result<Value> Need(const Values& values, std::string_view key) const {
+    const auto found = values.find(key);
+    if (found == values.end()) return Wrong(fmt::format("{}= is missing", key));
+    return found->second;
+  }
+
+  template <typename T>
+  Result<std::vector<T>> List(const Values& values, std::string_view key, size_t count,
+                              bool required) const {
+    std::vector<T> list;
+    const auto found = values.find(key);
+    if (found == values.end()) {
+      if (required) return Wrong(fmt::format("{}= is missing", key));
+      list.assign(count, T{});
+      return list;
+    }
+    const Value& value = found->second;
+    const char* at = value.text.data();
+    const char* const end = at + value.text.size();
+    while (at < end) {
+      if (*at == ' ') {
+        ++at;
+        continue;
+      }
+      T number{};
+      const auto [behind, error] = std::from_chars(at, end, number);
+      if (error != std::errc() || (behind < end && *behind != ' ')) {
+        return WrongAt(value.line, fmt::format("{}: expected numbers, found '{}'", key,
+                                               std::string_view(at, static_cast<size_t>(end - at)).substr(0, 40)));
+      }
+      if (list.size() == count) break;
+      list.push_back(number);
+      at = behind;
+    }
+    if (list.size() != count || at < end) {
+      return WrongAt(value.line, fmt::format("{}: expected {} numbers, found {}", key, count,
+                                             at < end ? "more" : fmt::format("{}", list.size())));
+    }
+    return list;
+  }
+
+  template <typename T>
+  Result<T> Number(const Values& values, std::string_view key) const {
+    STRATA_ASSIGN(const std::vector<T> one, List<T>(values, key, 1, true));
+    return one[0];
+  }
+
+  static std::vector<std::string> Words(std::string_view text) {
+    std::vector<std::string> words;
+    while (!text.empty()) {
+      const size_t blank = text.find(' ');
+      if (blank != 0) words.emplace_back(text.substr(0, blank));
+      if (blank == std::string_view::npos) break;
+      text.remove_prefix(blank + 1);
+    }
+    return words;
+  }
+
+  Status ReadHeader(TreeModel* model) {
+    std::string_view line;
+    if (!lines_.Next(&line) || line != "tree") {
+      return Wrong("expected a LightGBM text model, whose first line is 'tree'");
+    }
+    Values values;
+    STRATA_TRY(ReadValues(&values, &model->average_output));
+    const auto version = values.find("version");
+    if (version != values.end() && version->second.text != "v4" && version->second.text != "v3" &&
+        version->second.text != "v2") {
+      return WrongAt(version->second.line, fmt::format("version {}: expected v2, v3 or v4", version->second.text));
+    }
+    STRATA_ASSIGN(const auto classes, Number<uint64_t>(values, "num_class"));
+    uint64_t per_iteration = classes;
+    if (values.contains("num_tree_per_iteration")) {
+      STRATA_ASSIGN(per_iteration, Number<uint64_t>(values, "num_tree_per_iteration"));
+    }
+    if (classes < 1 || classes > kClassesMax || per_iteration < 1 || per_iteration > kClassesMax) {
+      return Wrong(fmt::format("num_class = {}, num_tree_per_iteration = {}: expected 1 to {}",
+                               classes, per_iteration, kClassesMax));
+    }
+    model->classes = classes;
+    model->trees_per_iteration = per_iteration;
+    STRATA_ASSIGN(const auto last, Number<int64_t>(values, "max_feature_idx"));
+    STRATA_ASSIGN(const Value names, Need(values, "feature_names"));
+    STRATA_ASSIGN(const Value infos, Need(values, "feature_infos"));
+    model->feature_names = Words(names.text);
+    model->feature_infos = Words(infos.text);
+    for (const auto& [key, words, at] :
+         {std::tuple("feature_names", model->feature_names.size(), names.line),
+          std::tuple("feature_infos", model->feature_infos.size(), infos.line)}) {
+      if (static_cast<int64_t>(words) != last + 1) {
+        return WrongAt(at, fmt::format("{}: max_feature_idx = {} makes {} features, found {}", key,
+                                       last, last + 1, words));
+      }
+    }
+    if (const auto objective = values.find("objective"); objective != values.end()) {
+      model->objective = objective->second.text;
+    }
+    return {};
+  }
+
+  Result<Tree> ReadTree(size_t features) {
+    Values values;
+    STRATA_TRY(ReadValues(&values, nullptr));
+    STRATA_ASSIGN(const auto leaves, Number<uint64_t>(values, "num_leaves"));
+    STRATA_ASSIGN(const auto sets, Number<uint64_t>(values, "num_cat"));
+    if (leaves < 1 || leaves > kLeavesMax || sets >= leaves) {
+      return Wrong(fmt::format("num_leaves = {}, num_cat = {}: expected 1 to {} leaves, fewer sets",
+                               leaves, sets, kLeavesMax));
+    }
+    if (values.contains("is_linear") && values.at("is_linear").text != "0") {
+      return WrongAt(values.at("is_linear").line, "trees with linear leaves are not supported");
+    }
+    Tree tree;
+    STRATA_TRY(ReadNodes(values, leaves - 1, features, &tree));
+    STRATA_TRY(ReadLeaves(values, leaves, &tree));
+    STRATA_TRY(ReadSets(values, sets, &tree));
+    STRATA_TRY(CheckShape(tree));
+    if (values.contains("shrinkage")) {
+      STRATA_ASSIGN(tree.shrinkage, Number<double>(values, "shrinkage"));
+    }
+    return tree;
+  }
+
+  Status ReadNodes(const Values& values, size_t count, size_t features, Tree* tree) const {
+    const bool some = count > 0;
+    STRATA_ASSIGN(const auto feature, List<int32_t>(values, "split_feature", count, some));
+    STRATA_ASSIGN(const auto threshold, List<double>(values, "threshold", count, some));
+    STRATA_ASSIGN(const auto decision, List<int32_t>(values, "decision_type", count, false));
+    STRATA_ASSIGN(const auto left, List<int32_t>(values, "left_child", count, some));
+    STRATA_ASSIGN(const auto right, List<int32_t>(values, "right_child", count, some));
+    STRATA_ASSIGN(const auto gain, List<double>(values, "split_gain", count, false));
+    STRATA_ASSIGN(const auto value, List<double>(values, "internal_value", count, false));
+    STRATA_ASSIGN(const auto weight, List<double>(values, "internal_weight", count, false));
+    STRATA_ASSIGN(const auto rows, List<int64_t>(values, "internal_count", count, false));
+    for (size_t i = 0; i < count; ++i) {
+      if (feature[i] < 0 || static_cast<size_t>(feature[i]) >= features) {
+        return Wrong(fmt::format("split_feature {}: the model has {} features", feature[i], features));
+      }
+      const int missing = decision[i] >> 2 & 3;
+      if (decision[i] < 0 || decision[i] > 15 || missing > 2) {
+        return Wrong(fmt::format("decision_type {}: expected 0 to 11", decision[i]));
+      }
+      tree->nodes.push_back({.feature = feature[i],
+                             .threshold = threshold[i],
+                             .categorical = (decision[i] & 1) != 0,
+                             .default_left = (decision[i] & 2) != 0,
+                             .missing = static_cast<MissingKind>(missing),
+                             .left = left[i],
+                             .right = right[i],
+                             .gain = gain[i],
+                             .value = value[i],
+                             .weight = weight[i],
+                             .rows = rows[i]});
+    }
+    return {};
+  }
+
+  Status ReadLeaves(const Values& values, size_t count, Tree* tree) const {
+    STRATA_ASSIGN(const auto value, List<double>(values, "leaf_value", count, true));
+    STRATA_ASSIGN(const auto weight, LeafList<double>(values, "leaf_weight", count));
+    STRATA_ASSIGN(const auto rows, LeafList<int64_t>(values, "leaf_count", count));
+    for (size_t i = 0; i < count; ++i) {
+      if (std::isnan(value[i])) return Wrong(fmt::format("leaf_value {} is not a number", i));
+      tree->leaves.push_back({.value = value[i], .weight = weight[i], .rows = rows[i]});
+    }
+    return {};
+  }
+
+  // LightGBM leaves these empty in a tree of one leaf.
+  template <typename T>
+  Result<std::vector<T>> LeafList(const Values& values, std::string_view key, size_t count) const {
+    const auto found = values.find(key);
+    if (found != values.end() && found->second.text.empty()) return std::vector<T>(count);
+    return List<T>(values, key, count, false);
+  }
+
+  Status ReadSets(const Values& values, size_t sets, Tree* tree) const {
+    if (sets > 0) {
+      STRATA_ASSIGN(tree->set_begins, List<uint32_t>(values, "cat_boundaries", sets + 1, true));
+      for (size_t i = 0; i <= sets; ++i) {
+        if (tree->set_begins[i] < (i == 0 ? 0 : tree->set_begins[i - 1]) ||
+            (i == 0 && tree->set_begins[0] != 0)) {
+          return Wrong("cat_boundaries must ascend from 0");
+        }
+      }
+      const uint32_t words = tree->set_begins.back();
+      STRATA_ASSIGN(tree->set_words, List<uint32_t>(values, "cat_threshold", words, true));
+    }
+    for (const TreeNode& node : tree->nodes) {
+      if (!node.categorical) continue;
+      if (!(node.threshold >= 0) || node.threshold >= static_cast<double>(sets)) {
+        return Wrong(fmt::format("a categorical node uses set {}, there are {}", node.threshold, sets));
+      }
+    }
+    return {};
+  }
+
+  // Every node and leaf is the child of one node, and is reached from the root.
+  Status CheckShape(const Tree& tree) const {
+    if (tree.nodes.empty()) return {};
+    std::vector<bool> node_seen(tree.nodes.size(), false);
+    std::vector<bool> leaf_seen(tree.leaves.size(), false);
+    std::vector<int32_t> open = {0};
+    node_seen[0] = true;
+    size_t reached = 0;
+    while (!open.empty()) {
+      const TreeNode& node = tree.nodes[static_cast<size_t>(open.back())];
+      open.pop_back();
+      ++reached;
+      for (const int32_t child : {node.left, node.right}) {
+        const auto place = static_cast<size_t>(child >= 0 ? child : ~child);
+        std::vector<bool>& seen = child >= 0 ? node_seen : leaf_seen;
+        if (place >= seen.size()) {
+          return Wrong(fmt::format("child {}: the tree has {} nodes and {} leaves", child,
+                                   tree.nodes.size(), tree.leaves.size()));
+        }
+        if (seen[place]) return Wrong(fmt::format("child {} has two parents", child));
+        seen[place] = true;
+        if (child >= 0) open.push_back(child);
+      }
+    }
+    if (reached == tree.nodes.size()) return {};
+    return Wrong(fmt::format("{} of {} nodes are not reached from the root",
+                             tree.nodes.size() - reached, tree.nodes.size()));
+  }
+
+  void ReadParameters(TreeModel* model) {
+    std::string_view line;
+    bool inside = false;
+    while (lines_.Next(&line)) {
+      if (line == "end of parameters") return;
+      if (line == "parameters:") inside = true;
+      const size_t colon = line.find(": ");
+      if (!inside || !line.starts_with('[') || !line.ends_with(']') || colon == line.npos) continue;
+      model->parameters.emplace_back(line.substr(1, colon - 1),
+                                     line.substr(colon + 2, line.size() - colon - 3));
+    }
+  }
+
+  Lines lines_;
+  const std::string& name_;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+Result<TreeModel> ReadLightGbmText(std::string_view text, const std::string& name) {
+  return Reader(text, name).Read();
+}
+
+}  // namespace strata

@@ -1,0 +1,77 @@
+// Tree: one decision tree over features' own values, as models have it.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "kernels/tree/split_search.h"
+#include "worker/gbdt/data/bin_mapper.h"
+
+namespace strata {
+
+// A node tests one feature. A child is the number of a node, or ~leaf. Node 0 is the root; a tree of
+// one leaf has no node.
+struct TreeNode {
+  int32_t feature = 0;
+  // Numeric: values up to it go left. Categorical: which of the tree's sets goes left.
+  double threshold = 0;
+  bool categorical = false;
+  bool default_left = false;  // where a missing value goes
+  MissingKind missing = MissingKind::kNone;
+  int32_t left = 0;
+  int32_t right = 0;
+  double gain = 0;
+  double value = 0;   // the output if it were a leaf
+  double weight = 0;  // sum of hessians
+  int64_t rows = 0;   // of the training data
+};
+
+struct TreeLeaf {
+  double value = 0;  // its output; the learning rate is in it
+  double weight = 0;
+  int64_t rows = 0;
+};
+
+struct Tree {
+  std::vector<TreeNode> nodes;
+  std::vector<TreeLeaf> leaves;
+  // Set k of categories is bits of words[set_begins[k]] on: bit c % 32 of word c / 32.
+  std::vector<uint32_t> set_begins = {0};
+  std::vector<uint32_t> set_words;
+  double shrinkage = 1;
+
+  bool InSet(size_t set, double value) const {
+    if (!(value >= 0) || value > std::numeric_limits<int32_t>::max()) return false;
+    const auto category = static_cast<uint32_t>(value);
+    const uint32_t begin = set_begins[set];
+    if (category / 32 >= set_begins[set + 1] - begin) return false;
+    return (set_words[begin + category / 32] >> (category % 32) & 1) != 0;
+  }
+
+  bool GoesLeft(const TreeNode& node, double value) const {
+    if (node.categorical) return InSet(static_cast<size_t>(node.threshold), value);
+    if (std::isnan(value) && node.missing != MissingKind::kNaN) value = 0;
+    if ((node.missing == MissingKind::kZero && std::fabs(value) <= kZeroThreshold) ||
+        (node.missing == MissingKind::kNaN && std::isnan(value))) {
+      return node.default_left;
+    }
+    return value <= node.threshold;
+  }
+
+  // The leaf of a row of all features' values.
+  size_t LeafOf(std::span<const double> row) const {
+    if (nodes.empty()) return 0;
+    int32_t at = 0;
+    while (at >= 0) {
+      const TreeNode& node = nodes[static_cast<size_t>(at)];
+      at = GoesLeft(node, row[static_cast<size_t>(node.feature)]) ? node.left : node.right;
+    }
+    return static_cast<size_t>(~at);
+  }
+};
+
+}  // namespace strata

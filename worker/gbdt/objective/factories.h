@@ -1,0 +1,20 @@
+// The families of objectives, for MakeObjective.
+#pragma once
+
+#include <memory>
+
+#include "worker/gbdt/objective/objective.h"
+
+namespace strata {
+
+// Regression losses, binary and cross entropy: a row's gradient depends on that row alone.
+Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParameters& parameters,
+                                                              const TreeDataset& data);
+// multiclass (softmax) and multiclassova.
+Result<std::unique_ptr<TreeObjective>> MakeMulticlassObjective(const TreeParameters& parameters,
+                                                               const TreeDataset& data);
+// lambdarank and rank_xendcg.
+Result<std::unique_ptr<TreeObjective>> MakeRankingObjective(const TreeParameters& parameters,
+                                                            const TreeDataset& data);
+
+}  // namespace strata

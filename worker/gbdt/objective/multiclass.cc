@@ -1,0 +1,119 @@
+// Softmax over classes, and one binary objective a class.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/core/math.h"
+#include "kernels/tree/losses.h"
+#include "worker/gbdt/objective/exact_sum.h"
+#include "worker/gbdt/objective/factories.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kPieceRows = 8192;
+constexpr double kLeastShare = 1e-15;  // of a class, for logarithms
+
+class Multiclass : public TreeObjective {
+ public:
+  Multiclass(const TreeParameters& p, const TreeDataset& data)
+      : data_(data),
+        classes_(static_cast<size_t>(p.num_class)),
+        one_vs_all_(p.objective == "multiclassova"),
+        from_average_(p.boost_from_average),
+        binary_{.sigmoid = p.sigmoid, .negative_weight = 1, .positive_weight = 1} {
+    double largest = data.weights.empty() ? 1 : 0;
+    for (const float weight : data.weights) largest = std::max<double>(largest, weight);
+    std::vector<ExactSum> sums(classes_, ExactSum(largest));
+    ExactSum all(largest);
+    for (size_t row = 0; row < data.rows(); ++row) {
+      const double weight = data.weights.empty() ? 1 : data.weights[row];
+      sums[static_cast<size_t>(data.labels[row])].Add(weight);
+      all.Add(weight);
+    }
+    for (const ExactSum& sum : sums) shares_.push_back(sum.Value() / all.Value());
+  }
+
+  std::string ModelText() const override {
+    if (one_vs_all_) {
+      return fmt::format("multiclassova num_class:{} sigmoid:{:g}", classes_, binary_.sigmoid);
+    }
+    return fmt::format("multiclass num_class:{}", classes_);
+  }
+  size_t classes() const override { return classes_; }
+
+  double StartScore(size_t k) const override {
+    if (one_vs_all_) {
+      if (!from_average_) return 0;
+      const double share = std::clamp(shares_[k], kLeastShare, 1 - kLeastShare);
+      return math::Log(share / (1 - share)) / binary_.sigmoid;
+    }
+    // LightGBM's softmax starts from the classes' shares whatever boost_from_average says of others.
+    return from_average_ ? math::Log(std::max(kLeastShare, shares_[k])) : 0;
+  }
+
+  bool NeedsTrees(size_t k) const override {
+    return shares_[k] > kLeastShare && shares_[k] < 1 - kLeastShare;
+  }
+
+  void Gradients(std::span<const double> scores, uint64_t /*round*/, WorkPool& pool,
+                 std::span<float> gradients, std::span<float> hessians) const override {
+    const size_t rows = data_.rows();
+    pool.RunPieces(rows, kPieceRows, [&](size_t begin, size_t end) {
+      std::vector<double> row_scores(classes_);
+      std::vector<LossSlope> slopes(classes_);
+      for (size_t row = begin; row < end; ++row) {
+        const auto label = static_cast<size_t>(data_.labels[row]);
+        const double weight = data_.weights.empty() ? 1 : data_.weights[row];
+        for (size_t k = 0; k < classes_; ++k) row_scores[k] = scores[k * rows + row];
+        if (one_vs_all_) {
+          for (size_t k = 0; k < classes_; ++k) {
+            slopes[k] = binary_(row_scores[k], k == label ? 1 : 0);
+          }
+        } else {
+          Softmax(label, &row_scores, &slopes);
+        }
+        for (size_t k = 0; k < classes_; ++k) {
+          gradients[k * rows + row] = static_cast<float>(slopes[k].gradient * weight);
+          hessians[k * rows + row] = static_cast<float>(slopes[k].hessian * weight);
+        }
+      }
+    });
+  }
+
+ private:
+  // J. Friedman, "Greedy function approximation", 2001, with K / (K - 1) of P. Li's ABC-Boost.
+  void Softmax(size_t label, std::vector<double>* scores, std::vector<LossSlope>* slopes) const {
+    const double largest = *std::ranges::max_element(*scores);
+    double sum = 0;
+    for (double& score : *scores) sum += score = math::Exp(score - largest);
+    const double factor = static_cast<double>(classes_) / static_cast<double>(classes_ - 1);
+    for (size_t k = 0; k < classes_; ++k) {
+      const double p = (*scores)[k] / sum;
+      (*slopes)[k] = {k == label ? p - 1 : p, factor * p * (1 - p)};
+    }
+  }
+
+  const TreeDataset& data_;
+  const size_t classes_;
+  const bool one_vs_all_;
+  const bool from_average_;
+  const loss::BinaryLogistic binary_;
+  std::vector<double> shares_;  // of each class, by weight
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TreeObjective>> MakeMulticlassObjective(const TreeParameters& p,
+                                                               const TreeDataset& data) {
+  for (size_t row = 0; row < data.rows(); ++row) {
+    const float label = data.labels[row];
+    if (label >= 0 && label < static_cast<float>(p.num_class) && label == std::floor(label)) continue;
+    return Invalid(fmt::format("objective = {} needs whole labels from 0 to {} (num_class - 1): row {} has {}",
+                               p.objective, p.num_class - 1, row + 1, label));
+  }
+  return std::unique_ptr<TreeObjective>(std::make_unique<Multiclass>(p, data));
+}
+
+}  // namespace strata

@@ -1,0 +1,52 @@
+// TreeObjective: what boosting minimises: start scores, gradients, and how leaves are renewed.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+#include "base/work_pool.h"
+#include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/parameters.h"
+
+namespace strata {
+
+// Scores, gradients and hessians are class * rows + row.
+class TreeObjective {
+ public:
+  virtual ~TreeObjective() = default;
+  // How model files name it: "binary sigmoid:1".
+  virtual std::string ModelText() const = 0;
+  virtual size_t classes() const { return 1; }
+  // What all scores of a class begin with.
+  virtual double StartScore(size_t /*k*/) const { return 0; }
+  // False: the class's trees are constants (one of two classes never occurs).
+  virtual bool NeedsTrees(size_t /*k*/) const { return true; }
+  // Of one round, which seeds what is random.
+  virtual void Gradients(std::span<const double> scores, uint64_t round, WorkPool& pool,
+                         std::span<float> gradients, std::span<float> hessians) const = 0;
+  // All hessians are 1, so that sums of them count rows.
+  virtual bool hessians_are_one() const { return false; }
+  // A leaf's new output from its rows' residuals (label - score); nothing: as the split search had
+  // it. Losses whose hessian says nothing need it.
+  virtual std::optional<double> RenewedOutput(std::span<const uint32_t> /*rows*/,
+                                              std::span<const double> /*scores*/) const {
+    return std::nullopt;
+  }
+};
+
+// Of the parameters' objective for this data, which outlives it. kInvalid: labels that do not fit
+// the objective.
+Result<std::unique_ptr<TreeObjective>> MakeObjective(const TreeParameters& parameters,
+                                                     const TreeDataset& data);
+
+// The value below which `share` of the (weighted) values lie, by LightGBM's rules; weights empty: all
+// 1. `values` is reordered.
+double PercentileOf(std::vector<double>& values, double share);
+double WeightedPercentileOf(std::span<const double> values, std::span<const double> weights,
+                            double share);
+
+}  // namespace strata

@@ -1,0 +1,243 @@
+// Objectives whose gradient of a row depends on that row alone.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "kernels/tree/losses.h"
+#include "worker/gbdt/objective/exact_sum.h"
+#include "worker/gbdt/objective/factories.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kPieceRows = 16384;
+
+enum class Start : uint8_t { kZero, kMean, kLogMean, kLogit, kPercentile };
+enum class RowWeight : uint8_t { kData, kInverseLabel };
+
+// What differs between these objectives besides the loss.
+struct Traits {
+  std::string text;
+  Start start = Start::kZero;
+  double percentile = 0.5;  // of kPercentile, and of renewed leaves
+  double sigmoid = 1;       // of kLogit
+  bool renews = false;
+  RowWeight percentile_weight = RowWeight::kData;
+  bool hessians_are_one = false;
+  bool labels_are_classes = false;  // positive above 0, for kLogit
+  bool square_root = false;         // labels are sign(y) * sqrt(|y|)
+};
+
+template <typename Loss>
+class Pointwise : public TreeObjective {
+ public:
+  Pointwise(const TreeDataset& data, const Loss& loss, Traits traits)
+      : data_(data), loss_(loss), traits_(std::move(traits)), labels_(data.labels) {
+    if (!traits_.square_root) return;
+    for (float& label : labels_) {
+      label = std::copysign(std::sqrt(std::fabs(label)), label);
+    }
+  }
+
+  std::string ModelText() const override { return traits_.text; }
+  bool hessians_are_one() const override {
+    return traits_.hessians_are_one && data_.weights.empty();
+  }
+
+  double StartScore(size_t /*k*/) const override {
+    switch (traits_.start) {
+      case Start::kZero:
+        return 0;
+      case Start::kMean:
+        return Mean();
+      case Start::kLogMean:
+        return math::Log(Mean());
+      case Start::kLogit: {
+        const double mean = std::clamp(Mean(), 1e-15, 1 - 1e-15);
+        return math::Log(mean / (1 - mean)) / traits_.sigmoid;
+      }
+      case Start::kPercentile: {
+        std::vector<double> values(labels_.begin(), labels_.end());
+        std::vector<uint32_t> rows(labels_.size());
+        for (size_t row = 0; row < rows.size(); ++row) rows[row] = static_cast<uint32_t>(row);
+        return Percentile(std::move(values), rows);
+      }
+    }
+    return 0;
+  }
+
+  bool NeedsTrees(size_t /*k*/) const override {
+    if (!traits_.labels_are_classes) return true;
+    const auto positive = [](float label) { return label > 0; };
+    return std::ranges::any_of(labels_, positive) && !std::ranges::all_of(labels_, positive);
+  }
+
+  void Gradients(std::span<const double> scores, uint64_t /*round*/, WorkPool& pool,
+                 std::span<float> gradients, std::span<float> hessians) const override {
+    pool.RunPieces(labels_.size(), kPieceRows, [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        const LossSlope slope = loss_(scores[row], labels_[row]);
+        const double weight = data_.weights.empty() ? 1 : data_.weights[row];
+        gradients[row] = static_cast<float>(slope.gradient * weight);
+        hessians[row] = static_cast<float>(slope.hessian * weight);
+      }
+    });
+  }
+
+  std::optional<double> RenewedOutput(std::span<const uint32_t> rows,
+                                      std::span<const double> scores) const override {
+    if (!traits_.renews) return std::nullopt;
+    std::vector<double> residuals;
+    residuals.reserve(rows.size());
+    for (const uint32_t row : rows) {
+      residuals.push_back(static_cast<double>(labels_[row]) - scores[row]);
+    }
+    return Percentile(std::move(residuals), rows);
+  }
+
+ private:
+  double LabelOf(size_t row) const {
+    return traits_.labels_are_classes ? (labels_[row] > 0 ? 1.0 : 0.0) : labels_[row];
+  }
+
+  double Mean() const {
+    double largest_label = 0;
+    double largest_weight = data_.weights.empty() ? 1 : 0;
+    for (size_t row = 0; row < labels_.size(); ++row) {
+      largest_label = std::max(largest_label, std::fabs(LabelOf(row)));
+      if (!data_.weights.empty()) {
+        largest_weight = std::max(largest_weight, static_cast<double>(data_.weights[row]));
+      }
+    }
+    ExactSum sum(largest_label * largest_weight);
+    ExactSum weights(largest_weight);
+    for (size_t row = 0; row < labels_.size(); ++row) {
+      const double weight = data_.weights.empty() ? 1 : data_.weights[row];
+      sum.Add(LabelOf(row) * weight);
+      weights.Add(weight);
+    }
+    return weights.Value() > 0 ? sum.Value() / weights.Value() : 0;
+  }
+
+  double Percentile(std::vector<double> values, std::span<const uint32_t> rows) const {
+    const bool by_label = traits_.percentile_weight == RowWeight::kInverseLabel;
+    if (!by_label && data_.weights.empty()) return PercentileOf(values, traits_.percentile);
+    std::vector<double> weights;
+    weights.reserve(rows.size());
+    for (const uint32_t row : rows) {
+      double weight = data_.weights.empty() ? 1 : data_.weights[row];
+      if (by_label) weight /= std::max(1.0, std::fabs(static_cast<double>(labels_[row])));
+      weights.push_back(weight);
+    }
+    return WeightedPercentileOf(values, weights, traits_.percentile);
+  }
+
+  const TreeDataset& data_;
+  const Loss loss_;
+  const Traits traits_;
+  std::vector<float> labels_;
+};
+
+template <typename Loss>
+std::unique_ptr<TreeObjective> Make(const TreeDataset& data, const Loss& loss,
+                                    const Traits& traits) {
+  return std::make_unique<Pointwise<Loss>>(data, loss, traits);
+}
+
+// Weights of negative and positive rows, so that both sides count alike.
+loss::BinaryLogistic BinaryLossOf(const TreeParameters& p, const TreeDataset& data) {
+  loss::BinaryLogistic loss{.sigmoid = p.sigmoid, .negative_weight = 1, .positive_weight = 1};
+  if (p.is_unbalance) {
+    const auto positives = static_cast<double>(
+        std::ranges::count_if(data.labels, [](float label) { return label > 0; }));
+    const double negatives = static_cast<double>(data.rows()) - positives;
+    if (positives > 0 && negatives > 0) {
+      (positives > negatives ? loss.negative_weight : loss.positive_weight) =
+          positives > negatives ? positives / negatives : negatives / positives;
+    }
+  }
+  loss.positive_weight *= p.scale_pos_weight;
+  return loss;
+}
+
+Status CheckLabels(const TreeDataset& data, const std::string& objective,
+                   const std::function<bool(float)>& fits, const char* expected) {
+  for (size_t row = 0; row < data.rows(); ++row) {
+    if (fits(data.labels[row])) continue;
+    return Invalid(fmt::format("objective = {} needs labels {}: row {} has {}", objective, expected,
+                               row + 1, data.labels[row]));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParameters& p,
+                                                              const TreeDataset& data) {
+  const std::string& name = p.objective;
+  const Start start_mean = p.boost_from_average ? Start::kMean : Start::kZero;
+  const Start start_log = p.boost_from_average ? Start::kLogMean : Start::kZero;
+  const Start start_percentile = p.boost_from_average ? Start::kPercentile : Start::kZero;
+  if (name == "binary") {
+    STRATA_TRY(CheckLabels(data, name, [](float y) { return y == 0 || y == 1 || y == -1; },
+                           "0 (or -1) and 1"));
+    return Make(data, BinaryLossOf(p, data),
+                {.text = fmt::format("binary sigmoid:{:g}", p.sigmoid),
+                 .start = p.boost_from_average ? Start::kLogit : Start::kZero,
+                 .sigmoid = p.sigmoid,
+                 .labels_are_classes = true});
+  }
+  if (name == "cross_entropy") {
+    STRATA_TRY(CheckLabels(data, name, [](float y) { return y >= 0 && y <= 1; }, "from 0 to 1"));
+    return Make(data, loss::CrossEntropy{},
+                {.text = name, .start = p.boost_from_average ? Start::kLogit : Start::kZero});
+  }
+  if (name == "regression_l1") {
+    return Make(data, loss::AbsoluteError{},
+                {.text = name, .start = start_percentile, .renews = true, .hessians_are_one = true});
+  }
+  if (name == "huber") {
+    return Make(data, loss::Huber{p.alpha},
+                {.text = name, .start = start_mean, .hessians_are_one = true});
+  }
+  if (name == "fair") return Make(data, loss::Fair{p.fair_c}, {.text = name, .start = start_mean});
+  if (name == "quantile") {
+    return Make(data, loss::Quantile{p.alpha},
+                {.text = fmt::format("quantile alpha:{:g}", p.alpha),
+                 .start = start_percentile,
+                 .percentile = p.alpha,
+                 .renews = true,
+                 .hessians_are_one = true});
+  }
+  if (name == "mape") {
+    return Make(data, loss::AbsolutePercentageError{},
+                {.text = name,
+                 .start = start_percentile,
+                 .renews = true,
+                 .percentile_weight = RowWeight::kInverseLabel,
+                 .hessians_are_one = true});
+  }
+  if (name == "poisson") {
+    STRATA_TRY(CheckLabels(data, name, [](float y) { return y >= 0; }, "of at least 0"));
+    return Make(data, loss::Poisson{p.poisson_max_delta_step}, {.text = name, .start = start_log});
+  }
+  if (name == "gamma") {
+    STRATA_TRY(CheckLabels(data, name, [](float y) { return y > 0; }, "above 0"));
+    return Make(data, loss::Gamma{}, {.text = name, .start = start_log});
+  }
+  if (name == "tweedie") {
+    STRATA_TRY(CheckLabels(data, name, [](float y) { return y >= 0; }, "of at least 0"));
+    return Make(data, loss::Tweedie{p.tweedie_variance_power},
+                {.text = fmt::format("tweedie tweedie_variance_power:{:g}", p.tweedie_variance_power),
+                 .start = start_log});
+  }
+  return Make(data, loss::SquaredError{},
+              {.text = p.reg_sqrt ? "regression sqrt" : "regression",
+               .start = start_mean,
+               .hessians_are_one = true,
+               .square_root = p.reg_sqrt});
+}
+
+}  // namespace strata

@@ -1,0 +1,110 @@
+// TreeParameters: what a LightGBM train.conf says, by LightGBM's names, aliases and defaults (its
+// docs/Parameters.rst), checked.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "kernels/tree/fixed_point.h"
+#include "kernels/tree/split.h"
+#include "worker/gbdt/data/bin_mapper.h"
+
+namespace strata {
+
+struct TreeParameters {
+  std::string task = "train";
+  std::string objective = "regression";
+  std::string boosting = "gbdt";
+  std::vector<std::string> metrics;  // empty: the objective's own
+
+  std::string data;
+  std::vector<std::string> valid;
+  std::string input_model;
+  std::string output_model = "LightGBM_model.txt";
+  std::string output_result = "LightGBM_predict_result.txt";
+
+  // Columns of text files.
+  bool header = false;
+  std::string label_column;
+  std::string weight_column;
+  std::string group_column;
+  std::vector<std::string> ignore_column;
+  std::vector<std::string> categorical_feature;  // "3", "name:age"
+
+  int64_t num_iterations = 100;
+  double learning_rate = 0.1;
+  int64_t num_leaves = 31;
+  int64_t max_depth = -1;
+  int64_t num_threads = 0;  // 0: one a core
+  std::string tree_learner = "serial";
+  SplitRules rules;
+  BinningRules binning;
+  int64_t bin_construct_sample_cnt = 200000;
+
+  double bagging_fraction = 1;
+  int64_t bagging_freq = 0;
+  double feature_fraction = 1;
+  double feature_fraction_bynode = 1;
+  bool extra_trees = false;
+
+  int64_t seed = 0;  // if set, the others follow from it
+  int64_t data_random_seed = 1;
+  int64_t bagging_seed = 3;
+  int64_t feature_fraction_seed = 2;
+  int64_t objective_seed = 5;
+  int64_t extra_seed = 6;
+
+  int64_t num_class = 1;
+  bool boost_from_average = true;
+  bool is_unbalance = false;
+  double scale_pos_weight = 1;
+  double sigmoid = 1;
+  bool reg_sqrt = false;
+  double alpha = 0.9;  // huber's bound, quantile's share
+  double fair_c = 1;
+  double poisson_max_delta_step = 0.7;
+  double tweedie_variance_power = 1.5;
+  int64_t lambdarank_truncation_level = 30;
+  bool lambdarank_norm = true;
+  std::vector<double> label_gain;  // empty: 2^label - 1
+  std::vector<int64_t> eval_at = {1, 2, 3, 4, 5};
+
+  int64_t metric_freq = 1;
+  bool is_provide_training_metric = false;
+  int64_t early_stopping_round = 0;
+  double early_stopping_min_delta = 0;
+  bool first_metric_only = false;
+  int64_t snapshot_freq = -1;
+
+  bool use_quantized_grad = false;
+  int64_t num_grad_quant_bins = 4;
+  bool quant_train_renew_leaf = false;
+  int64_t gradient_bits = 16;  // ours: of a gradient where use_quantized_grad is off; 16 or 32
+
+  bool predict_raw_score = false;
+  bool predict_leaf_index = false;
+  bool predict_contrib = false;
+  int64_t num_iteration_predict = -1;
+  int64_t start_iteration_predict = 0;
+  int64_t verbosity = 1;
+
+  // "key: value" of all that was set, for model files.
+  std::vector<std::pair<std::string, std::string>> set;
+};
+
+// Reads `text` as train.conf (key = value, # comments), `overrides` ("key=value") win. kInvalid:
+// file:line, the key, expected and found. A key that LightGBM knows and Strata does not support is
+// refused unless it has no effect at the value given.
+Result<TreeParameters> ParseLightGbmConf(std::string_view text, const std::string& file,
+                                         std::span<const std::string> overrides);
+
+// The same from a file. Paths in it are relative to the working directory, as LightGBM has it.
+Result<TreeParameters> LoadLightGbmConf(Disk& disk, const std::string& path,
+                                        std::span<const std::string> overrides);
+
+}  // namespace strata

@@ -1,0 +1,200 @@
+#include "worker/gbdt/tree_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "base/log.h"
+#include "worker/gbdt/data/text_rows.h"
+#include "worker/gbdt/early_stopping.h"
+#include "worker/gbdt/model/lightgbm_text.h"
+
+namespace strata {
+namespace {
+
+constexpr uint64_t kModelBytesMax = uint64_t{16} << 30;
+
+double SecondsBetween(TimeNs begin, TimeNs end) {
+  return static_cast<double>(end - begin) / static_cast<double>(kSecond);
+}
+
+class TreeTask {
+ public:
+  TreeTask(const TreeParameters& parameters, const TreeTaskContext& context, WorkPool& pool)
+      : p_(parameters), context_(context), pool_(pool) {}
+
+  Result<TreeTaskResult> Run() {
+    result_.task = p_.task;
+    if (p_.data.empty()) return Invalid("data is missing: expected data = FILE");
+    STRATA_TRY(p_.task == "predict" ? Predict() : Train());
+    return std::move(result_);
+  }
+
+ private:
+  Result<std::unique_ptr<RowSource>> Open(const std::string& path) {
+    STRATA_ASSIGN(std::unique_ptr<TextRows> rows,
+                  TextRows::Open(context_.disk, path,
+                                 {.header = p_.header,
+                                  .label = p_.label_column,
+                                  .weight = p_.weight_column,
+                                  .query = p_.group_column,
+                                  .ignored = p_.ignore_column}));
+    return std::unique_ptr<RowSource>(std::move(rows));
+  }
+
+  Result<TreeDataset> Load(const std::string& path,
+                           std::shared_ptr<const FeatureBinning> features) {
+    STRATA_ASSIGN(const std::unique_ptr<RowSource> source, Open(path));
+    const DatasetOptions options = {.binning = p_.binning,
+                                    .sample_rows = static_cast<size_t>(p_.bin_construct_sample_cnt),
+                                    .sample_seed = p_.data_random_seed,
+                                    .classes = static_cast<size_t>(p_.num_class),
+                                    .categorical = p_.categorical_feature};
+    return LoadTreeDataset(context_.disk, *source, path, options, std::move(features), pool_);
+  }
+
+  Status Train() {
+    const TimeNs begin = context_.clock.Now();
+    STRATA_ASSIGN(const TreeDataset train, Load(p_.data, nullptr));
+    std::vector<std::unique_ptr<TreeDataset>> valid;
+    std::vector<const TreeDataset*> valid_views;
+    for (const std::string& path : p_.valid) {
+      STRATA_ASSIGN(TreeDataset data, Load(path, train.features));
+      valid.push_back(std::make_unique<TreeDataset>(std::move(data)));
+      valid_views.push_back(valid.back().get());
+    }
+    result_.rows = train.rows();
+    result_.features = train.features->used.size();
+    result_.load_seconds = SecondsBetween(begin, context_.clock.Now());
+    Log(LogLevel::kInfo, "{} rows, {} of {} features, {} bins; loaded in {:.2f} s", train.rows(),
+        train.features->used.size(), train.features->names.size(), train.bins.histogram_bins(),
+        result_.load_seconds);
+    if (p_.early_stopping_round > 0 && valid.empty()) {
+      return Invalid("early_stopping_round needs a validation set: expected valid = FILE");
+    }
+    STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
+                  Booster::Make(p_, train, valid_views, pool_));
+    STRATA_TRY(Boost(*booster));
+    STRATA_TRY(WriteFileAtomically(context_.disk, p_.output_model,
+                                   WriteLightGbmText(booster->model())));
+    result_.rounds = booster->rounds();
+    result_.output = p_.output_model;
+    return {};
+  }
+
+  Status Boost(Booster& booster) {
+    const auto rounds = static_cast<size_t>(p_.num_iterations);
+    EarlyStopping stopping(static_cast<size_t>(std::max<int64_t>(0, p_.early_stopping_round)),
+                           p_.early_stopping_min_delta, p_.first_metric_only);
+    const TimeNs begin = context_.clock.Now();
+    for (size_t round = 1; round <= rounds; ++round) {
+      STRATA_TRY(context_.check());
+      STRATA_ASSIGN(const bool goes_on, booster.Round());
+      const bool shown = round % static_cast<size_t>(p_.metric_freq) == 0 || round == rounds;
+      if (shown || p_.early_stopping_round > 0) result_.evaluations = booster.Evaluate();
+      result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
+      const double eta = result_.train_seconds / static_cast<double>(round) *
+                         static_cast<double>(rounds - round);
+      if (shown) context_.progress(round, result_.evaluations, eta);
+      if (!goes_on) break;
+      result_.best_round = stopping.Add(round, result_.evaluations);
+      if (result_.best_round.has_value()) {
+        Log(LogLevel::kInfo, "training stops early: no better for {} rounds than after round {}",
+            p_.early_stopping_round, *result_.best_round);
+        booster.TruncateTo(*result_.best_round);
+        break;
+      }
+      if (p_.snapshot_freq > 0 && round % static_cast<size_t>(p_.snapshot_freq) == 0) {
+        STRATA_TRY(WriteFileAtomically(context_.disk,
+                                       fmt::format("{}.snapshot_iter_{}", p_.output_model, round),
+                                       WriteLightGbmText(booster.model())));
+      }
+    }
+    return {};
+  }
+
+  Status Predict() {
+    const std::string& path = p_.input_model;
+    if (path.empty()) return Invalid("input_model is missing: expected input_model = FILE");
+    STRATA_ASSIGN(const std::string text, ReadFile(context_.disk, path, kModelBytesMax));
+    STRATA_ASSIGN(const TreeModel model, ReadLightGbmText(text, path));
+    STRATA_ASSIGN(const OutputTransform transform, OutputTransform::Of(model));
+    const TimeNs begin = context_.clock.Now();
+    STRATA_ASSIGN(const std::unique_ptr<RowSource> source, Open(p_.data));
+    std::string out;
+    SparseRows block;
+    while (true) {
+      STRATA_TRY(context_.check());
+      STRATA_TRY(source->Next(&block));
+      if (block.rows() == 0) break;
+      if (source->features() > model.features()) {
+        return Invalid(fmt::format("{}: {} features, the model {} has {}", p_.data,
+                                   source->features(), path, model.features()));
+      }
+      PredictBlock(model, transform, block, &out);
+      result_.rows += block.rows();
+    }
+    STRATA_TRY(WriteFileAtomically(context_.disk, p_.output_result, out));
+    result_.features = model.features();
+    result_.rounds = model.iterations();
+    result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
+    result_.output = p_.output_result;
+    return {};
+  }
+
+  void PredictBlock(const TreeModel& model, const OutputTransform& transform,
+                    const SparseRows& block, std::string* out) {
+    const size_t first = std::min(static_cast<size_t>(p_.start_iteration_predict), model.iterations());
+    const size_t last = p_.num_iteration_predict > 0
+                            ? std::min(first + static_cast<size_t>(p_.num_iteration_predict),
+                                       model.iterations())
+                            : model.iterations();
+    constexpr size_t kPiece = 256;
+    std::vector<std::string> texts((block.rows() + kPiece - 1) / kPiece);
+    pool_.RunPieces(block.rows(), kPiece, [&](size_t begin, size_t end) {
+      std::vector<double> row(model.features(), 0);
+      std::vector<double> scores(model.trees_per_iteration);
+      std::string& text = texts[begin / kPiece];
+      for (size_t i = begin; i < end; ++i) {
+        for (size_t v = block.begins[i]; v < block.begins[i + 1]; ++v) {
+          row[block.columns[v]] = block.values[v];
+        }
+        if (p_.predict_leaf_index) {
+          for (size_t t = first * scores.size(); t < last * scores.size(); ++t) {
+            text += fmt::format("{}{}", t > first * scores.size() ? "\t" : "", model.trees[t].LeafOf(row));
+          }
+        } else {
+          PredictRaw(model, row, first, last, scores);
+          if (!p_.predict_raw_score) transform.Apply(scores);
+          for (size_t k = 0; k < scores.size(); ++k) {
+            text += fmt::format("{}{}", k > 0 ? "\t" : "", scores[k]);
+          }
+        }
+        text += '\n';
+        for (size_t v = block.begins[i]; v < block.begins[i + 1]; ++v) row[block.columns[v]] = 0;
+      }
+    });
+    for (const std::string& text : texts) *out += text;
+  }
+
+  const TreeParameters& p_;
+  const TreeTaskContext& context_;
+  WorkPool& pool_;
+  TreeTaskResult result_;
+};
+
+}  // namespace
+
+Result<TreeTaskResult> RunTreeTask(const TreeParameters& parameters,
+                                   const TreeTaskContext& context) {
+  const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const int64_t threads = parameters.num_threads > 0 ? parameters.num_threads : cores;
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool,
+                WorkPool::Start("tree", static_cast<int>(threads) - 1, PoolWait::kSpinFirst));
+  return TreeTask(parameters, context, *pool).Run();
+}
+
+}  // namespace strata

@@ -1,0 +1,43 @@
+// The tasks of a LightGBM train.conf: train and predict.
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "base/status.h"
+#include "worker/gbdt/booster.h"
+#include "worker/gbdt/parameters.h"
+
+namespace strata {
+
+// What a tree task has to say in the end.
+struct TreeTaskResult {
+  std::string task;
+  size_t rows = 0;
+  size_t features = 0;
+  size_t rounds = 0;                    // of the model
+  std::optional<size_t> best_round;     // where early stopping ended
+  double load_seconds = 0;              // reading, and finding and filling bins
+  double train_seconds = 0;             // rounds with their metrics
+  std::vector<Evaluation> evaluations;  // of the last round
+  std::string output;                   // written
+};
+
+// What a tree task works with; all of it outlives the call.
+struct TreeTaskContext {
+  Disk& disk;
+  const Clock& clock;
+  // Called after each round that shows metrics, with the number of rounds so far.
+  std::function<void(size_t rounds, const std::vector<Evaluation>&, double eta_seconds)> progress;
+  std::function<Status()> check;  // not OK: stop
+};
+
+Result<TreeTaskResult> RunTreeTask(const TreeParameters& parameters,
+                                   const TreeTaskContext& context);
+
+}  // namespace strata
