@@ -1,6 +1,6 @@
 #include "kernels/tree/bin_matrix.h"
 
-#include <algorithm>
+#include <bit>
 
 #include "base/status.h"
 
@@ -17,23 +17,25 @@ BinMatrix::BinMatrix(size_t rows, std::span<const uint32_t> bins)
     STRATA_CHECK(count >= 1 && count <= (1U << 16));
     begins_.push_back(begins_.back() + count);
   }
-  // Neighbours of one width share a block; widths are evened out, so that cores get equal shares.
+  // Neighbours of one width share a block.
   for (size_t first = 0; first < bins_.size();) {
     const bool wide = bins_[first] > kNarrowMax;
     size_t end = first;
-    while (end < bins_.size() && (bins_[end] > kNarrowMax) == wide) ++end;
-    const size_t blocks = (end - first + BinBlock::kFeaturesMax - 1) / BinBlock::kFeaturesMax;
-    for (size_t i = 0; i < blocks; ++i) {
-      const size_t from = first + (end - first) * i / blocks;
-      const size_t to = first + (end - first) * (i + 1) / blocks;
-      BinBlock block{.first_feature = from, .features = to - from, .narrow = {}, .wide = {}};
-      if (wide) {
-        block.wide.resize(rows * (to - from));
-      } else {
-        block.narrow.resize(rows * (to - from));
-      }
-      blocks_.push_back(std::move(block));
+    while (end < bins_.size() && end < first + BinBlock::kFeaturesMax &&
+           (bins_[end] > kNarrowMax) == wide) {
+      ++end;
     }
+    BinBlock block{.first_feature = first,
+                   .features = end - first,
+                   .stride = std::bit_ceil(end - first),
+                   .narrow = {},
+                   .wide = {}};
+    if (wide) {
+      block.wide.resize(rows * block.stride);
+    } else {
+      block.narrow.resize(rows * block.stride);
+    }
+    blocks_.push_back(std::move(block));
     first = end;
   }
   for (size_t f = 0; f < bins_.size(); ++f) {
@@ -47,7 +49,7 @@ BinMatrix::BinMatrix(size_t rows, std::span<const uint32_t> bins)
 
 void BinMatrix::SetRow(size_t row, std::span<const uint32_t> bins) {
   for (BinBlock& block : blocks_) {
-    const size_t at = row * block.features;
+    const size_t at = row * block.stride;
     for (size_t f = 0; f < block.features; ++f) {
       const uint32_t bin = bins[block.first_feature + f];
       BinColumn& column = columns_[block.first_feature + f];

@@ -11,16 +11,18 @@
 
 namespace strata {
 
-// Features whose bins lie side by side, row after row: a histogram of 16 x 256 packed sums (32 KiB)
-// stays in a core's first-level cache.
+// Features whose bins lie side by side, row after row, so that a row of a leaf costs one or two cache
+// lines however its features are many.
 struct BinBlock {
-  static constexpr size_t kFeaturesMax = 16;
+  static constexpr size_t kFeaturesMax = 32;
   size_t first_feature = 0;
   size_t features = 0;
-  std::vector<uint8_t> narrow;  // rows x features, where no feature has more than 256 bins
+  size_t stride = 0;            // bins from one row to the next: a power of two, no row is on two lines
+  std::vector<uint8_t> narrow;  // rows x stride, where no feature has more than 256 bins
   std::vector<uint16_t> wide;   // likewise, otherwise
 
   bool is_wide() const { return !wide.empty(); }
+  size_t end_feature() const { return first_feature + features; }
 };
 
 // One feature's bins, row after row.

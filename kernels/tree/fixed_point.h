@@ -85,10 +85,15 @@ struct GradientSums {
   friend bool operator==(const GradientSums&, const GradientSums&) = default;
 };
 
-// All rows' gradients, of one width; the other is empty.
+// Gradients of rows in some order, of one width; the other is empty.
 struct FixedGradients {
   std::span<const uint32_t> rows16;  // PackRow16
   std::span<const Row32> rows32;
+
+  FixedGradients Part(size_t begin, size_t count) const {
+    return {rows16.empty() ? rows16 : rows16.subspan(begin, count),
+            rows32.empty() ? rows32 : rows32.subspan(begin, count)};
+  }
 };
 
 }  // namespace strata

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -18,15 +19,16 @@ constexpr size_t kPrefetchRows = 24;        // ahead, where rows are not neighbo
 template <size_t Features>
 void AddRows16(const uint8_t* bins, const uint32_t* rows, const uint32_t* gradients, size_t count,
                uint64_t* sums) {
+  constexpr size_t kStride = std::bit_ceil(Features);
   const bool neighbours = count > 0 && rows[count - 1] - rows[0] + 1 == count;
   const size_t fetched = neighbours || count < kPrefetchRows ? 0 : count - kPrefetchRows;
   for (size_t i = 0; i < count; ++i) {
     if (i < fetched) {
-      __builtin_prefetch(bins + static_cast<size_t>(rows[i + kPrefetchRows]) * Features);
-      __builtin_prefetch(gradients + rows[i + kPrefetchRows]);
+      __builtin_prefetch(bins + static_cast<size_t>(rows[i + kPrefetchRows]) * kStride);
     }
-    const uint8_t* const row = bins + static_cast<size_t>(rows[i]) * Features;
-    const uint64_t gradient = WidenRow16(gradients[rows[i]]);
+    const uint8_t* const row = bins + static_cast<size_t>(rows[i]) * kStride;
+    const uint64_t gradient = WidenRow16(gradients[i]);
+#pragma GCC unroll 32
     for (size_t f = 0; f < Features; ++f) sums[f * kBinsOfFeature + row[f]] += gradient;
   }
 }
@@ -48,8 +50,8 @@ void BuildNarrow16(const BinMatrix& bins, const BinBlock& block, std::span<const
   for (size_t begin = 0; begin == 0 || begin < rows.size(); begin += kRowsBetweenCarries) {
     const size_t count = std::min(kRowsBetweenCarries, rows.size() - begin);
     std::memset(sums.data(), 0, block.features * kBinsOfFeature * sizeof(uint64_t));
-    kAddRows[block.features - 1](block.narrow.data(), rows.data() + begin, gradients.data(), count,
-                                 sums.data());
+    kAddRows[block.features - 1](block.narrow.data(), rows.data() + begin,
+                                 gradients.data() + begin, count, sums.data());
     for (size_t f = 0; f < block.features; ++f) {
       const size_t feature = block.first_feature + f;
       GradientSums* const out = histogram.data() + bins.histogram_begin(feature);
@@ -77,9 +79,12 @@ void BuildDirectly(const BinMatrix& bins, const BinBlock& block, const Bin* data
     out[f] = histogram.data() + bins.histogram_begin(feature);
     std::fill_n(out[f], bins.bins(feature), GradientSums{});
   }
-  for (const uint32_t row : rows) {
-    const Bin* const row_bins = data + static_cast<size_t>(row) * block.features;
-    const GradientSums gradient = gradient_at(row);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i + kPrefetchRows < rows.size()) {
+      __builtin_prefetch(data + static_cast<size_t>(rows[i + kPrefetchRows]) * block.stride);
+    }
+    const Bin* const row_bins = data + static_cast<size_t>(rows[i]) * block.stride;
+    const GradientSums gradient = gradient_at(i);
     for (size_t f = 0; f < block.features; ++f) out[f][row_bins[f]] += gradient;
   }
 }
@@ -90,8 +95,8 @@ void BuildBlockHistogram(const BinMatrix& bins, const BinBlock& block,
                          std::span<const uint32_t> rows, const FixedGradients& gradients,
                          std::span<GradientSums> histogram) {
   if (!gradients.rows32.empty()) {
-    const auto at = [&](uint32_t row) {
-      return GradientSums{gradients.rows32[row].gradient, gradients.rows32[row].hessian};
+    const auto at = [&](size_t i) {
+      return GradientSums{gradients.rows32[i].gradient, gradients.rows32[i].hessian};
     };
     if (block.is_wide()) {
       return BuildDirectly(bins, block, block.wide.data(), rows, at, histogram);
@@ -99,8 +104,8 @@ void BuildBlockHistogram(const BinMatrix& bins, const BinBlock& block,
     return BuildDirectly(bins, block, block.narrow.data(), rows, at, histogram);
   }
   if (!block.is_wide()) return BuildNarrow16(bins, block, rows, gradients.rows16, histogram);
-  const auto at = [&](uint32_t row) {
-    const uint64_t packed = WidenRow16(gradients.rows16[row]);
+  const auto at = [&](size_t i) {
+    const uint64_t packed = WidenRow16(gradients.rows16[i]);
     return GradientSums{GradientOf(packed), HessianOf(packed)};
   };
   BuildDirectly(bins, block, block.wide.data(), rows, at, histogram);
@@ -109,6 +114,11 @@ void BuildBlockHistogram(const BinMatrix& bins, const BinBlock& block,
 void SubtractHistogram(std::span<GradientSums> parent, std::span<const GradientSums> smaller) {
   STRATA_CHECK(parent.size() == smaller.size());
   for (size_t i = 0; i < parent.size(); ++i) parent[i] = parent[i] - smaller[i];
+}
+
+void AddHistogram(std::span<GradientSums> sum, std::span<const GradientSums> part) {
+  STRATA_CHECK(sum.size() == part.size());
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
 }
 
 }  // namespace strata

@@ -8,7 +8,8 @@
 
 namespace strata {
 
-// The histograms of one block's features over a leaf's rows, which ascend, written to
+// The histograms of one block's features over rows, which ascend and whose gradients stand in the
+// same order, written to
 // histogram[begin of the feature ..]; `histogram` is that of all features. Any number of threads,
 // each with blocks of its own.
 //
@@ -20,5 +21,8 @@ void BuildBlockHistogram(const BinMatrix& bins, const BinBlock& block,
 
 // parent becomes parent - smaller: the histogram of the other child.
 void SubtractHistogram(std::span<GradientSums> parent, std::span<const GradientSums> smaller);
+
+// sum becomes sum + part: of rows that were added up apart.
+void AddHistogram(std::span<GradientSums> sum, std::span<const GradientSums> part);
 
 }  // namespace strata

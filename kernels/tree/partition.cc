@@ -6,19 +6,28 @@ namespace strata {
 namespace {
 
 // Both places are written, one is kept: no branch that the processor would have to guess.
-template <typename Bin>
-size_t Partition(const Bin* bins, const SplitSides& sides, std::span<uint32_t> rows,
-                 std::span<uint32_t> spare) {
+template <typename Bin, typename Gradient>
+size_t Partition(const Bin* bins, const SplitSides& sides, OrderedRows<Gradient> leaf,
+                 OrderedRows<Gradient> spare) {
+  uint32_t* const rows = leaf.rows.data();
+  Gradient* const gradients = leaf.gradients.data();
+  uint32_t* const spare_rows = spare.rows.data();
+  Gradient* const spare_gradients = spare.gradients.data();
   size_t left = 0;
   size_t right = 0;
-  for (const uint32_t row : rows) {
+  for (size_t i = 0; i < leaf.size(); ++i) {
+    const uint32_t row = rows[i];
+    const Gradient gradient = gradients[i];
     const bool goes_left = sides.IsLeft(bins[row]);
     rows[left] = row;
-    spare[right] = row;
+    gradients[left] = gradient;
+    spare_rows[right] = row;
+    spare_gradients[right] = gradient;
     left += goes_left ? 1 : 0;
     right += goes_left ? 0 : 1;
   }
-  std::copy_n(spare.begin(), right, rows.begin() + static_cast<ptrdiff_t>(left));
+  std::copy_n(spare_rows, right, rows + left);
+  std::copy_n(spare_gradients, right, gradients + left);
   return left;
 }
 
@@ -34,10 +43,16 @@ SplitSides::SplitSides(const FeatureShape& shape, const Split& split) : left_(sh
   if (shape.missing == MissingKind::kZero) left_[shape.default_bin] = split.default_left ? 1 : 0;
 }
 
-size_t PartitionRows(const BinColumn& column, const SplitSides& sides, std::span<uint32_t> rows,
-                     std::span<uint32_t> spare) {
-  if (column.narrow.empty()) return Partition(column.wide.data(), sides, rows, spare);
-  return Partition(column.narrow.data(), sides, rows, spare);
+template <typename Gradient>
+size_t PartitionRows(const BinColumn& column, const SplitSides& sides, OrderedRows<Gradient> leaf,
+                     OrderedRows<Gradient> spare) {
+  if (column.narrow.empty()) return Partition(column.wide.data(), sides, leaf, spare);
+  return Partition(column.narrow.data(), sides, leaf, spare);
 }
+
+template size_t PartitionRows(const BinColumn&, const SplitSides&, OrderedRows<uint32_t>,
+                              OrderedRows<uint32_t>);
+template size_t PartitionRows(const BinColumn&, const SplitSides&, OrderedRows<Row32>,
+                              OrderedRows<Row32>);
 
 }  // namespace strata

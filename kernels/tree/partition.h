@@ -21,9 +21,23 @@ class SplitSides {
   std::vector<uint8_t> left_;
 };
 
-// Moves rows that go left to the front of `rows`, the others behind them, both in their order;
-// returns how many are left. `spare` is as long and is overwritten. One thread.
-size_t PartitionRows(const BinColumn& column, const SplitSides& sides, std::span<uint32_t> rows,
-                     std::span<uint32_t> spare);
+// Rows and their gradients, in one order.
+template <typename Gradient>
+struct OrderedRows {
+  std::span<uint32_t> rows;
+  std::span<Gradient> gradients;
+
+  OrderedRows Part(size_t begin, size_t count) const {
+    return {rows.subspan(begin, count), gradients.subspan(begin, count)};
+  }
+  size_t size() const { return rows.size(); }
+};
+
+// Moves rows that go left to the front of `leaf`, the others behind them, both in their order;
+// returns how many are left. `spare` is as long and is overwritten. One thread. Gradient: uint32_t
+// (PackRow16) or Row32.
+template <typename Gradient>
+size_t PartitionRows(const BinColumn& column, const SplitSides& sides, OrderedRows<Gradient> leaf,
+                     OrderedRows<Gradient> spare);
 
 }  // namespace strata

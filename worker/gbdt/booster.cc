@@ -12,8 +12,9 @@ namespace strata {
 namespace {
 
 constexpr size_t kPieceRows = 1 << 16;
+constexpr size_t kRowsOf16Bits = 1 << 17;  // from here on rounding to 16 bits does not show
 
-GrowerOptions GrowerOptionsOf(const TreeParameters& p) {
+GrowerOptions GrowerOptionsOf(const TreeParameters& p, size_t threads) {
   return {.rules = p.rules,
           .num_leaves = static_cast<size_t>(p.num_leaves),
           .max_depth = p.max_depth > 0 ? static_cast<size_t>(p.max_depth) : 0,
@@ -21,7 +22,14 @@ GrowerOptions GrowerOptionsOf(const TreeParameters& p) {
           .feature_fraction_bynode = p.feature_fraction_bynode,
           .feature_seed = static_cast<uint64_t>(p.feature_fraction_seed),
           .extra_trees = p.extra_trees,
-          .extra_seed = static_cast<uint64_t>(p.extra_seed)};
+          .extra_seed = static_cast<uint64_t>(p.extra_seed),
+          .threads = threads};
+}
+
+GradientWidth WidthOf(const TreeParameters& p, size_t rows) {
+  if (p.use_quantized_grad) return GradientWidth::k16;
+  if (p.gradient_bits == 0) return rows < kRowsOf16Bits ? GradientWidth::k32 : GradientWidth::k16;
+  return p.gradient_bits == 32 ? GradientWidth::k32 : GradientWidth::k16;
 }
 
 // Adds the bits of the categories that these bins hold as one more set of the tree.
@@ -49,7 +57,7 @@ Booster::Booster(const TreeParameters& parameters, const TreeDataset& train, Wor
 
 Result<std::unique_ptr<Booster>> Booster::Make(const TreeParameters& p, const TreeDataset& train,
                                                std::span<const TreeDataset* const> valid,
-                                               WorkPool& pool) {
+                                               WorkPool& pool, size_t threads) {
   std::unique_ptr<Booster> booster(new Booster(p, train, pool));
   STRATA_ASSIGN(booster->objective_, MakeObjective(p, train));
   const size_t classes = booster->objective_->classes();
@@ -63,12 +71,11 @@ Result<std::unique_ptr<Booster>> Booster::Make(const TreeParameters& p, const Tr
   }
   model.parameters = p.set;
   booster->quantise_options_ = {
-      .width = p.gradient_bits == 32 && !p.use_quantized_grad ? GradientWidth::k32
-                                                              : GradientWidth::k16,
+      .width = WidthOf(p, train.rows()),
       .bins = p.use_quantized_grad ? p.num_grad_quant_bins : 0,
       .seed = static_cast<uint64_t>(p.data_random_seed)};
   booster->grower_ = std::make_unique<LeafWiseGrower>(train.bins, train.features->shapes,
-                                                      GrowerOptionsOf(p), pool);
+                                                      GrowerOptionsOf(p, threads), pool);
   std::vector<const TreeDataset*> all = {&train};
   all.insert(all.end(), valid.begin(), valid.end());
   for (const TreeDataset* data : all) {

@@ -33,7 +33,7 @@ class Booster {
   static Result<std::unique_ptr<Booster>> Make(const TreeParameters& parameters,
                                                const TreeDataset& train,
                                                std::span<const TreeDataset* const> valid,
-                                               WorkPool& pool);
+                                               WorkPool& pool, size_t threads);
 
   // Adds one tree a class. False: no leaf could be split any more, and nothing was added but, in
   // the first round, constants.

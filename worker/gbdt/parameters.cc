@@ -131,7 +131,7 @@ const std::vector<Row>& Rows() {
       {"use_quantized_grad", "", &P::use_quantized_grad},
       {"num_grad_quant_bins", "", &P::num_grad_quant_bins, 2, 32766},
       {"quant_train_renew_leaf", "", &P::quant_train_renew_leaf},
-      {"gradient_bits", "", &P::gradient_bits, 16, 32},
+      {"gradient_bits", "", &P::gradient_bits, 0, 32},
       {"predict_raw_score", "is_predict_raw_score predict_rawscore raw_score",
        &P::predict_raw_score},
       {"predict_leaf_index", "is_predict_leaf_index leaf_index", &P::predict_leaf_index},
@@ -364,8 +364,9 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
     return wrong(fmt::format("num_class = {} has no effect on objective = {}: remove it",
                              p.num_class, p.objective));
   }
-  if (p.gradient_bits != 16 && p.gradient_bits != 32) {
-    return wrong(fmt::format("gradient_bits: expected 16 or 32, found {}", p.gradient_bits));
+  if (p.gradient_bits != 0 && p.gradient_bits != 16 && p.gradient_bits != 32) {
+    return wrong(fmt::format("gradient_bits: expected 16, 32, or 0 for the one that fits the data; found {}",
+                             p.gradient_bits));
   }
   if (p.is_unbalance && p.scale_pos_weight != 1) {
     return wrong("is_unbalance and scale_pos_weight exclude each other: remove one");

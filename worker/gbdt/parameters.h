@@ -84,7 +84,9 @@ struct TreeParameters {
   bool use_quantized_grad = false;
   int64_t num_grad_quant_bins = 4;
   bool quant_train_renew_leaf = false;
-  int64_t gradient_bits = 16;  // ours: of a gradient where use_quantized_grad is off; 16 or 32
+  // Ours: of a gradient where use_quantized_grad is off. 16, 32, or 0: 32 where rows are so few that
+  // it costs little and rounding would show, 16 elsewhere.
+  int64_t gradient_bits = 0;
 
   bool predict_raw_score = false;
   bool predict_leaf_index = false;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "worker/gbdt/data/npy_rows.h"
 #include "worker/gbdt/data/text_rows.h"
 #include "worker/gbdt/early_stopping.h"
 #include "worker/gbdt/model/lightgbm_text.h"
@@ -23,8 +24,9 @@ double SecondsBetween(TimeNs begin, TimeNs end) {
 
 class TreeTask {
  public:
-  TreeTask(const TreeParameters& parameters, const TreeTaskContext& context, WorkPool& pool)
-      : p_(parameters), context_(context), pool_(pool) {}
+  TreeTask(const TreeParameters& parameters, const TreeTaskContext& context, WorkPool& pool,
+           size_t threads)
+      : p_(parameters), context_(context), pool_(pool), threads_(threads) {}
 
   Result<TreeTaskResult> Run() {
     result_.task = p_.task;
@@ -35,13 +37,16 @@ class TreeTask {
 
  private:
   Result<std::unique_ptr<RowSource>> Open(const std::string& path) {
-    STRATA_ASSIGN(std::unique_ptr<TextRows> rows,
-                  TextRows::Open(context_.disk, path,
-                                 {.header = p_.header,
+    const ColumnChoice columns = {.header = p_.header,
                                   .label = p_.label_column,
                                   .weight = p_.weight_column,
                                   .query = p_.group_column,
-                                  .ignored = p_.ignore_column}));
+                                  .ignored = p_.ignore_column};
+    if (path.ends_with(".npy")) {
+      STRATA_ASSIGN(std::unique_ptr<NpyRows> rows, NpyRows::Open(context_.disk, path, columns));
+      return std::unique_ptr<RowSource>(std::move(rows));
+    }
+    STRATA_ASSIGN(std::unique_ptr<TextRows> rows, TextRows::Open(context_.disk, path, columns));
     return std::unique_ptr<RowSource>(std::move(rows));
   }
 
@@ -76,7 +81,7 @@ class TreeTask {
       return Invalid("early_stopping_round needs a validation set: expected valid = FILE");
     }
     STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
-                  Booster::Make(p_, train, valid_views, pool_));
+                  Booster::Make(p_, train, valid_views, pool_, threads_));
     STRATA_TRY(Boost(*booster));
     STRATA_TRY(WriteFileAtomically(context_.disk, p_.output_model,
                                    WriteLightGbmText(booster->model())));
@@ -183,6 +188,7 @@ class TreeTask {
   const TreeParameters& p_;
   const TreeTaskContext& context_;
   WorkPool& pool_;
+  const size_t threads_;
   TreeTaskResult result_;
 };
 
@@ -194,7 +200,7 @@ Result<TreeTaskResult> RunTreeTask(const TreeParameters& parameters,
   const int64_t threads = parameters.num_threads > 0 ? parameters.num_threads : cores;
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool,
                 WorkPool::Start("tree", static_cast<int>(threads) - 1, PoolWait::kSpinFirst));
-  return TreeTask(parameters, context, *pool).Run();
+  return TreeTask(parameters, context, *pool, static_cast<size_t>(threads)).Run();
 }
 
 }  // namespace strata

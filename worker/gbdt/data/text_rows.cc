@@ -8,7 +8,6 @@
 #include <limits>
 #include <utility>
 
-#include "worker/gbdt/data/bin_mapper.h"
 
 namespace strata {
 namespace {
@@ -84,7 +83,7 @@ TextRows::TextRows(std::unique_ptr<File> file, std::string path, TextFormat form
     : file_(std::move(file)), path_(std::move(path)), format_(format), lines_(file_.get(), options) {}
 
 Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& path,
-                                                 const TextColumns& columns) {
+                                                 const ColumnChoice& columns) {
   STRATA_ASSIGN(std::unique_ptr<File> file, disk.OpenToRead(path));
   STRATA_ASSIGN(const uint64_t size, file->Size());
   const LineReader::Options options{.range = {0, size}, .data_begin = 0, .size = size};
@@ -112,70 +111,17 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
       format == TextFormat::kLibsvm ? 0 : SplitAt(first[columns.header ? 1 : 0], delimiter).size();
   std::unique_ptr<TextRows> rows(new TextRows(std::move(file), path, format, options));
   rows->has_header_ = rows->skips_header_ = columns.header;
-  STRATA_TRY(rows->FindColumns(columns, std::move(names), fields));
+  if (format != TextFormat::kLibsvm) {
+    STRATA_ASSIGN(rows->roles_, ColumnRoles::Find(columns, std::move(names), fields, path));
+    return rows;
+  }
+  for (const std::string* column : {&columns.weight, &columns.query}) {
+    if (column->empty()) continue;
+    return Invalid(fmt::format("{}: column '{}': libsvm rows have no columns: use the side files "
+                               "{}.weight and {}.query",
+                               path, *column, path, path));
+  }
   return rows;
-}
-
-Status TextRows::FindColumns(const TextColumns& columns, std::vector<std::string> names,
-                             size_t fields) {
-  if (format_ == TextFormat::kLibsvm) {
-    for (const std::string* column : {&columns.weight, &columns.query}) {
-      if (!column->empty()) {
-        return Invalid(fmt::format("{}: column '{}': libsvm rows have no columns: use the side file "
-                                   "{}.weight or {}.query", path_, *column, path_, path_));
-      }
-    }
-    return {};
-  }
-  if (!names.empty() && names.size() != fields) {
-    return Invalid(fmt::format("{}: the header names {} columns, the first row has {}", path_,
-                               names.size(), fields));
-  }
-  roles_.assign(fields, Role::kFeature);
-  size_t label = 0;
-  const auto find = [&](const std::string& text, bool counts_label) -> Result<size_t> {
-    if (text.starts_with("name:")) {
-      const auto found = std::ranges::find(names, text.substr(5));
-      if (found == names.end()) {
-        return Invalid(fmt::format("{}: column '{}': {}", path_, text,
-                                   names.empty() ? "there is no header: set header=true"
-                                                 : "no column has this name"));
-      }
-      return static_cast<size_t>(found - names.begin());
-    }
-    size_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) {
-      return Invalid(fmt::format("{}: column '{}': expected a number or name:NAME", path_, text));
-    }
-    if (!counts_label && number >= label) ++number;
-    if (number >= fields) {
-      return Invalid(fmt::format("{}: column {}: there are {} columns{}", path_, text, fields,
-                                 counts_label ? "" : ", the label's not counted"));
-    }
-    return number;
-  };
-  if (!columns.label.empty()) {
-    STRATA_ASSIGN(label, find(columns.label, true));
-  }
-  roles_[label] = Role::kLabel;
-  const auto give = [&](const std::string& text, Role role) -> Status {
-    if (text.empty()) return {};
-    STRATA_ASSIGN(const size_t column, find(text, false));
-    if (roles_[column] == Role::kLabel) {
-      return Invalid(fmt::format("{}: column '{}' is the label", path_, text));
-    }
-    roles_[column] = role;
-    return {};
-  };
-  for (const std::string& text : columns.ignored) STRATA_TRY(give(text, Role::kIgnored));
-  STRATA_TRY(give(columns.weight, Role::kWeight));
-  STRATA_TRY(give(columns.query, Role::kQuery));
-  features_ = fields - 1;
-  for (size_t column = 0; column < names.size(); ++column) {
-    if (column != label) names_.push_back(std::move(names[column]));
-  }
-  return {};
 }
 
 Status TextRows::Wrong(const std::string& what) const {
@@ -202,8 +148,6 @@ Status TextRows::Next(SparseRows* block) {
     }
     STRATA_TRY(format_ == TextFormat::kLibsvm ? ReadPairs(line.text, block)
                                               : ReadFields(line.text, block));
-    if (std::isnan(block->labels.back())) return Wrong("the label is missing");
-    if (!std::isfinite(block->labels.back())) return Wrong("the label is infinite");
     block->begins.push_back(block->values.size());
   }
   return {};
@@ -216,37 +160,20 @@ Status TextRows::ReadFields(std::string_view line, SparseRows* block) {
   for (bool more = true; more; ++column) {
     const size_t end = line.find(delimiter);
     more = end != std::string_view::npos;
-    if (column >= roles_.size()) break;
-    STRATA_ASSIGN(const double value, Number(line.substr(0, end)));
+    if (column >= roles_.of.size()) break;
+    const std::string_view text = line.substr(0, end);
     if (more) line.remove_prefix(end + 1);
-    switch (roles_[column]) {
-      case Role::kLabel:
-        block->labels.push_back(static_cast<float>(value));
-        continue;
-      case Role::kFeature:
-        if (std::isnan(value) || std::fabs(value) > kZeroThreshold) {
-          block->columns.push_back(feature);
-          block->values.push_back(value);
-        }
-        break;
-      case Role::kWeight:
-        if (!(value >= 0) || !std::isfinite(value)) {
-          return Wrong(fmt::format("a weight is {}: expected at least 0", value));
-        }
-        block->weights.push_back(static_cast<float>(value));
-        break;
-      case Role::kQuery:
-        if (std::isnan(value)) return Wrong("the query is missing");
-        block->queries.push_back(static_cast<int64_t>(value));
-        break;
-      case Role::kIgnored:
-        break;
+    const ColumnRole role = roles_.of[column];
+    if (role != ColumnRole::kIgnored) {
+      STRATA_ASSIGN(const double value, Number(text));
+      const char* const wrong = roles_.Put(role, feature, value, block);
+      if (*wrong != 0) return Wrong(wrong);
     }
-    ++feature;
+    feature += role == ColumnRole::kLabel ? 0 : 1;
   }
-  if (column != roles_.size()) {
-    return Wrong(fmt::format("expected {} columns, found {}", roles_.size(),
-                             column < roles_.size() ? fmt::format("{}", column) : "more"));
+  if (column != roles_.of.size()) {
+    return Wrong(fmt::format("expected {} columns, found {}", roles_.of.size(),
+                             column < roles_.of.size() ? fmt::format("{}", column) : "more"));
   }
   return {};
 }
@@ -262,7 +189,8 @@ Status TextRows::ReadPairs(std::string_view line, SparseRows* block) {
     line.remove_prefix(word.size());
     if (first) {
       STRATA_ASSIGN(const double label, Number(word));
-      block->labels.push_back(static_cast<float>(label));
+      const char* const wrong = roles_.Put(ColumnRole::kLabel, 0, label, block);
+      if (*wrong != 0) return Wrong(wrong);
       first = false;
       continue;
     }
@@ -291,11 +219,8 @@ Status TextRows::ReadPairs(std::string_view line, SparseRows* block) {
     }
     last = index;
     STRATA_ASSIGN(const double value, Number(word.substr(colon + 1)));
-    features_ = std::max(features_, static_cast<size_t>(index) + 1);
-    if (std::isnan(value) || std::fabs(value) > kZeroThreshold) {
-      block->columns.push_back(static_cast<uint32_t>(index));
-      block->values.push_back(value);
-    }
+    roles_.features = std::max(roles_.features, static_cast<size_t>(index) + 1);
+    roles_.Put(ColumnRole::kFeature, static_cast<uint32_t>(index), value, block);
   }
   return {};
 }
@@ -304,15 +229,6 @@ Status TextRows::Rewind() {
   lines_.Rewind();
   skips_header_ = has_header_;
   return {};
-}
-
-size_t TextRows::features() const { return features_; }
-
-std::vector<std::string> TextRows::FeatureNames() const {
-  if (!names_.empty()) return names_;
-  std::vector<std::string> names;
-  for (size_t i = 0; i < features_; ++i) names.push_back(fmt::format("Column_{}", i));
-  return names;
 }
 
 }  // namespace strata

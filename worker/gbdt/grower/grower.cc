@@ -9,7 +9,8 @@
 namespace strata {
 namespace {
 
-constexpr size_t kRowsOfPiece = 1 << 16;  // of a partition or a sum that threads share
+// Pieces of a search: several a thread, because features have more and fewer bins.
+constexpr size_t kSearchesPerThread = 4;
 
 // The `wanted` numbers of [0, count) that a seed puts first.
 std::vector<size_t> ChooseSome(size_t count, double fraction, uint64_t seed) {
@@ -31,15 +32,18 @@ std::vector<size_t> ChooseSome(size_t count, double fraction, uint64_t seed) {
 
 LeafWiseGrower::LeafWiseGrower(const BinMatrix& bins, std::vector<FeatureShape> shapes,
                                const GrowerOptions& options, WorkPool& pool)
-    : bins_(bins), shapes_(std::move(shapes)), options_(options), pool_(pool) {}
+    : bins_(bins),
+      shapes_(std::move(shapes)),
+      options_(options),
+      pool_(pool),
+      rows_(pool),
+      builder_(bins, pool, options.threads) {}
 
 const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const GradientUnits& units,
                                       std::span<const uint32_t> bag, uint64_t tree_number) {
-  gradients_ = gradients;
   units_ = units;
   tree_number_ = tree_number;
-  rows_.assign(bag.begin(), bag.end());
-  spare_.resize(rows_.size());
+  rows_.Start(bag, gradients);
   ChooseFeatures();
   StartRoot();
   while (tree_.leaves.size() < options_.num_leaves) {
@@ -56,15 +60,21 @@ const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const Gra
   for (OpenLeaf& leaf : open_) {
     if (leaf.histogram != nullptr) free_.push_back(std::move(leaf.histogram));
   }
-  tree_.rows = rows_;
+  tree_.rows = rows_.rows();
   return tree_;
 }
 
 void LeafWiseGrower::ChooseFeatures() {
-  feature_used_.assign(bins_.features(), false);
+  feature_used_.assign(bins_.features(), 0);
   const uint64_t seed = Mix64(Mix64(options_.feature_seed) + tree_number_);
   for (const size_t feature : ChooseSome(bins_.features(), options_.feature_fraction, seed)) {
-    feature_used_[feature] = true;
+    feature_used_[feature] = 1;
+  }
+  block_used_.clear();
+  for (const BinBlock& block : bins_.blocks()) {
+    block_used_.push_back(*std::max_element(
+        feature_used_.begin() + static_cast<ptrdiff_t>(block.first_feature),
+        feature_used_.begin() + static_cast<ptrdiff_t>(block.end_feature())));
   }
 }
 
@@ -74,33 +84,14 @@ void LeafWiseGrower::StartRoot() {
   open_.clear();
   open_.resize(1);
   SplitLeaf& root = tree_.leaves[0].leaf;
-  root.sums = SumOf(rows_);
-  root.rows = static_cast<int64_t>(rows_.size());
+  root.sums = rows_.Sum();
+  root.rows = static_cast<int64_t>(rows_.rows().size());
   SplitRules plain = options_.rules;
   plain.path_smooth = 0;
   root.output = LeafOutput(static_cast<double>(root.sums.gradient) * units_.gradient,
                            static_cast<double>(root.sums.hessian) * units_.hessian + kHessianEpsilon,
                            plain.lambda_l2, root.rows, plain, 0);
   if (options_.num_leaves > 1) Search({0, 0});
-}
-
-GradientSums LeafWiseGrower::SumOf(std::span<const uint32_t> rows) const {
-  std::vector<GradientSums> parts((rows.size() + kRowsOfPiece - 1) / kRowsOfPiece);
-  pool_.RunPieces(rows.size(), kRowsOfPiece, [&](size_t begin, size_t end) {
-    GradientSums sum;
-    for (size_t i = begin; i < end; ++i) {
-      if (gradients_.rows32.empty()) {
-        const uint64_t row = WidenRow16(gradients_.rows16[rows[i]]);
-        sum += {GradientOf(row), HessianOf(row)};
-      } else {
-        const Row32& row = gradients_.rows32[rows[i]];
-        sum += {row.gradient, row.hessian};
-      }
-    }
-    parts[begin / kRowsOfPiece] = sum;
-  });
-  return std::accumulate(parts.begin(), parts.end(), GradientSums{},
-                         [](GradientSums a, const GradientSums& b) { return a += b; });
 }
 
 // The left child keeps the leaf's number, the right one gets the next, which is returned.
@@ -114,7 +105,9 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at) {
     (parent.is_left ? above.left : above.right) = node_at;
   }
   const auto count = static_cast<size_t>(parent.leaf.rows);
-  const size_t left = Partition(split, std::span(rows_).subspan(parent.begin, count));
+  const auto feature = static_cast<size_t>(split.feature);
+  const size_t left = rows_.Split(bins_.column(feature), SplitSides(shapes_[feature], split),
+                                  parent.begin, count);
   GrownLeaf left_leaf = {.leaf = {.sums = split.left,
                                   .rows = static_cast<int64_t>(left),
                                   .output = split.left_output,
@@ -144,39 +137,6 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at) {
   return right_at;
 }
 
-size_t LeafWiseGrower::Partition(const Split& split, std::span<uint32_t> rows) {
-  const auto feature = static_cast<size_t>(split.feature);
-  const SplitSides sides(shapes_[feature], split);
-  const BinColumn& column = bins_.column(feature);
-  const std::span<uint32_t> spare = std::span(spare_).first(rows.size());
-  if (rows.size() <= kRowsOfPiece) return PartitionRows(column, sides, rows, spare);
-  // Each piece by itself, then their sides together.
-  const size_t pieces = (rows.size() + kRowsOfPiece - 1) / kRowsOfPiece;
-  std::vector<size_t> left_of(pieces + 1, 0);  // first counts, then sums of those before
-  pool_.RunPieces(rows.size(), kRowsOfPiece, [&](size_t begin, size_t end) {
-    left_of[begin / kRowsOfPiece + 1] = PartitionRows(column, sides, rows.subspan(begin, end - begin),
-                                                      spare.subspan(begin, end - begin));
-  });
-  std::partial_sum(left_of.begin(), left_of.end(), left_of.begin());
-  const size_t left = left_of.back();
-  pool_.RunPieces(rows.size(), kRowsOfPiece, [&](size_t begin, size_t end) {
-    const size_t piece = begin / kRowsOfPiece;
-    const size_t mine = left_of[piece + 1] - left_of[piece];
-    const size_t right_before = begin - left_of[piece];
-    std::copy_n(rows.begin() + static_cast<ptrdiff_t>(begin), mine,
-                spare.begin() + static_cast<ptrdiff_t>(left_of[piece]));
-    std::copy(rows.begin() + static_cast<ptrdiff_t>(begin + mine),
-              rows.begin() + static_cast<ptrdiff_t>(end),
-              spare.begin() + static_cast<ptrdiff_t>(left + right_before));
-  });
-  pool_.RunPieces(rows.size(), kRowsOfPiece, [&](size_t begin, size_t end) {
-    std::copy(spare.begin() + static_cast<ptrdiff_t>(begin),
-              spare.begin() + static_cast<ptrdiff_t>(end),
-              rows.begin() + static_cast<ptrdiff_t>(begin));
-  });
-  return left;
-}
-
 bool LeafWiseGrower::CanSplit(size_t at) const {
   const GrownLeaf& leaf = tree_.leaves[at];
   if (options_.max_depth > 0 && leaf.depth >= options_.max_depth) return false;
@@ -191,66 +151,62 @@ std::unique_ptr<LeafWiseGrower::Histogram> LeafWiseGrower::TakeHistogram() {
 }
 
 // Histograms of two children (of the smaller by its rows, of the larger what is left of their
-// parent's), and the best split of each. Blocks of features are shared among the threads.
+// parent's), and the best split of each.
 void LeafWiseGrower::Search(const Children& children) {
   const bool is_root = children.smaller == children.larger;
-  std::unique_ptr<Histogram> parent;
+  OpenLeaf& smaller = open_[children.smaller];
+  OpenLeaf& larger = open_[children.larger];
   if (!is_root) {
-    parent = std::move(open_[std::min(children.smaller, children.larger)].histogram);
-    open_[std::min(children.smaller, children.larger)].best = {};
+    // The left child has the parent's place.
+    OpenLeaf& parent = open_[std::min(children.smaller, children.larger)];
+    std::unique_ptr<Histogram> histogram = std::move(parent.histogram);
+    parent.best = {};
     if (!CanSplit(children.smaller) && !CanSplit(children.larger)) {
-      free_.push_back(std::move(parent));
+      free_.push_back(std::move(histogram));
       return;
     }
+    larger.histogram = std::move(histogram);
   }
-  std::unique_ptr<Histogram> smaller = TakeHistogram();
-  const std::span<const BinBlock> blocks = bins_.blocks();
+  smaller.histogram = TakeHistogram();
+  const GrownLeaf& leaf = tree_.leaves[children.smaller];
+  const auto count = static_cast<size_t>(leaf.leaf.rows);
+  builder_.Build(rows_.rows().subspan(leaf.begin, count),
+                 rows_.gradients().Part(leaf.begin, count), block_used_, *smaller.histogram);
+  const size_t features = bins_.features();
+  const size_t pieces = std::min(features, kSearchesPerThread * options_.threads);
   struct Found {
     Split smaller;
     Split larger;
   };
-  std::vector<Found> found(blocks.size());
-  const GrownLeaf& leaf = tree_.leaves[children.smaller];
-  const std::span<const uint32_t> rows =
-      std::span(rows_).subspan(leaf.begin, static_cast<size_t>(leaf.leaf.rows));
-  open_[children.smaller].histogram = std::move(smaller);
-  if (!is_root) open_[children.larger].histogram = std::move(parent);
-  pool_.Run(blocks.size(), [&](size_t b) {
-    const BinBlock& block = blocks[b];
-    const size_t last = block.first_feature + block.features;
-    bool any = false;
-    for (size_t f = block.first_feature; f < last; ++f) any = any || feature_used_[f];
-    if (!any) return;
-    BuildBlockHistogram(bins_, block, rows, gradients_, *open_[children.smaller].histogram);
-    if (!is_root) {
-      const size_t begin = bins_.histogram_begin(block.first_feature);
-      const size_t count =
-          bins_.histogram_begin(last - 1) + bins_.bins(last - 1) - begin;
-      SubtractHistogram(std::span(*open_[children.larger].histogram).subspan(begin, count),
-                        std::span(*open_[children.smaller].histogram).subspan(begin, count));
-    }
-    for (size_t f = block.first_feature; f < last; ++f) {
+  std::vector<Found> found(pieces);
+  pool_.Run(pieces, [&](size_t piece) {
+    Found& best = found[piece];
+    for (size_t f = features * piece / pieces; f < features * (piece + 1) / pieces; ++f) {
+      if (feature_used_[f] == 0) continue;
+      const size_t begin = bins_.histogram_begin(f);
+      const size_t bins = bins_.bins(f);
+      builder_.Finish(begin, bins, *smaller.histogram);
+      if (!is_root) {
+        SubtractHistogram(std::span(*larger.histogram).subspan(begin, bins),
+                          std::span(*smaller.histogram).subspan(begin, bins));
+        Split split = SearchFeature(f, children.larger);
+        if (IsBetter(split, best.larger)) best.larger = std::move(split);
+      }
       Split split = SearchFeature(f, children.smaller);
-      if (IsBetter(split, found[b].smaller)) found[b].smaller = std::move(split);
-      if (is_root) continue;
-      split = SearchFeature(f, children.larger);
-      if (IsBetter(split, found[b].larger)) found[b].larger = std::move(split);
+      if (IsBetter(split, best.smaller)) best.smaller = std::move(split);
     }
   });
-  for (Found& block : found) {
-    Split& best = open_[children.smaller].best;
-    if (IsBetter(block.smaller, best)) best = std::move(block.smaller);
-    Split& other = open_[children.larger].best;
-    if (IsBetter(block.larger, other)) other = std::move(block.larger);
+  for (Found& piece : found) {
+    if (IsBetter(piece.smaller, smaller.best)) smaller.best = std::move(piece.smaller);
+    if (IsBetter(piece.larger, larger.best)) larger.best = std::move(piece.larger);
   }
-  for (const size_t child : {children.smaller, children.larger}) {
-    if (open_[child].best.exists() || open_[child].histogram == nullptr) continue;
-    free_.push_back(std::move(open_[child].histogram));
+  for (OpenLeaf* child : {&smaller, &larger}) {
+    if (child->best.exists() || child->histogram == nullptr) continue;
+    free_.push_back(std::move(child->histogram));
   }
 }
 
 bool LeafWiseGrower::MayUse(size_t feature, size_t leaf) const {
-  if (!feature_used_[feature]) return false;
   if (options_.feature_fraction_bynode >= 1) return true;
   const uint64_t seed =
       Mix64(Mix64(Mix64(options_.feature_seed) + tree_number_) + tree_.nodes.size() * 2 + leaf + 1);

@@ -11,6 +11,8 @@
 #include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/fixed_point.h"
 #include "worker/gbdt/grower/grown_tree.h"
+#include "worker/gbdt/grower/histogram_builder.h"
+#include "worker/gbdt/grower/leaf_rows.h"
 
 namespace strata {
 
@@ -23,6 +25,7 @@ struct GrowerOptions {
   uint64_t feature_seed = 2;
   bool extra_trees = false;
   uint64_t extra_seed = 6;
+  size_t threads = 1;  // of the pool, the calling one included
 };
 
 // One thread at a time; works on all of the pool's.
@@ -53,9 +56,7 @@ class LeafWiseGrower {
 
   void ChooseFeatures();
   void StartRoot();
-  GradientSums SumOf(std::span<const uint32_t> rows) const;
   size_t SplitLeafAt(size_t leaf);
-  size_t Partition(const Split& split, std::span<uint32_t> rows);
   void Search(const Children& children);
   Split SearchFeature(size_t feature, size_t leaf);
   bool MayUse(size_t feature, size_t leaf) const;
@@ -67,14 +68,14 @@ class LeafWiseGrower {
   const GrowerOptions options_;
   WorkPool& pool_;
 
-  FixedGradients gradients_;
   GradientUnits units_;
   uint64_t tree_number_ = 0;
   GrownTree tree_;
   std::vector<OpenLeaf> open_;  // of each leaf
-  std::vector<uint32_t> rows_;
-  std::vector<uint32_t> spare_;
-  std::vector<bool> feature_used_;  // in this tree
+  LeafRows rows_;
+  HistogramBuilder builder_;
+  std::vector<uint8_t> feature_used_;  // in this tree
+  std::vector<uint8_t> block_used_;    // has a feature that is
   std::vector<std::unique_ptr<Histogram>> free_;
 };
 

@@ -19,8 +19,9 @@ struct Query {
   std::span<const double> scores;
   std::span<const float> labels;
   size_t first_row;
-  std::vector<double>& lambdas;
-  std::vector<double>& hessians;
+  // In single precision, as LightGBM adds them up: on small data its models are met only so.
+  std::vector<float>& lambdas;
+  std::vector<float>& hessians;
 };
 
 class Ranking : public TreeObjective {
@@ -33,8 +34,8 @@ class Ranking : public TreeObjective {
     pool.Run(begins.size() - 1, [&](size_t q) {
       const size_t begin = begins[q];
       const size_t count = begins[q + 1] - begin;
-      std::vector<double> lambdas(count);
-      std::vector<double> seconds(count);
+      std::vector<float> lambdas(count);
+      std::vector<float> seconds(count);
       const Query query{.scores = scores.subspan(begin, count),
                         .labels = std::span(data_.labels).subspan(begin, count),
                         .first_row = begin,
@@ -43,8 +44,8 @@ class Ranking : public TreeObjective {
       if (count > 0) OfQuery(q, query, round);
       for (size_t i = 0; i < count; ++i) {
         const double weight = data_.weights.empty() ? 1 : data_.weights[begin + i];
-        gradients[begin + i] = static_cast<float>(lambdas[i] * weight);
-        hessians[begin + i] = static_cast<float>(seconds[i] * weight);
+        gradients[begin + i] = static_cast<float>(static_cast<double>(lambdas[i]) * weight);
+        hessians[begin + i] = static_cast<float>(static_cast<double>(seconds[i]) * weight);
       }
     });
   }
@@ -91,11 +92,12 @@ class LambdaRank : public Ranking {
         double change = (gains_.Of(query.labels[high]) - gains_.Of(query.labels[low])) *
                         (discounts[i] - discounts[j]) * inverse_max_dcg_[number];
         if (divides) change /= kNormBase + std::fabs(apart);
-        const double p = math::Sigmoid(-sigmoid_ * apart);
+        const double p = StepwiseSigmoid(apart);
         const double lambda = sigmoid_ * change * p;
-        const double second = sigmoid_ * sigmoid_ * change * p * (1 - p);
-        query.lambdas[high] -= lambda;
-        query.lambdas[low] += lambda;
+        const auto first = static_cast<float>(lambda);
+        const auto second = static_cast<float>(sigmoid_ * sigmoid_ * change * p * (1 - p));
+        query.lambdas[high] -= first;
+        query.lambdas[low] += first;
         query.hessians[high] += second;
         query.hessians[low] += second;
         sum += 2 * lambda;
@@ -104,12 +106,21 @@ class LambdaRank : public Ranking {
     if (!norm_ || !(sum > 0)) return;
     const double factor = math::Log(1 + sum) / kLn2 / sum;
     for (size_t i = 0; i < count; ++i) {
-      query.lambdas[i] *= factor;
-      query.hessians[i] *= factor;
+      query.lambdas[i] = static_cast<float>(query.lambdas[i] * factor);
+      query.hessians[i] = static_cast<float>(query.hessians[i] * factor);
     }
   }
 
  private:
+  // 1 / (1 + e^(sigmoid * apart)), at the nearest lower of the 2^20 steps that LightGBM's table has.
+  double StepwiseSigmoid(double apart) const {
+    constexpr double kSteps = 1 << 20;
+    const double end = 25 / sigmoid_;
+    const double steps_per_one = kSteps / (2 * end);
+    const double step = std::clamp(std::floor((apart + end) * steps_per_one), 0.0, kSteps - 1);
+    return math::Sigmoid(-sigmoid_ * (step / steps_per_one - end));
+  }
+
   const double sigmoid_;
   const bool norm_;
   const size_t truncation_;
@@ -141,23 +152,24 @@ class XeNdcg : public Ranking {
       gain += terms[i];
     }
     const double inverse = 1 / std::max(1e-15, gain);
+    std::vector<double> sums(count);
     double left = 0;  // the part of the series that the next order begins with
     for (size_t i = 0; i < count; ++i) {
       const double term = rho[i] - terms[i] * inverse;
-      query.lambdas[i] = term;
+      sums[i] = term;
       terms[i] = term / (1 - rho[i]);
       left += terms[i];
     }
     double next = 0;
     for (size_t i = 0; i < count; ++i) {
       const double term = rho[i] * (left - terms[i]);
-      query.lambdas[i] += term;
+      sums[i] += term;
       terms[i] = term / (1 - rho[i]);
       next += terms[i];
     }
     for (size_t i = 0; i < count; ++i) {
-      query.lambdas[i] += rho[i] * (next - terms[i]);
-      query.hessians[i] = rho[i] * (1 - rho[i]);
+      query.lambdas[i] = static_cast<float>(sums[i] + rho[i] * (next - terms[i]));
+      query.hessians[i] = static_cast<float>(rho[i] * (1 - rho[i]));
     }
   }
 

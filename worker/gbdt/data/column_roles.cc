@@ -1,0 +1,118 @@
+#include "worker/gbdt/data/column_roles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "worker/gbdt/data/bin_mapper.h"
+
+namespace strata {
+namespace {
+
+class Finder {
+ public:
+  Finder(const std::vector<std::string>& names, size_t columns, const std::string& path)
+      : names_(names), columns_(columns), path_(path) {}
+
+  // The place of the column that `text` names; numbers count `label` only where it is no column.
+  Result<size_t> Find(const std::string& text, size_t label) const {
+    if (text.starts_with("name:")) {
+      const auto found = std::ranges::find(names_, text.substr(5));
+      if (found != names_.end()) return static_cast<size_t>(found - names_.begin());
+      return Invalid(fmt::format("{}: column '{}': {}", path_, text,
+                                 names_.empty() ? "there is no header: set header = true"
+                                                : "no column has this name"));
+    }
+    size_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      return Invalid(fmt::format("{}: column '{}': expected a number or name:NAME", path_, text));
+    }
+    if (number >= label) ++number;
+    if (number < columns_) return number;
+    return Invalid(fmt::format("{}: column {}: there are {} columns{}", path_, text, columns_,
+                               label < columns_ ? ", of which the label is not counted" : ""));
+  }
+
+ private:
+  const std::vector<std::string>& names_;
+  const size_t columns_;
+  const std::string& path_;
+};
+
+}  // namespace
+
+Result<ColumnRoles> ColumnRoles::Find(const ColumnChoice& choice, std::vector<std::string> names,
+                                      size_t columns, const std::string& path) {
+  if (!names.empty() && names.size() != columns) {
+    return Invalid(fmt::format("{}: the header names {} columns, the first row has {}", path,
+                               names.size(), columns));
+  }
+  if (columns < 2) {
+    return Invalid(fmt::format("{}: {} column: expected the label and features", path, columns));
+  }
+  const Finder finder(names, columns, path);
+  ColumnRoles roles;
+  roles.of.assign(columns, ColumnRole::kFeature);
+  roles.features = columns - 1;
+  size_t label = 0;
+  if (!choice.label.empty()) {
+    STRATA_ASSIGN(label, finder.Find(choice.label, columns));
+  }
+  roles.of[label] = ColumnRole::kLabel;
+  const auto give = [&](const std::string& text, ColumnRole role) -> Status {
+    if (text.empty()) return {};
+    STRATA_ASSIGN(const size_t column, finder.Find(text, label));
+    if (column == label) return Invalid(fmt::format("{}: column '{}' is the label", path, text));
+    roles.of[column] = role;
+    return {};
+  };
+  for (const std::string& text : choice.ignored) STRATA_TRY(give(text, ColumnRole::kIgnored));
+  STRATA_TRY(give(choice.weight, ColumnRole::kWeight));
+  STRATA_TRY(give(choice.query, ColumnRole::kQuery));
+  for (size_t column = 0; column < names.size(); ++column) {
+    if (column != label) roles.names.push_back(std::move(names[column]));
+  }
+  return roles;
+}
+
+std::vector<std::string> ColumnRoles::Names() const {
+  return names.empty() ? DefaultFeatureNames(features) : names;
+}
+
+const char* ColumnRoles::Put(ColumnRole role, uint32_t feature, double value,
+                             SparseRows* block) const {
+  switch (role) {
+    case ColumnRole::kLabel:
+      if (!std::isfinite(value)) return "the label is missing or infinite";
+      block->labels.push_back(static_cast<float>(value));
+      return "";
+    case ColumnRole::kFeature:
+      if (std::isnan(value) || std::fabs(value) > kZeroThreshold) {
+        block->columns.push_back(feature);
+        block->values.push_back(value);
+      }
+      return "";
+    case ColumnRole::kWeight:
+      if (!(value >= 0) || !std::isfinite(value)) return "the weight is not a number of at least 0";
+      block->weights.push_back(static_cast<float>(value));
+      return "";
+    case ColumnRole::kQuery:
+      if (!(std::fabs(value) < 1e18)) return "the query is missing";
+      block->queries.push_back(static_cast<int64_t>(value));
+      return "";
+    case ColumnRole::kIgnored:
+      return "";
+  }
+  return "";
+}
+
+std::vector<std::string> DefaultFeatureNames(size_t features) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < features; ++i) names.push_back(fmt::format("Column_{}", i));
+  return names;
+}
+
+}  // namespace strata

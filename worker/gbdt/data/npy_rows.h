@@ -1,0 +1,47 @@
+// NpyRows: rows from a NumPy array file (.npy, format 1.0 to 3.0): two-dimensional, row-major,
+// little-endian float32 or float64. Column roles as in text.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "worker/gbdt/data/column_roles.h"
+#include "worker/gbdt/data/row_source.h"
+
+namespace strata {
+
+class NpyRows : public RowSource {
+ public:
+  // kNotFound: no such file. kInvalid: no such array; columns that are not there.
+  static Result<std::unique_ptr<NpyRows>> Open(Disk& disk, const std::string& path,
+                                               const ColumnChoice& columns);
+
+  Status Next(SparseRows* block) override;
+  Status Rewind() override;
+  size_t features() const override { return roles_.features; }
+  std::vector<std::string> FeatureNames() const override { return roles_.Names(); }
+
+ private:
+  // What the file's header says.
+  struct Shape {
+    size_t rows = 0;
+    size_t columns = 0;
+    size_t value_bytes = 0;  // 4 or 8
+    uint64_t begin = 0;      // of the first value in the file
+  };
+
+  NpyRows(std::unique_ptr<File> file, std::string path, const Shape& shape, ColumnRoles roles);
+  static Result<Shape> ReadShape(const File& file, const std::string& path);
+
+  std::unique_ptr<File> file_;
+  std::string path_;
+  Shape shape_;
+  ColumnRoles roles_;
+  size_t next_row_ = 0;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace strata
