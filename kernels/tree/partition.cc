@@ -9,6 +9,7 @@ namespace {
 template <typename Bin, typename Gradient>
 size_t Partition(const Bin* bins, const SplitSides& sides, OrderedRows<Gradient> leaf,
                  OrderedRows<Gradient> spare) {
+  const uint8_t* const is_left = sides.left().data();
   uint32_t* const rows = leaf.rows.data();
   Gradient* const gradients = leaf.gradients.data();
   uint32_t* const spare_rows = spare.rows.data();
@@ -18,13 +19,13 @@ size_t Partition(const Bin* bins, const SplitSides& sides, OrderedRows<Gradient>
   for (size_t i = 0; i < leaf.size(); ++i) {
     const uint32_t row = rows[i];
     const Gradient gradient = gradients[i];
-    const bool goes_left = sides.IsLeft(bins[row]);
+    const size_t goes_left = is_left[bins[row]];
     rows[left] = row;
     gradients[left] = gradient;
     spare_rows[right] = row;
     spare_gradients[right] = gradient;
-    left += goes_left ? 1 : 0;
-    right += goes_left ? 0 : 1;
+    left += goes_left;
+    right += 1 - goes_left;
   }
   std::copy_n(spare_rows, right, rows + left);
   std::copy_n(spare_gradients, right, gradients + left);

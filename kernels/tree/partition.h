@@ -16,6 +16,8 @@ class SplitSides {
  public:
   SplitSides(const FeatureShape& shape, const Split& split);
   bool IsLeft(uint32_t bin) const { return left_[bin] != 0; }
+  // 1 or 0 for each bin.
+  std::span<const uint8_t> left() const { return left_; }
 
  private:
   std::vector<uint8_t> left_;

@@ -17,11 +17,8 @@ struct Search {
   double hessian;           // of the leaf
   double rows_per_hessian;  // of the leaf
   double gain_to_beat;      // of the leaf as it is, and min_gain_to_split
+  bool constrained;         // outputs are bounded, by this feature or by earlier splits
 
-  bool constrained() const {
-    return shape.monotone != 0 || leaf.bounds.min > OutputBounds{}.min ||
-           leaf.bounds.max < OutputBounds{}.max;
-  }
   double Gradient(int64_t sum) const { return static_cast<double>(sum) * units.gradient; }
   double Hessian(int64_t sum) const { return static_cast<double>(sum) * units.hessian; }
 
@@ -32,9 +29,10 @@ struct Search {
   }
 
   // Of both sides together; minus infinity where a monotone constraint says no.
-  double Gain(double left_gradient, double left_hessian, int64_t left_rows, double right_gradient,
-              double right_hessian, int64_t right_rows) const {
-    if (!constrained()) {
+  [[gnu::always_inline]] double Gain(double left_gradient, double left_hessian, int64_t left_rows,
+                                     double right_gradient, double right_hessian,
+                                     int64_t right_rows) const {
+    if (!constrained) {
       return LeafGain(left_gradient, left_hessian, l2, left_rows, rules, leaf.output) +
              LeafGain(right_gradient, right_hessian, l2, right_rows, rules, leaf.output);
     }
@@ -65,8 +63,8 @@ struct Side {
 
 enum class Verdict : uint8_t { kGoOn, kStop, kTaken };
 
-// Judges the split into `side` and the rest of the leaf.
-Verdict Judge(const Search& search, const Side& side, bool side_is_left, Candidate* best) {
+// Judges the split into `side` and the rest of the leaf. Inlined: it is what a search consists of.
+[[gnu::always_inline]] inline Verdict Judge(const Search& search, const Side& side, bool side_is_left, Candidate* best) {
   const SplitRules& rules = search.rules;
   const double hessian = search.Hessian(side.sums.hessian) + kHessianEpsilon;
   if (side.rows < rules.min_data_in_leaf || hessian < rules.min_sum_hessian_in_leaf) {
@@ -91,7 +89,7 @@ Verdict Judge(const Search& search, const Side& side, bool side_is_left, Candida
   return Verdict::kTaken;
 }
 
-void Add(const Search& search, uint32_t bin, Side* side) {
+[[gnu::always_inline]] inline void Add(const Search& search, uint32_t bin, Side* side) {
   side->sums += search.histogram[bin];
   side->rows += RowsFromHessian(search.Hessian(search.histogram[bin].hessian),
                                 search.rows_per_hessian);
@@ -259,7 +257,9 @@ Split FindBestSplit(const FeatureShape& shape, int32_t feature,
                       .l2 = rules.lambda_l2,
                       .hessian = hessian,
                       .rows_per_hessian = static_cast<double>(leaf.rows) / hessian,
-                      .gain_to_beat = own_gain + rules.min_gain_to_split};
+                      .gain_to_beat = own_gain + rules.min_gain_to_split,
+                      .constrained = shape.monotone != 0 || leaf.bounds.min > OutputBounds{}.min ||
+                                     leaf.bounds.max < OutputBounds{}.max};
   if (shape.bins < 2) return {};
   return shape.categorical ? SearchCategorical(search, feature, random_bin)
                            : SearchNumeric(search, feature, random_bin);
