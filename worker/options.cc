@@ -61,9 +61,11 @@ Status CheckAlone(const Settings& worker, bool in_cluster) {
   for (const char* key : {"task", "threads"}) {
     if (!worker.IsSet(key)) continue;
     return Invalid(fmt::format("{} has no effect with --lightgbm_conf: set {} there",
-                               worker.Origin(key), key == std::string_view("task") ? key : "num_threads"));
+                               worker.Origin(key),
+                               key == std::string_view("task") ? key : "num_threads"));
   }
-  if (in_cluster) return Invalid("--lightgbm_conf: trees over several workers are not supported yet");
+  if (in_cluster)
+    return Invalid("--lightgbm_conf: trees over several workers are not supported yet");
   return {};
 }
 

@@ -15,10 +15,10 @@
 #include "base/signals.h"
 #include "worker/options.h"
 #include "worker/result.h"
+#include "worker/run_trees.h"
 #include "worker/session.h"
 #include "worker/status_board.h"
 #include "worker/stop.h"
-#include "worker/run_trees.h"
 #include "worker/tasks.h"
 
 namespace strata {

@@ -45,11 +45,13 @@ std::string ProgressText(size_t rounds, size_t total, const std::vector<Evaluati
 }
 
 std::string ResultText(const TreeTaskResult& result) {
-  std::string text = fmt::format("{:<14}{}\n{:<14}{}\n{:<14}{}\n{:<14}{}\n", "task", result.task,
-                                 "rows", result.rows, "features", result.features, "rounds",
-                                 result.rounds);
-  if (result.best_round.has_value()) text += fmt::format("{:<14}{}\n", "best round", *result.best_round);
-  if (result.task == "train") text += fmt::format("{:<14}{:.2f} s\n", "loading", result.load_seconds);
+  std::string text =
+      fmt::format("{:<14}{}\n{:<14}{}\n{:<14}{}\n{:<14}{}\n", "task", result.task, "rows",
+                  result.rows, "features", result.features, "rounds", result.rounds);
+  if (result.best_round.has_value())
+    text += fmt::format("{:<14}{}\n", "best round", *result.best_round);
+  if (result.task == "train")
+    text += fmt::format("{:<14}{:.2f} s\n", "loading", result.load_seconds);
   text += fmt::format("{:<14}{:.2f} s\n", result.task == "train" ? "training" : "predicting",
                       result.train_seconds);
   for (const Evaluation& evaluation : result.evaluations) {
@@ -98,7 +100,8 @@ Status Run(const WorkerOptions& options) {
       .check =
           [&] {
             if (signal_seen == 0) return Status::Ok();
-            return Cancelled(fmt::format("stopped by {}", signal_seen == SIGINT ? "SIGINT" : "SIGTERM"));
+            return Cancelled(
+                fmt::format("stopped by {}", signal_seen == SIGINT ? "SIGINT" : "SIGTERM"));
           }};
   STRATA_ASSIGN(const TreeTaskResult result, RunTreeTask(parameters, context));
   fmt::print("{}", options.json ? ResultJson(result).dump() + "\n" : ResultText(result));

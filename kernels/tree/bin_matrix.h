@@ -11,13 +11,13 @@
 
 namespace strata {
 
-// Features whose bins lie side by side, row after row, so that a row of a leaf costs one or two cache
-// lines however its features are many.
+// Features whose bins lie side by side, row after row, so that a row of a leaf costs one or two
+// cache lines however its features are many.
 struct BinBlock {
   static constexpr size_t kFeaturesMax = 32;
   size_t first_feature = 0;
   size_t features = 0;
-  size_t stride = 0;            // bins from one row to the next: a power of two, no row is on two lines
+  size_t stride = 0;  // bins from one row to the next: a power of two, no row is on two lines
   std::vector<uint8_t> narrow;  // rows x stride, where no feature has more than 256 bins
   std::vector<uint16_t> wide;   // likewise, otherwise
 

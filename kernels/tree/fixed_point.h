@@ -59,9 +59,7 @@ STRATA_HD uint64_t WidenRow16(uint32_t row) {
   return (static_cast<uint64_t>(gradient) << 32) + (row & 0xffffU);
 }
 STRATA_HD int64_t GradientOf(uint64_t packed) { return static_cast<int64_t>(packed) >> 32; }
-STRATA_HD int64_t HessianOf(uint64_t packed) {
-  return static_cast<int64_t>(packed & 0xffffffffU);
-}
+STRATA_HD int64_t HessianOf(uint64_t packed) { return static_cast<int64_t>(packed & 0xffffffffU); }
 
 // One row of width k32.
 struct Row32 {

@@ -11,9 +11,9 @@
 namespace strata {
 namespace {
 
-constexpr size_t kBinsOfFeature = 256;      // of a narrow block's own histogram
+constexpr size_t kBinsOfFeature = 256;         // of a narrow block's own histogram
 constexpr size_t kRowsBetweenCarries = 65535;  // sums of 16-bit gradients fit 32 bits as long
-constexpr size_t kPrefetchRows = 24;        // ahead, where rows are not neighbours
+constexpr size_t kPrefetchRows = 24;           // ahead, where rows are not neighbours
 
 // `Features` is known, so that the loop over them is unrolled.
 template <size_t Features>
@@ -50,8 +50,8 @@ void BuildNarrow16(const BinMatrix& bins, const BinBlock& block, std::span<const
   for (size_t begin = 0; begin == 0 || begin < rows.size(); begin += kRowsBetweenCarries) {
     const size_t count = std::min(kRowsBetweenCarries, rows.size() - begin);
     std::memset(sums.data(), 0, block.features * kBinsOfFeature * sizeof(uint64_t));
-    kAddRows[block.features - 1](block.narrow.data(), rows.data() + begin,
-                                 gradients.data() + begin, count, sums.data());
+    kAddRows[block.features - 1](block.narrow.data(), rows.data() + begin, gradients.data() + begin,
+                                 count, sums.data());
     for (size_t f = 0; f < block.features; ++f) {
       const size_t feature = block.first_feature + f;
       GradientSums* const out = histogram.data() + bins.histogram_begin(feature);

@@ -64,7 +64,8 @@ struct Side {
 enum class Verdict : uint8_t { kGoOn, kStop, kTaken };
 
 // Judges the split into `side` and the rest of the leaf. Inlined: it is what a search consists of.
-[[gnu::always_inline]] inline Verdict Judge(const Search& search, const Side& side, bool side_is_left, Candidate* best) {
+[[gnu::always_inline]] inline Verdict Judge(const Search& search, const Side& side,
+                                            bool side_is_left, Candidate* best) {
   const SplitRules& rules = search.rules;
   const double hessian = search.Hessian(side.sums.hessian) + kHessianEpsilon;
   if (side.rows < rules.min_data_in_leaf || hessian < rules.min_sum_hessian_in_leaf) {
@@ -91,8 +92,8 @@ enum class Verdict : uint8_t { kGoOn, kStop, kTaken };
 
 [[gnu::always_inline]] inline void Add(const Search& search, uint32_t bin, Side* side) {
   side->sums += search.histogram[bin];
-  side->rows += RowsFromHessian(search.Hessian(search.histogram[bin].hessian),
-                                search.rows_per_hessian);
+  side->rows +=
+      RowsFromHessian(search.Hessian(search.histogram[bin].hessian), search.rows_per_hessian);
 }
 
 // From the last bin down: what is passed over, missing values, goes left with the rest.
@@ -186,7 +187,8 @@ std::vector<uint32_t> SearchSubsets(const Search& search, int64_t random_prefix,
   };
   std::ranges::stable_sort(order, [&](uint32_t a, uint32_t b) { return ratio(a) < ratio(b); });
   const size_t used = order.size();
-  const size_t most = std::min<size_t>(static_cast<size_t>(rules.max_cat_threshold), (used + 1) / 2);
+  const size_t most =
+      std::min<size_t>(static_cast<size_t>(rules.max_cat_threshold), (used + 1) / 2);
   std::vector<uint32_t> chosen;
   for (const bool from_front : {true, false}) {
     Side left;

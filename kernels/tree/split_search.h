@@ -32,10 +32,10 @@ struct SplitLeaf {
 
 // A split; none when gain is not above 0.
 struct Split {
-  double gain = 0;        // above that of the leaf as it is, less min_gain_to_split
+  double gain = 0;  // above that of the leaf as it is, less min_gain_to_split
   int32_t feature = -1;
-  uint32_t threshold = 0;     // bins up to it go left
-  bool default_left = true;   // where missing values go
+  uint32_t threshold = 0;    // bins up to it go left
+  bool default_left = true;  // where missing values go
   bool categorical = false;
   std::vector<uint32_t> left_bins;  // categorical: the bins that go left
   GradientSums left;

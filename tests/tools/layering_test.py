@@ -26,6 +26,7 @@ MAY_INCLUDE = {
     "kernels/optim": ["base", "kernels/core"],
     "kernels/sparse": ["base", "kernels/core", "kernels/hashmap", "kernels/optim"],
     "kernels/dense": ["base", "kernels/core"],
+    "kernels/tree": ["base", "kernels/core"],
     "kernels": [],
     "storage": ["base", "kernels/core", "kernels/optim"],
     "kernels/hashmap": ["base", "kernels/core"],
@@ -60,9 +61,10 @@ MAY_INCLUDE = {
     "worker/data": ["base", "storage"],
     "worker/ctr": ["base", "proto/format", "kernels", "storage", "cluster/collective",
                    "worker/data", "worker/job.h"],
+    "worker/gbdt": ["base", "kernels/core", "kernels/tree", "cluster/collective", "worker/data"],
     "worker": ["base", "proto/control", "storage", "cluster/cluster_config.h",
                "cluster/collective", "cluster/link", "cluster/names", "cluster/tls", "ps/client",
-               "worker/ctr", "worker/data"],  # strata-worker
+               "worker/ctr", "worker/data", "worker/gbdt"],  # strata-worker
     "tools": ["base", "proto/control", "storage", "cluster", "ps/client", "worker",
               "proto/format/checkpoint_manifest.h"],
     "bench": ["base", "kernels", "storage", "cluster", "ps/client", "ps/service/server.h"],

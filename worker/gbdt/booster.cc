@@ -70,10 +70,9 @@ Result<std::unique_ptr<Booster>> Booster::Make(const TreeParameters& p, const Tr
     model.feature_infos.push_back(mapper.InfoText());
   }
   model.parameters = p.set;
-  booster->quantise_options_ = {
-      .width = WidthOf(p, train.rows()),
-      .bins = p.use_quantized_grad ? p.num_grad_quant_bins : 0,
-      .seed = static_cast<uint64_t>(p.data_random_seed)};
+  booster->quantise_options_ = {.width = WidthOf(p, train.rows()),
+                                .bins = p.use_quantized_grad ? p.num_grad_quant_bins : 0,
+                                .seed = static_cast<uint64_t>(p.data_random_seed)};
   booster->grower_ = std::make_unique<LeafWiseGrower>(train.bins, train.features->shapes,
                                                       GrowerOptionsOf(p, threads), pool);
   std::vector<const TreeDataset*> all = {&train};
@@ -114,7 +113,8 @@ void Booster::ChooseBag() {
   bag_.clear();
   bag_is_all_ = false;
   for (size_t row = 0; row < train_.rows(); ++row) {
-    if (RowUniform(seed, row) < parameters_.bagging_fraction) bag_.push_back(static_cast<uint32_t>(row));
+    if (RowUniform(seed, row) < parameters_.bagging_fraction)
+      bag_.push_back(static_cast<uint32_t>(row));
   }
 }
 
@@ -131,16 +131,17 @@ Result<bool> Booster::Round() {
       continue;
     }
     const uint64_t tree_number = round * classes + k;
-    const uint64_t not_finite = quantised_.Quantise(
-        std::span(gradients_).subspan(k * rows, rows), std::span(hessians_).subspan(k * rows, rows),
-        quantise_options_, tree_number, pool_);
+    const uint64_t not_finite = quantised_.Quantise(std::span(gradients_).subspan(k * rows, rows),
+                                                    std::span(hessians_).subspan(k * rows, rows),
+                                                    quantise_options_, tree_number, pool_);
     if (not_finite > 0) {
       return Failed(fmt::format(
           "round {}: the gradients of {} of {} rows are not finite: labels or scores are too large "
           "for objective = {}",
           round + 1, not_finite, rows, parameters_.objective));
     }
-    const GrownTree& grown = grower_->Grow(quantised_.view(), quantised_.units(), bag_, tree_number);
+    const GrownTree& grown =
+        grower_->Grow(quantised_.view(), quantised_.units(), bag_, tree_number);
     any = any || !grown.nodes.empty();
     if (grown.nodes.empty()) {
       model_.trees.push_back(ConstantTree(round == 0 ? start_scores_[k] : 0, rows));

@@ -39,11 +39,7 @@ using B = BinningRules;
 const std::vector<Row>& Rows() {
   static const std::vector<Row> rows = {
       {"task", "task_type", &P::task, 0, 0, "train|predict|convert|refit"},
-      {"objective",
-       "objective_type app application loss",
-       &P::objective,
-       0,
-       0,
+      {"objective", "objective_type app application loss", &P::objective, 0, 0,
        "regression|regression_l1|huber|fair|poisson|quantile|mape|gamma|tweedie|binary|multiclass|"
        "multiclassova|cross_entropy|lambdarank|rank_xendcg"},
       {"boosting", "boosting_type boost", &P::boosting, 0, 0, "gbdt|rf|dart"},
@@ -144,44 +140,95 @@ const std::vector<Row>& Rows() {
 }
 
 // Keys that change how LightGBM works, not what comes out: any value is fine.
-constexpr std::string_view kWithoutEffect[] = {
-    "force_col_wise", "force_row_wise", "histogram_pool_size", "is_enable_sparse", "is_sparse",
-    "enable_sparse", "sparse", "two_round", "two_round_loading", "use_two_round_loading",
-    "pre_partition", "is_pre_partition", "deterministic", "config", "config_file"};
+constexpr std::string_view kWithoutEffect[] = {"force_col_wise",
+                                               "force_row_wise",
+                                               "histogram_pool_size",
+                                               "is_enable_sparse",
+                                               "is_sparse",
+                                               "enable_sparse",
+                                               "sparse",
+                                               "two_round",
+                                               "two_round_loading",
+                                               "use_two_round_loading",
+                                               "pre_partition",
+                                               "is_pre_partition",
+                                               "deterministic",
+                                               "config",
+                                               "config_file"};
 
 // Keys of LightGBM that Strata does not support, with the value at which they have no effect.
 struct Unsupported {
   std::string_view name;
   std::string_view idle;
 };
-constexpr Unsupported kUnsupported[] = {
-    {"linear_tree", "false"},       {"linear_trees", "false"},  {"linear_lambda", "0"},
-    {"cegb_tradeoff", "1"},         {"cegb_penalty_split", "0"}, {"forcedsplits_filename", ""},
-    {"forcedbins_filename", ""},    {"monotone_constraints", ""}, {"interaction_constraints", ""},
-    {"pos_bagging_fraction", "1"},  {"neg_bagging_fraction", "1"}, {"bagging_by_query", "false"},
-    {"feature_contri", ""},         {"data_sample_strategy", "bagging"}, {"enable_bundle", "false"},
-    {"max_bin_by_feature", ""},     {"save_binary", "false"},   {"device_type", "cpu"},
-    {"device", "cpu"},              {"num_machines", "1"},      {"num_machine", "1"},
-    {"machines", ""},               {"machine_list_filename", ""}, {"machine_list_file", ""},
-    {"local_listen_port", "12400"}, {"local_port", "12400"},    {"parser_config_file", ""},
-    {"pred_early_stop", "false"},   {"refit_decay_rate", "0.9"}, {"convert_model", ""},
-    {"drop_rate", "0.1"},           {"max_drop", "50"},         {"skip_drop", "0.5"},
-    {"xgboost_dart_mode", "false"}, {"uniform_drop", "false"},  {"drop_seed", "4"},
-    {"top_rate", "0.2"},            {"other_rate", "0.1"},      {"auc_mu_weights", ""},
-    {"monotone_constraints_method", "basic"},                   {"monotone_penalty", "0"},
-    {"multi_error_top_k", "1"},     {"saved_feature_importance_type", "0"},
-    {"precise_float_parser", "true"}};
+constexpr Unsupported kUnsupported[] = {{"linear_tree", "false"},
+                                        {"linear_trees", "false"},
+                                        {"linear_lambda", "0"},
+                                        {"cegb_tradeoff", "1"},
+                                        {"cegb_penalty_split", "0"},
+                                        {"forcedsplits_filename", ""},
+                                        {"forcedbins_filename", ""},
+                                        {"monotone_constraints", ""},
+                                        {"interaction_constraints", ""},
+                                        {"pos_bagging_fraction", "1"},
+                                        {"neg_bagging_fraction", "1"},
+                                        {"bagging_by_query", "false"},
+                                        {"feature_contri", ""},
+                                        {"data_sample_strategy", "bagging"},
+                                        {"enable_bundle", "false"},
+                                        {"max_bin_by_feature", ""},
+                                        {"save_binary", "false"},
+                                        {"device_type", "cpu"},
+                                        {"device", "cpu"},
+                                        {"num_machines", "1"},
+                                        {"num_machine", "1"},
+                                        {"machines", ""},
+                                        {"machine_list_filename", ""},
+                                        {"machine_list_file", ""},
+                                        {"local_listen_port", "12400"},
+                                        {"local_port", "12400"},
+                                        {"parser_config_file", ""},
+                                        {"pred_early_stop", "false"},
+                                        {"refit_decay_rate", "0.9"},
+                                        {"convert_model", ""},
+                                        {"drop_rate", "0.1"},
+                                        {"max_drop", "50"},
+                                        {"skip_drop", "0.5"},
+                                        {"xgboost_dart_mode", "false"},
+                                        {"uniform_drop", "false"},
+                                        {"drop_seed", "4"},
+                                        {"top_rate", "0.2"},
+                                        {"other_rate", "0.1"},
+                                        {"auc_mu_weights", ""},
+                                        {"monotone_constraints_method", "basic"},
+                                        {"monotone_penalty", "0"},
+                                        {"multi_error_top_k", "1"},
+                                        {"saved_feature_importance_type", "0"},
+                                        {"precise_float_parser", "true"}};
 
 // LightGBM's other names for values of `objective`.
 const std::map<std::string_view, std::string_view>& ObjectiveAliases() {
   static const std::map<std::string_view, std::string_view> aliases = {
-      {"regression_l2", "regression"}, {"l2", "regression"}, {"mean_squared_error", "regression"},
-      {"mse", "regression"}, {"l2_root", "regression"}, {"root_mean_squared_error", "regression"},
-      {"rmse", "regression"}, {"l1", "regression_l1"}, {"mean_absolute_error", "regression_l1"},
-      {"mae", "regression_l1"}, {"mean_absolute_percentage_error", "mape"},
-      {"softmax", "multiclass"}, {"multiclass_ova", "multiclassova"}, {"ova", "multiclassova"},
-      {"ovr", "multiclassova"}, {"xentropy", "cross_entropy"}, {"xendcg", "rank_xendcg"},
-      {"xe_ndcg", "rank_xendcg"}, {"xe_ndcg_mart", "rank_xendcg"}, {"xendcg_mart", "rank_xendcg"}};
+      {"regression_l2", "regression"},
+      {"l2", "regression"},
+      {"mean_squared_error", "regression"},
+      {"mse", "regression"},
+      {"l2_root", "regression"},
+      {"root_mean_squared_error", "regression"},
+      {"rmse", "regression"},
+      {"l1", "regression_l1"},
+      {"mean_absolute_error", "regression_l1"},
+      {"mae", "regression_l1"},
+      {"mean_absolute_percentage_error", "mape"},
+      {"softmax", "multiclass"},
+      {"multiclass_ova", "multiclassova"},
+      {"ova", "multiclassova"},
+      {"ovr", "multiclassova"},
+      {"xentropy", "cross_entropy"},
+      {"xendcg", "rank_xendcg"},
+      {"xe_ndcg", "rank_xendcg"},
+      {"xe_ndcg_mart", "rank_xendcg"},
+      {"xendcg_mart", "rank_xendcg"}};
   return aliases;
 }
 
@@ -218,7 +265,8 @@ Result<double> NumberOf(const Given& given, std::string_view text, const Row& ro
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool read = error == std::errc() && end == text.data() + text.size();
-  if (!read || number != number || (whole && number != static_cast<double>(static_cast<int64_t>(number)))) {
+  if (!read || number != number ||
+      (whole && number != static_cast<double>(static_cast<int64_t>(number)))) {
     return given.Wrong(whole ? "a whole number" : "a number");
   }
   if (number < row.min || number > row.max) {
@@ -251,8 +299,8 @@ class Setter {
       const auto alias = ObjectiveAliases().find(value);
       if (alias != ObjectiveAliases().end()) value = alias->second;
     }
-    if (!row_.choices.empty() && ("|" + std::string(row_.choices) + "|").find("|" + value + "|") ==
-                                     std::string::npos) {
+    if (!row_.choices.empty() &&
+        ("|" + std::string(row_.choices) + "|").find("|" + value + "|") == std::string::npos) {
       return given_.Wrong("one of " + std::string(row_.choices));
     }
     out_->*member = value;
@@ -365,8 +413,9 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
                              p.num_class, p.objective));
   }
   if (p.gradient_bits != 0 && p.gradient_bits != 16 && p.gradient_bits != 32) {
-    return wrong(fmt::format("gradient_bits: expected 16, 32, or 0 for the one that fits the data; found {}",
-                             p.gradient_bits));
+    return wrong(
+        fmt::format("gradient_bits: expected 16, 32, or 0 for the one that fits the data; found {}",
+                    p.gradient_bits));
   }
   if (p.is_unbalance && p.scale_pos_weight != 1) {
     return wrong("is_unbalance and scale_pos_weight exclude each other: remove one");
@@ -374,7 +423,8 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
   if (p.bagging_freq == 0 && p.bagging_fraction != 1) {
     return wrong("bagging_fraction has no effect while bagging_freq is 0: set bagging_freq = 1");
   }
-  if (p.objective == "quantile" && p.alpha >= 1) return wrong("alpha: expected below 1 for quantile");
+  if (p.objective == "quantile" && p.alpha >= 1)
+    return wrong("alpha: expected below 1 for quantile");
   const auto unsupported = [&](const std::string& what) {
     return wrong(what + " is not supported yet");
   };
@@ -397,7 +447,8 @@ Result<TreeParameters> ParseLightGbmConf(std::string_view text, const std::strin
     if (equals == std::string_view::npos) {
       return Invalid(fmt::format("'{}': expected key=value", override_text));
     }
-    all.push_back({Trimmed(view.substr(0, equals)), Trimmed(view.substr(equals + 1)), "command line"});
+    all.push_back(
+        {Trimmed(view.substr(0, equals)), Trimmed(view.substr(equals + 1)), "command line"});
   }
   const size_t from_command_line = all.size();
   uint64_t number = 0;
@@ -410,8 +461,8 @@ Result<TreeParameters> ParseLightGbmConf(std::string_view text, const std::strin
     if (line.empty()) continue;
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos) {
-      return Invalid(fmt::format("{}:{}: expected key = value, found '{}'", file, number,
-                                 line.substr(0, 80)));
+      return Invalid(
+          fmt::format("{}:{}: expected key = value, found '{}'", file, number, line.substr(0, 80)));
     }
     all.push_back({Trimmed(line.substr(0, equals)), Trimmed(line.substr(equals + 1)),
                    fmt::format("{}:{}", file, number)});

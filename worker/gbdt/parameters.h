@@ -84,8 +84,8 @@ struct TreeParameters {
   bool use_quantized_grad = false;
   int64_t num_grad_quant_bins = 4;
   bool quant_train_renew_leaf = false;
-  // Ours: of a gradient where use_quantized_grad is off. 16, 32, or 0: 32 where rows are so few that
-  // it costs little and rounding would show, 16 elsewhere.
+  // Ours: of a gradient where use_quantized_grad is off. 16, 32, or 0: 32 where rows are so few
+  // that it costs little and rounding would show, 16 elsewhere.
   int64_t gradient_bits = 0;
 
   bool predict_raw_score = false;

@@ -83,8 +83,8 @@ class TreeTask {
     STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
                   Booster::Make(p_, train, valid_views, pool_, threads_));
     STRATA_TRY(Boost(*booster));
-    STRATA_TRY(WriteFileAtomically(context_.disk, p_.output_model,
-                                   WriteLightGbmText(booster->model())));
+    STRATA_TRY(
+        WriteFileAtomically(context_.disk, p_.output_model, WriteLightGbmText(booster->model())));
     result_.rounds = booster->rounds();
     result_.output = p_.output_model;
     return {};
@@ -101,8 +101,8 @@ class TreeTask {
       const bool shown = round % static_cast<size_t>(p_.metric_freq) == 0 || round == rounds;
       if (shown || p_.early_stopping_round > 0) result_.evaluations = booster.Evaluate();
       result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
-      const double eta = result_.train_seconds / static_cast<double>(round) *
-                         static_cast<double>(rounds - round);
+      const double eta =
+          result_.train_seconds / static_cast<double>(round) * static_cast<double>(rounds - round);
       if (shown) context_.progress(round, result_.evaluations, eta);
       if (!goes_on) break;
       result_.best_round = stopping.Add(round, result_.evaluations);
@@ -152,11 +152,12 @@ class TreeTask {
 
   void PredictBlock(const TreeModel& model, const OutputTransform& transform,
                     const SparseRows& block, std::string* out) {
-    const size_t first = std::min(static_cast<size_t>(p_.start_iteration_predict), model.iterations());
-    const size_t last = p_.num_iteration_predict > 0
-                            ? std::min(first + static_cast<size_t>(p_.num_iteration_predict),
-                                       model.iterations())
-                            : model.iterations();
+    const size_t first =
+        std::min(static_cast<size_t>(p_.start_iteration_predict), model.iterations());
+    const size_t last =
+        p_.num_iteration_predict > 0
+            ? std::min(first + static_cast<size_t>(p_.num_iteration_predict), model.iterations())
+            : model.iterations();
     constexpr size_t kPiece = 256;
     std::vector<std::string> texts((block.rows() + kPiece - 1) / kPiece);
     pool_.RunPieces(block.rows(), kPiece, [&](size_t begin, size_t end) {
@@ -169,7 +170,8 @@ class TreeTask {
         }
         if (p_.predict_leaf_index) {
           for (size_t t = first * scores.size(); t < last * scores.size(); ++t) {
-            text += fmt::format("{}{}", t > first * scores.size() ? "\t" : "", model.trees[t].LeafOf(row));
+            text += fmt::format("{}{}", t > first * scores.size() ? "\t" : "",
+                                model.trees[t].LeafOf(row));
           }
         } else {
           PredictRaw(model, row, first, last, scores);

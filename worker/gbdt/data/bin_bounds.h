@@ -1,5 +1,5 @@
-// Bin boundaries of a numeric feature from its distinct values and how often each occurs: LightGBM's
-// greedy rules (its bin.cpp).
+// Bin boundaries of a numeric feature from its distinct values and how often each occurs:
+// LightGBM's greedy rules (its bin.cpp).
 #pragma once
 
 #include <cstddef>

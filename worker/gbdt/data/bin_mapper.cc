@@ -37,7 +37,8 @@ BinMapper BinMapper::Find(FeatureSample sample, const BinningRules& rules) {
   mapper.shape_.categorical = sample.categorical;
   const size_t before = sample.values.size();
   std::erase_if(sample.values, [](double value) { return std::isnan(value); });
-  const size_t missing = rules.use_missing && !rules.zero_as_missing ? before - sample.values.size() : 0;
+  const size_t missing =
+      rules.use_missing && !rules.zero_as_missing ? before - sample.values.size() : 0;
   std::ranges::sort(sample.values);
   std::vector<int64_t> rows_in_bin;
   if (sample.categorical) {
@@ -70,7 +71,8 @@ void BinMapper::FindNumeric(const FeatureSample& sample, size_t missing, const B
   const bool has_nan_bin = shape_.missing == MissingKind::kNaN;
   bounds_ = FindBounds(distinct, rules.max_bin - (has_nan_bin ? 1 : 0),
                        rows - static_cast<int64_t>(missing), rules.min_data_in_bin);
-  if (shape_.missing == MissingKind::kZero && bounds_.size() == 2) shape_.missing = MissingKind::kNone;
+  if (shape_.missing == MissingKind::kZero && bounds_.size() == 2)
+    shape_.missing = MissingKind::kNone;
   rows_in_bin->assign(bounds_.size(), 0);
   size_t bin = 0;
   for (size_t i = 0; i < distinct.values.size(); ++i) {
@@ -108,12 +110,14 @@ void BinMapper::FindCategories(const FeatureSample& sample, size_t missing,
   for (auto i = sample.values.begin(); i != positive; ++i) add(*i, 1);
   if (zeros > 0) add(0, zeros);
   for (auto i = positive; i != sample.values.end(); ++i) add(*i, 1);
-  std::ranges::stable_sort(found, [](const Category& a, const Category& b) { return a.rows > b.rows; });
+  std::ranges::stable_sort(found,
+                           [](const Category& a, const Category& b) { return a.rows > b.rows; });
   categories_ = {-1};
   *rows_in_bin = {0};
   const auto rows = static_cast<int64_t>(sample.rows);
   if (rows - without <= 0) return;
-  const auto kept = static_cast<int64_t>(static_cast<double>(rows - without) * kCategoryRowsKept + 0.5);
+  const auto kept =
+      static_cast<int64_t>(static_cast<double>(rows - without) * kCategoryRowsKept + 0.5);
   const size_t most = std::min<size_t>(found.size() + (without > 0 ? 1 : 0), rules.max_bin);
   int64_t used = 0;
   size_t next = 0;
@@ -126,8 +130,7 @@ void BinMapper::FindCategories(const FeatureSample& sample, size_t missing,
     ++next;
   }
   (*rows_in_bin)[0] = rows - used;
-  shape_.missing =
-      next == found.size() && without == 0 ? MissingKind::kNone : MissingKind::kNaN;
+  shape_.missing = next == found.size() && without == 0 ? MissingKind::kNone : MissingKind::kNaN;
 }
 
 uint32_t BinMapper::BinOf(double value) const {

@@ -20,7 +20,7 @@ struct BinningRules {
   int64_t min_data_in_bin = 3;
   bool use_missing = true;
   bool zero_as_missing = false;
-  bool pre_filter = true;        // a feature that cannot be split is left out
+  bool pre_filter = true;         // a feature that cannot be split is left out
   int64_t min_data_in_leaf = 20;  // for the filter
 };
 

@@ -21,9 +21,9 @@ class Finder {
     if (text.starts_with("name:")) {
       const auto found = std::ranges::find(names_, text.substr(5));
       if (found != names_.end()) return static_cast<size_t>(found - names_.begin());
-      return Invalid(fmt::format("{}: column '{}': {}", path_, text,
-                                 names_.empty() ? "there is no header: set header = true"
-                                                : "no column has this name"));
+      return Invalid(fmt::format(
+          "{}: column '{}': {}", path_, text,
+          names_.empty() ? "there is no header: set header = true" : "no column has this name"));
     }
     size_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -47,11 +47,13 @@ Result<NpyRows::Shape> NpyRows::ReadShape(const File& file, const std::string& p
   STRATA_ASSIGN(const size_t read, file.ReadAt(0, start));
   constexpr char kMagic[] = "\x93NUMPY";
   if (read < 12 || std::memcmp(start.data(), kMagic, 6) != 0) {
-    return Invalid(fmt::format("{}: no NumPy array: expected a file that begins with \\x93NUMPY", path));
+    return Invalid(
+        fmt::format("{}: no NumPy array: expected a file that begins with \\x93NUMPY", path));
   }
   const bool is_v1 = start[6] == std::byte{1};
   const size_t header_begin = is_v1 ? 10 : 12;
-  const size_t header_bytes = is_v1 ? static_cast<size_t>(start[8]) | static_cast<size_t>(start[9]) << 8
+  const size_t header_bytes = is_v1 ? static_cast<size_t>(start[8]) | static_cast<size_t>(start[9])
+                                                                          << 8
                                     : LoadLittle<uint32_t>(start.data() + 8);
   if (header_bytes > kHeaderBytesMax) {
     return Invalid(fmt::format("{}: its header claims {} bytes", path, header_bytes));
@@ -65,20 +67,24 @@ Result<NpyRows::Shape> NpyRows::ReadShape(const File& file, const std::string& p
   const std::string_view kind = ValueOf(header, "descr");
   shape.value_bytes = kind.starts_with("'<f4'") ? 4 : kind.starts_with("'<f8'") ? 8 : 0;
   if (shape.value_bytes == 0) {
-    return Invalid(fmt::format("{}: expected elements '<f4' or '<f8', found {}", path, kind.substr(0, 8)));
+    return Invalid(
+        fmt::format("{}: expected elements '<f4' or '<f8', found {}", path, kind.substr(0, 8)));
   }
   if (!ValueOf(header, "fortran_order").starts_with("False")) {
-    return Invalid(fmt::format("{}: expected a row-major array: save numpy.ascontiguousarray(x)", path));
+    return Invalid(
+        fmt::format("{}: expected a row-major array: save numpy.ascontiguousarray(x)", path));
   }
   if (!ReadPair(ValueOf(header, "shape"), &shape.rows, &shape.columns)) {
     return Invalid(fmt::format("{}: expected two dimensions, rows and columns", path));
   }
   if (shape.columns < 1 || shape.columns > kColumnsMax) {
-    return Invalid(fmt::format("{}: {} columns: expected 1 to {}", path, shape.columns, kColumnsMax));
+    return Invalid(
+        fmt::format("{}: {} columns: expected 1 to {}", path, shape.columns, kColumnsMax));
   }
   STRATA_ASSIGN(const uint64_t size, file.Size());
   const uint64_t row_bytes = shape.columns * shape.value_bytes;
-  if (shape.rows > (size - shape.begin) / row_bytes || shape.rows * row_bytes != size - shape.begin) {
+  if (shape.rows > (size - shape.begin) / row_bytes ||
+      shape.rows * row_bytes != size - shape.begin) {
     return Invalid(fmt::format("{}: {} x {} elements of {} bytes do not make its {} bytes", path,
                                shape.rows, shape.columns, shape.value_bytes, size));
   }
@@ -89,7 +95,8 @@ Result<std::unique_ptr<NpyRows>> NpyRows::Open(Disk& disk, const std::string& pa
                                                const ColumnChoice& columns) {
   STRATA_ASSIGN(std::unique_ptr<File> file, disk.OpenToRead(path));
   STRATA_ASSIGN(const Shape shape, ReadShape(*file, path));
-  if (columns.header) return Invalid(fmt::format("{}: an array has no header: remove header", path));
+  if (columns.header)
+    return Invalid(fmt::format("{}: an array has no header: remove header", path));
   STRATA_ASSIGN(ColumnRoles roles, ColumnRoles::Find(columns, {}, shape.columns, path));
   return std::unique_ptr<NpyRows>(new NpyRows(std::move(file), path, shape, std::move(roles)));
 }
@@ -97,7 +104,8 @@ Result<std::unique_ptr<NpyRows>> NpyRows::Open(Disk& disk, const std::string& pa
 Status NpyRows::Next(SparseRows* block) {
   block->Clear();
   const size_t row_bytes = shape_.columns * shape_.value_bytes;
-  const size_t rows = std::min(std::max<size_t>(1, kBlockBytes / row_bytes), shape_.rows - next_row_);
+  const size_t rows =
+      std::min(std::max<size_t>(1, kBlockBytes / row_bytes), shape_.rows - next_row_);
   if (rows == 0) return {};
   buffer_.resize(rows * row_bytes);
   STRATA_ASSIGN(const size_t got, file_->ReadAt(shape_.begin + next_row_ * row_bytes, buffer_));

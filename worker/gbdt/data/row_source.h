@@ -18,7 +18,7 @@ struct SparseRows {
   std::vector<uint32_t> columns;
   std::vector<double> values;
   std::vector<float> labels;
-  std::vector<float> weights;   // empty unless a column holds weights
+  std::vector<float> weights;    // empty unless a column holds weights
   std::vector<int64_t> queries;  // likewise: the query that a row belongs to
 
   size_t rows() const { return labels.size(); }

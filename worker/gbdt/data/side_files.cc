@@ -60,7 +60,8 @@ Status ReadWeights(Disk& disk, const std::string& path, size_t rows, SideFiles* 
     return Status::Ok();
   }));
   if (out->weights.size() != rows) {
-    return Invalid(fmt::format("{}: {} weights for {} rows of data", path, out->weights.size(), rows));
+    return Invalid(
+        fmt::format("{}: {} weights for {} rows of data", path, out->weights.size(), rows));
   }
   return {};
 }
@@ -88,8 +89,8 @@ Status ReadInitScores(Disk& disk, const std::string& path, size_t rows, size_t c
   size_t row = 0;
   STRATA_TRY(ForEachLine(disk, path, [&](const std::vector<double>& numbers, uint64_t line) {
     if (numbers.size() != classes) {
-      return Invalid(fmt::format("{}:{}: expected {} scores, found {}", path, line, classes,
-                                 numbers.size()));
+      return Invalid(
+          fmt::format("{}:{}: expected {} scores, found {}", path, line, classes, numbers.size()));
     }
     for (size_t k = 0; k < classes && row < rows; ++k) scores[k * rows + row] = numbers[k];
     ++row;

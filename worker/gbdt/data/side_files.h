@@ -1,5 +1,5 @@
-// LightGBM's side files: FILE.weight (a weight a row), FILE.query (rows of each query, in order) and
-// FILE.init (scores to start from: a line a row, a column a class).
+// LightGBM's side files: FILE.weight (a weight a row), FILE.query (rows of each query, in order)
+// and FILE.init (scores to start from: a line a row, a column a class).
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,6 @@
 #include <limits>
 #include <utility>
 
-
 namespace strata {
 namespace {
 
@@ -70,17 +69,20 @@ Result<TextFormat> FormatOf(std::string_view line, const std::string& path) {
   double label = 0;
   // A label alone: libsvm, all features 0.
   if (words.size() == 1 && ReadNumber(words[0], &label)) return TextFormat::kLibsvm;
-  return Invalid(fmt::format(
-      "{}: unknown format: expected comma- or tab-separated numbers, or libsvm ('label "
-      "index:value ...'); found '{}'",
-      path, line.substr(0, 80)));
+  return Invalid(
+      fmt::format("{}: unknown format: expected comma- or tab-separated numbers, or libsvm ('label "
+                  "index:value ...'); found '{}'",
+                  path, line.substr(0, 80)));
 }
 
 }  // namespace
 
 TextRows::TextRows(std::unique_ptr<File> file, std::string path, TextFormat format,
                    const LineReader::Options& options)
-    : file_(std::move(file)), path_(std::move(path)), format_(format), lines_(file_.get(), options) {}
+    : file_(std::move(file)),
+      path_(std::move(path)),
+      format_(format),
+      lines_(file_.get(), options) {}
 
 Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& path,
                                                  const ColumnChoice& columns) {
@@ -103,7 +105,8 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
   const char delimiter = format == TextFormat::kTsv ? '\t' : ',';
   std::vector<std::string> names;
   if (columns.header) {
-    for (const std::string_view name : SplitAt(first[0], format == TextFormat::kLibsvm ? ' ' : delimiter)) {
+    for (const std::string_view name :
+         SplitAt(first[0], format == TextFormat::kLibsvm ? ' ' : delimiter)) {
       names.emplace_back(Trimmed(name));
     }
   }
@@ -117,9 +120,10 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
   }
   for (const std::string* column : {&columns.weight, &columns.query}) {
     if (column->empty()) continue;
-    return Invalid(fmt::format("{}: column '{}': libsvm rows have no columns: use the side files "
-                               "{}.weight and {}.query",
-                               path, *column, path, path));
+    return Invalid(
+        fmt::format("{}: column '{}': libsvm rows have no columns: use the side files "
+                    "{}.weight and {}.query",
+                    path, *column, path, path));
   }
   return rows;
 }
@@ -212,7 +216,8 @@ Status TextRows::ReadPairs(std::string_view line, SparseRows* block) {
       return Wrong(fmt::format("expected index:value, found '{}'", word.substr(0, 40)));
     }
     if (index >= static_cast<int64_t>(kFeaturesMax)) {
-      return Wrong(fmt::format("feature {}: at most {} features are supported", index, kFeaturesMax));
+      return Wrong(
+          fmt::format("feature {}: at most {} features are supported", index, kFeaturesMax));
     }
     if (index <= last) {
       return Wrong(fmt::format("feature {} behind {}: expected ascending indices", index, last));

@@ -49,7 +49,8 @@ class Loader {
       STRATA_TRY(source_.Next(&block));
       if (block.rows() == 0) break;
       if (data_.rows() + block.rows() > kRowsMax) {
-        return Refused(fmt::format("{}: more than {} rows: train with several ranks", path_, kRowsMax));
+        return Refused(
+            fmt::format("{}: more than {} rows: train with several ranks", path_, kRowsMax));
       }
       data_.labels.insert(data_.labels.end(), block.labels.begin(), block.labels.end());
       data_.weights.insert(data_.weights.end(), block.weights.begin(), block.weights.end());
@@ -76,8 +77,8 @@ class Loader {
         }
       }
       if (feature >= names.size()) {
-        return Invalid(fmt::format("categorical_feature: '{}': {} has no such feature among {}", text,
-                                   path_, names.size()));
+        return Invalid(fmt::format("categorical_feature: '{}': {} has no such feature among {}",
+                                   text, path_, names.size()));
       }
       categorical[feature] = true;
     }

@@ -19,9 +19,9 @@ namespace strata {
 // How a model's features become bins. Used features, those that can be split, are numbered anew:
 // what a BinMatrix has.
 struct FeatureBinning {
-  std::vector<std::string> names;   // of all features
-  std::vector<BinMapper> mappers;   // of all features
-  std::vector<size_t> used;         // of each used feature, which it is
+  std::vector<std::string> names;    // of all features
+  std::vector<BinMapper> mappers;    // of all features
+  std::vector<size_t> used;          // of each used feature, which it is
   std::vector<FeatureShape> shapes;  // of each used feature
 
   const BinMapper& mapper(size_t used_feature) const { return mappers[used[used_feature]]; }
@@ -42,7 +42,7 @@ struct DatasetOptions {
   BinningRules binning;
   size_t sample_rows = 200000;
   int64_t sample_seed = 1;
-  size_t classes = 1;  // of init scores
+  size_t classes = 1;                    // of init scores
   std::vector<std::string> categorical;  // "3", "name:age"
 };
 
@@ -51,7 +51,6 @@ struct DatasetOptions {
 // side files and messages. kInvalid: what does not fit; kRefused: more than 2^32 - 1 rows.
 Result<TreeDataset> LoadTreeDataset(Disk& disk, RowSource& source, const std::string& path,
                                     const DatasetOptions& options,
-                                    std::shared_ptr<const FeatureBinning> features,
-                                    WorkPool& pool);
+                                    std::shared_ptr<const FeatureBinning> features, WorkPool& pool);
 
 }  // namespace strata

@@ -17,8 +17,8 @@ std::vector<size_t> ChooseSome(size_t count, double fraction, uint64_t seed) {
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
   if (fraction >= 1) return order;
-  const auto wanted = std::max<size_t>(
-      1, static_cast<size_t>(std::llround(static_cast<double>(count) * fraction)));
+  const auto wanted =
+      std::max<size_t>(1, static_cast<size_t>(std::llround(static_cast<double>(count) * fraction)));
   std::ranges::sort(order, [seed](size_t a, size_t b) {
     const uint64_t x = Mix64(seed ^ Mix64(a));
     const uint64_t y = Mix64(seed ^ Mix64(b));
@@ -72,9 +72,9 @@ void LeafWiseGrower::ChooseFeatures() {
   }
   block_used_.clear();
   for (const BinBlock& block : bins_.blocks()) {
-    block_used_.push_back(*std::max_element(
-        feature_used_.begin() + static_cast<ptrdiff_t>(block.first_feature),
-        feature_used_.begin() + static_cast<ptrdiff_t>(block.end_feature())));
+    block_used_.push_back(
+        *std::max_element(feature_used_.begin() + static_cast<ptrdiff_t>(block.first_feature),
+                          feature_used_.begin() + static_cast<ptrdiff_t>(block.end_feature())));
   }
 }
 
@@ -88,9 +88,10 @@ void LeafWiseGrower::StartRoot() {
   root.rows = static_cast<int64_t>(rows_.rows().size());
   SplitRules plain = options_.rules;
   plain.path_smooth = 0;
-  root.output = LeafOutput(static_cast<double>(root.sums.gradient) * units_.gradient,
-                           static_cast<double>(root.sums.hessian) * units_.hessian + kHessianEpsilon,
-                           plain.lambda_l2, root.rows, plain, 0);
+  root.output =
+      LeafOutput(static_cast<double>(root.sums.gradient) * units_.gradient,
+                 static_cast<double>(root.sums.hessian) * units_.hessian + kHessianEpsilon,
+                 plain.lambda_l2, root.rows, plain, 0);
   if (options_.num_leaves > 1) Search({0, 0});
 }
 
@@ -106,8 +107,8 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at) {
   }
   const auto count = static_cast<size_t>(parent.leaf.rows);
   const auto feature = static_cast<size_t>(split.feature);
-  const size_t left = rows_.Split(bins_.column(feature), SplitSides(shapes_[feature], split),
-                                  parent.begin, count);
+  const size_t left =
+      rows_.Split(bins_.column(feature), SplitSides(shapes_[feature], split), parent.begin, count);
   GrownLeaf left_leaf = {.leaf = {.sums = split.left,
                                   .rows = static_cast<int64_t>(left),
                                   .output = split.left_output,
@@ -170,8 +171,8 @@ void LeafWiseGrower::Search(const Children& children) {
   smaller.histogram = TakeHistogram();
   const GrownLeaf& leaf = tree_.leaves[children.smaller];
   const auto count = static_cast<size_t>(leaf.leaf.rows);
-  builder_.Build(rows_.rows().subspan(leaf.begin, count),
-                 rows_.gradients().Part(leaf.begin, count), block_used_, *smaller.histogram);
+  builder_.Build(rows_.rows().subspan(leaf.begin, count), rows_.gradients().Part(leaf.begin, count),
+                 block_used_, *smaller.histogram);
   const size_t features = bins_.features();
   const size_t pieces = std::min(features, kSearchesPerThread * options_.threads);
   struct Found {
@@ -218,15 +219,16 @@ Split LeafWiseGrower::SearchFeature(size_t feature, size_t at) {
   int64_t random_bin = -1;
   const FeatureShape& shape = shapes_[feature];
   if (options_.extra_trees && shape.bins > 2) {
-    const uint64_t seed = Mix64(Mix64(Mix64(options_.extra_seed) + tree_number_) + tree_.nodes.size());
-    random_bin = static_cast<int64_t>(RowUniform(seed + at, feature) *
-                                      static_cast<double>(shape.bins - 1));
+    const uint64_t seed =
+        Mix64(Mix64(Mix64(options_.extra_seed) + tree_number_) + tree_.nodes.size());
+    random_bin =
+        static_cast<int64_t>(RowUniform(seed + at, feature) * static_cast<double>(shape.bins - 1));
     if (shape.categorical) ++random_bin;
   }
-  return FindBestSplit(shape, static_cast<int32_t>(feature),
-                       std::span(*open_[at].histogram)
-                           .subspan(bins_.histogram_begin(feature), shape.bins),
-                       tree_.leaves[at].leaf, units_, options_.rules, random_bin);
+  return FindBestSplit(
+      shape, static_cast<int32_t>(feature),
+      std::span(*open_[at].histogram).subspan(bins_.histogram_begin(feature), shape.bins),
+      tree_.leaves[at].leaf, units_, options_.rules, random_bin);
 }
 
 }  // namespace strata

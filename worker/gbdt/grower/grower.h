@@ -19,7 +19,7 @@ namespace strata {
 struct GrowerOptions {
   SplitRules rules;
   size_t num_leaves = 31;
-  size_t max_depth = 0;  // 0: no bound
+  size_t max_depth = 0;                // 0: no bound
   double feature_fraction = 1;         // of a tree
   double feature_fraction_bynode = 1;  // of a node, among those of the tree
   uint64_t feature_seed = 2;

@@ -13,17 +13,17 @@ namespace strata {
 
 struct GrownNode {
   Split split;
-  int32_t left = 0;   // a node, or ~leaf
+  int32_t left = 0;  // a node, or ~leaf
   int32_t right = 0;
-  SplitLeaf leaf;     // what the node was before it was split
+  SplitLeaf leaf;  // what the node was before it was split
 };
 
 struct GrownLeaf {
   SplitLeaf leaf;
   size_t begin = 0;  // its rows in GrownTree::rows
   size_t depth = 0;
-  int32_t parent = -1;      // the node above; -1: it is the root
-  bool is_left = false;     // of the parent's children
+  int32_t parent = -1;   // the node above; -1: it is the root
+  bool is_left = false;  // of the parent's children
 };
 
 struct GrownTree {

@@ -15,7 +15,8 @@ void HistogramBuilder::Build(std::span<const uint32_t> rows, const FixedGradient
                              std::span<const uint8_t> block_used,
                              std::span<GradientSums> histogram) {
   const std::span<const BinBlock> blocks = bins_.blocks();
-  const auto used = static_cast<size_t>(std::ranges::count_if(block_used, [](uint8_t u) { return u != 0; }));
+  const auto used =
+      static_cast<size_t>(std::ranges::count_if(block_used, [](uint8_t u) { return u != 0; }));
   const size_t wanted = (threads_ + std::max<size_t>(used, 1) - 1) / std::max<size_t>(used, 1);
   parts_ = std::clamp<size_t>(std::min(wanted, rows.size() / kPartRowsMin), 1, threads_);
   if (others_.size() + 1 < parts_) {

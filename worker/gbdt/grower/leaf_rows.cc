@@ -58,8 +58,8 @@ GradientSums LeafRows::Sum() const {
 size_t LeafRows::Split(const BinColumn& column, const SplitSides& sides, size_t begin,
                        size_t count) {
   const auto part = [&](auto& rows, auto& gradients) {
-    return OrderedRows<typename std::decay_t<decltype(gradients)>::value_type>{rows, gradients}.Part(
-        begin, count);
+    return OrderedRows<typename std::decay_t<decltype(gradients)>::value_type>{rows, gradients}
+        .Part(begin, count);
   };
   if (gradients32_.empty()) {
     return SplitOf(column, sides, part(rows_, gradients16_), part(spare_rows_, spare16_));
@@ -74,8 +74,8 @@ size_t LeafRows::SplitOf(const BinColumn& column, const SplitSides& sides,
   if (leaf.size() <= kPieceRows) return PartitionRows(column, sides, leaf, spare);
   std::vector<size_t> left_before(PiecesOf(leaf.size()) + 1, 0);
   pool_.RunPieces(leaf.size(), kPieceRows, [&](size_t begin, size_t end) {
-    left_before[begin / kPieceRows + 1] = PartitionRows(
-        column, sides, leaf.Part(begin, end - begin), spare.Part(begin, end - begin));
+    left_before[begin / kPieceRows + 1] =
+        PartitionRows(column, sides, leaf.Part(begin, end - begin), spare.Part(begin, end - begin));
   });
   std::partial_sum(left_before.begin(), left_before.end(), left_before.begin());
   const size_t left = left_before.back();

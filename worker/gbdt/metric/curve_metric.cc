@@ -39,7 +39,8 @@ class CurveMetric : public TreeMetric {
     double value = 1;
     if (is_auc_ && positives > 0 && negatives > 0) value = area / (positives * negatives);
     if (!is_auc_ && positives > 0) value = area / positives;
-    return {{.name = is_auc_ ? "auc" : "average_precision", .value = value, .higher_is_better = true}};
+    return {
+        {.name = is_auc_ ? "auc" : "average_precision", .value = value, .higher_is_better = true}};
   }
 
  private:

@@ -13,13 +13,27 @@ namespace {
 // LightGBM's other names, and the metrics that belong to objectives.
 std::string CanonicalName(const std::string& name) {
   static const std::map<std::string_view, std::string_view> aliases = {
-      {"regression", "l2"}, {"mean_squared_error", "l2"}, {"mse", "l2"}, {"regression_l2", "l2"},
-      {"l2_root", "rmse"}, {"root_mean_squared_error", "rmse"}, {"regression_l1", "l1"},
-      {"mean_absolute_error", "l1"}, {"mae", "l1"}, {"mean_absolute_percentage_error", "mape"},
-      {"binary", "binary_logloss"}, {"multiclass", "multi_logloss"}, {"softmax", "multi_logloss"},
-      {"multiclassova", "multi_logloss"}, {"multiclass_ova", "multi_logloss"},
-      {"ova", "multi_logloss"}, {"ovr", "multi_logloss"}, {"xentropy", "cross_entropy"},
-      {"lambdarank", "ndcg"}, {"rank_xendcg", "ndcg"}, {"xendcg", "ndcg"},
+      {"regression", "l2"},
+      {"mean_squared_error", "l2"},
+      {"mse", "l2"},
+      {"regression_l2", "l2"},
+      {"l2_root", "rmse"},
+      {"root_mean_squared_error", "rmse"},
+      {"regression_l1", "l1"},
+      {"mean_absolute_error", "l1"},
+      {"mae", "l1"},
+      {"mean_absolute_percentage_error", "mape"},
+      {"binary", "binary_logloss"},
+      {"multiclass", "multi_logloss"},
+      {"softmax", "multi_logloss"},
+      {"multiclassova", "multi_logloss"},
+      {"multiclass_ova", "multi_logloss"},
+      {"ova", "multi_logloss"},
+      {"ovr", "multi_logloss"},
+      {"xentropy", "cross_entropy"},
+      {"lambdarank", "ndcg"},
+      {"rank_xendcg", "ndcg"},
+      {"xendcg", "ndcg"},
       {"mean_average_precision", "map"}};
   const auto found = aliases.find(name);
   return std::string(found == aliases.end() ? std::string_view(name) : found->second);

@@ -26,8 +26,8 @@ class TreeMetric {
   virtual std::vector<MetricValue> Evaluate(std::span<const double> scores) const = 0;
 };
 
-// What parameters.metrics asks for, or what belongs to the objective. kInvalid: a metric that is not
-// known, or does not fit the objective or the data.
+// What parameters.metrics asks for, or what belongs to the objective. kInvalid: a metric that is
+// not known, or does not fit the objective or the data.
 Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameters& parameters,
                                                              const TreeDataset& data);
 

@@ -51,8 +51,8 @@ class RankMetric : public TreeMetric {
 
   double AveragePrecision(std::span<const float> labels, std::span<const uint32_t> order,
                           size_t k) const {
-    const auto relevant = static_cast<size_t>(
-        std::ranges::count_if(labels, [](float label) { return label > 0; }));
+    const auto relevant =
+        static_cast<size_t>(std::ranges::count_if(labels, [](float label) { return label > 0; }));
     if (relevant == 0) return 1;
     size_t hits = 0;
     double sum = 0;

@@ -56,7 +56,8 @@ class Reader {
       }
       if (line.empty()) continue;
       if (!line.starts_with("Tree=")) {
-        return Wrong(fmt::format("expected Tree= or 'end of trees', found '{}'", line.substr(0, 60)));
+        return Wrong(
+            fmt::format("expected Tree= or 'end of trees', found '{}'", line.substr(0, 60)));
       }
       STRATA_ASSIGN(Tree tree, ReadTree(model.features()));
       model.trees.push_back(std::move(tree));
@@ -88,7 +89,9 @@ class Reader {
       if (equals == std::string_view::npos) {
         return Wrong(fmt::format("expected key=value, found '{}'", line.substr(0, 60)));
       }
-      if (!values->try_emplace(line.substr(0, equals), Value{line.substr(equals + 1), lines_.number()})
+      if (!values
+               ->try_emplace(line.substr(0, equals),
+                             Value{line.substr(equals + 1), lines_.number()})
                .second) {
         return Wrong(fmt::format("{} stands twice", line.substr(0, equals)));
       }
@@ -123,8 +126,10 @@ class Reader {
       T number{};
       const auto [behind, error] = std::from_chars(at, end, number);
       if (error != std::errc() || (behind < end && *behind != ' ')) {
-        return WrongAt(value.line, fmt::format("{}: expected numbers, found '{}'", key,
-                                               std::string_view(at, static_cast<size_t>(end - at)).substr(0, 40)));
+        return WrongAt(
+            value.line,
+            fmt::format("{}: expected numbers, found '{}'", key,
+                        std::string_view(at, static_cast<size_t>(end - at)).substr(0, 40)));
       }
       if (list.size() == count) break;
       list.push_back(number);
@@ -164,7 +169,8 @@ class Reader {
     const auto version = values.find("version");
     if (version != values.end() && version->second.text != "v4" && version->second.text != "v3" &&
         version->second.text != "v2") {
-      return WrongAt(version->second.line, fmt::format("version {}: expected v2, v3 or v4", version->second.text));
+      return WrongAt(version->second.line,
+                     fmt::format("version {}: expected v2, v3 or v4", version->second.text));
     }
     STRATA_ASSIGN(const auto classes, Number<uint64_t>(values, "num_class"));
     uint64_t per_iteration = classes;
@@ -232,7 +238,8 @@ class Reader {
     STRATA_ASSIGN(const auto rows, List<int64_t>(values, "internal_count", count, false));
     for (size_t i = 0; i < count; ++i) {
       if (feature[i] < 0 || static_cast<size_t>(feature[i]) >= features) {
-        return Wrong(fmt::format("split_feature {}: the model has {} features", feature[i], features));
+        return Wrong(
+            fmt::format("split_feature {}: the model has {} features", feature[i], features));
       }
       const int missing = decision[i] >> 2 & 3;
       if (decision[i] < 0 || decision[i] > 15 || missing > 2) {
@@ -287,7 +294,8 @@ class Reader {
     for (const TreeNode& node : tree->nodes) {
       if (!node.categorical) continue;
       if (!(node.threshold >= 0) || node.threshold >= static_cast<double>(sets)) {
-        return Wrong(fmt::format("a categorical node uses set {}, there are {}", node.threshold, sets));
+        return Wrong(
+            fmt::format("a categorical node uses set {}, there are {}", node.threshold, sets));
       }
     }
     return {};

@@ -13,8 +13,8 @@
 
 namespace strata {
 
-// A node tests one feature. A child is the number of a node, or ~leaf. Node 0 is the root; a tree of
-// one leaf has no node.
+// A node tests one feature. A child is the number of a node, or ~leaf. Node 0 is the root; a tree
+// of one leaf has no node.
 struct TreeNode {
   int32_t feature = 0;
   // Numeric: values up to it go left. Categorical: which of the tree's sets goes left.

@@ -18,7 +18,8 @@ Result<double> SigmoidOf(const std::string& objective) {
   double value = 0;
   const auto [end, error] = std::from_chars(begin, objective.data() + objective.size(), value);
   if (error != std::errc() || !(value > 0)) {
-    return Invalid(fmt::format("objective '{}': expected a number above 0 behind sigmoid:", objective));
+    return Invalid(
+        fmt::format("objective '{}': expected a number above 0 behind sigmoid:", objective));
   }
   return value;
 }

@@ -13,13 +13,13 @@
 namespace strata {
 
 struct TreeModel {
-  size_t classes = 1;               // num_class of the objective
+  size_t classes = 1;  // num_class of the objective
   size_t trees_per_iteration = 1;
-  std::string objective;            // "binary sigmoid:1"; "": raw scores alone
-  bool average_output = false;      // random forests: the mean of iterations, not their sum
+  std::string objective;        // "binary sigmoid:1"; "": raw scores alone
+  bool average_output = false;  // random forests: the mean of iterations, not their sum
   std::vector<std::string> feature_names;
   std::vector<std::string> feature_infos;  // "[min:max]", categories, or "none"
-  std::vector<Tree> trees;          // iteration by iteration, class by class within one
+  std::vector<Tree> trees;                 // iteration by iteration, class by class within one
   std::vector<std::pair<std::string, std::string>> parameters;  // for the reader of the file
 
   size_t features() const { return feature_names.size(); }

@@ -18,9 +18,10 @@ constexpr size_t kLabelsMax = 31;  // whose gain 2^label - 1 is still exact in 3
 
 Result<LabelGains> LabelGains::Make(const TreeParameters& p, const TreeDataset& data) {
   if (data.query_begins.empty()) {
-    return Invalid(fmt::format(
-        "{}: ranking needs queries: give {}.query (rows of each query, one a line), or group_column",
-        p.data, p.data));
+    return Invalid(
+        fmt::format("{}: ranking needs queries: give {}.query (rows of each query, one a line), or "
+                    "group_column",
+                    p.data, p.data));
   }
   LabelGains gains;
   gains.gains_ = p.label_gain;
@@ -29,11 +30,13 @@ Result<LabelGains> LabelGains::Make(const TreeParameters& p, const TreeDataset& 
   }
   for (size_t row = 0; row < data.rows(); ++row) {
     const float label = data.labels[row];
-    if (label >= 0 && label == std::floor(label) && label < static_cast<float>(gains.gains_.size())) {
+    if (label >= 0 && label == std::floor(label) &&
+        label < static_cast<float>(gains.gains_.size())) {
       continue;
     }
-    return Invalid(fmt::format("ranking needs whole labels from 0 to {} (label_gain names their gains): row {} has {}",
-                               gains.gains_.size() - 1, row + 1, label));
+    return Invalid(fmt::format(
+        "ranking needs whole labels from 0 to {} (label_gain names their gains): row {} has {}",
+        gains.gains_.size() - 1, row + 1, label));
   }
   return gains;
 }

@@ -49,7 +49,8 @@ class Multiclass : public TreeObjective {
       const double share = std::clamp(shares_[k], kLeastShare, 1 - kLeastShare);
       return math::Log(share / (1 - share)) / binary_.sigmoid;
     }
-    // LightGBM's softmax starts from the classes' shares whatever boost_from_average says of others.
+    // LightGBM's softmax starts from the classes' shares whatever boost_from_average says of
+    // others.
     return from_average_ ? math::Log(std::max(kLeastShare, shares_[k])) : 0;
   }
 
@@ -109,9 +110,11 @@ Result<std::unique_ptr<TreeObjective>> MakeMulticlassObjective(const TreeParamet
                                                                const TreeDataset& data) {
   for (size_t row = 0; row < data.rows(); ++row) {
     const float label = data.labels[row];
-    if (label >= 0 && label < static_cast<float>(p.num_class) && label == std::floor(label)) continue;
-    return Invalid(fmt::format("objective = {} needs whole labels from 0 to {} (num_class - 1): row {} has {}",
-                               p.objective, p.num_class - 1, row + 1, label));
+    if (label >= 0 && label < static_cast<float>(p.num_class) && label == std::floor(label))
+      continue;
+    return Invalid(
+        fmt::format("objective = {} needs whole labels from 0 to {} (num_class - 1): row {} has {}",
+                    p.objective, p.num_class - 1, row + 1, label));
   }
   return std::unique_ptr<TreeObjective>(std::make_unique<Multiclass>(p, data));
 }

@@ -32,8 +32,9 @@ double WeightedPercentileOf(std::span<const double> values, std::span<const doub
   double sum = 0;
   for (size_t i = 0; i < order.size(); ++i) sums[i] = sum += weights[order[i]];
   const double threshold = sum * share;
-  const size_t place = std::min(static_cast<size_t>(std::ranges::upper_bound(sums, threshold) - sums.begin()),
-                                values.size() - 1);
+  const size_t place =
+      std::min(static_cast<size_t>(std::ranges::upper_bound(sums, threshold) - sums.begin()),
+               values.size() - 1);
   const double value = values[order[place]];
   if (place == 0 || place + 1 == values.size()) return value;
   const double below = values[order[place - 1]];

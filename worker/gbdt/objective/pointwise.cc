@@ -181,8 +181,8 @@ Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParamete
   const Start start_log = p.boost_from_average ? Start::kLogMean : Start::kZero;
   const Start start_percentile = p.boost_from_average ? Start::kPercentile : Start::kZero;
   if (name == "binary") {
-    STRATA_TRY(CheckLabels(data, name, [](float y) { return y == 0 || y == 1 || y == -1; },
-                           "0 (or -1) and 1"));
+    STRATA_TRY(CheckLabels(
+        data, name, [](float y) { return y == 0 || y == 1 || y == -1; }, "0 (or -1) and 1"));
     return Make(data, BinaryLossOf(p, data),
                 {.text = fmt::format("binary sigmoid:{:g}", p.sigmoid),
                  .start = p.boost_from_average ? Start::kLogit : Start::kZero,
@@ -190,13 +190,15 @@ Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParamete
                  .labels_are_classes = true});
   }
   if (name == "cross_entropy") {
-    STRATA_TRY(CheckLabels(data, name, [](float y) { return y >= 0 && y <= 1; }, "from 0 to 1"));
+    STRATA_TRY(CheckLabels(
+        data, name, [](float y) { return y >= 0 && y <= 1; }, "from 0 to 1"));
     return Make(data, loss::CrossEntropy{},
                 {.text = name, .start = p.boost_from_average ? Start::kLogit : Start::kZero});
   }
   if (name == "regression_l1") {
-    return Make(data, loss::AbsoluteError{},
-                {.text = name, .start = start_percentile, .renews = true, .hessians_are_one = true});
+    return Make(
+        data, loss::AbsoluteError{},
+        {.text = name, .start = start_percentile, .renews = true, .hessians_are_one = true});
   }
   if (name == "huber") {
     return Make(data, loss::Huber{p.alpha},
@@ -220,18 +222,22 @@ Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParamete
                  .hessians_are_one = true});
   }
   if (name == "poisson") {
-    STRATA_TRY(CheckLabels(data, name, [](float y) { return y >= 0; }, "of at least 0"));
+    STRATA_TRY(CheckLabels(
+        data, name, [](float y) { return y >= 0; }, "of at least 0"));
     return Make(data, loss::Poisson{p.poisson_max_delta_step}, {.text = name, .start = start_log});
   }
   if (name == "gamma") {
-    STRATA_TRY(CheckLabels(data, name, [](float y) { return y > 0; }, "above 0"));
+    STRATA_TRY(CheckLabels(
+        data, name, [](float y) { return y > 0; }, "above 0"));
     return Make(data, loss::Gamma{}, {.text = name, .start = start_log});
   }
   if (name == "tweedie") {
-    STRATA_TRY(CheckLabels(data, name, [](float y) { return y >= 0; }, "of at least 0"));
-    return Make(data, loss::Tweedie{p.tweedie_variance_power},
-                {.text = fmt::format("tweedie tweedie_variance_power:{:g}", p.tweedie_variance_power),
-                 .start = start_log});
+    STRATA_TRY(CheckLabels(
+        data, name, [](float y) { return y >= 0; }, "of at least 0"));
+    return Make(
+        data, loss::Tweedie{p.tweedie_variance_power},
+        {.text = fmt::format("tweedie tweedie_variance_power:{:g}", p.tweedie_variance_power),
+         .start = start_log});
   }
   return Make(data, loss::SquaredError{},
               {.text = p.reg_sqrt ? "regression sqrt" : "regression",

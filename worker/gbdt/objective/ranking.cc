@@ -66,8 +66,9 @@ class LambdaRank : public Ranking {
         truncation_(static_cast<size_t>(p.lambdarank_truncation_level)) {
     for (size_t q = 0; q + 1 < data.query_begins.size(); ++q) {
       const size_t begin = data.query_begins[q];
-      const double most = MaxDcg(
-          std::span(data.labels).subspan(begin, data.query_begins[q + 1] - begin), gains_, truncation_);
+      const double most =
+          MaxDcg(std::span(data.labels).subspan(begin, data.query_begins[q + 1] - begin), gains_,
+                 truncation_);
       inverse_max_dcg_.push_back(most > 0 ? 1 / most : 0);
     }
   }
@@ -112,7 +113,8 @@ class LambdaRank : public Ranking {
   }
 
  private:
-  // 1 / (1 + e^(sigmoid * apart)), at the nearest lower of the 2^20 steps that LightGBM's table has.
+  // 1 / (1 + e^(sigmoid * apart)), at the nearest lower of the 2^20 steps that LightGBM's table
+  // has.
   double StepwiseSigmoid(double apart) const {
     constexpr double kSteps = 1 << 20;
     const double end = 25 / sigmoid_;

@@ -1,0 +1,88 @@
+#include "worker/gbdt/parameters.h"
+
+#include <gtest/gtest.h>
+
+namespace strata {
+namespace {
+
+TEST(LightGbmConf, DefaultsAreLightGbms) {
+  const Result<TreeParameters> p = ParseLightGbmConf("", "train.conf", {});
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  EXPECT_EQ(p->num_leaves, 31);
+  EXPECT_EQ(p->num_iterations, 100);
+  EXPECT_EQ(p->learning_rate, 0.1);
+  EXPECT_EQ(p->binning.max_bin, 255U);
+  EXPECT_EQ(p->binning.min_data_in_leaf, 20);
+  EXPECT_EQ(p->rules.min_sum_hessian_in_leaf, 1e-3);
+  EXPECT_EQ(p->bagging_seed, 3);
+}
+
+TEST(LightGbmConf, KeysAliasesCommentsAndOverrides) {
+  const std::string overrides[] = {"eta=0.3", "valid=c.tsv"};
+  const Result<TreeParameters> p = ParseLightGbmConf(
+      "# a comment\n\n task = train\nobjective= mse # behind\n num_leaf =7\nlearning_rate = 0.5\n"
+      "test = a.tsv, b.tsv\nmetric = l1,auc\nunbalance = true\neval_at=1,10\nsubsample_for_bin = "
+      "5e4\n",
+      "train.conf", overrides);
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  EXPECT_EQ(p->objective, "regression");
+  EXPECT_EQ(p->num_leaves, 7);
+  EXPECT_EQ(p->learning_rate, 0.3);
+  EXPECT_EQ(p->valid, (std::vector<std::string>{"c.tsv"}));
+  EXPECT_EQ(p->metrics, (std::vector<std::string>{"l1", "auc"}));
+  EXPECT_TRUE(p->is_unbalance);
+  EXPECT_EQ(p->eval_at, (std::vector<int64_t>{1, 10}));
+  EXPECT_EQ(p->bin_construct_sample_cnt, 50000);
+}
+
+TEST(LightGbmConf, ASeedGivesTheOthers) {
+  const std::string overrides[] = {"bagging_seed=77"};
+  const Result<TreeParameters> p = ParseLightGbmConf("seed = 5\n", "f", overrides);
+  ASSERT_TRUE(p.ok());
+  EXPECT_EQ(p->bagging_seed, 77);
+  EXPECT_NE(p->feature_fraction_seed, 2);
+}
+
+TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"num_leaves 7\n", "f:1: expected key = value, found 'num_leaves 7'"},
+      {"\nnum_leafs = 7\n", "f:2: unknown parameter 'num_leafs'; did you mean num_leaves?"},
+      {"num_leaves = 1\n", "f:1: num_leaves: expected a number from 2 to 131072, found '1'"},
+      {"num_leaves = many\n", "expected a whole number, found 'many'"},
+      {"num_leaves = 7.5\n", "expected a whole number, found '7.5'"},
+      {"learning_rate = -1\n", "learning_rate: expected a number of at least"},
+      {"learning_rate = nan\n", "learning_rate: expected a number, found 'nan'"},
+      {"header = perhaps\n", "header: expected true or false, found 'perhaps'"},
+      {"objective = rocket\n", "objective: expected one of regression|"},
+      {"linear_tree = true\n",
+       "linear_tree is a parameter of LightGBM that Strata does not support"},
+      {"device = cuda\n", "does not support: remove it (or leave it at cpu)"},
+      {"num_leaves = 7\nnum_leaf = 8\n", "f:2: num_leaf is set again; it was at f:1"},
+      {"objective = multiclass\n", "needs num_class of at least 2"},
+      {"num_class = 3\n", "num_class = 3 has no effect on objective = regression"},
+      {"bagging_fraction = 0.5\n", "has no effect while bagging_freq is 0"},
+      {"is_unbalance = true\nscale_pos_weight = 2\n", "exclude each other"},
+      {"gradient_bits = 20\n", "expected 16, 32, or 0"},
+      {"boosting = dart\n", "boosting = dart is not supported yet"},
+      {"max_bin = 70000\n", "max_bin: expected a number from 2 to 65535"},
+  };
+  for (const auto& [text, message] : cases) {
+    const Result<TreeParameters> p = ParseLightGbmConf(text, "f", {});
+    ASSERT_FALSE(p.ok()) << text;
+    EXPECT_EQ(p.status().code(), StatusCode::kInvalid);
+    EXPECT_NE(p.status().message().find(message), std::string::npos)
+        << p.status().message() << "\nexpected: " << message;
+  }
+  const std::string overrides[] = {"num_leaves"};
+  EXPECT_FALSE(ParseLightGbmConf("", "f", overrides).ok());
+}
+
+TEST(LightGbmConf, WhatHasNoEffectIsAccepted) {
+  const Result<TreeParameters> p = ParseLightGbmConf(
+      "force_col_wise = true\nlinear_tree = false\nis_enable_sparse = true\nnum_machines = 1\n",
+      "f", {});
+  EXPECT_TRUE(p.ok()) << p.status().ToString();
+}
+
+}  // namespace
+}  // namespace strata
