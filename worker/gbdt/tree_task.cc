@@ -8,15 +8,13 @@
 #include <thread>
 
 #include "base/log.h"
-#include "worker/gbdt/data/npy_rows.h"
-#include "worker/gbdt/data/text_rows.h"
 #include "worker/gbdt/early_stopping.h"
 #include "worker/gbdt/model/lightgbm_text.h"
+#include "worker/gbdt/open_rows.h"
+#include "worker/gbdt/predict_task.h"
 
 namespace strata {
 namespace {
-
-constexpr uint64_t kModelBytesMax = uint64_t{16} << 30;
 
 double SecondsBetween(TimeNs begin, TimeNs end) {
   return static_cast<double>(end - begin) / static_cast<double>(kSecond);
@@ -31,28 +29,14 @@ class TreeTask {
   Result<TreeTaskResult> Run() {
     result_.task = p_.task;
     if (p_.data.empty()) return Invalid("data is missing: expected data = FILE");
-    STRATA_TRY(p_.task == "predict" ? Predict() : Train());
+    STRATA_TRY(p_.task == "predict" ? RunPredict(p_, context_, pool_, &result_) : Train());
     return std::move(result_);
   }
 
  private:
-  Result<std::unique_ptr<RowSource>> Open(const std::string& path) {
-    const ColumnChoice columns = {.header = p_.header,
-                                  .label = p_.label_column,
-                                  .weight = p_.weight_column,
-                                  .query = p_.group_column,
-                                  .ignored = p_.ignore_column};
-    if (path.ends_with(".npy")) {
-      STRATA_ASSIGN(std::unique_ptr<NpyRows> rows, NpyRows::Open(context_.disk, path, columns));
-      return std::unique_ptr<RowSource>(std::move(rows));
-    }
-    STRATA_ASSIGN(std::unique_ptr<TextRows> rows, TextRows::Open(context_.disk, path, columns));
-    return std::unique_ptr<RowSource>(std::move(rows));
-  }
-
   Result<TreeDataset> Load(const std::string& path,
                            std::shared_ptr<const FeatureBinning> features) {
-    STRATA_ASSIGN(const std::unique_ptr<RowSource> source, Open(path));
+    STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(context_.disk, p_, path));
     const DatasetOptions options = {.binning = p_.binning,
                                     .sample_rows = static_cast<size_t>(p_.bin_construct_sample_cnt),
                                     .sample_seed = p_.data_random_seed,
@@ -119,72 +103,6 @@ class TreeTask {
       }
     }
     return {};
-  }
-
-  Status Predict() {
-    const std::string& path = p_.input_model;
-    if (path.empty()) return Invalid("input_model is missing: expected input_model = FILE");
-    STRATA_ASSIGN(const std::string text, ReadFile(context_.disk, path, kModelBytesMax));
-    STRATA_ASSIGN(const TreeModel model, ReadLightGbmText(text, path));
-    STRATA_ASSIGN(const OutputTransform transform, OutputTransform::Of(model));
-    const TimeNs begin = context_.clock.Now();
-    STRATA_ASSIGN(const std::unique_ptr<RowSource> source, Open(p_.data));
-    std::string out;
-    SparseRows block;
-    while (true) {
-      STRATA_TRY(context_.check());
-      STRATA_TRY(source->Next(&block));
-      if (block.rows() == 0) break;
-      if (source->features() > model.features()) {
-        return Invalid(fmt::format("{}: {} features, the model {} has {}", p_.data,
-                                   source->features(), path, model.features()));
-      }
-      PredictBlock(model, transform, block, &out);
-      result_.rows += block.rows();
-    }
-    STRATA_TRY(WriteFileAtomically(context_.disk, p_.output_result, out));
-    result_.features = model.features();
-    result_.rounds = model.iterations();
-    result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
-    result_.output = p_.output_result;
-    return {};
-  }
-
-  void PredictBlock(const TreeModel& model, const OutputTransform& transform,
-                    const SparseRows& block, std::string* out) {
-    const size_t first =
-        std::min(static_cast<size_t>(p_.start_iteration_predict), model.iterations());
-    const size_t last =
-        p_.num_iteration_predict > 0
-            ? std::min(first + static_cast<size_t>(p_.num_iteration_predict), model.iterations())
-            : model.iterations();
-    constexpr size_t kPiece = 256;
-    std::vector<std::string> texts((block.rows() + kPiece - 1) / kPiece);
-    pool_.RunPieces(block.rows(), kPiece, [&](size_t begin, size_t end) {
-      std::vector<double> row(model.features(), 0);
-      std::vector<double> scores(model.trees_per_iteration);
-      std::string& text = texts[begin / kPiece];
-      for (size_t i = begin; i < end; ++i) {
-        for (size_t v = block.begins[i]; v < block.begins[i + 1]; ++v) {
-          row[block.columns[v]] = block.values[v];
-        }
-        if (p_.predict_leaf_index) {
-          for (size_t t = first * scores.size(); t < last * scores.size(); ++t) {
-            text += fmt::format("{}{}", t > first * scores.size() ? "\t" : "",
-                                model.trees[t].LeafOf(row));
-          }
-        } else {
-          PredictRaw(model, row, first, last, scores);
-          if (!p_.predict_raw_score) transform.Apply(scores);
-          for (size_t k = 0; k < scores.size(); ++k) {
-            text += fmt::format("{}{}", k > 0 ? "\t" : "", scores[k]);
-          }
-        }
-        text += '\n';
-        for (size_t v = block.begins[i]; v < block.begins[i + 1]; ++v) row[block.columns[v]] = 0;
-      }
-    });
-    for (const std::string& text : texts) *out += text;
   }
 
   const TreeParameters& p_;

@@ -15,10 +15,10 @@ namespace strata {
 // label's own excepted.
 struct ColumnChoice {
   bool header = false;
-  std::string label;   // "": the first
-  std::string weight;  // "": none
-  std::string query;   // "": none
-  std::vector<std::string> ignored;
+  std::string label = {};   // "": the first
+  std::string weight = {};  // "": none
+  std::string query = {};   // "": none
+  std::vector<std::string> ignored = {};
 };
 
 enum class ColumnRole : uint8_t { kFeature, kLabel, kWeight, kQuery, kIgnored };
