@@ -21,7 +21,7 @@ class TreeDatasetTest : public testing::Test {
   }
 
   void ExpectWrong(const Result<TreeDataset>& result, const std::string& message) {
-    ASSERT_FALSE(result.ok());
+    ASSERT_FALSE(result.ok()) << message;
     EXPECT_NE(result.status().message().find(message), std::string::npos)
         << result.status().message();
   }
@@ -88,7 +88,7 @@ TEST_F(TreeDatasetTest, WhatDoesNotFitIsSaid) {
   ExpectWrong(with(".query", "1.5\n1.5\n"), "d.query:1: expected one number of rows");
   ExpectWrong(with(".init", "1\n2\n"), "d.init: scores of 2 rows, the data has 3");
   ExpectWrong(with(".init", "1 2\n2 3\n1 1\n"), "d.init:1: expected 1 scores, found 2");
-  disk_.files["flat"] = "1,5\n0,5\n";
+  disk_.files["flat"] = "1,0\n0,0\n";
   ExpectWrong(Load("flat", Small()), "no feature can be split");
   DatasetOptions options = Small();
   options.categorical = {"4"};

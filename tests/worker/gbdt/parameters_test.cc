@@ -2,8 +2,32 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "worker/gbdt/parameter_table.h"
+
 namespace strata {
 namespace {
+
+TEST(ParameterTable, EachKeyMeansOneThingAndIsExplained) {
+  std::set<std::string> keys;
+  const auto add = [&](std::string_view key) {
+    EXPECT_TRUE(keys.emplace(key).second) << key << " stands in the table twice";
+  };
+  for (const ParameterRow& row : ParameterRows()) {
+    add(row.name);
+    EXPECT_TRUE(row.help.ends_with('.')) << row.name << " needs sentences that explain it";
+    const std::string aliases(row.aliases);
+    for (size_t begin = 0; begin < aliases.size();) {
+      const size_t end = std::min(aliases.find(' ', begin), aliases.size());
+      add(aliases.substr(begin, end - begin));
+      EXPECT_EQ(FindParameter(aliases.substr(begin, end - begin)), &row);
+      begin = end + 1;
+    }
+  }
+  for (const UnsupportedParameter& row : UnsupportedParameters()) add(row.name);
+  for (const std::string_view key : ParametersWithoutEffect()) add(key);
+}
 
 TEST(LightGbmConf, DefaultsAreLightGbms) {
   const Result<TreeParameters> p = ParseLightGbmConf("", "train.conf", {});

@@ -164,7 +164,10 @@ Status TextRows::ReadFields(std::string_view line, SparseRows* block) {
   for (bool more = true; more; ++column) {
     const size_t end = line.find(delimiter);
     more = end != std::string_view::npos;
-    if (column >= roles_.of.size()) break;
+    if (column >= roles_.of.size()) {
+      ++column;  // one that should not be there
+      break;
+    }
     const std::string_view text = line.substr(0, end);
     if (more) line.remove_prefix(end + 1);
     const ColumnRole role = roles_.of[column];

@@ -1,0 +1,292 @@
+#include "worker/gbdt/parameter_table.h"
+
+#include <map>
+
+namespace strata {
+namespace {
+
+using P = TreeParameters;
+using S = SplitRules;
+using B = BinningRules;
+
+constexpr std::string_view kWithoutEffect[] = {"force_col_wise",
+                                               "force_row_wise",
+                                               "histogram_pool_size",
+                                               "is_enable_sparse",
+                                               "is_sparse",
+                                               "enable_sparse",
+                                               "sparse",
+                                               "two_round",
+                                               "two_round_loading",
+                                               "use_two_round_loading",
+                                               "pre_partition",
+                                               "is_pre_partition",
+                                               "deterministic",
+                                               "config",
+                                               "config_file"};
+
+constexpr UnsupportedParameter kUnsupported[] = {{"linear_tree", "false"},
+                                                 {"linear_trees", "false"},
+                                                 {"linear_lambda", "0"},
+                                                 {"cegb_tradeoff", "1"},
+                                                 {"cegb_penalty_split", "0"},
+                                                 {"forcedsplits_filename", ""},
+                                                 {"forcedbins_filename", ""},
+                                                 {"monotone_constraints", ""},
+                                                 {"interaction_constraints", ""},
+                                                 {"pos_bagging_fraction", "1"},
+                                                 {"neg_bagging_fraction", "1"},
+                                                 {"bagging_by_query", "false"},
+                                                 {"feature_contri", ""},
+                                                 {"data_sample_strategy", "bagging"},
+                                                 {"enable_bundle", "false"},
+                                                 {"max_bin_by_feature", ""},
+                                                 {"save_binary", "false"},
+                                                 {"device_type", "cpu"},
+                                                 {"device", "cpu"},
+                                                 {"num_machines", "1"},
+                                                 {"num_machine", "1"},
+                                                 {"machines", ""},
+                                                 {"machine_list_filename", ""},
+                                                 {"machine_list_file", ""},
+                                                 {"local_listen_port", "12400"},
+                                                 {"local_port", "12400"},
+                                                 {"parser_config_file", ""},
+                                                 {"pred_early_stop", "false"},
+                                                 {"refit_decay_rate", "0.9"},
+                                                 {"convert_model", ""},
+                                                 {"drop_rate", "0.1"},
+                                                 {"max_drop", "50"},
+                                                 {"skip_drop", "0.5"},
+                                                 {"xgboost_dart_mode", "false"},
+                                                 {"uniform_drop", "false"},
+                                                 {"drop_seed", "4"},
+                                                 {"top_rate", "0.2"},
+                                                 {"other_rate", "0.1"},
+                                                 {"auc_mu_weights", ""},
+                                                 {"monotone_constraints_method", "basic"},
+                                                 {"monotone_penalty", "0"},
+                                                 {"multi_error_top_k", "1"},
+                                                 {"saved_feature_importance_type", "0"},
+                                                 {"precise_float_parser", "true"}};
+
+// LightGBM's other names for values of `objective`.
+const std::map<std::string_view, std::string_view>& ObjectiveAliases() {
+  static const std::map<std::string_view, std::string_view> aliases = {
+      {"regression_l2", "regression"},
+      {"l2", "regression"},
+      {"mean_squared_error", "regression"},
+      {"mse", "regression"},
+      {"l2_root", "regression"},
+      {"root_mean_squared_error", "regression"},
+      {"rmse", "regression"},
+      {"l1", "regression_l1"},
+      {"mean_absolute_error", "regression_l1"},
+      {"mae", "regression_l1"},
+      {"mean_absolute_percentage_error", "mape"},
+      {"softmax", "multiclass"},
+      {"multiclass_ova", "multiclassova"},
+      {"ova", "multiclassova"},
+      {"ovr", "multiclassova"},
+      {"xentropy", "cross_entropy"},
+      {"xendcg", "rank_xendcg"},
+      {"xe_ndcg", "rank_xendcg"},
+      {"xe_ndcg_mart", "rank_xendcg"},
+      {"xendcg_mart", "rank_xendcg"}};
+  return aliases;
+}
+
+}  // namespace
+
+std::span<const ParameterRow> ParameterRows() {
+  static const std::vector<ParameterRow> rows = {
+      {"task", "task_type", &P::task,
+       "What to do. convert writes the model of input_model in another format.", 0, 0,
+       "train|predict|convert|refit"},
+      {"objective", "objective_type app application loss", &P::objective,
+       "What is learned: the loss, and what scores mean.", 0, 0,
+       "regression|regression_l1|huber|fair|poisson|quantile|mape|gamma|tweedie|binary|multiclass|"
+       "multiclassova|cross_entropy|lambdarank|rank_xendcg"},
+      {"boosting", "boosting_type boost", &P::boosting,
+       "How trees are added: gradient boosting, a random forest, or boosting that drops trees "
+       "(DART).",
+       0, 0, "gbdt|rf|dart"},
+      {"metric", "metrics metric_types", &P::metrics,
+       "What is measured after each round. Empty: what belongs to the objective. none: nothing."},
+      {"data", "train train_data train_data_file data_filename", &P::data,
+       "File of rows to train on, or to predict."},
+      {"valid", "test valid_data valid_data_file test_data test_data_file valid_filenames",
+       &P::valid, "Files of rows to measure on after each round."},
+      {"input_model", "model_input model_in", &P::input_model, "A model to predict with."},
+      {"output_model", "model_output model_out", &P::output_model, "File for the trained model."},
+      {"output_result",
+       "predict_result prediction_result predict_name prediction_name pred_name name_pred",
+       &P::output_result, "File for predictions."},
+      {"header", "has_header", &P::header, "The first line of text files names the columns."},
+      {"label_column", "label", &P::label_column,
+       "The column to learn: its number from 0, or name:NAME. Empty: the first."},
+      {"weight_column", "weight", &P::weight_column,
+       "The column with each row's weight, counted without the label's, or name:NAME."},
+      {"group_column", "group group_id query_column query query_id", &P::group_column,
+       "The column that says which query a row belongs to, counted without the label's, or "
+       "name:NAME."},
+      {"ignore_column", "ignore_feature blacklist", &P::ignore_column,
+       "Columns that are not used, counted without the label's, or name:NAME."},
+      {"categorical_feature", "cat_feature categorical_column cat_column categorical_features",
+       &P::categorical_feature,
+       "Features whose numbers are categories, by their number or as name:NAME."},
+      {"num_iterations",
+       "num_iteration n_iter num_tree num_trees num_round num_rounds nrounds num_boost_round "
+       "n_estimators max_iter",
+       &P::num_iterations, "Rounds; each adds a tree, or one a class.", 0, 1e9},
+      {"learning_rate", "shrinkage_rate eta", &P::learning_rate,
+       "What each tree's outputs are multiplied by.", 1e-300},
+      {"num_leaves", "num_leaf max_leaves max_leaf max_leaf_nodes", &P::num_leaves,
+       "Leaves of a tree at most.", 2, 131072},
+      {"max_depth", "", &P::max_depth, "Levels of a tree at most. 0 or less: no bound.", -1e9, 1e9},
+      {"num_threads", "num_thread nthread nthreads n_jobs", &P::num_threads,
+       "Threads. 0: one for each core.", -1e9, 1024},
+      {"tree_learner", "tree tree_type tree_learner_type", &P::tree_learner,
+       "How several workers share the work.", 0, 0, "serial|data|feature|voting"},
+      {"min_data_in_leaf", "min_data_per_leaf min_data min_child_samples min_samples_leaf",
+       &S::min_data_in_leaf, "Rows that each side of a split needs.", 0, 1e18},
+      {"min_sum_hessian_in_leaf",
+       "min_sum_hessian_per_leaf min_sum_hessian min_hessian min_child_weight",
+       &S::min_sum_hessian_in_leaf, "Sum of second derivatives that each side of a split needs.",
+       0},
+      {"lambda_l1", "reg_alpha l1_regularization", &S::lambda_l1,
+       "L1 penalty on the outputs of leaves.", 0},
+      {"lambda_l2", "reg_lambda lambda l2_regularization", &S::lambda_l2,
+       "L2 penalty on the outputs of leaves.", 0},
+      {"min_gain_to_split", "min_split_gain", &S::min_gain_to_split, "What a split must gain.", 0},
+      {"max_delta_step", "max_tree_output max_leaf_output", &S::max_delta_step,
+       "Bound on the outputs of leaves. 0 or less: none."},
+      {"path_smooth", "", &S::path_smooth,
+       "Draws the outputs of small leaves to those of their parents. 0: not at all.", 0},
+      {"cat_l2", "", &S::cat_l2,
+       "L2 penalty in splits of many categories against many, beside lambda_l2.", 0},
+      {"cat_smooth", "", &S::cat_smooth,
+       "Categories with fewer rows stand on the right side; also draws the order of categories to "
+       "their mean.",
+       0},
+      {"max_cat_to_onehot", "", &S::max_cat_to_onehot,
+       "Features of up to so many categories are split as one against the rest.", 1, 65535},
+      {"max_cat_threshold", "", &S::max_cat_threshold,
+       "Categories at most on the smaller side of a split.", 1, 65535},
+      {"min_data_per_group", "", &S::min_data_per_group, "Rows that a group of categories needs.",
+       1, 1e18},
+      {"max_bin", "max_bins", &B::max_bin, "Bins of a feature at most.", 2, 65535},
+      {"min_data_in_bin", "", &B::min_data_in_bin, "Rows of the sample that a bin needs.", 1, 1e18},
+      {"use_missing", "", &B::use_missing,
+       "Missing values have a side of their own in each split. false: they count as 0."},
+      {"zero_as_missing", "", &B::zero_as_missing, "0 means missing."},
+      {"feature_pre_filter", "", &B::pre_filter,
+       "Leaves out features no split of which could have min_data_in_leaf rows on both sides."},
+      {"bin_construct_sample_cnt", "subsample_for_bin", &P::bin_construct_sample_cnt,
+       "Rows of the sample from which the boundaries of bins are found.", 1, 1e12},
+      {"bagging_fraction", "sub_row subsample bagging", &P::bagging_fraction,
+       "Share of the rows that a round learns from. Needs bagging_freq.", 1e-9, 1},
+      {"bagging_freq", "subsample_freq", &P::bagging_freq,
+       "Rounds between two draws of the rows. 0: every round learns from all.", 0, 1e9},
+      {"feature_fraction", "sub_feature colsample_bytree", &P::feature_fraction,
+       "Share of the features that a tree may use.", 1e-9, 1},
+      {"feature_fraction_bynode", "sub_feature_bynode colsample_bynode",
+       &P::feature_fraction_bynode, "Share of those that a node may use.", 1e-9, 1},
+      {"extra_trees", "extra_tree", &P::extra_trees,
+       "Tries one random threshold for each feature of a node (extremely randomised trees)."},
+      {"seed", "random_seed random_state", &P::seed,
+       "The seed that all others follow from, if it is set.", -1e18, 1e18},
+      {"data_random_seed", "data_seed", &P::data_random_seed,
+       "Seeds the sample of rows for bins, and the rounding of gradients.", -1e18, 1e18},
+      {"bagging_seed", "bagging_fraction_seed", &P::bagging_seed, "Seeds the choice of rows.",
+       -1e18, 1e18},
+      {"feature_fraction_seed", "", &P::feature_fraction_seed, "Seeds the choice of features.",
+       -1e18, 1e18},
+      {"objective_seed", "", &P::objective_seed, "Seeds rank_xendcg.", -1e18, 1e18},
+      {"extra_seed", "", &P::extra_seed, "Seeds the thresholds of extra_trees.", -1e18, 1e18},
+      {"num_class", "num_classes", &P::num_class, "Classes of multiclass objectives.", 1, 10000},
+      {"boost_from_average", "", &P::boost_from_average,
+       "Starts from the constant that fits the labels best."},
+      {"is_unbalance", "unbalance unbalanced_sets", &P::is_unbalance,
+       "Makes both classes of binary weigh the same."},
+      {"scale_pos_weight", "", &P::scale_pos_weight, "What positive rows of binary weigh.", 1e-300},
+      {"sigmoid", "", &P::sigmoid, "Slope of the sigmoid of binary, multiclassova and lambdarank.",
+       1e-300},
+      {"reg_sqrt", "", &P::reg_sqrt, "Learns the square root of the label (of regression)."},
+      {"alpha", "", &P::alpha, "Where huber becomes linear; the share that quantile estimates.",
+       1e-300},
+      {"fair_c", "", &P::fair_c, "Where fair becomes logarithmic.", 1e-300},
+      {"poisson_max_delta_step", "", &P::poisson_max_delta_step,
+       "Added to the exponent of poisson's second derivative.", 1e-300},
+      {"tweedie_variance_power", "", &P::tweedie_variance_power,
+       "From 1, near poisson, to 2, near gamma.", 1, 1.9999999},
+      {"lambdarank_truncation_level", "", &P::lambdarank_truncation_level,
+       "Rows of a query, from the best on, whose order counts.", 1, 1e9},
+      {"lambdarank_norm", "", &P::lambdarank_norm, "Makes queries of any size weigh alike."},
+      {"label_gain", "", &P::label_gain,
+       "What each label, from 0 on, is worth in a ranking. Empty: 2^label - 1."},
+      {"eval_at", "ndcg_eval_at ndcg_at map_eval_at map_at", &P::eval_at,
+       "Positions at which ndcg and map are measured.", 1, 1e9},
+      {"metric_freq", "output_freq", &P::metric_freq, "Rounds between two measurements.", 1, 1e9},
+      {"is_provide_training_metric", "training_metric is_training_metric train_metric",
+       &P::is_provide_training_metric, "Measures on the training data too."},
+      {"early_stopping_round", "early_stopping_rounds early_stopping n_iter_no_change",
+       &P::early_stopping_round,
+       "Training ends when no measurement on validation data got better for so many rounds. 0 or "
+       "less: never.",
+       -1e9, 1e9},
+      {"early_stopping_min_delta", "", &P::early_stopping_min_delta, "What counts as better.", 0},
+      {"first_metric_only", "", &P::first_metric_only,
+       "Only the first metric stops training early."},
+      {"snapshot_freq", "save_period", &P::snapshot_freq,
+       "Rounds between two copies of the model, at output_model.snapshot_iter_N. 0 or less: none.",
+       -1e9, 1e9},
+      {"use_quantized_grad", "", &P::use_quantized_grad,
+       "Rounds gradients to num_grad_quant_bins steps, which is faster and coarser."},
+      {"num_grad_quant_bins", "", &P::num_grad_quant_bins,
+       "Steps of the gradients of use_quantized_grad.", 2, 32766},
+      {"quant_train_renew_leaf", "", &P::quant_train_renew_leaf,
+       "Takes the outputs of leaves from unrounded gradients."},
+      {"gradient_bits", "", &P::gradient_bits,
+       "Strata's own: bits of a rounded gradient, 16 or 32. 0: 32 where rows are few, 16 "
+       "elsewhere.",
+       0, 32},
+      {"predict_raw_score", "is_predict_raw_score predict_rawscore raw_score",
+       &P::predict_raw_score,
+       "Predicts scores as they are, without the objective's transformation."},
+      {"predict_leaf_index", "is_predict_leaf_index leaf_index", &P::predict_leaf_index,
+       "Predicts the leaf of each tree."},
+      {"predict_contrib", "is_predict_contrib contrib", &P::predict_contrib,
+       "Predicts what each feature adds to the score (SHAP values), and the expected score."},
+      {"num_iteration_predict", "", &P::num_iteration_predict,
+       "Rounds of the model that predict. 0 or less: all.", -1e9, 1e9},
+      {"start_iteration_predict", "", &P::start_iteration_predict, "The first of them.", 0, 1e9},
+      {"verbosity", "verbose", &P::verbosity,
+       "Below 0: errors only; 0: warnings too; 1: progress too.", -1e9, 1e9},
+  };
+  return rows;
+}
+
+const ParameterRow* FindParameter(std::string_view key) {
+  for (const ParameterRow& row : ParameterRows()) {
+    if (row.name == key) return &row;
+    for (std::string_view rest = row.aliases; !rest.empty();) {
+      const size_t blank = rest.find(' ');
+      if (rest.substr(0, blank) == key) return &row;
+      if (blank == std::string_view::npos) break;
+      rest.remove_prefix(blank + 1);
+    }
+  }
+  return nullptr;
+}
+
+std::span<const UnsupportedParameter> UnsupportedParameters() { return kUnsupported; }
+
+std::span<const std::string_view> ParametersWithoutEffect() { return kWithoutEffect; }
+
+std::string_view CanonicalObjective(std::string_view name) {
+  const auto alias = ObjectiveAliases().find(name);
+  return alias == ObjectiveAliases().end() ? name : alias->second;
+}
+
+}  // namespace strata

@@ -1,0 +1,53 @@
+// The one table of the parameters of boosted trees: LightGBM's names, aliases and defaults
+// (docs/Parameters.rst of LightGBM 4.7). train.conf, section [gbdt] of job.toml, --help texts and
+// docs/configuration.md all come from it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "worker/gbdt/parameters.h"
+
+namespace strata {
+
+inline constexpr double kAnyNumber = 1e308;
+
+using ParameterTarget =
+    std::variant<std::string TreeParameters::*, std::vector<std::string> TreeParameters::*,
+                 bool TreeParameters::*, int64_t TreeParameters::*, double TreeParameters::*,
+                 double SplitRules::*, int64_t SplitRules::*, int32_t SplitRules::*,
+                 bool BinningRules::*, int64_t BinningRules::*, uint32_t BinningRules::*,
+                 std::vector<int64_t> TreeParameters::*, std::vector<double> TreeParameters::*>;
+
+// What a key sets. The default is what TreeParameters says there.
+struct ParameterRow {
+  std::string_view name;
+  std::string_view aliases;  // separated by blanks
+  ParameterTarget target;
+  std::string_view help;     // full sentences, for people
+  double min = -kAnyNumber;  // of numbers
+  double max = kAnyNumber;
+  std::string_view choices = {};  // "a|b"; of texts
+};
+std::span<const ParameterRow> ParameterRows();
+
+// The row that a name or an alias means; null: there is none.
+const ParameterRow* FindParameter(std::string_view key);
+
+// A key that LightGBM knows and Strata does not support, with the value at which it has no effect.
+struct UnsupportedParameter {
+  std::string_view name;
+  std::string_view idle;
+};
+std::span<const UnsupportedParameter> UnsupportedParameters();
+
+// Keys that change how LightGBM works, not what comes out: any value is fine.
+std::span<const std::string_view> ParametersWithoutEffect();
+
+// LightGBM's name for a value of `objective`, of which there are several.
+std::string_view CanonicalObjective(std::string_view name);
+
+}  // namespace strata
