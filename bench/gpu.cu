@@ -12,7 +12,8 @@ Result<std::string> UseGpu(int ordinal) {
 }
 
 std::vector<Suite> GpuSuites() {
-  return {GpuTableSuite(), GpuEmbeddingSuite(), GpuServiceSuite(), GpuTieredSuite()};
+  return {GpuTableSuite(), GpuEmbeddingSuite(), GpuServiceSuite(), GpuTieredSuite(),
+          GpuTreeBlocksSuite()};
 }
 
 }  // namespace strata::bench
