@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kPieceRows = 1 << 16;
 constexpr size_t kRowsOf16Bits = 1 << 17;  // from here on rounding to 16 bits does not show
 
-GrowerOptions GrowerOptionsOf(const TreeParameters& p, size_t threads) {
+GrowerOptions GrowerOptionsOf(const TreeParameters& p, size_t threads, PhaseTimes* phases) {
   return {.rules = p.rules,
           .num_leaves = static_cast<size_t>(p.num_leaves),
           .max_depth = p.max_depth > 0 ? static_cast<size_t>(p.max_depth) : 0,
@@ -23,7 +23,8 @@ GrowerOptions GrowerOptionsOf(const TreeParameters& p, size_t threads) {
           .feature_seed = static_cast<uint64_t>(p.feature_fraction_seed),
           .extra_trees = p.extra_trees,
           .extra_seed = static_cast<uint64_t>(p.extra_seed),
-          .threads = threads};
+          .threads = threads,
+          .phases = phases};
 }
 
 GradientWidth WidthOf(const TreeParameters& p, size_t rows) {
@@ -57,8 +58,9 @@ Booster::Booster(const TreeParameters& parameters, const TreeDataset& train, Wor
 
 Result<std::unique_ptr<Booster>> Booster::Make(const TreeParameters& p, const TreeDataset& train,
                                                std::span<const TreeDataset* const> valid,
-                                               WorkPool& pool, size_t threads) {
+                                               WorkPool& pool, size_t threads, PhaseTimes* phases) {
   std::unique_ptr<Booster> booster(new Booster(p, train, pool));
+  booster->phases_ = phases;
   STRATA_ASSIGN(booster->objective_, MakeObjective(p, train));
   const size_t classes = booster->objective_->classes();
   TreeModel& model = booster->model_;
@@ -74,7 +76,7 @@ Result<std::unique_ptr<Booster>> Booster::Make(const TreeParameters& p, const Tr
                                 .bins = p.use_quantized_grad ? p.num_grad_quant_bins : 0,
                                 .seed = static_cast<uint64_t>(p.data_random_seed)};
   booster->grower_ = std::make_unique<LeafWiseGrower>(train.bins, train.features->shapes,
-                                                      GrowerOptionsOf(p, threads), pool);
+                                                      GrowerOptionsOf(p, threads, phases), pool);
   std::vector<const TreeDataset*> all = {&train};
   all.insert(all.end(), valid.begin(), valid.end());
   for (const TreeDataset* data : all) {
@@ -123,7 +125,10 @@ Result<bool> Booster::Round() {
   const size_t rows = train_.rows();
   const size_t classes = objective_->classes();
   ChooseBag();
-  objective_->Gradients(scored_[0].scores, round, pool_, gradients_, hessians_);
+  {
+    const PhaseScope scope(phases_, TreePhase::kGradients);
+    objective_->Gradients(scored_[0].scores, round, pool_, gradients_, hessians_);
+  }
   bool any = false;
   for (size_t k = 0; k < classes; ++k) {
     if (!objective_->NeedsTrees(k)) {
@@ -131,9 +136,7 @@ Result<bool> Booster::Round() {
       continue;
     }
     const uint64_t tree_number = round * classes + k;
-    const uint64_t not_finite = quantised_.Quantise(std::span(gradients_).subspan(k * rows, rows),
-                                                    std::span(hessians_).subspan(k * rows, rows),
-                                                    quantise_options_, tree_number, pool_);
+    const uint64_t not_finite = Quantise(k, tree_number);
     if (not_finite > 0) {
       return Failed(fmt::format(
           "round {}: the gradients of {} of {} rows are not finite: labels or scores are too large "
@@ -159,6 +162,15 @@ Result<bool> Booster::Round() {
   return false;
 }
 
+// Returns how many gradients are not finite.
+uint64_t Booster::Quantise(size_t k, uint64_t tree_number) {
+  const PhaseScope scope(phases_, TreePhase::kGradients);
+  const size_t rows = train_.rows();
+  return quantised_.Quantise(std::span(gradients_).subspan(k * rows, rows),
+                             std::span(hessians_).subspan(k * rows, rows), quantise_options_,
+                             tree_number, pool_);
+}
+
 void Booster::AddTree(size_t k, const GrownTree& grown) {
   Tree tree = ToTree(grown);
   const size_t rows = train_.rows();
@@ -179,6 +191,7 @@ void Booster::AddTree(size_t k, const GrownTree& grown) {
 }
 
 void Booster::AddScores(const GrownTree& grown, const Tree& tree, size_t k) {
+  const PhaseScope scope(phases_, TreePhase::kScores);
   const BinnedTraversal traversal(grown, train_.features->shapes);
   for (Scored& scored : scored_) {
     const size_t rows = scored.data->rows();
@@ -237,6 +250,7 @@ void Booster::TruncateTo(size_t rounds) {
 }
 
 std::vector<Evaluation> Booster::Evaluate() const {
+  const PhaseScope scope(phases_, TreePhase::kMetrics);
   std::vector<Evaluation> evaluations;
   for (size_t i = 0; i < scored_.size(); ++i) {
     if (i == 0 && !parameters_.is_provide_training_metric) continue;

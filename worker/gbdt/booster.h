@@ -16,6 +16,7 @@
 #include "worker/gbdt/model/tree_model.h"
 #include "worker/gbdt/objective/objective.h"
 #include "worker/gbdt/parameters.h"
+#include "worker/gbdt/phase_times.h"
 #include "worker/gbdt/quantise.h"
 
 namespace strata {
@@ -29,11 +30,13 @@ struct Evaluation {
 // One thread at a time; works on all of the pool's.
 class Booster {
  public:
-  // All but the parameters outlives it. `valid` have the bins of `train`.
+  // All but the parameters outlives it. `valid` have the bins of `train`. `phases`, unless null,
+  // hears what the rounds' time goes to.
   static Result<std::unique_ptr<Booster>> Make(const TreeParameters& parameters,
                                                const TreeDataset& train,
                                                std::span<const TreeDataset* const> valid,
-                                               WorkPool& pool, size_t threads);
+                                               WorkPool& pool, size_t threads,
+                                               PhaseTimes* phases = nullptr);
 
   // Adds one tree a class. False: no leaf could be split any more, and nothing was added but, in
   // the first round, constants.
@@ -56,6 +59,7 @@ class Booster {
   Booster(const TreeParameters& parameters, const TreeDataset& train, WorkPool& pool);
   void ChooseBag();
   void StartScores();
+  uint64_t Quantise(size_t k, uint64_t tree_number);
   void AddTree(size_t k, const GrownTree& grown);
   void AddScores(const GrownTree& grown, const Tree& tree, size_t k);
   Tree ToTree(const GrownTree& grown) const;
@@ -63,6 +67,7 @@ class Booster {
   const TreeParameters parameters_;
   const TreeDataset& train_;
   WorkPool& pool_;
+  PhaseTimes* phases_ = nullptr;
   std::unique_ptr<TreeObjective> objective_;
   std::unique_ptr<LeafWiseGrower> grower_;
   QuantisedGradients quantised_;

@@ -43,7 +43,10 @@ const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const Gra
                                       std::span<const uint32_t> bag, uint64_t tree_number) {
   units_ = units;
   tree_number_ = tree_number;
-  rows_.Start(bag, gradients);
+  {
+    const PhaseScope scope(options_.phases, TreePhase::kPartition);
+    rows_.Start(bag, gradients);
+  }
   ChooseFeatures();
   StartRoot();
   while (tree_.leaves.size() < options_.num_leaves) {
@@ -97,6 +100,7 @@ void LeafWiseGrower::StartRoot() {
 
 // The left child keeps the leaf's number, the right one gets the next, which is returned.
 size_t LeafWiseGrower::SplitLeafAt(size_t at) {
+  const PhaseScope scope(options_.phases, TreePhase::kPartition);
   const size_t right_at = tree_.leaves.size();
   const auto node_at = static_cast<int32_t>(tree_.nodes.size());
   const Split split = std::move(open_[at].best);
@@ -171,8 +175,12 @@ void LeafWiseGrower::Search(const Children& children) {
   smaller.histogram = TakeHistogram();
   const GrownLeaf& leaf = tree_.leaves[children.smaller];
   const auto count = static_cast<size_t>(leaf.leaf.rows);
-  builder_.Build(rows_.rows().subspan(leaf.begin, count), rows_.gradients().Part(leaf.begin, count),
-                 block_used_, *smaller.histogram);
+  {
+    const PhaseScope scope(options_.phases, TreePhase::kHistograms);
+    builder_.Build(rows_.rows().subspan(leaf.begin, count),
+                   rows_.gradients().Part(leaf.begin, count), block_used_, *smaller.histogram);
+  }
+  const PhaseScope scope(options_.phases, TreePhase::kSplitSearch);
   const size_t features = bins_.features();
   const size_t pieces = std::min(features, kSearchesPerThread * options_.threads);
   struct Found {

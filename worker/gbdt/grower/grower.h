@@ -13,6 +13,7 @@
 #include "worker/gbdt/grower/grown_tree.h"
 #include "worker/gbdt/grower/histogram_builder.h"
 #include "worker/gbdt/grower/leaf_rows.h"
+#include "worker/gbdt/phase_times.h"
 
 namespace strata {
 
@@ -26,6 +27,7 @@ struct GrowerOptions {
   bool extra_trees = false;
   uint64_t extra_seed = 6;
   size_t threads = 1;  // of the pool, the calling one included
+  PhaseTimes* phases = nullptr;
 };
 
 // One thread at a time; works on all of the pool's.
