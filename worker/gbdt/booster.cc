@@ -27,10 +27,16 @@ GrowerOptions GrowerOptionsOf(const TreeParameters& p, size_t threads, PhaseTime
           .phases = phases};
 }
 
-GradientWidth WidthOf(const TreeParameters& p, size_t rows) {
+GradientWidth WidthOf(const TreeParameters& p, uint64_t rows) {
   if (p.use_quantized_grad) return GradientWidth::k16;
   if (p.gradient_bits == 0) return rows < kRowsOf16Bits ? GradientWidth::k32 : GradientWidth::k16;
   return p.gradient_bits == 32 ? GradientWidth::k32 : GradientWidth::k16;
+}
+
+TreeLearner LearnerOf(const std::string& name) {
+  if (name == "data") return TreeLearner::kData;
+  if (name == "feature") return TreeLearner::kFeature;
+  return name == "voting" ? TreeLearner::kVoting : TreeLearner::kSerial;
 }
 
 // Adds the bits of the categories that these bins hold as one more set of the tree.
@@ -45,7 +51,7 @@ void AddSet(const std::vector<uint32_t>& bins, std::span<const int32_t> categori
   tree->set_begins.push_back(static_cast<uint32_t>(tree->set_words.size()));
 }
 
-Tree ConstantTree(double value, size_t rows) {
+Tree ConstantTree(double value, uint64_t rows) {
   Tree tree;
   tree.leaves.push_back({.value = value, .weight = 0, .rows = static_cast<int64_t>(rows)});
   return tree;
@@ -58,7 +64,8 @@ Booster::Booster(const TreeParameters& parameters, const TreeDataset& train, Wor
 
 Result<std::unique_ptr<Booster>> Booster::Make(const TreeParameters& p, const TreeDataset& train,
                                                std::span<const TreeDataset* const> valid,
-                                               WorkPool& pool, size_t threads, PhaseTimes* phases) {
+                                               WorkPool& pool, size_t threads, PhaseTimes* phases,
+                                               Group* group) {
   std::unique_ptr<Booster> booster(new Booster(p, train, pool));
   booster->phases_ = phases;
   STRATA_ASSIGN(booster->objective_, MakeObjective(p, train));
@@ -72,11 +79,17 @@ Result<std::unique_ptr<Booster>> Booster::Make(const TreeParameters& p, const Tr
     model.feature_infos.push_back(mapper.InfoText());
   }
   model.parameters = p.set;
-  booster->quantise_options_ = {.width = WidthOf(p, train.rows()),
+  booster->quantise_options_ = {.width = WidthOf(p, train.all_rows()),
                                 .bins = p.use_quantized_grad ? p.num_grad_quant_bins : 0,
                                 .seed = static_cast<uint64_t>(p.data_random_seed)};
+  booster->exchange_ = MakeExchange(group, train.bins, train.features->shapes,
+                                    {.learner = LearnerOf(p.tree_learner),
+                                     .levels = booster->quantise_options_.LargestLevel(),
+                                     .top_k = static_cast<size_t>(p.top_k),
+                                     .rules = p.rules});
   booster->grower_ = std::make_unique<LeafWiseGrower>(train.bins, train.features->shapes,
-                                                      GrowerOptionsOf(p, threads, phases), pool);
+                                                      GrowerOptionsOf(p, threads, phases), pool,
+                                                      *booster->exchange_);
   std::vector<const TreeDataset*> all = {&train};
   all.insert(all.end(), valid.begin(), valid.end());
   for (const TreeDataset* data : all) {
@@ -90,6 +103,7 @@ Result<std::unique_ptr<Booster>> Booster::Make(const TreeParameters& p, const Tr
   booster->bag_.resize(train.rows());
   std::iota(booster->bag_.begin(), booster->bag_.end(), 0U);
   booster->StartScores();
+  STRATA_TRY(train.share.status());
   return booster;
 }
 
@@ -115,14 +129,13 @@ void Booster::ChooseBag() {
   bag_.clear();
   bag_is_all_ = false;
   for (size_t row = 0; row < train_.rows(); ++row) {
-    if (RowUniform(seed, row) < parameters_.bagging_fraction)
+    if (RowUniform(seed, train_.share.first_row() + row) < parameters_.bagging_fraction)
       bag_.push_back(static_cast<uint32_t>(row));
   }
 }
 
 Result<bool> Booster::Round() {
   const uint64_t round = rounds();
-  const size_t rows = train_.rows();
   const size_t classes = objective_->classes();
   ChooseBag();
   {
@@ -132,7 +145,7 @@ Result<bool> Booster::Round() {
   bool any = false;
   for (size_t k = 0; k < classes; ++k) {
     if (!objective_->NeedsTrees(k)) {
-      model_.trees.push_back(ConstantTree(round == 0 ? start_scores_[k] : 0, rows));
+      model_.trees.push_back(ConstantTree(round == 0 ? start_scores_[k] : 0, train_.all_rows()));
       continue;
     }
     const uint64_t tree_number = round * classes + k;
@@ -141,17 +154,19 @@ Result<bool> Booster::Round() {
       return Failed(fmt::format(
           "round {}: the gradients of {} of {} rows are not finite: labels or scores are too large "
           "for objective = {}",
-          round + 1, not_finite, rows, parameters_.objective));
+          round + 1, not_finite, train_.all_rows(), parameters_.objective));
     }
     const GrownTree& grown =
         grower_->Grow(quantised_.view(), quantised_.units(), bag_, tree_number);
+    STRATA_TRY(exchange_->status());
     any = any || !grown.nodes.empty();
     if (grown.nodes.empty()) {
-      model_.trees.push_back(ConstantTree(round == 0 ? start_scores_[k] : 0, rows));
+      model_.trees.push_back(ConstantTree(round == 0 ? start_scores_[k] : 0, train_.all_rows()));
     } else {
       AddTree(k, grown);
     }
   }
+  STRATA_TRY(train_.share.status());
   if (any) return true;
   Log(LogLevel::kWarning,
       "training ends after {} rounds: no leaf can be split any more within min_data_in_leaf = {}, "
@@ -168,17 +183,26 @@ uint64_t Booster::Quantise(size_t k, uint64_t tree_number) {
   const size_t rows = train_.rows();
   return quantised_.Quantise(std::span(gradients_).subspan(k * rows, rows),
                              std::span(hessians_).subspan(k * rows, rows), quantise_options_,
-                             tree_number, pool_);
+                             tree_number, train_.share, pool_);
+}
+
+void Booster::RenewOutputs(const GrownTree& grown, std::span<const double> scores, Tree* tree) {
+  if (!objective_->renews_outputs()) return;
+  std::vector<std::vector<Residual>> residuals(grown.leaves.size());
+  pool_.Run(grown.leaves.size(), [&](size_t leaf) {
+    residuals[leaf] = objective_->Residuals(grown.RowsOf(grown.leaves[leaf]), scores);
+  });
+  const std::vector<double> outputs = train_.share.Compute<Residual>(
+      residuals,
+      [&](size_t /*leaf*/, std::vector<Residual>& all) { return objective_->RenewedOutput(all); },
+      &pool_);
+  for (size_t leaf = 0; leaf < outputs.size(); ++leaf) tree->leaves[leaf].value = outputs[leaf];
 }
 
 void Booster::AddTree(size_t k, const GrownTree& grown) {
   Tree tree = ToTree(grown);
   const size_t rows = train_.rows();
-  const std::span<const double> scores = std::span(scored_[0].scores).subspan(k * rows, rows);
-  pool_.Run(grown.leaves.size(), [&](size_t leaf) {
-    const auto renewed = objective_->RenewedOutput(grown.RowsOf(grown.leaves[leaf]), scores);
-    if (renewed.has_value()) tree.leaves[leaf].value = *renewed;
-  });
+  RenewOutputs(grown, std::span(scored_[0].scores).subspan(k * rows, rows), &tree);
   tree.shrinkage = parameters_.learning_rate;
   for (TreeLeaf& leaf : tree.leaves) leaf.value *= tree.shrinkage;
   for (TreeNode& node : tree.nodes) node.value *= tree.shrinkage;
@@ -249,7 +273,7 @@ void Booster::TruncateTo(size_t rounds) {
   model_.trees.resize(std::min(model_.trees.size(), rounds * model_.trees_per_iteration));
 }
 
-std::vector<Evaluation> Booster::Evaluate() const {
+Result<std::vector<Evaluation>> Booster::Evaluate() const {
   const PhaseScope scope(phases_, TreePhase::kMetrics);
   std::vector<Evaluation> evaluations;
   for (size_t i = 0; i < scored_.size(); ++i) {
@@ -260,6 +284,7 @@ std::vector<Evaluation> Booster::Evaluate() const {
         evaluation.metrics.push_back(std::move(value));
       }
     }
+    STRATA_TRY(scored_[i].data->share.status());
     evaluations.push_back(std::move(evaluation));
   }
   return evaluations;

@@ -31,19 +31,22 @@ struct Evaluation {
 class Booster {
  public:
   // All but the parameters outlives it. `valid` have the bins of `train`. `phases`, unless null,
-  // hears what the rounds' time goes to.
+  // hears what the rounds' time goes to. With a group, its ranks train one model together, as
+  // tree_learner says; they make the same calls.
   static Result<std::unique_ptr<Booster>> Make(const TreeParameters& parameters,
                                                const TreeDataset& train,
                                                std::span<const TreeDataset* const> valid,
                                                WorkPool& pool, size_t threads,
-                                               PhaseTimes* phases = nullptr);
+                                               PhaseTimes* phases = nullptr,
+                                               Group* group = nullptr);
 
   // Adds one tree a class. False: no leaf could be split any more, and nothing was added but, in
   // the first round, constants.
   Result<bool> Round();
   // Takes the trees of the last rounds back until so many are left.
   void TruncateTo(size_t rounds);
-  std::vector<Evaluation> Evaluate() const;
+  // kLost: a rank is.
+  Result<std::vector<Evaluation>> Evaluate() const;
 
   const TreeModel& model() const { return model_; }
   size_t rounds() const { return model_.iterations(); }
@@ -60,6 +63,7 @@ class Booster {
   void ChooseBag();
   void StartScores();
   uint64_t Quantise(size_t k, uint64_t tree_number);
+  void RenewOutputs(const GrownTree& grown, std::span<const double> scores, Tree* tree);
   void AddTree(size_t k, const GrownTree& grown);
   void AddScores(const GrownTree& grown, const Tree& tree, size_t k);
   Tree ToTree(const GrownTree& grown) const;
@@ -69,6 +73,7 @@ class Booster {
   WorkPool& pool_;
   PhaseTimes* phases_ = nullptr;
   std::unique_ptr<TreeObjective> objective_;
+  std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<LeafWiseGrower> grower_;
   QuantisedGradients quantised_;
   QuantiseOptions quantise_options_;

@@ -42,6 +42,7 @@ struct TreeParameters {
   int64_t max_depth = -1;
   int64_t num_threads = 0;  // 0: one a core
   std::string tree_learner = "serial";
+  int64_t top_k = 20;  // of tree_learner = voting
   SplitRules rules;
   BinningRules binning;
   int64_t bin_construct_sample_cnt = 200000;

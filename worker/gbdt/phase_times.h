@@ -16,15 +16,17 @@ enum class TreePhase : uint8_t {
   kHistograms,   // sums of gradients by bin
   kSplitSearch,  // with the subtraction of histograms
   kPartition,    // rows to the sides of a split
+  kExchange,     // what ranks tell each other of a tree, and waiting for them
   kScores,       // what a new tree adds to the scores of all rows
   kMetrics,
 };
-inline constexpr size_t kTreePhases = 8;
+inline constexpr size_t kTreePhases = 9;
 
 // "load", "bin", "gradients", ...
 constexpr const char* TreePhaseName(TreePhase phase) {
   constexpr std::array<const char*, kTreePhases> kNames = {
-      "load", "bin", "gradients", "histograms", "split search", "partition", "scores", "metrics"};
+      "load",      "bin",      "gradients", "histograms", "split search",
+      "partition", "exchange", "scores",    "metrics"};
   return kNames[static_cast<size_t>(phase)];
 }
 

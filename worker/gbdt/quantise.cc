@@ -1,6 +1,7 @@
 #include "worker/gbdt/quantise.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "kernels/core/math.h"
@@ -40,13 +41,22 @@ Largest FindLargest(std::span<const float> gradients, std::span<const float> hes
   return all;
 }
 
+Largest OfAllRanks(const Largest& here, const RowShare& share) {
+  if (share.is_whole()) return here;
+  std::array<double, 2> most = {here.gradient, here.hessian};
+  share.Max(most);
+  return {.gradient = static_cast<float>(most[0]),
+          .hessian = static_cast<float>(most[1]),
+          .not_finite = static_cast<uint64_t>(share.Sum(static_cast<int64_t>(here.not_finite)))};
+}
+
 }  // namespace
 
 uint64_t QuantisedGradients::Quantise(std::span<const float> gradients,
                                       std::span<const float> hessians,
                                       const QuantiseOptions& options, uint64_t round,
-                                      WorkPool& pool) {
-  const Largest largest = FindLargest(gradients, hessians, pool);
+                                      const RowShare& share, WorkPool& pool) {
+  const Largest largest = OfAllRanks(FindLargest(gradients, hessians, pool), share);
   const bool wide = options.width == GradientWidth::k32;
   const int32_t levels = wide ? kLevels32 : kLevels16;
   if (options.bins > 0) {
@@ -71,7 +81,7 @@ uint64_t QuantisedGradients::Quantise(std::span<const float> gradients,
                         RoundToUnits(hessian, hessian_scale, 0.5)};
       } else {
         // One hash for both: 32 bits of chance each are plenty for 16 bits of number.
-        const uint64_t bits = Mix64(seed ^ (row * 0x9e3779b97f4a7c15ULL));
+        const uint64_t bits = Mix64(seed ^ ((share.first_row() + row) * 0x9e3779b97f4a7c15ULL));
         rows16_[row] = PackRow16(
             RoundToUnits(gradient, gradient_scale, static_cast<double>(bits >> 32) * 0x1p-32),
             RoundToUnits(hessian, hessian_scale, static_cast<double>(bits & 0xffffffff) * 0x1p-32));

@@ -83,7 +83,9 @@ class TreeTask {
       STRATA_TRY(context_.check());
       STRATA_ASSIGN(const bool goes_on, booster.Round());
       const bool shown = round % static_cast<size_t>(p_.metric_freq) == 0 || round == rounds;
-      if (shown || p_.early_stopping_round > 0) result_.evaluations = booster.Evaluate();
+      if (shown || p_.early_stopping_round > 0) {
+        STRATA_ASSIGN(result_.evaluations, booster.Evaluate());
+      }
       result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
       const double eta =
           result_.train_seconds / static_cast<double>(round) * static_cast<double>(rounds - round);

@@ -12,6 +12,7 @@
 #include "base/work_pool.h"
 #include "kernels/tree/bin_matrix.h"
 #include "worker/gbdt/data/bin_mapper.h"
+#include "worker/gbdt/data/row_share.h"
 #include "worker/gbdt/data/row_source.h"
 
 namespace strata {
@@ -35,7 +36,10 @@ struct TreeDataset {
   std::vector<size_t> query_begins;  // of each query, and the number of rows; empty: no queries
   std::vector<double> init_scores;   // class * rows + row; empty: none
 
-  size_t rows() const { return labels.size(); }
+  RowShare share;  // which part of all ranks' rows these are
+
+  size_t rows() const { return labels.size(); }  // here
+  uint64_t all_rows() const { return share.all_rows(rows()); }
 };
 
 struct DatasetOptions {

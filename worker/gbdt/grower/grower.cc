@@ -1,6 +1,7 @@
 #include "worker/gbdt/grower/grower.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -31,11 +32,12 @@ std::vector<size_t> ChooseSome(size_t count, double fraction, uint64_t seed) {
 }  // namespace
 
 LeafWiseGrower::LeafWiseGrower(const BinMatrix& bins, std::vector<FeatureShape> shapes,
-                               const GrowerOptions& options, WorkPool& pool)
+                               const GrowerOptions& options, WorkPool& pool, Exchange& exchange)
     : bins_(bins),
       shapes_(std::move(shapes)),
       options_(options),
       pool_(pool),
+      exchange_(exchange),
       rows_(pool),
       builder_(bins, pool, options.threads) {}
 
@@ -73,6 +75,10 @@ void LeafWiseGrower::ChooseFeatures() {
   for (const size_t feature : ChooseSome(bins_.features(), options_.feature_fraction, seed)) {
     feature_used_[feature] = 1;
   }
+  exchange_.StartTree(feature_used_, units_);
+  for (size_t f = 0; f < feature_used_.size(); ++f) {
+    if (!exchange_.Needs(f) && !exchange_.sums_histograms()) feature_used_[f] = 0;
+  }
   block_used_.clear();
   for (const BinBlock& block : bins_.blocks()) {
     block_used_.push_back(
@@ -88,7 +94,12 @@ void LeafWiseGrower::StartRoot() {
   open_.resize(1);
   SplitLeaf& root = tree_.leaves[0].leaf;
   root.sums = rows_.Sum();
-  root.rows = static_cast<int64_t>(rows_.rows().size());
+  tree_.leaves[0].count = rows_.rows().size();
+  std::array<int64_t, 3> sums = {root.sums.gradient, root.sums.hessian,
+                                 static_cast<int64_t>(rows_.rows().size())};
+  SumOverRanks(sums);
+  root.sums = {sums[0], sums[1]};
+  root.rows = sums[2];
   SplitRules plain = options_.rules;
   plain.path_smooth = 0;
   root.output =
@@ -100,7 +111,6 @@ void LeafWiseGrower::StartRoot() {
 
 // The left child keeps the leaf's number, the right one gets the next, which is returned.
 size_t LeafWiseGrower::SplitLeafAt(size_t at) {
-  const PhaseScope scope(options_.phases, TreePhase::kPartition);
   const size_t right_at = tree_.leaves.size();
   const auto node_at = static_cast<int32_t>(tree_.nodes.size());
   const Split split = std::move(open_[at].best);
@@ -109,23 +119,30 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at) {
     GrownNode& above = tree_.nodes[static_cast<size_t>(parent.parent)];
     (parent.is_left ? above.left : above.right) = node_at;
   }
-  const auto count = static_cast<size_t>(parent.leaf.rows);
   const auto feature = static_cast<size_t>(split.feature);
-  const size_t left =
-      rows_.Split(bins_.column(feature), SplitSides(shapes_[feature], split), parent.begin, count);
+  size_t left = 0;
+  {
+    const PhaseScope scope(options_.phases, TreePhase::kPartition);
+    left = rows_.Split(bins_.column(feature), SplitSides(shapes_[feature], split), parent.begin,
+                       parent.count);
+  }
+  auto left_rows = static_cast<int64_t>(left);
+  SumOverRanks(std::span(&left_rows, 1));
   GrownLeaf left_leaf = {.leaf = {.sums = split.left,
-                                  .rows = static_cast<int64_t>(left),
+                                  .rows = left_rows,
                                   .output = split.left_output,
                                   .bounds = parent.leaf.bounds},
                          .begin = parent.begin,
+                         .count = left,
                          .depth = parent.depth + 1,
                          .parent = node_at,
                          .is_left = true};
   GrownLeaf right_leaf = left_leaf;
   right_leaf.leaf.sums = split.right;
-  right_leaf.leaf.rows = static_cast<int64_t>(count - left);
+  right_leaf.leaf.rows = parent.leaf.rows - left_rows;
   right_leaf.leaf.output = split.right_output;
   right_leaf.begin = parent.begin + left;
+  right_leaf.count = parent.count - left;
   right_leaf.is_left = false;
   if (split.monotone != 0) {
     const double middle = (split.left_output + split.right_output) / 2;
@@ -140,6 +157,11 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at) {
   tree_.leaves.push_back(right_leaf);
   open_.emplace_back();
   return right_at;
+}
+
+void LeafWiseGrower::SumOverRanks(std::span<int64_t> numbers) {
+  const PhaseScope scope(options_.phases, TreePhase::kExchange);
+  exchange_.Sum(numbers);
 }
 
 bool LeafWiseGrower::CanSplit(size_t at) const {
@@ -173,46 +195,109 @@ void LeafWiseGrower::Search(const Children& children) {
     larger.histogram = std::move(histogram);
   }
   smaller.histogram = TakeHistogram();
-  const GrownLeaf& leaf = tree_.leaves[children.smaller];
-  const auto count = static_cast<size_t>(leaf.leaf.rows);
-  {
-    const PhaseScope scope(options_.phases, TreePhase::kHistograms);
-    builder_.Build(rows_.rows().subspan(leaf.begin, count),
-                   rows_.gradients().Part(leaf.begin, count), block_used_, *smaller.histogram);
-  }
-  const PhaseScope scope(options_.phases, TreePhase::kSplitSearch);
-  const size_t features = bins_.features();
-  const size_t pieces = std::min(features, kSearchesPerThread * options_.threads);
-  struct Found {
-    Split smaller;
-    Split larger;
+  BuildHistogram(children.smaller);
+  std::vector<Target> targets = {TargetOf(children.smaller)};
+  if (!is_root) targets.push_back(TargetOf(children.larger));
+  const bool selects = exchange_.selects_features();
+  // What the search of a feature begins with, where it is not due earlier.
+  const auto complete = [&](size_t f) {
+    const size_t begin = bins_.histogram_begin(f);
+    if (!exchange_.sums_histograms()) builder_.Finish(begin, bins_.bins(f), *smaller.histogram);
+    if (is_root) return;
+    SubtractHistogram(
+        std::span(*larger.histogram).subspan(begin, bins_.bins(f)),
+        std::span<const GradientSums>(*smaller.histogram).subspan(begin, bins_.bins(f)));
   };
-  std::vector<Found> found(pieces);
-  pool_.Run(pieces, [&](size_t piece) {
-    Found& best = found[piece];
-    for (size_t f = features * piece / pieces; f < features * (piece + 1) / pieces; ++f) {
-      if (feature_used_[f] == 0) continue;
-      const size_t begin = bins_.histogram_begin(f);
-      const size_t bins = bins_.bins(f);
-      builder_.Finish(begin, bins, *smaller.histogram);
-      if (!is_root) {
-        SubtractHistogram(std::span(*larger.histogram).subspan(begin, bins),
-                          std::span(*smaller.histogram).subspan(begin, bins));
-        Split split = SearchFeature(f, children.larger);
-        if (IsBetter(split, best.larger)) best.larger = std::move(split);
-      }
-      Split split = SearchFeature(f, children.smaller);
-      if (IsBetter(split, best.smaller)) best.smaller = std::move(split);
+  if (selects) {
+    {
+      const PhaseScope scope(options_.phases, TreePhase::kSplitSearch);
+      pool_.Run(bins_.features(), [&](size_t f) {
+        if (feature_used_[f] != 0) complete(f);
+      });
     }
-  });
-  for (Found& piece : found) {
-    if (IsBetter(piece.smaller, smaller.best)) smaller.best = std::move(piece.smaller);
-    if (IsBetter(piece.larger, larger.best)) larger.best = std::move(piece.larger);
+    SelectFeatures(targets);
   }
+  SearchFeatures(targets, [&](size_t f) {
+    if (!selects) complete(f);
+  });
+  for (const Target& target : targets) open_[target.leaf].best = target.best;
   for (OpenLeaf* child : {&smaller, &larger}) {
     if (child->best.exists() || child->histogram == nullptr) continue;
     free_.push_back(std::move(child->histogram));
   }
+}
+
+void LeafWiseGrower::BuildHistogram(size_t at) {
+  const GrownLeaf& leaf = tree_.leaves[at];
+  Histogram& histogram = *open_[at].histogram;
+  {
+    const PhaseScope scope(options_.phases, TreePhase::kHistograms);
+    builder_.Build(rows_.rows().subspan(leaf.begin, leaf.count),
+                   rows_.gradients().Part(leaf.begin, leaf.count), block_used_, histogram);
+    if (!exchange_.sums_histograms()) return;
+    pool_.Run(bins_.features(), [&](size_t f) {
+      if (feature_used_[f] == 0) return;
+      builder_.Finish(bins_.histogram_begin(f), bins_.bins(f), histogram);
+    });
+  }
+  const PhaseScope scope(options_.phases, TreePhase::kExchange);
+  exchange_.SumHistogram(leaf.leaf.rows, histogram);
+}
+
+LeafWiseGrower::Target LeafWiseGrower::TargetOf(size_t leaf) const {
+  Target target{.leaf = leaf,
+                .histogram = *open_[leaf].histogram,
+                .searched = std::vector<uint8_t>(bins_.features(), 0),
+                .best = {}};
+  if (!CanSplit(leaf)) return target;
+  for (size_t f = 0; f < bins_.features(); ++f) {
+    target.searched[f] = feature_used_[f] != 0 && exchange_.Needs(f) && MayUse(f, leaf) ? 1 : 0;
+  }
+  return target;
+}
+
+void LeafWiseGrower::SelectFeatures(std::span<Target> targets) {
+  std::vector<SearchedLeaf> leaves;
+  for (Target& target : targets) {
+    leaves.push_back({.leaf = &tree_.leaves[target.leaf].leaf,
+                      .histogram = target.histogram,
+                      .searched = target.searched});
+  }
+  const PhaseScope scope(options_.phases, TreePhase::kExchange);
+  exchange_.SelectFeatures(leaves);
+  for (size_t i = 0; i < targets.size(); ++i) targets[i].histogram = leaves[i].histogram;
+}
+
+// The best split of each target over all features and ranks. `prepare` is called for each feature
+// of the tree before it is searched.
+void LeafWiseGrower::SearchFeatures(std::span<Target> targets,
+                                    const std::function<void(size_t)>& prepare) {
+  const size_t features = bins_.features();
+  const size_t pieces = std::min(features, kSearchesPerThread * options_.threads);
+  std::vector<std::vector<Split>> found(pieces, std::vector<Split>(targets.size()));
+  {
+    const PhaseScope scope(options_.phases, TreePhase::kSplitSearch);
+    pool_.Run(pieces, [&](size_t piece) {
+      for (size_t f = features * piece / pieces; f < features * (piece + 1) / pieces; ++f) {
+        if (feature_used_[f] == 0 || !exchange_.Needs(f)) continue;
+        prepare(f);
+        for (size_t i = 0; i < targets.size(); ++i) {
+          if (targets[i].searched[f] == 0) continue;
+          Split split = SearchFeature(f, targets[i].leaf, targets[i].histogram);
+          if (IsBetter(split, found[piece][i])) found[piece][i] = std::move(split);
+        }
+      }
+    });
+  }
+  std::vector<Split*> best;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    for (std::vector<Split>& piece : found) {
+      if (IsBetter(piece[i], targets[i].best)) targets[i].best = std::move(piece[i]);
+    }
+    best.push_back(&targets[i].best);
+  }
+  const PhaseScope scope(options_.phases, TreePhase::kExchange);
+  exchange_.FindBest(best);
 }
 
 bool LeafWiseGrower::MayUse(size_t feature, size_t leaf) const {
@@ -222,8 +307,8 @@ bool LeafWiseGrower::MayUse(size_t feature, size_t leaf) const {
   return RowUniform(seed, feature) < options_.feature_fraction_bynode;
 }
 
-Split LeafWiseGrower::SearchFeature(size_t feature, size_t at) {
-  if (!MayUse(feature, at) || !CanSplit(at)) return {};
+Split LeafWiseGrower::SearchFeature(size_t feature, size_t at,
+                                    std::span<const GradientSums> histogram) {
   int64_t random_bin = -1;
   const FeatureShape& shape = shapes_[feature];
   if (options_.extra_trees && shape.bins > 2) {
@@ -233,10 +318,9 @@ Split LeafWiseGrower::SearchFeature(size_t feature, size_t at) {
         static_cast<int64_t>(RowUniform(seed + at, feature) * static_cast<double>(shape.bins - 1));
     if (shape.categorical) ++random_bin;
   }
-  return FindBestSplit(
-      shape, static_cast<int32_t>(feature),
-      std::span(*open_[at].histogram).subspan(bins_.histogram_begin(feature), shape.bins),
-      tree_.leaves[at].leaf, units_, options_.rules, random_bin);
+  return FindBestSplit(shape, static_cast<int32_t>(feature),
+                       histogram.subspan(bins_.histogram_begin(feature), shape.bins),
+                       tree_.leaves[at].leaf, units_, options_.rules, random_bin);
 }
 
 }  // namespace strata

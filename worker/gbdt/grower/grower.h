@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/work_pool.h"
 #include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/fixed_point.h"
+#include "worker/gbdt/grower/exchange.h"
 #include "worker/gbdt/grower/grown_tree.h"
 #include "worker/gbdt/grower/histogram_builder.h"
 #include "worker/gbdt/grower/leaf_rows.h"
@@ -33,12 +35,13 @@ struct GrowerOptions {
 // One thread at a time; works on all of the pool's.
 class LeafWiseGrower {
  public:
-  // `bins` and `pool` outlive it.
+  // `bins`, `pool` and `exchange` outlive it.
   LeafWiseGrower(const BinMatrix& bins, std::vector<FeatureShape> shapes,
-                 const GrowerOptions& options, WorkPool& pool);
+                 const GrowerOptions& options, WorkPool& pool, Exchange& exchange);
 
   // A tree for the rows of `bag`, which ascend. `tree_number` seeds what is random. The result is
-  // good until the next call.
+  // good until the next call; worth nothing once the exchange has lost a rank. All ranks of the
+  // exchange call it together.
   const GrownTree& Grow(const FixedGradients& gradients, const GradientUnits& units,
                         std::span<const uint32_t> bag, uint64_t tree_number);
 
@@ -56,11 +59,24 @@ class LeafWiseGrower {
     size_t larger;  // the same: the root, alone
   };
 
+  // A leaf's search for its best split.
+  struct Target {
+    size_t leaf;
+    std::span<GradientSums> histogram;
+    std::vector<uint8_t> searched;  // of each feature
+    Split best;
+  };
+
   void ChooseFeatures();
   void StartRoot();
+  void SumOverRanks(std::span<int64_t> numbers);
   size_t SplitLeafAt(size_t leaf);
   void Search(const Children& children);
-  Split SearchFeature(size_t feature, size_t leaf);
+  void BuildHistogram(size_t leaf);
+  Target TargetOf(size_t leaf) const;
+  void SelectFeatures(std::span<Target> targets);
+  void SearchFeatures(std::span<Target> targets, const std::function<void(size_t)>& prepare);
+  Split SearchFeature(size_t feature, size_t leaf, std::span<const GradientSums> histogram);
   bool MayUse(size_t feature, size_t leaf) const;
   bool CanSplit(size_t leaf) const;
   std::unique_ptr<Histogram> TakeHistogram();
@@ -69,6 +85,7 @@ class LeafWiseGrower {
   const std::vector<FeatureShape> shapes_;
   const GrowerOptions options_;
   WorkPool& pool_;
+  Exchange& exchange_;
 
   GradientUnits units_;
   uint64_t tree_number_ = 0;

@@ -21,6 +21,7 @@ struct GrownNode {
 struct GrownLeaf {
   SplitLeaf leaf;
   size_t begin = 0;  // its rows in GrownTree::rows
+  size_t count = 0;  // on this rank; leaf.rows are those of all ranks
   size_t depth = 0;
   int32_t parent = -1;   // the node above; -1: it is the root
   bool is_left = false;  // of the parent's children
@@ -32,7 +33,7 @@ struct GrownTree {
   std::span<const uint32_t> rows;  // all rows of the bag, leaf by leaf; the grower's
 
   std::span<const uint32_t> RowsOf(const GrownLeaf& leaf) const {
-    return rows.subspan(leaf.begin, static_cast<size_t>(leaf.leaf.rows));
+    return rows.subspan(leaf.begin, leaf.count);
   }
 };
 

@@ -36,7 +36,7 @@ Result<LabelGains> LabelGains::Make(const TreeParameters& p, const TreeDataset& 
     }
     return Invalid(fmt::format(
         "ranking needs whole labels from 0 to {} (label_gain names their gains): row {} has {}",
-        gains.gains_.size() - 1, row + 1, label));
+        gains.gains_.size() - 1, data.share.first_row() + row + 1, label));
   }
   return gains;
 }

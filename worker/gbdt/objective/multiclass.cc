@@ -6,7 +6,6 @@
 
 #include "kernels/core/math.h"
 #include "kernels/tree/losses.h"
-#include "worker/gbdt/objective/exact_sum.h"
 #include "worker/gbdt/objective/factories.h"
 
 namespace strata {
@@ -23,16 +22,16 @@ class Multiclass : public TreeObjective {
         one_vs_all_(p.objective == "multiclassova"),
         from_average_(p.boost_from_average),
         binary_{.sigmoid = p.sigmoid, .negative_weight = 1, .positive_weight = 1} {
-    double largest = data.weights.empty() ? 1 : 0;
-    for (const float weight : data.weights) largest = std::max<double>(largest, weight);
-    std::vector<ExactSum> sums(classes_, ExactSum(largest));
-    ExactSum all(largest);
-    for (size_t row = 0; row < data.rows(); ++row) {
-      const double weight = data.weights.empty() ? 1 : data.weights[row];
-      sums[static_cast<size_t>(data.labels[row])].Add(weight);
-      all.Add(weight);
+    std::vector<double> weights(data.rows(), 1);
+    std::ranges::copy(data.weights, weights.begin());
+    const double all = data.share.Total(weights);
+    for (size_t k = 0; k < classes_; ++k) {
+      std::vector<double> own = weights;
+      for (size_t row = 0; row < own.size(); ++row) {
+        if (static_cast<size_t>(data.labels[row]) != k) own[row] = 0;
+      }
+      shares_.push_back(data.share.Total(own) / all);
     }
-    for (const ExactSum& sum : sums) shares_.push_back(sum.Value() / all.Value());
   }
 
   std::string ModelText() const override {
@@ -114,7 +113,7 @@ Result<std::unique_ptr<TreeObjective>> MakeMulticlassObjective(const TreeParamet
       continue;
     return Invalid(
         fmt::format("objective = {} needs whole labels from 0 to {} (num_class - 1): row {} has {}",
-                    p.objective, p.num_class - 1, row + 1, label));
+                    p.objective, p.num_class - 1, data.share.first_row() + row + 1, label));
   }
   return std::unique_ptr<TreeObjective>(std::make_unique<Multiclass>(p, data));
 }

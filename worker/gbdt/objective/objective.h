@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "base/work_pool.h"
@@ -14,7 +14,14 @@
 
 namespace strata {
 
-// Scores, gradients and hessians are class * rows + row.
+// What is left of a row's label, and what that counts.
+struct Residual {
+  double value = 0;  // label - score
+  double weight = 1;
+};
+
+// Scores, gradients and hessians are class * rows + row. Where rows are divided over ranks, making
+// one and StartScore are collective (RowShare).
 class TreeObjective {
  public:
   virtual ~TreeObjective() = default;
@@ -30,12 +37,14 @@ class TreeObjective {
                          std::span<float> gradients, std::span<float> hessians) const = 0;
   // All hessians are 1, so that sums of them count rows.
   virtual bool hessians_are_one() const { return false; }
-  // A leaf's new output from its rows' residuals (label - score); nothing: as the split search had
-  // it. Losses whose hessian says nothing need it.
-  virtual std::optional<double> RenewedOutput(std::span<const uint32_t> /*rows*/,
-                                              std::span<const double> /*scores*/) const {
-    return std::nullopt;
+  // Losses whose hessian says nothing: leaves get new outputs from their rows' residuals, in the
+  // order of the rows, whichever ranks they are on.
+  virtual bool renews_outputs() const { return false; }
+  virtual std::vector<Residual> Residuals(std::span<const uint32_t> /*rows*/,
+                                          std::span<const double> /*scores*/) const {
+    return {};
   }
+  virtual double RenewedOutput(std::vector<Residual>& /*residuals*/) const { return 0; }
 };
 
 // Of the parameters' objective for this data, which outlives it. kInvalid: labels that do not fit

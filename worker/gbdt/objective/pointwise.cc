@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "kernels/tree/losses.h"
-#include "worker/gbdt/objective/exact_sum.h"
 #include "worker/gbdt/objective/factories.h"
 
 namespace strata {
@@ -59,10 +58,13 @@ class Pointwise : public TreeObjective {
         return math::Log(mean / (1 - mean)) / traits_.sigmoid;
       }
       case Start::kPercentile: {
-        std::vector<double> values(labels_.begin(), labels_.end());
-        std::vector<uint32_t> rows(labels_.size());
-        for (size_t row = 0; row < rows.size(); ++row) rows[row] = static_cast<uint32_t>(row);
-        return Percentile(std::move(values), rows);
+        std::vector<Residual> labels(labels_.size());
+        for (size_t row = 0; row < labels.size(); ++row) {
+          labels[row] = {.value = labels_[row], .weight = PercentileWeight(row)};
+        }
+        return data_.share.Compute<Residual>(
+            std::span(&labels, 1),
+            [&](size_t /*list*/, std::vector<Residual>& all) { return Percentile(all); })[0];
       }
     }
     return 0;
@@ -71,7 +73,8 @@ class Pointwise : public TreeObjective {
   bool NeedsTrees(size_t /*k*/) const override {
     if (!traits_.labels_are_classes) return true;
     const auto positive = [](float label) { return label > 0; };
-    return std::ranges::any_of(labels_, positive) && !std::ranges::all_of(labels_, positive);
+    return data_.share.Any(std::ranges::any_of(labels_, positive)) &&
+           data_.share.Any(!std::ranges::all_of(labels_, positive));
   }
 
   void Gradients(std::span<const double> scores, uint64_t /*round*/, WorkPool& pool,
@@ -86,15 +89,19 @@ class Pointwise : public TreeObjective {
     });
   }
 
-  std::optional<double> RenewedOutput(std::span<const uint32_t> rows,
-                                      std::span<const double> scores) const override {
-    if (!traits_.renews) return std::nullopt;
-    std::vector<double> residuals;
+  bool renews_outputs() const override { return traits_.renews; }
+  std::vector<Residual> Residuals(std::span<const uint32_t> rows,
+                                  std::span<const double> scores) const override {
+    std::vector<Residual> residuals;
     residuals.reserve(rows.size());
     for (const uint32_t row : rows) {
-      residuals.push_back(static_cast<double>(labels_[row]) - scores[row]);
+      residuals.push_back({.value = static_cast<double>(labels_[row]) - scores[row],
+                           .weight = PercentileWeight(row)});
     }
-    return Percentile(std::move(residuals), rows);
+    return residuals;
+  }
+  double RenewedOutput(std::vector<Residual>& residuals) const override {
+    return Percentile(residuals);
   }
 
  private:
@@ -103,33 +110,32 @@ class Pointwise : public TreeObjective {
   }
 
   double Mean() const {
-    double largest_label = 0;
-    double largest_weight = data_.weights.empty() ? 1 : 0;
+    std::vector<double> numbers(labels_.size());
+    std::vector<double> weights(labels_.size(), 1);
     for (size_t row = 0; row < labels_.size(); ++row) {
-      largest_label = std::max(largest_label, std::fabs(LabelOf(row)));
-      if (!data_.weights.empty()) {
-        largest_weight = std::max(largest_weight, static_cast<double>(data_.weights[row]));
-      }
+      if (!data_.weights.empty()) weights[row] = data_.weights[row];
+      numbers[row] = LabelOf(row) * weights[row];
     }
-    ExactSum sum(largest_label * largest_weight);
-    ExactSum weights(largest_weight);
-    for (size_t row = 0; row < labels_.size(); ++row) {
-      const double weight = data_.weights.empty() ? 1 : data_.weights[row];
-      sum.Add(LabelOf(row) * weight);
-      weights.Add(weight);
-    }
-    return weights.Value() > 0 ? sum.Value() / weights.Value() : 0;
+    const double weight = data_.share.Total(weights);
+    const double sum = data_.share.Total(numbers);
+    return weight > 0 ? sum / weight : 0;
   }
 
-  double Percentile(std::vector<double> values, std::span<const uint32_t> rows) const {
-    const bool by_label = traits_.percentile_weight == RowWeight::kInverseLabel;
-    if (!by_label && data_.weights.empty()) return PercentileOf(values, traits_.percentile);
+  double PercentileWeight(size_t row) const {
+    const double weight = data_.weights.empty() ? 1 : data_.weights[row];
+    if (traits_.percentile_weight == RowWeight::kData) return weight;
+    return weight / std::max(1.0, std::fabs(static_cast<double>(labels_[row])));
+  }
+
+  double Percentile(std::vector<Residual>& residuals) const {
+    std::vector<double> values;
     std::vector<double> weights;
-    weights.reserve(rows.size());
-    for (const uint32_t row : rows) {
-      double weight = data_.weights.empty() ? 1 : data_.weights[row];
-      if (by_label) weight /= std::max(1.0, std::fabs(static_cast<double>(labels_[row])));
-      weights.push_back(weight);
+    for (const Residual& residual : residuals) {
+      values.push_back(residual.value);
+      weights.push_back(residual.weight);
+    }
+    if (traits_.percentile_weight == RowWeight::kData && data_.weights.empty()) {
+      return PercentileOf(values, traits_.percentile);
     }
     return WeightedPercentileOf(values, weights, traits_.percentile);
   }
@@ -151,8 +157,8 @@ loss::BinaryLogistic BinaryLossOf(const TreeParameters& p, const TreeDataset& da
   loss::BinaryLogistic loss{.sigmoid = p.sigmoid, .negative_weight = 1, .positive_weight = 1};
   if (p.is_unbalance) {
     const auto positives = static_cast<double>(
-        std::ranges::count_if(data.labels, [](float label) { return label > 0; }));
-    const double negatives = static_cast<double>(data.rows()) - positives;
+        data.share.Sum(std::ranges::count_if(data.labels, [](float label) { return label > 0; })));
+    const double negatives = static_cast<double>(data.all_rows()) - positives;
     if (positives > 0 && negatives > 0) {
       (positives > negatives ? loss.negative_weight : loss.positive_weight) =
           positives > negatives ? positives / negatives : negatives / positives;
@@ -167,7 +173,7 @@ Status CheckLabels(const TreeDataset& data, const std::string& objective,
   for (size_t row = 0; row < data.rows(); ++row) {
     if (fits(data.labels[row])) continue;
     return Invalid(fmt::format("objective = {} needs labels {}: row {} has {}", objective, expected,
-                               row + 1, data.labels[row]));
+                               data.share.first_row() + row + 1, data.labels[row]));
   }
   return {};
 }

@@ -18,7 +18,7 @@ constexpr double kLn2 = 0.6931471805599453;
 struct Query {
   std::span<const double> scores;
   std::span<const float> labels;
-  size_t first_row;
+  uint64_t first_row;  // among all ranks'
   // In single precision, as LightGBM adds them up: on small data its models are met only so.
   std::vector<float>& lambdas;
   std::vector<float>& hessians;
@@ -38,7 +38,7 @@ class Ranking : public TreeObjective {
       std::vector<float> seconds(count);
       const Query query{.scores = scores.subspan(begin, count),
                         .labels = std::span(data_.labels).subspan(begin, count),
-                        .first_row = begin,
+                        .first_row = data_.share.first_row() + begin,
                         .lambdas = lambdas,
                         .hessians = seconds};
       if (count > 0) OfQuery(q, query, round);

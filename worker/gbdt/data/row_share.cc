@@ -1,0 +1,113 @@
+#include "worker/gbdt/data/row_share.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "worker/gbdt/data/exact_sum.h"
+
+namespace strata {
+
+Result<RowShare> RowShare::Divide(Group& group, size_t rows) {
+  std::vector<uint64_t> all(static_cast<size_t>(group.world()));
+  const auto rank = static_cast<size_t>(group.rank());
+  all[rank] = rows;
+  STRATA_TRY(group.Allgather(std::span(all)));
+  for (size_t other = 0; other < all.size(); ++other) {
+    if (all[other] > 0) continue;
+    return Invalid(fmt::format(
+        "rank {} of {} has no row: expected at least one (and one whole query) for each: train "
+        "with fewer ranks",
+        other, all.size()));
+  }
+  RowShare share;
+  share.first_row_ =
+      std::accumulate(all.begin(), all.begin() + static_cast<ptrdiff_t>(rank), uint64_t{0});
+  share.all_rows_ = std::accumulate(all.begin(), all.end(), uint64_t{0});
+  share.state_ = std::make_shared<State>(State{group, {}});
+  return share;
+}
+
+bool RowShare::Keep(const Status& status) const {
+  if (state_->status.ok()) state_->status = status;
+  return state_->status.ok();
+}
+
+void RowShare::Sum(std::span<int64_t> numbers) const {
+  if (is_whole() || numbers.empty()) return;
+  Keep(state_->group.Allreduce(numbers, ReduceOp::kSum));
+}
+
+void RowShare::Max(std::span<double> numbers) const {
+  if (is_whole() || numbers.empty()) return;
+  Keep(state_->group.Allreduce(numbers, ReduceOp::kMax));
+}
+
+int64_t RowShare::Sum(int64_t number) const {
+  Sum(std::span(&number, 1));
+  return number;
+}
+
+double RowShare::Max(double number) const {
+  Max(std::span(&number, 1));
+  return number;
+}
+
+double RowShare::Total(std::span<const double> numbers) const {
+  double largest = 0;
+  bool finite = true;
+  for (const double number : numbers) {
+    largest = std::max(largest, std::fabs(number));
+    finite = finite && std::isfinite(number);
+  }
+  // What is not finite has no place in an integer; the sum is not finite either.
+  if (Any(!finite)) return std::nan("");
+  ExactSum sum(Max(largest));
+  for (const double number : numbers) sum.Add(number);
+  ExactSum::Parts parts = sum.parts();
+  Sum(parts);
+  sum.SetParts(parts);
+  return sum.Value();
+}
+
+std::vector<RowShare::Bytes> RowShare::Join(
+    std::span<const std::span<const std::byte>> lists) const {
+  const size_t ranks = world();
+  const size_t own_lists = lists.size() / ranks + (rank() < lists.size() % ranks ? 1 : 0);
+  std::vector<Bytes> joined(own_lists);
+  // sizes[s * lists + l]: bytes of list l at rank s.
+  std::vector<uint64_t> sizes(ranks * lists.size());
+  for (size_t l = 0; l < lists.size(); ++l) sizes[rank() * lists.size() + l] = lists[l].size();
+  if (lists.empty() || !Keep(state_->group.Allgather(std::span(sizes)))) return joined;
+  const auto size_of = [&](size_t source, size_t list) {
+    return static_cast<size_t>(sizes[source * lists.size() + list]);
+  };
+  Bytes out;
+  std::vector<size_t> out_counts(ranks);
+  std::vector<size_t> in_counts(ranks);
+  for (size_t other = 0; other < ranks; ++other) {
+    for (size_t l = other; l < lists.size(); l += ranks) {
+      out.insert(out.end(), lists[l].begin(), lists[l].end());
+      out_counts[other] += lists[l].size();
+    }
+    for (size_t l = rank(); l < lists.size(); l += ranks) in_counts[other] += size_of(other, l);
+  }
+  Bytes in(std::accumulate(in_counts.begin(), in_counts.end(), size_t{0}));
+  if (!Keep(state_->group.AllToAll(std::span<const std::byte>(out), std::span(in), out_counts,
+                                   in_counts))) {
+    return joined;
+  }
+  const std::byte* at = in.data();
+  for (size_t source = 0; source < ranks; ++source) {
+    for (size_t i = 0; i < own_lists; ++i) {
+      const size_t size = size_of(source, rank() + i * ranks);
+      joined[i].insert(joined[i].end(), at, at + size);
+      at += size;
+    }
+  }
+  return joined;
+}
+
+}  // namespace strata
