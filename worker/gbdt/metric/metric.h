@@ -22,7 +22,8 @@ struct MetricValue {
 class TreeMetric {
  public:
   virtual ~TreeMetric() = default;
-  // Scores are raw, class * rows + row.
+  // Scores are raw, class * rows + row. The value is that of all ranks' rows (RowShare:
+  // collective).
   virtual std::vector<MetricValue> Evaluate(std::span<const double> scores) const = 0;
 };
 

@@ -17,21 +17,23 @@ class RankMetric : public TreeMetric {
   }
 
   std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
-    std::vector<double> sums(eval_at_.size());
     const std::vector<size_t>& begins = data_.query_begins;
-    for (size_t q = 0; q + 1 < begins.size(); ++q) {
+    const size_t queries = begins.size() - 1;
+    std::vector<std::vector<double>> of_queries(eval_at_.size(), std::vector<double>(queries));
+    for (size_t q = 0; q < queries; ++q) {
       const auto labels = std::span(data_.labels).subspan(begins[q], begins[q + 1] - begins[q]);
       const std::vector<uint32_t> order =
           OrderByScore(scores.subspan(begins[q], begins[q + 1] - begins[q]));
       for (size_t i = 0; i < eval_at_.size(); ++i) {
         const auto k = static_cast<size_t>(eval_at_[i]);
-        sums[i] += is_ndcg_ ? Ndcg(labels, order, k) : AveragePrecision(labels, order, k);
+        of_queries[i][q] = is_ndcg_ ? Ndcg(labels, order, k) : AveragePrecision(labels, order, k);
       }
     }
+    const auto all_queries = static_cast<double>(data_.share.Sum(static_cast<int64_t>(queries)));
     std::vector<MetricValue> values;
     for (size_t i = 0; i < eval_at_.size(); ++i) {
       values.push_back({.name = fmt::format("{}@{}", is_ndcg_ ? "ndcg" : "map", eval_at_[i]),
-                        .value = sums[i] / static_cast<double>(begins.size() - 1),
+                        .value = data_.share.Total(of_queries[i]) / all_queries,
                         .higher_is_better = true});
     }
     return values;

@@ -29,16 +29,17 @@ class RowMetric : public TreeMetric {
   std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
     const size_t rows = data_.rows();
     std::vector<double> row_scores(classes_);
-    double sum = 0;
-    double weights = 0;
+    std::vector<double> losses(rows);
+    std::vector<double> weights(rows, 1);
     for (size_t row = 0; row < rows; ++row) {
       for (size_t k = 0; k < classes_; ++k) row_scores[k] = scores[k * rows + row];
       transform_(row_scores);
-      const double weight = data_.weights.empty() ? 1 : data_.weights[row];
-      sum += loss_(row_scores, data_.labels[row]) * weight;
-      weights += weight;
+      if (!data_.weights.empty()) weights[row] = data_.weights[row];
+      losses[row] = loss_(row_scores, data_.labels[row]) * weights[row];
     }
-    double value = weights > 0 ? sum / weights : 0;
+    const double weight = data_.share.Total(weights);
+    const double loss = data_.share.Total(losses);
+    double value = weight > 0 ? loss / weight : 0;
     if (square_root_) value = std::sqrt(value);
     return {{.name = name_, .value = value, .higher_is_better = false}};
   }
