@@ -92,6 +92,7 @@ void LeafWiseGrower::StartRoot() {
   tree_.leaves.assign(1, GrownLeaf{});
   open_.clear();
   open_.resize(1);
+  open_[0].is_splittable = feature_used_;
   SplitLeaf& root = tree_.leaves[0].leaf;
   root.sums = rows_.Sum();
   tree_.leaves[0].count = rows_.rows().size();
@@ -155,7 +156,7 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at) {
                          .leaf = parent.leaf});
   parent = left_leaf;
   tree_.leaves.push_back(right_leaf);
-  open_.emplace_back();
+  open_.emplace_back().is_splittable = open_[at].is_splittable;
   return right_at;
 }
 
@@ -250,8 +251,9 @@ LeafWiseGrower::Target LeafWiseGrower::TargetOf(size_t leaf) const {
                 .searched = std::vector<uint8_t>(bins_.features(), 0),
                 .best = {}};
   if (!CanSplit(leaf)) return target;
+  const std::vector<uint8_t>& is_splittable = open_[leaf].is_splittable;
   for (size_t f = 0; f < bins_.features(); ++f) {
-    target.searched[f] = feature_used_[f] != 0 && exchange_.Needs(f) && MayUse(f, leaf) ? 1 : 0;
+    target.searched[f] = is_splittable[f] != 0 && exchange_.Needs(f) && MayUse(f, leaf) ? 1 : 0;
   }
   return target;
 }
@@ -275,11 +277,13 @@ void LeafWiseGrower::SearchFeatures(std::span<Target> targets,
   const size_t features = bins_.features();
   const size_t pieces = std::min(features, kSearchesPerThread * options_.threads);
   std::vector<std::vector<Split>> found(pieces, std::vector<Split>(targets.size()));
+  // Siblings inherit the same.
+  const std::vector<uint8_t>& is_splittable = open_[targets[0].leaf].is_splittable;
   {
     const PhaseScope scope(options_.phases, TreePhase::kSplitSearch);
     pool_.Run(pieces, [&](size_t piece) {
       for (size_t f = features * piece / pieces; f < features * (piece + 1) / pieces; ++f) {
-        if (feature_used_[f] == 0 || !exchange_.Needs(f)) continue;
+        if (is_splittable[f] == 0 || !exchange_.Needs(f)) continue;
         prepare(f);
         for (size_t i = 0; i < targets.size(); ++i) {
           if (targets[i].searched[f] == 0) continue;
@@ -318,9 +322,11 @@ Split LeafWiseGrower::SearchFeature(size_t feature, size_t at,
         static_cast<int64_t>(RowUniform(seed + at, feature) * static_cast<double>(shape.bins - 1));
     if (shape.categorical) ++random_bin;
   }
-  return FindBestSplit(shape, static_cast<int32_t>(feature),
-                       histogram.subspan(bins_.histogram_begin(feature), shape.bins),
-                       tree_.leaves[at].leaf, units_, options_.rules, random_bin);
+  Split split = FindBestSplit(shape, static_cast<int32_t>(feature),
+                              histogram.subspan(bins_.histogram_begin(feature), shape.bins),
+                              tree_.leaves[at].leaf, units_, options_.rules, random_bin);
+  open_[at].is_splittable[feature] = split.exists() ? 1 : 0;
+  return split;
 }
 
 }  // namespace strata

@@ -51,6 +51,9 @@ class LeafWiseGrower {
   struct OpenLeaf {
     Split best;
     std::unique_ptr<Histogram> histogram;
+    // By feature. One with no split in a leaf is not tried below it: so does LightGBM, and a child
+    // has fewer rows.
+    std::vector<uint8_t> is_splittable;
   };
 
   // What two children are searched with.
