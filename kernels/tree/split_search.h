@@ -5,30 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "kernels/tree/feature_shape.h"
 #include "kernels/tree/fixed_point.h"
 #include "kernels/tree/split.h"
 
 namespace strata {
-
-enum class MissingKind : uint8_t { kNone = 0, kZero = 1, kNaN = 2 };  // numbers of model files
-
-// What the search has to know of a feature.
-struct FeatureShape {
-  uint32_t bins = 1;
-  MissingKind missing = MissingKind::kNone;  // kNaN: in the last bin; kZero: in default_bin
-  uint32_t default_bin = 0;                  // where 0 is
-  bool categorical = false;
-  int8_t monotone = 0;  // -1, 0 or 1: how the output may go when the value rises
-  double penalty = 1;   // its gains are multiplied with
-};
-
-// A leaf that may be split.
-struct SplitLeaf {
-  GradientSums sums;
-  int64_t rows = 0;
-  double output = 0;  // its own, for path smoothing of its children
-  OutputBounds bounds;
-};
 
 // A split; none when gain is not above 0.
 struct Split {

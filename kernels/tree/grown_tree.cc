@@ -1,4 +1,4 @@
-#include "worker/gbdt/grower/grown_tree.h"
+#include "kernels/tree/grown_tree.h"
 
 namespace strata {
 
