@@ -2,12 +2,14 @@
 // find the same boundaries from the same sample.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/status.h"
 #include "kernels/tree/split_search.h"
 
 namespace strata {
@@ -49,6 +51,9 @@ class BinMapper {
   std::span<const int32_t> categories() const { return categories_; }
   double smallest() const { return smallest_; }
   double largest() const { return largest_; }
+  // For another rank, and back. kCorrupt: bytes that are none of a mapper's.
+  std::vector<std::byte> ToBytes() const;
+  static Result<BinMapper> FromBytes(std::span<const std::byte> bytes);
   // As model files have it: "[min:max]", "3:1:0", or "none".
   std::string InfoText() const;
 

@@ -40,7 +40,11 @@ bool ReadPair(std::string_view text, size_t* rows, size_t* columns) {
 
 NpyRows::NpyRows(std::unique_ptr<File> file, std::string path, const Shape& shape,
                  ColumnRoles roles)
-    : file_(std::move(file)), path_(std::move(path)), shape_(shape), roles_(std::move(roles)) {}
+    : file_(std::move(file)),
+      path_(std::move(path)),
+      shape_(shape),
+      roles_(std::move(roles)),
+      end_row_(shape.rows) {}
 
 Result<NpyRows::Shape> NpyRows::ReadShape(const File& file, const std::string& path) {
   std::vector<std::byte> start(12);
@@ -104,8 +108,7 @@ Result<std::unique_ptr<NpyRows>> NpyRows::Open(Disk& disk, const std::string& pa
 Status NpyRows::Next(SparseRows* block) {
   block->Clear();
   const size_t row_bytes = shape_.columns * shape_.value_bytes;
-  const size_t rows =
-      std::min(std::max<size_t>(1, kBlockBytes / row_bytes), shape_.rows - next_row_);
+  const size_t rows = std::min(std::max<size_t>(1, kBlockBytes / row_bytes), end_row_ - next_row_);
   if (rows == 0) return {};
   buffer_.resize(rows * row_bytes);
   STRATA_ASSIGN(const size_t got, file_->ReadAt(shape_.begin + next_row_ * row_bytes, buffer_));
@@ -138,8 +141,16 @@ Status NpyRows::Next(SparseRows* block) {
 }
 
 Status NpyRows::Rewind() {
-  next_row_ = 0;
+  next_row_ = first_row_;
   return {};
+}
+
+Status NpyRows::TakePart(const RowPart& part) {
+  const ByteRange rows = RangeOf(shape_.rows, part.share);
+  first_row_ = std::min<size_t>(rows.begin + part.skip, shape_.rows);
+  end_row_ = std::max<size_t>(first_row_, rows.end);
+  if (part.rows.has_value()) end_row_ = std::min(first_row_ + *part.rows, shape_.rows);
+  return Rewind();
 }
 
 }  // namespace strata

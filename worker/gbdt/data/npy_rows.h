@@ -21,6 +21,7 @@ class NpyRows : public RowSource {
 
   Status Next(SparseRows* block) override;
   Status Rewind() override;
+  Status TakePart(const RowPart& part) override;
   size_t features() const override { return roles_.features; }
   std::vector<std::string> FeatureNames() const override { return roles_.Names(); }
 
@@ -40,6 +41,8 @@ class NpyRows : public RowSource {
   std::string path_;
   Shape shape_;
   ColumnRoles roles_;
+  size_t first_row_ = 0;  // of the part
+  size_t end_row_ = 0;
   size_t next_row_ = 0;
   std::vector<std::byte> buffer_;
 };

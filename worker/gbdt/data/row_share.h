@@ -43,6 +43,10 @@ class RowShare {
   // The sum of all ranks' numbers, by ExactSum: the same however they are divided.
   double Total(std::span<const double> numbers) const;
 
+  // Joins each list with the other ranks' in rank order. Rank r gets lists r, r + world, ...; only
+  // where rows are divided.
+  using Bytes = std::vector<std::byte>;
+  std::vector<Bytes> Join(std::span<const std::span<const std::byte>> lists) const;
   // Joins each list with the other ranks' in rank order, each at one rank, computes a number from
   // it there (with a pool, several at a time), and returns all of them everywhere. Elements are
   // plain.
@@ -57,9 +61,6 @@ class RowShare {
     Group& group;
     Status status;
   };
-  using Bytes = std::vector<std::byte>;
-  // Of the lists of this rank: joined[i] is list rank + i * world.
-  std::vector<Bytes> Join(std::span<const std::span<const std::byte>> lists) const;
   size_t world() const { return static_cast<size_t>(state_->group.world()); }
   size_t rank() const { return static_cast<size_t>(state_->group.rank()); }
   // Remembers the first error; whether all is well.

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "worker/data/line_reader.h"
 
 namespace strata {
 
@@ -32,6 +34,13 @@ struct SparseRows {
   }
 };
 
+// The part of a source's rows that one rank reads.
+struct RowPart {
+  Share share;                                // of the file; nearly equal ones
+  size_t skip = 0;                            // leaves out the first of its rows,
+  std::optional<size_t> rows = std::nullopt;  // and reads so many, beyond its end if need be
+};
+
 // One thread.
 class RowSource {
  public:
@@ -39,6 +48,11 @@ class RowSource {
   // Fills the block with some rows; with none at the end.
   virtual Status Next(SparseRows* block) = 0;
   virtual Status Rewind() = 0;
+  // From now on there is only this part, from its beginning. kRefused: the kind of data is not
+  // divided over ranks.
+  virtual Status TakePart(const RowPart& /*part*/) {
+    return Refused("this kind of data cannot be divided over several ranks yet");
+  }
   // Of features, in the order of their columns; complete once the end has been reached (libsvm
   // says no earlier how many there are).
   virtual size_t features() const = 0;

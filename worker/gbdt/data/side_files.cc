@@ -51,53 +51,57 @@ Status Optional(const Status& status) {
   return status.code() == StatusCode::kNotFound ? Status::Ok() : status;
 }
 
-Status ReadWeights(Disk& disk, const std::string& path, size_t rows, SideFiles* out) {
+Status ReadWeights(Disk& disk, const std::string& path, const SidePart& part, SideFiles* out) {
+  uint64_t row = 0;
   STRATA_TRY(ForEachLine(disk, path, [&](const std::vector<double>& numbers, uint64_t line) {
     if (numbers.size() != 1 || numbers[0] < 0) {
       return Invalid(fmt::format("{}:{}: expected one weight of at least 0", path, line));
     }
-    out->weights.push_back(static_cast<float>(numbers[0]));
+    if (row >= part.first && row - part.first < part.rows) {
+      out->weights.push_back(static_cast<float>(numbers[0]));
+    }
+    ++row;
     return Status::Ok();
   }));
-  if (out->weights.size() != rows) {
-    return Invalid(
-        fmt::format("{}: {} weights for {} rows of data", path, out->weights.size(), rows));
-  }
-  return {};
+  if (row == part.all) return {};
+  return Invalid(fmt::format("{}: {} weights for {} rows of data", path, row, part.all));
 }
 
-Status ReadQueries(Disk& disk, const std::string& path, size_t rows, SideFiles* out) {
-  out->query_begins = {0};
+Status ReadQueries(Disk& disk, const std::string& path, uint64_t rows,
+                   std::vector<size_t>* begins) {
+  *begins = {0};
   STRATA_TRY(ForEachLine(disk, path, [&](const std::vector<double>& numbers, uint64_t line) {
     if (numbers.size() != 1 || numbers[0] < 0 || numbers[0] > kRowsOfQueryMax ||
         numbers[0] != std::floor(numbers[0])) {
       return Invalid(fmt::format("{}:{}: expected one number of rows", path, line));
     }
-    out->query_begins.push_back(out->query_begins.back() + static_cast<size_t>(numbers[0]));
+    begins->push_back(begins->back() + static_cast<size_t>(numbers[0]));
     return Status::Ok();
   }));
-  if (out->query_begins.back() != rows) {
-    return Invalid(fmt::format("{}: its queries have {} rows together, the data has {}", path,
-                               out->query_begins.back(), rows));
-  }
-  return {};
+  if (begins->back() == rows) return {};
+  return Invalid(fmt::format("{}: its queries have {} rows together, the data has {}", path,
+                             begins->back(), rows));
 }
 
-Status ReadInitScores(Disk& disk, const std::string& path, size_t rows, size_t classes,
+Status ReadInitScores(Disk& disk, const std::string& path, const SidePart& part, size_t classes,
                       SideFiles* out) {
-  std::vector<double> scores(rows * classes);
-  size_t row = 0;
+  std::vector<double> scores(part.rows * classes);
+  uint64_t row = 0;
   STRATA_TRY(ForEachLine(disk, path, [&](const std::vector<double>& numbers, uint64_t line) {
     if (numbers.size() != classes) {
       return Invalid(
           fmt::format("{}:{}: expected {} scores, found {}", path, line, classes, numbers.size()));
     }
-    for (size_t k = 0; k < classes && row < rows; ++k) scores[k * rows + row] = numbers[k];
+    if (row >= part.first && row - part.first < part.rows) {
+      for (size_t k = 0; k < classes; ++k) {
+        scores[k * part.rows + (row - part.first)] = numbers[k];
+      }
+    }
     ++row;
     return Status::Ok();
   }));
-  if (row != rows) {
-    return Invalid(fmt::format("{}: scores of {} rows, the data has {}", path, row, rows));
+  if (row != part.all) {
+    return Invalid(fmt::format("{}: scores of {} rows, the data has {}", path, row, part.all));
   }
   out->init_scores = std::move(scores);
   return {};
@@ -105,16 +109,20 @@ Status ReadInitScores(Disk& disk, const std::string& path, size_t rows, size_t c
 
 }  // namespace
 
-Result<SideFiles> ReadSideFiles(Disk& disk, const std::string& data_path, size_t rows,
+Result<SideFiles> ReadSideFiles(Disk& disk, const std::string& data_path, const SidePart& part,
                                 size_t classes) {
   SideFiles out;
-  STRATA_TRY(Optional(ReadWeights(disk, data_path + ".weight", rows, &out)));
-  if (const Status read = ReadQueries(disk, data_path + ".query", rows, &out); !read.ok()) {
-    STRATA_TRY(Optional(read));
-    out.query_begins.clear();
-  }
-  STRATA_TRY(Optional(ReadInitScores(disk, data_path + ".init", rows, classes, &out)));
+  STRATA_TRY(Optional(ReadWeights(disk, data_path + ".weight", part, &out)));
+  STRATA_TRY(Optional(ReadInitScores(disk, data_path + ".init", part, classes, &out)));
   return out;
+}
+
+Result<std::vector<size_t>> ReadQueryFile(Disk& disk, const std::string& data_path, uint64_t all) {
+  std::vector<size_t> begins;
+  const Status read = ReadQueries(disk, data_path + ".query", all, &begins);
+  STRATA_TRY(Optional(read));
+  if (!read.ok()) begins.clear();
+  return begins;
 }
 
 Result<std::vector<size_t>> QueriesFromColumn(const std::vector<int64_t>& query_of_row,

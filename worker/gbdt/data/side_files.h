@@ -12,14 +12,24 @@
 namespace strata {
 
 struct SideFiles {
-  std::vector<float> weights;        // empty: no such file
-  std::vector<size_t> query_begins;  // of each query, and the number of rows; empty: no such file
-  std::vector<double> init_scores;   // class * rows + row; empty: no such file
+  std::vector<float> weights;       // empty: no such file
+  std::vector<double> init_scores;  // class * rows + row; empty: no such file
 };
 
-// Reads those that are there, for a data file of so many rows. kInvalid: a file that does not fit.
-Result<SideFiles> ReadSideFiles(Disk& disk, const std::string& data_path, size_t rows,
+// Rows [first, first + rows) of a data file that has `all`.
+struct SidePart {
+  uint64_t first = 0;
+  size_t rows = 0;
+  uint64_t all = 0;
+};
+
+// Reads of those that are there what belongs to these rows. kInvalid: a file that does not fit.
+Result<SideFiles> ReadSideFiles(Disk& disk, const std::string& data_path, const SidePart& part,
                                 size_t classes);
+
+// Where each query of a data file of `all` rows begins, and `all`; empty: no such file. kInvalid: a
+// file that does not fit.
+Result<std::vector<size_t>> ReadQueryFile(Disk& disk, const std::string& data_path, uint64_t all);
 
 // Queries from a column's values: rows of one query stand together. kInvalid: they do not.
 Result<std::vector<size_t>> QueriesFromColumn(const std::vector<int64_t>& query_of_row,

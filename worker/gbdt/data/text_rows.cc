@@ -77,25 +77,27 @@ Result<TextFormat> FormatOf(std::string_view line, const std::string& path) {
 
 }  // namespace
 
-TextRows::TextRows(std::unique_ptr<File> file, std::string path, TextFormat format,
-                   const LineReader::Options& options)
+TextRows::TextRows(std::unique_ptr<File> file, std::string path, TextFormat format, uint64_t size)
     : file_(std::move(file)),
       path_(std::move(path)),
       format_(format),
-      lines_(file_.get(), options) {}
+      lines_(file_.get(), {.range = {0, size}, .data_begin = 0, .size = size}),
+      size_(size) {}
 
 Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& path,
                                                  const ColumnChoice& columns) {
   STRATA_ASSIGN(std::unique_ptr<File> file, disk.OpenToRead(path));
   STRATA_ASSIGN(const uint64_t size, file->Size());
-  const LineReader::Options options{.range = {0, size}, .data_begin = 0, .size = size};
-  LineReader lines(file.get(), options);
+  LineReader lines(file.get(), {.range = {0, size}, .data_begin = 0, .size = size});
   std::vector<std::string> first;  // two lines that are not blank
+  uint64_t first_begin = 0;
   Line line;
   while (first.size() < 2) {
     STRATA_ASSIGN(const bool more, lines.Next(&line));
     if (!more) break;
-    if (!Trimmed(line.text).empty()) first.emplace_back(line.text);
+    if (Trimmed(line.text).empty()) continue;
+    if (first.empty()) first_begin = line.offset;
+    first.emplace_back(line.text);
   }
   if (first.size() <= (columns.header ? 1U : 0U)) {
     return Invalid(fmt::format("{}: no row: expected one row a line{}", path,
@@ -112,8 +114,8 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
   }
   const size_t fields =
       format == TextFormat::kLibsvm ? 0 : SplitAt(first[columns.header ? 1 : 0], delimiter).size();
-  std::unique_ptr<TextRows> rows(new TextRows(std::move(file), path, format, options));
-  rows->has_header_ = rows->skips_header_ = columns.header;
+  std::unique_ptr<TextRows> rows(new TextRows(std::move(file), path, format, size));
+  if (columns.header) rows->header_ = first_begin;
   if (format != TextFormat::kLibsvm) {
     STRATA_ASSIGN(rows->roles_, ColumnRoles::Find(columns, std::move(names), fields, path));
     return rows;
@@ -129,7 +131,11 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
 }
 
 Status TextRows::Wrong(const std::string& what) const {
-  return Invalid(fmt::format("{}:{}: {}", path_, line_, what));
+  // Who reads another part than the first does not know how many lines there are before it.
+  if (!lines_.from_start()) {
+    return Invalid(fmt::format("{}: the line at byte {}: {}", path_, line_.offset, what));
+  }
+  return Invalid(fmt::format("{}:{}: {}", path_, lines_.lines_read(), what));
 }
 
 Result<double> TextRows::Number(std::string_view text) const {
@@ -140,18 +146,14 @@ Result<double> TextRows::Number(std::string_view text) const {
 
 Status TextRows::Next(SparseRows* block) {
   block->Clear();
-  Line line;
   while (block->rows() < kBlockRows && block->values.size() < kBlockValues) {
-    STRATA_ASSIGN(const bool more, lines_.Next(&line));
+    if (part_.rows.has_value() && rows_seen_ >= part_.skip + *part_.rows) return {};
+    STRATA_ASSIGN(const bool more, lines_.Next(&line_));
     if (!more) return {};
-    line_ = lines_.lines_read();
-    if (Trimmed(line.text).empty()) continue;
-    if (skips_header_) {
-      skips_header_ = false;
-      continue;
-    }
-    STRATA_TRY(format_ == TextFormat::kLibsvm ? ReadPairs(line.text, block)
-                                              : ReadFields(line.text, block));
+    if (Trimmed(line_.text).empty() || line_.offset == header_) continue;
+    if (rows_seen_++ < part_.skip) continue;
+    STRATA_TRY(format_ == TextFormat::kLibsvm ? ReadPairs(line_.text, block)
+                                              : ReadFields(line_.text, block));
     block->begins.push_back(block->values.size());
   }
   return {};
@@ -235,8 +237,16 @@ Status TextRows::ReadPairs(std::string_view line, SparseRows* block) {
 
 Status TextRows::Rewind() {
   lines_.Rewind();
-  skips_header_ = has_header_;
+  rows_seen_ = 0;
   return {};
+}
+
+Status TextRows::TakePart(const RowPart& part) {
+  part_ = part;
+  ByteRange range = RangeOf(size_, part.share);
+  if (part.rows.has_value()) range.end = size_;
+  lines_ = LineReader(file_.get(), {.range = range, .data_begin = 0, .size = size_});
+  return Rewind();
 }
 
 }  // namespace strata

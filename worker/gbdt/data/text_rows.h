@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,12 @@ class TextRows : public RowSource {
   // kInvalid: file:line, what was expected and found.
   Status Next(SparseRows* block) override;
   Status Rewind() override;
+  Status TakePart(const RowPart& part) override;
   size_t features() const override { return roles_.features; }
   std::vector<std::string> FeatureNames() const override { return roles_.Names(); }
 
  private:
-  TextRows(std::unique_ptr<File> file, std::string path, TextFormat format,
-           const LineReader::Options& options);
+  TextRows(std::unique_ptr<File> file, std::string path, TextFormat format, uint64_t size);
   Status ReadFields(std::string_view line, SparseRows* block);
   Status ReadPairs(std::string_view line, SparseRows* block);
   Status Wrong(const std::string& what) const;
@@ -40,10 +41,12 @@ class TextRows : public RowSource {
   std::string path_;
   TextFormat format_;
   LineReader lines_;
-  bool has_header_ = false;
-  bool skips_header_ = false;  // the next line
-  uint64_t line_ = 0;
-  ColumnRoles roles_;  // of libsvm: features and their number alone
+  const uint64_t size_;
+  std::optional<uint64_t> header_;  // where the header's line begins
+  RowPart part_;
+  size_t rows_seen_ = 0;  // of the part
+  Line line_;             // the last one
+  ColumnRoles roles_;     // of libsvm: features and their number alone
 };
 
 }  // namespace strata

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <limits>
 
+#include "worker/gbdt/data/column_roles.h"
+#include "worker/gbdt/data/divided_rows.h"
 #include "worker/gbdt/data/sample_rows.h"
 #include "worker/gbdt/data/side_files.h"
 
@@ -17,11 +19,23 @@ constexpr size_t kRowsMax = std::numeric_limits<uint32_t>::max();
 class Loader {
  public:
   Loader(RowSource& source, const std::string& path, const DatasetOptions& options, WorkPool& pool)
-      : source_(source), path_(path), options_(options), pool_(pool) {}
+      : source_(source),
+        path_(path),
+        options_(options),
+        group_(options.group != nullptr && options.group->world() > 1 ? options.group : nullptr),
+        pool_(pool) {}
 
   Result<TreeDataset> Load(Disk& disk, std::shared_ptr<const FeatureBinning> features) {
+    const Share share = group_ == nullptr ? Share{}
+                                          : Share{static_cast<uint32_t>(group_->rank()),
+                                                  static_cast<uint32_t>(group_->world())};
+    if (shares_file()) STRATA_TRY(source_.TakePart({.share = share}));
     STRATA_TRY(ReadLabels());
-    if (data_.rows() == 0) return Invalid(fmt::format("{}: no row", path_));
+    if (group_ == nullptr && data_.rows() == 0) return Invalid(fmt::format("{}: no row", path_));
+    if (group_ != nullptr) {
+      STRATA_ASSIGN(data_.share, RowShare::Divide(*group_, data_.rows()));
+    }
+    STRATA_TRY(FindQueries(disk, share));
     if (features == nullptr) {
       STRATA_ASSIGN(features, FindBins());
     } else if (source_.features() > features->mappers.size()) {
@@ -30,20 +44,71 @@ class Loader {
     }
     data_.features = std::move(features);
     STRATA_TRY(FillBins());
-    STRATA_ASSIGN(SideFiles side, ReadSideFiles(disk, path_, data_.rows(), options_.classes));
-    if (!queries_.empty()) {
-      STRATA_ASSIGN(data_.query_begins, QueriesFromColumn(queries_, path_));
-    } else {
-      data_.query_begins = std::move(side.query_begins);
-    }
+    STRATA_ASSIGN(SideFiles side, ReadSideFiles(disk, path_, PartOfFile(), options_.classes));
     if (data_.weights.empty()) data_.weights = std::move(side.weights);
     data_.init_scores = std::move(side.init_scores);
+    if (group_ != nullptr) {
+      STRATA_TRY(AgreeOnNumber(*group_, path_ + ": whether rows have weights (1)",
+                               data_.weights.empty() ? 0 : 1));
+      STRATA_TRY(AgreeOnNumber(*group_, path_ + ": whether rows have scores to start from (1)",
+                               data_.init_scores.empty() ? 0 : 1));
+    }
     return std::move(data_);
   }
 
  private:
+  // Whether this rank reads a part of a file that others read, too.
+  bool shares_file() const { return group_ != nullptr && !options_.own_files; }
+  // Which of the file's rows these are.
+  SidePart PartOfFile() const {
+    if (!shares_file()) return {.first = 0, .rows = data_.rows(), .all = data_.rows()};
+    return {.first = data_.share.first_row(), .rows = data_.rows(), .all = data_.all_rows()};
+  }
+
+  // From a column or from a side file. Where a file is shared, rows move between neighbours until
+  // no query is cut.
+  Status FindQueries(Disk& disk, Share share) {
+    const bool in_column = data_.share.Any(!queries_.empty());
+    STRATA_TRY(data_.share.status());
+    if (in_column && queries_.size() != data_.rows()) {
+      return Invalid(fmt::format("{}: {} of {} rows say which query they belong to", path_,
+                                 queries_.size(), data_.rows()));
+    }
+    std::vector<size_t> begins;
+    if (!in_column) {
+      STRATA_ASSIGN(begins, ReadQueryFile(disk, path_, PartOfFile().all));
+    }
+    if (shares_file() && (in_column || !begins.empty())) {
+      STRATA_ASSIGN(const std::vector<uint64_t> borders,
+                    BordersOfWholeQueries(*group_, data_.share, queries_, begins));
+      const uint64_t first = borders[share.rank];
+      const RowPart part = {.share = share,
+                            .skip = first - data_.share.first_row(),
+                            .rows = borders[share.rank + 1] - first};
+      STRATA_TRY(source_.TakePart(part));
+      STRATA_TRY(ReadLabels());
+      STRATA_ASSIGN(data_.share, RowShare::Divide(*group_, data_.rows()));
+    }
+    if (in_column) {
+      STRATA_ASSIGN(data_.query_begins, QueriesFromColumn(queries_, path_));
+      return {};
+    }
+    // An empty query belongs to the rank that the next row belongs to.
+    const SidePart rows = PartOfFile();
+    const uint64_t end = rows.first + rows.rows;
+    for (size_t q = 0; q + 1 < begins.size(); ++q) {
+      if (begins[q] < rows.first || (begins[q] >= end && end != rows.all)) continue;
+      data_.query_begins.push_back(begins[q] - rows.first);
+    }
+    if (!begins.empty()) data_.query_begins.push_back(rows.rows);
+    return {};
+  }
+
   // All but the values, which are too many to keep.
   Status ReadLabels() {
+    data_.labels.clear();
+    data_.weights.clear();
+    queries_.clear();
     SparseRows block;
     while (true) {
       STRATA_TRY(source_.Next(&block));
@@ -55,10 +120,6 @@ class Loader {
       data_.labels.insert(data_.labels.end(), block.labels.begin(), block.labels.end());
       data_.weights.insert(data_.weights.end(), block.weights.begin(), block.weights.end());
       queries_.insert(queries_.end(), block.queries.begin(), block.queries.end());
-    }
-    if (!queries_.empty() && queries_.size() != data_.rows()) {
-      return Invalid(fmt::format("{}: {} of {} rows say which query they belong to", path_,
-                                 queries_.size(), data_.rows()));
     }
     return {};
   }
@@ -88,14 +149,16 @@ class Loader {
   Result<std::shared_ptr<const FeatureBinning>> FindBins() {
     auto features = std::make_shared<FeatureBinning>();
     features->names = source_.FeatureNames();
-    features->mappers.resize(source_.features());
+    // Rows of libsvm may have features on one rank that another has not seen.
+    const auto count =
+        static_cast<size_t>(data_.share.Max(static_cast<double>(source_.features())));
+    if (features->names.size() < count) features->names = DefaultFeatureNames(count);
     STRATA_ASSIGN(const std::vector<bool> categorical, CategoricalFeatures(features->names));
-    std::vector<FeatureSample> samples(source_.features());
+    std::vector<FeatureSample> samples(count);
     STRATA_TRY(ReadSample(&samples));
-    pool_.Run(samples.size(), [&](size_t f) {
-      samples[f].categorical = categorical[f];
-      features->mappers[f] = BinMapper::Find(std::move(samples[f]), options_.binning);
-    });
+    for (size_t f = 0; f < count; ++f) samples[f].categorical = categorical[f];
+    STRATA_ASSIGN(features->mappers,
+                  FindMappers(group_, data_.share, std::move(samples), options_.binning, pool_));
     for (size_t f = 0; f < features->mappers.size(); ++f) {
       if (!features->mappers[f].is_used()) continue;
       features->used.push_back(f);
@@ -111,11 +174,16 @@ class Loader {
   }
 
   Status ReadSample(std::vector<FeatureSample>* samples) {
-    const std::vector<size_t> chosen =
-        SampleRows(data_.rows(), options_.sample_rows, options_.sample_seed);
+    const std::vector<size_t> all =
+        SampleRows(data_.all_rows(), options_.sample_rows, options_.sample_seed);
     for (FeatureSample& sample : *samples) {
-      sample.rows = chosen.size();
-      sample.rows_of_data = data_.rows();
+      sample.rows = all.size();
+      sample.rows_of_data = data_.all_rows();
+    }
+    std::vector<size_t> chosen;  // of the rows here
+    for (const size_t row : all) {
+      const uint64_t first = data_.share.first_row();
+      if (row >= first && row - first < data_.rows()) chosen.push_back(row - first);
     }
     STRATA_TRY(source_.Rewind());
     SparseRows block;
@@ -170,6 +238,7 @@ class Loader {
   RowSource& source_;
   const std::string& path_;
   const DatasetOptions& options_;
+  Group* const group_;  // null: all rows are here
   WorkPool& pool_;
   TreeDataset data_;
   std::vector<int64_t> queries_;

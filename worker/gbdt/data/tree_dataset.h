@@ -48,11 +48,16 @@ struct DatasetOptions {
   int64_t sample_seed = 1;
   size_t classes = 1;                    // of init scores
   std::vector<std::string> categorical;  // "3", "name:age"
+  // Rows are divided over its ranks, in their order; null: all are here. Each reads its part of one
+  // file, or, with own_files, a file of its own.
+  Group* group = nullptr;
+  bool own_files = false;
 };
 
 // Reads a source from end to end. With `features`, those of training data, bins are theirs (a
 // validation set); without, boundaries are found from a sample of rows. `path` is the source's, for
-// side files and messages. kInvalid: what does not fit; kRefused: more than 2^32 - 1 rows.
+// side files and messages. kInvalid: what does not fit; kRefused: more than 2^32 - 1 rows. With a
+// group, collective; what comes out is the ranks' parts of what one rank would get.
 Result<TreeDataset> LoadTreeDataset(Disk& disk, RowSource& source, const std::string& path,
                                     const DatasetOptions& options,
                                     std::shared_ptr<const FeatureBinning> features, WorkPool& pool);

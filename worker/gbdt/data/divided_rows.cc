@@ -1,0 +1,121 @@
+#include "worker/gbdt/data/divided_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace strata {
+namespace {
+
+// What the ranks have to know of each other's rows.
+struct EndQueries {
+  uint64_t first_row = 0;
+  uint64_t rows = 0;
+  int64_t first = 0;  // query of the first row
+  int64_t last = 0;   // of the last one
+  uint64_t lead = 0;  // rows at the beginning that belong to the first query
+};
+
+// Where the query ends that the last row before `rank` belongs to.
+uint64_t EndOfQueryBefore(std::span<const EndQueries> ranks, size_t rank) {
+  const int64_t query = ranks[rank - 1].last;
+  uint64_t end = ranks[rank].first_row;
+  for (size_t r = rank; r < ranks.size() && ranks[r].first == query; ++r) {
+    end = ranks[r].first_row + ranks[r].lead;
+    if (ranks[r].lead < ranks[r].rows) break;
+  }
+  return end;
+}
+
+}  // namespace
+
+Result<std::vector<uint64_t>> BordersOfWholeQueries(Group& group, const RowShare& share,
+                                                    std::span<const int64_t> query_of_row,
+                                                    std::span<const size_t> begins) {
+  const auto world = static_cast<size_t>(group.world());
+  std::vector<EndQueries> all(world);
+  EndQueries& mine = all[static_cast<size_t>(group.rank())];
+  mine.first_row = share.first_row();
+  if (!query_of_row.empty()) {
+    mine.rows = query_of_row.size();
+    mine.first = query_of_row.front();
+    mine.last = query_of_row.back();
+    const auto end = std::ranges::find_if(query_of_row, [&](int64_t q) { return q != mine.first; });
+    mine.lead = static_cast<uint64_t>(end - query_of_row.begin());
+  }
+  STRATA_TRY(group.Allgather(std::span(all)));
+  std::vector<uint64_t> borders = {0};
+  for (size_t rank = 1; rank < world; ++rank) {
+    if (begins.empty()) {
+      borders.push_back(EndOfQueryBefore(all, rank));
+    } else {
+      borders.push_back(*std::ranges::lower_bound(begins, all[rank].first_row));
+    }
+  }
+  borders.push_back(share.all_rows(0));
+  return borders;
+}
+
+Result<std::vector<BinMapper>> FindMappers(Group* group, const RowShare& share,
+                                           std::vector<FeatureSample> samples,
+                                           const BinningRules& rules, WorkPool& pool) {
+  std::vector<BinMapper> mappers(samples.size());
+  if (share.is_whole() || group == nullptr) {
+    pool.Run(samples.size(),
+             [&](size_t f) { mappers[f] = BinMapper::Find(std::move(samples[f]), rules); });
+    return mappers;
+  }
+  std::vector<std::span<const std::byte>> values;
+  for (const FeatureSample& sample : samples) {
+    values.push_back(std::as_bytes(std::span(sample.values)));
+  }
+  const std::vector<std::vector<std::byte>> joined = share.Join(values);
+  STRATA_TRY(share.status());
+  const auto world = static_cast<size_t>(group->world());
+  const auto rank = static_cast<size_t>(group->rank());
+  std::vector<std::vector<std::byte>> found(joined.size());
+  pool.Run(joined.size(), [&](size_t i) {
+    FeatureSample sample = samples[rank + i * world];
+    sample.values.resize(joined[i].size() / sizeof(double));
+    if (!joined[i].empty()) std::memcpy(sample.values.data(), joined[i].data(), joined[i].size());
+    found[i] = BinMapper::Find(std::move(sample), rules).ToBytes();
+  });
+  // A length and a mapper, feature by feature.
+  std::vector<std::byte> mine;
+  for (const std::vector<std::byte>& bytes : found) {
+    const uint64_t length = bytes.size();
+    const auto head = std::as_bytes(std::span(&length, 1));
+    mine.insert(mine.end(), head.begin(), head.end());
+    mine.insert(mine.end(), bytes.begin(), bytes.end());
+  }
+  std::vector<std::vector<std::byte>> all;
+  STRATA_TRY(group->Allgather(std::span<const std::byte>(mine), &all));
+  for (size_t r = 0; r < world; ++r) {
+    std::span<const std::byte> left = all[r];
+    for (size_t f = r; f < mappers.size(); f += world) {
+      uint64_t length = 0;
+      if (left.size() < sizeof(length)) return Corrupt(fmt::format("bins of rank {} are cut", r));
+      std::memcpy(&length, left.data(), sizeof(length));
+      left = left.subspan(sizeof(length));
+      if (left.size() < length) return Corrupt(fmt::format("bins of rank {} are cut", r));
+      STRATA_ASSIGN(mappers[f], BinMapper::FromBytes(left.subspan(0, length)));
+      left = left.subspan(length);
+    }
+  }
+  return mappers;
+}
+
+Status AgreeOnNumber(Group& group, const std::string& what, uint64_t number) {
+  std::vector<uint64_t> all(static_cast<size_t>(group.world()));
+  all[static_cast<size_t>(group.rank())] = number;
+  STRATA_TRY(group.Allgather(std::span(all)));
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    return Invalid(fmt::format("the ranks' data do not go together: {}: rank 0 has {}, rank {} {}",
+                               what, all[0], rank, all[rank]));
+  }
+  return {};
+}
+
+}  // namespace strata

@@ -1,0 +1,34 @@
+// What loading has to settle where rows are divided over ranks: where each rank's rows begin, so
+// that no query is cut, and bins, which are those that one rank with all rows would find.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "base/work_pool.h"
+#include "cluster/collective/group.h"
+#include "worker/gbdt/data/bin_mapper.h"
+#include "worker/gbdt/data/row_share.h"
+
+namespace strata {
+
+// The number of the first row of each rank, and that of all rows, when every query belongs as a
+// whole to the rank in whose part of `share` it begins. Either `begins` says where the queries of
+// all rows begin, or `query_of_row` to which one each row here belongs. Collective.
+Result<std::vector<uint64_t>> BordersOfWholeQueries(Group& group, const RowShare& share,
+                                                    std::span<const int64_t> query_of_row,
+                                                    std::span<const size_t> begins);
+
+// The mappers of all features, from the samples of all ranks together: each rank finds those of
+// some features. Without division those of the samples here. Collective.
+Result<std::vector<BinMapper>> FindMappers(Group* group, const RowShare& share,
+                                           std::vector<FeatureSample> samples,
+                                           const BinningRules& rules, WorkPool& pool);
+
+// kInvalid: the ranks do not all have the same number here; names `what` it is. Collective.
+Status AgreeOnNumber(Group& group, const std::string& what, uint64_t number);
+
+}  // namespace strata
