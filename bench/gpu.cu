@@ -11,8 +11,8 @@ Result<std::string> UseGpu(int ordinal) {
   return fmt::format("gpu: {}", properties.name);
 }
 
-std::vector<Suite> GpuSuites() {
-  return {GpuTableSuite(), GpuEmbeddingSuite(), GpuServiceSuite(), GpuTieredSuite(),
+std::vector<Suite> GpuSuites(const DeviceChoice& choice) {
+  return {GpuTableSuite(), GpuEmbeddingSuite(), GpuServiceSuite(choice.ordinal), GpuTieredSuite(),
           GpuTreeBlocksSuite()};
 }
 

@@ -6,12 +6,14 @@
 
 #include "base/status.h"
 #include "bench/figure.h"
+#include "kernels/core/device_choice.h"
 
 namespace strata::bench {
 
 // Makes GPU `ordinal` that of the calling thread; what it is called. kNotFound in a build without
 // CUDA, and where there is no such GPU.
 Result<std::string> UseGpu(int ordinal);
-std::vector<Suite> GpuSuites();
+// `choice`: what --device said; the service suite takes all GPUs where it names none.
+std::vector<Suite> GpuSuites(const DeviceChoice& choice);
 
 }  // namespace strata::bench

@@ -4,9 +4,11 @@
 namespace strata::bench {
 
 Result<std::string> UseGpu(int /*ordinal*/) {
-  return NotFound("built without CUDA; ./dev build --cuda=on");
+  return NotFound(
+      "this build has no CUDA: --device=cpu measures on the CPU; ./dev build --cuda=on makes one "
+      "that has it");
 }
 
-std::vector<Suite> GpuSuites() { return {}; }
+std::vector<Suite> GpuSuites(const DeviceChoice& /*choice*/) { return {}; }
 
 }  // namespace strata::bench

@@ -8,6 +8,13 @@
 
 namespace strata::bench {
 
+// That of the calling thread: where buffers are made and kernels run.
+inline Result<int> CurrentGpu() {
+  int device = 0;
+  STRATA_TRY(FromCuda(cudaGetDevice(&device), "asking for the GPU"));
+  return device;
+}
+
 template <typename T>
 class GpuBuffer {
  public:

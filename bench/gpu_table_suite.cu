@@ -112,7 +112,8 @@ class Bench {
     STRATA_ASSIGN(bandwidth_, CopyBandwidth());
     const uint32_t slot = SlotBytes(shape_.dim);
     const size_t bytes = shape_.rows * (slot + 2) + 8 * DevicePool::kChunkBytes;
-    STRATA_ASSIGN(pool_, DevicePool::Make(0, bytes));
+    STRATA_ASSIGN(const int device, CurrentGpu());
+    STRATA_ASSIGN(pool_, DevicePool::Make(device, bytes));
     exec_.device = DeviceKind::kCuda;
     STRATA_ASSIGN(map_,
                   DeviceMap::Make(exec_, *pool_,
@@ -309,7 +310,8 @@ Result<std::vector<Figure>> RunGrowth(uint32_t dim, uint64_t rows) {
   exec.device = DeviceKind::kCuda;
   const uint32_t slot = SlotBytes(dim);
   STRATA_ASSIGN(const double bandwidth, CopyBandwidth());
-  STRATA_ASSIGN(const auto pool, DevicePool::Make(0, rows * (slot + 2) * 3));
+  STRATA_ASSIGN(const int device, CurrentGpu());
+  STRATA_ASSIGN(const auto pool, DevicePool::Make(device, rows * (slot + 2) * 3));
   STRATA_ASSIGN(const auto map, DeviceMap::Make(exec, *pool,
                                                 {.dim = dim,
                                                  .state_width = 0,

@@ -49,8 +49,7 @@ class TieredBench {
     spec.name = "tiered";
     spec.dim = kDim;
     const uint32_t slot = SlotBytes(kDim);
-    int device = 0;
-    STRATA_TRY(FromCuda(cudaGetDevice(&device), "asking for the GPU"));
+    STRATA_ASSIGN(const int device, CurrentGpu());
     STRATA_ASSIGN(pool_, DevicePool::Make(device, (kRows / 2) * (slot + 2) * 10 / 8));
     STRATA_ASSIGN(workers_, StartGatherers());
     auto below = std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome);
@@ -133,6 +132,7 @@ class TieredBench {
     figure.peer_value = 0.124;
     figure.recorded = true;
     figure.limit = static_cast<double>(kBatch) / std::max(link, Median(again)) / kGi;
+    figure.bytes = Median(missed) * row_bytes;  // over the link
     return figure;
   }
 

@@ -35,11 +35,13 @@ std::vector<Suite> Suites() {
   return {TableSuite(), ServiceSuite(), TieredSuite(), CheckpointSuite(), CollectiveSuite()};
 }
 
+// By name, as a build without CUDA knows no more of them.
+constexpr std::string_view kGpuSuites = "table, embedding, service, tiered, tree-blocks";
+
 std::string Footer() {
   std::string text = "Suites:\n";
   for (const Suite& suite : Suites()) text += fmt::format("  {:<12} {}\n", suite.name, suite.about);
-  return text +
-         "With --device=cuda or auto, in a build with CUDA: table, embedding, service, tiered.\n"
+  return text + fmt::format("With --device=cuda or auto, in a build with CUDA: {}.\n", kGpuSuites) +
          "\nFor each case and peer: ours, the peer's figure and the machine's limit, taken in "
          "turns\n"
          "in this very run; ratio is above 1 where Strata is ahead, share is of the limit.\n"
@@ -96,17 +98,21 @@ struct OnDevice {
   std::vector<Suite> suites;
   std::string name;
 };
-Result<OnDevice> SuitesOn(const std::string& device, const std::string& wanted) {
+Result<OnDevice> SuitesOn(const std::string& device, const std::string& wanted, bool only_names) {
   STRATA_ASSIGN(const DeviceChoice choice, ParseDevice(device));
   const OnDevice cpu{Suites(), MachineName()};
   if (choice.kind == DeviceKind::kCpu) return cpu;
+  // Names need no GPU.
+  if (only_names && choice.kind.has_value() && !GpuSuites(choice).empty()) {
+    return OnDevice{GpuSuites(choice), device};
+  }
   const Result<std::string> gpu = UseGpu(choice.ordinal.value_or(0));
   if (!gpu.ok() && choice.kind.has_value()) return gpu.status();
   if (!gpu.ok()) {
     fmt::print(stderr, "device auto: the CPU, as {}\n", gpu.status().message());
     return cpu;
   }
-  const OnDevice on_gpu{GpuSuites(), *gpu};
+  const OnDevice on_gpu{GpuSuites(choice), *gpu};
   if (choice.kind.has_value()) return on_gpu;
   return Has(cpu.suites, wanted) && !Has(on_gpu.suites, wanted) ? cpu : on_gpu;
 }
@@ -146,10 +152,9 @@ int Main(int argc, char** argv) {
   CLI::App app("Measures Strata beside its peers and the machine's limits.", "strata-bench");
   app.footer(Footer());
   app.add_option("SUITE", line.suite, "what to measure")->required();
-  app.add_option(
-         "--device", line.device,
-         "where it runs: cpu, cuda or cuda:N (table, embedding, service, tiered), or auto: on a "
-         "GPU where there is one and the suite has cases for it")
+  app.add_option("--device", line.device,
+                 "where it runs: cpu, cuda or cuda:N, or auto: on a GPU where there is one and the "
+                 "suite has cases for it")
       ->capture_default_str();
   app.add_flag("--json", line.json, "one JSON object a line instead of a table");
   app.add_flag("--list", line.list, "name the cases and measure nothing");
@@ -174,7 +179,7 @@ int Main(int argc, char** argv) {
   }
   if (!line.tune.empty()) return Tune(line);
   std::vector<std::string_view> names;
-  const Result<OnDevice> device = SuitesOn(line.device, line.suite);
+  const Result<OnDevice> device = SuitesOn(line.device, line.suite, line.list);
   if (!device.ok()) {
     fmt::print(stderr, "strata-bench: {}\n", device.status().ToString());
     return ExitCode(device.status());
@@ -184,9 +189,10 @@ int Main(int argc, char** argv) {
     names.push_back(suite.name);
   }
   const std::string_view nearest = NearestName(line.suite, names);
-  fmt::print(stderr, "strata-bench: there is no suite '{}' on {}{}; there are: {}\n", line.suite,
+  fmt::print(stderr, "strata-bench: there is no suite '{}' on {}{}; there are: {}{}\n", line.suite,
              line.device, nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest),
-             fmt::join(names, ", "));
+             fmt::join(names, ", "),
+             line.device == "cpu" ? fmt::format("; with --device=cuda: {}", kGpuSuites) : "");
   return 2;
 }
 

@@ -386,17 +386,18 @@ std::vector<Case> ServiceCases(bool all) {
   return cases;
 }
 
-std::vector<Case> GpuServiceCases(bool) {
+// On GPU `ordinal`, or on all that there are.
+std::vector<Case> GpuServiceCases(std::optional<int> ordinal) {
   // Each carrier by itself.
   const std::vector<Comparison> comparisons = {
       {Field::kOurs, 4, " shm"}, {1, 5, " tcp"}, {2, 6, " inproc"}};
   const auto field = std::make_shared<Field>(
       std::vector<Field::Starter>{
-          [] {
+          [ordinal] {
             return StartOurs({.name = "4 GPU lanes",
                               .transports = kTransports,
                               .lanes = 4,
-                              .device = {.kind = DeviceKind::kCuda}});
+                              .device = {.kind = DeviceKind::kCuda, .ordinal = ordinal}});
           },
           [] { return AsPeers(StartExchange(Exchange::kKept)); },
           [] { return StartOurs({.name = "4 CPU lanes", .transports = kTransports, .lanes = 4}); }},
@@ -416,11 +417,11 @@ std::vector<Case> GpuServiceCases(bool) {
 
 }  // namespace
 
-Suite GpuServiceSuite() {
+Suite GpuServiceSuite(std::optional<int> ordinal) {
   return {"service",
           "pulls and pushes (AdaGrad) over loopback, rows on a GPU beside rows in host memory; 1 M "
           "rows, 4 batches under way a client",
-          GpuServiceCases};
+          [ordinal](bool) { return GpuServiceCases(ordinal); }};
 }
 
 Suite ServiceSuite() {

@@ -11,7 +11,10 @@ GpuTables::GpuTables() = default;
 GpuTables::~GpuTables() = default;
 
 Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions&) {
-  return NotFound("this build has no CUDA; ./dev build --cuda=on makes one that does");
+  return NotFound(
+      "this build has no CUDA: --device=cpu (or auto) keeps rows in host memory; ./dev build "
+      "--cuda=on makes "
+      "a build that has it");
 }
 
 std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec&, uint16_t) {

@@ -161,7 +161,7 @@ function(strata_test name)
     target_compile_options(${name} PRIVATE ${STRATA_TEST_OPTIMIZATION})
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  foreach(label threads gpu)  # all that ./dev test --tsan and --emulated-gpu need
+  foreach(label threads gpu)  # all that ./dev test --tsan and --emulated need
     if(label IN_LIST ARG_LABELS)
       if(NOT TARGET ${label}_tests)
         add_custom_target(${label}_tests)

@@ -1,6 +1,8 @@
 // The driver API: ranges of addresses, and memory that is mapped to them.
 #include <sys/mman.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <set>
@@ -24,8 +26,24 @@ struct Handles {
   unsigned after = 0;
   unsigned times = 0;
 };
+// STRATA_SIMT_FAIL=CALL:AFTER:TIMES does in a process that a test starts what simtFail does in its
+// own.
+void FailAsAsked(Handles* handles) {
+  const char* const asked = std::getenv("STRATA_SIMT_FAIL");
+  if (asked == nullptr) return;
+  char call[64] = {};
+  if (std::sscanf(asked, "%63[^:]:%u:%u", call, &handles->after, &handles->times) == 3) {
+    handles->failing = call;
+    return;
+  }
+  std::fprintf(stderr, "simt: STRATA_SIMT_FAIL=%s: expected CALL:AFTER:TIMES\n", asked);
+  std::abort();
+}
+
 Handles& TheHandles() {
   static Handles handles;
+  static const bool asked = (FailAsAsked(&handles), true);
+  (void)asked;
   return handles;
 }
 
