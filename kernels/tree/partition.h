@@ -35,9 +35,18 @@ struct OrderedRows {
   size_t size() const { return rows.size(); }
 };
 
-// Moves rows that go left to the front of `leaf`, the others behind them, both in their order;
-// returns how many are left. `spare` is as long and is overwritten. One thread. Gradient: uint32_t
-// (PackRow16) or Row32.
+// Writes a bit for each row, 1 if it goes left: bit i % 8 of marks[i / 8]; returns how many do.
+size_t MarkLeft(const BinColumn& column, const SplitSides& sides, std::span<const uint32_t> rows,
+                std::span<uint8_t> marks);
+
+// Writes marked rows to `left`, the others to `right`, which are as long as there are such rows.
+// `left` may begin where `leaf` does, or before. Gradient: uint32_t (PackRow16) or Row32.
+template <typename Gradient>
+void DistributeRows(OrderedRows<Gradient> leaf, std::span<const uint8_t> marks,
+                    OrderedRows<Gradient> left, OrderedRows<Gradient> right);
+
+// Moves rows that go left to the front of `leaf`, the others behind them; returns how many are
+// left. `spare` is as long and is overwritten. One thread.
 template <typename Gradient>
 size_t PartitionRows(const BinColumn& column, const SplitSides& sides, OrderedRows<Gradient> leaf,
                      OrderedRows<Gradient> spare);

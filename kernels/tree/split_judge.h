@@ -105,7 +105,11 @@ class SplitJudge {
 
   STRATA_HD const SplitLeaf& leaf() const { return leaf_; }
   STRATA_HD const SplitRules& rules() const { return rules_; }
+  STRATA_HD const GradientUnits& units() const { return units_; }
   STRATA_HD double hessian() const { return hessian_; }
+  STRATA_HD double rows_per_hessian() const { return rows_per_hessian_; }
+  // Gains follow from sums alone, LeafGain of each side: outputs are neither bent nor bounded.
+  STRATA_HD bool is_plain() const { return !constrained_ && !BendsOutputs(rules_); }
 
  private:
   [[gnu::always_inline]] STRATA_HD double Gain(double left_gradient, double left_hessian,

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/tree/split_judge.h"
+#include "kernels/tree/split_scan.h"
 
 namespace strata {
 namespace {
@@ -70,6 +71,36 @@ void SearchUp(const Search& search, MissingKind missing, int64_t random_bin, Can
   }
 }
 
+// All thresholds in one order of the bins.
+void Scan(const Search& search, const ScanOrder& order, Candidate* best) {
+  const SplitJudge& judge = search.judge;
+  const ScanResult result =
+      ScanThresholds(search.histogram, order, judge, std::max(judge.gain_to_beat(), best->gain));
+  if (!result.found) return;
+  const bool up = order.upwards;
+  *best = {.gain = result.gain,
+           .left = up ? result.side : judge.leaf().sums - result.side,
+           .left_rows = up ? result.rows : judge.leaf().rows - result.rows,
+           .threshold = up ? result.last_bin : result.last_bin - 1,
+           .default_left = !up,
+           .found = true};
+}
+
+// What SearchDown and SearchUp do, where no output is bent or bounded.
+void ScanBothWays(const Search& search, MissingKind missing, Candidate* best) {
+  const uint32_t bins = search.shape.bins;
+  const uint32_t with_values = bins - (missing == MissingKind::kNaN ? 1 : 0);
+  const int64_t passed_over = missing == MissingKind::kZero ? search.shape.default_bin : -1;
+  Scan(search,
+       {.first = with_values - 1,
+        .bins = with_values - 1,
+        .upwards = false,
+        .passed_over = passed_over},
+       best);
+  if (missing == MissingKind::kNone) return;
+  Scan(search, {.first = 0, .bins = bins - 1, .upwards = true, .passed_over = passed_over}, best);
+}
+
 // The split that the candidate is, or none.
 Split Finish(const Search& search, int32_t feature, const Candidate& best) {
   Split split;
@@ -90,13 +121,15 @@ Split Finish(const Search& search, int32_t feature, const Candidate& best) {
 Split SearchNumeric(const Search& search, int32_t feature, int64_t random_bin) {
   Candidate best;
   const MissingKind missing = search.shape.missing;
-  if (search.shape.bins > 2 && missing != MissingKind::kNone) {
-    SearchDown(search, missing, random_bin, &best);
-    SearchUp(search, missing, random_bin, &best);
+  const bool both_ways = search.shape.bins > 2 && missing != MissingKind::kNone;
+  const MissingKind apart = both_ways ? missing : MissingKind::kNone;
+  if (random_bin < 0 && search.judge.is_plain()) {
+    ScanBothWays(search, apart, &best);
   } else {
-    SearchDown(search, MissingKind::kNone, random_bin, &best);
-    if (missing == MissingKind::kNaN) best.default_left = false;
+    SearchDown(search, apart, random_bin, &best);
+    if (both_ways) SearchUp(search, apart, random_bin, &best);
   }
+  if (!both_ways && missing == MissingKind::kNaN) best.default_left = false;
   return Finish(search, feature, best);
 }
 

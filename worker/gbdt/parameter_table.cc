@@ -52,7 +52,6 @@ constexpr UnsupportedParameter kUnsupported[] = {{"linear_tree", "false"},
                                                  {"local_listen_port", "12400"},
                                                  {"local_port", "12400"},
                                                  {"parser_config_file", ""},
-                                                 {"pred_early_stop", "false"},
                                                  {"refit_decay_rate", "0.9"},
                                                  {"convert_model", ""},
                                                  {"drop_rate", "0.1"},
@@ -67,7 +66,6 @@ constexpr UnsupportedParameter kUnsupported[] = {{"linear_tree", "false"},
                                                  {"monotone_constraints_method", "basic"},
                                                  {"monotone_penalty", "0"},
                                                  {"multi_error_top_k", "1"},
-                                                 {"saved_feature_importance_type", "0"},
                                                  {"precise_float_parser", "true"}};
 
 // LightGBM's other names for values of `objective`.
@@ -261,6 +259,19 @@ std::span<const ParameterRow> ParameterRows() {
       {"num_iteration_predict", "", &P::num_iteration_predict,
        "Rounds of the model that predict. 0 or less: all.", -1e9, 1e9},
       {"start_iteration_predict", "", &P::start_iteration_predict, "The first of them.", 0, 1e9},
+      {"predict_disable_shape_check", "", &P::predict_disable_shape_check,
+       "Leaves features out that the model does not know, which is an error otherwise."},
+      {"pred_early_stop", "", &P::pred_early_stop,
+       "A row takes no more trees once its class is sure enough. Binary, multiclass and ranking "
+       "models only."},
+      {"pred_early_stop_freq", "", &P::pred_early_stop_freq,
+       "Rounds of the model between two looks at the margin.", 1, 1e9},
+      {"pred_early_stop_margin", "", &P::pred_early_stop_margin,
+       "The margin above which a class is sure: twice the size of a binary score, else the best "
+       "score above the second.",
+       0},
+      {"saved_feature_importance_type", "", &P::saved_feature_importance_type,
+       "Feature importances in the model file: 0: how many splits, 1: what they gained.", 0, 1},
       {"verbosity", "verbose", &P::verbosity,
        "Below 0: errors only; 0: warnings too; 1: progress too.", -1e9, 1e9},
   };

@@ -135,7 +135,7 @@ class Setter {
 
 Status Apply(const Given& given, TreeParameters* out) {
   if (const ParameterRow* row = FindParameter(given.key); row != nullptr) {
-    out->set.emplace_back(row->name, given.value);
+    if (row->name != "task") out->set.emplace_back(row->name, given.value);
     return std::visit(Setter(given, *row, out), row->target);
   }
   if (std::ranges::count(ParametersWithoutEffect(), given.key) > 0) return {};
@@ -203,7 +203,13 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
   if (p.task == "convert" || p.task == "refit") return unsupported("task = " + p.task);
   if (p.boosting != "gbdt") return unsupported("boosting = " + p.boosting);
   if (p.tree_learner != "serial") return unsupported("tree_learner = " + p.tree_learner);
-  if (p.predict_contrib) return unsupported("predict_contrib");
+  if (p.predict_raw_score + p.predict_leaf_index + p.predict_contrib > 1) {
+    return wrong(
+        "predict_raw_score, predict_leaf_index and predict_contrib exclude each other: keep one");
+  }
+  if (p.pred_early_stop && (p.predict_leaf_index || p.predict_contrib)) {
+    return wrong("pred_early_stop goes with scores, not with predict_leaf_index, predict_contrib");
+  }
   if (p.quant_train_renew_leaf) return unsupported("quant_train_renew_leaf");
   return {};
 }

@@ -94,6 +94,11 @@ struct TreeParameters {
   bool predict_contrib = false;
   int64_t num_iteration_predict = -1;
   int64_t start_iteration_predict = 0;
+  bool predict_disable_shape_check = false;
+  bool pred_early_stop = false;
+  int64_t pred_early_stop_freq = 10;
+  double pred_early_stop_margin = 10;
+  int64_t saved_feature_importance_type = 0;  // ImportanceKind
   int64_t verbosity = 1;
 
   // "key: value" of all that was set, for model files.

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <span>
 
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/open_rows.h"
+#include "worker/gbdt/predict/predictor.h"
 
 namespace strata {
 namespace {
@@ -24,20 +27,25 @@ class PredictTask {
     if (path.empty()) return Invalid("input_model is missing: expected input_model = FILE");
     STRATA_ASSIGN(const std::string text, ReadFile(context_.disk, path, kModelBytesMax));
     STRATA_ASSIGN(const TreeModel model, ReadLightGbmText(text, path));
-    STRATA_ASSIGN(const OutputTransform transform, OutputTransform::Of(model));
+    const Result<Predictor> predictor = Predictor::Make(model, Options());
+    if (!predictor.ok()) return predictor.status().Prefixed(path);
     const TimeNs begin = context_.clock.Now();
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(context_.disk, p_, p_.data));
     std::string out;
     SparseRows block;
+    std::vector<double> numbers;
     while (true) {
       STRATA_TRY(context_.check());
       STRATA_TRY(source->Next(&block));
       if (block.rows() == 0) break;
-      if (source->features() > model.features()) {
-        return Invalid(fmt::format("{}: {} features, the model {} has {}", p_.data,
-                                   source->features(), path, model.features()));
+      if (source->features() > model.features() && !p_.predict_disable_shape_check) {
+        return Invalid(
+            fmt::format("{}: {} features, the model {} has {}: predict_disable_shape_check = true "
+                        "leaves out what the model does not know",
+                        p_.data, source->features(), path, model.features()));
       }
-      PredictBlock(model, transform, block, &out);
+      predictor->Predict(block, pool_, &numbers);
+      AppendLines(numbers, block.rows(), predictor->outputs(), &out);
       result_.rows += block.rows();
     }
     STRATA_TRY(WriteFileAtomically(context_.disk, p_.output_result, out));
@@ -50,38 +58,29 @@ class PredictTask {
   }
 
  private:
-  void PredictBlock(const TreeModel& model, const OutputTransform& transform,
-                    const SparseRows& block, std::string* out) {
-    const size_t first =
-        std::min(static_cast<size_t>(p_.start_iteration_predict), model.iterations());
-    const size_t last =
-        p_.num_iteration_predict > 0
-            ? std::min(first + static_cast<size_t>(p_.num_iteration_predict), model.iterations())
-            : model.iterations();
+  PredictOptions Options() const {
+    PredictOptions options = {
+        .start_iteration = static_cast<size_t>(p_.start_iteration_predict),
+        .iterations = static_cast<size_t>(std::max<int64_t>(0, p_.num_iteration_predict)),
+        .early_stop_freq = p_.pred_early_stop ? static_cast<size_t>(p_.pred_early_stop_freq) : 0,
+        .early_stop_margin = p_.pred_early_stop_margin};
+    if (p_.predict_raw_score) options.kind = PredictionKind::kRaw;
+    if (p_.predict_leaf_index) options.kind = PredictionKind::kLeaves;
+    if (p_.predict_contrib) options.kind = PredictionKind::kContributions;
+    return options;
+  }
+
+  void AppendLines(std::span<const double> numbers, size_t rows, size_t outputs, std::string* out) {
     constexpr size_t kPiece = 256;
-    std::vector<std::string> texts((block.rows() + kPiece - 1) / kPiece);
-    pool_.RunPieces(block.rows(), kPiece, [&](size_t begin, size_t end) {
-      std::vector<double> row(model.features(), 0);
-      std::vector<double> scores(model.trees_per_iteration);
+    std::vector<std::string> texts((rows + kPiece - 1) / kPiece);
+    pool_.RunPieces(rows, kPiece, [&](size_t begin, size_t end) {
       std::string& text = texts[begin / kPiece];
       for (size_t i = begin; i < end; ++i) {
-        for (size_t v = block.begins[i]; v < block.begins[i + 1]; ++v) {
-          row[block.columns[v]] = block.values[v];
+        for (size_t k = 0; k < outputs; ++k) {
+          fmt::format_to(std::back_inserter(text), "{}", numbers[i * outputs + k]);
+          text += k + 1 < outputs ? '\t' : '\n';
         }
-        if (p_.predict_leaf_index) {
-          for (size_t t = first * scores.size(); t < last * scores.size(); ++t) {
-            text += fmt::format("{}{}", t > first * scores.size() ? "\t" : "",
-                                model.trees[t].LeafOf(row));
-          }
-        } else {
-          PredictRaw(model, row, first, last, scores);
-          if (!p_.predict_raw_score) transform.Apply(scores);
-          for (size_t k = 0; k < scores.size(); ++k) {
-            text += fmt::format("{}{}", k > 0 ? "\t" : "", scores[k]);
-          }
-        }
-        text += '\n';
-        for (size_t v = block.begins[i]; v < block.begins[i + 1]; ++v) row[block.columns[v]] = 0;
+        if (outputs == 0) text += '\n';
       }
     });
     for (const std::string& text : texts) *out += text;

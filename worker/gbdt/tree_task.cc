@@ -67,11 +67,17 @@ class TreeTask {
     STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
                   Booster::Make(p_, train, valid_views, pool_, threads_));
     STRATA_TRY(Boost(*booster));
-    STRATA_TRY(
-        WriteFileAtomically(context_.disk, p_.output_model, WriteLightGbmText(booster->model())));
+    STRATA_TRY(WriteModel(booster->model(), p_.output_model));
     result_.rounds = booster->rounds();
     result_.output = p_.output_model;
     return {};
+  }
+
+  Status WriteModel(const TreeModel& model, const std::string& path) {
+    STRATA_ASSIGN(
+        const std::string text,
+        WriteLightGbmText(model, static_cast<ImportanceKind>(p_.saved_feature_importance_type)));
+    return WriteFileAtomically(context_.disk, path, text);
   }
 
   Status Boost(Booster& booster) {
@@ -99,9 +105,8 @@ class TreeTask {
         break;
       }
       if (p_.snapshot_freq > 0 && round % static_cast<size_t>(p_.snapshot_freq) == 0) {
-        STRATA_TRY(WriteFileAtomically(context_.disk,
-                                       fmt::format("{}.snapshot_iter_{}", p_.output_model, round),
-                                       WriteLightGbmText(booster.model())));
+        STRATA_TRY(WriteModel(booster.model(),
+                              fmt::format("{}.snapshot_iter_{}", p_.output_model, round)));
       }
     }
     return {};

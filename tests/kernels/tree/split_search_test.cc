@@ -119,6 +119,37 @@ TEST(SplitSearch, FindsTheBestThreshold) {
   EXPECT_GT(found, 2000);
 }
 
+// A search of all thresholds goes over many at a time, one of a single threshold does not: the best
+// of the latter is the former, to the bit.
+TEST(SplitSearch, ManyThresholdsAtATimeAreThoseOneByOne) {
+  Random random(27);
+  int found = 0;
+  for (int i = 0; i < 400; ++i) {
+    const auto bins = static_cast<uint32_t>(2 + random.Below(i % 20 == 0 ? 1000 : 40));
+    const Case c = RandomCase(random, bins, 1 + static_cast<int64_t>(random.Below(60)));
+    SplitRules rules = RandomRules(random);
+    rules.min_sum_hessian_in_leaf = static_cast<double>(random.Below(80));
+    const FeatureShape shape = {.bins = bins,
+                                .missing = static_cast<MissingKind>(random.Below(3)),
+                                .default_bin = static_cast<uint32_t>(random.Below(bins))};
+    const Split all = FindBestSplit(shape, 0, c.histogram, c.leaf, c.units, rules);
+    Split best;
+    for (uint32_t bin = 0; bin + 1 < bins; ++bin) {
+      const Split one = FindBestSplit(shape, 0, c.histogram, c.leaf, c.units, rules, bin);
+      if (one.gain > best.gain) best = one;
+    }
+    EXPECT_EQ(all.gain, best.gain) << "case " << i;
+    found += all.exists() ? 1 : 0;
+    if (!all.exists()) continue;
+    const Split again = FindBestSplit(shape, 0, c.histogram, c.leaf, c.units, rules, all.threshold);
+    EXPECT_EQ(again.gain, all.gain) << "case " << i;
+    EXPECT_EQ(again.left, all.left) << "case " << i;
+    EXPECT_EQ(again.default_left, all.default_left) << "case " << i;
+    EXPECT_EQ(again.right_output, all.right_output) << "case " << i;
+  }
+  EXPECT_GT(found, 200);
+}
+
 TEST(SplitSearch, OneHotTriesEachCategory) {
   Random random(22);
   for (int i = 0; i < 500; ++i) {

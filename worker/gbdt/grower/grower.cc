@@ -65,7 +65,9 @@ const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const Gra
   for (OpenLeaf& leaf : open_) {
     if (leaf.histogram != nullptr) free_.push_back(std::move(leaf.histogram));
   }
-  tree_.rows = rows_.rows();
+  pool_.Run(tree_.leaves.size(),
+            [&](size_t leaf) { rows_.Settle(tree_.leaves[leaf].begin, tree_.leaves[leaf].count); });
+  tree_.rows = rows_.settled();
   return tree_;
 }
 
@@ -95,9 +97,9 @@ void LeafWiseGrower::StartRoot() {
   open_[0].is_splittable = feature_used_;
   SplitLeaf& root = tree_.leaves[0].leaf;
   root.sums = rows_.Sum();
-  tree_.leaves[0].count = rows_.rows().size();
+  tree_.leaves[0].count = rows_.size();
   std::array<int64_t, 3> sums = {root.sums.gradient, root.sums.hessian,
-                                 static_cast<int64_t>(rows_.rows().size())};
+                                 static_cast<int64_t>(rows_.size())};
   SumOverRanks(sums);
   root.sums = {sums[0], sums[1]};
   root.rows = sums[2];
@@ -168,7 +170,10 @@ void LeafWiseGrower::SumOverRanks(std::span<int64_t> numbers) {
 bool LeafWiseGrower::CanSplit(size_t at) const {
   const GrownLeaf& leaf = tree_.leaves[at];
   if (options_.max_depth > 0 && leaf.depth >= options_.max_depth) return false;
-  return leaf.leaf.rows >= 2 * options_.rules.min_data_in_leaf;
+  if (leaf.leaf.rows < 2 * options_.rules.min_data_in_leaf) return false;
+  // Both sides need their least hessian; a little less than twice that, for rounding.
+  const double hessian = static_cast<double>(leaf.leaf.sums.hessian) * units_.hessian;
+  return hessian >= (2 - 1e-9) * options_.rules.min_sum_hessian_in_leaf - 1e-9;
 }
 
 std::unique_ptr<LeafWiseGrower::Histogram> LeafWiseGrower::TakeHistogram() {
@@ -233,8 +238,8 @@ void LeafWiseGrower::BuildHistogram(size_t at) {
   Histogram& histogram = *open_[at].histogram;
   {
     const PhaseScope scope(options_.phases, TreePhase::kHistograms);
-    builder_.Build(rows_.rows().subspan(leaf.begin, leaf.count),
-                   rows_.gradients().Part(leaf.begin, leaf.count), block_used_, histogram);
+    builder_.Build(rows_.RowsOf(leaf.begin, leaf.count), rows_.GradientsOf(leaf.begin, leaf.count),
+                   block_used_, histogram);
     if (!exchange_.sums_histograms()) return;
     pool_.Run(bins_.features(), [&](size_t f) {
       if (feature_used_[f] == 0) return;

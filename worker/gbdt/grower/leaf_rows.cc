@@ -6,47 +6,46 @@
 namespace strata {
 namespace {
 
-constexpr size_t kPieceRows = 1 << 13;  // of a leaf that threads share
+constexpr size_t kPieceRows = 1 << 13;  // of a leaf that threads share; a multiple of 8 (MarkLeft)
 
 size_t PiecesOf(size_t rows) { return (rows + kPieceRows - 1) / kPieceRows; }
-
-template <typename T>
-void Copy(std::span<const T> from, std::span<T> to) {
-  std::copy(from.begin(), from.end(), to.begin());
-}
 
 }  // namespace
 
 void LeafRows::Start(std::span<const uint32_t> bag, const FixedGradients& by_row) {
   const bool wide = by_row.rows16.empty();
-  rows_.resize(bag.size());
-  spare_rows_.resize(bag.size());
-  gradients16_.resize(wide ? 0 : bag.size());
-  spare16_.resize(gradients16_.size());
-  gradients32_.resize(wide ? bag.size() : 0);
-  spare32_.resize(gradients32_.size());
+  for (Store& store : stores_) {
+    store.rows.resize(bag.size());
+    store.gradients16.resize(wide ? 0 : bag.size());
+    store.gradients32.resize(wide ? bag.size() : 0);
+  }
+  places_.resize(bag.size() + 1);  // an empty leaf may begin at the end
+  places_[0] = 0;
+  marks_.resize(bag.size() / 8 + 1);
+  Store& to = stores_[0];
   pool_.RunPieces(bag.size(), kPieceRows, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      rows_[i] = bag[i];
+      to.rows[i] = bag[i];
       if (wide) {
-        gradients32_[i] = by_row.rows32[bag[i]];
+        to.gradients32[i] = by_row.rows32[bag[i]];
       } else {
-        gradients16_[i] = by_row.rows16[bag[i]];
+        to.gradients16[i] = by_row.rows16[bag[i]];
       }
     }
   });
 }
 
 GradientSums LeafRows::Sum() const {
-  std::vector<GradientSums> parts(PiecesOf(rows_.size()));
-  pool_.RunPieces(rows_.size(), kPieceRows, [&](size_t begin, size_t end) {
+  const Store& store = stores_[0];
+  std::vector<GradientSums> parts(PiecesOf(size()));
+  pool_.RunPieces(size(), kPieceRows, [&](size_t begin, size_t end) {
     GradientSums sum;
     for (size_t i = begin; i < end; ++i) {
-      if (gradients32_.empty()) {
-        const uint64_t row = WidenRow16(gradients16_[i]);
+      if (store.gradients32.empty()) {
+        const uint64_t row = WidenRow16(store.gradients16[i]);
         sum += {GradientOf(row), HessianOf(row)};
       } else {
-        sum += {gradients32_[i].gradient, gradients32_[i].hessian};
+        sum += {store.gradients32[i].gradient, store.gradients32[i].hessian};
       }
     }
     parts[begin / kPieceRows] = sum;
@@ -57,47 +56,54 @@ GradientSums LeafRows::Sum() const {
 
 size_t LeafRows::Split(const BinColumn& column, const SplitSides& sides, size_t begin,
                        size_t count) {
+  const uint8_t place = places_[begin];
+  Store& from = stores_[place];
+  Store& to = stores_[1 - place];
   const auto part = [&](auto& rows, auto& gradients) {
     return OrderedRows<typename std::decay_t<decltype(gradients)>::value_type>{rows, gradients}
         .Part(begin, count);
   };
-  if (gradients32_.empty()) {
-    return SplitOf(column, sides, part(rows_, gradients16_), part(spare_rows_, spare16_));
-  }
-  return SplitOf(column, sides, part(rows_, gradients32_), part(spare_rows_, spare32_));
+  bool moved = false;
+  const size_t left = from.gradients32.empty()
+                          ? SplitOf(column, sides, part(from.rows, from.gradients16),
+                                    part(to.rows, to.gradients16), &moved)
+                          : SplitOf(column, sides, part(from.rows, from.gradients32),
+                                    part(to.rows, to.gradients32), &moved);
+  const auto now = static_cast<uint8_t>(moved ? 1 - place : place);
+  places_[begin] = now;
+  if (left < count) places_[begin + left] = now;
+  return left;
 }
 
-// Each piece by itself; then the left sides of all, and the right sides behind them.
+// A small leaf in its place by this thread, a large one to the other store by all.
 template <typename Gradient>
 size_t LeafRows::SplitOf(const BinColumn& column, const SplitSides& sides,
-                         OrderedRows<Gradient> leaf, OrderedRows<Gradient> spare) {
-  if (leaf.size() <= kPieceRows) return PartitionRows(column, sides, leaf, spare);
-  std::vector<size_t> left_before(PiecesOf(leaf.size()) + 1, 0);
+                         OrderedRows<Gradient> leaf, OrderedRows<Gradient> other, bool* moved) {
+  if (leaf.size() <= kPieceRows) return PartitionRows(column, sides, leaf, other);
+  *moved = true;
+  const auto marks_of = [&](size_t begin, size_t end) {
+    return std::span(marks_).subspan(begin / 8, (end - begin + 7) / 8);
+  };
+  left_before_.assign(PiecesOf(leaf.size()) + 1, 0);
   pool_.RunPieces(leaf.size(), kPieceRows, [&](size_t begin, size_t end) {
-    left_before[begin / kPieceRows + 1] =
-        PartitionRows(column, sides, leaf.Part(begin, end - begin), spare.Part(begin, end - begin));
+    left_before_[begin / kPieceRows + 1] =
+        MarkLeft(column, sides, leaf.rows.subspan(begin, end - begin), marks_of(begin, end));
   });
-  std::partial_sum(left_before.begin(), left_before.end(), left_before.begin());
-  const size_t left = left_before.back();
+  std::partial_sum(left_before_.begin(), left_before_.end(), left_before_.begin());
+  const size_t left = left_before_.back();
   pool_.RunPieces(leaf.size(), kPieceRows, [&](size_t begin, size_t end) {
-    const size_t before = left_before[begin / kPieceRows];
-    const size_t mine = left_before[begin / kPieceRows + 1] - before;
-    const auto move = [&](auto from, auto to) {
-      std::copy_n(from.begin() + static_cast<ptrdiff_t>(begin), mine,
-                  to.begin() + static_cast<ptrdiff_t>(before));
-      std::copy(from.begin() + static_cast<ptrdiff_t>(begin + mine),
-                from.begin() + static_cast<ptrdiff_t>(end),
-                to.begin() + static_cast<ptrdiff_t>(left + begin - before));
-    };
-    move(leaf.rows, spare.rows);
-    move(leaf.gradients, spare.gradients);
-  });
-  pool_.RunPieces(leaf.size(), kPieceRows, [&](size_t begin, size_t end) {
-    Copy<uint32_t>(spare.rows.subspan(begin, end - begin), leaf.rows.subspan(begin, end - begin));
-    Copy<Gradient>(spare.gradients.subspan(begin, end - begin),
-                   leaf.gradients.subspan(begin, end - begin));
+    const size_t before = left_before_[begin / kPieceRows];
+    const size_t lefts = left_before_[begin / kPieceRows + 1] - before;
+    DistributeRows(leaf.Part(begin, end - begin), marks_of(begin, end), other.Part(before, lefts),
+                   other.Part(left + begin - before, end - begin - lefts));
   });
   return left;
+}
+
+void LeafRows::Settle(size_t begin, size_t count) {
+  if (count == 0 || places_[begin] == 0) return;
+  std::copy_n(stores_[1].rows.begin() + static_cast<ptrdiff_t>(begin), count,
+              stores_[0].rows.begin() + static_cast<ptrdiff_t>(begin));
 }
 
 }  // namespace strata

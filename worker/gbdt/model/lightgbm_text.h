@@ -1,17 +1,20 @@
 // LightGBM's text models, versions 3 and 4: read and written so that each side's predictions are
-// those of the other (research: its gbdt_model_text.cpp and tree.cpp).
+// those of the other (its gbdt_model_text.cpp and tree.cpp).
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
+#include "worker/gbdt/model/importance.h"
 #include "worker/gbdt/model/tree_model.h"
 
 namespace strata {
 
-// The whole file.
-std::string WriteLightGbmText(const TreeModel& model);
+// The whole file. Numbers have as many digits as it takes to read the same again. Characters of
+// feature names that LightGBM does not take become '_'. kInvalid: what the format cannot say.
+Result<std::string> WriteLightGbmText(const TreeModel& model,
+                                      ImportanceKind importance = ImportanceKind::kSplit);
 
 // `name` stands in messages. kCorrupt: name:line, what was expected and found; nothing of the text
 // is trusted: counts, children (no cycles), features, sets.

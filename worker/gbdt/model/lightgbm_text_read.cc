@@ -10,13 +10,12 @@
 namespace strata {
 namespace {
 
-constexpr size_t kLeavesMax = 1 << 22;
 constexpr size_t kClassesMax = 1 << 20;
 
 // Lines of the text, by number.
 class Lines {
  public:
-  explicit Lines(std::string_view text) : rest_(text) {}
+  explicit Lines(std::string_view text) : text_(text), rest_(text) {}
 
   bool Next(std::string_view* line) {
     if (rest_.empty()) return false;
@@ -28,8 +27,11 @@ class Lines {
     return true;
   }
   uint64_t number() const { return number_; }
+  size_t offset() const { return text_.size() - rest_.size(); }  // of the next line
+  std::string_view text() const { return text_; }
 
  private:
+  std::string_view text_;
   std::string_view rest_;
   uint64_t number_ = 0;
 };
@@ -49,7 +51,11 @@ class Reader {
     TreeModel model;
     STRATA_TRY(ReadHeader(&model));
     std::string_view line;
-    while (lines_.Next(&line)) {
+    std::vector<size_t> begins;  // of trees, and the end of the last
+    while (true) {
+      const size_t begin = lines_.offset();
+      if (!lines_.Next(&line)) break;
+      if (line == "end of trees" || line.starts_with("Tree=")) begins.push_back(begin);
       if (line == "end of trees") {
         ended_ = true;
         break;
@@ -67,11 +73,29 @@ class Reader {
       return Wrong(fmt::format("{} trees are no multiple of num_tree_per_iteration = {}",
                                model.trees.size(), model.trees_per_iteration));
     }
-    ReadParameters(&model);
+    STRATA_TRY(CheckSizes(begins));
+    ReadTail(&model);
     return model;
   }
 
  private:
+  // LightGBM finds trees by tree_sizes where it is given, so that another reader of the file must
+  // not see others.
+  Status CheckSizes(const std::vector<size_t>& begins) const {
+    if (tree_sizes_.line == 0) return {};
+    const Values values = {{"tree_sizes", tree_sizes_}};
+    STRATA_ASSIGN(const auto sizes, List<uint64_t>(values, "tree_sizes", begins.size() - 1, true));
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const size_t size = begins[i + 1] - begins[i];
+      if (sizes[i] == size) continue;
+      return WrongAt(tree_sizes_.line,
+                     fmt::format("tree_sizes: tree {} has {} bytes, found {}; remove the line if "
+                                 "the trees were edited",
+                                 i, size, sizes[i]));
+    }
+    return {};
+  }
+
   Status Wrong(const std::string& what) const { return WrongAt(lines_.number(), what); }
   Status WrongAt(uint64_t line, const std::string& what) const {
     return Corrupt(fmt::format("{}:{}: {}", name_, line, what));
@@ -196,6 +220,11 @@ class Reader {
                                        last, last + 1, words));
       }
     }
+    if (values.contains("monotone_constraints")) {
+      STRATA_ASSIGN(model->monotone_constraints,
+                    List<int32_t>(values, "monotone_constraints", model->features(), true));
+    }
+    if (values.contains("tree_sizes")) tree_sizes_ = values.at("tree_sizes");
     if (const auto objective = values.find("objective"); objective != values.end()) {
       model->objective = objective->second.text;
     }
@@ -207,9 +236,9 @@ class Reader {
     STRATA_TRY(ReadValues(&values, nullptr));
     STRATA_ASSIGN(const auto leaves, Number<uint64_t>(values, "num_leaves"));
     STRATA_ASSIGN(const auto sets, Number<uint64_t>(values, "num_cat"));
-    if (leaves < 1 || leaves > kLeavesMax || sets >= leaves) {
+    if (leaves < 1 || leaves > kTreeLeavesMax || sets >= leaves) {
       return Wrong(fmt::format("num_leaves = {}, num_cat = {}: expected 1 to {} leaves, fewer sets",
-                               leaves, sets, kLeavesMax));
+                               leaves, sets, kTreeLeavesMax));
     }
     if (values.contains("is_linear") && values.at("is_linear").text != "0") {
       return WrongAt(values.at("is_linear").line, "trees with linear leaves are not supported");
@@ -218,7 +247,7 @@ class Reader {
     STRATA_TRY(ReadNodes(values, leaves - 1, features, &tree));
     STRATA_TRY(ReadLeaves(values, leaves, &tree));
     STRATA_TRY(ReadSets(values, sets, &tree));
-    STRATA_TRY(CheckShape(tree));
+    STRATA_TRY(CheckTreeShape(tree, fmt::format("{}:{}", name_, lines_.number())));
     if (values.contains("shrinkage")) {
       STRATA_ASSIGN(tree.shrinkage, Number<double>(values, "shrinkage"));
     }
@@ -241,6 +270,9 @@ class Reader {
         return Wrong(
             fmt::format("split_feature {}: the model has {} features", feature[i], features));
       }
+      if (!std::isfinite(threshold[i])) {
+        return Wrong(fmt::format("threshold {} is {}: expected a finite number", i, threshold[i]));
+      }
       const int missing = decision[i] >> 2 & 3;
       if (decision[i] < 0 || decision[i] > 15 || missing > 2) {
         return Wrong(fmt::format("decision_type {}: expected 0 to 11", decision[i]));
@@ -248,7 +280,7 @@ class Reader {
       tree->nodes.push_back({.feature = feature[i],
                              .threshold = threshold[i],
                              .categorical = (decision[i] & 1) != 0,
-                             .default_left = (decision[i] & 2) != 0,
+                             .default_left = (decision[i] & 3) == 2,
                              .missing = static_cast<MissingKind>(missing),
                              .left = left[i],
                              .right = right[i],
@@ -265,7 +297,9 @@ class Reader {
     STRATA_ASSIGN(const auto weight, LeafList<double>(values, "leaf_weight", count));
     STRATA_ASSIGN(const auto rows, LeafList<int64_t>(values, "leaf_count", count));
     for (size_t i = 0; i < count; ++i) {
-      if (std::isnan(value[i])) return Wrong(fmt::format("leaf_value {} is not a number", i));
+      if (!std::isfinite(value[i])) {
+        return Wrong(fmt::format("leaf_value {} is {}: expected a finite number", i, value[i]));
+      }
       tree->leaves.push_back({.value = value[i], .weight = weight[i], .rows = rows[i]});
     }
     return {};
@@ -301,41 +335,15 @@ class Reader {
     return {};
   }
 
-  // Every node and leaf is the child of one node, and is reached from the root.
-  Status CheckShape(const Tree& tree) const {
-    if (tree.nodes.empty()) return {};
-    std::vector<bool> node_seen(tree.nodes.size(), false);
-    std::vector<bool> leaf_seen(tree.leaves.size(), false);
-    std::vector<int32_t> open = {0};
-    node_seen[0] = true;
-    size_t reached = 0;
-    while (!open.empty()) {
-      const TreeNode& node = tree.nodes[static_cast<size_t>(open.back())];
-      open.pop_back();
-      ++reached;
-      for (const int32_t child : {node.left, node.right}) {
-        const auto place = static_cast<size_t>(child >= 0 ? child : ~child);
-        std::vector<bool>& seen = child >= 0 ? node_seen : leaf_seen;
-        if (place >= seen.size()) {
-          return Wrong(fmt::format("child {}: the tree has {} nodes and {} leaves", child,
-                                   tree.nodes.size(), tree.leaves.size()));
-        }
-        if (seen[place]) return Wrong(fmt::format("child {} has two parents", child));
-        seen[place] = true;
-        if (child >= 0) open.push_back(child);
-      }
-    }
-    if (reached == tree.nodes.size()) return {};
-    return Wrong(fmt::format("{} of {} nodes are not reached from the root",
-                             tree.nodes.size() - reached, tree.nodes.size()));
-  }
-
-  void ReadParameters(TreeModel* model) {
+  // What stands behind the trees: nothing of it changes predictions.
+  void ReadTail(TreeModel* model) {
+    constexpr std::string_view kPandas = "pandas_categorical:";
     std::string_view line;
     bool inside = false;
     while (lines_.Next(&line)) {
-      if (line == "end of parameters") return;
       if (line == "parameters:") inside = true;
+      if (line == "end of parameters") inside = false;
+      if (line.starts_with(kPandas)) model->pandas_categorical = line.substr(kPandas.size());
       const size_t colon = line.find(": ");
       if (!inside || !line.starts_with('[') || !line.ends_with(']') || colon == line.npos) continue;
       model->parameters.emplace_back(line.substr(1, colon - 1),
@@ -345,6 +353,7 @@ class Reader {
 
   Lines lines_;
   const std::string& name_;
+  Value tree_sizes_;  // of the header; line 0: there are none
   bool ended_ = false;
 };
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <iterator>
 
 #include "worker/gbdt/model/lightgbm_text.h"
 
@@ -18,15 +18,14 @@ double Finite(double value) {
 
 // "key=a b c" of what `of` says of each item.
 template <typename Items, typename Of>
-void WriteList(std::string* out, const char* key, const Items& items, const char* format,
-               const Of& of) {
+void WriteList(std::string* out, const char* key, const Items& items, const Of& of) {
   *out += key;
   *out += '=';
   bool first = true;
   for (const auto& item : items) {
     if (!first) *out += ' ';
     first = false;
-    *out += fmt::format(fmt::runtime(format), of(item));
+    fmt::format_to(std::back_inserter(*out), "{}", of(item));
   }
   *out += '\n';
 }
@@ -37,57 +36,61 @@ int DecisionOf(const TreeNode& node) {
 }
 
 std::string TreeText(const Tree& tree, size_t number) {
-  constexpr const char* kExact = "{:.17g}";
-  constexpr const char* kShort = "{:g}";
-  constexpr const char* kPlain = "{}";
   std::string out = fmt::format("Tree={}\nnum_leaves={}\nnum_cat={}\n", number, tree.leaves.size(),
                                 tree.set_begins.size() - 1);
-  const auto nodes = [&](const char* key, const char* format, const auto& of) {
-    WriteList(&out, key, tree.nodes, format, of);
+  const auto nodes = [&](const char* key, const auto& of) { WriteList(&out, key, tree.nodes, of); };
+  const auto leaves = [&](const char* key, const auto& of) {
+    WriteList(&out, key, tree.leaves, of);
   };
-  const auto leaves = [&](const char* key, const char* format, const auto& of) {
-    WriteList(&out, key, tree.leaves, format, of);
-  };
-  nodes("split_feature", kPlain, [](const TreeNode& n) { return n.feature; });
-  nodes("split_gain", kShort, [](const TreeNode& n) { return Finite(n.gain); });
-  nodes("threshold", kExact, [](const TreeNode& n) { return Finite(n.threshold); });
-  nodes("decision_type", kPlain, DecisionOf);
-  nodes("left_child", kPlain, [](const TreeNode& n) { return n.left; });
-  nodes("right_child", kPlain, [](const TreeNode& n) { return n.right; });
-  leaves("leaf_value", kExact, [](const TreeLeaf& l) { return Finite(l.value); });
-  leaves("leaf_weight", kExact, [](const TreeLeaf& l) { return Finite(l.weight); });
-  leaves("leaf_count", kPlain, [](const TreeLeaf& l) { return l.rows; });
-  nodes("internal_value", kShort, [](const TreeNode& n) { return Finite(n.value); });
-  nodes("internal_weight", kShort, [](const TreeNode& n) { return Finite(n.weight); });
-  nodes("internal_count", kPlain, [](const TreeNode& n) { return n.rows; });
+  nodes("split_feature", [](const TreeNode& n) { return n.feature; });
+  nodes("split_gain", [](const TreeNode& n) { return Finite(n.gain); });
+  nodes("threshold", [](const TreeNode& n) { return Finite(n.threshold); });
+  nodes("decision_type", DecisionOf);
+  nodes("left_child", [](const TreeNode& n) { return n.left; });
+  nodes("right_child", [](const TreeNode& n) { return n.right; });
+  leaves("leaf_value", [](const TreeLeaf& l) { return Finite(l.value); });
+  leaves("leaf_weight", [](const TreeLeaf& l) { return Finite(l.weight); });
+  leaves("leaf_count", [](const TreeLeaf& l) { return l.rows; });
+  nodes("internal_value", [](const TreeNode& n) { return Finite(n.value); });
+  nodes("internal_weight", [](const TreeNode& n) { return Finite(n.weight); });
+  nodes("internal_count", [](const TreeNode& n) { return n.rows; });
   if (tree.set_begins.size() > 1) {
     out += fmt::format("cat_boundaries={}\ncat_threshold={}\n", fmt::join(tree.set_begins, " "),
                        fmt::join(tree.set_words, " "));
   }
-  out += fmt::format("is_linear=0\nshrinkage={:g}\n\n\n", tree.shrinkage);
+  out += fmt::format("is_linear=0\nshrinkage={}\n\n\n", tree.shrinkage);
   return out;
 }
 
-// How often each feature splits, most often first.
-std::string ImportancesText(const TreeModel& model) {
-  std::vector<std::pair<size_t, size_t>> splits(model.features());
-  for (size_t f = 0; f < splits.size(); ++f) splits[f] = {0, f};
-  for (const Tree& tree : model.trees) {
-    for (const TreeNode& node : tree.nodes) {
-      if (node.gain > 0) ++splits[static_cast<size_t>(node.feature)].first;
-    }
+// Whole numbers, the largest first.
+std::string ImportancesText(const TreeModel& model, const std::vector<std::string>& names,
+                            ImportanceKind kind) {
+  std::vector<std::pair<uint64_t, size_t>> all;
+  const std::vector<double> importances = FeatureImportances(model, kind);
+  for (size_t f = 0; f < importances.size(); ++f) {
+    const auto whole = static_cast<uint64_t>(std::min(importances[f], 1e18));
+    if (whole > 0) all.emplace_back(whole, f);
   }
-  std::ranges::stable_sort(splits, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string out = "\nfeature_importances:\n";
-  for (const auto& [count, feature] : splits) {
-    if (count > 0) out += fmt::format("{}={}\n", model.feature_names[feature], count);
+  for (const auto& [importance, feature] : all) {
+    out += fmt::format("{}={}\n", names[feature], importance);
   }
   return out;
 }
 
 }  // namespace
 
-std::string WriteLightGbmText(const TreeModel& model) {
+Result<std::string> WriteLightGbmText(const TreeModel& model, ImportanceKind importance) {
+  for (const Tree& tree : model.trees) {
+    for (const TreeNode& node : tree.nodes) {
+      if (!node.categorical || !node.default_left) continue;
+      return Invalid(
+          "a categorical split sends missing values to the listed categories, which LightGBM's "
+          "format cannot say");
+    }
+  }
+  const std::vector<std::string> names = WritableNames(model.feature_names);
   std::string trees;
   std::vector<size_t> sizes;
   for (size_t i = 0; i < model.trees.size(); ++i) {
@@ -101,15 +104,21 @@ std::string WriteLightGbmText(const TreeModel& model) {
       model.classes, model.trees_per_iteration, static_cast<int64_t>(model.features()) - 1);
   if (!model.objective.empty()) out += fmt::format("objective={}\n", model.objective);
   if (model.average_output) out += "average_output\n";
-  out += fmt::format("feature_names={}\nfeature_infos={}\ntree_sizes={}\n\n",
-                     fmt::join(model.feature_names, " "), fmt::join(model.feature_infos, " "),
+  out += fmt::format("feature_names={}\n", fmt::join(names, " "));
+  if (!model.monotone_constraints.empty()) {
+    out += fmt::format("monotone_constraints={}\n", fmt::join(model.monotone_constraints, " "));
+  }
+  out += fmt::format("feature_infos={}\ntree_sizes={}\n\n", fmt::join(model.feature_infos, " "),
                      fmt::join(sizes, " "));
   out += trees;
   out += "end of trees\n";
-  out += ImportancesText(model);
+  out += ImportancesText(model, names, importance);
   out += "\nparameters:\n";
   for (const auto& [key, value] : model.parameters) out += fmt::format("[{}: {}]\n", key, value);
   out += "\nend of parameters\n";
+  if (!model.pandas_categorical.empty()) {
+    out += fmt::format("\npandas_categorical:{}\n", model.pandas_categorical);
+  }
   return out;
 }
 

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "kernels/tree/split_search.h"
 #include "worker/gbdt/data/bin_mapper.h"
 
@@ -20,7 +22,9 @@ struct TreeNode {
   // Numeric: values up to it go left. Categorical: which of the tree's sets goes left.
   double threshold = 0;
   bool categorical = false;
-  bool default_left = false;  // where a missing value goes
+  // Where a missing value goes. LightGBM's categorical nodes have it right, XGBoost's on either
+  // side.
+  bool default_left = false;
   MissingKind missing = MissingKind::kNone;
   int32_t left = 0;
   int32_t right = 0;
@@ -28,12 +32,16 @@ struct TreeNode {
   double value = 0;   // the output if it were a leaf
   double weight = 0;  // sum of hessians
   int64_t rows = 0;   // of the training data
+
+  bool operator==(const TreeNode&) const = default;
 };
 
 struct TreeLeaf {
   double value = 0;  // its output; the learning rate is in it
   double weight = 0;
   int64_t rows = 0;
+
+  bool operator==(const TreeLeaf&) const = default;
 };
 
 struct Tree {
@@ -44,16 +52,22 @@ struct Tree {
   std::vector<uint32_t> set_words;
   double shrinkage = 1;
 
+  bool operator==(const Tree&) const = default;
+
+  // Whether the set holds the category, which is the value without what is behind its point.
   bool InSet(size_t set, double value) const {
-    if (!(value >= 0) || value > std::numeric_limits<int32_t>::max()) return false;
-    const auto category = static_cast<uint32_t>(value);
+    if (!(value > -1) || value > std::numeric_limits<int32_t>::max()) return false;
+    const auto category = static_cast<uint32_t>(static_cast<int32_t>(value));
     const uint32_t begin = set_begins[set];
     if (category / 32 >= set_begins[set + 1] - begin) return false;
     return (set_words[begin + category / 32] >> (category % 32) & 1) != 0;
   }
 
   bool GoesLeft(const TreeNode& node, double value) const {
-    if (node.categorical) return InSet(static_cast<size_t>(node.threshold), value);
+    if (node.categorical) {
+      if (std::isnan(value)) return node.default_left;
+      return InSet(static_cast<size_t>(node.threshold), value);
+    }
     if (std::isnan(value) && node.missing != MissingKind::kNaN) value = 0;
     if ((node.missing == MissingKind::kZero && std::fabs(value) <= kZeroThreshold) ||
         (node.missing == MissingKind::kNaN && std::isnan(value))) {
@@ -72,6 +86,16 @@ struct Tree {
     }
     return static_cast<size_t>(~at);
   }
+
+  // Nodes on the longest way to a leaf.
+  size_t Depth() const;
 };
+
+// What model files may hold (LightGBM's own limit is 131,072 leaves).
+constexpr size_t kTreeLeavesMax = 1 << 22;
+
+// OK if every node and leaf is the child of one node and is reached from the root. `where` stands
+// in the message.
+Status CheckTreeShape(const Tree& tree, const std::string& where);
 
 }  // namespace strata

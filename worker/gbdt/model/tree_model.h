@@ -15,33 +15,45 @@ namespace strata {
 struct TreeModel {
   size_t classes = 1;  // num_class of the objective
   size_t trees_per_iteration = 1;
-  std::string objective;        // "binary sigmoid:1"; "": raw scores alone
-  bool average_output = false;  // random forests: the mean of iterations, not their sum
+  std::string objective;  // "binary sigmoid:1"; "": raw scores alone
+  // Random forests: what is predicted comes from the mean over iterations. Raw scores are sums all
+  // the same, as LightGBM has it.
+  bool average_output = false;
   std::vector<std::string> feature_names;
-  std::vector<std::string> feature_infos;  // "[min:max]", categories, or "none"
-  std::vector<Tree> trees;                 // iteration by iteration, class by class within one
+  std::vector<std::string> feature_infos;     // "[min:max]", categories, or "none"
+  std::vector<int32_t> monotone_constraints;  // of each feature: -1, 0 or 1; empty: none
+  std::vector<Tree> trees;                    // iteration by iteration, class by class within one
   std::vector<std::pair<std::string, std::string>> parameters;  // for the reader of the file
+  std::string pandas_categorical;  // JSON that LightGBM's Python package keeps in the last line
 
   size_t features() const { return feature_names.size(); }
   size_t iterations() const { return trees.size() / trees_per_iteration; }
+  // "binary" of "binary sigmoid:1".
+  std::string ObjectiveName() const { return objective.substr(0, objective.find(' ')); }
+  // Behind "sigmoid:"; 1 where it is not given. kInvalid: no number above 0.
+  Result<double> Sigmoid() const;
+
+  bool operator==(const TreeModel&) const = default;
 };
 
-// Sums of the trees of iterations [begin, end) for one row of all features' values into scores, one
-// a tree of an iteration.
-void PredictRaw(const TreeModel& model, std::span<const double> row, size_t begin, size_t end,
-                std::span<double> scores);
+// Names as model files and other languages take them: blanks, '=' and what JSON gives a meaning
+// become '_', an empty name Column_N.
+std::vector<std::string> WritableNames(const std::vector<std::string>& names);
 
-// Raw scores into what the objective predicts (probabilities, counts), in place. kInvalid: an
-// objective that is not known.
+// Scores into what the objective predicts (probabilities, counts), in place. kInvalid: an objective
+// that is not known.
 class OutputTransform {
  public:
   static Result<OutputTransform> Of(const TreeModel& model);
   void Apply(std::span<double> scores) const;
 
+  enum class Kind : uint8_t { kNone, kSigmoid, kSoftmax, kExp, kSoftplus, kSquare };
+  Kind kind() const { return kind_; }
+  double sigmoid() const { return sigmoid_; }
+
  private:
-  enum class Kind : uint8_t { kNone, kSigmoid, kSoftmax, kExp, kSquare };
   Kind kind_ = Kind::kNone;
-  double sigmoid_ = 1;
+  double sigmoid_ = 1;  // of kSigmoid
 };
 
 }  // namespace strata
