@@ -7,11 +7,11 @@
 #include <numeric>
 
 #include "base/log.h"
+#include "worker/gbdt/to_model_tree.h"
 
 namespace strata {
 namespace {
 
-constexpr size_t kPieceRows = 1 << 16;
 constexpr size_t kRowsOf16Bits = 1 << 17;  // from here on rounding to 16 bits does not show
 
 GrowerOptions GrowerOptionsOf(const TreeParameters& p, size_t threads, PhaseTimes* phases) {
@@ -39,22 +39,17 @@ TreeLearner LearnerOf(const std::string& name) {
   return name == "voting" ? TreeLearner::kVoting : TreeLearner::kSerial;
 }
 
-// Adds the bits of the categories that these bins hold as one more set of the tree.
-void AddSet(const std::vector<uint32_t>& bins, std::span<const int32_t> categories, Tree* tree) {
-  const size_t begin = tree->set_words.size();
-  for (const uint32_t bin : bins) {
-    const auto category = static_cast<uint32_t>(categories[bin]);
-    const size_t word = begin + category / 32;
-    if (tree->set_words.size() <= word) tree->set_words.resize(word + 1, 0);
-    tree->set_words[word] |= 1U << (category % 32);
-  }
-  tree->set_begins.push_back(static_cast<uint32_t>(tree->set_words.size()));
-}
-
 Tree ConstantTree(double value, uint64_t rows) {
   Tree tree;
   tree.leaves.push_back({.value = value, .weight = 0, .rows = static_cast<int64_t>(rows)});
   return tree;
+}
+
+// Averages of sums over rounds.
+std::vector<double> Averaged(std::span<const double> sums, size_t rounds) {
+  std::vector<double> means(sums.begin(), sums.end());
+  for (double& mean : means) mean /= static_cast<double>(std::max<size_t>(1, rounds));
+  return means;
 }
 
 }  // namespace
@@ -65,116 +60,162 @@ Booster::Booster(const TreeParameters& parameters, const TreeDataset& train, Wor
 Result<std::unique_ptr<Booster>> Booster::Make(const TreeParameters& p, const TreeDataset& train,
                                                std::span<const TreeDataset* const> valid,
                                                WorkPool& pool, size_t threads, PhaseTimes* phases,
-                                               Group* group) {
+                                               Group* group, BoosterStart start) {
   std::unique_ptr<Booster> booster(new Booster(p, train, pool));
   booster->phases_ = phases;
-  STRATA_ASSIGN(booster->objective_, MakeObjective(p, train));
-  const size_t classes = booster->objective_->classes();
-  TreeModel& model = booster->model_;
-  model.classes = classes;
-  model.trees_per_iteration = classes;
-  model.objective = booster->objective_->ModelText();
-  model.feature_names = train.features->names;
-  for (const BinMapper& mapper : train.features->mappers) {
-    model.feature_infos.push_back(mapper.InfoText());
-  }
-  model.parameters = p.set;
-  booster->quantise_options_ = {.width = WidthOf(p, train.all_rows()),
-                                .bins = p.use_quantized_grad ? p.num_grad_quant_bins : 0,
-                                .seed = static_cast<uint64_t>(p.data_random_seed)};
-  booster->exchange_ = MakeExchange(group, train.bins, train.features->shapes,
-                                    {.learner = LearnerOf(p.tree_learner),
-                                     .levels = booster->quantise_options_.LargestLevel(),
-                                     .top_k = static_cast<size_t>(p.top_k),
-                                     .rules = p.rules});
-  booster->grower_ = std::make_unique<LeafWiseGrower>(train.bins, train.features->shapes,
-                                                      GrowerOptionsOf(p, threads, phases), pool,
-                                                      *booster->exchange_);
-  std::vector<const TreeDataset*> all = {&train};
-  all.insert(all.end(), valid.begin(), valid.end());
-  for (const TreeDataset* data : all) {
-    Scored scored{.data = data, .scores = data->init_scores, .metrics = {}};
-    if (scored.scores.empty()) scored.scores.resize(data->rows() * classes);
-    STRATA_ASSIGN(scored.metrics, MakeMetrics(p, *data));
-    booster->scored_.push_back(std::move(scored));
-  }
-  booster->gradients_.resize(train.rows() * classes);
-  booster->hessians_.resize(train.rows() * classes);
-  booster->bag_.resize(train.rows());
-  std::iota(booster->bag_.begin(), booster->bag_.end(), 0U);
-  booster->StartScores();
+  STRATA_TRY(booster->Start(valid, threads, group, std::move(start)));
   STRATA_TRY(train.share.status());
   return booster;
 }
 
-void Booster::StartScores() {
-  const size_t classes = objective_->classes();
-  start_scores_.assign(classes, 0);
-  if (!train_.init_scores.empty()) return;
-  for (size_t k = 0; k < classes; ++k) {
-    start_scores_[k] = objective_->StartScore(k);
-    if (start_scores_[k] == 0) continue;
-    for (Scored& scored : scored_) {
-      const size_t rows = scored.data->rows();
-      for (size_t row = 0; row < rows; ++row) scored.scores[k * rows + row] += start_scores_[k];
-    }
+Status Booster::Start(std::span<const TreeDataset* const> valid, size_t threads, Group* group,
+                      BoosterStart start) {
+  const TreeParameters& p = parameters_;
+  objective_ = std::move(start.objective);
+  if (objective_ == nullptr) {
+    STRATA_ASSIGN(objective_, MakeObjective(p, train_));
   }
+  StartModel(std::move(start.model));
+  mode_ = MakeBoostingMode(p, first_round_);
+  STRATA_ASSIGN(sampler_, MakeRowSampler(p, train_));
+  quantise_options_ = {.width = WidthOf(p, train_.all_rows()),
+                       .bins = p.use_quantized_grad ? p.num_grad_quant_bins : 0,
+                       .seed = static_cast<uint64_t>(p.data_random_seed)};
+  exchange_ = MakeExchange(group, train_.bins, train_.features->shapes,
+                           {.learner = LearnerOf(p.tree_learner),
+                            .levels = quantise_options_.LargestLevel(),
+                            .top_k = static_cast<size_t>(p.top_k),
+                            .rules = p.rules});
+  grower_ =
+      std::make_unique<LeafWiseGrower>(train_.bins, train_.features->shapes,
+                                       GrowerOptionsOf(p, threads, phases_), pool_, *exchange_);
+  gradients_.resize(train_.rows() * model_.classes);
+  hessians_.resize(train_.rows() * model_.classes);
+  bag_.resize(train_.rows());
+  std::iota(bag_.begin(), bag_.end(), 0U);
+  return StartScores(valid);
 }
 
-// Row by row, from the seed, the round and the row's number alone.
-void Booster::ChooseBag() {
-  if (parameters_.bagging_freq <= 0 || parameters_.bagging_fraction >= 1) return;
-  if (rounds() % static_cast<size_t>(parameters_.bagging_freq) != 0) return;
-  const uint64_t seed = Mix64(Mix64(static_cast<uint64_t>(parameters_.bagging_seed)) + rounds());
-  bag_.clear();
-  bag_is_all_ = false;
-  for (size_t row = 0; row < train_.rows(); ++row) {
-    if (RowUniform(seed, train_.share.first_row() + row) < parameters_.bagging_fraction)
-      bag_.push_back(static_cast<uint32_t>(row));
+void Booster::StartModel(TreeModel model) {
+  model_ = std::move(model);
+  model_.classes = objective_->classes();
+  model_.trees_per_iteration = model_.classes;
+  model_.objective = objective_->ModelText();
+  model_.average_output = parameters_.boosting == "rf";
+  model_.feature_names = train_.features->names;
+  model_.feature_infos.clear();
+  for (const BinMapper& mapper : train_.features->mappers) {
+    model_.feature_infos.push_back(mapper.InfoText());
   }
+  model_.parameters = parameters_.set;
+  first_round_ = model_.iterations();
+}
+
+Status Booster::StartScores(std::span<const TreeDataset* const> valid) {
+  const size_t classes = model_.classes;
+  std::vector<const TreeDataset*> all = {&train_};
+  all.insert(all.end(), valid.begin(), valid.end());
+  for (const TreeDataset* data : all) {
+    STRATA_ASSIGN(std::vector<std::unique_ptr<TreeMetric>> metrics,
+                  MakeMetrics(parameters_, *data));
+    scored_.push_back({DataScores(*data, classes, pool_), std::move(metrics)});
+  }
+  const bool averages = mode_->averages();
+  if (averages && !train_.init_scores.empty() && first_round_ == 0) {
+    return Invalid("boosting = rf cannot begin with init scores: remove the .init file");
+  }
+  start_scores_.assign(classes, 0);
+  if (!averages && !train_.init_scores.empty()) return {};
+  for (size_t k = 0; k < classes; ++k) {
+    start_scores_[k] = objective_->StartScore(k);
+    if (averages) {
+      start_of_rows_.resize((k + 1) * train_.rows(), start_scores_[k]);
+      continue;
+    }
+    for (Scored& scored : scored_) scored.scores.AddConstant(k, start_scores_[k]);
+  }
+  return {};
+}
+
+std::span<const double> Booster::GradientScores() const {
+  return mode_->averages() ? std::span<const double>(start_of_rows_) : training_scores();
 }
 
 Result<bool> Booster::Round() {
   const uint64_t round = rounds();
-  const size_t classes = objective_->classes();
-  ChooseBag();
+  const size_t classes = model_.classes;
+  const RoundPlan plan = mode_->Plan(round);
+  Drop(plan);
   {
     const PhaseScope scope(phases_, TreePhase::kGradients);
-    objective_->Gradients(scored_[0].scores, round, pool_, gradients_, hessians_);
+    objective_->Gradients(GradientScores(), round, pool_, gradients_, hessians_);
+    sampler_->Sample(round, pool_, gradients_, hessians_, &bag_);
   }
-  bool any = false;
+  bool any = mode_->averages();  // a tree may be constant for its bag alone
   for (size_t k = 0; k < classes; ++k) {
-    if (!objective_->NeedsTrees(k)) {
-      model_.trees.push_back(ConstantTree(round == 0 ? start_scores_[k] : 0, train_.all_rows()));
-      continue;
+    bool grew = false;
+    if (objective_->NeedsTrees(k)) {
+      STRATA_ASSIGN(grew, GrowTree(k, plan.shrinkage));
     }
-    const uint64_t tree_number = round * classes + k;
-    const uint64_t not_finite = Quantise(k, tree_number);
-    if (not_finite > 0) {
-      return Failed(fmt::format(
-          "round {}: the gradients of {} of {} rows are not finite: labels or scores are too large "
-          "for objective = {}",
-          round + 1, not_finite, train_.all_rows(), parameters_.objective));
-    }
-    const GrownTree& grown =
-        grower_->Grow(quantised_.view(), quantised_.units(), bag_, tree_number);
-    STRATA_TRY(exchange_->status());
-    any = any || !grown.nodes.empty();
-    if (grown.nodes.empty()) {
-      model_.trees.push_back(ConstantTree(round == 0 ? start_scores_[k] : 0, train_.all_rows()));
-    } else {
-      AddTree(k, grown);
-    }
+    if (!grew) AddConstant(k);
+    any = any || grew;
   }
   STRATA_TRY(train_.share.status());
+  TakeBack(plan, any ? plan.dropped_factor : 1);
   if (any) return true;
   Log(LogLevel::kWarning,
       "training ends after {} rounds: no leaf can be split any more within min_data_in_leaf = {}, "
       "min_sum_hessian_in_leaf = {} and min_gain_to_split = {}",
       round, parameters_.rules.min_data_in_leaf, parameters_.rules.min_sum_hessian_in_leaf,
       parameters_.rules.min_gain_to_split);
-  if (round > 0) model_.trees.resize(model_.trees.size() - classes);
+  if (round > 0) TruncateTo(round);
   return false;
+}
+
+// Out of the scores that gradients are of; validation scores keep them.
+void Booster::Drop(const RoundPlan& plan) {
+  for (const size_t iteration : plan.dropped) {
+    for (size_t k = 0; k < model_.classes; ++k) {
+      const size_t at = iteration * model_.classes + k;
+      std::vector<double> values = model_.trees[at].LeafValues();
+      for (double& value : values) value = -value;
+      scored_[0].scores.AddTree(k, grown_[at - first_round_ * model_.classes], values);
+    }
+  }
+}
+
+void Booster::TakeBack(const RoundPlan& plan, double factor) {
+  for (const size_t iteration : plan.dropped) {
+    for (size_t k = 0; k < model_.classes; ++k) {
+      const size_t at = iteration * model_.classes + k;
+      const GrownTree& grown = grown_[at - first_round_ * model_.classes];
+      std::vector<double> change = model_.trees[at].LeafValues();
+      if (factor != 1) model_.trees[at].Scale(factor);
+      const std::vector<double> values = model_.trees[at].LeafValues();
+      for (size_t leaf = 0; leaf < change.size(); ++leaf)
+        change[leaf] = values[leaf] - change[leaf];
+      for (Scored& scored : scored_) {
+        scored.scores.AddTree(k, grown, &scored == scored_.data() ? values : change);
+      }
+    }
+  }
+}
+
+// False: its root could not be split.
+Result<bool> Booster::GrowTree(size_t k, double shrinkage) {
+  const uint64_t tree_number = rounds() * model_.classes + k;
+  const uint64_t not_finite = Quantise(k, tree_number);
+  if (not_finite > 0) {
+    return Failed(fmt::format(
+        "round {}: the gradients of {} of {} rows are not finite: labels or scores are too large "
+        "for objective = {}",
+        rounds() + 1, not_finite, train_.all_rows(), parameters_.objective));
+  }
+  const GrownTree& grown = grower_->Grow(quantised_.view(), quantised_.units(), bag_, tree_number);
+  STRATA_TRY(exchange_->status());
+  if (grown.nodes.empty()) return false;
+  AddTree(k, grown, shrinkage);
+  return true;
 }
 
 // Returns how many gradients are not finite.
@@ -199,74 +240,38 @@ void Booster::RenewOutputs(const GrownTree& grown, std::span<const double> score
   for (size_t leaf = 0; leaf < outputs.size(); ++leaf) tree->leaves[leaf].value = outputs[leaf];
 }
 
-void Booster::AddTree(size_t k, const GrownTree& grown) {
-  Tree tree = ToTree(grown);
-  const size_t rows = train_.rows();
-  RenewOutputs(grown, std::span(scored_[0].scores).subspan(k * rows, rows), &tree);
-  tree.shrinkage = parameters_.learning_rate;
-  for (TreeLeaf& leaf : tree.leaves) leaf.value *= tree.shrinkage;
-  for (TreeNode& node : tree.nodes) node.value *= tree.shrinkage;
-  AddScores(grown, tree, k);
-  if (rounds() == 0) {
-    for (TreeLeaf& leaf : tree.leaves) leaf.value += start_scores_[k];
-    for (TreeNode& node : tree.nodes) node.value += start_scores_[k];
+void Booster::AddConstant(size_t k) {
+  const double value = bakes_start() ? start_scores_[k] : 0;
+  if (mode_->averages()) {
+    for (Scored& scored : scored_) scored.scores.AddConstant(k, value);
   }
+  if (mode_->drops())
+    grown_.push_back({.nodes = {}, .leaves = std::vector<GrownLeaf>(1), .rows = {}});
+  model_.trees.push_back(ConstantTree(value, train_.all_rows()));
+}
+
+void Booster::AddTree(size_t k, const GrownTree& grown, double shrinkage) {
+  Tree tree = ToModelTree(grown, *train_.features, quantised_.units());
+  const std::span<const double> scores = GradientScores().subspan(k * train_.rows(), train_.rows());
+  RenewOutputs(grown, scores, &tree);
+  tree.Scale(shrinkage);
+  if (mode_->averages()) tree.AddBias(start_scores_[k]);
+  AddScores(k, grown, tree.LeafValues());
+  if (mode_->drops()) grown_.push_back({.nodes = grown.nodes, .leaves = grown.leaves, .rows = {}});
+  // What scores began with becomes part of the model.
+  if (!mode_->averages() && rounds() == 0) tree.AddBias(start_scores_[k]);
   model_.trees.push_back(std::move(tree));
 }
 
-void Booster::AddScores(const GrownTree& grown, const Tree& tree, size_t k) {
+void Booster::AddScores(size_t k, const GrownTree& grown, std::span<const double> leaf_values) {
   const PhaseScope scope(phases_, TreePhase::kScores);
-  const BinnedTraversal traversal(grown, train_.features->shapes);
   for (Scored& scored : scored_) {
-    const size_t rows = scored.data->rows();
-    const std::span<double> scores = std::span(scored.scores).subspan(k * rows, rows);
-    if (scored.data == &train_ && bag_is_all_) {
-      pool_.Run(grown.leaves.size(), [&](size_t leaf) {
-        const double value = tree.leaves[leaf].value;
-        for (const uint32_t row : grown.RowsOf(grown.leaves[leaf])) scores[row] += value;
-      });
-      continue;
-    }
-    pool_.RunPieces(rows, kPieceRows, [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) {
-        scores[row] += tree.leaves[traversal.LeafOf(scored.data->bins, row)].value;
-      }
-    });
-  }
-}
-
-Tree Booster::ToTree(const GrownTree& grown) const {
-  const FeatureBinning& features = *train_.features;
-  const GradientUnits& units = quantised_.units();
-  Tree tree;
-  for (const GrownNode& grown_node : grown.nodes) {
-    const Split& split = grown_node.split;
-    const auto used = static_cast<size_t>(split.feature);
-    const BinMapper& mapper = features.mapper(used);
-    TreeNode node = {.feature = static_cast<int32_t>(features.used[used]),
-                     .categorical = split.categorical,
-                     .default_left = split.default_left && !split.categorical,
-                     .missing = mapper.shape().missing,
-                     .left = grown_node.left,
-                     .right = grown_node.right,
-                     .gain = split.gain,
-                     .value = grown_node.leaf.output,
-                     .weight = static_cast<double>(grown_node.leaf.sums.hessian) * units.hessian,
-                     .rows = grown_node.leaf.rows};
-    if (split.categorical) {
-      node.threshold = static_cast<double>(tree.set_begins.size() - 1);
-      AddSet(split.left_bins, mapper.categories(), &tree);
+    if (&scored == scored_.data() && bag_.size() == train_.rows()) {
+      scored.scores.AddGrown(k, grown, leaf_values);
     } else {
-      node.threshold = std::min(mapper.UpperBound(split.threshold), 1e300);
+      scored.scores.AddTree(k, grown, leaf_values);
     }
-    tree.nodes.push_back(node);
   }
-  for (const GrownLeaf& leaf : grown.leaves) {
-    tree.leaves.push_back({.value = leaf.leaf.output,
-                           .weight = static_cast<double>(leaf.leaf.sums.hessian) * units.hessian,
-                           .rows = leaf.leaf.rows});
-  }
-  return tree;
 }
 
 void Booster::TruncateTo(size_t rounds) {
@@ -279,12 +284,15 @@ Result<std::vector<Evaluation>> Booster::Evaluate() const {
   for (size_t i = 0; i < scored_.size(); ++i) {
     if (i == 0 && !parameters_.is_provide_training_metric) continue;
     Evaluation evaluation{.data = i == 0 ? "training" : fmt::format("valid_{}", i), .metrics = {}};
+    std::vector<double> means;
+    std::span<const double> scores = scored_[i].scores.all();
+    if (mode_->averages()) scores = means = Averaged(scores, rounds());
     for (const auto& metric : scored_[i].metrics) {
-      for (MetricValue& value : metric->Evaluate(scored_[i].scores)) {
+      for (MetricValue& value : metric->Evaluate(scores)) {
         evaluation.metrics.push_back(std::move(value));
       }
     }
-    STRATA_TRY(scored_[i].data->share.status());
+    STRATA_TRY(scored_[i].scores.data().share.status());
     evaluations.push_back(std::move(evaluation));
   }
   return evaluations;

@@ -11,13 +11,16 @@
 #include "base/status.h"
 #include "base/work_pool.h"
 #include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/data_scores.h"
 #include "worker/gbdt/grower/grower.h"
 #include "worker/gbdt/metric/metric.h"
+#include "worker/gbdt/mode/boosting_mode.h"
 #include "worker/gbdt/model/tree_model.h"
 #include "worker/gbdt/objective/objective.h"
 #include "worker/gbdt/parameters.h"
 #include "worker/gbdt/phase_times.h"
 #include "worker/gbdt/quantise.h"
+#include "worker/gbdt/sampler/row_sampler.h"
 
 namespace strata {
 
@@ -25,6 +28,15 @@ namespace strata {
 struct Evaluation {
   std::string data;  // "training", "valid_1"
   std::vector<MetricValue> metrics;
+};
+
+// What training may begin with.
+struct BoosterStart {
+  // Trees that are there already, to which rounds are added. The data's init scores hold what they
+  // predict.
+  TreeModel model;
+  // The caller's own; nullptr: the parameters'.
+  std::unique_ptr<TreeObjective> objective;
 };
 
 // One thread at a time; works on all of the pool's.
@@ -37,8 +49,8 @@ class Booster {
                                                const TreeDataset& train,
                                                std::span<const TreeDataset* const> valid,
                                                WorkPool& pool, size_t threads,
-                                               PhaseTimes* phases = nullptr,
-                                               Group* group = nullptr);
+                                               PhaseTimes* phases = nullptr, Group* group = nullptr,
+                                               BoosterStart start = {});
 
   // Adds one tree a class. False: no leaf could be split any more, and nothing was added but, in
   // the first round, constants.
@@ -49,41 +61,53 @@ class Booster {
   Result<std::vector<Evaluation>> Evaluate() const;
 
   const TreeModel& model() const { return model_; }
+  // Those of the model that training began with are among them.
   size_t rounds() const { return model_.iterations(); }
+  // Of the training data, class * rows + row: the sum of all trees, and what it began with.
+  std::span<const double> training_scores() const { return scored_[0].scores.all(); }
 
  private:
-  // Scores of one data set, class * rows + row.
   struct Scored {
-    const TreeDataset* data;
-    std::vector<double> scores;
+    DataScores scores;
     std::vector<std::unique_ptr<TreeMetric>> metrics;
   };
 
   Booster(const TreeParameters& parameters, const TreeDataset& train, WorkPool& pool);
-  void ChooseBag();
-  void StartScores();
+  Status Start(std::span<const TreeDataset* const> valid, size_t threads, Group* group,
+               BoosterStart start);
+  void StartModel(TreeModel model);
+  Status StartScores(std::span<const TreeDataset* const> valid);
+  std::span<const double> GradientScores() const;
+  void Drop(const RoundPlan& plan);
+  void TakeBack(const RoundPlan& plan, double factor);
+  Result<bool> GrowTree(size_t k, double shrinkage);
   uint64_t Quantise(size_t k, uint64_t tree_number);
   void RenewOutputs(const GrownTree& grown, std::span<const double> scores, Tree* tree);
-  void AddTree(size_t k, const GrownTree& grown);
-  void AddScores(const GrownTree& grown, const Tree& tree, size_t k);
-  Tree ToTree(const GrownTree& grown) const;
+  void AddConstant(size_t k);
+  void AddTree(size_t k, const GrownTree& grown, double shrinkage);
+  void AddScores(size_t k, const GrownTree& grown, std::span<const double> leaf_values);
+  bool bakes_start() const { return mode_->averages() || rounds() == 0; }
 
   const TreeParameters parameters_;
   const TreeDataset& train_;
   WorkPool& pool_;
   PhaseTimes* phases_ = nullptr;
   std::unique_ptr<TreeObjective> objective_;
+  std::unique_ptr<BoostingMode> mode_;
+  std::unique_ptr<RowSampler> sampler_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<LeafWiseGrower> grower_;
   QuantisedGradients quantised_;
   QuantiseOptions quantise_options_;
   TreeModel model_;
-  std::vector<Scored> scored_;  // training data first
-  std::vector<double> start_scores_;
+  size_t first_round_ = 0;
+  std::vector<GrownTree> grown_;       // of this run, where the mode drops trees
+  std::vector<Scored> scored_;         // training data first
+  std::vector<double> start_scores_;   // of each class
+  std::vector<double> start_of_rows_;  // the same for each row, where the mode averages
   std::vector<float> gradients_;
   std::vector<float> hessians_;
   std::vector<uint32_t> bag_;
-  bool bag_is_all_ = true;
 };
 
 }  // namespace strata

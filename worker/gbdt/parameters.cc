@@ -162,13 +162,46 @@ void DeriveSeeds(const std::vector<std::string_view>& given, TreeParameters* out
     const int64_t drawn = (state >> 16) & 0x7fff;
     if (std::ranges::count(given, name) == 0) *seed = drawn;
   };
-  int64_t drop_seed = 0;
   next("data_random_seed", &out->data_random_seed);
   next("bagging_seed", &out->bagging_seed);
-  next("drop_seed", &drop_seed);
+  next("drop_seed", &out->drop_seed);
   next("feature_fraction_seed", &out->feature_fraction_seed);
   next("objective_seed", &out->objective_seed);
   next("extra_seed", &out->extra_seed);
+}
+
+// What is wrong with how rows are sampled; nothing: "".
+std::string SamplingProblem(const TreeParameters& p) {
+  const bool balanced = p.pos_bagging_fraction != 1 || p.neg_bagging_fraction != 1;
+  const bool bags = p.bagging_freq > 0 && (p.bagging_fraction != 1 || balanced);
+  if (p.data_sample_strategy == "goss") {
+    if (p.top_rate + p.other_rate > 1) {
+      return fmt::format("top_rate + other_rate is {}: expected at most 1",
+                         p.top_rate + p.other_rate);
+    }
+    if (bags || p.bagging_by_query) return "goss and bagging exclude each other: remove one";
+    return {};
+  }
+  if (p.bagging_freq == 0 && (p.bagging_fraction != 1 || balanced)) {
+    return fmt::format(
+        "{} has no effect while bagging_freq is 0: set bagging_freq = 1",
+        balanced ? "pos_bagging_fraction or neg_bagging_fraction" : "bagging_fraction");
+  }
+  if (p.bagging_by_query && !bags) {
+    return "bagging_by_query has no effect without bagging_freq and bagging_fraction";
+  }
+  if (balanced && p.objective != "binary") {
+    return "pos_bagging_fraction and neg_bagging_fraction need objective = binary";
+  }
+  if (balanced && (p.bagging_fraction != 1 || p.bagging_by_query)) {
+    return "pos_bagging_fraction and neg_bagging_fraction exclude bagging_fraction and "
+           "bagging_by_query: remove one of them";
+  }
+  if (p.boosting == "rf" && !bags && p.feature_fraction == 1) {
+    return "boosting = rf needs trees that differ: set bagging_freq and bagging_fraction, or "
+           "feature_fraction";
+  }
+  return {};
 }
 
 // What only several values together show.
@@ -192,8 +225,11 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
   if (p.is_unbalance && p.scale_pos_weight != 1) {
     return wrong("is_unbalance and scale_pos_weight exclude each other: remove one");
   }
-  if (p.bagging_freq == 0 && p.bagging_fraction != 1) {
-    return wrong("bagging_fraction has no effect while bagging_freq is 0: set bagging_freq = 1");
+  if (const std::string what = SamplingProblem(p); !what.empty()) return wrong(what);
+  if (p.boosting == "dart" && p.early_stopping_round > 0) {
+    return wrong(
+        "early_stopping_round cannot be used with boosting = dart, which changes trees of earlier "
+        "rounds: remove one");
   }
   if (p.objective == "quantile" && p.alpha >= 1)
     return wrong("alpha: expected below 1 for quantile");
@@ -201,7 +237,6 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
     return wrong(what + " is not supported yet");
   };
   if (p.task == "convert" || p.task == "refit") return unsupported("task = " + p.task);
-  if (p.boosting != "gbdt") return unsupported("boosting = " + p.boosting);
   if (p.tree_learner != "serial") return unsupported("tree_learner = " + p.tree_learner);
   if (p.predict_raw_score + p.predict_leaf_index + p.predict_contrib > 1) {
     return wrong(
@@ -265,6 +300,10 @@ Result<TreeParameters> ParseLightGbmConf(std::string_view text, const std::strin
     given.push_back(name);
   }
   DeriveSeeds(given, &parameters);
+  if (parameters.boosting == "goss") {  // LightGBM's older name
+    parameters.boosting = "gbdt";
+    parameters.data_sample_strategy = "goss";
+  }
   parameters.binning.min_data_in_leaf = parameters.rules.min_data_in_leaf;
   STRATA_TRY(CheckTogether(file, parameters));
   return parameters;

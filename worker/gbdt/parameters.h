@@ -47,8 +47,19 @@ struct TreeParameters {
   BinningRules binning;
   int64_t bin_construct_sample_cnt = 200000;
 
+  std::string data_sample_strategy = "bagging";
   double bagging_fraction = 1;
+  double pos_bagging_fraction = 1;  // of rows with labels above 0, besides bagging_fraction
+  double neg_bagging_fraction = 1;  // of the others
   int64_t bagging_freq = 0;
+  bool bagging_by_query = false;
+  double top_rate = 0.2;  // of goss
+  double other_rate = 0.1;
+  double drop_rate = 0.1;  // of dart
+  int64_t max_drop = 50;   // 0 or less: no bound
+  double skip_drop = 0.5;
+  bool xgboost_dart_mode = false;
+  bool uniform_drop = false;
   double feature_fraction = 1;
   double feature_fraction_bynode = 1;
   bool extra_trees = false;
@@ -56,6 +67,7 @@ struct TreeParameters {
   int64_t seed = 0;  // if set, the others follow from it
   int64_t data_random_seed = 1;
   int64_t bagging_seed = 3;
+  int64_t drop_seed = 4;
   int64_t feature_fraction_seed = 2;
   int64_t objective_seed = 5;
   int64_t extra_seed = 6;

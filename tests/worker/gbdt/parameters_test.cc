@@ -87,7 +87,7 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
       {"bagging_fraction = 0.5\n", "has no effect while bagging_freq is 0"},
       {"is_unbalance = true\nscale_pos_weight = 2\n", "exclude each other"},
       {"gradient_bits = 20\n", "expected 16, 32, or 0"},
-      {"boosting = dart\n", "boosting = dart is not supported yet"},
+      {"boosting = dart\nearly_stopping_round = 3\n", "cannot be used with boosting = dart"},
       {"max_bin = 70000\n", "max_bin: expected a number from 2 to 65535"},
   };
   for (const auto& [text, message] : cases) {

@@ -76,6 +76,28 @@ struct Tree {
     return value <= node.threshold;
   }
 
+  // Multiplies all outputs.
+  void Scale(double factor) {
+    for (TreeLeaf& leaf : leaves) leaf.value *= factor;
+    for (TreeNode& node : nodes) node.value *= factor;
+    shrinkage *= factor;
+  }
+
+  // Adds to all outputs, which then are no longer so many times what was grown.
+  void AddBias(double bias) {
+    if (bias == 0) return;
+    for (TreeLeaf& leaf : leaves) leaf.value += bias;
+    for (TreeNode& node : nodes) node.value += bias;
+    shrinkage = 1;
+  }
+
+  std::vector<double> LeafValues() const {
+    std::vector<double> values;
+    values.reserve(leaves.size());
+    for (const TreeLeaf& leaf : leaves) values.push_back(leaf.value);
+    return values;
+  }
+
   // The leaf of a row of all features' values.
   size_t LeafOf(std::span<const double> row) const {
     if (nodes.empty()) return 0;

@@ -1,0 +1,37 @@
+#include "worker/gbdt/data_scores.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kPieceRows = 1 << 16;
+
+}  // namespace
+
+DataScores::DataScores(const TreeDataset& data, size_t classes, WorkPool& pool)
+    : data_(data), pool_(pool), scores_(data.init_scores) {
+  if (scores_.empty()) scores_.resize(data.rows() * classes);
+}
+
+void DataScores::AddConstant(size_t k, double value) {
+  if (value == 0) return;
+  for (double& score : MutableOfClass(k)) score += value;
+}
+
+void DataScores::AddTree(size_t k, const GrownTree& tree, std::span<const double> leaf_values) {
+  const std::span<double> scores = MutableOfClass(k);
+  const BinnedTraversal traversal(tree, data_.features->shapes);
+  pool_.RunPieces(scores.size(), kPieceRows, [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      scores[row] += leaf_values[traversal.LeafOf(data_.bins, row)];
+    }
+  });
+}
+
+void DataScores::AddGrown(size_t k, const GrownTree& tree, std::span<const double> leaf_values) {
+  const std::span<double> scores = MutableOfClass(k);
+  pool_.Run(tree.leaves.size(), [&](size_t leaf) {
+    for (const uint32_t row : tree.RowsOf(tree.leaves[leaf])) scores[row] += leaf_values[leaf];
+  });
+}
+
+}  // namespace strata

@@ -1,0 +1,43 @@
+// DataScores: the raw scores of one data set, kept up with a model's trees.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/work_pool.h"
+#include "kernels/tree/grown_tree.h"
+#include "worker/gbdt/data/tree_dataset.h"
+
+namespace strata {
+
+// One thread at a time; works on all of the pool's.
+class DataScores {
+ public:
+  // Both outlive it. Scores begin with the data's own, or with 0.
+  DataScores(const TreeDataset& data, size_t classes, WorkPool& pool);
+
+  const TreeDataset& data() const { return data_; }
+  // class * rows + row.
+  std::span<const double> all() const { return scores_; }
+  std::span<const double> OfClass(size_t k) const {
+    return std::span(scores_).subspan(k * data_.rows(), data_.rows());
+  }
+
+  void AddConstant(size_t k, double value);
+  // Of each row, the value of the leaf that it is in.
+  void AddTree(size_t k, const GrownTree& tree, std::span<const double> leaf_values);
+  // The same, for a tree that was grown with all of this data's rows and still knows them.
+  void AddGrown(size_t k, const GrownTree& tree, std::span<const double> leaf_values);
+
+ private:
+  std::span<double> MutableOfClass(size_t k) {
+    return std::span(scores_).subspan(k * data_.rows(), data_.rows());
+  }
+
+  const TreeDataset& data_;
+  WorkPool& pool_;
+  std::vector<double> scores_;
+};
+
+}  // namespace strata

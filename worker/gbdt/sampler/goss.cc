@@ -1,0 +1,91 @@
+#include "worker/gbdt/sampler/goss.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/hash.h"
+#include "worker/gbdt/sampler/row_cut.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kPieceRows = 1 << 16;
+
+int64_t ShareOf(uint64_t rows, double share) {
+  return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(rows) * share));
+}
+
+// Of different rows different: Mix64 is a bijection.
+uint64_t HashOf(uint64_t seed, uint64_t row) { return Mix64(seed ^ (row * 0x9e3779b97f4a7c15ULL)); }
+
+}  // namespace
+
+Goss::Goss(const TreeParameters& p, const TreeDataset& data)
+    : data_(data),
+      top_(ShareOf(data.all_rows(), p.top_rate)),
+      other_(std::min(ShareOf(data.all_rows(), p.other_rate),
+                      static_cast<int64_t>(data.all_rows()) - top_)),
+      rounds_of_all_(static_cast<uint64_t>(1 / p.learning_rate)),
+      seed_(static_cast<uint64_t>(p.bagging_seed)) {}
+
+void Goss::Score(WorkPool& pool, std::span<const float> gradients,
+                 std::span<const float> hessians) {
+  const size_t count = data_.rows();
+  scores_.resize(count);
+  pool.RunPieces(count, kPieceRows, [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      double score = 0;
+      for (size_t i = row; i < gradients.size(); i += count) {
+        score += std::fabs(static_cast<double>(gradients[i]) * static_cast<double>(hessians[i]));
+      }
+      scores_[row] = std::bit_cast<uint64_t>(score);
+    }
+  });
+}
+
+void Goss::Sample(uint64_t round, WorkPool& pool, std::span<float> gradients,
+                  std::span<float> hessians, std::vector<uint32_t>* rows) {
+  if (round < rounds_of_all_ || other_ == 0) return;
+  const size_t count = data_.rows();
+  const RowShare& share = data_.share;
+  const uint64_t first_row = share.first_row();
+  const uint64_t tie_seed = Mix64(Mix64(seed_) + round);
+  const uint64_t other_seed = Mix64(tie_seed);
+  Score(pool, gradients, hessians);
+  const RowCut top = FindCut(count, top_, share, pool, [&](size_t row, uint64_t* key) {
+    *key = scores_[row];
+    return true;
+  });
+  uint64_t tie_key = 0;
+  if (top.needed < top.rows) {
+    tie_key = FindCut(count, top.needed, share, pool, [&](size_t row, uint64_t* key) {
+                *key = HashOf(tie_seed, first_row + row);
+                return scores_[row] == top.key;
+              }).key;
+  }
+  const auto is_top = [&](size_t row) {
+    if (scores_[row] != top.key) return scores_[row] > top.key;
+    return HashOf(tie_seed, first_row + row) >= tie_key;
+  };
+  const RowCut other = FindCut(count, other_, share, pool, [&](size_t row, uint64_t* key) {
+    *key = HashOf(other_seed, first_row + row);
+    return !is_top(row);
+  });
+  const auto factor =
+      static_cast<float>(static_cast<double>(static_cast<int64_t>(data_.all_rows()) - top_) /
+                         static_cast<double>(other_));
+  rows->clear();
+  for (size_t row = 0; row < count; ++row) {
+    if (!is_top(row)) {
+      if (HashOf(other_seed, first_row + row) < other.key) continue;
+      for (size_t i = row; i < gradients.size(); i += count) {
+        gradients[i] *= factor;
+        hessians[i] *= factor;
+      }
+    }
+    rows->push_back(static_cast<uint32_t>(row));
+  }
+}
+
+}  // namespace strata

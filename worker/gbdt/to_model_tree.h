@@ -1,0 +1,15 @@
+// A grown tree, over bins, as a model's tree, over features' own values.
+#pragma once
+
+#include "kernels/tree/fixed_point.h"
+#include "kernels/tree/grown_tree.h"
+#include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/model/tree.h"
+
+namespace strata {
+
+// Outputs are those of the grower: not shrunk yet. `units`: of the gradients it was grown with.
+Tree ToModelTree(const GrownTree& grown, const FeatureBinning& features,
+                 const GradientUnits& units);
+
+}  // namespace strata
