@@ -9,11 +9,9 @@
 #include "cluster/collective/group.h"
 #include "cluster/collective/single_group.h"
 #include "cluster/link/links.h"
-#include "cluster/link/rendezvous.h"
-#include "cluster/names/worker_place.h"
-#include "cluster/tls/tls_context.h"
 #include "ps/client/remote_checkpointer.h"
 #include "ps/client/remote_store.h"
+#include "worker/link_up.h"
 #include "worker/session.h"
 
 namespace strata {
@@ -95,46 +93,6 @@ class ClusterSession final : public Session {
   std::optional<Group> group_;
 };
 
-// Null without others: then this one is alone.
-Result<std::unique_ptr<Links>> LinkUp(const ClusterConfig& config, const WorkerIdentity& identity,
-                                      const SessionHooks& hooks) {
-  STRATA_ASSIGN(const std::shared_ptr<const TlsContext> tls, TlsContext::Load(config.tls));
-  LinkOptions options{.workers = identity.workers,
-                      .rank = static_cast<int>(identity.rank),
-                      .cluster = config.name,
-                      .job = identity.job,
-                      .secret = config.secret,
-                      .tls = tls,
-                      .insecure = config.insecure,
-                      .shared_memory = config.shared_memory,
-                      .connect_timeout = config.connect_timeout,
-                      .peer_lost_after = config.peer_lost_after};
-  std::unique_ptr<Links> links;
-  if (config.rendezvous) {
-    STRATA_ASSIGN(Meeting meeting, Meet({.host = config.rendezvous->host,
-                                         .port = config.rendezvous->port,
-                                         .rank = options.rank,
-                                         .world = static_cast<int>(identity.world),
-                                         .own_port = config.worker_port.value_or(0),
-                                         .cluster = options.cluster,
-                                         .job = options.job,
-                                         .secret = options.secret,
-                                         .tls = options.tls,
-                                         .insecure = options.insecure,
-                                         .timeout = options.connect_timeout}));
-    options.workers = std::move(meeting.workers);
-    STRATA_ASSIGN(links, Links::Listen(std::move(options), std::move(meeting.listener)));
-  } else if (!options.workers.empty()) {
-    STRATA_ASSIGN(links, Links::Listen(std::move(options)));
-  } else {
-    return links;
-  }
-  links->SetStatusProvider(hooks.status);
-  links->SetControlHandler(hooks.control);
-  STRATA_TRY(links->Connect());
-  return links;
-}
-
 }  // namespace
 
 Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config) {
@@ -146,20 +104,7 @@ Result<WorkerIdentity> FindWorkerIdentity(const ClusterConfig& config) {
         "tables in its own process",
         list.file.empty() ? "the cluster" : list.file));
   }
-  WorkerIdentity identity;
-  STRATA_ASSIGN(WorkerPlace place, FindWorkerPlace(list, {.rank = config.rank,
-                                                          .port = config.worker_port,
-                                                          .launcher = config.launcher,
-                                                          .variables = ProcessEnvironment(),
-                                                          .pod = PodName(),
-                                                          .timeout = config.connect_timeout,
-                                                          .meeting = config.rendezvous,
-                                                          .world = config.world}));
-  identity.rank = static_cast<uint32_t>(place.rank);
-  identity.world = static_cast<uint32_t>(place.world);
-  identity.workers = std::move(place.workers);
-  if (!identity.workers.empty()) identity.address = identity.workers[identity.rank].Address();
-  return identity;
+  return FindRank(config);
 }
 
 Result<std::unique_ptr<Session>> OpenClusterSession(const ClusterConfig& config,

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "worker/tree_ranks.h"
+
 namespace strata {
 namespace {
 
@@ -56,16 +58,14 @@ Status LoadClusterFile(Disk& disk, const std::map<std::string, std::string>& fla
   return settings->LoadToml(*text, config->second);
 }
 
-// A LightGBM configuration says itself what to do, in this process.
-Status CheckAlone(const Settings& worker, bool in_cluster) {
+// A LightGBM configuration says itself what to do.
+Status CheckTreeFlags(const Settings& worker) {
   for (const char* key : {"task", "threads"}) {
     if (!worker.IsSet(key)) continue;
     return Invalid(fmt::format("{} has no effect with --lightgbm_conf: set {} there",
                                worker.Origin(key),
                                key == std::string_view("task") ? key : "num_threads"));
   }
-  if (in_cluster)
-    return Invalid("--lightgbm_conf: trees over several workers are not supported yet");
   return {};
 }
 
@@ -143,10 +143,12 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   const bool in_cluster = cluster.IsSet("config") || cluster.IsSet("cluster.machines") ||
                           cluster.IsSet("cluster.servers") || cluster.IsSet("worker.rendezvous");
   options.http_port = in_cluster || cluster.IsSet("http.port") ? config.http_port : -1;
-  if (in_cluster) options.cluster = std::move(config);
+  if (in_cluster) options.cluster = config;
   if (!conf.empty()) {
-    STRATA_TRY(CheckAlone(worker, in_cluster));
+    STRATA_TRY(CheckTreeFlags(worker));
     STRATA_ASSIGN(options.trees, LoadLightGbmConf(disk, conf, line.positional));
+    STRATA_ASSIGN(const bool listed, AddMachines(disk, *options.trees, in_cluster, &config));
+    if (listed) options.cluster = config;
     return std::optional<WorkerOptions>(std::move(options));
   }
   STRATA_ASSIGN(options.job, LoadJob(disk, worker.Text("job"), line.positional));

@@ -133,9 +133,19 @@ class Setter {
   TreeParameters* out_;
 };
 
+// Says how the work is done, not what is learned: models do not show it, so that they are the same
+// however they were trained.
+bool IsOfTheRun(std::string_view name) {
+  constexpr std::string_view kNames[] = {
+      "task",         "num_threads",           "tree_learner",      "num_machines",
+      "machines",     "machine_list_filename", "local_listen_port", "time_out",
+      "pre_partition"};
+  return std::ranges::count(kNames, name) > 0;
+}
+
 Status Apply(const Given& given, TreeParameters* out) {
   if (const ParameterRow* row = FindParameter(given.key); row != nullptr) {
-    if (row->name != "task") out->set.emplace_back(row->name, given.value);
+    if (!IsOfTheRun(row->name)) out->set.emplace_back(row->name, given.value);
     return std::visit(Setter(given, *row, out), row->target);
   }
   if (std::ranges::count(ParametersWithoutEffect(), given.key) > 0) return {};
@@ -237,7 +247,6 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
     return wrong(what + " is not supported yet");
   };
   if (p.task == "convert" || p.task == "refit") return unsupported("task = " + p.task);
-  if (p.tree_learner != "serial") return unsupported("tree_learner = " + p.tree_learner);
   if (p.predict_raw_score + p.predict_leaf_index + p.predict_contrib > 1) {
     return wrong(
         "predict_raw_score, predict_leaf_index and predict_contrib exclude each other: keep one");

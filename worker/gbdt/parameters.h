@@ -43,6 +43,13 @@ struct TreeParameters {
   int64_t num_threads = 0;  // 0: one a core
   std::string tree_learner = "serial";
   int64_t top_k = 20;  // of tree_learner = voting
+  // The ranks that train together, where no cluster file says it.
+  int64_t num_machines = 1;           // 1: as many as are listed
+  std::vector<std::string> machines;  // "10.0.0.1:12400"
+  std::string machine_list_filename;
+  int64_t local_listen_port = 0;  // 0: tells no machines apart
+  int64_t time_out = 0;           // minutes; 0: as the cluster's settings say
+  bool pre_partition = false;     // each rank has a file of its own
   SplitRules rules;
   BinningRules binning;
   int64_t bin_construct_sample_cnt = 200000;

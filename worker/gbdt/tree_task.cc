@@ -12,6 +12,7 @@
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/predict_task.h"
+#include "worker/gbdt/rank_agreement.h"
 
 namespace strata {
 namespace {
@@ -29,19 +30,26 @@ class TreeTask {
   Result<TreeTaskResult> Run() {
     result_.task = p_.task;
     if (p_.data.empty()) return Invalid("data is missing: expected data = FILE");
+    if (context_.group != nullptr) STRATA_TRY(AgreeOnParameters(*context_.group, &p_));
     STRATA_TRY(p_.task == "predict" ? RunPredict(p_, context_, pool_, &result_) : Train());
     return std::move(result_);
   }
 
  private:
+  // One rank does what shows outside.
+  bool writes() const { return context_.group == nullptr || context_.group->rank() == 0; }
+
   Result<TreeDataset> Load(const std::string& path,
                            std::shared_ptr<const FeatureBinning> features) {
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(context_.disk, p_, path));
-    const DatasetOptions options = {.binning = p_.binning,
-                                    .sample_rows = static_cast<size_t>(p_.bin_construct_sample_cnt),
-                                    .sample_seed = p_.data_random_seed,
-                                    .classes = static_cast<size_t>(p_.num_class),
-                                    .categorical = p_.categorical_feature};
+    const DatasetOptions options = {
+        .binning = p_.binning,
+        .sample_rows = static_cast<size_t>(p_.bin_construct_sample_cnt),
+        .sample_seed = p_.data_random_seed,
+        .classes = static_cast<size_t>(p_.num_class),
+        .categorical = p_.categorical_feature,
+        .group = p_.tree_learner == "feature" ? nullptr : context_.group,
+        .own_files = p_.pre_partition};
     return LoadTreeDataset(context_.disk, *source, path, options, std::move(features), pool_);
   }
 
@@ -55,25 +63,29 @@ class TreeTask {
       valid.push_back(std::make_unique<TreeDataset>(std::move(data)));
       valid_views.push_back(valid.back().get());
     }
-    result_.rows = train.rows();
+    if (context_.group != nullptr && p_.tree_learner == "feature") {
+      STRATA_TRY(AgreeOnRows(*context_.group, train));
+    }
+    result_.rows = train.all_rows();
     result_.features = train.features->used.size();
     result_.load_seconds = SecondsBetween(begin, context_.clock.Now());
-    Log(LogLevel::kInfo, "{} rows, {} of {} features, {} bins; loaded in {:.2f} s", train.rows(),
-        train.features->used.size(), train.features->names.size(), train.bins.histogram_bins(),
-        result_.load_seconds);
+    Log(LogLevel::kInfo, "{} rows, {} of {} features, {} bins; loaded in {:.2f} s",
+        train.all_rows(), train.features->used.size(), train.features->names.size(),
+        train.bins.histogram_bins(), result_.load_seconds);
     if (p_.early_stopping_round > 0 && valid.empty()) {
       return Invalid("early_stopping_round needs a validation set: expected valid = FILE");
     }
     STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
-                  Booster::Make(p_, train, valid_views, pool_, threads_));
+                  Booster::Make(p_, train, valid_views, pool_, threads_, nullptr, context_.group));
     STRATA_TRY(Boost(*booster));
     STRATA_TRY(WriteModel(booster->model(), p_.output_model));
     result_.rounds = booster->rounds();
-    result_.output = p_.output_model;
+    result_.output = writes() ? p_.output_model : "by rank 0";
     return {};
   }
 
   Status WriteModel(const TreeModel& model, const std::string& path) {
+    if (!writes()) return {};
     STRATA_ASSIGN(
         const std::string text,
         WriteLightGbmText(model, static_cast<ImportanceKind>(p_.saved_feature_importance_type)));
@@ -95,7 +107,7 @@ class TreeTask {
       result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
       const double eta =
           result_.train_seconds / static_cast<double>(round) * static_cast<double>(rounds - round);
-      if (shown) context_.progress(round, result_.evaluations, eta);
+      if (shown && writes()) context_.progress(round, result_.evaluations, eta);
       if (!goes_on) break;
       result_.best_round = stopping.Add(round, result_.evaluations);
       if (result_.best_round.has_value()) {
@@ -112,7 +124,7 @@ class TreeTask {
     return {};
   }
 
-  const TreeParameters& p_;
+  TreeParameters p_;
   const TreeTaskContext& context_;
   WorkPool& pool_;
   const size_t threads_;

@@ -35,6 +35,9 @@ struct TreeTaskContext {
   // Called after each round that shows metrics, with the number of rounds so far.
   std::function<void(size_t rounds, const std::vector<Evaluation>&, double eta_seconds)> progress;
   std::function<Status()> check;  // not OK: stop
+  // The ranks that train together, which all run the task; null: this process alone. Rank 0 writes
+  // models, and calls progress.
+  Group* group = nullptr;
 };
 
 Result<TreeTaskResult> RunTreeTask(const TreeParameters& parameters,
