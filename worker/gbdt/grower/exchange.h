@@ -59,9 +59,9 @@ class Exchange {
 
 struct ExchangeOptions {
   TreeLearner learner = TreeLearner::kSerial;
-  int64_t levels = 0;  // no gradient or hessian of a row is stored as a larger integer
-  size_t top_k = 20;   // voting: features that each rank votes for
-  SplitRules rules;    // voting: of its own search
+  int64_t levels = 0;     // no gradient or hessian of a row is stored as a larger integer
+  size_t top_k = 20;      // voting: features that each rank votes for
+  SplitRules rules = {};  // voting: of its own search
 };
 
 // For one group and one data set, which both outlive it, as do the shapes; without a group, or

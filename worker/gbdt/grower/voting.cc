@@ -1,7 +1,6 @@
 // Voting-parallel: each rank votes for the top_k features of its own rows; of those with most votes
 // twice as many are summed over ranks and searched by one rank each.
 #include <algorithm>
-#include <array>
 
 #include "worker/gbdt/grower/group_exchange.h"
 
@@ -33,35 +32,38 @@ class Voting : public GroupExchange {
 
   void SelectFeatures(std::span<SearchedLeaf> leaves) override {
     if (!status().ok()) return;
-    std::vector<int32_t> ballots(static_cast<size_t>(group_.world()) * leaves.size() * top_k_, -1);
-    const auto mine = std::span(ballots).subspan(rank() * leaves.size() * top_k_);
+    std::vector<Vote> votes(static_cast<size_t>(group_.world()) * leaves.size() * top_k_);
+    const auto mine = std::span(votes).subspan(rank() * leaves.size() * top_k_);
     for (size_t i = 0; i < leaves.size(); ++i) {
       std::ranges::copy(BestFeatures(leaves[i]), mine.begin() + static_cast<ptrdiff_t>(i * top_k_));
     }
-    if (!Keep(group_.Allgather(std::span(ballots)))) return;
-    std::vector<std::vector<size_t>> winners;
-    for (size_t i = 0; i < leaves.size(); ++i)
-      winners.push_back(Winners(ballots, i, leaves.size()));
+    if (!Keep(group_.Allgather(std::span(votes)))) return;
+    std::vector<std::vector<uint8_t>> winners;
+    for (size_t i = 0; i < leaves.size(); ++i) winners.push_back(Winners(votes, i, leaves.size()));
     SumWinners(winners, leaves);
   }
 
  private:
-  // The features with the best splits of this rank's rows, at most top_k.
-  std::vector<int32_t> BestFeatures(const SearchedLeaf& leaf) const {
+  struct Vote {
+    double gain = 0;
+    int64_t feature = -1;  // -1: none
+  };
+
+  // The features with the best splits of this rank's rows, at most top_k; last those that these
+  // rows alone do not split, so that with top_k of all features nothing is left out.
+  std::vector<Vote> BestFeatures(const SearchedLeaf& leaf) const {
     const SplitLeaf local = LocalLeaf(leaf);
-    std::vector<std::pair<double, int32_t>> gains;
+    std::vector<Vote> votes;
     for (size_t f = 0; f < shapes_.size(); ++f) {
       if (leaf.searched[f] == 0) continue;
       const Split split = FindBestSplit(
           shapes_[f], static_cast<int32_t>(f),
           leaf.histogram.subspan(bins_.histogram_begin(f), shapes_[f].bins), local, units_, rules_);
-      if (split.exists()) gains.emplace_back(-split.gain, static_cast<int32_t>(f));
+      votes.push_back({split.gain, static_cast<int64_t>(f)});
     }
-    std::ranges::sort(gains);
-    gains.resize(std::min(gains.size(), top_k_));
-    std::vector<int32_t> best;
-    for (const auto& [gain, feature] : gains) best.push_back(feature);
-    return best;
+    std::ranges::stable_sort(votes, [](const Vote& a, const Vote& b) { return a.gain > b.gain; });
+    votes.resize(std::min(votes.size(), top_k_));
+    return votes;
   }
 
   // The leaf as this rank's rows have it: each row is in one bin of any feature. How many rows
@@ -84,39 +86,45 @@ class Voting : public GroupExchange {
     return local;
   }
 
-  // The features with most votes, the smaller ones of equally many: at most 2 * top_k, ascending.
-  std::vector<size_t> Winners(std::span<const int32_t> ballots, size_t leaf, size_t leaves) const {
-    std::vector<int32_t> votes(shapes_.size(), 0);
-    for (size_t r = 0; r < static_cast<size_t>(group_.world()); ++r) {
-      for (const int32_t feature : ballots.subspan((r * leaves + leaf) * top_k_, top_k_)) {
-        if (feature >= 0) ++votes[static_cast<size_t>(feature)];
+  // Flags of the features with most votes, of equally many those with the larger gains: at most
+  // 2 * top_k.
+  std::vector<uint8_t> Winners(std::span<const Vote> votes, size_t leaf, size_t leaves) const {
+    struct Count {
+      int votes = 0;
+      double gains = 0;
+      size_t feature = 0;
+    };
+    std::vector<Count> counts(shapes_.size());
+    for (size_t f = 0; f < counts.size(); ++f) counts[f].feature = f;
+    for (size_t r = 0; r < owners_.ranks(); ++r) {
+      for (const Vote& vote : votes.subspan((r * leaves + leaf) * top_k_, top_k_)) {
+        if (vote.feature < 0) continue;
+        Count& count = counts[static_cast<size_t>(vote.feature)];
+        ++count.votes;
+        count.gains += vote.gain;
       }
     }
-    std::vector<size_t> winners;
-    for (size_t f = 0; f < votes.size(); ++f) {
-      if (votes[f] > 0) winners.push_back(f);
-    }
-    std::ranges::stable_sort(winners, [&](size_t a, size_t b) { return votes[a] > votes[b]; });
-    winners.resize(std::min(winners.size(), 2 * top_k_));
-    std::ranges::sort(winners);
+    std::erase_if(counts, [](const Count& count) { return count.votes == 0; });
+    std::ranges::stable_sort(counts, [](const Count& a, const Count& b) {
+      return a.votes != b.votes ? a.votes > b.votes : a.gains > b.gains;
+    });
+    counts.resize(std::min(counts.size(), 2 * top_k_));
+    std::vector<uint8_t> winners(shapes_.size(), 0);
+    for (const Count& count : counts) winners[count.feature] = 1;
     return winners;
   }
 
   // Sums the winners of all leaves in one message, block r of which has those of rank r.
-  void SumWinners(const std::vector<std::vector<size_t>>& winners, std::span<SearchedLeaf> leaves) {
+  void SumWinners(const std::vector<std::vector<uint8_t>>& winners,
+                  std::span<SearchedLeaf> leaves) {
     summed_.resize(leaves.size());
     packed_.clear();
-    std::vector<FeatureOwners> owners;
-    for (size_t i = 0; i < leaves.size(); ++i) {
-      std::vector<uint8_t> flags(shapes_.size(), 0);
-      for (const size_t f : winners[i]) flags[f] = 1;
-      owners.emplace_back(owners_.ranks()).Deal(flags, bin_counts_);
-    }
     std::vector<size_t> counts;
     for (size_t r = 0; r < owners_.ranks(); ++r) {
       const size_t before = packed_.size();
       for (size_t i = 0; i < leaves.size(); ++i) {
-        for (const size_t f : owners[i].Of(r)) {
+        for (const size_t f : owners_.Of(r)) {
+          if (winners[i][f] == 0) continue;
           for (const GradientSums& bin : BinsOf(f, leaves[i].histogram)) {
             packed_.push_back(bin.gradient);
             packed_.push_back(bin.hessian);
@@ -132,7 +140,8 @@ class Voting : public GroupExchange {
     for (size_t i = 0; i < leaves.size(); ++i) {
       summed_[i].resize(bins_.histogram_bins());
       std::ranges::fill(leaves[i].searched, uint8_t{0});
-      for (const size_t f : owners[i].Of(rank())) {
+      for (const size_t f : owners_.Of(rank())) {
+        if (winners[i][f] == 0) continue;
         leaves[i].searched[f] = 1;
         for (GradientSums& bin : BinsOf(f, summed_[i])) {
           bin = {(*own)[at], (*own)[at + 1]};
