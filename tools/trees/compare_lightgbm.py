@@ -98,7 +98,8 @@ def print_first_tree(ours, theirs):
         for tree in (ours, theirs):
             keys = ("split_feature", "threshold", "decision_type", "left_child", "right_child")
             rows.append([tree[key][node] if node < len(tree[key]) else "-" for key in keys])
-        if rows[0] == rows[1]:
+        if [float(x) if x != "-" else x for x in rows[0]] == [
+                float(x) if x != "-" else x for x in rows[1]]:
             continue
         differing += 1
         gains = [tree["split_gain"][node] if node < len(tree["split_gain"]) else "-"

@@ -44,10 +44,9 @@ constexpr UnsupportedParameter kUnsupported[] = {{"linear_tree", "false"},
                                                  {"auc_mu_weights", ""},
                                                  {"monotone_constraints_method", "basic"},
                                                  {"monotone_penalty", "0"},
-                                                 {"multi_error_top_k", "1"},
                                                  {"precise_float_parser", "true"}};
 
-// LightGBM's other names for values of `objective`.
+// LightGBM's other names for values of texts.
 const std::map<std::string_view, std::string_view>& ObjectiveAliases() {
   static const std::map<std::string_view, std::string_view> aliases = {
       {"regression_l2", "regression"},
@@ -70,6 +69,14 @@ const std::map<std::string_view, std::string_view>& ObjectiveAliases() {
       {"xe_ndcg", "rank_xendcg"},
       {"xe_ndcg_mart", "rank_xendcg"},
       {"xendcg_mart", "rank_xendcg"}};
+  return aliases;
+}
+const std::map<std::string_view, std::string_view>& OtherAliases() {
+  static const std::map<std::string_view, std::string_view> aliases = {
+      {"training", "train"},        {"prediction", "predict"},       {"test", "predict"},
+      {"convert_model", "convert"}, {"refit_tree", "refit"},         {"gbrt", "gbdt"},
+      {"random_forest", "rf"},      {"feature_parallel", "feature"}, {"data_parallel", "data"},
+      {"voting_parallel", "voting"}};
   return aliases;
 }
 
@@ -253,6 +260,8 @@ std::span<const ParameterRow> ParameterRows() {
        "What each label, from 0 on, is worth in a ranking. Empty: 2^label - 1."},
       {"eval_at", "ndcg_eval_at ndcg_at map_eval_at map_at", &P::eval_at,
        "Positions at which ndcg and map are measured.", 1, 1e9},
+      {"multi_error_top_k", "", &P::multi_error_top_k,
+       "multi_error counts a row as wrong whose class is not among so many best ones.", 1, 1e9},
       {"metric_freq", "output_freq", &P::metric_freq, "Rounds between two measurements.", 1, 1e9},
       {"is_provide_training_metric", "training_metric is_training_metric train_metric",
        &P::is_provide_training_metric, "Measures on the training data too."},
@@ -323,9 +332,10 @@ std::span<const UnsupportedParameter> UnsupportedParameters() { return kUnsuppor
 
 std::span<const std::string_view> ParametersWithoutEffect() { return kWithoutEffect; }
 
-std::string_view CanonicalObjective(std::string_view name) {
-  const auto alias = ObjectiveAliases().find(name);
-  return alias == ObjectiveAliases().end() ? name : alias->second;
+std::string_view CanonicalChoice(std::string_view parameter, std::string_view value) {
+  const auto& aliases = parameter == "objective" ? ObjectiveAliases() : OtherAliases();
+  const auto alias = aliases.find(value);
+  return alias == aliases.end() ? value : alias->second;
 }
 
 }  // namespace strata

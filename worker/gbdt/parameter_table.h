@@ -47,7 +47,8 @@ std::span<const UnsupportedParameter> UnsupportedParameters();
 // Keys that change how LightGBM works, not what comes out: any value is fine.
 std::span<const std::string_view> ParametersWithoutEffect();
 
-// LightGBM's name for a value of `objective`, of which there are several.
-std::string_view CanonicalObjective(std::string_view name);
+// The first of LightGBM's names for a value of a parameter that has choices ("l2" of objective is
+// "regression").
+std::string_view CanonicalChoice(std::string_view parameter, std::string_view value);
 
 }  // namespace strata

@@ -75,6 +75,14 @@ Result<bool> BoolOf(const Given& given) {
   return given.Wrong("true or false");
 }
 
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return lower;
+}
+
 // Sets what the row's target points at.
 class Setter {
  public:
@@ -83,16 +91,17 @@ class Setter {
 
   Status operator()(std::string P::*member) const {
     std::string value(given_.value);
-    if (row_.name == "objective") value = CanonicalObjective(value);
-    if (!row_.choices.empty() &&
-        ("|" + std::string(row_.choices) + "|").find("|" + value + "|") == std::string::npos) {
-      return given_.Wrong("one of " + std::string(row_.choices));
+    if (!row_.choices.empty()) {
+      value = CanonicalChoice(row_.name, LowerCase(value));
+      if (("|" + std::string(row_.choices) + "|").find("|" + value + "|") == std::string::npos) {
+        return given_.Wrong("one of " + std::string(row_.choices));
+      }
     }
     out_->*member = value;
     return {};
   }
   Status operator()(Texts P::*member) const {
-    out_->*member = SplitList(given_.value);
+    out_->*member = SplitList(row_.name == "metric" ? LowerCase(given_.value) : given_.value);
     return {};
   }
   Status operator()(bool P::*member) const { return Bool(&(out_->*member)); }
@@ -231,6 +240,13 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
     return wrong(
         fmt::format("gradient_bits: expected 16, 32, or 0 for the one that fits the data; found {}",
                     p.gradient_bits));
+  }
+  if (p.reg_sqrt && p.objective != "regression") {
+    return wrong(fmt::format("reg_sqrt has no effect on objective = {}: remove it", p.objective));
+  }
+  if ((p.is_unbalance || p.scale_pos_weight != 1) && p.objective != "binary") {
+    return wrong(fmt::format("is_unbalance and scale_pos_weight need objective = binary, found {}",
+                             p.objective));
   }
   if (p.is_unbalance && p.scale_pos_weight != 1) {
     return wrong("is_unbalance and scale_pos_weight exclude each other: remove one");

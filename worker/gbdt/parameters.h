@@ -93,6 +93,7 @@ struct TreeParameters {
   bool lambdarank_norm = true;
   std::vector<double> label_gain;  // empty: 2^label - 1
   std::vector<int64_t> eval_at = {1, 2, 3, 4, 5};
+  int64_t multi_error_top_k = 1;
 
   int64_t metric_freq = 1;
   bool is_provide_training_metric = false;

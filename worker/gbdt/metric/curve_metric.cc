@@ -10,13 +10,60 @@ namespace {
 
 struct ScoredRow {
   double score = 0;
-  float label = 0;
+  float label = 0;  // above 0: positive
   float weight = 1;
 };
 
+// Weights of the rows of one score.
+struct Threshold {
+  double positive = 0;
+  double negative = 0;
+};
+
+// From the highest score down. Reorders the rows.
+std::vector<Threshold> ThresholdsOf(std::vector<ScoredRow>* rows) {
+  std::ranges::stable_sort(
+      *rows, [](const ScoredRow& a, const ScoredRow& b) { return a.score > b.score; });
+  std::vector<Threshold> thresholds;
+  for (size_t i = 0; i < rows->size(); ++i) {
+    const ScoredRow& row = (*rows)[i];
+    if (i == 0 || row.score != (*rows)[i - 1].score) thresholds.emplace_back();
+    (row.label > 0 ? thresholds.back().positive : thresholds.back().negative) += row.weight;
+  }
+  return thresholds;
+}
+
+// The chance that a positive row has a higher score than a negative one; 1 where one kind is not
+// there.
+double AreaUnderRoc(std::vector<ScoredRow>* rows) {
+  double area = 0;
+  double positives = 0;
+  double negatives = 0;
+  for (const Threshold& at : ThresholdsOf(rows)) {
+    area += at.negative * (positives + at.positive * 0.5);
+    positives += at.positive;
+    negatives += at.negative;
+  }
+  return positives > 0 && negatives > 0 ? area / (positives * negatives) : 1;
+}
+
+double AveragePrecision(std::vector<ScoredRow>* rows) {
+  double area = 0;
+  double positives = 0;
+  double all = 0;
+  for (const Threshold& at : ThresholdsOf(rows)) {
+    positives += at.positive;
+    all += at.positive + at.negative;
+    if (at.positive > 0) area += at.positive * positives / all;
+  }
+  return positives > 0 ? area / positives : 1;
+}
+
 class CurveMetric : public TreeMetric {
  public:
-  CurveMetric(const TreeDataset& data, bool is_auc) : data_(data), is_auc_(is_auc) {}
+  using Area = double (*)(std::vector<ScoredRow>*);
+  CurveMetric(const TreeDataset& data, std::string name, Area area)
+      : data_(data), name_(std::move(name)), area_(area) {}
 
   std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
     std::vector<ScoredRow> rows(data_.rows());
@@ -27,46 +74,64 @@ class CurveMetric : public TreeMetric {
     }
     const double value = data_.share.Compute<ScoredRow>(
         std::span(&rows, 1),
-        [this](size_t /*list*/, std::vector<ScoredRow>& all) { return AreaUnder(&all); })[0];
-    return {
-        {.name = is_auc_ ? "auc" : "average_precision", .value = value, .higher_is_better = true}};
+        [this](size_t /*list*/, std::vector<ScoredRow>& all) { return area_(&all); })[0];
+    return {{.name = name_, .value = value, .higher_is_better = true}};
   }
 
  private:
-  double AreaUnder(std::vector<ScoredRow>* rows) const {
-    std::ranges::stable_sort(
-        *rows, [](const ScoredRow& a, const ScoredRow& b) { return a.score > b.score; });
-    double area = 0;
-    double positives = 0;
-    double negatives = 0;
-    for (size_t i = 0; i < rows->size();) {
-      double positive = 0;
-      double negative = 0;
-      const double score = (*rows)[i].score;
-      for (; i < rows->size() && (*rows)[i].score == score; ++i) {
-        ((*rows)[i].label > 0 ? positive : negative) += (*rows)[i].weight;
+  const TreeDataset& data_;
+  const std::string name_;
+  const Area area_;
+};
+
+// The mean over pairs of classes of the area by the difference of their scores (R. Kleiman and
+// D. Page, "AUC-mu", ICML 2019, all mistakes alike).
+class AucMu : public TreeMetric {
+ public:
+  AucMu(const TreeDataset& data, size_t classes) : data_(data), classes_(classes) {}
+
+  std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
+    const size_t rows = data_.rows();
+    double sum = 0;
+    for (size_t i = 0; i + 1 < classes_; ++i) {
+      std::vector<std::vector<ScoredRow>> pairs(classes_ - 1 - i);  // of i with each class behind
+      for (size_t row = 0; row < rows; ++row) {
+        const auto label = static_cast<size_t>(data_.labels[row]);
+        if (label < i) continue;
+        const float weight = data_.weights.empty() ? 1 : data_.weights[row];
+        const auto add = [&](size_t j) {
+          pairs[j - i - 1].push_back({.score = scores[i * rows + row] - scores[j * rows + row],
+                                      .label = label == i ? 1.0F : 0.0F,
+                                      .weight = weight});
+        };
+        if (label > i) add(label);
+        for (size_t j = i + 1; label == i && j < classes_; ++j) add(j);
       }
-      if (is_auc_) {
-        area += negative * (positives + positive * 0.5);
-      } else if (positive > 0) {
-        area += positive * (positives + positive) / (positives + positive + negatives + negative);
+      for (const double area : data_.share.Compute<ScoredRow>(
+               pairs,
+               [](size_t /*list*/, std::vector<ScoredRow>& all) { return AreaUnderRoc(&all); })) {
+        sum += area;
       }
-      positives += positive;
-      negatives += negative;
     }
-    if (is_auc_) return positives > 0 && negatives > 0 ? area / (positives * negatives) : 1;
-    return positives > 0 ? area / positives : 1;
+    const auto number = static_cast<double>(classes_ * (classes_ - 1) / 2);
+    return {{.name = "auc_mu", .value = sum / number, .higher_is_better = true}};
   }
 
+ private:
   const TreeDataset& data_;
-  const bool is_auc_;
+  const size_t classes_;
 };
 
 }  // namespace
 
-std::unique_ptr<TreeMetric> MakeCurveMetric(const std::string& name, const TreeDataset& data) {
-  if (name != "auc" && name != "average_precision") return nullptr;
-  return std::make_unique<CurveMetric>(data, name == "auc");
+std::unique_ptr<TreeMetric> MakeCurveMetric(const std::string& name, const TreeParameters& p,
+                                            const TreeDataset& data) {
+  if (name == "auc") return std::make_unique<CurveMetric>(data, name, AreaUnderRoc);
+  if (name == "average_precision") {
+    return std::make_unique<CurveMetric>(data, name, AveragePrecision);
+  }
+  if (name == "auc_mu") return std::make_unique<AucMu>(data, static_cast<size_t>(p.num_class));
+  return nullptr;
 }
 
 }  // namespace strata

@@ -9,11 +9,14 @@
 namespace strata {
 
 // Means over rows: l2, rmse, l1, quantile, huber, fair, poisson, mape, gamma, gamma_deviance,
-// tweedie, binary_logloss, binary_error, cross_entropy, multi_logloss, multi_error.
+// tweedie, binary_logloss, binary_error, cross_entropy, kullback_leibler, multi_logloss,
+// multi_error; of gamma_deviance the sum.
 std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreeParameters& parameters,
                                           const TreeDataset& data);
-// auc, average_precision.
-std::unique_ptr<TreeMetric> MakeCurveMetric(const std::string& name, const TreeDataset& data);
+// auc, average_precision, auc_mu.
+std::unique_ptr<TreeMetric> MakeCurveMetric(const std::string& name,
+                                            const TreeParameters& parameters,
+                                            const TreeDataset& data);
 // ndcg, map. kInvalid: no queries, labels without a gain.
 Result<std::unique_ptr<TreeMetric>> MakeRankMetric(const std::string& name,
                                                    const TreeParameters& parameters,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "worker/gbdt/metric/factories.h"
@@ -31,15 +32,40 @@ std::string CanonicalName(const std::string& name) {
       {"ova", "multi_logloss"},
       {"ovr", "multi_logloss"},
       {"xentropy", "cross_entropy"},
+      {"xentlambda", "cross_entropy_lambda"},
+      {"kldiv", "kullback_leibler"},
       {"lambdarank", "ndcg"},
       {"rank_xendcg", "ndcg"},
       {"xendcg", "ndcg"},
+      {"xe_ndcg", "ndcg"},
+      {"xe_ndcg_mart", "ndcg"},
+      {"xendcg_mart", "ndcg"},
       {"mean_average_precision", "map"}};
   const auto found = aliases.find(name);
   return std::string(found == aliases.end() ? std::string_view(name) : found->second);
 }
 
-bool IsOfClasses(const std::string& name) { return name.starts_with("multi_"); }
+bool IsOfClasses(const std::string& name) { return name.starts_with("multi_") || name == "auc_mu"; }
+
+// A metric's labels may be those of validation data, which no objective has seen.
+Status CheckLabels(const std::string& name, const TreeParameters& p, const TreeDataset& data) {
+  const bool shares = name == "cross_entropy" || name == "kullback_leibler";
+  if (!shares && !IsOfClasses(name)) return {};
+  for (size_t row = 0; row < data.rows(); ++row) {
+    const float label = data.labels[row];
+    if (shares
+            ? label >= 0 && label <= 1
+            : label >= 0 && label < static_cast<float>(p.num_class) && label == std::floor(label)) {
+      continue;
+    }
+    return Invalid(fmt::format(
+        "metric = {} needs {}: row {} has {}", name,
+        shares ? std::string("labels from 0 to 1")
+               : fmt::format("whole labels from 0 to {} (num_class - 1)", p.num_class - 1),
+        data.share.first_row() + row + 1, label));
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -60,18 +86,26 @@ Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameter
       continue;
     }
     std::unique_ptr<TreeMetric> metric = MakeRowMetric(name, p, data);
-    if (metric == nullptr) metric = MakeCurveMetric(name, data);
+    if (metric == nullptr) metric = MakeCurveMetric(name, p, data);
+    if (name == "cross_entropy_lambda") {
+      return Invalid(fmt::format(
+          "metric = {}: Strata does not support cross_entropy_lambda; cross_entropy it does",
+          asked));
+    }
     if (metric == nullptr) {
       return Invalid(fmt::format(
           "metric = {}: not known: expected some of l1, l2, rmse, quantile, huber, fair, poisson, "
-          "mape, gamma, gamma_deviance, tweedie, binary_logloss, binary_error, cross_entropy, auc, "
-          "average_precision, multi_logloss, multi_error, ndcg, map, none",
+          "mape, gamma, gamma_deviance, tweedie, binary_logloss, binary_error, cross_entropy, "
+          "kullback_leibler, auc, average_precision, multi_logloss, multi_error, auc_mu, ndcg, "
+          "map, "
+          "none",
           asked));
     }
     if (IsOfClasses(name) != (p.num_class > 1)) {
       return Invalid(fmt::format("metric = {} does not fit objective = {} with num_class = {}",
                                  asked, p.objective, p.num_class));
     }
+    STRATA_TRY(CheckLabels(name, p, data));
     metrics.push_back(std::move(metric));
   }
   return metrics;

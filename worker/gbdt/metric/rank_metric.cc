@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-// Means over queries, at each of eval_at.
+// Means over queries, at each of eval_at. A query weighs as much as its rows do on average.
 class RankMetric : public TreeMetric {
  public:
   RankMetric(const TreeParameters& p, const TreeDataset& data, LabelGains gains, bool is_ndcg)
@@ -19,6 +19,7 @@ class RankMetric : public TreeMetric {
   std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
     const std::vector<size_t>& begins = data_.query_begins;
     const size_t queries = begins.size() - 1;
+    const std::vector<double> weights = QueryWeights();
     std::vector<std::vector<double>> of_queries(eval_at_.size(), std::vector<double>(queries));
     for (size_t q = 0; q < queries; ++q) {
       const auto labels = std::span(data_.labels).subspan(begins[q], begins[q + 1] - begins[q]);
@@ -26,20 +27,34 @@ class RankMetric : public TreeMetric {
           OrderByScore(scores.subspan(begins[q], begins[q + 1] - begins[q]));
       for (size_t i = 0; i < eval_at_.size(); ++i) {
         const auto k = static_cast<size_t>(eval_at_[i]);
-        of_queries[i][q] = is_ndcg_ ? Ndcg(labels, order, k) : AveragePrecision(labels, order, k);
+        of_queries[i][q] =
+            weights[q] * (is_ndcg_ ? Ndcg(labels, order, k) : AveragePrecision(labels, order, k));
       }
     }
-    const auto all_queries = static_cast<double>(data_.share.Sum(static_cast<int64_t>(queries)));
+    const double weight = data_.share.Total(weights);
     std::vector<MetricValue> values;
     for (size_t i = 0; i < eval_at_.size(); ++i) {
       values.push_back({.name = fmt::format("{}@{}", is_ndcg_ ? "ndcg" : "map", eval_at_[i]),
-                        .value = data_.share.Total(of_queries[i]) / all_queries,
+                        .value = data_.share.Total(of_queries[i]) / weight,
                         .higher_is_better = true});
     }
     return values;
   }
 
  private:
+  std::vector<double> QueryWeights() const {
+    const std::vector<size_t>& begins = data_.query_begins;
+    std::vector<double> weights(begins.size() - 1, 1);
+    if (data_.weights.empty()) return weights;
+    for (size_t q = 0; q < weights.size(); ++q) {
+      float sum = 0;  // as LightGBM adds them up
+      for (size_t row = begins[q]; row < begins[q + 1]; ++row) sum += data_.weights[row];
+      const size_t rows = begins[q + 1] - begins[q];
+      weights[q] = rows > 0 ? sum / static_cast<float>(rows) : 0;
+    }
+    return weights;
+  }
+
   // 1 for a query whose documents are all of label 0.
   double Ndcg(std::span<const float> labels, std::span<const uint32_t> order, size_t k) const {
     const double most = MaxDcg(labels, gains_, k);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -12,19 +14,30 @@ constexpr double kLeastProbability = 1e-15;
 
 double LogOf(double p) { return math::Log(std::max(p, kLeastProbability)); }
 
+// Of a label from 0 to 1, with LightGBM's bound for logarithms.
+double CrossEntropyOf(std::span<const double> predicted, double label) {
+  constexpr double kLeast = 1e-12;
+  return -label * math::Log(std::max(predicted[0], kLeast)) -
+         (1 - label) * math::Log(std::max(1 - predicted[0], kLeast));
+}
+double PartOfEntropy(double p) { return p > 0 ? p * math::Log(p) : 0; }
+
 // Loss of one row from what the objective predicts and the label.
 using RowLoss = std::function<double(std::span<const double> predicted, double label)>;
+
+// What becomes of the rows' losses.
+enum class Total : uint8_t { kMean, kRootOfMean, kSum };
 
 class RowMetric : public TreeMetric {
  public:
   RowMetric(std::string name, const TreeDataset& data, size_t classes,
-            std::function<void(std::span<double>)> transform, RowLoss loss, bool square_root)
+            std::function<void(std::span<double>)> transform, RowLoss loss, Total total)
       : name_(std::move(name)),
         data_(data),
         classes_(classes),
         transform_(std::move(transform)),
         loss_(std::move(loss)),
-        square_root_(square_root) {}
+        total_(total) {}
 
   std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
     const size_t rows = data_.rows();
@@ -39,8 +52,9 @@ class RowMetric : public TreeMetric {
     }
     const double weight = data_.share.Total(weights);
     const double loss = data_.share.Total(losses);
-    double value = weight > 0 ? loss / weight : 0;
-    if (square_root_) value = std::sqrt(value);
+    double value = loss;
+    if (total_ != Total::kSum) value = weight > 0 ? loss / weight : 0;
+    if (total_ == Total::kRootOfMean) value = std::sqrt(value);
     return {{.name = name_, .value = value, .higher_is_better = false}};
   }
 
@@ -50,7 +64,7 @@ class RowMetric : public TreeMetric {
   const size_t classes_;
   const std::function<void(std::span<double>)> transform_;
   const RowLoss loss_;
-  const bool square_root_;
+  const Total total_;
 };
 
 // The loss of a name; null for a name that is not there.
@@ -104,15 +118,20 @@ RowLoss LossOf(const std::string& name, const TreeParameters& p) {
     return [](auto s, double y) { return (s[0] > 0.5) == (y > 0) ? 0.0 : 1.0; };
   }
   if (name == "cross_entropy") {
-    return [](auto s, double y) { return -y * LogOf(s[0]) - (1 - y) * LogOf(1 - s[0]); };
+    return CrossEntropyOf;
+  }
+  if (name == "kullback_leibler") {
+    return [](auto s, double y) {
+      return CrossEntropyOf(s, y) + PartOfEntropy(y) + PartOfEntropy(1 - y);
+    };
   }
   if (name == "multi_logloss") {
     return [](auto s, double y) { return -LogOf(s[static_cast<size_t>(y)]); };
   }
   if (name == "multi_error") {
-    return [](auto s, double y) {
+    return [k = p.multi_error_top_k](auto s, double y) {
       const double own = s[static_cast<size_t>(y)];
-      return std::ranges::count_if(s, [own](double other) { return other >= own; }) > 1 ? 1.0 : 0.0;
+      return std::ranges::count_if(s, [own](double other) { return other >= own; }) > k ? 1.0 : 0.0;
     };
   }
   return nullptr;
@@ -144,8 +163,15 @@ std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreePar
   } else if (objective == "regression" && p.reg_sqrt) {
     transform = [](std::span<double> scores) { scores[0] = scores[0] * std::fabs(scores[0]); };
   }
-  return std::make_unique<RowMetric>(name, data, classes, std::move(transform), std::move(loss),
-                                     name == "rmse");
+  std::string shown = name;
+  if (name == "multi_error" && p.multi_error_top_k > 1) {
+    shown = fmt::format("multi_error@{}", p.multi_error_top_k);
+  }
+  const Total total = name == "rmse"             ? Total::kRootOfMean
+                      : name == "gamma_deviance" ? Total::kSum
+                                                 : Total::kMean;
+  return std::make_unique<RowMetric>(std::move(shown), data, classes, std::move(transform),
+                                     std::move(loss), total);
 }
 
 }  // namespace strata

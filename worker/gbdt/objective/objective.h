@@ -52,9 +52,8 @@ class TreeObjective {
 Result<std::unique_ptr<TreeObjective>> MakeObjective(const TreeParameters& parameters,
                                                      const TreeDataset& data);
 
-// The value below which `share` of the (weighted) values lie, by LightGBM's rules; weights empty:
-// all
-// 1. `values` is reordered.
+// The value below which `share` of the (weighted) values lie, by LightGBM's rules; of weights, if
+// they are given, as many as values. `values` is reordered.
 double PercentileOf(std::vector<double>& values, double share);
 double WeightedPercentileOf(std::span<const double> values, std::span<const double> weights,
                             double share);

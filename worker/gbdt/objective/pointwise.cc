@@ -62,9 +62,10 @@ class Pointwise : public TreeObjective {
         for (size_t row = 0; row < labels.size(); ++row) {
           labels[row] = {.value = labels_[row], .weight = PercentileWeight(row)};
         }
-        return data_.share.Compute<Residual>(
+        // In single precision, as labels are.
+        return static_cast<float>(data_.share.Compute<Residual>(
             std::span(&labels, 1),
-            [&](size_t /*list*/, std::vector<Residual>& all) { return Percentile(all); })[0];
+            [&](size_t /*list*/, std::vector<Residual>& all) { return Percentile(all); })[0]);
       }
     }
     return 0;
@@ -124,7 +125,7 @@ class Pointwise : public TreeObjective {
   double PercentileWeight(size_t row) const {
     const double weight = data_.weights.empty() ? 1 : data_.weights[row];
     if (traits_.percentile_weight == RowWeight::kData) return weight;
-    return weight / std::max(1.0, std::fabs(static_cast<double>(labels_[row])));
+    return static_cast<float>(weight / std::max(1.0, std::fabs(static_cast<double>(labels_[row]))));
   }
 
   double Percentile(std::vector<Residual>& residuals) const {
@@ -178,6 +179,16 @@ Status CheckLabels(const TreeDataset& data, const std::string& objective,
   return {};
 }
 
+// Counts and amounts: scores are logarithms, which the mean must have.
+Status CheckAmounts(const TreeDataset& data, const std::string& objective) {
+  STRATA_TRY(CheckLabels(
+      data, objective, [](float y) { return y >= 0; }, "of at least 0"));
+  const auto positive = [](float y) { return y > 0; };
+  if (data.share.Any(std::ranges::any_of(data.labels, positive))) return {};
+  return Invalid(fmt::format("objective = {} needs a label above 0: all {} are 0", objective,
+                             data.all_rows()));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParameters& p,
@@ -212,10 +223,12 @@ Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParamete
   }
   if (name == "fair") return Make(data, loss::Fair{p.fair_c}, {.text = name, .start = start_mean});
   if (name == "quantile") {
-    return Make(data, loss::Quantile{p.alpha},
-                {.text = fmt::format("quantile alpha:{:g}", p.alpha),
+    // LightGBM has it in single precision.
+    const double alpha = static_cast<float>(p.alpha);
+    return Make(data, loss::Quantile{alpha},
+                {.text = name,
                  .start = start_percentile,
-                 .percentile = p.alpha,
+                 .percentile = alpha,
                  .renews = true,
                  .hessians_are_one = true});
   }
@@ -228,8 +241,7 @@ Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParamete
                  .hessians_are_one = true});
   }
   if (name == "poisson") {
-    STRATA_TRY(CheckLabels(
-        data, name, [](float y) { return y >= 0; }, "of at least 0"));
+    STRATA_TRY(CheckAmounts(data, name));
     return Make(data, loss::Poisson{p.poisson_max_delta_step}, {.text = name, .start = start_log});
   }
   if (name == "gamma") {
@@ -238,12 +250,8 @@ Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParamete
     return Make(data, loss::Gamma{}, {.text = name, .start = start_log});
   }
   if (name == "tweedie") {
-    STRATA_TRY(CheckLabels(
-        data, name, [](float y) { return y >= 0; }, "of at least 0"));
-    return Make(
-        data, loss::Tweedie{p.tweedie_variance_power},
-        {.text = fmt::format("tweedie tweedie_variance_power:{:g}", p.tweedie_variance_power),
-         .start = start_log});
+    STRATA_TRY(CheckAmounts(data, name));
+    return Make(data, loss::Tweedie{p.tweedie_variance_power}, {.text = name, .start = start_log});
   }
   return Make(data, loss::SquaredError{},
               {.text = p.reg_sqrt ? "regression sqrt" : "regression",
