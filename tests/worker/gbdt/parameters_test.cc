@@ -45,7 +45,7 @@ TEST(LightGbmConf, KeysAliasesCommentsAndOverrides) {
   const std::string overrides[] = {"eta=0.3", "valid=c.tsv"};
   const Result<TreeParameters> p = ParseLightGbmConf(
       "# a comment\n\n task = train\nobjective= mse # behind\n num_leaf =7\nlearning_rate = 0.5\n"
-      "test = a.tsv, b.tsv\nmetric = l1,auc\nunbalance = true\neval_at=1,10\nsubsample_for_bin = "
+      "test = a.tsv, b.tsv\nmetric = l1,auc\ntraining_metric = true\neval_at=1,10\nsubsample_for_bin = "
       "5e4\n",
       "train.conf", overrides);
   ASSERT_TRUE(p.ok()) << p.status().ToString();
@@ -54,7 +54,7 @@ TEST(LightGbmConf, KeysAliasesCommentsAndOverrides) {
   EXPECT_EQ(p->learning_rate, 0.3);
   EXPECT_EQ(p->valid, (std::vector<std::string>{"c.tsv"}));
   EXPECT_EQ(p->metrics, (std::vector<std::string>{"l1", "auc"}));
-  EXPECT_TRUE(p->is_unbalance);
+  EXPECT_TRUE(p->is_provide_training_metric);
   EXPECT_EQ(p->eval_at, (std::vector<int64_t>{1, 10}));
   EXPECT_EQ(p->bin_construct_sample_cnt, 50000);
 }
@@ -85,7 +85,10 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
       {"objective = multiclass\n", "needs num_class of at least 2"},
       {"num_class = 3\n", "num_class = 3 has no effect on objective = regression"},
       {"bagging_fraction = 0.5\n", "has no effect while bagging_freq is 0"},
-      {"is_unbalance = true\nscale_pos_weight = 2\n", "exclude each other"},
+      {"objective = binary\nis_unbalance = true\nscale_pos_weight = 2\n", "exclude each other"},
+      {"is_unbalance = true\n", "need objective = binary, found regression"},
+      {"objective = huber\nreg_sqrt = true\n", "reg_sqrt has no effect on objective = huber"},
+      {"objective = xentlambda\n", "found 'xentlambda'"},
       {"gradient_bits = 20\n", "expected 16, 32, or 0"},
       {"boosting = dart\nearly_stopping_round = 3\n", "cannot be used with boosting = dart"},
       {"max_bin = 70000\n", "max_bin: expected a number from 2 to 65535"},
