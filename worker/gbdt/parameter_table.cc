@@ -40,7 +40,6 @@ constexpr UnsupportedParameter kUnsupported[] = {{"linear_tree", "false"},
                                                  {"device", "cpu"},
                                                  {"parser_config_file", ""},
                                                  {"refit_decay_rate", "0.9"},
-                                                 {"convert_model", ""},
                                                  {"auc_mu_weights", ""},
                                                  {"monotone_constraints_method", "basic"},
                                                  {"monotone_penalty", "0"},
@@ -85,8 +84,8 @@ const std::map<std::string_view, std::string_view>& OtherAliases() {
 std::span<const ParameterRow> ParameterRows() {
   static const std::vector<ParameterRow> rows = {
       {"task", "task_type", &P::task,
-       "What to do. convert writes the model of input_model in another format.", 0, 0,
-       "train|predict|convert|refit"},
+       "What to do. convert writes the model of input_model as model_format into convert_model.", 0,
+       0, "train|predict|convert|refit"},
       {"objective", "objective_type app application loss", &P::objective,
        "What is learned: the loss, and what scores mean.", 0, 0,
        "regression|regression_l1|huber|fair|poisson|quantile|mape|gamma|tweedie|binary|multiclass|"
@@ -309,6 +308,13 @@ std::span<const ParameterRow> ParameterRows() {
        0},
       {"saved_feature_importance_type", "", &P::saved_feature_importance_type,
        "Feature importances in the model file: 0: how many splits, 1: what they gained.", 0, 1},
+      {"convert_model", "convert_model_file", &P::convert_model,
+       "The file that the task convert writes."},
+      {"model_format", "convert_model_language", &P::model_format,
+       "What the task convert writes: C++ source, LightGBM's text, XGBoost's JSON, or LightGBM's "
+       "JSON dump. Tasks that read a model tell LightGBM's text and XGBoost's JSON apart "
+       "themselves.",
+       0, 0, "cpp|lightgbm|xgboost|json"},
       {"verbosity", "verbose", &P::verbosity,
        "Below 0: errors only; 0: warnings too; 1: progress too.", -1e9, 1e9},
   };

@@ -115,6 +115,8 @@ struct TreeParameters {
   int64_t num_iteration_predict = -1;
   int64_t start_iteration_predict = 0;
   bool predict_disable_shape_check = false;
+  std::string convert_model = "gbdt_prediction.cpp";
+  std::string model_format = "cpp";  // of the task convert: a name of ModelFormatOf
   bool pred_early_stop = false;
   int64_t pred_early_stop_freq = 10;
   double pred_early_stop_margin = 10;

@@ -7,14 +7,12 @@
 #include <memory>
 #include <span>
 
-#include "worker/gbdt/model/lightgbm_text.h"
+#include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/predict/predictor.h"
 
 namespace strata {
 namespace {
-
-constexpr uint64_t kModelBytesMax = uint64_t{16} << 30;
 
 class PredictTask {
  public:
@@ -25,8 +23,7 @@ class PredictTask {
   Status Run() {
     const std::string& path = p_.input_model;
     if (path.empty()) return Invalid("input_model is missing: expected input_model = FILE");
-    STRATA_ASSIGN(const std::string text, ReadFile(context_.disk, path, kModelBytesMax));
-    STRATA_ASSIGN(const TreeModel model, ReadLightGbmText(text, path));
+    STRATA_ASSIGN(const TreeModel model, ReadModelFile(context_.disk, path));
     const Result<Predictor> predictor = Predictor::Make(model, Options());
     if (!predictor.ok()) return predictor.status().Prefixed(path);
     const TimeNs begin = context_.clock.Now();

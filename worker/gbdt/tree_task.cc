@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "worker/gbdt/convert_task.h"
 #include "worker/gbdt/early_stopping.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/open_rows.h"
@@ -29,6 +30,10 @@ class TreeTask {
 
   Result<TreeTaskResult> Run() {
     result_.task = p_.task;
+    if (p_.task == "convert") {
+      STRATA_TRY(RunConvert(p_, context_, &result_));
+      return std::move(result_);
+    }
     if (p_.data.empty()) return Invalid("data is missing: expected data = FILE");
     if (context_.group != nullptr) STRATA_TRY(AgreeOnParameters(*context_.group, &p_));
     STRATA_TRY(p_.task == "predict" ? RunPredict(p_, context_, pool_, &result_) : Train());

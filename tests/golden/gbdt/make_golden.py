@@ -91,3 +91,34 @@ lightgbm("entropy", binary, objective="cross_entropy_lambda", use_missing=False)
 lightgbm("absolute", noisy, objective="regression_l1", reg_sqrt=True)
 lightgbm("constant", noisy, objective="regression", min_data_in_leaf=1500, rounds=2)
 lightgbm("pandas", noisy, objective="regression", rounds=2, pandas_categorical=[["a", "b"], [1, 2]])
+
+# XGBoost takes no values that are too large for a float and no negative categories.
+tame = rows.copy()
+tame[~(np.abs(tame) < 1e38)] = NAN
+tame[:, 4:] = np.where((tame[:, 4:] >= 0) & (tame[:, 4:] < 2**24), tame[:, 4:], NAN)
+np.savetxt(HERE / "tame_rows.csv", tame, fmt="%.17g", delimiter=",")
+holed = x.copy()
+holed[random.random(2000) < 0.2, 4] = NAN
+holed[random.random(2000) < 0.2, 5] = NAN
+TYPES = ["float"] * 4 + ["c"] * 2
+
+
+def xgboost(name, label, rounds=5, **parameters):
+    settings = {"max_leaves": 7, "max_depth": 0, "grow_policy": "lossguide", "nthread": 1, "seed": 3,
+                "max_cat_to_onehot": 2, **parameters}
+    train = xgb.DMatrix(holed, label, feature_names=NAMES, feature_types=TYPES, enable_categorical=True)
+    if settings["objective"].startswith("rank"):
+        train.set_group([40] * 50)
+    xgb.train(settings, train, rounds).save_model(HERE / f"{name}.json")
+    booster = xgb.Booster(model_file=HERE / f"{name}.json")
+    test = xgb.DMatrix(tame, feature_names=NAMES, feature_types=TYPES, enable_categorical=True)
+    expect(name, booster.predict(test, output_margin=True), booster.predict(test), booster.predict(test, pred_leaf=True),
+           booster.predict(test, pred_contribs=True))
+
+
+xgboost("xgb_binary", binary, objective="binary:logistic")
+xgboost("xgb_squared", noisy, objective="reg:squarederror", base_score=0.3)
+xgboost("xgb_multiclass", three, objective="multi:softprob", num_class=3, rounds=3)
+xgboost("xgb_poisson", counts, objective="count:poisson")
+xgboost("xgb_rank", np.minimum(grades, 4), objective="rank:ndcg")
+xgboost("xgb_dart", binary, objective="binary:logistic", booster="dart", rate_drop=0.5)

@@ -38,9 +38,9 @@ std::vector<std::string> LinesOf(const std::string& name) {
 
 }  // namespace
 
-std::vector<std::vector<double>> GoldenRows() {
+std::vector<std::vector<double>> GoldenRows(const std::string& name) {
   std::vector<std::vector<double>> rows;
-  for (const std::string& line : LinesOf("rows.csv")) rows.push_back(Numbers(line, ","));
+  for (const std::string& line : LinesOf(name)) rows.push_back(Numbers(line, ","));
   return rows;
 }
 

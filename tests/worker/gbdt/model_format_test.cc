@@ -1,0 +1,110 @@
+// Models written for people and compilers: the JSON dump, C++, and the task convert.
+#include "worker/gbdt/model/model_format.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/sim_disk.h"
+#include "tests/golden/gbdt/binary.cpp"
+#include "tests/support/golden.h"
+#include "tests/worker/gbdt/golden_model.h"
+#include "worker/gbdt/model/lightgbm_text.h"
+#include "worker/gbdt/tree_task.h"
+
+namespace strata {
+namespace {
+
+TreeModel BinaryModel() {
+  Result<TreeModel> model = ReadLightGbmText(Golden("gbdt/binary.model.txt"), "binary");
+  EXPECT_TRUE(model.ok()) << model.status().ToString();
+  return *std::move(model);
+}
+
+// Equal but for digits behind the sixth: LightGBM keeps gains as floats.
+void ExpectSameJson(const nlohmann::json& found, const nlohmann::json& expected,
+                    const std::string& where) {
+  if (expected.is_number()) {
+    ASSERT_TRUE(found.is_number()) << where;
+    EXPECT_NEAR(found.get<double>(), expected.get<double>(),
+                1e-6 * std::max(1.0, std::fabs(expected.get<double>())))
+        << where;
+    return;
+  }
+  ASSERT_EQ(found.type(), expected.type()) << where;
+  ASSERT_EQ(found.size(), expected.size()) << where << found.dump().substr(0, 200);
+  if (!expected.is_structured()) {
+    EXPECT_EQ(found, expected) << where;
+    return;
+  }
+  for (const auto& [key, value] : expected.items()) {
+    if (expected.is_object()) {
+      ASSERT_TRUE(found.contains(key)) << where << "." << key;
+      ExpectSameJson(found[key], value, where + "." + key);
+    } else {
+      ExpectSameJson(found[std::stoul(key)], value, where + "[" + key + "]");
+    }
+  }
+}
+
+TEST(ModelFormat, JsonIsLightGbmsDump) {
+  const Result<std::string> text = WriteModelAs(BinaryModel(), ModelFormat::kJson);
+  ASSERT_TRUE(text.ok()) << text.status().ToString();
+  ExpectSameJson(nlohmann::json::parse(*text),
+                 nlohmann::json::parse(Golden("gbdt/binary.dump.json")), "");
+}
+
+// tests/golden/gbdt/binary.cpp, which the compiler has read above.
+TEST(ModelFormat, CppPredictsWhatTheModelPredicts) {
+  const Result<std::string> text = WriteModelAs(BinaryModel(), ModelFormat::kCpp);
+  ASSERT_TRUE(text.ok()) << text.status().ToString();
+  ExpectGolden("gbdt/binary.cpp", *text);
+  static_assert(boosted_trees::kFeatures == 6 && boosted_trees::kOutputs == 1);
+  const auto rows = GoldenRows("rows.csv");
+  const std::vector<ExpectedRow> expected = GoldenExpected("binary");
+  for (size_t i = 0; i < rows.size(); ++i) {
+    double raw = 0;
+    double prediction = 0;
+    boosted_trees::PredictRaw(rows[i].data(), &raw);
+    boosted_trees::Predict(rows[i].data(), &prediction);
+    EXPECT_EQ(raw, expected[i].raw[0]) << "row " << i;
+    EXPECT_NEAR(prediction, expected[i].predictions[0], 1e-14) << "row " << i;
+  }
+}
+
+TEST(ModelFormat, ConvertWritesAnyFormatFromAnyModel) {
+  SimDisk disk;
+  ASSERT_TRUE(WriteFileAtomically(disk, "m.txt", Golden("gbdt/binary.model.txt")).ok());
+  ASSERT_TRUE(WriteFileAtomically(disk, "m.json", Golden("gbdt/xgb_squared.json")).ok());
+  const TreeTaskContext context = {
+      .disk = disk, .clock = RealClock(), .progress = {}, .check = {}};
+  const auto convert = [&](const std::string& conf) {
+    const Result<TreeParameters> p = ParseLightGbmConf("task = convert_model\n" + conf, "f", {});
+    EXPECT_TRUE(p.ok()) << p.status().ToString();
+    return p.ok() ? RunTreeTask(*p, context) : Result<TreeTaskResult>(p.status());
+  };
+  const auto read = [&](const std::string& path) {
+    const Result<std::string> text = ReadFile(disk, path, 1 << 20);
+    EXPECT_TRUE(text.ok()) << text.status().ToString();
+    return text.ok() ? *text : "";
+  };
+  Result<TreeTaskResult> result = convert("input_model = m.txt\n");
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(read("gbdt_prediction.cpp"), Golden("gbdt/binary.cpp"));
+  ASSERT_TRUE(convert("input_model=m.txt\nmodel_format=xgboost\nconvert_model=x.json\n").ok());
+  ASSERT_TRUE(convert("input_model=x.json\nmodel_format=lightgbm\nconvert_model=y.txt\n").ok());
+  EXPECT_TRUE(ReadLightGbmText(read("y.txt"), "y").ok());
+  EXPECT_FALSE(convert("model_format=json\n").ok());
+  EXPECT_EQ(convert("input_model=none\n").status().code(), StatusCode::kNotFound);
+  // Missing categories go left there, which LightGBM's text cannot say.
+  result = convert("input_model=m.json\nmodel_format=lightgbm\nconvert_model=z.txt\n");
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.status().message().find("m.json: a categorical split"), std::string::npos);
+  ASSERT_TRUE(WriteFileAtomically(disk, "m.ubj", "{L\x00\x01").ok());
+  EXPECT_NE(convert("input_model=m.ubj\n").status().message().find("binary JSON"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,191 @@
+#include "worker/gbdt/model/xgboost_json.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/support/golden.h"
+#include "tests/worker/gbdt/golden_model.h"
+#include "tests/worker/gbdt/random_model.h"
+#include "worker/gbdt/model/lightgbm_text.h"
+#include "worker/gbdt/predict/predictor.h"
+
+namespace strata {
+namespace {
+
+std::string ModelText(const std::string& name) { return Golden("gbdt/" + name + ".json"); }
+
+TreeModel Model(const std::string& text) {
+  Result<TreeModel> model = ReadXgboostJson(text, "model");
+  EXPECT_TRUE(model.ok()) << model.status().ToString();
+  return model.ok() ? *std::move(model) : TreeModel();
+}
+
+std::vector<double> Predicted(const TreeModel& model, const std::vector<std::vector<double>>& rows,
+                              PredictionKind kind) {
+  const Result<Predictor> predictor = Predictor::Make(model, {.kind = kind});
+  EXPECT_TRUE(predictor.ok()) << predictor.status().ToString();
+  if (!predictor.ok()) return {};
+  const auto pool = WorkPool::Start("test", 0);
+  std::vector<double> out;
+  predictor->Predict(ToSparse(rows), **pool, &out);
+  return out;
+}
+
+class XgboostGolden : public testing::TestWithParam<const char*> {};
+
+// XGBoost sums in float.
+TEST_P(XgboostGolden, PredictsWhatXgboostPredicts) {
+  const TreeModel model = Model(ModelText(GetParam()));
+  const auto rows = GoldenRows("tame_rows.csv");
+  std::vector<double> raw;
+  std::vector<double> predictions;
+  std::vector<double> contributions;
+  for (const ExpectedRow& row : GoldenExpected(GetParam())) {
+    raw.insert(raw.end(), row.raw.begin(), row.raw.end());
+    predictions.insert(predictions.end(), row.predictions.begin(), row.predictions.end());
+    contributions.insert(contributions.end(), row.contributions.begin(), row.contributions.end());
+  }
+  ExpectClose(Predicted(model, rows, PredictionKind::kRaw), raw, 1e-6, GetParam());
+  ExpectClose(Predicted(model, rows, PredictionKind::kTransformed), predictions, 1e-6, GetParam());
+  ExpectClose(Predicted(model, rows, PredictionKind::kContributions), contributions, 1e-5,
+              GetParam());
+}
+
+TEST_P(XgboostGolden, WrittenAndReadItPredictsTheSame) {
+  const TreeModel model = Model(ModelText(GetParam()));
+  const Result<std::string> text = WriteXgboostJson(model);
+  ASSERT_TRUE(text.ok()) << text.status().ToString();
+  const TreeModel again = Model(*text);
+  EXPECT_EQ(again.objective, model.objective);
+  const auto rows = GoldenRows("tame_rows.csv");
+  EXPECT_EQ(Predicted(again, rows, PredictionKind::kLeaves),
+            Predicted(model, rows, PredictionKind::kLeaves));
+  ExpectClose(Predicted(again, rows, PredictionKind::kRaw),
+              Predicted(model, rows, PredictionKind::kRaw), 1e-6, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, XgboostGolden,
+                         testing::Values("xgb_binary", "xgb_squared", "xgb_multiclass",
+                                         "xgb_poisson", "xgb_rank", "xgb_dart"),
+                         [](const auto& param) { return std::string(param.param); });
+
+// A tree of one split as XGBoost writes it.
+std::string OneSplit(float threshold) {
+  return fmt::format(
+      R"({{"learner":{{"gradient_booster":{{"model":{{"tree_info":[0],"trees":[{{
+      "default_left":[1,0,0],"left_children":[1,-1,-1],"right_children":[2,-1,-1],
+      "split_conditions":[{},2,4],"split_indices":[0,0,0]}}]}},"name":"gbtree"}},
+      "learner_model_param":{{"base_score":"0","num_feature":"1"}},
+      "objective":{{"name":"reg:squarederror"}}}}}})",
+      threshold);
+}
+
+// Every double must go where its float goes.
+TEST(XgboostJson, ThresholdsSendDoublesWhereFloatsGo) {
+  for (const float threshold :
+       {1.0F, 0.1F, -0.1F, 0.0F, 1e-45F, -1e-45F, 3e38F, -std::numeric_limits<float>::max()}) {
+    const TreeModel model = Model(OneSplit(threshold));
+    const double at = model.trees[0].nodes[0].threshold;
+    EXPECT_LT(static_cast<float>(at), threshold);
+    EXPECT_GE(static_cast<float>(std::nextafter(at, 1e300)), threshold) << threshold;
+    const Result<std::string> text = WriteXgboostJson(model);
+    ASSERT_TRUE(text.ok());
+    EXPECT_EQ(Model(*text).trees[0].nodes[0].threshold, at) << threshold;
+  }
+}
+
+TEST(XgboostJson, LightGbmsModelsSendFloatsToTheSameLeaves) {
+  for (const char* const name : {"binary", "poisson", "rank", "multiclass", "forest"}) {
+    const Result<TreeModel> model =
+        ReadLightGbmText(Golden(std::string("gbdt/") + name + ".model.txt"), name);
+    ASSERT_TRUE(model.ok());
+    const Result<std::string> text = WriteXgboostJson(*model);
+    ASSERT_TRUE(text.ok()) << text.status().ToString();
+    const TreeModel again = Model(*text);
+    auto rows = GoldenRows("rows.csv");
+    for (auto& row : rows) {
+      for (double& value : row) value = static_cast<float>(value);
+    }
+    ExpectClose(Predicted(again, rows, PredictionKind::kTransformed),
+                Predicted(*model, rows, PredictionKind::kTransformed), 1e-6, name);
+  }
+}
+
+TEST(XgboostJson, WhatItCannotSayIsAnError) {
+  Random random(3);
+  TreeModel model = RandomModel({.leaves = 30}, random);
+  const auto expect = [&](const char* message) {
+    const Result<std::string> text = WriteXgboostJson(model);
+    ASSERT_FALSE(text.ok()) << message;
+    EXPECT_EQ(text.status().code(), StatusCode::kInvalid);
+    EXPECT_NE(text.status().message().find(message), std::string::npos) << text.status().message();
+  };
+  expect("tree 0: a split takes zero as missing");
+  model.objective = "multiclassova num_class:3 sigmoid:1";
+  expect("objective 'multiclassova num_class:3 sigmoid:1' is one that XGBoost does not have");
+  model.objective = "regression sqrt";
+  expect("is one that XGBoost does not have");
+}
+
+// One change of the good file that makes it wrong, and a part of the message.
+struct Damage {
+  const char* from;
+  const char* to;
+  const char* message;
+};
+
+TEST(XgboostJson, BadFilesSayWhereAndWhy) {
+  const std::string good = OneSplit(1);
+  const Damage damages[] = {
+      {"{\"learner\"", "{\"learner\",", "parse error at line 1, column"},
+      {"\"learner\":", "\"teacher\":", "model: : 'learner' is missing"},
+      {"\"trees\":[", "\"trees\":[7,", "tree_info: expected an array of 2, found an array of 1"},
+      {"[1,-1,-1]", "[0,-1,-1]", "trees[0]: node 0 has two parents"},
+      {"[1,-1,-1]", "[2,-1,-1]", "trees[0]: node 2 has two parents"},
+      {"[1,-1,-1]", "[9,-1,-1]", "child 9: the tree has 3 nodes"},
+      {"[1,-1,-1]", "[1,-2,-1]", "expected whole numbers from -1"},
+      {"[1,-1,-1]", "[]", "left_children: expected 1 to"},
+      {"[1,-1,-1]", "{}", "left_children: expected an array, found an object"},
+      {"[2,-1,-1]", "[-1,-1,-1]", "node 0 has one child"},
+      {"[2,-1,-1]", "[2,-1]", "right_children: expected an array of 3"},
+      {"[0,0,0]}", "[1,0,0]}", "node 0 tests feature 1: the model has 1 features"},
+      {"[1,2,4]", "[1,2,1e999]", "model: "},
+      {"[1,2,4]", "[1e39,2,4]", "the threshold of node 0"},
+      {"[1,2,4]", "[\"x\",2,4]", "split_conditions: expected numbers, found \"x\" at place 0"},
+      {"[0],\"trees\"", "[1],\"trees\"", "tree_info: expected whole numbers from 0 to 0"},
+      {"gbtree\"", "gblinear\"", "booster gblinear is not supported"},
+      {"reg:squarederror", "survival:cox", "objective survival:cox is not supported"},
+      {"reg:squarederror", "binary:logistic", "base_score: 0 is no mean"},
+      {"\"base_score\":\"0\"", "\"base_score\":\"[1,2]\"",
+       "base_score: expected 1 numbers, found 2"},
+      {"\"base_score\":\"0\"", "\"base_score\":\"[1\"", "base_score: "},
+      {"\"num_feature\":\"1\"", "\"num_feature\":\"99999999999\"", "num_feature: expected a whole"},
+      {"\"num_feature\":\"1\"", "\"num_feature\":\"1\",\"num_target\":\"3\"", "3 targets"},
+      {"\"num_feature\":\"1\"", "\"num_feature\":1,\"num_class\":1000000000",
+       "num_class: expected"},
+      {"\"default_left\":[1,0,0]",
+       "\"default_left\":[1,0,0],\"categories_nodes\":[0],\"categories\":[1],"
+       "\"categories_segments\":[0],\"categories_sizes\":[9]",
+       "categories_sizes: expected whole numbers from 0 to 1"},
+      {"\"default_left\":[1,0,0]",
+       "\"default_left\":[1,0,0],\"categories_nodes\":[0],\"categories\":[16777216],"
+       "\"categories_segments\":[0],\"categories_sizes\":[1]",
+       "categories: expected whole numbers from 0 to 16777215"},
+  };
+  for (const Damage& damage : damages) {
+    std::string text = good;
+    const size_t at = text.find(damage.from);
+    ASSERT_NE(at, std::string::npos) << damage.from;
+    text.replace(at, std::string(damage.from).size(), damage.to);
+    const Result<TreeModel> model = ReadXgboostJson(text, "model");
+    ASSERT_FALSE(model.ok()) << damage.from << " -> " << damage.to;
+    EXPECT_NE(model.status().message().find(damage.message), std::string::npos)
+        << model.status().message() << "\nexpected: " << damage.message;
+  }
+}
+
+}  // namespace
+}  // namespace strata
