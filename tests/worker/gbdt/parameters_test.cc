@@ -45,7 +45,8 @@ TEST(LightGbmConf, KeysAliasesCommentsAndOverrides) {
   const std::string overrides[] = {"eta=0.3", "valid=c.tsv"};
   const Result<TreeParameters> p = ParseLightGbmConf(
       "# a comment\n\n task = train\nobjective= mse # behind\n num_leaf =7\nlearning_rate = 0.5\n"
-      "test = a.tsv, b.tsv\nmetric = l1,auc\ntraining_metric = true\neval_at=1,10\nsubsample_for_bin = "
+      "test = a.tsv, b.tsv\nmetric = l1,auc\ntraining_metric = "
+      "true\neval_at=1,10\nsubsample_for_bin = "
       "5e4\n",
       "train.conf", overrides);
   ASSERT_TRUE(p.ok()) << p.status().ToString();
