@@ -60,5 +60,6 @@ Suite ServiceSuite();
 Suite TieredSuite();
 Suite CheckpointSuite();
 Suite CollectiveSuite();
+Suite TreesSuite();
 
 }  // namespace strata::bench

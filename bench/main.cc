@@ -32,7 +32,8 @@ struct CommandLine {
 };
 
 std::vector<Suite> Suites() {
-  return {TableSuite(), ServiceSuite(), TieredSuite(), CheckpointSuite(), CollectiveSuite()};
+  return {TableSuite(),      ServiceSuite(),    TieredSuite(),
+          CheckpointSuite(), CollectiveSuite(), TreesSuite()};
 }
 
 // By name, as a build without CUDA knows no more of them.

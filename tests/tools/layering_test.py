@@ -67,7 +67,8 @@ MAY_INCLUDE = {
                "worker/ctr", "worker/data", "worker/gbdt"],  # strata-worker
     "tools": ["base", "proto/control", "storage", "cluster", "ps/client", "worker",
               "proto/format/checkpoint_manifest.h"],
-    "bench": ["base", "kernels", "storage", "cluster", "ps/client", "ps/service/server.h"],
+    "bench": ["base", "kernels", "storage", "cluster", "ps/client", "ps/service/server.h",
+              "worker/gbdt"],
     "tests": ["base", "proto", "kernels", "storage", "cluster", "ps", "worker", "tools", "bench"],
 }
 

@@ -1,0 +1,105 @@
+#include "bench/tree_arrays.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <span>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/random.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr size_t kInformative = 20;  // features of the linear part, at most
+constexpr double kSpread = 2;        // of the logits
+
+// Box and Muller's transform, both of its numbers.
+class Normal {
+ public:
+  explicit Normal(uint64_t seed) : random_(seed) {}
+  double Next() {
+    if (has_second_) {
+      has_second_ = false;
+      return second_;
+    }
+    const double radius = std::sqrt(-2 * std::log(1 - random_.Uniform()));
+    const double angle = 2 * std::numbers::pi * random_.Uniform();
+    second_ = radius * std::sin(angle);
+    has_second_ = true;
+    return radius * std::cos(angle);
+  }
+  Random& random() { return random_; }
+
+ private:
+  Random random_;
+  double second_ = 0;
+  bool has_second_ = false;
+};
+
+double LogitOf(std::span<const float> x, std::span<const double> weights) {
+  double logit = 0;
+  for (size_t f = 0; f < weights.size(); ++f) logit += 0.5 * weights[f] * x[f];
+  logit += std::sin(2 * x[0]) * x[1];
+  logit += x[2] > 0 ? 1.5 * x[3] : 0;
+  return logit - (x[4] * x[5] > 0.3F ? 1 : 0);
+}
+
+double Deviation(const std::vector<double>& values) {
+  double sum = 0;
+  double squares = 0;
+  for (const double value : values) {
+    sum += value;
+    squares += value * value;
+  }
+  const auto count = static_cast<double>(values.size());
+  return std::sqrt(squares / count - sum / count * (sum / count));
+}
+
+// The head of a .npy file, version 1.0: its data begin at a multiple of 64 bytes.
+std::string NpyHead(size_t rows, size_t columns) {
+  std::string text =
+      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
+  text.resize((10 + text.size() + 64) / 64 * 64 - 11, ' ');
+  text += '\n';
+  std::string head("\x93NUMPY\x01\x00", 8);
+  head += static_cast<char>(text.size() & 0xff);
+  head += static_cast<char>(text.size() >> 8);
+  return head + text;
+}
+
+Status Write(const std::string& path, std::span<const float> values, size_t columns) {
+  std::string bytes = NpyHead(values.size() / columns, columns);
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  return WriteFileAtomically(RealDisk(), path, bytes);
+}
+
+}  // namespace
+
+Status WriteTreeArrays(const TreeShape& shape, uint64_t seed, const std::string& folder) {
+  const size_t columns = shape.features + 1;
+  if (shape.features < 6) return Invalid("expected at least 6 features");
+  Normal normal(seed);
+  std::vector<double> weights(std::min(kInformative, shape.features));
+  for (double& weight : weights) weight = normal.Next();
+  std::vector<float> values(shape.rows * columns);
+  std::vector<double> logits(shape.rows);
+  for (size_t row = 0; row < shape.rows; ++row) {
+    const std::span<float> x = std::span(values).subspan(row * columns + 1, shape.features);
+    for (float& value : x) value = static_cast<float>(normal.Next());
+    logits[row] = LogitOf(x, weights);
+  }
+  const double scale = kSpread / Deviation(logits);
+  for (size_t row = 0; row < shape.rows; ++row) {
+    const double chance = 1 / (1 + std::exp(-logits[row] * scale));
+    values[row * columns] = normal.random().Chance(chance) ? 1 : 0;
+  }
+  const std::span<const float> all(values);
+  STRATA_TRY(Write(folder + "/train.npy", all.first(shape.train_rows() * columns), columns));
+  return Write(folder + "/test.npy", all.subspan(shape.train_rows() * columns), columns);
+}
+
+}  // namespace strata::bench

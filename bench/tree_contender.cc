@@ -1,0 +1,135 @@
+#include "bench/tree_contender.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "base/work_pool.h"
+#include "worker/gbdt/booster.h"
+#include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/open_rows.h"
+#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/predict/predictor.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr int kNotInstalled = 69;  // the script's exit code
+
+// The share of pairs of a positive and a negative row that are in order; ties count half.
+double AreaUnderCurve(std::span<const float> labels, std::span<const double> scores) {
+  std::vector<size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t row) { return scores[row]; });
+  double in_order = 0;
+  double negatives_below = 0;
+  double positives = 0;
+  for (size_t begin = 0; begin < order.size();) {
+    size_t end = begin;
+    double tied[2] = {0, 0};
+    for (; end < order.size() && scores[order[end]] == scores[order[begin]]; ++end) {
+      ++tied[labels[order[end]] > 0 ? 1 : 0];
+    }
+    in_order += tied[1] * (negatives_below + tied[0] / 2);
+    negatives_below += tied[0];
+    positives += tied[1];
+    begin = end;
+  }
+  return in_order / (positives * negatives_below);
+}
+
+// Seconds since the last call.
+class Lap {
+ public:
+  double Seconds() {
+    const TimeNs now = RealClock().Now();
+    const double seconds = static_cast<double>(now - last_) / kSecond;
+    last_ = now;
+    return seconds;
+  }
+
+ private:
+  TimeNs last_ = RealClock().Now();
+};
+
+Status Predict(const Booster& booster, const TreeParameters& parameters, const std::string& path,
+               WorkPool& pool, TreeRun* run) {
+  Lap lap;
+  STRATA_ASSIGN(const Predictor predictor, Predictor::Make(booster.model(), {}));
+  STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(RealDisk(), parameters, path));
+  std::vector<float> labels;
+  std::vector<double> scores;
+  std::vector<double> part;
+  SparseRows block;
+  while (true) {
+    STRATA_TRY(source->Next(&block));
+    if (block.rows() == 0) break;
+    predictor.Predict(block, pool, &part);
+    scores.insert(scores.end(), part.begin(), part.end());
+    labels.insert(labels.end(), block.labels.begin(), block.labels.end());
+  }
+  run->predict_seconds = lap.Seconds();
+  run->auc = AreaUnderCurve(labels, scores);
+  return {};
+}
+
+}  // namespace
+
+Result<TreeRun> RunOurTrees(const std::string& folder, const std::vector<std::string>& settings) {
+  const std::string path = folder + "/train.npy";
+  STRATA_ASSIGN(const TreeParameters parameters, ParseLightGbmConf("", "bench", settings));
+  const auto threads = static_cast<size_t>(parameters.num_threads);
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool,
+                WorkPool::Start("tree", static_cast<int>(threads) - 1, PoolWait::kSpinFirst));
+  TreeRun run;
+  run.name = "ours";
+  Lap lap;
+  STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(RealDisk(), parameters, path));
+  STRATA_ASSIGN(
+      const TreeDataset data,
+      LoadTreeDataset(RealDisk(), *source, path, {.binning = parameters.binning, .categorical = {}},
+                      nullptr, *pool));
+  run.construct_seconds = lap.Seconds();
+  STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
+                Booster::Make(parameters, data, {}, *pool, threads));
+  lap.Seconds();
+  for (int64_t round = 0; round < parameters.num_iterations; ++round) {
+    STRATA_ASSIGN(const bool goes_on, booster->Round());
+    if (!goes_on) return Failed("no leaf could be split any more");
+  }
+  run.train_seconds = lap.Seconds();
+  STRATA_TRY(Predict(*booster, parameters, folder + "/test.npy", *pool, &run));
+  return run;
+}
+
+Result<TreeRun> RunLightGbm(const std::string& folder, const std::vector<std::string>& settings) {
+  const std::string command = fmt::format("exec python3 '{}/lightgbm_trees.py' '{}' {}",
+                                          STRATA_BENCH_SCRIPTS, folder, fmt::join(settings, " "));
+  FILE* const pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return Failed("cannot start python3");
+  std::string text;
+  char part[256];
+  while (fgets(part, sizeof part, pipe) != nullptr) text += part;
+  const int end = pclose(pipe);
+  if (WIFEXITED(end) && (WEXITSTATUS(end) == kNotInstalled || WEXITSTATUS(end) == 127)) {
+    return NotFound("the Python package lightgbm is not installed");
+  }
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (end != 0 || json.is_discarded()) return Failed("lightgbm: it has failed: " + text);
+  return TreeRun{.name = "lightgbm " + json.value("version", ""),
+                 .construct_seconds = json.value("construct_s", 0.0),
+                 .train_seconds = json.value("train_s", 0.0),
+                 .predict_seconds = json.value("predict_s", 0.0),
+                 .auc = json.value("auc", 0.0)};
+}
+
+}  // namespace strata::bench

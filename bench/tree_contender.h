@@ -1,0 +1,26 @@
+// What trains trees on the arrays of suite "trees": ours in this process, LightGBM in its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace strata::bench {
+
+// One training from files to predictions.
+struct TreeRun {
+  std::string name;              // "lightgbm 4.7.0"
+  double construct_seconds = 0;  // reading and binning; LightGBM's arrays are in memory already
+  double train_seconds = 0;
+  double predict_seconds = 0;  // of the test rows
+  double auc = 0;              // of the test rows
+};
+
+// Arrays of WriteTreeArrays in `folder`, LightGBM's parameters as "key=value"; num_iterations and
+// num_threads are among them.
+Result<TreeRun> RunOurTrees(const std::string& folder, const std::vector<std::string>& parameters);
+// By its Python package, in a process of its own. kNotFound: it is not installed.
+Result<TreeRun> RunLightGbm(const std::string& folder, const std::vector<std::string>& parameters);
+
+}  // namespace strata::bench
