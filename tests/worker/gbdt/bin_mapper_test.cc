@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -154,6 +155,37 @@ TEST(SampleRows, AreAscendingAndAsManyAsWanted) {
   }
   EXPECT_EQ(SampleRows(100000, 500, 1), SampleRows(100000, 500, 1));
   EXPECT_NE(SampleRows(100000, 500, 1), SampleRows(100000, 500, 2));
+}
+
+// Whatever lies how near or far, a bound is found as if all had been looked at.
+TEST(BoundGrid, FindsWhatASearchFinds) {
+  Random random(31);
+  const auto draw = [&](int kind) {
+    const double uniform = 2 * random.Uniform() - 1;
+    if (kind == 0) return uniform;
+    if (kind == 1) return std::ldexp(uniform, static_cast<int>(random.Below(2000)) - 1000);
+    if (kind == 2) return 1 + std::ldexp(uniform, -50);
+    return uniform * std::numeric_limits<double>::max();
+  };
+  for (int i = 0; i < 400; ++i) {
+    std::vector<double> bounds(random.Below(300));
+    for (double& bound : bounds) bound = draw(i % 4);
+    std::ranges::sort(bounds);
+    const BoundGrid grid(bounds);
+    std::vector<double> values = {0, -kZeroThreshold, std::numeric_limits<double>::infinity(),
+                                  -std::numeric_limits<double>::infinity()};
+    for (int k = 0; k < 30; ++k) values.push_back(draw(i % 4));
+    for (const double bound : bounds) {
+      values.insert(values.end(),
+                    {bound, std::nextafter(bound, 1e308), std::nextafter(bound, -1e308)});
+    }
+    for (const double value : values) {
+      const auto expected =
+          std::ranges::count_if(bounds, [&](double bound) { return bound < value; });
+      ASSERT_EQ(grid.FirstNotBelow(value, bounds.data()), expected)
+          << "case " << i << ": " << value;
+    }
+  }
 }
 
 }  // namespace

@@ -83,6 +83,7 @@ void BinMapper::FindNumeric(const FeatureSample& sample, size_t missing, const B
     bounds_.push_back(std::numeric_limits<double>::quiet_NaN());
     rows_in_bin->push_back(static_cast<int64_t>(missing));
   }
+  MakeGrid();
 }
 
 void BinMapper::FindCategories(const FeatureSample& sample, size_t missing,
@@ -143,17 +144,14 @@ uint32_t BinMapper::BinOf(double value) const {
     if (shape_.missing == MissingKind::kNaN) return shape_.bins - 1;
     value = 0;
   }
-  const size_t values = shape_.bins - (shape_.missing == MissingKind::kNaN ? 1 : 0);
-  // The first bound that is not below: without branches, as bounds are looked for all the time.
-  const double* first = bounds_.data();
-  size_t left = values - 1;  // the last bound is infinite
-  while (left > 0) {
-    const size_t half = left / 2;
-    const bool above = value > first[half];
-    first = above ? first + half + 1 : first;
-    left = above ? left - half - 1 : half;
-  }
-  return static_cast<uint32_t>(first - bounds_.data());
+  return grid_.FirstNotBelow(value, bounds_.data());
+}
+
+void BinMapper::MakeGrid() {
+  if (shape_.categorical) return;
+  const size_t missing = shape_.missing == MissingKind::kNaN ? 1 : 0;
+  const size_t values = std::max(bounds_.size(), missing + 1) - missing;
+  grid_ = BoundGrid(std::span(bounds_).first(values - 1));  // the last one is infinite
 }
 
 std::string BinMapper::InfoText() const {

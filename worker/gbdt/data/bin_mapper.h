@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "kernels/tree/split_search.h"
+#include "worker/gbdt/data/bound_grid.h"
 
 namespace strata {
 
@@ -63,10 +64,14 @@ class BinMapper {
   void FindCategories(const FeatureSample& sample, size_t missing, const BinningRules& rules,
                       std::vector<int64_t>* rows_in_bin);
 
+  // Of numeric bounds, once they are there.
+  void MakeGrid();
+
   FeatureShape shape_;
   double smallest_ = 0;
   double largest_ = 0;
   std::vector<double> bounds_;       // numeric: ascending; of a bin for NaN: NaN
+  BoundGrid grid_;                   // over those of values
   std::vector<int32_t> categories_;  // categorical
   std::unordered_map<int32_t, uint32_t> bin_of_category_;
 };

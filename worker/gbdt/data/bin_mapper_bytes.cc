@@ -95,6 +95,7 @@ Result<BinMapper> BinMapper::FromBytes(std::span<const std::byte> bytes) {
   mapper.shape_.bins = static_cast<uint32_t>(bins);
   mapper.shape_.missing = static_cast<MissingKind>(missing);
   mapper.shape_.default_bin = static_cast<uint32_t>(default_bin);
+  mapper.MakeGrid();
   return mapper;
 }
 

@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 
 #include "base/little_endian.h"
+#include "worker/gbdt/data/bin_mapper.h"
 
 namespace strata {
 namespace {
 
-constexpr size_t kBlockBytes = 4 << 20;
+constexpr size_t kBlockBytes = 1 << 20;  // and three times that as rows: the cache holds them
 constexpr size_t kHeaderBytesMax = 1 << 20;
 constexpr size_t kColumnsMax = 1 << 24;
 
@@ -113,30 +115,43 @@ Status NpyRows::Next(SparseRows* block) {
   buffer_.resize(rows * row_bytes);
   STRATA_ASSIGN(const size_t got, file_->ReadAt(shape_.begin + next_row_ * row_bytes, buffer_));
   if (got < buffer_.size()) return Failed(fmt::format("{}: became shorter meanwhile", path_));
-  block->columns.reserve(rows * shape_.columns);
-  block->values.reserve(rows * shape_.columns);
+  STRATA_TRY(shape_.value_bytes == 4 ? Decode<float>(rows, block) : Decode<double>(rows, block));
+  next_row_ += rows;
+  return {};
+}
+
+// The buffer's rows. Features are most of it: no call for each.
+template <typename Value>
+Status NpyRows::Decode(size_t rows, SparseRows* block) const {
+  block->columns.resize(rows * shape_.columns);
+  block->values.resize(rows * shape_.columns);
+  uint32_t* const columns = block->columns.data();
+  double* const values = block->values.data();
   const std::byte* at = buffer_.data();
+  size_t count = 0;
   for (size_t row = 0; row < rows; ++row) {
     uint32_t feature = 0;
-    for (size_t column = 0; column < shape_.columns; ++column, at += shape_.value_bytes) {
-      double value = 0;
-      if (shape_.value_bytes == 4) {
-        float narrow = 0;
-        std::memcpy(&narrow, at, sizeof narrow);
-        value = narrow;
-      } else {
-        std::memcpy(&value, at, sizeof value);
-      }
+    for (size_t column = 0; column < shape_.columns; ++column, at += sizeof(Value)) {
+      Value stored;
+      std::memcpy(&stored, at, sizeof stored);
+      const double value = stored;
       const ColumnRole role = roles_.of[column];
+      if (role == ColumnRole::kFeature) {
+        columns[count] = feature++;
+        values[count] = value;
+        count += std::fabs(value) <= kZeroThreshold ? 0 : 1;  // NaN is kept
+        continue;
+      }
       const char* const wrong = roles_.Put(role, feature, value, block);
       if (*wrong != 0) {
         return Invalid(fmt::format("{}: row {}: {}", path_, next_row_ + row + 1, wrong));
       }
       feature += role == ColumnRole::kLabel ? 0 : 1;
     }
-    block->begins.push_back(block->values.size());
+    block->begins.push_back(count);
   }
-  next_row_ += rows;
+  block->columns.resize(count);
+  block->values.resize(count);
   return {};
 }
 

@@ -35,6 +35,8 @@ class NpyRows : public RowSource {
   };
 
   NpyRows(std::unique_ptr<File> file, std::string path, const Shape& shape, ColumnRoles roles);
+  template <typename Value>
+  Status Decode(size_t rows, SparseRows* block) const;
   static Result<Shape> ReadShape(const File& file, const std::string& path);
 
   std::unique_ptr<File> file_;
