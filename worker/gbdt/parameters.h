@@ -53,6 +53,7 @@ struct TreeParameters {
   SplitRules rules;
   BinningRules binning;
   int64_t bin_construct_sample_cnt = 200000;
+  bool save_binary = false;
 
   std::string data_sample_strategy = "bagging";
   double bagging_fraction = 1;

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "worker/gbdt/convert_task.h"
+#include "worker/gbdt/data/dataset_file.h"
 #include "worker/gbdt/early_stopping.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/open_rows.h"
@@ -46,7 +47,6 @@ class TreeTask {
 
   Result<TreeDataset> Load(const std::string& path,
                            std::shared_ptr<const FeatureBinning> features) {
-    STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(context_.disk, p_, path));
     const DatasetOptions options = {
         .binning = p_.binning,
         .sample_rows = static_cast<size_t>(p_.bin_construct_sample_cnt),
@@ -55,7 +55,20 @@ class TreeTask {
         .categorical = p_.categorical_feature,
         .group = p_.tree_learner == "feature" ? nullptr : context_.group,
         .own_files = p_.pre_partition};
-    return LoadTreeDataset(context_.disk, *source, path, options, std::move(features), pool_);
+    STRATA_ASSIGN(const bool is_binned, IsDatasetFile(context_.disk, path));
+    if (is_binned) {
+      if (context_.group != nullptr) {
+        return Invalid(fmt::format("{}: a file of save_binary belongs to one process", path));
+      }
+      return ReadDatasetFile(context_.disk, path, options, std::move(features), pool_);
+    }
+    STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(context_.disk, p_, path));
+    STRATA_ASSIGN(TreeDataset data, LoadTreeDataset(context_.disk, *source, path, options,
+                                                    std::move(features), pool_));
+    if (p_.save_binary) {
+      STRATA_TRY(WriteDatasetFile(context_.disk, data, options, path + ".bin"));
+    }
+    return data;
   }
 
   Status Train() {

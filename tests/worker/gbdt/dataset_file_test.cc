@@ -1,0 +1,125 @@
+#include "worker/gbdt/data/dataset_file.h"
+
+#include <gtest/gtest.h>
+
+#include "base/sim_disk.h"
+#include "worker/gbdt/data/text_rows.h"
+
+namespace strata {
+namespace {
+
+class DatasetFile : public testing::Test {
+ protected:
+  DatasetFile() : pool_(*WorkPool::Start("test", 1)) {
+    Put("d", "1,5,0,7,-1\n0,6,0,nan,2\n1,0,0,8,3\n0,5,0,0,2\n");
+    Put("d.weight", "1\n2\n0.5\n1\n");
+    Put("d.init", "0.1\n0.2\n0.3\n0.4\n");
+    Put("d.query", "3\n1\n");
+  }
+
+  void Put(const std::string& path, const std::string& text) {
+    EXPECT_TRUE(WriteFileAtomically(disk_, path, text).ok());
+  }
+  std::string Get(const std::string& path) { return *ReadFile(disk_, path, 1 << 20); }
+
+  static DatasetOptions Options() {
+    return {.binning = {.min_data_in_bin = 1, .pre_filter = false}, .categorical = {"3"}};
+  }
+
+  TreeDataset FromText(const std::string& path) {
+    const auto source = TextRows::Open(disk_, path, {});
+    return *LoadTreeDataset(disk_, **source, path, Options(), nullptr, *pool_);
+  }
+
+  Result<TreeDataset> Read(const DatasetOptions& options = Options()) {
+    return ReadDatasetFile(disk_, "d.bin", options, nullptr, *pool_);
+  }
+
+  SimDisk disk_;
+  std::unique_ptr<WorkPool> pool_;
+};
+
+TEST_F(DatasetFile, ReadsWhatWasWritten) {
+  const TreeDataset data = FromText("d");
+  ASSERT_TRUE(WriteDatasetFile(disk_, data, Options(), "d.bin").ok());
+  EXPECT_FALSE(*IsDatasetFile(disk_, "d"));
+  EXPECT_TRUE(*IsDatasetFile(disk_, "d.bin"));
+  const Result<TreeDataset> read = Read();
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->labels, data.labels);
+  EXPECT_EQ(read->weights, data.weights);
+  EXPECT_EQ(read->query_begins, data.query_begins);
+  EXPECT_EQ(read->init_scores, data.init_scores);
+  EXPECT_EQ(read->features->names, data.features->names);
+  EXPECT_EQ(read->features->used, data.features->used);
+  for (size_t f = 0; f < data.features->mappers.size(); ++f) {
+    EXPECT_EQ(read->features->mappers[f].ToBytes(), data.features->mappers[f].ToBytes());
+  }
+  ASSERT_EQ(read->bins.features(), data.bins.features());
+  for (size_t f = 0; f < data.bins.features(); ++f) {
+    for (size_t row = 0; row < data.rows(); ++row) {
+      EXPECT_EQ(read->bins.column(f).At(row), data.bins.column(f).At(row));
+    }
+  }
+  // Written again, it has the same bytes.
+  ASSERT_TRUE(WriteDatasetFile(disk_, *read, Options(), "again.bin").ok());
+  EXPECT_EQ(Get("again.bin"), Get("d.bin"));
+}
+
+TEST_F(DatasetFile, ManyRowsAndBinsComeInChunks) {
+  std::string text;
+  for (int row = 0; row < 70000; ++row) {
+    text += std::to_string(row % 2) + "," + std::to_string(row % 1000) + "," +
+            std::to_string(row % 7) + "\n";
+  }
+  Put("many", text);
+  DatasetOptions options = {.binning = {.max_bin = 900}, .categorical = {}};
+  const auto source = TextRows::Open(disk_, "many", {});
+  const auto data = LoadTreeDataset(disk_, **source, "many", options, nullptr, *pool_);
+  ASSERT_TRUE(data.ok());
+  ASSERT_GT(data->bins.bins(0), 256U);
+  ASSERT_TRUE(WriteDatasetFile(disk_, *data, options, "d.bin").ok());
+  const Result<TreeDataset> read = Read(options);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  for (size_t row = 0; row < data->rows(); ++row) {
+    ASSERT_EQ(read->bins.column(0).At(row), data->bins.column(0).At(row)) << row;
+    ASSERT_EQ(read->bins.column(1).At(row), data->bins.column(1).At(row)) << row;
+  }
+}
+
+TEST_F(DatasetFile, EachDamagedByteAndEachCutIsNoticed) {
+  ASSERT_TRUE(WriteDatasetFile(disk_, FromText("d"), Options(), "d.bin").ok());
+  const std::string whole = Get("d.bin");
+  for (size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 4);
+    Put("d.bin", damaged);
+    EXPECT_FALSE(Read().ok()) << "byte " << at;
+    Put("d.bin", whole.substr(0, at));
+    EXPECT_FALSE(Read().ok()) << "cut at " << at;
+  }
+  Put("d.bin", whole + "x");
+  EXPECT_EQ(Read().status().code(), StatusCode::kCorrupt);
+}
+
+TEST_F(DatasetFile, OtherRulesAndOtherBinsAreRefused) {
+  ASSERT_TRUE(WriteDatasetFile(disk_, FromText("d"), Options(), "d.bin").ok());
+  DatasetOptions other = Options();
+  other.binning.max_bin = 63;
+  const Result<TreeDataset> wrong = Read(other);
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.status().message().find("max_bin = 255"), std::string::npos)
+      << wrong.status().message();
+  Put("e", "1,5,0,9,-1\n0,6,0,8,2\n1,7,0,8,3\n0,5,0,0,2\n");
+  const auto as_validation =
+      ReadDatasetFile(disk_, "d.bin", Options(), FromText("e").features, *pool_);
+  ASSERT_FALSE(as_validation.ok());
+  EXPECT_NE(as_validation.status().message().find("than the training data's"), std::string::npos);
+  const auto features = FromText("d").features;
+  const auto same = ReadDatasetFile(disk_, "d.bin", Options(), features, *pool_);
+  ASSERT_TRUE(same.ok()) << same.status().ToString();
+  EXPECT_EQ(same->features, features);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,34 @@
+// A dataset as a file: what save_binary leaves beside the data (FILE.bin), so that the next run
+// neither parses nor looks for bins. Version 1, little-endian:
+//   "STRATADS", u32 version, u32 0, then sections: u64 bytes, u64 XXH3 of them, the bytes.
+//   Sections: the rules that bins were found by; numbers of rows, features and used features;
+//   names; bins of features; labels; weights; begins of queries; scores to start from; then bins of
+//   65,536 rows each, used feature by used feature, a byte where the feature has up to 256 bins,
+//   else two.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "base/work_pool.h"
+#include "worker/gbdt/data/tree_dataset.h"
+
+namespace strata {
+
+// Replaces the file once all is written. kInvalid: rows are divided over ranks.
+Status WriteDatasetFile(Disk& disk, const TreeDataset& data, const DatasetOptions& options,
+                        const std::string& path);
+
+// Whether the file begins as one of these. kNotFound: there is no file.
+Result<bool> IsDatasetFile(Disk& disk, const std::string& path);
+
+// The dataset that was written. With `features`, those of training data, bins must be theirs.
+// kCorrupt: damaged, or none of these; kInvalid: written by other rules than `options` has, with
+// other bins than the training data's, or by a version that is not known.
+Result<TreeDataset> ReadDatasetFile(Disk& disk, const std::string& path,
+                                    const DatasetOptions& options,
+                                    std::shared_ptr<const FeatureBinning> features, WorkPool& pool);
+
+}  // namespace strata
