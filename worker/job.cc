@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "worker/data/columns.h"
+#include "worker/tree_settings.h"
 
 namespace strata {
 namespace {
@@ -43,15 +44,6 @@ Status LoadSettings(std::string_view text, const std::string& file,
   return Status::Ok();
 }
 
-// A path of the file is relative to the file's folder; one of the command line stays as it is.
-std::string PathOf(const Settings& settings, std::string_view key, const std::string& file) {
-  const std::string& path = settings.Text(key);
-  const size_t slash = file.rfind('/');
-  const bool in_file = settings.IsSet(key) && settings.Origin(key) != "command line";
-  if (path.empty() || path[0] == '/' || !in_file || slash == std::string::npos) return path;
-  return file.substr(0, slash + 1) + path;
-}
-
 // Texts are quoted and escaped, so that no two values look alike and each is one line.
 std::string ValueText(const Settings& settings, const Setting& row) {
   switch (row.type) {
@@ -76,10 +68,13 @@ std::string ValueText(const Settings& settings, const Setting& row) {
   return "";
 }
 
+bool IsOfTrees(std::string_view key) { return key.starts_with("gbdt.") || key == "data.query"; }
+
 // All of the table, so that a setting that is added to it is here too.
 void ListSettings(const Settings& settings, JobConfig* job) {
   for (const Setting& row : JobSettingsTable().settings) {
     const std::string key(row.key);
+    if (IsOfTrees(key)) continue;
     if (std::ranges::count(kPaths, row.key) == 0) {
       job->settings.push_back({key, ValueText(settings, row)});
       continue;
@@ -205,12 +200,13 @@ Status ReadFeature(const Settings& element, std::vector<FeatureSpec>* features) 
 }
 
 Status ReadData(const Settings& settings, const std::string& file, JobConfig* job) {
-  job->train_path = PathOf(settings, "data.train", file);
-  job->test_path = PathOf(settings, "data.test", file);
+  job->train_path = JobPath(settings, "data.train", file);
+  job->test_path = JobPath(settings, "data.test", file);
   DataSpec& data = job->data;
   STRATA_TRY(ReadFormat(settings, &data.format));
   STRATA_TRY(ReadLabel(settings, &data));
   data.weight = settings.Text("data.weight");
+  data.query = settings.Text("data.query");
   data.ignore = settings.TextList("data.ignore");
   for (const Settings& element : settings.Repeated("feature")) {
     STRATA_TRY(ReadFeature(element, &data.features));
@@ -256,6 +252,13 @@ Result<OptimizerSpec> ReadOptimizer(const Settings& settings, const std::string&
 
 Status ReadModel(const Settings& settings, JobConfig* job) {
   const std::string& kind = settings.Text("model.kind");
+  for (const Setting& row : JobSettingsTable().settings) {
+    if (!IsOfTrees(row.key) || !settings.IsSet(row.key)) continue;
+    return Wrong(settings, row.key,
+                 fmt::format("has no effect on model.kind = \"{}\": remove it, or use "
+                             "model.kind = \"gbdt\"",
+                             kind));
+  }
   if (kind == "fm") job->model = ModelKind::kFm;
   if (kind == "deepfm") job->model = ModelKind::kDeepFm;
   if (job->model != ModelKind::kLogistic) {
@@ -297,7 +300,7 @@ Status ReadModel(const Settings& settings, JobConfig* job) {
 }  // namespace
 
 Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
-                           std::span<const std::string> overrides) {
+                           std::span<const std::string> overrides, const std::string& task) {
   Settings settings(JobSettingsTable());
   STRATA_TRY(LoadSettings(text, file, overrides, &settings));
   JobConfig job;
@@ -311,6 +314,17 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
   }
   job.seed = static_cast<uint64_t>(settings.Int("job.seed"));
   STRATA_TRY(ReadData(settings, file, &job));
+  job.model_path = JobPath(settings, "output.model", file);
+  job.predictions_path = JobPath(settings, "output.predictions", file);
+  if (settings.Text("model.kind") == "gbdt") {
+    job.data.label_is_number = job.data.label_positive.empty();
+    STRATA_ASSIGN(job.trees, ReadTreeSettings(settings, job, task));
+    return job;
+  }
+  if (task != "train" && task != "evaluate" && task != "predict") {
+    return Invalid(fmt::format("--task={}: is for model.kind = \"gbdt\"; the job is of kind \"{}\"",
+                               task, settings.Text("model.kind")));
+  }
   STRATA_TRY(ReadModel(settings, &job));
   job.batch_size = CountOf(settings, "train.batch_size");
   job.epochs = CountOf(settings, "train.epochs");
@@ -322,9 +336,7 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
                  "needs data.test, which is empty: name the file to evaluate on, or remove "
                  "train.eval_every");
   }
-  job.model_path = PathOf(settings, "output.model", file);
-  job.predictions_path = PathOf(settings, "output.predictions", file);
-  job.checkpoint = {.folder = PathOf(settings, "checkpoint.folder", file),
+  job.checkpoint = {.folder = JobPath(settings, "checkpoint.folder", file),
                     .every_steps = CountOf(settings, "checkpoint.every_steps"),
                     .keep = CountOf(settings, "checkpoint.keep"),
                     .resume = settings.Bool("checkpoint.resume")};
@@ -333,10 +345,10 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
 }
 
 Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
-                          std::span<const std::string> overrides) {
+                          std::span<const std::string> overrides, const std::string& task) {
   Result<std::string> text = ReadFile(disk, path, kJobBytesMax);
   if (!text.ok()) return text.status().Prefixed("the job file");
-  return ParseJob(*text, path, overrides);
+  return ParseJob(*text, path, overrides, task);
 }
 
 Status WrongPath(const JobConfig& job, std::string_view key, const Status& why) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/status.h"
 #include "storage/table_spec.h"
 #include "worker/data/data_spec.h"
+#include "worker/gbdt/parameters.h"
 
 namespace strata {
 
@@ -50,6 +52,9 @@ struct JobConfig {
   std::string test_path;
   DataSpec data;
 
+  // Of model.kind = "gbdt"; what follows is of the others then.
+  std::optional<TreeParameters> trees;
+
   ModelKind model = ModelKind::kLogistic;
   uint32_t embedding_dim = 0;    // factors per key; 0 for logistic regression
   std::vector<uint32_t> hidden;  // widths of the hidden layers; empty unless DeepFM
@@ -85,13 +90,16 @@ const SettingsTable& JobSettingsTable();
 // Reads and checks a job file. `overrides` are "section.key=value" texts of the command line, which
 // win over the file. Paths in the file are relative to the file's folder, those of overrides to the
 // working directory. Columns are checked here when the job file names them, and when the data is
-// opened where a header does. kNotFound: no such file; kInvalid: file:line, what, what to do.
+// opened where a header does. `task` is what trees are to do. kNotFound: no such file; kInvalid:
+// file:line, what, what to do.
 Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
-                          std::span<const std::string> overrides);
+                          std::span<const std::string> overrides,
+                          const std::string& task = "train");
 
 // The same from text; `file` is the name for messages and the base of relative paths.
 Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
-                           std::span<const std::string> overrides);
+                           std::span<const std::string> overrides,
+                           const std::string& task = "train");
 
 const char* ModelKindName(ModelKind kind);  // "logistic", "fm", "deepfm"
 

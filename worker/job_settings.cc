@@ -1,6 +1,7 @@
 // The rows of job.toml.
 #include "storage/optimizer_fields.h"
 #include "worker/job.h"
+#include "worker/tree_settings.h"
 
 namespace strata {
 namespace {
@@ -102,18 +103,22 @@ constexpr Setting kJobRows[] = {
     Row("data.label", kText, "", "The column to learn."),
     Row("data.label_positive", kTextList, "",
         "The texts of the label that mean 1. Needs data.label_negative; with both empty the label "
-        "is the number 0 or 1."),
+        "is the number 0 or 1, and any number for trees."),
     Row("data.label_negative", kTextList, "", "The texts of the label that mean 0."),
     Row("data.weight", kText, "",
         "The column that holds each row's weight, a number of at least 0. Empty: all weigh 1."),
+    Row("data.query", kText, "",
+        "The column that holds the number of the query that a row belongs to, for trees that learn "
+        "to rank; a query's rows stand together."),
     Row("data.ignore", kTextList, "",
         "Columns that are not used. A column that is used nowhere and not listed here is an "
         "error."),
     Row("data.bad_share_max", kFloat, "0.001",
         "Share of unreadable lines in a worker's part of a file above which the job fails.", 0, 1),
 
-    Choice("model.kind", "logistic|fm|deepfm", "deepfm",
-           "Logistic regression, a factorization machine, or one with a neural network beside it."),
+    Choice("model.kind", "logistic|fm|deepfm|gbdt", "deepfm",
+           "Logistic regression, a factorization machine, one with a neural network beside it, or "
+           "boosted trees, whose settings are in [gbdt]."),
     Row("model.embedding_dim", kInt, "8", "Factors of each key. Unused by logistic regression.", 1,
         RowSchema::kDimMax - 1),
     Row("model.hidden", kIntList, "64,32", "Widths of DeepFM's hidden layers.", 1, 65536),
@@ -166,7 +171,8 @@ constexpr Setting kJobRows[] = {
         "Epochs between two evaluations on data.test. 0: only after the last.", 0, 1e6),
 
     Row("output.model", kText, "",
-        "Folder for the trained model; evaluate and predict read it. Empty: it is not saved. "
+        "Folder for the trained model, or the file of boosted trees; evaluate and predict read it. "
+        "Empty: it is not saved. "
         "Relative to the job file; on the command line, to the working directory."),
     Row("output.predictions", kText, "", "File for the probabilities that predict writes."),
 
@@ -207,10 +213,16 @@ constexpr RepeatedSection kJobSections[] = {
     {"feature", "Inputs of the model, in order. A column may serve several kinds.", kFeatureRows},
 };
 
-constexpr SettingsTable kJobTable = {"job.toml", kJobRows, kJobSections};
-
 }  // namespace
 
-const SettingsTable& JobSettingsTable() { return kJobTable; }
+const SettingsTable& JobSettingsTable() {
+  static const std::vector<Setting> rows = [] {
+    std::vector<Setting> all(std::begin(kJobRows), std::end(kJobRows));
+    all.insert(all.end(), TreeSettings().begin(), TreeSettings().end());
+    return all;
+  }();
+  static const SettingsTable table = {"job.toml", rows, kJobSections};
+  return table;
+}
 
 }  // namespace strata

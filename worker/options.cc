@@ -19,15 +19,18 @@ constexpr Setting kSettings[] = {
      .in_file = false},
     {.key = "lightgbm_conf",
      .help = "Path of a LightGBM train.conf: trains boosted trees, or predicts with them, as its "
-             "task says. key=value on the command line overrides a key of it.",
+             "task says. key=value on the command line overrides a key of it. - and _ are the same "
+             "in flags.",
      .flag = "lightgbm_conf",
      .programs = kProgramWorker,
      .in_file = false},
     {.key = "task",
      .type = SettingType::kChoice,
      .default_value = "train",
-     .help = "What to do: train a model, evaluate or predict with the one in output.model.",
-     .choices = "train|evaluate|predict",
+     .help =
+         "What to do: train a model, evaluate or predict with the one in output.model; of trees "
+         "also refit them to data.train, or convert them.",
+     .choices = "train|evaluate|predict|refit|convert",
      .flag = "task",
      .programs = kProgramWorker,
      .in_file = false},
@@ -58,13 +61,12 @@ Status LoadClusterFile(Disk& disk, const std::map<std::string, std::string>& fla
   return settings->LoadToml(*text, config->second);
 }
 
-// A LightGBM configuration says itself what to do.
+// What trees take from elsewhere.
 Status CheckTreeFlags(const Settings& worker) {
-  for (const char* key : {"task", "threads"}) {
-    if (!worker.IsSet(key)) continue;
-    return Invalid(fmt::format("{} has no effect with --lightgbm_conf: set {} there",
-                               worker.Origin(key),
-                               key == std::string_view("task") ? key : "num_threads"));
+  if (worker.IsSet("threads")) {
+    return Invalid(fmt::format("{} has no effect on trees: set num_threads in {}",
+                               worker.Origin("threads"),
+                               worker.Text("job").empty() ? "the configuration" : "[gbdt]"));
   }
   return {};
 }
@@ -81,7 +83,7 @@ void PrintHelp() {
                                                       &ClusterSettingsTable()};
   fmt::print("{}", HelpText("strata-worker --job=FILE [--config=FILE] [flags] "
                             "[section.key=value ...]\n"
-                            "       strata-worker --lightgbm_conf=FILE [flags] [key=value ...]",
+                            "       strata-worker --lightgbm-conf=FILE [flags] [key=value ...]",
                             "Trains, evaluates or applies the model of a job file. With --config, "
                             "or with --servers and --rendezvous, it is one worker of a cluster, "
                             "whose servers hold the tables; without, everything happens in this "
@@ -146,12 +148,17 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   if (in_cluster) options.cluster = config;
   if (!conf.empty()) {
     STRATA_TRY(CheckTreeFlags(worker));
-    STRATA_ASSIGN(options.trees, LoadLightGbmConf(disk, conf, line.positional));
+    std::vector<std::string> overrides = line.positional;
+    if (worker.IsSet("task")) overrides.push_back("task=" + worker.Text("task"));
+    STRATA_ASSIGN(options.trees, LoadLightGbmConf(disk, conf, overrides));
     STRATA_ASSIGN(const bool listed, AddMachines(disk, *options.trees, in_cluster, &config));
     if (listed) options.cluster = config;
     return std::optional<WorkerOptions>(std::move(options));
   }
-  STRATA_ASSIGN(options.job, LoadJob(disk, worker.Text("job"), line.positional));
+  STRATA_ASSIGN(options.job,
+                LoadJob(disk, worker.Text("job"), line.positional, worker.Text("task")));
+  options.trees = options.job.trees;
+  if (options.trees.has_value()) STRATA_TRY(CheckTreeFlags(worker));
   return std::optional<WorkerOptions>(std::move(options));
 }
 

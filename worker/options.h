@@ -19,8 +19,9 @@ enum class Task : uint8_t { kTrain, kEvaluate, kPredict };
 const char* TaskName(Task task);  // "train", "evaluate", "predict"
 
 struct WorkerOptions {
-  std::optional<TreeParameters> trees;  // of --lightgbm_conf; then there is no job
-  JobConfig job;
+  // Of --lightgbm_conf, or of a job of kind "gbdt".
+  std::optional<TreeParameters> trees;
+  JobConfig job;  // of --job
   Task task = Task::kTrain;
   bool json = false;
   int threads = 1;  // of one matrix product

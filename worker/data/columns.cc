@@ -95,6 +95,9 @@ Result<ColumnPlan> PlanColumns(std::span<const std::string> columns, const DataS
   if (!spec.weight.empty()) {
     STRATA_ASSIGN(plan.weight, by_name.Take(spec.weight, "the weight"));
   }
+  if (!spec.query.empty()) {
+    STRATA_ASSIGN(plan.query, by_name.Take(spec.query, "the query"));
+  }
   for (const std::string& name : spec.ignore) {
     STRATA_TRY(by_name.Take(name, "ignored").status());
   }

@@ -17,6 +17,7 @@ struct ColumnPlan {
   std::vector<std::string> names;  // of all columns, in file order
   size_t label = kNone;            // kNone only where labels are not required
   size_t weight = kNone;
+  size_t query = kNone;
   std::vector<size_t> feature_columns;  // of each feature of the spec
   std::vector<size_t> numeric_columns;  // those that must hold numbers, each once, ascending
 };

@@ -164,6 +164,7 @@ std::string CsvReader::ReadRow(const Line& line, CsvRow* row) {
   }
   std::string reason = ReadLabel(&row->label);
   if (reason.empty()) reason = ReadWeight(&row->weight);
+  if (reason.empty()) reason = ReadQuery(&row->query);
   row->offset = line.offset;
   row->fields = fields_.fields;
   row->numbers = numbers_;
@@ -192,7 +193,11 @@ std::string CsvReader::ReadLabel(float* label) const {
                        Shown(field));
   }
   double number = 0;
-  if (!ParseNumber(field, &number) || (number != 0 && number != 1)) {
+  const bool read = ParseNumber(field, &number);
+  if (spec_.label_is_number && !read) {
+    return fmt::format("the label '{}' is no finite number", Shown(field));
+  }
+  if (!read || (!spec_.label_is_number && number != 0 && number != 1)) {
     return fmt::format("the label '{}' is neither 0 nor 1", Shown(field));
   }
   *label = static_cast<float>(number);
@@ -209,6 +214,15 @@ std::string CsvReader::ReadWeight(float* weight) const {
   }
   *weight = static_cast<float>(number);
   return "";
+}
+
+std::string CsvReader::ReadQuery(int64_t* query) const {
+  if (plan_.query == ColumnPlan::kNone) return "";
+  const std::string_view field = fields_.fields[plan_.query];
+  const char* end = field.data() + field.size();
+  const auto [stop, error] = std::from_chars(field.data(), end, *query);
+  if (error == std::errc() && stop == end) return "";
+  return fmt::format("the query '{}' is no whole number", Shown(field));
 }
 
 }  // namespace strata

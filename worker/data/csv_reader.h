@@ -23,8 +23,9 @@ struct CsvRow {
   uint64_t offset = 0;  // of its first byte in the file: the row's identity, whoever reads it
   std::span<const std::string_view> fields;  // by column; "" where the value is missing
   std::span<const double> numbers;           // by column; finite, NaN where missing or not a number
-  float label = 0;                           // 0 or 1; NaN when missing and not required
+  float label = 0;                           // NaN when missing and not required
   float weight = 1;
+  int64_t query = 0;
 };
 
 struct CsvOptions {
@@ -70,6 +71,7 @@ class CsvReader {
   std::string ReadNumber(size_t column);
   std::string ReadLabel(float* label) const;
   std::string ReadWeight(float* weight) const;
+  std::string ReadQuery(int64_t* query) const;
 
   Source source_;
   std::string path_;

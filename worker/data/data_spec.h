@@ -43,7 +43,9 @@ struct DataSpec {
   // The texts that mean 1 and 0. Both empty: the label is the number 0 or 1.
   std::vector<std::string> label_positive;
   std::vector<std::string> label_negative;
+  bool label_is_number = false;  // any finite number, not 0 or 1 alone; with both texts empty
   std::string weight;  // "": every row weighs 1
+  std::string query;   // the column that says to which query a row belongs; "": there are none
   std::vector<std::string> ignore;
 };
 

@@ -108,6 +108,8 @@ void Booster::StartModel(TreeModel model) {
     model_.feature_infos.push_back(mapper.InfoText());
   }
   model_.parameters = parameters_.set;
+  const CategoryTexts& categories = train_.features->categories;
+  model_.pandas_categorical = categories.empty() ? "" : WriteCategoryTexts(categories);
   first_round_ = model_.iterations();
 }
 

@@ -1,12 +1,19 @@
 #include "worker/gbdt/open_rows.h"
 
+#include "worker/gbdt/data/job_rows.h"
 #include "worker/gbdt/data/npy_rows.h"
 #include "worker/gbdt/data/text_rows.h"
 
 namespace strata {
 
 Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& parameters,
-                                            const std::string& path) {
+                                            const std::string& path, const CategoryTexts* known) {
+  if (parameters.columns.has_value()) {
+    STRATA_ASSIGN(
+        std::unique_ptr<JobRows> rows,
+        JobRows::Open(disk, path, *parameters.columns, known, parameters.task != "predict"));
+    return std::unique_ptr<RowSource>(std::move(rows));
+  }
   const ColumnChoice columns = {.header = parameters.header,
                                 .label = parameters.label_column,
                                 .weight = parameters.weight_column,
@@ -18,6 +25,15 @@ Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& pa
   }
   STRATA_ASSIGN(std::unique_ptr<TextRows> rows, TextRows::Open(disk, path, columns));
   return std::unique_ptr<RowSource>(std::move(rows));
+}
+
+Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const TreeParameters& parameters,
+                                              const std::string& path, const TreeModel& model) {
+  CategoryTexts categories;
+  if (parameters.columns.has_value()) {
+    STRATA_ASSIGN(categories, ReadCategoryTexts(model.pandas_categorical));
+  }
+  return OpenRows(disk, parameters, path, &categories);
 }
 
 }  // namespace strata

@@ -7,12 +7,19 @@
 #include "base/disk.h"
 #include "base/status.h"
 #include "worker/gbdt/data/row_source.h"
+#include "worker/gbdt/model/tree_model.h"
 #include "worker/gbdt/parameters.h"
 
 namespace strata {
 
-// NumPy arrays by their suffix .npy, everything else as text; columns as the parameters name them.
+// Of a job file as it says; else NumPy arrays by their suffix .npy, everything else as text,
+// columns as the parameters name them. `known`: the texts of a model's categories; null: there is
+// no model yet. To predict, a job's data needs no labels.
 Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& parameters,
-                                            const std::string& path);
+                                            const std::string& path, const CategoryTexts* known);
+
+// The same to use a model with. kCorrupt: its categories cannot be read.
+Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const TreeParameters& parameters,
+                                              const std::string& path, const TreeModel& model);
 
 }  // namespace strata

@@ -13,6 +13,7 @@ namespace strata {
 namespace {
 
 constexpr uint64_t kConfBytesMax = 16 << 20;
+constexpr const char* kCommandLine = "command line";
 
 using Texts = std::vector<std::string>;
 using P = TreeParameters;
@@ -37,16 +38,12 @@ Texts SplitList(std::string_view text) {
   return parts;
 }
 
-// One value with where it came from.
-struct Given {
-  std::string_view key;
-  std::string_view value;
-  std::string origin;
+using Given = GivenParameter;
 
-  Status Wrong(const std::string& expected) const {
-    return Invalid(fmt::format("{}: {}: expected {}, found '{}'", origin, key, expected, value));
-  }
-};
+Status Wrong(const Given& given, const std::string& expected) {
+  return Invalid(fmt::format("{}: {}: expected {}, found '{}'", given.origin, given.key, expected,
+                             given.value));
+}
 
 Result<double> NumberOf(const Given& given, std::string_view text, const ParameterRow& row,
                         bool whole) {
@@ -55,11 +52,11 @@ Result<double> NumberOf(const Given& given, std::string_view text, const Paramet
   const bool read = error == std::errc() && end == text.data() + text.size();
   if (!read || number != number ||
       (whole && number != static_cast<double>(static_cast<int64_t>(number)))) {
-    return given.Wrong(whole ? "a whole number" : "a number");
+    return Wrong(given, whole ? "a whole number" : "a number");
   }
   if (number < row.min || number > row.max) {
-    if (row.max >= kAnyNumber) return given.Wrong(fmt::format("a number of at least {}", row.min));
-    return given.Wrong(fmt::format("a number from {} to {}", row.min, row.max));
+    if (row.max >= kAnyNumber) return Wrong(given, fmt::format("a number of at least {}", row.min));
+    return Wrong(given, fmt::format("a number from {} to {}", row.min, row.max));
   }
   return number;
 }
@@ -72,7 +69,7 @@ Result<bool> BoolOf(const Given& given) {
       given.value == "False") {
     return false;
   }
-  return given.Wrong("true or false");
+  return Wrong(given, "true or false");
 }
 
 std::string LowerCase(std::string_view text) {
@@ -94,7 +91,7 @@ class Setter {
     if (!row_.choices.empty()) {
       value = CanonicalChoice(row_.name, LowerCase(value));
       if (("|" + std::string(row_.choices) + "|").find("|" + value + "|") == std::string::npos) {
-        return given_.Wrong("one of " + std::string(row_.choices));
+        return Wrong(given_, "one of " + std::string(row_.choices));
       }
     }
     out_->*member = value;
@@ -150,6 +147,12 @@ bool IsOfTheRun(std::string_view name) {
       "machines",     "machine_list_filename", "local_listen_port", "time_out",
       "pre_partition"};
   return std::ranges::count(kNames, name) > 0;
+}
+
+// The name that a key means.
+std::string_view NameOf(const Given& given) {
+  const ParameterRow* row = FindParameter(given.key);
+  return row != nullptr ? row->name : given.key;
 }
 
 Status Apply(const Given& given, TreeParameters* out) {
@@ -276,19 +279,49 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
 
 }  // namespace
 
+Result<TreeParameters> MakeTreeParameters(std::span<const GivenParameter> given,
+                                          const std::string& file) {
+  TreeParameters parameters;
+  std::vector<std::string_view> names;
+  for (const Given& one : given) {
+    STRATA_TRY(Apply(one, &parameters));
+    names.push_back(NameOf(one));
+  }
+  DeriveSeeds(names, &parameters);
+  if (parameters.boosting == "goss") {  // LightGBM's older name
+    parameters.boosting = "gbdt";
+    parameters.data_sample_strategy = "goss";
+  }
+  parameters.binning.min_data_in_leaf = parameters.rules.min_data_in_leaf;
+  STRATA_TRY(CheckTogether(file, parameters));
+  return parameters;
+}
+
 Result<TreeParameters> ParseLightGbmConf(std::string_view text, const std::string& file,
                                          std::span<const std::string> overrides) {
   std::vector<Given> all;
-  for (const std::string& override_text : overrides) {
-    const std::string_view view = override_text;
-    const size_t equals = view.find('=');
-    if (equals == std::string_view::npos) {
-      return Invalid(fmt::format("'{}': expected key=value", override_text));
+  // The command line comes first and wins; within one place a key stands once.
+  const auto add = [&all](std::string_view assignment, size_t equals,
+                          const std::string& origin) -> Status {
+    Given one = {std::string(Trimmed(assignment.substr(0, equals))),
+                 std::string(Trimmed(assignment.substr(equals + 1))), origin};
+    const auto earlier =
+        std::ranges::find_if(all, [&](const Given& other) { return NameOf(other) == NameOf(one); });
+    if (earlier == all.end()) {
+      all.push_back(std::move(one));
+    } else if (earlier->origin != kCommandLine) {
+      return Invalid(
+          fmt::format("{}: {} is set again; it was at {}", origin, one.key, earlier->origin));
     }
-    all.push_back(
-        {Trimmed(view.substr(0, equals)), Trimmed(view.substr(equals + 1)), "command line"});
+    return {};
+  };
+  for (auto it = overrides.rbegin(); it != overrides.rend(); ++it) {  // the last one wins
+    const size_t equals = it->find('=');
+    if (equals == std::string::npos) {
+      return Invalid(fmt::format("'{}': expected key=value", *it));
+    }
+    STRATA_TRY(add(*it, equals, kCommandLine));
   }
-  const size_t from_command_line = all.size();
   uint64_t number = 0;
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -302,36 +335,9 @@ Result<TreeParameters> ParseLightGbmConf(std::string_view text, const std::strin
       return Invalid(
           fmt::format("{}:{}: expected key = value, found '{}'", file, number, line.substr(0, 80)));
     }
-    all.push_back({Trimmed(line.substr(0, equals)), Trimmed(line.substr(equals + 1)),
-                   fmt::format("{}:{}", file, number)});
+    STRATA_TRY(add(line, equals, fmt::format("{}:{}", file, number)));
   }
-  TreeParameters parameters;
-  std::vector<std::string_view> given;
-  for (size_t i = 0; i < all.size(); ++i) {
-    const ParameterRow* row = FindParameter(all[i].key);
-    const std::string_view name = row != nullptr ? row->name : all[i].key;
-    const bool again = std::ranges::count(given, name) > 0;
-    // The command line comes first and wins; within one place a key stands once.
-    if (again && i >= from_command_line) {
-      const auto earlier = std::ranges::find_if(all, [&](const Given& other) {
-        const ParameterRow* other_row = FindParameter(other.key);
-        return (other_row != nullptr ? other_row->name : other.key) == name;
-      });
-      if (earlier->origin == "command line") continue;
-      return Invalid(fmt::format("{}: {} is set again; it was at {}", all[i].origin, all[i].key,
-                                 earlier->origin));
-    }
-    STRATA_TRY(Apply(all[i], &parameters));
-    given.push_back(name);
-  }
-  DeriveSeeds(given, &parameters);
-  if (parameters.boosting == "goss") {  // LightGBM's older name
-    parameters.boosting = "gbdt";
-    parameters.data_sample_strategy = "goss";
-  }
-  parameters.binning.min_data_in_leaf = parameters.rules.min_data_in_leaf;
-  STRATA_TRY(CheckTogether(file, parameters));
-  return parameters;
+  return MakeTreeParameters(all, file);
 }
 
 Result<TreeParameters> LoadLightGbmConf(Disk& disk, const std::string& path,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "base/status.h"
 #include "kernels/tree/fixed_point.h"
 #include "kernels/tree/split.h"
+#include "worker/data/data_spec.h"
 #include "worker/gbdt/data/bin_mapper.h"
 
 namespace strata {
@@ -28,7 +30,9 @@ struct TreeParameters {
   std::string output_model = "LightGBM_model.txt";
   std::string output_result = "LightGBM_predict_result.txt";
 
-  // Columns of text files.
+  // Of a job file: columns by their names, categories as texts. Nothing: files as LightGBM reads
+  // them, with the columns below.
+  std::optional<DataSpec> columns;
   bool header = false;
   std::string label_column;
   std::string weight_column;
@@ -127,6 +131,18 @@ struct TreeParameters {
   // "key: value" of all that was set, for model files.
   std::vector<std::pair<std::string, std::string>> set;
 };
+
+// A key, its value as text, and where it was given ("train.conf:3", "command line").
+struct GivenParameter {
+  std::string key;
+  std::string value;
+  std::string origin;
+};
+
+// Parameters from what was given, each key once; `file` stands in messages about several of them.
+// kInvalid: as ParseLightGbmConf.
+Result<TreeParameters> MakeTreeParameters(std::span<const GivenParameter> given,
+                                          const std::string& file);
 
 // Reads `text` as train.conf (key = value, # comments), `overrides` ("key=value") win. kInvalid:
 // file:line, the key, expected and found. A key that LightGBM knows and Strata does not support is

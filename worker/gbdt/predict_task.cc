@@ -27,7 +27,8 @@ class PredictTask {
     const Result<Predictor> predictor = Predictor::Make(model, Options());
     if (!predictor.ok()) return predictor.status().Prefixed(path);
     const TimeNs begin = context_.clock.Now();
-    STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(context_.disk, p_, p_.data));
+    STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
+                  OpenRowsOf(context_.disk, p_, p_.data, model));
     std::string out;
     SparseRows block;
     std::vector<double> numbers;

@@ -56,13 +56,15 @@ class TreeTask {
         .group = p_.tree_learner == "feature" ? nullptr : context_.group,
         .own_files = p_.pre_partition};
     STRATA_ASSIGN(const bool is_binned, IsDatasetFile(context_.disk, path));
-    if (is_binned) {
+    if (is_binned && !p_.columns.has_value()) {
       if (context_.group != nullptr) {
         return Invalid(fmt::format("{}: a file of save_binary belongs to one process", path));
       }
       return ReadDatasetFile(context_.disk, path, options, std::move(features), pool_);
     }
-    STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(context_.disk, p_, path));
+    STRATA_ASSIGN(
+        const std::unique_ptr<RowSource> source,
+        OpenRows(context_.disk, p_, path, features == nullptr ? nullptr : &features->categories));
     STRATA_ASSIGN(TreeDataset data, LoadTreeDataset(context_.disk, *source, path, options,
                                                     std::move(features), pool_));
     if (p_.save_binary) {

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "worker/data/line_reader.h"
+#include "worker/gbdt/data/category_texts.h"
 
 namespace strata {
 
@@ -57,6 +58,8 @@ class RowSource {
   // says no earlier how many there are).
   virtual size_t features() const = 0;
   virtual std::vector<std::string> FeatureNames() const = 0;
+  // Of data whose categories are texts; their numbers are what rows hold.
+  virtual CategoryTexts Categories() const { return {}; }
 };
 
 }  // namespace strata

@@ -153,6 +153,7 @@ class Loader {
     const auto count =
         static_cast<size_t>(data_.share.Max(static_cast<double>(source_.features())));
     if (features->names.size() < count) features->names = DefaultFeatureNames(count);
+    features->categories = source_.Categories();
     STRATA_ASSIGN(const std::vector<bool> categorical, CategoricalFeatures(features->names));
     std::vector<FeatureSample> samples(count);
     STRATA_TRY(ReadSample(&samples));

@@ -24,6 +24,7 @@ struct FeatureBinning {
   std::vector<BinMapper> mappers;    // of all features
   std::vector<size_t> used;          // of each used feature, which it is
   std::vector<FeatureShape> shapes;  // of each used feature
+  CategoryTexts categories;          // of all categorical features, if they are texts
 
   const BinMapper& mapper(size_t used_feature) const { return mappers[used[used_feature]]; }
 };

@@ -1,0 +1,44 @@
+// JobRows: rows of a file as a job file describes it: columns by name, categories as texts.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "worker/data/csv_reader.h"
+#include "worker/gbdt/data/category_texts.h"
+#include "worker/gbdt/data/row_source.h"
+
+namespace strata {
+
+class JobRows : public RowSource {
+ public:
+  // `known` are the texts of a model's categories, others are missing values; null: the file's own,
+  // sorted, which it is gone over for. Without `labels_required` labels may be missing and are NaN.
+  // kNotFound: no such file. kInvalid: columns or categories that do not match.
+  static Result<std::unique_ptr<JobRows>> Open(Disk& disk, const std::string& path,
+                                               const DataSpec& spec, const CategoryTexts* known,
+                                               bool labels_required);
+
+  Status Next(SparseRows* block) override;
+  Status Rewind() override;
+  size_t features() const override { return reader_->spec().features.size(); }
+  std::vector<std::string> FeatureNames() const override;
+  CategoryTexts Categories() const override { return texts_; }
+
+ private:
+  explicit JobRows(std::unique_ptr<CsvReader> reader) : reader_(std::move(reader)) {}
+  Status FindTexts(const std::string& path);
+  double ValueOf(size_t feature, const CsvRow& row) const;
+
+  std::unique_ptr<CsvReader> reader_;
+  CategoryTexts texts_;
+  std::vector<size_t> list_of_;  // of each feature, its place in texts_; those of numbers have none
+  std::vector<std::unordered_map<std::string_view, size_t>> numbers_;  // of each of texts_
+};
+
+}  // namespace strata
