@@ -1,7 +1,9 @@
 #include "worker/run_trees.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -13,8 +15,10 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/human_text.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "worker/ctr/progress.h"
 #include "worker/gbdt/tree_task.h"
 #include "worker/link_up.h"
 #include "worker/status_board.h"
@@ -25,61 +29,124 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+double Percent(const TreeProgress& at) {
+  return 100 * static_cast<double>(at.round) / static_cast<double>(at.rounds);
+}
+
 // JSON has no NaN.
 Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
+// By data set, and of the first validation set (without one, of the training data) without its name
+// too: {"auc": 0.9, "training": {"auc": 0.95}, "valid_1": {"auc": 0.9}}.
 Json MetricsJson(const std::vector<Evaluation>& evaluations) {
   Json all = Json::object();
+  const auto add = [](const Evaluation& evaluation, Json* to) {
+    for (const MetricValue& metric : evaluation.metrics) (*to)[metric.name] = Number(metric.value);
+  };
+  const auto judged = std::ranges::find_if(
+      evaluations, [](const Evaluation& evaluation) { return evaluation.data != "training"; });
+  if (judged != evaluations.end()) {
+    add(*judged, &all);
+  } else if (!evaluations.empty()) {
+    add(evaluations.front(), &all);
+  }
   for (const Evaluation& evaluation : evaluations) {
-    for (const MetricValue& metric : evaluation.metrics) {
-      all[evaluation.data][metric.name] = Number(metric.value);
-    }
+    all[evaluation.data] = Json::object();
+    add(evaluation, &all[evaluation.data]);
   }
   return all;
 }
 
-std::string ProgressText(size_t rounds, size_t total, const std::vector<Evaluation>& evaluations,
-                         double eta_seconds) {
-  std::string line = fmt::format("round {:>5} of {}", rounds, total);
-  for (const Evaluation& evaluation : evaluations) {
+// "train    45 %  round 45 of 100  1,234,567 rows x rounds/s  ETA 3s  valid_1 auc 0.927".
+std::string ProgressText(const TreeProgress& at, const Pace& pace) {
+  std::string line =
+      fmt::format("train    {:3.0f} %  round {} of {}", Percent(at), at.round, at.rounds);
+  const double rate = pace.SamplesPerSecond();
+  if (std::isfinite(rate)) {
+    line += fmt::format("  {} rows x rounds/s  ETA {}", HumanCount(static_cast<uint64_t>(rate)),
+                        HumanSeconds(pace.EtaSeconds()));
+  }
+  if (at.evaluations == nullptr) return line;
+  for (const Evaluation& evaluation : *at.evaluations) {
     line += "  " + evaluation.data;
     for (const MetricValue& metric : evaluation.metrics) {
-      line += fmt::format(" {} {:.6f}", metric.name, metric.value);
+      line += fmt::format(" {} {:.6g}", metric.name, metric.value);
     }
   }
-  return line + fmt::format("  ETA {:.0f} s", std::ceil(eta_seconds));
+  return line;
+}
+
+Json ProgressJson(const TreeProgress& at, const Pace& pace) {
+  return {{"task", "train"},
+          {"progress", Percent(at) / 100},
+          {"round", at.round},
+          {"rounds", at.rounds},
+          {"samples", at.rows * at.round},
+          {"samples_per_second", Number(pace.SamplesPerSecond())},
+          {"eta_seconds", Number(pace.EtaSeconds())},
+          {"metrics", MetricsJson(*at.evaluations)}};
 }
 
 std::string ResultText(const TreeTaskResult& result) {
-  std::string text =
-      fmt::format("{:<14}{}\n{:<14}{}\n{:<14}{}\n{:<14}{}\n", "task", result.task, "rows",
-                  result.rows, "features", result.features, "rounds", result.rounds);
-  if (result.best_round.has_value())
-    text += fmt::format("{:<14}{}\n", "best round", *result.best_round);
-  if (result.task == "train")
-    text += fmt::format("{:<14}{:.2f} s\n", "loading", result.load_seconds);
-  text += fmt::format("{:<14}{:.2f} s\n", result.task == "train" ? "training" : "predicting",
-                      result.train_seconds);
+  std::string text;
+  const auto add = [&text](std::string_view name, const std::string& value) {
+    text += fmt::format("{:<14}{}\n", name, value);
+  };
+  add("task", result.task);
+  add("rows", HumanCount(result.rows));
+  add("features", HumanCount(result.features));
+  add("rounds", HumanCount(result.rounds));
+  if (result.best_round.has_value()) add("best round", HumanCount(*result.best_round));
+  if (result.task == "train") add("loading", fmt::format("{:.2f} s", result.load_seconds));
+  add(result.task == "train" ? "training" : "seconds",
+      fmt::format("{:.2f} s", result.train_seconds));
   for (const Evaluation& evaluation : result.evaluations) {
     for (const MetricValue& metric : evaluation.metrics) {
-      text += fmt::format("{:<14}{} {:.6f}\n", evaluation.data, metric.name, metric.value);
+      add(evaluation.data, fmt::format("{} {:.6f}", metric.name, metric.value));
     }
   }
-  return text + fmt::format("{:<14}{}\n", "written", result.output);
+  if (!result.output.empty()) add("written", result.output);
+  return text;
 }
 
 Json ResultJson(const TreeTaskResult& result) {
-  Json object = {{"task", result.task},
-                 {"rows", result.rows},
-                 {"features", result.features},
-                 {"rounds", result.rounds}};
+  Json object = {
+      {"task", result.task},
+      {"samples", result.samples},
+      {"seconds", result.train_seconds},
+      {"samples_per_second", Number(static_cast<double>(result.samples) / result.train_seconds)},
+      {"metrics", MetricsJson(result.evaluations)},
+      {"rows", result.rows},
+      {"features", result.features},
+      {"rounds", result.rounds}};
   if (result.best_round.has_value()) object["best_round"] = *result.best_round;
   if (result.task == "train") object["load_seconds"] = result.load_seconds;
-  object["seconds"] = result.train_seconds;
-  object["metrics"] = MetricsJson(result.evaluations);
   object["output"] = result.output;
   return object;
 }
+
+// What is shown while trees grow: a line now and then, and with --json an object a measured round.
+class Progress {
+ public:
+  Progress(const WorkerOptions& options, bool lines)
+      : json_(options.json),
+        printer_(RealClock(), lines ? stderr : nullptr, isatty(STDERR_FILENO) != 0, nullptr) {}
+
+  void Advance(const TreeProgress& at) {
+    pace_.Advance(RealClock().Now(), at.rows * at.round, Percent(at) / 100);
+    if (json_ && at.evaluations != nullptr) {
+      fmt::print("{}\n", ProgressJson(at, pace_).dump());
+      std::fflush(stdout);
+    }
+    if (printer_.Due()) printer_.PrintLine(ProgressText(at, pace_));
+  }
+  void Finish() { printer_.Finish(); }
+
+ private:
+  const bool json_;
+  ProgressPrinter printer_;
+  Pace pace_;
+};
 
 // What a signal asks for. Thread-safe.
 class StopSignal {
@@ -147,33 +214,21 @@ class TreeRun {
 
  private:
   Status Work(Group* group) {
+    Progress progress(options_, parameters_.verbosity > 0);
     const TreeTaskContext context = {
         .disk = RealDisk(),
         .clock = RealClock(),
-        .progress = [this](size_t rounds, const std::vector<Evaluation>& evaluations,
-                           double eta_seconds) { Show(rounds, evaluations, eta_seconds); },
+        .progress = [&progress](const TreeProgress& at) { progress.Advance(at); },
         .check = [this] { return stop_.reason(); },
         .group = group};
     const Result<TreeTaskResult> result = RunTreeTask(parameters_, context);
-    if (const Status stopped = stop_.reason(); !result.ok() && !stopped.ok()) return stopped;
+    progress.Finish();
+    const Status stopped = stop_.reason();
+    if (!result.ok() && !stopped.ok() && result.status().code() != stopped.code()) return stopped;
     STRATA_TRY(result.status());
     fmt::print("{}", options_.json ? ResultJson(*result).dump() + "\n" : ResultText(*result));
     std::fflush(stdout);
     return {};
-  }
-
-  void Show(size_t rounds, const std::vector<Evaluation>& evaluations, double eta_seconds) const {
-    const auto total = static_cast<size_t>(parameters_.num_iterations);
-    if (options_.json) {
-      const Json object = {{"round", rounds},
-                           {"rounds", total},
-                           {"eta_seconds", Number(eta_seconds)},
-                           {"metrics", MetricsJson(evaluations)}};
-      fmt::print("{}\n", object.dump());
-      std::fflush(stdout);
-    } else if (parameters_.verbosity > 0) {
-      fmt::print(stderr, "{}\n", ProgressText(rounds, total, evaluations, eta_seconds));
-    }
   }
 
   const WorkerOptions& options_;

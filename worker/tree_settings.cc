@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view kSection = "gbdt.";
 
-// What the sections [job], [data], [[feature]] and [output], the command line and cluster.toml say.
+// What the sections [job], [data], [[feature]] and [output], the command line and cluster.toml say,
+// and save_binary, whose files hold no texts.
 constexpr std::string_view kElsewhere[] = {"task",
                                            "data",
                                            "valid",

@@ -276,5 +276,80 @@ TEST(Job, MissingFileIsNotFound) {
   EXPECT_TRUE(LoadJob(disk, "job.toml", {}).ok());
 }
 
+constexpr const char* kTreesJob = R"([job]
+seed = 9
+[data]
+train = "train.csv"
+test = "/data/test.csv"
+columns = ["age", "city", "q", "y"]
+label = "y"
+query = "q"
+[[feature]]
+kind = "numeric"
+columns = ["age"]
+[[feature]]
+columns = ["city"]
+[model]
+kind = "gbdt"
+[gbdt]
+objective = "mse"
+num_leaves = 63
+learning_rate = 0.05
+metric = ["l1", "rmse"]
+eval_at = [1, 10]
+input_model = "before.txt"
+[output]
+model = "trees.txt"
+)";
+
+TEST(TreesJob, ParametersAreLightGbms) {
+  const Result<JobConfig> job = ParseJob(kTreesJob, "jobs/trees.toml", {});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  ASSERT_TRUE(job->trees.has_value());
+  const TreeParameters& p = *job->trees;
+  EXPECT_EQ(p.task, "train");
+  EXPECT_EQ(p.objective, "regression");
+  EXPECT_EQ(p.num_leaves, 63);
+  EXPECT_EQ(p.learning_rate, 0.05);
+  EXPECT_EQ(p.num_iterations, 100);
+  EXPECT_THAT(p.metrics, ElementsAre("l1", "rmse"));
+  EXPECT_THAT(p.eval_at, ElementsAre(1, 10));
+  EXPECT_THAT(p.categorical_feature, ElementsAre("1"));
+  EXPECT_EQ(p.data, "jobs/train.csv");
+  EXPECT_THAT(p.valid, ElementsAre("/data/test.csv"));
+  EXPECT_EQ(p.input_model, "jobs/before.txt");
+  EXPECT_EQ(p.output_model, "jobs/trees.txt");
+  EXPECT_EQ(p.seed, 9);
+  EXPECT_TRUE(p.columns->label_is_number);
+  EXPECT_EQ(p.columns->query, "q");
+}
+
+TEST(TreesJob, TheTaskDecidesWhatIsReadAndWritten) {
+  const std::string overrides[] = {"output.predictions=out.txt",
+                                   "gbdt.input_model=", "gbdt.num_leaves=7"};
+  const Result<JobConfig> job = ParseJob(kTreesJob, "trees.toml", overrides, "predict");
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_EQ(job->trees->data, "/data/test.csv");
+  EXPECT_EQ(job->trees->input_model, "trees.txt");
+  EXPECT_EQ(job->trees->output_result, "out.txt");
+  EXPECT_EQ(job->trees->num_leaves, 7);
+}
+
+TEST(TreesJob, WhatDoesNotFitIsSaid) {
+  const auto error = [](const std::string& override_text, const std::string& task) {
+    const std::string overrides[] = {override_text};
+    return ParseJob(kTreesJob, "t.toml", overrides, task).status().message();
+  };
+  EXPECT_THAT(error("gbdt.num_leafs=3", "train"), HasSubstr("did you mean 'gbdt.num_leaves'?"));
+  EXPECT_THAT(error("gbdt.num_leaves=1", "train"), HasSubstr("from 2 to 131072"));
+  EXPECT_THAT(error("gbdt.objective=rocket", "train"), HasSubstr("expected one of regression|"));
+  EXPECT_THAT(error("dense.optimizer=sgd", "train"), HasSubstr("dense.optimizer has no effect on"));
+  EXPECT_THAT(error("output.predictions=", "predict"), HasSubstr("output.predictions is empty"));
+  EXPECT_THAT(error("model.kind=fm", "train"), HasSubstr("has no effect on model.kind"));
+  EXPECT_THAT(error("data.train=", "train"), HasSubstr("data.train is empty"));
+  EXPECT_THAT(ParseJob(kJob, "job.toml", {}, "refit").status().message(),
+              HasSubstr("is for model.kind = \"gbdt\""));
+}
+
 }  // namespace
 }  // namespace strata

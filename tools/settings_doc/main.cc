@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "cluster/cluster_config.h"
 #include "storage/optimizer_fields.h"
+#include "worker/gbdt/parameter_table.h"
 #include "worker/job.h"
 #include "worker/options.h"
 
@@ -38,6 +39,48 @@ One that the chosen optimizer does not use is an error.
 
 )";
 
+constexpr const char* kTrainConfHead =
+    R"(## LightGBM's train.conf
+
+What `strata-worker --lightgbm-conf=FILE` takes: `key = value` lines and # comments. Defaults and meanings are those
+of [gbdt] in job.toml, above; keys marked there as "elsewhere" have another place in a job file.
+
+| key | aliases | in a job file |
+| --- | --- | --- |
+)";
+
+std::string WithTicks(std::string_view names) {
+  std::string text;
+  while (!names.empty()) {
+    const size_t blank = names.find(' ');
+    text += fmt::format("{}`{}`", text.empty() ? "" : ", ", names.substr(0, blank));
+    names.remove_prefix(blank == std::string_view::npos ? names.size() : blank + 1);
+  }
+  return text;
+}
+
+std::string TrainConfMarkdown() {
+  std::string text = kTrainConfHead;
+  for (const strata::ParameterRow& row : strata::ParameterRows()) {
+    const std::string key = fmt::format("gbdt.{}", row.name);
+    const auto& settings = strata::JobSettingsTable().settings;
+    const bool in_job = std::ranges::find(settings, key, &strata::Setting::key) != settings.end();
+    text += fmt::format("| `{}` | {} | {} |\n", row.name, WithTicks(row.aliases),
+                        in_job ? fmt::format("`{}`", key) : "elsewhere");
+  }
+  text += "\nAccepted without effect, as they change how LightGBM works and not what comes out:";
+  for (const std::string_view key : strata::ParametersWithoutEffect()) {
+    text += fmt::format(" `{}`", key);
+  }
+  text += ".\n\nRefused by name, unless they are left at what has no effect:\n\n";
+  text += "| key | fine at |\n| --- | --- |\n";
+  for (const strata::UnsupportedParameter& row : strata::UnsupportedParameters()) {
+    text += fmt::format("| `{}` | {} |\n", row.name,
+                        row.idle.empty() ? "" : fmt::format("`{}`", row.idle));
+  }
+  return text + "\n";
+}
+
 std::string JobDefault(std::string_view section, std::string_view name) {
   const std::string key = fmt::format("{}.{}", section, name);
   const auto& rows = strata::JobSettingsTable().settings;
@@ -67,8 +110,8 @@ std::string OptimizersMarkdown() {
 }  // namespace
 
 int main() {
-  fmt::print("{}{}\n{}\n{}{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
+  fmt::print("{}{}\n{}\n{}{}{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
              strata::SettingsMarkdown(strata::JobSettingsTable()), OptimizersMarkdown(),
-             strata::SettingsMarkdown(strata::WorkerSettingsTable()));
+             TrainConfMarkdown(), strata::SettingsMarkdown(strata::WorkerSettingsTable()));
   return 0;
 }

@@ -106,8 +106,15 @@ ProgressPrinter::ProgressPrinter(const Clock& clock, std::FILE* lines, bool term
       due_(clock.Now() + (terminal ? kTerminalInterval : kPlainInterval)) {}
 
 void ProgressPrinter::Print(const std::string& task, const ProgressState& state) {
+  PrintLine(ProgressLine(task, state));
+  if (objects_ != nullptr) {
+    fmt::print(objects_, "{}\n", ProgressJson(task, state));
+    std::fflush(objects_);
+  }
+}
+
+void ProgressPrinter::PrintLine(const std::string& line) {
   if (lines_ != nullptr) {
-    const std::string line = ProgressLine(task, state);
     if (terminal_) {
       fmt::print(lines_, "\r{}\x1b[K", line);  // the rest of a longer line before it is erased
       drawn_ = true;
@@ -115,10 +122,6 @@ void ProgressPrinter::Print(const std::string& task, const ProgressState& state)
       fmt::print(lines_, "{}\n", line);
     }
     std::fflush(lines_);
-  }
-  if (objects_ != nullptr) {
-    fmt::print(objects_, "{}\n", ProgressJson(task, state));
-    std::fflush(objects_);
   }
   due_ = clock_.Now() + (terminal_ ? kTerminalInterval : kPlainInterval);
 }

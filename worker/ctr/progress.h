@@ -75,6 +75,8 @@ class ProgressPrinter {
   // True when it is time for another line; Print then shows one.
   bool Due() const { return clock_.Now() >= due_; }
   void Print(const std::string& task, const ProgressState& state);
+  // The same for a task that words its line itself.
+  void PrintLine(const std::string& line);
   // Ends a line that was being drawn over.
   void Finish();
 

@@ -83,8 +83,9 @@ const std::map<std::string_view, std::string_view>& OtherAliases() {
 std::span<const ParameterRow> ParameterRows() {
   static const std::vector<ParameterRow> rows = {
       {"task", "task_type", &P::task,
-       "What to do. convert writes the model of input_model as model_format into convert_model.", 0,
-       0, "train|predict|convert|refit"},
+       "What to do. evaluate (Strata's own) measures the model of input_model on data; convert "
+       "writes the model of input_model as model_format into convert_model.",
+       0, 0, "train|evaluate|predict|convert|refit"},
       {"objective", "objective_type app application loss", &P::objective,
        "What is learned: the loss, and what scores mean.", 0, 0,
        "regression|regression_l1|huber|fair|poisson|quantile|mape|gamma|tweedie|binary|multiclass|"
@@ -287,6 +288,9 @@ std::span<const ParameterRow> ParameterRows() {
        "Strata's own: bits of a rounded gradient, 16 or 32. 0: 32 where rows are few, 16 "
        "elsewhere.",
        0, 32},
+      {"report_file", "", &P::report_file,
+       "Strata's own: a report of the training is written to the files of this name with .json and "
+       ".html. Empty: none."},
       {"predict_raw_score", "is_predict_raw_score predict_rawscore raw_score",
        &P::predict_raw_score,
        "Predicts scores as they are, without the objective's transformation."},

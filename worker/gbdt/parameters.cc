@@ -142,10 +142,16 @@ class Setter {
 // Says how the work is done, not what is learned: models do not show it, so that they are the same
 // however they were trained.
 bool IsOfTheRun(std::string_view name) {
-  constexpr std::string_view kNames[] = {
-      "task",         "num_threads",           "tree_learner",      "num_machines",
-      "machines",     "machine_list_filename", "local_listen_port", "time_out",
-      "pre_partition"};
+  constexpr std::string_view kNames[] = {"task",
+                                         "num_threads",
+                                         "tree_learner",
+                                         "num_machines",
+                                         "machines",
+                                         "machine_list_filename",
+                                         "local_listen_port",
+                                         "time_out",
+                                         "pre_partition",
+                                         "report_file"};
   return std::ranges::count(kNames, name) > 0;
 }
 

@@ -127,6 +127,7 @@ struct TreeParameters {
   double pred_early_stop_margin = 10;
   int64_t saved_feature_importance_type = 0;  // ImportanceKind
   int64_t verbosity = 1;
+  std::string report_file;  // ours: .json and .html of this name are written; "": no report
 
   // "key: value" of all that was set, for model files.
   std::vector<std::pair<std::string, std::string>> set;

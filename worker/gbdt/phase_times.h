@@ -36,8 +36,9 @@ class PhaseTimes {
   explicit PhaseTimes(const Clock& clock) : clock_(clock) {}
 
   void Add(TreePhase phase, TimeNs time) { times_[static_cast<size_t>(phase)] += time; }
+  TimeNs time(TreePhase phase) const { return times_[static_cast<size_t>(phase)]; }
   double Seconds(TreePhase phase) const {
-    return static_cast<double>(times_[static_cast<size_t>(phase)]) / static_cast<double>(kSecond);
+    return static_cast<double>(time(phase)) / static_cast<double>(kSecond);
   }
   const Clock& clock() const { return clock_; }
 

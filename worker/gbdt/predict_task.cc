@@ -47,6 +47,7 @@ class PredictTask {
       result_.rows += block.rows();
     }
     STRATA_TRY(WriteFileAtomically(context_.disk, p_.output_result, out));
+    result_.samples = result_.rows;
     result_.features = model.features();
     result_.rounds = model.iterations();
     result_.train_seconds =

@@ -11,10 +11,13 @@
 #include "worker/gbdt/convert_task.h"
 #include "worker/gbdt/data/dataset_file.h"
 #include "worker/gbdt/early_stopping.h"
+#include "worker/gbdt/evaluate_task.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/open_rows.h"
+#include "worker/gbdt/phase_times.h"
 #include "worker/gbdt/predict_task.h"
 #include "worker/gbdt/rank_agreement.h"
+#include "worker/gbdt/report/tree_report.h"
 
 namespace strata {
 namespace {
@@ -23,11 +26,32 @@ double SecondsBetween(TimeNs begin, TimeNs end) {
   return static_cast<double>(end - begin) / static_cast<double>(kSecond);
 }
 
+// Tells how long another source takes to read.
+class TimedRows : public RowSource {
+ public:
+  TimedRows(std::unique_ptr<RowSource> rows, PhaseTimes* times)
+      : rows_(std::move(rows)), times_(times) {}
+
+  Status Next(SparseRows* block) override {
+    const PhaseScope scope(times_, TreePhase::kLoad);
+    return rows_->Next(block);
+  }
+  Status Rewind() override { return rows_->Rewind(); }
+  Status TakePart(const RowPart& part) override { return rows_->TakePart(part); }
+  size_t features() const override { return rows_->features(); }
+  std::vector<std::string> FeatureNames() const override { return rows_->FeatureNames(); }
+  CategoryTexts Categories() const override { return rows_->Categories(); }
+
+ private:
+  const std::unique_ptr<RowSource> rows_;
+  PhaseTimes* const times_;
+};
+
 class TreeTask {
  public:
   TreeTask(const TreeParameters& parameters, const TreeTaskContext& context, WorkPool& pool,
            size_t threads)
-      : p_(parameters), context_(context), pool_(pool), threads_(threads) {}
+      : p_(parameters), context_(context), pool_(pool), threads_(threads), phases_(context.clock) {}
 
   Result<TreeTaskResult> Run() {
     result_.task = p_.task;
@@ -37,7 +61,13 @@ class TreeTask {
     }
     if (p_.data.empty()) return Invalid("data is missing: expected data = FILE");
     if (context_.group != nullptr) STRATA_TRY(AgreeOnParameters(*context_.group, &p_));
-    STRATA_TRY(p_.task == "predict" ? RunPredict(p_, context_, pool_, &result_) : Train());
+    if (p_.task == "predict") {
+      STRATA_TRY(RunPredict(p_, context_, pool_, &result_));
+    } else if (p_.task == "evaluate") {
+      STRATA_TRY(RunEvaluate(p_, context_, pool_, &result_));
+    } else {
+      STRATA_TRY(Train());
+    }
     return std::move(result_);
   }
 
@@ -62,15 +92,19 @@ class TreeTask {
       }
       return ReadDatasetFile(context_.disk, path, options, std::move(features), pool_);
     }
-    STRATA_ASSIGN(
-        const std::unique_ptr<RowSource> source,
-        OpenRows(context_.disk, p_, path, features == nullptr ? nullptr : &features->categories));
-    STRATA_ASSIGN(TreeDataset data, LoadTreeDataset(context_.disk, *source, path, options,
-                                                    std::move(features), pool_));
+    STRATA_ASSIGN(std::unique_ptr<RowSource> source, Open(path, features.get()));
+    TimedRows timed(std::move(source), &phases_);
+    STRATA_ASSIGN(TreeDataset data,
+                  LoadTreeDataset(context_.disk, timed, path, options, std::move(features), pool_));
     if (p_.save_binary) {
       STRATA_TRY(WriteDatasetFile(context_.disk, data, options, path + ".bin"));
     }
     return data;
+  }
+
+  Result<std::unique_ptr<RowSource>> Open(const std::string& path, const FeatureBinning* features) {
+    const PhaseScope scope(&phases_, TreePhase::kLoad);  // texts of categories are looked for
+    return OpenRows(context_.disk, p_, path, features == nullptr ? nullptr : &features->categories);
   }
 
   Status Train() {
@@ -88,7 +122,9 @@ class TreeTask {
     }
     result_.rows = train.all_rows();
     result_.features = train.features->used.size();
-    result_.load_seconds = SecondsBetween(begin, context_.clock.Now());
+    const TimeNs loading = context_.clock.Now() - begin;
+    result_.load_seconds = SecondsBetween(0, loading);
+    phases_.Add(TreePhase::kBin, loading - phases_.time(TreePhase::kLoad));
     Log(LogLevel::kInfo, "{} rows, {} of {} features, {} bins; loaded in {:.2f} s",
         train.all_rows(), train.features->used.size(), train.features->names.size(),
         train.bins.histogram_bins(), result_.load_seconds);
@@ -96,12 +132,12 @@ class TreeTask {
       return Invalid("early_stopping_round needs a validation set: expected valid = FILE");
     }
     STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
-                  Booster::Make(p_, train, valid_views, pool_, threads_, nullptr, context_.group));
+                  Booster::Make(p_, train, valid_views, pool_, threads_, &phases_, context_.group));
     STRATA_TRY(Boost(*booster));
-    STRATA_TRY(WriteModel(booster->model(), p_.output_model));
+    if (!p_.output_model.empty()) STRATA_TRY(WriteModel(booster->model(), p_.output_model));
     result_.rounds = booster->rounds();
     result_.output = writes() ? p_.output_model : "by rank 0";
-    return {};
+    return WriteReport(booster->model(), train, valid_views);
   }
 
   Status WriteModel(const TreeModel& model, const std::string& path) {
@@ -118,16 +154,20 @@ class TreeTask {
                            p_.early_stopping_min_delta, p_.first_metric_only);
     const TimeNs begin = context_.clock.Now();
     for (size_t round = 1; round <= rounds; ++round) {
-      STRATA_TRY(context_.check());
+      if (const Status stop = context_.check(); !stop.ok()) return Stop(stop, booster);
       STRATA_ASSIGN(const bool goes_on, booster.Round());
       const bool shown = round % static_cast<size_t>(p_.metric_freq) == 0 || round == rounds;
       if (shown || p_.early_stopping_round > 0) {
         STRATA_ASSIGN(result_.evaluations, booster.Evaluate());
+        history_.emplace_back(booster.rounds(), result_.evaluations);
       }
       result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
-      const double eta =
-          result_.train_seconds / static_cast<double>(round) * static_cast<double>(rounds - round);
-      if (shown && writes()) context_.progress(round, result_.evaluations, eta);
+      result_.samples = result_.rows * round;
+      if (writes())
+        context_.progress({.round = round,
+                           .rounds = rounds,
+                           .rows = result_.rows,
+                           .evaluations = shown ? &result_.evaluations : nullptr});
       if (!goes_on) break;
       result_.best_round = stopping.Add(round, result_.evaluations);
       if (result_.best_round.has_value()) {
@@ -137,17 +177,64 @@ class TreeTask {
         break;
       }
       if (p_.snapshot_freq > 0 && round % static_cast<size_t>(p_.snapshot_freq) == 0) {
-        STRATA_TRY(WriteModel(booster.model(),
-                              fmt::format("{}.snapshot_iter_{}", p_.output_model, round)));
+        STRATA_TRY(WriteSnapshot(booster).status());
       }
     }
     return {};
+  }
+
+  // Returns the file's name.
+  Result<std::string> WriteSnapshot(const Booster& booster) {
+    std::string path = fmt::format("{}.snapshot_iter_{}", p_.output_model, booster.rounds());
+    STRATA_TRY(WriteModel(booster.model(), path));
+    return path;
+  }
+
+  // Who asked for snapshots finds the last round in one.
+  Status Stop(const Status& why, const Booster& booster) {
+    if (p_.snapshot_freq <= 0 || booster.rounds() == 0) return why;
+    STRATA_ASSIGN(const std::string path, WriteSnapshot(booster));
+    return Status(why.code(), fmt::format("{} after round {}, which is in {}: input_model = {} "
+                                          "goes on from there",
+                                          why.message(), booster.rounds(), path, path));
+  }
+
+  Status WriteReport(const TreeModel& model, const TreeDataset& train,
+                     std::span<const TreeDataset* const> valid) {
+    if (p_.report_file.empty() || !writes()) return {};
+    TreeReport report = {
+        .title = fmt::format("{} on {}", p_.objective, p_.data.substr(p_.data.rfind('/') + 1)),
+        .parameters = p_.set,
+        .data = {{"training", train.all_rows()}},
+        .features = train.features->names.size(),
+        .used_features = train.features->used.size(),
+        .bins = train.bins.histogram_bins(),
+        .rounds = result_.rounds,
+        .trees = model.trees.size(),
+        .best_round = result_.best_round,
+        .load_seconds = result_.load_seconds,
+        .train_seconds = result_.train_seconds,
+        .phases = {},
+        .history = std::move(history_),
+        .importances = Importances(model)};
+    for (size_t i = 0; i < valid.size(); ++i) {
+      report.data.emplace_back(fmt::format("valid_{}", i + 1), valid[i]->all_rows());
+    }
+    for (const Tree& tree : model.trees) report.leaves += tree.leaves.size();
+    for (size_t i = 0; i < kTreePhases; ++i) {
+      const auto phase = static_cast<TreePhase>(i);
+      report.phases.emplace_back(TreePhaseName(phase), phases_.Seconds(phase));
+    }
+    STRATA_TRY(WriteFileAtomically(context_.disk, p_.report_file + ".json", ReportJson(report)));
+    return WriteFileAtomically(context_.disk, p_.report_file + ".html", ReportHtml(report));
   }
 
   TreeParameters p_;
   const TreeTaskContext& context_;
   WorkPool& pool_;
   const size_t threads_;
+  PhaseTimes phases_;
+  std::vector<std::pair<size_t, std::vector<Evaluation>>> history_;  // by round
   TreeTaskResult result_;
 };
 

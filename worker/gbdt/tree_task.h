@@ -1,4 +1,4 @@
-// The tasks of a LightGBM train.conf: train and predict.
+// The tasks of a LightGBM train.conf or a job of boosted trees.
 #pragma once
 
 #include <cstdio>
@@ -21,6 +21,7 @@ struct TreeTaskResult {
   size_t rows = 0;
   size_t features = 0;
   size_t rounds = 0;                    // of the model
+  uint64_t samples = 0;                 // gone over: rows, of training times rounds
   std::optional<size_t> best_round;     // where early stopping ended
   double load_seconds = 0;              // reading, and finding and filling bins
   double train_seconds = 0;             // rounds with their metrics
@@ -28,13 +29,20 @@ struct TreeTaskResult {
   std::string output;                   // written
 };
 
+// Where training stands.
+struct TreeProgress {
+  size_t round = 0;  // done
+  size_t rounds = 0;
+  uint64_t rows = 0;
+  const std::vector<Evaluation>* evaluations = nullptr;  // null: not measured after this round
+};
+
 // What a tree task works with; all of it outlives the call.
 struct TreeTaskContext {
   Disk& disk;
   const Clock& clock;
-  // Called after each round that shows metrics, with the number of rounds so far.
-  std::function<void(size_t rounds, const std::vector<Evaluation>&, double eta_seconds)> progress;
-  std::function<Status()> check;  // not OK: stop
+  std::function<void(const TreeProgress&)> progress;  // called after each round
+  std::function<Status()> check;                      // not OK: stop
   // The ranks that train together, which all run the task; null: this process alone. Rank 0 writes
   // models, and calls progress.
   Group* group = nullptr;

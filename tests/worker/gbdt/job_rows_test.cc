@@ -1,0 +1,113 @@
+#include "worker/gbdt/data/job_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/worker/text_disk.h"
+
+namespace strata {
+namespace {
+
+DataSpec Spec() {
+  DataSpec spec;
+  spec.format.columns = {"y", "city", "q", "age in years", "w", "kind"};
+  spec.format.missing = {"?"};
+  FeatureSpec feature = {.column = "age in years", .kind = FeatureKind::kNumeric};
+  spec.features.push_back(feature);
+  feature.kind = FeatureKind::kCategorical;
+  for (const char* column : {"city", "kind"}) {
+    feature.column = column;
+    spec.features.push_back(feature);
+  }
+  spec.label = "y";
+  spec.label_is_number = true;
+  spec.weight = "w";
+  spec.query = "q";
+  return spec;
+}
+
+constexpr const char* kData =
+    "2.5,Rome,1,30,1,b\n-1,Bern,1,?,2,a\n0,?,3,0,0.5,b\n7,Rome,3,12,1,\"a,b\"\n";
+
+// All values, row by row, with what is not there as 0.
+std::vector<double> Values(RowSource& rows, SparseRows* block) {
+  EXPECT_TRUE(rows.Next(block).ok());
+  std::vector<double> all(block->rows() * rows.features(), 0);
+  for (size_t row = 0; row < block->rows(); ++row) {
+    for (size_t i = block->begins[row]; i < block->begins[row + 1]; ++i) {
+      all[row * rows.features() + block->columns[i]] = block->values[i];
+    }
+  }
+  return all;
+}
+
+TEST(JobRows, TextsBecomeNumbersByTheirOrder) {
+  TextDisk disk;
+  disk.files["d"] = kData;
+  const auto rows = JobRows::Open(disk, "d", Spec(), nullptr, true);
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_EQ((*rows)->Categories(), (CategoryTexts{{"Bern", "Rome"}, {"a", "a,b", "b"}}));
+  EXPECT_EQ((*rows)->FeatureNames(), (std::vector<std::string>{"age_in_years", "city", "kind"}));
+  for (int pass = 0; pass < 2; ++pass) {
+    SparseRows block;
+    const std::vector<double> values = Values(**rows, &block);
+    ASSERT_EQ(values.size(), 12U);
+    const double nan = std::nan("");
+    const double expected[] = {30, 1, 2, nan, 0, 0, 0, nan, 2, 12, 1, 1};
+    for (size_t i = 0; i < 12; ++i) {
+      EXPECT_TRUE(values[i] == expected[i] || (std::isnan(values[i]) && std::isnan(expected[i])))
+          << i << ": " << values[i];
+    }
+    EXPECT_EQ(block.labels, (std::vector<float>{2.5, -1, 0, 7}));
+    EXPECT_EQ(block.weights, (std::vector<float>{1, 2, 0.5, 1}));
+    EXPECT_EQ(block.queries, (std::vector<int64_t>{1, 1, 3, 3}));
+    ASSERT_TRUE((*rows)->Rewind().ok());
+  }
+}
+
+TEST(JobRows, AModelsTextsHoldAndOthersAreMissing) {
+  TextDisk disk;
+  disk.files["d"] = kData;
+  const CategoryTexts known = {{"Rome", "Oslo"}, {"b"}};
+  const auto rows = JobRows::Open(disk, "d", Spec(), &known, true);
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  SparseRows block;
+  const std::vector<double> values = Values(**rows, &block);
+  EXPECT_EQ(values[1], 0);
+  EXPECT_TRUE(std::isnan(values[4]));
+  EXPECT_TRUE(std::isnan(values[5]));
+  const CategoryTexts one = {{"Rome"}};
+  const auto other = JobRows::Open(disk, "d", Spec(), &one, true);
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.status().message().find("2 categorical features, the model 1"),
+            std::string::npos);
+}
+
+TEST(JobRows, LabelsMayBeMissingWhereNothingIsLearned) {
+  TextDisk disk;
+  disk.files["d"] = ",Rome,1,30,1,b\n";
+  const auto rows = JobRows::Open(disk, "d", Spec(), nullptr, false);
+  ASSERT_TRUE(rows.ok());
+  SparseRows block;
+  EXPECT_TRUE((*rows)->Next(&block).ok());
+  EXPECT_EQ(block.rows(), 1U);
+  DataSpec spec = Spec();
+  spec.format.bad_share_max = 0;
+  disk.files["d"] = "1,Rome,one,30,1,b\n";
+  EXPECT_FALSE(JobRows::Open(disk, "d", spec, nullptr, true).ok()) << "a query that is no number";
+}
+
+TEST(CategoryTexts, AreWrittenAsLightGbmsPythonPackageDoes) {
+  const CategoryTexts texts = {{"a", "b\"c"}, {}};
+  EXPECT_EQ(WriteCategoryTexts(texts), R"([["a","b\"c"],[]])");
+  EXPECT_EQ(*ReadCategoryTexts(WriteCategoryTexts(texts)), texts);
+  EXPECT_EQ(*ReadCategoryTexts("null"), CategoryTexts());
+  EXPECT_EQ(*ReadCategoryTexts("[[1, 2.5], [\"x\"]]"), (CategoryTexts{{"1", "2.5"}, {"x"}}));
+  for (const char* bad : {"[", "{}", "[1]", "[[", "\"a\""}) {
+    EXPECT_EQ(ReadCategoryTexts(bad).status().code(), StatusCode::kCorrupt) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace strata
