@@ -42,8 +42,8 @@ One that the chosen optimizer does not use is an error.
 constexpr const char* kTrainConfHead =
     R"(## LightGBM's train.conf
 
-What `strata-worker --lightgbm-conf=FILE` takes: `key = value` lines and # comments. Defaults and meanings are those
-of [gbdt] in job.toml, above; keys marked there as "elsewhere" have another place in a job file.
+What `strata-worker --lightgbm-conf=FILE` takes: `key = value` lines and # comments. Defaults and
+meanings are those of [gbdt] in job.toml, above. "elsewhere": it has another place in a job file.
 
 | key | aliases | in a job file |
 | --- | --- | --- |

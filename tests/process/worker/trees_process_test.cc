@@ -165,7 +165,7 @@ TEST(TreesProcess, MistakesEndWithExitCode2AndSayWhatToDo) {
       {{kAdult, "gbdt.num_leafs=7"}, "did you mean 'gbdt.num_leaves'?"},
       {{kAdult, "gbdt.num_leaves=1"}, "gbdt.num_leaves must be an integer from 2 to 131072"},
       {{kAdult, "train.epochs=2"}, "train.epochs has no effect on model.kind = \"gbdt\""},
-      {{kAdult, "model.kind=fm", "gbdt.num_leaves=7"}, "gbdt.num_leaves has no effect on"},
+      {{kAdult, "model.kind=fm", "gbdt.num_leaves=7"}, "gbdt.objective has no effect on model.kind = \"fm\""},
       {{kAdult, "--threads=2"}, "--threads has no effect on trees: set num_threads in [gbdt]"},
       {{kAdult, "--task=predict"}, "output.model is empty"},
   };

@@ -52,7 +52,7 @@ TEST(LineChart, TicksAreRound) {
   EXPECT_EQ(ChartTicks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
   const std::vector<double> ticks = ChartTicks(0.9013, 0.9281, 5);
   ASSERT_GE(ticks.size(), 3U);
-  EXPECT_NEAR(ticks[0], 0.91, 1e-12);
+  EXPECT_NEAR(ticks[0], 0.905, 1e-12);
   EXPECT_EQ(ChartTicks(3, 3, 5), std::vector<double>{3});
 }
 

@@ -89,7 +89,7 @@ std::vector<double> ChartTicks(double low, double high, int wanted) {
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
   double step = 10 * power;
   for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= rough) {
+    if (factor * power >= 0.75 * rough) {
       step = factor * power;
       break;
     }

@@ -33,10 +33,13 @@ h1 { font-size: 26px; margin: 0; letter-spacing: -0.01em; }
 h2 { font-size: 18px; margin: 36px 0 12px; }
 h3 { font-size: 15px; margin: 0 0 8px; font-weight: 600; }
 .lead { color: var(--faint); margin: 4px 0 24px; }
-.grid-cards { display: grid; gap: 16px; grid-template-columns: repeat(auto-fit, minmax(min(440px, 100%), 1fr)); }
-.card { background: var(--card); border: 1px solid var(--rule); border-radius: 12px; padding: 18px 20px; }
-.tiles { display: grid; gap: 12px; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); }
-.tile { background: var(--card); border: 1px solid var(--rule); border-radius: 12px; padding: 14px 16px; }
+.grid-cards { display: grid; gap: 16px;
+  grid-template-columns: repeat(auto-fit, minmax(min(440px, 100%), 1fr)); }
+.card, .tile { background: var(--card); border: 1px solid var(--rule); border-radius: 12px; }
+.card { padding: 18px 20px; }
+.tiles { display: grid; gap: 12px;
+  grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); }
+.tile { padding: 14px 16px; }
 .tile b { display: block; font-size: 22px; font-weight: 600; letter-spacing: -0.01em;
   font-variant-numeric: tabular-nums; }
 .tile span { color: var(--faint); font-size: 13px; }
@@ -49,19 +52,24 @@ svg .mark { stroke: var(--faint); stroke-width: 1; stroke-dasharray: 4 4; }
 .c3 { stroke: var(--c3); } .c4 { stroke: var(--c4); } .c5 { stroke: var(--c5); }
 .dot.c0 { fill: var(--c0); } .dot.c1 { fill: var(--c1); } .dot.c2 { fill: var(--c2); }
 .dot.c3 { fill: var(--c3); } .dot.c4 { fill: var(--c4); } .dot.c5 { fill: var(--c5); }
-.legend { display: flex; flex-wrap: wrap; gap: 4px 18px; color: var(--faint); font-size: 13px; margin-top: 6px; }
-.legend i { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 7px; }
+.legend { display: flex; flex-wrap: wrap; gap: 4px 18px; color: var(--faint);
+  font-size: 13px; margin-top: 6px; }
+.swatch { display: inline-block; width: 10px; height: 10px; border-radius: 3px;
+  margin-right: 7px; }
 .legend b { color: var(--text); font-weight: 600; font-variant-numeric: tabular-nums; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-td, th { text-align: left; padding: 5px 10px 5px 0; border-bottom: 1px solid var(--rule); vertical-align: top; }
+td, th { text-align: left; padding: 5px 10px 5px 0; border-bottom: 1px solid var(--rule);
+  vertical-align: top; }
 tr:last-child td { border-bottom: 0; }
 td.n, th.n { text-align: right; padding-right: 0; padding-left: 12px; white-space: nowrap; }
 th { color: var(--faint); font-weight: 500; font-size: 13px; }
-td.name { max-width: 240px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+td.name { max-width: 240px; overflow: hidden; text-overflow: ellipsis;
+  white-space: nowrap; }
 td.value { overflow-wrap: anywhere; color: var(--faint); }
 td.bar { width: 45%; padding: 5px 0; }
 td.bar div { height: 12px; margin-top: 5px; border-radius: 3px; min-width: 2px; }
-.stack { display: flex; height: 22px; border-radius: 6px; overflow: hidden; margin: 4px 0 14px; gap: 1px; }
+.stack { display: flex;
+  height: 22px; border-radius: 6px; overflow: hidden; margin: 4px 0 14px; gap: 1px; }
 )";
 
 std::string Tile(const std::string& value, const std::string& name) {
@@ -112,9 +120,9 @@ std::string CurvesHtml(const TreeReport& report) {
     if (svg.empty()) continue;
     std::string legend;
     for (size_t i = 0; i < curves.lines.size(); ++i) {
-      legend +=
-          fmt::format("<span><i style=\"background:{}\"></i>{} <b>{:.6g}</b></span>", ColourOf(i),
-                      EscapeHtml(curves.lines[i].name), curves.lines[i].points.back().second);
+      legend += fmt::format(
+          "<span><i class=\"swatch\" style=\"background:{}\"></i>{} <b>{:.6g}</b></span>",
+          ColourOf(i), EscapeHtml(curves.lines[i].name), curves.lines[i].points.back().second);
     }
     html += fmt::format(
         "<section class=\"card\"><h3>{}</h3>{}<div class=\"legend\">{}</div></section>\n",
@@ -185,7 +193,7 @@ std::string PhasesHtml(const TreeReport& report) {
         fmt::format("<div style=\"width:{:.2f}%;background:{};opacity:{}\" title=\"{}\"></div>",
                     percent, ColourOf(i), i < 6 ? "1" : "0.55", EscapeHtml(name));
     rows += fmt::format(
-        "<tr><td class=\"legend\"><span><i style=\"background:{};opacity:{}\"></i></span>{}</td>"
+        "<tr><td><i class=\"swatch\" style=\"background:{};opacity:{}\"></i>{}</td>"
         "<td class=\"n\">{}</td><td class=\"n\">{:.1f} %</td></tr>\n",
         ColourOf(i), i < 6 ? "1" : "0.55", EscapeHtml(name), SecondsText(seconds), percent);
   }
