@@ -8,14 +8,12 @@
 
 #include "worker/gbdt/data/side_files.h"
 #include "worker/gbdt/metric/metric.h"
-#include "worker/gbdt/model/lightgbm_text.h"
+#include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/predict/predictor.h"
 
 namespace strata {
 namespace {
-
-constexpr uint64_t kModelBytesMax = uint64_t{16} << 30;
 
 class EvaluateTask {
  public:
@@ -25,8 +23,7 @@ class EvaluateTask {
   Status Run(TreeTaskResult* result) {
     if (p_.input_model.empty())
       return Invalid("input_model is missing: expected input_model = FILE");
-    STRATA_ASSIGN(const std::string text, ReadFile(context_.disk, p_.input_model, kModelBytesMax));
-    STRATA_ASSIGN(const TreeModel model, ReadLightGbmText(text, p_.input_model));
+    STRATA_ASSIGN(const TreeModel model, ReadModelFile(context_.disk, p_.input_model));
     UseObjectiveOf(model);
     const TimeNs begin = context_.clock.Now();
     STRATA_TRY(ReadRows(model));

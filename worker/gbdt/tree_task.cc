@@ -174,6 +174,9 @@ class TreeTask {
         Log(LogLevel::kInfo, "training stops early: no better for {} rounds than after round {}",
             p_.early_stopping_round, *result_.best_round);
         booster.TruncateTo(*result_.best_round);
+        for (auto& [at, evaluations] : history_) {
+          if (at == booster.rounds()) result_.evaluations = evaluations;
+        }
         break;
       }
       if (p_.snapshot_freq > 0 && round % static_cast<size_t>(p_.snapshot_freq) == 0) {

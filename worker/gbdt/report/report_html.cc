@@ -153,6 +153,11 @@ std::string BarsHtml(const std::vector<BarRow>& rows, size_t colour) {
   return html + "</table>";
 }
 
+std::string GainText(double gain) {
+  return gain >= 1000 && gain < 1e15 ? HumanCount(static_cast<uint64_t>(std::llround(gain)))
+                                     : fmt::format("{:.4g}", gain);
+}
+
 std::string ImportancesHtml(const TreeReport& report) {
   if (report.importances.empty()) return "";
   const auto shown = [](std::vector<FeatureImportance> all) {
@@ -162,7 +167,7 @@ std::string ImportancesHtml(const TreeReport& report) {
   std::vector<BarRow> gains;
   std::vector<BarRow> splits;
   for (const FeatureImportance& one : shown(report.importances)) {
-    gains.push_back({one.feature, one.gain, fmt::format("{:.4g}", one.gain)});
+    gains.push_back({one.feature, one.gain, GainText(one.gain)});
   }
   std::vector<FeatureImportance> by_splits = report.importances;
   std::ranges::stable_sort(by_splits, std::greater<>(), &FeatureImportance::splits);
@@ -188,6 +193,7 @@ std::string PhasesHtml(const TreeReport& report) {
   std::string rows;
   for (size_t i = 0; i < report.phases.size(); ++i) {
     const auto& [name, seconds] = report.phases[i];
+    if (!(seconds > 0)) continue;
     const double percent = 100 * seconds / all;
     stack +=
         fmt::format("<div style=\"width:{:.2f}%;background:{};opacity:{}\" title=\"{}\"></div>",
@@ -239,13 +245,12 @@ std::string TilesHtml(const TreeReport& report) {
                report.best_round.has_value() ? "rounds, where early stopping ended" : "rounds");
   html += Tile(SecondsText(report.train_seconds), "training");
   html += Tile(SecondsText(report.load_seconds), "loading and binning");
-  if (!report.history.empty()) {
-    const std::vector<Evaluation>& last = report.history.back().second;
-    if (!last.empty()) {
-      for (const MetricValue& metric : last.back().metrics) {
-        html += Tile(fmt::format("{:.6g}", metric.value),
-                     fmt::format("{}, {}", metric.name, last.back().data));
-      }
+  // Of the model as it is: its last round.
+  for (const auto& [round, evaluations] : report.history) {
+    if (round != report.rounds || evaluations.empty()) continue;
+    for (const MetricValue& metric : evaluations.back().metrics) {
+      html += Tile(fmt::format("{:.6g}", metric.value),
+                   fmt::format("{}, {}", metric.name, evaluations.back().data));
     }
   }
   return html + "</div>\n";
