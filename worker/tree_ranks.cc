@@ -84,6 +84,10 @@ Result<std::unique_ptr<TreeRanks>> TreeRanks::Open(const ClusterConfig& config,
         "feature or voting",
         identity.world));
   }
+  if (p.tree_learner == "feature" && p.pre_partition) {
+    return Invalid(
+        "pre_partition: with tree_learner = feature every worker has all rows: remove one of them");
+  }
   STRATA_ASSIGN(std::unique_ptr<Links> links, LinkUp(config, identity, hooks));
   return std::unique_ptr<TreeRanks>(new TreeRanks(config, std::move(links)));
 }

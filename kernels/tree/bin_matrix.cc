@@ -11,8 +11,9 @@ constexpr uint32_t kNarrowMax = 256;
 
 }  // namespace
 
-BinMatrix::BinMatrix(size_t rows, std::span<const uint32_t> bins)
+BinMatrix::BinMatrix(size_t rows, std::span<const uint32_t> bins, size_t block_features)
     : rows_(rows), bins_(bins.begin(), bins.end()), columns_(bins.size()) {
+  STRATA_CHECK(block_features >= 1 && block_features <= BinBlock::kFeaturesMax);
   for (const uint32_t count : bins_) {
     STRATA_CHECK(count >= 1 && count <= (1U << 16));
     begins_.push_back(begins_.back() + count);
@@ -21,7 +22,7 @@ BinMatrix::BinMatrix(size_t rows, std::span<const uint32_t> bins)
   for (size_t first = 0; first < bins_.size();) {
     const bool wide = bins_[first] > kNarrowMax;
     size_t end = first;
-    while (end < bins_.size() && end < first + BinBlock::kFeaturesMax &&
+    while (end < bins_.size() && end < first + block_features &&
            (bins_[end] > kNarrowMax) == wide) {
       ++end;
     }

@@ -37,8 +37,10 @@ struct BinColumn {
 class BinMatrix {
  public:
   BinMatrix() = default;
-  // `bins[f]`, 1 to 65,536, is how many bins feature f has. All rows are in bin 0.
-  BinMatrix(size_t rows, std::span<const uint32_t> bins);
+  // `bins[f]`, 1 to 65,536, is how many bins feature f has. All rows are in bin 0. A block has
+  // `block_features` features at most.
+  BinMatrix(size_t rows, std::span<const uint32_t> bins,
+            size_t block_features = BinBlock::kFeaturesMax);
 
   // The bins of all features of a row.
   void SetRow(size_t row, std::span<const uint32_t> bins);

@@ -84,7 +84,10 @@ class TreeTask {
         .classes = static_cast<size_t>(p_.num_class),
         .categorical = p_.categorical_feature,
         .group = p_.tree_learner == "feature" ? nullptr : context_.group,
-        .own_files = p_.pre_partition};
+        .own_files = p_.pre_partition,
+        .feature_ranks = p_.tree_learner == "feature" && context_.group != nullptr
+                             ? static_cast<size_t>(context_.group->world())
+                             : 1};
     STRATA_ASSIGN(const bool is_binned, IsDatasetFile(context_.disk, path));
     if (is_binned && !p_.columns.has_value()) {
       if (context_.group != nullptr) {

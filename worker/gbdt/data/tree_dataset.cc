@@ -213,7 +213,9 @@ class Loader {
     constexpr size_t kNone = static_cast<size_t>(-1);
     std::vector<size_t> used_of(features.mappers.size(), kNone);
     for (size_t used = 0; used < features.used.size(); ++used) used_of[features.used[used]] = used;
-    data_.bins = BinMatrix(data_.rows(), counts);
+    const size_t a_rank = (counts.size() + options_.feature_ranks - 1) / options_.feature_ranks;
+    data_.bins =
+        BinMatrix(data_.rows(), counts, std::clamp<size_t>(a_rank, 1, BinBlock::kFeaturesMax));
     STRATA_TRY(source_.Rewind());
     SparseRows block;
     constexpr size_t kPieceRows = 512;

@@ -53,6 +53,8 @@ struct DatasetOptions {
   // file, or, with own_files, a file of its own.
   Group* group = nullptr;
   bool own_files = false;
+  // Ranks that will each take a part of the features: blocks are cut so that they can.
+  size_t feature_ranks = 1;
 };
 
 // Reads a source from end to end. With `features`, those of training data, bins are theirs (a

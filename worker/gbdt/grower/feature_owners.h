@@ -1,4 +1,4 @@
-// FeatureOwners: which rank searches which feature of a tree.
+// FeatureOwners: which rank searches which feature, or block of features, of a tree.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,6 @@ class FeatureOwners {
   // A rank's used features, ascending.
   std::span<const size_t> Of(size_t rank) const {
     return std::span(features_).subspan(begins_[rank], begins_[rank + 1] - begins_[rank]);
-  }
-  // Its features as flags.
-  std::vector<uint8_t> Flags(size_t rank, size_t features) const {
-    std::vector<uint8_t> flags(features, 0);
-    for (const size_t feature : Of(rank)) flags[feature] = 1;
-    return flags;
   }
   size_t ranks() const { return begins_.size() - 1; }
 

@@ -5,9 +5,27 @@ namespace {
 
 class NoExchange : public Exchange {};
 
+// Histograms are built by blocks of features, so ranks own whole ones.
 class FeatureParallel : public GroupExchange {
  public:
   using GroupExchange::GroupExchange;
+
+  void StartTree(std::span<const uint8_t> used, const GradientUnits& /*units*/) override {
+    const std::span<const BinBlock> blocks = bins_.blocks();
+    std::vector<uint8_t> block_used(blocks.size(), 0);
+    std::vector<uint32_t> block_bins(blocks.size(), 0);
+    for (size_t b = 0; b < blocks.size(); ++b) {
+      for (size_t f = blocks[b].first_feature; f < blocks[b].end_feature(); ++f) {
+        block_used[b] |= used[f];
+        block_bins[b] += bin_counts_[f];
+      }
+    }
+    owners_.Deal(block_used, block_bins);
+    own_.assign(used.size(), 0);
+    for (const size_t b : owners_.Of(rank())) {
+      for (size_t f = blocks[b].first_feature; f < blocks[b].end_feature(); ++f) own_[f] = used[f];
+    }
+  }
 };
 
 }  // namespace
@@ -24,7 +42,8 @@ GroupExchange::GroupExchange(Group& group, const BinMatrix& bins,
 
 void GroupExchange::StartTree(std::span<const uint8_t> used, const GradientUnits& /*units*/) {
   owners_.Deal(used, bin_counts_);
-  own_ = owners_.Flags(rank(), used.size());
+  own_.assign(used.size(), 0);
+  for (const size_t feature : owners_.Of(rank())) own_[feature] = 1;
 }
 
 void GroupExchange::FindBest(std::span<Split* const> splits) {

@@ -31,11 +31,11 @@ class GroupExchange : public Exchange {
   const BinMatrix& bins_;
   const std::span<const FeatureShape> shapes_;
   std::vector<uint32_t> bin_counts_;
-  FeatureOwners owners_;  // of this tree's features
+  FeatureOwners owners_;      // of this tree's features
+  std::vector<uint8_t> own_;  // flags of this rank's
 
  private:
   SplitMessage message_;
-  std::vector<uint8_t> own_;
   Status status_;
 };
 
