@@ -63,10 +63,12 @@ Status AgreeOnParameters(Group& group, TreeParameters* p) {
   for (size_t rank = 1; rank < all.size(); ++rank) {
     if (text_of(rank) == text_of(0)) continue;
     const auto [first, other] = FirstDifference(text_of(0), text_of(rank));
-    return Invalid(fmt::format(
-        "the ranks do not train the same model: rank 0 has '{}', rank {} has '{}': give all of "
-        "them the same configuration",
-        first, rank, other));
+    return FailTogether(
+        group,
+        Invalid(fmt::format(
+            "the ranks do not train the same model: rank 0 has '{}', rank {} has '{}': give all of "
+            "them the same configuration",
+            first, rank, other)));
   }
   std::array<int64_t*, 6> seeds = {
       &p->data_random_seed, &p->bagging_seed, &p->feature_fraction_seed,

@@ -90,7 +90,7 @@ class RanksTraining : public ::testing::Test {
       const TreeTaskContext context = {
           .disk = RealDisk(),
           .clock = RealClock(),
-          .progress = [](size_t, const std::vector<Evaluation>&, double) {},
+          .progress = [](const TreeProgress&) {},
           .check = [] { return Status::Ok(); },
           .group = world == 1 ? nullptr : &group};
       const auto result = RunTreeTask(*parameters, context);
@@ -205,7 +205,7 @@ TEST_F(RanksTraining, FilesOfTheirOwnAreTheirPartsOfTheRows) {
     const TreeTaskContext context = {
         .disk = RealDisk(),
         .clock = RealClock(),
-        .progress = [](size_t, const std::vector<Evaluation>&, double) {},
+        .progress = [](const TreeProgress&) {},
         .check = [] { return Status::Ok(); },
         .group = &group};
     const auto result = RunTreeTask(*parameters, context);

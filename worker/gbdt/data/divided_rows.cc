@@ -112,8 +112,10 @@ Status AgreeOnNumber(Group& group, const std::string& what, uint64_t number) {
   STRATA_TRY(group.Allgather(std::span(all)));
   for (size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
-    return Invalid(fmt::format("the ranks' data do not go together: {}: rank 0 has {}, rank {} {}",
-                               what, all[0], rank, all[rank]));
+    return FailTogether(
+        group,
+        Invalid(fmt::format("the ranks' data do not go together: {}: rank 0 has {}, rank {} {}",
+                            what, all[0], rank, all[rank])));
   }
   return {};
 }

@@ -10,6 +10,11 @@
 
 namespace strata {
 
+Status FailTogether(Group& group, const Status& status) {
+  const Status waited = group.Barrier();
+  return waited.ok() || waited.code() == StatusCode::kLost ? status : waited;
+}
+
 Result<RowShare> RowShare::Divide(Group& group, size_t rows) {
   std::vector<uint64_t> all(static_cast<size_t>(group.world()));
   const auto rank = static_cast<size_t>(group.rank());
@@ -17,10 +22,12 @@ Result<RowShare> RowShare::Divide(Group& group, size_t rows) {
   STRATA_TRY(group.Allgather(std::span(all)));
   for (size_t other = 0; other < all.size(); ++other) {
     if (all[other] > 0) continue;
-    return Invalid(fmt::format(
-        "rank {} of {} has no row: expected at least one (and one whole query) for each: train "
-        "with fewer ranks",
-        other, all.size()));
+    return FailTogether(
+        group,
+        Invalid(fmt::format(
+            "rank {} of {} has no row: expected at least one (and one whole query) for each: train "
+            "with fewer ranks",
+            other, all.size())));
   }
   RowShare share;
   share.first_row_ =

@@ -16,6 +16,10 @@
 
 namespace strata {
 
+// What every rank has found by itself, for all of them to return: waits until all have, so that
+// nobody's end hides it from another. Collective.
+Status FailTogether(Group& group, const Status& status);
+
 // One thread at a time. Where rows are divided, all calls but the accessors are collective: every
 // rank makes the same ones in the same order. They do not fail: once a rank is lost, they return
 // what is known here, which is worth nothing, and status() says so. Whoever runs a round asks it
