@@ -56,6 +56,7 @@ Suite GpuEmbeddingSuite();                          // likewise
 Suite GpuServiceSuite(std::optional<int> ordinal);  // likewise
 Suite GpuTieredSuite();                             // likewise
 Suite GpuTreeBlocksSuite();                         // likewise
+Suite GpuTreesSuite();                              // likewise
 Suite ServiceSuite();
 Suite TieredSuite();
 Suite CheckpointSuite();

@@ -13,7 +13,7 @@ Result<std::string> UseGpu(int ordinal) {
 
 std::vector<Suite> GpuSuites(const DeviceChoice& choice) {
   return {GpuTableSuite(), GpuEmbeddingSuite(), GpuServiceSuite(choice.ordinal), GpuTieredSuite(),
-          GpuTreeBlocksSuite()};
+          GpuTreeBlocksSuite(), GpuTreesSuite()};
 }
 
 }  // namespace strata::bench

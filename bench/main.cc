@@ -37,7 +37,7 @@ std::vector<Suite> Suites() {
 }
 
 // By name, as a build without CUDA knows no more of them.
-constexpr std::string_view kGpuSuites = "table, embedding, service, tiered, tree-blocks";
+constexpr std::string_view kGpuSuites = "table, embedding, service, tiered, tree-blocks, trees";
 
 std::string Footer() {
   std::string text = "Suites:\n";

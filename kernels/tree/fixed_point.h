@@ -28,7 +28,7 @@ constexpr int32_t kLevels32 = 1 << 30;
 
 // The power of two that is the smallest unit with which `largest` (at least 0, finite) does not
 // exceed `levels`. A power of two, so that floats of nearly the same size are kept exactly.
-inline double UnitFor(double largest, int32_t levels) {
+STRATA_HD double UnitFor(double largest, int32_t levels) {
   if (!(largest > 0)) return 1;
   int exponent = 0;
   std::frexp(largest / levels, &exponent);  // largest / levels = f * 2^exponent, f in [1/2, 1)

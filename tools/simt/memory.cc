@@ -194,6 +194,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "no such GPU";
     case cudaErrorPeerAccessAlreadyEnabled:
       return "the GPUs reach each other already";
+    case cudaErrorNotSupported:
+      return "operation not supported";
     case cudaErrorLaunchFailure:
       return "a kernel failed";
   }

@@ -14,29 +14,10 @@ namespace {
 
 constexpr size_t kRowsOf16Bits = 1 << 17;  // from here on rounding to 16 bits does not show
 
-GrowerOptions GrowerOptionsOf(const TreeParameters& p, size_t threads, PhaseTimes* phases) {
-  return {.rules = p.rules,
-          .num_leaves = static_cast<size_t>(p.num_leaves),
-          .max_depth = p.max_depth > 0 ? static_cast<size_t>(p.max_depth) : 0,
-          .feature_fraction = p.feature_fraction,
-          .feature_fraction_bynode = p.feature_fraction_bynode,
-          .feature_seed = static_cast<uint64_t>(p.feature_fraction_seed),
-          .extra_trees = p.extra_trees,
-          .extra_seed = static_cast<uint64_t>(p.extra_seed),
-          .threads = threads,
-          .phases = phases};
-}
-
 GradientWidth WidthOf(const TreeParameters& p, uint64_t rows) {
   if (p.use_quantized_grad) return GradientWidth::k16;
   if (p.gradient_bits == 0) return rows < kRowsOf16Bits ? GradientWidth::k32 : GradientWidth::k16;
   return p.gradient_bits == 32 ? GradientWidth::k32 : GradientWidth::k16;
-}
-
-TreeLearner LearnerOf(const std::string& name) {
-  if (name == "data") return TreeLearner::kData;
-  if (name == "feature") return TreeLearner::kFeature;
-  return name == "voting" ? TreeLearner::kVoting : TreeLearner::kSerial;
 }
 
 Tree ConstantTree(double value, uint64_t rows) {
@@ -81,19 +62,36 @@ Status Booster::Start(std::span<const TreeDataset* const> valid, size_t threads,
   quantise_options_ = {.width = WidthOf(p, train_.all_rows()),
                        .bins = p.use_quantized_grad ? p.num_grad_quant_bins : 0,
                        .seed = static_cast<uint64_t>(p.data_random_seed)};
-  exchange_ = MakeExchange(group, train_.bins, train_.features->shapes,
-                           {.learner = LearnerOf(p.tree_learner),
-                            .levels = quantise_options_.LargestLevel(),
-                            .top_k = static_cast<size_t>(p.top_k),
-                            .rules = p.rules});
-  grower_ =
-      std::make_unique<LeafWiseGrower>(train_.bins, train_.features->shapes,
-                                       GrowerOptionsOf(p, threads, phases_), pool_, *exchange_);
+  STRATA_ASSIGN(engine_, MakeTreeEngine(p, train_, pool_,
+                                        {.threads = threads,
+                                         .phases = phases_,
+                                         .group = group,
+                                         .levels = quantise_options_.LargestLevel()}));
+  STRATA_TRY(StartScores(valid));
+  STRATA_TRY(KeepScores(group));
+  if (keeps_scores_) return {};
   gradients_.resize(train_.rows() * model_.classes);
   hessians_.resize(train_.rows() * model_.classes);
   bag_.resize(train_.rows());
   std::iota(bag_.begin(), bag_.end(), 0U);
-  return StartScores(valid);
+  return {};
+}
+
+// Hands the training data's scores to the engine, if it takes them and all that changes them is
+// what it does itself.
+Status Booster::KeepScores(Group* group) {
+  const std::optional<RowLoss> loss = objective_->row_loss();
+  const bool is_alone = group == nullptr || group->world() == 1;
+  if (!loss.has_value() || !is_alone || objective_->renews_outputs() || mode_->averages() ||
+      mode_->drops() || !sampler_->BagOf(0).has_value()) {
+    return {};
+  }
+  const OwnRounds rounds = {.loss = loss->loss,
+                            .labels = loss->labels,
+                            .weights = train_.weights,
+                            .quantise = quantise_options_};
+  STRATA_ASSIGN(keeps_scores_, engine_->KeepScores(rounds, scored_[0].scores.all()));
+  return {};
 }
 
 void Booster::StartModel(TreeModel model) {
@@ -148,7 +146,7 @@ Result<bool> Booster::Round() {
   const size_t classes = model_.classes;
   const RoundPlan plan = mode_->Plan(round);
   Drop(plan);
-  {
+  if (!keeps_scores_) {
     const PhaseScope scope(phases_, TreePhase::kGradients);
     objective_->Gradients(GradientScores(), round, pool_, gradients_, hessians_);
     sampler_->Sample(round, pool_, gradients_, hessians_, &bag_);
@@ -205,19 +203,25 @@ void Booster::TakeBack(const RoundPlan& plan, double factor) {
 
 // False: its root could not be split.
 Result<bool> Booster::GrowTree(size_t k, double shrinkage) {
-  const uint64_t tree_number = rounds() * model_.classes + k;
-  const uint64_t not_finite = Quantise(k, tree_number);
-  if (not_finite > 0) {
+  STRATA_ASSIGN(const EngineTree grown, Grow(k));
+  if (grown.not_finite > 0) {
     return Failed(fmt::format(
         "round {}: the gradients of {} of {} rows are not finite: labels or scores are too large "
         "for objective = {}",
-        rounds() + 1, not_finite, train_.all_rows(), parameters_.objective));
+        rounds() + 1, grown.not_finite, train_.all_rows(), parameters_.objective));
   }
-  const GrownTree& grown = grower_->Grow(quantised_.view(), quantised_.units(), bag_, tree_number);
-  STRATA_TRY(exchange_->status());
-  if (grown.nodes.empty()) return false;
-  AddTree(k, grown, shrinkage);
+  if (grown.tree->nodes.empty()) return false;
+  STRATA_TRY(AddTree(k, grown, shrinkage));
   return true;
+}
+
+Result<EngineTree> Booster::Grow(size_t k) {
+  const uint64_t tree_number = rounds() * model_.classes + k;
+  if (keeps_scores_) return engine_->GrowFromScores(*sampler_->BagOf(rounds()), tree_number);
+  const uint64_t not_finite = Quantise(k, tree_number);
+  if (not_finite > 0) return EngineTree{.not_finite = not_finite};
+  const bool with_rows = objective_->renews_outputs() || bag_.size() == train_.rows();
+  return engine_->Grow(quantised_.view(), quantised_.units(), bag_, tree_number, with_rows);
 }
 
 // Returns how many gradients are not finite.
@@ -230,7 +234,6 @@ uint64_t Booster::Quantise(size_t k, uint64_t tree_number) {
 }
 
 void Booster::RenewOutputs(const GrownTree& grown, std::span<const double> scores, Tree* tree) {
-  if (!objective_->renews_outputs()) return;
   std::vector<std::vector<Residual>> residuals(grown.leaves.size());
   pool_.Run(grown.leaves.size(), [&](size_t leaf) {
     residuals[leaf] = objective_->Residuals(grown.RowsOf(grown.leaves[leaf]), scores);
@@ -252,28 +255,35 @@ void Booster::AddConstant(size_t k) {
   model_.trees.push_back(ConstantTree(value, train_.all_rows()));
 }
 
-void Booster::AddTree(size_t k, const GrownTree& grown, double shrinkage) {
-  Tree tree = ToModelTree(grown, *train_.features, quantised_.units());
-  const std::span<const double> scores = GradientScores().subspan(k * train_.rows(), train_.rows());
-  RenewOutputs(grown, scores, &tree);
+Status Booster::AddTree(size_t k, const EngineTree& engine_tree, double shrinkage) {
+  const GrownTree& grown = *engine_tree.tree;
+  Tree tree = ToModelTree(grown, *train_.features, engine_tree.units);
+  if (objective_->renews_outputs()) {
+    RenewOutputs(grown, GradientScores().subspan(k * train_.rows(), train_.rows()), &tree);
+  }
   tree.Scale(shrinkage);
   if (mode_->averages()) tree.AddBias(start_scores_[k]);
-  AddScores(k, grown, tree.LeafValues());
+  STRATA_TRY(AddScores(k, grown, tree.LeafValues()));
   if (mode_->drops()) grown_.push_back({.nodes = grown.nodes, .leaves = grown.leaves, .rows = {}});
   // What scores began with becomes part of the model.
   if (!mode_->averages() && rounds() == 0) tree.AddBias(start_scores_[k]);
   model_.trees.push_back(std::move(tree));
+  return {};
 }
 
-void Booster::AddScores(size_t k, const GrownTree& grown, std::span<const double> leaf_values) {
+Status Booster::AddScores(size_t k, const GrownTree& grown, std::span<const double> leaf_values) {
   const PhaseScope scope(phases_, TreePhase::kScores);
   for (Scored& scored : scored_) {
-    if (&scored == scored_.data() && bag_.size() == train_.rows()) {
+    const bool is_training = &scored == scored_.data();
+    if (is_training && keeps_scores_) {
+      STRATA_TRY(engine_->AddToScores(grown, leaf_values));
+    } else if (is_training && bag_.size() == train_.rows()) {
       scored.scores.AddGrown(k, grown, leaf_values);
     } else {
       scored.scores.AddTree(k, grown, leaf_values);
     }
   }
+  return {};
 }
 
 void Booster::TruncateTo(size_t rounds) {
@@ -286,9 +296,14 @@ Result<std::vector<Evaluation>> Booster::Evaluate() const {
   for (size_t i = 0; i < scored_.size(); ++i) {
     if (i == 0 && !parameters_.is_provide_training_metric) continue;
     Evaluation evaluation{.data = i == 0 ? "training" : fmt::format("valid_{}", i), .metrics = {}};
-    std::vector<double> means;
+    std::vector<double> made;
     std::span<const double> scores = scored_[i].scores.all();
-    if (mode_->averages()) scores = means = Averaged(scores, rounds());
+    if (i == 0 && keeps_scores_) {
+      made.resize(scores.size());
+      STRATA_TRY(engine_->FetchScores(made));
+      scores = made;
+    }
+    if (mode_->averages()) scores = made = Averaged(scores, rounds());
     for (const auto& metric : scored_[i].metrics) {
       for (MetricValue& value : metric->Evaluate(scores)) {
         evaluation.metrics.push_back(std::move(value));

@@ -12,7 +12,7 @@
 #include "base/work_pool.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/data_scores.h"
-#include "worker/gbdt/grower/grower.h"
+#include "worker/gbdt/engine/tree_engine.h"
 #include "worker/gbdt/metric/metric.h"
 #include "worker/gbdt/mode/boosting_mode.h"
 #include "worker/gbdt/model/tree_model.h"
@@ -63,7 +63,8 @@ class Booster {
   const TreeModel& model() const { return model_; }
   // Those of the model that training began with are among them.
   size_t rounds() const { return model_.iterations(); }
-  // Of the training data, class * rows + row: the sum of all trees, and what it began with.
+  // Of the training data, class * rows + row: the sum of all trees, and what it began with. Stays
+  // at that where an engine keeps scores, which one does not for a caller's own objective.
   std::span<const double> training_scores() const { return scored_[0].scores.all(); }
 
  private:
@@ -80,12 +81,14 @@ class Booster {
   std::span<const double> GradientScores() const;
   void Drop(const RoundPlan& plan);
   void TakeBack(const RoundPlan& plan, double factor);
+  Status KeepScores(Group* group);
   Result<bool> GrowTree(size_t k, double shrinkage);
+  Result<EngineTree> Grow(size_t k);
   uint64_t Quantise(size_t k, uint64_t tree_number);
   void RenewOutputs(const GrownTree& grown, std::span<const double> scores, Tree* tree);
   void AddConstant(size_t k);
-  void AddTree(size_t k, const GrownTree& grown, double shrinkage);
-  void AddScores(size_t k, const GrownTree& grown, std::span<const double> leaf_values);
+  Status AddTree(size_t k, const EngineTree& engine_tree, double shrinkage);
+  Status AddScores(size_t k, const GrownTree& grown, std::span<const double> leaf_values);
   bool bakes_start() const { return mode_->averages() || rounds() == 0; }
 
   const TreeParameters parameters_;
@@ -95,8 +98,8 @@ class Booster {
   std::unique_ptr<TreeObjective> objective_;
   std::unique_ptr<BoostingMode> mode_;
   std::unique_ptr<RowSampler> sampler_;
-  std::unique_ptr<Exchange> exchange_;
-  std::unique_ptr<LeafWiseGrower> grower_;
+  std::unique_ptr<TreeEngine> engine_;
+  bool keeps_scores_ = false;  // the engine, of the training data
   QuantisedGradients quantised_;
   QuantiseOptions quantise_options_;
   TreeModel model_;

@@ -35,8 +35,6 @@ constexpr UnsupportedParameter kUnsupported[] = {{"linear_tree", "false"},
                                                  {"feature_contri", ""},
                                                  {"enable_bundle", "false"},
                                                  {"max_bin_by_feature", ""},
-                                                 {"device_type", "cpu"},
-                                                 {"device", "cpu"},
                                                  {"parser_config_file", ""},
                                                  {"refit_decay_rate", "0.9"},
                                                  {"auc_mu_weights", ""},
@@ -129,6 +127,9 @@ std::span<const ParameterRow> ParameterRows() {
       {"max_depth", "", &P::max_depth, "Levels of a tree at most. 0 or less: no bound.", -1e9, 1e9},
       {"num_threads", "num_thread nthread nthreads n_jobs", &P::num_threads,
        "Threads. 0: one for each core.", -1e9, 1024},
+      {"device_type", "device", &P::device_type,
+       "Where trees grow: cpu, cuda, cuda:N, or auto: on a GPU where there is one that will "
+       "do. The trees are the same."},
       {"tree_learner", "tree tree_type tree_learner_type", &P::tree_learner,
        "How several workers share the work: each has a part of the rows (data), all rows and a "
        "part "

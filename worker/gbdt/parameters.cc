@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/settings.h"
+#include "kernels/core/device_choice.h"
 #include "worker/gbdt/parameter_table.h"
 
 namespace strata {
@@ -245,6 +246,8 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
     return wrong(fmt::format("num_class = {} has no effect on objective = {}: remove it",
                              p.num_class, p.objective));
   }
+  const Status device = ParseDevice(p.device_type).status();
+  if (!device.ok()) return wrong(fmt::format("device_type: {}", device.message()));
   if (p.gradient_bits != 0 && p.gradient_bits != 16 && p.gradient_bits != 32) {
     return wrong(
         fmt::format("gradient_bits: expected 16, 32, or 0 for the one that fits the data; found {}",

@@ -45,6 +45,7 @@ struct TreeParameters {
   int64_t num_leaves = 31;
   int64_t max_depth = -1;
   int64_t num_threads = 0;  // 0: one a core
+  std::string device_type = "cpu";
   std::string tree_learner = "serial";
   int64_t top_k = 20;  // of tree_learner = voting
   // The ranks that train together, where no cluster file says it.

@@ -107,6 +107,11 @@ T atomicAdd(T* at, U by) {
   return simt::Exchange(at, [by](T before) { return before + static_cast<T>(by); });
 }
 template <typename T, typename U>
+T atomicMax(T* at, U by) {
+  return simt::Exchange(
+      at, [by](T before) { return before < static_cast<T>(by) ? static_cast<T>(by) : before; });
+}
+template <typename T, typename U>
 T atomicAnd(T* at, U by) {
   return simt::Exchange(at, [by](T before) { return before & static_cast<T>(by); });
 }
@@ -124,6 +129,8 @@ T atomicCAS(T* at, U expected, V desired) {
     return before == static_cast<T>(expected) ? static_cast<T>(desired) : before;
   });
 }
+
+inline void __threadfence() {}
 
 inline unsigned __vcmpeq4(unsigned a, unsigned b) {
   unsigned equal = 0;
@@ -153,7 +160,8 @@ enum cudaError_t {
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
   cudaErrorPeerAccessAlreadyEnabled = 704,
-  cudaErrorLaunchFailure = 719
+  cudaErrorLaunchFailure = 719,
+  cudaErrorNotSupported = 801
 };
 using cudaStream_t = struct CUstream_st*;
 using cudaEvent_t = struct CUevent_st*;
@@ -166,7 +174,10 @@ struct cudaDeviceProp {
   char name[256];
   int major, minor;
 };
-enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16 };
+enum cudaDeviceAttr {
+  cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81
+};
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 enum cudaDriverEntryPointQueryResult {
   cudaDriverEntryPointSuccess,
@@ -207,6 +218,27 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned version,
                                              unsigned long long flags,
                                              cudaDriverEntryPointQueryResult* result);
+
+// There are no graphs: who wants one launches kernel by kernel.
+using cudaGraph_t = struct CUgraph_st*;
+using cudaGraphExec_t = struct CUgraphExec_st*;
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
+inline cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
+  return cudaErrorNotSupported;
+}
+inline cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*) {
+  return cudaErrorNotSupported;
+}
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long) {
+  return cudaErrorNotSupported;
+}
+inline cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) { return cudaErrorNotSupported; }
+inline cudaError_t cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }
+inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return cudaSuccess; }
+inline cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
+  *ms = 0;
+  return cudaSuccess;
+}
 
 template <typename T>
 cudaError_t cudaMalloc(T** memory, size_t bytes) {

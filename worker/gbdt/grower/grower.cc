@@ -2,32 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <numeric>
 
 #include "kernels/tree/histogram.h"
+#include "worker/gbdt/grower/feature_choice.h"
 
 namespace strata {
 namespace {
 
 // Pieces of a search: several a thread, because features have more and fewer bins.
 constexpr size_t kSearchesPerThread = 4;
-
-// The `wanted` numbers of [0, count) that a seed puts first.
-std::vector<size_t> ChooseSome(size_t count, double fraction, uint64_t seed) {
-  std::vector<size_t> order(count);
-  std::iota(order.begin(), order.end(), size_t{0});
-  if (fraction >= 1) return order;
-  const auto wanted =
-      std::max<size_t>(1, static_cast<size_t>(std::llround(static_cast<double>(count) * fraction)));
-  std::ranges::sort(order, [seed](size_t a, size_t b) {
-    const uint64_t x = Mix64(seed ^ Mix64(a));
-    const uint64_t y = Mix64(seed ^ Mix64(b));
-    return x != y ? x < y : a < b;
-  });
-  order.resize(std::min(wanted, count));
-  return order;
-}
 
 }  // namespace
 
@@ -72,11 +55,8 @@ const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const Gra
 }
 
 void LeafWiseGrower::ChooseFeatures() {
-  feature_used_.assign(bins_.features(), 0);
-  const uint64_t seed = Mix64(Mix64(options_.feature_seed) + tree_number_);
-  for (const size_t feature : ChooseSome(bins_.features(), options_.feature_fraction, seed)) {
-    feature_used_[feature] = 1;
-  }
+  feature_used_ = FeaturesOfTree(bins_.features(), options_.feature_fraction, options_.feature_seed,
+                                 tree_number_);
   exchange_.StartTree(feature_used_, units_);
   for (size_t f = 0; f < feature_used_.size(); ++f) {
     if (!exchange_.Needs(f) && !exchange_.sums_histograms()) feature_used_[f] = 0;

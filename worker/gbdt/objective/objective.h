@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "base/work_pool.h"
+#include "kernels/tree/gpu_trees.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 
@@ -18,6 +20,11 @@ namespace strata {
 struct Residual {
   double value = 0;  // label - score
   double weight = 1;
+};
+
+struct RowLoss {
+  GpuLoss loss;
+  std::span<const float> labels;
 };
 
 // Scores, gradients and hessians are class * rows + row. Where rows are divided over ranks, making
@@ -35,6 +42,9 @@ class TreeObjective {
   // Of one round, which seeds what is random.
   virtual void Gradients(std::span<const double> scores, uint64_t round, WorkPool& pool,
                          std::span<float> gradients, std::span<float> hessians) const = 0;
+  // Where a row's gradient depends on its score, label and weight alone: the loss, and the labels
+  // as it takes them.
+  virtual std::optional<RowLoss> row_loss() const { return std::nullopt; }
   // All hessians are 1, so that sums of them count rows.
   virtual bool hessians_are_one() const { return false; }
   // Losses whose hessian says nothing: leaves get new outputs from their rows' residuals, in the

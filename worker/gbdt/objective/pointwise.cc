@@ -41,6 +41,7 @@ class Pointwise : public TreeObjective {
   }
 
   std::string ModelText() const override { return traits_.text; }
+  std::optional<RowLoss> row_loss() const override { return RowLoss{loss_, labels_}; }
   bool hessians_are_one() const override {
     return traits_.hessians_are_one && data_.weights.empty();
   }

@@ -20,7 +20,7 @@ void Bagging::Sample(uint64_t round, WorkPool& /*pool*/, std::span<float> /*grad
   const uint64_t bag = round / frequency_;
   if (drawn_ == bag + 1) return;
   drawn_ = bag + 1;
-  const uint64_t seed = Mix64(Mix64(seed_) + bag * frequency_);
+  const uint64_t seed = SeedOf(bag);
   const uint64_t first_row = data_.share.first_row();
   rows->clear();
   if (by_query_) {
@@ -39,6 +39,13 @@ void Bagging::Sample(uint64_t round, WorkPool& /*pool*/, std::span<float> /*grad
     const double fraction = data_.labels[row] > 0 ? positive_fraction_ : other_fraction_;
     if (RowUniform(seed, first_row + row) < fraction) rows->push_back(static_cast<uint32_t>(row));
   }
+}
+
+uint64_t Bagging::SeedOf(uint64_t bag) const { return Mix64(Mix64(seed_) + bag * frequency_); }
+
+std::optional<GpuBag> Bagging::BagOf(uint64_t round) const {
+  if (by_query_ || positive_fraction_ != other_fraction_) return std::nullopt;
+  return GpuBag{.share = other_fraction_, .seed = SeedOf(round / frequency_)};
 }
 
 }  // namespace strata

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "base/work_pool.h"
+#include "kernels/tree/gpu_trees.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 
@@ -23,6 +25,8 @@ class RowSampler {
   // rows that are there stand for others that are not.
   virtual void Sample(uint64_t round, WorkPool& pool, std::span<float> gradients,
                       std::span<float> hessians, std::vector<uint32_t>* rows) = 0;
+  // Where each row is drawn by itself, and with the same chance: how, in this round.
+  virtual std::optional<GpuBag> BagOf(uint64_t /*round*/) const { return std::nullopt; }
 };
 
 // Of the data, which outlives it. kInvalid: a choice by class or query of data that has none.

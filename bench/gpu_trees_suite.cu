@@ -1,0 +1,265 @@
+// Suite "trees" on a GPU: training boosted trees on data of public shapes, and what of a tree's
+// time goes to which phase, beside the time that the phase's bytes take at the speed of memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/work_pool.h"
+#include "bench/figure.h"
+#include "bench/gpu_time.cuh"
+#include "kernels/core/math.h"
+#include "kernels/tree/gpu_trees.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr uint32_t kBins = 255;
+constexpr size_t kTrees = 100;
+constexpr size_t kTimedTrees = 10;  // behind those, phase by phase
+
+struct TreeShape {
+  size_t rows;
+  size_t features;
+  size_t leaves;
+  size_t depth;  // 0: any
+
+  std::string Name() const {
+    return fmt::format(
+        "{} x {}, {}", rows, features,
+        depth > 0 ? fmt::format("depth {}", depth) : fmt::format("{} leaves", leaves));
+  }
+};
+
+// Normal features by quantiles, so that bins are alike, and labels that trees can learn: sums,
+// products, steps.
+struct TreeData {
+  BinMatrix bins;
+  std::vector<float> labels;
+};
+
+std::vector<double> BinCentres() {
+  std::vector<double> centres(kBins, 0);
+  for (uint32_t bin = 0; bin < kBins; ++bin) {
+    double low = -6;
+    double high = 6;
+    const double share = (bin + 0.5) / kBins;
+    for (int i = 0; i < 60; ++i) {
+      const double middle = (low + high) / 2;
+      (0.5 * std::erfc(-middle / std::sqrt(2.0)) < share ? low : high) = middle;
+    }
+    centres[bin] = low;
+  }
+  return centres;
+}
+
+float LabelOf(size_t row, std::span<const uint32_t> bins, std::span<const double> centres) {
+  const auto x = [&](size_t f) { return centres[bins[f % bins.size()]]; };
+  double score = 0;
+  for (size_t f = 0; f < std::min<size_t>(20, bins.size()); ++f) {
+    score += 0.5 * x(f) * (static_cast<double>(Mix64(f + 1) % 2001) / 1000 - 1);
+  }
+  score += std::sin(2 * x(0)) * x(1) + (x(2) > 0 ? 1.5 * x(3) : 0) - (x(4) * x(5) > 0.3 ? 1 : 0);
+  return RowUniform(77, row) < math::Sigmoid(score) ? 1.0F : 0.0F;
+}
+
+Result<TreeData> MakeData(const TreeShape& shape) {
+  TreeData data{BinMatrix(shape.rows, std::vector<uint32_t>(shape.features, kBins)),
+                std::vector<float>(shape.rows)};
+  const std::vector<double> centres = BinCentres();
+  const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, WorkPool::Start("bench", threads - 1));
+  pool->RunPieces(shape.rows, 4096, [&](size_t begin, size_t end) {
+    std::vector<uint32_t> bins(shape.features);
+    for (size_t row = begin; row < end; ++row) {
+      for (size_t f = 0; f < shape.features; ++f) {
+        bins[f] = static_cast<uint32_t>(Mix64(row * shape.features + f) % kBins);
+      }
+      data.bins.SetRow(row, bins);
+      data.labels[row] = LabelOf(row, bins, centres);
+    }
+  });
+  return data;
+}
+
+// Rows that a tree's phases go over.
+struct TreeRows {
+  double partitioned = 0;
+  double added = 0;  // to histograms: all rows, and of each split the fewer
+
+  explicit TreeRows(const GrownTree& tree, size_t rows) : added(static_cast<double>(rows)) {
+    const auto rows_of = [&](int32_t at) {
+      return at >= 0 ? tree.nodes[static_cast<size_t>(at)].leaf.rows
+                     : tree.leaves[static_cast<size_t>(~at)].leaf.rows;
+    };
+    for (const GrownNode& node : tree.nodes) {
+      partitioned += static_cast<double>(node.leaf.rows);
+      added += static_cast<double>(std::min(rows_of(node.left), rows_of(node.right)));
+    }
+  }
+};
+
+class Training {
+ public:
+  explicit Training(const TreeShape& shape) : shape_(shape) {}
+
+  Result<std::vector<Figure>> Run() {
+    STRATA_ASSIGN(const TreeData data, MakeData(shape_));
+    GpuTreeOptions options;
+    options.num_leaves = shape_.leaves;
+    options.max_depth = shape_.depth;
+    options.rules.min_data_in_leaf = 1;
+    options.rules.min_sum_hessian_in_leaf = 100;
+    const std::vector<FeatureShape> shapes(shape_.features, FeatureShape{kBins});
+    int device = 0;
+    STRATA_TRY(FromCuda(cudaGetDevice(&device), "which GPU"));
+    const TimeNs opening = RealClock().Now();
+    STRATA_ASSIGN(trees_, GpuTrees::Open(device, data.bins, shapes, options));
+    const double open_seconds = SecondsSince(opening);
+    STRATA_TRY(trees_->SetLabels(data.labels, {}));
+    STRATA_TRY(trees_->SetScores(std::vector<double>(shape_.rows, 0)));
+    used_.assign(shape_.features, 1);
+    STRATA_TRY(Round(0));  // kernels are loaded
+    const TimeNs began = RealClock().Now();
+    for (size_t tree = 1; tree <= kTrees; ++tree) STRATA_TRY(Round(tree));
+    const double seconds = SecondsSince(began);
+    STRATA_TRY(RunTimed());
+    STRATA_ASSIGN(bandwidth_, CopyBandwidth());
+    std::vector<Figure> figures;
+    figures.push_back({.name = fmt::format("{}: {} trees", shape_.Name(), kTrees),
+                       .unit = "s",
+                       .more_is_better = false,
+                       .ours = seconds,
+                       .limit = TreeBytes() / bandwidth_ * kTrees});
+    figures.push_back({.name = fmt::format("{}: bins to the GPU", shape_.Name()),
+                       .unit = "s",
+                       .more_is_better = false,
+                       .ours = open_seconds});
+    AddPhases(&figures);
+    return figures;
+  }
+
+ private:
+  static double SecondsSince(TimeNs began) {
+    return static_cast<double>(RealClock().Now() - began) / kSecond;
+  }
+
+  Status Gradients(size_t number) {
+    const loss::BinaryLogistic loss{.sigmoid = 1, .negative_weight = 1, .positive_weight = 1};
+    return trees_->ComputeGradients(0, loss, {}, number, {});
+  }
+  Status Grow(size_t number) {
+    STRATA_ASSIGN(const uint64_t not_finite, trees_->Grow(used_, number, &tree_));
+    STRATA_CHECK(not_finite == 0);
+    return {};
+  }
+  Status AddScores() {
+    std::vector<double> values;
+    for (const GrownLeaf& leaf : tree_.leaves) values.push_back(0.1 * leaf.leaf.output);
+    return trees_->AddTree(0, tree_, values);
+  }
+  Status Round(size_t number) {
+    STRATA_TRY(Gradients(number));
+    STRATA_TRY(Grow(number));
+    return AddScores();
+  }
+
+  Status RunTimed() {
+    for (size_t i = 0; i < kTimedTrees; ++i) {
+      const size_t number = kTrees + 1 + i;
+      TimeNs began = RealClock().Now();
+      STRATA_TRY(Gradients(number));
+      STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "gradients"));
+      gradients_ms_ += SecondsSince(began) * 1e3;
+      trees_->TimePhases(true);
+      STRATA_TRY(Grow(number));
+      trees_->TimePhases(false);
+      const GpuTreeTimes& times = trees_->times();
+      choose_ms_ += times.choose;
+      partition_ms_ += times.partition;
+      histogram_ms_ += times.histogram;
+      search_ms_ += times.search;
+      steps_ += static_cast<double>(times.steps);
+      const TreeRows rows(tree_, shape_.rows);
+      partitioned_ += rows.partitioned;
+      added_ += rows.added;
+      began = RealClock().Now();
+      STRATA_TRY(AddScores());
+      scores_ms_ += SecondsSince(began) * 1e3;
+    }
+    return {};
+  }
+
+  // What phases move at least, of one tree: research of the histogram's physics.
+  double GradientBytes() const { return static_cast<double>(shape_.rows) * (8 + 4 + 8 + 4 + 4); }
+  double ScoreBytes() const { return static_cast<double>(shape_.rows) * (4 + 8 + 8); }
+  double PartitionBytes() const { return partitioned_ / kTimedTrees * (4 + 4 + 1 + 4 + 4); }
+  double HistogramBytes() const {
+    return added_ / kTimedTrees * static_cast<double>(shape_.features + 4 + 4);
+  }
+  double SearchBytes() const {  // of each split a parent's, a child's, and what is left
+    return static_cast<double>(tree_.nodes.size() * shape_.features * kBins * 3) *
+           sizeof(GradientSums);
+  }
+  double TreeBytes() const {
+    return GradientBytes() + ScoreBytes() + PartitionBytes() + HistogramBytes() + SearchBytes();
+  }
+
+  void AddPhases(std::vector<Figure>* figures) const {
+    const auto add = [&](const char* phase, double ms, double bytes) {
+      figures->push_back(
+          {.name = fmt::format("{}: {} of a tree", shape_.Name(), phase),
+           .unit = "ms",
+           .more_is_better = false,
+           .ours = ms / kTimedTrees,
+           .limit = bytes > 0 ? std::optional(bytes / bandwidth_ * 1e3) : std::nullopt,
+           .bytes = bytes > 0 ? std::optional(bytes) : std::nullopt});
+    };
+    add("gradients", gradients_ms_, GradientBytes());
+    add("choosing leaves", choose_ms_, 0);
+    add("partition", partition_ms_, PartitionBytes());
+    add("histograms", histogram_ms_, HistogramBytes());
+    add("split search", search_ms_, SearchBytes());
+    add("scores", scores_ms_, ScoreBytes());
+    figures->push_back({.name = fmt::format("{}: steps of a tree", shape_.Name()),
+                        .unit = "steps",
+                        .more_is_better = false,
+                        .ours = steps_ / kTimedTrees});
+  }
+
+  const TreeShape shape_;
+  std::unique_ptr<GpuTrees> trees_;
+  std::vector<uint8_t> used_;
+  GrownTree tree_;
+  double bandwidth_ = 1;
+  double gradients_ms_ = 0;
+  double choose_ms_ = 0;
+  double partition_ms_ = 0;
+  double histogram_ms_ = 0;
+  double search_ms_ = 0;
+  double scores_ms_ = 0;
+  double steps_ = 0;
+  double partitioned_ = 0;
+  double added_ = 0;
+};
+
+}  // namespace
+
+Suite GpuTreesSuite() {
+  return {"trees", "training boosted trees on a GPU, by phase", [](bool all) {
+            std::vector<TreeShape> shapes = {{10'000'000, 28, 255, 0}, {10'000'000, 28, 64, 6}};
+            if (all) shapes.push_back({428'572, 2000, 255, 0});
+            std::vector<Case> cases;
+            for (const TreeShape& shape : shapes) {
+              cases.push_back(
+                  {shape.Name(), [shape](const BenchOptions&) { return Training(shape).Run(); }});
+            }
+            return cases;
+          }};
+}
+
+}  // namespace strata::bench

@@ -1,0 +1,336 @@
+#include "kernels/core/cuda_status.cuh"
+#include "kernels/core/math.h"
+#include "kernels/tree/device_tree.cuh"
+#include "kernels/tree/shuffle.cuh"
+#include "kernels/tree/split_judge.h"
+
+namespace strata::gpu_tree {
+namespace {
+
+constexpr unsigned kThreads = 512;
+
+// What is known of the nodes, in shared memory.
+struct KnownNodes {
+  static constexpr uint8_t kHasSplit = 1;  // a split that is worth it was found
+  static constexpr uint8_t kIsSplit = 2;   // its children are there
+  static constexpr uint8_t kPopped = 4;    // TreeNode::popped
+
+  double* gain;
+  double* least;  // gain on the way here from where the tree ends for certain
+  int32_t* parent;
+  int32_t* listed;  // nodes that may still come, in any order
+  uint8_t* flags;
+  int32_t count;
+
+  static __host__ __device__ size_t BytesFor(size_t nodes) {
+    return nodes * (2 * sizeof(double) + 2 * sizeof(int32_t) + 1);
+  }
+
+  __device__ KnownNodes(const TreeView& view, uint4* shared)
+      : gain(reinterpret_cast<double*>(shared)),
+        least(gain + view.node_capacity),
+        parent(reinterpret_cast<int32_t*>(least + view.node_capacity)),
+        listed(parent + view.node_capacity),
+        flags(reinterpret_cast<uint8_t*>(listed + view.node_capacity)),
+        count(view.state->node_count) {
+    for (int32_t i = static_cast<int32_t>(threadIdx.x); i < count; i += kThreads) {
+      const TreeNode& node = view.nodes[i];
+      gain[i] = node.best.gain;
+      parent[i] = node.parent;
+      flags[i] =
+          static_cast<uint8_t>((node.best.exists() ? kHasSplit : 0) |
+                               (node.children >= 0 ? kIsSplit : 0) | (node.popped ? kPopped : 0));
+    }
+    __syncthreads();
+  }
+
+  __device__ bool MayCome(int32_t i) const {
+    return (flags[i] & (kHasSplit | kPopped)) == kHasSplit;
+  }
+  __device__ bool IsSplit(int32_t i) const { return (flags[i] & kIsSplit) != 0; }
+  // Its parent is in the tree for certain: best-first growth may take it next.
+  __device__ bool IsNext(int32_t i) const {
+    return MayCome(i) && (parent[i] < 0 || (flags[parent[i]] & kPopped) != 0);
+  }
+};
+
+// Room to exchange between warps.
+struct BlockRoom {
+  double gains[kBlockWarpsMax];
+  uint64_t ties[kBlockWarpsMax];
+};
+
+__device__ void FindLeast(const KnownNodes& nodes) {
+  for (int32_t i = static_cast<int32_t>(threadIdx.x); i < nodes.count; i += kThreads) {
+    if (!nodes.MayCome(i)) continue;
+    double least = nodes.gain[i];
+    for (int32_t up = nodes.parent[i]; up >= 0 && nodes.MayCome(up); up = nodes.parent[up]) {
+      if (nodes.gain[up] < least) least = nodes.gain[up];
+    }
+    nodes.least[i] = least;
+  }
+}
+
+// The leaf that best-first growth takes next: the largest gain, then the smaller feature; -1: none.
+__device__ int32_t FindNext(const TreeView& view, const KnownNodes& nodes, BlockRoom* room) {
+  double gain = 0;
+  for (int32_t i = static_cast<int32_t>(threadIdx.x); i < nodes.count; i += kThreads) {
+    if (nodes.IsNext(i) && nodes.gain[i] > gain) gain = nodes.gain[i];
+  }
+  gain = ShuffleReduceMax(gain, 0.0, room->gains);
+  constexpr uint64_t kNone = ~uint64_t{0};
+  uint64_t tie = kNone;
+  for (int32_t i = static_cast<int32_t>(threadIdx.x); gain > 0 && i < nodes.count; i += kThreads) {
+    if (!nodes.IsNext(i) || nodes.gain[i] != gain) continue;
+    const uint64_t mine =
+        (static_cast<uint64_t>(view.nodes[i].best.feature) << 32) | static_cast<uint32_t>(i);
+    tie = mine < tie ? mine : tie;
+  }
+  tie = ShuffleReduceMin(tie, kNone, room->ties);
+  return tie == kNone ? -1 : static_cast<int32_t>(tie & 0xffffffffU);
+}
+
+// Takes splits into the tree for certain: those with no leaf before them whose children are not
+// known. `least` is the gain on the way to a leaf: what has more than all unsplit leaves comes
+// before them, and so do all that come before it (on the way to any of those, gains are larger
+// still). Returns the leaf that comes next, -1 if the tree is done.
+__device__ int32_t TakeCertain(const TreeView& view, const KnownNodes& nodes, BlockRoom* room,
+                               uint32_t* popped) {
+  TreeState& state = *view.state;
+  for (;;) {
+    const int32_t pops = state.pop_count;
+    FindLeast(nodes);
+    double unsplit = 0;
+    for (int32_t i = static_cast<int32_t>(threadIdx.x); i < nodes.count; i += kThreads) {
+      if (nodes.MayCome(i) && !nodes.IsSplit(i) && nodes.least[i] > unsplit)
+        unsplit = nodes.least[i];
+    }
+    unsplit = ShuffleReduceMax(unsplit, 0.0, room->gains);
+    const int32_t next = FindNext(view, nodes, room);
+    if (pops + 1 >= view.leaves_max || next < 0) return -1;
+    if (!nodes.IsSplit(next)) return next;
+    if (threadIdx.x == 0) *popped = 0;
+    __syncthreads();
+    for (int32_t i = static_cast<int32_t>(threadIdx.x); i < nodes.count; i += kThreads) {
+      if (!nodes.MayCome(i) || !nodes.IsSplit(i)) continue;
+      if (i != next && !(nodes.least[i] > unsplit)) continue;
+      nodes.flags[i] |= KnownNodes::kPopped;
+      view.nodes[i].popped = true;
+      atomicAdd(popped, 1U);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) state.pop_count += static_cast<int32_t>(*popped);
+    __syncthreads();
+  }
+}
+
+// Leaves to split now, the surest first, into of_rank.
+__device__ void RankLeaves(const TreeView& view, const KnownNodes& nodes, int32_t next,
+                           int32_t wanted, int32_t* listed_count, int32_t* of_rank) {
+  if (threadIdx.x == 0) nodes.least[next] = math::Infinity();
+  for (int32_t i = static_cast<int32_t>(threadIdx.x); i < nodes.count; i += kThreads) {
+    if (nodes.MayCome(i)) nodes.listed[atomicAdd(listed_count, 1)] = i;
+  }
+  __syncthreads();
+  const int32_t left = view.leaves_max - 1 - view.state->pop_count;
+  for (int32_t j = static_cast<int32_t>(threadIdx.x); j < *listed_count; j += kThreads) {
+    const int32_t i = nodes.listed[j];
+    if (nodes.IsSplit(i)) continue;
+    const double least = nodes.least[i];
+    int32_t before = 0;
+    int32_t leaves_before = 0;
+    for (int32_t k = 0; k < *listed_count; ++k) {
+      const int32_t other = nodes.listed[k];
+      const double others = nodes.least[other];
+      const bool is_before = others > least || (others == least && other < i);
+      before += is_before ? 1 : 0;
+      leaves_before += is_before && !nodes.IsSplit(other) ? 1 : 0;
+    }
+    if (leaves_before < wanted && before < left) of_rank[leaves_before] = i;
+  }
+  __syncthreads();
+}
+
+// What the children of a leaf begin as; their rows are still to be counted.
+__device__ void MakeChildren(const TreeView& view, const TreeNode& parent, int32_t parent_at,
+                             int32_t at) {
+  const DeviceSplit& split = parent.best;
+  TreeNode left;
+  left.leaf = {split.left, 0, split.left_output, parent.leaf.bounds};
+  left.anchor = parent.begin();
+  left.parent = parent_at;
+  left.number = parent.number;
+  left.depth = parent.depth + 1;
+  left.side = static_cast<uint8_t>(1 - parent.side);
+  left.is_left = true;
+  TreeNode right = left;
+  right.leaf.sums = parent.leaf.sums - split.left;
+  right.leaf.output = split.right_output;
+  right.anchor = parent.begin() + parent.count;
+  right.ends_at_anchor = true;
+  right.number = view.state->pop_count;
+  right.is_left = false;
+  if (split.monotone != 0) {
+    const double middle = (split.left_output + split.right_output) / 2;
+    (split.monotone > 0 ? left : right).leaf.bounds.max = middle;
+    (split.monotone > 0 ? right : left).leaf.bounds.min = middle;
+  }
+  view.nodes[at] = left;
+  view.nodes[at + 1] = right;
+}
+
+// Which bins of a categorical split go left: from the histogram that it was found in.
+__device__ void MakeSet(const TreeView& view, int32_t at) {
+  const TreeNode& node = view.nodes[at];
+  const DeviceSplit& split = node.best;
+  if (!split.categorical) return;
+  const FeatureView& feature = view.feature[split.feature];
+  uint32_t* const set = view.sets + static_cast<uint64_t>(at) * view.set_words;
+  const GradientSums* const bins =
+      view.histograms + static_cast<uint64_t>(node.slot) * view.histogram_size + feature.histogram;
+  const SplitJudge judge(feature.shape, node.AsLeaf(), view.state->units, view.rules);
+  const uint64_t stride = feature.histogram_stride;
+  const double last = SubsetRatio(judge, bins[split.threshold * stride]);
+  for (uint32_t word = threadIdx.x; word < view.set_words; word += kThreads) {
+    uint32_t bits = 0;
+    for (uint32_t bit = 0; bit < 32; ++bit) {
+      const uint32_t bin = word * 32 + bit;
+      if (bin == 0 || bin >= feature.shape.bins) continue;
+      bool left = bin == split.threshold;
+      if (!left && split.is_subset && IsInSubsets(judge, bins[bin * stride])) {
+        const double ratio = SubsetRatio(judge, bins[bin * stride]);
+        const bool before = ratio < last || (ratio == last && bin < split.threshold);
+        left = before == split.from_front;
+      }
+      bits |= (left ? 1U : 0U) << bit;
+    }
+    set[word] = bits;
+  }
+}
+
+// Splits the leaves of of_rank, the first of which comes next for certain.
+__device__ void SplitLeaves(const TreeView& view, const int32_t* of_rank) {
+  TreeState& state = *view.state;
+  for (int32_t i = 0; i < kChosenMax && of_rank[i] >= 0; ++i) MakeSet(view, of_rank[i]);
+  if (threadIdx.x < kChosenMax * 2) state.arrivals[threadIdx.x] = 0;
+  if (threadIdx.x == 0) {
+    ++state.pop_count;
+    view.nodes[of_rank[0]].popped = true;
+  }
+  __syncthreads();
+  if (threadIdx.x < kChosenMax && of_rank[threadIdx.x] >= 0) {
+    const auto i = static_cast<int32_t>(threadIdx.x);
+    const int32_t at = of_rank[i];
+    TreeNode& node = view.nodes[at];
+    const int32_t children = state.node_count + 2 * i;
+    MakeChildren(view, node, at, children);
+    const auto nodes_then = static_cast<uint64_t>(state.pop_count);
+    state.chosen[i] = {at,         children,
+                       node.slot,  state.slot_count + i,
+                       nodes_then, static_cast<uint64_t>(node.number),
+                       nodes_then};
+    node.children = children;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    int32_t chosen = 0;
+    while (chosen < kChosenMax && of_rank[chosen] >= 0) ++chosen;
+    state.chosen_count = chosen;
+    state.node_count += 2 * chosen;
+    state.slot_count += chosen;
+    ++state.steps;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) Choose(const __grid_constant__ TreeView view) {
+  extern __shared__ uint4 shared[];
+  __shared__ BlockRoom room;
+  __shared__ int32_t of_rank[kChosenMax];
+  __shared__ int32_t listed_count;
+  __shared__ uint32_t popped;
+  TreeState& state = *view.state;
+  if (state.done != 0) return;
+  if (threadIdx.x == 0) listed_count = 0;
+  if (threadIdx.x < kChosenMax) of_rank[threadIdx.x] = -1;
+  const KnownNodes nodes(view, shared);
+  const int32_t needed = state.needed - 1;
+  const int32_t next = needed >= 0 ? needed : TakeCertain(view, nodes, &room, &popped);
+  __syncthreads();
+  if (next < 0) {
+    if (threadIdx.x == 0) {
+      state.done = 1;
+      state.chosen_count = 0;
+    }
+    return;
+  }
+  if (needed >= 0) {
+    if (threadIdx.x == 0) {
+      of_rank[0] = needed;
+      state.needed = 0;
+    }
+    __syncthreads();
+  } else {
+    // Nodes for splits that may turn out not to be needed, beyond those that will be.
+    const int32_t spare =
+        (view.node_capacity - state.node_count) / 2 - (view.leaves_max - 1 - state.pop_count);
+    const int32_t wanted = max(1, min(view.chosen_max, spare + 1));
+    RankLeaves(view, nodes, next, wanted, &listed_count, of_rank);
+  }
+  SplitLeaves(view, of_rank);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    Begin(const __grid_constant__ TreeView view, uint64_t feature_seed, uint64_t extra_seed) {
+  TreeState& state = *view.state;
+  for (uint32_t f = threadIdx.x; f < view.features; f += kThreads) {
+    view.splittable[f] = view.feature_used[f];
+  }
+  if (threadIdx.x < kChosenMax * 2) state.arrivals[threadIdx.x] = 0;
+  if (threadIdx.x != 0) return;
+  TreeNode root;
+  root.leaf.sums = {static_cast<int64_t>(state.root_gradient),
+                    static_cast<int64_t>(state.root_hessian)};
+  root.count = state.bag_count;
+  root.number = 0;
+  SplitRules plain = view.rules;
+  plain.path_smooth = 0;
+  root.leaf.output = LeafOutput(
+      static_cast<double>(root.leaf.sums.gradient) * state.units.gradient,
+      static_cast<double>(root.leaf.sums.hessian) * state.units.hessian + kHessianEpsilon,
+      plain.lambda_l2, root.count, plain, 0);
+  view.nodes[0] = root;
+  state.chosen[0] = Chosen{};
+  state.chosen_count = view.leaves_max > 1 ? 1 : 0;
+  state.node_count = 1;
+  state.slot_count = 1;
+  state.pop_count = 0;
+  state.needed = 0;
+  state.done = 0;
+  state.steps = 0;
+  state.feature_seed = feature_seed;
+  state.extra_seed = extra_seed;
+}
+
+size_t SharedBytes(const TreeView& view) {
+  return KnownNodes::BytesFor(static_cast<size_t>(view.node_capacity));
+}
+
+}  // namespace
+
+Status PrepareChoice(const TreeView& view) {
+  return FromCuda(cudaFuncSetAttribute(Choose, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(SharedBytes(view))),
+                  "shared memory of nodes");
+}
+
+void BeginTree(const TreeView& view, uint64_t feature_seed, uint64_t extra_seed,
+               cudaStream_t stream) {
+  (void)cudaMemsetAsync(view.histograms, 0, view.histogram_size * sizeof(GradientSums), stream);
+  Begin<<<1, kThreads, 0, stream>>>(view, feature_seed, extra_seed);
+}
+
+void ChooseLeaves(const TreeView& view, cudaStream_t stream) {
+  Choose<<<1, kThreads, SharedBytes(view), stream>>>(view);
+}
+
+}  // namespace strata::gpu_tree

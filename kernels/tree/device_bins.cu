@@ -1,0 +1,81 @@
+#include "kernels/tree/device_bins.cuh"
+
+namespace strata::gpu_tree {
+namespace {
+
+// What a BinBlock or BinColumn has of bins, whichever their width.
+template <typename Bins>
+std::pair<const void*, size_t> BytesOf(const Bins& bins) {
+  if (bins.wide.empty()) return {bins.narrow.data(), bins.narrow.size()};
+  return {bins.wide.data(), bins.wide.size() * sizeof(uint16_t)};
+}
+
+}  // namespace
+
+Status DeviceBins::CopyBytes(const void* bytes, size_t count, cudaStream_t stream,
+                             const void** copy) {
+  copies_.push_back(std::make_unique<DeviceMemory<std::byte>>());
+  STRATA_TRY(copies_.back()->Make(count, "bins of training data on the GPU"));
+  *copy = copies_.back()->data();
+  return copies_.back()->Set({static_cast<const std::byte*>(bytes), count}, stream);
+}
+
+// Histograms of narrow features are [bin][lane of the block], of others [bin] one by one.
+Status DeviceBins::CopyBlock(const BinMatrix& bins, const BinBlock& block,
+                             std::span<const FeatureShape> shapes, cudaStream_t stream) {
+  BlockView view{.histogram = histogram_size_,
+                 .first_feature = static_cast<uint32_t>(block.first_feature),
+                 .features = static_cast<uint32_t>(block.features),
+                 .stride = static_cast<uint32_t>(block.stride),
+                 .wide = block.is_wide()};
+  const auto [bytes, count] = BytesOf(block);
+  STRATA_TRY(CopyBytes(bytes, count, stream, &view.bins));
+  for (size_t lane = 0; lane < block.features; ++lane) {
+    const size_t f = block.first_feature + lane;
+    const size_t bin_bytes = view.wide ? sizeof(uint16_t) : sizeof(uint8_t);
+    FeatureView feature{.shape = shapes[f],
+                        .histogram = view.wide ? histogram_size_ : view.histogram + lane,
+                        .histogram_stride = view.wide ? 1 : view.stride,
+                        .row_stride = view.stride,
+                        .rows = static_cast<const std::byte*>(view.bins) + lane * bin_bytes,
+                        .wide = view.wide};
+    const auto [column, column_bytes] = BytesOf(bins.column(f));
+    STRATA_TRY(CopyBytes(column, column_bytes, stream, &feature.column));
+    features_.push_back(feature);
+    view.bins_max = std::max(view.bins_max, bins.bins(f));
+    if (view.wide) histogram_size_ += bins.bins(f);
+    if (shapes[f].categorical) set_words_ = std::max(set_words_, (bins.bins(f) + 31) / 32);
+  }
+  if (!view.wide) {
+    narrow_bins_max_ = std::max(narrow_bins_max_, view.bins_max);
+    histogram_size_ += uint64_t{view.bins_max} * view.stride;
+  }
+  blocks_.push_back(view);
+  return {};
+}
+
+Status DeviceBins::Copy(const BinMatrix& bins, std::span<const FeatureShape> shapes,
+                        cudaStream_t stream) {
+  STRATA_CHECK(shapes.size() == bins.features());
+  rows_ = bins.rows();
+  for (const BinBlock& block : bins.blocks()) {
+    STRATA_TRY(CopyBlock(bins, block, shapes, stream));
+  }
+  STRATA_TRY(device_features_.Make(features_.size(), "features on the GPU"));
+  STRATA_TRY(device_blocks_.Make(blocks_.size(), "blocks of features on the GPU"));
+  STRATA_TRY(device_features_.Set(features_, stream));
+  STRATA_TRY(device_blocks_.Set(blocks_, stream));
+  return FromCuda(cudaStreamSynchronize(stream), "copying bins to the GPU");
+}
+
+void DeviceBins::Show(TreeView* view) const {
+  view->rows = rows_;
+  view->features = static_cast<uint32_t>(features_.size());
+  view->blocks = static_cast<uint32_t>(blocks_.size());
+  view->feature = device_features_.data();
+  view->block = device_blocks_.data();
+  view->histogram_size = histogram_size_;
+  view->set_words = set_words_;
+}
+
+}  // namespace strata::gpu_tree

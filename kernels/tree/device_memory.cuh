@@ -1,0 +1,42 @@
+// Memory of the current GPU, and a stream, that are given back.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "kernels/core/cuda_status.cuh"
+
+namespace strata::gpu_tree {
+
+template <typename T>
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  ~DeviceMemory() { (void)cudaFree(data_); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  // Once; kRefused: there is not so much.
+  Status Make(size_t count, const char* what) {
+    count_ = count;
+    return FromAllocation(cudaMalloc(&data_, std::max<size_t>(count, 1) * sizeof(T)), what);
+  }
+  Status Set(std::span<const T> values, cudaStream_t stream) {
+    return FromCuda(
+        cudaMemcpyAsync(data_, values.data(), values.size() * sizeof(T), cudaMemcpyDefault, stream),
+        "copying to the GPU");
+  }
+  Status Get(std::span<T> values, cudaStream_t stream) const {
+    return FromCuda(
+        cudaMemcpyAsync(values.data(), data_, values.size() * sizeof(T), cudaMemcpyDefault, stream),
+        "copying from the GPU");
+  }
+  T* data() const { return data_; }
+  size_t size() const { return count_; }
+
+ private:
+  T* data_ = nullptr;
+  size_t count_ = 0;
+};
+
+}  // namespace strata::gpu_tree

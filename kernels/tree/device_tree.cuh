@@ -1,0 +1,193 @@
+// A tree that grows in a GPU's memory, and the kernels that take it a step further. One step splits
+// up to kChosenMax leaves: those that best-first growth takes next for certain, and those that it
+// is likely to take later, so that small leaves fill the GPU together. The host finds the
+// best-first order at the end (Replay), so that the result is what one split after another gives.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "base/hash.h"
+#include "base/status.h"
+#include "kernels/tree/feature_shape.h"
+#include "kernels/tree/fixed_point.h"
+
+namespace strata::gpu_tree {
+
+constexpr int kChosenMax = 32;                // leaves split in one step
+constexpr int kLanes = 32;                    // features side by side in a block of bins
+constexpr int kGroupFeatures = 8;             // that a block of threads searches
+constexpr uint32_t kHistogramRowsMin = 4096;  // a leaf with fewer is added up by one block
+
+// A split as the search leaves it.
+struct DeviceSplit {
+  double gain = 0;  // 0: none
+  int32_t feature = -1;
+  uint32_t threshold = 0;  // of a subset of categories: the last one that it took
+  GradientSums left;
+  double left_output = 0;
+  double right_output = 0;
+  bool default_left = false;
+  bool categorical = false;
+  bool is_subset = false;   // of more than one category
+  bool from_front = false;  // of the order of a subset's categories
+  int8_t monotone = 0;
+
+  __host__ __device__ bool exists() const { return gain > 0; }
+};
+
+// A leaf, split or not.
+struct TreeNode {
+  DeviceSplit best;
+  SplitLeaf leaf;       // but for its rows: `count`
+  uint32_t anchor = 0;  // where its rows begin, or end
+  uint32_t count = 0;
+  int32_t parent = -1;
+  int32_t children = -1;  // the left one; the right one is behind it
+  int32_t slot = -1;      // of its histogram
+  int32_t number = -1;    // as a leaf; known once its parent is in the tree for certain
+  uint32_t depth = 0;
+  uint8_t side = 0;  // which of the two buffers has its rows
+  bool ends_at_anchor = false;
+  bool is_left = false;
+  bool popped = false;  // is in the tree as a node for certain
+
+  __host__ __device__ uint32_t begin() const { return ends_at_anchor ? anchor - count : anchor; }
+  __host__ __device__ SplitLeaf AsLeaf() const {
+    SplitLeaf with_rows = leaf;
+    with_rows.rows = count;
+    return with_rows;
+  }
+};
+
+// A leaf that the step splits, or, with one child, the root that it searches.
+struct Chosen {
+  int32_t parent = -1;
+  int32_t children = 0;
+  int32_t parent_slot = -1;
+  int32_t new_slot = 0;
+  uint64_t nodes_then = 0;   // nodes of the tree when its children are searched
+  uint64_t left_number = 0;  // of leaves, for what is random
+  uint64_t right_number = 0;
+};
+
+struct TreeState {
+  Chosen chosen[kChosenMax];
+  uint32_t arrivals[kChosenMax * 2];  // blocks that have searched a child
+  int32_t chosen_count = 0;
+  int32_t node_count = 0;
+  int32_t slot_count = 0;
+  int32_t pop_count = 0;
+  int32_t needed = 0;  // if not 0, one more than a leaf that is to be split, whatever else
+  int32_t done = 0;
+  uint32_t steps = 0;
+  uint64_t feature_seed = 0;  // of the tree
+  uint64_t extra_seed = 0;    // of the tree
+  // Of the gradients.
+  uint32_t bag_count = 0;
+  uint32_t largest_gradient = 0;  // a float's bits
+  uint32_t largest_hessian = 0;
+  unsigned long long not_finite = 0;
+  unsigned long long root_gradient = 0;  // two's complement
+  unsigned long long root_hessian = 0;
+  GradientUnits units;
+};
+
+struct FeatureView {
+  FeatureShape shape;
+  uint64_t histogram = 0;         // where its bin 0 is in a histogram
+  uint32_t histogram_stride = 1;  // from one bin to the next
+  uint32_t row_stride = 1;        // from one row to the next in `rows`
+  const void* column = nullptr;   // row after row
+  const void* rows = nullptr;     // likewise, among the features of its block
+  bool wide = false;              // bins are of 16 bits
+};
+
+struct BlockView {
+  const void* bins = nullptr;
+  uint64_t histogram = 0;  // of narrow ones: bin * stride + lane
+  uint32_t first_feature = 0;
+  uint32_t features = 0;
+  uint32_t stride = 0;
+  uint32_t bins_max = 0;
+  bool wide = false;
+};
+
+// All that the kernels of a tree work on; in the GPU's memory but for itself.
+struct TreeView {
+  uint64_t rows = 0;
+  uint32_t features = 0;
+  uint32_t blocks = 0;
+  const FeatureView* feature = nullptr;
+  const BlockView* block = nullptr;
+  uint64_t histogram_size = 0;  // of one leaf
+  uint8_t* feature_used = nullptr;
+  TreeState* state = nullptr;
+  TreeNode* nodes = nullptr;
+  uint8_t* splittable = nullptr;  // node * features + feature
+  uint32_t* sets = nullptr;       // node * set_words: bins of categories that go left
+  uint32_t set_words = 0;
+  GradientSums* histograms = nullptr;  // slot * histogram_size
+  DeviceSplit* found = nullptr;        // (chosen * 2 + child) * groups + group
+  uint32_t* row_buffers[2] = {};
+  uint32_t* gradients16[2] = {};
+  Row32* gradients32[2] = {};
+  bool is_wide = false;  // gradients of 32 bits
+  int32_t leaves_max = 0;
+  int32_t node_capacity = 0;
+  uint32_t max_depth = 0;
+  int32_t chosen_max = kChosenMax;
+  uint32_t histogram_grid = 1;  // blocks of threads that run at once
+  SplitRules rules;
+  double bynode = 1;
+  bool extra_trees = false;
+
+  __host__ __device__ uint32_t groups() const {
+    return (features + kGroupFeatures - 1) / kGroupFeatures;
+  }
+  __device__ bool CanSplit(const TreeNode& node) const {
+    if (max_depth > 0 && node.depth >= max_depth) return false;
+    return static_cast<int64_t>(node.count) >= 2 * rules.min_data_in_leaf;
+  }
+};
+
+// The children of a leaf that was chosen, by the rows they have.
+struct ChildPair {
+  int32_t smaller = 0;
+  int32_t larger = -1;  // none: the root
+  bool any_can_split = false;
+
+  __device__ ChildPair(const TreeView& view, const Chosen& chosen) {
+    const TreeNode* const left = view.nodes + chosen.children;
+    smaller = chosen.children;
+    any_can_split = view.CanSplit(left[0]);
+    if (chosen.parent < 0) return;
+    const bool left_is_smaller = left[0].count < left[1].count;
+    smaller = chosen.children + (left_is_smaller ? 0 : 1);
+    larger = chosen.children + (left_is_smaller ? 1 : 0);
+    any_can_split = any_can_split || view.CanSplit(left[1]);
+  }
+};
+
+__device__ inline uint32_t BinAt(const void* bins, bool wide, uint64_t at) {
+  return wide ? static_cast<const uint16_t*>(bins)[at] : static_cast<const uint8_t*>(bins)[at];
+}
+
+// The steps of a tree, enqueued one by one.
+// The root, from the state's sums; of the tree's seeds.
+void BeginTree(const TreeView& view, uint64_t feature_seed, uint64_t extra_seed,
+               cudaStream_t stream);
+Status PrepareChoice(const TreeView& view);  // once, before it
+void ChooseLeaves(const TreeView& view, cudaStream_t stream);
+void PartitionLeaves(const TreeView& view, uint32_t blocks, cudaStream_t stream);
+void BuildHistograms(const TreeView& view, uint32_t shared_bytes, cudaStream_t stream);
+void SearchLeaves(const TreeView& view, uint32_t blocks, cudaStream_t stream);
+
+// Shared memory that a block of threads of BuildHistograms needs for features of so many bins,
+// which is to be announced once.
+uint32_t HistogramSharedBytes(const TreeView& view, uint32_t bins_max);
+Status PrepareHistograms(uint32_t shared_bytes);
+uint32_t HistogramBlocks(const TreeView& view);  // that an SM is to hold
+
+}  // namespace strata::gpu_tree

@@ -1,0 +1,12 @@
+// Of a build without CUDA.
+#include "kernels/tree/gpu_trees.h"
+
+namespace strata {
+
+Result<std::unique_ptr<GpuTrees>> GpuTrees::Open(int /*device*/, const BinMatrix& /*bins*/,
+                                                 std::span<const FeatureShape> /*shapes*/,
+                                                 const GpuTreeOptions& /*options*/) {
+  return NotFound("this build has no CUDA; ./dev build --cuda=on makes one that does");
+}
+
+}  // namespace strata

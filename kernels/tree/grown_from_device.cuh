@@ -1,0 +1,39 @@
+// What the host makes of a tree that a GPU has grown, and of one that rows are to walk down.
+#pragma once
+
+#include <vector>
+
+#include "kernels/tree/device_tree.cuh"
+#include "kernels/tree/grown_tree.h"
+#include "kernels/tree/row_kernels.cuh"
+
+namespace strata::gpu_tree {
+
+// A tree as it was on the GPU.
+struct FetchedNodes {
+  TreeState state;
+  std::vector<TreeNode> nodes;
+  std::vector<int32_t> popped;  // nodes of the tree in their order
+  std::vector<uint32_t> sets;   // node * words + word
+};
+
+// Takes splits in best-first order, up to a number of leaves: numbers nodes, and says which are in
+// the tree, and in which order. The node whose split it lacks; -1: none.
+int32_t Replay(size_t leaves_max, FetchedNodes* fetched);
+
+// Once replayed; without rows.
+void MakeGrownTree(const FetchedNodes& fetched, uint32_t set_words, GrownTree* tree);
+// `sides`: the two buffers of rows. Leaf by leaf, ascending within each.
+void PutRows(const FetchedNodes& fetched, std::span<const std::vector<uint32_t>> sides,
+             GrownTree* tree, std::vector<uint32_t>* rows);
+// Where each leaf's rows lie. A leaf whose split turned out not to be needed has several.
+std::vector<LeafSegment> SegmentsOf(const FetchedNodes& fetched);
+
+struct WalkTable {
+  std::vector<WalkNode> nodes;
+  std::vector<uint32_t> sets;
+};
+// `features`: of the data that walks.
+WalkTable WalkTableOf(const GrownTree& tree, std::span<const FeatureView> features);
+
+}  // namespace strata::gpu_tree

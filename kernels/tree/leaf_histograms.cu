@@ -1,0 +1,261 @@
+// Histograms of the smaller children of a step. Lane l of a warp adds up feature l of a block: in
+// shared memory as [bin][sum][lane], so that each lane has a bank of its own and no two of a warp
+// ever meet, whatever the data. Sums are integers, whose order does not matter.
+#include "kernels/core/cuda_status.cuh"
+#include "kernels/tree/device_tree.cuh"
+#include "kernels/tree/shuffle.cuh"
+
+namespace strata::gpu_tree {
+namespace {
+
+constexpr uint32_t kRowsMax = 65535;  // of an item: sums of 16 bits a row fit 32 bits
+constexpr unsigned kAhead = 8;       // rows whose bins a warp fetches at once
+
+// Rows of 16 bits: two sums of a bin. Of 32 bits: four, the halves of both numbers.
+template <typename Gradient>
+struct Sums;
+
+template <>
+struct Sums<uint32_t> {
+  static constexpr uint32_t kCount = 2;
+  static constexpr unsigned kThreads = 512;
+  static constexpr unsigned kBlocks = 3;  // of an SM
+  static __device__ void Add(uint32_t row, uint32_t* at) {
+    atomicAdd(at, static_cast<uint32_t>(static_cast<int32_t>(row) >> 16));
+    atomicAdd(at + kLanes, row & 0xffffU);
+  }
+  static __device__ GradientSums Read(const uint32_t* at) {
+    return {static_cast<int32_t>(at[0]), at[kLanes]};
+  }
+  static __device__ GradientSums Of(uint32_t row) {
+    return {static_cast<int32_t>(row) >> 16, row & 0xffffU};
+  }
+  static __device__ uint32_t FromLane(uint32_t row, int lane) {
+    return __shfl_sync(kWholeWarp, row, lane);
+  }
+};
+
+template <>
+struct Sums<Row32> {
+  static constexpr uint32_t kCount = 4;
+  static constexpr unsigned kThreads = 1024;
+  static constexpr unsigned kBlocks = 1;
+  static __device__ void Add(const Row32& row, uint32_t* at) {
+    atomicAdd(at, static_cast<uint32_t>(row.gradient >> 16));
+    atomicAdd(at + kLanes, static_cast<uint32_t>(row.gradient) & 0xffffU);
+    atomicAdd(at + 2 * kLanes, static_cast<uint32_t>(row.hessian >> 16));
+    atomicAdd(at + 3 * kLanes, static_cast<uint32_t>(row.hessian) & 0xffffU);
+  }
+  static __device__ GradientSums Read(const uint32_t* at) {
+    return {int64_t{static_cast<int32_t>(at[0])} * 65536 + at[kLanes],
+            int64_t{static_cast<int32_t>(at[2 * kLanes])} * 65536 + at[3 * kLanes]};
+  }
+  static __device__ GradientSums Of(const Row32& row) { return {row.gradient, row.hessian}; }
+  static __device__ Row32 FromLane(const Row32& row, int lane) {
+    return {__shfl_sync(kWholeWarp, row.gradient, lane),
+            __shfl_sync(kWholeWarp, row.hessian, lane)};
+  }
+};
+
+__device__ void AddToMemory(const GradientSums& sum, GradientSums* to) {
+  auto* const words = reinterpret_cast<unsigned long long*>(to);
+  if (sum.gradient != 0) atomicAdd(words, static_cast<unsigned long long>(sum.gradient));
+  if (sum.hessian != 0) atomicAdd(words + 1, static_cast<unsigned long long>(sum.hessian));
+}
+
+// A piece of the step's work: rows of one leaf, features of one block.
+struct Item {
+  const BlockView* block = nullptr;  // null: none is left
+  uint32_t begin = 0;
+  uint32_t count = 0;
+  uint8_t side = 0;
+  bool is_all = false;  // of the leaf's rows: the histogram is written, not added to
+  GradientSums* histogram = nullptr;
+};
+
+// How the step's rows are divided, the same in every block of threads.
+struct Division {
+  uint32_t item_rows;
+  uint32_t leaf_rows[kChosenMax];  // of the smaller child; 0: neither child can be split
+  uint32_t leaf[kChosenMax];       // its node
+};
+
+__device__ void Divide(const TreeView& view, Division* division) {
+  const TreeState& state = *view.state;
+  if (threadIdx.x < 32) {
+    uint32_t rows = 0;
+    if (static_cast<int32_t>(threadIdx.x) < state.chosen_count) {
+      const ChildPair pair(view, state.chosen[threadIdx.x]);
+      rows = pair.any_can_split ? view.nodes[pair.smaller].count : 0;
+      division->leaf[threadIdx.x] = static_cast<uint32_t>(pair.smaller);
+    }
+    division->leaf_rows[threadIdx.x] = rows;
+    const uint64_t all = ShuffleReduce(uint64_t{rows}, PlusOf{}) * view.blocks;
+    const uint64_t fair = (all + view.histogram_grid - 1) / view.histogram_grid;
+    if (threadIdx.x == 0) {
+      division->item_rows = static_cast<uint32_t>(
+          fair < kHistogramRowsMin ? kHistogramRowsMin : (fair > kRowsMax ? kRowsMax : fair));
+    }
+  }
+  __syncthreads();
+}
+static_assert(kChosenMax == 32);
+
+__device__ Item ItemAt(const TreeView& view, const Division& division, uint64_t number) {
+  Item item;
+  for (int32_t i = 0; i < view.state->chosen_count; ++i) {
+    const uint32_t rows = division.leaf_rows[i];
+    const uint64_t pieces = (rows + division.item_rows - 1) / division.item_rows;
+    if (number >= pieces * view.blocks) {
+      number -= pieces * view.blocks;
+      continue;
+    }
+    const uint32_t piece = static_cast<uint32_t>(number % pieces);
+    const TreeNode& leaf = view.nodes[division.leaf[i]];
+    item.block = view.block + number / pieces;
+    item.begin = leaf.begin() + piece * division.item_rows;
+    item.count = min(division.item_rows, rows - piece * division.item_rows);
+    item.side = leaf.side;
+    item.is_all = pieces == 1;
+    item.histogram = view.histograms +
+                     static_cast<uint64_t>(view.state->chosen[i].new_slot) * view.histogram_size;
+    break;
+  }
+  return item;
+}
+
+// A warp takes 32 rows at a time; with fewer than 32 features side by side, several rows at once.
+template <typename Gradient>
+__device__ void AddNarrow(const BlockView& block, const uint32_t* rows, const Gradient* gradients,
+                          uint32_t count, uint32_t* sums) {
+  using Kind = Sums<Gradient>;
+  const auto* const bins = static_cast<const uint8_t*>(block.bins);
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned at_once = 32 / block.stride;
+  const unsigned sub = lane / block.stride;
+  const unsigned feature = lane % block.stride;
+  const bool has_feature = feature < block.features;
+  for (uint32_t base = threadIdx.x / 32 * 32; base < count; base += blockDim.x) {
+    const uint32_t here = min(32U, count - base);
+    const uint32_t row = lane < here ? rows[base + lane] : 0;
+    const Gradient gradient = lane < here ? gradients[base + lane] : Gradient{};
+    for (unsigned first = 0; first < here; first += kAhead * at_once) {
+      uint32_t bin[kAhead];
+#pragma unroll
+      for (unsigned j = 0; j < kAhead; ++j) {
+        const unsigned from = first + j * at_once + sub;
+        const uint64_t at = __shfl_sync(kWholeWarp, row, static_cast<int>(from % 32));
+        bin[j] = from < here && has_feature ? bins[at * block.stride + feature] : 0;
+      }
+#pragma unroll
+      for (unsigned j = 0; j < kAhead; ++j) {
+        const unsigned from = first + j * at_once + sub;
+        const Gradient own = Kind::FromLane(gradient, static_cast<int>(from % 32));
+        if (from < here && has_feature)
+          Kind::Add(own, sums + bin[j] * Kind::kCount * kLanes + lane);
+      }
+    }
+  }
+}
+
+template <typename Gradient>
+__device__ void BuildNarrow(const TreeView& view, const Item& item, const uint32_t* rows,
+                            const Gradient* gradients, uint32_t* sums) {
+  using Kind = Sums<Gradient>;
+  const BlockView& block = *item.block;
+  const uint32_t words = block.bins_max * Kind::kCount * kLanes;
+  for (uint32_t i = threadIdx.x; i < words; i += blockDim.x) sums[i] = 0;
+  __syncthreads();
+  AddNarrow(block, rows, gradients, item.count, sums);
+  __syncthreads();
+  GradientSums* const out = item.histogram + block.histogram;
+  for (uint32_t i = threadIdx.x; i < block.bins_max * block.stride; i += blockDim.x) {
+    const uint32_t bin = i / block.stride;
+    GradientSums sum;
+    for (uint32_t lane = i % block.stride; lane < kLanes; lane += block.stride) {
+      sum += Kind::Read(sums + bin * Kind::kCount * kLanes + lane);
+    }
+    if (item.is_all) {
+      out[i] = sum;
+    } else {
+      AddToMemory(sum, out + i);
+    }
+  }
+  __syncthreads();
+}
+
+// Bins of 16 bits: straight into memory.
+template <typename Gradient>
+__device__ void BuildWide(const TreeView& view, const Item& item, const uint32_t* rows,
+                          const Gradient* gradients) {
+  const BlockView& block = *item.block;
+  const auto* const bins = static_cast<const uint16_t*>(block.bins);
+  for (uint32_t f = 0; item.is_all && f < block.features; ++f) {
+    const FeatureView& feature = view.feature[block.first_feature + f];
+    for (uint32_t bin = threadIdx.x; bin < feature.shape.bins; bin += blockDim.x) {
+      item.histogram[feature.histogram + bin] = {};
+    }
+  }
+  __syncthreads();
+  for (uint64_t i = threadIdx.x; i < uint64_t{item.count} * block.features; i += blockDim.x) {
+    const uint32_t at = static_cast<uint32_t>(i / block.features);
+    const uint32_t f = static_cast<uint32_t>(i % block.features);
+    const uint32_t bin = bins[uint64_t{rows[at]} * block.stride + f];
+    const FeatureView& feature = view.feature[block.first_feature + f];
+    AddToMemory(Sums<Gradient>::Of(gradients[at]), item.histogram + feature.histogram + bin);
+  }
+}
+
+template <typename Gradient>
+__global__ void __launch_bounds__(Sums<Gradient>::kThreads, Sums<Gradient>::kBlocks)
+    Histograms(const __grid_constant__ TreeView view, Gradient* first, Gradient* second) {
+  extern __shared__ uint4 shared[];
+  auto* const sums = reinterpret_cast<uint32_t*>(shared);
+  __shared__ Division division;
+  if (view.state->chosen_count == 0) return;
+  Divide(view, &division);
+  for (uint64_t number = blockIdx.x;; number += gridDim.x) {
+    const Item item = ItemAt(view, division, number);
+    if (item.block == nullptr) return;
+    const uint32_t* const rows = view.row_buffers[item.side] + item.begin;
+    const Gradient* const gradients = (item.side == 0 ? first : second) + item.begin;
+    if (item.block->wide) {
+      BuildWide(view, item, rows, gradients);
+    } else {
+      BuildNarrow(view, item, rows, gradients, sums);
+    }
+  }
+}
+
+}  // namespace
+
+uint32_t HistogramSharedBytes(const TreeView& view, uint32_t bins_max) {
+  const uint32_t sums = view.is_wide ? Sums<Row32>::kCount : Sums<uint32_t>::kCount;
+  return bins_max * sums * kLanes * static_cast<uint32_t>(sizeof(uint32_t));
+}
+
+uint32_t HistogramBlocks(const TreeView& view) {
+  return view.is_wide ? Sums<Row32>::kBlocks : Sums<uint32_t>::kBlocks;
+}
+
+Status PrepareHistograms(uint32_t shared_bytes) {
+  const auto bytes = static_cast<int>(shared_bytes);
+  STRATA_TRY(FromCuda(cudaFuncSetAttribute(Histograms<uint32_t>,
+                                           cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+                      "shared memory of histograms"));
+  return FromCuda(
+      cudaFuncSetAttribute(Histograms<Row32>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+      "shared memory of histograms");
+}
+
+void BuildHistograms(const TreeView& view, uint32_t shared_bytes, cudaStream_t stream) {
+  if (view.is_wide) {
+    Histograms<Row32><<<view.histogram_grid, Sums<Row32>::kThreads, shared_bytes, stream>>>(
+        view, view.gradients32[0], view.gradients32[1]);
+  } else {
+    Histograms<uint32_t><<<view.histogram_grid, Sums<uint32_t>::kThreads, shared_bytes, stream>>>(
+        view, view.gradients16[0], view.gradients16[1]);
+  }
+}
+
+}  // namespace strata::gpu_tree

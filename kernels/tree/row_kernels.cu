@@ -1,0 +1,242 @@
+#include <algorithm>
+
+#include "kernels/core/math.h"
+#include "kernels/tree/row_kernels.cuh"
+#include "kernels/tree/shuffle.cuh"
+
+namespace strata::gpu_tree {
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr uint64_t kRowsOfBlock = 2048;
+
+unsigned BlocksFor(uint64_t rows) {
+  return static_cast<unsigned>(std::max<uint64_t>(1, (rows + kRowsOfBlock - 1) / kRowsOfBlock));
+}
+
+// A float that is not negative, as bits: they compare as it does.
+__device__ uint32_t SizeBits(float x) { return __float_as_uint(x < 0 ? -x : x); }
+
+template <typename Loss>
+__global__ void __launch_bounds__(kThreads)
+    Slopes(const __grid_constant__ TreeView view, Loss loss, RowLabels labels, const double* scores,
+           Slope* slopes) {
+  __shared__ uint32_t of_warp[kBlockWarpsMax];
+  uint32_t gradient = 0;
+  uint32_t hessian = 0;
+  uint32_t not_finite = 0;
+  const uint64_t begin = blockIdx.x * kRowsOfBlock;
+  const uint64_t end = begin + kRowsOfBlock < view.rows ? begin + kRowsOfBlock : view.rows;
+  for (uint64_t row = begin + threadIdx.x; row < end; row += kThreads) {
+    const LossSlope exact = loss(scores[row], labels.labels[row]);
+    const double weight = labels.weights == nullptr ? 1 : labels.weights[row];
+    const Slope slope{static_cast<float>(exact.gradient * weight),
+                      static_cast<float>(exact.hessian * weight)};
+    slopes[row] = slope;
+    if (!math::IsFinite(slope.gradient) || !math::IsFinite(slope.hessian)) {
+      ++not_finite;
+      continue;
+    }
+    gradient = max(gradient, SizeBits(slope.gradient));
+    if (slope.hessian > 0) hessian = max(hessian, SizeBits(slope.hessian));
+  }
+  gradient = ShuffleReduceMax(gradient, 0U, of_warp);
+  hessian = ShuffleReduceMax(hessian, 0U, of_warp);
+  not_finite = ShuffleReduceSum(not_finite, of_warp);
+  if (threadIdx.x != 0) return;
+  TreeState& state = *view.state;
+  atomicMax(&state.largest_gradient, gradient);
+  atomicMax(&state.largest_hessian, hessian);
+  if (not_finite > 0) atomicAdd(&state.not_finite, static_cast<unsigned long long>(not_finite));
+}
+
+__device__ GradientUnits UnitsOf(const TreeState& state, int64_t bins, int32_t levels) {
+  const double gradient = __uint_as_float(state.largest_gradient);
+  const double hessian = __uint_as_float(state.largest_hessian);
+  if (bins > 0) {
+    const auto count = static_cast<double>(bins);
+    return {gradient > 0 ? gradient / (count / 2) : 1, hessian > 0 ? hessian / count : 1};
+  }
+  return {UnitFor(gradient, levels), UnitFor(hessian, levels)};
+}
+
+__device__ void AddToRoot(const TreeView& view, GradientSums sums, int64_t* of_warp) {
+  sums.gradient = ShuffleReduceSum(sums.gradient, of_warp);
+  sums.hessian = ShuffleReduceSum(sums.hessian, of_warp);
+  if (threadIdx.x != 0) return;
+  TreeState& state = *view.state;
+  atomicAdd(&state.root_gradient, static_cast<unsigned long long>(sums.gradient));
+  atomicAdd(&state.root_hessian, static_cast<unsigned long long>(sums.hessian));
+}
+
+// Puts a row's gradient at its place among the root's; its numbers.
+struct Rounded {
+  int32_t gradient;
+  int32_t hessian;
+};
+__device__ void Store(const TreeView& view, const Rounded& rounded, uint64_t at) {
+  if (view.is_wide) {
+    view.gradients32[0][at] = {rounded.gradient, rounded.hessian};
+  } else {
+    view.gradients16[0][at] = PackRow16(rounded.gradient, rounded.hessian);
+  }
+}
+
+struct RoundingSeeds {
+  uint64_t rounding;
+  uint64_t bag;
+};
+
+// What QuantisedGradients does to a row.
+__device__ Rounded Round(const Slope& slope, uint64_t row, bool wide, uint64_t seed,
+                         double gradient_scale, double hessian_scale) {
+  const bool finite = math::IsFinite(slope.gradient) && math::IsFinite(slope.hessian);
+  const double gradient = finite ? slope.gradient : 0;
+  const double hessian = finite ? slope.hessian : 0;
+  if (wide) {
+    return {RoundToUnits(gradient, gradient_scale, 0.5), RoundToUnits(hessian, hessian_scale, 0.5)};
+  }
+  const uint64_t bits = Mix64(seed ^ (row * 0x9e3779b97f4a7c15ULL));
+  return {RoundToUnits(gradient, gradient_scale, static_cast<double>(bits >> 32) * 0x1p-32),
+          RoundToUnits(hessian, hessian_scale, static_cast<double>(bits & 0xffffffff) * 0x1p-32)};
+}
+
+__global__ void __launch_bounds__(kThreads)
+    RoundAll(const __grid_constant__ TreeView view, const Slope* slopes, GpuRounding rounding,
+             RoundingSeeds seeds, double share) {
+  __shared__ int64_t of_warp[kBlockWarpsMax];
+  const unsigned lane = threadIdx.x % 32;
+  TreeState& state = *view.state;
+  const GradientUnits units = UnitsOf(state, rounding.bins, view.is_wide ? kLevels32 : kLevels16);
+  const double gradient_scale = 1 / units.gradient;
+  const double hessian_scale = 1 / units.hessian;
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    state.units = units;
+    if (share >= 1) state.bag_count = static_cast<uint32_t>(view.rows);
+  }
+  GradientSums sums;
+  for (uint64_t i = 0; i < kRowsOfBlock; i += kThreads) {
+    const uint64_t row = blockIdx.x * kRowsOfBlock + i + threadIdx.x;
+    const bool is_row = row < view.rows;
+    bool is_in = is_row;
+    uint64_t at = row;
+    if (share < 1) {
+      is_in = is_row && RowUniform(seeds.bag, row) < share;
+      const unsigned in = __ballot_sync(kWholeWarp, is_in);
+      uint32_t begin = 0;
+      if (lane == 0) begin = atomicAdd(&state.bag_count, static_cast<uint32_t>(__popc(in)));
+      at = __shfl_sync(kWholeWarp, begin, 0) + __popc(in & ((1U << lane) - 1));
+    }
+    if (!is_in) continue;
+    const Rounded rounded =
+        Round(slopes[row], row, view.is_wide, seeds.rounding, gradient_scale, hessian_scale);
+    view.row_buffers[0][at] = static_cast<uint32_t>(row);
+    Store(view, rounded, at);
+    sums += {rounded.gradient, rounded.hessian};
+  }
+  AddToRoot(view, sums, of_warp);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    Gather(const __grid_constant__ TreeView view, const void* by_row, uint32_t count,
+           GradientUnits units) {
+  __shared__ int64_t of_warp[kBlockWarpsMax];
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    view.state->bag_count = count;
+    view.state->units = units;
+  }
+  GradientSums sums;
+  for (uint64_t i = 0; i < kRowsOfBlock; i += kThreads) {
+    const uint64_t at = blockIdx.x * kRowsOfBlock + i + threadIdx.x;
+    if (at >= count) break;
+    const uint32_t row = view.row_buffers[0][at];
+    if (view.is_wide) {
+      const Row32 gradient = static_cast<const Row32*>(by_row)[row];
+      view.gradients32[0][at] = gradient;
+      sums += {gradient.gradient, gradient.hessian};
+    } else {
+      const uint32_t gradient = static_cast<const uint32_t*>(by_row)[row];
+      view.gradients16[0][at] = gradient;
+      const uint64_t widened = WidenRow16(gradient);
+      sums += {GradientOf(widened), HessianOf(widened)};
+    }
+  }
+  AddToRoot(view, sums, of_warp);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    Walk(const WalkNode* nodes, const uint32_t* sets, const double* values, uint64_t rows,
+         double* scores) {
+  const uint64_t row = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (row >= rows) return;
+  int32_t at = 0;
+  while (at >= 0) {
+    const WalkNode& node = nodes[at];
+    const uint32_t bin = BinAt(node.bins, node.wide, row * node.row_stride);
+    bool left = bin == node.missing_bin ? node.missing_left : bin <= node.threshold;
+    if (node.set >= 0) left = (sets[node.set + bin / 32] >> (bin % 32) & 1) != 0;
+    at = left ? node.left : node.right;
+  }
+  scores[row] += values[~at];
+}
+
+__global__ void __launch_bounds__(kThreads)
+    MarkLeaves(const __grid_constant__ TreeView view, const LeafSegment* segments, uint32_t count,
+               uint16_t* leaf_of) {
+  uint32_t low = 0;
+  for (uint32_t high = count; high - low > 1;) {
+    const uint32_t middle = (low + high) / 2;
+    (segments[middle].first_tile <= blockIdx.x ? low : high) = middle;
+  }
+  const LeafSegment segment = segments[low];
+  const uint32_t begin = (blockIdx.x - segment.first_tile) * kSegmentTile;
+  const uint32_t end = min(begin + kSegmentTile, segment.count);
+  const uint32_t* const rows = view.row_buffers[segment.side] + segment.begin;
+  for (uint32_t i = begin + threadIdx.x; i < end; i += kThreads) {
+    leaf_of[rows[i]] = static_cast<uint16_t>(segment.leaf);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    AddValues(const uint16_t* leaf_of, const double* values, uint64_t rows, double* scores) {
+  const uint64_t begin = blockIdx.x * kRowsOfBlock;
+  for (uint64_t i = threadIdx.x; i < kRowsOfBlock && begin + i < rows; i += kThreads) {
+    scores[begin + i] += values[leaf_of[begin + i]];
+  }
+}
+
+}  // namespace
+
+void ComputeSlopes(const TreeView& view, const GpuLoss& loss, const RowLabels& labels,
+                   const double* scores, Slope* slopes, cudaStream_t stream) {
+  std::visit(
+      [&](const auto& one) {
+        Slopes<<<BlocksFor(view.rows), kThreads, 0, stream>>>(view, one, labels, scores, slopes);
+      },
+      loss);
+}
+
+void RoundSlopes(const TreeView& view, const Slope* slopes, const GpuRounding& rounding,
+                 uint64_t seed, const GpuBag& bag, cudaStream_t stream) {
+  const RoundingSeeds seeds{seed, bag.seed};
+  RoundAll<<<BlocksFor(view.rows), kThreads, 0, stream>>>(view, slopes, rounding, seeds, bag.share);
+}
+
+void GatherGradients(const TreeView& view, const void* by_row, uint32_t count,
+                     const GradientUnits& units, cudaStream_t stream) {
+  Gather<<<BlocksFor(count), kThreads, 0, stream>>>(view, by_row, count, units);
+}
+
+void WalkRows(const WalkNode* nodes, const uint32_t* sets, const double* values, uint64_t rows,
+              double* scores, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>((rows + kThreads - 1) / kThreads);
+  if (blocks > 0) Walk<<<blocks, kThreads, 0, stream>>>(nodes, sets, values, rows, scores);
+}
+
+void AddSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
+                 const double* values, uint16_t* leaf_of, double* scores, cudaStream_t stream) {
+  MarkLeaves<<<tiles, kThreads, 0, stream>>>(view, segments, count, leaf_of);
+  AddValues<<<BlocksFor(view.rows), kThreads, 0, stream>>>(leaf_of, values, view.rows, scores);
+}
+
+}  // namespace strata::gpu_tree

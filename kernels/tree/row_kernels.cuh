@@ -1,0 +1,67 @@
+// What is done with all rows between trees: gradients from scores, their rounding to integers, the
+// bag, and scores from leaves.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/tree/device_tree.cuh"
+#include "kernels/tree/gpu_trees.h"
+
+namespace strata::gpu_tree {
+
+struct Slope {
+  float gradient;
+  float hessian;
+};
+
+// What loss functions are of.
+struct RowLabels {
+  const float* labels;
+  const float* weights;  // null: all 1
+};
+
+// Slopes of all rows; the largest, and how many are not finite, go to the state.
+void ComputeSlopes(const TreeView& view, const GpuLoss& loss, const RowLabels& labels,
+                   const double* scores, Slope* slopes, cudaStream_t stream);
+// The root's rows and gradients, of the bag, from slopes; units and the root's sums go to the
+// state, whose bag_count and sums are 0.
+void RoundSlopes(const TreeView& view, const Slope* slopes, const GpuRounding& rounding,
+                 uint64_t seed, const GpuBag& bag, cudaStream_t stream);
+// The root's gradients, of its rows, which are there, from those of all rows.
+void GatherGradients(const TreeView& view, const void* by_row, uint32_t count,
+                     const GradientUnits& units, cudaStream_t stream);
+
+// A node of a tree that rows walk down.
+struct WalkNode {
+  const void* bins = nullptr;  // of its feature, row_stride apart
+  uint32_t row_stride = 0;
+  uint32_t threshold = 0;
+  uint32_t missing_bin = ~0U;  // none
+  int32_t set = -1;            // where its words begin; -1: not categorical
+  int32_t left = 0;            // a node, or ~leaf
+  int32_t right = 0;
+  bool missing_left = false;
+  bool wide = false;
+};
+
+// scores[row] += values[leaf of row], of all rows.
+void WalkRows(const WalkNode* nodes, const uint32_t* sets, const double* values, uint64_t rows,
+              double* scores, cudaStream_t stream);
+
+// Rows that are in one leaf.
+struct LeafSegment {
+  uint32_t begin;
+  uint32_t count;
+  uint32_t side;
+  uint32_t leaf;
+  uint32_t first_tile;
+};
+constexpr uint32_t kSegmentTile = 2048;
+
+// The same for a tree whose rows lie in segments: `leaf_of` gets the leaf of each row.
+void AddSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
+                 const double* values, uint16_t* leaf_of, double* scores, cudaStream_t stream);
+
+}  // namespace strata::gpu_tree

@@ -1,0 +1,109 @@
+// Boosting with device = cuda: the model that device = cpu makes, to the last letter.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "tests/worker/text_disk.h"
+#include "worker/gbdt/booster.h"
+#include "worker/gbdt/data/text_rows.h"
+#include "worker/gbdt/engine/tree_engine.h"
+#include "worker/gbdt/model/lightgbm_text.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kRows = 1500;
+
+// Numbers, some of them missing, a category, and a label that follows them.
+std::string Rows(int classes, bool real) {
+  Random random(5);
+  std::string text;
+  for (size_t row = 0; row < kRows; ++row) {
+    double x[4];
+    for (double& value : x) value = static_cast<double>(random.Below(1000)) / 100;
+    const uint64_t category = random.Below(9);
+    const double score =
+        x[0] + (category % 3 == 0 ? x[1] : -x[2]) + static_cast<double>(random.Below(400)) / 100;
+    const int label = std::clamp(static_cast<int>(score) / (classes > 2 ? 4 : 8), 0, classes - 1);
+    text += real ? fmt::format("{}", score) : fmt::format("{}", label);
+    for (const double value : x) {
+      text += random.Chance(0.1) ? std::string(",nan") : fmt::format(",{}", value);
+    }
+    text += fmt::format(",{}\n", category);
+  }
+  return text;
+}
+
+Result<std::string> Train(const TreeDataset& data, TreeParameters p, const std::string& device) {
+  p.device_type = device;
+  p.is_provide_training_metric = true;
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, WorkPool::Start("test", 1));
+  STRATA_ASSIGN(const std::unique_ptr<Booster> booster, Booster::Make(p, data, {}, *pool, 2));
+  std::string text;
+  for (int round = 0; round < 6; ++round) {
+    STRATA_ASSIGN(const bool goes_on, booster->Round());
+    STRATA_ASSIGN(const std::vector<Evaluation> evaluations, booster->Evaluate());
+    for (const MetricValue& value : evaluations.at(0).metrics) {
+      text += fmt::format("{} {}\n", value.name, value.value);
+    }
+    if (!goes_on) break;
+  }
+  STRATA_ASSIGN(const std::string model, WriteLightGbmText(booster->model()));
+  return text + model;
+}
+
+struct Setting {
+  std::string name;
+  std::vector<std::string> conf;
+  int classes = 2;
+  bool real = false;
+};
+
+class TreeEngineTest : public testing::TestWithParam<Setting> {};
+
+TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
+  TextDisk disk;
+  disk.files["d"] = Rows(GetParam().classes, GetParam().real);
+  std::vector<std::string> conf = {"num_leaves=12", "min_data_in_leaf=10", "categorical_feature=4"};
+  conf.insert(conf.end(), GetParam().conf.begin(), GetParam().conf.end());
+  const Result<TreeParameters> parameters = ParseLightGbmConf("", "f", conf);
+  ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
+  const Result<std::unique_ptr<TextRows>> source = TextRows::Open(disk, "d", {});
+  ASSERT_TRUE(source.ok());
+  const Result<std::unique_ptr<WorkPool>> pool = WorkPool::Start("test", 1);
+  ASSERT_TRUE(pool.ok());
+  DatasetOptions options = {.binning = parameters->binning,
+                            .categorical = parameters->categorical_feature};
+  options.classes = static_cast<size_t>(parameters->num_class);
+  const Result<TreeDataset> data = LoadTreeDataset(disk, **source, "d", options, nullptr, **pool);
+  ASSERT_TRUE(data.ok()) << data.status().ToString();
+  const Result<std::string> gpu = Train(*data, *parameters, "cuda");
+  if (gpu.status().code() == StatusCode::kNotFound) GTEST_SKIP() << gpu.status().message();
+  ASSERT_TRUE(gpu.ok()) << gpu.status().ToString();
+  const Result<std::string> cpu = Train(*data, *parameters, "cpu");
+  ASSERT_TRUE(cpu.ok()) << cpu.status().ToString();
+  EXPECT_EQ(*gpu, *cpu);
+  EXPECT_NE(gpu->find("split_feature="), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, TreeEngineTest,
+    testing::Values(
+        Setting{"Regression", {"objective=regression"}, 2, true},
+        Setting{"Binary",
+                {"objective=binary", "bagging_fraction=0.7", "bagging_freq=2",
+                 "feature_fraction=0.6", "gradient_bits=16"}},
+        Setting{"QuantizedGrad", {"objective=binary", "use_quantized_grad=true"}},
+        Setting{"Renewed", {"objective=regression_l1"}, 2, true},
+        Setting{"Poisson", {"objective=poisson"}},
+        Setting{"Goss", {"objective=binary", "data_sample_strategy=goss", "learning_rate=0.5"}},
+        Setting{"Dart", {"objective=binary", "boosting=dart", "drop_rate=0.5", "skip_drop=0"}},
+        Setting{"RandomForest",
+                {"objective=binary", "boosting=rf", "bagging_fraction=0.5", "bagging_freq=1"}},
+        Setting{"Multiclass", {"objective=multiclass", "num_class=3"}, 3},
+        Setting{"ExtraTrees",
+                {"objective=binary", "extra_trees=true", "feature_fraction_bynode=0.6"}}),
+    [](const auto& param) { return param.param.name; });
+
+}  // namespace
+}  // namespace strata

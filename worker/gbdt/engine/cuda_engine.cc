@@ -1,0 +1,91 @@
+// Trees on one GPU.
+#include <fmt/format.h>
+
+#include "worker/gbdt/engine/engines.h"
+#include "worker/gbdt/grower/feature_choice.h"
+
+namespace strata {
+namespace {
+
+class CudaEngine : public TreeEngine {
+ public:
+  CudaEngine(const TreeParameters& p, const TreeDataset& data, std::unique_ptr<GpuTrees> trees)
+      : feature_fraction_(p.feature_fraction),
+        feature_seed_(static_cast<uint64_t>(p.feature_fraction_seed)),
+        features_(data.bins.features()),
+        trees_(std::move(trees)) {}
+
+  Result<EngineTree> Grow(const FixedGradients& gradients, const GradientUnits& units,
+                          std::span<const uint32_t> bag, uint64_t tree_number,
+                          bool with_rows) override {
+    STRATA_TRY(trees_->SetGradients(gradients, units, bag));
+    STRATA_ASSIGN(const EngineTree tree, GrowNow(tree_number));
+    if (with_rows) STRATA_TRY(trees_->FetchRows(&tree_, &rows_));
+    return tree;
+  }
+
+  Result<bool> KeepScores(const OwnRounds& rounds, std::span<const double> scores) override {
+    loss_ = rounds.loss;
+    rounding_ = {
+        .width = rounds.quantise.width, .bins = rounds.quantise.bins, .seed = rounds.quantise.seed};
+    STRATA_TRY(trees_->SetLabels(rounds.labels, rounds.weights));
+    STRATA_TRY(trees_->SetScores(scores));
+    return true;
+  }
+
+  Result<EngineTree> GrowFromScores(const GpuBag& bag, uint64_t tree_number) override {
+    STRATA_TRY(trees_->ComputeGradients(0, loss_, rounding_, tree_number, bag));
+    return GrowNow(tree_number);
+  }
+
+  Status AddToScores(const GrownTree& tree, std::span<const double> values) override {
+    return trees_->AddTree(0, tree, values);
+  }
+
+  Status FetchScores(std::span<double> scores) override { return trees_->GetScores(scores); }
+
+ private:
+  Result<EngineTree> GrowNow(uint64_t tree_number) {
+    const std::vector<uint8_t> used =
+        FeaturesOfTree(features_, feature_fraction_, feature_seed_, tree_number);
+    STRATA_ASSIGN(const uint64_t not_finite, trees_->Grow(used, tree_number, &tree_));
+    return EngineTree{.tree = &tree_, .units = trees_->units(), .not_finite = not_finite};
+  }
+
+  const double feature_fraction_;
+  const uint64_t feature_seed_;
+  const size_t features_;
+  const std::unique_ptr<GpuTrees> trees_;
+  GpuLoss loss_;
+  GpuRounding rounding_;
+  GrownTree tree_;
+  std::vector<uint32_t> rows_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(int device, const TreeParameters& p,
+                                                   const TreeDataset& data,
+                                                   const EngineOptions& options) {
+  if (options.group != nullptr && options.group->world() > 1) {
+    return Invalid(
+        fmt::format("device = cuda with {} ranks: expected one rank; leave machines out, "
+                    "or set device = cpu",
+                    options.group->world()));
+  }
+  if (data.bins.features() == 0) {
+    return Invalid("device = cuda: no feature can be split; set device = cpu");
+  }
+  STRATA_ASSIGN(std::unique_ptr<GpuTrees> trees,
+                GpuTrees::Open(device, data.bins, data.features->shapes,
+                               {.rules = p.rules,
+                                .num_leaves = static_cast<size_t>(p.num_leaves),
+                                .max_depth = p.max_depth > 0 ? static_cast<size_t>(p.max_depth) : 0,
+                                .feature_fraction_bynode = p.feature_fraction_bynode,
+                                .feature_seed = static_cast<uint64_t>(p.feature_fraction_seed),
+                                .extra_trees = p.extra_trees,
+                                .extra_seed = static_cast<uint64_t>(p.extra_seed)}));
+  return std::unique_ptr<TreeEngine>(std::make_unique<CudaEngine>(p, data, std::move(trees)));
+}
+
+}  // namespace strata

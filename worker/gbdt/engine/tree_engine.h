@@ -1,0 +1,80 @@
+// TreeEngine: where trees grow, and with which of a round's work besides: `device` = cpu or cuda.
+// All engines make the same trees, to the bit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/status.h"
+#include "base/work_pool.h"
+#include "cluster/collective/group.h"
+#include "kernels/tree/gpu_trees.h"
+#include "kernels/tree/grown_tree.h"
+#include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/phase_times.h"
+#include "worker/gbdt/quantise.h"
+
+namespace strata {
+
+// A tree as an engine hands it over; good until the engine's next call.
+struct EngineTree {
+  const GrownTree* tree = nullptr;
+  GradientUnits units = {};    // of its sums
+  uint64_t not_finite = 0;// gradients that were not, and counted as 0
+};
+
+// Rounds whose gradients and scores stay where the trees grow, so that the host sees trees alone.
+// Bags that are by row and losses that are by row have them.
+struct OwnRounds {
+  GpuLoss loss;
+  std::span<const float> labels;
+  std::span<const float> weights;  // empty: all 1
+  QuantiseOptions quantise;
+};
+
+// One thread at a time.
+class TreeEngine {
+ public:
+  virtual ~TreeEngine() = default;
+
+  // A tree for the rows of `bag`, which ascend, of gradients by row; with its leaves' rows where
+  // `with_rows`. `tree_number` seeds what is random. kLost: a rank is.
+  virtual Result<EngineTree> Grow(const FixedGradients& gradients, const GradientUnits& units,
+                                  std::span<const uint32_t> bag, uint64_t tree_number,
+                                  bool with_rows) = 0;
+
+  // Begins to keep scores of one class, which begin as these; false: the engine does not.
+  virtual Result<bool> KeepScores(const OwnRounds& /*rounds*/, std::span<const double> /*scores*/) {
+    return false;
+  }
+  // With scores kept: a tree from their gradients.
+  virtual Result<EngineTree> GrowFromScores(const GpuBag& /*bag*/, uint64_t /*tree_number*/) {
+    return Failed("this engine keeps no scores");
+  }
+  // With scores kept: adds the values of the leaves to the rows in them; where they are.
+  virtual Status AddToScores(const GrownTree& /*tree*/, std::span<const double> /*values*/) {
+    return Failed("this engine keeps no scores");
+  }
+  virtual Status FetchScores(std::span<double> /*scores*/) {
+    return Failed("this engine keeps no scores");
+  }
+};
+
+struct EngineOptions {
+  size_t threads = 1;            // of the pool
+  PhaseTimes* phases = nullptr;  // unless null, hears what the time goes to
+  Group* group = nullptr;        // unless null, its ranks grow trees together
+  int64_t levels = 0;            // no gradient is stored as a larger integer
+};
+
+// As the parameters say; they, the data and the pool outlive it. kNotFound: there is no such GPU;
+// kRefused: its memory is too small; kInvalid: what a GPU does not do. With device = auto the CPU
+// takes over then.
+Result<std::unique_ptr<TreeEngine>> MakeTreeEngine(const TreeParameters& parameters,
+                                                   const TreeDataset& data, WorkPool& pool,
+                                                   const EngineOptions& options);
+
+}  // namespace strata
