@@ -26,12 +26,15 @@ constexpr std::string_view kElsewhere[] = {"task",
                                            "weight_column",
                                            "group_column",
                                            "ignore_column",
+                                           "categorical_feature",
                                            "seed",
                                            "num_machines",
                                            "machines",
                                            "machine_list_filename",
                                            "local_listen_port",
-                                           "categorical_feature"};
+                                           "time_out",
+                                           "pre_partition",
+                                           "save_binary"};
 
 // Parameters that name files.
 constexpr std::string_view kPaths[] = {"input_model", "convert_model", "forcedsplits_filename",

@@ -193,7 +193,7 @@ std::string PhasesHtml(const TreeReport& report) {
   std::string rows;
   for (size_t i = 0; i < report.phases.size(); ++i) {
     const auto& [name, seconds] = report.phases[i];
-    if (!(seconds > 0)) continue;
+    if (!(seconds >= 0.0005)) continue;  // nothing to see
     const double percent = 100 * seconds / all;
     stack +=
         fmt::format("<div style=\"width:{:.2f}%;background:{};opacity:{}\" title=\"{}\"></div>",
