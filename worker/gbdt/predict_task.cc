@@ -29,6 +29,14 @@ class PredictTask {
     const TimeNs begin = context_.clock.Now();
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                   OpenRowsOf(context_.disk, p_, p_.data, model));
+    // libsvm rows do not say how many features there are.
+    if (const size_t features = source->features();
+        features > 0 && features < model.features() && !p_.predict_disable_shape_check) {
+      return Invalid(
+          fmt::format("{}: {} features and a label, the model {} has {}: "
+                      "predict_disable_shape_check = true takes those that are not there as 0",
+                      p_.data, features, path, model.features()));
+    }
     std::string out;
     SparseRows block;
     std::vector<double> numbers;

@@ -178,7 +178,10 @@ class Reader {
     std::vector<std::vector<Tree>> by_class(model_.classes);
     for (size_t t = 0; t < trees.size(); ++t) {
       STRATA_ASSIGN(Tree tree, ReadTree(trees[t]));
-      for (TreeLeaf& leaf : tree.leaves) leaf.value *= weights[t];
+      for (TreeLeaf& leaf : tree.leaves) {
+        leaf.value *= weights[t];
+        if (!std::isfinite(leaf.value)) return trees[t].Wrong("a leaf is not finite");
+      }
       by_class[static_cast<size_t>(class_of[t])].push_back(std::move(tree));
     }
     for (const std::vector<Tree>& of_class : by_class) {

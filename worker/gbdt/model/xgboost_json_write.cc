@@ -80,6 +80,10 @@ class Writer {
       return Invalid(
           fmt::format("objective '{}' is one that XGBoost does not have", model_.objective));
     }
+    if (model_.trees_per_iteration > 1 && objective->theirs != "multi:softprob") {
+      return Invalid(fmt::format("{} trees a round of objective '{}', of which XGBoost has one",
+                                 model_.trees_per_iteration, model_.objective));
+    }
     if (model_.ObjectiveName() == "binary") {
       STRATA_ASSIGN(scale_, model_.Sigmoid());
     }
