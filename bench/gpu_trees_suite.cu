@@ -194,7 +194,7 @@ class Training {
     return {};
   }
 
-  // What phases move at least, of one tree: research of the histogram's physics.
+  // What phases move at least, of one tree.
   double GradientBytes() const { return static_cast<double>(shape_.rows) * (8 + 4 + 8 + 4 + 4); }
   double ScoreBytes() const { return static_cast<double>(shape_.rows) * (4 + 8 + 8); }
   double PartitionBytes() const { return partitioned_ / kTimedTrees * (4 + 4 + 1 + 4 + 4); }

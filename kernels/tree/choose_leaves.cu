@@ -124,29 +124,35 @@ __device__ int32_t TakeCertain(const TreeView& view, const KnownNodes& nodes, Bl
   }
 }
 
-// Leaves to split now, the surest first, into of_rank.
+// Leaves to split now, the surest first, into of_rank. Uses up the nodes' gains.
 __device__ void RankLeaves(const TreeView& view, const KnownNodes& nodes, int32_t next,
                            int32_t wanted, int32_t* listed_count, int32_t* of_rank) {
-  if (threadIdx.x == 0) nodes.least[next] = math::Infinity();
+  double* const listed_least = nodes.gain;
   for (int32_t i = static_cast<int32_t>(threadIdx.x); i < nodes.count; i += kThreads) {
-    if (nodes.MayCome(i)) nodes.listed[atomicAdd(listed_count, 1)] = i;
+    if (!nodes.MayCome(i)) continue;
+    const int32_t place = atomicAdd(listed_count, 1);
+    nodes.listed[place] = nodes.IsSplit(i) ? ~i : i;
+    listed_least[place] = i == next ? math::Infinity() : nodes.least[i];
   }
   __syncthreads();
+  const int32_t count = *listed_count;
   const int32_t left = view.leaves_max - 1 - view.state->pop_count;
-  for (int32_t j = static_cast<int32_t>(threadIdx.x); j < *listed_count; j += kThreads) {
-    const int32_t i = nodes.listed[j];
-    if (nodes.IsSplit(i)) continue;
-    const double least = nodes.least[i];
+  for (int32_t j = static_cast<int32_t>(threadIdx.x); j < count; j += kThreads) {
+    const int32_t node = nodes.listed[j];
+    const double least = listed_least[j];
+    if (node < 0) continue;
     int32_t before = 0;
     int32_t leaves_before = 0;
-    for (int32_t k = 0; k < *listed_count; ++k) {
+#pragma unroll 8
+    for (int32_t k = 0; k < count; ++k) {
+      const double others = listed_least[k];
       const int32_t other = nodes.listed[k];
-      const double others = nodes.least[other];
-      const bool is_before = others > least || (others == least && other < i);
+      const bool is_before =
+          others > least || (others == least && (other < 0 ? ~other : other) < node);
       before += is_before ? 1 : 0;
-      leaves_before += is_before && !nodes.IsSplit(other) ? 1 : 0;
+      leaves_before += is_before && other >= 0 ? 1 : 0;
     }
-    if (leaves_before < wanted && before < left) of_rank[leaves_before] = i;
+    if (leaves_before < wanted && before < left) of_rank[leaves_before] = node;
   }
   __syncthreads();
 }

@@ -9,7 +9,7 @@ namespace strata::gpu_tree {
 namespace {
 
 constexpr uint32_t kRowsMax = 65535;  // of an item: sums of 16 bits a row fit 32 bits
-constexpr unsigned kAhead = 8;       // rows whose bins a warp fetches at once
+constexpr unsigned kAhead = 8;        // rows whose bins a warp fetches at once
 
 // Rows of 16 bits: two sums of a bin. Of 32 bits: four, the halves of both numbers.
 template <typename Gradient>
@@ -18,8 +18,8 @@ struct Sums;
 template <>
 struct Sums<uint32_t> {
   static constexpr uint32_t kCount = 2;
-  static constexpr unsigned kThreads = 512;
-  static constexpr unsigned kBlocks = 3;  // of an SM
+  static constexpr unsigned kThreads = 640;
+  static constexpr unsigned kBlocks = 2;  // of an SM
   static __device__ void Add(uint32_t row, uint32_t* at) {
     atomicAdd(at, static_cast<uint32_t>(static_cast<int32_t>(row) >> 16));
     atomicAdd(at + kLanes, row & 0xffffU);
@@ -29,9 +29,6 @@ struct Sums<uint32_t> {
   }
   static __device__ GradientSums Of(uint32_t row) {
     return {static_cast<int32_t>(row) >> 16, row & 0xffffU};
-  }
-  static __device__ uint32_t FromLane(uint32_t row, int lane) {
-    return __shfl_sync(kWholeWarp, row, lane);
   }
 };
 
@@ -51,10 +48,6 @@ struct Sums<Row32> {
             int64_t{static_cast<int32_t>(at[2 * kLanes])} * 65536 + at[3 * kLanes]};
   }
   static __device__ GradientSums Of(const Row32& row) { return {row.gradient, row.hessian}; }
-  static __device__ Row32 FromLane(const Row32& row, int lane) {
-    return {__shfl_sync(kWholeWarp, row.gradient, lane),
-            __shfl_sync(kWholeWarp, row.hessian, lane)};
-  }
 };
 
 __device__ void AddToMemory(const GradientSums& sum, GradientSums* to) {
@@ -124,35 +117,46 @@ __device__ Item ItemAt(const TreeView& view, const Division& division, uint64_t 
   return item;
 }
 
-// A warp takes 32 rows at a time; with fewer than 32 features side by side, several rows at once.
+// Rows that a warp has before it, for all of its lanes to read.
 template <typename Gradient>
+struct Staged {
+  uint32_t row;
+  Gradient gradient;
+};
+
+// A warp takes 32 rows at a time; with fewer than 32 features side by side, several rows at once.
+// Instructions are what this costs, so that there are no conditions: lanes without a feature add to
+// sums that nobody reads, and rows behind the last one add nothing.
+template <bool kIsFull, typename Gradient>
 __device__ void AddNarrow(const BlockView& block, const uint32_t* rows, const Gradient* gradients,
-                          uint32_t count, uint32_t* sums) {
+                          uint32_t count, Staged<Gradient>* staged, uint32_t* sums) {
   using Kind = Sums<Gradient>;
-  const auto* const bins = static_cast<const uint8_t*>(block.bins);
   const unsigned lane = threadIdx.x % 32;
-  const unsigned at_once = 32 / block.stride;
-  const unsigned sub = lane / block.stride;
-  const unsigned feature = lane % block.stride;
-  const bool has_feature = feature < block.features;
+  const unsigned stride = kIsFull ? kLanes : block.stride;
+  const unsigned at_once = kLanes / stride;
+  const unsigned sub = lane / stride;
+  const auto* const bins = static_cast<const uint8_t*>(block.bins) + lane % stride;
+  uint32_t* const own_sums = sums + lane;
+  staged += threadIdx.x / 32 * kLanes;
   for (uint32_t base = threadIdx.x / 32 * 32; base < count; base += blockDim.x) {
-    const uint32_t here = min(32U, count - base);
-    const uint32_t row = lane < here ? rows[base + lane] : 0;
-    const Gradient gradient = lane < here ? gradients[base + lane] : Gradient{};
-    for (unsigned first = 0; first < here; first += kAhead * at_once) {
+    const bool is_row = base + lane < count;
+    __syncwarp();
+    staged[lane] = {rows[is_row ? base + lane : base],
+                    is_row ? gradients[base + lane] : Gradient{}};
+    __syncwarp();
+    for (unsigned first = 0; first < kLanes; first += kAhead * at_once) {
+      Staged<Gradient> row[kAhead];
       uint32_t bin[kAhead];
 #pragma unroll
       for (unsigned j = 0; j < kAhead; ++j) {
         const unsigned from = first + j * at_once + sub;
-        const uint64_t at = __shfl_sync(kWholeWarp, row, static_cast<int>(from % 32));
-        bin[j] = from < here && has_feature ? bins[at * block.stride + feature] : 0;
+        row[j] = staged[kIsFull ? from : from % kLanes];
+        bin[j] = bins[uint64_t{row[j].row} * stride];
       }
 #pragma unroll
       for (unsigned j = 0; j < kAhead; ++j) {
-        const unsigned from = first + j * at_once + sub;
-        const Gradient own = Kind::FromLane(gradient, static_cast<int>(from % 32));
-        if (from < here && has_feature)
-          Kind::Add(own, sums + bin[j] * Kind::kCount * kLanes + lane);
+        if (!kIsFull && first + j * at_once + sub >= kLanes) break;
+        Kind::Add(row[j].gradient, own_sums + bin[j] * (Kind::kCount * kLanes));
       }
     }
   }
@@ -160,17 +164,22 @@ __device__ void AddNarrow(const BlockView& block, const uint32_t* rows, const Gr
 
 template <typename Gradient>
 __device__ void BuildNarrow(const TreeView& view, const Item& item, const uint32_t* rows,
-                            const Gradient* gradients, uint32_t* sums) {
+                            const Gradient* gradients, Staged<Gradient>* staged, uint32_t* sums) {
   using Kind = Sums<Gradient>;
   const BlockView& block = *item.block;
   const uint32_t words = block.bins_max * Kind::kCount * kLanes;
   for (uint32_t i = threadIdx.x; i < words; i += blockDim.x) sums[i] = 0;
   __syncthreads();
-  AddNarrow(block, rows, gradients, item.count, sums);
+  if (block.stride == kLanes) {
+    AddNarrow<true>(block, rows, gradients, item.count, staged, sums);
+  } else {
+    AddNarrow<false>(block, rows, gradients, item.count, staged, sums);
+  }
   __syncthreads();
   GradientSums* const out = item.histogram + block.histogram;
   for (uint32_t i = threadIdx.x; i < block.bins_max * block.stride; i += blockDim.x) {
     const uint32_t bin = i / block.stride;
+    if (i % block.stride >= block.features) continue;
     GradientSums sum;
     for (uint32_t lane = i % block.stride; lane < kLanes; lane += block.stride) {
       sum += Kind::Read(sums + bin * Kind::kCount * kLanes + lane);
@@ -212,6 +221,7 @@ __global__ void __launch_bounds__(Sums<Gradient>::kThreads, Sums<Gradient>::kBlo
   extern __shared__ uint4 shared[];
   auto* const sums = reinterpret_cast<uint32_t*>(shared);
   __shared__ Division division;
+  __shared__ Staged<Gradient> staged[Sums<Gradient>::kThreads];
   if (view.state->chosen_count == 0) return;
   Divide(view, &division);
   for (uint64_t number = blockIdx.x;; number += gridDim.x) {
@@ -222,7 +232,7 @@ __global__ void __launch_bounds__(Sums<Gradient>::kThreads, Sums<Gradient>::kBlo
     if (item.block->wide) {
       BuildWide(view, item, rows, gradients);
     } else {
-      BuildNarrow(view, item, rows, gradients, sums);
+      BuildNarrow(view, item, rows, gradients, staged, sums);
     }
   }
 }
