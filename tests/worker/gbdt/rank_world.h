@@ -1,6 +1,8 @@
 // Ranks as threads of the test, over messages in memory.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <thread>
 #include <vector>
@@ -10,8 +12,8 @@
 
 namespace strata {
 
-// Runs `body` as every rank of a world, each in a thread of its own. One that fails must cancel its
-// group, as links do when a process ends.
+// Runs `body` as every rank of a world, each in a thread of its own. Once one has failed fatally,
+// nobody waits for it.
 inline void RunRanks(int world, const std::function<void(Group&)>& body) {
   MemoryWorld memory(world);
   std::vector<std::thread> threads;
@@ -19,6 +21,7 @@ inline void RunRanks(int world, const std::function<void(Group&)>& body) {
     threads.emplace_back([&, r] {
       Group group(memory.rank(r));
       body(group);
+      if (::testing::Test::HasFatalFailure()) memory.Fail(Failed("the test has failed"));
     });
   }
   for (std::thread& thread : threads) thread.join();
