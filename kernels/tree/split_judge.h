@@ -39,7 +39,9 @@ class SplitJudge {
         hessian_(Hessian(leaf.sums.hessian) + 2 * kHessianEpsilon),
         rows_per_hessian_(static_cast<double>(leaf.rows) / hessian_) {
     const double gradient = Gradient(leaf.sums.gradient);
-    const double own_gain = BendsOutputs(rules)
+    // As LightGBM has it: a category's split must beat the output that the leaf has, a number's
+    // that which it would get.
+    const double own_gain = shape.categorical && rules.path_smooth > 0
                                 ? GainGivenOutput(gradient, hessian_, l2_, rules, leaf.output)
                                 : LeafGain(gradient, hessian_, l2_, leaf.rows, rules, leaf.output);
     gain_to_beat_ = own_gain + rules.min_gain_to_split;

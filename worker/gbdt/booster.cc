@@ -257,7 +257,8 @@ void Booster::AddConstant(size_t k) {
 
 Status Booster::AddTree(size_t k, const EngineTree& engine_tree, double shrinkage) {
   const GrownTree& grown = *engine_tree.tree;
-  Tree tree = ToModelTree(grown, *train_.features, engine_tree.units);
+  Tree tree =
+      ToModelTree(grown, *train_.features, engine_tree.units, parameters_.rules.min_gain_to_split);
   if (objective_->renews_outputs()) {
     RenewOutputs(grown, GradientScores().subspan(k * train_.rows(), train_.rows()), &tree);
   }

@@ -19,8 +19,8 @@ void AddSet(const std::vector<uint32_t>& bins, std::span<const int32_t> categori
 
 }  // namespace
 
-Tree ToModelTree(const GrownTree& grown, const FeatureBinning& features,
-                 const GradientUnits& units) {
+Tree ToModelTree(const GrownTree& grown, const FeatureBinning& features, const GradientUnits& units,
+                 double min_gain_to_split) {
   Tree tree;
   for (const GrownNode& grown_node : grown.nodes) {
     const Split& split = grown_node.split;
@@ -32,7 +32,7 @@ Tree ToModelTree(const GrownTree& grown, const FeatureBinning& features,
                      .missing = mapper.shape().missing,
                      .left = grown_node.left,
                      .right = grown_node.right,
-                     .gain = split.gain,
+                     .gain = split.gain + min_gain_to_split,
                      .value = grown_node.leaf.output,
                      .weight = static_cast<double>(grown_node.leaf.sums.hessian) * units.hessian,
                      .rows = grown_node.leaf.rows};

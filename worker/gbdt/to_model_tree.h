@@ -9,7 +9,8 @@
 namespace strata {
 
 // Outputs are those of the grower: not shrunk yet. `units`: of the gradients it was grown with.
-Tree ToModelTree(const GrownTree& grown, const FeatureBinning& features,
-                 const GradientUnits& units);
+// Models have the whole gain of a split: growers have it less `min_gain_to_split`.
+Tree ToModelTree(const GrownTree& grown, const FeatureBinning& features, const GradientUnits& units,
+                 double min_gain_to_split);
 
 }  // namespace strata

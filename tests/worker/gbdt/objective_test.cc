@@ -196,9 +196,6 @@ TEST(TreeObjective, ScoresStartWhereAConstantLosesLeast) {
 
 TEST(TreeObjective, AClassThatIsNotThereNeedsNoTrees) {
   TreeParameters p;
-  p.objective = "binary";
-  const TreeDataset ones = LabelledRows({1, 1, 1});
-  EXPECT_FALSE((*MakeObjective(p, ones))->NeedsTrees(0));
   p.objective = "multiclass";
   p.num_class = 3;
   const TreeDataset two_of_three = LabelledRows({0, 2, 2});
@@ -346,6 +343,8 @@ TEST(TreeObjective, LabelsThatDoNotFitAreNamed) {
   };
   EXPECT_EQ(message("binary", LabelledRows({0, 1, 2})),
             "objective = binary needs labels 0 (or -1) and 1: row 3 has 2");
+  EXPECT_EQ(message("binary", LabelledRows({1, 1, 1})),
+            "objective = binary needs rows of both classes: the labels of all 3 rows are above 0");
   EXPECT_EQ(message("cross_entropy", LabelledRows({0.5F, 1.5F})),
             "objective = cross_entropy needs labels from 0 to 1: row 2 has 1.5");
   EXPECT_EQ(message("poisson", LabelledRows({1, -1})),

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <map>
+#include <string_view>
 
 #include "worker/gbdt/data/bin_mapper.h"
 
@@ -53,6 +56,14 @@ Result<ColumnRoles> ColumnRoles::Find(const ColumnChoice& choice, std::vector<st
   if (columns < 2) {
     return Invalid(fmt::format("{}: {} column: expected the label and features", path, columns));
   }
+  std::map<std::string_view, size_t> seen;
+  for (size_t column = 0; column < names.size(); ++column) {
+    const auto [earlier, is_new] = seen.emplace(names[column], column);
+    if (is_new) continue;
+    return Invalid(
+        fmt::format("{}: the header names columns {} and {} '{}': expected each name once", path,
+                    earlier->second, column, names[column]));
+  }
   const Finder finder(names, columns, path);
   ColumnRoles roles;
   roles.of.assign(columns, ColumnRole::kFeature);
@@ -87,6 +98,9 @@ const char* ColumnRoles::Put(ColumnRole role, uint32_t feature, double value,
   switch (role) {
     case ColumnRole::kLabel:
       if (!std::isfinite(value)) return "the label is missing or infinite";
+      if (std::fabs(value) > std::numeric_limits<float>::max()) {
+        return "the label is too large: expected at most 3.4e38";
+      }
       block->labels.push_back(static_cast<float>(value));
       return "";
     case ColumnRole::kFeature:

@@ -14,6 +14,8 @@
 namespace strata {
 namespace {
 
+// A model keeps a bit a category up to the largest, in each split.
+constexpr int32_t kCategoryMax = (1 << 24) - 1;
 constexpr size_t kRowsMax = std::numeric_limits<uint32_t>::max();
 
 class Loader {
@@ -52,6 +54,10 @@ class Loader {
                                data_.weights.empty() ? 0 : 1));
       STRATA_TRY(AgreeOnNumber(*group_, path_ + ": whether rows have scores to start from (1)",
                                data_.init_scores.empty() ? 0 : 1));
+    }
+    const auto counts = [](float weight) { return weight > 0; };
+    if (!data_.weights.empty() && !data_.share.Any(std::ranges::any_of(data_.weights, counts))) {
+      return Invalid(fmt::format("{}: all weights are 0", path_));
     }
     return std::move(data_);
   }
@@ -146,6 +152,17 @@ class Loader {
     return categorical;
   }
 
+  Status CheckCategories(const std::string& name, const FeatureSample& sample) const {
+    for (const double value : sample.values) {
+      if (!(value > kCategoryMax)) continue;
+      return Invalid(fmt::format(
+          "{}: categorical_feature {}: {} is too large: expected numbers from 0 to {}: number the "
+          "categories anew",
+          path_, name, value, kCategoryMax));
+    }
+    return {};
+  }
+
   Result<std::shared_ptr<const FeatureBinning>> FindBins() {
     auto features = std::make_shared<FeatureBinning>();
     features->names = source_.FeatureNames();
@@ -157,7 +174,10 @@ class Loader {
     STRATA_ASSIGN(const std::vector<bool> categorical, CategoricalFeatures(features->names));
     std::vector<FeatureSample> samples(count);
     STRATA_TRY(ReadSample(&samples));
-    for (size_t f = 0; f < count; ++f) samples[f].categorical = categorical[f];
+    for (size_t f = 0; f < count; ++f) {
+      samples[f].categorical = categorical[f];
+      if (categorical[f]) STRATA_TRY(CheckCategories(features->names[f], samples[f]));
+    }
     STRATA_ASSIGN(features->mappers,
                   FindMappers(group_, data_.share, std::move(samples), options_.binning, pool_));
     for (size_t f = 0; f < features->mappers.size(); ++f) {

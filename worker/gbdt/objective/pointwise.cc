@@ -180,6 +180,15 @@ Status CheckLabels(const TreeDataset& data, const std::string& objective,
   return {};
 }
 
+Status CheckBothClasses(const TreeDataset& data) {
+  const auto positives = static_cast<uint64_t>(
+      data.share.Sum(std::ranges::count_if(data.labels, [](float y) { return y > 0; })));
+  if (positives > 0 && positives < data.all_rows()) return {};
+  return Invalid(
+      fmt::format("objective = binary needs rows of both classes: the labels of all {} rows are {}",
+                  data.all_rows(), positives > 0 ? "above 0" : "0 or below"));
+}
+
 // Counts and amounts: scores are logarithms, which the mean must have.
 Status CheckAmounts(const TreeDataset& data, const std::string& objective) {
   STRATA_TRY(CheckLabels(
@@ -201,6 +210,7 @@ Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParamete
   if (name == "binary") {
     STRATA_TRY(CheckLabels(
         data, name, [](float y) { return y == 0 || y == 1 || y == -1; }, "0 (or -1) and 1"));
+    STRATA_TRY(CheckBothClasses(data));
     return Make(data, BinaryLossOf(p, data),
                 {.text = fmt::format("binary sigmoid:{:g}", p.sigmoid),
                  .start = p.boost_from_average ? Start::kLogit : Start::kZero,

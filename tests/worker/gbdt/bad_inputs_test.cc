@@ -1,0 +1,304 @@
+// What people get wrong in confs, data and models: each gets one error, whose text is pinned here:
+// what, where, expected and found, what to do.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/support/temp_folder.h"
+#include "worker/gbdt/tree_task.h"
+
+namespace strata {
+namespace {
+
+struct Case {
+  std::string name;
+  std::map<std::string, std::string> files;  // by name
+  std::string conf;                          // after data = rows.csv, if it names no other data
+  std::string message;                       // {} stands for the folder, with a slash
+};
+
+// 60 rows of a label, 0 or 1, and three features.
+std::string GoodRows() {
+  std::string rows;
+  for (int i = 0; i < 60; ++i)
+    rows += fmt::format("{},{},{},{}\n", i % 2, i % 7, i * 37 % 11, i % 3);
+  return rows;
+}
+
+std::string Lines(const std::string& line, int count) {
+  std::string lines;
+  for (int i = 0; i < count; ++i) lines += line + "\n";
+  return lines;
+}
+
+// A NumPy file of version 1.0 whose header is `header` and whose elements take `bytes`.
+std::string Npy(std::string header, size_t bytes) {
+  header += std::string(63 - (header.size() + 10) % 64, ' ') + "\n";
+  std::string file = "\x93NUMPY";
+  file += '\x01';
+  file += '\0';
+  file += static_cast<char>(header.size() & 0xff);
+  file += static_cast<char>(header.size() >> 8);
+  return file + header + std::string(bytes, '\0');
+}
+
+std::string FloatsNpy(const std::string& shape, size_t bytes) {
+  return Npy("{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }", bytes);
+}
+
+// One tree of three leaves, with `from` replaced.
+std::string Model(const std::string& from = "", const std::string& to = "") {
+  std::string model =
+      "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=2\n"
+      "objective=regression\nfeature_names=a b c\nfeature_infos=[0:6] [0:10] [0:2]\n\n"
+      "Tree=0\nnum_leaves=3\nnum_cat=0\nsplit_feature=1 0\nsplit_gain=2 1\nthreshold=4.5 1.5\n"
+      "decision_type=2 2\nleft_child=1 -1\nright_child=-2 -3\nleaf_value=0.1 0.2 0.3\n"
+      "leaf_weight=10 20 30\nleaf_count=10 20 30\ninternal_value=0 0\ninternal_weight=60 40\n"
+      "internal_count=60 40\nis_linear=0\nshrinkage=1\n\n\nend of trees\n";
+  if (from.empty()) return model;
+  const size_t at = model.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return model.replace(at, from.size(), to);
+}
+
+std::vector<Case> ConfCases() {
+  const std::string rows = GoodRows();
+  return {
+      {"objective",
+       {},
+       "objective = binry\n",
+       "conf:2: objective: expected one of regression|regression_l1|huber|fair|poisson|quantile|"
+       "mape|gamma|tweedie|binary|multiclass|multiclassova|cross_entropy|lambdarank|rank_xendcg, "
+       "found 'binry'"},
+      {"classes",
+       {},
+       "objective = softmax\n",
+       "conf: objective = multiclass needs num_class of at least 2"},
+      {"key",
+       {},
+       "num_leavs = 3\n",
+       "conf:2: unknown parameter 'num_leavs'; did you mean num_leaves?"},
+      {"range",
+       {},
+       "num_leaves = 1\n",
+       "conf:2: num_leaves: expected a number from 2 to 131072, found '1'"},
+      {"number",
+       {},
+       "learning_rate = fast\n",
+       "conf:2: learning_rate: expected a number, found 'fast'"},
+      {"equals", {}, "num_leaves 3\n", "conf:2: expected key = value, found 'num_leaves 3'"},
+      {"twice",
+       {},
+       "eta = 0.1\nlearning_rate = 0.2\n",
+       "conf:3: learning_rate is set again; it was at conf:2"},
+      {"unsupported",
+       {},
+       "linear_tree = true\n",
+       "conf:2: linear_tree is a parameter of LightGBM that Strata does not support: remove it (or "
+       "leave it at false)"},
+      {"share",
+       {},
+       "objective = quantile\nalpha = 1.5\n",
+       "conf: alpha: expected below 1 for quantile"},
+      {"root",
+       {},
+       "objective = l1\nreg_sqrt = true\n",
+       "conf: reg_sqrt has no effect on objective = regression_l1: remove it"},
+      {"no data", {}, "data =\n", "data is missing: expected data = FILE"},
+      {"no file", {}, "data = {}none.csv\n", "cannot open {}none.csv: No such file or directory"},
+      {"no model", {}, "task = predict\n", "input_model is missing: expected input_model = FILE"},
+      {"metric fits not",
+       {},
+       "metric = multi_error\n",
+       "metric = multi_error does not fit objective = regression with num_class = 1"},
+      {"no queries",
+       {},
+       "objective = lambdarank\n",
+       "{}rows.csv: ranking needs queries: give {}rows.csv.query (rows of each query, one a line), "
+       "or group_column"},
+      {"gains",
+       {{"rows.csv.query", "60\n"}},
+       "objective = lambdarank\nlabel_gain = 1\n",
+       "ranking needs whole labels from 0 to 0 (label_gain names their gains): row 2 has 1"},
+      {"category",
+       {},
+       "categorical_feature = 9\n",
+       "categorical_feature: '9': {}rows.csv has no such feature among 3"},
+      {"label column", {}, "label_column = 12\n", "{}rows.csv: column 12: there are 4 columns"},
+      {"no names",
+       {},
+       "label_column = name:y\n",
+       "{}rows.csv: column 'name:y': there is no header: set header = true"},
+      {"weight is the label",
+       {{"rows.csv", "y,a,b,c\n" + rows}},
+       "header = true\nweight_column = name:y\n",
+       "{}rows.csv: column 'name:y' is the label"}};
+}
+
+std::vector<Case> TextCases() {
+  const std::string rows = GoodRows();
+  const auto with = [&](const std::string& name, const std::string& text,
+                        const std::string& message, const std::string& conf = "") {
+    return Case{name, {{"rows.csv", text}}, conf, "{}rows.csv" + message};
+  };
+  return {
+      with("empty", "", ": no row: expected one row a line"),
+      with("header alone", "y,a,b\n", ": no row: expected one row a line behind the header",
+           "header = true\n"),
+      with("header's length", "y,a\n" + rows, ": the header names 2 columns, the first row has 4",
+           "header = true\n"),
+      with("header's names", "y,a,b,a\n" + rows,
+           ": the header names columns 1 and 3 'a': expected each name once", "header = true\n"),
+      with("short row", rows + "1,2\n", ":61: expected 4 columns, found 2"),
+      with("long row", rows + "1,2,3,4,5\n", ":61: expected 4 columns, found more"),
+      with("word", rows + "1,two,3,4\n", ":61: expected a number, found 'two'"),
+      with("no label", rows + "nan,2,3,4\n", ":61: the label is missing or infinite"),
+      with("huge label", rows + "1e300,2,3,4\n",
+           ":61: the label is too large: expected at most 3.4e38"),
+      with("format", "a b c\n",
+           ": unknown format: expected comma- or tab-separated numbers, or libsvm ('label "
+           "index:value ...'); found 'a b c'"),
+      with("descending", "1 3:1 2:1\n", ":1: feature 2 behind 3: expected ascending indices"),
+      with("huge index", "1 3:1 99999999:1\n",
+           ":1: feature 99999999: at most 16777216 features are supported"),
+      with("negative index", "1 -3:1\n", ":1: expected index:value, found '-3:1'"),
+      with("query's name", "1 qid:x 3:1\n", ":1: expected qid:NUMBER, found 'qid:x'"),
+      with("torn query", "1 qid:1 0:5\n0 qid:2 0:6\n1 qid:1 0:7\n",
+           ": the rows of query 1 do not stand together: row 3 is apart"),
+      with("constant", Lines("1,5", 30) + Lines("0,5", 30),
+           ": no feature can be split: each is constant, or has fewer than min_data_in_leaf = 20 "
+           "rows on one side of every boundary"),
+      with("huge category", rows + "1,3000000000,3,1\n",
+           ": categorical_feature Column_0: 3000000000 is too large: expected numbers from 0 to "
+           "16777215: number the categories anew",
+           "categorical_feature = 0\n"),
+      {"one class",
+       {{"rows.csv", Lines("1,5,3", 30) + Lines("1,6,2", 30)}},
+       "objective = binary\n",
+       "objective = binary needs rows of both classes: the labels of all 60 rows are above 0"},
+      {"class",
+       {},
+       "objective = multiclass\nnum_class = 2\nvalid = {}valid.csv\n",
+       "metric = multi_logloss needs whole labels from 0 to 1 (num_class - 1): row 1 has 5"},
+      {"amount", {}, "objective = gamma\n", "objective = gamma needs labels above 0: row 1 has 0"},
+      {"wide", {}, "valid = {}wide.csv\n", "{}wide.csv: 5 features, the training data has 3"}};
+}
+
+std::vector<Case> OtherFileCases() {
+  const auto side = [](const std::string& suffix, const std::string& text,
+                       const std::string& message) {
+    return Case{
+        suffix + " " + message, {{"rows.csv" + suffix, text}}, "", "{}rows.csv" + suffix + message};
+  };
+  const auto npy = [](const std::string& name, const std::string& text,
+                      const std::string& message) {
+    return Case{name, {{"rows.npy", text}}, "data = {}rows.npy\n", "{}rows.npy: " + message};
+  };
+  std::vector<Case> cases = {
+      side(".weight", "1\n2\n", ": 2 weights for 60 rows of data"),
+      side(".weight", Lines("-1", 60), ":1: expected one weight of at least 0"),
+      side(".weight", Lines("x", 60), ":1: expected numbers, found 'x'"),
+      side(".query", "30\n31\n", ": its queries have 61 rows together, the data has 60"),
+      side(".query", "30.5\n29.5\n", ":1: expected one number of rows"),
+      side(".init", "1\n", ": scores of 1 rows, the data has 60"),
+      {"weights", {{"rows.csv.weight", Lines("0", 60)}}, "", "{}rows.csv: all weights are 0"},
+      npy("2^31 rows", FloatsNpy("(2147483648, 4)", 64),
+          "2147483648 x 4 elements of 4 bytes do not make its 192 bytes"),
+      npy("2^62 rows", FloatsNpy("(4611686018427387904, 4)", 64),
+          "4611686018427387904 x 4 elements of 4 bytes do not make its 192 bytes"),
+      npy("truncated", FloatsNpy("(10, 4)", 100),
+          "10 x 4 elements of 4 bytes do not make its 228 bytes"),
+      npy("one dimension", FloatsNpy("(10,)", 40), "expected two dimensions, rows and columns"),
+      npy("integers", Npy("{'descr': '<i8', 'fortran_order': False, 'shape': (10, 4), }", 320),
+          "expected elements '<f4' or '<f8', found '<i8', '"),
+      npy("by columns", Npy("{'descr': '<f4', 'fortran_order': True, 'shape': (10, 4), }", 160),
+          "expected a row-major array: save numpy.ascontiguousarray(x)"),
+      npy("text", "hello, this is no array",
+          "no NumPy array: expected a file that begins with \\x93NUMPY")};
+  const auto model = [&](const std::string& name, const std::string& text,
+                         const std::string& message) {
+    cases.push_back({name,
+                     {{"model.txt", text}},
+                     "task = predict\ninput_model = {}model.txt\n",
+                     "{}model.txt:" + message});
+  };
+  model("empty model", "", "0: expected a LightGBM text model, whose first line is 'tree'");
+  model("version", Model("version=v4", "version=v9"), "2: version v9: expected v2, v3 or v4");
+  model("cycle", Model("left_child=1 -1", "left_child=0 -1"), "28: child 0 has two parents");
+  model("self", Model("right_child=-2 -3", "right_child=-2 1"), "28: child 1 has two parents");
+  model("child", Model("left_child=1", "left_child=999"),
+        "28: child 999: the tree has 2 nodes and 3 leaves");
+  model("too few", Model("left_child=1 -1", "left_child=1"),
+        "18: left_child: expected 2 numbers, found 1");
+  model("huge", Model("num_leaves=3", "num_leaves=2000000000"),
+        "28: num_leaves = 2000000000, num_cat = 0: expected 1 to 4194304 leaves, fewer sets");
+  model("negative", Model("num_leaves=3", "num_leaves=-1"),
+        "12: num_leaves: expected numbers, found '-1'");
+  model("features", Model("max_feature_idx=2", "max_feature_idx=7"),
+        "8: feature_names: max_feature_idx = 7 makes 8 features, found 3");
+  model("feature", Model("split_feature=1", "split_feature=77"),
+        "28: split_feature 77: the model has 3 features");
+  model("not a number", Model("leaf_value=0.1", "leaf_value=nan"),
+        "28: leaf_value 0 is nan: expected a finite number");
+  model("missing line", Model("threshold", "thresold"), "28: threshold= is missing");
+  model("set", Model("decision_type=2", "decision_type=1"),
+        "28: a categorical node uses set 4.5, there are 0");
+  model("linear", Model("is_linear=0", "is_linear=1"),
+        "26: trees with linear leaves are not supported");
+  return cases;
+}
+
+std::string Resolved(std::string text, const std::string& folder) {
+  for (size_t at = text.find("{}"); at != std::string::npos; at = text.find("{}")) {
+    text.replace(at, 2, folder);
+  }
+  return text;
+}
+
+Status StatusOf(const TempFolder& folder, const Case& c) {
+  WriteWholeFile(folder.File("rows.csv"), GoodRows());
+  WriteWholeFile(folder.File("valid.csv"), "5,1,2,3\n");
+  WriteWholeFile(folder.File("wide.csv"), "1,2,3,4,5,6\n");
+  for (const auto& [name, text] : c.files) WriteWholeFile(folder.File(name), text);
+  std::string conf = c.conf;
+  if (conf.find("data =") == std::string::npos) conf = "data = {}rows.csv\n" + conf;
+  conf = Resolved(conf, folder.path() + "/");
+  const std::string overrides[] = {"num_threads=1", "verbosity=-1",
+                                   "output_model=" + folder.File("out.txt"),
+                                   "output_result=" + folder.File("result.txt")};
+  STRATA_ASSIGN(const TreeParameters parameters, ParseLightGbmConf(conf, "conf", overrides));
+  const TreeTaskContext context = {
+      .disk = RealDisk(),
+      .clock = RealClock(),
+      .progress = [](size_t, const std::vector<Evaluation>&, double) {},
+      .check = [] { return Status::Ok(); }};
+  return RunTreeTask(parameters, context).status();
+}
+
+void ExpectEachIsNamed(const std::vector<Case>& cases) {
+  for (const Case& c : cases) {
+    const TempFolder folder;
+    const Status status = StatusOf(folder, c);
+    EXPECT_FALSE(status.ok()) << c.name;
+    EXPECT_EQ(status.message(), Resolved(c.message, folder.path() + "/")) << c.name;
+  }
+}
+
+TEST(BadInputs, GoodOnesWork) {
+  const TempFolder folder;
+  EXPECT_TRUE(StatusOf(folder, {"good", {}, "num_iterations = 2\n", ""}).ok());
+  const Status status = StatusOf(
+      folder,
+      {"good model", {{"model.txt", Model()}}, "task = predict\ninput_model = {}model.txt\n", ""});
+  EXPECT_TRUE(status.ok()) << status.ToString();
+}
+
+TEST(BadInputs, ConfsSayWhatIsWrong) { ExpectEachIsNamed(ConfCases()); }
+TEST(BadInputs, RowsSayWhatIsWrong) { ExpectEachIsNamed(TextCases()); }
+TEST(BadInputs, SideFilesArraysAndModelsSayWhatIsWrong) { ExpectEachIsNamed(OtherFileCases()); }
+
+}  // namespace
+}  // namespace strata
