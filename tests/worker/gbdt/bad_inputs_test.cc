@@ -273,7 +273,7 @@ Status StatusOf(const TempFolder& folder, const Case& c) {
   const TreeTaskContext context = {
       .disk = RealDisk(),
       .clock = RealClock(),
-      .progress = [](size_t, const std::vector<Evaluation>&, double) {},
+      .progress = [](const TreeProgress&) {},
       .check = [] { return Status::Ok(); }};
   return RunTreeTask(parameters, context).status();
 }

@@ -67,7 +67,7 @@ class LightGbmParity : public ::testing::Test {
     const TreeTaskContext context = {
         .disk = RealDisk(),
         .clock = RealClock(),
-        .progress = [](size_t, const std::vector<Evaluation>&, double) {},
+        .progress = [](const TreeProgress&) {},
         .check = [] { return Status::Ok(); }};
     STRATA_TRY(RunTreeTask(parameters, context).status());
     return ReadLightGbmText(ReadWholeFile(path), path);
@@ -182,7 +182,7 @@ TEST_F(LightGbmParityOnRealData, MetricsAfterAHundredRounds) {
     const TreeTaskContext context = {
         .disk = RealDisk(),
         .clock = RealClock(),
-        .progress = [](size_t, const std::vector<Evaluation>&, double) {},
+        .progress = [](const TreeProgress&) {},
         .check = [] { return Status::Ok(); }};
     const auto result = RunTreeTask(*parameters, context);
     ASSERT_TRUE(result.ok()) << result.status().ToString();
