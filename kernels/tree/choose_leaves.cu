@@ -217,7 +217,10 @@ __device__ void MakeSet(const TreeView& view, int32_t at) {
 // Splits the leaves of of_rank, the first of which comes next for certain.
 __device__ void SplitLeaves(const TreeView& view, const int32_t* of_rank) {
   TreeState& state = *view.state;
-  for (int32_t i = 0; i < kChosenMax && of_rank[i] >= 0; ++i) MakeSet(view, of_rank[i]);
+  // One look at a node after the other takes its time: not where no feature is categorical.
+  for (int32_t i = 0; view.set_words > 0 && i < kChosenMax && of_rank[i] >= 0; ++i) {
+    MakeSet(view, of_rank[i]);
+  }
   if (threadIdx.x < kChosenMax * 2) state.arrivals[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
     ++state.pop_count;
