@@ -52,7 +52,8 @@ class RowSource {
   // From now on there is only this part, from its beginning. kRefused: the kind of data is not
   // divided over ranks.
   virtual Status TakePart(const RowPart& /*part*/) {
-    return Refused("this kind of data cannot be divided over several ranks yet");
+    return Refused(
+        "this kind of data cannot be divided over several ranks yet: set tree_learner = feature");
   }
   // Of features, in the order of their columns; complete once the end has been reached (libsvm
   // says no earlier how many there are).
