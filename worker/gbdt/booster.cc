@@ -306,8 +306,12 @@ Result<std::vector<Evaluation>> Booster::Evaluate() const {
     }
     if (mode_->averages()) scores = made = Averaged(scores, rounds());
     for (const auto& metric : scored_[i].metrics) {
+      const size_t first = evaluation.metrics.size();
       for (MetricValue& value : metric->Evaluate(scores)) {
         evaluation.metrics.push_back(std::move(value));
+      }
+      for (size_t m = first; m < evaluation.metrics.size(); ++m) {
+        evaluation.metrics[m].decides = m + 1 == evaluation.metrics.size();
       }
     }
     STRATA_TRY(scored_[i].scores.data().share.status());

@@ -7,9 +7,11 @@ std::optional<size_t> EarlyStopping::Add(size_t round, const std::vector<Evaluat
   size_t number = 0;
   for (const Evaluation& evaluation : evaluations) {
     if (evaluation.data == "training") continue;
-    for (size_t i = 0; i < evaluation.metrics.size(); ++i) {
-      if (first_metric_only_ && i > 0) break;
-      const MetricValue& metric = evaluation.metrics[i];
+    bool is_first = true;
+    for (const MetricValue& metric : evaluation.metrics) {
+      if (!metric.decides) continue;
+      if (first_metric_only_ && !is_first) break;
+      is_first = false;
       const double value = metric.higher_is_better ? metric.value : -metric.value;
       if (number == best_.size()) {
         best_.push_back({value, round});

@@ -1,4 +1,6 @@
-// EarlyStopping: ends training when no validation metric has become better for some rounds.
+// EarlyStopping: ends training as soon as one metric of one validation set has not become better
+// for some rounds. Of metrics with several values (ndcg@1, ndcg@3), the last one counts (LightGBM's
+// GBDT::OutputMetric).
 #pragma once
 
 #include <cstddef>

@@ -274,7 +274,9 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
   const auto unsupported = [&](const std::string& what) {
     return wrong(what + " is not supported yet");
   };
-  if (p.task == "refit") return unsupported("task = " + p.task);
+  if (p.task == "refit" && p.rules.path_smooth > 0) {
+    return unsupported("path_smooth in task = refit");
+  }
   if (p.predict_raw_score + p.predict_leaf_index + p.predict_contrib > 1) {
     return wrong(
         "predict_raw_score, predict_leaf_index and predict_contrib exclude each other: keep one");

@@ -107,6 +107,7 @@ struct TreeParameters {
   double early_stopping_min_delta = 0;
   bool first_metric_only = false;
   int64_t snapshot_freq = -1;
+  double refit_decay_rate = 0.9;
 
   bool use_quantized_grad = false;
   int64_t num_grad_quant_bins = 4;

@@ -70,10 +70,10 @@ Status AgreeOnParameters(Group& group, TreeParameters* p) {
             "them the same configuration",
             first, rank, other)));
   }
-  std::array<int64_t*, 6> seeds = {
-      &p->data_random_seed, &p->bagging_seed, &p->feature_fraction_seed,
+  std::array<int64_t*, 7> seeds = {
+      &p->data_random_seed, &p->bagging_seed, &p->drop_seed, &p->feature_fraction_seed,
       &p->objective_seed,   &p->extra_seed,   &p->seed};
-  std::array<int64_t, 7> values = {};
+  std::array<int64_t, 8> values = {};
   for (size_t i = 0; i < seeds.size(); ++i) values[i] = *seeds[i];
   STRATA_TRY(group.Allreduce(std::span<int64_t>(values), ReduceOp::kMin));
   for (size_t i = 0; i < seeds.size(); ++i) *seeds[i] = values[i];

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "worker/gbdt/continue_model.h"
 #include "worker/gbdt/convert_task.h"
 #include "worker/gbdt/data/dataset_file.h"
 #include "worker/gbdt/early_stopping.h"
@@ -17,6 +18,7 @@
 #include "worker/gbdt/phase_times.h"
 #include "worker/gbdt/predict_task.h"
 #include "worker/gbdt/rank_agreement.h"
+#include "worker/gbdt/refit.h"
 #include "worker/gbdt/report/tree_report.h"
 
 namespace strata {
@@ -66,7 +68,7 @@ class TreeTask {
     } else if (p_.task == "evaluate") {
       STRATA_TRY(RunEvaluate(p_, context_, pool_, &result_));
     } else {
-      STRATA_TRY(Train());
+      STRATA_TRY(p_.task == "refit" ? Refit() : Train());
     }
     return std::move(result_);
   }
@@ -75,8 +77,9 @@ class TreeTask {
   // One rank does what shows outside.
   bool writes() const { return context_.group == nullptr || context_.group->rank() == 0; }
 
-  Result<TreeDataset> Load(const std::string& path,
-                           std::shared_ptr<const FeatureBinning> features) {
+  // `start`, if there are trees: what the rows' scores begin with.
+  Result<TreeDataset> Load(const std::string& path, std::shared_ptr<const FeatureBinning> features,
+                           const TreeModel& start) {
     const DatasetOptions options = {
         .binning = p_.binning,
         .sample_rows = static_cast<size_t>(p_.bin_construct_sample_cnt),
@@ -93,6 +96,10 @@ class TreeTask {
       if (context_.group != nullptr) {
         return Invalid(fmt::format("{}: a file of save_binary belongs to one process", path));
       }
+      if (!p_.input_model.empty()) {
+        return Invalid(fmt::format(
+            "{}: a file of save_binary has bins alone: input_model needs the data itself", path));
+      }
       return ReadDatasetFile(context_.disk, path, options, std::move(features), pool_);
     }
     STRATA_ASSIGN(std::unique_ptr<RowSource> source, Open(path, features.get()));
@@ -102,6 +109,8 @@ class TreeTask {
     if (p_.save_binary) {
       STRATA_TRY(WriteDatasetFile(context_.disk, data, options, path + ".bin"));
     }
+    if (start.trees.empty()) return data;
+    STRATA_TRY(AddPredictions(start, timed, pool_, &data));
     return data;
   }
 
@@ -112,11 +121,16 @@ class TreeTask {
 
   Status Train() {
     const TimeNs begin = context_.clock.Now();
-    STRATA_ASSIGN(const TreeDataset train, Load(p_.data, nullptr));
+    TreeModel start;
+    if (!p_.input_model.empty()) {
+      STRATA_ASSIGN(start, LoadTreeModel(context_.disk, p_.input_model));
+    }
+    STRATA_ASSIGN(const TreeDataset train, Load(p_.data, nullptr, start));
+    if (!start.trees.empty()) STRATA_TRY(CheckContinues(start, p_, train));
     std::vector<std::unique_ptr<TreeDataset>> valid;
     std::vector<const TreeDataset*> valid_views;
     for (const std::string& path : p_.valid) {
-      STRATA_ASSIGN(TreeDataset data, Load(path, train.features));
+      STRATA_ASSIGN(TreeDataset data, Load(path, train.features, start));
       valid.push_back(std::make_unique<TreeDataset>(std::move(data)));
       valid_views.push_back(valid.back().get());
     }
@@ -135,12 +149,35 @@ class TreeTask {
       return Invalid("early_stopping_round needs a validation set: expected valid = FILE");
     }
     STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
-                  Booster::Make(p_, train, valid_views, pool_, threads_, &phases_, context_.group));
+                  Booster::Make(p_, train, valid_views, pool_, threads_, &phases_, context_.group,
+                                {.model = std::move(start), .objective = nullptr}));
     STRATA_TRY(Boost(*booster));
     if (!p_.output_model.empty()) STRATA_TRY(WriteModel(booster->model(), p_.output_model));
     result_.rounds = booster->rounds();
     result_.output = writes() ? p_.output_model : "by rank 0";
     return WriteReport(booster->model(), train, valid_views);
+  }
+
+  Status Refit() {
+    if (context_.group != nullptr) return Invalid("task = refit is for one process alone");
+    if (p_.input_model.empty()) {
+      return Invalid("input_model is missing: expected input_model = FILE");
+    }
+    STRATA_ASSIGN(TreeModel model, LoadTreeModel(context_.disk, p_.input_model));
+    p_.binning.pre_filter = false;  // splits are there already
+    STRATA_ASSIGN(const TreeDataset data, Load(p_.data, nullptr, TreeModel{}));
+    STRATA_ASSIGN(const std::unique_ptr<TreeObjective> objective, MakeObjective(p_, data));
+    STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
+                  OpenRowsOf(context_.disk, p_, p_.data, model));
+    const TimeNs begin = context_.clock.Now();
+    STRATA_ASSIGN(model, RefitModel(std::move(model), p_, data, *objective, *source, pool_));
+    STRATA_TRY(WriteModel(model, p_.output_model));
+    result_.rows = data.rows();
+    result_.features = model.features();
+    result_.rounds = model.iterations();
+    result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
+    result_.output = p_.output_model;
+    return {};
   }
 
   Status WriteModel(const TreeModel& model, const std::string& path) {
@@ -155,6 +192,7 @@ class TreeTask {
     const auto rounds = static_cast<size_t>(p_.num_iterations);
     EarlyStopping stopping(static_cast<size_t>(std::max<int64_t>(0, p_.early_stopping_round)),
                            p_.early_stopping_min_delta, p_.first_metric_only);
+    const size_t rounds_before = booster.rounds();
     const TimeNs begin = context_.clock.Now();
     for (size_t round = 1; round <= rounds; ++round) {
       if (const Status stop = context_.check(); !stop.ok()) return Stop(stop, booster);
@@ -176,7 +214,7 @@ class TreeTask {
       if (result_.best_round.has_value()) {
         Log(LogLevel::kInfo, "training stops early: no better for {} rounds than after round {}",
             p_.early_stopping_round, *result_.best_round);
-        booster.TruncateTo(*result_.best_round);
+        booster.TruncateTo(rounds_before + *result_.best_round);
         for (auto& [at, evaluations] : history_) {
           if (at == booster.rounds()) result_.evaluations = evaluations;
         }

@@ -93,6 +93,12 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
       {"objective = xentlambda\n", "found 'xentlambda'"},
       {"gradient_bits = 20\n", "expected 16, 32, or 0"},
       {"boosting = dart\nearly_stopping_round = 3\n", "cannot be used with boosting = dart"},
+      {"boosting = rf\n", "boosting = rf needs trees that differ"},
+      {"boosting = goss\ntop_rate = 0.7\nother_rate = 0.4\n", "expected at most 1"},
+      {"boosting = goss\nbagging_freq = 1\nbagging_fraction = 0.5\n", "exclude each other"},
+      {"bagging_freq = 1\npos_bagging_fraction = 0.5\n", "need objective = binary"},
+      {"bagging_by_query = true\n", "has no effect without bagging_freq"},
+      {"task = refit\npath_smooth = 1\n", "path_smooth in task = refit is not supported yet"},
       {"max_bin = 70000\n", "max_bin: expected a number from 2 to 65535"},
   };
   for (const auto& [text, message] : cases) {

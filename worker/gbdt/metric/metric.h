@@ -16,6 +16,7 @@ struct MetricValue {
   std::string name;  // "auc", "ndcg@5"
   double value = 0;
   bool higher_is_better = false;
+  bool decides = true;  // the last value of its metric: what early stopping looks at
 };
 
 // Of one data set, which outlives it.

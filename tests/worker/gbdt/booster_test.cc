@@ -1,0 +1,289 @@
+#include "worker/gbdt/booster.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/worker/gbdt/tree_data.h"
+#include "worker/gbdt/continue_model.h"
+#include "worker/gbdt/early_stopping.h"
+#include "worker/gbdt/model/lightgbm_text.h"
+#include "worker/gbdt/refit.h"
+
+namespace strata {
+namespace {
+
+double Wave(const std::vector<double>& x) { return std::sin(3 * x[0]) + x[1] * x[2] + 2; }
+double Class(const std::vector<double>& x) { return x[0] + x[1] * x[2] > 0.1 ? 1 : 0; }
+
+class BoosterTest : public testing::Test {
+ protected:
+  static std::unique_ptr<WorkPool> Pool(int others) {
+    Result<std::unique_ptr<WorkPool>> pool = WorkPool::Start("test", others);
+    STRATA_CHECK(pool.ok());
+    return std::move(*pool);
+  }
+
+  std::unique_ptr<Booster> Make(const std::string& conf, const TreeData& train,
+                                BoosterStart start = {}) {
+    const TreeDataset* valid[] = {valid_.data.get()};
+    Result<std::unique_ptr<Booster>> booster =
+        Booster::Make(ParametersOf("num_leaves = 7\n" + conf), *train.data, valid, *pool_, 3,
+                      nullptr, nullptr, std::move(start));
+    STRATA_CHECK(booster.ok());
+    return std::move(*booster);
+  }
+
+  static void Train(Booster* booster, size_t rounds) {
+    for (size_t round = 0; round < rounds; ++round) {
+      const Result<bool> goes_on = booster->Round();
+      ASSERT_TRUE(goes_on.ok()) << goes_on.status().ToString();
+      ASSERT_TRUE(*goes_on);
+    }
+  }
+
+  static double MeanSquare(const std::vector<double>& scores, const TreeDataset& data,
+                           double factor) {
+    double sum = 0;
+    for (size_t row = 0; row < scores.size(); ++row) {
+      sum += std::pow(scores[row] * factor - static_cast<double>(data.labels[row]), 2);
+    }
+    return sum / static_cast<double>(scores.size());
+  }
+
+  std::unique_ptr<WorkPool> pool_ = Pool(2);
+  TreeData train_ = MakeTreeData(1, 800, 3, Wave, *pool_);
+  TreeData valid_ = MakeTreeData(2, 300, 3, Wave, *pool_);
+  TreeData classes_ = MakeTreeData(3, 800, 3, Class, *pool_);
+};
+
+// What the booster believes the rows' scores to be is what the model says of their values, after
+// every round, whatever happened to earlier trees.
+TEST_F(BoosterTest, ScoresAreTheSumOfTheModelsTrees) {
+  for (const char* conf :
+       {"", "boosting = dart\nskip_drop = 0\ndrop_rate = 0.5\n",
+        "boosting = dart\nskip_drop = 0.2\ndrop_rate = 0.5\nxgboost_dart_mode = true\n",
+        "boosting = dart\nskip_drop = 0\nuniform_drop = true\nmax_drop = 2\ndrop_rate = 0.9\n",
+        "boosting = rf\nbagging_freq = 1\nbagging_fraction = 0.6\n",
+        "data_sample_strategy = goss\nlearning_rate = 0.4\n",
+        "objective = regression_l1\nbagging_freq = 2\nbagging_fraction = 0.5\n"}) {
+    const std::unique_ptr<Booster> booster = Make(std::string("metric = l2\n") + conf, train_);
+    for (size_t round = 1; round <= 12; ++round) {
+      Train(booster.get(), 1);
+      const std::vector<double> scores = train_.Predict(booster->model());
+      for (size_t row = 0; row < scores.size(); ++row) {
+        ASSERT_NEAR(booster->training_scores()[row], scores[row],
+                    1e-12 * static_cast<double>(round))
+            << conf << " round " << round << " row " << row;
+      }
+      // Of the validation rows, metrics tell; a forest's are of means.
+      const double factor = booster->model().average_output ? 1.0 / static_cast<double>(round) : 1;
+      const auto evaluations = booster->Evaluate();
+      ASSERT_TRUE(evaluations.ok());
+      EXPECT_NEAR((*evaluations)[0].metrics[0].value,
+                  MeanSquare(valid_.Predict(booster->model()), *valid_.data, factor), 1e-9)
+          << conf << " round " << round;
+    }
+  }
+}
+
+TEST_F(BoosterTest, DartSharesWeightBetweenNewAndDroppedTrees) {
+  const std::unique_ptr<Booster> booster = Make(
+      "boosting = dart\nskip_drop = 0\ndrop_rate = 1\nmax_drop = -1\nuniform_drop = true\n"
+      "learning_rate = 0.3\nboost_from_average = false\n",
+      train_);
+  Train(booster.get(), 1);
+  EXPECT_NEAR(booster->model().trees[0].shrinkage, 0.3, 1e-15);
+  Train(booster.get(), 1);  // drops the first: 1 / 2 each
+  EXPECT_NEAR(booster->model().trees[0].shrinkage, 0.3 / 2, 1e-15);
+  EXPECT_NEAR(booster->model().trees[1].shrinkage, 0.3 / 2, 1e-15);
+  Train(booster.get(), 1);  // drops both: the new one has 1 / 3, the others 2 / 3 of theirs
+  EXPECT_NEAR(booster->model().trees[0].shrinkage, 0.3 / 2 * 2 / 3, 1e-15);
+  EXPECT_NEAR(booster->model().trees[2].shrinkage, 0.3 / 3, 1e-15);
+}
+
+TEST_F(BoosterTest, ATreeOfAForestStandsForItself) {
+  const std::unique_ptr<Booster> booster =
+      Make("boosting = rf\nbagging_freq = 1\nbagging_fraction = 0.6\n", train_);
+  Train(booster.get(), 10);
+  double mean = 0;
+  for (const float label : train_.data->labels) mean += static_cast<double>(label) / 800;
+  std::vector<double> losses;
+  for (size_t t = 0; t < 10; ++t) {
+    TreeModel one = booster->model();
+    one.trees = {booster->model().trees[t]};
+    losses.push_back(MeanSquare(valid_.Predict(one), *valid_.data, 1));
+  }
+  const double all = MeanSquare(valid_.Predict(booster->model()), *valid_.data, 0.1);
+  const double constant = MeanSquare(std::vector<double>(300, mean), *valid_.data, 1);
+  for (const double loss : losses) {
+    EXPECT_LT(loss, constant / 2);
+    EXPECT_LT(all, loss);
+  }
+}
+
+TEST_F(BoosterTest, RoundsAddedLaterAreTheSame) {
+  for (const char* conf : {"bagging_freq = 3\nbagging_fraction = 0.6\nfeature_fraction = 0.7\n",
+                           "data_sample_strategy = goss\nlearning_rate = 0.25\n",
+                           "boosting = rf\nbagging_freq = 2\nbagging_fraction = 0.6\n"}) {
+    const std::unique_ptr<Booster> whole = Make(conf, train_);
+    Train(whole.get(), 10);
+    std::unique_ptr<Booster> part = Make(conf, train_);
+    Train(part.get(), 5);
+    const Result<std::string> text = WriteLightGbmText(part->model());
+    ASSERT_TRUE(text.ok());
+    Result<TreeModel> model = ReadLightGbmText(*text, "half");
+    ASSERT_TRUE(model.ok());
+    TextDisk disk;
+    disk.files["d"] = train_.text;
+    const auto source = TextRows::Open(disk, "d", {});
+    ASSERT_TRUE(source.ok());
+    TreeParameters p = ParametersOf(conf);
+    ASSERT_TRUE(CheckContinues(*model, p, *train_.data).ok());
+    p.objective = "binary";
+    EXPECT_NE(CheckContinues(*model, p, *train_.data).message().find("its objective is regression"),
+              std::string::npos);
+    ASSERT_TRUE(AddPredictions(*model, **source, *pool_, train_.data.get()).ok());
+    part = Make(conf, train_, {.model = std::move(*model), .objective = nullptr});
+    train_.data->init_scores.clear();
+    EXPECT_EQ(part->rounds(), 5U);
+    Train(part.get(), 5);
+    EXPECT_EQ(part->model().trees, whole->model().trees) << conf;
+  }
+}
+
+TEST_F(BoosterTest, RefitGivesLeavesWhatOtherRowsAskFor) {
+  const std::string conf = "objective = binary\nrefit_decay_rate = 0.6\nlambda_l2 = 0.5\n";
+  const std::unique_ptr<Booster> booster = Make(conf, classes_);
+  Train(booster.get(), 6);
+  const TreeData other = MakeTreeData(9, 400, 3, Class, *pool_);
+  TextDisk disk;
+  disk.files["d"] = other.text;
+  const auto source = TextRows::Open(disk, "d", {});
+  const TreeParameters p = ParametersOf(conf);
+  const auto objective = MakeObjective(p, *other.data);
+  ASSERT_TRUE(source.ok() && objective.ok());
+  const Result<TreeModel> refit =
+      RefitModel(booster->model(), p, *other.data, **objective, **source, *pool_);
+  ASSERT_TRUE(refit.ok()) << refit.status().ToString();
+  std::vector<double> scores(400, 0);
+  for (size_t t = 0; t < 6; ++t) {
+    const Tree& tree = booster->model().trees[t];
+    std::vector<double> gradients(tree.leaves.size(), 0);
+    std::vector<double> hessians(tree.leaves.size(), 0);
+    for (size_t row = 0; row < 400; ++row) {
+      const double probability = 1 / (1 + std::exp(-scores[row]));
+      gradients[tree.LeafOf(other.rows[row])] +=
+          probability - static_cast<double>(other.data->labels[row]);
+      hessians[tree.LeafOf(other.rows[row])] += probability * (1 - probability);
+    }
+    std::vector<double> values;
+    for (size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) {
+      const double output = -gradients[leaf] / (hessians[leaf] + 0.5) * tree.shrinkage;
+      values.push_back(0.6 * tree.leaves[leaf].value + 0.4 * output);
+      EXPECT_NEAR(refit->trees[t].leaves[leaf].value, values.back(), 1e-6);
+    }
+    for (size_t row = 0; row < 400; ++row) scores[row] += values[tree.LeafOf(other.rows[row])];
+  }
+}
+
+TEST_F(BoosterTest, ARoundWithoutASplitIsTakenBackAndEndsTraining) {
+  const std::unique_ptr<Booster> booster = Make("min_gain_to_split = 3\n", train_);
+  Result<bool> goes_on = true;
+  size_t rounds = 0;
+  for (; rounds < 200 && *goes_on; ++rounds) {
+    goes_on = booster->Round();
+    ASSERT_TRUE(goes_on.ok());
+  }
+  ASSERT_GT(rounds, 2U);
+  ASSERT_LT(rounds, 200U);
+  EXPECT_EQ(booster->rounds(), rounds - 1);
+  for (const Tree& tree : booster->model().trees) EXPECT_FALSE(tree.nodes.empty());
+}
+
+TEST_F(BoosterTest, AClassThatNeverOccursGetsConstantTrees) {
+  const auto data = MakeTreeData(
+      5, 300, 3, [](const auto& x) { return x[0] > 0 ? 2.0 : 0.0; }, *pool_, 3);
+  Result<std::unique_ptr<Booster>> booster = Booster::Make(
+      ParametersOf("objective = multiclass\nnum_class = 3\n"), *data.data, {}, *pool_, 3);
+  ASSERT_TRUE(booster.ok());
+  Train(booster->get(), 3);
+  for (size_t t = 0; t < 9; ++t) {
+    EXPECT_EQ((*booster)->model().trees[t].nodes.empty(), t % 3 == 1) << t;
+  }
+  EXPECT_LT((*booster)->model().trees[1].leaves[0].value, -30);
+  EXPECT_EQ((*booster)->model().trees[4].leaves[0].value, 0);
+}
+
+// Half the squared error, as a caller of the library may give it.
+class OwnObjective : public TreeObjective {
+ public:
+  explicit OwnObjective(const TreeDataset& data) : data_(data) {}
+  std::string ModelText() const override { return "custom"; }
+  double StartScore(size_t /*k*/) const override { return 1.5; }
+  void Gradients(std::span<const double> scores, uint64_t /*round*/, WorkPool& /*pool*/,
+                 std::span<float> gradients, std::span<float> hessians) const override {
+    for (size_t row = 0; row < scores.size(); ++row) {
+      gradients[row] = static_cast<float>(scores[row] - static_cast<double>(data_.labels[row]));
+      hessians[row] = 1;
+    }
+  }
+
+ private:
+  const TreeDataset& data_;
+};
+
+TEST_F(BoosterTest, ACallersObjectiveIsMinimised) {
+  const std::unique_ptr<Booster> own =
+      Make("", train_, {.model = {}, .objective = std::make_unique<OwnObjective>(*train_.data)});
+  EXPECT_EQ(own->training_scores()[0], 1.5);
+  Train(own.get(), 30);
+  EXPECT_EQ(own->model().objective, "custom");
+  EXPECT_LT(MeanSquare(train_.Predict(own->model()), *train_.data, 1), 0.1);
+  // The same gradients, the same trees.
+  train_.data->init_scores.assign(800, 1.5);
+  const std::unique_ptr<Booster> named = Make("", train_);
+  Train(named.get(), 30);
+  for (size_t t = 1; t < 30; ++t) EXPECT_EQ(own->model().trees[t], named->model().trees[t]);
+}
+
+TEST_F(BoosterTest, ThreadsDoNotMatter) {
+  for (const char* conf :
+       {"bagging_freq = 1\nbagging_fraction = 0.6\nfeature_fraction = 0.7\n",
+        "boosting = dart\nskip_drop = 0\n", "data_sample_strategy = goss\nlearning_rate = 0.5\n"}) {
+    const std::unique_ptr<Booster> many = Make(conf, train_);
+    Train(many.get(), 8);
+    const auto alone = Pool(0);
+    Result<std::unique_ptr<Booster>> one = Booster::Make(
+        ParametersOf(std::string("num_leaves = 7\n") + conf), *train_.data, {}, *alone, 1);
+    ASSERT_TRUE(one.ok());
+    Train(one->get(), 8);
+    EXPECT_EQ(many->model().trees, (*one)->model().trees) << conf;
+  }
+}
+
+std::vector<Evaluation> Of(double training, double first_at_1, double first_at_3, double second) {
+  return {{.data = "training", .metrics = {{.name = "l2", .value = training}}},
+          {.data = "valid_1",
+           .metrics = {
+               {.name = "ndcg@1", .value = first_at_1, .higher_is_better = true, .decides = false},
+               {.name = "ndcg@3", .value = first_at_3, .higher_is_better = true},
+               {.name = "l2", .value = second}}}};
+}
+
+TEST(EarlyStoppingTest, TheFirstMetricThatIsNoBetterForLongEnoughEndsIt) {
+  EarlyStopping stopping(2, 0, false);
+  EXPECT_FALSE(stopping.Add(1, Of(9, 0.9, 0.5, 3)).has_value());
+  EXPECT_FALSE(stopping.Add(2, Of(9, 0.8, 0.6, 2)).has_value());  // ndcg@1 does not count
+  EXPECT_FALSE(stopping.Add(3, Of(9, 0.7, 0.7, 2)).has_value());  // l2 is best after round 2
+  EXPECT_EQ(stopping.Add(4, Of(9, 0.6, 0.8, 2)), 2U);
+
+  EarlyStopping first_only(2, 0.05, true);
+  EXPECT_FALSE(first_only.Add(1, Of(9, 0, 0.5, 1)).has_value());
+  EXPECT_FALSE(first_only.Add(2, Of(9, 0, 0.56, 2)).has_value());
+  EXPECT_FALSE(first_only.Add(3, Of(9, 0, 0.6, 3)).has_value());  // not better by 0.05
+  EXPECT_EQ(first_only.Add(4, Of(9, 0, 0.6, 4)), 2U);
+}
+
+}  // namespace
+}  // namespace strata

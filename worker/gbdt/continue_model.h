@@ -1,0 +1,28 @@
+// Training that goes on from the trees of a model (input_model).
+#pragma once
+
+#include <string>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "base/work_pool.h"
+#include "worker/gbdt/data/row_source.h"
+#include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/model/tree_model.h"
+#include "worker/gbdt/parameters.h"
+
+namespace strata {
+
+// A model in LightGBM's text format.
+Result<TreeModel> LoadTreeModel(Disk& disk, const std::string& path);
+
+// OK if rounds can be added to the model: same objective, classes, features and way of adding
+// trees up. kInvalid: what differs.
+Status CheckContinues(const TreeModel& model, const TreeParameters& parameters,
+                      const TreeDataset& train);
+
+// Adds what the model predicts for the data's rows to the scores that they begin with. `source` is
+// where the data came from, row for row.
+Status AddPredictions(const TreeModel& model, RowSource& source, WorkPool& pool, TreeDataset* data);
+
+}  // namespace strata

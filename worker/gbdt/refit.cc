@@ -1,0 +1,104 @@
+#include "worker/gbdt/refit.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "kernels/tree/split.h"
+#include "worker/gbdt/predict/predictor.h"
+#include "worker/gbdt/quantise.h"
+
+namespace strata {
+namespace {
+
+// The leaf of each row in each tree, tree * rows + row.
+Result<std::vector<uint32_t>> FindLeaves(const TreeModel& model, size_t rows, RowSource& source,
+                                         WorkPool& pool) {
+  STRATA_ASSIGN(const Predictor predictor,
+                Predictor::Make(model, {.kind = PredictionKind::kLeaves}));
+  std::vector<uint32_t> leaves(model.trees.size() * rows);
+  STRATA_TRY(source.Rewind());
+  SparseRows block;
+  std::vector<double> found;
+  for (size_t begin = 0; begin < rows; begin += block.rows()) {
+    STRATA_TRY(source.Next(&block));
+    if (block.rows() == 0 || block.rows() > rows - begin) {
+      return Failed("the data's number of rows changed meanwhile");
+    }
+    predictor.Predict(block, pool, &found);
+    for (size_t i = 0; i < block.rows(); ++i) {
+      for (size_t t = 0; t < model.trees.size(); ++t) {
+        leaves[t * rows + begin + i] = static_cast<uint32_t>(found[i * model.trees.size() + t]);
+      }
+    }
+  }
+  return leaves;
+}
+
+Status CheckFits(const TreeModel& model, const TreeParameters& p, const TreeDataset& data) {
+  if (model.average_output) return Invalid("task = refit does not know random forests");
+  if (model.ObjectiveName() != p.objective) {
+    return Invalid(fmt::format("{}: its objective is {}: expected objective = {}, found {}",
+                               p.input_model, model.objective, model.ObjectiveName(), p.objective));
+  }
+  if (model.features() != data.features->names.size()) {
+    return Invalid(fmt::format("{}: {} features, {} has {}", p.input_model, model.features(),
+                               p.data, data.features->names.size()));
+  }
+  return {};
+}
+
+void RefitTree(const QuantisedGradients& gradients, std::span<const uint32_t> leaves,
+               const TreeParameters& p, Tree* tree) {
+  std::vector<GradientSums> sums(tree->leaves.size());
+  std::vector<int64_t> rows(tree->leaves.size(), 0);
+  for (size_t row = 0; row < leaves.size(); ++row) {
+    const Row32& gradient = gradients.view().rows32[row];
+    sums[leaves[row]] += {gradient.gradient, gradient.hessian};
+    ++rows[leaves[row]];
+  }
+  for (size_t leaf = 0; leaf < sums.size(); ++leaf) {
+    const double output = LeafOutput(
+        static_cast<double>(sums[leaf].gradient) * gradients.units().gradient,
+        static_cast<double>(sums[leaf].hessian) * gradients.units().hessian + kHessianEpsilon,
+        p.rules.lambda_l2, rows[leaf], p.rules, 0);
+    double& value = tree->leaves[leaf].value;
+    value = p.refit_decay_rate * value + (1 - p.refit_decay_rate) * (output * tree->shrinkage);
+  }
+}
+
+}  // namespace
+
+Result<TreeModel> RefitModel(TreeModel model, const TreeParameters& p, const TreeDataset& data,
+                             const TreeObjective& objective, RowSource& source, WorkPool& pool) {
+  STRATA_TRY(CheckFits(model, p, data));
+  const size_t rows = data.rows();
+  const size_t classes = model.trees_per_iteration;
+  STRATA_ASSIGN(const std::vector<uint32_t> leaves, FindLeaves(model, rows, source, pool));
+  std::vector<double> scores = data.init_scores;
+  scores.resize(rows * classes, 0);
+  std::vector<float> gradients(rows * classes);
+  std::vector<float> hessians(rows * classes);
+  QuantisedGradients quantised;
+  for (size_t iteration = 0; iteration < model.iterations(); ++iteration) {
+    objective.Gradients(scores, iteration, pool, gradients, hessians);
+    for (size_t k = 0; k < classes; ++k) {
+      const size_t t = iteration * classes + k;
+      const uint64_t not_finite = quantised.Quantise(
+          std::span(gradients).subspan(k * rows, rows), std::span(hessians).subspan(k * rows, rows),
+          {.width = GradientWidth::k32}, t, data.share, pool);
+      if (not_finite > 0) {
+        return Failed(fmt::format("tree {}: the gradients of {} of {} rows are not finite", t,
+                                  not_finite, rows));
+      }
+      const std::span<const uint32_t> of_tree = std::span(leaves).subspan(t * rows, rows);
+      RefitTree(quantised, of_tree, p, &model.trees[t]);
+      for (size_t row = 0; row < rows; ++row) {
+        scores[k * rows + row] += model.trees[t].leaves[of_tree[row]].value;
+      }
+    }
+  }
+  return model;
+}
+
+}  // namespace strata

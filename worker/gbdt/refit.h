@@ -1,0 +1,23 @@
+// Refit: a model's trees keep their splits and get outputs from other data (LightGBM's
+// GBDT::RefitTree).
+#pragma once
+
+#include "base/status.h"
+#include "base/work_pool.h"
+#include "worker/gbdt/data/row_source.h"
+#include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/model/tree_model.h"
+#include "worker/gbdt/objective/objective.h"
+#include "worker/gbdt/parameters.h"
+
+namespace strata {
+
+// Iteration by iteration, gradients are those of the scores of the new trees so far, and a leaf's
+// output becomes refit_decay_rate * old + (1 - refit_decay_rate) * shrinkage * what its rows ask
+// for; of a leaf without rows, that is 0. `source` is the file that the data, all of its rows, came
+// from. kInvalid: another objective, another number of features, a random forest.
+Result<TreeModel> RefitModel(TreeModel model, const TreeParameters& parameters,
+                             const TreeDataset& data, const TreeObjective& objective,
+                             RowSource& source, WorkPool& pool);
+
+}  // namespace strata
