@@ -1,5 +1,8 @@
 #include "worker/gbdt/open_rows.h"
 
+#include <fmt/format.h>
+
+#include "worker/gbdt/data/dataset_file.h"
 #include "worker/gbdt/data/job_rows.h"
 #include "worker/gbdt/data/npy_rows.h"
 #include "worker/gbdt/data/text_rows.h"
@@ -19,6 +22,12 @@ Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& pa
                                 .weight = parameters.weight_column,
                                 .query = parameters.group_column,
                                 .ignored = parameters.ignore_column};
+  STRATA_ASSIGN(const bool is_binned, IsDatasetFile(disk, path));
+  if (is_binned) {
+    return Invalid(fmt::format(
+        "{}: a file of save_binary holds bins, not values: give the data that it was made of",
+        path));
+  }
   if (path.ends_with(".npy")) {
     STRATA_ASSIGN(std::unique_ptr<NpyRows> rows, NpyRows::Open(disk, path, columns));
     return std::unique_ptr<RowSource>(std::move(rows));

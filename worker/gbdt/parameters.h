@@ -59,6 +59,7 @@ struct TreeParameters {
   BinningRules binning;
   int64_t bin_construct_sample_cnt = 200000;
   bool save_binary = false;
+  std::vector<int64_t> max_bin_by_feature;  // of each feature; empty: max_bin
 
   std::string data_sample_strategy = "bagging";
   double bagging_fraction = 1;

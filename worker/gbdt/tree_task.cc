@@ -86,6 +86,7 @@ class TreeTask {
         .sample_seed = p_.data_random_seed,
         .classes = static_cast<size_t>(p_.num_class),
         .categorical = p_.categorical_feature,
+        .max_bin_by_feature = p_.max_bin_by_feature,
         .group = p_.tree_learner == "feature" ? nullptr : context_.group,
         .own_files = p_.pre_partition,
         .feature_ranks = p_.tree_learner == "feature" && context_.group != nullptr

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "base/sim_disk.h"
 #include "worker/gbdt/data/text_rows.h"
+#include "worker/gbdt/parameters.h"
+#include "worker/gbdt/tree_task.h"
 
 namespace strata {
 namespace {
@@ -119,6 +122,46 @@ TEST_F(DatasetFile, OtherRulesAndOtherBinsAreRefused) {
   const auto same = ReadDatasetFile(disk_, "d.bin", Options(), features, *pool_);
   ASSERT_TRUE(same.ok()) << same.status().ToString();
   EXPECT_EQ(same->features, features);
+}
+
+// The same model from the data and from what save_binary has left of it.
+TEST_F(DatasetFile, TrainsTheSameModel) {
+  std::string text;
+  for (int row = 0; row < 500; ++row) {
+    text += std::to_string(row % 3 == 0 ? 1 : 0) + "," + std::to_string(row % 17) + "," +
+            std::to_string(row * 7 % 101) + "\n";
+  }
+  Put("t", text);
+  const auto train = [&](std::vector<std::string> settings) -> Result<std::string> {
+    settings.insert(settings.end(), {"objective=binary", "num_iterations=5", "output_model=m"});
+    STRATA_ASSIGN(const TreeParameters parameters, ParseLightGbmConf("", "test", settings));
+    STRATA_ASSIGN(const TreeTaskResult result,
+                  RunTreeTask(parameters, {.disk = disk_,
+                                           .clock = RealClock(),
+                                           .progress = [](size_t, const auto&, double) {},
+                                           .check = [] { return Status(); }}));
+    EXPECT_EQ(result.rows, 500U);
+    const std::string model = Get("m");
+    return model.substr(0, model.find("parameters:"));
+  };
+  const Result<std::string> from_text = train({"data=t", "save_binary=true"});
+  ASSERT_TRUE(from_text.ok()) << from_text.status().ToString();
+  const Result<std::string> from_bins = train({"data=t.bin", "valid=t.bin"});
+  ASSERT_TRUE(from_bins.ok()) << from_bins.status().ToString();
+  EXPECT_EQ(*from_bins, *from_text);
+  const auto predicted = train({"data=t.bin", "task=predict", "input_model=m"});
+  ASSERT_FALSE(predicted.ok());
+  EXPECT_NE(predicted.status().message().find("holds bins, not values"), std::string::npos)
+      << predicted.status().message();
+  const auto narrow = train({"data=t", "max_bin_by_feature=4,20"});
+  ASSERT_TRUE(narrow.ok()) << narrow.status().ToString();
+  EXPECT_NE(*narrow, *from_text);
+  const auto other = train({"data=t.bin", "max_bin_by_feature=4,20"});
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.status().message().find("max_bin_by_feature = 4,20"), std::string::npos);
+  const auto wrong = train({"data=t", "max_bin_by_feature=4"});
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.status().message(), "max_bin_by_feature: 1 numbers, t has 2 features");
 }
 
 }  // namespace

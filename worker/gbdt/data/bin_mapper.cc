@@ -32,7 +32,9 @@ bool IsUnsplittable(std::span<const int64_t> rows_in_bin, int64_t rows, int64_t 
 
 }  // namespace
 
-BinMapper BinMapper::Find(FeatureSample sample, const BinningRules& rules) {
+BinMapper BinMapper::Find(FeatureSample sample, const BinningRules& rules_of_all) {
+  BinningRules rules = rules_of_all;
+  if (sample.max_bin > 0) rules.max_bin = sample.max_bin;
   BinMapper mapper;
   mapper.shape_.categorical = sample.categorical;
   const size_t before = sample.values.size();

@@ -33,6 +33,7 @@ struct FeatureSample {
   size_t rows = 0;           // sampled, those with a 0 included
   size_t rows_of_data = 0;   // from which they were sampled
   bool categorical = false;  // values are category numbers
+  uint32_t max_bin = 0;      // of this feature; 0: the rules'
 };
 
 // Immutable; any number of threads.

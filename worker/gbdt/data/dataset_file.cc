@@ -36,10 +36,11 @@ std::string RulesText(const DatasetOptions& options) {
   return fmt::format(
       "max_bin = {}, min_data_in_bin = {}, use_missing = {}, zero_as_missing = {}, "
       "feature_pre_filter = {}, min_data_in_leaf = {}, bin_construct_sample_cnt = {}, "
-      "data_random_seed = {}, categorical_feature = {}",
+      "data_random_seed = {}, categorical_feature = {}, max_bin_by_feature = {}",
       rules.max_bin, rules.min_data_in_bin, rules.use_missing, rules.zero_as_missing,
       rules.pre_filter, rules.pre_filter ? rules.min_data_in_leaf : 0, options.sample_rows,
-      options.sample_seed, fmt::join(options.categorical, ","));
+      options.sample_seed, fmt::join(options.categorical, ","),
+      fmt::join(options.max_bin_by_feature, ","));
 }
 
 // Texts or bytes one behind the other, each with its length.
@@ -269,6 +270,9 @@ Status WriteDatasetFile(Disk& disk, const TreeDataset& data, const DatasetOption
                         const std::string& path) {
   if (!data.share.is_whole()) {
     return Invalid("save_binary: the rows are divided over ranks: save them from one process");
+  }
+  if (!data.features->categories.empty()) {
+    return Invalid("save_binary: categories that are texts are not kept: leave it out");
   }
   const std::string unfinished = path + ".unfinished";
   {

@@ -17,7 +17,8 @@
 
 namespace strata {
 
-// Replaces the file once all is written. kInvalid: rows are divided over ranks.
+// Replaces the file once all is written. kInvalid: rows are divided over ranks, or
+// categories are texts.
 Status WriteDatasetFile(Disk& disk, const TreeDataset& data, const DatasetOptions& options,
                         const std::string& path);
 

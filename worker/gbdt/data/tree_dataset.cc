@@ -174,8 +174,14 @@ class Loader {
     STRATA_ASSIGN(const std::vector<bool> categorical, CategoricalFeatures(features->names));
     std::vector<FeatureSample> samples(count);
     STRATA_TRY(ReadSample(&samples));
+    const std::vector<int64_t>& most = options_.max_bin_by_feature;
+    if (!most.empty() && most.size() != count) {
+      return Invalid(fmt::format("max_bin_by_feature: {} numbers, {} has {} features", most.size(),
+                                 path_, count));
+    }
     for (size_t f = 0; f < count; ++f) {
       samples[f].categorical = categorical[f];
+      if (!most.empty()) samples[f].max_bin = static_cast<uint32_t>(most[f]);
       if (categorical[f]) STRATA_TRY(CheckCategories(features->names[f], samples[f]));
     }
     STRATA_ASSIGN(features->mappers,

@@ -47,8 +47,9 @@ struct DatasetOptions {
   BinningRules binning;
   size_t sample_rows = 200000;
   int64_t sample_seed = 1;
-  size_t classes = 1;                    // of init scores
-  std::vector<std::string> categorical;  // "3", "name:age"
+  size_t classes = 1;                            // of init scores
+  std::vector<std::string> categorical;          // "3", "name:age"
+  std::vector<int64_t> max_bin_by_feature = {};  // of all features; empty: the rules' max_bin
   // Rows are divided over its ranks, in their order; null: all are here. Each reads its part of one
   // file, or, with own_files, a file of its own.
   Group* group = nullptr;
