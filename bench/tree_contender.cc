@@ -65,7 +65,8 @@ Status Predict(const Booster& booster, const TreeParameters& parameters, const s
                WorkPool& pool, TreeRun* run) {
   Lap lap;
   STRATA_ASSIGN(const Predictor predictor, Predictor::Make(booster.model(), {}));
-  STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(RealDisk(), parameters, path));
+  STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
+                OpenRows(RealDisk(), parameters, path, nullptr));
   std::vector<float> labels;
   std::vector<double> scores;
   std::vector<double> part;
@@ -93,7 +94,8 @@ Result<TreeRun> RunOurTrees(const std::string& folder, const std::vector<std::st
   TreeRun run;
   run.name = "ours";
   Lap lap;
-  STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(RealDisk(), parameters, path));
+  STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
+                OpenRows(RealDisk(), parameters, path, nullptr));
   STRATA_ASSIGN(
       const TreeDataset data,
       LoadTreeDataset(RealDisk(), *source, path, {.binning = parameters.binning, .categorical = {}},

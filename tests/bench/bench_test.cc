@@ -104,7 +104,7 @@ TEST(BenchTest, WhatWorkTakesTheFirstTimeDoesNotCount) {
 
 // Of a server on a GPU and of one without: rates and latencies of large batches of four clients.
 TEST(BenchTest, BothServiceSuitesHaveFourClients) {
-  for (const Suite& suite : {ServiceSuite(), GpuServiceSuite()}) {
+  for (const Suite& suite : {ServiceSuite(), GpuServiceSuite(std::nullopt)}) {
     std::set<std::string> names;
     for (const Case& one : suite.cases(false)) EXPECT_TRUE(names.insert(one.name).second);
     for (const char* op : {"pull", "push"}) {

@@ -138,7 +138,7 @@ TEST_F(DatasetFile, TrainsTheSameModel) {
     STRATA_ASSIGN(const TreeTaskResult result,
                   RunTreeTask(parameters, {.disk = disk_,
                                            .clock = RealClock(),
-                                           .progress = [](size_t, const auto&, double) {},
+                                           .progress = [](const TreeProgress&) {},
                                            .check = [] { return Status(); }}));
     EXPECT_EQ(result.rows, 500U);
     const std::string model = Get("m");
