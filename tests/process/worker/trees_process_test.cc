@@ -154,6 +154,9 @@ TEST(TreesProcess, AStoppedTrainingLeavesASnapshotToGoOnFrom) {
   const auto applied =
       ObjectsOf(RunWorker({conf, data, "--json", "--task=evaluate", "input_model=" + snapshot}));
   EXPECT_EQ(applied.back()["rounds"], rounds);
+  const auto resumed = ObjectsOf(RunWorker({conf, data, "--json", "num_iterations=2",
+                                            "input_model=" + snapshot, "output_model=" + model}));
+  EXPECT_EQ(resumed.back()["rounds"], rounds + 2);
 }
 
 TEST(TreesProcess, MistakesEndWithExitCode2AndSayWhatToDo) {
