@@ -138,7 +138,8 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at) {
                          .leaf = parent.leaf});
   parent = left_leaf;
   tree_.leaves.push_back(right_leaf);
-  open_.emplace_back().is_splittable = open_[at].is_splittable;
+  open_.emplace_back();  // before anything of the others is read: they may have moved
+  open_.back().is_splittable = open_[at].is_splittable;
   return right_at;
 }
 
