@@ -208,6 +208,7 @@ class Reader {
     model->classes = classes;
     model->trees_per_iteration = per_iteration;
     STRATA_ASSIGN(const auto last, Number<int64_t>(values, "max_feature_idx"));
+    const uint64_t features = static_cast<uint64_t>(last) + 1;  // -1: none
     STRATA_ASSIGN(const Value names, Need(values, "feature_names"));
     STRATA_ASSIGN(const Value infos, Need(values, "feature_infos"));
     model->feature_names = Words(names.text);
@@ -215,9 +216,9 @@ class Reader {
     for (const auto& [key, words, at] :
          {std::tuple("feature_names", model->feature_names.size(), names.line),
           std::tuple("feature_infos", model->feature_infos.size(), infos.line)}) {
-      if (static_cast<int64_t>(words) != last + 1) {
+      if (words != features) {
         return WrongAt(at, fmt::format("{}: max_feature_idx = {} makes {} features, found {}", key,
-                                       last, last + 1, words));
+                                       last, features, words));
       }
     }
     if (values.contains("monotone_constraints")) {
