@@ -103,6 +103,12 @@ Result<OnDevice> SuitesOn(const std::string& device, const std::string& wanted, 
   STRATA_ASSIGN(const DeviceChoice choice, ParseDevice(device));
   const OnDevice cpu{Suites(), MachineName()};
   if (choice.kind == DeviceKind::kCpu) return cpu;
+  if (const int gpu = choice.ordinal.value_or(0); gpu > 0 && wanted != "service") {
+    return Invalid(fmt::format(
+        "--device={}: suite {} measures the first GPU that it sees: CUDA_VISIBLE_DEVICES={} with "
+        "--device=cuda makes that number {}",
+        device, wanted, gpu, gpu));
+  }
   // Names need no GPU.
   if (only_names && choice.kind.has_value() && !GpuSuites(choice).empty()) {
     return OnDevice{GpuSuites(choice), device};
