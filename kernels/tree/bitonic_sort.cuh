@@ -6,7 +6,6 @@
 
 #include <cuda_runtime.h>
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -41,7 +40,8 @@ template <bool kAscending, typename Key>
 __device__ void BitonicArgSort(const Key* keys, uint32_t* order, uint32_t count) {
   for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) order[i] = i;
   __syncthreads();
-  const size_t padded = std::bit_ceil(size_t{count});
+  size_t padded = 1;  // by a loop: nvcc makes nonsense of std::bit_ceil on a GPU
+  while (padded < count) padded *= 2;
   for (size_t sorted = 2; sorted <= padded; sorted *= 2) {
     for (size_t width = sorted; width > 1; width /= 2) {
       for (size_t number = threadIdx.x; number < padded / 2; number += blockDim.x) {
