@@ -76,4 +76,9 @@ void UseTreeModel(const TreeModel& model) {
   }
 }
 
+void UseTreeModel(const Result<TreeModel>& model) {
+  if (model.ok()) return UseTreeModel(*model);
+  STRATA_CHECK_MSG(model.status().message().starts_with("the model:"), model.status().message());
+}
+
 }  // namespace strata::fuzz

@@ -239,9 +239,10 @@ class TreeTask {
   Status Stop(const Status& why, const Booster& booster) {
     if (p_.snapshot_freq <= 0 || booster.rounds() == 0) return why;
     STRATA_ASSIGN(const std::string path, WriteSnapshot(booster));
-    return Status(why.code(), fmt::format("{} after round {}, which is in {}: input_model = {} "
-                                          "goes on from there",
-                                          why.message(), booster.rounds(), path, path));
+    const std::string saved =
+        fmt::format("{} after round {}, which is in {}", why.message(), booster.rounds(), path);
+    if (!booster.model().pandas_categorical.empty()) return Status(why.code(), saved);  // no way on
+    return Status(why.code(), fmt::format("{}: input_model = {} goes on from there", saved, path));
   }
 
   Status WriteReport(const TreeModel& model, const TreeDataset& train,

@@ -5,10 +5,10 @@
 
 #include <csignal>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/process/worker/run_worker.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_folder.h"
 
@@ -16,17 +16,6 @@ namespace strata {
 namespace {
 
 const std::string kAdult = "--job=" STRATA_SOURCE_DIR "/examples/adult/trees.toml";
-
-ProcessResult RunWorker(std::vector<std::string> arguments) {
-  return RunProcess(ProgramPath("strata-worker"), {.arguments = std::move(arguments)});
-}
-
-std::vector<std::string> Lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
 
 // The objects on standard output of a run that must do well; the last is the result.
 std::vector<nlohmann::json> ObjectsOf(const ProcessResult& run) {

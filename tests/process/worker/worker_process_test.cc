@@ -5,10 +5,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/process/worker/run_worker.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_folder.h"
 #include "tests/worker/xor_data.h"
@@ -17,17 +17,6 @@ namespace strata {
 namespace {
 
 const std::string kAdult = "--job=" STRATA_SOURCE_DIR "/examples/adult/job.toml";
-
-ProcessResult RunWorker(std::vector<std::string> arguments) {
-  return RunProcess(ProgramPath("strata-worker"), {.arguments = std::move(arguments)});
-}
-
-std::vector<std::string> Lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
 
 // The result of a run that must do well. With --json every line of standard output is an object.
 nlohmann::json ResultOf(const ProcessResult& run) {

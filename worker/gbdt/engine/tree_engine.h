@@ -22,8 +22,8 @@ namespace strata {
 // A tree as an engine hands it over; good until the engine's next call.
 struct EngineTree {
   const GrownTree* tree = nullptr;
-  GradientUnits units = {};    // of its sums
-  uint64_t not_finite = 0;// gradients that were not, and counted as 0
+  GradientUnits units = {};  // of its sums
+  uint64_t not_finite = 0;   // gradients that were not, and counted as 0
 };
 
 // Rounds whose gradients and scores stay where the trees grow, so that the host sees trees alone.
