@@ -165,17 +165,17 @@ __device__ void MakeChildren(const TreeView& view, const TreeNode& parent, int32
   left.leaf = {split.left, 0, split.left_output, parent.leaf.bounds};
   left.anchor = parent.begin();
   left.parent = parent_at;
-  left.number = parent.number;
   left.depth = parent.depth + 1;
   left.side = static_cast<uint8_t>(1 - parent.side);
   left.is_left = true;
+  left.path = ChildPath(parent.path, true);
   TreeNode right = left;
   right.leaf.sums = parent.leaf.sums - split.left;
   right.leaf.output = split.right_output;
   right.anchor = parent.begin() + parent.count;
   right.ends_at_anchor = true;
-  right.number = view.state->pop_count;
   right.is_left = false;
+  right.path = ChildPath(parent.path, false);
   if (split.monotone != 0) {
     const double middle = (split.left_output + split.right_output) / 2;
     (split.monotone > 0 ? left : right).leaf.bounds.max = middle;
@@ -233,11 +233,7 @@ __device__ void SplitLeaves(const TreeView& view, const int32_t* of_rank) {
     TreeNode& node = view.nodes[at];
     const int32_t children = state.node_count + 2 * i;
     MakeChildren(view, node, at, children);
-    const auto nodes_then = static_cast<uint64_t>(state.pop_count);
-    state.chosen[i] = {at,         children,
-                       node.slot,  state.slot_count + i,
-                       nodes_then, static_cast<uint64_t>(node.number),
-                       nodes_then};
+    state.chosen[i] = {at, children, node.slot, state.slot_count + i};
     node.children = children;
   }
   __syncthreads();
@@ -282,25 +278,30 @@ __global__ void __launch_bounds__(kThreads) Choose(const __grid_constant__ TreeV
     // Nodes for splits that may turn out not to be needed, beyond those that will be.
     const int32_t spare =
         (view.node_capacity - state.node_count) / 2 - (view.leaves_max - 1 - state.pop_count);
-    const int32_t wanted = max(1, min(view.chosen_max, spare + 1));
+    const int32_t wanted = max(1, min(kChosenMax, spare + 1));
     RankLeaves(view, nodes, next, wanted, &listed_count, of_rank);
   }
   SplitLeaves(view, of_rank);
 }
 
 __global__ void __launch_bounds__(kThreads)
-    Begin(const __grid_constant__ TreeView view, uint64_t feature_seed, uint64_t extra_seed) {
+    Begin(const __grid_constant__ TreeView view, uint64_t tree_number) {
+  __shared__ uint32_t used;
   TreeState& state = *view.state;
+  if (threadIdx.x == 0) used = 0;
+  __syncthreads();
   for (uint32_t f = threadIdx.x; f < view.features; f += kThreads) {
     view.splittable[f] = view.feature_used[f];
+    if (view.feature_used[f] != 0) atomicAdd(&used, 1U);
   }
+  __syncthreads();
   if (threadIdx.x < kChosenMax * 2) state.arrivals[threadIdx.x] = 0;
   if (threadIdx.x != 0) return;
   TreeNode root;
   root.leaf.sums = {static_cast<int64_t>(state.root_gradient),
                     static_cast<int64_t>(state.root_hessian)};
   root.count = state.bag_count;
-  root.number = 0;
+  root.path = RootPath(tree_number);
   SplitRules plain = view.rules;
   plain.path_smooth = 0;
   root.leaf.output = LeafOutput(
@@ -316,8 +317,7 @@ __global__ void __launch_bounds__(kThreads)
   state.needed = 0;
   state.done = 0;
   state.steps = 0;
-  state.feature_seed = feature_seed;
-  state.extra_seed = extra_seed;
+  state.features_of_node = static_cast<uint32_t>(ShareOfFeatures(used, view.bynode));
 }
 
 size_t SharedBytes(const TreeView& view) {
@@ -332,10 +332,9 @@ Status PrepareChoice(const TreeView& view) {
                   "shared memory of nodes");
 }
 
-void BeginTree(const TreeView& view, uint64_t feature_seed, uint64_t extra_seed,
-               cudaStream_t stream) {
+void BeginTree(const TreeView& view, uint64_t tree_number, cudaStream_t stream) {
   (void)cudaMemsetAsync(view.histograms, 0, view.histogram_size * sizeof(GradientSums), stream);
-  Begin<<<1, kThreads, 0, stream>>>(view, feature_seed, extra_seed);
+  Begin<<<1, kThreads, 0, stream>>>(view, tree_number);
 }
 
 void ChooseLeaves(const TreeView& view, cudaStream_t stream) {

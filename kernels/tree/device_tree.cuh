@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "kernels/tree/feature_shape.h"
 #include "kernels/tree/fixed_point.h"
+#include "kernels/tree/node_draw.h"
 
 namespace strata::gpu_tree {
 
@@ -46,7 +47,8 @@ struct TreeNode {
   int32_t parent = -1;
   int32_t children = -1;  // the left one; the right one is behind it
   int32_t slot = -1;      // of its histogram
-  int32_t number = -1;    // as a leaf; known once its parent is in the tree for certain
+  int32_t number = -1;    // as a leaf; Replay gives it
+  uint64_t path = 0;      // RootPath, ChildPath
   uint32_t depth = 0;
   uint8_t side = 0;  // which of the two buffers has its rows
   bool ends_at_anchor = false;
@@ -67,9 +69,6 @@ struct Chosen {
   int32_t children = 0;
   int32_t parent_slot = -1;
   int32_t new_slot = 0;
-  uint64_t nodes_then = 0;   // nodes of the tree when its children are searched
-  uint64_t left_number = 0;  // of leaves, for what is random
-  uint64_t right_number = 0;
 };
 
 struct TreeState {
@@ -82,8 +81,7 @@ struct TreeState {
   int32_t needed = 0;  // if not 0, one more than a leaf that is to be split, whatever else
   int32_t done = 0;
   uint32_t steps = 0;
-  uint64_t feature_seed = 0;  // of the tree
-  uint64_t extra_seed = 0;    // of the tree
+  uint32_t features_of_node = 0;  // how many of the tree's a node may use
   // Of the gradients.
   uint32_t bag_count = 0;
   uint32_t largest_gradient = 0;  // a float's bits
@@ -137,11 +135,12 @@ struct TreeView {
   int32_t leaves_max = 0;
   int32_t node_capacity = 0;
   uint32_t max_depth = 0;
-  int32_t chosen_max = kChosenMax;
   uint32_t histogram_grid = 1;  // blocks of threads that run at once
   SplitRules rules;
   double bynode = 1;
+  uint64_t feature_seed = 0;
   bool extra_trees = false;
+  uint64_t extra_seed = 0;
 
   __host__ __device__ uint32_t groups() const {
     return (features + kGroupFeatures - 1) / kGroupFeatures;
@@ -175,9 +174,8 @@ __device__ inline uint32_t BinAt(const void* bins, bool wide, uint64_t at) {
 }
 
 // The steps of a tree, enqueued one by one.
-// The root, from the state's sums; of the tree's seeds.
-void BeginTree(const TreeView& view, uint64_t feature_seed, uint64_t extra_seed,
-               cudaStream_t stream);
+// The root, from the state's sums.
+void BeginTree(const TreeView& view, uint64_t tree_number, cudaStream_t stream);
 Status PrepareChoice(const TreeView& view);  // once, before it
 void ChooseLeaves(const TreeView& view, cudaStream_t stream);
 void PartitionLeaves(const TreeView& view, uint32_t blocks, cudaStream_t stream);

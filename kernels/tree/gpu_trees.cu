@@ -34,11 +34,10 @@ class Trees : public GpuTrees {
     view_.rules = options_.rules;
     view_.max_depth = static_cast<uint32_t>(options_.max_depth);
     view_.bynode = options_.feature_fraction_bynode;
+    view_.feature_seed = options_.feature_seed;
     view_.extra_trees = options_.extra_trees;
+    view_.extra_seed = options_.extra_seed;
     view_.leaves_max = static_cast<int32_t>(options_.num_leaves);
-    // What is random in a leaf depends on how many splits went before.
-    const bool in_order = options_.extra_trees || options_.feature_fraction_bynode < 1;
-    view_.chosen_max = in_order ? 1 : kChosenMax;
     return MakeTree();
   }
 
@@ -115,8 +114,7 @@ class Trees : public GpuTrees {
     const DeviceScope scope(device_);
     STRATA_TRY(feature_used_.Set(feature_used, stream_));
     times_ = {};
-    BeginTree(view_, Mix64(Mix64(options_.feature_seed) + tree_number),
-              Mix64(Mix64(options_.extra_seed) + tree_number), stream_);
+    BeginTree(view_, tree_number, stream_);
     STRATA_TRY(Timed(&times_.histogram, [&] { BuildHistograms(view_, shared_bytes_, stream_); }));
     STRATA_TRY(Timed(&times_.search, [&] { SearchLeaves(view_, search_blocks_, stream_); }));
     size_t steps = last_steps_;

@@ -54,6 +54,7 @@ struct Exchanged {
 };
 struct FoundSplits {
   DeviceSplit split[kGroupFeatures];
+  bool may_use[kGroupFeatures];  // whether the node may be split by it
 };
 
 // A feature's numeric search, as one range does it.
@@ -235,9 +236,6 @@ struct Job {
   uint32_t group;
   uint32_t place;  // chosen * 2 + child
 
-  __device__ uint64_t Number() const {
-    return view.nodes[child].is_left ? chosen.left_number : chosen.right_number;
-  }
   __device__ int32_t Slot() const { return subtracts ? chosen.parent_slot : chosen.new_slot; }
   __device__ GradientSums* Histogram(int32_t slot) const {
     return view.histograms + static_cast<uint64_t>(slot) * view.histogram_size;
@@ -250,19 +248,31 @@ struct Job {
     return feature < view.features &&
            Splittable(chosen.parent < 0 ? child : chosen.parent)[feature] != 0;
   }
-  __device__ bool MayUse(uint32_t feature) const {
-    if (view.bynode >= 1) return true;
-    const uint64_t seed = Mix64(view.state->feature_seed + chosen.nodes_then * 2 + Number() + 1);
-    return RowUniform(seed, feature) < view.bynode;
-  }
-  __device__ int64_t RandomBin(uint32_t feature, const FeatureShape& shape) const {
-    if (!view.extra_trees || shape.bins <= 2) return -1;
-    const uint64_t seed = Mix64(view.state->extra_seed + chosen.nodes_then);
-    const auto bin = static_cast<int64_t>(RowUniform(seed + Number(), feature) *
-                                          static_cast<double>(shape.bins - 1));
-    return shape.categorical ? bin + 1 : bin;
+  __device__ int64_t BinToTry(uint32_t feature, const FeatureShape& shape) const {
+    if (!view.extra_trees) return -1;
+    return RandomBin(NodeSeed(view.extra_seed, view.nodes[child].path), feature, shape);
   }
 };
+
+// Draws the features of the node; a warp says it of one of the group: whether fewer of the tree's
+// features than the node may use are drawn before it.
+__device__ void DrawFeatures(const Job& job, FoundSplits* found) {
+  const TreeView& view = job.view;
+  const unsigned of_group = threadIdx.x / 32;
+  const uint32_t f = job.group * kGroupFeatures + of_group;
+  uint32_t before = 0;
+  if (view.bynode < 1 && f < view.features) {
+    const uint64_t seed = NodeSeed(view.feature_seed, view.nodes[job.child].path);
+    const uint64_t own = FeatureDraw(seed, f);
+    for (uint32_t other = threadIdx.x % 32; other < view.features; other += 32) {
+      before += view.feature_used[other] != 0 && FeatureDraw(seed, other) < own ? 1 : 0;
+    }
+    before = ShuffleReduce(before, PlusOf{});
+  }
+  if (threadIdx.x % 32 == 0) {
+    found->may_use[of_group] = view.bynode >= 1 || before < view.state->features_of_node;
+  }
+}
 
 // Makes the bins of the thread's range the child's own; their sums, of those that take part.
 __device__ SplitSide OwnSums(const Job& job, const NumericRange& range, const SplitJudge& judge,
@@ -305,7 +315,7 @@ __device__ void SumRanges(Exchanged* exchanged) {
 }
 
 // The best candidate of each range of the features of the group.
-__device__ void SearchGroup(const Job& job, Exchanged* exchanged) {
+__device__ void SearchGroup(const Job& job, Exchanged* exchanged, FoundSplits* found) {
   const TreeView& view = job.view;
   const TreeNode& node = view.nodes[job.child];
   const SplitLeaf leaf = node.AsLeaf();
@@ -324,7 +334,8 @@ __device__ void SearchGroup(const Job& job, Exchanged* exchanged) {
       begin,
       min(begin + bins_of_range, shape.bins),
       shape.bins > 2 && shape.missing != MissingKind::kNone && !shape.categorical,
-      job.RandomBin(f, shape)};
+      job.BinToTry(f, shape)};
+  DrawFeatures(job, found);
   SplitSide before;
   if (is_used) {
     before = OwnSums(job, range, judge, job.Histogram(job.chosen.new_slot) + feature.histogram);
@@ -336,7 +347,7 @@ __device__ void SearchGroup(const Job& job, Exchanged* exchanged) {
   SumRanges(exchanged);
   __syncthreads();
   Candidate best = NoCandidate();
-  const bool is_searched = is_used && job.MayUse(f);
+  const bool is_searched = is_used && found->may_use[of_group];
   if (is_searched && !shape.categorical && shape.bins >= 2) {
     before = {
         {exchanged->gradient[of_group][range_number], exchanged->hessian[of_group][range_number]},
@@ -359,7 +370,7 @@ __device__ void FinishFeature(const Job& job, const Exchanged& exchanged, FoundS
   const unsigned lane = threadIdx.x % 32;
   const uint32_t f = job.group * kGroupFeatures + of_group;
   const bool is_used = job.MayBeSplit(f);
-  const bool is_searched = is_used && job.MayUse(f);
+  const bool is_searched = is_used && found->may_use[of_group];
   DeviceSplit split;
   if (is_searched) {
     const FeatureView& feature = view.feature[f];
@@ -368,7 +379,7 @@ __device__ void FinishFeature(const Job& job, const Exchanged& exchanged, FoundS
     if (shape.categorical) {
       const BinsOf bins{job.Histogram(job.Slot()) + feature.histogram, feature.histogram_stride};
       split =
-          SearchCategorical(judge, shape, bins, static_cast<int32_t>(f), job.RandomBin(f, shape));
+          SearchCategorical(judge, shape, bins, static_cast<int32_t>(f), job.BinToTry(f, shape));
     } else {
       const Candidate best =
           FirstOfWarp({exchanged.gain[of_group][lane],
@@ -430,7 +441,7 @@ __global__ void __launch_bounds__(kThreads, 3) Search(const __grid_constant__ Tr
     const int32_t child = is_larger ? pair.larger : pair.smaller;
     if (child < 0 || !view.CanSplit(view.nodes[child])) continue;
     const Job job{view, chosen, child, is_larger, number % groups, place};
-    SearchGroup(job, exchanged);
+    SearchGroup(job, exchanged, found);
     FinishFeature(job, *exchanged, found);
     __syncthreads();
     if (threadIdx.x == 0) {

@@ -8,6 +8,7 @@
 
 #include "kernels/tree/gpu_trees.h"
 #include "kernels/tree/histogram.h"
+#include "kernels/tree/node_draw.h"
 #include "tests/kernels/tree/random_bins.h"
 #include "tests/support/device_memory.cuh"
 
@@ -37,8 +38,9 @@ class PlainGrower {
  public:
   PlainGrower(const Problem& problem, const RandomBins& data, const GradientUnits& units,
               std::vector<uint8_t> used, uint64_t tree_number)
-      : p_(problem), data_(data), units_(units), tree_number_(tree_number) {
+      : p_(problem), data_(data), units_(units), used_(used) {
     splittable_.push_back(std::move(used));
+    paths_.push_back(RootPath(tree_number));
   }
 
   Tree Grow(const std::vector<uint32_t>& bag) {
@@ -83,7 +85,7 @@ class PlainGrower {
       std::vector<GradientSums> histogram(p_.bins[f]);
       for (const uint32_t row : tree_.rows[at]) histogram[data_.bins[row][f]] += Of(row);
       Split split = FindBestSplit(p_.shapes[f], static_cast<int32_t>(f), histogram, leaf.leaf,
-                                  units_, p_.options.rules, RandomBin(f, at));
+                                  units_, p_.options.rules, BinToTry(f, at));
       splittable_[at][f] = split.exists() ? 1 : 0;
       if (IsBetter(split, best)) best = split;
     }
@@ -92,19 +94,20 @@ class PlainGrower {
 
   bool MayUse(size_t feature, size_t leaf) const {
     if (p_.options.feature_fraction_bynode >= 1) return true;
-    const uint64_t seed = Mix64(Mix64(Mix64(p_.options.feature_seed) + tree_number_) +
-                                tree_.nodes.size() * 2 + leaf + 1);
-    return RowUniform(seed, feature) < p_.options.feature_fraction_bynode;
+    const uint64_t seed = NodeSeed(p_.options.feature_seed, paths_[leaf]);
+    size_t all = 0;
+    size_t before = 0;
+    for (size_t f = 0; f < used_.size(); ++f) {
+      if (used_[f] == 0) continue;
+      ++all;
+      before += FeatureDraw(seed, f) < FeatureDraw(seed, feature) ? 1 : 0;
+    }
+    return before < ShareOfFeatures(all, p_.options.feature_fraction_bynode);
   }
 
-  int64_t RandomBin(size_t feature, size_t at) const {
-    const FeatureShape& shape = p_.shapes[feature];
-    if (!p_.options.extra_trees || shape.bins <= 2) return -1;
-    const uint64_t seed =
-        Mix64(Mix64(Mix64(p_.options.extra_seed) + tree_number_) + tree_.nodes.size());
-    const auto bin =
-        static_cast<int64_t>(RowUniform(seed + at, feature) * static_cast<double>(shape.bins - 1));
-    return shape.categorical ? bin + 1 : bin;
+  int64_t BinToTry(size_t feature, size_t leaf) const {
+    if (!p_.options.extra_trees) return -1;
+    return RandomBin(NodeSeed(p_.options.extra_seed, paths_[leaf]), feature, p_.shapes[feature]);
   }
 
   void SplitLeafAt(size_t at) {
@@ -148,6 +151,8 @@ class PlainGrower {
     tree_.rows.push_back(right);
     const std::vector<uint8_t> inherited = splittable_[at];
     splittable_.push_back(inherited);
+    paths_.push_back(ChildPath(paths_[at], false));
+    paths_[at] = ChildPath(paths_[at], true);
     best_[at] = {};
     best_.emplace_back();
     if (tree_.leaves.size() >= p_.options.num_leaves) return;
@@ -158,10 +163,11 @@ class PlainGrower {
   const Problem& p_;
   const RandomBins& data_;
   const GradientUnits units_;
-  const uint64_t tree_number_;
+  const std::vector<uint8_t> used_;  // in the tree
   Tree tree_;
   std::vector<Split> best_;
-  std::vector<std::vector<uint8_t>> splittable_;
+  std::vector<std::vector<uint8_t>> splittable_;  // of each leaf
+  std::vector<uint64_t> paths_;
 };
 
 void ExpectSameLeaf(const SplitLeaf& found, const SplitLeaf& expected) {

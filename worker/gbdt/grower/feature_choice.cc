@@ -1,29 +1,32 @@
 #include "worker/gbdt/grower/feature_choice.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
-#include "base/hash.h"
+#include "kernels/tree/node_draw.h"
 
 namespace strata {
 
 std::vector<uint8_t> FeaturesOfTree(size_t features, double fraction, uint64_t seed,
                                     uint64_t tree_number) {
-  if (fraction >= 1) return std::vector<uint8_t>(features, 1);
-  std::vector<size_t> order(features);
-  std::iota(order.begin(), order.end(), size_t{0});
-  const auto wanted = std::max<size_t>(
-      1, static_cast<size_t>(std::llround(static_cast<double>(features) * fraction)));
-  const uint64_t tree_seed = Mix64(Mix64(seed) + tree_number);
-  std::ranges::sort(order, [tree_seed](size_t a, size_t b) {
-    const uint64_t x = Mix64(tree_seed ^ Mix64(a));
-    const uint64_t y = Mix64(tree_seed ^ Mix64(b));
-    return x != y ? x < y : a < b;
+  std::vector<uint8_t> all(features, 1);
+  if (fraction >= 1) return all;
+  return FeaturesOfNode(all, ShareOfFeatures(features, fraction), Mix64(Mix64(seed) + tree_number));
+}
+
+std::vector<uint8_t> FeaturesOfNode(std::span<const uint8_t> candidates, size_t wanted,
+                                    uint64_t node_seed) {
+  std::vector<uint8_t> chosen(candidates.begin(), candidates.end());
+  std::vector<size_t> order;
+  for (size_t f = 0; f < candidates.size(); ++f) {
+    if (candidates[f] != 0) order.push_back(f);
+  }
+  if (wanted >= order.size()) return chosen;
+  const auto first_out = order.begin() + static_cast<ptrdiff_t>(wanted);
+  std::nth_element(order.begin(), first_out, order.end(), [node_seed](size_t a, size_t b) {
+    return FeatureDraw(node_seed, a) < FeatureDraw(node_seed, b);
   });
-  std::vector<uint8_t> used(features, 0);
-  for (size_t i = 0; i < std::min(wanted, features); ++i) used[order[i]] = 1;
-  return used;
+  for (auto out = first_out; out != order.end(); ++out) chosen[*out] = 0;
+  return chosen;
 }
 
 }  // namespace strata

@@ -1,8 +1,9 @@
-// Which features a tree may be split by.
+// Which features a tree, and a node of it, may be split by.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace strata {
@@ -11,5 +12,10 @@ namespace strata {
 // tree's number choose.
 std::vector<uint8_t> FeaturesOfTree(size_t features, double fraction, uint64_t seed,
                                     uint64_t tree_number);
+
+// Of each feature, whether it is among the `wanted` of the candidates (flags) that the node's seed
+// (NodeSeed) chooses.
+std::vector<uint8_t> FeaturesOfNode(std::span<const uint8_t> candidates, size_t wanted,
+                                    uint64_t node_seed);
 
 }  // namespace strata

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "kernels/tree/histogram.h"
+#include "kernels/tree/node_draw.h"
 #include "worker/gbdt/grower/feature_choice.h"
 
 namespace strata {
@@ -55,8 +56,11 @@ const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const Gra
 }
 
 void LeafWiseGrower::ChooseFeatures() {
-  feature_used_ = FeaturesOfTree(bins_.features(), options_.feature_fraction, options_.feature_seed,
-                                 tree_number_);
+  tree_features_ = FeaturesOfTree(bins_.features(), options_.feature_fraction,
+                                  options_.feature_seed, tree_number_);
+  features_of_node_ = ShareOfFeatures(static_cast<size_t>(std::ranges::count(tree_features_, 1)),
+                                      options_.feature_fraction_bynode);
+  feature_used_ = tree_features_;
   exchange_.StartTree(feature_used_, units_);
   for (size_t f = 0; f < feature_used_.size(); ++f) {
     if (!exchange_.Needs(f) && !exchange_.sums_histograms()) feature_used_[f] = 0;
@@ -75,6 +79,7 @@ void LeafWiseGrower::StartRoot() {
   open_.clear();
   open_.resize(1);
   open_[0].is_splittable = feature_used_;
+  open_[0].path = RootPath(tree_number_);
   SplitLeaf& root = tree_.leaves[0].leaf;
   root.sums = rows_.Sum();
   tree_.leaves[0].count = rows_.size();
@@ -140,6 +145,8 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at) {
   tree_.leaves.push_back(right_leaf);
   open_.emplace_back();  // before anything of the others is read: they may have moved
   open_.back().is_splittable = open_[at].is_splittable;
+  open_.back().path = ChildPath(open_[at].path, false);
+  open_[at].path = ChildPath(open_[at].path, true);
   return right_at;
 }
 
@@ -238,8 +245,9 @@ LeafWiseGrower::Target LeafWiseGrower::TargetOf(size_t leaf) const {
                 .best = {}};
   if (!CanSplit(leaf)) return target;
   const std::vector<uint8_t>& is_splittable = open_[leaf].is_splittable;
+  const std::vector<uint8_t> may_use = FeaturesOf(leaf);
   for (size_t f = 0; f < bins_.features(); ++f) {
-    target.searched[f] = is_splittable[f] != 0 && exchange_.Needs(f) && MayUse(f, leaf) ? 1 : 0;
+    target.searched[f] = is_splittable[f] != 0 && exchange_.Needs(f) && may_use[f] != 0 ? 1 : 0;
   }
   return target;
 }
@@ -290,24 +298,19 @@ void LeafWiseGrower::SearchFeatures(std::span<Target> targets,
   exchange_.FindBest(best);
 }
 
-bool LeafWiseGrower::MayUse(size_t feature, size_t leaf) const {
-  if (options_.feature_fraction_bynode >= 1) return true;
-  const uint64_t seed =
-      Mix64(Mix64(Mix64(options_.feature_seed) + tree_number_) + tree_.nodes.size() * 2 + leaf + 1);
-  return RowUniform(seed, feature) < options_.feature_fraction_bynode;
+std::vector<uint8_t> LeafWiseGrower::FeaturesOf(size_t leaf) const {
+  if (options_.feature_fraction_bynode >= 1) return tree_features_;
+  return FeaturesOfNode(tree_features_, features_of_node_,
+                        NodeSeed(options_.feature_seed, open_[leaf].path));
 }
 
 Split LeafWiseGrower::SearchFeature(size_t feature, size_t at,
                                     std::span<const GradientSums> histogram) {
-  int64_t random_bin = -1;
   const FeatureShape& shape = shapes_[feature];
-  if (options_.extra_trees && shape.bins > 2) {
-    const uint64_t seed =
-        Mix64(Mix64(Mix64(options_.extra_seed) + tree_number_) + tree_.nodes.size());
-    random_bin =
-        static_cast<int64_t>(RowUniform(seed + at, feature) * static_cast<double>(shape.bins - 1));
-    if (shape.categorical) ++random_bin;
-  }
+  const int64_t random_bin =
+      options_.extra_trees
+          ? RandomBin(NodeSeed(options_.extra_seed, open_[at].path), feature, shape)
+          : -1;
   Split split = FindBestSplit(shape, static_cast<int32_t>(feature),
                               histogram.subspan(bins_.histogram_begin(feature), shape.bins),
                               tree_.leaves[at].leaf, units_, options_.rules, random_bin);

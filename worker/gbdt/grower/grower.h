@@ -50,6 +50,7 @@ class LeafWiseGrower {
 
   struct OpenLeaf {
     Split best;
+    uint64_t path = 0;  // RootPath, ChildPath
     std::unique_ptr<Histogram> histogram;
     // By feature. One with no split in a leaf is not tried below it: so does LightGBM, and a child
     // has fewer rows.
@@ -80,7 +81,7 @@ class LeafWiseGrower {
   void SelectFeatures(std::span<Target> targets);
   void SearchFeatures(std::span<Target> targets, const std::function<void(size_t)>& prepare);
   Split SearchFeature(size_t feature, size_t leaf, std::span<const GradientSums> histogram);
-  bool MayUse(size_t feature, size_t leaf) const;
+  std::vector<uint8_t> FeaturesOf(size_t leaf) const;
   bool CanSplit(size_t leaf) const;
   std::unique_ptr<Histogram> TakeHistogram();
 
@@ -96,8 +97,10 @@ class LeafWiseGrower {
   std::vector<OpenLeaf> open_;  // of each leaf
   LeafRows rows_;
   HistogramBuilder builder_;
-  std::vector<uint8_t> feature_used_;  // in this tree
-  std::vector<uint8_t> block_used_;    // has a feature that is
+  std::vector<uint8_t> tree_features_;  // of each: whether the tree may use it
+  size_t features_of_node_ = 0;         // how many of those a node may use
+  std::vector<uint8_t> feature_used_;   // by this rank, in this tree
+  std::vector<uint8_t> block_used_;     // has a feature that is
   std::vector<std::unique_ptr<Histogram>> free_;
 };
 
