@@ -118,7 +118,7 @@ class Training {
     int device = 0;
     STRATA_TRY(FromCuda(cudaGetDevice(&device), "which GPU"));
     const TimeNs opening = RealClock().Now();
-    STRATA_ASSIGN(trees_, GpuTrees::Open(device, data.bins, shapes, options));
+    STRATA_ASSIGN(trees_, GpuTrees::Open(std::array{device}, data.bins, shapes, options));
     const double open_seconds = SecondsSince(opening);
     STRATA_TRY(trees_->SetLabels(data.labels, {}));
     STRATA_TRY(trees_->SetScores(std::vector<double>(shape_.rows, 0)));

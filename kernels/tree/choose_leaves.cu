@@ -192,8 +192,9 @@ __device__ void MakeSet(const TreeView& view, int32_t at) {
   if (!split.categorical) return;
   const FeatureView& feature = view.feature[split.feature];
   uint32_t* const set = view.sets + static_cast<uint64_t>(at) * view.set_words;
-  const GradientSums* const bins =
-      view.histograms + static_cast<uint64_t>(node.slot) * view.histogram_size + feature.histogram;
+  const GradientSums* const bins = view.histograms_of[view.OwnerOf(split.feature)] +
+                                   static_cast<uint64_t>(node.slot) * view.histogram_size +
+                                   feature.histogram;
   const SplitJudge judge(feature.shape, node.AsLeaf(), view.state->units, view.rules);
   const uint64_t stride = feature.histogram_stride;
   const double last = SubsetRatio(judge, bins[split.threshold * stride]);
@@ -302,12 +303,13 @@ __global__ void __launch_bounds__(kThreads)
                     static_cast<int64_t>(state.root_hessian)};
   root.count = state.bag_count;
   root.path = RootPath(tree_number);
+  root.others = state.bag_others;
   SplitRules plain = view.rules;
   plain.path_smooth = 0;
   root.leaf.output = LeafOutput(
       static_cast<double>(root.leaf.sums.gradient) * state.units.gradient,
       static_cast<double>(root.leaf.sums.hessian) * state.units.hessian + kHessianEpsilon,
-      plain.lambda_l2, root.count, plain, 0);
+      plain.lambda_l2, root.rows(), plain, 0);
   view.nodes[0] = root;
   state.chosen[0] = Chosen{};
   state.chosen_count = view.leaves_max > 1 ? 1 : 0;

@@ -3,11 +3,11 @@
 namespace strata::gpu_tree {
 namespace {
 
-// What a BinBlock or BinColumn has of bins, whichever their width.
+// What a BinBlock or BinColumn, with so many bins a row, has of some rows, whichever their width.
 template <typename Bins>
-std::pair<const void*, size_t> BytesOf(const Bins& bins) {
-  if (bins.wide.empty()) return {bins.narrow.data(), bins.narrow.size()};
-  return {bins.wide.data(), bins.wide.size() * sizeof(uint16_t)};
+std::pair<const void*, size_t> BytesOf(const Bins& bins, size_t stride, const RowRange& rows) {
+  if (bins.wide.empty()) return {bins.narrow.data() + rows.begin * stride, rows.count * stride};
+  return {bins.wide.data() + rows.begin * stride, rows.count * stride * sizeof(uint16_t)};
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ Status DeviceBins::CopyBlock(const BinMatrix& bins, const BinBlock& block,
                  .features = static_cast<uint32_t>(block.features),
                  .stride = static_cast<uint32_t>(block.stride),
                  .wide = block.is_wide()};
-  const auto [bytes, count] = BytesOf(block);
+  const auto [bytes, count] = BytesOf(block, block.stride, rows_);
   STRATA_TRY(CopyBytes(bytes, count, stream, &view.bins));
   for (size_t lane = 0; lane < block.features; ++lane) {
     const size_t f = block.first_feature + lane;
@@ -39,7 +39,7 @@ Status DeviceBins::CopyBlock(const BinMatrix& bins, const BinBlock& block,
                         .row_stride = view.stride,
                         .rows = static_cast<const std::byte*>(view.bins) + lane * bin_bytes,
                         .wide = view.wide};
-    const auto [column, column_bytes] = BytesOf(bins.column(f));
+    const auto [column, column_bytes] = BytesOf(bins.column(f), 1, rows_);
     STRATA_TRY(CopyBytes(column, column_bytes, stream, &feature.column));
     features_.push_back(feature);
     view.bins_max = std::max(view.bins_max, bins.bins(f));
@@ -54,10 +54,10 @@ Status DeviceBins::CopyBlock(const BinMatrix& bins, const BinBlock& block,
   return {};
 }
 
-Status DeviceBins::Copy(const BinMatrix& bins, std::span<const FeatureShape> shapes,
-                        cudaStream_t stream) {
+Status DeviceBins::Copy(const BinMatrix& bins, const RowRange& rows,
+                        std::span<const FeatureShape> shapes, cudaStream_t stream) {
   STRATA_CHECK(shapes.size() == bins.features());
-  rows_ = bins.rows();
+  rows_ = rows;
   for (const BinBlock& block : bins.blocks()) {
     STRATA_TRY(CopyBlock(bins, block, shapes, stream));
   }
@@ -69,7 +69,8 @@ Status DeviceBins::Copy(const BinMatrix& bins, std::span<const FeatureShape> sha
 }
 
 void DeviceBins::Show(TreeView* view) const {
-  view->rows = rows_;
+  view->rows = rows_.count;
+  view->first_row = rows_.begin;
   view->features = static_cast<uint32_t>(features_.size());
   view->blocks = static_cast<uint32_t>(blocks_.size());
   view->feature = device_features_.data();

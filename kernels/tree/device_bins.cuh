@@ -1,4 +1,4 @@
-// DeviceBins: a BinMatrix's copy in a GPU's memory.
+// DeviceBins: some rows of a BinMatrix in a GPU's memory.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,16 @@
 
 namespace strata::gpu_tree {
 
+struct RowRange {
+  uint64_t begin = 0;
+  uint64_t count = 0;
+};
+
 class DeviceBins {
  public:
-  // On the current GPU. kRefused: there is too little memory.
-  Status Copy(const BinMatrix& bins, std::span<const FeatureShape> shapes, cudaStream_t stream);
+  // Of some rows, on the current GPU. kRefused: there is too little memory.
+  Status Copy(const BinMatrix& bins, const RowRange& rows, std::span<const FeatureShape> shapes,
+              cudaStream_t stream);
 
   // On the host; what they lead to is in the GPU's memory.
   const std::vector<FeatureView>& features() const { return features_; }
@@ -29,7 +35,7 @@ class DeviceBins {
                    std::span<const FeatureShape> shapes, cudaStream_t stream);
   Status CopyBytes(const void* bytes, size_t count, cudaStream_t stream, const void** copy);
 
-  uint64_t rows_ = 0;
+  RowRange rows_;  // of the data
   std::vector<FeatureView> features_;
   std::vector<BlockView> blocks_;
   uint64_t histogram_size_ = 0;

@@ -21,15 +21,16 @@ class DeviceMemory {
     count_ = count;
     return FromAllocation(cudaMalloc(&data_, std::max<size_t>(count, 1) * sizeof(T)), what);
   }
-  Status Set(std::span<const T> values, cudaStream_t stream) {
-    return FromCuda(
-        cudaMemcpyAsync(data_, values.data(), values.size() * sizeof(T), cudaMemcpyDefault, stream),
-        "copying to the GPU");
+  // From the value number `begin` on.
+  Status Set(std::span<const T> values, cudaStream_t stream, size_t begin = 0) {
+    return FromCuda(cudaMemcpyAsync(data_ + begin, values.data(), values.size() * sizeof(T),
+                                    cudaMemcpyDefault, stream),
+                    "copying to the GPU");
   }
-  Status Get(std::span<T> values, cudaStream_t stream) const {
-    return FromCuda(
-        cudaMemcpyAsync(values.data(), data_, values.size() * sizeof(T), cudaMemcpyDefault, stream),
-        "copying from the GPU");
+  Status Get(std::span<T> values, cudaStream_t stream, size_t begin = 0) const {
+    return FromCuda(cudaMemcpyAsync(values.data(), data_ + begin, values.size() * sizeof(T),
+                                    cudaMemcpyDefault, stream),
+                    "copying from the GPU");
   }
   T* data() const { return data_; }
   size_t size() const { return count_; }

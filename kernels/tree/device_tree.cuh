@@ -20,6 +20,7 @@ constexpr int kChosenMax = 32;                // leaves split in one step
 constexpr int kLanes = 32;                    // features side by side in a block of bins
 constexpr int kGroupFeatures = 8;             // that a block of threads searches
 constexpr uint32_t kHistogramRowsMin = 4096;  // a leaf with fewer is added up by one block
+constexpr uint32_t kGpusMax = 16;             // that grow a tree together
 
 // A split as the search leaves it.
 struct DeviceSplit {
@@ -41,9 +42,10 @@ struct DeviceSplit {
 // A leaf, split or not.
 struct TreeNode {
   DeviceSplit best;
-  SplitLeaf leaf;       // but for its rows: `count`
+  SplitLeaf leaf;       // but for its rows
   uint32_t anchor = 0;  // where its rows begin, or end
-  uint32_t count = 0;
+  uint32_t count = 0;   // of its rows on this GPU
+  uint32_t others = 0;  // of its rows on the others
   int32_t parent = -1;
   int32_t children = -1;  // the left one; the right one is behind it
   int32_t slot = -1;      // of its histogram
@@ -56,9 +58,10 @@ struct TreeNode {
   bool popped = false;  // is in the tree as a node for certain
 
   __host__ __device__ uint32_t begin() const { return ends_at_anchor ? anchor - count : anchor; }
+  __host__ __device__ int64_t rows() const { return int64_t{count} + others; }
   __host__ __device__ SplitLeaf AsLeaf() const {
     SplitLeaf with_rows = leaf;
-    with_rows.rows = count;
+    with_rows.rows = rows();
     return with_rows;
   }
 };
@@ -80,10 +83,12 @@ struct TreeState {
   int32_t pop_count = 0;
   int32_t needed = 0;  // if not 0, one more than a leaf that is to be split, whatever else
   int32_t done = 0;
+  uint32_t lost = 0;  // if not 0, one more than a GPU that did not come to a meeting
   uint32_t steps = 0;
   uint32_t features_of_node = 0;  // how many of the tree's a node may use
-  // Of the gradients.
-  uint32_t bag_count = 0;
+  // Of the gradients; of all GPUs' once they have met.
+  uint32_t bag_count = 0;         // on this GPU
+  uint32_t bag_others = 0;        // on the others
   uint32_t largest_gradient = 0;  // a float's bits
   uint32_t largest_hessian = 0;
   unsigned long long not_finite = 0;
@@ -112,9 +117,38 @@ struct BlockView {
   bool wide = false;
 };
 
+// What GPUs that grow a tree together tell each other at a meeting, in a tree's order.
+enum class Topic : uint8_t {
+  kLargest,     // gradients
+  kRoot,        // sums of the root
+  kHistograms,  // that they are there
+  kSplits,      // the best of each GPU's features
+  kCounts,      // rows of children
+};
+
+struct Letter {
+  uint32_t largest_gradient;
+  uint32_t largest_hessian;
+  unsigned long long not_finite;
+  unsigned long long root_gradient;
+  unsigned long long root_hessian;
+  uint32_t bag_count;
+  uint32_t counts[kChosenMax * 2];     // chosen * 2 + 1 if right
+  DeviceSplit splits[kChosenMax * 2];  // chosen * 2 + 1 if of the larger child
+};
+
+// Of one GPU; all write to it.
+struct Mailbox {
+  uint32_t meetings;        // that its own GPU has come to
+  uint32_t told[kGpusMax];  // the last meeting that each GPU has come to
+  // By whether a meeting's number is odd: a GPU may be at the next one while this one still reads.
+  Letter letters[2][kGpusMax];
+};
+
 // All that the kernels of a tree work on; in the GPU's memory but for itself.
 struct TreeView {
   uint64_t rows = 0;
+  uint64_t first_row = 0;  // of the data: rows of other GPUs are before it
   uint32_t features = 0;
   uint32_t blocks = 0;
   const FeatureView* feature = nullptr;
@@ -141,13 +175,29 @@ struct TreeView {
   uint64_t feature_seed = 0;
   bool extra_trees = false;
   uint64_t extra_seed = 0;
+  // Of the GPUs that grow the tree together: each has the tree and a part of the rows, and searches
+  // a part of the features, of which it has the sums of all.
+  uint32_t gpu = 0;
+  uint32_t gpus = 1;
+  Mailbox* mailboxes[kGpusMax] = {};
+  GradientSums* histograms_of[kGpusMax] = {};
 
+  // Groups of features that a GPU searches; and who does.
+  __host__ __device__ uint32_t FirstGroupOf(uint32_t of_gpu) const {
+    return static_cast<uint32_t>(uint64_t{of_gpu} * groups() / gpus);
+  }
+  __host__ __device__ uint32_t OwnGroups() const {
+    return FirstGroupOf(gpu + 1) - FirstGroupOf(gpu);
+  }
+  __host__ __device__ uint32_t OwnerOf(uint32_t feature) const {
+    return static_cast<uint32_t>((uint64_t{feature / kGroupFeatures + 1} * gpus - 1) / groups());
+  }
   __host__ __device__ uint32_t groups() const {
     return (features + kGroupFeatures - 1) / kGroupFeatures;
   }
   __device__ bool CanSplit(const TreeNode& node) const {
     if (max_depth > 0 && node.depth >= max_depth) return false;
-    return static_cast<int64_t>(node.count) >= 2 * rules.min_data_in_leaf;
+    return node.rows() >= 2 * rules.min_data_in_leaf;
   }
 };
 
@@ -162,7 +212,7 @@ struct ChildPair {
     smaller = chosen.children;
     any_can_split = view.CanSplit(left[0]);
     if (chosen.parent < 0) return;
-    const bool left_is_smaller = left[0].count < left[1].count;
+    const bool left_is_smaller = left[0].rows() < left[1].rows();
     smaller = chosen.children + (left_is_smaller ? 0 : 1);
     larger = chosen.children + (left_is_smaller ? 1 : 0);
     any_can_split = any_can_split || view.CanSplit(left[1]);
@@ -181,6 +231,15 @@ void ChooseLeaves(const TreeView& view, cudaStream_t stream);
 void PartitionLeaves(const TreeView& view, uint32_t blocks, cudaStream_t stream);
 void BuildHistograms(const TreeView& view, uint32_t shared_bytes, cudaStream_t stream);
 void SearchLeaves(const TreeView& view, uint32_t blocks, cudaStream_t stream);
+
+// Of several GPUs, behind what a topic is of. A GPU tells all, then waits until all have told it: a
+// GPU that has told needs no other to be heard. One that does not come, for about half a minute,
+// ends the tree: TreeState::lost. Behind kHistograms it adds up those of its features.
+struct MeetingParts {
+  bool tells = true;
+  bool hears = true;
+};
+void MeetPeers(const TreeView& view, Topic topic, MeetingParts parts, cudaStream_t stream);
 
 // Shared memory that a block of threads of BuildHistograms needs for features of so many bins,
 // which is to be announced once.

@@ -1,6 +1,7 @@
-// GpuTrees: boosted trees on one GPU. The training data's bins, scores and gradients stay in its
-// memory; a tree grows there without asking the host, and is handed over once it is done. Leaf by
-// leaf it is the tree that the CPU's grower makes of the same fixed-point gradients, to the bit.
+// GpuTrees: boosted trees on one GPU, or on several of one machine, each of which has a part of the
+// rows. The training data's bins, scores and gradients stay in their memory; a tree grows there
+// without asking the host, and is handed over once it is done. Leaf by leaf it is the tree that the
+// CPU's grower makes of the same fixed-point gradients, to the bit.
 #pragma once
 
 #include <cstddef>
@@ -57,6 +58,7 @@ struct GpuTreeTimes {
   double partition = 0;
   double histogram = 0;
   double search = 0;
+  double meetings = 0;  // of several GPUs, and adding up each other's histograms
   size_t steps = 0;
 };
 
@@ -65,9 +67,10 @@ class GpuTrees {
  public:
   virtual ~GpuTrees() = default;
 
-  // Copies the bins. kNotFound: no such GPU, or a build without CUDA; kRefused: too little memory,
-  // or more leaves than kGpuLeavesMax.
-  static Result<std::unique_ptr<GpuTrees>> Open(int device, const BinMatrix& bins,
+  // Copies the bins, each GPU its part of the rows; of fewer rows than GPUs the last ones have none
+  // and are left out. kNotFound: no such GPU, or a build without CUDA; kRefused: too little memory,
+  // or more leaves than kGpuLeavesMax; kFailed: GPUs that do not reach each other's memory.
+  static Result<std::unique_ptr<GpuTrees>> Open(std::span<const int> devices, const BinMatrix& bins,
                                                 std::span<const FeatureShape> shapes,
                                                 const GpuTreeOptions& options);
 

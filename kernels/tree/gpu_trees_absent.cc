@@ -3,7 +3,8 @@
 
 namespace strata {
 
-Result<std::unique_ptr<GpuTrees>> GpuTrees::Open(int /*device*/, const BinMatrix& /*bins*/,
+Result<std::unique_ptr<GpuTrees>> GpuTrees::Open(std::span<const int> /*devices*/,
+                                                 const BinMatrix& /*bins*/,
                                                  std::span<const FeatureShape> /*shapes*/,
                                                  const GpuTreeOptions& /*options*/) {
   return NotFound("this build has no CUDA; ./dev build --cuda=on makes one that does");

@@ -88,7 +88,7 @@ void MakeGrownTree(const FetchedNodes& fetched, uint32_t set_words, GrownTree* t
     const TreeNode& node = fetched.nodes[at];
     GrownLeaf& leaf = tree->leaves[static_cast<size_t>(node.number)];
     leaf.leaf = node.AsLeaf();
-    leaf.count = node.count;
+    leaf.count = static_cast<size_t>(node.rows());
     leaf.depth = node.depth;
     leaf.parent = node.parent < 0 ? -1 : number_of[static_cast<size_t>(node.parent)];
     leaf.is_left = node.is_left;
@@ -131,8 +131,7 @@ std::vector<LeafSegment> SegmentsOf(const FetchedNodes& fetched) {
   return segments;
 }
 
-void PutRows(const FetchedNodes& fetched, std::span<const std::vector<uint32_t>> sides,
-             GrownTree* tree, std::vector<uint32_t>* rows) {
+void PutRows(std::span<const RowsOfPart> parts, GrownTree* tree, std::vector<uint32_t>* rows) {
   std::vector<size_t> filled;
   size_t all = 0;
   for (const GrownLeaf& leaf : tree->leaves) {
@@ -140,10 +139,13 @@ void PutRows(const FetchedNodes& fetched, std::span<const std::vector<uint32_t>>
     all += leaf.count;
   }
   rows->resize(all);
-  for (const LeafSegment& segment : SegmentsOf(fetched)) {
-    const uint32_t* const from = sides[segment.side].data() + segment.begin;
-    std::copy_n(from, segment.count, rows->data() + filled[segment.leaf]);
-    filled[segment.leaf] += segment.count;
+  for (const RowsOfPart& part : parts) {
+    for (const LeafSegment& segment : SegmentsOf(*part.fetched)) {
+      const uint32_t* const from = part.sides[segment.side].data() + segment.begin;
+      std::transform(from, from + segment.count, rows->data() + filled[segment.leaf],
+                     [&part](uint32_t row) { return row + part.first_row; });
+      filled[segment.leaf] += segment.count;
+    }
   }
   for (const GrownLeaf& leaf : tree->leaves) {
     const auto begin = rows->begin() + static_cast<ptrdiff_t>(leaf.begin);

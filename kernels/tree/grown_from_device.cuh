@@ -23,9 +23,14 @@ int32_t Replay(size_t leaves_max, FetchedNodes* fetched);
 
 // Once replayed; without rows.
 void MakeGrownTree(const FetchedNodes& fetched, uint32_t set_words, GrownTree* tree);
-// `sides`: the two buffers of rows. Leaf by leaf, ascending within each.
-void PutRows(const FetchedNodes& fetched, std::span<const std::vector<uint32_t>> sides,
-             GrownTree* tree, std::vector<uint32_t>* rows);
+// The rows that one GPU has.
+struct RowsOfPart {
+  const FetchedNodes* fetched = nullptr;
+  std::vector<uint32_t> sides[2];  // the two buffers of rows
+  uint32_t first_row = 0;          // of the data
+};
+// Leaf by leaf, ascending within each.
+void PutRows(std::span<const RowsOfPart> parts, GrownTree* tree, std::vector<uint32_t>* rows);
 // Where each leaf's rows lie. A leaf whose split turned out not to be needed has several.
 std::vector<LeafSegment> SegmentsOf(const FetchedNodes& fetched);
 

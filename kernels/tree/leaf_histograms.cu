@@ -69,18 +69,27 @@ struct Item {
 // How the step's rows are divided, the same in every block of threads.
 struct Division {
   uint32_t item_rows;
-  uint32_t leaf_rows[kChosenMax];  // of the smaller child; 0: neither child can be split
+  uint32_t leaf_rows[kChosenMax];  // of the smaller child
   uint32_t leaf[kChosenMax];       // its node
+  bool is_needed[kChosenMax];      // one of the children can be split
+
+  // Of a leaf without rows there is one, which has zeros written.
+  __device__ uint32_t Pieces(int32_t i) const {
+    if (!is_needed[i]) return 0;
+    return leaf_rows[i] == 0 ? 1 : (leaf_rows[i] + item_rows - 1) / item_rows;
+  }
 };
 
 __device__ void Divide(const TreeView& view, Division* division) {
   const TreeState& state = *view.state;
   if (threadIdx.x < 32) {
     uint32_t rows = 0;
+    division->is_needed[threadIdx.x] = false;
     if (static_cast<int32_t>(threadIdx.x) < state.chosen_count) {
       const ChildPair pair(view, state.chosen[threadIdx.x]);
       rows = pair.any_can_split ? view.nodes[pair.smaller].count : 0;
       division->leaf[threadIdx.x] = static_cast<uint32_t>(pair.smaller);
+      division->is_needed[threadIdx.x] = pair.any_can_split;
     }
     division->leaf_rows[threadIdx.x] = rows;
     const uint64_t all = ShuffleReduce(uint64_t{rows}, PlusOf{}) * view.blocks;
@@ -98,7 +107,7 @@ __device__ Item ItemAt(const TreeView& view, const Division& division, uint64_t 
   Item item;
   for (int32_t i = 0; i < view.state->chosen_count; ++i) {
     const uint32_t rows = division.leaf_rows[i];
-    const uint64_t pieces = (rows + division.item_rows - 1) / division.item_rows;
+    const uint64_t pieces = division.Pieces(i);
     if (number >= pieces * view.blocks) {
       number -= pieces * view.blocks;
       continue;

@@ -2,6 +2,7 @@
 // side by side, a thread a range of one feature's bins: sums of ranges are scanned first, then each
 // bin is judged by itself, in whatever order; which candidate of equal ones wins goes by its rank,
 // the order in which the CPU's search meets them.
+#include "kernels/tree/best_group.cuh"
 #include "kernels/tree/device_tree.cuh"
 #include "kernels/tree/shuffle.cuh"
 #include "kernels/tree/split_judge.h"
@@ -400,27 +401,13 @@ __device__ void FinishFeature(const Job& job, const Exchanged& exchanged, FoundS
   job.Splittable(job.child)[f] = is_searched ? (split.exists() ? 1 : 0) : before;
 }
 
-__device__ bool IsBetter(const DeviceSplit& a, const DeviceSplit& b) {
-  if (a.gain != b.gain) return a.gain > b.gain;
-  return a.exists() && a.feature < b.feature;
-}
-
 // Warp 0, once all groups of a child are searched: its best split.
 __device__ void FinishChild(const Job& job) {
   const TreeView& view = job.view;
-  const uint32_t groups = view.groups();
-  const DeviceSplit* const found = view.found + uint64_t{job.place} * groups;
-  uint32_t mine = ~0U;
-  for (uint32_t group = threadIdx.x; group < groups; group += 32) {
-    if (mine == ~0U || IsBetter(found[group], found[mine])) mine = group;
-  }
-  for (int lanes = 16; lanes > 0; lanes /= 2) {
-    const uint32_t other = __shfl_xor_sync(kWholeWarp, mine, lanes);
-    if (other != ~0U && (mine == ~0U || IsBetter(found[other], found[mine]))) mine = other;
-  }
+  const uint32_t best = BestGroup(view, job.place);
   if (threadIdx.x != 0) return;
   TreeNode& node = view.nodes[job.child];
-  node.best = found[mine];
+  node.best = view.found[uint64_t{job.place} * view.groups() + best];
   node.slot = job.Slot();
 }
 
@@ -432,15 +419,17 @@ __global__ void __launch_bounds__(kThreads, 3) Search(const __grid_constant__ Tr
   __shared__ uint32_t arrived;
   TreeState& state = *view.state;
   const uint32_t groups = view.groups();
-  const uint32_t jobs = static_cast<uint32_t>(state.chosen_count) * 2 * groups;
+  const uint32_t first_group = view.FirstGroupOf(view.gpu);
+  const uint32_t own_groups = view.OwnGroups();
+  const uint32_t jobs = static_cast<uint32_t>(state.chosen_count) * 2 * own_groups;
   for (uint32_t number = blockIdx.x; number < jobs; number += gridDim.x) {
-    const uint32_t place = number / groups;
+    const uint32_t place = number / own_groups;
     const Chosen& chosen = state.chosen[place / 2];
     const ChildPair pair(view, chosen);
     const bool is_larger = place % 2 != 0;
     const int32_t child = is_larger ? pair.larger : pair.smaller;
     if (child < 0 || !view.CanSplit(view.nodes[child])) continue;
-    const Job job{view, chosen, child, is_larger, number % groups, place};
+    const Job job{view, chosen, child, is_larger, first_group + number % own_groups, place};
     SearchGroup(job, exchanged, found);
     FinishFeature(job, *exchanged, found);
     __syncthreads();
@@ -455,7 +444,8 @@ __global__ void __launch_bounds__(kThreads, 3) Search(const __grid_constant__ Tr
       __threadfence();
     }
     __syncthreads();
-    if (arrived + 1 == groups && threadIdx.x < 32) FinishChild(job);
+    // Of several GPUs, a meeting finds the best of all.
+    if (view.gpus == 1 && arrived + 1 == groups && threadIdx.x < 32) FinishChild(job);
     __syncthreads();
   }
 }

@@ -166,7 +166,9 @@ __device__ void MoveTile(const TreeView& view, const Tile& tile, Gradient* const
 __device__ void ClearHistograms(const TreeView& view) {
   const TreeState& state = *view.state;
   for (int32_t i = 0; i < state.chosen_count; ++i) {
-    if (view.nodes[state.chosen[i].parent].count / 2 <= kHistogramRowsMin) continue;
+    const uint32_t rows = view.nodes[state.chosen[i].parent].count;
+    // Of several GPUs, the child with fewer rows on all may have nearly all of this one's.
+    if ((view.gpus > 1 ? rows : rows / 2) <= kHistogramRowsMin) continue;
     auto* const words = reinterpret_cast<uint4*>(
         view.histograms + static_cast<uint64_t>(state.chosen[i].new_slot) * view.histogram_size);
     for (uint64_t at = uint64_t{blockIdx.x} * kThreads + threadIdx.x; at < view.histogram_size;

@@ -121,15 +121,15 @@ __global__ void __launch_bounds__(kThreads)
     bool is_in = is_row;
     uint64_t at = row;
     if (share < 1) {
-      is_in = is_row && RowUniform(seeds.bag, row) < share;
+      is_in = is_row && RowUniform(seeds.bag, view.first_row + row) < share;
       const unsigned in = __ballot_sync(kWholeWarp, is_in);
       uint32_t begin = 0;
       if (lane == 0) begin = atomicAdd(&state.bag_count, static_cast<uint32_t>(__popc(in)));
       at = __shfl_sync(kWholeWarp, begin, 0) + __popc(in & ((1U << lane) - 1));
     }
     if (!is_in) continue;
-    const Rounded rounded =
-        Round(slopes[row], row, view.is_wide, seeds.rounding, gradient_scale, hessian_scale);
+    const Rounded rounded = Round(slopes[row], view.first_row + row, view.is_wide, seeds.rounding,
+                                  gradient_scale, hessian_scale);
     view.row_buffers[0][at] = static_cast<uint32_t>(row);
     Store(view, rounded, at);
     sums += {rounded.gradient, rounded.hessian};
@@ -149,7 +149,8 @@ __global__ void __launch_bounds__(kThreads)
   for (uint64_t i = 0; i < kRowsOfBlock; i += kThreads) {
     const uint64_t at = blockIdx.x * kRowsOfBlock + i + threadIdx.x;
     if (at >= count) break;
-    const uint32_t row = view.row_buffers[0][at];
+    const uint32_t row = view.row_buffers[0][at] - static_cast<uint32_t>(view.first_row);
+    view.row_buffers[0][at] = row;
     if (view.is_wide) {
       const Row32 gradient = static_cast<const Row32*>(by_row)[row];
       view.gradients32[0][at] = gradient;

@@ -29,7 +29,8 @@ void ComputeSlopes(const TreeView& view, const GpuLoss& loss, const RowLabels& l
 // state, whose bag_count and sums are 0.
 void RoundSlopes(const TreeView& view, const Slope* slopes, const GpuRounding& rounding,
                  uint64_t seed, const GpuBag& bag, cudaStream_t stream);
-// The root's gradients, of its rows, which are there, from those of all rows.
+// The root's gradients, of its rows, which are there by their number in the data, from those of all
+// rows of this GPU.
 void GatherGradients(const TreeView& view, const void* by_row, uint32_t count,
                      const GradientUnits& units, cudaStream_t stream);
 

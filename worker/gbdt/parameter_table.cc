@@ -128,6 +128,10 @@ std::span<const ParameterRow> ParameterRows() {
       {"device_type", "device", &P::device_type,
        "Where trees grow: cpu, cuda, cuda:N, or auto: on a GPU where there is one that will "
        "do. The trees are the same."},
+      {"num_gpu", "", &P::num_gpu,
+       "GPUs of this machine that grow each tree together, from the device's number on, each with "
+       "a part of the rows. The trees are the same.",
+       1, 16},
       {"tree_learner", "tree tree_type tree_learner_type", &P::tree_learner,
        "How several workers share the work: each has a part of the rows (data), all rows and a "
        "part "

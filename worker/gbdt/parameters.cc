@@ -143,16 +143,10 @@ class Setter {
 // Says how the work is done, not what is learned: models do not show it, so that they are the same
 // however they were trained.
 bool IsOfTheRun(std::string_view name) {
-  constexpr std::string_view kNames[] = {"task",
-                                         "num_threads",
-                                         "tree_learner",
-                                         "num_machines",
-                                         "machines",
-                                         "machine_list_filename",
-                                         "local_listen_port",
-                                         "time_out",
-                                         "pre_partition",
-                                         "report_file"};
+  constexpr std::string_view kNames[] = {
+      "task",       "num_threads",           "num_gpu",           "tree_learner", "num_machines",
+      "machines",   "machine_list_filename", "local_listen_port", "time_out",     "pre_partition",
+      "report_file"};
   return std::ranges::count(kNames, name) > 0;
 }
 
@@ -246,8 +240,14 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
     return wrong(fmt::format("num_class = {} has no effect on objective = {}: remove it",
                              p.num_class, p.objective));
   }
-  const Status device = ParseDevice(p.device_type).status();
-  if (!device.ok()) return wrong(fmt::format("device_type: {}", device.message()));
+  const Result<DeviceChoice> device = ParseDevice(p.device_type);
+  if (!device.ok()) return wrong(fmt::format("device_type: {}", device.status().message()));
+  if (p.num_gpu > 1 && device->kind == DeviceKind::kCpu) {
+    return wrong(
+        fmt::format("num_gpu = {} has no effect on device_type = {}: set device_type to "
+                    "cuda, or remove num_gpu",
+                    p.num_gpu, p.device_type));
+  }
   if (p.gradient_bits != 0 && p.gradient_bits != 16 && p.gradient_bits != 32) {
     return wrong(
         fmt::format("gradient_bits: expected 16, 32, or 0 for the one that fits the data; found {}",

@@ -46,6 +46,7 @@ struct TreeParameters {
   int64_t max_depth = -1;
   int64_t num_threads = 0;  // 0: one a core
   std::string device_type = "cpu";
+  int64_t num_gpu = 1;  // from the device's on
   std::string tree_learner = "serial";
   int64_t top_k = 20;  // of tree_learner = voting
   // The ranks that train together, where no cluster file says it.

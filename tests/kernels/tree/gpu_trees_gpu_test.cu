@@ -233,16 +233,20 @@ void DrawGradients(const Problem& problem, RandomBins* data) {
   }
 }
 
-class GpuTreesTest : public testing::TestWithParam<Problem> {};
+std::vector<int> FirstGpus(int count) {
+  std::vector<int> devices(static_cast<size_t>(count));
+  std::iota(devices.begin(), devices.end(), 0);
+  return devices;
+}
 
-TEST_P(GpuTreesTest, TreesAreThoseOfThePlainGrower) {
-  STRATA_SKIP_BELOW_GPUS(1);
-  const Problem& p = GetParam();
+void ExpectTreesOfThePlainGrower(const Problem& p, int gpus, bool by_phase) {
+  SCOPED_TRACE(fmt::format("{} GPUs", gpus));
   RandomBins data(p.seed, p.rows, p.bins);
   DrawGradients(p, &data);
-  const auto opened = GpuTrees::Open(0, data.matrix, p.shapes, p.options);
+  const auto opened = GpuTrees::Open(FirstGpus(gpus), data.matrix, p.shapes, p.options);
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   GpuTrees& trees = **opened;
+  trees.TimePhases(by_phase);
   const GradientUnits units{.gradient = 0x1p-10, .hessian = p.wide ? 0x1p-28 : 0x1p-9};
   for (uint64_t number = 0; number < 2; ++number) {
     SCOPED_TRACE(fmt::format("tree {}", number));
@@ -281,6 +285,19 @@ TEST_P(GpuTreesTest, TreesAreThoseOfThePlainGrower) {
       ASSERT_EQ(scores[row], 1 + 2 * values[traversal.LeafOf(data.matrix, row)]) << row;
     }
   }
+}
+
+class GpuTreesTest : public testing::TestWithParam<Problem> {};
+
+TEST_P(GpuTreesTest, TreesAreThoseOfThePlainGrower) {
+  STRATA_SKIP_BELOW_GPUS(1);
+  ExpectTreesOfThePlainGrower(GetParam(), 1, false);
+}
+
+TEST_P(GpuTreesTest, SeveralGpusGrowThemToo) {
+  STRATA_SKIP_BELOW_GPUS(2);
+  if (GpusTogether() < 2) GTEST_SKIP() << "needs GPUs that reach each other's memory";
+  ExpectTreesOfThePlainGrower(GetParam(), std::min(GpusTogether(), 3), false);
 }
 
 std::vector<FeatureShape> ShapesOf(const std::vector<uint32_t>& bins) {
@@ -387,17 +404,51 @@ std::vector<Problem> Problems() {
 INSTANTIATE_TEST_SUITE_P(All, GpuTreesTest, testing::ValuesIn(Problems()),
                          [](const auto& info) { return info.param.name; });
 
+// Without graphs, one phase after the other, each waited for.
+TEST(GpuTrees, SeveralGpusGrowThemPhaseByPhase) {
+  if (GpusTogether() < 2) GTEST_SKIP() << "needs GPUs that reach each other's memory";
+  for (const Problem& p : Problems()) {
+    if (p.name == "Bag" || p.name == "TinyLeaves") ExpectTreesOfThePlainGrower(p, 2, true);
+  }
+}
+
+TEST(GpuTrees, GpusWithoutARowAreLeftOut) {
+  if (GpusTogether() < 2) GTEST_SKIP() << "needs GPUs that reach each other's memory";
+  Problem p{.rows = 1, .bins = {4, 4}};
+  p.shapes = ShapesOf(p.bins);
+  p.name = "NoSplit";
+  ExpectTreesOfThePlainGrower(p, 2, false);
+}
+
+TEST(GpuTrees, GpusThatDoNotReachEachOtherAreNamed) {
+  STRATA_SKIP_BELOW_GPUS(2);
+  const FailCalls fail = CallsThatFail();
+  if (fail == nullptr) GTEST_SKIP() << "needs GPUs that are emulated";
+  const RandomBins data(1, 10, {4});
+  fail("cudaDeviceCanAccessPeer", 1, 1);
+  const auto trees = GpuTrees::Open(FirstGpus(2), data.matrix, ShapesOf({4}), {});
+  EXPECT_EQ(trees.status().code(), StatusCode::kFailed);
+  EXPECT_NE(trees.status().message().find("GPU 1 cannot reach the memory of GPU 0"),
+            std::string::npos)
+      << trees.status().ToString();
+}
+
 TEST(GpuTrees, RefusesWhatItCannotGrow) {
   STRATA_SKIP_BELOW_GPUS(1);
   const RandomBins data(1, 10, {4});
   const std::vector<FeatureShape> shapes = ShapesOf({4});
   GpuTreeOptions options;
   options.num_leaves = kGpuLeavesMax + 1;
-  const auto large = GpuTrees::Open(0, data.matrix, shapes, options);
+  const auto large = GpuTrees::Open(FirstGpus(1), data.matrix, shapes, options);
   ASSERT_FALSE(large.ok());
   EXPECT_EQ(large.status().message(),
             "a tree of 4097 leaves on a GPU: expected 1 to 4096; use the CPU");
-  EXPECT_FALSE(GpuTrees::Open(99, data.matrix, shapes, {}).ok());
+  const auto none = GpuTrees::Open(std::vector{0, 99}, data.matrix, shapes, {});
+  EXPECT_EQ(none.status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(none.status().message(),
+            fmt::format("GPU 99 is not there; this process sees {}", GpusHere()));
+  const auto many = GpuTrees::Open(FirstGpus(17), data.matrix, shapes, {});
+  EXPECT_EQ(many.status().message(), "trees over 17 GPUs: expected 1 to 16");
 }
 
 }  // namespace

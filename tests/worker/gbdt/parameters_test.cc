@@ -83,6 +83,8 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
        "linear_tree is a parameter of LightGBM that Strata does not support"},
       {"enable_bundle = true\n", "does not support: remove it (or leave it at false)"},
       {"device = gpu\n", "a device is auto, cpu, cuda or cuda:N; found 'gpu'"},
+      {"device = cuda\nnum_gpu = 0\n", "num_gpu: expected a number from 1 to 16, found '0'"},
+      {"num_gpu = 2\n", "num_gpu = 2 has no effect on device_type = cpu"},
       {"num_leaves = 7\nnum_leaf = 8\n", "f:2: num_leaf is set again; it was at f:1"},
       {"objective = multiclass\n", "needs num_class of at least 2"},
       {"num_class = 3\n", "num_class = 3 has no effect on objective = regression"},

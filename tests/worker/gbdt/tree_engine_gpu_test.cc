@@ -34,8 +34,10 @@ std::string Rows(int classes, bool real) {
   return text;
 }
 
-Result<std::string> Train(const TreeDataset& data, TreeParameters p, const std::string& device) {
+Result<std::string> Train(const TreeDataset& data, TreeParameters p, const std::string& device,
+                          int64_t gpus = 1) {
   p.device_type = device;
+  p.num_gpu = gpus;
   p.is_provide_training_metric = true;
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, WorkPool::Start("test", 1));
   STRATA_ASSIGN(const std::unique_ptr<Booster> booster, Booster::Make(p, data, {}, *pool, 2));
@@ -84,6 +86,13 @@ TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
   ASSERT_TRUE(cpu.ok()) << cpu.status().ToString();
   EXPECT_EQ(*gpu, *cpu);
   EXPECT_NE(gpu->find("split_feature="), std::string::npos);
+  const Result<std::string> two = Train(*data, *parameters, "cuda", 2);
+  if (two.status().code() == StatusCode::kNotFound) {
+    EXPECT_EQ(two.status().message(), "num_gpu = 2: GPU 1 is not there; this process sees 1");
+    GTEST_SKIP() << two.status().message();
+  }
+  ASSERT_TRUE(two.ok()) << two.status().ToString();
+  EXPECT_EQ(*two, *cpu);
 }
 
 INSTANTIATE_TEST_SUITE_P(

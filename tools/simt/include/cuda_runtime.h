@@ -131,6 +131,7 @@ T atomicCAS(T* at, U expected, V desired) {
 }
 
 inline void __threadfence() {}
+inline void __threadfence_system() {}
 
 inline unsigned __vcmpeq4(unsigned a, unsigned b) {
   unsigned equal = 0;
@@ -232,6 +233,7 @@ inline cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*) {
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long) {
   return cudaErrorNotSupported;
 }
+inline cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaErrorNotSupported; }
 inline cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) { return cudaErrorNotSupported; }
 inline cudaError_t cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }
 inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return cudaSuccess; }

@@ -1,4 +1,4 @@
-// Trees on one GPU.
+// Trees on one GPU, or on several of this machine.
 #include <fmt/format.h>
 
 #include "worker/gbdt/engine/engines.h"
@@ -64,8 +64,8 @@ class CudaEngine : public TreeEngine {
 
 }  // namespace
 
-Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(int device, const TreeParameters& p,
-                                                   const TreeDataset& data,
+Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
+                                                   const TreeParameters& p, const TreeDataset& data,
                                                    const EngineOptions& options) {
   if (options.group != nullptr && options.group->world() > 1) {
     return Invalid(
@@ -76,16 +76,21 @@ Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(int device, const TreeParamet
   if (data.bins.features() == 0) {
     return Invalid("device = cuda: no feature can be split; set device = cpu");
   }
-  STRATA_ASSIGN(std::unique_ptr<GpuTrees> trees,
-                GpuTrees::Open(device, data.bins, data.features->shapes,
-                               {.rules = p.rules,
-                                .num_leaves = static_cast<size_t>(p.num_leaves),
-                                .max_depth = p.max_depth > 0 ? static_cast<size_t>(p.max_depth) : 0,
-                                .feature_fraction_bynode = p.feature_fraction_bynode,
-                                .feature_seed = static_cast<uint64_t>(p.feature_fraction_seed),
-                                .extra_trees = p.extra_trees,
-                                .extra_seed = static_cast<uint64_t>(p.extra_seed)}));
-  return std::unique_ptr<TreeEngine>(std::make_unique<CudaEngine>(p, data, std::move(trees)));
+  const GpuTreeOptions of_trees = {
+      .rules = p.rules,
+      .num_leaves = static_cast<size_t>(p.num_leaves),
+      .max_depth = p.max_depth > 0 ? static_cast<size_t>(p.max_depth) : 0,
+      .feature_fraction_bynode = p.feature_fraction_bynode,
+      .feature_seed = static_cast<uint64_t>(p.feature_fraction_seed),
+      .extra_trees = p.extra_trees,
+      .extra_seed = static_cast<uint64_t>(p.extra_seed)};
+  Result<std::unique_ptr<GpuTrees>> trees =
+      GpuTrees::Open(devices, data.bins, data.features->shapes, of_trees);
+  if (!trees.ok() && devices.size() > 1) {
+    return trees.status().Prefixed(fmt::format("num_gpu = {}", devices.size()));
+  }
+  STRATA_TRY(trees.status());
+  return std::unique_ptr<TreeEngine>(std::make_unique<CudaEngine>(p, data, std::move(*trees)));
 }
 
 }  // namespace strata

@@ -10,8 +10,9 @@ namespace strata {
 std::unique_ptr<TreeEngine> MakeCpuEngine(const TreeParameters& parameters, const TreeDataset& data,
                                           WorkPool& pool, const EngineOptions& options);
 
-// On one GPU, for one rank.
-Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(int device, const TreeParameters& parameters,
+// On GPUs of this machine, for one rank.
+Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
+                                                   const TreeParameters& parameters,
                                                    const TreeDataset& data,
                                                    const EngineOptions& options);
 

@@ -1,5 +1,8 @@
 #include "worker/gbdt/engine/tree_engine.h"
 
+#include <numeric>
+#include <vector>
+
 #include "base/log.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/engine/engines.h"
@@ -11,8 +14,9 @@ Result<std::unique_ptr<TreeEngine>> MakeTreeEngine(const TreeParameters& paramet
                                                    const EngineOptions& options) {
   STRATA_ASSIGN(const DeviceChoice choice, ParseDevice(parameters.device_type));
   if (choice.kind == DeviceKind::kCpu) return MakeCpuEngine(parameters, data, pool, options);
-  Result<std::unique_ptr<TreeEngine>> cuda =
-      MakeCudaEngine(choice.ordinal.value_or(0), parameters, data, options);
+  std::vector<int> devices(static_cast<size_t>(parameters.num_gpu));
+  std::iota(devices.begin(), devices.end(), choice.ordinal.value_or(0));
+  Result<std::unique_ptr<TreeEngine>> cuda = MakeCudaEngine(devices, parameters, data, options);
   if (cuda.ok() || choice.kind.has_value()) return cuda;
   Log(LogLevel::kInfo, "device = auto: trees grow on the CPU: {}", cuda.status().message());
   return MakeCpuEngine(parameters, data, pool, options);

@@ -1,0 +1,333 @@
+#include <algorithm>
+
+#include "kernels/tree/gpu_part.cuh"
+
+namespace strata::gpu_tree {
+namespace {
+
+constexpr size_t kSpareSplits = 256;  // that may turn out not to be needed
+constexpr size_t kLackingSplits = 8;  // that SendFor may send for
+
+}  // namespace
+
+GpuPart::GpuPart(int device, size_t number, size_t count, const GpuTreeOptions& options)
+    : device_(device), options_(options) {
+  view_.gpu = static_cast<uint32_t>(number);
+  view_.gpus = static_cast<uint32_t>(count);
+}
+
+GpuPart::~GpuPart() {
+  const DeviceScope scope(device_);
+  DropGraph();
+  for (const cudaEvent_t mark : marks_) {
+    if (mark != nullptr) (void)cudaEventDestroy(mark);
+  }
+  if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
+}
+
+Status GpuPart::Start(const BinMatrix& bins, std::span<const FeatureShape> shapes) {
+  const DeviceScope scope(device_);
+  STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
+  data_rows_ = bins.rows();
+  const uint64_t begin = data_rows_ * view_.gpu / view_.gpus;
+  const uint64_t end = data_rows_ * (view_.gpu + 1) / view_.gpus;
+  STRATA_TRY(bins_.Copy(bins, {.begin = begin, .count = end - begin}, shapes, stream_));
+  bins_.Show(&view_);
+  view_.rules = options_.rules;
+  view_.max_depth = static_cast<uint32_t>(options_.max_depth);
+  view_.bynode = options_.feature_fraction_bynode;
+  view_.feature_seed = options_.feature_seed;
+  view_.extra_trees = options_.extra_trees;
+  view_.extra_seed = options_.extra_seed;
+  view_.leaves_max = static_cast<int32_t>(options_.num_leaves);
+  return MakeTree();
+}
+
+Status GpuPart::MakeTree() {
+  const auto splits = static_cast<size_t>(view_.leaves_max - 1) +
+                      std::min(kSpareSplits, options_.num_leaves) + kLackingSplits;
+  const size_t nodes = 1 + 2 * splits;
+  view_.node_capacity = static_cast<int32_t>(nodes);
+  int processors = 0;
+  STRATA_TRY(FromCuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device_),
+                      "the GPU"));
+  processors_ = static_cast<uint32_t>(processors);
+  search_blocks_ = processors_ * 4;
+  STRATA_TRY(state_.Make(1, "a tree on the GPU"));
+  STRATA_TRY(nodes_.Make(nodes, "nodes on the GPU"));
+  STRATA_TRY(feature_used_.Make(view_.features, "features on the GPU"));
+  STRATA_TRY(splittable_.Make(nodes * view_.features, "features of leaves on the GPU"));
+  STRATA_TRY(sets_.Make(nodes * view_.set_words, "sets of categories on the GPU"));
+  STRATA_TRY(histograms_.Make((splits + 1) * view_.histogram_size, "histograms on the GPU"));
+  STRATA_TRY(found_.Make(size_t{kChosenMax} * 2 * view_.groups(), "splits on the GPU"));
+  STRATA_TRY(slopes_.Make(view_.rows, "gradients on the GPU"));
+  STRATA_TRY(mailbox_.Make(1, "letters on the GPU"));
+  STRATA_TRY(FromCuda(cudaMemsetAsync(mailbox_.data(), 0, sizeof(Mailbox), stream_), "letters"));
+  for (auto& rows : rows_) STRATA_TRY(rows.Make(view_.rows, "rows of leaves on the GPU"));
+  view_.state = state_.data();
+  view_.nodes = nodes_.data();
+  view_.feature_used = feature_used_.data();
+  view_.splittable = splittable_.data();
+  view_.sets = sets_.data();
+  view_.histograms = histograms_.data();
+  view_.found = found_.data();
+  for (int side = 0; side < 2; ++side) view_.row_buffers[side] = rows_[side].data();
+  STRATA_TRY(PrepareChoice(view_));
+  return Wait("the memory of trees");  // which other parts write to
+}
+
+void GpuPart::Join(std::span<const std::unique_ptr<GpuPart>> parts) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    view_.mailboxes[i] = parts[i]->mailbox_.data();
+    view_.histograms_of[i] = parts[i]->histograms_.data();
+  }
+}
+
+Status GpuPart::SetLabels(std::span<const float> labels, std::span<const float> weights) {
+  const DeviceScope scope(device_);
+  STRATA_CHECK(labels.size() == data_rows_ && labels_.size() == 0);
+  STRATA_TRY(labels_.Make(view_.rows, "labels on the GPU"));
+  STRATA_TRY(labels_.Set(Own(labels), stream_));
+  if (weights.empty()) return {};
+  STRATA_TRY(weights_.Make(view_.rows, "weights on the GPU"));
+  return weights_.Set(Own(weights), stream_);
+}
+
+Status GpuPart::SetScores(std::span<const double> scores) {
+  const DeviceScope scope(device_);
+  STRATA_TRY(NeedScores());
+  STRATA_CHECK(scores.size() == data_rows_ * options_.classes);
+  for (size_t k = 0; k < options_.classes; ++k) {
+    const std::span<const double> of_class = scores.subspan(k * data_rows_, data_rows_);
+    STRATA_TRY(scores_.Set(Own(of_class), stream_, k * view_.rows));
+  }
+  return {};
+}
+
+Status GpuPart::GetScores(std::span<double> scores) {
+  const DeviceScope scope(device_);
+  STRATA_CHECK(scores.size() == data_rows_ * options_.classes);
+  for (size_t k = 0; k < options_.classes; ++k) {
+    const std::span<double> own = scores.subspan(k * data_rows_ + view_.first_row, view_.rows);
+    STRATA_TRY(scores_.Get(own, stream_, k * view_.rows));
+  }
+  return {};
+}
+
+Status GpuPart::AddTree(size_t k, const GrownTree& tree, std::span<const double> values) {
+  const DeviceScope scope(device_);
+  STRATA_TRY(NeedScores());
+  STRATA_TRY(Upload(values, &values_, "values of leaves"));
+  const WalkTable table = WalkTableOf(tree, bins_.features());
+  STRATA_TRY(Upload<WalkNode>(table.nodes, &walk_nodes_, "nodes"));
+  STRATA_TRY(Upload<uint32_t>(table.sets, &walk_sets_, "sets of categories"));
+  WalkRows(walk_nodes_->data(), walk_sets_->data(), values_->data(), view_.rows,
+           scores_.data() + k * view_.rows, stream_);
+  return FromCuda(cudaGetLastError(), "adding a tree to the scores");
+}
+
+Status GpuPart::AddFetched(size_t k, std::span<const double> values) {
+  const DeviceScope scope(device_);
+  STRATA_TRY(NeedScores());
+  STRATA_TRY(Upload(values, &values_, "values of leaves"));
+  if (leaf_of_.size() == 0) STRATA_TRY(leaf_of_.Make(view_.rows, "leaves of rows on the GPU"));
+  const std::vector<LeafSegment> segments = SegmentsOf(fetched_);
+  STRATA_TRY(Upload<LeafSegment>(segments, &segments_, "leaves"));
+  const LeafSegment& last = segments.back();
+  const uint32_t tiles = last.first_tile + (last.count + kSegmentTile - 1) / kSegmentTile;
+  AddSegments(view_, segments_->data(), static_cast<uint32_t>(segments.size()), tiles,
+              values_->data(), leaf_of_.data(), scores_.data() + k * view_.rows, stream_);
+  return FromCuda(cudaGetLastError(), "adding a tree to the scores");
+}
+
+Status GpuPart::FetchRows(std::vector<uint32_t>* sides) {
+  const DeviceScope scope(device_);
+  for (int side = 0; side < 2; ++side) {
+    sides[side].resize(view_.rows);
+    STRATA_TRY(rows_[side].Get(sides[side], stream_));
+  }
+  return Wait("rows of leaves");
+}
+
+Status GpuPart::StartGradients(GradientWidth width) {
+  const DeviceScope scope(device_);
+  const bool wide = width == GradientWidth::k32;
+  if (view_.gradients16[0] == nullptr || wide != view_.is_wide) {
+    view_.is_wide = wide;
+    for (int side = 0; side < 2; ++side) {
+      gradients_[side] = std::make_unique<DeviceMemory<Row32>>();
+      STRATA_TRY(gradients_[side]->Make(wide ? view_.rows : (view_.rows + 1) / 2,
+                                        "gradients of leaves on the GPU"));
+      view_.gradients32[side] = gradients_[side]->data();
+      view_.gradients16[side] = reinterpret_cast<uint32_t*>(gradients_[side]->data());
+    }
+    shared_bytes_ = HistogramSharedBytes(view_, bins_.narrow_bins_max());
+    STRATA_TRY(PrepareHistograms(shared_bytes_));
+    view_.histogram_grid = processors_ * HistogramBlocks(view_);
+    DropGraph();
+  }
+  return FromCuda(cudaMemsetAsync(state_.data(), 0, sizeof(TreeState), stream_), "a tree");
+}
+
+Status GpuPart::SetGradients(const FixedGradients& by_row, const GradientUnits& units,
+                             std::span<const uint32_t> bag) {
+  const DeviceScope scope(device_);
+  const FixedGradients own = by_row.Part(view_.first_row, view_.rows);
+  const void* const source = view_.is_wide ? static_cast<const void*>(own.rows32.data())
+                                           : static_cast<const void*>(own.rows16.data());
+  const size_t bytes = view_.rows * (view_.is_wide ? sizeof(Row32) : sizeof(uint32_t));
+  STRATA_TRY(FromCuda(cudaMemcpyAsync(slopes_.data(), source, bytes, cudaMemcpyDefault, stream_),
+                      "gradients"));
+  const auto begin = std::ranges::lower_bound(bag, view_.first_row);
+  const auto end = std::ranges::lower_bound(bag, view_.first_row + view_.rows);
+  const std::span<const uint32_t> own_bag(begin, end);
+  STRATA_TRY(rows_[0].Set(own_bag, stream_));
+  GatherGradients(view_, slopes_.data(), static_cast<uint32_t>(own_bag.size()), units, stream_);
+  return FromCuda(cudaGetLastError(), "gradients");
+}
+
+void GpuPart::ComputeSlopes(size_t k, const GpuLoss& loss) {
+  const DeviceScope scope(device_);
+  STRATA_CHECK(labels_.size() == view_.rows);
+  const RowLabels labels{labels_.data(), weights_.size() == 0 ? nullptr : weights_.data()};
+  gpu_tree::ComputeSlopes(view_, loss, labels, scores_.data() + k * view_.rows, slopes_.data(),
+                          stream_);
+}
+
+void GpuPart::RoundSlopes(const GpuRounding& rounding, uint64_t tree_number, const GpuBag& bag) {
+  const DeviceScope scope(device_);
+  gpu_tree::RoundSlopes(view_, slopes_.data(), rounding, Mix64(Mix64(rounding.seed) + tree_number),
+                        bag, stream_);
+}
+
+Status GpuPart::Begin(std::span<const uint8_t> feature_used, uint64_t tree_number) {
+  const DeviceScope scope(device_);
+  STRATA_TRY(feature_used_.Set(feature_used, stream_));
+  BeginTree(view_, tree_number, stream_);
+  return {};
+}
+
+void GpuPart::Choose() {
+  const DeviceScope scope(device_);
+  ChooseLeaves(view_, stream_);
+}
+void GpuPart::Partition() {
+  const DeviceScope scope(device_);
+  PartitionLeaves(view_, processors_ * 6, stream_);
+}
+void GpuPart::Histograms() {
+  const DeviceScope scope(device_);
+  BuildHistograms(view_, shared_bytes_, stream_);
+}
+void GpuPart::Search() {
+  const DeviceScope scope(device_);
+  SearchLeaves(view_, search_blocks_, stream_);
+}
+void GpuPart::Meet(Topic topic, MeetingParts parts) {
+  if (view_.gpus == 1) return;
+  const DeviceScope scope(device_);
+  MeetPeers(view_, topic, parts, stream_);
+}
+
+void GpuPart::EnqueueStep() {
+  for (const StepPhase& phase : kStepPhases) {
+    (this->*phase.enqueue)();
+    if (phase.topic.has_value()) Meet(*phase.topic, {});
+  }
+}
+
+Result<bool> GpuPart::NeedGraph() {
+  if (graph_ != nullptr) return true;
+  if (has_no_graphs_) return false;
+  const DeviceScope scope(device_);
+  if (cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal) == cudaErrorNotSupported) {
+    (void)cudaGetLastError();
+    has_no_graphs_ = true;
+    return false;
+  }
+  for (size_t i = 0; i < kStepsOfGraph; ++i) EnqueueStep();
+  cudaGraph_t captured = nullptr;
+  STRATA_TRY(FromCuda(cudaStreamEndCapture(stream_, &captured), "capturing a step"));
+  const Status made = FromCuda(cudaGraphInstantiate(&graph_, captured, 0), "a graph of a step");
+  (void)cudaGraphDestroy(captured);
+  STRATA_TRY(made);
+  // Now: while a kernel of another part waits for this one, nothing is to wait for that part.
+  STRATA_TRY(FromCuda(cudaGraphUpload(graph_, stream_), "a graph of a step"));
+  STRATA_TRY(Wait("a graph of a step"));
+  return true;
+}
+
+Status GpuPart::RunGraph() {
+  const DeviceScope scope(device_);
+  return FromCuda(cudaGraphLaunch(graph_, stream_), "steps of a tree");
+}
+
+void GpuPart::DropGraph() {
+  if (graph_ != nullptr) (void)cudaGraphExecDestroy(graph_);
+  graph_ = nullptr;
+}
+
+Status GpuPart::Fetch() {
+  const DeviceScope scope(device_);
+  fetched_.nodes.resize(nodes_.size());
+  fetched_.sets.resize(sets_.size());
+  STRATA_TRY(state_.Get(std::span(&fetched_.state, 1), stream_));
+  STRATA_TRY(nodes_.Get(fetched_.nodes, stream_));
+  if (sets_.size() > 0) STRATA_TRY(sets_.Get(fetched_.sets, stream_));
+  return {};
+}
+
+Status GpuPart::Wait(const char* what) {
+  const DeviceScope scope(device_);
+  return FromCuda(cudaStreamSynchronize(stream_), what);
+}
+
+Status GpuPart::CheckFetched() const {
+  if (fetched_.state.lost == 0) return {};
+  return Failed(
+      fmt::format("growing a tree over {} GPUs: part {} (GPU {}) waited for part {} in vain; its "
+                  "GPU has failed, or is busy with something else",
+                  view_.gpus, view_.gpu, device_, fetched_.state.lost - 1));
+}
+
+Status GpuPart::SendFor(int32_t node) {
+  const DeviceScope scope(device_);
+  fetched_.state.done = 0;
+  fetched_.state.needed = node + 1;
+  return state_.Set(std::span(&fetched_.state, 1), stream_);
+}
+
+Status GpuPart::Mark(size_t which) {
+  const DeviceScope scope(device_);
+  cudaEvent_t& mark = marks_[which];
+  if (mark == nullptr) STRATA_TRY(FromCuda(cudaEventCreateWithFlags(&mark, 0), "an event"));
+  return FromCuda(cudaEventRecord(mark, stream_), "an event");
+}
+
+Result<double> GpuPart::BetweenMarks() {
+  const DeviceScope scope(device_);
+  STRATA_TRY(FromCuda(cudaEventSynchronize(marks_[1]), "a step of a tree"));
+  float took = 0;
+  STRATA_TRY(FromCuda(cudaEventElapsedTime(&took, marks_[0], marks_[1]), "an event"));
+  return took;
+}
+
+Status GpuPart::NeedScores() {
+  if (scores_.size() > 0) return {};
+  STRATA_TRY(scores_.Make(view_.rows * options_.classes, "scores on the GPU"));
+  return FromCuda(cudaMemsetAsync(scores_.data(), 0, scores_.size() * sizeof(double), stream_),
+                  "scores");
+}
+
+// Makes *memory larger where that is needed.
+template <typename T>
+Status GpuPart::Upload(std::span<const T> values, std::unique_ptr<DeviceMemory<T>>* memory,
+                       const char* what) {
+  if (*memory == nullptr || (*memory)->size() < values.size()) {
+    *memory = std::make_unique<DeviceMemory<T>>();
+    STRATA_TRY((*memory)->Make(values.size(), what));
+  }
+  return (*memory)->Set(values, stream_);
+}
+
+}  // namespace strata::gpu_tree

@@ -1,0 +1,146 @@
+// GpuPart: one GPU of those that grow trees together, or the only one: a part of the rows with
+// their scores and gradients, and the tree, of which every GPU has a copy. What GpuTrees promises
+// is cut into pieces here that only enqueue, so that all GPUs can be sent each before one is waited
+// for.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/tree/device_bins.cuh"
+#include "kernels/tree/gpu_trees.h"
+#include "kernels/tree/grown_from_device.cuh"
+#include "kernels/tree/row_kernels.cuh"
+
+namespace strata::gpu_tree {
+
+class GpuPart {
+ public:
+  // Part `number` of `count`.
+  GpuPart(int device, size_t number, size_t count, const GpuTreeOptions& options);
+  ~GpuPart();
+  GpuPart(const GpuPart&) = delete;
+  GpuPart& operator=(const GpuPart&) = delete;
+
+  int device() const { return device_; }
+  uint64_t rows() const { return view_.rows; }
+  uint64_t first_row() const { return view_.first_row; }
+  Status Start(const BinMatrix& bins, std::span<const FeatureShape> shapes);
+  // Once all have started; they reach each other's memory.
+  void Join(std::span<const std::unique_ptr<GpuPart>> parts);
+
+  // --- Rows. Spans are of all rows of the data. ---
+
+  Status SetLabels(std::span<const float> labels, std::span<const float> weights);
+  Status SetScores(std::span<const double> scores);
+  Status GetScores(std::span<double> scores);
+  // The tree that this part has fetched, or any other.
+  Status AddFetched(size_t k, std::span<const double> values);
+  Status AddTree(size_t k, const GrownTree& tree, std::span<const double> values);
+  // The two buffers of rows.
+  Status FetchRows(std::vector<uint32_t>* sides);
+
+  // --- Gradients of the next tree. ---
+
+  // Memory for gradients of this width, and what goes with it. No kernel is on its way.
+  Status StartGradients(GradientWidth width);
+  Status SetGradients(const FixedGradients& by_row, const GradientUnits& units,
+                      std::span<const uint32_t> bag);
+  void ComputeSlopes(size_t k, const GpuLoss& loss);
+  void RoundSlopes(const GpuRounding& rounding, uint64_t tree_number, const GpuBag& bag);
+
+  // --- A tree. ---
+
+  Status Begin(std::span<const uint8_t> feature_used, uint64_t tree_number);
+  void Choose();
+  void Partition();
+  void Histograms();
+  void Search();
+  // Nothing where there is one part alone.
+  void Meet(Topic topic, MeetingParts parts);
+
+  // Steps as a CUDA graph, each with its meetings; false: there are no graphs here.
+  Result<bool> NeedGraph();
+  Status RunGraph();
+
+  // Enqueues copies of the tree's state and nodes; good after Wait. kFailed: a part was lost.
+  Status Fetch();
+  Status Wait(const char* what);
+  Status CheckFetched() const;
+  FetchedNodes& fetched() { return fetched_; }
+  // Sets the fetched tree going again, with a split that it lacks.
+  Status SendFor(int32_t node);
+
+  const DeviceBins& bins() const { return bins_; }
+
+  // Milliseconds between two marks, once the second one is there.
+  Status Mark(size_t which);
+  Result<double> BetweenMarks();
+
+ private:
+  Status MakeTree();
+  void DropGraph();
+  void EnqueueStep();
+  Status NeedScores();
+  template <typename T>
+  std::span<const T> Own(std::span<const T> of_all) const {
+    return of_all.subspan(view_.first_row, view_.rows);
+  }
+  template <typename T>
+  Status Upload(std::span<const T> values, std::unique_ptr<DeviceMemory<T>>* memory,
+                const char* what);
+
+  const int device_;
+  const GpuTreeOptions options_;
+  uint64_t data_rows_ = 0;  // of all parts
+  cudaStream_t stream_ = nullptr;
+  std::array<cudaEvent_t, 2> marks_ = {};
+  uint32_t processors_ = 1;
+  uint32_t search_blocks_ = 1;
+  uint32_t shared_bytes_ = 0;
+  TreeView view_;
+  DeviceBins bins_;
+  DeviceMemory<TreeState> state_;
+  DeviceMemory<TreeNode> nodes_;
+  DeviceMemory<uint8_t> feature_used_;
+  DeviceMemory<uint8_t> splittable_;
+  DeviceMemory<uint32_t> sets_;
+  DeviceMemory<GradientSums> histograms_;
+  DeviceMemory<DeviceSplit> found_;
+  DeviceMemory<Mailbox> mailbox_;
+  DeviceMemory<uint32_t> rows_[2];
+  std::unique_ptr<DeviceMemory<Row32>> gradients_[2];
+  DeviceMemory<Slope> slopes_;
+  DeviceMemory<float> labels_;
+  DeviceMemory<float> weights_;
+  DeviceMemory<double> scores_;
+  DeviceMemory<uint16_t> leaf_of_;
+  std::unique_ptr<DeviceMemory<double>> values_;
+  std::unique_ptr<DeviceMemory<WalkNode>> walk_nodes_;
+  std::unique_ptr<DeviceMemory<uint32_t>> walk_sets_;
+  std::unique_ptr<DeviceMemory<LeafSegment>> segments_;
+  cudaGraphExec_t graph_ = nullptr;
+  bool has_no_graphs_ = false;
+  FetchedNodes fetched_;
+};
+
+constexpr size_t kStepsOfGraph = 4;
+
+// What a step consists of, in its order; after each, what the GPUs then tell each other.
+using PhaseTime = double GpuTreeTimes::*;
+struct StepPhase {
+  PhaseTime time;
+  void (GpuPart::*enqueue)();
+  std::optional<Topic> topic;
+};
+constexpr std::array<StepPhase, 4> kStepPhases = {{
+    {&GpuTreeTimes::choose, &GpuPart::Choose, std::nullopt},
+    {&GpuTreeTimes::partition, &GpuPart::Partition, Topic::kCounts},
+    {&GpuTreeTimes::histogram, &GpuPart::Histograms, Topic::kHistograms},
+    {&GpuTreeTimes::search, &GpuPart::Search, Topic::kSplits},
+}};
+
+}  // namespace strata::gpu_tree
