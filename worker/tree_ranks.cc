@@ -73,7 +73,7 @@ Result<std::unique_ptr<TreeRanks>> TreeRanks::Open(const ClusterConfig& config,
                                                    const TreeParameters& p,
                                                    const WorkerIdentity& identity,
                                                    const SessionHooks& hooks) {
-  if (identity.world > 1 && p.task != "train") {
+  if (identity.world > 1 && p.task != "train" && p.task != "refit") {
     return Invalid(
         fmt::format("task = {} is done by one process: start it without the other {} workers",
                     p.task, identity.world - 1));

@@ -112,8 +112,7 @@ CsvReader::CsvReader(Source source, std::string path, const DataSpec& spec, Colu
       spec_(spec),
       plan_(std::move(plan)),
       options_(options),
-      lines_(source_.file.get(), {RangeOf(source_.size, options.share), source_.data_begin,
-                                  source_.size, options.block_bytes}),
+      lines_(source_.file.get(), RangeOptions(options.share, false)),
       bad_(path_, spec.format.bad_share_max),
       numbers_(plan_.names.size(), std::nan("")) {}
 
@@ -144,6 +143,17 @@ Result<bool> CsvReader::Next(CsvRow* row) {
 void CsvReader::Rewind() {
   lines_.Rewind();
   bad_.Reset();
+}
+
+void CsvReader::TakeShare(Share share, bool to_end) {
+  lines_ = LineReader(source_.file.get(), RangeOptions(share, to_end));
+  Rewind();
+}
+
+LineReader::Options CsvReader::RangeOptions(Share share, bool to_end) const {
+  ByteRange range = RangeOf(source_.size, share);
+  if (to_end) range.end = source_.size;
+  return {range, source_.data_begin, source_.size, options_.block_bytes};
 }
 
 std::string CsvReader::ReadRow(const Line& line, CsvRow* row) {

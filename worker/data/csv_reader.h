@@ -50,6 +50,9 @@ class CsvReader {
   // Back to the share's first row.
   void Rewind();
 
+  // From now on there is this share alone, from its first row; with `to_end`, what follows it, too.
+  void TakeShare(Share share, bool to_end);
+
   const DataSpec& spec() const { return spec_; }
   const ColumnPlan& plan() const { return plan_; }
   double Progress() const { return lines_.Progress(); }
@@ -66,6 +69,7 @@ class CsvReader {
   CsvReader(Source source, std::string path, const DataSpec& spec, ColumnPlan plan,
             const CsvOptions& options);
 
+  LineReader::Options RangeOptions(Share share, bool to_end) const;
   // Each returns "" or why the line is bad.
   std::string ReadRow(const Line& line, CsvRow* row);
   std::string ReadNumber(size_t column);

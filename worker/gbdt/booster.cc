@@ -107,7 +107,7 @@ void Booster::StartModel(TreeModel model) {
   }
   model_.parameters = parameters_.set;
   const CategoryTexts& categories = train_.features->categories;
-  model_.pandas_categorical = categories.empty() ? "" : WriteCategoryTexts(categories);
+  if (!categories.empty()) model_.pandas_categorical = WriteCategoryTexts(categories);
   first_round_ = model_.iterations();
 }
 

@@ -33,10 +33,6 @@ Status CheckContinues(const TreeModel& model, const TreeParameters& p, const Tre
   if (model.features() != train.features->names.size()) {
     return differs("features:", model.features(), train.features->names.size());
   }
-  if (!train.features->categories.empty()) {
-    return Invalid(
-        fmt::format("{}: training cannot go on where categories are texts", p.input_model));
-  }
   if (model.average_output != (p.boosting == "rf")) {
     return differs("boosting is", model.average_output ? "rf" : "not rf", p.boosting);
   }

@@ -13,8 +13,8 @@
 namespace strata {
 
 // Of a job file as it says; else NumPy arrays by their suffix .npy, everything else as text,
-// columns as the parameters name them. `known`: the texts of a model's categories; null: there is
-// no model yet. To predict, a job's data needs no labels.
+// columns as the parameters name them. `known`: the texts of a model's categories; null: there are
+// none yet. To predict, a job's data needs no labels.
 Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& parameters,
                                             const std::string& path, const CategoryTexts* known);
 

@@ -1,6 +1,7 @@
 #include "worker/gbdt/rank_agreement.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -22,6 +23,29 @@ bool MayDiffer(std::string_view name) {
   return std::ranges::count(kNames, name) > 0 || name.ends_with("seed");
 }
 
+// What a job file says of columns, where there is one.
+void DescribeColumns(const DataSpec& columns, std::vector<std::string>* lines) {
+  const CsvFormat& format = columns.format;
+  lines->push_back(fmt::format("data.delimiter = '{}'\n", format.delimiter));
+  lines->push_back(fmt::format("data.header = {}\n", format.header));
+  lines->push_back(fmt::format("data.columns = {}\n", fmt::join(format.columns, ",")));
+  lines->push_back(fmt::format("data.missing = {}\n", fmt::join(format.missing, ",")));
+  lines->push_back(fmt::format("data.trim = {}\n", format.trim));
+  lines->push_back(fmt::format("data.comment = {}\n", format.comment));
+  lines->push_back(fmt::format("data.label = {}\n", columns.label));
+  lines->push_back(
+      fmt::format("data.label_positive = {}\n", fmt::join(columns.label_positive, ",")));
+  lines->push_back(
+      fmt::format("data.label_negative = {}\n", fmt::join(columns.label_negative, ",")));
+  lines->push_back(fmt::format("data.weight = {}\n", columns.weight));
+  lines->push_back(fmt::format("data.query = {}\n", columns.query));
+  for (size_t i = 0; i < columns.features.size(); ++i) {
+    const FeatureSpec& feature = columns.features[i];
+    lines->push_back(
+        fmt::format("feature {} = {}, {}\n", i, feature.column, FeatureKindName(feature.kind)));
+  }
+}
+
 // One parameter a line, by name.
 std::string Describe(const TreeParameters& parameters) {
   std::vector<std::string> lines;
@@ -31,6 +55,7 @@ std::string Describe(const TreeParameters& parameters) {
   lines.push_back(fmt::format("number of valid = {}\n", parameters.valid.size()));
   lines.push_back(fmt::format("pre_partition = {}\n", parameters.pre_partition));
   lines.push_back(fmt::format("tree_learner = {}\n", parameters.tree_learner));
+  if (parameters.columns.has_value()) DescribeColumns(*parameters.columns, &lines);
   std::ranges::sort(lines);
   std::string text;
   for (const std::string& line : lines) text += line;

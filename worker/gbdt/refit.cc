@@ -49,19 +49,23 @@ Status CheckFits(const TreeModel& model, const TreeParameters& p, const TreeData
 }
 
 void RefitTree(const QuantisedGradients& gradients, std::span<const uint32_t> leaves,
-               const TreeParameters& p, Tree* tree) {
-  std::vector<GradientSums> sums(tree->leaves.size());
-  std::vector<int64_t> rows(tree->leaves.size(), 0);
+               const TreeParameters& p, const RowShare& share, Tree* tree) {
+  // Of each leaf: gradients, hessians, rows.
+  std::vector<int64_t> sums(tree->leaves.size() * 3, 0);
   for (size_t row = 0; row < leaves.size(); ++row) {
     const Row32& gradient = gradients.view().rows32[row];
-    sums[leaves[row]] += {gradient.gradient, gradient.hessian};
-    ++rows[leaves[row]];
+    int64_t* const of_leaf = &sums[size_t{leaves[row]} * 3];
+    of_leaf[0] += gradient.gradient;
+    of_leaf[1] += gradient.hessian;
+    ++of_leaf[2];
   }
-  for (size_t leaf = 0; leaf < sums.size(); ++leaf) {
-    const double output = LeafOutput(
-        static_cast<double>(sums[leaf].gradient) * gradients.units().gradient,
-        static_cast<double>(sums[leaf].hessian) * gradients.units().hessian + kHessianEpsilon,
-        p.rules.lambda_l2, rows[leaf], p.rules, 0);
+  share.Sum(sums);
+  for (size_t leaf = 0; leaf < tree->leaves.size(); ++leaf) {
+    const int64_t* const of_leaf = &sums[leaf * 3];
+    const double output =
+        LeafOutput(static_cast<double>(of_leaf[0]) * gradients.units().gradient,
+                   static_cast<double>(of_leaf[1]) * gradients.units().hessian + kHessianEpsilon,
+                   p.rules.lambda_l2, of_leaf[2], p.rules, 0);
     double& value = tree->leaves[leaf].value;
     value = p.refit_decay_rate * value + (1 - p.refit_decay_rate) * (output * tree->shrinkage);
   }
@@ -92,7 +96,8 @@ Result<TreeModel> RefitModel(TreeModel model, const TreeParameters& p, const Tre
                                   not_finite, rows));
       }
       const std::span<const uint32_t> of_tree = std::span(leaves).subspan(t * rows, rows);
-      RefitTree(quantised, of_tree, p, &model.trees[t]);
+      RefitTree(quantised, of_tree, p, data.share, &model.trees[t]);
+      STRATA_TRY(data.share.status());
       for (size_t row = 0; row < rows; ++row) {
         scores[k * rows + row] += model.trees[t].leaves[of_tree[row]].value;
       }

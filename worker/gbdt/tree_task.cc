@@ -42,6 +42,10 @@ class TimedRows : public RowSource {
   Status TakePart(const RowPart& part) override { return rows_->TakePart(part); }
   size_t features() const override { return rows_->features(); }
   std::vector<std::string> FeatureNames() const override { return rows_->FeatureNames(); }
+  Status FindCategories(Group* group) override {
+    const PhaseScope scope(times_, TreePhase::kLoad);
+    return rows_->FindCategories(group);
+  }
   CategoryTexts Categories() const override { return rows_->Categories(); }
 
  private:
@@ -77,21 +81,24 @@ class TreeTask {
   // One rank does what shows outside.
   bool writes() const { return context_.group == nullptr || context_.group->rank() == 0; }
 
+  DatasetOptions Options() const {
+    return {.binning = p_.binning,
+            .sample_rows = static_cast<size_t>(p_.bin_construct_sample_cnt),
+            .sample_seed = p_.data_random_seed,
+            .classes = static_cast<size_t>(p_.num_class),
+            .categorical = p_.categorical_feature,
+            .max_bin_by_feature = p_.max_bin_by_feature,
+            .group = p_.tree_learner == "feature" ? nullptr : context_.group,
+            .own_files = p_.pre_partition,
+            .feature_ranks = p_.tree_learner == "feature" && context_.group != nullptr
+                                 ? static_cast<size_t>(context_.group->world())
+                                 : 1};
+  }
+
   // `start`, if there are trees: what the rows' scores begin with.
   Result<TreeDataset> Load(const std::string& path, std::shared_ptr<const FeatureBinning> features,
                            const TreeModel& start) {
-    const DatasetOptions options = {
-        .binning = p_.binning,
-        .sample_rows = static_cast<size_t>(p_.bin_construct_sample_cnt),
-        .sample_seed = p_.data_random_seed,
-        .classes = static_cast<size_t>(p_.num_class),
-        .categorical = p_.categorical_feature,
-        .max_bin_by_feature = p_.max_bin_by_feature,
-        .group = p_.tree_learner == "feature" ? nullptr : context_.group,
-        .own_files = p_.pre_partition,
-        .feature_ranks = p_.tree_learner == "feature" && context_.group != nullptr
-                             ? static_cast<size_t>(context_.group->world())
-                             : 1};
+    const DatasetOptions options = Options();
     STRATA_ASSIGN(const bool is_binned, IsDatasetFile(context_.disk, path));
     if (is_binned && !p_.columns.has_value()) {
       if (context_.group != nullptr) {
@@ -103,7 +110,7 @@ class TreeTask {
       }
       return ReadDatasetFile(context_.disk, path, options, std::move(features), pool_);
     }
-    STRATA_ASSIGN(std::unique_ptr<RowSource> source, Open(path, features.get()));
+    STRATA_ASSIGN(std::unique_ptr<RowSource> source, Open(path, features.get(), start));
     TimedRows timed(std::move(source), &phases_);
     STRATA_ASSIGN(TreeDataset data,
                   LoadTreeDataset(context_.disk, timed, path, options, std::move(features), pool_));
@@ -115,9 +122,18 @@ class TreeTask {
     return data;
   }
 
-  Result<std::unique_ptr<RowSource>> Open(const std::string& path, const FeatureBinning* features) {
-    const PhaseScope scope(&phases_, TreePhase::kLoad);  // texts of categories are looked for
-    return OpenRows(context_.disk, p_, path, features == nullptr ? nullptr : &features->categories);
+  // Categories keep the numbers that training data or the model that training goes on from has.
+  Result<std::unique_ptr<RowSource>> Open(const std::string& path, const FeatureBinning* features,
+                                          const TreeModel& start) {
+    if (features != nullptr) return OpenRows(context_.disk, p_, path, &features->categories);
+    if (!start.trees.empty()) return OpenRowsOf(context_.disk, p_, path, start);
+    return OpenRows(context_.disk, p_, path, nullptr);
+  }
+
+  // Collective.
+  Status AgreeOnWholeRows(const TreeDataset& data) {
+    if (context_.group == nullptr || p_.tree_learner != "feature") return {};
+    return AgreeOnRows(*context_.group, data);
   }
 
   Status Train() {
@@ -135,9 +151,7 @@ class TreeTask {
       valid.push_back(std::make_unique<TreeDataset>(std::move(data)));
       valid_views.push_back(valid.back().get());
     }
-    if (context_.group != nullptr && p_.tree_learner == "feature") {
-      STRATA_TRY(AgreeOnRows(*context_.group, train));
-    }
+    STRATA_TRY(AgreeOnWholeRows(train));
     result_.rows = train.all_rows();
     result_.features = train.features->used.size();
     const TimeNs loading = context_.clock.Now() - begin;
@@ -160,24 +174,25 @@ class TreeTask {
   }
 
   Status Refit() {
-    if (context_.group != nullptr) return Invalid("task = refit is for one process alone");
     if (p_.input_model.empty()) {
       return Invalid("input_model is missing: expected input_model = FILE");
     }
     STRATA_ASSIGN(TreeModel model, LoadTreeModel(context_.disk, p_.input_model));
     p_.binning.pre_filter = false;  // splits are there already
-    STRATA_ASSIGN(const TreeDataset data, Load(p_.data, nullptr, TreeModel{}));
-    STRATA_ASSIGN(const std::unique_ptr<TreeObjective> objective, MakeObjective(p_, data));
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                   OpenRowsOf(context_.disk, p_, p_.data, model));
+    STRATA_ASSIGN(const TreeDataset data,
+                  LoadTreeDataset(context_.disk, *source, p_.data, Options(), nullptr, pool_));
+    STRATA_TRY(AgreeOnWholeRows(data));
+    STRATA_ASSIGN(const std::unique_ptr<TreeObjective> objective, MakeObjective(p_, data));
     const TimeNs begin = context_.clock.Now();
     STRATA_ASSIGN(model, RefitModel(std::move(model), p_, data, *objective, *source, pool_));
     STRATA_TRY(WriteModel(model, p_.output_model));
-    result_.rows = data.rows();
+    result_.rows = data.all_rows();
     result_.features = model.features();
     result_.rounds = model.iterations();
     result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
-    result_.output = p_.output_model;
+    result_.output = writes() ? p_.output_model : "by rank 0";
     return {};
   }
 
@@ -239,10 +254,10 @@ class TreeTask {
   Status Stop(const Status& why, const Booster& booster) {
     if (p_.snapshot_freq <= 0 || booster.rounds() == 0) return why;
     STRATA_ASSIGN(const std::string path, WriteSnapshot(booster));
-    const std::string saved =
-        fmt::format("{} after round {}, which is in {}", why.message(), booster.rounds(), path);
-    if (!booster.model().pandas_categorical.empty()) return Status(why.code(), saved);  // no way on
-    return Status(why.code(), fmt::format("{}: input_model = {} goes on from there", saved, path));
+    return Status(
+        why.code(),
+        fmt::format("{} after round {}, which is in {}: input_model = {} goes on from there",
+                    why.message(), booster.rounds(), path, path));
   }
 
   Status WriteReport(const TreeModel& model, const TreeDataset& train,

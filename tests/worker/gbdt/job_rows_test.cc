@@ -47,6 +47,7 @@ TEST(JobRows, TextsBecomeNumbersByTheirOrder) {
   disk.files["d"] = kData;
   const auto rows = JobRows::Open(disk, "d", Spec(), nullptr, true);
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  ASSERT_TRUE((*rows)->FindCategories(nullptr).ok());
   EXPECT_EQ((*rows)->Categories(), (CategoryTexts{{"Bern", "Rome"}, {"a", "a,b", "b"}}));
   EXPECT_EQ((*rows)->FeatureNames(), (std::vector<std::string>{"age_in_years", "city", "kind"}));
   for (int pass = 0; pass < 2; ++pass) {
@@ -77,11 +78,40 @@ TEST(JobRows, AModelsTextsHoldAndOthersAreMissing) {
   EXPECT_EQ(values[1], 0);
   EXPECT_TRUE(std::isnan(values[4]));
   EXPECT_TRUE(std::isnan(values[5]));
+  // Unless they are asked for: then they stand behind the model's.
+  ASSERT_TRUE((*rows)->FindCategories(nullptr).ok());
+  EXPECT_EQ((*rows)->Categories(), (CategoryTexts{{"Rome", "Oslo", "Bern"}, {"b", "a", "a,b"}}));
+  EXPECT_EQ(Values(**rows, &block)[4], 2);
   const CategoryTexts one = {{"Rome"}};
   const auto other = JobRows::Open(disk, "d", Spec(), &one, true);
   ASSERT_FALSE(other.ok());
   EXPECT_NE(other.status().message().find("2 categorical features, the model 1"),
             std::string::npos);
+}
+
+// Parts join to the whole, as parts of other files do.
+TEST(JobRows, PartsAreTheirRows) {
+  TextDisk disk;
+  disk.files["d"] = kData;
+  const auto rows = JobRows::Open(disk, "d", Spec(), nullptr, true);
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  const auto labels = [&](const RowPart& part) {
+    EXPECT_TRUE((*rows)->TakePart(part).ok());
+    SparseRows block;
+    EXPECT_TRUE((*rows)->Next(&block).ok());
+    return block.labels;
+  };
+  std::vector<float> joined;
+  for (const uint32_t rank : {0U, 1U, 2U}) {
+    const std::vector<float> part = labels({.share = {.rank = rank, .world = 3}});
+    joined.insert(joined.end(), part.begin(), part.end());
+  }
+  EXPECT_EQ(joined, (std::vector<float>{2.5, -1, 0, 7}));
+  // From the second row on three, which go beyond the part.
+  EXPECT_EQ(labels({.share = {.rank = 0, .world = 2}, .skip = 1, .rows = 3}),
+            (std::vector<float>{-1, 0, 7}));
+  EXPECT_EQ(labels({.share = {.rank = 0, .world = 2}, .skip = 0, .rows = 1}),
+            (std::vector<float>{2.5}));
 }
 
 TEST(JobRows, LabelsMayBeMissingWhereNothingIsLearned) {
@@ -95,7 +125,19 @@ TEST(JobRows, LabelsMayBeMissingWhereNothingIsLearned) {
   DataSpec spec = Spec();
   spec.format.bad_share_max = 0;
   disk.files["d"] = "1,Rome,one,30,1,b\n";
-  EXPECT_FALSE(JobRows::Open(disk, "d", spec, nullptr, true).ok()) << "a query that is no number";
+  const auto bad = JobRows::Open(disk, "d", spec, nullptr, true);
+  ASSERT_TRUE(bad.ok());
+  EXPECT_FALSE((*bad)->Next(&block).ok()) << "a query that is no number";
+}
+
+TEST(JobRows, ACategoryThatAModelCannotKeepIsNamed) {
+  TextDisk disk;
+  disk.files["d"] = "1,Rome,1,30,1,b\n1,M\xfcnchen,1,30,1,b\n";
+  const auto rows = JobRows::Open(disk, "d", Spec(), nullptr, true);
+  ASSERT_TRUE(rows.ok());
+  EXPECT_EQ((*rows)->FindCategories(nullptr).message(),
+            "d: column 'city': the category in the line at byte 16 is no UTF-8 text, and a model "
+            "cannot keep it: convert the file");
 }
 
 TEST(CategoryTexts, AreWrittenAsLightGbmsPythonPackageDoes) {

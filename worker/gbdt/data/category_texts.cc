@@ -7,8 +7,13 @@
 namespace strata {
 
 std::string WriteCategoryTexts(const CategoryTexts& texts) {
-  // Whatever bytes a file holds: what is no UTF-8 is replaced.
+  // Whatever bytes a text holds: what is no UTF-8 is replaced.
   return nlohmann::json(texts).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+bool IsWritable(std::string_view text) {
+  const auto read = ReadCategoryTexts(WriteCategoryTexts({{std::string(text)}}));
+  return read.ok() && (*read)[0][0] == text;
 }
 
 Result<CategoryTexts> ReadCategoryTexts(std::string_view text) {

@@ -1,6 +1,8 @@
 // CategoryTexts: the texts of categorical features, whose places are the numbers that trees know.
 #pragma once
 
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,11 @@ namespace strata {
 // data holds numbers. LightGBM's Python package keeps the same of pandas' categorical columns, at
 // the end of a text model, and maps data frames by it.
 using CategoryTexts = std::vector<std::vector<std::string>>;
+// The same without numbers, which texts get in this order.
+using CategoryTextSets = std::vector<std::set<std::string, std::less<>>>;
+
+// Whether a model can hold the text as it is: it is UTF-8.
+bool IsWritable(std::string_view text);
 
 // What a text model says of them: [["a","b"],["x"]].
 std::string WriteCategoryTexts(const CategoryTexts& texts);

@@ -17,6 +17,26 @@ struct EndQueries {
   uint64_t lead = 0;  // rows at the beginning that belong to the first query
 };
 
+// A length and so many bytes.
+void AppendPiece(std::span<const std::byte> piece, std::vector<std::byte>* bytes) {
+  const uint64_t length = piece.size();
+  const auto head = std::as_bytes(std::span(&length, 1));
+  bytes->insert(bytes->end(), head.begin(), head.end());
+  bytes->insert(bytes->end(), piece.begin(), piece.end());
+}
+
+// Takes what AppendPiece has appended off the beginning. kCorrupt: it is cut.
+Result<std::span<const std::byte>> TakePiece(std::span<const std::byte>* bytes) {
+  uint64_t length = 0;
+  if (bytes->size() < sizeof(length)) return Corrupt("what a rank sent is cut");
+  std::memcpy(&length, bytes->data(), sizeof(length));
+  *bytes = bytes->subspan(sizeof(length));
+  if (bytes->size() < length) return Corrupt("what a rank sent is cut");
+  const std::span<const std::byte> piece = bytes->subspan(0, length);
+  *bytes = bytes->subspan(length);
+  return piece;
+}
+
 // Where the query ends that the last row before `rank` belongs to.
 uint64_t EndOfQueryBefore(std::span<const EndQueries> ranks, size_t rank) {
   const int64_t query = ranks[rank - 1].last;
@@ -81,29 +101,41 @@ Result<std::vector<BinMapper>> FindMappers(Group* group, const RowShare& share,
     if (!joined[i].empty()) std::memcpy(sample.values.data(), joined[i].data(), joined[i].size());
     found[i] = BinMapper::Find(std::move(sample), rules).ToBytes();
   });
-  // A length and a mapper, feature by feature.
   std::vector<std::byte> mine;
-  for (const std::vector<std::byte>& bytes : found) {
-    const uint64_t length = bytes.size();
-    const auto head = std::as_bytes(std::span(&length, 1));
-    mine.insert(mine.end(), head.begin(), head.end());
-    mine.insert(mine.end(), bytes.begin(), bytes.end());
-  }
+  for (const std::vector<std::byte>& bytes : found) AppendPiece(bytes, &mine);
   std::vector<std::vector<std::byte>> all;
   STRATA_TRY(group->Allgather(std::span<const std::byte>(mine), &all));
   for (size_t r = 0; r < world; ++r) {
     std::span<const std::byte> left = all[r];
     for (size_t f = r; f < mappers.size(); f += world) {
-      uint64_t length = 0;
-      if (left.size() < sizeof(length)) return Corrupt(fmt::format("bins of rank {} are cut", r));
-      std::memcpy(&length, left.data(), sizeof(length));
-      left = left.subspan(sizeof(length));
-      if (left.size() < length) return Corrupt(fmt::format("bins of rank {} are cut", r));
-      STRATA_ASSIGN(mappers[f], BinMapper::FromBytes(left.subspan(0, length)));
-      left = left.subspan(length);
+      STRATA_ASSIGN(const std::span<const std::byte> bytes, TakePiece(&left));
+      STRATA_ASSIGN(mappers[f], BinMapper::FromBytes(bytes));
     }
   }
   return mappers;
+}
+
+Status JoinTexts(Group& group, CategoryTextSets* sets) {
+  // Set by set, a piece of pieces.
+  std::vector<std::byte> mine;
+  for (const auto& set : *sets) {
+    std::vector<std::byte> texts;
+    for (const std::string& text : set) AppendPiece(std::as_bytes(std::span(text)), &texts);
+    AppendPiece(texts, &mine);
+  }
+  std::vector<std::vector<std::byte>> all;
+  STRATA_TRY(group.Allgather(std::span<const std::byte>(mine), &all));
+  for (const std::vector<std::byte>& bytes : all) {
+    std::span<const std::byte> left = bytes;
+    for (auto& set : *sets) {
+      STRATA_ASSIGN(std::span<const std::byte> texts, TakePiece(&left));
+      while (!texts.empty()) {
+        STRATA_ASSIGN(const std::span<const std::byte> text, TakePiece(&texts));
+        set.emplace(reinterpret_cast<const char*>(text.data()), text.size());
+      }
+    }
+  }
+  return {};
 }
 
 Status AgreeOnNumber(Group& group, const std::string& what, uint64_t number) {

@@ -1,5 +1,6 @@
 // What loading has to settle where rows are divided over ranks: where each rank's rows begin, so
-// that no query is cut, and bins, which are those that one rank with all rows would find.
+// that no query is cut, bins, which are those that one rank with all rows would find, and
+// the texts of categories.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include "base/work_pool.h"
 #include "cluster/collective/group.h"
 #include "worker/gbdt/data/bin_mapper.h"
+#include "worker/gbdt/data/category_texts.h"
 #include "worker/gbdt/data/row_share.h"
 
 namespace strata {
@@ -27,6 +29,9 @@ Result<std::vector<uint64_t>> BordersOfWholeQueries(Group& group, const RowShare
 Result<std::vector<BinMapper>> FindMappers(Group* group, const RowShare& share,
                                            std::vector<FeatureSample> samples,
                                            const BinningRules& rules, WorkPool& pool);
+
+// Each set becomes that of all ranks' texts; they have as many sets. Collective.
+Status JoinTexts(Group& group, CategoryTextSets* sets);
 
 // kInvalid: the ranks do not all have the same number here; names `what` it is. Collective.
 Status AgreeOnNumber(Group& group, const std::string& what, uint64_t number);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "worker/gbdt/data/bin_mapper.h"
+#include "worker/gbdt/data/divided_rows.h"
 
 namespace strata {
 namespace {
@@ -24,7 +24,7 @@ Result<std::unique_ptr<JobRows>> JobRows::Open(Disk& disk, const std::string& pa
   CsvOptions options;
   options.labels_required = labels_required;
   STRATA_ASSIGN(std::unique_ptr<CsvReader> reader, CsvReader::Open(disk, path, spec, options));
-  std::unique_ptr<JobRows> rows(new JobRows(std::move(reader)));
+  std::unique_ptr<JobRows> rows(new JobRows(std::move(reader), path));
   size_t lists = 0;
   for (const FeatureSpec& feature : spec.features) {
     rows->list_of_.push_back(feature.kind == FeatureKind::kCategorical ? lists++ : kNone);
@@ -33,44 +33,65 @@ Result<std::unique_ptr<JobRows>> JobRows::Open(Disk& disk, const std::string& pa
     return Invalid(fmt::format("{}: the job has {} categorical features, the model {}", path, lists,
                                known->size()));
   }
-  if (known != nullptr) {
-    rows->texts_ = *known;
-  } else {
-    rows->texts_.resize(lists);
-    if (lists > 0) STRATA_TRY(rows->FindTexts(path));
-  }
-  rows->numbers_.resize(lists);
-  for (size_t list = 0; list < lists; ++list) {
-    const std::vector<std::string>& texts = rows->texts_[list];
-    for (size_t i = 0; i < texts.size(); ++i) rows->numbers_[list].emplace(texts[i], i);
-  }
+  rows->texts_ = known != nullptr ? *known : CategoryTexts(lists);
+  rows->NumberTexts();
   return rows;
 }
 
-// Sorted, so that numbers do not depend on the order of the rows.
-Status JobRows::FindTexts(const std::string& path) {
-  std::vector<std::set<std::string, std::less<>>> found(texts_.size());
+void JobRows::NumberTexts() {
+  numbers_.assign(texts_.size(), {});
+  for (size_t list = 0; list < texts_.size(); ++list) {
+    for (size_t i = 0; i < texts_[list].size(); ++i) numbers_[list].emplace(texts_[list][i], i);
+  }
+}
+
+// Sorted, so that numbers do not depend on the order of the rows, nor on who has which.
+Status JobRows::FindCategories(Group* group) {
+  if (texts_.empty()) return {};
+  CategoryTextSets found(texts_.size());
+  STRATA_TRY(ReadTexts(&found));
+  if (group != nullptr) STRATA_TRY(JoinTexts(*group, &found));
+  for (size_t list = 0; list < found.size(); ++list) {
+    std::vector<std::string>& texts = texts_[list];
+    const Status fits = CheckCount(list, texts.size() + found[list].size());
+    if (!fits.ok()) return group == nullptr ? fits : FailTogether(*group, fits);
+    texts.insert(texts.end(), found[list].begin(), found[list].end());
+  }
+  NumberTexts();
+  return Rewind();
+}
+
+// Those that have no number yet.
+Status JobRows::ReadTexts(CategoryTextSets* found) {
+  reader_->Rewind();
   CsvRow row;
   while (true) {
     STRATA_ASSIGN(const bool read, reader_->Next(&row));
-    if (!read) break;
+    if (!read) return {};
     for (size_t feature = 0; feature < list_of_.size(); ++feature) {
-      if (list_of_[feature] == kNone) continue;
+      const size_t list = list_of_[feature];
+      if (list == kNone) continue;
       const std::string_view text = row.fields[reader_->plan().feature_columns[feature]];
-      auto& texts = found[list_of_[feature]];
-      if (!text.empty() && !texts.contains(text)) texts.emplace(text);
-      if (texts.size() > kTextsMax) {
+      auto& texts = (*found)[list];
+      if (text.empty() || numbers_[list].contains(text) || texts.contains(text)) continue;
+      if (!IsWritable(text)) {
         return Invalid(fmt::format(
-            "{}: column '{}' holds more than {} different texts: trees cannot use it as a category",
-            path, reader_->spec().features[feature].column, kTextsMax));
+            "{}: column '{}': the category in the line at byte {} is no UTF-8 text, and "
+            "a model cannot keep it: convert the file",
+            path_, reader_->spec().features[feature].column, row.offset));
       }
+      texts.emplace(text);
+      STRATA_TRY(CheckCount(list, texts.size() + texts_[list].size()));
     }
   }
-  for (size_t list = 0; list < found.size(); ++list) {
-    texts_[list].assign(found[list].begin(), found[list].end());
-  }
-  reader_->Rewind();
-  return {};
+}
+
+Status JobRows::CheckCount(size_t list, size_t texts) const {
+  if (texts <= kTextsMax) return {};
+  const auto feature = static_cast<size_t>(std::ranges::find(list_of_, list) - list_of_.begin());
+  return Invalid(fmt::format(
+      "{}: column '{}' holds more than {} different texts: trees cannot use it as a category",
+      path_, reader_->spec().features[feature].column, kTextsMax));
 }
 
 double JobRows::ValueOf(size_t feature, const CsvRow& row) const {
@@ -86,8 +107,10 @@ Status JobRows::Next(SparseRows* block) {
   block->Clear();
   CsvRow row;
   while (block->rows() < kBlockRows) {
+    if (part_.rows.has_value() && rows_seen_ >= part_.skip + *part_.rows) return {};
     STRATA_ASSIGN(const bool read, reader_->Next(&row));
     if (!read) break;
+    if (rows_seen_++ < part_.skip) continue;
     for (size_t feature = 0; feature < list_of_.size(); ++feature) {
       const double value = ValueOf(feature, row);
       if (!std::isnan(value) && std::fabs(value) <= kZeroThreshold) continue;
@@ -104,7 +127,14 @@ Status JobRows::Next(SparseRows* block) {
 
 Status JobRows::Rewind() {
   reader_->Rewind();
+  rows_seen_ = 0;
   return {};
+}
+
+Status JobRows::TakePart(const RowPart& part) {
+  part_ = part;
+  reader_->TakeShare(part.share, part.rows.has_value());
+  return Rewind();
 }
 
 // A text model separates names by blanks, and LightGBM refuses what JSON is made of.

@@ -17,8 +17,8 @@ namespace strata {
 
 class JobRows : public RowSource {
  public:
-  // `known` are the texts of a model's categories, others are missing values; null: the file's own,
-  // sorted, which it is gone over for. Without `labels_required` labels may be missing and are NaN.
+  // `known` are the texts of a model's categories; null: none are yet. Without `labels_required`
+  // labels may be missing and are NaN.
   // kNotFound: no such file. kInvalid: columns or categories that do not match.
   static Result<std::unique_ptr<JobRows>> Open(Disk& disk, const std::string& path,
                                                const DataSpec& spec, const CategoryTexts* known,
@@ -26,16 +26,24 @@ class JobRows : public RowSource {
 
   Status Next(SparseRows* block) override;
   Status Rewind() override;
+  Status TakePart(const RowPart& part) override;
+  Status FindCategories(Group* group) override;
   size_t features() const override { return reader_->spec().features.size(); }
   std::vector<std::string> FeatureNames() const override;
   CategoryTexts Categories() const override { return texts_; }
 
  private:
-  explicit JobRows(std::unique_ptr<CsvReader> reader) : reader_(std::move(reader)) {}
-  Status FindTexts(const std::string& path);
+  JobRows(std::unique_ptr<CsvReader> reader, std::string path)
+      : reader_(std::move(reader)), path_(std::move(path)) {}
+  Status ReadTexts(CategoryTextSets* found);
+  Status CheckCount(size_t list, size_t texts) const;
+  void NumberTexts();
   double ValueOf(size_t feature, const CsvRow& row) const;
 
   std::unique_ptr<CsvReader> reader_;
+  const std::string path_;
+  RowPart part_;
+  size_t rows_seen_ = 0;  // of the part
   CategoryTexts texts_;
   std::vector<size_t> list_of_;  // of each feature, its place in texts_; those of numbers have none
   std::vector<std::unordered_map<std::string_view, size_t>> numbers_;  // of each of texts_

@@ -14,6 +14,8 @@
 
 namespace strata {
 
+class Group;
+
 // Compressed sparse rows: row i has values[begins[i] .. begins[i + 1]) of features columns[...].
 // What is not there is 0; a missing value is NaN.
 struct SparseRows {
@@ -49,12 +51,12 @@ class RowSource {
   // Fills the block with some rows; with none at the end.
   virtual Status Next(SparseRows* block) = 0;
   virtual Status Rewind() = 0;
-  // From now on there is only this part, from its beginning. kRefused: the kind of data is not
-  // divided over ranks.
-  virtual Status TakePart(const RowPart& /*part*/) {
-    return Refused(
-        "this kind of data cannot be divided over several ranks yet: set tree_learner = feature");
-  }
+  // From now on there is only this part, from its beginning.
+  virtual Status TakePart(const RowPart& part) = 0;
+  // Where categories are texts: numbers those of the rows that are not known yet, in sorted order,
+  // behind the others; with a group, those of all ranks' rows, collective then. Until then such a
+  // text is a missing value. Rewinds.
+  virtual Status FindCategories(Group* /*group*/) { return {}; }
   // Of features, in the order of their columns; complete once the end has been reached (libsvm
   // says no earlier how many there are).
   virtual size_t features() const = 0;

@@ -32,6 +32,7 @@ class Loader {
                                           : Share{static_cast<uint32_t>(group_->rank()),
                                                   static_cast<uint32_t>(group_->world())};
     if (shares_file()) STRATA_TRY(source_.TakePart({.share = share}));
+    if (features == nullptr) STRATA_TRY(source_.FindCategories(group_));
     STRATA_TRY(ReadLabels());
     if (group_ == nullptr && data_.rows() == 0) return Invalid(fmt::format("{}: no row", path_));
     if (group_ != nullptr) {

@@ -1,0 +1,145 @@
+// Job files, whose categories are texts, over ranks, and training that goes on with such a model.
+#include <gmock/gmock.h>
+
+#include "tests/worker/gbdt/ranks_training.h"
+
+namespace strata {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr RanksCase kCase = {"texts", "class", ""};
+
+class RanksTexts : public RanksTraining {
+ protected:
+  // Rows of a label, two numbers and two texts: a town, of which early rows know others than late
+  // ones, and a kind, missing in places. From row `begin` on.
+  static std::string Lines(size_t begin, size_t rows, bool queries) {
+    std::string lines = "label,query,a,town,kind,b\n";
+    for (size_t row = begin; row < begin + rows; ++row) {
+      const double a = std::floor(Uniform(1, row) * 40) / 10;
+      const double b = Uniform(2, row);
+      const auto town = row / 60 + static_cast<size_t>(Uniform(3, row) * 5);
+      const auto kind = static_cast<size_t>(Uniform(4, row) * 9);
+      const double target = a / 4 + static_cast<double>(town % 3) * 0.4 +
+                            static_cast<double>(kind % 2) * 0.3 + b * 0.5;
+      lines += fmt::format("{},{},{},\"town, {}\",{},{:.3f}\n", target > 1.4 ? 1 : 0,
+                           queries ? row / 17 : 0, a, town,
+                           kind == 0 ? "?" : fmt::format("{}\xc3\xa9", char('a' + kind)), b);
+    }
+    return lines;
+  }
+
+  static void SetColumns(TreeParameters* p, bool queries) {
+    DataSpec spec;
+    spec.format.header = true;
+    spec.format.missing = {"?"};
+    for (const auto& [column, kind] : {std::pair{"a", FeatureKind::kNumeric},
+                                       {"town", FeatureKind::kCategorical},
+                                       {"b", FeatureKind::kNumeric},
+                                       {"kind", FeatureKind::kCategorical}}) {
+      spec.features.push_back({.column = column, .kind = kind});
+    }
+    spec.label = "label";
+    spec.label_is_number = true;
+    if (queries) {
+      spec.query = "query";
+    } else {
+      spec.ignore = {"query"};
+    }
+    p->columns = spec;
+    p->categorical_feature = {"1", "3"};
+  }
+
+  Trained TrainJob(
+      int world, const std::string& more, bool queries,
+      const std::function<void(TreeParameters*)>& change = [](TreeParameters*) {}) {
+    return Train(world, Conf(kCase, "max_cat_to_onehot = 1\nmin_data_per_group = 10\n" + more),
+                 [&](TreeParameters* p) {
+                   SetColumns(p, queries);
+                   change(p);
+                 });
+  }
+};
+
+TEST_F(RanksTexts, TheModelIsTheSameForAnyNumberOfRanks) {
+  for (const bool queries : {false, true}) {
+    WriteWholeFile(folder_.File("train.tsv"), Lines(0, 700, queries));
+    WriteWholeFile(folder_.File("valid.tsv"), Lines(500, 300, queries));
+    const std::string objective =
+        queries ? "objective = lambdarank\nmetric = ndcg\n" : "objective = binary\nmetric = auc\n";
+    const Trained alone = TrainJob(1, objective, queries);
+    ASSERT_TRUE(alone.status.ok()) << alone.status.ToString();
+    EXPECT_THAT(alone.model, HasSubstr("num_cat=2"));
+    EXPECT_THAT(alone.model, HasSubstr(R"(pandas_categorical:[["town, 0","town, 1","town, 10",)"));
+    for (const int world : {2, 3, 5}) {
+      SCOPED_TRACE(fmt::format("{} ranks, queries {}", world, queries));
+      const Trained together = TrainJob(world, objective + "tree_learner = data\n", queries);
+      ASSERT_TRUE(together.status.ok()) << together.status.ToString();
+      EXPECT_EQ(together.model, alone.model);
+      ExpectSame(together.evaluations, alone.evaluations);
+    }
+  }
+}
+
+TEST_F(RanksTexts, TrainingGoesOnFromAModelOfTexts) {
+  WriteWholeFile(folder_.File("train.tsv"), Lines(0, 700, false));
+  WriteWholeFile(folder_.File("valid.tsv"), Lines(500, 300, false));
+  const std::string conf = "objective = binary\nmetric = auc\nsnapshot_freq = 3\n";
+  const Trained whole = TrainJob(1, conf, false);
+  ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+  const std::string snapshot = ReadWholeFile(folder_.File("model.txt.snapshot_iter_3"));
+  WriteWholeFile(folder_.File("start.txt"), snapshot);
+  const auto go_on = [&](int world) {
+    return TrainJob(world, conf + "tree_learner = data\n", false, [&](TreeParameters* p) {
+      p->input_model = folder_.File("start.txt");
+      p->num_iterations = 3;
+    });
+  };
+  const auto trees = [](const std::string& model) {
+    return model.substr(0, model.find("\nparam"));
+  };
+  for (const int world : {1, 3}) {
+    const Trained later = go_on(world);
+    ASSERT_TRUE(later.status.ok()) << later.status.ToString();
+    EXPECT_EQ(trees(later.model), trees(whole.model)) << world;
+    ExpectSame(later.evaluations, whole.evaluations);
+  }
+  // Of other rows: texts that the model knows keep their numbers, and with them its trees; new ones
+  // stand behind.
+  WriteWholeFile(folder_.File("train.tsv"), Lines(600, 700, false));
+  const Trained other = go_on(1);
+  ASSERT_TRUE(other.status.ok()) << other.status.ToString();
+  EXPECT_EQ(go_on(2).model, other.model);
+  const auto tree = [](const std::string& model, int t) {
+    const size_t begin = model.find(fmt::format("Tree={}\n", t));
+    return model.substr(begin, model.find("shrinkage", begin) - begin);
+  };
+  for (const int t : {0, 1, 2}) EXPECT_EQ(tree(other.model, t), tree(snapshot, t));
+  EXPECT_THAT(other.model, HasSubstr("Tree=5\n"));
+  EXPECT_THAT(other.model, HasSubstr(R"(["town, 0","town, 1","town, 10",)"));
+  EXPECT_THAT(other.model, HasSubstr(R"("town, 9","town, 16","town, 17",)"));
+}
+
+TEST_F(RanksTexts, RanksWithOtherColumnsAreNamed) {
+  WriteWholeFile(folder_.File("train.tsv"), Lines(0, 700, false));
+  WriteWholeFile(folder_.File("valid.tsv"), Lines(500, 300, false));
+  RunRanks(2, [&](Group& group) {
+    auto parameters = ParseLightGbmConf(Conf(kCase, "tree_learner = data"), "train.conf", {});
+    ASSERT_TRUE(parameters.ok());
+    SetColumns(&*parameters, false);
+    if (group.rank() == 1) parameters->columns->features[1].kind = FeatureKind::kNumeric;
+    const TreeTaskContext context = {.disk = RealDisk(),
+                                     .clock = RealClock(),
+                                     .progress = {},
+                                     .check = [] { return Status::Ok(); },
+                                     .group = &group};
+    const auto result = RunTreeTask(*parameters, context);
+    ASSERT_FALSE(result.ok());
+    EXPECT_THAT(result.status().message(), HasSubstr("rank 0 has 'feature 1 = town, categorical', "
+                                                     "rank 1 has 'feature 1 = town, numeric'"));
+  });
+}
+
+}  // namespace
+}  // namespace strata
