@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/large_array.h"
 #include "kernels/tree/fixed_point.h"
 
 namespace strata {
@@ -18,8 +19,8 @@ struct BinBlock {
   size_t first_feature = 0;
   size_t features = 0;
   size_t stride = 0;  // bins from one row to the next: a power of two, no row is on two lines
-  std::vector<uint8_t> narrow;  // rows x stride, where no feature has more than 256 bins
-  std::vector<uint16_t> wide;   // likewise, otherwise
+  LargeArray<uint8_t> narrow;  // rows x stride, where no feature has more than 256 bins
+  LargeArray<uint16_t> wide;   // likewise, otherwise
 
   bool is_wide() const { return !wide.empty(); }
   size_t end_feature() const { return first_feature + features; }
@@ -27,8 +28,8 @@ struct BinBlock {
 
 // One feature's bins, row after row.
 struct BinColumn {
-  std::vector<uint8_t> narrow;
-  std::vector<uint16_t> wide;
+  LargeArray<uint8_t> narrow;
+  LargeArray<uint16_t> wide;
 
   uint32_t At(size_t row) const { return narrow.empty() ? wide[row] : narrow[row]; }
 };

@@ -11,12 +11,13 @@
 namespace strata {
 namespace {
 
-constexpr size_t kBinsOfFeature = 256;         // of a narrow block's own histogram
+constexpr size_t kBinsMax = 256;               // of a narrow block's feature
 constexpr size_t kRowsBetweenCarries = 65535;  // sums of 16-bit gradients fit 32 bits as long
 constexpr size_t kPrefetchRows = 48;           // ahead, where rows are not neighbours
 
-// `Features` is known, so that the loop over them is unrolled.
-template <size_t Features>
+// `Features` is known, so that the loop over them is unrolled. The histogram of each has room for
+// `Bins`: as few as hold them, as what lies far apart shares few places of the first-level cache.
+template <size_t Bins, size_t Features>
 void AddRows16(const uint8_t* bins, const uint32_t* rows, const uint32_t* gradients, size_t count,
                uint64_t* sums) {
   constexpr size_t kStride = std::bit_ceil(Features);
@@ -29,33 +30,53 @@ void AddRows16(const uint8_t* bins, const uint32_t* rows, const uint32_t* gradie
     const uint8_t* const row = bins + static_cast<size_t>(rows[i]) * kStride;
     const uint64_t gradient = WidenRow16(gradients[i]);
 #pragma GCC unroll 32
-    for (size_t f = 0; f < Features; ++f) sums[f * kBinsOfFeature + row[f]] += gradient;
+    for (size_t f = 0; f < Features; ++f) sums[f * Bins + row[f]] += gradient;
   }
 }
 
 using AddRows16Function = void (*)(const uint8_t*, const uint32_t*, const uint32_t*, size_t,
                                    uint64_t*);
 
-template <size_t... Index>
+template <size_t Bins, size_t... Index>
 constexpr std::array<AddRows16Function, sizeof...(Index)> AddRows16Table(
     std::index_sequence<Index...> /*of*/) {
-  return {&AddRows16<Index + 1>...};
+  return {&AddRows16<Bins, Index + 1>...};
+}
+
+// What adds rows to histograms of so many bins a feature: of 1 feature, of 2, ...
+struct AddRows16Kernels {
+  size_t bins;
+  std::array<AddRows16Function, BinBlock::kFeaturesMax> of_features;
+};
+
+const AddRows16Kernels& KernelsFor(size_t bins) {
+  constexpr auto kFeatures = std::make_index_sequence<BinBlock::kFeaturesMax>();
+  static constexpr AddRows16Kernels kKernels[] = {{16, AddRows16Table<16>(kFeatures)},
+                                                  {64, AddRows16Table<64>(kFeatures)},
+                                                  {128, AddRows16Table<128>(kFeatures)},
+                                                  {kBinsMax, AddRows16Table<kBinsMax>(kFeatures)}};
+  const AddRows16Kernels* kernels = kKernels;
+  while (kernels->bins < bins) ++kernels;
+  return *kernels;
 }
 
 void BuildNarrow16(const BinMatrix& bins, const BinBlock& block, std::span<const uint32_t> rows,
                    std::span<const uint32_t> gradients, std::span<GradientSums> histogram) {
-  static constexpr auto kAddRows =
-      AddRows16Table(std::make_index_sequence<BinBlock::kFeaturesMax>());
-  alignas(64) std::array<uint64_t, BinBlock::kFeaturesMax * kBinsOfFeature> sums;
+  size_t bins_max = 0;
+  for (size_t f = block.first_feature; f < block.end_feature(); ++f) {
+    bins_max = std::max<size_t>(bins_max, bins.bins(f));
+  }
+  const AddRows16Kernels& kernels = KernelsFor(bins_max);
+  alignas(64) std::array<uint64_t, BinBlock::kFeaturesMax * kBinsMax> sums;
   for (size_t begin = 0; begin == 0 || begin < rows.size(); begin += kRowsBetweenCarries) {
     const size_t count = std::min(kRowsBetweenCarries, rows.size() - begin);
-    std::memset(sums.data(), 0, block.features * kBinsOfFeature * sizeof(uint64_t));
-    kAddRows[block.features - 1](block.narrow.data(), rows.data() + begin, gradients.data() + begin,
-                                 count, sums.data());
+    std::memset(sums.data(), 0, block.features * kernels.bins * sizeof(uint64_t));
+    kernels.of_features[block.features - 1](block.narrow.data(), rows.data() + begin,
+                                            gradients.data() + begin, count, sums.data());
     for (size_t f = 0; f < block.features; ++f) {
       const size_t feature = block.first_feature + f;
       GradientSums* const out = histogram.data() + bins.histogram_begin(feature);
-      const uint64_t* const in = sums.data() + f * kBinsOfFeature;
+      const uint64_t* const in = sums.data() + f * kernels.bins;
       for (uint32_t b = 0; b < bins.bins(feature); ++b) {
         const GradientSums sum = {GradientOf(in[b]), HessianOf(in[b])};
         if (begin == 0) {

@@ -8,7 +8,7 @@ constexpr size_t kPieceRows = 1 << 16;
 }  // namespace
 
 DataScores::DataScores(const TreeDataset& data, size_t classes, WorkPool& pool)
-    : data_(data), pool_(pool), scores_(data.init_scores) {
+    : data_(data), pool_(pool), scores_(data.init_scores.begin(), data.init_scores.end()) {
   if (scores_.empty()) scores_.resize(data.rows() * classes);
 }
 

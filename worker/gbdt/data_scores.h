@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/large_array.h"
 #include "base/work_pool.h"
 #include "kernels/tree/grown_tree.h"
 #include "worker/gbdt/data/tree_dataset.h"
@@ -37,7 +38,7 @@ class DataScores {
 
   const TreeDataset& data_;
   WorkPool& pool_;
-  std::vector<double> scores_;
+  LargeArray<double> scores_;
 };
 
 }  // namespace strata

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/large_array.h"
 #include "base/work_pool.h"
 #include "kernels/tree/fixed_point.h"
 #include "worker/gbdt/data/row_share.h"
@@ -39,8 +40,8 @@ class QuantisedGradients {
   const GradientUnits& units() const { return units_; }
 
  private:
-  std::vector<uint32_t> rows16_;
-  std::vector<Row32> rows32_;
+  LargeArray<uint32_t> rows16_;
+  LargeArray<Row32> rows32_;
   GradientUnits units_;
 };
 

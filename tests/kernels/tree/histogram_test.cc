@@ -50,13 +50,13 @@ TEST_P(Histogram, IsTheSumOfTheRows) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Features, Histogram,
-                         testing::Values(std::vector<uint32_t>{2},
-                                         std::vector<uint32_t>{256, 1, 255},
-                                         std::vector<uint32_t>(28, 64),
-                                         std::vector<uint32_t>(32, 256),
-                                         std::vector<uint32_t>(77, 16),
-                                         std::vector<uint32_t>{300, 4, 1000, 257, 256, 65536}));
+INSTANTIATE_TEST_SUITE_P(
+    Features, Histogram,
+    testing::Values(std::vector<uint32_t>{2}, std::vector<uint32_t>{256, 1, 255},
+                    std::vector<uint32_t>(28, 64), std::vector<uint32_t>{16, 17, 3, 65},
+                    std::vector<uint32_t>(32, 256), std::vector<uint32_t>(77, 16),
+                    std::vector<uint32_t>(33, 128),
+                    std::vector<uint32_t>{300, 4, 1000, 257, 256, 65536}));
 
 TEST(HistogramCarry, ManyRowsOfOneBinDoNotOverflow) {
   constexpr size_t kRows = 200000;

@@ -6,7 +6,7 @@
 namespace strata {
 namespace {
 
-constexpr size_t kPieceRows = 1 << 13;  // of a leaf that threads share; a multiple of 8 (MarkLeft)
+constexpr size_t kPieceRows = 1 << 11;  // of a leaf that threads share; a multiple of 8 (MarkLeft)
 
 size_t PiecesOf(size_t rows) { return (rows + kPieceRows - 1) / kPieceRows; }
 

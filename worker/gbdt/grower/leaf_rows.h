@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/large_array.h"
 #include "base/work_pool.h"
 #include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/partition.h"
@@ -46,9 +47,9 @@ class LeafRows {
  private:
   // The rows of large leaves move from one store to the other, which saves copying them back.
   struct Store {
-    std::vector<uint32_t> rows;
-    std::vector<uint32_t> gradients16;
-    std::vector<Row32> gradients32;
+    LargeArray<uint32_t> rows;
+    LargeArray<uint32_t> gradients16;
+    LargeArray<Row32> gradients32;
   };
 
   template <typename Gradient>

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "kernels/tree/losses.h"
+#include "kernels/tree/row_gradients.h"
 #include "worker/gbdt/objective/factories.h"
 
 namespace strata {
@@ -82,12 +83,10 @@ class Pointwise : public TreeObjective {
   void Gradients(std::span<const double> scores, uint64_t /*round*/, WorkPool& pool,
                  std::span<float> gradients, std::span<float> hessians) const override {
     pool.RunPieces(labels_.size(), kPieceRows, [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) {
-        const LossSlope slope = loss_(scores[row], labels_[row]);
-        const double weight = data_.weights.empty() ? 1 : data_.weights[row];
-        gradients[row] = static_cast<float>(slope.gradient * weight);
-        hessians[row] = static_cast<float>(slope.hessian * weight);
-      }
+      const auto part = [&](auto all) { return all.subspan(begin, end - begin); };
+      const std::span<const float> weights(data_.weights);
+      SlopesOfRows(loss_, part(scores), part(std::span<const float>(labels_)),
+                   weights.empty() ? weights : part(weights), part(gradients), part(hessians));
     });
   }
 
