@@ -152,9 +152,11 @@ Result<bool> Booster::Round() {
     sampler_->Sample(round, pool_, gradients_, hessians_, &bag_);
   }
   bool any = mode_->averages();  // a tree may be constant for its bag alone
+  bool needed = false;
   for (size_t k = 0; k < classes; ++k) {
     bool grew = false;
     if (objective_->NeedsTrees(k)) {
+      needed = true;
       STRATA_ASSIGN(grew, GrowTree(k, plan.shrinkage));
     }
     if (!grew) AddConstant(k);
@@ -163,6 +165,12 @@ Result<bool> Booster::Round() {
   STRATA_TRY(train_.share.status());
   TakeBack(plan, any ? plan.dropped_factor : 1);
   if (any) return true;
+  if (!needed) {
+    Log(LogLevel::kWarning, "training ends with a constant for each class: all {} rows are of one",
+        train_.all_rows());
+    if (round > 0) TruncateTo(round);
+    return false;
+  }
   Log(LogLevel::kWarning,
       "training ends after {} rounds: no leaf can be split any more within min_data_in_leaf = {}, "
       "min_sum_hessian_in_leaf = {} and min_gain_to_split = {}",

@@ -8,9 +8,11 @@
 #include "worker/gbdt/data/text_rows.h"
 
 namespace strata {
+namespace {
 
-Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& parameters,
-                                            const std::string& path, const CategoryTexts* known) {
+Result<std::unique_ptr<RowSource>> Open(Disk& disk, const TreeParameters& parameters,
+                                        const std::string& path, const CategoryTexts* known,
+                                        size_t unlabelled_columns) {
   if (parameters.columns.has_value()) {
     STRATA_ASSIGN(
         std::unique_ptr<JobRows> rows,
@@ -21,7 +23,8 @@ Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& pa
                                 .label = parameters.label_column,
                                 .weight = parameters.weight_column,
                                 .query = parameters.group_column,
-                                .ignored = parameters.ignore_column};
+                                .ignored = parameters.ignore_column,
+                                .unlabelled_columns = unlabelled_columns};
   STRATA_ASSIGN(const bool is_binned, IsDatasetFile(disk, path));
   if (is_binned) {
     return Invalid(fmt::format(
@@ -36,13 +39,21 @@ Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& pa
   return std::unique_ptr<RowSource>(std::move(rows));
 }
 
+}  // namespace
+
+Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& parameters,
+                                            const std::string& path, const CategoryTexts* known) {
+  return Open(disk, parameters, path, known, 0);
+}
+
 Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const TreeParameters& parameters,
                                               const std::string& path, const TreeModel& model) {
   CategoryTexts categories;
   if (parameters.columns.has_value()) {
     STRATA_ASSIGN(categories, ReadCategoryTexts(model.pandas_categorical));
   }
-  return OpenRows(disk, parameters, path, &categories);
+  const size_t unlabelled_columns = parameters.task == "predict" ? model.features() : 0;
+  return Open(disk, parameters, path, &categories, unlabelled_columns);
 }
 
 }  // namespace strata

@@ -215,6 +215,27 @@ TEST_F(BoosterTest, AClassThatNeverOccursGetsConstantTrees) {
   EXPECT_EQ((*booster)->model().trees[4].leaves[0].value, 0);
 }
 
+// As in LightGBM: a model of constants, which say so.
+TEST_F(BoosterTest, OneClassAloneEndsTrainingWithConstants) {
+  const auto data = MakeTreeData(
+      5, 300, 3, [](const auto& /*x*/) { return 1.0; }, *pool_, 3);
+  for (const char* objective : {"multiclass", "multiclassova"}) {
+    Result<std::unique_ptr<Booster>> booster =
+        Booster::Make(ParametersOf(fmt::format("objective = {}\nnum_class = 3\n", objective)),
+                      *data.data, {}, *pool_, 3);
+    ASSERT_TRUE(booster.ok());
+    const Result<bool> goes_on = (*booster)->Round();
+    ASSERT_TRUE(goes_on.ok());
+    EXPECT_FALSE(*goes_on);
+    const std::vector<Tree>& trees = (*booster)->model().trees;
+    ASSERT_EQ(trees.size(), 3U);
+    const bool softmax = std::string_view(objective) == "multiclass";
+    EXPECT_DOUBLE_EQ(trees[0].leaves[0].value, -34.538776391283193);
+    EXPECT_DOUBLE_EQ(trees[1].leaves[0].value, softmax ? 0 : 34.539575992340879);
+    EXPECT_DOUBLE_EQ(trees[2].leaves[0].value, -34.538776391283193);
+  }
+}
+
 // Half the squared error, as a caller of the library may give it.
 class OwnObjective : public TreeObjective {
  public:

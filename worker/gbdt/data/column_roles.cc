@@ -53,7 +53,8 @@ Result<ColumnRoles> ColumnRoles::Find(const ColumnChoice& choice, std::vector<st
     return Invalid(fmt::format("{}: the header names {} columns, the first row has {}", path,
                                names.size(), columns));
   }
-  if (columns < 2) {
+  const bool has_label = columns != choice.unlabelled_columns;
+  if (columns < 2 && has_label) {
     return Invalid(fmt::format("{}: {} column: expected the label and features", path, columns));
   }
   std::map<std::string_view, size_t> seen;
@@ -67,12 +68,13 @@ Result<ColumnRoles> ColumnRoles::Find(const ColumnChoice& choice, std::vector<st
   const Finder finder(names, columns, path);
   ColumnRoles roles;
   roles.of.assign(columns, ColumnRole::kFeature);
-  roles.features = columns - 1;
-  size_t label = 0;
-  if (!choice.label.empty()) {
+  roles.has_label = has_label;
+  roles.features = columns - (has_label ? 1 : 0);
+  size_t label = has_label ? 0 : columns;
+  if (has_label && !choice.label.empty()) {
     STRATA_ASSIGN(label, finder.Find(choice.label, columns));
   }
-  roles.of[label] = ColumnRole::kLabel;
+  if (has_label) roles.of[label] = ColumnRole::kLabel;
   const auto give = [&](const std::string& text, ColumnRole role) -> Status {
     if (text.empty()) return {};
     STRATA_ASSIGN(const size_t column, finder.Find(text, label));
@@ -91,6 +93,10 @@ Result<ColumnRoles> ColumnRoles::Find(const ColumnChoice& choice, std::vector<st
 
 std::vector<std::string> ColumnRoles::Names() const {
   return names.empty() ? DefaultFeatureNames(features) : names;
+}
+
+void ColumnRoles::PutNoLabel(SparseRows* block) const {
+  if (!has_label) block->labels.push_back(std::numeric_limits<float>::quiet_NaN());
 }
 
 const char* ColumnRoles::Put(ColumnRole role, uint32_t feature, double value,

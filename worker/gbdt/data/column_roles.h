@@ -19,6 +19,9 @@ struct ColumnChoice {
   std::string weight = {};  // "": none
   std::string query = {};   // "": none
   std::vector<std::string> ignored = {};
+  // A file of so many columns has no label, and rows have NaN for it: what is predicted for may be
+  // so, as with LightGBM. 0: each file has one.
+  size_t unlabelled_columns = 0;
 };
 
 enum class ColumnRole : uint8_t { kFeature, kLabel, kWeight, kQuery, kIgnored };
@@ -27,6 +30,7 @@ struct ColumnRoles {
   std::vector<ColumnRole> of;      // by column
   std::vector<std::string> names;  // by feature; empty: none are known
   size_t features = 0;             // columns that are not the label: LightGBM numbers them all
+  bool has_label = true;
 
   // `names` of a file's columns, empty without a header. kInvalid: a column that is not there.
   static Result<ColumnRoles> Find(const ColumnChoice& choice, std::vector<std::string> names,
@@ -35,6 +39,8 @@ struct ColumnRoles {
   // The names, or Column_0, Column_1, ...
   std::vector<std::string> Names() const;
 
+  // The label of a row that has none.
+  void PutNoLabel(SparseRows* block) const;
   // Puts one value into the last row of the block. "": fine; else what is wrong with it.
   // `feature` counts columns that are not the label.
   const char* Put(ColumnRole role, uint32_t feature, double value, SparseRows* block) const;

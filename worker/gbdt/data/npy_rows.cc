@@ -148,6 +148,7 @@ Status NpyRows::Decode(size_t rows, SparseRows* block) const {
       }
       feature += role == ColumnRole::kLabel ? 0 : 1;
     }
+    roles_.PutNoLabel(block);
     block->begins.push_back(count);
   }
   block->columns.resize(count);

@@ -103,7 +103,11 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
     return Invalid(fmt::format("{}: no row: expected one row a line{}", path,
                                columns.header ? " behind the header" : ""));
   }
-  STRATA_ASSIGN(const TextFormat format, FormatOf(first[columns.header ? 1 : 0], path));
+  const std::string& row = first[columns.header ? 1 : 0];
+  STRATA_ASSIGN(TextFormat format, FormatOf(row, path));
+  if (columns.unlabelled_columns == 1 && row.find_first_of(": ,\t") == row.npos) {
+    format = TextFormat::kCsv;  // a feature alone, not a label
+  }
   const char delimiter = format == TextFormat::kTsv ? '\t' : ',';
   std::vector<std::string> names;
   if (columns.header) {
@@ -112,14 +116,17 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
       names.emplace_back(Trimmed(name));
     }
   }
-  const size_t fields =
-      format == TextFormat::kLibsvm ? 0 : SplitAt(first[columns.header ? 1 : 0], delimiter).size();
+  const size_t fields = format == TextFormat::kLibsvm ? 0 : SplitAt(row, delimiter).size();
   std::unique_ptr<TextRows> rows(new TextRows(std::move(file), path, format, size));
   if (columns.header) rows->header_ = first_begin;
   if (format != TextFormat::kLibsvm) {
     STRATA_ASSIGN(rows->roles_, ColumnRoles::Find(columns, std::move(names), fields, path));
     return rows;
   }
+  // A label has no colon.
+  const std::string_view begin = Trimmed(row);
+  rows->roles_.has_label = columns.unlabelled_columns == 0 ||
+                           begin.substr(0, begin.find_first_of(kBlanks)).find(':') == row.npos;
   for (const std::string* column : {&columns.weight, &columns.query}) {
     if (column->empty()) continue;
     return Invalid(
@@ -184,11 +191,13 @@ Status TextRows::ReadFields(std::string_view line, SparseRows* block) {
     return Wrong(fmt::format("expected {} columns, found {}", roles_.of.size(),
                              column < roles_.of.size() ? fmt::format("{}", column) : "more"));
   }
+  roles_.PutNoLabel(block);
   return {};
 }
 
 Status TextRows::ReadPairs(std::string_view line, SparseRows* block) {
-  bool first = true;
+  roles_.PutNoLabel(block);
+  bool first = roles_.has_label;
   int64_t last = -1;
   while (true) {
     const size_t begin = line.find_first_not_of(" \t\r");

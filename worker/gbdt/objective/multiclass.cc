@@ -12,7 +12,7 @@ namespace strata {
 namespace {
 
 constexpr size_t kPieceRows = 8192;
-constexpr double kLeastShare = 1e-15;  // of a class, for logarithms
+constexpr double kLeastShare = 1e-15F;  // of a class, for logarithms; LightGBM's float
 
 class Multiclass : public TreeObjective {
  public:
