@@ -65,11 +65,14 @@ TEST(DataParallel, HistogramsOfOwnFeaturesAreThoseOfAllRanks) {
             MakeExchange(&group, bins, shapes, {.learner = TreeLearner::kData, .levels = c.levels});
         exchange->StartTree(used, {});
         std::vector<GradientSums> histogram(bins.histogram_bins());
+        std::vector<GradientSums> other(bins.histogram_bins());
         for (size_t bin = 0; bin < histogram.size(); ++bin) {
           histogram[bin] = {-value(group.rank(), bin), value(group.rank(), bin)};
+          other[bin] = {0, group.rank()};
         }
         ASSERT_TRUE(exchange->sums_histograms());
-        exchange->SumHistogram(c.rows, histogram);
+        const SummedLeaf leaves[] = {{c.rows, histogram}, {1, other}};
+        exchange->SumHistograms(leaves);
         int64_t own = 0;
         for (size_t f = 0; f < kBins.size(); ++f) {
           if (!exchange->Needs(f)) continue;
@@ -79,6 +82,7 @@ TEST(DataParallel, HistogramsOfOwnFeaturesAreThoseOfAllRanks) {
             int64_t sum = 0;
             for (int r = 0; r < world; ++r) sum += value(r, bin);
             ASSERT_EQ(histogram[bin], (GradientSums{-sum, sum})) << "bin " << bin;
+            ASSERT_EQ(other[bin], (GradientSums{0, world * (world - 1) / 2})) << "bin " << bin;
           }
         }
         exchange->Sum(std::span(&own, 1));

@@ -52,6 +52,61 @@ TEST_F(RanksTraining, TheModelIsTheSameForAnyNumberOfRanks) {
   }
 }
 
+// Counts the collectives of one rank.
+class CountedExchanger : public Exchanger {
+ public:
+  explicit CountedExchanger(Exchanger& exchanger) : exchanger_(exchanger) {}
+  int rank() const override { return exchanger_.rank(); }
+  int world() const override { return exchanger_.world(); }
+  Status Exchange(const ExchangeTag& tag, const SendPart& send, const ReceivePart& receive,
+                  TimeNs deadline) override {
+    calls_ = std::max(calls_, tag.call + 1);
+    return exchanger_.Exchange(tag, send, receive, deadline);
+  }
+  void Cancel(const Status& why) override { exchanger_.Cancel(why); }
+  uint64_t calls() const { return calls_; }
+
+ private:
+  Exchanger& exchanger_;
+  uint64_t calls_ = 0;
+};
+
+// A tree of 64 leaves takes 63 splits. One at a time they would be 189 messages.
+TEST_F(RanksTraining, SeveralLeavesShareAMessage) {
+  const RanksCase c = {"messages", "number", "objective = regression"};
+  WriteData(c);
+  const auto calls_of = [&](int leaves) {
+    MemoryWorld memory(4);
+    std::vector<uint64_t> calls(4);
+    std::vector<std::thread> threads;
+    for (int r = 0; r < 4; ++r) {
+      threads.emplace_back([&, r] {
+        CountedExchanger counted(memory.rank(r));
+        Group group(counted);
+        auto parameters = ParseLightGbmConf(Conf(c, "tree_learner = data"), "train.conf", {});
+        ASSERT_TRUE(parameters.ok());
+        parameters->num_iterations = 1;
+        parameters->num_leaves = leaves;
+        parameters->rules.min_data_in_leaf = 2;
+        const TreeTaskContext context = {.disk = RealDisk(),
+                                         .clock = RealClock(),
+                                         .progress = [](const TreeProgress&) {},
+                                         .check = [] { return Status::Ok(); },
+                                         .group = &group};
+        const auto result = RunTreeTask(*parameters, context);
+        EXPECT_TRUE(result.ok()) << result.status().ToString();
+        calls[static_cast<size_t>(r)] = counted.calls();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return calls[0];
+  };
+  const uint64_t splits = calls_of(64) - calls_of(2);
+  RecordProperty("messages", static_cast<int>(splits));
+  EXPECT_GT(splits, 0U);
+  EXPECT_LT(splits, 63U);
+}
+
 // Of voting nothing but the features that are looked at may differ.
 TEST_F(RanksTraining, VotingIsTheSameFromRunToRunAndDataParallelWhereAllFeaturesWin) {
   const RanksCase& c = kCases[0];

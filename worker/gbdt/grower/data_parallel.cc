@@ -1,5 +1,6 @@
 // Data-parallel: a leaf's histogram is reduce-scattered, so that each rank has the sums over all
 // ranks of its own features, which it searches (LightGBM's data_parallel_tree_learner).
+#include <algorithm>
 #include <limits>
 
 #include "worker/gbdt/grower/group_exchange.h"
@@ -17,36 +18,43 @@ class DataParallel : public GroupExchange {
     if (status().ok()) Keep(group_.Allreduce(numbers, ReduceOp::kSum));
   }
 
+  size_t leaves_at_a_time() const override { return 16; }
   bool sums_histograms() const override { return true; }
 
   // The widest sum there can be is that of all rows at the largest number of a row: where that fits
   // fewer bits, so do all partial sums.
-  void SumHistogram(int64_t rows, std::span<GradientSums> histogram) override {
-    if (!status().ok()) return;
+  void SumHistograms(std::span<const SummedLeaf> leaves) override {
+    if (!status().ok() || leaves.empty()) return;
+    int64_t rows = 0;
+    for (const SummedLeaf& leaf : leaves) rows = std::max(rows, leaf.rows);
     const auto fits = [&](int64_t most) { return levels_ > 0 && rows <= most / levels_; };
-    if (fits(std::numeric_limits<int16_t>::max())) return SumAs(histogram, &packed16_);
-    if (fits(std::numeric_limits<int32_t>::max())) return SumAs(histogram, &packed32_);
-    SumAs(histogram, &packed64_);
+    if (fits(std::numeric_limits<int16_t>::max())) return SumAs(leaves, &packed16_);
+    if (fits(std::numeric_limits<int32_t>::max())) return SumAs(leaves, &packed32_);
+    SumAs(leaves, &packed64_);
   }
 
  private:
   template <typename T>
-  void SumAs(std::span<GradientSums> histogram, std::vector<T>* packed) {
+  void SumAs(std::span<const SummedLeaf> leaves, std::vector<T>* packed) {
     packed->clear();
     std::vector<size_t> counts;
     for (size_t r = 0; r < owners_.ranks(); ++r) {
       const size_t before = packed->size();
-      for (const size_t feature : owners_.Of(r)) Pack(BinsOf(feature, histogram), packed);
+      for (const SummedLeaf& leaf : leaves) {
+        for (const size_t feature : owners_.Of(r)) Pack(BinsOf(feature, leaf.histogram), packed);
+      }
       counts.push_back(packed->size() - before);
     }
     const Result<std::span<T>> own =
         group_.ReduceScatter(std::span<T>(*packed), ReduceOp::kSum, counts);
     if (!Keep(own.status())) return;
     size_t at = 0;
-    for (const size_t feature : owners_.Of(rank())) {
-      for (GradientSums& bin : BinsOf(feature, histogram)) {
-        bin = {(*own)[at], (*own)[at + 1]};
-        at += 2;
+    for (const SummedLeaf& leaf : leaves) {
+      for (const size_t feature : owners_.Of(rank())) {
+        for (GradientSums& bin : BinsOf(feature, leaf.histogram)) {
+          bin = {(*own)[at], (*own)[at + 1]};
+          at += 2;
+        }
       }
     }
   }

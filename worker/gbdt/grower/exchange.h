@@ -21,6 +21,12 @@ namespace strata {
 // LightGBM's tree_learner.
 enum class TreeLearner : uint8_t { kSerial, kData, kFeature, kVoting };
 
+// A leaf's histogram about to be summed.
+struct SummedLeaf {
+  int64_t rows = 0;                   // over all ranks
+  std::span<GradientSums> histogram;  // of all features
+};
+
 // A leaf about to be searched.
 struct SearchedLeaf {
   const SplitLeaf* leaf = nullptr;    // over all ranks
@@ -41,11 +47,13 @@ class Exchange {
   virtual bool Needs(size_t /*feature*/) const { return true; }
   // Numbers of rows, or sums of gradients, of this rank's rows become those of all.
   virtual void Sum(std::span<int64_t> /*numbers*/) {}
-  // Whether leaves' histograms are summed over ranks as soon as they are built, by SumHistogram.
+  // How many leaves are worth splitting at a time, so that calls, which take all of them, are
+  // fewer.
+  virtual size_t leaves_at_a_time() const { return 1; }
+  // Whether leaves' histograms are summed over ranks as soon as they are built, by SumHistograms.
   virtual bool sums_histograms() const { return false; }
-  // The features that this rank needs become those of all ranks' rows, of which there are `rows`;
-  // the others are used up.
-  virtual void SumHistogram(int64_t /*rows*/, std::span<GradientSums> /*histogram*/) {}
+  // The features that this rank needs become those of all ranks' rows; the others are used up.
+  virtual void SumHistograms(std::span<const SummedLeaf> /*leaves*/) {}
   // Whether SelectFeatures is to be called before leaves are searched.
   virtual bool selects_features() const { return false; }
   // Replaces histograms, of this rank's rows, by those of all ranks', and clears `searched` of

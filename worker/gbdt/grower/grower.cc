@@ -35,24 +35,54 @@ const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const Gra
   }
   ChooseFeatures();
   StartRoot();
-  while (tree_.leaves.size() < options_.num_leaves) {
-    size_t best = 0;
-    for (size_t leaf = 1; leaf < open_.size(); ++leaf) {
-      if (IsBetter(open_[leaf].best, open_[best].best)) best = leaf;
-    }
-    if (!open_[best].best.exists()) break;
-    const size_t right = SplitLeafAt(best);
-    const bool left_is_smaller = tree_.leaves[best].leaf.rows < tree_.leaves[right].leaf.rows;
-    const Children children = {left_is_smaller ? best : right, left_is_smaller ? right : best};
-    if (tree_.leaves.size() < options_.num_leaves) Search(children);
+  for (std::vector<size_t> next = NextLeaves(); !next.empty(); next = NextLeaves()) {
+    SplitLeaves(next);
   }
   for (OpenLeaf& leaf : open_) {
     if (leaf.histogram != nullptr) free_.push_back(std::move(leaf.histogram));
   }
   pool_.Run(tree_.leaves.size(),
             [&](size_t leaf) { rows_.Settle(tree_.leaves[leaf].begin, tree_.leaves[leaf].count); });
+  if (exchange_.leaves_at_a_time() > 1) TakeBestFirst();
   tree_.rows = rows_.settled();
   return tree_;
+}
+
+// The first is the one that comes next; others come unless children of those before gain more.
+std::vector<size_t> LeafWiseGrower::NextLeaves() const {
+  std::vector<size_t> next;
+  if (exchange_.leaves_at_a_time() > 1) {
+    std::vector<const Split*> best;
+    for (const int32_t id : BestFirstOrder(Known(&best), options_.num_leaves - 1)) {
+      if (id < 0) next.push_back(static_cast<size_t>(~id));
+      if (next.size() == exchange_.leaves_at_a_time()) break;
+    }
+    return next;
+  }
+  if (tree_.leaves.size() >= options_.num_leaves) return next;
+  size_t best = 0;
+  for (size_t leaf = 1; leaf < open_.size(); ++leaf) {
+    if (IsBetter(open_[leaf].best, open_[best].best)) best = leaf;
+  }
+  if (open_[best].best.exists()) next.push_back(best);
+  return next;
+}
+
+KnownTree LeafWiseGrower::Known(std::vector<const Split*>* best) const {
+  for (const OpenLeaf& leaf : open_) best->push_back(&leaf.best);
+  return {.tree = tree_, .before = split_leaves_, .best = *best};
+}
+
+// Leaves what was split ahead in vain out of the tree.
+void LeafWiseGrower::TakeBestFirst() {
+  std::vector<const Split*> best;
+  std::vector<size_t> merged;
+  const KnownTree known = Known(&best);
+  tree_ = TakeInOrder(known, BestFirstOrder(known, options_.num_leaves - 1), &merged);
+  pool_.Run(merged.size(), [&](size_t i) {
+    const GrownLeaf& leaf = tree_.leaves[merged[i]];
+    rows_.Ascend(leaf.begin, leaf.count);
+  });
 }
 
 void LeafWiseGrower::ChooseFeatures() {
@@ -75,6 +105,7 @@ void LeafWiseGrower::ChooseFeatures() {
 
 void LeafWiseGrower::StartRoot() {
   tree_.nodes.clear();
+  split_leaves_.clear();
   tree_.leaves.assign(1, GrownLeaf{});
   open_.clear();
   open_.resize(1);
@@ -94,11 +125,39 @@ void LeafWiseGrower::StartRoot() {
       LeafOutput(static_cast<double>(root.sums.gradient) * units_.gradient,
                  static_cast<double>(root.sums.hessian) * units_.hessian + kHessianEpsilon,
                  plain.lambda_l2, root.rows, plain, 0);
-  if (options_.num_leaves > 1) Search({0, 0});
+  const Children alone = {0, 0};
+  if (options_.num_leaves > 1) Search({&alone, 1});
 }
 
-// The left child keeps the leaf's number, the right one gets the next, which is returned.
-size_t LeafWiseGrower::SplitLeafAt(size_t at) {
+void LeafWiseGrower::SplitLeaves(std::span<const size_t> leaves) {
+  std::vector<int64_t> left;
+  for (const size_t leaf : leaves) left.push_back(static_cast<int64_t>(PartitionLeaf(leaf)));
+  std::vector<int64_t> left_of_all = left;
+  SumOverRanks(left_of_all);
+  std::vector<Children> pairs;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const size_t at = leaves[i];
+    const size_t right = SplitLeafAt(at, static_cast<size_t>(left[i]), left_of_all[i]);
+    const bool left_is_smaller = tree_.leaves[at].leaf.rows < tree_.leaves[right].leaf.rows;
+    pairs.push_back({left_is_smaller ? at : right, left_is_smaller ? right : at});
+  }
+  const bool is_last = leaves.size() == 1 && tree_.leaves.size() == options_.num_leaves;
+  if (!is_last || exchange_.leaves_at_a_time() > 1) Search(pairs);
+}
+
+// Returns how many of its rows here are left.
+size_t LeafWiseGrower::PartitionLeaf(size_t at) {
+  const PhaseScope scope(options_.phases, TreePhase::kPartition);
+  const GrownLeaf& leaf = tree_.leaves[at];
+  const Split& split = open_[at].best;
+  const auto feature = static_cast<size_t>(split.feature);
+  return rows_.Split(bins_.column(feature), SplitSides(shapes_[feature], split), leaf.begin,
+                     leaf.count);
+}
+
+// The left child keeps the leaf's number, the right one gets the next, which is returned. Of its
+// rows here and of all ranks so many are left.
+size_t LeafWiseGrower::SplitLeafAt(size_t at, size_t left, int64_t left_of_all) {
   const size_t right_at = tree_.leaves.size();
   const auto node_at = static_cast<int32_t>(tree_.nodes.size());
   const Split split = std::move(open_[at].best);
@@ -107,17 +166,9 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at) {
     GrownNode& above = tree_.nodes[static_cast<size_t>(parent.parent)];
     (parent.is_left ? above.left : above.right) = node_at;
   }
-  const auto feature = static_cast<size_t>(split.feature);
-  size_t left = 0;
-  {
-    const PhaseScope scope(options_.phases, TreePhase::kPartition);
-    left = rows_.Split(bins_.column(feature), SplitSides(shapes_[feature], split), parent.begin,
-                       parent.count);
-  }
-  auto left_rows = static_cast<int64_t>(left);
-  SumOverRanks(std::span(&left_rows, 1));
+  split_leaves_.push_back(parent);
   GrownLeaf left_leaf = {.leaf = {.sums = split.left,
-                                  .rows = left_rows,
+                                  .rows = left_of_all,
                                   .output = split.left_output,
                                   .bounds = parent.leaf.bounds},
                          .begin = parent.begin,
@@ -127,7 +178,7 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at) {
                          .is_left = true};
   GrownLeaf right_leaf = left_leaf;
   right_leaf.leaf.sums = split.right;
-  right_leaf.leaf.rows = parent.leaf.rows - left_rows;
+  right_leaf.leaf.rows = parent.leaf.rows - left_of_all;
   right_leaf.leaf.output = split.right_output;
   right_leaf.begin = parent.begin + left;
   right_leaf.count = parent.count - left;
@@ -171,75 +222,86 @@ std::unique_ptr<LeafWiseGrower::Histogram> LeafWiseGrower::TakeHistogram() {
   return histogram;
 }
 
-// Histograms of two children (of the smaller by its rows, of the larger what is left of their
-// parent's), and the best split of each.
-void LeafWiseGrower::Search(const Children& children) {
-  const bool is_root = children.smaller == children.larger;
-  OpenLeaf& smaller = open_[children.smaller];
-  OpenLeaf& larger = open_[children.larger];
-  if (!is_root) {
+// Histograms of both children of each pair, and the best split of each child.
+void LeafWiseGrower::Search(std::span<const Children> pairs) {
+  std::vector<SummedLeaf> built;
+  std::vector<Target> targets;
+  for (const Children& children : pairs) {
+    if (!TakeHistograms(children)) continue;
+    BuildHistogram(children.smaller);
+    built.push_back({.rows = tree_.leaves[children.smaller].leaf.rows,
+                     .histogram = *open_[children.smaller].histogram});
+    targets.push_back(TargetOf(children.smaller, &children));
+    if (!children.is_root()) targets.push_back(TargetOf(children.larger, nullptr));
+  }
+  if (targets.empty()) return;
+  if (exchange_.sums_histograms()) {
+    const PhaseScope scope(options_.phases, TreePhase::kExchange);
+    exchange_.SumHistograms(built);
+  }
+  const bool selects = exchange_.selects_features();
+  if (selects) {
+    {
+      const PhaseScope scope(options_.phases, TreePhase::kSplitSearch);
+      pool_.Run(bins_.features(), [&](size_t f) {
+        if (feature_used_[f] != 0) Complete(pairs[0], f);
+      });
+    }
+    SelectFeatures(targets);
+  }
+  SearchFeatures(targets, selects);
+  for (const Target& target : targets) {
+    OpenLeaf& leaf = open_[target.leaf];
+    leaf.best = target.best;
+    if (!leaf.best.exists()) free_.push_back(std::move(leaf.histogram));
+  }
+}
+
+// Gives the smaller child a histogram to build, the larger one its parent's. False: neither can be
+// split.
+bool LeafWiseGrower::TakeHistograms(const Children& children) {
+  if (!children.is_root()) {
     // The left child has the parent's place.
     OpenLeaf& parent = open_[std::min(children.smaller, children.larger)];
     std::unique_ptr<Histogram> histogram = std::move(parent.histogram);
     parent.best = {};
     if (!CanSplit(children.smaller) && !CanSplit(children.larger)) {
       free_.push_back(std::move(histogram));
-      return;
+      return false;
     }
-    larger.histogram = std::move(histogram);
+    open_[children.larger].histogram = std::move(histogram);
   }
-  smaller.histogram = TakeHistogram();
-  BuildHistogram(children.smaller);
-  std::vector<Target> targets = {TargetOf(children.smaller)};
-  if (!is_root) targets.push_back(TargetOf(children.larger));
-  const bool selects = exchange_.selects_features();
-  // What the search of a feature begins with, where it is not due earlier.
-  const auto complete = [&](size_t f) {
-    const size_t begin = bins_.histogram_begin(f);
-    if (!exchange_.sums_histograms()) builder_.Finish(begin, bins_.bins(f), *smaller.histogram);
-    if (is_root) return;
-    SubtractHistogram(
-        std::span(*larger.histogram).subspan(begin, bins_.bins(f)),
-        std::span<const GradientSums>(*smaller.histogram).subspan(begin, bins_.bins(f)));
-  };
-  if (selects) {
-    {
-      const PhaseScope scope(options_.phases, TreePhase::kSplitSearch);
-      pool_.Run(bins_.features(), [&](size_t f) {
-        if (feature_used_[f] != 0) complete(f);
-      });
-    }
-    SelectFeatures(targets);
-  }
-  SearchFeatures(targets, [&](size_t f) {
-    if (!selects) complete(f);
-  });
-  for (const Target& target : targets) open_[target.leaf].best = target.best;
-  for (OpenLeaf* child : {&smaller, &larger}) {
-    if (child->best.exists() || child->histogram == nullptr) continue;
-    free_.push_back(std::move(child->histogram));
-  }
+  open_[children.smaller].histogram = TakeHistogram();
+  return true;
 }
 
 void LeafWiseGrower::BuildHistogram(size_t at) {
   const GrownLeaf& leaf = tree_.leaves[at];
   Histogram& histogram = *open_[at].histogram;
-  {
-    const PhaseScope scope(options_.phases, TreePhase::kHistograms);
-    builder_.Build(rows_.RowsOf(leaf.begin, leaf.count), rows_.GradientsOf(leaf.begin, leaf.count),
-                   block_used_, histogram);
-    if (!exchange_.sums_histograms()) return;
-    pool_.Run(bins_.features(), [&](size_t f) {
-      if (feature_used_[f] == 0) return;
-      builder_.Finish(bins_.histogram_begin(f), bins_.bins(f), histogram);
-    });
-  }
-  const PhaseScope scope(options_.phases, TreePhase::kExchange);
-  exchange_.SumHistogram(leaf.leaf.rows, histogram);
+  const PhaseScope scope(options_.phases, TreePhase::kHistograms);
+  builder_.Build(rows_.RowsOf(leaf.begin, leaf.count), rows_.GradientsOf(leaf.begin, leaf.count),
+                 block_used_, histogram);
+  if (!exchange_.sums_histograms()) return;
+  pool_.Run(bins_.features(), [&](size_t f) {
+    if (feature_used_[f] == 0) return;
+    builder_.Finish(bins_.histogram_begin(f), bins_.bins(f), histogram);
+  });
 }
 
-LeafWiseGrower::Target LeafWiseGrower::TargetOf(size_t leaf) const {
+// What the search of a feature begins with: the smaller child's histogram whole, and the larger
+// one's, what is left of their parent's.
+void LeafWiseGrower::Complete(const Children& children, size_t f) {
+  const size_t begin = bins_.histogram_begin(f);
+  Histogram& smaller = *open_[children.smaller].histogram;
+  if (!exchange_.sums_histograms()) builder_.Finish(begin, bins_.bins(f), smaller);
+  if (children.is_root()) return;
+  SubtractHistogram(std::span(*open_[children.larger].histogram).subspan(begin, bins_.bins(f)),
+                    std::span<const GradientSums>(smaller).subspan(begin, bins_.bins(f)));
+}
+
+LeafWiseGrower::Target LeafWiseGrower::TargetOf(size_t leaf, const Children* first_of) const {
   Target target{.leaf = leaf,
+                .first_of = first_of,
                 .histogram = *open_[leaf].histogram,
                 .searched = std::vector<uint8_t>(bins_.features(), 0),
                 .best = {}};
@@ -264,24 +326,23 @@ void LeafWiseGrower::SelectFeatures(std::span<Target> targets) {
   for (size_t i = 0; i < targets.size(); ++i) targets[i].histogram = leaves[i].histogram;
 }
 
-// The best split of each target over all features and ranks. `prepare` is called for each feature
-// of the tree before it is searched.
-void LeafWiseGrower::SearchFeatures(std::span<Target> targets,
-                                    const std::function<void(size_t)>& prepare) {
+// The best split of each target over all features and ranks. What is not completed yet is before it
+// is searched.
+void LeafWiseGrower::SearchFeatures(std::span<Target> targets, bool completed) {
   const size_t features = bins_.features();
   const size_t pieces = std::min(features, kSearchesPerThread * options_.threads);
   std::vector<std::vector<Split>> found(pieces, std::vector<Split>(targets.size()));
-  // Siblings inherit the same.
-  const std::vector<uint8_t>& is_splittable = open_[targets[0].leaf].is_splittable;
   {
     const PhaseScope scope(options_.phases, TreePhase::kSplitSearch);
     pool_.Run(pieces, [&](size_t piece) {
       for (size_t f = features * piece / pieces; f < features * (piece + 1) / pieces; ++f) {
-        if (is_splittable[f] == 0 || !exchange_.Needs(f)) continue;
-        prepare(f);
+        if (!exchange_.Needs(f)) continue;
         for (size_t i = 0; i < targets.size(); ++i) {
-          if (targets[i].searched[f] == 0) continue;
-          Split split = SearchFeature(f, targets[i].leaf, targets[i].histogram);
+          const Target& target = targets[i];
+          if (open_[target.leaf].is_splittable[f] == 0) continue;  // of siblings the same, so far
+          if (!completed && target.first_of != nullptr) Complete(*target.first_of, f);
+          if (target.searched[f] == 0) continue;
+          Split split = SearchFeature(f, target.leaf, target.histogram);
           if (IsBetter(split, found[piece][i])) found[piece][i] = std::move(split);
         }
       }

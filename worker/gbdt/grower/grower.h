@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/fixed_point.h"
 #include "kernels/tree/grown_tree.h"
+#include "worker/gbdt/grower/best_first.h"
 #include "worker/gbdt/grower/exchange.h"
 #include "worker/gbdt/grower/histogram_builder.h"
 #include "worker/gbdt/grower/leaf_rows.h"
@@ -57,15 +57,18 @@ class LeafWiseGrower {
     std::vector<uint8_t> is_splittable;
   };
 
-  // What two children are searched with.
+  // Two children that are searched together.
   struct Children {
     size_t smaller;
     size_t larger;  // the same: the root, alone
+
+    bool is_root() const { return smaller == larger; }
   };
 
   // A leaf's search for its best split.
   struct Target {
     size_t leaf;
+    const Children* first_of;  // null: the sibling is before it
     std::span<GradientSums> histogram;
     std::vector<uint8_t> searched;  // of each feature
     Split best;
@@ -74,12 +77,19 @@ class LeafWiseGrower {
   void ChooseFeatures();
   void StartRoot();
   void SumOverRanks(std::span<int64_t> numbers);
-  size_t SplitLeafAt(size_t leaf);
-  void Search(const Children& children);
+  std::vector<size_t> NextLeaves() const;
+  KnownTree Known(std::vector<const Split*>* best) const;
+  void TakeBestFirst();
+  void SplitLeaves(std::span<const size_t> leaves);
+  size_t PartitionLeaf(size_t leaf);
+  size_t SplitLeafAt(size_t leaf, size_t left, int64_t left_of_all);
+  void Search(std::span<const Children> pairs);
+  bool TakeHistograms(const Children& children);
   void BuildHistogram(size_t leaf);
-  Target TargetOf(size_t leaf) const;
+  Target TargetOf(size_t leaf, const Children* first_of) const;
+  void Complete(const Children& children, size_t feature);
   void SelectFeatures(std::span<Target> targets);
-  void SearchFeatures(std::span<Target> targets, const std::function<void(size_t)>& prepare);
+  void SearchFeatures(std::span<Target> targets, bool completed);
   Split SearchFeature(size_t feature, size_t leaf, std::span<const GradientSums> histogram);
   std::vector<uint8_t> FeaturesOf(size_t leaf) const;
   bool CanSplit(size_t leaf) const;
@@ -94,7 +104,8 @@ class LeafWiseGrower {
   GradientUnits units_;
   uint64_t tree_number_ = 0;
   GrownTree tree_;
-  std::vector<OpenLeaf> open_;  // of each leaf
+  std::vector<GrownLeaf> split_leaves_;  // of each node: the leaf that it was
+  std::vector<OpenLeaf> open_;           // of each leaf
   LeafRows rows_;
   HistogramBuilder builder_;
   std::vector<uint8_t> tree_features_;  // of each: whether the tree may use it

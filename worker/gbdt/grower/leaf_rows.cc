@@ -106,4 +106,9 @@ void LeafRows::Settle(size_t begin, size_t count) {
               stores_[0].rows.begin() + static_cast<ptrdiff_t>(begin));
 }
 
+void LeafRows::Ascend(size_t begin, size_t count) {
+  const auto first = stores_[0].rows.begin() + static_cast<ptrdiff_t>(begin);
+  std::sort(first, first + static_cast<ptrdiff_t>(count));
+}
+
 }  // namespace strata

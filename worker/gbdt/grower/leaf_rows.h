@@ -42,6 +42,8 @@ class LeafRows {
   // Once no leaf is split any more: Settle for each, by any number of threads; then all leaves'
   // rows lie one behind the other.
   void Settle(size_t begin, size_t count);
+  // Of settled leaves that are to be one again: its rows ascend.
+  void Ascend(size_t begin, size_t count);
   std::span<const uint32_t> settled() const { return stores_[0].rows; }
 
  private:
