@@ -1,11 +1,12 @@
 // Suite "trees" on a GPU: training boosted trees on data of public shapes, and what of a tree's
-// time goes to which phase, beside the time that the phase's bytes take at the speed of memory.
+// time goes to which phase, beside the time that the phase's bytes take at the speed of memory. The
+// same on all GPUs together, beside one, where there are several.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "base/clock.h"
@@ -105,20 +106,22 @@ struct TreeRows {
 
 class Training {
  public:
-  explicit Training(const TreeShape& shape) : shape_(shape) {}
+  Training(const TreeShape& shape, size_t gpus) : shape_(shape), devices_(gpus) {
+    std::iota(devices_.begin(), devices_.end(), 0);
+  }
 
-  Result<std::vector<Figure>> Run() {
-    STRATA_ASSIGN(const TreeData data, MakeData(shape_));
+  double seconds() const { return seconds_; }  // of all trees
+  const GrownTree& tree() const { return tree_; }
+
+  Result<std::vector<Figure>> Run(const TreeData& data) {
     GpuTreeOptions options;
     options.num_leaves = shape_.leaves;
     options.max_depth = shape_.depth;
     options.rules.min_data_in_leaf = 1;
     options.rules.min_sum_hessian_in_leaf = 100;
     const std::vector<FeatureShape> shapes(shape_.features, FeatureShape{kBins});
-    int device = 0;
-    STRATA_TRY(FromCuda(cudaGetDevice(&device), "which GPU"));
     const TimeNs opening = RealClock().Now();
-    STRATA_ASSIGN(trees_, GpuTrees::Open(std::array{device}, data.bins, shapes, options));
+    STRATA_ASSIGN(trees_, GpuTrees::Open(devices_, data.bins, shapes, options));
     const double open_seconds = SecondsSince(opening);
     STRATA_TRY(trees_->SetLabels(data.labels, {}));
     STRATA_TRY(trees_->SetScores(std::vector<double>(shape_.rows, 0)));
@@ -126,16 +129,17 @@ class Training {
     STRATA_TRY(Round(0));  // kernels are loaded
     const TimeNs began = RealClock().Now();
     for (size_t tree = 1; tree <= kTrees; ++tree) STRATA_TRY(Round(tree));
-    const double seconds = SecondsSince(began);
+    seconds_ = SecondsSince(began);
     STRATA_TRY(RunTimed());
     STRATA_ASSIGN(bandwidth_, CopyBandwidth());
+    bandwidth_ *= static_cast<double>(devices_.size());
     std::vector<Figure> figures;
-    figures.push_back({.name = fmt::format("{}: {} trees", shape_.Name(), kTrees),
+    figures.push_back({.name = fmt::format("{}: {} trees", Name(), kTrees),
                        .unit = "s",
                        .more_is_better = false,
-                       .ours = seconds,
+                       .ours = seconds_,
                        .limit = TreeBytes() / bandwidth_ * kTrees});
-    figures.push_back({.name = fmt::format("{}: bins to the GPU", shape_.Name()),
+    figures.push_back({.name = fmt::format("{}: bins to the GPU", Name()),
                        .unit = "s",
                        .more_is_better = false,
                        .ours = open_seconds});
@@ -146,6 +150,11 @@ class Training {
  private:
   static double SecondsSince(TimeNs began) {
     return static_cast<double>(RealClock().Now() - began) / kSecond;
+  }
+
+  std::string Name() const {
+    return devices_.size() == 1 ? shape_.Name()
+                                : fmt::format("{}, {} GPUs", shape_.Name(), devices_.size());
   }
 
   Status Gradients(size_t number) {
@@ -173,7 +182,10 @@ class Training {
       const size_t number = kTrees + 1 + i;
       TimeNs began = RealClock().Now();
       STRATA_TRY(Gradients(number));
-      STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "gradients"));
+      for (const int device : devices_) {
+        const DeviceScope scope(device);
+        STRATA_TRY(FromCuda(cudaDeviceSynchronize(), "gradients"));
+      }
       gradients_ms_ += SecondsSince(began) * 1e3;
       trees_->TimePhases(true);
       STRATA_TRY(Grow(number));
@@ -183,6 +195,7 @@ class Training {
       partition_ms_ += times.partition;
       histogram_ms_ += times.histogram;
       search_ms_ += times.search;
+      meetings_ms_ += times.meetings;
       steps_ += static_cast<double>(times.steps);
       const TreeRows rows(tree_, shape_.rows);
       partitioned_ += rows.partitioned;
@@ -212,7 +225,7 @@ class Training {
   void AddPhases(std::vector<Figure>* figures) const {
     const auto add = [&](const char* phase, double ms, double bytes) {
       figures->push_back(
-          {.name = fmt::format("{}: {} of a tree", shape_.Name(), phase),
+          {.name = fmt::format("{}: {} of a tree", Name(), phase),
            .unit = "ms",
            .more_is_better = false,
            .ours = ms / kTimedTrees,
@@ -225,41 +238,88 @@ class Training {
     add("histograms", histogram_ms_, HistogramBytes());
     add("split search", search_ms_, SearchBytes());
     add("scores", scores_ms_, ScoreBytes());
-    figures->push_back({.name = fmt::format("{}: steps of a tree", shape_.Name()),
+    if (devices_.size() > 1) add("meetings", meetings_ms_, 0);
+    figures->push_back({.name = fmt::format("{}: steps of a tree", Name()),
                         .unit = "steps",
                         .more_is_better = false,
                         .ours = steps_ / kTimedTrees});
   }
 
   const TreeShape shape_;
+  std::vector<int> devices_;
   std::unique_ptr<GpuTrees> trees_;
   std::vector<uint8_t> used_;
   GrownTree tree_;
-  double bandwidth_ = 1;
+  double seconds_ = 0;
+  double bandwidth_ = 1;  // of all GPUs
   double gradients_ms_ = 0;
   double choose_ms_ = 0;
   double partition_ms_ = 0;
   double histogram_ms_ = 0;
   double search_ms_ = 0;
+  double meetings_ms_ = 0;
   double scores_ms_ = 0;
   double steps_ = 0;
   double partitioned_ = 0;
   double added_ = 0;
 };
 
+// On one GPU, and on all.
+Result<std::vector<Figure>> TrainOnAll(const TreeShape& shape, size_t gpus) {
+  STRATA_ASSIGN(const TreeData data, MakeData(shape));
+  std::optional<Training> one(std::in_place, shape, 1);
+  STRATA_ASSIGN(std::vector<Figure> figures, one->Run(data));
+  const double seconds = one->seconds();
+  const GrownTree tree = one->tree();
+  one.reset();
+  Training all(shape, gpus);
+  STRATA_ASSIGN(std::vector<Figure> of_all, all.Run(data));
+  of_all[0].peer = "one GPU";
+  of_all[0].peer_value = seconds;
+  figures.insert(figures.end(), of_all.begin(), of_all.end());
+  for (size_t i = 0; i < tree.nodes.size(); ++i) {
+    const Split& split = tree.nodes[i].split;
+    const Split& other = all.tree().nodes.at(i).split;
+    if (split.feature == other.feature && split.threshold == other.threshold &&
+        split.gain == other.gain) {
+      continue;
+    }
+    return Failed(
+        fmt::format("{}: {} GPUs grew another last tree than one: node {}", shape.Name(), gpus, i));
+  }
+  return figures;
+}
+
+size_t GpusHere() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? static_cast<size_t>(count) : 0;
+}
+
 }  // namespace
 
 Suite GpuTreesSuite() {
-  return {"trees", "training boosted trees on a GPU, by phase", [](bool all) {
-            std::vector<TreeShape> shapes = {{10'000'000, 28, 255, 0}, {10'000'000, 28, 64, 6}};
-            if (all) shapes.push_back({428'572, 2000, 255, 0});
-            std::vector<Case> cases;
-            for (const TreeShape& shape : shapes) {
-              cases.push_back(
-                  {shape.Name(), [shape](const BenchOptions&) { return Training(shape).Run(); }});
-            }
-            return cases;
-          }};
+  return {
+      "trees", "training boosted trees on a GPU, by phase", [](bool all) {
+        std::vector<TreeShape> shapes = {{10'000'000, 28, 255, 0}, {10'000'000, 28, 64, 6}};
+        if (all) shapes.push_back({428'572, 2000, 255, 0});
+        std::vector<Case> cases;
+        for (const TreeShape& shape : shapes) {
+          cases.push_back(
+              {shape.Name(), [shape](const BenchOptions&) -> Result<std::vector<Figure>> {
+                 STRATA_ASSIGN(const TreeData data, MakeData(shape));
+                 return Training(shape, 1).Run(data);
+               }});
+        }
+        const size_t gpus = std::min<size_t>(GpusHere(), 16);
+        if (gpus < 2) return cases;
+        shapes = {{10'000'000, 28, 255, 0}, {60'000'000, 28, 255, 0}};
+        if (all) shapes.push_back({428'572, 2000, 255, 0});
+        for (const TreeShape& shape : shapes) {
+          cases.push_back({fmt::format("{} GPUs: {}", gpus, shape.Name()),
+                           [shape, gpus](const BenchOptions&) { return TrainOnAll(shape, gpus); }});
+        }
+        return cases;
+      }};
 }
 
 }  // namespace strata::bench

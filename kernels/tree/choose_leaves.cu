@@ -1,6 +1,6 @@
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/core/math.h"
-#include "kernels/tree/device_tree.cuh"
+#include "kernels/tree/meeting.cuh"
 #include "kernels/tree/shuffle.cuh"
 #include "kernels/tree/split_judge.h"
 
@@ -8,6 +8,7 @@ namespace strata::gpu_tree {
 namespace {
 
 constexpr unsigned kThreads = 512;
+constexpr int32_t kLanesOfLeaf = 4;  // that rank a leaf together
 
 // What is known of the nodes, in shared memory.
 struct KnownNodes {
@@ -18,7 +19,7 @@ struct KnownNodes {
   double* gain;
   double* least;  // gain on the way here from where the tree ends for certain
   int32_t* parent;
-  int32_t* listed;  // nodes that may still come, in any order
+  int32_t* listed;  // nodes that may still come, in any order; until then, the features they have
   uint8_t* flags;
   int32_t count;
 
@@ -37,6 +38,7 @@ struct KnownNodes {
       const TreeNode& node = view.nodes[i];
       gain[i] = node.best.gain;
       parent[i] = node.parent;
+      listed[i] = node.best.feature;
       flags[i] =
           static_cast<uint8_t>((node.best.exists() ? kHasSplit : 0) |
                                (node.children >= 0 ? kIsSplit : 0) | (node.popped ? kPopped : 0));
@@ -72,7 +74,7 @@ __device__ void FindLeast(const KnownNodes& nodes) {
 }
 
 // The leaf that best-first growth takes next: the largest gain, then the smaller feature; -1: none.
-__device__ int32_t FindNext(const TreeView& view, const KnownNodes& nodes, BlockRoom* room) {
+__device__ int32_t FindNext(const KnownNodes& nodes, BlockRoom* room) {
   double gain = 0;
   for (int32_t i = static_cast<int32_t>(threadIdx.x); i < nodes.count; i += kThreads) {
     if (nodes.IsNext(i) && nodes.gain[i] > gain) gain = nodes.gain[i];
@@ -82,8 +84,7 @@ __device__ int32_t FindNext(const TreeView& view, const KnownNodes& nodes, Block
   uint64_t tie = kNone;
   for (int32_t i = static_cast<int32_t>(threadIdx.x); gain > 0 && i < nodes.count; i += kThreads) {
     if (!nodes.IsNext(i) || nodes.gain[i] != gain) continue;
-    const uint64_t mine =
-        (static_cast<uint64_t>(view.nodes[i].best.feature) << 32) | static_cast<uint32_t>(i);
+    const uint64_t mine = (static_cast<uint64_t>(nodes.listed[i]) << 32) | static_cast<uint32_t>(i);
     tie = mine < tie ? mine : tie;
   }
   tie = ShuffleReduceMin(tie, kNone, room->ties);
@@ -96,9 +97,8 @@ __device__ int32_t FindNext(const TreeView& view, const KnownNodes& nodes, Block
 // still). Returns the leaf that comes next, -1 if the tree is done.
 __device__ int32_t TakeCertain(const TreeView& view, const KnownNodes& nodes, BlockRoom* room,
                                uint32_t* popped) {
-  TreeState& state = *view.state;
+  int32_t pops = view.state->pop_count;
   for (;;) {
-    const int32_t pops = state.pop_count;
     FindLeast(nodes);
     double unsplit = 0;
     for (int32_t i = static_cast<int32_t>(threadIdx.x); i < nodes.count; i += kThreads) {
@@ -106,7 +106,8 @@ __device__ int32_t TakeCertain(const TreeView& view, const KnownNodes& nodes, Bl
         unsplit = nodes.least[i];
     }
     unsplit = ShuffleReduceMax(unsplit, 0.0, room->gains);
-    const int32_t next = FindNext(view, nodes, room);
+    const int32_t next = FindNext(nodes, room);
+    if (threadIdx.x == 0) view.state->pop_count = pops;
     if (pops + 1 >= view.leaves_max || next < 0) return -1;
     if (!nodes.IsSplit(next)) return next;
     if (threadIdx.x == 0) *popped = 0;
@@ -119,40 +120,63 @@ __device__ int32_t TakeCertain(const TreeView& view, const KnownNodes& nodes, Bl
       atomicAdd(popped, 1U);
     }
     __syncthreads();
-    if (threadIdx.x == 0) state.pop_count += static_cast<int32_t>(*popped);
-    __syncthreads();
+    pops += static_cast<int32_t>(*popped);
   }
+}
+
+// The nodes that may still come: leaves from the front of the list, splits from its end.
+struct Listed {
+  int32_t leaves;
+  int32_t splits;
+};
+
+// Of the list's places from `begin` on, every kLanesOfLeaf-th: how many come before a node. Equal
+// gains come by number.
+__device__ int32_t CountBefore(const KnownNodes& nodes, const double* listed_least, int32_t begin,
+                               int32_t end, double least, int32_t node) {
+  int32_t before = 0;
+#pragma unroll 8
+  for (int32_t k = begin; k < end; k += kLanesOfLeaf) {
+    const double others = listed_least[k];
+    before += others > least || (others == least && nodes.listed[k] < node) ? 1 : 0;
+  }
+  return before;
 }
 
 // Leaves to split now, the surest first, into of_rank. Uses up the nodes' gains.
 __device__ void RankLeaves(const TreeView& view, const KnownNodes& nodes, int32_t next,
-                           int32_t wanted, int32_t* listed_count, int32_t* of_rank) {
+                           int32_t wanted, Listed* listed, int32_t* of_rank) {
   double* const listed_least = nodes.gain;
   for (int32_t i = static_cast<int32_t>(threadIdx.x); i < nodes.count; i += kThreads) {
     if (!nodes.MayCome(i)) continue;
-    const int32_t place = atomicAdd(listed_count, 1);
-    nodes.listed[place] = nodes.IsSplit(i) ? ~i : i;
+    const int32_t place = nodes.IsSplit(i) ? view.node_capacity - 1 - atomicAdd(&listed->splits, 1)
+                                           : atomicAdd(&listed->leaves, 1);
+    nodes.listed[place] = i;
     listed_least[place] = i == next ? math::Infinity() : nodes.least[i];
   }
   __syncthreads();
-  const int32_t count = *listed_count;
+  const int32_t leaves = listed->leaves;
+  const int32_t first_split = view.node_capacity - listed->splits;
   const int32_t left = view.leaves_max - 1 - view.state->pop_count;
-  for (int32_t j = static_cast<int32_t>(threadIdx.x); j < count; j += kThreads) {
-    const int32_t node = nodes.listed[j];
-    const double least = listed_least[j];
-    if (node < 0) continue;
-    int32_t before = 0;
+  const auto lane = static_cast<int32_t>(threadIdx.x % kLanesOfLeaf);
+  for (int32_t first = 0; first < leaves; first += kThreads / kLanesOfLeaf) {
+    const int32_t j = first + static_cast<int32_t>(threadIdx.x / kLanesOfLeaf);
     int32_t leaves_before = 0;
-#pragma unroll 8
-    for (int32_t k = 0; k < count; ++k) {
-      const double others = listed_least[k];
-      const int32_t other = nodes.listed[k];
-      const bool is_before =
-          others > least || (others == least && (other < 0 ? ~other : other) < node);
-      before += is_before ? 1 : 0;
-      leaves_before += is_before && other >= 0 ? 1 : 0;
+    int32_t splits_before = 0;
+    if (j < leaves) {
+      const double least = listed_least[j];
+      const int32_t node = nodes.listed[j];
+      leaves_before = CountBefore(nodes, listed_least, lane, leaves, least, node);
+      splits_before =
+          CountBefore(nodes, listed_least, first_split + lane, view.node_capacity, least, node);
     }
-    if (leaves_before < wanted && before < left) of_rank[leaves_before] = node;
+    for (int lanes = kLanesOfLeaf / 2; lanes > 0; lanes /= 2) {
+      leaves_before += __shfl_xor_sync(kWholeWarp, leaves_before, lanes);
+      splits_before += __shfl_xor_sync(kWholeWarp, splits_before, lanes);
+    }
+    if (j < leaves && lane == 0 && leaves_before < wanted && leaves_before + splits_before < left) {
+      of_rank[leaves_before] = nodes.listed[j];
+    }
   }
   __syncthreads();
 }
@@ -252,11 +276,12 @@ __global__ void __launch_bounds__(kThreads) Choose(const __grid_constant__ TreeV
   extern __shared__ uint4 shared[];
   __shared__ BlockRoom room;
   __shared__ int32_t of_rank[kChosenMax];
-  __shared__ int32_t listed_count;
+  __shared__ Listed listed;
   __shared__ uint32_t popped;
   TreeState& state = *view.state;
+  if (view.meets) MeetInBlock(view, Topic::kSplits, {});
   if (state.done != 0) return;
-  if (threadIdx.x == 0) listed_count = 0;
+  if (threadIdx.x == 0) listed = {};
   if (threadIdx.x < kChosenMax) of_rank[threadIdx.x] = -1;
   const KnownNodes nodes(view, shared);
   const int32_t needed = state.needed - 1;
@@ -280,7 +305,7 @@ __global__ void __launch_bounds__(kThreads) Choose(const __grid_constant__ TreeV
     const int32_t spare =
         (view.node_capacity - state.node_count) / 2 - (view.leaves_max - 1 - state.pop_count);
     const int32_t wanted = max(1, min(kChosenMax, spare + 1));
-    RankLeaves(view, nodes, next, wanted, &listed_count, of_rank);
+    RankLeaves(view, nodes, next, wanted, &listed, of_rank);
   }
   SplitLeaves(view, of_rank);
 }
@@ -319,6 +344,7 @@ __global__ void __launch_bounds__(kThreads)
   state.needed = 0;
   state.done = 0;
   state.steps = 0;
+  state.first_meeting = view.mailboxes[view.gpu]->meetings;
   state.features_of_node = static_cast<uint32_t>(ShareOfFeatures(used, view.bynode));
 }
 

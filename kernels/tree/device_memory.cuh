@@ -1,4 +1,4 @@
-// Memory of the current GPU, and a stream, that are given back.
+// Memory of the current GPU, and of the host for copies, that is given back.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +34,30 @@ class DeviceMemory {
   }
   T* data() const { return data_; }
   size_t size() const { return count_; }
+
+ private:
+  T* data_ = nullptr;
+  size_t count_ = 0;
+};
+
+// Memory of the host that GPUs copy from and to without the processor's help.
+template <typename T>
+class PinnedMemory {
+ public:
+  PinnedMemory() = default;
+  ~PinnedMemory() { (void)cudaFreeHost(data_); }
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+
+  // Once; kRefused: there is not so much.
+  Status Make(size_t count, const char* what) {
+    STRATA_TRY(FromAllocation(
+        cudaHostAlloc(&data_, std::max<size_t>(count, 1) * sizeof(T), cudaHostAllocPortable),
+        what));
+    count_ = count;
+    return {};
+  }
+  std::span<T> values() const { return {data_, count_}; }
 
  private:
   T* data_ = nullptr;

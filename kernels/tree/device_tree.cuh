@@ -83,8 +83,10 @@ struct TreeState {
   int32_t pop_count = 0;
   int32_t needed = 0;  // if not 0, one more than a leaf that is to be split, whatever else
   int32_t done = 0;
-  uint32_t lost = 0;  // if not 0, one more than a GPU that did not come to a meeting
+  uint32_t blocks_at_end = 0;  // of threads, of a kernel
+  uint32_t lost = 0;           // if not 0, one more than a GPU that did not come to a meeting
   uint32_t steps = 0;
+  uint32_t first_meeting = 0;     // of the tree
   uint32_t features_of_node = 0;  // how many of the tree's a node may use
   // Of the gradients; of all GPUs' once they have met.
   uint32_t bag_count = 0;         // on this GPU
@@ -179,6 +181,7 @@ struct TreeView {
   // a part of the features, of which it has the sums of all.
   uint32_t gpu = 0;
   uint32_t gpus = 1;
+  bool meets = false;  // choosing and partition meet by themselves, before and behind their work
   Mailbox* mailboxes[kGpusMax] = {};
   GradientSums* histograms_of[kGpusMax] = {};
 

@@ -55,6 +55,7 @@ Status GpuPart::MakeTree() {
   search_blocks_ = processors_ * 4;
   STRATA_TRY(state_.Make(1, "a tree on the GPU"));
   STRATA_TRY(nodes_.Make(nodes, "nodes on the GPU"));
+  STRATA_TRY(host_nodes_.Make(nodes, "nodes on their way from the GPU"));
   STRATA_TRY(feature_used_.Make(view_.features, "features on the GPU"));
   STRATA_TRY(splittable_.Make(nodes * view_.features, "features of leaves on the GPU"));
   STRATA_TRY(sets_.Make(nodes * view_.set_words, "sets of categories on the GPU"));
@@ -232,7 +233,9 @@ void GpuPart::Meet(Topic topic, MeetingParts parts) {
 void GpuPart::EnqueueStep() {
   for (const StepPhase& phase : kStepPhases) {
     (this->*phase.enqueue)();
-    if (phase.topic.has_value()) Meet(*phase.topic, {});
+    // The other phases' kernels meet by themselves.
+    if (view_.meets && phase.topic == Topic::kHistograms)
+      MeetPeers(view_, *phase.topic, {}, stream_);
   }
 }
 
@@ -245,7 +248,9 @@ Result<bool> GpuPart::NeedGraph() {
     has_no_graphs_ = true;
     return false;
   }
+  view_.meets = view_.gpus > 1;
   for (size_t i = 0; i < kStepsOfGraph; ++i) EnqueueStep();
+  view_.meets = false;
   cudaGraph_t captured = nullptr;
   STRATA_TRY(FromCuda(cudaStreamEndCapture(stream_, &captured), "capturing a step"));
   const Status made = FromCuda(cudaGraphInstantiate(&graph_, captured, 0), "a graph of a step");
@@ -269,10 +274,9 @@ void GpuPart::DropGraph() {
 
 Status GpuPart::Fetch() {
   const DeviceScope scope(device_);
-  fetched_.nodes.resize(nodes_.size());
   fetched_.sets.resize(sets_.size());
   STRATA_TRY(state_.Get(std::span(&fetched_.state, 1), stream_));
-  STRATA_TRY(nodes_.Get(fetched_.nodes, stream_));
+  STRATA_TRY(nodes_.Get(host_nodes_.values(), stream_));
   if (sets_.size() > 0) STRATA_TRY(sets_.Get(fetched_.sets, stream_));
   return {};
 }
@@ -282,8 +286,11 @@ Status GpuPart::Wait(const char* what) {
   return FromCuda(cudaStreamSynchronize(stream_), what);
 }
 
-Status GpuPart::CheckFetched() const {
-  if (fetched_.state.lost == 0) return {};
+Status GpuPart::CheckFetched() {
+  if (fetched_.state.lost == 0) {
+    fetched_.nodes = host_nodes_.values().first(static_cast<size_t>(fetched_.state.node_count));
+    return {};
+  }
   return Failed(
       fmt::format("growing a tree over {} GPUs: part {} (GPU {}) waited for part {} in vain; its "
                   "GPU has failed, or is busy with something else",

@@ -66,10 +66,11 @@ class GpuPart {
   Result<bool> NeedGraph();
   Status RunGraph();
 
-  // Enqueues copies of the tree's state and nodes; good after Wait. kFailed: a part was lost.
+  // Enqueues copies of the tree's state and nodes, which are there after Wait and CheckFetched.
+  // kFailed: a part was lost.
   Status Fetch();
   Status Wait(const char* what);
-  Status CheckFetched() const;
+  Status CheckFetched();
   FetchedNodes& fetched() { return fetched_; }
   // Sets the fetched tree going again, with a split that it lacks.
   Status SendFor(int32_t node);
@@ -105,6 +106,7 @@ class GpuPart {
   DeviceBins bins_;
   DeviceMemory<TreeState> state_;
   DeviceMemory<TreeNode> nodes_;
+  PinnedMemory<TreeNode> host_nodes_;
   DeviceMemory<uint8_t> feature_used_;
   DeviceMemory<uint8_t> splittable_;
   DeviceMemory<uint32_t> sets_;

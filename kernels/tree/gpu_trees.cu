@@ -102,11 +102,12 @@ class Trees : public GpuTrees {
                         GrownTree* tree) override {
     times_ = {};
     STRATA_TRY(ForParts([&](GpuPart& part) { return part.Begin(feature_used, tree_number); }));
-    STRATA_TRY(Run(kStepPhases[2]));
-    STRATA_TRY(Run(kStepPhases[3]));
+    STRATA_ASSIGN(const bool as_graphs, HaveGraphs());
+    STRATA_TRY(Run(kStepPhases[2], true));
+    STRATA_TRY(Run(kStepPhases[3], !as_graphs));
     size_t steps = last_steps_;
     do {
-      STRATA_TRY(Steps(steps));
+      STRATA_TRY(Steps(steps, as_graphs));
       STRATA_TRY(Fetch());
       steps = kStepsOfGraph;
       if (IsDone()) STRATA_TRY(Finish());
@@ -154,12 +155,13 @@ class Trees : public GpuTrees {
     return FromCuda(cudaGetLastError(), "a step of a tree");
   }
 
-  Status Run(const StepPhase& phase) {
+  // With the meeting behind it, or without.
+  Status Run(const StepPhase& phase, bool meets) {
     STRATA_TRY(Timed(phase.time, [&]() -> Status {
       for (const auto& part : parts_) ((*part).*phase.enqueue)();
       return FromCuda(cudaGetLastError(), "a step of a tree");
     }));
-    if (!phase.topic.has_value() || parts_.size() == 1) return {};
+    if (!meets || !phase.topic.has_value() || parts_.size() == 1) return {};
     return Timed(&GpuTreeTimes::meetings, [&] { return Meet(*phase.topic); });
   }
 
@@ -179,18 +181,24 @@ class Trees : public GpuTrees {
     return {};
   }
 
-  // Enqueues steps, and a few more than that: those behind the last one do nothing.
-  Status Steps(size_t steps) {
-    bool as_graphs = !timed_;
-    for (size_t i = 0; as_graphs && i < parts_.size(); ++i) {
-      STRATA_ASSIGN(as_graphs, parts_[i]->NeedGraph());
+  // Before anything is on its way that a part waits for.
+  Result<bool> HaveGraphs() {
+    bool have = !timed_;
+    for (size_t i = 0; have && i < parts_.size(); ++i) {
+      STRATA_ASSIGN(have, parts_[i]->NeedGraph());
     }
+    return have;
+  }
+
+  // Enqueues steps, and a few more than that: those behind the last one do nothing. In graphs, the
+  // GPUs meet by themselves; a step's last meeting is at the next one's begin.
+  Status Steps(size_t steps, bool as_graphs) {
     for (size_t i = 0; i < steps; i += as_graphs ? kStepsOfGraph : 1) {
       if (as_graphs) {
         STRATA_TRY(ForParts([](GpuPart& part) { return part.RunGraph(); }));
         continue;
       }
-      for (const StepPhase& phase : kStepPhases) STRATA_TRY(Run(phase));
+      for (const StepPhase& phase : kStepPhases) STRATA_TRY(Run(phase, true));
     }
     return {};
   }
@@ -199,12 +207,7 @@ class Trees : public GpuTrees {
   Status Fetch() {
     STRATA_TRY(ForParts([](GpuPart& part) { return part.Fetch(); }));
     STRATA_TRY(Wait("growing a tree"));
-    STRATA_TRY(ForParts([](GpuPart& part) { return part.CheckFetched(); }));
-    for (const auto& part : parts_) {
-      FetchedNodes& fetched = part->fetched();
-      fetched.nodes.resize(static_cast<size_t>(fetched.state.node_count));
-    }
-    return {};
+    return ForParts([](GpuPart& part) { return part.CheckFetched(); });
   }
 
   bool IsDone() const { return parts_[0]->fetched().state.done != 0; }

@@ -1,6 +1,7 @@
 // What the host makes of a tree that a GPU has grown, and of one that rows are to walk down.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "kernels/tree/device_tree.cuh"
@@ -12,7 +13,7 @@ namespace strata::gpu_tree {
 // A tree as it was on the GPU.
 struct FetchedNodes {
   TreeState state;
-  std::vector<TreeNode> nodes;
+  std::span<TreeNode> nodes;    // who fetched them has them
   std::vector<int32_t> popped;  // nodes of the tree in their order
   std::vector<uint32_t> sets;   // node * words + word
 };

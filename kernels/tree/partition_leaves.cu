@@ -1,4 +1,4 @@
-#include "kernels/tree/device_tree.cuh"
+#include "kernels/tree/meeting.cuh"
 #include "kernels/tree/shuffle.cuh"
 
 namespace strata::gpu_tree {
@@ -194,6 +194,7 @@ __global__ void __launch_bounds__(kThreads, 4) Partition(const __grid_constant__
       MoveTile(view, tile, view.gradients16, &places);
     }
   }
+  if (view.meets) MeetAtEnd(view, Topic::kCounts);
 }
 
 }  // namespace
