@@ -2,12 +2,15 @@
 """Trains LightGBM and Strata with the same train.conf and prints their metrics side by side.
 
     tools/trees/compare_lightgbm.py train.conf [key=value ...]
+    tools/trees/compare_lightgbm.py --exchange
 
 Needs the Python package lightgbm, and strata-worker (--worker, or build/bin). Both read the same
 files; key=value overrides the file for both. With --first-tree one tree is trained, without
-rounding worth speaking of (gradient_bits=32), and the nodes that differ are listed.
+rounding worth speaking of (gradient_bits=32), and the nodes that differ are listed. With --exchange
+models of all kinds are handed to and fro (exchange_table.py), and both predict the same rows.
 
-Exit codes: 0 done (whatever the table says); 2 the command line, a file or a parameter is wrong.
+Exit codes: 0 done (whatever the table says); 1 exchanged models predict differently; 2 the command
+line, a file or a parameter is wrong.
 """
 import argparse
 import json
@@ -15,6 +18,8 @@ import os
 import subprocess
 import sys
 import tempfile
+
+from exchange_table import print_exchange
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OURS_ALONE = {"gradient_bits"}  # parameters that LightGBM does not have
@@ -127,15 +132,21 @@ def print_metrics(ours, theirs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("conf", help="LightGBM's train.conf")
+    parser.add_argument("conf", nargs="?", help="LightGBM's train.conf")
     parser.add_argument("overrides", nargs="*", metavar="key=value")
     parser.add_argument("--worker", default=os.path.join(ROOT, "build/bin/strata-worker"))
     parser.add_argument("--first-tree", action="store_true")
+    parser.add_argument("--exchange", action="store_true")
     options = parser.parse_args()
+    if (options.conf is None) != options.exchange:
+        parser.error("expected a train.conf, or --exchange")
     overrides = list(options.overrides)
     if options.first_tree:
         overrides += ["num_iterations=1", "gradient_bits=32"]
     try:
+        if options.exchange:
+            with tempfile.TemporaryDirectory() as folder:
+                return 0 if print_exchange(options.worker, folder) else 1
         parameters = dict(read_conf(options.conf))
         parameters.update(override.partition("=")[::2] for override in overrides)
         with tempfile.TemporaryDirectory() as folder:

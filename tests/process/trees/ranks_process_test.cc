@@ -115,6 +115,40 @@ TEST_F(RanksProcess, TheModelIsThatOfOneProcessHoweverRanksFindEachOther) {
   EXPECT_EQ(Model(), expected);
 }
 
+// A job file with categories that are texts, divided among the workers of a cluster file.
+TEST_F(RanksProcess, AJobIsDividedAsAConfIs) {
+  std::string rows = "y,town,x\n";
+  for (uint64_t row = 0; row < 600; ++row) {
+    const uint64_t town = row / 90 + Mix64(row) % 5;
+    rows += fmt::format("{},town {},{}\n", (town % 3 + Mix64(row + 7) % 4) / 3, town, row % 11);
+  }
+  WriteWholeFile(folder_.File("towns.csv"), rows);
+  WriteWholeFile(folder_.File("job.toml"),
+                 "[model]\nkind = \"gbdt\"\n[data]\ntrain = \"towns.csv\"\nheader = true\n"
+                 "label = \"y\"\n[[feature]]\nkind = \"categorical\"\ncolumns = [\"town\"]\n"
+                 "[[feature]]\nkind = \"numeric\"\ncolumns = [\"x\"]\n[output]\n"
+                 "model = \"model.txt\"\n[gbdt]\nobjective = \"binary\"\nnum_iterations = 5\n"
+                 "num_threads = 1\nmin_data_per_group = 10\nmax_cat_to_onehot = 1\n");
+  const auto start = [&](const std::vector<std::string>& more) {
+    ProcessOptions options{.arguments = {"--job=job.toml", "--json"}, .folder = folder_.path()};
+    options.arguments.insert(options.arguments.end(), more.begin(), more.end());
+    return Process(ProgramPath("strata-worker"), std::move(options));
+  };
+  Process alone = start({});
+  ASSERT_EQ(alone.Wait(), ProcessEnd{}) << alone.Errors();
+  const std::string expected = Model();
+  EXPECT_THAT(expected, HasSubstr("pandas_categorical:[[\"town 0\",\"town 1\",\"town 10\","));
+  PickPorts();
+  WriteWholeFile(folder_.File("model.txt"), "");
+  std::deque<Process> ranks;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ranks.push_back(
+        start({"--config=cluster.toml", fmt::format("--rank={}", rank), "gbdt.tree_learner=data"}));
+  }
+  ExpectDone(&ranks);
+  EXPECT_EQ(Model(), expected);
+}
+
 TEST_F(RanksProcess, AKilledRankIsNamedByTheOthers) {
   WriteConf("num_iterations = 1000000\nsnapshot_freq = 5\n");
   PickPorts();
