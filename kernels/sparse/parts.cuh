@@ -28,15 +28,20 @@ inline __device__ uint32_t PartOf(std::span<const uint32_t> ends, uint32_t posit
   return FirstFrom(ends.data(), 0, static_cast<uint32_t>(ends.size()), position + 1);
 }
 
+// The run of a row: of `rows` ascending positions those of its part. Where it ends; without parts,
+// or with one, all are one run.
+inline __device__ uint32_t RunEnd(std::span<const uint32_t> ends, const uint32_t* order,
+                                  uint32_t row, uint32_t rows) {
+  if (ends.size() < 2) return rows;
+  return FirstFrom(order, row + 1, rows, ends[PartOf(ends, order[row])]);
+}
+
 // How many parts have one of these `rows` ascending positions. From part to part, as a key may have
 // most of a batch's positions.
 inline __device__ uint32_t PartsThatBrought(std::span<const uint32_t> ends, const uint32_t* order,
                                             uint32_t rows) {
-  if (ends.size() < 2) return 1;
   uint32_t brought = 0;
-  for (uint32_t row = 0; row < rows; ++brought) {
-    row = FirstFrom(order, row + 1, rows, ends[PartOf(ends, order[row])]);
-  }
+  for (uint32_t row = 0; row < rows; ++brought) row = RunEnd(ends, order, row, rows);
   return brought;
 }
 

@@ -3,6 +3,7 @@
 
 #include "kernels/sparse/elements.cuh"
 #include "kernels/sparse/gradient_rows.cuh"
+#include "kernels/sparse/parts.cuh"
 #include "kernels/sparse/sum_often.cuh"
 
 namespace strata {
@@ -112,7 +113,7 @@ class Fetcher {
 template <typename Rows, uint32_t kWide>
 __global__ void __launch_bounds__(kOftenThreads)
     SumSlices(const __grid_constant__ TableGroup group, DistinctKeys keys, BatchGradients gradients,
-              uint32_t slices, float* scratch) {
+              std::span<const uint32_t> run_ends, uint32_t slices, float* scratch) {
   extern __shared__ __align__(16) float shared[];
   __shared__ uint32_t taken;
   const Tiles<Rows> tiles{shared};
@@ -127,11 +128,13 @@ __global__ void __launch_bounds__(kOftenThreads)
     const uint32_t* order = keys.order + begin;
     const GroupTable& table = group.OfKey(order[0]);
     const uint32_t first = item % slices * kSlice;
-    float sum = 0;
     if (first < table.map.dim) {
       Fetcher<Rows, kWide> fetcher(Rows(table, gradients), tiles, order, rows, first,
                                    table.map.dim);
       for (uint32_t tile = 0; tile < kTiles - 1; ++tile) fetcher.Next();
+      float sum = 0;
+      uint32_t run = 0;  // where it begins
+      uint32_t run_end = threadIdx.x < kSlice ? RunEnd(run_ends, order, run, rows) : 0;
       for (uint32_t tile = 0; tile * kTileRows < rows; ++tile) {
         fetcher.Next();
         __pipeline_wait_prior(kTiles - 1);
@@ -143,18 +146,24 @@ __global__ void __launch_bounds__(kOftenThreads)
             const float element = Widened(from[row * kSlice]);
             return Rows::kScaled ? scales[row] * element : element;
           };
-          const uint32_t here = min(kTileRows, rows - tile * kTileRows);
-          uint32_t r = 0;
-          if (tile == 0) sum = gradient(r++);  // and not 0 + it, which makes +0 of -0
+          const uint32_t before = tile * kTileRows;
+          const uint32_t here = min(kTileRows, rows - before);
+          for (uint32_t r = 0; r < here;) {
+            if (before + r == run) sum = gradient(r++);  // and not 0 + it, which makes +0 of -0
+            const uint32_t until = min(here, run_end - before);
 #pragma unroll 16
-          for (; r < here; ++r) sum += gradient(r);
+            for (; r < until; ++r) sum += gradient(r);
+            if (before + r != run_end) break;
+            if (run_end - run > kOften && first + threadIdx.x < table.map.dim) {
+              OftenSum(scratch, group, begin + run)[first + threadIdx.x] = sum;
+            }
+            run = run_end;
+            if (run != rows) run_end = RunEnd(run_ends, order, run, rows);
+          }
         }
         __syncthreads();
       }
       __pipeline_wait_prior(0);
-    }
-    if (threadIdx.x < kSlice && first + threadIdx.x < table.map.dim) {
-      OftenSum(scratch, group, begin)[first + threadIdx.x] = sum;
     }
     __syncthreads();  // all have read the one before: not every item has a tile to wait for
     if (threadIdx.x == 0) taken = atomicAdd(reinterpret_cast<uint32_t*>(scratch), 1U);
@@ -165,7 +174,8 @@ __global__ void __launch_bounds__(kOftenThreads)
 }  // namespace
 
 void SumOften(const Exec& exec, const TableGroup& group, const DistinctKeys& distinct,
-              const BatchGradients& gradients, bool aligned, uint32_t processors, float* scratch) {
+              const BatchGradients& gradients, std::span<const uint32_t> run_ends, bool aligned,
+              uint32_t processors, float* scratch) {
   const auto stream = static_cast<cudaStream_t>(exec.stream);
   (void)cudaMemsetAsync(scratch, 0, sizeof(uint32_t), stream);
   const uint32_t slices = (group.dim_max + kSlice - 1) / kSlice;
@@ -174,8 +184,8 @@ void SumOften(const Exec& exec, const TableGroup& group, const DistinctKeys& dis
     const auto sum = aligned ? SumSlices<Rows, 4> : SumSlices<Rows, 1>;
     constexpr size_t kBytes = Tiles<Rows>::kBytes;
     (void)cudaFuncSetAttribute(sum, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
-    sum<<<3 * processors, kOftenThreads, kBytes, stream>>>(group, distinct, gradients, slices,
-                                                           scratch);
+    sum<<<3 * processors, kOftenThreads, kBytes, stream>>>(group, distinct, gradients, run_ends,
+                                                           slices, scratch);
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernels/core/exec.h"
 #include "kernels/sparse/batch.h"
@@ -13,8 +14,8 @@
 
 namespace strata {
 
-// The sums lie behind a counter. As each key has more than kOften positions, starts[j] / kOften is
-// a number of its own.
+// The sums lie behind a counter. As each run has more than kOften positions, where it begins /
+// kOften is a number of its own.
 constexpr size_t OftenSumFloats(size_t keys, uint32_t dim_max) {
   return 4 + (keys / kOften + 1) * ((dim_max + 3) / 4 * 4);
 }
@@ -22,9 +23,12 @@ inline __device__ float* OftenSum(float* scratch, const TableGroup& group, uint3
   return scratch + 4 + uint64_t{begin / kOften} * ((group.dim_max + 3) / 4 * 4);
 }
 
-// For each key of distinct.often: ((g1 + g2) + g3) + ... in the order of positions. aligned: all
-// rows, those of gradients too, begin at multiples of four elements. scratch: OftenSumFloats.
+// For each run of more than kOften positions: ((g1 + g2) + g3) + ... in their order. A run: what a
+// key of distinct.often has in one of the parts that end before `run_ends`; empty: all that it has.
+// aligned: all rows, those of gradients too, begin at multiples of four elements. scratch:
+// OftenSumFloats.
 void SumOften(const Exec& exec, const TableGroup& group, const DistinctKeys& distinct,
-              const BatchGradients& gradients, bool aligned, uint32_t processors, float* scratch);
+              const BatchGradients& gradients, std::span<const uint32_t> run_ends, bool aligned,
+              uint32_t processors, float* scratch);
 
 }  // namespace strata

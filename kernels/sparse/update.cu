@@ -1,361 +1,6 @@
-#include <cuda_runtime.h>
-
-#include <algorithm>
-#include <bit>
-#include <type_traits>
-
-#include "base/status.h"
-#include "kernels/core/math.h"
-#include "kernels/hashmap/row_device.cuh"
-#include "kernels/optim/gradient_shape.h"
-#include "kernels/optim/row_sum.h"
-#include "kernels/optim/rules.h"
-#include "kernels/sparse/elements.cuh"
-#include "kernels/sparse/gradient_rows.cuh"
-#include "kernels/sparse/parts.cuh"
-#include "kernels/sparse/sum_often.cuh"
-#include "kernels/sparse/update.h"
+#include "kernels/sparse/update_kernel.cuh"
 
 namespace strata {
-namespace {
-
-__device__ Four FourTimes(float x) { return {{x, x, x, x}}; }
-
-// How rows lie: fp32 that is loaded four elements at once, or one by one; any type, one by one.
-enum class RowForm { kAligned, kFp32, kNarrow };
-
-// A row of the map: its value and its states are vectors of dim elements, number 0 and 1 on.
-template <RowForm kForm>
-class StoredRow {
- public:
-  static constexpr bool kNarrow = kForm == RowForm::kNarrow;
-
-  // `sequence`: what rounds what is stored.
-  __device__ StoredRow(const MapRef& map, uint64_t place, uint64_t sequence)
-      : map_(map), row_(map.RowOf(place)), sequence_(sequence) {}
-
-  __device__ Four Load(uint32_t vector, uint32_t e) const {
-    if constexpr (!kNarrow) {
-      return LoadFour<kForm == RowForm::kAligned>(row_ + vector * map_.dim, e, map_.dim);
-    }
-    Four four = {};
-#pragma unroll
-    for (uint32_t f = 0; f < 4; ++f) {
-      if (e + f < map_.dim) four.of[f] = LoadOne(vector, e + f);
-    }
-    return four;
-  }
-  __device__ float LoadOne(uint32_t vector, uint32_t e) const {
-    if constexpr (!kNarrow) return row_[vector * map_.dim + e];
-    return ElementOf<true>(TypeOf(vector), ArrayOf(vector), InArray(vector, e));
-  }
-  __device__ void Store(const Four& four, uint32_t vector, uint32_t e) const {
-    if constexpr (!kNarrow) {
-      StoreFour<kForm == RowForm::kAligned>(four, row_ + vector * map_.dim, e, map_.dim);
-    } else {
-#pragma unroll
-      for (uint32_t f = 0; f < 4; ++f) {
-        if (e + f < map_.dim) StoreOne(four.of[f], vector, e + f);
-      }
-    }
-  }
-  __device__ void StoreOne(float x, uint32_t vector, uint32_t e) const {
-    if constexpr (!kNarrow) {
-      row_[vector * map_.dim + e] = x;
-      return;
-    }
-    const ElementType type = TypeOf(vector);
-    void* const array = ArrayOf(vector);
-    if (type == ElementType::kFp32) {
-      static_cast<float*>(array)[InArray(vector, e)] = x;
-    } else {
-      const uint64_t random = SequenceBits(sequence_, vector * map_.dim + e);
-      static_cast<uint16_t*>(array)[InArray(vector, e)] = narrow::ToBitsStochastic(type, x, random);
-    }
-  }
-
- private:
-  __device__ ElementType TypeOf(uint32_t vector) const {
-    return vector == 0 ? map_.value_type : map_.state_type;
-  }
-  // All states are one array behind the value.
-  __device__ void* ArrayOf(uint32_t vector) const {
-    return reinterpret_cast<std::byte*>(row_) + (vector == 0 ? 0 : map_.state_offset);
-  }
-  __device__ uint32_t InArray(uint32_t vector, uint32_t e) const {
-    return vector == 0 ? e : (vector - 1) * map_.dim + e;
-  }
-
-  const MapRef& map_;
-  float* const row_;
-  const uint64_t sequence_;
-};
-
-// The threads that work on one key: thread `lane` has elements 4 lane to 4 lane + 3, and in further
-// steps those 4 `lanes` behind them.
-struct Team {
-  uint32_t lane;
-  uint32_t lanes;  // a power of two
-  uint32_t mask;   // of the warp
-
-  __device__ uint32_t Element(uint32_t step) const { return 4 * (step * lanes + lane); }
-  template <typename T>
-  __device__ T From(T value, uint32_t of_lane) const {
-    return __shfl_sync(mask, value, static_cast<int>(of_lane), static_cast<int>(lanes));
-  }
-};
-
-// A key whose turn it is. Its last position is there at once, the others are a memory's latency
-// away.
-struct Turn {
-  uint64_t place = 0;
-  uint32_t begin = 0;
-  uint32_t end = 0;
-  uint32_t last = 0;
-
-  __device__ uint32_t rows() const { return end - begin; }
-  __device__ uint32_t Position(const DistinctKeys& keys, uint32_t row) const {
-    return row + 1 == rows() ? last : keys.order[begin + row];
-  }
-};
-
-__device__ Turn TurnOf(const DistinctKeys& keys, uint32_t j) {
-  return {keys.places[j], keys.starts[j], keys.starts[j + 1], keys.lasts[j]};
-}
-
-// sum[step] += the gradients of the key.
-template <uint32_t kSteps, bool kAligned, typename Rows>
-__device__ void AddRows(const Team& team, uint32_t dim, const Rows& gradients,
-                        const DistinctKeys& keys, const Turn& turn, Four (&sum)[kSteps]) {
-  constexpr uint32_t kAtOnce = kSteps == 1 ? 4 : 1;
-  const uint32_t rows = turn.rows();
-  for (uint32_t row = 0; row < rows; row += kAtOnce) {
-    ScaledRow<typename Rows::Element> from[kAtOnce];
-    Four next[kAtOnce][kSteps];
-#pragma unroll
-    for (uint32_t k = 0; k < kAtOnce; ++k) {
-      if (row + k >= rows) break;
-      from[k] = gradients.Of(turn.Position(keys, row + k));
-    }
-#pragma unroll
-    for (uint32_t k = 0; k < kAtOnce; ++k) {
-      if (row + k >= rows) break;
-#pragma unroll
-      for (uint32_t s = 0; s < kSteps; ++s) {
-        next[k][s] = LoadFour<kAligned>(from[k].elements, team.Element(s), dim);
-      }
-    }
-#pragma unroll
-    for (uint32_t k = 0; k < kAtOnce; ++k) {
-      if (row + k >= rows) break;
-#pragma unroll
-      for (uint32_t s = 0; s < kSteps; ++s) {
-#pragma unroll
-        for (uint32_t f = 0; f < 4; ++f) sum[s].of[f] += from[k].scale * next[k][s].of[f];
-      }
-    }
-  }
-}
-
-// Rows that a thread has made, counted once for each table.
-class RowsMade {
- public:
-  __device__ void Count(const MapRef& map) {
-    if (counts_ != map.counts) Tell();
-    counts_ = map.counts;
-    ++made_;
-  }
-  __device__ void Tell() {
-    if (made_ != 0) atomicAdd(&counts_->rows, made_);
-    made_ = 0;
-  }
-
- private:
-  MapCounts* counts_ = nullptr;
-  unsigned long long made_ = 0;
-};
-
-// Either shape, chosen as the kernel runs: fewer kernels to compile.
-struct EitherGradient : ShapedGradient {
-  bool is_plain;
-
-  explicit EitherGradient(const PlainGradient&) : ShapedGradient{}, is_plain(true) {}
-  explicit EitherGradient(const ShapedGradient& shaped) : ShapedGradient(shaped), is_plain(false) {}
-  __device__ float operator()(float g, float w) const {
-    return is_plain ? g : ShapedGradient::operator()(g, w);
-  }
-};
-
-// The sum of squares of all element(step, f) of the team, as kernels/optim/row_sum.h says.
-template <uint32_t kSteps, typename Element>
-__device__ double SumOfSquares(const Team& team, const Element& element) {
-  double sum = 0.0;
-#pragma unroll
-  for (uint32_t s = 0; s < kSteps; ++s) {
-    sum += SumOfFourSquares(element(s, 0), element(s, 1), element(s, 2), element(s, 3));
-  }
-  for (uint32_t apart = team.lanes / 2; apart > 0; apart /= 2) {
-    sum += __shfl_xor_sync(team.mask, sum, static_cast<int>(apart));
-  }
-  return sum;
-}
-
-// A team a key, one after the other: those that have a row (kNew false), or those that get one.
-// kMayBeBags false: gradients are rows by position, which leaves a step of training its registers.
-template <typename Rule, typename Shape, uint32_t kSteps, RowForm kForm, bool kNew, bool kMayBeBags>
-__global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
-    Update(const __grid_constant__ TableGroup group, Rule rule, Shape shape, uint64_t step,
-           DistinctKeys keys, BatchGradients gradients, uint32_t lanes, float* scratch) {
-  constexpr bool kHasRowState = Rule::kNeeds == RowNeed::kMeanSquare;
-  constexpr bool kAligned = kForm == RowForm::kAligned;
-  constexpr bool kNarrow = kForm == RowForm::kNarrow;
-  const uint32_t teams = gridDim.x * (kMapThreads / lanes);
-  const Team team{threadIdx.x % lanes, lanes,
-                  static_cast<uint32_t>(((uint64_t{1} << lanes) - 1) << (Lane() / lanes * lanes))};
-  const bool leads = team.lane == 0;
-  const uint32_t count = kNew ? *keys.missing_count : *keys.count;
-  RowsMade made;
-  const uint32_t first = (blockIdx.x * kMapThreads + threadIdx.x) / lanes;
-  const auto number_of = [&](uint32_t n) { return kNew ? keys.missing[n] : n; };
-  Turn next;
-  if (first < count) next = TurnOf(keys, number_of(first));
-  for (uint32_t n = first; n < count; n += teams) {
-    const Turn turn = next;
-    const uint32_t j = number_of(n);
-    if (n + teams < count) next = TurnOf(keys, number_of(n + teams));
-    uint64_t place = turn.place;
-    if (!kNew && place == kNowhere) continue;
-    const GroupTable& table = group.OfKey(turn.last);
-    const uint32_t dim = table.map.dim;
-    Four w[kSteps];
-    Four states[Rule::kStates + 1][kSteps];
-    const float first_state = Held<kNarrow>(table.map.state_type, table.start.state);
-    float row_state = first_state;
-    uint32_t frequency = 0;
-    uint64_t last_step = 0;
-#pragma unroll
-    for (uint32_t s = 0; s < kSteps; ++s) {
-      const uint32_t e = team.Element(s);
-      if constexpr (kNew) {
-        w[s] = InitialFour<kNarrow>(table.map, table.start, keys.keys[j], e);
-      } else {
-        w[s] = StoredRow<kForm>(table.map, place, 0).Load(0, e);
-      }
-#pragma unroll
-      for (uint32_t k = 0; k != Rule::kStates; ++k) {
-        states[k][s] =
-            kNew ? FourTimes(first_state) : StoredRow<kForm>(table.map, place, 0).Load(k + 1, e);
-      }
-    }
-    if constexpr (!kNew) {
-      if (kHasRowState) row_state = StoredRow<kForm>(table.map, place, 0).LoadOne(1, 0);
-      if (leads) frequency = table.map.HeaderOf(place)->frequency;
-      if (Rule::kNeeds == RowNeed::kLastStep) last_step = table.map.HeaderOf(place)->last_step;
-    }
-
-    Four sum[kSteps];
-    if (turn.rows() > kOften) {
-#pragma unroll
-      for (uint32_t s = 0; s < kSteps; ++s) {
-        sum[s] = LoadFour<kAligned>(OftenSum(scratch, group, turn.begin), team.Element(s), dim);
-      }
-    } else {
-#pragma unroll
-      for (uint32_t s = 0; s < kSteps; ++s) sum[s] = FourTimes(-0.0F);  // 0 makes +0 of -0
-      if constexpr (kMayBeBags) {
-        WithRows(gradients, [&](auto kind) {
-          const typename decltype(kind)::type of_table(table, gradients);
-          AddRows<kSteps, kAligned>(team, dim, of_table, keys, turn, sum);
-        });
-      } else {
-        AddRows<kSteps, kAligned>(team, dim, PlainRows(table, gradients), keys, turn, sum);
-      }
-    }
-    bool finite = true;
-#pragma unroll
-    for (uint32_t s = 0; s < kSteps; ++s) {
-#pragma unroll
-      for (uint32_t f = 0; f < 4; ++f) finite = finite && math::IsFinite(sum[s].of[f]);
-    }
-    if (__all_sync(team.mask, finite) == 0) {
-      if (leads) atomicAdd(&table.map.counts->rejected, 1);
-      continue;
-    }
-    if constexpr (kNew) {
-      // No key is compared meanwhile: slots may change hands.
-      if (leads) place = TakePlace(table.map, keys.keys[j]);
-      place = team.From(place, 0);
-      if (place == kNowhere) {
-        if (leads) atomicAdd(&table.map.counts->refused, 1);
-        continue;
-      }
-      if (leads) made.Count(table.map);
-    }
-
-    Shape of_row = shape;
-    if constexpr (Shape::kMayClipNorm) {
-      if (shape.clip_norm > 0) {
-        of_row.ScaleTo(SumOfSquares<kSteps>(
-            team, [&](uint32_t s, uint32_t f) { return shape.Clipped(sum[s].of[f]); }));
-      }
-    }
-    const uint64_t sequence =
-        kNarrow ? narrow::RoundingSequence(table.start.seed, keys.keys[j], step) : 0;
-    const StoredRow<kForm> row(table.map, place, sequence);
-    const auto run = [&](const auto& on_elements) {
-#pragma unroll
-      for (uint32_t s = 0; s < kSteps; ++s) {
-        const uint32_t e = team.Element(s);
-#pragma unroll
-        for (uint32_t f = 0; f < 4; ++f) {
-          const float before = w[s].of[f];
-          float state[Rule::kStates + 1];
-#pragma unroll
-          for (uint32_t k = 0; k != Rule::kStates; ++k) state[k] = states[k][s].of[f];
-          on_elements(of_row(sum[s].of[f], before), w[s].of[f], state, 1);
-#pragma unroll
-          for (uint32_t k = 0; k != Rule::kStates; ++k) states[k][s].of[f] = state[k];
-          // A host keeps the NaN that it is given, a GPU makes one of its own.
-          if (before != before) w[s].of[f] = before;
-        }
-        row.Store(w[s], 0, e);
-#pragma unroll
-        for (uint32_t k = 0; k != Rule::kStates; ++k) row.Store(states[k][s], k + 1, e);
-      }
-    };
-    if constexpr (Rule::kNeeds == RowNeed::kMeanSquare) {
-      const double squares = SumOfSquares<kSteps>(
-          team, [&](uint32_t s, uint32_t f) { return of_row(sum[s].of[f], w[s].of[f]); });
-      const auto on_elements = rule.ForRow(squares / static_cast<double>(dim), row_state);
-      run(on_elements);
-      if (leads) row.StoreOne(on_elements.first_state, 1, 0);
-    } else if constexpr (Rule::kNeeds == RowNeed::kLastStep) {
-      run(rule.ForRow(last_step));
-    } else {
-      run(rule);
-    }
-    if (!leads) continue;
-    SlotHeader& header = *table.map.HeaderOf(place);
-    const uint32_t brought =
-        PartsThatBrought(gradients.part_ends, keys.order + turn.begin, turn.rows());
-    if (kNew) header.key = keys.keys[j];
-    header.last_step = step;
-    uint64_t score = table.start.score;
-    if (!kNew && table.map.score_kept != 0) score |= header.score & table.map.score_kept;
-    header.score = score;
-    header.frequency = frequency + min(brought, UINT32_MAX - frequency);
-    header.checkpoint_epoch = table.start.checkpoint_epoch;
-  }
-  made.Tell();
-}
-
-uint32_t Processors(const Exec& exec) {
-  int count = 0;
-  (void)cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, exec.ordinal);
-  return static_cast<uint32_t>(count);
-}
-
-}  // namespace
 
 size_t UpdateScratchBytes(size_t keys, uint32_t dim_max) {
   return OftenSumFloats(keys, dim_max) * sizeof(float);
@@ -365,42 +10,35 @@ void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& 
                 uint64_t step, const DistinctKeys& distinct, const BatchGradients& gradients,
                 std::span<std::byte> scratch) {
   if (group.keys == 0) return;
-  STRATA_CHECK(scratch.size() >= UpdateScratchBytes(group.keys, group.dim_max));
-  const auto stream = static_cast<cudaStream_t>(exec.stream);
-  auto* sums = reinterpret_cast<float*>(scratch.data());
-  const uint32_t processors = Processors(exec);
-  const bool aligned =
-      group.AllDimsAreMultiplesOf(4) && (gradients.bags == nullptr || gradients.bags_aligned);
-  SumOften(exec, group, distinct, gradients, aligned, processors, sums);
-  const uint32_t lanes = std::min(32U, std::bit_ceil((group.dim_max + 3) / 4));
-  const uint64_t blocks = (group.keys * lanes + kMapThreads - 1) / kMapThreads;
-  const auto grid = static_cast<uint32_t>(std::min<uint64_t>(blocks, 4 * processors));
-  constexpr uint32_t kStepsMost = 1024 / 4 / 32;
+  const UpdateLaunch launch(exec, group, distinct, gradients, {}, scratch);
+  const auto run = [&](const auto& update, const auto& times, const auto& shape) {
+    update<<<launch.grid, kMapThreads, 0, launch.stream>>>(group, times, shape, distinct, gradients,
+                                                           launch.lanes, launch.sums);
+  };
+  constexpr uint32_t kStepsMost = UpdateLaunch::kStepsMost;
   WithGradientShape(optimizer, [&](const auto& shape) {
     WithRule(optimizer, step, [&](const auto& rule) {
-      using Rule = std::remove_cvref_t<decltype(rule)>;
+      using Times = AtOnce<std::remove_cvref_t<decltype(rule)>>;
       using Given = std::remove_cvref_t<decltype(shape)>;
+      const Times times{rule, step};
       const EitherGradient either(shape);
-      const auto run = [&](const auto& update, const auto& its_shape) {
-        update<<<grid, kMapThreads, 0, stream>>>(group, rule, its_shape, step, distinct, gradients,
-                                                 lanes, sums);
-      };
       if (group.IsNarrow()) {
-        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kNarrow, false, true>, either);
-        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kNarrow, true, true>, either);
-      } else if (group.dim_max > 4 * lanes) {
-        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kFp32, false, true>, either);
-        run(Update<Rule, EitherGradient, kStepsMost, RowForm::kFp32, true, true>, either);
-      } else if (aligned) {
+        run(Update<Times, EitherGradient, kStepsMost, RowForm::kNarrow, false, true>, times,
+            either);
+        run(Update<Times, EitherGradient, kStepsMost, RowForm::kNarrow, true, true>, times, either);
+      } else if (group.dim_max > 4 * launch.lanes) {
+        run(Update<Times, EitherGradient, kStepsMost, RowForm::kFp32, false, true>, times, either);
+        run(Update<Times, EitherGradient, kStepsMost, RowForm::kFp32, true, true>, times, either);
+      } else if (launch.aligned) {
         if (gradients.bags == nullptr) {
-          run(Update<Rule, Given, 1, RowForm::kAligned, false, false>, shape);
+          run(Update<Times, Given, 1, RowForm::kAligned, false, false>, times, shape);
         } else {
-          run(Update<Rule, EitherGradient, 1, RowForm::kAligned, false, true>, either);
+          run(Update<Times, EitherGradient, 1, RowForm::kAligned, false, true>, times, either);
         }
-        run(Update<Rule, EitherGradient, 1, RowForm::kAligned, true, true>, either);
+        run(Update<Times, EitherGradient, 1, RowForm::kAligned, true, true>, times, either);
       } else {
-        run(Update<Rule, EitherGradient, 1, RowForm::kFp32, false, true>, either);
-        run(Update<Rule, EitherGradient, 1, RowForm::kFp32, true, true>, either);
+        run(Update<Times, EitherGradient, 1, RowForm::kFp32, false, true>, times, either);
+        run(Update<Times, EitherGradient, 1, RowForm::kFp32, true, true>, times, either);
       }
     });
   });

@@ -42,4 +42,12 @@ void UpdateRows(const Exec& exec, const TableGroup& group, const OptimizerSpec& 
                 std::span<std::byte> scratch);
 size_t UpdateScratchBytes(size_t keys, uint32_t dim_max);
 
+// Updates one after the other, in one pass: part i of the batch is one of its own, at time
+// steps[i], and what comes out is to the bit what UpdateRows makes of a batch for each. Parts
+// behind the last step are left out. Rows are fp32, and gradients `values`.
+constexpr size_t kUpdatesInTurnMax = 64;
+void UpdateRowsInTurn(const Exec& exec, const TableGroup& group, const OptimizerSpec& optimizer,
+                      std::span<const uint64_t> steps, const DistinctKeys& distinct,
+                      const BatchGradients& gradients, std::span<std::byte> scratch);
+
 }  // namespace strata

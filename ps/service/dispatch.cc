@@ -29,7 +29,7 @@ Status CheckWrite(const LaneState& lane, const wire::Header& header) {
 
 // The write came before and waits: the retry is answered with it.
 void JoinParked(LaneState& lane, const Request& request) {
-  if (JoinRestore(lane, request)) return;
+  if (JoinRestore(lane, request) || JoinGathered(lane, request)) return;
   const bool joined =
       request.header.is(wire::kFlagSync) &&
       lane.barrier.AddRetry(MemberOf(request), request.reply_to(), request.deadline);

@@ -24,11 +24,22 @@ void HandleLeave(LaneState& lane, Request request);
 void HandleListTables(LaneState& lane, Request request);
 void HandlePrefetch(LaneState& lane, Request request);
 void HandlePull(LaneState& lane, Request request);
-void AnswerGathered(
-    LaneState& lane);  // the pulls that were gathered; to be called before any write
 void HandleScan(LaneState& lane, Request request);
 void HandleStats(LaneState& lane, Request request);
 void HandleControl(LaneState& lane, Request request);
+
+// What was gathered: pulls, to be called before any write, and pushes, before anything else. Of one
+// of the two there is nothing.
+void AnswerGathered(LaneState& lane);
+void ApplyGathered(LaneState& lane);
+inline void FinishGathered(LaneState& lane) {
+  AnswerGathered(lane);
+  ApplyGathered(lane);
+}
+// Most keys that are gathered, unless a single request brings more.
+constexpr size_t kGatheredKeysMax = size_t{1} << 18;
+// A repeat of a push that was gathered: answered with it.
+bool JoinGathered(LaneState& lane, const Request& request);
 
 // Writes: a status is answered and remembered by the caller. The LSN of the record that says that
 // the write was applied (0 without a log), or nothing when it waits and will be answered later.

@@ -24,11 +24,8 @@ Result<bool> ParkIfEarly(LaneState& lane, const Request& request, std::vector<Ke
   return true;
 }
 
-// Most keys of one lookup, unless a single pull brings more.
-constexpr size_t kGatheredKeysMax = size_t{1} << 18;
-
 void Gather(LaneState& lane, LocalTable& table, const ReplyTo& to, std::span<const Key> keys) {
-  LaneState::Gathered& gathered = lane.gathered;
+  LaneState::GatheredPulls& gathered = lane.gathered_pulls;
   if (gathered.table != &table || gathered.keys.size() + keys.size() > kGatheredKeysMax) {
     AnswerGathered(lane);
   }
@@ -73,7 +70,7 @@ void HandlePull(LaneState& lane, Request request) {
   const Result<bool> parked = ParkIfEarly(lane, request, *keys);
   if (!parked.ok()) return lane.Reply(to, parked.status());
   if (*parked) return;
-  if ((*table)->PrefersLargeLookups()) {
+  if ((*table)->PrefersLargeBatches()) {
     Gather(lane, **table, to, *keys);
   } else {
     AnswerPull(lane, **table, to, *keys);
@@ -81,12 +78,12 @@ void HandlePull(LaneState& lane, Request request) {
 }
 
 void AnswerGathered(LaneState& lane) {
-  if (lane.gathered.pulls.empty()) return;
-  const LaneState::Gathered gathered = std::exchange(lane.gathered, {});
+  if (lane.gathered_pulls.pulls.empty()) return;
+  const LaneState::GatheredPulls gathered = std::exchange(lane.gathered_pulls, {});
   const Result<Frame> rows = LookUp(lane, *gathered.table, gathered.keys);
   const uint32_t dim = gathered.table->spec().dim;
   size_t begin = 0;
-  for (const LaneState::Gathered::Pull& pull : gathered.pulls) {
+  for (const LaneState::GatheredPulls::Pull& pull : gathered.pulls) {
     const size_t bytes = pull.keys * dim * sizeof(float);
     if (rows.ok()) {
       ReplyRows(lane, pull.to, dim, rows->Part(begin, bytes));

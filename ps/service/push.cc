@@ -1,16 +1,20 @@
 // PUSH: gradients in, the optimizer's rule runs here. A synchronous one waits for the other ranks;
-// the last to come closes the step: the gradients are summed in rank order and applied once.
+// the last to come closes the step: the gradients are summed in rank order and applied once. Others
+// are an update each; those of a table that prefers large batches are gathered, and applied
+// together.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ps/service/handlers.h"
 
 namespace strata {
 namespace {
 
-// OK: the step was applied by the record `lsn`.
-void AnswerStep(LaneState& lane, std::span<const ParkedPush> pushes, const Result<Lsn>& applied) {
+// The pushes of a step, or one alone, which are one update: it was applied by the record `lsn`, or
+// not at all.
+void AnswerPushes(LaneState& lane, std::span<const ParkedPush> pushes, const Result<Lsn>& applied) {
   const Status& status = applied.status();
   for (const ParkedPush& push : pushes) {
     if (applied.ok()) {
@@ -25,7 +29,7 @@ void AnswerStep(LaneState& lane, std::span<const ParkedPush> pushes, const Resul
   }
 }
 
-Result<Lsn> AppendStep(LaneState& lane, std::span<const ParkedPush> pushes) {
+Result<Lsn> AppendPushes(LaneState& lane, std::span<const ParkedPush> pushes) {
   if (!lane.config.durable) return Lsn{0};
   RecordBody body;
   for (const ParkedPush& push : pushes) {
@@ -36,13 +40,18 @@ Result<Lsn> AppendStep(LaneState& lane, std::span<const ParkedPush> pushes) {
   return lane.Append(RecordKind::kWrites, body.pieces());
 }
 
-// Applies the open step, to all rows or none.
-Result<Lsn> ApplyStep(LaneState& lane, LocalTable& table, std::span<const ParkedPush> pushes,
-                      uint64_t step) {
+std::vector<GradientPart> PartsOf(std::span<const ParkedPush> pushes) {
   std::vector<GradientPart> parts;
   for (const ParkedPush& push : pushes) parts.push_back({push.keys, push.gradients.span()});
+  return parts;
+}
+
+// Applies one update, to all rows or none.
+Result<Lsn> ApplyPushes(LaneState& lane, LocalTable& table, std::span<const ParkedPush> pushes,
+                        uint64_t step) {
+  const std::vector<GradientPart> parts = PartsOf(pushes);
   STRATA_TRY(lane.Count(Refusal::kMemory, table.PrepareUpdate(parts)));
-  STRATA_ASSIGN(const Lsn lsn, AppendStep(lane, pushes));
+  STRATA_ASSIGN(const Lsn lsn, AppendPushes(lane, pushes));
   table.CommitUpdate(step);
   return lsn;
 }
@@ -50,8 +59,8 @@ Result<Lsn> ApplyStep(LaneState& lane, LocalTable& table, std::span<const Parked
 // Closes every step that is complete: pushes of a later one may have come before.
 void CloseSteps(LaneState& lane, LocalTable& table, const SyncMember& member, TimeNs now) {
   while (std::optional<std::vector<ParkedPush>> pushes = lane.barrier.TakeComplete(member)) {
-    const Result<Lsn> applied = ApplyStep(lane, table, *pushes, lane.barrier.OpenStep(member));
-    AnswerStep(lane, *pushes, applied);
+    const Result<Lsn> applied = ApplyPushes(lane, table, *pushes, lane.barrier.OpenStep(member));
+    AnswerPushes(lane, *pushes, applied);
     if (!applied.ok()) {
       lane.NoteRoom(applied.status());
       // The step stays open and may be pushed again, but by ranks that have heard of the error: who
@@ -73,31 +82,36 @@ void CloseSteps(LaneState& lane, LocalTable& table, const SyncMember& member, Ti
   }
 }
 
+struct Gradients {
+  LocalTable* table = nullptr;
+  std::vector<Key> keys;
+  RowsIn gradients;
+};
+
+ParkedPush Parked(Request& request, std::vector<Key> keys, RowsIn gradients) {
+  return {.reply_to = {request.reply_to()},
+          .request = request.header,
+          .client = request.client(),
+          .sequence = request.header.sequence,
+          .keys = std::move(keys),
+          .gradients = std::move(gradients),
+          .then = std::move(request.then),
+          .deadline = request.deadline};
+}
+
 Status ParkPush(LaneState& lane, LocalTable& table, Request& request, std::vector<Key> keys,
                 RowsIn gradients) {
   const SyncMember member = MemberOf(request);
   STRATA_TRY(lane.barrier.Claim(member, true, request.now));
   // A step that has begun is work in flight, which draining waits for.
   if (!lane.barrier.HasBegun(member)) STRATA_TRY(lane.CheckNotDraining());
-  ParkedPush push{.reply_to = {request.reply_to()},
-                  .request = request.header,
-                  .client = member.client,
-                  .sequence = request.header.sequence,
-                  .keys = std::move(keys),
-                  .gradients = std::move(gradients),
-                  .then = std::move(request.then),
-                  .deadline = request.deadline};
-  STRATA_TRY(lane.Count(Refusal::kQueue, lane.barrier.AddPush(member, std::move(push))));
+  STRATA_TRY(lane.Count(
+      Refusal::kQueue,
+      lane.barrier.AddPush(member, Parked(request, std::move(keys), std::move(gradients)))));
   lane.dedup.Park(member.client, request.header.sequence);
   CloseSteps(lane, table, member, request.now);
   return {};
 }
-
-struct Gradients {
-  LocalTable* table = nullptr;
-  std::vector<Key> keys;
-  RowsIn gradients;
-};
 
 Result<Gradients> Decode(const LaneState& lane, const Request& request) {
   Gradients out;
@@ -111,17 +125,75 @@ Result<Gradients> Decode(const LaneState& lane, const Request& request) {
   return out;
 }
 
+void Gather(LaneState& lane, Request& request, Gradients push) {
+  LaneState::GatheredPushes& gathered = lane.gathered_pushes;
+  if (gathered.table != push.table || gathered.pushes.size() == LocalTable::kUpdatesMax ||
+      gathered.keys + push.keys.size() > kGatheredKeysMax) {
+    ApplyGathered(lane);
+  }
+  lane.dedup.Park(request.client(), request.header.sequence);
+  gathered.table = push.table;
+  gathered.keys += push.keys.size();
+  gathered.pushes.push_back(Parked(request, std::move(push.keys), std::move(push.gradients)));
+}
+
+// The records of the first of them, which are applied; the others have to come one by one.
+std::vector<Lsn> ApplyTogether(LaneState& lane, LocalTable& table,
+                               std::span<const ParkedPush> pushes) {
+  std::vector<Lsn> records;
+  const std::vector<GradientPart> updates = PartsOf(pushes);
+  if (updates.size() < 2 || !table.PrepareUpdates(updates).ok()) return records;
+  std::vector<uint64_t> steps;
+  for (const ParkedPush& push : pushes) {
+    const Result<Lsn> lsn = AppendPushes(lane, {&push, 1});
+    if (!lsn.ok()) break;
+    records.push_back(*lsn);
+    steps.push_back(push.request.step);
+  }
+  table.CommitUpdates(steps);
+  return records;
+}
+
 }  // namespace
+
+void ApplyGathered(LaneState& lane) {
+  if (lane.gathered_pushes.pushes.empty()) return;
+  const LaneState::GatheredPushes gathered = std::exchange(lane.gathered_pushes, {});
+  const std::span<const ParkedPush> pushes(gathered.pushes);
+  const std::vector<Lsn> together = ApplyTogether(lane, *gathered.table, pushes);
+  for (size_t i = 0; i < pushes.size(); ++i) {
+    const std::span<const ParkedPush> one = pushes.subspan(i, 1);
+    const Result<Lsn> applied = i < together.size()
+                                    ? Result<Lsn>(together[i])
+                                    : ApplyPushes(lane, *gathered.table, one, one[0].request.step);
+    AnswerPushes(lane, one, applied);
+    lane.NoteRoom(applied.status());
+  }
+}
+
+bool JoinGathered(LaneState& lane, const Request& request) {
+  for (ParkedPush& push : lane.gathered_pushes.pushes) {
+    if (push.client != request.client() || push.sequence != request.header.sequence) continue;
+    push.reply_to.push_back(request.reply_to());
+    return true;
+  }
+  return false;
+}
 
 Result<Applied> ApplyPush(LaneState& lane, Request& request) {
   STRATA_ASSIGN(Gradients push, Decode(lane, request));
   if (request.header.is(wire::kFlagSync)) {
+    ApplyGathered(lane);
     request.payload.clear();  // decoded: what waits must not hold its bytes twice
     STRATA_TRY(
         ParkPush(lane, *push.table, request, std::move(push.keys), std::move(push.gradients)));
     return Applied();
   }
   STRATA_TRY(lane.CheckNotDraining());
+  if (push.table->PrefersLargeBatches() && !request.then && lane.replayed == 0) {
+    Gather(lane, request, std::move(push));
+    return Applied();
+  }
   const GradientPart part{push.keys, push.gradients.span()};
   STRATA_TRY(lane.Count(Refusal::kMemory, push.table->PrepareUpdate({&part, 1})));
   STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));

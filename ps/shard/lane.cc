@@ -78,6 +78,9 @@ std::optional<wire::Command> Lane::Open(Envelope in, TimeNs arrived, TimeNs now)
   }
   const wire::Command command = request.header.command;
   if (command != wire::Command::kPull) AnswerGathered(state_);
+  if (command != wire::Command::kPush || request.header.cut > state_.checkpoint.cut) {
+    ApplyGathered(state_);
+  }
   if (const Status cut = TakeCut(request); !cut.ok()) {
     state_.Reply(request.reply_to(), cut);
     return std::nullopt;
@@ -170,7 +173,7 @@ void Lane::Serve(std::unique_ptr<WriteAheadLog> log) {
 
 Status Lane::Commit(std::vector<Envelope>* out) {
   state_.out = out;
-  AnswerGathered(state_);
+  FinishGathered(state_);
   state_.out = nullptr;
   if (state_.log == nullptr) return {};
   STRATA_TRY(state_.log_failure);
@@ -190,7 +193,7 @@ Status Lane::Commit(std::vector<Envelope>* out) {
 
 void Lane::Tick(TimeNs now, std::vector<Envelope>* out) {
   state_.out = out;
-  AnswerGathered(state_);
+  FinishGathered(state_);
   for (const Finished::Then& then : state_.checkpoint.finished->Take()) then(state_);
   if (CanSaveMore(state_)) SaveMore(state_);
   const Saving* saving = state_.checkpoint.saving.get();
@@ -246,19 +249,20 @@ TimeNs Lane::NextTick() const {
 void Lane::Drain(DrainReason reason, std::vector<Envelope>* out) {
   state_.draining = reason;
   state_.out = out;
-  AnswerGathered(state_);
+  FinishGathered(state_);
   AnswerEnded(state_, state_.barrier.EndUnbegun(state_.CheckNotDraining()));
   state_.out = nullptr;
 }
 
 bool Lane::Idle() const {
-  return state_.gathered.pulls.empty() && state_.barrier.parked() == 0 &&
-         state_.waiting_for_write.empty() && state_.waiting_for_sync.empty();
+  return state_.gathered_pulls.pulls.empty() && state_.gathered_pushes.pushes.empty() &&
+         state_.barrier.parked() == 0 && state_.waiting_for_write.empty() &&
+         state_.waiting_for_sync.empty();
 }
 
 void Lane::EndAll(std::vector<Envelope>* out) {
   state_.out = out;
-  AnswerGathered(state_);
+  FinishGathered(state_);
   EndSaving(state_, Unavailable("the server is shutting down; take a new checkpoint"));
   const std::string reason = fmt::format(
       "server {} is shutting down; nothing of this request was applied", state_.config.name.server);

@@ -62,9 +62,10 @@ class Lane {
     return Handle(std::move(in), now, now, out);
   }
 
-  // Ends a round: answers pulls that were gathered, hands the kernel what the log was given since
-  // the last call, and appends the replies that were waiting for the log and need not any longer.
-  // An error is final: what is in `out` must not leave, and the process is to end.
+  // Ends a round: answers pulls and applies pushes that were gathered, hands the kernel what the
+  // log was given since the last call, and appends the replies that were waiting for the log and
+  // need not any longer. An error is final: what is in `out` must not leave, and the process is to
+  // end.
   Status Commit(std::vector<Envelope>* out);
   // Somebody waits until the log is synced.
   bool WaitsForSync() const { return !state_.waiting_for_sync.empty(); }

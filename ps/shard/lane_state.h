@@ -118,9 +118,9 @@ struct LaneState {
   CheckpointState checkpoint;
   std::vector<Envelope>* out = nullptr;  // where replies go while a message or a tick is handled
 
-  // Pulls of a table that prefers large lookups: one for all of them is made once something else
-  // comes or the round ends (AnswerGathered).
-  struct Gathered {
+  // Pulls of a table that prefers large batches: one lookup for all of them is made once something
+  // else comes or the round ends (AnswerGathered).
+  struct GatheredPulls {
     struct Pull {
       ReplyTo to;
       size_t keys = 0;
@@ -129,7 +129,14 @@ struct LaneState {
     std::vector<Key> keys;  // of all of them
     std::vector<Pull> pulls;
   };
-  Gathered gathered;
+  GatheredPulls gathered_pulls;
+  // Pushes of such a table, likewise (ApplyGathered). They are pending in their clients' windows.
+  struct GatheredPushes {
+    LocalTable* table = nullptr;
+    size_t keys = 0;  // of all of them
+    std::vector<ParkedPush> pushes;
+  };
+  GatheredPushes gathered_pushes;
 
   // Replies to writes that wait for the log, by what they wait for; LSNs rise but for repeats.
   struct Waiting {

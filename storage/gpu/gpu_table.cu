@@ -189,29 +189,29 @@ void GpuTable::StageKeys(std::span<const Key> keys, size_t at) {
 Status GpuTable::PrepareUpdate(std::span<const GradientPart> parts) {
   const DeviceScope scope(exec_.ordinal);
   STRATA_TRY(MakeMap());
-  std::vector<uint32_t> part_ends;
+  part_ends_here_.clear();
   occurrences_ = 0;
   for (const GradientPart& part : parts) {
     occurrences_ += part.keys.size();
-    part_ends.push_back(static_cast<uint32_t>(occurrences_));
+    part_ends_here_.push_back(static_cast<uint32_t>(occurrences_));
   }
   STRATA_TRY(ReserveFor(occurrences_, occurrences_ * spec_.dim));
-  part_count_ = parts.size();
   STRATA_TRY(update_scratch_.Reserve(UpdateScratchBytes(occurrences_, spec_.dim)));
-  STRATA_TRY(part_ends_.ReserveFor<uint32_t>(part_count_));
+  STRATA_TRY(part_ends_.ReserveFor<uint32_t>(parts.size()));
   size_t at = 0;
   for (const GradientPart& part : parts) {
     StageKeys(part.keys, at);
     CopyUp(exec_, part.gradients, in_.as<float>() + at * spec_.dim);
     at += part.keys.size();
   }
-  CopyUp<uint32_t>(exec_, part_ends, part_ends_.as<uint32_t>());
+  CopyUp<uint32_t>(exec_, part_ends_here_, part_ends_.as<uint32_t>());
   Combine(keys_.as<Key>(), occurrences_);
   return MakeRoom();
 }
 
 BatchGradients GpuTable::Gradients() const {
-  return {.values = in_.as<float>(), .part_ends = {part_ends_.as<uint32_t>(), part_count_}};
+  return {.values = in_.as<float>(),
+          .part_ends = {part_ends_.as<uint32_t>(), part_ends_here_.size()}};
 }
 
 void GpuTable::CommitUpdate(uint64_t step) {
@@ -223,6 +223,25 @@ void GpuTable::CommitUpdate(uint64_t step) {
   MustBegin("an update");
   stats_.updates += occurrences_;
   ++stats_.steps;
+}
+
+Status GpuTable::PrepareUpdates(std::span<const GradientPart> updates) {
+  static_assert(kUpdatesMax <= kUpdatesInTurnMax);
+  if (schema_.value_type != ElementType::kFp32 || schema_.state_type != ElementType::kFp32) {
+    return LocalTable::PrepareUpdates(updates);
+  }
+  return GpuTable::PrepareUpdate(updates);
+}
+
+void GpuTable::CommitUpdates(std::span<const uint64_t> steps) {
+  if (steps.empty()) return;
+  const DeviceScope scope(exec_.ordinal);
+  Must(KeepForSnapshot(keys_.as<Key>(), occurrences_));
+  UpdateRowsInTurn(exec_, GroupOf(occurrences_), spec_.optimizer, steps, distinct_, Gradients(),
+                   update_scratch_.all());
+  MustBegin("updates");
+  stats_.updates += part_ends_here_[steps.size() - 1];
+  stats_.steps += steps.size();
 }
 
 Status GpuTable::PrepareAssign(std::span<const Key> keys, std::span<const float> values) {

@@ -32,13 +32,16 @@ class GpuTable : public LocalTable {
   ~GpuTable() override;
 
   const TableSpec& spec() const override { return spec_; }
-  bool PrefersLargeLookups() const override { return true; }
+  bool PrefersLargeBatches() const override { return true; }
   std::shared_ptr<float[]> RoomForRows(size_t elements) const override {
     return host_->Take(elements);
   }
   Status Lookup(std::span<const Key> keys, std::span<float> out) override;
   Status PrepareUpdate(std::span<const GradientPart> parts) override;
   void CommitUpdate(uint64_t step) override;
+  // Rows of fp32 alone: others are rounded with each update.
+  Status PrepareUpdates(std::span<const GradientPart> updates) override;
+  void CommitUpdates(std::span<const uint64_t> steps) override;
   Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
   void CommitAssign() override;
   Status PrepareErase(std::span<const Key> keys) override;
@@ -153,7 +156,7 @@ class GpuTable : public LocalTable {
   uint32_t distinct_count_ = 0;
   uint32_t missing_count_ = 0;  // of them
   size_t occurrences_ = 0;
-  size_t part_count_ = 0;
+  std::vector<uint32_t> part_ends_here_;  // what part_ends_ has
   std::span<const Key> erase_keys_;
 
   uint64_t snapshot_next_ = 0;   // pairs below have been taken

@@ -430,6 +430,20 @@ void HotTable::CommitUpdate(uint64_t step) {
   }
 }
 
+Status HotTable::PrepareUpdates(std::span<const GradientPart> updates) {
+  if (below_->admission() != nullptr || below_->RowsExpire()) {
+    return LocalTable::PrepareUpdates(updates);
+  }
+  const DeviceScope scope(exec_.ordinal);
+  BeginOperation();
+  return GpuTable::PrepareUpdates(updates);
+}
+
+void HotTable::CommitUpdates(std::span<const uint64_t> steps) {
+  for (const uint64_t step : steps) below_->Stepped(step);
+  GpuTable::CommitUpdates(steps);
+}
+
 Status HotTable::PrepareAssign(std::span<const Key> keys, std::span<const float> values) {
   const DeviceScope scope(exec_.ordinal);
   BeginOperation();

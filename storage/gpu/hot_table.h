@@ -70,6 +70,10 @@ class HotTable : public GpuTable {
   Status Lookup(std::span<const Key> keys, std::span<float> out) override;
   Status PrepareUpdate(std::span<const GradientPart> parts) override;
   void CommitUpdate(uint64_t step) override;
+  // Not where keys are admitted late or rows expire, which is asked below for each update, nor what
+  // has to be passed down.
+  Status PrepareUpdates(std::span<const GradientPart> updates) override;
+  void CommitUpdates(std::span<const uint64_t> steps) override;
   Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
   void CommitAssign() override;
   Status PrepareErase(std::span<const Key> keys) override;

@@ -62,9 +62,9 @@ class LocalTable {
   // Changes nothing but the counts of Stats.
   virtual Status Lookup(std::span<const Key> keys, std::span<float> out) = 0;
 
-  // A lookup has a cost of its own, whatever it is asked for: one large one is faster than many
-  // small ones.
-  virtual bool PrefersLargeLookups() const { return false; }
+  // A lookup or an update has a cost of its own, whatever it brings: one large lookup is faster
+  // than many small ones, and so are updates that are prepared together.
+  virtual bool PrefersLargeBatches() const { return false; }
 
   // Memory for rows that a Lookup is to fill, or that an update or assign brings, where that is
   // fastest: it holds anything at first, and may outlive the table.
@@ -76,6 +76,16 @@ class LocalTable {
   // key at time `step`. kRefused when the rows to make do not fit the byte budget.
   virtual Status PrepareUpdate(std::span<const GradientPart> parts) = 0;
   virtual void CommitUpdate(uint64_t step) = 0;
+
+  // At most kUpdatesMax updates together: what comes out is to the bit what it would be of one
+  // after the other, updates[i] at time steps[i], and those behind the last step are left out.
+  // kRefused also where this table, or these updates, are not for that: one by one they may come
+  // all the same.
+  static constexpr size_t kUpdatesMax = 64;
+  virtual Status PrepareUpdates(std::span<const GradientPart> /*updates*/) {
+    return Refused("updates of this table come one by one");
+  }
+  virtual void CommitUpdates(std::span<const uint64_t> /*steps*/) {}
 
   // Values in; of equal keys the last holds. Refused as above.
   virtual Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) = 0;

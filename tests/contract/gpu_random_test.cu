@@ -220,10 +220,18 @@ TEST_F(GpuRandom, ABatchOfAWarmTableTakesNoMemoryAndWaitsOnce) {
     }
     uint64_t step = 1;
     const auto push = [&] { return table->ApplyGradients({&part, 1}, step++); };
+    const auto together = [&]() -> Status {
+      const GradientPart two[] = {{std::span(keys).first(700), std::span(floats).first(2100)},
+                                  {std::span(keys).subspan(700), std::span(floats).subspan(2100)}};
+      STRATA_TRY(table->PrepareUpdates(two));
+      table->CommitUpdates(std::vector<uint64_t>{step++, step++});
+      return {};
+    };
     const auto pull = [&] { return table->Lookup(keys, floats); };
     for (int i = 0; i < 20; ++i) ASSERT_TRUE(push().ok() && pull().ok());  // the others go down
     for (int i = 0; i < 10; ++i) {
-      for (const auto& call : {std::function<Status()>(push), std::function<Status()>(pull)}) {
+      for (const auto& call : {std::function<Status()>(push), std::function<Status()>(together),
+                               std::function<Status()>(pull)}) {
         fail("cudaStreamSynchronize", 1, UINT_MAX);
         const Status waited_once = call();
         fail("cudaMalloc", 0, UINT_MAX);

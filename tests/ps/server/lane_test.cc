@@ -167,7 +167,7 @@ class LargeLookupTable final : public MapTable {
  public:
   LargeLookupTable(const TableSpec& spec, std::vector<size_t>* lookups)
       : MapTable(spec), lookups_(lookups) {}
-  bool PrefersLargeLookups() const override { return true; }
+  bool PrefersLargeBatches() const override { return true; }
   Status Lookup(std::span<const Key> keys, std::span<float> out) override {
     lookups_->push_back(keys.size());
     return MapTable::Lookup(keys, out);
@@ -177,7 +177,7 @@ class LargeLookupTable final : public MapTable {
   std::vector<size_t>* const lookups_;
 };
 
-TEST(Lane, PullsAreGatheredForATableThatPrefersLargeLookups) {
+TEST(Lane, PullsAreGatheredForATableThatPrefersLargeBatches) {
   std::vector<size_t> lookups;
   LaneConfig config = TestLaneConfig();
   config.make_table = [&](const TableSpec& spec) {
