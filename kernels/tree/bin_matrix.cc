@@ -1,5 +1,6 @@
 #include "kernels/tree/bin_matrix.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/status.h"
@@ -9,58 +10,134 @@ namespace {
 
 constexpr uint32_t kNarrowMax = 256;
 
+BinBundles OneFeatureEach(size_t features) {
+  BinBundles bundles{.columns = std::vector<std::vector<uint32_t>>(features),
+                     .default_bins = std::vector<uint32_t>(features, 0)};
+  for (size_t f = 0; f < features; ++f) bundles.columns[f] = {static_cast<uint32_t>(f)};
+  return bundles;
+}
+
 }  // namespace
 
-BinMatrix::BinMatrix(size_t rows, std::span<const uint32_t> bins, size_t block_features)
-    : rows_(rows), bins_(bins.begin(), bins.end()), columns_(bins.size()) {
-  STRATA_CHECK(block_features >= 1 && block_features <= BinBlock::kFeaturesMax);
+size_t BinBundles::ValuesOf(std::span<const uint32_t> features, std::span<const uint32_t> bins) {
+  if (features.size() == 1) return bins[features[0]];
+  size_t values = 1;
+  for (const uint32_t feature : features) values += bins[feature] - 1;
+  return values;
+}
+
+BinMatrix::BinMatrix(size_t rows, std::span<const uint32_t> bins, size_t block_columns)
+    : BinMatrix(rows, bins, OneFeatureEach(bins.size()), block_columns) {}
+
+BinMatrix::BinMatrix(size_t rows, std::span<const uint32_t> bins, const BinBundles& bundles,
+                     size_t block_columns)
+    : rows_(rows),
+      bins_(bins.begin(), bins.end()),
+      places_(bins.size()),
+      features_of_(bundles.columns),
+      columns_(bundles.columns.size()) {
+  STRATA_CHECK(block_columns >= 1 && block_columns <= BinBlock::kColumnsMax);
   for (const uint32_t count : bins_) {
     STRATA_CHECK(count >= 1 && count <= (1U << 16));
     begins_.push_back(begins_.back() + count);
   }
+  size_t placed = 0;
+  for (size_t column = 0; column < features_of_.size(); ++column) {
+    const std::vector<uint32_t>& features = features_of_[column];
+    values_.push_back(BinBundles::ValuesOf(features, bins_));
+    STRATA_CHECK(features.size() == 1 || (features.size() > 1 && values_.back() <= kNarrowMax));
+    uint32_t next = features.size() > 1 ? 1 : 0;
+    for (const uint32_t feature : features) {
+      places_[feature] = {.column = static_cast<uint32_t>(column),
+                          .first_value = next,
+                          .default_bin = bundles.default_bins[feature],
+                          .bins = bins_[feature]};
+      if (next > 0) next += bins_[feature] - 1;
+    }
+    placed += features.size();
+  }
+  STRATA_CHECK(placed == bins_.size());
+  MakeBlocks(block_columns);
+  for (size_t f = 0; f < places_.size(); ++f) {
+    if (places_[f].first_value > 0 || places_[f].default_bin == 0) continue;
+    for (size_t row = 0; row < rows_; ++row) Set(row, f, places_[f].default_bin);
+  }
+}
+
+void BinMatrix::MakeBlocks(size_t block_columns) {
   // Neighbours of one width share a block.
-  for (size_t first = 0; first < bins_.size();) {
-    const bool wide = bins_[first] > kNarrowMax;
+  for (size_t first = 0; first < values_.size();) {
+    const bool wide = values_[first] > kNarrowMax;
     size_t end = first;
-    while (end < bins_.size() && end < first + block_features &&
-           (bins_[end] > kNarrowMax) == wide) {
+    while (end < values_.size() && end < first + block_columns &&
+           (values_[end] > kNarrowMax) == wide) {
+      block_of_column_.push_back(blocks_.size());
       ++end;
     }
-    BinBlock block{.first_feature = first,
-                   .features = end - first,
+    BinBlock block{.first_column = first,
+                   .columns = end - first,
                    .stride = std::bit_ceil(end - first),
                    .narrow = {},
                    .wide = {}};
     if (wide) {
-      block.wide.resize(rows * block.stride);
+      block.wide.resize(rows_ * block.stride);
     } else {
-      block.narrow.resize(rows * block.stride);
+      block.narrow.resize(rows_ * block.stride);
     }
     blocks_.push_back(std::move(block));
     first = end;
   }
-  for (size_t f = 0; f < bins_.size(); ++f) {
-    if (bins_[f] > kNarrowMax) {
-      columns_[f].wide.resize(rows);
+  for (size_t column = 0; column < columns_.size(); ++column) {
+    if (values_[column] > kNarrowMax) {
+      columns_[column].wide.resize(rows_);
     } else {
-      columns_[f].narrow.resize(rows);
+      columns_[column].narrow.resize(rows_);
     }
   }
 }
 
-void BinMatrix::SetRow(size_t row, std::span<const uint32_t> bins) {
+void BinMatrix::SetRow(size_t row, std::span<const uint32_t> values) {
   for (BinBlock& block : blocks_) {
     const size_t at = row * block.stride;
-    for (size_t f = 0; f < block.features; ++f) {
-      const uint32_t bin = bins[block.first_feature + f];
-      BinColumn& column = columns_[block.first_feature + f];
+    for (size_t c = 0; c < block.columns; ++c) {
+      const uint32_t value = values[block.first_column + c];
+      BinColumn& column = columns_[block.first_column + c];
       if (block.is_wide()) {
-        column.wide[row] = block.wide[at + f] = static_cast<uint16_t>(bin);
+        column.wide[row] = block.wide[at + c] = static_cast<uint16_t>(value);
       } else {
-        column.narrow[row] = block.narrow[at + f] = static_cast<uint8_t>(bin);
+        column.narrow[row] = block.narrow[at + c] = static_cast<uint8_t>(value);
       }
     }
   }
+}
+
+bool BinMatrix::Set(size_t row, size_t feature, uint32_t bin) {
+  const BinPlace& place = places_[feature];
+  BinBlock& block = blocks_[block_of_column_[place.column]];
+  BinColumn& column = columns_[place.column];
+  const size_t at = row * block.stride + place.column - block.first_column;
+  const uint32_t value = place.ValueOf(bin);
+  if (place.first_value > 0) {
+    const uint32_t before = column.At(row);
+    const bool is_own = before >= place.first_value && before - place.first_value + 1 < place.bins;
+    if (before != 0 && !is_own) return value == 0;
+  }
+  if (block.is_wide()) {
+    column.wide[row] = block.wide[at] = static_cast<uint16_t>(value);
+  } else {
+    column.narrow[row] = block.narrow[at] = static_cast<uint8_t>(value);
+  }
+  return true;
+}
+
+BinMatrix BinMatrix::WithoutBundles() const {
+  BinMatrix apart(rows_, bins_);
+  std::vector<uint32_t> row_bins(features());
+  for (size_t row = 0; row < rows_; ++row) {
+    for (size_t f = 0; f < features(); ++f) row_bins[f] = BinAt(f, row);
+    apart.SetRow(row, row_bins);
+  }
+  return apart;
 }
 
 }  // namespace strata

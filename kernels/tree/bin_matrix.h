@@ -1,5 +1,5 @@
-// BinMatrix: the training data as bins, twice: rows of a few features each, for histograms, and
-// columns, for partitions.
+// BinMatrix: the training data as bins, twice: rows of a few columns each, for histograms, and
+// columns, for partitions. A column is one feature's, or that of a bundle of features.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace strata {
 
-// Features whose bins lie side by side, row after row, so that a row of a leaf costs one or two
+// Columns whose values lie side by side, row after row, so that a row of a leaf costs one or two
 // cache lines however its features are many.
 struct BinBlock {
-  static constexpr size_t kFeaturesMax = 32;
-  size_t first_feature = 0;
-  size_t features = 0;
-  size_t stride = 0;  // bins from one row to the next: a power of two, no row is on two lines
-  LargeArray<uint8_t> narrow;  // rows x stride, where no feature has more than 256 bins
+  static constexpr size_t kColumnsMax = 32;
+  size_t first_column = 0;
+  size_t columns = 0;
+  size_t stride = 0;  // values from one row to the next: a power of two, no row is on two lines
+  LargeArray<uint8_t> narrow;  // rows x stride, where no column has more than 256 values
   LargeArray<uint16_t> wide;   // likewise, otherwise
 
   bool is_wide() const { return !wide.empty(); }
-  size_t end_feature() const { return first_feature + features; }
+  size_t end_column() const { return first_column + columns; }
 };
 
-// One feature's bins, row after row.
+// One column's values, row after row.
 struct BinColumn {
   LargeArray<uint8_t> narrow;
   LargeArray<uint16_t> wide;
@@ -34,31 +34,91 @@ struct BinColumn {
   uint32_t At(size_t row) const { return narrow.empty() ? wide[row] : narrow[row]; }
 };
 
+// Which features share a column, as in no row more than one of them is out of its default bin
+// (exclusive feature bundling: G. Ke et al., "LightGBM: a highly efficient gradient boosting
+// decision tree", NIPS 2017).
+struct BinBundles {
+  std::vector<std::vector<uint32_t>> columns;  // the features of each; every feature is in one
+  std::vector<uint32_t> default_bins;          // of each feature: where most rows are
+
+  // How many values a column of these features has.
+  static size_t ValuesOf(std::span<const uint32_t> features, std::span<const uint32_t> bins);
+};
+
+// Where a feature's bins are in its column.
+struct BinPlace {
+  uint32_t column = 0;
+  // 0: the column is the feature's alone, values are bins. Else 0 stands for the default bins of
+  // all features of the column, and the other bins of this one follow each other from here.
+  uint32_t first_value = 0;
+  uint32_t default_bin = 0;
+  uint32_t bins = 1;
+
+  uint32_t BinOf(uint32_t value) const {
+    if (first_value == 0) return value;
+    const uint32_t bin = value - first_value;
+    if (value < first_value || bin + 1 >= bins) return default_bin;
+    return bin + (bin >= default_bin ? 1 : 0);
+  }
+  uint32_t ValueOf(uint32_t bin) const {
+    if (first_value == 0) return bin;
+    return bin == default_bin ? 0 : first_value + bin - (bin > default_bin ? 1 : 0);
+  }
+};
+
 // Read by any number of threads; filled by one, or by several for different rows.
 class BinMatrix {
  public:
   BinMatrix() = default;
-  // `bins[f]`, 1 to 65,536, is how many bins feature f has. All rows are in bin 0. A block has
-  // `block_features` features at most.
+  // `bins[f]`, 1 to 65,536, is how many bins feature f has. Each feature has a column of its own.
+  // All rows are in bin 0. A block has `block_columns` columns at most.
   BinMatrix(size_t rows, std::span<const uint32_t> bins,
-            size_t block_features = BinBlock::kFeaturesMax);
+            size_t block_columns = BinBlock::kColumnsMax);
+  // Features share columns, those that do have 256 values at most. All rows are in default bins.
+  BinMatrix(size_t rows, std::span<const uint32_t> bins, const BinBundles& bundles,
+            size_t block_columns = BinBlock::kColumnsMax);
 
-  // The bins of all features of a row.
-  void SetRow(size_t row, std::span<const uint32_t> bins);
+  // The values of all columns in a row; of a feature with its own column, its bin.
+  void SetRow(size_t row, std::span<const uint32_t> values);
+  // One feature's bin. False: another one of its column is out of its default bin in this row, and
+  // nothing changes.
+  bool Set(size_t row, size_t feature, uint32_t bin);
 
   size_t rows() const { return rows_; }
   size_t features() const { return bins_.size(); }
+  size_t columns() const { return columns_.size(); }
+  bool has_bundles() const { return columns() < features(); }
   uint32_t bins(size_t feature) const { return bins_[feature]; }
   // Where a feature's bins begin in a histogram of all features, and that one's length.
   size_t histogram_begin(size_t feature) const { return begins_[feature]; }
   size_t histogram_bins() const { return begins_.back(); }
   std::span<const BinBlock> blocks() const { return blocks_; }
-  const BinColumn& column(size_t feature) const { return columns_[feature]; }
+  size_t block_of(size_t feature) const { return block_of_column_[places_[feature].column]; }
+
+  const BinPlace& place(size_t feature) const { return places_[feature]; }
+  uint32_t BinAt(size_t feature, size_t row) const {
+    return places_[feature].BinOf(column(feature).At(row));
+  }
+  // The column that a feature is in.
+  const BinColumn& column(size_t feature) const { return columns_[places_[feature].column]; }
+  // Of one of columns(): what it holds, its features, how many values it has.
+  const BinColumn& column_at(size_t column) const { return columns_[column]; }
+  std::span<const uint32_t> features_of(size_t column) const { return features_of_[column]; }
+  size_t values_of(size_t column) const { return values_[column]; }
+
+  // The same with a column for each feature.
+  BinMatrix WithoutBundles() const;
 
  private:
+  void MakeBlocks(size_t block_columns);
+
   size_t rows_ = 0;
   std::vector<uint32_t> bins_;
   std::vector<size_t> begins_ = {0};
+  std::vector<BinPlace> places_;                    // of each feature
+  std::vector<std::vector<uint32_t>> features_of_;  // of each column
+  std::vector<size_t> values_;                      // likewise
+  std::vector<size_t> block_of_column_;
   std::vector<BinBlock> blocks_;
   std::vector<BinColumn> columns_;
 };

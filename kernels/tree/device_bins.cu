@@ -24,14 +24,14 @@ Status DeviceBins::CopyBytes(const void* bytes, size_t count, cudaStream_t strea
 Status DeviceBins::CopyBlock(const BinMatrix& bins, const BinBlock& block,
                              std::span<const FeatureShape> shapes, cudaStream_t stream) {
   BlockView view{.histogram = histogram_size_,
-                 .first_feature = static_cast<uint32_t>(block.first_feature),
-                 .features = static_cast<uint32_t>(block.features),
+                 .first_feature = static_cast<uint32_t>(block.first_column),
+                 .features = static_cast<uint32_t>(block.columns),
                  .stride = static_cast<uint32_t>(block.stride),
                  .wide = block.is_wide()};
   const auto [bytes, count] = BytesOf(block, block.stride, rows_);
   STRATA_TRY(CopyBytes(bytes, count, stream, &view.bins));
-  for (size_t lane = 0; lane < block.features; ++lane) {
-    const size_t f = block.first_feature + lane;
+  for (size_t lane = 0; lane < block.columns; ++lane) {
+    const size_t f = block.first_column + lane;
     const size_t bin_bytes = view.wide ? sizeof(uint16_t) : sizeof(uint8_t);
     FeatureView feature{.shape = shapes[f],
                         .histogram = view.wide ? histogram_size_ : view.histogram + lane,
@@ -57,6 +57,8 @@ Status DeviceBins::CopyBlock(const BinMatrix& bins, const BinBlock& block,
 Status DeviceBins::Copy(const BinMatrix& bins, const RowRange& rows,
                         std::span<const FeatureShape> shapes, cudaStream_t stream) {
   STRATA_CHECK(shapes.size() == bins.features());
+  // Kernels have a lane for each feature.
+  if (bins.has_bundles()) return Copy(bins.WithoutBundles(), rows, shapes, stream);
   rows_ = rows;
   for (const BinBlock& block : bins.blocks()) {
     STRATA_TRY(CopyBlock(bins, block, shapes, stream));

@@ -14,7 +14,7 @@ size_t BinnedTraversal::LeafOf(const BinMatrix& bins, size_t row) const {
   int32_t at = tree_.nodes.empty() ? ~0 : 0;
   while (at >= 0) {
     const GrownNode& node = tree_.nodes[static_cast<size_t>(at)];
-    const uint32_t bin = bins.column(static_cast<size_t>(node.split.feature)).At(row);
+    const uint32_t bin = bins.BinAt(static_cast<size_t>(node.split.feature), row);
     at = sides_[static_cast<size_t>(at)].IsLeft(bin) ? node.left : node.right;
   }
   return static_cast<size_t>(~at);

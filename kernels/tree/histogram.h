@@ -8,10 +8,9 @@
 
 namespace strata {
 
-// The histograms of one block's features over rows, which ascend and whose gradients stand in the
-// same order, written to
-// histogram[begin of the feature ..]; `histogram` is that of all features. Any number of threads,
-// each with blocks of its own.
+// The histograms of the features of one block's columns over rows, which ascend and whose gradients
+// stand in the same order, written to histogram[begin of the feature ..]; `histogram` is that of
+// all features. Any number of threads, each with blocks of its own.
 //
 // Sums of 16-bit gradients are kept as 32 + 32 bits in one word, one addition a row and feature,
 // and carried over to 64 bits before they can overflow.

@@ -168,6 +168,13 @@ SplitSides::SplitSides(const FeatureShape& shape, const Split& split) : left_(sh
   if (shape.missing == MissingKind::kZero) left_[shape.default_bin] = split.default_left ? 1 : 0;
 }
 
+SplitSides SplitSides::OfColumn(const BinMatrix& bins, size_t feature) const {
+  const BinPlace& place = bins.place(feature);
+  std::vector<uint8_t> left(bins.values_of(place.column));
+  for (uint32_t value = 0; value < left.size(); ++value) left[value] = left_[place.BinOf(value)];
+  return SplitSides(std::move(left));
+}
+
 size_t MarkLeft(const BinColumn& column, const SplitSides& sides, std::span<const uint32_t> rows,
                 std::span<uint8_t> marks) {
   const uint8_t* const is_left = sides.left().data();

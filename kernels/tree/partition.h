@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/tree/bin_matrix.h"
@@ -16,10 +17,14 @@ class SplitSides {
  public:
   SplitSides(const FeatureShape& shape, const Split& split);
   bool IsLeft(uint32_t bin) const { return left_[bin] != 0; }
+  // The same for each value of the feature's column in `bins`.
+  SplitSides OfColumn(const BinMatrix& bins, size_t feature) const;
   // 1 or 0 for each bin.
   std::span<const uint8_t> left() const { return left_; }
 
  private:
+  explicit SplitSides(std::vector<uint8_t> left) : left_(std::move(left)) {}
+
   std::vector<uint8_t> left_;
 };
 

@@ -23,22 +23,14 @@ constexpr std::string_view kWithoutEffect[] = {"force_col_wise",
                                                "config",
                                                "config_file"};
 
-constexpr UnsupportedParameter kUnsupported[] = {{"linear_tree", "false"},
-                                                 {"linear_trees", "false"},
-                                                 {"linear_lambda", "0"},
-                                                 {"cegb_tradeoff", "1"},
-                                                 {"cegb_penalty_split", "0"},
-                                                 {"forcedsplits_filename", ""},
-                                                 {"forcedbins_filename", ""},
-                                                 {"monotone_constraints", ""},
-                                                 {"interaction_constraints", ""},
-                                                 {"feature_contri", ""},
-                                                 {"enable_bundle", "false"},
-                                                 {"parser_config_file", ""},
-                                                 {"auc_mu_weights", ""},
-                                                 {"monotone_constraints_method", "basic"},
-                                                 {"monotone_penalty", "0"},
-                                                 {"precise_float_parser", "true"}};
+constexpr UnsupportedParameter kUnsupported[] = {
+    {"linear_tree", "false"},     {"linear_trees", "false"},
+    {"linear_lambda", "0"},       {"cegb_tradeoff", "1"},
+    {"cegb_penalty_split", "0"},  {"forcedsplits_filename", ""},
+    {"monotone_constraints", ""}, {"interaction_constraints", ""},
+    {"feature_contri", ""},       {"parser_config_file", ""},
+    {"auc_mu_weights", ""},       {"monotone_constraints_method", "basic"},
+    {"monotone_penalty", "0"},    {"precise_float_parser", "true"}};
 
 // LightGBM's other names for values of texts.
 const std::map<std::string_view, std::string_view>& ObjectiveAliases() {
@@ -193,6 +185,12 @@ std::span<const ParameterRow> ParameterRows() {
        "Leaves out features no split of which could have min_data_in_leaf rows on both sides."},
       {"max_bin_by_feature", "", &P::max_bin_by_feature,
        "Bins of each feature at most, a number a feature. Not given: max_bin for all.", 2, 65535},
+      {"forcedbins_filename", "", &P::forcedbins_filename,
+       "JSON file of bounds that bins have in any case: [{\"feature\": 0, \"bin_upper_bound\": "
+       "[0.3, 0.5]}, ...]."},
+      {"enable_bundle", "is_enable_bundle bundle", &P::enable_bundle,
+       "On a CPU, features of which no row has two that are not 0 share a column: less memory, and "
+       "less time. The model is the same."},
       {"save_binary", "is_save_binary is_save_binary_file", &P::save_binary,
        "Writes FILE.bin beside each data file, rows as bins: given as data, it is read in a "
        "fraction of the time."},

@@ -61,6 +61,8 @@ struct TreeParameters {
   int64_t bin_construct_sample_cnt = 200000;
   bool save_binary = false;
   std::vector<int64_t> max_bin_by_feature;  // of each feature; empty: max_bin
+  std::string forcedbins_filename;
+  bool enable_bundle = true;
 
   std::string data_sample_strategy = "bagging";
   double bagging_fraction = 1;

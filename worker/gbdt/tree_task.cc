@@ -8,11 +8,13 @@
 #include <thread>
 
 #include "base/log.h"
+#include "kernels/core/device_choice.h"
 #include "worker/gbdt/continue_model.h"
 #include "worker/gbdt/convert_task.h"
 #include "worker/gbdt/data/dataset_file.h"
 #include "worker/gbdt/early_stopping.h"
 #include "worker/gbdt/evaluate_task.h"
+#include "worker/gbdt/forced_bins.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/phase_times.h"
@@ -81,24 +83,28 @@ class TreeTask {
   // One rank does what shows outside.
   bool writes() const { return context_.group == nullptr || context_.group->rank() == 0; }
 
-  DatasetOptions Options() const {
-    return {.binning = p_.binning,
-            .sample_rows = static_cast<size_t>(p_.bin_construct_sample_cnt),
-            .sample_seed = p_.data_random_seed,
-            .classes = static_cast<size_t>(p_.num_class),
-            .categorical = p_.categorical_feature,
-            .max_bin_by_feature = p_.max_bin_by_feature,
-            .group = p_.tree_learner == "feature" ? nullptr : context_.group,
-            .own_files = p_.pre_partition,
-            .feature_ranks = p_.tree_learner == "feature" && context_.group != nullptr
-                                 ? static_cast<size_t>(context_.group->world())
-                                 : 1};
+  Result<DatasetOptions> Options() const {
+    STRATA_ASSIGN(auto forced_bounds, ReadForcedBins(context_.disk, p_.forcedbins_filename));
+    return DatasetOptions{
+        .binning = p_.binning,
+        .sample_rows = static_cast<size_t>(p_.bin_construct_sample_cnt),
+        .sample_seed = p_.data_random_seed,
+        .classes = static_cast<size_t>(p_.num_class),
+        .categorical = p_.categorical_feature,
+        .max_bin_by_feature = p_.max_bin_by_feature,
+        .forced_bounds = std::move(forced_bounds),
+        .group = p_.tree_learner == "feature" ? nullptr : context_.group,
+        .own_files = p_.pre_partition,
+        .feature_ranks = p_.tree_learner == "feature" && context_.group != nullptr
+                             ? static_cast<size_t>(context_.group->world())
+                             : 1,
+        .bundle = p_.enable_bundle && ParseDevice(p_.device_type)->kind != DeviceKind::kCuda};
   }
 
   // `start`, if there are trees: what the rows' scores begin with.
   Result<TreeDataset> Load(const std::string& path, std::shared_ptr<const FeatureBinning> features,
                            const TreeModel& start) {
-    const DatasetOptions options = Options();
+    STRATA_ASSIGN(const DatasetOptions options, Options());
     STRATA_ASSIGN(const bool is_binned, IsDatasetFile(context_.disk, path));
     if (is_binned && !p_.columns.has_value()) {
       if (context_.group != nullptr) {
@@ -181,8 +187,9 @@ class TreeTask {
     p_.binning.pre_filter = false;  // splits are there already
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                   OpenRowsOf(context_.disk, p_, p_.data, model));
+    STRATA_ASSIGN(const DatasetOptions options, Options());
     STRATA_ASSIGN(const TreeDataset data,
-                  LoadTreeDataset(context_.disk, *source, p_.data, Options(), nullptr, pool_));
+                  LoadTreeDataset(context_.disk, *source, p_.data, options, nullptr, pool_));
     STRATA_TRY(AgreeOnWholeRows(data));
     STRATA_ASSIGN(const std::unique_ptr<TreeObjective> objective, MakeObjective(p_, data));
     const TimeNs begin = context_.clock.Now();

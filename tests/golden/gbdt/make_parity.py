@@ -19,6 +19,7 @@ CASES = {
     "bounded": "objective=binary label_column=1 ignore_column=0 lambda_l1=0.5 lambda_l2=2 path_smooth=3 "
                "max_depth=4 max_delta_step=0.8 min_gain_to_split=0.01",
     "zero": "label_column=0 ignore_column=0 zero_as_missing=true",
+    "forced": "label_column=0 ignore_column=0 max_bin=12 forcedbins_filename=forced_bins.json num_leaves=31",
 }
 SMALL = "num_iterations=5 num_leaves=8 min_data_in_leaf=10 categorical_feature=5,6 cat_smooth=5 " \
         "min_data_per_group=20"

@@ -64,11 +64,10 @@ class LightGbmParity : public ::testing::Test {
     const std::string path = folder_.File("model.txt");
     const std::string overrides[] = {"verbosity=-1", "gradient_bits=32", "output_model=" + path};
     STRATA_ASSIGN(const TreeParameters parameters, ParseLightGbmConf(conf, "conf", overrides));
-    const TreeTaskContext context = {
-        .disk = RealDisk(),
-        .clock = RealClock(),
-        .progress = [](const TreeProgress&) {},
-        .check = [] { return Status::Ok(); }};
+    const TreeTaskContext context = {.disk = RealDisk(),
+                                     .clock = RealClock(),
+                                     .progress = [](const TreeProgress&) {},
+                                     .check = [] { return Status::Ok(); }};
     STRATA_TRY(RunTreeTask(parameters, context).status());
     return ReadLightGbmText(ReadWholeFile(path), path);
   }
@@ -105,6 +104,17 @@ TEST_F(LightGbmParity, TreesOfAFewRounds) {
                         "max_delta_step = 0.8\nmin_gain_to_split = 0.01\n");
   // Most features are never 0.
   ExpectGoldenTrees("zero", amount + "zero_as_missing = true\n", true);
+}
+
+TEST_F(LightGbmParity, BinsAroundForcedBounds) {
+  WriteWholeFile(folder_.File("rows.csv"), Golden("gbdt/parity_rows.csv"));
+  WriteWholeFile(folder_.File("forced.json"), Golden("gbdt/forced_bins.json"));
+  ExpectGoldenTrees("forced", "data = " + folder_.File("rows.csv") +
+                                  "\nnum_iterations = 5\nnum_leaves = 31\nmin_data_in_leaf = 10\n"
+                                  "categorical_feature = 5,6\ncat_smooth = 5\nmax_bin = 12\n"
+                                  "min_data_per_group = 20\nignore_column = 0\nlabel_column = 0\n"
+                                  "forcedbins_filename = " +
+                                  folder_.File("forced.json") + "\n");
 }
 
 // ../shared/data beside the repository, where it is.
@@ -179,11 +189,10 @@ TEST_F(LightGbmParityOnRealData, MetricsAfterAHundredRounds) {
     const std::string overrides[] = {"output_model=" + folder_.File("model.txt")};
     const auto parameters = ParseLightGbmConf(conf, "conf", overrides);
     ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
-    const TreeTaskContext context = {
-        .disk = RealDisk(),
-        .clock = RealClock(),
-        .progress = [](const TreeProgress&) {},
-        .check = [] { return Status::Ok(); }};
+    const TreeTaskContext context = {.disk = RealDisk(),
+                                     .clock = RealClock(),
+                                     .progress = [](const TreeProgress&) {},
+                                     .check = [] { return Status::Ok(); }};
     const auto result = RunTreeTask(*parameters, context);
     ASSERT_TRUE(result.ok()) << result.status().ToString();
     const MetricValue& found = result->evaluations.at(0).metrics.at(0);

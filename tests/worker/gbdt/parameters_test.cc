@@ -81,7 +81,7 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
       {"objective = rocket\n", "objective: expected one of regression|"},
       {"linear_tree = true\n",
        "linear_tree is a parameter of LightGBM that Strata does not support"},
-      {"enable_bundle = true\n", "does not support: remove it (or leave it at false)"},
+      {"linear_lambda = 1\n", "does not support: remove it (or leave it at 0)"},
       {"device = gpu\n", "a device is auto, cpu, cuda or cuda:N; found 'gpu'"},
       {"device = cuda\nnum_gpu = 0\n", "num_gpu: expected a number from 1 to 16, found '0'"},
       {"num_gpu = 2\n", "num_gpu = 2 has no effect on device_type = cpu"},

@@ -107,6 +107,45 @@ DistinctValues FindDistinct(std::span<const double> sorted, size_t zeros) {
   return distinct;
 }
 
+std::vector<double> FindBoundsAround(const DistinctValues& distinct, std::span<const double> forced,
+                                     size_t max_bin, int64_t rows, int64_t min_data_in_bin) {
+  const auto is_negative = [](double value) { return value <= -kZeroThreshold; };
+  const auto is_positive = [](double value) { return value > kZeroThreshold; };
+  const bool has_negative = std::ranges::any_of(distinct.values, is_negative);
+  std::vector<double> bounds = {kInfinity};
+  if (max_bin == 2) {
+    bounds.push_back(has_negative ? -kZeroThreshold : kZeroThreshold);
+  } else if (max_bin > 2) {
+    if (has_negative) bounds.push_back(-kZeroThreshold);
+    if (std::ranges::any_of(distinct.values, is_positive)) bounds.push_back(kZeroThreshold);
+  }
+  for (const double bound : forced) {
+    if (bounds.size() < max_bin && std::fabs(bound) > kZeroThreshold) bounds.push_back(bound);
+  }
+  std::ranges::sort(bounds);
+  const size_t bins = max_bin - bounds.size();
+  const std::span<const double> values(distinct.values);
+  const std::span<const int64_t> value_rows(distinct.rows);
+  std::vector<double> between;
+  size_t end = 0;
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    const size_t begin = end;
+    int64_t in_bin = 0;
+    while (end < values.size() && values[end] < bounds[i]) in_bin += value_rows[end++];
+    const size_t left = bins - between.size();
+    const auto share = static_cast<size_t>(std::lround(
+        static_cast<double>(in_bin) * static_cast<double>(bins) / static_cast<double>(rows)));
+    const size_t parts = (i + 1 == bounds.size() ? left : std::min(share, left)) + 1;
+    const std::vector<double> found =
+        GreedyBounds({values.subspan(begin, end - begin), value_rows.subspan(begin, end - begin)},
+                     parts, in_bin, min_data_in_bin);
+    between.insert(between.end(), found.begin(), found.end() - 1);  // but infinity
+  }
+  bounds.insert(bounds.end(), between.begin(), between.end());
+  std::ranges::sort(bounds);
+  return bounds;
+}
+
 std::vector<double> FindBounds(const DistinctValues& distinct, size_t max_bin, int64_t rows,
                                int64_t min_data_in_bin) {
   const size_t count = distinct.values.size();

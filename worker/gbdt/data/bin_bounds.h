@@ -25,4 +25,9 @@ DistinctValues FindDistinct(std::span<const double> sorted, size_t zeros);
 std::vector<double> FindBounds(const DistinctValues& distinct, size_t max_bin, int64_t rows,
                                int64_t min_data_in_bin);
 
+// The same around bounds that are given, which are taken in their order as long as there are bins;
+// the bins that are left divide what lies between them.
+std::vector<double> FindBoundsAround(const DistinctValues& distinct, std::span<const double> forced,
+                                     size_t max_bin, int64_t rows, int64_t min_data_in_bin);
+
 }  // namespace strata

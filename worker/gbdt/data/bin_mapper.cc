@@ -71,8 +71,12 @@ void BinMapper::FindNumeric(const FeatureSample& sample, size_t missing, const B
                    : missing > 0                              ? MissingKind::kNaN
                                                               : MissingKind::kNone;
   const bool has_nan_bin = shape_.missing == MissingKind::kNaN;
-  bounds_ = FindBounds(distinct, rules.max_bin - (has_nan_bin ? 1 : 0),
-                       rows - static_cast<int64_t>(missing), rules.min_data_in_bin);
+  const size_t max_bin = rules.max_bin - (has_nan_bin ? 1 : 0);
+  const int64_t rows_with_value = rows - static_cast<int64_t>(missing);
+  bounds_ = sample.forced_bounds.empty()
+                ? FindBounds(distinct, max_bin, rows_with_value, rules.min_data_in_bin)
+                : FindBoundsAround(distinct, sample.forced_bounds, max_bin, rows_with_value,
+                                   rules.min_data_in_bin);
   if (shape_.missing == MissingKind::kZero && bounds_.size() == 2)
     shape_.missing = MissingKind::kNone;
   rows_in_bin->assign(bounds_.size(), 0);

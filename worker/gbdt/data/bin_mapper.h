@@ -30,10 +30,11 @@ struct BinningRules {
 // A sample of one feature's values: those that are not 0, in any order, NaN among them.
 struct FeatureSample {
   std::vector<double> values;
-  size_t rows = 0;           // sampled, those with a 0 included
-  size_t rows_of_data = 0;   // from which they were sampled
-  bool categorical = false;  // values are category numbers
-  uint32_t max_bin = 0;      // of this feature; 0: the rules'
+  size_t rows = 0;                         // sampled, those with a 0 included
+  size_t rows_of_data = 0;                 // from which they were sampled
+  bool categorical = false;                // values are category numbers
+  uint32_t max_bin = 0;                    // of this feature; 0: the rules'
+  std::vector<double> forced_bounds = {};  // of bins, around which others are found
 };
 
 // Immutable; any number of threads.

@@ -18,12 +18,13 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie");
 
 constexpr std::string_view kMagic = "STRATADS";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersionWithoutBundles = 1;
 constexpr size_t kHeadBytes = 16;
 constexpr size_t kSectionHeadBytes = 16;
 constexpr size_t kChunkRows = 1 << 16;
 constexpr size_t kPieceRows = 512;
-constexpr size_t kNarrowBins = 256;
+constexpr size_t kNarrowValues = 256;
 
 template <typename T>
 std::span<const std::byte> BytesOf(const std::vector<T>& values) {
@@ -33,14 +34,16 @@ std::span<const std::byte> BytesOf(const std::vector<T>& values) {
 // What bins depend on, as one reads it in an error.
 std::string RulesText(const DatasetOptions& options) {
   const BinningRules& rules = options.binning;
+  const std::string forced =
+      options.forced_bounds.empty() ? "" : fmt::format(", forced bins = {}", options.forced_bounds);
   return fmt::format(
       "max_bin = {}, min_data_in_bin = {}, use_missing = {}, zero_as_missing = {}, "
       "feature_pre_filter = {}, min_data_in_leaf = {}, bin_construct_sample_cnt = {}, "
-      "data_random_seed = {}, categorical_feature = {}, max_bin_by_feature = {}",
+      "data_random_seed = {}, categorical_feature = {}, max_bin_by_feature = {}{}",
       rules.max_bin, rules.min_data_in_bin, rules.use_missing, rules.zero_as_missing,
       rules.pre_filter, rules.pre_filter ? rules.min_data_in_leaf : 0, options.sample_rows,
       options.sample_seed, fmt::join(options.categorical, ","),
-      fmt::join(options.max_bin_by_feature, ","));
+      fmt::join(options.max_bin_by_feature, ","), forced);
 }
 
 // Texts or bytes one behind the other, each with its length.
@@ -71,7 +74,7 @@ bool ReadLists(std::span<const std::byte> bytes, std::vector<std::span<const std
   return true;
 }
 
-size_t BytesOfBin(uint32_t bins) { return bins > kNarrowBins ? 2 : 1; }
+size_t BytesOfValue(size_t values) { return values > kNarrowValues ? 2 : 1; }
 
 class Writer {
  public:
@@ -97,11 +100,12 @@ class Writer {
     for (size_t begin = 0; begin < bins.rows(); begin += kChunkRows) {
       const size_t rows = std::min(kChunkRows, bins.rows() - begin);
       chunk.clear();
-      for (size_t f = 0; f < bins.features(); ++f) {
+      for (size_t column = 0; column < bins.columns(); ++column) {
+        const bool wide = BytesOfValue(bins.values_of(column)) == 2;
         for (size_t row = begin; row < begin + rows; ++row) {
-          const uint32_t bin = bins.column(f).At(row);
-          chunk.push_back(static_cast<std::byte>(bin & 0xff));
-          if (BytesOfBin(bins.bins(f)) == 2) chunk.push_back(static_cast<std::byte>(bin >> 8));
+          const uint32_t value = bins.column_at(column).At(row);
+          chunk.push_back(static_cast<std::byte>(value & 0xff));
+          if (wide) chunk.push_back(static_cast<std::byte>(value >> 8));
         }
       }
       STRATA_TRY(Section(chunk));
@@ -124,12 +128,12 @@ class Reader {
     if (got < kHeadBytes || std::memcmp(head, kMagic.data(), kMagic.size()) != 0) {
       return Corrupt(fmt::format("{}: no dataset file of Strata", path_));
     }
-    const auto version = LoadLittle<uint32_t>(head + 8);
-    if (version != kVersion) {
+    version_ = LoadLittle<uint32_t>(head + 8);
+    if (version_ != kVersion && version_ != kVersionWithoutBundles) {
       return Invalid(
           fmt::format("{}: version {} of dataset files, expected {}: remove it, and save "
                       "it again with save_binary = true",
-                      path_, version, kVersion));
+                      path_, version_, kVersion));
     }
     if (LoadLittle<uint32_t>(head + 12) != 0) return Damaged("its head");
     at_ = kHeadBytes;
@@ -163,6 +167,7 @@ class Reader {
     return {};
   }
 
+  bool has_bundles() const { return version_ != kVersionWithoutBundles; }
   bool is_at_end() const { return at_ == size_; }
   Status Damaged(const std::string& what) const {
     return Corrupt(fmt::format(
@@ -175,6 +180,7 @@ class Reader {
   const std::string& path_;
   const uint64_t size_;
   uint64_t at_ = 0;
+  uint32_t version_ = 0;
   std::vector<std::byte> section_;
 };
 
@@ -209,15 +215,51 @@ bool AreAlike(const FeatureBinning& a, const FeatureBinning& b) {
          });
 }
 
-Status ReadBins(Reader& in, size_t rows, const FeatureBinning& features, WorkPool& pool,
-                BinMatrix* bins) {
+// The features of each column behind their number, where features share columns.
+std::vector<uint64_t> ColumnsOf(const BinMatrix& bins) {
+  std::vector<uint64_t> numbers;
+  for (size_t column = 0; bins.has_bundles() && column < bins.columns(); ++column) {
+    const std::span<const uint32_t> features = bins.features_of(column);
+    numbers.push_back(features.size());
+    numbers.insert(numbers.end(), features.begin(), features.end());
+  }
+  return numbers;
+}
+
+// False: the numbers are none of ColumnsOf.
+bool ReadColumns(std::span<const uint64_t> numbers, std::span<const uint32_t> counts,
+                 std::vector<std::vector<uint32_t>>* columns) {
+  std::vector<bool> placed(counts.size(), false);
+  while (!numbers.empty()) {
+    const uint64_t count = numbers[0];
+    numbers = numbers.subspan(1);
+    if (count == 0 || count > numbers.size()) return false;
+    std::vector<uint32_t>& features = columns->emplace_back();
+    for (const uint64_t f : numbers.first(count)) {
+      if (f >= counts.size() || placed[f]) return false;
+      placed[f] = true;
+      features.push_back(static_cast<uint32_t>(f));
+    }
+    if (count > 1 && BinBundles::ValuesOf(features, counts) > kNarrowValues) return false;
+    numbers = numbers.subspan(count);
+  }
+  return columns->empty() || std::ranges::find(placed, false) == placed.end();
+}
+
+Status ReadBins(Reader& in, size_t rows, const FeatureBinning& features,
+                std::span<const uint64_t> numbers, WorkPool& pool, BinMatrix* bins) {
   std::vector<uint32_t> counts;
-  size_t row_bytes = 0;
+  BinBundles bundles;
   for (const FeatureShape& shape : features.shapes) {
     counts.push_back(shape.bins);
-    row_bytes += BytesOfBin(shape.bins);
+    bundles.default_bins.push_back(shape.default_bin);
   }
-  *bins = BinMatrix(rows, counts);
+  if (!ReadColumns(numbers, counts, &bundles.columns)) return in.Damaged("the list of columns");
+  *bins = bundles.columns.empty() ? BinMatrix(rows, counts) : BinMatrix(rows, counts, bundles);
+  size_t row_bytes = 0;
+  for (size_t column = 0; column < bins->columns(); ++column) {
+    row_bytes += BytesOfValue(bins->values_of(column));
+  }
   for (size_t begin = 0; begin < rows; begin += kChunkRows) {
     const size_t here = std::min(kChunkRows, rows - begin);
     const std::string what = fmt::format("rows {} to {}", begin + 1, begin + here);
@@ -225,17 +267,17 @@ Status ReadBins(Reader& in, size_t rows, const FeatureBinning& features, WorkPoo
     if (chunk.size() != here * row_bytes) return in.Damaged(what);
     std::atomic<bool> fits = true;
     pool.RunPieces(here, kPieceRows, [&](size_t from, size_t to) {
-      std::vector<uint32_t> row_bins(counts.size());
+      std::vector<uint32_t> values(bins->columns());
       for (size_t row = from; row < to; ++row) {
         const std::byte* column = chunk.data();
-        for (size_t f = 0; f < counts.size(); ++f) {
-          const size_t width = BytesOfBin(counts[f]);
+        for (size_t c = 0; c < values.size(); ++c) {
+          const size_t width = BytesOfValue(bins->values_of(c));
           const std::byte* const at = column + row * width;
-          row_bins[f] = width == 1 ? std::to_integer<uint32_t>(*at) : LoadLittle<uint16_t>(at);
-          if (row_bins[f] >= counts[f]) fits = false;
+          values[c] = width == 1 ? std::to_integer<uint32_t>(*at) : LoadLittle<uint16_t>(at);
+          if (values[c] >= bins->values_of(c)) fits = false;
           column += here * width;
         }
-        if (fits) bins->SetRow(begin + row, row_bins);
+        if (fits) bins->SetRow(begin + row, values);
       }
     });
     if (!fits) return in.Damaged(what);
@@ -256,6 +298,7 @@ Status Write(Writer out, const TreeDataset& data, const DatasetOptions& options)
   Lists mappers;
   for (const BinMapper& mapper : features.mappers) mappers.Add(mapper.ToBytes());
   STRATA_TRY(out.Section(mappers.bytes()));
+  STRATA_TRY(out.Section(BytesOf(ColumnsOf(data.bins))));
   STRATA_TRY(out.Section(BytesOf(data.labels)));
   STRATA_TRY(out.Section(BytesOf(data.weights)));
   STRATA_TRY(out.Section(
@@ -317,6 +360,8 @@ Result<TreeDataset> ReadDatasetFile(Disk& disk, const std::string& path,
   }
   TreeDataset data;
   STRATA_ASSIGN(data.features, ReadFeatures(in, counts[1], counts[2]));
+  std::vector<uint64_t> columns;
+  if (in.has_bundles()) STRATA_TRY(in.Numbers("the list of columns", &columns));
   if (features != nullptr) {
     if (!AreAlike(*features, *data.features)) {
       return Invalid(fmt::format("{}: other features or bins than the training data's", path));
@@ -339,7 +384,7 @@ Result<TreeDataset> ReadDatasetFile(Disk& disk, const std::string& path,
     return Invalid(fmt::format("{}: {} scores to start from, expected {} rows x {} classes", path,
                                data.init_scores.size(), rows, options.classes));
   }
-  STRATA_TRY(ReadBins(in, rows, *data.features, pool, &data.bins));
+  STRATA_TRY(ReadBins(in, rows, *data.features, columns, pool, &data.bins));
   if (!in.is_at_end()) return in.Damaged("what stands behind the rows");
   return data;
 }

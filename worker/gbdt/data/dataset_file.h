@@ -1,10 +1,11 @@
 // A dataset as a file: what save_binary leaves beside the data (FILE.bin), so that the next run
-// neither parses nor looks for bins. Version 1, little-endian:
+// neither parses nor looks for bins. Version 2, little-endian:
 //   "STRATADS", u32 version, u32 0, then sections: u64 bytes, u64 XXH3 of them, the bytes.
 //   Sections: the rules that bins were found by; numbers of rows, features and used features;
-//   names; bins of features; labels; weights; begins of queries; scores to start from; then bins of
-//   65,536 rows each, used feature by used feature, a byte where the feature has up to 256 bins,
-//   else two.
+//   names; bins of features; where features share columns, for each column how many and which used
+//   ones; labels; weights; begins of queries; scores to start from; then values of 65,536 rows
+//   each, column by column, a byte where the column has up to 256 values, else two. Version 1 has
+//   no section of columns: each used feature has its own.
 #pragma once
 
 #include <memory>

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <limits>
 
 #include "worker/gbdt/data/column_roles.h"
 #include "worker/gbdt/data/divided_rows.h"
+#include "worker/gbdt/data/feature_bundles.h"
 #include "worker/gbdt/data/sample_rows.h"
 #include "worker/gbdt/data/side_files.h"
 
@@ -153,6 +155,21 @@ class Loader {
     return categorical;
   }
 
+  Status ForceBounds(std::span<FeatureSample> samples) const {
+    for (const auto& [feature, bounds] : options_.forced_bounds) {
+      if (feature >= samples.size()) {
+        return Invalid(fmt::format("forcedbins_filename: feature {}: {} has {} features", feature,
+                                   path_, samples.size()));
+      }
+      if (samples[feature].categorical) {
+        return Invalid(fmt::format(
+            "forcedbins_filename: feature {} is categorical: its bins have no bounds", feature));
+      }
+      samples[feature].forced_bounds = bounds;
+    }
+    return {};
+  }
+
   Status CheckCategories(const std::string& name, const FeatureSample& sample) const {
     for (const double value : sample.values) {
       if (!(value > kCategoryMax)) continue;
@@ -174,7 +191,9 @@ class Loader {
     features->categories = source_.Categories();
     STRATA_ASSIGN(const std::vector<bool> categorical, CategoricalFeatures(features->names));
     std::vector<FeatureSample> samples(count);
-    STRATA_TRY(ReadSample(&samples));
+    std::vector<NonZeroRows> non_zero(options_.bundle ? count : 0);
+    size_t sampled = 0;  // here
+    STRATA_TRY(ReadSample(&samples, &non_zero, &sampled));
     const std::vector<int64_t>& most = options_.max_bin_by_feature;
     if (!most.empty() && most.size() != count) {
       return Invalid(fmt::format("max_bin_by_feature: {} numbers, {} has {} features", most.size(),
@@ -185,6 +204,7 @@ class Loader {
       if (!most.empty()) samples[f].max_bin = static_cast<uint32_t>(most[f]);
       if (categorical[f]) STRATA_TRY(CheckCategories(features->names[f], samples[f]));
     }
+    STRATA_TRY(ForceBounds(samples));
     STRATA_ASSIGN(features->mappers,
                   FindMappers(group_, data_.share, std::move(samples), options_.binning, pool_));
     for (size_t f = 0; f < features->mappers.size(); ++f) {
@@ -198,10 +218,22 @@ class Loader {
           "rows on one side of every boundary",
           path_, options_.binning.min_data_in_leaf));
     }
+    if (options_.bundle) features->columns = Bundled(*features, std::move(non_zero), sampled);
     return std::shared_ptr<const FeatureBinning>(std::move(features));
   }
 
-  Status ReadSample(std::vector<FeatureSample>* samples) {
+  static std::vector<std::vector<uint32_t>> Bundled(const FeatureBinning& features,
+                                                    std::vector<NonZeroRows> of_all,
+                                                    size_t sampled) {
+    std::vector<NonZeroRows> of_used;
+    for (const size_t f : features.used) of_used.push_back(std::move(of_all[f]));
+    std::vector<std::vector<uint32_t>> columns = FindBundles(features.shapes, of_used, sampled);
+    if (columns.size() == features.used.size()) columns.clear();
+    return columns;
+  }
+
+  Status ReadSample(std::vector<FeatureSample>* samples, std::vector<NonZeroRows>* non_zero,
+                    size_t* sampled) {
     const std::vector<size_t> all =
         SampleRows(data_.all_rows(), options_.sample_rows, options_.sample_seed);
     for (FeatureSample& sample : *samples) {
@@ -213,6 +245,7 @@ class Loader {
       const uint64_t first = data_.share.first_row();
       if (row >= first && row - first < data_.rows()) chosen.push_back(row - first);
     }
+    *sampled = chosen.size();
     STRATA_TRY(source_.Rewind());
     SparseRows block;
     size_t next = 0;
@@ -223,6 +256,8 @@ class Loader {
         const size_t row = chosen[next] - begin;
         for (size_t i = block.begins[row]; i < block.begins[row + 1]; ++i) {
           (*samples)[block.columns[i]].values.push_back(block.values[i]);
+          if (non_zero->empty()) continue;
+          (*non_zero)[block.columns[i]].Add(static_cast<uint32_t>(next), chosen.size());
         }
       }
     }
@@ -231,18 +266,45 @@ class Loader {
 
   Status FillBins() {
     const FeatureBinning& features = *data_.features;
+    BinBundles bundles{.columns = features.columns, .default_bins = {}};
     std::vector<uint32_t> counts;
-    std::vector<uint32_t> defaults;
     for (const FeatureShape& shape : features.shapes) {
       counts.push_back(shape.bins);
-      defaults.push_back(shape.default_bin);
+      bundles.default_bins.push_back(shape.default_bin);
     }
+    // Bundles are found from a sample: among all rows some may not exclude each other.
+    std::vector<std::atomic<bool>> meets_another(counts.size());
+    do {
+      const size_t columns = bundles.columns.empty() ? counts.size() : bundles.columns.size();
+      const size_t a_rank = (columns + options_.feature_ranks - 1) / options_.feature_ranks;
+      const size_t a_block = std::clamp<size_t>(a_rank, 1, BinBlock::kColumnsMax);
+      data_.bins = bundles.columns.empty() ? BinMatrix(data_.rows(), counts, a_block)
+                                           : BinMatrix(data_.rows(), counts, bundles, a_block);
+      STRATA_TRY(FillOnce(bundles.default_bins, &meets_another));
+    } while (TakeOut(&meets_another, &bundles.columns));
+    return {};
+  }
+
+  // Gives features that are marked a column each; false: none is.
+  static bool TakeOut(std::vector<std::atomic<bool>>* marked,
+                      std::vector<std::vector<uint32_t>>* columns) {
+    std::vector<uint32_t> out;
+    for (uint32_t f = 0; f < marked->size(); ++f) {
+      if ((*marked)[f].exchange(false)) out.push_back(f);
+    }
+    for (std::vector<uint32_t>& features : *columns) {
+      std::erase_if(features, [&](uint32_t f) { return std::ranges::binary_search(out, f); });
+    }
+    for (const uint32_t f : out) columns->push_back({f});
+    return !out.empty();
+  }
+
+  Status FillOnce(std::span<const uint32_t> defaults,
+                  std::vector<std::atomic<bool>>* meets_another) {
+    const FeatureBinning& features = *data_.features;
     constexpr size_t kNone = static_cast<size_t>(-1);
     std::vector<size_t> used_of(features.mappers.size(), kNone);
     for (size_t used = 0; used < features.used.size(); ++used) used_of[features.used[used]] = used;
-    const size_t a_rank = (counts.size() + options_.feature_ranks - 1) / options_.feature_ranks;
-    data_.bins =
-        BinMatrix(data_.rows(), counts, std::clamp<size_t>(a_rank, 1, BinBlock::kFeaturesMax));
     STRATA_TRY(source_.Rewind());
     SparseRows block;
     constexpr size_t kPieceRows = 512;
@@ -252,13 +314,18 @@ class Loader {
       pool_.RunPieces(block.rows(), kPieceRows, [&](size_t from, size_t to) {
         std::vector<uint32_t> row_bins;
         for (size_t row = from; row < to; ++row) {
-          row_bins = defaults;
+          if (!data_.bins.has_bundles()) row_bins.assign(defaults.begin(), defaults.end());
           for (size_t i = block.begins[row]; i < block.begins[row + 1]; ++i) {
             const size_t used = used_of[block.columns[i]];
             if (used == kNone) continue;
-            row_bins[used] = features.mappers[block.columns[i]].BinOf(block.values[i]);
+            const uint32_t bin = features.mappers[block.columns[i]].BinOf(block.values[i]);
+            if (!data_.bins.has_bundles()) {
+              row_bins[used] = bin;
+            } else if (!data_.bins.Set(begin + row, used, bin)) {
+              (*meets_another)[used] = true;
+            }
           }
-          data_.bins.SetRow(begin + row, row_bins);
+          if (!data_.bins.has_bundles()) data_.bins.SetRow(begin + row, row_bins);
         }
       });
     }

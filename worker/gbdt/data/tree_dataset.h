@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,6 +26,9 @@ struct FeatureBinning {
   std::vector<size_t> used;          // of each used feature, which it is
   std::vector<FeatureShape> shapes;  // of each used feature
   CategoryTexts categories;          // of all categorical features, if they are texts
+  // The used features of each column where some share one (BinBundles); empty: each has its own.
+  // A data set whose rows do not allow it has fewer of them together.
+  std::vector<std::vector<uint32_t>> columns;
 
   const BinMapper& mapper(size_t used_feature) const { return mappers[used[used_feature]]; }
 };
@@ -50,12 +54,14 @@ struct DatasetOptions {
   size_t classes = 1;                            // of init scores
   std::vector<std::string> categorical;          // "3", "name:age"
   std::vector<int64_t> max_bin_by_feature = {};  // of all features; empty: the rules' max_bin
+  std::map<size_t, std::vector<double>> forced_bounds = {};  // of bins, by feature
   // Rows are divided over its ranks, in their order; null: all are here. Each reads its part of one
   // file, or, with own_files, a file of its own.
   Group* group = nullptr;
   bool own_files = false;
   // Ranks that will each take a part of the features: blocks are cut so that they can.
   size_t feature_ranks = 1;
+  bool bundle = false;  // features that exclude each other share columns; changes no result
 };
 
 // Reads a source from end to end. With `features`, those of training data, bins are theirs (a

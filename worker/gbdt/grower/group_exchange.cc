@@ -5,26 +5,24 @@ namespace {
 
 class NoExchange : public Exchange {};
 
-// Histograms are built by blocks of features, so ranks own whole ones.
+// Histograms are built by blocks of columns, so ranks own whole ones.
 class FeatureParallel : public GroupExchange {
  public:
   using GroupExchange::GroupExchange;
 
   void StartTree(std::span<const uint8_t> used, const GradientUnits& /*units*/) override {
-    const std::span<const BinBlock> blocks = bins_.blocks();
-    std::vector<uint8_t> block_used(blocks.size(), 0);
-    std::vector<uint32_t> block_bins(blocks.size(), 0);
-    for (size_t b = 0; b < blocks.size(); ++b) {
-      for (size_t f = blocks[b].first_feature; f < blocks[b].end_feature(); ++f) {
-        block_used[b] |= used[f];
-        block_bins[b] += bin_counts_[f];
-      }
+    const size_t blocks = bins_.blocks().size();
+    std::vector<uint8_t> block_used(blocks, 0);
+    std::vector<uint32_t> block_bins(blocks, 0);
+    for (size_t f = 0; f < used.size(); ++f) {
+      block_used[bins_.block_of(f)] |= used[f];
+      block_bins[bins_.block_of(f)] += bin_counts_[f];
     }
     owners_.Deal(block_used, block_bins);
     own_.assign(used.size(), 0);
-    for (const size_t b : owners_.Of(rank())) {
-      for (size_t f = blocks[b].first_feature; f < blocks[b].end_feature(); ++f) own_[f] = used[f];
-    }
+    std::vector<uint8_t> is_own(blocks, 0);
+    for (const size_t b : owners_.Of(rank())) is_own[b] = 1;
+    for (size_t f = 0; f < used.size(); ++f) own_[f] = is_own[bins_.block_of(f)] != 0 ? used[f] : 0;
   }
 };
 

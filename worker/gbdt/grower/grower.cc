@@ -95,11 +95,9 @@ void LeafWiseGrower::ChooseFeatures() {
   for (size_t f = 0; f < feature_used_.size(); ++f) {
     if (!exchange_.Needs(f) && !exchange_.sums_histograms()) feature_used_[f] = 0;
   }
-  block_used_.clear();
-  for (const BinBlock& block : bins_.blocks()) {
-    block_used_.push_back(
-        *std::max_element(feature_used_.begin() + static_cast<ptrdiff_t>(block.first_feature),
-                          feature_used_.begin() + static_cast<ptrdiff_t>(block.end_feature())));
+  block_used_.assign(bins_.blocks().size(), 0);
+  for (size_t f = 0; f < feature_used_.size(); ++f) {
+    block_used_[bins_.block_of(f)] |= feature_used_[f];
   }
 }
 
@@ -151,7 +149,8 @@ size_t LeafWiseGrower::PartitionLeaf(size_t at) {
   const GrownLeaf& leaf = tree_.leaves[at];
   const Split& split = open_[at].best;
   const auto feature = static_cast<size_t>(split.feature);
-  return rows_.Split(bins_.column(feature), SplitSides(shapes_[feature], split), leaf.begin,
+  return rows_.Split(bins_.column(feature),
+                     SplitSides(shapes_[feature], split).OfColumn(bins_, feature), leaf.begin,
                      leaf.count);
 }
 
