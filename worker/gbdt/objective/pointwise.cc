@@ -36,9 +36,10 @@ class Pointwise : public TreeObjective {
   Pointwise(const TreeDataset& data, const Loss& loss, Traits traits)
       : data_(data), loss_(loss), traits_(std::move(traits)), labels_(data.labels) {
     if (!traits_.square_root) return;
-    for (float& label : labels_) {
-      label = std::copysign(std::sqrt(std::fabs(label)), label);
+    for (const float label : data.labels) {
+      roots_.push_back(std::copysign(std::sqrt(std::fabs(label)), label));
     }
+    labels_ = roots_;
   }
 
   std::string ModelText() const override { return traits_.text; }
@@ -85,8 +86,8 @@ class Pointwise : public TreeObjective {
     pool.RunPieces(labels_.size(), kPieceRows, [&](size_t begin, size_t end) {
       const auto part = [&](auto all) { return all.subspan(begin, end - begin); };
       const std::span<const float> weights(data_.weights);
-      SlopesOfRows(loss_, part(scores), part(std::span<const float>(labels_)),
-                   weights.empty() ? weights : part(weights), part(gradients), part(hessians));
+      SlopesOfRows(loss_, part(scores), part(labels_), weights.empty() ? weights : part(weights),
+                   part(gradients), part(hessians));
     });
   }
 
@@ -144,7 +145,8 @@ class Pointwise : public TreeObjective {
   const TreeDataset& data_;
   const Loss loss_;
   const Traits traits_;
-  std::vector<float> labels_;
+  std::vector<float> roots_;       // of traits_.square_root
+  std::span<const float> labels_;  // as the loss has them
 };
 
 template <typename Loss>
