@@ -304,6 +304,26 @@ Status GpuPart::SendFor(int32_t node) {
   return state_.Set(std::span(&fetched_.state, 1), stream_);
 }
 
+Status GpuPart::Put(const TreeState& state, std::span<const TreeNode> nodes,
+                    std::span<const uint32_t> sets) {
+  const DeviceScope scope(device_);
+  STRATA_TRY(state_.Set(std::span(&state, 1), stream_));
+  STRATA_TRY(nodes_.Set(nodes, stream_));
+  return sets.empty() ? Status() : sets_.Set(sets, stream_);
+}
+
+Status GpuPart::ClearHistograms(size_t slots) {
+  const DeviceScope scope(device_);
+  return FromCuda(cudaMemsetAsync(histograms_.data(), 0,
+                                  slots * view_.histogram_size * sizeof(GradientSums), stream_),
+                  "histograms on the GPU");
+}
+
+Status GpuPart::GetHistograms(std::span<GradientSums> histograms) {
+  const DeviceScope scope(device_);
+  return histograms_.Get(histograms, stream_);
+}
+
 Status GpuPart::Mark(size_t which) {
   const DeviceScope scope(device_);
   cudaEvent_t& mark = marks_[which];

@@ -77,6 +77,14 @@ class GpuPart {
 
   const DeviceBins& bins() const { return bins_; }
 
+  // --- Steps that the host makes. What is put is read until Wait. ---
+
+  Status Put(const TreeState& state, std::span<const TreeNode> nodes,
+             std::span<const uint32_t> sets);
+  // Of the first so many slots.
+  Status ClearHistograms(size_t slots);
+  Status GetHistograms(std::span<GradientSums> histograms);
+
   // Milliseconds between two marks, once the second one is there.
   Status Mark(size_t which);
   Result<double> BetweenMarks();

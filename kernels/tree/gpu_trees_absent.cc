@@ -1,4 +1,5 @@
 // Of a build without CUDA.
+#include "kernels/tree/gpu_leaves.h"
 #include "kernels/tree/gpu_trees.h"
 
 namespace strata {
@@ -9,5 +10,12 @@ Result<std::unique_ptr<GpuTrees>> GpuTrees::Open(std::span<const int> /*devices*
                                                  const GpuTreeOptions& /*options*/) {
   return NotFound("this build has no CUDA; ./dev build --cuda=on makes one that does");
 }
+
+Result<std::unique_ptr<GpuLeaves>> GpuLeaves::Open(int /*device*/, const BinMatrix& /*bins*/,
+                                                   std::span<const FeatureShape> /*shapes*/) {
+  return NotFound("this build has no CUDA; ./dev build --cuda=on makes one that does");
+}
+
+size_t GpuLeaves::Devices() { return 0; }
 
 }  // namespace strata

@@ -65,17 +65,8 @@ class CudaEngine : public TreeEngine {
 }  // namespace
 
 Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
-                                                   const TreeParameters& p, const TreeDataset& data,
-                                                   const EngineOptions& options) {
-  if (options.group != nullptr && options.group->world() > 1) {
-    return Invalid(
-        fmt::format("device = cuda with {} ranks: expected one rank; leave machines out, "
-                    "or set device = cpu",
-                    options.group->world()));
-  }
-  if (data.bins.features() == 0) {
-    return Invalid("device = cuda: no feature can be split; set device = cpu");
-  }
+                                                   const TreeParameters& p,
+                                                   const TreeDataset& data) {
   const GpuTreeOptions of_trees = {
       .rules = p.rules,
       .num_leaves = static_cast<size_t>(p.num_leaves),

@@ -3,17 +3,19 @@
 
 #include <memory>
 
+#include "kernels/tree/gpu_leaves.h"
 #include "worker/gbdt/engine/tree_engine.h"
 
 namespace strata {
 
+// On the host; unless `gpu` is null, that has the rows.
 std::unique_ptr<TreeEngine> MakeCpuEngine(const TreeParameters& parameters, const TreeDataset& data,
-                                          WorkPool& pool, const EngineOptions& options);
+                                          WorkPool& pool, const EngineOptions& options,
+                                          std::unique_ptr<GpuLeaves> gpu = nullptr);
 
 // On GPUs of this machine, for one rank.
 Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
                                                    const TreeParameters& parameters,
-                                                   const TreeDataset& data,
-                                                   const EngineOptions& options);
+                                                   const TreeDataset& data);
 
 }  // namespace strata

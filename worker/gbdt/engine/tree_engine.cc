@@ -1,5 +1,8 @@
 #include "worker/gbdt/engine/tree_engine.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -9,14 +12,55 @@
 
 namespace strata {
 
+namespace {
+
+// One rank of several: its rows are on a GPU, and the host exchanges what the CPU's ranks do. Ranks
+// of one machine take its GPUs in turn.
+Result<std::unique_ptr<TreeEngine>> MakeRankOnGpu(std::optional<int> device,
+                                                  const TreeParameters& p, const TreeDataset& data,
+                                                  WorkPool& pool, const EngineOptions& options) {
+  if (p.tree_learner != "data") {
+    return Invalid(
+        fmt::format("device = cuda with {} ranks and tree_learner = {}: ranks with GPUs divide the "
+                    "rows; set tree_learner = data, or device = cpu",
+                    options.group->world(), p.tree_learner));
+  }
+  if (p.num_gpu > 1) {
+    return Invalid(
+        fmt::format("num_gpu = {} with {} ranks: a rank has one GPU; start a rank for each, and "
+                    "leave num_gpu out",
+                    p.num_gpu, options.group->world()));
+  }
+  const auto gpus = static_cast<int>(std::max<size_t>(1, GpuLeaves::Devices()));
+  STRATA_ASSIGN(std::unique_ptr<GpuLeaves> gpu,
+                GpuLeaves::Open(device.value_or(options.group->rank() % gpus), data.bins,
+                                data.features->shapes));
+  return MakeCpuEngine(p, data, pool, options, std::move(gpu));
+}
+
+Result<std::unique_ptr<TreeEngine>> MakeOnGpu(std::optional<int> device, const TreeParameters& p,
+                                              const TreeDataset& data, WorkPool& pool,
+                                              const EngineOptions& options) {
+  if (data.bins.features() == 0) {
+    return Invalid("device = cuda: no feature can be split; set device = cpu");
+  }
+  if (options.group != nullptr && options.group->world() > 1) {
+    return MakeRankOnGpu(device, p, data, pool, options);
+  }
+  std::vector<int> devices(static_cast<size_t>(p.num_gpu));
+  std::iota(devices.begin(), devices.end(), device.value_or(0));
+  return MakeCudaEngine(devices, p, data);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<TreeEngine>> MakeTreeEngine(const TreeParameters& parameters,
                                                    const TreeDataset& data, WorkPool& pool,
                                                    const EngineOptions& options) {
   STRATA_ASSIGN(const DeviceChoice choice, ParseDevice(parameters.device_type));
   if (choice.kind == DeviceKind::kCpu) return MakeCpuEngine(parameters, data, pool, options);
-  std::vector<int> devices(static_cast<size_t>(parameters.num_gpu));
-  std::iota(devices.begin(), devices.end(), choice.ordinal.value_or(0));
-  Result<std::unique_ptr<TreeEngine>> cuda = MakeCudaEngine(devices, parameters, data, options);
+  Result<std::unique_ptr<TreeEngine>> cuda =
+      MakeOnGpu(choice.ordinal, parameters, data, pool, options);
   if (cuda.ok() || choice.kind.has_value()) return cuda;
   Log(LogLevel::kInfo, "device = auto: trees grow on the CPU: {}", cuda.status().message());
   return MakeCpuEngine(parameters, data, pool, options);

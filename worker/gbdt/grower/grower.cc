@@ -22,8 +22,7 @@ LeafWiseGrower::LeafWiseGrower(const BinMatrix& bins, std::vector<FeatureShape> 
       options_(options),
       pool_(pool),
       exchange_(exchange),
-      rows_(pool),
-      builder_(bins, pool, options.threads) {}
+      work_(bins, shapes_, pool, options.threads, options.gpu) {}
 
 const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const GradientUnits& units,
                                       std::span<const uint32_t> bag, uint64_t tree_number) {
@@ -31,7 +30,7 @@ const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const Gra
   tree_number_ = tree_number;
   {
     const PhaseScope scope(options_.phases, TreePhase::kPartition);
-    rows_.Start(bag, gradients);
+    work_.Start(bag, gradients);
   }
   ChooseFeatures();
   StartRoot();
@@ -41,10 +40,9 @@ const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const Gra
   for (OpenLeaf& leaf : open_) {
     if (leaf.histogram != nullptr) free_.push_back(std::move(leaf.histogram));
   }
-  pool_.Run(tree_.leaves.size(),
-            [&](size_t leaf) { rows_.Settle(tree_.leaves[leaf].begin, tree_.leaves[leaf].count); });
+  work_.Settle(tree_.leaves);
   if (exchange_.leaves_at_a_time() > 1) TakeBestFirst();
-  tree_.rows = rows_.settled();
+  tree_.rows = work_.settled();
   return tree_;
 }
 
@@ -81,7 +79,7 @@ void LeafWiseGrower::TakeBestFirst() {
   tree_ = TakeInOrder(known, BestFirstOrder(known, options_.num_leaves - 1), &merged);
   pool_.Run(merged.size(), [&](size_t i) {
     const GrownLeaf& leaf = tree_.leaves[merged[i]];
-    rows_.Ascend(leaf.begin, leaf.count);
+    work_.Ascend(leaf.begin, leaf.count);
   });
 }
 
@@ -110,10 +108,10 @@ void LeafWiseGrower::StartRoot() {
   open_[0].is_splittable = feature_used_;
   open_[0].path = RootPath(tree_number_);
   SplitLeaf& root = tree_.leaves[0].leaf;
-  root.sums = rows_.Sum();
-  tree_.leaves[0].count = rows_.size();
+  root.sums = work_.Sum();
+  tree_.leaves[0].count = work_.size();
   std::array<int64_t, 3> sums = {root.sums.gradient, root.sums.hessian,
-                                 static_cast<int64_t>(rows_.size())};
+                                 static_cast<int64_t>(work_.size())};
   SumOverRanks(sums);
   root.sums = {sums[0], sums[1]};
   root.rows = sums[2];
@@ -128,8 +126,7 @@ void LeafWiseGrower::StartRoot() {
 }
 
 void LeafWiseGrower::SplitLeaves(std::span<const size_t> leaves) {
-  std::vector<int64_t> left;
-  for (const size_t leaf : leaves) left.push_back(static_cast<int64_t>(PartitionLeaf(leaf)));
+  const std::vector<int64_t> left = PartitionLeaves(leaves);
   std::vector<int64_t> left_of_all = left;
   SumOverRanks(left_of_all);
   std::vector<Children> pairs;
@@ -143,15 +140,15 @@ void LeafWiseGrower::SplitLeaves(std::span<const size_t> leaves) {
   if (!is_last || exchange_.leaves_at_a_time() > 1) Search(pairs);
 }
 
-// Returns how many of its rows here are left.
-size_t LeafWiseGrower::PartitionLeaf(size_t at) {
+// Returns how many of each leaf's rows here are left.
+std::vector<int64_t> LeafWiseGrower::PartitionLeaves(std::span<const size_t> leaves) {
   const PhaseScope scope(options_.phases, TreePhase::kPartition);
-  const GrownLeaf& leaf = tree_.leaves[at];
-  const Split& split = open_[at].best;
-  const auto feature = static_cast<size_t>(split.feature);
-  return rows_.Split(bins_.column(feature),
-                     SplitSides(shapes_[feature], split).OfColumn(bins_, feature), leaf.begin,
-                     leaf.count);
+  std::vector<LeafSplit> splits;
+  for (const size_t at : leaves) {
+    const GrownLeaf& leaf = tree_.leaves[at];
+    splits.push_back({.leaf = {leaf.begin, leaf.count}, .split = &open_[at].best});
+  }
+  return work_.Split(splits);
 }
 
 // The left child keeps the leaf's number, the right one gets the next, which is returned. Of its
@@ -223,17 +220,21 @@ std::unique_ptr<LeafWiseGrower::Histogram> LeafWiseGrower::TakeHistogram() {
 
 // Histograms of both children of each pair, and the best split of each child.
 void LeafWiseGrower::Search(std::span<const Children> pairs) {
+  std::vector<LeafHistogram> wanted;
   std::vector<SummedLeaf> built;
   std::vector<Target> targets;
   for (const Children& children : pairs) {
     if (!TakeHistograms(children)) continue;
-    BuildHistogram(children.smaller);
+    const GrownLeaf& smaller = tree_.leaves[children.smaller];
+    wanted.push_back(
+        {.leaf = {smaller.begin, smaller.count}, .histogram = *open_[children.smaller].histogram});
     built.push_back({.rows = tree_.leaves[children.smaller].leaf.rows,
                      .histogram = *open_[children.smaller].histogram});
     targets.push_back(TargetOf(children.smaller, &children));
     if (!children.is_root()) targets.push_back(TargetOf(children.larger, nullptr));
   }
   if (targets.empty()) return;
+  BuildHistograms(wanted);
   if (exchange_.sums_histograms()) {
     const PhaseScope scope(options_.phases, TreePhase::kExchange);
     exchange_.SumHistograms(built);
@@ -274,17 +275,12 @@ bool LeafWiseGrower::TakeHistograms(const Children& children) {
   return true;
 }
 
-void LeafWiseGrower::BuildHistogram(size_t at) {
-  const GrownLeaf& leaf = tree_.leaves[at];
-  Histogram& histogram = *open_[at].histogram;
+// Whole where they are summed over ranks; else Complete finishes them.
+void LeafWiseGrower::BuildHistograms(std::span<const LeafHistogram> leaves) {
   const PhaseScope scope(options_.phases, TreePhase::kHistograms);
-  builder_.Build(rows_.RowsOf(leaf.begin, leaf.count), rows_.GradientsOf(leaf.begin, leaf.count),
-                 block_used_, histogram);
-  if (!exchange_.sums_histograms()) return;
-  pool_.Run(bins_.features(), [&](size_t f) {
-    if (feature_used_[f] == 0) return;
-    builder_.Finish(bins_.histogram_begin(f), bins_.bins(f), histogram);
-  });
+  const bool whole = exchange_.sums_histograms();
+  work_.Build(leaves, block_used_,
+              whole ? std::span<const uint8_t>(feature_used_) : std::span<const uint8_t>());
 }
 
 // What the search of a feature begins with: the smaller child's histogram whole, and the larger
@@ -292,7 +288,7 @@ void LeafWiseGrower::BuildHistogram(size_t at) {
 void LeafWiseGrower::Complete(const Children& children, size_t f) {
   const size_t begin = bins_.histogram_begin(f);
   Histogram& smaller = *open_[children.smaller].histogram;
-  if (!exchange_.sums_histograms()) builder_.Finish(begin, bins_.bins(f), smaller);
+  if (!exchange_.sums_histograms()) work_.Finish(begin, bins_.bins(f), smaller);
   if (children.is_root()) return;
   SubtractHistogram(std::span(*open_[children.larger].histogram).subspan(begin, bins_.bins(f)),
                     std::span<const GradientSums>(smaller).subspan(begin, bins_.bins(f)));

@@ -13,8 +13,7 @@
 #include "kernels/tree/grown_tree.h"
 #include "worker/gbdt/grower/best_first.h"
 #include "worker/gbdt/grower/exchange.h"
-#include "worker/gbdt/grower/histogram_builder.h"
-#include "worker/gbdt/grower/leaf_rows.h"
+#include "worker/gbdt/grower/leaf_work.h"
 #include "worker/gbdt/phase_times.h"
 
 namespace strata {
@@ -30,6 +29,7 @@ struct GrowerOptions {
   uint64_t extra_seed = 6;
   size_t threads = 1;  // of the pool, the calling one included
   PhaseTimes* phases = nullptr;
+  GpuLeaves* gpu = nullptr;  // unless null, has rows and histograms in place of the pool
 };
 
 // One thread at a time; works on all of the pool's.
@@ -44,6 +44,8 @@ class LeafWiseGrower {
   // exchange call it together.
   const GrownTree& Grow(const FixedGradients& gradients, const GradientUnits& units,
                         std::span<const uint32_t> bag, uint64_t tree_number);
+  // Whether the GPU, where there is one, is well; if not, the last tree is worth nothing.
+  const Status& status() const { return work_.status(); }
 
  private:
   using Histogram = std::vector<GradientSums>;
@@ -81,11 +83,11 @@ class LeafWiseGrower {
   KnownTree Known(std::vector<const Split*>* best) const;
   void TakeBestFirst();
   void SplitLeaves(std::span<const size_t> leaves);
-  size_t PartitionLeaf(size_t leaf);
+  std::vector<int64_t> PartitionLeaves(std::span<const size_t> leaves);
   size_t SplitLeafAt(size_t leaf, size_t left, int64_t left_of_all);
   void Search(std::span<const Children> pairs);
   bool TakeHistograms(const Children& children);
-  void BuildHistogram(size_t leaf);
+  void BuildHistograms(std::span<const LeafHistogram> leaves);
   Target TargetOf(size_t leaf, const Children* first_of) const;
   void Complete(const Children& children, size_t feature);
   void SelectFeatures(std::span<Target> targets);
@@ -106,8 +108,7 @@ class LeafWiseGrower {
   GrownTree tree_;
   std::vector<GrownLeaf> split_leaves_;  // of each node: the leaf that it was
   std::vector<OpenLeaf> open_;           // of each leaf
-  LeafRows rows_;
-  HistogramBuilder builder_;
+  LeafWork work_;
   std::vector<uint8_t> tree_features_;  // of each: whether the tree may use it
   size_t features_of_node_ = 0;         // how many of those a node may use
   std::vector<uint8_t> feature_used_;   // by this rank, in this tree
