@@ -213,10 +213,10 @@ void Booster::TakeBack(const RoundPlan& plan, double factor) {
 Result<bool> Booster::GrowTree(size_t k, double shrinkage) {
   STRATA_ASSIGN(const EngineTree grown, Grow(k));
   if (grown.not_finite > 0) {
-    return Failed(fmt::format(
+    return train_.share.FailEverywhere(Failed(fmt::format(
         "round {}: the gradients of {} of {} rows are not finite: labels or scores are too large "
         "for objective = {}",
-        rounds() + 1, grown.not_finite, train_.all_rows(), parameters_.objective));
+        rounds() + 1, grown.not_finite, train_.all_rows(), parameters_.objective)));
   }
   if (grown.tree->nodes.empty()) return false;
   STRATA_TRY(AddTree(k, grown, shrinkage));

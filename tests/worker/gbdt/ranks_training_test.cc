@@ -197,6 +197,46 @@ TEST_F(RanksTraining, WhatCannotBeDividedIsSaid) {
   EXPECT_THAT(few.status.message(), HasSubstr("has no row"));
 }
 
+// Each rank says what is wrong with all rows, although the first one that ends cancels the others.
+TEST_F(RanksTraining, WhatAllRanksFindAllOfThemSay) {
+  struct Wrong {
+    std::string rows;
+    std::string conf;
+    const char* message;
+  };
+  std::string one_class;
+  std::string constant;
+  std::string zeros;
+  for (int row = 0; row < 300; ++row) {
+    one_class += fmt::format("1,{},{}\n", row % 7, row % 5);
+    constant += fmt::format("{},3,4\n", row % 2);
+    zeros += fmt::format("0,{},{}\n", row % 7, row % 5);
+  }
+  for (const Wrong& wrong : {Wrong{one_class, "objective = binary", "needs rows of both classes"},
+                             Wrong{constant, "", "no feature can be split"},
+                             Wrong{zeros, "objective = poisson", "needs a label above 0"}}) {
+    WriteWholeFile(folder_.File("wrong.csv"), wrong.rows);
+    for (int repeat = 0; repeat < 10; ++repeat) {
+      RunRanks(5, [&](Group& group) {
+        const auto parameters = ParseLightGbmConf(
+            fmt::format("data = {}\ntree_learner = data\nnum_threads = 1\nverbosity = -1\n{}\n",
+                        folder_.File("wrong.csv"), wrong.conf),
+            "train.conf", {});
+        ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
+        const TreeTaskContext context = {.disk = RealDisk(),
+                                         .clock = RealClock(),
+                                         .progress = [](const TreeProgress&) {},
+                                         .check = [] { return Status::Ok(); },
+                                         .group = &group};
+        const Status status = RunTreeTask(*parameters, context).status();
+        group.Cancel(status);
+        EXPECT_EQ(status.code(), StatusCode::kInvalid) << status.ToString();
+        EXPECT_THAT(status.message(), HasSubstr(wrong.message));
+      });
+    }
+  }
+}
+
 TEST_F(RanksTraining, RanksThatWantDifferentModelsAreNamed) {
   const RanksCase& c = kCases[0];
   WriteData(c);

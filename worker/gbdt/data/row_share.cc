@@ -42,6 +42,12 @@ bool RowShare::Keep(const Status& status) const {
   return state_->status.ok();
 }
 
+Status RowShare::FailEverywhere(const Status& status) const {
+  if (is_whole()) return status;
+  STRATA_TRY(state_->status);
+  return FailTogether(state_->group, status);
+}
+
 void RowShare::Sum(std::span<int64_t> numbers) const {
   if (is_whole() || numbers.empty()) return;
   Keep(state_->group.Allreduce(numbers, ReduceOp::kSum));

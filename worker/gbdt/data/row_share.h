@@ -38,6 +38,10 @@ class RowShare {
   uint64_t all_rows(size_t here) const { return is_whole() ? here : all_rows_; }
   Status status() const { return is_whole() ? Status::Ok() : state_->status; }
 
+  // What every rank has found in numbers of all of them, for all to return (FailTogether); what was
+  // lost before counts more.
+  Status FailEverywhere(const Status& status) const;
+
   // Numbers become their sums, or the largest, over all ranks.
   void Sum(std::span<int64_t> numbers) const;
   void Max(std::span<double> numbers) const;

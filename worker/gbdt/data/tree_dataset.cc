@@ -60,7 +60,7 @@ class Loader {
     }
     const auto counts = [](float weight) { return weight > 0; };
     if (!data_.weights.empty() && !data_.share.Any(std::ranges::any_of(data_.weights, counts))) {
-      return Invalid(fmt::format("{}: all weights are 0", path_));
+      return data_.share.FailEverywhere(Invalid(fmt::format("{}: all weights are 0", path_)));
     }
     return std::move(data_);
   }
@@ -213,10 +213,10 @@ class Loader {
       features->shapes.push_back(features->mappers[f].shape());
     }
     if (features->used.empty()) {
-      return Invalid(fmt::format(
+      return data_.share.FailEverywhere(Invalid(fmt::format(
           "{}: no feature can be split: each is constant, or has fewer than min_data_in_leaf = {} "
           "rows on one side of every boundary",
-          path_, options_.binning.min_data_in_leaf));
+          path_, options_.binning.min_data_in_leaf)));
     }
     if (options_.bundle) features->columns = Bundled(*features, std::move(non_zero), sampled);
     return std::shared_ptr<const FeatureBinning>(std::move(features));

@@ -185,9 +185,9 @@ Status CheckBothClasses(const TreeDataset& data) {
   const auto positives = static_cast<uint64_t>(
       data.share.Sum(std::ranges::count_if(data.labels, [](float y) { return y > 0; })));
   if (positives > 0 && positives < data.all_rows()) return {};
-  return Invalid(
+  return data.share.FailEverywhere(Invalid(
       fmt::format("objective = binary needs rows of both classes: the labels of all {} rows are {}",
-                  data.all_rows(), positives > 0 ? "above 0" : "0 or below"));
+                  data.all_rows(), positives > 0 ? "above 0" : "0 or below")));
 }
 
 // Counts and amounts: scores are logarithms, which the mean must have.
@@ -196,8 +196,8 @@ Status CheckAmounts(const TreeDataset& data, const std::string& objective) {
       data, objective, [](float y) { return y >= 0; }, "of at least 0"));
   const auto positive = [](float y) { return y > 0; };
   if (data.share.Any(std::ranges::any_of(data.labels, positive))) return {};
-  return Invalid(fmt::format("objective = {} needs a label above 0: all {} are 0", objective,
-                             data.all_rows()));
+  return data.share.FailEverywhere(Invalid(fmt::format(
+      "objective = {} needs a label above 0: all {} are 0", objective, data.all_rows())));
 }
 
 }  // namespace
