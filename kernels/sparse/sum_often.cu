@@ -110,7 +110,8 @@ class Fetcher {
   ScaledRow<Element> found_[kCopies];
 };
 
-template <typename Rows, uint32_t kWide>
+// kRuns false: a key's gradients are one run.
+template <typename Rows, uint32_t kWide, bool kRuns>
 __global__ void __launch_bounds__(kOftenThreads)
     SumSlices(const __grid_constant__ TableGroup group, DistinctKeys keys, BatchGradients gradients,
               std::span<const uint32_t> run_ends, uint32_t slices, float* scratch) {
@@ -134,7 +135,8 @@ __global__ void __launch_bounds__(kOftenThreads)
       for (uint32_t tile = 0; tile < kTiles - 1; ++tile) fetcher.Next();
       float sum = 0;
       uint32_t run = 0;  // where it begins
-      uint32_t run_end = threadIdx.x < kSlice ? RunEnd(run_ends, order, run, rows) : 0;
+      const auto end_of_run = [&] { return kRuns ? RunEnd(run_ends, order, run, rows) : rows; };
+      uint32_t run_end = threadIdx.x < kSlice ? end_of_run() : 0;
       for (uint32_t tile = 0; tile * kTileRows < rows; ++tile) {
         fetcher.Next();
         __pipeline_wait_prior(kTiles - 1);
@@ -158,7 +160,7 @@ __global__ void __launch_bounds__(kOftenThreads)
               OftenSum(scratch, group, begin + run)[first + threadIdx.x] = sum;
             }
             run = run_end;
-            if (run != rows) run_end = RunEnd(run_ends, order, run, rows);
+            if (run != rows) run_end = end_of_run();
           }
         }
         __syncthreads();
@@ -181,11 +183,17 @@ void SumOften(const Exec& exec, const TableGroup& group, const DistinctKeys& dis
   const uint32_t slices = (group.dim_max + kSlice - 1) / kSlice;
   WithRows(gradients, [&](auto kind) {
     using Rows = typename decltype(kind)::type;
-    const auto sum = aligned ? SumSlices<Rows, 4> : SumSlices<Rows, 1>;
     constexpr size_t kBytes = Tiles<Rows>::kBytes;
-    (void)cudaFuncSetAttribute(sum, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
-    sum<<<3 * processors, kOftenThreads, kBytes, stream>>>(group, distinct, gradients, run_ends,
-                                                           slices, scratch);
+    const auto run = [&](const auto& sum) {
+      (void)cudaFuncSetAttribute(sum, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+      sum<<<3 * processors, kOftenThreads, kBytes, stream>>>(group, distinct, gradients, run_ends,
+                                                             slices, scratch);
+    };
+    if (run_ends.empty()) {
+      run(aligned ? SumSlices<Rows, 4, false> : SumSlices<Rows, 1, false>);
+    } else {
+      run(aligned ? SumSlices<Rows, 4, true> : SumSlices<Rows, 1, true>);
+    }
   });
 }
 

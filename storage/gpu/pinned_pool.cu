@@ -8,29 +8,41 @@
 namespace strata {
 
 PinnedPool::~PinnedPool() {
-  for (const auto& [bytes, blocks] : free_) {
-    for (float* block : blocks) (void)cudaFreeHost(block);
-  }
+  for (float* piece : pieces_) (void)cudaFreeHost(piece);
 }
 
 std::shared_ptr<float[]> PinnedPool::Take(size_t count) {
   constexpr size_t kLeast = 4096;
   const size_t bytes = std::bit_ceil(std::max(count * sizeof(float), kLeast));
-  float* memory = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    std::vector<float*>& blocks = free_[bytes];
-    if (!blocks.empty()) {
-      memory = blocks.back();
-      blocks.pop_back();
-    }
-  }
-  if (memory == nullptr && cudaHostAlloc(&memory, bytes, cudaHostAllocPortable) != cudaSuccess) {
-    (void)cudaGetLastError();
-    return std::make_shared_for_overwrite<float[]>(count);
-  }
+  float* memory = TakeFree(bytes);
+  if (memory == nullptr) memory = Pin(bytes);
+  if (memory == nullptr) return std::make_shared_for_overwrite<float[]>(count);
   return {memory,
           [pool = shared_from_this(), bytes](float* block) { pool->GiveBack(block, bytes); }};
+}
+
+float* PinnedPool::TakeFree(size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  std::vector<float*>& blocks = free_[bytes];
+  if (blocks.empty()) return nullptr;
+  float* const block = blocks.back();
+  blocks.pop_back();
+  return block;
+}
+
+float* PinnedPool::Pin(size_t bytes) {
+  const size_t piece_bytes = std::max(bytes, kPieceBytes);
+  float* piece = nullptr;
+  if (cudaHostAlloc(&piece, piece_bytes, cudaHostAllocPortable) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return nullptr;
+  }
+  const std::lock_guard lock(mutex_);
+  pieces_.push_back(piece);
+  for (size_t at = bytes; at < piece_bytes; at += bytes) {
+    free_[bytes].push_back(piece + at / sizeof(float));
+  }
+  return piece;
 }
 
 void PinnedPool::GiveBack(float* memory, size_t bytes) {

@@ -1,5 +1,6 @@
 // PinnedPool: host memory that GPUs copy to and from at the speed of the link. Taking it from the
-// system is slow, so what was given back is given out again.
+// system is slow, and waits for the GPU: small blocks are cut from larger pieces, and what was
+// given back is given out again.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +24,15 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
   std::shared_ptr<float[]> Take(size_t count);
 
  private:
+  static constexpr size_t kPieceBytes = size_t{1} << 20;  // or one larger block
+
   PinnedPool() = default;
+  float* TakeFree(size_t bytes);  // null: there is none
+  float* Pin(size_t bytes);       // null: the system pins no more
   void GiveBack(float* memory, size_t bytes);
 
   std::mutex mutex_;
+  std::vector<float*> pieces_;                  // guarded by mutex_
   std::map<size_t, std::vector<float*>> free_;  // by bytes; guarded by mutex_
 };
 

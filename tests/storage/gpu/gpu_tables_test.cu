@@ -67,6 +67,22 @@ TEST_F(GpuTablesTest, MemoryForRowsIsUsedAgain) {
   EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
 }
 
+// Small ones are cut from pieces.
+TEST_F(GpuTablesTest, BlocksOfMemoryForRowsLieApart) {
+  const std::shared_ptr<PinnedPool> pool = PinnedPool::Make();
+  for (const size_t count : {1'000, 8'192, 70'000, 300'000}) {
+    std::vector<std::shared_ptr<float[]>> blocks;
+    for (int i = 0; i < 40; ++i) {
+      blocks.push_back(pool->Take(count));
+      std::fill_n(blocks.back().get(), count, static_cast<float>(i));
+    }
+    for (int i = 0; i < 40; ++i) {
+      EXPECT_EQ(std::count(blocks[i].get(), blocks[i].get() + count, static_cast<float>(i)),
+                static_cast<ptrdiff_t>(count));
+    }
+  }
+}
+
 __global__ void Trap() { __trap(); }
 
 // Nothing can be asked of a GPU that has failed: whoever holds rows there ends, and the next
