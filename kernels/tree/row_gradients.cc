@@ -22,6 +22,11 @@ float FromBits(int32_t bits) {
   return x;
 }
 
+// Without a branch, which would keep the loop from being vectorised.
+bool AreFinite(float a, float b) {
+  return (static_cast<int>(math::IsFinite(a)) & static_cast<int>(math::IsFinite(b))) != 0;
+}
+
 template <typename Loss>
 [[gnu::always_inline]] inline void Slopes(const Loss loss, size_t count,
                                           const double* __restrict scores,
@@ -51,7 +56,7 @@ template <typename Loss>
   const double gradient_scale = 1 / units.gradient;
   const double hessian_scale = 1 / units.hessian;
   for (size_t row = 0; row < count; ++row) {
-    const bool finite = math::IsFinite(gradients[row]) & math::IsFinite(hessians[row]);
+    const bool finite = AreFinite(gradients[row], hessians[row]);
     const double gradient = finite ? gradients[row] : 0;
     const double hessian = finite ? hessians[row] : 0;
     // One hash for both: 32 bits of chance each are plenty for 16 bits of number.
@@ -70,7 +75,7 @@ template <typename Loss>
   const double gradient_scale = 1 / units.gradient;
   const double hessian_scale = 1 / units.hessian;
   for (size_t row = 0; row < count; ++row) {
-    const bool finite = math::IsFinite(gradients[row]) & math::IsFinite(hessians[row]);
+    const bool finite = AreFinite(gradients[row], hessians[row]);
     const double gradient = finite ? gradients[row] : 0;
     const double hessian = finite ? hessians[row] : 0;
     rows[row] = {RoundToUnits(gradient, gradient_scale, 0.5),
