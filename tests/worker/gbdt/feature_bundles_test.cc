@@ -24,7 +24,7 @@ TEST(FeatureBundles, FeaturesOfABundleNeverMeetAndHave256ValuesAtMost) {
     shapes.push_back({.bins = static_cast<uint32_t>(f % 7 == 0 ? 90 : 2 + f % 3)});
     const double share = f % 50 == 0 ? 0.9 : f % 5 == 0 ? 0.05 : 0.002;
     for (uint32_t row = 0; row < kSampled; ++row) {
-      if (random.Chance(share)) non_zero[f].Add(row, kSampled);
+      if (random.Chance(share)) non_zero[f].Add(row);
     }
   }
   shapes[1].bins = 300;
@@ -52,7 +52,7 @@ TEST(FeatureBundles, FeaturesOfABundleNeverMeetAndHave256ValuesAtMost) {
 TEST(FeatureBundles, AThousandColumnsOfOneCategoryAreFour) {
   constexpr size_t kFeatures = 1000;
   std::vector<NonZeroRows> non_zero(kFeatures);
-  for (uint32_t row = 0; row < 20000; ++row) non_zero[row * 7 % kFeatures].Add(row, 20000);
+  for (uint32_t row = 0; row < 20000; ++row) non_zero[row * 7 % kFeatures].Add(row);
   const std::vector<FeatureShape> shapes(kFeatures, {.bins = 2});
   EXPECT_EQ(FindBundles(shapes, non_zero, 20000).size(), 4U);
 }

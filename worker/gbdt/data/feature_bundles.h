@@ -15,11 +15,12 @@ namespace strata {
 // In which rows of a sample a feature is not 0.
 class NonZeroRows {
  public:
-  // Ascending. Too many to share a column are forgotten.
-  void Add(uint32_t row, size_t sampled) {
+  // Ascending. Those of a feature that is mostly not 0, which could hardly share a column, are
+  // forgotten soon: there may be thousands of such features.
+  void Add(uint32_t row) {
     if (is_dense_) return;
     rows_.push_back(row);
-    if (rows_.size() <= sampled / 2) return;
+    if (rows_.size() <= kFew + row / 2) return;
     is_dense_ = true;
     rows_ = {};
   }
@@ -27,6 +28,8 @@ class NonZeroRows {
   std::span<const uint32_t> rows() const { return rows_; }
 
  private:
+  static constexpr size_t kFew = 1000;
+
   std::vector<uint32_t> rows_;
   bool is_dense_ = false;
 };

@@ -257,7 +257,7 @@ class Loader {
         for (size_t i = block.begins[row]; i < block.begins[row + 1]; ++i) {
           (*samples)[block.columns[i]].values.push_back(block.values[i]);
           if (non_zero->empty()) continue;
-          (*non_zero)[block.columns[i]].Add(static_cast<uint32_t>(next), chosen.size());
+          (*non_zero)[block.columns[i]].Add(static_cast<uint32_t>(next));
         }
       }
     }
