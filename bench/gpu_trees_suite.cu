@@ -13,26 +13,30 @@
 #include "base/work_pool.h"
 #include "bench/figure.h"
 #include "bench/gpu_time.cuh"
+#include "bench/measure.h"
+#include "bench/scratch_folder.h"
+#include "bench/tree_arrays.h"
+#include "bench/tree_contender.h"
 #include "kernels/core/math.h"
 #include "kernels/tree/gpu_trees.h"
 
 namespace strata::bench {
 namespace {
 
-constexpr uint32_t kBins = 255;
 constexpr size_t kTrees = 100;
 constexpr size_t kTimedTrees = 10;  // behind those, phase by phase
 
-struct TreeShape {
+struct BinShape {
   size_t rows;
   size_t features;
   size_t leaves;
   size_t depth;  // 0: any
+  uint32_t bins = 255;
 
   std::string Name() const {
     return fmt::format(
-        "{} x {}, {}", rows, features,
-        depth > 0 ? fmt::format("depth {}", depth) : fmt::format("{} leaves", leaves));
+        "{} x {}, {}, {} bins", rows, features,
+        depth > 0 ? fmt::format("depth {}", depth) : fmt::format("{} leaves", leaves), bins);
   }
 };
 
@@ -43,12 +47,12 @@ struct TreeData {
   std::vector<float> labels;
 };
 
-std::vector<double> BinCentres() {
-  std::vector<double> centres(kBins, 0);
-  for (uint32_t bin = 0; bin < kBins; ++bin) {
+std::vector<double> BinCentres(uint32_t bins) {
+  std::vector<double> centres(bins, 0);
+  for (uint32_t bin = 0; bin < bins; ++bin) {
     double low = -6;
     double high = 6;
-    const double share = (bin + 0.5) / kBins;
+    const double share = (bin + 0.5) / bins;
     for (int i = 0; i < 60; ++i) {
       const double middle = (low + high) / 2;
       (0.5 * std::erfc(-middle / std::sqrt(2.0)) < share ? low : high) = middle;
@@ -68,17 +72,17 @@ float LabelOf(size_t row, std::span<const uint32_t> bins, std::span<const double
   return RowUniform(77, row) < math::Sigmoid(score) ? 1.0F : 0.0F;
 }
 
-Result<TreeData> MakeData(const TreeShape& shape) {
-  TreeData data{BinMatrix(shape.rows, std::vector<uint32_t>(shape.features, kBins)),
+Result<TreeData> MakeData(const BinShape& shape) {
+  TreeData data{BinMatrix(shape.rows, std::vector<uint32_t>(shape.features, shape.bins)),
                 std::vector<float>(shape.rows)};
-  const std::vector<double> centres = BinCentres();
+  const std::vector<double> centres = BinCentres(shape.bins);
   const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, WorkPool::Start("bench", threads - 1));
   pool->RunPieces(shape.rows, 4096, [&](size_t begin, size_t end) {
     std::vector<uint32_t> bins(shape.features);
     for (size_t row = begin; row < end; ++row) {
       for (size_t f = 0; f < shape.features; ++f) {
-        bins[f] = static_cast<uint32_t>(Mix64(row * shape.features + f) % kBins);
+        bins[f] = static_cast<uint32_t>(Mix64(row * shape.features + f) % shape.bins);
       }
       data.bins.SetRow(row, bins);
       data.labels[row] = LabelOf(row, bins, centres);
@@ -106,7 +110,7 @@ struct TreeRows {
 
 class Training {
  public:
-  Training(const TreeShape& shape, size_t gpus) : shape_(shape), devices_(gpus) {
+  Training(const BinShape& shape, size_t gpus) : shape_(shape), devices_(gpus) {
     std::iota(devices_.begin(), devices_.end(), 0);
   }
 
@@ -119,7 +123,7 @@ class Training {
     options.max_depth = shape_.depth;
     options.rules.min_data_in_leaf = 1;
     options.rules.min_sum_hessian_in_leaf = 100;
-    const std::vector<FeatureShape> shapes(shape_.features, FeatureShape{kBins});
+    const std::vector<FeatureShape> shapes(shape_.features, FeatureShape{shape_.bins});
     const TimeNs opening = RealClock().Now();
     STRATA_ASSIGN(trees_, GpuTrees::Open(devices_, data.bins, shapes, options));
     const double open_seconds = SecondsSince(opening);
@@ -197,6 +201,7 @@ class Training {
       search_ms_ += times.search;
       meetings_ms_ += times.meetings;
       steps_ += static_cast<double>(times.steps);
+      splits_ += static_cast<double>(times.splits);
       const TreeRows rows(tree_, shape_.rows);
       partitioned_ += rows.partitioned;
       added_ += rows.added;
@@ -215,7 +220,7 @@ class Training {
     return added_ / kTimedTrees * static_cast<double>(shape_.features + 4 + 4);
   }
   double SearchBytes() const {  // of each split a parent's, a child's, and what is left
-    return static_cast<double>(tree_.nodes.size() * shape_.features * kBins * 3) *
+    return static_cast<double>(tree_.nodes.size() * shape_.features * shape_.bins * 3) *
            sizeof(GradientSums);
   }
   double TreeBytes() const {
@@ -243,9 +248,14 @@ class Training {
                         .unit = "steps",
                         .more_is_better = false,
                         .ours = steps_ / kTimedTrees});
+    figures->push_back({.name = fmt::format("{}: splits made for a tree", shape_.Name()),
+                        .unit = "splits",
+                        .more_is_better = false,
+                        .ours = splits_ / kTimedTrees,
+                        .limit = static_cast<double>(tree_.nodes.size())});
   }
 
-  const TreeShape shape_;
+  const BinShape shape_;
   std::vector<int> devices_;
   std::unique_ptr<GpuTrees> trees_;
   std::vector<uint8_t> used_;
@@ -260,12 +270,13 @@ class Training {
   double meetings_ms_ = 0;
   double scores_ms_ = 0;
   double steps_ = 0;
+  double splits_ = 0;
   double partitioned_ = 0;
   double added_ = 0;
 };
 
 // On one GPU, and on all.
-Result<std::vector<Figure>> TrainOnAll(const TreeShape& shape, size_t gpus) {
+Result<std::vector<Figure>> TrainOnAll(const BinShape& shape, size_t gpus) {
   STRATA_ASSIGN(const TreeData data, MakeData(shape));
   std::optional<Training> one(std::in_place, shape, 1);
   STRATA_ASSIGN(std::vector<Figure> figures, one->Run(data));
@@ -290,6 +301,45 @@ Result<std::vector<Figure>> TrainOnAll(const TreeShape& shape, size_t gpus) {
   return figures;
 }
 
+// From arrays in files, which the page cache holds: boundaries and bins, training, and the AUC of
+// rows that were left out.
+Result<std::vector<Figure>> TrainFromArrays(const TreeShape& shape, uint32_t bins) {
+  STRATA_TRY(FromCuda(cudaFree(nullptr), "starting the GPU"));
+  STRATA_ASSIGN(const ScratchFolder folder, ScratchFolder::Make());
+  STRATA_TRY(WriteTreeArrays(shape, 7, folder.path()));
+  const std::vector<std::string> parameters = {
+      "objective=binary",
+      "learning_rate=0.1",
+      "min_data_in_leaf=1",
+      "min_sum_hessian_in_leaf=100",
+      "num_leaves=255",
+      "device_type=cuda",
+      fmt::format("max_bin={}", bins),
+      fmt::format("num_iterations={}", kTrees),
+      fmt::format("num_threads={}", std::max(1U, std::thread::hardware_concurrency()))};
+  std::vector<double> construct;
+  std::vector<double> train;
+  double auc = 0;
+  for (int round = 0; round < 3; ++round) {
+    STRATA_ASSIGN(const TreeRun run, RunOurTrees(folder.path(), parameters));
+    construct.push_back(run.construct_seconds);
+    train.push_back(run.train_seconds);
+    auc = run.auc;
+  }
+  const auto figure = [&](const char* what, const char* unit, double value) {
+    return Figure{
+        .name = fmt::format("{} from arrays, 255 leaves, {} bins: {}", shape.name, bins, what),
+        .unit = unit,
+        .more_is_better = false,
+        .ours = value};
+  };
+  std::vector<Figure> figures = {figure("boundaries and bins", "s", Median(construct)),
+                                 figure("100 trees", "s", Median(train)),
+                                 figure("AUC of the test rows", "auc", auc)};
+  figures.back().more_is_better = true;
+  return figures;
+}
+
 size_t GpusHere() {
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess ? static_cast<size_t>(count) : 0;
@@ -300,10 +350,19 @@ size_t GpusHere() {
 Suite GpuTreesSuite() {
   return {
       "trees", "training boosted trees on a GPU, by phase", [](bool all) {
-        std::vector<TreeShape> shapes = {{10'000'000, 28, 255, 0}, {10'000'000, 28, 64, 6}};
-        if (all) shapes.push_back({428'572, 2000, 255, 0});
+        std::vector<BinShape> shapes = {{10'000'000, 28, 255, 0}, {10'000'000, 28, 64, 6}};
+        if (all) {
+          shapes.push_back({428'572, 2000, 255, 0});
+          shapes.push_back({428'572, 2000, 255, 0, 63});
+        }
         std::vector<Case> cases;
-        for (const TreeShape& shape : shapes) {
+        std::vector<TreeShape> arrays = {{"10000000 x 28", 10'500'000, 28}};
+        if (all) arrays.push_back({"428572 x 2000", 450'000, 2000});
+        for (const TreeShape& shape : arrays) {
+          cases.push_back({shape.name + " from arrays",
+                           [shape](const BenchOptions&) { return TrainFromArrays(shape, 255); }});
+        }
+        for (const BinShape& shape : shapes) {
           cases.push_back(
               {shape.Name(), [shape](const BenchOptions&) -> Result<std::vector<Figure>> {
                  STRATA_ASSIGN(const TreeData data, MakeData(shape));
@@ -314,7 +373,7 @@ Suite GpuTreesSuite() {
         if (gpus < 2) return cases;
         shapes = {{10'000'000, 28, 255, 0}, {60'000'000, 28, 255, 0}};
         if (all) shapes.push_back({428'572, 2000, 255, 0});
-        for (const TreeShape& shape : shapes) {
+        for (const BinShape& shape : shapes) {
           cases.push_back({fmt::format("{} GPUs: {}", gpus, shape.Name()),
                            [shape, gpus](const BenchOptions&) { return TrainOnAll(shape, gpus); }});
         }

@@ -4,18 +4,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numbers>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "base/disk.h"
+#include "base/large_array.h"
 #include "base/random.h"
+#include "base/work_pool.h"
+#include "kernels/tree/fixed_point.h"
 
 namespace strata::bench {
 namespace {
 
 constexpr size_t kInformative = 20;  // features of the linear part, at most
 constexpr double kSpread = 2;        // of the logits
+constexpr size_t kPieceRows = 1024;
 
 // Box and Muller's transform, both of its numbers.
 class Normal {
@@ -32,7 +38,6 @@ class Normal {
     has_second_ = true;
     return radius * std::cos(angle);
   }
-  Random& random() { return random_; }
 
  private:
   Random random_;
@@ -72,9 +77,10 @@ std::string NpyHead(size_t rows, size_t columns) {
 }
 
 Status Write(const std::string& path, std::span<const float> values, size_t columns) {
-  std::string bytes = NpyHead(values.size() / columns, columns);
-  bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
-  return WriteFileAtomically(RealDisk(), path, bytes);
+  STRATA_ASSIGN(const std::unique_ptr<File> file, RealDisk().Create(path));
+  const std::string head = NpyHead(values.size() / columns, columns);
+  STRATA_TRY(file->Append(std::as_bytes(std::span(head))));
+  return file->Append(std::as_bytes(values));
 }
 
 }  // namespace
@@ -82,20 +88,25 @@ Status Write(const std::string& path, std::span<const float> values, size_t colu
 Status WriteTreeArrays(const TreeShape& shape, uint64_t seed, const std::string& folder) {
   const size_t columns = shape.features + 1;
   if (shape.features < 6) return Invalid("expected at least 6 features");
-  Normal normal(seed);
+  Normal of_weights(seed);
   std::vector<double> weights(std::min(kInformative, shape.features));
-  for (double& weight : weights) weight = normal.Next();
-  std::vector<float> values(shape.rows * columns);
+  for (double& weight : weights) weight = of_weights.Next();
+  const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, WorkPool::Start("bench", threads - 1));
+  LargeArray<float> values(shape.rows * columns);
   std::vector<double> logits(shape.rows);
-  for (size_t row = 0; row < shape.rows; ++row) {
-    const std::span<float> x = std::span(values).subspan(row * columns + 1, shape.features);
-    for (float& value : x) value = static_cast<float>(normal.Next());
-    logits[row] = LogitOf(x, weights);
-  }
+  pool->RunPieces(shape.rows, kPieceRows, [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      Normal normal(seed ^ Mix64(row + 1));
+      const std::span<float> x = std::span(values).subspan(row * columns + 1, shape.features);
+      for (float& value : x) value = static_cast<float>(normal.Next());
+      logits[row] = LogitOf(x, weights);
+    }
+  });
   const double scale = kSpread / Deviation(logits);
   for (size_t row = 0; row < shape.rows; ++row) {
     const double chance = 1 / (1 + std::exp(-logits[row] * scale));
-    values[row * columns] = normal.random().Chance(chance) ? 1 : 0;
+    values[row * columns] = RowUniform(seed, row) < chance ? 1 : 0;
   }
   const std::span<const float> all(values);
   STRATA_TRY(Write(folder + "/train.npy", all.first(shape.train_rows() * columns), columns));

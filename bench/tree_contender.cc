@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/work_pool.h"
+#include "kernels/core/device_choice.h"
 #include "worker/gbdt/booster.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/open_rows.h"
@@ -96,10 +97,11 @@ Result<TreeRun> RunOurTrees(const std::string& folder, const std::vector<std::st
   Lap lap;
   STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                 OpenRows(RealDisk(), parameters, path, nullptr));
-  STRATA_ASSIGN(
-      const TreeDataset data,
-      LoadTreeDataset(RealDisk(), *source, path, {.binning = parameters.binning, .categorical = {}},
-                      nullptr, *pool));
+  DatasetOptions options = {.binning = parameters.binning, .categorical = {}};
+  STRATA_ASSIGN(const DeviceChoice device, ParseDevice(parameters.device_type));
+  if (device.kind != DeviceKind::kCpu) options.gpu = device.ordinal.value_or(0);
+  STRATA_ASSIGN(const TreeDataset data,
+                LoadTreeDataset(RealDisk(), *source, path, options, nullptr, *pool));
   run.construct_seconds = lap.Seconds();
   STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
                 Booster::Make(parameters, data, {}, *pool, threads));

@@ -140,4 +140,17 @@ BinMatrix BinMatrix::WithoutBundles() const {
   return apart;
 }
 
+namespace {
+
+template <typename Bins>
+std::span<std::byte> BytesOf(Bins* bins) {
+  return bins->wide.empty() ? std::as_writable_bytes(std::span(bins->narrow))
+                            : std::as_writable_bytes(std::span(bins->wide));
+}
+
+}  // namespace
+
+std::span<std::byte> BinMatrix::BytesOfBlock(size_t block) { return BytesOf(&blocks_[block]); }
+std::span<std::byte> BinMatrix::BytesOfColumn(size_t column) { return BytesOf(&columns_[column]); }
+
 }  // namespace strata

@@ -83,6 +83,9 @@ class BinMatrix {
   // One feature's bin. False: another one of its column is out of its default bin in this row, and
   // nothing changes.
   bool Set(size_t row, size_t feature, uint32_t bin);
+  // For those who fill a whole block or column at once, and its copy in the other place as well.
+  std::span<std::byte> BytesOfBlock(size_t block);
+  std::span<std::byte> BytesOfColumn(size_t column);
 
   size_t rows() const { return rows_; }
   size_t features() const { return bins_.size(); }

@@ -246,7 +246,6 @@ __device__ void SplitLeaves(const TreeView& view, const int32_t* of_rank) {
   for (int32_t i = 0; view.set_words > 0 && i < kChosenMax && of_rank[i] >= 0; ++i) {
     MakeSet(view, of_rank[i]);
   }
-  if (threadIdx.x < kChosenMax * 2) state.arrivals[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
     ++state.pop_count;
     view.nodes[of_rank[0]].popped = true;
@@ -272,6 +271,20 @@ __device__ void SplitLeaves(const TreeView& view, const int32_t* of_rank) {
   }
 }
 
+// The best splits that the last step's search has found. Of several GPUs, a meeting took them.
+__device__ void TakeFound(const TreeView& view) {
+  const auto places = static_cast<uint32_t>(view.state->chosen_count) * 2;
+  for (uint32_t place = threadIdx.x / 32; place < places; place += kThreads / 32) {
+    const int32_t child = SearchedChild(view, place);
+    if (child < 0) continue;
+    const uint32_t best = BestGroup(view, place);
+    if (threadIdx.x % 32 != 0) continue;
+    view.nodes[child].best = view.found[uint64_t{place} * view.groups() + best];
+    view.nodes[child].slot = SlotOf(view.state->chosen[place / 2], place);
+  }
+  __syncthreads();
+}
+
 __global__ void __launch_bounds__(kThreads) Choose(const __grid_constant__ TreeView view) {
   extern __shared__ uint4 shared[];
   __shared__ BlockRoom room;
@@ -281,6 +294,7 @@ __global__ void __launch_bounds__(kThreads) Choose(const __grid_constant__ TreeV
   TreeState& state = *view.state;
   if (view.meets) MeetInBlock(view, Topic::kSplits, {});
   if (state.done != 0) return;
+  if (view.gpus == 1) TakeFound(view);
   if (threadIdx.x == 0) listed = {};
   if (threadIdx.x < kChosenMax) of_rank[threadIdx.x] = -1;
   const KnownNodes nodes(view, shared);
@@ -304,7 +318,7 @@ __global__ void __launch_bounds__(kThreads) Choose(const __grid_constant__ TreeV
     // Nodes for splits that may turn out not to be needed, beyond those that will be.
     const int32_t spare =
         (view.node_capacity - state.node_count) / 2 - (view.leaves_max - 1 - state.pop_count);
-    const int32_t wanted = max(1, min(kChosenMax, spare + 1));
+    const int32_t wanted = max(1, min(view.chosen_max, spare + 1));
     RankLeaves(view, nodes, next, wanted, &listed, of_rank);
   }
   SplitLeaves(view, of_rank);
@@ -321,7 +335,6 @@ __global__ void __launch_bounds__(kThreads)
     if (view.feature_used[f] != 0) atomicAdd(&used, 1U);
   }
   __syncthreads();
-  if (threadIdx.x < kChosenMax * 2) state.arrivals[threadIdx.x] = 0;
   if (threadIdx.x != 0) return;
   TreeNode root;
   root.leaf.sums = {static_cast<int64_t>(state.root_gradient),

@@ -1,4 +1,4 @@
-// DeviceBins: some rows of a BinMatrix in a GPU's memory.
+// DeviceBins: bins of some rows in a GPU's memory, laid out as in a BinMatrix.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 #include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/device_memory.cuh"
 #include "kernels/tree/device_tree.cuh"
+#include "kernels/tree/gpu_bins.h"
 
 namespace strata::gpu_tree {
 
@@ -20,6 +21,8 @@ class DeviceBins {
   // Of some rows, on the current GPU. kRefused: there is too little memory.
   Status Copy(const BinMatrix& bins, const RowRange& rows, std::span<const FeatureShape> shapes,
               cudaStream_t stream);
+  // Room for all rows of a matrix of this layout; what is in it is not copied.
+  Status Reserve(const BinMatrix& layout, std::span<const FeatureShape> shapes);
 
   // On the host; what they lead to is in the GPU's memory.
   const std::vector<FeatureView>& features() const { return features_; }
@@ -31,9 +34,10 @@ class DeviceBins {
   void Show(TreeView* view) const;
 
  private:
-  Status CopyBlock(const BinMatrix& bins, const BinBlock& block,
-                   std::span<const FeatureShape> shapes, cudaStream_t stream);
-  Status CopyBytes(const void* bytes, size_t count, cudaStream_t stream, const void** copy);
+  Status AddBlock(const BinMatrix& bins, const BinBlock& block,
+                  std::span<const FeatureShape> shapes);
+  Status MakeRoom(size_t bytes, const void** room);
+  Status PutViews();
 
   RowRange rows_;  // of the data
   std::vector<FeatureView> features_;
@@ -41,9 +45,15 @@ class DeviceBins {
   uint64_t histogram_size_ = 0;
   uint32_t narrow_bins_max_ = 1;
   uint32_t set_words_ = 0;
-  std::vector<std::unique_ptr<DeviceMemory<std::byte>>> copies_;
+  std::vector<std::unique_ptr<DeviceMemory<std::byte>>> rooms_;
   DeviceMemory<FeatureView> device_features_;
   DeviceMemory<BlockView> device_blocks_;
+};
+
+// GpuBins as their own side sees them.
+class HeldBins : public GpuBins {
+ public:
+  virtual const DeviceBins& bins() const = 0;
 };
 
 }  // namespace strata::gpu_tree

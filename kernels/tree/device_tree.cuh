@@ -76,7 +76,6 @@ struct Chosen {
 
 struct TreeState {
   Chosen chosen[kChosenMax];
-  uint32_t arrivals[kChosenMax * 2];  // blocks that have searched a child
   int32_t chosen_count = 0;
   int32_t node_count = 0;
   int32_t slot_count = 0;
@@ -170,6 +169,7 @@ struct TreeView {
   bool is_wide = false;  // gradients of 32 bits
   int32_t leaves_max = 0;
   int32_t node_capacity = 0;
+  int32_t chosen_max = kChosenMax;  // leaves that a step is to split
   uint32_t max_depth = 0;
   uint32_t histogram_grid = 1;  // blocks of threads that run at once
   SplitRules rules;

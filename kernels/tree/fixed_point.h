@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "kernels/core/host_device.h"
+#include "kernels/core/math.h"
 
 namespace strata {
 
@@ -47,6 +48,22 @@ STRATA_HD int32_t RoundToUnits(double value, double units_per_one, double chance
   const double scaled = value * units_per_one + chance;
   const auto truncated = static_cast<int32_t>(scaled);
   return truncated - (static_cast<double>(truncated) > scaled ? 1 : 0);  // floor
+}
+
+// The double nearest to an integer, by its halves as mantissas: the lower one of 2^52, the upper
+// one of 2^84; only the last addition rounds.
+STRATA_HD double ToDoubleByHalves(int64_t integer) {
+  const auto bits = static_cast<uint64_t>(integer);
+  const uint64_t low = 0x4330000000000000ULL | (bits & 0xffffffffU);
+  const uint64_t high = 0x4530000080000000ULL ^ (bits >> 32);
+  return (math::FromBits(high) - 0x1.00000801p84) + math::FromBits(low);
+}
+STRATA_HD double ToDouble(int64_t integer) {
+#ifdef __CUDA_ARCH__
+  return ToDoubleByHalves(integer);  // a GPU converts at a quarter of the speed of additions
+#else
+  return static_cast<double>(integer);
+#endif
 }
 
 // One row of width k16: the gradient above, the hessian below.

@@ -7,6 +7,10 @@ namespace {
 
 constexpr size_t kSpareSplits = 256;  // that may turn out not to be needed
 constexpr size_t kLackingSplits = 8;  // that SendFor may send for
+// Leaves that a step splits. Beyond these, splits in vain cost more than the steps that they save;
+// sooner so where one leaf's search fills the GPU.
+constexpr int32_t kChosenFewFeatures = 20;
+constexpr int32_t kChosenManyFeatures = 12;
 
 }  // namespace
 
@@ -25,14 +29,18 @@ GpuPart::~GpuPart() {
   if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
 }
 
-Status GpuPart::Start(const BinMatrix& bins, std::span<const FeatureShape> shapes) {
+Status GpuPart::Start(const BinMatrix& bins, std::span<const FeatureShape> shapes,
+                      std::shared_ptr<const GpuBins> made) {
   const DeviceScope scope(device_);
   STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
   data_rows_ = bins.rows();
   const uint64_t begin = data_rows_ * view_.gpu / view_.gpus;
   const uint64_t end = data_rows_ * (view_.gpu + 1) / view_.gpus;
-  STRATA_TRY(bins_.Copy(bins, {.begin = begin, .count = end - begin}, shapes, stream_));
-  bins_.Show(&view_);
+  made_ = std::dynamic_pointer_cast<const HeldBins>(std::move(made));
+  if (made_ == nullptr) {
+    STRATA_TRY(bins_.Copy(bins, {.begin = begin, .count = end - begin}, shapes, stream_));
+  }
+  this->bins().Show(&view_);
   view_.rules = options_.rules;
   view_.max_depth = static_cast<uint32_t>(options_.max_depth);
   view_.bynode = options_.feature_fraction_bynode;
@@ -53,6 +61,7 @@ Status GpuPart::MakeTree() {
                       "the GPU"));
   processors_ = static_cast<uint32_t>(processors);
   search_blocks_ = processors_ * 4;
+  view_.chosen_max = ChosenMax();
   STRATA_TRY(state_.Make(1, "a tree on the GPU"));
   STRATA_TRY(nodes_.Make(nodes, "nodes on the GPU"));
   STRATA_TRY(host_nodes_.Make(nodes, "nodes on their way from the GPU"));
@@ -75,6 +84,15 @@ Status GpuPart::MakeTree() {
   for (int side = 0; side < 2; ++side) view_.row_buffers[side] = rows_[side].data();
   STRATA_TRY(PrepareChoice(view_));
   return Wait("the memory of trees");  // which other parts write to
+}
+
+int32_t GpuPart::ChosenMax() const {
+  // Where a tree may have all leaves that its depth allows, none is split in vain.
+  if (options_.max_depth > 0 && options_.max_depth < 32 &&
+      uint64_t{1} << options_.max_depth <= options_.num_leaves) {
+    return kChosenMax;
+  }
+  return 2 * view_.groups() < search_blocks_ / 2 ? kChosenFewFeatures : kChosenManyFeatures;
 }
 
 void GpuPart::Join(std::span<const std::unique_ptr<GpuPart>> parts) {
@@ -119,7 +137,7 @@ Status GpuPart::AddTree(size_t k, const GrownTree& tree, std::span<const double>
   const DeviceScope scope(device_);
   STRATA_TRY(NeedScores());
   STRATA_TRY(Upload(values, &values_, "values of leaves"));
-  const WalkTable table = WalkTableOf(tree, bins_.features());
+  const WalkTable table = WalkTableOf(tree, bins().features());
   STRATA_TRY(Upload<WalkNode>(table.nodes, &walk_nodes_, "nodes"));
   STRATA_TRY(Upload<uint32_t>(table.sets, &walk_sets_, "sets of categories"));
   WalkRows(walk_nodes_->data(), walk_sets_->data(), values_->data(), view_.rows,
@@ -162,7 +180,7 @@ Status GpuPart::StartGradients(GradientWidth width) {
       view_.gradients32[side] = gradients_[side]->data();
       view_.gradients16[side] = reinterpret_cast<uint32_t*>(gradients_[side]->data());
     }
-    shared_bytes_ = HistogramSharedBytes(view_, bins_.narrow_bins_max());
+    shared_bytes_ = HistogramSharedBytes(view_, bins().narrow_bins_max());
     STRATA_TRY(PrepareHistograms(shared_bytes_));
     view_.histogram_grid = processors_ * HistogramBlocks(view_);
     DropGraph();

@@ -28,7 +28,9 @@ class GpuPart {
   int device() const { return device_; }
   uint64_t rows() const { return view_.rows; }
   uint64_t first_row() const { return view_.first_row; }
-  Status Start(const BinMatrix& bins, std::span<const FeatureShape> shapes);
+  // `made`, unless null, are the bins, on this GPU already; there is no other part then.
+  Status Start(const BinMatrix& bins, std::span<const FeatureShape> shapes,
+               std::shared_ptr<const GpuBins> made = {});
   // Once all have started; they reach each other's memory.
   void Join(std::span<const std::unique_ptr<GpuPart>> parts);
 
@@ -75,7 +77,7 @@ class GpuPart {
   // Sets the fetched tree going again, with a split that it lacks.
   Status SendFor(int32_t node);
 
-  const DeviceBins& bins() const { return bins_; }
+  const DeviceBins& bins() const { return made_ == nullptr ? bins_ : made_->bins(); }
 
   // --- Steps that the host makes. What is put is read until Wait. ---
 
@@ -91,6 +93,7 @@ class GpuPart {
 
  private:
   Status MakeTree();
+  int32_t ChosenMax() const;
   void DropGraph();
   void EnqueueStep();
   Status NeedScores();
@@ -112,6 +115,7 @@ class GpuPart {
   uint32_t shared_bytes_ = 0;
   TreeView view_;
   DeviceBins bins_;
+  std::shared_ptr<const HeldBins> made_;  // in their place, unless null
   DeviceMemory<TreeState> state_;
   DeviceMemory<TreeNode> nodes_;
   PinnedMemory<TreeNode> host_nodes_;

@@ -44,13 +44,15 @@ class Trees : public GpuTrees {
   }
 
   Status Start(std::span<const int> devices, const BinMatrix& bins,
-               std::span<const FeatureShape> shapes, const GpuTreeOptions& options) {
+               std::span<const FeatureShape> shapes, const GpuTreeOptions& options,
+               const std::shared_ptr<const GpuBins>& made) {
     rows_ = bins.rows();
     const size_t count = std::min(devices.size(), std::max<size_t>(1, rows_));  // a row each
     STRATA_TRY(LetReachEachOther(devices.first(count)));
+    const bool are_there = count == 1 && made != nullptr && made->device() == devices[0];
     for (size_t i = 0; i < count; ++i) {
       parts_.push_back(std::make_unique<GpuPart>(devices[i], i, count, options));
-      STRATA_TRY(parts_.back()->Start(bins, shapes));
+      STRATA_TRY(parts_.back()->Start(bins, shapes, are_there ? made : nullptr));
     }
     for (const auto& part : parts_) part->Join(parts_);
     return {};
@@ -95,7 +97,8 @@ class Trees : public GpuTrees {
     STRATA_TRY(ForParts([&](GpuPart& part) {
       return is_fetched ? part.AddFetched(k, values) : part.AddTree(k, tree, values);
     }));
-    return Wait("adding a tree to the scores");  // what was uploaded is read until then
+    if (is_fetched) return {};  // little was uploaded, and has left its memory
+    return Wait("adding a tree to the scores");
   }
 
   Result<uint64_t> Grow(std::span<const uint8_t> feature_used, uint64_t tree_number,
@@ -115,6 +118,7 @@ class Trees : public GpuTrees {
     const FetchedNodes& first = parts_[0]->fetched();
     last_steps_ = first.state.steps + 1;
     times_.steps = first.state.steps;
+    times_.splits = first.nodes.size() / 2;
     units_ = first.state.units;
     last_tree_ = tree;
     MakeGrownTree(first, parts_[0]->bins().set_words(), tree);
@@ -238,7 +242,8 @@ class Trees : public GpuTrees {
 Result<std::unique_ptr<GpuTrees>> GpuTrees::Open(std::span<const int> devices,
                                                  const BinMatrix& bins,
                                                  std::span<const FeatureShape> shapes,
-                                                 const GpuTreeOptions& options) {
+                                                 const GpuTreeOptions& options,
+                                                 const std::shared_ptr<const GpuBins>& made) {
   if (options.num_leaves < 1 || options.num_leaves > kGpuLeavesMax) {
     return Refused(fmt::format("a tree of {} leaves on a GPU: expected 1 to {}; use the CPU",
                                options.num_leaves, kGpuLeavesMax));
@@ -249,7 +254,7 @@ Result<std::unique_ptr<GpuTrees>> GpuTrees::Open(std::span<const int> devices,
   }
   for (const int device : devices) STRATA_TRY(CheckDevice(device));
   auto trees = std::make_unique<gpu_tree::Trees>(options);
-  STRATA_TRY(trees->Start(devices, bins, shapes, options));
+  STRATA_TRY(trees->Start(devices, bins, shapes, options, made));
   return std::unique_ptr<GpuTrees>(std::move(trees));
 }
 

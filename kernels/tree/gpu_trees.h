@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/fixed_point.h"
+#include "kernels/tree/gpu_bins.h"
 #include "kernels/tree/grown_tree.h"
 #include "kernels/tree/losses.h"
 
@@ -60,6 +61,7 @@ struct GpuTreeTimes {
   double search = 0;
   double meetings = 0;  // of several GPUs, and adding up each other's histograms
   size_t steps = 0;
+  size_t splits = 0;  // those that turned out not to be needed among them
 };
 
 // One thread at a time.
@@ -67,12 +69,14 @@ class GpuTrees {
  public:
   virtual ~GpuTrees() = default;
 
-  // Copies the bins, each GPU its part of the rows; of fewer rows than GPUs the last ones have none
+  // Copies the bins, or goes on with those that the one GPU has `made` of the same data; each GPU
+  // takes its part of the rows; of fewer rows than GPUs the last ones have none
   // and are left out. kNotFound: no such GPU, or a build without CUDA; kRefused: too little memory,
   // or more leaves than kGpuLeavesMax; kFailed: GPUs that do not reach each other's memory.
   static Result<std::unique_ptr<GpuTrees>> Open(std::span<const int> devices, const BinMatrix& bins,
                                                 std::span<const FeatureShape> shapes,
-                                                const GpuTreeOptions& options);
+                                                const GpuTreeOptions& options,
+                                                const std::shared_ptr<const GpuBins>& made = {});
 
   // --- Gradients of the next tree. ---
 

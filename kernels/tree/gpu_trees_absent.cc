@@ -3,12 +3,25 @@
 #include "kernels/tree/gpu_trees.h"
 
 namespace strata {
+namespace {
+
+constexpr char kAbsent[] = "this build has no CUDA; ./dev build --cuda=on makes one that does";
+
+}  // namespace
 
 Result<std::unique_ptr<GpuTrees>> GpuTrees::Open(std::span<const int> /*devices*/,
                                                  const BinMatrix& /*bins*/,
                                                  std::span<const FeatureShape> /*shapes*/,
-                                                 const GpuTreeOptions& /*options*/) {
-  return NotFound("this build has no CUDA; ./dev build --cuda=on makes one that does");
+                                                 const GpuTreeOptions& /*options*/,
+                                                 const std::shared_ptr<const GpuBins>& /*made*/) {
+  return NotFound(kAbsent);
+}
+
+Result<std::shared_ptr<const GpuBins>> GpuBins::Make(int /*device*/, const NumberArray& /*array*/,
+                                                     std::span<const ColumnBins> /*columns*/,
+                                                     std::span<const FeatureShape> /*shapes*/,
+                                                     WorkPool& /*pool*/, BinMatrix* /*bins*/) {
+  return NotFound(kAbsent);
 }
 
 Result<std::unique_ptr<GpuLeaves>> GpuLeaves::Open(int /*device*/, const BinMatrix& /*bins*/,

@@ -1,7 +1,8 @@
 // The best splits of a step's children. A block of threads takes one child and a group of features
-// side by side, a thread a range of one feature's bins: sums of ranges are scanned first, then each
-// bin is judged by itself, in whatever order; which candidate of equal ones wins goes by its rank,
-// the order in which the CPU's search meets them.
+// side by side, a warp one of them, a lane a range of its bins: sums of ranges are scanned first,
+// then each bin is judged by itself, in whatever order; which candidate of equal ones wins goes by
+// its rank, the order in which the CPU's search meets them. Gains are compared as fractions first:
+// divisions are left to the few that may be the best.
 #include "kernels/tree/best_group.cuh"
 #include "kernels/tree/device_tree.cuh"
 #include "kernels/tree/shuffle.cuh"
@@ -10,9 +11,9 @@
 namespace strata::gpu_tree {
 namespace {
 
-constexpr unsigned kRanges = 32;
-constexpr unsigned kThreads = kGroupFeatures * kRanges;
-static_assert(kThreads / 32 == kGroupFeatures);  // a warp a feature
+constexpr unsigned kThreads = kGroupFeatures * 32;
+constexpr uint32_t kNearBins = 256;  // a feature with no more is searched in shared memory
+constexpr uint32_t kMarks = 16;      // bins of a range that are marked one by one
 
 // One feature's histogram of a child.
 struct BinsOf {
@@ -44,31 +45,71 @@ struct Candidate {
 
 __device__ Candidate NoCandidate() { return {-1, ~0U, 0, {}}; }
 
-// What ranges of a group's features hand to each other.
-struct Exchanged {
-  int64_t gradient[kGroupFeatures][kRanges];
-  int64_t hessian[kGroupFeatures][kRanges];
-  int64_t rows[kGroupFeatures][kRanges];
-  double gain[kGroupFeatures][kRanges];
-  uint32_t rank[kGroupFeatures][kRanges];
-  SplitSide total[kGroupFeatures];
-};
-struct FoundSplits {
-  DeviceSplit split[kGroupFeatures];
-  bool may_use[kGroupFeatures];  // whether the node may be split by it
+// The child's bins of a group's features.
+struct NearBins {
+  static constexpr uint32_t kPlaces = kNearBins + kNearBins / 8;
+  GradientSums of[kGroupFeatures][kPlaces];
+
+  // So that lanes eight bins apart read from banks of their own.
+  static __device__ uint32_t PlaceOf(uint32_t bin) { return bin + bin / 8; }
 };
 
-// A feature's numeric search, as one range does it.
+// What the warps have found, in shared memory.
+struct FoundSplits {
+  DeviceSplit split[kGroupFeatures];
+};
+
+// What a block of threads shares.
+struct SharedRoom {
+  NearBins near;
+  FoundSplits found[2];  // one thread reads what was found while others find more
+};
+
+// Which of a lane's candidates may be its feature's best.
+struct Marks {
+  GainFraction best{-1, 1};  // below all
+  uint32_t near = 0;         // not surely less than it
+  uint32_t unsure = 0;       // no fractions
+
+  __device__ void Add(const GainFraction& gain, uint32_t bit) {
+    if (!(gain.under > 0)) {
+      unsure |= bit;
+      return;
+    }
+    if (IsSurelyLess(gain, best)) return;
+    near = IsSurelyLess(best, gain) ? bit : near | bit;
+    if (IsLess(best, gain)) best = gain;
+  }
+
+  // A warp: leaves the marks of those that are near the best of all lanes.
+  __device__ uint32_t NearBestOfWarp() const {
+    GainFraction of_all = best;
+    for (int lanes = 16; lanes > 0; lanes /= 2) {
+      const GainFraction other{__shfl_xor_sync(kWholeWarp, of_all.over, lanes),
+                               __shfl_xor_sync(kWholeWarp, of_all.under, lanes)};
+      if (IsLess(of_all, other)) of_all = other;
+    }
+    return (IsSurelyLess(best, of_all) ? 0 : near) | unsure;
+  }
+};
+
+// A feature's numeric search, as one lane does it: a range of its bins.
 struct NumericRange {
   const FeatureShape& shape;
-  BinsOf bins;
+  const GradientSums* bins;  // of the feature, in shared memory, or with a stride
+  uint64_t stride;           // 0: at NearBins' places
   uint32_t begin;
-  uint32_t end;
+  uint32_t length;  // of every lane's range; beyond the last bin there is nothing
   bool both_ways;
   int64_t random_bin;
 
+  __device__ const GradientSums& At(uint32_t bin) const {
+    return bins[stride == 0 ? NearBins::PlaceOf(bin) : bin * stride];
+  }
+
   // Whether the bin takes part: missing values' bin goes with neither side.
   __device__ bool TakesPart(uint32_t bin) const {
+    if (bin >= shape.bins) return false;
     if (!both_ways) return true;
     if (shape.missing == MissingKind::kZero) return bin != shape.default_bin;
     return bin + 1 != shape.bins;
@@ -78,24 +119,61 @@ struct NumericRange {
     return random_bin < 0 || threshold == static_cast<uint64_t>(random_bin);
   }
 
-  // `before`: of the bins below the range that take part; `total`: of all.
-  __device__ Candidate Search(const SplitJudge& judge, SplitSide before,
-                              const SplitSide& total) const {
-    Candidate best = NoCandidate();
-    for (uint32_t bin = begin; bin < end; ++bin) {
-      if (!TakesPart(bin)) continue;
-      if (bin > 0 && IsTried(bin - 1)) {
-        const SplitSide right{total.sums - before.sums, total.rows - before.rows};
-        if (judge.Judge(right) == SplitVerdict::kAllowed) {
-          best.Takes(judge, right, false, shape.bins - bin);
-        }
-      }
-      judge.Add(bins[bin], &before);
-      if (both_ways && bin + 1 < shape.bins && IsTried(bin) &&
-          judge.Judge(before) == SplitVerdict::kAllowed) {
-        best.Takes(judge, before, true, shape.bins + bin);
-      }
+  __device__ SplitSide Sums(const SplitJudge& judge) const {
+    SplitSide sums;
+    for (uint32_t bin = begin; bin < begin + length; ++bin) {
+      if (TakesPart(bin)) judge.Add(At(bin), &sums);
     }
+    return sums;
+  }
+
+  // Calls visit(mark, is_there, side, side_is_left, rank) for each candidate, the same in all
+  // lanes of a warp, but that some have none. `before`: of the bins below the range that take
+  // part; `total`: of all.
+  template <typename Visit>
+  __device__ void ForEach(const SplitJudge& judge, SplitSide before, const SplitSide& total,
+                          const Visit& visit) const {
+    for (uint32_t i = 0; i < length; ++i) {
+      const uint32_t bin = begin + i;
+      const bool is_bin = TakesPart(bin);
+      const uint32_t mark = i < kMarks ? 1U << (2 * i) : 0;
+      visit(mark, is_bin && bin > 0 && IsTried(bin - 1),
+            SplitSide{total.sums - before.sums, total.rows - before.rows}, false, shape.bins - bin);
+      if (is_bin) judge.Add(At(bin), &before);
+      if (!both_ways) continue;
+      visit(2 * mark, is_bin && bin + 1 < shape.bins && IsTried(bin), before, true,
+            shape.bins + bin);
+    }
+  }
+
+  // A warp: the lane's best candidate, where it may be the feature's.
+  __device__ Candidate Search(const SplitJudge& judge) const {
+    const SplitSide own = Sums(judge);
+    const SplitSide until{{ShufflePrefixSum(own.sums.gradient), ShufflePrefixSum(own.sums.hessian)},
+                          ShufflePrefixSum(own.rows)};
+    const SplitSide before{until.sums - own.sums, until.rows - own.rows};
+    const SplitSide total{{__shfl_sync(kWholeWarp, until.sums.gradient, 31),
+                           __shfl_sync(kWholeWarp, until.sums.hessian, 31)},
+                          __shfl_sync(kWholeWarp, until.rows, 31)};
+    uint32_t marks = ~0U;
+    if (judge.has_fractions()) {
+      Marks found;
+      ForEach(judge, before, total,
+              [&](uint32_t mark, bool is_there, const SplitSide& side, bool, uint32_t) {
+                if (is_there && judge.Judge(side) == SplitVerdict::kAllowed) {
+                  found.Add(judge.FractionOf(side), mark);
+                }
+              });
+      marks = found.NearBestOfWarp();
+    }
+    Candidate best = NoCandidate();
+    ForEach(judge, before, total,
+            [&](uint32_t mark, bool is_there, const SplitSide& side, bool is_left, uint32_t rank) {
+              if (!is_there || (mark != 0 && (marks & mark) == 0)) return;
+              if (judge.Judge(side) == SplitVerdict::kAllowed) {
+                best.Takes(judge, side, is_left, rank);
+              }
+            });
     return best;
   }
 };
@@ -237,7 +315,7 @@ struct Job {
   uint32_t group;
   uint32_t place;  // chosen * 2 + child
 
-  __device__ int32_t Slot() const { return subtracts ? chosen.parent_slot : chosen.new_slot; }
+  __device__ int32_t Slot() const { return SlotOf(chosen, place); }
   __device__ GradientSums* Histogram(int32_t slot) const {
     return view.histograms + static_cast<uint64_t>(slot) * view.histogram_size;
   }
@@ -255,207 +333,148 @@ struct Job {
   }
 };
 
-// Draws the features of the node; a warp says it of one of the group: whether fewer of the tree's
-// features than the node may use are drawn before it.
-__device__ void DrawFeatures(const Job& job, FoundSplits* found) {
+// A warp: draws the features of the node; whether fewer of the tree's features than the node may
+// use are drawn before this one.
+__device__ bool MayUse(const Job& job, uint32_t f) {
   const TreeView& view = job.view;
-  const unsigned of_group = threadIdx.x / 32;
-  const uint32_t f = job.group * kGroupFeatures + of_group;
+  if (view.bynode >= 1) return true;
+  const uint64_t seed = NodeSeed(view.feature_seed, view.nodes[job.child].path);
+  const uint64_t own = FeatureDraw(seed, f);
   uint32_t before = 0;
-  if (view.bynode < 1 && f < view.features) {
-    const uint64_t seed = NodeSeed(view.feature_seed, view.nodes[job.child].path);
-    const uint64_t own = FeatureDraw(seed, f);
-    for (uint32_t other = threadIdx.x % 32; other < view.features; other += 32) {
-      before += view.feature_used[other] != 0 && FeatureDraw(seed, other) < own ? 1 : 0;
-    }
-    before = ShuffleReduce(before, PlusOf{});
+  for (uint32_t other = threadIdx.x % 32; other < view.features; other += 32) {
+    before += view.feature_used[other] != 0 && FeatureDraw(seed, other) < own ? 1 : 0;
   }
-  if (threadIdx.x % 32 == 0) {
-    found->may_use[of_group] = view.bynode >= 1 || before < view.state->features_of_node;
-  }
+  return ShuffleReduce(before, PlusOf{}) < view.state->features_of_node;
 }
 
-// Makes the bins of the thread's range the child's own; their sums, of those that take part.
-__device__ SplitSide OwnSums(const Job& job, const NumericRange& range, const SplitJudge& judge,
-                             const GradientSums* smaller) {
+__device__ GradientSums Load(const GradientSums* from) {  // at once
+  const auto bits = *reinterpret_cast<const ulonglong2*>(from);
+  return {static_cast<int64_t>(bits.x), static_cast<int64_t>(bits.y)};
+}
+__device__ void Store(const GradientSums& sums, GradientSums* to) {
+  *reinterpret_cast<ulonglong2*>(to) = ulonglong2{static_cast<unsigned long long>(sums.gradient),
+                                                  static_cast<unsigned long long>(sums.hessian)};
+}
+
+// Makes the bins of the group's features the child's own. Neighbours in the block take neighbours
+// in memory: one feature after the other.
+__device__ void TakeBins(const Job& job, NearBins* near) {
   constexpr uint32_t kAtOnce = 4;  // loads on their way together
-  SplitSide sums;
-  for (uint32_t first = range.begin; first < range.end; first += kAtOnce) {
+  constexpr uint32_t kStep = kThreads / kGroupFeatures;
+  const unsigned of_group = threadIdx.x % kGroupFeatures;
+  const uint32_t f = job.group * kGroupFeatures + of_group;
+  if (!job.MayBeSplit(f)) return;
+  const FeatureView& feature = job.view.feature[f];
+  const uint32_t bins = feature.shape.bins;
+  const uint64_t stride = feature.histogram_stride;
+  GradientSums* const to = job.Histogram(job.Slot()) + feature.histogram;
+  const GradientSums* const smaller = job.Histogram(job.chosen.new_slot) + feature.histogram;
+  const bool is_near = bins <= kNearBins;
+  if (!is_near && !job.subtracts) return;
+  for (uint32_t first = threadIdx.x / kGroupFeatures; first < bins; first += kAtOnce * kStep) {
     GradientSums own[kAtOnce];
     GradientSums other[kAtOnce];
 #pragma unroll
     for (uint32_t i = 0; i < kAtOnce; ++i) {
-      if (first + i >= range.end) continue;
-      own[i] = range.bins[first + i];
-      if (job.subtracts) other[i] = smaller[(first + i) * range.bins.stride];
+      const uint32_t bin = first + i * kStep;
+      if (bin >= bins) continue;
+      own[i] = Load(to + bin * stride);
+      if (job.subtracts) other[i] = Load(smaller + bin * stride);
     }
 #pragma unroll
     for (uint32_t i = 0; i < kAtOnce; ++i) {
-      if (first + i >= range.end) continue;
-      if (job.subtracts) range.bins[first + i] = own[i] = own[i] - other[i];
-      if (range.TakesPart(first + i)) judge.Add(own[i], &sums);
+      const uint32_t bin = first + i * kStep;
+      if (bin >= bins) continue;
+      if (job.subtracts) {
+        own[i] = own[i] - other[i];
+        Store(own[i], to + bin * stride);
+      }
+      if (is_near) Store(own[i], &near->of[of_group][NearBins::PlaceOf(bin)]);
     }
   }
-  return sums;
 }
 
-// Each range's sums become those before it. A warp a feature.
-__device__ void SumRanges(Exchanged* exchanged) {
-  const unsigned feature = threadIdx.x / 32;
-  const unsigned range = threadIdx.x % 32;
-  const auto sum = [&](int64_t(&of_range)[kRanges]) {
-    const int64_t own = of_range[range];
-    const int64_t until = ShufflePrefixSum(own);
-    of_range[range] = until - own;
-    return until;
-  };
-  const int64_t gradient = sum(exchanged->gradient[feature]);
-  const int64_t hessian = sum(exchanged->hessian[feature]);
-  const int64_t rows = sum(exchanged->rows[feature]);
-  if (range == kRanges - 1) exchanged->total[feature] = {{gradient, hessian}, rows};
-}
-
-// The best candidate of each range of the features of the group.
-__device__ void SearchGroup(const Job& job, Exchanged* exchanged, FoundSplits* found) {
+// A warp: the best split by a feature of a child whose bins are there.
+__device__ DeviceSplit SearchFeature(const Job& job, const NearBins& near, uint32_t f) {
   const TreeView& view = job.view;
-  const TreeNode& node = view.nodes[job.child];
-  const SplitLeaf leaf = node.AsLeaf();
-  const unsigned of_group = threadIdx.x % kGroupFeatures;
-  const unsigned range_number = threadIdx.x / kGroupFeatures;
-  const uint32_t f = job.group * kGroupFeatures + of_group;
-  const bool is_used = job.MayBeSplit(f);
-  const FeatureView& feature = view.feature[is_used ? f : 0];
+  const FeatureView& feature = view.feature[f];
   const FeatureShape& shape = feature.shape;
-  const SplitJudge judge(shape, leaf, view.state->units, view.rules);
-  const uint32_t bins_of_range = (shape.bins + kRanges - 1) / kRanges;
-  const uint32_t begin = min(range_number * bins_of_range, shape.bins);
-  const NumericRange range{
-      shape,
-      {job.Histogram(job.Slot()) + feature.histogram, feature.histogram_stride},
-      begin,
-      min(begin + bins_of_range, shape.bins),
-      shape.bins > 2 && shape.missing != MissingKind::kNone && !shape.categorical,
-      job.BinToTry(f, shape)};
-  DrawFeatures(job, found);
-  SplitSide before;
-  if (is_used) {
-    before = OwnSums(job, range, judge, job.Histogram(job.chosen.new_slot) + feature.histogram);
-  }
-  exchanged->gradient[of_group][range_number] = before.sums.gradient;
-  exchanged->hessian[of_group][range_number] = before.sums.hessian;
-  exchanged->rows[of_group][range_number] = before.rows;
-  __syncthreads();
-  SumRanges(exchanged);
-  __syncthreads();
-  Candidate best = NoCandidate();
-  const bool is_searched = is_used && found->may_use[of_group];
-  if (is_searched && !shape.categorical && shape.bins >= 2) {
-    before = {
-        {exchanged->gradient[of_group][range_number], exchanged->hessian[of_group][range_number]},
-        exchanged->rows[of_group][range_number]};
-    best = range.Search(judge, before, exchanged->total[of_group]);
-  }
-  __syncthreads();
-  exchanged->gain[of_group][range_number] = best.gain;
-  exchanged->rank[of_group][range_number] = best.rank;
-  exchanged->gradient[of_group][range_number] = best.left.gradient;
-  exchanged->hessian[of_group][range_number] = best.left.hessian;
-  exchanged->rows[of_group][range_number] = best.left_rows;
-  __syncthreads();
+  const SplitJudge judge(shape, view.nodes[job.child].AsLeaf(), view.state->units, view.rules);
+  const auto number = static_cast<int32_t>(f);
+  const BinsOf bins{job.Histogram(job.Slot()) + feature.histogram, feature.histogram_stride};
+  const int64_t random_bin = job.BinToTry(f, shape);
+  if (shape.categorical) return SearchCategorical(judge, shape, bins, number, random_bin);
+  if (shape.bins < 2) return {};
+  const bool is_near = shape.bins <= kNearBins;
+  const uint32_t length = (shape.bins + 31) / 32;
+  const NumericRange range{shape,
+                           is_near ? near.of[f % kGroupFeatures] : bins.own,
+                           is_near ? 0 : bins.stride,
+                           threadIdx.x % 32 * length,
+                           length,
+                           shape.bins > 2 && shape.missing != MissingKind::kNone,
+                           random_bin};
+  const Candidate best = FirstOfWarp(range.Search(judge));
+  DeviceSplit split = SplitOf(judge, best, number);
+  const bool is_down = best.rank < shape.bins;
+  split.threshold = is_down ? shape.bins - best.rank - 1 : best.rank - shape.bins;
+  split.default_left = is_down && !(shape.missing == MissingKind::kNaN && shape.bins <= 2);
+  split.monotone = shape.monotone;
+  return split;
 }
 
-// A warp a feature: the first of its ranges' candidates; its categories.
-__device__ void FinishFeature(const Job& job, const Exchanged& exchanged, FoundSplits* found) {
-  const TreeView& view = job.view;
+// A warp a feature of the group.
+__device__ void SearchGroup(const Job& job, const NearBins& near, FoundSplits* found) {
   const unsigned of_group = threadIdx.x / 32;
-  const unsigned lane = threadIdx.x % 32;
   const uint32_t f = job.group * kGroupFeatures + of_group;
   const bool is_used = job.MayBeSplit(f);
-  const bool is_searched = is_used && found->may_use[of_group];
+  const bool is_searched = is_used && MayUse(job, f);
   DeviceSplit split;
-  if (is_searched) {
-    const FeatureView& feature = view.feature[f];
-    const FeatureShape& shape = feature.shape;
-    const SplitJudge judge(shape, view.nodes[job.child].AsLeaf(), view.state->units, view.rules);
-    if (shape.categorical) {
-      const BinsOf bins{job.Histogram(job.Slot()) + feature.histogram, feature.histogram_stride};
-      split =
-          SearchCategorical(judge, shape, bins, static_cast<int32_t>(f), job.BinToTry(f, shape));
-    } else {
-      const Candidate best =
-          FirstOfWarp({exchanged.gain[of_group][lane],
-                       exchanged.rank[of_group][lane],
-                       exchanged.rows[of_group][lane],
-                       {exchanged.gradient[of_group][lane], exchanged.hessian[of_group][lane]}});
-      split = SplitOf(judge, best, static_cast<int32_t>(f));
-      const bool is_down = best.rank < shape.bins;
-      split.threshold = is_down ? shape.bins - best.rank - 1 : best.rank - shape.bins;
-      split.default_left = is_down && !(shape.missing == MissingKind::kNaN && shape.bins <= 2);
-      split.monotone = shape.monotone;
-    }
-  }
-  if (lane != 0) return;
+  if (is_searched) split = SearchFeature(job, near, f);
+  if (threadIdx.x % 32 != 0) return;
   found->split[of_group] = split;
-  if (f >= view.features) return;
+  if (f >= job.view.features) return;
   const uint8_t before = is_used ? 1 : 0;
   job.Splittable(job.child)[f] = is_searched ? (split.exists() ? 1 : 0) : before;
 }
 
-// Warp 0, once all groups of a child are searched: its best split.
-__device__ void FinishChild(const Job& job) {
-  const TreeView& view = job.view;
-  const uint32_t best = BestGroup(view, job.place);
-  if (threadIdx.x != 0) return;
-  TreeNode& node = view.nodes[job.child];
-  node.best = view.found[uint64_t{job.place} * view.groups() + best];
-  node.slot = job.Slot();
+// One thread, once the group is searched: its best split.
+__device__ void FinishGroup(const Job& job, const FoundSplits& found) {
+  const DeviceSplit* best = &found.split[0];
+  for (int i = 1; i < kGroupFeatures; ++i) {
+    if (IsBetter(found.split[i], *best)) best = &found.split[i];
+  }
+  job.view.found[uint64_t{job.place} * job.view.groups() + job.group] = *best;
 }
 
-__global__ void __launch_bounds__(kThreads, 3) Search(const __grid_constant__ TreeView view) {
+__global__ void __launch_bounds__(kThreads, 4) Search(const __grid_constant__ TreeView view) {
   extern __shared__ uint4 shared[];
-  auto* const exchanged = reinterpret_cast<Exchanged*>(shared);
-  auto* const found =
-      reinterpret_cast<FoundSplits*>(reinterpret_cast<unsigned char*>(shared) + sizeof(Exchanged));
-  __shared__ uint32_t arrived;
+  auto* const room = reinterpret_cast<SharedRoom*>(shared);
+  FoundSplits* found = room->found;
   TreeState& state = *view.state;
-  const uint32_t groups = view.groups();
   const uint32_t first_group = view.FirstGroupOf(view.gpu);
   const uint32_t own_groups = view.OwnGroups();
   const uint32_t jobs = static_cast<uint32_t>(state.chosen_count) * 2 * own_groups;
   for (uint32_t number = blockIdx.x; number < jobs; number += gridDim.x) {
     const uint32_t place = number / own_groups;
     const Chosen& chosen = state.chosen[place / 2];
-    const ChildPair pair(view, chosen);
-    const bool is_larger = place % 2 != 0;
-    const int32_t child = is_larger ? pair.larger : pair.smaller;
-    if (child < 0 || !view.CanSplit(view.nodes[child])) continue;
-    const Job job{view, chosen, child, is_larger, first_group + number % own_groups, place};
-    SearchGroup(job, exchanged, found);
-    FinishFeature(job, *exchanged, found);
+    const int32_t child = SearchedChild(view, place);
+    if (child < 0) continue;
+    const Job job{view, chosen, child, place % 2 != 0, first_group + number % own_groups, place};
+    TakeBins(job, &room->near);
     __syncthreads();
-    if (threadIdx.x == 0) {
-      const DeviceSplit* best = &found->split[0];
-      for (int i = 1; i < kGroupFeatures; ++i) {
-        if (IsBetter(found->split[i], *best)) best = &found->split[i];
-      }
-      view.found[uint64_t{place} * groups + job.group] = *best;
-      __threadfence();
-      arrived = atomicAdd(&state.arrivals[place], 1U);
-      __threadfence();
-    }
+    SearchGroup(job, room->near, found);
     __syncthreads();
-    // Of several GPUs, a meeting finds the best of all.
-    if (view.gpus == 1 && arrived + 1 == groups && threadIdx.x < 32) FinishChild(job);
-    __syncthreads();
+    if (threadIdx.x == 0) FinishGroup(job, *found);
+    found = room->found + (found == room->found ? 1 : 0);
   }
 }
 
 }  // namespace
 
 void SearchLeaves(const TreeView& view, uint32_t blocks, cudaStream_t stream) {
-  constexpr size_t kBytes = sizeof(Exchanged) + sizeof(FoundSplits);
-  static_assert(kBytes <= 48 << 10);
-  Search<<<blocks, kThreads, kBytes, stream>>>(view);
+  static_assert(sizeof(SharedRoom) <= 48 << 10);
+  Search<<<blocks, kThreads, sizeof(SharedRoom), stream>>>(view);
 }
 
 }  // namespace strata::gpu_tree

@@ -14,13 +14,7 @@ __device__ inline uint32_t ChildrenOf(const TreeView& view) {
   return static_cast<uint32_t>(view.state->chosen_count) * 2;
 }
 
-// The node that the split at this place is of; -1: it cannot be split.
-__device__ inline int32_t SearchedChild(const TreeView& view, uint32_t place) {
-  const ChildPair pair(view, view.state->chosen[place / 2]);
-  const int32_t child = place % 2 == 0 ? pair.smaller : pair.larger;
-  return child >= 0 && view.CanSplit(view.nodes[child]) ? child : -1;
-}
-
+// The child whose rows are counted at this place.
 __device__ inline int32_t CountedChild(const TreeView& view, uint32_t place) {
   return view.state->chosen[place / 2].children + static_cast<int32_t>(place % 2);
 }
@@ -141,8 +135,7 @@ class LetterReader {
       const DeviceSplit& split = letters_[gpu].splits[place];
       if (gpu == 0 || IsBetter(split, node.best)) node.best = split;
     }
-    const Chosen& chosen = view_.state->chosen[place / 2];
-    node.slot = place % 2 == 0 ? chosen.new_slot : chosen.parent_slot;
+    node.slot = SlotOf(view_.state->chosen[place / 2], place);
   }
   __device__ void ReadCount(uint32_t place) const {
     TreeNode& node = view_.nodes[CountedChild(view_, place)];

@@ -25,6 +25,23 @@ enum class SplitVerdict : uint8_t {
   kAllowed,
 };
 
+// A gain as a fraction of numbers that are not negative, so that gains are compared without
+// dividing.
+struct GainFraction {
+  double over;
+  double under;
+};
+
+STRATA_HD bool IsLess(const GainFraction& a, const GainFraction& b) {
+  return a.over * b.under < b.over * a.under;
+}
+// Whether SplitJudge::GainOf is less for a than for b. A fraction is off by at most three roundings
+// (two of over, one of under), the products below by one each and that with the margin by another,
+// and GainOf by two of its own: of 1 + 2^-53 each, 13 in all. The margin is 32 of them.
+STRATA_HD bool IsSurelyLess(const GainFraction& a, const GainFraction& b) {
+  return a.over * b.under < b.over * a.under * (1 - 0x1p-48);
+}
+
 class SplitJudge {
  public:
   // Of a leaf and a feature; all but the shape are copied.
@@ -56,10 +73,8 @@ class SplitJudge {
     return more;
   }
 
-  STRATA_HD double Gradient(int64_t sum) const {
-    return static_cast<double>(sum) * units_.gradient;
-  }
-  STRATA_HD double Hessian(int64_t sum) const { return static_cast<double>(sum) * units_.hessian; }
+  STRATA_HD double Gradient(int64_t sum) const { return ToDouble(sum) * units_.gradient; }
+  STRATA_HD double Hessian(int64_t sum) const { return ToDouble(sum) * units_.hessian; }
   STRATA_HD int64_t RowsOf(const GradientSums& bin) const {
     return RowsFromHessian(Hessian(bin.hessian), rows_per_hessian_);
   }
@@ -94,6 +109,17 @@ class SplitJudge {
                : Gain(other_gradient, other_hessian, other_rows, gradient, hessian, side.rows);
   }
 
+  // Where has_fractions(): GainOf's terms over their common denominator. Not above 0, that is none.
+  [[gnu::always_inline]] STRATA_HD GainFraction FractionOf(const SplitSide& side) const {
+    const double hessian = Hessian(side.sums.hessian) + kHessianEpsilon;
+    const double size = SoftThreshold(Gradient(side.sums.gradient), rules_.lambda_l1);
+    const double other_size =
+        SoftThreshold(Gradient(leaf_.sums.gradient - side.sums.gradient), rules_.lambda_l1);
+    const double weight = hessian + l2_;
+    const double other_weight = hessian_ - hessian + l2_;
+    return {size * size * other_weight + other_size * other_size * weight, weight * other_weight};
+  }
+
   // Of the leaf as it is, and min_gain_to_split.
   STRATA_HD double gain_to_beat() const { return gain_to_beat_; }
   // What a split of this gain adds.
@@ -112,6 +138,8 @@ class SplitJudge {
   STRATA_HD double rows_per_hessian() const { return rows_per_hessian_; }
   // Gains follow from sums alone, LeafGain of each side: outputs are neither bent nor bounded.
   STRATA_HD bool is_plain() const { return !constrained_ && !BendsOutputs(rules_); }
+  // And no product of fractions leaves the range of a double: sums are of 2^32 floats.
+  STRATA_HD bool has_fractions() const { return is_plain() && l2_ <= 0x1p200; }
 
  private:
   [[gnu::always_inline]] STRATA_HD double Gain(double left_gradient, double left_hessian,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "base/log.h"
@@ -49,6 +50,7 @@ class TimedRows : public RowSource {
     return rows_->FindCategories(group);
   }
   CategoryTexts Categories() const override { return rows_->Categories(); }
+  std::optional<ArrayRows> Array() const override { return rows_->Array(); }
 
  private:
   const std::unique_ptr<RowSource> rows_;
@@ -101,10 +103,18 @@ class TreeTask {
         .bundle = p_.enable_bundle && ParseDevice(p_.device_type)->kind != DeviceKind::kCuda};
   }
 
+  // The one that trees grow on.
+  std::optional<int> Gpu() const {
+    const Result<DeviceChoice> choice = ParseDevice(p_.device_type);
+    if (!choice.ok() || choice->kind != DeviceKind::kCuda || p_.num_gpu > 1) return std::nullopt;
+    return choice->ordinal.value_or(0);
+  }
+
   // `start`, if there are trees: what the rows' scores begin with.
   Result<TreeDataset> Load(const std::string& path, std::shared_ptr<const FeatureBinning> features,
                            const TreeModel& start) {
-    STRATA_ASSIGN(const DatasetOptions options, Options());
+    STRATA_ASSIGN(DatasetOptions options, Options());
+    if (features == nullptr) options.gpu = Gpu();
     STRATA_ASSIGN(const bool is_binned, IsDatasetFile(context_.disk, path));
     if (is_binned && !p_.columns.has_value()) {
       if (context_.group != nullptr) {

@@ -25,6 +25,7 @@ struct Problem {
   bool wide = false;       // gradients of 32 bits
   double share = 1;        // of rows in the bag
   bool one_signal = true;  // gradients follow a feature
+  bool mirrored = false;  // each row has a counterpart: bins from the other end, the opposite slope
 };
 
 struct Tree {
@@ -239,10 +240,28 @@ std::vector<int> FirstGpus(int count) {
   return devices;
 }
 
+// Makes the second half of the rows counterparts of the first. Thresholds at the same distance from
+// both ends then have gains that differ by roundings alone.
+void Mirror(const Problem& problem, RandomBins* data) {
+  const size_t half = data->rows / 2;
+  for (size_t row = 0; row < half; ++row) {
+    std::vector<uint32_t>& bins = data->bins[half + row];
+    for (size_t f = 0; f < bins.size(); ++f) bins[f] = problem.bins[f] - 1 - data->bins[row][f];
+    data->matrix.SetRow(half + row, bins);
+    const GradientSums& of = data->sums[row];
+    const auto gradient = static_cast<int32_t>(-of.gradient);
+    const auto hessian = static_cast<int32_t>(of.hessian);
+    data->sums[half + row] = {gradient, hessian};
+    data->rows16[half + row] = PackRow16(gradient, hessian);
+    data->rows32[half + row] = {gradient, hessian};
+  }
+}
+
 void ExpectTreesOfThePlainGrower(const Problem& p, int gpus, bool by_phase) {
   SCOPED_TRACE(fmt::format("{} GPUs", gpus));
   RandomBins data(p.seed, p.rows, p.bins);
   DrawGradients(p, &data);
+  if (p.mirrored) Mirror(p, &data);
   const auto opened = GpuTrees::Open(FirstGpus(gpus), data.matrix, p.shapes, p.options);
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   GpuTrees& trees = **opened;
@@ -395,6 +414,13 @@ std::vector<Problem> Problems() {
   Problem none = numeric;
   none.options.rules.min_data_in_leaf = 2000;
   add("NoSplit", none);
+  Problem mirrored = numeric;
+  mirrored.bins.assign(60, 256);
+  mirrored.shapes = ShapesOf(mirrored.bins);
+  mirrored.options.rules.min_data_in_leaf = 1;
+  mirrored.options.rules.min_sum_hessian_in_leaf = 0;
+  mirrored.mirrored = true;
+  add("NearTies", mirrored);
   Problem stump = numeric;
   stump.options.num_leaves = 2;
   add("TwoLeaves", stump);

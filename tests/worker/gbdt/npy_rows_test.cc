@@ -3,30 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 
+#include "tests/worker/gbdt/npy_text.h"
 #include "tests/worker/text_disk.h"
 
 namespace strata {
 namespace {
-
-// A file of version 1.0 as NumPy writes it.
-template <typename T>
-std::string NpyText(const std::string& header, const std::vector<T>& values) {
-  std::string text("\x93NUMPY\x01\x00", 8);
-  text += static_cast<char>(header.size() % 256);
-  text += static_cast<char>(header.size() / 256);
-  text += header;
-  const size_t begin = text.size();
-  text.resize(begin + values.size() * sizeof(T));
-  if (!values.empty()) std::memcpy(text.data() + begin, values.data(), values.size() * sizeof(T));
-  return text;
-}
-
-std::string HeaderOf(const char* descr, const char* shape, const char* order = "False") {
-  return std::string("{'descr': '") + descr + "', 'fortran_order': " + order +
-         ", 'shape': " + shape + ", }     \n";
-}
 
 Result<SparseRows> ReadOnce(const std::string& text, const ColumnChoice& columns = {}) {
   TextDisk disk;
@@ -47,7 +29,7 @@ TEST(NpyRows, FloatsOfBothWidthsAreRead) {
   const std::vector<float> narrow = {1, 2.5F, 0, 0, NAN, -3};
   const std::vector<double> wide(narrow.begin(), narrow.end());
   for (const std::string& text :
-       {NpyText(HeaderOf("<f4", "(2, 3)"), narrow), NpyText(HeaderOf("<f8", "(2, 3)"), wide)}) {
+       {NpyText(NpyHeader("<f4", "(2, 3)"), narrow), NpyText(NpyHeader("<f8", "(2, 3)"), wide)}) {
     const Result<SparseRows> rows = ReadOnce(text);
     ASSERT_TRUE(rows.ok()) << rows.status().ToString();
     EXPECT_EQ(rows->labels, (std::vector<float>{1, 0}));
@@ -68,16 +50,16 @@ TEST(NpyRows, BadFilesSayWhatIsWrong) {
   const std::vector<float> six(6);
   const std::pair<std::string, const char*> cases[] = {
       {"hello, this is text", "no NumPy array"},
-      {NpyText(HeaderOf("<i8", "(2, 3)"), six), "expected elements '<f4' or '<f8'"},
-      {NpyText(HeaderOf("<f4", "(2, 3)", "True"), six), "row-major"},
-      {NpyText(HeaderOf("<f4", "(6,)"), six), "expected two dimensions"},
-      {NpyText(HeaderOf("<f4", "(2, 2, 2)"), six), "expected two dimensions"},
-      {NpyText(HeaderOf("<f4", "(3, 3)"), six), "do not make its"},
-      {NpyText(HeaderOf("<f4", "(4611686018427387904, 3)"), six), "do not make its"},
-      {NpyText(HeaderOf("<f4", "(6, 1)"), six), "expected the label and features"},
-      {NpyText(HeaderOf("<f4", "(0, 0)"), six), "0 columns"},
-      {NpyText(HeaderOf("<f4", "(2, 3)"), six).substr(0, 40), "cut in its header"},
-      {NpyText(HeaderOf("<f4", "(2, 3)"), std::vector<float>{NAN, 1, 1, 1, 1, 1}),
+      {NpyText(NpyHeader("<i8", "(2, 3)"), six), "expected elements '<f4' or '<f8'"},
+      {NpyText(NpyHeader("<f4", "(2, 3)", "True"), six), "row-major"},
+      {NpyText(NpyHeader("<f4", "(6,)"), six), "expected two dimensions"},
+      {NpyText(NpyHeader("<f4", "(2, 2, 2)"), six), "expected two dimensions"},
+      {NpyText(NpyHeader("<f4", "(3, 3)"), six), "do not make its"},
+      {NpyText(NpyHeader("<f4", "(4611686018427387904, 3)"), six), "do not make its"},
+      {NpyText(NpyHeader("<f4", "(6, 1)"), six), "expected the label and features"},
+      {NpyText(NpyHeader("<f4", "(0, 0)"), six), "0 columns"},
+      {NpyText(NpyHeader("<f4", "(2, 3)"), six).substr(0, 40), "cut in its header"},
+      {NpyText(NpyHeader("<f4", "(2, 3)"), std::vector<float>{NAN, 1, 1, 1, 1, 1}),
        "row 1: the label is"},
   };
   for (const auto& [text, message] : cases) {

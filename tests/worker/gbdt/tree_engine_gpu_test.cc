@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "tests/worker/gbdt/hard_array.h"
 #include "tests/worker/text_disk.h"
 #include "worker/gbdt/booster.h"
+#include "worker/gbdt/data/npy_rows.h"
 #include "worker/gbdt/data/text_rows.h"
 #include "worker/gbdt/engine/tree_engine.h"
 #include "worker/gbdt/model/lightgbm_text.h"
@@ -94,6 +96,53 @@ TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
   ASSERT_TRUE(two.ok()) << two.status().ToString();
   EXPECT_EQ(*two, *cpu);
 }
+
+class GpuBinsTest : public testing::TestWithParam<int64_t> {};
+
+// With so many bins at most.
+TEST_P(GpuBinsTest, AreThoseOfTheCpu) {
+  for (const bool floats : {true, false}) {
+    TextDisk disk;
+    disk.files["x.npy"] = floats ? HardArray<float>(1, 3001, 43) : HardArray<double>(2, 3001, 43);
+    const Result<std::unique_ptr<WorkPool>> pool = WorkPool::Start("test", 2);
+    ASSERT_TRUE(pool.ok());
+    const auto load = [&](std::optional<int> gpu) -> Result<TreeDataset> {
+      const ColumnChoice columns{.weight = "0", .ignored = {"9"}};
+      STRATA_ASSIGN(const std::unique_ptr<NpyRows> source, NpyRows::Open(disk, "x.npy", columns));
+      DatasetOptions options = {.binning = {}, .categorical = {}};
+      options.binning.max_bin = static_cast<uint32_t>(GetParam());
+      options.binning.zero_as_missing = !floats;
+      options.gpu = gpu;
+      return LoadTreeDataset(disk, *source, "x.npy", options, nullptr, **pool);
+    };
+    const Result<TreeDataset> cpu = load(std::nullopt);
+    ASSERT_TRUE(cpu.ok()) << cpu.status().ToString();
+    const Result<TreeDataset> gpu = load(0);
+    ASSERT_TRUE(gpu.ok()) << gpu.status().ToString();
+    if (gpu->gpu_bins == nullptr) GTEST_SKIP() << "no GPU makes bins here";
+    ASSERT_EQ(gpu->bins.features(), cpu->bins.features());
+    for (size_t f = 0; f < gpu->bins.features(); ++f) {
+      for (size_t row = 0; row < gpu->rows(); ++row) {
+        ASSERT_EQ(gpu->bins.column(f).At(row), cpu->bins.column(f).At(row)) << f << ", " << row;
+      }
+    }
+    for (size_t block = 0; block < cpu->bins.blocks().size(); ++block) {
+      EXPECT_EQ(gpu->bins.blocks()[block].narrow, cpu->bins.blocks()[block].narrow);
+      EXPECT_EQ(gpu->bins.blocks()[block].wide, cpu->bins.blocks()[block].wide);
+    }
+    // Trees grow from the GPU's own copy.
+    const Result<TreeParameters> parameters =
+        ParseLightGbmConf("", "f", {{"objective=binary", "num_leaves=12"}});
+    ASSERT_TRUE(parameters.ok());
+    const Result<std::string> from_gpu = Train(*gpu, *parameters, "cuda");
+    ASSERT_TRUE(from_gpu.ok()) << from_gpu.status().ToString();
+    const Result<std::string> from_cpu = Train(*cpu, *parameters, "cpu");
+    ASSERT_TRUE(from_cpu.ok()) << from_cpu.status().ToString();
+    EXPECT_EQ(*from_gpu, *from_cpu);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuBinsTest, testing::Values(15, 255, 2000));
 
 INSTANTIATE_TEST_SUITE_P(
     All, TreeEngineTest,

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "worker/gbdt/data/bin_bounds.h"
+#include "worker/gbdt/data/sort_numbers.h"
 
 namespace strata {
 namespace {
@@ -41,7 +42,7 @@ BinMapper BinMapper::Find(FeatureSample sample, const BinningRules& rules_of_all
   std::erase_if(sample.values, [](double value) { return std::isnan(value); });
   const size_t missing =
       rules.use_missing && !rules.zero_as_missing ? before - sample.values.size() : 0;
-  std::ranges::sort(sample.values);
+  SortNumbers(&sample.values);
   std::vector<int64_t> rows_in_bin;
   if (sample.categorical) {
     mapper.FindCategories(sample, before - sample.values.size(), rules, &rows_in_bin);
@@ -157,7 +158,8 @@ void BinMapper::MakeGrid() {
   if (shape_.categorical) return;
   const size_t missing = shape_.missing == MissingKind::kNaN ? 1 : 0;
   const size_t values = std::max(bounds_.size(), missing + 1) - missing;
-  grid_ = BoundGrid(std::span(bounds_).first(values - 1));  // the last one is infinite
+  value_bounds_ = values - 1;
+  grid_ = BoundGrid(value_bounds());
 }
 
 std::string BinMapper::InfoText() const {

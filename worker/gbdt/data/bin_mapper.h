@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -48,6 +49,9 @@ class BinMapper {
 
   bool is_used() const { return shape_.bins > 1; }
   const FeatureShape& shape() const { return shape_; }
+  // Of a number: the finite upper bounds of its bins, and the bin of a missing value.
+  std::span<const double> value_bounds() const { return std::span(bounds_).first(value_bounds_); }
+  uint32_t missing_bin() const { return BinOf(std::numeric_limits<double>::quiet_NaN()); }
   // The largest value of a bin: what a model's threshold is.
   double UpperBound(uint32_t bin) const { return bounds_[bin]; }
   // Of a categorical feature: the category of each bin; -1 for bin 0.
@@ -73,7 +77,8 @@ class BinMapper {
   double smallest_ = 0;
   double largest_ = 0;
   std::vector<double> bounds_;       // numeric: ascending; of a bin for NaN: NaN
-  BoundGrid grid_;                   // over those of values
+  size_t value_bounds_ = 0;          // those of values, but for the last one, which is infinite
+  BoundGrid grid_;                   // over them
   std::vector<int32_t> categories_;  // categorical
   std::unordered_map<int32_t, uint32_t> bin_of_category_;
 };

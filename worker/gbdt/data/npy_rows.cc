@@ -161,6 +161,21 @@ Status NpyRows::Rewind() {
   return {};
 }
 
+std::optional<ArrayRows> NpyRows::Array() const {
+  if (first_row_ != 0 || end_row_ != shape_.rows) return std::nullopt;
+  const auto read = [this](uint64_t first_row, std::span<std::byte> to) -> Status {
+    const uint64_t row_bytes = shape_.columns * shape_.value_bytes;
+    STRATA_ASSIGN(const size_t got, file_->ReadAt(shape_.begin + first_row * row_bytes, to));
+    if (got < to.size()) return Failed(fmt::format("{}: became shorter meanwhile", path_));
+    return {};
+  };
+  return ArrayRows{.numbers = {.rows = shape_.rows,
+                               .columns = shape_.columns,
+                               .value_bytes = shape_.value_bytes,
+                               .read = read},
+                   .roles = &roles_};
+}
+
 Status NpyRows::TakePart(const RowPart& part) {
   const ByteRange rows = RangeOf(shape_.rows, part.share);
   first_row_ = std::min<size_t>(rows.begin + part.skip, shape_.rows);

@@ -23,6 +23,7 @@ class NpyRows : public RowSource {
   Status Rewind() override;
   Status TakePart(const RowPart& part) override;
   size_t features() const override { return roles_.features; }
+  std::optional<ArrayRows> Array() const override;
   std::vector<std::string> FeatureNames() const override { return roles_.Names(); }
 
  private:

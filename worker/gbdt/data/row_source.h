@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "kernels/tree/gpu_bins.h"
 #include "worker/data/line_reader.h"
 #include "worker/gbdt/data/category_texts.h"
 
@@ -44,6 +45,14 @@ struct RowPart {
   std::optional<size_t> rows = std::nullopt;  // and reads so many, beyond its end if need be
 };
 
+struct ColumnRoles;
+
+// All of a source's rows as an array in a file.
+struct ArrayRows {
+  NumberArray numbers;  // good as long as the source is
+  const ColumnRoles* roles = nullptr;
+};
+
 // One thread.
 class RowSource {
  public:
@@ -61,6 +70,8 @@ class RowSource {
   // says no earlier how many there are).
   virtual size_t features() const = 0;
   virtual std::vector<std::string> FeatureNames() const = 0;
+  // Where rows are all of an array: for those who read many at once.
+  virtual std::optional<ArrayRows> Array() const { return std::nullopt; }
   // Of data whose categories are texts; their numbers are what rows hold.
   virtual CategoryTexts Categories() const { return {}; }
 };

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <limits>
 
+#include "base/log.h"
+#include "worker/gbdt/data/array_rows.h"
 #include "worker/gbdt/data/column_roles.h"
 #include "worker/gbdt/data/divided_rows.h"
 #include "worker/gbdt/data/feature_bundles.h"
@@ -27,7 +29,10 @@ class Loader {
         path_(path),
         options_(options),
         group_(options.group != nullptr && options.group->world() > 1 ? options.group : nullptr),
-        pool_(pool) {}
+        pool_(pool) {
+    // Parts of an array are read block by block, and so are rows that bundles are found from.
+    if (group_ == nullptr && !options.bundle) array_ = source.Array();
+  }
 
   Result<TreeDataset> Load(Disk& disk, std::shared_ptr<const FeatureBinning> features) {
     const Share share = group_ == nullptr ? Share{}
@@ -119,18 +124,28 @@ class Loader {
     data_.weights.clear();
     queries_.clear();
     SparseRows block;
+    if (array_.has_value()) {
+      STRATA_TRY(CheckRows(array_->numbers.rows));
+      STRATA_TRY(ReadArrayLabels(*array_, path_, pool_, &block));
+      data_.labels = std::move(block.labels);
+      data_.weights = std::move(block.weights);
+      queries_ = std::move(block.queries);
+      return {};
+    }
     while (true) {
       STRATA_TRY(source_.Next(&block));
       if (block.rows() == 0) break;
-      if (data_.rows() + block.rows() > kRowsMax) {
-        return Refused(
-            fmt::format("{}: more than {} rows: train with several ranks", path_, kRowsMax));
-      }
+      STRATA_TRY(CheckRows(data_.rows() + block.rows()));
       data_.labels.insert(data_.labels.end(), block.labels.begin(), block.labels.end());
       data_.weights.insert(data_.weights.end(), block.weights.begin(), block.weights.end());
       queries_.insert(queries_.end(), block.queries.begin(), block.queries.end());
     }
     return {};
+  }
+
+  Status CheckRows(uint64_t rows) const {
+    if (rows <= kRowsMax) return {};
+    return Refused(fmt::format("{}: more than {} rows: train with several ranks", path_, kRowsMax));
   }
 
   Result<std::vector<bool>> CategoricalFeatures(const std::vector<std::string>& names) const {
@@ -190,23 +205,11 @@ class Loader {
     if (features->names.size() < count) features->names = DefaultFeatureNames(count);
     features->categories = source_.Categories();
     STRATA_ASSIGN(const std::vector<bool> categorical, CategoricalFeatures(features->names));
-    std::vector<FeatureSample> samples(count);
     std::vector<NonZeroRows> non_zero(options_.bundle ? count : 0);
-    size_t sampled = 0;  // here
-    STRATA_TRY(ReadSample(&samples, &non_zero, &sampled));
-    const std::vector<int64_t>& most = options_.max_bin_by_feature;
-    if (!most.empty() && most.size() != count) {
-      return Invalid(fmt::format("max_bin_by_feature: {} numbers, {} has {} features", most.size(),
-                                 path_, count));
-    }
-    for (size_t f = 0; f < count; ++f) {
-      samples[f].categorical = categorical[f];
-      if (!most.empty()) samples[f].max_bin = static_cast<uint32_t>(most[f]);
-      if (categorical[f]) STRATA_TRY(CheckCategories(features->names[f], samples[f]));
-    }
-    STRATA_TRY(ForceBounds(samples));
-    STRATA_ASSIGN(features->mappers,
-                  FindMappers(group_, data_.share, std::move(samples), options_.binning, pool_));
+    std::vector<FeatureSample> samples(count);
+    const std::vector<size_t> chosen = ChooseRows(&samples);
+    STRATA_ASSIGN(features->mappers, FindMappersOf(features->names, chosen, categorical,
+                                                   std::move(samples), &non_zero));
     for (size_t f = 0; f < features->mappers.size(); ++f) {
       if (!features->mappers[f].is_used()) continue;
       features->used.push_back(f);
@@ -218,7 +221,7 @@ class Loader {
           "rows on one side of every boundary",
           path_, options_.binning.min_data_in_leaf)));
     }
-    if (options_.bundle) features->columns = Bundled(*features, std::move(non_zero), sampled);
+    if (options_.bundle) features->columns = Bundled(*features, std::move(non_zero), chosen.size());
     return std::shared_ptr<const FeatureBinning>(std::move(features));
   }
 
@@ -232,20 +235,49 @@ class Loader {
     return columns;
   }
 
-  Status ReadSample(std::vector<FeatureSample>* samples, std::vector<NonZeroRows>* non_zero,
-                    size_t* sampled) {
+  // Rows of the sample that are here.
+  std::vector<size_t> ChooseRows(std::vector<FeatureSample>* samples) const {
     const std::vector<size_t> all =
         SampleRows(data_.all_rows(), options_.sample_rows, options_.sample_seed);
     for (FeatureSample& sample : *samples) {
       sample.rows = all.size();
       sample.rows_of_data = data_.all_rows();
     }
-    std::vector<size_t> chosen;  // of the rows here
+    std::vector<size_t> chosen;
+    const uint64_t first = data_.share.first_row();
     for (const size_t row : all) {
-      const uint64_t first = data_.share.first_row();
       if (row >= first && row - first < data_.rows()) chosen.push_back(row - first);
     }
-    *sampled = chosen.size();
+    return chosen;
+  }
+
+  Result<std::vector<BinMapper>> FindMappersOf(const std::vector<std::string>& names,
+                                               std::span<const size_t> chosen,
+                                               const std::vector<bool>& categorical,
+                                               std::vector<FeatureSample> samples,
+                                               std::vector<NonZeroRows>* non_zero) {
+    const std::vector<int64_t>& most = options_.max_bin_by_feature;
+    if (!most.empty() && most.size() != samples.size()) {
+      return Invalid(fmt::format("max_bin_by_feature: {} numbers, {} has {} features", most.size(),
+                                 path_, samples.size()));
+    }
+    for (size_t f = 0; f < samples.size(); ++f) {
+      samples[f].categorical = categorical[f];
+      if (!most.empty()) samples[f].max_bin = static_cast<uint32_t>(most[f]);
+    }
+    STRATA_TRY(ForceBounds(samples));
+    if (array_.has_value() && options_.categorical.empty()) {
+      return FindArrayMappers(*array_, chosen, std::move(samples), options_.binning, pool_);
+    }
+    STRATA_TRY(ReadSample(chosen, &samples, non_zero));
+    for (size_t f = 0; f < samples.size(); ++f) {
+      if (categorical[f]) STRATA_TRY(CheckCategories(names[f], samples[f]));
+    }
+    return FindMappers(group_, data_.share, std::move(samples), options_.binning, pool_);
+  }
+
+  Status ReadSample(std::span<const size_t> chosen, std::vector<FeatureSample>* samples,
+                    std::vector<NonZeroRows>* non_zero) {
     STRATA_TRY(source_.Rewind());
     SparseRows block;
     size_t next = 0;
@@ -280,6 +312,7 @@ class Loader {
       const size_t a_block = std::clamp<size_t>(a_rank, 1, BinBlock::kColumnsMax);
       data_.bins = bundles.columns.empty() ? BinMatrix(data_.rows(), counts, a_block)
                                            : BinMatrix(data_.rows(), counts, bundles, a_block);
+      if (FillOnGpu()) return {};
       STRATA_TRY(FillOnce(bundles.default_bins, &meets_another));
     } while (TakeOut(&meets_another, &bundles.columns));
     return {};
@@ -332,6 +365,32 @@ class Loader {
     return {};
   }
 
+  // False: the CPU is to do it, whatever kept the GPU from it.
+  bool FillOnGpu() {
+    const FeatureBinning& features = *data_.features;
+    if (!options_.gpu.has_value() || !array_.has_value() || !options_.categorical.empty() ||
+        data_.bins.has_bundles()) {
+      return false;
+    }
+    const std::vector<uint32_t> columns = ColumnsOfFeatures(*array_->roles);
+    std::vector<ColumnBins> column_bins;
+    for (const size_t f : features.used) {
+      const BinMapper& mapper = features.mappers[f];
+      column_bins.push_back({.column = columns[f],
+                             .bounds = mapper.value_bounds(),
+                             .zero_bin = mapper.shape().default_bin,
+                             .missing_bin = mapper.missing_bin()});
+    }
+    Result<std::shared_ptr<const GpuBins>> made = GpuBins::Make(
+        *options_.gpu, array_->numbers, column_bins, features.shapes, pool_, &data_.bins);
+    if (!made.ok()) {
+      Log(LogLevel::kInfo, "{}: bins are made on the CPU: {}", path_, made.status().message());
+      return false;
+    }
+    data_.gpu_bins = std::move(*made);
+    return true;
+  }
+
   RowSource& source_;
   const std::string& path_;
   const DatasetOptions& options_;
@@ -339,6 +398,7 @@ class Loader {
   WorkPool& pool_;
   TreeDataset data_;
   std::vector<int64_t> queries_;
+  std::optional<ArrayRows> array_;  // where all of its rows are to be loaded
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/status.h"
 #include "base/work_pool.h"
 #include "kernels/tree/bin_matrix.h"
+#include "kernels/tree/gpu_bins.h"
 #include "worker/gbdt/data/bin_mapper.h"
 #include "worker/gbdt/data/row_share.h"
 #include "worker/gbdt/data/row_source.h"
@@ -35,7 +37,8 @@ struct FeatureBinning {
 
 struct TreeDataset {
   std::shared_ptr<const FeatureBinning> features;
-  BinMatrix bins;  // of used features
+  BinMatrix bins;                           // of used features
+  std::shared_ptr<const GpuBins> gpu_bins;  // the same on a GPU, if that made them
   std::vector<float> labels;
   std::vector<float> weights;        // empty: all 1
   std::vector<size_t> query_begins;  // of each query, and the number of rows; empty: no queries
@@ -62,6 +65,9 @@ struct DatasetOptions {
   // Ranks that will each take a part of the features: blocks are cut so that they can.
   size_t feature_ranks = 1;
   bool bundle = false;  // features that exclude each other share columns; changes no result
+  // The GPU that makes the bins of an array of numbers; nothing, or a GPU that is not there or too
+  // small: the CPU does. The bins are the same.
+  std::optional<int> gpu = std::nullopt;
 };
 
 // Reads a source from end to end. With `features`, those of training data, bins are theirs (a

@@ -76,7 +76,7 @@ Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
       .extra_trees = p.extra_trees,
       .extra_seed = static_cast<uint64_t>(p.extra_seed)};
   Result<std::unique_ptr<GpuTrees>> trees =
-      GpuTrees::Open(devices, data.bins, data.features->shapes, of_trees);
+      GpuTrees::Open(devices, data.bins, data.features->shapes, of_trees, data.gpu_bins);
   if (!trees.ok() && devices.size() > 1) {
     return trees.status().Prefixed(fmt::format("num_gpu = {}", devices.size()));
   }
