@@ -248,7 +248,7 @@ class Training {
                         .unit = "steps",
                         .more_is_better = false,
                         .ours = steps_ / kTimedTrees});
-    figures->push_back({.name = fmt::format("{}: splits made for a tree", shape_.Name()),
+    figures->push_back({.name = fmt::format("{}: splits made for a tree", Name()),
                         .unit = "splits",
                         .more_is_better = false,
                         .ours = splits_ / kTimedTrees,
