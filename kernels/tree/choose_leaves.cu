@@ -1,5 +1,6 @@
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/core/math.h"
+#include "kernels/tree/gpu_trees.h"
 #include "kernels/tree/meeting.cuh"
 #include "kernels/tree/shuffle.cuh"
 #include "kernels/tree/split_judge.h"
@@ -10,13 +11,24 @@ namespace {
 constexpr unsigned kThreads = 512;
 constexpr int32_t kLanesOfLeaf = 4;  // that rank a leaf together
 
+// What orders the splits of nodes, in the place of gains: of level after level, the smaller depth,
+// and of one level the gain, but for its last bits (Replay sees to those).
+__device__ double OrderOf(const TreeView& view, const TreeNode& node) {
+  if (view.policy == GrowPolicy::kLossGuide || !node.best.exists()) return node.best.gain;
+  constexpr uint64_t kDepthMax = 8191;
+  static_assert(kGpuLeavesMax <= kDepthMax);
+  constexpr int kGainBits = 39;  // with the 13 of the depth as many as a double holds
+  return static_cast<double>(((kDepthMax - node.depth) << kGainBits) +
+                             (math::BitsOf(node.best.gain) >> (63 - kGainBits)));
+}
+
 // What is known of the nodes, in shared memory.
 struct KnownNodes {
   static constexpr uint8_t kHasSplit = 1;  // a split that is worth it was found
   static constexpr uint8_t kIsSplit = 2;   // its children are there
   static constexpr uint8_t kPopped = 4;    // TreeNode::popped
 
-  double* gain;
+  double* gain;   // OrderOf
   double* least;  // gain on the way here from where the tree ends for certain
   int32_t* parent;
   int32_t* listed;  // nodes that may still come, in any order; until then, the features they have
@@ -36,7 +48,7 @@ struct KnownNodes {
         count(view.state->node_count) {
     for (int32_t i = static_cast<int32_t>(threadIdx.x); i < count; i += kThreads) {
       const TreeNode& node = view.nodes[i];
-      gain[i] = node.best.gain;
+      gain[i] = OrderOf(view, node);
       parent[i] = node.parent;
       listed[i] = node.best.feature;
       flags[i] =
@@ -193,6 +205,7 @@ __device__ void MakeChildren(const TreeView& view, const TreeNode& parent, int32
   left.side = static_cast<uint8_t>(1 - parent.side);
   left.is_left = true;
   left.path = ChildPath(parent.path, true);
+  left.interactions = parent.interactions & view.feature[split.feature].shape.interactions;
   TreeNode right = left;
   right.leaf.sums = parent.leaf.sums - split.left;
   right.leaf.output = split.right_output;

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "kernels/tree/feature_shape.h"
 #include "kernels/tree/fixed_point.h"
+#include "kernels/tree/growth.h"
 #include "kernels/tree/node_draw.h"
 
 namespace strata::gpu_tree {
@@ -47,10 +48,11 @@ struct TreeNode {
   uint32_t count = 0;   // of its rows on this GPU
   uint32_t others = 0;  // of its rows on the others
   int32_t parent = -1;
-  int32_t children = -1;  // the left one; the right one is behind it
-  int32_t slot = -1;      // of its histogram
-  int32_t number = -1;    // as a leaf; Replay gives it
-  uint64_t path = 0;      // RootPath, ChildPath
+  int32_t children = -1;                 // the left one; the right one is behind it
+  int32_t slot = -1;                     // of its histogram
+  int32_t number = -1;                   // as a leaf; Replay gives it
+  uint64_t path = 0;                     // RootPath, ChildPath
+  uint64_t interactions = ~uint64_t{0};  // those of all features above it
   uint32_t depth = 0;
   uint8_t side = 0;  // which of the two buffers has its rows
   bool ends_at_anchor = false;
@@ -171,7 +173,9 @@ struct TreeView {
   int32_t node_capacity = 0;
   int32_t chosen_max = kChosenMax;  // leaves that a step is to split
   uint32_t max_depth = 0;
-  uint32_t histogram_grid = 1;  // blocks of threads that run at once
+  GrowPolicy policy = GrowPolicy::kLossGuide;
+  const double* monotone_factors = nullptr;  // by depth; null: all 1
+  uint32_t histogram_grid = 1;               // blocks of threads that run at once
   SplitRules rules;
   double bynode = 1;
   uint64_t feature_seed = 0;

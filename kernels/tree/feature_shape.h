@@ -17,6 +17,9 @@ struct FeatureShape {
   bool categorical = false;
   int8_t monotone = 0;  // -1, 0 or 1: how the output may go when the value rises
   double penalty = 1;   // its gains are multiplied with
+  // The sets of features that may stand together on a path from the root which have it, a bit each.
+  // All bits: there are no such sets.
+  uint64_t interactions = ~uint64_t{0};
 };
 
 // A leaf that may be split.

@@ -105,6 +105,11 @@ struct FixedGradients {
   std::span<const uint32_t> rows16;  // PackRow16
   std::span<const Row32> rows32;
 
+  GradientSums Row(size_t at) const {
+    if (rows16.empty()) return {rows32[at].gradient, rows32[at].hessian};
+    const uint64_t row = WidenRow16(rows16[at]);
+    return {GradientOf(row), HessianOf(row)};
+  }
   FixedGradients Part(size_t begin, size_t count) const {
     return {rows16.empty() ? rows16 : rows16.subspan(begin, count),
             rows32.empty() ? rows32 : rows32.subspan(begin, count)};

@@ -43,6 +43,7 @@ Status GpuPart::Start(const BinMatrix& bins, std::span<const FeatureShape> shape
   this->bins().Show(&view_);
   view_.rules = options_.rules;
   view_.max_depth = static_cast<uint32_t>(options_.max_depth);
+  view_.policy = options_.policy;
   view_.bynode = options_.feature_fraction_bynode;
   view_.feature_seed = options_.feature_seed;
   view_.extra_trees = options_.extra_trees;
@@ -82,6 +83,7 @@ Status GpuPart::MakeTree() {
   view_.histograms = histograms_.data();
   view_.found = found_.data();
   for (int side = 0; side < 2; ++side) view_.row_buffers[side] = rows_[side].data();
+  STRATA_TRY(MakeMonotoneFactors());
   STRATA_TRY(PrepareChoice(view_));
   return Wait("the memory of trees");  // which other parts write to
 }
@@ -93,6 +95,18 @@ int32_t GpuPart::ChosenMax() const {
     return kChosenMax;
   }
   return 2 * view_.groups() < search_blocks_ / 2 ? kChosenFewFeatures : kChosenManyFeatures;
+}
+
+Status GpuPart::MakeMonotoneFactors() {
+  if (options_.monotone_penalty <= 0) return {};
+  std::vector<double> factors(options_.num_leaves);  // no leaf is deeper
+  for (size_t depth = 0; depth < factors.size(); ++depth) {
+    factors[depth] = MonotoneFactor(options_.monotone_penalty, depth);
+  }
+  STRATA_TRY(monotone_factors_.Make(factors.size(), "factors of gains on the GPU"));
+  STRATA_TRY(monotone_factors_.Set(factors, stream_));
+  view_.monotone_factors = monotone_factors_.data();
+  return Wait("factors of gains");
 }
 
 void GpuPart::Join(std::span<const std::unique_ptr<GpuPart>> parts) {

@@ -94,6 +94,7 @@ class GpuPart {
  private:
   Status MakeTree();
   int32_t ChosenMax() const;
+  Status MakeMonotoneFactors();
   void DropGraph();
   void EnqueueStep();
   Status NeedScores();
@@ -122,6 +123,7 @@ class GpuPart {
   DeviceMemory<uint8_t> feature_used_;
   DeviceMemory<uint8_t> splittable_;
   DeviceMemory<uint32_t> sets_;
+  DeviceMemory<double> monotone_factors_;
   DeviceMemory<GradientSums> histograms_;
   DeviceMemory<DeviceSplit> found_;
   DeviceMemory<Mailbox> mailbox_;

@@ -36,7 +36,8 @@ Status LetReachEachOther(std::span<const int> devices) {
 
 class Trees : public GpuTrees {
  public:
-  explicit Trees(const GpuTreeOptions& options) : num_leaves_(options.num_leaves) {}
+  explicit Trees(const GpuTreeOptions& options)
+      : policy_(options.policy), num_leaves_(options.num_leaves) {}
 
   ~Trees() override {
     // All of them, before memory goes that others reach.
@@ -220,11 +221,12 @@ class Trees : public GpuTrees {
   // took another first), sends for it. All parts have the same splits.
   Status Finish() {
     return ForParts([&](GpuPart& part) -> Status {
-      const int32_t lacking = Replay(num_leaves_, &part.fetched());
+      const int32_t lacking = Replay(policy_, num_leaves_, &part.fetched());
       return lacking < 0 ? Status() : part.SendFor(lacking);
     });
   }
 
+  const GrowPolicy policy_;
   const size_t num_leaves_;
   size_t rows_ = 0;
   std::vector<std::unique_ptr<GpuPart>> parts_;

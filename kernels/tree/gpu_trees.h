@@ -17,6 +17,7 @@
 #include "kernels/tree/fixed_point.h"
 #include "kernels/tree/gpu_bins.h"
 #include "kernels/tree/grown_tree.h"
+#include "kernels/tree/growth.h"
 #include "kernels/tree/losses.h"
 
 namespace strata {
@@ -24,7 +25,9 @@ namespace strata {
 struct GpuTreeOptions {
   SplitRules rules;
   size_t num_leaves = 31;
-  size_t max_depth = 0;                // 0: no bound
+  size_t max_depth = 0;  // 0: no bound
+  GrowPolicy policy = GrowPolicy::kLossGuide;
+  double monotone_penalty = 0;
   double feature_fraction_bynode = 1;  // of a node, among those of the tree
   uint64_t feature_seed = 2;
   bool extra_trees = false;
@@ -45,6 +48,7 @@ struct GpuRounding {
   GradientWidth width = GradientWidth::k16;
   int64_t bins = 0;  // levels; 0: as fine as the width allows
   uint64_t seed = 0;
+  bool stochastic = true;  // of 16 bits; false: to the nearest
 };
 
 // Which rows a tree grows with: all, or those whose number drawn from the seed is below the share.

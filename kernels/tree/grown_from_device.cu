@@ -45,11 +45,12 @@ Split ToSplit(const FetchedNodes& fetched, uint32_t set_words, size_t at) {
 
 }  // namespace
 
-int32_t Replay(size_t leaves_max, FetchedNodes* fetched) {
+int32_t Replay(GrowPolicy policy, size_t leaves_max, FetchedNodes* fetched) {
   // The largest gain, then the smaller feature, then the smaller number of a leaf comes first.
-  const auto comes_later = [fetched](int32_t a, int32_t b) {
+  const auto comes_later = [policy, fetched](int32_t a, int32_t b) {
     const TreeNode& x = fetched->nodes[static_cast<size_t>(a)];
     const TreeNode& y = fetched->nodes[static_cast<size_t>(b)];
+    if (policy == GrowPolicy::kDepthWise && x.depth != y.depth) return x.depth > y.depth;
     if (x.best.gain != y.best.gain) return x.best.gain < y.best.gain;
     if (x.best.feature != y.best.feature) return x.best.feature > y.best.feature;
     return x.number > y.number;

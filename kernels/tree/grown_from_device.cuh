@@ -18,9 +18,9 @@ struct FetchedNodes {
   std::vector<uint32_t> sets;   // node * words + word
 };
 
-// Takes splits in best-first order, up to a number of leaves: numbers nodes, and says which are in
-// the tree, and in which order. The node whose split it lacks; -1: none.
-int32_t Replay(size_t leaves_max, FetchedNodes* fetched);
+// Takes splits in the policy's order, up to a number of leaves: numbers nodes, and says which are
+// in the tree, and in which order. The node whose split it lacks; -1: none.
+int32_t Replay(GrowPolicy policy, size_t leaves_max, FetchedNodes* fetched);
 
 // Once replayed; without rows.
 void MakeGrownTree(const FetchedNodes& fetched, uint32_t set_words, GrownTree* tree);

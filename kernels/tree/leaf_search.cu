@@ -333,16 +333,21 @@ struct Job {
   }
 };
 
-// A warp: draws the features of the node; whether fewer of the tree's features than the node may
-// use are drawn before this one.
+// A warp: draws the features of the node, of those of the tree that stand together with all
+// features above it; whether fewer than it may use are drawn before this one.
 __device__ bool MayUse(const Job& job, uint32_t f) {
   const TreeView& view = job.view;
-  if (view.bynode >= 1) return true;
-  const uint64_t seed = NodeSeed(view.feature_seed, view.nodes[job.child].path);
+  const TreeNode& node = view.nodes[job.child];
+  const auto is_candidate = [&](uint32_t feature) {
+    return (view.feature[feature].shape.interactions & node.interactions) != 0;
+  };
+  if (view.bynode >= 1 || !is_candidate(f)) return is_candidate(f);
+  const uint64_t seed = NodeSeed(view.feature_seed, node.path);
   const uint64_t own = FeatureDraw(seed, f);
   uint32_t before = 0;
   for (uint32_t other = threadIdx.x % 32; other < view.features; other += 32) {
-    before += view.feature_used[other] != 0 && FeatureDraw(seed, other) < own ? 1 : 0;
+    if (view.feature_used[other] == 0 || !is_candidate(other)) continue;
+    before += FeatureDraw(seed, other) < own ? 1 : 0;
   }
   return ShuffleReduce(before, PlusOf{}) < view.state->features_of_node;
 }
@@ -420,6 +425,9 @@ __device__ DeviceSplit SearchFeature(const Job& job, const NearBins& near, uint3
   split.threshold = is_down ? shape.bins - best.rank - 1 : best.rank - shape.bins;
   split.default_left = is_down && !(shape.missing == MissingKind::kNaN && shape.bins <= 2);
   split.monotone = shape.monotone;
+  if (shape.monotone != 0 && view.monotone_factors != nullptr) {
+    split.gain *= view.monotone_factors[view.nodes[job.child].depth];
+  }
   return split;
 }
 

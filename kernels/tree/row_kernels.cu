@@ -88,12 +88,12 @@ struct RoundingSeeds {
 };
 
 // What QuantisedGradients does to a row.
-__device__ Rounded Round(const Slope& slope, uint64_t row, bool wide, uint64_t seed,
+__device__ Rounded Round(const Slope& slope, uint64_t row, bool to_nearest, uint64_t seed,
                          double gradient_scale, double hessian_scale) {
   const bool finite = math::IsFinite(slope.gradient) && math::IsFinite(slope.hessian);
   const double gradient = finite ? slope.gradient : 0;
   const double hessian = finite ? slope.hessian : 0;
-  if (wide) {
+  if (to_nearest) {
     return {RoundToUnits(gradient, gradient_scale, 0.5), RoundToUnits(hessian, hessian_scale, 0.5)};
   }
   const uint64_t bits = Mix64(seed ^ (row * 0x9e3779b97f4a7c15ULL));
@@ -128,8 +128,9 @@ __global__ void __launch_bounds__(kThreads)
       at = __shfl_sync(kWholeWarp, begin, 0) + __popc(in & ((1U << lane) - 1));
     }
     if (!is_in) continue;
-    const Rounded rounded = Round(slopes[row], view.first_row + row, view.is_wide, seeds.rounding,
-                                  gradient_scale, hessian_scale);
+    const Rounded rounded =
+        Round(slopes[row], view.first_row + row, view.is_wide || !rounding.stochastic,
+              seeds.rounding, gradient_scale, hessian_scale);
     view.row_buffers[0][at] = static_cast<uint32_t>(row);
     Store(view, rounded, at);
     sums += {rounded.gradient, rounded.hessian};

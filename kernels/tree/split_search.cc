@@ -215,4 +215,34 @@ Split FindBestSplit(const FeatureShape& shape, int32_t feature,
                            : SearchNumeric(search, feature, random_bin);
 }
 
+Split SplitAtBin(const FeatureShape& shape, int32_t feature,
+                 std::span<const GradientSums> histogram, const SplitLeaf& leaf,
+                 const GradientUnits& units, const SplitRules& rules, uint32_t bin) {
+  if (bin >= shape.bins || (shape.categorical && bin == 0)) return {};
+  const SplitJudge judge(shape, leaf, units, rules);
+  Candidate candidate;
+  SplitSide side;
+  for (uint32_t b = shape.categorical ? bin : bin + 1; b < shape.bins; ++b) {
+    if (shape.categorical && b != bin) break;
+    const bool is_missing = (shape.missing == MissingKind::kNaN && b + 1 == shape.bins) ||
+                            (shape.missing == MissingKind::kZero && b == shape.default_bin);
+    if (shape.categorical || !is_missing) judge.Add(histogram[b], &side);
+  }
+  candidate.gain = judge.GainOf(side, shape.categorical);
+  const double gain_to_beat = GainGivenOutput(judge.Gradient(leaf.sums.gradient), judge.hessian(),
+                                              rules.lambda_l2, rules, leaf.output) +
+                              rules.min_gain_to_split;
+  if (!(candidate.gain > gain_to_beat)) return {};
+  candidate.found = true;
+  candidate.left = shape.categorical ? side.sums : leaf.sums - side.sums;
+  candidate.left_rows = shape.categorical ? side.rows : leaf.rows - side.rows;
+  candidate.threshold = bin;
+  candidate.default_left = !shape.categorical;
+  Split split = Finish({shape, histogram, judge}, feature, candidate);
+  split.gain = candidate.gain - gain_to_beat;
+  split.categorical = shape.categorical;
+  if (shape.categorical) split.left_bins = {bin};
+  return split;
+}
+
 }  // namespace strata

@@ -38,4 +38,11 @@ Split FindBestSplit(const FeatureShape& shape, int32_t feature,
                     std::span<const GradientSums> histogram, const SplitLeaf& leaf,
                     const GradientUnits& units, const SplitRules& rules, int64_t random_bin = -1);
 
+// The split at a given bin of a feature (numbers up to it go left with missing values, or this
+// category), if it gains anything: a forced split. It minds neither the least rows and hessians of
+// a side nor monotone constraints, nor the feature's penalty (LightGBM's GatherInfoForThreshold).
+Split SplitAtBin(const FeatureShape& shape, int32_t feature,
+                 std::span<const GradientSums> histogram, const SplitLeaf& leaf,
+                 const GradientUnits& units, const SplitRules& rules, uint32_t bin);
+
 }  // namespace strata

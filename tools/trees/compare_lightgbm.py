@@ -22,7 +22,7 @@ import tempfile
 from exchange_table import print_exchange
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-OURS_ALONE = {"gradient_bits"}  # parameters that LightGBM does not have
+OURS_ALONE = {"gradient_bits", "grow_policy"}  # parameters that LightGBM does not have
 
 
 def read_conf(path):

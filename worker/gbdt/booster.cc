@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "base/log.h"
+#include "worker/gbdt/data/exact_sum.h"
 #include "worker/gbdt/to_model_tree.h"
 
 namespace strata {
@@ -61,12 +63,14 @@ Status Booster::Start(std::span<const TreeDataset* const> valid, size_t threads,
   STRATA_ASSIGN(sampler_, MakeRowSampler(p, train_));
   quantise_options_ = {.width = WidthOf(p, train_.all_rows()),
                        .bins = p.use_quantized_grad ? p.num_grad_quant_bins : 0,
-                       .seed = static_cast<uint64_t>(p.data_random_seed)};
+                       .seed = static_cast<uint64_t>(p.data_random_seed),
+                       .stochastic = p.stochastic_rounding};
   STRATA_ASSIGN(engine_, MakeTreeEngine(p, train_, pool_,
                                         {.threads = threads,
                                          .phases = phases_,
                                          .group = group,
-                                         .levels = quantise_options_.LargestLevel()}));
+                                         .levels = quantise_options_.LargestLevel(),
+                                         .forced_splits = start.forced_splits}));
   STRATA_TRY(StartScores(valid));
   STRATA_TRY(KeepScores(group));
   if (keeps_scores_) return {};
@@ -82,8 +86,8 @@ Status Booster::Start(std::span<const TreeDataset* const> valid, size_t threads,
 Status Booster::KeepScores(Group* group) {
   const std::optional<RowLoss> loss = objective_->row_loss();
   const bool is_alone = group == nullptr || group->world() == 1;
-  if (!loss.has_value() || !is_alone || objective_->renews_outputs() || mode_->averages() ||
-      mode_->drops() || !sampler_->BagOf(0).has_value()) {
+  if (!loss.has_value() || !is_alone || objective_->renews_outputs() || renews_from_gradients() ||
+      mode_->averages() || mode_->drops() || !sampler_->BagOf(0).has_value()) {
     return {};
   }
   const OwnRounds rounds = {.loss = loss->loss,
@@ -105,6 +109,8 @@ void Booster::StartModel(TreeModel model) {
   for (const BinMapper& mapper : train_.features->mappers) {
     model_.feature_infos.push_back(mapper.InfoText());
   }
+  model_.monotone_constraints.assign(parameters_.monotone_constraints.begin(),
+                                     parameters_.monotone_constraints.end());
   model_.parameters = parameters_.set;
   const CategoryTexts& categories = train_.features->categories;
   if (!categories.empty()) model_.pandas_categorical = WriteCategoryTexts(categories);
@@ -228,7 +234,8 @@ Result<EngineTree> Booster::Grow(size_t k) {
   if (keeps_scores_) return engine_->GrowFromScores(*sampler_->BagOf(rounds()), tree_number);
   const uint64_t not_finite = Quantise(k, tree_number);
   if (not_finite > 0) return EngineTree{.not_finite = not_finite};
-  const bool with_rows = objective_->renews_outputs() || bag_.size() == train_.rows();
+  const bool with_rows =
+      objective_->renews_outputs() || renews_from_gradients() || bag_.size() == train_.rows();
   return engine_->Grow(quantised_.view(), quantised_.units(), bag_, tree_number, with_rows);
 }
 
@@ -253,6 +260,43 @@ void Booster::RenewOutputs(const GrownTree& grown, std::span<const double> score
   for (size_t leaf = 0; leaf < outputs.size(); ++leaf) tree->leaves[leaf].value = outputs[leaf];
 }
 
+// Outputs from gradients as they were before they were rounded; not smoothed, as LightGBM has it.
+void Booster::RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree) {
+  const size_t rows = train_.rows();
+  const auto gradients = std::span<const float>(gradients_).subspan(k * rows, rows);
+  const auto hessians = std::span<const float>(hessians_).subspan(k * rows, rows);
+  const auto largest_of = [&](std::span<const float> numbers) {
+    double largest = 0;
+    for (const float number : numbers) largest = std::max<double>(largest, std::fabs(number));
+    return train_.share.Max(largest);
+  };
+  const ExactSum no_gradient(largest_of(gradients));
+  const ExactSum no_hessian(largest_of(hessians));
+  std::vector<std::array<ExactSum::Parts, 2>> parts(grown.leaves.size());
+  pool_.Run(parts.size(), [&](size_t leaf) {
+    ExactSum gradient = no_gradient;
+    ExactSum hessian = no_hessian;
+    for (const uint32_t row : grown.RowsOf(grown.leaves[leaf])) {
+      gradient.Add(gradients[row]);
+      hessian.Add(hessians[row]);
+    }
+    parts[leaf] = {gradient.parts(), hessian.parts()};
+  });
+  train_.share.Sum(std::span(parts[0][0].data(), parts.size() * 6));
+  SplitRules rules = parameters_.rules;
+  rules.path_smooth = 0;
+  for (size_t leaf = 0; leaf < parts.size(); ++leaf) {
+    ExactSum gradient = no_gradient;
+    ExactSum hessian = no_hessian;
+    gradient.SetParts(parts[leaf][0]);
+    hessian.SetParts(parts[leaf][1]);
+    const SplitLeaf& grown_leaf = grown.leaves[leaf].leaf;
+    const double output = LeafOutput(gradient.Value(), hessian.Value() + kHessianEpsilon,
+                                     rules.lambda_l2, grown_leaf.rows, rules, 0);
+    tree->leaves[leaf].value = Clamped(output, grown_leaf.bounds);
+  }
+}
+
 void Booster::AddConstant(size_t k) {
   const double value = bakes_start() ? start_scores_[k] : 0;
   if (mode_->averages()) {
@@ -270,6 +314,7 @@ Status Booster::AddTree(size_t k, const EngineTree& engine_tree, double shrinkag
   if (objective_->renews_outputs()) {
     RenewOutputs(grown, GradientScores().subspan(k * train_.rows(), train_.rows()), &tree);
   }
+  if (renews_from_gradients()) RenewFromGradients(k, grown, &tree);
   tree.Scale(shrinkage);
   if (mode_->averages()) tree.AddBias(start_scores_[k]);
   STRATA_TRY(AddScores(k, grown, tree.LeafValues()));

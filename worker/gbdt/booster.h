@@ -37,6 +37,8 @@ struct BoosterStart {
   TreeModel model;
   // The caller's own; nullptr: the parameters'.
   std::unique_ptr<TreeObjective> objective;
+  // What forcedsplits_filename holds, where that is given.
+  std::string forced_splits = {};
 };
 
 // One thread at a time; works on all of the pool's.
@@ -85,6 +87,10 @@ class Booster {
   Result<bool> GrowTree(size_t k, double shrinkage);
   Result<EngineTree> Grow(size_t k);
   uint64_t Quantise(size_t k, uint64_t tree_number);
+  bool renews_from_gradients() const {
+    return parameters_.quant_train_renew_leaf && !objective_->renews_outputs();
+  }
+  void RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree);
   void RenewOutputs(const GrownTree& grown, std::span<const double> scores, Tree* tree);
   void AddConstant(size_t k);
   Status AddTree(size_t k, const EngineTree& engine_tree, double shrinkage);

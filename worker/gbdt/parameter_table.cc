@@ -24,13 +24,9 @@ constexpr std::string_view kWithoutEffect[] = {"force_col_wise",
                                                "config_file"};
 
 constexpr UnsupportedParameter kUnsupported[] = {
-    {"linear_tree", "false"},     {"linear_trees", "false"},
-    {"linear_lambda", "0"},       {"cegb_tradeoff", "1"},
-    {"cegb_penalty_split", "0"},  {"forcedsplits_filename", ""},
-    {"monotone_constraints", ""}, {"interaction_constraints", ""},
-    {"feature_contri", ""},       {"parser_config_file", ""},
-    {"auc_mu_weights", ""},       {"monotone_constraints_method", "basic"},
-    {"monotone_penalty", "0"},    {"precise_float_parser", "true"}};
+    {"linear_tree", "false"}, {"linear_trees", "false"},       {"linear_lambda", "0"},
+    {"cegb_tradeoff", "1"},   {"cegb_penalty_split", "0"},     {"parser_config_file", ""},
+    {"auc_mu_weights", ""},   {"precise_float_parser", "true"}};
 
 // LightGBM's other names for values of texts.
 const std::map<std::string_view, std::string_view>& ObjectiveAliases() {
@@ -51,6 +47,7 @@ const std::map<std::string_view, std::string_view>& ObjectiveAliases() {
       {"ova", "multiclassova"},
       {"ovr", "multiclassova"},
       {"xentropy", "cross_entropy"},
+      {"xentlambda", "cross_entropy_lambda"},
       {"xendcg", "rank_xendcg"},
       {"xe_ndcg", "rank_xendcg"},
       {"xe_ndcg_mart", "rank_xendcg"},
@@ -77,7 +74,7 @@ std::span<const ParameterRow> ParameterRows() {
       {"objective", "objective_type app application loss", &P::objective,
        "What is learned: the loss, and what scores mean.", 0, 0,
        "regression|regression_l1|huber|fair|poisson|quantile|mape|gamma|tweedie|binary|multiclass|"
-       "multiclassova|cross_entropy|lambdarank|rank_xendcg"},
+       "multiclassova|cross_entropy|cross_entropy_lambda|lambdarank|rank_xendcg"},
       {"boosting", "boosting_type boost", &P::boosting,
        "How trees are added: gradient boosting, a random forest, or boosting that drops trees "
        "(DART). goss is gbdt with data_sample_strategy = goss.",
@@ -231,6 +228,28 @@ std::span<const ParameterRow> ParameterRows() {
        &P::feature_fraction_bynode, "Share of those that a node may use.", 1e-9, 1},
       {"extra_trees", "extra_tree", &P::extra_trees,
        "Tries one random threshold for each feature of a node (extremely randomised trees)."},
+      {"grow_policy", "", &P::grow_policy,
+       "Strata's own, by XGBoost's name: in which order leaves are split. lossguide: the one that "
+       "gains most; depthwise: those of a level, before any below them.",
+       0, 0, "lossguide|depthwise"},
+      {"monotone_constraints", "mc monotone_constraint monotonic_cst", &P::monotone_constraints,
+       "Of each feature: 1: predictions may only rise with it, -1: only fall, 0: both.", -1, 1},
+      {"monotone_constraints_method", "monotone_constraining_method mc_method",
+       &P::monotone_constraints_method,
+       "How they are kept: basic bounds the two sides of a split by the middle of their outputs. "
+       "intermediate and advanced are not supported.",
+       0, 0, "basic|intermediate|advanced"},
+      {"monotone_penalty", "monotone_splits_penalty ms_penalty mc_penalty", &P::monotone_penalty,
+       "Makes monotone splits near the root worth less: above 1, next to nothing on as many "
+       "levels.",
+       0},
+      {"feature_contri", "feature_contrib fc fp feature_penalty", &P::feature_contri,
+       "Of each feature: what the gains of its splits are multiplied with. Below 0 counts as 0."},
+      {"interaction_constraints", "", &P::interaction_constraints,
+       "Sets of features that may stand together on a path from the root: [0,1,2],[2,3]. A feature "
+       "in no set is not used. At most 64 sets."},
+      {"forcedsplits_filename", "fs forced_splits_filename forced_splits_file forced_splits",
+       &P::forcedsplits_filename, "JSON file with the splits that each tree begins with."},
       {"seed", "random_seed random_state", &P::seed,
        "The seed that all others follow from, if it is set.", -1e18, 1e18},
       {"data_random_seed", "data_seed", &P::data_random_seed,
@@ -288,7 +307,10 @@ std::span<const ParameterRow> ParameterRows() {
       {"num_grad_quant_bins", "", &P::num_grad_quant_bins,
        "Steps of the gradients of use_quantized_grad.", 2, 32766},
       {"quant_train_renew_leaf", "", &P::quant_train_renew_leaf,
-       "Takes the outputs of leaves from unrounded gradients."},
+       "Takes the outputs of leaves from unrounded gradients, of use_quantized_grad."},
+      {"stochastic_rounding", "", &P::stochastic_rounding,
+       "Rounds gradients to 16 bits or fewer up or down at random, so that their mean is kept. "
+       "false: to the nearest."},
       {"gradient_bits", "", &P::gradient_bits,
        "Strata's own: bits of a rounded gradient, 16 or 32. 0: 32 where rows are few, 16 "
        "elsewhere.",

@@ -8,6 +8,7 @@
 
 #include "base/settings.h"
 #include "kernels/core/device_choice.h"
+#include "worker/gbdt/growth_parameters.h"
 #include "worker/gbdt/parameter_table.h"
 
 namespace strata {
@@ -264,6 +265,7 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
     return wrong("is_unbalance and scale_pos_weight exclude each other: remove one");
   }
   if (const std::string what = SamplingProblem(p); !what.empty()) return wrong(what);
+  if (const std::string what = GrowthProblem(p); !what.empty()) return wrong(what);
   if (p.boosting == "dart" && p.early_stopping_round > 0) {
     return wrong(
         "early_stopping_round cannot be used with boosting = dart, which changes trees of earlier "
@@ -284,7 +286,9 @@ Status CheckTogether(const std::string& file, const TreeParameters& p) {
   if (p.pred_early_stop && (p.predict_leaf_index || p.predict_contrib)) {
     return wrong("pred_early_stop goes with scores, not with predict_leaf_index, predict_contrib");
   }
-  if (p.quant_train_renew_leaf) return unsupported("quant_train_renew_leaf");
+  if (p.quant_train_renew_leaf && !p.use_quantized_grad) {
+    return wrong("quant_train_renew_leaf has no effect without use_quantized_grad: remove it");
+  }
   return {};
 }
 

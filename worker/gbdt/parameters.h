@@ -80,6 +80,14 @@ struct TreeParameters {
   double feature_fraction = 1;
   double feature_fraction_bynode = 1;
   bool extra_trees = false;
+  std::string grow_policy = "lossguide";  // ours, by XGBoost's name
+  // Of each feature; empty: nothing of any.
+  std::vector<int64_t> monotone_constraints;  // -1, 0 or 1
+  std::string monotone_constraints_method = "basic";
+  double monotone_penalty = 0;
+  std::vector<double> feature_contri;   // its gains are multiplied with
+  std::string interaction_constraints;  // InteractionSets
+  std::string forcedsplits_filename;
 
   int64_t seed = 0;  // if set, the others follow from it
   int64_t data_random_seed = 1;
@@ -116,6 +124,7 @@ struct TreeParameters {
   bool use_quantized_grad = false;
   int64_t num_grad_quant_bins = 4;
   bool quant_train_renew_leaf = false;
+  bool stochastic_rounding = true;
   // Ours: of a gradient where use_quantized_grad is off. 16, 32, or 0: 32 where rows are so few
   // that it costs little and rounding would show, 16 elsewhere.
   int64_t gradient_bits = 0;

@@ -60,6 +60,11 @@ uint64_t QuantisedGradients::Quantise(std::span<const float> gradients,
     const std::span<const float> h = hessians.subspan(begin, count);
     if (wide) {
       RoundRows32(g, h, units_, std::span(rows32_).subspan(begin, count));
+    } else if (!options.stochastic) {
+      std::vector<Row32> rounded(count);
+      RoundRows32(g, h, units_, rounded);
+      std::ranges::transform(rounded, rows16_.begin() + static_cast<ptrdiff_t>(begin),
+                             [](const Row32& row) { return PackRow16(row.gradient, row.hessian); });
     } else {
       RoundRows16(g, h, units_, seed, share.first_row() + begin,
                   std::span(rows16_).subspan(begin, count));

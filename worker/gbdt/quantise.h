@@ -18,6 +18,7 @@ struct QuantiseOptions {
   // num_grad_quant_bins: half of them a side for gradients, all for hessians.
   int64_t bins = 0;
   uint64_t seed = 0;
+  bool stochastic = true;  // rows of 16 bits; false: to the nearest
 
   // No gradient or hessian is rounded to a larger integer.
   int64_t LargestLevel() const {
@@ -30,8 +31,8 @@ struct QuantiseOptions {
 class QuantisedGradients {
  public:
   // `round` seeds what is random: rows of 16 bits are rounded up or down with the probability that
-  // keeps their mean, rows of 32 bits to the nearest. Gradients that are not finite count as 0;
-  // returns how many there were. Units and numbers are those of all ranks of `share`.
+  // keeps their mean (if stochastic), rows of 32 bits to the nearest. Gradients that are not finite
+  // count as 0; returns how many there were. Units and numbers are those of all ranks of `share`.
   uint64_t Quantise(std::span<const float> gradients, std::span<const float> hessians,
                     const QuantiseOptions& options, uint64_t round, const RowShare& share,
                     WorkPool& pool);

@@ -8,11 +8,13 @@
 #include <optional>
 #include <thread>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/continue_model.h"
 #include "worker/gbdt/convert_task.h"
 #include "worker/gbdt/data/dataset_file.h"
+#include "worker/gbdt/data/divided_rows.h"
 #include "worker/gbdt/early_stopping.h"
 #include "worker/gbdt/evaluate_task.h"
 #include "worker/gbdt/forced_bins.h"
@@ -26,6 +28,8 @@
 
 namespace strata {
 namespace {
+
+constexpr uint64_t kForcedSplitsBytesMax = 16 << 20;
 
 double SecondsBetween(TimeNs begin, TimeNs end) {
   return static_cast<double>(end - begin) / static_cast<double>(kSecond);
@@ -152,6 +156,17 @@ class TreeTask {
     return AgreeOnRows(*context_.group, data);
   }
 
+  Result<std::string> ReadForcedSplits() {
+    if (p_.forcedsplits_filename.empty()) return std::string();
+    Result<std::string> text =
+        ReadFile(context_.disk, p_.forcedsplits_filename, kForcedSplitsBytesMax);
+    if (!text.ok()) return text.status().Prefixed("forcedsplits_filename");
+    if (context_.group != nullptr) {
+      STRATA_TRY(AgreeOnNumber(*context_.group, "a hash of the forced splits", Hash64(*text)));
+    }
+    return text;
+  }
+
   Status Train() {
     const TimeNs begin = context_.clock.Now();
     TreeModel start;
@@ -179,9 +194,12 @@ class TreeTask {
     if (p_.early_stopping_round > 0 && valid.empty()) {
       return Invalid("early_stopping_round needs a validation set: expected valid = FILE");
     }
+    STRATA_ASSIGN(std::string forced_splits, ReadForcedSplits());
     STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
                   Booster::Make(p_, train, valid_views, pool_, threads_, &phases_, context_.group,
-                                {.model = std::move(start), .objective = nullptr}));
+                                {.model = std::move(start),
+                                 .objective = nullptr,
+                                 .forced_splits = std::move(forced_splits)}));
     STRATA_TRY(Boost(*booster));
     if (!p_.output_model.empty()) STRATA_TRY(WriteModel(booster->model(), p_.output_model));
     result_.rounds = booster->rounds();

@@ -20,6 +20,14 @@ CASES = {
                "max_depth=4 max_delta_step=0.8 min_gain_to_split=0.01",
     "zero": "label_column=0 ignore_column=0 zero_as_missing=true",
     "forced": "label_column=0 ignore_column=0 max_bin=12 forcedbins_filename=forced_bins.json num_leaves=31",
+    "monotone": "objective=binary label_column=1 ignore_column=0 monotone_constraints=0,1,-1,1,0,0,0 "
+                "monotone_penalty=1.3 num_leaves=15",
+    "together": "label_column=0 ignore_column=0 interaction_constraints=[1,2,5],[3,5,6],[2,6] "
+                "feature_contri=1,0.4,1,2,1,1,0.8",
+    "forced_splits": "label_column=0 ignore_column=0 forcedsplits_filename=forced_splits.json",
+    "intensity": "objective=cross_entropy_lambda label_column=1 weight_column=0",
+    "nearest": "objective=binary label_column=1 ignore_column=0 use_quantized_grad=true "
+               "num_grad_quant_bins=16 stochastic_rounding=false quant_train_renew_leaf=true",
 }
 SMALL = "num_iterations=5 num_leaves=8 min_data_in_leaf=10 categorical_feature=5,6 cat_smooth=5 " \
         "min_data_per_group=20"

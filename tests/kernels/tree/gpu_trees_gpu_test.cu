@@ -42,6 +42,7 @@ class PlainGrower {
       : p_(problem), data_(data), units_(units), used_(used) {
     splittable_.push_back(std::move(used));
     paths_.push_back(RootPath(tree_number));
+    interactions_.push_back(~uint64_t{0});
   }
 
   Tree Grow(const std::vector<uint32_t>& bag) {
@@ -60,7 +61,7 @@ class PlainGrower {
     while (tree_.leaves.size() < p_.options.num_leaves) {
       size_t best = 0;
       for (size_t leaf = 1; leaf < best_.size(); ++leaf) {
-        if (IsBetter(best_[leaf], best_[best])) best = leaf;
+        if (ComesBefore(leaf, best)) best = leaf;
       }
       if (!best_[best].exists()) break;
       SplitLeafAt(best);
@@ -69,6 +70,14 @@ class PlainGrower {
   }
 
  private:
+  bool ComesBefore(size_t a, size_t b) const {
+    if (p_.options.policy == GrowPolicy::kDepthWise && best_[a].exists() && best_[b].exists() &&
+        tree_.leaves[a].depth != tree_.leaves[b].depth) {
+      return tree_.leaves[a].depth < tree_.leaves[b].depth;
+    }
+    return IsBetter(best_[a], best_[b]);
+  }
+
   GradientSums Of(uint32_t row) const { return data_.sums[row]; }
   GradientSums SumOf(const std::vector<uint32_t>& rows) const {
     GradientSums sum;
@@ -87,6 +96,9 @@ class PlainGrower {
       for (const uint32_t row : tree_.rows[at]) histogram[data_.bins[row][f]] += Of(row);
       Split split = FindBestSplit(p_.shapes[f], static_cast<int32_t>(f), histogram, leaf.leaf,
                                   units_, p_.options.rules, BinToTry(f, at));
+      if (split.monotone != 0) {
+        split.gain *= MonotoneFactor(p_.options.monotone_penalty, leaf.depth);
+      }
       splittable_[at][f] = split.exists() ? 1 : 0;
       if (IsBetter(split, best)) best = split;
     }
@@ -94,6 +106,10 @@ class PlainGrower {
   }
 
   bool MayUse(size_t feature, size_t leaf) const {
+    const auto fits = [&](size_t f) {
+      return (p_.shapes[f].interactions & interactions_[leaf]) != 0;
+    };
+    if (!fits(feature)) return false;
     if (p_.options.feature_fraction_bynode >= 1) return true;
     const uint64_t seed = NodeSeed(p_.options.feature_seed, paths_[leaf]);
     size_t all = 0;
@@ -101,7 +117,7 @@ class PlainGrower {
     for (size_t f = 0; f < used_.size(); ++f) {
       if (used_[f] == 0) continue;
       ++all;
-      before += FeatureDraw(seed, f) < FeatureDraw(seed, feature) ? 1 : 0;
+      before += fits(f) && FeatureDraw(seed, f) < FeatureDraw(seed, feature) ? 1 : 0;
     }
     return before < ShareOfFeatures(all, p_.options.feature_fraction_bynode);
   }
@@ -154,6 +170,8 @@ class PlainGrower {
     splittable_.push_back(inherited);
     paths_.push_back(ChildPath(paths_[at], false));
     paths_[at] = ChildPath(paths_[at], true);
+    interactions_[at] &= p_.shapes[feature].interactions;
+    interactions_.push_back(interactions_[at]);
     best_[at] = {};
     best_.emplace_back();
     if (tree_.leaves.size() >= p_.options.num_leaves) return;
@@ -169,6 +187,7 @@ class PlainGrower {
   std::vector<Split> best_;
   std::vector<std::vector<uint8_t>> splittable_;  // of each leaf
   std::vector<uint64_t> paths_;
+  std::vector<uint64_t> interactions_;
 };
 
 void ExpectSameLeaf(const SplitLeaf& found, const SplitLeaf& expected) {
@@ -405,6 +424,23 @@ std::vector<Problem> Problems() {
   monotone.shapes[1].monotone = -1;
   monotone.shapes[2].penalty = 0.5;
   add("Monotone", monotone);
+  Problem penalised = monotone;
+  penalised.options.monotone_penalty = 2.3;
+  add("MonotonePenalty", penalised);
+  Problem levels = MixedProblem(8, 1500, 11, 25);
+  levels.options.policy = GrowPolicy::kDepthWise;
+  levels.options.num_leaves = 23;
+  add("DepthWise", levels);
+  levels.options.num_leaves = 64;
+  levels.options.max_depth = 5;
+  add("DepthWiseBounded", levels);
+  Problem together = MixedProblem(9, 1500, 11, 25);
+  for (size_t f = 0; f < together.shapes.size(); ++f) {
+    together.shapes[f].interactions = f == 3 ? 0 : (1U << (f % 3)) | (1U << (f % 4));
+  }
+  add("Interactions", together);
+  together.options.feature_fraction_bynode = 0.4;
+  add("InteractionsByNode", together);
   Problem nodes = MixedProblem(6, 1500, 11, 25);
   nodes.options.feature_fraction_bynode = 0.5;
   add("ByNode", nodes);

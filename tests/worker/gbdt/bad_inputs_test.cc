@@ -71,7 +71,8 @@ std::vector<Case> ConfCases() {
        {},
        "objective = binry\n",
        "conf:2: objective: expected one of regression|regression_l1|huber|fair|poisson|quantile|"
-       "mape|gamma|tweedie|binary|multiclass|multiclassova|cross_entropy|lambdarank|rank_xendcg, "
+       "mape|gamma|tweedie|binary|multiclass|multiclassova|cross_entropy|cross_entropy_lambda|"
+       "lambdarank|rank_xendcg, "
        "found 'binry'"},
       {"classes",
        {},
@@ -136,6 +137,115 @@ std::vector<Case> ConfCases() {
        {{"rows.csv", "y,a,b,c\n" + rows}},
        "header = true\nweight_column = name:y\n",
        "{}rows.csv: column 'name:y' is the label"}};
+}
+
+std::vector<Case> GrowthCases() {
+  const auto forced = [](const std::string& name, const std::string& json,
+                         const std::string& message, const std::string& more = "") {
+    return Case{"forced " + name,
+                {{"forced.json", json}},
+                "min_data_in_leaf = 1\nforcedsplits_filename = {}forced.json\n" + more,
+                "{}forced.json: " + message};
+  };
+  return {
+      {"monotone length",
+       {},
+       "monotone_constraints = 1,0\n",
+       "monotone_constraints: expected a number for each of the 3 features, found 2"},
+      {"monotone number",
+       {},
+       "monotone_constraints = 1,0,2\n",
+       "conf:2: monotone_constraints: expected a number from -1 to 1, found '1,0,2'"},
+      {"monotone category",
+       {},
+       "monotone_constraints = 0,0,1\ncategorical_feature = 2\n",
+       "monotone_constraints: feature 2 (Column_2) is categorical, which has no order: expected 0, "
+       "found 1"},
+      {"monotone method",
+       {},
+       "monotone_constraints = 1,0,0\nmc_method = advanced\n",
+       "conf: monotone_constraints_method = advanced is not supported, as it searches other leaves "
+       "anew after each split: set monotone_constraints_method = basic"},
+      {"monotone penalty",
+       {},
+       "monotone_penalty = 2\n",
+       "conf: monotone_penalty has no effect without monotone_constraints"},
+      {"monotone renewed",
+       {},
+       "monotone_constraints = 1,0,0\nobjective = mae\n",
+       "conf: monotone_constraints cannot be kept with objective = regression_l1, which gives "
+       "leaves outputs of their own: remove one"},
+      {"monotone forced",
+       {},
+       "monotone_constraints = 1,0,0\nforcedsplits_filename = {}forced.json\n",
+       "conf: forcedsplits_filename and monotone_constraints exclude each other, as a forced split "
+       "may break a constraint: remove one"},
+      {"factors",
+       {},
+       "feature_contri = 1,0.5,1,1\n",
+       "feature_contri: expected a number for each of the 3 features, found 4"},
+      {"sets",
+       {},
+       "interaction_constraints = [0,1],[1,two]\n",
+       "conf: interaction_constraints: sets like [0,1,2],[2,3]: expected the number of a feature "
+       "at "
+       "place 10, found 'two]'"},
+      {"open set",
+       {},
+       "interaction_constraints = [0,1\n",
+       "conf: interaction_constraints: sets like [0,1,2],[2,3]: expected ']' at place 5, found ''"},
+      {"set's feature",
+       {},
+       "interaction_constraints = [0,1],[3]\n",
+       "interaction_constraints: expected numbers of features from 0 to 2, found 3"},
+      {"too many sets",
+       {},
+       "interaction_constraints = [0]" +
+           [] {
+             std::string more;
+             for (int i = 0; i < 64; ++i) more += ",[1]";
+             return more;
+           }() +
+           "\n",
+       "conf: interaction_constraints: 65 sets: expected at most 64"},
+      {"policy",
+       {},
+       "grow_policy = widthwise\n",
+       "conf:2: grow_policy: expected one of lossguide|depthwise, found 'widthwise'"},
+      {"renewed",
+       {},
+       "quant_train_renew_leaf = true\n",
+       "conf: quant_train_renew_leaf has no effect without use_quantized_grad: remove it"},
+      {"no forced file",
+       {},
+       "forcedsplits_filename = {}none.json\n",
+       "forcedsplits_filename: cannot open {}none.json: No such file or directory"},
+      forced("array", "[1]",
+             "the root: expected an object with a whole number as 'feature' and a number as "
+             "'threshold'"),
+      forced("child", R"({"feature": 0, "threshold": 2.5, "right": {"feature": 1}})",
+             "the root.right: expected an object with a whole number as 'feature' and a number as "
+             "'threshold'"),
+      forced("feature", R"({"feature": 3, "threshold": 2.5})",
+             "the root: feature: expected 0 to 2, found 3"),
+      forced("category", R"({"feature": 2, "threshold": 9})",
+             "the root: threshold: feature Column_2 has no category 9 of its own",
+             "categorical_feature = 2\n"),
+      forced("too many",
+             R"({"feature": 0, "threshold": 2.5, "left": {"feature": 1, "threshold": 3}})",
+             "2 splits: expected at most 1, as num_leaves = 2", "num_leaves = 2\n"),
+      forced("deep", R"({"feature": 0, "threshold": 2.5, "left": {"feature": 1, "threshold": 3}})",
+             "the root.left: expected at most 1 levels, as max_depth says", "max_depth = 1\n"),
+      forced("apart", R"({"feature": 0, "threshold": 2.5, "left": {"feature": 1, "threshold": 3}})",
+             "the root.left: feature 1 is in no set of interaction_constraints together with those "
+             "above it",
+             "interaction_constraints = [0,2],[1,2]\n"),
+      {"forced constant",
+       {{"rows.csv", Lines("1,5,3", 30) + Lines("0,5,2", 30)},
+        {"forced.json", R"({"feature": 0, "threshold": 5})"}},
+       "forcedsplits_filename = {}forced.json\n",
+       "{}forced.json: the root: feature 0 (Column_0) has one value alone in the data, or is left "
+       "out by feature_pre_filter: it cannot be split"}};
 }
 
 std::vector<Case> TextCases() {
@@ -270,11 +380,10 @@ Status StatusOf(const TempFolder& folder, const Case& c) {
                                    "output_model=" + folder.File("out.txt"),
                                    "output_result=" + folder.File("result.txt")};
   STRATA_ASSIGN(const TreeParameters parameters, ParseLightGbmConf(conf, "conf", overrides));
-  const TreeTaskContext context = {
-      .disk = RealDisk(),
-      .clock = RealClock(),
-      .progress = [](const TreeProgress&) {},
-      .check = [] { return Status::Ok(); }};
+  const TreeTaskContext context = {.disk = RealDisk(),
+                                   .clock = RealClock(),
+                                   .progress = [](const TreeProgress&) {},
+                                   .check = [] { return Status::Ok(); }};
   return RunTreeTask(parameters, context).status();
 }
 
@@ -297,6 +406,7 @@ TEST(BadInputs, GoodOnesWork) {
 }
 
 TEST(BadInputs, ConfsSayWhatIsWrong) { ExpectEachIsNamed(ConfCases()); }
+TEST(BadInputs, RulesOfGrowthSayWhatIsWrong) { ExpectEachIsNamed(GrowthCases()); }
 TEST(BadInputs, RowsSayWhatIsWrong) { ExpectEachIsNamed(TextCases()); }
 TEST(BadInputs, SideFilesArraysAndModelsSayWhatIsWrong) { ExpectEachIsNamed(OtherFileCases()); }
 

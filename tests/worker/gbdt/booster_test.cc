@@ -268,10 +268,104 @@ TEST_F(BoosterTest, ACallersObjectiveIsMinimised) {
   for (size_t t = 1; t < 30; ++t) EXPECT_EQ(own->model().trees[t], named->model().trees[t]);
 }
 
+// The first feature may only raise predictions, the last only lower them; the label does neither.
+TEST_F(BoosterTest, PredictionsKeepToMonotoneConstraints) {
+  constexpr size_t kRounds = 15;
+  for (const char* conf :
+       {"", "objective = poisson\nlambda_l2 = 3\n", "grow_policy = depthwise\npath_smooth = 4\n",
+        "monotone_penalty = 1.5\nmax_delta_step = 0.3\n", "extra_trees = true\n",
+        "boosting = dart\nskip_drop = 0\n",
+        "use_quantized_grad = true\nquant_train_renew_leaf = true\n"}) {
+    SCOPED_TRACE(conf);
+    const std::unique_ptr<Booster> booster = Make(
+        "metric = none\nlearning_rate = 0.5\nmin_data_in_leaf = 5\nmonotone_constraints = "
+        "1,0,-1\n" +
+            std::string(conf),
+        train_);
+    Train(booster.get(), kRounds);
+    Random random(11);
+    size_t changes = 0;
+    for (int i = 0; i < 300; ++i) {
+      std::vector<double> row;
+      for (int f = 0; f < 3; ++f) row.push_back(static_cast<double>(random.Below(2000)) / 1000 - 1);
+      if (i % 5 == 0) row[1] = std::nan("");
+      for (const size_t feature : {0U, 2U}) {
+        std::vector<double> scores;
+        for (int step = -11; step <= 11; ++step) {
+          row[feature] = step / 10.0 + 0.05;
+          double score = 0;
+          for (const Tree& tree : booster->model().trees) {
+            score += tree.leaves[tree.LeafOf(row)].value;
+          }
+          scores.push_back(feature == 0 ? score : -score);
+        }
+        for (size_t s = 1; s < scores.size(); ++s) {
+          EXPECT_GE(scores[s], scores[s - 1] - 1e-12);
+          changes += scores[s] > scores[s - 1] + 1e-9 ? 1 : 0;
+        }
+      }
+    }
+    EXPECT_GT(changes, 300U) << "nothing is learned of them";
+  }
+  EXPECT_EQ(Make("monotone_constraints = 1,0,-1\n", train_)->model().monotone_constraints,
+            (std::vector<int32_t>{1, 0, -1}));
+}
+
+// With squared errors, the mean of what is left of the labels.
+TEST_F(BoosterTest, LeavesAreRenewedFromGradientsAsTheyWere) {
+  const char* const conf = "use_quantized_grad = true\nlearning_rate = 1\nmetric = none\n";
+  double rounded_off = 0;
+  for (const bool renews : {true, false}) {
+    const std::unique_ptr<Booster> booster =
+        Make(std::string(conf) + (renews ? "quant_train_renew_leaf = true\n" : ""), train_);
+    Train(booster.get(), 1);
+    const Tree& tree = booster->model().trees[0];
+    std::vector<double> sums(tree.leaves.size(), 0);
+    std::vector<double> rows(tree.leaves.size(), 0);
+    for (size_t row = 0; row < train_.rows.size(); ++row) {
+      const auto leaf = static_cast<size_t>(tree.LeafOf(train_.rows[row]));
+      sums[leaf] += static_cast<double>(train_.data->labels[row]);
+      ++rows[leaf];
+    }
+    for (size_t leaf = 0; leaf < sums.size(); ++leaf) {
+      const double off = std::fabs(tree.leaves[leaf].value - sums[leaf] / rows[leaf]);
+      if (renews) {
+        EXPECT_LT(off, 1e-6) << leaf;
+      } else {
+        rounded_off = std::max(rounded_off, off);
+      }
+    }
+  }
+  EXPECT_GT(rounded_off, 1e-3);
+}
+
+TEST_F(BoosterTest, LevelsAreSplitBeforeWhatIsBelowThem) {
+  const std::unique_ptr<Booster> booster =
+      Make("grow_policy = depthwise\nmin_data_in_leaf = 2\n", train_);
+  Train(booster.get(), 5);
+  for (const Tree& tree : booster->model().trees) {
+    ASSERT_EQ(tree.nodes.size(), 6U);
+    std::vector<int> depth(tree.nodes.size(), 0);
+    for (size_t i = 0; i < tree.nodes.size(); ++i) {
+      for (const int32_t child : {tree.nodes[i].left, tree.nodes[i].right}) {
+        if (child >= 0) depth[static_cast<size_t>(child)] = depth[i] + 1;
+      }
+    }
+    EXPECT_TRUE(std::ranges::is_sorted(depth));  // nodes are numbered as they were split
+    for (size_t i = 1; i < tree.nodes.size(); ++i) {
+      if (depth[i] != depth[i - 1]) continue;
+      EXPECT_GE(tree.nodes[i - 1].gain, tree.nodes[i].gain);
+    }
+  }
+}
+
 TEST_F(BoosterTest, ThreadsDoNotMatter) {
   for (const char* conf :
        {"bagging_freq = 1\nbagging_fraction = 0.6\nfeature_fraction = 0.7\n",
-        "boosting = dart\nskip_drop = 0\n", "data_sample_strategy = goss\nlearning_rate = 0.5\n"}) {
+        "boosting = dart\nskip_drop = 0\n", "data_sample_strategy = goss\nlearning_rate = 0.5\n",
+        "grow_policy = depthwise\nmonotone_constraints = 1,0,0\nextra_trees = true\n"
+        "feature_fraction_bynode = 0.7\ninteraction_constraints = [0,1],[1,2]\n",
+        "use_quantized_grad = true\nquant_train_renew_leaf = true\n"}) {
     const std::unique_ptr<Booster> many = Make(conf, train_);
     Train(many.get(), 8);
     const auto alone = Pool(0);

@@ -117,6 +117,21 @@ TEST(TreeMetric, LossesOfProbabilities) {
   EXPECT_NEAR(values[1].value, entropy - own, 1e-12);
 }
 
+// A row of weight w is 1 with the probability 1 - (1 + e^s)^-w, and counts once.
+TEST(TreeMetric, CrossEntropyOfIntensities) {
+  const TreeDataset data = LabelledRows({0.3F, 1, 0, 0.5F}, {1, 2, 0.5F, 3});
+  const std::vector<double> scores = {-1, 2, -0.5, 0.3};
+  double loss = 0;
+  for (size_t row = 0; row < 4; ++row) {
+    const double y = data.labels[row];
+    const double q = std::pow(1 + std::exp(scores[row]), -data.weights[row]);
+    loss -= (y * std::log(1 - q) + (1 - y) * std::log(q)) / 4;
+  }
+  const auto values = Measure(Parameters("cross_entropy_lambda", {}), data, scores);
+  EXPECT_EQ(values[0].name, "cross_entropy_lambda");
+  EXPECT_NEAR(values[0].value, loss, 1e-12);
+}
+
 // Few different scores: many ties.
 TEST(TreeMetric, AucIsTheShareOfPairsInTheRightOrder) {
   for (uint32_t seed = 1; seed < 20; ++seed) {
@@ -297,8 +312,10 @@ TEST(TreeMetric, WhatDoesNotFitIsNamed) {
       message(Parameters("regression", {"l3"}), data).find("metric = l3: not known: expected"),
       std::string::npos);
   EXPECT_EQ(message(Parameters("binary", {"xentlambda"}), data),
-            "metric = xentlambda: Strata does not support cross_entropy_lambda; cross_entropy it "
-            "does");
+            "metric = cross_entropy_lambda does not fit objective = binary: it is for that of its "
+            "name");
+  EXPECT_EQ(message(Parameters("cross_entropy_lambda", {}), LabelledRows({0, 1}, {1, 0})),
+            "metric = cross_entropy_lambda needs weights above 0: row 2 has 0");
   EXPECT_EQ(message(Parameters("regression", {"multi_error"}), data),
             "metric = multi_error does not fit objective = regression with num_class = 1");
   EXPECT_EQ(message(Parameters("multiclass", {"l2"}, 3), data),

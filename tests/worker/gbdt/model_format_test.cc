@@ -77,8 +77,7 @@ TEST(ModelFormat, ConvertWritesAnyFormatFromAnyModel) {
   SimDisk disk;
   ASSERT_TRUE(WriteFileAtomically(disk, "m.txt", Golden("gbdt/binary.model.txt")).ok());
   ASSERT_TRUE(WriteFileAtomically(disk, "m.json", Golden("gbdt/xgb_squared.json")).ok());
-  const TreeTaskContext context = {
-      .disk = disk, .clock = RealClock(), .progress = {}, .check = {}};
+  const TreeTaskContext context = {.disk = disk, .clock = RealClock(), .progress = {}, .check = {}};
   const auto convert = [&](const std::string& conf) {
     const Result<TreeParameters> p = ParseLightGbmConf("task = convert_model\n" + conf, "f", {});
     EXPECT_TRUE(p.ok()) << p.status().ToString();

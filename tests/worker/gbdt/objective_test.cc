@@ -76,6 +76,50 @@ std::vector<PointwiseCase> PointwiseCases() {
   return cases;
 }
 
+TEST(TreeObjective, IntensitiesHaveTheSlopesOfTheirLoss) {
+  const std::unique_ptr<WorkPool> pool = PoolOf(0);
+  constexpr size_t kRows = 200;
+  TreeParameters p;
+  p.objective = "cross_entropy_lambda";
+  for (const bool weighted : {true, false}) {
+    const TreeDataset data =
+        LabelledRows(RandomFloats(kRows, 0, 1, 1),
+                     weighted ? RandomFloats(kRows, 0.1, 3, 2) : std::vector<float>());
+    const auto objective = MakeObjective(p, data);
+    ASSERT_TRUE(objective.ok()) << objective.status().ToString();
+    const std::vector<double> scores = RandomNumbers(kRows, -2, 2, 3);
+    std::vector<float> gradients(kRows);
+    std::vector<float> hessians(kRows);
+    (*objective)->Gradients(scores, 0, *pool, gradients, hessians);
+    double labels = 0;
+    double weights = 0;
+    for (size_t row = 0; row < kRows; ++row) {
+      constexpr double kStep = 1e-4;
+      const double y = data.labels[row];
+      const double w = weighted ? data.weights[row] : 1;
+      labels += w * y;
+      weights += w;
+      const auto loss = [&](double s) {
+        const double q = std::pow(1 + std::exp(s), -w);
+        return -y * std::log(1 - q) - (1 - y) * std::log(q);
+      };
+      const double s = scores[row];
+      EXPECT_NEAR(gradients[row], (loss(s + kStep) - loss(s - kStep)) / (2 * kStep), 1e-5) << row;
+      EXPECT_NEAR(hessians[row],
+                  (loss(s + kStep) - 2 * loss(s) + loss(s - kStep)) / (kStep * kStep), 1e-4)
+          << row;
+    }
+    EXPECT_NEAR((*objective)->StartScore(0), std::log(std::expm1(labels / weights)), 1e-12);
+  }
+  const auto message = [&](const TreeDataset& data) {
+    return std::string(MakeObjective(p, data).status().message());
+  };
+  EXPECT_EQ(message(LabelledRows({0, 1.5F})),
+            "objective = cross_entropy_lambda needs labels from 0 to 1: row 2 has 1.5");
+  EXPECT_EQ(message(LabelledRows({0, 1}, {1, 0})),
+            "objective = cross_entropy_lambda needs weights above 0: row 2 has 0");
+}
+
 // Gradients against differences of the loss, row by row, with weights.
 TEST(TreeObjective, GradientsAreTheSlopesOfTheLoss) {
   const std::unique_ptr<WorkPool> pool = PoolOf(0);

@@ -92,7 +92,7 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
       {"objective = binary\nis_unbalance = true\nscale_pos_weight = 2\n", "exclude each other"},
       {"is_unbalance = true\n", "need objective = binary, found regression"},
       {"objective = huber\nreg_sqrt = true\n", "reg_sqrt has no effect on objective = huber"},
-      {"objective = xentlambda\n", "found 'xentlambda'"},
+      {"monotone_penalty = 1\n", "has no effect without monotone_constraints"},
       {"gradient_bits = 20\n", "expected 16, 32, or 0"},
       {"boosting = dart\nearly_stopping_round = 3\n", "cannot be used with boosting = dart"},
       {"boosting = rf\n", "boosting = rf needs trees that differ"},

@@ -84,6 +84,18 @@ TEST_F(QuantiseTest, StochasticRoundingKeepsTheMean) {
   EXPECT_LT(std::fabs(off), 4 * 0.5 * std::sqrt(kRows) / std::sqrt(kRounds));
 }
 
+TEST_F(QuantiseTest, WithoutChanceNumbersGoToTheNearest) {
+  for (const int64_t bins : {0, 4, 63}) {
+    const QuantiseOptions options = {
+        .width = GradientWidth::k16, .bins = bins, .stochastic = false};
+    const Stored stored = Quantise(gradients_, hessians_, options, 5);
+    for (size_t row = 0; row < kRows; ++row) {
+      EXPECT_EQ(stored.gradients[row], std::floor(gradients_[row] / stored.units.gradient + 0.5));
+      EXPECT_EQ(stored.hessians[row], std::floor(hessians_[row] / stored.units.hessian + 0.5));
+    }
+  }
+}
+
 TEST_F(QuantiseTest, ThreadsDoNotMatterButSeedAndRoundDo) {
   const std::vector<float> gradients = RandomFloats(200000, -3, 3, 1);
   const std::vector<float> hessians = RandomFloats(200000, 0, 1, 2);

@@ -68,17 +68,24 @@ class RanksTraining : public ::testing::Test {
  protected:
   void WriteData(const RanksCase& c) {
     WriteWholeFile(folder_.File("train.tsv"), Rows(1, kRows, c.label, c.queries));
+    WriteWholeFile(folder_.File("forced.json"),
+                   R"({"feature": 3, "threshold": 50, "left": {"feature": 4, "threshold": 2},
+                       "right": {"feature": 2, "threshold": 0.5}})");
     WriteWholeFile(folder_.File("valid.tsv"), Rows(100, kRows / 3, c.label, c.queries));
   }
 
   std::string Conf(const RanksCase& c, const std::string& more) const {
+    std::string own = c.more;  // FOLDER: the test's
+    if (const size_t at = own.find("FOLDER"); at != std::string::npos) {
+      own.replace(at, 6, folder_.path());
+    }
     return fmt::format(
         "task = train\ndata = {0}/train.tsv\nvalid = {0}/valid.tsv\noutput_model = {0}/model.txt\n"
         "num_leaves = 12\nmin_data_in_leaf = 5\nmin_data_in_bin = 1\n"
         "is_provide_training_metric = true\ncategorical_feature = {1}\nverbosity = -1\n"
         "num_threads = 2\nnum_iterations = {5}\n{2}{3}\n{4}\n",
         folder_.path(), c.queries ? 5 : 4, c.queries ? "label_column = 1\ngroup_column = 0\n" : "",
-        c.more, more, c.rounds);
+        own, more, c.rounds);
   }
 
   // What rank 0 wrote and measured; all ranks must have measured the same. `change` is what each

@@ -20,6 +20,15 @@ const RanksCase kCases[] = {
     {"quantised", "class", "objective = binary\nuse_quantized_grad = true\nextra_trees = true"},
     {"absolute", "number", "objective = regression_l1\nfeature_fraction_bynode = 0.7"},
     {"mape", "number", "objective = mape\ngradient_bits = 16"},
+    {"constrained", "number",
+     "objective = regression\nmonotone_constraints = 1,0,-1,0,0\nmonotone_penalty = 0.5\n"
+     "grow_policy = depthwise\ninteraction_constraints = [0,1,2],[2,3,4]\n"
+     "feature_fraction_bynode = 0.8\nfeature_contri = 1,1,0.5,1,2"},
+    {"forced", "number", "objective = huber\nforcedsplits_filename = FOLDER/forced.json"},
+    {"renewed", "class",
+     "objective = binary\nuse_quantized_grad = true\nquant_train_renew_leaf = true\n"
+     "stochastic_rounding = false"},
+    {"intensity", "class", "objective = cross_entropy_lambda\nweight_column = 3"},
     {"classes", "three", "objective = multiclass\nnum_class = 3\nmetric = multi_logloss"},
     {"dart", "number", "objective = regression\nboosting = dart\nskip_drop = 0.2\ndrop_rate = 0.5"},
     {"forest", "number",

@@ -152,6 +152,10 @@ INSTANTIATE_TEST_SUITE_P(
                 {"objective=binary", "bagging_fraction=0.7", "bagging_freq=2",
                  "feature_fraction=0.6", "gradient_bits=16"}},
         Setting{"QuantizedGrad", {"objective=binary", "use_quantized_grad=true"}},
+        Setting{"NearestGrad",
+                {"objective=binary", "use_quantized_grad=true", "stochastic_rounding=false"}},
+        Setting{"RenewedFromGradients",
+                {"objective=binary", "use_quantized_grad=true", "quant_train_renew_leaf=true"}},
         Setting{"Renewed", {"objective=regression_l1"}, 2, true},
         Setting{"Poisson", {"objective=poisson"}},
         Setting{"Goss", {"objective=binary", "data_sample_strategy=goss", "learning_rate=0.5"}},
@@ -160,7 +164,13 @@ INSTANTIATE_TEST_SUITE_P(
                 {"objective=binary", "boosting=rf", "bagging_fraction=0.5", "bagging_freq=1"}},
         Setting{"Multiclass", {"objective=multiclass", "num_class=3"}, 3},
         Setting{"ExtraTrees",
-                {"objective=binary", "extra_trees=true", "feature_fraction_bynode=0.6"}}),
+                {"objective=binary", "extra_trees=true", "feature_fraction_bynode=0.6"}},
+        Setting{"Monotone",
+                {"objective=binary", "monotone_constraints=1,1,-1,0,0", "monotone_penalty=0.5",
+                 "feature_contri=1,0.5,2,1,1"}},
+        Setting{"DepthWise",
+                {"objective=binary", "grow_policy=depthwise",
+                 "interaction_constraints=[0,1,4],[2,3],[1,2]", "feature_fraction_bynode=0.7"}}),
     [](const auto& param) { return param.param.name; });
 
 }  // namespace

@@ -1,15 +1,20 @@
 // Trees that grow on the host, of this rank alone or of a group's; their rows may be on a GPU.
 #include "worker/gbdt/engine/engines.h"
+#include "worker/gbdt/engine/feature_rules.h"
+#include "worker/gbdt/engine/forced_splits.h"
 #include "worker/gbdt/grower/grower.h"
 
 namespace strata {
 namespace {
 
 GrowerOptions GrowerOptionsOf(const TreeParameters& p, const EngineOptions& options,
-                              GpuLeaves* gpu) {
+                              std::vector<ForcedSplit> forced, GpuLeaves* gpu) {
   return {.rules = p.rules,
           .num_leaves = static_cast<size_t>(p.num_leaves),
           .max_depth = p.max_depth > 0 ? static_cast<size_t>(p.max_depth) : 0,
+          .policy = GrowPolicyOf(p),
+          .monotone_penalty = p.monotone_penalty,
+          .forced = std::move(forced),
           .feature_fraction = p.feature_fraction,
           .feature_fraction_bynode = p.feature_fraction_bynode,
           .feature_seed = static_cast<uint64_t>(p.feature_fraction_seed),
@@ -28,16 +33,18 @@ TreeLearner LearnerOf(const std::string& name) {
 
 class CpuEngine : public TreeEngine {
  public:
-  CpuEngine(const TreeParameters& p, const TreeDataset& data, WorkPool& pool,
-            const EngineOptions& options, std::unique_ptr<GpuLeaves> gpu)
+  CpuEngine(const TreeParameters& p, const TreeDataset& data, std::vector<FeatureShape> shapes,
+            std::vector<ForcedSplit> forced, WorkPool& pool, const EngineOptions& options,
+            std::unique_ptr<GpuLeaves> gpu)
       : gpu_(std::move(gpu)),
-        exchange_(MakeExchange(options.group, data.bins, data.features->shapes,
+        shapes_(std::move(shapes)),
+        exchange_(MakeExchange(options.group, data.bins, shapes_,
                                {.learner = LearnerOf(p.tree_learner),
                                 .levels = options.levels,
                                 .top_k = static_cast<size_t>(p.top_k),
                                 .rules = p.rules})),
-        grower_(data.bins, data.features->shapes, GrowerOptionsOf(p, options, gpu_.get()), pool,
-                *exchange_) {}
+        grower_(data.bins, shapes_, GrowerOptionsOf(p, options, std::move(forced), gpu_.get()),
+                pool, *exchange_) {}
 
   Result<EngineTree> Grow(const FixedGradients& gradients, const GradientUnits& units,
                           std::span<const uint32_t> bag, uint64_t tree_number,
@@ -50,16 +57,22 @@ class CpuEngine : public TreeEngine {
 
  private:
   std::unique_ptr<GpuLeaves> gpu_;
+  const std::vector<FeatureShape> shapes_;
   std::unique_ptr<Exchange> exchange_;
   LeafWiseGrower grower_;
 };
 
 }  // namespace
 
-std::unique_ptr<TreeEngine> MakeCpuEngine(const TreeParameters& parameters, const TreeDataset& data,
-                                          WorkPool& pool, const EngineOptions& options,
-                                          std::unique_ptr<GpuLeaves> gpu) {
-  return std::make_unique<CpuEngine>(parameters, data, pool, options, std::move(gpu));
+Result<std::unique_ptr<TreeEngine>> MakeCpuEngine(const TreeParameters& parameters,
+                                                  const TreeDataset& data, WorkPool& pool,
+                                                  const EngineOptions& options,
+                                                  std::unique_ptr<GpuLeaves> gpu) {
+  STRATA_ASSIGN(std::vector<FeatureShape> shapes, RuledShapes(parameters, *data.features));
+  STRATA_ASSIGN(std::vector<ForcedSplit> forced,
+                ReadForcedSplits(options.forced_splits, parameters, *data.features, shapes));
+  return std::unique_ptr<TreeEngine>(std::make_unique<CpuEngine>(
+      parameters, data, std::move(shapes), std::move(forced), pool, options, std::move(gpu)));
 }
 
 }  // namespace strata

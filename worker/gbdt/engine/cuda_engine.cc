@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "worker/gbdt/engine/engines.h"
+#include "worker/gbdt/engine/feature_rules.h"
 #include "worker/gbdt/grower/feature_choice.h"
 
 namespace strata {
@@ -26,8 +27,10 @@ class CudaEngine : public TreeEngine {
 
   Result<bool> KeepScores(const OwnRounds& rounds, std::span<const double> scores) override {
     loss_ = rounds.loss;
-    rounding_ = {
-        .width = rounds.quantise.width, .bins = rounds.quantise.bins, .seed = rounds.quantise.seed};
+    rounding_ = {.width = rounds.quantise.width,
+                 .bins = rounds.quantise.bins,
+                 .seed = rounds.quantise.seed,
+                 .stochastic = rounds.quantise.stochastic};
     STRATA_TRY(trees_->SetLabels(rounds.labels, rounds.weights));
     STRATA_TRY(trees_->SetScores(scores));
     return true;
@@ -67,16 +70,22 @@ class CudaEngine : public TreeEngine {
 Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
                                                    const TreeParameters& p,
                                                    const TreeDataset& data) {
+  STRATA_ASSIGN(const std::vector<FeatureShape> shapes, RuledShapes(p, *data.features));
   const GpuTreeOptions of_trees = {
       .rules = p.rules,
       .num_leaves = static_cast<size_t>(p.num_leaves),
       .max_depth = p.max_depth > 0 ? static_cast<size_t>(p.max_depth) : 0,
+      .policy = GrowPolicyOf(p),
+      .monotone_penalty = p.monotone_penalty,
       .feature_fraction_bynode = p.feature_fraction_bynode,
       .feature_seed = static_cast<uint64_t>(p.feature_fraction_seed),
       .extra_trees = p.extra_trees,
       .extra_seed = static_cast<uint64_t>(p.extra_seed)};
+  // Bins that were made on the GPU know the data's shapes alone.
+  const bool is_ruled = !p.monotone_constraints.empty() || !p.feature_contri.empty() ||
+                        !p.interaction_constraints.empty();
   Result<std::unique_ptr<GpuTrees>> trees =
-      GpuTrees::Open(devices, data.bins, data.features->shapes, of_trees, data.gpu_bins);
+      GpuTrees::Open(devices, data.bins, shapes, of_trees, is_ruled ? nullptr : data.gpu_bins);
   if (!trees.ok() && devices.size() > 1) {
     return trees.status().Prefixed(fmt::format("num_gpu = {}", devices.size()));
   }

@@ -9,9 +9,10 @@
 namespace strata {
 
 // On the host; unless `gpu` is null, that has the rows.
-std::unique_ptr<TreeEngine> MakeCpuEngine(const TreeParameters& parameters, const TreeDataset& data,
-                                          WorkPool& pool, const EngineOptions& options,
-                                          std::unique_ptr<GpuLeaves> gpu = nullptr);
+Result<std::unique_ptr<TreeEngine>> MakeCpuEngine(const TreeParameters& parameters,
+                                                  const TreeDataset& data, WorkPool& pool,
+                                                  const EngineOptions& options,
+                                                  std::unique_ptr<GpuLeaves> gpu = nullptr);
 
 // On GPUs of this machine, for one rank.
 Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,

@@ -44,6 +44,9 @@ Result<std::unique_ptr<TreeEngine>> MakeOnGpu(std::optional<int> device, const T
   if (data.bins.features() == 0) {
     return Invalid("device = cuda: no feature can be split; set device = cpu");
   }
+  if (!p.forcedsplits_filename.empty()) {
+    return Invalid("forcedsplits_filename is not supported with device = cuda: set device = cpu");
+  }
   if (options.group != nullptr && options.group->world() > 1) {
     return MakeRankOnGpu(device, p, data, pool, options);
   }

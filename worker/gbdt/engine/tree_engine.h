@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "base/status.h"
 #include "base/work_pool.h"
@@ -64,10 +65,11 @@ class TreeEngine {
 };
 
 struct EngineOptions {
-  size_t threads = 1;            // of the pool
-  PhaseTimes* phases = nullptr;  // unless null, hears what the time goes to
-  Group* group = nullptr;        // unless null, its ranks grow trees together
-  int64_t levels = 0;            // no gradient is stored as a larger integer
+  size_t threads = 1;                   // of the pool
+  PhaseTimes* phases = nullptr;         // unless null, hears what the time goes to
+  Group* group = nullptr;               // unless null, its ranks grow trees together
+  int64_t levels = 0;                   // no gradient is stored as a larger integer
+  std::string_view forced_splits = {};  // the text of forcedsplits_filename, where that is given
 };
 
 // As the parameters say; they, the data and the pool outlive it. kNotFound: there is no such GPU;

@@ -1,5 +1,6 @@
 #include "worker/gbdt/grower/best_first.h"
 
+#include <algorithm>
 #include <queue>
 
 namespace strata {
@@ -10,11 +11,15 @@ struct Candidate {
   int32_t id = 0;  // in the known tree: a node, or ~leaf
   size_t number = 0;
   const Split* split = nullptr;
+  size_t forced = 0;  // its place among forced splits, or their number
+  size_t depth = 0;   // 0 where that does not matter
 };
 
 // Equal splits: the leaf that is there for longer.
 struct ComesLater {
   bool operator()(const Candidate& a, const Candidate& b) const {
+    if (a.forced != b.forced) return a.forced > b.forced;
+    if (a.depth != b.depth) return a.depth > b.depth;
     if (IsBetter(*a.split, *b.split)) return false;
     return IsBetter(*b.split, *a.split) || a.number > b.number;
   }
@@ -31,7 +36,15 @@ std::vector<int32_t> BestFirstOrder(const KnownTree& known, size_t splits_max) {
   const auto add = [&](int32_t id, size_t number) {
     const Split* const split =
         id >= 0 ? &NodeOf(known, id).split : known.best[static_cast<size_t>(~id)];
-    if (split->exists()) open.push({id, number, split});
+    if (!split->exists()) return;
+    const GrownLeaf& leaf = id >= 0 ? known.before[static_cast<size_t>(id)]
+                                    : known.tree.leaves[static_cast<size_t>(~id)];
+    const auto node = id >= 0 ? static_cast<size_t>(id) : known.forced;
+    open.push({.id = id,
+               .number = number,
+               .split = split,
+               .forced = std::min(node, known.forced),
+               .depth = known.policy == GrowPolicy::kDepthWise ? leaf.depth : 0});
   };
   std::vector<int32_t> order;
   add(known.tree.nodes.empty() ? ~0 : 0, 0);

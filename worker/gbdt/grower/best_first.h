@@ -1,5 +1,6 @@
-// Best-first growth told from a tree that may have grown further: which leaves it splits next, and
-// in the end the tree that it makes. So several leaves may be split at a time, some of them ahead.
+// Growth leaf by leaf told from a tree that may have grown further: which leaves it splits next,
+// and in the end the tree that it makes. So several leaves may be split at a time, some of them
+// ahead.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "kernels/tree/grown_tree.h"
+#include "kernels/tree/growth.h"
 
 namespace strata {
 
@@ -16,10 +18,12 @@ struct KnownTree {
   const GrownTree& tree;
   std::span<const GrownLeaf> before;   // of each node: the leaf that it was
   std::span<const Split* const> best;  // of each leaf; !exists(): it cannot be split
+  GrowPolicy policy = GrowPolicy::kLossGuide;
+  size_t forced = 0;  // so many nodes, the first ones, come before all others
 };
 
-// The splits that best-first growth makes, at most so many, in its order: a node's number, or ~leaf
-// where a leaf is not split yet (what its children would gain counts as nothing).
+// The splits that growth leaf by leaf makes, at most so many, in its order: a node's number, or
+// ~leaf where a leaf is not split yet (what its children would gain counts as nothing).
 std::vector<int32_t> BestFirstOrder(const KnownTree& known, size_t splits_max);
 
 // Of nodes taken in this order: the tree as it would have grown leaf by leaf, with nodes and leaves

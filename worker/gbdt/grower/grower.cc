@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 
 #include "kernels/tree/histogram.h"
 #include "kernels/tree/node_draw.h"
@@ -34,6 +35,7 @@ const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const Gra
   }
   ChooseFeatures();
   StartRoot();
+  ForceSplits();
   for (std::vector<size_t> next = NextLeaves(); !next.empty(); next = NextLeaves()) {
     SplitLeaves(next);
   }
@@ -60,7 +62,7 @@ std::vector<size_t> LeafWiseGrower::NextLeaves() const {
   if (tree_.leaves.size() >= options_.num_leaves) return next;
   size_t best = 0;
   for (size_t leaf = 1; leaf < open_.size(); ++leaf) {
-    if (IsBetter(open_[leaf].best, open_[best].best)) best = leaf;
+    if (ComesBefore(leaf, best)) best = leaf;
   }
   if (open_[best].best.exists()) next.push_back(best);
   return next;
@@ -68,7 +70,11 @@ std::vector<size_t> LeafWiseGrower::NextLeaves() const {
 
 KnownTree LeafWiseGrower::Known(std::vector<const Split*>* best) const {
   for (const OpenLeaf& leaf : open_) best->push_back(&leaf.best);
-  return {.tree = tree_, .before = split_leaves_, .best = *best};
+  return {.tree = tree_,
+          .before = split_leaves_,
+          .best = *best,
+          .policy = options_.policy,
+          .forced = forced_nodes_};
 }
 
 // Leaves what was split ahead in vain out of the tree.
@@ -81,6 +87,17 @@ void LeafWiseGrower::TakeBestFirst() {
     const GrownLeaf& leaf = tree_.leaves[merged[i]];
     work_.Ascend(leaf.begin, leaf.count);
   });
+}
+
+bool LeafWiseGrower::ComesBefore(size_t a, size_t b) const {
+  const Split& x = open_[a].best;
+  const Split& y = open_[b].best;
+  if (options_.policy == GrowPolicy::kDepthWise && x.exists() && y.exists()) {
+    const size_t depth = tree_.leaves[a].depth;
+    const size_t other = tree_.leaves[b].depth;
+    if (depth != other) return depth < other;
+  }
+  return IsBetter(x, y);
 }
 
 void LeafWiseGrower::ChooseFeatures() {
@@ -123,6 +140,75 @@ void LeafWiseGrower::StartRoot() {
                  plain.lambda_l2, root.rows, plain, 0);
   const Children alone = {0, 0};
   if (options_.num_leaves > 1) Search({&alone, 1});
+}
+
+// Level by level.
+void LeafWiseGrower::ForceSplits() {
+  struct Due {
+    int32_t forced;
+    size_t leaf;
+  };
+  forced_nodes_ = 0;
+  std::deque<Due> due;
+  if (!options_.forced.empty()) due.push_back({0, 0});
+  for (; !due.empty(); due.pop_front()) {
+    const size_t leaf = due.front().leaf;
+    const ForcedSplit& forced = options_.forced[static_cast<size_t>(due.front().forced)];
+    Split split = ForcedSplitOf(forced, leaf);
+    if (!split.exists()) return;
+    open_[leaf].best = std::move(split);
+    NeedHistogram(leaf);
+    const size_t right = tree_.leaves.size();
+    SplitLeaves({&leaf, 1});
+    forced_nodes_ = tree_.nodes.size();
+    if (forced.left >= 0) due.push_back({forced.left, leaf});
+    if (forced.right >= 0) due.push_back({forced.right, right});
+  }
+}
+
+// For its children, in a leaf that no search would have split.
+void LeafWiseGrower::NeedHistogram(size_t at) {
+  if (open_[at].histogram != nullptr) return;
+  open_[at].histogram = TakeHistogram();
+  Histogram& histogram = *open_[at].histogram;
+  const GrownLeaf& leaf = tree_.leaves[at];
+  const LeafHistogram wanted = {.leaf = {leaf.begin, leaf.count}, .histogram = histogram};
+  BuildHistograms({&wanted, 1});
+  if (exchange_.sums_histograms()) {
+    const SummedLeaf built = {.rows = leaf.leaf.rows, .histogram = histogram};
+    return exchange_.SumHistograms({&built, 1});
+  }
+  for (size_t f = 0; f < bins_.features(); ++f) {
+    if (feature_used_[f] != 0) work_.Finish(bins_.histogram_begin(f), bins_.bins(f), histogram);
+  }
+}
+
+// From the leaf's rows: a histogram may be missing of a feature that the tree has not.
+Split LeafWiseGrower::ForcedSplitOf(const ForcedSplit& forced, size_t at) {
+  const GrownLeaf& leaf = tree_.leaves[at];
+  const FeatureShape& shape = shapes_[forced.feature];
+  const std::span<const uint32_t> rows = work_.RowsOf(leaf.begin, leaf.count);
+  const FixedGradients gradients = work_.GradientsOf(leaf.begin, leaf.count);
+  std::vector<int64_t> numbers(size_t{shape.bins} * 3, 0);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const GradientSums row = gradients.Row(i);
+    int64_t* const of_bin = numbers.data() + size_t{bins_.BinAt(forced.feature, rows[i])} * 3;
+    of_bin[0] += row.gradient;
+    of_bin[1] += row.hessian;
+    ++of_bin[2];
+  }
+  SumOverRanks(numbers);
+  std::vector<GradientSums> histogram;
+  for (size_t i = 0; i < numbers.size(); i += 3) histogram.push_back({numbers[i], numbers[i + 1]});
+  Split split = SplitAtBin(shape, static_cast<int32_t>(forced.feature), histogram, leaf.leaf,
+                           units_, options_.rules, forced.bin);
+  if (!split.exists()) return split;
+  const SplitSides sides(shape, split);
+  int64_t left = 0;
+  for (uint32_t bin = 0; bin < shape.bins; ++bin) {
+    if (sides.IsLeft(bin)) left += numbers[size_t{bin} * 3 + 2];
+  }
+  return left > 0 && left < leaf.leaf.rows ? split : Split{};
 }
 
 void LeafWiseGrower::SplitLeaves(std::span<const size_t> leaves) {
@@ -194,6 +280,8 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at, size_t left, int64_t left_of_all) 
   open_.back().is_splittable = open_[at].is_splittable;
   open_.back().path = ChildPath(open_[at].path, false);
   open_[at].path = ChildPath(open_[at].path, true);
+  open_[at].interactions &= shapes_[static_cast<size_t>(split.feature)].interactions;
+  open_.back().interactions = open_[at].interactions;
   return right_at;
 }
 
@@ -355,8 +443,12 @@ void LeafWiseGrower::SearchFeatures(std::span<Target> targets, bool completed) {
 }
 
 std::vector<uint8_t> LeafWiseGrower::FeaturesOf(size_t leaf) const {
-  if (options_.feature_fraction_bynode >= 1) return tree_features_;
-  return FeaturesOfNode(tree_features_, features_of_node_,
+  std::vector<uint8_t> features = tree_features_;
+  for (size_t f = 0; f < features.size(); ++f) {
+    if ((shapes_[f].interactions & open_[leaf].interactions) == 0) features[f] = 0;
+  }
+  if (options_.feature_fraction_bynode >= 1) return features;
+  return FeaturesOfNode(features, features_of_node_,
                         NodeSeed(options_.feature_seed, open_[leaf].path));
 }
 
@@ -370,6 +462,9 @@ Split LeafWiseGrower::SearchFeature(size_t feature, size_t at,
   Split split = FindBestSplit(shape, static_cast<int32_t>(feature),
                               histogram.subspan(bins_.histogram_begin(feature), shape.bins),
                               tree_.leaves[at].leaf, units_, options_.rules, random_bin);
+  if (split.monotone != 0) {
+    split.gain *= MonotoneFactor(options_.monotone_penalty, tree_.leaves[at].depth);
+  }
   open_[at].is_splittable[feature] = split.exists() ? 1 : 0;
   return split;
 }

@@ -1,5 +1,5 @@
-// LeafWiseGrower: grows a tree by splitting the leaf with the largest gain, again and again
-// (LightGBM's serial_tree_learner).
+// LeafWiseGrower: grows a tree by splitting one leaf after the other, the largest gain first
+// (LightGBM's serial_tree_learner), of all leaves or of those of a level.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/fixed_point.h"
 #include "kernels/tree/grown_tree.h"
+#include "kernels/tree/growth.h"
 #include "worker/gbdt/grower/best_first.h"
 #include "worker/gbdt/grower/exchange.h"
 #include "worker/gbdt/grower/leaf_work.h"
@@ -18,10 +19,23 @@
 
 namespace strata {
 
+// A split that trees begin with, whatever others gain.
+struct ForcedSplit {
+  size_t feature = 0;
+  uint32_t bin = 0;   // numbers up to it go left, or this category
+  int32_t left = -1;  // the forced split of the left child; -1: none
+  int32_t right = -1;
+};
+
 struct GrowerOptions {
   SplitRules rules;
   size_t num_leaves = 31;
-  size_t max_depth = 0;                // 0: no bound
+  size_t max_depth = 0;  // 0: no bound
+  GrowPolicy policy = GrowPolicy::kLossGuide;
+  double monotone_penalty = 0;
+  // The root's first; fewer than num_leaves. One that gains nothing or leaves a side without rows
+  // ends forcing: it and those behind it, level by level, are left out (as LightGBM has it).
+  std::vector<ForcedSplit> forced;
   double feature_fraction = 1;         // of a tree
   double feature_fraction_bynode = 1;  // of a node, among those of the tree
   uint64_t feature_seed = 2;
@@ -52,7 +66,8 @@ class LeafWiseGrower {
 
   struct OpenLeaf {
     Split best;
-    uint64_t path = 0;  // RootPath, ChildPath
+    uint64_t path = 0;                     // RootPath, ChildPath
+    uint64_t interactions = ~uint64_t{0};  // those of all features above it
     std::unique_ptr<Histogram> histogram;
     // By feature. One with no split in a leaf is not tried below it: so does LightGBM, and a child
     // has fewer rows.
@@ -77,6 +92,7 @@ class LeafWiseGrower {
   };
 
   void ChooseFeatures();
+  bool ComesBefore(size_t a, size_t b) const;
   void StartRoot();
   void SumOverRanks(std::span<int64_t> numbers);
   std::vector<size_t> NextLeaves() const;
@@ -88,6 +104,9 @@ class LeafWiseGrower {
   void Search(std::span<const Children> pairs);
   bool TakeHistograms(const Children& children);
   void BuildHistograms(std::span<const LeafHistogram> leaves);
+  void ForceSplits();
+  Split ForcedSplitOf(const ForcedSplit& forced, size_t leaf);
+  void NeedHistogram(size_t leaf);
   Target TargetOf(size_t leaf, const Children* first_of) const;
   void Complete(const Children& children, size_t feature);
   void SelectFeatures(std::span<Target> targets);
@@ -107,6 +126,7 @@ class LeafWiseGrower {
   uint64_t tree_number_ = 0;
   GrownTree tree_;
   std::vector<GrownLeaf> split_leaves_;  // of each node: the leaf that it was
+  size_t forced_nodes_ = 0;              // the first ones of the tree
   std::vector<OpenLeaf> open_;           // of each leaf
   LeafWork work_;
   std::vector<uint8_t> tree_features_;  // of each: whether the tree may use it

@@ -36,17 +36,12 @@ void LeafRows::Start(std::span<const uint32_t> bag, const FixedGradients& by_row
 }
 
 GradientSums LeafRows::Sum() const {
-  const Store& store = stores_[0];
+  const FixedGradients gradients = GradientsOf(0, size());
   std::vector<GradientSums> parts(PiecesOf(size()));
   pool_.RunPieces(size(), kPieceRows, [&](size_t begin, size_t end) {
     GradientSums sum;
     for (size_t i = begin; i < end; ++i) {
-      if (store.gradients32.empty()) {
-        const uint64_t row = WidenRow16(store.gradients16[i]);
-        sum += {GradientOf(row), HessianOf(row)};
-      } else {
-        sum += {store.gradients32[i].gradient, store.gradients32[i].hessian};
-      }
+      sum += gradients.Row(i);
     }
     parts[begin / kPieceRows] = sum;
   });

@@ -44,6 +44,14 @@ class LeafWork {
     if (gpu_ == nullptr) builder_.Finish(begin, count, histogram);
   }
 
+  // A leaf's, where there is no GPU.
+  std::span<const uint32_t> RowsOf(size_t begin, size_t count) const {
+    return rows_.RowsOf(begin, count);
+  }
+  FixedGradients GradientsOf(size_t begin, size_t count) const {
+    return rows_.GradientsOf(begin, count);
+  }
+
   // Once no leaf is split any more: all leaves' rows, one behind the other.
   void Settle(std::span<const GrownLeaf> leaves);
   // Of settled leaves that are to be one again: its rows ascend. Any number of threads.

@@ -49,7 +49,7 @@ bool IsOfClasses(const std::string& name) { return name.starts_with("multi_") ||
 
 // A metric's labels may be those of validation data, which no objective has seen.
 Status CheckLabels(const std::string& name, const TreeParameters& p, const TreeDataset& data) {
-  const bool shares = name == "cross_entropy" || name == "kullback_leibler";
+  const bool shares = name.starts_with("cross_entropy") || name == "kullback_leibler";
   if (!shares && !IsOfClasses(name)) return {};
   for (size_t row = 0; row < data.rows(); ++row) {
     const float label = data.labels[row];
@@ -65,6 +65,20 @@ Status CheckLabels(const std::string& name, const TreeParameters& p, const TreeD
         data.share.first_row() + row + 1, label));
   }
   return {};
+}
+
+// Of cross_entropy_lambda: its scores say intensities, its weights too.
+Status CheckIntensities(const TreeParameters& p, const TreeDataset& data) {
+  if (p.objective != "cross_entropy_lambda") {
+    return Invalid(fmt::format(
+        "metric = cross_entropy_lambda does not fit objective = {}: it is for that of its name",
+        p.objective));
+  }
+  const auto wrong = std::ranges::find_if(data.weights, [](float w) { return !(w > 0); });
+  if (wrong == data.weights.end()) return {};
+  return Invalid(fmt::format(
+      "metric = cross_entropy_lambda needs weights above 0: row {} has {}",
+      data.share.first_row() + static_cast<uint64_t>(wrong - data.weights.begin()) + 1, *wrong));
 }
 
 }  // namespace
@@ -87,16 +101,13 @@ Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameter
     }
     std::unique_ptr<TreeMetric> metric = MakeRowMetric(name, p, data);
     if (metric == nullptr) metric = MakeCurveMetric(name, p, data);
-    if (name == "cross_entropy_lambda") {
-      return Invalid(fmt::format(
-          "metric = {}: Strata does not support cross_entropy_lambda; cross_entropy it does",
-          asked));
-    }
+    if (name == "cross_entropy_lambda") STRATA_TRY(CheckIntensities(p, data));
     if (metric == nullptr) {
       return Invalid(fmt::format(
           "metric = {}: not known: expected some of l1, l2, rmse, quantile, huber, fair, poisson, "
           "mape, gamma, gamma_deviance, tweedie, binary_logloss, binary_error, cross_entropy, "
-          "kullback_leibler, auc, average_precision, multi_logloss, multi_error, auc_mu, ndcg, "
+          "cross_entropy_lambda, kullback_leibler, auc, average_precision, multi_logloss, "
+          "multi_error, auc_mu, ndcg, "
           "map, "
           "none",
           asked));

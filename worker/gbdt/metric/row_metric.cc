@@ -67,6 +67,28 @@ class RowMetric : public TreeMetric {
   const Total total_;
 };
 
+// Of cross_entropy_lambda, whose weights are intensities: each row counts once.
+class CrossEntropyLambdaMetric : public TreeMetric {
+ public:
+  explicit CrossEntropyLambdaMetric(const TreeDataset& data) : data_(data) {}
+
+  std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
+    std::vector<double> losses(data_.rows());
+    for (size_t row = 0; row < losses.size(); ++row) {
+      const double weight = data_.weights.empty() ? 1 : data_.weights[row];
+      const double probability = 1 - math::Exp(-weight * math::Softplus(scores[row]));
+      losses[row] = CrossEntropyOf({&probability, 1}, data_.labels[row]);
+    }
+    const auto rows = static_cast<double>(data_.all_rows());
+    return {{.name = "cross_entropy_lambda",
+             .value = data_.share.Total(losses) / rows,
+             .higher_is_better = false}};
+  }
+
+ private:
+  const TreeDataset& data_;
+};
+
 // The loss of a name; null for a name that is not there.
 RowLoss LossOf(const std::string& name, const TreeParameters& p) {
   if (name == "l2" || name == "rmse") {
@@ -141,6 +163,7 @@ RowLoss LossOf(const std::string& name, const TreeParameters& p) {
 
 std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreeParameters& p,
                                           const TreeDataset& data) {
+  if (name == "cross_entropy_lambda") return std::make_unique<CrossEntropyLambdaMetric>(data);
   RowLoss loss = LossOf(name, p);
   if (loss == nullptr) return nullptr;
   const size_t classes = static_cast<size_t>(p.num_class);
@@ -160,6 +183,8 @@ std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreePar
     };
   } else if (objective == "poisson" || objective == "gamma" || objective == "tweedie") {
     transform = [](std::span<double> scores) { scores[0] = math::Exp(scores[0]); };
+  } else if (objective == "cross_entropy_lambda") {
+    transform = [](std::span<double> scores) { scores[0] = math::Softplus(scores[0]); };
   } else if (objective == "regression" && p.reg_sqrt) {
     transform = [](std::span<double> scores) { scores[0] = scores[0] * std::fabs(scores[0]); };
   }

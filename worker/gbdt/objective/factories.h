@@ -17,4 +17,8 @@ Result<std::unique_ptr<TreeObjective>> MakeMulticlassObjective(const TreeParamet
 Result<std::unique_ptr<TreeObjective>> MakeRankingObjective(const TreeParameters& parameters,
                                                             const TreeDataset& data);
 
+// cross_entropy_lambda. kInvalid: labels outside of 0 to 1, weights that are not above 0.
+Result<std::unique_ptr<TreeObjective>> MakeCrossEntropyLambda(const TreeParameters& parameters,
+                                                              const TreeDataset& data);
+
 }  // namespace strata

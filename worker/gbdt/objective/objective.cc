@@ -12,6 +12,9 @@ Result<std::unique_ptr<TreeObjective>> MakeObjective(const TreeParameters& param
   if (parameters.objective == "lambdarank" || parameters.objective == "rank_xendcg") {
     return MakeRankingObjective(parameters, data);
   }
+  if (parameters.objective == "cross_entropy_lambda") {
+    return MakeCrossEntropyLambda(parameters, data);
+  }
   return MakePointwiseObjective(parameters, data);
 }
 

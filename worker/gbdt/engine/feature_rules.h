@@ -1,0 +1,22 @@
+// What parameters say of features one by one, as those that grow trees have it.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "kernels/tree/growth.h"
+#include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/parameters.h"
+
+namespace strata {
+
+// The shapes of used features with monotone_constraints, feature_contri and
+// interaction_constraints. kInvalid: those do not fit the data's features.
+Result<std::vector<FeatureShape>> RuledShapes(const TreeParameters& parameters,
+                                              const FeatureBinning& features);
+
+inline GrowPolicy GrowPolicyOf(const TreeParameters& parameters) {
+  return parameters.grow_policy == "depthwise" ? GrowPolicy::kDepthWise : GrowPolicy::kLossGuide;
+}
+
+}  // namespace strata

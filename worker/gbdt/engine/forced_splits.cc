@@ -1,0 +1,127 @@
+#include "worker/gbdt/engine/forced_splits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace strata {
+namespace {
+
+using nlohmann::json;
+
+bool IsAbsent(const json& node, const char* child) {
+  const auto found = node.find(child);
+  return found == node.end() || found->is_null() || (found->is_object() && found->empty());
+}
+
+class Reader {
+ public:
+  Reader(const TreeParameters& p, const FeatureBinning& features,
+         std::span<const FeatureShape> shapes)
+      : p_(p), features_(features), shapes_(shapes) {}
+
+  Result<std::vector<ForcedSplit>> Read(const json& root) {
+    due_.push_back({.node = &root, .where = "the root"});
+    for (size_t i = 0; i < due_.size(); ++i) STRATA_TRY(ReadNext(i));
+    const auto most = static_cast<size_t>(p_.num_leaves) - 1;
+    if (splits_.size() > most) {
+      return Invalid(fmt::format("{}: {} splits: expected at most {}, as num_leaves = {}",
+                                 p_.forcedsplits_filename, splits_.size(), most, p_.num_leaves));
+    }
+    return std::move(splits_);
+  }
+
+ private:
+  struct Due {
+    const json* node;
+    std::string where;
+    int64_t depth = 1;
+    uint64_t interactions = ~uint64_t{0};
+  };
+
+  Status Wrong(const Due& due, const std::string& what) const {
+    return Invalid(fmt::format("{}: {}: {}", p_.forcedsplits_filename, due.where, what));
+  }
+
+  Status ReadNext(size_t at) {
+    Due due = due_[at];
+    const json& node = *due.node;
+    if (!node.is_object() || !node.contains("feature") || !node.contains("threshold") ||
+        !node["feature"].is_number_integer() || !node["threshold"].is_number()) {
+      return Wrong(due,
+                   "expected an object with a whole number as 'feature' and a number as "
+                   "'threshold'");
+    }
+    const auto feature = node["feature"].get<int64_t>();
+    const auto features = static_cast<int64_t>(features_.names.size());
+    if (feature < 0 || feature >= features) {
+      return Wrong(due, fmt::format("feature: expected 0 to {}, found {}", features - 1, feature));
+    }
+    const auto used = std::ranges::find(features_.used, static_cast<size_t>(feature));
+    if (used == features_.used.end()) {
+      return Wrong(due, fmt::format("feature {} ({}) has one value alone in the data, or is left "
+                                    "out by feature_pre_filter: it cannot be split",
+                                    feature, features_.names[static_cast<size_t>(feature)]));
+    }
+    if (p_.max_depth > 0 && due.depth > p_.max_depth) {
+      return Wrong(due, fmt::format("expected at most {} levels, as max_depth says", p_.max_depth));
+    }
+    ForcedSplit split{.feature = static_cast<size_t>(used - features_.used.begin())};
+    STRATA_ASSIGN(split.bin, BinOf(due, split.feature, node["threshold"].get<double>()));
+    due.interactions &= shapes_[split.feature].interactions;
+    if (due.interactions == 0) {
+      return Wrong(due, fmt::format("feature {} is in no set of interaction_constraints together "
+                                    "with those above it",
+                                    feature));
+    }
+    split.left = Add(due, node, "left");
+    split.right = Add(due, node, "right");
+    splits_.push_back(split);
+    return {};
+  }
+
+  Result<uint32_t> BinOf(const Due& due, size_t feature, double threshold) const {
+    const BinMapper& mapper = features_.mapper(feature);
+    if (!std::isfinite(threshold)) return Wrong(due, "threshold: expected a finite number");
+    const uint32_t bin = mapper.BinOf(threshold);
+    if (mapper.shape().categorical && bin == 0) {
+      return Wrong(due, fmt::format("threshold: feature {} has no category {} of its own",
+                                    features_.names[features_.used[feature]], threshold));
+    }
+    return bin;
+  }
+
+  // The place that a child will have among the splits; -1: there is none.
+  int32_t Add(const Due& due, const json& node, const char* child) {
+    if (IsAbsent(node, child)) return -1;
+    due_.push_back({.node = &node[child],
+                    .where = fmt::format("{}.{}", due.where, child),
+                    .depth = due.depth + 1,
+                    .interactions = due.interactions});
+    return static_cast<int32_t>(due_.size() - 1);
+  }
+
+  const TreeParameters& p_;
+  const FeatureBinning& features_;
+  const std::span<const FeatureShape> shapes_;
+  std::vector<Due> due_;  // level by level
+  std::vector<ForcedSplit> splits_;
+};
+
+}  // namespace
+
+Result<std::vector<ForcedSplit>> ReadForcedSplits(std::string_view text, const TreeParameters& p,
+                                                  const FeatureBinning& features,
+                                                  std::span<const FeatureShape> shapes) {
+  if (p.forcedsplits_filename.empty()) return std::vector<ForcedSplit>{};
+  try {
+    const json root = json::parse(text);
+    return Reader(p, features, shapes).Read(root);
+  } catch (const json::exception& error) {
+    return Invalid(fmt::format("{}: {}", p.forcedsplits_filename, error.what()));
+  }
+}
+
+}  // namespace strata
