@@ -17,16 +17,27 @@ Result<double> Time(const Work& work, uint64_t count) {
 }  // namespace
 
 Result<uint64_t> CountFor(const Work& work, TimeNs time) {
+  constexpr uint64_t kMost = uint64_t{1} << 40;  // of work that takes no time
   const double seconds = static_cast<double>(time) / kSecond;
-  for (uint64_t count = 1;; count *= 2) {
+  uint64_t count = 1;
+  double taken = 0;
+  const auto scaled = [&] {
+    const double units = static_cast<double>(count) * seconds / taken;
+    return static_cast<uint64_t>(std::clamp<double>(units, 1, kMost));
+  };
+  for (;; count *= 2) {
     // The first time may be for memory that is taken once: by it few units would seem enough.
     STRATA_TRY(work(count));
-    STRATA_ASSIGN(const double taken, Time(work, count));
-    if (taken * 10 >= seconds) {
-      const double scaled = static_cast<double>(count) * seconds / taken;
-      return std::max<uint64_t>(1, static_cast<uint64_t>(scaled));
-    }
+    STRATA_ASSIGN(taken, Time(work, count));
+    if (taken * 10 >= seconds || count == kMost) break;
   }
+  // So may a later one (a kernel is loaded, or more memory taken as more batches come together):
+  // the count is right once so many units did take about so long.
+  while (taken * 2 < seconds && count < kMost) {
+    count = scaled();
+    STRATA_ASSIGN(taken, Time(work, count));
+  }
+  return scaled();
 }
 
 Result<std::vector<double>> MeasureRates(const std::vector<Contender>& contenders, int rounds,

@@ -16,7 +16,7 @@ namespace strata::bench {
 using Work = std::function<Status(uint64_t count)>;
 
 // How many units of its work take about `time` once it has warmed up, and at least one; finding out
-// takes a fifth of that or more, and warms up.
+// takes about as long or longer, and warms up.
 Result<uint64_t> CountFor(const Work& work, TimeNs time);
 
 struct Contender {

@@ -85,7 +85,7 @@ TEST(BenchTest, WorkIsCountedByTheTimeItTakes) {
   ASSERT_TRUE(count.ok());
   EXPECT_LE(*count, 20U);  // fewer where something else had the processor
   EXPECT_GE(*count, 1U);
-  EXPECT_LE(done, 2U * (1U + 2U));  // a tenth of the time, by doubling, twice
+  EXPECT_LE(done, 2U * (1U + 2U) + 20U);  // a tenth of the time, by doubling, twice; and all of it
 }
 
 TEST(BenchTest, WhatWorkTakesTheFirstTimeDoesNotCount) {
@@ -100,6 +100,27 @@ TEST(BenchTest, WhatWorkTakesTheFirstTimeDoesNotCount) {
   const auto count = CountFor(work, 20 * kMillisecond);
   ASSERT_TRUE(count.ok());
   EXPECT_GE(*count, 3U);
+}
+
+// As when a kernel is loaded, or pinned memory taken, long after the first batch.
+TEST(BenchTest, WhatWorkTakesALaterTimeDoesNotCount) {
+  uint64_t done = 0;
+  bool late = false;
+  const Work work = [&](uint64_t count) {
+    done += count;
+    const bool hiccup = done > 12 && !late;
+    late = late || hiccup;
+    const TimeNs takes =
+        static_cast<TimeNs>(count) * 10 * kMicrosecond + (hiccup ? 5 * kMillisecond : 0);
+    const TimeNs end = RealClock().Now() + takes;
+    while (RealClock().Now() < end) {
+    }
+    return Status();
+  };
+  const auto count = CountFor(work, 20 * kMillisecond);
+  ASSERT_TRUE(count.ok());
+  EXPECT_TRUE(late);
+  EXPECT_GE(*count, 200U);  // of 2,000: something else may have the processor
 }
 
 // Of a server on a GPU and of one without: rates and latencies of large batches of four clients.
