@@ -605,8 +605,10 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   STRATA_TRY(AddServers(settings, &config));
   STRATA_TRY(AddHosts(settings, &config));
   STRATA_TRY(ReadRendezvous(settings, &config));
-  if (settings.Int("rank") >= 0 && config.machines.machines.empty()) {
-    return Invalid("--rank needs a machine list: set cluster.machines, or --machines");
+  if (settings.Int("rank") >= 0 && config.machines.machines.empty() && !config.rendezvous) {
+    return Invalid(
+        "--rank needs a machine list: set cluster.machines, or --machines, or name worker 0 by "
+        "--rendezvous");
   }
   return config;
 }

@@ -198,6 +198,9 @@ TEST_F(ClusterConfigTest, RankNeedsAList) {
   ASSERT_TRUE(settings.Set("rank", "0", "--rank").ok());
   EXPECT_THAT(MakeClusterConfig(settings, disk_).status().message(),
               HasSubstr("--rank needs a machine list"));
+  ASSERT_TRUE(settings.Set("worker.rendezvous", "127.0.0.1:7700", "--rendezvous").ok());
+  ASSERT_TRUE(settings.Set("worker.world", "2", "--world").ok());
+  EXPECT_TRUE(MakeClusterConfig(settings, disk_).ok());
 }
 
 TEST_F(ClusterConfigTest, CheckFindsNothingInAGoodCluster) {

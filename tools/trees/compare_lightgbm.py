@@ -41,10 +41,9 @@ def read_conf(path):
 
 
 def take(parameters, names, default=None):
-    for name in names:
-        if name in parameters:
-            return parameters.pop(name)
-    return default
+    """The value of the first name that is there; none of them stays."""
+    values = [parameters.pop(name) for name in names if name in parameters]
+    return values[0] if values else default
 
 
 def train_lightgbm(parameters, model_path):

@@ -80,6 +80,8 @@ class TreeTask {
     } else if (p_.task == "evaluate") {
       STRATA_TRY(RunEvaluate(p_, context_, pool_, &result_));
     } else {
+      STRATA_TRY(CheckFolder("output_model", p_.output_model));
+      STRATA_TRY(CheckFolder("report_file", p_.report_file));
       STRATA_TRY(p_.task == "refit" ? Refit() : Train());
     }
     return std::move(result_);
@@ -88,6 +90,16 @@ class TreeTask {
  private:
   // One rank does what shows outside.
   bool writes() const { return context_.group == nullptr || context_.group->rank() == 0; }
+
+  // Who trained for hours must not learn at the end that there is nowhere to write to.
+  Status CheckFolder(std::string_view key, const std::string& path) const {
+    const size_t slash = path.rfind('/');
+    if (!writes() || slash == std::string::npos || slash == 0) return {};
+    const Status listed = context_.disk.List(path.substr(0, slash)).status();
+    if (listed.ok()) return {};
+    return Invalid(fmt::format("{} = {}: expected a file in a folder that is there: {}", key, path,
+                               listed.message()));
+  }
 
   Result<DatasetOptions> Options() const {
     STRATA_ASSIGN(auto forced_bounds, ReadForcedBins(context_.disk, p_.forcedbins_filename));

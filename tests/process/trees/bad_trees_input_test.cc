@@ -30,6 +30,10 @@ TEST(BadTreesInput, EndsWithExitCode2AndSaysWhy) {
       {"data = empty.csv\n", {}, "empty.csv: no row: expected one row a line"},
       {"data = none.csv\n", {}, "cannot open none.csv: No such file or directory"},
       {"data = rows.csv\n", {"num_leaves=1"}, "num_leaves: expected a number from 2 to 131072"},
+      {"data = rows.csv\n",
+       {"output_model=none/m.txt"},
+       "output_model = none/m.txt: expected a file"},
+      {"data = rows.csv\n", {"report_file=none/r"}, "report_file = none/r: expected a file in a"},
       {"task = predict\ndata = rows.csv\n", {}, "input_model is missing"}};
   for (const Case& c : cases) {
     WriteWholeFile(folder.File("train.conf"), c.conf);

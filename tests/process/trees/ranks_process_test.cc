@@ -113,6 +113,17 @@ TEST_F(RanksProcess, TheModelIsThatOfOneProcessHoweverRanksFindEachOther) {
   }
   ExpectDone(&ranks);
   EXPECT_EQ(Model(), expected);
+
+  PickPorts();
+  WriteWholeFile(folder_.File("model.txt"), "");
+  ranks.clear();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ranks.push_back(
+        Start({fmt::format("--rendezvous=127.0.0.1:{}", ports_[0]), fmt::format("--rank={}", rank),
+               fmt::format("--world={}", kRanks), "tree_learner=data"}));
+  }
+  ExpectDone(&ranks);
+  EXPECT_EQ(Model(), expected);
 }
 
 // A job file with categories that are texts, divided among the workers of a cluster file.
