@@ -87,7 +87,9 @@ void PrintHelp() {
                             "Trains, evaluates or applies the model of a job file. With --config, "
                             "or with --servers and --rendezvous, it is one worker of a cluster, "
                             "whose servers hold the tables; without, everything happens in this "
-                            "process. section.key=value overrides a key of the job file.",
+                            "process. section.key=value overrides a key of the job file. "
+                            "docs/configuration.md lists the keys of job files and of a "
+                            "train.conf.",
                             kProgramWorker, tables));
 }
 

@@ -23,10 +23,20 @@ constexpr std::string_view kWithoutEffect[] = {"force_col_wise",
                                                "config",
                                                "config_file"};
 
-constexpr UnsupportedParameter kUnsupported[] = {
-    {"linear_tree", "false"}, {"linear_trees", "false"},       {"linear_lambda", "0"},
-    {"cegb_tradeoff", "1"},   {"cegb_penalty_split", "0"},     {"parser_config_file", ""},
-    {"auc_mu_weights", ""},   {"precise_float_parser", "true"}};
+constexpr UnsupportedParameter kUnsupported[] = {{"linear_tree", "false"},
+                                                 {"linear_trees", "false"},
+                                                 {"linear_lambda", "0"},
+                                                 {"cegb_tradeoff", "1"},
+                                                 {"cegb_penalty_split", "0"},
+                                                 {"parser_config_file", ""},
+                                                 {"auc_mu_weights", ""},
+                                                 {"precise_float_parser", "true"},
+                                                 {"cegb_penalty_feature_lazy", ""},
+                                                 {"cegb_penalty_feature_coupled", ""},
+                                                 {"lambdarank_position_bias_regularization", "0"},
+                                                 {"gpu_platform_id", "-1"},
+                                                 {"gpu_device_id", "-1"},
+                                                 {"gpu_use_dp", "false"}};
 
 // LightGBM's other names for values of texts.
 const std::map<std::string_view, std::string_view>& ObjectiveAliases() {

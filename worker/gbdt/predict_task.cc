@@ -24,6 +24,11 @@ class PredictTask {
     const std::string& path = p_.input_model;
     if (path.empty()) return Invalid("input_model is missing: expected input_model = FILE");
     STRATA_ASSIGN(const TreeModel model, ReadModelFile(context_.disk, path));
+    if (const auto start = static_cast<size_t>(p_.start_iteration_predict);
+        start > 0 && start >= model.iterations()) {
+      return Invalid(fmt::format("start_iteration_predict = {}: {} has {} rounds, the first is 0",
+                                 start, path, model.iterations()));
+    }
     const Result<Predictor> predictor = Predictor::Make(model, Options());
     if (!predictor.ok()) return predictor.status().Prefixed(path);
     const TimeNs begin = context_.clock.Now();

@@ -99,9 +99,12 @@ TEST(TreeMetric, LossesOfProbabilities) {
   const std::vector<double> scores = {-1, 2, -0.5, 0.3};
   const double sum = std::log(1 + std::exp(-1.0)) + 2 * std::log(1 + std::exp(-2.0)) +
                      std::log(1 + std::exp(0.5)) + std::log(1 + std::exp(0.3));
-  auto values = Measure(Parameters("binary", {"binary", "binary_error"}), classes, scores);
+  auto values =
+      Measure(Parameters("binary", {"binary", "binary_error", "accuracy"}), classes, scores);
   EXPECT_NEAR(values[0].value, sum / 5, 1e-12);
   EXPECT_NEAR(values[1].value, 2.0 / 5, 1e-12);
+  EXPECT_NEAR(values[2].value, 3.0 / 5, 1e-12);
+  EXPECT_TRUE(values[2].higher_is_better);
   const TreeDataset shares = LabelledRows({0.3F, 1, 0, 0.5F});
   double entropy = 0;
   double own = 0;
@@ -199,7 +202,8 @@ TEST(TreeMetric, MetricsOfClasses) {
     wrong += no_worse > 1 ? w : 0;
     wrong_of_two += no_worse > 2 ? w : 0;
   }
-  TreeParameters p = Parameters("multiclass", {"softmax", "multi_error", "auc_mu"}, kClasses);
+  TreeParameters p =
+      Parameters("multiclass", {"softmax", "multi_error", "auc_mu", "accuracy"}, kClasses);
   auto values = Measure(p, data, scores);
   EXPECT_NEAR(values[0].value, loss / all, 1e-9);
   EXPECT_NEAR(values[1].value, wrong / all, 1e-9);
@@ -222,6 +226,7 @@ TEST(TreeMetric, MetricsOfClasses) {
     }
   }
   EXPECT_NEAR(values[2].value, sum / 3, 1e-9);
+  EXPECT_NEAR(values[3].value, 1 - wrong / all, 1e-9);
   p.multi_error_top_k = 2;
   values = Measure(p, data, scores);
   EXPECT_EQ(values[1].name, "multi_error@2");

@@ -50,7 +50,8 @@ bool IsOfClasses(const std::string& name) { return name.starts_with("multi_") ||
 // A metric's labels may be those of validation data, which no objective has seen.
 Status CheckLabels(const std::string& name, const TreeParameters& p, const TreeDataset& data) {
   const bool shares = name.starts_with("cross_entropy") || name == "kullback_leibler";
-  if (!shares && !IsOfClasses(name)) return {};
+  const bool classes = IsOfClasses(name) || (name == "accuracy" && p.num_class > 1);
+  if (!shares && !classes) return {};
   for (size_t row = 0; row < data.rows(); ++row) {
     const float label = data.labels[row];
     if (shares
@@ -107,12 +108,10 @@ Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameter
           "metric = {}: not known: expected some of l1, l2, rmse, quantile, huber, fair, poisson, "
           "mape, gamma, gamma_deviance, tweedie, binary_logloss, binary_error, cross_entropy, "
           "cross_entropy_lambda, kullback_leibler, auc, average_precision, multi_logloss, "
-          "multi_error, auc_mu, ndcg, "
-          "map, "
-          "none",
+          "multi_error, auc_mu, accuracy, ndcg, map, none",
           asked));
     }
-    if (IsOfClasses(name) != (p.num_class > 1)) {
+    if (name != "accuracy" && IsOfClasses(name) != (p.num_class > 1)) {
       return Invalid(fmt::format("metric = {} does not fit objective = {} with num_class = {}",
                                  asked, p.objective, p.num_class));
     }

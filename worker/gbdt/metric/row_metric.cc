@@ -55,7 +55,7 @@ class RowMetric : public TreeMetric {
     double value = loss;
     if (total_ != Total::kSum) value = weight > 0 ? loss / weight : 0;
     if (total_ == Total::kRootOfMean) value = std::sqrt(value);
-    return {{.name = name_, .value = value, .higher_is_better = false}};
+    return {{.name = name_, .value = value, .higher_is_better = name_ == "accuracy"}};
   }
 
  private:
@@ -149,6 +149,16 @@ RowLoss LossOf(const std::string& name, const TreeParameters& p) {
   }
   if (name == "multi_logloss") {
     return [](auto s, double y) { return -LogOf(s[static_cast<size_t>(y)]); };
+  }
+  if (name == "accuracy" && p.num_class > 1) {
+    return [](auto s, double y) {
+      const double own = s[static_cast<size_t>(y)];
+      return std::ranges::count_if(s, [own](double other) { return other >= own; }) == 1 ? 1.0
+                                                                                         : 0.0;
+    };
+  }
+  if (name == "accuracy") {
+    return [](auto s, double y) { return (s[0] > 0.5) == (y > 0) ? 1.0 : 0.0; };
   }
   if (name == "multi_error") {
     return [k = p.multi_error_top_k](auto s, double y) {
