@@ -299,7 +299,12 @@ class TreeTask {
 
   // Who asked for snapshots finds the last round in one.
   Status Stop(const Status& why, const Booster& booster) {
-    if (p_.snapshot_freq <= 0 || booster.rounds() == 0) return why;
+    if (booster.rounds() == 0) return why;
+    if (p_.snapshot_freq <= 0) {
+      return Status(why.code(), fmt::format("{} after round {}, which is lost: snapshot_freq = N "
+                                            "keeps every N-th round and the one stopped at",
+                                            why.message(), booster.rounds()));
+    }
     STRATA_ASSIGN(const std::string path, WriteSnapshot(booster));
     return Status(
         why.code(),

@@ -148,6 +148,23 @@ TEST(TreesProcess, AStoppedTrainingLeavesASnapshotToGoOnFrom) {
   EXPECT_EQ(resumed.back()["rounds"], rounds + 2);
 }
 
+TEST(TreesProcess, AStoppedTrainingWithoutSnapshotsSaysHowToKeepThem) {
+  TempFolder folder;
+  WriteWholeFile(folder.File("train.tsv"), SmallData(2000));
+  WriteWholeFile(folder.File("train.conf"),
+                 "objective = binary\nis_provide_training_metric = true\n");
+  Process worker(ProgramPath("strata-worker"),
+                 {.arguments = {"--lightgbm-conf=" + folder.File("train.conf"),
+                                "data=" + folder.File("train.tsv"), "--json",
+                                "num_iterations=10000000", "min_data_in_leaf=1",
+                                "learning_rate=1e-5", "output_model=" + folder.File("model.txt")}});
+  ASSERT_TRUE(worker.WaitForOutput("\"round\":3,"));
+  worker.Signal(SIGINT);
+  EXPECT_EQ(worker.Wait(), (ProcessEnd{.code = 1, .signal = 0})) << worker.Errors();
+  EXPECT_NE(worker.Errors().find("which is lost: snapshot_freq = N"), std::string::npos)
+      << worker.Errors();
+}
+
 TEST(TreesProcess, MistakesEndWithExitCode2AndSayWhatToDo) {
   TempFolder folder;
   WriteWholeFile(folder.File("bad.conf"), "objective = binary\nnum_leafs = 7\n");
