@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/core/peer_access.cuh"
 #include "kernels/tree/gpu_part.cuh"
 #include "kernels/tree/gpu_trees.h"
 
@@ -10,28 +11,13 @@ namespace {
 
 constexpr size_t kFirstSteps = 16;  // of the first tree, before they are known
 
-Status LetReachEachOther(std::span<const int> devices) {
-  for (const int device : devices) {
-    for (const int peer : devices) {
-      if (peer == device) continue;
-      int can = 0;
-      STRATA_TRY(
-          FromCuda(cudaDeviceCanAccessPeer(&can, device, peer), "which GPUs reach each other"));
-      if (can == 0) {
-        return Failed(
-            fmt::format("GPU {} cannot reach the memory of GPU {} ('nvidia-smi topo -p2p r' shows "
-                        "which can); grow trees over GPUs that all can, or on one",
-                        device, peer));
-      }
-      const DeviceScope scope(device);
-      const cudaError_t enabled = cudaDeviceEnablePeerAccess(peer, 0);
-      if (enabled != cudaErrorPeerAccessAlreadyEnabled) {
-        STRATA_TRY(FromCuda(enabled, "reaching a GPU"));
-      }
-      (void)cudaGetLastError();
-    }
-  }
-  return {};
+Status CheckReach(std::span<const int> devices) {
+  STRATA_ASSIGN(const auto unreachable, FindUnreachable(devices));
+  if (!unreachable.has_value()) return {};
+  return Failed(
+      fmt::format("GPU {} cannot reach the memory of GPU {} ('nvidia-smi topo -p2p r' shows "
+                  "which can); grow trees over GPUs that all can, or on one",
+                  unreachable->first, unreachable->second));
 }
 
 class Trees : public GpuTrees {
@@ -49,6 +35,7 @@ class Trees : public GpuTrees {
                const std::shared_ptr<const GpuBins>& made) {
     rows_ = bins.rows();
     const size_t count = std::min(devices.size(), std::max<size_t>(1, rows_));  // a row each
+    STRATA_TRY(CheckReach(devices.first(count)));
     STRATA_TRY(LetReachEachOther(devices.first(count)));
     const bool are_there = count == 1 && made != nullptr && made->device() == devices[0];
     for (size_t i = 0; i < count; ++i) {

@@ -1,5 +1,6 @@
 #include <deque>
 
+#include "kernels/core/peer_access.cuh"
 #include "kernels/sparse/bag_gradients.h"
 #include "storage/gpu/gpu_calls.cuh"
 #include "storage/gpu/gpu_table.h"
@@ -61,34 +62,15 @@ Status CheckShards(std::span<const uint16_t> owner_of_shard, size_t gpus) {
   return {};
 }
 
-// Calls visit(exec, other) for all pairs, until one fails.
-template <typename Visit>
-Status ForPairs(std::span<const Exec> execs, const Visit& visit) {
-  for (const Exec& exec : execs) {
-    for (const Exec& other : execs) {
-      if (exec.ordinal != other.ordinal) STRATA_TRY(visit(exec.ordinal, other.ordinal));
-    }
-  }
-  return {};
-}
-
 Status LetReadEachOther(std::span<const Exec> execs) {
-  STRATA_TRY(ForPairs(execs, [](int gpu, int peer) -> Status {
-    int can = 0;
-    STRATA_TRY(FromCuda(cudaDeviceCanAccessPeer(&can, gpu, peer), "which GPUs reach each other"));
-    if (can != 0) return {};
-    return Failed(
-        fmt::format("GPU {} cannot read the memory of GPU {} ('nvidia-smi topo -p2p r' shows which "
-                    "can); spread tables over GPUs that all can, or keep them on one",
-                    gpu, peer));
-  }));
-  return ForPairs(execs, [](int gpu, int peer) -> Status {
-    const DeviceScope device(gpu);
-    const cudaError_t enabled = cudaDeviceEnablePeerAccess(peer, 0);
-    if (enabled != cudaErrorPeerAccessAlreadyEnabled) return FromCuda(enabled, "reaching a GPU");
-    (void)cudaGetLastError();
-    return {};
-  });
+  std::vector<int> gpus;
+  for (const Exec& exec : execs) gpus.push_back(exec.ordinal);
+  STRATA_ASSIGN(const auto unreachable, FindUnreachable(gpus));
+  if (!unreachable.has_value()) return LetReachEachOther(gpus);
+  return Failed(
+      fmt::format("GPU {} cannot read the memory of GPU {} ('nvidia-smi topo -p2p r' shows which "
+                  "can); spread tables over GPUs that all can, or keep them on one",
+                  unreachable->first, unreachable->second));
 }
 
 // The tables as a rank's batch is cut and its gradients are found: no row is looked for.
