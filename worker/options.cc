@@ -144,9 +144,8 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   STRATA_ASSIGN(options.log_level, ParseLogLevel(config.log_level));
   options.log_file = config.log_file;
   options.http_host = config.http_host;
-  const bool in_cluster = cluster.IsSet("config") || cluster.IsSet("cluster.machines") ||
-                          cluster.IsSet("cluster.servers") || cluster.IsSet("worker.rendezvous") ||
-                          cluster.IsSet("worker.hosts");
+  const bool in_cluster =
+      cluster.IsSet("config") || !config.machines.machines.empty() || config.rendezvous.has_value();
   options.http_port = in_cluster || cluster.IsSet("http.port") ? config.http_port : -1;
   if (in_cluster) options.cluster = config;
   if (!conf.empty()) {

@@ -89,6 +89,15 @@ class CrossEntropyLambdaMetric : public TreeMetric {
   const TreeDataset& data_;
 };
 
+// Of two classes.
+bool IsRight(double probability, double label) { return (probability > 0.5) == (label > 0); }
+
+// Whether the label's class is among the `most` best ones; equal ones count as better.
+bool IsAmongBest(std::span<const double> scores, double label, int64_t most) {
+  const double own = scores[static_cast<size_t>(label)];
+  return std::ranges::count_if(scores, [own](double other) { return other >= own; }) <= most;
+}
+
 // The loss of a name; null for a name that is not there.
 RowLoss LossOf(const std::string& name, const TreeParameters& p) {
   if (name == "l2" || name == "rmse") {
@@ -137,7 +146,7 @@ RowLoss LossOf(const std::string& name, const TreeParameters& p) {
     return [](auto s, double y) { return -LogOf(y > 0 ? s[0] : 1 - s[0]); };
   }
   if (name == "binary_error") {
-    return [](auto s, double y) { return (s[0] > 0.5) == (y > 0) ? 0.0 : 1.0; };
+    return [](auto s, double y) { return IsRight(s[0], y) ? 0.0 : 1.0; };
   }
   if (name == "cross_entropy") {
     return CrossEntropyOf;
@@ -150,21 +159,14 @@ RowLoss LossOf(const std::string& name, const TreeParameters& p) {
   if (name == "multi_logloss") {
     return [](auto s, double y) { return -LogOf(s[static_cast<size_t>(y)]); };
   }
+  if (name == "multi_error") {
+    return [k = p.multi_error_top_k](auto s, double y) { return IsAmongBest(s, y, k) ? 0.0 : 1.0; };
+  }
   if (name == "accuracy" && p.num_class > 1) {
-    return [](auto s, double y) {
-      const double own = s[static_cast<size_t>(y)];
-      return std::ranges::count_if(s, [own](double other) { return other >= own; }) == 1 ? 1.0
-                                                                                         : 0.0;
-    };
+    return [](auto s, double y) { return IsAmongBest(s, y, 1) ? 1.0 : 0.0; };
   }
   if (name == "accuracy") {
-    return [](auto s, double y) { return (s[0] > 0.5) == (y > 0) ? 1.0 : 0.0; };
-  }
-  if (name == "multi_error") {
-    return [k = p.multi_error_top_k](auto s, double y) {
-      const double own = s[static_cast<size_t>(y)];
-      return std::ranges::count_if(s, [own](double other) { return other >= own; }) > k ? 1.0 : 0.0;
-    };
+    return [](auto s, double y) { return IsRight(s[0], y) ? 1.0 : 0.0; };
   }
   return nullptr;
 }
