@@ -129,12 +129,7 @@ TEST_F(RanksTexts, RanksWithOtherColumnsAreNamed) {
     ASSERT_TRUE(parameters.ok());
     SetColumns(&*parameters, false);
     if (group.rank() == 1) parameters->columns->features[1].kind = FeatureKind::kNumeric;
-    const TreeTaskContext context = {.disk = RealDisk(),
-                                     .clock = RealClock(),
-                                     .progress = {},
-                                     .check = [] { return Status::Ok(); },
-                                     .group = &group};
-    const auto result = RunTreeTask(*parameters, context);
+    const auto result = RunAs(&group, *parameters);
     ASSERT_FALSE(result.ok());
     EXPECT_THAT(result.status().message(), HasSubstr("rank 0 has 'feature 1 = town, categorical', "
                                                      "rank 1 has 'feature 1 = town, numeric'"));

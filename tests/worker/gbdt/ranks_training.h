@@ -64,6 +64,15 @@ struct Trained {
   std::vector<Evaluation> evaluations;
 };
 
+// What `strata-worker` does with these parameters, as one of the group's ranks; alone without one.
+inline Result<TreeTaskResult> RunAs(Group* group, const TreeParameters& parameters) {
+  return RunTreeTask(parameters, {.disk = RealDisk(),
+                                  .clock = RealClock(),
+                                  .progress = [](const TreeProgress&) {},
+                                  .check = [] { return Status::Ok(); },
+                                  .group = group});
+}
+
 class RanksTraining : public ::testing::Test {
  protected:
   void WriteData(const RanksCase& c) {
@@ -99,12 +108,7 @@ class RanksTraining : public ::testing::Test {
       auto parameters = ParseLightGbmConf(conf, "train.conf", {});
       ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
       change(&*parameters);
-      const TreeTaskContext context = {.disk = RealDisk(),
-                                       .clock = RealClock(),
-                                       .progress = [](const TreeProgress&) {},
-                                       .check = [] { return Status::Ok(); },
-                                       .group = world == 1 ? nullptr : &group};
-      const auto result = RunTreeTask(*parameters, context);
+      const auto result = RunAs(world == 1 ? nullptr : &group, *parameters);
       const std::lock_guard lock(mutex);
       if (!result.ok()) {
         group.Cancel(result.status());

@@ -97,12 +97,7 @@ TEST_F(RanksTraining, SeveralLeavesShareAMessage) {
         parameters->num_iterations = 1;
         parameters->num_leaves = leaves;
         parameters->rules.min_data_in_leaf = 2;
-        const TreeTaskContext context = {.disk = RealDisk(),
-                                         .clock = RealClock(),
-                                         .progress = [](const TreeProgress&) {},
-                                         .check = [] { return Status::Ok(); },
-                                         .group = &group};
-        const auto result = RunTreeTask(*parameters, context);
+        const auto result = RunAs(&group, *parameters);
         EXPECT_TRUE(result.ok()) << result.status().ToString();
         calls[static_cast<size_t>(r)] = counted.calls();
       });
@@ -155,12 +150,7 @@ TEST_F(RanksTraining, FilesOfTheirOwnAreTheirPartsOfTheRows) {
     ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
     parameters->data = folder_.File(fmt::format("train.{}", group.rank()));
     parameters->valid = {folder_.File(fmt::format("valid.{}", group.rank()))};
-    const TreeTaskContext context = {.disk = RealDisk(),
-                                     .clock = RealClock(),
-                                     .progress = [](const TreeProgress&) {},
-                                     .check = [] { return Status::Ok(); },
-                                     .group = &group};
-    const auto result = RunTreeTask(*parameters, context);
+    const auto result = RunAs(&group, *parameters);
     ASSERT_TRUE(result.ok()) << result.status().ToString();
     ExpectSame(result->evaluations, alone.evaluations);
   });
@@ -232,12 +222,7 @@ TEST_F(RanksTraining, WhatAllRanksFindAllOfThemSay) {
                         folder_.File("wrong.csv"), wrong.conf),
             "train.conf", {});
         ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
-        const TreeTaskContext context = {.disk = RealDisk(),
-                                         .clock = RealClock(),
-                                         .progress = [](const TreeProgress&) {},
-                                         .check = [] { return Status::Ok(); },
-                                         .group = &group};
-        const Status status = RunTreeTask(*parameters, context).status();
+        const Status status = RunAs(&group, *parameters).status();
         group.Cancel(status);
         EXPECT_EQ(status.code(), StatusCode::kInvalid) << status.ToString();
         EXPECT_THAT(status.message(), HasSubstr(wrong.message));
@@ -254,12 +239,7 @@ TEST_F(RanksTraining, RanksThatWantDifferentModelsAreNamed) {
         Conf(c, group.rank() == 2 ? "tree_learner = data\nlambda_l2 = 3" : "tree_learner = data"),
         "train.conf", {});
     ASSERT_TRUE(parameters.ok());
-    const TreeTaskContext context = {.disk = RealDisk(),
-                                     .clock = RealClock(),
-                                     .progress = {},
-                                     .check = [] { return Status::Ok(); },
-                                     .group = &group};
-    const auto result = RunTreeTask(*parameters, context);
+    const auto result = RunAs(&group, *parameters);
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.status().code(), StatusCode::kInvalid);
     EXPECT_THAT(result.status().message(), HasSubstr("rank 2 has 'lambda_l2 = 3'"));
