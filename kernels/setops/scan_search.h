@@ -1,0 +1,36 @@
+// ScanSearch: the scanning engine. All documents of a block are looked at once for up to 32
+// queries: a token's word says which of the queries have it, and words are added up in columns (bit
+// q of digit p is digit p of query q's overlap). Its time hardly depends on the data, so that it
+// wins where most tokens are frequent or queries long.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kernels/setops/set_block.h"
+#include "kernels/setops/top_hits.h"
+
+namespace strata {
+
+// A group of queries, made ready for any number of blocks. One thread.
+class ScanSearch {
+ public:
+  static constexpr size_t kMostQueries = 32;
+
+  // Queries ascend without repeats; at most kMostQueries.
+  explicit ScanSearch(std::span<const std::span<const Token>> queries);
+
+  // As CountSearch::Search, for each query: hits[q] is of queries[q].
+  void Search(const SetBlock& block, std::span<const uint64_t> allowed, std::span<TopHits> hits);
+
+ private:
+  uint32_t WordOf(Token token) const;
+
+  size_t queries_;
+  std::vector<uint32_t> words_;                   // by token
+  std::vector<std::pair<Token, uint32_t>> rare_;  // of tokens above those, ascending
+};
+
+}  // namespace strata

@@ -1,0 +1,110 @@
+#include "kernels/setops/set_block.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/status.h"
+
+namespace strata {
+
+SetBlock SetBlock::Build(std::span<const DocumentId> ids, const SetList& documents) {
+  STRATA_CHECK(ids.size() == documents.size() && ids.size() <= kMostDocuments);
+  SetBlock block;
+  block.OrderByLength(ids, documents);
+  block.Invert();
+  return block;
+}
+
+void SetBlock::OrderByLength(std::span<const DocumentId> ids, const SetList& documents) {
+  std::vector<uint32_t> order(ids.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    const size_t length_a = documents[a].size();
+    const size_t length_b = documents[b].size();
+    return length_a != length_b ? length_a < length_b : ids[a] < ids[b];
+  });
+  size_t tokens = 0;
+  for (size_t i = 0; i < documents.size(); ++i) tokens += documents[i].size();
+  forward_.reserve(tokens);
+  ids_.reserve(ids.size());
+  for (const uint32_t i : order) {
+    const auto document = documents[i];
+    const auto length = static_cast<uint32_t>(document.size());
+    const auto place = static_cast<uint32_t>(ids_.size());
+    if (runs_.empty() || runs_.back().length != length) {
+      runs_.push_back({length, place, place, forward_.size()});
+    }
+    runs_.back().end = place + 1;
+    ids_.push_back(ids[i]);
+    forward_.insert(forward_.end(), document.begin(), document.end());
+  }
+}
+
+void SetBlock::Invert() {
+  for (const Token token : forward_) {
+    if (token < kDirectTokens) {
+      direct_ = std::max(direct_, token + 1);
+    } else {
+      rare_.push_back(token);
+    }
+  }
+  std::sort(rare_.begin(), rare_.end());
+  rare_.erase(std::unique(rare_.begin(), rare_.end()), rare_.end());
+
+  starts_.assign(direct_ + rare_.size() + 1, 0);
+  for (const Token token : forward_) ++starts_[ListOf(token) + 1];
+  const size_t many = std::max<size_t>((size() + 15) / 16, 1);
+  std::vector<uint32_t> place_of_bits(lists(), UINT32_MAX);
+  for (size_t list = 0; list < lists(); ++list) {
+    if (starts_[list + 1] >= many) {
+      place_of_bits[list] = static_cast<uint32_t>(frequent_.size() * words());
+      frequent_.push_back(static_cast<uint32_t>(list));
+      starts_[list + 1] = 0;
+    }
+    starts_[list + 1] += starts_[list];
+  }
+  postings_.resize(starts_.back());
+  bits_.resize(frequent_.size() * words());
+  std::vector<uint32_t> next(starts_.begin(), starts_.end() - 1);
+  for (const Run& run : runs_) {
+    for (uint32_t place = run.begin; place < run.end; ++place) {
+      for (const Token token : TokensAt(run, place)) {
+        const size_t list = ListOf(token);
+        if (place_of_bits[list] != UINT32_MAX) {
+          bits_[place_of_bits[list] + place / 64] |= uint64_t{1} << place % 64;
+        } else {
+          postings_[next[list]++] = static_cast<uint16_t>(place);
+        }
+      }
+    }
+  }
+}
+
+size_t SetBlock::ListOf(Token token) const {
+  if (token < direct_) return token;
+  const auto found = std::lower_bound(rare_.begin(), rare_.end(), token);
+  if (found == rare_.end() || *found != token) return lists();
+  return direct_ + static_cast<size_t>(found - rare_.begin());
+}
+
+SetBlock::Places SetBlock::With(Token token) const {
+  const size_t list = ListOf(token);
+  if (list == lists()) return {};
+  const uint32_t begin = starts_[list];
+  if (starts_[list + 1] != begin) {
+    return {std::span(postings_).subspan(begin, starts_[list + 1] - begin), {}};
+  }
+  const auto found = std::lower_bound(frequent_.begin(), frequent_.end(), list);
+  if (found == frequent_.end() || *found != list) return {};
+  const auto at = static_cast<size_t>(found - frequent_.begin());
+  return {{}, std::span(bits_).subspan(at * words(), words())};
+}
+
+size_t SetBlock::bytes() const {
+  return ids_.size() * sizeof(DocumentId) + runs_.size() * sizeof(Run) +
+         forward_.size() * sizeof(Token) + rare_.size() * sizeof(Token) +
+         (starts_.size() + frequent_.size()) * sizeof(uint32_t) +
+         postings_.size() * sizeof(uint16_t) + bits_.size() * sizeof(uint64_t);
+}
+
+}  // namespace strata

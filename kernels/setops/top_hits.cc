@@ -1,0 +1,64 @@
+#include "kernels/setops/top_hits.h"
+
+#include <algorithm>
+
+namespace strata {
+namespace {
+
+constexpr size_t kKnownLengths = 4096;  // longer documents are computed each time
+
+size_t RoomFor(size_t k) {
+  constexpr size_t kLeastRoom = 1024;
+  if (k > SearchGoal::kAll / 4) return SearchGoal::kAll;
+  return std::max(kLeastRoom, 4 * k);
+}
+
+}  // namespace
+
+TopHits::TopHits(const SearchGoal& goal, uint32_t query_length)
+    : goal_(goal), query_length_(query_length), room_(RoomFor(goal.k)), least_(goal.at_least) {}
+
+uint32_t TopHits::LeastOverlap(uint32_t length) {
+  if (length >= kKnownLengths)
+    return strata::LeastOverlap(goal_.metric, least_, query_length_, length);
+  if (length >= least_overlaps_.size()) least_overlaps_.resize(length + 1);
+  LeastOfLength& known = least_overlaps_[length];
+  if (known.raised != times_raised_) {
+    known = {times_raised_, strata::LeastOverlap(goal_.metric, least_, query_length_, length)};
+  }
+  return known.overlap;
+}
+
+bool TopHits::IsBetter(const Candidate& a, const Candidate& b) {
+  if (IsLess(b.similarity, a.similarity)) return true;
+  if (IsLess(a.similarity, b.similarity)) return false;
+  return a.hit.id < b.hit.id;
+}
+
+void TopHits::KeepBest() {
+  if (hits_.size() < goal_.k) return;
+  if (goal_.k == 0) {
+    hits_.clear();
+    return;
+  }
+  const auto last = hits_.begin() + static_cast<ptrdiff_t>(goal_.k - 1);
+  std::nth_element(hits_.begin(), last, hits_.end(), IsBetter);
+  hits_.erase(last + 1, hits_.end());
+  if (IsLess(least_, hits_.back().similarity)) {
+    least_ = hits_.back().similarity;
+    ++times_raised_;
+  }
+}
+
+std::vector<Hit> TopHits::Take() {
+  // What was offered before the threshold rose, or by a bound that is not this one, goes.
+  std::erase_if(hits_, [&](const Candidate& c) { return IsLess(c.similarity, goal_.at_least); });
+  const size_t count = std::min(goal_.k, hits_.size());
+  std::partial_sort(hits_.begin(), hits_.begin() + static_cast<ptrdiff_t>(count), hits_.end(),
+                    IsBetter);
+  std::vector<Hit> answer(count);
+  for (size_t i = 0; i < count; ++i) answer[i] = hits_[i].hit;
+  return answer;
+}
+
+}  // namespace strata
