@@ -62,5 +62,6 @@ Suite TieredSuite();
 Suite CheckpointSuite();
 Suite CollectiveSuite();
 Suite TreesSuite();
+Suite SearchSuite();
 
 }  // namespace strata::bench

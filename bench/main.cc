@@ -32,8 +32,8 @@ struct CommandLine {
 };
 
 std::vector<Suite> Suites() {
-  return {TableSuite(),      ServiceSuite(),    TieredSuite(),
-          CheckpointSuite(), CollectiveSuite(), TreesSuite()};
+  return {TableSuite(),      ServiceSuite(), TieredSuite(), CheckpointSuite(),
+          CollectiveSuite(), TreesSuite(),   SearchSuite()};
 }
 
 // By name, as a build without CUDA knows no more of them.

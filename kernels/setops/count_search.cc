@@ -81,10 +81,6 @@ template <typename Counter>
   return any != 0;
 }
 
-bool IsAllowed(std::span<const uint64_t> allowed, uint32_t place) {
-  return allowed.empty() || (allowed[place / 64] >> place % 64 & 1) != 0;
-}
-
 }  // namespace
 
 template <typename Counter>

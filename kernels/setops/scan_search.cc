@@ -9,128 +9,181 @@
 namespace strata {
 namespace {
 
-// Overlaps of 32 queries with one document: bit q of digits[p] is digit p of query q's.
-struct Columns {
-  std::array<uint32_t, 32> digits{};
+// Documents of one length that are looked at side by side: words are fetched and added for all of
+// them by the same vector instructions.
+constexpr size_t kLanes = 16;
+constexpr size_t kDigits = 32;
+constexpr size_t kTokensAtOnce = 8;
 
-  // Adds a word whose bits count 2^digit each.
-  void Add(uint32_t word, size_t digit) {
-    for (; word != 0; ++digit) {
-      const uint32_t both = digits[digit] & word;
-      digits[digit] ^= word;
-      word = both;
-    }
-  }
-  uint32_t Count(size_t query) const {
-    uint32_t count = 0;
-    for (size_t p = 0; p < digits.size(); ++p) count |= (digits[p] >> query & 1) << p;
-    return count;
-  }
+// A word of each document.
+struct Words {
+  alignas(64) std::array<uint32_t, kLanes> of{};
 };
 
-// Adds bits a and b to sum's; returns what is carried.
-uint32_t AddBits(uint32_t& sum, uint32_t a, uint32_t b) {
-  const uint32_t either = sum ^ a;
-  const uint32_t carry = (sum & a) | (either & b);
-  sum = either ^ b;
+// Adds words a and b to sum's; what is carried.
+[[gnu::always_inline]] inline Words AddBits(Words& sum, const Words& a, const Words& b) {
+  Words carry;
+  for (size_t i = 0; i < kLanes; ++i) {
+    const uint32_t either = sum.of[i] ^ a.of[i];
+    carry.of[i] = (sum.of[i] & a.of[i]) | (either & b.of[i]);
+    sum.of[i] = either ^ b.of[i];
+  }
   return carry;
 }
 
-// The least overlaps of a run's length in the same form.
-struct LeastColumns {
-  std::array<uint32_t, 32> digits{};
-  size_t used = 0;
-  uint32_t reachable = 0;  // queries of which a document of the run can be an answer
+// Overlaps of 32 queries with each document: bit q of digits[p] is digit p of query q's.
+using Columns = std::array<Words, kDigits>;
 
-  LeastColumns(const SetBlock::Run& run, std::span<TopHits> hits) {
-    used = std::bit_width(run.length);
+// The words of the documents' list i, or none where it is past the length. lists: of the first
+// document, the others' behind them.
+template <typename Number>
+[[gnu::always_inline]] inline Words Fetch(const uint32_t* words, const Number* lists,
+                                          uint32_t length, size_t i) {
+  Words fetched;
+  if (i >= length) return fetched;
+  for (size_t lane = 0; lane < kLanes; ++lane) fetched.of[lane] = words[lists[lane * length + i]];
+  return fetched;
+}
+
+// Counts up to `length`, for which `digits` suffice.
+template <typename Number>
+[[gnu::always_inline]] inline void AddUp(const uint32_t* words, const Number* lists,
+                                         uint32_t length, size_t digits, Columns& columns) {
+  for (size_t p = 0; p < digits; ++p) columns[p] = Words();
+  const Words none;
+  for (size_t i = 0; i < length; i += kTokensAtOnce) {
+    const auto word = [&](size_t of) { return Fetch(words, lists, length, i + of); };
+    const Words two_a = AddBits(columns[0], word(0), word(1));
+    const Words two_b = AddBits(columns[0], word(2), word(3));
+    const Words four_a = AddBits(columns[1], two_a, two_b);
+    const Words two_c = AddBits(columns[0], word(4), word(5));
+    const Words two_d = AddBits(columns[0], word(6), word(7));
+    const Words four_b = AddBits(columns[1], two_c, two_d);
+    Words carry = AddBits(columns[2], four_a, four_b);
+    for (size_t p = 3; p < digits; ++p) carry = AddBits(columns[p], carry, none);
+  }
+}
+
+template <typename Number>
+[[gnu::target("avx2"), gnu::flatten]] void AddUpAvx2(const uint32_t* words, const Number* lists,
+                                                     uint32_t length, size_t digits,
+                                                     Columns& columns) {
+  AddUp(words, lists, length, digits, columns);
+}
+template <typename Number>
+[[gnu::target("avx512f"), gnu::flatten]] void AddUpAvx512(const uint32_t* words,
+                                                          const Number* lists, uint32_t length,
+                                                          size_t digits, Columns& columns) {
+  AddUp(words, lists, length, digits, columns);
+}
+template <typename Number>
+void AddUpPlain(const uint32_t* words, const Number* lists, uint32_t length, size_t digits,
+                Columns& columns) {
+  AddUp(words, lists, length, digits, columns);
+}
+
+template <typename Number>
+using AddUpFunction = void (*)(const uint32_t*, const Number*, uint32_t, size_t, Columns&);
+
+template <typename Number>
+AddUpFunction<Number> FastestAddUp() {
+  if (__builtin_cpu_supports("avx512f") != 0) return &AddUpAvx512<Number>;
+  if (__builtin_cpu_supports("avx2") != 0) return &AddUpAvx2<Number>;
+  return &AddUpPlain<Number>;
+}
+
+// The least overlaps with documents of one length: digits in the same form, in one word.
+struct LeastOverlaps {
+  std::array<uint32_t, kDigits> digits{};
+  uint32_t reachable = 0;  // queries of which such a document can be an answer
+
+  LeastOverlaps(uint32_t length, size_t used, std::span<TopHits> hits) {
     for (size_t q = 0; q < hits.size(); ++q) {
-      const uint32_t least = hits[q].LeastOverlap(run.length);
-      if (least > std::min(run.length, hits[q].query_length())) continue;
+      const uint32_t least = hits[q].LeastOverlap(length);
+      if (least > std::min(length, hits[q].query_length())) continue;
       reachable |= uint32_t{1} << q;
       for (size_t p = 0; p < used; ++p) digits[p] |= (least >> p & 1) << q;
     }
   }
-  // Which queries' overlaps are as large.
-  uint32_t Reached(const Columns& overlaps) const {
-    uint32_t reached = reachable;
-    for (size_t p = 0; p < used; ++p) {
-      const uint32_t differs = overlaps.digits[p] ^ digits[p];
-      reached = (differs & overlaps.digits[p]) | (~differs & reached);
-    }
-    return reached & reachable;
-  }
 };
+
+// Of each document the queries that have reached their least overlap.
+Words Reached(const Columns& overlaps, size_t used, const LeastOverlaps& least) {
+  Words reached;
+  reached.of.fill(least.reachable);
+  for (size_t p = 0; p < used; ++p) {
+    for (size_t i = 0; i < kLanes; ++i) {
+      const uint32_t differs = overlaps[p].of[i] ^ least.digits[p];
+      reached.of[i] = (differs & overlaps[p].of[i]) | (~differs & reached.of[i]);
+    }
+  }
+  for (uint32_t& word : reached.of) word &= least.reachable;
+  return reached;
+}
+
+uint32_t OverlapOf(const Columns& overlaps, size_t used, size_t lane, size_t query) {
+  uint32_t overlap = 0;
+  for (size_t p = 0; p < used; ++p) overlap |= (overlaps[p].of[lane] >> query & 1) << p;
+  return overlap;
+}
 
 }  // namespace
 
-ScanSearch::ScanSearch(std::span<const std::span<const Token>> queries) : queries_(queries.size()) {
+ScanSearch::ScanSearch(std::span<const std::span<const Token>> queries)
+    : queries_(queries.begin(), queries.end()) {
   STRATA_CHECK(queries.size() <= kMostQueries);
-  Token largest = 0;
-  for (const auto query : queries) {
-    for (const Token token : query) {
-      if (token < SetBlock::kDirectTokens) largest = std::max(largest, token);
-    }
-  }
-  words_.assign(largest + 1, 0);
-  for (size_t q = 0; q < queries.size(); ++q) {
-    const uint32_t bit = uint32_t{1} << q;
-    for (const Token token : queries[q]) {
-      if (token <= largest) {
-        words_[token] |= bit;
-      } else {
-        rare_.emplace_back(token, bit);
-      }
-    }
-  }
-  std::sort(rare_.begin(), rare_.end());
-  size_t kept = 0;
-  for (const auto& [token, bit] : rare_) {
-    if (kept > 0 && rare_[kept - 1].first == token) {
-      rare_[kept - 1].second |= bit;
-    } else {
-      rare_[kept++] = {token, bit};
-    }
-  }
-  rare_.resize(kept);
 }
 
-uint32_t ScanSearch::WordOf(Token token) const {
-  if (token < words_.size()) return words_[token];
-  if (token < SetBlock::kDirectTokens || rare_.empty()) return 0;
-  const auto found = std::lower_bound(rare_.begin(), rare_.end(), std::pair(token, uint32_t{0}));
-  return found != rare_.end() && found->first == token ? found->second : 0;
+template <typename Number>
+void ScanSearch::SearchRun(const SetBlock& block, const SetBlock::Run& run, const Number* forward,
+                           std::span<const uint64_t> allowed, std::span<TopHits> hits) const {
+  static const AddUpFunction<Number> add_up = FastestAddUp<Number>();
+  const size_t used = std::bit_width(run.length);
+  LeastOverlaps least(run.length, used, hits);
+  Columns overlaps;
+  std::vector<Number> last;  // documents, with others that are not there
+  for (uint32_t place = run.begin; place < run.end && least.reachable != 0; place += kLanes) {
+    const size_t here = std::min<size_t>(kLanes, run.end - place);
+    const Number* lists = forward + run.first_token + uint64_t{run.length} * (place - run.begin);
+    if (here < kLanes) {
+      last.assign(lists, lists + here * run.length);
+      last.resize(kLanes * run.length);
+      lists = last.data();
+    }
+    add_up(words_.data(), lists, run.length, used, overlaps);
+    const Words reached = Reached(overlaps, used, least);
+    for (size_t lane = 0; lane < here; ++lane) {
+      uint32_t queries = reached.of[lane];
+      const auto at = place + static_cast<uint32_t>(lane);
+      if (queries == 0 || !IsAllowed(allowed, at)) continue;
+      for (; queries != 0; queries &= queries - 1) {
+        const auto q = static_cast<size_t>(std::countr_zero(queries));
+        const uint32_t overlap = OverlapOf(overlaps, used, lane, q);
+        if (overlap < hits[q].LeastOverlap(run.length)) continue;
+        hits[q].Offer({block.ids()[at], overlap, run.length});
+      }
+    }
+    if (std::any_of(reached.of.begin(), reached.of.end(), [](uint32_t of) { return of != 0; })) {
+      least = LeastOverlaps(run.length, used, hits);
+    }
+  }
 }
 
 void ScanSearch::Search(const SetBlock& block, std::span<const uint64_t> allowed,
                         std::span<TopHits> hits) {
-  STRATA_CHECK(hits.size() == queries_);
-  for (const SetBlock::Run& run : block.runs()) {
-    if (run.length == 0) continue;
-    LeastColumns least(run, hits);
-    if (least.reachable == 0) continue;
-    for (uint32_t place = run.begin; place < run.end; ++place) {
-      const auto tokens = block.TokensAt(run, place);
-      Columns overlaps;
-      auto& digits = overlaps.digits;
-      size_t i = 0;
-      // Four words at a time give one that counts fours.
-      for (; i + 4 <= tokens.size(); i += 4) {
-        const uint32_t first = AddBits(digits[0], WordOf(tokens[i]), WordOf(tokens[i + 1]));
-        const uint32_t second = AddBits(digits[0], WordOf(tokens[i + 2]), WordOf(tokens[i + 3]));
-        overlaps.Add(AddBits(digits[1], first, second), 2);
-      }
-      for (; i < tokens.size(); ++i) overlaps.Add(WordOf(tokens[i]), 0);
-      uint32_t reached = least.Reached(overlaps);
-      if (reached == 0) continue;
-      if (!allowed.empty() && (allowed[place / 64] >> place % 64 & 1) == 0) continue;
-      for (; reached != 0; reached &= reached - 1) {
-        const auto q = static_cast<size_t>(std::countr_zero(reached));
-        hits[q].Offer({block.ids()[place], overlaps.Count(q), run.length});
-      }
-      least = LeastColumns(run, hits);
+  STRATA_CHECK(hits.size() == queries_.size());
+  words_.assign(std::max<size_t>(block.lists(), 1), 0);
+  for (size_t q = 0; q < queries_.size(); ++q) {
+    for (const Token token : queries_[q]) {
+      const size_t list = block.ListOf(token);
+      if (list < block.lists()) words_[list] |= uint32_t{1} << q;
     }
   }
+  block.VisitForward([&](const auto* forward) {
+    for (const SetBlock::Run& run : block.runs()) {
+      if (run.length > 0) SearchRun(block, run, forward, allowed, hits);
+    }
+  });
 }
 
 }  // namespace strata

@@ -1,12 +1,11 @@
 // ScanSearch: the scanning engine. All documents of a block are looked at once for up to 32
-// queries: a token's word says which of the queries have it, and words are added up in columns (bit
+// queries: a list's word says which of the queries have it, and words are added up in columns (bit
 // q of digit p is digit p of query q's overlap). Its time hardly depends on the data, so that it
 // wins where most tokens are frequent or queries long.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "kernels/setops/set_block.h"
@@ -19,18 +18,19 @@ class ScanSearch {
  public:
   static constexpr size_t kMostQueries = 32;
 
-  // Queries ascend without repeats; at most kMostQueries.
+  // Queries ascend without repeats and outlive this; at most kMostQueries.
   explicit ScanSearch(std::span<const std::span<const Token>> queries);
 
   // As CountSearch::Search, for each query: hits[q] is of queries[q].
   void Search(const SetBlock& block, std::span<const uint64_t> allowed, std::span<TopHits> hits);
 
  private:
-  uint32_t WordOf(Token token) const;
+  template <typename Number>
+  void SearchRun(const SetBlock& block, const SetBlock::Run& run, const Number* forward,
+                 std::span<const uint64_t> allowed, std::span<TopHits> hits) const;
 
-  size_t queries_;
-  std::vector<uint32_t> words_;                   // by token
-  std::vector<std::pair<Token, uint32_t>> rare_;  // of tokens above those, ascending
+  std::vector<std::span<const Token>> queries_;
+  std::vector<uint32_t> words_;  // of the block that is searched, by list
 };
 
 }  // namespace strata

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
+#include <utility>
 
 #include "base/status.h"
 
@@ -10,12 +12,26 @@ namespace strata {
 SetBlock SetBlock::Build(std::span<const DocumentId> ids, const SetList& documents) {
   STRATA_CHECK(ids.size() == documents.size() && ids.size() <= kMostDocuments);
   SetBlock block;
-  block.OrderByLength(ids, documents);
-  block.Invert();
+  const std::vector<uint32_t> order = block.OrderByLength(ids, documents);
+  block.NumberLists(documents);
+  const auto fill = [&](auto& forward) {
+    for (const uint32_t document : order) {
+      for (const Token token : documents[document]) {
+        forward.push_back(static_cast<std::decay_t<decltype(forward[0])>>(block.ListOf(token)));
+      }
+    }
+    block.Invert(std::span(std::as_const(forward)));
+  };
+  if (block.lists() <= kShortLists) {
+    fill(block.short_);
+  } else {
+    fill(block.long_);
+  }
   return block;
 }
 
-void SetBlock::OrderByLength(std::span<const DocumentId> ids, const SetList& documents) {
+std::vector<uint32_t> SetBlock::OrderByLength(std::span<const DocumentId> ids,
+                                              const SetList& documents) {
   std::vector<uint32_t> order(ids.size());
   std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
@@ -23,41 +39,44 @@ void SetBlock::OrderByLength(std::span<const DocumentId> ids, const SetList& doc
     const size_t length_b = documents[b].size();
     return length_a != length_b ? length_a < length_b : ids[a] < ids[b];
   });
-  size_t tokens = 0;
-  for (size_t i = 0; i < documents.size(); ++i) tokens += documents[i].size();
-  forward_.reserve(tokens);
-  ids_.reserve(ids.size());
-  for (const uint32_t i : order) {
-    const auto document = documents[i];
-    const auto length = static_cast<uint32_t>(document.size());
+  uint64_t tokens = 0;
+  for (const uint32_t document : order) {
+    const auto length = static_cast<uint32_t>(documents[document].size());
     const auto place = static_cast<uint32_t>(ids_.size());
     if (runs_.empty() || runs_.back().length != length) {
-      runs_.push_back({length, place, place, forward_.size()});
+      runs_.push_back({length, place, place, tokens});
     }
     runs_.back().end = place + 1;
-    ids_.push_back(ids[i]);
-    forward_.insert(forward_.end(), document.begin(), document.end());
+    ids_.push_back(ids[document]);
+    tokens += length;
   }
+  return order;
 }
 
-void SetBlock::Invert() {
-  for (const Token token : forward_) {
-    if (token < kDirectTokens) {
-      direct_ = std::max(direct_, token + 1);
-    } else {
-      rare_.push_back(token);
+void SetBlock::NumberLists(const SetList& documents) {
+  for (size_t i = 0; i < documents.size(); ++i) {
+    for (const Token token : documents[i]) {
+      if (token < kDirectTokens) {
+        direct_ = std::max(direct_, token + 1);
+      } else {
+        rare_.push_back(token);
+      }
     }
   }
   std::sort(rare_.begin(), rare_.end());
   rare_.erase(std::unique(rare_.begin(), rare_.end()), rare_.end());
-
   starts_.assign(direct_ + rare_.size() + 1, 0);
-  for (const Token token : forward_) ++starts_[ListOf(token) + 1];
+}
+
+template <typename Number>
+void SetBlock::Invert(std::span<const Number> forward) {
+  for (const Number list : forward) ++starts_[list + 1];
   const size_t many = std::max<size_t>((size() + 15) / 16, 1);
-  std::vector<uint32_t> place_of_bits(lists(), UINT32_MAX);
+  constexpr size_t kNotBits = SIZE_MAX;
+  std::vector<size_t> bits_of(lists(), kNotBits);
   for (size_t list = 0; list < lists(); ++list) {
     if (starts_[list + 1] >= many) {
-      place_of_bits[list] = static_cast<uint32_t>(frequent_.size() * words());
+      bits_of[list] = frequent_.size() * words();
       frequent_.push_back(static_cast<uint32_t>(list));
       starts_[list + 1] = 0;
     }
@@ -66,12 +85,13 @@ void SetBlock::Invert() {
   postings_.resize(starts_.back());
   bits_.resize(frequent_.size() * words());
   std::vector<uint32_t> next(starts_.begin(), starts_.end() - 1);
+  size_t at = 0;
   for (const Run& run : runs_) {
     for (uint32_t place = run.begin; place < run.end; ++place) {
-      for (const Token token : TokensAt(run, place)) {
-        const size_t list = ListOf(token);
-        if (place_of_bits[list] != UINT32_MAX) {
-          bits_[place_of_bits[list] + place / 64] |= uint64_t{1} << place % 64;
+      for (const size_t end = at + run.length; at < end; ++at) {
+        const size_t list = forward[at];
+        if (bits_of[list] != kNotBits) {
+          bits_[bits_of[list] + place / 64] |= uint64_t{1} << place % 64;
         } else {
           postings_[next[list]++] = static_cast<uint16_t>(place);
         }
@@ -102,8 +122,8 @@ SetBlock::Places SetBlock::With(Token token) const {
 
 size_t SetBlock::bytes() const {
   return ids_.size() * sizeof(DocumentId) + runs_.size() * sizeof(Run) +
-         forward_.size() * sizeof(Token) + rare_.size() * sizeof(Token) +
-         (starts_.size() + frequent_.size()) * sizeof(uint32_t) +
+         short_.size() * sizeof(uint16_t) + long_.size() * sizeof(uint32_t) +
+         rare_.size() * sizeof(Token) + (starts_.size() + frequent_.size()) * sizeof(uint32_t) +
          postings_.size() * sizeof(uint16_t) + bits_.size() * sizeof(uint64_t);
 }
 

@@ -21,6 +21,11 @@
 
 namespace strata {
 
+// Whether a place's bit is set; no bits stand for all of them.
+inline bool IsAllowed(std::span<const uint64_t> allowed, uint32_t place) {
+  return allowed.empty() || (allowed[place / 64] >> place % 64 & 1) != 0;
+}
+
 class SetBlock {
  public:
   static constexpr size_t kMostDocuments = 65'536;
@@ -48,26 +53,41 @@ class SetBlock {
   uint32_t longest() const { return runs_.empty() ? 0 : runs_.back().length; }
   std::span<const DocumentId> ids() const { return ids_; }  // by place
   std::span<const Run> runs() const { return runs_; }       // ascending
-  std::span<const Token> TokensAt(const Run& run, uint32_t place) const {
-    return std::span(forward_).subspan(run.first_token + uint64_t{run.length} * (place - run.begin),
-                                       run.length);
+  // Numbers of lists are below lists(); one that no document has is lists().
+  size_t lists() const { return starts_.size() - 1; }
+  size_t ListOf(Token token) const;
+  Token TokenOf(size_t list) const {
+    return list < direct_ ? static_cast<Token>(list) : rare_[list - direct_];
+  }
+  // The lists of all documents, one behind another: in order of their places, and of a document in
+  // that of its tokens. `visit` is called with a const uint16_t* or a const uint32_t*.
+  template <typename Visit>
+  void VisitForward(const Visit& visit) const {
+    if (lists() <= kShortLists) {
+      visit(short_.data());
+    } else {
+      visit(long_.data());
+    }
   }
   Places With(Token token) const;
   // Of everything above.
   size_t bytes() const;
 
  private:
-  // The number of a token's list, or lists() if no document has it.
-  size_t ListOf(Token token) const;
-  size_t lists() const { return starts_.size() - 1; }
-  void OrderByLength(std::span<const DocumentId> ids, const SetList& documents);
-  void Invert();
+  static constexpr size_t kShortLists = 65'536;
+
+  // Sets ids_ and runs_; returns for each place the number of its document.
+  std::vector<uint32_t> OrderByLength(std::span<const DocumentId> ids, const SetList& documents);
+  void NumberLists(const SetList& documents);
+  template <typename Number>
+  void Invert(std::span<const Number> forward);
 
   std::vector<DocumentId> ids_;
   std::vector<Run> runs_;
-  LargeArray<Token> forward_;
   uint32_t direct_ = 0;              // tokens below it have list number `token`
   std::vector<Token> rare_;          // others that occur, ascending: list direct_ + i
+  LargeArray<uint16_t> short_;       // forward, if there are few lists
+  LargeArray<uint32_t> long_;        // else
   std::vector<uint32_t> starts_{0};  // in postings_, of each list and one more
   LargeArray<uint16_t> postings_;
   std::vector<uint32_t> frequent_;  // lists that are bits, ascending

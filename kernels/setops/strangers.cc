@@ -16,7 +16,7 @@ void AppendStrangers(std::span<const AllowedBlock> blocks, size_t count, std::ve
       for (uint32_t place = run.begin; place < run.end; ++place) {
         const DocumentId id = of.block->ids()[place];
         if (smallest.size() == count && id >= smallest.front().id) break;  // a run's ids ascend
-        if (!of.allowed.empty() && (of.allowed[place / 64] >> place % 64 & 1) == 0) continue;
+        if (!IsAllowed(of.allowed, place)) continue;
         if (std::binary_search(known.begin(), known.end(), id)) continue;
         if (smallest.size() == count) {
           std::pop_heap(smallest.begin(), smallest.end(), by_id);

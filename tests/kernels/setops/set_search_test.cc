@@ -127,6 +127,32 @@ TEST_P(SetSearch, ByBothEnginesFindsWhatAPlainSearchFinds) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, SetSearch, testing::Range<uint64_t>(0, 20));
 
+// So many lists that their numbers take more than 16 bits.
+TEST(SetSearchOfManyTokens, FindsThem) {
+  std::mt19937_64 draw(5);
+  test::Documents documents;
+  for (DocumentId id = 0; id < 2500; ++id) {
+    test::Tokens tokens;
+    for (int i = 0; i < 40; ++i) tokens.push_back(static_cast<Token>(draw()));
+    std::sort(tokens.begin(), tokens.end());
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    documents.ids.push_back(id);
+    documents.sets.push_back(tokens);
+  }
+  const SetBlock block = SetBlock::Build(documents.ids, test::Lists(documents.sets).view());
+  ASSERT_GT(block.lists(), 65'536U);
+  test::Tokens query = documents.sets[7];
+  query.insert(query.end(), documents.sets[1900].begin(), documents.sets[1900].end());
+  std::sort(query.begin(), query.end());
+  const SearchGoal goal{.metric = SetMetric::kCosine, .k = 2};
+  std::vector<TopHits> hits(2, TopHits(goal, static_cast<uint32_t>(query.size())));
+  CountSearch().Search(block, query, {}, hits[0]);
+  ScanSearch(std::vector<std::span<const Token>>{query}).Search(block, {}, std::span(hits).last(1));
+  const auto expected = test::PlainSearch(documents, {}, query, goal);
+  EXPECT_EQ(hits[0].Take(), expected);
+  EXPECT_EQ(hits[1].Take(), expected);
+}
+
 // More than a byte, and more than 16 bits, of common tokens.
 TEST(SetSearchOfLongSets, CountsThemAll) {
   for (const Token length : {255U, 256U, 300U, 65'535U, 65'537U, 70'000U}) {

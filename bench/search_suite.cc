@@ -1,0 +1,210 @@
+// Suite "search": exact top-K by set intersection on the CPU, beside the two plain ways to do it:
+// to merge two sorted sets, and to look up a document's tokens in a bitmap of the query. All have
+// as many threads as there are cores, and the same selection.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "base/work_pool.h"
+#include "bench/figure.h"
+#include "bench/machine.h"
+#include "bench/measure.h"
+#include "bench/set_documents.h"
+#include "kernels/setops/count_search.h"
+#include "kernels/setops/scan_search.h"
+#include "kernels/setops/strangers.h"
+#include "kernels/setops/top_hits.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr uint64_t kSeed = 11;
+constexpr size_t kQueries = 512;  // that are asked in turn
+constexpr size_t kBatch = ScanSearch::kMostQueries;
+constexpr SearchGoal kGoal{.metric = SetMetric::kOverlapMax, .k = 100};
+
+using Answer = std::vector<Hit>;
+
+uint32_t CommonByMerge(std::span<const Token> a, std::span<const Token> b) {
+  uint32_t common = 0;
+  size_t i = 0;
+  size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    common += static_cast<uint32_t>(a[i] == b[j]);
+    const bool next_a = a[i] <= b[j];
+    const bool next_b = b[j] <= a[i];
+    i += static_cast<size_t>(next_a);
+    j += static_cast<size_t>(next_b);
+  }
+  return common;
+}
+
+class Bitmap {
+ public:
+  explicit Bitmap(std::span<const Token> query) : words_(SetDocuments::kVocabulary / 64 + 1) {
+    for (const Token token : query) words_[token / 64] |= uint64_t{1} << token % 64;
+  }
+  uint32_t Common(std::span<const Token> document) const {
+    uint32_t common = 0;
+    for (const Token token : document) {
+      common += static_cast<uint32_t>(words_[token / 64] >> token % 64 & 1);
+    }
+    return common;
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+// One query after another over all documents, whatever `common` does.
+template <typename Common>
+Answer SearchAll(const SetList& documents, std::span<const Token> query, const Common& common) {
+  TopHits hits(kGoal, static_cast<uint32_t>(query.size()));
+  for (size_t id = 0; id < documents.size(); ++id) {
+    const auto document = documents[id];
+    const auto length = static_cast<uint32_t>(document.size());
+    const uint32_t overlap = common(document);
+    if (overlap >= hits.LeastOverlap(length)) hits.Offer({id, overlap, length});
+  }
+  return hits.Take();
+}
+
+class Search {
+ public:
+  static Result<std::unique_ptr<Search>> Make(TokenSpread spread, size_t documents) {
+    std::unique_ptr<Search> made(new Search(SetDocuments(kSeed, spread, documents, kQueries)));
+    STRATA_ASSIGN(made->pool_, WorkPool::Start("bench", static_cast<int>(Cores()) - 1));
+    return made;
+  }
+
+  Answer ByMerge(size_t query) const {
+    const auto tokens = Query(query);
+    return SearchAll(documents_.documents(), tokens,
+                     [&](std::span<const Token> of) { return CommonByMerge(of, tokens); });
+  }
+  Answer ByBitmap(size_t query) const {
+    const Bitmap bitmap(Query(query));
+    return SearchAll(documents_.documents(), Query(query),
+                     [&](std::span<const Token> of) { return bitmap.Common(of); });
+  }
+  std::vector<Answer> ByCounting(size_t begin, size_t end) const {
+    std::vector<TopHits> hits = Hits(begin, end);
+    CountSearch search;
+    // A block's lists stay in the cache while the queries pass over them.
+    for (const SetBlock& block : blocks_) {
+      for (size_t i = begin; i < end; ++i) search.Search(block, Query(i), {}, hits[i - begin]);
+    }
+    return Answers(hits);
+  }
+  std::vector<Answer> ByScanning(size_t begin, size_t end) const {
+    std::vector<std::span<const Token>> queries;
+    for (size_t i = begin; i < end; ++i) queries.push_back(Query(i));
+    std::vector<TopHits> hits = Hits(begin, end);
+    ScanSearch search(queries);
+    for (const SetBlock& block : blocks_) search.Search(block, {}, hits);
+    return Answers(hits);
+  }
+
+  // Work in pieces of so many queries each, as many at a time as there are threads.
+  template <typename Piece>
+  Work InPieces(size_t queries, const Piece& run) {
+    return [this, queries, run](uint64_t count) {
+      pool_->Run(count, [&](size_t i) { run(i * queries, (i + 1) * queries); });
+      return Status();
+    };
+  }
+
+  // All ways have one answer.
+  Status Check() const {
+    constexpr size_t kChecked = 3;
+    const auto counted = ByCounting(0, kChecked);
+    const auto scanned = ByScanning(0, kChecked);
+    for (size_t i = 0; i < kChecked; ++i) {
+      const Answer plain = ByMerge(i);
+      if (counted[i] != plain || scanned[i] != plain || ByBitmap(i) != plain) {
+        return Internal(fmt::format("query {}: answers differ", i));
+      }
+    }
+    return {};
+  }
+
+ private:
+  explicit Search(SetDocuments documents)
+      : documents_(std::move(documents)), blocks_(documents_.Blocks()) {}
+
+  std::span<const Token> Query(size_t i) const { return documents_.queries()[i % kQueries]; }
+  std::vector<TopHits> Hits(size_t begin, size_t end) const {
+    std::vector<TopHits> hits;
+    for (size_t i = begin; i < end; ++i) {
+      hits.emplace_back(kGoal, static_cast<uint32_t>(Query(i).size()));
+    }
+    return hits;
+  }
+  std::vector<Answer> Answers(std::vector<TopHits>& hits) const {
+    std::vector<AllowedBlock> all;
+    for (const SetBlock& block : blocks_) all.push_back({&block, {}});
+    std::vector<Answer> answers;
+    for (TopHits& of : hits) {
+      const size_t strangers = of.StrangersWanted();
+      answers.push_back(of.Take());
+      AppendStrangers(all, strangers, answers.back());
+    }
+    return answers;
+  }
+
+  SetDocuments documents_;
+  std::vector<SetBlock> blocks_;
+  std::unique_ptr<WorkPool> pool_;
+};
+
+Result<std::vector<Figure>> RunCase(const std::string& name, TokenSpread spread, size_t documents,
+                                    const BenchOptions& options) {
+  STRATA_ASSIGN(const auto search, Search::Make(spread, documents));
+  STRATA_TRY(search->Check());
+  const std::vector<Contender> contenders = {
+      {"counting", search->InPieces(kBatch, [&](size_t b, size_t e) { search->ByCounting(b, e); })},
+      {"scanning", search->InPieces(kBatch, [&](size_t b, size_t e) { search->ByScanning(b, e); })},
+      {"two pointers", search->InPieces(1, [&](size_t b, size_t) { search->ByMerge(b); })},
+      {"bitmap", search->InPieces(1, [&](size_t b, size_t) { search->ByBitmap(b); })}};
+  STRATA_ASSIGN(auto rates, MeasureRates(contenders, options.rounds, options.round));
+  for (size_t batched : {0, 1}) rates[batched] *= kBatch;
+  std::vector<Figure> figures;
+  const auto add = [&](const std::string& engine, double ours, size_t peer) {
+    figures.push_back({.name = fmt::format("{} {}", engine, name),
+                       .unit = "queries/s",
+                       .ours = ours,
+                       .peer = contenders[peer].name,
+                       .peer_value = rates[peer]});
+  };
+  add("count", rates[0], 2);
+  add("count", rates[0], 3);
+  add("scan", rates[1], 2);
+  add("scan", rates[1], 3);
+  return figures;
+}
+
+std::vector<Case> Cases(bool all) {
+  std::vector<Case> cases;
+  for (const size_t documents : {size_t{1'000'000}, size_t{8'499'200}}) {
+    if (documents > 1'000'000 && !all) continue;
+    for (const auto& [spread, of] :
+         {std::pair{TokenSpread::kUniform, "uniform"}, std::pair{TokenSpread::kZipf, "Zipf"}}) {
+      const std::string name =
+          fmt::format("documents={} tokens={} k={} batch={}", documents, of, kGoal.k, kBatch);
+      cases.push_back({name, [=](const BenchOptions& options) {
+                         return RunCase(name, spread, documents, options);
+                       }});
+    }
+  }
+  return cases;
+}
+
+}  // namespace
+
+Suite SearchSuite() {
+  return {"search", "exact top-K by set intersection beside the plain ways to find it", Cases};
+}
+
+}  // namespace strata::bench
