@@ -16,6 +16,7 @@
 #include "base/work_pool.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/booster.h"
+#include "worker/gbdt/data/array_rows.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/parameters.h"
@@ -65,19 +66,27 @@ class Lap {
 Status Predict(const Booster& booster, const TreeParameters& parameters, const std::string& path,
                WorkPool& pool, TreeRun* run) {
   Lap lap;
-  STRATA_ASSIGN(const Predictor predictor, Predictor::Make(booster.model(), {}));
+  STRATA_ASSIGN(const DeviceChoice device, ParseDevice(parameters.device_type));
+  STRATA_ASSIGN(const Predictor predictor, Predictor::Make(booster.model(), {.device = device}));
   STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                 OpenRows(RealDisk(), parameters, path, nullptr));
-  std::vector<float> labels;
   std::vector<double> scores;
+  SparseRows rows;
+  if (const std::optional<ArrayRows> array = source->Array(); predictor.on_gpu() && array) {
+    STRATA_TRY(ReadArrayLabels(*array, path, pool, &rows));
+    STRATA_TRY(predictor.PredictArray(*array, 0, array->numbers.rows, pool, &scores));
+    run->predict_seconds = lap.Seconds();
+    run->auc = AreaUnderCurve(rows.labels, scores);
+    return {};
+  }
+  std::vector<float> labels;
   std::vector<double> part;
-  SparseRows block;
   while (true) {
-    STRATA_TRY(source->Next(&block));
-    if (block.rows() == 0) break;
-    predictor.Predict(block, pool, &part);
+    STRATA_TRY(source->Next(&rows));
+    if (rows.rows() == 0) break;
+    STRATA_TRY(predictor.Predict(rows, pool, &part));
     scores.insert(scores.end(), part.begin(), part.end());
-    labels.insert(labels.end(), block.labels.begin(), block.labels.end());
+    labels.insert(labels.end(), rows.labels.begin(), rows.labels.end());
   }
   run->predict_seconds = lap.Seconds();
   run->auc = AreaUnderCurve(labels, scores);

@@ -1,20 +1,15 @@
-// Bins from an array of numbers. Threads of the host copy pieces of it into pinned memory, each of
-// them two in turn; a piece goes to the GPU and becomes bins there while the next ones are copied.
+// Bins from an array of numbers, piece by piece.
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <bit>
 #include <limits>
-#include <mutex>
 
+#include "kernels/tree/array_pieces.cuh"
 #include "kernels/tree/device_bins.cuh"
 #include "kernels/tree/gpu_bins.h"
 
 namespace strata::gpu_tree {
 namespace {
 
-constexpr size_t kReaders = 16;
-constexpr size_t kPieceBytes = 2 << 20;
 constexpr unsigned kThreads = 256;
 constexpr uint32_t kTileRows = 128;
 
@@ -83,94 +78,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// The first error of several threads.
-class SharedStatus {
- public:
-  bool ok() const { return ok_; }
-  void Keep(Status status) {
-    if (status.ok()) return;
-    const std::lock_guard lock(mutex_);
-    if (status_.ok()) status_ = std::move(status);
-    ok_ = false;
-  }
-  const Status& status() const { return status_; }
-
- private:
-  std::atomic<bool> ok_{true};
-  std::mutex mutex_;
-  Status status_;
-};
-
-struct ReaderPiece {
-  std::span<std::byte> host;
-  std::byte* device = nullptr;
-  cudaEvent_t read = nullptr;  // from host memory
-};
-
-// One thread's share of the work: whatever nobody has taken yet.
-class Reader {
- public:
-  Reader() = default;
-  ~Reader() {
-    if (stream_ != nullptr) (void)cudaStreamSynchronize(stream_);
-    for (const ReaderPiece& piece : pieces_) {
-      if (piece.read != nullptr) (void)cudaEventDestroy(piece.read);
-    }
-    if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
-  }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
-
-  Status Start(std::span<std::byte> host, std::byte* device, size_t piece_bytes) {
-    STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
-    for (size_t i = 0; i < pieces_.size(); ++i) {
-      pieces_[i] = {host.subspan(i * piece_bytes, piece_bytes), device + i * piece_bytes, nullptr};
-      STRATA_TRY(
-          FromCuda(cudaEventCreateWithFlags(&pieces_[i].read, cudaEventDisableTiming), "an event"));
-    }
-    return {};
-  }
-
-  Status BinRows(const NumberArray& array, uint64_t first, uint64_t count,
-                 const DeviceMemory<BlockColumns>& blocks) {
-    ReaderPiece& piece = pieces_[turn_];
-    turn_ = 1 - turn_;
-    STRATA_TRY(FromCuda(cudaEventSynchronize(piece.read), "copying an array to the GPU"));
-    const size_t bytes = count * array.row_bytes();
-    STRATA_TRY(array.read(first, piece.host.first(bytes)));
-    STRATA_TRY(FromCuda(
-        cudaMemcpyAsync(piece.device, piece.host.data(), bytes, cudaMemcpyDefault, stream_),
-        "copying an array to the GPU"));
-    const auto rows = static_cast<uint32_t>(count);
-    const auto block_count = static_cast<uint32_t>(blocks.size());
-    const unsigned grid = (rows + kTileRows - 1) / kTileRows * block_count;
-    if (array.value_bytes == sizeof(float)) {
-      BinPiece<<<grid, kThreads, 0, stream_>>>(reinterpret_cast<const float*>(piece.device),
-                                               array.columns, first, rows, blocks.data(),
-                                               block_count);
-    } else {
-      BinPiece<<<grid, kThreads, 0, stream_>>>(reinterpret_cast<const double*>(piece.device),
-                                               array.columns, first, rows, blocks.data(),
-                                               block_count);
-    }
-    STRATA_TRY(FromCuda(cudaGetLastError(), "bins of an array"));
-    return FromCuda(cudaEventRecord(piece.read, stream_), "an event");
-  }
-
-  Status CopyBack(const void* from, std::span<std::byte> to) {
-    STRATA_TRY(FromCuda(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDefault, stream_),
-                        "copying bins from the GPU"));
-    return Wait();
-  }
-
-  Status Wait() { return FromCuda(cudaStreamSynchronize(stream_), "bins of an array"); }
-
- private:
-  cudaStream_t stream_ = nullptr;
-  std::array<ReaderPiece, 2> pieces_;
-  size_t turn_ = 0;
-};
-
 class ArrayBins : public HeldBins {
  public:
   explicit ArrayBins(int device) : device_(device) {}
@@ -182,48 +89,42 @@ class ArrayBins : public HeldBins {
     const DeviceScope scope(device_);
     STRATA_TRY(bins_.Reserve(*bins, shapes));
     STRATA_TRY(PutColumns(columns));
-    const uint64_t piece_rows = std::max<uint64_t>(1, kPieceBytes / array.row_bytes());
-    const size_t piece_bytes = (piece_rows * array.row_bytes() + 255) / 256 * 256;
-    PinnedMemory<std::byte> host;
-    DeviceMemory<std::byte> device;
-    STRATA_TRY(host.Make(kReaders * 2 * piece_bytes, "pieces of an array on the host"));
-    STRATA_TRY(device.Make(kReaders * 2 * piece_bytes, "pieces of an array on the GPU"));
-    std::array<Reader, kReaders> readers;
-    for (size_t i = 0; i < kReaders; ++i) {
-      STRATA_TRY(readers[i].Start(host.values().subspan(i * 2 * piece_bytes, 2 * piece_bytes),
-                                  device.data() + i * 2 * piece_bytes, piece_bytes));
-    }
-    const uint64_t pieces = (array.rows + piece_rows - 1) / piece_rows;
-    STRATA_TRY(ForAll(pool, &readers, pieces, [&](Reader& reader, uint64_t piece) {
-      const uint64_t first = piece * piece_rows;
-      return reader.BinRows(array, first, std::min(piece_rows, array.rows - first), blocks_);
-    }));
-    for (Reader& reader : readers) STRATA_TRY(reader.Wait());
-    return CopyBack(pool, &readers, bins);
+    ArrayPieces pieces(device_);
+    STRATA_TRY(
+        pieces.Run(array, pool, {.enqueue = [&](const ArrayPiece& piece, cudaStream_t stream) {
+                     Bin(array, piece, stream);
+                   }}));
+    return CopyBack(pool, &pieces, bins);
   }
 
  private:
-  // Calls work(reader, i) for all i below a number, each reader in a thread of its own.
-  template <typename Work>
-  Status ForAll(WorkPool& pool, std::array<Reader, kReaders>* readers, uint64_t count,
-                const Work& work) {
-    std::atomic<uint64_t> next{0};
-    SharedStatus result;
-    pool.Run(kReaders, [&](size_t number) {
-      const DeviceScope scope(device_);
-      for (uint64_t i = next++; i < count && result.ok(); i = next++) {
-        result.Keep(work((*readers)[number], i));
-      }
-    });
-    return result.status();
+  void Bin(const NumberArray& array, const ArrayPiece& piece, cudaStream_t stream) const {
+    const auto blocks = static_cast<uint32_t>(blocks_.size());
+    const unsigned grid = (piece.rows + kTileRows - 1) / kTileRows * blocks;
+    if (array.value_bytes == sizeof(float)) {
+      BinPiece<<<grid, kThreads, 0, stream>>>(reinterpret_cast<const float*>(piece.values),
+                                              array.columns, piece.first_row, piece.rows,
+                                              blocks_.data(), blocks);
+    } else {
+      BinPiece<<<grid, kThreads, 0, stream>>>(reinterpret_cast<const double*>(piece.values),
+                                              array.columns, piece.first_row, piece.rows,
+                                              blocks_.data(), blocks);
+    }
   }
 
-  Status CopyBack(WorkPool& pool, std::array<Reader, kReaders>* readers, BinMatrix* bins) {
+  Status CopyBack(WorkPool& pool, ArrayPieces* pieces, BinMatrix* bins) {
     const size_t blocks = bins_.blocks().size();
-    return ForAll(pool, readers, blocks + bins_.features().size(), [&](Reader& reader, uint64_t i) {
-      if (i < blocks) return reader.CopyBack(bins_.blocks()[i].bins, bins->BytesOfBlock(i));
-      return reader.CopyBack(bins_.features()[i - blocks].column, bins->BytesOfColumn(i - blocks));
-    });
+    return pieces->ForAll(
+        pool, blocks + bins_.features().size(), [&](cudaStream_t stream, uint64_t i) {
+          const void* const from =
+              i < blocks ? bins_.blocks()[i].bins : bins_.features()[i - blocks].column;
+          const std::span<std::byte> to =
+              i < blocks ? bins->BytesOfBlock(i) : bins->BytesOfColumn(i - blocks);
+          STRATA_TRY(
+              FromCuda(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDefault, stream),
+                       "copying bins from the GPU"));
+          return FromCuda(cudaStreamSynchronize(stream), "bins of an array");
+        });
   }
 
   Status PutColumns(std::span<const ColumnBins> columns) {

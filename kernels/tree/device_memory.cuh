@@ -45,7 +45,9 @@ template <typename T>
 class PinnedMemory {
  public:
   PinnedMemory() = default;
-  ~PinnedMemory() { (void)cudaFreeHost(data_); }
+  ~PinnedMemory() {
+    if (data_ != nullptr) (void)cudaFreeHost(data_);
+  }
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
 

@@ -1,4 +1,5 @@
 // Of a build without CUDA.
+#include "kernels/tree/gpu_forest.h"
 #include "kernels/tree/gpu_leaves.h"
 #include "kernels/tree/gpu_trees.h"
 
@@ -21,6 +22,11 @@ Result<std::shared_ptr<const GpuBins>> GpuBins::Make(int /*device*/, const Numbe
                                                      std::span<const ColumnBins> /*columns*/,
                                                      std::span<const FeatureShape> /*shapes*/,
                                                      WorkPool& /*pool*/, BinMatrix* /*bins*/) {
+  return NotFound(kAbsent);
+}
+
+Result<std::unique_ptr<GpuForest>> GpuForest::Open(int /*device*/, const ForestView& /*forest*/,
+                                                   size_t /*classes*/) {
   return NotFound(kAbsent);
 }
 

@@ -39,7 +39,7 @@ void Predict(const TreeModel& model) {
                                     PredictionKind::kLeaves, PredictionKind::kContributions}) {
     const Result<Predictor> predictor = Predictor::Make(model, {.kind = kind});
     if (!predictor.ok()) continue;
-    predictor->Predict(rows, **pool, &out);
+    STRATA_CHECK(predictor->Predict(rows, **pool, &out).ok());
     STRATA_CHECK(out.size() == rows.rows() * predictor->outputs());
     if (kind != PredictionKind::kLeaves) continue;
     std::vector<double> row(model.features());

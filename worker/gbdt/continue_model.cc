@@ -53,7 +53,7 @@ Status AddPredictions(const TreeModel& model, RowSource& source, WorkPool& pool,
     if (block.rows() == 0 || block.rows() > rows - begin) {
       return Failed("the data's number of rows changed meanwhile");
     }
-    predictor.Predict(block, pool, &scores);
+    STRATA_TRY(predictor.Predict(block, pool, &scores));
     for (size_t i = 0; i < block.rows(); ++i) {
       for (size_t k = 0; k < classes; ++k) {
         data->init_scores[k * rows + begin + i] += scores[i * classes + k];

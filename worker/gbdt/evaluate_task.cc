@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "kernels/core/device_choice.h"
 #include "worker/gbdt/data/side_files.h"
 #include "worker/gbdt/metric/metric.h"
 #include "worker/gbdt/model/model_format.h"
@@ -63,7 +64,9 @@ class EvaluateTask {
   }
 
   Status ReadRows(const TreeModel& model) {
-    const Result<Predictor> predictor = Predictor::Make(model, {.kind = PredictionKind::kRaw});
+    STRATA_ASSIGN(const DeviceChoice device, ParseDevice(p_.device_type));
+    const Result<Predictor> predictor =
+        Predictor::Make(model, {.kind = PredictionKind::kRaw, .device = device});
     if (!predictor.ok()) return predictor.status().Prefixed(p_.input_model);
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                   OpenRowsOf(context_.disk, p_, p_.data, model));
@@ -78,7 +81,7 @@ class EvaluateTask {
         return Invalid(fmt::format("{}: {} features, the model {} has {}", p_.data,
                                    source->features(), p_.input_model, model.features()));
       }
-      predictor->Predict(block, pool_, &scores);
+      STRATA_TRY(predictor->Predict(block, pool_, &scores));
       by_row_.insert(by_row_.end(), scores.begin(), scores.end());
       data_.labels.insert(data_.labels.end(), block.labels.begin(), block.labels.end());
       data_.weights.insert(data_.weights.end(), block.weights.begin(), block.weights.end());

@@ -5,14 +5,18 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 
+#include "kernels/core/device_choice.h"
 #include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/predict/predictor.h"
 
 namespace strata {
 namespace {
+
+constexpr uint64_t kPartNumbers = 1 << 24;  // of an array's predictions that are made at a time
 
 class PredictTask {
  public:
@@ -29,11 +33,13 @@ class PredictTask {
       return Invalid(fmt::format("start_iteration_predict = {}: {} has {} rounds, the first is 0",
                                  start, path, model.iterations()));
     }
-    const Result<Predictor> predictor = Predictor::Make(model, Options());
+    STRATA_ASSIGN(const PredictOptions options, Options());
+    const Result<Predictor> predictor = Predictor::Make(model, options);
     if (!predictor.ok()) return predictor.status().Prefixed(path);
     const TimeNs begin = context_.clock.Now();
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                   OpenRowsOf(context_.disk, p_, p_.data, model));
+    STRATA_TRY(CheckFeatures(model, source->features()));
     // libsvm rows do not say how many features there are.
     if (const size_t features = source->features();
         features > 0 && features < model.features() && !p_.predict_disable_shape_check) {
@@ -43,22 +49,10 @@ class PredictTask {
                       p_.data, features, path, model.features()));
     }
     std::string out;
-    SparseRows block;
-    std::vector<double> numbers;
-    while (true) {
-      STRATA_TRY(context_.check());
-      STRATA_TRY(source->Next(&block));
-      if (block.rows() == 0) break;
-      if (source->features() > model.features() && !p_.predict_disable_shape_check) {
-        return Invalid(
-            fmt::format("{}: {} features, the model {} has {}: predict_disable_shape_check = true "
-                        "leaves out what the model does not know",
-                        p_.data, source->features(), path, model.features()));
-      }
-      predictor->Predict(block, pool_, &numbers);
-      AppendLines(numbers, block.rows(), predictor->outputs(), &out);
-      result_.rows += block.rows();
-    }
+    const std::optional<ArrayRows> array =
+        predictor->on_gpu() ? source->Array() : std::optional<ArrayRows>();
+    STRATA_TRY(array.has_value() ? PredictArray(*predictor, *array, &out)
+                                 : PredictBlocks(*predictor, model, *source, &out));
     STRATA_TRY(WriteFileAtomically(context_.disk, p_.output_result, out));
     result_.samples = result_.rows;
     result_.features = model.features();
@@ -70,16 +64,55 @@ class PredictTask {
   }
 
  private:
-  PredictOptions Options() const {
+  Result<PredictOptions> Options() const {
+    STRATA_ASSIGN(const DeviceChoice device, ParseDevice(p_.device_type));
     PredictOptions options = {
         .start_iteration = static_cast<size_t>(p_.start_iteration_predict),
         .iterations = static_cast<size_t>(std::max<int64_t>(0, p_.num_iteration_predict)),
-        .early_stop_freq = p_.pred_early_stop ? static_cast<size_t>(p_.pred_early_stop_freq) : 0,
-        .early_stop_margin = p_.pred_early_stop_margin};
+        .early_stop = {.freq =
+                           p_.pred_early_stop ? static_cast<size_t>(p_.pred_early_stop_freq) : 0,
+                       .margin = p_.pred_early_stop_margin},
+        .device = device};
     if (p_.predict_raw_score) options.kind = PredictionKind::kRaw;
     if (p_.predict_leaf_index) options.kind = PredictionKind::kLeaves;
     if (p_.predict_contrib) options.kind = PredictionKind::kContributions;
     return options;
+  }
+
+  Status CheckFeatures(const TreeModel& model, size_t features) const {
+    if (features <= model.features() || p_.predict_disable_shape_check) return {};
+    return Invalid(
+        fmt::format("{}: {} features, the model {} has {}: predict_disable_shape_check = true "
+                    "leaves out what the model does not know",
+                    p_.data, features, p_.input_model, model.features()));
+  }
+
+  Status PredictBlocks(const Predictor& predictor, const TreeModel& model, RowSource& source,
+                       std::string* out) {
+    SparseRows block;
+    std::vector<double> numbers;
+    while (true) {
+      STRATA_TRY(context_.check());
+      STRATA_TRY(source.Next(&block));
+      if (block.rows() == 0) return {};
+      STRATA_TRY(CheckFeatures(model, source.features()));
+      STRATA_TRY(predictor.Predict(block, pool_, &numbers));
+      AppendLines(numbers, block.rows(), predictor.outputs(), out);
+      result_.rows += block.rows();
+    }
+  }
+
+  Status PredictArray(const Predictor& predictor, const ArrayRows& array, std::string* out) {
+    const uint64_t part = std::max<uint64_t>(1, kPartNumbers / (1 + predictor.outputs()));
+    std::vector<double> numbers;
+    while (result_.rows < array.numbers.rows) {
+      STRATA_TRY(context_.check());
+      const uint64_t rows = std::min<uint64_t>(part, array.numbers.rows - result_.rows);
+      STRATA_TRY(predictor.PredictArray(array, result_.rows, rows, pool_, &numbers));
+      AppendLines(numbers, rows, predictor.outputs(), out);
+      result_.rows += rows;
+    }
+    return {};
   }
 
   void AppendLines(std::span<const double> numbers, size_t rows, size_t outputs, std::string* out) {

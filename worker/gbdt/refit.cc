@@ -25,7 +25,7 @@ Result<std::vector<uint32_t>> FindLeaves(const TreeModel& model, size_t rows, Ro
     if (block.rows() == 0 || block.rows() > rows - begin) {
       return Failed("the data's number of rows changed meanwhile");
     }
-    predictor.Predict(block, pool, &found);
+    STRATA_TRY(predictor.Predict(block, pool, &found));
     for (size_t i = 0; i < block.rows(); ++i) {
       for (size_t t = 0; t < model.trees.size(); ++t) {
         leaves[t * rows + begin + i] = static_cast<uint32_t>(found[i * model.trees.size() + t]);

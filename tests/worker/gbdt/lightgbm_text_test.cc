@@ -25,7 +25,7 @@ std::vector<double> Predicted(const TreeModel& model, const PredictOptions& opti
   if (!predictor.ok()) return {};
   const auto pool = WorkPool::Start("test", 0);
   std::vector<double> out;
-  predictor->Predict(ToSparse(GoldenRows("rows.csv")), **pool, &out);
+  EXPECT_TRUE(predictor->Predict(ToSparse(GoldenRows("rows.csv")), **pool, &out).ok());
   return out;
 }
 

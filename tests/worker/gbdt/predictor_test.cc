@@ -38,7 +38,7 @@ std::vector<double> Predicted(const TreeModel& model, const std::vector<std::vec
   if (!predictor.ok()) return {};
   const auto pool = WorkPool::Start("test", threads);
   std::vector<double> out;
-  predictor->Predict(ToSparse(rows), **pool, &out);
+  EXPECT_TRUE(predictor->Predict(ToSparse(rows), **pool, &out).ok());
   return out;
 }
 
@@ -112,18 +112,31 @@ TEST(Predictor, StopsEarlyWhereARowIsSure) {
     EXPECT_GT(stopped, 20U);
     EXPECT_LT(stopped, 180U);
     EXPECT_EQ(
-        Predicted(
-            model, rows,
-            {.kind = PredictionKind::kRaw, .early_stop_freq = 4, .early_stop_margin = margin}),
+        Predicted(model, rows,
+                  {.kind = PredictionKind::kRaw, .early_stop = {.freq = 4, .margin = margin}}),
         expected);
   }
+}
+
+// Where there is no GPU; where there is one, predictor_gpu_test.cc has more.
+TEST(Predictor, AGpuThatIsNotThereIsSaid) {
+  Random random(6);
+  const TreeModel model = RandomModel({.features = kFeatures, .leaves = 4}, random);
+  const Result<Predictor> cuda = Predictor::Make(
+      model, {.kind = PredictionKind::kRaw, .device = {.kind = DeviceKind::kCuda, .ordinal = 99}});
+  ASSERT_FALSE(cuda.ok());
+  EXPECT_EQ(cuda.status().code(), StatusCode::kNotFound) << cuda.status().ToString();
+  const Result<Predictor> any = Predictor::Make(
+      model, {.kind = PredictionKind::kRaw, .device = {.kind = std::nullopt, .ordinal = 99}});
+  ASSERT_TRUE(any.ok());
+  EXPECT_FALSE(any->on_gpu());
 }
 
 TEST(Predictor, WhatDoesNotFitIsSaid) {
   Random random(6);
   TreeModel model = RandomModel({.features = kFeatures, .leaves = 4}, random);
   model.objective = "regression";
-  Result<Predictor> predictor = Predictor::Make(model, {.early_stop_freq = 1});
+  Result<Predictor> predictor = Predictor::Make(model, {.early_stop = {.freq = 1}});
   ASSERT_FALSE(predictor.ok());
   EXPECT_NE(predictor.status().message().find("pred_early_stop leaves out trees that objective = "
                                               "regression needs"),

@@ -30,7 +30,7 @@ std::vector<double> Predicted(const TreeModel& model, const std::vector<std::vec
   if (!predictor.ok()) return {};
   const auto pool = WorkPool::Start("test", 0);
   std::vector<double> out;
-  predictor->Predict(ToSparse(rows), **pool, &out);
+  EXPECT_TRUE(predictor->Predict(ToSparse(rows), **pool, &out).ok());
   return out;
 }
 

@@ -11,13 +11,11 @@
 #include <vector>
 
 #include "base/status.h"
+#include "kernels/tree/forest.h"
 #include "kernels/tree/split_search.h"
 #include "worker/gbdt/data/bound_grid.h"
 
 namespace strata {
-
-// Values no larger than this are 0.
-constexpr double kZeroThreshold = 1e-35F;
 
 struct BinningRules {
   uint32_t max_bin = 255;  // of one feature; at most 65,535

@@ -12,18 +12,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-// A missing value becomes one that the threshold, which is finite, sends to the default side.
-double FlatTrees::Column::Of(double value) const {
-  if (categorical) return value;
-  const bool is_nan = std::isnan(value);
-  if (missing == MissingKind::kNone) return is_nan ? 0 : value;
-  const bool is_missing =
-      is_nan || (missing == MissingKind::kZero && std::fabs(value) <= kZeroThreshold);
-  if (!is_missing) return value;
-  return default_left ? -kInfinity : kInfinity;
-}
-
-FlatTrees::Column FlatTrees::ColumnOf(const TreeNode& node) const {
+ForestColumn FlatTrees::ColumnOf(const TreeNode& node) {
   const bool ordinary = node.categorical || node.missing == MissingKind::kNone;
   return {.feature = static_cast<uint32_t>(node.feature),
           .categorical = node.categorical,
@@ -46,7 +35,7 @@ void FlatTrees::AddColumns(const TreeModel& model, size_t begin, size_t end) {
   }
   if (all_columns_.empty()) all_columns_.emplace_back();  // leaves read one
   of_feature_.assign(model.features() + 1, 0);
-  for (const Column& column : all_columns_) {
+  for (const ForestColumn& column : all_columns_) {
     if (column.feature < model.features()) ++of_feature_[column.feature + 1];
     empty_row_.push_back(column.Of(0));
   }
@@ -55,7 +44,7 @@ void FlatTrees::AddColumns(const TreeModel& model, size_t begin, size_t end) {
 
 void FlatTrees::AddTree(const Tree& tree) {
   const size_t begin = nodes_.size();
-  FlatTree flat{.begin = begin};
+  ForestTree flat{.begin = begin};
   const size_t set_base = set_words_.size();
   set_words_.insert(set_words_.end(), tree.set_words.begin(), tree.set_words.end());
   // Places in the order of levels, so that a tree's top lies together.
@@ -106,24 +95,16 @@ void FlatTrees::Fill(const SparseRows& block, size_t begin, size_t end,
   }
 }
 
-uint32_t FlatTrees::DescendSlowly(const FlatTree& tree, const double* row) const {
-  const Node* const nodes = nodes_.data() + tree.begin;
-  const Set* const sets = sets_.data() + tree.begin;
+uint32_t FlatTrees::DescendSlowly(const ForestTree& tree, const double* row) const {
+  const ForestNode* const nodes = nodes_.data() + tree.begin;
+  const ForestSet* const sets = sets_.data() + tree.begin;
   uint32_t at = 0;
   while (true) {
-    const Node& node = nodes[at];
+    const ForestNode& node = nodes[at];
     if (node.left == at) return at;
     const double value = row[node.column];
     bool left = value <= node.threshold;
-    if (sets[at].is_set) {
-      const Set& set = sets[at];
-      left = std::isnan(value) && set.default_left;
-      if (value > -1 && value <= std::numeric_limits<int32_t>::max()) {
-        const auto category = static_cast<uint32_t>(static_cast<int32_t>(value));
-        left = category / 32 < set.words &&
-               (set_words_[set.begin + category / 32] >> (category % 32) & 1) != 0;
-      }
-    }
+    if (sets[at].is_set) left = sets[at].GoesLeft(value, set_words_.data());
     at = node.left + (left ? 0 : 1);
   }
 }
@@ -132,10 +113,10 @@ uint32_t FlatTrees::DescendSlowly(const FlatTree& tree, const double* row) const
 template <typename Take>
 void FlatTrees::Descend(size_t tree, std::span<const double> rows, std::span<const uint32_t> which,
                         const Take& take) const {
-  const FlatTree& flat = trees_[tree];
+  const ForestTree& flat = trees_[tree];
   size_t i = 0;
   if (!flat.categorical) {
-    const Node* const nodes = nodes_.data() + flat.begin;
+    const ForestNode* const nodes = nodes_.data() + flat.begin;
     for (; i + kLanes <= which.size(); i += kLanes) {
       const double* row[kLanes];
       uint32_t at[kLanes] = {};
@@ -146,7 +127,7 @@ void FlatTrees::Descend(size_t tree, std::span<const double> rows, std::span<con
       while (moved) {
         for (int step = 0; step < 3; ++step) {
           for (size_t lane = 0; lane < kLanes; ++lane) {
-            const Node& node = nodes[at[lane]];
+            const ForestNode& node = nodes[at[lane]];
             at[lane] = node.left + (row[lane][node.column] > node.threshold ? 1U : 0U);
           }
         }

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
+
+#include "base/log.h"
+#include "worker/gbdt/data/array_rows.h"
 
 namespace strata {
 namespace {
 
 // Of a piece's rows as columns: they stay in a core's nearest cache while all trees go over them.
 constexpr size_t kPieceBytes = 16 << 10;
+constexpr size_t kTransformedRows = 4096;
 
 Status CheckEarlyStop(const TreeModel& model) {
   const std::string name = model.ObjectiveName();
@@ -47,17 +50,79 @@ Result<Predictor> Predictor::Make(const TreeModel& model, const PredictOptions& 
       predictor.contributions_.push_back(std::move(*tree));
     }
   }
-  if (options.early_stop_freq > 0) STRATA_TRY(CheckEarlyStop(model));
+  if (options.early_stop.freq > 0) STRATA_TRY(CheckEarlyStop(model));
   const size_t row_bytes = predictor.trees_.columns() * sizeof(double);
   predictor.piece_rows_ = std::clamp<size_t>(kPieceBytes / row_bytes, 16, 1024);
+  STRATA_TRY(predictor.OpenGpu());
   return predictor;
 }
 
-void Predictor::Predict(const SparseRows& block, WorkPool& pool, std::vector<double>* out) const {
+Status Predictor::OpenGpu() {
+  if (options_.device.kind == DeviceKind::kCpu) return {};
+  if (options_.kind == PredictionKind::kContributions) {
+    Log(LogLevel::kInfo, "contributions are computed on the CPU, whatever device says");
+    return {};
+  }
+  Result<std::unique_ptr<GpuForest>> gpu = GpuForest::Open(
+      options_.device.ordinal.value_or(0), trees_.view(), model_->trees_per_iteration);
+  if (gpu.ok()) {
+    gpu_ = std::move(*gpu);
+    return {};
+  }
+  if (options_.device.kind.has_value()) return gpu.status();
+  Log(LogLevel::kInfo, "device = auto: the CPU predicts: {}", gpu.status().message());
+  return {};
+}
+
+Status Predictor::Predict(const SparseRows& block, WorkPool& pool, std::vector<double>* out) const {
+  if (on_gpu()) {
+    std::vector<uint32_t> from(trees_.columns());
+    std::iota(from.begin(), from.end(), 0U);
+    const auto read = [&](uint64_t first, std::span<std::byte> to) -> Status {
+      const std::span<double> rows(reinterpret_cast<double*>(to.data()),
+                                   to.size() / sizeof(double));
+      trees_.Fill(block, first, first + rows.size() / trees_.columns(), rows);
+      return {};
+    };
+    return PredictOnGpu({.numbers = {.rows = block.rows(),
+                                     .columns = trees_.columns(),
+                                     .value_bytes = sizeof(double),
+                                     .read = read},
+                         .from = from},
+                        pool, out);
+  }
   out->assign(block.rows() * outputs_, 0);
   pool.RunPieces(block.rows(), piece_rows_, [&](size_t begin, size_t end) {
     PredictPiece(block, begin, end, out->data() + begin * outputs_);
   });
+  return {};
+}
+
+Status Predictor::PredictArray(const ArrayRows& array, uint64_t first, uint64_t rows,
+                               WorkPool& pool, std::vector<double>* out) const {
+  STRATA_CHECK(on_gpu());
+  const std::vector<uint32_t> of_feature = ColumnsOfFeatures(*array.roles);
+  std::vector<uint32_t> from;
+  for (const ForestColumn& column : trees_.view().columns) {
+    from.push_back(column.feature < of_feature.size() ? of_feature[column.feature] : ~0U);
+  }
+  NumberArray part = array.numbers;
+  part.rows = rows;
+  part.read = [&](uint64_t row, std::span<std::byte> to) {
+    return array.numbers.read(first + row, to);
+  };
+  return PredictOnGpu({.numbers = part, .from = from, .small_is_zero = true}, pool, out);
+}
+
+Status Predictor::PredictOnGpu(const ForestRows& rows, WorkPool& pool,
+                               std::vector<double>* out) const {
+  out->resize(rows.numbers.rows * outputs_);
+  if (options_.kind == PredictionKind::kLeaves) return gpu_->Leaves(rows, pool, *out);
+  STRATA_TRY(gpu_->Scores(rows, options_.early_stop, pool, *out));
+  pool.RunPieces(rows.numbers.rows, kTransformedRows, [&](size_t begin, size_t end) {
+    Transform(std::span(*out).subspan(begin * outputs_, (end - begin) * outputs_));
+  });
+  return {};
 }
 
 void Predictor::PredictPiece(const SparseRows& block, size_t begin, size_t end, double* out) const {
@@ -91,9 +156,13 @@ void Predictor::PredictPiece(const SparseRows& block, size_t begin, size_t end, 
     return;
   }
   Scores(rows, std::move(which), out);
+  Transform({out, count * outputs_});
+}
+
+void Predictor::Transform(std::span<double> all) const {
   if (options_.kind == PredictionKind::kRaw) return;
-  for (size_t i = 0; i < count; ++i) {
-    const std::span<double> scores(out + i * outputs_, outputs_);
+  for (size_t begin = 0; begin < all.size(); begin += outputs_) {
+    const std::span<double> scores = all.subspan(begin, outputs_);
     if (model_->average_output && end_ > begin_) {
       for (double& score : scores) score /= static_cast<double>(end_ - begin_);
     }
@@ -107,20 +176,11 @@ void Predictor::Scores(std::span<const double> rows, std::vector<uint32_t> which
     for (size_t k = 0; k < outputs_; ++k) {
       trees_.AddScores(iteration * outputs_ + k, rows, which, out + k, outputs_);
     }
-    if (options_.early_stop_freq == 0 || (iteration + 1) % options_.early_stop_freq != 0) continue;
-    std::erase_if(which, [&](uint32_t row) { return IsSure(out + row * outputs_); });
+    if (!options_.early_stop.LooksAfter(iteration + 1)) continue;
+    std::erase_if(which, [&](uint32_t row) {
+      return options_.early_stop.IsSure(out + row * outputs_, outputs_);
+    });
   }
-}
-
-bool Predictor::IsSure(const double* scores) const {
-  if (outputs_ == 1) return 2 * std::fabs(scores[0]) > options_.early_stop_margin;
-  double best = std::max(scores[0], scores[1]);
-  double second = std::min(scores[0], scores[1]);
-  for (size_t k = 2; k < outputs_; ++k) {
-    second = std::max(second, std::min(best, scores[k]));
-    best = std::max(best, scores[k]);
-  }
-  return best - second > options_.early_stop_margin;
 }
 
 }  // namespace strata

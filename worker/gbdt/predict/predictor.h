@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "base/work_pool.h"
+#include "kernels/core/device_choice.h"
+#include "kernels/tree/gpu_forest.h"
 #include "worker/gbdt/data/row_source.h"
 #include "worker/gbdt/model/tree_model.h"
 #include "worker/gbdt/predict/contributions.h"
@@ -25,31 +28,38 @@ struct PredictOptions {
   PredictionKind kind = PredictionKind::kTransformed;
   size_t start_iteration = 0;
   size_t iterations = 0;  // 0: all from there on
-  // A row takes no more trees once its score (a binary model's twice the size of it, else the best
-  // above the second) is larger than the margin, looked at every so many iterations; 0: never.
-  size_t early_stop_freq = 0;
-  double early_stop_margin = 10;
+  PredictionStop early_stop = {};
+  // On a GPU: all kinds but contributions, which are the CPU's everywhere. The numbers are the
+  // same.
+  DeviceChoice device = {};
 };
 
-// Immutable; any number of threads.
+// On the CPU immutable, for any number of threads; on a GPU for one at a time.
 class Predictor {
  public:
   // The model outlives it. kInvalid: an objective that is not known, early stopping with a model
   // whose predictions it would spoil, contributions of a model that does not say how many rows its
-  // nodes had.
+  // nodes had. kNotFound, kRefused: as GpuForest; with device = auto the CPU predicts then.
   static Result<Predictor> Make(const TreeModel& model, const PredictOptions& options);
 
   // Numbers a row.
   size_t outputs() const { return outputs_; }
+  bool on_gpu() const { return gpu_ != nullptr; }
   // Of all rows of the block: outputs() numbers each, row by row. Scores are sums in the order of
-  // the trees, whatever the number of threads.
-  void Predict(const SparseRows& block, WorkPool& pool, std::vector<double>* out) const;
+  // the trees, whatever the number of threads. Fails on a GPU alone.
+  Status Predict(const SparseRows& block, WorkPool& pool, std::vector<double>* out) const;
+  // On a GPU: the same of `rows` rows of an array from one on, as they are in their file.
+  Status PredictArray(const ArrayRows& array, uint64_t first, uint64_t rows, WorkPool& pool,
+                      std::vector<double>* out) const;
 
  private:
   Predictor(const TreeModel& model, const PredictOptions& options, size_t begin, size_t end);
   void PredictPiece(const SparseRows& block, size_t begin, size_t end, double* out) const;
   void Scores(std::span<const double> rows, std::vector<uint32_t> which, double* out) const;
-  bool IsSure(const double* scores) const;
+  Status OpenGpu();
+  Status PredictOnGpu(const ForestRows& rows, WorkPool& pool, std::vector<double>* out) const;
+  // Raw scores of some rows become what is asked for.
+  void Transform(std::span<double> scores) const;
 
   const TreeModel* model_;
   PredictOptions options_;
@@ -58,6 +68,7 @@ class Predictor {
   FlatTrees trees_;
   OutputTransform transform_;
   std::vector<TreeContributions> contributions_;  // by tree, if they are asked for
+  std::unique_ptr<GpuForest> gpu_;
   size_t outputs_ = 0;
   size_t piece_rows_ = 0;
 };
