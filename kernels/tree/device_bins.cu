@@ -37,7 +37,7 @@ Status DeviceBins::AddBlock(const BinMatrix& bins, const BinBlock& block,
                         .row_stride = view.stride,
                         .rows = static_cast<const std::byte*>(view.bins) + lane * bin_bytes,
                         .wide = view.wide};
-    STRATA_TRY(MakeRoom(rows_.count * bin_bytes, &feature.column));
+    if (has_columns_) STRATA_TRY(MakeRoom(rows_.count * bin_bytes, &feature.column));
     features_.push_back(feature);
     view.bins_max = std::max(view.bins_max, bins.bins(f));
     if (view.wide) histogram_size_ += bins.bins(f);
@@ -66,11 +66,17 @@ Status DeviceBins::Copy(const BinMatrix& bins, const RowRange& rows,
     STRATA_TRY(AddBlock(bins, block, shapes));
     STRATA_TRY(copy(BytesOf(block, block.stride, rows_), blocks_.back().bins));
   }
-  for (size_t f = 0; f < features_.size(); ++f) {
+  for (size_t f = 0; has_columns_ && f < features_.size(); ++f) {
     STRATA_TRY(copy(BytesOf(bins.column(f), 1, rows_), features_[f].column));
   }
   STRATA_TRY(PutViews());
   return FromCuda(cudaStreamSynchronize(stream), "copying bins to the GPU");
+}
+
+Status DeviceBins::CopyRows(const BinMatrix& bins, const RowRange& rows,
+                            std::span<const FeatureShape> shapes, cudaStream_t stream) {
+  has_columns_ = false;
+  return Copy(bins, rows, shapes, stream);
 }
 
 Status DeviceBins::Reserve(const BinMatrix& layout, std::span<const FeatureShape> shapes) {

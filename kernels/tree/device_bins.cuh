@@ -21,6 +21,9 @@ class DeviceBins {
   // Of some rows, on the current GPU. kRefused: there is too little memory.
   Status Copy(const BinMatrix& bins, const RowRange& rows, std::span<const FeatureShape> shapes,
               cudaStream_t stream);
+  // The same without columns: for trees that rows walk down.
+  Status CopyRows(const BinMatrix& bins, const RowRange& rows, std::span<const FeatureShape> shapes,
+                  cudaStream_t stream);
   // Room for all rows of a matrix of this layout; what is in it is not copied.
   Status Reserve(const BinMatrix& layout, std::span<const FeatureShape> shapes);
 
@@ -40,6 +43,7 @@ class DeviceBins {
   Status PutViews();
 
   RowRange rows_;  // of the data
+  bool has_columns_ = true;
   std::vector<FeatureView> features_;
   std::vector<BlockView> blocks_;
   uint64_t histogram_size_ = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <span>
 
 #include "kernels/core/cuda_status.cuh"
@@ -38,6 +39,24 @@ class DeviceMemory {
  private:
   T* data_ = nullptr;
   size_t count_ = 0;
+};
+
+// The same for arrays of different lengths, one after another.
+template <typename T>
+class GrowingMemory {
+ public:
+  // Until the copy is there, the values are read.
+  Status Put(std::span<const T> values, const char* what, cudaStream_t stream) {
+    if (memory_ == nullptr || memory_->size() < values.size()) {
+      memory_ = std::make_unique<DeviceMemory<T>>();
+      STRATA_TRY(memory_->Make(values.size(), what));
+    }
+    return memory_->Set(values, stream);
+  }
+  T* data() const { return memory_->data(); }
+
+ private:
+  std::unique_ptr<DeviceMemory<T>> memory_;
 };
 
 // Memory of the host that GPUs copy from and to without the processor's help.

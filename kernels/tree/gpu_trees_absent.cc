@@ -1,6 +1,7 @@
 // Of a build without CUDA.
 #include "kernels/tree/gpu_forest.h"
 #include "kernels/tree/gpu_leaves.h"
+#include "kernels/tree/gpu_scores.h"
 #include "kernels/tree/gpu_trees.h"
 
 namespace strata {
@@ -26,6 +27,12 @@ Result<std::shared_ptr<const GpuBins>> GpuBins::Make(int /*device*/, const Numbe
 }
 
 Result<std::unique_ptr<GpuForest>> GpuForest::Open(int /*device*/, const ForestView& /*forest*/,
+                                                   size_t /*classes*/) {
+  return NotFound(kAbsent);
+}
+
+Result<std::unique_ptr<GpuScores>> GpuScores::Open(int /*device*/, const BinMatrix& /*bins*/,
+                                                   std::span<const FeatureShape> /*shapes*/,
                                                    size_t /*classes*/) {
   return NotFound(kAbsent);
 }

@@ -125,6 +125,7 @@ Status Booster::StartScores(std::span<const TreeDataset* const> valid) {
     STRATA_ASSIGN(std::vector<std::unique_ptr<TreeMetric>> metrics,
                   MakeMetrics(parameters_, *data));
     scored_.push_back({DataScores(*data, classes, pool_), std::move(metrics)});
+    if (data != &train_) MoveToGpu(&scored_.back().scores);
   }
   const bool averages = mode_->averages();
   if (averages && !train_.init_scores.empty() && first_round_ == 0) {
@@ -138,9 +139,18 @@ Status Booster::StartScores(std::span<const TreeDataset* const> valid) {
       start_of_rows_.resize((k + 1) * train_.rows(), start_scores_[k]);
       continue;
     }
-    for (Scored& scored : scored_) scored.scores.AddConstant(k, start_scores_[k]);
+    for (Scored& scored : scored_) STRATA_TRY(scored.scores.AddConstant(k, start_scores_[k]));
   }
   return {};
+}
+
+// Of a validation set, to where trees grow.
+void Booster::MoveToGpu(DataScores* scores) {
+  const std::optional<int> gpu = engine_->gpu();
+  if (!gpu.has_value() || scores->data().rows() == 0) return;
+  const Status moved = scores->MoveToGpu(*gpu);
+  if (moved.ok()) return;
+  Log(LogLevel::kInfo, "scores of validation data are kept on the CPU: {}", moved.message());
 }
 
 std::span<const double> Booster::GradientScores() const {
@@ -151,7 +161,7 @@ Result<bool> Booster::Round() {
   const uint64_t round = rounds();
   const size_t classes = model_.classes;
   const RoundPlan plan = mode_->Plan(round);
-  Drop(plan);
+  STRATA_TRY(Drop(plan));
   if (!keeps_scores_) {
     const PhaseScope scope(phases_, TreePhase::kGradients);
     objective_->Gradients(GradientScores(), round, pool_, gradients_, hessians_);
@@ -165,11 +175,11 @@ Result<bool> Booster::Round() {
       needed = true;
       STRATA_ASSIGN(grew, GrowTree(k, plan.shrinkage));
     }
-    if (!grew) AddConstant(k);
+    if (!grew) STRATA_TRY(AddConstant(k));
     any = any || grew;
   }
   STRATA_TRY(train_.share.status());
-  TakeBack(plan, any ? plan.dropped_factor : 1);
+  STRATA_TRY(TakeBack(plan, any ? plan.dropped_factor : 1));
   if (any) return true;
   if (!needed) {
     Log(LogLevel::kWarning, "training ends with a constant for each class: all {} rows are of one",
@@ -187,18 +197,19 @@ Result<bool> Booster::Round() {
 }
 
 // Out of the scores that gradients are of; validation scores keep them.
-void Booster::Drop(const RoundPlan& plan) {
+Status Booster::Drop(const RoundPlan& plan) {
   for (const size_t iteration : plan.dropped) {
     for (size_t k = 0; k < model_.classes; ++k) {
       const size_t at = iteration * model_.classes + k;
       std::vector<double> values = model_.trees[at].LeafValues();
       for (double& value : values) value = -value;
-      scored_[0].scores.AddTree(k, grown_[at - first_round_ * model_.classes], values);
+      STRATA_TRY(scored_[0].scores.AddTree(k, grown_[at - first_round_ * model_.classes], values));
     }
   }
+  return {};
 }
 
-void Booster::TakeBack(const RoundPlan& plan, double factor) {
+Status Booster::TakeBack(const RoundPlan& plan, double factor) {
   for (const size_t iteration : plan.dropped) {
     for (size_t k = 0; k < model_.classes; ++k) {
       const size_t at = iteration * model_.classes + k;
@@ -209,10 +220,12 @@ void Booster::TakeBack(const RoundPlan& plan, double factor) {
       for (size_t leaf = 0; leaf < change.size(); ++leaf)
         change[leaf] = values[leaf] - change[leaf];
       for (Scored& scored : scored_) {
-        scored.scores.AddTree(k, grown, &scored == scored_.data() ? values : change);
+        const bool is_training = &scored == scored_.data();
+        STRATA_TRY(scored.scores.AddTree(k, grown, is_training ? values : change));
       }
     }
   }
+  return {};
 }
 
 // False: its root could not be split.
@@ -297,14 +310,15 @@ void Booster::RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree) {
   }
 }
 
-void Booster::AddConstant(size_t k) {
+Status Booster::AddConstant(size_t k) {
   const double value = bakes_start() ? start_scores_[k] : 0;
   if (mode_->averages()) {
-    for (Scored& scored : scored_) scored.scores.AddConstant(k, value);
+    for (Scored& scored : scored_) STRATA_TRY(scored.scores.AddConstant(k, value));
   }
   if (mode_->drops())
     grown_.push_back({.nodes = {}, .leaves = std::vector<GrownLeaf>(1), .rows = {}});
   model_.trees.push_back(ConstantTree(value, train_.all_rows()));
+  return {};
 }
 
 Status Booster::AddTree(size_t k, const EngineTree& engine_tree, double shrinkage) {
@@ -334,7 +348,7 @@ Status Booster::AddScores(size_t k, const GrownTree& grown, std::span<const doub
     } else if (is_training && bag_.size() == train_.rows()) {
       scored.scores.AddGrown(k, grown, leaf_values);
     } else {
-      scored.scores.AddTree(k, grown, leaf_values);
+      STRATA_TRY(scored.scores.AddTree(k, grown, leaf_values));
     }
   }
   return {};
@@ -351,7 +365,7 @@ Result<std::vector<Evaluation>> Booster::Evaluate() const {
     if (i == 0 && !parameters_.is_provide_training_metric) continue;
     Evaluation evaluation{.data = i == 0 ? "training" : fmt::format("valid_{}", i), .metrics = {}};
     std::vector<double> made;
-    std::span<const double> scores = scored_[i].scores.all();
+    STRATA_ASSIGN(std::span<const double> scores, scored_[i].scores.Fetch(&made));
     if (i == 0 && keeps_scores_) {
       made.resize(scores.size());
       STRATA_TRY(engine_->FetchScores(made));

@@ -79,10 +79,11 @@ class Booster {
   Status Start(std::span<const TreeDataset* const> valid, size_t threads, Group* group,
                BoosterStart start);
   void StartModel(TreeModel model);
+  void MoveToGpu(DataScores* scores);
   Status StartScores(std::span<const TreeDataset* const> valid);
   std::span<const double> GradientScores() const;
-  void Drop(const RoundPlan& plan);
-  void TakeBack(const RoundPlan& plan, double factor);
+  Status Drop(const RoundPlan& plan);
+  Status TakeBack(const RoundPlan& plan, double factor);
   Status KeepScores(Group* group);
   Result<bool> GrowTree(size_t k, double shrinkage);
   Result<EngineTree> Grow(size_t k);
@@ -92,7 +93,7 @@ class Booster {
   }
   void RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree);
   void RenewOutputs(const GrownTree& grown, std::span<const double> scores, Tree* tree);
-  void AddConstant(size_t k);
+  Status AddConstant(size_t k);
   Status AddTree(size_t k, const EngineTree& engine_tree, double shrinkage);
   Status AddScores(size_t k, const GrownTree& grown, std::span<const double> leaf_values);
   bool bakes_start() const { return mode_->averages() || rounds() == 0; }

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/large_array.h"
+#include "base/status.h"
 #include "base/work_pool.h"
+#include "kernels/tree/gpu_scores.h"
 #include "kernels/tree/grown_tree.h"
 #include "worker/gbdt/data/tree_dataset.h"
 
@@ -19,16 +22,23 @@ class DataScores {
   DataScores(const TreeDataset& data, size_t classes, WorkPool& pool);
 
   const TreeDataset& data() const { return data_; }
-  // class * rows + row.
+  // From now on they are on a GPU. kRefused: as GpuScores; they stay here then.
+  Status MoveToGpu(int device);
+  const GpuScores* on_gpu() const { return gpu_.get(); }
+  // Whichever they are on; `made` holds those of a GPU.
+  Result<std::span<const double>> Fetch(std::vector<double>* made) const;
+
+  // Here: class * rows + row.
   std::span<const double> all() const { return scores_; }
   std::span<const double> OfClass(size_t k) const {
     return std::span(scores_).subspan(k * data_.rows(), data_.rows());
   }
 
-  void AddConstant(size_t k, double value);
+  // These fail on a GPU alone.
+  Status AddConstant(size_t k, double value);
   // Of each row, the value of the leaf that it is in.
-  void AddTree(size_t k, const GrownTree& tree, std::span<const double> leaf_values);
-  // The same, for a tree that was grown with all of this data's rows and still knows them.
+  Status AddTree(size_t k, const GrownTree& tree, std::span<const double> leaf_values);
+  // The same, here, for a tree that was grown with all of this data's rows and still knows them.
   void AddGrown(size_t k, const GrownTree& tree, std::span<const double> leaf_values);
 
  private:
@@ -39,6 +49,7 @@ class DataScores {
   const TreeDataset& data_;
   WorkPool& pool_;
   LargeArray<double> scores_;
+  std::unique_ptr<GpuScores> gpu_;
 };
 
 }  // namespace strata

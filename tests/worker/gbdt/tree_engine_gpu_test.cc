@@ -18,10 +18,10 @@ namespace {
 constexpr size_t kRows = 1500;
 
 // Numbers, some of them missing, a category, and a label that follows them.
-std::string Rows(int classes, bool real) {
-  Random random(5);
+std::string Rows(int classes, bool real, uint64_t seed = 5, size_t rows = kRows) {
+  Random random(seed);
   std::string text;
-  for (size_t row = 0; row < kRows; ++row) {
+  for (size_t row = 0; row < rows; ++row) {
     double x[4];
     for (double& value : x) value = static_cast<double>(random.Below(1000)) / 100;
     const uint64_t category = random.Below(9);
@@ -37,19 +37,22 @@ std::string Rows(int classes, bool real) {
   return text;
 }
 
+// The metrics after each round and the model.
 Result<std::string> Train(const TreeDataset& data, TreeParameters p, const std::string& device,
-                          int64_t gpus = 1) {
+                          int64_t gpus = 1, std::span<const TreeDataset* const> valid = {}) {
   p.device_type = device;
   p.num_gpu = gpus;
   p.is_provide_training_metric = true;
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, WorkPool::Start("test", 1));
-  STRATA_ASSIGN(const std::unique_ptr<Booster> booster, Booster::Make(p, data, {}, *pool, 2));
+  STRATA_ASSIGN(const std::unique_ptr<Booster> booster, Booster::Make(p, data, valid, *pool, 2));
   std::string text;
   for (int round = 0; round < 6; ++round) {
     STRATA_ASSIGN(const bool goes_on, booster->Round());
     STRATA_ASSIGN(const std::vector<Evaluation> evaluations, booster->Evaluate());
-    for (const MetricValue& value : evaluations.at(0).metrics) {
-      text += fmt::format("{} {}\n", value.name, value.value);
+    for (const Evaluation& evaluation : evaluations) {
+      for (const MetricValue& value : evaluation.metrics) {
+        text += fmt::format("{} {} {}\n", evaluation.data, value.name, value.value);
+      }
     }
     if (!goes_on) break;
   }
@@ -82,14 +85,22 @@ TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
   options.classes = static_cast<size_t>(parameters->num_class);
   const Result<TreeDataset> data = LoadTreeDataset(disk, **source, "d", options, nullptr, **pool);
   ASSERT_TRUE(data.ok()) << data.status().ToString();
-  const Result<std::string> gpu = Train(*data, *parameters, "cuda");
+  disk.files["v"] = Rows(GetParam().classes, GetParam().real, 6, 321);
+  const Result<std::unique_ptr<TextRows>> other = TextRows::Open(disk, "v", {});
+  ASSERT_TRUE(other.ok());
+  const Result<TreeDataset> valid =
+      LoadTreeDataset(disk, **other, "v", options, data->features, **pool);
+  ASSERT_TRUE(valid.ok()) << valid.status().ToString();
+  const std::vector<const TreeDataset*> validation = {&*valid};
+  const Result<std::string> gpu = Train(*data, *parameters, "cuda", 1, validation);
   if (gpu.status().code() == StatusCode::kNotFound) GTEST_SKIP() << gpu.status().message();
   ASSERT_TRUE(gpu.ok()) << gpu.status().ToString();
-  const Result<std::string> cpu = Train(*data, *parameters, "cpu");
+  const Result<std::string> cpu = Train(*data, *parameters, "cpu", 1, validation);
   ASSERT_TRUE(cpu.ok()) << cpu.status().ToString();
   EXPECT_EQ(*gpu, *cpu);
+  EXPECT_NE(gpu->find("valid_1 "), std::string::npos);
   EXPECT_NE(gpu->find("split_feature="), std::string::npos);
-  const Result<std::string> two = Train(*data, *parameters, "cuda", 2);
+  const Result<std::string> two = Train(*data, *parameters, "cuda", 2, validation);
   if (two.status().code() == StatusCode::kNotFound) {
     EXPECT_EQ(two.status().message(), "num_gpu = 2: GPU 1 is not there; this process sees 1");
     GTEST_SKIP() << two.status().message();

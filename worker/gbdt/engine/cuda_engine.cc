@@ -10,11 +10,15 @@ namespace {
 
 class CudaEngine : public TreeEngine {
  public:
-  CudaEngine(const TreeParameters& p, const TreeDataset& data, std::unique_ptr<GpuTrees> trees)
-      : feature_fraction_(p.feature_fraction),
+  CudaEngine(int device, const TreeParameters& p, const TreeDataset& data,
+             std::unique_ptr<GpuTrees> trees)
+      : device_(device),
+        feature_fraction_(p.feature_fraction),
         feature_seed_(static_cast<uint64_t>(p.feature_fraction_seed)),
         features_(data.bins.features()),
         trees_(std::move(trees)) {}
+
+  std::optional<int> gpu() const override { return device_; }
 
   Result<EngineTree> Grow(const FixedGradients& gradients, const GradientUnits& units,
                           std::span<const uint32_t> bag, uint64_t tree_number,
@@ -55,6 +59,7 @@ class CudaEngine : public TreeEngine {
     return EngineTree{.tree = &tree_, .units = trees_->units(), .not_finite = not_finite};
   }
 
+  const int device_;  // the first
   const double feature_fraction_;
   const uint64_t feature_seed_;
   const size_t features_;
@@ -90,7 +95,8 @@ Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
     return trees.status().Prefixed(fmt::format("num_gpu = {}", devices.size()));
   }
   STRATA_TRY(trees.status());
-  return std::unique_ptr<TreeEngine>(std::make_unique<CudaEngine>(p, data, std::move(*trees)));
+  return std::unique_ptr<TreeEngine>(
+      std::make_unique<CudaEngine>(devices[0], p, data, std::move(*trees)));
 }
 
 }  // namespace strata

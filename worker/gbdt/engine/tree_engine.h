@@ -47,6 +47,9 @@ class TreeEngine {
                                   std::span<const uint32_t> bag, uint64_t tree_number,
                                   bool with_rows) = 0;
 
+  // The GPU on which other data's scores can be kept up with its trees.
+  virtual std::optional<int> gpu() const { return std::nullopt; }
+
   // Begins to keep scores of one class, which begin as these; false: the engine does not.
   virtual Result<bool> KeepScores(const OwnRounds& /*rounds*/, std::span<const double> /*scores*/) {
     return false;
