@@ -57,6 +57,7 @@ Suite GpuServiceSuite(std::optional<int> ordinal);  // likewise
 Suite GpuTieredSuite();                             // likewise
 Suite GpuTreeBlocksSuite();                         // likewise
 Suite GpuTreesSuite();                              // likewise
+Suite GpuSearchSuite();                             // likewise
 Suite ServiceSuite();
 Suite TieredSuite();
 Suite CheckpointSuite();

@@ -12,8 +12,9 @@ Result<std::string> UseGpu(int ordinal) {
 }
 
 std::vector<Suite> GpuSuites(const DeviceChoice& choice) {
-  return {GpuTableSuite(), GpuEmbeddingSuite(), GpuServiceSuite(choice.ordinal), GpuTieredSuite(),
-          GpuTreeBlocksSuite(), GpuTreesSuite()};
+  return {GpuTableSuite(),  GpuEmbeddingSuite(),  GpuServiceSuite(choice.ordinal),
+          GpuTieredSuite(), GpuTreeBlocksSuite(), GpuTreesSuite(),
+          GpuSearchSuite()};
 }
 
 }  // namespace strata::bench

@@ -37,7 +37,8 @@ std::vector<Suite> Suites() {
 }
 
 // By name, as a build without CUDA knows no more of them.
-constexpr std::string_view kGpuSuites = "table, embedding, service, tiered, tree-blocks, trees";
+constexpr std::string_view kGpuSuites =
+    "table, embedding, service, tiered, tree-blocks, trees, search";
 
 std::string Footer() {
   std::string text = "Suites:\n";

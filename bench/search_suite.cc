@@ -60,13 +60,18 @@ class Bitmap {
 
 // One query after another over all documents, whatever `common` does.
 template <typename Common>
-Answer SearchAll(const SetList& documents, std::span<const Token> query, const Common& common) {
+Answer SearchAll(std::span<const SetLists> parts, std::span<const Token> query,
+                 const Common& common) {
   TopHits hits(kGoal, static_cast<uint32_t>(query.size()));
-  for (size_t id = 0; id < documents.size(); ++id) {
-    const auto document = documents[id];
-    const auto length = static_cast<uint32_t>(document.size());
-    const uint32_t overlap = common(document);
-    if (overlap >= hits.LeastOverlap(length)) hits.Offer({id, overlap, length});
+  DocumentId id = 0;
+  for (const SetLists& part : parts) {
+    const SetList documents = part.view();
+    for (size_t i = 0; i < documents.size(); ++i, ++id) {
+      const auto document = documents[i];
+      const auto length = static_cast<uint32_t>(document.size());
+      const uint32_t overlap = common(document);
+      if (overlap >= hits.LeastOverlap(length)) hits.Offer({id, overlap, length});
+    }
   }
   return hits.Take();
 }
@@ -74,19 +79,21 @@ Answer SearchAll(const SetList& documents, std::span<const Token> query, const C
 class Search {
  public:
   static Result<std::unique_ptr<Search>> Make(TokenSpread spread, size_t documents) {
-    std::unique_ptr<Search> made(new Search(SetDocuments(kSeed, spread, documents, kQueries)));
+    STRATA_ASSIGN(SetDocuments drawn, SetDocuments::Make(kSeed, spread, documents, kQueries));
+    std::unique_ptr<Search> made(new Search(std::move(drawn)));
+    STRATA_ASSIGN(made->blocks_, made->documents_.Blocks());
     STRATA_ASSIGN(made->pool_, WorkPool::Start("bench", static_cast<int>(Cores()) - 1));
     return made;
   }
 
   Answer ByMerge(size_t query) const {
     const auto tokens = Query(query);
-    return SearchAll(documents_.documents(), tokens,
+    return SearchAll(documents_.parts(), tokens,
                      [&](std::span<const Token> of) { return CommonByMerge(of, tokens); });
   }
   Answer ByBitmap(size_t query) const {
     const Bitmap bitmap(Query(query));
-    return SearchAll(documents_.documents(), Query(query),
+    return SearchAll(documents_.parts(), Query(query),
                      [&](std::span<const Token> of) { return bitmap.Common(of); });
   }
   std::vector<Answer> ByCounting(size_t begin, size_t end) const {
@@ -131,8 +138,7 @@ class Search {
   }
 
  private:
-  explicit Search(SetDocuments documents)
-      : documents_(std::move(documents)), blocks_(documents_.Blocks()) {}
+  explicit Search(SetDocuments documents) : documents_(std::move(documents)) {}
 
   std::span<const Token> Query(size_t i) const { return documents_.queries()[i % kQueries]; }
   std::vector<TopHits> Hits(size_t begin, size_t end) const {

@@ -1,79 +1,112 @@
 #include "bench/set_documents.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "base/random.h"
+#include "base/work_pool.h"
+#include "bench/machine.h"
 
 namespace strata::bench {
 namespace {
 
-class TokenDraw {
+// Zipf's law with s = 1, ranks given to tokens at random, by M. Vose's alias method ("A linear
+// algorithm for generating random numbers with a given distribution", IEEE TSE 1991).
+class ZipfTokens {
  public:
-  TokenDraw(uint64_t seed, TokenSpread spread)
-      : random_(seed), spread_(spread), of_rank_(SetDocuments::kVocabulary) {
-    std::iota(of_rank_.begin(), of_rank_.end(), Token{0});
-    if (spread == TokenSpread::kUniform) return;
-    for (size_t i = of_rank_.size(); i > 1; --i)
-      std::swap(of_rank_[i - 1], of_rank_[random_.Below(i)]);
+  explicit ZipfTokens(uint64_t seed) : columns_(SetDocuments::kVocabulary) {
+    Random random(seed);
+    std::vector<Token> of_rank(columns_.size());
+    std::iota(of_rank.begin(), of_rank.end(), Token{0});
+    for (size_t i = of_rank.size(); i > 1; --i) std::swap(of_rank[i - 1], of_rank[random.Below(i)]);
     double sum = 0;
-    for (size_t rank = 0; rank < of_rank_.size(); ++rank) {
-      sum += 1.0 / static_cast<double>(rank + 1);
-      up_to_.push_back(sum);
+    for (size_t rank = 1; rank <= columns_.size(); ++rank) sum += 1.0 / static_cast<double>(rank);
+    std::vector<double> share;  // of a column's width
+    std::vector<size_t> small;
+    std::vector<size_t> large;
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      share.push_back(static_cast<double>(columns_.size()) / static_cast<double>(i + 1) / sum);
+      columns_[i] = {1, of_rank[i], of_rank[i]};
+      (share[i] < 1 ? small : large).push_back(i);
+    }
+    while (!small.empty() && !large.empty()) {
+      const size_t low = small.back();
+      const size_t high = large.back();
+      small.pop_back();
+      columns_[low] = {share[low], of_rank[low], of_rank[high]};
+      share[high] -= 1 - share[low];
+      if (share[high] >= 1) continue;
+      large.pop_back();
+      small.push_back(high);
     }
   }
-
-  Token Next() {
-    if (spread_ == TokenSpread::kUniform) return static_cast<Token>(random_.Below(of_rank_.size()));
-    const double at = random_.Uniform() * up_to_.back();
-    const auto found = std::upper_bound(up_to_.begin(), up_to_.end(), at);
-    return of_rank_[std::min<size_t>(static_cast<size_t>(found - up_to_.begin()),
-                                     of_rank_.size() - 1)];
+  Token Draw(Random& random) const {
+    const Column& column = columns_[random.Below(columns_.size())];
+    return random.Uniform() < column.share ? column.own : column.other;
   }
-  // As many tokens as a length drawn at random, each once.
-  std::vector<Token> NextSet() {
-    const size_t length = 1 + random_.Below(SetDocuments::kLongest);
-    std::vector<Token> set;
-    while (set.size() < length) {
-      while (set.size() < length) set.push_back(Next());
-      std::sort(set.begin(), set.end());
-      set.erase(std::unique(set.begin(), set.end()), set.end());
-    }
-    return set;
-  }
-  Random& random() { return random_; }
 
  private:
-  Random random_;
-  TokenSpread spread_;
-  std::vector<Token> of_rank_;
-  std::vector<double> up_to_;  // sums of 1 / rank
+  struct Column {
+    double share;
+    Token own;
+    Token other;
+  };
+  std::vector<Column> columns_;
 };
+
+// As many tokens as a length drawn at random, each once.
+template <typename Draw>
+std::vector<Token> DrawSet(Random& random, const Draw& draw) {
+  const size_t length = 1 + random.Below(SetDocuments::kLongest);
+  std::vector<Token> set;
+  while (set.size() < length) {
+    while (set.size() < length) set.push_back(draw());
+    std::sort(set.begin(), set.end());
+    set.erase(std::unique(set.begin(), set.end()), set.end());
+  }
+  return set;
+}
 
 }  // namespace
 
-SetDocuments::SetDocuments(uint64_t seed, TokenSpread spread, size_t documents, size_t queries) {
-  TokenDraw draw(seed, spread);
-  for (size_t i = 0; i < documents; ++i) documents_.Add(draw.NextSet());
+Result<SetDocuments> SetDocuments::Make(uint64_t seed, TokenSpread spread, size_t documents,
+                                        size_t queries) {
+  const ZipfTokens zipf(seed);
+  const auto draw_set = [&](Random& random) {
+    return DrawSet(random, [&] {
+      return spread == TokenSpread::kZipf ? zipf.Draw(random)
+                                          : static_cast<Token>(random.Below(kVocabulary));
+    });
+  };
+  SetDocuments made;
+  constexpr size_t kPart = SetBlock::kMostDocuments;
+  made.parts_.resize((documents + kPart - 1) / kPart);
+  STRATA_ASSIGN(const auto pool, WorkPool::Start("documents", static_cast<int>(Cores()) - 1));
+  pool->Run(made.parts_.size(), [&](size_t part) {
+    Random random(seed + 1 + part);
+    const size_t count = std::min(kPart, documents - part * kPart);
+    for (size_t i = 0; i < count; ++i) made.parts_[part].Add(draw_set(random));
+  });
+  Random random(seed);
   for (size_t i = 0; i < queries; ++i) {
     if (spread == TokenSpread::kZipf && documents > 0) {
-      queries_.Add(documents_.view()[draw.random().Below(documents)]);
+      const size_t id = random.Below(documents);
+      made.queries_.Add(made.parts_[id / kPart].view()[id % kPart]);
     } else {
-      queries_.Add(draw.NextSet());
+      made.queries_.Add(draw_set(random));
     }
   }
+  return made;
 }
 
-std::vector<SetBlock> SetDocuments::Blocks() const {
-  std::vector<SetBlock> blocks;
-  const SetList all = documents();
-  for (size_t begin = 0; begin < all.size(); begin += SetBlock::kMostDocuments) {
-    const size_t count = std::min(SetBlock::kMostDocuments, all.size() - begin);
-    std::vector<DocumentId> ids(count);
-    std::iota(ids.begin(), ids.end(), DocumentId{begin});
-    blocks.push_back(SetBlock::Build(ids, {all.offsets.subspan(begin, count + 1), all.tokens}));
-  }
+Result<std::vector<SetBlock>> SetDocuments::Blocks() const {
+  std::vector<SetBlock> blocks(parts_.size());
+  STRATA_ASSIGN(const auto pool, WorkPool::Start("blocks", static_cast<int>(Cores()) - 1));
+  pool->Run(parts_.size(), [&](size_t part) {
+    std::vector<DocumentId> ids(parts_[part].size());
+    std::iota(ids.begin(), ids.end(), DocumentId{part * SetBlock::kMostDocuments});
+    blocks[part] = SetBlock::Build(ids, parts_[part].view());
+  });
   return blocks;
 }
 

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <span>
 #include <vector>
 
+#include "base/status.h"
 #include "kernels/setops/set_block.h"
 #include "kernels/setops/set_list.h"
 
@@ -21,16 +22,18 @@ class SetDocuments {
   static constexpr uint32_t kLongest = 128;
   static constexpr Token kVocabulary = 50'001;
 
-  // The same for the same arguments, everywhere. Ids count from 0.
-  SetDocuments(uint64_t seed, TokenSpread spread, size_t documents, size_t queries);
+  // The same for the same arguments, everywhere. Ids count from 0. Takes all cores.
+  static Result<SetDocuments> Make(uint64_t seed, TokenSpread spread, size_t documents,
+                                   size_t queries);
 
-  SetList documents() const { return documents_.view(); }
+  // Part by part: of the most documents that a block has, by id.
+  std::span<const SetLists> parts() const { return parts_; }
   SetList queries() const { return queries_.view(); }
-  // In blocks of the most documents, by id.
-  std::vector<SetBlock> Blocks() const;
+  // A block for each part. Takes all cores.
+  Result<std::vector<SetBlock>> Blocks() const;
 
  private:
-  SetLists documents_;
+  std::vector<SetLists> parts_;
   SetLists queries_;
 };
 

@@ -70,6 +70,14 @@ class SetBlock {
     }
   }
   Places With(Token token) const;
+  // What it is made of, for copies elsewhere: list i is postings()[starts()[i] .. starts()[i + 1]),
+  // or, if that is empty and frequent()[j] is i, the bits from bits()[j * words()] on.
+  Token direct() const { return direct_; }
+  std::span<const Token> rare() const { return rare_; }
+  std::span<const uint32_t> starts() const { return starts_; }
+  std::span<const uint16_t> postings() const { return postings_; }
+  std::span<const uint32_t> frequent() const { return frequent_; }
+  std::span<const uint64_t> bits() const { return bits_; }
   // Of everything above.
   size_t bytes() const;
 

@@ -140,6 +140,13 @@ inline unsigned __vcmpeq4(unsigned a, unsigned b) {
   }
   return equal;
 }
+inline unsigned __vcmpgeu4(unsigned a, unsigned b) {
+  unsigned as_large = 0;
+  for (int shift = 0; shift < 32; shift += 8) {
+    if ((a >> shift & 0xff) >= (b >> shift & 0xff)) as_large |= 0xffU << shift;
+  }
+  return as_large;
+}
 inline int __popc(unsigned x) { return std::popcount(x); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }

@@ -1,0 +1,31 @@
+// Counting on a GPU: a block of threads for a block of documents and some queries.
+#pragma once
+
+#include "kernels/setops/gpu_sets.cuh"
+
+namespace strata::gpu_sets {
+
+inline constexpr unsigned kCountThreads = 512;
+
+// What is done with a document that has a token in common with a query.
+enum class Purpose : uint8_t {
+  kSample,  // its similarity is counted in the query's buckets
+  kSearch,  // it becomes a candidate, if it reaches the threshold
+};
+
+struct CountJob {
+  const Block* blocks;
+  uint32_t blocks_count;  // that are worked on: numbers 0, block_step, 2 * block_step, ...
+  uint32_t block_step;
+  Ranges queries;
+  uint32_t queries_each;  // of a block of threads
+  SetMetric metric;
+  Thresholds thresholds;
+  Candidate* candidates;  // [query][room]
+  uint32_t room;
+  uint32_t* found;  // [query]: candidates, those without room, too
+};
+
+cudaError_t Count(Purpose purpose, const CountJob& job, cudaStream_t stream);
+
+}  // namespace strata::gpu_sets

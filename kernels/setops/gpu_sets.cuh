@@ -1,0 +1,65 @@
+// What the kernels of GpuSets share.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/setops/set_list.h"
+#include "kernels/setops/set_metric.h"
+
+namespace strata::gpu_sets {
+
+inline constexpr unsigned kBuckets = 4096;  // of similarities, for thresholds
+inline constexpr unsigned kLengths = 256;   // of documents; longer ones share the last
+inline constexpr unsigned kRoom = 16'384;   // candidates of a query
+inline constexpr unsigned kQueriesAtOnce = 2048;
+inline constexpr unsigned kMostSelected = 2048;
+
+// A SetBlock on the GPU.
+struct Block {
+  const uint32_t* starts;
+  const uint16_t* postings;
+  const Token* rare;
+  const uint32_t* frequent;
+  const uint32_t* bits;  // `words` for each frequent list
+  const uint32_t* lengths;
+  const DocumentId* ids;
+  uint32_t direct;
+  uint32_t rare_count;
+  uint32_t frequent_count;
+  uint32_t size;
+  uint32_t words;  // of 32 bits
+};
+
+struct Candidate {
+  uint32_t document;  // block * 65,536 + place
+  uint32_t overlap;
+};
+
+struct Ranges {
+  const uint64_t* offsets;  // of queries' tokens
+  const Token* tokens;
+  uint32_t queries;
+};
+
+// By query.
+struct Thresholds {
+  Fraction* at_least;
+  uint8_t* overlaps;  // [query][kLengths]: the least overlap; it grows with the length
+  uint32_t* buckets;  // [query][kBuckets]: documents of the sample
+};
+
+// Of similarities from 0 to 1, and of plain overlaps: at least edge b is whatever is in bucket b.
+STRATA_HD uint32_t BucketOf(SetMetric metric, Fraction similarity) {
+  if (metric == SetMetric::kOverlap) {
+    return similarity.num < kBuckets ? static_cast<uint32_t>(similarity.num) : kBuckets - 1;
+  }
+  const uint64_t bucket = similarity.num * kBuckets / similarity.den;
+  return bucket < kBuckets ? static_cast<uint32_t>(bucket) : kBuckets - 1;
+}
+STRATA_HD Fraction EdgeOf(SetMetric metric, uint32_t bucket) {
+  return {bucket, metric == SetMetric::kOverlap ? 1U : kBuckets};
+}
+
+}  // namespace strata::gpu_sets

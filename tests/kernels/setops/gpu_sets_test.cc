@@ -1,0 +1,100 @@
+// Searches on a GPU beside a plain search.
+#include "kernels/setops/gpu_sets.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/kernels/setops/search_case.h"
+
+namespace strata {
+namespace {
+
+// The GPU, or none.
+Result<std::unique_ptr<GpuSets>> OpenSets(std::span<const SetBlock> blocks) {
+  return GpuSets::Open(0, blocks);
+}
+
+#define SKIP_WITHOUT(opened)                               \
+  if ((opened).status().code() == StatusCode::kNotFound) { \
+    GTEST_SKIP() << (opened).status().message();           \
+  }                                                        \
+  ASSERT_TRUE((opened).ok()) << (opened).status().ToString()
+
+class GpuSetsOf : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(GpuSetsOf, RandomDocumentsFindsWhatAPlainSearchFinds) {
+  constexpr uint64_t kCases = 20;
+  for (uint64_t seed = GetParam() * kCases; seed < (GetParam() + 1) * kCases; ++seed) {
+    test::SearchCase of = test::DrawCase(seed);
+    of.allowed.clear();
+    for (auto& query : of.queries) query.resize(std::min(query.size(), GpuSets::kLongestQuery));
+    // Blocks of a document each would take an allocation each.
+    of.block_size = std::max<size_t>(of.block_size, of.documents.ids.size() / 6 + 1);
+    const test::Blocks blocks(of);
+    auto opened = OpenSets(blocks.blocks);
+    SKIP_WITHOUT(opened);
+    const SetLists queries = test::Lists(of.queries);
+    const auto answers = (*opened)->Search(queries.view(), of.goal);
+    ASSERT_TRUE(answers.ok()) << answers.status().ToString();
+    for (size_t q = 0; q < of.queries.size(); ++q) {
+      const auto expected = test::PlainSearch(of.documents, {}, of.queries[q], of.goal);
+      ASSERT_EQ((*answers)[q], expected)
+          << "seed " << seed << ", query " << q << ", " << NameOf(of.goal.metric);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, GpuSetsOf, testing::Range<uint64_t>(0, 10));
+
+// More equally good documents than are selected from: all of them are asked for.
+TEST(GpuSets, OfEqualDocumentsTheSmallestIdsAreFound) {
+  test::Documents documents;
+  for (DocumentId id = 0; id < 20'000; ++id) {
+    documents.ids.push_back((id * 7919) % 20'000);
+    documents.sets.push_back({1, 2, static_cast<Token>(3 + id % 5)});
+  }
+  std::vector<SetBlock> blocks;
+  blocks.push_back(SetBlock::Build(documents.ids, test::Lists(documents.sets).view()));
+  auto opened = OpenSets(blocks);
+  SKIP_WITHOUT(opened);
+  const std::vector<test::Tokens> queries{{1, 2}, {1, 2, 5}, {5, 9}};
+  const SearchGoal goal{.metric = SetMetric::kDice, .k = 12};
+  const auto answers = (*opened)->Search(test::Lists(queries).view(), goal);
+  ASSERT_TRUE(answers.ok()) << answers.status().ToString();
+  for (size_t q = 0; q < queries.size(); ++q) {
+    EXPECT_EQ((*answers)[q], test::PlainSearch(documents, {}, queries[q], goal)) << q;
+  }
+  EXPECT_GT((*opened)->counts().asked_again, 0U);
+}
+
+TEST(GpuSets, OfLongDocumentsCountsShortQueries) {
+  test::Documents documents;
+  for (DocumentId id = 0; id < 60; ++id) {
+    test::Tokens tokens(200 + id * 7);
+    std::iota(tokens.begin(), tokens.end(), static_cast<Token>(id));
+    documents.ids.push_back(id);
+    documents.sets.push_back(tokens);
+  }
+  std::vector<SetBlock> blocks;
+  blocks.push_back(SetBlock::Build(documents.ids, test::Lists(documents.sets).view()));
+  auto opened = OpenSets(blocks);
+  SKIP_WITHOUT(opened);
+  test::Tokens query(GpuSets::kLongestQuery);
+  std::iota(query.begin(), query.end(), Token{20});
+  for (int metric = 0; metric < kSetMetrics; ++metric) {
+    const SearchGoal goal{.metric = static_cast<SetMetric>(metric), .k = 9};
+    const std::vector<test::Tokens> queries{query, {}};
+    const auto answers = (*opened)->Search(test::Lists(queries).view(), goal);
+    ASSERT_TRUE(answers.ok()) << answers.status().ToString();
+    for (size_t q = 0; q < queries.size(); ++q) {
+      EXPECT_EQ((*answers)[q], test::PlainSearch(documents, {}, queries[q], goal)) << metric;
+    }
+  }
+  query.push_back(9999);
+  const auto refused = (*opened)->Search(test::Lists(std::vector<test::Tokens>{query}).view(), {});
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalid);
+}
+
+}  // namespace
+}  // namespace strata
