@@ -126,6 +126,11 @@ __device__ void LookAt(const CountJob& job, const Block& block, uint32_t block_n
             ? shared.least[length]
             : LeastOverlap(job.metric, job.thresholds.at_least[query], tokens, length);
     if (overlap < least) return;
+    if constexpr (purpose == Purpose::kSharpen) {
+      const Fraction similarity = Similarity(job.metric, overlap, tokens, length);
+      const uint32_t bucket = BucketOf(job.metric, similarity);
+      atomicAdd(&job.thresholds.buckets[query * kBuckets + bucket], 1U);
+    }
     const uint32_t at = atomicAdd(&job.found[query], 1U);
     if (at < job.room) {
       job.candidates[size_t{query} * job.room + at] = {block_number * kCounters + place, overlap};
@@ -165,7 +170,7 @@ __global__ void __launch_bounds__(kCountThreads, purpose == Purpose::kSample ? 2
     CountBlock(const __grid_constant__ CountJob job) {
   extern __shared__ uint4 dynamic[];
   Shared& shared = *reinterpret_cast<Shared*>(dynamic);
-  const uint32_t block_number = blockIdx.x % job.blocks_count * job.block_step;
+  const uint32_t block_number = job.first_block + blockIdx.x % job.blocks_count;
   const Block& block = job.blocks[block_number];
 
   uint8_t first_lengths[kLooks];
@@ -193,7 +198,7 @@ __global__ void __launch_bounds__(kCountThreads, purpose == Purpose::kSample ? 2
     const uint64_t first = job.queries.offsets[query];
     FindLists(block, job.queries.tokens + first,
               static_cast<uint32_t>(job.queries.offsets[query + 1] - first), shared);
-    if (purpose == Purpose::kSearch && threadIdx.x < kLengths) {
+    if (purpose != Purpose::kSample && threadIdx.x < kLengths) {
       shared.least[threadIdx.x] = job.thresholds.overlaps[query * kLengths + threadIdx.x];
     }
     __syncthreads();
@@ -229,8 +234,15 @@ cudaError_t CountFor(const CountJob& job, cudaStream_t stream) {
 }  // namespace
 
 cudaError_t Count(Purpose purpose, const CountJob& job, cudaStream_t stream) {
-  return purpose == Purpose::kSample ? CountFor<Purpose::kSample>(job, stream)
-                                     : CountFor<Purpose::kSearch>(job, stream);
+  switch (purpose) {
+    case Purpose::kSample:
+      return CountFor<Purpose::kSample>(job, stream);
+    case Purpose::kSharpen:
+      return CountFor<Purpose::kSharpen>(job, stream);
+    case Purpose::kSearch:
+      return CountFor<Purpose::kSearch>(job, stream);
+  }
+  return cudaErrorNotSupported;
 }
 
 }  // namespace strata::gpu_sets

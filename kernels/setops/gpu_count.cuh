@@ -9,14 +9,15 @@ inline constexpr unsigned kCountThreads = 512;
 
 // What is done with a document that has a token in common with a query.
 enum class Purpose : uint8_t {
-  kSample,  // its similarity is counted in the query's buckets
-  kSearch,  // it becomes a candidate, if it reaches the threshold
+  kSample,   // its similarity is counted in the query's buckets
+  kSearch,   // it becomes a candidate, if it reaches the threshold
+  kSharpen,  // the same, and its similarity is counted, for a better threshold
 };
 
 struct CountJob {
   const Block* blocks;
-  uint32_t blocks_count;  // that are worked on: numbers 0, block_step, 2 * block_step, ...
-  uint32_t block_step;
+  uint32_t first_block;
+  uint32_t blocks_count;  // from there on
   Ranges queries;
   uint32_t queries_each;  // of a block of threads
   SetMetric metric;

@@ -78,27 +78,29 @@ struct Layout {
   __host__ __device__ size_t bytes() const { return numbers() + sorted * sizeof(uint32_t); }
 };
 
+// The search for the k-th largest of some values, eight bits at a time from the top.
 struct Rank {
-  uint32_t prefix;  // of the k-th largest key, the digits found so far
-  uint32_t left;    // which of the keys with that prefix it is, from 1
+  uint64_t prefix;  // the digits found so far
+  uint32_t left;    // which of the values with that prefix it is, from 1
 };
 
-// One digit of the k-th largest key.
-__device__ void NextDigit(const uint32_t* keys, uint32_t count, int shift, uint32_t* values,
-                          Rank* rank) {
-  for (unsigned i = threadIdx.x; i < kDigitValues; i += kSelectThreads) values[i] = 0;
+// One digit. `visit(see)` calls see(value) for the values of a thread.
+template <typename Visit>
+__device__ void NextDigit(int shift, bool is_first, uint32_t* of_digit, Rank* rank,
+                          const Visit& visit) {
+  for (unsigned i = threadIdx.x; i < kDigitValues; i += kSelectThreads) of_digit[i] = 0;
   __syncthreads();
-  const uint32_t known = shift == 24 ? 0 : ~0U << (shift + 8);
+  const uint64_t known = is_first ? 0 : ~uint64_t{0} << (shift + 8);
   const Rank before = *rank;
-  for (uint32_t i = threadIdx.x; i < count; i += kSelectThreads) {
-    if ((keys[i] & known) == before.prefix) atomicAdd(&values[keys[i] >> shift & 0xFF], 1U);
-  }
+  visit([&](uint64_t value) {
+    if ((value & known) == before.prefix) atomicAdd(&of_digit[value >> shift & 0xFF], 1U);
+  });
   __syncthreads();
   if (threadIdx.x == 0) {
     uint32_t left = before.left;
     unsigned digit = kDigitValues - 1;
-    while (digit > 0 && values[digit] < left) left -= values[digit--];
-    *rank = {before.prefix | digit << shift, left};
+    while (digit > 0 && of_digit[digit] < left) left -= of_digit[digit--];
+    *rank = {before.prefix | uint64_t{digit} << shift, left};
   }
   __syncthreads();
 }
@@ -132,20 +134,43 @@ __global__ void __launch_bounds__(kSelectThreads)
   for (uint32_t i = threadIdx.x; i < count; i += kSelectThreads) {
     keys[i] = KeyOf(job.metric, similarity_of(candidates[i]));
   }
-  if (threadIdx.x == 0) {
-    rank = {0, job.k};
-    kept = 0;
-  }
+  if (threadIdx.x == 0) rank = {0, job.k};
   __syncthreads();
   if (count > job.k) {
-    for (int shift = 24; shift >= 0; shift -= 8) NextDigit(keys, count, shift, values, &rank);
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      NextDigit(shift, shift == 24, values, &rank, [&](const auto& see) {
+        for (uint32_t i = threadIdx.x; i < count; i += kSelectThreads) see(keys[i]);
+      });
+    }
   }
-  for (uint32_t i = threadIdx.x; i < count; i += kSelectThreads) {
-    if (keys[i] < rank.prefix) continue;
-    const uint32_t at = atomicAdd(&kept, 1U);
-    if (at < layout.sorted) numbers[at] = i;
+  const auto key = static_cast<uint32_t>(rank.prefix);  // of the k-th best
+  const auto id_of = [&](uint32_t i) {
+    return job.blocks[candidates[i].document >> 16].ids[candidates[i].document & 0xFFFF];
+  };
+  const auto keep = [&](bool all, uint64_t least_id) {
+    if (threadIdx.x == 0) kept = 0;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < count; i += kSelectThreads) {
+      if (keys[i] < key || (!all && keys[i] == key && ~id_of(i) < least_id)) continue;
+      const uint32_t at = atomicAdd(&kept, 1U);
+      if (at < layout.sorted) numbers[at] = i;
+    }
+    __syncthreads();
+  };
+  keep(true, 0);
+  // More equally alike ones than can be sorted: of those the smallest ids, the largest inverses.
+  if (kept > layout.sorted && job.equal_keys_are_equal) {
+    if (threadIdx.x == 0) rank.prefix = 0;
+    __syncthreads();
+    for (int shift = 56; shift >= 0; shift -= 8) {
+      NextDigit(shift, shift == 56, values, &rank, [&](const auto& see) {
+        for (uint32_t i = threadIdx.x; i < count; i += kSelectThreads) {
+          if (keys[i] == key) see(~id_of(i));
+        }
+      });
+    }
+    keep(false, rank.prefix);
   }
-  __syncthreads();
   if (kept > layout.sorted) {
     if (threadIdx.x == 0) job.counts[query] = kTooMany;
     return;

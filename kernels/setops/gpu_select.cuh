@@ -15,7 +15,8 @@ struct SelectJob {
   const Block* blocks;
   Ranges queries;
   SetMetric metric;
-  uint32_t k;  // at most kMostSelected
+  uint32_t k;                 // at most kMostSelected
+  bool equal_keys_are_equal;  // no document has more than 255 tokens
   const Candidate* candidates;
   const uint32_t* found;
   Hit* answers;      // [query][k]

@@ -86,6 +86,7 @@ class SetsOnGpu final : public GpuSets {
     std::vector<Block> made;
     for (size_t i = 0; i < blocks_.size(); ++i) {
       documents_ += blocks_[i].size();
+      longest_ = std::max(longest_, blocks_[i].longest());
       STRATA_ASSIGN(made.emplace_back(), UploadBlock(blocks_[i], memory_[i], stream_));
     }
     STRATA_TRY(Upload(of_blocks_, std::span(std::as_const(made)), stream_));
@@ -145,12 +146,12 @@ class SetsOnGpu final : public GpuSets {
                                   static_cast<uint32_t>(queries.size())};
     const bool selects = goal.k <= kMostSelected && goal.k > 0 && documents_ > 0;
     if (selects) {
-      STRATA_TRY(Sample(ranges, goal));
-      STRATA_TRY(Count(ranges, goal, kRoom));
+      STRATA_TRY(Collect(ranges, goal, kRoom));
       const gpu_sets::SelectJob job{.blocks = of_blocks_.data(),
                                     .queries = ranges,
                                     .metric = goal.metric,
                                     .k = static_cast<uint32_t>(goal.k),
+                                    .equal_keys_are_equal = longest_ <= 255,
                                     .candidates = candidates_.data(),
                                     .found = found_.data(),
                                     .answers = answers_.data(),
@@ -193,14 +194,8 @@ class SetsOnGpu final : public GpuSets {
       STRATA_TRY(offsets_.Set(offsets, stream_));
       STRATA_TRY(tokens_.Set(tokens, stream_));
       const gpu_sets::Ranges range{offsets_.data(), tokens_.data(), 1};
-      if (has_threshold) {
-        STRATA_TRY(Sample(range, goal));
-      } else {
-        STRATA_TRY(FromCuda(
-            gpu_sets::SetThresholds(range, goal.metric, 0, goal.at_least, thresholds(), stream_),
-            "thresholds"));
-      }
-      STRATA_TRY(Count(range, goal, static_cast<uint32_t>(documents_)));
+      const auto room = static_cast<uint32_t>(documents_);
+      STRATA_TRY(has_threshold ? Collect(range, goal, room) : CollectAll(range, goal, room));
       std::vector<uint32_t> found(1);
       STRATA_TRY(found_.Get(found, stream_));
       STRATA_TRY(FromCuda(cudaStreamSynchronize(stream_), "searching"));
@@ -223,49 +218,64 @@ class SetsOnGpu final : public GpuSets {
     return {};
   }
 
-  // Sets the thresholds by the best of a few blocks.
-  Status Sample(const gpu_sets::Ranges& queries, const SearchGoal& goal) {
+  // Fills the candidates, with better and better thresholds: by all documents of some blocks, then
+  // by the candidates of some more.
+  Status Collect(const gpu_sets::Ranges& queries, const SearchGoal& goal, uint32_t room) {
     constexpr uint32_t kSampled = 4;
+    constexpr uint32_t kSharpened = 20;
     const auto blocks = static_cast<uint32_t>(blocks_.size());
     const uint32_t sampled = std::min(kSampled, blocks);
-    STRATA_TRY(
-        FromCuda(cudaMemsetAsync(buckets_.data(), 0,
-                                 size_t{queries.queries} * kBuckets * sizeof(uint32_t), stream_),
-                 "samples"));
-    STRATA_TRY(FromCuda(gpu_sets::Count(gpu_sets::Purpose::kSample,
-                                        Job(queries, goal, 0, sampled, blocks / sampled), stream_),
-                        "sampling"));
-    return FromCuda(gpu_sets::SetThresholds(queries, goal.metric, static_cast<uint32_t>(goal.k),
-                                            goal.at_least, thresholds(), stream_),
-                    "thresholds");
+    const uint32_t sharpened = std::min(kSharpened, blocks);
+    const size_t buckets = size_t{queries.queries} * kBuckets * sizeof(uint32_t);
+    STRATA_TRY(FromCuda(cudaMemsetAsync(buckets_.data(), 0, buckets, stream_), "samples"));
+    STRATA_TRY(Count(gpu_sets::Purpose::kSample, queries, goal, 0, sampled, room));
+    STRATA_TRY(SetThresholds(queries, goal, static_cast<uint32_t>(goal.k)));
+    STRATA_TRY(Forget(queries));
+    if (sampled < sharpened) {
+      STRATA_TRY(Count(gpu_sets::Purpose::kSharpen, queries, goal, sampled, sharpened, room));
+      STRATA_TRY(SetThresholds(queries, goal, static_cast<uint32_t>(goal.k)));
+    }
+    STRATA_TRY(Count(gpu_sets::Purpose::kSearch, queries, goal, 0, sampled, room));
+    return Count(gpu_sets::Purpose::kSearch, queries, goal, sharpened, blocks, room);
   }
-  Status Count(const gpu_sets::Ranges& queries, const SearchGoal& goal, uint32_t room) {
-    STRATA_TRY(
-        FromCuda(cudaMemsetAsync(found_.data(), 0, queries.queries * sizeof(uint32_t), stream_),
-                 "candidates"));
+  // The same with the threshold of the goal alone.
+  Status CollectAll(const gpu_sets::Ranges& queries, const SearchGoal& goal, uint32_t room) {
+    STRATA_TRY(SetThresholds(queries, goal, 0));
+    STRATA_TRY(Forget(queries));
     const auto blocks = static_cast<uint32_t>(blocks_.size());
-    return FromCuda(
-        gpu_sets::Count(gpu_sets::Purpose::kSearch, Job(queries, goal, room, blocks, 1), stream_),
-        "counting");
+    return Count(gpu_sets::Purpose::kSearch, queries, goal, 0, blocks, room);
   }
-  gpu_sets::CountJob Job(const gpu_sets::Ranges& queries, const SearchGoal& goal, uint32_t room,
-                         uint32_t blocks, uint32_t step) const {
+  Status Forget(const gpu_sets::Ranges& queries) {
+    const size_t bytes = queries.queries * sizeof(uint32_t);
+    return FromCuda(cudaMemsetAsync(found_.data(), 0, bytes, stream_), "candidates");
+  }
+  Status SetThresholds(const gpu_sets::Ranges& queries, const SearchGoal& goal, uint32_t k) {
+    return FromCuda(
+        gpu_sets::SetThresholds(queries, goal.metric, k, goal.at_least, thresholds(), stream_),
+        "thresholds");
+  }
+  // In blocks first to last - 1.
+  Status Count(gpu_sets::Purpose purpose, const gpu_sets::Ranges& queries, const SearchGoal& goal,
+               uint32_t first, uint32_t last, uint32_t room) {
+    if (first >= last) return {};
     // A block of threads gets many queries, so that its block of documents stays at hand, unless
     // some of the GPU would have nothing to do.
     constexpr uint32_t kQueriesEach = 50;
     constexpr uint32_t kWaves = 6;
     const auto wanted = static_cast<uint32_t>(processors_) * kWaves;
-    const uint32_t each = std::clamp<uint32_t>(queries.queries * blocks / wanted, 1, kQueriesEach);
-    return {.blocks = of_blocks_.data(),
-            .blocks_count = blocks,
-            .block_step = step,
-            .queries = queries,
-            .queries_each = each,
-            .metric = goal.metric,
-            .thresholds = thresholds(),
-            .candidates = candidates_.data(),
-            .room = room,
-            .found = found_.data()};
+    const uint32_t each =
+        std::clamp<uint32_t>(queries.queries * (last - first) / wanted, 1, kQueriesEach);
+    const gpu_sets::CountJob job{.blocks = of_blocks_.data(),
+                                 .first_block = first,
+                                 .blocks_count = last - first,
+                                 .queries = queries,
+                                 .queries_each = each,
+                                 .metric = goal.metric,
+                                 .thresholds = thresholds(),
+                                 .candidates = candidates_.data(),
+                                 .room = room,
+                                 .found = found_.data()};
+    return FromCuda(gpu_sets::Count(purpose, job, stream_), "counting");
   }
   std::vector<AllowedBlock> All() const {
     std::vector<AllowedBlock> all;
@@ -276,6 +286,7 @@ class SetsOnGpu final : public GpuSets {
   const int device_;
   const std::span<const SetBlock> blocks_;
   size_t documents_ = 0;
+  uint32_t longest_ = 0;  // document
   int processors_ = 0;
   cudaStream_t stream_ = nullptr;
   std::vector<BlockMemory> memory_;
