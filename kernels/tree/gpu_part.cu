@@ -41,6 +41,7 @@ Status GpuPart::Start(const BinMatrix& bins, std::span<const FeatureShape> shape
     STRATA_TRY(bins_.Copy(bins, {.begin = begin, .count = end - begin}, shapes, stream_));
   }
   this->bins().Show(&view_);
+  if (made_ != nullptr) STRATA_TRY(RuleFeatures(shapes));
   view_.rules = options_.rules;
   view_.max_depth = static_cast<uint32_t>(options_.max_depth);
   view_.policy = options_.policy;
@@ -50,6 +51,17 @@ Status GpuPart::Start(const BinMatrix& bins, std::span<const FeatureShape> shape
   view_.extra_seed = options_.extra_seed;
   view_.leaves_max = static_cast<int32_t>(options_.num_leaves);
   return MakeTree();
+}
+
+// Bins that were made before know the data's shapes, and nothing of what these trees may do.
+Status GpuPart::RuleFeatures(std::span<const FeatureShape> shapes) {
+  std::vector<FeatureView> features = bins().features();
+  STRATA_CHECK(features.size() == shapes.size());
+  for (size_t f = 0; f < features.size(); ++f) features[f].shape = shapes[f];
+  STRATA_TRY(ruled_features_.Make(features.size(), "features on the GPU"));
+  STRATA_TRY(ruled_features_.Set(features, stream_));
+  view_.feature = ruled_features_.data();
+  return Wait("features");
 }
 
 Status GpuPart::MakeTree() {

@@ -92,6 +92,7 @@ class GpuPart {
   Result<double> BetweenMarks();
 
  private:
+  Status RuleFeatures(std::span<const FeatureShape> shapes);
   Status MakeTree();
   int32_t ChosenMax() const;
   Status MakeMonotoneFactors();
@@ -117,6 +118,7 @@ class GpuPart {
   TreeView view_;
   DeviceBins bins_;
   std::shared_ptr<const HeldBins> made_;  // in their place, unless null
+  DeviceMemory<FeatureView> ruled_features_;  // with made_
   DeviceMemory<TreeState> state_;
   DeviceMemory<TreeNode> nodes_;
   PinnedMemory<TreeNode> host_nodes_;

@@ -73,10 +73,11 @@ class GpuTrees {
  public:
   virtual ~GpuTrees() = default;
 
-  // Copies the bins, or goes on with those that the one GPU has `made` of the same data; each GPU
-  // takes its part of the rows; of fewer rows than GPUs the last ones have none
-  // and are left out. kNotFound: no such GPU, or a build without CUDA; kRefused: too little memory,
-  // or more leaves than kGpuLeavesMax; kFailed: GPUs that do not reach each other's memory.
+  // Copies the bins, or goes on with those that the one GPU has `made` of the same data, whatever
+  // the shapes allowed then; each GPU takes its part of the rows; of fewer rows than GPUs the last
+  // ones have none and are left out. kNotFound: no such GPU, or a build without CUDA; kRefused: too
+  // little memory, or more leaves than kGpuLeavesMax; kFailed: GPUs that do not reach each other's
+  // memory.
   static Result<std::unique_ptr<GpuTrees>> Open(std::span<const int> devices, const BinMatrix& bins,
                                                 std::span<const FeatureShape> shapes,
                                                 const GpuTreeOptions& options,

@@ -143,15 +143,19 @@ TEST_P(GpuBinsTest, AreThoseOfTheCpu) {
       EXPECT_EQ(gpu->bins.blocks()[block].narrow, cpu->bins.blocks()[block].narrow);
       EXPECT_EQ(gpu->bins.blocks()[block].wide, cpu->bins.blocks()[block].wide);
     }
-    // Trees grow from the GPU's own copy.
-    const Result<TreeParameters> parameters =
-        ParseLightGbmConf("", "f", {{"objective=binary", "num_leaves=12"}});
-    ASSERT_TRUE(parameters.ok());
-    const Result<std::string> from_gpu = Train(*gpu, *parameters, "cuda");
-    ASSERT_TRUE(from_gpu.ok()) << from_gpu.status().ToString();
-    const Result<std::string> from_cpu = Train(*cpu, *parameters, "cpu");
-    ASSERT_TRUE(from_cpu.ok()) << from_cpu.status().ToString();
-    EXPECT_EQ(*from_gpu, *from_cpu);
+    // Trees grow from the GPU's own copy, as free as they are, or with rules that came later.
+    std::string contributions = "feature_contri=0.5";
+    for (int f = 1; f < 44; ++f) contributions += f % 3 == 0 ? ",0.3" : ",1";
+    for (const std::string& rule : {std::string("max_depth=-1"), contributions}) {
+      const Result<TreeParameters> parameters = ParseLightGbmConf(
+          "", "f", std::vector<std::string>{"objective=binary", "num_leaves=12", rule});
+      ASSERT_TRUE(parameters.ok());
+      const Result<std::string> from_gpu = Train(*gpu, *parameters, "cuda");
+      ASSERT_TRUE(from_gpu.ok()) << from_gpu.status().ToString();
+      const Result<std::string> from_cpu = Train(*cpu, *parameters, "cpu");
+      ASSERT_TRUE(from_cpu.ok()) << from_cpu.status().ToString();
+      EXPECT_EQ(*from_gpu, *from_cpu) << rule;
+    }
   }
 }
 

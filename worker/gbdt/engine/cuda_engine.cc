@@ -86,11 +86,8 @@ Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
       .feature_seed = static_cast<uint64_t>(p.feature_fraction_seed),
       .extra_trees = p.extra_trees,
       .extra_seed = static_cast<uint64_t>(p.extra_seed)};
-  // Bins that were made on the GPU know the data's shapes alone.
-  const bool is_ruled = !p.monotone_constraints.empty() || !p.feature_contri.empty() ||
-                        !p.interaction_constraints.empty();
   Result<std::unique_ptr<GpuTrees>> trees =
-      GpuTrees::Open(devices, data.bins, shapes, of_trees, is_ruled ? nullptr : data.gpu_bins);
+      GpuTrees::Open(devices, data.bins, shapes, of_trees, data.gpu_bins);
   if (!trees.ok() && devices.size() > 1) {
     return trees.status().Prefixed(fmt::format("num_gpu = {}", devices.size()));
   }
