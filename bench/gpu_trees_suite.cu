@@ -163,7 +163,8 @@ class Training {
 
   Status Gradients(size_t number) {
     const loss::BinaryLogistic loss{.sigmoid = 1, .negative_weight = 1, .positive_weight = 1};
-    return trees_->ComputeGradients(0, loss, {}, number, {});
+    STRATA_TRY(trees_->ComputeGradients(loss, number));
+    return trees_->RoundGradients(0, {}, number);
   }
   Status Grow(size_t number) {
     STRATA_ASSIGN(const uint64_t not_finite, trees_->Grow(used_, number, &tree_));

@@ -76,6 +76,13 @@ struct Chosen {
   int32_t new_slot = 0;
 };
 
+// The largest slopes of some rows, and how many are not finite, and do not count.
+struct SlopeSizes {
+  uint32_t gradient = 0;  // a float's bits
+  uint32_t hessian = 0;
+  unsigned long long not_finite = 0;
+};
+
 struct TreeState {
   Chosen chosen[kChosenMax];
   int32_t chosen_count = 0;
@@ -90,11 +97,9 @@ struct TreeState {
   uint32_t first_meeting = 0;     // of the tree
   uint32_t features_of_node = 0;  // how many of the tree's a node may use
   // Of the gradients; of all GPUs' once they have met.
-  uint32_t bag_count = 0;         // on this GPU
-  uint32_t bag_others = 0;        // on the others
-  uint32_t largest_gradient = 0;  // a float's bits
-  uint32_t largest_hessian = 0;
-  unsigned long long not_finite = 0;
+  uint32_t bag_count = 0;   // on this GPU
+  uint32_t bag_others = 0;  // on the others
+  SlopeSizes largest;
   unsigned long long root_gradient = 0;  // two's complement
   unsigned long long root_hessian = 0;
   GradientUnits units;
@@ -130,9 +135,7 @@ enum class Topic : uint8_t {
 };
 
 struct Letter {
-  uint32_t largest_gradient;
-  uint32_t largest_hessian;
-  unsigned long long not_finite;
+  SlopeSizes largest;
   unsigned long long root_gradient;
   unsigned long long root_hessian;
   uint32_t bag_count;

@@ -37,9 +37,14 @@ STRATA_HD double UnitFor(double largest, int32_t levels) {
   return half * levels >= largest ? half : 2 * half;
 }
 
-// A number in [0, 1) that depends on the seed, the round and the row alone, not on who asks.
+// Depends on the seed, the round and the row alone, not on who asks. Of different rows different:
+// Mix64 is a bijection.
+STRATA_HD uint64_t RowHash(uint64_t round_seed, uint64_t row) {
+  return Mix64(round_seed ^ (row * 0x9e3779b97f4a7c15ULL));
+}
+// The same as a number in [0, 1).
 STRATA_HD double RowUniform(uint64_t round_seed, uint64_t row) {
-  return static_cast<double>(Mix64(round_seed ^ (row * 0x9e3779b97f4a7c15ULL)) >> 11) * 0x1p-53;
+  return static_cast<double>(RowHash(round_seed, row) >> 11) * 0x1p-53;
 }
 
 // The integer below or above value / unit; above with the probability of the part cut off. `chance`

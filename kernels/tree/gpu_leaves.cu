@@ -22,7 +22,7 @@ class Leaves : public GpuLeaves {
   Leaves(int device, const BinMatrix& bins) : bins_(bins), part_(device, 0, 1, Options()) {}
 
   Status Start(std::span<const FeatureShape> shapes) {
-    STRATA_TRY(part_.Start(bins_, shapes));
+    STRATA_TRY(part_.Start(bins_, {.begin = 0, .count = bins_.rows()}, shapes));
     return histograms_.Make(kLeavesAtOnce * part_.bins().histogram_size(),
                             "histograms on their way from the GPU");
   }

@@ -15,7 +15,7 @@ constexpr int32_t kChosenManyFeatures = 12;
 }  // namespace
 
 GpuPart::GpuPart(int device, size_t number, size_t count, const GpuTreeOptions& options)
-    : device_(device), options_(options) {
+    : device_(device), options_(options), slopes_(view_, options.classes, options.query_begins) {
   view_.gpu = static_cast<uint32_t>(number);
   view_.gpus = static_cast<uint32_t>(count);
 }
@@ -29,16 +29,14 @@ GpuPart::~GpuPart() {
   if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
 }
 
-Status GpuPart::Start(const BinMatrix& bins, std::span<const FeatureShape> shapes,
-                      std::shared_ptr<const GpuBins> made) {
+Status GpuPart::Start(const BinMatrix& bins, const RowRange& rows,
+                      std::span<const FeatureShape> shapes, std::shared_ptr<const GpuBins> made) {
   const DeviceScope scope(device_);
   STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
   data_rows_ = bins.rows();
-  const uint64_t begin = data_rows_ * view_.gpu / view_.gpus;
-  const uint64_t end = data_rows_ * (view_.gpu + 1) / view_.gpus;
   made_ = std::dynamic_pointer_cast<const HeldBins>(std::move(made));
   if (made_ == nullptr) {
-    STRATA_TRY(bins_.Copy(bins, {.begin = begin, .count = end - begin}, shapes, stream_));
+    STRATA_TRY(bins_.Copy(bins, rows, shapes, stream_));
   }
   this->bins().Show(&view_);
   if (made_ != nullptr) STRATA_TRY(RuleFeatures(shapes));
@@ -83,7 +81,7 @@ Status GpuPart::MakeTree() {
   STRATA_TRY(sets_.Make(nodes * view_.set_words, "sets of categories on the GPU"));
   STRATA_TRY(histograms_.Make((splits + 1) * view_.histogram_size, "histograms on the GPU"));
   STRATA_TRY(found_.Make(size_t{kChosenMax} * 2 * view_.groups(), "splits on the GPU"));
-  STRATA_TRY(slopes_.Make(view_.rows, "gradients on the GPU"));
+  STRATA_TRY(slopes_.Reserve());
   STRATA_TRY(mailbox_.Make(1, "letters on the GPU"));
   STRATA_TRY(FromCuda(cudaMemsetAsync(mailbox_.data(), 0, sizeof(Mailbox), stream_), "letters"));
   for (auto& rows : rows_) STRATA_TRY(rows.Make(view_.rows, "rows of leaves on the GPU"));
@@ -128,14 +126,11 @@ void GpuPart::Join(std::span<const std::unique_ptr<GpuPart>> parts) {
   }
 }
 
-Status GpuPart::SetLabels(std::span<const float> labels, std::span<const float> weights) {
+Status GpuPart::SetLabels(std::span<const float> labels, std::span<const float> weights,
+                          const GpuRanking& ranking) {
   const DeviceScope scope(device_);
-  STRATA_CHECK(labels.size() == data_rows_ && labels_.size() == 0);
-  STRATA_TRY(labels_.Make(view_.rows, "labels on the GPU"));
-  STRATA_TRY(labels_.Set(Own(labels), stream_));
-  if (weights.empty()) return {};
-  STRATA_TRY(weights_.Make(view_.rows, "weights on the GPU"));
-  return weights_.Set(Own(weights), stream_);
+  STRATA_CHECK(labels.size() == data_rows_);
+  return slopes_.SetLabels(Own(labels), weights.empty() ? weights : Own(weights), ranking, stream_);
 }
 
 Status GpuPart::SetScores(std::span<const double> scores) {
@@ -147,6 +142,14 @@ Status GpuPart::SetScores(std::span<const double> scores) {
     STRATA_TRY(scores_.Set(Own(of_class), stream_, k * view_.rows));
   }
   return {};
+}
+
+Status GpuPart::FixScores(std::span<const double> of_classes) {
+  const DeviceScope scope(device_);
+  STRATA_CHECK(of_classes.size() == options_.classes);
+  STRATA_TRY(fixed_scores_.Make(of_classes.size(), "scores on the GPU"));
+  STRATA_TRY(fixed_scores_.Set(of_classes, stream_));
+  return Wait("scores");
 }
 
 Status GpuPart::GetScores(std::span<double> scores) {
@@ -221,28 +224,56 @@ Status GpuPart::SetGradients(const FixedGradients& by_row, const GradientUnits& 
   const void* const source = view_.is_wide ? static_cast<const void*>(own.rows32.data())
                                            : static_cast<const void*>(own.rows16.data());
   const size_t bytes = view_.rows * (view_.is_wide ? sizeof(Row32) : sizeof(uint32_t));
-  STRATA_TRY(FromCuda(cudaMemcpyAsync(slopes_.data(), source, bytes, cudaMemcpyDefault, stream_),
+  Slope* const by_row_here = slopes_.OfClass(0);
+  STRATA_TRY(FromCuda(cudaMemcpyAsync(by_row_here, source, bytes, cudaMemcpyDefault, stream_),
                       "gradients"));
   const auto begin = std::ranges::lower_bound(bag, view_.first_row);
   const auto end = std::ranges::lower_bound(bag, view_.first_row + view_.rows);
   const std::span<const uint32_t> own_bag(begin, end);
   STRATA_TRY(rows_[0].Set(own_bag, stream_));
-  GatherGradients(view_, slopes_.data(), static_cast<uint32_t>(own_bag.size()), units, stream_);
+  GatherGradients(view_, by_row_here, static_cast<uint32_t>(own_bag.size()), units, stream_);
   return FromCuda(cudaGetLastError(), "gradients");
 }
 
-void GpuPart::ComputeSlopes(size_t k, const GpuLoss& loss) {
+Status GpuPart::ComputeSlopes(const GpuLoss& loss, uint64_t round) {
   const DeviceScope scope(device_);
-  STRATA_CHECK(labels_.size() == view_.rows);
-  const RowLabels labels{labels_.data(), weights_.size() == 0 ? nullptr : weights_.data()};
-  gpu_tree::ComputeSlopes(view_, loss, labels, scores_.data() + k * view_.rows, slopes_.data(),
-                          stream_);
+  const bool fixed = fixed_scores_.size() > 0;
+  return slopes_.Compute(loss, round,
+                         {.scores = fixed ? fixed_scores_.data() : scores_.data(),
+                          .row_stride = fixed ? 0U : 1U,
+                          .class_stride = fixed ? 1 : view_.rows},
+                         stream_);
 }
 
-void GpuPart::RoundSlopes(const GpuRounding& rounding, uint64_t tree_number, const GpuBag& bag) {
+Status GpuPart::SetBag(const GpuBag& bag) {
   const DeviceScope scope(device_);
-  gpu_tree::RoundSlopes(view_, slopes_.data(), rounding, Mix64(Mix64(rounding.seed) + tree_number),
-                        bag, stream_);
+  return slopes_.SetBag(bag, stream_);
+}
+
+Status GpuPart::ScoreRows() {
+  const DeviceScope scope(device_);
+  return slopes_.ScoreRows(stream_);
+}
+
+Status GpuPart::CountDigits(GossKeys keys, const GossCuts& cuts, uint64_t cut, int shift) {
+  const DeviceScope scope(device_);
+  return slopes_.CountDigits(keys, cuts, cut, shift, stream_);
+}
+
+Status GpuPart::MarkRows(const GossCuts& cuts) {
+  const DeviceScope scope(device_);
+  return slopes_.Mark(cuts, stream_);
+}
+
+Status GpuPart::TakeSizes(size_t k) {
+  const DeviceScope scope(device_);
+  return slopes_.TakeSizes(k, stream_);
+}
+
+void GpuPart::RoundSlopes(size_t k, const GpuRounding& rounding, uint64_t tree_number) {
+  const DeviceScope scope(device_);
+  gpu_tree::RoundSlopes(view_, slopes_.OfClass(k), rounding,
+                        Mix64(Mix64(rounding.seed) + tree_number), slopes_.bag(), stream_);
 }
 
 Status GpuPart::Begin(std::span<const uint8_t> feature_used, uint64_t tree_number) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/tree/device_bins.cuh"
+#include "kernels/tree/gpu_slopes.cuh"
 #include "kernels/tree/gpu_trees.h"
 #include "kernels/tree/grown_from_device.cuh"
 #include "kernels/tree/row_kernels.cuh"
@@ -28,16 +29,19 @@ class GpuPart {
   int device() const { return device_; }
   uint64_t rows() const { return view_.rows; }
   uint64_t first_row() const { return view_.first_row; }
-  // `made`, unless null, are the bins, on this GPU already; there is no other part then.
-  Status Start(const BinMatrix& bins, std::span<const FeatureShape> shapes,
+  // Takes these rows. `made`, unless null, are their bins, on this GPU already; there is no other
+  // part then.
+  Status Start(const BinMatrix& bins, const RowRange& rows, std::span<const FeatureShape> shapes,
                std::shared_ptr<const GpuBins> made = {});
   // Once all have started; they reach each other's memory.
   void Join(std::span<const std::unique_ptr<GpuPart>> parts);
 
   // --- Rows. Spans are of all rows of the data. ---
 
-  Status SetLabels(std::span<const float> labels, std::span<const float> weights);
+  Status SetLabels(std::span<const float> labels, std::span<const float> weights,
+                   const GpuRanking& ranking);
   Status SetScores(std::span<const double> scores);
+  Status FixScores(std::span<const double> of_classes);
   Status GetScores(std::span<double> scores);
   // The tree that this part has fetched, or any other.
   Status AddFetched(size_t k, std::span<const double> values);
@@ -51,8 +55,16 @@ class GpuPart {
   Status StartGradients(GradientWidth width);
   Status SetGradients(const FixedGradients& by_row, const GradientUnits& units,
                       std::span<const uint32_t> bag);
-  void ComputeSlopes(size_t k, const GpuLoss& loss);
-  void RoundSlopes(const GpuRounding& rounding, uint64_t tree_number, const GpuBag& bag);
+  Status ComputeSlopes(const GpuLoss& loss, uint64_t round);
+  Status SetBag(const GpuBag& bag);
+  // Of a sample by gradients: rows are scored, keys counted digit by digit, then rows marked.
+  Status ScoreRows();
+  Status CountDigits(GossKeys keys, const GossCuts& cuts, uint64_t cut, int shift);
+  std::span<const uint32_t> counts() const { return slopes_.counts(); }
+  Status MarkRows(const GossCuts& cuts);
+  // The next tree's, of class k; before it, once the state is clear, the sizes of its gradients.
+  Status TakeSizes(size_t k);
+  void RoundSlopes(size_t k, const GpuRounding& rounding, uint64_t tree_number);
 
   // --- A tree. ---
 
@@ -117,7 +129,7 @@ class GpuPart {
   uint32_t shared_bytes_ = 0;
   TreeView view_;
   DeviceBins bins_;
-  std::shared_ptr<const HeldBins> made_;  // in their place, unless null
+  std::shared_ptr<const HeldBins> made_;      // in their place, unless null
   DeviceMemory<FeatureView> ruled_features_;  // with made_
   DeviceMemory<TreeState> state_;
   DeviceMemory<TreeNode> nodes_;
@@ -131,10 +143,9 @@ class GpuPart {
   DeviceMemory<Mailbox> mailbox_;
   DeviceMemory<uint32_t> rows_[2];
   std::unique_ptr<DeviceMemory<Row32>> gradients_[2];
-  DeviceMemory<Slope> slopes_;
-  DeviceMemory<float> labels_;
-  DeviceMemory<float> weights_;
+  GpuSlopes slopes_;
   DeviceMemory<double> scores_;
+  DeviceMemory<double> fixed_scores_;  // of classes; none: gradients are of scores_
   DeviceMemory<uint16_t> leaf_of_;
   std::unique_ptr<DeviceMemory<double>> values_;
   std::unique_ptr<DeviceMemory<WalkNode>> walk_nodes_;

@@ -20,6 +20,17 @@ Status CheckReach(std::span<const int> devices) {
                   unreachable->first, unreachable->second));
 }
 
+// The rows of part `number` of `count`: equal runs, but that a query's rows stay together.
+RowRange RangeOfPart(uint64_t rows, size_t number, size_t count,
+                     std::span<const size_t> query_begins) {
+  const auto border = [&](size_t before) -> uint64_t {
+    const uint64_t even = rows * before / count;
+    if (query_begins.empty() || before == count) return even;
+    return *std::ranges::lower_bound(query_begins, even);
+  };
+  return {.begin = border(number), .count = border(number + 1) - border(number)};
+}
+
 class Trees : public GpuTrees {
  public:
   explicit Trees(const GpuTreeOptions& options)
@@ -40,7 +51,8 @@ class Trees : public GpuTrees {
     const bool are_there = count == 1 && made != nullptr && made->device() == devices[0];
     for (size_t i = 0; i < count; ++i) {
       parts_.push_back(std::make_unique<GpuPart>(devices[i], i, count, options));
-      STRATA_TRY(parts_.back()->Start(bins, shapes, are_there ? made : nullptr));
+      STRATA_TRY(parts_.back()->Start(bins, RangeOfPart(rows_, i, count, options.query_begins),
+                                      shapes, are_there ? made : nullptr));
     }
     for (const auto& part : parts_) part->Join(parts_);
     return {};
@@ -55,18 +67,36 @@ class Trees : public GpuTrees {
     return Meet(Topic::kRoot);
   }
 
-  Status ComputeGradients(size_t k, const GpuLoss& loss, const GpuRounding& rounding,
-                          uint64_t tree_number, const GpuBag& bag) override {
+  Status ComputeGradients(const GpuLoss& loss, uint64_t round) override {
+    bag_is_all_ = true;
+    return ForParts([&](GpuPart& part) { return part.ComputeSlopes(loss, round); });
+  }
+
+  Status Sample(const GpuSample& sample) override {
+    if (const auto* const goss = std::get_if<GpuGoss>(&sample)) {
+      bag_is_all_ = false;
+      return SampleByGradient(*goss);
+    }
+    const auto& bag = std::get<GpuBag>(sample);
+    bag_is_all_ = bag.is_all();
+    return ForParts([&](GpuPart& part) { return part.SetBag(bag); });
+  }
+
+  Status RoundGradients(size_t k, const GpuRounding& rounding, uint64_t tree_number) override {
     STRATA_TRY(ForParts([&](GpuPart& part) { return part.StartGradients(rounding.width); }));
-    for (const auto& part : parts_) part->ComputeSlopes(k, loss);
+    STRATA_TRY(ForParts([&](GpuPart& part) { return part.TakeSizes(k); }));
     STRATA_TRY(Meet(Topic::kLargest));
-    for (const auto& part : parts_) part->RoundSlopes(rounding, tree_number, bag);
-    bag_is_all_ = bag.share >= 1;
+    for (const auto& part : parts_) part->RoundSlopes(k, rounding, tree_number);
     return Meet(Topic::kRoot);
   }
 
-  Status SetLabels(std::span<const float> labels, std::span<const float> weights) override {
-    return ForParts([&](GpuPart& part) { return part.SetLabels(labels, weights); });
+  Status SetLabels(std::span<const float> labels, std::span<const float> weights,
+                   const GpuRanking& ranking) override {
+    return ForParts([&](GpuPart& part) { return part.SetLabels(labels, weights, ranking); });
+  }
+
+  Status FixScores(std::span<const double> of_classes) override {
+    return ForParts([&](GpuPart& part) { return part.FixScores(of_classes); });
   }
 
   Status SetScores(std::span<const double> scores) override {
@@ -110,7 +140,7 @@ class Trees : public GpuTrees {
     units_ = first.state.units;
     last_tree_ = tree;
     MakeGrownTree(first, parts_[0]->bins().set_words(), tree);
-    return first.state.not_finite;
+    return first.state.largest.not_finite;
   }
 
   Status FetchRows(GrownTree* tree, std::vector<uint32_t>* rows) override {
@@ -134,6 +164,37 @@ class Trees : public GpuTrees {
   Status ForParts(const F& visit) {
     for (const auto& part : parts_) STRATA_TRY(visit(*part));
     return {};
+  }
+
+  // The k-th largest key.
+  Result<KeyCut> FindCut(GossKeys keys, const GossCuts& cuts, int64_t k) {
+    KeyCut cut{.key = 0, .rows = 0, .needed = k};
+    for (int shift = KeyCut::kFirstShift; shift >= 0; shift -= KeyCut::kDigitBits) {
+      STRATA_TRY(
+          ForParts([&](GpuPart& part) { return part.CountDigits(keys, cuts, cut.key, shift); }));
+      STRATA_TRY(Wait("a sample"));
+      KeyCut::Counts counts{};
+      for (const auto& part : parts_) {
+        for (size_t digit = 0; digit < counts.size(); ++digit)
+          counts[digit] += part->counts()[digit];
+      }
+      cut.Take(counts, shift);
+    }
+    return cut;
+  }
+
+  Status SampleByGradient(const GpuGoss& goss) {
+    STRATA_TRY(ForParts([](GpuPart& part) { return part.ScoreRows(); }));
+    GossCuts cuts{.tie_seed = goss.tie_seed, .other_seed = goss.other_seed, .factor = goss.factor};
+    STRATA_ASSIGN(const KeyCut top, FindCut(GossKeys::kScores, cuts, goss.top));
+    cuts.top_key = top.key;
+    if (top.needed < top.rows) {
+      STRATA_ASSIGN(const KeyCut tie, FindCut(GossKeys::kTies, cuts, top.needed));
+      cuts.tie_key = tie.key;
+    }
+    STRATA_ASSIGN(const KeyCut other, FindCut(GossKeys::kOthers, cuts, goss.other));
+    cuts.other_key = other.key;
+    return ForParts([&](GpuPart& part) { return part.MarkRows(cuts); });
   }
 
   Status Wait(const char* what) {

@@ -19,6 +19,7 @@
 #include "kernels/tree/grown_tree.h"
 #include "kernels/tree/growth.h"
 #include "kernels/tree/losses.h"
+#include "kernels/tree/ranking_losses.h"
 
 namespace strata {
 
@@ -33,15 +34,25 @@ struct GpuTreeOptions {
   bool extra_trees = false;
   uint64_t extra_seed = 6;
   size_t classes = 1;  // of scores
+  // Where each query's rows begin, and an end, which outlive the trees. Unless empty, a query's
+  // rows stay on one GPU.
+  std::span<const size_t> query_begins = {};
 };
 
 // The most leaves of a tree.
 constexpr size_t kGpuLeavesMax = 4096;
 
-// Losses of one row that a GPU computes gradients of.
+// What a GPU computes gradients of.
 using GpuLoss = std::variant<loss::SquaredError, loss::AbsoluteError, loss::Huber, loss::Fair,
                              loss::Poisson, loss::Quantile, loss::AbsolutePercentageError,
-                             loss::Gamma, loss::Tweedie, loss::BinaryLogistic, loss::CrossEntropy>;
+                             loss::Gamma, loss::Tweedie, loss::BinaryLogistic, loss::CrossEntropy,
+                             loss::Softmax, loss::OneVsAll, loss::LambdaRank, loss::XeNdcg>;
+
+// What lambdarank knows besides: the gain of each label, and one over each query's largest DCG.
+struct GpuRanking {
+  std::span<const double> gains;
+  std::span<const double> inverse_max_dcg;
+};
 
 // How gradients become integers: worker/gbdt's QuantiseOptions.
 struct GpuRounding {
@@ -51,11 +62,29 @@ struct GpuRounding {
   bool stochastic = true;  // of 16 bits; false: to the nearest
 };
 
-// Which rows a tree grows with: all, or those whose number drawn from the seed is below the share.
+// Rows whose number drawn from the seed is below the share, or, by query, all rows of those whose
+// first row's is: worker/gbdt's Bagging.
 struct GpuBag {
   double share = 1;
+  double positive_share = 1;  // of rows with labels above 0
   uint64_t seed = 0;
+  bool by_query = false;
+
+  bool is_all() const { return share >= 1 && positive_share >= 1; }
 };
+
+// So many rows of the largest gradients, and so many of the others, whose gradients are multiplied:
+// worker/gbdt's Goss.
+struct GpuGoss {
+  int64_t top = 0;
+  int64_t other = 0;  // above 0; with `top` no more than rows
+  uint64_t tie_seed = 0;
+  uint64_t other_seed = 0;
+  float factor = 1;
+};
+
+// Which rows the trees of a round grow with.
+using GpuSample = std::variant<GpuBag, GpuGoss>;
 
 // Milliseconds of a tree by phase, of the last Grow that was timed.
 struct GpuTreeTimes {
@@ -88,16 +117,23 @@ class GpuTrees {
   // Of all rows of the data, and the rows of its bag, which ascend.
   virtual Status SetGradients(const FixedGradients& by_row, const GradientUnits& units,
                               std::span<const uint32_t> bag) = 0;
-  // From the scores of class k; `tree_number` seeds the rounding. How many were not finite, and
-  // count as 0, is what Grow returns.
-  virtual Status ComputeGradients(size_t k, const GpuLoss& loss, const GpuRounding& rounding,
-                                  uint64_t tree_number, const GpuBag& bag) = 0;
+  // Those of a round, from the scores of all classes; `round` seeds what is random in the loss.
+  virtual Status ComputeGradients(const GpuLoss& loss, uint64_t round) = 0;
+  // Of the gradients that were computed, the rows that the round's trees grow with; all, where this
+  // is not called.
+  virtual Status Sample(const GpuSample& sample) = 0;
+  // The next tree's: those of class k that were computed, as integers; `tree_number` seeds the
+  // rounding. How many were not finite, and count as 0, is what Grow returns.
+  virtual Status RoundGradients(size_t k, const GpuRounding& rounding, uint64_t tree_number) = 0;
 
   // --- Scores, class * rows + row. ---
 
-  // Weights empty: all 1.
-  virtual Status SetLabels(std::span<const float> labels, std::span<const float> weights) = 0;
+  // Weights empty: all 1. Of lambdarank, `ranking`.
+  virtual Status SetLabels(std::span<const float> labels, std::span<const float> weights,
+                           const GpuRanking& ranking = {}) = 0;
   virtual Status SetScores(std::span<const double> scores) = 0;
+  // From now on, gradients are of one score a class, whatever scores become.
+  virtual Status FixScores(std::span<const double> of_classes) = 0;
   virtual Status GetScores(std::span<double> scores) = 0;
   // Adds to each row's score of class k the value of its leaf.
   virtual Status AddTree(size_t k, const GrownTree& tree, std::span<const double> values) = 0;

@@ -2,6 +2,8 @@
 // double with our own exp, so that host and device agree to the bit.
 #pragma once
 
+#include <cstdint>
+
 #include "kernels/core/host_device.h"
 #include "kernels/core/math.h"
 
@@ -101,6 +103,24 @@ struct CrossEntropy {
     const double p = math::Sigmoid(score);
     return {p - label, p * (1 - p)};
   }
+};
+
+// Of all classes at once: gradients by the softmax of a row's scores (J. Friedman, "Greedy function
+// approximation", 2001), hessians with K / (K - 1) of P. Li's ABC-Boost.
+struct Softmax {
+  uint32_t classes;
+
+  // Of one class, from its share of the sum of e^score.
+  STRATA_HD LossSlope operator()(double share, bool is_label) const {
+    const double factor = static_cast<double>(classes) / static_cast<double>(classes - 1);
+    return {is_label ? share - 1 : share, factor * share * (1 - share)};
+  }
+};
+
+// Each class against all others.
+struct OneVsAll {
+  uint32_t classes;
+  BinaryLogistic binary;
 };
 
 }  // namespace loss

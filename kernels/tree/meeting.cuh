@@ -48,12 +48,7 @@ class LetterWriter {
   __device__ Letter& To(uint32_t gpu) const {
     return view_.mailboxes[gpu]->letters[meeting_ % 2][view_.gpu];
   }
-  __device__ void WriteLargest(Letter& letter) const {
-    const TreeState& state = *view_.state;
-    letter.largest_gradient = state.largest_gradient;
-    letter.largest_hessian = state.largest_hessian;
-    letter.not_finite = state.not_finite;
-  }
+  __device__ void WriteLargest(Letter& letter) const { letter.largest = view_.state->largest; }
   __device__ void WriteRoot(Letter& letter) const {
     const TreeState& state = *view_.state;
     letter.root_gradient = state.root_gradient;
@@ -109,13 +104,14 @@ class LetterReader {
 
  private:
   __device__ void ReadLargest() const {
-    TreeState& state = *view_.state;
-    state.not_finite = 0;
+    SlopeSizes all;
     for (uint32_t gpu = 0; gpu < view_.gpus; ++gpu) {
-      state.largest_gradient = max(state.largest_gradient, letters_[gpu].largest_gradient);
-      state.largest_hessian = max(state.largest_hessian, letters_[gpu].largest_hessian);
-      state.not_finite += letters_[gpu].not_finite;
+      const SlopeSizes& own = letters_[gpu].largest;
+      all.gradient = max(all.gradient, own.gradient);
+      all.hessian = max(all.hessian, own.hessian);
+      all.not_finite += own.not_finite;
     }
+    view_.state->largest = all;
   }
   __device__ void ReadRoot() const {
     TreeState& state = *view_.state;

@@ -14,45 +14,9 @@ unsigned BlocksFor(uint64_t rows) {
   return static_cast<unsigned>(std::max<uint64_t>(1, (rows + kRowsOfBlock - 1) / kRowsOfBlock));
 }
 
-// A float that is not negative, as bits: they compare as it does.
-__device__ uint32_t SizeBits(float x) { return __float_as_uint(x < 0 ? -x : x); }
-
-template <typename Loss>
-__global__ void __launch_bounds__(kThreads)
-    Slopes(const __grid_constant__ TreeView view, Loss loss, RowLabels labels, const double* scores,
-           Slope* slopes) {
-  __shared__ uint32_t of_warp[kBlockWarpsMax];
-  uint32_t gradient = 0;
-  uint32_t hessian = 0;
-  uint32_t not_finite = 0;
-  const uint64_t begin = blockIdx.x * kRowsOfBlock;
-  const uint64_t end = begin + kRowsOfBlock < view.rows ? begin + kRowsOfBlock : view.rows;
-  for (uint64_t row = begin + threadIdx.x; row < end; row += kThreads) {
-    const LossSlope exact = loss(scores[row], labels.labels[row]);
-    const double weight = labels.weights == nullptr ? 1 : labels.weights[row];
-    const Slope slope{static_cast<float>(exact.gradient * weight),
-                      static_cast<float>(exact.hessian * weight)};
-    slopes[row] = slope;
-    if (!math::IsFinite(slope.gradient) || !math::IsFinite(slope.hessian)) {
-      ++not_finite;
-      continue;
-    }
-    gradient = max(gradient, SizeBits(slope.gradient));
-    if (slope.hessian > 0) hessian = max(hessian, SizeBits(slope.hessian));
-  }
-  gradient = ShuffleReduceMax(gradient, 0U, of_warp);
-  hessian = ShuffleReduceMax(hessian, 0U, of_warp);
-  not_finite = ShuffleReduceSum(not_finite, of_warp);
-  if (threadIdx.x != 0) return;
-  TreeState& state = *view.state;
-  atomicMax(&state.largest_gradient, gradient);
-  atomicMax(&state.largest_hessian, hessian);
-  if (not_finite > 0) atomicAdd(&state.not_finite, static_cast<unsigned long long>(not_finite));
-}
-
 __device__ GradientUnits UnitsOf(const TreeState& state, int64_t bins, int32_t levels) {
-  const double gradient = __uint_as_float(state.largest_gradient);
-  const double hessian = __uint_as_float(state.largest_hessian);
+  const double gradient = __uint_as_float(state.largest.gradient);
+  const double hessian = __uint_as_float(state.largest.hessian);
   if (bins > 0) {
     const auto count = static_cast<double>(bins);
     return {gradient > 0 ? gradient / (count / 2) : 1, hessian > 0 ? hessian / count : 1};
@@ -82,11 +46,6 @@ __device__ void Store(const TreeView& view, const Rounded& rounded, uint64_t at)
   }
 }
 
-struct RoundingSeeds {
-  uint64_t rounding;
-  uint64_t bag;
-};
-
 // What QuantisedGradients does to a row.
 __device__ Rounded Round(const Slope& slope, uint64_t row, bool to_nearest, uint64_t seed,
                          double gradient_scale, double hessian_scale) {
@@ -101,9 +60,25 @@ __device__ Rounded Round(const Slope& slope, uint64_t row, bool to_nearest, uint
           RoundToUnits(hessian, hessian_scale, static_cast<double>(bits & 0xffffffff) * 0x1p-32)};
 }
 
+// Whether a row is in the bag.
+__device__ bool IsIn(const BagView& bag, uint64_t row, uint64_t first_row) {
+  if (bag.marks != nullptr) return bag.marks[row] != 0;
+  const bool positive = bag.labels != nullptr && bag.labels[row] > 0;
+  uint64_t drawn = first_row + row;
+  if (bag.query_begins != nullptr) {  // a query is known by its first row
+    uint32_t low = 0;
+    for (uint32_t high = bag.queries; high - low > 1;) {
+      const uint32_t middle = (low + high) / 2;
+      (bag.query_begins[middle] <= drawn ? low : high) = middle;
+    }
+    drawn = bag.query_begins[low];
+  }
+  return RowUniform(bag.seed, drawn) < (positive ? bag.positive_share : bag.share);
+}
+
 __global__ void __launch_bounds__(kThreads)
     RoundAll(const __grid_constant__ TreeView view, const Slope* slopes, GpuRounding rounding,
-             RoundingSeeds seeds, double share) {
+             uint64_t seed, BagView bag) {
   __shared__ int64_t of_warp[kBlockWarpsMax];
   const unsigned lane = threadIdx.x % 32;
   TreeState& state = *view.state;
@@ -112,7 +87,7 @@ __global__ void __launch_bounds__(kThreads)
   const double hessian_scale = 1 / units.hessian;
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     state.units = units;
-    if (share >= 1) state.bag_count = static_cast<uint32_t>(view.rows);
+    if (bag.is_all) state.bag_count = static_cast<uint32_t>(view.rows);
   }
   GradientSums sums;
   for (uint64_t i = 0; i < kRowsOfBlock; i += kThreads) {
@@ -120,8 +95,8 @@ __global__ void __launch_bounds__(kThreads)
     const bool is_row = row < view.rows;
     bool is_in = is_row;
     uint64_t at = row;
-    if (share < 1) {
-      is_in = is_row && RowUniform(seeds.bag, view.first_row + row) < share;
+    if (!bag.is_all) {
+      is_in = is_row && IsIn(bag, row, view.first_row);
       const unsigned in = __ballot_sync(kWholeWarp, is_in);
       uint32_t begin = 0;
       if (lane == 0) begin = atomicAdd(&state.bag_count, static_cast<uint32_t>(__popc(in)));
@@ -129,8 +104,8 @@ __global__ void __launch_bounds__(kThreads)
     }
     if (!is_in) continue;
     const Rounded rounded =
-        Round(slopes[row], view.first_row + row, view.is_wide || !rounding.stochastic,
-              seeds.rounding, gradient_scale, hessian_scale);
+        Round(slopes[row], view.first_row + row, view.is_wide || !rounding.stochastic, seed,
+              gradient_scale, hessian_scale);
     view.row_buffers[0][at] = static_cast<uint32_t>(row);
     Store(view, rounded, at);
     sums += {rounded.gradient, rounded.hessian};
@@ -209,19 +184,9 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void ComputeSlopes(const TreeView& view, const GpuLoss& loss, const RowLabels& labels,
-                   const double* scores, Slope* slopes, cudaStream_t stream) {
-  std::visit(
-      [&](const auto& one) {
-        Slopes<<<BlocksFor(view.rows), kThreads, 0, stream>>>(view, one, labels, scores, slopes);
-      },
-      loss);
-}
-
 void RoundSlopes(const TreeView& view, const Slope* slopes, const GpuRounding& rounding,
-                 uint64_t seed, const GpuBag& bag, cudaStream_t stream) {
-  const RoundingSeeds seeds{seed, bag.seed};
-  RoundAll<<<BlocksFor(view.rows), kThreads, 0, stream>>>(view, slopes, rounding, seeds, bag.share);
+                 uint64_t seed, const BagView& bag, cudaStream_t stream) {
+  RoundAll<<<BlocksFor(view.rows), kThreads, 0, stream>>>(view, slopes, rounding, seed, bag);
 }
 
 void GatherGradients(const TreeView& view, const void* by_row, uint32_t count,

@@ -1,5 +1,5 @@
-// What is done with all rows between trees: gradients from scores, their rounding to integers, the
-// bag, and scores from leaves.
+// What is done with all rows between trees: gradients become integers of the bag's rows, and scores
+// come from leaves.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,28 +7,29 @@
 #include <cstdint>
 
 #include "kernels/tree/device_tree.cuh"
-#include "kernels/tree/gpu_trees.h"
+#include "kernels/tree/slopes.cuh"
 
 namespace strata::gpu_tree {
 
-struct Slope {
-  float gradient;
-  float hessian;
+// Which rows are in the bag: all, those that are marked, or those whose number drawn from the seed
+// is below their share.
+struct BagView {
+  bool is_all = true;
+  const uint8_t* marks = nullptr;
+  double share = 1;
+  double positive_share = 1;
+  const float* labels = nullptr;  // null: shares are the same
+  uint64_t seed = 0;
+  // Unless null, rows of the data that queries begin with, the first one with row 0: a query is
+  // drawn with all its rows.
+  const uint32_t* query_begins = nullptr;
+  uint32_t queries = 0;
 };
 
-// What loss functions are of.
-struct RowLabels {
-  const float* labels;
-  const float* weights;  // null: all 1
-};
-
-// Slopes of all rows; the largest, and how many are not finite, go to the state.
-void ComputeSlopes(const TreeView& view, const GpuLoss& loss, const RowLabels& labels,
-                   const double* scores, Slope* slopes, cudaStream_t stream);
-// The root's rows and gradients, of the bag, from slopes; units and the root's sums go to the
-// state, whose bag_count and sums are 0.
+// The root's rows and gradients, of the bag, from slopes of the sizes that the state has; units and
+// the root's sums go to the state, whose bag_count and sums are 0.
 void RoundSlopes(const TreeView& view, const Slope* slopes, const GpuRounding& rounding,
-                 uint64_t seed, const GpuBag& bag, cudaStream_t stream);
+                 uint64_t seed, const BagView& bag, cudaStream_t stream);
 // The root's gradients, of its rows, which are there by their number in the data, from those of all
 // rows of this GPU.
 void GatherGradients(const TreeView& view, const void* by_row, uint32_t count,

@@ -81,19 +81,15 @@ Status Booster::Start(std::span<const TreeDataset* const> valid, size_t threads,
   return {};
 }
 
-// Hands the training data's scores to the engine, if it takes them and all that changes them is
-// what it does itself.
+// Hands the training data's scores to the engine, if it takes them and leaves need no rows here.
 Status Booster::KeepScores(Group* group) {
-  const std::optional<RowLoss> loss = objective_->row_loss();
+  const std::optional<OwnLoss> loss = objective_->own_loss();
   const bool is_alone = group == nullptr || group->world() == 1;
-  if (!loss.has_value() || !is_alone || objective_->renews_outputs() || renews_from_gradients() ||
-      mode_->averages() || mode_->drops() || !sampler_->BagOf(0).has_value()) {
+  if (!loss.has_value() || !is_alone || objective_->renews_outputs() || renews_from_gradients()) {
     return {};
   }
-  const OwnRounds rounds = {.loss = loss->loss,
-                            .labels = loss->labels,
-                            .weights = train_.weights,
-                            .quantise = quantise_options_};
+  OwnRounds rounds = {.loss = *loss, .weights = train_.weights, .quantise = quantise_options_};
+  if (mode_->averages()) rounds.fixed_scores = start_scores_;
   STRATA_ASSIGN(keeps_scores_, engine_->KeepScores(rounds, scored_[0].scores.all()));
   return {};
 }
@@ -162,7 +158,9 @@ Result<bool> Booster::Round() {
   const size_t classes = model_.classes;
   const RoundPlan plan = mode_->Plan(round);
   STRATA_TRY(Drop(plan));
-  if (!keeps_scores_) {
+  if (keeps_scores_) {
+    STRATA_TRY(engine_->StartRound(round, sampler_->OnGpu(round)));
+  } else {
     const PhaseScope scope(phases_, TreePhase::kGradients);
     objective_->Gradients(GradientScores(), round, pool_, gradients_, hessians_);
     sampler_->Sample(round, pool_, gradients_, hessians_, &bag_);
@@ -203,7 +201,7 @@ Status Booster::Drop(const RoundPlan& plan) {
       const size_t at = iteration * model_.classes + k;
       std::vector<double> values = model_.trees[at].LeafValues();
       for (double& value : values) value = -value;
-      STRATA_TRY(scored_[0].scores.AddTree(k, grown_[at - first_round_ * model_.classes], values));
+      STRATA_TRY(AddToTraining(k, grown_[at - first_round_ * model_.classes], values));
     }
   }
   return {};
@@ -219,13 +217,19 @@ Status Booster::TakeBack(const RoundPlan& plan, double factor) {
       const std::vector<double> values = model_.trees[at].LeafValues();
       for (size_t leaf = 0; leaf < change.size(); ++leaf)
         change[leaf] = values[leaf] - change[leaf];
-      for (Scored& scored : scored_) {
-        const bool is_training = &scored == scored_.data();
-        STRATA_TRY(scored.scores.AddTree(k, grown, is_training ? values : change));
+      STRATA_TRY(AddToTraining(k, grown, values));
+      for (Scored& scored : std::span(scored_).subspan(1)) {
+        STRATA_TRY(scored.scores.AddTree(k, grown, change));
       }
     }
   }
   return {};
+}
+
+// Of a tree that need not be the last one.
+Status Booster::AddToTraining(size_t k, const GrownTree& grown, std::span<const double> values) {
+  if (keeps_scores_) return engine_->AddToScores(k, grown, values);
+  return scored_[0].scores.AddTree(k, grown, values);
 }
 
 // False: its root could not be split.
@@ -244,7 +248,7 @@ Result<bool> Booster::GrowTree(size_t k, double shrinkage) {
 
 Result<EngineTree> Booster::Grow(size_t k) {
   const uint64_t tree_number = rounds() * model_.classes + k;
-  if (keeps_scores_) return engine_->GrowFromScores(*sampler_->BagOf(rounds()), tree_number);
+  if (keeps_scores_) return engine_->GrowFromScores(k, tree_number);
   const uint64_t not_finite = Quantise(k, tree_number);
   if (not_finite > 0) return EngineTree{.not_finite = not_finite};
   const bool with_rows =
@@ -312,11 +316,14 @@ void Booster::RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree) {
 
 Status Booster::AddConstant(size_t k) {
   const double value = bakes_start() ? start_scores_[k] : 0;
+  const GrownTree one_leaf = {.nodes = {}, .leaves = std::vector<GrownLeaf>(1), .rows = {}};
   if (mode_->averages()) {
-    for (Scored& scored : scored_) STRATA_TRY(scored.scores.AddConstant(k, value));
+    STRATA_TRY(AddToTraining(k, one_leaf, std::span(&value, 1)));
+    for (Scored& scored : std::span(scored_).subspan(1)) {
+      STRATA_TRY(scored.scores.AddConstant(k, value));
+    }
   }
-  if (mode_->drops())
-    grown_.push_back({.nodes = {}, .leaves = std::vector<GrownLeaf>(1), .rows = {}});
+  if (mode_->drops()) grown_.push_back(one_leaf);
   model_.trees.push_back(ConstantTree(value, train_.all_rows()));
   return {};
 }
@@ -344,7 +351,7 @@ Status Booster::AddScores(size_t k, const GrownTree& grown, std::span<const doub
   for (Scored& scored : scored_) {
     const bool is_training = &scored == scored_.data();
     if (is_training && keeps_scores_) {
-      STRATA_TRY(engine_->AddToScores(grown, leaf_values));
+      STRATA_TRY(engine_->AddToScores(k, grown, leaf_values));
     } else if (is_training && bag_.size() == train_.rows()) {
       scored.scores.AddGrown(k, grown, leaf_values);
     } else {

@@ -84,6 +84,7 @@ class Booster {
   std::span<const double> GradientScores() const;
   Status Drop(const RoundPlan& plan);
   Status TakeBack(const RoundPlan& plan, double factor);
+  Status AddToTraining(size_t k, const GrownTree& grown, std::span<const double> values);
   Status KeepScores(Group* group);
   Result<bool> GrowTree(size_t k, double shrinkage);
   Result<EngineTree> Grow(size_t k);

@@ -64,7 +64,7 @@ TEST(RowCutTest, IsTheKthLargestKey) {
     std::vector<uint64_t> sorted = keys;
     std::ranges::sort(sorted, std::greater());
     for (const size_t k : {size_t{1}, size_t{2}, size_t{777}, keys.size()}) {
-      const RowCut cut = FindCut(keys.size(), static_cast<int64_t>(k), RowShare(), *pool,
+      const KeyCut cut = FindCut(keys.size(), static_cast<int64_t>(k), RowShare(), *pool,
                                  [&](size_t row, uint64_t* key) {
                                    *key = keys[row];
                                    return true;

@@ -46,7 +46,7 @@ Result<std::string> Train(const TreeDataset& data, TreeParameters p, const std::
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, WorkPool::Start("test", 1));
   STRATA_ASSIGN(const std::unique_ptr<Booster> booster, Booster::Make(p, data, valid, *pool, 2));
   std::string text;
-  for (int round = 0; round < 6; ++round) {
+  for (int round = 0; round < 5; ++round) {
     STRATA_ASSIGN(const bool goes_on, booster->Round());
     STRATA_ASSIGN(const std::vector<Evaluation> evaluations, booster->Evaluate());
     for (const Evaluation& evaluation : evaluations) {
@@ -65,13 +65,36 @@ struct Setting {
   std::vector<std::string> conf;
   int classes = 2;
   bool real = false;
+  uint64_t query_rows = 0;  // at most; 0: no queries
+  bool weighted = false;
 };
+
+// How many rows each query has, some none and some one.
+std::string Queries(uint64_t rows_max) {
+  Random random(6);
+  std::string text;
+  for (size_t rows = 0; rows < kRows;) {
+    const uint64_t count = std::min(kRows - rows, random.Below(rows_max + 1));
+    text += fmt::format("{}\n", count);
+    rows += count;
+  }
+  return text;
+}
+
+std::string Weights() {
+  Random random(7);
+  std::string text;
+  for (size_t row = 0; row < kRows; ++row) text += fmt::format("{}\n", random.Below(5) + 1);
+  return text;
+}
 
 class TreeEngineTest : public testing::TestWithParam<Setting> {};
 
 TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
   TextDisk disk;
   disk.files["d"] = Rows(GetParam().classes, GetParam().real);
+  if (GetParam().query_rows > 0) disk.files["d.query"] = Queries(GetParam().query_rows);
+  if (GetParam().weighted) disk.files["d.weight"] = Weights();
   std::vector<std::string> conf = {"num_leaves=12", "min_data_in_leaf=10", "categorical_feature=4"};
   conf.insert(conf.end(), GetParam().conf.begin(), GetParam().conf.end());
   const Result<TreeParameters> parameters = ParseLightGbmConf("", "f", conf);
@@ -177,9 +200,64 @@ INSTANTIATE_TEST_SUITE_P(
         Setting{"Poisson", {"objective=poisson"}},
         Setting{"Goss", {"objective=binary", "data_sample_strategy=goss", "learning_rate=0.5"}},
         Setting{"Dart", {"objective=binary", "boosting=dart", "drop_rate=0.5", "skip_drop=0"}},
+        Setting{"GossMulticlass",
+                {"objective=multiclass", "num_class=3", "data_sample_strategy=goss",
+                 "learning_rate=0.5", "top_rate=0.3", "gradient_bits=16"},
+                3},
+        Setting{"GossTies",  // gradients of few sizes
+                {"objective=binary", "data_sample_strategy=goss", "learning_rate=1", "max_bin=3",
+                 "num_leaves=3"}},
+        Setting{"DartMulticlass",
+                {"objective=multiclass", "num_class=3", "boosting=dart", "drop_rate=0.5",
+                 "skip_drop=0"},
+                3},
         Setting{"RandomForest",
                 {"objective=binary", "boosting=rf", "bagging_fraction=0.5", "bagging_freq=1"}},
+        Setting{"RandomForestMulticlass",
+                {"objective=multiclassova", "num_class=3", "boosting=rf", "bagging_fraction=0.5",
+                 "bagging_freq=1"},
+                3},
+        Setting{"RandomForestConstant",
+                {"objective=binary", "boosting=rf", "bagging_fraction=0.5", "bagging_freq=1",
+                 "min_data_in_leaf=700"}},
+        Setting{"BaggingBySide",
+                {"objective=binary", "pos_bagging_fraction=0.9", "neg_bagging_fraction=0.4",
+                 "bagging_freq=1"}},
+        Setting{"BaggingByQuery",
+                {"objective=regression", "bagging_by_query=true", "bagging_fraction=0.6",
+                 "bagging_freq=2"},
+                2,
+                true,
+                30},
         Setting{"Multiclass", {"objective=multiclass", "num_class=3"}, 3},
+        Setting{"MulticlassWeighted",
+                {"objective=multiclass", "num_class=5", "bagging_fraction=0.7", "bagging_freq=1",
+                 "gradient_bits=16"},
+                5,
+                false,
+                0,
+                true},
+        Setting{"OneVsAll", {"objective=multiclassova", "num_class=4", "sigmoid=1.5"}, 4},
+        // A class that never occurs has constants for trees.
+        Setting{"OneVsAllLacking", {"objective=multiclassova", "num_class=6"}, 4},
+        Setting{"LambdaRank", {"objective=lambdarank", "eval_at=3"}, 5, false, 60},
+        Setting{"LambdaRankPlain",
+                {"objective=lambdarank", "eval_at=3", "lambdarank_norm=false",
+                 "lambdarank_truncation_level=4", "sigmoid=2", "bagging_fraction=0.5",
+                 "bagging_freq=1", "bagging_by_query=true", "label_gain=0,1,1,5,9"},
+                5,
+                false,
+                20,
+                true},
+        Setting{"LambdaRankLong", {"objective=lambdarank", "eval_at=3"}, 5, false, 1400},
+        Setting{"LambdaRankForest",
+                {"objective=lambdarank", "eval_at=3", "boosting=rf", "bagging_fraction=0.5",
+                 "bagging_freq=1"},
+                5,
+                false,
+                40},
+        Setting{"XeNdcg", {"objective=rank_xendcg", "eval_at=3"}, 5, false, 60, true},
+        Setting{"XeNdcgLong", {"objective=rank_xendcg", "eval_at=3"}, 5, false, 1400},
         Setting{"ExtraTrees",
                 {"objective=binary", "extra_trees=true", "feature_fraction_bynode=0.6"}},
         Setting{"Monotone",

@@ -30,23 +30,29 @@ class CudaEngine : public TreeEngine {
   }
 
   Result<bool> KeepScores(const OwnRounds& rounds, std::span<const double> scores) override {
-    loss_ = rounds.loss;
+    loss_ = rounds.loss.loss;
     rounding_ = {.width = rounds.quantise.width,
                  .bins = rounds.quantise.bins,
                  .seed = rounds.quantise.seed,
                  .stochastic = rounds.quantise.stochastic};
-    STRATA_TRY(trees_->SetLabels(rounds.labels, rounds.weights));
+    STRATA_TRY(trees_->SetLabels(rounds.loss.labels, rounds.weights, rounds.loss.ranking));
+    if (!rounds.fixed_scores.empty()) STRATA_TRY(trees_->FixScores(rounds.fixed_scores));
     STRATA_TRY(trees_->SetScores(scores));
     return true;
   }
 
-  Result<EngineTree> GrowFromScores(const GpuBag& bag, uint64_t tree_number) override {
-    STRATA_TRY(trees_->ComputeGradients(0, loss_, rounding_, tree_number, bag));
+  Status StartRound(uint64_t round, const GpuSample& sample) override {
+    STRATA_TRY(trees_->ComputeGradients(loss_, round));
+    return trees_->Sample(sample);
+  }
+
+  Result<EngineTree> GrowFromScores(size_t k, uint64_t tree_number) override {
+    STRATA_TRY(trees_->RoundGradients(k, rounding_, tree_number));
     return GrowNow(tree_number);
   }
 
-  Status AddToScores(const GrownTree& tree, std::span<const double> values) override {
-    return trees_->AddTree(0, tree, values);
+  Status AddToScores(size_t k, const GrownTree& tree, std::span<const double> values) override {
+    return trees_->AddTree(k, tree, values);
   }
 
   Status FetchScores(std::span<double> scores) override { return trees_->GetScores(scores); }
@@ -85,7 +91,9 @@ Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
       .feature_fraction_bynode = p.feature_fraction_bynode,
       .feature_seed = static_cast<uint64_t>(p.feature_fraction_seed),
       .extra_trees = p.extra_trees,
-      .extra_seed = static_cast<uint64_t>(p.extra_seed)};
+      .extra_seed = static_cast<uint64_t>(p.extra_seed),
+      .classes = static_cast<size_t>(p.num_class),
+      .query_begins = data.query_begins};
   Result<std::unique_ptr<GpuTrees>> trees =
       GpuTrees::Open(devices, data.bins, shapes, of_trees, data.gpu_bins);
   if (!trees.ok() && devices.size() > 1) {

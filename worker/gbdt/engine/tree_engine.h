@@ -14,6 +14,7 @@
 #include "kernels/tree/gpu_trees.h"
 #include "kernels/tree/grown_tree.h"
 #include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/objective/objective.h"
 #include "worker/gbdt/parameters.h"
 #include "worker/gbdt/phase_times.h"
 #include "worker/gbdt/quantise.h"
@@ -28,12 +29,12 @@ struct EngineTree {
 };
 
 // Rounds whose gradients and scores stay where the trees grow, so that the host sees trees alone.
-// Bags that are by row and losses that are by row have them.
 struct OwnRounds {
-  GpuLoss loss;
-  std::span<const float> labels;
+  OwnLoss loss;
   std::span<const float> weights;  // empty: all 1
   QuantiseOptions quantise;
+  // Unless empty, gradients are always of these, one of each class.
+  std::span<const double> fixed_scores = {};
 };
 
 // One thread at a time.
@@ -50,16 +51,22 @@ class TreeEngine {
   // The GPU on which other data's scores can be kept up with its trees.
   virtual std::optional<int> gpu() const { return std::nullopt; }
 
-  // Begins to keep scores of one class, which begin as these; false: the engine does not.
+  // Begins to keep scores, which begin as these, class * rows + row; false: the engine does not.
   virtual Result<bool> KeepScores(const OwnRounds& /*rounds*/, std::span<const double> /*scores*/) {
     return false;
   }
-  // With scores kept: a tree from their gradients.
-  virtual Result<EngineTree> GrowFromScores(const GpuBag& /*bag*/, uint64_t /*tree_number*/) {
+  // With scores kept: gradients of all classes from them, and the rows that their trees grow with.
+  virtual Status StartRound(uint64_t /*round*/, const GpuSample& /*sample*/) {
     return Failed("this engine keeps no scores");
   }
-  // With scores kept: adds the values of the leaves to the rows in them; where they are.
-  virtual Status AddToScores(const GrownTree& /*tree*/, std::span<const double> /*values*/) {
+  // A tree of class k, from the round's gradients.
+  virtual Result<EngineTree> GrowFromScores(size_t /*k*/, uint64_t /*tree_number*/) {
+    return Failed("this engine keeps no scores");
+  }
+  // With scores kept: adds the values of the leaves to the rows in them, of class k; where they
+  // are.
+  virtual Status AddToScores(size_t /*k*/, const GrownTree& /*tree*/,
+                             std::span<const double> /*values*/) {
     return Failed("this engine keeps no scores");
   }
   virtual Status FetchScores(std::span<double> /*scores*/) {

@@ -7,8 +7,6 @@
 #include <functional>
 #include <numeric>
 
-#include "kernels/core/math.h"
-
 namespace strata {
 namespace {
 
@@ -39,11 +37,6 @@ Result<LabelGains> LabelGains::Make(const TreeParameters& p, const TreeDataset& 
         gains.gains_.size() - 1, data.share.first_row() + row + 1, label));
   }
   return gains;
-}
-
-double DiscountOf(size_t place) {
-  constexpr double kLn2 = 0.6931471805599453;
-  return kLn2 / math::Log(static_cast<double>(place) + 2.0);
 }
 
 double MaxDcg(std::span<const float> labels, const LabelGains& gains, size_t k) {

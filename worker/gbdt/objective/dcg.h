@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "kernels/tree/ranking_losses.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 
@@ -19,13 +20,13 @@ class LabelGains {
   // kInvalid: a label of the data has no gain, or the data has no queries.
   static Result<LabelGains> Make(const TreeParameters& parameters, const TreeDataset& data);
   double Of(float label) const { return gains_[static_cast<size_t>(label)]; }
+  std::span<const double> all() const { return gains_; }
 
  private:
   std::vector<double> gains_;
 };
 
-// Of the place behind `place` better ones.
-double DiscountOf(size_t place);
+using loss::DiscountOf;
 
 // The largest DCG that these labels can have in the first k places.
 double MaxDcg(std::span<const float> labels, const LabelGains& gains, size_t k);

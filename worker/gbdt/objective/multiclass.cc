@@ -57,6 +57,13 @@ class Multiclass : public TreeObjective {
     return shares_[k] > kLeastShare && shares_[k] < 1 - kLeastShare;
   }
 
+  std::optional<OwnLoss> own_loss() const override {
+    const auto classes = static_cast<uint32_t>(classes_);
+    const GpuLoss loss =
+        one_vs_all_ ? GpuLoss(loss::OneVsAll{classes, binary_}) : GpuLoss(loss::Softmax{classes});
+    return OwnLoss{.loss = loss, .labels = data_.labels};
+  }
+
   void Gradients(std::span<const double> scores, uint64_t /*round*/, WorkPool& pool,
                  std::span<float> gradients, std::span<float> hessians) const override {
     const size_t rows = data_.rows();
@@ -83,16 +90,12 @@ class Multiclass : public TreeObjective {
   }
 
  private:
-  // J. Friedman, "Greedy function approximation", 2001, with K / (K - 1) of P. Li's ABC-Boost.
   void Softmax(size_t label, std::vector<double>* scores, std::vector<LossSlope>* slopes) const {
+    const loss::Softmax softmax{static_cast<uint32_t>(classes_)};
     const double largest = *std::ranges::max_element(*scores);
     double sum = 0;
     for (double& score : *scores) sum += score = math::Exp(score - largest);
-    const double factor = static_cast<double>(classes_) / static_cast<double>(classes_ - 1);
-    for (size_t k = 0; k < classes_; ++k) {
-      const double p = (*scores)[k] / sum;
-      (*slopes)[k] = {k == label ? p - 1 : p, factor * p * (1 - p)};
-    }
+    for (size_t k = 0; k < classes_; ++k) (*slopes)[k] = softmax((*scores)[k] / sum, k == label);
   }
 
   const TreeDataset& data_;

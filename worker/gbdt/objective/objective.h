@@ -22,9 +22,12 @@ struct Residual {
   double weight = 1;
 };
 
-struct RowLoss {
+// Gradients for who keeps scores by itself: the loss, labels as it takes them, and what it needs of
+// queries.
+struct OwnLoss {
   GpuLoss loss;
   std::span<const float> labels;
+  GpuRanking ranking = {};
 };
 
 // Scores, gradients and hessians are class * rows + row. Where rows are divided over ranks, making
@@ -42,9 +45,8 @@ class TreeObjective {
   // Of one round, which seeds what is random.
   virtual void Gradients(std::span<const double> scores, uint64_t round, WorkPool& pool,
                          std::span<float> gradients, std::span<float> hessians) const = 0;
-  // Where a row's gradient depends on its score, label and weight alone: the loss, and the labels
-  // as it takes them.
-  virtual std::optional<RowLoss> row_loss() const { return std::nullopt; }
+  // What makes the same gradients where trees grow; none: Gradients alone does.
+  virtual std::optional<OwnLoss> own_loss() const { return std::nullopt; }
   // All hessians are 1, so that sums of them count rows.
   virtual bool hessians_are_one() const { return false; }
   // Losses whose hessian says nothing: leaves get new outputs from their rows' residuals, in the

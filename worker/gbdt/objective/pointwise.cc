@@ -43,7 +43,9 @@ class Pointwise : public TreeObjective {
   }
 
   std::string ModelText() const override { return traits_.text; }
-  std::optional<RowLoss> row_loss() const override { return RowLoss{loss_, labels_}; }
+  std::optional<OwnLoss> own_loss() const override {
+    return OwnLoss{.loss = loss_, .labels = labels_};
+  }
   bool hessians_are_one() const override {
     return traits_.hessians_are_one && data_.weights.empty();
   }

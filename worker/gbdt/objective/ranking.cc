@@ -1,25 +1,19 @@
-// lambdarank (C. Burges, "From RankNet to LambdaRank to LambdaMART", MSR-TR-2010-82) and
-// rank_xendcg (S. Bruch, "An alternative cross entropy loss for learning-to-rank", WWW 2021).
+// lambdarank and rank_xendcg: gradients of a query's rows by those of all its rows.
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/core/math.h"
-#include "kernels/tree/fixed_point.h"
+#include "kernels/tree/ranking_losses.h"
 #include "worker/gbdt/objective/dcg.h"
 #include "worker/gbdt/objective/factories.h"
 
 namespace strata {
 namespace {
 
-constexpr double kNormBase = 0.01F;
-constexpr double kLn2 = 0.6931471805599453;
-
 // One query's rows.
 struct Query {
   std::span<const double> scores;
   std::span<const float> labels;
   uint64_t first_row;  // among all ranks'
-  // In single precision, as LightGBM adds them up: on small data its models are met only so.
   std::vector<float>& lambdas;
   std::vector<float>& hessians;
 };
@@ -61,51 +55,55 @@ class LambdaRank : public Ranking {
  public:
   LambdaRank(const TreeParameters& p, const TreeDataset& data, LabelGains gains)
       : Ranking(data, std::move(gains)),
-        sigmoid_(p.sigmoid),
-        norm_(p.lambdarank_norm),
-        truncation_(static_cast<size_t>(p.lambdarank_truncation_level)) {
+        loss_{.sigmoid = p.sigmoid,
+              .norm = p.lambdarank_norm,
+              .truncation = static_cast<uint32_t>(p.lambdarank_truncation_level)} {
     for (size_t q = 0; q + 1 < data.query_begins.size(); ++q) {
       const size_t begin = data.query_begins[q];
       const double most =
           MaxDcg(std::span(data.labels).subspan(begin, data.query_begins[q + 1] - begin), gains_,
-                 truncation_);
+                 loss_.truncation);
       inverse_max_dcg_.push_back(most > 0 ? 1 / most : 0);
     }
   }
 
   std::string ModelText() const override { return "lambdarank"; }
+  std::optional<OwnLoss> own_loss() const override {
+    return OwnLoss{.loss = loss_,
+                   .labels = data_.labels,
+                   .ranking = {.gains = gains_.all(), .inverse_max_dcg = inverse_max_dcg_}};
+  }
 
  protected:
   void OfQuery(size_t number, const Query& query, uint64_t /*round*/) const override {
     const std::vector<uint32_t> order = OrderByScore(query.scores);
     const size_t count = order.size();
-    const bool divides = norm_ && query.scores[order.front()] != query.scores[order.back()];
+    const bool divides = loss_.norm && query.scores[order.front()] != query.scores[order.back()];
     std::vector<double> discounts(count);
     for (size_t place = 0; place < count; ++place) discounts[place] = DiscountOf(place);
     double sum = 0;
-    for (size_t i = 0; i + 1 < count && i < truncation_; ++i) {
+    for (size_t i = 0; i + 1 < count && i < loss_.truncation; ++i) {
+      double of_place = 0;  // a place's sum by itself: a GPU has a thread for each
       for (size_t j = i + 1; j < count; ++j) {
         if (query.labels[order[i]] == query.labels[order[j]]) continue;
         const bool first_is_better = query.labels[order[i]] > query.labels[order[j]];
         const uint32_t high = order[first_is_better ? i : j];
         const uint32_t low = order[first_is_better ? j : i];
-        const double apart = query.scores[high] - query.scores[low];
-        double change = (gains_.Of(query.labels[high]) - gains_.Of(query.labels[low])) *
-                        (discounts[i] - discounts[j]) * inverse_max_dcg_[number];
-        if (divides) change /= kNormBase + std::fabs(apart);
-        const double p = StepwiseSigmoid(apart);
-        const double lambda = sigmoid_ * change * p;
-        const auto first = static_cast<float>(lambda);
-        const auto second = static_cast<float>(sigmoid_ * sigmoid_ * change * p * (1 - p));
-        query.lambdas[high] -= first;
-        query.lambdas[low] += first;
-        query.hessians[high] += second;
-        query.hessians[low] += second;
-        sum += 2 * lambda;
+        const loss::LambdaRank::Slopes slopes =
+            loss_.Of({.apart = query.scores[high] - query.scores[low],
+                      .gain_apart = gains_.Of(query.labels[high]) - gains_.Of(query.labels[low]),
+                      .discount_apart = discounts[i] - discounts[j]},
+                     inverse_max_dcg_[number], divides);
+        query.lambdas[high] -= slopes.gradient;
+        query.lambdas[low] += slopes.gradient;
+        query.hessians[high] += slopes.hessian;
+        query.hessians[low] += slopes.hessian;
+        of_place += 2 * slopes.lambda;
       }
+      sum += of_place;
     }
-    if (!norm_ || !(sum > 0)) return;
-    const double factor = math::Log(1 + sum) / kLn2 / sum;
+    if (!loss_.norm || !(sum > 0)) return;
+    const double factor = loss::LambdaRank::FactorOf(sum);
     for (size_t i = 0; i < count; ++i) {
       query.lambdas[i] = static_cast<float>(query.lambdas[i] * factor);
       query.hessians[i] = static_cast<float>(query.hessians[i] * factor);
@@ -113,28 +111,19 @@ class LambdaRank : public Ranking {
   }
 
  private:
-  // 1 / (1 + e^(sigmoid * apart)), at the nearest lower of the 2^20 steps that LightGBM's table
-  // has.
-  double StepwiseSigmoid(double apart) const {
-    constexpr double kSteps = 1 << 20;
-    const double end = 25 / sigmoid_;
-    const double steps_per_one = kSteps / (2 * end);
-    const double step = std::clamp(std::floor((apart + end) * steps_per_one), 0.0, kSteps - 1);
-    return math::Sigmoid(-sigmoid_ * (step / steps_per_one - end));
-  }
-
-  const double sigmoid_;
-  const bool norm_;
-  const size_t truncation_;
+  const loss::LambdaRank loss_;
   std::vector<double> inverse_max_dcg_;  // of each query
 };
 
 class XeNdcg : public Ranking {
  public:
   XeNdcg(const TreeParameters& p, const TreeDataset& data, LabelGains gains)
-      : Ranking(data, std::move(gains)), seed_(static_cast<uint64_t>(p.objective_seed)) {}
+      : Ranking(data, std::move(gains)), loss_{static_cast<uint64_t>(p.objective_seed)} {}
 
   std::string ModelText() const override { return "rank_xendcg"; }
+  std::optional<OwnLoss> own_loss() const override {
+    return OwnLoss{.loss = loss_, .labels = data_.labels};
+  }
 
  protected:
   void OfQuery(size_t /*number*/, const Query& query, uint64_t round) const override {
@@ -145,15 +134,14 @@ class XeNdcg : public Ranking {
     double sum = 0;
     for (size_t i = 0; i < count; ++i) sum += rho[i] = math::Exp(query.scores[i] - largest);
     for (double& share : rho) share /= sum;
-    const uint64_t round_seed = Mix64(Mix64(seed_) + round);
+    const uint64_t round_seed = loss_.SeedOf(round);
     std::vector<double> terms(count);
     double gain = 0;
     for (size_t i = 0; i < count; ++i) {
-      terms[i] = std::ldexp(1.0, static_cast<int>(query.labels[i])) -
-                 RowUniform(round_seed, query.first_row + i);
+      terms[i] = loss::XeNdcg::GainOf(query.labels[i], round_seed, query.first_row + i);
       gain += terms[i];
     }
-    const double inverse = 1 / std::max(1e-15, gain);
+    const double inverse = loss::XeNdcg::InverseOf(gain);
     std::vector<double> sums(count);
     double left = 0;  // the part of the series that the next order begins with
     for (size_t i = 0; i < count; ++i) {
@@ -176,7 +164,7 @@ class XeNdcg : public Ranking {
   }
 
  private:
-  const uint64_t seed_;
+  const loss::XeNdcg loss_;
 };
 
 }  // namespace

@@ -43,9 +43,11 @@ void Bagging::Sample(uint64_t round, WorkPool& /*pool*/, std::span<float> /*grad
 
 uint64_t Bagging::SeedOf(uint64_t bag) const { return Mix64(Mix64(seed_) + bag * frequency_); }
 
-std::optional<GpuBag> Bagging::BagOf(uint64_t round) const {
-  if (by_query_ || positive_fraction_ != other_fraction_) return std::nullopt;
-  return GpuBag{.share = other_fraction_, .seed = SeedOf(round / frequency_)};
+GpuSample Bagging::OnGpu(uint64_t round) const {
+  return GpuBag{.share = other_fraction_,
+                .positive_share = by_query_ ? other_fraction_ : positive_fraction_,
+                .seed = SeedOf(round / frequency_),
+                .by_query = by_query_};
 }
 
 }  // namespace strata

@@ -13,7 +13,7 @@ class Bagging : public RowSampler {
 
   void Sample(uint64_t round, WorkPool& pool, std::span<float> gradients, std::span<float> hessians,
               std::vector<uint32_t>* rows) override;
-  std::optional<GpuBag> BagOf(uint64_t round) const override;
+  GpuSample OnGpu(uint64_t round) const override;
 
  private:
   uint64_t SeedOf(uint64_t bag) const;

@@ -16,9 +16,6 @@ int64_t ShareOf(uint64_t rows, double share) {
   return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(rows) * share));
 }
 
-// Of different rows different: Mix64 is a bijection.
-uint64_t HashOf(uint64_t seed, uint64_t row) { return Mix64(seed ^ (row * 0x9e3779b97f4a7c15ULL)); }
-
 }  // namespace
 
 Goss::Goss(const TreeParameters& p, const TreeDataset& data)
@@ -44,41 +41,49 @@ void Goss::Score(WorkPool& pool, std::span<const float> gradients,
   });
 }
 
+GpuSample Goss::OnGpu(uint64_t round) const {
+  if (HasAll(round)) return GpuBag{};
+  const uint64_t tie_seed = Mix64(Mix64(seed_) + round);
+  const double others = static_cast<double>(static_cast<int64_t>(data_.all_rows()) - top_);
+  return GpuGoss{.top = top_,
+                 .other = other_,
+                 .tie_seed = tie_seed,
+                 .other_seed = Mix64(tie_seed),
+                 .factor = static_cast<float>(others / static_cast<double>(other_))};
+}
+
 void Goss::Sample(uint64_t round, WorkPool& pool, std::span<float> gradients,
                   std::span<float> hessians, std::vector<uint32_t>* rows) {
-  if (round < rounds_of_all_ || other_ == 0) return;
+  if (HasAll(round)) return;
   const size_t count = data_.rows();
   const RowShare& share = data_.share;
   const uint64_t first_row = share.first_row();
-  const uint64_t tie_seed = Mix64(Mix64(seed_) + round);
-  const uint64_t other_seed = Mix64(tie_seed);
+  const auto [top_count, other_count, tie_seed, other_seed, factor] =
+      std::get<GpuGoss>(OnGpu(round));
   Score(pool, gradients, hessians);
-  const RowCut top = FindCut(count, top_, share, pool, [&](size_t row, uint64_t* key) {
+  const KeyCut top = FindCut(count, top_count, share, pool, [&](size_t row, uint64_t* key) {
     *key = scores_[row];
     return true;
   });
   uint64_t tie_key = 0;
   if (top.needed < top.rows) {
     tie_key = FindCut(count, top.needed, share, pool, [&](size_t row, uint64_t* key) {
-                *key = HashOf(tie_seed, first_row + row);
+                *key = RowHash(tie_seed, first_row + row);
                 return scores_[row] == top.key;
               }).key;
   }
   const auto is_top = [&](size_t row) {
     if (scores_[row] != top.key) return scores_[row] > top.key;
-    return HashOf(tie_seed, first_row + row) >= tie_key;
+    return RowHash(tie_seed, first_row + row) >= tie_key;
   };
-  const RowCut other = FindCut(count, other_, share, pool, [&](size_t row, uint64_t* key) {
-    *key = HashOf(other_seed, first_row + row);
+  const KeyCut other = FindCut(count, other_count, share, pool, [&](size_t row, uint64_t* key) {
+    *key = RowHash(other_seed, first_row + row);
     return !is_top(row);
   });
-  const auto factor =
-      static_cast<float>(static_cast<double>(static_cast<int64_t>(data_.all_rows()) - top_) /
-                         static_cast<double>(other_));
   rows->clear();
   for (size_t row = 0; row < count; ++row) {
     if (!is_top(row)) {
-      if (HashOf(other_seed, first_row + row) < other.key) continue;
+      if (RowHash(other_seed, first_row + row) < other.key) continue;
       for (size_t i = row; i < gradients.size(); i += count) {
         gradients[i] *= factor;
         hessians[i] *= factor;

@@ -18,8 +18,10 @@ class Goss : public RowSampler {
 
   void Sample(uint64_t round, WorkPool& pool, std::span<float> gradients, std::span<float> hessians,
               std::vector<uint32_t>* rows) override;
+  GpuSample OnGpu(uint64_t round) const override;
 
  private:
+  bool HasAll(uint64_t round) const { return round < rounds_of_all_ || other_ == 0; }
   void Score(WorkPool& pool, std::span<const float> gradients, std::span<const float> hessians);
 
   const TreeDataset& data_;

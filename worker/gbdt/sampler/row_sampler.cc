@@ -10,7 +10,7 @@ class AllRows : public RowSampler {
  public:
   void Sample(uint64_t /*round*/, WorkPool& /*pool*/, std::span<float> /*gradients*/,
               std::span<float> /*hessians*/, std::vector<uint32_t>* /*rows*/) override {}
-  std::optional<GpuBag> BagOf(uint64_t /*round*/) const override { return GpuBag{}; }
+  GpuSample OnGpu(uint64_t /*round*/) const override { return GpuBag{}; }
 };
 
 }  // namespace

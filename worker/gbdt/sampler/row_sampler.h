@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,8 +24,8 @@ class RowSampler {
   // rows that are there stand for others that are not.
   virtual void Sample(uint64_t round, WorkPool& pool, std::span<float> gradients,
                       std::span<float> hessians, std::vector<uint32_t>* rows) = 0;
-  // Where each row is drawn by itself, and with the same chance: how, in this round.
-  virtual std::optional<GpuBag> BagOf(uint64_t /*round*/) const { return std::nullopt; }
+  // The same for a GPU that has the gradients.
+  virtual GpuSample OnGpu(uint64_t round) const = 0;
 };
 
 // Of the data, which outlives it. kInvalid: a choice by class or query of data that has none.
