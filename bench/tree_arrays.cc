@@ -83,6 +83,26 @@ Status Write(const std::string& path, std::span<const float> values, size_t colu
   return file->Append(std::as_bytes(values));
 }
 
+// Two classes by chance; more by how large the logit is, with some noise, each as often.
+float LabelOf(const TreeShape& shape, double logit, double chance) {
+  if (shape.classes == 2) return chance < 1 / (1 + std::exp(-logit)) ? 1 : 0;
+  const double share = 1 / (1 + std::exp(-logit - chance + 0.5));
+  return static_cast<float>(std::min(shape.classes - 1, static_cast<int>(share * shape.classes)));
+}
+
+Status WriteQueries(const TreeShape& shape, uint64_t seed, const std::string& path) {
+  Random random(seed);
+  std::string text;
+  for (size_t rows = 0; rows < shape.train_rows();) {
+    const size_t drawn = shape.query_rows / 2 + random.Below(shape.query_rows + 1);
+    const size_t count = std::min(shape.train_rows() - rows, std::max<size_t>(1, drawn));
+    text += fmt::format("{}\n", count);
+    rows += count;
+  }
+  STRATA_ASSIGN(const std::unique_ptr<File> file, RealDisk().Create(path));
+  return file->Append(std::as_bytes(std::span(text)));
+}
+
 }  // namespace
 
 Status WriteTreeArrays(const TreeShape& shape, uint64_t seed, const std::string& folder) {
@@ -105,9 +125,9 @@ Status WriteTreeArrays(const TreeShape& shape, uint64_t seed, const std::string&
   });
   const double scale = kSpread / Deviation(logits);
   for (size_t row = 0; row < shape.rows; ++row) {
-    const double chance = 1 / (1 + std::exp(-logits[row] * scale));
-    values[row * columns] = RowUniform(seed, row) < chance ? 1 : 0;
+    values[row * columns] = LabelOf(shape, logits[row] * scale, RowUniform(seed, row));
   }
+  if (shape.query_rows > 0) STRATA_TRY(WriteQueries(shape, seed, folder + "/train.npy.query"));
   const std::span<const float> all(values);
   STRATA_TRY(Write(folder + "/train.npy", all.first(shape.train_rows() * columns), columns));
   return Write(folder + "/test.npy", all.subspan(shape.train_rows() * columns), columns);

@@ -89,7 +89,7 @@ Status Predict(const Booster& booster, const TreeParameters& parameters, const s
     labels.insert(labels.end(), rows.labels.begin(), rows.labels.end());
   }
   run->predict_seconds = lap.Seconds();
-  run->auc = AreaUnderCurve(labels, scores);
+  if (scores.size() == labels.size()) run->auc = AreaUnderCurve(labels, scores);
   return {};
 }
 

@@ -14,7 +14,7 @@ struct TreeRun {
   double construct_seconds = 0;  // reading and binning; LightGBM's arrays are in memory already
   double train_seconds = 0;
   double predict_seconds = 0;  // of the test rows
-  double auc = 0;              // of the test rows
+  double auc = 0;              // of the test rows, labels above 0 against others; one score a row
 };
 
 // Arrays of WriteTreeArrays in `folder`, LightGBM's parameters as "key=value"; num_iterations and
