@@ -46,7 +46,7 @@ Result<std::string> Train(const TreeDataset& data, TreeParameters p, const std::
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, WorkPool::Start("test", 1));
   STRATA_ASSIGN(const std::unique_ptr<Booster> booster, Booster::Make(p, data, valid, *pool, 2));
   std::string text;
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 4; ++round) {
     STRATA_ASSIGN(const bool goes_on, booster->Round());
     STRATA_ASSIGN(const std::vector<Evaluation> evaluations, booster->Evaluate());
     for (const Evaluation& evaluation : evaluations) {
