@@ -70,11 +70,11 @@ struct Setting {
 };
 
 // How many rows each query has, some none and some one.
-std::string Queries(uint64_t rows_max) {
+std::string Queries(uint64_t rows_max, size_t all) {
   Random random(6);
   std::string text;
-  for (size_t rows = 0; rows < kRows;) {
-    const uint64_t count = std::min(kRows - rows, random.Below(rows_max + 1));
+  for (size_t rows = 0; rows < all;) {
+    const uint64_t count = std::min(all - rows, random.Below(rows_max + 1));
     text += fmt::format("{}\n", count);
     rows += count;
   }
@@ -93,7 +93,7 @@ class TreeEngineTest : public testing::TestWithParam<Setting> {};
 TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
   TextDisk disk;
   disk.files["d"] = Rows(GetParam().classes, GetParam().real);
-  if (GetParam().query_rows > 0) disk.files["d.query"] = Queries(GetParam().query_rows);
+  if (GetParam().query_rows > 0) disk.files["d.query"] = Queries(GetParam().query_rows, kRows);
   if (GetParam().weighted) disk.files["d.weight"] = Weights();
   std::vector<std::string> conf = {"num_leaves=12", "min_data_in_leaf=10", "categorical_feature=4"};
   conf.insert(conf.end(), GetParam().conf.begin(), GetParam().conf.end());
@@ -109,6 +109,7 @@ TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
   const Result<TreeDataset> data = LoadTreeDataset(disk, **source, "d", options, nullptr, **pool);
   ASSERT_TRUE(data.ok()) << data.status().ToString();
   disk.files["v"] = Rows(GetParam().classes, GetParam().real, 6, 321);
+  if (GetParam().query_rows > 0) disk.files["v.query"] = Queries(GetParam().query_rows, 321);
   const Result<std::unique_ptr<TextRows>> other = TextRows::Open(disk, "v", {});
   ASSERT_TRUE(other.ok());
   const Result<TreeDataset> valid =
