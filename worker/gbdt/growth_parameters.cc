@@ -74,11 +74,9 @@ bool IsMonotone(const TreeParameters& p) {
 }
 
 std::string MonotoneProblem(const TreeParameters& p) {
-  if (p.monotone_constraints_method != "basic") {
-    return fmt::format(
-        "monotone_constraints_method = {} is not supported, as it searches other leaves anew after "
-        "each split: set monotone_constraints_method = basic",
-        p.monotone_constraints_method);
+  if (p.monotone_constraints_method == "advanced") {
+    return "monotone_constraints_method = advanced is not supported: set "
+           "monotone_constraints_method = intermediate";
   }
   if (!IsMonotone(p)) {
     return p.monotone_penalty > 0 ? "monotone_penalty has no effect without monotone_constraints"
@@ -90,6 +88,17 @@ std::string MonotoneProblem(const TreeParameters& p) {
         "monotone_constraints cannot be kept with objective = {}, which gives leaves outputs of "
         "their own: remove one",
         p.objective);
+  }
+  if (p.monotone_constraints_method == "intermediate") {
+    if (p.quant_train_renew_leaf) {
+      return "monotone_constraints_method = intermediate bounds leaves by each other's outputs, "
+             "which quant_train_renew_leaf gives them anew: remove one";
+    }
+    if (p.tree_learner == "voting") {
+      return "monotone_constraints_method = intermediate is not supported with tree_learner = "
+             "voting, whose ranks keep no sums of leaves to search them again: set tree_learner = "
+             "data";
+    }
   }
   if (p.task == "refit") return "monotone_constraints in task = refit is not supported yet";
   if (!p.forcedsplits_filename.empty()) {
@@ -108,6 +117,12 @@ Result<std::vector<std::vector<int64_t>>> InteractionSets(std::string_view text)
 std::string GrowthProblem(const TreeParameters& p) {
   const auto sets = InteractionSets(p.interaction_constraints);
   return sets.ok() ? MonotoneProblem(p) : std::string(sets.status().message());
+}
+
+const char* GrowsOnHost(const TreeParameters& p) {
+  if (!p.forcedsplits_filename.empty()) return "forcedsplits_filename";
+  const bool is_basic = p.monotone_constraints_method == "basic" || !IsMonotone(p);
+  return is_basic ? nullptr : "monotone_constraints_method = intermediate";
 }
 
 }  // namespace strata

@@ -21,4 +21,8 @@ Result<std::vector<std::vector<int64_t>>> InteractionSets(std::string_view text)
 // What is wrong with how trees are to grow, of what parameters show by themselves; nothing: "".
 std::string GrowthProblem(const TreeParameters& parameters);
 
+// The parameter for whose sake the host grows trees even with device = cuda, while a GPU has the
+// rows; null: there is none.
+const char* GrowsOnHost(const TreeParameters& parameters);
+
 }  // namespace strata

@@ -18,6 +18,7 @@
 #include "worker/gbdt/early_stopping.h"
 #include "worker/gbdt/evaluate_task.h"
 #include "worker/gbdt/forced_bins.h"
+#include "worker/gbdt/growth_parameters.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/phase_times.h"
@@ -121,6 +122,7 @@ class TreeTask {
 
   // The one that trees grow on.
   std::optional<int> Gpu() const {
+    if (GrowsOnHost(p_) != nullptr) return std::nullopt;
     const Result<DeviceChoice> choice = ParseDevice(p_.device_type);
     if (!choice.ok() || choice->kind != DeviceKind::kCuda || p_.num_gpu > 1) return std::nullopt;
     return choice->ordinal.value_or(0);

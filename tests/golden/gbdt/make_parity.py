@@ -22,6 +22,8 @@ CASES = {
     "forced": "label_column=0 ignore_column=0 max_bin=12 forcedbins_filename=forced_bins.json num_leaves=31",
     "monotone": "objective=binary label_column=1 ignore_column=0 monotone_constraints=0,1,-1,1,0,0,0 "
                 "monotone_penalty=1.3 num_leaves=15",
+    "neighbours": "objective=binary label_column=1 ignore_column=0 monotone_constraints=1,1,0,-1,1,0,0 "
+                  "monotone_constraints_method=intermediate num_leaves=20",
     "together": "label_column=0 ignore_column=0 interaction_constraints=[1,2,5],[3,5,6],[2,6] "
                 "feature_contri=1,0.4,1,2,1,1,0.8",
     "forced_splits": "label_column=0 ignore_column=0 forcedsplits_filename=forced_splits.json",

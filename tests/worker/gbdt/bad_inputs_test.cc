@@ -164,8 +164,19 @@ std::vector<Case> GrowthCases() {
       {"monotone method",
        {},
        "monotone_constraints = 1,0,0\nmc_method = advanced\n",
-       "conf: monotone_constraints_method = advanced is not supported, as it searches other leaves "
-       "anew after each split: set monotone_constraints_method = basic"},
+       "conf: monotone_constraints_method = advanced is not supported: set "
+       "monotone_constraints_method = intermediate"},
+      {"monotone neighbours renewed",
+       {},
+       "monotone_constraints = 1,0,0\nmc_method = intermediate\nuse_quantized_grad = true\n"
+       "quant_train_renew_leaf = true\n",
+       "conf: monotone_constraints_method = intermediate bounds leaves by each other's outputs, "
+       "which quant_train_renew_leaf gives them anew: remove one"},
+      {"monotone neighbours voting",
+       {},
+       "monotone_constraints = 1,0,0\nmc_method = intermediate\ntree_learner = voting\n",
+       "conf: monotone_constraints_method = intermediate is not supported with tree_learner = "
+       "voting, whose ranks keep no sums of leaves to search them again: set tree_learner = data"},
       {"monotone penalty",
        {},
        "monotone_penalty = 2\n",

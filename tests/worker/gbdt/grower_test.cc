@@ -56,8 +56,11 @@ struct OracleLeaf {
   Wide low = -1e300L;
   Wide high = 1e300L;
   uint64_t path = 0;
-  std::set<size_t> above;           // features
-  std::vector<uint8_t> splittable;  // where they were searched above
+  std::set<size_t> above;  // features
+  // Of each feature, the bins that its rows may have.
+  std::vector<std::vector<uint8_t>> allowed;
+  std::vector<std::pair<size_t, bool>> turns;  // features from the root, and whether left
+  std::vector<uint8_t> splittable;             // where they were searched above
   std::vector<Way> ways;
 };
 
@@ -70,6 +73,7 @@ class Oracle {
         FeaturesOfTree(p_.shapes.size(), o_.feature_fraction, o_.feature_seed, p_.tree_number);
     root.splittable = tree_features_;
     root.path = RootPath(p_.tree_number);
+    for (const FeatureShape& shape : p_.shapes) root.allowed.emplace_back(shape.bins, 1);
     const Side all = SideOf(root, [](size_t) { return true; });
     root.output = Clip(-Soft(all.gradient) / (all.hessian + r_.lambda_l2));
     Search(&root);
@@ -412,8 +416,23 @@ class Oracle {
     first.output = node.split.left_output;
     second.output = node.split.right_output;
     const int8_t monotone = forced ? int8_t{0} : p_.shapes[feature].monotone;
+    for (uint32_t bin = 0; bin < left.size(); ++bin) {
+      (left[bin] != 0 ? second : first).allowed[feature][bin] = 0;
+    }
+    first.turns.emplace_back(feature, true);
+    second.turns.emplace_back(feature, false);
     const Wide middle = (first.output + second.output) / 2;
-    if (monotone != 0) {
+    if (o_.monotone_method == MonotoneMethod::kIntermediate) {
+      BoundEachOther(&first, &second);
+      for (size_t other = 0; other < leaves_.size(); ++other) {
+        if (other == at) continue;
+        const OracleLeaf before = leaves_[other];
+        BoundBy(first, &leaves_[other]);
+        BoundBy(second, &leaves_[other]);
+        if (leaves_[other].low == before.low && leaves_[other].high == before.high) continue;
+        if (!leaves_[other].ways.empty()) Search(&leaves_[other]);
+      }
+    } else if (monotone != 0) {
       OracleLeaf& lower = monotone > 0 ? first : second;
       OracleLeaf& upper = monotone > 0 ? second : first;
       lower.high = std::min(lower.high, middle);
@@ -438,6 +457,38 @@ class Oracle {
     node_of_leaf_.resize(leaves_.size(), -1);
     node_of_leaf_[at] = node.left;  // ~leaf for leaves, which no node's number is
     node_of_leaf_.back() = node.right;
+  }
+
+  // Rows of both may be the same but for a value of the feature, which is larger in `upper`, and
+  // for categories, which LightGBM looks at only where they part the leaves.
+  bool IsBelow(const OracleLeaf& lower, const OracleLeaf& upper, size_t feature) const {
+    if (std::ranges::mismatch(lower.turns, upper.turns).in1->first != feature) return false;
+    for (size_t f = 0; f < p_.shapes.size(); ++f) {
+      bool meet = p_.shapes[f].categorical;
+      bool rises = false;
+      for (uint32_t a = 0; a < p_.shapes[f].bins; ++a) {
+        meet |= lower.allowed[f][a] != 0 && upper.allowed[f][a] != 0;
+        for (uint32_t b = a + 1; b < p_.shapes[f].bins; ++b) {
+          rises |= lower.allowed[f][a] != 0 && upper.allowed[f][b] != 0;
+        }
+      }
+      if (f == feature ? !rises : !meet) return false;
+    }
+    return true;
+  }
+  void BoundBy(const OracleLeaf& by, OracleLeaf* leaf) const {
+    for (size_t f = 0; f < p_.shapes.size(); ++f) {
+      const int8_t monotone = p_.shapes[f].monotone;
+      if (monotone == 0) continue;
+      const bool above = IsBelow(by, *leaf, f);
+      const bool below = IsBelow(*leaf, by, f);
+      if (monotone > 0 ? above : below) leaf->low = std::max(leaf->low, by.output);
+      if (monotone > 0 ? below : above) leaf->high = std::min(leaf->high, by.output);
+    }
+  }
+  void BoundEachOther(OracleLeaf* a, OracleLeaf* b) const {
+    BoundBy(*a, b);
+    BoundBy(*b, a);
   }
 
   const Problem& p_;
@@ -573,6 +624,27 @@ TEST_F(Grower, SplitsAreTheBestThatAreAllowed) {
     if (HasFailure()) return;
   }
   EXPECT_GT(whole, kProblems * 3 / 4);
+}
+
+// Bounds as any two leaves show them whose rows may differ in one monotone feature alone.
+TEST_F(Grower, OutputsOfNeighboursBoundLeaves) {
+  int whole = 0;
+  constexpr int kProblems = 400;
+  for (int i = 0; i < kProblems; ++i) {
+    SCOPED_TRACE(fmt::format("seed {}", i));
+    Random random(static_cast<uint64_t>(i) + 9000);
+    Problem p = RandomProblem(random);
+    p.options.monotone_method = MonotoneMethod::kIntermediate;
+    p.options.num_leaves += 6;
+    for (FeatureShape& shape : p.shapes) {
+      if (!shape.categorical && random.Chance(0.5)) shape.monotone = random.Chance(0.5) ? 1 : -1;
+      // A side without values is bounded by the other one though nothing can rise.
+      if (shape.monotone != 0) shape.missing = MissingKind::kNone;
+    }
+    whole += ExpectTreeOf(p) ? 1 : 0;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(whole, kProblems / 2);
 }
 
 TEST_F(Grower, TreesBeginWithForcedSplits) {

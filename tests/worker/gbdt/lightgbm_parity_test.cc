@@ -127,6 +127,12 @@ TEST_F(LightGbmParity, TreesThatAreConstrainedForcedAndRenewed) {
                         "ignore_column = 0\nobjective = binary\nnum_leaves = 15\n"
                         "monotone_constraints = 0,1,-1,1,0,0,0\nmonotone_penalty = 1.3\n",
                     {.sides = true});
+  ExpectGoldenTrees("neighbours",
+                    click +
+                        "ignore_column = 0\nobjective = binary\nnum_leaves = 20\n"
+                        "monotone_constraints = 1,1,0,-1,1,0,0\n"
+                        "monotone_constraints_method = intermediate\n",
+                    {.sides = true});
   ExpectGoldenTrees("together", amount +
                                     "interaction_constraints = [1,2,5],[3,5,6],[2,6]\n"
                                     "feature_contri = 1,0.4,1,2,1,1,0.8\n");

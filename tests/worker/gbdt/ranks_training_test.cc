@@ -24,6 +24,9 @@ const RanksCase kCases[] = {
      "objective = regression\nmonotone_constraints = 1,0,-1,0,0\nmonotone_penalty = 0.5\n"
      "grow_policy = depthwise\ninteraction_constraints = [0,1,2],[2,3,4]\n"
      "feature_fraction_bynode = 0.8\nfeature_contri = 1,1,0.5,1,2"},
+    {"neighbours", "number",
+     "objective = regression\nmonotone_constraints = 1,1,-1,0,0\n"
+     "monotone_constraints_method = intermediate"},
     {"forced", "number", "objective = huber\nforcedsplits_filename = FOLDER/forced.json"},
     {"renewed", "class",
      "objective = binary\nuse_quantized_grad = true\nquant_train_renew_leaf = true\n"

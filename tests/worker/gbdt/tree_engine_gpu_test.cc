@@ -10,12 +10,16 @@
 #include "worker/gbdt/data/npy_rows.h"
 #include "worker/gbdt/data/text_rows.h"
 #include "worker/gbdt/engine/tree_engine.h"
+#include "worker/gbdt/growth_parameters.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 
 namespace strata {
 namespace {
 
 constexpr size_t kRows = 1500;
+constexpr const char* kForced =
+    R"({"feature": 0, "threshold": 5, "left": {"feature": 4, "threshold": 3},
+        "right": {"feature": 1, "threshold": 2.5, "left": {"feature": 0, "threshold": 0}}})";
 
 // Numbers, some of them missing, a category, and a label that follows them.
 std::string Rows(int classes, bool real, uint64_t seed = 5, size_t rows = kRows) {
@@ -43,8 +47,11 @@ Result<std::string> Train(const TreeDataset& data, TreeParameters p, const std::
   p.device_type = device;
   p.num_gpu = gpus;
   p.is_provide_training_metric = true;
+  BoosterStart start;
+  if (!p.forcedsplits_filename.empty()) start.forced_splits = kForced;
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, WorkPool::Start("test", 1));
-  STRATA_ASSIGN(const std::unique_ptr<Booster> booster, Booster::Make(p, data, valid, *pool, 2));
+  STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
+                Booster::Make(p, data, valid, *pool, 2, nullptr, nullptr, std::move(start)));
   std::string text;
   for (int round = 0; round < 4; ++round) {
     STRATA_ASSIGN(const bool goes_on, booster->Round());
@@ -125,6 +132,13 @@ TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
   EXPECT_NE(gpu->find("valid_1 "), std::string::npos);
   EXPECT_NE(gpu->find("split_feature="), std::string::npos);
   const Result<std::string> two = Train(*data, *parameters, "cuda", 2, validation);
+  if (const char* const what = GrowsOnHost(*parameters); what != nullptr) {
+    EXPECT_EQ(two.status().message(),
+              fmt::format("num_gpu = 2 with {}: such trees grow on the host, with the rows on one "
+                          "GPU; leave num_gpu out",
+                          what));
+    return;
+  }
   if (two.status().code() == StatusCode::kNotFound) {
     EXPECT_EQ(two.status().message(), "num_gpu = 2: GPU 1 is not there; this process sees 1");
     GTEST_SKIP() << two.status().message();
@@ -264,6 +278,14 @@ INSTANTIATE_TEST_SUITE_P(
         Setting{"Monotone",
                 {"objective=binary", "monotone_constraints=1,1,-1,0,0", "monotone_penalty=0.5",
                  "feature_contri=1,0.5,2,1,1"}},
+        Setting{
+            "Neighbours",
+            {"objective=binary", "monotone_constraints=1,1,-1,0,0",
+             "monotone_constraints_method=intermediate", "bagging_fraction=0.7", "bagging_freq=1"}},
+        // The last of them has no row on its left side.
+        Setting{"Forced",
+                {"objective=binary", "forcedsplits_filename=forced", "feature_fraction=0.7",
+                 "max_delta_step=0.5", "gradient_bits=16"}},
         Setting{"DepthWise",
                 {"objective=binary", "grow_policy=depthwise",
                  "interaction_constraints=[0,1,4],[2,3],[1,2]", "feature_fraction_bynode=0.7"}}),

@@ -13,6 +13,9 @@ GrowerOptions GrowerOptionsOf(const TreeParameters& p, const EngineOptions& opti
           .num_leaves = static_cast<size_t>(p.num_leaves),
           .max_depth = p.max_depth > 0 ? static_cast<size_t>(p.max_depth) : 0,
           .policy = GrowPolicyOf(p),
+          .monotone_method = p.monotone_constraints_method == "intermediate"
+                                 ? MonotoneMethod::kIntermediate
+                                 : MonotoneMethod::kBasic,
           .monotone_penalty = p.monotone_penalty,
           .forced = std::move(forced),
           .feature_fraction = p.feature_fraction,

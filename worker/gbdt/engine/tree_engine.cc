@@ -9,10 +9,20 @@
 #include "base/log.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/engine/engines.h"
+#include "worker/gbdt/growth_parameters.h"
 
 namespace strata {
 
 namespace {
+
+// Trees grow on the host, which has partitions and histograms made of rows on a GPU.
+Result<std::unique_ptr<TreeEngine>> MakeWithRowsOnGpu(int device, const TreeParameters& p,
+                                                      const TreeDataset& data, WorkPool& pool,
+                                                      const EngineOptions& options) {
+  STRATA_ASSIGN(std::unique_ptr<GpuLeaves> gpu,
+                GpuLeaves::Open(device, data.bins, data.features->shapes));
+  return MakeCpuEngine(p, data, pool, options, std::move(gpu));
+}
 
 // One rank of several: its rows are on a GPU, and the host exchanges what the CPU's ranks do. Ranks
 // of one machine take its GPUs in turn.
@@ -32,10 +42,7 @@ Result<std::unique_ptr<TreeEngine>> MakeRankOnGpu(std::optional<int> device,
                     p.num_gpu, options.group->world()));
   }
   const auto gpus = static_cast<int>(std::max<size_t>(1, GpuLeaves::Devices()));
-  STRATA_ASSIGN(std::unique_ptr<GpuLeaves> gpu,
-                GpuLeaves::Open(device.value_or(options.group->rank() % gpus), data.bins,
-                                data.features->shapes));
-  return MakeCpuEngine(p, data, pool, options, std::move(gpu));
+  return MakeWithRowsOnGpu(device.value_or(options.group->rank() % gpus), p, data, pool, options);
 }
 
 Result<std::unique_ptr<TreeEngine>> MakeOnGpu(std::optional<int> device, const TreeParameters& p,
@@ -44,11 +51,15 @@ Result<std::unique_ptr<TreeEngine>> MakeOnGpu(std::optional<int> device, const T
   if (data.bins.features() == 0) {
     return Invalid("device = cuda: no feature can be split; set device = cpu");
   }
-  if (!p.forcedsplits_filename.empty()) {
-    return Invalid("forcedsplits_filename is not supported with device = cuda: set device = cpu");
-  }
   if (options.group != nullptr && options.group->world() > 1) {
     return MakeRankOnGpu(device, p, data, pool, options);
+  }
+  if (const char* const what = GrowsOnHost(p); what != nullptr) {
+    if (p.num_gpu == 1) return MakeWithRowsOnGpu(device.value_or(0), p, data, pool, options);
+    return Invalid(
+        fmt::format("num_gpu = {} with {}: such trees grow on the host, with the rows on one GPU; "
+                    "leave num_gpu out",
+                    p.num_gpu, what));
   }
   std::vector<int> devices(static_cast<size_t>(p.num_gpu));
   std::iota(devices.begin(), devices.end(), device.value_or(0));

@@ -43,19 +43,24 @@ const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const Gra
     if (leaf.histogram != nullptr) free_.push_back(std::move(leaf.histogram));
   }
   work_.Settle(tree_.leaves);
-  if (exchange_.leaves_at_a_time() > 1) TakeBestFirst();
+  if (LeavesAtATime() > 1) TakeBestFirst();
   tree_.rows = work_.settled();
   return tree_;
+}
+
+// One where what a split changes is not among its children alone.
+size_t LeafWiseGrower::LeavesAtATime() const {
+  return options_.monotone_method == MonotoneMethod::kBasic ? exchange_.leaves_at_a_time() : 1;
 }
 
 // The first is the one that comes next; others come unless children of those before gain more.
 std::vector<size_t> LeafWiseGrower::NextLeaves() const {
   std::vector<size_t> next;
-  if (exchange_.leaves_at_a_time() > 1) {
+  if (LeavesAtATime() > 1) {
     std::vector<const Split*> best;
     for (const int32_t id : BestFirstOrder(Known(&best), options_.num_leaves - 1)) {
       if (id < 0) next.push_back(static_cast<size_t>(~id));
-      if (next.size() == exchange_.leaves_at_a_time()) break;
+      if (next.size() == LeavesAtATime()) break;
     }
     return next;
   }
@@ -139,7 +144,7 @@ void LeafWiseGrower::StartRoot() {
                  static_cast<double>(root.sums.hessian) * units_.hessian + kHessianEpsilon,
                  plain.lambda_l2, root.rows, plain, 0);
   const Children alone = {0, 0};
-  if (options_.num_leaves > 1) Search({&alone, 1});
+  if (options_.num_leaves > 1) Search({&alone, 1}, {});
 }
 
 // Level by level.
@@ -156,10 +161,15 @@ void LeafWiseGrower::ForceSplits() {
     const ForcedSplit& forced = options_.forced[static_cast<size_t>(due.front().forced)];
     Split split = ForcedSplitOf(forced, leaf);
     if (!split.exists()) return;
-    open_[leaf].best = std::move(split);
+    std::swap(open_[leaf].best, split);
+    const Lefts left = PartitionLeaves({&leaf, 1});
+    if (left.of_all[0] == 0 || left.of_all[0] == tree_.leaves[leaf].leaf.rows) {
+      open_[leaf].best = std::move(split);  // what it was; nothing has moved
+      return;
+    }
     NeedHistogram(leaf);
     const size_t right = tree_.leaves.size();
-    SplitLeaves({&leaf, 1});
+    TakeSplits({&leaf, 1}, left);
     forced_nodes_ = tree_.nodes.size();
     if (forced.left >= 0) due.push_back({forced.left, leaf});
     if (forced.right >= 0) due.push_back({forced.right, right});
@@ -186,55 +196,57 @@ void LeafWiseGrower::NeedHistogram(size_t at) {
 // From the leaf's rows: a histogram may be missing of a feature that the tree has not.
 Split LeafWiseGrower::ForcedSplitOf(const ForcedSplit& forced, size_t at) {
   const GrownLeaf& leaf = tree_.leaves[at];
-  const FeatureShape& shape = shapes_[forced.feature];
-  const std::span<const uint32_t> rows = work_.RowsOf(leaf.begin, leaf.count);
-  const FixedGradients gradients = work_.GradientsOf(leaf.begin, leaf.count);
-  std::vector<int64_t> numbers(size_t{shape.bins} * 3, 0);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const GradientSums row = gradients.Row(i);
-    int64_t* const of_bin = numbers.data() + size_t{bins_.BinAt(forced.feature, rows[i])} * 3;
-    of_bin[0] += row.gradient;
-    of_bin[1] += row.hessian;
-    ++of_bin[2];
+  std::vector<GradientSums> histogram = work_.SumsOf({leaf.begin, leaf.count}, forced.feature);
+  std::vector<int64_t> numbers;
+  for (const GradientSums& bin : histogram) {
+    numbers.push_back(bin.gradient);
+    numbers.push_back(bin.hessian);
   }
   SumOverRanks(numbers);
-  std::vector<GradientSums> histogram;
-  for (size_t i = 0; i < numbers.size(); i += 3) histogram.push_back({numbers[i], numbers[i + 1]});
-  Split split = SplitAtBin(shape, static_cast<int32_t>(forced.feature), histogram, leaf.leaf,
-                           units_, options_.rules, forced.bin);
-  if (!split.exists()) return split;
-  const SplitSides sides(shape, split);
-  int64_t left = 0;
-  for (uint32_t bin = 0; bin < shape.bins; ++bin) {
-    if (sides.IsLeft(bin)) left += numbers[size_t{bin} * 3 + 2];
+  for (size_t bin = 0; bin < histogram.size(); ++bin) {
+    histogram[bin] = {numbers[2 * bin], numbers[2 * bin + 1]};
   }
-  return left > 0 && left < leaf.leaf.rows ? split : Split{};
+  return SplitAtBin(shapes_[forced.feature], static_cast<int32_t>(forced.feature), histogram,
+                    leaf.leaf, units_, options_.rules, forced.bin);
 }
 
 void LeafWiseGrower::SplitLeaves(std::span<const size_t> leaves) {
-  const std::vector<int64_t> left = PartitionLeaves(leaves);
-  std::vector<int64_t> left_of_all = left;
-  SumOverRanks(left_of_all);
+  TakeSplits(leaves, PartitionLeaves(leaves));
+}
+
+void LeafWiseGrower::TakeSplits(std::span<const size_t> leaves, const Lefts& left) {
   std::vector<Children> pairs;
   for (size_t i = 0; i < leaves.size(); ++i) {
     const size_t at = leaves[i];
-    const size_t right = SplitLeafAt(at, static_cast<size_t>(left[i]), left_of_all[i]);
+    const size_t right = SplitLeafAt(at, static_cast<size_t>(left.here[i]), left.of_all[i]);
     const bool left_is_smaller = tree_.leaves[at].leaf.rows < tree_.leaves[right].leaf.rows;
     pairs.push_back({left_is_smaller ? at : right, left_is_smaller ? right : at});
   }
   const bool is_last = leaves.size() == 1 && tree_.leaves.size() == options_.num_leaves;
-  if (!is_last || exchange_.leaves_at_a_time() > 1) Search(pairs);
+  if (is_last && LeavesAtATime() == 1) return;
+  std::vector<size_t> bounded;
+  if (options_.monotone_method == MonotoneMethod::kIntermediate) {
+    bounded = BoundNeighbours(shapes_, split_leaves_, &tree_);
+    std::erase_if(bounded, [this](size_t leaf) { return !open_[leaf].best.exists(); });
+  }
+  Search(pairs, bounded);
 }
 
-// Returns how many of each leaf's rows here are left.
-std::vector<int64_t> LeafWiseGrower::PartitionLeaves(std::span<const size_t> leaves) {
-  const PhaseScope scope(options_.phases, TreePhase::kPartition);
+// How many of each leaf's rows are left.
+LeafWiseGrower::Lefts LeafWiseGrower::PartitionLeaves(std::span<const size_t> leaves) {
   std::vector<LeafSplit> splits;
   for (const size_t at : leaves) {
     const GrownLeaf& leaf = tree_.leaves[at];
     splits.push_back({.leaf = {leaf.begin, leaf.count}, .split = &open_[at].best});
   }
-  return work_.Split(splits);
+  Lefts left;
+  {
+    const PhaseScope scope(options_.phases, TreePhase::kPartition);
+    left.here = work_.Split(splits);
+  }
+  left.of_all = left.here;
+  SumOverRanks(left.of_all);
+  return left;
 }
 
 // The left child keeps the leaf's number, the right one gets the next, which is returned. Of its
@@ -265,11 +277,7 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at, size_t left, int64_t left_of_all) 
   right_leaf.begin = parent.begin + left;
   right_leaf.count = parent.count - left;
   right_leaf.is_left = false;
-  if (split.monotone != 0) {
-    const double middle = (split.left_output + split.right_output) / 2;
-    (split.monotone > 0 ? left_leaf : right_leaf).leaf.bounds.max = middle;
-    (split.monotone > 0 ? right_leaf : left_leaf).leaf.bounds.min = middle;
-  }
+  BoundSides(split, &left_leaf, &right_leaf);
   tree_.nodes.push_back({.split = split,
                          .left = ~static_cast<int32_t>(at),
                          .right = ~static_cast<int32_t>(right_at),
@@ -283,6 +291,17 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at, size_t left, int64_t left_of_all) 
   open_[at].interactions &= shapes_[static_cast<size_t>(split.feature)].interactions;
   open_.back().interactions = open_[at].interactions;
   return right_at;
+}
+
+void LeafWiseGrower::BoundSides(const Split& split, GrownLeaf* left, GrownLeaf* right) const {
+  if (split.monotone == 0) return;
+  const bool rises = split.monotone > 0;
+  const double middle = (split.left_output + split.right_output) / 2;
+  const bool by_middle = options_.monotone_method == MonotoneMethod::kBasic;
+  (rises ? left : right)->leaf.bounds.max =
+      by_middle ? middle : std::max(split.left_output, split.right_output);
+  (rises ? right : left)->leaf.bounds.min =
+      by_middle ? middle : std::min(split.left_output, split.right_output);
 }
 
 void LeafWiseGrower::SumOverRanks(std::span<int64_t> numbers) {
@@ -306,8 +325,9 @@ std::unique_ptr<LeafWiseGrower::Histogram> LeafWiseGrower::TakeHistogram() {
   return histogram;
 }
 
-// Histograms of both children of each pair, and the best split of each child.
-void LeafWiseGrower::Search(std::span<const Children> pairs) {
+// Histograms of both children of each pair, and the best split of each child; and that of leaves
+// that have been searched before, `again`.
+void LeafWiseGrower::Search(std::span<const Children> pairs, std::span<const size_t> again) {
   std::vector<LeafHistogram> wanted;
   std::vector<SummedLeaf> built;
   std::vector<Target> targets;
@@ -321,6 +341,7 @@ void LeafWiseGrower::Search(std::span<const Children> pairs) {
     targets.push_back(TargetOf(children.smaller, &children));
     if (!children.is_root()) targets.push_back(TargetOf(children.larger, nullptr));
   }
+  for (const size_t leaf : again) targets.push_back(TargetOf(leaf, nullptr));
   if (targets.empty()) return;
   BuildHistograms(wanted);
   if (exchange_.sums_histograms()) {

@@ -15,6 +15,7 @@
 #include "worker/gbdt/grower/best_first.h"
 #include "worker/gbdt/grower/exchange.h"
 #include "worker/gbdt/grower/leaf_work.h"
+#include "worker/gbdt/grower/monotone_neighbours.h"
 #include "worker/gbdt/phase_times.h"
 
 namespace strata {
@@ -32,6 +33,7 @@ struct GrowerOptions {
   size_t num_leaves = 31;
   size_t max_depth = 0;  // 0: no bound
   GrowPolicy policy = GrowPolicy::kLossGuide;
+  MonotoneMethod monotone_method = MonotoneMethod::kBasic;  // no other with voting
   double monotone_penalty = 0;
   // The root's first; fewer than num_leaves. One that gains nothing or leaves a side without rows
   // ends forcing: it and those behind it, level by level, are left out (as LightGBM has it).
@@ -82,6 +84,12 @@ class LeafWiseGrower {
     bool is_root() const { return smaller == larger; }
   };
 
+  // Rows of leaves that are partitioned.
+  struct Lefts {
+    std::vector<int64_t> here;
+    std::vector<int64_t> of_all;  // ranks
+  };
+
   // A leaf's search for its best split.
   struct Target {
     size_t leaf;
@@ -95,13 +103,16 @@ class LeafWiseGrower {
   bool ComesBefore(size_t a, size_t b) const;
   void StartRoot();
   void SumOverRanks(std::span<int64_t> numbers);
+  size_t LeavesAtATime() const;
   std::vector<size_t> NextLeaves() const;
   KnownTree Known(std::vector<const Split*>* best) const;
   void TakeBestFirst();
   void SplitLeaves(std::span<const size_t> leaves);
-  std::vector<int64_t> PartitionLeaves(std::span<const size_t> leaves);
+  Lefts PartitionLeaves(std::span<const size_t> leaves);
+  void TakeSplits(std::span<const size_t> leaves, const Lefts& left);
   size_t SplitLeafAt(size_t leaf, size_t left, int64_t left_of_all);
-  void Search(std::span<const Children> pairs);
+  void Search(std::span<const Children> pairs, std::span<const size_t> again);
+  void BoundSides(const Split& split, GrownLeaf* left, GrownLeaf* right) const;
   bool TakeHistograms(const Children& children);
   void BuildHistograms(std::span<const LeafHistogram> leaves);
   void ForceSplits();

@@ -45,6 +45,24 @@ void LeafWork::Build(std::span<const LeafHistogram> leaves, std::span<const uint
   }
 }
 
+std::vector<GradientSums> LeafWork::SumsOf(const LeafPlace& leaf, size_t feature) {
+  std::vector<GradientSums> sums(shapes_[feature].bins);
+  if (gpu_ != nullptr) {
+    std::vector<GradientSums> all(bins_.histogram_bins());
+    const LeafHistogram wanted = {.leaf = leaf, .histogram = all};
+    Build({&wanted, 1}, {}, {});
+    std::copy_n(all.begin() + static_cast<ptrdiff_t>(bins_.histogram_begin(feature)), sums.size(),
+                sums.begin());
+    return sums;
+  }
+  const std::span<const uint32_t> rows = rows_.RowsOf(leaf.begin, leaf.count);
+  const FixedGradients gradients = rows_.GradientsOf(leaf.begin, leaf.count);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    sums[bins_.BinAt(feature, rows[i])] += gradients.Row(i);
+  }
+  return sums;
+}
+
 void LeafWork::Settle(std::span<const GrownLeaf> leaves) {
   if (gpu_ == nullptr) {
     pool_.Run(leaves.size(),

@@ -44,13 +44,8 @@ class LeafWork {
     if (gpu_ == nullptr) builder_.Finish(begin, count, histogram);
   }
 
-  // A leaf's, where there is no GPU.
-  std::span<const uint32_t> RowsOf(size_t begin, size_t count) const {
-    return rows_.RowsOf(begin, count);
-  }
-  FixedGradients GradientsOf(size_t begin, size_t count) const {
-    return rows_.GradientsOf(begin, count);
-  }
+  // Of a leaf's rows, by the bins of one feature.
+  std::vector<GradientSums> SumsOf(const LeafPlace& leaf, size_t feature);
 
   // Once no leaf is split any more: all leaves' rows, one behind the other.
   void Settle(std::span<const GrownLeaf> leaves);
