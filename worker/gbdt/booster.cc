@@ -119,7 +119,7 @@ Status Booster::StartScores(std::span<const TreeDataset* const> valid) {
   all.insert(all.end(), valid.begin(), valid.end());
   for (const TreeDataset* data : all) {
     STRATA_ASSIGN(std::vector<std::unique_ptr<TreeMetric>> metrics,
-                  MakeMetrics(parameters_, *data));
+                  MakeMetrics(parameters_, *data, pool_));
     scored_.push_back({DataScores(*data, classes, pool_), std::move(metrics)});
     if (data != &train_) MoveToGpu(&scored_.back().scores);
   }

@@ -29,7 +29,7 @@ class EvaluateTask {
     const TimeNs begin = context_.clock.Now();
     STRATA_TRY(ReadRows(model));
     STRATA_TRY(ReadBesides());
-    STRATA_ASSIGN(const auto metrics, MakeMetrics(p_, data_));
+    STRATA_ASSIGN(const auto metrics, MakeMetrics(p_, data_, pool_));
     Evaluation evaluation = {.data = "data", .metrics = {}};
     for (const auto& metric : metrics) {
       for (MetricValue& value : metric->Evaluate(Scores())) {

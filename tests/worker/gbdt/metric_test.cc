@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
 
+#include "base/random.h"
 #include "tests/worker/gbdt/labelled_rows.h"
 
 namespace strata {
@@ -22,8 +24,10 @@ TreeParameters Parameters(const std::string& objective, const std::vector<std::s
 }
 
 std::vector<MetricValue> Measure(const TreeParameters& p, const TreeDataset& data,
-                                 const std::vector<double>& scores) {
-  const auto metrics = MakeMetrics(p, data);
+                                 const std::vector<double>& scores, int threads = 0) {
+  const auto pool = WorkPool::Start("test", threads);
+  STRATA_CHECK(pool.ok());
+  const auto metrics = MakeMetrics(p, data, **pool);
   EXPECT_TRUE(metrics.ok()) << metrics.status().ToString();
   std::vector<MetricValue> values;
   if (!metrics.ok()) return values;
@@ -306,9 +310,54 @@ TEST(TreeMetric, NamesAreLightGbmsAndEachIsMeasuredOnce) {
   EXPECT_EQ(names(Parameters("regression", {"none"})), "");
 }
 
+// Rows of several pieces, many of equal scores.
+TEST(TreeMetric, ThreadsDoNotMatter) {
+  constexpr size_t kRows = 70'000;
+  Random random(3);
+  std::vector<float> labels;
+  std::vector<double> scores;
+  for (size_t row = 0; row < kRows; ++row) {
+    labels.push_back(static_cast<float>(random.Below(2)));
+    scores.push_back(static_cast<double>(random.Below(5000)) / 1000 - 2 + labels.back());
+  }
+  TreeDataset data = LabelledRows(labels);
+  for (size_t row = 0; row < kRows; ++row) {
+    data.weights.push_back(static_cast<float>(random.Below(1000)) / 500);
+  }
+  for (size_t begin = 0; begin <= kRows; begin += 100) data.query_begins.push_back(begin);
+  const TreeParameters p = Parameters(
+      "binary", {"binary_logloss", "auc", "average_precision", "cross_entropy", "ndcg", "map"});
+  const std::vector<MetricValue> alone = Measure(p, data, scores);
+  ASSERT_EQ(alone.size(), 14U);
+  for (const int threads : {1, 3}) {
+    const std::vector<MetricValue> together = Measure(p, data, scores, threads);
+    ASSERT_EQ(together.size(), alone.size());
+    for (size_t i = 0; i < alone.size(); ++i) {
+      EXPECT_EQ(together[i].value, alone[i].value) << alone[i].name;
+    }
+  }
+  // The area, pair by pair of thresholds.
+  std::map<double, std::pair<double, double>> at;  // weights of positive and negative rows
+  for (size_t row = 0; row < kRows; ++row) {
+    auto& [positive, negative] = at[scores[row]];
+    (labels[row] > 0 ? positive : negative) += data.weights[row];
+  }
+  double area = 0;
+  double positives = 0;
+  double negatives = 0;
+  for (const auto& [score, weights] : at) {
+    area += weights.first * (negatives + weights.second / 2);
+    positives += weights.first;
+    negatives += weights.second;
+  }
+  EXPECT_NEAR(alone[1].value, area / (positives * negatives), 1e-12);
+}
+
 TEST(TreeMetric, WhatDoesNotFitIsNamed) {
   const auto message = [](const TreeParameters& p, const TreeDataset& data) {
-    const auto metrics = MakeMetrics(p, data);
+    const auto pool = WorkPool::Start("test", 0);
+    STRATA_CHECK(pool.ok());
+    const auto metrics = MakeMetrics(p, data, **pool);
     EXPECT_FALSE(metrics.ok());
     return std::string(metrics.ok() ? "" : metrics.status().message());
   };

@@ -21,6 +21,8 @@ class ExactSum {
   void Add(double number) {
     sum_ += static_cast<Wide>(std::llrint(std::ldexp(number, -unit_exponent_)));
   }
+  // A sum with the same `largest`.
+  void Add(const ExactSum& other) { sum_ += other.sum_; }
   double Value() const { return std::ldexp(static_cast<double>(sum_), unit_exponent_); }
 
   // The sum in parts of 48 bits. Sums of the parts of up to 32,768 sums that have the same

@@ -68,17 +68,32 @@ double RowShare::Max(double number) const {
   return number;
 }
 
-double RowShare::Total(std::span<const double> numbers) const {
-  double largest = 0;
-  bool finite = true;
-  for (const double number : numbers) {
-    largest = std::max(largest, std::fabs(number));
-    finite = finite && std::isfinite(number);
-  }
+double RowShare::Total(std::span<const double> numbers, WorkPool* pool) const {
+  constexpr size_t kPiece = 1 << 14;
+  const size_t pieces = (numbers.size() + kPiece - 1) / kPiece;
+  const auto piece = [&](size_t i) {
+    return numbers.subspan(i * kPiece, std::min(kPiece, numbers.size() - i * kPiece));
+  };
+  std::vector<double> sizes(pieces, 0);  // NaN where a number is not finite
+  RunOn(pool, pieces, [&](size_t i) {
+    for (const double number : piece(i)) {
+      if (!std::isfinite(number)) return void(sizes[i] = std::nan(""));
+      sizes[i] = std::max(sizes[i], std::fabs(number));
+    }
+  });
   // What is not finite has no place in an integer; the sum is not finite either.
-  if (Any(!finite)) return std::nan("");
-  ExactSum sum(Max(largest));
-  for (const double number : numbers) sum.Add(number);
+  if (Any(std::ranges::any_of(sizes, [](double size) { return std::isnan(size); }))) {
+    return std::nan("");
+  }
+  const double largest = Max(sizes.empty() ? 0 : *std::ranges::max_element(sizes));
+  std::vector<ExactSum> sums(pieces, ExactSum(largest));
+  RunOn(pool, pieces, [&](size_t i) {
+    ExactSum sum(largest);
+    for (const double number : piece(i)) sum.Add(number);
+    sums[i] = sum;
+  });
+  ExactSum sum(largest);
+  for (const ExactSum& of_piece : sums) sum.Add(of_piece);
   ExactSum::Parts parts = sum.parts();
   Sum(parts);
   sum.SetParts(parts);

@@ -48,8 +48,9 @@ class RowShare {
   int64_t Sum(int64_t number) const;
   double Max(double number) const;
   bool Any(bool here) const { return Sum(here ? 1 : 0) > 0; }
-  // The sum of all ranks' numbers, by ExactSum: the same however they are divided.
-  double Total(std::span<const double> numbers) const;
+  // The sum of all ranks' numbers, by ExactSum: the same however they are divided among ranks and
+  // threads.
+  double Total(std::span<const double> numbers, WorkPool* pool = nullptr) const;
 
   // Joins each list with the other ranks' in rank order. Rank r gets lists r, r + world, ...; only
   // where rows are divided.
@@ -69,6 +70,11 @@ class RowShare {
     Group& group;
     Status status;
   };
+  // Without a pool here.
+  static void RunOn(WorkPool* pool, size_t count, const std::function<void(size_t)>& task) {
+    if (pool != nullptr) return pool->Run(count, task);
+    for (size_t i = 0; i < count; ++i) task(i);
+  }
   size_t world() const { return static_cast<size_t>(state_->group.world()); }
   size_t rank() const { return static_cast<size_t>(state_->group.rank()); }
   // Remembers the first error; whether all is well.
@@ -85,18 +91,14 @@ std::vector<double> RowShare::Compute(
     const std::function<double(size_t list, std::vector<T>& elements)>& compute,
     WorkPool* pool) const {
   std::vector<double> results(lists.size(), 0);
-  const auto for_each = [pool](size_t count, const std::function<void(size_t)>& task) {
-    if (pool != nullptr) return pool->Run(count, task);
-    for (size_t i = 0; i < count; ++i) task(i);
-  };
   if (is_whole()) {
-    for_each(lists.size(), [&](size_t i) { results[i] = compute(i, lists[i]); });
+    RunOn(pool, lists.size(), [&](size_t i) { results[i] = compute(i, lists[i]); });
     return results;
   }
   std::vector<std::span<const std::byte>> bytes;
   for (const std::vector<T>& list : lists) bytes.push_back(std::as_bytes(std::span(list)));
   const std::vector<Bytes> joined = Join(bytes);
-  for_each(joined.size(), [&](size_t i) {
+  RunOn(pool, joined.size(), [&](size_t i) {
     std::vector<T> elements(joined[i].size() / sizeof(T));
     if (!elements.empty()) std::memcpy(elements.data(), joined[i].data(), joined[i].size());
     const size_t list = rank() + i * world();

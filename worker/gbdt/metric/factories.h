@@ -13,14 +13,14 @@ namespace strata {
 // multi_logloss, multi_error, accuracy (ours: the share of rows that neither binary_error nor
 // multi_error counts); of gamma_deviance the sum.
 std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreeParameters& parameters,
-                                          const TreeDataset& data);
+                                          const TreeDataset& data, WorkPool& pool);
 // auc, average_precision, auc_mu.
 std::unique_ptr<TreeMetric> MakeCurveMetric(const std::string& name,
                                             const TreeParameters& parameters,
-                                            const TreeDataset& data);
+                                            const TreeDataset& data, WorkPool& pool);
 // ndcg, map. kInvalid: no queries, labels without a gain.
 Result<std::unique_ptr<TreeMetric>> MakeRankMetric(const std::string& name,
                                                    const TreeParameters& parameters,
-                                                   const TreeDataset& data);
+                                                   const TreeDataset& data, WorkPool& pool);
 
 }  // namespace strata

@@ -85,7 +85,8 @@ Status CheckIntensities(const TreeParameters& p, const TreeDataset& data) {
 }  // namespace
 
 Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameters& p,
-                                                             const TreeDataset& data) {
+                                                             const TreeDataset& data,
+                                                             WorkPool& pool) {
   std::vector<std::string> names = p.metrics;
   if (names.empty()) names = {p.objective};
   std::vector<std::unique_ptr<TreeMetric>> metrics;
@@ -96,12 +97,12 @@ Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameter
     if (std::ranges::count(made, name) > 0) continue;
     made.push_back(name);
     if (name == "ndcg" || name == "map") {
-      STRATA_ASSIGN(std::unique_ptr<TreeMetric> metric, MakeRankMetric(name, p, data));
+      STRATA_ASSIGN(std::unique_ptr<TreeMetric> metric, MakeRankMetric(name, p, data, pool));
       metrics.push_back(std::move(metric));
       continue;
     }
-    std::unique_ptr<TreeMetric> metric = MakeRowMetric(name, p, data);
-    if (metric == nullptr) metric = MakeCurveMetric(name, p, data);
+    std::unique_ptr<TreeMetric> metric = MakeRowMetric(name, p, data, pool);
+    if (metric == nullptr) metric = MakeCurveMetric(name, p, data, pool);
     if (name == "cross_entropy_lambda") STRATA_TRY(CheckIntensities(p, data));
     if (metric == nullptr) {
       return Invalid(fmt::format(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/work_pool.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 
@@ -19,7 +20,8 @@ struct MetricValue {
   bool decides = true;  // the last value of its metric: what early stopping looks at
 };
 
-// Of one data set, which outlives it.
+// Of one data set, which outlives it, as does the pool whose threads it works on: values are the
+// same for any number of them.
 class TreeMetric {
  public:
   virtual ~TreeMetric() = default;
@@ -31,6 +33,7 @@ class TreeMetric {
 // What parameters.metrics asks for, or what belongs to the objective. kInvalid: a metric that is
 // not known, or does not fit the objective or the data.
 Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameters& parameters,
-                                                             const TreeDataset& data);
+                                                             const TreeDataset& data,
+                                                             WorkPool& pool);
 
 }  // namespace strata

@@ -8,11 +8,14 @@
 namespace strata {
 namespace {
 
+constexpr size_t kPiece = 64;  // queries of one thread at a time
+
 // Means over queries, at each of eval_at. A query weighs as much as its rows do on average.
 class RankMetric : public TreeMetric {
  public:
-  RankMetric(const TreeParameters& p, const TreeDataset& data, LabelGains gains, bool is_ndcg)
-      : data_(data), gains_(std::move(gains)), eval_at_(p.eval_at), is_ndcg_(is_ndcg) {
+  RankMetric(const TreeParameters& p, const TreeDataset& data, WorkPool& pool, LabelGains gains,
+             bool is_ndcg)
+      : data_(data), pool_(pool), gains_(std::move(gains)), eval_at_(p.eval_at), is_ndcg_(is_ndcg) {
     std::ranges::sort(eval_at_);
   }
 
@@ -21,21 +24,23 @@ class RankMetric : public TreeMetric {
     const size_t queries = begins.size() - 1;
     const std::vector<double> weights = QueryWeights();
     std::vector<std::vector<double>> of_queries(eval_at_.size(), std::vector<double>(queries));
-    for (size_t q = 0; q < queries; ++q) {
-      const auto labels = std::span(data_.labels).subspan(begins[q], begins[q + 1] - begins[q]);
-      const std::vector<uint32_t> order =
-          OrderByScore(scores.subspan(begins[q], begins[q + 1] - begins[q]));
-      for (size_t i = 0; i < eval_at_.size(); ++i) {
-        const auto k = static_cast<size_t>(eval_at_[i]);
-        of_queries[i][q] =
-            weights[q] * (is_ndcg_ ? Ndcg(labels, order, k) : AveragePrecision(labels, order, k));
+    pool_.RunPieces(queries, kPiece, [&](size_t begin, size_t end) {
+      for (size_t q = begin; q < end; ++q) {
+        const size_t rows = begins[q + 1] - begins[q];
+        const auto labels = std::span(data_.labels).subspan(begins[q], rows);
+        const std::vector<uint32_t> order = OrderByScore(scores.subspan(begins[q], rows));
+        for (size_t i = 0; i < eval_at_.size(); ++i) {
+          const auto k = static_cast<size_t>(eval_at_[i]);
+          of_queries[i][q] =
+              weights[q] * (is_ndcg_ ? Ndcg(labels, order, k) : AveragePrecision(labels, order, k));
+        }
       }
-    }
-    const double weight = data_.share.Total(weights);
+    });
+    const double weight = data_.share.Total(weights, &pool_);
     std::vector<MetricValue> values;
     for (size_t i = 0; i < eval_at_.size(); ++i) {
       values.push_back({.name = fmt::format("{}@{}", is_ndcg_ ? "ndcg" : "map", eval_at_[i]),
-                        .value = data_.share.Total(of_queries[i]) / weight,
+                        .value = data_.share.Total(of_queries[i], &pool_) / weight,
                         .higher_is_better = true});
     }
     return values;
@@ -82,6 +87,7 @@ class RankMetric : public TreeMetric {
   }
 
   const TreeDataset& data_;
+  WorkPool& pool_;
   const LabelGains gains_;
   std::vector<int64_t> eval_at_;
   const bool is_ndcg_;
@@ -90,10 +96,10 @@ class RankMetric : public TreeMetric {
 }  // namespace
 
 Result<std::unique_ptr<TreeMetric>> MakeRankMetric(const std::string& name, const TreeParameters& p,
-                                                   const TreeDataset& data) {
+                                                   const TreeDataset& data, WorkPool& pool) {
   STRATA_ASSIGN(LabelGains gains, LabelGains::Make(p, data));
   return std::unique_ptr<TreeMetric>(
-      std::make_unique<RankMetric>(p, data, std::move(gains), name == "ndcg"));
+      std::make_unique<RankMetric>(p, data, pool, std::move(gains), name == "ndcg"));
 }
 
 }  // namespace strata

@@ -11,6 +11,7 @@ namespace strata {
 namespace {
 
 constexpr double kLeastProbability = 1e-15;
+constexpr size_t kPiece = 1 << 13;  // rows of one thread at a time
 
 double LogOf(double p) { return math::Log(std::max(p, kLeastProbability)); }
 
@@ -30,10 +31,11 @@ enum class Total : uint8_t { kMean, kRootOfMean, kSum };
 
 class RowMetric : public TreeMetric {
  public:
-  RowMetric(std::string name, const TreeDataset& data, size_t classes,
+  RowMetric(std::string name, const TreeDataset& data, WorkPool& pool, size_t classes,
             std::function<void(std::span<double>)> transform, RowLoss loss, Total total)
       : name_(std::move(name)),
         data_(data),
+        pool_(pool),
         classes_(classes),
         transform_(std::move(transform)),
         loss_(std::move(loss)),
@@ -41,17 +43,19 @@ class RowMetric : public TreeMetric {
 
   std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
     const size_t rows = data_.rows();
-    std::vector<double> row_scores(classes_);
     std::vector<double> losses(rows);
     std::vector<double> weights(rows, 1);
-    for (size_t row = 0; row < rows; ++row) {
-      for (size_t k = 0; k < classes_; ++k) row_scores[k] = scores[k * rows + row];
-      transform_(row_scores);
-      if (!data_.weights.empty()) weights[row] = data_.weights[row];
-      losses[row] = loss_(row_scores, data_.labels[row]) * weights[row];
-    }
-    const double weight = data_.share.Total(weights);
-    const double loss = data_.share.Total(losses);
+    pool_.RunPieces(rows, kPiece, [&](size_t begin, size_t end) {
+      std::vector<double> row_scores(classes_);
+      for (size_t row = begin; row < end; ++row) {
+        for (size_t k = 0; k < classes_; ++k) row_scores[k] = scores[k * rows + row];
+        transform_(row_scores);
+        if (!data_.weights.empty()) weights[row] = data_.weights[row];
+        losses[row] = loss_(row_scores, data_.labels[row]) * weights[row];
+      }
+    });
+    const double weight = data_.share.Total(weights, &pool_);
+    const double loss = data_.share.Total(losses, &pool_);
     double value = loss;
     if (total_ != Total::kSum) value = weight > 0 ? loss / weight : 0;
     if (total_ == Total::kRootOfMean) value = std::sqrt(value);
@@ -61,6 +65,7 @@ class RowMetric : public TreeMetric {
  private:
   const std::string name_;
   const TreeDataset& data_;
+  WorkPool& pool_;
   const size_t classes_;
   const std::function<void(std::span<double>)> transform_;
   const RowLoss loss_;
@@ -70,23 +75,26 @@ class RowMetric : public TreeMetric {
 // Of cross_entropy_lambda, whose weights are intensities: each row counts once.
 class CrossEntropyLambdaMetric : public TreeMetric {
  public:
-  explicit CrossEntropyLambdaMetric(const TreeDataset& data) : data_(data) {}
+  CrossEntropyLambdaMetric(const TreeDataset& data, WorkPool& pool) : data_(data), pool_(pool) {}
 
   std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
     std::vector<double> losses(data_.rows());
-    for (size_t row = 0; row < losses.size(); ++row) {
-      const double weight = data_.weights.empty() ? 1 : data_.weights[row];
-      const double probability = 1 - math::Exp(-weight * math::Softplus(scores[row]));
-      losses[row] = CrossEntropyOf({&probability, 1}, data_.labels[row]);
-    }
+    pool_.RunPieces(losses.size(), kPiece, [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        const double weight = data_.weights.empty() ? 1 : data_.weights[row];
+        const double probability = 1 - math::Exp(-weight * math::Softplus(scores[row]));
+        losses[row] = CrossEntropyOf({&probability, 1}, data_.labels[row]);
+      }
+    });
     const auto rows = static_cast<double>(data_.all_rows());
     return {{.name = "cross_entropy_lambda",
-             .value = data_.share.Total(losses) / rows,
+             .value = data_.share.Total(losses, &pool_) / rows,
              .higher_is_better = false}};
   }
 
  private:
   const TreeDataset& data_;
+  WorkPool& pool_;
 };
 
 // Of two classes.
@@ -174,8 +182,10 @@ RowLoss LossOf(const std::string& name, const TreeParameters& p) {
 }  // namespace
 
 std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreeParameters& p,
-                                          const TreeDataset& data) {
-  if (name == "cross_entropy_lambda") return std::make_unique<CrossEntropyLambdaMetric>(data);
+                                          const TreeDataset& data, WorkPool& pool) {
+  if (name == "cross_entropy_lambda") {
+    return std::make_unique<CrossEntropyLambdaMetric>(data, pool);
+  }
   RowLoss loss = LossOf(name, p);
   if (loss == nullptr) return nullptr;
   const size_t classes = static_cast<size_t>(p.num_class);
@@ -207,7 +217,7 @@ std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreePar
   const Total total = name == "rmse"             ? Total::kRootOfMean
                       : name == "gamma_deviance" ? Total::kSum
                                                  : Total::kMean;
-  return std::make_unique<RowMetric>(std::move(shown), data, classes, std::move(transform),
+  return std::make_unique<RowMetric>(std::move(shown), data, pool, classes, std::move(transform),
                                      std::move(loss), total);
 }
 
