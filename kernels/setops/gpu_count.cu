@@ -11,16 +11,29 @@ constexpr unsigned kCounters = 65'536;
 constexpr unsigned kAtOnce = 16;  // counters that a thread looks at together
 constexpr unsigned kLooks = kCounters / kAtOnce / kCountThreads;
 constexpr unsigned kMostTokens = 256;
-constexpr unsigned kDigits = 8;  // of an overlap
+static_assert(kMostTokens <= kCountThreads, "a thread finds a token's list");
+constexpr unsigned kDigits = 8;     // of an overlap
+constexpr unsigned kFewDigits = 5;  // of most
+
+constexpr unsigned kStaged = 256;  // candidates of a query and block, before they are written
+
+// What belongs to one query. Two take turns, so that threads that are ready begin with the next
+// one.
+struct Turn {
+  Candidate staged[kStaged];
+  uint8_t least[kLengths];
+  uint32_t frequent;
+  uint32_t candidates;
+};
 
 struct Shared {
-  uint4 counters[kCounters / kAtOnce];  // a byte each
-  uint32_t begins[kMostTokens];         // of lists, in postings
+  Block block;
+  alignas(16) uint4 counters[kCounters / kAtOnce];  // a byte each
+  Turn turns[2];
+  uint32_t begins[kMostTokens];  // of lists, in postings
   uint32_t ends[kMostTokens];
   uint32_t bits[kMostTokens];  // where frequent lists begin
-  uint8_t least[kLengths];
-  uint32_t lists;
-  uint32_t frequent;
+  uint32_t sampled;            // the least overlap of a document of the sample
   uint32_t buckets[kBuckets];  // of samples only: not there otherwise
 };
 
@@ -44,53 +57,108 @@ __device__ uint32_t PlaceOf(const uint32_t* values, uint32_t count, uint32_t val
   return low < count && values[low] == value ? low : count;
 }
 
-// Sorts the lists of a query's tokens into plain and frequent ones.
-__device__ void FindLists(const Block& block, const Token* tokens, uint32_t count, Shared& shared) {
-  for (uint32_t i = threadIdx.x; i < count; i += kCountThreads) {
-    const Token token = tokens[i];
-    uint32_t list = token;
-    if (token >= block.direct) {
-      const uint32_t place = PlaceOf(block.rare, block.rare_count, token);
-      if (place == block.rare_count) continue;
-      list = block.direct + place;
-    }
-    const uint32_t begin = block.starts[list];
-    const uint32_t end = block.starts[list + 1];
-    if (begin != end) {
-      const uint32_t at = atomicAdd(&shared.lists, 1U);
-      shared.begins[at] = begin;
-      shared.ends[at] = end;
-      continue;
-    }
-    const uint32_t place = PlaceOf(block.frequent, block.frequent_count, list);
-    if (place == block.frequent_count) continue;
-    shared.bits[atomicAdd(&shared.frequent, 1U)] = place * block.words;
+// The list of a thread's token of a query; begin == end: there is none.
+struct FoundList {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  bool is_frequent = false;  // begin is where its bits begin
+};
+
+// Of token number threadIdx.x, if the query has so many.
+__device__ FoundList FindList(const Block& block, const Ranges& queries, uint32_t query) {
+  if (threadIdx.x >= kMostTokens || query >= queries.queries) return {};
+  const uint64_t at = queries.offsets[query] + threadIdx.x;
+  if (at >= queries.offsets[query + 1]) return {};
+  const Token token = queries.tokens[at];
+  uint32_t list = token;
+  if (token >= block.direct) {
+    const uint32_t place = PlaceOf(block.rare, block.rare_count, token);
+    if (place == block.rare_count) return {};
+    list = block.direct + place;
   }
+  const FoundList plain{block.starts[list], block.starts[list + 1]};
+  if (plain.begin != plain.end || block.frequent_count == 0) return plain;
+  const uint32_t place = PlaceOf(block.frequent, block.frequent_count, list);
+  if (place == block.frequent_count) return {};
+  return {place * block.words, place * block.words + block.words, true};
 }
 
-// A warp a list.
-__device__ void CountLists(const Block& block, Shared& shared) {
-  auto* const words = reinterpret_cast<uint32_t*>(shared.counters);
-  for (uint32_t list = threadIdx.x / kWarp; list < shared.lists; list += kWarps) {
-    const uint32_t end = shared.ends[list];
-    for (uint32_t i = shared.begins[list] + threadIdx.x % kWarp; i < end; i += kWarp) {
-      const uint32_t place = block.postings[i];
-      atomicAdd(&words[place / 4], 1U << place % 4 * 8);
-    }
-  }
+// Lists are where their tokens are; those that are bits, together.
+__device__ void TellList(const FoundList& list, Shared& shared, Turn& turn) {
+  if (threadIdx.x >= kMostTokens) return;
+  shared.begins[threadIdx.x] = list.begin;
+  shared.ends[threadIdx.x] = list.is_frequent ? list.begin : list.end;
+  if (list.is_frequent) shared.bits[atomicAdd(&turn.frequent, 1U)] = list.begin;
 }
 
-// 32 documents a thread: their bits of all frequent lists are added up in columns, whose digits
-// then join the documents' counters.
-__device__ void CountFrequent(const Block& block, Shared& shared) {
+// Two lists a warp, several places a lane and list at once, as they take long to come.
+__device__ void CountLists(const uint16_t* postings, uint32_t lists, Shared& shared) {
+  constexpr unsigned kLists = 2;
+  constexpr unsigned kPlaces = 3;
+  constexpr uint32_t kNone = ~0U;
   auto* const words = reinterpret_cast<uint32_t*>(shared.counters);
-  const uint32_t lists = shared.frequent;
-  for (uint32_t word = threadIdx.x; word < block.words; word += kCountThreads) {
-    uint32_t digits[kDigits] = {};
-    for (uint32_t list = 0; list < lists; ++list) {
-      uint32_t carry = block.bits[shared.bits[list] + word];
+  for (uint32_t list = threadIdx.x / kWarp; list < lists; list += kLists * kWarps) {
+    uint32_t at[kLists];
+    uint32_t end[kLists];
+    for (unsigned of = 0; of < kLists; ++of) {
+      const uint32_t number = list + of * kWarps;
+      end[of] = number < lists ? shared.ends[number] : 0;
+      at[of] = number < lists ? shared.begins[number] + threadIdx.x % kWarp : 0;
+    }
+    while (at[0] < end[0] || at[1] < end[1]) {
+      uint32_t places[kLists][kPlaces];
 #pragma unroll
-      for (unsigned p = 0; p < kDigits; ++p) {
+      for (unsigned of = 0; of < kLists; ++of) {
+#pragma unroll
+        for (unsigned i = 0; i < kPlaces; ++i) {
+          places[of][i] = at[of] + i * kWarp < end[of] ? postings[at[of] + i * kWarp] : kNone;
+        }
+        at[of] += kPlaces * kWarp;
+      }
+#pragma unroll
+      for (unsigned of = 0; of < kLists; ++of) {
+#pragma unroll
+        for (unsigned i = 0; i < kPlaces; ++i) {
+          const uint32_t place = places[of][i];
+          if (place != kNone) atomicAdd(&words[place / 4], 1U << place % 4 * 8);
+        }
+      }
+    }
+  }
+}
+
+// Adds bits a and b to sum's; what is carried.
+__device__ uint32_t AddBits(uint32_t& sum, uint32_t a, uint32_t b) {
+  const uint32_t carry = (sum & a) | (sum & b) | (a & b);
+  sum ^= a ^ b;
+  return carry;
+}
+
+// 32 documents a thread: their bits of all frequent lists are added up in columns (digit p of
+// document i is bit i of digits[p]), whose digits then join the documents' counters.
+template <unsigned kUsed>
+__device__ void CountFrequent(const Block& block, uint32_t lists, Shared& shared) {
+  constexpr unsigned kAtATime = 8;  // words that are asked for, as they take long to come
+  auto* const words = reinterpret_cast<uint32_t*>(shared.counters);
+  for (uint32_t word = threadIdx.x; word < block.words; word += kCountThreads) {
+    uint32_t digits[kUsed] = {};
+    for (uint32_t list = 0; list < lists; list += kAtATime) {
+      uint32_t bits[kAtATime];
+#pragma unroll
+      for (unsigned i = 0; i < kAtATime; ++i) {
+        bits[i] = list + i < lists ? block.bits[shared.bits[list + i] + word] : 0;
+      }
+      uint32_t fours[2];
+#pragma unroll
+      for (unsigned half = 0; half < 2; ++half) {
+        const uint32_t* const of = bits + 4 * half;
+        const uint32_t two_a = AddBits(digits[0], of[0], of[1]);
+        const uint32_t two_b = AddBits(digits[0], of[2], of[3]);
+        fours[half] = AddBits(digits[1], two_a, two_b);
+      }
+      uint32_t carry = AddBits(digits[2], fours[0], fours[1]);
+#pragma unroll
+      for (unsigned p = 3; p < kUsed; ++p) {
         const uint32_t both = digits[p] & carry;
         digits[p] ^= carry;
         carry = both;
@@ -102,7 +170,7 @@ __device__ void CountFrequent(const Block& block, Shared& shared) {
       const unsigned four = (i + threadIdx.x / 4) % 8;
       uint32_t sum = 0;
 #pragma unroll
-      for (unsigned p = 0; p < kDigits; ++p) {
+      for (unsigned p = 0; p < kUsed; ++p) {
         sum += ((digits[p] >> four * 4 & 0xF) * 0x0020'4081U & 0x0101'0101U) << p;
       }
       words[word * 8 + four] += sum;
@@ -110,20 +178,25 @@ __device__ void CountFrequent(const Block& block, Shared& shared) {
   }
 }
 
-// A document with an overlap, which is at least what the lengths from its own 16 on need at least.
+__device__ void WriteCandidate(const CountJob& job, uint32_t query, uint32_t at,
+                               const Candidate& candidate) {
+  if (at < job.room) job.candidates[size_t{query} * job.room + at] = candidate;
+}
+
+// A document with an overlap, which is at least what the length of the first of its 16 needs.
 template <Purpose purpose>
 __device__ void LookAt(const CountJob& job, const Block& block, uint32_t block_number,
-                       uint32_t query, uint32_t place, uint32_t overlap, Shared& shared) {
+                       uint32_t query, uint32_t place, uint32_t length, uint32_t overlap,
+                       Shared& shared, Turn& turn) {
   const auto tokens =
       static_cast<uint32_t>(job.queries.offsets[query + 1] - job.queries.offsets[query]);
-  const uint32_t length = block.lengths[place];
   if constexpr (purpose == Purpose::kSample) {
     const Fraction similarity = Similarity(job.metric, overlap, tokens, length);
     atomicAdd(&shared.buckets[BucketOf(job.metric, similarity)], 1U);
   } else {
     const uint32_t least =
         length < kLengths - 1
-            ? shared.least[length]
+            ? turn.least[length]
             : LeastOverlap(job.metric, job.thresholds.at_least[query], tokens, length);
     if (overlap < least) return;
     if constexpr (purpose == Purpose::kSharpen) {
@@ -131,38 +204,135 @@ __device__ void LookAt(const CountJob& job, const Block& block, uint32_t block_n
       const uint32_t bucket = BucketOf(job.metric, similarity);
       atomicAdd(&job.thresholds.buckets[query * kBuckets + bucket], 1U);
     }
-    const uint32_t at = atomicAdd(&job.found[query], 1U);
-    if (at < job.room) {
-      job.candidates[size_t{query} * job.room + at] = {block_number * kCounters + place, overlap};
+    const Candidate candidate{block_number * kCounters + place, overlap};
+    if (const uint32_t at = atomicAdd(&turn.candidates, 1U); at < kStaged) {
+      turn.staged[at] = candidate;
+    } else {
+      WriteCandidate(job, query, atomicAdd(&job.found[query], 1U), candidate);
     }
   }
+}
+
+// A query's candidates that have been staged. One warp.
+__device__ void WriteStaged(const CountJob& job, uint32_t query, const Turn& turn) {
+  const unsigned lane = threadIdx.x % kWarp;
+  const uint32_t count = turn.candidates < kStaged ? turn.candidates : kStaged;
+  uint32_t first = 0;
+  if (lane == 0 && count > 0) first = atomicAdd(&job.found[query], count);
+  first = __shfl_sync(~0U, first, 0);
+  for (uint32_t i = lane; i < count; i += kWarp) {
+    WriteCandidate(job, query, first + i, turn.staged[i]);
+  }
+}
+
+// What a thread knows of the documents whose counters it looks at, 16 at a time.
+struct Looks {
+  uint8_t first_lengths[kLooks];
+  uint8_t mixed = 0;  // bit i: those of look i are of several lengths
+};
+
+// Whether one of 16 bytes is at least `least`, from 1 on.
+__device__ bool HasOne(const uint4& all, uint32_t least) {
+  constexpr uint32_t kTops = 0x8080'8080U;
+  const uint32_t any = all.x | all.y | all.z | all.w;
+  if (((any & kTops) | (least >> 7)) == 0) {
+    // Bytes below 128 are carried into their top bits, and no further.
+    const uint32_t up = (128 - least) * 0x0101'0101U;
+    return (((all.x + up) | (all.y + up) | (all.z + up) | (all.w + up)) & kTops) != 0;
+  }
+  const uint32_t four_times = least * 0x0101'0101U;
+  return (__vcmpgeu4(all.x, four_times) | __vcmpgeu4(all.y, four_times) |
+          __vcmpgeu4(all.z, four_times) | __vcmpgeu4(all.w, four_times)) != 0;
+}
+
+// The tops of those bytes that are at least `least`, from 1 on.
+__device__ uint32_t AsLarge(uint32_t bytes, uint32_t least) {
+  return __vcmpgeu4(bytes, least * 0x0101'0101U) & 0x8080'8080U;
 }
 
 // Looks at all counters, and makes them 0 for the next query.
 template <Purpose purpose>
 __device__ void LookAtAll(const CountJob& job, const Block& block, uint32_t block_number,
-                          uint32_t query, const uint8_t (&first_lengths)[kLooks], Shared& shared) {
+                          uint32_t query, const Looks& looks, Shared& shared, Turn& turn) {
 #pragma unroll
   for (unsigned look = 0; look < kLooks; ++look) {
     const uint32_t number = look * kCountThreads + threadIdx.x;
     const uint4 all = shared.counters[number];
-    if ((all.x | all.y | all.z | all.w) == 0) continue;
     shared.counters[number] = {0, 0, 0, 0};
+    const uint32_t first_length = looks.first_lengths[look];
     // Longer documents need no less.
-    const uint32_t least = purpose == Purpose::kSample ? 1 : shared.least[first_lengths[look]];
-    const uint32_t four_times = least * 0x0101'0101U;
+    const uint32_t least = turn.least[first_length];
+    if (!HasOne(all, least)) continue;
+    const bool is_mixed = (looks.mixed >> look & 1) != 0 || first_length == kLengths - 1;
+    // Bit 4 i + j: byte j of word i.
+    uint32_t found = 0;
     const uint32_t words[4] = {all.x, all.y, all.z, all.w};
 #pragma unroll
-    for (unsigned word = 0; word < 4; ++word) {
-      if (__vcmpgeu4(words[word], four_times) == 0) continue;
-      for (unsigned i = 0; i < 4; ++i) {
-        const uint32_t overlap = words[word] >> 8 * i & 0xFF;
-        if (overlap < least) continue;
-        LookAt<purpose>(job, block, block_number, query, number * kAtOnce + word * 4 + i, overlap,
-                        shared);
-      }
+    for (unsigned i = 0; i < 4; ++i) {
+      // Four tops side by side: a product moves each to a place of its own.
+      found |= ((AsLarge(words[i], least) >> 7) * 0x0020'4081U >> 21 & 0xF) << 4 * i;
+    }
+    for (; found != 0; found &= found - 1) {
+      const auto i = static_cast<unsigned>(__ffs(static_cast<int>(found)) - 1);
+      const uint32_t word = i < 8 ? (i < 4 ? all.x : all.y) : (i < 12 ? all.z : all.w);
+      const uint32_t overlap = word >> i % 4 * 8 & 0xFF;
+      const uint32_t place = number * kAtOnce + i;
+      const uint32_t length = is_mixed ? block.lengths[place] : first_length;
+      LookAt<purpose>(job, block, block_number, query, place, length, overlap, shared, turn);
     }
   }
+}
+
+// Whether a block has enough documents of the similarities from a bucket on, about; turn.least
+// becomes that of the bucket.
+__device__ bool HasEnough(const CountJob& job, uint32_t tokens, uint32_t bucket, const Looks& looks,
+                          Shared& shared, Turn& turn) {
+  if (threadIdx.x < kLengths) {
+    const uint32_t least =
+        LeastOverlap(job.metric, EdgeOf(job.metric, bucket), tokens, threadIdx.x);
+    turn.least[threadIdx.x] = static_cast<uint8_t>(least);
+  }
+  if (threadIdx.x == 0) shared.sampled = 0;
+  __syncthreads();
+  uint32_t here = 0;
+#pragma unroll
+  for (unsigned look = 0; look < kLooks; ++look) {
+    const uint4 all = shared.counters[look * kCountThreads + threadIdx.x];
+    const uint32_t least = turn.least[looks.first_lengths[look]];
+    if (!HasOne(all, least)) continue;
+    here += __popc(AsLarge(all.x, least)) + __popc(AsLarge(all.y, least)) +
+            __popc(AsLarge(all.z, least)) + __popc(AsLarge(all.w, least));
+  }
+  if (here > 0) atomicAdd(&shared.sampled, here);
+  __syncthreads();
+  const bool has_enough = shared.sampled >= job.enough;
+  __syncthreads();
+  return has_enough;
+}
+
+// Sets turn.least so that the sample has enough documents, and few that are worth nothing:
+// whichever documents it has, the k-th best of them is a threshold.
+__device__ void ChooseSample(const CountJob& job, uint32_t tokens, const Looks& looks,
+                             Shared& shared, Turn& turn) {
+  uint32_t bucket = job.metric == SetMetric::kOverlap ? 1 : kBuckets / 64;
+  uint32_t chosen = 0;
+  while (bucket < kBuckets && HasEnough(job, tokens, bucket, looks, shared, turn)) {
+    chosen = bucket;
+    bucket *= 2;
+  }
+  if (threadIdx.x < kLengths) {
+    const uint32_t least =
+        LeastOverlap(job.metric, EdgeOf(job.metric, chosen), tokens, threadIdx.x);
+    turn.least[threadIdx.x] = static_cast<uint8_t>(least);
+  }
+  __syncthreads();
+}
+
+// The least overlap of a thread's length.
+template <Purpose purpose>
+__device__ uint8_t LeastFor(const CountJob& job, uint32_t query) {
+  if (purpose == Purpose::kSample || threadIdx.x >= kLengths) return 0;
+  return job.thresholds.overlaps[query * kLengths + threadIdx.x];
 }
 
 template <Purpose purpose>
@@ -171,52 +341,80 @@ __global__ void __launch_bounds__(kCountThreads, purpose == Purpose::kSample ? 2
   extern __shared__ uint4 dynamic[];
   Shared& shared = *reinterpret_cast<Shared*>(dynamic);
   const uint32_t block_number = job.first_block + blockIdx.x % job.blocks_count;
-  const Block& block = job.blocks[block_number];
+  if (threadIdx.x == 0) shared.block = job.blocks[block_number];
+  __syncthreads();
+  const Block& block = shared.block;
 
-  uint8_t first_lengths[kLooks];
+  Looks looks;
 #pragma unroll
   for (unsigned look = 0; look < kLooks; ++look) {
     const uint32_t number = look * kCountThreads + threadIdx.x;
     shared.counters[number] = {0, 0, 0, 0};
     const uint32_t place = number * kAtOnce;
-    const uint32_t length = place < block.size ? block.lengths[place] : 0;
-    first_lengths[look] = static_cast<uint8_t>(length < kLengths ? length : kLengths - 1);
+    const uint32_t last = min(place + kAtOnce, block.size);
+    const uint32_t length = place < last ? block.lengths[place] : 0;
+    looks.first_lengths[look] = static_cast<uint8_t>(min(length, kLengths - 1));
+    if (place < last && block.lengths[last - 1] != length) looks.mixed |= 1U << look;
   }
   if constexpr (purpose == Purpose::kSample) {
     for (unsigned i = threadIdx.x; i < kBuckets; i += kCountThreads) shared.buckets[i] = 0;
   }
 
+  if (threadIdx.x < 2) {
+    Turn& turn = shared.turns[threadIdx.x];
+    turn.frequent = 0;
+    turn.candidates = 0;
+  }
   const uint32_t begin = blockIdx.x / job.blocks_count * job.queries_each;
   const uint32_t last = begin + job.queries_each;
   const uint32_t end = last < job.queries.queries ? last : job.queries.queries;
+  FoundList list = FindList(block, job.queries, begin);
+  uint8_t least = LeastFor<purpose>(job, begin);
+  __syncthreads();
   for (uint32_t query = begin; query < end; ++query) {
-    if (threadIdx.x == 0) {
-      shared.lists = 0;
-      shared.frequent = 0;
+    Turn& turn = shared.turns[query % 2];
+    Turn& other = shared.turns[(query + 1) % 2];
+    TellList(list, shared, turn);
+    if (threadIdx.x < kLengths) turn.least[threadIdx.x] = least;
+    const auto tokens =
+        static_cast<uint32_t>(job.queries.offsets[query + 1] - job.queries.offsets[query]);
+    __syncthreads();  // lists are known; counters are 0; the query before has been looked at
+    CountLists(block.postings, tokens, shared);
+    if (query + 1 < end) {
+      list = FindList(block, job.queries, query + 1);
+      least = LeastFor<purpose>(job, query + 1);
     }
-    __syncthreads();
-    const uint64_t first = job.queries.offsets[query];
-    FindLists(block, job.queries.tokens + first,
-              static_cast<uint32_t>(job.queries.offsets[query + 1] - first), shared);
-    if (purpose != Purpose::kSample && threadIdx.x < kLengths) {
-      shared.least[threadIdx.x] = job.thresholds.overlaps[query * kLengths + threadIdx.x];
+    if (threadIdx.x / kWarp == kWarps - 1) {
+      if (purpose != Purpose::kSample && query > begin) WriteStaged(job, query - 1, other);
+      __syncwarp();
+      if (threadIdx.x % kWarp == 0) {
+        other.frequent = 0;
+        other.candidates = 0;
+      }
     }
-    __syncthreads();
-    CountLists(block, shared);
-    if (shared.frequent > 0) {
+    if (turn.frequent > 0) {
       __syncthreads();
-      CountFrequent(block, shared);
+      if (turn.frequent < 1U << kFewDigits) {
+        CountFrequent<kFewDigits>(block, turn.frequent, shared);
+      } else {
+        CountFrequent<kDigits>(block, turn.frequent, shared);
+      }
     }
     __syncthreads();
-    LookAtAll<purpose>(job, block, block_number, query, first_lengths, shared);
-    __syncthreads();
+    if constexpr (purpose == Purpose::kSample) ChooseSample(job, tokens, looks, shared, turn);
+    LookAtAll<purpose>(job, block, block_number, query, looks, shared, turn);
     if constexpr (purpose == Purpose::kSample) {
+      __syncthreads();
       for (unsigned i = threadIdx.x; i < kBuckets; i += kCountThreads) {
         if (shared.buckets[i] == 0) continue;
         atomicAdd(&job.thresholds.buckets[query * kBuckets + i], shared.buckets[i]);
         shared.buckets[i] = 0;
       }
     }
+  }
+  __syncthreads();
+  if (purpose != Purpose::kSample && end > begin && threadIdx.x < kWarp) {
+    WriteStaged(job, end - 1, shared.turns[(end - 1) % 2]);
   }
 }
 

@@ -21,6 +21,7 @@ struct CountJob {
   Ranges queries;
   uint32_t queries_each;  // of a block of threads
   SetMetric metric;
+  uint32_t enough;  // documents of a block in a sample
   Thresholds thresholds;
   Candidate* candidates;  // [query][room]
   uint32_t room;

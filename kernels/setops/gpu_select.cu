@@ -8,6 +8,7 @@ constexpr unsigned kThresholdThreads = 256;
 static_assert(kThresholdThreads == kLengths);
 constexpr unsigned kSelectThreads = 512;
 constexpr unsigned kDigitValues = 256;
+constexpr unsigned kWarp = 32;
 
 // The bucket that the k-th best of the sample is in, 0 if there are fewer. All threads of a block.
 __device__ uint32_t BucketOfKth(const uint32_t* buckets, uint32_t k, uint32_t* of_thread) {
@@ -96,11 +97,25 @@ __device__ void NextDigit(int shift, bool is_first, uint32_t* of_digit, Rank* ra
     if ((value & known) == before.prefix) atomicAdd(&of_digit[value >> shift & 0xFF], 1U);
   });
   __syncthreads();
-  if (threadIdx.x == 0) {
-    uint32_t left = before.left;
-    unsigned digit = kDigitValues - 1;
-    while (digit > 0 && of_digit[digit] < left) left -= of_digit[digit--];
-    *rank = {before.prefix | uint64_t{digit} << shift, left};
+  if (threadIdx.x < kWarp) {
+    // A lane has some digits, the first lane the largest; before it come those of lanes below.
+    constexpr unsigned kEach = kDigitValues / kWarp;
+    const unsigned top = kDigitValues - threadIdx.x * kEach;
+    uint32_t sum = 0;
+    for (unsigned i = 1; i <= kEach; ++i) sum += of_digit[top - i];
+    uint32_t up_to = sum;
+    for (unsigned step = 1; step < kWarp; step *= 2) {
+      const uint32_t of_lower =
+          __shfl_sync(~0U, up_to, static_cast<int>((threadIdx.x - step) % kWarp));
+      if (threadIdx.x >= step) up_to += of_lower;
+    }
+    uint32_t left = before.left - (up_to - sum);
+    // Unsigned: where lanes before have enough, `left` is huge or 0.
+    if (left >= 1 && left <= sum) {
+      unsigned digit = top - 1;
+      while (of_digit[digit] < left) left -= of_digit[digit--];
+      *rank = {before.prefix | uint64_t{digit} << shift, left};
+    }
   }
   __syncthreads();
 }

@@ -221,10 +221,12 @@ class SetsOnGpu final : public GpuSets {
   // Fills the candidates, with better and better thresholds: by all documents of some blocks, then
   // by the candidates of some more.
   Status Collect(const gpu_sets::Ranges& queries, const SearchGoal& goal, uint32_t room) {
+    constexpr uint32_t kFewQueries = 16;  // a sample of more blocks takes them no longer
     constexpr uint32_t kSampled = 4;
-    constexpr uint32_t kSharpened = 20;
+    constexpr uint32_t kSharpened = 36;
+    const uint32_t wanted = queries.queries <= kFewQueries ? kSharpened : kSampled;
     const auto blocks = static_cast<uint32_t>(blocks_.size());
-    const uint32_t sampled = std::min(kSampled, blocks);
+    const uint32_t sampled = std::min(wanted, blocks);
     const uint32_t sharpened = std::min(kSharpened, blocks);
     const size_t buckets = size_t{queries.queries} * kBuckets * sizeof(uint32_t);
     STRATA_TRY(FromCuda(cudaMemsetAsync(buckets_.data(), 0, buckets, stream_), "samples"));
@@ -265,16 +267,18 @@ class SetsOnGpu final : public GpuSets {
     const auto wanted = static_cast<uint32_t>(processors_) * kWaves;
     const uint32_t each =
         std::clamp<uint32_t>(queries.queries * (last - first) / wanted, 1, kQueriesEach);
-    const gpu_sets::CountJob job{.blocks = of_blocks_.data(),
-                                 .first_block = first,
-                                 .blocks_count = last - first,
-                                 .queries = queries,
-                                 .queries_each = each,
-                                 .metric = goal.metric,
-                                 .thresholds = thresholds(),
-                                 .candidates = candidates_.data(),
-                                 .room = room,
-                                 .found = found_.data()};
+    const gpu_sets::CountJob job{
+        .blocks = of_blocks_.data(),
+        .first_block = first,
+        .blocks_count = last - first,
+        .queries = queries,
+        .queries_each = each,
+        .metric = goal.metric,
+        .enough = static_cast<uint32_t>(std::min<size_t>(goal.k, kMostSelected)),
+        .thresholds = thresholds(),
+        .candidates = candidates_.data(),
+        .room = room,
+        .found = found_.data()};
     return FromCuda(gpu_sets::Count(purpose, job, stream_), "counting");
   }
   std::vector<AllowedBlock> All() const {
