@@ -6,40 +6,44 @@
 
 namespace strata {
 
-Result<std::unique_ptr<SideThread>> SideThread::Start(const std::string& name) {
-  std::unique_ptr<SideThread> side(new SideThread());
+Result<std::unique_ptr<SideThread>> SideThread::Start(const std::string& name, ThreadWait wait) {
+  std::unique_ptr<SideThread> side(new SideThread(wait));
   STRATA_ASSIGN(side->thread_, StartThread(name, [s = side.get()] { s->Serve(); }));
   return Result<std::unique_ptr<SideThread>>(std::move(side));
 }
 
 SideThread::~SideThread() {
-  const std::lock_guard lock(mutex_);
   stop_ = true;
-  changed_.notify_all();
+  bell_.Ring();
 }
 
 void SideThread::Begin(std::function<void()> task) {
-  const std::lock_guard lock(mutex_);
-  STRATA_CHECK(task_ == nullptr);
+  STRATA_CHECK(!has_task_);
   task_ = std::move(task);
-  changed_.notify_all();
+  has_task_ = true;
+  bell_.Ring();
 }
 
 void SideThread::Wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return task_ == nullptr; });
+  while (true) {
+    const uint32_t rings = done_.Rings();
+    if (!has_task_) return;
+    done_.Wait(rings, wait_);
+  }
 }
 
 void SideThread::Serve() {
-  std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stop_ || task_ != nullptr; });
+    const uint32_t rings = bell_.Rings();
     if (stop_) return;
-    lock.unlock();
-    task_();
-    lock.lock();
-    task_ = nullptr;
-    changed_.notify_all();
+    if (has_task_) {
+      task_();
+      task_ = nullptr;
+      has_task_ = false;
+      done_.Ring();
+    } else {
+      bell_.Wait(rings, wait_);
+    }
   }
 }
 

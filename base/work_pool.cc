@@ -7,18 +7,16 @@
 namespace strata {
 namespace {
 
-constexpr int kSpins = 8000;  // a few hundred microseconds
+constexpr uint32_t kNoPiece = UINT32_MAX;  // no call has so many
 
-void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
+uint64_t NextOf(uint32_t call, uint32_t piece) { return uint64_t{call} << 32 | piece; }
+uint32_t CallOf(uint64_t next) { return static_cast<uint32_t>(next >> 32); }
+uint32_t PieceOf(uint64_t next) { return static_cast<uint32_t>(next); }
 
 }  // namespace
 
 Result<std::unique_ptr<WorkPool>> WorkPool::Start(const std::string& name, int threads,
-                                                  PoolWait wait) {
+                                                  ThreadWait wait) {
   std::unique_ptr<WorkPool> pool(new WorkPool(wait));
   for (int i = 0; i < threads; ++i) {
     STRATA_ASSIGN(auto thread, StartThread(name, [p = pool.get()] { p->Serve(); }));
@@ -28,42 +26,30 @@ Result<std::unique_ptr<WorkPool>> WorkPool::Start(const std::string& name, int t
 }
 
 WorkPool::~WorkPool() {
-  const std::lock_guard lock(mutex_);
   stop_ = true;
-  has_job_.notify_all();
-}
-
-template <typename Condition>
-bool WorkPool::Spin(const Condition& is_met) const {
-  if (wait_ != PoolWait::kSpinFirst) return false;
-  for (int i = 0; i < kSpins; ++i) {
-    if (is_met()) return true;
-    Pause();
-  }
-  return false;
+  bell_.Ring();
 }
 
 void WorkPool::Run(size_t count, const std::function<void(size_t)>& task) {
-  if (count == 0) return;
-  if (count == 1 || threads_.empty()) {
+  STRATA_CHECK(count < kNoPiece);
+  Job* const job = count > 1 && !threads_.empty() ? FreeJob() : nullptr;
+  if (job == nullptr) {
     for (size_t i = 0; i < count; ++i) task(i);
     return;
   }
-  const auto job = std::make_shared<Job>();
+  const auto pieces = static_cast<uint32_t>(count);
+  const uint32_t call = ++calls_;
+  job->next = NextOf(call, kNoPiece);  // nobody takes any while the rest changes
   job->task = &task;
-  job->count = count;
-  {
-    const std::lock_guard lock(mutex_);
-    jobs_.push_back(job);
-    ++posted_;
-    has_job_.notify_all();
-  }
+  job->count = pieces;
+  job->done = 0;
+  job->next = NextOf(call, 0);
+  bell_.Ring();
   Work(*job);
-  const auto is_done = [&] { return job->done == job->count; };
-  static_cast<void>(Spin(is_done));
-  std::unique_lock lock(mutex_);
-  std::erase(jobs_, job);
-  is_done_.wait(lock, is_done);
+  const auto is_done = [&] { return job->done == pieces; };
+  if (wait_ == ThreadWait::kSpinFirst) static_cast<void>(SpinUntil(is_done));
+  for (uint32_t done = job->done; done != pieces; done = job->done) job->done.wait(done);
+  job->is_used = false;
 }
 
 void WorkPool::RunPieces(size_t count, size_t piece,
@@ -72,44 +58,56 @@ void WorkPool::RunPieces(size_t count, size_t piece,
       [&](size_t n) { task(n * piece, std::min(count, (n + 1) * piece)); });
 }
 
-void WorkPool::Wake() {
-  const std::lock_guard lock(mutex_);
-  ++wakes_;
-  has_job_.notify_all();
-}
-
 void WorkPool::Serve() {
-  std::unique_lock lock(mutex_);
-  uint64_t wakes_seen = 0;
   while (true) {
-    if (!stop_ && jobs_.empty()) {
-      const uint64_t seen = posted_;
-      lock.unlock();
-      static_cast<void>(Spin([&] { return posted_ != seen; }));
-      lock.lock();
-    }
-    has_job_.wait(lock, [&] { return stop_ || !jobs_.empty() || wakes_ != wakes_seen; });
+    const uint32_t rings = bell_.Rings();
     if (stop_) return;
-    wakes_seen = wakes_;
-    if (jobs_.empty()) continue;
-    const std::shared_ptr<Job> job = jobs_.front();
-    if (job->next.load(std::memory_order_relaxed) >= job->count) {
-      jobs_.pop_front();  // all of it is taken
-      continue;
+    if (Job* const job = OldestJob(); job != nullptr) {
+      Work(*job);
+    } else {
+      bell_.Wait(rings, wait_);
     }
-    lock.unlock();
-    Work(*job);
-    lock.lock();
   }
 }
 
+WorkPool::Job* WorkPool::FreeJob() {
+  for (Job& job : jobs_) {
+    if (!job.is_used.load(std::memory_order_relaxed) && !job.is_used.exchange(true)) return &job;
+  }
+  return nullptr;
+}
+
+WorkPool::Job* WorkPool::OldestJob() {
+  Job* oldest = nullptr;
+  uint32_t age = 0;
+  const uint32_t now = calls_;
+  for (Job& job : jobs_) {
+    const uint64_t next = job.next;
+    if (PieceOf(next) >= job.count) continue;
+    const uint32_t its_age = now - CallOf(next);
+    if (oldest != nullptr && its_age <= age) continue;
+    oldest = &job;
+    age = its_age;
+  }
+  return oldest;
+}
+
 void WorkPool::Work(Job& job) {
-  size_t done = 0;
-  for (size_t i = job.next++; i < job.count; i = job.next++, ++done) (*job.task)(i);
-  if (done == 0) return;
-  const std::lock_guard lock(mutex_);
-  job.done += done;
-  if (job.done == job.count) is_done_.notify_all();
+  uint64_t next = job.next;
+  const uint32_t call = CallOf(next);
+  uint32_t count = 0;
+  uint32_t done = 0;
+  // The call does not end while what was done here has not been told.
+  while (CallOf(next) == call) {
+    count = job.count;
+    const auto* const task = job.task.load();
+    if (PieceOf(next) >= count) break;
+    if (!job.next.compare_exchange_weak(next, next + 1)) continue;
+    (*task)(PieceOf(next));
+    ++done;
+    next = job.next;
+  }
+  if (done != 0 && job.done.fetch_add(done) + done == count) job.done.notify_all();
 }
 
 }  // namespace strata

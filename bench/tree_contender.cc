@@ -100,7 +100,7 @@ Result<TreeRun> RunOurTrees(const std::string& folder, const std::vector<std::st
   STRATA_ASSIGN(const TreeParameters parameters, ParseLightGbmConf("", "bench", settings));
   const auto threads = static_cast<size_t>(parameters.num_threads);
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool,
-                WorkPool::Start("tree", static_cast<int>(threads) - 1, PoolWait::kSpinFirst));
+                WorkPool::Start("tree", static_cast<int>(threads) - 1, ThreadWait::kSpinFirst));
   TreeRun run;
   run.name = "ours";
   Lap lap;

@@ -205,15 +205,16 @@ __device__ void CopyRows(const From* from, To* to, uint32_t units, const Convert
   for (uint32_t step = 0; step < units; step += kStepsAtOnce) {
     From held[kStepsAtOnce];
     To* target[kStepsAtOnce];
+    // Not a target of null: ptxas 13 may store there, as it compares what it has not written yet.
+    bool is_copied[kStepsAtOnce];
 #pragma unroll
     for (uint32_t j = 0; j < kStepsAtOnce; ++j) {
       const auto source = reinterpret_cast<const From*>(
           __shfl_sync(~0U, reinterpret_cast<uint64_t>(from), static_cast<int>(walk.owner() % 32)));
       target[j] = reinterpret_cast<To*>(
           __shfl_sync(~0U, reinterpret_cast<uint64_t>(to), static_cast<int>(walk.owner() % 32)));
-      if (source == nullptr || step + j >= units) {
-        target[j] = nullptr;
-      } else {
+      is_copied[j] = source != nullptr && step + j < units;
+      if (is_copied[j]) {
         held[j] = source[walk.unit()];
         target[j] += walk.unit();
       }
@@ -221,7 +222,7 @@ __device__ void CopyRows(const From* from, To* to, uint32_t units, const Convert
     }
 #pragma unroll
     for (uint32_t j = 0; j < kStepsAtOnce; ++j) {
-      if (target[j] != nullptr) __stcs(target[j], convert(held[j]));
+      if (is_copied[j]) __stcs(target[j], convert(held[j]));
     }
   }
 }

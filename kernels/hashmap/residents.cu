@@ -151,6 +151,23 @@ __global__ void Missing(const uint64_t* places, const uint64_t* keys, uint64_t c
   List(is_missing, i, is_missing ? keys[i] : 0, missing, missing_keys);
 }
 
+// Whether a lookup counts the row at the place as its key's.
+template <bool kMayExpire>
+__device__ bool IsHit(const MapRef& map, uint64_t place, uint64_t alive_from) {
+  if (place == kNowhere) return false;
+  return !kMayExpire || !HasExpired(map.HeaderOf(place)->last_step, alive_from);
+}
+
+// Each lane brings the place of its key's row; the warp writes all values.
+template <bool kNarrow, bool kMayExpire>
+__device__ void WriteFound(const MapRef& map, const RowStart& start, uint64_t key, uint64_t place,
+                           bool is_hit, float* to) {
+  CopyValues<kNarrow>(map, is_hit ? map.RowOf(place) : nullptr, to);
+  if constexpr (kMayExpire) {
+    WriteInitial<kNarrow>(map, start, place != kNowhere && !is_hit, key, to);
+  }
+}
+
 // kMayExpire false: no row has expired, and a lookup's registers are its own.
 template <bool kNarrow, bool kMayExpire>
 __global__ void LookUp(MapRef map, const uint64_t* keys, uint64_t count, uint64_t tick,
@@ -159,18 +176,55 @@ __global__ void LookUp(MapRef map, const uint64_t* keys, uint64_t count, uint64_
   const uint64_t i = ThreadNumber();
   const uint64_t key = i < count ? keys[i] : 0;
   const uint64_t place = i < count ? FindPlace(map, key) : kNowhere;
-  bool is_hit = place != kNowhere;
-  if (kMayExpire && is_hit) is_hit = !HasExpired(map.HeaderOf(place)->last_step, alive_from);
+  const bool is_hit = IsHit<kMayExpire>(map, place, alive_from);
   if (place != kNowhere) TouchAt(map, place, tick);
   List(i < count && place == kNowhere, i, key, missing, missing_keys);
   if (out != nullptr) {
-    float* const to = out + i * map.dim;
-    CopyValues<kNarrow>(map, is_hit ? map.RowOf(place) : nullptr, to);
-    if constexpr (kMayExpire) {
-      WriteInitial<kNarrow>(map, start, place != kNowhere && !is_hit, key, to);
-    }
+    WriteFound<kNarrow, kMayExpire>(map, start, key, place, is_hit, out + i * map.dim);
   }
   CountLanes(is_hit, hits);
+}
+
+template <bool kMayExpire>
+__global__ void __launch_bounds__(kMapThreads)
+    Find(MapRef map, const uint64_t* keys, uint64_t count, uint64_t tick, uint64_t alive_from,
+         uint64_t* places, MissList missing, uint64_t* missing_keys, unsigned long long* hits) {
+  // Counted by block first: all blocks have the same two counters.
+  __shared__ uint32_t missing_here;
+  __shared__ unsigned long long hits_here;
+  __shared__ uint32_t first;
+  if (threadIdx.x == 0) {
+    missing_here = 0;
+    hits_here = 0;
+  }
+  __syncthreads();
+  const uint64_t i = ThreadNumber();
+  const uint64_t key = i < count ? keys[i] : 0;
+  const uint64_t place = i < count ? FindPlace(map, key) : kNowhere;
+  if (place != kNowhere) TouchAt(map, place, tick);
+  if (i < count) places[i] = place;
+  const bool is_missing = i < count && place == kNowhere;
+  const uint32_t at = PlaceInList(is_missing, &missing_here);
+  CountLanes(IsHit<kMayExpire>(map, place, alive_from), &hits_here);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    first = missing_here == 0 ? 0 : atomicAdd(missing.count, missing_here);
+    if (hits_here != 0) atomicAdd(hits, hits_here);
+  }
+  __syncthreads();
+  if (!is_missing) return;
+  missing.positions[first + at] = static_cast<uint32_t>(i);
+  missing_keys[first + at] = key;
+}
+
+template <bool kNarrow, bool kMayExpire>
+__global__ void CopyFound(MapRef map, const uint64_t* keys, const uint64_t* places, uint64_t count,
+                          RowStart start, uint64_t alive_from, float* out) {
+  const uint64_t i = ThreadNumber();
+  const uint64_t key = kMayExpire && i < count ? keys[i] : 0;
+  const uint64_t place = i < count ? places[i] : kNowhere;
+  WriteFound<kNarrow, kMayExpire>(map, start, key, place, IsHit<kMayExpire>(map, place, alive_from),
+                                  out + i * map.dim);
 }
 
 cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
@@ -278,6 +332,27 @@ void LookUpResidents(const Exec& exec, const MapRef& map, std::span<const uint64
     const auto look_up = alive_from == 0 ? LookUp<narrow.value, false> : LookUp<narrow.value, true>;
     look_up<<<BlocksFor(keys.size()), kMapThreads, 0, StreamOf(exec)>>>(
         map, keys.data(), keys.size(), tick, start, alive_from, out, missing, missing_keys, hits);
+  });
+}
+
+void FindResidents(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                   uint64_t tick, uint64_t alive_from, uint64_t* places, const MissList& missing,
+                   uint64_t* missing_keys, unsigned long long* hits) {
+  Clear(exec, missing.count);
+  if (keys.empty()) return;
+  const auto find = alive_from == 0 ? Find<false> : Find<true>;
+  find<<<BlocksFor(keys.size()), kMapThreads, 0, StreamOf(exec)>>>(
+      map, keys.data(), keys.size(), tick, alive_from, places, missing, missing_keys, hits);
+}
+
+void CopyResidents(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                   const uint64_t* places, const RowStart& start, uint64_t alive_from, float* out) {
+  if (keys.empty()) return;
+  WithNarrow(map.IsNarrow(), [&](auto narrow) {
+    const auto copy =
+        alive_from == 0 ? CopyFound<narrow.value, false> : CopyFound<narrow.value, true>;
+    copy<<<BlocksFor(keys.size()), kMapThreads, 0, StreamOf(exec)>>>(
+        map, keys.data(), places, keys.size(), start, alive_from, out);
   });
 }
 

@@ -98,4 +98,13 @@ void LookUpResidents(const Exec& exec, const MapRef& map, std::span<const uint64
                      uint64_t tick, const RowStart& start, uint64_t alive_from, float* out,
                      const MissList& missing, uint64_t* missing_keys, unsigned long long* hits);
 
+// The same in two halves, so that what is missing is known before the rows are copied: where the
+// rows are (kNowhere: missing) to `places` ...
+void FindResidents(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                   uint64_t tick, uint64_t alive_from, uint64_t* places, const MissList& missing,
+                   uint64_t* missing_keys, unsigned long long* hits);
+// ... and these rows to `out`. None has moved or gone in between.
+void CopyResidents(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
+                   const uint64_t* places, const RowStart& start, uint64_t alive_from, float* out);
+
 }  // namespace strata

@@ -1,5 +1,7 @@
 #include <cuda_runtime.h>
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "base/status.h"
 #include "kernels/hashmap/row_device.cuh"
@@ -19,9 +21,11 @@ constexpr uint32_t TilesOf(size_t entries) {
   return static_cast<uint32_t>((entries + kTileEntries - 1) / kTileEntries);
 }
 
-// The entry of each key, to `entries`.
-__global__ void Claim(const uint64_t* keys, uint64_t count, Claims claims, uint32_t* entries) {
+// The entry of each key, to `entries`. Readies `sums` for Number.
+__global__ void Claim(const uint64_t* keys, uint64_t count, Claims claims, uint32_t* entries,
+                      TileSums sums, uint64_t words) {
   const uint64_t m = ThreadNumber();
+  if (m < words) sums.words[m] = 0;
   if (m >= count) return;
   const uint64_t key = keys[m];
   entries[m] = claims.Of(HomeOrder(Mix64(key)), static_cast<uint32_t>(m),
@@ -125,9 +129,8 @@ void ListDistinct(const Exec& exec, std::span<const uint64_t> missing,
   const size_t words = TileSums::WordsFor(tiles);
   const TileSums sums{left.Take<unsigned long long>(words)};
   (void)cudaMemsetAsync(claimed, 0xff, entries * sizeof(uint32_t), stream);
-  (void)cudaMemsetAsync(sums.words, 0, words * sizeof(unsigned long long), stream);
-  Claim<<<BlocksFor(count), kMapThreads, 0, stream>>>(
-      missing.data(), count, Claims::In(claimed, entries), distinct.numbers);
+  Claim<<<BlocksFor(std::max(count, words)), kMapThreads, 0, stream>>>(
+      missing.data(), count, Claims::In(claimed, entries), distinct.numbers, sums, words);
   Number<<<tiles, kMapThreads, 0, stream>>>(claimed, static_cast<uint32_t>(entries), missing.data(),
                                             distinct, sums);
   NumberAll<<<BlocksFor(count), kMapThreads, 0, stream>>>(claimed, distinct.numbers, count);

@@ -82,12 +82,13 @@ Status DeviceMap::GrowTo(const Exec& exec, uint64_t pairs) {
   return {};
 }
 
-Status DeviceMap::MakeRoom(const Exec& exec, uint64_t rows) {
+Status DeviceMap::MakeRoom(const Exec& exec, uint64_t rows, std::optional<uint64_t> there) {
+  rows_most_ = there.value_or(rows_most_);
   if (fixed_) return TakeFewerWhenFull(exec, rows);
   const auto load_with = [&](uint64_t more) {
     return static_cast<double>(rows_most_ + more) / static_cast<double>(slots());
   };
-  if (load_with(rows) > kLoadMax && ref_.pairs() < pairs_max_) {
+  if (!there.has_value() && load_with(rows) > kLoadMax && ref_.pairs() < pairs_max_) {
     // What is counted is what may be at most: every key without a row of every batch since. Look.
     STRATA_ASSIGN(const MapCounts counts, Counts(exec));
     rows_most_ = counts.rows;

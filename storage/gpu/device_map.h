@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/status.h"
@@ -43,8 +44,9 @@ class DeviceMap {
   const MapRef& ref() const { return ref_; }
 
   // To be called before a call that makes up to `rows` rows. kRefused when the pool has no more
-  // memory, or rows_max is reached.
-  Status MakeRoom(const Exec& exec, uint64_t rows);
+  // memory, or rows_max is reached. `there`: how many rows there are, where the caller knows; else
+  // the GPU is asked when that matters.
+  Status MakeRoom(const Exec& exec, uint64_t rows, std::optional<uint64_t> there = {});
 
   // Waits for the stream. Exact.
   Result<MapCounts> Counts(const Exec& exec) const;

@@ -4,16 +4,22 @@
 #include <algorithm>
 #include <atomic>
 #include <semaphore>
+#include <thread>
 
 #include "storage/gpu/chunk_slot.cuh"
 
 namespace strata {
 namespace {
 
-// Of what a batch misses a chunk is at most such a part, unless that is less than chunk_rows_min,
-// and never larger than this.
+constexpr int kGatherersMax = 15;
+// Of what a batch misses a chunk is at most such a part, the first ones are such a part, unless
+// that is less than chunk_rows_min, and the last ones a part of these. None is larger than this.
 constexpr size_t kChunkPart = 16;
+constexpr size_t kFirstPart = 64;
+constexpr size_t kFirstToLast = 4;
 constexpr size_t kChunkBytes = size_t{16} << 20;
+// Keys that come before all others: hardly more time on the link than one of them.
+constexpr size_t kFirstKeys = 65536;
 // Rows that are ranked for each that has to go.
 constexpr uint64_t kRankedPerVictim = 4;
 constexpr uint64_t kWindowPairsMin = 1024;
@@ -28,6 +34,14 @@ constexpr uint64_t kSweepPart = 8;
 
 }  // namespace
 
+Result<std::unique_ptr<WorkPool>> StartGatherers() {
+  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+  // A table's own threads take part, and its lane is awake too.
+  constexpr int kOthers = 3;
+  return WorkPool::Start("gather", std::clamp(processors - kOthers, 0, kGatherersMax),
+                         ThreadWait::kSpinFirst);
+}
+
 uint32_t HotTable::ChunkRows() const {
   return static_cast<uint32_t>(
       std::clamp<size_t>(ChunkSlot::RowsIn(kChunkBytes, words()), 256, 65536));
@@ -41,7 +55,7 @@ Status HotTable::MakeSlots(size_t count) {
   if (count == 1) return {};
   for (auto& filler : fillers_) {
     if (filler != nullptr) continue;
-    STRATA_ASSIGN(filler, SideThread::Start("read-below"));
+    STRATA_ASSIGN(filler, SideThread::Start("read-below", ThreadWait::kSpinFirst));
   }
   return {};
 }
@@ -64,26 +78,23 @@ Status HotTable::Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first,
   });
 }
 
-size_t HotTable::FirstChunkMax() const {
-  return std::min<size_t>(options_.chunk_rows_min, ChunkRows());
-}
-
-// The first ones are small, so that the link has work soon, and so are the last, so that little is
-// left to do once they have been gathered.
+// The first ones are small, so that the link has work soon, and the last are smaller, so that
+// little is left to do once they have been gathered.
 std::vector<size_t> HotTable::ChunksOf(size_t keys) const {
-  const size_t least = options_.chunk_rows_min;
-  const size_t most = std::min<size_t>(ChunkRows(), std::max(keys / kChunkPart, least));
+  const size_t first = std::max(keys / kFirstPart, options_.chunk_rows_min);
+  const size_t last = std::max<size_t>(first / kFirstToLast, 1);
+  const size_t most = std::min<size_t>(ChunkRows(), std::max(keys / kChunkPart, first));
   std::vector<size_t> begins = {0};
   for (size_t begin = 0; begin < keys;) {
     const size_t left = keys - begin;
     const size_t wished = std::min(begin, left / 2);
-    begin += std::min({std::max(wished, least), most, left});
+    begin += std::min({std::max(wished, begin < left ? first : last), most, left});
     begins.push_back(begin);
   }
   return begins;
 }
 
-Status HotTable::BringFirstKeys(std::span<const Key> keys) {
+Status HotTable::BringKeys(std::span<const Key> keys) {
   for (void** event : {&first_keys_here_, &all_keys_here_}) {
     if (*event != nullptr) continue;
     STRATA_ASSIGN(*event, MakeEvent());
@@ -92,37 +103,49 @@ Status HotTable::BringFirstKeys(std::span<const Key> keys) {
     wanted_ = host_->Take(keys.size_bytes() / sizeof(float));
     wanted_max_ = keys.size();
   }
-  BringKeys(keys.first(std::min(FirstChunkMax(), keys.size())), 0, first_keys_here_);
+  const size_t first = std::min(kFirstKeys, keys.size());
+  BringPart(keys.first(first), 0, first_keys_here_);
+  if (first < keys.size()) BringPart(keys.subspan(first), first, all_keys_here_);
   return {};
 }
 
-void HotTable::BringKeys(std::span<const Key> keys, size_t at, void* here) {
+void HotTable::BringPart(std::span<const Key> keys, size_t at, void* here) {
   CopyDown<Key>(exec_, keys.data(), {Wanted() + at, keys.size()});
   Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(here), StreamOf(exec_)), "the GPU"));
 }
 
+void HotTable::WakeGatherers() {
+  workers_.Wake();
+  for (auto& filler : fillers_) {
+    if (filler != nullptr) filler->Wake();
+  }
+}
+
 template <typename Prepare, typename Use>
-Status HotTable::ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rule,
-                           const Prepare& prepare, const Use& use) {
-  const std::vector<size_t> begins = ChunksOf(keys_on_gpu.size());
+Status HotTable::ReadBelow(size_t count, const ReadRule& rule, const Prepare& prepare,
+                           const Use& use) {
+  const std::vector<size_t> begins = ChunksOf(count);
   const size_t chunks = begins.size() - 1;
   if (Status made = MakeSlots(std::min(chunks, kChunkSlots)); !made.ok()) {
-    Wait();  // the first keys are on their way, in memory that is the caller's
+    Wait();  // the keys are on their way, in memory that is the caller's
     return made;
   }
-  if (chunks > 1) BringKeys(keys_on_gpu.subspan(begins[1]), begins[1], all_keys_here_);
-  const std::span<const Key> keys(Wanted(), keys_on_gpu.size());
+  const std::span<const Key> keys(Wanted(), count);
 
   struct Turns {  // of a slot
     Status filled;
     std::counting_semaphore<> empty{1};
     std::counting_semaphore<> full{0};
   };
+  const auto acquire = [](std::counting_semaphore<>& turn) {
+    if (!SpinUntil([&] { return turn.try_acquire(); })) turn.acquire();
+  };
   std::array<Turns, kChunkSlots> turns;
   std::atomic<bool> stop = false;
   const auto fill = [&](size_t c) {
     Turns& turn = turns[c % kChunkSlots];
-    auto* const here = static_cast<cudaEvent_t>(c == 0 ? first_keys_here_ : all_keys_here_);
+    const bool are_first = begins[c + 1] <= kFirstKeys;
+    auto* const here = static_cast<cudaEvent_t>(are_first ? first_keys_here_ : all_keys_here_);
     Must(FromCuda(cudaEventSynchronize(here), "the GPU"));
     ChunkSlot& slot = *slots_[c % kChunkSlots];
     turn.filled = Fill(slot, keys.subspan(begins[c], begins[c + 1] - begins[c]), begins[c], rule);
@@ -132,7 +155,7 @@ Status HotTable::ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rul
   const auto fill_others = [&](size_t filler) {
     const DeviceScope scope(exec_.ordinal);
     for (size_t c = 1 + filler; c < chunks; c += kFillers) {
-      turns[c % kChunkSlots].empty.acquire();
+      acquire(turns[c % kChunkSlots].empty);
       if (stop) return;
       fill(c);
     }
@@ -141,7 +164,7 @@ Status HotTable::ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rul
     STRATA_TRY(prepare());
     for (size_t c = 0; c < chunks; ++c) {
       Turns& turn = turns[c % kChunkSlots];
-      turn.full.acquire();
+      acquire(turn.full);
       STRATA_TRY(turn.filled);
       ChunkSlot& slot = *slots_[c % kChunkSlots];
       Chunk chunk = slot.Take(exec_);
@@ -157,19 +180,16 @@ Status HotTable::ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rul
     return {};
   };
   turns[0].empty.acquire();  // before a chunk further on can have it
-  if (chunks == 1) {
-    fill(0);
-    return use_all();
-  }
-  for (size_t f = 0; f < kFillers; ++f) {
+  const size_t fillers = chunks == 1 ? 0 : kFillers;
+  for (size_t f = 0; f < fillers; ++f) {
     fillers_[f]->Begin([&fill_others, f] { fill_others(f); });
   }
   fill(0);  // before other threads have woken
   const Status status = use_all();
   stop = true;
   for (Turns& turn : turns) turn.empty.release();
-  for (auto& filler : fillers_) filler->Wait();
-  if (!status.ok()) Wait();  // keys may be on their way still
+  for (size_t f = 0; f < fillers; ++f) fillers_[f]->Wait();
+  if (!status.ok()) Wait();  // keys may be on their way still, and rows to who asked
   return status;
 }
 
@@ -182,19 +202,19 @@ void HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
 
 // Expired rows, too: what becomes of them is known when the step is (BeforeUpdate).
 Status HotTable::BringUp(std::span<const Key> keys) {
-  workers_.Wake();
-  STRATA_TRY(BringFirstKeys(keys));
+  WakeGatherers();
+  STRATA_TRY(BringKeys(keys));
   return ReadBelow(
-      keys, {.tick = tick_}, [&] { return Room(keys.size()); },
+      keys.size(), {.tick = tick_}, [&] { return Room(keys.size()); },
       [&](const Chunk& chunk) { TakeIn(chunk, chunk.count); });
 }
 
-Status HotTable::ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_t tick,
+Status HotTable::ReadForAnswer(size_t keys, ReadFrom from, uint64_t tick,
                                const MissingKeys& missing, float* out) {
   // Where there is no room they are answered all the same.
   bool has_room = false;
   const auto prepare = [&] {
-    has_room = Room(keys.size()).ok();
+    has_room = Room(keys).ok();
     return Status();
   };
   const bool may_stay_out = options_.order == VictimOrder::kLeastPushed && from == ReadFrom::kAll;
@@ -211,7 +231,8 @@ Status HotTable::ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_
 }
 
 Status HotTable::Room(uint64_t rows) {
-  if (rows_most_ + rows > rows_limit_) {
+  const bool are_counted = std::exchange(rows_are_counted_, false);
+  if (!are_counted && rows_most_ + rows > rows_limit_) {
     STRATA_ASSIGN(const MapCounts counts, map_->Counts(exec_));
     rows_most_ = counts.rows;
   }
@@ -225,7 +246,8 @@ Status HotTable::Room(uint64_t rows) {
           spec_.name, rows, rows_limit_));
     }
   }
-  Status status = map_->MakeRoom(exec_, rows);
+  Status status =
+      map_->MakeRoom(exec_, rows, are_counted ? std::optional(rows_most_) : std::nullopt);
   if (!status.ok()) {
     // Others have more of the memory than their share: this is all for now.
     rows_limit_ = std::min(rows_limit_, rows_most_);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <thread>
 #include <unordered_map>
 
 #include "kernels/sparse/expired.h"
@@ -10,7 +9,6 @@
 namespace strata {
 namespace {
 
-constexpr int kGatherersMax = 15;
 // Of a map that may not grow: with more rows, searches for keys that are not there get long.
 constexpr double kLoadFull = 0.85;
 // Operations for which a row that was prefetched is locked.
@@ -45,13 +43,12 @@ bool IsShortOfMemory(const Status& status) { return status.code() == StatusCode:
 
 }  // namespace
 
-Result<std::unique_ptr<WorkPool>> StartGatherers() {
-  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
-  // A table's own threads take part, and its lane is awake too.
-  constexpr int kOthers = 3;
-  return WorkPool::Start("gather", std::clamp(processors - kOthers, 0, kGatherersMax),
-                         PoolWait::kSpinFirst);
-}
+struct HotTable::Told {
+  Counters counters;
+  MapCounts map;
+  uint32_t distinct;
+};
+HotTable::Told* HotTable::told() const { return reinterpret_cast<Told*>(told_.get()); }
 
 HotTable::HotTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<PinnedPool> host,
                    std::unique_ptr<LowerTable> below, WorkPool& workers,
@@ -59,7 +56,8 @@ HotTable::HotTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<Pinn
     : GpuTable(spec, pool, std::move(host)),
       below_(std::move(below)),
       workers_(workers),
-      options_(options) {
+      options_(options),
+      told_(host_->Take((sizeof(Told) + sizeof(float) - 1) / sizeof(float))) {
   pool_.Join();
 }
 
@@ -93,6 +91,7 @@ uint64_t HotTable::RowsIn(uint64_t bytes) const {
 
 void HotTable::BeginOperation() {
   ++tick_;
+  rows_are_counted_ = false;
   NoteShare();
   ClearBelow();
 }
@@ -144,25 +143,45 @@ Status HotTable::ReserveMissing(size_t keys) {
 
 bool HotTable::IsRecent(uint64_t tick) const { return tick != 0 && tick_ - tick <= kMissesSoon; }
 
-Result<Counters> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick, float* out,
-                                      std::span<float> down) {
+Result<Counters> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick,
+                                      const Answers& answers) {
   STRATA_TRY(ReserveFor(keys.size(), 0));
   STRATA_TRY(ReserveMissing(keys.size()));
-  CopyUp(exec_, keys, keys_.as<Key>());
-  LookUpResidents(exec_, map_->ref(), {keys_.as<Key>(), keys.size()}, tick, Start(),
-                  below_->AliveFrom(), out, MissingList(), missing_keys_.as<Key>(),
-                  &counters_.as<Counters>()->hits);
+  if (answers.only_finds) STRATA_TRY(places_.ReserveFor<uint64_t>(keys.size()));
+  const std::span<const Key> here = KeysHere(keys);
+  if (here.data() != keys.data()) CopyUp(exec_, keys, keys_.as<Key>());
+  unsigned long long* const hits = &counters_.as<Counters>()->hits;
+  if (answers.only_finds) {
+    FindResidents(exec_, map_->ref(), here, tick, below_->AliveFrom(), places_.as<uint64_t>(),
+                  MissingList(), missing_keys_.as<Key>(), hits);
+  } else {
+    LookUpResidents(exec_, map_->ref(), here, tick, Start(), below_->AliveFrom(), answers.out,
+                    MissingList(), missing_keys_.as<Key>(), hits);
+  }
   MustBegin("a lookup");
   const bool may_miss = IsRecent(missed_at_);
-  if (may_miss) workers_.Wake();  // while the GPU searches
-  if (!down.empty()) CopyDown<float>(exec_, out, down);
-  Counters counted = {};
-  CopyDown<Counters>(exec_, counters_.as<Counters>(), {&counted, 1});
+  if (may_miss) WakeGatherers();  // while the GPU searches
+  if (!answers.down.empty()) CopyDown<float>(exec_, answers.out, answers.down);
+  CopyDown<Counters>(exec_, counters_.as<Counters>(), {&told()->counters, 1});
+  CopyDown<MapCounts>(exec_, map_->ref().counts, {&told()->map, 1});
   Wait();
+  const Counters counted = told()->counters;
   if (counted.absent == 0) return counted;
-  if (!may_miss) workers_.Wake();
+  if (!may_miss) WakeGatherers();
   missed_at_ = tick_;
+  rows_most_ = told()->map.rows;
+  rows_are_counted_ = true;
   return counted;
+}
+
+std::span<const Key> HotTable::KeysHere(std::span<const Key> keys) const {
+  return IsOnGpu(keys.data()) ? keys : std::span<const Key>(keys_.as<Key>(), keys.size());
+}
+
+void HotTable::CopyHere(std::span<const Key> keys, float* out) {
+  CopyResidents(exec_, map_->ref(), KeysHere(keys), places_.as<uint64_t>(), Start(),
+                below_->AliveFrom(), out);
+  MustBegin("a lookup");
 }
 
 uint32_t HotTable::CopiedOfBatch() {
@@ -215,6 +234,38 @@ Status HotTable::LookUpPart(std::span<const Key> keys, std::span<float> out) {
   return below_->Lookup(keys, out);
 }
 
+DistinctMissing HotTable::distinct_missing() const {
+  return {distinct_keys_.as<uint64_t>(), distinct_numbers_.as<uint32_t>(),
+          distinct_rows_.as<uint32_t>(), &counters_.as<Counters>()->batch.distinct};
+}
+
+template <typename Meanwhile>
+Status HotTable::AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out,
+                                 const Meanwhile& meanwhile) {
+  // All are brought before it is known how many there are: what was never written is zero.
+  const size_t before = distinct_keys_.all().size();
+  STRATA_TRY(distinct_keys_.ReserveFor<uint64_t>(missing));
+  if (const auto all = distinct_keys_.all(); all.size() != before) {
+    Clear(exec_, all.data(), all.size());
+  }
+  STRATA_TRY(distinct_numbers_.ReserveFor<uint32_t>(missing));
+  STRATA_TRY(distinct_rows_.ReserveFor<uint32_t>(missing));
+  STRATA_TRY(scratch_.Reserve(ListDistinctScratchBytes(missing)));
+  const MissingKeys keys{{missing_keys_.as<Key>(), missing}, missing_positions_.as<uint32_t>()};
+  const DistinctMissing distinct = distinct_missing();
+  ListDistinct(exec_, keys.keys, distinct, scratch_.all());
+  MustBegin("keys for the tier below");
+  CopyDown<uint32_t>(exec_, distinct.count, {&told()->distinct, 1});
+  STRATA_TRY(BringKeys({distinct.keys, missing}));
+  meanwhile();
+  Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(first_keys_here_)), "the GPU"));
+  STRATA_TRY(ReadForAnswer(told()->distinct, from, tick, keys, out));
+  if (out == nullptr) return {};
+  AnswerInitial(exec_, map_->ref(), Start(), keys, distinct, out, &counters_.as<Counters>()->hits);
+  MustBegin("answers from the tier below");
+  return {};
+}
+
 Status HotTable::LookUpInTiers(std::span<const Key> keys, std::span<float> out) {
   float* rows = out.data();
   const bool to_host = !IsOnGpu(rows);
@@ -223,48 +274,30 @@ Status HotTable::LookUpInTiers(std::span<const Key> keys, std::span<float> out) 
     rows = out_.as<float>();
   }
   // Where no key will be missing there is one wait, for rows and counts. Those of keys that are
-  // missing all the same are copied as they are, and again once they are there.
-  const bool at_once = to_host && !IsRecent(lookup_missed_at_);
+  // missing all the same are copied as they are, and again once they are there. Where some may be,
+  // all are only found first: what is here is copied while the others are gathered.
+  const bool at_once = !IsRecent(lookup_missed_at_);
   STRATA_ASSIGN(const Counters counted,
-                LookUpHere(keys, tick_, rows, at_once ? out : std::span<float>()));
+                LookUpHere(keys, tick_,
+                           {.out = rows,
+                            .down = at_once && to_host ? out : std::span<float>(),
+                            .only_finds = !at_once}));
+  const auto copy_here = [&] {
+    if (!at_once) CopyHere(keys, rows);
+  };
   unsigned long long hits = counted.hits;
-  if (counted.absent != 0) {
+  if (counted.absent == 0) {
+    copy_here();
+  } else {
     lookup_missed_at_ = tick_;
-    STRATA_TRY(AnswerFromBelow(counted.absent, ReadFrom::kAll, tick_, rows));
+    STRATA_TRY(AnswerFromBelow(counted.absent, ReadFrom::kAll, tick_, rows, copy_here));
     CopyDown<unsigned long long>(exec_, &counters_.as<Counters>()->hits, {&hits, 1});
   }
   if (to_host && (counted.absent != 0 || !at_once)) CopyDown<float>(exec_, rows, out);
-  if (counted.absent != 0 || (to_host && !at_once)) Wait();
+  if (counted.absent != 0 || !at_once) Wait();
   stats_.lookups += keys.size();
   stats_.lookup_hits += hits;
   counted_.hits += keys.size() - counted.absent;
-  return {};
-}
-
-DistinctMissing HotTable::distinct_missing() const {
-  return {distinct_keys_.as<uint64_t>(), distinct_numbers_.as<uint32_t>(),
-          distinct_rows_.as<uint32_t>(), &counters_.as<Counters>()->batch.distinct};
-}
-
-Status HotTable::AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out) {
-  STRATA_TRY(distinct_keys_.ReserveFor<uint64_t>(missing));
-  STRATA_TRY(distinct_numbers_.ReserveFor<uint32_t>(missing));
-  STRATA_TRY(distinct_rows_.ReserveFor<uint32_t>(missing));
-  STRATA_TRY(scratch_.Reserve(ListDistinctScratchBytes(missing)));
-  const MissingKeys keys{{missing_keys_.as<Key>(), missing}, missing_positions_.as<uint32_t>()};
-  const DistinctMissing distinct = distinct_missing();
-  // So many are brought before it is known how many there are.
-  Clear(exec_, distinct.keys, std::min<size_t>(missing, FirstChunkMax()) * sizeof(Key));
-  ListDistinct(exec_, keys.keys, distinct, scratch_.all());
-  MustBegin("keys for the tier below");
-  STRATA_TRY(BringFirstKeys({distinct.keys, missing}));
-  uint32_t count = 0;
-  CopyDown<uint32_t>(exec_, distinct.count, {&count, 1});
-  Wait();
-  STRATA_TRY(ReadForAnswer({distinct.keys, count}, from, tick, keys, out));
-  if (out == nullptr) return {};
-  AnswerInitial(exec_, map_->ref(), Start(), keys, distinct, out, &counters_.as<Counters>()->hits);
-  MustBegin("answers from the tier below");
   return {};
 }
 
@@ -275,10 +308,11 @@ bool HotTable::Prefetch(std::span<const Key> keys) {
   if (BelowIsEmpty() || keys.empty() || !MakeMap().ok()) return true;
   keys = keys.first(std::min<size_t>(keys.size(), rows_limit_ / kPrefetchPart));
   const uint64_t tick = tick_ + kLockedFor;
-  const Result<Counters> counted = LookUpHere(keys, tick, nullptr, {});
+  const Result<Counters> counted = LookUpHere(keys, tick, {});
   // A hint that finds no memory is none; an error is for the request that needs the row.
   if (counted.ok() && counted->absent != 0) {
-    static_cast<void>(AnswerFromBelow(counted->absent, ReadFrom::kMemory, tick, nullptr).ok());
+    static_cast<void>(
+        AnswerFromBelow(counted->absent, ReadFrom::kMemory, tick, nullptr, [] {}).ok());
   }
   return true;
 }

@@ -40,9 +40,9 @@ struct HotTableOptions {
   VictimOrder order = VictimOrder::kLeastRecent;
   // On the GPU, however small they are; lets tests move rows with few of them.
   uint64_t rows_max = UINT64_MAX;
-  // A batch that misses more of them has them gathered in chunks that are no smaller, as each takes
-  // some launches and waits; lets tests have many.
-  size_t chunk_rows_min = 8192;
+  // A batch that misses more of them has them gathered in chunks that are no smaller but for the
+  // last ones, as each takes some launches and waits; lets tests have many.
+  size_t chunk_rows_min = 4096;
 };
 
 // Counts since the table was made.
@@ -148,15 +148,23 @@ class HotTable : public GpuTable {
   Status LookUpPart(std::span<const Key> keys, std::span<float> out);  // of a Lookup
   Status LookUpInTiers(std::span<const Key> keys, std::span<float> out);
   bool BelowIsEmpty() const { return below_->Stats().rows == 0; }
-  // Answers those of the listed keys that are not here. `out` as LookUpResidents.
-  Status AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out);
+  // Answers those of the listed keys that are not here. `out` as LookUpResidents. meanwhile() comes
+  // once the GPU has been asked for the keys, and may enqueue what it is to do while rows are read.
+  template <typename Meanwhile>
+  Status AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out,
+                         const Meanwhile& meanwhile);
   // Of the last operations, what they do being likely to come again.
   bool IsRecent(uint64_t tick) const;
-  // Looks the keys up on the GPU, `out` as LookUpResidents, and has that copied to `down` if there
-  // is any. What was counted: `absent` keys are not there, missing_positions_ and missing_keys_
-  // list them.
-  Result<Counters> LookUpHere(std::span<const Key> keys, uint64_t tick, float* out,
-                              std::span<float> down);
+  // Looks the keys up on the GPU. What was counted: `absent` keys are not there,
+  // missing_positions_ and missing_keys_ list them.
+  struct Answers {
+    float* out = nullptr;     // as LookUpResidents
+    std::span<float> down;    // where that is copied then, if there is any
+    bool only_finds = false;  // neither: CopyHere does it
+  };
+  Result<Counters> LookUpHere(std::span<const Key> keys, uint64_t tick, const Answers& answers);
+  void CopyHere(std::span<const Key> keys, float* out);
+  std::span<const Key> KeysHere(std::span<const Key> keys) const;  // of a lookup
   Status ReserveMissing(size_t keys);
   uint32_t CountMissing();
   uint32_t CopiedOfBatch();  // distinct keys whose row is here, and known below
@@ -176,18 +184,18 @@ class HotTable : public GpuTable {
     uint64_t alive_from = 0;  // those that have expired by it stay below
     uint32_t stays_from = 0;  // Chunk::stay: rows of so many pushes
   };
-  // Begins to copy as many keys from the GPU to Wanted() as a first chunk of at most so many has:
-  // first_keys_here_. ReadBelow comes next.
-  Status BringFirstKeys(std::span<const Key> keys);
-  void BringKeys(std::span<const Key> keys, size_t at, void* here);  // in Wanted(); an event
+  // Begins to copy the keys from the GPU to Wanted(): the first kFirstKeys of them,
+  // first_keys_here_, then the others, all_keys_here_. ReadBelow comes next.
+  Status BringKeys(std::span<const Key> keys);
+  void BringPart(std::span<const Key> keys, size_t at, void* here);
   Key* Wanted() const { return reinterpret_cast<Key*>(wanted_.get()); }
-  // Rows of the keys, which the GPU has, chunk by chunk, to use(chunk): device work on the stream.
-  // The first chunk is gathered here, the others on the fillers' threads, and each is sent to the
-  // GPU by who gathered it; prepare() comes before the first use, while that goes on. There is a
-  // key at least, and BringFirstKeys has begun with these.
+  void WakeGatherers();
+  // Rows of the first `count` keys that BringKeys has begun with, one at least, chunk by chunk, to
+  // use(chunk): device work on the stream. The first chunk is gathered here, the others on the
+  // fillers' threads, and each is sent to the GPU by who gathered it; prepare() comes before the
+  // first use, while that goes on.
   template <typename Prepare, typename Use>
-  Status ReadBelow(std::span<const Key> keys_on_gpu, const ReadRule& rule, const Prepare& prepare,
-                   const Use& use);
+  Status ReadBelow(size_t count, const ReadRule& rule, const Prepare& prepare, const Use& use);
   Status MakeSlots(size_t count);
   // Where the chunks of so many keys begin, and the last one ends.
   std::vector<size_t> ChunksOf(size_t keys) const;
@@ -196,8 +204,8 @@ class HotTable : public GpuTable {
   // Makes room for the rows of a batch that is about to be written to, and brings them up.
   Status BringUp(std::span<const Key> keys);
   void TakeIn(const Chunk& chunk, uint32_t count);
-  Status ReadForAnswer(std::span<const Key> keys, ReadFrom from, uint64_t tick,
-                       const MissingKeys& missing, float* out);
+  Status ReadForAnswer(size_t keys, ReadFrom from, uint64_t tick, const MissingKeys& missing,
+                       float* out);
   Status Room(uint64_t rows);
   Status Evict(uint64_t rows);
   Status ReserveForVictims(uint64_t pairs);
@@ -210,8 +218,7 @@ class HotTable : public GpuTable {
   Status PutBelow(const DownRows& down) const;
   void Shed();
   uint32_t ChunkRows() const;  // at most
-  size_t FirstChunkMax() const;
-  Status TellBelow() const;  // of all keys
+  Status TellBelow() const;    // of all keys
   // What the GPU has of the page's keys, and of those that have expired below.
   Status PutNewer(std::span<const Key> expired, ScanPage* page) const;
   MissList MissingList() const;
@@ -223,9 +230,10 @@ class HotTable : public GpuTable {
   mutable HotStats counted_;
   uint64_t rows_limit_ = 0;
   uint64_t tick_ = 1;
-  uint64_t rows_most_ = 0;       // on the GPU, at most
-  mutable uint64_t copies_ = 0;  // of rows that the table below knows, on the GPU
-  uint64_t hand_ = 0;            // the pair where the next search for victims begins
+  uint64_t rows_most_ = 0;         // on the GPU, at most
+  bool rows_are_counted_ = false;  // there are just so many, until the next Room
+  mutable uint64_t copies_ = 0;    // of rows that the table below knows, on the GPU
+  uint64_t hand_ = 0;              // the pair where the next search for victims begins
   uint64_t gone_since_sweep_ = 0;
   uint32_t pushes_gone_ = 0;  // kLeastPushed: the frequency of those that went last
   bool passed_down_ = false;  // what is left of the operation is the table below's
@@ -236,6 +244,7 @@ class HotTable : public GpuTable {
   mutable std::vector<Key> down_keys_;
   mutable std::vector<RowCounters> down_counters_;
   mutable std::vector<uint8_t> down_known_;
+  DeviceBuffer places_;  // of a lookup's keys that were only found
   DeviceBuffer missing_positions_;
   DeviceBuffer missing_keys_;
   DeviceBuffer distinct_keys_;  // of the missing ones
@@ -246,6 +255,9 @@ class HotTable : public GpuTable {
   DeviceBuffer victim_ranks_;
   DeviceBuffer victim_scratch_;
   uint64_t victim_pairs_ = 0;        // that there is memory for
+  struct Told;                       // what the GPU counted
+  Told* told() const;                // on its way down
+  std::shared_ptr<float[]> told_;    // its memory
   std::shared_ptr<float[]> wanted_;  // keys on their way down from the GPU
   size_t wanted_max_ = 0;
   void* first_keys_here_ = nullptr;  // cudaEvent_t

@@ -279,7 +279,7 @@ Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPoo
     rows_.Prefetch<false>(row, row_bytes);
     rows_.PrefetchCountersToRead(row);  // which lie apart
   };
-  pool.RunPieces(keys.size(), kRowPiece, [&](size_t begin, size_t end) {
+  pool.RunPieces(keys.size(), RowPieceOf(keys.size()), [&](size_t begin, size_t end) {
     size_t taken = 0;
     index_.VisitFetched<true>(keys.subspan(begin, end - begin), fetch, [&](size_t i, uint64_t row) {
       if (row == kNoRow) return;

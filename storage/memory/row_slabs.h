@@ -38,7 +38,10 @@ enum class RowOrder : uint8_t { kAsTheyCome, kByHome };
 constexpr uint64_t kNoRow = UINT64_MAX;
 // All are below: the index holds them as 32 bits.
 constexpr uint64_t kRowNumbersMax = UINT32_MAX;
-constexpr size_t kRowPiece = 128;  // rows that a thread of a pool reads or writes at a time
+constexpr size_t kRowPiece =
+    128;  // rows that a thread of a pool reads or writes at a time, at most
+// As many that all threads have something to do.
+constexpr size_t RowPieceOf(size_t rows) { return std::clamp<size_t>(rows / 64, 32, kRowPiece); }
 
 // Not thread-safe.
 class RowSlabs {

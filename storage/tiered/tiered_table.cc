@@ -383,7 +383,7 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
     SettleUp();
   }
   std::vector<uint8_t> is_warm(keys.size());
-  pool.RunPieces(keys.size(), kRowPiece, [&](size_t begin, size_t end) {
+  pool.RunPieces(keys.size(), RowPieceOf(keys.size()), [&](size_t begin, size_t end) {
     warm_.VisitRows<true>(keys.subspan(begin, end - begin), row_bytes_,
                           [&](size_t i, uint64_t row) {
                             if (row == kNoRow) return;

@@ -25,14 +25,17 @@ TEST(SideThreadTest, DoesATaskWhileItsOwnerGoesOn) {
 }
 
 TEST(SideThreadTest, DoesOneTaskAfterTheOther) {
-  auto side = SideThread::Start("side");
-  ASSERT_TRUE(side.ok());
-  (*side)->Wait();  // for nothing
-  int sum = 0;
-  for (int i = 1; i <= 1000; ++i) {
-    (*side)->Begin([&sum, i] { sum += i; });
-    (*side)->Wait();
-    ASSERT_EQ(sum, i * (i + 1) / 2);
+  for (const ThreadWait wait : {ThreadWait::kSleep, ThreadWait::kSpinFirst}) {
+    auto side = SideThread::Start("side", wait);
+    ASSERT_TRUE(side.ok());
+    (*side)->Wait();  // for nothing
+    int sum = 0;
+    for (int i = 1; i <= 1000; ++i) {
+      if (i % 2 == 0) (*side)->Wake();
+      (*side)->Begin([&sum, i] { sum += i; });
+      (*side)->Wait();
+      ASSERT_EQ(sum, i * (i + 1) / 2);
+    }
   }
 }
 

@@ -5,7 +5,7 @@
 namespace strata {
 namespace {
 
-class WorkPoolTest : public testing::TestWithParam<PoolWait> {};
+class WorkPoolTest : public testing::TestWithParam<ThreadWait> {};
 
 TEST_P(WorkPoolTest, EachTaskRunsOnceWhoeverCalls) {
   auto pool = WorkPool::Start("test", 3, GetParam());
@@ -23,8 +23,26 @@ TEST_P(WorkPoolTest, EachTaskRunsOnceWhoeverCalls) {
   }
 }
 
+// More calls at a time than the pool tells its threads of, each within another one.
+TEST_P(WorkPoolTest, ManyCallsAtATimeAndWithinEachOther) {
+  auto pool = WorkPool::Start("test", 2, GetParam());
+  ASSERT_TRUE(pool.ok());
+  std::vector<std::atomic<int>> runs(40 * 3 * 7);
+  {
+    std::vector<std::jthread> callers;
+    for (size_t caller = 0; caller < 40; ++caller) {
+      callers.emplace_back([&, caller] {
+        (*pool)->Run(3, [&](size_t i) {
+          (*pool)->Run(7, [&](size_t j) { ++runs[(caller * 3 + i) * 7 + j]; });
+        });
+      });
+    }
+  }
+  for (const auto& run : runs) ASSERT_EQ(run, 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Waits, WorkPoolTest,
-                         testing::Values(PoolWait::kSleep, PoolWait::kSpinFirst));
+                         testing::Values(ThreadWait::kSleep, ThreadWait::kSpinFirst));
 
 }  // namespace
 }  // namespace strata

@@ -245,6 +245,39 @@ TEST_F(GpuRandom, ABatchOfAWarmTableTakesNoMemoryAndWaitsOnce) {
   }
 }
 
+// Batches behind one that missed keys: all are found before any row is copied. Some rows are on the
+// GPU, some come up meanwhile and push others out, some keys repeat, some have no row anywhere.
+TEST_F(GpuRandom, LookupsBehindOneThatMissedAreTheModels) {
+  for (const ElementType type : {ElementType::kFp32, ElementType::kBf16}) {
+    TableSpec spec = ContractSpec("t", 5, OptimizerKind::kSgd, InitializerKind::kUniform);
+    spec.value_type = type;
+    ASSERT_NO_FATAL_FAILURE(Open(size_t{64} << 20, 1));
+    HotTable table(spec, *pool_, PinnedPool::Make(),
+                   std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), *workers_,
+                   {.rows_max = 300, .chunk_rows_min = 16});
+    MapTable model(spec);
+    std::vector<Key> keys(200);
+    std::vector<float> values(keys.size() * spec.dim);
+    std::iota(values.begin(), values.end(), 0.0F);
+    for (Key first = 0; first < 1000; first += keys.size()) {
+      std::iota(keys.begin(), keys.end(), first);
+      ASSERT_TRUE(table.Assign(keys, values).ok());
+      ASSERT_TRUE(model.Assign(keys, values).ok());
+    }
+    std::mt19937_64 random(1);
+    std::vector<float> of_model(values.size());
+    for (int batch = 0; batch < 30; ++batch) {
+      for (Key& key : keys) key = random() % 1200;
+      ASSERT_TRUE(model.Lookup(keys, of_model).ok());
+      for (int again = 0; again < 2; ++again) {
+        ASSERT_TRUE(table.Lookup(keys, values).ok());
+        ASSERT_EQ(BitsOf(values), BitsOf(of_model)) << "batch " << batch;
+      }
+      ASSERT_EQ(table.Stats().lookup_hits, 2 * model.Stats().lookup_hits);
+    }
+  }
+}
+
 // A disk below, say.
 class TableThatCannotRead final : public HostTable {
  public:

@@ -360,7 +360,7 @@ Result<TreeTaskResult> RunTreeTask(const TreeParameters& parameters,
   const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
   const int64_t threads = parameters.num_threads > 0 ? parameters.num_threads : cores;
   STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool,
-                WorkPool::Start("tree", static_cast<int>(threads) - 1, PoolWait::kSpinFirst));
+                WorkPool::Start("tree", static_cast<int>(threads) - 1, ThreadWait::kSpinFirst));
   return TreeTask(parameters, context, *pool, static_cast<size_t>(threads)).Run();
 }
 
