@@ -2,10 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 namespace strata {
+namespace {
+
+// Bytes of the UTF-8 character at the front; 0: it is none, or one that terminals obey.
+size_t PrintableLength(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
+  const size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
+  if (byte(0) < 0xc2 || byte(0) > 0xf4 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  return byte(0) == 0xc2 && byte(1) < 0xa0 ? 0 : length;
+}
+
+}  // namespace
 
 std::string HumanCount(uint64_t count) {
   std::string digits = fmt::format("{}", count);
@@ -51,6 +67,24 @@ std::string QuotedBytes(std::string_view bytes) {
     }
   }
   return text + "\"";
+}
+
+std::string ShownBytes(std::string_view bytes, size_t bytes_max) {
+  const bool whole = bytes.size() <= bytes_max;
+  std::string_view rest = bytes.substr(0, bytes_max);
+  std::string text;
+  while (!rest.empty()) {
+    const size_t length = PrintableLength(rest);
+    if (length > 0) {
+      text += rest.substr(0, length);
+    } else if (rest[0] == '\t') {
+      text += "\\t";
+    } else {
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(rest[0]));
+    }
+    rest.remove_prefix(std::max<size_t>(1, length));
+  }
+  return whole ? text : text + "...";
 }
 
 }  // namespace strata

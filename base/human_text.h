@@ -15,5 +15,8 @@ std::string Counted(uint64_t count, std::string_view noun);
 // Bytes that may be anything, between quotes: printable ASCII as it is, all else escaped. fmt's own
 // {:?} ends the process at bytes that are no UTF-8 where libspdlog brings another copy of it.
 std::string QuotedBytes(std::string_view bytes);
+// What an error quotes of a file that may hold anything: control characters and bytes that are no
+// UTF-8 escaped, cut behind so many bytes with "...".
+std::string ShownBytes(std::string_view bytes, size_t bytes_max = 40);
 
 }  // namespace strata

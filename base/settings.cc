@@ -38,6 +38,13 @@ const Setting* Settings::Impl::Row(std::string_view key) const {
   return nullptr;
 }
 
+std::string_view Settings::Impl::WhyRefused(std::string_view key) const {
+  for (const RefusedKey& refused : table.refused) {
+    if (refused.key == key) return refused.why;
+  }
+  return {};
+}
+
 Settings::Impl::Entry& Settings::Impl::Find(std::string_view key,
                                             std::initializer_list<SettingType> types) {
   const Setting* row = Row(key);
@@ -60,6 +67,9 @@ Settings::~Settings() = default;
 Status Settings::Set(std::string_view key, std::string_view value, const std::string& origin) {
   const Setting* row = impl_->Row(key);
   if (row == nullptr) {
+    if (const std::string_view why = impl_->WhyRefused(key); !why.empty()) {
+      return Invalid(fmt::format("{}: {} {}", origin, key, why));
+    }
     std::vector<std::string_view> keys;
     for (const Setting& known : impl_->table.settings) keys.push_back(known.key);
     return Invalid(fmt::format("{}: unknown key '{}'{}", origin, key, SuggestName(key, keys)));

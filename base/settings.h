@@ -52,10 +52,17 @@ struct RepeatedSection {
   std::span<const Setting> settings = {};
 };
 
+// A key that people look for in vain, for it is known elsewhere: what its error says.
+struct RefusedKey {
+  std::string_view key = {};
+  std::string_view why = {};  // "is ... : remove it"
+};
+
 struct SettingsTable {
   std::string_view title = {};  // "cluster.toml", for messages and docs
   std::span<const Setting> settings = {};
   std::span<const RepeatedSection> repeated = {};
+  std::span<const RefusedKey> refused = {};
 };
 
 // The effective values of one table (or of one element of a repeated section) with their origins.

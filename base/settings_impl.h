@@ -20,6 +20,8 @@ struct Settings::Impl {
 
   // The row of a key, or nullptr.
   const Setting* Row(std::string_view key) const;
+  // What to say of a key that is refused by name; "": it is not.
+  std::string_view WhyRefused(std::string_view key) const;
   Entry& EntryOf(const Setting& row) {
     return entries[static_cast<size_t>(&row - &table.settings[0])];
   }

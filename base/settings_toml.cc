@@ -165,7 +165,7 @@ struct Settings::Impl::TomlLoader {
     std::vector<Settings>& elements = target.repeated[name];
     elements.clear();  // a file's list replaces the one before, as its values do
     for (const toml::node& element : *array) {
-      Settings settings(SettingsTable{target.table.title, section->settings, {}});
+      Settings settings(SettingsTable{target.table.title, section->settings, {}, {}});
       settings.impl_->where = Place(element.source());
       LoadSection(*element.as_table(), "", name + ".", *settings.impl_);
       elements.push_back(std::move(settings));
@@ -193,6 +193,9 @@ struct Settings::Impl::TomlLoader {
 
   static std::string UnknownName(const std::string& name, std::string_view what,
                                  std::string_view base, const Impl& target) {
+    if (const std::string_view why = target.WhyRefused(name); !why.empty()) {
+      return fmt::format("{} {}", name, why);
+    }
     std::vector<std::string> names;
     for (const Setting& row : target.table.settings) {
       if (!row.in_file) continue;

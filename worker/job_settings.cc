@@ -221,7 +221,7 @@ const SettingsTable& JobSettingsTable() {
     all.insert(all.end(), TreeSettings().begin(), TreeSettings().end());
     return all;
   }();
-  static const SettingsTable table = {"job.toml", rows, kJobSections};
+  static const SettingsTable table = {"job.toml", rows, kJobSections, RefusedTreeKeys()};
   return table;
 }
 

@@ -29,8 +29,8 @@ constexpr Setting kSettings[] = {
      .default_value = "train",
      .help =
          "What to do: train a model, evaluate or predict with the one in output.model; of trees "
-         "also refit them to data.train, or convert them.",
-     .choices = "train|evaluate|predict|refit|convert",
+         "also refit them to data.train, convert them, or, of a train.conf, write binary files.",
+     .choices = "train|evaluate|predict|refit|convert|save_binary",
      .flag = "task",
      .programs = kProgramWorker,
      .in_file = false},

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/log.h"
 #include "worker/link_up.h"
 
 namespace strata {
@@ -34,7 +35,7 @@ Result<MachineList> ListOf(Disk& disk, const TreeParameters& p) {
 Result<bool> AddMachines(Disk& disk, const TreeParameters& p, bool has_cluster,
                          ClusterConfig* config) {
   if (p.machines.empty() && p.machine_list_filename.empty()) {
-    if (p.num_machines == 1 || has_cluster) return false;
+    if (p.num_machines <= 1 || has_cluster) return false;
     return Invalid(
         fmt::format("num_machines = {}: expected machine_list_filename or machines, which list "
                     "them, or --config",
@@ -44,13 +45,19 @@ Result<bool> AddMachines(Disk& disk, const TreeParameters& p, bool has_cluster,
     return Invalid("machines and machine_list_filename exclude each other: remove one");
   }
   const char* const key = p.machines.empty() ? "machine_list_filename" : "machines";
+  if (p.num_machines == 1) {  // as LightGBM has it
+    if (p.task == "train" && p.verbosity > 0) {
+      Log(LogLevel::kInfo, "num_machines = 1: this process trains alone, {} is not read", key);
+    }
+    return false;
+  }
   if (has_cluster) {
     return Invalid(fmt::format("{} and --config exclude each other: give one", key));
   }
   Result<MachineList> list = ListOf(disk, p);
   if (!list.ok()) return Invalid(list.status().message()).Prefixed(key);
   const size_t workers = list->Of(Role::kWorker).size();
-  if (p.num_machines != 1 && static_cast<size_t>(p.num_machines) != workers) {
+  if (p.num_machines != 0 && static_cast<size_t>(p.num_machines) != workers) {
     return Invalid(fmt::format("num_machines = {}, but {} lists {} machines: expected as many",
                                p.num_machines, key, workers));
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <type_traits>
 
 #include "worker/gbdt/parameter_table.h"
@@ -14,31 +15,34 @@ namespace {
 
 constexpr std::string_view kSection = "gbdt.";
 
-// What the sections [job], [data], [[feature]] and [output], the command line and cluster.toml say,
-// and save_binary, whose files hold no texts.
-constexpr std::string_view kElsewhere[] = {"task",
-                                           "data",
-                                           "valid",
-                                           "output_model",
-                                           "output_result",
-                                           "header",
-                                           "label_column",
-                                           "weight_column",
-                                           "group_column",
-                                           "ignore_column",
-                                           "categorical_feature",
-                                           "seed",
-                                           "num_machines",
-                                           "machines",
-                                           "machine_list_filename",
-                                           "local_listen_port",
-                                           "time_out",
-                                           "pre_partition",
-                                           "save_binary"};
+// Where a job file, or what stands beside it, says what a parameter says in a train.conf.
+struct ParameterPlace {
+  std::string_view name;
+  std::string_view place;
+};
+constexpr ParameterPlace kPlaces[] = {{"task", "--task"},
+                                      {"data", "data.train (data.test to predict)"},
+                                      {"valid", "data.test"},
+                                      {"output_model", "output.model"},
+                                      {"output_result", "output.predictions"},
+                                      {"header", "data.header"},
+                                      {"label_column", "data.label"},
+                                      {"weight_column", "data.weight"},
+                                      {"group_column", "data.query"},
+                                      {"ignore_column", "data.ignore"},
+                                      {"categorical_feature", "[[feature]] of kind categorical"},
+                                      {"seed", "job.seed"},
+                                      {"num_machines", "cluster.toml"},
+                                      {"machines", "cluster.toml"},
+                                      {"machine_list_filename", "cluster.toml"},
+                                      {"local_listen_port", "cluster.toml"},
+                                      {"time_out", "cluster.toml"},
+                                      {"pre_partition", ""},
+                                      {"save_binary", ""}};
 
 // Parameters that name files.
-constexpr std::string_view kPaths[] = {"input_model", "convert_model", "forcedsplits_filename",
-                                       "report_file"};
+constexpr std::string_view kPaths[] = {"input_model", "convert_model", "forcedbins_filename",
+                                       "forcedsplits_filename", "report_file"};
 
 bool Contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::count(names, name) > 0;
@@ -158,14 +162,58 @@ Status CheckSections(const Settings& settings) {
   return {};
 }
 
+std::string WhyElsewhere(std::string_view name, std::string_view place) {
+  if (place.empty()) return fmt::format("is for a train.conf alone (--lightgbm-conf): remove it");
+  return fmt::format("has another place: {} (LightGBM's {})", place, name);
+}
+
 }  // namespace
+
+std::optional<std::string_view> PlaceElsewhere(std::string_view parameter) {
+  const auto* const found = std::ranges::find(kPlaces, parameter, &ParameterPlace::name);
+  if (found == std::end(kPlaces)) return std::nullopt;
+  return found->place;
+}
+
+std::span<const RefusedKey> RefusedTreeKeys() {
+  static std::deque<std::string> texts;
+  static const std::vector<RefusedKey> keys = [] {
+    std::vector<RefusedKey> all;
+    const auto add = [&all](std::string_view names, const std::string& why) {
+      const std::string_view kept = texts.emplace_back(why);
+      while (!names.empty()) {
+        const size_t end = std::min(names.find(' '), names.size());
+        const std::string key = fmt::format("{}{}", kSection, names.substr(0, end));
+        all.push_back({.key = texts.emplace_back(key), .why = kept});
+        names.remove_prefix(std::min(names.size(), end + 1));
+      }
+    };
+    for (const UnsupportedParameter& row : UnsupportedParameters()) {
+      add(row.name, "is a parameter of LightGBM that Strata does not support: remove it");
+    }
+    for (const IdleParameter& row : ParametersWithoutEffect()) {
+      add(row.names, "has no effect here: remove it");
+    }
+    for (const ParameterRow& row : ParameterRows()) {
+      const std::optional<std::string_view> place = PlaceElsewhere(row.name);
+      if (place.has_value()) {
+        add(row.name, WhyElsewhere(row.name, *place));
+        add(row.aliases, WhyElsewhere(row.name, *place));
+      } else {
+        add(row.aliases, fmt::format("is {}{} in a job file", kSection, row.name));
+      }
+    }
+    return all;
+  }();
+  return keys;
+}
 
 const std::vector<Setting>& TreeSettings() {
   static std::deque<std::string> texts;
   static const std::vector<Setting> settings = [] {
     std::vector<Setting> all;
     for (const ParameterRow& row : ParameterRows()) {
-      if (!Contains(kElsewhere, row.name)) all.push_back(SettingOf(row, &texts));
+      if (!PlaceElsewhere(row.name).has_value()) all.push_back(SettingOf(row, &texts));
     }
     return all;
   }();
@@ -183,6 +231,9 @@ std::string JobPath(const Settings& settings, std::string_view key, const std::s
 Result<TreeParameters> ReadTreeSettings(const Settings& settings, const JobConfig& job,
                                         const std::string& task) {
   STRATA_TRY(CheckSections(settings));
+  if (task == "save_binary") {
+    return Invalid("--task=save_binary is for a train.conf alone: its files hold no texts");
+  }
   const bool trains = task == "train" || task == "refit";
   std::vector<GivenParameter> given = {{"task", task, "--task"}};
   for (const Setting& row : TreeSettings()) {

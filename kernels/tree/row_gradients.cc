@@ -49,38 +49,40 @@ template <typename Loss>
   }
 }
 
-[[gnu::always_inline]] inline void Round16(size_t count, const float* __restrict gradients,
-                                           const float* __restrict hessians,
-                                           const GradientUnits units, uint64_t seed,
-                                           uint64_t first_row, uint32_t* __restrict rows) {
-  const double gradient_scale = 1 / units.gradient;
-  const double hessian_scale = 1 / units.hessian;
+// rows[row] = rounded(row, gradient, hessian), where both are 0 if one is not finite.
+template <typename Row, typename Rounded>
+[[gnu::always_inline]] inline void RoundRows(size_t count, const float* __restrict gradients,
+                                             const float* __restrict hessians, Row* __restrict rows,
+                                             const Rounded rounded) {
   for (size_t row = 0; row < count; ++row) {
     const bool finite = AreFinite(gradients[row], hessians[row]);
-    const double gradient = finite ? gradients[row] : 0;
-    const double hessian = finite ? hessians[row] : 0;
-    // One hash for both: 32 bits of chance each are plenty for 16 bits of number.
-    const uint64_t bits = Mix64(seed ^ ((first_row + row) * 0x9e3779b97f4a7c15ULL));
-    const auto above = static_cast<uint32_t>(bits >> 32);
-    const auto below = static_cast<uint32_t>(bits);
-    rows[row] =
-        PackRow16(RoundToUnits(gradient, gradient_scale, static_cast<double>(above) * 0x1p-32),
-                  RoundToUnits(hessian, hessian_scale, static_cast<double>(below) * 0x1p-32));
+    rows[row] = rounded(row, finite ? gradients[row] : 0.0, finite ? hessians[row] : 0.0);
   }
 }
 
-[[gnu::always_inline]] inline void Round32(size_t count, const float* __restrict gradients,
-                                           const float* __restrict hessians,
-                                           const GradientUnits units, Row32* __restrict rows) {
-  const double gradient_scale = 1 / units.gradient;
-  const double hessian_scale = 1 / units.hessian;
-  for (size_t row = 0; row < count; ++row) {
-    const bool finite = AreFinite(gradients[row], hessians[row]);
-    const double gradient = finite ? gradients[row] : 0;
-    const double hessian = finite ? hessians[row] : 0;
-    rows[row] = {RoundToUnits(gradient, gradient_scale, 0.5),
-                 RoundToUnits(hessian, hessian_scale, 0.5)};
-  }
+[[gnu::always_inline]] inline void Round16(size_t count, const float* gradients,
+                                           const float* hessians, const GradientUnits units,
+                                           uint64_t seed, uint64_t first_row, uint32_t* rows) {
+  RoundRows(count, gradients, hessians, rows,
+            [=, gradient_scale = 1 / units.gradient, hessian_scale = 1 / units.hessian](
+                size_t row, double gradient, double hessian) {
+              // One hash for both: 32 bits of chance each are plenty for 16 bits of number.
+              const uint64_t bits = Mix64(seed ^ ((first_row + row) * 0x9e3779b97f4a7c15ULL));
+              const double above = static_cast<uint32_t>(bits >> 32);
+              const double below = static_cast<uint32_t>(bits);
+              return PackRow16(RoundToUnits(gradient, gradient_scale, above * 0x1p-32),
+                               RoundToUnits(hessian, hessian_scale, below * 0x1p-32));
+            });
+}
+
+void Round32(size_t count, const float* gradients, const float* hessians, const GradientUnits units,
+             Row32* rows) {
+  RoundRows(count, gradients, hessians, rows,
+            [gradient_scale = 1 / units.gradient, hessian_scale = 1 / units.hessian](
+                size_t /*row*/, double gradient, double hessian) {
+              return Row32{RoundToUnits(gradient, gradient_scale, 0.5),
+                           RoundToUnits(hessian, hessian_scale, 0.5)};
+            });
 }
 
 #if defined(__x86_64__)

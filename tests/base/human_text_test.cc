@@ -45,5 +45,15 @@ TEST(HumanText, BytesAreQuotedWhateverTheyAre) {
   EXPECT_EQ(QuotedBytes(std::string_view("\0\x1f\x7f\xe0", 4)), R"("\x00\x1f\x7f\xe0")");
 }
 
+TEST(HumanText, BytesOfFilesAreShownSoThatNoTerminalObeysThem) {
+  EXPECT_EQ(ShownBytes("1, two"), "1, two");
+  EXPECT_EQ(ShownBytes("M\xc3\xbcnchen \xe2\x82\xac"), "M\xc3\xbcnchen \xe2\x82\xac");
+  EXPECT_EQ(ShownBytes(std::string_view("\x1b[31m\0\t\x7f", 8)), R"(\x1b[31m\x00\t\x7f)");
+  EXPECT_EQ(ShownBytes("\xff\xc3"), R"(\xff\xc3)");
+  EXPECT_EQ(ShownBytes("\xc2\x9b"), R"(\xc2\x9b)");  // a control character, too
+  EXPECT_EQ(ShownBytes("12345", 4), "1234...");
+  EXPECT_EQ(ShownBytes("12345", 5), "12345");
+}
+
 }  // namespace
 }  // namespace strata

@@ -1,5 +1,6 @@
 #include "worker/job.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -153,6 +154,27 @@ TEST(Job, OverridesWinAndAreRelativeToTheWorkingDirectory) {
               StatusCode::kInvalid)
         << bad;
   }
+}
+
+// LightGBM's other keys are no unknown ones.
+TEST(Job, KeysOfLightGbmThatAreNoneOfGbdtSayWhereTheyBelong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"linear_tree = true",
+       "j:2:1: gbdt.linear_tree is a parameter of LightGBM that Strata does not support"},
+      {"eta = 0.1", "j:2:1: gbdt.eta is gbdt.learning_rate in a job file"},
+      {"valid = \"x\"", "j:2:1: gbdt.valid has another place: data.test (LightGBM's valid)"},
+      {"force_col_wise = true", "j:2:1: gbdt.force_col_wise has no effect here: remove it"},
+      {"save_binary = true", "gbdt.save_binary is for a train.conf alone"},
+      {"num_leafs = 3", "j:2:1: unknown key 'gbdt.num_leafs'"}};
+  for (const auto& [line, message] : cases) {
+    const Status status = ParseJob(fmt::format("[gbdt]\n{}\n", line), "j", {}).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalid);
+    EXPECT_NE(status.message().find(message), std::string::npos) << status.message();
+  }
+  const Status flag =
+      ParseJob(kJob, "j", std::vector<std::string>{"gbdt.linear_tree=true"}).status();
+  EXPECT_NE(flag.message().find("command line: gbdt.linear_tree is a parameter"), std::string::npos)
+      << flag.message();
 }
 
 TEST(Job, MistakesAreNamedWithFileAndLine) {

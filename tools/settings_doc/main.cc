@@ -11,6 +11,7 @@
 #include "worker/gbdt/parameter_table.h"
 #include "worker/job.h"
 #include "worker/options.h"
+#include "worker/tree_settings.h"
 
 namespace {
 
@@ -43,10 +44,10 @@ constexpr const char* kTrainConfHead =
     R"(## LightGBM's train.conf
 
 What `strata-worker --lightgbm-conf=FILE` takes: `key = value` lines and # comments. Defaults and
-meanings are those of [gbdt] in job.toml, above. "elsewhere": it has another place in a job file.
+bounds are those of [gbdt] in job.toml, above.
 
-| key | aliases | in a job file |
-| --- | --- | --- |
+| key | aliases | in a job file | meaning |
+| --- | --- | --- | --- |
 )";
 
 std::string WithTicks(std::string_view names) {
@@ -59,24 +60,32 @@ std::string WithTicks(std::string_view names) {
   return text;
 }
 
+// A cell of a table.
+std::string Escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? "\\|" : std::string(1, c);
+  return escaped;
+}
+
 std::string TrainConfMarkdown() {
   std::string text = kTrainConfHead;
   for (const strata::ParameterRow& row : strata::ParameterRows()) {
-    const std::string key = fmt::format("gbdt.{}", row.name);
-    const auto& settings = strata::JobSettingsTable().settings;
-    const bool in_job = std::ranges::find(settings, key, &strata::Setting::key) != settings.end();
-    text += fmt::format("| `{}` | {} | {} |\n", row.name, WithTicks(row.aliases),
-                        in_job ? fmt::format("`{}`", key) : "elsewhere");
+    const auto place = strata::PlaceElsewhere(row.name);
+    const std::string key = fmt::format("`gbdt.{}`", row.name);
+    text += fmt::format("| `{}` | {} | {} | {} |\n", row.name, WithTicks(row.aliases),
+                        place.has_value() ? std::string(*place) : key, Escaped(row.help));
   }
-  text += "\nAccepted without effect, as they change how LightGBM works and not what comes out:";
-  for (const std::string_view key : strata::ParametersWithoutEffect()) {
-    text += fmt::format(" `{}`", key);
+  text +=
+      "\nAccepted without effect, as they change how LightGBM works and not what comes out:\n\n";
+  text += "| key | why there is nothing to set |\n| --- | --- |\n";
+  for (const strata::IdleParameter& row : strata::ParametersWithoutEffect()) {
+    text += fmt::format("| {} | {} |\n", WithTicks(row.names), row.help);
   }
-  text += ".\n\nRefused by name, unless they are left at what has no effect:\n\n";
-  text += "| key | fine at |\n| --- | --- |\n";
+  text += "\nRefused by name, unless they are left at what has no effect:\n\n";
+  text += "| key | fine at | what it is |\n| --- | --- | --- |\n";
   for (const strata::UnsupportedParameter& row : strata::UnsupportedParameters()) {
-    text += fmt::format("| `{}` | {} |\n", row.name,
-                        row.idle.empty() ? "" : fmt::format("`{}`", row.idle));
+    text += fmt::format("| `{}` | {} | {} |\n", row.name,
+                        row.idle.empty() ? "" : fmt::format("`{}`", row.idle), row.help);
   }
   return text + "\n";
 }

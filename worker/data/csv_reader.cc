@@ -7,20 +7,12 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/human_text.h"
+
 namespace strata {
 namespace {
 
-constexpr size_t kFieldShownMax = 40;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-// A field as a message shows it: not too long, no control characters.
-std::string Shown(std::string_view field) {
-  std::string text(field.substr(0, kFieldShownMax));
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return field.size() > kFieldShownMax ? text + "..." : text;
-}
 
 // A finite decimal number that a float can hold.
 bool ParseNumber(std::string_view field, double* number) {
@@ -185,7 +177,8 @@ std::string CsvReader::ReadNumber(size_t column) {
   const std::string_view field = fields_.fields[column];
   numbers_[column] = std::nan("");
   if (field.empty() || ParseNumber(field, &numbers_[column])) return "";
-  return fmt::format("column '{}': '{}' is no finite number", plan_.names[column], Shown(field));
+  return fmt::format("column '{}': '{}' is no finite number", plan_.names[column],
+                     ShownBytes(field));
 }
 
 std::string CsvReader::ReadLabel(float* label) const {
@@ -200,15 +193,15 @@ std::string CsvReader::ReadLabel(float* label) const {
       return "";
     }
     return fmt::format("the label '{}' is neither in data.label_positive nor in label_negative",
-                       Shown(field));
+                       ShownBytes(field));
   }
   double number = 0;
   const bool read = ParseNumber(field, &number);
   if (spec_.label_is_number && !read) {
-    return fmt::format("the label '{}' is no finite number", Shown(field));
+    return fmt::format("the label '{}' is no finite number", ShownBytes(field));
   }
   if (!read || (!spec_.label_is_number && number != 0 && number != 1)) {
-    return fmt::format("the label '{}' is neither 0 nor 1", Shown(field));
+    return fmt::format("the label '{}' is neither 0 nor 1", ShownBytes(field));
   }
   *label = static_cast<float>(number);
   return "";
@@ -220,7 +213,7 @@ std::string CsvReader::ReadWeight(float* weight) const {
   const std::string_view field = fields_.fields[plan_.weight];
   double number = 0;
   if (!ParseNumber(field, &number) || number < 0) {
-    return fmt::format("the weight '{}' is no number of at least 0", Shown(field));
+    return fmt::format("the weight '{}' is no number of at least 0", ShownBytes(field));
   }
   *weight = static_cast<float>(number);
   return "";
@@ -232,7 +225,7 @@ std::string CsvReader::ReadQuery(int64_t* query) const {
   const char* end = field.data() + field.size();
   const auto [stop, error] = std::from_chars(field.data(), end, *query);
   if (error == std::errc() && stop == end) return "";
-  return fmt::format("the query '{}' is no whole number", Shown(field));
+  return fmt::format("the query '{}' is no whole number", ShownBytes(field));
 }
 
 }  // namespace strata

@@ -88,6 +88,7 @@ class EvaluateTask {
       queries.insert(queries.end(), block.queries.begin(), block.queries.end());
     }
     if (data_.rows() == 0) return Invalid(p_.data + ": holds no rows");
+    data_.path = p_.data;
     if (!queries.empty()) {
       STRATA_ASSIGN(data_.query_begins, QueriesFromColumn(queries, p_.data));
     }

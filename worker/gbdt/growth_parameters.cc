@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/human_text.h"
+
 namespace strata {
 namespace {
 
@@ -62,7 +64,7 @@ class SetReader {
   Status Wrong(const std::string& expected) const {
     return Invalid(fmt::format(
         "interaction_constraints: sets like [0,1,2],[2,3]: expected {} at place {}, found '{}'",
-        expected, at_ + 1, text_.substr(at_, 20)));
+        expected, at_ + 1, ShownBytes(text_.substr(at_), 20)));
   }
 
   const std::string_view text_;
@@ -73,37 +75,44 @@ bool IsMonotone(const TreeParameters& p) {
   return std::ranges::any_of(p.monotone_constraints, [](int64_t way) { return way != 0; });
 }
 
-std::string MonotoneProblem(const TreeParameters& p) {
+std::optional<ParameterConflict> MonotoneConflict(const TreeParameters& p) {
   if (p.monotone_constraints_method == "advanced") {
-    return "monotone_constraints_method = advanced is not supported: set "
-           "monotone_constraints_method = intermediate";
+    return {{{"monotone_constraints_method"},
+             "monotone_constraints_method = advanced is not supported: set "
+             "monotone_constraints_method = intermediate"}};
   }
   if (!IsMonotone(p)) {
-    return p.monotone_penalty > 0 ? "monotone_penalty has no effect without monotone_constraints"
-                                  : "";
+    if (!(p.monotone_penalty > 0)) return {};
+    return {{{"monotone_penalty"}, "monotone_penalty has no effect without monotone_constraints"}};
   }
   constexpr std::string_view kRenewed[] = {"regression_l1", "quantile", "mape"};
   if (std::ranges::count(kRenewed, p.objective) > 0) {
-    return fmt::format(
-        "monotone_constraints cannot be kept with objective = {}, which gives leaves outputs of "
-        "their own: remove one",
-        p.objective);
+    return {{{"monotone_constraints", "objective"},
+             fmt::format("monotone_constraints cannot be kept with objective = {}, which gives "
+                         "leaves outputs of their own: remove one",
+                         p.objective)}};
+  }
+  if (p.task == "refit") {
+    return {
+        {{"monotone_constraints"}, "monotone_constraints in task = refit is not supported yet"}};
   }
   if (p.monotone_constraints_method == "intermediate") {
     if (p.quant_train_renew_leaf) {
-      return "monotone_constraints_method = intermediate bounds leaves by each other's outputs, "
-             "which quant_train_renew_leaf gives them anew: remove one";
+      return {{{"monotone_constraints_method", "quant_train_renew_leaf"},
+               "monotone_constraints_method = intermediate bounds leaves by each other's outputs, "
+               "which quant_train_renew_leaf gives them anew: remove one"}};
     }
     if (p.tree_learner == "voting") {
-      return "monotone_constraints_method = intermediate is not supported with tree_learner = "
-             "voting, whose ranks keep no sums of leaves to search them again: set tree_learner = "
-             "data";
+      return {{{"monotone_constraints_method", "tree_learner"},
+               "monotone_constraints_method = intermediate is not supported with tree_learner = "
+               "voting, whose ranks keep no sums of leaves to search them again: set tree_learner "
+               "= data"}};
     }
   }
-  if (p.task == "refit") return "monotone_constraints in task = refit is not supported yet";
   if (!p.forcedsplits_filename.empty()) {
-    return "forcedsplits_filename and monotone_constraints exclude each other, as a forced split "
-           "may break a constraint: remove one";
+    return {{{"forcedsplits_filename", "monotone_constraints"},
+             "forcedsplits_filename and monotone_constraints exclude each other, as a forced split "
+             "may break a constraint: remove one"}};
   }
   return {};
 }
@@ -114,9 +123,10 @@ Result<std::vector<std::vector<int64_t>>> InteractionSets(std::string_view text)
   return SetReader(text).Read();
 }
 
-std::string GrowthProblem(const TreeParameters& p) {
+std::optional<ParameterConflict> GrowthConflict(const TreeParameters& p) {
   const auto sets = InteractionSets(p.interaction_constraints);
-  return sets.ok() ? MonotoneProblem(p) : std::string(sets.status().message());
+  if (sets.ok()) return MonotoneConflict(p);
+  return {{{"interaction_constraints"}, std::string(sets.status().message())}};
 }
 
 const char* GrowsOnHost(const TreeParameters& p) {

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "worker/gbdt/parameter_conflicts.h"
 #include "worker/gbdt/parameters.h"
 
 namespace strata {
@@ -18,8 +19,8 @@ constexpr size_t kInteractionSetsMax = 64;
 // features. kInvalid: what stands there instead.
 Result<std::vector<std::vector<int64_t>>> InteractionSets(std::string_view text);
 
-// What is wrong with how trees are to grow, of what parameters show by themselves; nothing: "".
-std::string GrowthProblem(const TreeParameters& parameters);
+// What is wrong with how trees are to grow, of what parameters show by themselves.
+std::optional<ParameterConflict> GrowthConflict(const TreeParameters& parameters);
 
 // The parameter for whose sake the host grows trees even with device = cuda, while a GPU has the
 // rows; null: there is none.

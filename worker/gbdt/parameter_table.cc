@@ -1,5 +1,6 @@
 #include "worker/gbdt/parameter_table.h"
 
+#include <algorithm>
 #include <map>
 
 namespace strata {
@@ -9,34 +10,33 @@ using P = TreeParameters;
 using S = SplitRules;
 using B = BinningRules;
 
-constexpr std::string_view kWithoutEffect[] = {"force_col_wise",
-                                               "force_row_wise",
-                                               "histogram_pool_size",
-                                               "is_enable_sparse",
-                                               "is_sparse",
-                                               "enable_sparse",
-                                               "sparse",
-                                               "two_round",
-                                               "two_round_loading",
-                                               "use_two_round_loading",
-                                               "deterministic",
-                                               "config",
-                                               "config_file"};
+constexpr IdleParameter kWithoutEffect[] = {
+    {"force_col_wise", "Histograms are made as the number of features and rows asks for."},
+    {"force_row_wise", "The same."},
+    {"histogram_pool_size", "Histograms are kept of leaves that may yet be split, and no others."},
+    {"is_enable_sparse is_sparse enable_sparse sparse",
+     "Sparse features are put together by enable_bundle."},
+    {"two_round two_round_loading use_two_round_loading",
+     "Files are always read twice, block by block, so that they are never all in memory."},
+    {"deterministic", "Results never depend on threads or timing."},
+    {"config config_file", "The file is named by --lightgbm-conf."}};
 
-constexpr UnsupportedParameter kUnsupported[] = {{"linear_tree", "false"},
-                                                 {"linear_trees", "false"},
-                                                 {"linear_lambda", "0"},
-                                                 {"cegb_tradeoff", "1"},
-                                                 {"cegb_penalty_split", "0"},
-                                                 {"parser_config_file", ""},
-                                                 {"auc_mu_weights", ""},
-                                                 {"precise_float_parser", "true"},
-                                                 {"cegb_penalty_feature_lazy", ""},
-                                                 {"cegb_penalty_feature_coupled", ""},
-                                                 {"lambdarank_position_bias_regularization", "0"},
-                                                 {"gpu_platform_id", "-1"},
-                                                 {"gpu_device_id", "-1"},
-                                                 {"gpu_use_dp", "false"}};
+constexpr UnsupportedParameter kUnsupported[] = {
+    {"linear_tree", "false", "Linear models in leaves."},
+    {"linear_trees", "false", "Another name of linear_tree."},
+    {"linear_lambda", "0", "Their regularisation."},
+    {"cegb_tradeoff", "1", "Costs of features, against gain."},
+    {"cegb_penalty_split", "0", "Cost of a split."},
+    {"cegb_penalty_feature_lazy", "", "Cost of a feature for each row."},
+    {"cegb_penalty_feature_coupled", "", "Cost of a feature for a model."},
+    {"parser_config_file", "", "A parser of the caller's own."},
+    {"precise_float_parser", "true", "Numbers are always read exactly; false would ask for less."},
+    {"auc_mu_weights", "", "Weights of pairs of classes in auc_mu."},
+    {"lambdarank_position_bias_regularization", "0",
+     "Learning from clicks whose place in a list (FILE.position) made them likelier."},
+    {"gpu_platform_id", "-1", "OpenCL's platform; here device_type = cuda:N names a GPU."},
+    {"gpu_device_id", "-1", "OpenCL's device; here device_type = cuda:N names a GPU."},
+    {"gpu_use_dp", "false", "Sums in double precision; here sums are exact."}};
 
 // LightGBM's other names for values of texts.
 const std::map<std::string_view, std::string_view>& ObjectiveAliases() {
@@ -73,14 +73,26 @@ const std::map<std::string_view, std::string_view>& OtherAliases() {
   return aliases;
 }
 
+// Of names that blanks separate.
+bool IsAmong(std::string_view names, std::string_view name) {
+  while (!names.empty()) {
+    const size_t blank = names.find(' ');
+    if (names.substr(0, blank) == name) return true;
+    if (blank == std::string_view::npos) break;
+    names.remove_prefix(blank + 1);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::span<const ParameterRow> ParameterRows() {
   static const std::vector<ParameterRow> rows = {
       {"task", "task_type", &P::task,
        "What to do. evaluate (Strata's own) measures the model of input_model on data; convert "
-       "writes the model of input_model as model_format into convert_model.",
-       0, 0, "train|evaluate|predict|convert|refit"},
+       "writes the model of input_model as model_format into convert_model; save_binary writes "
+       "FILE.bin of data and valid, and no model.",
+       0, 0, "train|evaluate|predict|convert|refit|save_binary"},
       {"objective", "objective_type app application loss", &P::objective,
        "What is learned: the loss, and what scores mean.", 0, 0,
        "regression|regression_l1|huber|fair|poisson|quantile|mape|gamma|tweedie|binary|multiclass|"
@@ -95,7 +107,8 @@ std::span<const ParameterRow> ParameterRows() {
        "File of rows to train on, or to predict."},
       {"valid", "test valid_data valid_data_file test_data test_data_file valid_filenames",
        &P::valid, "Files of rows to measure on after each round."},
-      {"input_model", "model_input model_in", &P::input_model, "A model to predict with."},
+      {"input_model", "model_input model_in", &P::input_model,
+       "A model to predict with, to convert, to refit, or that training goes on from."},
       {"output_model", "model_output model_out", &P::output_model, "File for the trained model."},
       {"output_result",
        "predict_result prediction_result predict_name prediction_name pred_name name_pred",
@@ -140,7 +153,10 @@ std::span<const ParameterRow> ParameterRows() {
        0, 0, "serial|data|feature|voting"},
       {"top_k", "topk", &P::top_k, "Features that each worker votes for, of voting.", 1, 1e6},
       {"num_machines", "num_machine", &P::num_machines,
-       "Workers that train together. 1: as many as are listed.", 1, 65535},
+       "Workers that train together. 1: this process alone, whatever is listed. Not given: as many "
+       "as "
+       "are listed.",
+       1, 65535},
       {"machines", "workers nodes", &P::machines,
        "The workers in rank order, \"ip:port,ip:port\", where no cluster file lists them."},
       {"machine_list_filename", "machine_list_file machine_list mlist", &P::machine_list_filename,
@@ -367,20 +383,19 @@ std::span<const ParameterRow> ParameterRows() {
 
 const ParameterRow* FindParameter(std::string_view key) {
   for (const ParameterRow& row : ParameterRows()) {
-    if (row.name == key) return &row;
-    for (std::string_view rest = row.aliases; !rest.empty();) {
-      const size_t blank = rest.find(' ');
-      if (rest.substr(0, blank) == key) return &row;
-      if (blank == std::string_view::npos) break;
-      rest.remove_prefix(blank + 1);
-    }
+    if (row.name == key || IsAmong(row.aliases, key)) return &row;
   }
   return nullptr;
 }
 
 std::span<const UnsupportedParameter> UnsupportedParameters() { return kUnsupported; }
 
-std::span<const std::string_view> ParametersWithoutEffect() { return kWithoutEffect; }
+std::span<const IdleParameter> ParametersWithoutEffect() { return kWithoutEffect; }
+
+bool IsWithoutEffect(std::string_view key) {
+  return std::ranges::any_of(kWithoutEffect,
+                             [&](const IdleParameter& idle) { return IsAmong(idle.names, key); });
+}
 
 std::string_view CanonicalChoice(std::string_view parameter, std::string_view value) {
   const auto& aliases = parameter == "objective" ? ObjectiveAliases() : OtherAliases();

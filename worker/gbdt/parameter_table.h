@@ -41,11 +41,17 @@ const ParameterRow* FindParameter(std::string_view key);
 struct UnsupportedParameter {
   std::string_view name;
   std::string_view idle;
+  std::string_view help;  // what it does there
 };
 std::span<const UnsupportedParameter> UnsupportedParameters();
 
 // Keys that change how LightGBM works, not what comes out: any value is fine.
-std::span<const std::string_view> ParametersWithoutEffect();
+struct IdleParameter {
+  std::string_view names;  // one and its aliases, separated by blanks
+  std::string_view help;   // why there is nothing to choose here
+};
+std::span<const IdleParameter> ParametersWithoutEffect();
+bool IsWithoutEffect(std::string_view key);
 
 // The first of LightGBM's names for a value of a parameter that has choices ("l2" of objective is
 // "regression").

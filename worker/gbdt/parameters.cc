@@ -1,21 +1,22 @@
 #include "worker/gbdt/parameters.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <variant>
 
+#include "base/human_text.h"
 #include "base/settings.h"
-#include "kernels/core/device_choice.h"
-#include "worker/gbdt/growth_parameters.h"
+#include "worker/gbdt/parameter_conflicts.h"
 #include "worker/gbdt/parameter_table.h"
 
 namespace strata {
 namespace {
 
 constexpr uint64_t kConfBytesMax = 16 << 20;
-constexpr const char* kCommandLine = "command line";
+constexpr const char* kCommandLine = "command line";  // an origin
 
 using Texts = std::vector<std::string>;
 using P = TreeParameters;
@@ -44,7 +45,7 @@ using Given = GivenParameter;
 
 Status Wrong(const Given& given, const std::string& expected) {
   return Invalid(fmt::format("{}: {}: expected {}, found '{}'", given.origin, given.key, expected,
-                             given.value));
+                             ShownBytes(given.value)));
 }
 
 Result<double> NumberOf(const Given& given, std::string_view text, const ParameterRow& row,
@@ -151,6 +152,43 @@ bool IsOfTheRun(std::string_view name) {
   return std::ranges::count(kNames, name) > 0;
 }
 
+// A value as LightGBM writes it into models, whose reader takes no other spelling.
+struct ModelText {
+  const TreeParameters& p;
+
+  std::string Of(bool value) const { return value ? "1" : "0"; }
+  std::string Of(const std::string& value) const { return value; }
+  template <typename T>
+  std::string Of(const std::vector<T>& values) const {
+    return fmt::format("{}", fmt::join(values, ","));
+  }
+  template <typename T>
+  std::string Of(T number) const {
+    return fmt::format("{}", number);
+  }
+  template <typename T>
+  std::string operator()(T P::*member) const {
+    return Of(p.*member);
+  }
+  template <typename T>
+  std::string operator()(T S::*member) const {
+    return Of(p.rules.*member);
+  }
+  template <typename T>
+  std::string operator()(T B::*member) const {
+    return Of(p.binning.*member);
+  }
+};
+
+// Whether LightGBM loads a model in which a parameter is so: its reader makes JSON of them, where
+// a list of columns has numbers alone and nothing is escaped.
+bool IsReadByLightGbm(const ParameterRow& row, std::string_view value) {
+  if (row.name == "categorical_feature" || row.name == "ignore_column") {
+    return value.find_first_not_of("0123456789,") == value.npos;
+  }
+  return value.find_first_of("\"\\\n") == value.npos;
+}
+
 // The name that a key means.
 std::string_view NameOf(const Given& given) {
   const ParameterRow* row = FindParameter(given.key);
@@ -159,10 +197,13 @@ std::string_view NameOf(const Given& given) {
 
 Status Apply(const Given& given, TreeParameters* out) {
   if (const ParameterRow* row = FindParameter(given.key); row != nullptr) {
-    if (!IsOfTheRun(row->name)) out->set.emplace_back(row->name, given.value);
-    return std::visit(Setter(given, *row, out), row->target);
+    STRATA_TRY(std::visit(Setter(given, *row, out), row->target));
+    if (IsOfTheRun(row->name)) return {};
+    const std::string text = std::visit(ModelText{*out}, row->target);
+    if (IsReadByLightGbm(*row, text)) out->set.emplace_back(row->name, text);
+    return {};
   }
-  if (std::ranges::count(ParametersWithoutEffect(), given.key) > 0) return {};
+  if (IsWithoutEffect(given.key)) return {};
   for (const UnsupportedParameter& known : UnsupportedParameters()) {
     if (known.name != given.key) continue;
     if (given.value == known.idle) return {};
@@ -173,7 +214,7 @@ Status Apply(const Given& given, TreeParameters* out) {
   std::vector<std::string_view> names;
   for (const ParameterRow& row : ParameterRows()) names.push_back(row.name);
   const std::string_view nearest = NearestName(given.key, names);
-  return Invalid(fmt::format("{}: unknown parameter '{}'{}", given.origin, given.key,
+  return Invalid(fmt::format("{}: unknown parameter '{}'{}", given.origin, ShownBytes(given.key),
                              nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
 }
 
@@ -194,102 +235,17 @@ void DeriveSeeds(const std::vector<std::string_view>& given, TreeParameters* out
   next("extra_seed", &out->extra_seed);
 }
 
-// What is wrong with how rows are sampled; nothing: "".
-std::string SamplingProblem(const TreeParameters& p) {
-  const bool balanced = p.pos_bagging_fraction != 1 || p.neg_bagging_fraction != 1;
-  const bool bags = p.bagging_freq > 0 && (p.bagging_fraction != 1 || balanced);
-  if (p.data_sample_strategy == "goss") {
-    if (p.top_rate + p.other_rate > 1) {
-      return fmt::format("top_rate + other_rate is {}: expected at most 1",
-                         p.top_rate + p.other_rate);
-    }
-    if (bags || p.bagging_by_query) return "goss and bagging exclude each other: remove one";
-    return {};
+// "conf:3, command line": where the parameters of these names were given; `file`, if none was.
+std::string OriginsOf(std::span<const std::string_view> names, std::span<const Given> given,
+                      const std::string& file) {
+  std::vector<std::string_view> origins;
+  for (const Given& one : given) {
+    if (std::ranges::count(names, NameOf(one)) == 0) continue;
+    if (std::ranges::count(origins, one.origin) == 0) origins.push_back(one.origin);
   }
-  if (p.bagging_freq == 0 && (p.bagging_fraction != 1 || balanced)) {
-    return fmt::format(
-        "{} has no effect while bagging_freq is 0: set bagging_freq = 1",
-        balanced ? "pos_bagging_fraction or neg_bagging_fraction" : "bagging_fraction");
-  }
-  if (p.bagging_by_query && !bags) {
-    return "bagging_by_query has no effect without bagging_freq and bagging_fraction";
-  }
-  if (balanced && p.objective != "binary") {
-    return "pos_bagging_fraction and neg_bagging_fraction need objective = binary";
-  }
-  if (balanced && (p.bagging_fraction != 1 || p.bagging_by_query)) {
-    return "pos_bagging_fraction and neg_bagging_fraction exclude bagging_fraction and "
-           "bagging_by_query: remove one of them";
-  }
-  if (p.boosting == "rf" && !bags && p.feature_fraction == 1) {
-    return "boosting = rf needs trees that differ: set bagging_freq and bagging_fraction, or "
-           "feature_fraction";
-  }
-  return {};
-}
-
-// What only several values together show.
-Status CheckTogether(const std::string& file, const TreeParameters& p) {
-  const auto wrong = [&](const std::string& what) {
-    return Invalid(fmt::format("{}: {}", file, what));
-  };
-  const bool multiclass = p.objective == "multiclass" || p.objective == "multiclassova";
-  if (multiclass && p.num_class < 2) {
-    return wrong(fmt::format("objective = {} needs num_class of at least 2", p.objective));
-  }
-  if (!multiclass && p.num_class != 1) {
-    return wrong(fmt::format("num_class = {} has no effect on objective = {}: remove it",
-                             p.num_class, p.objective));
-  }
-  const Result<DeviceChoice> device = ParseDevice(p.device_type);
-  if (!device.ok()) return wrong(fmt::format("device_type: {}", device.status().message()));
-  if (p.num_gpu > 1 && device->kind == DeviceKind::kCpu) {
-    return wrong(
-        fmt::format("num_gpu = {} has no effect on device_type = {}: set device_type to "
-                    "cuda, or remove num_gpu",
-                    p.num_gpu, p.device_type));
-  }
-  if (p.gradient_bits != 0 && p.gradient_bits != 16 && p.gradient_bits != 32) {
-    return wrong(
-        fmt::format("gradient_bits: expected 16, 32, or 0 for the one that fits the data; found {}",
-                    p.gradient_bits));
-  }
-  if (p.reg_sqrt && p.objective != "regression") {
-    return wrong(fmt::format("reg_sqrt has no effect on objective = {}: remove it", p.objective));
-  }
-  if ((p.is_unbalance || p.scale_pos_weight != 1) && p.objective != "binary") {
-    return wrong(fmt::format("is_unbalance and scale_pos_weight need objective = binary, found {}",
-                             p.objective));
-  }
-  if (p.is_unbalance && p.scale_pos_weight != 1) {
-    return wrong("is_unbalance and scale_pos_weight exclude each other: remove one");
-  }
-  if (const std::string what = SamplingProblem(p); !what.empty()) return wrong(what);
-  if (const std::string what = GrowthProblem(p); !what.empty()) return wrong(what);
-  if (p.boosting == "dart" && p.early_stopping_round > 0) {
-    return wrong(
-        "early_stopping_round cannot be used with boosting = dart, which changes trees of earlier "
-        "rounds: remove one");
-  }
-  if (p.objective == "quantile" && p.alpha >= 1)
-    return wrong("alpha: expected below 1 for quantile");
-  const auto unsupported = [&](const std::string& what) {
-    return wrong(what + " is not supported yet");
-  };
-  if (p.task == "refit" && p.rules.path_smooth > 0) {
-    return unsupported("path_smooth in task = refit");
-  }
-  if (p.predict_raw_score + p.predict_leaf_index + p.predict_contrib > 1) {
-    return wrong(
-        "predict_raw_score, predict_leaf_index and predict_contrib exclude each other: keep one");
-  }
-  if (p.pred_early_stop && (p.predict_leaf_index || p.predict_contrib)) {
-    return wrong("pred_early_stop goes with scores, not with predict_leaf_index, predict_contrib");
-  }
-  if (p.quant_train_renew_leaf && !p.use_quantized_grad) {
-    return wrong("quant_train_renew_leaf has no effect without use_quantized_grad: remove it");
-  }
-  return {};
+  if (origins.empty()) return file;
+  std::ranges::sort(origins);
+  return fmt::format("{}", fmt::join(origins, ", "));
 }
 
 }  // namespace
@@ -308,7 +264,9 @@ Result<TreeParameters> MakeTreeParameters(std::span<const GivenParameter> given,
     parameters.data_sample_strategy = "goss";
   }
   parameters.binning.min_data_in_leaf = parameters.rules.min_data_in_leaf;
-  STRATA_TRY(CheckTogether(file, parameters));
+  if (const auto conflict = FindConflict(parameters); conflict.has_value()) {
+    return Invalid(fmt::format("{}: {}", OriginsOf(conflict->keys, given, file), conflict->what));
+  }
   return parameters;
 }
 
@@ -333,7 +291,7 @@ Result<TreeParameters> ParseLightGbmConf(std::string_view text, const std::strin
   for (auto it = overrides.rbegin(); it != overrides.rend(); ++it) {  // the last one wins
     const size_t equals = it->find('=');
     if (equals == std::string::npos) {
-      return Invalid(fmt::format("'{}': expected key=value", *it));
+      return Invalid(fmt::format("{}: '{}': expected key=value", kCommandLine, ShownBytes(*it)));
     }
     STRATA_TRY(add(*it, equals, kCommandLine));
   }
@@ -348,7 +306,7 @@ Result<TreeParameters> ParseLightGbmConf(std::string_view text, const std::strin
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos) {
       return Invalid(
-          fmt::format("{}:{}: expected key = value, found '{}'", file, number, line.substr(0, 80)));
+          fmt::format("{}:{}: expected key = value, found '{}'", file, number, ShownBytes(line)));
     }
     STRATA_TRY(add(line, equals, fmt::format("{}:{}", file, number)));
   }

@@ -50,7 +50,7 @@ struct TreeParameters {
   std::string tree_learner = "serial";
   int64_t top_k = 20;  // of tree_learner = voting
   // The ranks that train together, where no cluster file says it.
-  int64_t num_machines = 1;           // 1: as many as are listed
+  int64_t num_machines = 0;           // 0: as many as are listed
   std::vector<std::string> machines;  // "10.0.0.1:12400"
   std::string machine_list_filename;
   int64_t local_listen_port = 0;  // 0: tells no machines apart

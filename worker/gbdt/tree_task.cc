@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -15,12 +16,15 @@
 #include "worker/gbdt/convert_task.h"
 #include "worker/gbdt/data/dataset_file.h"
 #include "worker/gbdt/data/divided_rows.h"
+#include "worker/gbdt/data/side_files.h"
 #include "worker/gbdt/early_stopping.h"
+#include "worker/gbdt/engine/feature_rules.h"
 #include "worker/gbdt/evaluate_task.h"
 #include "worker/gbdt/forced_bins.h"
 #include "worker/gbdt/growth_parameters.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/open_rows.h"
+#include "worker/gbdt/output_folder.h"
 #include "worker/gbdt/phase_times.h"
 #include "worker/gbdt/predict_task.h"
 #include "worker/gbdt/rank_agreement.h"
@@ -70,6 +74,7 @@ class TreeTask {
 
   Result<TreeTaskResult> Run() {
     result_.task = p_.task;
+    STRATA_TRY(CheckFolders());
     if (p_.task == "convert") {
       STRATA_TRY(RunConvert(p_, context_, &result_));
       return std::move(result_);
@@ -80,10 +85,10 @@ class TreeTask {
       STRATA_TRY(RunPredict(p_, context_, pool_, &result_));
     } else if (p_.task == "evaluate") {
       STRATA_TRY(RunEvaluate(p_, context_, pool_, &result_));
+    } else if (p_.task == "refit") {
+      STRATA_TRY(Refit());
     } else {
-      STRATA_TRY(CheckFolder("output_model", p_.output_model));
-      STRATA_TRY(CheckFolder("report_file", p_.report_file));
-      STRATA_TRY(p_.task == "refit" ? Refit() : Train());
+      STRATA_TRY(p_.task == "save_binary" ? SaveBinary() : Train());
     }
     return std::move(result_);
   }
@@ -92,18 +97,18 @@ class TreeTask {
   // One rank does what shows outside.
   bool writes() const { return context_.group == nullptr || context_.group->rank() == 0; }
 
-  // Who trained for hours must not learn at the end that there is nowhere to write to.
-  Status CheckFolder(std::string_view key, const std::string& path) const {
-    const size_t slash = path.rfind('/');
-    if (!writes() || slash == std::string::npos || slash == 0) return {};
-    const Status listed = context_.disk.List(path.substr(0, slash)).status();
-    if (listed.ok()) return {};
-    return Invalid(fmt::format("{} = {}: expected a file in a folder that is there: {}", key, path,
-                               listed.message()));
+  // Of what the task writes.
+  Status CheckFolders() const {
+    if (!writes()) return {};
+    Disk& disk = context_.disk;
+    if (p_.task == "convert") return CheckFolderOf(disk, "convert_model", p_.convert_model);
+    if (p_.task == "predict") return CheckFolderOf(disk, "output_result", p_.output_result);
+    if (p_.task != "train" && p_.task != "refit") return {};
+    STRATA_TRY(CheckFolderOf(disk, "output_model", p_.output_model));
+    return CheckFolderOf(disk, "report_file", p_.report_file);
   }
 
-  Result<DatasetOptions> Options() const {
-    STRATA_ASSIGN(auto forced_bounds, ReadForcedBins(context_.disk, p_.forcedbins_filename));
+  DatasetOptions Options() const {
     return DatasetOptions{
         .binning = p_.binning,
         .sample_rows = static_cast<size_t>(p_.bin_construct_sample_cnt),
@@ -111,7 +116,7 @@ class TreeTask {
         .classes = static_cast<size_t>(p_.num_class),
         .categorical = p_.categorical_feature,
         .max_bin_by_feature = p_.max_bin_by_feature,
-        .forced_bounds = std::move(forced_bounds),
+        .forced_bounds = forced_bounds_,
         .group = p_.tree_learner == "feature" ? nullptr : context_.group,
         .own_files = p_.pre_partition,
         .feature_ranks = p_.tree_learner == "feature" && context_.group != nullptr
@@ -131,7 +136,7 @@ class TreeTask {
   // `start`, if there are trees: what the rows' scores begin with.
   Result<TreeDataset> Load(const std::string& path, std::shared_ptr<const FeatureBinning> features,
                            const TreeModel& start) {
-    STRATA_ASSIGN(DatasetOptions options, Options());
+    DatasetOptions options = Options();
     if (features == nullptr) options.gpu = Gpu();
     STRATA_ASSIGN(const bool is_binned, IsDatasetFile(context_.disk, path));
     if (is_binned && !p_.columns.has_value()) {
@@ -145,6 +150,10 @@ class TreeTask {
       return ReadDatasetFile(context_.disk, path, options, std::move(features), pool_);
     }
     STRATA_ASSIGN(std::unique_ptr<RowSource> source, Open(path, features.get(), start));
+    // libsvm rows do not say how many features there are.
+    if (const size_t known = source->features(); features == nullptr && known > 0) {
+      STRATA_TRY(CheckFeatureRules(p_, known).Prefixed(path));
+    }
     TimedRows timed(std::move(source), &phases_);
     STRATA_ASSIGN(TreeDataset data,
                   LoadTreeDataset(context_.disk, timed, path, options, std::move(features), pool_));
@@ -187,6 +196,12 @@ class TreeTask {
     if (!p_.input_model.empty()) {
       STRATA_ASSIGN(start, LoadTreeModel(context_.disk, p_.input_model));
     }
+    if (p_.early_stopping_round > 0 && p_.valid.empty()) {
+      return Invalid("early_stopping_round needs a validation set: expected valid = FILE");
+    }
+    STRATA_ASSIGN(std::string forced_splits, ReadForcedSplits());
+    STRATA_TRY(CheckPositions());
+    STRATA_ASSIGN(forced_bounds_, ReadForcedBins(context_.disk, p_.forcedbins_filename));
     STRATA_ASSIGN(const TreeDataset train, Load(p_.data, nullptr, start));
     if (!start.trees.empty()) STRATA_TRY(CheckContinues(start, p_, train));
     std::vector<std::unique_ptr<TreeDataset>> valid;
@@ -205,10 +220,6 @@ class TreeTask {
     Log(LogLevel::kInfo, "{} rows, {} of {} features, {} bins; loaded in {:.2f} s",
         train.all_rows(), train.features->used.size(), train.features->names.size(),
         train.bins.histogram_bins(), result_.load_seconds);
-    if (p_.early_stopping_round > 0 && valid.empty()) {
-      return Invalid("early_stopping_round needs a validation set: expected valid = FILE");
-    }
-    STRATA_ASSIGN(std::string forced_splits, ReadForcedSplits());
     STRATA_ASSIGN(const std::unique_ptr<Booster> booster,
                   Booster::Make(p_, train, valid_views, pool_, threads_, &phases_, context_.group,
                                 {.model = std::move(start),
@@ -221,6 +232,42 @@ class TreeTask {
     return WriteReport(booster->model(), train, valid_views);
   }
 
+  // Writes FILE.bin of each data file.
+  Status SaveBinary() {
+    p_.save_binary = true;
+    p_.input_model.clear();
+    std::vector<std::string> files = {p_.data};
+    files.insert(files.end(), p_.valid.begin(), p_.valid.end());
+    for (const std::string& path : files) {
+      STRATA_ASSIGN(const bool is_binned, IsDatasetFile(context_.disk, path));
+      if (is_binned) return Invalid(path + ": is a file of save_binary already");
+    }
+    const TimeNs begin = context_.clock.Now();
+    STRATA_ASSIGN(forced_bounds_, ReadForcedBins(context_.disk, p_.forcedbins_filename));
+    std::shared_ptr<const FeatureBinning> features;
+    for (const std::string& path : files) {
+      STRATA_ASSIGN(const TreeDataset data, Load(path, features, {}));
+      features = data.features;
+      result_.rows += data.rows();
+      result_.output += fmt::format("{}{}.bin", result_.output.empty() ? "" : ", ", path);
+    }
+    result_.samples = result_.rows;
+    result_.features = features->used.size();
+    result_.train_seconds = SecondsBetween(begin, context_.clock.Now());
+    return {};
+  }
+
+  // LightGBM learns from places where they are given, so that they must not be passed over.
+  Status CheckPositions() const {
+    if (p_.objective != "lambdarank" && p_.objective != "rank_xendcg") return {};
+    STRATA_ASSIGN(const bool given, HasPositionFile(context_.disk, p_.data));
+    if (!given) return {};
+    return Invalid(fmt::format(
+        "{}.position: ranking does not take the places of rows into account (LightGBM's "
+        "unbiased lambdarank): remove or rename the file to train without them",
+        p_.data));
+  }
+
   Status Refit() {
     if (p_.input_model.empty()) {
       return Invalid("input_model is missing: expected input_model = FILE");
@@ -229,9 +276,9 @@ class TreeTask {
     p_.binning.pre_filter = false;  // splits are there already
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                   OpenRowsOf(context_.disk, p_, p_.data, model));
-    STRATA_ASSIGN(const DatasetOptions options, Options());
+    STRATA_TRY(CheckPositions());
     STRATA_ASSIGN(const TreeDataset data,
-                  LoadTreeDataset(context_.disk, *source, p_.data, options, nullptr, pool_));
+                  LoadTreeDataset(context_.disk, *source, p_.data, Options(), nullptr, pool_));
     STRATA_TRY(AgreeOnWholeRows(data));
     STRATA_ASSIGN(const std::unique_ptr<TreeObjective> objective, MakeObjective(p_, data));
     const TimeNs begin = context_.clock.Now();
@@ -345,6 +392,7 @@ class TreeTask {
   }
 
   TreeParameters p_;
+  std::map<size_t, std::vector<double>> forced_bounds_;  // of forcedbins_filename
   const TreeTaskContext& context_;
   WorkPool& pool_;
   const size_t threads_;

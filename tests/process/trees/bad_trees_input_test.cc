@@ -47,5 +47,59 @@ TEST(BadTreesInput, EndsWithExitCode2AndSaysWhy) {
   }
 }
 
+ProcessResult RunTrees(const TempFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "--lightgbm_conf=train.conf");
+  return RunProcess(ProgramPath("strata-worker"),
+                    {.arguments = std::move(arguments), .folder = folder.path()});
+}
+
+std::string GoodRows() {
+  std::string rows;
+  for (int i = 0; i < 60; ++i) {
+    rows +=
+        std::to_string(i % 2) + "," + std::to_string(i % 7) + "," + std::to_string(i % 3) + "\n";
+  }
+  return rows;
+}
+
+// What is accepted, but not as it may have been meant.
+TEST(TreesInput, IsWarnedOfOnce) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("rows.csv"), GoodRows() + "1,2.7,1\n0,3.5,1\n");
+  WriteWholeFile(folder.File("train.conf"),
+                 "data = rows.csv\ncategorical_feature = 0\nnum_machines = 1\n"
+                 "machine_list_file = mlist.txt\nnum_iterations = 2\n");
+  const ProcessResult result = RunTrees(folder, {});
+  EXPECT_EQ(result.end.code, 0) << result.errors;
+  const std::string warning =
+      "rows.csv: row 61: categorical_feature Column_0 is 2.7, which counts as 2, as do others";
+  const size_t at = result.errors.find(warning);
+  EXPECT_NE(at, std::string::npos) << result.errors;
+  EXPECT_EQ(result.errors.find("categorical_feature", at + warning.size()), std::string::npos);
+  EXPECT_NE(result.errors.find("num_machines = 1: this process trains alone"), std::string::npos)
+      << result.errors;
+}
+
+// The files of save_binary, without a model, and the same model from them.
+TEST(TreesInput, IsSavedAsBins) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("rows.csv"), GoodRows());
+  WriteWholeFile(folder.File("train.conf"),
+                 "task = train\ndata = rows.csv\nvalid = rows.csv\nnum_iterations = 3\n"
+                 "num_threads = 1\n");
+  EXPECT_EQ(RunTrees(folder, {"output_model=expected.txt"}).end.code, 0);
+  const ProcessResult saved = RunTrees(folder, {"--task=save_binary", "output_model=none.txt"});
+  EXPECT_EQ(saved.end.code, 0) << saved.errors;
+  EXPECT_NE(saved.output.find("rows.csv.bin"), std::string::npos) << saved.output;
+  const ProcessResult trained = RunTrees(folder, {"data=rows.csv.bin", "valid=rows.csv.bin"});
+  EXPECT_EQ(trained.end.code, 0) << trained.errors;
+  const std::string from_text = ReadWholeFile(folder.File("expected.txt"));
+  const std::string from_bins = ReadWholeFile(folder.File("LightGBM_model.txt"));
+  const std::string end = "end of trees";
+  EXPECT_EQ(from_bins.substr(0, from_bins.find(end)), from_text.substr(0, from_text.find(end)));
+  EXPECT_EQ(RunTrees(folder, {"task=predict", "input_model=none.txt"}).end.code,
+            2);  // none was written
+}
+
 }  // namespace
 }  // namespace strata

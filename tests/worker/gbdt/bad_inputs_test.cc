@@ -77,7 +77,7 @@ std::vector<Case> ConfCases() {
       {"classes",
        {},
        "objective = softmax\n",
-       "conf: objective = multiclass needs num_class of at least 2"},
+       "conf:2: objective = multiclass needs num_class of at least 2"},
       {"key",
        {},
        "num_leavs = 3\n",
@@ -103,18 +103,49 @@ std::vector<Case> ConfCases() {
       {"share",
        {},
        "objective = quantile\nalpha = 1.5\n",
-       "conf: alpha: expected below 1 for quantile"},
+       "conf:3: alpha: expected below 1 for quantile"},
       {"root",
        {},
        "objective = l1\nreg_sqrt = true\n",
-       "conf: reg_sqrt has no effect on objective = regression_l1: remove it"},
+       "conf:2, conf:3: reg_sqrt has no effect on objective = regression_l1: remove it"},
       {"no data", {}, "data =\n", "data is missing: expected data = FILE"},
       {"no file", {}, "data = {}none.csv\n", "cannot open {}none.csv: No such file or directory"},
       {"no model", {}, "task = predict\n", "input_model is missing: expected input_model = FILE"},
       {"metric fits not",
        {},
        "metric = multi_error\n",
-       "metric = multi_error does not fit objective = regression with num_class = 1"},
+       "conf:2: metric = multi_error does not fit objective = regression with num_class = 1"},
+      {"metric",
+       {},
+       "data = {}none.csv\nmetric = aucc\n",
+       "conf:2: metric = aucc: not known: "
+       "expected some of l1, l2, rmse, quantile, huber, fair, poisson, mape, gamma, "
+       "gamma_deviance, tweedie, binary_logloss, binary_error, cross_entropy, "
+       "cross_entropy_lambda, kullback_leibler, auc, average_precision, multi_logloss, "
+       "multi_error, auc_mu, accuracy, ndcg, map, none"},
+      {"bytes",
+       {},
+       "num_leaves = \x1b[31m\xff\n",
+       "conf:2: num_leaves: expected a whole number, found '\\x1b[31m\\xff'"},
+      {"folder of predictions",
+       {},
+       "task = predict\ninput_model = none\noutput_result = {}no/result\n",
+       "output_result = {}no/result: expected a file in a folder that is there: cannot list {}no: "
+       "No such file or directory"},
+      {"folder of a converted model",
+       {},
+       "task = convert\ninput_model = none\nconvert_model = {}no/model\n",
+       "convert_model = {}no/model: expected a file in a folder that is there: cannot list {}no: "
+       "No such file or directory"},
+      {"positions",
+       {{"rows.csv.query", "60\n"}, {"rows.csv.position", Lines("1", 60)}},
+       "objective = lambdarank\n",
+       "{}rows.csv.position: ranking does not take the places of rows into account (LightGBM's "
+       "unbiased lambdarank): remove or rename the file to train without them"},
+      {"binary again",
+       {{"rows.csv", "STRATADS"}},
+       "task = save_binary\n",
+       "{}rows.csv: is a file of save_binary already"},
       {"no queries",
        {},
        "objective = lambdarank\n",
@@ -123,7 +154,8 @@ std::vector<Case> ConfCases() {
       {"gains",
        {{"rows.csv.query", "60\n"}},
        "objective = lambdarank\nlabel_gain = 1\n",
-       "ranking needs whole labels from 0 to 0 (label_gain names their gains): row 2 has 1"},
+       "{}rows.csv: row 2: ranking needs whole labels from 0 to 0 (label_gain names their gains), "
+       "found 1"},
       {"category",
        {},
        "categorical_feature = 9\n",
@@ -151,7 +183,7 @@ std::vector<Case> GrowthCases() {
       {"monotone length",
        {},
        "monotone_constraints = 1,0\n",
-       "monotone_constraints: expected a number for each of the 3 features, found 2"},
+       "{}rows.csv: monotone_constraints: expected a number for each of the 3 features, found 2"},
       {"monotone number",
        {},
        "monotone_constraints = 1,0,2\n",
@@ -164,51 +196,56 @@ std::vector<Case> GrowthCases() {
       {"monotone method",
        {},
        "monotone_constraints = 1,0,0\nmc_method = advanced\n",
-       "conf: monotone_constraints_method = advanced is not supported: set "
+       "conf:3: monotone_constraints_method = advanced is not supported: set "
        "monotone_constraints_method = intermediate"},
       {"monotone neighbours renewed",
        {},
        "monotone_constraints = 1,0,0\nmc_method = intermediate\nuse_quantized_grad = true\n"
        "quant_train_renew_leaf = true\n",
-       "conf: monotone_constraints_method = intermediate bounds leaves by each other's outputs, "
+       "conf:3, conf:5: monotone_constraints_method = intermediate bounds leaves by each other's "
+       "outputs, "
        "which quant_train_renew_leaf gives them anew: remove one"},
       {"monotone neighbours voting",
        {},
        "monotone_constraints = 1,0,0\nmc_method = intermediate\ntree_learner = voting\n",
-       "conf: monotone_constraints_method = intermediate is not supported with tree_learner = "
+       "conf:3, conf:4: monotone_constraints_method = intermediate is not supported with "
+       "tree_learner = "
        "voting, whose ranks keep no sums of leaves to search them again: set tree_learner = data"},
       {"monotone penalty",
        {},
        "monotone_penalty = 2\n",
-       "conf: monotone_penalty has no effect without monotone_constraints"},
+       "conf:2: monotone_penalty has no effect without monotone_constraints"},
       {"monotone renewed",
        {},
        "monotone_constraints = 1,0,0\nobjective = mae\n",
-       "conf: monotone_constraints cannot be kept with objective = regression_l1, which gives "
+       "conf:2, conf:3: monotone_constraints cannot be kept with objective = regression_l1, which "
+       "gives "
        "leaves outputs of their own: remove one"},
       {"monotone forced",
        {},
        "monotone_constraints = 1,0,0\nforcedsplits_filename = {}forced.json\n",
-       "conf: forcedsplits_filename and monotone_constraints exclude each other, as a forced split "
+       "conf:2, conf:3: forcedsplits_filename and monotone_constraints exclude each other, as a "
+       "forced split "
        "may break a constraint: remove one"},
       {"factors",
        {},
        "feature_contri = 1,0.5,1,1\n",
-       "feature_contri: expected a number for each of the 3 features, found 4"},
+       "{}rows.csv: feature_contri: expected a number for each of the 3 features, found 4"},
       {"sets",
        {},
        "interaction_constraints = [0,1],[1,two]\n",
-       "conf: interaction_constraints: sets like [0,1,2],[2,3]: expected the number of a feature "
+       "conf:2: interaction_constraints: sets like [0,1,2],[2,3]: expected the number of a feature "
        "at "
        "place 10, found 'two]'"},
       {"open set",
        {},
        "interaction_constraints = [0,1\n",
-       "conf: interaction_constraints: sets like [0,1,2],[2,3]: expected ']' at place 5, found ''"},
+       "conf:2: interaction_constraints: sets like [0,1,2],[2,3]: expected ']' at place 5, found "
+       "''"},
       {"set's feature",
        {},
        "interaction_constraints = [0,1],[3]\n",
-       "interaction_constraints: expected numbers of features from 0 to 2, found 3"},
+       "{}rows.csv: interaction_constraints: expected numbers of features from 0 to 2, found 3"},
       {"too many sets",
        {},
        "interaction_constraints = [0]" +
@@ -218,7 +255,7 @@ std::vector<Case> GrowthCases() {
              return more;
            }() +
            "\n",
-       "conf: interaction_constraints: 65 sets: expected at most 64"},
+       "conf:2: interaction_constraints: 65 sets: expected at most 64"},
       {"policy",
        {},
        "grow_policy = widthwise\n",
@@ -226,11 +263,15 @@ std::vector<Case> GrowthCases() {
       {"renewed",
        {},
        "quant_train_renew_leaf = true\n",
-       "conf: quant_train_renew_leaf has no effect without use_quantized_grad: remove it"},
+       "conf:2: quant_train_renew_leaf has no effect without use_quantized_grad: remove it"},
       {"no forced file",
        {},
        "forcedsplits_filename = {}none.json\n",
        "forcedsplits_filename: cannot open {}none.json: No such file or directory"},
+      forced("word", "{\"feature\":\n 0, thresh}",
+             "line 2, column 5: expected JSON, found 'thresh}'"),
+      forced("cut", "{\"feature\": 0",
+             "line 1, column 14: expected JSON, found the end of the file"),
       forced("array", "[1]",
              "the root: expected an object with a whole number as 'feature' and a number as "
              "'threshold'"),
@@ -276,6 +317,8 @@ std::vector<Case> TextCases() {
       with("short row", rows + "1,2\n", ":61: expected 4 columns, found 2"),
       with("long row", rows + "1,2,3,4,5\n", ":61: expected 4 columns, found more"),
       with("word", rows + "1,two,3,4\n", ":61: expected a number, found 'two'"),
+      with("bytes", rows + "1,\x1b]0;\xfe\x01,3,4\n",
+           ":61: expected a number, found '\\x1b]0;\\xfe\\x01'"),
       with("no label", rows + "nan,2,3,4\n", ":61: the label is missing or infinite"),
       with("huge label", rows + "1e300,2,3,4\n",
            ":61: the label is too large: expected at most 3.4e38"),
@@ -299,12 +342,17 @@ std::vector<Case> TextCases() {
       {"one class",
        {{"rows.csv", Lines("1,5,3", 30) + Lines("1,6,2", 30)}},
        "objective = binary\n",
-       "objective = binary needs rows of both classes: the labels of all 60 rows are above 0"},
+       "{}rows.csv: objective = binary needs rows of both classes: the labels of all 60 rows are "
+       "above 0"},
       {"class",
        {},
        "objective = multiclass\nnum_class = 2\nvalid = {}valid.csv\n",
-       "metric = multi_logloss needs whole labels from 0 to 1 (num_class - 1): row 1 has 5"},
-      {"amount", {}, "objective = gamma\n", "objective = gamma needs labels above 0: row 1 has 0"},
+       "{}valid.csv: row 1: metric = multi_logloss needs whole labels from 0 to 1 (num_class - 1), "
+       "found 5"},
+      {"amount",
+       {},
+       "objective = gamma\n",
+       "{}rows.csv: row 1: objective = gamma needs labels above 0, found 0"},
       {"wide", {}, "valid = {}wide.csv\n", "{}wide.csv: 5 features, the training data has 3"}};
 }
 
@@ -334,7 +382,7 @@ std::vector<Case> OtherFileCases() {
           "10 x 4 elements of 4 bytes do not make its 228 bytes"),
       npy("one dimension", FloatsNpy("(10,)", 40), "expected two dimensions, rows and columns"),
       npy("integers", Npy("{'descr': '<i8', 'fortran_order': False, 'shape': (10, 4), }", 320),
-          "expected elements '<f4' or '<f8', found '<i8', '"),
+          "expected elements '<f4' or '<f8', found '<i8', '..."),
       npy("by columns", Npy("{'descr': '<f4', 'fortran_order': True, 'shape': (10, 4), }", 160),
           "expected a row-major array: save numpy.ascontiguousarray(x)"),
       npy("text", "hello, this is no array",
@@ -387,9 +435,11 @@ Status StatusOf(const TempFolder& folder, const Case& c) {
   std::string conf = c.conf;
   if (conf.find("data =") == std::string::npos) conf = "data = {}rows.csv\n" + conf;
   conf = Resolved(conf, folder.path() + "/");
-  const std::string overrides[] = {"num_threads=1", "verbosity=-1",
-                                   "output_model=" + folder.File("out.txt"),
-                                   "output_result=" + folder.File("result.txt")};
+  std::vector<std::string> overrides = {"num_threads=1", "verbosity=-1",
+                                        "output_model=" + folder.File("out.txt")};
+  if (conf.find("output_result =") == std::string::npos) {
+    overrides.push_back("output_result=" + folder.File("result.txt"));
+  }
   STRATA_ASSIGN(const TreeParameters parameters, ParseLightGbmConf(conf, "conf", overrides));
   const TreeTaskContext context = {.disk = RealDisk(),
                                    .clock = RealClock(),

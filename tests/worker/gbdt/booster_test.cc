@@ -272,8 +272,8 @@ TEST_F(BoosterTest, ACallersObjectiveIsMinimised) {
 TEST_F(BoosterTest, PredictionsKeepToMonotoneConstraints) {
   constexpr size_t kRounds = 15;
   for (const char* conf :
-       {"", "monotone_constraints_method = intermediate\n",
-        "objective = poisson\nlambda_l2 = 3\n", "grow_policy = depthwise\npath_smooth = 4\n",
+       {"", "monotone_constraints_method = intermediate\n", "objective = poisson\nlambda_l2 = 3\n",
+        "grow_policy = depthwise\npath_smooth = 4\n",
         "monotone_penalty = 1.5\nmax_delta_step = 0.3\n", "extra_trees = true\n",
         "boosting = dart\nskip_drop = 0\n",
         "use_quantized_grad = true\nquant_train_renew_leaf = true\n"}) {

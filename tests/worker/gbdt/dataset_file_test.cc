@@ -161,7 +161,8 @@ TEST_F(DatasetFile, TrainsTheSameModel) {
   EXPECT_NE(other.status().message().find("max_bin_by_feature = 4,20"), std::string::npos);
   const auto wrong = train({"data=t", "max_bin_by_feature=4"});
   ASSERT_FALSE(wrong.ok());
-  EXPECT_EQ(wrong.status().message(), "max_bin_by_feature: 1 numbers, t has 2 features");
+  EXPECT_EQ(wrong.status().message(),
+            "t: max_bin_by_feature: expected a number for each of the 2 features, found 1");
 }
 
 }  // namespace

@@ -369,16 +369,17 @@ TEST(TreeMetric, WhatDoesNotFitIsNamed) {
             "metric = cross_entropy_lambda does not fit objective = binary: it is for that of its "
             "name");
   EXPECT_EQ(message(Parameters("cross_entropy_lambda", {}), LabelledRows({0, 1}, {1, 0})),
-            "metric = cross_entropy_lambda needs weights above 0: row 2 has 0");
+            "row 2: metric = cross_entropy_lambda needs weights above 0, found 0");
   EXPECT_EQ(message(Parameters("regression", {"multi_error"}), data),
             "metric = multi_error does not fit objective = regression with num_class = 1");
   EXPECT_EQ(message(Parameters("multiclass", {"l2"}, 3), data),
             "metric = l2 does not fit objective = multiclass with num_class = 3");
   EXPECT_EQ(message(Parameters("regression", {"xentropy"}), data),
-            "metric = cross_entropy needs labels from 0 to 1: row 3 has 2");
+            "row 3: metric = cross_entropy needs labels from 0 to 1, found 2");
   // Validation data: no objective has seen its labels.
-  EXPECT_EQ(message(Parameters("multiclass", {"multi_logloss"}, 2), data),
-            "metric = multi_logloss needs whole labels from 0 to 1 (num_class - 1): row 3 has 2");
+  EXPECT_EQ(
+      message(Parameters("multiclass", {"multi_logloss"}, 2), data),
+      "row 3: metric = multi_logloss needs whole labels from 0 to 1 (num_class - 1), found 2");
 }
 
 }  // namespace

@@ -115,9 +115,9 @@ TEST(TreeObjective, IntensitiesHaveTheSlopesOfTheirLoss) {
     return std::string(MakeObjective(p, data).status().message());
   };
   EXPECT_EQ(message(LabelledRows({0, 1.5F})),
-            "objective = cross_entropy_lambda needs labels from 0 to 1: row 2 has 1.5");
+            "row 2: objective = cross_entropy_lambda needs labels from 0 to 1, found 1.5");
   EXPECT_EQ(message(LabelledRows({0, 1}, {1, 0})),
-            "objective = cross_entropy_lambda needs weights above 0: row 2 has 0");
+            "row 2: objective = cross_entropy_lambda needs weights above 0, found 0");
 }
 
 // Gradients against differences of the loss, row by row, with weights.
@@ -386,27 +386,29 @@ TEST(TreeObjective, LabelsThatDoNotFitAreNamed) {
     return std::string(objective.status().message());
   };
   EXPECT_EQ(message("binary", LabelledRows({0, 1, 2})),
-            "objective = binary needs labels 0 (or -1) and 1: row 3 has 2");
+            "row 3: objective = binary needs labels 0 (or -1) and 1, found 2");
   EXPECT_EQ(message("binary", LabelledRows({1, 1, 1})),
             "objective = binary needs rows of both classes: the labels of all 3 rows are above 0");
   EXPECT_EQ(message("cross_entropy", LabelledRows({0.5F, 1.5F})),
-            "objective = cross_entropy needs labels from 0 to 1: row 2 has 1.5");
+            "row 2: objective = cross_entropy needs labels from 0 to 1, found 1.5");
   EXPECT_EQ(message("poisson", LabelledRows({1, -1})),
-            "objective = poisson needs labels of at least 0: row 2 has -1");
+            "row 2: objective = poisson needs labels of at least 0, found -1");
   EXPECT_EQ(message("tweedie", LabelledRows({0, 0})),
             "objective = tweedie needs a label above 0: all 2 are 0");
   EXPECT_EQ(message("gamma", LabelledRows({1, 0})),
-            "objective = gamma needs labels above 0: row 2 has 0");
-  EXPECT_EQ(message("multiclass", LabelledRows({0, 1, 3}), 3),
-            "objective = multiclass needs whole labels from 0 to 2 (num_class - 1): row 3 has 3");
-  EXPECT_EQ(message("multiclassova", LabelledRows({0, 0.5F}), 3),
-            "objective = multiclassova needs whole labels from 0 to 2 (num_class - 1): row 2 has "
-            "0.5");
+            "row 2: objective = gamma needs labels above 0, found 0");
+  EXPECT_EQ(
+      message("multiclass", LabelledRows({0, 1, 3}), 3),
+      "row 3: objective = multiclass needs whole labels from 0 to 2 (num_class - 1), found 3");
+  EXPECT_EQ(
+      message("multiclassova", LabelledRows({0, 0.5F}), 3),
+      "row 2: objective = multiclassova needs whole labels from 0 to 2 (num_class - 1), found 0.5");
   EXPECT_EQ(message("lambdarank", LabelledRows({0, 1})),
             "d: ranking needs queries: give d.query (rows of each query, one a line), or "
             "group_column");
-  EXPECT_EQ(message("rank_xendcg", LabelledRows({0, 31}, {}, {0, 2})),
-            "ranking needs whole labels from 0 to 30 (label_gain names their gains): row 2 has 31");
+  EXPECT_EQ(
+      message("rank_xendcg", LabelledRows({0, 31}, {}, {0, 2})),
+      "row 2: ranking needs whole labels from 0 to 30 (label_gain names their gains), found 31");
 }
 
 }  // namespace

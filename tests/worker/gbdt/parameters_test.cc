@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 
 #include "worker/gbdt/parameter_table.h"
 
@@ -25,8 +26,19 @@ TEST(ParameterTable, EachKeyMeansOneThingAndIsExplained) {
       begin = end + 1;
     }
   }
-  for (const UnsupportedParameter& row : UnsupportedParameters()) add(row.name);
-  for (const std::string_view key : ParametersWithoutEffect()) add(key);
+  for (const UnsupportedParameter& row : UnsupportedParameters()) {
+    add(row.name);
+    EXPECT_TRUE(row.help.ends_with('.')) << row.name;
+  }
+  for (const IdleParameter& row : ParametersWithoutEffect()) {
+    EXPECT_TRUE(row.help.ends_with('.')) << row.names;
+    std::istringstream names{std::string(row.names)};
+    for (std::string name; names >> name;) {
+      add(name);
+      EXPECT_TRUE(IsWithoutEffect(name)) << name;
+    }
+  }
+  EXPECT_FALSE(IsWithoutEffect("is_enable_sparse is_sparse"));
 }
 
 TEST(LightGbmConf, DefaultsAreLightGbms) {
@@ -112,6 +124,33 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
   }
   const std::string overrides[] = {"num_leaves"};
   EXPECT_FALSE(ParseLightGbmConf("", "f", overrides).ok());
+}
+
+// Where a value was given, not the file that other values are in.
+TEST(LightGbmConf, ConflictsSayWhereEachValueWasGiven) {
+  const std::string overrides[] = {"num_class=3"};
+  const auto status = [&](const char* text) {
+    return ParseLightGbmConf(text, "f", overrides).status().ToString();
+  };
+  EXPECT_NE(status("").find("command line: num_class = 3 has no"), std::string::npos) << status("");
+  const std::string both = status("\nobjective = l1\n");
+  EXPECT_NE(both.find("command line, f:2: num_class = 3 has no"), std::string::npos) << both;
+}
+
+// LightGBM's reader makes JSON of what a model says of parameters: true is false to it, and a name
+// among numbers or a number without a digit before its point fails the whole model.
+TEST(LightGbmConf, ModelsSayParametersAsLightGbmDoes) {
+  const auto p = ParseLightGbmConf(
+      "header = true\nlearning_rate = .5\nlabel_gain = 0, .5\nnum_leaves = 3e1\nmetric = auc, l2\n"
+      "categorical_feature = name:a,b\nignore_column = 3, 4\nvalid = a\"b\nmax_bin = 15\n"
+      "lambda_l1 = 1e-5\n",
+      "f", {});
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"header", "1"},      {"learning_rate", "0.5"}, {"label_gain", "0,0.5"},
+      {"num_leaves", "30"}, {"metric", "auc,l2"},     {"ignore_column", "3,4"},
+      {"max_bin", "15"},    {"lambda_l1", "1e-05"}};
+  EXPECT_EQ(p->set, expected);
 }
 
 TEST(LightGbmConf, WhatHasNoEffectIsAccepted) {

@@ -114,6 +114,29 @@ TEST(XgboostJson, LightGbmsModelsSendFloatsToTheSameLeaves) {
   }
 }
 
+TEST(XgboostJson, HasTheModelsNamesAndTypesButNotNamesThatNobodyGave) {
+  Random random(5);
+  TreeModel model = RandomModel({.leaves = 2}, random);
+  model.trees = {Tree{}};
+  model.trees[0].leaves.push_back({.value = 1, .weight = 1, .rows = 1});
+  model.objective = "regression";
+  model.classes = model.trees_per_iteration = 1;
+  model.feature_names = {"age", "town"};
+  model.feature_infos = {"[0:9]", "2:0:1"};
+  const auto written = [&] {
+    const Result<std::string> text = WriteXgboostJson(model);
+    return text.ok() ? *text : text.status().ToString();
+  };
+  EXPECT_NE(written().find(R"("feature_names":["age","town"],"feature_types":["float","c"])"),
+            std::string::npos)
+      << written();
+  // XGBoost would turn data without names away.
+  model.feature_names = {"Column_0", "Column_1"};
+  EXPECT_NE(written().find(R"("feature_names":[],"feature_types":["float","c"])"),
+            std::string::npos)
+      << written();
+}
+
 TEST(XgboostJson, WhatItCannotSayIsAnError) {
   Random random(3);
   TreeModel model = RandomModel({.leaves = 30}, random);
@@ -140,7 +163,7 @@ struct Damage {
 TEST(XgboostJson, BadFilesSayWhereAndWhy) {
   const std::string good = OneSplit(1);
   const Damage damages[] = {
-      {"{\"learner\"", "{\"learner\",", "parse error at line 1, column"},
+      {"{\"learner\"", "{\"learner\",", "expected JSON, found"},
       {"\"learner\":", "\"teacher\":", "model: : 'learner' is missing"},
       {"\"trees\":[", "\"trees\":[7,", "tree_info: expected an array of 2, found an array of 1"},
       {"[1,-1,-1]", "[0,-1,-1]", "trees[0]: node 0 has two parents"},

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/human_text.h"
+
 namespace strata {
 
 std::string WriteCategoryTexts(const CategoryTexts& texts) {
@@ -21,7 +23,7 @@ Result<CategoryTexts> ReadCategoryTexts(std::string_view text) {
   if (text.empty() || text == "null") return all;
   const auto wrong = [&] {
     return Corrupt(fmt::format("pandas_categorical: expected [[\"a\",\"b\"],...], found '{}'",
-                               text.substr(0, 80)));
+                               ShownBytes(text, 80)));
   };
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_array()) return wrong();

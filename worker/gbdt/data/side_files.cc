@@ -7,6 +7,7 @@
 #include <functional>
 #include <unordered_set>
 
+#include "base/human_text.h"
 #include "worker/data/line_reader.h"
 
 namespace strata {
@@ -37,7 +38,7 @@ Status ForEachLine(Disk& disk, const std::string& path,
       const auto [behind, error] = std::from_chars(at, end, number);
       if (error != std::errc() || !std::isfinite(number)) {
         return Invalid(fmt::format("{}:{}: expected numbers, found '{}'", path, lines.lines_read(),
-                                   line.text.substr(0, 60)));
+                                   ShownBytes(line.text)));
       }
       numbers.push_back(number);
       at = behind;
@@ -115,6 +116,13 @@ Result<SideFiles> ReadSideFiles(Disk& disk, const std::string& data_path, const 
   STRATA_TRY(Optional(ReadWeights(disk, data_path + ".weight", part, &out)));
   STRATA_TRY(Optional(ReadInitScores(disk, data_path + ".init", part, classes, &out)));
   return out;
+}
+
+Result<bool> HasPositionFile(Disk& disk, const std::string& data_path) {
+  const Status opened = disk.OpenToRead(data_path + ".position").status();
+  if (opened.code() == StatusCode::kNotFound) return false;
+  STRATA_TRY(opened);
+  return true;
 }
 
 Result<std::vector<size_t>> ReadQueryFile(Disk& disk, const std::string& data_path, uint64_t all) {

@@ -27,6 +27,9 @@ struct SidePart {
 Result<SideFiles> ReadSideFiles(Disk& disk, const std::string& data_path, const SidePart& part,
                                 size_t classes);
 
+// Whether there is FILE.position: LightGBM's places of rows in the lists that people saw.
+Result<bool> HasPositionFile(Disk& disk, const std::string& data_path);
+
 // Where each query of a data file of `all` rows begins, and `all`; empty: no such file. kInvalid: a
 // file that does not fit.
 Result<std::vector<size_t>> ReadQueryFile(Disk& disk, const std::string& data_path, uint64_t all);

@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/human_text.h"
+
 namespace strata {
 namespace {
 
@@ -72,7 +74,7 @@ Result<TextFormat> FormatOf(std::string_view line, const std::string& path) {
   return Invalid(
       fmt::format("{}: unknown format: expected comma- or tab-separated numbers, or libsvm ('label "
                   "index:value ...'); found '{}'",
-                  path, line.substr(0, 80)));
+                  path, ShownBytes(line, 80)));
 }
 
 }  // namespace
@@ -148,7 +150,7 @@ Status TextRows::Wrong(const std::string& what) const {
 Result<double> TextRows::Number(std::string_view text) const {
   double value = 0;
   if (ReadNumber(text, &value)) return value;
-  return Wrong(fmt::format("expected a number, found '{}'", Trimmed(text).substr(0, 40)));
+  return Wrong(fmt::format("expected a number, found '{}'", ShownBytes(Trimmed(text))));
 }
 
 Status TextRows::Next(SparseRows* block) {
@@ -217,7 +219,7 @@ Status TextRows::ReadPairs(std::string_view line, SparseRows* block) {
       int64_t query = 0;
       const auto [end, error] = std::from_chars(word.data() + 4, word.data() + word.size(), query);
       if (error != std::errc() || end != word.data() + word.size()) {
-        return Wrong(fmt::format("expected qid:NUMBER, found '{}'", word.substr(0, 40)));
+        return Wrong(fmt::format("expected qid:NUMBER, found '{}'", ShownBytes(word)));
       }
       block->queries.push_back(query);
       continue;
@@ -227,7 +229,7 @@ Status TextRows::ReadPairs(std::string_view line, SparseRows* block) {
         std::from_chars(word.data(), word.data() + std::min(colon, word.size()), index);
     if (colon == std::string_view::npos || error != std::errc() || end != word.data() + colon ||
         index < 0) {
-      return Wrong(fmt::format("expected index:value, found '{}'", word.substr(0, 40)));
+      return Wrong(fmt::format("expected index:value, found '{}'", ShownBytes(word)));
     }
     if (index >= static_cast<int64_t>(kFeaturesMax)) {
       return Wrong(

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "base/log.h"
@@ -67,6 +68,8 @@ class Loader {
     if (!data_.weights.empty() && !data_.share.Any(std::ranges::any_of(data_.weights, counts))) {
       return data_.share.FailEverywhere(Invalid(fmt::format("{}: all weights are 0", path_)));
     }
+    data_.path = path_;
+    data_.rows_before = PartOfFile().first;
     return std::move(data_);
   }
 
@@ -344,6 +347,7 @@ class Loader {
     for (size_t begin = 0; begin < data_.rows(); begin += block.rows()) {
       STRATA_TRY(source_.Next(&block));
       if (block.rows() == 0) return Failed(fmt::format("{}: became shorter meanwhile", path_));
+      WarnOfCategories(block, begin);
       pool_.RunPieces(block.rows(), kPieceRows, [&](size_t from, size_t to) {
         std::vector<uint32_t> row_bins;
         for (size_t row = from; row < to; ++row) {
@@ -363,6 +367,25 @@ class Loader {
       });
     }
     return {};
+  }
+
+  // Once: what are not the numbers of categories.
+  void WarnOfCategories(const SparseRows& block, size_t begin) {
+    if (warned_ || options_.categorical.empty()) return;
+    const FeatureBinning& features = *data_.features;
+    for (size_t row = 0; row < block.rows() && !warned_; ++row) {
+      for (size_t i = block.begins[row]; i < block.begins[row + 1] && !warned_; ++i) {
+        const double value = block.values[i];
+        if (!features.mappers[block.columns[i]].shape().categorical) continue;
+        if (std::isnan(value) || (value >= 0 && value == std::floor(value))) continue;
+        warned_ = true;
+        Log(LogLevel::kWarning,
+            "{}: row {}: categorical_feature {} is {}, which counts as {}, as do others like it: "
+            "categories are whole numbers from 0 on",
+            path_, PartOfFile().first + begin + row + 1, features.names[block.columns[i]], value,
+            value < 0 ? "missing" : fmt::format("{}", std::floor(value)));
+      }
+    }
   }
 
   // False: the CPU is to do it, whatever kept the GPU from it.
@@ -398,10 +421,15 @@ class Loader {
   WorkPool& pool_;
   TreeDataset data_;
   std::vector<int64_t> queries_;
+  bool warned_ = false;
   std::optional<ArrayRows> array_;  // where all of its rows are to be loaded
 };
 
 }  // namespace
+
+std::string TreeDataset::WhereIs(size_t row) const {
+  return fmt::format("{}{}row {}", path, path.empty() ? "" : ": ", rows_before + row + 1);
+}
 
 Result<TreeDataset> LoadTreeDataset(Disk& disk, RowSource& source, const std::string& path,
                                     const DatasetOptions& options,

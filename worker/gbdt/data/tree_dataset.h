@@ -45,9 +45,14 @@ struct TreeDataset {
   std::vector<double> init_scores;   // class * rows + row; empty: none
 
   RowShare share;  // which part of all ranks' rows these are
+  // The file, and how many of its rows come before these; "": none.
+  std::string path;
+  uint64_t rows_before = 0;
 
   size_t rows() const { return labels.size(); }  // here
   uint64_t all_rows() const { return share.all_rows(rows()); }
+  // "rows.csv: row 4", for messages: rows of data, from 1 on.
+  std::string WhereIs(size_t row) const;
 };
 
 struct DatasetOptions {

@@ -16,8 +16,6 @@ Status CheckLength(const char* name, size_t found, size_t features) {
 }
 
 Status CheckMonotone(const TreeParameters& p, const FeatureBinning& features) {
-  STRATA_TRY(
-      CheckLength("monotone_constraints", p.monotone_constraints.size(), features.names.size()));
   for (size_t f = 0; f < p.monotone_constraints.size(); ++f) {
     if (p.monotone_constraints[f] == 0 || !features.mappers[f].shape().categorical) continue;
     return Invalid(
@@ -48,10 +46,17 @@ Result<std::vector<uint64_t>> SetsOfFeatures(const TreeParameters& p, size_t fea
 
 }  // namespace
 
+Status CheckFeatureRules(const TreeParameters& p, size_t features) {
+  STRATA_TRY(CheckLength("monotone_constraints", p.monotone_constraints.size(), features));
+  STRATA_TRY(CheckLength("feature_contri", p.feature_contri.size(), features));
+  STRATA_TRY(CheckLength("max_bin_by_feature", p.max_bin_by_feature.size(), features));
+  return SetsOfFeatures(p, features).status();
+}
+
 Result<std::vector<FeatureShape>> RuledShapes(const TreeParameters& p,
                                               const FeatureBinning& features) {
+  STRATA_TRY(CheckFeatureRules(p, features.names.size()));
   STRATA_TRY(CheckMonotone(p, features));
-  STRATA_TRY(CheckLength("feature_contri", p.feature_contri.size(), features.names.size()));
   STRATA_ASSIGN(const std::vector<uint64_t> sets, SetsOfFeatures(p, features.names.size()));
   std::vector<FeatureShape> shapes = features.shapes;
   for (size_t used = 0; used < shapes.size(); ++used) {

@@ -10,6 +10,10 @@
 
 namespace strata {
 
+// kInvalid: lengths and numbers of monotone_constraints, feature_contri, interaction_constraints
+// and max_bin_by_feature that do not fit so many features.
+Status CheckFeatureRules(const TreeParameters& parameters, size_t features);
+
 // The shapes of used features with monotone_constraints, feature_contri and
 // interaction_constraints. kInvalid: those do not fit the data's features.
 Result<std::vector<FeatureShape>> RuledShapes(const TreeParameters& parameters,

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+
+#include "worker/gbdt/model/json_at.h"
 
 namespace strata {
 namespace {
@@ -116,12 +119,10 @@ Result<std::vector<ForcedSplit>> ReadForcedSplits(std::string_view text, const T
                                                   const FeatureBinning& features,
                                                   std::span<const FeatureShape> shapes) {
   if (p.forcedsplits_filename.empty()) return std::vector<ForcedSplit>{};
-  try {
-    const json root = json::parse(text);
-    return Reader(p, features, shapes).Read(root);
-  } catch (const json::exception& error) {
-    return Invalid(fmt::format("{}: {}", p.forcedsplits_filename, error.what()));
-  }
+  const Result<json> root =
+      ParseJson(text, p.forcedsplits_filename, std::numeric_limits<int>::max());
+  if (!root.ok()) return Invalid(root.status().message());
+  return Reader(p, features, shapes).Read(*root);
 }
 
 }  // namespace strata

@@ -4,53 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
+#include "base/human_text.h"
 #include "worker/gbdt/metric/factories.h"
+#include "worker/gbdt/metric_names.h"
 
 namespace strata {
 namespace {
 
-// LightGBM's other names, and the metrics that belong to objectives.
-std::string CanonicalName(const std::string& name) {
-  static const std::map<std::string_view, std::string_view> aliases = {
-      {"regression", "l2"},
-      {"mean_squared_error", "l2"},
-      {"mse", "l2"},
-      {"regression_l2", "l2"},
-      {"l2_root", "rmse"},
-      {"root_mean_squared_error", "rmse"},
-      {"regression_l1", "l1"},
-      {"mean_absolute_error", "l1"},
-      {"mae", "l1"},
-      {"mean_absolute_percentage_error", "mape"},
-      {"binary", "binary_logloss"},
-      {"multiclass", "multi_logloss"},
-      {"softmax", "multi_logloss"},
-      {"multiclassova", "multi_logloss"},
-      {"multiclass_ova", "multi_logloss"},
-      {"ova", "multi_logloss"},
-      {"ovr", "multi_logloss"},
-      {"xentropy", "cross_entropy"},
-      {"xentlambda", "cross_entropy_lambda"},
-      {"kldiv", "kullback_leibler"},
-      {"lambdarank", "ndcg"},
-      {"rank_xendcg", "ndcg"},
-      {"xendcg", "ndcg"},
-      {"xe_ndcg", "ndcg"},
-      {"xe_ndcg_mart", "ndcg"},
-      {"xendcg_mart", "ndcg"},
-      {"mean_average_precision", "map"}};
-  const auto found = aliases.find(name);
-  return std::string(found == aliases.end() ? std::string_view(name) : found->second);
-}
-
-bool IsOfClasses(const std::string& name) { return name.starts_with("multi_") || name == "auc_mu"; }
-
 // A metric's labels may be those of validation data, which no objective has seen.
 Status CheckLabels(const std::string& name, const TreeParameters& p, const TreeDataset& data) {
   const bool shares = name.starts_with("cross_entropy") || name == "kullback_leibler";
-  const bool classes = IsOfClasses(name) || (name == "accuracy" && p.num_class > 1);
+  const bool classes = IsMetricOfClasses(name) || (name == "accuracy" && p.num_class > 1);
   if (!shares && !classes) return {};
   for (size_t row = 0; row < data.rows(); ++row) {
     const float label = data.labels[row];
@@ -60,10 +25,10 @@ Status CheckLabels(const std::string& name, const TreeParameters& p, const TreeD
       continue;
     }
     return Invalid(fmt::format(
-        "metric = {} needs {}: row {} has {}", name,
+        "{}: metric = {} needs {}, found {}", data.WhereIs(row), name,
         shares ? std::string("labels from 0 to 1")
                : fmt::format("whole labels from 0 to {} (num_class - 1)", p.num_class - 1),
-        data.share.first_row() + row + 1, label));
+        label));
   }
   return {};
 }
@@ -77,9 +42,9 @@ Status CheckIntensities(const TreeParameters& p, const TreeDataset& data) {
   }
   const auto wrong = std::ranges::find_if(data.weights, [](float w) { return !(w > 0); });
   if (wrong == data.weights.end()) return {};
-  return Invalid(fmt::format(
-      "metric = cross_entropy_lambda needs weights above 0: row {} has {}",
-      data.share.first_row() + static_cast<uint64_t>(wrong - data.weights.begin()) + 1, *wrong));
+  return Invalid(fmt::format("{}: metric = cross_entropy_lambda needs weights above 0, found {}",
+                             data.WhereIs(static_cast<size_t>(wrong - data.weights.begin())),
+                             *wrong));
 }
 
 }  // namespace
@@ -92,8 +57,8 @@ Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameter
   std::vector<std::unique_ptr<TreeMetric>> metrics;
   std::vector<std::string> made;
   for (const std::string& asked : names) {
-    const std::string name = CanonicalName(asked);
-    if (name == "none" || name == "null" || name == "na" || name == "custom") continue;
+    const std::string name = CanonicalMetric(asked);
+    if (MeasuresNothing(name)) continue;
     if (std::ranges::count(made, name) > 0) continue;
     made.push_back(name);
     if (name == "ndcg" || name == "map") {
@@ -105,14 +70,10 @@ Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameter
     if (metric == nullptr) metric = MakeCurveMetric(name, p, data, pool);
     if (name == "cross_entropy_lambda") STRATA_TRY(CheckIntensities(p, data));
     if (metric == nullptr) {
-      return Invalid(fmt::format(
-          "metric = {}: not known: expected some of l1, l2, rmse, quantile, huber, fair, poisson, "
-          "mape, gamma, gamma_deviance, tweedie, binary_logloss, binary_error, cross_entropy, "
-          "cross_entropy_lambda, kullback_leibler, auc, average_precision, multi_logloss, "
-          "multi_error, auc_mu, accuracy, ndcg, map, none",
-          asked));
+      return Invalid(fmt::format("metric = {}: not known: expected some of {}, none",
+                                 ShownBytes(asked), MetricNames()));
     }
-    if (name != "accuracy" && IsOfClasses(name) != (p.num_class > 1)) {
+    if (name != "accuracy" && IsMetricOfClasses(name) != (p.num_class > 1)) {
       return Invalid(fmt::format("metric = {} does not fit objective = {} with num_class = {}",
                                  asked, p.objective, p.num_class));
     }

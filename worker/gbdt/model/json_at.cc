@@ -2,31 +2,48 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
+#include "base/human_text.h"
+
 namespace strata {
 namespace {
-
-constexpr int kDepthMax = 32;
 
 std::string Shown(const nlohmann::json& value) {
   if (value.is_array() || value.is_object()) {
     return fmt::format("an {} of {}", value.type_name(), value.size());
   }
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).substr(0, 40);
+  return ShownBytes(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+// `byte`, from 1 on, is where the parser gave up, maybe within a word.
+std::string WhatEndsJson(std::string_view text, const std::string& name, size_t byte) {
+  size_t at = std::min(text.size(), std::max<size_t>(1, byte) - 1);
+  while (at < text.size() && at > 0 && std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0)
+    --at;
+  const std::string_view before = text.substr(0, at);
+  const auto line = std::ranges::count(before, '\n') + 1;
+  const size_t column = at - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  return fmt::format("{}: line {}, column {}: expected JSON, found {}", name, line, column,
+                     at < text.size() ? fmt::format("'{}'", ShownBytes(text.substr(at), 20))
+                                      : "the end of the file");
 }
 
 }  // namespace
 
-Result<nlohmann::json> ParseJson(std::string_view text, const std::string& name) {
-  const auto is_shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    return depth <= kDepthMax;
+Result<nlohmann::json> ParseJson(std::string_view text, const std::string& name, int depth_max) {
+  const auto is_shallow = [depth_max](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    return depth <= depth_max;
   };
   try {
     return nlohmann::json::parse(text, is_shallow);
-  } catch (const nlohmann::json::exception& error) {
-    return Corrupt(fmt::format("{}: {}", name, error.what()));
+  } catch (const nlohmann::json::parse_error& error) {
+    return Corrupt(WhatEndsJson(text, name, error.byte));
+  } catch (const nlohmann::json::exception&) {
+    return Corrupt(name + ": a number is out of range");
   }
 }
 

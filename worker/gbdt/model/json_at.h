@@ -11,9 +11,10 @@
 
 namespace strata {
 
-// The document of a text. kCorrupt: name, line and column, why. Values nested deeper than 32 are
-// left out.
-Result<nlohmann::json> ParseJson(std::string_view text, const std::string& name);
+// The document of a text. kCorrupt: name, line and column, what is there. Values nested deeper than
+// `depth_max` are left out.
+Result<nlohmann::json> ParseJson(std::string_view text, const std::string& name,
+                                 int depth_max = 32);
 
 // The document outlives it. Errors are kCorrupt: name, the place, expected and found.
 class JsonAt {

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/human_text.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 
 namespace strata {
@@ -62,8 +63,7 @@ class Reader {
       }
       if (line.empty()) continue;
       if (!line.starts_with("Tree=")) {
-        return Wrong(
-            fmt::format("expected Tree= or 'end of trees', found '{}'", line.substr(0, 60)));
+        return Wrong(fmt::format("expected Tree= or 'end of trees', found '{}'", ShownBytes(line)));
       }
       STRATA_ASSIGN(Tree tree, ReadTree(model.features()));
       model.trees.push_back(std::move(tree));
@@ -111,13 +111,13 @@ class Reader {
       }
       const size_t equals = line.find('=');
       if (equals == std::string_view::npos) {
-        return Wrong(fmt::format("expected key=value, found '{}'", line.substr(0, 60)));
+        return Wrong(fmt::format("expected key=value, found '{}'", ShownBytes(line)));
       }
       if (!values
                ->try_emplace(line.substr(0, equals),
                              Value{line.substr(equals + 1), lines_.number()})
                .second) {
-        return Wrong(fmt::format("{} stands twice", line.substr(0, equals)));
+        return Wrong(fmt::format("{} stands twice", ShownBytes(line.substr(0, equals))));
       }
     }
     return {};
@@ -153,7 +153,7 @@ class Reader {
         return WrongAt(
             value.line,
             fmt::format("{}: expected numbers, found '{}'", key,
-                        std::string_view(at, static_cast<size_t>(end - at)).substr(0, 40)));
+                        ShownBytes(std::string_view(at, static_cast<size_t>(end - at)))));
       }
       if (list.size() == count) break;
       list.push_back(number);
@@ -193,8 +193,8 @@ class Reader {
     const auto version = values.find("version");
     if (version != values.end() && version->second.text != "v4" && version->second.text != "v3" &&
         version->second.text != "v2") {
-      return WrongAt(version->second.line,
-                     fmt::format("version {}: expected v2, v3 or v4", version->second.text));
+      return WrongAt(version->second.line, fmt::format("version {}: expected v2, v3 or v4",
+                                                       ShownBytes(version->second.text)));
     }
     STRATA_ASSIGN(const auto classes, Number<uint64_t>(values, "num_class"));
     uint64_t per_iteration = classes;

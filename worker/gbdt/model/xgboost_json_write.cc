@@ -49,6 +49,13 @@ float ThresholdFor(double threshold) {
   return std::min(rounded, kLargest);
 }
 
+bool AreDefaultNames(const std::vector<std::string>& names) {
+  for (size_t f = 0; f < names.size(); ++f) {
+    if (names[f] != fmt::format("Column_{}", f)) return false;
+  }
+  return true;
+}
+
 // XGBoost tells numbers from integers by the point.
 std::string Join(const std::vector<float>& numbers) {
   std::string text;
@@ -90,7 +97,11 @@ class Writer {
     if (model_.average_output && model_.iterations() > 0) {
       scale_ /= static_cast<double>(model_.iterations());
     }
-    categorical_.assign(model_.features(), false);
+    // "3:1:0", where a number has "[0:1]".
+    for (size_t f = 0; f < model_.features(); ++f) {
+      const std::string info = f < model_.feature_infos.size() ? model_.feature_infos[f] : "";
+      categorical_.push_back(!info.empty() && info[0] >= '0' && info[0] <= '9');
+    }
     std::vector<std::string> trees;
     for (size_t t = 0; t < model_.trees.size(); ++t) {
       STRATA_ASSIGN(const Arrays arrays, ArraysOf(model_.trees[t], t));
@@ -212,11 +223,14 @@ class Writer {
       class_of.push_back(t % classes);
       if ((t + 1) % classes == 0) begins.push_back(t + 1);
     }
+    // Names that nobody gave would have XGBoost turn away data without names.
+    const bool named = !AreDefaultNames(model_.feature_names);
     std::vector<std::string> names;
     std::vector<std::string> types;
     for (size_t f = 0; f < model_.features(); ++f) {
-      names.push_back(nlohmann::json(model_.feature_names[f])
-                          .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      if (named)
+        names.push_back(nlohmann::json(model_.feature_names[f])
+                            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       types.emplace_back(categorical_[f] ? R"("c")" : R"("float")");
     }
     const std::string parameters =

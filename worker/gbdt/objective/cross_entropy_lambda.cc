@@ -76,14 +76,13 @@ class CrossEntropyLambda : public TreeObjective {
 Result<std::unique_ptr<TreeObjective>> MakeCrossEntropyLambda(const TreeParameters& p,
                                                               const TreeDataset& data) {
   for (size_t row = 0; row < data.rows(); ++row) {
-    const uint64_t number = data.share.first_row() + row + 1;
     if (!(data.labels[row] >= 0 && data.labels[row] <= 1)) {
-      return Invalid(fmt::format("objective = {} needs labels from 0 to 1: row {} has {}",
-                                 p.objective, number, data.labels[row]));
+      return Invalid(fmt::format("{}: objective = {} needs labels from 0 to 1, found {}",
+                                 data.WhereIs(row), p.objective, data.labels[row]));
     }
     if (!data.weights.empty() && !(data.weights[row] > 0)) {
-      return Invalid(fmt::format("objective = {} needs weights above 0: row {} has {}", p.objective,
-                                 number, data.weights[row]));
+      return Invalid(fmt::format("{}: objective = {} needs weights above 0, found {}",
+                                 data.WhereIs(row), p.objective, data.weights[row]));
     }
   }
   return std::unique_ptr<TreeObjective>(

@@ -33,8 +33,8 @@ Result<LabelGains> LabelGains::Make(const TreeParameters& p, const TreeDataset& 
       continue;
     }
     return Invalid(fmt::format(
-        "ranking needs whole labels from 0 to {} (label_gain names their gains): row {} has {}",
-        gains.gains_.size() - 1, data.share.first_row() + row + 1, label));
+        "{}: ranking needs whole labels from 0 to {} (label_gain names their gains), found {}",
+        data.WhereIs(row), gains.gains_.size() - 1, label));
   }
   return gains;
 }

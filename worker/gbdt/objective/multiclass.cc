@@ -115,8 +115,8 @@ Result<std::unique_ptr<TreeObjective>> MakeMulticlassObjective(const TreeParamet
     if (label >= 0 && label < static_cast<float>(p.num_class) && label == std::floor(label))
       continue;
     return Invalid(
-        fmt::format("objective = {} needs whole labels from 0 to {} (num_class - 1): row {} has {}",
-                    p.objective, p.num_class - 1, data.share.first_row() + row + 1, label));
+        fmt::format("{}: objective = {} needs whole labels from 0 to {} (num_class - 1), found {}",
+                    data.WhereIs(row), p.objective, p.num_class - 1, label));
   }
   return std::unique_ptr<TreeObjective>(std::make_unique<Multiclass>(p, data));
 }

@@ -177,8 +177,8 @@ Status CheckLabels(const TreeDataset& data, const std::string& objective,
                    const std::function<bool(float)>& fits, const char* expected) {
   for (size_t row = 0; row < data.rows(); ++row) {
     if (fits(data.labels[row])) continue;
-    return Invalid(fmt::format("objective = {} needs labels {}: row {} has {}", objective, expected,
-                               data.share.first_row() + row + 1, data.labels[row]));
+    return Invalid(fmt::format("{}: objective = {} needs labels {}, found {}", data.WhereIs(row),
+                               objective, expected, data.labels[row]));
   }
   return {};
 }
@@ -187,9 +187,11 @@ Status CheckBothClasses(const TreeDataset& data) {
   const auto positives = static_cast<uint64_t>(
       data.share.Sum(std::ranges::count_if(data.labels, [](float y) { return y > 0; })));
   if (positives > 0 && positives < data.all_rows()) return {};
-  return data.share.FailEverywhere(Invalid(
-      fmt::format("objective = binary needs rows of both classes: the labels of all {} rows are {}",
-                  data.all_rows(), positives > 0 ? "above 0" : "0 or below")));
+  return data.share.FailEverywhere(Invalid(fmt::format(
+      "{}{}objective = binary needs rows of both classes: the labels of all {} rows are "
+      "{}",
+      data.path, data.path.empty() ? "" : ": ", data.all_rows(),
+      positives > 0 ? "above 0" : "0 or below")));
 }
 
 // Counts and amounts: scores are logarithms, which the mean must have.
@@ -198,8 +200,9 @@ Status CheckAmounts(const TreeDataset& data, const std::string& objective) {
       data, objective, [](float y) { return y >= 0; }, "of at least 0"));
   const auto positive = [](float y) { return y > 0; };
   if (data.share.Any(std::ranges::any_of(data.labels, positive))) return {};
-  return data.share.FailEverywhere(Invalid(fmt::format(
-      "objective = {} needs a label above 0: all {} are 0", objective, data.all_rows())));
+  return data.share.FailEverywhere(
+      Invalid(fmt::format("{}{}objective = {} needs a label above 0: all {} are 0", data.path,
+                          data.path.empty() ? "" : ": ", objective, data.all_rows())));
 }
 
 }  // namespace
