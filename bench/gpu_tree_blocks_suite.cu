@@ -1,5 +1,5 @@
 // Suite "tree-blocks" on a GPU: the building blocks of trees, kernels/tree/grid_blocks.h and
-// kernels/tree/bitonic_sort.cuh, beside CUB's.
+// kernels/core/bitonic_sort.cuh, beside CUB's.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "bench/figure.h"
 #include "bench/gpu_buffer.cuh"
 #include "bench/gpu_time.cuh"
-#include "kernels/tree/bitonic_sort.cuh"
+#include "kernels/core/bitonic_sort.cuh"
 #include "kernels/tree/grid_blocks.h"
 
 namespace strata::bench {

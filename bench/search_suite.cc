@@ -149,14 +149,9 @@ class Search {
     return hits;
   }
   std::vector<Answer> Answers(std::vector<TopHits>& hits) const {
-    std::vector<AllowedBlock> all;
-    for (const SetBlock& block : blocks_) all.push_back({&block, {}});
+    const std::vector<AllowedBlock> all = AllowAll(blocks_);
     std::vector<Answer> answers;
-    for (TopHits& of : hits) {
-      const size_t strangers = of.StrangersWanted();
-      answers.push_back(of.Take());
-      AppendStrangers(all, strangers, answers.back());
-    }
+    for (TopHits& of : hits) answers.push_back(TakeAnswer(all, of));
     return answers;
   }
 

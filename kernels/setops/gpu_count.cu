@@ -1,5 +1,6 @@
-#include <bit>
+#include <cstddef>
 
+#include "kernels/setops/add_bits.h"
 #include "kernels/setops/gpu_count.cuh"
 
 namespace strata::gpu_sets {
@@ -33,7 +34,7 @@ struct Shared {
   uint32_t begins[kMostTokens];  // of lists, in postings
   uint32_t ends[kMostTokens];
   uint32_t bits[kMostTokens];  // where frequent lists begin
-  uint32_t sampled;            // the least overlap of a document of the sample
+  uint32_t sampled;            // documents
   uint32_t buckets[kBuckets];  // of samples only: not there otherwise
 };
 
@@ -125,13 +126,6 @@ __device__ void CountLists(const uint16_t* postings, uint32_t lists, Shared& sha
       }
     }
   }
-}
-
-// Adds bits a and b to sum's; what is carried.
-__device__ uint32_t AddBits(uint32_t& sum, uint32_t a, uint32_t b) {
-  const uint32_t carry = (sum & a) | (sum & b) | (a & b);
-  sum ^= a ^ b;
-  return carry;
 }
 
 // 32 documents a thread: their bits of all frequent lists are added up in columns (digit p of
@@ -231,6 +225,11 @@ struct Looks {
   uint8_t mixed = 0;  // bit i: those of look i are of several lengths
 };
 
+// The tops of those bytes that are at least `least`, from 1 on.
+__device__ uint32_t AsLarge(uint32_t bytes, uint32_t least) {
+  return __vcmpgeu4(bytes, least * 0x0101'0101U) & 0x8080'8080U;
+}
+
 // Whether one of 16 bytes is at least `least`, from 1 on.
 __device__ bool HasOne(const uint4& all, uint32_t least) {
   constexpr uint32_t kTops = 0x8080'8080U;
@@ -240,14 +239,8 @@ __device__ bool HasOne(const uint4& all, uint32_t least) {
     const uint32_t up = (128 - least) * 0x0101'0101U;
     return (((all.x + up) | (all.y + up) | (all.z + up) | (all.w + up)) & kTops) != 0;
   }
-  const uint32_t four_times = least * 0x0101'0101U;
-  return (__vcmpgeu4(all.x, four_times) | __vcmpgeu4(all.y, four_times) |
-          __vcmpgeu4(all.z, four_times) | __vcmpgeu4(all.w, four_times)) != 0;
-}
-
-// The tops of those bytes that are at least `least`, from 1 on.
-__device__ uint32_t AsLarge(uint32_t bytes, uint32_t least) {
-  return __vcmpgeu4(bytes, least * 0x0101'0101U) & 0x8080'8080U;
+  return (AsLarge(all.x, least) | AsLarge(all.y, least) | AsLarge(all.z, least) |
+          AsLarge(all.w, least)) != 0;
 }
 
 // Looks at all counters, and makes them 0 for the next query.
@@ -283,15 +276,19 @@ __device__ void LookAtAll(const CountJob& job, const Block& block, uint32_t bloc
   }
 }
 
+// The least overlaps of the similarities from a bucket on.
+__device__ void SetLeast(const CountJob& job, uint32_t tokens, uint32_t bucket, Turn& turn) {
+  if (threadIdx.x >= kLengths) return;
+  const Fraction edge = EdgeOf(job.metric, bucket);
+  turn.least[threadIdx.x] =
+      static_cast<uint8_t>(LeastOverlap(job.metric, edge, tokens, threadIdx.x));
+}
+
 // Whether a block has enough documents of the similarities from a bucket on, about; turn.least
 // becomes that of the bucket.
 __device__ bool HasEnough(const CountJob& job, uint32_t tokens, uint32_t bucket, const Looks& looks,
                           Shared& shared, Turn& turn) {
-  if (threadIdx.x < kLengths) {
-    const uint32_t least =
-        LeastOverlap(job.metric, EdgeOf(job.metric, bucket), tokens, threadIdx.x);
-    turn.least[threadIdx.x] = static_cast<uint8_t>(least);
-  }
+  SetLeast(job, tokens, bucket, turn);
   if (threadIdx.x == 0) shared.sampled = 0;
   __syncthreads();
   uint32_t here = 0;
@@ -320,11 +317,7 @@ __device__ void ChooseSample(const CountJob& job, uint32_t tokens, const Looks& 
     chosen = bucket;
     bucket *= 2;
   }
-  if (threadIdx.x < kLengths) {
-    const uint32_t least =
-        LeastOverlap(job.metric, EdgeOf(job.metric, chosen), tokens, threadIdx.x);
-    turn.least[threadIdx.x] = static_cast<uint8_t>(least);
-  }
+  SetLeast(job, tokens, chosen, turn);
   __syncthreads();
 }
 

@@ -1,5 +1,5 @@
+#include "kernels/core/bitonic_sort.cuh"
 #include "kernels/setops/gpu_select.cuh"
-#include "kernels/tree/bitonic_sort.cuh"
 
 namespace strata::gpu_sets {
 namespace {

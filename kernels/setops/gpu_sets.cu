@@ -163,7 +163,7 @@ class SetsOnGpu final : public GpuSets {
           found_.Get(counts_on_host_.values().subspan(queries.size(), queries.size()), stream_));
       STRATA_TRY(FromCuda(cudaStreamSynchronize(stream_), "searching"));
     }
-    const std::vector<AllowedBlock> all = All();
+    const std::vector<AllowedBlock> all = AllowAll(blocks_);
     for (size_t i = 0; i < queries.size(); ++i) {
       const uint32_t count = selects ? counts_on_host_.values()[i] : gpu_sets::kTooMany;
       if (count == gpu_sets::kTooMany) {
@@ -212,9 +212,7 @@ class SetsOnGpu final : public GpuSets {
         hits.Offer({block.ids()[place], candidate.overlap, run->length});
       }
     }
-    const size_t strangers = hits.StrangersWanted();
-    answer = hits.Take();
-    AppendStrangers(All(), strangers, answer);
+    answer = TakeAnswer(AllowAll(blocks_), hits);
     return {};
   }
 
@@ -281,12 +279,6 @@ class SetsOnGpu final : public GpuSets {
         .found = found_.data()};
     return FromCuda(gpu_sets::Count(purpose, job, stream_), "counting");
   }
-  std::vector<AllowedBlock> All() const {
-    std::vector<AllowedBlock> all;
-    for (const SetBlock& block : blocks_) all.push_back({&block, {}});
-    return all;
-  }
-
   const int device_;
   const std::span<const SetBlock> blocks_;
   size_t documents_ = 0;

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/status.h"
+#include "kernels/setops/add_bits.h"
 
 namespace strata {
 namespace {
@@ -23,11 +24,7 @@ struct Words {
 // Adds words a and b to sum's; what is carried.
 [[gnu::always_inline]] inline Words AddBits(Words& sum, const Words& a, const Words& b) {
   Words carry;
-  for (size_t i = 0; i < kLanes; ++i) {
-    const uint32_t either = sum.of[i] ^ a.of[i];
-    carry.of[i] = (sum.of[i] & a.of[i]) | (either & b.of[i]);
-    sum.of[i] = either ^ b.of[i];
-  }
+  for (size_t i = 0; i < kLanes; ++i) carry.of[i] = strata::AddBits(sum.of[i], a.of[i], b.of[i]);
   return carry;
 }
 

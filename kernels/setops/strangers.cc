@@ -31,4 +31,17 @@ void AppendStrangers(std::span<const AllowedBlock> blocks, size_t count, std::ve
   answer.insert(answer.end(), smallest.begin(), smallest.end());
 }
 
+std::vector<Hit> TakeAnswer(std::span<const AllowedBlock> blocks, TopHits& hits) {
+  const size_t strangers = hits.StrangersWanted();
+  std::vector<Hit> answer = hits.Take();
+  AppendStrangers(blocks, strangers, answer);
+  return answer;
+}
+
+std::vector<AllowedBlock> AllowAll(std::span<const SetBlock> blocks) {
+  std::vector<AllowedBlock> all;
+  for (const SetBlock& block : blocks) all.push_back({&block, {}});
+  return all;
+}
+
 }  // namespace strata

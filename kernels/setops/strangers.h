@@ -19,4 +19,11 @@ struct AllowedBlock {
 // the smallest ids of all others, `count` of them or as many as there are.
 void AppendStrangers(std::span<const AllowedBlock> blocks, size_t count, std::vector<Hit>& answer);
 
+// The whole answer, once every document of the blocks that shares a token has been offered to
+// `hits`.
+std::vector<Hit> TakeAnswer(std::span<const AllowedBlock> blocks, TopHits& hits);
+
+// The blocks, with all of their documents allowed.
+std::vector<AllowedBlock> AllowAll(std::span<const SetBlock> blocks);
+
 }  // namespace strata

@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "base/work_pool.h"
-#include "kernels/tree/device_memory.cuh"
+#include "kernels/core/device_memory.cuh"
 #include "kernels/tree/gpu_bins.h"
 
 namespace strata::gpu_tree {

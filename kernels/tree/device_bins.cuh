@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/tree/bin_matrix.h"
-#include "kernels/tree/device_memory.cuh"
+#include "kernels/core/device_memory.cuh"
 #include "kernels/tree/device_tree.cuh"
 #include "kernels/tree/gpu_bins.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "kernels/tree/device_memory.cuh"
+#include "kernels/core/device_memory.cuh"
 #include "kernels/tree/key_cut.h"
 #include "kernels/tree/row_kernels.cuh"
 #include "kernels/tree/slopes.cuh"

@@ -2,7 +2,7 @@
 #include <bit>
 #include <limits>
 
-#include "kernels/tree/bitonic_sort.cuh"
+#include "kernels/core/bitonic_sort.cuh"
 #include "kernels/tree/grid_blocks.h"
 #include "kernels/tree/shuffle.cuh"
 

@@ -1,6 +1,6 @@
 // Gradients of a query's rows by those of all its rows: a block of threads a query. Sums that are
 // not of integers are added up in the order in which the CPU does.
-#include "kernels/tree/bitonic_sort.cuh"
+#include "kernels/core/bitonic_sort.cuh"
 #include "kernels/tree/slopes.cuh"
 
 namespace strata::gpu_tree {

@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "kernels/sparse": ["base", "kernels/core", "kernels/hashmap", "kernels/optim"],
     "kernels/dense": ["base", "kernels/core"],
     "kernels/tree": ["base", "kernels/core"],
-    "kernels/setops": ["base", "kernels/core", "kernels/tree/bitonic_sort.cuh"],
+    "kernels/setops": ["base", "kernels/core"],
     "kernels": [],
     "storage": ["base", "kernels/core", "kernels/optim"],
     "kernels/hashmap": ["base", "kernels/core"],

@@ -5,7 +5,7 @@
 #include <random>
 #include <span>
 
-#include "kernels/tree/bitonic_sort.cuh"
+#include "kernels/core/bitonic_sort.cuh"
 #include "kernels/tree/grid_blocks.h"
 #include "tests/support/device_memory.cuh"
 

@@ -611,54 +611,50 @@ class Grower : public testing::Test {
         grower.Grow({.rows16 = {}, .rows32 = p.gradients}, p.units, bag, p.tree_number);
     return Oracle(p).ExpectTree(tree);
   }
+
+  // Grows the trees of random problems, each changed by `change`, until one is wrong; how many of
+  // them are whole.
+  template <typename Change>
+  static int WholeTrees(int problems, uint64_t first_seed, const Change& change) {
+    int whole = 0;
+    for (int i = 0; i < problems && !HasFailure(); ++i) {
+      SCOPED_TRACE(fmt::format("seed {}", i));
+      Random random(static_cast<uint64_t>(i) + first_seed);
+      Problem p = RandomProblem(random);
+      change(random, &p);
+      whole += ExpectTreeOf(p) ? 1 : 0;
+    }
+    return whole;
+  }
 };
 
 TEST_F(Grower, SplitsAreTheBestThatAreAllowed) {
-  int whole = 0;
   constexpr int kProblems = 400;
-  for (int i = 0; i < kProblems; ++i) {
-    SCOPED_TRACE(fmt::format("seed {}", i));
-    Random random(static_cast<uint64_t>(i));
-    const Problem p = RandomProblem(random);
-    whole += ExpectTreeOf(p) ? 1 : 0;
-    if (HasFailure()) return;
-  }
+  const int whole = WholeTrees(kProblems, 0, [](Random&, Problem*) {});
   EXPECT_GT(whole, kProblems * 3 / 4);
 }
 
 // Bounds as any two leaves show them whose rows may differ in one monotone feature alone.
 TEST_F(Grower, OutputsOfNeighboursBoundLeaves) {
-  int whole = 0;
   constexpr int kProblems = 400;
-  for (int i = 0; i < kProblems; ++i) {
-    SCOPED_TRACE(fmt::format("seed {}", i));
-    Random random(static_cast<uint64_t>(i) + 9000);
-    Problem p = RandomProblem(random);
-    p.options.monotone_method = MonotoneMethod::kIntermediate;
-    p.options.num_leaves += 6;
-    for (FeatureShape& shape : p.shapes) {
+  const int whole = WholeTrees(kProblems, 9000, [](Random& random, Problem* p) {
+    p->options.monotone_method = MonotoneMethod::kIntermediate;
+    p->options.num_leaves += 6;
+    for (FeatureShape& shape : p->shapes) {
       if (!shape.categorical && random.Chance(0.5)) shape.monotone = random.Chance(0.5) ? 1 : -1;
       // A side without values is bounded by the other one though nothing can rise.
       if (shape.monotone != 0) shape.missing = MissingKind::kNone;
     }
-    whole += ExpectTreeOf(p) ? 1 : 0;
-    if (HasFailure()) return;
-  }
+  });
   EXPECT_GT(whole, kProblems / 2);
 }
 
 TEST_F(Grower, TreesBeginWithForcedSplits) {
-  int whole = 0;
   constexpr int kProblems = 200;
-  for (int i = 0; i < kProblems; ++i) {
-    SCOPED_TRACE(fmt::format("seed {}", i));
-    Random random(static_cast<uint64_t>(i) + 5000);
-    Problem p = RandomProblem(random);
-    for (Row32& row : p.gradients) row.hessian = 2;  // forced ways are counted in rows
-    AddForced(random, &p);
-    whole += ExpectTreeOf(p) ? 1 : 0;
-    if (HasFailure()) return;
-  }
+  const int whole = WholeTrees(kProblems, 5000, [](Random& random, Problem* p) {
+    for (Row32& row : p->gradients) row.hessian = 2;  // forced ways are counted in rows
+    AddForced(random, p);
+  });
   EXPECT_GT(whole, kProblems * 3 / 4);
 }
 

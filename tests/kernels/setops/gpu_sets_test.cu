@@ -1,29 +1,19 @@
 // Searches on a GPU beside a plain search.
-#include "kernels/setops/gpu_sets.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 
+#include "kernels/setops/gpu_sets.h"
 #include "tests/kernels/setops/search_case.h"
+#include "tests/support/device_memory.cuh"
 
 namespace strata {
 namespace {
 
-// The GPU, or none.
-Result<std::unique_ptr<GpuSets>> OpenSets(std::span<const SetBlock> blocks) {
-  return GpuSets::Open(0, blocks);
-}
-
-#define SKIP_WITHOUT(opened)                               \
-  if ((opened).status().code() == StatusCode::kNotFound) { \
-    GTEST_SKIP() << (opened).status().message();           \
-  }                                                        \
-  ASSERT_TRUE((opened).ok()) << (opened).status().ToString()
-
 class GpuSetsOf : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(GpuSetsOf, RandomDocumentsFindsWhatAPlainSearchFinds) {
+  STRATA_SKIP_BELOW_GPUS(1);
   constexpr uint64_t kCases = 10;
   for (uint64_t seed = GetParam() * kCases; seed < (GetParam() + 1) * kCases; ++seed) {
     test::SearchCase of = test::DrawCase(seed);
@@ -32,8 +22,8 @@ TEST_P(GpuSetsOf, RandomDocumentsFindsWhatAPlainSearchFinds) {
     // Blocks of a document each would take an allocation each.
     of.block_size = std::max<size_t>(of.block_size, of.documents.ids.size() / 6 + 1);
     const test::Blocks blocks(of);
-    auto opened = OpenSets(blocks.blocks);
-    SKIP_WITHOUT(opened);
+    auto opened = GpuSets::Open(0, blocks.blocks);
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     const SetLists queries = test::Lists(of.queries);
     const auto answers = (*opened)->Search(queries.view(), of.goal);
     ASSERT_TRUE(answers.ok()) << answers.status().ToString();
@@ -49,6 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, GpuSetsOf, testing::Range<uint64_t>(0, 10));
 
 // More equally alike documents than are sorted, or than there is room for.
 TEST(GpuSets, OfEqualDocumentsTheSmallestIdsAreFound) {
+  STRATA_SKIP_BELOW_GPUS(1);
   for (const DocumentId count : {9'000, 20'000}) {
     test::Documents documents;
     for (DocumentId id = 0; id < count; ++id) {
@@ -57,8 +48,8 @@ TEST(GpuSets, OfEqualDocumentsTheSmallestIdsAreFound) {
     }
     std::vector<SetBlock> blocks;
     blocks.push_back(SetBlock::Build(documents.ids, test::Lists(documents.sets).view()));
-    auto opened = OpenSets(blocks);
-    SKIP_WITHOUT(opened);
+    auto opened = GpuSets::Open(0, blocks);
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     const std::vector<test::Tokens> queries{{1, 2}, {1, 2, 5}, {5, 9}};
     const SearchGoal goal{.metric = SetMetric::kDice, .k = 12};
     const auto answers = (*opened)->Search(test::Lists(queries).view(), goal);
@@ -71,6 +62,7 @@ TEST(GpuSets, OfEqualDocumentsTheSmallestIdsAreFound) {
 }
 
 TEST(GpuSets, OfLongDocumentsCountsShortQueries) {
+  STRATA_SKIP_BELOW_GPUS(1);
   test::Documents documents;
   for (DocumentId id = 0; id < 60; ++id) {
     test::Tokens tokens(200 + id * 7);
@@ -80,8 +72,8 @@ TEST(GpuSets, OfLongDocumentsCountsShortQueries) {
   }
   std::vector<SetBlock> blocks;
   blocks.push_back(SetBlock::Build(documents.ids, test::Lists(documents.sets).view()));
-  auto opened = OpenSets(blocks);
-  SKIP_WITHOUT(opened);
+  auto opened = GpuSets::Open(0, blocks);
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   test::Tokens query(GpuSets::kLongestQuery);
   std::iota(query.begin(), query.end(), Token{20});
   for (int metric = 0; metric < kSetMetrics; ++metric) {
