@@ -1,0 +1,116 @@
+// Which engine answers which queries of a batch. Both find the same; their times differ by the data
+// up to a hundredfold:
+//
+//   counting   a query's time is that of the documents that share tokens with it
+//   scanning   32 queries' time is that of all tokens there are
+//
+// How much work each engine would have is known from the blocks, without doing it. What a unit of
+// work takes is a machine's, and is measured there (storage/itemset/measure_rates.h). The queries
+// that are dearest to count are scanned, 32 together, as long as that takes less than counting
+// them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernels/setops/set_block.h"
+#include "kernels/setops/strangers.h"
+
+namespace strata {
+
+enum class SearchEngine : uint8_t {
+  kCounting = 0,     // CountSearch
+  kScanning = 1,     // ScanSearch
+  kGpuCounting = 2,  // GpuSets
+};
+// "counting", "scanning", "counting on a GPU".
+std::string_view NameOf(SearchEngine engine);
+
+// What a query's counting is made of.
+struct CountWork {
+  double lookups = 0;    // of a token's list in a block
+  double postings = 0;   // counters that one is added to
+  double words = 0;      // of 64 bits, of frequent tokens
+  double documents = 0;  // counters that are compared and set to 0
+
+  CountWork& operator+=(const CountWork& other);
+};
+
+// What scanning is made of, for any number of queries up to ScanSearch::kMostQueries.
+struct ScanWork {
+  double lists = 0;      // words of the table that says which queries have a token
+  double tokens = 0;     // of documents
+  double documents = 0;  // whose overlaps are compared
+
+  ScanWork& operator+=(const ScanWork& other);
+};
+
+struct CountRates {
+  double lookup_ns = 0;
+  double posting_ns = 0;
+  double word_ns = 0;
+  double document_ns = 0;
+
+  double Time(const CountWork& work) const {
+    return work.lookups * lookup_ns + work.postings * posting_ns + work.words * word_ns +
+           work.documents * document_ns;
+  }
+};
+
+struct ScanRates {
+  double list_ns = 0;
+  double token_ns = 0;
+  double document_ns = 0;
+
+  double Time(const ScanWork& work) const {
+    return work.lists * list_ns + work.tokens * token_ns + work.documents * document_ns;
+  }
+};
+
+// Nanoseconds of one thread, or of the whole GPU. The values here are those of one machine: two
+// cores of an AMD EPYC with AVX-512, and an H200 (docs/search.md).
+struct SearchRates {
+  CountRates count{.lookup_ns = 32, .posting_ns = 0.26, .word_ns = 1.3, .document_ns = 0.007};
+  ScanRates scan{.list_ns = 0.06, .token_ns = 0.64, .document_ns = 1.5};
+  double gpu_call_ns = 90'000;  // of a call, whatever it asks
+  CountRates gpu{.lookup_ns = 0.005, .posting_ns = 0.0023, .word_ns = 0.01, .document_ns = 0.0002};
+};
+
+// Documents that are searched, of a plan's point of view.
+struct PlannedBlocks {
+  std::span<const AllowedBlock> blocks;
+  bool gpu_has_all = false;  // a GPU holds just these, all of their documents allowed
+};
+
+struct SearchPlan {
+  struct Group {
+    SearchEngine engine = SearchEngine::kCounting;
+    std::vector<uint32_t> queries;  // by number; at most kBatch, on a GPU any number
+    double estimate_ns = 0;         // of one thread, or of the GPU
+  };
+  // Counting gains from a batch, too: a block's lists stay in a cache while queries pass over them.
+  static constexpr size_t kBatch = 32;
+
+  std::vector<Group> groups;  // each query is in one
+  double estimate_ns = 0;     // of the call: groups are divided among the threads
+  // What one engine alone would have taken, for explanations.
+  double counting_ns = 0;
+  double scanning_ns = 0;
+  std::optional<double> gpu_ns;  // none: it cannot answer them all
+};
+
+// Each of the queries ascends without repeats. `threads` share the work, at least 1. Looks at some
+// blocks of many (an estimate), so that planning takes a small part of the search.
+SearchPlan PlanSearch(const PlannedBlocks& blocks, const SetList& queries, const SearchRates& rates,
+                      size_t threads);
+
+// Of one query, and of any group, in one block.
+CountWork CountWorkOf(const SetBlock& block, std::span<const Token> query);
+ScanWork ScanWorkOf(const SetBlock& block);
+
+}  // namespace strata

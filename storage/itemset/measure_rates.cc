@@ -1,0 +1,148 @@
+#include "storage/itemset/measure_rates.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "base/random.h"
+#include "kernels/setops/count_search.h"
+#include "kernels/setops/scan_search.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kDocuments = 32'768;  // half a block: its counters are in no first cache
+constexpr int kTimes = 5;  // of which the shortest counts: what else runs only lengthens them
+// Within reach of every document, so that none is left out, and reached by next to none of them, as
+// it soon is in a search.
+constexpr SearchGoal kGoal{
+    .metric = SetMetric::kContainmentDocument, .k = 100, .at_least = {19, 20}};
+
+// A block of documents of about so many tokens out of a vocabulary.
+SetBlock MakeBlock(size_t documents, size_t length, Token vocabulary) {
+  Random random(7);
+  SetLists sets;
+  std::vector<DocumentId> ids;
+  std::vector<Token> tokens(length);
+  for (size_t i = 0; i < documents; ++i) {
+    for (Token& token : tokens) token = static_cast<Token>(random.Below(vocabulary));
+    sets.Add(tokens);
+    ids.push_back(i);
+  }
+  return SetBlock::Build(ids, sets.view());
+}
+
+// `count` tokens from `first` on, `step` apart.
+std::vector<Token> Tokens(Token first, size_t count, Token step) {
+  std::vector<Token> tokens;
+  for (size_t i = 0; i < count; ++i) tokens.push_back(first + static_cast<Token>(i) * step);
+  return tokens;
+}
+
+// So many of `length` tokens each, far apart, as lists of different queries are.
+std::vector<std::vector<Token>> Queries(size_t length, Token vocabulary) {
+  constexpr Token kQueries = 32;
+  static_assert(kQueries == ScanSearch::kMostQueries);
+  std::vector<std::vector<Token>> queries;
+  const auto step = std::max<Token>(vocabulary / static_cast<Token>(length), 1);
+  for (Token i = 0; i < kQueries; ++i) queries.push_back(Tokens(i * step / kQueries, length, step));
+  return queries;
+}
+
+template <typename Run>
+double Shortest(const Clock& clock, const Run& run) {
+  double shortest = std::numeric_limits<double>::max();
+  for (int i = 0; i < kTimes; ++i) {
+    const TimeNs begin = clock.Now();
+    run();
+    shortest = std::min(shortest, static_cast<double>(clock.Now() - begin));
+  }
+  return shortest;
+}
+
+// A clock's grain must not make a unit cost nothing.
+double AboveZero(double rate) {
+  constexpr double kLeast = 1e-4;
+  return std::max(rate, kLeast);
+}
+
+// What two kinds of unit take, by two measurements that have different shares of them.
+struct Pair {
+  double first = 0;
+  double second = 0;
+};
+Pair Solve(const Pair& units_a, double time_a, const Pair& units_b, double time_b) {
+  const double determinant = units_a.first * units_b.second - units_b.first * units_a.second;
+  return {AboveZero((time_a * units_b.second - time_b * units_a.second) / determinant),
+          AboveZero((units_a.first * time_b - units_b.first * time_a) / determinant)};
+}
+
+struct Counted {
+  CountWork work;
+  double time = 0;
+};
+Counted CountAll(const Clock& clock, const SetBlock& block,
+                 const std::vector<std::vector<Token>>& queries) {
+  Counted counted;
+  for (const auto& query : queries) counted.work += CountWorkOf(block, query);
+  CountSearch search;
+  counted.time = Shortest(clock, [&] {
+    for (const auto& query : queries) {
+      TopHits hits(kGoal, static_cast<uint32_t>(query.size()));
+      search.Search(block, query, {}, hits);
+    }
+  });
+  return counted;
+}
+
+CountRates MeasureCounting(const Clock& clock, const SetBlock& rare, const SetBlock& common) {
+  CountRates rates;
+  const Counted single = CountAll(clock, rare, Queries(1, rare.direct()));
+  rates.document_ns = AboveZero(single.time / single.work.documents);
+  const Counted a = CountAll(clock, rare, Queries(64, rare.direct()));
+  const Counted b = CountAll(clock, common, Queries(64, common.direct()));
+  const Pair lists = Solve({a.work.lookups, a.work.postings}, a.time - rates.Time(a.work),
+                           {b.work.lookups, b.work.postings}, b.time - rates.Time(b.work));
+  rates.lookup_ns = lists.first;
+  rates.posting_ns = lists.second;
+  const SetBlock frequent = MakeBlock(kDocuments, 24, 128);
+  const Counted c = CountAll(clock, frequent, Queries(64, frequent.direct()));
+  rates.word_ns = AboveZero((c.time - rates.Time(c.work)) / c.work.words);
+  return rates;
+}
+
+double ScanTime(const Clock& clock, const SetBlock& block) {
+  const auto queries = Queries(64, std::max<Token>(block.direct(), 64));
+  const std::vector<std::span<const Token>> views(queries.begin(), queries.end());
+  ScanSearch search(views);
+  std::vector<TopHits> hits;
+  for (const auto& query : views) hits.emplace_back(kGoal, static_cast<uint32_t>(query.size()));
+  return Shortest(clock, [&] { search.Search(block, {}, hits); });
+}
+
+ScanRates MeasureScanning(const Clock& clock, const SetBlock& rare) {
+  ScanRates rates;
+  const SetBlock few = MakeBlock(1, 4'096, SetBlock::kDirectTokens);
+  rates.list_ns = AboveZero(ScanTime(clock, few) / ScanWorkOf(few).lists);
+  const SetBlock flat = MakeBlock(kDocuments, 4, 1'024);
+  const ScanWork a = ScanWorkOf(rare);
+  const ScanWork b = ScanWorkOf(flat);
+  const Pair solved = Solve({a.tokens, a.documents}, ScanTime(clock, rare) - rates.Time(a),
+                            {b.tokens, b.documents}, ScanTime(clock, flat) - rates.Time(b));
+  rates.token_ns = solved.first;
+  rates.document_ns = solved.second;
+  return rates;
+}
+
+}  // namespace
+
+SearchRates MeasureSearchRates(const Clock& clock) {
+  SearchRates rates;
+  const SetBlock rare = MakeBlock(kDocuments, 32, 32'768);
+  const SetBlock common = MakeBlock(kDocuments, 32, 1'024);
+  rates.count = MeasureCounting(clock, rare, common);
+  rates.scan = MeasureScanning(clock, rare);
+  return rates;
+}
+
+}  // namespace strata

@@ -1,0 +1,153 @@
+#include "storage/itemset/planned_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+
+#include "kernels/setops/count_search.h"
+#include "kernels/setops/scan_search.h"
+
+namespace strata {
+namespace {
+
+using Answers = std::vector<std::vector<Hit>>;
+
+// A group of queries over some of the blocks: what a thread does at a time.
+struct Piece {
+  size_t group = 0;
+  size_t first_block = 0;
+  size_t last_block = 0;  // exclusive
+  std::vector<TopHits> hits;
+  double took_ns = 0;
+};
+
+// Groups are cut by blocks where there are fewer of them than threads.
+std::vector<Piece> Pieces(const SearchPlan& plan, size_t blocks, size_t threads) {
+  constexpr size_t kPiecesEach = 2;  // so that threads end at about the same time
+  const size_t wanted = threads == 1 ? 1 : threads * kPiecesEach;
+  std::vector<Piece> pieces;
+  for (size_t group = 0; group < plan.groups.size(); ++group) {
+    const size_t parts = std::clamp<size_t>((wanted + plan.groups.size() - 1) / plan.groups.size(),
+                                            1, std::max<size_t>(blocks, 1));
+    for (size_t part = 0; part < parts; ++part) {
+      pieces.push_back({group, blocks * part / parts, blocks * (part + 1) / parts, {}, 0});
+    }
+  }
+  return pieces;
+}
+
+void SearchPiece(const SearchPlan::Group& group, std::span<const AllowedBlock> blocks,
+                 const SetList& queries, const SearchGoal& goal, Piece& piece) {
+  std::vector<std::span<const Token>> tokens;
+  for (const uint32_t query : group.queries) {
+    tokens.push_back(queries[query]);
+    piece.hits.emplace_back(goal, static_cast<uint32_t>(tokens.back().size()));
+  }
+  blocks = blocks.subspan(piece.first_block, piece.last_block - piece.first_block);
+  if (group.engine == SearchEngine::kScanning) {
+    ScanSearch scan(tokens);
+    for (const AllowedBlock& block : blocks) scan.Search(*block.block, block.allowed, piece.hits);
+    return;
+  }
+  CountSearch count;
+  for (const AllowedBlock& block : blocks) {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      count.Search(*block.block, tokens[i], block.allowed, piece.hits[i]);
+    }
+  }
+}
+
+void SearchOnCpu(std::span<const AllowedBlock> blocks, const SetList& queries,
+                 const SearchGoal& goal, const SearchMeans& means, SearchReport& report,
+                 Answers& answers) {
+  const SearchPlan& plan = report.plan;
+  std::vector<Piece> pieces = Pieces(plan, blocks.size(), means.threads);
+  means.pool->Run(pieces.size(), [&](size_t i) {
+    const TimeNs begin = means.clock->Now();
+    SearchPiece(plan.groups[pieces[i].group], blocks, queries, goal, pieces[i]);
+    pieces[i].took_ns = static_cast<double>(means.clock->Now() - begin);
+  });
+  // Per query the pieces of its group, and where in each its hits are.
+  std::vector<std::vector<TopHits*>> of_query(queries.size());
+  for (Piece& piece : pieces) {
+    report.took_ns[piece.group] += piece.took_ns;
+    for (size_t i = 0; i < piece.hits.size(); ++i) {
+      of_query[plan.groups[piece.group].queries[i]].push_back(&piece.hits[i]);
+    }
+  }
+  means.pool->Run(queries.size(), [&](size_t query) {
+    TopHits& best = *of_query[query].front();
+    for (TopHits* more : std::span(of_query[query]).subspan(1)) {
+      for (const Hit& hit : more->Take()) best.Offer(hit);
+    }
+    answers[query] = TakeAnswer(blocks, best);
+  });
+}
+
+std::string Milliseconds(double ns) { return fmt::format("{:.3f} ms", ns / 1e6); }
+
+}  // namespace
+
+Result<Answers> SearchAsPlanned(std::span<const AllowedBlock> blocks, bool is_all,
+                                const SetList& queries, const SearchGoal& goal,
+                                const SearchMeans& means, SearchReport* report) {
+  SearchReport unwanted;
+  SearchReport& of = report == nullptr ? unwanted : *report;
+  const TimeNs begin = means.clock->Now();
+  of = {.queries = queries.size(), .blocks = blocks.size(), .threads = means.threads};
+  for (const AllowedBlock& block : blocks) of.documents += block.block->size();
+  of.plan =
+      PlanSearch({blocks, is_all && means.gpu != nullptr}, queries, means.rates, means.threads);
+  of.took_ns.resize(of.plan.groups.size());
+  const TimeNs planned = means.clock->Now();
+  of.planning_ns = static_cast<double>(planned - begin);
+
+  Answers answers(queries.size());
+  if (!of.plan.groups.empty() && of.plan.groups[0].engine == SearchEngine::kGpuCounting) {
+    STRATA_ASSIGN(answers, means.gpu->Search(queries, goal));
+    of.took_ns[0] = static_cast<double>(means.clock->Now() - planned);
+  } else if (queries.size() > 0) {
+    SearchOnCpu(blocks, queries, goal, means, of, answers);
+  }
+  of.total_ns = static_cast<double>(means.clock->Now() - begin);
+  return answers;
+}
+
+std::string Explain(const SearchReport& report) {
+  auto out = fmt::memory_buffer();
+  const auto to = std::back_inserter(out);
+  const SearchPlan& plan = report.plan;
+  fmt::format_to(to, "{} queries, {} documents in {} blocks, {} threads\n", report.queries,
+                 report.documents, report.blocks, report.threads);
+  for (const SearchEngine engine :
+       {SearchEngine::kCounting, SearchEngine::kScanning, SearchEngine::kGpuCounting}) {
+    size_t queries = 0;
+    size_t groups = 0;
+    double expected = 0;
+    double took = 0;
+    for (size_t i = 0; i < plan.groups.size(); ++i) {
+      if (plan.groups[i].engine != engine) continue;
+      ++groups;
+      queries += plan.groups[i].queries.size();
+      expected += plan.groups[i].estimate_ns;
+      took += report.took_ns[i];
+    }
+    if (groups == 0) continue;
+    fmt::format_to(to, "{}: {} queries in {} groups, expected {} of {}, took {}\n", NameOf(engine),
+                   queries, groups, Milliseconds(expected),
+                   engine == SearchEngine::kGpuCounting ? "the GPU" : "one thread",
+                   Milliseconds(took));
+  }
+  fmt::format_to(to, "together: expected {}, took {} with {} of planning\n",
+                 Milliseconds(plan.estimate_ns), Milliseconds(report.total_ns),
+                 Milliseconds(report.planning_ns));
+  fmt::format_to(to, "one engine alone would be expected to take: counting {}, scanning {}",
+                 Milliseconds(plan.counting_ns), Milliseconds(plan.scanning_ns));
+  if (plan.gpu_ns) fmt::format_to(to, ", counting on a GPU {}", Milliseconds(*plan.gpu_ns));
+  fmt::format_to(to, "\n");
+  return fmt::to_string(out);
+}
+
+}  // namespace strata

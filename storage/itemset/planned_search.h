@@ -1,0 +1,51 @@
+// A search of a batch of queries as its plan says, and what came of it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/work_pool.h"
+#include "kernels/setops/gpu_sets.h"
+#include "kernels/setops/search_plan.h"
+#include "kernels/setops/top_hits.h"
+
+namespace strata {
+
+// The plan of a search beside what happened.
+struct SearchReport {
+  size_t queries = 0;
+  size_t blocks = 0;
+  size_t documents = 0;
+  size_t threads = 0;
+  SearchPlan plan = {};
+  std::vector<double> took_ns = {};  // by group: of threads, summed, or of the GPU
+  double planning_ns = 0;
+  double total_ns = 0;  // of the call, planning included
+};
+
+// For a person, some lines: what was chosen, what was expected and what it took, and what the other
+// engines were expected to take.
+std::string Explain(const SearchReport& report);
+
+// Who searches. All of it outlives the searches.
+struct SearchMeans {
+  SearchRates rates;
+  WorkPool* pool = nullptr;
+  size_t threads = 1;  // of the pool, the calling one too
+  const Clock* clock = nullptr;
+  GpuSets* gpu = nullptr;  // holds the very blocks that are searched; null: none does
+};
+
+// The answer to each query, best first, as a plain search would give it, whatever the plan.
+// `is_all`: every document of the blocks is allowed. `report` may be null. Any thread, unless there
+// is a GPU: then one at a time.
+Result<std::vector<std::vector<Hit>>> SearchAsPlanned(std::span<const AllowedBlock> blocks,
+                                                      bool is_all, const SetList& queries,
+                                                      const SearchGoal& goal,
+                                                      const SearchMeans& means,
+                                                      SearchReport* report = nullptr);
+
+}  // namespace strata

@@ -1,0 +1,182 @@
+// What a plan chooses, by work that is known: no time is measured here.
+#include "kernels/setops/search_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/kernels/setops/random_sets.h"
+
+namespace strata {
+namespace {
+
+using test::Tokens;
+
+// Documents of `length` tokens each out of a vocabulary.
+std::vector<SetBlock> MakeBlocks(size_t blocks, size_t documents, size_t length, Token vocabulary) {
+  test::RandomSets random(3, test::Spread::kUniform, vocabulary);
+  std::vector<SetBlock> made;
+  for (size_t b = 0; b < blocks; ++b) {
+    std::vector<Tokens> sets;
+    std::vector<DocumentId> ids;
+    for (size_t i = 0; i < documents; ++i) {
+      sets.push_back(random.Draw(length));
+      ids.push_back(b * documents + i);
+    }
+    made.push_back(SetBlock::Build(ids, test::Lists(sets).view()));
+  }
+  return made;
+}
+
+SetLists Queries(size_t count, size_t length, Token vocabulary) {
+  test::RandomSets random(4, test::Spread::kUniform, vocabulary);
+  std::vector<Tokens> queries;
+  for (size_t i = 0; i < count; ++i) queries.push_back(random.Draw(length));
+  return test::Lists(queries);
+}
+
+size_t QueriesBy(const SearchPlan& plan, SearchEngine engine) {
+  size_t queries = 0;
+  for (const auto& group : plan.groups)
+    queries += group.engine == engine ? group.queries.size() : 0;
+  return queries;
+}
+
+std::vector<uint32_t> AllQueries(const SearchPlan& plan) {
+  std::vector<uint32_t> all;
+  for (const auto& group : plan.groups) {
+    all.insert(all.end(), group.queries.begin(), group.queries.end());
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::vector<uint32_t> UpTo(size_t count) {
+  std::vector<uint32_t> all;
+  for (uint32_t i = 0; i < count; ++i) all.push_back(i);
+  return all;
+}
+
+TEST(SearchPlan, CountsWhatAQueryHasToDo) {
+  const std::vector<Tokens> sets{{1, 2, 3}, {1, 5}, {1}, {}};
+  const SetBlock block =
+      SetBlock::Build(std::vector<DocumentId>{1, 2, 3, 4}, test::Lists(sets).view());
+  // With so few documents each token is frequent: a line of bits.
+  const CountWork some = CountWorkOf(block, Tokens{1, 2, 9});
+  EXPECT_EQ(some.lookups, 3);
+  EXPECT_EQ(some.postings, 0);
+  EXPECT_EQ(some.words, 2.0 * static_cast<double>(block.words()));
+  EXPECT_EQ(some.documents, 64.0 * static_cast<double>(block.words()));
+  EXPECT_EQ(CountWorkOf(block, Tokens{9}).documents, 0);
+  const ScanWork scan = ScanWorkOf(block);
+  EXPECT_EQ(scan.lists, 6);
+  EXPECT_EQ(scan.tokens, 6);
+  EXPECT_EQ(scan.documents, 3);
+}
+
+TEST(SearchPlan, RareTokensAreCounted) {
+  const auto blocks = MakeBlocks(3, 4'000, 60, 50'000);
+  const auto queries = Queries(40, 60, 50'000);
+  const auto allowed = AllowAll(blocks);
+  const SearchPlan plan = PlanSearch({allowed}, queries.view(), SearchRates(), 1);
+  EXPECT_EQ(QueriesBy(plan, SearchEngine::kCounting), 40U);
+  EXPECT_LT(plan.counting_ns, plan.scanning_ns / 2);
+  EXPECT_EQ(AllQueries(plan), UpTo(40));
+  ASSERT_EQ(plan.groups.size(), 2U);
+  EXPECT_EQ(plan.groups[0].queries.size(), SearchPlan::kBatch);
+}
+
+// Each token is in about an eighth of the documents, and documents are short.
+TEST(SearchPlan, ManyQueriesOfFrequentTokensAreScannedAndASingleOneIsCounted) {
+  const auto blocks = MakeBlocks(3, 4'000, 8, 100);
+  const auto queries = Queries(64, 400, 100);
+  const auto allowed = AllowAll(blocks);
+  const SearchPlan many = PlanSearch({allowed}, queries.view(), SearchRates(), 1);
+  EXPECT_EQ(QueriesBy(many, SearchEngine::kScanning), 64U);
+  EXPECT_LT(many.scanning_ns, many.counting_ns / 2);
+  const SetList all = queries.view();
+  const SetList one{all.offsets.first(2), all.tokens};
+  const SearchPlan single = PlanSearch({allowed}, one, SearchRates(), 1);
+  EXPECT_EQ(QueriesBy(single, SearchEngine::kCounting), 1U);
+}
+
+// The estimate is the least of all ways to scan the n dearest queries and count the others.
+TEST(SearchPlan, TakesTheBestOfAllDivisions) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    test::RandomSets random(seed, test::Spread::kZipf, 2'000);
+    std::vector<Tokens> sets;
+    std::vector<DocumentId> ids;
+    for (DocumentId id = 0; id < 1'500; ++id) {
+      sets.push_back(random.Draw(random.Below(40)));
+      ids.push_back(id);
+    }
+    std::vector<SetBlock> blocks;
+    blocks.push_back(SetBlock::Build(ids, test::Lists(sets).view()));
+    std::vector<Tokens> drawn;
+    for (size_t i = 0; i < 1 + random.Below(150); ++i)
+      drawn.push_back(random.Draw(random.Below(60)));
+    const SetLists queries = test::Lists(drawn);
+    SearchRates rates;
+    rates.scan.token_ns = 0.01 + static_cast<double>(random.Below(100)) / 50;
+    const auto allowed = AllowAll(blocks);
+    const SearchPlan plan = PlanSearch({allowed}, queries.view(), rates, 1);
+    EXPECT_EQ(AllQueries(plan), UpTo(drawn.size()));
+
+    std::vector<double> each;
+    for (const Tokens& query : drawn)
+      each.push_back(rates.count.Time(CountWorkOf(blocks[0], query)));
+    std::sort(each.begin(), each.end(), std::greater<>());
+    const double scan = rates.scan.Time(ScanWorkOf(blocks[0]));
+    double best = std::numeric_limits<double>::max();
+    for (size_t scanned = 0; scanned <= each.size(); ++scanned) {
+      double time = static_cast<double>((scanned + 31) / 32) * scan;
+      for (size_t i = scanned; i < each.size(); ++i) time += each[i];
+      best = std::min(best, time);
+    }
+    EXPECT_NEAR(plan.estimate_ns, best, best * 1e-9) << "seed " << seed;
+  }
+}
+
+TEST(SearchPlan, AGpuIsTakenWhereItIsFasterAndCanAnswer) {
+  const auto blocks = MakeBlocks(3, 4'000, 60, 50'000);
+  const auto allowed = AllowAll(blocks);
+  SearchRates slow_call;
+  slow_call.gpu_call_ns = 1e12;
+  SearchRates fast_call;
+  fast_call.gpu_call_ns = 1;
+  const auto queries = Queries(40, 60, 50'000);
+  const auto by_gpu = [&](const SetLists& of, const SearchRates& rates, bool gpu_has_all) {
+    const SearchPlan plan = PlanSearch({allowed, gpu_has_all}, of.view(), rates, 1);
+    EXPECT_EQ(AllQueries(plan), UpTo(of.size()));
+    return QueriesBy(plan, SearchEngine::kGpuCounting) > 0;
+  };
+  EXPECT_TRUE(by_gpu(queries, fast_call, true));
+  EXPECT_FALSE(by_gpu(queries, slow_call, true));
+  EXPECT_FALSE(by_gpu(queries, fast_call, false));
+  // Longer than it counts.
+  EXPECT_FALSE(by_gpu(Queries(2, 300, 50'000), fast_call, true));
+}
+
+TEST(SearchPlan, ThreadsShareAndSamplesStandForAll) {
+  const auto blocks = MakeBlocks(24, 500, 30, 1'000);
+  const auto queries = Queries(10, 30, 1'000);
+  const auto allowed = AllowAll(blocks);
+  const SearchPlan one = PlanSearch({allowed}, queries.view(), SearchRates(), 1);
+  const SearchPlan four = PlanSearch({allowed}, queries.view(), SearchRates(), 4);
+  EXPECT_NEAR(four.estimate_ns, one.estimate_ns / 4, 1e-6 * one.estimate_ns);
+  CountWork exact;
+  for (const SetBlock& block : blocks) {
+    for (size_t i = 0; i < queries.size(); ++i) exact += CountWorkOf(block, queries.view()[i]);
+  }
+  const double ns = SearchRates().count.Time(exact);
+  EXPECT_NEAR(one.counting_ns, ns, 0.1 * ns);
+}
+
+TEST(SearchPlan, OfNothingIsNothing) {
+  EXPECT_TRUE(PlanSearch({}, SetList(), SearchRates(), 1).groups.empty());
+  const SearchPlan no_documents = PlanSearch({}, Queries(3, 5, 10).view(), SearchRates(), 2);
+  EXPECT_EQ(AllQueries(no_documents), UpTo(3));
+}
+
+}  // namespace
+}  // namespace strata
