@@ -51,11 +51,11 @@ struct Suite {
   std::function<std::vector<Case>(bool all)> cases;
 };
 Suite TableSuite();
-Suite GpuTableSuite();                              // in a build with CUDA
-Suite GpuEmbeddingSuite();                          // likewise
+Suite GpuEmbeddingSuite();   // runs in a build with CUDA; the names are in each
+Suite GpuTreeBlocksSuite();  // likewise
+Suite GpuTableSuite();       // in a build with CUDA
 Suite GpuServiceSuite(std::optional<int> ordinal);  // likewise
 Suite GpuTieredSuite();                             // likewise
-Suite GpuTreeBlocksSuite();                         // likewise
 Suite GpuTreesSuite();                              // likewise
 Suite GpuSearchSuite();                             // likewise
 Suite ServiceSuite();

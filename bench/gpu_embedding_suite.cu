@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "bench/figure.h"
 #include "bench/gpu_buffer.cuh"
+#include "bench/gpu_runs.h"
 #include "bench/gpu_time.cuh"
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
@@ -91,6 +92,8 @@ constexpr uint64_t kSamples = 65'536;
 constexpr uint64_t kSlots = 26;
 constexpr uint64_t kPooledRows = 20'000'000;
 
+}  // namespace
+
 Result<std::vector<Figure>> RunPooled(uint32_t dim) {
   constexpr uint64_t kLookups = kSamples * kSlots;
   Exec exec;
@@ -149,6 +152,8 @@ Result<std::vector<Figure>> RunPooled(uint32_t dim) {
   return figures;
 }
 
+namespace {
+
 // The arrays of one batch.
 struct BatchMemory {
   DistinctBuffers arrays;
@@ -171,6 +176,8 @@ struct BatchMemory {
     return found[0].distinct;
   }
 };
+
+}  // namespace
 
 Result<std::vector<Figure>> RunCombine() {
   constexpr uint64_t kKeys = kSamples * kSlots;
@@ -236,6 +243,8 @@ Result<std::vector<Figure>> RunCombine() {
   }
   return figures;
 }
+
+namespace {
 
 namespace training {
 
@@ -409,6 +418,8 @@ Result<std::vector<Figure>> FiguresSpread(const OptimizerSpec& optimizer, uint64
 
 }  // namespace training
 
+}  // namespace
+
 Result<std::vector<Figure>> RunTraining() {
   using training::kDim, training::kLookups, training::kRows, training::kTables;
   const OptimizerSpec optimizer{.kind = OptimizerKind::kAdam, .learning_rate = 0.001F};
@@ -476,6 +487,8 @@ Result<std::vector<Figure>> RunTraining() {
   figures.insert(figures.end(), spread.begin(), spread.end());
   return figures;
 }
+
+namespace {
 
 // What launches cost: the same step (combine, update; Zipf keys) as the launches that it is, and as
 // a CUDA graph that was captured once, which is only possible because these batches are of one
@@ -557,29 +570,16 @@ Result<std::vector<Figure>> RunAsGraph(uint32_t tables, uint32_t dim, uint64_t l
 
 }  // namespace
 
-Suite GpuEmbeddingSuite() {
-  return {"embedding", "pooled lookups, combining and training steps on a GPU", [](bool) {
-            std::vector<Case> cases;
-            for (const uint32_t dim : {16U, 64U, 128U}) {
-              cases.push_back({fmt::format("pooled dim={}", dim),
-                               [dim](const BenchOptions&) { return RunPooled(dim); }});
-            }
-            cases.push_back({"combine", [](const BenchOptions&) { return RunCombine(); }});
-            cases.push_back({"training", [](const BenchOptions&) { return RunTraining(); }});
-            cases.push_back({"graph", [](const BenchOptions&) -> Result<std::vector<Figure>> {
-                               std::vector<Figure> figures;
-                               for (const auto& [tables, dim, lookups] :
-                                    {std::tuple(1U, 16U, uint64_t{4096}),
-                                     {1, 16, 65'536},
-                                     {10, 128, 65'530},
-                                     {10, 128, training::kLookups}}) {
-                                 STRATA_ASSIGN(const auto more, RunAsGraph(tables, dim, lookups));
-                                 figures.insert(figures.end(), more.begin(), more.end());
-                               }
-                               return figures;
-                             }});
-            return cases;
-          }};
+Result<std::vector<Figure>> RunAsGraphs() {
+  std::vector<Figure> figures;
+  for (const auto& [tables, dim, lookups] : {std::tuple(1U, 16U, uint64_t{4096}),
+                                             {1, 16, 65'536},
+                                             {10, 128, 65'530},
+                                             {10, 128, training::kLookups}}) {
+    STRATA_ASSIGN(const auto more, RunAsGraph(tables, dim, lookups));
+    figures.insert(figures.end(), more.begin(), more.end());
+  }
+  return figures;
 }
 
 }  // namespace strata::bench

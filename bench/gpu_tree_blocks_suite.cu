@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "bench/figure.h"
 #include "bench/gpu_buffer.cuh"
+#include "bench/gpu_runs.h"
 #include "bench/gpu_time.cuh"
 #include "kernels/core/bitonic_sort.cuh"
 #include "kernels/tree/grid_blocks.h"
@@ -49,6 +50,8 @@ Status MakeScratch(const Ask& ask, GpuBuffer<std::byte>* scratch, size_t* bytes)
   ask(nullptr, *bytes);
   return scratch->Make(*bytes);
 }
+
+}  // namespace
 
 Result<std::vector<Figure>> RunReduce(size_t count) {
   GpuBuffer<double> values, scratch, result;
@@ -92,7 +95,11 @@ Result<std::vector<Figure>> RunPrefixSum(size_t count) {
   return std::vector<Figure>{std::move(figure)};
 }
 
+namespace {
+
 // Each call sorts what the one before has sorted: neither algorithm's steps depend on the keys.
+}  // namespace
+
 Result<std::vector<Figure>> RunSort(size_t count) {
   GpuBuffer<float> keys, cub_keys;
   GpuBuffer<uint32_t> order, places, cub_order;
@@ -117,6 +124,8 @@ Result<std::vector<Figure>> RunSort(size_t count) {
           [&] { cub_sort(cub_scratch.data(), bytes); }));
   return std::vector<Figure>{std::move(figure)};
 }
+
+namespace {
 
 // Many small sorts, a block each: categories of a feature by their ratio.
 constexpr unsigned kSortThreads = 256;
@@ -143,6 +152,8 @@ __global__ void __launch_bounds__(kSortThreads)
   order[begin + threadIdx.x] = place[0];
 }
 
+}  // namespace
+
 Result<std::vector<Figure>> RunSmallSorts() {
   constexpr size_t kCount = size_t{kSorts} * kSortThreads;
   GpuBuffer<double> keys;
@@ -156,25 +167,6 @@ Result<std::vector<Figure>> RunSmallSorts() {
                     [&] { SortSmall<<<kSorts, kSortThreads>>>(keys.data(), order.data()); },
                     [&] { SortSmallByCub<<<kSorts, kSortThreads>>>(keys.data(), order.data()); }));
   return std::vector<Figure>{std::move(figure)};
-}
-
-}  // namespace
-
-Suite GpuTreeBlocksSuite() {
-  return {
-      "tree-blocks", "reductions, prefix sums and sorts on a GPU, beside CUB", [](bool) {
-        std::vector<Case> cases;
-        for (const size_t count : {size_t{1} << 16, size_t{1} << 24}) {
-          cases.push_back({fmt::format("reduce {}", count),
-                           [count](const BenchOptions&) { return RunReduce(count); }});
-          cases.push_back({fmt::format("prefix sum {}", count),
-                           [count](const BenchOptions&) { return RunPrefixSum(count); }});
-          cases.push_back({fmt::format("sort {}", count),
-                           [count](const BenchOptions&) { return RunSort(count); }});
-        }
-        cases.push_back({"sort in blocks", [](const BenchOptions&) { return RunSmallSorts(); }});
-        return cases;
-      }};
 }
 
 }  // namespace strata::bench

@@ -36,6 +36,9 @@ std::vector<Suite> Suites() {
           CollectiveSuite(), TreesSuite(),   SearchSuite()};
 }
 
+// That a CPU has nothing of.
+std::vector<Suite> GpuOnlySuites() { return {GpuEmbeddingSuite(), GpuTreeBlocksSuite()}; }
+
 // By name, as a build without CUDA knows no more of them.
 constexpr std::string_view kGpuSuites =
     "table, embedding, service, tiered, tree-blocks, trees, search";
@@ -43,6 +46,9 @@ constexpr std::string_view kGpuSuites =
 std::string Footer() {
   std::string text = "Suites:\n";
   for (const Suite& suite : Suites()) text += fmt::format("  {:<12} {}\n", suite.name, suite.about);
+  for (const Suite& suite : GpuOnlySuites()) {
+    text += fmt::format("  {:<12} {}: --device=cuda\n", suite.name, suite.about);
+  }
   return text + fmt::format("With --device=cuda or auto, in a build with CUDA: {}.\n", kGpuSuites) +
          "\nFor each case and peer: ours, the peer's figure and the machine's limit, taken in "
          "turns\n"
@@ -59,12 +65,18 @@ bool Selected(const Case& one, const BenchOptions& options) {
 
 int RunSuite(const Suite& suite, const std::string& device, const CommandLine& line) {
   std::vector<Case> selected;
-  for (Case& one : suite.cases(line.options.all)) {
+  std::vector<Case> cases = suite.cases(line.options.all);
+  const size_t count = cases.size();
+  for (Case& one : cases) {
     if (Selected(one, line.options)) selected.push_back(std::move(one));
   }
   if (selected.empty()) {
-    fmt::print(stderr, "strata-bench: no case of suite {} contains '{}'; see --list\n", suite.name,
-               line.options.filter);
+    fmt::print(stderr,
+               "strata-bench: no case of suite {} contains '{}'; strata-bench {} --device={}{} "
+               "--list names its {}{}\n",
+               suite.name, line.options.filter, suite.name, line.device,
+               line.options.all ? " --all" : "", count,
+               line.options.all ? "" : "; --all may bring more");
     return 2;
   }
   if (line.list) {
@@ -102,6 +114,7 @@ struct OnDevice {
 };
 Result<OnDevice> SuitesOn(const std::string& device, const std::string& wanted, bool only_names) {
   STRATA_ASSIGN(const DeviceChoice choice, ParseDevice(device));
+  if (only_names && Has(GpuOnlySuites(), wanted)) return OnDevice{GpuOnlySuites(), device};
   const OnDevice cpu{Suites(), MachineName()};
   if (choice.kind == DeviceKind::kCpu) return cpu;
   if (const int gpu = choice.ordinal.value_or(0); gpu > 0 && wanted != "service") {
@@ -195,6 +208,13 @@ int Main(int argc, char** argv) {
   for (const Suite& suite : device->suites) {
     if (suite.name == line.suite) return RunSuite(suite, device->name, line);
     names.push_back(suite.name);
+  }
+  if (Has(GpuOnlySuites(), line.suite)) {
+    fmt::print(stderr,
+               "strata-bench: suite {} runs on a GPU alone: --device=cuda, in a build with CUDA; "
+               "--list names its cases anywhere\n",
+               line.suite);
+    return 2;
   }
   const std::string_view nearest = NearestName(line.suite, names);
   fmt::print(stderr, "strata-bench: there is no suite '{}' on {}{}; there are: {}{}\n", line.suite,

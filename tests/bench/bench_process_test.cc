@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,10 @@ TEST(BenchProcess, WrongCommandLinesSayWhatIsWrong) {
       {{}, "SUITE"},
       {{"tabel"}, "there is no suite 'tabel' on cpu; did you mean 'table'?"},
       {{"table", "--filter=no such case"}, "no case of suite table contains 'no such case'"},
+      {{"search", "--filter=no such case"}, "strata-bench search --device=cpu --list names its "},
+      {{"embedding", "--list", "--filter=poled"}, "no case of suite embedding contains 'poled'"},
+      {{"embedding"}, "suite embedding runs on a GPU alone: --device=cuda"},
+      {{"tree-blocks", "--filter=sort"}, "suite tree-blocks runs on a GPU alone"},
       {{"table", "--device=gpu"}, "gpu"},
       {{"table", "--device=cuda:4095", "--list"}, "CUDA"},  // no build, no GPU, or none of them
       {{"table", "--tune=file"}, "--tune belongs to suite collective"},
@@ -39,6 +44,39 @@ TEST(BenchProcess, AutoGoesOnWithWhatTheMachineHas) {
     EXPECT_EQ(result.end, ProcessEnd{0}) << result.errors;
     EXPECT_FALSE(result.output.empty()) << suite;
   }
+}
+
+TEST(BenchProcess, CasesOfAGpuAreNamedWithoutOne) {
+  for (const auto& [suite, part] :
+       {std::pair{"embedding", "pooled dim=16\n"}, {"tree-blocks", "prefix sum 65536\n"}}) {
+    const std::string cases = RunBench({suite, "--list"}).output;
+    EXPECT_THAT(cases, HasSubstr(part));
+    for (const char* device : {"--device=cuda", "--device=auto"}) {
+      const ProcessResult result = RunBench({suite, "--list", device});
+      EXPECT_EQ(result.end, ProcessEnd{0}) << result.errors;
+      EXPECT_EQ(result.output, cases) << device;
+    }
+  }
+}
+
+// The suites of --help, which begin their lines.
+std::vector<std::string> SuitesOfHelp() {
+  std::istringstream lines(RunBench({"--help"}).output);
+  std::vector<std::string> names;
+  bool are_suites = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (are_suites && line.starts_with("  "))
+      names.push_back(line.substr(2, line.find(' ', 2) - 2));
+    are_suites = line == "Suites:" || (are_suites && line.starts_with("  "));
+  }
+  return names;
+}
+
+TEST(BenchProcess, TheScriptKnowsEverySuite) {
+  const std::string help = RunProcess(STRATA_DEV, {.arguments = {"bench", "--help"}}).output;
+  const std::vector<std::string> suites = SuitesOfHelp();
+  EXPECT_THAT(suites, ::testing::IsSupersetOf({"table", "embedding", "tree-blocks", "search"}));
+  for (const std::string& suite : suites) EXPECT_THAT(help, HasSubstr(suite));
 }
 
 TEST(BenchProcess, HelpNamesDevicesAndExitCodes) {

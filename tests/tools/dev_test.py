@@ -3,6 +3,7 @@
 usage: dev_test.py
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -27,8 +28,9 @@ it failed
 </testsuite>"""
 
 
-def dev(*words):
-    return subprocess.run([str(ROOT / "dev"), *words], capture_output=True, text=True, check=False)
+def dev(*words, **environment):
+    return subprocess.run([str(ROOT / "dev"), *words], capture_output=True, text=True, check=False,
+                          env=os.environ | environment)
 
 
 def summary(junit, exit_code):
@@ -59,6 +61,8 @@ class Usage(unittest.TestCase):
                 (("test", "--asna"), "did you mean '--asan'?"),
                 (("chaos",), "unknown command 'chaos'"),
                 (("bench", "servcie"), "unknown suite 'servcie'; did you mean 'service'?"),
+                (("bench", "embeding"), "did you mean 'embedding'?"),
+                (("bench",), "one of: table service"),
                 (("build", "--foo"), "unknown option '--foo'. See"),
                 (("build", "--cuda=maybe"), "auto, on or off"),
                 (("build", "--asan", "--tsan"), "only one of --asan and --tsan"),
@@ -77,6 +81,12 @@ class Usage(unittest.TestCase):
             self.assertIn(part, result.stderr)
             self.assertNotIn("usage: soak.py", result.stderr)
             self.assertEqual(result.stdout, "")
+
+    def test_a_gpus_bench_without_a_compiler_for_it_says_so(self):
+        for words in ("embedding", "--device=cuda"), ("tree-blocks", "--list", "--device=cuda:1"):
+            result = dev("bench", *words, CUDACXX="/no/such/nvcc")
+            self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+            self.assertIn("there is no /no/such/nvcc. Put nvcc of CUDA 13 on the PATH", result.stderr)
 
     def test_help_names_every_command(self):
         result = dev("help")

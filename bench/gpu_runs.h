@@ -1,0 +1,27 @@
+// What the cases of suites that only a GPU has run. A build without CUDA names these cases, too;
+// run there they are kNotFound, as UseGpu is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "bench/figure.h"
+
+namespace strata::bench {
+
+// Suite "embedding". Pooled lookups of rows of `dim` elements.
+Result<std::vector<Figure>> RunPooled(uint32_t dim);
+Result<std::vector<Figure>> RunCombine();
+Result<std::vector<Figure>> RunTraining();
+// Steps of four sizes, as launches and as CUDA graphs.
+Result<std::vector<Figure>> RunAsGraphs();
+
+// Suite "tree-blocks", over `count` numbers.
+Result<std::vector<Figure>> RunReduce(size_t count);
+Result<std::vector<Figure>> RunPrefixSum(size_t count);
+Result<std::vector<Figure>> RunSort(size_t count);
+Result<std::vector<Figure>> RunSmallSorts();
+
+}  // namespace strata::bench
