@@ -1,0 +1,299 @@
+#include "storage/itemset/item_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "base/thread.h"
+#include "storage/itemset/merge_answers.h"
+
+namespace strata {
+namespace {
+
+constexpr uint16_t kTailSlot = 0;
+constexpr size_t kSmallMost = 256;  // segments that wait for a merge, until changes wait, too
+
+PlaceBits AllBits(const SetBlock& block) {
+  PlaceBits bits(block.words());
+  for (uint32_t place = 0; place < block.size(); ++place) {
+    bits[place / 64] |= uint64_t{1} << place % 64;
+  }
+  return bits;
+}
+
+// Searches of segments that have the same token numbers.
+struct Numbered {
+  std::shared_ptr<const TokenNumbers> numbers;
+  std::vector<AllowedBlock> blocks;
+  bool is_all = true;
+};
+
+}  // namespace
+
+ItemSet::ItemSet(const ItemSetOptions& options)
+    : options_(options), held_(1), numbers_(std::make_shared<const TokenNumbers>()) {
+  tail_ids_.reserve(options.tail);
+  locations_.SetIds(kTailSlot, tail_ids_.data());
+}
+
+Result<std::unique_ptr<ItemSet>> ItemSet::Make(const ItemSetOptions& options) {
+  STRATA_CHECK(options.tail > 0 && options.tail * kFan * kFan <= Segment::kMostDocuments);
+  STRATA_CHECK(options.means.pool != nullptr && options.means.clock != nullptr);
+  const auto& names = options.spec.attributes;
+  if (names.size() > ItemSetSpec::kMostAttributes) {
+    return Invalid(fmt::format("a collection has at most {} attributes; found {}",
+                               ItemSetSpec::kMostAttributes, names.size()));
+  }
+  std::set<std::string> known;
+  for (const std::string& name : names) {
+    if (name.empty()) return Invalid("an attribute has no name");
+    if (!known.insert(name).second) {
+      return Invalid(fmt::format("there are two attributes '{}'; give one another name", name));
+    }
+  }
+  std::unique_ptr<ItemSet> made(new ItemSet(options));
+  ItemSet* const set = made.get();
+  STRATA_ASSIGN(made->merger_,
+                StartThread(
+                    "item-merger", [set] { set->MergeUntilStopped(); }, ThreadPriority::kLow));
+  return made;
+}
+
+ItemSet::~ItemSet() {
+  const std::lock_guard lock(mutex_);
+  stop_ = true;
+  changed_.notify_all();
+}
+
+Status ItemSet::Check(const Document& document) const {
+  if (document.attributes.size() != options_.spec.attributes.size()) {
+    return Invalid(fmt::format("document {} has {} attributes; the collection has {}", document.id,
+                               document.attributes.size(), options_.spec.attributes.size()));
+  }
+  if (document.tokens.size() > ItemSetSpec::kMostTokens) {
+    return Invalid(fmt::format("document {} has {} tokens; at most {} are taken", document.id,
+                               document.tokens.size(), ItemSetSpec::kMostTokens));
+  }
+  return {};
+}
+
+Status ItemSet::Upsert(Document document) {
+  STRATA_TRY(Check(document));
+  auto& tokens = document.tokens;
+  std::sort(tokens.begin(), tokens.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  const DocumentId id = document.id;
+  auto shared = std::make_shared<const Document>(std::move(document));
+
+  std::unique_lock lock(mutex_);
+  while (tail_.size() == options_.tail) {
+    if (SmallSegments() < kSmallMost) {
+      STRATA_TRY(Seal());
+    } else {
+      changed_.wait(lock);
+    }
+  }
+  if (const auto known = locations_.Find(id)) MarkDead(*known);
+  const auto place = static_cast<uint16_t>(tail_.size());
+  tail_.push_back(std::move(shared));
+  tail_ids_.push_back(id);
+  locations_.Put(id, {kTailSlot, place});
+  ++tail_version_;
+  return {};
+}
+
+bool ItemSet::Delete(DocumentId id) {
+  const std::lock_guard lock(mutex_);
+  const auto known = locations_.Find(id);
+  if (!known) return false;
+  locations_.Erase(id);
+  MarkDead(*known);
+  return true;
+}
+
+void ItemSet::MarkDead(Location location) {
+  if (location.slot == kTailSlot) {
+    tail_[location.place] = nullptr;
+    ++tail_version_;
+    return;
+  }
+  Held& held = held_[location.slot];
+  if (held.is_shared) {
+    held.live = std::make_shared<PlaceBits>(*held.live);
+    held.is_shared = false;
+  }
+  (*held.live)[location.place / 64] &= ~(uint64_t{1} << location.place % 64);
+  ++held.dead;
+  if (IsThin(held)) changed_.notify_all();
+}
+
+std::optional<uint16_t> ItemSet::FreeSlot() const {
+  for (size_t slot = 1; slot < held_.size(); ++slot) {
+    if (held_[slot].segment == nullptr) return static_cast<uint16_t>(slot);
+  }
+  if (held_.size() == Locations::kMostSlots) return std::nullopt;
+  return static_cast<uint16_t>(held_.size());
+}
+
+// There is a free slot.
+uint16_t ItemSet::Hold(std::shared_ptr<const Segment> segment, int level, uint64_t age) {
+  const uint16_t slot = *FreeSlot();
+  if (slot == held_.size()) held_.emplace_back();
+  auto live = std::make_shared<PlaceBits>(AllBits(segment->block()));
+  locations_.SetIds(slot, segment->block().ids().data());
+  held_[slot] = {std::move(segment), std::move(live), false, 0, level, age};
+  return slot;
+}
+
+Status ItemSet::Seal() {
+  std::vector<std::shared_ptr<const Document>> live;
+  for (const auto& document : tail_) {
+    if (document != nullptr) live.push_back(document);
+  }
+  if (!live.empty()) {
+    // One is left for a merge, which needs a slot before it frees others.
+    if (held_.size() + 1 >= Locations::kMostSlots) {
+      return Refused(
+          fmt::format("the collection has {} segments, as many as it can; divide its "
+                      "documents among more collections",
+                      held_.size()));
+    }
+    auto segment = Segment::Build(live, numbers_);
+    const uint16_t slot = Hold(segment, 0, ++ages_);
+    const auto ids = segment->block().ids();
+    for (size_t place = 0; place < ids.size(); ++place) {
+      locations_.Put(ids[place], {slot, static_cast<uint16_t>(place)});
+    }
+  }
+  tail_.clear();
+  tail_ids_.clear();
+  ++tail_version_;
+  changed_.notify_all();
+  return {};
+}
+
+std::optional<Document> ItemSet::Get(DocumentId id) const {
+  std::shared_ptr<const Segment> segment;
+  uint32_t place = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = locations_.Find(id);
+    if (!known) return std::nullopt;
+    if (known->slot == kTailSlot) return *tail_[known->place];
+    segment = held_[known->slot].segment;
+    place = known->place;
+  }
+  return segment->At(place);
+}
+
+ItemSet::View ItemSet::Look() const {
+  View view;
+  const std::lock_guard lock(mutex_);
+  for (Held& held : held_) {
+    if (held.segment == nullptr) continue;
+    Part part{held.segment, nullptr};
+    if (held.dead > 0) {
+      part.live = held.live;
+      held.is_shared = true;
+    }
+    view.parts.push_back(std::move(part));
+  }
+  for (const auto& document : tail_) {
+    if (document != nullptr) view.tail.push_back(document);
+  }
+  view.tail_version = tail_version_;
+  view.numbers = numbers_;
+  return view;
+}
+
+std::shared_ptr<const Segment> ItemSet::TailSegment(const View& view) const {
+  const std::lock_guard lock(tail_mutex_);
+  if (tail_segment_version_ != view.tail_version) {
+    tail_segment_ = Segment::Build(view.tail, view.numbers);
+    tail_segment_version_ = view.tail_version;
+  }
+  return tail_segment_;
+}
+
+Result<std::vector<std::vector<Hit>>> ItemSet::Search(const SetList& queries,
+                                                      const SearchGoal& goal,
+                                                      const ItemFilter& filter,
+                                                      std::vector<SearchReport>* reports) const {
+  STRATA_TRY(CheckFilter(filter, options_.spec));
+  for (size_t i = 0; i < queries.size(); ++i) {
+    if (queries[i].size() <= ItemSetSpec::kMostTokens) continue;
+    return Invalid(fmt::format("query {} has {} tokens; at most {} are taken", i, queries[i].size(),
+                               ItemSetSpec::kMostTokens));
+  }
+  View view = Look();
+  if (!view.tail.empty()) view.parts.push_back({TailSegment(view), nullptr});
+
+  std::vector<PlaceBits> filtered(view.parts.size());
+  std::vector<Numbered> numbered;
+  for (size_t i = 0; i < view.parts.size(); ++i) {
+    const Part& part = view.parts[i];
+    const auto same = std::find_if(numbered.begin(), numbered.end(), [&](const Numbered& of) {
+      return of.numbers == part.segment->numbers();
+    });
+    Numbered& group = same != numbered.end()
+                          ? *same
+                          : numbered.emplace_back(Numbered{part.segment->numbers(), {}});
+    std::span<const uint64_t> allowed;
+    if (part.live != nullptr) allowed = *part.live;
+    if (!filter.IsAll()) {
+      filtered[i] = part.live != nullptr ? *part.live : AllBits(part.segment->block());
+      ApplyFilter(filter, *part.segment, filtered[i]);
+      allowed = filtered[i];
+    }
+    group.blocks.push_back({&part.segment->block(), allowed});
+    group.is_all = group.is_all && allowed.empty();
+  }
+
+  std::vector<std::vector<std::vector<Hit>>> answers;  // by query, then group
+  answers.resize(queries.size());
+  std::vector<uint32_t> lengths(queries.size());
+  for (const Numbered& group : numbered) {
+    const SetLists numbers = group.numbers->NumbersOf(queries);
+    SearchReport report;
+    STRATA_ASSIGN(auto some, SearchAsPlanned(group.blocks, group.is_all, numbers.view(), goal,
+                                             options_.means, &report));
+    for (size_t i = 0; i < queries.size(); ++i) {
+      answers[i].push_back(std::move(some[i]));
+      lengths[i] = static_cast<uint32_t>(numbers.view()[i].size());
+    }
+    if (reports != nullptr) reports->push_back(std::move(report));
+  }
+  std::vector<std::vector<Hit>> merged;
+  for (size_t i = 0; i < queries.size(); ++i) {
+    merged.push_back(answers[i].size() == 1 ? std::move(answers[i][0])
+                                            : MergeAnswers(answers[i], goal, lengths[i]));
+  }
+  return merged;
+}
+
+ItemSetStats ItemSet::Stats() const {
+  ItemSetStats stats;
+  std::set<const TokenNumbers*> numbers;
+  const std::lock_guard lock(mutex_);
+  stats.documents = locations_.size();
+  stats.merges = merges_;
+  stats.bytes = locations_.bytes() + held_.capacity() * sizeof(Held);
+  for (const auto& document : tail_) {
+    if (document == nullptr) continue;
+    stats.bytes += sizeof(Document) + document->tokens.capacity() * sizeof(Token) +
+                   document->attributes.capacity() * sizeof(int64_t);
+  }
+  for (const Held& held : held_) {
+    if (held.segment == nullptr) continue;
+    ++stats.segments;
+    stats.dead += held.dead;
+    stats.bytes += held.segment->bytes() + held.live->size() * sizeof(uint64_t);
+    const auto& of = held.segment->numbers();
+    if (numbers.insert(of.get()).second) stats.bytes += of->bytes();
+  }
+  return stats;
+}
+
+}  // namespace strata

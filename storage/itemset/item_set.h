@@ -1,0 +1,148 @@
+// ItemSet: a collection of item sets that is searched while it changes.
+//
+//   tail       the last documents, up to 256, as they came
+//   segments   immutable; deleted documents are bits beside them
+//
+// A full tail becomes a segment of level 0. Sixteen segments of a level become one of the next, up
+// to 65,536 documents at level 2; there segments more than a quarter of whose documents are gone
+// are merged with each other. Merges run on a thread of their own: searches and changes go on.
+//
+// A search sees the collection as it was at one moment after the call began: every change that had
+// returned by then, and of each other one all or nothing.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/itemset/document.h"
+#include "storage/itemset/item_filter.h"
+#include "storage/itemset/locations.h"
+#include "storage/itemset/planned_search.h"
+#include "storage/itemset/segment.h"
+
+namespace strata {
+
+struct ItemSetOptions {
+  ItemSetSpec spec;
+  SearchMeans means;  // without a GPU
+  // Smaller ones are for tests. tail * 16 * 16 is at most Segment::kMostDocuments.
+  size_t tail = 256;
+};
+
+struct ItemSetStats {
+  size_t documents = 0;
+  size_t segments = 0;
+  size_t dead = 0;  // documents of segments that were replaced or deleted, and are still there
+  size_t bytes =
+      0;  // of everything that grows with documents, but for searches and merges on their way
+  uint64_t merges = 0;
+};
+
+// Thread-safe.
+class ItemSet {
+ public:
+  // kInvalid: names of attributes are too many, empty or repeated.
+  static Result<std::unique_ptr<ItemSet>> Make(const ItemSetOptions& options);
+  ~ItemSet();
+
+  // What Upsert refuses with kInvalid: another number of attributes, more than
+  // ItemSetSpec::kMostTokens.
+  Status Check(const Document& document) const;
+  // Adds the document, or puts it in the place of the one with its id. kRefused: there are as many
+  // segments as can be. Waits when merges lag far behind.
+  Status Upsert(Document document);
+  // Whether there was one.
+  bool Delete(DocumentId id);
+  std::optional<Document> Get(DocumentId id) const;
+
+  // The answer to each query, best first. Tokens of a query in any order, repeats count once.
+  // kInvalid: what the filter or a query asks for there is not. `reports` may be null; one for each
+  // kind of token numbers that segments have.
+  Result<std::vector<std::vector<Hit>>> Search(const SetList& queries, const SearchGoal& goal,
+                                               const ItemFilter& filter,
+                                               std::vector<SearchReport>* reports = nullptr) const;
+
+  // Returns when there is nothing left to merge.
+  void WaitForMerges();
+  ItemSetStats Stats() const;
+  const ItemSetSpec& spec() const { return options_.spec; }
+
+ private:
+  static constexpr size_t kFan = 16;  // segments of a level that become one of the next
+  static constexpr int kLevels = 3;
+
+  // A segment in its slot.
+  struct Held {
+    std::shared_ptr<const Segment> segment;  // null: the slot is free
+    std::shared_ptr<PlaceBits> live;
+    bool is_shared = false;  // somebody else reads `live`: who changes it copies it first
+    size_t dead = 0;
+    int level = 0;
+    uint64_t age = 0;  // rises from segment to segment
+  };
+  struct Part {
+    std::shared_ptr<const Segment> segment;
+    std::shared_ptr<const PlaceBits> live;  // null: all
+  };
+  struct View {
+    std::vector<Part> parts;
+    std::vector<std::shared_ptr<const Document>> tail;
+    uint64_t tail_version = 0;
+    std::shared_ptr<const TokenNumbers> numbers;
+  };
+  struct Merge {
+    std::vector<uint16_t> slots;
+    std::vector<Part> parts;
+    int level = 0;  // of what is made
+  };
+
+  explicit ItemSet(const ItemSetOptions& options);
+
+  View Look() const;
+  std::shared_ptr<const Segment> TailSegment(const View& view) const;
+
+  // With mutex_ held.
+  void MarkDead(Location location);
+  Status Seal();
+  std::optional<uint16_t> FreeSlot() const;
+  uint16_t Hold(std::shared_ptr<const Segment> segment, int level, uint64_t age);
+  static bool IsThin(const Held& held);  // so many documents are gone that it should be merged
+  Merge ChooseMerge() const;
+  std::vector<uint16_t> OldestOf(int level) const;
+  std::vector<uint16_t> Thinned() const;
+  size_t SmallSegments() const;
+  void Publish(const Merge& merge, const std::shared_ptr<const Segment>& made);
+
+  static std::shared_ptr<const Segment> Build(const Merge& merge,
+                                              std::shared_ptr<const TokenNumbers> numbers);
+  void MergeUntilStopped();
+
+  const ItemSetOptions options_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<const Document>> tail_;  // null: gone
+  std::vector<DocumentId> tail_ids_;                   // never moves
+  uint64_t tail_version_ = 0;
+  mutable std::vector<Held> held_;  // by slot; slot 0 is the tail's. Looking shares live bits
+  Locations locations_;
+  std::shared_ptr<const TokenNumbers> numbers_;  // of new segments
+  uint64_t ages_ = 0;
+  uint64_t merges_ = 0;
+  bool is_merging_ = false;
+  bool stop_ = false;
+
+  mutable std::mutex tail_mutex_;  // guards the index of the tail that was searched last
+  mutable std::shared_ptr<const Segment> tail_segment_;
+  mutable uint64_t tail_segment_version_ = UINT64_MAX;
+
+  std::jthread merger_;  // last: it ends before what it uses
+};
+
+}  // namespace strata

@@ -1,0 +1,148 @@
+// Which segments are merged, and how that is done beside searches and changes.
+#include <algorithm>
+
+#include "storage/itemset/item_set.h"
+
+namespace strata {
+namespace {
+
+// The share of tokens whose numbers are too large for a list that is found at once.
+double FarShare(const TokenNumbers& numbers, const std::vector<Token>& occurrences) {
+  const auto is_far = [&](Token token) {
+    return numbers.NumberOf(token) >= SetBlock::kDirectTokens;
+  };
+  const auto far = std::count_if(occurrences.begin(), occurrences.end(), is_far);
+  return occurrences.empty() ? 0
+                             : static_cast<double>(far) / static_cast<double>(occurrences.size());
+}
+
+}  // namespace
+
+size_t ItemSet::SmallSegments() const {
+  return static_cast<size_t>(std::count_if(held_.begin(), held_.end(), [](const Held& held) {
+    return held.segment != nullptr && held.level < kLevels - 1;
+  }));
+}
+
+// As many as make one of the next level; none while there are fewer.
+std::vector<uint16_t> ItemSet::OldestOf(int level) const {
+  std::vector<uint16_t> slots;
+  for (size_t slot = 1; slot < held_.size(); ++slot) {
+    if (held_[slot].segment != nullptr && held_[slot].level == level) {
+      slots.push_back(static_cast<uint16_t>(slot));
+    }
+  }
+  if (slots.size() < kFan) return {};
+  std::sort(slots.begin(), slots.end(),
+            [&](uint16_t a, uint16_t b) { return held_[a].age < held_[b].age; });
+  slots.resize(kFan);
+  return slots;
+}
+
+// Those of the last level that have lost too many documents, as many as fit into one.
+std::vector<uint16_t> ItemSet::Thinned() const {
+  std::vector<uint16_t> slots;
+  size_t live = 0;
+  for (size_t slot = 1; slot < held_.size(); ++slot) {
+    const Held& held = held_[slot];
+    if (!IsThin(held)) continue;
+    const size_t more = held.segment->size() - held.dead;
+    if (live + more > Segment::kMostDocuments) continue;
+    live += more;
+    slots.push_back(static_cast<uint16_t>(slot));
+  }
+  return slots;
+}
+
+bool ItemSet::IsThin(const Held& held) {
+  return held.segment != nullptr && held.level == kLevels - 1 &&
+         held.dead * 4 > held.segment->size();
+}
+
+// No slots: there is nothing to merge.
+ItemSet::Merge ItemSet::ChooseMerge() const {
+  Merge merge;
+  for (int level = 0; level < kLevels && merge.slots.empty(); ++level) {
+    merge.slots = level < kLevels - 1 ? OldestOf(level) : Thinned();
+    merge.level = std::min(level + 1, kLevels - 1);
+  }
+  return merge;
+}
+
+// Null when no document is left.
+std::shared_ptr<const Segment> ItemSet::Build(const Merge& merge,
+                                              std::shared_ptr<const TokenNumbers> numbers) {
+  std::vector<std::shared_ptr<const Document>> documents;
+  std::vector<Token> occurrences;
+  for (const Part& part : merge.parts) {
+    for (uint32_t place = 0; place < part.segment->size(); ++place) {
+      if (!HasBit(*part.live, place)) continue;
+      documents.push_back(std::make_shared<const Document>(part.segment->At(place)));
+      const auto& tokens = documents.back()->tokens;
+      if (merge.level == kLevels - 1) {
+        occurrences.insert(occurrences.end(), tokens.begin(), tokens.end());
+      }
+    }
+  }
+  if (documents.empty()) return nullptr;
+  // New numbers where they make a difference: each kind of them is a search of its own.
+  constexpr double kFarMost = 0.1;
+  if (const double far = FarShare(*numbers, occurrences); far > kFarMost) {
+    auto better = std::make_shared<const TokenNumbers>(TokenNumbers::ByFrequency(occurrences));
+    if (FarShare(*better, occurrences) < far / 2) numbers = std::move(better);
+  }
+  return Segment::Build(documents, std::move(numbers));
+}
+
+// A document that was deleted or replaced meanwhile is located elsewhere, or nowhere, by now.
+void ItemSet::Publish(const Merge& merge, const std::shared_ptr<const Segment>& made) {
+  if (made != nullptr) {
+    uint64_t age = 0;
+    for (const uint16_t slot : merge.slots) age = std::max(age, held_[slot].age);
+    const uint16_t slot = Hold(made, merge.level, age);
+    Held& held = held_[slot];
+    const auto ids = made->block().ids();
+    for (uint32_t place = 0; place < ids.size(); ++place) {
+      const auto known = locations_.Find(ids[place]);
+      if (known &&
+          std::find(merge.slots.begin(), merge.slots.end(), known->slot) != merge.slots.end()) {
+        locations_.Put(ids[place], {slot, static_cast<uint16_t>(place)});
+      } else {
+        (*held.live)[place / 64] &= ~(uint64_t{1} << place % 64);
+        ++held.dead;
+      }
+    }
+    numbers_ = made->numbers();
+  }
+  for (const uint16_t slot : merge.slots) held_[slot] = {};
+  ++merges_;
+}
+
+void ItemSet::MergeUntilStopped() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    Merge merge = ChooseMerge();
+    is_merging_ = !merge.slots.empty();
+    changed_.notify_all();
+    if (!is_merging_) {
+      changed_.wait(lock);
+      continue;
+    }
+    for (const uint16_t slot : merge.slots) {
+      held_[slot].is_shared = true;
+      merge.parts.push_back({held_[slot].segment, held_[slot].live});
+    }
+    const auto numbers = numbers_;
+    lock.unlock();
+    const auto made = Build(merge, numbers);
+    lock.lock();
+    Publish(merge, made);
+  }
+}
+
+void ItemSet::WaitForMerges() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !is_merging_ && ChooseMerge().slots.empty(); });
+}
+
+}  // namespace strata

@@ -1,0 +1,56 @@
+#include "storage/itemset/segment.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+
+namespace strata {
+
+std::shared_ptr<const Segment> Segment::Build(std::span<const std::shared_ptr<const Document>> of,
+                                              std::shared_ptr<const TokenNumbers> numbers) {
+  auto made = std::make_shared<Segment>();
+  std::vector<DocumentId> ids;
+  SetLists sets;
+  std::vector<Token> tokens;
+  for (const auto& document : of) {
+    ids.push_back(document->id);
+    tokens.clear();
+    for (const Token token : document->tokens) tokens.push_back(numbers->NumberOf(token));
+    sets.Add(tokens);
+  }
+  made->block_ = SetBlock::Build(ids, sets.view());
+  made->numbers_ = std::move(numbers);
+  made->attributes_each_ = of.empty() ? 0 : of[0]->attributes.size();
+  if (made->attributes_each_ == 0) return made;
+  std::vector<std::pair<DocumentId, size_t>> by_id;
+  for (size_t i = 0; i < of.size(); ++i) by_id.emplace_back(of[i]->id, i);
+  std::sort(by_id.begin(), by_id.end());
+  made->attributes_.reserve(of.size() * made->attributes_each_);
+  for (const DocumentId id : made->block_.ids()) {
+    const auto found = std::lower_bound(by_id.begin(), by_id.end(), std::pair(id, size_t{0}));
+    const auto& values = of[found->second]->attributes;
+    STRATA_CHECK(values.size() == made->attributes_each_);
+    made->attributes_.insert(made->attributes_.end(), values.begin(), values.end());
+  }
+  return made;
+}
+
+Document Segment::At(uint32_t place) const {
+  Document document{.id = block_.ids()[place], .tokens = {}, .attributes = {}};
+  const auto run =
+      std::upper_bound(block_.runs().begin(), block_.runs().end(), place,
+                       [](uint32_t at, const SetBlock::Run& of) { return at < of.end; });
+  const uint64_t first = run->first_token + uint64_t{run->length} * (place - run->begin);
+  block_.VisitForward([&](const auto* lists) {
+    for (uint64_t i = first; i < first + run->length; ++i) {
+      document.tokens.push_back(numbers_->TokenOf(block_.TokenOf(lists[i])));
+    }
+  });
+  std::sort(document.tokens.begin(), document.tokens.end());
+  const auto values = attributes_.begin() + static_cast<ptrdiff_t>(place * attributes_each_);
+  document.attributes.assign(values, values + static_cast<ptrdiff_t>(attributes_each_));
+  return document;
+}
+
+}  // namespace strata

@@ -1,0 +1,48 @@
+// Segment: documents of a collection that never change, indexed for searches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/setops/set_block.h"
+#include "storage/itemset/document.h"
+#include "storage/itemset/token_numbers.h"
+
+namespace strata {
+
+class Segment {
+ public:
+  static constexpr size_t kMostDocuments = SetBlock::kMostDocuments;
+
+  // At most kMostDocuments, each id once, all with as many attributes.
+  static std::shared_ptr<const Segment> Build(std::span<const std::shared_ptr<const Document>> of,
+                                              std::shared_ptr<const TokenNumbers> numbers);
+
+  // Of token numbers, not of tokens.
+  const SetBlock& block() const { return block_; }
+  const std::shared_ptr<const TokenNumbers>& numbers() const { return numbers_; }
+  size_t size() const { return block_.size(); }
+  // Attributes of a document stand together.
+  int64_t AttributeAt(uint32_t place, size_t attribute) const {
+    return attributes_[place * attributes_each_ + attribute];
+  }
+  Document At(uint32_t place) const;
+  size_t bytes() const { return block_.bytes() + attributes_.size() * sizeof(int64_t); }
+
+ private:
+  SetBlock block_;
+  std::shared_ptr<const TokenNumbers> numbers_;
+  size_t attributes_each_ = 0;
+  std::vector<int64_t> attributes_;
+};
+
+// A bit for each place of a segment, words() of its block.
+using PlaceBits = std::vector<uint64_t>;
+inline bool HasBit(const PlaceBits& bits, uint32_t place) {
+  return (bits[place / 64] >> place % 64 & 1) != 0;
+}
+
+}  // namespace strata

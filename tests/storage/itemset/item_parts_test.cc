@@ -1,0 +1,111 @@
+// The parts of a collection, each by itself.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/random.h"
+#include "storage/itemset/locations.h"
+#include "storage/itemset/segment.h"
+#include "tests/kernels/setops/random_sets.h"
+
+namespace strata {
+namespace {
+
+TEST(TokenNumbers, AreABijectionWithTheFrequentTokensFirst) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    test::RandomSets random(seed, seed % 2 == 0 ? test::Spread::kWide : test::Spread::kZipf, 3'000);
+    std::vector<Token> occurrences{0, 0, UINT32_MAX};
+    std::map<Token, size_t> counts;
+    for (int i = 0; i < 300; ++i) {
+      const auto set = random.Draw(30);
+      occurrences.insert(occurrences.end(), set.begin(), set.end());
+    }
+    for (const Token token : occurrences) ++counts[token];
+    const TokenNumbers numbers = TokenNumbers::ByFrequency(occurrences);
+    size_t last = SIZE_MAX;
+    for (Token i = 0; i < counts.size(); ++i) {
+      const Token token = numbers.TokenOf(i);
+      ASSERT_TRUE(counts.contains(token));
+      EXPECT_LE(counts[token], last);
+      last = counts[token];
+      EXPECT_EQ(numbers.NumberOf(token), i);
+    }
+    Random any(seed);
+    for (int i = 0; i < 3'000; ++i) {
+      const auto token = static_cast<Token>(i % 2 == 0 ? any.Next() : any.Below(5'000));
+      EXPECT_EQ(numbers.TokenOf(numbers.NumberOf(token)), token);
+      EXPECT_EQ(numbers.NumberOf(numbers.TokenOf(token)), token);
+    }
+  }
+  EXPECT_EQ(TokenNumbers().NumberOf(7), 7U);
+}
+
+// More tokens than are numbered.
+TEST(TokenNumbers, OfManyTokensTheMostFrequentFit) {
+  std::vector<Token> occurrences;
+  for (Token i = 0; i < 100'000; ++i) occurrences.push_back(i * 7'919);
+  for (int i = 0; i < 3; ++i) occurrences.push_back(99'999U * 7'919);
+  const TokenNumbers numbers = TokenNumbers::ByFrequency(occurrences);
+  EXPECT_EQ(numbers.NumberOf(99'999U * 7'919), 0U);
+  for (const Token token : occurrences) ASSERT_EQ(numbers.TokenOf(numbers.NumberOf(token)), token);
+}
+
+TEST(Locations, AreThoseOfAMap) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed);
+    Locations locations;
+    std::vector<std::vector<DocumentId>> slots(3, std::vector<DocumentId>(2'000));
+    for (uint16_t slot = 0; slot < 3; ++slot) locations.SetIds(slot, slots[slot].data());
+    std::map<DocumentId, Location> model;
+    std::vector<uint16_t> used(3);
+    for (int i = 0; i < 6'000; ++i) {
+      const DocumentId id = random.Below(2) == 0 ? random.Below(500) : Mix64(random.Below(2'000));
+      if (random.Below(3) == 0) {
+        locations.Erase(id);
+        model.erase(id);
+      } else if (const auto slot = static_cast<uint16_t>(random.Below(3)); used[slot] < 2'000) {
+        const Location at{slot, used[slot]++};
+        slots[slot][at.place] = id;
+        locations.Put(id, at);
+        model[id] = at;
+      }
+      const DocumentId asked = random.Below(2) == 0 ? id : random.Below(500);
+      const auto found = locations.Find(asked);
+      const auto expected = model.find(asked);
+      ASSERT_EQ(found.has_value(), expected != model.end()) << "seed " << seed;
+      if (found) {
+        ASSERT_EQ(*found, expected->second) << "seed " << seed;
+      }
+      ASSERT_EQ(locations.size(), model.size());
+    }
+    for (const auto& [id, at] : model) ASSERT_EQ(locations.Find(id), at);
+  }
+}
+
+TEST(Segment, GivesBackItsDocuments) {
+  for (const auto spread : {test::Spread::kUniform, test::Spread::kWide}) {
+    test::RandomSets random(2, spread, 500);
+    std::vector<std::shared_ptr<const Document>> documents;
+    std::vector<Token> occurrences;
+    for (DocumentId id = 0; id < 700; ++id) {
+      const auto tokens = random.Draw(random.Below(40));
+      occurrences.insert(occurrences.end(), tokens.begin(), tokens.end());
+      documents.push_back(std::make_shared<Document>(
+          Document{Mix64(id), tokens, {static_cast<int64_t>(id), -1 - static_cast<int64_t>(id)}}));
+    }
+    const auto numbers =
+        std::make_shared<const TokenNumbers>(TokenNumbers::ByFrequency(occurrences));
+    const auto segment = Segment::Build(documents, numbers);
+    ASSERT_EQ(segment->size(), documents.size());
+    std::map<DocumentId, const Document*> expected;
+    for (const auto& document : documents) expected[document->id] = document.get();
+    for (uint32_t place = 0; place < segment->size(); ++place) {
+      const Document document = segment->At(place);
+      EXPECT_EQ(document, *expected.at(document.id));
+      EXPECT_EQ(segment->AttributeAt(place, 1), document.attributes[1]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,282 @@
+// A collection beside its model, under random changes, merges and searches.
+#include "storage/itemset/item_set.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/random.h"
+#include "tests/storage/itemset/item_set_model.h"
+
+namespace strata {
+namespace {
+
+using test::ItemSetModel;
+using test::Tokens;
+
+class ItemSetTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto pool = WorkPool::Start("search", 1);
+    ASSERT_TRUE(pool.ok());
+    pool_ = std::move(*pool);
+  }
+  std::unique_ptr<ItemSet> Make(size_t tail, std::vector<std::string> attributes = {}) {
+    ItemSetOptions options;
+    options.spec.attributes = std::move(attributes);
+    options.means = {SearchRates(), pool_.get(), 2, &RealClock(), nullptr};
+    options.tail = tail;
+    auto made = ItemSet::Make(options);
+    EXPECT_TRUE(made.ok()) << made.status().ToString();
+    return std::move(*made);
+  }
+  std::unique_ptr<WorkPool> pool_;
+};
+
+// What a test does to both.
+class Pair {
+ public:
+  Pair(uint64_t seed, std::unique_ptr<ItemSet> set, test::Spread spread, Token vocabulary,
+       size_t longest)
+      : random_(seed),
+        set_(std::move(set)),
+        sets_(seed, spread, vocabulary),
+        longest_(longest),
+        ids_(20 + random_.Below(1'500)) {}
+
+  ItemSet& set() { return *set_; }
+  const ItemSetModel& model() const { return model_; }
+  Random& random() { return random_; }
+
+  DocumentId DrawId() { return Mix64(random_.Below(ids_)); }
+  Document Draw() {
+    Document document{
+        .id = DrawId(), .tokens = sets_.Draw(random_.Below(longest_ + 1)), .attributes = {}};
+    for (size_t i = 0; i < set_->spec().attributes.size(); ++i) {
+      document.attributes.push_back(static_cast<int64_t>(random_.Below(20)) - 10);
+    }
+    return document;
+  }
+  void Change() {
+    if (random_.Below(4) == 0) {
+      const DocumentId id = DrawId();
+      ASSERT_EQ(set_->Delete(id), model_.Delete(id));
+      return;
+    }
+    Document document = Draw();
+    model_.Upsert(document);
+    // As it may come in: in any order, some tokens twice.
+    auto& tokens = document.tokens;
+    if (!tokens.empty()) tokens.push_back(tokens[random_.Below(tokens.size())]);
+    std::reverse(tokens.begin(), tokens.end());
+    const Status done = set_->Upsert(std::move(document));
+    ASSERT_TRUE(done.ok()) << done.ToString();
+  }
+  void Search() {
+    std::vector<Tokens> queries;
+    for (size_t i = 0; i < random_.Below(5) + 1; ++i) {
+      queries.push_back(sets_.Draw(random_.Below(longest_ + 1)));
+    }
+    SearchGoal goal{.metric = static_cast<SetMetric>(random_.Below(kSetMetrics)), .k = 10};
+    if (random_.Below(3) == 0) goal.k = SearchGoal::kAll;
+    if (random_.Below(3) == 0) goal.at_least = SimilarityOf(goal.metric, 0.25);
+    ItemFilter filter;
+    if (random_.Below(3) == 0) {
+      for (size_t i = 0; i < set_->spec().attributes.size(); ++i) {
+        filter.ranges.push_back({i, static_cast<int64_t>(random_.Below(12)) - 12,
+                                 static_cast<int64_t>(random_.Below(12))});
+      }
+    }
+    if (random_.Below(5) == 0 && !model_.documents().empty()) {
+      filter.has_ids = true;
+      filter.ids.first = model_.documents().begin()->first;
+      filter.ids.bits = {random_.Next(), random_.Next()};
+    }
+    const auto answers = set_->Search(test::Lists(queries).view(), goal, filter);
+    ASSERT_TRUE(answers.ok()) << answers.status().ToString();
+    for (size_t i = 0; i < queries.size(); ++i) {
+      ASSERT_EQ((*answers)[i], model_.Search(queries[i], goal, filter));
+    }
+  }
+  void Get() {
+    const DocumentId id = DrawId();
+    const auto found = set_->Get(id);
+    const auto expected = model_.documents().find(id);
+    ASSERT_EQ(found.has_value(), expected != model_.documents().end());
+    if (found) {
+      ASSERT_EQ(*found, expected->second);
+    }
+  }
+
+ private:
+  Random random_;
+  std::unique_ptr<ItemSet> set_;
+  test::RandomSets sets_;
+  size_t longest_;
+  uint64_t ids_;
+  ItemSetModel model_;
+};
+
+TEST_F(ItemSetTest, RandomChangesAndSearchesAreThoseOfTheModel) {
+  uint64_t merges = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Random draw(seed);
+    std::vector<std::string> attributes;
+    if (draw.Below(2) == 0) attributes = {"price", "year"};
+    Pair pair(seed, Make(1 + draw.Below(4), attributes), static_cast<test::Spread>(draw.Below(4)),
+              draw.Below(2) == 0 ? 40 : 5'000, 1 + draw.Below(30));
+    const size_t steps = 300 + draw.Below(3'000);
+    for (size_t i = 0; i < steps && !HasFatalFailure(); ++i) {
+      pair.Change();
+      if (draw.Below(25) == 0) pair.Search();
+      if (draw.Below(10) == 0) pair.Get();
+      if (draw.Below(500) == 0) pair.set().WaitForMerges();
+    }
+    pair.set().WaitForMerges();
+    pair.Search();
+    const ItemSetStats stats = pair.set().Stats();
+    EXPECT_EQ(stats.documents, pair.model().documents().size());
+    merges += stats.merges;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(merges, 1'000U);
+}
+
+TEST_F(ItemSetTest, ThinSegmentsGoAwayWithTheirDocuments) {
+  const auto set = Make(2);
+  constexpr DocumentId kCount = 512 * 4;
+  for (DocumentId id = 0; id < kCount; ++id) {
+    ASSERT_TRUE(set->Upsert({id, {static_cast<Token>(id), 7}, {}}).ok());
+  }
+  set->WaitForMerges();
+  const ItemSetStats full = set->Stats();
+  EXPECT_LE(full.segments, 3U + 15 + 15);
+  for (DocumentId id = 0; id < kCount; ++id) {
+    ASSERT_EQ(id % 8 == 0 || set->Delete(id), true);
+    ASSERT_FALSE(set->Delete(kCount + id));
+  }
+  set->WaitForMerges();
+  const ItemSetStats thin = set->Stats();
+  EXPECT_EQ(thin.documents, kCount / 8);
+  // Of the last 512 documents, whose segments are small, the dead ones are still there; of the
+  // others at most a quarter of each segment.
+  EXPECT_LE(thin.dead, 512U + 64);
+  for (DocumentId id = 0; id < kCount; id += 8) ASSERT_TRUE(set->Delete(id));
+  EXPECT_EQ(set->Stats().documents, 0U);
+  const std::vector<Tokens> query{{7}};
+  const auto none = set->Search(test::Lists(query).view(), {.k = 5}, {});
+  ASSERT_TRUE(none.ok());
+  EXPECT_TRUE((*none)[0].empty());
+}
+
+// Searches on other threads see what was there at one moment while they ran. Versions: change n of
+// one writer has begun, change n has returned.
+TEST_F(ItemSetTest, ASearchBesideChangesSeesOneMoment) {
+  const auto set = Make(3);
+  struct Change {
+    DocumentId id;
+    Tokens tokens;
+    bool is_delete;
+  };
+  std::vector<Change> changes;
+  Random random(5);
+  test::RandomSets sets(5, test::Spread::kZipf, 60);
+  for (int i = 0; i < 6'000; ++i) {
+    changes.push_back({Mix64(random.Below(300)), sets.Draw(8), random.Below(3) == 0});
+  }
+  std::atomic<size_t> begun{0}, done{0};
+  std::atomic<int> searched{0}, wrong{0};
+  const Tokens query = sets.Draw(10);
+  const SearchGoal goal{.metric = SetMetric::kJaccard, .k = 12};
+  std::jthread writer([&] {
+    for (size_t i = 0; i < changes.size(); ++i) {
+      // So that no search is beside too many changes, one of which its answer must fit.
+      while (searched.load() < static_cast<int>(i / 100)) std::this_thread::yield();
+      const Change& change = changes[i];
+      begun.fetch_add(1);
+      if (change.is_delete) {
+        set->Delete(change.id);
+      } else if (!set->Upsert({change.id, change.tokens, {}}).ok()) {
+        ++wrong;
+      }
+      done.fetch_add(1);
+    }
+  });
+  const auto search = [&] {
+    while (done.load() < changes.size()) {
+      const size_t first = done.load();
+      const auto answers = set->Search(test::Lists(std::vector<Tokens>{query}).view(), goal, {});
+      const size_t last = begun.load();
+      ItemSetModel model;
+      bool found = false;
+      for (size_t i = 0; i <= last && !found; ++i) {
+        found = i >= first && answers.ok() && (*answers)[0] == model.Search(query, goal, {});
+        if (i == changes.size()) break;
+        const Change& change = changes[i];
+        if (change.is_delete) {
+          model.Delete(change.id);
+        } else {
+          model.Upsert({change.id, change.tokens, {}});
+        }
+      }
+      if (!found) ++wrong;
+      ++searched;
+    }
+  };
+  { std::jthread a(search), b(search); }
+  writer.join();
+  EXPECT_EQ(wrong.load(), 0);
+  EXPECT_GE(searched.load(), 59);
+}
+
+TEST_F(ItemSetTest, WhatIsWrongIsRefusedAndChangesNothing) {
+  const auto set = Make(2, {"price"});
+  EXPECT_EQ(set->Upsert({1, {1}, {}}).message(),
+            "document 1 has 0 attributes; the collection has 1");
+  EXPECT_EQ(set->Upsert({1, Tokens(ItemSetSpec::kMostTokens + 1), {5}}).message(),
+            "document 1 has 1048577 tokens; at most 1048576 are taken");
+  ItemFilter filter;
+  filter.ranges.push_back({1, 0, 1});
+  const auto refused = set->Search(test::Lists(std::vector<Tokens>{{1}}).view(), {}, filter);
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalid);
+  EXPECT_EQ(set->Stats().documents, 0U);
+  ItemSetOptions options;
+  options.means = {SearchRates(), pool_.get(), 2, &RealClock(), nullptr};
+  options.spec.attributes = {"a", "a"};
+  EXPECT_EQ(ItemSet::Make(options).status().message(),
+            "there are two attributes 'a'; give one another name");
+  options.spec.attributes = {""};
+  EXPECT_EQ(ItemSet::Make(options).status().message(), "an attribute has no name");
+  options.spec.attributes = std::vector<std::string>(65, "x");
+  EXPECT_EQ(ItemSet::Make(options).status().message(),
+            "a collection has at most 64 attributes; found 65");
+}
+
+// 65 tokens each, of 50,000.
+TEST_F(ItemSetTest, ADocumentOf65TokensTakesAtMost300Bytes) {
+  const auto set = Make(256);
+  constexpr size_t kCount = 4 * Segment::kMostDocuments;
+  constexpr Token kTokens = 65;
+  constexpr Token kStep = 50'000 / kTokens;
+  Random random(1);
+  for (size_t i = 0; i < kCount; ++i) {
+    Document document{.id = random.Next(), .tokens = {}, .attributes = {}};
+    for (Token t = 0; t < kTokens; ++t) {
+      document.tokens.push_back(t * kStep + static_cast<Token>(random.Below(kStep)));
+    }
+    ASSERT_TRUE(set->Upsert(std::move(document)).ok());
+  }
+  set->WaitForMerges();
+  const ItemSetStats stats = set->Stats();
+  ASSERT_EQ(stats.documents, kCount);
+  const double each = static_cast<double>(stats.bytes) / static_cast<double>(stats.documents);
+  EXPECT_LE(each, 300);
+  EXPECT_GE(each, 270);  // it does count
+  RecordProperty("bytes_a_document", std::to_string(each));
+}
+
+}  // namespace
+}  // namespace strata
