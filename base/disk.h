@@ -48,7 +48,7 @@ class File {
 class Disk {
  public:
   virtual ~Disk() = default;
-  // kNotFound: there is none; kInvalid: it is a folder.
+  // kNotFound: there is none; kInvalid: it is a folder or a pipe.
   virtual Result<std::unique_ptr<File>> OpenToRead(const std::string& path) = 0;
   // Likewise, for a file that also takes WriteAt and Sync.
   virtual Result<std::unique_ptr<File>> OpenToRewrite(const std::string& path) = 0;

@@ -219,6 +219,12 @@ Result<std::unique_ptr<File>> Open(const std::string& path, int flags, std::stri
   if (S_ISDIR(info.st_mode)) {
     return Invalid(fmt::format("cannot {} {}: is a folder; expected a file", action, path));
   }
+  if (lseek(fd, 0, SEEK_CUR) < 0 && errno == ESPIPE) {
+    return Invalid(
+        fmt::format("cannot {} {}: is a pipe or terminal; expected a file, as it is read "
+                    "from any place and more than once: write its content to one",
+                    action, path));
+  }
   return std::unique_ptr<File>(std::move(file));
 }
 

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <functional>
 
 #include "base/disk.h"
@@ -125,6 +127,17 @@ TEST_P(DiskContractTest, FilesAndFoldersAreNotConfused) {
     EXPECT_EQ(status.code(), StatusCode::kInvalid);
     EXPECT_EQ(status.message(), "cannot open " + Path("folder") + ": is a folder; expected a file");
   }
+}
+
+TEST(RealDiskTest, APipeIsNoFile) {
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const std::string path = "/dev/fd/" + std::to_string(ends[0]);
+  const Status status = ReadFile(RealDisk(), path, 1).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalid);
+  EXPECT_THAT(status.message(), HasSubstr("cannot open " + path + ": is a pipe"));
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST_P(DiskContractTest, AFileOpenedToReadTakesNoBytes) {

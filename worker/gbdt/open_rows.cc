@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "worker/gbdt/data/dataset_file.h"
 #include "worker/gbdt/data/job_rows.h"
 #include "worker/gbdt/data/npy_rows.h"
@@ -12,7 +14,7 @@ namespace {
 
 Result<std::unique_ptr<RowSource>> Open(Disk& disk, const TreeParameters& parameters,
                                         const std::string& path, const CategoryTexts* known,
-                                        size_t unlabelled_columns) {
+                                        std::optional<size_t> predicted_features) {
   if (parameters.columns.has_value()) {
     STRATA_ASSIGN(
         std::unique_ptr<JobRows> rows,
@@ -24,7 +26,7 @@ Result<std::unique_ptr<RowSource>> Open(Disk& disk, const TreeParameters& parame
                                 .weight = parameters.weight_column,
                                 .query = parameters.group_column,
                                 .ignored = parameters.ignore_column,
-                                .unlabelled_columns = unlabelled_columns};
+                                .predicted_features = predicted_features};
   STRATA_ASSIGN(const bool is_binned, IsDatasetFile(disk, path));
   if (is_binned) {
     return Invalid(fmt::format(
@@ -43,7 +45,7 @@ Result<std::unique_ptr<RowSource>> Open(Disk& disk, const TreeParameters& parame
 
 Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& parameters,
                                             const std::string& path, const CategoryTexts* known) {
-  return Open(disk, parameters, path, known, 0);
+  return Open(disk, parameters, path, known, std::nullopt);
 }
 
 Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const TreeParameters& parameters,
@@ -52,8 +54,9 @@ Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const TreeParameters& 
   if (parameters.columns.has_value()) {
     STRATA_ASSIGN(categories, ReadCategoryTexts(model.pandas_categorical));
   }
-  const size_t unlabelled_columns = parameters.task == "predict" ? model.features() : 0;
-  return Open(disk, parameters, path, &categories, unlabelled_columns);
+  std::optional<size_t> predicted_features;
+  if (parameters.task == "predict") predicted_features = model.features();
+  return Open(disk, parameters, path, &categories, predicted_features);
 }
 
 }  // namespace strata

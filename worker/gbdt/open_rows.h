@@ -19,8 +19,8 @@ Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& pa
                                             const std::string& path, const CategoryTexts* known);
 
 // The same to use a model with. A file to predict for has no label if it has as many columns as the
-// model has features, or if its first word is a libsvm pair. kCorrupt: the model's categories
-// cannot be read.
+// model has features, or if its first word is a libsvm pair; nobody reads one that is there.
+// kCorrupt: the model's categories cannot be read.
 Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const TreeParameters& parameters,
                                               const std::string& path, const TreeModel& model);
 

@@ -38,11 +38,16 @@ TEST(NpyRows, FloatsOfBothWidthsAreRead) {
     EXPECT_EQ(rows->values[0], 2.5);
     EXPECT_TRUE(std::isnan(rows->values[1]));
     EXPECT_EQ(rows->values[2], -3);
-    const Result<SparseRows> unlabelled = ReadOnce(text, {.unlabelled_columns = 3});
+    const Result<SparseRows> unlabelled = ReadOnce(text, {.predicted_features = 3});
     ASSERT_TRUE(unlabelled.ok()) << unlabelled.status().ToString();
     EXPECT_TRUE(std::isnan(unlabelled->labels[0]));
     EXPECT_EQ(unlabelled->begins, (std::vector<size_t>{0, 2, 4}));
     EXPECT_EQ(unlabelled->columns, (std::vector<uint32_t>{0, 1, 1, 2}));
+    const Result<SparseRows> labelled = ReadOnce(text, {.label = "1", .predicted_features = 2});
+    ASSERT_TRUE(labelled.ok()) << labelled.status().ToString();
+    EXPECT_TRUE(std::isnan(labelled->labels[1]));  // as it is in the file
+    EXPECT_TRUE(std::isnan(labelled->labels[0]));
+    EXPECT_EQ(labelled->columns, (std::vector<uint32_t>{0, 1}));
   }
 }
 

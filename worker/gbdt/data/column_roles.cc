@@ -53,7 +53,7 @@ Result<ColumnRoles> ColumnRoles::Find(const ColumnChoice& choice, std::vector<st
     return Invalid(fmt::format("{}: the header names {} columns, the first row has {}", path,
                                names.size(), columns));
   }
-  const bool has_label = columns != choice.unlabelled_columns;
+  const bool has_label = columns != choice.predicted_features;
   if (columns < 2 && has_label) {
     return Invalid(fmt::format("{}: {} column: expected the label and features", path, columns));
   }
@@ -69,6 +69,7 @@ Result<ColumnRoles> ColumnRoles::Find(const ColumnChoice& choice, std::vector<st
   ColumnRoles roles;
   roles.of.assign(columns, ColumnRole::kFeature);
   roles.has_label = has_label;
+  roles.reads_label = has_label && !choice.predicted_features.has_value();
   roles.features = columns - (has_label ? 1 : 0);
   size_t label = has_label ? 0 : columns;
   if (has_label && !choice.label.empty()) {
@@ -83,8 +84,9 @@ Result<ColumnRoles> ColumnRoles::Find(const ColumnChoice& choice, std::vector<st
     return {};
   };
   for (const std::string& text : choice.ignored) STRATA_TRY(give(text, ColumnRole::kIgnored));
-  STRATA_TRY(give(choice.weight, ColumnRole::kWeight));
-  STRATA_TRY(give(choice.query, ColumnRole::kQuery));
+  const bool predicts = choice.predicted_features.has_value();
+  STRATA_TRY(give(choice.weight, predicts ? ColumnRole::kIgnored : ColumnRole::kWeight));
+  STRATA_TRY(give(choice.query, predicts ? ColumnRole::kIgnored : ColumnRole::kQuery));
   for (size_t column = 0; column < names.size(); ++column) {
     if (column != label) roles.names.push_back(std::move(names[column]));
   }
@@ -96,7 +98,7 @@ std::vector<std::string> ColumnRoles::Names() const {
 }
 
 void ColumnRoles::PutNoLabel(SparseRows* block) const {
-  if (!has_label) block->labels.push_back(std::numeric_limits<float>::quiet_NaN());
+  if (!reads_label) block->labels.push_back(std::numeric_limits<float>::quiet_NaN());
 }
 
 const char* ColumnRoles::Put(ColumnRole role, uint32_t feature, double value,

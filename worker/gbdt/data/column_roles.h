@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,9 @@ struct ColumnChoice {
   std::string weight = {};  // "": none
   std::string query = {};   // "": none
   std::vector<std::string> ignored = {};
-  // A file of so many columns has no label, and rows have NaN for it: what is predicted for may be
-  // so, as with LightGBM. 0: each file has one.
-  size_t unlabelled_columns = 0;
+  // Of what is predicted for, the number of features. A file of so many columns has no label, as
+  // with LightGBM; elsewhere nobody looks at labels, weights and queries. Labels are NaN.
+  std::optional<size_t> predicted_features = std::nullopt;
 };
 
 enum class ColumnRole : uint8_t { kFeature, kLabel, kWeight, kQuery, kIgnored };
@@ -31,6 +32,7 @@ struct ColumnRoles {
   std::vector<std::string> names;  // by feature; empty: none are known
   size_t features = 0;             // columns that are not the label: LightGBM numbers them all
   bool has_label = true;
+  bool reads_label = true;  // if there is one
 
   // `names` of a file's columns, empty without a header. kInvalid: a column that is not there.
   static Result<ColumnRoles> Find(const ColumnChoice& choice, std::vector<std::string> names,
@@ -39,7 +41,10 @@ struct ColumnRoles {
   // The names, or Column_0, Column_1, ...
   std::vector<std::string> Names() const;
 
-  // The label of a row that has none.
+  bool Reads(ColumnRole role) const {
+    return role != ColumnRole::kIgnored && (role != ColumnRole::kLabel || reads_label);
+  }
+  // The label of a row of which none is read.
   void PutNoLabel(SparseRows* block) const;
   // Puts one value into the last row of the block. "": fine; else what is wrong with it.
   // `feature` counts columns that are not the label.

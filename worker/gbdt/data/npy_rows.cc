@@ -143,9 +143,11 @@ Status NpyRows::Decode(size_t rows, SparseRows* block) const {
         count += std::fabs(value) <= kZeroThreshold ? 0 : 1;  // NaN is kept
         continue;
       }
-      const char* const wrong = roles_.Put(role, feature, value, block);
-      if (*wrong != 0) {
-        return Invalid(fmt::format("{}: row {}: {}", path_, next_row_ + row + 1, wrong));
+      if (roles_.Reads(role)) {
+        const char* const wrong = roles_.Put(role, feature, value, block);
+        if (*wrong != 0) {
+          return Invalid(fmt::format("{}: row {}: {}", path_, next_row_ + row + 1, wrong));
+        }
       }
       feature += role == ColumnRole::kLabel ? 0 : 1;
     }

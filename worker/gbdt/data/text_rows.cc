@@ -107,7 +107,7 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
   }
   const std::string& row = first[columns.header ? 1 : 0];
   STRATA_ASSIGN(TextFormat format, FormatOf(row, path));
-  if (columns.unlabelled_columns == 1 && row.find_first_of(": ,\t") == row.npos) {
+  if (columns.predicted_features == 1 && row.find_first_of(": ,\t") == row.npos) {
     format = TextFormat::kCsv;  // a feature alone, not a label
   }
   const char delimiter = format == TextFormat::kTsv ? '\t' : ',';
@@ -127,7 +127,8 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
   }
   // A label has no colon.
   const std::string_view begin = Trimmed(row);
-  rows->roles_.has_label = columns.unlabelled_columns == 0 ||
+  rows->roles_.reads_label = !columns.predicted_features.has_value();
+  rows->roles_.has_label = rows->roles_.reads_label ||
                            begin.substr(0, begin.find_first_of(kBlanks)).find(':') == row.npos;
   for (const std::string* column : {&columns.weight, &columns.query}) {
     if (column->empty()) continue;
@@ -182,7 +183,7 @@ Status TextRows::ReadFields(std::string_view line, SparseRows* block) {
     const std::string_view text = line.substr(0, end);
     if (more) line.remove_prefix(end + 1);
     const ColumnRole role = roles_.of[column];
-    if (role != ColumnRole::kIgnored) {
+    if (roles_.Reads(role)) {
       STRATA_ASSIGN(const double value, Number(text));
       const char* const wrong = roles_.Put(role, feature, value, block);
       if (*wrong != 0) return Wrong(wrong);
@@ -208,10 +209,11 @@ Status TextRows::ReadPairs(std::string_view line, SparseRows* block) {
     const std::string_view word = line.substr(0, line.find_first_of(" \t\r"));
     line.remove_prefix(word.size());
     if (first) {
+      first = false;
+      if (!roles_.reads_label) continue;
       STRATA_ASSIGN(const double label, Number(word));
       const char* const wrong = roles_.Put(ColumnRole::kLabel, 0, label, block);
       if (*wrong != 0) return Wrong(wrong);
-      first = false;
       continue;
     }
     const size_t colon = word.find(':');
