@@ -18,7 +18,6 @@ class DataParallel : public GroupExchange {
     if (status().ok()) Keep(group_.Allreduce(numbers, ReduceOp::kSum));
   }
 
-  size_t leaves_at_a_time() const override { return 16; }
   bool sums_histograms() const override { return true; }
 
   // The widest sum there can be is that of all rows at the largest number of a row: where that fits

@@ -20,6 +20,7 @@ class GroupExchange : public Exchange {
   void StartTree(std::span<const uint8_t> used, const GradientUnits& units) override;
   bool Needs(size_t feature) const override { return own_[feature] != 0; }
   void FindBest(std::span<Split* const> splits) override;
+  size_t leaves_at_a_time() const override { return 16; }
   Status status() const override { return status_; }
 
  protected:

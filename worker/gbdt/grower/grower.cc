@@ -188,6 +188,7 @@ void LeafWiseGrower::NeedHistogram(size_t at) {
     const SummedLeaf built = {.rows = leaf.leaf.rows, .histogram = histogram};
     return exchange_.SumHistograms({&built, 1});
   }
+  if (BuildsWhole()) return;
   for (size_t f = 0; f < bins_.features(); ++f) {
     if (feature_used_[f] != 0) work_.Finish(bins_.histogram_begin(f), bins_.bins(f), histogram);
   }
@@ -353,7 +354,10 @@ void LeafWiseGrower::Search(std::span<const Children> pairs, std::span<const siz
     {
       const PhaseScope scope(options_.phases, TreePhase::kSplitSearch);
       pool_.Run(bins_.features(), [&](size_t f) {
-        if (feature_used_[f] != 0) Complete(pairs[0], f);
+        if (feature_used_[f] == 0) return;
+        for (const Target& target : targets) {
+          if (target.first_of != nullptr) Complete(*target.first_of, f);
+        }
       });
     }
     SelectFeatures(targets);
@@ -384,12 +388,15 @@ bool LeafWiseGrower::TakeHistograms(const Children& children) {
   return true;
 }
 
-// Whole where they are summed over ranks; else Complete finishes them.
+// Whole where they are summed over ranks, or several at a time; else Complete finishes them.
+bool LeafWiseGrower::BuildsWhole() const {
+  return exchange_.sums_histograms() || LeavesAtATime() > 1;
+}
+
 void LeafWiseGrower::BuildHistograms(std::span<const LeafHistogram> leaves) {
   const PhaseScope scope(options_.phases, TreePhase::kHistograms);
-  const bool whole = exchange_.sums_histograms();
   work_.Build(leaves, block_used_,
-              whole ? std::span<const uint8_t>(feature_used_) : std::span<const uint8_t>());
+              BuildsWhole() ? std::span<const uint8_t>(feature_used_) : std::span<const uint8_t>());
 }
 
 // What the search of a feature begins with: the smaller child's histogram whole, and the larger
@@ -397,7 +404,7 @@ void LeafWiseGrower::BuildHistograms(std::span<const LeafHistogram> leaves) {
 void LeafWiseGrower::Complete(const Children& children, size_t f) {
   const size_t begin = bins_.histogram_begin(f);
   Histogram& smaller = *open_[children.smaller].histogram;
-  if (!exchange_.sums_histograms()) work_.Finish(begin, bins_.bins(f), smaller);
+  if (!BuildsWhole()) work_.Finish(begin, bins_.bins(f), smaller);
   if (children.is_root()) return;
   SubtractHistogram(std::span(*open_[children.larger].histogram).subspan(begin, bins_.bins(f)),
                     std::span<const GradientSums>(smaller).subspan(begin, bins_.bins(f)));

@@ -114,6 +114,7 @@ class LeafWiseGrower {
   void Search(std::span<const Children> pairs, std::span<const size_t> again);
   void BoundSides(const Split& split, GrownLeaf* left, GrownLeaf* right) const;
   bool TakeHistograms(const Children& children);
+  bool BuildsWhole() const;
   void BuildHistograms(std::span<const LeafHistogram> leaves);
   void ForceSplits();
   Split ForcedSplitOf(const ForcedSplit& forced, size_t leaf);
