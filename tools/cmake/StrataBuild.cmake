@@ -132,6 +132,7 @@ endfunction()
 # strata_executable(NAME SOURCES a.cc ... DEPS targets): a program in build/bin/NAME.
 function(strata_executable name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  strata_sources(ARG_SOURCES)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE strata_flags ${ARG_DEPS})
 endfunction()
