@@ -1,4 +1,5 @@
-// MapRef: a hash map in a GPU's memory, as a kernel takes it by value. docs/gpu.md draws it.
+// MapRef: a hash map in a GPU's memory, as a kernel takes it by value.
+// docs/gpu-internals.md draws it.
 //
 // A bucket has 15 slots. Its line of 16 bytes holds a digest of each slot's key (0: the slot is
 // free) and, last, marks that say where else its keys may be. Two buckets are a pair, whose lines

@@ -29,7 +29,7 @@ std::string_view TierName(Tier tier);  // "hot", "warm", "cold"
 struct TierUse {
   uint64_t rows = 0;      // a row may be in several
   uint64_t bytes = 0;     // of memory; 0 for the cold tier, whose server counts the disk's
-  uint64_t hits = 0;      // keys found there; which ones count: docs/gpu.md, "Tiers"
+  uint64_t hits = 0;      // keys found there; which ones count: docs/gpu.md, "Watching the tiers"
   uint64_t rows_in = 0;   // that came from another tier
   uint64_t bytes_in = 0;  // likewise
 
