@@ -25,6 +25,7 @@ enum class RecordKind : uint16_t {
   kExpired = 3,
   kCut = 4,
   kRestored = 5,
+  kItems = 6,  // changes of a collection, in a log of its own: proto/format/item_change.h
 };
 
 // What a lane needs of a log. Not thread-safe but for Sync and synced().

@@ -12,9 +12,7 @@
 namespace strata {
 namespace {
 
-bool IsKnown(RecordKind kind) {
-  return kind >= RecordKind::kWrites && kind <= RecordKind::kRestored;
-}
+bool IsKnown(RecordKind kind) { return kind >= RecordKind::kWrites && kind <= RecordKind::kItems; }
 
 // What lies behind a bad record.
 struct Behind {
@@ -97,7 +95,7 @@ class Replay {
       return Invalid(fmt::format(
           "{}: record {}: expected a kind from 1 to {}, found {}: use the strata-server that wrote "
           "it, or a newer one",
-          reader.path(), record.lsn, static_cast<int>(RecordKind::kRestored),
+          reader.path(), record.lsn, static_cast<int>(RecordKind::kItems),
           static_cast<int>(record.kind)));
     }
     ++next_;
