@@ -247,6 +247,14 @@ class PosixDisk : public Disk {
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
+    // Nothing else keeps a process with the rights from replacing /dev/null by a file.
+    struct stat info {};
+    if (stat(to.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+      return Invalid(
+          fmt::format("cannot rename {} to {}: is a device or pipe; expected a file or "
+                      "nothing there",
+                      from, to));
+    }
     if (rename(from.c_str(), to.c_str()) == 0) return Status::Ok();
     return DiskError("rename", fmt::format("{} to {}", from, to), errno);
   }

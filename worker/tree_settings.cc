@@ -8,37 +8,11 @@
 #include <optional>
 #include <type_traits>
 
+#include "worker/gbdt/parameter_place.h"
 #include "worker/gbdt/parameter_table.h"
 
 namespace strata {
 namespace {
-
-constexpr std::string_view kSection = "gbdt.";
-
-// Where a job file, or what stands beside it, says what a parameter says in a train.conf.
-struct ParameterPlace {
-  std::string_view name;
-  std::string_view place;
-};
-constexpr ParameterPlace kPlaces[] = {{"task", "--task"},
-                                      {"data", "data.train (data.test to predict)"},
-                                      {"valid", "data.test"},
-                                      {"output_model", "output.model"},
-                                      {"output_result", "output.predictions"},
-                                      {"header", "data.header"},
-                                      {"label_column", "data.label"},
-                                      {"weight_column", "data.weight"},
-                                      {"group_column", "data.query"},
-                                      {"ignore_column", "data.ignore"},
-                                      {"categorical_feature", "[[feature]] of kind categorical"},
-                                      {"seed", "job.seed"},
-                                      {"num_machines", "cluster.toml"},
-                                      {"machines", "cluster.toml"},
-                                      {"machine_list_filename", "cluster.toml"},
-                                      {"local_listen_port", "cluster.toml"},
-                                      {"time_out", "cluster.toml"},
-                                      {"pre_partition", ""},
-                                      {"save_binary", ""}};
 
 // Parameters that name files.
 constexpr std::string_view kPaths[] = {"input_model", "convert_model", "forcedbins_filename",
@@ -91,7 +65,8 @@ Setting SettingOf(const ParameterRow& row, std::deque<std::string>* texts) {
   const auto keep = [texts](std::string text) -> std::string_view {
     return texts->emplace_back(std::move(text));
   };
-  Setting setting = {.key = keep(fmt::format("{}{}", kSection, row.name)), .help = row.help};
+  Setting setting = {.key = keep(fmt::format("{}{}", kParameterSection, row.name)),
+                     .help = row.help};
   WithDefault(row.target, [&]<typename T>(const T& value) {
     setting.type = TypeOf<T>();
     setting.default_value = keep(DefaultText(value));
@@ -169,12 +144,6 @@ std::string WhyElsewhere(std::string_view name, std::string_view place) {
 
 }  // namespace
 
-std::optional<std::string_view> PlaceElsewhere(std::string_view parameter) {
-  const auto* const found = std::ranges::find(kPlaces, parameter, &ParameterPlace::name);
-  if (found == std::end(kPlaces)) return std::nullopt;
-  return found->place;
-}
-
 std::span<const RefusedKey> RefusedTreeKeys() {
   static std::deque<std::string> texts;
   static const std::vector<RefusedKey> keys = [] {
@@ -183,7 +152,7 @@ std::span<const RefusedKey> RefusedTreeKeys() {
       const std::string_view kept = texts.emplace_back(why);
       while (!names.empty()) {
         const size_t end = std::min(names.find(' '), names.size());
-        const std::string key = fmt::format("{}{}", kSection, names.substr(0, end));
+        const std::string key = fmt::format("{}{}", kParameterSection, names.substr(0, end));
         all.push_back({.key = texts.emplace_back(key), .why = kept});
         names.remove_prefix(std::min(names.size(), end + 1));
       }
@@ -200,7 +169,7 @@ std::span<const RefusedKey> RefusedTreeKeys() {
         add(row.name, WhyElsewhere(row.name, *place));
         add(row.aliases, WhyElsewhere(row.name, *place));
       } else {
-        add(row.aliases, fmt::format("is {}{} in a job file", kSection, row.name));
+        add(row.aliases, fmt::format("is {}{} in a job file", kParameterSection, row.name));
       }
     }
     return all;
@@ -238,7 +207,7 @@ Result<TreeParameters> ReadTreeSettings(const Settings& settings, const JobConfi
   std::vector<GivenParameter> given = {{"task", task, "--task"}};
   for (const Setting& row : TreeSettings()) {
     if (!settings.IsSet(row.key)) continue;
-    const std::string_view name = row.key.substr(kSection.size());
+    const std::string_view name = row.key.substr(kParameterSection.size());
     given.push_back(
         {std::string(name),
          Contains(kPaths, name) ? JobPath(settings, row.key, job.file) : ValueText(settings, row),

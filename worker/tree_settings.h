@@ -1,7 +1,6 @@
 // Section [gbdt] of a job file: the table of LightGBM's parameters as rows of settings, and back.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,10 +14,6 @@ namespace strata {
 
 // One row a parameter that has no other place in a job file. The rows live as long as the process.
 const std::vector<Setting>& TreeSettings();
-
-// Where a parameter of a train.conf stands that is none of [gbdt]; "": nowhere in a job. Nothing:
-// it is one of [gbdt].
-std::optional<std::string_view> PlaceElsewhere(std::string_view parameter);
 
 // LightGBM's other keys as [gbdt] would have them, with what to say of them. They live as long as
 // the process.

@@ -140,6 +140,16 @@ TEST(RealDiskTest, APipeIsNoFile) {
   close(ends[1]);
 }
 
+TEST(RealDiskTest, APipeIsNotReplaced) {
+  const TempFolder folder;
+  ASSERT_TRUE(RealDisk().MakeFolder(folder.path()).ok());
+  ASSERT_EQ(mkfifo(folder.File("pipe").c_str(), 0600), 0);
+  ASSERT_TRUE(RealDisk().Create(folder.File("file")).ok());
+  const Status status = RealDisk().Rename(folder.File("file"), folder.File("pipe"));
+  EXPECT_EQ(status.code(), StatusCode::kInvalid);
+  EXPECT_THAT(status.message(), HasSubstr("is a device or pipe"));
+}
+
 TEST_P(DiskContractTest, AFileOpenedToReadTakesNoBytes) {
   Write("a", "x");
   Result<std::unique_ptr<File>> file = disk_.OpenToRead(Path("a"));

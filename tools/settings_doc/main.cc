@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "cluster/cluster_config.h"
 #include "storage/optimizer_fields.h"
+#include "worker/gbdt/parameter_place.h"
 #include "worker/gbdt/parameter_table.h"
 #include "worker/job.h"
 #include "worker/options.h"

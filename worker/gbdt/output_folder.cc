@@ -7,7 +7,14 @@ namespace strata {
 Status CheckFolderOf(Disk& disk, std::string_view key, const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos || slash == 0) return {};
-  const Status listed = disk.List(path.substr(0, slash)).status();
+  const std::string folder = path.substr(0, slash);
+  if (folder == "/dev" || folder == "/dev/fd" || folder.starts_with("/proc")) {
+    return Invalid(
+        fmt::format("{} = {}: expected a file, which is written apart and then put in "
+                    "place: name one, and copy it to a device from there",
+                    key, path));
+  }
+  const Status listed = disk.List(folder).status();
   if (listed.ok()) return {};
   return Invalid(fmt::format("{} = {}: expected a file in a folder that is there: {}", key, path,
                              listed.message()));

@@ -11,6 +11,7 @@
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/open_rows.h"
+#include "worker/gbdt/parameter_place.h"
 #include "worker/gbdt/predict/predictor.h"
 
 namespace strata {
@@ -30,8 +31,9 @@ class PredictTask {
     STRATA_ASSIGN(const TreeModel model, ReadModelFile(context_.disk, path));
     if (const auto start = static_cast<size_t>(p_.start_iteration_predict);
         start > 0 && start >= model.iterations()) {
-      return Invalid(fmt::format("start_iteration_predict = {}: {} has {} rounds, the first is 0",
-                                 start, path, model.iterations()));
+      return Invalid(fmt::format("{} = {}: {} has {} rounds, the first is 0",
+                                 KeyOf(p_, "start_iteration_predict"), start, path,
+                                 model.iterations()));
     }
     STRATA_ASSIGN(const PredictOptions options, Options());
     const Result<Predictor> predictor = Predictor::Make(model, options);

@@ -25,6 +25,7 @@
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/output_folder.h"
+#include "worker/gbdt/parameter_place.h"
 #include "worker/gbdt/phase_times.h"
 #include "worker/gbdt/predict_task.h"
 #include "worker/gbdt/rank_agreement.h"
@@ -101,11 +102,13 @@ class TreeTask {
   Status CheckFolders() const {
     if (!writes()) return {};
     Disk& disk = context_.disk;
-    if (p_.task == "convert") return CheckFolderOf(disk, "convert_model", p_.convert_model);
-    if (p_.task == "predict") return CheckFolderOf(disk, "output_result", p_.output_result);
+    if (p_.task == "convert")
+      return CheckFolderOf(disk, KeyOf(p_, "convert_model"), p_.convert_model);
+    if (p_.task == "predict")
+      return CheckFolderOf(disk, KeyOf(p_, "output_result"), p_.output_result);
     if (p_.task != "train" && p_.task != "refit") return {};
-    STRATA_TRY(CheckFolderOf(disk, "output_model", p_.output_model));
-    return CheckFolderOf(disk, "report_file", p_.report_file);
+    STRATA_TRY(CheckFolderOf(disk, KeyOf(p_, "output_model"), p_.output_model));
+    return CheckFolderOf(disk, KeyOf(p_, "report_file"), p_.report_file);
   }
 
   DatasetOptions Options() const {
@@ -183,7 +186,7 @@ class TreeTask {
     if (p_.forcedsplits_filename.empty()) return std::string();
     Result<std::string> text =
         ReadFile(context_.disk, p_.forcedsplits_filename, kForcedSplitsBytesMax);
-    if (!text.ok()) return text.status().Prefixed("forcedsplits_filename");
+    if (!text.ok()) return text.status().Prefixed(KeyOf(p_, "forcedsplits_filename"));
     if (context_.group != nullptr) {
       STRATA_TRY(AgreeOnNumber(*context_.group, "a hash of the forced splits", Hash64(*text)));
     }
@@ -197,7 +200,8 @@ class TreeTask {
       STRATA_ASSIGN(start, LoadTreeModel(context_.disk, p_.input_model));
     }
     if (p_.early_stopping_round > 0 && p_.valid.empty()) {
-      return Invalid("early_stopping_round needs a validation set: expected valid = FILE");
+      return Invalid(fmt::format("{} needs a validation set: expected {} = FILE",
+                                 KeyOf(p_, "early_stopping_round"), KeyOf(p_, "valid")));
     }
     STRATA_ASSIGN(std::string forced_splits, ReadForcedSplits());
     STRATA_TRY(CheckPositions());
@@ -350,15 +354,17 @@ class TreeTask {
   Status Stop(const Status& why, const Booster& booster) {
     if (booster.rounds() == 0) return why;
     if (p_.snapshot_freq <= 0) {
-      return Status(why.code(), fmt::format("{} after round {}, which is lost: snapshot_freq = N "
-                                            "keeps every N-th round and the one stopped at",
-                                            why.message(), booster.rounds()));
+      return Status(
+          why.code(),
+          fmt::format("{} after round {}, which is lost: {} = N keeps every N-th round and "
+                      "the one stopped at",
+                      why.message(), booster.rounds(), KeyOf(p_, "snapshot_freq")));
     }
     STRATA_ASSIGN(const std::string path, WriteSnapshot(booster));
     return Status(
         why.code(),
-        fmt::format("{} after round {}, which is in {}: input_model = {} goes on from there",
-                    why.message(), booster.rounds(), path, path));
+        fmt::format("{} after round {}, which is in {}: {} = {} goes on from there", why.message(),
+                    booster.rounds(), path, KeyOf(p_, "input_model"), path));
   }
 
   Status WriteReport(const TreeModel& model, const TreeDataset& train,

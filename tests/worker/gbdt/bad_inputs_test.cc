@@ -382,7 +382,8 @@ std::vector<Case> OtherFileCases() {
           "10 x 4 elements of 4 bytes do not make its 228 bytes"),
       npy("one dimension", FloatsNpy("(10,)", 40), "expected two dimensions, rows and columns"),
       npy("integers", Npy("{'descr': '<i8', 'fortran_order': False, 'shape': (10, 4), }", 320),
-          "expected elements '<f4' or '<f8', found '<i8', '..."),
+          "expected elements '<f4' or '<f8', found '<i8': save "
+          "x.astype('float32')"),
       npy("by columns", Npy("{'descr': '<f4', 'fortran_order': True, 'shape': (10, 4), }", 160),
           "expected a row-major array: save numpy.ascontiguousarray(x)"),
       npy("text", "hello, this is no array",

@@ -55,7 +55,8 @@ TEST(NpyRows, BadFilesSayWhatIsWrong) {
   const std::vector<float> six(6);
   const std::pair<std::string, const char*> cases[] = {
       {"hello, this is text", "no NumPy array"},
-      {NpyText(NpyHeader("<i8", "(2, 3)"), six), "expected elements '<f4' or '<f8'"},
+      {NpyText(NpyHeader("<i8", "(2, 3)"), six),
+       "expected elements '<f4' or '<f8', found '<i8': save"},
       {NpyText(NpyHeader("<f4", "(2, 3)", "True"), six), "row-major"},
       {NpyText(NpyHeader("<f4", "(6,)"), six), "expected two dimensions"},
       {NpyText(NpyHeader("<f4", "(2, 2, 2)"), six), "expected two dimensions"},

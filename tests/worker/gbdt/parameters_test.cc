@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "worker/gbdt/parameter_place.h"
 #include "worker/gbdt/parameter_table.h"
 
 namespace strata {
@@ -158,6 +159,17 @@ TEST(LightGbmConf, WhatHasNoEffectIsAccepted) {
       "force_col_wise = true\nlinear_tree = false\nis_enable_sparse = true\nnum_machines = 1\n",
       "f", {});
   EXPECT_TRUE(p.ok()) << p.status().ToString();
+}
+
+TEST(ParameterPlace, KeysAreThoseOfWhoGaveThem) {
+  TreeParameters given;
+  EXPECT_EQ(KeyOf(given, "output_model"), "output_model");
+  given.columns.emplace();
+  EXPECT_EQ(KeyOf(given, "output_model"), "output.model");
+  EXPECT_EQ(KeyOf(given, "report_file"), "gbdt.report_file");
+  EXPECT_EQ(KeyOf(given, "data"), "data.train");
+  given.task = "predict";
+  EXPECT_EQ(KeyOf(given, "data"), "data.test");
 }
 
 }  // namespace

@@ -75,7 +75,8 @@ Result<NpyRows::Shape> NpyRows::ReadShape(const File& file, const std::string& p
   shape.value_bytes = kind.starts_with("'<f4'") ? 4 : kind.starts_with("'<f8'") ? 8 : 0;
   if (shape.value_bytes == 0) {
     return Invalid(
-        fmt::format("{}: expected elements '<f4' or '<f8', found {}", path, ShownBytes(kind, 8)));
+        fmt::format("{}: expected elements '<f4' or '<f8', found {}: save x.astype('float32')",
+                    path, ShownBytes(kind.substr(0, kind.find(',')), 8)));
   }
   if (!ValueOf(header, "fortran_order").starts_with("False")) {
     return Invalid(

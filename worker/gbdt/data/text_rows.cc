@@ -105,6 +105,12 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
     return Invalid(fmt::format("{}: no row: expected one row a line{}", path,
                                columns.header ? " behind the header" : ""));
   }
+  if (first[0].starts_with("\x1f\x8b") || first[0].starts_with("PK\x03\x04")) {
+    return Invalid(
+        fmt::format("{}: is compressed or an archive: expected the text, or one array as "
+                    "numpy.save leaves it",
+                    path));
+  }
   const std::string& row = first[columns.header ? 1 : 0];
   STRATA_ASSIGN(TextFormat format, FormatOf(row, path));
   if (columns.predicted_features == 1 && row.find_first_of(": ,\t") == row.npos) {
@@ -151,7 +157,9 @@ Status TextRows::Wrong(const std::string& what) const {
 Result<double> TextRows::Number(std::string_view text) const {
   double value = 0;
   if (ReadNumber(text, &value)) return value;
-  return Wrong(fmt::format("expected a number, found '{}'", ShownBytes(Trimmed(text))));
+  const bool may_be_names = lines_.from_start() && lines_.lines_read() == 1 && !header_.has_value();
+  return Wrong(fmt::format("expected a number, found '{}'{}", ShownBytes(Trimmed(text)),
+                           may_be_names ? ": a first line of names needs header = true" : ""));
 }
 
 Status TextRows::Next(SparseRows* block) {
