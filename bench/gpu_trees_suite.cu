@@ -382,6 +382,8 @@ Suite GpuTreesSuite() {
         if (all) {
           shapes.push_back({428'572, 2000, 255, 0});
           shapes.push_back({428'572, 2000, 255, 0, 63});
+          shapes.push_back({10'000'000, 28, 255, 0, 63});
+          shapes.push_back({10'000'000, 28, 255, 0, 15});
         }
         std::vector<Case> cases;
         std::vector<TreeShape> arrays = {{"10000000 x 28", 10'500'000, 28}};

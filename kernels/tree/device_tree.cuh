@@ -21,6 +21,8 @@ constexpr int kChosenMax = 32;                // leaves split in one step
 constexpr int kLanes = 32;                    // features side by side in a block of bins
 constexpr int kGroupFeatures = 8;             // that a block of threads searches
 constexpr uint32_t kHistogramRowsMin = 4096;  // a leaf with fewer is added up by one block
+constexpr uint32_t kHistogramBlocks = 1;      // of threads that an SM is to hold
+constexpr uint32_t kPartitionBlocks = 4;      // likewise
 constexpr uint32_t kGpusMax = 16;             // that grow a tree together
 
 // A split as the search leaves it.
@@ -255,6 +257,5 @@ void MeetPeers(const TreeView& view, Topic topic, MeetingParts parts, cudaStream
 // which is to be announced once.
 uint32_t HistogramSharedBytes(const TreeView& view, uint32_t bins_max);
 Status PrepareHistograms(uint32_t shared_bytes);
-uint32_t HistogramBlocks(const TreeView& view);  // that an SM is to hold
 
 }  // namespace strata::gpu_tree

@@ -211,7 +211,7 @@ Status GpuPart::StartGradients(GradientWidth width) {
     }
     shared_bytes_ = HistogramSharedBytes(view_, bins().narrow_bins_max());
     STRATA_TRY(PrepareHistograms(shared_bytes_));
-    view_.histogram_grid = processors_ * HistogramBlocks(view_);
+    view_.histogram_grid = processors_ * kHistogramBlocks;
     DropGraph();
   }
   return FromCuda(cudaMemsetAsync(state_.data(), 0, sizeof(TreeState), stream_), "a tree");
@@ -289,7 +289,7 @@ void GpuPart::Choose() {
 }
 void GpuPart::Partition() {
   const DeviceScope scope(device_);
-  PartitionLeaves(view_, processors_ * 6, stream_);
+  PartitionLeaves(view_, processors_ * kPartitionBlocks, stream_);
 }
 void GpuPart::Histograms() {
   const DeviceScope scope(device_);

@@ -1,31 +1,44 @@
-// Histograms of the smaller children of a step. Lane l of a warp adds up feature l of a block: in
-// shared memory as [bin][sum][lane], so that each lane has a bank of its own and no two of a warp
-// ever meet, whatever the data. Sums are integers, whose order does not matter.
+// Histograms of the smaller children of a step: in shared memory as [bin][sum][feature of a block],
+// where the lanes of a warp add to 32 features at a time, so that each has a bank of its own and no
+// two ever meet, whatever the data. Sums are integers, whose order does not matter.
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/tree/device_tree.cuh"
+#include "kernels/tree/lane_bins.cuh"
 #include "kernels/tree/shuffle.cuh"
 
 namespace strata::gpu_tree {
 namespace {
 
-constexpr uint32_t kRowsMax = 65535;  // of an item: sums of 16 bits a row fit 32 bits
-constexpr unsigned kAhead = 8;        // rows whose bins a warp fetches at once
+constexpr unsigned kThreads = 1024;
+constexpr uint32_t kRowsMax = 65535;        // of an item: sums of 16 bits a row fit 32 bits
+constexpr uint32_t kItemCost = 2048;        // of an item beside its rows, in rows
+constexpr unsigned kAtOnce = 2;             // rows that a lane fetches at once
+constexpr uint32_t kBinWords = 2 * kLanes;  // of a bin: two sums a lane
 
-// Rows of 16 bits: two sums of a bin. Of 32 bits: four, the halves of both numbers.
+// Rows of 16 bits: two sums of a bin. Of 32 bits: four, the halves of both numbers, the second two
+// a plane of all bins behind.
 template <typename Gradient>
 struct Sums;
 
+__device__ uint32_t TakeWord(uint32_t* at) {
+  const uint32_t word = *at;
+  *at = 0;
+  return word;
+}
+__device__ void AddWord(unsigned char* at, uint32_t by) {
+  atomicAdd(reinterpret_cast<uint32_t*>(at), by);
+}
+constexpr uint32_t kNextSum = kLanes * sizeof(uint32_t);
+
 template <>
 struct Sums<uint32_t> {
-  static constexpr uint32_t kCount = 2;
-  static constexpr unsigned kThreads = 640;
-  static constexpr unsigned kBlocks = 2;  // of an SM
-  static __device__ void Add(uint32_t row, uint32_t* at) {
-    atomicAdd(at, static_cast<uint32_t>(static_cast<int32_t>(row) >> 16));
-    atomicAdd(at + kLanes, row & 0xffffU);
+  static constexpr uint32_t kPlanes = 1;
+  static __device__ void Add(uint32_t row, unsigned char* at, uint32_t /*plane*/) {
+    AddWord(at, static_cast<uint32_t>(static_cast<int32_t>(row) >> 16));
+    AddWord(at + kNextSum, row & 0xffffU);
   }
-  static __device__ GradientSums Read(const uint32_t* at) {
-    return {static_cast<int32_t>(at[0]), at[kLanes]};
+  static __device__ GradientSums Take(uint32_t* at, uint32_t /*plane*/) {
+    return {static_cast<int32_t>(TakeWord(at)), TakeWord(at + kLanes)};
   }
   static __device__ GradientSums Of(uint32_t row) {
     return {static_cast<int32_t>(row) >> 16, row & 0xffffU};
@@ -34,18 +47,17 @@ struct Sums<uint32_t> {
 
 template <>
 struct Sums<Row32> {
-  static constexpr uint32_t kCount = 4;
-  static constexpr unsigned kThreads = 1024;
-  static constexpr unsigned kBlocks = 1;
-  static __device__ void Add(const Row32& row, uint32_t* at) {
-    atomicAdd(at, static_cast<uint32_t>(row.gradient >> 16));
-    atomicAdd(at + kLanes, static_cast<uint32_t>(row.gradient) & 0xffffU);
-    atomicAdd(at + 2 * kLanes, static_cast<uint32_t>(row.hessian >> 16));
-    atomicAdd(at + 3 * kLanes, static_cast<uint32_t>(row.hessian) & 0xffffU);
+  static constexpr uint32_t kPlanes = 2;
+  static __device__ void Add(const Row32& row, unsigned char* at, uint32_t plane) {
+    AddWord(at, static_cast<uint32_t>(row.gradient >> 16));
+    AddWord(at + kNextSum, static_cast<uint32_t>(row.gradient) & 0xffffU);
+    AddWord(at + plane, static_cast<uint32_t>(row.hessian >> 16));
+    AddWord(at + plane + kNextSum, static_cast<uint32_t>(row.hessian) & 0xffffU);
   }
-  static __device__ GradientSums Read(const uint32_t* at) {
-    return {int64_t{static_cast<int32_t>(at[0])} * 65536 + at[kLanes],
-            int64_t{static_cast<int32_t>(at[2 * kLanes])} * 65536 + at[3 * kLanes]};
+  static __device__ GradientSums Take(uint32_t* at, uint32_t plane) {
+    const int64_t gradient = int64_t{static_cast<int32_t>(TakeWord(at))} * 65536;
+    const int64_t hessian = int64_t{static_cast<int32_t>(TakeWord(at + plane))} * 65536;
+    return {gradient + TakeWord(at + kLanes), hessian + TakeWord(at + plane + kLanes)};
   }
   static __device__ GradientSums Of(const Row32& row) { return {row.gradient, row.hessian}; }
 };
@@ -68,36 +80,55 @@ struct Item {
 
 // How the step's rows are divided, the same in every block of threads.
 struct Division {
-  uint32_t item_rows;
-  uint32_t leaf_rows[kChosenMax];  // of the smaller child
-  uint32_t leaf[kChosenMax];       // its node
-  bool is_needed[kChosenMax];      // one of the children can be split
-
-  // Of a leaf without rows there is one, which has zeros written.
-  __device__ uint32_t Pieces(int32_t i) const {
-    if (!is_needed[i]) return 0;
-    return leaf_rows[i] == 0 ? 1 : (leaf_rows[i] + item_rows - 1) / item_rows;
-  }
+  uint32_t rows[kChosenMax];  // of the smaller child, unless it is not needed
+  uint32_t begin[kChosenMax];
+  uint32_t pieces[kChosenMax];
+  int32_t slot[kChosenMax];
+  uint8_t side[kChosenMax];
 };
 
+// The first warp: the rows of an item that let the work of blocks of threads end soonest, when each
+// item costs as much as some rows more. A lane tries a size.
+__device__ uint32_t BestItemRows(const TreeView& view, const Division& division, int32_t leaves,
+                                 uint64_t all_rows) {
+  const uint64_t fair = (all_rows * view.blocks + view.histogram_grid - 1) / view.histogram_grid;
+  const uint32_t rounds_min = static_cast<uint32_t>((fair + kRowsMax - 1) / kRowsMax);
+  const auto least = static_cast<uint32_t>(rounds_min > 1 ? fair / rounds_min : fair);
+  uint32_t size = least + (least * (threadIdx.x % 32) + 15) / 16;
+  size = min(max(size, kHistogramRowsMin), kRowsMax);
+  const float pieces_a_row = 1.0F / static_cast<float>(size);
+  uint32_t items = 0;
+  for (int32_t i = 0; i < leaves; ++i) {
+    items += static_cast<uint32_t>(static_cast<float>(division.rows[i]) * pieces_a_row) + 1;
+  }
+  const uint32_t rounds = (items * view.blocks + view.histogram_grid - 1) / view.histogram_grid;
+  const uint64_t cost = uint64_t{rounds} * (size + kItemCost);
+  return static_cast<uint32_t>(ShuffleReduce(cost << 16 | size, LeastOf{}) & 0xffff);
+}
+
 __device__ void Divide(const TreeView& view, Division* division) {
-  const TreeState& state = *view.state;
   if (threadIdx.x < 32) {
+    const TreeState& state = *view.state;
+    const auto i = static_cast<int32_t>(threadIdx.x);
     uint32_t rows = 0;
-    division->is_needed[threadIdx.x] = false;
-    if (static_cast<int32_t>(threadIdx.x) < state.chosen_count) {
-      const ChildPair pair(view, state.chosen[threadIdx.x]);
-      rows = pair.any_can_split ? view.nodes[pair.smaller].count : 0;
-      division->leaf[threadIdx.x] = static_cast<uint32_t>(pair.smaller);
-      division->is_needed[threadIdx.x] = pair.any_can_split;
+    bool is_needed = false;
+    if (i < state.chosen_count) {
+      const Chosen& chosen = state.chosen[i];
+      const ChildPair pair(view, chosen);
+      const TreeNode& leaf = view.nodes[pair.smaller];
+      is_needed = pair.any_can_split;
+      rows = is_needed ? leaf.count : 0;
+      division->begin[i] = leaf.begin();
+      division->side[i] = leaf.side;
+      division->slot[i] = chosen.new_slot;
     }
-    division->leaf_rows[threadIdx.x] = rows;
-    const uint64_t all = ShuffleReduce(uint64_t{rows}, PlusOf{}) * view.blocks;
-    const uint64_t fair = (all + view.histogram_grid - 1) / view.histogram_grid;
-    if (threadIdx.x == 0) {
-      division->item_rows = static_cast<uint32_t>(
-          fair < kHistogramRowsMin ? kHistogramRowsMin : (fair > kRowsMax ? kRowsMax : fair));
-    }
+    division->rows[i] = rows;
+    __syncwarp();
+    const uint64_t all = ShuffleReduce(uint64_t{rows}, PlusOf{});
+    const uint32_t item_rows = BestItemRows(view, *division, state.chosen_count, all);
+    // Of a leaf without rows there is one piece, which has zeros written.
+    const uint32_t pieces = rows == 0 ? 1 : (rows + item_rows - 1) / item_rows;
+    division->pieces[i] = is_needed ? pieces : 0;
   }
   __syncthreads();
 }
@@ -106,93 +137,103 @@ static_assert(kChosenMax == 32);
 __device__ Item ItemAt(const TreeView& view, const Division& division, uint64_t number) {
   Item item;
   for (int32_t i = 0; i < view.state->chosen_count; ++i) {
-    const uint32_t rows = division.leaf_rows[i];
-    const uint64_t pieces = division.Pieces(i);
-    if (number >= pieces * view.blocks) {
-      number -= pieces * view.blocks;
+    const uint32_t pieces = division.pieces[i];
+    if (number >= uint64_t{pieces} * view.blocks) {
+      number -= uint64_t{pieces} * view.blocks;
       continue;
     }
-    const uint32_t piece = static_cast<uint32_t>(number % pieces);
-    const TreeNode& leaf = view.nodes[division.leaf[i]];
-    item.block = view.block + number / pieces;
-    item.begin = leaf.begin() + piece * division.item_rows;
-    item.count = min(division.item_rows, rows - piece * division.item_rows);
-    item.side = leaf.side;
+    const uint32_t piece = static_cast<uint32_t>(number) % pieces;
+    const uint32_t rows = division.rows[i];
+    // Pieces of a leaf are alike.
+    const uint32_t before = static_cast<uint32_t>(uint64_t{rows} * piece / pieces);
+    item.block = view.block + static_cast<uint32_t>(number) / pieces;
+    item.begin = division.begin[i] + before;
+    item.count = static_cast<uint32_t>(uint64_t{rows} * (piece + 1) / pieces) - before;
+    item.side = division.side[i];
     item.is_all = pieces == 1;
-    item.histogram = view.histograms +
-                     static_cast<uint64_t>(view.state->chosen[i].new_slot) * view.histogram_size;
+    item.histogram =
+        view.histograms + static_cast<uint64_t>(division.slot[i]) * view.histogram_size;
     break;
   }
   return item;
 }
 
-// Rows that a warp has before it, for all of its lanes to read.
-template <typename Gradient>
-struct Staged {
-  uint32_t row;
-  Gradient gradient;
-};
-
-// A warp takes 32 rows at a time; with fewer than 32 features side by side, several rows at once.
-// Instructions are what this costs, so that there are no conditions: lanes without a feature add to
-// sums that nobody reads, and rows behind the last one add nothing.
-template <bool kIsFull, typename Gradient>
-__device__ void AddNarrow(const BlockView& block, const uint32_t* rows, const Gradient* gradients,
-                          uint32_t count, Staged<Gradient>* staged, uint32_t* sums) {
+// A warp takes rows by lanes: two of a row of 32 features, one of a smaller one.
+template <unsigned kBytes, typename Gradient>
+__device__ void AddRows(const BlockView& block, const uint32_t* rows, const Gradient* gradients,
+                        uint32_t count, uint32_t* sums) {
   using Kind = Sums<Gradient>;
   const unsigned lane = threadIdx.x % 32;
-  const unsigned stride = kIsFull ? kLanes : block.stride;
-  const unsigned at_once = kLanes / stride;
-  const unsigned sub = lane / stride;
-  const auto* const bins = static_cast<const uint8_t*>(block.bins) + lane % stride;
-  uint32_t* const own_sums = sums + lane;
-  staged += threadIdx.x / 32 * kLanes;
-  for (uint32_t base = threadIdx.x / 32 * 32; base < count; base += blockDim.x) {
-    const bool is_row = base + lane < count;
-    __syncwarp();
-    staged[lane] = {rows[is_row ? base + lane : base],
-                    is_row ? gradients[base + lane] : Gradient{}};
-    __syncwarp();
-    for (unsigned first = 0; first < kLanes; first += kAhead * at_once) {
-      Staged<Gradient> row[kAhead];
-      uint32_t bin[kAhead];
+  const unsigned lanes_of_row = block.stride / kBytes;
+  const unsigned warp_rows = kLanes / lanes_of_row;
+  const LaneBins<kBytes> order(lane, lanes_of_row);
+  const auto* const bins = static_cast<const uint8_t*>(block.bins) + lane % lanes_of_row * kBytes;
+  auto* const own_sums = reinterpret_cast<unsigned char*>(sums);
+  const uint32_t plane = block.bins_max * kBinWords * sizeof(uint32_t);
+  uint32_t row[kAtOnce];
+  Gradient gradient[kAtOnce];
+  const auto fetch = [&](uint32_t from) {
 #pragma unroll
-      for (unsigned j = 0; j < kAhead; ++j) {
-        const unsigned from = first + j * at_once + sub;
-        row[j] = staged[kIsFull ? from : from % kLanes];
-        bin[j] = bins[uint64_t{row[j].row} * stride];
-      }
+    for (unsigned k = 0; k < kAtOnce; ++k) {
+      const uint32_t i = from + k * warp_rows + lane / lanes_of_row;
+      const uint32_t at = min(i, count - 1);
+      row[k] = rows[at];
+      gradient[k] = i < count ? gradients[at] : Gradient{};
+    }
+  };
+  uint32_t base = threadIdx.x / 32 * warp_rows * kAtOnce;
+  if (base < count) fetch(base);
+  while (base < count) {
+    uint32_t words[kAtOnce][(kBytes + 3) / 4];
+    Gradient own[kAtOnce];
 #pragma unroll
-      for (unsigned j = 0; j < kAhead; ++j) {
-        if (!kIsFull && first + j * at_once + sub >= kLanes) break;
-        Kind::Add(row[j].gradient, own_sums + bin[j] * (Kind::kCount * kLanes));
-      }
+    for (unsigned k = 0; k < kAtOnce; ++k) {
+      order.Load(bins + uint64_t{row[k]} * block.stride, words[k]);
+      own[k] = gradient[k];
+    }
+    base += blockDim.x / 32 * warp_rows * kAtOnce;
+    if (base < count) fetch(base);
+#pragma unroll
+    for (unsigned k = 0; k < kAtOnce; ++k) {
+      order.ForEach(words[k],
+                    [&](uint32_t offset) { Kind::Add(own[k], own_sums + offset, plane); });
     }
   }
 }
 
 template <typename Gradient>
-__device__ void BuildNarrow(const TreeView& view, const Item& item, const uint32_t* rows,
-                            const Gradient* gradients, Staged<Gradient>* staged, uint32_t* sums) {
+__device__ void BuildNarrow(const Item& item, const uint32_t* rows, const Gradient* gradients,
+                            uint32_t* sums) {
   using Kind = Sums<Gradient>;
   const BlockView& block = *item.block;
-  const uint32_t words = block.bins_max * Kind::kCount * kLanes;
-  for (uint32_t i = threadIdx.x; i < words; i += blockDim.x) sums[i] = 0;
-  __syncthreads();
-  if (block.stride == kLanes) {
-    AddNarrow<true>(block, rows, gradients, item.count, staged, sums);
-  } else {
-    AddNarrow<false>(block, rows, gradients, item.count, staged, sums);
+  switch (block.stride) {
+    case 1:
+      AddRows<1>(block, rows, gradients, item.count, sums);
+      break;
+    case 2:
+      AddRows<2>(block, rows, gradients, item.count, sums);
+      break;
+    case 4:
+      AddRows<4>(block, rows, gradients, item.count, sums);
+      break;
+    case 8:
+      AddRows<8>(block, rows, gradients, item.count, sums);
+      break;
+    default:
+      AddRows<16>(block, rows, gradients, item.count, sums);
   }
   __syncthreads();
+  // Sums go to memory, and are zeros again for the next item.
   GradientSums* const out = item.histogram + block.histogram;
+  const int shift = __ffs(static_cast<int>(block.stride)) - 1;
+  const uint32_t plane_words = block.bins_max * kBinWords;
   for (uint32_t i = threadIdx.x; i < block.bins_max * block.stride; i += blockDim.x) {
-    const uint32_t bin = i / block.stride;
-    if (i % block.stride >= block.features) continue;
+    const uint32_t feature = i & (block.stride - 1);
     GradientSums sum;
-    for (uint32_t lane = i % block.stride; lane < kLanes; lane += block.stride) {
-      sum += Kind::Read(sums + bin * Kind::kCount * kLanes + lane);
+    for (uint32_t lane = feature; lane < kLanes; lane += block.stride) {
+      sum += Kind::Take(sums + (i >> shift) * kBinWords + lane, plane_words);
     }
+    if (feature >= block.features) continue;
     if (item.is_all) {
       out[i] = sum;
     } else {
@@ -225,13 +266,14 @@ __device__ void BuildWide(const TreeView& view, const Item& item, const uint32_t
 }
 
 template <typename Gradient>
-__global__ void __launch_bounds__(Sums<Gradient>::kThreads, Sums<Gradient>::kBlocks)
-    Histograms(const __grid_constant__ TreeView view, Gradient* first, Gradient* second) {
+__global__ void __launch_bounds__(kThreads, kHistogramBlocks)
+    Histograms(const __grid_constant__ TreeView view, Gradient* first, Gradient* second,
+               uint32_t words) {
   extern __shared__ uint4 shared[];
   auto* const sums = reinterpret_cast<uint32_t*>(shared);
   __shared__ Division division;
-  __shared__ Staged<Gradient> staged[Sums<Gradient>::kThreads];
   if (view.state->chosen_count == 0) return;
+  for (uint32_t i = threadIdx.x; i < words / 4; i += blockDim.x) shared[i] = uint4{0, 0, 0, 0};
   Divide(view, &division);
   for (uint64_t number = blockIdx.x;; number += gridDim.x) {
     const Item item = ItemAt(view, division, number);
@@ -241,7 +283,7 @@ __global__ void __launch_bounds__(Sums<Gradient>::kThreads, Sums<Gradient>::kBlo
     if (item.block->wide) {
       BuildWide(view, item, rows, gradients);
     } else {
-      BuildNarrow(view, item, rows, gradients, staged, sums);
+      BuildNarrow(item, rows, gradients, sums);
     }
   }
 }
@@ -249,12 +291,8 @@ __global__ void __launch_bounds__(Sums<Gradient>::kThreads, Sums<Gradient>::kBlo
 }  // namespace
 
 uint32_t HistogramSharedBytes(const TreeView& view, uint32_t bins_max) {
-  const uint32_t sums = view.is_wide ? Sums<Row32>::kCount : Sums<uint32_t>::kCount;
-  return bins_max * sums * kLanes * static_cast<uint32_t>(sizeof(uint32_t));
-}
-
-uint32_t HistogramBlocks(const TreeView& view) {
-  return view.is_wide ? Sums<Row32>::kBlocks : Sums<uint32_t>::kBlocks;
+  const uint32_t planes = view.is_wide ? Sums<Row32>::kPlanes : Sums<uint32_t>::kPlanes;
+  return bins_max * planes * kBinWords * static_cast<uint32_t>(sizeof(uint32_t));
 }
 
 Status PrepareHistograms(uint32_t shared_bytes) {
@@ -268,12 +306,13 @@ Status PrepareHistograms(uint32_t shared_bytes) {
 }
 
 void BuildHistograms(const TreeView& view, uint32_t shared_bytes, cudaStream_t stream) {
+  const auto words = static_cast<uint32_t>(shared_bytes / sizeof(uint32_t));
   if (view.is_wide) {
-    Histograms<Row32><<<view.histogram_grid, Sums<Row32>::kThreads, shared_bytes, stream>>>(
-        view, view.gradients32[0], view.gradients32[1]);
+    Histograms<Row32><<<view.histogram_grid, kThreads, shared_bytes, stream>>>(
+        view, view.gradients32[0], view.gradients32[1], words);
   } else {
-    Histograms<uint32_t><<<view.histogram_grid, Sums<uint32_t>::kThreads, shared_bytes, stream>>>(
-        view, view.gradients16[0], view.gradients16[1]);
+    Histograms<uint32_t><<<view.histogram_grid, kThreads, shared_bytes, stream>>>(
+        view, view.gradients16[0], view.gradients16[1], words);
   }
 }
 

@@ -115,6 +115,8 @@ __device__ void MoveTile(const TreeView& view, const Tile& tile, Gradient* const
   const uint32_t count = min(kTileRows, parent.count - tile.number * kTileRows);
   const uint32_t* const from_rows = view.row_buffers[parent.side] + begin;
   const Gradient* const from_gradients = gradients[parent.side] + begin;
+  // Children that are too deep to be split need their rows alone, for scores.
+  const bool needs_gradients = view.max_depth == 0 || parent.depth + 1 < view.max_depth;
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = threadIdx.x / 32;
   uint32_t row[kRowsOfThread];
@@ -125,7 +127,7 @@ __device__ void MoveTile(const TreeView& view, const Tile& tile, Gradient* const
     const uint32_t i = j * kThreads + threadIdx.x;
     if (i < count) {
       row[j] = from_rows[i];
-      gradient[j] = from_gradients[i];
+      if (needs_gradients) gradient[j] = from_gradients[i];
     }
   }
   uint32_t bin[kRowsOfThread];
@@ -157,7 +159,7 @@ __device__ void MoveTile(const TreeView& view, const Tile& tile, Gradient* const
     const uint32_t to = goes_left ? places->left_begin + left_before
                                   : places->right_end - right + (i - left_before);
     to_rows[to] = row[j];
-    to_gradients[to] = gradient[j];
+    if (needs_gradients) to_gradients[to] = gradient[j];
   }
   __syncthreads();
 }
@@ -178,7 +180,8 @@ __device__ void ClearHistograms(const TreeView& view) {
   }
 }
 
-__global__ void __launch_bounds__(kThreads, 4) Partition(const __grid_constant__ TreeView view) {
+__global__ void __launch_bounds__(kThreads, kPartitionBlocks)
+    Partition(const __grid_constant__ TreeView view) {
   __shared__ Places places;
   __shared__ TileMap map;
   const int32_t leaves = view.state->chosen_count;
