@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/tree/bin_matrix.h"
 #include "kernels/core/device_memory.cuh"
+#include "kernels/tree/bin_matrix.h"
 #include "kernels/tree/device_tree.cuh"
 #include "kernels/tree/gpu_bins.h"
 

@@ -162,6 +162,26 @@ Status GpuPart::GetScores(std::span<double> scores) {
   return {};
 }
 
+Result<double*> GpuPart::NeedAllScores() {
+  const DeviceScope scope(device_);
+  if (all_scores_.size() == 0) {
+    STRATA_TRY(all_scores_.Make(data_rows_ * options_.classes, "scores on the GPU"));
+  }
+  return all_scores_.data();
+}
+
+Status GpuPart::CopyScores(double* all) {
+  const DeviceScope scope(device_);
+  STRATA_TRY(NeedScores());
+  for (size_t k = 0; k < options_.classes; ++k) {
+    STRATA_TRY(FromCuda(
+        cudaMemcpyAsync(all + k * data_rows_ + view_.first_row, scores_.data() + k * view_.rows,
+                        view_.rows * sizeof(double), cudaMemcpyDefault, stream_),
+        "scores"));
+  }
+  return {};
+}
+
 Status GpuPart::AddTree(size_t k, const GrownTree& tree, std::span<const double> values) {
   const DeviceScope scope(device_);
   STRATA_TRY(NeedScores());

@@ -43,6 +43,10 @@ class GpuPart {
   Status SetScores(std::span<const double> scores);
   Status FixScores(std::span<const double> of_classes);
   Status GetScores(std::span<double> scores);
+  const double* scores() const { return scores_.data(); }
+  // Memory here for scores of all rows; a copy of this part's to such memory of another.
+  Result<double*> NeedAllScores();
+  Status CopyScores(double* all);
   // The tree that this part has fetched, or any other.
   Status AddFetched(size_t k, std::span<const double> values);
   Status AddTree(size_t k, const GrownTree& tree, std::span<const double> values);
@@ -145,6 +149,7 @@ class GpuPart {
   std::unique_ptr<DeviceMemory<Row32>> gradients_[2];
   GpuSlopes slopes_;
   DeviceMemory<double> scores_;
+  DeviceMemory<double> all_scores_;    // of all parts' rows, at one of several
   DeviceMemory<double> fixed_scores_;  // of classes; none: gradients are of scores_
   DeviceMemory<uint16_t> leaf_of_;
   std::unique_ptr<DeviceMemory<double>> values_;

@@ -69,6 +69,7 @@ class Trees : public GpuTrees {
 
   Status ComputeGradients(const GpuLoss& loss, uint64_t round) override {
     bag_is_all_ = true;
+    STRATA_TRY(BeginGradients());
     return ForParts([&](GpuPart& part) { return part.ComputeSlopes(loss, round); });
   }
 
@@ -83,11 +84,15 @@ class Trees : public GpuTrees {
   }
 
   Status RoundGradients(size_t k, const GpuRounding& rounding, uint64_t tree_number) override {
+    if (!gradients_have_begun_) STRATA_TRY(BeginGradients());
     STRATA_TRY(ForParts([&](GpuPart& part) { return part.StartGradients(rounding.width); }));
     STRATA_TRY(ForParts([&](GpuPart& part) { return part.TakeSizes(k); }));
     STRATA_TRY(Meet(Topic::kLargest));
     for (const auto& part : parts_) part->RoundSlopes(k, rounding, tree_number);
-    return Meet(Topic::kRoot);
+    STRATA_TRY(Meet(Topic::kRoot));
+    gradients_have_begun_ = false;
+    gradients_have_ended_ = true;
+    return ForParts([](GpuPart& part) { return part.Mark(1); });
   }
 
   Status SetLabels(std::span<const float> labels, std::span<const float> weights,
@@ -108,6 +113,16 @@ class Trees : public GpuTrees {
     return Wait("scores");
   }
 
+  Result<const double*> ScoresOnFirst() override {
+    STRATA_TRY(Wait("scores"));
+    GpuPart& first = *parts_[0];
+    if (parts_.size() == 1) return first.scores();
+    STRATA_ASSIGN(double* const all, first.NeedAllScores());
+    STRATA_TRY(ForParts([all](GpuPart& part) { return part.CopyScores(all); }));
+    STRATA_TRY(Wait("scores"));
+    return all;
+  }
+
   Status AddTree(size_t k, const GrownTree& tree, std::span<const double> values) override {
     STRATA_CHECK(values.size() == tree.leaves.size());
     const bool is_fetched = &tree == last_tree_ && bag_is_all_ &&
@@ -122,6 +137,7 @@ class Trees : public GpuTrees {
   Result<uint64_t> Grow(std::span<const uint8_t> feature_used, uint64_t tree_number,
                         GrownTree* tree) override {
     times_ = {};
+    if (timed_) STRATA_TRY(TakeGradientTime());  // marks are used for other phases
     STRATA_TRY(ForParts([&](GpuPart& part) { return part.Begin(feature_used, tree_number); }));
     STRATA_ASSIGN(const bool as_graphs, HaveGraphs());
     STRATA_TRY(Run(kStepPhases[2], true));
@@ -133,6 +149,7 @@ class Trees : public GpuTrees {
       steps = kStepsOfGraph;
       if (IsDone()) STRATA_TRY(Finish());
     } while (!IsDone());
+    STRATA_TRY(TakeGradientTime());
     const FetchedNodes& first = parts_[0]->fetched();
     last_steps_ = first.state.steps + 1;
     times_.steps = first.state.steps;
@@ -225,6 +242,10 @@ class Trees : public GpuTrees {
     STRATA_TRY(ForParts([](GpuPart& part) { return part.Mark(0); }));
     STRATA_TRY(enqueue());
     STRATA_TRY(ForParts([](GpuPart& part) { return part.Mark(1); }));
+    return AddTime(time);
+  }
+  // Between all parts' marks.
+  Status AddTime(PhaseTime time) {
     double longest = 0;
     for (const auto& part : parts_) {
       STRATA_ASSIGN(const double ms, part->BetweenMarks());
@@ -232,6 +253,17 @@ class Trees : public GpuTrees {
     }
     times_.*time += longest;
     return {};
+  }
+
+  Status BeginGradients() {
+    gradients_have_begun_ = true;
+    return ForParts([](GpuPart& part) { return part.Mark(0); });
+  }
+  // Once they are there nobody has to wait for the marks.
+  Status TakeGradientTime() {
+    if (!gradients_have_ended_) return {};
+    gradients_have_ended_ = false;
+    return AddTime(&GpuTreeTimes::gradients);
   }
 
   // Before anything is on its way that a part waits for.
@@ -280,6 +312,8 @@ class Trees : public GpuTrees {
   std::vector<std::unique_ptr<GpuPart>> parts_;
   bool timed_ = false;
   bool bag_is_all_ = true;
+  bool gradients_have_begun_ = false;  // and are marked
+  bool gradients_have_ended_ = false;
   size_t last_steps_ = kFirstSteps;
   const GrownTree* last_tree_ = nullptr;
   GradientUnits units_;

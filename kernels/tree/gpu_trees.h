@@ -86,13 +86,14 @@ struct GpuGoss {
 // Which rows the trees of a round grow with.
 using GpuSample = std::variant<GpuBag, GpuGoss>;
 
-// Milliseconds of a tree by phase, of the last Grow that was timed.
+// Milliseconds of a tree by phase, of the last Grow; but for gradients, if that was timed.
 struct GpuTreeTimes {
   double choose = 0;
   double partition = 0;
   double histogram = 0;
   double search = 0;
-  double meetings = 0;  // of several GPUs, and adding up each other's histograms
+  double gradients = 0;  // from scores, and their rounding; the round's are in its first tree's
+  double meetings = 0;   // of several GPUs, and adding up each other's histograms
   size_t steps = 0;
   size_t splits = 0;  // those that turned out not to be needed among them
 };
@@ -135,6 +136,9 @@ class GpuTrees {
   // From now on, gradients are of one score a class, whatever scores become.
   virtual Status FixScores(std::span<const double> of_classes) = 0;
   virtual Status GetScores(std::span<double> scores) = 0;
+  // Those of all rows in the memory of the first GPU, good until they change: where they are, or,
+  // of several GPUs, a copy. Waits for them. kRefused: there is no memory for the copy.
+  virtual Result<const double*> ScoresOnFirst() = 0;
   // Adds to each row's score of class k the value of its leaf.
   virtual Status AddTree(size_t k, const GrownTree& tree, std::span<const double> values) = 0;
 

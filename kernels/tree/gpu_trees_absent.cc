@@ -1,6 +1,7 @@
 // Of a build without CUDA.
 #include "kernels/tree/gpu_forest.h"
 #include "kernels/tree/gpu_leaves.h"
+#include "kernels/tree/gpu_metrics.h"
 #include "kernels/tree/gpu_scores.h"
 #include "kernels/tree/gpu_trees.h"
 
@@ -28,6 +29,10 @@ Result<std::shared_ptr<const GpuBins>> GpuBins::Make(int /*device*/, const Numbe
 
 Result<std::unique_ptr<GpuForest>> GpuForest::Open(int /*device*/, const ForestView& /*forest*/,
                                                    size_t /*classes*/) {
+  return NotFound(kAbsent);
+}
+
+Result<std::unique_ptr<GpuMetrics>> GpuMetrics::Open(int /*device*/, const MetricRows& /*rows*/) {
   return NotFound(kAbsent);
 }
 

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "base/log.h"
-#include "worker/gbdt/data/exact_sum.h"
+#include "kernels/tree/exact_sum.h"
 #include "worker/gbdt/to_model_tree.h"
 
 namespace strata {
@@ -28,11 +28,21 @@ Tree ConstantTree(double value, uint64_t rows) {
   return tree;
 }
 
+double RoundsOf(size_t rounds) { return static_cast<double>(std::max<size_t>(1, rounds)); }
+
 // Averages of sums over rounds.
 std::vector<double> Averaged(std::span<const double> sums, size_t rounds) {
   std::vector<double> means(sums.begin(), sums.end());
-  for (double& mean : means) mean /= static_cast<double>(std::max<size_t>(1, rounds));
+  for (double& mean : means) mean /= RoundsOf(rounds);
   return means;
+}
+
+// One metric's values, of which the last one decides.
+void Append(std::vector<MetricValue> values, std::vector<MetricValue>* all) {
+  for (MetricValue& value : values) {
+    value.decides = &value == &values.back();
+    all->push_back(std::move(value));
+  }
 }
 
 }  // namespace
@@ -91,6 +101,7 @@ Status Booster::KeepScores(Group* group) {
   OwnRounds rounds = {.loss = *loss, .weights = train_.weights, .quantise = quantise_options_};
   if (mode_->averages()) rounds.fixed_scores = start_scores_;
   STRATA_ASSIGN(keeps_scores_, engine_->KeepScores(rounds, scored_[0].scores.all()));
+  if (keeps_scores_ && parameters_.is_provide_training_metric) MoveMetricsToGpu(&scored_[0]);
   return {};
 }
 
@@ -120,8 +131,10 @@ Status Booster::StartScores(std::span<const TreeDataset* const> valid) {
   for (const TreeDataset* data : all) {
     STRATA_ASSIGN(std::vector<std::unique_ptr<TreeMetric>> metrics,
                   MakeMetrics(parameters_, *data, pool_));
-    scored_.push_back({DataScores(*data, classes, pool_), std::move(metrics)});
-    if (data != &train_) MoveToGpu(&scored_.back().scores);
+    scored_.push_back({DataScores(*data, classes, pool_), std::move(metrics), nullptr});
+    if (data == &train_) continue;
+    MoveToGpu(&scored_.back().scores);
+    if (scored_.back().scores.on_gpu() != nullptr) MoveMetricsToGpu(&scored_.back());
   }
   const bool averages = mode_->averages();
   if (averages && !train_.init_scores.empty() && first_round_ == 0) {
@@ -147,6 +160,27 @@ void Booster::MoveToGpu(DataScores* scores) {
   const Status moved = scores->MoveToGpu(*gpu);
   if (moved.ok()) return;
   Log(LogLevel::kInfo, "scores of validation data are kept on the CPU: {}", moved.message());
+}
+
+// To where the scores are.
+void Booster::MoveMetricsToGpu(Scored* scored) {
+  // Values of several ranks' rows are found together, on the CPU.
+  if (scored->metrics.empty() || !scored->scores.data().share.is_whole()) return;
+  const Status moved = TryMetricsOnGpu(scored);
+  if (moved.ok()) return;
+  scored->on_gpu = nullptr;
+  Log(LogLevel::kInfo, "metrics are computed on the CPU: {}", moved.message());
+}
+
+Status Booster::TryMetricsOnGpu(Scored* scored) {
+  const TreeDataset& data = scored->scores.data();
+  const int gpu = engine_->gpu().value();
+  STRATA_ASSIGN(scored->on_gpu, GpuMetrics::Open(gpu, {.labels = data.labels,
+                                                       .weights = data.weights,
+                                                       .query_begins = data.query_begins}));
+  for (const auto& metric : scored->metrics) STRATA_TRY(metric->MoveToGpu(scored->on_gpu.get()));
+  if (scored->scores.on_gpu() != nullptr) return {};
+  return engine_->ScoresOnGpu().status();  // memory for a copy, if they lie on several
 }
 
 std::span<const double> Booster::GradientScores() const {
@@ -370,28 +404,46 @@ Result<std::vector<Evaluation>> Booster::Evaluate() const {
   std::vector<Evaluation> evaluations;
   for (size_t i = 0; i < scored_.size(); ++i) {
     if (i == 0 && !parameters_.is_provide_training_metric) continue;
+    const Scored& scored = scored_[i];
     Evaluation evaluation{.data = i == 0 ? "training" : fmt::format("valid_{}", i), .metrics = {}};
-    std::vector<double> made;
-    STRATA_ASSIGN(std::span<const double> scores, scored_[i].scores.Fetch(&made));
-    if (i == 0 && keeps_scores_) {
-      made.resize(scores.size());
-      STRATA_TRY(engine_->FetchScores(made));
-      scores = made;
-    }
-    if (mode_->averages()) scores = made = Averaged(scores, rounds());
-    for (const auto& metric : scored_[i].metrics) {
-      const size_t first = evaluation.metrics.size();
-      for (MetricValue& value : metric->Evaluate(scores)) {
-        evaluation.metrics.push_back(std::move(value));
-      }
-      for (size_t m = first; m < evaluation.metrics.size(); ++m) {
-        evaluation.metrics[m].decides = m + 1 == evaluation.metrics.size();
-      }
-    }
-    STRATA_TRY(scored_[i].scores.data().share.status());
+    STRATA_ASSIGN(evaluation.metrics,
+                  scored.on_gpu == nullptr ? Measure(scored) : MeasureOnGpu(scored));
+    STRATA_TRY(scored.scores.data().share.status());
     evaluations.push_back(std::move(evaluation));
   }
   return evaluations;
+}
+
+Result<std::vector<MetricValue>> Booster::Measure(const Scored& scored) const {
+  std::vector<double> made;
+  STRATA_ASSIGN(std::span<const double> scores, scored.scores.Fetch(&made));
+  if (&scored == scored_.data() && keeps_scores_) {
+    made.resize(scores.size());
+    STRATA_TRY(engine_->FetchScores(made));
+    scores = made;
+  }
+  if (mode_->averages()) scores = made = Averaged(scores, rounds());
+  std::vector<MetricValue> all;
+  for (const auto& metric : scored.metrics) Append(metric->Evaluate(scores), &all);
+  return all;
+}
+
+Result<std::vector<MetricValue>> Booster::MeasureOnGpu(const Scored& scored) const {
+  const double* scores = nullptr;
+  if (scored.scores.on_gpu() != nullptr) {
+    scores = scored.scores.on_gpu()->data();
+  } else {
+    STRATA_ASSIGN(scores, engine_->ScoresOnGpu());
+  }
+  if (mode_->averages()) {
+    STRATA_ASSIGN(scores, scored.on_gpu->Divided(scores, model_.classes, RoundsOf(rounds())));
+  }
+  std::vector<MetricValue> all;
+  for (const auto& metric : scored.metrics) {
+    STRATA_ASSIGN(std::vector<MetricValue> values, metric->EvaluateOnGpu(*scored.on_gpu, scores));
+    Append(std::move(values), &all);
+  }
+  return all;
 }
 
 }  // namespace strata

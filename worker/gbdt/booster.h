@@ -73,6 +73,7 @@ class Booster {
   struct Scored {
     DataScores scores;
     std::vector<std::unique_ptr<TreeMetric>> metrics;
+    std::unique_ptr<GpuMetrics> on_gpu;  // where the scores are, unless null
   };
 
   Booster(const TreeParameters& parameters, const TreeDataset& train, WorkPool& pool);
@@ -80,6 +81,10 @@ class Booster {
                BoosterStart start);
   void StartModel(TreeModel model);
   void MoveToGpu(DataScores* scores);
+  void MoveMetricsToGpu(Scored* scored);
+  Status TryMetricsOnGpu(Scored* scored);
+  Result<std::vector<MetricValue>> Measure(const Scored& scored) const;
+  Result<std::vector<MetricValue>> MeasureOnGpu(const Scored& scored) const;
   Status StartScores(std::span<const TreeDataset* const> valid);
   std::span<const double> GradientScores() const;
   Status Drop(const RoundPlan& plan);

@@ -88,10 +88,12 @@ std::string Queries(uint64_t rows_max, size_t all) {
   return text;
 }
 
-std::string Weights() {
-  Random random(7);
+std::string Weights(size_t rows, uint64_t seed) {
+  Random random(seed);
   std::string text;
-  for (size_t row = 0; row < kRows; ++row) text += fmt::format("{}\n", random.Below(5) + 1);
+  for (size_t row = 0; row < rows; ++row) {
+    text += fmt::format("{}\n", 0.1 * static_cast<double>(random.Below(50) + 1));
+  }
   return text;
 }
 
@@ -101,7 +103,7 @@ TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
   TextDisk disk;
   disk.files["d"] = Rows(GetParam().classes, GetParam().real);
   if (GetParam().query_rows > 0) disk.files["d.query"] = Queries(GetParam().query_rows, kRows);
-  if (GetParam().weighted) disk.files["d.weight"] = Weights();
+  if (GetParam().weighted) disk.files["d.weight"] = Weights(kRows, 7);
   std::vector<std::string> conf = {"num_leaves=12", "min_data_in_leaf=10", "categorical_feature=4"};
   conf.insert(conf.end(), GetParam().conf.begin(), GetParam().conf.end());
   const Result<TreeParameters> parameters = ParseLightGbmConf("", "f", conf);
@@ -116,6 +118,7 @@ TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
   const Result<TreeDataset> data = LoadTreeDataset(disk, **source, "d", options, nullptr, **pool);
   ASSERT_TRUE(data.ok()) << data.status().ToString();
   disk.files["v"] = Rows(GetParam().classes, GetParam().real, 6, 321);
+  if (GetParam().weighted) disk.files["v.weight"] = Weights(321, 8);
   if (GetParam().query_rows > 0) disk.files["v.query"] = Queries(GetParam().query_rows, 321);
   const Result<std::unique_ptr<TextRows>> other = TextRows::Open(disk, "v", {});
   ASSERT_TRUE(other.ok());
@@ -202,7 +205,16 @@ INSTANTIATE_TEST_SUITE_P(All, GpuBinsTest, testing::Values(15, 255, 2000));
 INSTANTIATE_TEST_SUITE_P(
     All, TreeEngineTest,
     testing::Values(
-        Setting{"Regression", {"objective=regression"}, 2, true},
+        Setting{"Regression",
+                {"objective=regression", "metric=l2,rmse,l1,quantile,huber,fair,mape"},
+                2,
+                true},
+        Setting{"RegressionOfRoots",
+                {"objective=regression", "reg_sqrt=true", "metric=l2,l1"},
+                2,
+                true,
+                0,
+                true},
         Setting{"Binary",
                 {"objective=binary", "bagging_fraction=0.7", "bagging_freq=2",
                  "feature_fraction=0.6", "gradient_bits=16"}},
@@ -212,7 +224,24 @@ INSTANTIATE_TEST_SUITE_P(
         Setting{"RenewedFromGradients",
                 {"objective=binary", "use_quantized_grad=true", "quant_train_renew_leaf=true"}},
         Setting{"Renewed", {"objective=regression_l1"}, 2, true},
-        Setting{"Poisson", {"objective=poisson"}},
+        Setting{"Poisson",
+                {"objective=poisson", "metric=poisson,gamma_deviance,tweedie,l2"},
+                2,
+                false,
+                0,
+                true},
+        Setting{"CrossEntropyLambda", {"objective=cross_entropy_lambda"}, 2, false, 0, true},
+        Setting{"Curves",
+                {"objective=binary",
+                 "metric=auc,average_precision,binary_logloss,binary_error,accuracy,"
+                 "cross_entropy,kullback_leibler"},
+                2,
+                false,
+                0,
+                true},
+        Setting{"CurvesOfFewScores",  // runs of equal ones are longer than a tile's part
+                {"objective=binary", "metric=auc,average_precision", "num_leaves=2",
+                 "bagging_fraction=0.8", "bagging_freq=1"}},
         Setting{"Goss", {"objective=binary", "data_sample_strategy=goss", "learning_rate=0.5"}},
         Setting{"Dart", {"objective=binary", "boosting=dart", "drop_rate=0.5", "skip_drop=0"}},
         Setting{"GossMulticlass",
@@ -227,7 +256,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "skip_drop=0"},
                 3},
         Setting{"RandomForest",
-                {"objective=binary", "boosting=rf", "bagging_fraction=0.5", "bagging_freq=1"}},
+                {"objective=binary", "metric=auc,binary_logloss", "boosting=rf",
+                 "bagging_fraction=0.5", "bagging_freq=1"}},
         Setting{"RandomForestMulticlass",
                 {"objective=multiclassova", "num_class=3", "boosting=rf", "bagging_fraction=0.5",
                  "bagging_freq=1"},
@@ -244,27 +274,41 @@ INSTANTIATE_TEST_SUITE_P(
                 2,
                 true,
                 30},
-        Setting{"Multiclass", {"objective=multiclass", "num_class=3"}, 3},
+        Setting{"Multiclass",
+                {"objective=multiclass", "num_class=3",
+                 "metric=multi_logloss,multi_error,auc_mu,accuracy", "multi_error_top_k=2"},
+                3},
         Setting{"MulticlassWeighted",
                 {"objective=multiclass", "num_class=5", "bagging_fraction=0.7", "bagging_freq=1",
-                 "gradient_bits=16"},
+                 "gradient_bits=16", "metric=multi_error,auc_mu,multi_logloss"},
                 5,
                 false,
                 0,
                 true},
-        Setting{"OneVsAll", {"objective=multiclassova", "num_class=4", "sigmoid=1.5"}, 4},
+        Setting{"OneVsAll",
+                {"objective=multiclassova", "num_class=4", "sigmoid=1.5",
+                 "metric=multi_logloss,multi_error,auc_mu"},
+                4},
         // A class that never occurs has constants for trees.
         Setting{"OneVsAllLacking", {"objective=multiclassova", "num_class=6"}, 4},
-        Setting{"LambdaRank", {"objective=lambdarank", "eval_at=3"}, 5, false, 60},
+        Setting{"LambdaRank",
+                {"objective=lambdarank", "eval_at=3,1,500", "metric=ndcg,map"},
+                5,
+                false,
+                60},
         Setting{"LambdaRankPlain",
-                {"objective=lambdarank", "eval_at=3", "lambdarank_norm=false",
+                {"objective=lambdarank", "eval_at=3,20", "metric=ndcg,map", "lambdarank_norm=false",
                  "lambdarank_truncation_level=4", "sigmoid=2", "bagging_fraction=0.5",
                  "bagging_freq=1", "bagging_by_query=true", "label_gain=0,1,1,5,9"},
                 5,
                 false,
                 20,
                 true},
-        Setting{"LambdaRankLong", {"objective=lambdarank", "eval_at=3"}, 5, false, 1400},
+        Setting{"LambdaRankLong",
+                {"objective=lambdarank", "eval_at=3,1200", "metric=map,ndcg"},
+                5,
+                false,
+                1400},
         Setting{"LambdaRankForest",
                 {"objective=lambdarank", "eval_at=3", "boosting=rf", "bagging_fraction=0.5",
                  "bagging_freq=1"},

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "worker/gbdt/data/exact_sum.h"
+#include "kernels/tree/exact_sum.h"
 
 namespace strata {
 

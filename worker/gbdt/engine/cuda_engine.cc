@@ -10,9 +10,10 @@ namespace {
 
 class CudaEngine : public TreeEngine {
  public:
-  CudaEngine(int device, const TreeParameters& p, const TreeDataset& data,
+  CudaEngine(int device, const TreeParameters& p, const TreeDataset& data, PhaseTimes* phases,
              std::unique_ptr<GpuTrees> trees)
       : device_(device),
+        phases_(phases),
         feature_fraction_(p.feature_fraction),
         feature_seed_(static_cast<uint64_t>(p.feature_fraction_seed)),
         features_(data.bins.features()),
@@ -56,16 +57,22 @@ class CudaEngine : public TreeEngine {
   }
 
   Status FetchScores(std::span<double> scores) override { return trees_->GetScores(scores); }
+  Result<const double*> ScoresOnGpu() override { return trees_->ScoresOnFirst(); }
 
  private:
   Result<EngineTree> GrowNow(uint64_t tree_number) {
     const std::vector<uint8_t> used =
         FeaturesOfTree(features_, feature_fraction_, feature_seed_, tree_number);
     STRATA_ASSIGN(const uint64_t not_finite, trees_->Grow(used, tree_number, &tree_));
+    if (phases_ != nullptr) {
+      phases_->Add(TreePhase::kGradients,
+                   static_cast<TimeNs>(trees_->times().gradients * 1e-3 * kSecond));
+    }
     return EngineTree{.tree = &tree_, .units = trees_->units(), .not_finite = not_finite};
   }
 
   const int device_;  // the first
+  PhaseTimes* const phases_;
   const double feature_fraction_;
   const uint64_t feature_seed_;
   const size_t features_;
@@ -79,8 +86,8 @@ class CudaEngine : public TreeEngine {
 }  // namespace
 
 Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
-                                                   const TreeParameters& p,
-                                                   const TreeDataset& data) {
+                                                   const TreeParameters& p, const TreeDataset& data,
+                                                   PhaseTimes* phases) {
   STRATA_ASSIGN(const std::vector<FeatureShape> shapes, RuledShapes(p, *data.features));
   const GpuTreeOptions of_trees = {
       .rules = p.rules,
@@ -101,7 +108,7 @@ Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
   }
   STRATA_TRY(trees.status());
   return std::unique_ptr<TreeEngine>(
-      std::make_unique<CudaEngine>(devices[0], p, data, std::move(*trees)));
+      std::make_unique<CudaEngine>(devices[0], p, data, phases, std::move(*trees)));
 }
 
 }  // namespace strata

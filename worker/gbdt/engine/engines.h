@@ -14,9 +14,9 @@ Result<std::unique_ptr<TreeEngine>> MakeCpuEngine(const TreeParameters& paramete
                                                   const EngineOptions& options,
                                                   std::unique_ptr<GpuLeaves> gpu = nullptr);
 
-// On GPUs of this machine, for one rank.
+// On GPUs of this machine, for one rank. `phases`, unless null, hears of gradients.
 Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
                                                    const TreeParameters& parameters,
-                                                   const TreeDataset& data);
+                                                   const TreeDataset& data, PhaseTimes* phases);
 
 }  // namespace strata

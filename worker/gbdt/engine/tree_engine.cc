@@ -63,7 +63,7 @@ Result<std::unique_ptr<TreeEngine>> MakeOnGpu(std::optional<int> device, const T
   }
   std::vector<int> devices(static_cast<size_t>(p.num_gpu));
   std::iota(devices.begin(), devices.end(), device.value_or(0));
-  return MakeCudaEngine(devices, p, data);
+  return MakeCudaEngine(devices, p, data, options.phases);
 }
 
 }  // namespace

@@ -72,6 +72,9 @@ class TreeEngine {
   virtual Status FetchScores(std::span<double> /*scores*/) {
     return Failed("this engine keeps no scores");
   }
+  // Those of all rows in the memory of gpu(), good until they change. kRefused: they are not there,
+  // and there is too little for a copy.
+  virtual Result<const double*> ScoresOnGpu() { return Failed("this engine keeps no scores"); }
 };
 
 struct EngineOptions {

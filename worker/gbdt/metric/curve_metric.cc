@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/tree/score_curve.h"
 #include "worker/gbdt/metric/factories.h"
 
 namespace strata {
@@ -12,12 +13,6 @@ struct ScoredRow {
   double score = 0;
   float label = 0;  // above 0: positive
   float weight = 1;
-};
-
-// Weights of the rows of one score.
-struct Threshold {
-  double positive = 0;
-  double negative = 0;
 };
 
 bool IsHigher(const ScoredRow& a, const ScoredRow& b) { return a.score > b.score; }
@@ -42,48 +37,39 @@ void SortByScore(std::vector<ScoredRow>* rows, WorkPool& pool) {
   }
 }
 
-// From the highest score down. Reorders the rows.
-std::vector<Threshold> ThresholdsOf(std::vector<ScoredRow>* rows, WorkPool& pool) {
+// Of each score, from the highest one down; begins with none. Reorders the rows.
+std::vector<CurvePoint> CurveOf(std::vector<ScoredRow>* rows, WorkPool& pool) {
   SortByScore(rows, pool);
-  std::vector<Threshold> thresholds;
+  double largest = 0;
+  for (const ScoredRow& row : *rows) largest = std::max<double>(largest, row.weight);
+  const ExactWeights weights = ExactWeights::For(largest, rows->size());
+  std::vector<CurvePoint> curve(1);
   for (size_t i = 0; i < rows->size(); ++i) {
     const ScoredRow& row = (*rows)[i];
-    if (i == 0 || row.score != (*rows)[i - 1].score) thresholds.emplace_back();
-    (row.label > 0 ? thresholds.back().positive : thresholds.back().negative) += row.weight;
+    if (i == 0 || row.score != (*rows)[i - 1].score) curve.push_back(curve.back());
+    (row.label > 0 ? curve.back().positive : curve.back().negative) += weights.Of(row.weight);
   }
-  return thresholds;
+  return curve;
 }
 
-// The chance that a positive row has a higher score than a negative one; 1 where one kind is not
-// there.
-double AreaUnderRoc(std::vector<ScoredRow>* rows, WorkPool& pool) {
-  double area = 0;
-  double positives = 0;
-  double negatives = 0;
-  for (const Threshold& at : ThresholdsOf(rows, pool)) {
-    area += at.negative * (positives + at.positive * 0.5);
-    positives += at.positive;
-    negatives += at.negative;
+double AreaUnder(CurveArea area, std::vector<ScoredRow>* rows, WorkPool& pool) {
+  const std::vector<CurvePoint> curve = CurveOf(rows, pool);
+  const CurvePoint& all = curve.back();
+  WideArea twice = 0;
+  int64_t precision = 0;
+  for (size_t i = 1; i < curve.size(); ++i) {
+    if (area == CurveArea::kRoc) {
+      twice += RocArea(curve[i - 1], curve[i]);
+    } else {
+      precision += PrecisionArea(curve[i - 1], curve[i], all.positive);
+    }
   }
-  return positives > 0 && negatives > 0 ? area / (positives * negatives) : 1;
-}
-
-double AveragePrecision(std::vector<ScoredRow>* rows, WorkPool& pool) {
-  double area = 0;
-  double positives = 0;
-  double all = 0;
-  for (const Threshold& at : ThresholdsOf(rows, pool)) {
-    positives += at.positive;
-    all += at.positive + at.negative;
-    if (at.positive > 0) area += at.positive * positives / all;
-  }
-  return positives > 0 ? area / positives : 1;
+  return area == CurveArea::kRoc ? RocAreaOf(twice, all) : PrecisionAreaOf(precision, all);
 }
 
 class CurveMetric : public TreeMetric {
  public:
-  using Area = double (*)(std::vector<ScoredRow>*, WorkPool&);
-  CurveMetric(const TreeDataset& data, WorkPool& pool, std::string name, Area area)
+  CurveMetric(const TreeDataset& data, WorkPool& pool, std::string name, CurveArea area)
       : data_(data), pool_(pool), name_(std::move(name)), area_(area) {}
 
   std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
@@ -94,16 +80,24 @@ class CurveMetric : public TreeMetric {
                    .weight = data_.weights.empty() ? 1 : data_.weights[row]};
     }
     const double value = data_.share.Compute<ScoredRow>(
-        std::span(&rows, 1),
-        [this](size_t /*list*/, std::vector<ScoredRow>& all) { return area_(&all, pool_); })[0];
+        std::span(&rows, 1), [this](size_t /*list*/, std::vector<ScoredRow>& all) {
+          return AreaUnder(area_, &all, pool_);
+        })[0];
     return {{.name = name_, .value = value, .higher_is_better = true}};
+  }
+
+  Status MoveToGpu(GpuMetrics* gpu) override { return gpu->ReserveForCurves(); }
+  Result<std::vector<MetricValue>> EvaluateOnGpu(GpuMetrics& gpu,
+                                                 const double* scores) const override {
+    STRATA_ASSIGN(const double value, gpu.AreaUnder(area_, scores));
+    return std::vector<MetricValue>{{.name = name_, .value = value, .higher_is_better = true}};
   }
 
  private:
   const TreeDataset& data_;
   WorkPool& pool_;
   const std::string name_;
-  const Area area_;
+  const CurveArea area_;
 };
 
 // The mean over pairs of classes of the area by the difference of their scores (R. Kleiman and
@@ -132,28 +126,67 @@ class AucMu : public TreeMetric {
       }
       for (const double area : data_.share.Compute<ScoredRow>(
                pairs, [this](size_t /*list*/, std::vector<ScoredRow>& all) {
-                 return AreaUnderRoc(&all, pool_);
+                 return AreaUnder(CurveArea::kRoc, &all, pool_);
                })) {
         sum += area;
       }
     }
+    return ValueOf(sum);
+  }
+
+  Status MoveToGpu(GpuMetrics* gpu) override {
+    of_classes_.assign(classes_, {});
+    for (size_t row = 0; row < data_.rows(); ++row) {
+      OfClass& own = of_classes_[static_cast<size_t>(data_.labels[row])];
+      ++own.rows;
+      own.largest_weight =
+          std::max<double>(own.largest_weight, data_.weights.empty() ? 1 : data_.weights[row]);
+    }
+    return gpu->ReserveForCurves();
+  }
+  Result<std::vector<MetricValue>> EvaluateOnGpu(GpuMetrics& gpu,
+                                                 const double* scores) const override {
+    double sum = 0;
+    for (uint32_t i = 0; i + 1 < classes_; ++i) {
+      for (uint32_t j = i + 1; j < classes_; ++j) {
+        const OfClass& first = of_classes_[i];
+        const OfClass& second = of_classes_[j];
+        const ClassPair pair{
+            .first = i,
+            .second = j,
+            .rows = first.rows + second.rows,
+            .largest_weight = std::max(first.largest_weight, second.largest_weight)};
+        STRATA_ASSIGN(const double area, gpu.RocAreaOfClasses(pair, scores));
+        sum += area;
+      }
+    }
+    return ValueOf(sum);
+  }
+
+ private:
+  struct OfClass {
+    size_t rows = 0;
+    double largest_weight = 0;
+  };
+
+  std::vector<MetricValue> ValueOf(double sum) const {
     const auto number = static_cast<double>(classes_ * (classes_ - 1) / 2);
     return {{.name = "auc_mu", .value = sum / number, .higher_is_better = true}};
   }
 
- private:
   const TreeDataset& data_;
   WorkPool& pool_;
   const size_t classes_;
+  std::vector<OfClass> of_classes_;  // with a GPU
 };
 
 }  // namespace
 
 std::unique_ptr<TreeMetric> MakeCurveMetric(const std::string& name, const TreeParameters& p,
                                             const TreeDataset& data, WorkPool& pool) {
-  if (name == "auc") return std::make_unique<CurveMetric>(data, pool, name, AreaUnderRoc);
+  if (name == "auc") return std::make_unique<CurveMetric>(data, pool, name, CurveArea::kRoc);
   if (name == "average_precision") {
-    return std::make_unique<CurveMetric>(data, pool, name, AveragePrecision);
+    return std::make_unique<CurveMetric>(data, pool, name, CurveArea::kPrecision);
   }
   if (name == "auc_mu")
     return std::make_unique<AucMu>(data, pool, static_cast<size_t>(p.num_class));

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "base/work_pool.h"
+#include "kernels/tree/gpu_metrics.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 
@@ -28,6 +29,12 @@ class TreeMetric {
   // Scores are raw, class * rows + row. The value is that of all ranks' rows (RowShare:
   // collective).
   virtual std::vector<MetricValue> Evaluate(std::span<const double> scores) const = 0;
+
+  // The same from scores on a GPU, which has this data set, all of it: memory for it there, once,
+  // and the values.
+  virtual Status MoveToGpu(GpuMetrics* gpu) = 0;
+  virtual Result<std::vector<MetricValue>> EvaluateOnGpu(GpuMetrics& gpu,
+                                                         const double* scores) const = 0;
 };
 
 // What parameters.metrics asks for, or what belongs to the objective. kInvalid: a metric that is

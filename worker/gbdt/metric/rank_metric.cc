@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "kernels/tree/query_gain.h"
 #include "worker/gbdt/metric/factories.h"
 #include "worker/gbdt/objective/dcg.h"
 
@@ -14,83 +16,117 @@ constexpr size_t kPiece = 64;  // queries of one thread at a time
 class RankMetric : public TreeMetric {
  public:
   RankMetric(const TreeParameters& p, const TreeDataset& data, WorkPool& pool, LabelGains gains,
-             bool is_ndcg)
-      : data_(data), pool_(pool), gains_(std::move(gains)), eval_at_(p.eval_at), is_ndcg_(is_ndcg) {
+             QueryGain what)
+      : data_(data), pool_(pool), gains_(std::move(gains)), eval_at_(p.eval_at), what_(what) {
     std::ranges::sort(eval_at_);
   }
 
   std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
-    const std::vector<size_t>& begins = data_.query_begins;
-    const size_t queries = begins.size() - 1;
-    const std::vector<double> weights = QueryWeights();
+    const size_t queries = Queries();
+    const Known& known = Know();
     std::vector<std::vector<double>> of_queries(eval_at_.size(), std::vector<double>(queries));
     pool_.RunPieces(queries, kPiece, [&](size_t begin, size_t end) {
       for (size_t q = begin; q < end; ++q) {
-        const size_t rows = begins[q + 1] - begins[q];
-        const auto labels = std::span(data_.labels).subspan(begins[q], rows);
-        const std::vector<uint32_t> order = OrderByScore(scores.subspan(begins[q], rows));
+        const std::span<const float> labels = LabelsOf(q);
+        const std::vector<uint32_t> order =
+            OrderByScore(scores.subspan(data_.query_begins[q], labels.size()));
         for (size_t i = 0; i < eval_at_.size(); ++i) {
-          const auto k = static_cast<size_t>(eval_at_[i]);
-          of_queries[i][q] =
-              weights[q] * (is_ndcg_ ? Ndcg(labels, order, k) : AveragePrecision(labels, order, k));
+          const double gain = GainOfPlaces(
+              what_, [&](size_t place) { return labels[order[place]]; }, gains_.all().data(),
+              std::min(PlacesOf(i), order.size()));
+          of_queries[i][q] = known.weights[q] * ShareOfGain(gain, known.possible[i * queries + q]);
         }
       }
     });
-    const double weight = data_.share.Total(weights, &pool_);
-    std::vector<MetricValue> values;
-    for (size_t i = 0; i < eval_at_.size(); ++i) {
-      values.push_back({.name = fmt::format("{}@{}", is_ndcg_ ? "ndcg" : "map", eval_at_[i]),
-                        .value = data_.share.Total(of_queries[i], &pool_) / weight,
-                        .higher_is_better = true});
+    std::vector<double> sums;
+    for (const std::vector<double>& of_query : of_queries) {
+      sums.push_back(data_.share.Total(of_query, &pool_));
     }
-    return values;
+    return ValuesOf(sums);
+  }
+
+  Status MoveToGpu(GpuMetrics* gpu) override {
+    const Known& known = Know();
+    STRATA_ASSIGN(on_gpu_, gpu->AddMeasure({.what = what_,
+                                            .places = eval_at_,
+                                            .possible = known.possible,
+                                            .weights = known.weights,
+                                            .gains = gains_.all()}));
+    return {};
+  }
+  Result<std::vector<MetricValue>> EvaluateOnGpu(GpuMetrics& gpu,
+                                                 const double* scores) const override {
+    STRATA_ASSIGN(const std::vector<double> sums, gpu.GainsOfQueries(on_gpu_, scores));
+    return ValuesOf(sums);
   }
 
  private:
-  std::vector<double> QueryWeights() const {
-    const std::vector<size_t>& begins = data_.query_begins;
-    std::vector<double> weights(begins.size() - 1, 1);
-    if (data_.weights.empty()) return weights;
-    for (size_t q = 0; q < weights.size(); ++q) {
-      float sum = 0;  // as LightGBM adds them up
-      for (size_t row = begins[q]; row < begins[q + 1]; ++row) sum += data_.weights[row];
-      const size_t rows = begins[q + 1] - begins[q];
-      weights[q] = rows > 0 ? sum / static_cast<float>(rows) : 0;
-    }
-    return weights;
+  // What of queries no score changes.
+  struct Known {
+    std::vector<double> weights;
+    std::vector<double> possible;  // eval_at * queries + query: gain at most
+    double weight = 0;             // of all
+  };
+
+  size_t Queries() const { return data_.query_begins.size() - 1; }
+  size_t PlacesOf(size_t i) const { return static_cast<size_t>(eval_at_[i]); }
+  std::span<const float> LabelsOf(size_t q) const {
+    const size_t begin = data_.query_begins[q];
+    return std::span(data_.labels).subspan(begin, data_.query_begins[q + 1] - begin);
   }
 
-  // 1 for a query whose documents are all of label 0.
-  double Ndcg(std::span<const float> labels, std::span<const uint32_t> order, size_t k) const {
-    const double most = MaxDcg(labels, gains_, k);
-    if (!(most > 0)) return 1;
-    double sum = 0;
-    for (size_t place = 0; place < std::min(k, order.size()); ++place) {
-      sum += gains_.Of(labels[order[place]]) * DiscountOf(place);
-    }
-    return sum / most;
+  const Known& Know() const {
+    if (known_.has_value()) return *known_;
+    known_.emplace();
+    const size_t queries = Queries();
+    known_->weights.resize(queries);
+    known_->possible.resize(eval_at_.size() * queries);
+    pool_.RunPieces(queries, kPiece, [&](size_t begin, size_t end) {
+      for (size_t q = begin; q < end; ++q) {
+        known_->weights[q] = WeightOf(q);
+        for (size_t i = 0; i < eval_at_.size(); ++i) {
+          known_->possible[i * queries + q] = PossibleGain(LabelsOf(q), PlacesOf(i));
+        }
+      }
+    });
+    known_->weight = data_.share.Total(known_->weights, &pool_);
+    return *known_;
   }
 
-  double AveragePrecision(std::span<const float> labels, std::span<const uint32_t> order,
-                          size_t k) const {
+  double WeightOf(size_t q) const {
+    if (data_.weights.empty()) return 1;
+    const size_t begin = data_.query_begins[q];
+    const size_t end = data_.query_begins[q + 1];
+    float sum = 0;  // as LightGBM adds them up
+    for (size_t row = begin; row < end; ++row) sum += data_.weights[row];
+    return end > begin ? sum / static_cast<float>(end - begin) : 0;
+  }
+
+  double PossibleGain(std::span<const float> labels, size_t places) const {
+    if (what_ == QueryGain::kDcg) return MaxDcg(labels, gains_, places);
     const auto relevant =
         static_cast<size_t>(std::ranges::count_if(labels, [](float label) { return label > 0; }));
-    if (relevant == 0) return 1;
-    size_t hits = 0;
-    double sum = 0;
-    for (size_t place = 0; place < std::min(k, order.size()); ++place) {
-      if (!(labels[order[place]] > 0)) continue;
-      ++hits;
-      sum += static_cast<double>(hits) / static_cast<double>(place + 1);
+    return static_cast<double>(std::min(relevant, places));
+  }
+
+  std::vector<MetricValue> ValuesOf(std::span<const double> sums) const {
+    std::vector<MetricValue> values;
+    for (size_t i = 0; i < eval_at_.size(); ++i) {
+      values.push_back(
+          {.name = fmt::format("{}@{}", what_ == QueryGain::kDcg ? "ndcg" : "map", eval_at_[i]),
+           .value = sums[i] / Know().weight,
+           .higher_is_better = true});
     }
-    return sum / static_cast<double>(std::min(relevant, k));
+    return values;
   }
 
   const TreeDataset& data_;
   WorkPool& pool_;
   const LabelGains gains_;
   std::vector<int64_t> eval_at_;
-  const bool is_ndcg_;
+  const QueryGain what_;
+  mutable std::optional<Known> known_;
+  size_t on_gpu_ = 0;  // its number there
 };
 
 }  // namespace
@@ -98,8 +134,8 @@ class RankMetric : public TreeMetric {
 Result<std::unique_ptr<TreeMetric>> MakeRankMetric(const std::string& name, const TreeParameters& p,
                                                    const TreeDataset& data, WorkPool& pool) {
   STRATA_ASSIGN(LabelGains gains, LabelGains::Make(p, data));
-  return std::unique_ptr<TreeMetric>(
-      std::make_unique<RankMetric>(p, data, pool, std::move(gains), name == "ndcg"));
+  return std::unique_ptr<TreeMetric>(std::make_unique<RankMetric>(
+      p, data, pool, std::move(gains), name == "ndcg" ? QueryGain::kDcg : QueryGain::kPrecision));
 }
 
 }  // namespace strata
