@@ -34,41 +34,48 @@ void Store(ElementType type, const float* elements, size_t count, std::byte* to,
   }
 }
 
+// Calls run(type, first element, their count, place) for those elements of a row, from `first` on,
+// that are of one type and lie side by side.
+template <typename Row, typename Run>
+void WithTypes(const RowSchema& schema, size_t first, size_t count, Row* row, const Run& run) {
+  const size_t last = first + count;
+  const auto part = [&](size_t begin, size_t end, ElementType type, size_t offset) {
+    const size_t from = std::max(begin, first);
+    const size_t to = std::min(end, last);
+    if (from < to) run(type, from, to - from, row + offset + (from - begin) * BytesOf(type));
+  };
+  const size_t dim = schema.dim;
+  part(0, dim, schema.value_type, 0);
+  part(dim, 2 * dim, schema.state_types.first, schema.state_offset());
+  part(2 * dim, SIZE_MAX, schema.state_types.second,
+       schema.state_offset() + dim * schema.state_types.element_bytes());
+}
+
 void WriteStochastic(const RowSchema& schema, const float* elements, uint64_t sequence, void* row) {
-  auto* place = static_cast<std::byte*>(row);
-  Store(schema.value_type, elements, schema.dim, place, [&](size_t i, float value) {
-    return narrow::ToBitsStochastic(schema.value_type, value, SequenceBits(sequence, i));
-  });
-  Store(schema.state_type, elements + schema.dim, schema.state_width, place + schema.state_offset(),
-        [&](size_t i, float value) {
-          return narrow::ToBitsStochastic(schema.state_type, value,
-                                          SequenceBits(sequence, schema.dim + i));
-        });
+  WithTypes(schema, 0, size_t{schema.dim} + schema.state_width, static_cast<std::byte*>(row),
+            [&](ElementType type, size_t first, size_t count, std::byte* to) {
+              Store(type, elements + first, count, to, [&](size_t i, float value) {
+                return narrow::ToBitsStochastic(type, value, SequenceBits(sequence, first + i));
+              });
+            });
 }
 
 }  // namespace
 
 void ReadNarrow(const RowSchema& schema, const void* row, size_t count, float* out) {
-  const auto* place = static_cast<const std::byte*>(row);
-  const size_t values = std::min<size_t>(count, schema.dim);
-  Widen(schema.value_type, place, values, out);
-  Widen(schema.state_type, place + schema.state_offset(), count - values, out + values);
+  WithTypes(schema, 0, count, static_cast<const std::byte*>(row),
+            [&](ElementType type, size_t first, size_t many, const std::byte* from) {
+              Widen(type, from, many, out + first);
+            });
 }
 
 void WriteNarrow(const RowSchema& schema, const float* elements, size_t first, size_t count,
                  void* row) {
-  auto* place = static_cast<std::byte*>(row);
-  const auto nearest = [](ElementType type) {
-    return [type](size_t /*i*/, float value) { return narrow::ToBits(type, value); };
-  };
-  const size_t values = first < schema.dim ? std::min(count, schema.dim - first) : 0;
-  Store(schema.value_type, elements, values, place + first * BytesOf(schema.value_type),
-        nearest(schema.value_type));
-  if (count == values) return;
-  const size_t state_first = first + values - schema.dim;
-  Store(schema.state_type, elements + values, count - values,
-        place + schema.state_offset() + state_first * BytesOf(schema.state_type),
-        nearest(schema.state_type));
+  WithTypes(schema, first, count, static_cast<std::byte*>(row),
+            [&](ElementType type, size_t begin, size_t many, std::byte* to) {
+              Store(type, elements + (begin - first), many, to,
+                    [type](size_t /*i*/, float value) { return narrow::ToBits(type, value); });
+            });
 }
 
 void InitialValue(const TableSpec& spec, const RowSchema& schema, Key key, std::span<float> out) {

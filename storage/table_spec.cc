@@ -110,7 +110,7 @@ std::string_view AckLevelName(AckLevel level) {
 
 RowSchema SchemaOf(const TableSpec& spec) {
   return {spec.dim, static_cast<uint32_t>(StateWidth(spec.optimizer, spec.dim)), spec.value_type,
-          spec.state_type};
+          StateTypesOf(spec.optimizer.kind, spec.state_type)};
 }
 
 std::string DifferenceOf(const TableSpec& ours, const TableSpec& theirs) {

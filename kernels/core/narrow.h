@@ -1,4 +1,5 @@
-// fp32 to bf16 and fp16 and back, by integer arithmetic on the bits: the same on host and device.
+// fp32 to the types of 16 bits and back, by integer arithmetic on the bits: the same on host and
+// device.
 //
 // Widening is exact. Narrowing goes to the nearest, of two to the even one, or stochastically: up
 // with the probability that is the distance from the lower neighbour, so that the mean is the
@@ -49,57 +50,85 @@ STRATA_HD uint16_t Bf16Rounded(float value, const Round& round) {
   return static_cast<uint16_t>(sign | round(magnitude, 16));
 }
 
+// A type with fewer bits of exponent than fp32.
+template <uint32_t kExponentBits, uint32_t kFractionBits>
+struct ShortExponent {
+  static constexpr uint32_t kDropped = 23 - kFractionBits;  // bits of an fp32's fraction
+  static constexpr uint32_t kExponentMax = (uint32_t{1} << kExponentBits) - 1;  // infinity, NaN
+  static constexpr uint32_t kInfinity = kExponentMax << kFractionBits;
+  static constexpr uint32_t kBiasBetween = 127 - kExponentMax / 2;
+
+  template <typename Round>
+  STRATA_HD static uint32_t Rounded(uint32_t magnitude, const Round& round) {
+    if (magnitude > 0x7f800000U) {
+      constexpr uint32_t kQuiet = uint32_t{1} << (kFractionBits - 1);
+      return kInfinity | kQuiet | (magnitude >> kDropped & (2 * kQuiet - 1));
+    }
+    const uint32_t exponent = magnitude >> 23;
+    if (exponent >= kBiasBetween + kExponentMax) return kInfinity;
+    if (exponent > kBiasBetween) return round(magnitude - (kBiasBetween << 23), kDropped);
+    if (exponent == 0) return 0;  // far below the least number
+    const uint32_t significand = (magnitude & 0x7fffffU) | 0x800000U;
+    return round(significand, kBiasBetween + kDropped + 1 - exponent);
+  }
+  STRATA_HD static uint32_t Widened(uint32_t magnitude) {
+    if (magnitude >= kInfinity) return 0x7f800000U | (magnitude - kInfinity) << kDropped;
+    if (magnitude >> kFractionBits != 0) return (magnitude << kDropped) + (kBiasBetween << 23);
+    // Subnormal: in units of 2^-(exponent's bias - 1 + kFractionBits).
+    constexpr uint32_t kUnit = (kBiasBetween + 1 - kFractionBits) << 23;
+    float unit;
+    memcpy(&unit, &kUnit, sizeof unit);
+    const float subnormal = static_cast<float>(magnitude) * unit;
+    uint32_t bits;
+    memcpy(&bits, &subnormal, sizeof bits);
+    return bits;
+  }
+};
+using Fp16 = ShortExponent<5, 10>;
+using Square16 = ShortExponent<7, 9>;
+
 template <typename Round>
 STRATA_HD uint16_t Fp16Rounded(float value, const Round& round) {
-  constexpr uint32_t kInfinity = 0x7c00U;
-  constexpr uint32_t kBiasBetween = 112;  // fp32's 127 less fp16's 15
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   const uint32_t magnitude = bits & 0x7fffffffU;
   const uint32_t sign = bits >> 16 & 0x8000U;
-  if (magnitude > 0x7f800000U) {
-    return static_cast<uint16_t>(sign | 0x7e00U | (magnitude >> 13 & 0x3ffU));
-  }
-  const uint32_t exponent = magnitude >> 23;
-  if (exponent > kBiasBetween + 30) return static_cast<uint16_t>(sign | kInfinity);
-  if (exponent > kBiasBetween) {
-    return static_cast<uint16_t>(sign | round(magnitude - (kBiasBetween << 23), 13));
-  }
-  if (exponent == 0) return static_cast<uint16_t>(sign);  // far below fp16's least number
-  // Subnormal: in units of 2^-24.
-  const uint32_t significand = (magnitude & 0x7fffffU) | 0x800000U;
-  return static_cast<uint16_t>(sign | round(significand, kBiasBetween + 14 - exponent));
+  return static_cast<uint16_t>(sign | Fp16::Rounded(magnitude, round));
+}
+
+template <typename Round>
+STRATA_HD uint16_t Square16Rounded(float value, const Round& round) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  if (bits == 0x80000000U) return 0;
+  if (bits > 0x80000000U) bits = 0x7fc00000U;  // as the root of such a number
+  return static_cast<uint16_t>(Square16::Rounded(bits, round));
+}
+
+template <typename Round>
+STRATA_HD uint16_t Rounded(ElementType type, float value, const Round& round) {
+  if (type == ElementType::kBf16) return Bf16Rounded(value, round);
+  return type == ElementType::kFp16 ? Fp16Rounded(value, round) : Square16Rounded(value, round);
 }
 
 STRATA_HD uint16_t ToBits(ElementType type, float value) {
-  const auto round = [](uint32_t magnitude, uint32_t shift) {
-    return ShiftNearest(magnitude, shift);
-  };
-  return type == ElementType::kBf16 ? Bf16Rounded(value, round) : Fp16Rounded(value, round);
+  return Rounded(type, value,
+                 [](uint32_t magnitude, uint32_t shift) { return ShiftNearest(magnitude, shift); });
 }
 
 STRATA_HD uint16_t ToBitsStochastic(ElementType type, float value, uint64_t random) {
-  const auto round = [random](uint32_t magnitude, uint32_t shift) {
+  return Rounded(type, value, [random](uint32_t magnitude, uint32_t shift) {
     return ShiftStochastic(magnitude, shift, random);
-  };
-  return type == ElementType::kBf16 ? Bf16Rounded(value, round) : Fp16Rounded(value, round);
+  });
 }
 
 STRATA_HD float FromBits(ElementType type, uint16_t narrow) {
-  const uint32_t sign = (narrow & 0x8000U) << 16;
-  const uint32_t magnitude = narrow & 0x7fffU;
-  uint32_t bits = magnitude << 16;
+  uint32_t bits = uint32_t{narrow} << 16;
   if (type == ElementType::kFp16) {
-    if (magnitude >= 0x7c00U) {
-      bits = 0x7f800000U | (magnitude & 0x3ffU) << 13;
-    } else if (magnitude >= 0x400U) {
-      bits = (magnitude << 13) + (112U << 23);
-    } else {
-      const float subnormal = static_cast<float>(magnitude) * 0x1p-24F;
-      memcpy(&bits, &subnormal, sizeof bits);
-    }
+    bits = (narrow & 0x8000U) << 16 | Fp16::Widened(narrow & 0x7fffU);
+  } else if (type == ElementType::kSquare16) {
+    bits = Square16::Widened(narrow);
   }
-  bits |= sign;
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;

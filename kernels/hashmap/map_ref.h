@@ -76,7 +76,7 @@ struct MapRef {
   uint32_t state_width = 0;
   // How value and state are stored (storage/row_schema.h).
   ElementType value_type = ElementType::kFp32;
-  ElementType state_type = ElementType::kFp32;
+  StateTypes state_types = {};
   uint32_t state_offset = 0;  // in bytes
   uint32_t row_words = 0;     // of both, 4 bytes each
   uint32_t pairs_tried = 0;   // by a search, at most
@@ -98,7 +98,7 @@ struct MapRef {
   }
 
   constexpr bool IsNarrow() const {
-    return value_type != ElementType::kFp32 || state_type != ElementType::kFp32;
+    return value_type != ElementType::kFp32 || state_types.IsNarrow();
   }
 
   // What a hash says. The bits that name the pair at higher levels are the low ones, those of the

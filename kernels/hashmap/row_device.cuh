@@ -102,13 +102,13 @@ template <typename Element>
 __device__ uint32_t StoredWord(const MapRef& map, uint32_t word, const Element& element) {
   const uint32_t byte = 4 * word;
   const auto value_bytes = static_cast<uint32_t>(BytesOf(map.value_type));
-  const auto state_bytes = static_cast<uint32_t>(BytesOf(map.state_type));
+  const auto state_bytes = static_cast<uint32_t>(map.state_types.element_bytes());
   uint32_t result = 0;
   for (uint32_t half = 0; half < 4; half += 2) {
     const bool is_state = byte + half >= map.state_offset;
-    const ElementType type = is_state ? map.state_type : map.value_type;
     const uint32_t bytes = is_state ? state_bytes : value_bytes;
     const uint32_t n = (byte + half - (is_state ? map.state_offset : 0)) / bytes;
+    const ElementType type = is_state ? map.state_types.Of(n, map.dim) : map.value_type;
     if (n >= (is_state ? map.state_width : map.dim)) continue;
     const float x = element(is_state ? map.dim + n : n);
     if (type == ElementType::kFp32) return __float_as_uint(x);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/core/element_type.h"
 #include "kernels/core/exec.h"
 #include "kernels/optim/optimizer_spec.h"
 
@@ -29,6 +30,27 @@ constexpr uint64_t StateWidth(const OptimizerSpec& spec, uint64_t count) {
       return 2 * count;
   }
   return 0;
+}
+
+// How state of `type` is stored. fp16 has no range for what is a sum or a mean of squares: of a
+// gradient of 1e-4 the square is below its least number.
+constexpr StateTypes StateTypesOf(OptimizerKind kind, ElementType type) {
+  if (type != ElementType::kFp16) return {type, type};
+  switch (kind) {
+    case OptimizerKind::kAdaGrad:
+    case OptimizerKind::kRowwiseAdaGrad:
+    case OptimizerKind::kRmsProp:
+    case OptimizerKind::kFtrl:
+      return {ElementType::kSquare16, type};
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kLazyAdam:
+      return {type, ElementType::kSquare16};
+    case OptimizerKind::kSgd:
+    case OptimizerKind::kMomentum:
+    case OptimizerKind::kNesterov:
+      break;
+  }
+  return {type, type};
 }
 
 // The state of parameters that were never updated: initial_accumulator for AdaGrad in both forms, 0

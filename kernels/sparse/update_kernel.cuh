@@ -78,7 +78,8 @@ class StoredRow {
 
  private:
   __device__ ElementType TypeOf(uint32_t vector) const {
-    return vector == 0 ? map_.value_type : map_.state_type;
+    if (vector == 0) return map_.value_type;
+    return vector == 1 ? map_.state_types.first : map_.state_types.second;
   }
   // All states are one array behind the value.
   __device__ void* ArrayOf(uint32_t vector) const {
@@ -259,7 +260,7 @@ __global__ void __launch_bounds__(kMapThreads, kSteps == 1 ? 4 : 1)
     const uint32_t dim = table.map.dim;
     Four w[kSteps];
     Four states[Rule::kStates + 1][kSteps];
-    const float first_state = Held<kNarrow>(table.map.state_type, table.start.state);
+    const float first_state = Held<kNarrow>(table.map.state_types.first, table.start.state);
     float row_state = first_state;
     uint32_t frequency = 0;
     uint64_t last_step = 0;

@@ -35,9 +35,9 @@ Result<std::unique_ptr<DeviceMap>> DeviceMap::Make(const Exec& exec, DevicePool&
   ref.dim = options.dim;
   ref.state_width = options.state_width;
   ref.value_type = options.value_type;
-  ref.state_type = options.state_type;
+  ref.state_types = options.state_types;
   const RowSchema schema = {options.dim, options.state_width, options.value_type,
-                            options.state_type};
+                            options.state_types};
   ref.state_offset = static_cast<uint32_t>(schema.state_offset());
   ref.row_words = schema.stored_words();
   ref.slot_bytes = SlotBytes(ref.row_words);

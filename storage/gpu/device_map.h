@@ -18,7 +18,7 @@ struct DeviceMapOptions {
   uint32_t dim = 1;
   uint32_t state_width = 0;
   ElementType value_type = ElementType::kFp32;
-  ElementType state_type = ElementType::kFp32;
+  StateTypes state_types = {};
   uint64_t rows_first = 0;  // that it has room for from the start, at a load of kLoadMax
   uint64_t rows_max = 0;    // that it ever may have; addresses are reserved for them
   // All slots from the start, rows_max of them: it never grows, and rows that find no place push

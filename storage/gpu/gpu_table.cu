@@ -53,7 +53,7 @@ DeviceMapOptions GpuTable::MapOptions() const {
   options.dim = spec_.dim;
   options.state_width = schema_.state_width;
   options.value_type = schema_.value_type;
-  options.state_type = schema_.state_type;
+  options.state_types = schema_.state_types;
   options.rows_max = pool_.bytes() / SlotBytes(schema_.stored_words());
   options.rows_first = std::min(kRowsFirst, options.rows_max);
   return options;
@@ -227,7 +227,7 @@ void GpuTable::CommitUpdate(uint64_t step) {
 
 Status GpuTable::PrepareUpdates(std::span<const GradientPart> updates) {
   static_assert(kUpdatesMax <= kUpdatesInTurnMax);
-  if (schema_.value_type != ElementType::kFp32 || schema_.state_type != ElementType::kFp32) {
+  if (schema_.IsNarrow()) {
     return LocalTable::PrepareUpdates(updates);
   }
   return GpuTable::PrepareUpdate(updates);

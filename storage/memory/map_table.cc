@@ -22,8 +22,9 @@ MapTable::Row MapTable::NewRow(Key key) const {
 
 template <typename Round>
 void MapTable::RoundRow(Row& row, const Round& round) const {
+  const RowSchema schema = SchemaOf(spec_);
   for (size_t i = 0; i < row.elements.size(); ++i) {
-    const ElementType type = i < spec_.dim ? spec_.value_type : spec_.state_type;
+    const ElementType type = schema.TypeOf(i);
     if (type == ElementType::kFp32) continue;
     row.elements[i] = narrow::FromBits(type, round(type, i, row.elements[i]));
   }

@@ -1,4 +1,8 @@
 // Tables whose rows are bf16 or fp16.
+#include <fmt/format.h>
+
+#include <cmath>
+
 #include "kernels/core/initializer.h"
 #include "kernels/core/narrow.h"
 #include "tests/contract/table_contract.h"
@@ -55,6 +59,41 @@ TEST_P(TableContract, StepsBelowTheTypesResolutionMoveWeightsOnAverage) {
   for (const float value : store.Lookup(spec, keys)) sum += value;
   const double moved = 1.0 - sum / (4 * kRows);
   EXPECT_NEAR(moved, kSteps * 0x1p-14, 0.1 * kSteps * 0x1p-14);
+}
+
+// The squares of such gradients lie far below fp16's least number.
+TEST_P(TableContract, StateOf16BitsMovesWeightsAsStateOf32BitsDoesWhereGradientsAreSmall) {
+  constexpr size_t kRows = 100;
+  constexpr size_t kElements = 4 * kRows;
+  constexpr uint64_t kSteps = 32;
+  std::vector<Key> keys(kRows);
+  for (size_t i = 0; i < kRows; ++i) keys[i] = i * 0x9e3779b97f4a7c15ULL;
+  for (const OptimizerKind kind :
+       {OptimizerKind::kAdaGrad, OptimizerKind::kRowwiseAdaGrad, OptimizerKind::kRmsProp,
+        OptimizerKind::kFtrl, OptimizerKind::kAdam, OptimizerKind::kLazyAdam}) {
+    const auto moved = [&](ElementType state_type) {
+      TableSpec spec =
+          NarrowSpec(fmt::format("{}.{}", OptimizerKindName(kind), ElementTypeName(state_type)), 4,
+                     kind, ElementType::kFp32, state_type);
+      spec.optimizer.learning_rate = 0.01F;
+      spec.optimizer.initial_accumulator = 0.0F;
+      spec.optimizer.l1 = 0.0F;
+      store.Create(spec);
+      store.Assign(spec, keys, std::vector<float>(kElements, 1.0F));
+      for (uint64_t step = 1; step <= kSteps; ++step) {
+        store.Update(spec, keys, std::vector<float>(kElements, 1e-4F), step);
+      }
+      double sum = 0;
+      for (const float value : store.Lookup(spec, keys)) sum += 1.0 - value;
+      return sum / kElements;
+    };
+    const double expected = moved(ElementType::kFp32);
+    EXPECT_GT(std::abs(expected), 1e-3) << OptimizerKindName(kind);
+    for (const ElementType type : {ElementType::kBf16, ElementType::kFp16}) {
+      EXPECT_NEAR(moved(type), expected, 0.02 * std::abs(expected))
+          << OptimizerKindName(kind) << ", " << ElementTypeName(type);
+    }
+  }
 }
 
 }  // namespace

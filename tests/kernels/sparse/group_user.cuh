@@ -30,13 +30,14 @@ class GroupUser {
     for (size_t t = 0; t < dims.size(); ++t) {
       const auto state_width = static_cast<uint32_t>(StateWidth(optimizer, dims[t]));
       const size_t bytes = 2 * (kRows + kRoom) * SlotBytes(dims[t] + state_width);
-      tables_.push_back(std::make_unique<MapUser>(bytes + 4 * DevicePool::kChunkBytes,
-                                                  DeviceMapOptions{.dim = dims[t],
-                                                                   .state_width = state_width,
-                                                                   .value_type = TypeOf(t),
-                                                                   .state_type = state_type,
-                                                                   .rows_first = 200,
-                                                                   .rows_max = 100'000}));
+      tables_.push_back(std::make_unique<MapUser>(
+          bytes + 4 * DevicePool::kChunkBytes,
+          DeviceMapOptions{.dim = dims[t],
+                           .state_width = state_width,
+                           .value_type = TypeOf(t),
+                           .state_types = StateTypesOf(optimizer.kind, state_type),
+                           .rows_first = 200,
+                           .rows_max = 100'000}));
       MapUser& table = *tables_.back();
       table.start.initializer = {.kind = InitializerKind::kUniform, .scale = 0.5F};
       table.start.seed = 100 + t;

@@ -122,7 +122,8 @@ void CheckAnswers(uint32_t dim, ElementType type, uint32_t state_words) {
 
   MapRef map;
   map.dim = dim;
-  map.value_type = map.state_type = type;
+  map.value_type = type;
+  map.state_types = {type, type};
   map.row_words = (dim * static_cast<uint32_t>(BytesOf(type)) + 3) / 4 + state_words;
   const auto element = [&](uint64_t key, uint32_t e) {
     const auto x = static_cast<float>(key) + 0.25F * static_cast<float>(e);

@@ -155,8 +155,9 @@ class MapUser {
       for (size_t i = 0; i < listed; ++i) {
         const SlotHeader& header = all_headers[i];
         const auto* row = reinterpret_cast<const std::byte*>(&all_rows[i * map.row_words]);
-        ModelRow found{.value = Elements(map.value_type, row, map.dim),
-                       .state = Elements(map.state_type, row + map.state_offset, map.state_width),
+        const auto state = [&](uint32_t n) { return map.state_types.Of(n, map.dim); };
+        ModelRow found{.value = Elements([&](uint32_t) { return map.value_type; }, row, map.dim),
+                       .state = Elements(state, row + map.state_offset, map.state_width),
                        .frequency = header.frequency,
                        .epoch = header.checkpoint_epoch,
                        .last_step = header.last_step,
@@ -165,10 +166,13 @@ class MapUser {
             << "key " << header.key << " came twice";
       }
     }
-    static std::vector<float> Elements(ElementType type, const std::byte* array,
+    // type_of(element)
+    template <typename TypeOf>
+    static std::vector<float> Elements(const TypeOf& type_of, const std::byte* array,
                                        uint32_t elements) {
       std::vector<float> all;
       for (uint32_t i = 0; i < elements; ++i) {
+        const ElementType type = type_of(i);
         const size_t bytes = BytesOf(type);
         uint32_t bits = 0;
         std::memcpy(&bits, array + i * bytes, bytes);
