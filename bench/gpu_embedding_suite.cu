@@ -387,8 +387,7 @@ Result<double> SecondsSpread(const OptimizerSpec& optimizer, uint64_t bytes, con
 
 // How many GPUs there are, if all of them read each other's memory; else 1.
 Result<int> GpusTogether() {
-  int gpus = 0;
-  STRATA_TRY(FromCuda(cudaGetDeviceCount(&gpus), "counting GPUs"));
+  STRATA_ASSIGN(const int gpus, CountGpus());
   for (int gpu = 0; gpu < gpus; ++gpu) {
     for (int peer = 0; peer < gpus; ++peer) {
       int can = 1;

@@ -217,8 +217,7 @@ Result<std::unique_ptr<GpuGroup>> GpuGroup::Make(const GpuGroupOptions& options,
     return Invalid(fmt::format("rank {} of {} GPUs: a rank is 0 or more and below their number",
                                options.rank, options.world));
   }
-  int devices = 0;
-  STRATA_TRY(FromCuda(cudaGetDeviceCount(&devices), "counting GPUs"));
+  STRATA_ASSIGN(const int devices, CountGpus());
   if (options.device < 0 || options.device >= devices) {
     return Invalid(
         fmt::format("GPU {} is not there; this process sees {}", options.device, devices));

@@ -23,10 +23,24 @@ inline Status FromAllocation(cudaError_t error, const char* what) {
   return status.ok() ? status : Refused(status.message());
 }
 
+// How many GPUs this process sees, one at least. kNotFound, saying why, when it sees none.
+inline Result<int> CountGpus() {
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted == cudaErrorNoDevice || (counted == cudaSuccess && count == 0)) {
+    return NotFound("this machine has no GPU, or none that CUDA sees (nvidia-smi lists them)");
+  }
+  if (counted == cudaErrorInsufficientDriver) {
+    return NotFound(
+        "this machine has no NVIDIA driver, or one that is older than this build's CUDA");
+  }
+  STRATA_TRY(FromCuda(counted, "looking for GPUs"));
+  return count;
+}
+
 // kNotFound, saying how many there are, when this process sees no GPU of that number.
 inline Status CheckDevice(int device) {
-  int devices = 0;
-  STRATA_TRY(FromCuda(cudaGetDeviceCount(&devices), "counting GPUs"));
+  STRATA_ASSIGN(const int devices, CountGpus());
   if (device >= 0 && device < devices) return {};
   return NotFound(fmt::format("GPU {} is not there; this process sees {}", device, devices));
 }

@@ -189,9 +189,8 @@ Result<std::unique_ptr<GpuLeaves>> GpuLeaves::Open(int device, const BinMatrix& 
 }
 
 size_t GpuLeaves::Devices() {
-  int devices = 0;
-  return FromCuda(cudaGetDeviceCount(&devices), "counting GPUs").ok() ? static_cast<size_t>(devices)
-                                                                      : 0;
+  const Result<int> devices = CountGpus();
+  return devices.ok() ? static_cast<size_t>(*devices) : 0;
 }
 
 }  // namespace strata

@@ -94,8 +94,7 @@ Result<std::unique_ptr<DevicePool>> DevicePool::Make(int device, size_t bytes) {
                               free >> 20, total >> 20, bytes >> 20));
   }
   auto pool = std::unique_ptr<DevicePool>(new DevicePool(device));
-  int devices = 0;
-  STRATA_TRY(FromCuda(cudaGetDeviceCount(&devices), "counting GPUs"));
+  STRATA_ASSIGN(const int devices, CountGpus());
   for (int peer = 0; peer < devices; ++peer) {
     int reaches = 0;
     if (peer == device) continue;

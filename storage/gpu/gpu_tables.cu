@@ -43,16 +43,7 @@ GpuTables::GpuTables() = default;
 GpuTables::~GpuTables() = default;
 
 Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& options) {
-  int count = 0;
-  const cudaError_t counted = cudaGetDeviceCount(&count);
-  if (counted == cudaErrorNoDevice || (counted == cudaSuccess && count == 0)) {
-    return NotFound("this machine has no GPU, or none that CUDA sees (nvidia-smi lists them)");
-  }
-  if (counted == cudaErrorInsufficientDriver) {
-    return NotFound(
-        "this machine has no NVIDIA driver, or one that is older than this build's CUDA");
-  }
-  STRATA_TRY(FromCuda(counted, "looking for GPUs"));
+  STRATA_ASSIGN(const int count, CountGpus());
   auto tables = std::unique_ptr<GpuTables>(new GpuTables());
   tables->host_ = PinnedPool::Make();
   STRATA_ASSIGN(tables->workers_, StartGatherers());
@@ -62,6 +53,12 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
     STRATA_ASSIGN(const Gpu gpu, LookAt(ordinal));
     const size_t wanted =
         options.memory_bytes != 0 ? options.memory_bytes : gpu.free / 100 * kShareOfFree;
+    if (wanted > gpu.total) {
+      return Invalid(fmt::format(
+          "{} has {} of memory in all; {} are asked for: ask for less (server.gpu_memory), or say "
+          "nothing, which takes {} % of what is free",
+          gpu.name, HumanBytes(gpu.total), HumanBytes(wanted), kShareOfFree));
+    }
     auto pool = DevicePool::Make(ordinal, wanted);
     if (!pool.ok()) {
       return pool.status().Prefixed(gpu.name + "; nvidia-smi shows who uses its memory");
