@@ -117,9 +117,12 @@ Status Server::Impl::Start() {
   STRATA_ASSIGN(warning, CheckReach(options));
   STRATA_TRY(CheckCheckpointFolder());
   STRATA_TRY(OpenData());
-  STRATA_ASSIGN(tables, TableFactory::Create(options.tables));
+  TableFactoryOptions of_tables = options.tables;
+  of_tables.lanes = options.lanes_per_server[options.rank];
+  STRATA_ASSIGN(tables, TableFactory::Create(of_tables));
   identity.device = tables->device();
   for (const std::string& line : tables->plan()) Log(LogLevel::kInfo, "{}", line);
+  for (const std::string& line : tables->warnings()) Log(LogLevel::kWarning, "{}", line);
   STRATA_TRY(BindLanes());
   STRATA_TRY(StartHttp());
   STRATA_TRY(StartThreads());

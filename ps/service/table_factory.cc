@@ -1,5 +1,8 @@
 #include "ps/service/table_factory.h"
 
+#include <fmt/format.h>
+
+#include "base/human_text.h"
 #include "cluster/cluster_config.h"
 #include "storage/memory/host_table.h"
 #include "storage/tiered/tiered_table.h"
@@ -17,6 +20,7 @@ constexpr uint64_t kColdPercent = 42;
 Result<std::unique_ptr<TableFactory>> TableFactory::Create(const TableFactoryOptions& options) {
   std::unique_ptr<TableFactory> factory(new TableFactory(options));
   STRATA_TRY(factory->TakeGpus());
+  factory->PlanBelowGpus();
   if (options.cold.empty()) return factory;
   STRATA_CHECK(options.memory_bytes_max >= kColdMemoryMin);
   const uint64_t percent = options.memory_bytes_max / 100;
@@ -38,16 +42,47 @@ Status TableFactory::TakeGpus() {
     plan_.push_back("device auto: host memory, as " + why);
     return {};
   }
-  auto gpus = GpuTables::Open(
-      {.ordinal = options_.device.ordinal, .memory_bytes = options_.gpu_memory_bytes});
+  auto gpus = GpuTables::Open({.ordinal = options_.device.ordinal,
+                               .memory_bytes = options_.gpu_memory_bytes,
+                               .lanes = options_.lanes});
   if (!gpus.ok()) {
-    if (!is_free_to_choose) return gpus.status();
-    plan_.push_back("device auto: host memory, as " + gpus.status().message());
+    const StatusCode code = gpus.status().code();
+    if (!is_free_to_choose || code == StatusCode::kInvalid) return gpus.status();
+    const bool there_is_none = code == StatusCode::kNotFound;
+    (there_is_none ? plan_ : warnings_)
+        .push_back("device auto: host memory, as " + gpus.status().message());
     return {};
   }
   gpus_ = std::move(*gpus);
   plan_ = gpus_->plan();
+  if (gpus_->unused() > 0) {
+    warnings_.push_back(
+        fmt::format("{} more GPUs are not used, as a lane has one and there are only {} lanes: "
+                    "server.lanes = {} uses all",
+                    gpus_->unused(), options_.lanes, options_.lanes + gpus_->unused()));
+  }
   return {};
+}
+
+void TableFactory::PlanBelowGpus() {
+  if (gpus_ == nullptr) return;
+  plan_.push_back(fmt::format(
+      "each table: up to {} more of its GPU and as much pinned host memory for rows on their way",
+      HumanBytes(gpus_->staging_bytes())));
+  const uint64_t limit = options_.memory_bytes_max;
+  if (options_.cold.empty()) {
+    plan_.push_back(limit == 0 ? "host memory: rows that GPUs have no room for, without a limit"
+                               : fmt::format("host memory: {} for rows that GPUs have no room for",
+                                             HumanBytes(limit)));
+    return;
+  }
+  plan_.push_back(fmt::format(
+      "host memory: {} for rows that GPUs have no room for, {} for buffers of the disk's tier",
+      HumanBytes(limit / 100 * kWarmPercent), HumanBytes(limit / 100 * kColdPercent)));
+  plan_.push_back(fmt::format("disk: {} for rows beyond, {}", options_.cold,
+                              options_.cold_bytes_max == 0
+                                  ? "as long as there is room"
+                                  : HumanBytes(options_.cold_bytes_max) + " at most"));
 }
 
 std::unique_ptr<LocalTable> TableFactory::Make(const TableSpec& spec, uint16_t lane) {

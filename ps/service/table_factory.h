@@ -30,6 +30,7 @@ struct TableFactoryOptions {
   // With GPUs rows have no score of one's own (KeepPolicy::kCustom).
   DeviceChoice device;
   uint64_t gpu_memory_bytes = 0;  // of each GPU, for rows; 0: most of what is free
+  uint16_t lanes = 1;             // that share the tables; each has one GPU
 };
 
 // Thread-safe. Outlives the tables.
@@ -42,8 +43,10 @@ class TableFactory {
 
   // Where hot rows lie: "cpu", "cuda:0,1".
   std::string device() const { return gpus_ == nullptr ? "cpu" : gpus_->name(); }
-  // Where rows lie and why, for the log: a line for each GPU.
+  // Where rows lie and why, for the log: a line for each tier, of several one for each GPU.
   const std::vector<std::string>& plan() const { return plan_; }
+  // GPUs that are there and have no part in it, and why.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
   // What was acknowledged must find its place whatever the limit: the limits hold from here on.
   // Rows over a cold tier keep to that of memory from the start, but for a batch that must be
@@ -54,10 +57,12 @@ class TableFactory {
   explicit TableFactory(const TableFactoryOptions& options) : options_(options) {}
 
   Status TakeGpus();
+  void PlanBelowGpus();
   std::unique_ptr<LowerTable> MakeOnHost(const TableSpec& spec);
 
   const TableFactoryOptions options_;
   std::vector<std::string> plan_;
+  std::vector<std::string> warnings_;
   std::unique_ptr<GpuTables> gpus_;  // null: there is no hot tier
   MemoryBudget budget_;              // without a cold tier
   std::unique_ptr<RocksDb> cold_;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/human_text.h"
 #include "kernels/core/cuda_status.cuh"
 #include "storage/gpu/device_pool.h"
@@ -48,7 +50,9 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
   tables->host_ = PinnedPool::Make();
   STRATA_ASSIGN(tables->workers_, StartGatherers());
   const int first = options.ordinal.value_or(0);
-  const int last = options.ordinal.value_or(count - 1);
+  const int used = options.lanes == 0 ? count : std::min(count, static_cast<int>(options.lanes));
+  const int last = options.ordinal.value_or(used - 1);
+  if (!options.ordinal.has_value()) tables->unused_ = static_cast<size_t>(count - used);
   for (int ordinal = first; ordinal <= last; ++ordinal) {
     STRATA_ASSIGN(const Gpu gpu, LookAt(ordinal));
     const size_t wanted =
@@ -71,6 +75,8 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
   }
   return Result<std::unique_ptr<GpuTables>>(std::move(tables));
 }
+
+uint64_t GpuTables::staging_bytes() const { return HotTable::kStagingBytes; }
 
 std::unique_ptr<LocalTable> GpuTables::MakeOver(const TableSpec& spec, uint16_t lane,
                                                 std::unique_ptr<LowerTable> below,

@@ -20,13 +20,15 @@ class PinnedPool;
 struct GpuTablesOptions {
   std::optional<int> ordinal;  // the one GPU; nothing: all that this process sees
   uint64_t memory_bytes = 0;   // of each, for rows; 0: most of what is free
+  size_t lanes = 0;            // that share them; GPUs beyond are left alone. 0: none is
 };
 
 // Thread-safe.
 class GpuTables {
  public:
   // kNotFound: this build or this machine has no GPU, or none of that number. kFailed: there is one
-  // that will not do (too old, its memory is taken). Says which, what is missing, and what helps.
+  // that will not do (too old, its memory is taken). kInvalid: memory_bytes is more than it has.
+  // Says which, what is missing, and what helps.
   static Result<std::unique_ptr<GpuTables>> Open(const GpuTablesOptions& options);
   ~GpuTables();  // tables are gone
 
@@ -38,6 +40,10 @@ class GpuTables {
 
   // The GPUs, as a setting would name them: "cuda:0", "cuda:0,1".
   const std::string& name() const { return name_; }
+  // What each table with rows below it may take beside that, of its GPU and of pinned memory.
+  uint64_t staging_bytes() const;
+  // How many more this process sees and could have, if there were more lanes.
+  size_t unused() const { return unused_; }
   // A line for each GPU: what it is, what was taken for rows, what is left for batches.
   const std::vector<std::string>& plan() const { return plan_; }
 
@@ -46,6 +52,7 @@ class GpuTables {
   std::vector<std::unique_ptr<DevicePool>> pools_;
   std::shared_ptr<PinnedPool> host_;   // for rows on their way in and out
   std::unique_ptr<WorkPool> workers_;  // gather rows that come up from host memory
+  size_t unused_ = 0;
   std::string name_;
   std::vector<std::string> plan_;
 };

@@ -17,6 +17,8 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions&) {
       "a build that has it");
 }
 
+uint64_t GpuTables::staging_bytes() const { return 0; }
+
 std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec&, uint16_t) {
   STRATA_CHECK(false);
   return nullptr;

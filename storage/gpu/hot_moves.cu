@@ -17,7 +17,6 @@ constexpr int kGatherersMax = 15;
 constexpr size_t kChunkPart = 16;
 constexpr size_t kFirstPart = 64;
 constexpr size_t kFirstToLast = 4;
-constexpr size_t kChunkBytes = size_t{16} << 20;
 // Keys that come before all others: hardly more time on the link than one of them.
 constexpr size_t kFirstKeys = 65536;
 // Rows that are ranked for each that has to go.

@@ -62,7 +62,15 @@ Result<std::unique_ptr<WorkPool>> StartGatherers();
 
 // Not thread-safe, as GpuTable. The pools outlive the table.
 class HotTable : public GpuTable {
+  static constexpr size_t kFillers = 2;
+  static constexpr size_t kChunkSlots = kFillers + 2;
+  static constexpr size_t kChunkBytes = size_t{16} << 20;
+
  public:
+  // Of its GPU, beside the pool, and as much pinned memory: once rows have come up in large
+  // numbers.
+  static constexpr size_t kStagingBytes = kChunkSlots * kChunkBytes;
+
   HotTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<PinnedPool> host,
            std::unique_ptr<LowerTable> below, WorkPool& workers, const HotTableOptions& options);
   ~HotTable() override;
@@ -122,8 +130,6 @@ class HotTable : public GpuTable {
   // Where a chunk is put together. Two threads fill, so that none waits for the last row of a
   // chunk, while the GPU takes in another chunk, and one is between.
   class ChunkSlot;
-  static constexpr size_t kFillers = 2;
-  static constexpr size_t kChunkSlots = kFillers + 2;
   // Rows on their way down, on the host.
   struct DownRows {
     std::shared_ptr<float[]> memory;

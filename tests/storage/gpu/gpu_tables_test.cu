@@ -43,14 +43,30 @@ TEST_F(GpuTablesTest, LanesShareTheGpusInTurns) {
   }
 }
 
+TEST_F(GpuTablesTest, LeavesAloneWhatNoLaneUses) {
+  const auto tables = GpuTables::Open({.ordinal = {}, .memory_bytes = kMemory, .lanes = 1});
+  ASSERT_TRUE(tables.ok()) << tables.status().ToString();
+  EXPECT_EQ((*tables)->plan().size(), 1U);
+  EXPECT_EQ((*tables)->name(), "cuda:0");
+  EXPECT_EQ((*tables)->unused(), static_cast<size_t>(GpusHere()) - 1);
+}
+
 TEST_F(GpuTablesTest, SaysWhatIsMissing) {
   const auto absent = GpuTables::Open({.ordinal = 99, .memory_bytes = kMemory});
   EXPECT_EQ(absent.status().code(), StatusCode::kNotFound);
   EXPECT_NE(absent.status().message().find("GPU 99 is not there"), std::string::npos);
   const auto large = GpuTables::Open({.ordinal = 0, .memory_bytes = uint64_t{1} << 50});
-  EXPECT_EQ(large.status().code(), StatusCode::kFailed);
-  EXPECT_NE(large.status().message().find("nvidia-smi"), std::string::npos)
+  EXPECT_EQ(large.status().code(), StatusCode::kInvalid);
+  EXPECT_NE(large.status().message().find("1.0 PiB are asked for: ask for less"), std::string::npos)
       << large.status().message();
+  size_t free = 0;
+  size_t total = 0;
+  ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+  const auto taken = GpuTables::Open({.ordinal = 0, .memory_bytes = total});
+  EXPECT_EQ(taken.status().code(), StatusCode::kFailed);
+  EXPECT_NE(taken.status().message().find("nvidia-smi shows who uses its memory"),
+            std::string::npos)
+      << taken.status().message();
 }
 
 TEST_F(GpuTablesTest, MemoryForRowsIsUsedAgain) {
