@@ -142,9 +142,12 @@ constexpr Setting kJobRows[] = {
         "sparse.value_type", "fp32|bf16|fp16", "fp32",
         "What servers store embedding rows as; bf16 and fp16 take half the memory. Arithmetic is "
         "fp32 all the same, and what is stored is rounded up or down at random, so that small "
-        "steps count on average."),
-    Choice("sparse.state_type", "fp32|bf16|fp16", "fp32",
-           "The same for the optimizer's state, of those that have one."),
+        "steps count on average. fp16 ends at 65504, beyond which a value is infinite; bf16 has "
+        "the range of fp32."),
+    Choice(
+        "sparse.state_type", "fp32|bf16|fp16", "fp32",
+        "The same for the optimizer's state, of those that have one. With fp16, sums and means of "
+        "squares have a form of their own, which reaches 2^64; other state ends at 65504."),
     Choice("sparse.ack", "default|applied|logged|synced", "default",
            "What must be true before servers acknowledge an update: applied, it is in memory; "
            "logged, it survives the server's process; synced, it survives loss of power. default: "
