@@ -178,7 +178,9 @@ int Main(int argc, char** argv) {
                  "suite has cases for it")
       ->capture_default_str();
   app.add_flag("--json", line.json, "one JSON object a line instead of a table");
-  app.add_flag("--list", line.list, "name the cases and measure nothing");
+  app.add_flag("--list", line.list,
+               "name the cases and measure nothing; takes no GPU, but with --device=cuda a build "
+               "with CUDA, except for embedding and tree-blocks");
   app.add_flag("--all", line.options.all, "the whole grid instead of the short set");
   app.add_option("--filter", line.options.filter, "only cases whose name contains this");
   app.add_option("--rounds", line.options.rounds, "rounds, of which the median counts")

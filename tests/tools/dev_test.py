@@ -4,6 +4,7 @@ usage: dev_test.py
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -83,7 +84,7 @@ class Usage(unittest.TestCase):
             self.assertEqual(result.stdout, "")
 
     def test_a_gpus_bench_without_a_compiler_for_it_says_so(self):
-        for words in ("embedding", "--device=cuda"), ("tree-blocks", "--list", "--device=cuda:1"):
+        for words in ("embedding", "--device=cuda"), ("tree-blocks", "--device=cuda:1"):
             result = dev("bench", *words, CUDACXX="/no/such/nvcc")
             self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
             self.assertIn("there is no /no/such/nvcc. Put nvcc of CUDA 13 on the PATH", result.stderr)
@@ -111,6 +112,56 @@ class Usage(unittest.TestCase):
                 self.assertIn(part, result.stdout)
                 self.assertNotIn(foreign, result.stdout)
                 self.assertTrue(all(line in listed for line in result.stdout.splitlines()[1:]))
+
+
+class Names(unittest.TestCase):
+    """./dev bench --list, in a folder of its own whose tools only write down that they ran."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        shutil.copy(ROOT / "dev", self.root)
+        (self.root / "CMakePresets.json").touch()
+        self.program("tools/apt-get", "exit 1")
+        self.program("tools/dpkg-query")
+        self.program("tools/sudo", "exit 1")
+        self.program("tools/nvcc")
+        self.program("tools/cmake")
+        self.program("tools/strata-bench")
+        self.program("tools/ninja", "mkdir -p build/bin && cp tools/strata-bench build/bin")
+
+    def program(self, path, more=""):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f'#!/bin/sh\necho "${{0##*/}} $*" >>"{self.root}/ran"\n{more}\n')
+        file.chmod(0o755)
+
+    def ran(self, *words):
+        (self.root / "ran").write_text("")
+        path = f"{self.root}/tools:{os.environ['PATH']}"
+        result = subprocess.run([str(self.root / "dev"), "bench", *words], capture_output=True,
+                                text=True, check=False, env=os.environ | {"PATH": path})
+        return result.returncode, (self.root / "ran").read_text().splitlines()
+
+    def test_are_those_of_the_program_that_is_there(self):
+        self.program("build/bin/strata-bench")
+        for words in ("table", "--list"), ("table", "--device=cuda", "--list", "--all"):
+            self.assertEqual(self.ran(*words), (0, ["strata-bench " + " ".join(words)]))
+        code, calls = self.ran("table", "--device=cuda")  # would install
+        self.assertEqual((code, calls[0][:10]), (1, "dpkg-query"))
+
+    def test_build_the_program_where_there_is_none_as_it_was_configured(self):
+        code, calls = self.ran("table", "--device=cuda", "--list")
+        self.assertEqual(code, 0, calls)
+        self.assertEqual([calls[0], calls[2]],
+                         ["cmake --preset release", "strata-bench table --device=cuda --list"])
+        self.assertRegex(calls[1], "^ninja -C build -j [0-9]+ strata-bench$")
+        self.assertEqual(len(calls), 3)
+
+    def test_say_what_installs_when_a_build_cannot_begin(self):
+        self.program("tools/cmake", "exit 1")
+        self.assertEqual(self.ran("table", "--list"), (1, ["cmake --preset release"]))
 
 
 class ClosingLine(unittest.TestCase):
