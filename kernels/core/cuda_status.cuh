@@ -3,7 +3,11 @@
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
+#include <pthread.h>
 
+#include <cstdlib>
+
+#include "base/log.h"
 #include "base/status.h"
 
 namespace strata {
@@ -14,11 +18,27 @@ inline Status FromCuda(cudaError_t error, const char* what) {
   return Failed(fmt::format("{}: CUDA: {}", what, cudaGetErrorString(error)));
 }
 
+// After an error that has made the calling thread's GPU useless to this process: ends it (70), with
+// a line in the log.
+[[noreturn]] inline void EndForGpuFault(const Status& status) {
+  int device = 0;
+  const bool is_known = cudaGetDevice(&device) == cudaSuccess;
+  char thread[16] = "?";
+  (void)pthread_getname_np(pthread_self(), thread, sizeof thread);
+  Log(LogLevel::kError,
+      "{}: GPU {} failed: {}: this process ends (70); start it again: a server with a data folder "
+      "recovers from its log and checkpoints; should the GPU fail again, dmesg and nvidia-smi say "
+      "more",
+      thread, is_known ? fmt::to_string(device) : "?", status.message());
+  FlushLog();
+  std::_Exit(70);
+}
+
 // Of a call for memory: kRefused when there is none. Any other error is an earlier one that has
 // made the GPU useless to this process, which ends (70).
 inline Status FromAllocation(cudaError_t error, const char* what) {
   const Status status = FromCuda(error, what);
-  STRATA_CHECK_MSG(status.ok() || error == cudaErrorMemoryAllocation, status.ToString());
+  if (!status.ok() && error != cudaErrorMemoryAllocation) EndForGpuFault(status);
   (void)cudaGetLastError();  // it is told, and not to be found again by who asks next
   return status.ok() ? status : Refused(status.message());
 }

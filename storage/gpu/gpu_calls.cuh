@@ -27,7 +27,9 @@ inline cudaStream_t StreamOf(const Exec& exec) { return static_cast<cudaStream_t
 
 // What a GPU answers to anything but a call for memory is final for the process, if it is an error:
 // nothing can be asked of it any more. The next process recovers from checkpoint and log.
-inline void Must(const Status& status) { STRATA_CHECK_MSG(status.ok(), status.ToString()); }
+inline void Must(const Status& status) {
+  if (!status.ok()) EndForGpuFault(status);
+}
 inline void MustBegin(const char* what) { Must(FromCuda(cudaGetLastError(), what)); }
 
 inline bool IsOnGpu(const void* memory) {
