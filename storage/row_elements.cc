@@ -1,5 +1,9 @@
 #include "storage/row_elements.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+
 #include "kernels/core/initializer.h"
 #include "kernels/core/narrow.h"
 
@@ -76,6 +80,22 @@ void WriteNarrow(const RowSchema& schema, const float* elements, size_t first, s
               Store(type, elements + (begin - first), many, to,
                     [type](size_t /*i*/, float value) { return narrow::ToBits(type, value); });
             });
+}
+
+Status CheckValuesFit(const TableSpec& spec, std::span<const Key> keys,
+                      std::span<const float> values) {
+  const ElementType type = spec.value_type;
+  if (type == ElementType::kFp32) return {};
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) continue;
+    if (std::isfinite(narrow::FromBits(type, narrow::ToBits(type, values[i])))) continue;
+    const float largest = type == ElementType::kFp16 ? 65504.0F : 0x1.fep127F;
+    return Invalid(fmt::format(
+        "value {} of key {}: table '{}' stores {}: expected a value from -{} to {}; a "
+        "table of value type fp32 holds larger ones",
+        values[i], keys[i / spec.dim], spec.name, ElementTypeName(type), largest, largest));
+  }
+  return {};
 }
 
 void InitialValue(const TableSpec& spec, const RowSchema& schema, Key key, std::span<float> out) {

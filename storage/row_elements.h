@@ -49,6 +49,11 @@ inline void WriteElements(const RowSchema& schema, std::span<const float> elemen
   }
 }
 
+// kInvalid, naming the key, when a finite value would be stored as infinity. values.size() is
+// keys.size() x dim, on the host.
+Status CheckValuesFit(const TableSpec& spec, std::span<const Key> keys,
+                      std::span<const float> values);
+
 // As the value that a row of this key has before its first write, rounded.
 void InitialValue(const TableSpec& spec, const RowSchema& schema, Key key, std::span<float> out);
 // The same for the stored row, and for its state.

@@ -1,6 +1,7 @@
 // The lane message by message: every command, what is refused and how, and exactly-once writes.
 #include "ps/shard/lane.h"
 
+#include <limits>
 #include <random>
 
 #include "storage/memory/host_table.h"
@@ -218,6 +219,39 @@ TEST(Lane, PullsAreGatheredForATableThatPrefersLargeBatches) {
   EXPECT_EQ(RowsOf(last[0].second, 2, 2), (std::vector<float>{0, 0, 1, 2}));
   EXPECT_TRUE(lane.lane.Idle());
   EXPECT_TRUE(commit().empty());
+}
+
+TEST(Lane, AFiniteValueThatTheTypeOfATableCannotHoldIsRefused) {
+  struct Case {
+    ElementType type;
+    float fits;
+    float too_large;
+    const char* expected;
+  };
+  for (const Case& one :
+       {Case{ElementType::kFp16, 65504.0F, 70000.0F,
+             "stores fp16: expected a value from -65504 to 65504;"},
+        Case{ElementType::kBf16, 0x1.fep127F, std::numeric_limits<float>::max(),
+             "stores bf16: expected a value from -3.3895314e+38 to 3.3895314e+38;"}}) {
+    TestLane lane;
+    TestClient client;
+    TableSpec spec = TestSpec();
+    spec.value_type = one.type;
+    CreateTable(lane, client, spec);
+    const auto put = [&](std::vector<float> values) {
+      return lane.AskStatus(client.Write(Command::kPut, IdOf(spec), 2, 2),
+                            {Keys({7, 8}), Rows(std::move(values))});
+    };
+    const std::vector<float> fit = {one.fits, -one.fits, 0, std::numeric_limits<float>::infinity()};
+    ASSERT_TRUE(put(fit).ok());
+    for (const float value : {one.too_large, -one.too_large}) {
+      const Status refused = put({1, 2, 3, value});
+      EXPECT_EQ(refused.code(), StatusCode::kInvalid);
+      EXPECT_TRUE(Contains(refused, "of key 8: table 't'")) << refused.message();
+      EXPECT_TRUE(Contains(refused, one.expected)) << refused.message();
+    }
+    EXPECT_EQ(PullRows(lane, client, spec, {7, 8}), fit);
+  }
 }
 
 TEST(Lane, EmptyBatchesAreFine) {
