@@ -38,7 +38,7 @@ struct RawLine {
   std::string ack = "default";
   std::string value_type = "fp32";
   std::string state_type;
-  std::vector<std::string> keys;  // get
+  std::vector<std::string> keys;  // get, erase
   std::string put_key;
   std::vector<std::string> values;
   std::string form{HalvingFormName(HalvingForm::kPairLast)};
@@ -281,6 +281,13 @@ void AddTableCommands(CLI::App* app, RawLine* raw) {
   put->add_option("TABLE", request.table, "The table")->required();
   put->add_option("KEY", raw->put_key, "The key, decimal or 0x...")->required();
   put->add_option("VALUE", raw->values, "As many values as the table's dimension")->required();
+
+  CLI::App* erase = AddCommand(app, "erase",
+                               "Erase rows of a table: they begin anew when they are used again, "
+                               "and missing ones are no error",
+                               Command::kErase, raw);
+  erase->add_option("TABLE", request.table, "The table")->required();
+  erase->add_option("KEY", raw->keys, "Keys, decimal or 0x...")->required();
 }
 
 void AddCheckpointCommands(CLI::App* app, RawLine* raw) {

@@ -17,7 +17,8 @@ Status RunTableCreate(const Request& request, std::string* out);
 Status RunTableDrop(const Request& request, std::string* out);  // kRefused without yes
 Status RunGet(const Request& request, std::string* out);
 Status RunPut(const Request& request, std::string* out);
-Status RunTopology(const Request& request, std::string* out);      // asks nobody
+Status RunErase(const Request& request, std::string* out);     // rows that are missing are no error
+Status RunTopology(const Request& request, std::string* out);  // asks nobody
 Status RunTopologyCost(const Request& request, std::string* out);  // asks nobody
 Status RunConfigCheck(const Request& request, std::string* out);   // asks nobody
 Status RunPing(const Request& request, std::string* out);

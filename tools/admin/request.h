@@ -30,6 +30,7 @@ struct Request {
     kTableDrop,
     kGet,
     kPut,
+    kErase,
     kTopology,
     kTopologyCost,
     kConfigCheck,
@@ -55,9 +56,9 @@ struct Request {
   // For those that have a use for it.
   TimeNs watch_interval = 0;  // status, stats: 0 shows once
   std::string rendezvous;     // status: "host:port" where workers met; "": as the file says
-  std::string table;          // stats ("": all), table drop, get, put, export
+  std::string table;          // stats ("": all), table drop, get, put, erase, export
   TableSpec spec;             // table create
-  std::vector<Key> keys;      // get, put (one)
+  std::vector<Key> keys;      // get, erase, put (one)
   std::vector<float> values;  // put
   int world = 0;              // topology, its cost; 0: the workers of the machine list
   HalvingForm form = HalvingForm::kPairLast;  // topology

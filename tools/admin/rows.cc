@@ -1,10 +1,11 @@
-// strata-admin get and put: single rows, for a look and for a try.
+// strata-admin get, put and erase: single rows, for a look and for a try.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/human_text.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/store.h"
@@ -71,6 +72,20 @@ Status RunPut(const Request& request, std::string* out) {
   *out = request.output == Request::Output::kJson
              ? JsonLine({{"table", spec.name}, {"key", request.keys[0]}})
              : fmt::format("put key {} of table {}\n", request.keys[0], spec.name);
+  return {};
+}
+
+Status RunErase(const Request& request, std::string* out) {
+  STRATA_ASSIGN(const auto store, ConnectStore(request));
+  STRATA_ASSIGN(const TableSpec spec, FindTable(*store, request.table));
+  TablePart part;
+  part.table = spec.id();
+  part.keys = request.keys;
+  STRATA_TRY(Run(*store, OpKind::kErase, part));
+  *out =
+      request.output == Request::Output::kJson
+          ? JsonLine({{"table", spec.name}, {"keys", request.keys}})
+          : fmt::format("erased {} of table {}\n", Counted(request.keys.size(), "key"), spec.name);
   return {};
 }
 

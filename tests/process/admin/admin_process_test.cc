@@ -74,6 +74,16 @@ TEST_F(AdminProcess, TablesAndRowsByHand) {
   }
   EXPECT_EQ(clients(), 0);
 
+  EXPECT_EQ(Admin({"erase", "t", "7", "8"}).output, "erased 2 keys of table t\n");
+  EXPECT_EQ(AdminJson({"get", "t", "7"}).at("rows").at(0).at("values"), json({0, 0, 0}));
+  EXPECT_EQ(AdminJson({"stats", "t"}).at("tables").at(0).at("rows"), 1);
+  EXPECT_EQ(AdminJson({"erase", "t", "0xffffffffffffffff"}),
+            json({{"table", "t"}, {"keys", {UINT64_MAX}}}));
+  EXPECT_EQ(AdminJson({"stats", "t"}).at("tables").at(0).at("rows"), 0);
+  EXPECT_THAT(Admin({"erase", "none", "1"}).errors, HasSubstr("no table 'none'"));
+  EXPECT_EQ(Admin({"erase", "t"}).end.code, 2);
+  EXPECT_THAT(Admin({"erase", "t", "seven"}).errors, HasSubstr("KEY 'seven'"));
+
   EXPECT_EQ(Admin({"table", "drop", "t"}).end.code, 4);  // not without --yes
   EXPECT_EQ(AdminJson({"tables"}).at("tables").size(), 1U);
   EXPECT_EQ(Admin({"table", "drop", "t", "--yes"}).end.code, 0);
