@@ -53,10 +53,10 @@ struct Suite {
 Suite TableSuite();
 Suite GpuEmbeddingSuite();   // runs in a build with CUDA; the names are in each
 Suite GpuTreeBlocksSuite();  // likewise
-Suite GpuTableSuite();       // in a build with CUDA
+Suite GpuTableSuite();       // likewise
 Suite GpuServiceSuite(std::optional<int> ordinal);  // likewise
 Suite GpuTieredSuite();                             // likewise
-Suite GpuTreesSuite();                              // likewise
+Suite GpuTreesSuite();                              // in a build with CUDA
 Suite GpuSearchSuite();                             // likewise
 Suite ServiceSuite();
 Suite TieredSuite();

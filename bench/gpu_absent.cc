@@ -16,8 +16,14 @@ Status NoCuda() {
 
 Result<std::string> UseGpu(int /*ordinal*/) { return NoCuda(); }
 
-std::vector<Suite> GpuSuites(const DeviceChoice& /*choice*/) { return {}; }
+std::vector<Suite> GpuSuites(const DeviceChoice& choice) {
+  return {GpuTableSuite(), GpuEmbeddingSuite(), GpuServiceSuite(choice.ordinal), GpuTieredSuite(),
+          GpuTreeBlocksSuite()};
+}
 
+Result<std::vector<Figure>> RunMap(const MapShape& /*shape*/) { return NoCuda(); }
+Result<std::vector<Figure>> RunMapGrowth(uint32_t /*dim*/, uint64_t /*rows*/) { return NoCuda(); }
+Result<std::vector<Figure>> RunGpuTiers(Distribution /*distribution*/) { return NoCuda(); }
 Result<std::vector<Figure>> RunPooled(uint32_t /*dim*/) { return NoCuda(); }
 Result<std::vector<Figure>> RunCombine() { return NoCuda(); }
 Result<std::vector<Figure>> RunTraining() { return NoCuda(); }

@@ -1,4 +1,4 @@
-// What the cases of suites that only a GPU has run. A build without CUDA names these cases, too;
+// What cases of a GPU's suites run. A build without CUDA names these cases, too;
 // run there they are kNotFound, as UseGpu is.
 #pragma once
 
@@ -8,8 +8,22 @@
 
 #include "base/status.h"
 #include "bench/figure.h"
+#include "bench/workload.h"
 
 namespace strata::bench {
+
+// Suite "table": a map of room for `rows`, filled up to `load`.
+struct MapShape {
+  uint32_t dim;
+  uint64_t rows;
+  double load;
+};
+Result<std::vector<Figure>> RunMap(const MapShape& shape);
+// From nothing to `rows` rows.
+Result<std::vector<Figure>> RunMapGrowth(uint32_t dim, uint64_t rows);
+
+// Suite "tiered".
+Result<std::vector<Figure>> RunGpuTiers(Distribution distribution);
 
 // Suite "embedding". Pooled lookups of rows of `dim` elements.
 Result<std::vector<Figure>> RunPooled(uint32_t dim);

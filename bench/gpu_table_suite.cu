@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "bench/figure.h"
 #include "bench/gpu_buffer.cuh"
+#include "bench/gpu_runs.h"
 #include "bench/gpu_time.cuh"
 #include "bench/map_traffic.h"
 #include "bench/measure.h"
@@ -32,12 +33,6 @@ constexpr uint64_t kAbsent = uint64_t{1} << 63;  // marks the place of a key tha
 constexpr double kGi = 1024.0 * 1024 * 1024;
 constexpr const char* kPeer = "HierarchicalKV (recorded)";
 static_assert(kScoresRead == kCandidates);
-
-struct Shape {
-  uint32_t dim;
-  uint64_t rows;  // of capacity
-  double load;
-};
 
 enum class Op { kFind, kInsertOrAssign, kFindOrInsert, kInsertAndEvict, kFindZipf };
 
@@ -68,7 +63,7 @@ const char* OpName(Op op) {
   return "find, Zipf 1.05 with repeats";
 }
 
-std::optional<double> PeerValue(const Shape& shape, Op op) {
+std::optional<double> PeerValue(const MapShape& shape, Op op) {
   for (const Recorded& recorded : kRecorded) {
     if (recorded.dim == shape.dim && recorded.op == op) {
       return recorded.at_load[shape.load < 0.6 ? 0 : shape.load < 0.9 ? 1 : 2];
@@ -91,7 +86,7 @@ __global__ void TouchForFind(MapRef map, const uint64_t* places, uint64_t count,
 
 class Bench {
  public:
-  static Result<std::vector<Figure>> Run(const Shape& shape) {
+  static Result<std::vector<Figure>> Run(const MapShape& shape) {
     Bench bench(shape);
     STRATA_TRY(bench.Start());
     STRATA_TRY(bench.Fill());
@@ -106,7 +101,7 @@ class Bench {
   }
 
  private:
-  explicit Bench(const Shape& shape) : shape_(shape) {}
+  explicit Bench(const MapShape& shape) : shape_(shape) {}
 
   Status Start() {
     STRATA_ASSIGN(bandwidth_, CopyBandwidth());
@@ -280,7 +275,7 @@ class Bench {
     return {};
   }
 
-  const Shape shape_;
+  const MapShape shape_;
   Exec exec_;
   std::unique_ptr<DevicePool> pool_;
   std::unique_ptr<DeviceMap> map_;
@@ -377,24 +372,10 @@ Result<std::vector<Figure>> RunGrowth(uint32_t dim, uint64_t rows) {
 
 }  // namespace
 
-Suite GpuTableSuite() {
-  return {"table", "the hash map on a GPU beside HierarchicalKV's figures", [](bool) {
-            std::vector<Case> cases;
-            for (const uint32_t dim : {8U, 32U, 64U}) {
-              const uint64_t rows = (dim == 64 ? 64ULL : 128ULL) << 20;
-              for (const double load : {0.5, 0.75, 1.0}) {
-                const Shape shape{dim, rows, load};
-                cases.push_back({fmt::format("dim={} load={:.2f}", dim, load),
-                                 [shape](const BenchOptions&) { return Bench::Run(shape); }});
-              }
-            }
-            for (const uint32_t dim : {8U, 64U}) {
-              cases.push_back({fmt::format("growth dim={}", dim), [dim](const BenchOptions&) {
-                                 return RunGrowth(dim, uint64_t{64} << 20);
-                               }});
-            }
-            return cases;
-          }};
+Result<std::vector<Figure>> RunMap(const MapShape& shape) { return Bench::Run(shape); }
+
+Result<std::vector<Figure>> RunMapGrowth(uint32_t dim, uint64_t rows) {
+  return RunGrowth(dim, rows);
 }
 
 }  // namespace strata::bench

@@ -10,6 +10,7 @@
 
 #include "bench/figure.h"
 #include "bench/gpu_buffer.cuh"
+#include "bench/gpu_runs.h"
 #include "bench/measure.h"
 #include "bench/workload.h"
 #include "storage/gpu/hot_table.h"
@@ -180,16 +181,8 @@ class TieredBench {
 
 }  // namespace
 
-Suite GpuTieredSuite() {
-  return {"tiered", "a table of which half fits the GPU's memory", [](bool) {
-            std::vector<Case> cases;
-            for (const Distribution distribution : {Distribution::kUniform, Distribution::kZipf}) {
-              cases.push_back(
-                  {distribution == Distribution::kZipf ? "zipf" : "uniform",
-                   [distribution](const BenchOptions&) { return TieredBench::Run(distribution); }});
-            }
-            return cases;
-          }};
+Result<std::vector<Figure>> RunGpuTiers(Distribution distribution) {
+  return TieredBench::Run(distribution);
 }
 
 }  // namespace strata::bench

@@ -123,8 +123,9 @@ Result<OnDevice> SuitesOn(const std::string& device, const std::string& wanted, 
         "--device=cuda makes that number {}",
         device, wanted, gpu, gpu));
   }
-  // Names need no GPU.
-  if (only_names && choice.kind.has_value() && !GpuSuites(choice).empty()) {
+  // Names need no GPU, and of most suites no CUDA either.
+  if (only_names && choice.kind.has_value() &&
+      (Has(GpuSuites(choice), wanted) || !Has(cpu.suites, wanted))) {
     return OnDevice{GpuSuites(choice), device};
   }
   const Result<std::string> gpu = UseGpu(choice.ordinal.value_or(0));
@@ -178,9 +179,10 @@ int Main(int argc, char** argv) {
                  "suite has cases for it")
       ->capture_default_str();
   app.add_flag("--json", line.json, "one JSON object a line instead of a table");
-  app.add_flag("--list", line.list,
-               "name the cases and measure nothing; takes no GPU, but with --device=cuda a build "
-               "with CUDA, except for embedding and tree-blocks");
+  app.add_flag(
+      "--list", line.list,
+      "name the cases and measure nothing; takes no GPU, and CUDA only for trees and search "
+      "with --device=cuda");
   app.add_flag("--all", line.options.all, "the whole grid instead of the short set");
   app.add_option("--filter", line.options.filter, "only cases whose name contains this");
   app.add_option("--rounds", line.options.rounds, "rounds, of which the median counts")

@@ -59,6 +59,20 @@ TEST(BenchProcess, CasesOfAGpuAreNamedWithoutOne) {
   }
 }
 
+TEST(BenchProcess, CasesOfAGpuInSuitesOfBothAreNamedWithoutCuda) {
+  for (const auto& [suite, part] : {std::pair{"table", "growth dim=64\n"},
+                                    {"service", "push batch=4096 dim=16 uniform clients=4"},
+                                    {"tiered", "uniform\nzipf\n"}}) {
+    const ProcessResult result = RunBench({suite, "--list", "--device=cuda"});
+    EXPECT_EQ(result.end, ProcessEnd{0}) << result.errors;
+    EXPECT_THAT(result.output, HasSubstr(part));
+    EXPECT_NE(result.output, RunBench({suite, "--list"}).output);
+  }
+  const ProcessResult misspelt = RunBench({"tabel", "--list", "--device=cuda"});
+  EXPECT_EQ(misspelt.end, ProcessEnd{2});
+  EXPECT_THAT(misspelt.errors, HasSubstr("did you mean 'table'?"));
+}
+
 // The suites of --help, which begin their lines.
 std::vector<std::string> SuitesOfHelp() {
   std::istringstream lines(RunBench({"--help"}).output);

@@ -1,10 +1,42 @@
-// The suites that only a GPU has.
+// Suites of a GPU whose cases a build without CUDA names, too.
 #include <fmt/format.h>
 
 #include "bench/figure.h"
 #include "bench/gpu_runs.h"
 
 namespace strata::bench {
+
+Suite GpuTableSuite() {
+  return {"table", "the hash map on a GPU beside HierarchicalKV's figures", [](bool) {
+            std::vector<Case> cases;
+            for (const uint32_t dim : {8U, 32U, 64U}) {
+              const uint64_t rows = (dim == 64 ? 64ULL : 128ULL) << 20;
+              for (const double load : {0.5, 0.75, 1.0}) {
+                const MapShape shape{dim, rows, load};
+                cases.push_back({fmt::format("dim={} load={:.2f}", dim, load),
+                                 [shape](const BenchOptions&) { return RunMap(shape); }});
+              }
+            }
+            for (const uint32_t dim : {8U, 64U}) {
+              cases.push_back({fmt::format("growth dim={}", dim), [dim](const BenchOptions&) {
+                                 return RunMapGrowth(dim, uint64_t{64} << 20);
+                               }});
+            }
+            return cases;
+          }};
+}
+
+Suite GpuTieredSuite() {
+  return {"tiered", "a table of which half fits the GPU's memory", [](bool) {
+            std::vector<Case> cases;
+            for (const Distribution distribution : {Distribution::kUniform, Distribution::kZipf}) {
+              cases.push_back(
+                  {distribution == Distribution::kZipf ? "zipf" : "uniform",
+                   [distribution](const BenchOptions&) { return RunGpuTiers(distribution); }});
+            }
+            return cases;
+          }};
+}
 
 Suite GpuEmbeddingSuite() {
   return {"embedding", "pooled lookups, combining and training steps on a GPU", [](bool) {
