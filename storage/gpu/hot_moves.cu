@@ -6,6 +6,7 @@
 #include <semaphore>
 #include <thread>
 
+#include "base/log.h"
 #include "storage/gpu/chunk_slot.cuh"
 
 namespace strata {
@@ -403,6 +404,22 @@ Status HotTable::EvictAll() {
   for (uint64_t first = 0; first < pairs; first += victim_pairs_) {
     const uint64_t window = std::min(victim_pairs_, pairs - first);
     STRATA_TRY(EvictFrom(first, window, UINT64_MAX, kNever).status());
+  }
+  return {};
+}
+
+Status HotTable::PassDown(const Status& why, const void* batch) {
+  if (IsOnGpu(batch)) return why;
+  if (map_ != nullptr) STRATA_TRY(EvictAll());
+  passed_down_ = true;
+  if (counted_.passed_down++ == 0) {
+    const std::string name = "table '" + spec_.name + "'";
+    Log(LogLevel::kWarning,
+        "GPU {}: the tiers below do a batch that the GPU's memory has no room for, and will do "
+        "others like it, which is slower: {}; what helps: more server.gpu_memory, fewer tables, as "
+        "each has an equal part of it, or smaller batches; strata_server_passed_down_batches "
+        "counts them",
+        exec_.ordinal, (why.message().starts_with(name) ? why : why.Prefixed(name)).message());
   }
   return {};
 }

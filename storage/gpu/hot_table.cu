@@ -367,14 +367,6 @@ Status HotTable::MakeRoom() {
   return {};
 }
 
-Status HotTable::PassDown(const Status& why, const void* batch) {
-  if (IsOnGpu(batch)) return why;
-  if (map_ != nullptr) STRATA_TRY(EvictAll());
-  passed_down_ = true;
-  ++counted_.passed_down;
-  return {};
-}
-
 Status HotTable::PrepareUpdate(std::span<const GradientPart> parts) {
   const DeviceScope scope(exec_.ordinal);
   BeginOperation();

@@ -148,9 +148,6 @@ class HotTable : public GpuTable {
   void BeginOperation();
   void ClearBelow();  // of what has expired there, and is not here
   void NoteShare();
-  // The table below is to do what the GPU has no memory for: no row is there then. `why` where the
-  // batch itself is in the GPU's memory.
-  Status PassDown(const Status& why, const void* batch);
   Status LookUpPart(std::span<const Key> keys, std::span<float> out);  // of a Lookup
   Status LookUpInTiers(std::span<const Key> keys, std::span<float> out);
   bool BelowIsEmpty() const { return below_->Stats().rows == 0; }
@@ -219,6 +216,9 @@ class HotTable : public GpuTable {
   Result<uint64_t> EvictFrom(uint64_t first, uint64_t pairs, uint64_t most, uint64_t now);
   Status SaveRows(const WindowSlots& window);  // before they go
   Status EvictAll();                           // with the memory that there is
+  // The table below is to do what the GPU has no memory for: no row is there then. `why` where the
+  // batch itself is in the GPU's memory. The first time is a warning in the log.
+  Status PassDown(const Status& why, const void* batch);
   // Begins to copy them to the host; what was begun before is there when it returns.
   DownRows BringDown(const RowList& list) const;
   Status PutBelow(const DownRows& down) const;

@@ -123,9 +123,16 @@ TEST_F(GpuRandom, ABatchThatTheGpuHasNoRoomForIsCounted) {
   std::vector<Key> keys(1000);
   std::iota(keys.begin(), keys.end(), Key{1});
   const std::vector<float> values(keys.size(), 1.0F);
-  EXPECT_TRUE(table.Assign(keys, values).ok());
+  // The log has a line for the first one alone.
+  for (const bool is_first : {true, false}) {
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(table.Assign(keys, values).ok());
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(log.find("table 't'") != std::string::npos, is_first) << log;
+    EXPECT_EQ(log.find("server.gpu_memory") != std::string::npos, is_first) << log;
+  }
   EXPECT_TRUE(table.Assign(std::span(keys).first(10), std::span(values).first(10)).ok());
-  EXPECT_EQ(table.Stats().passed_down, 1U);
+  EXPECT_EQ(table.Stats().passed_down, 2U);
   EXPECT_EQ(table.Stats().rows, keys.size());
 }
 

@@ -22,6 +22,7 @@ void AddTier(control::TableStatus* table, const std::string& name, uint64_t rows
 // A table of a server with GPUs that has come to use all its tiers.
 control::TableStatus ThreeTiers() {
   control::TableStatus table;
+  table.set_lookups(200);
   AddTier(&table, "hot", 5, 7, 1024);
   AddTier(&table, "warm", 20, 3, 2048);
   AddTier(&table, "cold", 1000, 1001, 0);
@@ -50,17 +51,25 @@ TEST(Tiers, ATableThatIsNotInHostMemoryAloneIsShown) {
   control::TableStatus returned = in_memory;  // what was on disk has come up
   returned.mutable_tier(1)->set_rows_in(4);
   returned.mutable_tier(2)->set_rows_in(4);
-  EXPECT_EQ(TiersText({}), "");
-  EXPECT_EQ(TiersText({{"a", in_memory}, {"old", {}}}), "");
-  EXPECT_EQ(TiersText({{"a", in_memory}, {"b", ThreeTiers()}, {"c", returned}}),
+  EXPECT_EQ(TiersText({}, false), "");
+  EXPECT_EQ(TiersText({{"a", in_memory}, {"old", {}}}, false), "");
+  EXPECT_EQ(TiersText({{"a", in_memory}, {"b", ThreeTiers()}, {"c", returned}}, false),
             "\n"
-            "table  tier   rows   memory    hits  rows in  bytes in\n"
-            "b      hot       5  1.0 KiB      50        7      56 B\n"
-            "b      warm     20  2.0 KiB     200        3      24 B\n"
-            "b      cold  1,000      0 B  10,000    1,001   7.8 KiB\n"
-            "c      hot       0      0 B       0        0       0 B\n"
-            "c      warm     20  2.0 KiB     200        4       0 B\n"
-            "c      cold      0      0 B       0        4       0 B\n");
+            "table  tier   rows   memory    hits  hit rate  rows in  bytes in\n"
+            "b      hot       5  1.0 KiB      50    25.0 %        7      56 B\n"
+            "b      warm     20  2.0 KiB     200     2.0 %        3      24 B\n"
+            "b      cold  1,000      0 B  10,000    98.0 %    1,001   7.8 KiB\n"
+            "c      hot       0      0 B       0         -        0       0 B\n"
+            "c      warm     20  2.0 KiB     200   100.0 %        4       0 B\n"
+            "c      cold      0      0 B       0     0.0 %        4       0 B\n");
+  // On a server with a GPU that it got no memory of.
+  in_memory.set_lookups(200);
+  EXPECT_EQ(TiersText({{"a", in_memory}}, true),
+            "\n"
+            "table  tier  rows   memory  hits  hit rate  rows in  bytes in\n"
+            "a      hot      0      0 B     0     0.0 %        0       0 B\n"
+            "a      warm    20  2.0 KiB   200   100.0 %        0       0 B\n"
+            "a      cold     0      0 B     0     0.0 %        0       0 B\n");
 }
 
 TEST(Tiers, AServerThatTellsOfNoneHasNoneInJson) { EXPECT_EQ(TiersJson({}).dump(), "{}"); }

@@ -123,6 +123,12 @@ bool AnyAnswered(const std::vector<NodeAnswer>& answers) {
   return std::ranges::any_of(answers, [](const NodeAnswer& answer) { return answer.status.ok(); });
 }
 
+bool AnyOnGpu(const std::vector<NodeAnswer>& answers) {
+  return std::ranges::any_of(answers, [](const NodeAnswer& answer) {
+    return answer.node.server().device().starts_with("cuda");
+  });
+}
+
 std::string InitializerText(const InitializerSpec& initializer) {
   const std::string_view kind = InitializerKindName(initializer.kind);
   return initializer.kind == InitializerKind::kZero ? std::string(kind)
@@ -174,13 +180,9 @@ std::string CountsText(const TableSums& sums) {
                   {"steps", kRight},
                   {"rejected", kRight}});
   for (const auto& [name, table] : sums) {
-    const double hit_percent =
-        table.lookups() == 0
-            ? 0
-            : 100 * static_cast<double>(table.lookup_hits()) / static_cast<double>(table.lookups());
     text.AddRow({name, HumanCount(table.rows()), HumanCount(table.cold_rows()),
                  HumanBytes(table.bytes()), HumanCount(table.lookups()),
-                 fmt::format("{:.1f} %", hit_percent), HumanCount(table.updates()),
+                 Percent(table.lookup_hits(), table.lookups()), HumanCount(table.updates()),
                  HumanCount(table.steps()), HumanCount(table.rejected())});
   }
   return text.ToString();
@@ -229,7 +231,7 @@ Status RunStats(const Request& request, std::string* out) {
     for (const auto& [name, table] : sums) tables.push_back(Counts(table));
     *out = AsJson(std::move(tables), answers);
   } else if (AnyAnswered(answers)) {
-    *out = CountsText(sums) + TiersText(sums);
+    *out = CountsText(sums) + TiersText(sums, AnyOnGpu(answers));
   }
   return verdict;
 }

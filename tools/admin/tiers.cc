@@ -1,5 +1,7 @@
 #include "tools/admin/tiers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +15,8 @@ bool Used(const control::TierStatus& tier) { return tier.rows() != 0 || tier.row
 
 // For a table that has it alone, the counts of the table say all.
 bool InHostMemory(const control::TierStatus& tier) { return tier.name() == "warm"; }
+
+bool OnGpu(const control::TierStatus& tier) { return tier.name() == "hot"; }
 
 control::TierStatus& TierOf(control::TableStatus* table, const std::string& name) {
   const auto found = std::ranges::find(*table->mutable_tier(), name, &control::TierStatus::name);
@@ -47,26 +51,37 @@ nlohmann::ordered_json TiersJson(const control::TableStatus& table) {
   return tiers;
 }
 
-std::string TiersText(const TableSums& tables) {
+std::string Percent(uint64_t part, uint64_t whole) {
+  if (whole == 0) return "-";
+  return fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string TiersText(const TableSums& tables, bool all) {
   using enum TableText::Align;
   TableText text({{"table"},
                   {"tier"},
                   {"rows", kRight},
                   {"memory", kRight},
                   {"hits", kRight},
+                  {"hit rate", kRight},
                   {"rows in", kRight},
                   {"bytes in", kRight}});
   bool any = false;
   for (const auto& [name, table] : tables) {
-    const bool told = std::ranges::any_of(table.tier(), [](const control::TierStatus& tier) {
-      return Used(tier) && !InHostMemory(tier);
-    });
+    const bool told = all || std::ranges::any_of(table.tier(), [](const control::TierStatus& tier) {
+                        return Used(tier) && !InHostMemory(tier);
+                      });
     if (!told) continue;
     any = true;
+    uint64_t found_below = 0;
+    for (const control::TierStatus& tier : table.tier()) {
+      if (!OnGpu(tier)) found_below += tier.hits();
+    }
     for (const control::TierStatus& tier : table.tier()) {
       text.AddRow({name, tier.name(), HumanCount(tier.rows()), HumanBytes(tier.bytes()),
-                   HumanCount(tier.hits()), HumanCount(tier.rows_in()),
-                   HumanBytes(tier.bytes_in())});
+                   HumanCount(tier.hits()),
+                   Percent(tier.hits(), OnGpu(tier) ? table.lookups() : found_below),
+                   HumanCount(tier.rows_in()), HumanBytes(tier.bytes_in())});
     }
   }
   return any ? "\n" + text.ToString() : "";

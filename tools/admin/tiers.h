@@ -1,6 +1,7 @@
 // Where the rows of tables lie, tier by tier, for strata-admin stats.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -18,8 +19,12 @@ void AddTiers(const control::TableStatus& part, control::TableStatus* sum);
 // {"hot": {"rows", "bytes", "hits", "rows_in", "bytes_in"}, "warm": ..., "cold": ...}
 nlohmann::ordered_json TiersJson(const control::TableStatus& table);
 
-// For people: a line for each tier of each table that has used another one than host memory, behind
-// an empty line; "" when none has.
-std::string TiersText(const TableSums& tables);
+// "97.5 %"; "-" of nothing.
+std::string Percent(uint64_t part, uint64_t whole);
+
+// For people: a line for each tier of each table that has used another one than host memory, or of
+// all when `all`, behind an empty line; "" when there is none. The hit rate of tier hot is that of
+// the keys looked up; those of the tiers below are of the keys that one of them had.
+std::string TiersText(const TableSums& tables, bool all);
 
 }  // namespace strata::admin
