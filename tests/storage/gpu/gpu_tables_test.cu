@@ -59,6 +59,8 @@ TEST_F(GpuTablesTest, SaysWhatIsMissing) {
   EXPECT_EQ(large.status().code(), StatusCode::kInvalid);
   EXPECT_NE(large.status().message().find("1.0 PiB are asked for: ask for less"), std::string::npos)
       << large.status().message();
+  void* held = nullptr;  // somebody else's
+  ASSERT_EQ(cudaMalloc(&held, kMemory), cudaSuccess);
   size_t free = 0;
   size_t total = 0;
   ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
@@ -67,6 +69,7 @@ TEST_F(GpuTablesTest, SaysWhatIsMissing) {
   EXPECT_NE(taken.status().message().find("nvidia-smi shows who uses its memory"),
             std::string::npos)
       << taken.status().message();
+  EXPECT_EQ(cudaFree(held), cudaSuccess);
 }
 
 TEST_F(GpuTablesTest, MemoryForRowsIsUsedAgain) {
