@@ -1,4 +1,8 @@
 // A lane is a function of its log: replayed to any record, it is bit for bit the lane that lived.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
 #include <random>
 
 #include "ps/shard/lane.h"
@@ -104,6 +108,31 @@ TEST(LaneRecovery, ABootOfTheSameLineageIsAsGoodAsAnother) {
   EXPECT_EQ(reply.header.incarnation, kTestIncarnation);
   ping.incarnation = kTestIncarnation + (1 << 16);
   EXPECT_EQ(lane.AskStatus(ping).code(), StatusCode::kLost);
+}
+
+// Such a value is refused today, but a log may hold one.
+TEST(LaneRecovery, APutOfMoreThanTheTypeHoldsIsAppliedAgain) {
+  DurableLane lived;
+  TestClient client;
+  TableSpec spec = TestSpec();
+  spec.value_type = ElementType::kFp16;
+  ASSERT_TRUE(lived.AskStatus(client.Write(Command::kCreateTable), {Definition(spec)}).ok());
+  constexpr float kFits = 65504;
+  ASSERT_TRUE(
+      lived.AskStatus(client.Write(Command::kPut, IdOf(spec), 1, 2), {Keys({7}), Rows({1, kFits})})
+          .ok());
+  std::vector<std::byte>& body = lived.log->records.back().body;
+  const auto bytes = std::bit_cast<std::array<std::byte, 4>>(kFits);
+  const auto value = std::ranges::search(body, bytes);
+  ASSERT_FALSE(value.empty());
+  std::ranges::copy(std::bit_cast<std::array<std::byte, 4>>(70000.0F), value.begin());
+
+  TestLane back(DurableConfig());
+  const Status status = RecoverFrom(back, lived.log, lived.log->records.size());
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  const wire::Received row = back.Ask(client.Read(Command::kPull, IdOf(spec), 1), {Keys({7})});
+  EXPECT_EQ(wire::ReadRows(row.payload.at(0), 1, 2).value(),
+            (std::vector<float>{1, std::numeric_limits<float>::infinity()}));
 }
 
 TEST(LaneRecovery, RecordsThatNoLaneWritesAreRefusedByName) {
