@@ -58,12 +58,22 @@ DeviceMap::~DeviceMap() {
   if (ref_.counts != nullptr) (void)cudaFree(ref_.counts);
 }
 
+size_t DeviceMap::BytesFor(uint64_t pairs) const {
+  return GrowingArray::BytesFor(pairs * 2 * kLineBytes) +
+         GrowingArray::BytesFor(pairs * kPairSlots * ref_.slot_bytes) +
+         GrowingArray::BytesFor(pairs * sizeof(uint32_t));
+}
+
 Status DeviceMap::GrowTo(const Exec& exec, uint64_t pairs) {
   if (pairs <= pairs_ready_) return {};
   // All that fits the memory that is taken anyway.
   const uint64_t pair_bytes = uint64_t{kPairSlots} * ref_.slot_bytes;
   pairs = std::min(pairs_max_,
                    std::max(pairs, GrowingArray::BytesFor(pairs * pair_bytes) / pair_bytes));
+  if (BytesFor(pairs) > bytes_limit_) {
+    return Refused(fmt::format("{} MiB of the GPU's memory are asked for, {} are its share",
+                               BytesFor(pairs) >> 20, bytes_limit_ >> 20));
+  }
   STRATA_TRY(lines_.Grow(pairs * 2 * kLineBytes));
   STRATA_TRY(slots_.Grow(pairs * kPairSlots * ref_.slot_bytes));
   STRATA_TRY(pending_.Grow(pairs * sizeof(uint32_t)));

@@ -48,6 +48,14 @@ class DeviceMap {
   // the GPU is asked when that matters.
   Status MakeRoom(const Exec& exec, uint64_t rows, std::optional<uint64_t> there = {});
 
+  // It grows no further than to so many bytes; from then on MakeRoom is refused as by a pool that
+  // has no more. What is beyond already stays.
+  void LimitBytes(size_t bytes) { bytes_limit_ = bytes; }
+  // Whether that lets it grow.
+  bool MayGrow() const { return BytesFor(pairs_ready_ + 1) <= bytes_limit_; }
+  // That there is memory for.
+  uint64_t slots_ready() const { return pairs_ready_ * kPairSlots; }
+
   // Waits for the stream. Exact.
   Result<MapCounts> Counts(const Exec& exec) const;
 
@@ -62,6 +70,7 @@ class DeviceMap {
 
  private:
   DeviceMap() = default;
+  size_t BytesFor(uint64_t pairs) const;
   Status GrowTo(const Exec& exec, uint64_t pairs);
   Status TakeFewerWhenFull(const Exec& exec, uint64_t rows);
 
@@ -71,6 +80,7 @@ class DeviceMap {
   MapRef ref_;
   uint64_t pairs_ready_ = 0;  // that have memory
   uint64_t pairs_max_ = 0;
+  size_t bytes_limit_ = SIZE_MAX;
   uint64_t rows_most_ = 0;  // as many rows there may be at most
   bool fixed_ = false;
 };

@@ -1,5 +1,7 @@
 #include <cuda.h>
 
+#include <algorithm>
+
 #include "kernels/core/cuda_status.cuh"
 #include "storage/gpu/device_pool.h"
 

@@ -3,7 +3,6 @@
 // behind its end (CUDA driver API, Virtual Memory Management).
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "storage/gpu/pool_shares.h"
 
 namespace strata {
 
@@ -33,10 +33,8 @@ class DevicePool {
   size_t bytes() const { return chunks_.load() * kChunkBytes; }
   size_t bytes_free() const;
 
-  // Tables that give back what is beyond an equal part of it (HotTable).
-  void Join() { ++sharers_; }
-  void Leave() { --sharers_; }
-  size_t ShareBytes() const { return bytes() / std::max(sharers_.load(), 1U); }
+  // Of tables that give back what is beyond theirs (HotTable).
+  PoolShares& shares() { return shares_; }
 
  private:
   friend class GrowingArray;
@@ -57,7 +55,7 @@ class DevicePool {
   const int device_;
   std::vector<int> users_;  // GPUs that read and write what is mapped; after Make as it is
   std::atomic<size_t> chunks_{0};
-  std::atomic<uint32_t> sharers_{0};
+  PoolShares shares_;
   mutable std::mutex mutex_;
   std::vector<uint64_t> free_chunks_;  // handles; guarded by mutex_
   std::vector<uint64_t> free_pieces_;  // likewise

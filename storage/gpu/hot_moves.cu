@@ -12,6 +12,8 @@
 namespace strata {
 namespace {
 
+// Of a map that may not grow: with more rows, searches for keys that are not there get long.
+constexpr double kLoadFull = 0.85;
 constexpr int kGatherersMax = 15;
 // Of what a batch misses a chunk is at most such a part, the first ones are such a part, unless
 // that is less than chunk_rows_min, and the last ones a part of these. None is larger than this.
@@ -237,6 +239,8 @@ Status HotTable::Room(uint64_t rows) {
     rows_most_ = counts.rows;
   }
   if (rows_most_ + rows > rows_limit_) {
+    // As much again, so that others know it for one that would take more.
+    if (rows_limit_ < options_.rows_max) share_.Need(2 * map_->bytes());
     const uint64_t lacking = rows_most_ + rows - rows_limit_;
     STRATA_TRY(Evict(std::max(lacking, std::min(lacking + kGoAhead, rows_limit_ / kGoPart))));
     if (rows_most_ + rows > rows_limit_) {
@@ -249,7 +253,10 @@ Status HotTable::Room(uint64_t rows) {
   Status status =
       map_->MakeRoom(exec_, rows, are_counted ? std::optional(rows_most_) : std::nullopt);
   if (!status.ok()) {
-    // Others have more of the memory than their share: this is all for now.
+    // Others have more of the memory than their share: this is all for now. It needs as much again,
+    // so that they do not give back a little many times.
+    share_.Need(2 * map_->bytes());
+    if (map_->MayGrow()) share_.Lack();
     rows_limit_ = std::min(rows_limit_, rows_most_);
     STRATA_TRY(Evict(rows));
     status = map_->MakeRoom(exec_, rows);
@@ -280,7 +287,15 @@ Status HotTable::Evict(uint64_t rows) {
 Status HotTable::MakeMap() {
   STRATA_TRY(ReserveForVictims(kWindowPairsMin));
   STRATA_TRY(RoomFor(kRowsDownMin).status());
-  return GpuTable::MakeMap();
+  if (map_ != nullptr) return {};
+  Status made = GpuTable::MakeMap();
+  if (made.ok()) {
+    map_bytes_first_ = map_->bytes();
+    LimitRows(share_.Of(pool_.bytes()));
+  } else if (made.code() == StatusCode::kRefused) {
+    share_.Lack();
+  }
+  return made;
 }
 
 Status HotTable::ReserveForVictims(uint64_t pairs) {
@@ -417,11 +432,50 @@ Status HotTable::PassDown(const Status& why, const void* batch) {
     Log(LogLevel::kWarning,
         "GPU {}: the tiers below do a batch that the GPU's memory has no room for, and will do "
         "others like it, which is slower: {}; what helps: more server.gpu_memory, fewer tables, as "
-        "each has an equal part of it, or smaller batches; strata_server_passed_down_batches "
-        "counts them",
+        "they share it, or smaller batches; strata_server_passed_down_batches counts them",
         exec_.ordinal, (why.message().starts_with(name) ? why : why.Prefixed(name)).message());
   }
   return {};
+}
+
+uint64_t HotTable::RowsIn(uint64_t bytes) const {
+  constexpr double kPairBytes = 2.0 * kLineBytes + sizeof(uint32_t);
+  const double slot_bytes = SlotBytes(schema_.stored_words()) + kPairBytes / kPairSlots;
+  return static_cast<uint64_t>(static_cast<double>(bytes) / slot_bytes * kLoadFull);
+}
+
+void HotTable::NoteShare() {
+  if (map_ != nullptr) share_.Need(map_->bytes());
+  const uint64_t share = share_.Of(pool_.bytes());
+  if (map_ != nullptr && !history_.in_snapshot()) {
+    // What was taken beyond by an eighth and a chunk is not worth the trouble, unless somebody
+    // lacks it.
+    const uint64_t kept = share_.IsLacked() ? share : share / 8 * 9 + DevicePool::kChunkBytes;
+    share_.AnswerLack();
+    if (map_->bytes() > std::max(kept, map_bytes_first_)) Shed();
+  }
+  LimitRows(share);
+}
+
+// Anew for each operation: where others had more than their share, there may have been no room for
+// so many.
+void HotTable::LimitRows(uint64_t bytes) {
+  uint64_t rows = std::min(options_.rows_max, RowsIn(bytes));
+  if (map_ != nullptr) {
+    map_->LimitBytes(bytes);
+    // Memory comes by chunks, and the next one may be beyond.
+    if (!map_->MayGrow()) {
+      const auto slots = static_cast<double>(map_->slots_ready());
+      rows = std::min(rows, static_cast<uint64_t>(slots * kLoadFull));
+    }
+  }
+  rows_limit_ = std::max<uint64_t>(1, rows);
+}
+
+void HotTable::KeepToShare() {
+  const DeviceScope scope(exec_.ordinal);
+  NoteShare();
+  below_->KeepToShare();
 }
 
 // Arrays do not shrink: all rows go down, hot ones come up again.

@@ -9,8 +9,6 @@
 namespace strata {
 namespace {
 
-// Of a map that may not grow: with more rows, searches for keys that are not there get long.
-constexpr double kLoadFull = 0.85;
 // Operations for which a row that was prefetched is locked.
 constexpr uint64_t kLockedFor = 16;
 // Operations after one that missed within which another one may.
@@ -18,6 +16,7 @@ constexpr uint64_t kMissesSoon = 16;
 constexpr uint64_t kPrefetchPart = 4;  // of the rows on the GPU
 // A lookup of more keys that finds no memory is done by halves, before all rows go down for it.
 constexpr size_t kHalvedFrom = 1024;
+constexpr size_t kMapBytesMin = 3 * DevicePool::kPieceBytes;  // it has three arrays
 
 // Leaves the rows i of a page, of `elements` elements each, for which keep(i).
 template <typename Keep>
@@ -57,12 +56,11 @@ HotTable::HotTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<Pinn
       below_(std::move(below)),
       workers_(workers),
       options_(options),
-      told_(host_->Take((sizeof(Told) + sizeof(float) - 1) / sizeof(float))) {
-  pool_.Join();
-}
+      share_(pool.shares(), kMapBytesMin),
+      map_bytes_first_(kMapBytesMin),
+      told_(host_->Take((sizeof(Told) + sizeof(float) - 1) / sizeof(float))) {}
 
 HotTable::~HotTable() {
-  pool_.Leave();
   if (exec_.stream == nullptr) return;
   const DeviceScope scope(exec_.ordinal);
   Wait();  // chunks are on their way
@@ -81,12 +79,6 @@ DeviceMapOptions HotTable::MapOptions() const {
   DeviceMapOptions options = GpuTable::MapOptions();
   options.score_kept = kScoreCopied;
   return options;
-}
-
-uint64_t HotTable::RowsIn(uint64_t bytes) const {
-  constexpr double kPairBytes = 2.0 * kLineBytes + sizeof(uint32_t);
-  const double slot_bytes = SlotBytes(schema_.stored_words()) + kPairBytes / kPairSlots;
-  return static_cast<uint64_t>(static_cast<double>(bytes) / slot_bytes * kLoadFull);
 }
 
 void HotTable::BeginOperation() {
@@ -116,24 +108,6 @@ void HotTable::ClearBelow() {
     keys.resize(kept);
   }
   below_->DropExpired(keys);
-}
-
-void HotTable::NoteShare() {
-  const uint64_t share = pool_.ShareBytes();
-  // Anew each time: where others had more than their share, there may have been no room for so
-  // many.
-  rows_limit_ = std::max<uint64_t>(1, std::min(options_.rows_max, RowsIn(share)));
-  // What was taken beyond by an eighth and a chunk is not worth the trouble.
-  if (map_ != nullptr && map_->bytes() > share / 8 * 9 + DevicePool::kChunkBytes &&
-      !history_.in_snapshot()) {
-    Shed();
-  }
-}
-
-void HotTable::KeepToShare() {
-  const DeviceScope scope(exec_.ordinal);
-  NoteShare();
-  below_->KeepToShare();
 }
 
 Status HotTable::ReserveMissing(size_t keys) {

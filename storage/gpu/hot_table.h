@@ -144,10 +144,8 @@ class HotTable : public GpuTable {
   Status MakeMap() override;
   Status MakeRoom() override;
   void BeforeUpdate() override;
-  uint64_t RowsIn(uint64_t bytes) const;  // of the GPU's memory
   void BeginOperation();
   void ClearBelow();  // of what has expired there, and is not here
-  void NoteShare();
   Status LookUpPart(std::span<const Key> keys, std::span<float> out);  // of a Lookup
   Status LookUpInTiers(std::span<const Key> keys, std::span<float> out);
   bool BelowIsEmpty() const { return below_->Stats().rows == 0; }
@@ -222,6 +220,9 @@ class HotTable : public GpuTable {
   // Begins to copy them to the host; what was begun before is there when it returns.
   DownRows BringDown(const RowList& list) const;
   Status PutBelow(const DownRows& down) const;
+  uint64_t RowsIn(uint64_t bytes) const;  // of the GPU's memory
+  void NoteShare();
+  void LimitRows(uint64_t bytes);  // to what they may take
   void Shed();
   uint32_t ChunkRows() const;  // at most
   Status TellBelow() const;    // of all keys
@@ -234,6 +235,8 @@ class HotTable : public GpuTable {
   WorkPool& workers_;
   const HotTableOptions options_;
   mutable HotStats counted_;
+  PoolShare share_;
+  uint64_t map_bytes_first_;  // that its map takes for the first rows
   uint64_t rows_limit_ = 0;
   uint64_t tick_ = 1;
   uint64_t rows_most_ = 0;         // on the GPU, at most
