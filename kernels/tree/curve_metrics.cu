@@ -1,6 +1,4 @@
 // Areas under curves over thresholds of the score, of rows that are sorted by it.
-#include <algorithm>
-
 #include "kernels/tree/metric_kernels.cuh"
 #include "kernels/tree/shuffle.cuh"
 
@@ -10,10 +8,6 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr uint32_t kRowsOfThread = kCurveTile / kThreads;
 constexpr uint32_t kNegative = 1U << 31;
-
-unsigned BlocksFor(uint64_t count, uint64_t of_block) {
-  return static_cast<unsigned>(std::max<uint64_t>(1, (count + of_block - 1) / of_block));
-}
 
 __device__ uint32_t WithSide(const float* weights, uint64_t row, bool positive) {
   const float weight = weights == nullptr ? 1 : weights[row];

@@ -1,6 +1,4 @@
 // Losses of rows, what places of queries are worth, and exact sums of either.
-#include <algorithm>
-
 #include "kernels/core/bitonic_sort.cuh"
 #include "kernels/core/math.h"
 #include "kernels/tree/metric_kernels.cuh"
@@ -12,10 +10,6 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr uint64_t kNumbersOfBlock = 4096;
 constexpr unsigned kQueryThreads = 128;
-
-unsigned BlocksFor(uint64_t count, uint64_t of_block) {
-  return static_cast<unsigned>(std::max<uint64_t>(1, (count + of_block - 1) / of_block));
-}
 
 template <typename Visit>
 __device__ void ForNumbers(uint64_t count, const Visit& visit) {
