@@ -1,13 +1,99 @@
 #include "kernels/setops/set_block.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <type_traits>
 #include <utility>
 
-#include "base/status.h"
-
 namespace strata {
+namespace {
+
+template <typename T>
+bool Rises(std::span<const T> numbers) {
+  return std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<T>()) ==
+         numbers.end();
+}
+
+Status CheckRuns(const SetBlock::Parts& parts) {
+  uint32_t place = 0;
+  uint64_t tokens = 0;
+  for (size_t i = 0; i < parts.runs.size(); ++i) {
+    const SetBlock::Run& run = parts.runs[i];
+    const bool is_longer = i == 0 || run.length > parts.runs[i - 1].length;
+    if (!is_longer || run.begin != place || run.end <= run.begin || run.first_token != tokens) {
+      return Corrupt(fmt::format(
+          "run {}: expected documents of more tokens than before, from place {} and token {} on; "
+          "found {} tokens, places {} to {}, from token {} on",
+          i, place, tokens, run.length, run.begin, run.end, run.first_token));
+    }
+    place = run.end;
+    tokens += uint64_t{run.length} * (run.end - run.begin);
+  }
+  const uint64_t found = parts.short_lists.size() + parts.long_lists.size();
+  if (place != parts.ids.size() || tokens != found || tokens > UINT32_MAX) {
+    return Corrupt(fmt::format("expected {} documents with {} tokens, found {} with {}", place,
+                               tokens, parts.ids.size(), found));
+  }
+  for (const SetBlock::Run& run : parts.runs) {
+    const std::span<const DocumentId> ids(parts.ids);
+    if (Rises(ids.subspan(run.begin, run.end - run.begin))) continue;
+    return Corrupt(fmt::format("ids of places {} to {} do not ascend", run.begin, run.end));
+  }
+  return {};
+}
+
+// Within each document list numbers ascend, and are below `lists`.
+template <typename Number>
+Status CheckForward(std::span<const SetBlock::Run> runs, std::span<const Number> forward,
+                    size_t lists) {
+  for (const SetBlock::Run& run : runs) {
+    for (uint32_t place = run.begin; place < run.end && run.length > 0; ++place) {
+      const auto of =
+          forward.subspan(run.first_token + uint64_t{run.length} * (place - run.begin), run.length);
+      if (Rises(of) && of.back() < lists) continue;
+      return Corrupt(
+          fmt::format("place {}: expected rising numbers of {} lists, found others, the last {}",
+                      place, lists, of.back()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<SetBlock> SetBlock::Restore(Parts parts) {
+  const size_t lists = parts.direct + parts.rare.size();
+  const bool is_rare = parts.rare.empty() || parts.rare[0] >= kDirectTokens;
+  if (parts.ids.size() > kMostDocuments || parts.direct > kDirectTokens || !is_rare ||
+      !Rises(std::span<const Token>(parts.rare))) {
+    return Corrupt(fmt::format(
+        "expected at most {} documents, and tokens below {} before rising ones; found {} "
+        "documents, tokens below {} and {} others",
+        kMostDocuments, kDirectTokens, parts.ids.size(), parts.direct, parts.rare.size()));
+  }
+  if (!(lists <= kShortLists ? parts.long_lists.empty() : parts.short_lists.empty())) {
+    return Corrupt(fmt::format("the numbers of {} lists have another width", lists));
+  }
+  STRATA_TRY(CheckRuns(parts));
+  const bool is_short = lists <= kShortLists;
+  STRATA_TRY(is_short ? CheckForward<uint16_t>(parts.runs, parts.short_lists, lists)
+                      : CheckForward<uint32_t>(parts.runs, parts.long_lists, lists));
+  SetBlock block;
+  block.ids_ = std::move(parts.ids);
+  block.runs_ = std::move(parts.runs);
+  block.direct_ = parts.direct;
+  block.rare_ = std::move(parts.rare);
+  block.short_ = std::move(parts.short_lists);
+  block.long_ = std::move(parts.long_lists);
+  block.starts_.assign(lists + 1, 0);
+  block.VisitForward([&](const auto* forward) {
+    block.Invert(std::span(forward, is_short ? block.short_.size() : block.long_.size()));
+  });
+  return block;
+}
 
 SetBlock SetBlock::Build(std::span<const DocumentId> ids, const SetList& documents) {
   STRATA_CHECK(ids.size() == documents.size() && ids.size() <= kMostDocuments);

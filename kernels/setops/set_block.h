@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/large_array.h"
+#include "base/status.h"
 #include "kernels/setops/set_list.h"
 
 namespace strata {
@@ -44,12 +45,28 @@ class SetBlock {
     std::span<const uint64_t> bits;  // words() of them
   };
 
+  // What a block is made of, beside what follows from it.
+  struct Parts {
+    std::vector<DocumentId> ids;  // by place
+    std::vector<Run> runs;
+    Token direct = 0;
+    std::vector<Token> rare;
+    // As VisitForward hands it out: short_lists if there are at most kShortLists lists.
+    LargeArray<uint16_t> short_lists;
+    LargeArray<uint32_t> long_lists;
+  };
+  static constexpr size_t kShortLists = 65'536;
+
   // ids: one for each document, each once; at most kMostDocuments.
   static SetBlock Build(std::span<const DocumentId> ids, const SetList& documents);
+  // The block of parts that came from elsewhere. kCorrupt, with what was expected and found: no
+  // block has such parts. (That each id is there once is checked among documents of one length.)
+  static Result<SetBlock> Restore(Parts parts);
 
   size_t size() const { return ids_.size(); }
   // 64-bit words that have a bit for each document; whole cache lines, so some are to spare.
   size_t words() const { return (size() + 511) / 512 * 8; }
+  uint64_t tokens() const { return short_.size() + long_.size(); }  // of all documents
   uint32_t longest() const { return runs_.empty() ? 0 : runs_.back().length; }
   std::span<const DocumentId> ids() const { return ids_; }  // by place
   std::span<const Run> runs() const { return runs_; }       // ascending
@@ -82,8 +99,6 @@ class SetBlock {
   size_t bytes() const;
 
  private:
-  static constexpr size_t kShortLists = 65'536;
-
   // Sets ids_ and runs_; returns for each place the number of its document.
   std::vector<uint32_t> OrderByLength(std::span<const DocumentId> ids, const SetList& documents);
   void NumberLists(const SetList& documents);

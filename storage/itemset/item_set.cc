@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <set>
 
 #include "base/thread.h"
@@ -14,14 +13,6 @@ namespace {
 
 constexpr uint16_t kTailSlot = 0;
 constexpr size_t kSmallMost = 256;  // segments that wait for a merge, until changes wait, too
-
-PlaceBits AllBits(const SetBlock& block) {
-  PlaceBits bits(block.words());
-  for (uint32_t place = 0; place < block.size(); ++place) {
-    bits[place / 64] |= uint64_t{1} << place % 64;
-  }
-  return bits;
-}
 
 // Searches of segments that have the same token numbers.
 struct Numbered {
@@ -79,7 +70,7 @@ Status ItemSet::Check(const Document& document) const {
   return {};
 }
 
-Status ItemSet::Upsert(Document document) {
+Status ItemSet::Upsert(Document document, uint64_t change) {
   STRATA_TRY(Check(document));
   auto& tokens = document.tokens;
   std::sort(tokens.begin(), tokens.end());
@@ -97,6 +88,7 @@ Status ItemSet::Upsert(Document document) {
   }
   if (const auto known = locations_.Find(id)) MarkDead(*known);
   const auto place = static_cast<uint16_t>(tail_.size());
+  if (tail_.empty()) tail_first_ = change;
   tail_.push_back(std::move(shared));
   tail_ids_.push_back(id);
   locations_.Put(id, {kTailSlot, place});
@@ -138,12 +130,18 @@ std::optional<uint16_t> ItemSet::FreeSlot() const {
 }
 
 // There is a free slot.
-uint16_t ItemSet::Hold(std::shared_ptr<const Segment> segment, int level, uint64_t age) {
+uint16_t ItemSet::Hold(std::shared_ptr<const Segment> segment, int level, uint64_t age,
+                       uint64_t first_change) {
   const uint16_t slot = *FreeSlot();
   if (slot == held_.size()) held_.emplace_back();
   auto live = std::make_shared<PlaceBits>(AllBits(segment->block()));
   locations_.SetIds(slot, segment->block().ids().data());
-  held_[slot] = {std::move(segment), std::move(live), false, 0, level, age};
+  held_[slot] = {.segment = std::move(segment),
+                 .live = std::move(live),
+                 .level = level,
+                 .age = age,
+                 .number = ++numbered_,
+                 .first_change = first_change};
   return slot;
 }
 
@@ -161,7 +159,7 @@ Status ItemSet::Seal() {
                       held_.size()));
     }
     auto segment = Segment::Build(live, numbers_);
-    const uint16_t slot = Hold(segment, 0, ++ages_);
+    const uint16_t slot = Hold(segment, 0, ++ages_, tail_first_);
     const auto ids = segment->block().ids();
     for (size_t place = 0; place < ids.size(); ++place) {
       locations_.Put(ids[place], {slot, static_cast<uint16_t>(place)});

@@ -11,6 +11,7 @@
 // returned by then, and of each other one all or nothing.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -44,6 +45,22 @@ struct ItemSetStats {
   uint64_t merges = 0;
 };
 
+// A segment of a collection, as its image and the manifest keep it.
+struct SegmentState {
+  uint64_t number = 0;  // no other segment of the collection ever has it
+  std::shared_ptr<const Segment> segment;
+  std::shared_ptr<const PlaceBits> live;  // words() of the block
+  size_t dead = 0;
+  int level = 0;
+  uint64_t age = 0;
+};
+
+// Segments that are to be in images, and what then is in none.
+struct ItemSetState {
+  std::vector<SegmentState> segments;  // by rising number
+  uint64_t first_change = UINT64_MAX;  // the oldest whose document is in none of them
+};
+
 // Thread-safe.
 class ItemSet {
  public:
@@ -55,8 +72,9 @@ class ItemSet {
   // ItemSetSpec::kMostTokens.
   Status Check(const Document& document) const;
   // Adds the document, or puts it in the place of the one with its id. kRefused: there are as many
-  // segments as can be. Waits when merges lag far behind.
-  Status Upsert(Document document);
+  // segments as can be. Waits when merges lag far behind. `change`: a number of the caller's that
+  // never falls, for CaptureState.
+  Status Upsert(Document document, uint64_t change = 0);
   // Whether there was one.
   bool Delete(DocumentId id);
   std::optional<Document> Get(DocumentId id) const;
@@ -67,6 +85,15 @@ class ItemSet {
   Result<std::vector<std::vector<Hit>>> Search(const SetList& queries, const SearchGoal& goal,
                                                const ItemFilter& filter,
                                                std::vector<SearchReport>* reports = nullptr) const;
+
+  // All segments of the last level, and whatever else has documents of changes before `floor`; a
+  // tail that has any becomes a segment. Nobody makes changes meanwhile. kRefused as Upsert.
+  Result<ItemSetState> CaptureState(uint64_t floor);
+  // Segments of the last level that were made so far: each is a reason to capture the state.
+  uint64_t large_made() const { return large_made_; }
+  // Puts captured segments into a collection that is new. kCorrupt: a document is alive in two
+  // places, or a segment has other attributes than the collection.
+  Status RestoreState(std::vector<SegmentState> segments);
 
   // Returns when there is nothing left to merge.
   void WaitForMerges();
@@ -84,7 +111,9 @@ class ItemSet {
     bool is_shared = false;  // somebody else reads `live`: who changes it copies it first
     size_t dead = 0;
     int level = 0;
-    uint64_t age = 0;  // rises from segment to segment
+    uint64_t age = 0;           // rises from segment to segment
+    uint64_t number = 0;        // likewise; a merged one has a new one
+    uint64_t first_change = 0;  // of those that its documents came with
   };
   struct Part {
     std::shared_ptr<const Segment> segment;
@@ -111,7 +140,8 @@ class ItemSet {
   void MarkDead(Location location);
   Status Seal();
   std::optional<uint16_t> FreeSlot() const;
-  uint16_t Hold(std::shared_ptr<const Segment> segment, int level, uint64_t age);
+  uint16_t Hold(std::shared_ptr<const Segment> segment, int level, uint64_t age,
+                uint64_t first_change);
   static bool IsThin(const Held& held);  // so many documents are gone that it should be merged
   Merge ChooseMerge() const;
   std::vector<uint16_t> OldestOf(int level) const;
@@ -130,11 +160,14 @@ class ItemSet {
   std::vector<std::shared_ptr<const Document>> tail_;  // null: gone
   std::vector<DocumentId> tail_ids_;                   // never moves
   uint64_t tail_version_ = 0;
+  uint64_t tail_first_ = 0;         // change of its first document
   mutable std::vector<Held> held_;  // by slot; slot 0 is the tail's. Looking shares live bits
   Locations locations_;
   std::shared_ptr<const TokenNumbers> numbers_;  // of new segments
   uint64_t ages_ = 0;
+  uint64_t numbered_ = 0;  // segments
   uint64_t merges_ = 0;
+  std::atomic<uint64_t> large_made_{0};
   bool is_merging_ = false;
   bool stop_ = false;
 

@@ -59,10 +59,11 @@ bool ItemSet::IsThin(const Held& held) {
          held.dead * 4 > held.segment->size();
 }
 
-// No slots: there is nothing to merge.
+// No slots: there is nothing to merge. Large ones first: small ones never end while changes come,
+// and would keep their documents out of images, and dead ones in memory.
 ItemSet::Merge ItemSet::ChooseMerge() const {
   Merge merge;
-  for (int level = 0; level < kLevels && merge.slots.empty(); ++level) {
+  for (int level = kLevels - 1; level >= 0 && merge.slots.empty(); --level) {
     merge.slots = level < kLevels - 1 ? OldestOf(level) : Thinned();
     merge.level = std::min(level + 1, kLevels - 1);
   }
@@ -97,9 +98,12 @@ std::shared_ptr<const Segment> ItemSet::Build(const Merge& merge,
 // A document that was deleted or replaced meanwhile is located elsewhere, or nowhere, by now.
 void ItemSet::Publish(const Merge& merge, const std::shared_ptr<const Segment>& made) {
   if (made != nullptr) {
-    uint64_t age = 0;
-    for (const uint16_t slot : merge.slots) age = std::max(age, held_[slot].age);
-    const uint16_t slot = Hold(made, merge.level, age);
+    uint64_t age = 0, first_change = UINT64_MAX;
+    for (const uint16_t slot : merge.slots) {
+      age = std::max(age, held_[slot].age);
+      first_change = std::min(first_change, held_[slot].first_change);
+    }
+    const uint16_t slot = Hold(made, merge.level, age, first_change);
     Held& held = held_[slot];
     const auto ids = made->block().ids();
     for (uint32_t place = 0; place < ids.size(); ++place) {
@@ -116,6 +120,7 @@ void ItemSet::Publish(const Merge& merge, const std::shared_ptr<const Segment>& 
   }
   for (const uint16_t slot : merge.slots) held_[slot] = {};
   ++merges_;
+  if (merge.level == kLevels - 1) ++large_made_;
 }
 
 void ItemSet::MergeUntilStopped() {

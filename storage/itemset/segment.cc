@@ -36,6 +36,60 @@ std::shared_ptr<const Segment> Segment::Build(std::span<const std::shared_ptr<co
   return made;
 }
 
+format::SegmentImage Segment::Image(uint64_t number, uint64_t order) const {
+  format::SegmentImage image;
+  image.number = number;
+  image.order = order;
+  for (const SetBlock::Run& run : block_.runs()) {
+    image.lengths.push_back({run.length, run.end - run.begin});
+  }
+  image.ids.assign(block_.ids().begin(), block_.ids().end());
+  image.attributes_each = static_cast<uint32_t>(attributes_each_);
+  image.attributes = attributes_;
+  image.direct = block_.direct();
+  image.rare.assign(block_.rare().begin(), block_.rare().end());
+  const uint64_t tokens = block_.tokens();
+  block_.VisitForward([&](const auto* lists) {
+    if constexpr (sizeof(*lists) == sizeof(uint16_t)) {
+      image.short_lists.assign(lists, lists + tokens);
+    } else {
+      image.long_lists.assign(lists, lists + tokens);
+    }
+  });
+  return image;
+}
+
+Result<std::shared_ptr<const Segment>> Segment::Restore(
+    format::SegmentImage image, std::shared_ptr<const TokenNumbers> numbers) {
+  SetBlock::Parts parts;
+  uint32_t place = 0;
+  uint64_t tokens = 0;
+  for (const auto& [length, documents] : image.lengths) {
+    parts.runs.push_back({length, place, place + documents, tokens});
+    place += documents;
+    tokens += uint64_t{length} * documents;
+  }
+  parts.ids = std::move(image.ids);
+  parts.direct = image.direct;
+  parts.rare = std::move(image.rare);
+  parts.short_lists = std::move(image.short_lists);
+  parts.long_lists = std::move(image.long_lists);
+  auto made = std::make_shared<Segment>();
+  STRATA_ASSIGN(made->block_, SetBlock::Restore(std::move(parts)));
+  made->numbers_ = std::move(numbers);
+  made->attributes_each_ = image.attributes_each;
+  made->attributes_ = std::move(image.attributes);
+  return std::shared_ptr<const Segment>(std::move(made));
+}
+
+PlaceBits AllBits(const SetBlock& block) {
+  PlaceBits bits(block.words());
+  for (uint32_t place = 0; place < block.size(); ++place) {
+    bits[place / 64] |= uint64_t{1} << place % 64;
+  }
+  return bits;
+}
+
 Document Segment::At(uint32_t place) const {
   Document document{.id = block_.ids()[place], .tokens = {}, .attributes = {}};
   const auto run =

@@ -7,7 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "base/status.h"
 #include "kernels/setops/set_block.h"
+#include "proto/format/segment_image.h"
 #include "storage/itemset/document.h"
 #include "storage/itemset/token_numbers.h"
 
@@ -21,10 +23,17 @@ class Segment {
   static std::shared_ptr<const Segment> Build(std::span<const std::shared_ptr<const Document>> of,
                                               std::shared_ptr<const TokenNumbers> numbers);
 
+  // Its image, under the numbers that it and the order of its tokens have in their collection, and
+  // the segment of an image. kCorrupt: no segment has such an image.
+  format::SegmentImage Image(uint64_t number, uint64_t order) const;
+  static Result<std::shared_ptr<const Segment>> Restore(
+      format::SegmentImage image, std::shared_ptr<const TokenNumbers> numbers);
+
   // Of token numbers, not of tokens.
   const SetBlock& block() const { return block_; }
   const std::shared_ptr<const TokenNumbers>& numbers() const { return numbers_; }
   size_t size() const { return block_.size(); }
+  size_t attributes_each() const { return attributes_each_; }
   // Attributes of a document stand together.
   int64_t AttributeAt(uint32_t place, size_t attribute) const {
     return attributes_[place * attributes_each_ + attribute];
@@ -41,6 +50,7 @@ class Segment {
 
 // A bit for each place of a segment, words() of its block.
 using PlaceBits = std::vector<uint64_t>;
+PlaceBits AllBits(const SetBlock& block);
 inline bool HasBit(const PlaceBits& bits, uint32_t place) {
   return (bits[place / 64] >> place % 64 & 1) != 0;
 }

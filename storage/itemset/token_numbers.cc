@@ -1,5 +1,7 @@
 #include "storage/itemset/token_numbers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
@@ -15,12 +17,38 @@ TokenNumbers TokenNumbers::ByFrequency(std::span<const Token> occurrences) {
   });
   if (all.size() > SetBlock::kDirectTokens) all.resize(SetBlock::kDirectTokens);
 
-  const auto n = static_cast<Token>(all.size());
+  std::vector<Token> order;
+  order.reserve(all.size());
+  for (const auto& [token, count] : all) order.push_back(token);
+  return Numbered(order);
+}
+
+Result<TokenNumbers> TokenNumbers::InOrder(std::span<const Token> tokens) {
+  if (tokens.size() > SetBlock::kDirectTokens) {
+    return Corrupt(fmt::format("expected an order of at most {} tokens, found {}",
+                               SetBlock::kDirectTokens, tokens.size()));
+  }
+  std::vector<Token> sorted(tokens.begin(), tokens.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
+    return Corrupt(fmt::format("token {} stands twice in an order", *twice));
+  }
+  return Numbered(tokens);
+}
+
+std::vector<Token> TokenNumbers::Order() const {
+  std::vector<Token> order(count_);
+  for (size_t i = 0; i < count_; ++i) order[i] = TokenOf(static_cast<Token>(i));
+  return order;
+}
+
+TokenNumbers TokenNumbers::Numbered(std::span<const Token> order) {
+  const auto n = static_cast<Token>(order.size());
   std::vector<std::pair<Token, Token>> pairs;
   std::vector<bool> is_taken(n);  // tokens below n that are frequent
   std::vector<Token> left;        // numbers that frequent tokens have left
   for (Token i = 0; i < n; ++i) {
-    const Token token = all[i].first;
+    const Token token = order[i];
     pairs.emplace_back(token, i);
     if (token < n) {
       is_taken[token] = true;
@@ -34,6 +62,7 @@ TokenNumbers TokenNumbers::ByFrequency(std::span<const Token> occurrences) {
     if (!is_taken[token]) pairs.emplace_back(token, *next++);
   }
   TokenNumbers numbers;
+  numbers.count_ = n;
   numbers.to_ = Make(pairs);
   for (auto& [token, number] : pairs) std::swap(token, number);
   numbers.from_ = Make(std::move(pairs));

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "kernels/setops/set_block.h"
 #include "kernels/setops/set_list.h"
 
@@ -22,6 +23,10 @@ class TokenNumbers {
   TokenNumbers() = default;  // each token is its own number
   // By how often they occur; equally frequent ones by size.
   static TokenNumbers ByFrequency(std::span<const Token> occurrences);
+  // The tokens have numbers 0, 1, ... kCorrupt: one is there twice, or there are too many.
+  static Result<TokenNumbers> InOrder(std::span<const Token> tokens);
+  // What InOrder makes these of.
+  std::vector<Token> Order() const;
 
   Token NumberOf(Token token) const { return Map(to_, token); }
   Token TokenOf(Token number) const { return Map(from_, number); }
@@ -41,6 +46,9 @@ class TokenNumbers {
   static Token Map(const Direction& direction, Token from);
   static Direction Make(std::vector<std::pair<Token, Token>> pairs);
 
+  static TokenNumbers Numbered(std::span<const Token> order);
+
+  size_t count_ = 0;  // of tokens in the order
   Direction to_;
   Direction from_;
 };

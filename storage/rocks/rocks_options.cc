@@ -57,11 +57,13 @@ rocksdb::BlockBasedTableOptions TableOptions(std::shared_ptr<rocksdb::Cache> cac
 
 }  // namespace
 
+std::shared_ptr<rocksdb::Logger> NoRocksLog() { return std::make_shared<NoLog>(); }
+
 rocksdb::Options MakeRocksOptions(const RocksOptions& options,
                                   const std::shared_ptr<RoomWatch>& room) {
   rocksdb::Options result;
   result.create_if_missing = true;
-  result.info_log = std::make_shared<NoLog>();
+  result.info_log = NoRocksLog();
   result.listeners.push_back(room);
   result.stats_dump_period_sec = 0;
   result.stats_persist_period_sec = 0;

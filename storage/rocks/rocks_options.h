@@ -1,4 +1,5 @@
-// RocksDB's settings for the cold tier. Only for storage/rocks: it includes RocksDB.
+// RocksDB's settings for the cold tier, and what others share of them. Only for storage/rocks: it
+// includes RocksDB.
 #pragma once
 
 #include <rocksdb/options.h>
@@ -14,5 +15,8 @@ namespace strata {
 // these settings comes from; what differs and why is beside each).
 rocksdb::Options MakeRocksOptions(const RocksOptions& options,
                                   const std::shared_ptr<RoomWatch>& room);
+
+// Forgets what RocksDB says.
+std::shared_ptr<rocksdb::Logger> NoRocksLog();
 
 }  // namespace strata

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/sim_disk.h"
 #include "tests/storage/itemset/item_set_model.h"
+#include "tests/storage/itemset/logged_changes.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {
@@ -19,33 +20,7 @@ namespace {
 using format::ItemChange;
 using test::ItemSetModel;
 
-// The n-th record of every life: some changes of few ids.
-std::vector<ItemChange> ChangesOf(Lsn lsn) {
-  Random random(lsn);
-  std::vector<ItemChange> changes(1 + random.Below(3));
-  for (ItemChange& change : changes) {
-    change.id = Mix64(random.Below(400));
-    change.is_upsert = random.Below(3) != 0;
-    if (!change.is_upsert) continue;
-    Token token = 0;
-    for (uint64_t i = random.Below(12); i > 0; --i) {
-      token += 1 + static_cast<Token>(random.Below(20));
-      change.tokens.push_back(token);
-    }
-    change.attributes = {static_cast<int64_t>(random.Next())};
-  }
-  return changes;
-}
-
-void ApplyTo(ItemSetModel& model, const std::vector<ItemChange>& changes) {
-  for (const ItemChange& change : changes) {
-    if (change.is_upsert) {
-      model.Upsert({change.id, change.tokens, change.attributes});
-    } else {
-      model.Delete(change.id);
-    }
-  }
-}
+const test::LoggedChanges kChanges(400);
 
 ItemSetOptions Options(WorkPool& pool) {
   ItemSetOptions options;
@@ -63,8 +38,7 @@ std::unique_ptr<WorkPool> Pool() {
 
 // The whole collection, and answers, beside the model after `last` records.
 void ExpectModelOf(Lsn last, const ItemSet& set) {
-  ItemSetModel model;
-  for (Lsn lsn = 1; lsn <= last; ++lsn) ApplyTo(model, ChangesOf(lsn));
+  const ItemSetModel model = kChanges.ModelOf(last);
   ASSERT_EQ(set.Stats().documents, model.documents().size());
   for (const auto& [id, document] : model.documents()) {
     const auto found = set.Get(id);
@@ -85,7 +59,7 @@ void ExpectModelOf(Lsn last, const ItemSet& set) {
   if (!opened.ok()) _exit(5);
   LoggedItemSet& set = **opened;
   while (true) {
-    const auto lsn = set.Apply(ChangesOf(set.log().appended() + 1));
+    const auto lsn = set.Apply(kChanges.Of(set.log().appended() + 1));
     if (!lsn.ok()) _exit(6);
     if (*lsn % 3 != 0) continue;
     if (!set.Write().ok() || (*lsn % 60 == 0 && !set.Sync().ok())) _exit(6);
@@ -146,7 +120,7 @@ TEST(LoggedItemSet, WhatWasSyncedSurvivesALossOfPower) {
       ASSERT_GE(set.replayed().last, synced);
       ExpectModelOf(set.replayed().last, set.set());
       for (uint64_t i = random.Below(200); i > 0; --i) {
-        const auto lsn = set.Apply(ChangesOf(set.log().appended() + 1));
+        const auto lsn = set.Apply(kChanges.Of(set.log().appended() + 1));
         ASSERT_TRUE(lsn.ok()) << lsn.status().ToString();
         ASSERT_TRUE(random.Below(4) != 0 || set.Write().ok());
         if (random.Below(30) != 0) continue;

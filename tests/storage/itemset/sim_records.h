@@ -1,0 +1,114 @@
+// A RecordStore in memory that loses what a crash may lose, and fails when it is asked to.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/random.h"
+#include "storage/rocks/record_store.h"
+
+namespace strata::test {
+
+class SimRecords {
+ public:
+  explicit SimRecords(uint64_t seed) : random_(seed) {}
+
+  RecordStoreOpener Opener() {
+    return [this](RecordAccess) -> Result<std::unique_ptr<RecordStore>> {
+      STRATA_TRY(Fails());
+      return std::unique_ptr<RecordStore>(std::make_unique<Store>(*this));
+    };
+  }
+  // Of what was put and not committed any part may be lost, or all of it.
+  void Crash() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, value] : put_) {
+      if (random_.Below(2) == 0) kept_[key] = value;
+    }
+    put_.clear();
+    fail_in_ = 0;
+  }
+  // The n-th call that writes or opens fails, and all behind it until 0 is set. A commit that fails
+  // may be done all the same.
+  void FailFrom(uint64_t n, Status error = DiskFull("sim: no room")) {
+    const std::lock_guard lock(mutex_);
+    fail_in_ = n;
+    error_ = std::move(error);
+  }
+  // What is kept, to look at and to damage, while nobody has it open.
+  std::map<std::string, std::string>& kept() { return kept_; }
+  uint64_t commits() const { return commits_; }
+
+ private:
+  class Store : public RecordStore {
+   public:
+    explicit Store(SimRecords& of) : of_(of) {}
+    const std::string& name() const override { return of_.name_; }
+    Status Put(const std::string& key, std::span<const std::byte> value) override {
+      STRATA_TRY(of_.Fails());
+      const std::lock_guard lock(of_.mutex_);
+      of_.put_[key] = {reinterpret_cast<const char*>(value.data()), value.size()};
+      return {};
+    }
+    Status Commit(std::span<const RecordChange> changes) override {
+      const Status failed = of_.Fails();
+      const std::lock_guard lock(of_.mutex_);
+      if (!failed.ok() && of_.random_.Below(2) == 0) return failed;
+      for (auto& [key, value] : of_.put_) of_.kept_[key] = value;
+      of_.put_.clear();
+      for (const RecordChange& change : changes) {
+        if (change.value) {
+          of_.kept_[change.key] = *change.value;
+        } else {
+          of_.kept_.erase(change.key);
+        }
+      }
+      ++of_.commits_;
+      return failed;
+    }
+    Result<std::optional<std::string>> Read(const std::string& key) const override {
+      const std::lock_guard lock(of_.mutex_);
+      for (const auto* const of : {&of_.put_, &of_.kept_}) {
+        if (const auto found = of->find(key); found != of->end())
+          return std::optional(found->second);
+      }
+      return std::optional<std::string>();
+    }
+    Result<std::vector<std::string>> Keys(const std::string& prefix) const override {
+      const std::lock_guard lock(of_.mutex_);
+      std::map<std::string, std::string> all = of_.kept_;
+      all.insert(of_.put_.begin(), of_.put_.end());
+      std::vector<std::string> keys;
+      for (const auto& [key, value] : all) {
+        if (key.starts_with(prefix)) keys.push_back(key);
+      }
+      return keys;
+    }
+
+   private:
+    SimRecords& of_;
+  };
+
+  Status Fails() {
+    const std::lock_guard lock(mutex_);
+    if (fail_in_ == 0) return {};
+    if (fail_in_ > 1) {
+      --fail_in_;
+      return {};
+    }
+    return error_;
+  }
+
+  const std::string name_ = "sim";
+  std::mutex mutex_;
+  Random random_;
+  uint64_t fail_in_ = 0;
+  uint64_t commits_ = 0;
+  Status error_;
+  std::map<std::string, std::string> kept_;
+  std::map<std::string, std::string> put_;
+};
+
+}  // namespace strata::test
