@@ -55,6 +55,12 @@ class ExactSum {
   int unit_exponent_ = 0;
 };
 
+// Of the gradients and hessians of a leaf's rows, as they were before they were rounded.
+struct ExactSlopes {
+  ExactSum gradient;
+  ExactSum hessian;
+};
+
 // Weights as integers of one unit, as fine as sums of all of them below 2^62 allow: those of a
 // million rows are exact down to 2^-17 of the largest one.
 struct ExactWeights {

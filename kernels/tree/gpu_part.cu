@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <bit>
 
+#include "kernels/tree/exact_sum.h"
 #include "kernels/tree/gpu_part.cuh"
 
 namespace strata::gpu_tree {
@@ -198,14 +200,61 @@ Status GpuPart::AddFetched(size_t k, std::span<const double> values) {
   const DeviceScope scope(device_);
   STRATA_TRY(NeedScores());
   STRATA_TRY(Upload(values, &values_, "values of leaves"));
+  STRATA_TRY(NeedSegments());
+  AddSegments(view_, segments_->data(), segment_count_, segment_tiles_, values_->data(),
+              leaf_of_.data(), scores_.data() + k * view_.rows, stream_);
+  return FromCuda(cudaGetLastError(), "adding a tree to the scores");
+}
+
+// Of the fetched tree, and memory for the leaves of rows.
+Status GpuPart::NeedSegments() {
   if (leaf_of_.size() == 0) STRATA_TRY(leaf_of_.Make(view_.rows, "leaves of rows on the GPU"));
   const std::vector<LeafSegment> segments = SegmentsOf(fetched_);
-  STRATA_TRY(Upload<LeafSegment>(segments, &segments_, "leaves"));
-  const LeafSegment& last = segments.back();
-  const uint32_t tiles = last.first_tile + (last.count + kSegmentTile - 1) / kSegmentTile;
-  AddSegments(view_, segments_->data(), static_cast<uint32_t>(segments.size()), tiles,
-              values_->data(), leaf_of_.data(), scores_.data() + k * view_.rows, stream_);
-  return FromCuda(cudaGetLastError(), "adding a tree to the scores");
+  segment_count_ = static_cast<uint32_t>(segments.size());
+  segment_tiles_ = 0;
+  if (!segments.empty()) {
+    const LeafSegment& last = segments.back();
+    segment_tiles_ = last.first_tile + (last.count + kSegmentTile - 1) / kSegmentTile;
+  }
+  return Upload<LeafSegment>(segments, &segments_, "leaves");
+}
+
+Status GpuPart::StartPercentiles(const LeafPercentile& what, std::span<const float> labels,
+                                 std::span<const float> weights) {
+  const DeviceScope scope(device_);
+  STRATA_CHECK(labels.size() == data_rows_);
+  percentiles_ = std::make_unique<LeafPercentiles>(what);
+  const Status started = percentiles_->Start(labels, weights, options_.num_leaves, stream_);
+  if (!started.ok()) percentiles_ = nullptr;
+  return started;
+}
+
+Status GpuPart::MarkLeaves(uint16_t* of_all) {
+  const DeviceScope scope(device_);
+  STRATA_TRY(NeedSegments());
+  const size_t bytes = view_.rows * sizeof(uint16_t);
+  constexpr const char* kLeaves = "leaves of rows on the GPU";
+  STRATA_TRY(FromCuda(cudaMemsetAsync(leaf_of_.data(), 0xff, bytes, stream_), kLeaves));
+  MarkSegments(view_, segments_->data(), segment_count_, segment_tiles_, leaf_of_.data(), stream_);
+  STRATA_TRY(FromCuda(cudaGetLastError(), kLeaves));
+  return FromCuda(
+      cudaMemcpyAsync(of_all + view_.first_row, leaf_of_.data(), bytes, cudaMemcpyDefault, stream_),
+      kLeaves);
+}
+
+Status GpuPart::SumLeaves(size_t k, const SlopeSizes& largest, std::span<SlopeHalves> sums) {
+  const DeviceScope scope(device_);
+  constexpr const char* kSums = "sums of leaves on the GPU";
+  if (leaf_sums_.size() == 0) STRATA_TRY(leaf_sums_.Make(options_.num_leaves, kSums));
+  STRATA_TRY(NeedSegments());
+  STRATA_TRY(FromCuda(
+      cudaMemsetAsync(leaf_sums_.data(), 0, sums.size() * sizeof(SlopeHalves), stream_), kSums));
+  SumSegments(view_, segments_->data(), segment_count_, segment_tiles_, slopes_.OfClass(k),
+              ExactSum::UnitExponentFor(std::bit_cast<float>(largest.gradient)),
+              ExactSum::UnitExponentFor(std::bit_cast<float>(largest.hessian)), leaf_sums_.data(),
+              stream_);
+  STRATA_TRY(FromCuda(cudaGetLastError(), kSums));
+  return leaf_sums_.Get(sums, stream_);
 }
 
 Status GpuPart::FetchRows(std::vector<uint32_t>* sides) {
@@ -257,12 +306,7 @@ Status GpuPart::SetGradients(const FixedGradients& by_row, const GradientUnits& 
 
 Status GpuPart::ComputeSlopes(const GpuLoss& loss, uint64_t round) {
   const DeviceScope scope(device_);
-  const bool fixed = fixed_scores_.size() > 0;
-  return slopes_.Compute(loss, round,
-                         {.scores = fixed ? fixed_scores_.data() : scores_.data(),
-                          .row_stride = fixed ? 0U : 1U,
-                          .class_stride = fixed ? 1 : view_.rows},
-                         stream_);
+  return slopes_.Compute(loss, round, gradient_scores(), stream_);
 }
 
 Status GpuPart::SetBag(const GpuBag& bag) {

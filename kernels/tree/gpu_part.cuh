@@ -14,6 +14,7 @@
 #include "kernels/tree/gpu_slopes.cuh"
 #include "kernels/tree/gpu_trees.h"
 #include "kernels/tree/grown_from_device.cuh"
+#include "kernels/tree/leaf_percentiles.cuh"
 #include "kernels/tree/row_kernels.cuh"
 
 namespace strata::gpu_tree {
@@ -50,6 +51,14 @@ class GpuPart {
   // The tree that this part has fetched, or any other.
   Status AddFetched(size_t k, std::span<const double> values);
   Status AddTree(size_t k, const GrownTree& tree, std::span<const double> values);
+  // What gradients are computed of.
+  ScoreView gradient_scores() const {
+    const bool fixed = fixed_scores_.size() > 0;
+    return {.scores = fixed ? fixed_scores_.data() : scores_.data(),
+            .row_stride = fixed ? 0U : 1U,
+            .class_stride = fixed ? 1 : view_.rows};
+  }
+  bool has_fixed_scores() const { return fixed_scores_.size() > 0; }
   // The two buffers of rows.
   Status FetchRows(std::vector<uint32_t>* sides);
 
@@ -69,6 +78,21 @@ class GpuPart {
   // The next tree's, of class k; before it, once the state is clear, the sizes of its gradients.
   Status TakeSizes(size_t k);
   void RoundSlopes(size_t k, const GpuRounding& rounding, uint64_t tree_number);
+
+  // --- Leaves of the tree that this part has fetched. ---
+
+  // Of all parts' rows, at one of them.
+  Status StartPercentiles(const LeafPercentile& what, std::span<const float> labels,
+                          std::span<const float> weights);
+  uint16_t* percentile_leaves() const { return percentiles_->leaf_of(); }
+  Result<std::vector<double>> FindPercentiles(const GrownTree& tree, const ScoreView& scores) {
+    const DeviceScope scope(device_);
+    return percentiles_->Find(tree, scores, stream_);
+  }
+  // To such memory of any part: the leaves of this part's rows, and kNoLeaf.
+  Status MarkLeaves(uint16_t* of_all);
+  // The sums of slopes of class k in the leaves of `sums`, once they have been waited for.
+  Status SumLeaves(size_t k, const SlopeSizes& largest, std::span<SlopeHalves> sums);
 
   // --- A tree. ---
 
@@ -115,6 +139,7 @@ class GpuPart {
   void DropGraph();
   void EnqueueStep();
   Status NeedScores();
+  Status NeedSegments();
   template <typename T>
   std::span<const T> Own(std::span<const T> of_all) const {
     return of_all.subspan(view_.first_row, view_.rows);
@@ -156,6 +181,10 @@ class GpuPart {
   std::unique_ptr<DeviceMemory<WalkNode>> walk_nodes_;
   std::unique_ptr<DeviceMemory<uint32_t>> walk_sets_;
   std::unique_ptr<DeviceMemory<LeafSegment>> segments_;
+  uint32_t segment_count_ = 0;
+  uint32_t segment_tiles_ = 0;
+  std::unique_ptr<LeafPercentiles> percentiles_;  // at one part alone
+  DeviceMemory<SlopeHalves> leaf_sums_;
   cudaGraphExec_t graph_ = nullptr;
   bool has_no_graphs_ = false;
   FetchedNodes fetched_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "kernels/core/peer_access.cuh"
 #include "kernels/tree/gpu_part.cuh"
@@ -132,6 +133,48 @@ class Trees : public GpuTrees {
     }));
     if (is_fetched) return {};  // little was uploaded, and has left its memory
     return Wait("adding a tree to the scores");
+  }
+
+  Status StartPercentiles(const LeafPercentile& what, std::span<const float> labels,
+                          std::span<const float> weights) override {
+    return parts_[0]->StartPercentiles(what, labels, weights);
+  }
+
+  Result<std::vector<double>> LeafPercentiles(size_t k, const GrownTree& tree) override {
+    STRATA_CHECK(&tree == last_tree_);
+    GpuPart& first = *parts_[0];
+    ScoreView scores = first.gradient_scores();
+    if (parts_.size() > 1 && !first.has_fixed_scores()) {
+      STRATA_ASSIGN(scores.scores, ScoresOnFirst());
+      scores.class_stride = rows_;
+    }
+    scores.scores += k * scores.class_stride;
+    uint16_t* const leaves = first.percentile_leaves();
+    STRATA_TRY(ForParts([leaves](GpuPart& part) { return part.MarkLeaves(leaves); }));
+    if (parts_.size() > 1) STRATA_TRY(Wait("leaves of rows"));
+    return first.FindPercentiles(tree, scores);
+  }
+
+  Result<std::vector<ExactSlopes>> SumLeaves(size_t k, const GrownTree& tree) override {
+    STRATA_CHECK(&tree == last_tree_);
+    const SlopeSizes& largest = parts_[0]->fetched().state.largest;
+    const size_t leaves = tree.leaves.size();
+    std::vector<SlopeHalves> halves(leaves * parts_.size());
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      STRATA_TRY(parts_[i]->SumLeaves(k, largest, std::span(halves).subspan(i * leaves, leaves)));
+    }
+    STRATA_TRY(Wait("sums of leaves"));
+    const ExactSlopes none = {ExactSum(std::bit_cast<float>(largest.gradient)),
+                              ExactSum(std::bit_cast<float>(largest.hessian))};
+    std::vector<ExactSlopes> sums(leaves, none);
+    for (size_t i = 0; i < halves.size(); ++i) {
+      ExactSlopes part = none;
+      part.gradient.SetHalves(halves[i].gradient_upper, halves[i].gradient_lower);
+      part.hessian.SetHalves(halves[i].hessian_upper, halves[i].hessian_lower);
+      sums[i % leaves].gradient.Add(part.gradient);
+      sums[i % leaves].hessian.Add(part.hessian);
+    }
+    return sums;
   }
 
   Result<uint64_t> Grow(std::span<const uint8_t> feature_used, uint64_t tree_number,

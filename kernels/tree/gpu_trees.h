@@ -14,11 +14,13 @@
 
 #include "base/status.h"
 #include "kernels/tree/bin_matrix.h"
+#include "kernels/tree/exact_sum.h"
 #include "kernels/tree/fixed_point.h"
 #include "kernels/tree/gpu_bins.h"
 #include "kernels/tree/grown_tree.h"
 #include "kernels/tree/growth.h"
 #include "kernels/tree/losses.h"
+#include "kernels/tree/percentile.h"
 #include "kernels/tree/ranking_losses.h"
 
 namespace strata {
@@ -141,6 +143,18 @@ class GpuTrees {
   virtual Result<const double*> ScoresOnFirst() = 0;
   // Adds to each row's score of class k the value of its leaf.
   virtual Status AddTree(size_t k, const GrownTree& tree, std::span<const double> values) = 0;
+
+  // --- Outputs of leaves, of the tree that the last Grow has made from computed gradients. ---
+
+  // Once, before the first LeafPercentiles: a copy of all rows' labels and weights on the first
+  // GPU, and memory to sort them. kRefused: there is too little, or more than 2^31 - 2 rows.
+  virtual Status StartPercentiles(const LeafPercentile& what, std::span<const float> labels,
+                                  std::span<const float> weights) = 0;
+  // Of each leaf, the percentile of what its rows' labels are above the scores of class k that
+  // gradients were computed of. On the first GPU; others send it their scores and rows' leaves.
+  virtual Result<std::vector<double>> LeafPercentiles(size_t k, const GrownTree& tree) = 0;
+  // Of each leaf, the sums of class k's computed gradients.
+  virtual Result<std::vector<ExactSlopes>> SumLeaves(size_t k, const GrownTree& tree) = 0;
 
   // --- Trees. ---
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/core/math.h"
+#include "kernels/tree/exact_sum.h"
 #include "kernels/tree/row_kernels.cuh"
 #include "kernels/tree/shuffle.cuh"
 
@@ -157,9 +158,10 @@ __global__ void __launch_bounds__(kThreads)
   scores[row] += values[~at];
 }
 
-__global__ void __launch_bounds__(kThreads)
-    MarkLeaves(const __grid_constant__ TreeView view, const LeafSegment* segments, uint32_t count,
-               uint16_t* leaf_of) {
+// Calls visit(row) for the rows of this block's tile that are this thread's. The tile's leaf.
+template <typename Visit>
+__device__ uint32_t ForTile(const TreeView& view, const LeafSegment* segments, uint32_t count,
+                            const Visit& visit) {
   uint32_t low = 0;
   for (uint32_t high = count; high - low > 1;) {
     const uint32_t middle = (low + high) / 2;
@@ -169,9 +171,52 @@ __global__ void __launch_bounds__(kThreads)
   const uint32_t begin = (blockIdx.x - segment.first_tile) * kSegmentTile;
   const uint32_t end = min(begin + kSegmentTile, segment.count);
   const uint32_t* const rows = view.row_buffers[segment.side] + segment.begin;
-  for (uint32_t i = begin + threadIdx.x; i < end; i += kThreads) {
-    leaf_of[rows[i]] = static_cast<uint16_t>(segment.leaf);
+  for (uint32_t i = begin + threadIdx.x; i < end; i += kThreads) visit(rows[i], segment.leaf);
+  return segment.leaf;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    MarkLeaves(const __grid_constant__ TreeView view, const LeafSegment* segments, uint32_t count,
+               uint16_t* leaf_of) {
+  ForTile(view, segments, count,
+          [&](uint32_t row, uint32_t leaf) { leaf_of[row] = static_cast<uint16_t>(leaf); });
+}
+
+// A thread's sum in halves.
+struct ThreadHalves {
+  int64_t upper = 0;
+  uint64_t lower = 0;
+
+  __device__ void Add(float number, int exponent) {
+    const int64_t rounded = ExactSum::Rounded(number, exponent);
+    upper += rounded >> 32;
+    lower += static_cast<uint32_t>(rounded);
   }
+  __device__ void AddTo(long long* all_upper, unsigned long long* all_lower,
+                        uint64_t* of_warp) const {
+    const uint64_t upper_sum = ShuffleReduceSum(static_cast<uint64_t>(upper), of_warp);
+    const uint64_t lower_sum = ShuffleReduceSum(lower, of_warp);
+    if (threadIdx.x != 0) return;
+    atomicAdd(reinterpret_cast<unsigned long long*>(all_upper),
+              static_cast<unsigned long long>(upper_sum));
+    atomicAdd(all_lower, static_cast<unsigned long long>(lower_sum));
+  }
+};
+
+__global__ void __launch_bounds__(kThreads)
+    SumLeaves(const __grid_constant__ TreeView view, const LeafSegment* segments, uint32_t count,
+              const Slope* slopes, int gradient_exponent, int hessian_exponent,
+              SlopeHalves* of_leaves) {
+  __shared__ uint64_t of_warp[kBlockWarpsMax];
+  ThreadHalves gradient;
+  ThreadHalves hessian;
+  const uint32_t leaf = ForTile(view, segments, count, [&](uint32_t row, uint32_t /*leaf*/) {
+    gradient.Add(slopes[row].gradient, gradient_exponent);
+    hessian.Add(slopes[row].hessian, hessian_exponent);
+  });
+  SlopeHalves& sums = of_leaves[leaf];
+  gradient.AddTo(&sums.gradient_upper, &sums.gradient_lower, of_warp);
+  hessian.AddTo(&sums.hessian_upper, &sums.hessian_lower, of_warp);
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -200,9 +245,22 @@ void WalkRows(const WalkNode* nodes, const uint32_t* sets, const double* values,
   if (blocks > 0) Walk<<<blocks, kThreads, 0, stream>>>(nodes, sets, values, rows, scores);
 }
 
+void MarkSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
+                  uint16_t* leaf_of, cudaStream_t stream) {
+  if (tiles > 0) MarkLeaves<<<tiles, kThreads, 0, stream>>>(view, segments, count, leaf_of);
+}
+
+void SumSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
+                 const Slope* slopes, int gradient_exponent, int hessian_exponent,
+                 SlopeHalves* of_leaves, cudaStream_t stream) {
+  if (tiles == 0) return;
+  SumLeaves<<<tiles, kThreads, 0, stream>>>(view, segments, count, slopes, gradient_exponent,
+                                            hessian_exponent, of_leaves);
+}
+
 void AddSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
                  const double* values, uint16_t* leaf_of, double* scores, cudaStream_t stream) {
-  MarkLeaves<<<tiles, kThreads, 0, stream>>>(view, segments, count, leaf_of);
+  MarkSegments(view, segments, count, tiles, leaf_of, stream);
   AddValues<<<BlocksFor(view.rows), kThreads, 0, stream>>>(leaf_of, values, view.rows, scores);
 }
 

@@ -62,7 +62,22 @@ struct LeafSegment {
 };
 constexpr uint32_t kSegmentTile = 2048;
 
-// The same for a tree whose rows lie in segments: `leaf_of` gets the leaf of each row.
+// leaf_of[row] is the leaf of each row in them.
+void MarkSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
+                  uint16_t* leaf_of, cudaStream_t stream);
+// Sums of a leaf's slopes in halves, as ExactSum has them.
+struct SlopeHalves {
+  long long gradient_upper;
+  unsigned long long gradient_lower;
+  long long hessian_upper;
+  unsigned long long hessian_lower;
+};
+// Adds the slopes of rows in segments to those of their leaves, in units of these exponents.
+void SumSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
+                 const Slope* slopes, int gradient_exponent, int hessian_exponent,
+                 SlopeHalves* of_leaves, cudaStream_t stream);
+
+// WalkRows for a tree all of whose rows lie in segments, which are marked in `leaf_of`.
 void AddSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
                  const double* values, uint16_t* leaf_of, double* scores, cudaStream_t stream);
 

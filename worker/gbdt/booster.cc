@@ -91,13 +91,11 @@ Status Booster::Start(std::span<const TreeDataset* const> valid, size_t threads,
   return {};
 }
 
-// Hands the training data's scores to the engine, if it takes them and leaves need no rows here.
+// Hands the training data's scores to the engine, if it takes them.
 Status Booster::KeepScores(Group* group) {
   const std::optional<OwnLoss> loss = objective_->own_loss();
   const bool is_alone = group == nullptr || group->world() == 1;
-  if (!loss.has_value() || !is_alone || objective_->renews_outputs() || renews_from_gradients()) {
-    return {};
-  }
+  if (!loss.has_value() || !is_alone) return {};
   OwnRounds rounds = {.loss = *loss, .weights = train_.weights, .quantise = quantise_options_};
   if (mode_->averages()) rounds.fixed_scores = start_scores_;
   STRATA_ASSIGN(keeps_scores_, engine_->KeepScores(rounds, scored_[0].scores.all()));
@@ -299,20 +297,25 @@ uint64_t Booster::Quantise(size_t k, uint64_t tree_number) {
                              tree_number, train_.share, pool_);
 }
 
-void Booster::RenewOutputs(const GrownTree& grown, std::span<const double> scores, Tree* tree) {
+// Of each leaf, what the objective makes of its rows' residuals.
+Result<std::vector<double>> Booster::RenewedOutputs(size_t k, const GrownTree& grown) {
+  const PhaseScope scope(phases_, TreePhase::kScores);
+  if (keeps_scores_) return engine_->RenewLeaves(k, grown);
+  const std::span<const double> scores = GradientScores().subspan(k * train_.rows(), train_.rows());
   std::vector<std::vector<Residual>> residuals(grown.leaves.size());
   pool_.Run(grown.leaves.size(), [&](size_t leaf) {
     residuals[leaf] = objective_->Residuals(grown.RowsOf(grown.leaves[leaf]), scores);
   });
-  const std::vector<double> outputs = train_.share.Compute<Residual>(
+  return train_.share.Compute<Residual>(
       residuals,
       [&](size_t /*leaf*/, std::vector<Residual>& all) { return objective_->RenewedOutput(all); },
       &pool_);
-  for (size_t leaf = 0; leaf < outputs.size(); ++leaf) tree->leaves[leaf].value = outputs[leaf];
 }
 
-// Outputs from gradients as they were before they were rounded; not smoothed, as LightGBM has it.
-void Booster::RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree) {
+// Of each leaf, the sums of its rows' gradients as they were before they were rounded.
+Result<std::vector<ExactSlopes>> Booster::SumsOfLeaves(size_t k, const GrownTree& grown) {
+  const PhaseScope scope(phases_, TreePhase::kScores);
+  if (keeps_scores_) return engine_->SumLeaves(k, grown);
   const size_t rows = train_.rows();
   const auto gradients = std::span<const float>(gradients_).subspan(k * rows, rows);
   const auto hessians = std::span<const float>(hessians_).subspan(k * rows, rows);
@@ -321,31 +324,38 @@ void Booster::RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree) {
     for (const float number : numbers) largest = std::max<double>(largest, std::fabs(number));
     return train_.share.Max(largest);
   };
-  const ExactSum no_gradient(largest_of(gradients));
-  const ExactSum no_hessian(largest_of(hessians));
+  const ExactSlopes none = {ExactSum(largest_of(gradients)), ExactSum(largest_of(hessians))};
+  std::vector<ExactSlopes> sums(grown.leaves.size(), none);
   std::vector<std::array<ExactSum::Parts, 2>> parts(grown.leaves.size());
   pool_.Run(parts.size(), [&](size_t leaf) {
-    ExactSum gradient = no_gradient;
-    ExactSum hessian = no_hessian;
+    ExactSlopes& sum = sums[leaf];
     for (const uint32_t row : grown.RowsOf(grown.leaves[leaf])) {
-      gradient.Add(gradients[row]);
-      hessian.Add(hessians[row]);
+      sum.gradient.Add(gradients[row]);
+      sum.hessian.Add(hessians[row]);
     }
-    parts[leaf] = {gradient.parts(), hessian.parts()};
+    parts[leaf] = {sum.gradient.parts(), sum.hessian.parts()};
   });
   train_.share.Sum(std::span(parts[0][0].data(), parts.size() * 6));
+  for (size_t leaf = 0; leaf < parts.size(); ++leaf) {
+    sums[leaf].gradient.SetParts(parts[leaf][0]);
+    sums[leaf].hessian.SetParts(parts[leaf][1]);
+  }
+  return sums;
+}
+
+// Outputs from such sums; not smoothed, as LightGBM has it.
+Status Booster::RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree) {
+  STRATA_ASSIGN(const std::vector<ExactSlopes> sums, SumsOfLeaves(k, grown));
   SplitRules rules = parameters_.rules;
   rules.path_smooth = 0;
-  for (size_t leaf = 0; leaf < parts.size(); ++leaf) {
-    ExactSum gradient = no_gradient;
-    ExactSum hessian = no_hessian;
-    gradient.SetParts(parts[leaf][0]);
-    hessian.SetParts(parts[leaf][1]);
+  for (size_t leaf = 0; leaf < sums.size(); ++leaf) {
     const SplitLeaf& grown_leaf = grown.leaves[leaf].leaf;
-    const double output = LeafOutput(gradient.Value(), hessian.Value() + kHessianEpsilon,
-                                     rules.lambda_l2, grown_leaf.rows, rules, 0);
+    const double output =
+        LeafOutput(sums[leaf].gradient.Value(), sums[leaf].hessian.Value() + kHessianEpsilon,
+                   rules.lambda_l2, grown_leaf.rows, rules, 0);
     tree->leaves[leaf].value = Clamped(output, grown_leaf.bounds);
   }
+  return {};
 }
 
 Status Booster::AddConstant(size_t k) {
@@ -367,9 +377,10 @@ Status Booster::AddTree(size_t k, const EngineTree& engine_tree, double shrinkag
   Tree tree =
       ToModelTree(grown, *train_.features, engine_tree.units, parameters_.rules.min_gain_to_split);
   if (objective_->renews_outputs()) {
-    RenewOutputs(grown, GradientScores().subspan(k * train_.rows(), train_.rows()), &tree);
+    STRATA_ASSIGN(const std::vector<double> outputs, RenewedOutputs(k, grown));
+    for (size_t leaf = 0; leaf < outputs.size(); ++leaf) tree.leaves[leaf].value = outputs[leaf];
   }
-  if (renews_from_gradients()) RenewFromGradients(k, grown, &tree);
+  if (renews_from_gradients()) STRATA_TRY(RenewFromGradients(k, grown, &tree));
   tree.Scale(shrinkage);
   if (mode_->averages()) tree.AddBias(start_scores_[k]);
   STRATA_TRY(AddScores(k, grown, tree.LeafValues()));

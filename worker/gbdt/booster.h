@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "base/work_pool.h"
+#include "kernels/tree/exact_sum.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/data_scores.h"
 #include "worker/gbdt/engine/tree_engine.h"
@@ -97,8 +98,9 @@ class Booster {
   bool renews_from_gradients() const {
     return parameters_.quant_train_renew_leaf && !objective_->renews_outputs();
   }
-  void RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree);
-  void RenewOutputs(const GrownTree& grown, std::span<const double> scores, Tree* tree);
+  Result<std::vector<double>> RenewedOutputs(size_t k, const GrownTree& grown);
+  Result<std::vector<ExactSlopes>> SumsOfLeaves(size_t k, const GrownTree& grown);
+  Status RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree);
   Status AddConstant(size_t k);
   Status AddTree(size_t k, const EngineTree& engine_tree, double shrinkage);
   Status AddScores(size_t k, const GrownTree& grown, std::span<const double> leaf_values);

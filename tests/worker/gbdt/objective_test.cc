@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "tests/worker/gbdt/labelled_rows.h"
 
@@ -280,7 +281,39 @@ TEST(TreeObjective, WeightedPercentilesAreLightGbms) {
                         {{1, 2, 3, 4}, {5, 1, 1, 1}, 0.5, 1},                    // the first
                         {{4, 1, 3, 2}, {5, 1, 1, 1}, 0.9, 4}};                   // the last
   for (const Case& c : cases) {
-    EXPECT_NEAR(WeightedPercentileOf(c.values, c.weights, c.share), c.expected, 1e-12);
+    const ExactWeights exact = ExactWeights::For(5, c.values.size());
+    EXPECT_NEAR(WeightedPercentileOf(c.values, c.weights, c.share, exact), c.expected, 1e-12);
+  }
+}
+
+// By the definition, with sums of weights that doubles hold exactly.
+TEST(TreeObjective, WeightedPercentilesAreThoseOfThePlainFormula) {
+  for (uint32_t seed = 1; seed < 200; ++seed) {
+    const size_t count = 1 + seed % 23;
+    std::vector<double> values = RandomNumbers(count, -3, 3, seed);
+    std::vector<double> weights = RandomNumbers(count, 0, 3, seed + 1000);
+    for (double& value : values) value = std::round(value);  // many are the same
+    for (double& weight : weights) weight = std::round(weight * 16) / 16;
+    const double share = std::round(RandomNumbers(1, 0, 1, seed + 2000)[0] * 16) / 16;
+    std::vector<size_t> order(count);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, {}, [&](size_t i) { return values[i]; });
+    double sum = 0;
+    for (const double weight : weights) sum += weight;
+    double before = 0;
+    size_t place = 0;
+    while (place + 1 < count && before + weights[order[place]] <= sum * share) {
+      before += weights[order[place++]];
+    }
+    const double value = values[order[place]];
+    double expected = value;
+    if (place > 0 && place + 1 < count) {
+      const double below = values[order[place - 1]];
+      const double weight = weights[order[place]];
+      expected = weight < 1 ? below : below + (value - below) * ((sum * share - before) / weight);
+    }
+    const ExactWeights exact = ExactWeights::For(3, 1000);
+    EXPECT_NEAR(WeightedPercentileOf(values, weights, share, exact), expected, 1e-12) << seed;
   }
 }
 

@@ -1,6 +1,7 @@
 // Trees on one GPU, or on several of this machine.
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "worker/gbdt/engine/engines.h"
 #include "worker/gbdt/engine/feature_rules.h"
 #include "worker/gbdt/grower/feature_choice.h"
@@ -36,6 +37,16 @@ class CudaEngine : public TreeEngine {
                  .bins = rounds.quantise.bins,
                  .seed = rounds.quantise.seed,
                  .stochastic = rounds.quantise.stochastic};
+    if (rounds.loss.renewal.has_value()) {
+      const Status started =
+          trees_->StartPercentiles(*rounds.loss.renewal, rounds.loss.labels, rounds.weights);
+      if (started.code() == StatusCode::kRefused) {
+        Log(LogLevel::kInfo, "gradients and outputs of leaves are computed on the CPU: {}",
+            started.message());
+        return false;
+      }
+      STRATA_TRY(started);
+    }
     STRATA_TRY(trees_->SetLabels(rounds.loss.labels, rounds.weights, rounds.loss.ranking));
     if (!rounds.fixed_scores.empty()) STRATA_TRY(trees_->FixScores(rounds.fixed_scores));
     STRATA_TRY(trees_->SetScores(scores));
@@ -54,6 +65,13 @@ class CudaEngine : public TreeEngine {
 
   Status AddToScores(size_t k, const GrownTree& tree, std::span<const double> values) override {
     return trees_->AddTree(k, tree, values);
+  }
+
+  Result<std::vector<double>> RenewLeaves(size_t k, const GrownTree& tree) override {
+    return trees_->LeafPercentiles(k, tree);
+  }
+  Result<std::vector<ExactSlopes>> SumLeaves(size_t k, const GrownTree& tree) override {
+    return trees_->SumLeaves(k, tree);
   }
 
   Status FetchScores(std::span<double> scores) override { return trees_->GetScores(scores); }

@@ -7,10 +7,12 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "base/work_pool.h"
 #include "cluster/collective/group.h"
+#include "kernels/tree/exact_sum.h"
 #include "kernels/tree/gpu_trees.h"
 #include "kernels/tree/grown_tree.h"
 #include "worker/gbdt/data/tree_dataset.h"
@@ -67,6 +69,14 @@ class TreeEngine {
   // are.
   virtual Status AddToScores(size_t /*k*/, const GrownTree& /*tree*/,
                              std::span<const double> /*values*/) {
+    return Failed("this engine keeps no scores");
+  }
+  // With scores kept, of the tree of class k that has just grown: outputs of its leaves as the
+  // objective renews them; and the sums of their gradients.
+  virtual Result<std::vector<double>> RenewLeaves(size_t /*k*/, const GrownTree& /*tree*/) {
+    return Failed("this engine keeps no scores");
+  }
+  virtual Result<std::vector<ExactSlopes>> SumLeaves(size_t /*k*/, const GrownTree& /*tree*/) {
     return Failed("this engine keeps no scores");
   }
   virtual Status FetchScores(std::span<double> /*scores*/) {

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/work_pool.h"
 #include "kernels/tree/gpu_trees.h"
+#include "kernels/tree/percentile.h"
 #include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/parameters.h"
 
@@ -22,12 +23,13 @@ struct Residual {
   double weight = 1;
 };
 
-// Gradients for who keeps scores by itself: the loss, labels as it takes them, and what it needs of
-// queries.
+// Gradients for who keeps scores by itself: the loss, labels as it takes them, what it needs of
+// queries, and how leaves are renewed, where they are.
 struct OwnLoss {
   GpuLoss loss;
   std::span<const float> labels;
   GpuRanking ranking = {};
+  std::optional<LeafPercentile> renewal = {};
 };
 
 // Scores, gradients and hessians are class * rows + row. Where rows are divided over ranks, making
@@ -64,10 +66,11 @@ class TreeObjective {
 Result<std::unique_ptr<TreeObjective>> MakeObjective(const TreeParameters& parameters,
                                                      const TreeDataset& data);
 
-// The value below which `share` of the (weighted) values lie, by LightGBM's rules; of weights, if
-// they are given, as many as values. `values` is reordered.
+// The value below which `share` of the values, or of their weights, lie
+// (kernels/tree/percentile.h). `values` is reordered; there are as many weights as values, of those
+// that `exact` is for.
 double PercentileOf(std::vector<double>& values, double share);
 double WeightedPercentileOf(std::span<const double> values, std::span<const double> weights,
-                            double share);
+                            double share, const ExactWeights& exact);
 
 }  // namespace strata

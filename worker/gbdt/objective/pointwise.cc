@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "kernels/tree/losses.h"
+#include "kernels/tree/percentile.h"
 #include "kernels/tree/row_gradients.h"
 #include "worker/gbdt/objective/factories.h"
 
@@ -15,16 +16,14 @@ namespace {
 constexpr size_t kPieceRows = 16384;
 
 enum class Start : uint8_t { kZero, kMean, kLogMean, kLogit, kPercentile };
-enum class RowWeight : uint8_t { kData, kInverseLabel };
 
 // What differs between these objectives besides the loss.
 struct Traits {
   std::string text;
   Start start = Start::kZero;
-  double percentile = 0.5;  // of kPercentile, and of renewed leaves
-  double sigmoid = 1;       // of kLogit
+  LeafPercentile percentile = {};  // of kPercentile, and of renewed leaves
+  double sigmoid = 1;              // of kLogit
   bool renews = false;
-  RowWeight percentile_weight = RowWeight::kData;
   bool hessians_are_one = false;
   bool labels_are_classes = false;  // positive above 0, for kLogit
   bool square_root = false;         // labels are sign(y) * sqrt(|y|)
@@ -35,6 +34,7 @@ class Pointwise : public TreeObjective {
  public:
   Pointwise(const TreeDataset& data, const Loss& loss, Traits traits)
       : data_(data), loss_(loss), traits_(std::move(traits)), labels_(data.labels) {
+    if (traits_.renews) CountWeights();
     if (!traits_.square_root) return;
     for (const float label : data.labels) {
       roots_.push_back(std::copysign(std::sqrt(std::fabs(label)), label));
@@ -44,7 +44,9 @@ class Pointwise : public TreeObjective {
 
   std::string ModelText() const override { return traits_.text; }
   std::optional<OwnLoss> own_loss() const override {
-    return OwnLoss{.loss = loss_, .labels = labels_};
+    return OwnLoss{.loss = loss_,
+                   .labels = labels_,
+                   .renewal = traits_.renews ? std::optional(traits_.percentile) : std::nullopt};
   }
   bool hessians_are_one() const override {
     return traits_.hessians_are_one && data_.weights.empty();
@@ -99,8 +101,8 @@ class Pointwise : public TreeObjective {
     std::vector<Residual> residuals;
     residuals.reserve(rows.size());
     for (const uint32_t row : rows) {
-      residuals.push_back({.value = static_cast<double>(labels_[row]) - scores[row],
-                           .weight = PercentileWeight(row)});
+      residuals.push_back(
+          {.value = ResidualOf(labels_[row], scores[row]), .weight = PercentileWeight(row)});
     }
     return residuals;
   }
@@ -125,10 +127,21 @@ class Pointwise : public TreeObjective {
     return weight > 0 ? sum / weight : 0;
   }
 
+  // What the weights of percentiles are counted in.
+  void CountWeights() {
+    LeafPercentile& percentile = traits_.percentile;
+    percentile.is_weighted = percentile.by_label || !data_.weights.empty();
+    if (!percentile.is_weighted) return;
+    double largest = 0;
+    for (size_t row = 0; row < labels_.size(); ++row) {
+      largest = std::max(largest, PercentileWeight(row));
+    }
+    percentile.weights = ExactWeights::For(data_.share.Max(largest), data_.all_rows());
+  }
+
   double PercentileWeight(size_t row) const {
-    const double weight = data_.weights.empty() ? 1 : data_.weights[row];
-    if (traits_.percentile_weight == RowWeight::kData) return weight;
-    return static_cast<float>(weight / std::max(1.0, std::fabs(static_cast<double>(labels_[row]))));
+    return traits_.percentile.WeightOf(labels_[row],
+                                       data_.weights.empty() ? 1 : data_.weights[row]);
   }
 
   double Percentile(std::vector<Residual>& residuals) const {
@@ -138,15 +151,14 @@ class Pointwise : public TreeObjective {
       values.push_back(residual.value);
       weights.push_back(residual.weight);
     }
-    if (traits_.percentile_weight == RowWeight::kData && data_.weights.empty()) {
-      return PercentileOf(values, traits_.percentile);
-    }
-    return WeightedPercentileOf(values, weights, traits_.percentile);
+    const LeafPercentile& what = traits_.percentile;
+    if (!what.is_weighted) return PercentileOf(values, what.share);
+    return WeightedPercentileOf(values, weights, what.share, what.weights);
   }
 
   const TreeDataset& data_;
   const Loss loss_;
-  const Traits traits_;
+  Traits traits_;
   std::vector<float> roots_;       // of traits_.square_root
   std::span<const float> labels_;  // as the loss has them
 };
@@ -245,7 +257,7 @@ Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParamete
     return Make(data, loss::Quantile{alpha},
                 {.text = name,
                  .start = start_percentile,
-                 .percentile = alpha,
+                 .percentile = {.share = alpha},
                  .renews = true,
                  .hessians_are_one = true});
   }
@@ -253,8 +265,8 @@ Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParamete
     return Make(data, loss::AbsolutePercentageError{},
                 {.text = name,
                  .start = start_percentile,
+                 .percentile = {.by_label = true},
                  .renews = true,
-                 .percentile_weight = RowWeight::kInverseLabel,
                  .hessians_are_one = true});
   }
   if (name == "poisson") {
