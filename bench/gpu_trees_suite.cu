@@ -13,6 +13,7 @@
 #include "base/work_pool.h"
 #include "bench/figure.h"
 #include "bench/gpu_time.cuh"
+#include "bench/gpu_tree_rounds.h"
 #include "bench/measure.h"
 #include "bench/scratch_folder.h"
 #include "bench/tree_arrays.h"
@@ -341,33 +342,6 @@ Result<std::vector<Figure>> TrainFromArrays(const TreeShape& shape, uint32_t bin
   return figures;
 }
 
-// Rounds of objectives whose gradients are of more than a row's own score.
-Result<std::vector<Figure>> TimeRounds(const TreeShape& shape, const std::string& objective) {
-  STRATA_TRY(FromCuda(cudaFree(nullptr), "starting the GPU"));
-  STRATA_ASSIGN(const ScratchFolder folder, ScratchFolder::Make());
-  STRATA_TRY(WriteTreeArrays(shape, 7, folder.path()));
-  constexpr int kRounds = 20;
-  std::vector<std::string> parameters = {
-      "objective=" + objective, "num_leaves=63", "device_type=cuda",
-      fmt::format("num_iterations={}", kRounds),
-      fmt::format("num_threads={}", std::max(1U, std::thread::hardware_concurrency()))};
-  if (shape.classes > 2 && shape.query_rows == 0) {
-    parameters.push_back(fmt::format("num_class={}", shape.classes));
-  }
-  std::vector<double> rounds_ms;
-  for (int run = 0; run < 3; ++run) {
-    STRATA_ASSIGN(const TreeRun took, RunOurTrees(folder.path(), parameters));
-    rounds_ms.push_back(took.train_seconds * 1e3 / kRounds);
-  }
-  std::vector<Figure> figures;
-  figures.push_back({.name = fmt::format("{} x {}, {}, 63 leaves: a round", shape.train_rows(),
-                                         shape.features, shape.name),
-                     .unit = "ms",
-                     .more_is_better = false,
-                     .ours = Median(rounds_ms)});
-  return figures;
-}
-
 size_t GpusHere() {
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess ? static_cast<size_t>(count) : 0;
@@ -399,15 +373,7 @@ Suite GpuTreesSuite() {
                  return Training(shape, 1).Run(data);
                }});
         }
-        const std::string queries = "queries of 50 to 150 rows, ";
-        const auto time_rounds = [&](const TreeShape& shape, const std::string& objective) {
-          cases.push_back({shape.name, [shape, objective](const BenchOptions&) {
-                             return TimeRounds(shape, objective);
-                           }});
-        };
-        time_rounds({"7 classes, multiclass", 610'000, 54, 7}, "multiclass");
-        time_rounds({queries + "lambdarank", 735'000, 137, 5, 100}, "lambdarank");
-        time_rounds({queries + "rank_xendcg", 735'000, 137, 5, 100}, "rank_xendcg");
+        AddGpuTreeRounds(&cases);
         const size_t gpus = std::min<size_t>(GpusHere(), 16);
         if (gpus < 2) return cases;
         shapes = {{10'000'000, 28, 255, 0}, {60'000'000, 28, 255, 0}};

@@ -63,34 +63,43 @@ class Lap {
   TimeNs last_ = RealClock().Now();
 };
 
-Status Predict(const Booster& booster, const TreeParameters& parameters, const std::string& path,
-               WorkPool& pool, TreeRun* run) {
+struct Predicted {
+  std::vector<float> labels;
+  std::vector<double> scores;
+  double seconds = 0;
+};
+
+Result<Predicted> Predict(const TreeModel& model, const TreeParameters& parameters,
+                          const std::string& path, WorkPool& pool) {
   Lap lap;
   STRATA_ASSIGN(const DeviceChoice device, ParseDevice(parameters.device_type));
-  STRATA_ASSIGN(const Predictor predictor, Predictor::Make(booster.model(), {.device = device}));
+  STRATA_ASSIGN(const Predictor predictor, Predictor::Make(model, {.device = device}));
   STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                 OpenRows(RealDisk(), parameters, path, nullptr));
-  std::vector<double> scores;
+  Predicted predicted;
   SparseRows rows;
   if (const std::optional<ArrayRows> array = source->Array(); predictor.on_gpu() && array) {
     STRATA_TRY(ReadArrayLabels(*array, path, pool, &rows));
-    STRATA_TRY(predictor.PredictArray(*array, 0, array->numbers.rows, pool, &scores));
-    run->predict_seconds = lap.Seconds();
-    run->auc = AreaUnderCurve(rows.labels, scores);
-    return {};
+    STRATA_TRY(predictor.PredictArray(*array, 0, array->numbers.rows, pool, &predicted.scores));
+    predicted.seconds = lap.Seconds();
+    predicted.labels = std::move(rows.labels);
+    return predicted;
   }
-  std::vector<float> labels;
   std::vector<double> part;
   while (true) {
     STRATA_TRY(source->Next(&rows));
     if (rows.rows() == 0) break;
     STRATA_TRY(predictor.Predict(rows, pool, &part));
-    scores.insert(scores.end(), part.begin(), part.end());
-    labels.insert(labels.end(), rows.labels.begin(), rows.labels.end());
+    predicted.scores.insert(predicted.scores.end(), part.begin(), part.end());
+    predicted.labels.insert(predicted.labels.end(), rows.labels.begin(), rows.labels.end());
   }
-  run->predict_seconds = lap.Seconds();
-  if (scores.size() == labels.size()) run->auc = AreaUnderCurve(labels, scores);
-  return {};
+  predicted.seconds = lap.Seconds();
+  return predicted;
+}
+
+Result<std::unique_ptr<WorkPool>> PoolFor(const TreeParameters& parameters) {
+  return WorkPool::Start("tree", static_cast<int>(parameters.num_threads) - 1,
+                         ThreadWait::kSpinFirst);
 }
 
 }  // namespace
@@ -99,8 +108,7 @@ Result<TreeRun> RunOurTrees(const std::string& folder, const std::vector<std::st
   const std::string path = folder + "/train.npy";
   STRATA_ASSIGN(const TreeParameters parameters, ParseLightGbmConf("", "bench", settings));
   const auto threads = static_cast<size_t>(parameters.num_threads);
-  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool,
-                WorkPool::Start("tree", static_cast<int>(threads) - 1, ThreadWait::kSpinFirst));
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, PoolFor(parameters));
   TreeRun run;
   run.name = "ours";
   Lap lap;
@@ -118,10 +126,25 @@ Result<TreeRun> RunOurTrees(const std::string& folder, const std::vector<std::st
   for (int64_t round = 0; round < parameters.num_iterations; ++round) {
     STRATA_ASSIGN(const bool goes_on, booster->Round());
     if (!goes_on) return Failed("no leaf could be split any more");
+    if (parameters.is_provide_training_metric) STRATA_TRY(booster->Evaluate().status());
   }
   run.train_seconds = lap.Seconds();
-  STRATA_TRY(Predict(*booster, parameters, folder + "/test.npy", *pool, &run));
+  run.model = booster->model();
+  STRATA_ASSIGN(const Predicted predicted,
+                Predict(run.model, parameters, folder + "/test.npy", *pool));
+  run.predict_seconds = predicted.seconds;
+  if (predicted.scores.size() == predicted.labels.size()) {
+    run.auc = AreaUnderCurve(predicted.labels, predicted.scores);
+  }
   return run;
+}
+
+Result<double> PredictByOurs(const TreeModel& model, const std::string& path,
+                             const std::vector<std::string>& settings) {
+  STRATA_ASSIGN(const TreeParameters parameters, ParseLightGbmConf("", "bench", settings));
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, PoolFor(parameters));
+  STRATA_ASSIGN(const Predicted predicted, Predict(model, parameters, path, *pool));
+  return predicted.seconds;
 }
 
 Result<TreeRun> RunLightGbm(const std::string& folder, const std::vector<std::string>& settings) {
