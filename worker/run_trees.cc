@@ -93,7 +93,7 @@ std::string ResultText(const TreeTaskResult& result) {
     text += fmt::format("{:<14}{}\n", name, value);
   };
   add("task", result.task);
-  add("rows", HumanCount(result.rows));
+  if (result.task != "convert") add("rows", HumanCount(result.rows));
   add("features", HumanCount(result.features));
   add("rounds", HumanCount(result.rounds));
   if (result.best_round.has_value()) add("best round", HumanCount(*result.best_round));

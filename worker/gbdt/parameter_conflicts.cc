@@ -71,6 +71,10 @@ Conflict OfMetrics(const P& p) {
 
 Conflict OfDevice(const P& p) {
   const Result<DeviceChoice> device = ParseDevice(p.device_type);
+  if (p.device_type == "gpu") {
+    return {{{"device_type"},
+             "device_type = gpu is LightGBM's OpenCL, which is not here: set device_type = cuda"}};
+  }
   if (!device.ok()) {
     return {{{"device_type"}, fmt::format("device_type: {}", device.status().message())}};
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 #include <variant>
 
 #include "base/human_text.h"
@@ -212,8 +213,15 @@ Status Apply(const Given& given, TreeParameters* out) {
         given.key, known.idle.empty() ? "" : fmt::format(" (or leave it at {})", known.idle)));
   }
   std::vector<std::string_view> names;
-  for (const ParameterRow& row : ParameterRows()) names.push_back(row.name);
-  const std::string_view nearest = NearestName(given.key, names);
+  std::vector<std::string_view> aliases;
+  for (const ParameterRow& row : ParameterRows()) {
+    names.push_back(row.name);
+    for (const auto alias : std::views::split(row.aliases, ' ')) {
+      aliases.emplace_back(alias.begin(), alias.end());
+    }
+  }
+  std::string_view nearest = NearestName(given.key, names);
+  if (nearest.empty()) nearest = NearestName(given.key, aliases);
   return Invalid(fmt::format("{}: unknown parameter '{}'{}", given.origin, ShownBytes(given.key),
                              nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
 }

@@ -380,7 +380,8 @@ std::vector<Case> OtherFileCases() {
           "4611686018427387904 x 4 elements of 4 bytes do not make its 192 bytes"),
       npy("truncated", FloatsNpy("(10, 4)", 100),
           "10 x 4 elements of 4 bytes do not make its 228 bytes"),
-      npy("one dimension", FloatsNpy("(10,)", 40), "expected two dimensions, rows and columns"),
+      npy("one dimension", FloatsNpy("(10,)", 40),
+          "expected two dimensions, rows and columns, found (10,)"),
       npy("integers", Npy("{'descr': '<i8', 'fortran_order': False, 'shape': (10, 4), }", 320),
           "expected elements '<f4' or '<f8', found '<i8': save "
           "x.astype('float32')"),

@@ -85,6 +85,7 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
   const std::pair<const char*, const char*> cases[] = {
       {"num_leaves 7\n", "f:1: expected key = value, found 'num_leaves 7'"},
       {"\nnum_leafs = 7\n", "f:2: unknown parameter 'num_leafs'; did you mean num_leaves?"},
+      {"max_leafs = 7\n", "f:1: unknown parameter 'max_leafs'; did you mean max_leaf?"},
       {"num_leaves = 1\n", "f:1: num_leaves: expected a number from 2 to 131072, found '1'"},
       {"num_leaves = many\n", "expected a whole number, found 'many'"},
       {"num_leaves = 7.5\n", "expected a whole number, found '7.5'"},
@@ -95,7 +96,7 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
       {"linear_tree = true\n",
        "linear_tree is a parameter of LightGBM that Strata does not support"},
       {"linear_lambda = 1\n", "does not support: remove it (or leave it at 0)"},
-      {"device = gpu\n", "a device is auto, cpu, cuda or cuda:N; found 'gpu'"},
+      {"device = gpu\n", "device_type = gpu is LightGBM's OpenCL, which is not here: set"},
       {"device = cuda\nnum_gpu = 0\n", "num_gpu: expected a number from 1 to 16, found '0'"},
       {"num_gpu = 2\n", "num_gpu = 2 has no effect on device_type = cpu"},
       {"num_leaves = 7\nnum_leaf = 8\n", "f:2: num_leaf is set again; it was at f:1"},

@@ -83,7 +83,9 @@ Result<NpyRows::Shape> NpyRows::ReadShape(const File& file, const std::string& p
         fmt::format("{}: expected a row-major array: save numpy.ascontiguousarray(x)", path));
   }
   if (!ReadPair(ValueOf(header, "shape"), &shape.rows, &shape.columns)) {
-    return Invalid(fmt::format("{}: expected two dimensions, rows and columns", path));
+    const std::string_view found = ValueOf(header, "shape");
+    return Invalid(fmt::format("{}: expected two dimensions, rows and columns, found {}", path,
+                               ShownBytes(found.substr(0, found.find(')') + 1), 40)));
   }
   if (shape.columns < 1 || shape.columns > kColumnsMax) {
     return Invalid(

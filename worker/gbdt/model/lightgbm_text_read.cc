@@ -205,6 +205,10 @@ class Reader {
       return Wrong(fmt::format("num_class = {}, num_tree_per_iteration = {}: expected 1 to {}",
                                classes, per_iteration, kClassesMax));
     }
+    if (classes != per_iteration) {
+      return Wrong(fmt::format("num_class = {}, num_tree_per_iteration = {}: expected the same",
+                               classes, per_iteration));
+    }
     model->classes = classes;
     model->trees_per_iteration = per_iteration;
     STRATA_ASSIGN(const auto last, Number<int64_t>(values, "max_feature_idx"));
