@@ -61,4 +61,11 @@ std::string SuggestName(std::string_view name, std::span<const std::string_view>
   return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
 }
 
+Status UnknownWord(std::string_view kind, std::string_view word,
+                   std::span<const std::string> known) {
+  const std::vector<std::string_view> candidates(known.begin(), known.end());
+  return Invalid(
+      fmt::format("unknown {} '{}'{} (see --help)", kind, word, SuggestName(word, candidates)));
+}
+
 }  // namespace strata

@@ -24,7 +24,7 @@ enum class SettingType : uint8_t {
   kFloat,  // bounds: min, max
   kText,
   kChoice,    // one of `choices`, "a|b|c"
-  kBytes,     // "64MiB", "1GiB", or a plain count; bounds in bytes
+  kBytes,     // "64MiB", "1.5GiB", or a plain count; bounds in bytes
   kDuration,  // "500ms", "10s", "2min"; bounds in nanoseconds
   kTextList,  // TOML array of strings; on a flag: comma-separated
   kIntList,
@@ -136,7 +136,12 @@ std::string SettingsMarkdown(const SettingsTable& table);
 // The candidate with the smallest edit distance, "" when none is near enough to be meant.
 std::string_view NearestName(std::string_view name, std::span<const std::string_view> candidates);
 
-Result<uint64_t> ParseBytes(std::string_view text);   // "64MiB"
+// kInvalid: "unknown flag '--lnaes'; did you mean '--lanes'? (see --help)". `kind`: "flag".
+Status UnknownWord(std::string_view kind, std::string_view word,
+                   std::span<const std::string> known);
+
+// "64MiB", "39.9GiB": up to 18 digits behind the point, rounded down to a byte.
+Result<uint64_t> ParseBytes(std::string_view text);
 Result<TimeNs> ParseDuration(std::string_view text);  // "500ms"
 
 }  // namespace strata

@@ -121,10 +121,7 @@ class ArgumentParser {
   Status Unknown(std::string_view flag) const {
     std::vector<std::string> names = {"--help", "--version"};
     for (const auto& [name, row] : known_) names.push_back("--" + name);
-    const std::vector<std::string_view> candidates(names.begin(), names.end());
-    const std::string hint = SuggestName(flag, candidates);
-    return Invalid(
-        fmt::format("unknown flag '{}'{}", flag, hint.empty() ? "; --help lists the flags" : hint));
+    return UnknownWord("flag", flag, names);
   }
 
   const KnownFlags& known_;

@@ -110,6 +110,36 @@ bool ParseWithUnit(std::string_view text, std::span<const Unit> units, uint64_t 
   return false;
 }
 
+// The same with a fraction of a unit other than the first, rounded down: "39.9GiB".
+bool ParseFraction(std::string_view text, std::span<const Unit> units, uint64_t max,
+                   uint64_t* out) {
+  constexpr std::string_view kDigits = "0123456789";
+  constexpr size_t kPlacesMax = 18;
+  const size_t point = std::min(text.find_first_not_of(kDigits), text.size());
+  if (point == text.size() || text[point] != '.') return false;
+  const std::string_view behind = text.substr(point + 1);
+  const std::string_view places =
+      behind.substr(0, std::min(behind.find_first_not_of(kDigits), behind.size()));
+  const std::string_view name = Trim(behind.substr(places.size()));
+  uint64_t whole = 0;
+  uint64_t fraction = 0;
+  if (places.size() > kPlacesMax || !ParseNumber(text.substr(0, point), &whole) ||
+      !ParseNumber(places, &fraction)) {
+    return false;
+  }
+  uint64_t one = 1;
+  for (size_t i = 0; i < places.size(); ++i) one *= 10;
+  for (const Unit& unit : units) {
+    if (unit.name != name || unit.factor == 1) continue;
+    __extension__ using Wide = unsigned __int128;
+    const auto behind_point = static_cast<uint64_t>(Wide{fraction} * unit.factor / one);
+    if (whole > max / unit.factor || behind_point > max - whole * unit.factor) return false;
+    *out = whole * unit.factor + behind_point;
+    return true;
+  }
+  return false;
+}
+
 std::string FormatWithUnit(uint64_t value, std::span<const Unit> units) {
   const Unit* best = &units[0];
   for (const Unit& unit : units) {
@@ -235,7 +265,7 @@ std::string DescribeExpected(const Setting& setting) {
       return "one of " + names;
     }
     case SettingType::kBytes:
-      return "a size (such as 4096, 64MiB, 1GiB)" + bounds;
+      return "a size (such as 4096, 64MiB, 1.5GiB)" + bounds;
     case SettingType::kDuration:
       return "a duration (such as 500ms, 10s, 2min)" + bounds;
     case SettingType::kTextList:
@@ -256,9 +286,11 @@ std::string FormatDuration(TimeNs duration) {
 Result<uint64_t> ParseBytes(std::string_view text) {
   uint64_t bytes = 0;
   if (ParseWithUnit(text, kByteUnits, UINT64_MAX, &bytes)) return bytes;
-  return Invalid(fmt::format(
-      "expected a size: a whole number, alone or with B, KiB, MiB, GiB or TiB (64MiB); found '{}'",
-      text));
+  if (ParseFraction(text, kByteUnits, UINT64_MAX, &bytes)) return bytes;
+  return Invalid(
+      fmt::format("expected a size: a whole number, alone or with B, KiB, MiB, GiB or TiB, or "
+                  "with one of the last four and a fraction (64MiB, 1.5GiB); found '{}'",
+                  text));
 }
 
 Result<TimeNs> ParseDuration(std::string_view text) {

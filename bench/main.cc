@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/cli/usage_error.h"
 #include "base/disk.h"
 #include "base/heap.h"
 #include "base/settings.h"
@@ -39,9 +41,15 @@ std::vector<Suite> Suites() {
 // That a CPU has nothing of.
 std::vector<Suite> GpuOnlySuites() { return {GpuEmbeddingSuite(), GpuTreeBlocksSuite()}; }
 
-// By name, as a build without CUDA knows no more of them.
-constexpr std::string_view kGpuSuites =
-    "table, embedding, service, tiered, tree-blocks, trees, search";
+// What suites measure on a GPU that a CPU has something else of: in words, as a build without CUDA
+// knows no more of them.
+constexpr std::pair<std::string_view, std::string_view> kOnGpu[] = {
+    {"table", "the hash map in a GPU's memory beside HierarchicalKV's recorded figures"},
+    {"service", "a server whose rows are on a GPU beside one whose are in host memory"},
+    {"tiered", "a table of which half fits the GPU; 20 GiB of the host's memory"},
+    {"trees", "training on one GPU, and on two where there are"},
+    {"search", "exact top-K on a GPU"},
+};
 
 std::string Footer() {
   std::string text = "Suites:\n";
@@ -49,7 +57,9 @@ std::string Footer() {
   for (const Suite& suite : GpuOnlySuites()) {
     text += fmt::format("  {:<12} {}: --device=cuda\n", suite.name, suite.about);
   }
-  return text + fmt::format("With --device=cuda or auto, in a build with CUDA: {}.\n", kGpuSuites) +
+  text += "With --device=cuda, or with auto where there is a GPU, in a build with CUDA:\n";
+  for (const auto& [name, about] : kOnGpu) text += fmt::format("  {:<12} {}\n", name, about);
+  return text +
          "\nFor each case and peer: ours, the peer's figure and the machine's limit, taken in "
          "turns\n"
          "in this very run; ratio is above 1 where Strata is ahead, share is of the limit.\n"
@@ -106,6 +116,20 @@ bool Has(const std::vector<Suite>& suites, const std::string& name) {
   return std::ranges::find(suites, name, &Suite::name) != suites.end();
 }
 
+// That there is one of that name, on whatever device.
+Status CheckSuite(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Suite& suite : Suites()) names.push_back(suite.name);
+  for (const Suite& suite : GpuOnlySuites()) names.push_back(suite.name);
+  if (std::ranges::find(names, name) != names.end()) return {};
+  return UnknownWord("suite", name, names);
+}
+
+int Fail(const Status& status) {
+  fmt::print(stderr, "strata-bench: {}\n", status.ToString());
+  return ExitCode(status);
+}
+
 // The suites of a device, and what that is called. With "auto" those of a GPU, where there is one
 // that will do and `wanted` runs there.
 struct OnDevice {
@@ -159,10 +183,7 @@ int Tune(const CommandLine& line) {
   options.congestion = line.options.congestion;
   const auto table =
       TuneCollectives(options, [](const std::string& text) { fmt::print(stderr, "{}\n", text); });
-  if (!table.ok()) {
-    fmt::print(stderr, "strata-bench: {}\n", table.status().ToString());
-    return ExitCode(table.status());
-  }
+  if (!table.ok()) return Fail(table.status());
   fmt::print("{}", *table);
   const Status written = WriteFileAtomically(RealDisk(), line.tune, *table);
   if (!written.ok()) fmt::print(stderr, "strata-bench: {}\n", written.ToString());
@@ -200,15 +221,14 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    return Fail(UsageError(app, error));
   }
   if (!line.tune.empty()) return Tune(line);
-  std::vector<std::string_view> names;
+  if (const Status known = CheckSuite(line.suite); !known.ok()) return Fail(known);
   const Result<OnDevice> device = SuitesOn(line.device, line.suite, line.list);
-  if (!device.ok()) {
-    fmt::print(stderr, "strata-bench: {}\n", device.status().ToString());
-    return ExitCode(device.status());
-  }
+  if (!device.ok()) return Fail(device.status());
+  std::vector<std::string_view> names;
   for (const Suite& suite : device->suites) {
     if (suite.name == line.suite) return RunSuite(suite, device->name, line);
     names.push_back(suite.name);
@@ -220,11 +240,8 @@ int Main(int argc, char** argv) {
                line.suite);
     return 2;
   }
-  const std::string_view nearest = NearestName(line.suite, names);
-  fmt::print(stderr, "strata-bench: there is no suite '{}' on {}{}; there are: {}{}\n", line.suite,
-             line.device, nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest),
-             fmt::join(names, ", "),
-             line.device == "cpu" ? fmt::format("; with --device=cuda: {}", kGpuSuites) : "");
+  fmt::print(stderr, "strata-bench: there is no suite '{}' on {}; there are: {}\n", line.suite,
+             line.device, fmt::join(names, ", "));
   return 2;
 }
 

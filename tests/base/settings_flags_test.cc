@@ -100,14 +100,14 @@ TEST(SettingsFlagsTest, HelpAndVersion) {
 
 TEST(SettingsFlagsTest, BadFlagsAreErrors) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
-      {{"--lnaes=3"}, "unknown flag '--lnaes'; did you mean '--lanes'?"},
-      {{"--zzzzzz"}, "unknown flag '--zzzzzz'; --help lists the flags"},
+      {{"--lnaes=3"}, "unknown flag '--lnaes'; did you mean '--lanes'? (see --help)"},
+      {{"--zzzzzz"}, "unknown flag '--zzzzzz' (see --help)"},
       {{"--lanes"}, "--lanes needs a value: an integer from 1 to 64"},
       {{"--lanes", "--insecure"}, "--lanes needs a value: an integer from 1 to 64"},
       {{"--lanes=0"}, "--lanes: server.lanes must be an integer from 1 to 64; found '0'"},
       {{"--lanes="}, "--lanes: server.lanes must be an integer from 1 to 64; found ''"},
       {{"--insecure=maybe"}, "--insecure: must be true or false; found 'maybe'"},
-      {{"--nolanes"}, "unknown flag '--nolanes'; did you mean '--lanes'?"},
+      {{"--nolanes"}, "unknown flag '--nolanes'; did you mean '--lanes'? (see --help)"},
       {{"--help=xml"}, "--help takes no value; found 'xml'"},
       {{"--log_level=loud"}, "--log_level: log.level must be one of info, off; found 'loud'"},
   };

@@ -159,9 +159,13 @@ TEST(SettingsTest, WrongTypesAndBoundsAreErrors) {
   EXPECT_EQ(LoadMessage("[server]\nlanes = 2.0\n"),
             "cluster.toml:2:1: server.lanes must be an integer from 1 to 64; found 2");
   EXPECT_THAT(LoadMessage("[server]\nqueue_bytes_max = \"1kB\"\n"),
-              HasSubstr("server.queue_bytes_max must be a size (such as 4096, 64MiB, 1GiB) of at "
+              HasSubstr("server.queue_bytes_max must be a size (such as 4096, 64MiB, 1.5GiB) of at "
                         "least 1KiB; found '1kB'"));
   EXPECT_THAT(LoadMessage("[server]\nqueue_bytes_max = 1023\n"), HasSubstr("found '1023'"));
+  EXPECT_EQ(LoadMessage("[server]\nqueue_bytes_max = \"1.0KiB\"\n"), "OK");
+  EXPECT_THAT(LoadMessage("[server]\nqueue_bytes_max = \"0.9999KiB\"\n"),
+              HasSubstr("of at least 1KiB; found '0.9999KiB'"));
+  EXPECT_THAT(LoadMessage("[server]\nqueue_bytes_max = 1.5\n"), HasSubstr("must be a size"));
   EXPECT_THAT(LoadMessage("[server]\nqueue_bytes_max = -1\n"), HasSubstr("found '-1'"));
   EXPECT_THAT(LoadMessage("timeout = 5\n"), HasSubstr("timeout must be a duration"));
   EXPECT_THAT(LoadMessage("level = \"inof\"\n"), HasSubstr("one of info, warning, off"));
@@ -236,13 +240,22 @@ TEST(SettingsTest, CopiesAreIndependent) {
 }
 
 TEST(SettingsTest, BytesAndDurations) {
-  const std::pair<const char*, uint64_t> sizes[] = {{"0", 0},
-                                                    {"17", 17},
-                                                    {"17B", 17},
-                                                    {"3KiB", 3 << 10},
-                                                    {"64 MiB", 64 << 20},
-                                                    {"2GiB", 2ULL << 30},
-                                                    {"1TiB", 1ULL << 40}};
+  const std::pair<const char*, uint64_t> sizes[] = {
+      {"0", 0},
+      {"17", 17},
+      {"17B", 17},
+      {"3KiB", 3 << 10},
+      {"64 MiB", 64 << 20},
+      {"2GiB", 2ULL << 30},
+      {"1TiB", 1ULL << 40},
+      {"1.5KiB", 1536},
+      {"39.9GiB", 42842298777},  // and .6 of a byte
+      {"0.001 KiB", 1},
+      {"0.0009KiB", 0},
+      {"2.000GiB", 2ULL << 30},
+      {"0.999999999999999999TiB", (1ULL << 40) - 1},
+      {"16777215.5TiB", UINT64_MAX - (1ULL << 39) + 1},
+      {"16777215.999999999999999999TiB", UINT64_MAX}};
   for (const auto& [text, value] : sizes) {
     Result<uint64_t> bytes = ParseBytes(text);
     ASSERT_TRUE(bytes.ok()) << text;
@@ -260,8 +273,33 @@ TEST(SettingsTest, BytesAndDurations) {
     ASSERT_TRUE(duration.ok()) << text;
     EXPECT_EQ(*duration, value) << text;
   }
-  for (const char* bad : {"", "MiB", "-1", "1.5GiB", "64MB", "64mib", "1e3", "20000000TiB"}) {
-    EXPECT_FALSE(ParseBytes(bad).ok()) << bad;
+  for (const char* bad : {"",
+                          "MiB",
+                          "-1",
+                          "64MB",
+                          "64mib",
+                          "1e3",
+                          "20000000TiB",
+                          "1.5",
+                          "1.5B",
+                          ".5GiB",
+                          "1.GiB",
+                          "1..5GiB",
+                          "1.5.5GiB",
+                          "1,5GiB",
+                          "-1.5GiB",
+                          "1.-5GiB",
+                          "1.5e3KiB",
+                          "1. 5GiB",
+                          "1.5GB",
+                          "16777216.0TiB",
+                          "17179869184.5GiB",
+                          "99999999999999999999.5GiB",
+                          "0.9999999999999999999GiB"}) {
+    const Result<uint64_t> bytes = ParseBytes(bad);
+    ASSERT_FALSE(bytes.ok()) << bad;
+    EXPECT_THAT(bytes.status().message(), HasSubstr("1.5GiB")) << bad;
+    EXPECT_THAT(bytes.status().message(), HasSubstr(std::string("found '") + bad + "'"));
   }
   for (const char* bad : {"", "s", "5", "-1s", "1.5s", "3d", "3000000h", "1 s s"}) {
     EXPECT_FALSE(ParseDuration(bad).ok()) << bad;

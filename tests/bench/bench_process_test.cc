@@ -2,12 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/support/process.h"
+#include "tests/support/temp_folder.h"
 
 namespace strata {
 namespace {
@@ -21,7 +23,7 @@ ProcessResult RunBench(std::vector<std::string> words) {
 TEST(BenchProcess, WrongCommandLinesSayWhatIsWrong) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{}, "SUITE"},
-      {{"tabel"}, "there is no suite 'tabel' on cpu; did you mean 'table'?"},
+      {{"tabel"}, "unknown suite 'tabel'; did you mean 'table'? (see --help)"},
       {{"table", "--filter=no such case"}, "no case of suite table contains 'no such case'"},
       {{"search", "--filter=no such case"}, "strata-bench search --device=cpu --list names its "},
       {{"embedding", "--list", "--filter=poled"}, "no case of suite embedding contains 'poled'"},
@@ -30,6 +32,10 @@ TEST(BenchProcess, WrongCommandLinesSayWhatIsWrong) {
       {{"table", "--device=gpu"}, "gpu"},
       {{"table", "--device=cuda:4095", "--list"}, "CUDA"},  // no build, no GPU, or none of them
       {{"table", "--tune=file"}, "--tune belongs to suite collective"},
+      {{"table", "--devcie=cpu"}, "unknown flag '--devcie'; did you mean '--device'? (see --help)"},
+      {{"--devcie=cpu"}, "unknown flag '--devcie'"},
+      {{"table", "table"}, "unknown argument 'table' (see --help)"},
+      {{"table", "--rounds=0"}, "--rounds"},
   };
   for (const auto& [words, part] : cases) {
     const ProcessResult result = RunBench(words);
@@ -91,6 +97,25 @@ TEST(BenchProcess, TheScriptKnowsEverySuite) {
   const std::vector<std::string> suites = SuitesOfHelp();
   EXPECT_THAT(suites, ::testing::IsSupersetOf({"table", "embedding", "tree-blocks", "search"}));
   for (const std::string& suite : suites) EXPECT_THAT(help, HasSubstr(suite));
+}
+
+TEST(BenchProcess, TheScriptKnowsEveryFlagAndNoOther) {
+  std::set<std::string> flags;
+  std::istringstream words(RunBench({"--help"}).output);
+  for (std::string word; words >> word;) {
+    if (word == "Suites:") break;
+    if (word.starts_with("-h,")) word = word.substr(3);
+    if (word.starts_with("--")) flags.insert(word.substr(0, word.find_first_of(",:;=")));
+  }
+  const std::string script = ReadWholeFile(STRATA_DEV);
+  const size_t begin = script.find("bench_flags=(") + std::string("bench_flags=(").size();
+  std::istringstream known(script.substr(begin, script.find(')', begin) - begin));
+  std::set<std::string> in_script;
+  for (std::string flag; known >> flag;) in_script.insert(flag);
+  EXPECT_EQ(in_script, flags);
+  const ProcessResult wrong = RunProcess(STRATA_DEV, {.arguments = {"bench", "--rouns=3"}});
+  EXPECT_EQ(wrong.end, ProcessEnd{2});
+  EXPECT_THAT(wrong.errors, HasSubstr("unknown flag '--rouns'"));
 }
 
 TEST(BenchProcess, HelpNamesDevicesAndExitCodes) {

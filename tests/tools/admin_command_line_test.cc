@@ -184,7 +184,9 @@ TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> cases = {
       {{}, "subcommand"},
       {{"statsu"}, "did you mean 'stat"},
-      {{"status", "--whatch"}, "did you mean '--watch'"},
+      {{"status", "--whatch"}, "unknown flag '--whatch'; did you mean '--watch'? (see --help)"},
+      {{"--outptu=json", "status"}, "unknown flag '--outptu'; did you mean '--output'?"},
+      {{"status", "--zzzzzz"}, "unknown flag '--zzzzzz' (see --help)"},
       {{"status", "-o", "xml"}, "xml"},
       {{"status", "--timeout", "fast"}, "--timeout"},
       {{"status", "--timeout", "0s"}, "more than 0"},

@@ -88,7 +88,7 @@ ONLY_IN = [
     (r"<sodium\.h", ["base", "cluster/link", "ps/net", "tests"]),
     (r"<(dnnl|oneapi)", ["kernels/dense", "worker/ctr", "tests"]),
     (r"<openssl/", ["cluster/tls", "tests"]),
-    (r"<CLI/", ["tools", "bench"]),
+    (r"<CLI/", ["base/cli", "tools", "bench", "tests"]),
     (r"<hiredis/", ["bench"]),
     (r"<rocksdb/", ["storage/rocks", "bench", "tests"]),
     (r'<google/protobuf|"proto/control/.*\.pb\.h"',

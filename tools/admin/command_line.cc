@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cli/usage_error.h"
 #include "base/settings.h"
 #include "tools/admin/cost_options.h"
 #include "tools/admin/parse_whole.h"
@@ -409,36 +410,6 @@ Status CheckNoEmptyValue(std::span<const char* const> words) {
     }
   }
   return {};
-}
-
-// The nearest known command or option to a word that CLI11 could not place, "" if none is near.
-std::string NearestWord(const CLI::App& app, const std::string& word) {
-  std::vector<std::string> names;
-  const bool option = word.starts_with("-");
-  std::vector<const CLI::App*> apps = {&app};
-  for (size_t i = 0; i < apps.size(); ++i) {
-    for (const CLI::App* sub : apps[i]->get_subcommands(nullptr)) {
-      apps.push_back(sub);
-      if (!option) names.push_back(sub->get_name());
-    }
-    for (const CLI::Option* known : apps[i]->get_options()) {
-      if (option && !known->get_positional()) names.push_back(known->get_name());
-    }
-  }
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  return std::string(NearestName(word, views));
-}
-
-Status UsageError(const CLI::App& app, const CLI::ParseError& error) {
-  std::string message = error.what();
-  // CLI11 reports a word it could not place either as left over or as a missing subcommand.
-  if (const std::vector<std::string> words = app.remaining(true); !words.empty()) {
-    const std::string& word = words.front();
-    const std::string nearest = NearestWord(app, word);
-    message = fmt::format("unknown {} '{}'", word.starts_with("-") ? "option" : "command", word);
-    if (!nearest.empty()) message += fmt::format("; did you mean '{}'?", nearest);
-  }
-  return Invalid(message + " (see strata-admin --help)");
 }
 
 }  // namespace
