@@ -89,7 +89,7 @@ Status CheckValuesFit(const TableSpec& spec, std::span<const Key> keys,
   for (size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) continue;
     if (std::isfinite(narrow::FromBits(type, narrow::ToBits(type, values[i])))) continue;
-    const float largest = type == ElementType::kFp16 ? 65504.0F : 0x1.fep127F;
+    const float largest = narrow::Largest(type);
     return Invalid(fmt::format(
         "value {} of key {}: table '{}' stores {}: expected a value from -{} to {}; a "
         "table of value type fp32 holds larger ones",

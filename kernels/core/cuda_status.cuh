@@ -3,12 +3,11 @@
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
-#include <pthread.h>
 
-#include <cstdlib>
+#include <optional>
 
-#include "base/log.h"
 #include "base/status.h"
+#include "kernels/core/gpu_fault.h"
 
 namespace strata {
 
@@ -18,20 +17,11 @@ inline Status FromCuda(cudaError_t error, const char* what) {
   return Failed(fmt::format("{}: CUDA: {}", what, cudaGetErrorString(error)));
 }
 
-// After an error that has made the calling thread's GPU useless to this process: ends it (70), with
-// a line in the log.
+// After an error that has made the calling thread's GPU useless to this process: ends it.
 [[noreturn]] inline void EndForGpuFault(const Status& status) {
-  int device = 0;
-  const bool is_known = cudaGetDevice(&device) == cudaSuccess;
-  char thread[16] = "?";
-  (void)pthread_getname_np(pthread_self(), thread, sizeof thread);
-  Log(LogLevel::kError,
-      "{}: GPU {} failed: {}: this process ends (70); start it again: a server with a data folder "
-      "recovers from its log and checkpoints; should the GPU fail again, dmesg and nvidia-smi say "
-      "more",
-      thread, is_known ? fmt::to_string(device) : "?", status.message());
-  FlushLog();
-  std::_Exit(70);
+  int gpu = 0;
+  const bool is_known = cudaGetDevice(&gpu) == cudaSuccess;
+  EndForGpuFault(is_known ? std::optional(gpu) : std::nullopt, status);
 }
 
 // Of a call for memory: kRefused when there is none. Any other error is an earlier one that has

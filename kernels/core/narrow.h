@@ -105,6 +105,9 @@ STRATA_HD uint16_t Square16Rounded(float value, const Round& round) {
   return static_cast<uint16_t>(Square16::Rounded(bits, round));
 }
 
+// The largest finite number of a type of 16 bits.
+STRATA_HD float Largest(ElementType type);
+
 template <typename Round>
 STRATA_HD uint16_t Rounded(ElementType type, float value, const Round& round) {
   if (type == ElementType::kBf16) return Bf16Rounded(value, round);
@@ -132,6 +135,14 @@ STRATA_HD float FromBits(ElementType type, uint16_t narrow) {
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;
+}
+
+STRATA_HD float Largest(ElementType type) {
+  constexpr uint16_t kBf16Infinity = 0x7f80;
+  if (type == ElementType::kBf16) return FromBits(type, kBf16Infinity - 1);
+  return FromBits(type,
+                  static_cast<uint16_t>(
+                      (type == ElementType::kFp16 ? Fp16::kInfinity : Square16::kInfinity) - 1));
 }
 
 }  // namespace strata::narrow

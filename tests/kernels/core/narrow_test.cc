@@ -86,6 +86,14 @@ TEST(NarrowTest, EveryPatternMeansWhatItsFormatSaysAndComesBack) {
   }
 }
 
+TEST(NarrowTest, TheLargestNumberIsThatOfItsFormat) {
+  for (const ElementType type : kNarrowTypes) {
+    const Format format = FormatOf(type);
+    const double unit = std::ldexp(1.0, format.exponent_max - format.fraction_bits);
+    EXPECT_EQ(narrow::Largest(type), std::ldexp(2.0, format.exponent_max) - unit);
+  }
+}
+
 TEST(NarrowTest, NearestIsTheReference) {
   const std::vector<float> values = ManyFloats();
   for (const ElementType type : kNarrowTypes) {
