@@ -120,6 +120,9 @@ struct LaneStatus {
 struct Outcome {
   Status status;                  // OK, or the first lane's error with its context
   std::vector<LaneStatus> lanes;  // one for each lane that took part; which of them did their part
+  // Of an erase: rows that went. Nothing where a server does not say: the answer is that to a
+  // repeat, or the server is of an older version.
+  std::optional<uint64_t> erased = {};
 };
 
 // Runs exactly once, on any thread, possibly inside Submit; must not block.

@@ -17,7 +17,7 @@ constexpr std::array<CommandInfo, 23> kCommands = {{
     {Command::kPull, "PULL", false, 1, 1, 1},
     {Command::kPush, "PUSH", true, 2, 0, 0},
     {Command::kPut, "PUT", true, 2, 0, 0},
-    {Command::kErase, "ERASE", true, 1, 0, 0},
+    {Command::kErase, "ERASE", true, 1, 0, 1},
     {Command::kScan, "SCAN", false, 0, 2, 3},
     {Command::kStats, "STATS", false, 0, 1, 1},
     {Command::kPrefetch, "PREFETCH", false, 1, 0, 0},

@@ -15,7 +15,8 @@
 //   PUSH_PULL          keys u64, gradients f32,   rows f32, a row for each of the keys to look up
 //                      keys to look up u64
 //   PUT                keys u64, values f32      -
-//   ERASE              keys u64                  -
+//   ERASE              keys u64                  with the flag full the number of rows that went,
+//                                                u64, unless this answers a repeat
 //   SCAN               - (cursor, count)         keys u64, rows f32 [, counters 16 bytes a row]
 //   STATS              - (header: table)         table stats
 //   PREFETCH           keys u64                  -

@@ -61,7 +61,8 @@ enum Flags : uint32_t {
   kFlagFull = 1U << 4,       // CHECKPOINT: not only what changed since the last one;
                              // TRIM_LOG: all lanes have, old checkpoints may go;
                              // LIST_CHECKPOINTS: damaged ones too, in a second frame;
-                             // HELLO: the lanes' other endpoints too, in a second frame
+                             // HELLO: the lanes' other endpoints too, in a second frame;
+                             // ERASE: answer with the number of rows that went
   kFlagsKnown = (1U << 5) - 1,
 };
 

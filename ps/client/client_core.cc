@@ -25,6 +25,7 @@ Outcome MakeOutcome(const Call& call, Status status) {
   Outcome outcome;
   outcome.status = std::move(status);
   for (const auto& [lane, lane_status] : call.lanes) outcome.lanes.push_back({lane, lane_status});
+  if (outcome.status.ok()) outcome.erased = call.erased;
   return outcome;
 }
 
@@ -241,6 +242,7 @@ void ClientCore::DispatchOperation(const CallPtr& call, TimeNs now) {
     held_.push_front([this, call](TimeNs t) { DispatchOperation(call, t); });
     return StartListing(now);
   }
+  if (call->operation.kind == OpKind::kErase) call->erased = 0;
   auto requests = client::BuildRequests(call, map_, ChunkBytes());
   if (!requests.ok()) return Finish(call, requests.status());
   Dispatch(call, *requests, now);

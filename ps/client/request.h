@@ -24,6 +24,7 @@ struct Call {
   size_t requests_left = 0;
   std::map<uint32_t, Status> lanes;       // the first error of each lane that took part, or OK
   std::vector<uint16_t> servers_applied;  // that acknowledged a write of it
+  std::optional<uint64_t> erased;         // of an erase: rows that went, while all answers say so
   std::vector<TableSpec> tables;          // LIST_TABLES: what has been listed
   bool listed = false;                    // tables were listed after it was submitted
   std::vector<wire::Received> replies;    // of CallLanes, by lane

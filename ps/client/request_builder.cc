@@ -80,6 +80,7 @@ class Builder {
     header.width = WidthOf(part);
     header.ack = static_cast<uint8_t>(operation.ack);
     header.step = operation.step;
+    if (operation.kind == OpKind::kErase) header.flags |= wire::kFlagFull;
     if (operation.sync) {
       header.flags |= wire::kFlagSync;
       header.group = operation.sync->id;
@@ -227,6 +228,16 @@ Status AddStats(const Request& request, const wire::Received& reply) {
   return {};
 }
 
+Status AddErased(Call& call, const wire::Received& reply) {
+  if (reply.payload.empty()) {
+    call.erased.reset();
+    return {};
+  }
+  STRATA_ASSIGN(const std::vector<uint64_t> rows, wire::ReadKeys(reply.payload[0], 1));
+  if (call.erased) *call.erased += rows[0];
+  return {};
+}
+
 Status TakeTables(const Request& request, const wire::Received& reply) {
   STRATA_ASSIGN(const auto definitions, wire::DecodeTableDefinitions(reply.payload[0].bytes()));
   for (const wire::TableDefinition& definition : definitions) {
@@ -286,6 +297,8 @@ Status TakeReply(const Request& request, const wire::Received& reply, const wire
       return TakePage(request, reply, map);
     case wire::Command::kStats:
       return AddStats(request, reply);
+    case wire::Command::kErase:
+      return AddErased(*request.call, reply);
     case wire::Command::kListTables:
       return TakeTables(request, reply);
     default:

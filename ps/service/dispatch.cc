@@ -81,6 +81,10 @@ void HandleWrite(LaneState& lane, Request request) {
       applied.ok() ? Result<Lsn>(**applied) : Remember(lane, request.header, applied.status());
   if (!lsn.ok()) return lane.Reply(to, lsn.status());
   lane.dedup.Decide(client, sequence, applied.status(), *lsn);
+  if (request.erased) {
+    const WriteAnswer answer{.frame = Frame::Own(std::vector<uint64_t>{*request.erased})};
+    return lane.ReplyToWrite(to, applied.status(), *lsn, &answer);
+  }
   AnswerWrite(lane, to, applied.status(), *lsn, request.then);
 }
 

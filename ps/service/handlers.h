@@ -49,7 +49,7 @@ Result<Applied> ApplyCreateTable(LaneState& lane, const Request& request);
 Result<Applied> ApplyDropTable(LaneState& lane, const Request& request);
 Result<Applied> ApplyPush(LaneState& lane, Request& request);
 Result<Applied> ApplyPut(LaneState& lane, const Request& request);
-Result<Applied> ApplyErase(LaneState& lane, const Request& request);
+Result<Applied> ApplyErase(LaneState& lane, Request& request);
 // Any of them.
 Result<Applied> Apply(LaneState& lane, Request& request);
 

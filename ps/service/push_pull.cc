@@ -29,14 +29,14 @@ void AnswerWrite(LaneState& lane, const ReplyTo& to, const Status& status, Lsn l
   // A repeat may find the table changed since.
   const Result<LocalTable*> table = lane.FindTable(to.request.table);
   Status found = table.ok() ? CheckRowsOut(**table, then->size(), 0) : table.status();
-  RowsOut out;
+  WriteAnswer out;
   if (found.ok()) {
     Result<Frame> rows = LookUp(lane, **table, *then);
     found = rows.status();
     if (rows.ok()) {
       out = {.count = static_cast<uint32_t>(then->size()),
              .width = (*table)->spec().dim,
-             .rows = std::move(*rows)};
+             .frame = std::move(*rows)};
     }
   }
   if (!found.ok()) {

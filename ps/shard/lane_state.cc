@@ -168,20 +168,20 @@ wire::Header LaneState::WithState(wire::Header header) {
 }
 
 void LaneState::ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn,
-                             const RowsOut* rows) {
+                             const WriteAnswer* answer) {
   const AckLevel level = log == nullptr ? AckLevel::kApplied : LevelOf(to.request);
   const bool logged = level == AckLevel::kLogged && lsn > log->written();
   const bool synced = level == AckLevel::kSynced && lsn > log->synced();
   if (!status.ok()) metrics.ErrorsOf(status.code()).Add();
   const wire::Header request = WithState(to.request);
   Envelope reply{to.peer, {}};
-  if (rows == nullptr) {
+  if (answer == nullptr) {
     reply.message = wire::MakeReply(request, incarnation(), ForSender(status), {});
   } else {
     wire::Header header = wire::ReplyHeader(request, incarnation());
-    header.count = rows->count;
-    header.width = rows->width;
-    reply.message = wire::Seal(header, {rows->rows});
+    header.count = answer->count;
+    header.width = answer->width;
+    reply.message = wire::Seal(header, {answer->frame});
   }
   if (!logged && !synced) {
     out->push_back(std::move(reply));

@@ -41,6 +41,8 @@ struct Request {
   // Of a PUSH_PULL: the keys to look up once the push is applied. Header and payload are the
   // push's.
   std::optional<std::vector<Key>> then = std::nullopt;
+  // Of an ERASE that was applied and asks for it (kFlagFull): rows that went.
+  std::optional<uint64_t> erased = std::nullopt;
 
   ClientId client() const { return {header.client_hi, header.client_lo}; }
   ReplyTo reply_to() const {
@@ -77,11 +79,20 @@ struct LaneConfig {
   std::function<void(Request)> on_control;
 };
 
-// What the reply to a PUSH_PULL brings.
-struct RowsOut {
-  uint32_t count = 0;
+// What the reply to a write brings: rows, or to an ERASE how many went.
+struct WriteAnswer {
+  uint32_t count = 0;  // of the header
   uint32_t width = 0;
-  Frame rows;
+  Frame frame;
+};
+
+// What tables have counted that are gone, dropped or replaced, since the process began: counters at
+// /metrics never fall.
+struct PastCounts {
+  std::array<TierUse, kTiers> tiers = {};  // hits, rows_in, bytes_in
+  uint64_t rejected = 0;                   // as TableStats, like those that follow
+  uint64_t not_admitted = 0;
+  std::map<std::string, uint64_t> passed_down;  // by table, of those that ever had one
 };
 
 // How far a lane is that gets its state back.
@@ -189,7 +200,7 @@ struct LaneState {
   void ReplyUnread(const ReplyTo& to, const Status& status);
   // The outcome of a write, once the record that says so is where its ack level wants it.
   void ReplyToWrite(const ReplyTo& to, const Status& status, Lsn lsn,
-                    const RowsOut* rows = nullptr);
+                    const WriteAnswer* answer = nullptr);
   // A reply whose header fields are the caller's (wire::ReplyHeader is where they begin).
   void ReplyWith(const std::string& peer, wire::Header header, Message payload);
 

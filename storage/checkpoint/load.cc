@@ -133,7 +133,7 @@ class Loader {
       LocalTable* table = block.kind == BlockKind::kLane ? nullptr : tables[block.table];
       if (table == nullptr) continue;
       if (block.kind == BlockKind::kErased) {
-        STRATA_TRY(table->Erase(block.page.keys).Prefixed(path));
+        STRATA_TRY(table->Erase(block.page.keys).status().Prefixed(path));
         continue;
       }
       if (wanted.shards != wanted.shards_held) {

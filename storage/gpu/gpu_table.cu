@@ -272,8 +272,8 @@ Status GpuTable::PrepareErase(std::span<const Key> keys) {
   return {};
 }
 
-void GpuTable::CommitErase() {
-  if (map_ == nullptr) return;
+uint64_t GpuTable::CommitErase() {
+  if (map_ == nullptr) return 0;
   const DeviceScope scope(exec_.ordinal);
   Must(KeepForSnapshot(keys_.as<Key>(), erase_keys_.size()));
   uint32_t* erased_count = &counters_.as<Counters>()->erased;
@@ -288,6 +288,7 @@ void GpuTable::CommitErase() {
   Wait();
   const uint64_t rows = Stats().rows;
   for (const Key key : erased) history_.Erased(key, rows);
+  return count;
 }
 
 Status GpuTable::Scan(ScanPage& page) const {

@@ -469,15 +469,16 @@ Status HotTable::PrepareErase(std::span<const Key> keys) {
   return GpuTable::PrepareErase(keys);
 }
 
-void HotTable::CommitErase() {
+uint64_t HotTable::CommitErase() {
+  uint64_t only_here = 0;
   if (map_ != nullptr && !erase_keys_.empty()) {
     const DeviceScope scope(exec_.ordinal);
     Combine(keys_.as<Key>(), erase_keys_.size());
     const uint32_t copied = CopiedOfBatch();
-    GpuTable::CommitErase();
+    only_here = GpuTable::CommitErase() - copied;
     copies_ -= copied;
   }
-  below_->CommitErase();
+  return only_here + below_->CommitErase();
 }
 
 Status HotTable::Scan(ScanPage& page) const {

@@ -85,7 +85,7 @@ class HotTable : public GpuTable {
   Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
   void CommitAssign() override;
   Status PrepareErase(std::span<const Key> keys) override;
-  void CommitErase() override;
+  uint64_t CommitErase() override;
   // Before the first page all rows that the table below has not heard of are written down; the
   // pages are its own then, with what the GPU has newer. A row that it has heard of stays there as
   // long as the GPU has it, even if it has expired below, so that no page lacks it.

@@ -126,7 +126,8 @@ Status HostTable::PrepareErase(std::span<const Key> keys) {
   return {};
 }
 
-void HostTable::CommitErase() {
+uint64_t HostTable::CommitErase() {
+  const uint64_t before = rows_.rows();
   for (const Key key : erase_keys_) {
     const uint64_t row = index_.Find(key);
     if (row == kNoRow) continue;
@@ -135,6 +136,7 @@ void HostTable::CommitErase() {
     rows_.Remove(row);
     history_.Erased(key, rows_.rows());
   }
+  return before - rows_.rows();
 }
 
 Status HostTable::Scan(ScanPage& page) const {

@@ -114,7 +114,7 @@ void LocalStore::ReplaceTables(std::vector<std::unique_ptr<LocalTable>> tables, 
 
 void LocalStore::Submit(Operation operation, Completion done) {
   Outcome outcome;
-  outcome.status = Run(operation);
+  outcome.status = Run(operation, &outcome.erased);
   outcome.lanes.push_back({0, outcome.status});
   done(std::move(outcome));
 }
@@ -156,7 +156,7 @@ Result<LocalStore::Entries> LocalStore::FindTables(const Operation& operation) c
   return entries;
 }
 
-Status LocalStore::Run(const Operation& operation) {
+Status LocalStore::Run(const Operation& operation, std::optional<uint64_t>* erased) {
   STRATA_TRY(CheckOffered(operation));
   STRATA_ASSIGN(const Entries entries, FindTables(operation));
   const Locks locks = LockAll(entries);
@@ -178,9 +178,11 @@ Status LocalStore::Run(const Operation& operation) {
       case OpKind::kLookup:
         STRATA_TRY(table.Lookup(part.keys, part.out));
         break;
-      case OpKind::kErase:
-        STRATA_TRY(table.Erase(part.keys));
+      case OpKind::kErase: {
+        STRATA_ASSIGN(const uint64_t rows, table.Erase(part.keys));
+        *erased = erased->value_or(0) + rows;
         break;
+      }
       case OpKind::kScan:
         STRATA_TRY(table.Scan(*part.page));
         break;

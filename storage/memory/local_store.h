@@ -58,7 +58,7 @@ class LocalStore : public TableStore {
   void ReplaceTables(std::vector<std::unique_ptr<LocalTable>> tables, uint32_t epoch);
 
  private:
-  Status Run(const Operation& operation);
+  Status Run(const Operation& operation, std::optional<uint64_t>* erased);
   Status CheckLevel(AckLevel level) const;
   Status CheckOffered(const Operation& operation) const;
   Result<Entries> FindTables(const Operation& operation) const;

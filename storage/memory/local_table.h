@@ -92,7 +92,8 @@ class LocalTable {
   virtual void CommitAssign() = 0;
 
   virtual Status PrepareErase(std::span<const Key> keys) = 0;
-  virtual void CommitErase() = 0;
+  // How many rows went: keys that had one, each once.
+  virtual uint64_t CommitErase() = 0;
 
   // After an error the page means nothing, and its cursor is what it was.
   virtual Status Scan(ScanPage& page) const = 0;
@@ -157,10 +158,9 @@ class LocalTable {
     CommitAssign();
     return {};
   }
-  Status Erase(std::span<const Key> keys) {
+  Result<uint64_t> Erase(std::span<const Key> keys) {
     STRATA_TRY(PrepareErase(keys));
-    CommitErase();
-    return {};
+    return CommitErase();
   }
 
  protected:

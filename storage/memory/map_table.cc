@@ -113,10 +113,12 @@ Status MapTable::PrepareErase(std::span<const Key> keys) {
   return {};
 }
 
-void MapTable::CommitErase() {
+uint64_t MapTable::CommitErase() {
+  const size_t before = rows_.size();
   for (const Key key : prepared_erase_) {
     if (rows_.erase(key) != 0) history_.Erased(key, rows_.size());
   }
+  return before - rows_.size();
 }
 
 Status MapTable::Scan(ScanPage& page) const {

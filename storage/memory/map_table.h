@@ -24,7 +24,7 @@ class MapTable : public LocalTable {
   Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
   void CommitAssign() override;
   Status PrepareErase(std::span<const Key> keys) override;
-  void CommitErase() override;
+  uint64_t CommitErase() override;
   Status Scan(ScanPage& page) const override;  // in the order of keys; the cursor is the next key
   TableStats Stats() const override;
   void SetEpoch(uint32_t epoch) override { history_.SetEpoch(epoch); }

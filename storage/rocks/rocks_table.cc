@@ -142,14 +142,16 @@ Status RocksTable::PrepareErase(std::span<const Key> keys) {
   return Read(keys_).Prefixed("table '" + spec_.name + "'");
 }
 
-void RocksTable::CommitErase() {
+uint64_t RocksTable::CommitErase() {
   writes_.clear();
   for (size_t i = 0; i < keys_.size(); ++i) {
     if (found_[i] == 0) continue;
     writes_.push_back({keys_[i], nullptr});
     history_.Erased(keys_[i], --stats_.rows);
   }
+  const uint64_t erased = writes_.size();
   Write();
+  return erased;
 }
 
 Status RocksTable::FillPage(const Unwritten& unwritten, const RocksSnapshot* snapshot,

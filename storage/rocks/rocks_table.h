@@ -33,7 +33,7 @@ class RocksTable : public LocalTable {
   Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
   void CommitAssign() override;
   Status PrepareErase(std::span<const Key> keys) override;
-  void CommitErase() override;
+  uint64_t CommitErase() override;
   Status Scan(ScanPage& page) const override;
   TableStats Stats() const override;
 

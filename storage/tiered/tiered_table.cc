@@ -359,10 +359,12 @@ Status TieredTable::PrepareErase(std::span<const Key> keys) {
   return {};
 }
 
-void TieredTable::CommitErase() {
+uint64_t TieredTable::CommitErase() {
+  uint64_t erased = erase_cold_.size();
   for (const Key key : erase_keys_) {
     const uint64_t row = warm_.Find(key);
     if (row == kNoRow) continue;
+    ++erased;
     Bury(row);
     history_.Erased(key, stats_.rows);
   }
@@ -372,6 +374,7 @@ void TieredTable::CommitErase() {
     history_.Erased(key, --stats_.rows);
   }
   KeepRoomAhead();
+  return erased;
 }
 
 Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,

@@ -73,7 +73,7 @@ class TieredTable : public LowerTable, private Admission {
   Status PrepareAssign(std::span<const Key> keys, std::span<const float> values) override;
   void CommitAssign() override;
   Status PrepareErase(std::span<const Key> keys) override;
-  void CommitErase() override;
+  uint64_t CommitErase() override;
   // By rising hash of the key; the cursor is a hash.
   Status Scan(ScanPage& page) const override;
   TableStats Stats() const override;

@@ -68,8 +68,11 @@ TableBits RunOn(LocalTable& table, MapTable* model, uint32_t dim) {
       EXPECT_TRUE(table.Assign(keys, floats).ok());
       if (model != nullptr) EXPECT_TRUE(model->Assign(keys, floats).ok());
     } else if (choice < 7) {
-      EXPECT_TRUE(table.Erase(keys).ok());
-      if (model != nullptr) EXPECT_TRUE(model->Erase(keys).ok());
+      const Result<uint64_t> erased = table.Erase(keys);
+      EXPECT_TRUE(erased.ok());
+      if (model != nullptr) {
+        EXPECT_EQ(model->Erase(keys).value(), erased.value());
+      }
     } else {
       std::vector<float> expected(floats.size());
       EXPECT_TRUE(table.Lookup(keys, floats).ok());

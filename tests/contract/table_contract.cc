@@ -95,9 +95,13 @@ void StoreUser::Assign(const TableSpec& spec, std::span<const Key> keys,
   ASSERT_TRUE(status.ok()) << status.ToString();
 }
 
-void StoreUser::Erase(const TableSpec& spec, std::span<const Key> keys) {
-  const Status status = Run(OpKind::kErase, {.table = spec.id(), .keys = keys});
-  ASSERT_TRUE(status.ok()) << status.ToString();
+std::optional<uint64_t> StoreUser::Erase(const TableSpec& spec, std::span<const Key> keys) {
+  Operation operation;
+  operation.kind = OpKind::kErase;
+  operation.parts = {{.table = spec.id(), .keys = keys}};
+  const Outcome outcome = SubmitAndWait(store_, std::move(operation));
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  return outcome.erased;
 }
 
 TableStats StoreUser::Stats(const TableSpec& spec) {

@@ -73,7 +73,8 @@ class StoreUser {
                                   std::span<const float> gradients, std::span<const Key> then,
                                   uint64_t step);
   void Assign(const TableSpec& spec, std::span<const Key> keys, std::span<const float> values);
-  void Erase(const TableSpec& spec, std::span<const Key> keys);
+  // How many rows went; nothing where the store does not say, as after a repeat.
+  std::optional<uint64_t> Erase(const TableSpec& spec, std::span<const Key> keys);
   TableStats Stats(const TableSpec& spec);
   // All pages; fails if a key comes twice.
   std::map<Key, RowImage> Scan(const TableSpec& spec, uint32_t rows_max, bool with_state);

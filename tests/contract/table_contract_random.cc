@@ -69,7 +69,9 @@ void RandomRun(StoreUser& store, StoreUser& model, const TableSpec& spec, uint32
       const std::vector<float> values = draw.Floats(keys.size());
       for (StoreUser* user : {&store, &model}) user->Assign(spec, keys, values);
     } else if (choice < 98) {
-      for (StoreUser* user : {&store, &model}) user->Erase(spec, keys);
+      const std::optional<uint64_t> erased = model.Erase(spec, keys);
+      ASSERT_TRUE(erased.has_value());
+      ASSERT_EQ(store.Erase(spec, keys).value_or(*erased), *erased) << "step " << i;
     } else {
       ASSERT_EQ(store.Scan(spec, 97, true), model.Scan(spec, 97, true)) << "step " << i;
     }

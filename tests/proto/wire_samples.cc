@@ -115,6 +115,10 @@ void AddRowMessages(Collector& out) {
   out.Reply("put_reply", Write(Command::kPut), {}, {});
   out.Request("erase_request", Write(Command::kErase), {Keys()});
   out.Reply("erase_reply", Write(Command::kErase), {}, {});
+  Header counted = Write(Command::kErase);
+  counted.flags |= kFlagFull;
+  out.Request("erase_counted_request", counted, {Keys()});
+  out.Reply("erase_counted_reply", counted, {}, {Frame::Own(std::vector<uint64_t>{2})});
 
   Header scan = Batch(Command::kScan);
   scan.count = 100;

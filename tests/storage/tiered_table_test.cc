@@ -82,7 +82,9 @@ class RandomRun {
     } else if (choice < 75) {
       for (LocalTable* each : Both()) ASSERT_TRUE(each->Assign(keys, values).ok());
     } else if (choice < 85) {
-      for (LocalTable* each : Both()) ASSERT_TRUE(each->Erase(keys).ok());
+      const Result<uint64_t> erased = table_.Erase(keys);
+      ASSERT_TRUE(erased.ok());
+      ASSERT_EQ(*erased, model_.Erase(keys).value());
     } else if (choice < 99) {
       table_.Prefetch(keys);
     } else {
@@ -484,7 +486,7 @@ TEST(TieredTableTest, ARowThatCannotBeReadFailsWhatAsksForItAndNothingElse) {
     EXPECT_EQ(Push(*table, unread).code(), StatusCode::kCorrupt);
     EXPECT_EQ(table->Assign(Range(unread[0], 1), std::vector<float>(2)).code(),
               StatusCode::kCorrupt);
-    EXPECT_EQ(table->Erase(Range(0, kEnd)).code(), StatusCode::kCorrupt);
+    EXPECT_EQ(table->Erase(Range(0, kEnd)).status().code(), StatusCode::kCorrupt);
     EXPECT_EQ(table->Stats().rows, kEnd) << "none of them is erased";
     const auto read_all = [](auto read) {
       ScanPage page;

@@ -24,11 +24,23 @@ Result<TableSpec> FindTable(TableStore& store, const std::string& name) {
   return NotFound(fmt::format("there is no table '{}'; see strata-admin tables", name));
 }
 
-Status Run(TableStore& store, OpKind kind, TablePart part) {
+Outcome Run(TableStore& store, OpKind kind, TablePart part) {
   Operation operation;
   operation.kind = kind;
   operation.parts = {part};
-  return SubmitAndWait(store, std::move(operation)).status;
+  return SubmitAndWait(store, std::move(operation));
+}
+
+// "erased 2 rows of table t, of 3 keys": keys that have no row, and repeats, erase nothing.
+std::string ErasedText(const std::string& table, size_t keys, std::optional<uint64_t> erased) {
+  if (!erased) {
+    return fmt::format(
+        "erased {} of table {}; how many of them had a row is not known, as a server "
+        "had to be asked twice, or is of an older version\n",
+        Counted(keys, "key"), table);
+  }
+  return fmt::format("erased {} of table {}, of {}\n", Counted(*erased, "row"), table,
+                     Counted(keys, "key"));
 }
 
 }  // namespace
@@ -41,7 +53,7 @@ Status RunGet(const Request& request, std::string* out) {
   part.table = spec.id();
   part.keys = request.keys;
   part.out = rows;
-  STRATA_TRY(Run(*store, OpKind::kLookup, part));
+  STRATA_TRY(Run(*store, OpKind::kLookup, part).status);
 
   Json json = Json::array();
   TableText text({{"key", TableText::Align::kRight}, {"values"}});
@@ -68,7 +80,7 @@ Status RunPut(const Request& request, std::string* out) {
   part.table = spec.id();
   part.keys = request.keys;
   part.in = request.values;
-  STRATA_TRY(Run(*store, OpKind::kAssign, part));
+  STRATA_TRY(Run(*store, OpKind::kAssign, part).status);
   *out = request.output == Request::Output::kJson
              ? JsonLine({{"table", spec.name}, {"key", request.keys[0]}})
              : fmt::format("put key {} of table {}\n", request.keys[0], spec.name);
@@ -81,11 +93,12 @@ Status RunErase(const Request& request, std::string* out) {
   TablePart part;
   part.table = spec.id();
   part.keys = request.keys;
-  STRATA_TRY(Run(*store, OpKind::kErase, part));
-  *out =
-      request.output == Request::Output::kJson
-          ? JsonLine({{"table", spec.name}, {"keys", request.keys}})
-          : fmt::format("erased {} of table {}\n", Counted(request.keys.size(), "key"), spec.name);
+  const Outcome outcome = Run(*store, OpKind::kErase, part);
+  STRATA_TRY(outcome.status);
+  const Json erased = outcome.erased ? Json(*outcome.erased) : Json();
+  *out = request.output == Request::Output::kJson
+             ? JsonLine({{"table", spec.name}, {"keys", request.keys}, {"erased", erased}})
+             : ErasedText(spec.name, request.keys.size(), outcome.erased);
   return {};
 }
 

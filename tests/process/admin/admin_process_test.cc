@@ -74,11 +74,11 @@ TEST_F(AdminProcess, TablesAndRowsByHand) {
   }
   EXPECT_EQ(clients(), 0);
 
-  EXPECT_EQ(Admin({"erase", "t", "7", "8"}).output, "erased 2 keys of table t\n");
+  EXPECT_EQ(Admin({"erase", "t", "7", "8", "7"}).output, "erased 1 row of table t, of 3 keys\n");
   EXPECT_EQ(AdminJson({"get", "t", "7"}).at("rows").at(0).at("values"), json({0, 0, 0}));
   EXPECT_EQ(AdminJson({"stats", "t"}).at("tables").at(0).at("rows"), 1);
   EXPECT_EQ(AdminJson({"erase", "t", "0xffffffffffffffff"}),
-            json({{"table", "t"}, {"keys", {UINT64_MAX}}}));
+            json({{"table", "t"}, {"keys", {UINT64_MAX}}, {"erased", 1}}));
   EXPECT_EQ(AdminJson({"stats", "t"}).at("tables").at(0).at("rows"), 0);
   EXPECT_THAT(Admin({"erase", "none", "1"}).errors, HasSubstr("no table 'none'"));
   EXPECT_EQ(Admin({"erase", "t"}).end.code, 2);

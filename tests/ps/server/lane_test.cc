@@ -113,8 +113,20 @@ TEST(Lane, PushPutEraseAndPull) {
                              {Keys({~uint64_t{0}}), Rows({5, 6})})
                   .ok());
   EXPECT_EQ(PullRows(lane, client, spec, {~uint64_t{0}}), (std::vector<float>{5, 6}));
-  ASSERT_TRUE(
-      lane.AskStatus(client.Write(Command::kErase, IdOf(spec), 2), {Keys({7, 12345})}).ok());
+  wire::Header erase = client.Write(Command::kErase, IdOf(spec), 3);
+  erase.flags |= wire::kFlagFull;
+  const wire::Received erased = lane.Ask(erase, {Keys({7, 12345, 7})});
+  ASSERT_TRUE(wire::StatusOfReply(erased).ok());
+  ASSERT_EQ(erased.payload.size(), 1U);
+  EXPECT_EQ(wire::ReadKeys(erased.payload[0], 1).value(), std::vector<uint64_t>{1});
+  // Nobody remembers how many there were.
+  const wire::Received again = lane.Ask(erase, {Keys({7, 12345, 7})});
+  EXPECT_TRUE(wire::StatusOfReply(again).ok());
+  EXPECT_TRUE(again.payload.empty());
+  const wire::Received unasked =
+      lane.Ask(client.Write(Command::kErase, IdOf(spec), 1), {Keys({7})});
+  EXPECT_TRUE(wire::StatusOfReply(unasked).ok());
+  EXPECT_TRUE(unasked.payload.empty());
   EXPECT_EQ(PullRows(lane, client, spec, {7}), (std::vector<float>{0, 0}));
   const wire::Received reply = lane.Ask(client.Read(Command::kStats, IdOf(spec)));
   const wire::StatsReply stats = wire::DecodeStats(reply.payload.at(0).bytes()).value();
