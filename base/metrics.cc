@@ -85,6 +85,13 @@ void Counter::Add(uint64_t n) {
   slots_[SlotOfThread() % slots_.size()].value.fetch_add(n, std::memory_order_relaxed);
 }
 
+void Counter::RaiseTo(uint64_t total) {
+  std::atomic<uint64_t>& value = slots_[0].value;
+  uint64_t now = value.load(std::memory_order_relaxed);
+  while (now < total && !value.compare_exchange_weak(now, total, std::memory_order_relaxed)) {
+  }
+}
+
 uint64_t Counter::Value() const {
   uint64_t sum = 0;
   for (const Slot& slot : slots_) sum += slot.value.load(std::memory_order_relaxed);
@@ -118,6 +125,8 @@ double LatencyHistogram::BucketUpperSeconds(int bucket) {
 struct MetricsRegistry::Impl : prometheus::Collectable {
   Family& FamilyOf(const std::string& name, const std::string& help, prometheus::MetricType type) {
     STRATA_CHECK_MSG(IsMetricName(name), "metric name " + name);
+    STRATA_CHECK_MSG(name.ends_with("_total") == (type == prometheus::MetricType::Counter),
+                     "counters end in _total, and nothing else: " + name);
     Family& family = families.try_emplace(name, Family{type, help, {}, {}, {}}).first->second;
     STRATA_CHECK_MSG(family.type == type, "two kinds of metric named " + name);
     return family;

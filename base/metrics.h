@@ -1,7 +1,7 @@
 // Metrics: counters, gauges and histograms that cost an uncontended atomic add, shown as Prometheus
 // text by base/http. prometheus-cpp collects and formats; only metrics.cc sees it. Names follow
-// Prometheus' rules: prefix strata_, base units, _total, _seconds, _bytes; labels never hold keys
-// or client names.
+// Prometheus' rules: prefix strata_, base units, _seconds, _bytes; counters and nothing else end in
+// _total (a bug otherwise). Labels never hold keys or client names.
 #pragma once
 
 #include <array>
@@ -19,6 +19,9 @@ namespace strata {
 class Counter {
  public:
   void Add(uint64_t n = 1);
+  // Of what is counted elsewhere, and never falls there: to `total`, unless it is there already.
+  // Nothing is Added to such a counter.
+  void RaiseTo(uint64_t total);
   uint64_t Value() const;
 
  private:

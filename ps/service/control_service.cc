@@ -50,7 +50,9 @@ void Fill(const LaneReport::Table& report, control::TableStatus* table) {
   table->set_steps(report.stats.steps);
   table->set_rejected(report.stats.rejected);
   table->set_cold_rows(report.stats.cold_rows);
+  table->set_passed_down(report.stats.passed_down);
   for (size_t i = 0; i < kTiers; ++i) {
+    if (!report.tiers[i].exists) continue;
     control::TierStatus* tier = table->add_tier();
     tier->set_name(std::string(TierName(static_cast<Tier>(i))));
     tier->set_rows(report.tiers[i].rows);
@@ -118,8 +120,13 @@ Result<ServerTotals> LaneSet::Totals(TimeNs timeout) const {
       totals.cold_rows += part.stats.cold_rows;
       totals.rejected_rows += part.stats.rejected;
       totals.not_admitted_keys += part.stats.not_admitted;
-      totals.passed_down += part.stats.passed_down;
+      totals.passed_down[part.spec.name] += part.stats.passed_down;
       totals.table_bytes += part.stats.bytes;
+    }
+    totals.rejected_rows += report->past.rejected;
+    totals.not_admitted_keys += report->past.not_admitted;
+    for (const auto& [table, batches] : report->past.passed_down) {
+      totals.passed_down[table] += batches;
     }
     totals.parked_bytes += report->parked_bytes;
     totals.clients = std::max<uint64_t>(totals.clients, report->clients);

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,9 +37,9 @@ struct ServerTotals {
   std::vector<LaneReport::Table> tables;  // over all lanes, sorted by name
   uint64_t rows = 0;
   uint64_t cold_rows = 0;
-  uint64_t rejected_rows = 0;
+  uint64_t rejected_rows = 0;  // also of tables that are gone, like the next ones
   uint64_t not_admitted_keys = 0;
-  uint64_t passed_down = 0;
+  std::map<std::string, uint64_t> passed_down;  // batches by table
   uint64_t table_bytes = 0;
   uint64_t parked_bytes = 0;
   uint64_t clients = 0;  // of the lane that has most: each client writes to nearly all lanes

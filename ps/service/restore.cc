@@ -33,6 +33,7 @@ void Replace(LaneState& lane, uint32_t number, Tables tables) {
       Cancelled(fmt::format("the tables were replaced by those of checkpoint {}", number));
   EndSaving(lane, reason);
   AnswerEnded(lane, lane.barrier.EndAll(reason));
+  for (const auto& [id, table] : lane.tables) lane.NotePast(*table);
   lane.tables = std::move(tables);
   CheckpointState& state = lane.checkpoint;
   state.restored.insert(number);

@@ -307,18 +307,27 @@ std::string Server::Impl::MetricsText() {
     const auto set = [this](const char* name, const char* help, uint64_t value) {
       registry.AddGauge(name, help).Set(static_cast<double>(value));
     };
+    const auto raise = [this](const char* name, const char* help, uint64_t value,
+                              const Labels& labels = {}) {
+      registry.AddCounter(name, help, labels).RaiseTo(value);
+    };
     set("strata_server_tables", "Tables.", totals->tables.size());
     set("strata_server_rows", "Rows of all tables.", totals->rows);
     set("strata_server_cold_rows", "Rows that lie on disk alone (server.cold).", totals->cold_rows);
-    set("strata_server_rejected_rows",
-        "Rows that updates left alone so far, as their gradient held NaN or infinity.",
-        totals->rejected_rows);
-    set("strata_server_not_admitted_keys",
-        "Keys of updates so far that were counted and got no row yet (server.admit_from).",
-        totals->not_admitted_keys);
-    set("strata_server_passed_down_batches",
-        "Batches so far that a GPU's memory had no room for: the tier below did them.",
-        totals->passed_down);
+    raise("strata_server_rejected_rows_total",
+          "Rows that updates left alone, as their gradient held NaN or infinity.",
+          totals->rejected_rows);
+    raise("strata_server_not_admitted_keys_total",
+          "Keys of updates that were counted and got no row yet (server.admit_from).",
+          totals->not_admitted_keys);
+    if (tables->has_gpus()) {
+      for (const auto& [table, batches] : totals->passed_down) {
+        raise("strata_server_passed_down_batches_total",
+              "Batches that a GPU's memory had no room for: the tier below did them. One of a "
+              "client counts once for each lane.",
+              batches, {{"table", table}});
+      }
+    }
     set("strata_server_table_bytes", "Memory held by all tables.", totals->table_bytes);
     set("strata_server_resident_bytes", "Resident memory of the process.", totals->memory_bytes);
     set("strata_server_insecure", "1 when other machines can reach the server unauthenticated.",

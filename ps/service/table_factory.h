@@ -43,6 +43,7 @@ class TableFactory {
 
   // Where hot rows lie: "cpu", "cuda:0,1".
   std::string device() const { return gpus_ == nullptr ? "cpu" : gpus_->name(); }
+  bool has_gpus() const { return gpus_ != nullptr; }
   // Where rows lie and why, for the log: a line for each tier, of several one for each GPU.
   const std::vector<std::string>& plan() const { return plan_; }
   // GPUs that are there and have no part in it, and why.

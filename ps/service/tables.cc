@@ -61,6 +61,7 @@ Result<Applied> ApplyDropTable(LaneState& lane, const Request& request) {
   const Status reason = NotFound(fmt::format("table '{}' was dropped", table->spec().name));
   const TableId id{request.header.table};
   AnswerEnded(lane, lane.barrier.DropTable(id, reason));
+  lane.NotePast(*table);
   KeepForSaving(lane, std::move(lane.tables.at(id)));
   lane.tables.erase(id);
   return Applied(lsn);

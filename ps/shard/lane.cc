@@ -220,7 +220,7 @@ void Lane::Housekeep(TimeNs now) {
 }
 
 void Lane::ShowTiers() {
-  std::array<TierUse, kTiers> tiers = {};
+  std::array<TierUse, kTiers> tiers = state_.past.tiers;
   for (const auto& [id, table] : state_.tables) {
     const std::array<TierUse, kTiers> its = table->Tiers();
     for (size_t i = 0; i < kTiers; ++i) tiers[i] += its[i];
@@ -277,6 +277,7 @@ LaneReport Lane::Report() {
   ShowGauges();  // whoever looks sees an idle lane as it is
   ShowTiers();
   report.no_room = state_.no_room;
+  report.past = state_.past;
   for (const auto& [id, table] : state_.tables) {
     report.tables.push_back({table->spec(), table->Stats(), table->Tiers()});
   }

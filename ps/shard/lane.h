@@ -31,6 +31,7 @@ struct LaneReport {
     std::array<TierUse, kTiers> tiers;
   };
   std::vector<Table> tables;  // sorted by name
+  PastCounts past;            // of others, before
   size_t parked_requests = 0;
   size_t parked_bytes = 0;
   size_t clients = 0;

@@ -76,14 +76,17 @@ LaneMetrics::LaneMetrics(MetricsRegistry& registry, uint16_t lane)
   for (size_t i = 0; i < kTiers; ++i) {
     Labels labels = LaneLabel(lane);
     labels["tier"] = std::string(TierName(static_cast<Tier>(i)));
-    const auto add = [&](const char* name, const char* help) {
+    const auto now = [&](const char* name, const char* help) {
       return &registry.AddGauge(name, help, labels);
     };
-    tiers_[i] = {add("strata_lane_tier_rows", "Rows in a tier: hot (GPU), warm (host), cold."),
-                 add("strata_lane_tier_bytes", "Memory that a tier's rows take."),
-                 add("strata_lane_tier_hits", "Keys found in a tier so far."),
-                 add("strata_lane_tier_rows_in", "Rows that came to a tier from another so far."),
-                 add("strata_lane_tier_bytes_in", "Bytes of those rows.")};
+    const auto so_far = [&](const char* name, const char* help) {
+      return &registry.AddCounter(name, help, labels);
+    };
+    tiers_[i] = {now("strata_lane_tier_rows", "Rows in a tier: hot (GPU), warm (host), cold."),
+                 now("strata_lane_tier_bytes", "Memory that a tier's rows take."),
+                 so_far("strata_lane_tier_hits_total", "Keys found in a tier."),
+                 so_far("strata_lane_tier_rows_in_total", "Rows that came to a tier from another."),
+                 so_far("strata_lane_tier_bytes_in_total", "Bytes of those rows.")};
   }
   for (const StatusCode code : kErrorCodes) {
     Labels labels = LaneLabel(lane);
@@ -106,9 +109,9 @@ void LaneMetrics::ShowTiers(const std::array<TierUse, kTiers>& tiers) {
   for (size_t i = 0; i < kTiers; ++i) {
     tiers_[i].rows->Set(static_cast<double>(tiers[i].rows));
     tiers_[i].bytes->Set(static_cast<double>(tiers[i].bytes));
-    tiers_[i].hits->Set(static_cast<double>(tiers[i].hits));
-    tiers_[i].rows_in->Set(static_cast<double>(tiers[i].rows_in));
-    tiers_[i].bytes_in->Set(static_cast<double>(tiers[i].bytes_in));
+    tiers_[i].hits->RaiseTo(tiers[i].hits);
+    tiers_[i].rows_in->RaiseTo(tiers[i].rows_in);
+    tiers_[i].bytes_in->RaiseTo(tiers[i].bytes_in);
   }
 }
 

@@ -53,7 +53,8 @@ class LaneMetrics {
   Gauge& torn_bytes;  // cut from the log's end at start
   Gauge& disk_full;   // 1 while the log or the cold tier has no room
 
-  // What the lane's tables hold in each tier, by Tier.
+  // What the lane's tables hold in each tier, by Tier; what they have counted, those that are gone
+  // too.
   void ShowTiers(const std::array<TierUse, kTiers>& tiers);
 
  private:
@@ -61,14 +62,14 @@ class LaneMetrics {
   std::map<wire::Command, LatencyHistogram*> seconds_;
   std::map<StatusCode, Counter*> errors_;
   std::array<Counter*, kRefusals> refused_;
-  struct TierGauges {
+  struct TierMetrics {
     Gauge* rows;
     Gauge* bytes;
-    Gauge* hits;
-    Gauge* rows_in;
-    Gauge* bytes_in;
+    Counter* hits;
+    Counter* rows_in;
+    Counter* bytes_in;
   };
-  std::array<TierGauges, kTiers> tiers_;
+  std::array<TierMetrics, kTiers> tiers_;
 };
 
 }  // namespace strata

@@ -150,6 +150,18 @@ void LaneState::LookForRoom() {
   log_failure = std::exchange(no_room, Status());
 }
 
+void LaneState::NotePast(const LocalTable& table) {
+  const std::array<TierUse, kTiers> tiers = table.Tiers();
+  for (size_t i = 0; i < kTiers; ++i) {
+    past.tiers[i] +=
+        {.hits = tiers[i].hits, .rows_in = tiers[i].rows_in, .bytes_in = tiers[i].bytes_in};
+  }
+  const TableStats stats = table.Stats();
+  past.rejected += stats.rejected;
+  past.not_admitted += stats.not_admitted;
+  if (stats.passed_down != 0) past.passed_down[table.spec().name] += stats.passed_down;
+}
+
 void LaneState::KeepTablesToShares() const {
   for (const auto& [id, table] : tables) table->KeepToShare();
 }

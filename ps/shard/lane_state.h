@@ -2,6 +2,7 @@
 // tables, its memory of writes, and what waits for a step.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -116,6 +117,7 @@ struct LaneState {
   const uint16_t index;  // of this lane in the shard map
   LaneMetrics& metrics;
   Tables tables;
+  PastCounts past;
   DedupWindow dedup;
   StepBarrier barrier;
   Credits credits;
@@ -159,6 +161,8 @@ struct LaneState {
 
   uint64_t incarnation() const { return config.hello.incarnation; }
   // kNotFound names the table.
+  // To be called with a table that goes.
+  void NotePast(const LocalTable& table);
   // Hands the outcome on; one of kRefused counts under that reason.
   Status Count(Refusal reason, Status outcome) const;
   Result<LocalTable*> FindTable(uint32_t table) const;

@@ -76,13 +76,23 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
   return Result<std::unique_ptr<GpuTables>>(std::move(tables));
 }
 
+std::shared_ptr<WarnedFlag> GpuTables::WarnedOf(const std::string& table) {
+  const std::lock_guard lock(warned_mutex_);
+  std::erase_if(warned_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<WarnedFlag>& known = warned_[table];
+  std::shared_ptr<WarnedFlag> warned = known.lock();
+  if (warned == nullptr) known = warned = std::make_shared<WarnedFlag>(false);
+  return warned;
+}
+
 uint64_t GpuTables::staging_bytes() const { return HotTable::kStagingBytes; }
 
 std::unique_ptr<LocalTable> GpuTables::MakeOver(const TableSpec& spec, uint16_t lane,
                                                 std::unique_ptr<LowerTable> below,
                                                 VictimOrder order) {
   return std::make_unique<HotTable>(spec, *pools_[lane % pools_.size()], host_, std::move(below),
-                                    *workers_, HotTableOptions{.order = order});
+                                    *workers_,
+                                    HotTableOptions{.order = order, .warned = WarnedOf(spec.name)});
 }
 
 std::unique_ptr<LocalTable> GpuTables::Make(const TableSpec& spec, uint16_t lane) {

@@ -1,9 +1,12 @@
 // GpuTables: the GPUs that hold the tables of one server, and their memory, taken at the start.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,12 +52,17 @@ class GpuTables {
 
  private:
   GpuTables();
+  // That of all parts of a table, which lanes have.
+  std::shared_ptr<std::atomic<bool>> WarnedOf(const std::string& table);
+
   std::vector<std::unique_ptr<DevicePool>> pools_;
   std::shared_ptr<PinnedPool> host_;   // for rows on their way in and out
   std::unique_ptr<WorkPool> workers_;  // gather rows that come up from host memory
   size_t unused_ = 0;
   std::string name_;
   std::vector<std::string> plan_;
+  std::mutex warned_mutex_;
+  std::map<std::string, std::weak_ptr<std::atomic<bool>>> warned_;  // guarded by warned_mutex_
 };
 
 }  // namespace strata

@@ -427,12 +427,13 @@ Status HotTable::PassDown(const Status& why, const void* batch) {
   if (IsOnGpu(batch)) return why;
   if (map_ != nullptr) STRATA_TRY(EvictAll());
   passed_down_ = true;
-  if (counted_.passed_down++ == 0) {
+  ++counted_.passed_down;
+  if (!options_.warned->exchange(true)) {
     const std::string name = "table '" + spec_.name + "'";
     Log(LogLevel::kWarning,
         "GPU {}: the tiers below do a batch that the GPU's memory has no room for, and will do "
         "others like it, which is slower: {}; what helps: more server.gpu_memory, fewer tables, as "
-        "they share it, or smaller batches; strata_server_passed_down_batches counts them",
+        "they share it, or smaller batches; strata-admin stats counts them, for each table",
         exec_.ordinal, (why.message().starts_with(name) ? why : why.Prefixed(name)).message());
   }
   return {};

@@ -566,7 +566,8 @@ TableStats HotTable::Stats() const {
 std::array<TierUse, kTiers> HotTable::Tiers() const {
   std::array<TierUse, kTiers> tiers = below_->Tiers();
   const HotStats hot = hot_stats();
-  tiers[static_cast<size_t>(Tier::kHot)] = {.rows = hot.rows,
+  tiers[static_cast<size_t>(Tier::kHot)] = {.exists = true,
+                                            .rows = hot.rows,
                                             .bytes = hot.bytes,
                                             .hits = hot.hits,
                                             .rows_in = hot.moved_up,

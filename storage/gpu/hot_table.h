@@ -20,6 +20,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <shared_mutex>
 #include <span>
@@ -36,6 +37,9 @@ namespace strata {
 
 struct Counters;  // gpu_calls.cuh
 
+// Whether one of the parts of a table, on several lanes, has warned that it passes batches down.
+using WarnedFlag = std::atomic<bool>;
+
 struct HotTableOptions {
   VictimOrder order = VictimOrder::kLeastRecent;
   // On the GPU, however small they are; lets tests move rows with few of them.
@@ -43,6 +47,7 @@ struct HotTableOptions {
   // A batch that misses more of them has them gathered in chunks that are no smaller but for the
   // last ones, as each takes some launches and waits; lets tests have many.
   size_t chunk_rows_min = 4096;
+  std::shared_ptr<WarnedFlag> warned = std::make_shared<WarnedFlag>(false);
 };
 
 // Counts since the table was made.
@@ -215,7 +220,7 @@ class HotTable : public GpuTable {
   Status SaveRows(const WindowSlots& window);  // before they go
   Status EvictAll();                           // with the memory that there is
   // The table below is to do what the GPU has no memory for: no row is there then. `why` where the
-  // batch itself is in the GPU's memory. The first time is a warning in the log.
+  // batch itself is in the GPU's memory. The first time of a table is a warning in the log.
   Status PassDown(const Status& why, const void* batch);
   // Begins to copy them to the host; what was begun before is there when it returns.
   DownRows BringDown(const RowList& list) const;

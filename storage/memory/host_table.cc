@@ -313,7 +313,10 @@ Status HostTable::WriteRows(const RowsDown& down, WorkPool& pool) {
 std::array<TierUse, kTiers> HostTable::Tiers() const {
   const TableStats stats = Stats();
   return {TierUse(),
-          {.rows = stats.rows, .bytes = stats.bytes, .hits = stats.lookup_hits + read_hits_}};
+          {.exists = true,
+           .rows = stats.rows,
+           .bytes = stats.bytes,
+           .hits = stats.lookup_hits + read_hits_}};
 }
 
 TableStats HostTable::Stats() const {

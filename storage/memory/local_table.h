@@ -27,6 +27,7 @@ std::string_view TierName(Tier tier);  // "hot", "warm", "cold"
 
 // What it holds now, and what has happened there since the table was made.
 struct TierUse {
+  bool exists = false;    // the table has that tier
   uint64_t rows = 0;      // a row may be in several
   uint64_t bytes = 0;     // of memory; 0 for the cold tier, whose server counts the disk's
   uint64_t hits = 0;      // keys found there; which ones count: docs/gpu.md, "Watching the tiers"
@@ -34,6 +35,7 @@ struct TierUse {
   uint64_t bytes_in = 0;  // likewise
 
   TierUse& operator+=(const TierUse& other) {
+    exists = exists || other.exists;
     rows += other.rows;
     bytes += other.bytes;
     hits += other.hits;

@@ -476,12 +476,14 @@ TableStats TieredTable::Stats() const {
 std::array<TierUse, kTiers> TieredTable::Tiers() const {
   const TierStats tiers = tier_stats();
   return {TierUse(),
-          {.rows = tiers.warm_rows,
+          {.exists = true,
+           .rows = tiers.warm_rows,
            .bytes = tiers.warm_bytes,
            .hits = tiers.warm_hits,
            .rows_in = tiers.moved_up,
            .bytes_in = tiers.moved_up * row_bytes_},
-          {.rows = Stats().cold_rows,
+          {.exists = true,
+           .rows = Stats().cold_rows,
            .hits = tiers.cold_hits,
            .rows_in = tiers.moved_down,
            .bytes_in = tiers.moved_down * row_bytes_}};

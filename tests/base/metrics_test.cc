@@ -108,6 +108,19 @@ TEST(MetricsTest, TheSameNameAndLabelsAreTheSameSeries) {
   EXPECT_NE(&a, &registry.AddCounter("strata_x_total", "X.", {{"k", "2"}}));
 }
 
+TEST(MetricsTest, ACounterOfWhatIsCountedElsewhereNeverFalls) {
+  MetricsRegistry registry;
+  Counter& counter = registry.AddCounter("strata_x_total", "X.");
+  for (const uint64_t total : {7U, 3U, 9U, 9U}) counter.RaiseTo(total);
+  EXPECT_EQ(counter.Value(), 9U);
+}
+
+TEST(MetricsDeathTest, OnlyCountersEndInTotal) {
+  EXPECT_DEATH(MetricsRegistry().AddCounter("strata_x", "X."), "end in _total");
+  EXPECT_DEATH(MetricsRegistry().AddGauge("strata_x_total", "X."), "end in _total");
+  EXPECT_DEATH(MetricsRegistry().AddLatency("strata_x_total", "X."), "end in _total");
+}
+
 TEST(MetricsTest, CollectsWhileOthersAdd) {
   MetricsRegistry registry;
   Counter& counter = registry.AddCounter("strata_x_total", "X.");

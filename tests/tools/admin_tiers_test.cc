@@ -43,6 +43,19 @@ TEST(Tiers, AreAddedUpOverServersByName) {
       "cold": {"rows": 2000, "bytes": 0, "hits": 20000, "rows_in": 2002, "bytes_in": 16016}})"));
 }
 
+TEST(Tiers, TheFastestComesFirstWhicheverServerHasIt) {
+  control::TableStatus host;
+  AddTier(&host, "warm", 2, 1, 64);
+  control::TableStatus sum;
+  AddTiers(host, &sum);
+  AddTiers(ThreeTiers(), &sum);
+  ASSERT_EQ(sum.tier_size(), 3);
+  EXPECT_EQ(sum.tier(0).name(), "hot");
+  EXPECT_EQ(sum.tier(1).name(), "warm");
+  EXPECT_EQ(sum.tier(1).rows(), 22U);
+  EXPECT_EQ(sum.tier(2).name(), "cold");
+}
+
 TEST(Tiers, ATableThatIsNotInHostMemoryAloneIsShown) {
   control::TableStatus in_memory;
   AddTier(&in_memory, "hot", 0, 0, 0);

@@ -37,6 +37,7 @@ TableSums SumOf(const std::vector<NodeAnswer>& answers) {
       sum.set_steps(std::max(sum.steps(), part.steps()));  // every server takes part in a step
       sum.set_rejected(sum.rejected() + part.rejected());
       sum.set_cold_rows(sum.cold_rows() + part.cold_rows());
+      sum.set_passed_down(sum.passed_down() + part.passed_down());
       AddTiers(part, &sum);
     }
   }
@@ -103,6 +104,7 @@ Json Counts(const control::TableStatus& table) {
           {"steps", table.steps()},
           {"rejected", table.rejected()},
           {"cold_rows", table.cold_rows()},
+          {"passed_down", table.passed_down()},
           {"tiers", TiersJson(table)}};
 }
 
@@ -168,22 +170,26 @@ std::string DefinitionsText(const TableSums& sums, const Definitions& definition
   return text.ToString();
 }
 
-std::string CountsText(const TableSums& sums) {
+std::string CountsText(const TableSums& sums, bool on_gpu) {
   using enum TableText::Align;
-  TableText text({{"table"},
-                  {"rows", kRight},
-                  {"on disk", kRight},
-                  {"memory", kRight},
-                  {"lookups", kRight},
-                  {"hits", kRight},
-                  {"updates", kRight},
-                  {"steps", kRight},
-                  {"rejected", kRight}});
+  std::vector<TableText::Column> columns = {
+      {"table"},           {"rows", kRight},    {"on disk", kRight},
+      {"memory", kRight},  {"lookups", kRight}, {"hits", kRight},
+      {"updates", kRight}, {"steps", kRight},   {"rejected", kRight}};
+  if (on_gpu) columns.push_back({"passed down", kRight});
+  TableText text(std::move(columns));
   for (const auto& [name, table] : sums) {
-    text.AddRow({name, HumanCount(table.rows()), HumanCount(table.cold_rows()),
-                 HumanBytes(table.bytes()), HumanCount(table.lookups()),
-                 Percent(table.lookup_hits(), table.lookups()), HumanCount(table.updates()),
-                 HumanCount(table.steps()), HumanCount(table.rejected())});
+    std::vector<std::string> row = {name,
+                                    HumanCount(table.rows()),
+                                    HumanCount(table.cold_rows()),
+                                    HumanBytes(table.bytes()),
+                                    HumanCount(table.lookups()),
+                                    Percent(table.lookup_hits(), table.lookups()),
+                                    HumanCount(table.updates()),
+                                    HumanCount(table.steps()),
+                                    HumanCount(table.rejected())};
+    if (on_gpu) row.push_back(HumanCount(table.passed_down()));
+    text.AddRow(std::move(row));
   }
   return text.ToString();
 }
@@ -231,7 +237,8 @@ Status RunStats(const Request& request, std::string* out) {
     for (const auto& [name, table] : sums) tables.push_back(Counts(table));
     *out = AsJson(std::move(tables), answers);
   } else if (AnyAnswered(answers)) {
-    *out = CountsText(sums) + TiersText(sums, AnyOnGpu(answers));
+    const bool on_gpu = AnyOnGpu(answers);
+    *out = CountsText(sums, on_gpu) + TiersText(sums, on_gpu);
   }
   return verdict;
 }

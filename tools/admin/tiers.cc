@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/human_text.h"
+#include "storage/memory/local_table.h"
 #include "tools/admin/table_text.h"
 
 namespace strata::admin {
@@ -18,12 +19,22 @@ bool InHostMemory(const control::TierStatus& tier) { return tier.name() == "warm
 
 bool OnGpu(const control::TierStatus& tier) { return tier.name() == "hot"; }
 
+// The fastest first; one that this version does not know comes last.
+size_t RankOf(const control::TierStatus& tier) {
+  size_t rank = 0;
+  while (rank < kTiers && TierName(static_cast<Tier>(rank)) != tier.name()) ++rank;
+  return rank;
+}
+
+// Servers need not have the same ones.
 control::TierStatus& TierOf(control::TableStatus* table, const std::string& name) {
-  const auto found = std::ranges::find(*table->mutable_tier(), name, &control::TierStatus::name);
-  if (found != table->mutable_tier()->end()) return *found;
-  control::TierStatus& added = *table->add_tier();
-  added.set_name(name);
-  return added;
+  auto& tiers = *table->mutable_tier();
+  if (std::ranges::find(tiers, name, &control::TierStatus::name) == tiers.end()) {
+    table->add_tier()->set_name(name);
+    std::sort(tiers.begin(), tiers.end(),
+              [](const auto& a, const auto& b) { return RankOf(a) < RankOf(b); });
+  }
+  return *std::ranges::find(tiers, name, &control::TierStatus::name);
 }
 
 }  // namespace

@@ -175,6 +175,52 @@ TEST(Lane, HintsReachTheTableAndTheReplySaysWhetherTheyAreOfUse) {
       StatusCode::kInvalid);
 }
 
+// Has counted something.
+class CountedTable final : public MapTable {
+ public:
+  using MapTable::MapTable;
+  TableStats Stats() const override {
+    TableStats stats = MapTable::Stats();
+    stats.rejected = 3;
+    stats.not_admitted = 5;
+    stats.passed_down = 7;
+    return stats;
+  }
+  std::array<TierUse, kTiers> Tiers() const override {
+    return {
+        TierUse{.exists = true, .rows = 1, .bytes = 1, .hits = 11, .rows_in = 13, .bytes_in = 17},
+        TierUse(), TierUse()};
+  }
+};
+
+TEST(Lane, WhatTablesCountedIsCountedWhenTheyAreGone) {
+  LaneConfig config = TestLaneConfig();
+  config.make_table = [](const TableSpec& spec) { return std::make_unique<CountedTable>(spec); };
+  TestLane lane(std::move(config));
+  TestClient client;
+  for (int time = 0; time < 2; ++time) {
+    CreateTable(lane, client, TestSpec("t", 1));
+    ASSERT_TRUE(lane.AskStatus(client.Write(Command::kDropTable, IdOf(TestSpec("t", 1)))).ok());
+  }
+  CreateTable(lane, client, TestSpec("t", 1));
+  CreateTable(lane, client, TestSpec("other", 1));
+  const LaneReport report = lane.lane.Report();
+  ASSERT_EQ(report.tables.size(), 2U);
+  EXPECT_EQ(report.tables[0].stats.passed_down, 7U);
+  EXPECT_EQ(report.past.rejected, 6U);
+  EXPECT_EQ(report.past.not_admitted, 10U);
+  EXPECT_EQ(report.past.passed_down, (std::map<std::string, uint64_t>{{"t", 14}}));
+  const TierUse& hot = report.past.tiers[0];
+  EXPECT_EQ(hot.hits, 22U);
+  EXPECT_EQ(hot.rows_in, 26U);
+  EXPECT_EQ(hot.bytes_in, 34U);
+  EXPECT_EQ(hot.rows + hot.bytes, 0U);
+  // Two that are there, and two that are gone.
+  EXPECT_NE(lane.registry.PrometheusText().find(
+                "strata_lane_tier_hits_total{lane=\"0\",tier=\"hot\"} 44\n"),
+            std::string::npos);
+}
+
 // Counts what it is asked.
 class LargeLookupTable final : public MapTable {
  public:

@@ -9,6 +9,7 @@
 #include <future>
 #include <map>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "base/hash.h"
@@ -225,6 +226,35 @@ TEST(Server, SynchronousStepsOfThreeClients) {
       }
     });
   }
+}
+
+// By Prometheus' rules.
+TEST(Server, EachMetricIsOfTheTypeThatItsNameSays) {
+  const auto server = Server::Start(Options(2));
+  ASSERT_TRUE(server.ok());
+  const std::unique_ptr<RemoteStore> store = Connect(**server);
+  ASSERT_TRUE(store->CreateTable(Spec("t")).ok());
+  std::istringstream metrics(HttpGet((*server)->http_port(), "/metrics"));
+  std::map<std::string, int> types;
+  for (std::string line; std::getline(metrics, line);) {
+    std::istringstream words(line);
+    std::string hash, what, name, text;
+    words >> hash >> what >> name;
+    if (hash != "#") continue;
+    std::getline(words >> std::ws, text);
+    if (what == "HELP") {
+      EXPECT_EQ(text.find("so far"), std::string::npos) << name << " counts: " << text;
+      continue;
+    }
+    ASSERT_EQ(what, "TYPE") << line;
+    ++types[text];
+    EXPECT_EQ(name.ends_with("_total"), text == "counter") << line;
+    EXPECT_TRUE(name.ends_with("_seconds") || text != "histogram") << line;
+  }
+  EXPECT_GT(types["counter"], 10);
+  EXPECT_GT(types["gauge"], 10);
+  EXPECT_EQ(types["histogram"], 2);
+  EXPECT_EQ(types.size(), 3U);
 }
 
 TEST(Server, DrainRefusesWritesAndReadyzSaysSo) {
