@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "storage/gpu/pool_shares.h"
+#include "storage/memory/pool_shares.h"
 
 namespace strata {
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/human_text.h"
 #include "storage/rocks/cold_rows.h"
 #include "storage/tiered/tiered_table.h"
 
@@ -20,7 +21,12 @@ constexpr size_t kDeadMax = 1024;
 }  // namespace
 
 bool TieredTable::HasRoom(uint64_t count) {
-  return warm_.rows() + count <= warm_rows_max_ && warm_.Reserve(count).ok();
+  const auto has = [&] {
+    return warm_.rows() + count <= warm_rows_max_ && warm_.Reserve(count).ok();
+  };
+  if (has()) return true;
+  AskForMore();
+  return has();
 }
 
 Status TieredTable::MakeRoom(uint64_t count) {
@@ -34,11 +40,11 @@ Status TieredTable::MakeRoom(uint64_t count) {
       // All rows in memory are of this batch. The share of a table is a goal, the budget a limit.
       const Status status = warm_.Reserve(count);
       if (status.ok()) return {};
-      if (shares_.is_limited()) {
+      if (warm_shares_.is_limited()) {
         return status.Prefixed(fmt::format(
-            "{} rows more for a batch than this table's share of memory, {} bytes, has room for, "
+            "{} more for a batch than this table's share of memory, {} bytes, has room for, "
             "with all its others on disk; raise server.memory, or push smaller batches",
-            count, share_bytes_));
+            Counted(count, "row"), share_bytes_));
       }
       budget_.SetMax(UINT64_MAX);
       share_bytes_ = 0;  // the next operation sets it again
@@ -92,6 +98,7 @@ void TieredTable::MoveDownOld(uint64_t count) {
 
 void TieredTable::KeepRoomAhead() {
   if (down_.active() && down_.IsDone()) static_cast<void>(SettleDown());
+  if (warm_.rows() + room_ahead_ > warm_rows_max_) AskForMore();
   const uint64_t used = warm_.rows() + room_ahead_;
   if (used > warm_rows_max_) MoveDownOld(used - warm_rows_max_);
   if (dead_.size() >= kDeadMax && !down_.active()) StartDown({});

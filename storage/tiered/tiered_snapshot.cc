@@ -173,7 +173,7 @@ Status TieredTable::Load(const ScanPage& page) {
     NoteStep(page.counters[i].last_step);
     uint64_t row = warm_.Find(key);
     if (row == kNoRow && (cold_used_ || !above.empty() || below_keys.contains(key) ||
-                          shares_.IsFull() || !HasRoom(1))) {
+                          warm_shares_.IsFull() || !HasRoom(1))) {
       if (order.Take(key)) {
         above.push_back(static_cast<uint32_t>(i));
       } else {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/core/initializer.h"
 #include "storage/rocks/cold_rows.h"
@@ -24,16 +25,17 @@ TieredTable::TieredTable(const TableSpec& spec, const TierPolicy& policy, WarmSh
       schema_(SchemaOf(spec)),
       row_bytes_(schema_.row_bytes()),
       policy_(policy),
-      shares_(warm),
+      warm_shares_(warm),
       cold_(cold),
       space_(cold.MakeSpace(row_bytes_)),
       executor_(executor),
       budget_(0, &warm.budget()),
       warm_(schema_, &budget_),
+      share_(warm.shares(), warm_.bytes_min()),
       updates_(spec) {
-  shares_.Join();
   if (policy_.admit_from > 1) {
-    push_counts_ = std::make_unique<PushCounts>(shares_.ShareBytes() / kPushCountsPart);
+    const uint64_t part = share_.EqualPartOf(warm.budget().bytes_max());
+    push_counts_ = std::make_unique<PushCounts>(part / kPushCountsPart);
   }
 }
 
@@ -41,19 +43,27 @@ TieredTable::~TieredTable() {
   // The executor reads and writes for this table no more.
   if (down_.active()) static_cast<void>(down_.Take());
   if (up_.active()) static_cast<void>(up_.Take());
-  shares_.Leave();
   // Without it the rows only stay until the next start, which empties the cold tier.
   static_cast<void>(cold_.DropSpace(space_).ok());
 }
 
 void TieredTable::NoteShare() {
-  const uint64_t share = shares_.ShareBytes() - (push_counts_ ? push_counts_->bytes() : 0);
+  // In steps, so that others give back a few times as it grows, and before it has the memory.
+  share_.Need(std::bit_ceil(bytes()));
+  const uint64_t whole = share_.Of(warm_shares_.budget().bytes_max());
+  const uint64_t share = whole - std::min(whole, bytes() - warm_.bytes());
   if (share != share_bytes_) {
     share_bytes_ = share;
-    warm_rows_max_ = std::min(WarmRows::RowsIn(schema_, share), shares_.rows_max());
+    warm_rows_max_ = std::min(WarmRows::RowsIn(schema_, share), warm_shares_.rows_max());
     room_ahead_ = std::clamp<uint64_t>(warm_rows_max_ / 8, 1, 16384);
     budget_.SetMax(std::max(share, warm_.bytes_min()));
   }
+}
+
+void TieredTable::AskForMore() {
+  if (warm_rows_max_ == warm_shares_.rows_max()) return;
+  share_.Need(std::bit_ceil(2 * bytes()));
+  NoteShare();
 }
 
 void TieredTable::KeepToShare() {
@@ -492,7 +502,7 @@ std::array<TierUse, kTiers> TieredTable::Tiers() const {
 TierStats TieredTable::tier_stats() const {
   TierStats stats = tier_stats_;
   stats.warm_rows = warm_.rows();
-  stats.warm_bytes = warm_.bytes() + (push_counts_ ? push_counts_->bytes() : 0);
+  stats.warm_bytes = bytes();
   return stats;
 }
 

@@ -147,7 +147,10 @@ class TieredTable : public LowerTable, private Admission {
              std::span<uint8_t> admitted) const override;
   void CountPushes(std::span<const Key> keys, std::span<const uint32_t> pushes) override;
   void BeginOperation();
+  uint64_t bytes() const { return warm_.bytes() + (push_counts_ ? push_counts_->bytes() : 0); }
   void NoteShare();
+  // Says that it would take more than its share is.
+  void AskForMore();
   void ShedBeyondShare();
   // The rows of keys that are not in memory, to cold_rows_ and cold_found_.
   Status ReadCold(std::span<const Key> keys);
@@ -195,14 +198,15 @@ class TieredTable : public LowerTable, private Admission {
   const RowSchema schema_;
   const size_t row_bytes_;
   const TierPolicy policy_;
-  WarmShares& shares_;
+  WarmShares& warm_shares_;
   RocksDb& cold_;
   const SpaceId space_;
   TierExecutor& executor_;
 
   MemoryBudget budget_;  // this table's part
   WarmRows warm_;
-  uint64_t share_bytes_ = 0;
+  PoolShare share_;
+  uint64_t share_bytes_ = 0;  // for rows
   uint64_t warm_rows_max_ = 1;
   uint64_t room_ahead_ = 1;           // rows that operations find free if the executor keeps up
   uint32_t tick_ = 64;                // operations; no row is younger than the table

@@ -5,11 +5,12 @@
 #include <cstdint>
 
 #include "storage/memory/memory_budget.h"
+#include "storage/memory/pool_shares.h"
 
 namespace strata {
 
-// Thread-safe. Each table may use an equal part, which it has for sure, and at least what its first
-// rows take. When others join, it gives
+// Thread-safe. Tables have max-min fair parts (PoolShares): each an equal one for sure, and at
+// least what its first rows take, and more where others leave it. When they need more, it gives
 // back what is beyond with its next operation or KeepToShare; until then all together may have more
 // than the limit. Beyond its part a table has what is left, and before BeginLimit what it needs:
 // what was acknowledged must find its place, however it lay when it was.
@@ -19,9 +20,7 @@ class WarmShares {
   explicit WarmShares(uint64_t bytes_max, uint64_t rows_max = UINT64_MAX)
       : budget_(bytes_max), rows_max_(rows_max) {}
 
-  void Join() { ++tables_; }
-  void Leave() { --tables_; }
-  uint64_t ShareBytes() const { return budget_.bytes_max() / tables_; }
+  PoolShares& shares() { return shares_; }
   uint64_t rows_max() const { return rows_max_; }
   MemoryBudget& budget() { return budget_; }
   bool IsFull() const { return budget_.used() >= budget_.bytes_max(); }
@@ -30,8 +29,8 @@ class WarmShares {
 
  private:
   MemoryBudget budget_;
+  PoolShares shares_;
   const uint64_t rows_max_;
-  std::atomic<uint32_t> tables_{0};
   std::atomic<bool> is_limited_{false};
 };
 

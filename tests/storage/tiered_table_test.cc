@@ -250,7 +250,7 @@ TEST(TieredTableTest, MemoryStaysWithinTheBudget) {
   EXPECT_EQ(Contents(table, 10'000).size(), 200'000U);
 }
 
-TEST(TieredTableTest, ATableThatComesLaterGetsItsShare) {
+TEST(TieredTableTest, ATableThatComesLaterGetsItsShareWhenItNeedsIt) {
   ColdFolder folder;
   WarmShares warm(8 << 20);
   const auto executor = MakeInlineExecutor();
@@ -260,18 +260,73 @@ TEST(TieredTableTest, ATableThatComesLaterGetsItsShare) {
     ASSERT_TRUE(Push(first, Range(key, 1000)).ok());
     ASSERT_TRUE(Push(model, Range(key, 1000)).ok());
   }
-  const uint64_t alone = warm.budget().used();
+  const uint64_t alone = first.tier_stats().warm_bytes;
   TieredTable second(Spec(16), {}, warm, folder.cold(), *executor);
+  ASSERT_TRUE(Push(second, Range(0, 10)).ok());
   ASSERT_TRUE(Push(first, Range(0, 10)).ok());
   ASSERT_TRUE(Push(model, Range(0, 10)).ok());
-  EXPECT_LT(warm.budget().used(), alone / 2);
+  EXPECT_EQ(first.tier_stats().warm_bytes, alone) << "nobody needs it";
   for (Key key = 0; key < 60'000; key += 1000) {
     ASSERT_TRUE(Push(second, Range(key, 1000)).ok());
     ASSERT_TRUE(Push(first, Range(key, 1000)).ok());
     ASSERT_TRUE(Push(model, Range(key, 1000)).ok());
   }
   EXPECT_GT(second.tier_stats().warm_rows, 12'000U);
+  EXPECT_GT(first.tier_stats().warm_rows, 12'000U);
+  EXPECT_LE(warm.budget().used(), warm.budget().bytes_max());
   EXPECT_EQ(Contents(first, 5000), Contents(model, 5000));
+}
+
+TEST(TieredTableTest, ALargeTableHasWhatSmallOnesLeave) {
+  constexpr uint64_t kBytes = 16 << 20;
+  constexpr size_t kSmall = 7;
+  ColdFolder folder;
+  WarmShares warm(kBytes);
+  warm.BeginLimit();
+  const auto executor = MakeInlineExecutor();
+  std::vector<std::unique_ptr<TieredTable>> small;
+  while (small.size() < kSmall) {
+    small.push_back(
+        std::make_unique<TieredTable>(Spec(16), TierPolicy{}, warm, folder.cold(), *executor));
+    ASSERT_TRUE(Push(*small.back(), Range(0, 100)).ok());
+  }
+  TieredTable large(Spec(16), {}, warm, folder.cold(), *executor);
+  for (Key key = 0; key < 200'000; key += 1000) ASSERT_TRUE(Push(large, Range(key, 1000)).ok());
+  EXPECT_GT(large.tier_stats().warm_bytes, kBytes / 2);  // an equal part is an eighth
+
+  // Each has its equal part all the same.
+  for (Key key = 0; key < 20'000; key += 1000) {
+    for (const auto& each : small) {
+      ASSERT_TRUE(Push(*each, Range(key, 1000)).ok());
+      large.KeepToShare();
+    }
+  }
+  constexpr uint64_t kEqual = kBytes / (kSmall + 1);
+  for (const auto& each : small) EXPECT_GT(each->tier_stats().warm_bytes, kEqual / 4 * 3);
+  for (Key key = 0; key < 200'000; key += 1000) ASSERT_TRUE(Push(large, Range(key, 1000)).ok());
+  EXPECT_GT(large.tier_stats().warm_bytes, kEqual / 4 * 3);
+  EXPECT_LE(warm.budget().used(), kBytes);
+  EXPECT_EQ(Contents(large, 10'000).size(), 200'000U);
+}
+
+// The estimates of pushes of rows that are not there yet are made for a table's life.
+TEST(TieredTableTest, ManyTablesThatCountPushesHaveRoomForRows) {
+  ColdFolder folder;
+  WarmShares warm(64 << 20);
+  warm.BeginLimit();
+  const auto executor = MakeInlineExecutor();
+  std::vector<std::unique_ptr<TieredTable>> tables;
+  while (tables.size() < 40) {  // an equal part is less than what the first one counts in
+    tables.push_back(std::make_unique<TieredTable>(Spec(16), TierPolicy{.admit_from = 2}, warm,
+                                                   folder.cold(), *executor));
+  }
+  for (int push = 0; push < 2; ++push) {
+    for (Key key = 0; key < 400'000; key += 1000) {
+      ASSERT_TRUE(Push(*tables.front(), Range(key, 1000)).ok());
+    }
+  }
+  EXPECT_LE(warm.budget().used(), warm.budget().bytes_max());
+  EXPECT_GT(tables.front()->Stats().cold_rows, 0U);
 }
 
 // A job has ended, and the next one comes: nobody touches the first table any more.
@@ -287,11 +342,11 @@ TEST(TieredTableTest, ATableHasItsShareBesideFullOnesThatNobodyUses) {
   for (int i = 0; i < 6; ++i) {
     others.push_back(
         std::make_unique<TieredTable>(Spec(16), TierPolicy{}, warm, folder.cold(), *executor));
-    first.KeepToShare();
-    for (const auto& other : others) other->KeepToShare();
     for (Key key = 0; key < 20'000; key += 1000) {
       const Status status = Push(*others.back(), Range(key, 1000));
       ASSERT_TRUE(status.ok()) << i << ": " << status.ToString();
+      first.KeepToShare();
+      for (const auto& other : others) other->KeepToShare();
     }
     // An eighth, a slab and a batch more.
     EXPECT_LE(warm.budget().used(), kBytes / 8 * 9 + (others.size() + 1) * (uint64_t{1} << 19));

@@ -1,4 +1,5 @@
-// PoolShares: how a GPU's memory for tables is shared out between them: max-min fair.
+// PoolShares: how memory for tables, a GPU's or the host's, is shared out between them: max-min
+// fair.
 #pragma once
 
 #include <atomic>
@@ -39,6 +40,8 @@ class PoolShare {
   void Need(uint64_t bytes);
   // Of so much in all, what the table may take: more than it needs, where others leave it.
   uint64_t Of(uint64_t bytes);
+  // What it may take whatever the others need.
+  uint64_t EqualPartOf(uint64_t bytes) const;
   // It found no memory within its share: others that have more than theirs are to give it back.
   void Lack() { ++shares_.lacks_; }
   // Whether a table has said so since AnswerLack.

@@ -1,5 +1,5 @@
 // How memory is shared out, beside an oracle that fills water in byte by byte.
-#include "storage/gpu/pool_shares.h"
+#include "storage/memory/pool_shares.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "storage/gpu/pool_shares.h"
+#include "storage/memory/pool_shares.h"
 
 #include <algorithm>
 
@@ -32,6 +32,11 @@ void PoolShare::Need(uint64_t bytes) {
   const std::lock_guard lock(shares_.mutex_);
   shares_.wants_[this] = bytes;
   ++shares_.changes_;
+}
+
+uint64_t PoolShare::EqualPartOf(uint64_t bytes) const {
+  const std::lock_guard lock(shares_.mutex_);
+  return bytes / shares_.wants_.size();
 }
 
 uint64_t PoolShare::Of(uint64_t bytes) {
