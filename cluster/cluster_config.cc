@@ -120,9 +120,10 @@ constexpr Setting kSettings[] = {
      .default_value = "cpu",
      .help =
          "Where the rows of a server lie: cpu, in host memory; cuda, in the memory of the GPUs "
-         "that the process sees, which its lanes take in turns; cuda:N, in that of GPU N; auto, "
-         "on GPUs where there are any that will do. What a GPU has no room for stays in host "
-         "memory, or goes on to the cold tier.",
+         "that the process sees (CUDA_VISIBLE_DEVICES), which its lanes take in turns: each lane "
+         "uses one, so that fewer lanes leave GPUs alone; cuda:N, in that of GPU N; auto, on GPUs "
+         "where there are any that will do. What a GPU has no room for stays in host memory, or "
+         "goes on to the cold tier.",
      .flag = "device",
      .programs = kProgramServer},
     {.key = "server.gpu_memory",
@@ -130,7 +131,7 @@ constexpr Setting kSettings[] = {
      .default_value = "0",
      .help = "Memory of each GPU that is taken for rows, at the start, 0 for 85 % of what is free. "
              "Rows beyond it lie in host memory (server.memory). What is left is for batches on "
-             "their way. At least 32MiB.",
+             "their way. Otherwise at least 32MiB, and rounded down to whole 32MiB.",
      .min = 0,
      .flag = "gpu_memory",
      .programs = kProgramServer},
@@ -506,8 +507,8 @@ std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes) 
   if (config.gpu_memory_bytes != 0 && config.gpu_memory_bytes < kGpuMemoryMin) {
     blame("server.gpu_memory",
           fmt::format("is to be 0, which takes most of what is free, or at least 32 MiB, found {} "
-                      "bytes",
-                      config.gpu_memory_bytes));
+                      "bytes ({})",
+                      config.gpu_memory_bytes, HumanBytes(config.gpu_memory_bytes)));
   }
   if (config.gpu_memory_bytes != 0 && config.device.kind == DeviceKind::kCpu) {
     blame("server.gpu_memory", "has no effect without server.device (--device) cuda or auto");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/human_text.h"
 #include "base/log.h"
 #include "cluster/collective/bruck_exchange.h"
 #include "cluster/collective/sub_exchanger.h"
@@ -119,7 +120,8 @@ Status Group::CutByRank(std::span<const size_t> counts, size_t element_bytes, si
   }
   const auto n = static_cast<size_t>(world());
   if (counts.size() != n) {
-    return Invalid(fmt::format("{}: {} counts for {} ranks", what, counts.size(), n));
+    return Invalid(
+        fmt::format("{}: {} for {}", what, Counted(counts.size(), "count"), Counted(n, "rank")));
   }
   offsets->assign(n + 1, 0);
   for (size_t r = 0; r < n; ++r) (*offsets)[r + 1] = (*offsets)[r] + counts[r] * element_bytes;

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/human_text.h"
 #include "cluster/gpu/gpu_group.h"
 #include "cluster/gpu/nccl_comm.cuh"
 #include "cluster/gpu/peer_memory.cuh"
@@ -245,7 +246,7 @@ Status CheckRoot(int root, int world) {
 
 Status CheckCounts(std::span<const size_t> counts, int world) {
   if (counts.size() == static_cast<size_t>(world)) return {};
-  return Invalid(fmt::format("{} counts of blocks for {} ranks", counts.size(), world));
+  return Invalid(fmt::format("counts of {} for {} ranks", Counted(counts.size(), "block"), world));
 }
 
 }  // namespace

@@ -164,10 +164,10 @@ void Agreement::TakeChosen(uint64_t number, std::vector<Member> members) {
   if (!votes_) return;  // the group may fail again, and then need a replacement
   std::vector<std::string> names;
   for (const Member& member : members) names.push_back(member.machine.Address());
-  Finish(Refused(
-      fmt::format("{} is out: the group of generation {} goes on without it as generation {} of "
-                  "{} ranks, {}",
-                  self_, group_.generation, number, members.size(), fmt::join(names, ", "))));
+  Finish(Refused(fmt::format(
+      "{} is out: the group of generation {} goes on without it as generation {} of "
+      "{}, {}",
+      self_, group_.generation, number, Counted(members.size(), "rank"), fmt::join(names, ", "))));
 }
 
 // ---- Leading.

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "base/human_text.h"
 #include "cluster/names/own_rank.h"
 
 namespace strata {
@@ -77,10 +78,10 @@ Result<WorkerPlace> FindWorkerPlace(const MachineList& list, const PlaceClues& c
   }
   if (place->world.value_or(result.world) != result.world || place->rank >= result.world) {
     return Invalid(fmt::format(
-        "{} says rank {}{}, but {} lists {} workers: start as many as are listed, or leave the "
+        "{} says rank {}{}, but {} lists {}: start as many as are listed, or leave the "
         "launcher's variables alone with --launcher=none",
         place->source, place->rank, place->world ? fmt::format(" of {}", *place->world) : "",
-        list.file, result.world));
+        list.file, Counted(static_cast<uint64_t>(result.world), "worker")));
   }
   result.rank = place->rank;
   return result;

@@ -9,6 +9,8 @@
 #include <map>
 #include <optional>
 
+#include "base/human_text.h"
+
 namespace strata {
 namespace {
 
@@ -106,7 +108,8 @@ class Parser {
       text += (i == 0 ? "" : "\n") + errors_[i];
     }
     if (errors_.size() > kErrorsShown) {
-      text += fmt::format("\n{} more errors in {}", errors_.size() - kErrorsShown, list_.file);
+      text += fmt::format("\n{} in {}", Counted(errors_.size() - kErrorsShown, "more error"),
+                          list_.file);
     }
     return Invalid(std::move(text));
   }

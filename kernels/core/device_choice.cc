@@ -20,7 +20,10 @@ Result<DeviceChoice> ParseDevice(std::string_view text) {
       return DeviceChoice{.kind = DeviceKind::kCuda, .ordinal = ordinal};
     }
   }
-  return Invalid(fmt::format("a device is auto, cpu, cuda or cuda:N; found '{}'", text));
+  const bool names_several = text.find(',') != std::string_view::npos;
+  return Invalid(fmt::format(
+      "a device is auto, cpu, cuda or cuda:N; found '{}'{}", text,
+      names_several ? "; for several GPUs: cuda, and CUDA_VISIBLE_DEVICES names them" : ""));
 }
 
 }  // namespace strata

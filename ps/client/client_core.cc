@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/human_text.h"
 #include "ps/client/request_builder.h"
 #include "ps/client/split.h"
 #include "ps/client/table_wire.h"
@@ -508,10 +509,11 @@ Status ClientCore::DeadlineStatus(const Request& request) const {
   if (!request.in_flight) {
     text += "the deadline passed before the request could be sent";
   } else if (request.refusals == request.request_ids.size()) {
-    text += fmt::format("refused {} times until the deadline", request.refusals);
+    text += fmt::format("refused {} until the deadline", Counted(request.refusals, "time"));
   } else {
-    text += fmt::format("no answer to {} of {} attempts before the deadline",
-                        request.request_ids.size() - request.refusals, request.request_ids.size());
+    text += fmt::format("no answer to {} of {} before the deadline",
+                        request.request_ids.size() - request.refusals,
+                        Counted(request.request_ids.size(), "attempt"));
     if (request.unknown()) text += kNotKnown;
   }
   if (!request.last_error.ok()) text += "; the last answer: " + request.last_error.ToString();

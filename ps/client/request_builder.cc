@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/human_text.h"
 #include "proto/wire/commands.h"
 #include "ps/client/split.h"
 #include "ps/client/table_wire.h"
@@ -97,8 +98,8 @@ class Builder {
 
   Status AddScan(size_t index, const ScanPage& page) {
     if (page.lane >= map_.lanes.size()) {
-      return Invalid(fmt::format("a scan goes on in lane {}, but the cluster has {} lanes",
-                                 page.lane, map_.lanes.size()));
+      return Invalid(fmt::format("a scan goes on in lane {}, but the cluster has {}", page.lane,
+                                 Counted(map_.lanes.size(), "lane")));
     }
     Request& request = Add(index, page.lane, {});
     request.header.cursor = page.cursor;

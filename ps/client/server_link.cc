@@ -36,8 +36,8 @@ Status ServerLink::CheckMap(const wire::ShardMap& reply, size_t servers) const {
     if (lane.server >= servers || lane.lane != lanes[lane.server]++) {
       return Invalid(
           fmt::format("{}: its shard map names lane {} of server {}, which cannot be in "
-                      "a cluster of {} servers",
-                      Name(), lane.lane, lane.server, servers));
+                      "a cluster of {}",
+                      Name(), lane.lane, lane.server, Counted(servers, "server")));
     }
   }
   if (std::find(lanes.begin(), lanes.end(), 0) != lanes.end() ||

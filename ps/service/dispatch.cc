@@ -1,6 +1,7 @@
 // From a command's number to its handler, and what all writes have in common.
 #include <fmt/format.h>
 
+#include "base/human_text.h"
 #include "ps/service/handlers.h"
 
 namespace strata {
@@ -165,8 +166,8 @@ Result<RowsIn> RowsOf(const LocalTable& table, const Request& request) {
   // Without keys a client need not know the table's dimension.
   const bool nothing = request.header.count == 0 && request.header.width == 0;
   if (request.header.width != spec.dim && !nothing) {
-    return Invalid(fmt::format("table '{}' has dimension {}, the request's rows have {} elements",
-                               spec.name, spec.dim, request.header.width));
+    return Invalid(fmt::format("table '{}' has dimension {}, the request's rows have {}", spec.name,
+                               spec.dim, Counted(request.header.width, "element")));
   }
   const Frame& frame = request.payload[1];
   STRATA_TRY(wire::CheckRows(frame, request.header.count, request.header.width));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/http/http_server.h"
+#include "base/human_text.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/random.h"
@@ -104,7 +105,7 @@ struct Server::Impl {
 Status Server::Impl::Start() {
   const size_t servers = options.lanes_per_server.size();
   if (options.rank >= servers) {
-    return Invalid(fmt::format("server rank {} of {} servers", options.rank, servers));
+    return Invalid(fmt::format("server rank {} of {}", options.rank, Counted(servers, "server")));
   }
   STRATA_ASSIGN(wire::ShardMap shard_map, wire::MakeShardMap(options.lanes_per_server));
   map = std::make_shared<const wire::ShardMap>(std::move(shard_map));

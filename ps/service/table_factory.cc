@@ -56,10 +56,11 @@ Status TableFactory::TakeGpus() {
   gpus_ = std::move(*gpus);
   plan_ = gpus_->plan();
   if (gpus_->unused() > 0) {
-    warnings_.push_back(
-        fmt::format("{} more GPUs are not used, as a lane has one and there are only {} lanes: "
-                    "server.lanes = {} uses all",
-                    gpus_->unused(), options_.lanes, options_.lanes + gpus_->unused()));
+    const uint64_t unused = gpus_->unused();
+    warnings_.push_back(fmt::format(
+        "{} {} not used, as each lane has one GPU, and there {} {}: server.lanes = {} uses all",
+        Counted(unused, "more GPU"), unused == 1 ? "is" : "are", options_.lanes == 1 ? "is" : "are",
+        Counted(options_.lanes, "lane"), options_.lanes + unused));
   }
   return {};
 }

@@ -33,7 +33,10 @@ Status CheckpointTurn::Ask(const Taker& taker, TimeNs now) {
                     "through",
                     number_));
   }
-  return Unavailable(fmt::format("{} others wait to take a checkpoint, too", places_.size() - 1));
+  const size_t others = places_.size() - 1;
+  return Unavailable(
+      fmt::format("{} to take a checkpoint, too",
+                  others == 1 ? "another one waits" : fmt::format("{} others wait", others)));
 }
 
 void CheckpointTurn::Give(const Taker& taker, uint32_t number, TimeNs now) {

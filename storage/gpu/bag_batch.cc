@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/human_text.h"
+
 namespace strata {
 
 std::vector<uint64_t> KeysOf(const BagBatch& batch) {
@@ -22,7 +24,8 @@ bool IsAligned(const void* memory, size_t bytes) {
 
 Status CheckKeys(size_t tables, const Key* keys, std::span<const uint64_t> counts) {
   if (counts.size() != tables) {
-    return Invalid(fmt::format("a batch of {} tables for a group of {}", counts.size(), tables));
+    return Invalid(
+        fmt::format("a batch of {} for a group of {}", Counted(counts.size(), "table"), tables));
   }
   uint64_t all = 0;
   for (const uint64_t count : counts) all += std::min<uint64_t>(count, INT32_MAX);
@@ -39,8 +42,8 @@ Status CheckKeys(size_t tables, const Key* keys, std::span<const uint64_t> count
 
 Status CheckBags(std::span<const TableSpec> specs, const BagBatch& batch) {
   if (batch.tables.size() != specs.size()) {
-    return Invalid(
-        fmt::format("a batch of {} tables for a group of {}", batch.tables.size(), specs.size()));
+    return Invalid(fmt::format("a batch of {} for a group of {}",
+                               Counted(batch.tables.size(), "table"), specs.size()));
   }
   for (size_t t = 0; t < specs.size(); ++t) {
     const EmbeddingBags& table = batch.tables[t];
@@ -48,10 +51,11 @@ Status CheckBags(std::span<const TableSpec> specs, const BagBatch& batch) {
       return Invalid(fmt::format("the bags of table '{}': {}", specs[t].name, what));
     };
     if (table.offsets == nullptr && table.keys != table.bags) {
-      return wrong(fmt::format("{} keys for {} bags, and no offsets", table.keys, table.bags));
+      return wrong(fmt::format("{} for {}, and no offsets", Counted(table.keys, "key"),
+                               Counted(table.bags, "bag")));
     }
     if (table.bags == 0 && table.keys != 0) {
-      return wrong(fmt::format("{} keys in no bags", table.keys));
+      return wrong(fmt::format("{} in no bags", Counted(table.keys, "key")));
     }
     if (table.slots == 0 || table.stride < uint64_t{table.slots} * specs[t].dim) {
       return wrong(
@@ -73,8 +77,8 @@ Status CheckBags(std::span<const TableSpec> specs, const BagBatch& batch) {
 Status CheckGradients(std::span<const TableSpec> specs, std::span<const PooledTable> bags,
                       PooledType type, std::span<const void* const> gradients) {
   if (gradients.size() != specs.size()) {
-    return Invalid(
-        fmt::format("gradients of {} tables for a group of {}", gradients.size(), specs.size()));
+    return Invalid(fmt::format("gradients of {} for a group of {}",
+                               Counted(gradients.size(), "table"), specs.size()));
   }
   const size_t bytes = type == PooledType::kFloat32 ? 4 : 2;
   for (size_t t = 0; t < gradients.size(); ++t) {

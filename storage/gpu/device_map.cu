@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/human_text.h"
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/hashmap/hash_map.h"
 #include "storage/gpu/device_map.h"
@@ -71,8 +72,8 @@ Status DeviceMap::GrowTo(const Exec& exec, uint64_t pairs) {
   pairs = std::min(pairs_max_,
                    std::max(pairs, GrowingArray::BytesFor(pairs * pair_bytes) / pair_bytes));
   if (BytesFor(pairs) > bytes_limit_) {
-    return Refused(fmt::format("{} MiB of the GPU's memory are asked for, {} are its share",
-                               BytesFor(pairs) >> 20, bytes_limit_ >> 20));
+    return Refused(fmt::format("{} of the GPU's memory are asked for, {} are its share",
+                               HumanBytes(BytesFor(pairs)), HumanBytes(bytes_limit_)));
   }
   STRATA_TRY(lines_.Grow(pairs * 2 * kLineBytes));
   STRATA_TRY(slots_.Grow(pairs * kPairSlots * ref_.slot_bytes));
@@ -130,8 +131,8 @@ Status DeviceMap::MakeRoom(const Exec& exec, uint64_t rows, std::optional<uint64
     STRATA_ASSIGN(const MapCounts counts, Counts(exec));
     rows_most_ = counts.rows;
     if (load_with(rows) > kLoadLast) {
-      return Refused(
-          fmt::format("{} rows more than {} do not fit {} slots", rows, rows_most_, slots()));
+      return Refused(fmt::format("{} have no room for {} beside {}", Counted(slots(), "slot"),
+                                 Counted(rows, "row"), rows_most_));
     }
   }
   rows_most_ += rows;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/human_text.h"
 #include "kernels/core/cuda_status.cuh"
 #include "storage/gpu/device_pool.h"
 
@@ -92,8 +93,8 @@ Result<std::unique_ptr<DevicePool>> DevicePool::Make(int device, size_t bytes) {
   STRATA_TRY(FromCuda(cudaMemGetInfo(&free, &total), "memory of the GPU"));
   const size_t chunks = bytes / kChunkBytes;
   if (chunks * kChunkBytes > free) {
-    return Failed(fmt::format("GPU {} has {} MiB free of {}; {} MiB are asked for", device,
-                              free >> 20, total >> 20, bytes >> 20));
+    return Failed(fmt::format("GPU {} has {} free of {}; {} are asked for", device,
+                              HumanBytes(free), HumanBytes(total), HumanBytes(bytes)));
   }
   auto pool = std::unique_ptr<DevicePool>(new DevicePool(device));
   STRATA_ASSIGN(const int devices, CountGpus());
@@ -151,11 +152,11 @@ Result<std::vector<DevicePool::Piece>> DevicePool::Take(size_t pieces, size_t ch
   pieces += (chunks - whole) * (kChunkBytes / kPieceBytes);
   const size_t cuts = free_chunks_.size() - whole;
   if (pieces > free_pieces_.size() + cuts * (kChunkBytes / kPieceBytes)) {
-    return Refused(
-        fmt::format("{} MiB of the GPU's memory are asked for, {} of {} are free",
-                    (pieces * kPieceBytes + whole * kChunkBytes) >> 20,
-                    (free_chunks_.size() * kChunkBytes + free_pieces_.size() * kPieceBytes) >> 20,
-                    bytes() >> 20));
+    return Refused(fmt::format(
+        "{} of the GPU's memory are asked for, {} of {} are free",
+        HumanBytes(pieces * kPieceBytes + whole * kChunkBytes),
+        HumanBytes(free_chunks_.size() * kChunkBytes + free_pieces_.size() * kPieceBytes),
+        HumanBytes(bytes())));
   }
   while (free_pieces_.size() < pieces) STRATA_TRY(CutChunk());
   std::vector<Piece> taken;

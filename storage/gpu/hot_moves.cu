@@ -6,6 +6,7 @@
 #include <semaphore>
 #include <thread>
 
+#include "base/human_text.h"
 #include "base/log.h"
 #include "storage/gpu/chunk_slot.cuh"
 
@@ -244,10 +245,10 @@ Status HotTable::Room(uint64_t rows) {
     const uint64_t lacking = rows_most_ + rows - rows_limit_;
     STRATA_TRY(Evict(std::max(lacking, std::min(lacking + kGoAhead, rows_limit_ / kGoPart))));
     if (rows_most_ + rows > rows_limit_) {
-      return Refused(fmt::format(
-          "table '{}': {} rows more do not fit its share of the GPU's memory, {} rows, beside what "
-          "is in use",
-          spec_.name, rows, rows_limit_));
+      return Refused(
+          fmt::format("table '{}': its share of the GPU's memory, {}, has no room for {} more "
+                      "beside what is in use",
+                      spec_.name, Counted(rows_limit_, "row"), rows));
     }
   }
   Status status =

@@ -1,5 +1,6 @@
 #include <deque>
 
+#include "base/human_text.h"
 #include "kernels/core/peer_access.cuh"
 #include "kernels/sparse/bag_gradients.h"
 #include "storage/gpu/gpu_calls.cuh"
@@ -24,8 +25,8 @@ Status CheckStores(std::span<LocalStore* const> stores, std::span<const Exec> ex
                                kRanksMax, stores.size()));
   }
   if (execs.size() != stores.size()) {
-    return Invalid(fmt::format("{} stores and {} streams; each store has a GPU and a stream there",
-                               stores.size(), execs.size()));
+    return Invalid(fmt::format("{} and {}; each store has a GPU and a stream there",
+                               Counted(stores.size(), "store"), Counted(execs.size(), "stream")));
   }
   for (size_t i = 0; i < stores.size(); ++i) {
     if (stores[i] == nullptr) return Invalid(fmt::format("store {} is none (null)", i));
@@ -50,8 +51,8 @@ Status CheckStores(std::span<LocalStore* const> stores, std::span<const Exec> ex
 
 Status CheckShards(std::span<const uint16_t> owner_of_shard, size_t gpus) {
   if (owner_of_shard.size() != kShards) {
-    return Invalid(
-        fmt::format("owners of {} shards; there are {}", owner_of_shard.size(), kShards));
+    return Invalid(fmt::format("owners of {}; there are {}",
+                               Counted(owner_of_shard.size(), "shard"), kShards));
   }
   for (size_t shard = 0; shard < kShards; ++shard) {
     if (owner_of_shard[shard] >= gpus) {
@@ -268,8 +269,8 @@ Status SpreadGroup::CheckTables() {
 
 Status SpreadGroup::CheckBatches(std::span<const BagBatch> batches) const {
   if (batches.size() != gpus_.size()) {
-    return Invalid(fmt::format("{} batches for {} GPUs; each has one, which may be empty",
-                               batches.size(), gpus_.size()));
+    return Invalid(fmt::format("batches of {} for a group of {}; each has one, which may be empty",
+                               Counted(batches.size(), "GPU"), gpus_.size()));
   }
   uint64_t keys = 0;
   for (size_t r = 0; r < batches.size(); ++r) {
@@ -419,8 +420,8 @@ Status SpreadGroup::Backward(std::span<const std::span<const void* const>> gradi
   if (!has_step_) return Invalid("Backward without a Forward before it");
   if (step == 0) return Invalid("Backward at step 0; steps begin with 1");
   if (gradients.size() != gpus_.size()) {
-    return Invalid(
-        fmt::format("gradients of {} GPUs for a group of {}", gradients.size(), gpus_.size()));
+    return Invalid(fmt::format("gradients of {} for a group of {}",
+                               Counted(gradients.size(), "GPU"), gpus_.size()));
   }
   for (size_t r = 0; r < gpus_.size(); ++r) {
     STRATA_TRY(CheckGradients(specs_, gpus_[r]->pooled, type_, gradients[r])

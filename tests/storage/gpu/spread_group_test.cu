@@ -329,7 +329,7 @@ TEST_F(SpreadGroupTest, RefusesStoresThatCannotBeOneGroup) {
   constexpr StatusCode kInvalid = StatusCode::kInvalid;
   expect(kInvalid, "1 to 64 stores", {}, names, {});
   expect(kInvalid, "not 65", std::vector<LocalStore*>(65, stores[0]), names, execs);
-  expect(kInvalid, "2 stores and 1 streams", stores, names, {execs[0]});
+  expect(kInvalid, "2 stores and 1 stream;", stores, names, {execs[0]});
   expect(kInvalid, "are the same one", {stores[0], stores[0]}, names, execs);
   expect(kInvalid, "are both on GPU 0", stores, names, {execs[0], execs[0]});
   expect(kInvalid, "store 1 is none", {stores[0], nullptr}, names, execs);
@@ -413,7 +413,7 @@ TEST_F(SpreadGroupTest, RefusesCallsThatDoNotFit) {
       EXPECT_NE(status.ToString().find(says), std::string::npos) << status.ToString();
     }
   };
-  refuses("1 batches for 2 GPUs", [](auto& batches, auto&) { batches.pop_back(); });
+  refuses("batches of 1 GPU for a group of 2", [](auto& batches, auto&) { batches.pop_back(); });
   refuses("batches 0 and 1 are of different types",
           [](auto& batches, auto&) { batches[1].type = PooledType::kFloat16; });
   refuses("GPU 1: a batch whose keys are nowhere",
