@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/work_pool.h"
 #include "bench/figure.h"
+#include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/set_documents.h"
 #include "kernels/setops/count_search.h"
@@ -47,18 +50,37 @@ Status Check(std::span<const SetBlock> blocks, const SetList& queries,
   return {};
 }
 
-Result<std::vector<Figure>> RunCase(const std::string& name, TokenSpread spread, size_t documents) {
-  STRATA_ASSIGN(const SetDocuments drawn, SetDocuments::Make(kSeed, spread, documents, kQueries));
-  TimeNs begin = RealClock().Now();
-  STRATA_ASSIGN(const std::vector<SetBlock> blocks, drawn.Blocks());
-  const TimeNs built = RealClock().Now() - begin;
-  begin = RealClock().Now();
-  STRATA_ASSIGN(const auto sets, GpuSets::Open(0, blocks));
-  const TimeNs uploaded = RealClock().Now() - begin;
+// Documents on the GPU, and what is measured with them.
+class GpuSearch {
+ public:
+  explicit GpuSearch(std::string name) : name_(std::move(name)) {}
 
-  std::vector<Figure> figures;
-  const auto add = [&](const std::string& what, double milliseconds, double published) {
-    Figure figure{.name = fmt::format("{} {}", what, name),
+  Result<std::vector<Figure>> Run(TokenSpread spread, size_t documents) {
+    STRATA_ASSIGN(const SetDocuments drawn, SetDocuments::Make(kSeed, spread, documents, kQueries));
+    STRATA_ASSIGN(pool_, WorkPool::Start("search", static_cast<int>(Cores()) - 1));
+    const TimeNs begin = RealClock().Now();
+    STRATA_ASSIGN(const std::vector<SetBlock> blocks, drawn.Blocks());
+    Add("index (CPU)", Milliseconds(begin));
+    STRATA_ASSIGN(const FlatDocuments flat, drawn.Flat());
+    STRATA_TRY(MeasureWhole(flat, drawn.queries()));
+    STRATA_ASSIGN(const auto source, SourceOf(flat.view()));
+    STRATA_ASSIGN(const auto sets, GpuSets::Open(0, *source, *pool_));
+    for (const size_t count : {size_t{1}, size_t{4}, size_t{32}, size_t{200}, kQueries}) {
+      const SetList queries = First(drawn.queries(), count);
+      for (const GpuEngine engine : {GpuEngine::kCounting, GpuEngine::kScanning}) {
+        if (engine == GpuEngine::kScanning && (count < 32 || !sets->scans())) continue;
+        STRATA_TRY(MeasureSearch(*sets, blocks, queries, engine, spread));
+      }
+    }
+    return std::move(figures_);
+  }
+
+ private:
+  static double Milliseconds(TimeNs begin) {
+    return static_cast<double>(RealClock().Now() - begin) / 1e6;
+  }
+  void Add(const std::string& what, double milliseconds, double published = 0) {
+    Figure figure{.name = fmt::format("{} {}", what, name_),
                   .unit = "ms",
                   .more_is_better = false,
                   .ours = milliseconds};
@@ -67,23 +89,74 @@ Result<std::vector<Figure>> RunCase(const std::string& name, TokenSpread spread,
       figure.peer_value = published;
       figure.recorded = true;
     }
-    figures.push_back(std::move(figure));
-  };
-  for (const size_t count : {size_t{1}, size_t{4}, size_t{32}, size_t{200}, kQueries}) {
-    const SetList queries = First(drawn.queries(), count);
+    figures_.push_back(std::move(figure));
+  }
+
+  // From arrays of the host to an index on the GPU, and on to answers.
+  Status MeasureWhole(const FlatDocuments& flat, const SetList& queries) {
+    constexpr int kOpened = 5;
+    std::vector<double> opened;
+    std::vector<double> whole;
+    for (int time = 0; time < kOpened; ++time) {
+      const TimeNs begin = RealClock().Now();
+      STRATA_ASSIGN(const auto source, SourceOf(flat.view()));
+      STRATA_ASSIGN(const auto sets, GpuSets::Open(0, *source, *pool_));
+      opened.push_back(Milliseconds(begin));
+      STRATA_ASSIGN(const auto answers, sets->Search(queries, kGoal));
+      whole.push_back(Milliseconds(begin));
+    }
+    Add("upload and index (GPU)", Median(opened));
+    Add(fmt::format("upload, index and queries={}", queries.size()), Median(whole));
+    return {};
+  }
+
+  Status MeasureSearch(GpuSets& sets, std::span<const SetBlock> blocks, const SetList& queries,
+                       GpuEngine engine, TokenSpread spread) {
+    const size_t count = queries.size();
     std::vector<double> times;
     for (int time = 0; time < kTimes; ++time) {
-      begin = RealClock().Now();
-      STRATA_ASSIGN(const auto answers, sets->Search(queries, kGoal));
-      times.push_back(static_cast<double>(RealClock().Now() - begin) / 1e6);
+      const TimeNs begin = RealClock().Now();
+      STRATA_ASSIGN(const auto answers, sets.Search(queries, kGoal, {.engine = engine}));
+      times.push_back(Milliseconds(begin));
       if (time == 0) STRATA_TRY(Check(blocks, queries, answers));
     }
-    add(fmt::format("queries={}", count), Median(times), PublishedTime(spread, count));
-    fmt::print(stderr, "{} queries: {} candidates each, {} asked again\n", count,
-               sets->counts().candidates / count, sets->counts().asked_again);
+    Add(fmt::format("{} queries={}", engine == GpuEngine::kCounting ? "count" : "scan", count),
+        Median(times), PublishedTime(spread, count));
+    fmt::print(stderr, "{} {} queries: {} candidates each, {} asked again\n",
+               engine == GpuEngine::kCounting ? "count" : "scan", count,
+               sets.counts().candidates / count, sets.counts().asked_again);
+    return {};
   }
-  add("index (CPU)", static_cast<double>(built) / 1e6, 0);
-  add("upload", static_cast<double>(uploaded) / 1e6, 0);
+
+  const std::string name_;
+  std::unique_ptr<WorkPool> pool_;
+  std::vector<Figure> figures_;
+};
+
+// A process of its own, as the contest's programs are.
+Result<std::vector<Figure>> RunContest(const std::string& name, const std::string& arguments) {
+  const std::string command = fmt::format("{} {}", STRATA_BENCH_CONTEST, arguments);
+  FILE* const output = popen(command.c_str(), "r");
+  if (output == nullptr) return Failed(fmt::format("{} does not start", STRATA_BENCH_CONTEST));
+  double ms[5] = {};
+  const int read = fscanf(output, "%lf %lf %lf %lf %lf", &ms[0], &ms[1], &ms[2], &ms[3], &ms[4]);
+  if (pclose(output) != 0 || read != 5) return Failed(fmt::format("{} failed", command));
+  constexpr double kPublished = 827;  // baidu_topk v7 on an H200
+  std::vector<Figure> figures;
+  for (const auto& [what, number] :
+       {std::pair{"contest clock", 4}, std::pair{"- the GPU's context", 0},
+        std::pair{"- upload and index", 1}, std::pair{"- search", 2}, std::pair{"- results", 3}}) {
+    Figure figure{.name = fmt::format("{} {}", what, name),
+                  .unit = "ms",
+                  .more_is_better = false,
+                  .ours = ms[number]};
+    if (number == 4) {
+      figure.peer = "baidu_topk v7";
+      figure.peer_value = kPublished;
+      figure.recorded = true;
+    }
+    figures.push_back(std::move(figure));
+  }
   return figures;
 }
 
@@ -93,7 +166,11 @@ std::vector<Case> Cases(bool /*all*/) {
   for (const auto& [spread, of] :
        {std::pair{TokenSpread::kUniform, "uniform"}, std::pair{TokenSpread::kZipf, "Zipf"}}) {
     const std::string name = fmt::format("documents={} tokens={} k={}", kDocuments, of, kGoal.k);
-    cases.push_back({name, [=](const BenchOptions&) { return RunCase(name, spread, kDocuments); }});
+    cases.push_back(
+        {name, [=](const BenchOptions&) { return GpuSearch(name).Run(spread, kDocuments); }});
+    cases.push_back({"contest " + name, [=](const BenchOptions&) {
+                       return RunContest(name, fmt::format("{} {} {}", of, kDocuments, kQueries));
+                     }});
   }
   return cases;
 }

@@ -110,4 +110,30 @@ Result<std::vector<SetBlock>> SetDocuments::Blocks() const {
   return blocks;
 }
 
+Result<FlatDocuments> SetDocuments::Flat() const {
+  std::vector<uint64_t> firsts;
+  uint64_t tokens = 0;
+  size_t documents = 0;
+  for (const SetLists& part : parts_) {
+    firsts.push_back(tokens);
+    tokens += part.view().tokens.size();
+    documents += part.size();
+  }
+  FlatDocuments flat;
+  flat.offsets.resize(documents + 1);
+  flat.tokens.resize(tokens);
+  flat.offsets.back() = tokens;
+  STRATA_ASSIGN(const auto pool, WorkPool::Start("documents", static_cast<int>(Cores()) - 1));
+  pool->Run(parts_.size(), [&](size_t part) {
+    const SetList sets = parts_[part].view();
+    const size_t first = part * SetBlock::kMostDocuments;
+    for (size_t i = 0; i < sets.size(); ++i) {
+      flat.offsets[first + i] = firsts[part] + sets.offsets[i];
+    }
+    std::copy(sets.tokens.begin(), sets.tokens.end(),
+              flat.tokens.begin() + static_cast<ptrdiff_t>(firsts[part]));
+  });
+  return flat;
+}
+
 }  // namespace strata::bench

@@ -6,7 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "base/large_array.h"
 #include "base/status.h"
+#include "kernels/setops/block_image.h"
 #include "kernels/setops/set_block.h"
 #include "kernels/setops/set_list.h"
 
@@ -15,6 +17,14 @@ namespace strata::bench {
 enum class TokenSpread : uint8_t {
   kUniform,  // queries are drawn as documents are
   kZipf,     // s = 1, ranks given to tokens at random; queries are documents
+};
+
+// Documents as one array of each kind; ids are numbers.
+struct FlatDocuments {
+  LargeArray<uint64_t> offsets;
+  LargeArray<Token> tokens;
+
+  FlatSets view() const { return {.offsets = offsets, .tokens = tokens}; }
 };
 
 class SetDocuments {
@@ -31,6 +41,8 @@ class SetDocuments {
   SetList queries() const { return queries_.view(); }
   // A block for each part. Takes all cores.
   Result<std::vector<SetBlock>> Blocks() const;
+  // Takes all cores.
+  Result<FlatDocuments> Flat() const;
 
  private:
   std::vector<SetLists> parts_;

@@ -43,21 +43,6 @@ constexpr size_t SharedBytes() {
   return purpose == Purpose::kSample ? sizeof(Shared) : offsetof(Shared, buckets);
 }
 
-// The place of `value` among ascending values, or `count`.
-__device__ uint32_t PlaceOf(const uint32_t* values, uint32_t count, uint32_t value) {
-  uint32_t low = 0;
-  uint32_t high = count;
-  while (low < high) {
-    const uint32_t middle = (low + high) / 2;
-    if (values[middle] < value) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < count && values[low] == value ? low : count;
-}
-
 // The list of a thread's token of a query; begin == end: there is none.
 struct FoundList {
   uint32_t begin = 0;
@@ -182,6 +167,10 @@ template <Purpose purpose>
 __device__ void LookAt(const CountJob& job, const Block& block, uint32_t block_number,
                        uint32_t query, uint32_t place, uint32_t length, uint32_t overlap,
                        Shared& shared, Turn& turn) {
+  if (job.allowed != nullptr) {
+    const uint32_t document = block_number * kCounters + place;
+    if ((job.allowed[document / 32] >> document % 32 & 1) == 0) return;
+  }
   const auto tokens =
       static_cast<uint32_t>(job.queries.offsets[query + 1] - job.queries.offsets[query]);
   if constexpr (purpose == Purpose::kSample) {
@@ -193,11 +182,6 @@ __device__ void LookAt(const CountJob& job, const Block& block, uint32_t block_n
             ? turn.least[length]
             : LeastOverlap(job.metric, job.thresholds.at_least[query], tokens, length);
     if (overlap < least) return;
-    if constexpr (purpose == Purpose::kSharpen) {
-      const Fraction similarity = Similarity(job.metric, overlap, tokens, length);
-      const uint32_t bucket = BucketOf(job.metric, similarity);
-      atomicAdd(&job.thresholds.buckets[query * kBuckets + bucket], 1U);
-    }
     const Candidate candidate{block_number * kCounters + place, overlap};
     if (const uint32_t at = atomicAdd(&turn.candidates, 1U); at < kStaged) {
       turn.staged[at] = candidate;
@@ -317,6 +301,11 @@ __device__ void ChooseSample(const CountJob& job, uint32_t tokens, const Looks& 
     chosen = bucket;
     bucket *= 2;
   }
+  // To look again takes less than to count what is in between.
+  constexpr uint32_t kFinest = 8;
+  for (uint32_t step = chosen / 2; step > chosen / kFinest && step > 0; step /= 2) {
+    if (HasEnough(job, tokens, chosen + step, looks, shared, turn)) chosen += step;
+  }
   SetLeast(job, tokens, chosen, turn);
   __syncthreads();
 }
@@ -329,11 +318,13 @@ __device__ uint8_t LeastFor(const CountJob& job, uint32_t query) {
 }
 
 template <Purpose purpose>
-__global__ void __launch_bounds__(kCountThreads, purpose == Purpose::kSample ? 2 : 3)
+__global__ void __launch_bounds__(kCountThreads, CountBlocksAtOnce(purpose))
     CountBlock(const __grid_constant__ CountJob job) {
   extern __shared__ uint4 dynamic[];
   Shared& shared = *reinterpret_cast<Shared*>(dynamic);
-  const uint32_t block_number = job.first_block + blockIdx.x % job.blocks_count;
+  // Neighbours work on the same documents, so that what is at work fits the second-level cache.
+  const uint32_t parts = (job.queries.queries + job.queries_each - 1) / job.queries_each;
+  const uint32_t block_number = job.first_block + blockIdx.x / parts;
   if (threadIdx.x == 0) shared.block = job.blocks[block_number];
   __syncthreads();
   const Block& block = shared.block;
@@ -358,7 +349,7 @@ __global__ void __launch_bounds__(kCountThreads, purpose == Purpose::kSample ? 2
     turn.frequent = 0;
     turn.candidates = 0;
   }
-  const uint32_t begin = blockIdx.x / job.blocks_count * job.queries_each;
+  const uint32_t begin = blockIdx.x % parts * job.queries_each;
   const uint32_t last = begin + job.queries_each;
   const uint32_t end = last < job.queries.queries ? last : job.queries.queries;
   FoundList list = FindList(block, job.queries, begin);
@@ -425,15 +416,8 @@ cudaError_t CountFor(const CountJob& job, cudaStream_t stream) {
 }  // namespace
 
 cudaError_t Count(Purpose purpose, const CountJob& job, cudaStream_t stream) {
-  switch (purpose) {
-    case Purpose::kSample:
-      return CountFor<Purpose::kSample>(job, stream);
-    case Purpose::kSharpen:
-      return CountFor<Purpose::kSharpen>(job, stream);
-    case Purpose::kSearch:
-      return CountFor<Purpose::kSearch>(job, stream);
-  }
-  return cudaErrorNotSupported;
+  return purpose == Purpose::kSample ? CountFor<Purpose::kSample>(job, stream)
+                                     : CountFor<Purpose::kSearch>(job, stream);
 }
 
 }  // namespace strata::gpu_sets

@@ -9,9 +9,8 @@ inline constexpr unsigned kCountThreads = 512;
 
 // What is done with a document that has a token in common with a query.
 enum class Purpose : uint8_t {
-  kSample,   // its similarity is counted in the query's buckets
-  kSearch,   // it becomes a candidate, if it reaches the threshold
-  kSharpen,  // the same, and its similarity is counted, for a better threshold
+  kSample,  // its similarity is counted in the query's buckets
+  kSearch,  // it becomes a candidate, if it reaches the threshold
 };
 
 struct CountJob {
@@ -21,12 +20,18 @@ struct CountJob {
   Ranges queries;
   uint32_t queries_each;  // of a block of threads
   SetMetric metric;
-  uint32_t enough;  // documents of a block in a sample
+  uint32_t enough;          // documents of a block in a sample
+  const uint32_t* allowed;  // by block and place; null: all
   Thresholds thresholds;
   Candidate* candidates;  // [query][room]
   uint32_t room;
   uint32_t* found;  // [query]: candidates, those without room, too
 };
+
+// Blocks of threads that a processor runs at a time.
+constexpr unsigned CountBlocksAtOnce(Purpose purpose) {
+  return purpose == Purpose::kSample ? 2 : 3;
+}
 
 cudaError_t Count(Purpose purpose, const CountJob& job, cudaStream_t stream);
 

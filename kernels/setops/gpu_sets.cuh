@@ -16,6 +16,10 @@ inline constexpr unsigned kRoom = 16'384;   // candidates of a query
 inline constexpr unsigned kQueriesAtOnce = 2048;
 inline constexpr unsigned kMostSelected = 2048;
 
+inline constexpr unsigned kTile = 32;        // documents side by side (gpu_index.cuh)
+inline constexpr unsigned kGroup = 8;        // tokens of a document together
+inline constexpr uint16_t kNoRank = 0xFFFF;  // instead of a token's rank
+
 // A SetBlock on the GPU.
 struct Block {
   const uint32_t* starts;
@@ -25,12 +29,28 @@ struct Block {
   const uint32_t* bits;  // `words` for each frequent list
   const uint32_t* lengths;
   const DocumentId* ids;
+  const uint32_t* tiles;  // how many groups are before a tile
   uint32_t direct;
   uint32_t rare_count;
   uint32_t frequent_count;
   uint32_t size;
   uint32_t words;  // of 32 bits
 };
+
+// The place of `value` among ascending values, or `count`.
+STRATA_HD uint32_t PlaceOf(const uint32_t* values, uint32_t count, uint32_t value) {
+  uint32_t low = 0;
+  uint32_t high = count;
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2;
+    if (values[middle] < value) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < count && values[low] == value ? low : count;
+}
 
 struct Candidate {
   uint32_t document;  // block * 65,536 + place

@@ -1,9 +1,14 @@
-// GpuSets: blocks of documents in a GPU's memory, and exact searches in them by counting
-// (count_search.h tells how): a block of threads keeps the counters of one block of documents in
-// shared memory and has queries pass over them.
+// GpuSets: documents in a GPU's memory, indexed there, and exact searches in them by two engines:
 //
-//   sample     a few blocks are counted whole; the k-th best there is a threshold for the rest
-//   count      documents that reach it become candidates, some thousands a query
+//   counting   a block of threads keeps the counters of one block of documents in shared memory and
+//              has queries pass over them (count_search.h tells how)
+//   scanning   128 queries' tokens are in shared memory and all documents pass over them
+//
+// Both find candidates, in steps that take in more and more documents:
+//
+//   sample     some documents are counted whole; the k-th best there is a threshold for the next
+//   sharpen    documents that reach it are candidates, and make a better threshold
+//   search     the rest; some hundred candidates a query
 //   select     of those the best k, by similarity and then id
 //
 // In a build without CUDA, Open says so.
@@ -15,15 +20,26 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/work_pool.h"
+#include "kernels/setops/block_image.h"
 #include "kernels/setops/set_block.h"
 #include "kernels/setops/top_hits.h"
 
 namespace strata {
 
+enum class GpuEngine : uint8_t { kCounting, kScanning };
+
+struct GpuSearchMeans {
+  GpuEngine engine = GpuEngine::kCounting;  // scanning only if it is there
+  // Documents that can be answers, as AllowedBlock::allowed of each block; empty: all.
+  std::span<const std::span<const uint64_t>> allowed = {};
+};
+
 class GpuSets {
  public:
   static constexpr size_t kLongestQuery = 254;  // an overlap fits a byte
   static constexpr size_t kMostBlocks = 65'536;
+  static constexpr size_t kScanned = 128;  // queries at once
 
   // What a search has done.
   struct Counts {
@@ -31,14 +47,28 @@ class GpuSets {
     uint64_t asked_again = 0;  // queries with more candidates than there was room for
   };
 
-  // Blocks stay where they are while this lives. kNotFound: no such GPU; kRefused: no memory.
-  static Result<std::unique_ptr<GpuSets>> Open(int device, std::span<const SetBlock> blocks);
+  // Makes this process ready to use the GPU, once, which Open does otherwise: some tenths of a
+  // second, in which the caller may do something else. Any thread.
+  static Status Prepare(int device);
+  // Copies the documents to the GPU and indexes them there; the pool's threads bring them into the
+  // form that it takes. They are not read later. kNotFound: no such GPU; kRefused: no memory.
+  static Result<std::unique_ptr<GpuSets>> Open(int device, const BlockSource& documents,
+                                               WorkPool& pool);
   virtual ~GpuSets() = default;
 
   // The answer to each query, best first, as CountSearch and AppendStrangers give it. kInvalid: a
-  // query of more than kLongestQuery tokens. One thread at a time.
+  // query of more than kLongestQuery tokens, or bits that are not those of the blocks. One thread
+  // at a time.
   virtual Result<std::vector<std::vector<Hit>>> Search(const SetList& queries,
-                                                       const SearchGoal& goal) = 0;
+                                                       const SearchGoal& goal,
+                                                       const GpuSearchMeans& means) = 0;
+  // The same in all documents, by counting.
+  Result<std::vector<std::vector<Hit>>> Search(const SetList& queries, const SearchGoal& goal) {
+    return Search(queries, goal, {});
+  }
+  // Whether the scanning engine is there: for documents whose tokens are all below
+  // SetBlock::kDirectTokens, and not all of these.
+  virtual bool scans() const = 0;
   // Of the last search.
   virtual Counts counts() const = 0;
   // Of GPU memory for the blocks.

@@ -1,6 +1,9 @@
 #include "kernels/setops/search_plan.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/status.h"
@@ -37,19 +40,88 @@ double TimeOf(const Rates& rates, const Work& work, double times) {
   return rates.Time(work) * times;
 }
 
-// Puts the queries into groups of kBatch.
-void AddGroups(SearchEngine engine, std::span<const uint32_t> queries,
-               std::span<const double> counting_ns, double scan_ns, SearchPlan& plan) {
-  for (size_t begin = 0; begin < queries.size(); begin += SearchPlan::kBatch) {
-    const auto some = queries.subspan(begin, std::min(SearchPlan::kBatch, queries.size() - begin));
-    SearchPlan::Group group{engine, {some.begin(), some.end()}, scan_ns};
-    if (engine == SearchEngine::kCounting) {
-      group.estimate_ns = 0;
-      for (const uint32_t query : some) group.estimate_ns += counting_ns[query];
+// What answering with one kind of engine takes, query by query.
+struct Costs {
+  std::vector<double> counting_ns = {};    // of each query
+  std::vector<double> candidates_ns = {};  // besides, with any engine
+  double scan_ns = 0;                      // of `scanned` queries
+  size_t scanned = 1;
+  double scan_call_ns = 0;  // if anything is scanned
+
+  double CountingAll() const { return Sum(counting_ns) + Sum(candidates_ns); }
+  double ScanningAll() const {
+    const size_t passes = (counting_ns.size() + scanned - 1) / scanned;
+    return scan_call_ns + static_cast<double>(passes) * scan_ns + Sum(candidates_ns);
+  }
+  static double Sum(std::span<const double> of) {
+    return std::accumulate(of.begin(), of.end(), 0.0);
+  }
+};
+
+// Queries, the dearest to count first, and how many of them are best scanned.
+struct Division {
+  std::vector<uint32_t> order;
+  size_t scanned = 0;
+  double estimate_ns = 0;
+
+  explicit Division(const Costs& costs) : order(costs.counting_ns.size()) {
+    std::iota(order.begin(), order.end(), 0U);
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      return costs.counting_ns[a] > costs.counting_ns[b];
+    });
+    // Each further group to scan saves no more than the one before.
+    double saved = -costs.scan_call_ns;
+    while (scanned < order.size()) {
+      const size_t end = std::min(scanned + costs.scanned, order.size());
+      double counted = 0;
+      for (size_t i = scanned; i < end; ++i) counted += costs.counting_ns[order[i]];
+      if (counted <= costs.scan_ns) break;
+      saved += counted - costs.scan_ns;
+      scanned = end;
     }
-    plan.estimate_ns += group.estimate_ns;
+    estimate_ns = costs.CountingAll();
+    if (saved <= 0) {
+      scanned = 0;
+    } else {
+      estimate_ns -= saved;
+    }
+  }
+  std::span<const uint32_t> ToScan() const { return std::span(order).first(scanned); }
+  std::span<const uint32_t> ToCount() const { return std::span(order).subspan(scanned); }
+};
+
+// Puts the queries into groups of at most `most`.
+void AddGroups(SearchEngine engine, std::span<const uint32_t> queries, size_t most, bool scans,
+               const Costs& costs, SearchPlan& plan) {
+  for (size_t begin = 0; begin < queries.size(); begin += most) {
+    const auto some = queries.subspan(begin, std::min(most, queries.size() - begin));
+    SearchPlan::Group group{engine, {some.begin(), some.end()}, 0};
+    std::sort(group.queries.begin(), group.queries.end());
+    if (scans) {
+      const size_t passes = (some.size() + costs.scanned - 1) / costs.scanned;
+      group.estimate_ns = costs.scan_call_ns + static_cast<double>(passes) * costs.scan_ns;
+    }
+    for (const uint32_t query : some) {
+      group.estimate_ns += costs.candidates_ns[query];
+      if (!scans) group.estimate_ns += costs.counting_ns[query];
+    }
     plan.groups.push_back(std::move(group));
   }
+}
+
+// Of all documents of a block with the query, together, about: some words of bits stand for all.
+double OverlapsOf(const SetBlock& block, std::span<const Token> query) {
+  constexpr size_t kWordsLookedAt = 16;
+  const size_t step = std::max<size_t>(block.words() / kWordsLookedAt, 1);
+  double overlaps = 0;
+  for (const Token token : query) {
+    const SetBlock::Places places = block.With(token);
+    overlaps += static_cast<double>(places.list.size());
+    for (size_t word = 0; word < places.bits.size(); word += step) {
+      overlaps += std::popcount(places.bits[word]) * static_cast<double>(step);
+    }
+  }
+  return overlaps;
 }
 
 // A query longer than this is not counted on a GPU.
@@ -63,7 +135,8 @@ bool FitGpu(const SetList& queries) {
 }  // namespace
 
 std::string_view NameOf(SearchEngine engine) {
-  constexpr std::array<std::string_view, 3> kNames = {"counting", "scanning", "counting on a GPU"};
+  constexpr std::array<std::string_view, 4> kNames = {"counting", "scanning", "counting on a GPU",
+                                                      "scanning on a GPU"};
   return kNames.at(static_cast<size_t>(engine));
 }
 
@@ -105,54 +178,81 @@ ScanWork ScanWorkOf(const SetBlock& block) {
   return work;
 }
 
-SearchPlan PlanSearch(const PlannedBlocks& blocks, const SetList& queries, const SearchRates& rates,
-                      size_t threads) {
+double CandidatesOf(double documents, double overlap, size_t k) {
+  if (k == 0 || overlap <= 0) return 0;
+  const auto room = static_cast<double>(TopHits::RoomFor(k));
+  // Documents that have an overlap of `least` or more, and of one more: shares of all.
+  double least = 1;
+  double exactly = overlap * std::exp(-overlap);
+  double have = 1 - std::exp(-overlap);
+  double have_more = std::max(have - exactly, 0.0);
+  double seen = 0;
+  double candidates = 0;
+  double kept = 0;
+  while (seen < documents) {
+    // Until there is no more room, and the best k are kept.
+    const double until = std::min(seen + (room - kept) / have, documents);
+    candidates += (until - seen) * have;
+    seen = until;
+    kept = static_cast<double>(k);
+    while (have_more * seen >= kept) {
+      ++least;
+      exactly *= overlap / least;
+      have = have_more;
+      have_more = std::max(have - exactly, 0.0);
+    }
+  }
+  return candidates;
+}
+
+SearchPlan PlanSearch(const PlannedBlocks& blocks, const SetList& queries, const SearchGoal& goal,
+                      const SearchRates& rates, size_t threads) {
   STRATA_CHECK(threads > 0);
   const Sample sample(blocks.blocks);
-  std::vector<double> counting_ns(queries.size());
-  CountWork all;
+  double documents = 0;
+  for (const SetBlock* block : sample.blocks) documents += static_cast<double>(block->size());
+  documents *= sample.documents_each;
+  Costs cpu{.scanned = SearchPlan::kBatch};
+  Costs gpu{.scanned = GpuSets::kScanned, .scan_call_ns = rates.gpu.scan_call_ns};
   for (size_t i = 0; i < queries.size(); ++i) {
     CountWork work;
-    for (const SetBlock* block : sample.blocks) work += CountWorkOf(*block, queries[i]);
-    counting_ns[i] = TimeOf(rates.count, work, sample.documents_each);
-    all += work;
+    double overlaps = 0;
+    for (const SetBlock* block : sample.blocks) {
+      work += CountWorkOf(*block, queries[i]);
+      overlaps += OverlapsOf(*block, queries[i]);
+    }
+    cpu.counting_ns.push_back(TimeOf(rates.count, work, sample.documents_each));
+    const double each = documents > 0 ? overlaps * sample.documents_each / documents : 0;
+    cpu.candidates_ns.push_back(rates.candidate_ns * CandidatesOf(documents, each, goal.k));
+    gpu.counting_ns.push_back(TimeOf(rates.gpu.count, work, sample.documents_each));
+    gpu.candidates_ns.push_back(rates.gpu.query_ns);
   }
   ScanWork scan;
   for (const SetBlock* block : sample.blocks) scan += ScanWorkOf(*block);
-  const double scan_ns = TimeOf(rates.scan, scan, sample.documents_each);
+  cpu.scan_ns = TimeOf(rates.scan, scan, sample.documents_each);
+  gpu.scan_ns = TimeOf(rates.gpu.scan, scan, sample.documents_each);
+  if (!blocks.gpu_scans) gpu.scan_ns = std::numeric_limits<double>::max();
 
   SearchPlan plan;
   const auto shared = static_cast<double>(threads);
-  const size_t batches = (queries.size() + SearchPlan::kBatch - 1) / SearchPlan::kBatch;
-  plan.counting_ns = std::accumulate(counting_ns.begin(), counting_ns.end(), 0.0) / shared;
-  plan.scanning_ns = static_cast<double>(batches) * scan_ns / shared;
-
-  // The dearest to count first. Each further group to scan saves no more than the one before.
-  std::vector<uint32_t> order(queries.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return counting_ns[a] > counting_ns[b]; });
-  size_t scanned = 0;
-  while (scanned < order.size()) {
-    const size_t end = std::min(scanned + SearchPlan::kBatch, order.size());
-    double counted = 0;
-    for (size_t i = scanned; i < end; ++i) counted += counting_ns[order[i]];
-    if (counted <= scan_ns) break;
-    scanned = end;
-  }
-  const std::span<const uint32_t> ordered(order);
-  AddGroups(SearchEngine::kScanning, ordered.first(scanned), counting_ns, scan_ns, plan);
-  AddGroups(SearchEngine::kCounting, ordered.subspan(scanned), counting_ns, scan_ns, plan);
-  plan.estimate_ns /= shared;
-
+  plan.counting_ns = cpu.CountingAll() / shared;
+  plan.scanning_ns = cpu.ScanningAll() / shared;
+  const Division on_cpu(cpu);
+  plan.estimate_ns = on_cpu.estimate_ns / shared;
   if (blocks.gpu_has_all && queries.size() > 0 && FitGpu(queries)) {
-    plan.gpu_ns = rates.gpu_call_ns + TimeOf(rates.gpu, all, sample.documents_each);
+    const Division on_gpu(gpu);
+    plan.gpu_ns = rates.gpu.call_ns + on_gpu.estimate_ns;
     if (*plan.gpu_ns < plan.estimate_ns) {
-      std::sort(order.begin(), order.end());
-      plan.groups = {{SearchEngine::kGpuCounting, std::move(order), *plan.gpu_ns}};
       plan.estimate_ns = *plan.gpu_ns;
+      AddGroups(SearchEngine::kGpuScanning, on_gpu.ToScan(), queries.size(), true, gpu, plan);
+      AddGroups(SearchEngine::kGpuCounting, on_gpu.ToCount(), queries.size(), false, gpu, plan);
+      plan.groups.front().estimate_ns += rates.gpu.call_ns;
+      return plan;
     }
   }
+  constexpr size_t kBatch = SearchPlan::kBatch;
+  AddGroups(SearchEngine::kScanning, on_cpu.ToScan(), kBatch, true, cpu, plan);
+  AddGroups(SearchEngine::kCounting, on_cpu.ToCount(), kBatch, false, cpu, plan);
   return plan;
 }
 

@@ -6,8 +6,8 @@
 //
 // How much work each engine would have is known from the blocks, without doing it. What a unit of
 // work takes is a machine's, and is measured there (storage/itemset/measure_rates.h). The queries
-// that are dearest to count are scanned, 32 together, as long as that takes less than counting
-// them.
+// that are dearest to count are scanned, as many together as an engine takes, as long as that takes
+// less than counting them; on a GPU likewise.
 #pragma once
 
 #include <array>
@@ -27,8 +27,9 @@ enum class SearchEngine : uint8_t {
   kCounting = 0,     // CountSearch
   kScanning = 1,     // ScanSearch
   kGpuCounting = 2,  // GpuSets
+  kGpuScanning = 3,  // GpuSets
 };
-// "counting", "scanning", "counting on a GPU".
+// "counting", "scanning", "counting on a GPU", "scanning on a GPU".
 std::string_view NameOf(SearchEngine engine);
 
 // What a query's counting is made of.
@@ -72,25 +73,36 @@ struct ScanRates {
   }
 };
 
+// Of a GPU, all of it. A search has steps that take as long for one query as for many.
+struct GpuRates {
+  double call_ns = 60'000;  // of a call, whatever it asks
+  double query_ns = 600;    // of a query's selection and its way to the host
+  CountRates count{
+      .lookup_ns = 0.06, .posting_ns = 0.0015, .word_ns = 0.0037, .document_ns = 0.00013};
+  double scan_call_ns = 1'000'000;                                     // of a call that scans
+  ScanRates scan{.list_ns = 0, .token_ns = 0.0023, .document_ns = 0};  // GpuSets::kScanned queries
+};
+
 // Nanoseconds of one thread, or of the whole GPU. The values here are those of one machine: two
-// cores of an AMD EPYC with AVX-512, and an H200 (docs/search.md).
+// cores of an AMD EPYC with AVX-512, and an H100 (docs/search.md).
 struct SearchRates {
   CountRates count{.lookup_ns = 32, .posting_ns = 0.26, .word_ns = 1.3, .document_ns = 0.007};
   ScanRates scan{.list_ns = 0.06, .token_ns = 0.64, .document_ns = 1.5};
-  double gpu_call_ns = 90'000;  // of a call, whatever it asks
-  CountRates gpu{.lookup_ns = 0.005, .posting_ns = 0.0023, .word_ns = 0.01, .document_ns = 0.0002};
+  double candidate_ns = 60;  // of a document that is offered to TopHits
+  GpuRates gpu;
 };
 
 // Documents that are searched, of a plan's point of view.
 struct PlannedBlocks {
   std::span<const AllowedBlock> blocks;
-  bool gpu_has_all = false;  // a GPU holds just these, all of their documents allowed
+  bool gpu_has_all = false;  // a GPU holds just these
+  bool gpu_scans = false;    // GpuSets::scans()
 };
 
 struct SearchPlan {
   struct Group {
     SearchEngine engine = SearchEngine::kCounting;
-    std::vector<uint32_t> queries;  // by number; at most kBatch, on a GPU any number
+    std::vector<uint32_t> queries;  // by number, ascending; at most kBatch, on a GPU any number
     double estimate_ns = 0;         // of one thread, or of the GPU
   };
   // Counting gains from a batch, too: a block's lists stay in a cache while queries pass over them.
@@ -106,8 +118,13 @@ struct SearchPlan {
 
 // Each of the queries ascends without repeats. `threads` share the work, at least 1. Looks at some
 // blocks of many (an estimate), so that planning takes a small part of the search.
-SearchPlan PlanSearch(const PlannedBlocks& blocks, const SetList& queries, const SearchRates& rates,
-                      size_t threads);
+SearchPlan PlanSearch(const PlannedBlocks& blocks, const SetList& queries, const SearchGoal& goal,
+                      const SearchRates& rates, size_t threads);
+
+// How many documents are offered to TopHits of the best k, about: those that reach its threshold as
+// it is when they are looked at. There are `documents` of them, and overlaps with the query are
+// distributed by Poisson's law around `overlap`. Equally alike ones are all offered.
+double CandidatesOf(double documents, double overlap, size_t k);
 
 // Of one query, and of any group, in one block.
 CountWork CountWorkOf(const SetBlock& block, std::span<const Token> query);

@@ -37,8 +37,9 @@ struct Fraction {
   uint64_t den = 1;
 };
 
-// Exact: by products of 128 bits.
+// Exact: by products of 128 bits, unless 64 suffice.
 STRATA_HD bool IsLess(Fraction a, Fraction b) {
+  if ((a.num | a.den | b.num | b.den) >> 32 == 0) return a.num * b.den < b.num * a.den;
   using Wide = unsigned __int128;
   return static_cast<Wide>(a.num) * b.den < static_cast<Wide>(b.num) * a.den;
 }

@@ -7,13 +7,13 @@ namespace {
 
 constexpr size_t kKnownLengths = 4096;  // longer documents are computed each time
 
-size_t RoomFor(size_t k) {
+}  // namespace
+
+size_t TopHits::RoomFor(size_t k) {
   constexpr size_t kLeastRoom = 1024;
   if (k > SearchGoal::kAll / 4) return SearchGoal::kAll;
   return std::max(kLeastRoom, 4 * k);
 }
-
-}  // namespace
 
 TopHits::TopHits(const SearchGoal& goal, uint32_t query_length)
     : goal_(goal), query_length_(query_length), room_(RoomFor(goal.k)), least_(goal.at_least) {}

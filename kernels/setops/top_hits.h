@@ -32,6 +32,9 @@ class TopHits {
  public:
   TopHits(const SearchGoal& goal, uint32_t query_length);
 
+  // Of so many offers the best k are kept, and make the threshold.
+  static size_t RoomFor(size_t k);
+
   uint32_t query_length() const { return query_length_; }
   // The least overlap, from 1 on, with which a document of this length can still be among the
   // answers. It grows as documents are offered.

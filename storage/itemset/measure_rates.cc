@@ -134,6 +134,23 @@ ScanRates MeasureScanning(const Clock& clock, const SetBlock& rare) {
   return rates;
 }
 
+// Offers of which a few are good, as they come in searches.
+double MeasureCandidates(const Clock& clock) {
+  constexpr SearchGoal kBest{.metric = SetMetric::kOverlapMax, .k = 100};
+  constexpr uint32_t kLength = 64;
+  Random random(9);
+  std::vector<Hit> offers;
+  for (DocumentId id = 0; id < kDocuments; ++id) {
+    const auto length = static_cast<uint32_t>(1 + random.Below(2 * kLength));
+    offers.push_back({id, static_cast<uint32_t>(1 + random.Below(std::min(length, 8U))), length});
+  }
+  const double time = Shortest(clock, [&] {
+    TopHits hits(kBest, kLength);
+    for (const Hit& hit : offers) hits.Offer(hit);
+  });
+  return AboveZero(time / static_cast<double>(offers.size()));
+}
+
 }  // namespace
 
 SearchRates MeasureSearchRates(const Clock& clock) {
@@ -142,6 +159,7 @@ SearchRates MeasureSearchRates(const Clock& clock) {
   const SetBlock common = MakeBlock(kDocuments, 32, 1'024);
   rates.count = MeasureCounting(clock, rare, common);
   rates.scan = MeasureScanning(clock, rare);
+  rates.candidate_ns = MeasureCandidates(clock);
   return rates;
 }
 

@@ -86,6 +86,38 @@ void SearchOnCpu(std::span<const AllowedBlock> blocks, const SetList& queries,
   });
 }
 
+bool IsOfGpu(SearchEngine engine) {
+  return engine == SearchEngine::kGpuCounting || engine == SearchEngine::kGpuScanning;
+}
+
+// Group after group.
+Status SearchOnGpu(std::span<const AllowedBlock> blocks, bool is_all, const SetList& queries,
+                   const SearchGoal& goal, const SearchMeans& means, SearchReport& report,
+                   Answers& answers) {
+  std::vector<std::span<const uint64_t>> allowed;
+  if (!is_all) {
+    for (const AllowedBlock& block : blocks) allowed.push_back(block.allowed);
+  }
+  for (size_t i = 0; i < report.plan.groups.size(); ++i) {
+    const SearchPlan::Group& group = report.plan.groups[i];
+    const TimeNs begin = means.clock->Now();
+    const GpuSearchMeans how{.engine = group.engine == SearchEngine::kGpuScanning
+                                           ? GpuEngine::kScanning
+                                           : GpuEngine::kCounting,
+                             .allowed = allowed};
+    if (group.queries.size() == queries.size()) {
+      STRATA_ASSIGN(answers, means.gpu->Search(queries, goal, how));
+    } else {
+      SetLists some;
+      for (const uint32_t query : group.queries) some.Add(queries[query]);
+      STRATA_ASSIGN(auto found, means.gpu->Search(some.view(), goal, how));
+      for (size_t j = 0; j < found.size(); ++j) answers[group.queries[j]] = std::move(found[j]);
+    }
+    report.took_ns[i] = static_cast<double>(means.clock->Now() - begin);
+  }
+  return {};
+}
+
 std::string Milliseconds(double ns) { return fmt::format("{:.3f} ms", ns / 1e6); }
 
 }  // namespace
@@ -98,16 +130,17 @@ Result<Answers> SearchAsPlanned(std::span<const AllowedBlock> blocks, bool is_al
   const TimeNs begin = means.clock->Now();
   of = {.queries = queries.size(), .blocks = blocks.size(), .threads = means.threads};
   for (const AllowedBlock& block : blocks) of.documents += block.block->size();
-  of.plan =
-      PlanSearch({blocks, is_all && means.gpu != nullptr}, queries, means.rates, means.threads);
+  const PlannedBlocks planned_for{.blocks = blocks,
+                                  .gpu_has_all = means.gpu != nullptr,
+                                  .gpu_scans = means.gpu != nullptr && means.gpu->scans()};
+  of.plan = PlanSearch(planned_for, queries, goal, means.rates, means.threads);
   of.took_ns.resize(of.plan.groups.size());
   const TimeNs planned = means.clock->Now();
   of.planning_ns = static_cast<double>(planned - begin);
 
   Answers answers(queries.size());
-  if (!of.plan.groups.empty() && of.plan.groups[0].engine == SearchEngine::kGpuCounting) {
-    STRATA_ASSIGN(answers, means.gpu->Search(queries, goal));
-    of.took_ns[0] = static_cast<double>(means.clock->Now() - planned);
+  if (!of.plan.groups.empty() && IsOfGpu(of.plan.groups[0].engine)) {
+    STRATA_TRY(SearchOnGpu(blocks, is_all, queries, goal, means, of, answers));
   } else if (queries.size() > 0) {
     SearchOnCpu(blocks, queries, goal, means, of, answers);
   }
@@ -121,8 +154,8 @@ std::string Explain(const SearchReport& report) {
   const SearchPlan& plan = report.plan;
   fmt::format_to(to, "{} queries, {} documents in {} blocks, {} threads\n", report.queries,
                  report.documents, report.blocks, report.threads);
-  for (const SearchEngine engine :
-       {SearchEngine::kCounting, SearchEngine::kScanning, SearchEngine::kGpuCounting}) {
+  for (const SearchEngine engine : {SearchEngine::kCounting, SearchEngine::kScanning,
+                                    SearchEngine::kGpuCounting, SearchEngine::kGpuScanning}) {
     size_t queries = 0;
     size_t groups = 0;
     double expected = 0;
@@ -137,15 +170,14 @@ std::string Explain(const SearchReport& report) {
     if (groups == 0) continue;
     fmt::format_to(to, "{}: {} queries in {} groups, expected {} of {}, took {}\n", NameOf(engine),
                    queries, groups, Milliseconds(expected),
-                   engine == SearchEngine::kGpuCounting ? "the GPU" : "one thread",
-                   Milliseconds(took));
+                   IsOfGpu(engine) ? "the GPU" : "one thread", Milliseconds(took));
   }
   fmt::format_to(to, "together: expected {}, took {} with {} of planning\n",
                  Milliseconds(plan.estimate_ns), Milliseconds(report.total_ns),
                  Milliseconds(report.planning_ns));
   fmt::format_to(to, "one engine alone would be expected to take: counting {}, scanning {}",
                  Milliseconds(plan.counting_ns), Milliseconds(plan.scanning_ns));
-  if (plan.gpu_ns) fmt::format_to(to, ", counting on a GPU {}", Milliseconds(*plan.gpu_ns));
+  if (plan.gpu_ns) fmt::format_to(to, ", a GPU {}", Milliseconds(*plan.gpu_ns));
   fmt::format_to(to, "\n");
   return fmt::to_string(out);
 }

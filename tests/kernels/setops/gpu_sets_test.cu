@@ -10,6 +10,16 @@
 namespace strata {
 namespace {
 
+WorkPool& Pool() {
+  static const auto pool = WorkPool::Start("documents", 2);
+  return **pool;
+}
+
+Result<std::unique_ptr<GpuSets>> Open(std::span<const SetBlock> blocks) {
+  STRATA_ASSIGN(const auto source, SourceOf(blocks));
+  return GpuSets::Open(0, *source, Pool());
+}
+
 class GpuSetsOf : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(GpuSetsOf, RandomDocumentsFindsWhatAPlainSearchFinds) {
@@ -17,20 +27,27 @@ TEST_P(GpuSetsOf, RandomDocumentsFindsWhatAPlainSearchFinds) {
   constexpr uint64_t kCases = 10;
   for (uint64_t seed = GetParam() * kCases; seed < (GetParam() + 1) * kCases; ++seed) {
     test::SearchCase of = test::DrawCase(seed);
-    of.allowed.clear();
+    // Half of the time blocks have larger and larger ids.
+    if (seed % 2 == 1) std::iota(of.documents.ids.begin(), of.documents.ids.end(), DocumentId{5});
     for (auto& query : of.queries) query.resize(std::min(query.size(), GpuSets::kLongestQuery));
-    // Blocks of a document each would take an allocation each.
     of.block_size = std::max<size_t>(of.block_size, of.documents.ids.size() / 6 + 1);
     const test::Blocks blocks(of);
-    auto opened = GpuSets::Open(0, blocks.blocks);
+    auto opened = Open(blocks.blocks);
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     const SetLists queries = test::Lists(of.queries);
-    const auto answers = (*opened)->Search(queries.view(), of.goal);
-    ASSERT_TRUE(answers.ok()) << answers.status().ToString();
-    for (size_t q = 0; q < of.queries.size(); ++q) {
-      const auto expected = test::PlainSearch(of.documents, {}, of.queries[q], of.goal);
-      ASSERT_EQ((*answers)[q], expected)
-          << "seed " << seed << ", query " << q << ", " << NameOf(of.goal.metric);
+    GpuSearchMeans means;
+    std::vector<std::span<const uint64_t>> allowed(blocks.allowed.begin(), blocks.allowed.end());
+    if (!of.allowed.empty()) means.allowed = allowed;
+    for (const GpuEngine engine : {GpuEngine::kCounting, GpuEngine::kScanning}) {
+      means.engine = engine;
+      const auto answers = (*opened)->Search(queries.view(), of.goal, means);
+      ASSERT_TRUE(answers.ok()) << answers.status().ToString();
+      for (size_t q = 0; q < of.queries.size(); ++q) {
+        const auto expected = test::PlainSearch(of.documents, of.allowed, of.queries[q], of.goal);
+        ASSERT_EQ((*answers)[q], expected)
+            << "seed " << seed << ", query " << q << ", " << NameOf(of.goal.metric) << ", engine "
+            << static_cast<int>(engine);
+      }
     }
   }
 }
@@ -48,7 +65,7 @@ TEST(GpuSets, OfEqualDocumentsTheSmallestIdsAreFound) {
     }
     std::vector<SetBlock> blocks;
     blocks.push_back(SetBlock::Build(documents.ids, test::Lists(documents.sets).view()));
-    auto opened = GpuSets::Open(0, blocks);
+    auto opened = Open(blocks);
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     const std::vector<test::Tokens> queries{{1, 2}, {1, 2, 5}, {5, 9}};
     const SearchGoal goal{.metric = SetMetric::kDice, .k = 12};
@@ -72,7 +89,7 @@ TEST(GpuSets, OfLongDocumentsCountsShortQueries) {
   }
   std::vector<SetBlock> blocks;
   blocks.push_back(SetBlock::Build(documents.ids, test::Lists(documents.sets).view()));
-  auto opened = GpuSets::Open(0, blocks);
+  auto opened = Open(blocks);
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   test::Tokens query(GpuSets::kLongestQuery);
   std::iota(query.begin(), query.end(), Token{20});

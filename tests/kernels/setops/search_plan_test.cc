@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <random>
 
 #include "tests/kernels/setops/random_sets.h"
 
@@ -11,6 +13,15 @@ namespace strata {
 namespace {
 
 using test::Tokens;
+
+constexpr SearchGoal kGoal{.metric = SetMetric::kOverlapMax, .k = 100};
+
+// Of engines alone: candidates are as many with each.
+SearchRates EngineRates() {
+  SearchRates rates;
+  rates.candidate_ns = 0;
+  return rates;
+}
 
 // Documents of `length` tokens each out of a vocabulary.
 std::vector<SetBlock> MakeBlocks(size_t blocks, size_t documents, size_t length, Token vocabulary) {
@@ -78,7 +89,7 @@ TEST(SearchPlan, RareTokensAreCounted) {
   const auto blocks = MakeBlocks(3, 4'000, 60, 50'000);
   const auto queries = Queries(40, 60, 50'000);
   const auto allowed = AllowAll(blocks);
-  const SearchPlan plan = PlanSearch({allowed}, queries.view(), SearchRates(), 1);
+  const SearchPlan plan = PlanSearch({allowed}, queries.view(), kGoal, EngineRates(), 1);
   EXPECT_EQ(QueriesBy(plan, SearchEngine::kCounting), 40U);
   EXPECT_LT(plan.counting_ns, plan.scanning_ns / 2);
   EXPECT_EQ(AllQueries(plan), UpTo(40));
@@ -91,12 +102,12 @@ TEST(SearchPlan, ManyQueriesOfFrequentTokensAreScannedAndASingleOneIsCounted) {
   const auto blocks = MakeBlocks(3, 4'000, 8, 100);
   const auto queries = Queries(64, 400, 100);
   const auto allowed = AllowAll(blocks);
-  const SearchPlan many = PlanSearch({allowed}, queries.view(), SearchRates(), 1);
+  const SearchPlan many = PlanSearch({allowed}, queries.view(), kGoal, EngineRates(), 1);
   EXPECT_EQ(QueriesBy(many, SearchEngine::kScanning), 64U);
   EXPECT_LT(many.scanning_ns, many.counting_ns / 2);
   const SetList all = queries.view();
   const SetList one{all.offsets.first(2), all.tokens};
-  const SearchPlan single = PlanSearch({allowed}, one, SearchRates(), 1);
+  const SearchPlan single = PlanSearch({allowed}, one, kGoal, EngineRates(), 1);
   EXPECT_EQ(QueriesBy(single, SearchEngine::kCounting), 1U);
 }
 
@@ -116,10 +127,10 @@ TEST(SearchPlan, TakesTheBestOfAllDivisions) {
     for (size_t i = 0; i < 1 + random.Below(150); ++i)
       drawn.push_back(random.Draw(random.Below(60)));
     const SetLists queries = test::Lists(drawn);
-    SearchRates rates;
+    SearchRates rates = EngineRates();
     rates.scan.token_ns = 0.01 + static_cast<double>(random.Below(100)) / 50;
     const auto allowed = AllowAll(blocks);
-    const SearchPlan plan = PlanSearch({allowed}, queries.view(), rates, 1);
+    const SearchPlan plan = PlanSearch({allowed}, queries.view(), kGoal, rates, 1);
     EXPECT_EQ(AllQueries(plan), UpTo(drawn.size()));
 
     std::vector<double> each;
@@ -141,12 +152,12 @@ TEST(SearchPlan, AGpuIsTakenWhereItIsFasterAndCanAnswer) {
   const auto blocks = MakeBlocks(3, 4'000, 60, 50'000);
   const auto allowed = AllowAll(blocks);
   SearchRates slow_call;
-  slow_call.gpu_call_ns = 1e12;
+  slow_call.gpu.call_ns = 1e12;
   SearchRates fast_call;
-  fast_call.gpu_call_ns = 1;
+  fast_call.gpu.call_ns = 1;
   const auto queries = Queries(40, 60, 50'000);
   const auto by_gpu = [&](const SetLists& of, const SearchRates& rates, bool gpu_has_all) {
-    const SearchPlan plan = PlanSearch({allowed, gpu_has_all}, of.view(), rates, 1);
+    const SearchPlan plan = PlanSearch({allowed, gpu_has_all}, of.view(), kGoal, rates, 1);
     EXPECT_EQ(AllQueries(plan), UpTo(of.size()));
     return QueriesBy(plan, SearchEngine::kGpuCounting) > 0;
   };
@@ -157,24 +168,70 @@ TEST(SearchPlan, AGpuIsTakenWhereItIsFasterAndCanAnswer) {
   EXPECT_FALSE(by_gpu(Queries(2, 300, 50'000), fast_call, true));
 }
 
+// Each token is in an eighth of the documents: beyond some queries a GPU scans, too.
+TEST(SearchPlan, AGpuScansManyQueriesOfFrequentTokensIfItCan) {
+  const auto blocks = MakeBlocks(3, 4'000, 8, 100);
+  const auto allowed = AllowAll(blocks);
+  SearchRates rates;
+  rates.gpu.call_ns = 1;
+  rates.gpu.scan_call_ns = 1;
+  const auto queries = Queries(300, 60, 100);
+  const auto plan_for = [&](bool scans, const SetList& of) {
+    const SearchPlan plan = PlanSearch({.blocks = allowed, .gpu_has_all = true, .gpu_scans = scans},
+                                       of, kGoal, rates, 1);
+    EXPECT_EQ(AllQueries(plan), UpTo(of.size()));
+    return plan;
+  };
+  EXPECT_EQ(QueriesBy(plan_for(true, queries.view()), SearchEngine::kGpuScanning), 300U);
+  EXPECT_EQ(QueriesBy(plan_for(false, queries.view()), SearchEngine::kGpuCounting), 300U);
+  rates.gpu.scan_call_ns = 1e12;
+  EXPECT_EQ(QueriesBy(plan_for(true, queries.view()), SearchEngine::kGpuCounting), 300U);
+}
+
+// Offered to TopHits one by one, by counts that are drawn.
+TEST(SearchPlan, CandidatesAreAboutAsManyAsAreOffered) {
+  for (const double overlap : {0.08, 0.7, 5.0}) {
+    std::mt19937_64 draw(4);
+    std::poisson_distribution<uint32_t> overlaps(overlap);
+    const SearchGoal goal{.metric = SetMetric::kOverlap, .k = 100};
+    TopHits hits(goal, 64);
+    size_t offered = 0;
+    constexpr size_t kDocuments = 200'000;
+    for (DocumentId id = 0; id < kDocuments; ++id) {
+      const uint32_t found = overlaps(draw);
+      if (found < hits.LeastOverlap(64)) continue;
+      hits.Offer({id, found, 64});
+      ++offered;
+    }
+    const double expected = CandidatesOf(kDocuments, overlap, goal.k);
+    EXPECT_GT(static_cast<double>(offered), expected / 2) << overlap;
+    EXPECT_LT(static_cast<double>(offered), expected * 2) << overlap;
+  }
+  EXPECT_EQ(CandidatesOf(1000, 0, 100), 0);
+  EXPECT_EQ(CandidatesOf(0, 1, 100), 0);
+  EXPECT_NEAR(CandidatesOf(1000, 1, SearchGoal::kAll), 1000 * (1 - std::exp(-1)), 1e-6);
+}
+
 TEST(SearchPlan, ThreadsShareAndSamplesStandForAll) {
   const auto blocks = MakeBlocks(24, 500, 30, 1'000);
   const auto queries = Queries(10, 30, 1'000);
   const auto allowed = AllowAll(blocks);
-  const SearchPlan one = PlanSearch({allowed}, queries.view(), SearchRates(), 1);
-  const SearchPlan four = PlanSearch({allowed}, queries.view(), SearchRates(), 4);
+  const SearchPlan one = PlanSearch({allowed}, queries.view(), kGoal, SearchRates(), 1);
+  const SearchPlan four = PlanSearch({allowed}, queries.view(), kGoal, SearchRates(), 4);
   EXPECT_NEAR(four.estimate_ns, one.estimate_ns / 4, 1e-6 * one.estimate_ns);
   CountWork exact;
   for (const SetBlock& block : blocks) {
     for (size_t i = 0; i < queries.size(); ++i) exact += CountWorkOf(block, queries.view()[i]);
   }
-  const double ns = SearchRates().count.Time(exact);
-  EXPECT_NEAR(one.counting_ns, ns, 0.1 * ns);
+  const SearchRates rates = EngineRates();
+  const double ns = rates.count.Time(exact);
+  EXPECT_NEAR(PlanSearch({allowed}, queries.view(), kGoal, rates, 1).counting_ns, ns, 0.1 * ns);
+  EXPECT_GT(one.counting_ns, ns);
 }
 
 TEST(SearchPlan, OfNothingIsNothing) {
-  EXPECT_TRUE(PlanSearch({}, SetList(), SearchRates(), 1).groups.empty());
-  const SearchPlan no_documents = PlanSearch({}, Queries(3, 5, 10).view(), SearchRates(), 2);
+  EXPECT_TRUE(PlanSearch({}, SetList(), kGoal, SearchRates(), 1).groups.empty());
+  const SearchPlan no_documents = PlanSearch({}, Queries(3, 5, 10).view(), kGoal, SearchRates(), 2);
   EXPECT_EQ(AllQueries(no_documents), UpTo(3));
 }
 

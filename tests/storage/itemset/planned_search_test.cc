@@ -19,22 +19,27 @@ using test::SearchCase;
 class FakeGpu : public GpuSets {
  public:
   explicit FakeGpu(std::span<const SetBlock> blocks) : blocks_(blocks) {}
-  Result<std::vector<std::vector<Hit>>> Search(const SetList& queries,
-                                               const SearchGoal& goal) override {
+  Result<std::vector<std::vector<Hit>>> Search(const SetList& queries, const SearchGoal& goal,
+                                               const GpuSearchMeans& means) override {
     ++searches;
+    scanned |= means.engine == GpuEngine::kScanning;
+    std::vector<AllowedBlock> blocks = AllowAll(blocks_);
+    for (size_t i = 0; i < means.allowed.size(); ++i) blocks[i].allowed = means.allowed[i];
     std::vector<std::vector<Hit>> answers;
     CountSearch search;
     for (size_t i = 0; i < queries.size(); ++i) {
       TopHits hits(goal, static_cast<uint32_t>(queries[i].size()));
-      for (const SetBlock& block : blocks_) search.Search(block, queries[i], {}, hits);
-      answers.push_back(TakeAnswer(AllowAll(blocks_), hits));
+      for (const AllowedBlock& of : blocks) search.Search(*of.block, queries[i], of.allowed, hits);
+      answers.push_back(TakeAnswer(blocks, hits));
     }
     return answers;
   }
+  bool scans() const override { return true; }
   Counts counts() const override { return {}; }
   size_t bytes() const override { return 0; }
 
   int searches = 0;
+  bool scanned = false;
 
  private:
   std::span<const SetBlock> blocks_;
@@ -54,7 +59,7 @@ class PlannedSearch : public testing::TestWithParam<uint64_t> {
 
 TEST_P(PlannedSearch, FindsWhatAPlainSearchFindsWithAnyRates) {
   constexpr uint64_t kCases = 100;
-  bool counted = false, scanned = false, on_gpu = false;
+  bool counted = false, scanned = false, on_gpu = false, scanned_on_gpu = false;
   for (uint64_t seed = GetParam() * kCases; seed < (GetParam() + 1) * kCases; ++seed) {
     const SearchCase of = test::DrawCase(seed);
     const Blocks blocks(of);
@@ -64,7 +69,10 @@ TEST_P(PlannedSearch, FindsWhatAPlainSearchFindsWithAnyRates) {
     SearchMeans means;
     means.rates.count = {any(), any(), any(), any()};
     means.rates.scan = {any(), any(), any()};
-    means.rates.gpu_call_ns = any() * 1e5;
+    means.rates.gpu.call_ns = any() * 1e5;
+    means.rates.gpu.count = {any(), any(), any(), any()};
+    means.rates.gpu.scan = {any(), any(), any()};
+    means.rates.gpu.scan_call_ns = any() * 1e3;
     const size_t which = draw() % 2;
     means.pool = pools_[which].get();
     means.threads = which == 0 ? 1 : 3;
@@ -85,9 +93,9 @@ TEST_P(PlannedSearch, FindsWhatAPlainSearchFindsWithAnyRates) {
       scanned |= group.engine == SearchEngine::kScanning;
       on_gpu |= group.engine == SearchEngine::kGpuCounting;
     }
-    EXPECT_TRUE(gpu.searches == 0 || of.allowed.empty());
+    scanned_on_gpu |= gpu.scanned;
   }
-  EXPECT_TRUE(counted && scanned && on_gpu);
+  EXPECT_TRUE(counted && scanned && on_gpu && scanned_on_gpu);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, PlannedSearch, testing::Range<uint64_t>(0, 4));
@@ -114,7 +122,7 @@ TEST(MeasureSearchRates, GivesRatesThatAreAboveZero) {
   const SearchRates rates = MeasureSearchRates(RealClock());
   for (const double rate :
        {rates.count.lookup_ns, rates.count.posting_ns, rates.count.word_ns, rates.count.document_ns,
-        rates.scan.list_ns, rates.scan.token_ns, rates.scan.document_ns}) {
+        rates.scan.list_ns, rates.scan.token_ns, rates.scan.document_ns, rates.candidate_ns}) {
     EXPECT_GT(rate, 0);
     EXPECT_LT(rate, 1e6);
   }

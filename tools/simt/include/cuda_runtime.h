@@ -200,6 +200,7 @@ enum cudaDriverEntryPointQueryResult {
 constexpr unsigned cudaStreamNonBlocking = 1;
 constexpr unsigned cudaEventDisableTiming = 2;
 constexpr unsigned cudaHostAllocPortable = 1;
+constexpr unsigned cudaHostRegisterPortable = 1;
 constexpr unsigned long long cudaEnableDefault = 0;
 
 cudaError_t cudaMalloc(void** memory, size_t bytes);
@@ -254,6 +255,10 @@ inline cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
   *ms = 0;
   return cudaSuccess;
 }
+
+// Copies need no pinned memory here.
+inline cudaError_t cudaHostRegister(void*, size_t, unsigned) { return cudaSuccess; }
+inline cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
 
 template <typename T>
 cudaError_t cudaMalloc(T** memory, size_t bytes) {

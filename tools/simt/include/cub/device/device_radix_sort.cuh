@@ -56,6 +56,15 @@ struct DeviceRadixSort {
     }
     return status;
   }
+  // Keys alone.
+  template <typename K>
+  static cudaError_t SortKeys(void* scratch, size_t& scratch_bytes, DoubleBuffer<K>& keys,
+                              int count, int begin_bit = 0, int end_bit = sizeof(K) * 8,
+                              cudaStream_t stream = nullptr) {
+    std::vector<uint8_t> none(static_cast<size_t>(count));
+    DoubleBuffer<uint8_t> values(none.data(), none.data());
+    return SortPairs(scratch, scratch_bytes, keys, values, count, begin_bit, end_bit, stream);
+  }
 };
 
 // The same with a policy of the caller's, which means nothing here.
