@@ -3,41 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 
 #include "base/human_text.h"
-#include "base/little_endian.h"
+#include "base/npy_header.h"
 #include "worker/gbdt/data/bin_mapper.h"
 
 namespace strata {
 namespace {
 
 constexpr size_t kBlockBytes = 1 << 20;  // and three times that as rows: the cache holds them
-constexpr size_t kHeaderBytesMax = 1 << 20;
 constexpr size_t kColumnsMax = 1 << 24;
-
-// The text behind 'key': in the header's dictionary.
-std::string_view ValueOf(std::string_view header, std::string_view key) {
-  const size_t at = header.find(fmt::format("'{}':", key));
-  if (at == std::string_view::npos) return {};
-  header.remove_prefix(at + key.size() + 3);
-  header.remove_prefix(std::min(header.find_first_not_of(' '), header.size()));
-  return header;
-}
-
-// "(1000, 29)": two numbers.
-bool ReadPair(std::string_view text, size_t* rows, size_t* columns) {
-  if (!text.starts_with('(')) return false;
-  const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data() + 1, end, *rows);
-  if (first.ec != std::errc()) return false;
-  const char* at = first.ptr;
-  while (at < end && (*at == ',' || *at == ' ')) ++at;
-  const auto second = std::from_chars(at, end, *columns);
-  return second.ec == std::errc() && second.ptr < end && *second.ptr == ')';
-}
 
 }  // namespace
 
@@ -50,43 +27,25 @@ NpyRows::NpyRows(std::unique_ptr<File> file, std::string path, const Shape& shap
       end_row_(shape.rows) {}
 
 Result<NpyRows::Shape> NpyRows::ReadShape(const File& file, const std::string& path) {
-  std::vector<std::byte> start(12);
-  STRATA_ASSIGN(const size_t read, file.ReadAt(0, start));
-  constexpr char kMagic[] = "\x93NUMPY";
-  if (read < 12 || std::memcmp(start.data(), kMagic, 6) != 0) {
-    return Invalid(
-        fmt::format("{}: no NumPy array: expected a file that begins with \\x93NUMPY", path));
-  }
-  const bool is_v1 = start[6] == std::byte{1};
-  const size_t header_begin = is_v1 ? 10 : 12;
-  const size_t header_bytes = is_v1 ? static_cast<size_t>(start[8]) | static_cast<size_t>(start[9])
-                                                                          << 8
-                                    : LoadLittle<uint32_t>(start.data() + 8);
-  if (header_bytes > kHeaderBytesMax) {
-    return Invalid(fmt::format("{}: its header claims {} bytes", path, header_bytes));
-  }
-  std::vector<std::byte> bytes(header_bytes);
-  STRATA_ASSIGN(const size_t got, file.ReadAt(header_begin, bytes));
-  if (got < header_bytes) return Invalid(fmt::format("{}: the file is cut in its header", path));
-  const std::string_view header(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  STRATA_ASSIGN(const NpyHeader header, ReadNpyHeader(file, path));
   Shape shape;
-  shape.begin = header_begin + header_bytes;
-  const std::string_view kind = ValueOf(header, "descr");
-  shape.value_bytes = kind.starts_with("'<f4'") ? 4 : kind.starts_with("'<f8'") ? 8 : 0;
+  shape.begin = header.begin;
+  shape.value_bytes = header.kind == "<f4" ? 4 : header.kind == "<f8" ? 8 : 0;
   if (shape.value_bytes == 0) {
     return Invalid(
-        fmt::format("{}: expected elements '<f4' or '<f8', found {}: save x.astype('float32')",
-                    path, ShownBytes(kind.substr(0, kind.find(',')), 8)));
+        fmt::format("{}: expected elements '<f4' or '<f8', found '{}': save x.astype('float32')",
+                    path, ShownBytes(header.kind, 8)));
   }
-  if (!ValueOf(header, "fortran_order").starts_with("False")) {
+  if (!header.is_row_major) {
     return Invalid(
         fmt::format("{}: expected a row-major array: save numpy.ascontiguousarray(x)", path));
   }
-  if (!ReadPair(ValueOf(header, "shape"), &shape.rows, &shape.columns)) {
-    const std::string_view found = ValueOf(header, "shape");
+  if (header.shape.size() != 2) {
     return Invalid(fmt::format("{}: expected two dimensions, rows and columns, found {}", path,
-                               ShownBytes(found.substr(0, found.find(')') + 1), 40)));
+                               header.ShapeText()));
   }
+  shape.rows = header.shape[0];
+  shape.columns = header.shape[1];
   if (shape.columns < 1 || shape.columns > kColumnsMax) {
     return Invalid(
         fmt::format("{}: {} columns: expected 1 to {}", path, shape.columns, kColumnsMax));

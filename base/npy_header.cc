@@ -1,0 +1,97 @@
+#include "base/npy_header.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "base/little_endian.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kHeaderBytesMax = 1 << 20;
+constexpr size_t kDimensionsMax = 8;
+
+// The text behind 'key': in the header's dictionary.
+std::string_view ValueOf(std::string_view header, std::string_view key) {
+  const size_t at = header.find(fmt::format("'{}':", key));
+  if (at == std::string_view::npos) return {};
+  header.remove_prefix(at + key.size() + 3);
+  header.remove_prefix(std::min(header.find_first_not_of(' '), header.size()));
+  return header;
+}
+
+// "(1000, 29)", "(1000,)", "()"; nothing when it is no such text.
+std::optional<std::vector<uint64_t>> ReadShape(std::string_view text) {
+  if (!text.starts_with('(')) return std::nullopt;
+  std::vector<uint64_t> shape;
+  const char* at = text.data() + 1;
+  const char* const end = text.data() + text.size();
+  while (true) {
+    while (at < end && (*at == ',' || *at == ' ')) ++at;
+    if (at == end || shape.size() > kDimensionsMax) return std::nullopt;
+    if (*at == ')') return shape;
+    uint64_t size = 0;
+    const auto read = std::from_chars(at, end, size);
+    if (read.ec != std::errc()) return std::nullopt;
+    shape.push_back(size);
+    at = read.ptr;
+  }
+}
+
+}  // namespace
+
+std::string NpyHeader::ShapeText() const {
+  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+}
+
+Result<uint64_t> NpyHeader::Elements() const {
+  uint64_t elements = 1;
+  for (const uint64_t size : shape) {
+    if (__builtin_mul_overflow(elements, size, &elements)) {
+      return Invalid("an array of more than 2^64 elements");
+    }
+  }
+  return elements;
+}
+
+Result<NpyHeader> ReadNpyHeader(const File& file, const std::string& path) {
+  std::vector<std::byte> start(12);
+  STRATA_ASSIGN(const size_t read, file.ReadAt(0, start));
+  constexpr char kMagic[] = "\x93NUMPY";
+  if (read < 12 || std::memcmp(start.data(), kMagic, 6) != 0) {
+    return Invalid(
+        fmt::format("{}: no NumPy array: expected a file that begins with \\x93NUMPY", path));
+  }
+  const bool is_v1 = start[6] == std::byte{1};
+  const size_t header_begin = is_v1 ? 10 : 12;
+  const size_t header_bytes =
+      is_v1 ? LoadLittle<uint16_t>(start.data() + 8) : LoadLittle<uint32_t>(start.data() + 8);
+  if (header_bytes > kHeaderBytesMax) {
+    return Invalid(fmt::format("{}: its header claims {} bytes", path, header_bytes));
+  }
+  std::vector<std::byte> bytes(header_bytes);
+  STRATA_ASSIGN(const size_t got, file.ReadAt(header_begin, bytes));
+  if (got < header_bytes) return Invalid(fmt::format("{}: the file is cut in its header", path));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  NpyHeader header;
+  header.begin = header_begin + header_bytes;
+  std::string_view kind = ValueOf(text, "descr");
+  kind = kind.substr(0, kind.find(','));
+  if (kind.size() >= 2 && kind.front() == '\'' && kind.back() == '\'') {
+    kind = kind.substr(1, kind.size() - 2);
+  }
+  header.kind = kind;
+  header.is_row_major = ValueOf(text, "fortran_order").starts_with("False");
+  std::optional<std::vector<uint64_t>> shape = ReadShape(ValueOf(text, "shape"));
+  if (!shape) return Invalid(fmt::format("{}: no shape in its header", path));
+  header.shape = std::move(*shape);
+  return header;
+}
+
+}  // namespace strata

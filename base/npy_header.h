@@ -1,0 +1,28 @@
+// The header of a NumPy array file (.npy, format 1.0 to 3.0: numpy.lib.format).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+
+namespace strata {
+
+struct NpyHeader {
+  std::string kind;  // "<f4", "<i8", ..., as the file spells it
+  bool is_row_major = true;
+  std::vector<uint64_t> shape;  // a number for each dimension
+  uint64_t begin = 0;           // of the first element in the file
+
+  std::string ShapeText() const;  // "(1000, 29)", "(6,)"
+  // Elements of the array; nothing when that is no number of 64 bits.
+  Result<uint64_t> Elements() const;
+};
+
+// kInvalid, with the path: no such file, or one that is cut within its header.
+Result<NpyHeader> ReadNpyHeader(const File& file, const std::string& path);
+
+}  // namespace strata
