@@ -42,25 +42,24 @@ bool IsNameCharacter(char c) {
          c == '.' || c == '-';
 }
 
-Status ValidateName(const std::string& name) {
+}  // namespace
+
+Status ValidateName(std::string_view what, const std::string& name) {
   if (name.empty() || name.size() > kNameMax) {
     return Invalid(
-        fmt::format("table name: expected 1 to {} characters, found {}", kNameMax, name.size()));
+        fmt::format("{}: expected 1 to {} characters, found {}", what, kNameMax, name.size()));
   }
   const auto bad = std::find_if_not(name.begin(), name.end(), IsNameCharacter);
   if (bad != name.end()) {
     // Not echoed: the name may hold anything, line ends too.
-    return Invalid(
-        fmt::format("table name: byte 0x{:02x} at position {}; expected only A-Z a-z 0-9 _ . -",
-                    static_cast<unsigned char>(*bad), bad - name.begin()));
+    return Invalid(fmt::format("{}: byte 0x{:02x} at position {}; expected only A-Z a-z 0-9 _ . -",
+                               what, static_cast<unsigned char>(*bad), bad - name.begin()));
   }
   return {};
 }
 
-}  // namespace
-
 Status ValidateTableSpec(const TableSpec& spec) {
-  STRATA_TRY(ValidateName(spec.name));
+  STRATA_TRY(ValidateName("table name", spec.name));
   const std::string where = fmt::format("table '{}'", spec.name);
   if (spec.dim < 1 || spec.dim > RowSchema::kDimMax) {
     return Invalid(

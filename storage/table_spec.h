@@ -33,6 +33,9 @@ enum class AckLevel : uint8_t {
 };
 std::string_view AckLevelName(AckLevel level);  // "applied", "logged", ..., "default"
 
+// kInvalid unless it is 1 to 128 of A-Z a-z 0-9 _ . -; `what` is named ("table name").
+Status ValidateName(std::string_view what, const std::string& name);
+
 struct TableSpec {
   std::string name;  // 1 to 128 characters of [A-Za-z0-9_.-]
   uint32_t dim = 1;

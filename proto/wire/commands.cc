@@ -5,7 +5,7 @@
 namespace strata::wire {
 namespace {
 
-constexpr std::array<CommandInfo, 23> kCommands = {{
+constexpr std::array<CommandInfo, 30> kCommands = {{
     // command, name, writes, request frames, reply frames: least, most
     {Command::kHello, "HELLO", false, 1, 1, 2},
     {Command::kShardMap, "SHARD_MAP", false, 0, 1, 1},
@@ -30,6 +30,13 @@ constexpr std::array<CommandInfo, 23> kCommands = {{
     {Command::kRestore, "RESTORE", true, 0, 0, 0},
     {Command::kCut, "CUT", false, 0, 0, 0},
     {Command::kControl, "CONTROL", false, 1, 1, 1},
+    {Command::kCreateCollection, "CREATE_COLLECTION", true, 1, 0, 0},
+    {Command::kDropCollection, "DROP_COLLECTION", true, 0, 0, 0},
+    {Command::kListCollections, "LIST_COLLECTIONS", false, 0, 1, 1},
+    {Command::kChangeItems, "CHANGE_ITEMS", true, 1, 0, 0},
+    {Command::kReadItems, "READ_ITEMS", false, 1, 1, 1},
+    {Command::kSearch, "SEARCH", false, 3, 2, 2},
+    {Command::kCollectionStats, "COLLECTION_STATS", false, 0, 1, 1},
 }};
 
 }  // namespace

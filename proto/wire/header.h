@@ -50,6 +50,13 @@ enum class Command : uint16_t {
   kRestore = 53,
   kCut = 54,      // a number for a new checkpoint, and its cut (server 0, lane 0)
   kControl = 64,  // payload: protobuf of proto/control, admin only
+  kCreateCollection = 80,
+  kDropCollection = 81,
+  kListCollections = 82,
+  kChangeItems = 83,
+  kReadItems = 84,
+  kSearch = 85,
+  kCollectionStats = 86,
 };
 
 enum Flags : uint32_t {

@@ -33,7 +33,7 @@ Outcome MakeOutcome(const Call& call, Status status) {
 bool WritesRows(const Request& request) {
   const Command command = request.header.command;
   return command == Command::kPush || command == Command::kPushPull || command == Command::kPut ||
-         command == Command::kErase;
+         command == Command::kErase || command == Command::kChangeItems;
 }
 
 // A table that some lanes had and others had not, after an earlier attempt that went half way, is
@@ -156,6 +156,34 @@ void ClientCore::CallLanes(LaneCall lane_call, LaneCallDone done, TimeNs now) {
       request.payload = lane_call.payload;
       request.bytes += MessageBytes(lane_call.payload);
       request.direct = true;
+      request.reply_at = lane;
+    }
+    Dispatch(call, requests, t);
+  };
+  Begin(call, {}, dispatch, now);
+}
+
+void ClientCore::Exchange(LaneMessages messages, LaneCallDone done, TimeNs now) {
+  Operation operation;
+  operation.deadline = messages.deadline;
+  auto finish = [done = std::move(done)](Call& call, Status status) {
+    if (!status.ok()) call.replies.clear();
+    done(std::move(status), std::move(call.replies));
+  };
+  const CallPtr call = Open(std::move(operation), std::move(finish), now);
+  const auto dispatch = [this, call, messages = std::move(messages)](TimeNs t) {
+    call->replies.resize(messages.parts.size());
+    std::vector<RequestPtr> requests;
+    for (size_t i = 0; i < messages.parts.size(); ++i) {
+      const LaneMessages::Part& part = messages.parts[i];
+      requests.push_back(
+          TableRequest(call, messages.command, TableId{messages.collection}, part.lane));
+      Request& request = *requests.back();
+      request.header.ack = messages.ack;
+      request.header.count = part.count;
+      request.payload = part.payload;
+      request.bytes += MessageBytes(part.payload) + part.reply_bytes;
+      request.reply_at = i;
     }
     Dispatch(call, requests, t);
   };

@@ -29,6 +29,7 @@
 #include "base/message_port.h"
 #include "ps/client/hints.h"
 #include "ps/client/lane_caller.h"
+#include "ps/client/lane_exchange.h"
 #include "ps/client/lane_queue.h"
 #include "ps/client/request.h"
 #include "ps/client/server_link.h"
@@ -71,6 +72,10 @@ class ClientCore {
 
   // It waits for no earlier operation, and none waits for it.
   void CallLanes(LaneCall lane_call, LaneCallDone done, TimeNs now);
+  // Replies in the order of the parts, whose lanes are in the map; none when the status is not OK.
+  void Exchange(LaneMessages messages, LaneCallDone done, TimeNs now);
+  // None until it is connected.
+  const wire::ShardMap& map() const { return map_; }
   // The newest checkpoint cut that any server has told of.
   uint32_t cut() const { return cut_; }
   // Of the lanes, in the order of the map; none until there is one.

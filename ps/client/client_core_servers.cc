@@ -233,7 +233,7 @@ void ClientCore::HandleReply(const RequestPtr& request, const wire::Received& re
     request->answered = true;
     return;
   }
-  if (request->direct) return Complete(request, status.Prefixed(LaneName(request->lane)));
+  if (request->reply_at) return Complete(request, status.Prefixed(LaneName(request->lane)));
   if (status.code() == StatusCode::kNotFound || status.code() == StatusCode::kInvalid) {
     tables_.Forget(TableId{request->header.table});  // another client may have changed it
   }

@@ -236,6 +236,29 @@ Result<std::vector<wire::Received>> RemoteStore::CallLanes(LaneCall call) {
   return outcome.get_future().get();
 }
 
+Result<std::vector<wire::Received>> RemoteStore::Exchange(LaneMessages messages) {
+  std::promise<Result<std::vector<wire::Received>>> outcome;
+  impl_->Post([&](ClientCore& core, TimeNs now) {
+    core.Exchange(
+        std::move(messages),
+        [&](Status status, std::vector<wire::Received> replies) {
+          if (status.ok()) {
+            outcome.set_value(std::move(replies));
+          } else {
+            outcome.set_value(std::move(status));
+          }
+        },
+        now);
+  });
+  return outcome.get_future().get();
+}
+
+wire::ShardMap RemoteStore::Map() {
+  std::promise<wire::ShardMap> outcome;
+  impl_->Post([&](ClientCore& core, TimeNs) { outcome.set_value(core.map()); });
+  return outcome.get_future().get();
+}
+
 std::vector<std::string> RemoteStore::LaneEndpoints() {
   std::promise<std::vector<std::string>> outcome;
   impl_->Post([&](ClientCore& core, TimeNs) {

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "ps/client/lane_caller.h"
+#include "ps/client/lane_exchange.h"
 #include "storage/table.h"
 
 namespace strata {
@@ -29,7 +30,7 @@ struct RemoteStoreOptions {
 };
 
 // Thread-safe. Completions run on the store's own thread: they may submit, but not wait.
-class RemoteStore final : public TableStore, public LaneCaller {
+class RemoteStore final : public TableStore, public LaneCaller, public LaneExchange {
  public:
   // Returns when all servers have answered HELLO and agree on the shard map. kLost names the
   // servers that did not answer; kRefused, kInvalid: a server is of another cluster, version or
@@ -45,6 +46,10 @@ class RemoteStore final : public TableStore, public LaneCaller {
 
   // Waits for no operation, and none waits for it. Not from a completion.
   Result<std::vector<wire::Received>> CallLanes(LaneCall call) override;
+
+  // Not from a completion.
+  Result<std::vector<wire::Received>> Exchange(LaneMessages messages) override;
+  wire::ShardMap Map() override;
 
   // How each lane is reached now, in the order of the shard map: "tcp://host:port", "shm://NAME" or
   // "inproc://NAME/LANE". Shared memory takes over a moment after a server was greeted. Not from a

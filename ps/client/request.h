@@ -27,7 +27,7 @@ struct Call {
   std::optional<uint64_t> erased;         // of an erase: rows that went, while all answers say so
   std::vector<TableSpec> tables;          // LIST_TABLES: what has been listed
   bool listed = false;                    // tables were listed after it was submitted
-  std::vector<wire::Received> replies;    // of CallLanes, by lane
+  std::vector<wire::Received> replies;    // of CallLanes, by lane; of Exchange, by part
   std::function<void(Call&, Status)> finish;
 };
 
@@ -43,7 +43,10 @@ struct Request {
   std::vector<uint32_t> then;       // PUSH_PULL: of the keys to look up among the part's `then`
   std::optional<wire::TableDefinition> definition;  // CREATE_TABLE
   size_t bytes = 0;     // of the request and of the reply that it asks for
-  bool direct = false;  // of CallLanes: waits for no other, and its reply is kept as it is
+  bool direct = false;  // of CallLanes: waits for no other
+  // Of CallLanes and Exchange: its payload is there from the start, and its reply is kept as it is,
+  // here among the call's.
+  std::optional<size_t> reply_at = {};
   // To the lane that takes checkpoints one after the other: asked again at an even pace, answered
   // or not, until all lanes have answered, so that it knows that somebody still wants this one.
   bool steady = false;

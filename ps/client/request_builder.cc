@@ -265,7 +265,7 @@ Result<std::vector<std::shared_ptr<Request>>> BuildRequests(const std::shared_pt
 Message BuildPayload(const Request& request) {
   using wire::Command;
   const Command command = request.header.command;
-  if (request.direct) return request.payload;
+  if (request.reply_at) return request.payload;
   if (command == Command::kCreateTable) {
     return {wire::EncodeTableDefinitions(std::span(&*request.definition, 1))};
   }
@@ -285,8 +285,8 @@ Message BuildPayload(const Request& request) {
 }
 
 Status TakeReply(const Request& request, const wire::Received& reply, const wire::ShardMap& map) {
-  if (request.direct) {
-    request.call->replies[request.lane] = reply;
+  if (request.reply_at) {
+    request.call->replies[*request.reply_at] = reply;
     return {};
   }
   switch (request.header.command) {

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/thread.h"
-
 namespace strata {
 
 Background::~Background() {
@@ -15,9 +13,9 @@ Background::~Background() {
   if (thread_.joinable()) thread_.join();
 }
 
-Status Background::Start(const std::string& name) {
+Status Background::Start(const std::string& name, ThreadPriority priority) {
   STRATA_ASSIGN(thread_, StartThread(
-                             name, [this] { Loop(); }, ThreadPriority::kLow));
+                             name, [this] { Loop(); }, priority));
   return {};
 }
 

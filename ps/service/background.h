@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/status.h"
+#include "base/thread.h"
 
 namespace strata {
 
@@ -19,7 +20,7 @@ class Background {
   explicit Background(std::function<void()> done) : done_(std::move(done)) {}
   ~Background();  // the work under way is waited for, the rest is dropped
 
-  Status Start(const std::string& name);
+  Status Start(const std::string& name, ThreadPriority priority = ThreadPriority::kLow);
   void Run(std::function<void()> work);
 
  private:

@@ -128,6 +128,9 @@ Result<ServerTotals> LaneSet::Totals(TimeNs timeout) const {
     for (const auto& [table, batches] : report->past.passed_down) {
       totals.passed_down[table] += batches;
     }
+    for (const LaneReport::OfCollection& part : report->collections) {
+      totals.collections[part.name] += part.stats;
+    }
     totals.parked_bytes += report->parked_bytes;
     totals.clients = std::max<uint64_t>(totals.clients, report->clients);
     totals.pulled_keys += metrics[i]->pulled_keys.Value();

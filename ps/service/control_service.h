@@ -34,7 +34,8 @@ struct ServerIdentity {
 
 // The state of a server as other threads see it.
 struct ServerTotals {
-  std::vector<LaneReport::Table> tables;  // over all lanes, sorted by name
+  std::vector<LaneReport::Table> tables;                          // over all lanes, sorted by name
+  std::map<std::string, wire::CollectionStatsReply> collections;  // over all lanes
   uint64_t rows = 0;
   uint64_t cold_rows = 0;
   uint64_t rejected_rows = 0;  // also of tables that are gone, like the next ones

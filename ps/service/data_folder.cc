@@ -65,6 +65,10 @@ std::string DataFolder::LaneFolder(uint16_t lane) const {
   return fmt::format("{}/lane-{}", path_, lane);
 }
 
+std::string DataFolder::CollectionsFolder(uint16_t lane) const {
+  return fmt::format("{}/collections-{}", path_, lane);
+}
+
 Status DataFolder::ReadIdentity(const Owner& owner, uint64_t new_lineage) {
   const std::string& file = identity_file_.path();
   const Result<std::string> bytes = ReadFile(disk_, file, format::kServerIdentityBytesMax);

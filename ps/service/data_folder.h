@@ -46,6 +46,8 @@ class DataFolder {
   const std::vector<uint16_t>& last_ports() const { return identity_.lane_ports; }
   const std::string& path() const { return path_; }
   std::string LaneFolder(uint16_t lane) const;
+  // Of the lane's collections, a folder each.
+  std::string CollectionsFolder(uint16_t lane) const;
 
  private:
   DataFolder(Disk& disk, std::string path);

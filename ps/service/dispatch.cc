@@ -105,6 +105,12 @@ Result<Applied> Apply(LaneState& lane, Request& request) {
       return ApplyErase(lane, request);
     case wire::Command::kRestore:
       return BeginRestore(lane, request);
+    case wire::Command::kCreateCollection:
+      return ApplyCreateCollection(lane, request);
+    case wire::Command::kDropCollection:
+      return ApplyDropCollection(lane, request);
+    case wire::Command::kChangeItems:
+      return ApplyChangeItems(lane, request);
     default:
       return Internal("no such write");
   }
@@ -144,6 +150,17 @@ void Dispatch(LaneState& lane, Request request) {
       return HandleListCheckpoints(lane, std::move(request));
     case wire::Command::kReadAttachment:
       return HandleReadAttachment(lane, std::move(request));
+    case wire::Command::kListCollections:
+      return HandleListCollections(lane, std::move(request));
+    case wire::Command::kReadItems:
+      return HandleReadItems(lane, std::move(request));
+    case wire::Command::kSearch:
+      return HandleSearch(lane, std::move(request));
+    case wire::Command::kCollectionStats:
+      return HandleCollectionStats(lane, std::move(request));
+    case wire::Command::kCreateCollection:
+    case wire::Command::kDropCollection:
+    case wire::Command::kChangeItems:
     case wire::Command::kCreateTable:
     case wire::Command::kDropTable:
     case wire::Command::kPush:

@@ -27,6 +27,15 @@ void HandlePull(LaneState& lane, Request request);
 void HandleScan(LaneState& lane, Request request);
 void HandleStats(LaneState& lane, Request request);
 void HandleControl(LaneState& lane, Request request);
+void HandleListCollections(LaneState& lane, Request request);
+void HandleReadItems(LaneState& lane, Request request);
+void HandleCollectionStats(LaneState& lane, Request request);
+// It waits until BeginSearches.
+void HandleSearch(LaneState& lane, Request request);
+// The next batch of searches, when none is under way. To be called when a round ends.
+void BeginSearches(LaneState& lane, TimeNs now);
+// Those that wait are answered with the reason.
+void EndSearches(LaneState& lane, const Status& reason);
 
 // What was gathered: pulls, to be called before any write, and pushes, before anything else. Of one
 // of the two there is nothing.
@@ -50,6 +59,9 @@ Result<Applied> ApplyDropTable(LaneState& lane, const Request& request);
 Result<Applied> ApplyPush(LaneState& lane, Request& request);
 Result<Applied> ApplyPut(LaneState& lane, const Request& request);
 Result<Applied> ApplyErase(LaneState& lane, Request& request);
+Result<Applied> ApplyCreateCollection(LaneState& lane, const Request& request);
+Result<Applied> ApplyDropCollection(LaneState& lane, const Request& request);
+Result<Applied> ApplyChangeItems(LaneState& lane, const Request& request);
 // Any of them.
 Result<Applied> Apply(LaneState& lane, Request& request);
 
@@ -60,6 +72,8 @@ Status EndSession(LaneState& lane, const ClientId& client);
 // Does again what a record of the log says was done. Never answers anybody. An error names what
 // stands in the way: kCorrupt for bytes that no lane writes, kRefused for memory.
 Status ReplayRecord(LaneState& lane, const LogRecord& record, TimeNs now);
+// A note of a change of a collection, whose record is in another log.
+Status ReplayItemsNote(LaneState& lane, const LogRecord& record, TimeNs now);
 // A step that was closed: the pushes of all ranks, in rank order.
 Status ReplayStep(LaneState& lane, std::vector<Request> pushes);
 

@@ -28,6 +28,7 @@ LaneThread::LaneThread(std::unique_ptr<MessagePort> port, LaneConfig config, Lan
                        const Clock& clock, std::optional<Storage> storage)
     : port_(std::move(port)),
       background_([this] { port_->Wake(); }),
+      searcher_([this] { port_->Wake(); }),
       lane_(WithBackground(std::move(config)), metrics),
       metrics_(metrics),
       clock_(clock),
@@ -44,15 +45,23 @@ LaneConfig LaneThread::WithBackground(LaneConfig config) {
   config.say = [this](LogLevel level, const std::string& line) {
     Log(level, "{}: {}", name_, line);
   };
-  if (config.checkpoints) {
+  if (config.checkpoints || config.durable) {
     config.background = [this](std::function<void()> work) { background_.Run(std::move(work)); };
+  }
+  if (config.collections) {
+    config.collections->searcher = [this](std::function<void()> work) {
+      searcher_.Run(std::move(work));
+    };
   }
   return config;
 }
 
 Status LaneThread::Start(const std::string& name) {
   name_ = name;
-  if (lane_.config().checkpoints) STRATA_TRY(background_.Start(name + "-files"));
+  if (lane_.config().background) STRATA_TRY(background_.Start(name + "-files"));
+  if (lane_.config().collections) {
+    STRATA_TRY(searcher_.Start(name + "-search", ThreadPriority::kNormal));
+  }
   STRATA_ASSIGN(thread_, StartThread(name, [this] { Run(); }));
   return {};
 }

@@ -89,6 +89,7 @@ class LaneThread {
 
   const std::unique_ptr<MessagePort> port_;
   Background background_;
+  Background searcher_;
   Lane lane_;
   LaneMetrics& metrics_;
   const Clock& clock_;

@@ -64,6 +64,8 @@ Status ReplayOne(LaneState& lane, const LogRecord& record, TimeNs now) {
       return ReplayCut(lane, record, now);
     case RecordKind::kRestored:
       return ReplayRestored(lane, record, now);
+    case RecordKind::kItemsNote:
+      return ReplayItemsNote(lane, record, now);
     case RecordKind::kItems:
       return Corrupt("changes of a collection, which has a log of its own");
   }

@@ -21,6 +21,7 @@
 #include "ps/service/control_service.h"
 #include "ps/service/data_folder.h"
 #include "ps/service/lane_thread.h"
+#include "ps/service/search_means.h"
 
 namespace strata {
 namespace {
@@ -63,6 +64,7 @@ struct Server::Impl {
   std::unique_ptr<DataFolder> data;  // null: memory only
   std::shared_ptr<const wire::ShardMap> map;
   std::unique_ptr<TableFactory> tables;  // outlives the lanes
+  std::unique_ptr<ServerSearch> search;  // likewise
   MetricsRegistry registry;
   std::vector<std::unique_ptr<LaneMetrics>> metrics;
   std::vector<std::unique_ptr<LaneThread>> lanes;
@@ -97,7 +99,10 @@ struct Server::Impl {
   std::optional<CheckpointConfig> CheckpointsOf(uint16_t lane) const;
   LogOptions LogSizes() const;
   std::optional<LaneThread::Storage> StorageOf(uint16_t lane);
+  CollectionsConfig CollectionsOf(uint16_t lane);
   std::string MetricsText();
+  // One that was dropped stays at what it was last, until the server ends.
+  void ShowCollections(const ServerTotals& totals);
   void Stop();
   void Join();
 };
@@ -124,6 +129,7 @@ Status Server::Impl::Start() {
   identity.device = tables->device();
   for (const std::string& line : tables->plan()) Log(LogLevel::kInfo, "{}", line);
   for (const std::string& line : tables->warnings()) Log(LogLevel::kWarning, "{}", line);
+  STRATA_ASSIGN(search, ServerSearch::Start(of_tables.lanes, *options.clock));
   STRATA_TRY(BindLanes());
   STRATA_TRY(StartHttp());
   STRATA_TRY(StartThreads());
@@ -189,6 +195,17 @@ std::optional<LaneThread::Storage> Server::Impl::StorageOf(uint16_t lane) {
   return LaneThread::Storage{.log = std::move(log), .on_failure = options.on_log_failure};
 }
 
+CollectionsConfig Server::Impl::CollectionsOf(uint16_t lane) {
+  CollectionsConfig config;
+  config.means = [search = search.get()] { return search->Means(); };
+  config.clock = options.clock;
+  if (std::optional<LaneThread::Storage> storage = StorageOf(lane)) {
+    config.logs = std::move(storage->log);
+    config.logs->folder = data->CollectionsFolder(lane);
+  }
+  return config;
+}
+
 LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
   LaneConfig config;
   config.name = {.server = options.rank, .lane = lane};
@@ -203,6 +220,7 @@ LaneConfig Server::Impl::ConfigOf(uint16_t lane) {
   config.queue_bytes_max = options.queue_bytes_max;
   config.durable = data != nullptr;
   config.checkpoints = CheckpointsOf(lane);
+  config.collections = CollectionsOf(lane);
   config.make_table = [factory = tables.get(), lane](const TableSpec& spec) {
     return factory->Make(spec, lane);
   };
@@ -333,8 +351,32 @@ std::string Server::Impl::MetricsText() {
     set("strata_server_resident_bytes", "Resident memory of the process.", totals->memory_bytes);
     set("strata_server_insecure", "1 when other machines can reach the server unauthenticated.",
         warning.empty() ? 0 : 1);
+    ShowCollections(*totals);
   }
   return registry.PrometheusText();
+}
+
+void Server::Impl::ShowCollections(const ServerTotals& totals) {
+  for (const auto& [name, stats] : totals.collections) {
+    const auto set = [&](const char* gauge, const char* help, double value) {
+      registry.AddGauge(gauge, help, {{"collection", name}}).Set(value);
+    };
+    set("strata_collection_documents", "Documents of a collection.",
+        static_cast<double>(stats.documents));
+    set("strata_collection_bytes", "Memory held by a collection.",
+        static_cast<double>(stats.bytes));
+    set("strata_collection_log_bytes", "Bytes of a collection's logs on disk.",
+        static_cast<double>(stats.log_bytes));
+    set("strata_collection_segments", "Segments of a collection.",
+        static_cast<double>(stats.segments));
+    const auto raise = [&](const char* counter, const char* help, uint64_t value) {
+      registry.AddCounter(counter, help, {{"collection", name}}).RaiseTo(value);
+    };
+    raise("strata_collection_queries_total", "Queries answered.", stats.queries);
+    raise("strata_collection_search_batches_total", "Batches that answered them.", stats.batches);
+    raise("strata_collection_search_milliseconds_total", "Time that these batches took.",
+          stats.search_ns / kMillisecond);
+  }
 }
 
 void Server::Impl::Stop() {

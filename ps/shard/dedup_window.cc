@@ -105,6 +105,11 @@ void DedupWindow::Restore(const ClientId& id, uint64_t sequence, uint64_t settle
   Decide(id, sequence, answer, lsn);
 }
 
+void DedupWindow::Forget(const ClientId& id, uint64_t sequence) {
+  const auto client = clients_.find(id);
+  if (client != clients_.end()) client->second.writes.erase(sequence);
+}
+
 void DedupWindow::Withdraw(const ClientId& id, uint64_t sequence) {
   Client& client = clients_.at(id);
   --client.pending;

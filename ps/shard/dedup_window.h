@@ -68,6 +68,8 @@ class DedupWindow {
   void Decide(const ClientId& client, uint64_t sequence, const Status& answer, Lsn lsn = 0);
   // A parked write was withdrawn without effect; its repeat will be new.
   void Withdraw(const ClientId& client, uint64_t sequence);
+  // What Restore said was not so after all.
+  void Forget(const ClientId& client, uint64_t sequence);
   // What the log says was decided: Look and Decide in one, without the limits, which have been held
   // when the record was written.
   void Restore(const ClientId& client, uint64_t sequence, uint64_t settled_below,

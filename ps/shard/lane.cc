@@ -32,7 +32,8 @@ bool RoutesByMap(wire::Command command) {
   return command == wire::Command::kPull || command == wire::Command::kPush ||
          command == wire::Command::kPushPull || command == wire::Command::kPut ||
          command == wire::Command::kErase || command == wire::Command::kScan ||
-         command == wire::Command::kPrefetch;
+         command == wire::Command::kPrefetch || command == wire::Command::kChangeItems ||
+         command == wire::Command::kReadItems || command == wire::Command::kSearch;
 }
 
 }  // namespace
@@ -42,6 +43,7 @@ Lane::Lane(LaneConfig config, LaneMetrics& metrics) : state_(std::move(config), 
 std::optional<wire::Command> Lane::Handle(Envelope in, TimeNs arrived, TimeNs now,
                                           std::vector<Envelope>* out) {
   state_.out = out;
+  now_ = now;
   state_.metrics.received_bytes.Add(MessageBytes(in.message));
   const std::optional<wire::Command> command = Open(std::move(in), arrived, now);
   Housekeep(now);
@@ -163,9 +165,15 @@ Status Lane::LoadBase(LoadedLane loaded, uint64_t cut_lsn, TimeNs now) {
   return {};
 }
 
+void Lane::LoadCollections(const std::vector<std::shared_ptr<Collection>>& collections) {
+  STRATA_CHECK(recovering());
+  for (const auto& collection : collections) state_.collections.Put(collection);
+}
+
 void Lane::Serve(std::unique_ptr<WriteAheadLog> log) {
   STRATA_CHECK(recovering() && log != nullptr);
-  state_.log = std::move(log);
+  state_.log = JoinLogs(std::move(log), state_.collections.logs);
+  state_.collections.noted.clear();
   state_.no_room = state_.log->LookForRoom();
   state_.checkpoint.recovered_cut = state_.checkpoint.cut;
   state_.recovery.reset();
@@ -174,6 +182,7 @@ void Lane::Serve(std::unique_ptr<WriteAheadLog> log) {
 Status Lane::Commit(std::vector<Envelope>* out) {
   state_.out = out;
   FinishGathered(state_);
+  BeginSearches(state_, now_);
   state_.out = nullptr;
   if (state_.log == nullptr) return {};
   STRATA_TRY(state_.log_failure);
@@ -193,6 +202,7 @@ Status Lane::Commit(std::vector<Envelope>* out) {
 
 void Lane::Tick(TimeNs now, std::vector<Envelope>* out) {
   state_.out = out;
+  now_ = now;
   FinishGathered(state_);
   for (const Finished::Then& then : state_.checkpoint.finished->Take()) then(state_);
   if (CanSaveMore(state_)) SaveMore(state_);
@@ -257,7 +267,7 @@ void Lane::Drain(DrainReason reason, std::vector<Envelope>* out) {
 bool Lane::Idle() const {
   return state_.gathered_pulls.pulls.empty() && state_.gathered_pushes.pushes.empty() &&
          state_.barrier.parked() == 0 && state_.waiting_for_write.empty() &&
-         state_.waiting_for_sync.empty();
+         state_.waiting_for_sync.empty() && state_.searches.IsIdle();
 }
 
 void Lane::EndAll(std::vector<Envelope>* out) {
@@ -266,8 +276,9 @@ void Lane::EndAll(std::vector<Envelope>* out) {
   EndSaving(state_, Unavailable("the server is shutting down; take a new checkpoint"));
   const std::string reason = fmt::format(
       "server {} is shutting down; nothing of this request was applied", state_.config.name.server);
-  AnswerEnded(state_,
-              state_.barrier.EndAll(state_.config.durable ? Unavailable(reason) : Lost(reason)));
+  const Status ended = state_.config.durable ? Unavailable(reason) : Lost(reason);
+  EndSearches(state_, ended);
+  AnswerEnded(state_, state_.barrier.EndAll(ended));
   state_.out = nullptr;
 }
 
@@ -282,6 +293,9 @@ LaneReport Lane::Report() {
     report.tables.push_back({table->spec(), table->Stats(), table->Tiers()});
   }
   std::ranges::sort(report.tables, {}, [](const auto& table) { return table.spec.name; });
+  for (const auto& [id, collection] : state_.collections.of_id) {
+    report.collections.push_back({collection->definition().name, collection->Stats()});
+  }
   report.parked_requests = state_.barrier.parked();
   report.parked_bytes = state_.barrier.parked_bytes();
   report.clients = state_.dedup.clients();

@@ -30,8 +30,13 @@ struct LaneReport {
     TableStats stats;
     std::array<TierUse, kTiers> tiers;
   };
+  struct OfCollection {
+    std::string name;
+    wire::CollectionStatsReply stats;
+  };
   std::vector<Table> tables;  // sorted by name
   PastCounts past;            // of others, before
+  std::vector<OfCollection> collections;
   size_t parked_requests = 0;
   size_t parked_bytes = 0;
   size_t clients = 0;
@@ -78,6 +83,8 @@ class Lane {
   Status Replay(const LogRecord& record, TimeNs now);
   // The checkpoint that the log begins behind, before any Replay.
   Status LoadBase(LoadedLane loaded, uint64_t cut_lsn, TimeNs now);
+  // What Collection::OpenAll found, before any Replay.
+  void LoadCollections(const std::vector<std::shared_ptr<Collection>>& collections);
   void NoteProgress(Recovery progress) { state_.recovery = progress; }
   // All that was logged is back: from now on requests are handled and writes go to `log`.
   void Serve(std::unique_ptr<WriteAheadLog> log);
@@ -113,6 +120,7 @@ class Lane {
   void ShowTiers();
 
   LaneState state_;
+  TimeNs now_ = 0;  // of the last message or tick
   TimeNs next_tiers_ = 0;
   TimeNs next_housekeeping_ = 0;
 };

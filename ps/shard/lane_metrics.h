@@ -39,6 +39,9 @@ class LaneMetrics {
   Counter& repeated;   // writes answered from the dedup window
   Counter& pulled_keys;
   Counter& pushed_keys;
+  Counter& changed_items;     // documents put in, or gone
+  Counter& searched_queries;  // of answered searches
+  Counter& search_batches;    // that answered them
   Counter& received_bytes;
   Counter& sent_bytes;
   Counter& undelivered;    // replies whose peer was gone or did not read

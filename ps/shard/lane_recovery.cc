@@ -71,6 +71,33 @@ Result<LoadedLane> LoadInBackground(const Lane& lane, uint32_t number,
   return std::move(shared->loaded);
 }
 
+// As LoadInBackground; collections are opened before the lane's log says whose changes they hold.
+Status LoadCollections(Lane& lane, const BetweenSteps& between) {
+  const LaneConfig& config = lane.config();
+  if (!config.collections) return {};
+  using Opened = Result<std::vector<std::shared_ptr<Collection>>>;
+  struct Shared {
+    Opened opened = Internal("not opened");
+    std::atomic<bool> done{false};
+  };
+  const auto shared = std::make_shared<Shared>();
+  const auto open = [shared, of = *config.collections] {
+    shared->opened = Collection::OpenAll(of);
+    shared->done = true;
+  };
+  if (config.background) {
+    config.background(open);
+  } else {
+    open();
+  }
+  while (!shared->done) {
+    if (between) STRATA_TRY(between(true));
+  }
+  STRATA_TRY(shared->opened.status());
+  lane.LoadCollections(*shared->opened);
+  return {};
+}
+
 constexpr TimeNs kRoomEvery = 100 * kMillisecond;
 constexpr int kRoomTries = 300;
 
@@ -129,6 +156,7 @@ Result<ReplaySummary> RecoverLane(Lane& lane, const LogOptions& options, const C
   STRATA_ASSIGN(progress.bytes_total, BytesIn(*options.disk, options.folder));
   lane.NoteProgress(progress);
   STRATA_ASSIGN(const Lsn from, RecoverBase(lane, options, clock, between));
+  STRATA_TRY(LoadCollections(lane, between));
   const auto visit = [&](const LogRecord& record) -> Status {
     if (between) STRATA_TRY(between(false));
     STRATA_TRY(WithRoom(lane, clock, between, [&] { return lane.Replay(record, clock.Now()); }));

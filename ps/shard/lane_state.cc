@@ -18,6 +18,12 @@ uint16_t IndexIn(const wire::ShardMap& map, const wire::LaneName& name) {
   return static_cast<uint16_t>(found - map.lanes.begin());
 }
 
+// Whose header's `table` is a collection's id.
+bool IsOfCollection(wire::Command command) {
+  return command == wire::Command::kCreateCollection || command == wire::Command::kDropCollection ||
+         command == wire::Command::kChangeItems;
+}
+
 // What a lane finds damaged of its own is no damage of the message, which would be sent again.
 Status ForSender(const Status& status) {
   if (status.code() != StatusCode::kCorrupt) return status;
@@ -43,7 +49,8 @@ LaneState::LaneState(LaneConfig config_in, LaneMetrics& metrics_in)
       metrics(metrics_in),
       dedup(config.dedup),
       barrier(config.queue_bytes_max),
-      credits(config.queue_bytes_max / 2) {
+      credits(config.queue_bytes_max / 2),
+      searches(config.queue_bytes_max / 2) {
   if (config.durable) recovery.emplace();
 }
 
@@ -57,6 +64,14 @@ Result<LocalTable*> LaneState::FindTable(uint32_t table) const {
   if (found != tables.end()) return found->second.get();
   return NotFound(fmt::format("no table with id {:#010x} on server {} lane {}; create it first",
                               table, config.name.server, config.name.lane));
+}
+
+Result<std::shared_ptr<Collection>> LaneState::FindCollection(uint32_t id) const {
+  const auto found = collections.of_id.find(id);
+  if (found != collections.of_id.end()) return found->second;
+  return NotFound(
+      fmt::format("no collection with id {:#010x} on server {} lane {}; create it first", id,
+                  config.name.server, config.name.lane));
 }
 
 Status LaneState::CheckOwned(std::span<const Key> keys) const {
@@ -90,7 +105,7 @@ Status LaneState::CheckNotDraining() const {
 
 AckLevel LaneState::LevelOf(const wire::Header& request) const {
   auto level = static_cast<AckLevel>(request.ack);
-  if (level == AckLevel::kDefault) {
+  if (level == AckLevel::kDefault && !IsOfCollection(request.command)) {
     const auto table = tables.find(TableId{request.table});
     if (table != tables.end()) level = table->second->spec().ack;
   }
@@ -217,10 +232,11 @@ void LaneState::ReplyWith(const std::string& peer, wire::Header header, Message 
   out->push_back({peer, wire::Seal(WithState(header), std::move(payload))});
 }
 
-void LaneState::InBackground(std::function<Finished::Then()> work) {
+void LaneState::RunOff(const std::function<void(std::function<void()>)>& runner,
+                       std::function<Finished::Then()> work) {
   auto all = [work = std::move(work), finished = checkpoint.finished] { finished->Add(work()); };
-  if (!config.background) return all();
-  config.background(std::move(all));
+  if (!runner) return all();
+  runner(std::move(all));
 }
 
 }  // namespace strata

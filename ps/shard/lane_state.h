@@ -24,8 +24,10 @@
 #include "ps/shard/credits.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/shard/lane_checkpoint.h"
+#include "ps/shard/lane_collections.h"
 #include "ps/shard/lane_metrics.h"
 #include "ps/shard/lane_record.h"
+#include "ps/shard/search_queue.h"
 #include "ps/shard/step_barrier.h"
 #include "storage/log/log.h"
 #include "storage/memory/local_table.h"
@@ -69,7 +71,8 @@ struct LaneConfig {
   bool durable = false;
   // Makes an empty table of a valid spec. Any thread.
   MakeTable make_table;
-  std::optional<CheckpointConfig> checkpoints;  // nothing: none are kept
+  std::optional<CheckpointConfig> checkpoints;   // nothing: none are kept
+  std::optional<CollectionsConfig> collections;  // likewise
   // Runs work off the lane's thread, one after the other. Null: at once. Lane::NextTick says when
   // there is something to finish.
   std::function<void(std::function<void()>)> background;
@@ -129,6 +132,8 @@ struct LaneState {
   // kDiskFull while the log has none, or a table's cold tier: writes are refused.
   Status no_room;
   CheckpointState checkpoint;
+  LaneCollections collections;
+  SearchQueue searches;
   std::vector<Envelope>* out = nullptr;  // where replies go while a message or a tick is handled
 
   // Pulls of a table that prefers large batches: one lookup for all of them is made once something
@@ -166,6 +171,8 @@ struct LaneState {
   // Hands the outcome on; one of kRefused counts under that reason.
   Status Count(Refusal reason, Status outcome) const;
   Result<LocalTable*> FindTable(uint32_t table) const;
+  // Likewise of a collection.
+  Result<std::shared_ptr<Collection>> FindCollection(uint32_t id) const;
   // kRefused names a key's shard, its owner and the epoch when a key is not this lane's.
   Status CheckOwned(std::span<const Key> keys) const;
   // kRefused while the lane drains, or kUnavailable when its state will be back.
@@ -195,8 +202,12 @@ struct LaneState {
   void Say(LogLevel level, const std::string& line) const {
     if (config.say) config.say(level, line);
   }
-  // Runs `work` in the background, then on the lane's thread what it returns.
-  void InBackground(std::function<Finished::Then()> work);
+  // Runs `work` by `runner`, at once if that is null, then on the lane's thread what it returns.
+  void RunOff(const std::function<void(std::function<void()>)>& runner,
+              std::function<Finished::Then()> work);
+  void InBackground(std::function<Finished::Then()> work) {
+    RunOff(config.background, std::move(work));
+  }
 
   // kCorrupt becomes kFailed: only ReplyUnread says that a message came damaged.
   void Reply(const ReplyTo& to, const Status& status, Message payload = {});

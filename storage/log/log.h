@@ -25,7 +25,8 @@ enum class RecordKind : uint16_t {
   kExpired = 3,
   kCut = 4,
   kRestored = 5,
-  kItems = 6,  // changes of a collection, in a log of its own: proto/format/item_change.h
+  kItems = 6,      // changes of a collection, in a log of its own: proto/format/item_change.h
+  kItemsNote = 7,  // in a lane's log: whose write a record of a collection's log is
 };
 
 // What a lane needs of a log. Not thread-safe but for Sync and synced().

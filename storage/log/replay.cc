@@ -12,7 +12,9 @@
 namespace strata {
 namespace {
 
-bool IsKnown(RecordKind kind) { return kind >= RecordKind::kWrites && kind <= RecordKind::kItems; }
+bool IsKnown(RecordKind kind) {
+  return kind >= RecordKind::kWrites && kind <= RecordKind::kItemsNote;
+}
 
 // What lies behind a bad record.
 struct Behind {
@@ -95,7 +97,7 @@ class Replay {
       return Invalid(fmt::format(
           "{}: record {}: expected a kind from 1 to {}, found {}: use the strata-server that wrote "
           "it, or a newer one",
-          reader.path(), record.lsn, static_cast<int>(RecordKind::kItems),
+          reader.path(), record.lsn, static_cast<int>(RecordKind::kItemsNote),
           static_cast<int>(record.kind)));
     }
     ++next_;

@@ -1,5 +1,5 @@
-// `identity` and `base` of a data folder: as they are, and behind a header line that fits the body,
-// so that chance gets past the checksum.
+// `identity`, `base` and `definition` of a data folder: as they are, and behind a header line that
+// fits the body, so that chance gets past the checksum.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/hash.h"
+#include "proto/format/collection_file.h"
 #include "proto/format/log_base.h"
 #include "proto/format/server_identity.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -25,6 +26,11 @@ void DecodeAndEncode(std::string_view bytes) {
     const auto again = format::DecodeLogBase(format::EncodeLogBase(*base), "base");
     STRATA_CHECK(again.ok() && *again == *base);
   }
+  if (const auto file = format::DecodeCollectionFile(bytes, "definition"); file.ok()) {
+    const auto again =
+        format::DecodeCollectionFile(format::EncodeCollectionFile(*file), "definition");
+    STRATA_CHECK(again.ok() && *again == *file);
+  }
 }
 
 Bytes BytesOf(std::string_view text) {
@@ -35,14 +41,15 @@ Bytes BytesOf(std::string_view text) {
 }  // namespace
 
 std::vector<Bytes> Seeds() {
-  return {
-      BytesOf(format::EncodeServerIdentity({.cluster = 1,
-                                            .rank = 1,
-                                            .lanes_per_server = {2, 1},
-                                            .lineage = 5,
-                                            .boot = 2,
-                                            .lane_ports = {7600}})),
-      BytesOf(format::EncodeLogBase({.lineage = 7, .lane = 1, .checkpoint = 3, .cut_lsn = 99}))};
+  return {BytesOf(format::EncodeServerIdentity({.cluster = 1,
+                                                .rank = 1,
+                                                .lanes_per_server = {2, 1},
+                                                .lineage = 5,
+                                                .boot = 2,
+                                                .lane_ports = {7600}})),
+          BytesOf(format::EncodeLogBase({.lineage = 7, .lane = 1, .checkpoint = 3, .cut_lsn = 99})),
+          BytesOf(format::EncodeCollectionFile(
+              {.definition = {"c", {"a"}}, .lineage = 7, .lane = 1, .instance = 5}))};
 }
 
 }  // namespace strata::fuzz
@@ -52,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   fuzz::DecodeAndEncode(input);
   const std::string_view body = input.substr(std::min(size, input.find('\n') + 1));
-  for (const char* kind : {"strata-server", "strata-log-base"}) {
+  for (const char* kind : {"strata-server", "strata-log-base", "strata-collection"}) {
     fuzz::DecodeAndEncode(
         fmt::format("{} 1 {} {:016x}\n{}", kind, body.size(), strata::Hash64(body, 0), body));
   }

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "proto/wire/bytes.h"
+
 namespace strata::wire {
 namespace {
 
@@ -185,7 +187,89 @@ void AddCheckpointMessages(Collector& out) {
   out.Reply("restore_reply", restore, {}, {});
 }
 
+// A document with two tokens and an attribute, and one that goes, as proto/format/item_change.h
+// says.
+Frame ItemChanges(bool with_gone) {
+  ByteWriter writer;
+  for (const uint32_t word : {1, 2, 1, 0}) writer.Put(word);
+  writer.Put(uint64_t{7});
+  writer.Put(~uint64_t{4});  // -5
+  for (const uint32_t token : {0, 0x01020304}) writer.Put(token);
+  if (with_gone) {
+    for (const uint32_t word : {2, 0, 0, 0}) writer.Put(word);
+    writer.Put(~uint64_t{0});
+  }
+  return writer.Take();
+}
+
+void AddCollectionMessages(Collector& out) {
+  out.Request("create_collection_request", Write(Command::kCreateCollection),
+              {EncodeCollections(std::vector{SampleCollections()[0]})});
+  out.Reply("create_collection_reply", Write(Command::kCreateCollection), {}, {});
+  out.Request("drop_collection_request", Write(Command::kDropCollection), {});
+  out.Reply("drop_collection_reply", Write(Command::kDropCollection), {}, {});
+  out.Request("list_collections_request", Request(Command::kListCollections), {});
+  out.Reply("list_collections_reply", Request(Command::kListCollections), {},
+            {EncodeCollections(SampleCollections())});
+  Header change = Write(Command::kChangeItems);
+  change.count = 2;
+  out.Request("change_items_request", change, {ItemChanges(true)});
+  out.Reply("change_items_reply", change, {}, {});
+  out.Request("read_items_request", Batch(Command::kReadItems), {Keys()});
+  Header found = Batch(Command::kReadItems);
+  found.count = 1;
+  out.Reply("read_items_reply", found, {}, {ItemChanges(false)});
+  Header search = Batch(Command::kSearch);
+  search.count = 2;
+  const SearchQueries queries = SampleQueries();
+  out.Request("search_request", search,
+              {EncodeSearchTerms(SampleSearchTerms()), EncodeOffsets(queries.offsets),
+               EncodeTokens(queries.tokens)});
+  const SearchAnswer answer = SampleAnswer();
+  out.Reply("search_reply", search, {}, {EncodeOffsets(answer.offsets), EncodeHits(answer.hits)});
+  out.Request("collection_stats_request", Batch(Command::kCollectionStats), {});
+  out.Reply("collection_stats_reply", Batch(Command::kCollectionStats), {},
+            {EncodeCollectionStats(SampleCollectionStats())});
+}
+
 }  // namespace
+
+std::vector<CollectionDefinition> SampleCollections() {
+  return {{.name = "baskets", .attributes = {"price", "shop"}}, {.name = "b", .attributes = {}}};
+}
+
+SearchTerms SampleSearchTerms() {
+  return {.metric = 2,
+          .k = 100,
+          .least_num = 1,
+          .least_den = 3,
+          .ranges = {{.attribute = 1, .low = -5, .high = 0x0102030405060708}},
+          .has_ids = true,
+          .ids_first = 64,
+          .ids = {0x1112131415161718, 1}};
+}
+
+SearchQueries SampleQueries() { return {.offsets = {0, 3, 4}, .tokens = {0, 5, 0xffffffff, 7}}; }
+
+SearchAnswer SampleAnswer() {
+  return {.offsets = {0, 0, 2},
+          .hits = {{.id = 0x0102030405060708, .overlap = 3, .length = 4},
+                   {.id = 9, .overlap = 1, .length = 1}}};
+}
+
+CollectionStatsReply SampleCollectionStats() {
+  return {.documents = 1,
+          .segments = 2,
+          .dead = 3,
+          .bytes = 4,
+          .merges = 5,
+          .log_bytes = 6,
+          .upserts = 7,
+          .deletes = 8,
+          .queries = 9,
+          .batches = 10,
+          .search_ns = 11};
+}
 
 HelloRequest SampleHelloRequest() { return {.client_name = "worker 3"}; }
 
@@ -286,6 +370,7 @@ const std::vector<Sample>& Samples() {
     AddTableMessages(out);
     AddRowMessages(out);
     AddCheckpointMessages(out);
+    AddCollectionMessages(out);
     out.Request("control_request", Request(Command::kControl), {Text("\x0a\x00")});
     out.Reply("control_reply", Request(Command::kControl), {}, {Text("\x12\x00")});
     return out.Take();

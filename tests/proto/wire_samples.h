@@ -7,6 +7,7 @@
 
 #include "base/message_port.h"
 #include "proto/wire/checkpoint_payload.h"
+#include "proto/wire/collection_payload.h"
 #include "proto/wire/commands.h"
 #include "proto/wire/header.h"
 #include "proto/wire/shard_map.h"
@@ -29,5 +30,10 @@ TableDefinition SampleExtendedTable();  // whose optimizer has an extension
 TableDefinition SampleNarrowTable();    // of bf16, state fp16
 StatsReply SampleStats();
 std::vector<CheckpointEntry> SampleCheckpoints();
+std::vector<CollectionDefinition> SampleCollections();
+SearchTerms SampleSearchTerms();
+SearchQueries SampleQueries();  // two
+SearchAnswer SampleAnswer();    // to them
+CollectionStatsReply SampleCollectionStats();
 
 }  // namespace strata::wire

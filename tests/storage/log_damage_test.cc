@@ -471,10 +471,10 @@ TEST_F(LogDamageTest, WhatItDoesNotKnowIsSaid) {
 
   LogOptions options = options_;
   options.folder = "kinds";
-  WriteLog(options, {{static_cast<RecordKind>(7), {}}});
+  WriteLog(options, {{static_cast<RecordKind>(8), {}}});
   const Status kind = ReplayAll(options).summary.status();
   EXPECT_EQ(kind.code(), StatusCode::kInvalid);
-  EXPECT_THAT(kind.message(), HasSubstr("expected a kind from 1 to 6, found 7"));
+  EXPECT_THAT(kind.message(), HasSubstr("expected a kind from 1 to 7, found 8"));
 }
 
 TEST_F(LogDamageTest, ReplayBeginsWhereItIsAsked) {

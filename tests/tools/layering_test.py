@@ -54,7 +54,7 @@ MAY_INCLUDE = {
     # A lane calls the commands' handlers.
     "ps/shard": ["base", "proto/wire", "proto/format", "storage", "ps/service/handlers.h"],
     "ps/net": ["base", "proto/wire"],
-    "ps/client": ["base", "proto/wire", "storage", "ps/net"],
+    "ps/client": ["base", "proto/wire", "proto/format/item_change.h", "storage", "ps/net"],
     # Both ends of the wire translate table specs with the same functions.
     "ps/service": ["base", "kernels/core/device_choice.h", "proto/wire", "proto/control", "proto/format", "storage",
                    "cluster/cluster_config.h", "cluster/names", "ps/shard", "ps/net",

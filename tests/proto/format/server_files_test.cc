@@ -1,7 +1,9 @@
-// The small files of a server's data folder: `identity` and `base`. Every flipped bit and every cut
-// is noticed, and their bytes are pinned in tests/golden: what was written once is read for ever.
+// The small files of a server's data folder: `identity`, `base`, `definition`. Every flipped bit
+// and every cut is noticed, and their bytes are pinned in tests/golden: what was written once is
+// read for ever.
 #include <gtest/gtest.h>
 
+#include "proto/format/collection_file.h"
 #include "proto/format/log_base.h"
 #include "proto/format/server_identity.h"
 #include "tests/support/golden.h"
@@ -38,7 +40,15 @@ LogBase SomeBase() {
   return {.lineage = 0xabcdef012345, .lane = 3, .checkpoint = 12, .cut_lsn = 1'234'567'890'123};
 }
 
+CollectionFile SomeCollection() {
+  return {.definition = {"baskets", {"price", "shop"}},
+          .lineage = 0xabcdef012345,
+          .lane = 3,
+          .instance = 12'345'678'901};
+}
+
 TEST(ServerFiles, TheirBytesArePinned) {
+  ExpectGolden("collection_v1.txt", EncodeCollectionFile(SomeCollection()));
   ExpectGolden("server_identity_v1.txt", EncodeServerIdentity(SomeIdentity()));
   ExpectGolden("log_base_v1.txt", EncodeLogBase(SomeBase()));
 }
@@ -53,6 +63,7 @@ TEST(ServerFiles, VersionOneIsReadAsEver) {
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_EQ(*read, before);
   EXPECT_EQ(*DecodeLogBase(Golden("log_base_v1.txt"), "the-file"), SomeBase());
+  EXPECT_EQ(*DecodeCollectionFile(Golden("collection_v1.txt"), "the-file"), SomeCollection());
 }
 
 TEST(ServerFiles, Identity) {
@@ -85,6 +96,17 @@ TEST(ServerFiles, LogBase) {
   EXPECT_EQ(*decode(good), base);
   ExpectDamageIsNoticed(good, decode);
   EXPECT_EQ(decode(EncodeLogBase({})).status().code(), StatusCode::kCorrupt);
+}
+
+TEST(ServerFiles, Collection) {
+  const CollectionFile file = SomeCollection();
+  const auto decode = [](const std::string& bytes) {
+    return DecodeCollectionFile(bytes, "the-file");
+  };
+  const std::string good = EncodeCollectionFile(file);
+  EXPECT_EQ(*decode(good), file);
+  ExpectDamageIsNoticed(good, decode);
+  EXPECT_EQ(decode(EncodeCollectionFile({})).status().code(), StatusCode::kCorrupt);
 }
 
 }  // namespace

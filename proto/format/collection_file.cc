@@ -1,0 +1,44 @@
+#include "proto/format/collection_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include "proto/format/sealed_json.h"
+
+namespace strata::format {
+namespace {
+
+constexpr Seal kSeal{.kind = "strata-collection",
+                     .version = 1,
+                     .what = "a collection's definition",
+                     .program = "the strata-server that wrote it"};
+
+}  // namespace
+
+std::string EncodeCollectionFile(const CollectionFile& file) {
+  const nlohmann::json body = {{"name", file.definition.name},
+                               {"attributes", file.definition.attributes},
+                               {"lineage", file.lineage},
+                               {"lane", file.lane},
+                               {"instance", file.instance}};
+  return SealText(kSeal, body.dump(2) + "\n");
+}
+
+Result<CollectionFile> DecodeCollectionFile(std::string_view bytes, const std::string& path) {
+  STRATA_ASSIGN(const std::string_view body, UnsealText(kSeal, bytes, path));
+  const nlohmann::json root = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (root.is_discarded()) return Corrupt(path + ": no JSON behind the header line");
+  CollectionFile file;
+  Members members(root, path);
+  members.Take("name", &file.definition.name);
+  members.Take("attributes", &file.definition.attributes);
+  members.Take("lineage", &file.lineage);
+  members.Take("lane", &file.lane);
+  members.Take("instance", &file.instance);
+  STRATA_TRY(members.status());
+  if (file.definition.name.empty() || file.instance == 0) {
+    return Corrupt(path + ": name must not be empty, instance not 0");
+  }
+  return file;
+}
+
+}  // namespace strata::format

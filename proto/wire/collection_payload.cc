@@ -1,0 +1,243 @@
+#include "proto/wire/collection_payload.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "base/hash.h"
+#include "proto/wire/bytes.h"
+
+namespace strata::wire {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "offsets, tokens and hits are copied as they lie; a big-endian host must swap them");
+static_assert(sizeof(SearchHit) == kSearchHitBytes);
+
+constexpr size_t kNameBytesMax = 128;
+constexpr uint64_t kIdSeed = 0x636f6c6c656374;  // "collect"
+constexpr size_t kTermsBytes = 40;              // before the ranges
+constexpr size_t kRangeBytes = 24;
+constexpr uint32_t kHasIds = 1;
+
+// As they lie in the payload.
+constexpr uint64_t CollectionStatsReply::*kCounts[] = {
+    &CollectionStatsReply::documents, &CollectionStatsReply::segments,
+    &CollectionStatsReply::dead,      &CollectionStatsReply::bytes,
+    &CollectionStatsReply::merges,    &CollectionStatsReply::log_bytes,
+    &CollectionStatsReply::upserts,   &CollectionStatsReply::deletes,
+    &CollectionStatsReply::queries,   &CollectionStatsReply::batches,
+    &CollectionStatsReply::search_ns};
+
+template <typename T>
+Frame CopyIn(std::span<const T> values) {
+  return Frame::Copy(std::as_bytes(values));
+}
+
+template <typename T>
+std::vector<T> CopyOut(const Frame& frame) {
+  std::vector<T> values(frame.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), frame.bytes().data(), frame.size());
+  return values;
+}
+
+Status CheckName(std::string_view what, size_t length, size_t left) {
+  if (length > 0 && length <= kNameBytesMax && length <= left) return {};
+  return Invalid(
+      fmt::format("collection definition: expected {} of 1 to {} bytes, found one of {} bytes with "
+                  "{} bytes left",
+                  what, kNameBytesMax, length, left));
+}
+
+Result<std::string> ReadName(std::string_view what, ByteReader& reader) {
+  const auto length = reader.Get<uint8_t>();
+  STRATA_TRY(CheckName(what, length, reader.left()));
+  return reader.GetText(length);
+}
+
+// Offsets of `count` pieces into what `end` elements are.
+Result<std::vector<uint64_t>> ReadOffsets(const Frame& frame, uint32_t count, uint64_t end,
+                                          std::string_view of) {
+  const size_t bytes = (size_t{count} + 1) * sizeof(uint64_t);
+  if (frame.size() != bytes) {
+    return Invalid(fmt::format("offsets of {}: {} queries have {} bytes of them, found {}", of,
+                               count, bytes, frame.size()));
+  }
+  std::vector<uint64_t> offsets = CopyOut<uint64_t>(frame);
+  if (offsets.front() != 0 || offsets.back() != end) {
+    return Invalid(fmt::format("offsets of {}: expected 0 to {}, found {} to {}", of, end,
+                               offsets.front(), offsets.back()));
+  }
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    if (offsets[i - 1] <= offsets[i]) continue;
+    return Invalid(
+        fmt::format("offsets of {}: that of query {} is {}, behind {}: they must not "
+                    "fall",
+                    of, i, offsets[i], offsets[i - 1]));
+  }
+  return offsets;
+}
+
+}  // namespace
+
+uint32_t CollectionIdOf(std::string_view name) {
+  const auto id = static_cast<uint32_t>(Hash64(name, kIdSeed));
+  return id == 0 ? 1 : id;
+}
+
+Frame EncodeCollections(std::span<const CollectionDefinition> collections) {
+  ByteWriter writer;
+  for (const CollectionDefinition& collection : collections) {
+    STRATA_CHECK(collection.attributes.size() <= kCollectionAttributesMax);
+    writer.Put(static_cast<uint8_t>(collection.attributes.size()));
+    writer.Put(static_cast<uint8_t>(collection.name.size()));
+    writer.PutText(collection.name);
+    for (const std::string& name : collection.attributes) {
+      writer.Put(static_cast<uint8_t>(name.size()));
+      writer.PutText(name);
+    }
+  }
+  return writer.Take();
+}
+
+Result<std::vector<CollectionDefinition>> DecodeCollections(std::span<const std::byte> bytes) {
+  ByteReader reader(bytes);
+  std::vector<CollectionDefinition> collections;
+  while (reader.left() > 0) {
+    CollectionDefinition collection;
+    const auto attributes = reader.Get<uint8_t>();
+    if (attributes > kCollectionAttributesMax) {
+      return Invalid(fmt::format("collection definition: expected at most {} attributes, found {}",
+                                 kCollectionAttributesMax, attributes));
+    }
+    STRATA_ASSIGN(collection.name, ReadName("a name", reader));
+    for (uint8_t i = 0; i < attributes; ++i) {
+      STRATA_ASSIGN(std::string name, ReadName("an attribute's name", reader));
+      collection.attributes.push_back(std::move(name));
+    }
+    collections.push_back(std::move(collection));
+  }
+  return collections;
+}
+
+Frame EncodeSearchTerms(const SearchTerms& terms) {
+  ByteWriter writer;
+  writer.Put(uint32_t{terms.metric});
+  writer.Put(terms.has_ids ? kHasIds : 0);
+  writer.Put(terms.k);
+  writer.Put(static_cast<uint32_t>(terms.ranges.size()));
+  writer.Put(terms.least_num);
+  writer.Put(terms.least_den);
+  writer.Put(terms.ids_first);
+  for (const SearchTerms::Range& range : terms.ranges) {
+    writer.Put(range.attribute);
+    writer.Put(uint32_t{0});
+    writer.Put(static_cast<uint64_t>(range.low));
+    writer.Put(static_cast<uint64_t>(range.high));
+  }
+  for (const uint64_t word : terms.ids) writer.Put(word);
+  return writer.Take();
+}
+
+Result<SearchTerms> DecodeSearchTerms(std::span<const std::byte> bytes) {
+  if (bytes.size() < kTermsBytes) {
+    return Invalid(fmt::format("search terms: expected {} bytes or more, found {}", kTermsBytes,
+                               bytes.size()));
+  }
+  ByteReader reader(bytes);
+  SearchTerms terms;
+  const auto metric = reader.Get<uint32_t>();
+  const auto flags = reader.Get<uint32_t>();
+  terms.k = reader.Get<uint32_t>();
+  const auto ranges = reader.Get<uint32_t>();
+  terms.least_num = reader.Get<uint64_t>();
+  terms.least_den = reader.Get<uint64_t>();
+  terms.ids_first = reader.Get<uint64_t>();
+  if (metric > UINT8_MAX) return Invalid(fmt::format("search terms: no metric {}", metric));
+  if ((flags & ~kHasIds) != 0) {
+    return Invalid(fmt::format("search terms: expected flags 0 or {}, found {}", kHasIds, flags));
+  }
+  if (terms.least_den == 0) return Invalid("search terms: a least similarity of x / 0");
+  if (ranges > kCollectionAttributesMax || ranges * kRangeBytes > reader.left()) {
+    return Invalid(
+        fmt::format("search terms: {} ranges announced (at most {}, of {} bytes each), "
+                    "{} bytes follow",
+                    ranges, kCollectionAttributesMax, kRangeBytes, reader.left()));
+  }
+  terms.metric = static_cast<uint8_t>(metric);
+  terms.has_ids = flags == kHasIds;
+  for (uint32_t i = 0; i < ranges; ++i) {
+    SearchTerms::Range range;
+    range.attribute = reader.Get<uint32_t>();
+    if (const auto zero = reader.Get<uint32_t>(); zero != 0) {
+      return Invalid(
+          fmt::format("search terms: expected 0 behind attribute {} of range {}, found "
+                      "{}",
+                      range.attribute, i, zero));
+    }
+    range.low = static_cast<int64_t>(reader.Get<uint64_t>());
+    range.high = static_cast<int64_t>(reader.Get<uint64_t>());
+    terms.ranges.push_back(range);
+  }
+  const bool is_nothing = reader.left() == 0 && terms.ids_first == 0;
+  if (reader.left() % sizeof(uint64_t) != 0 || (!terms.has_ids && !is_nothing)) {
+    return Invalid(fmt::format("search terms: {} bytes of ids from {} on, where {} are announced",
+                               reader.left(), terms.ids_first,
+                               terms.has_ids ? "words of 8 bytes" : "none"));
+  }
+  while (reader.left() > 0) terms.ids.push_back(reader.Get<uint64_t>());
+  return terms;
+}
+
+Frame EncodeOffsets(std::span<const uint64_t> offsets) { return CopyIn(offsets); }
+Frame EncodeTokens(std::span<const uint32_t> tokens) { return CopyIn(tokens); }
+Frame EncodeHits(std::span<const SearchHit> hits) { return CopyIn(hits); }
+
+Result<SearchQueries> DecodeQueries(const Frame& offsets, const Frame& tokens, uint32_t count) {
+  if (tokens.size() % sizeof(uint32_t) != 0) {
+    return Invalid(fmt::format("tokens of queries: expected words of {} bytes, found {} bytes",
+                               sizeof(uint32_t), tokens.size()));
+  }
+  SearchQueries queries;
+  STRATA_ASSIGN(queries.offsets,
+                ReadOffsets(offsets, count, tokens.size() / sizeof(uint32_t), "queries"));
+  queries.tokens = CopyOut<uint32_t>(tokens);
+  return queries;
+}
+
+Result<SearchAnswer> DecodeAnswer(const Frame& offsets, const Frame& hits, uint32_t count) {
+  if (hits.size() % kSearchHitBytes != 0) {
+    return Invalid(
+        fmt::format("hits: expected {} bytes each, found {} bytes", kSearchHitBytes, hits.size()));
+  }
+  SearchAnswer answer;
+  STRATA_ASSIGN(answer.offsets, ReadOffsets(offsets, count, hits.size() / kSearchHitBytes, "hits"));
+  answer.hits = CopyOut<SearchHit>(hits);
+  return answer;
+}
+
+CollectionStatsReply& CollectionStatsReply::operator+=(const CollectionStatsReply& more) {
+  for (const auto member : kCounts) this->*member += more.*member;
+  return *this;
+}
+
+Frame EncodeCollectionStats(const CollectionStatsReply& stats) {
+  ByteWriter writer;
+  for (const auto member : kCounts) writer.Put(stats.*member);
+  return writer.Take();
+}
+
+Result<CollectionStatsReply> DecodeCollectionStats(std::span<const std::byte> bytes) {
+  constexpr size_t kBytes = sizeof(CollectionStatsReply);
+  if (bytes.size() != kBytes) {
+    return Invalid(
+        fmt::format("collection stats: expected {} bytes, found {}", kBytes, bytes.size()));
+  }
+  ByteReader reader(bytes);
+  CollectionStatsReply stats;
+  for (const auto member : kCounts) stats.*member = reader.Get<uint64_t>();
+  return stats;
+}
+
+}  // namespace strata::wire

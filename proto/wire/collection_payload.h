@@ -1,0 +1,93 @@
+// The payloads of the commands about collections of item sets (docs/search.md). Changes travel as
+// the log holds them: proto/format/item_change.h.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/message_port.h"
+#include "base/status.h"
+
+namespace strata::wire {
+
+constexpr size_t kCollectionAttributesMax = 64;
+constexpr size_t kCollectionsMax = 256;  // of a lane
+
+// CREATE_COLLECTION and LIST_COLLECTIONS.
+struct CollectionDefinition {
+  std::string name;                     // 1 to 128 bytes
+  std::vector<std::string> attributes;  // names of 1 to 128 bytes, in the order of the values
+  friend bool operator==(const CollectionDefinition&, const CollectionDefinition&) = default;
+};
+// One after the other; names and attributes must be within their limits.
+Frame EncodeCollections(std::span<const CollectionDefinition> collections);
+Result<std::vector<CollectionDefinition>> DecodeCollections(std::span<const std::byte> bytes);
+// What the header's `table` is in messages about the collection: never 0. Two collections of the
+// same number cannot both exist.
+uint32_t CollectionIdOf(std::string_view name);
+
+// What a SEARCH looks for, for all of its queries.
+struct SearchTerms {
+  static constexpr uint32_t kAll = UINT32_MAX;
+  struct Range {
+    uint32_t attribute = 0;  // by its place in the definition
+    int64_t low = INT64_MIN;
+    int64_t high = INT64_MAX;
+    friend bool operator==(const Range&, const Range&) = default;
+  };
+
+  uint8_t metric = 0;         // by its number in docs/protocol.md
+  uint32_t k = 0;             // best documents of each query; kAll: all that are alike enough
+  uint64_t least_num = 0;     // of the least similarity that is wanted, a fraction;
+  uint64_t least_den = 1;     // not 0
+  std::vector<Range> ranges;  // documents outside of one are not wanted
+  bool has_ids = false;       // only documents of these ids: bit i stands for ids_first + i
+  uint64_t ids_first = 0;
+  std::vector<uint64_t> ids;
+  friend bool operator==(const SearchTerms&, const SearchTerms&) = default;
+};
+Frame EncodeSearchTerms(const SearchTerms& terms);
+Result<SearchTerms> DecodeSearchTerms(std::span<const std::byte> bytes);
+
+// The queries of a SEARCH: query i has tokens[offsets[i] .. offsets[i + 1]).
+struct SearchQueries {
+  std::vector<uint64_t> offsets;  // one more than queries; the first is 0, the last tokens.size()
+  std::vector<uint32_t> tokens;
+  friend bool operator==(const SearchQueries&, const SearchQueries&) = default;
+};
+Frame EncodeOffsets(std::span<const uint64_t> offsets);
+Frame EncodeTokens(std::span<const uint32_t> tokens);
+// Of a request with `count` queries.
+Result<SearchQueries> DecodeQueries(const Frame& offsets, const Frame& tokens, uint32_t count);
+
+// The reply to a SEARCH: hits of query i are hits[offsets[i] .. offsets[i + 1]), best first.
+struct SearchHit {
+  uint64_t id = 0;
+  uint32_t overlap = 0;  // tokens that it has in common with the query
+  uint32_t length = 0;   // its tokens
+  friend bool operator==(const SearchHit&, const SearchHit&) = default;
+};
+constexpr size_t kSearchHitBytes = 16;
+struct SearchAnswer {
+  std::vector<uint64_t> offsets;
+  std::vector<SearchHit> hits;
+};
+Frame EncodeHits(std::span<const SearchHit> hits);
+Result<SearchAnswer> DecodeAnswer(const Frame& offsets, const Frame& hits, uint32_t count);
+
+// COLLECTION_STATS, of the lane's part.
+struct CollectionStatsReply {
+  uint64_t documents = 0, segments = 0, dead = 0, bytes = 0, merges = 0, log_bytes = 0;
+  uint64_t upserts = 0, deletes = 0;  // since the server's start
+  uint64_t queries = 0, batches = 0;  // likewise: queries, and searches that answered them
+  uint64_t search_ns = 0;             // likewise: that those searches took
+  CollectionStatsReply& operator+=(const CollectionStatsReply& more);  // of another lane
+  friend bool operator==(const CollectionStatsReply&, const CollectionStatsReply&) = default;
+};
+Frame EncodeCollectionStats(const CollectionStatsReply& stats);
+Result<CollectionStatsReply> DecodeCollectionStats(std::span<const std::byte> bytes);
+
+}  // namespace strata::wire

@@ -1,0 +1,74 @@
+// Collections: item sets in a cluster of servers, changed and searched (docs/search.md). A document
+// is on the lane that holds its id's shard; a search goes to all lanes at once, and their answers
+// are merged exactly.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "proto/wire/collection_payload.h"
+#include "ps/client/lane_exchange.h"
+#include "storage/itemset/document.h"
+#include "storage/itemset/item_filter.h"
+#include "storage/itemset/merge_answers.h"
+#include "storage/table_spec.h"
+
+namespace strata {
+
+struct CollectionSpec {
+  std::string name;                     // 1 to 128 of A-Z a-z 0-9 _ . -
+  std::vector<std::string> attributes;  // integers of 64 bits that each document has, by name
+};
+
+// kInvalid says what is wrong with a name, or with the attributes' number or names.
+Status ValidateCollectionSpec(const CollectionSpec& spec);
+
+// Thread-safe when its caller is, which outlives it. Calls block, and one caller serves any number
+// of threads at a time. Errors name the collection, and where a server answered, that and its lane:
+// kNotFound (no such collection), kInvalid (a document or a query does not fit), kExists,
+// kDeadlineExceeded, kLost, and the others of the protocol. A write is made once, however often it
+// has to be sent. Of one that ends in an error some lanes may have made their part.
+class Collections {
+ public:
+  explicit Collections(LaneExchange& caller);
+
+  // One that exists with the same spec is fine.
+  Status Create(const CollectionSpec& spec, TimeNs deadline = kNever);
+  Status Drop(const std::string& name, TimeNs deadline = kNever);
+  Result<std::vector<CollectionSpec>> List(TimeNs deadline = kNever);
+
+  // Puts documents in, each in the place of one with its id. Of several with one id the last holds.
+  Status Upsert(const std::string& name, std::span<const Document> documents,
+                AckLevel ack = AckLevel::kDefault, TimeNs deadline = kNever);
+  // Ids that there are not are no error.
+  Status Delete(const std::string& name, std::span<const DocumentId> ids,
+                AckLevel ack = AckLevel::kDefault, TimeNs deadline = kNever);
+  // The documents of these ids that there are, by rising id; tokens ascend.
+  Result<std::vector<Document>> Get(const std::string& name, std::span<const DocumentId> ids,
+                                    TimeNs deadline = kNever);
+
+  // The answer to each query, best first, equally alike ones by smaller id: of all documents whose
+  // Upsert had returned when it began. Tokens of a query in any order, repeats count once.
+  Result<std::vector<std::vector<Hit>>> Search(const std::string& name, const SetList& queries,
+                                               const SearchGoal& goal,
+                                               const ItemFilter& filter = {},
+                                               TimeNs deadline = kNever);
+
+  // Over all lanes.
+  Result<wire::CollectionStatsReply> Stats(const std::string& name, TimeNs deadline = kNever);
+
+ private:
+  Result<std::vector<wire::Received>> AskAll(wire::Command command, const std::string& name,
+                                             Message payload, TimeNs deadline);
+  Status Change(const std::string& name, std::vector<LaneMessages::Part> parts, AckLevel ack,
+                TimeNs deadline);
+
+  LaneExchange& caller_;
+  const wire::ShardMap map_;
+};
+
+}  // namespace strata

@@ -1,0 +1,40 @@
+// Messages to lanes about a collection, some to each, in the order of operations on it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/message_port.h"
+#include "base/status.h"
+#include "proto/wire/commands.h"
+#include "proto/wire/shard_map.h"
+
+namespace strata {
+
+// They are sent again as operations on tables are: writes under the same sequence.
+struct LaneMessages {
+  struct Part {
+    uint16_t lane = 0;       // index in the shard map
+    uint32_t count = 0;      // what the header says of the payload
+    size_t reply_bytes = 0;  // about what is asked for
+    Message payload = {};
+  };
+  wire::Command command{};
+  uint32_t collection = 0;          // its id
+  uint8_t ack = wire::kAckDefault;  // of a write
+  std::vector<Part> parts = {};
+  TimeNs deadline = kNever;
+};
+
+class LaneExchange {
+ public:
+  virtual ~LaneExchange() = default;
+  // Blocks until all are answered. Replies in the order of the parts; else the first error of the
+  // first lane that has one, which names server and lane.
+  virtual Result<std::vector<wire::Received>> Exchange(LaneMessages messages) = 0;
+  // Which lane holds what. The same as long as this lives.
+  virtual wire::ShardMap Map() = 0;
+};
+
+}  // namespace strata

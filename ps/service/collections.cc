@@ -1,0 +1,203 @@
+// CREATE_COLLECTION, DROP_COLLECTION, LIST_COLLECTIONS, CHANGE_ITEMS, READ_ITEMS and
+// COLLECTION_STATS: this lane's part of each collection.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "proto/format/item_change.h"
+#include "ps/service/handlers.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kReplyBytesMax = wire::kMessageBytesMax - wire::kHeaderBytes;
+
+Result<wire::CollectionDefinition> DecodeDefinition(const Request& request) {
+  STRATA_ASSIGN(std::vector<wire::CollectionDefinition> definitions,
+                wire::DecodeCollections(request.payload[0].bytes()));
+  if (definitions.size() != 1) {
+    return Invalid(
+        fmt::format("CREATE_COLLECTION takes one definition, found {}", definitions.size()));
+  }
+  wire::CollectionDefinition& definition = definitions.front();
+  STRATA_TRY(ValidateName("collection name", definition.name));
+  for (const std::string& attribute : definition.attributes) {
+    STRATA_TRY(ValidateName("attribute", attribute));
+  }
+  return std::move(definition);
+}
+
+Status CheckSame(const wire::CollectionDefinition& present,
+                 const wire::CollectionDefinition& wanted) {
+  if (present == wanted) return {};
+  if (present.name != wanted.name) {
+    return AlreadyExists(fmt::format(
+        "the names '{}' and '{}' have the same collection id {:#010x}; use another name",
+        wanted.name, present.name, wire::CollectionIdOf(wanted.name)));
+  }
+  return AlreadyExists(
+      fmt::format("collection '{}' exists with other attributes ({} of them, the request has {}); "
+                  "drop it, or use another name",
+                  present.name, present.attributes.size(), wanted.attributes.size()));
+}
+
+// What a peer sends damaged is not what a file holds damaged.
+Result<std::vector<format::ItemChange>> DecodeChanges(const Request& request) {
+  auto changes = format::DecodeItemChanges(request.payload[0].bytes());
+  if (!changes.ok()) return Invalid("changes: " + changes.status().message());
+  if (changes->size() != request.header.count) {
+    return Invalid(fmt::format("the request announces {} changes, found {}", request.header.count,
+                               changes->size()));
+  }
+  return changes;
+}
+
+// The instance of a collection that is made now.
+uint64_t NextInstance(LaneState& lane) {
+  return lane.log != nullptr ? lane.log->appended() + 1 : ++lane.collections.last_instance;
+}
+
+}  // namespace
+
+Status CheckKeepsCollections(const LaneState& lane) {
+  if (lane.config.collections) return {};
+  return Refused(fmt::format("server {} lane {} keeps no collections", lane.config.name.server,
+                             lane.config.name.lane));
+}
+
+// Files first: where they are, a record of the log says nothing more about them, and a repeat finds
+// them there.
+Result<Applied> ApplyCreateCollection(LaneState& lane, const Request& request) {
+  if (lane.replayed != 0) return Applied(lane.replayed);
+  STRATA_TRY(lane.CheckNotDraining());
+  STRATA_TRY(CheckKeepsCollections(lane));
+  STRATA_ASSIGN(const wire::CollectionDefinition definition, DecodeDefinition(request));
+  const auto found = lane.collections.of_id.find(wire::CollectionIdOf(definition.name));
+  if (found != lane.collections.of_id.end()) {
+    STRATA_TRY(CheckSame(found->second->definition(), definition));
+    STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
+    return Applied(lsn);
+  }
+  if (lane.collections.of_id.size() >= wire::kCollectionsMax) {
+    return Refused(
+        fmt::format("{} collections exist, the most that a server keeps", wire::kCollectionsMax));
+  }
+  STRATA_ASSIGN(const std::shared_ptr<Collection> made,
+                Collection::Make(*lane.config.collections, definition, NextInstance(lane)));
+  STRATA_TRY(made->Publish());
+  const Result<Lsn> lsn = lane.AppendWrite(request);
+  if (!lsn.ok()) {
+    static_cast<void>(made->Remove());
+    return lsn.status();
+  }
+  lane.collections.Put(made);
+  return Applied(*lsn);
+}
+
+// The record first, and on stable storage: a repeat then knows that it was this write.
+Result<Applied> ApplyDropCollection(LaneState& lane, const Request& request) {
+  const uint32_t id = request.header.table;
+  if (lane.replayed != 0) {
+    const auto left = lane.collections.of_id.find(id);
+    if (left != lane.collections.of_id.end() && left->second->instance() < lane.replayed) {
+      STRATA_TRY(left->second->Remove());
+      lane.collections.Erase(id);
+    }
+    return Applied(lane.replayed);
+  }
+  STRATA_TRY(lane.CheckNotDraining());
+  STRATA_ASSIGN(const std::shared_ptr<Collection> dropped, lane.FindCollection(id));
+  STRATA_ASSIGN(const Lsn lsn, lane.AppendWrite(request));
+  STRATA_TRY(lane.SyncLog());
+  if (const Status removed = dropped->Remove(); !removed.ok()) {
+    lane.log_failure = removed;
+    return removed;
+  }
+  lane.collections.Erase(id);
+  return Applied(lsn);
+}
+
+void HandleListCollections(LaneState& lane, Request request) {
+  std::vector<wire::CollectionDefinition> definitions;
+  for (const auto& [id, collection] : lane.collections.of_id) {
+    definitions.push_back(collection->definition());
+  }
+  std::ranges::sort(definitions, {}, &wire::CollectionDefinition::name);
+  lane.Reply(request.reply_to(), {}, {wire::EncodeCollections(definitions)});
+}
+
+Result<Applied> ApplyChangeItems(LaneState& lane, const Request& request) {
+  STRATA_TRY(lane.CheckNotDraining());
+  STRATA_ASSIGN(const std::shared_ptr<Collection> collection,
+                lane.FindCollection(request.header.table));
+  STRATA_ASSIGN(const std::vector<format::ItemChange> changes, DecodeChanges(request));
+  for (const format::ItemChange& change : changes) {
+    STRATA_TRY(lane.CheckOwned(std::span(&change.id, 1)));
+  }
+  STRATA_TRY(collection->Check(changes));
+  const std::vector<std::byte> note =
+      EncodeItemsNote({request.header, collection->instance(), collection->NextLsn()});
+  const std::span<const std::byte> pieces[] = {note};
+  STRATA_ASSIGN(const Lsn lsn, lane.Append(RecordKind::kItemsNote, pieces));
+  if (const Status applied = collection->Apply(changes); !applied.ok()) {
+    // A note without its record says nothing.
+    if (lane.config.durable && applied.code() != StatusCode::kDiskFull) lane.log_failure = applied;
+    return applied;
+  }
+  lane.metrics.changed_items.Add(changes.size());
+  return Applied(lsn);
+}
+
+Status ReplayItemsNote(LaneState& lane, const LogRecord& record, TimeNs now) {
+  STRATA_ASSIGN(const ItemsNote note, DecodeItemsNote(record.body));
+  const wire::Header& header = note.header;
+  const ClientId client{header.client_hi, header.client_lo};
+  auto& noted = lane.collections.noted[note.instance];
+  while (!noted.empty() && noted.back().lsn >= note.lsn) {
+    lane.dedup.Forget(noted.back().client, noted.back().sequence);
+    noted.pop_back();
+  }
+  const Collection* const collection = lane.collections.OfInstance(note.instance);
+  if (collection != nullptr && note.lsn > collection->opened_at()) return {};  // it was lost
+  lane.dedup.Restore(client, header.sequence, header.settled_below, {}, record.lsn, now);
+  noted.push_back({note.lsn, client, header.sequence});
+  return {};
+}
+
+void HandleReadItems(LaneState& lane, Request request) {
+  const ReplyTo to = request.reply_to();
+  const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header.table);
+  if (!collection.ok()) return lane.Reply(to, collection.status());
+  const Result<std::vector<Key>> ids = OwnedKeys(lane, request);
+  if (!ids.ok()) return lane.Reply(to, ids.status());
+  std::vector<std::byte> found;
+  uint32_t count = 0;
+  for (const DocumentId id : *ids) {
+    std::optional<Document> document = (*collection)->set().Get(id);
+    if (!document) continue;
+    const size_t bytes = format::kItemChangeHeaderBytes + 4 * document->tokens.size() +
+                         8 * document->attributes.size();
+    if (found.size() + bytes > kReplyBytesMax) {
+      return lane.Reply(to, Invalid(fmt::format("the documents of {} ids exceed the {} bytes of a "
+                                                "reply; ask for fewer at a time",
+                                                ids->size(), kReplyBytesMax)));
+    }
+    format::AppendItemChange({.is_upsert = true,
+                              .id = id,
+                              .tokens = std::move(document->tokens),
+                              .attributes = std::move(document->attributes)},
+                             &found);
+    ++count;
+  }
+  wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
+  header.count = count;
+  lane.ReplyWith(to.peer, header, {Frame::Own(std::move(found))});
+}
+
+void HandleCollectionStats(LaneState& lane, Request request) {
+  const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header.table);
+  if (!collection.ok()) return lane.Reply(request.reply_to(), collection.status());
+  lane.Reply(request.reply_to(), {}, {wire::EncodeCollectionStats((*collection)->Stats())});
+}
+
+}  // namespace strata

@@ -1,0 +1,188 @@
+// SEARCH: the best documents of a collection for each query, found on the thread that searches, so
+// that the lane goes on meanwhile. What that thread finds waiting, it answers together.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ps/service/handlers.h"
+
+namespace strata {
+namespace {
+
+constexpr size_t kReplyBytesMax = wire::kMessageBytesMax - wire::kHeaderBytes;
+
+// What a batch looks for, and what was found.
+struct Batch {
+  std::vector<WaitingSearch> searches;
+  SearchGoal goal;
+  ItemFilter filter;
+  Result<std::vector<std::vector<Hit>>> found = Internal("not searched");
+  TimeNs took = 0;
+};
+
+Status CheckTerms(const wire::SearchTerms& terms, const Collection& collection) {
+  if (terms.metric >= kSetMetrics) {
+    return Invalid(fmt::format("search terms: expected a metric of 0 to {}, found {}",
+                               kSetMetrics - 1, terms.metric));
+  }
+  const size_t attributes = collection.definition().attributes.size();
+  for (const wire::SearchTerms::Range& range : terms.ranges) {
+    if (range.attribute < attributes) continue;
+    return Invalid(fmt::format("search terms: a range of attribute {}, and collection '{}' has {}",
+                               range.attribute, collection.definition().name, attributes));
+  }
+  return {};
+}
+
+SearchGoal GoalOf(const wire::SearchTerms& terms) {
+  return {.metric = static_cast<SetMetric>(terms.metric),
+          .k = terms.k == wire::SearchTerms::kAll ? SearchGoal::kAll : terms.k,
+          .at_least = {terms.least_num, terms.least_den}};
+}
+
+ItemFilter FilterOf(wire::SearchTerms terms) {
+  ItemFilter filter;
+  for (const wire::SearchTerms::Range& range : terms.ranges) {
+    filter.ranges.push_back({range.attribute, range.low, range.high});
+  }
+  filter.has_ids = terms.has_ids;
+  filter.ids = {terms.ids_first, std::move(terms.ids)};
+  return filter;
+}
+
+// How large the replies can be is known before the search, but for those without a limit.
+Status CheckAnswerFits(const wire::SearchTerms& terms, uint32_t queries) {
+  const size_t fixed = (size_t{queries} + 1) * sizeof(uint64_t);
+  if (terms.k == wire::SearchTerms::kAll ||
+      fixed + size_t{queries} * terms.k * wire::kSearchHitBytes <= kReplyBytesMax) {
+    return {};
+  }
+  return Invalid(
+      fmt::format("{} best of {} queries may exceed the {} bytes of a reply; ask for "
+                  "fewer, or search in several requests",
+                  terms.k, queries, kReplyBytesMax));
+}
+
+Result<WaitingSearch> Look(LaneState& lane, const Request& request) {
+  WaitingSearch search{.to = request.reply_to(), .deadline = request.deadline};
+  STRATA_ASSIGN(search.collection, lane.FindCollection(request.header.table));
+  search.terms = request.payload[0];
+  STRATA_ASSIGN(const wire::SearchTerms terms, wire::DecodeSearchTerms(search.terms.bytes()));
+  STRATA_TRY(CheckTerms(terms, *search.collection));
+  STRATA_TRY(CheckAnswerFits(terms, request.header.count));
+  STRATA_ASSIGN(search.queries,
+                wire::DecodeQueries(request.payload[1], request.payload[2], request.header.count));
+  for (size_t i = 1; i < search.queries.offsets.size(); ++i) {
+    const uint64_t tokens = search.queries.offsets[i] - search.queries.offsets[i - 1];
+    if (tokens <= ItemSetSpec::kMostTokens) continue;
+    return Invalid(fmt::format("query {} of the request has {} tokens; at most {} are taken", i - 1,
+                               tokens, ItemSetSpec::kMostTokens));
+  }
+  search.bytes = MessageBytes(request.payload) + wire::kHeaderBytes;
+  return search;
+}
+
+// On the thread that searches.
+void Search(Batch& batch, const Clock& clock) {
+  const TimeNs begin = clock.Now();
+  SetLists queries;
+  for (const WaitingSearch& search : batch.searches) {
+    const auto& [offsets, tokens] = search.queries;
+    for (size_t i = 1; i < offsets.size(); ++i) {
+      queries.Add(std::span(tokens).subspan(offsets[i - 1], offsets[i] - offsets[i - 1]));
+    }
+  }
+  batch.found =
+      batch.searches.front().collection->set().Search(queries.view(), batch.goal, batch.filter);
+  batch.took = clock.Now() - begin;
+}
+
+void Answer(LaneState& lane, const ReplyTo& to, std::span<const std::vector<Hit>> found) {
+  std::vector<uint64_t> offsets = {0};
+  std::vector<wire::SearchHit> hits;
+  for (const std::vector<Hit>& of_query : found) {
+    for (const Hit& hit : of_query) hits.push_back({hit.id, hit.overlap, hit.length});
+    offsets.push_back(hits.size());
+  }
+  const size_t bytes = hits.size() * wire::kSearchHitBytes + offsets.size() * sizeof(uint64_t);
+  if (bytes > kReplyBytesMax) {
+    return lane.Reply(
+        to, Invalid(fmt::format("{} documents are alike enough, {} bytes, and a reply holds {}; "
+                                "ask for more similar ones, or for the best K, or search with "
+                                "fewer queries at a time",
+                                hits.size(), bytes, kReplyBytesMax)));
+  }
+  const wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
+  lane.ReplyWith(to.peer, header, {wire::EncodeOffsets(offsets), wire::EncodeHits(hits)});
+}
+
+void Finish(LaneState& lane, const Batch& batch) {
+  size_t begin = 0;
+  for (const WaitingSearch& search : batch.searches) {
+    const size_t queries = search.to.request.count;
+    if (batch.found.ok()) {
+      Answer(lane, search.to, std::span(*batch.found).subspan(begin, queries));
+    } else {
+      lane.Reply(search.to, batch.found.status());
+    }
+    begin += queries;
+  }
+  const auto took = static_cast<uint64_t>(batch.took);
+  batch.searches.front().collection->CountSearch(begin, took);
+  lane.metrics.searched_queries.Add(begin);
+  lane.metrics.search_batches.Add();
+  lane.searches.End(begin, batch.took);
+  BeginSearches(lane, lane.config.collections->clock->Now());
+}
+
+}  // namespace
+
+void HandleSearch(LaneState& lane, Request request) {
+  if (lane.draining == DrainReason::kEnds) {
+    const std::string reason = fmt::format("server {} is shutting down", lane.config.name.server);
+    return lane.Reply(request.reply_to(), lane.config.durable ? Unavailable(reason) : Lost(reason));
+  }
+  Result<WaitingSearch> search = Look(lane, request);
+  if (!search.ok()) return lane.Reply(request.reply_to(), search.status());
+  const Status added = lane.searches.Add(std::move(*search));
+  if (!added.ok()) lane.Reply(request.reply_to(), lane.Count(Refusal::kQueue, added));
+}
+
+void BeginSearches(LaneState& lane, TimeNs now) {
+  while (true) {
+    auto batch = std::make_shared<Batch>();
+    batch->searches = lane.searches.Begin();
+    if (batch->searches.empty()) return;
+    std::erase_if(batch->searches, [&](const WaitingSearch& search) {
+      if (now < search.deadline) return false;
+      lane.metrics.expired.Add();
+      lane.Reply(
+          search.to,
+          DeadlineExceeded(fmt::format(
+              "the search waited longer than its {} ms before server {} lane {} began it",
+              search.to.request.timeout_ms, lane.config.name.server, lane.config.name.lane)));
+      return true;
+    });
+    if (batch->searches.empty()) {
+      lane.searches.End(0, 0);
+      continue;
+    }
+    // They have been looked at.
+    const wire::SearchTerms terms =
+        wire::DecodeSearchTerms(batch->searches.front().terms.bytes()).value();
+    batch->goal = GoalOf(terms);
+    batch->filter = FilterOf(terms);
+    return lane.RunOff(lane.config.collections->searcher,
+                       [batch, clock = lane.config.collections->clock]() -> Finished::Then {
+                         Search(*batch, *clock);
+                         return [batch](LaneState& state) { Finish(state, *batch); };
+                       });
+  }
+}
+
+void EndSearches(LaneState& lane, const Status& reason) {
+  for (const WaitingSearch& search : lane.searches.TakeAll()) lane.Reply(search.to, reason);
+}
+
+}  // namespace strata

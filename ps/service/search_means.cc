@@ -1,0 +1,25 @@
+#include "ps/service/search_means.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "storage/itemset/measure_rates.h"
+
+namespace strata {
+
+Result<std::unique_ptr<ServerSearch>> ServerSearch::Start(int lanes, const Clock& clock) {
+  std::unique_ptr<ServerSearch> made(new ServerSearch(clock));
+  const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int helpers = std::max(0, processors - lanes);
+  made->threads_ = static_cast<size_t>(std::max(1, processors / lanes));
+  STRATA_ASSIGN(made->pool_, WorkPool::Start("search", helpers));
+  return made;
+}
+
+SearchMeans ServerSearch::Means() {
+  const std::lock_guard lock(mutex_);
+  if (!rates_) rates_ = MeasureSearchRates(clock_);
+  return {.rates = *rates_, .pool = pool_.get(), .threads = threads_, .clock = &clock_};
+}
+
+}  // namespace strata

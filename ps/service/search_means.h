@@ -1,0 +1,35 @@
+// What a server's collections are searched with: its processors, and what they were measured to do.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/work_pool.h"
+#include "storage/itemset/planned_search.h"
+
+namespace strata {
+
+// Thread-safe. It outlives the collections.
+class ServerSearch {
+ public:
+  // The threads that search, one a lane, and those that help them are as many as the machine has
+  // processors, or a lane each where there are more lanes.
+  static Result<std::unique_ptr<ServerSearch>> Start(int lanes, const Clock& clock);
+
+  // Measures the machine at the first call, for some tenths of a second.
+  SearchMeans Means();
+
+ private:
+  explicit ServerSearch(const Clock& clock) : clock_(clock) {}
+
+  const Clock& clock_;
+  size_t threads_ = 1;  // of a search
+  std::unique_ptr<WorkPool> pool_;
+  std::mutex mutex_;
+  std::optional<SearchRates> rates_;  // guarded by mutex_
+};
+
+}  // namespace strata

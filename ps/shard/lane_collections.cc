@@ -1,0 +1,318 @@
+#include "ps/shard/lane_collections.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "base/little_endian.h"
+#include "base/replaceable_file.h"
+#include "proto/format/collection_file.h"
+
+namespace strata {
+namespace {
+
+// Collections are many, and each has its own: less room than a lane's log takes ahead.
+constexpr uint64_t kSegmentBytes = uint64_t{16} << 20;
+constexpr size_t kNoteBytes = wire::kHeaderBytes + 16;
+
+LogOptions LogOf(const LogOptions& of_all, const std::string& name, bool made) {
+  LogOptions log = of_all;
+  log.folder = fmt::format("{}/{}", of_all.folder, name);
+  log.segment_bytes = std::min(log.segment_bytes, kSegmentBytes);
+  log.made = made;
+  return log;
+}
+
+std::string ImagesFolder(const std::string& folder) { return folder + "/images"; }
+
+ItemImages ImagesOf(const LogOptions& log) {
+  return {.open = RocksRecords(ImagesFolder(log.folder))};
+}
+
+std::string DefinitionPath(const LogOptions& log) {
+  return fmt::format("{}/{}", log.folder, format::kCollectionFileName);
+}
+
+ItemSetOptions OptionsOf(const CollectionsConfig& config,
+                         const wire::CollectionDefinition& definition) {
+  return {.spec = {.attributes = definition.attributes}, .means = config.means()};
+}
+
+Document DocumentOf(const format::ItemChange& change) {
+  return {.id = change.id, .tokens = change.tokens, .attributes = change.attributes};
+}
+
+// What cannot be removed, folders among it, stays: it takes room, and no more.
+void Empty(Disk& disk, const std::string& folder) {
+  for (const std::string& of : {ImagesFolder(folder), folder}) {
+    const Result<std::vector<std::string>> names = disk.List(of);
+    if (!names.ok()) continue;
+    for (const std::string& name : *names) {
+      static_cast<void>(disk.Remove(fmt::format("{}/{}", of, name)));
+    }
+  }
+}
+
+class JoinedLog final : public WriteAheadLog {
+ public:
+  JoinedLog(std::unique_ptr<WriteAheadLog> lane, std::shared_ptr<CollectionLogs> collections)
+      : lane_(std::move(lane)), collections_(std::move(collections)) {}
+
+  Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) override {
+    return lane_->Append(kind, body);
+  }
+  // Notes first: a record of a collection has one, whenever the process dies.
+  Status Write() override {
+    if (!collections_->HasUnwritten()) return lane_->Write();
+    {
+      // From before the notes can be synced until their records are.
+      const std::lock_guard lock(mutex_);
+      ++begun_;
+      bound_ = std::min<Lsn>(bound_, lane_->written());
+    }
+    STRATA_TRY(lane_->Write());
+    STRATA_TRY(collections_->Write());
+    const std::lock_guard lock(mutex_);
+    ended_ = begun_;
+    target_ = lane_->written();
+    return {};
+  }
+  Status Sync() override {
+    std::unique_lock lock(mutex_);
+    const uint64_t ended = ended_;
+    const Lsn target = target_;
+    lock.unlock();
+    STRATA_TRY(collections_->Sync());
+    STRATA_TRY(lane_->Sync());
+    lock.lock();
+    if (bound_ != kNone) bound_ = begun_ == ended ? kNone : std::max<Lsn>(bound_, target);
+    return {};
+  }
+  std::function<Status()> TakeBelow(Lsn lsn) override { return lane_->TakeBelow(lsn); }
+  Status LookForRoom() override { return lane_->LookForRoom(); }
+  Lsn appended() const override { return lane_->appended(); }
+  Lsn written() const override { return lane_->written(); }
+  Lsn synced() const override { return std::min<Lsn>(lane_->synced(), bound_); }
+  size_t buffered() const override { return lane_->buffered(); }
+  uint64_t bytes_on_disk() const override { return lane_->bytes_on_disk(); }
+
+ private:
+  static constexpr Lsn kNone = UINT64_MAX;
+
+  const std::unique_ptr<WriteAheadLog> lane_;
+  const std::shared_ptr<CollectionLogs> collections_;
+  std::mutex mutex_;
+  uint64_t begun_ = 0;              // writes with records of collections. Guarded by mutex_,
+  uint64_t ended_ = 0;              // likewise: and those that are over
+  Lsn target_ = 0;                  // likewise: the lane's log was written up to here by then
+  std::atomic<Lsn> bound_ = kNone;  // changed with mutex_: notes from here on need not be synced
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Collection>> Collection::Make(const CollectionsConfig& config,
+                                                     const wire::CollectionDefinition& definition,
+                                                     uint64_t instance) {
+  auto made = std::make_shared<Collection>();
+  made->definition_ = definition;
+  made->instance_ = instance;
+  const ItemSetOptions options = OptionsOf(config, definition);
+  if (!config.logs) {
+    STRATA_ASSIGN(made->plain_, ItemSet::Make(options));
+    return made;
+  }
+  made->log_ = LogOf(*config.logs, fmt::format("{:016x}", instance), false);
+  Empty(*made->log_->disk, made->log_->folder);
+  STRATA_ASSIGN(made->logged_, LoggedItemSet::Open(*made->log_, options, ImagesOf(*made->log_)));
+  return made;
+}
+
+Result<std::vector<std::shared_ptr<Collection>>> Collection::OpenAll(
+    const CollectionsConfig& config) {
+  std::vector<std::shared_ptr<Collection>> all;
+  if (!config.logs) return all;
+  Disk& disk = *config.logs->disk;
+  STRATA_TRY(disk.MakeFolder(config.logs->folder));
+  STRATA_ASSIGN(const std::vector<std::string> names, disk.List(config.logs->folder));
+  for (const std::string& name : names) {
+    const LogOptions log = LogOf(*config.logs, name, true);
+    const std::string path = DefinitionPath(log);
+    const Result<std::string> bytes = ReadFile(disk, path, format::kCollectionFileBytesMax);
+    if (bytes.status().code() == StatusCode::kNotFound) {
+      Empty(disk, log.folder);
+      continue;
+    }
+    STRATA_TRY(bytes.status());
+    STRATA_ASSIGN(format::CollectionFile file, format::DecodeCollectionFile(*bytes, path));
+    if (file.lineage != log.lineage || file.lane != log.lane) {
+      return Corrupt(fmt::format(
+          "{}: expected a collection of lane {} of lineage {:012x}, found one of lane {} of "
+          "lineage {:012x}; put the lane's own folder back",
+          path, log.lane, log.lineage, file.lane, file.lineage));
+    }
+    auto opened = std::make_shared<Collection>();
+    opened->definition_ = std::move(file.definition);
+    opened->instance_ = file.instance;
+    opened->log_ = log;
+    Result<std::unique_ptr<LoggedItemSet>> set =
+        LoggedItemSet::Open(log, OptionsOf(config, opened->definition_), ImagesOf(log));
+    if (!set.ok()) {
+      return set.status().Prefixed(fmt::format("collection '{}'", opened->definition_.name));
+    }
+    opened->logged_ = std::move(*set);
+    opened->opened_at_ = opened->logged_->log().appended();
+    all.push_back(std::move(opened));
+  }
+  return all;
+}
+
+Status Collection::Publish() {
+  if (!log_) return {};
+  const format::CollectionFile file{.definition = definition_,
+                                    .lineage = log_->lineage,
+                                    .lane = log_->lane,
+                                    .instance = instance_};
+  STRATA_TRY(
+      WriteFileAtomically(*log_->disk, DefinitionPath(*log_), format::EncodeCollectionFile(file)));
+  return log_->disk->SyncFolder(log_->folder.substr(0, log_->folder.rfind('/')));
+}
+
+Status Collection::Remove() {
+  if (!log_) return {};
+  const Status removed = log_->disk->Remove(DefinitionPath(*log_));
+  if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
+  STRATA_TRY(log_->disk->SyncFolder(log_->folder));
+  Empty(*log_->disk, log_->folder);
+  return {};
+}
+
+Status Collection::Check(std::span<const format::ItemChange> changes) const {
+  if (changes.empty()) return Invalid("there is no change to make");
+  for (const format::ItemChange& change : changes) {
+    if (change.is_upsert) STRATA_TRY(set().Check(DocumentOf(change)));
+  }
+  return {};
+}
+
+Status Collection::Apply(std::span<const format::ItemChange> changes) {
+  if (logged_ != nullptr) {
+    const Lsn expected = NextLsn();
+    STRATA_ASSIGN(const Lsn lsn, logged_->Apply(changes));
+    STRATA_CHECK(lsn == expected);
+  } else {
+    for (const format::ItemChange& change : changes) {
+      if (change.is_upsert) {
+        STRATA_TRY(plain_->Upsert(DocumentOf(change)));
+      } else {
+        plain_->Delete(change.id);
+      }
+    }
+  }
+  for (const format::ItemChange& change : changes) {
+    ++(change.is_upsert ? counts_.upserts : counts_.deletes);
+  }
+  return {};
+}
+
+wire::CollectionStatsReply Collection::Stats() const {
+  wire::CollectionStatsReply stats = counts_;
+  const ItemSetStats of_set = set().Stats();
+  stats.documents = of_set.documents;
+  stats.segments = of_set.segments;
+  stats.dead = of_set.dead;
+  stats.bytes = of_set.bytes;
+  stats.merges = of_set.merges;
+  if (logged_ != nullptr) stats.log_bytes = logged_->log().bytes_on_disk();
+  return stats;
+}
+
+void Collection::CountSearch(uint64_t queries, uint64_t ns) {
+  counts_.queries += queries;
+  counts_.batches += 1;
+  counts_.search_ns += ns;
+}
+
+void CollectionLogs::Add(const std::shared_ptr<LoggedItemSet>& set) {
+  const std::lock_guard lock(mutex_);
+  sets_.push_back(set);
+}
+
+void CollectionLogs::Remove(const std::shared_ptr<LoggedItemSet>& set) {
+  const std::lock_guard lock(mutex_);
+  std::erase(sets_, set);
+}
+
+bool CollectionLogs::HasUnwritten() const {
+  return std::ranges::any_of(
+      sets_, [](const auto& set) { return set->log().written() != set->log().appended(); });
+}
+
+Status CollectionLogs::Write() {
+  for (const auto& set : sets_) {
+    if (set->log().written() != set->log().appended()) STRATA_TRY(set->Write());
+  }
+  return {};
+}
+
+Status CollectionLogs::Sync() {
+  std::vector<std::shared_ptr<LoggedItemSet>> sets;
+  {
+    const std::lock_guard lock(mutex_);
+    sets = sets_;
+  }
+  for (const auto& set : sets) STRATA_TRY(set->Sync());
+  return {};
+}
+
+std::unique_ptr<WriteAheadLog> JoinLogs(std::unique_ptr<WriteAheadLog> lane,
+                                        std::shared_ptr<CollectionLogs> collections) {
+  return std::make_unique<JoinedLog>(std::move(lane), std::move(collections));
+}
+
+std::vector<std::byte> EncodeItemsNote(const ItemsNote& note) {
+  std::vector<std::byte> body(kNoteBytes);
+  const auto header = wire::EncodeHeader(note.header);
+  std::memcpy(body.data(), header.data(), header.size());
+  StoreLittle(note.instance, body.data() + header.size());
+  StoreLittle(note.lsn, body.data() + header.size() + 8);
+  return body;
+}
+
+Result<ItemsNote> DecodeItemsNote(std::span<const std::byte> body) {
+  if (body.size() != kNoteBytes) {
+    return Corrupt(fmt::format("note of a change of a collection: expected {} bytes, found {}",
+                               kNoteBytes, body.size()));
+  }
+  ItemsNote note;
+  STRATA_ASSIGN(note.header, wire::DecodeHeader(body.first(wire::kHeaderBytes)));
+  if (note.header.command != wire::Command::kChangeItems) {
+    return Corrupt(fmt::format("note of a change of a collection: found command {}",
+                               static_cast<uint16_t>(note.header.command)));
+  }
+  note.instance = LoadLittle<uint64_t>(body.data() + wire::kHeaderBytes);
+  note.lsn = LoadLittle<uint64_t>(body.data() + wire::kHeaderBytes + 8);
+  return note;
+}
+
+void LaneCollections::Put(const std::shared_ptr<Collection>& collection) {
+  of_id[wire::CollectionIdOf(collection->definition().name)] = collection;
+  if (collection->logged() != nullptr) logs->Add(collection->logged());
+}
+
+void LaneCollections::Erase(uint32_t id) {
+  const auto found = of_id.find(id);
+  if (found == of_id.end()) return;
+  if (found->second->logged() != nullptr) logs->Remove(found->second->logged());
+  of_id.erase(found);
+}
+
+const Collection* LaneCollections::OfInstance(uint64_t instance) const {
+  for (const auto& [id, collection] : of_id) {
+    if (collection->instance() == instance) return collection.get();
+  }
+  return nullptr;
+}
+
+}  // namespace strata

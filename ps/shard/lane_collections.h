@@ -1,0 +1,132 @@
+// A lane's share of the collections of item sets: the documents whose shards it holds.
+//
+// Changes are in a log of the collection's own (LoggedItemSet). The lane's log has a note of each
+// before it, which says whose write is which record, so that a repeat is known after a restart.
+// docs/decisions/0013 says why, and in which order they are written.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "proto/format/item_change.h"
+#include "proto/wire/collection_payload.h"
+#include "proto/wire/header.h"
+#include "ps/shard/dedup_window.h"
+#include "storage/itemset/logged_item_set.h"
+#include "storage/log/log.h"
+
+namespace strata {
+
+struct CollectionsConfig {
+  // Who searches a new collection. Any thread; the first call may take some tenths of a second.
+  std::function<SearchMeans()> means;
+  // Of each collection's log, in a folder of its own below `folder`. Nothing: in memory only.
+  std::optional<LogOptions> logs;
+  // Runs searches off the lane's thread, one after the other. Null: at once.
+  std::function<void(std::function<void()>)> searcher;
+  const Clock* clock = &RealClock();  // of searches
+};
+
+// Not thread-safe but for `set`, which any thread may search.
+class Collection {
+ public:
+  // A new one, which nobody knows of before Publish. `instance` tells it from others of its name.
+  static Result<std::shared_ptr<Collection>> Make(const CollectionsConfig& config,
+                                                  const wire::CollectionDefinition& definition,
+                                                  uint64_t instance);
+  // What the folders of config.logs hold; folders that are no collection, or not yet, are emptied.
+  // Errors name the folder. Any thread.
+  static Result<std::vector<std::shared_ptr<Collection>>> OpenAll(const CollectionsConfig& config);
+
+  // From here on it is there after a restart.
+  Status Publish();
+  // From here on it is not. What is left of it goes too, if it can.
+  Status Remove();
+
+  const wire::CollectionDefinition& definition() const { return definition_; }
+  uint64_t instance() const { return instance_; }
+  const ItemSet& set() const { return logged_ != nullptr ? logged_->set() : *plain_; }
+  // Null in memory only.
+  const std::shared_ptr<LoggedItemSet>& logged() const { return logged_; }
+  // Records that its log held when it was opened.
+  Lsn opened_at() const { return opened_at_; }
+  // Of the next Apply; 0 in memory only.
+  Lsn NextLsn() const { return logged_ != nullptr ? logged_->log().appended() + 1 : 0; }
+  // kInvalid for a document that does not fit.
+  Status Check(std::span<const format::ItemChange> changes) const;
+  // What was checked. kDiskFull: nothing has changed; any other error is final.
+  Status Apply(std::span<const format::ItemChange> changes);
+
+  wire::CollectionStatsReply Stats() const;
+  void CountSearch(uint64_t queries, uint64_t ns);
+
+ private:
+  wire::CollectionDefinition definition_;
+  uint64_t instance_ = 0;
+  std::optional<LogOptions> log_;  // with its own folder
+  std::shared_ptr<LoggedItemSet> logged_;
+  std::unique_ptr<ItemSet> plain_;
+  Lsn opened_at_ = 0;
+  wire::CollectionStatsReply counts_;  // of changes and searches
+};
+
+// The logs of a lane's collections. Sync: any thread.
+class CollectionLogs {
+ public:
+  void Add(const std::shared_ptr<LoggedItemSet>& set);
+  void Remove(const std::shared_ptr<LoggedItemSet>& set);
+  bool HasUnwritten() const;  // the lane's thread
+  // Those that have something to write.
+  Status Write();
+  Status Sync();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<LoggedItemSet>> sets_;  // changed by the lane's thread alone
+};
+
+// The lane's log and those of its collections, as one log: its records are the lane's, and one
+// counts as synced when what it is a note of is, too.
+std::unique_ptr<WriteAheadLog> JoinLogs(std::unique_ptr<WriteAheadLog> lane,
+                                        std::shared_ptr<CollectionLogs> collections);
+
+// The note of a write to a collection in the lane's log:
+//   header 160 bytes, instance u64, LSN u64 of the record in the collection's log
+struct ItemsNote {
+  wire::Header header;
+  uint64_t instance = 0;
+  Lsn lsn = 0;
+};
+std::vector<std::byte> EncodeItemsNote(const ItemsNote& note);
+Result<ItemsNote> DecodeItemsNote(std::span<const std::byte> body);
+
+// Not thread-safe.
+struct LaneCollections {
+  std::map<uint32_t, std::shared_ptr<Collection>> of_id;  // wire::CollectionIdOf
+  std::shared_ptr<CollectionLogs> logs = std::make_shared<CollectionLogs>();
+  uint64_t last_instance = 0;  // of a lane without a log
+
+  // Notes that were replayed and whose records are there, by instance: those that a later note
+  // with the same or a smaller LSN shows to have been lost after all are forgotten.
+  struct Noted {
+    Lsn lsn = 0;
+    ClientId client;
+    uint64_t sequence = 0;
+  };
+  std::map<uint64_t, std::vector<Noted>> noted;  // while the log is replayed
+
+  void Put(const std::shared_ptr<Collection>& collection);
+  void Erase(uint32_t id);
+  const Collection* OfInstance(uint64_t instance) const;
+};
+
+}  // namespace strata

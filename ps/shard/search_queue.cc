@@ -1,0 +1,67 @@
+#include "ps/shard/search_queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace strata {
+namespace {
+
+bool AskTheSame(const WaitingSearch& a, const WaitingSearch& b) {
+  return a.collection == b.collection && std::ranges::equal(a.terms.bytes(), b.terms.bytes());
+}
+
+}  // namespace
+
+Status SearchQueue::Add(WaitingSearch search) {
+  if (!waiting_.empty() && bytes_ + search.bytes > bytes_max_) {
+    return Refused(
+        fmt::format("{} searches of {} bytes wait, as many as the lane holds "
+                    "(server.queue_memory); search less often, or with more servers",
+                    waiting_.size(), bytes_));
+  }
+  bytes_ += search.bytes;
+  waiting_.push_back(std::move(search));
+  return {};
+}
+
+std::vector<WaitingSearch> SearchQueue::Begin() {
+  std::vector<WaitingSearch> batch;
+  if (is_running_ || waiting_.empty()) return batch;
+  size_t queries_max = kBatchQueries;
+  if (query_ns_ > 0) {
+    queries_max =
+        std::max(queries_max, static_cast<size_t>(static_cast<double>(kBatchTime) / query_ns_));
+  }
+  size_t queries = 0;
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    const size_t its = at->to.request.count;
+    const bool fits = batch.empty() || queries + its <= queries_max;
+    if (!fits || (!batch.empty() && !AskTheSame(batch.front(), *at))) {
+      ++at;
+      continue;
+    }
+    queries += its;
+    bytes_ -= at->bytes;
+    batch.push_back(std::move(*at));
+    at = waiting_.erase(at);
+  }
+  is_running_ = true;
+  return batch;
+}
+
+void SearchQueue::End(uint64_t queries, TimeNs took) {
+  is_running_ = false;
+  if (queries == 0) return;
+  const double ns = std::max(1.0, static_cast<double>(took) / static_cast<double>(queries));
+  query_ns_ = query_ns_ == 0 ? ns : 0.75 * query_ns_ + 0.25 * ns;
+}
+
+std::vector<WaitingSearch> SearchQueue::TakeAll() {
+  bytes_ = 0;
+  std::deque<WaitingSearch> taken = std::exchange(waiting_, {});
+  return {std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end())};
+}
+
+}  // namespace strata

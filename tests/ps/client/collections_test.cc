@@ -1,0 +1,318 @@
+// Collections through servers and back, beside a plain reference: a map of documents that is
+// searched one by one.
+#include "ps/client/collections.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "tests/ps/client/cluster_fixture.h"
+
+namespace strata {
+namespace {
+
+using Sets = std::map<DocumentId, std::set<Token>>;
+
+double Score(SetMetric metric, size_t c, size_t q, size_t d) {
+  return ScoreOf(metric, Similarity(metric, static_cast<uint32_t>(c), static_cast<uint32_t>(q),
+                                    static_cast<uint32_t>(d)));
+}
+
+std::vector<Hit> Reference(const Sets& sets, const std::set<Token>& query, const SearchGoal& goal) {
+  std::vector<Hit> all;
+  for (const auto& [id, tokens] : sets) {
+    uint32_t overlap = 0;
+    for (const Token token : query) overlap += tokens.contains(token) ? 1 : 0;
+    all.push_back({id, overlap, static_cast<uint32_t>(tokens.size())});
+  }
+  const auto score = [&](const Hit& hit) {
+    return Score(goal.metric, hit.overlap, query.size(), hit.length);
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Hit& a, const Hit& b) { return score(a) > score(b); });
+  std::erase_if(all, [&](const Hit& hit) {
+    return score(hit) < ScoreOf(goal.metric, goal.at_least) - 1e-12;
+  });
+  if (all.size() > goal.k) all.resize(goal.k);
+  return all;
+}
+
+std::set<Token> SomeTokens(std::mt19937_64& random) {
+  std::set<Token> tokens;
+  const size_t count = 1 + random() % 12;
+  while (tokens.size() < count) tokens.insert(static_cast<Token>(random() % 60));
+  return tokens;
+}
+
+std::vector<Document> DocumentsOf(const Sets& sets) {
+  std::vector<Document> documents;
+  for (const auto& [id, tokens] : sets) {
+    documents.push_back({.id = id, .tokens = {tokens.begin(), tokens.end()}, .attributes = {}});
+  }
+  return documents;
+}
+
+void ExpectAsReference(Collections& collections, const Sets& sets, std::mt19937_64& random) {
+  std::vector<std::set<Token>> queries;
+  SetLists lists;
+  for (int i = 0; i < 40; ++i) {
+    queries.push_back(SomeTokens(random));
+    lists.Add(std::vector<Token>(queries.back().begin(), queries.back().end()));
+  }
+  for (int metric = 0; metric < kSetMetrics; ++metric) {
+    for (const size_t k : {size_t{1}, size_t{10}, size_t{1000}, SearchGoal::kAll}) {
+      SearchGoal goal{.metric = static_cast<SetMetric>(metric), .k = k};
+      if (k == SearchGoal::kAll) goal.at_least = Similarity(goal.metric, 3, 6, 6);
+      const auto found = collections.Search("c", lists.view(), goal);
+      ASSERT_TRUE(found.ok()) << found.status().ToString();
+      ASSERT_EQ(found->size(), queries.size());
+      for (size_t i = 0; i < queries.size(); ++i) {
+        ASSERT_EQ((*found)[i], Reference(sets, queries[i], goal))
+            << "query " << i << " " << NameOf(goal.metric) << " k " << k;
+      }
+    }
+  }
+}
+
+TEST(Collections, AnswerAsAPlainReferenceOverTwoServers) {
+  const TestServers servers(2, 2);
+  const auto store = servers.Connect();
+  Collections collections(*store);
+  ASSERT_TRUE(collections.Create({.name = "c", .attributes = {}}).ok());
+  std::mt19937_64 random(7);
+  Sets sets;
+  for (int i = 0; i < 700; ++i) sets[random() % 100'000] = SomeTokens(random);
+  Status status = collections.Upsert("c", DocumentsOf(sets));
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ExpectAsReference(collections, sets, random);
+
+  std::vector<DocumentId> gone;
+  for (const auto& [id, tokens] : sets) {
+    if (random() % 3 == 0) gone.push_back(id);
+  }
+  ASSERT_TRUE(collections.Delete("c", gone).ok());
+  for (const DocumentId id : gone) sets.erase(id);
+  for (auto& [id, tokens] : sets) {
+    if (random() % 4 == 0) tokens = SomeTokens(random);
+  }
+  ASSERT_TRUE(collections.Upsert("c", DocumentsOf(sets)).ok());
+  ExpectAsReference(collections, sets, random);
+
+  std::vector<DocumentId> asked = gone;
+  for (const auto& [id, tokens] : sets) asked.push_back(id);
+  const auto documents = collections.Get("c", asked);
+  ASSERT_TRUE(documents.ok()) << documents.status().ToString();
+  EXPECT_EQ(*documents, DocumentsOf(sets));
+
+  const auto stats = collections.Stats("c");
+  ASSERT_TRUE(stats.ok()) << stats.status().ToString();
+  EXPECT_EQ(stats->documents, sets.size());
+  EXPECT_EQ(stats->deletes, gone.size());
+}
+
+TEST(Collections, AFilterByAttributesAndIdsHoldsOnAllLanes) {
+  const TestServers servers(2, 1);
+  const auto store = servers.Connect();
+  Collections collections(*store);
+  ASSERT_TRUE(collections.Create({.name = "c", .attributes = {"price", "shop"}}).ok());
+  std::vector<Document> documents;
+  for (DocumentId id = 0; id < 300; ++id) {
+    documents.push_back(
+        {.id = id,
+         .tokens = {1, static_cast<Token>(2 + id % 5)},
+         .attributes = {static_cast<int64_t>(id) - 100, static_cast<int64_t>(id % 3)}});
+  }
+  ASSERT_TRUE(collections.Upsert("c", documents).ok());
+  SetLists queries;
+  queries.Add(std::vector<Token>{1});
+  ItemFilter filter;
+  filter.ranges = {{.attribute = 0, .low = -5, .high = 20}, {.attribute = 1, .low = 2, .high = 2}};
+  const SearchGoal goal{.metric = SetMetric::kOverlap, .k = SearchGoal::kAll, .at_least = {1, 1}};
+  auto found = collections.Search("c", queries.view(), goal, filter);
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  std::vector<DocumentId> ids;
+  for (const Hit& hit : (*found)[0]) ids.push_back(hit.id);
+  std::vector<DocumentId> expected;
+  for (DocumentId id = 95; id <= 120; ++id) {
+    if (id % 3 == 2) expected.push_back(id);
+  }
+  EXPECT_EQ(ids, expected);
+
+  filter.has_ids = true;
+  filter.ids = {.first = 100, .bits = {0b10010}};  // 101 and 104
+  found = collections.Search("c", queries.view(), goal, filter);
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  ids.clear();
+  for (const Hit& hit : (*found)[0]) ids.push_back(hit.id);
+  EXPECT_EQ(ids, (std::vector<DocumentId>{101, 104}));
+}
+
+TEST(Collections, ErrorsNameCollectionServerAndLane) {
+  const TestServers servers(2, 1);
+  const auto store = servers.Connect();
+  Collections collections(*store);
+  SetLists queries;
+  queries.Add(std::vector<Token>{1});
+  const auto expect = [](const Status& status, StatusCode code, std::vector<std::string> words) {
+    EXPECT_EQ(status.code(), code) << status.ToString();
+    for (const std::string& word : words) {
+      EXPECT_NE(status.message().find(word), std::string::npos) << status.ToString();
+    }
+  };
+  expect(collections.Search("missing", queries.view(), {}).status(), StatusCode::kNotFound,
+         {"collection 'missing'", "server 0", "lane 0", "create it first"});
+  expect(collections.Drop("missing"), StatusCode::kNotFound, {"collection 'missing'"});
+  expect(collections.Create({.name = "", .attributes = {}}), StatusCode::kInvalid,
+         {"collection name", "found 0"});
+  expect(collections.Create({.name = "a b", .attributes = {}}), StatusCode::kInvalid, {"0x20"});
+  expect(collections.Create({.name = "c", .attributes = {"x", "x"}}), StatusCode::kInvalid,
+         {"two attributes 'x'"});
+  ASSERT_TRUE(collections.Create({.name = "c", .attributes = {"x"}}).ok());
+  ASSERT_TRUE(collections.Create({.name = "c", .attributes = {"x"}}).ok());
+  expect(collections.Create({.name = "c", .attributes = {"y"}}), StatusCode::kExists,
+         {"collection 'c'", "other attributes", "lane 0"});
+  expect(collections.Upsert("c", std::vector<Document>{{.id = 5, .tokens = {1}, .attributes = {}}}),
+         StatusCode::kInvalid, {"document 5 has 0 attributes; the collection has 1", "lane 0"});
+  ItemFilter filter;
+  filter.ranges = {{.attribute = 1}};
+  expect(collections.Search("c", queries.view(), {}, filter).status(), StatusCode::kInvalid,
+         {"a range of attribute 1", "lane 0"});
+  const auto all = collections.List();
+  ASSERT_TRUE(all.ok());
+  ASSERT_EQ(all->size(), 1U);
+  EXPECT_EQ(all->front().name, "c");
+  EXPECT_EQ(all->front().attributes, std::vector<std::string>{"x"});
+  ASSERT_TRUE(collections.Drop("c").ok());
+  expect(collections.Search("c", queries.view(), {}).status(), StatusCode::kNotFound, {});
+  EXPECT_TRUE(collections.List()->empty());
+}
+
+// Each thread sees its own documents as soon as its upserts have returned.
+TEST(Collections, ASearchSeesWhatWasAcknowledgedBeforeIt) {
+  const TestServers servers(2, 2);
+  const auto store = servers.Connect();
+  Collections collections(*store);
+  ASSERT_TRUE(collections.Create({.name = "c", .attributes = {}}).ok());
+  std::vector<std::jthread> threads;
+  for (Token thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&collections, thread] {
+      SetLists query;
+      query.Add(std::vector<Token>{thread, 100 + thread});
+      const SearchGoal goal{
+          .metric = SetMetric::kOverlap, .k = SearchGoal::kAll, .at_least = {2, 1}};
+      for (DocumentId i = 0; i < 60; ++i) {
+        const DocumentId id = i * 4 + thread;
+        const std::vector<Document> one = {
+            {.id = id, .tokens = {thread, 100 + thread}, .attributes = {}}};
+        ASSERT_TRUE(collections.Upsert("c", one).ok());
+        const auto found = collections.Search("c", query.view(), goal);
+        ASSERT_TRUE(found.ok()) << found.status().ToString();
+        ASSERT_EQ((*found)[0].size(), i / 2 + 1 + i % 2);
+        ASSERT_EQ((*found)[0].back().id, id);
+        if (i % 2 == 0) continue;
+        ASSERT_TRUE(collections.Delete("c", std::vector{id}).ok());
+        const auto later = collections.Search("c", query.view(), goal);
+        ASSERT_TRUE(later.ok()) << later.status().ToString();
+        ASSERT_EQ((*later)[0].size(), i / 2 + 1);
+      }
+    });
+  }
+}
+
+// Servers with a data folder each, that end and come back.
+class DurableServers {
+ public:
+  explicit DurableServers(uint16_t lanes) : lanes_(lanes) { Start(); }
+
+  void Start() {
+    for (uint16_t rank = 0; rank < 2; ++rank) {
+      ServerOptions options;
+      options.cluster_id = kTestCluster;
+      options.rank = rank;
+      options.lanes_per_server = {lanes_, lanes_};
+      options.port = ports_[rank];
+      options.shared_memory = false;
+      options.data = folder_.File(fmt::format("data-{}", rank));
+      auto server = Server::Start(options);
+      ASSERT_TRUE(server.ok()) << server.status().ToString();
+      ports_[rank] = (*server)->port();
+      servers_[rank] = std::move(*server);
+    }
+  }
+  void Restart() {
+    for (auto& server : servers_) server.reset();
+    Start();
+  }
+  std::unique_ptr<RemoteStore> Connect() const {
+    RemoteStoreOptions options;
+    options.cluster_id = kTestCluster;
+    options.client_name = "test";
+    for (const uint16_t port : ports_) options.servers.push_back(HostPort("127.0.0.1", port));
+    auto store = RemoteStore::Connect(options);
+    EXPECT_TRUE(store.ok()) << store.status().ToString();
+    return store.ok() ? std::move(*store) : nullptr;
+  }
+  std::string File(const std::string& name) const { return folder_.File(name); }
+
+ private:
+  const uint16_t lanes_;
+  TempFolder folder_;
+  std::array<uint16_t, 2> ports_ = {};
+  std::array<std::unique_ptr<Server>, 2> servers_;
+};
+
+TEST(Collections, ComeBackWithTheServersAndAClientGoesOn) {
+  DurableServers servers(2);
+  const auto store = servers.Connect();
+  ASSERT_NE(store, nullptr);
+  Collections collections(*store);
+  ASSERT_TRUE(collections.Create({.name = "c", .attributes = {}}).ok());
+  ASSERT_TRUE(collections.Create({.name = "gone", .attributes = {"x"}}).ok());
+  std::mt19937_64 random(11);
+  Sets sets;
+  for (int round = 0; round < 3; ++round) {
+    Sets more;
+    for (int i = 0; i < 300; ++i) more[random() % 2000] = SomeTokens(random);
+    const AckLevel ack = round == 1 ? AckLevel::kSynced : AckLevel::kDefault;
+    const Status put = collections.Upsert("c", DocumentsOf(more), ack);
+    ASSERT_TRUE(put.ok()) << put.ToString();
+    for (auto& [id, tokens] : more) sets[id] = tokens;
+    std::vector<DocumentId> gone;
+    for (const auto& [id, tokens] : sets) {
+      if (random() % 5 == 0) gone.push_back(id);
+    }
+    ASSERT_TRUE(collections.Delete("c", gone, ack).ok());
+    for (const DocumentId id : gone) sets.erase(id);
+    if (round == 1) {
+      ASSERT_TRUE(collections.Drop("gone").ok());
+    }
+    servers.Restart();
+    ExpectAsReference(collections, sets, random);
+    ASSERT_EQ(collections.List()->size(), round == 0 ? 2U : 1U);
+  }
+  // Another one of the dropped one's name knows nothing of it.
+  ASSERT_TRUE(collections.Create({.name = "gone", .attributes = {}}).ok());
+  EXPECT_EQ(collections.Stats("gone")->documents, 0U);
+  servers.Restart();
+  EXPECT_EQ(collections.Stats("gone")->documents, 0U);
+  EXPECT_EQ(collections.Stats("c")->documents, sets.size());
+}
+
+TEST(Collections, WithoutADataFolderLevelsAboveAppliedAreRefused) {
+  const TestServers servers(1, 1);
+  const auto store = servers.Connect();
+  Collections collections(*store);
+  ASSERT_TRUE(collections.Create({.name = "c", .attributes = {}}).ok());
+  const std::vector<Document> one = {{.id = 1, .tokens = {1}, .attributes = {}}};
+  EXPECT_TRUE(collections.Upsert("c", one, AckLevel::kApplied).ok());
+  const Status refused = collections.Upsert("c", one, AckLevel::kSynced);
+  EXPECT_EQ(refused.code(), StatusCode::kRefused) << refused.ToString();
+  EXPECT_NE(refused.message().find("needs a server with a data folder"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,230 @@
+// A lane's collections, message by message: which writes are done once whatever is lost between the
+// lane's log and theirs, when replies leave, and what is refused.
+#include "ps/shard/lane_collections.h"
+
+#include <gtest/gtest.h>
+
+#include "base/work_pool.h"
+#include "proto/format/item_change.h"
+#include "tests/ps/server/durable_lane.h"
+#include "tests/support/temp_folder.h"
+
+namespace strata {
+namespace {
+
+using wire::Command;
+
+constexpr const char* kName = "c";
+const uint32_t kId = wire::CollectionIdOf(kName);
+
+Frame Terms(uint8_t metric, uint32_t k) {
+  wire::SearchTerms terms;
+  terms.metric = metric;
+  terms.k = k;
+  return wire::EncodeSearchTerms(terms);
+}
+
+class LaneCollectionsTest : public ::testing::Test {
+ protected:
+  LaneCollectionsTest() { Start(0); }
+
+  // A process that finds `records` of the lane's log, and of the collections' what is on disk.
+  void Start(size_t records) {
+    LaneConfig config = DurableConfig();
+    config.collections.emplace();
+    config.collections->means = [this] {
+      return SearchMeans{.rates = {}, .pool = pool_.get(), .threads = 1, .clock = &RealClock()};
+    };
+    config.collections->logs = LogOptions{.disk = &RealDisk(),
+                                          .folder = folder_.File("collections"),
+                                          .lineage = 0x11fe,
+                                          .boot_id = "boot",
+                                          .segment_bytes = 1 << 20};
+    const auto opened = Collection::OpenAll(*config.collections);
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    lane_ = std::make_unique<TestLane>(config);
+    lane_->lane.LoadCollections(*opened);
+    for (size_t i = 0; i < records; ++i) {
+      const FakeLogState::Record& record = log_->records[i];
+      const Status replayed =
+          lane_->lane.Replay({.kind = record.kind, .lsn = i + 1, .body = record.body}, lane_->now);
+      ASSERT_TRUE(replayed.ok()) << replayed.ToString();
+    }
+    log_->records.resize(records);
+    log_->written = log_->synced = records;
+    lane_->lane.Serve(std::make_unique<FakeLog>(log_));
+  }
+  void Kill() { lane_.reset(); }
+
+  std::vector<std::pair<std::string, wire::Received>> Commit() {
+    std::vector<Envelope> out;
+    const Status status = lane_->lane.Commit(&out);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return TestLane::Opened(std::move(out));
+  }
+  Status Ask(const wire::Header& header, Message payload) {
+    auto replies = lane_->Handle("peer", wire::Seal(header, std::move(payload)));
+    for (auto& reply : Commit()) replies.push_back(std::move(reply));
+    EXPECT_EQ(replies.size(), 1U);
+    return replies.empty() ? Internal("no reply") : wire::StatusOfReply(replies[0].second);
+  }
+  static Message Changes(std::vector<format::ItemChange> changes) {
+    std::vector<std::byte> bytes;
+    for (const format::ItemChange& change : changes) format::AppendItemChange(change, &bytes);
+    return {Frame::Own(std::move(bytes))};
+  }
+  static Message Put(DocumentId id) {
+    return Changes({{.is_upsert = true, .id = id, .tokens = {1, 2}, .attributes = {}}});
+  }
+  static Message Gone(DocumentId id) {
+    return Changes({{.is_upsert = false, .id = id, .tokens = {}, .attributes = {}}});
+  }
+  void Create() {
+    const Frame definition =
+        wire::EncodeCollections(std::vector<wire::CollectionDefinition>{{kName, {}}});
+    ASSERT_TRUE(Ask(client_.Write(Command::kCreateCollection, kId), {definition}).ok());
+  }
+  bool Has(DocumentId id) {
+    const auto found = lane_->Ask(client_.Read(Command::kReadItems, kId, 1), {Keys({id})});
+    return found.header.count == 1;
+  }
+  wire::Header Again(wire::Header write) {
+    write.request_id = client_.next_request++;
+    return write;
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<WorkPool> pool_ = WorkPool::Start("test", 0).value();
+  std::shared_ptr<FakeLogState> log_ = std::make_shared<FakeLogState>();
+  TestClient client_;
+  TestClient other_{.id = 2};
+  std::unique_ptr<TestLane> lane_;
+};
+
+TEST_F(LaneCollectionsTest, ARepeatBehindARestartIsNotDoneAgain) {
+  Create();
+  const wire::Header put = client_.Write(Command::kChangeItems, kId, 1);
+  ASSERT_TRUE(Ask(put, Put(7)).ok());
+  ASSERT_TRUE(Ask(other_.Write(Command::kChangeItems, kId, 1), Gone(7)).ok());
+  Kill();
+  Start(log_->records.size());
+  EXPECT_FALSE(Has(7));
+  EXPECT_TRUE(Ask(Again(put), Put(7)).ok());
+  EXPECT_FALSE(Has(7));
+}
+
+// The process died between the write of the lane's log and that of the collection's.
+TEST_F(LaneCollectionsTest, ANoteWithoutItsRecordIsAWriteThatWasNotDone) {
+  Create();
+  ASSERT_TRUE(Ask(client_.Write(Command::kChangeItems, kId, 1), Put(1)).ok());
+  wire::Header lost = client_.Write(Command::kChangeItems, kId, 1);
+  lost.ack = static_cast<uint8_t>(AckLevel::kLogged);
+  EXPECT_TRUE(lane_->Handle("peer", wire::Seal(lost, Put(7))).empty());
+  Kill();
+  Start(log_->records.size());
+  EXPECT_TRUE(Has(1));
+  EXPECT_FALSE(Has(7));
+  EXPECT_TRUE(Ask(Again(lost), Put(7)).ok());
+  EXPECT_TRUE(Has(7));
+}
+
+// Its LSN is given to another write then, which must not be taken for it.
+TEST_F(LaneCollectionsTest, ALostRecordsNumberIsAnotherWritesLater) {
+  Create();
+  wire::Header lost = client_.Write(Command::kChangeItems, kId, 1);
+  lost.ack = static_cast<uint8_t>(AckLevel::kLogged);
+  EXPECT_TRUE(lane_->Handle("peer", wire::Seal(lost, Put(7))).empty());
+  Kill();
+  Start(log_->records.size());
+  const wire::Header put = other_.Write(Command::kChangeItems, kId, 1);
+  ASSERT_TRUE(Ask(put, Put(8)).ok());
+  Kill();
+  Start(log_->records.size());
+  EXPECT_TRUE(Has(8));
+  EXPECT_TRUE(Ask(Again(lost), Put(7)).ok());
+  EXPECT_TRUE(Has(7));
+  ASSERT_TRUE(Ask(client_.Write(Command::kChangeItems, kId, 1), Gone(8)).ok());
+  EXPECT_TRUE(Ask(Again(put), Put(8)).ok());
+  EXPECT_FALSE(Has(8));
+}
+
+TEST_F(LaneCollectionsTest, ADropIsDoneOnceAndAnotherOfTheNameIsEmpty) {
+  Create();
+  ASSERT_TRUE(Ask(client_.Write(Command::kChangeItems, kId, 1), Put(7)).ok());
+  const wire::Header drop = client_.Write(Command::kDropCollection, kId);
+  ASSERT_TRUE(Ask(drop, {}).ok());
+  Create();
+  EXPECT_FALSE(Has(7));
+  ASSERT_TRUE(Ask(client_.Write(Command::kChangeItems, kId, 1), Put(9)).ok());
+  Kill();
+  Start(log_->records.size());
+  EXPECT_TRUE(Ask(Again(drop), {}).ok());
+  EXPECT_TRUE(Has(9));
+}
+
+TEST_F(LaneCollectionsTest, RepliesWaitForBothLogs) {
+  Create();
+  wire::Header put = client_.Write(Command::kChangeItems, kId, 1);
+  put.ack = static_cast<uint8_t>(AckLevel::kSynced);
+  EXPECT_TRUE(lane_->Handle("peer", wire::Seal(put, Put(7))).empty());
+  EXPECT_TRUE(Commit().empty());
+  // The lane's log alone is synced.
+  log_->synced = log_->written;
+  EXPECT_TRUE(Commit().empty());
+  ASSERT_TRUE(lane_->lane.log()->Sync().ok());
+  EXPECT_EQ(Commit().size(), 1U);
+}
+
+TEST_F(LaneCollectionsTest, ASearchIsAnsweredInTheTickBehindItsRound) {
+  Create();
+  ASSERT_TRUE(Ask(client_.Write(Command::kChangeItems, kId, 1), Put(7)).ok());
+  const std::vector<uint64_t> offsets = {0, 1};
+  const std::vector<uint32_t> tokens = {2};
+  const Message search = {Terms(0, 5), wire::EncodeOffsets(offsets), wire::EncodeTokens(tokens)};
+  EXPECT_TRUE(
+      lane_->Handle("peer", wire::Seal(client_.Read(Command::kSearch, kId, 1), search)).empty());
+  EXPECT_TRUE(Commit().empty());
+  const auto replies = lane_->Tick();
+  ASSERT_EQ(replies.size(), 1U);
+  const wire::Received& reply = replies[0].second;
+  ASSERT_EQ(reply.header.status, 0);
+  const auto answer = wire::DecodeAnswer(reply.payload[0], reply.payload[1], 1);
+  ASSERT_TRUE(answer.ok()) << answer.status().ToString();
+  EXPECT_EQ(answer->hits, (std::vector<wire::SearchHit>{{.id = 7, .overlap = 1, .length = 2}}));
+
+  // One whose time is over when its turn comes.
+  wire::Header late = client_.Read(Command::kSearch, kId, 1);
+  late.timeout_ms = 1;
+  EXPECT_TRUE(lane_->Handle("peer", wire::Seal(late, search)).empty());
+  lane_->now += kSecond;
+  const auto tick = lane_->Tick();
+  EXPECT_TRUE(tick.empty());
+  const auto refused = Commit();
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(wire::StatusOfReply(refused[0].second).code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(LaneCollectionsTest, BadRequestsAreRefusedWithWhatIsWrong) {
+  Create();
+  const auto refused = [&](const wire::Header& header, Message payload, const char* part) {
+    const Status status = Ask(header, std::move(payload));
+    EXPECT_EQ(status.code(), StatusCode::kInvalid) << status.ToString();
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.ToString();
+  };
+  refused(client_.Write(Command::kChangeItems, kId, 2), Put(7), "announces 2 changes, found 1");
+  refused(client_.Write(Command::kChangeItems, kId, 1), {Keys({1})},
+          "expected the 24 bytes that begin a change, found 8");
+  const Frame offsets = wire::EncodeOffsets(std::vector<uint64_t>{0, 1});
+  const Frame tokens = wire::EncodeTokens(std::vector<uint32_t>{2});
+  refused(client_.Read(Command::kSearch, kId, 1), {Terms(7, 1), offsets, tokens},
+          "expected a metric of 0 to 6, found 7");
+  refused(client_.Read(Command::kSearch, kId, 1), {Terms(0, 1 << 23), offsets, tokens},
+          "ask for fewer");
+  refused(client_.Read(Command::kSearch, kId, 2), {Terms(0, 1), offsets, tokens},
+          "2 queries have 24 bytes");
+  EXPECT_EQ(Ask(client_.Read(Command::kSearch, 5, 1), {Terms(0, 1), offsets, tokens}).code(),
+            StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace strata
