@@ -50,6 +50,11 @@ TEST(AdminCommandLine, EveryCommandIsKnown) {
       {{"restore", "7"}, Command::kRestore},
       {{"verify", "checkpoints"}, Command::kVerify},
       {{"export", "checkpoints", "--table=t", "--format=npy", "--to=out"}, Command::kExport},
+      {{"collection", "create", "c"}, Command::kCollectionCreate},
+      {{"collection", "load", "c", "docs.txt"}, Command::kCollectionLoad},
+      {{"collection", "drop", "c"}, Command::kCollectionDrop},
+      {{"collection", "stats"}, Command::kCollectionStats},
+      {{"collection", "search", "c", "--query=1"}, Command::kCollectionSearch},
   };
   for (const auto& [words, command] : cases) EXPECT_EQ(Parsed(words).command, command) << words[0];
 }
@@ -269,6 +274,63 @@ TEST(AdminCommandLine, HelpAndVersionAreText) {
   const Result<ParsedLine> version = Parse({"--version"});
   ASSERT_TRUE(version.ok());
   EXPECT_THAT(version->text, HasSubstr("strata-admin 0."));
+}
+
+TEST(AdminCommandLine, WhatACollectionIsSearchedFor) {
+  const CollectionRequest plain =
+      Parsed({"collection", "search", "c", "--query", "3,1"}).collection;
+  EXPECT_EQ(plain.name, "c");
+  EXPECT_EQ(plain.queries, (std::vector<std::vector<uint32_t>>{{3, 1}}));
+  EXPECT_EQ(plain.goal.metric, SetMetric::kOverlapMax);
+  EXPECT_EQ(plain.goal.k, 100U);
+  const CollectionRequest all =
+      Parsed({"collection", "search", "c", "--query=1", "--query=2", "--metric=dice",
+              "--threshold=0.5", "--where=price:-5..10", "--where=shop:3..", "--to=out"})
+          .collection;
+  EXPECT_EQ(all.queries.size(), 2U);
+  EXPECT_EQ(all.goal.k, SearchGoal::kAll);
+  EXPECT_FALSE(IsLess(all.goal.at_least, {1, 2}) || IsLess({1, 2}, all.goal.at_least));
+  ASSERT_EQ(all.where.size(), 2U);
+  EXPECT_EQ(all.where[0].attribute, "price");
+  EXPECT_EQ(all.where[0].low, -5);
+  EXPECT_EQ(all.where[0].high, 10);
+  EXPECT_EQ(all.where[1].high, INT64_MAX);
+  EXPECT_EQ(all.to, "out");
+  EXPECT_EQ(Parsed({"collection", "search", "c", "--threshold=0.5", "-k", "7"}).collection.goal.k,
+            7U);
+  EXPECT_EQ(Parsed({"collection", "create", "--attribute", "a", "--attribute", "b", "c"})
+                .collection.attributes,
+            (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(Parsed({"collection", "load", "c", "f", "--first-id=18446744073709551615"})
+                .collection.first_id,
+            UINT64_MAX);
+}
+
+TEST(AdminCommandLine, BadOptionsOfCollectionsAreNamed) {
+  const std::pair<std::vector<const char*>, const char*> cases[] = {
+      {{"search", "c", "--query", "1,x"}, "--query '1,x': column 3: expected a token"},
+      {{"search", "c", "--query=1", "--metric=jacard"}, "--metric: expected one of overlap, "},
+      {{"search", "c", "--query=1", "-k", "0"}, "-k: expected a whole number from 1 to 1000000"},
+      {{"search", "c", "--query=1", "-k", "many"}, "found 'many'"},
+      {{"search", "c", "--query=1", "--threshold=0"}, "--threshold: expected a score above 0"},
+      {{"search", "c", "--query=1", "--threshold=nan"}, "found 'nan'"},
+      {{"search", "c", "--query=1", "--where=price"}, "--where: expected NAME:LOW..HIGH"},
+      {{"search", "c", "--query=1", "--where=price:.."}, "found 'price:..'"},
+      {{"search", "c", "--query=1", "--where=:1..2"}, "found ':1..2'"},
+      {{"search", "c", "--query=1", "--where=price:a..2"}, "found 'price:a..2'"},
+      {{"search", "c", "--query=1", "--where=price:3..2"}, "3 is above 2"},
+      {{"load", "c", "f", "--first-id=-1"}, "--first-id: expected a whole number"},
+      {{"load", "c", "f", "--ack=sometimes"}, "sometimes"},
+      {{"load", "c"}, "FILE"},
+      {{"create"}, "NAME"},
+  };
+  for (const auto& [words, message] : cases) {
+    std::vector<const char*> line = {"collection"};
+    line.insert(line.end(), words.begin(), words.end());
+    const Status status = Parse(line).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalid) << message;
+    EXPECT_THAT(status.message(), HasSubstr(message));
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "base/cli/usage_error.h"
 #include "base/settings.h"
+#include "tools/admin/collection_options.h"
 #include "tools/admin/cost_options.h"
 #include "tools/admin/parse_whole.h"
 
@@ -44,6 +45,7 @@ struct RawLine {
   std::vector<std::string> values;
   std::string form{HalvingFormName(HalvingForm::kPairLast)};
   CostWords cost;
+  CollectionWords collection;
 };
 
 constexpr uint32_t kDimMax = 1024;
@@ -183,6 +185,7 @@ Result<Request> ToRequest(const RawLine& raw) {
   STRATA_TRY(ReadWhole("-n", raw.world, 1, kRanksMax, &request.world));
   STRATA_TRY(ReadWhole("N", raw.number, 1U, UINT32_MAX, &request.number));
   if (request.command == Command::kTableCreate) STRATA_TRY(ReadSpec(raw, &request.spec));
+  STRATA_TRY(ReadCollectionOptions(raw.collection, &request.collection));
   const bool fold_first =
       raw.form == HalvingFormName(HalvingForm::kFoldFirst) || raw.form == "virtual";
   if (request.command == Command::kTopologyCost) {
@@ -324,6 +327,73 @@ void AddCheckpointCommands(CLI::App* app, RawLine* raw) {
   exported->add_option("--to", request.export_folder, "Folder for the files")->required();
 }
 
+void AddCollectionSearch(CLI::App* collection, RawLine* raw) {
+  CollectionRequest& request = raw->request.collection;
+  CollectionWords& words = raw->collection;
+  CLI::App* search = AddCommand(collection, "search", "The documents that are most like each query",
+                                Command::kCollectionSearch, raw);
+  search->add_option("NAME", request.name, "The collection")->required();
+  search->add_option("--query", words.queries, "Tokens with commas between them; may be repeated")
+      ->allow_extra_args(false);
+  search->add_option(
+      "--queries", request.file,
+      "Queries of a file: one a line; a folder with one a file; .npy with one a row");
+  search->add_option("--offsets", request.offsets,
+                     "Where queries begin in --queries, both .npy of one dimension");
+  search->add_option("--metric", words.metric, MetricNames())->capture_default_str();
+  search->add_option("-k", words.k, "Best documents of each query (default 100)");
+  search->add_option("--threshold", words.threshold,
+                     "Only documents of this score or more: all of them, unless -k is given");
+  search
+      ->add_option("--where", words.where,
+                   "NAME:LOW..HIGH: only documents with such an attribute; may be repeated")
+      ->allow_extra_args(false);
+  search->add_option("--to", request.to,
+                     "File for the answers: milliseconds, then a line of ids for each query");
+}
+
+void AddCollectionCommands(CLI::App* app, RawLine* raw) {
+  CollectionRequest& request = raw->request.collection;
+  CollectionWords& words = raw->collection;
+  CLI::App* collection =
+      app->add_subcommand("collection", "Item sets that are searched by what they share");
+  collection->fallthrough()->require_subcommand(1);
+  CLI::App* create = AddCommand(collection, "create", "Create a collection on all servers",
+                                Command::kCollectionCreate, raw);
+  create->add_option("NAME", request.name, "1 to 128 of A-Z a-z 0-9 _ . -")->required();
+  create
+      ->add_option("--attribute", request.attributes,
+                   "An integer that each document has, to filter by; may be repeated")
+      ->allow_extra_args(false);
+
+  CLI::App* load = AddCommand(collection, "load", "Put documents of a file into a collection",
+                              Command::kCollectionLoad, raw);
+  load->add_option("NAME", request.name, "The collection")->required();
+  load->add_option("FILE", request.file,
+                   "Documents: one a line, tokens with commas between them; a folder with one a "
+                   "file; .npy with one a row")
+      ->required();
+  load->add_option("--offsets", request.offsets,
+                   "Where documents begin in FILE, both .npy of one dimension");
+  load->add_option("--attributes", request.attributes_file,
+                   ".npy with a row of attributes for each document");
+  load->add_option("--first-id", words.first_id, "Id of the first document; the others follow")
+      ->capture_default_str();
+  load->add_option("--ack", words.ack,
+                   "applied, logged, synced, or default: logged on servers "
+                   "with a data folder")
+      ->capture_default_str();
+
+  CLI::App* drop = AddCommand(collection, "drop", "Drop a collection with all its documents",
+                              Command::kCollectionDrop, raw);
+  drop->add_option("NAME", request.name, "The collection")->required();
+  drop->add_flag("--yes", raw->request.yes, "Really drop it");
+  CLI::App* stats = AddCommand(collection, "stats", "Documents, memory and searches of collections",
+                               Command::kCollectionStats, raw);
+  stats->add_option("NAME", request.name, "Only this collection");
+  AddCollectionSearch(collection, raw);
+}
+
 void AddCostCommand(CLI::App* topology, RawLine* raw) {
   CostWords& words = raw->cost;
   CLI::App* cost =
@@ -426,6 +496,7 @@ Result<ParsedLine> ParseAdminLine(int argc, const char* const* argv) {
   AddClusterCommands(&app, &raw);
   AddTableCommands(&app, &raw);
   AddCheckpointCommands(&app, &raw);
+  AddCollectionCommands(&app, &raw);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -29,6 +29,11 @@ Status RunCheckpointList(const Request& request, std::string* out);  // all serv
 Status RunRestore(const Request& request, std::string* out);         // kRefused without yes
 Status RunVerify(const Request& request, std::string* out);  // asks nobody; kCorrupt: findings
 Status RunExport(const Request& request, std::string* out);  // asks nobody
+Status RunCollectionCreate(const Request& request, std::string* out);
+Status RunCollectionLoad(const Request& request, std::string* out);  // progress goes to stderr
+Status RunCollectionDrop(const Request& request, std::string* out);  // kRefused without yes
+Status RunCollectionStats(const Request& request, std::string* out);
+Status RunCollectionSearch(const Request& request, std::string* out);
 
 // Whichever of the above the request names.
 Status RunCommand(const Request& request, std::string* out);

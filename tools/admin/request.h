@@ -11,6 +11,7 @@
 #include "cluster/schedule/cost_model.h"
 #include "cluster/topology/halving.h"
 #include "storage/table_spec.h"
+#include "tools/admin/collection_request.h"
 
 namespace strata::admin {
 
@@ -42,6 +43,11 @@ struct Request {
     kRestore,
     kVerify,
     kExport,
+    kCollectionCreate,
+    kCollectionLoad,
+    kCollectionDrop,
+    kCollectionStats,
+    kCollectionSearch,
   };
   enum class Output : uint8_t { kTable, kJson };
 
@@ -64,12 +70,13 @@ struct Request {
   HalvingForm form = HalvingForm::kPairLast;  // topology
   CostRequest cost;                           // topology cost
   std::string file;                           // config check; verify, export: a folder
-  bool yes = false;                           // table drop, shutdown, restore: without asking
-  int only_server = -1;                       // drain: the server's rank; -1 all
-  bool full = false;                          // checkpoint: all rows, whatever has changed
-  uint32_t number = 0;                        // restore: of a checkpoint
-  std::string export_format;                  // export: ParseExportFormat's names
-  std::string export_folder;                  // export
+  bool yes = false;              // table drop, collection drop, shutdown, restore: without asking
+  int only_server = -1;          // drain: the server's rank; -1 all
+  bool full = false;             // checkpoint: all rows, whatever has changed
+  uint32_t number = 0;           // restore: of a checkpoint
+  std::string export_format;     // export: ParseExportFormat's names
+  std::string export_folder;     // export
+  CollectionRequest collection;  // those of collections
 };
 
 constexpr const char* kDefaultServer = "127.0.0.1:7600";

@@ -44,6 +44,16 @@ Status RunCommand(const Request& request, std::string* out) {
       return RunVerify(request, out);
     case kExport:
       return RunExport(request, out);
+    case kCollectionCreate:
+      return RunCollectionCreate(request, out);
+    case kCollectionLoad:
+      return RunCollectionLoad(request, out);
+    case kCollectionDrop:
+      return RunCollectionDrop(request, out);
+    case kCollectionStats:
+      return RunCollectionStats(request, out);
+    case kCollectionSearch:
+      return RunCollectionSearch(request, out);
   }
   return Internal("a command that nobody carries out");
 }

@@ -1,0 +1,146 @@
+// strata-admin collection against real servers with data folders: created, loaded from each form,
+// searched, killed, searched again, dropped.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "tests/process/admin/admin_fixture.h"
+#include "tests/worker/gbdt/npy_text.h"
+
+namespace strata {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class CollectionProcess : public AdminFixture {
+ protected:
+  CollectionProcess() : AdminFixture(AdminData::kFolders) {}
+
+  std::string Write(const std::string& name, const std::string& text) {
+    WriteWholeFile(folder_.File(name), text);
+    return folder_.File(name);
+  }
+  // Each query's ids, from lines of JSON.
+  std::vector<std::vector<uint64_t>> Ids(std::vector<std::string> words) {
+    words.insert(words.begin(), {"-o", "json", "collection", "search", "baskets"});
+    const ProcessResult result = Admin(std::move(words));
+    EXPECT_EQ(result.end.code, 0) << result.errors;
+    std::vector<std::vector<uint64_t>> all;
+    std::istringstream lines(result.output);
+    for (std::string line; std::getline(lines, line);) {
+      const json object = json::parse(line, nullptr, false);
+      EXPECT_EQ(object.at("query"), all.size());
+      all.emplace_back();
+      for (const json& hit : object.at("hits")) all.back().push_back(hit.at("id"));
+    }
+    return all;
+  }
+};
+
+TEST_F(CollectionProcess, FromCreateToDrop) {
+  using AllIds = std::vector<std::vector<uint64_t>>;
+  const std::string documents = Write("docs.txt", "1,2,3\n2,3,4\n\n3,4,5,6\n1,2,3,4,5,6,7\n");
+  EXPECT_EQ(Admin({"collection", "load", "baskets", documents}).end.code, 2);  // there is none
+  EXPECT_EQ(Admin({"collection", "create", "baskets"}).end.code, 0);
+  EXPECT_EQ(Admin({"collection", "create", "baskets"}).end.code, 0);
+  EXPECT_EQ(Admin({"collection", "create", "baskets", "--attribute", "x"}).end.code, 2);
+  const json loaded = AdminJson({"collection", "load", "baskets", documents});
+  EXPECT_EQ(loaded.at("loaded"), 5);
+
+  EXPECT_EQ(Ids({"--query", "2,3", "-k", "3", "--metric", "jaccard"}), (AllIds{{0, 1, 4}}));
+  EXPECT_EQ(Ids({"--query", "4,5", "--query", "7,7", "--threshold", "1", "--metric",
+                 "containment_query"}),
+            (AllIds{{3, 4}, {4}}));
+
+  // The contest's form: a folder of queries, milliseconds and ids.
+  ASSERT_TRUE(RealDisk().MakeFolder(folder_.File("queries")).ok());
+  Write("queries/query10", "1,2,3\n");
+  Write("queries/query2", "6");
+  EXPECT_EQ(Admin({"collection", "search", "baskets", "--queries", folder_.File("queries"), "-k",
+                   "2", "--to", folder_.File("answers")})
+                .end.code,
+            0);
+  const std::string answers = ReadWholeFile(folder_.File("answers"));
+  double ms = 0;
+  char first[64] = {};
+  ASSERT_EQ(std::sscanf(answers.c_str(), "%lf\n%63[^\n]", &ms, first), 2) << answers;
+  EXPECT_GT(ms, 0);
+  EXPECT_STREQ(first, "0\t1");  // 1, then 2/3
+  EXPECT_THAT(answers, HasSubstr("\n3\t4\n"));
+
+  // A CSR pair behind what is there, then a row a document.
+  const std::string tokens =
+      Write("t.npy", NpyText(NpyHeader("<i4", "(3,)"), std::vector<int32_t>{100, 101, 100}));
+  const std::string offsets =
+      Write("o.npy", NpyText(NpyHeader("<i8", "(3,)"), std::vector<int64_t>{0, 2, 3}));
+  EXPECT_EQ(Admin({"collection", "load", "baskets", tokens, "--offsets", offsets, "--first-id",
+                   "1000", "--ack", "synced"})
+                .end.code,
+            0);
+  const std::string rows =
+      Write("r.npy", NpyText(NpyHeader("<i4", "(1, 2)"), std::vector<int32_t>{100, -1}));
+  EXPECT_EQ(Admin({"collection", "load", "baskets", rows, "--first-id", "2000"}).end.code, 0);
+  EXPECT_EQ(Ids({"--query", "100", "-k", "3"}), (AllIds{{1001, 2000, 1000}}));
+
+  // What was acknowledged is there after kill -9.
+  for (int rank = 0; rank < 2; ++rank) {
+    servers_[static_cast<size_t>(rank)]->Signal(SIGKILL);
+    servers_[static_cast<size_t>(rank)]->Wait();
+    servers_[static_cast<size_t>(rank)] = std::make_unique<Process>(
+        ProgramPath("strata-server"),
+        ProcessOptions{.arguments = {"--config=" + config(), fmt::format("--rank={}", rank),
+                                     fmt::format("--data={}/data-{}", folder_.path(), rank),
+                                     "--checkpoints=" + checkpoints()}});
+  }
+  for (const auto& server : servers_) {
+    ASSERT_TRUE(server->WaitForOutput("ready")) << server->Errors();
+  }
+  EXPECT_EQ(Ids({"--query", "100", "-k", "3"}), (AllIds{{1001, 2000, 1000}}));
+  const json stats = AdminJson({"collection", "stats", "baskets"}).at("collections").at(0);
+  EXPECT_EQ(stats.at("documents"), 8);
+  EXPECT_EQ(AdminJson({"collection", "stats"}).at("collections").size(), 1U);
+
+  EXPECT_EQ(Admin({"collection", "drop", "baskets"}).end.code, 4);
+  EXPECT_EQ(Admin({"collection", "drop", "baskets", "--yes"}).end.code, 0);
+  const ProcessResult gone = Admin({"collection", "stats", "baskets"});
+  EXPECT_EQ(gone.end.code, 2);
+  EXPECT_THAT(gone.errors, HasSubstr("there is no collection 'baskets'"));
+}
+
+TEST_F(CollectionProcess, AttributesAreLoadedAndFilterSearches) {
+  EXPECT_EQ(Admin({"collection", "create", "baskets", "--attribute", "price"}).end.code, 0);
+  const std::string documents = Write("docs.txt", "1\n1\n1\n");
+  const std::string prices =
+      Write("p.npy", NpyText(NpyHeader("<i8", "(3, 1)"), std::vector<int64_t>{-5, 10, 20}));
+  const std::string two =
+      Write("two.npy", NpyText(NpyHeader("<i8", "(2, 1)"), std::vector<int64_t>{1, 2}));
+  const ProcessResult none = Admin({"collection", "load", "baskets", documents});
+  EXPECT_EQ(none.end.code, 2);
+  EXPECT_THAT(none.errors, HasSubstr("has 0 attributes; the collection has 1"));
+  const ProcessResult few =
+      Admin({"collection", "load", "baskets", documents, "--attributes", two});
+  EXPECT_EQ(few.end.code, 2);
+  EXPECT_THAT(few.errors, HasSubstr("expected a row for each document, found 2"));
+  EXPECT_EQ(Admin({"collection", "load", "baskets", documents, "--attributes", prices}).end.code,
+            0);
+  EXPECT_EQ(Ids({"--query", "1", "--where", "price:0..10"}),
+            (std::vector<std::vector<uint64_t>>{{1}}));
+  EXPECT_EQ(Ids({"--query", "1", "--where", "price:..10"}),
+            (std::vector<std::vector<uint64_t>>{{0, 1}}));
+  const ProcessResult unknown =
+      Admin({"collection", "search", "baskets", "--query", "1", "--where", "shop:1..2"});
+  EXPECT_EQ(unknown.end.code, 2);
+  EXPECT_THAT(unknown.errors, HasSubstr("has no attribute 'shop'"));
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,35 @@
+// What the command line of strata-admin collection asked for. Plain data; collection_options.h
+// reads it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "storage/itemset/merge_answers.h"
+#include "storage/table_spec.h"
+
+namespace strata::admin {
+
+struct CollectionRequest {
+  struct Range {
+    std::string attribute;
+    int64_t low = INT64_MIN;
+    int64_t high = INT64_MAX;
+  };
+
+  std::string name;                            // "" of stats: all of them
+  std::vector<std::string> attributes;         // create: their names
+  std::string file;                            // load: documents; search: queries
+  std::string offsets;                         // likewise: of a CSR pair; "": none
+  std::string attributes_file;                 // load: a row for each document; "": none
+  uint64_t first_id = 0;                       // load: of the first document
+  AckLevel ack = AckLevel::kDefault;           // load
+  std::vector<std::vector<uint32_t>> queries;  // search: from the command line
+  SearchGoal goal;                             // search
+  std::vector<Range> where;                    // search: all of them hold
+  std::string to;                              // search: a file in the contest's form; "": none
+};
+
+}  // namespace strata::admin

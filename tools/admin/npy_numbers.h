@@ -1,0 +1,37 @@
+// Whole numbers in a NumPy array file, of any width.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/npy_header.h"
+#include "base/status.h"
+
+namespace strata::admin {
+
+// One thread.
+class NpyNumbers {
+ public:
+  // kInvalid: another kind of array than `dimensions` of whole numbers, row-major and whole.
+  static Result<std::unique_ptr<NpyNumbers>> Open(Disk& disk, const std::string& path,
+                                                  size_t dimensions);
+
+  uint64_t rows() const { return header_.shape[0]; }
+  uint64_t columns() const { return header_.shape.size() > 1 ? header_.shape[1] : 1; }
+  const std::string& path() const { return path_; }
+  // Elements `begin` to `begin` + `count` - 1, which there are. kInvalid names one that no int64_t
+  // holds.
+  Result<std::vector<int64_t>> Read(uint64_t begin, uint64_t count);
+
+ private:
+  std::unique_ptr<File> file_;
+  std::string path_;
+  NpyHeader header_;
+  size_t width_ = 0;  // bytes of an element
+  bool is_signed_ = false;
+};
+
+}  // namespace strata::admin

@@ -1,0 +1,263 @@
+#include "tools/admin/set_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "base/human_text.h"
+#include "tools/admin/npy_numbers.h"
+
+namespace strata::admin {
+namespace {
+
+constexpr uint64_t kPieceBytes = 1 << 20;
+constexpr uint64_t kLineBytesMax = 16 << 20;  // more than the tokens that a set may have
+constexpr int64_t kTokenMax = UINT32_MAX;
+
+Status BadToken(size_t column, std::string_view found) {
+  return Invalid(fmt::format("column {}: expected a token, a whole number from 0 to {}, found {}",
+                             column, kTokenMax,
+                             found.empty() ? "nothing" : "'" + ShownBytes(found, 20) + "'"));
+}
+
+std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
+  const size_t end = text.find_last_not_of(kBlanks);
+  return end == std::string_view::npos ? std::string_view() : text.substr(begin, end + 1 - begin);
+}
+
+class TextSets : public SetReader {
+ public:
+  static Result<std::unique_ptr<SetReader>> Open(std::unique_ptr<File> file,
+                                                 const std::string& path) {
+    auto made = std::make_unique<TextSets>();
+    made->path_ = path;
+    STRATA_ASSIGN(made->total_, file->Size());
+    made->file_ = std::move(file);
+    return std::unique_ptr<SetReader>(std::move(made));
+  }
+
+  Status Next(size_t most, std::vector<TokenSet>* sets) override {
+    for (size_t i = 0; i < most; ++i) {
+      STRATA_ASSIGN(const std::optional<std::string_view> line, Line());
+      if (!line) return {};
+      Result<TokenSet> set = ParseSetLine(*line);
+      if (!set.ok()) return set.status().Prefixed(fmt::format("{}, line {}", path_, line_));
+      sets->push_back(std::move(*set));
+    }
+    return {};
+  }
+  uint64_t done() const override { return read_ - (buffer_.size() - at_); }
+  uint64_t total() const override { return total_; }
+
+ private:
+  // Valid until the next call.
+  Result<std::optional<std::string_view>> Line() {
+    size_t looked = at_;
+    while (true) {
+      const size_t end = buffer_.find('\n', looked);
+      const bool is_last = end == std::string::npos && read_ == total_;
+      if (is_last && at_ == buffer_.size()) return std::optional<std::string_view>();
+      if (end != std::string::npos || is_last) {
+        const size_t stop = is_last ? buffer_.size() : end;
+        const std::string_view line = std::string_view(buffer_).substr(at_, stop - at_);
+        at_ = is_last ? stop : stop + 1;
+        ++line_;
+        return std::optional(line);
+      }
+      if (buffer_.size() - at_ > kLineBytesMax) {
+        return Invalid(fmt::format("{}, line {}: expected a line of at most {} bytes; is it text?",
+                                   path_, line_ + 1, kLineBytesMax));
+      }
+      looked = buffer_.size() - at_;
+      STRATA_TRY(ReadMore());
+    }
+  }
+
+  Status ReadMore() {
+    buffer_.erase(0, std::exchange(at_, 0));
+    const size_t kept = buffer_.size();
+    const uint64_t wanted = std::min(kPieceBytes, total_ - read_);
+    buffer_.resize(kept + wanted);
+    STRATA_ASSIGN(const size_t got,
+                  file_->ReadAt(read_, std::as_writable_bytes(std::span(buffer_).subspan(kept))));
+    if (got < wanted) return Failed(fmt::format("{}: became shorter meanwhile", path_));
+    read_ += got;
+    return {};
+  }
+
+  std::unique_ptr<File> file_;
+  std::string path_;
+  uint64_t total_ = 0;
+  uint64_t read_ = 0;
+  uint64_t line_ = 0;
+  std::string buffer_;
+  size_t at_ = 0;  // in the buffer
+};
+
+class FolderSets : public SetReader {
+ public:
+  FolderSets(Disk& disk, std::string path, std::vector<std::string> names)
+      : disk_(disk), path_(std::move(path)), names_(std::move(names)) {}
+
+  Status Next(size_t most, std::vector<TokenSet>* sets) override {
+    for (size_t i = 0; i < most && next_ < names_.size(); ++i, ++next_) {
+      const std::string file = fmt::format("{}/{}", path_, names_[next_]);
+      STRATA_ASSIGN(std::string text, ReadFile(disk_, file, kLineBytesMax));
+      if (text.ends_with('\n')) text.pop_back();
+      if (text.find('\n') != std::string::npos) {
+        return Invalid(fmt::format("{}: expected one line, the set; found {}", file,
+                                   std::count(text.begin(), text.end(), '\n') + 1));
+      }
+      Result<TokenSet> set = ParseSetLine(text);
+      if (!set.ok()) return set.status().Prefixed(file);
+      sets->push_back(std::move(*set));
+    }
+    return {};
+  }
+  uint64_t done() const override { return next_; }
+  uint64_t total() const override { return names_.size(); }
+
+ private:
+  Disk& disk_;
+  const std::string path_;
+  const std::vector<std::string> names_;
+  size_t next_ = 0;
+};
+
+// `row`, or the set of a CSR pair; numbers below 0 are left out where rows are filled up with them.
+Result<TokenSet> SetOf(const std::vector<int64_t>& numbers, bool filled, const std::string& path,
+                       uint64_t row) {
+  TokenSet set;
+  for (const int64_t number : numbers) {
+    if (filled && number < 0) continue;
+    if (number < 0 || number > kTokenMax) {
+      return Invalid(fmt::format("{}, row {}: expected tokens from 0 to {}, found {}", path, row,
+                                 kTokenMax, number));
+    }
+    set.push_back(static_cast<uint32_t>(number));
+  }
+  return set;
+}
+
+class RowSets : public SetReader {
+ public:
+  explicit RowSets(std::unique_ptr<NpyNumbers> rows) : rows_(std::move(rows)) {}
+
+  Status Next(size_t most, std::vector<TokenSet>* sets) override {
+    const uint64_t columns = rows_->columns();
+    for (size_t i = 0; i < most && next_ < rows_->rows(); ++i, ++next_) {
+      STRATA_ASSIGN(const std::vector<int64_t> row, rows_->Read(next_ * columns, columns));
+      STRATA_ASSIGN(TokenSet set, SetOf(row, true, rows_->path(), next_));
+      sets->push_back(std::move(set));
+    }
+    return {};
+  }
+  uint64_t done() const override { return next_; }
+  uint64_t total() const override { return rows_->rows(); }
+
+ private:
+  const std::unique_ptr<NpyNumbers> rows_;
+  uint64_t next_ = 0;
+};
+
+class CsrSets : public SetReader {
+ public:
+  CsrSets(std::unique_ptr<NpyNumbers> tokens, std::vector<int64_t> offsets)
+      : tokens_(std::move(tokens)), offsets_(std::move(offsets)) {}
+
+  Status Next(size_t most, std::vector<TokenSet>* sets) override {
+    for (size_t i = 0; i < most && next_ + 1 < offsets_.size(); ++i, ++next_) {
+      const auto begin = static_cast<uint64_t>(offsets_[next_]);
+      const auto end = static_cast<uint64_t>(offsets_[next_ + 1]);
+      STRATA_ASSIGN(const std::vector<int64_t> numbers, tokens_->Read(begin, end - begin));
+      STRATA_ASSIGN(TokenSet set, SetOf(numbers, false, tokens_->path(), next_));
+      sets->push_back(std::move(set));
+    }
+    return {};
+  }
+  uint64_t done() const override { return next_; }
+  uint64_t total() const override { return offsets_.size() - 1; }
+
+ private:
+  const std::unique_ptr<NpyNumbers> tokens_;
+  const std::vector<int64_t> offsets_;
+  size_t next_ = 0;
+};
+
+Result<std::unique_ptr<SetReader>> OpenCsr(Disk& disk, const std::string& path,
+                                           const std::string& offsets_path) {
+  STRATA_ASSIGN(std::unique_ptr<NpyNumbers> tokens, NpyNumbers::Open(disk, path, 1));
+  STRATA_ASSIGN(const std::unique_ptr<NpyNumbers> file, NpyNumbers::Open(disk, offsets_path, 1));
+  if (file->rows() == 0) {
+    return Invalid(
+        fmt::format("{}: expected an offset for each set and one more, found none", offsets_path));
+  }
+  STRATA_ASSIGN(std::vector<int64_t> offsets, file->Read(0, file->rows()));
+  if (offsets.front() != 0 || static_cast<uint64_t>(offsets.back()) != tokens->rows()) {
+    return Invalid(
+        fmt::format("{}: expected offsets from 0 to {}, the tokens of {}; found {} to "
+                    "{}",
+                    offsets_path, tokens->rows(), path, offsets.front(), offsets.back()));
+  }
+  const auto falls = std::ranges::is_sorted_until(offsets);
+  if (falls != offsets.end()) {
+    return Invalid(fmt::format("{}: offset {} is {}, behind {}: they must not fall", offsets_path,
+                               falls - offsets.begin(), *falls, *(falls - 1)));
+  }
+  return std::unique_ptr<SetReader>(
+      std::make_unique<CsrSets>(std::move(tokens), std::move(offsets)));
+}
+
+}  // namespace
+
+Result<TokenSet> ParseSetLine(std::string_view line) {
+  TokenSet set;
+  if (Trimmed(line).empty()) return set;
+  size_t begin = 0;
+  while (true) {
+    const size_t end = std::min(line.find(',', begin), line.size());
+    const std::string_view word = Trimmed(line.substr(begin, end - begin));
+    uint32_t token = 0;
+    const auto read = std::from_chars(word.data(), word.data() + word.size(), token);
+    if (word.empty() || read.ec != std::errc() || read.ptr != word.data() + word.size()) {
+      return BadToken(begin + 1, word);
+    }
+    set.push_back(token);
+    if (end == line.size()) return set;
+    begin = end + 1;
+  }
+}
+
+Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
+                                            const std::string& offsets) {
+  if (!offsets.empty()) return OpenCsr(disk, path, offsets);
+  if (path.ends_with(".npy")) {
+    STRATA_ASSIGN(std::unique_ptr<NpyNumbers> rows, NpyNumbers::Open(disk, path, 2));
+    return std::unique_ptr<SetReader>(std::make_unique<RowSets>(std::move(rows)));
+  }
+  Result<std::unique_ptr<File>> file = disk.OpenToRead(path);
+  if (file.ok()) return TextSets::Open(std::move(*file), path);
+  Result<std::vector<std::string>> names = disk.List(path);
+  if (!names.ok()) return file.status();
+  if (names->empty()) {
+    return Invalid(fmt::format("{}: expected a folder with a file for each set, found none", path));
+  }
+  return std::unique_ptr<SetReader>(std::make_unique<FolderSets>(disk, path, std::move(*names)));
+}
+
+Result<std::vector<std::vector<int64_t>>> ReadNumberRows(Disk& disk, const std::string& path) {
+  STRATA_ASSIGN(const std::unique_ptr<NpyNumbers> file, NpyNumbers::Open(disk, path, 2));
+  std::vector<std::vector<int64_t>> rows;
+  for (uint64_t row = 0; row < file->rows(); ++row) {
+    STRATA_ASSIGN(std::vector<int64_t> numbers, file->Read(row * file->columns(), file->columns()));
+    rows.push_back(std::move(numbers));
+  }
+  return rows;
+}
+
+}  // namespace strata::admin

@@ -1,0 +1,46 @@
+// Sets of tokens in files, as strata-admin loads and asks for them (docs/search.md):
+//
+//   text     a set a line: whole numbers separated by commas
+//   folder   a file for each set, a line of text each, in the order of the files' names
+//   .npy     a row a set: whole numbers, those below 0 fill rows up
+//   CSR      two .npy: all tokens one behind another, and where each set begins and the last ends
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+
+namespace strata::admin {
+
+using TokenSet = std::vector<uint32_t>;  // as it is in the file: any order, with repeats
+
+// kInvalid names the column (from 1), what was expected and what was found. Blanks around numbers
+// and a carriage return at the end are fine; a line of blanks is the empty set.
+Result<TokenSet> ParseSetLine(std::string_view line);
+
+// One thread.
+class SetReader {
+ public:
+  virtual ~SetReader() = default;
+  // Puts at most `most` sets behind those that are there; none: there are no more. kInvalid names
+  // file and line, or row.
+  virtual Status Next(size_t most, std::vector<TokenSet>* sets) = 0;
+  // For progress: of the file, or files of the folder.
+  virtual uint64_t done() const = 0;
+  virtual uint64_t total() const = 0;
+};
+
+// `offsets`: of a CSR pair; "": `path` tells by itself what it is. kNotFound: no such file.
+Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
+                                            const std::string& offsets);
+
+// Whole numbers of a two-dimensional .npy, row by row: attributes of documents. kInvalid: another
+// kind of array.
+Result<std::vector<std::vector<int64_t>>> ReadNumberRows(Disk& disk, const std::string& path);
+
+}  // namespace strata::admin
