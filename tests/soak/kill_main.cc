@@ -6,6 +6,7 @@
 #include "base/failpoint.h"
 #include "kernels/core/device_choice.h"
 #include "tests/soak/failpoint_soak.h"
+#include "tests/soak/item_soak.h"
 #include "tests/soak/kill_soak.h"
 #include "tests/soak/soak_main.h"
 
@@ -16,8 +17,9 @@ constexpr Setting kRows[] = {
     {.key = "kind",
      .type = SettingType::kChoice,
      .default_value = "server",
-     .help = "Servers are killed at random moments, or at failpoints.",
-     .choices = "server|failpoint",
+     .help = "Servers are killed at random moments, or at failpoints; items: at random moments, "
+             "under changes of a collection and searches.",
+     .choices = "server|failpoint|items",
      .flag = "kind",
      .programs = 1},
     CountFlag("cycles", "200",
@@ -57,6 +59,7 @@ Result<SoakReport> Run(const Settings& settings) {
                                    .settings = device,
                                    .patience = settings.Duration("patience")};
   if (settings.Text("kind") == "server") return RunKillSoak(cycles, cluster);
+  if (settings.Text("kind") == "items") return RunItemSoak(cycles, cluster);
   if (kFailpointsCompiledIn) return RunFailpointSoak(cycles, cluster);
   return Invalid("--kind=failpoint needs a build with failpoints (./dev build --failpoints)");
 }
@@ -68,7 +71,7 @@ int main(int argc, char** argv) {
   return strata::soak::SoakMain(
       argc, argv,
       {.table = &strata::soak::kTable,
-       .usage = "[--kind=server|failpoint] [--cycles=N] [flags]",
+       .usage = "[--kind=server|failpoint|items] [--cycles=N] [flags]",
        .what = "Kills servers under load and looks for acknowledged writes that were lost, doubled "
                "or changed.",
        .run = &strata::soak::Run});

@@ -3,6 +3,8 @@
 usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--first=SEED] [--jobs=N] [--check]
 
   kill       a server is killed at a random moment under load (cycles: kills; tests/soak)
+  items      a server is killed at a random moment under changes of a collection and searches
+             (cycles: kills; doubled: documents that came back)
   failpoint  a server dies, or a call of it fails, at each failpoint (cycles: of each of both)
   client     a worker, client or admin is killed in a push, a checkpoint, a restore (cycles: kills,
              spread evenly over nine kinds, "kills" in the JSON line)
@@ -42,6 +44,7 @@ BUILD = ROOT / "build-fuzz"
 # kind: (preset, the program's name and arguments, what --cycles or --seeds is by default)
 PROGRAMS = {
     "kill": ("release", "strata-soak-kill", ["--kind=server"], 2000),
+    "items": ("release", "strata-soak-kill", ["--kind=items"], 1000),
     "failpoint": ("failpoints", "strata-soak-kill", ["--kind=failpoint"], 20),
     "client": ("release", "strata-soak-caller", [], 300),
     "flip": ("release", "strata-soak-flip", [], 500),
