@@ -1,6 +1,6 @@
 // Suite "search": exact top-K by set intersection on the CPU, beside the two plain ways to do it:
 // to merge two sorted sets, and to look up a document's tokens in a bitmap of the query. All have
-// as many threads as there are cores, and the same selection.
+// as many threads as there are cores, and the same selection. And searches through servers.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -11,6 +11,7 @@
 #include "bench/figure.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/search_service.h"
 #include "bench/set_documents.h"
 #include "kernels/setops/count_search.h"
 #include "kernels/setops/scan_search.h"
@@ -198,6 +199,14 @@ std::vector<Case> Cases(bool all) {
                          return RunCase(name, spread, documents, options);
                        }});
     }
+  }
+  for (const size_t clients : {size_t{1}, size_t{8}, size_t{64}}) {
+    constexpr size_t kDocuments = 200'000;
+    const std::string name =
+        fmt::format("service clients={} servers=2 documents={} k={}", clients, kDocuments, kGoal.k);
+    cases.push_back({name, [=](const BenchOptions& options) {
+                       return RunSearchService(name, clients, kDocuments, options);
+                     }});
   }
   return cases;
 }

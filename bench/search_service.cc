@@ -1,0 +1,185 @@
+// Searches through servers: two of them in this process, over tcp, and clients that each ask for
+// one query after the other.
+#include "bench/search_service.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "base/hash.h"
+#include "base/work_pool.h"
+#include "bench/machine.h"
+#include "bench/measure.h"
+#include "bench/set_documents.h"
+#include "ps/client/collections.h"
+#include "ps/client/remote_store.h"
+#include "ps/service/server.h"
+#include "storage/itemset/item_set.h"
+#include "storage/itemset/measure_rates.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr uint64_t kSeed = 11;
+constexpr const char* kCluster = "bench";
+constexpr const char* kName = "documents";
+constexpr size_t kQueries = 512;  // that are asked in turn
+constexpr size_t kBatch = 4096;   // documents of an upsert
+constexpr size_t kChecked = 8;    // queries whose answers are compared
+constexpr SearchGoal kGoal{.metric = SetMetric::kOverlapMax, .k = 100};
+
+struct Service {
+  std::vector<std::unique_ptr<Server>> servers;
+  std::vector<std::unique_ptr<RemoteStore>> stores;
+  std::vector<std::unique_ptr<Collections>> clients;
+};
+
+Status Connect(Service& service) {
+  RemoteStoreOptions options{.servers = {},
+                             .cluster_id = Hash64(kCluster),
+                             .client_name = "strata-bench",
+                             .shared_memory = false};
+  for (const auto& server : service.servers) {
+    options.servers.push_back(fmt::format("127.0.0.1:{}", server->port()));
+  }
+  STRATA_ASSIGN(auto store, RemoteStore::Connect(options));
+  service.stores.push_back(std::move(store));
+  service.clients.push_back(std::make_unique<Collections>(*service.stores.back()));
+  return {};
+}
+
+Result<std::unique_ptr<Service>> StartService(size_t clients) {
+  auto service = std::make_unique<Service>();
+  for (uint16_t rank = 0; rank < 2; ++rank) {
+    ServerOptions options;
+    options.cluster_id = Hash64(kCluster);
+    options.rank = rank;
+    options.lanes_per_server = {1, 1};
+    options.port = 0;
+    STRATA_ASSIGN(auto server, Server::Start(std::move(options)));
+    service->servers.push_back(std::move(server));
+  }
+  for (size_t client = 0; client < clients; ++client) STRATA_TRY(Connect(*service));
+  return service;
+}
+
+std::vector<Document> DocumentsOf(const SetDocuments& drawn) {
+  std::vector<Document> documents;
+  for (const SetLists& part : drawn.parts()) {
+    const SetList sets = part.view();
+    for (size_t i = 0; i < sets.size(); ++i) {
+      documents.push_back(
+          {.id = documents.size(), .tokens = {sets[i].begin(), sets[i].end()}, .attributes = {}});
+    }
+  }
+  return documents;
+}
+
+Status Load(Collections& collections, const std::vector<Document>& documents) {
+  STRATA_TRY(collections.Create({.name = kName, .attributes = {}}));
+  for (size_t at = 0; at < documents.size(); at += kBatch) {
+    const size_t count = std::min(kBatch, documents.size() - at);
+    STRATA_TRY(collections.Upsert(kName, std::span(documents).subspan(at, count)));
+  }
+  return {};
+}
+
+SetLists One(const SetList& queries, size_t i) {
+  SetLists one;
+  one.Add(queries[i % queries.size()]);
+  return one;
+}
+
+// One query of each client after the other, for about `time`; all of their latencies.
+Result<std::vector<double>> Ask(Service& service, size_t clients, const SetList& queries,
+                                TimeNs time) {
+  const TimeNs end = RealClock().Now() + time;
+  std::vector<std::vector<double>> took(clients);
+  std::vector<Status> ended(clients);
+  {
+    std::vector<std::jthread> threads;
+    for (size_t client = 0; client < clients; ++client) {
+      threads.emplace_back([&, client] {
+        for (size_t i = client * 7; RealClock().Now() < end; ++i) {
+          const SetLists one = One(queries, i);
+          const TimeNs begin = RealClock().Now();
+          ended[client] = service.clients[client]->Search(kName, one.view(), kGoal).status();
+          if (!ended[client].ok()) return;
+          took[client].push_back(static_cast<double>(RealClock().Now() - begin) / kMillisecond);
+        }
+      });
+    }
+  }
+  std::vector<double> all;
+  for (size_t client = 0; client < clients; ++client) {
+    STRATA_TRY(ended[client]);
+    all.insert(all.end(), took[client].begin(), took[client].end());
+  }
+  return all;
+}
+
+Status Check(Collections& collections, const ItemSet& direct, const SetList& queries) {
+  for (size_t i = 0; i < kChecked; ++i) {
+    const SetLists one = One(queries, i);
+    STRATA_ASSIGN(const auto found, collections.Search(kName, one.view(), kGoal));
+    STRATA_ASSIGN(const auto expected, direct.Search(one.view(), kGoal, {}));
+    if (found != expected) return Internal(fmt::format("query {}: answers differ", i));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t clients,
+                                             size_t documents, const BenchOptions& options) {
+  STRATA_ASSIGN(const SetDocuments drawn,
+                SetDocuments::Make(kSeed, TokenSpread::kUniform, documents, kQueries));
+  const SetList queries = drawn.queries();
+  STRATA_ASSIGN(const auto pool, WorkPool::Start("bench", 0));
+  STRATA_ASSIGN(const auto direct,
+                ItemSet::Make({.spec = {},
+                               .means = {.rates = MeasureSearchRates(RealClock()),
+                                         .pool = pool.get(),
+                                         .clock = &RealClock()}}));
+  STRATA_ASSIGN(const auto service, StartService(clients));
+  {
+    const std::vector<Document> all = DocumentsOf(drawn);
+    STRATA_TRY(Load(*service->clients[0], all));
+    for (const Document& document : all) STRATA_TRY(direct->Upsert(document));
+  }
+  direct->WaitForMerges();
+  STRATA_TRY(Check(*service->clients[0], *direct, queries));
+
+  const TimeNs time = options.round * options.rounds;
+  STRATA_TRY(Ask(*service, clients, queries, options.round).status());  // warm
+  const TimeNs begin = RealClock().Now();
+  STRATA_ASSIGN(const std::vector<double> took, Ask(*service, clients, queries, time));
+  const double seconds = static_cast<double>(RealClock().Now() - begin) / kSecond;
+  size_t next = 0;
+  const Work one_by_one = [&](uint64_t count) -> Status {
+    for (uint64_t i = 0; i < count; ++i) {
+      const SetLists one = One(queries, next++);
+      STRATA_TRY(direct->Search(one.view(), kGoal, {}).status());
+    }
+    return {};
+  };
+  STRATA_ASSIGN(const auto rates,
+                MeasureRates({{"direct", one_by_one}}, options.rounds, options.round));
+  return std::vector<Figure>{{.name = fmt::format("{}", name),
+                              .unit = "queries/s",
+                              .ours = static_cast<double>(took.size()) / seconds,
+                              .peer = "the same collection in the process, one thread",
+                              .peer_value = rates[0]},
+                             {.name = fmt::format("{} p50", name),
+                              .unit = "ms",
+                              .more_is_better = false,
+                              .ours = Quantile(took, 0.5)},
+                             {.name = fmt::format("{} p99", name),
+                              .unit = "ms",
+                              .more_is_better = false,
+                              .ours = Quantile(took, 0.99)}};
+}
+
+}  // namespace strata::bench

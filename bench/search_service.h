@@ -1,0 +1,19 @@
+// Searches of a collection through servers, for suite "search".
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "bench/figure.h"
+
+namespace strata::bench {
+
+// Queries a second and latencies of so many clients at a time, each of which asks for one query
+// after the other, against two servers of this process with a lane each; beside the collection
+// itself.
+Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t clients,
+                                             size_t documents, const BenchOptions& options);
+
+}  // namespace strata::bench
