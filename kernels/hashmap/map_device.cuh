@@ -15,31 +15,24 @@ inline __device__ uint4 LoadLine(const MapRef& map, uint64_t bucket) {
 }
 inline __device__ uint32_t MarksOf(const uint4& line) { return line.w >> 24; }
 
-// Calls visit(slot) for each slot of the line whose digest is `digest4`'s, until it returns true.
-template <typename Visit>
-__device__ bool AnyWith(const uint4& line, uint32_t digest4, const Visit& visit) {
-  const uint32_t words[4] = {line.x, line.y, line.z, line.w};
-#pragma unroll
-  for (uint32_t j = 0; j < 4; ++j) {
-    uint32_t equal = __vcmpeq4(words[j], digest4) & (j == 3 ? 0x00010101U : 0x01010101U);
-    while (equal != 0) {
-      if (visit(4 * j + (__ffs(static_cast<int>(equal)) - 1) / 8)) return true;
-      equal &= equal - 1;
-    }
-  }
-  return false;
+// The slots of the line whose digest is `digest4`'s, a bit each.
+inline __device__ uint32_t SlotsWith(const uint4& line, uint32_t digest4) {
+  const auto of_word = [digest4](uint32_t word) {  // the lowest bit of each byte, side by side
+    return (__vcmpeq4(word, digest4) & 0x01010101U) * 0x01020408U >> 24;
+  };
+  return (of_word(line.x) | of_word(line.y) << 4 | of_word(line.z) << 8 | of_word(line.w) << 12) &
+         ((1U << kBucketSlots) - 1);
 }
 
 inline __device__ uint64_t FindInBucket(const MapRef& map, uint64_t bucket, const uint4& line,
                                         uint32_t digest4, uint64_t key) {
-  uint64_t place = kNowhere;
-  AnyWith(line, digest4, [&](uint32_t slot) {
-    const uint64_t candidate = bucket * kLineBytes + slot;
-    if (map.HeaderOf(candidate)->key != key) return false;
-    place = candidate;
-    return true;
-  });
-  return place;
+  // Over bits: lanes that find what they look for in different words stay together.
+  for (uint32_t slots = SlotsWith(line, digest4); slots != 0; slots &= slots - 1) {
+    const uint64_t place =
+        bucket * kLineBytes + static_cast<uint32_t>(__ffs(static_cast<int>(slots)) - 1);
+    if (map.HeaderOf(place)->key == key) return place;
+  }
+  return kNowhere;
 }
 
 // The key's slot, or kNowhere.
