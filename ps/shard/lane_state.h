@@ -165,11 +165,11 @@ struct LaneState {
   std::deque<Waiting> waiting_for_sync;
 
   uint64_t incarnation() const { return config.hello.incarnation; }
-  // kNotFound names the table.
   // To be called with a table that goes.
   void NotePast(const LocalTable& table);
   // Hands the outcome on; one of kRefused counts under that reason.
   Status Count(Refusal reason, Status outcome) const;
+  // kNotFound names the table.
   Result<LocalTable*> FindTable(uint32_t table) const;
   // Likewise of a collection.
   Result<std::shared_ptr<Collection>> FindCollection(uint32_t id) const;

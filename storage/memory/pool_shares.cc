@@ -36,7 +36,7 @@ void PoolShare::Need(uint64_t bytes) {
 
 uint64_t PoolShare::EqualPartOf(uint64_t bytes) const {
   const std::lock_guard lock(shares_.mutex_);
-  return bytes / shares_.wants_.size();
+  return bytes / std::max<size_t>(shares_.wants_.size(), 1);
 }
 
 uint64_t PoolShare::Of(uint64_t bytes) {

@@ -41,6 +41,7 @@ TEST(PoolShares, WhatATableDoesNotNeedIsLeftToOthers) {
     EXPECT_EQ(large.Of(900), 870U);
     large.Need(2000);
     EXPECT_EQ(first.Of(900), 440U);
+    EXPECT_EQ(first.EqualPartOf(900), 300U);
     first.Need(200);
     first.Need(100);  // it has needed more
     EXPECT_EQ(large.Of(900), 680U);

@@ -24,8 +24,18 @@ TEST_F(GpuTablesTest, TellsWhatItTook) {
   const auto tables = GpuTables::Open({.ordinal = 0, .memory_bytes = kMemory});
   ASSERT_TRUE(tables.ok()) << tables.status().ToString();
   ASSERT_EQ((*tables)->plan().size(), 1U);
-  EXPECT_NE((*tables)->plan()[0].find("1.0 GiB taken for rows"), std::string::npos)
-      << (*tables)->plan()[0];
+  const std::string plan = (*tables)->plan()[0];
+  EXPECT_NE(plan.find("1.0 GiB taken for rows"), std::string::npos) << plan;
+  EXPECT_EQ(plan.find("leaves more"), std::string::npos) << plan;
+}
+
+TEST_F(GpuTablesTest, SaysThatItLeavesLittle) {
+  size_t free = 0;
+  size_t total = 0;
+  ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+  const auto tables = GpuTables::Open({.ordinal = 0, .memory_bytes = free - (256U << 20)});
+  if (!tables.ok()) GTEST_SKIP() << "somebody else has taken some: " << tables.status().ToString();
+  EXPECT_NE((*tables)->plan()[0].find("leaves more"), std::string::npos) << (*tables)->plan()[0];
 }
 
 TEST_F(GpuTablesTest, LanesShareTheGpusInTurns) {
