@@ -82,13 +82,13 @@ struct Counted {
   double time = 0;
 };
 Counted CountAll(const Clock& clock, const SetBlock& block,
-                 const std::vector<std::vector<Token>>& queries) {
+                 const std::vector<std::vector<Token>>& queries, const SearchGoal& goal) {
   Counted counted;
   for (const auto& query : queries) counted.work += CountWorkOf(block, query);
   CountSearch search;
   counted.time = Shortest(clock, [&] {
     for (const auto& query : queries) {
-      TopHits hits(kGoal, static_cast<uint32_t>(query.size()));
+      TopHits hits(goal, static_cast<uint32_t>(query.size()));
       search.Search(block, query, {}, hits);
     }
   });
@@ -97,16 +97,16 @@ Counted CountAll(const Clock& clock, const SetBlock& block,
 
 CountRates MeasureCounting(const Clock& clock, const SetBlock& rare, const SetBlock& common) {
   CountRates rates;
-  const Counted single = CountAll(clock, rare, Queries(1, rare.direct()));
+  const Counted single = CountAll(clock, rare, Queries(1, rare.direct()), kGoal);
   rates.document_ns = AboveZero(single.time / single.work.documents);
-  const Counted a = CountAll(clock, rare, Queries(64, rare.direct()));
-  const Counted b = CountAll(clock, common, Queries(64, common.direct()));
+  const Counted a = CountAll(clock, rare, Queries(64, rare.direct()), kGoal);
+  const Counted b = CountAll(clock, common, Queries(64, common.direct()), kGoal);
   const Pair lists = Solve({a.work.lookups, a.work.postings}, a.time - rates.Time(a.work),
                            {b.work.lookups, b.work.postings}, b.time - rates.Time(b.work));
   rates.lookup_ns = lists.first;
   rates.posting_ns = lists.second;
   const SetBlock frequent = MakeBlock(kDocuments, 24, 128);
-  const Counted c = CountAll(clock, frequent, Queries(64, frequent.direct()));
+  const Counted c = CountAll(clock, frequent, Queries(64, frequent.direct()), kGoal);
   rates.word_ns = AboveZero((c.time - rates.Time(c.work)) / c.work.words);
   return rates;
 }
@@ -134,21 +134,21 @@ ScanRates MeasureScanning(const Clock& clock, const SetBlock& rare) {
   return rates;
 }
 
-// Offers of which a few are good, as they come in searches.
-double MeasureCandidates(const Clock& clock) {
+// What searches that begin without a threshold take longer, by the candidates they should have.
+// These are far apart, as most are in a large collection, so that each has its neighbours looked
+// at.
+double MeasureCandidates(const Clock& clock, const SetBlock& rare) {
   constexpr SearchGoal kBest{.metric = SetMetric::kOverlapMax, .k = 100};
-  constexpr uint32_t kLength = 64;
-  Random random(9);
-  std::vector<Hit> offers;
-  for (DocumentId id = 0; id < kDocuments; ++id) {
-    const auto length = static_cast<uint32_t>(1 + random.Below(2 * kLength));
-    offers.push_back({id, static_cast<uint32_t>(1 + random.Below(std::min(length, 8U))), length});
+  const auto queries = Queries(8, rare.direct());
+  const Counted counted = CountAll(clock, rare, queries, kGoal);
+  const Counted chosen = CountAll(clock, rare, queries, kBest);
+  double candidates = 0;
+  const auto documents = static_cast<double>(rare.size());
+  for (const auto& query : queries) {
+    const double overlaps = CountWorkOf(rare, query).postings;
+    candidates += CandidatesOf(documents, overlaps / documents, kBest.k);
   }
-  const double time = Shortest(clock, [&] {
-    TopHits hits(kBest, kLength);
-    for (const Hit& hit : offers) hits.Offer(hit);
-  });
-  return AboveZero(time / static_cast<double>(offers.size()));
+  return AboveZero((chosen.time - counted.time) / candidates);
 }
 
 }  // namespace
@@ -159,7 +159,7 @@ SearchRates MeasureSearchRates(const Clock& clock) {
   const SetBlock common = MakeBlock(kDocuments, 32, 1'024);
   rates.count = MeasureCounting(clock, rare, common);
   rates.scan = MeasureScanning(clock, rare);
-  rates.candidate_ns = MeasureCandidates(clock);
+  rates.candidate_ns = MeasureCandidates(clock, rare);
   return rates;
 }
 

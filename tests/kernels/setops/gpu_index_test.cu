@@ -159,6 +159,25 @@ TEST(GpuIndex, OfShortTokensIsThatOfTheCpu) {
   check(**SourceOf(std::span<const std::vector<uint16_t>>(nested)));
 }
 
+// More than is copied at a time, and documents that are no tiles of short ones.
+TEST(GpuIndex, OfManyTokensIsThatOfTheCpu) {
+  STRATA_SKIP_BELOW_GPUS(1);
+  test::SearchCase of;
+  test::RandomSets random(6, test::Spread::kUniform, 50'000);
+  for (DocumentId id = 0; id < 400; ++id) {
+    of.documents.ids.push_back(id ^ 5);
+    of.documents.sets.push_back(random.Draw(id % 4 == 0 ? 9'000 : 100));
+  }
+  of.block_size = SetBlock::kMostDocuments;
+  const test::Blocks blocks(of);
+  const SetLists sets = test::Lists(of.documents.sets);
+  Compare(
+      of, blocks,
+      **SourceOf(FlatSets{
+          .ids = of.documents.ids, .offsets = sets.view().offsets, .tokens = sets.view().tokens}));
+  Compare(of, blocks, **SourceOf(std::span(blocks.blocks)));
+}
+
 TEST(GpuIndex, SaysWhatIsWrongWithArrays) {
   const std::vector<Token> tokens{1, 2, 3};
   const std::vector<DocumentId> ids{7};

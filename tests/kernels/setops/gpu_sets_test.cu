@@ -52,7 +52,13 @@ TEST_P(GpuSetsOf, RandomDocumentsFindsWhatAPlainSearchFinds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, GpuSetsOf, testing::Range<uint64_t>(0, 10));
+// Emulated ones take a hundred times as long.
+#ifdef __CUDACC__
+constexpr uint64_t kRuns = 200;
+#else
+constexpr uint64_t kRuns = 8;
+#endif
+INSTANTIATE_TEST_SUITE_P(Cases, GpuSetsOf, testing::Range<uint64_t>(0, kRuns));
 
 // More equally alike documents than are sorted, or than there is room for.
 TEST(GpuSets, OfEqualDocumentsTheSmallestIdsAreFound) {
@@ -76,6 +82,57 @@ TEST(GpuSets, OfEqualDocumentsTheSmallestIdsAreFound) {
     }
     EXPECT_EQ((*opened)->counts().asked_again > 0, count > 16'384);
   }
+}
+
+void ExpectPlainAnswers(GpuSets& sets, const test::Documents& documents,
+                        const std::vector<test::Tokens>& queries, const SearchGoal& goal) {
+  for (const GpuEngine engine : {GpuEngine::kCounting, GpuEngine::kScanning}) {
+    const auto answers = sets.Search(test::Lists(queries).view(), goal, {.engine = engine});
+    ASSERT_TRUE(answers.ok()) << answers.status().ToString();
+    for (size_t q = 0; q < queries.size(); ++q) {
+      ASSERT_EQ((*answers)[q], test::PlainSearch(documents, {}, queries[q], goal))
+          << q << ", engine " << static_cast<int>(engine);
+    }
+  }
+}
+
+// Thresholds come from the first blocks; equally alike documents of later ones are answers if their
+// ids are smaller.
+TEST(GpuSets, OfManyBlocksEqualDocumentsOfAnyIdsAreFound) {
+  STRATA_SKIP_BELOW_GPUS(1);
+  for (const bool ascend : {false, true}) {
+    test::SearchCase of;
+    for (DocumentId i = 0; i < 600; ++i) {
+      of.documents.ids.push_back(ascend ? i : 1'000 - i);
+      of.documents.sets.push_back({1, 2, static_cast<Token>(3 + i % 3)});
+    }
+    of.block_size = 60;
+    const test::Blocks blocks(of);
+    auto opened = Open(blocks.blocks);
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    const std::vector<test::Tokens> queries(20, {1, 2, 4});
+    ExpectPlainAnswers(**opened, of.documents, queries, {.metric = SetMetric::kJaccard, .k = 7});
+  }
+}
+
+// More tokens than a scan has room for, so that some are found by their bits.
+TEST(GpuSets, OfManyTokensScansThemAll) {
+  STRATA_SKIP_BELOW_GPUS(1);
+  test::RandomSets random(8, test::Spread::kUniform, 60'000);
+  test::Documents documents;
+  for (DocumentId id = 0; id < 1'500; ++id) {
+    documents.ids.push_back(id);
+    documents.sets.push_back(random.Draw(120));
+  }
+  std::vector<SetBlock> blocks;
+  blocks.push_back(SetBlock::Build(documents.ids, test::Lists(documents.sets).view()));
+  auto opened = Open(blocks);
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  ASSERT_TRUE((*opened)->scans());
+  std::vector<test::Tokens> queries;
+  // More than a pass.
+  for (size_t i = 0; i < 140; ++i) queries.push_back(documents.sets[i * 10]);
+  ExpectPlainAnswers(**opened, documents, queries, {.metric = SetMetric::kOverlapMax, .k = 5});
 }
 
 TEST(GpuSets, OfLongDocumentsCountsShortQueries) {
