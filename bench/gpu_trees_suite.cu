@@ -19,6 +19,7 @@
 #include "bench/tree_arrays.h"
 #include "bench/tree_contender.h"
 #include "kernels/core/math.h"
+#include "kernels/tree/gpu_leaves.h"
 #include "kernels/tree/gpu_trees.h"
 
 namespace strata::bench {
@@ -201,7 +202,6 @@ class Training {
       partition_ms_ += times.partition;
       histogram_ms_ += times.histogram;
       search_ms_ += times.search;
-      meetings_ms_ += times.meetings;
       steps_ += static_cast<double>(times.steps);
       splits_ += static_cast<double>(times.splits);
       const TreeRows rows(tree_, shape_.rows);
@@ -245,7 +245,6 @@ class Training {
     add("histograms", histogram_ms_, HistogramBytes());
     add("split search", search_ms_, SearchBytes());
     add("scores", scores_ms_, ScoreBytes());
-    if (devices_.size() > 1) add("meetings", meetings_ms_, 0);
     figures->push_back({.name = fmt::format("{}: steps of a tree", Name()),
                         .unit = "steps",
                         .more_is_better = false,
@@ -269,7 +268,6 @@ class Training {
   double partition_ms_ = 0;
   double histogram_ms_ = 0;
   double search_ms_ = 0;
-  double meetings_ms_ = 0;
   double scores_ms_ = 0;
   double steps_ = 0;
   double splits_ = 0;
@@ -342,11 +340,6 @@ Result<std::vector<Figure>> TrainFromArrays(const TreeShape& shape, uint32_t bin
   return figures;
 }
 
-size_t GpusHere() {
-  int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess ? static_cast<size_t>(count) : 0;
-}
-
 }  // namespace
 
 Suite GpuTreesSuite() {
@@ -374,7 +367,7 @@ Suite GpuTreesSuite() {
                }});
         }
         AddGpuTreeRounds(&cases);
-        const size_t gpus = std::min<size_t>(GpusHere(), 16);
+        const size_t gpus = std::min<size_t>(GpuLeaves::Devices(), 16);
         if (gpus < 2) return cases;
         shapes = {{10'000'000, 28, 255, 0}, {60'000'000, 28, 255, 0}};
         if (all) shapes.push_back({428'572, 2000, 255, 0});

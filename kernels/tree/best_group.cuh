@@ -6,10 +6,32 @@
 
 namespace strata::gpu_tree {
 
-// The larger gain, then the smaller feature.
-__device__ inline bool IsBetter(const DeviceSplit& a, const DeviceSplit& b) {
-  if (a.gain != b.gain) return a.gain > b.gain;
-  return a.exists() && a.feature < b.feature;
+constexpr int kSplitWords = sizeof(DeviceSplit) / sizeof(uint4);
+
+// Which of some splits is the best: the largest gain, then the smallest feature.
+struct BestOf {
+  double gain = -1;
+  int32_t feature = 0;
+  uint32_t number = 0;
+
+  __device__ void Take(double its_gain, int32_t its_feature, uint32_t its_number) {
+    if (its_gain < gain || (its_gain == gain && its_feature >= feature)) return;
+    gain = its_gain;
+    feature = its_feature;
+    number = its_number;
+  }
+  // Of `lanes` neighbours, a power of two, all of which call, in each of them.
+  __device__ void TakeOthers(int lanes) {
+    for (int other = lanes / 2; other > 0; other /= 2) {
+      Take(__shfl_xor_sync(kWholeWarp, gain, other), __shfl_xor_sync(kWholeWarp, feature, other),
+           __shfl_xor_sync(kWholeWarp, number, other));
+    }
+  }
+};
+
+// One of a split's kSplitWords words.
+__device__ inline void CopyWord(const DeviceSplit& from, int word, DeviceSplit* to) {
+  reinterpret_cast<uint4*>(to)[word] = reinterpret_cast<const uint4*>(&from)[word];
 }
 
 // What a place of a step is: place / 2 says which leaf was split, place % 2 is 1 for the larger
@@ -22,30 +44,6 @@ __device__ inline int32_t SearchedChild(const TreeView& view, uint32_t place) {
 // Where its histogram is: the larger child's is what is left of its parent's.
 __device__ inline int32_t SlotOf(const Chosen& chosen, uint32_t place) {
   return place % 2 == 0 ? chosen.new_slot : chosen.parent_slot;
-}
-
-// A warp: the group that has the best split of a child, of those that this GPU searches; ~0: it
-// searches none.
-__device__ inline uint32_t BestGroup(const TreeView& view, uint32_t place) {
-  const DeviceSplit* const found = view.found + uint64_t{place} * view.groups();
-  const uint32_t end = view.FirstGroupOf(view.gpu + 1);
-  uint32_t mine = ~0U;
-  double gain = -1;
-  int32_t feature = 0;
-  const auto take = [&](uint32_t group, double its_gain, int32_t its_feature) {
-    if (its_gain < gain || (its_gain == gain && its_feature >= feature)) return;
-    mine = group;
-    gain = its_gain;
-    feature = its_feature;
-  };
-  for (uint32_t group = view.FirstGroupOf(view.gpu) + threadIdx.x % 32; group < end; group += 32) {
-    take(group, found[group].gain, found[group].feature);
-  }
-  for (int lanes = 16; lanes > 0; lanes /= 2) {
-    take(__shfl_xor_sync(kWholeWarp, mine, lanes), __shfl_xor_sync(kWholeWarp, gain, lanes),
-         __shfl_xor_sync(kWholeWarp, feature, lanes));
-  }
-  return mine;
 }
 
 }  // namespace strata::gpu_tree

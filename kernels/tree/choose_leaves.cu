@@ -1,5 +1,6 @@
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/core/math.h"
+#include "kernels/tree/best_group.cuh"
 #include "kernels/tree/gpu_trees.h"
 #include "kernels/tree/meeting.cuh"
 #include "kernels/tree/shuffle.cuh"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr unsigned kThreads = 512;
 constexpr int32_t kLanesOfLeaf = 4;  // that rank a leaf together
+constexpr uint32_t kFewGroups = 8;
 
 // What orders the splits of nodes, in the place of gains: of level after level, the smaller depth,
 // and of one level the gain, but for its last bits (Replay sees to those).
@@ -68,10 +70,37 @@ struct KnownNodes {
   }
 };
 
+// What some of the nodes know of which leaf comes next.
+struct Front {
+  static constexpr uint64_t kNone = ~uint64_t{0};
+
+  double unsplit = 0;    // the largest `least` of leaves
+  double gain = 0;       // of the node that best-first growth takes next
+  uint64_t tie = kNone;  // of those of that gain, the smallest feature << 32 | node
+
+  __device__ void Take(double its_unsplit, double its_gain, uint64_t its_tie) {
+    if (its_unsplit > unsplit) unsplit = its_unsplit;
+    if (its_gain < gain || (its_gain == gain && its_tie >= tie)) return;
+    gain = its_gain;
+    tie = its_tie;
+  }
+  // Of `lanes` neighbours, in each of them.
+  __device__ void TakeOthers(int lanes) {
+    for (int other = lanes / 2; other > 0; other /= 2) {
+      Take(__shfl_xor_sync(kWholeWarp, unsplit, other), __shfl_xor_sync(kWholeWarp, gain, other),
+           __shfl_xor_sync(kWholeWarp, tie, other));
+    }
+  }
+  __device__ int32_t Next() const {
+    return tie == kNone ? -1 : static_cast<int32_t>(tie & 0xffffffffU);
+  }
+};
+
 // Room to exchange between warps.
 struct BlockRoom {
-  double gains[kBlockWarpsMax];
-  uint64_t ties[kBlockWarpsMax];
+  double unsplit[kThreads / 32];
+  double gain[kThreads / 32];
+  uint64_t tie[kThreads / 32];
 };
 
 __device__ void FindLeast(const KnownNodes& nodes) {
@@ -85,22 +114,31 @@ __device__ void FindLeast(const KnownNodes& nodes) {
   }
 }
 
-// The leaf that best-first growth takes next: the largest gain, then the smaller feature; -1: none.
-__device__ int32_t FindNext(const KnownNodes& nodes, BlockRoom* room) {
-  double gain = 0;
+// Of all nodes: the leaf that best-first growth takes next has the largest gain, then the smaller
+// feature.
+__device__ Front LookAtFront(const KnownNodes& nodes, BlockRoom* room) {
+  constexpr unsigned kWarps = kThreads / 32;
+  Front front;
   for (int32_t i = static_cast<int32_t>(threadIdx.x); i < nodes.count; i += kThreads) {
-    if (nodes.IsNext(i) && nodes.gain[i] > gain) gain = nodes.gain[i];
+    if (!nodes.MayCome(i)) continue;
+    const bool is_next = nodes.IsNext(i);
+    const uint64_t tie = static_cast<uint64_t>(nodes.listed[i]) << 32 | static_cast<uint32_t>(i);
+    front.Take(nodes.IsSplit(i) ? 0 : nodes.least[i], is_next ? nodes.gain[i] : 0,
+               is_next ? tie : Front::kNone);
   }
-  gain = ShuffleReduceMax(gain, 0.0, room->gains);
-  constexpr uint64_t kNone = ~uint64_t{0};
-  uint64_t tie = kNone;
-  for (int32_t i = static_cast<int32_t>(threadIdx.x); gain > 0 && i < nodes.count; i += kThreads) {
-    if (!nodes.IsNext(i) || nodes.gain[i] != gain) continue;
-    const uint64_t mine = (static_cast<uint64_t>(nodes.listed[i]) << 32) | static_cast<uint32_t>(i);
-    tie = mine < tie ? mine : tie;
+  front.TakeOthers(32);
+  __syncthreads();  // the last call's values have been read
+  if (threadIdx.x % 32 == 0) {
+    const unsigned warp = threadIdx.x / 32;
+    room->unsplit[warp] = front.unsplit;
+    room->gain[warp] = front.gain;
+    room->tie[warp] = front.tie;
   }
-  tie = ShuffleReduceMin(tie, kNone, room->ties);
-  return tie == kNone ? -1 : static_cast<int32_t>(tie & 0xffffffffU);
+  __syncthreads();
+  const unsigned warp = threadIdx.x % kWarps;
+  front.Take(room->unsplit[warp], room->gain[warp], room->tie[warp]);
+  front.TakeOthers(kWarps);
+  return front;
 }
 
 // Takes splits into the tree for certain: those with no leaf before them whose children are not
@@ -112,13 +150,8 @@ __device__ int32_t TakeCertain(const TreeView& view, const KnownNodes& nodes, Bl
   int32_t pops = view.state->pop_count;
   for (;;) {
     FindLeast(nodes);
-    double unsplit = 0;
-    for (int32_t i = static_cast<int32_t>(threadIdx.x); i < nodes.count; i += kThreads) {
-      if (nodes.MayCome(i) && !nodes.IsSplit(i) && nodes.least[i] > unsplit)
-        unsplit = nodes.least[i];
-    }
-    unsplit = ShuffleReduceMax(unsplit, 0.0, room->gains);
-    const int32_t next = FindNext(nodes, room);
+    const Front front = LookAtFront(nodes, room);
+    const int32_t next = front.Next();
     if (threadIdx.x == 0) view.state->pop_count = pops;
     if (pops + 1 >= view.leaves_max || next < 0) return -1;
     if (!nodes.IsSplit(next)) return next;
@@ -126,7 +159,7 @@ __device__ int32_t TakeCertain(const TreeView& view, const KnownNodes& nodes, Bl
     __syncthreads();
     for (int32_t i = static_cast<int32_t>(threadIdx.x); i < nodes.count; i += kThreads) {
       if (!nodes.MayCome(i) || !nodes.IsSplit(i)) continue;
-      if (i != next && !(nodes.least[i] > unsplit)) continue;
+      if (i != next && !(nodes.least[i] > front.unsplit)) continue;
       nodes.flags[i] |= KnownNodes::kPopped;
       view.nodes[i].popped = true;
       atomicAdd(popped, 1U);
@@ -205,6 +238,8 @@ __device__ void MakeChildren(const TreeView& view, const TreeNode& parent, int32
   left.side = static_cast<uint8_t>(1 - parent.side);
   left.is_left = true;
   left.path = ChildPath(parent.path, true);
+  // Nobody asks for the rows of such a tree, but for their scores.
+  left.marked = view.state->rows_are_all != 0 && view.IsTooDeep(left);
   left.interactions = parent.interactions & view.feature[split.feature].shape.interactions;
   TreeNode right = left;
   right.leaf.sums = parent.leaf.sums - split.left;
@@ -284,18 +319,39 @@ __device__ void SplitLeaves(const TreeView& view, const int32_t* of_rank) {
   }
 }
 
-// The best splits that the last step's search has found. Of several GPUs, a meeting took them.
+// A warp: whether a step splits all leaves that are left, and their children are too deep.
+__device__ bool IsLastStep(const TreeView& view, const Listed& listed) {
+  const TreeState& state = *view.state;
+  if (view.max_depth == 0 || state.chosen_count != listed.leaves) return false;
+  const auto i = static_cast<int32_t>(threadIdx.x);
+  return __all_sync(kWholeWarp, i >= state.chosen_count ||
+                                    view.IsTooDeep(view.nodes[state.chosen[i].children])) != 0;
+}
+
+// The best splits that the last step's search has found, of all GPUs. So many lanes look at one
+// child's.
+template <int kLanesOfChild>
 __device__ void TakeFound(const TreeView& view) {
+  static_assert(kLanesOfChild >= kSplitWords);
+  constexpr uint32_t kAtOnce = kThreads / kLanesOfChild;
+  const auto lane = static_cast<int>(threadIdx.x % kLanesOfChild);
   const auto places = static_cast<uint32_t>(view.state->chosen_count) * 2;
-  for (uint32_t place = threadIdx.x / 32; place < places; place += kThreads / 32) {
-    const int32_t child = SearchedChild(view, place);
+  for (uint32_t first = 0; first < places; first += kAtOnce) {
+    const uint32_t place = first + threadIdx.x / kLanesOfChild;
+    const int32_t child = place < places ? SearchedChild(view, place) : -1;
+    const DeviceSplit* const found = view.found + uint64_t{place} * view.groups();
+    BestOf best;
+    for (auto group = static_cast<uint32_t>(lane); child >= 0 && group < view.groups();
+         group += kLanesOfChild) {
+      best.Take(found[group].gain, found[group].feature, group);
+    }
+    best.TakeOthers(kLanesOfChild);
+    const uint32_t number = __shfl_sync(kWholeWarp, best.number, 0, kLanesOfChild);
     if (child < 0) continue;
-    const uint32_t best = BestGroup(view, place);
-    if (threadIdx.x % 32 != 0) continue;
-    view.nodes[child].best = view.found[uint64_t{place} * view.groups() + best];
-    view.nodes[child].slot = SlotOf(view.state->chosen[place / 2], place);
+    TreeNode& node = view.nodes[child];
+    if (lane < kSplitWords) CopyWord(found[number], lane, &node.best);
+    if (lane == 0) node.slot = SlotOf(view.state->chosen[place / 2], place);
   }
-  __syncthreads();
 }
 
 __global__ void __launch_bounds__(kThreads) Choose(const __grid_constant__ TreeView view) {
@@ -305,10 +361,21 @@ __global__ void __launch_bounds__(kThreads) Choose(const __grid_constant__ TreeV
   __shared__ Listed listed;
   __shared__ uint32_t popped;
   TreeState& state = *view.state;
-  if (view.meets) MeetInBlock(view, Topic::kSplits, {});
-  if (state.done != 0) return;
-  if (view.gpus == 1) TakeFound(view);
-  if (threadIdx.x == 0) listed = {};
+  if (!Hear(view, StepTopic::kSplits)) return;
+  if (state.done != 0) {
+    if (threadIdx.x == 0) state.chosen_count = 0;
+    return;
+  }
+  if (view.groups() <= kFewGroups) {
+    TakeFound<kFewGroups>(view);
+  } else {
+    TakeFound<32>(view);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    listed = {};
+    ++state.choices;
+  }
   if (threadIdx.x < kChosenMax) of_rank[threadIdx.x] = -1;
   const KnownNodes nodes(view, shared);
   const int32_t needed = state.needed - 1;
@@ -335,6 +402,8 @@ __global__ void __launch_bounds__(kThreads) Choose(const __grid_constant__ TreeV
     RankLeaves(view, nodes, next, wanted, &listed, of_rank);
   }
   SplitLeaves(view, of_rank);
+  __syncthreads();
+  if (threadIdx.x < 32 && needed < 0 && IsLastStep(view, listed)) state.done = 1;
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -370,6 +439,7 @@ __global__ void __launch_bounds__(kThreads)
   state.needed = 0;
   state.done = 0;
   state.steps = 0;
+  state.choices = 0;
   state.first_meeting = view.mailboxes[view.gpu]->meetings;
   state.features_of_node = static_cast<uint32_t>(ShareOfFeatures(used, view.bynode));
 }

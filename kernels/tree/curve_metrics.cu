@@ -1,4 +1,5 @@
 // Areas under curves over thresholds of the score, of rows that are sorted by it.
+#include "kernels/tree/blocks_for.cuh"
 #include "kernels/tree/metric_kernels.cuh"
 #include "kernels/tree/shuffle.cuh"
 

@@ -25,8 +25,8 @@ constexpr uint32_t kHistogramBlocks = 1;      // of threads that an SM is to hol
 constexpr uint32_t kPartitionBlocks = 4;      // likewise
 constexpr uint32_t kGpusMax = 16;             // that grow a tree together
 
-// A split as the search leaves it.
-struct DeviceSplit {
+// A split as the search leaves it. Copied by 16 bytes.
+struct alignas(16) DeviceSplit {
   double gain = 0;  // 0: none
   int32_t feature = -1;
   uint32_t threshold = 0;  // of a subset of categories: the last one that it took
@@ -60,6 +60,7 @@ struct TreeNode {
   bool ends_at_anchor = false;
   bool is_left = false;
   bool popped = false;  // is in the tree as a node for certain
+  bool marked = false;  // its rows are those that TreeView::node_of says
 
   __host__ __device__ uint32_t begin() const { return ends_at_anchor ? anchor - count : anchor; }
   __host__ __device__ int64_t rows() const { return int64_t{count} + others; }
@@ -96,6 +97,8 @@ struct TreeState {
   uint32_t blocks_at_end = 0;  // of threads, of a kernel
   uint32_t lost = 0;           // if not 0, one more than a GPU that did not come to a meeting
   uint32_t steps = 0;
+  uint32_t choices = 0;           // steps, and one more unless the last one was known to be it
+  uint32_t rows_are_all = 0;      // 1: the root has all rows in their order, and no list of them
   uint32_t first_meeting = 0;     // of the tree
   uint32_t features_of_node = 0;  // how many of the tree's a node may use
   // Of the gradients; of all GPUs' once they have met.
@@ -127,22 +130,25 @@ struct BlockView {
   bool wide = false;
 };
 
-// What GPUs that grow a tree together tell each other at a meeting, in a tree's order.
+// What GPUs that grow a tree together tell each other at a meeting. Between trees:
 enum class Topic : uint8_t {
-  kLargest,     // gradients
-  kRoot,        // sums of the root
-  kHistograms,  // that they are there
-  kSplits,      // the best of each GPU's features
-  kCounts,      // rows of children
+  kLargest,  // gradients
+  kRoot,     // sums of the root
 };
+// In a step, by the kernels themselves, in this order:
+enum class StepTopic : uint8_t {
+  kCounts,      // rows of children
+  kHistograms,  // that they are there
+  kSplits,      // that each GPU's best ones are there
+};
+constexpr uint32_t kStepMeetings = 3;
 
 struct Letter {
   SlopeSizes largest;
   unsigned long long root_gradient;
   unsigned long long root_hessian;
   uint32_t bag_count;
-  uint32_t counts[kChosenMax * 2];     // chosen * 2 + 1 if right
-  DeviceSplit splits[kChosenMax * 2];  // chosen * 2 + 1 if of the larger child
+  uint32_t counts[kChosenMax * 2];  // chosen * 2 + 1 if right
 };
 
 // Of one GPU; all write to it.
@@ -169,8 +175,10 @@ struct TreeView {
   uint32_t* sets = nullptr;       // node * set_words: bins of categories that go left
   uint32_t set_words = 0;
   GradientSums* histograms = nullptr;  // slot * histogram_size
-  DeviceSplit* found = nullptr;        // (chosen * 2 + child) * groups + group
+  DeviceSplit* found = nullptr;        // (chosen * 2 + child) * groups + group, of all GPUs
   uint32_t* row_buffers[2] = {};
+  uint16_t* node_of = nullptr;  // of each row, where it is marked
+  bool keeps_rows = false;      // GpuTreeOptions::keeps_rows
   uint32_t* gradients16[2] = {};
   Row32* gradients32[2] = {};
   bool is_wide = false;  // gradients of 32 bits
@@ -190,9 +198,9 @@ struct TreeView {
   // a part of the features, of which it has the sums of all.
   uint32_t gpu = 0;
   uint32_t gpus = 1;
-  bool meets = false;  // choosing and partition meet by themselves, before and behind their work
   Mailbox* mailboxes[kGpusMax] = {};
   GradientSums* histograms_of[kGpusMax] = {};
+  DeviceSplit* found_of[kGpusMax] = {};
 
   // Groups of features that a GPU searches; and who does.
   __host__ __device__ uint32_t FirstGroupOf(uint32_t of_gpu) const {
@@ -207,10 +215,13 @@ struct TreeView {
   __host__ __device__ uint32_t groups() const {
     return (features + kGroupFeatures - 1) / kGroupFeatures;
   }
-  __device__ bool CanSplit(const TreeNode& node) const {
-    if (max_depth > 0 && node.depth >= max_depth) return false;
-    return node.rows() >= 2 * rules.min_data_in_leaf;
+  __device__ bool IsTooDeep(const TreeNode& node) const {
+    return max_depth > 0 && node.depth >= max_depth;
   }
+  __device__ bool CanSplit(const TreeNode& node, int64_t rows) const {
+    return !IsTooDeep(node) && rows >= 2 * rules.min_data_in_leaf;
+  }
+  __device__ bool CanSplit(const TreeNode& node) const { return CanSplit(node, node.rows()); }
 };
 
 // The children of a leaf that was chosen, by the rows they have.
@@ -219,15 +230,37 @@ struct ChildPair {
   int32_t larger = -1;  // none: the root
   bool any_can_split = false;
 
-  __device__ ChildPair(const TreeView& view, const Chosen& chosen) {
+  __device__ ChildPair(const TreeView& view, const Chosen& chosen)
+      : ChildPair(view, chosen, view.nodes[chosen.children].rows(),
+                  chosen.parent < 0 ? 0 : view.nodes[chosen.children + 1].rows()) {}
+  __device__ ChildPair(const TreeView& view, const Chosen& chosen, int64_t left_rows,
+                       int64_t right_rows) {
     const TreeNode* const left = view.nodes + chosen.children;
     smaller = chosen.children;
-    any_can_split = view.CanSplit(left[0]);
+    any_can_split = view.CanSplit(left[0], left_rows);
     if (chosen.parent < 0) return;
-    const bool left_is_smaller = left[0].rows() < left[1].rows();
+    const bool left_is_smaller = left_rows < right_rows;
     smaller = chosen.children + (left_is_smaller ? 0 : 1);
     larger = chosen.children + (left_is_smaller ? 1 : 0);
-    any_can_split = any_can_split || view.CanSplit(left[1]);
+    any_can_split = any_can_split || view.CanSplit(left[1], right_rows);
+  }
+};
+
+// The rows of a part of a leaf.
+struct RowList {
+  const uint32_t* rows = nullptr;  // null: one after the other
+  uint32_t first = 0;
+
+  // From a place of the leaf's buffer on.
+  __device__ RowList(const TreeView& view, bool is_root, uint8_t side, uint32_t begin) {
+    if (is_root && view.state->rows_are_all != 0) {
+      first = begin;
+    } else {
+      rows = view.row_buffers[side] + begin;
+    }
+  }
+  __device__ uint32_t operator[](uint32_t at) const {
+    return rows == nullptr ? first + at : rows[at];
   }
 };
 
@@ -242,11 +275,12 @@ Status PrepareChoice(const TreeView& view);  // once, before it
 void ChooseLeaves(const TreeView& view, cudaStream_t stream);
 void PartitionLeaves(const TreeView& view, uint32_t blocks, cudaStream_t stream);
 void BuildHistograms(const TreeView& view, uint32_t shared_bytes, cudaStream_t stream);
-void SearchLeaves(const TreeView& view, uint32_t blocks, cudaStream_t stream);
+Status PrepareSearch();  // once, before it
+void SearchLeaves(const TreeView& view, uint32_t processors, cudaStream_t stream);
 
 // Of several GPUs, behind what a topic is of. A GPU tells all, then waits until all have told it: a
 // GPU that has told needs no other to be heard. One that does not come, for about half a minute,
-// ends the tree: TreeState::lost. Behind kHistograms it adds up those of its features.
+// ends the tree: TreeState::lost.
 struct MeetingParts {
   bool tells = true;
   bool hears = true;

@@ -1,6 +1,5 @@
 // Gradient-based one-side sampling: what worker/gbdt's Goss does to rows.
-#include <algorithm>
-
+#include "kernels/tree/blocks_for.cuh"
 #include "kernels/tree/key_cut.h"
 #include "kernels/tree/slopes.cuh"
 
@@ -9,10 +8,6 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr uint64_t kRowsOfBlock = 4096;
-
-unsigned BlocksFor(uint64_t rows) {
-  return static_cast<unsigned>(std::max<uint64_t>(1, (rows + kRowsOfBlock - 1) / kRowsOfBlock));
-}
 
 // Calls visit(row) for the rows of this block that are this thread's.
 template <typename Visit>
@@ -91,20 +86,20 @@ __global__ void __launch_bounds__(kThreads)
 
 void ScoreForGoss(uint64_t rows, uint32_t classes, const Slope* slopes, uint64_t* scores,
                   cudaStream_t stream) {
-  Score<<<BlocksFor(rows), kThreads, 0, stream>>>(rows, classes, slopes, scores);
+  Score<<<BlocksFor(rows, kRowsOfBlock), kThreads, 0, stream>>>(rows, classes, slopes, scores);
 }
 
 void CountGossDigits(const TreeView& view, GossKeys keys, const GossCuts& cuts,
                      const uint64_t* scores, uint64_t cut, int shift, uint32_t* counts,
                      cudaStream_t stream) {
-  CountDigits<<<BlocksFor(view.rows), kThreads, 0, stream>>>(view.rows, view.first_row, keys, cuts,
-                                                             scores, cut, shift, counts);
+  CountDigits<<<BlocksFor(view.rows, kRowsOfBlock), kThreads, 0, stream>>>(
+      view.rows, view.first_row, keys, cuts, scores, cut, shift, counts);
 }
 
 void MarkGoss(const TreeView& view, uint32_t classes, const GossCuts& cuts, const uint64_t* scores,
               uint8_t* marks, const SlopeRoom& room, cudaStream_t stream) {
-  Mark<<<BlocksFor(view.rows), kThreads, 0, stream>>>(view.rows, view.first_row, classes, cuts,
-                                                      scores, marks, room);
+  Mark<<<BlocksFor(view.rows, kRowsOfBlock), kThreads, 0, stream>>>(
+      view.rows, view.first_row, classes, cuts, scores, marks, room);
 }
 
 }  // namespace strata::gpu_tree

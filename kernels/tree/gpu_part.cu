@@ -13,6 +13,7 @@ constexpr size_t kLackingSplits = 8;  // that SendFor may send for
 // sooner so where one leaf's search fills the GPU.
 constexpr int32_t kChosenFewFeatures = 20;
 constexpr int32_t kChosenManyFeatures = 12;
+constexpr size_t kStepsOfGraph = 4;
 
 }  // namespace
 
@@ -50,6 +51,7 @@ Status GpuPart::Start(const BinMatrix& bins, const RowRange& rows,
   view_.extra_trees = options_.extra_trees;
   view_.extra_seed = options_.extra_seed;
   view_.leaves_max = static_cast<int32_t>(options_.num_leaves);
+  view_.keeps_rows = options_.keeps_rows;
   return MakeTree();
 }
 
@@ -73,10 +75,11 @@ Status GpuPart::MakeTree() {
   STRATA_TRY(FromCuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device_),
                       "the GPU"));
   processors_ = static_cast<uint32_t>(processors);
-  search_blocks_ = processors_ * 4;
   view_.chosen_max = ChosenMax();
+  steps_of_graph_ = StepsOfGraph();
   STRATA_TRY(state_.Make(1, "a tree on the GPU"));
   STRATA_TRY(nodes_.Make(nodes, "nodes on the GPU"));
+  STRATA_TRY(host_state_.Make(1, "a tree on its way from the GPU"));
   STRATA_TRY(host_nodes_.Make(nodes, "nodes on their way from the GPU"));
   STRATA_TRY(feature_used_.Make(view_.features, "features on the GPU"));
   STRATA_TRY(splittable_.Make(nodes * view_.features, "features of leaves on the GPU"));
@@ -87,6 +90,7 @@ Status GpuPart::MakeTree() {
   STRATA_TRY(mailbox_.Make(1, "letters on the GPU"));
   STRATA_TRY(FromCuda(cudaMemsetAsync(mailbox_.data(), 0, sizeof(Mailbox), stream_), "letters"));
   for (auto& rows : rows_) STRATA_TRY(rows.Make(view_.rows, "rows of leaves on the GPU"));
+  STRATA_TRY(node_of_.Make(view_.rows, "leaves of rows on the GPU"));
   view_.state = state_.data();
   view_.nodes = nodes_.data();
   view_.feature_used = feature_used_.data();
@@ -94,19 +98,33 @@ Status GpuPart::MakeTree() {
   view_.sets = sets_.data();
   view_.histograms = histograms_.data();
   view_.found = found_.data();
+  view_.node_of = node_of_.data();
   for (int side = 0; side < 2; ++side) view_.row_buffers[side] = rows_[side].data();
   STRATA_TRY(MakeMonotoneFactors());
   STRATA_TRY(PrepareChoice(view_));
+  STRATA_TRY(PrepareSearch());
   return Wait("the memory of trees");  // which other parts write to
 }
 
-int32_t GpuPart::ChosenMax() const {
-  // Where a tree may have all leaves that its depth allows, none is split in vain.
-  if (options_.max_depth > 0 && options_.max_depth < 32 &&
-      uint64_t{1} << options_.max_depth <= options_.num_leaves) {
-    return kChosenMax;
+// Whether a tree may have all leaves that its depth allows: none is split in vain.
+bool GpuPart::MayBeFull() const {
+  return options_.max_depth > 0 && options_.max_depth < 32 &&
+         uint64_t{1} << options_.max_depth <= options_.num_leaves;
+}
+
+// A whole tree's, where that is known and not many.
+size_t GpuPart::StepsOfGraph() const {
+  constexpr size_t kMost = 8;
+  size_t steps = 0;
+  for (size_t depth = 0; MayBeFull() && depth < options_.max_depth; ++depth) {
+    steps += ((size_t{1} << depth) + kChosenMax - 1) / kChosenMax;
   }
-  return 2 * view_.groups() < search_blocks_ / 2 ? kChosenFewFeatures : kChosenManyFeatures;
+  return steps > 0 && steps <= kMost ? steps : kStepsOfGraph;
+}
+
+int32_t GpuPart::ChosenMax() const {
+  if (MayBeFull()) return kChosenMax;
+  return view_.groups() < processors_ ? kChosenFewFeatures : kChosenManyFeatures;
 }
 
 Status GpuPart::MakeMonotoneFactors() {
@@ -125,6 +143,7 @@ void GpuPart::Join(std::span<const std::unique_ptr<GpuPart>> parts) {
   for (size_t i = 0; i < parts.size(); ++i) {
     view_.mailboxes[i] = parts[i]->mailbox_.data();
     view_.histograms_of[i] = parts[i]->histograms_.data();
+    view_.found_of[i] = parts[i]->found_.data();
   }
 }
 
@@ -199,16 +218,16 @@ Status GpuPart::AddTree(size_t k, const GrownTree& tree, std::span<const double>
 Status GpuPart::AddFetched(size_t k, std::span<const double> values) {
   const DeviceScope scope(device_);
   STRATA_TRY(NeedScores());
-  STRATA_TRY(Upload(values, &values_, "values of leaves"));
+  const std::vector<double> of_nodes = ValuesOfNodes(fetched_, values);
+  STRATA_TRY(Upload<double>(of_nodes, &values_, "values of leaves"));
   STRATA_TRY(NeedSegments());
   AddSegments(view_, segments_->data(), segment_count_, segment_tiles_, values_->data(),
-              leaf_of_.data(), scores_.data() + k * view_.rows, stream_);
+              scores_.data() + k * view_.rows, stream_);
   return FromCuda(cudaGetLastError(), "adding a tree to the scores");
 }
 
-// Of the fetched tree, and memory for the leaves of rows.
+// Of the fetched tree.
 Status GpuPart::NeedSegments() {
-  if (leaf_of_.size() == 0) STRATA_TRY(leaf_of_.Make(view_.rows, "leaves of rows on the GPU"));
   const std::vector<LeafSegment> segments = SegmentsOf(fetched_);
   segment_count_ = static_cast<uint32_t>(segments.size());
   segment_tiles_ = 0;
@@ -231,20 +250,23 @@ Status GpuPart::StartPercentiles(const LeafPercentile& what, std::span<const flo
 
 Status GpuPart::MarkLeaves(uint16_t* of_all) {
   const DeviceScope scope(device_);
+  STRATA_CHECK(fetched_.state.rows_are_all == 0);
   STRATA_TRY(NeedSegments());
   const size_t bytes = view_.rows * sizeof(uint16_t);
   constexpr const char* kLeaves = "leaves of rows on the GPU";
-  STRATA_TRY(FromCuda(cudaMemsetAsync(leaf_of_.data(), 0xff, bytes, stream_), kLeaves));
-  MarkSegments(view_, segments_->data(), segment_count_, segment_tiles_, leaf_of_.data(), stream_);
+  STRATA_TRY(FromCuda(cudaMemsetAsync(node_of_.data(), 0xff, bytes, stream_), kLeaves));
+  MarkSegments(view_, segments_->data(), segment_count_, segment_tiles_, SegmentMark::kLeaf,
+               stream_);
   STRATA_TRY(FromCuda(cudaGetLastError(), kLeaves));
   return FromCuda(
-      cudaMemcpyAsync(of_all + view_.first_row, leaf_of_.data(), bytes, cudaMemcpyDefault, stream_),
+      cudaMemcpyAsync(of_all + view_.first_row, node_of_.data(), bytes, cudaMemcpyDefault, stream_),
       kLeaves);
 }
 
 Status GpuPart::SumLeaves(size_t k, const SlopeSizes& largest, std::span<SlopeHalves> sums) {
   const DeviceScope scope(device_);
   constexpr const char* kSums = "sums of leaves on the GPU";
+  STRATA_CHECK(fetched_.state.rows_are_all == 0);
   if (leaf_sums_.size() == 0) STRATA_TRY(leaf_sums_.Make(options_.num_leaves, kSums));
   STRATA_TRY(NeedSegments());
   STRATA_TRY(FromCuda(
@@ -361,7 +383,7 @@ void GpuPart::Histograms() {
 }
 void GpuPart::Search() {
   const DeviceScope scope(device_);
-  SearchLeaves(view_, search_blocks_, stream_);
+  SearchLeaves(view_, processors_, stream_);
 }
 void GpuPart::Meet(Topic topic, MeetingParts parts) {
   if (view_.gpus == 1) return;
@@ -370,12 +392,7 @@ void GpuPart::Meet(Topic topic, MeetingParts parts) {
 }
 
 void GpuPart::EnqueueStep() {
-  for (const StepPhase& phase : kStepPhases) {
-    (this->*phase.enqueue)();
-    // The other phases' kernels meet by themselves.
-    if (view_.meets && phase.topic == Topic::kHistograms)
-      MeetPeers(view_, *phase.topic, {}, stream_);
-  }
+  for (const StepPhase& phase : kStepPhases) (this->*phase.enqueue)();
 }
 
 Result<bool> GpuPart::NeedGraph() {
@@ -387,9 +404,7 @@ Result<bool> GpuPart::NeedGraph() {
     has_no_graphs_ = true;
     return false;
   }
-  view_.meets = view_.gpus > 1;
-  for (size_t i = 0; i < kStepsOfGraph; ++i) EnqueueStep();
-  view_.meets = false;
+  for (size_t i = 0; i < steps_of_graph_; ++i) EnqueueStep();
   cudaGraph_t captured = nullptr;
   STRATA_TRY(FromCuda(cudaStreamEndCapture(stream_, &captured), "capturing a step"));
   const Status made = FromCuda(cudaGraphInstantiate(&graph_, captured, 0), "a graph of a step");
@@ -414,7 +429,7 @@ void GpuPart::DropGraph() {
 Status GpuPart::Fetch() {
   const DeviceScope scope(device_);
   fetched_.sets.resize(sets_.size());
-  STRATA_TRY(state_.Get(std::span(&fetched_.state, 1), stream_));
+  STRATA_TRY(state_.Get(host_state_.values(), stream_));
   STRATA_TRY(nodes_.Get(host_nodes_.values(), stream_));
   if (sets_.size() > 0) STRATA_TRY(sets_.Get(fetched_.sets, stream_));
   return {};
@@ -426,6 +441,7 @@ Status GpuPart::Wait(const char* what) {
 }
 
 Status GpuPart::CheckFetched() {
+  fetched_.state = host_state_.values()[0];
   if (fetched_.state.lost == 0) {
     fetched_.nodes = host_nodes_.values().first(static_cast<size_t>(fetched_.state.node_count));
     return {};

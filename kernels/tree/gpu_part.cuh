@@ -81,6 +81,8 @@ class GpuPart {
 
   // --- Leaves of the tree that this part has fetched. ---
 
+  // From now on, rows of leaves are in lists, as the next three need them.
+  void KeepRows() { view_.keeps_rows = true; }
   // Of all parts' rows, at one of them.
   Status StartPercentiles(const LeafPercentile& what, std::span<const float> labels,
                           std::span<const float> weights);
@@ -106,6 +108,7 @@ class GpuPart {
 
   // Steps as a CUDA graph, each with its meetings; false: there are no graphs here.
   Result<bool> NeedGraph();
+  size_t steps_of_graph() const { return steps_of_graph_; }
   Status RunGraph();
 
   // Enqueues copies of the tree's state and nodes, which are there after Wait and CheckFetched.
@@ -134,7 +137,9 @@ class GpuPart {
  private:
   Status RuleFeatures(std::span<const FeatureShape> shapes);
   Status MakeTree();
+  bool MayBeFull() const;
   int32_t ChosenMax() const;
+  size_t StepsOfGraph() const;
   Status MakeMonotoneFactors();
   void DropGraph();
   void EnqueueStep();
@@ -154,7 +159,6 @@ class GpuPart {
   cudaStream_t stream_ = nullptr;
   std::array<cudaEvent_t, 2> marks_ = {};
   uint32_t processors_ = 1;
-  uint32_t search_blocks_ = 1;
   uint32_t shared_bytes_ = 0;
   TreeView view_;
   DeviceBins bins_;
@@ -162,6 +166,7 @@ class GpuPart {
   DeviceMemory<FeatureView> ruled_features_;  // with made_
   DeviceMemory<TreeState> state_;
   DeviceMemory<TreeNode> nodes_;
+  PinnedMemory<TreeState> host_state_;
   PinnedMemory<TreeNode> host_nodes_;
   DeviceMemory<uint8_t> feature_used_;
   DeviceMemory<uint8_t> splittable_;
@@ -176,7 +181,7 @@ class GpuPart {
   DeviceMemory<double> scores_;
   DeviceMemory<double> all_scores_;    // of all parts' rows, at one of several
   DeviceMemory<double> fixed_scores_;  // of classes; none: gradients are of scores_
-  DeviceMemory<uint16_t> leaf_of_;
+  DeviceMemory<uint16_t> node_of_;
   std::unique_ptr<DeviceMemory<double>> values_;
   std::unique_ptr<DeviceMemory<WalkNode>> walk_nodes_;
   std::unique_ptr<DeviceMemory<uint32_t>> walk_sets_;
@@ -185,25 +190,23 @@ class GpuPart {
   uint32_t segment_tiles_ = 0;
   std::unique_ptr<LeafPercentiles> percentiles_;  // at one part alone
   DeviceMemory<SlopeHalves> leaf_sums_;
+  size_t steps_of_graph_ = 1;
   cudaGraphExec_t graph_ = nullptr;
   bool has_no_graphs_ = false;
   FetchedNodes fetched_;
 };
 
-constexpr size_t kStepsOfGraph = 4;
-
-// What a step consists of, in its order; after each, what the GPUs then tell each other.
+// What a step consists of, in its order.
 using PhaseTime = double GpuTreeTimes::*;
 struct StepPhase {
   PhaseTime time;
   void (GpuPart::*enqueue)();
-  std::optional<Topic> topic;
 };
 constexpr std::array<StepPhase, 4> kStepPhases = {{
-    {&GpuTreeTimes::choose, &GpuPart::Choose, std::nullopt},
-    {&GpuTreeTimes::partition, &GpuPart::Partition, Topic::kCounts},
-    {&GpuTreeTimes::histogram, &GpuPart::Histograms, Topic::kHistograms},
-    {&GpuTreeTimes::search, &GpuPart::Search, Topic::kSplits},
+    {&GpuTreeTimes::choose, &GpuPart::Choose},
+    {&GpuTreeTimes::partition, &GpuPart::Partition},
+    {&GpuTreeTimes::histogram, &GpuPart::Histograms},
+    {&GpuTreeTimes::search, &GpuPart::Search},
 }};
 
 }  // namespace strata::gpu_tree

@@ -126,7 +126,7 @@ class Trees : public GpuTrees {
 
   Status AddTree(size_t k, const GrownTree& tree, std::span<const double> values) override {
     STRATA_CHECK(values.size() == tree.leaves.size());
-    const bool is_fetched = &tree == last_tree_ && bag_is_all_ &&
+    const bool is_fetched = &tree == last_tree_ && bag_is_all_ && !tree.nodes.empty() &&
                             parts_[0]->fetched().popped.size() == tree.nodes.size();
     STRATA_TRY(ForParts([&](GpuPart& part) {
       return is_fetched ? part.AddFetched(k, values) : part.AddTree(k, tree, values);
@@ -137,6 +137,7 @@ class Trees : public GpuTrees {
 
   Status StartPercentiles(const LeafPercentile& what, std::span<const float> labels,
                           std::span<const float> weights) override {
+    for (const auto& part : parts_) part->KeepRows();
     return parts_[0]->StartPercentiles(what, labels, weights);
   }
 
@@ -183,18 +184,18 @@ class Trees : public GpuTrees {
     if (timed_) STRATA_TRY(TakeGradientTime());  // marks are used for other phases
     STRATA_TRY(ForParts([&](GpuPart& part) { return part.Begin(feature_used, tree_number); }));
     STRATA_ASSIGN(const bool as_graphs, HaveGraphs());
-    STRATA_TRY(Run(kStepPhases[2], true));
-    STRATA_TRY(Run(kStepPhases[3], !as_graphs));
+    STRATA_TRY(Run(kStepPhases[2]));
+    STRATA_TRY(Run(kStepPhases[3]));
     size_t steps = last_steps_;
     do {
       STRATA_TRY(Steps(steps, as_graphs));
       STRATA_TRY(Fetch());
-      steps = kStepsOfGraph;
+      steps = parts_[0]->steps_of_graph();
       if (IsDone()) STRATA_TRY(Finish());
     } while (!IsDone());
     STRATA_TRY(TakeGradientTime());
     const FetchedNodes& first = parts_[0]->fetched();
-    last_steps_ = first.state.steps + 1;
+    last_steps_ = first.state.choices;
     times_.steps = first.state.steps;
     times_.splits = first.nodes.size() / 2;
     units_ = first.state.units;
@@ -206,6 +207,7 @@ class Trees : public GpuTrees {
   Status FetchRows(GrownTree* tree, std::vector<uint32_t>* rows) override {
     std::vector<RowsOfPart> of_parts;
     for (const auto& part : parts_) {
+      STRATA_CHECK(part->fetched().state.rows_are_all == 0);
       RowsOfPart& own = of_parts.emplace_back();
       own.fetched = &part->fetched();
       own.first_row = static_cast<uint32_t>(part->first_row());
@@ -268,14 +270,11 @@ class Trees : public GpuTrees {
     return FromCuda(cudaGetLastError(), "a step of a tree");
   }
 
-  // With the meeting behind it, or without.
-  Status Run(const StepPhase& phase, bool meets) {
-    STRATA_TRY(Timed(phase.time, [&]() -> Status {
+  Status Run(const StepPhase& phase) {
+    return Timed(phase.time, [&]() -> Status {
       for (const auto& part : parts_) ((*part).*phase.enqueue)();
       return FromCuda(cudaGetLastError(), "a step of a tree");
-    }));
-    if (!meets || !phase.topic.has_value() || parts_.size() == 1) return {};
-    return Timed(&GpuTreeTimes::meetings, [&] { return Meet(*phase.topic); });
+    });
   }
 
   // The slowest part's time counts.
@@ -321,12 +320,12 @@ class Trees : public GpuTrees {
   // Enqueues steps, and a few more than that: those behind the last one do nothing. In graphs, the
   // GPUs meet by themselves; a step's last meeting is at the next one's begin.
   Status Steps(size_t steps, bool as_graphs) {
-    for (size_t i = 0; i < steps; i += as_graphs ? kStepsOfGraph : 1) {
+    for (size_t i = 0; i < steps; i += as_graphs ? parts_[0]->steps_of_graph() : 1) {
       if (as_graphs) {
         STRATA_TRY(ForParts([](GpuPart& part) { return part.RunGraph(); }));
         continue;
       }
-      for (const StepPhase& phase : kStepPhases) STRATA_TRY(Run(phase, true));
+      for (const StepPhase& phase : kStepPhases) STRATA_TRY(Run(phase));
     }
     return {};
   }
@@ -343,10 +342,11 @@ class Trees : public GpuTrees {
   // The tree's order; where that lacks a split after all (gains that are the same, and the kernels
   // took another first), sends for it. All parts have the same splits.
   Status Finish() {
-    return ForParts([&](GpuPart& part) -> Status {
-      const int32_t lacking = Replay(policy_, num_leaves_, &part.fetched());
-      return lacking < 0 ? Status() : part.SendFor(lacking);
-    });
+    FetchedNodes& first = parts_[0]->fetched();
+    const int32_t lacking = Replay(policy_, num_leaves_, &first);
+    if (lacking >= 0) return ForParts([=](GpuPart& part) { return part.SendFor(lacking); });
+    for (size_t i = 1; i < parts_.size(); ++i) TakeOrder(first, &parts_[i]->fetched());
+    return {};
   }
 
   const GrowPolicy policy_;

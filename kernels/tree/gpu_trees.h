@@ -36,6 +36,8 @@ struct GpuTreeOptions {
   bool extra_trees = false;
   uint64_t extra_seed = 6;
   size_t classes = 1;  // of scores
+  // Of computed gradients: SumLeaves is going to be asked for. It takes a little longer.
+  bool keeps_rows = false;
   // Where each query's rows begin, and an end, which outlive the trees. Unless empty, a query's
   // rows stay on one GPU.
   std::span<const size_t> query_begins = {};
@@ -95,7 +97,6 @@ struct GpuTreeTimes {
   double histogram = 0;
   double search = 0;
   double gradients = 0;  // from scores, and their rounding; the round's are in its first tree's
-  double meetings = 0;   // of several GPUs, and adding up each other's histograms
   size_t steps = 0;
   size_t splits = 0;  // those that turned out not to be needed among them
 };
@@ -162,7 +163,7 @@ class GpuTrees {
   // are left out of the result. Returns how many gradients were not finite.
   virtual Result<uint64_t> Grow(std::span<const uint8_t> feature_used, uint64_t tree_number,
                                 GrownTree* tree) = 0;
-  // Puts the rows of the last tree into it, leaf by leaf, ascending.
+  // Puts the rows of the last tree into it, leaf by leaf, ascending. Its gradients were set.
   virtual Status FetchRows(GrownTree* tree, std::vector<uint32_t>* rows) = 0;
   // What the gradients of the last tree were counted in.
   virtual const GradientUnits& units() const = 0;

@@ -77,6 +77,14 @@ int32_t Replay(GrowPolicy policy, size_t leaves_max, FetchedNodes* fetched) {
   return -1;
 }
 
+void TakeOrder(const FetchedNodes& from, FetchedNodes* to) {
+  to->popped = from.popped;
+  for (size_t at = 0; at < to->nodes.size(); ++at) {
+    to->nodes[at].number = from.nodes[at].number;
+    to->nodes[at].popped = from.nodes[at].popped;
+  }
+}
+
 void MakeGrownTree(const FetchedNodes& fetched, uint32_t set_words, GrownTree* tree) {
   tree->nodes.clear();
   tree->leaves.assign(fetched.popped.size() + 1, GrownLeaf{});
@@ -121,15 +129,24 @@ std::vector<LeafSegment> SegmentsOf(const FetchedNodes& fetched) {
   uint32_t tiles = 0;
   for (size_t at = 0; at < fetched.nodes.size(); ++at) {
     const TreeNode& node = fetched.nodes[at];
-    if (node.children >= 0 || node.count == 0) continue;
+    if (node.children >= 0 || node.count == 0 || node.marked) continue;
     segments.push_back({.begin = node.begin(),
                         .count = node.count,
                         .side = node.side,
+                        .node = static_cast<uint32_t>(at),
                         .leaf = static_cast<uint32_t>(LeafOf(fetched, at)),
                         .first_tile = tiles});
     tiles += (node.count + kSegmentTile - 1) / kSegmentTile;
   }
   return segments;
+}
+
+std::vector<double> ValuesOfNodes(const FetchedNodes& fetched, std::span<const double> of_leaves) {
+  std::vector<double> values(fetched.nodes.size(), 0);
+  for (size_t at = 0; at < values.size(); ++at) {
+    if (fetched.nodes[at].children < 0) values[at] = of_leaves[LeafOf(fetched, at)];
+  }
+  return values;
 }
 
 void PutRows(std::span<const RowsOfPart> parts, GrownTree* tree, std::vector<uint32_t>* rows) {
@@ -143,9 +160,10 @@ void PutRows(std::span<const RowsOfPart> parts, GrownTree* tree, std::vector<uin
   for (const RowsOfPart& part : parts) {
     for (const LeafSegment& segment : SegmentsOf(*part.fetched)) {
       const uint32_t* const from = part.sides[segment.side].data() + segment.begin;
-      std::transform(from, from + segment.count, rows->data() + filled[segment.leaf],
+      size_t& to = filled[segment.leaf];
+      std::transform(from, from + segment.count, rows->data() + to,
                      [&part](uint32_t row) { return row + part.first_row; });
-      filled[segment.leaf] += segment.count;
+      to += segment.count;
     }
   }
   for (const GrownLeaf& leaf : tree->leaves) {

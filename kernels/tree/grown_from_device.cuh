@@ -22,6 +22,9 @@ struct FetchedNodes {
 // in the tree, and in which order. The node whose split it lacks; -1: none.
 int32_t Replay(GrowPolicy policy, size_t leaves_max, FetchedNodes* fetched);
 
+// What Replay has found, for the same tree of another GPU.
+void TakeOrder(const FetchedNodes& from, FetchedNodes* to);
+
 // Once replayed; without rows.
 void MakeGrownTree(const FetchedNodes& fetched, uint32_t set_words, GrownTree* tree);
 // The rows that one GPU has.
@@ -32,8 +35,11 @@ struct RowsOfPart {
 };
 // Leaf by leaf, ascending within each.
 void PutRows(std::span<const RowsOfPart> parts, GrownTree* tree, std::vector<uint32_t>* rows);
-// Where each leaf's rows lie. A leaf whose split turned out not to be needed has several.
+// Where the rows of nodes without children lie, unless they are marked.
 std::vector<LeafSegment> SegmentsOf(const FetchedNodes& fetched);
+// Of each of those nodes, the value of the leaf that it belongs to: several belong to a leaf whose
+// split turned out not to be needed.
+std::vector<double> ValuesOfNodes(const FetchedNodes& fetched, std::span<const double> of_leaves);
 
 struct WalkTable {
   std::vector<WalkNode> nodes;

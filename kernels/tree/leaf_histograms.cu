@@ -4,6 +4,7 @@
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/tree/device_tree.cuh"
 #include "kernels/tree/lane_bins.cuh"
+#include "kernels/tree/meeting.cuh"
 #include "kernels/tree/shuffle.cuh"
 
 namespace strata::gpu_tree {
@@ -37,8 +38,9 @@ struct Sums<uint32_t> {
     AddWord(at, static_cast<uint32_t>(static_cast<int32_t>(row) >> 16));
     AddWord(at + kNextSum, row & 0xffffU);
   }
-  static __device__ GradientSums Take(uint32_t* at, uint32_t /*plane*/) {
-    return {static_cast<int32_t>(TakeWord(at)), TakeWord(at + kLanes)};
+  static __device__ int64_t Take(uint32_t* at, bool is_hessian, uint32_t /*plane*/) {
+    const uint32_t sum = TakeWord(at + (is_hessian ? kLanes : 0));
+    return is_hessian ? int64_t{sum} : int64_t{static_cast<int32_t>(sum)};
   }
   static __device__ GradientSums Of(uint32_t row) {
     return {static_cast<int32_t>(row) >> 16, row & 0xffffU};
@@ -54,10 +56,9 @@ struct Sums<Row32> {
     AddWord(at + plane, static_cast<uint32_t>(row.hessian >> 16));
     AddWord(at + plane + kNextSum, static_cast<uint32_t>(row.hessian) & 0xffffU);
   }
-  static __device__ GradientSums Take(uint32_t* at, uint32_t plane) {
-    const int64_t gradient = int64_t{static_cast<int32_t>(TakeWord(at))} * 65536;
-    const int64_t hessian = int64_t{static_cast<int32_t>(TakeWord(at + plane))} * 65536;
-    return {gradient + TakeWord(at + kLanes), hessian + TakeWord(at + plane + kLanes)};
+  static __device__ int64_t Take(uint32_t* at, bool is_hessian, uint32_t plane) {
+    uint32_t* const halves = at + (is_hessian ? plane : 0);
+    return int64_t{static_cast<int32_t>(TakeWord(halves))} * 65536 + TakeWord(halves + kLanes);
   }
   static __device__ GradientSums Of(const Row32& row) { return {row.gradient, row.hessian}; }
 };
@@ -83,6 +84,8 @@ struct Division {
   uint32_t rows[kChosenMax];  // of the smaller child, unless it is not needed
   uint32_t begin[kChosenMax];
   uint32_t pieces[kChosenMax];
+  uint64_t first[kChosenMax];  // item of the leaf
+  uint64_t items;              // of all
   int32_t slot[kChosenMax];
   uint8_t side[kChosenMax];
 };
@@ -106,6 +109,21 @@ __device__ uint32_t BestItemRows(const TreeView& view, const Division& division,
   return static_cast<uint32_t>(ShuffleReduce(cost << 16 | size, LeastOf{}) & 0xffff);
 }
 
+// The children of a leaf that was chosen. Of several GPUs, what has been told of their rows is put
+// into the nodes, for later kernels, by the first block of threads.
+__device__ ChildPair TakeCounts(const TreeView& view, int32_t number) {
+  const Chosen& chosen = view.state->chosen[number];
+  if (chosen.parent < 0 || view.gpus == 1) return {view, chosen};
+  TreeNode* const children = view.nodes + chosen.children;
+  const uint32_t left = OthersOf(view, static_cast<uint32_t>(number) * 2);
+  const uint32_t right = OthersOf(view, static_cast<uint32_t>(number) * 2 + 1);
+  if (blockIdx.x == 0) {
+    children[0].others = left;
+    children[1].others = right;
+  }
+  return {view, chosen, int64_t{children[0].count} + left, int64_t{children[1].count} + right};
+}
+
 __device__ void Divide(const TreeView& view, Division* division) {
   if (threadIdx.x < 32) {
     const TreeState& state = *view.state;
@@ -114,7 +132,7 @@ __device__ void Divide(const TreeView& view, Division* division) {
     bool is_needed = false;
     if (i < state.chosen_count) {
       const Chosen& chosen = state.chosen[i];
-      const ChildPair pair(view, chosen);
+      const ChildPair pair = TakeCounts(view, i);
       const TreeNode& leaf = view.nodes[pair.smaller];
       is_needed = pair.any_can_split;
       rows = is_needed ? leaf.count : 0;
@@ -129,38 +147,41 @@ __device__ void Divide(const TreeView& view, Division* division) {
     // Of a leaf without rows there is one piece, which has zeros written.
     const uint32_t pieces = rows == 0 ? 1 : (rows + item_rows - 1) / item_rows;
     division->pieces[i] = is_needed ? pieces : 0;
+    const uint64_t items = is_needed ? uint64_t{pieces} * view.blocks : 0;
+    const uint64_t until = ShufflePrefixSum(items);
+    division->first[i] = until - items;
+    if (i == kChosenMax - 1) division->items = until;
   }
   __syncthreads();
 }
 static_assert(kChosenMax == 32);
 
+// Whole warps call.
 __device__ Item ItemAt(const TreeView& view, const Division& division, uint64_t number) {
   Item item;
-  for (int32_t i = 0; i < view.state->chosen_count; ++i) {
-    const uint32_t pieces = division.pieces[i];
-    if (number >= uint64_t{pieces} * view.blocks) {
-      number -= uint64_t{pieces} * view.blocks;
-      continue;
-    }
-    const uint32_t piece = static_cast<uint32_t>(number) % pieces;
-    const uint32_t rows = division.rows[i];
-    // Pieces of a leaf are alike.
-    const uint32_t before = static_cast<uint32_t>(uint64_t{rows} * piece / pieces);
-    item.block = view.block + static_cast<uint32_t>(number) / pieces;
-    item.begin = division.begin[i] + before;
-    item.count = static_cast<uint32_t>(uint64_t{rows} * (piece + 1) / pieces) - before;
-    item.side = division.side[i];
-    item.is_all = pieces == 1;
-    item.histogram =
-        view.histograms + static_cast<uint64_t>(division.slot[i]) * view.histogram_size;
-    break;
-  }
+  if (number >= division.items) return item;
+  // The last leaf that begins no later: those without items begin where the next one does.
+  const unsigned lane = threadIdx.x % 32;
+  const bool begins = division.pieces[lane] > 0 && division.first[lane] <= number;
+  const int i = 31 - __clz(static_cast<int>(__ballot_sync(kWholeWarp, begins)));
+  const auto of_leaf = static_cast<uint32_t>(number - division.first[i]);
+  const uint32_t pieces = division.pieces[i];
+  const uint32_t piece = of_leaf % pieces;
+  // Pieces of a leaf are alike.
+  const uint32_t rows = division.rows[i] / pieces;
+  const uint32_t more = division.rows[i] % pieces;  // pieces that have another row
+  item.block = view.block + of_leaf / pieces;
+  item.begin = division.begin[i] + piece * rows + min(piece, more);
+  item.count = rows + (piece < more ? 1 : 0);
+  item.side = division.side[i];
+  item.is_all = pieces == 1;
+  item.histogram = view.histograms + static_cast<uint64_t>(division.slot[i]) * view.histogram_size;
   return item;
 }
 
 // A warp takes rows by lanes: two of a row of 32 features, one of a smaller one.
 template <unsigned kBytes, typename Gradient>
-__device__ void AddRows(const BlockView& block, const uint32_t* rows, const Gradient* gradients,
+__device__ void AddRows(const BlockView& block, const RowList& rows, const Gradient* gradients,
                         uint32_t count, uint32_t* sums) {
   using Kind = Sums<Gradient>;
   const unsigned lane = threadIdx.x % 32;
@@ -202,7 +223,7 @@ __device__ void AddRows(const BlockView& block, const uint32_t* rows, const Grad
 }
 
 template <typename Gradient>
-__device__ void BuildNarrow(const Item& item, const uint32_t* rows, const Gradient* gradients,
+__device__ void BuildNarrow(const Item& item, const RowList& rows, const Gradient* gradients,
                             uint32_t* sums) {
   using Kind = Sums<Gradient>;
   const BlockView& block = *item.block;
@@ -223,21 +244,22 @@ __device__ void BuildNarrow(const Item& item, const uint32_t* rows, const Gradie
       AddRows<16>(block, rows, gradients, item.count, sums);
   }
   __syncthreads();
-  // Sums go to memory, and are zeros again for the next item.
-  GradientSums* const out = item.histogram + block.histogram;
+  // Sums go to memory, neighbours side by side, and are zeros again for the next item.
+  auto* const out = reinterpret_cast<unsigned long long*>(item.histogram + block.histogram);
   const int shift = __ffs(static_cast<int>(block.stride)) - 1;
   const uint32_t plane_words = block.bins_max * kBinWords;
-  for (uint32_t i = threadIdx.x; i < block.bins_max * block.stride; i += blockDim.x) {
-    const uint32_t feature = i & (block.stride - 1);
-    GradientSums sum;
+  for (uint32_t i = threadIdx.x; i < 2 * block.bins_max * block.stride; i += blockDim.x) {
+    const bool is_hessian = i % 2 != 0;
+    const uint32_t feature = i / 2 & (block.stride - 1);
+    int64_t sum = 0;
     for (uint32_t lane = feature; lane < kLanes; lane += block.stride) {
-      sum += Kind::Take(sums + (i >> shift) * kBinWords + lane, plane_words);
+      sum += Kind::Take(sums + (i >> (shift + 1)) * kBinWords + lane, is_hessian, plane_words);
     }
     if (feature >= block.features) continue;
     if (item.is_all) {
-      out[i] = sum;
-    } else {
-      AddToMemory(sum, out + i);
+      out[i] = static_cast<unsigned long long>(sum);
+    } else if (sum != 0) {
+      atomicAdd(out + i, static_cast<unsigned long long>(sum));
     }
   }
   __syncthreads();
@@ -245,7 +267,7 @@ __device__ void BuildNarrow(const Item& item, const uint32_t* rows, const Gradie
 
 // Bins of 16 bits: straight into memory.
 template <typename Gradient>
-__device__ void BuildWide(const TreeView& view, const Item& item, const uint32_t* rows,
+__device__ void BuildWide(const TreeView& view, const Item& item, const RowList& rows,
                           const Gradient* gradients) {
   const BlockView& block = *item.block;
   const auto* const bins = static_cast<const uint16_t*>(block.bins);
@@ -274,11 +296,12 @@ __global__ void __launch_bounds__(kThreads, kHistogramBlocks)
   __shared__ Division division;
   if (view.state->chosen_count == 0) return;
   for (uint32_t i = threadIdx.x; i < words / 4; i += blockDim.x) shared[i] = uint4{0, 0, 0, 0};
+  if (!Hear(view, StepTopic::kCounts)) return;
   Divide(view, &division);
   for (uint64_t number = blockIdx.x;; number += gridDim.x) {
     const Item item = ItemAt(view, division, number);
-    if (item.block == nullptr) return;
-    const uint32_t* const rows = view.row_buffers[item.side] + item.begin;
+    if (item.block == nullptr) break;
+    const RowList rows(view, view.state->steps == 0, item.side, item.begin);
     const Gradient* const gradients = (item.side == 0 ? first : second) + item.begin;
     if (item.block->wide) {
       BuildWide(view, item, rows, gradients);
@@ -286,6 +309,7 @@ __global__ void __launch_bounds__(kThreads, kHistogramBlocks)
       BuildNarrow(item, rows, gradients, sums);
     }
   }
+  TellAtEnd(view, StepTopic::kHistograms);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cub/device/device_scan.cuh>
 #include <limits>
 
+#include "kernels/tree/blocks_for.cuh"
 #include "kernels/tree/leaf_percentiles.cuh"
 #include "kernels/tree/metric_kernels.cuh"
 #include "kernels/tree/score_curve.h"

@@ -1,17 +1,21 @@
-// The best splits of a step's children. A block of threads takes one child and a group of features
-// side by side, a warp one of them, a lane a range of its bins: sums of ranges are scanned first,
-// then each bin is judged by itself, in whatever order; which candidate of equal ones wins goes by
-// its rank, the order in which the CPU's search meets them. Gains are compared as fractions first:
-// divisions are left to the few that may be the best.
+// The best splits of a step's children. A block of threads takes the two of a leaf (of many
+// features one) and a group of features side by side, a warp a child's feature, a lane a range of
+// its bins: of several GPUs, all GPUs' sums of a bin are added up as they are loaded. Sums of
+// ranges are scanned first, then each bin is judged by itself, in whatever order; which candidate
+// of equal ones wins goes by its rank, the order in which the CPU's search meets them. Gains are
+// compared as fractions first: divisions are left to the few that may be the best.
+#include <algorithm>
+
+#include "kernels/core/cuda_status.cuh"
 #include "kernels/tree/best_group.cuh"
-#include "kernels/tree/device_tree.cuh"
+#include "kernels/tree/meeting.cuh"
 #include "kernels/tree/shuffle.cuh"
 #include "kernels/tree/split_judge.h"
 
 namespace strata::gpu_tree {
 namespace {
 
-constexpr unsigned kThreads = kGroupFeatures * 32;
+constexpr unsigned kChildThreads = kGroupFeatures * 32;
 constexpr uint32_t kNearBins = 256;  // a feature with no more is searched in shared memory
 constexpr uint32_t kMarks = 16;      // bins of a range that are marked one by one
 
@@ -59,10 +63,11 @@ struct FoundSplits {
   DeviceSplit split[kGroupFeatures];
 };
 
-// What a block of threads shares.
+// What a block of threads shares, of each child that it searches.
+template <unsigned kChildren>
 struct SharedRoom {
-  NearBins near;
-  FoundSplits found[2];  // one thread reads what was found while others find more
+  NearBins near[kChildren];
+  FoundSplits found[2][kChildren];  // by turns: a warp reads what was found while others find more
 };
 
 // Which of a lane's candidates may be its feature's best.
@@ -306,26 +311,21 @@ __device__ DeviceSplit SearchCategorical(const SplitJudge& judge, const FeatureS
   return split;
 }
 
-// What a block of threads searches: a child and a group of features.
+// What the threads of a child search: its group of features.
 struct Job {
   const TreeView& view;
   const Chosen& chosen;
-  int32_t child;   // its node
-  bool subtracts;  // its histogram is what is left of its parent's
-  uint32_t group;
+  int32_t child;   // its node; -1: it is not searched
   uint32_t place;  // chosen * 2 + child
+  uint32_t group;
 
-  __device__ int32_t Slot() const { return SlotOf(chosen, place); }
-  __device__ GradientSums* Histogram(int32_t slot) const {
-    return view.histograms + static_cast<uint64_t>(slot) * view.histogram_size;
-  }
   __device__ uint8_t* Splittable(int32_t node) const {
     return view.splittable + static_cast<uint64_t>(node) * view.features;
   }
   // Features that no split of the parent could use are left out below it.
   __device__ bool MayBeSplit(uint32_t feature) const {
     return feature < view.features &&
-           Splittable(chosen.parent < 0 ? child : chosen.parent)[feature] != 0;
+           Splittable(chosen.parent < 0 ? chosen.children : chosen.parent)[feature] != 0;
   }
   __device__ int64_t BinToTry(uint32_t feature, const FeatureShape& shape) const {
     if (!view.extra_trees) return -1;
@@ -361,40 +361,64 @@ __device__ void Store(const GradientSums& sums, GradientSums* to) {
                                                   static_cast<unsigned long long>(sums.hessian)};
 }
 
-// Makes the bins of the group's features the child's own. Neighbours in the block take neighbours
-// in memory: one feature after the other.
-__device__ void TakeBins(const Job& job, NearBins* near) {
+// Where a GPU has a feature's bins of a histogram.
+__device__ GradientSums* BinsAt(const TreeView& view, GradientSums* histograms, int32_t slot,
+                                const FeatureView& feature) {
+  return histograms + static_cast<uint64_t>(slot) * view.histogram_size + feature.histogram;
+}
+
+// Makes the bins of the group's features the children's own: all GPUs' sums of the smaller one,
+// and what is left of the parent's for the larger one; each, unless null, near as well. Neighbours
+// in the block take neighbours in memory: one feature after the other.
+template <unsigned kChildren>
+__device__ void TakeBins(const Job& job, NearBins* near_smaller, NearBins* near_larger) {
   constexpr uint32_t kAtOnce = 4;  // loads on their way together
-  constexpr uint32_t kStep = kThreads / kGroupFeatures;
+  constexpr uint32_t kStep = kChildren * kChildThreads / kGroupFeatures;
+  const bool has_larger = near_larger != nullptr;
+  const TreeView& view = job.view;
   const unsigned of_group = threadIdx.x % kGroupFeatures;
   const uint32_t f = job.group * kGroupFeatures + of_group;
   if (!job.MayBeSplit(f)) return;
-  const FeatureView& feature = job.view.feature[f];
+  const FeatureView& feature = view.feature[f];
   const uint32_t bins = feature.shape.bins;
   const uint64_t stride = feature.histogram_stride;
-  GradientSums* const to = job.Histogram(job.Slot()) + feature.histogram;
-  const GradientSums* const smaller = job.Histogram(job.chosen.new_slot) + feature.histogram;
+  const int32_t slot = job.chosen.new_slot;
+  GradientSums* const smaller = BinsAt(view, view.histograms, slot, feature);
+  GradientSums* const larger =
+      has_larger ? BinsAt(view, view.histograms, job.chosen.parent_slot, feature) : nullptr;
   const bool is_near = bins <= kNearBins;
-  if (!is_near && !job.subtracts) return;
+  const bool of_several = kChildren == 2 && view.gpus > 1;
+  if (!is_near && !has_larger && !of_several) return;
   for (uint32_t first = threadIdx.x / kGroupFeatures; first < bins; first += kAtOnce * kStep) {
-    GradientSums own[kAtOnce];
-    GradientSums other[kAtOnce];
+    GradientSums sums[kAtOnce];
+    GradientSums rest[kAtOnce];
 #pragma unroll
     for (uint32_t i = 0; i < kAtOnce; ++i) {
       const uint32_t bin = first + i * kStep;
       if (bin >= bins) continue;
-      own[i] = Load(to + bin * stride);
-      if (job.subtracts) other[i] = Load(smaller + bin * stride);
+      sums[i] = Load(smaller + bin * stride);
+      if (has_larger) rest[i] = Load(larger + bin * stride);
+    }
+    for (uint32_t gpu = 0; of_several && gpu < view.gpus; ++gpu) {
+      if (gpu == view.gpu) continue;
+      const GradientSums* const there = BinsAt(view, view.histograms_of[gpu], slot, feature);
+#pragma unroll
+      for (uint32_t i = 0; i < kAtOnce; ++i) {
+        const uint32_t bin = first + i * kStep;
+        if (bin < bins) sums[i] += Load(there + bin * stride);
+      }
     }
 #pragma unroll
     for (uint32_t i = 0; i < kAtOnce; ++i) {
       const uint32_t bin = first + i * kStep;
       if (bin >= bins) continue;
-      if (job.subtracts) {
-        own[i] = own[i] - other[i];
-        Store(own[i], to + bin * stride);
-      }
-      if (is_near) Store(own[i], &near->of[of_group][NearBins::PlaceOf(bin)]);
+      if (of_several) Store(sums[i], smaller + bin * stride);
+      const uint32_t place = NearBins::PlaceOf(bin);
+      if (is_near && near_smaller != nullptr) Store(sums[i], &near_smaller->of[of_group][place]);
+      if (!has_larger) continue;
+      rest[i] = rest[i] - sums[i];
+      Store(rest[i], larger + bin * stride);
+      if (is_near) Store(rest[i], &near_larger->of[of_group][place]);
     }
   }
 }
@@ -406,7 +430,8 @@ __device__ DeviceSplit SearchFeature(const Job& job, const NearBins& near, uint3
   const FeatureShape& shape = feature.shape;
   const SplitJudge judge(shape, view.nodes[job.child].AsLeaf(), view.state->units, view.rules);
   const auto number = static_cast<int32_t>(f);
-  const BinsOf bins{job.Histogram(job.Slot()) + feature.histogram, feature.histogram_stride};
+  const BinsOf bins{BinsAt(view, view.histograms, SlotOf(job.chosen, job.place), feature),
+                    feature.histogram_stride};
   const int64_t random_bin = job.BinToTry(f, shape);
   if (shape.categorical) return SearchCategorical(judge, shape, bins, number, random_bin);
   if (shape.bins < 2) return {};
@@ -433,7 +458,7 @@ __device__ DeviceSplit SearchFeature(const Job& job, const NearBins& near, uint3
 
 // A warp a feature of the group.
 __device__ void SearchGroup(const Job& job, const NearBins& near, FoundSplits* found) {
-  const unsigned of_group = threadIdx.x / 32;
+  const unsigned of_group = threadIdx.x / 32 % kGroupFeatures;
   const uint32_t f = job.group * kGroupFeatures + of_group;
   const bool is_used = job.MayBeSplit(f);
   const bool is_searched = is_used && MayUse(job, f);
@@ -446,43 +471,91 @@ __device__ void SearchGroup(const Job& job, const NearBins& near, FoundSplits* f
   job.Splittable(job.child)[f] = is_searched ? (split.exists() ? 1 : 0) : before;
 }
 
-// One thread, once the group is searched: its best split.
+// A warp, once the group is searched: its best split, for all GPUs.
 __device__ void FinishGroup(const Job& job, const FoundSplits& found) {
-  const DeviceSplit* best = &found.split[0];
-  for (int i = 1; i < kGroupFeatures; ++i) {
-    if (IsBetter(found.split[i], *best)) best = &found.split[i];
+  const TreeView& view = job.view;
+  const auto lane = static_cast<int>(threadIdx.x % 32);
+  const DeviceSplit& own = found.split[lane % kGroupFeatures];
+  BestOf best{own.gain, own.feature, static_cast<uint32_t>(lane % kGroupFeatures)};
+  best.TakeOthers(kGroupFeatures);
+  const DeviceSplit& split = found.split[__shfl_sync(kWholeWarp, best.number, 0)];
+  const uint64_t at = uint64_t{job.place} * view.groups() + job.group;
+  for (int i = lane; i < static_cast<int>(view.gpus) * kSplitWords; i += 32) {
+    CopyWord(split, i % kSplitWords, view.found_of[i / kSplitWords] + at);
   }
-  job.view.found[uint64_t{job.place} * job.view.groups() + job.group] = *best;
 }
 
-__global__ void __launch_bounds__(kThreads, 4) Search(const __grid_constant__ TreeView view) {
+// A block of threads searches both children of a leaf, or one.
+template <unsigned kChildren, unsigned kBlocksOfProcessor>
+__global__ void __launch_bounds__(kChildren* kChildThreads, kBlocksOfProcessor)
+    Search(const __grid_constant__ TreeView view) {
   extern __shared__ uint4 shared[];
-  auto* const room = reinterpret_cast<SharedRoom*>(shared);
-  FoundSplits* found = room->found;
-  TreeState& state = *view.state;
-  const uint32_t first_group = view.FirstGroupOf(view.gpu);
+  auto* const room = reinterpret_cast<SharedRoom<kChildren>*>(shared);
+  if (!Hear(view, StepTopic::kHistograms)) return;
+  const TreeState& state = *view.state;
   const uint32_t own_groups = view.OwnGroups();
-  const uint32_t jobs = static_cast<uint32_t>(state.chosen_count) * 2 * own_groups;
+  constexpr uint32_t kJobsOfLeaf = 2 / kChildren;  // and group
+  const uint32_t jobs = static_cast<uint32_t>(state.chosen_count) * kJobsOfLeaf * own_groups;
+  unsigned turn = 0;
   for (uint32_t number = blockIdx.x; number < jobs; number += gridDim.x) {
-    const uint32_t place = number / own_groups;
-    const Chosen& chosen = state.chosen[place / 2];
-    const int32_t child = SearchedChild(view, place);
-    if (child < 0) continue;
-    const Job job{view, chosen, child, place % 2 != 0, first_group + number % own_groups, place};
-    TakeBins(job, &room->near);
+    const uint32_t leaf = number / (kJobsOfLeaf * own_groups);
+    const Chosen& chosen = state.chosen[leaf];
+    const ChildPair pair(view, chosen);
+    const bool has_smaller = view.CanSplit(view.nodes[pair.smaller]);
+    const bool has_larger = pair.larger >= 0 && view.CanSplit(view.nodes[pair.larger]);
+    const unsigned of_block = threadIdx.x / kChildThreads;
+    const unsigned side = kChildren == 2 ? of_block : number / own_groups % 2;  // 1: the larger
+    const bool is_searched = side == 0 ? has_smaller : has_larger;
+    if (kChildren == 2 ? !has_smaller && !has_larger : !is_searched) continue;
+    const Job job{view, chosen, side == 0 ? pair.smaller : pair.larger, leaf * 2 + side,
+                  view.FirstGroupOf(view.gpu) + number % own_groups};
+    const bool takes_smaller = kChildren == 2 || side == 0;
+    const bool takes_larger = has_larger && (kChildren == 2 || side == 1);
+    TakeBins<kChildren>(job, takes_smaller ? room->near : nullptr,
+                        takes_larger ? room->near + (kChildren - 1) : nullptr);
     __syncthreads();
-    SearchGroup(job, room->near, found);
+    FoundSplits& found = room->found[turn][of_block];
+    if (is_searched) SearchGroup(job, room->near[of_block], &found);
     __syncthreads();
-    if (threadIdx.x == 0) FinishGroup(job, *found);
-    found = room->found + (found == room->found ? 1 : 0);
+    if (is_searched && threadIdx.x % kChildThreads < 32) FinishGroup(job, found);
+    turn = 1 - turn;
   }
+  TellAtEnd(view, StepTopic::kSplits);
 }
+
+template <typename Kernel>
+Status Prepare(const Kernel& kernel, size_t shared_bytes) {
+  return FromCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(shared_bytes)),
+                  "shared memory of the search");
+}
+
+// How blocks of threads are launched. Of few features one an SM is enough, and has registers for
+// all it needs.
+constexpr unsigned kFew = 1;
+constexpr unsigned kMany = 4;
+// Of several GPUs a block takes both children: it replaces the sums that both are made of.
+constexpr unsigned kManyOfSeveral = 2;
 
 }  // namespace
 
-void SearchLeaves(const TreeView& view, uint32_t blocks, cudaStream_t stream) {
-  static_assert(sizeof(SharedRoom) <= 48 << 10);
-  Search<<<blocks, kThreads, sizeof(SharedRoom), stream>>>(view);
+Status PrepareSearch() {
+  STRATA_TRY(Prepare(Search<2, kFew>, sizeof(SharedRoom<2>)));
+  STRATA_TRY(Prepare(Search<2, kManyOfSeveral>, sizeof(SharedRoom<2>)));
+  return Prepare(Search<1, kMany>, sizeof(SharedRoom<1>));
+}
+
+void SearchLeaves(const TreeView& view, uint32_t processors, cudaStream_t stream) {
+  const uint32_t jobs = kChosenMax * view.OwnGroups();
+  constexpr size_t kBytes = sizeof(SharedRoom<2>);
+  if (jobs <= processors * kFew) {
+    Search<2, kFew><<<std::max(1U, jobs), 2 * kChildThreads, kBytes, stream>>>(view);
+  } else if (view.gpus > 1) {
+    Search<2, kManyOfSeveral>
+        <<<processors * kManyOfSeveral, 2 * kChildThreads, kBytes, stream>>>(view);
+  } else {
+    Search<1, kMany><<<processors * kMany, kChildThreads, sizeof(SharedRoom<1>), stream>>>(view);
+  }
 }
 
 }  // namespace strata::gpu_tree

@@ -1,60 +1,65 @@
-// Meetings of GPUs by themselves, and what they add up of each other's.
-#include <algorithm>
-
+// Meetings of GPUs between trees.
 #include "kernels/tree/meeting.cuh"
 
 namespace strata::gpu_tree {
 namespace {
 
-constexpr unsigned kThreads = 256;
-constexpr uint32_t kBinPieces = 4;  // blocks of threads that add up a group of features
-static_assert(kThreads >= 2 * kChosenMax);
+constexpr unsigned kThreads = 32;
+static_assert(kThreads >= kGpusMax);
+
+__device__ void Write(const TreeState& state, Topic topic, Letter* letter) {
+  if (topic == Topic::kLargest) {
+    letter->largest = state.largest;
+    return;
+  }
+  letter->root_gradient = state.root_gradient;
+  letter->root_hessian = state.root_hessian;
+  letter->bag_count = state.bag_count;
+}
+
+// One thread: takes in what all GPUs have written, this one among them.
+__device__ void Read(const TreeView& view, Topic topic, uint32_t meeting) {
+  TreeState& state = *view.state;
+  SlopeSizes largest;
+  unsigned long long gradient = 0;
+  unsigned long long hessian = 0;
+  for (uint32_t gpu = 0; gpu < view.gpus; ++gpu) {
+    const Letter& letter = LetterOf(view, meeting, gpu, view.gpu);
+    if (topic == Topic::kLargest) {
+      largest.gradient = max(largest.gradient, letter.largest.gradient);
+      largest.hessian = max(largest.hessian, letter.largest.hessian);
+      largest.not_finite += letter.largest.not_finite;
+      continue;
+    }
+    gradient += letter.root_gradient;
+    hessian += letter.root_hessian;
+    if (gpu != view.gpu) state.bag_others += letter.bag_count;
+  }
+  if (topic == Topic::kLargest) {
+    state.largest = largest;
+  } else {
+    state.root_gradient = gradient;
+    state.root_hessian = hessian;
+  }
+}
 
 __global__ void __launch_bounds__(kThreads)
     Meet(const __grid_constant__ TreeView view, Topic topic, MeetingParts parts) {
-  MeetInBlock(view, topic, parts);
-}
-
-// Meets for histograms, and adds the other GPUs' of this one's features to its own. A block of
-// threads takes a part of one leaf's bins of a group of features; the first one tells.
-__global__ void __launch_bounds__(kThreads)
-    AddPeers(const __grid_constant__ TreeView view, bool tells) {
-  if (!IsHeld(view, Topic::kHistograms)) return;
-  const uint32_t meeting = MeetingOf(view, Topic::kHistograms, {});
-  if (tells && blockIdx.x == 0) SayIsHere(view, meeting);
-  const uint32_t pieces = view.OwnGroups() * kBinPieces;
-  const uint32_t jobs = static_cast<uint32_t>(view.state->chosen_count) * pieces;
-  if (!HaveAllCome(view, meeting)) return;
-  for (uint32_t number = blockIdx.x; number < jobs; number += gridDim.x) {
-    const Chosen& chosen = view.state->chosen[number / pieces];
-    if (!ChildPair(view, chosen).any_can_split) continue;
-    const uint32_t group = view.FirstGroupOf(view.gpu) + number % pieces / kBinPieces;
-    const uint32_t f = group * kGroupFeatures + threadIdx.x % kGroupFeatures;
-    if (f >= view.features) continue;
-    const FeatureView& feature = view.feature[f];
-    constexpr uint32_t kBinsAtOnce = kThreads / kGroupFeatures;
-    const uint32_t first = number % kBinPieces * kBinsAtOnce + threadIdx.x / kGroupFeatures;
-    for (uint32_t bin = first; bin < feature.shape.bins; bin += kBinPieces * kBinsAtOnce) {
-      const uint64_t at = static_cast<uint64_t>(chosen.new_slot) * view.histogram_size +
-                          feature.histogram + uint64_t{bin} * feature.histogram_stride;
-      GradientSums sum = view.histograms[at];
-      for (uint32_t gpu = 0; gpu < view.gpus; ++gpu) {
-        if (gpu != view.gpu) sum += view.histograms_of[gpu][at];
-      }
-      view.histograms[at] = sum;
+  if (view.state->lost != 0) return;
+  const uint32_t meeting = view.mailboxes[view.gpu]->meetings + (parts.tells ? 1 : 0);
+  if (parts.tells) {
+    if (threadIdx.x < view.gpus) {
+      Write(*view.state, topic, &LetterOf(view, meeting, view.gpu, threadIdx.x));
     }
+    SayIsHere(view, meeting);
   }
+  if (parts.hears && HaveAllCome(view, meeting) && threadIdx.x == 0) Read(view, topic, meeting);
 }
 
 }  // namespace
 
 void MeetPeers(const TreeView& view, Topic topic, MeetingParts parts, cudaStream_t stream) {
-  if (topic != Topic::kHistograms || !parts.hears) {
-    Meet<<<1, kThreads, 0, stream>>>(view, topic, parts);
-    return;
-  }
-  const uint32_t blocks = kChosenMax * std::clamp(view.OwnGroups(), 1U, 16U) * kBinPieces;
-  AddPeers<<<blocks, kThreads, 0, stream>>>(view, parts.tells);
+  Meet<<<1, kThreads, 0, stream>>>(view, topic, parts);
 }
 
 }  // namespace strata::gpu_tree

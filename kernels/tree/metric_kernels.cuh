@@ -3,7 +3,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,11 +12,6 @@
 #include "kernels/tree/score_curve.h"
 
 namespace strata::gpu_tree {
-
-// Blocks of threads that take `of_block` each of `count`; one at least.
-inline unsigned BlocksFor(uint64_t count, uint64_t of_block) {
-  return static_cast<unsigned>(std::max<uint64_t>(1, (count + of_block - 1) / of_block));
-}
 
 // A sum of numbers as ExactSum has it; zeroed before it is made.
 struct DeviceTotal {

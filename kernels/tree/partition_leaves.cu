@@ -8,7 +8,6 @@ constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / 32;
 constexpr unsigned kRowsOfThread = 8;
 constexpr unsigned kTileRows = kThreads * kRowsOfThread;
-constexpr uint32_t kScatteredRows = 16;  // of which a leaf has one: then bins come by row
 
 // Which side a row's bin sends it to.
 struct SideOfBin {
@@ -39,17 +38,24 @@ struct SideOfBin {
 
 // The tiles of the step's leaves, one leaf behind the other; in shared memory.
 struct TileMap {
-  uint32_t first[kChosenMax];  // of each leaf
-  uint32_t count;              // of all
+  uint32_t first[kChosenMax];         // of each leaf
+  uint32_t count;                     // of all
+  int32_t slot_to_clear[kChosenMax];  // of each leaf; -1: none
 
   // All threads; from one leaf on, of the root alone none.
   __device__ void Fill(const TreeView& view) {
     if (threadIdx.x < 32) {
       const TreeState& state = *view.state;
       uint32_t tiles = 0;
+      slot_to_clear[threadIdx.x] = -1;
       if (static_cast<int32_t>(threadIdx.x) < state.chosen_count) {
-        const int32_t parent = state.chosen[threadIdx.x].parent;
-        tiles = (view.nodes[parent].count + kTileRows - 1) / kTileRows;
+        const Chosen& chosen = state.chosen[threadIdx.x];
+        const uint32_t rows = view.nodes[chosen.parent].count;
+        tiles = (rows + kTileRows - 1) / kTileRows;
+        // Of several GPUs, the child with fewer rows on all may have nearly all of this one's.
+        if ((view.gpus > 1 ? rows : rows / 2) > kHistogramRowsMin) {
+          slot_to_clear[threadIdx.x] = chosen.new_slot;
+        }
       }
       const uint32_t until = ShufflePrefixSum(tiles);
       first[threadIdx.x] = until - tiles;
@@ -101,6 +107,68 @@ __device__ void SumPlaces(Places* places) {
 }
 static_assert(kWarps * kRowsOfThread == 64);
 
+// Where a tile's rows are.
+struct TileRows {
+  uint32_t begin;  // in the leaf's buffers
+  uint32_t count;
+  RowList rows;
+
+  __device__ TileRows(const TreeView& view, int32_t leaf, const TreeNode& node, uint32_t number)
+      : begin(node.begin() + number * kTileRows),
+        count(min(kTileRows, node.count - number * kTileRows)),
+        rows(view, leaf == 0, node.side, begin) {}
+};
+
+// The bins of a thread's rows.
+template <typename Bin>
+__device__ void LoadBins(const void* column, const uint32_t (&row)[kRowsOfThread], uint32_t count,
+                         uint32_t (&bin)[kRowsOfThread]) {
+#pragma unroll
+  for (unsigned j = 0; j < kRowsOfThread; ++j) {
+    const uint32_t i = j * kThreads + threadIdx.x;
+    bin[j] = i < count ? static_cast<const Bin*>(column)[row[j]] : 0;
+  }
+}
+__device__ void LoadBins(const FeatureView& feature, const uint32_t (&row)[kRowsOfThread],
+                         uint32_t count, uint32_t (&bin)[kRowsOfThread]) {
+  if (feature.wide) {
+    LoadBins<uint16_t>(feature.column, row, count, bin);
+  } else {
+    LoadBins<uint8_t>(feature.column, row, count, bin);
+  }
+}
+
+// Says of each row which child it is in.
+__device__ void MarkTile(const TreeView& view, const Tile& tile) {
+  const Chosen& chosen = view.state->chosen[tile.chosen];
+  const TreeNode& parent = view.nodes[chosen.parent];
+  const FeatureView& feature = view.feature[parent.best.feature];
+  const SideOfBin side(view, chosen.parent, feature.shape);
+  const TileRows from(view, chosen.parent, parent, tile.number);
+  uint32_t row[kRowsOfThread];
+  uint32_t bin[kRowsOfThread];
+#pragma unroll
+  for (unsigned j = 0; j < kRowsOfThread; ++j) {
+    const uint32_t i = j * kThreads + threadIdx.x;
+    if (i < from.count) row[j] = from.rows[i];
+  }
+  LoadBins(feature, row, from.count, bin);
+  uint32_t left = 0;
+  uint32_t right = 0;
+#pragma unroll
+  for (unsigned j = 0; j < kRowsOfThread; ++j) {
+    if (j * kThreads + threadIdx.x >= from.count) continue;
+    const bool is_left = side.IsLeft(bin[j]);
+    view.node_of[row[j]] = static_cast<uint16_t>(chosen.children + (is_left ? 0 : 1));
+    ++(is_left ? left : right);
+  }
+  left = ShuffleReduce(left, PlusOf{});
+  right = ShuffleReduce(right, PlusOf{});
+  if (threadIdx.x % 32 != 0) return;
+  if (left > 0) atomicAdd(&view.nodes[chosen.children].count, left);
+  if (right > 0) atomicAdd(&view.nodes[chosen.children + 1].count, right);
+}
+
 template <typename Gradient>
 __device__ void MoveTile(const TreeView& view, const Tile& tile, Gradient* const* gradients,
                          Places* places) {
@@ -108,13 +176,9 @@ __device__ void MoveTile(const TreeView& view, const Tile& tile, Gradient* const
   const TreeNode& parent = view.nodes[chosen.parent];
   const FeatureView& feature = view.feature[parent.best.feature];
   const SideOfBin side(view, chosen.parent, feature.shape);
-  const bool scattered = uint64_t{parent.count} * kScatteredRows < view.rows;
-  const void* const bins = scattered ? feature.rows : feature.column;
-  const uint64_t stride = scattered ? feature.row_stride : 1;
-  const uint32_t begin = parent.begin() + tile.number * kTileRows;
-  const uint32_t count = min(kTileRows, parent.count - tile.number * kTileRows);
-  const uint32_t* const from_rows = view.row_buffers[parent.side] + begin;
-  const Gradient* const from_gradients = gradients[parent.side] + begin;
+  const TileRows from(view, chosen.parent, parent, tile.number);
+  const uint32_t count = from.count;
+  const Gradient* const from_gradients = gradients[parent.side] + from.begin;
   // Children that are too deep to be split need their rows alone, for scores.
   const bool needs_gradients = view.max_depth == 0 || parent.depth + 1 < view.max_depth;
   const unsigned lane = threadIdx.x % 32;
@@ -126,16 +190,12 @@ __device__ void MoveTile(const TreeView& view, const Tile& tile, Gradient* const
   for (unsigned j = 0; j < kRowsOfThread; ++j) {
     const uint32_t i = j * kThreads + threadIdx.x;
     if (i < count) {
-      row[j] = from_rows[i];
+      row[j] = from.rows[i];
       if (needs_gradients) gradient[j] = from_gradients[i];
     }
   }
   uint32_t bin[kRowsOfThread];
-#pragma unroll
-  for (unsigned j = 0; j < kRowsOfThread; ++j) {
-    const uint32_t i = j * kThreads + threadIdx.x;
-    bin[j] = i < count ? BinAt(bins, feature.wide, row[j] * stride) : 0;
-  }
+  LoadBins(feature, row, count, bin);
 #pragma unroll
   for (unsigned j = 0; j < kRowsOfThread; ++j) {
     const uint32_t i = j * kThreads + threadIdx.x;
@@ -165,14 +225,11 @@ __device__ void MoveTile(const TreeView& view, const Tile& tile, Gradient* const
 }
 
 // The new histograms of the step begin as zeros, where blocks of threads are going to add to them.
-__device__ void ClearHistograms(const TreeView& view) {
-  const TreeState& state = *view.state;
-  for (int32_t i = 0; i < state.chosen_count; ++i) {
-    const uint32_t rows = view.nodes[state.chosen[i].parent].count;
-    // Of several GPUs, the child with fewer rows on all may have nearly all of this one's.
-    if ((view.gpus > 1 ? rows : rows / 2) <= kHistogramRowsMin) continue;
-    auto* const words = reinterpret_cast<uint4*>(
-        view.histograms + static_cast<uint64_t>(state.chosen[i].new_slot) * view.histogram_size);
+__device__ void ClearHistograms(const TreeView& view, const TileMap& map) {
+  for (const int32_t slot : map.slot_to_clear) {
+    if (slot < 0) continue;
+    auto* const words = reinterpret_cast<uint4*>(view.histograms +
+                                                 static_cast<uint64_t>(slot) * view.histogram_size);
     for (uint64_t at = uint64_t{blockIdx.x} * kThreads + threadIdx.x; at < view.histogram_size;
          at += uint64_t{gridDim.x} * kThreads) {
       words[at] = uint4{0, 0, 0, 0};
@@ -187,17 +244,19 @@ __global__ void __launch_bounds__(kThreads, kPartitionBlocks)
   const int32_t leaves = view.state->chosen_count;
   if (leaves == 0) return;
   map.Fill(view);
-  ClearHistograms(view);
+  ClearHistograms(view, map);
   for (uint32_t number = blockIdx.x; number < map.count; number += gridDim.x) {
     const int32_t leaf = map.LeafOf(number, leaves);
     const Tile tile{leaf, number - map.first[leaf]};
-    if (view.is_wide) {
+    if (view.nodes[view.state->chosen[leaf].children].marked) {
+      MarkTile(view, tile);
+    } else if (view.is_wide) {
       MoveTile(view, tile, view.gradients32, &places);
     } else {
       MoveTile(view, tile, view.gradients16, &places);
     }
   }
-  if (view.meets) MeetAtEnd(view, Topic::kCounts);
+  TellAtEnd(view, StepTopic::kCounts);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
-#include <algorithm>
-
 #include "kernels/core/math.h"
+#include "kernels/tree/blocks_for.cuh"
 #include "kernels/tree/exact_sum.h"
 #include "kernels/tree/row_kernels.cuh"
 #include "kernels/tree/shuffle.cuh"
@@ -10,10 +9,6 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr uint64_t kRowsOfBlock = 2048;
-
-unsigned BlocksFor(uint64_t rows) {
-  return static_cast<unsigned>(std::max<uint64_t>(1, (rows + kRowsOfBlock - 1) / kRowsOfBlock));
-}
 
 __device__ GradientUnits UnitsOf(const TreeState& state, int64_t bins, int32_t levels) {
   const double gradient = __uint_as_float(state.largest.gradient);
@@ -84,11 +79,13 @@ __global__ void __launch_bounds__(kThreads)
   const unsigned lane = threadIdx.x % 32;
   TreeState& state = *view.state;
   const GradientUnits units = UnitsOf(state, rounding.bins, view.is_wide ? kLevels32 : kLevels16);
+  const bool has_list = !bag.is_all || view.keeps_rows;
   const double gradient_scale = 1 / units.gradient;
   const double hessian_scale = 1 / units.hessian;
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     state.units = units;
     if (bag.is_all) state.bag_count = static_cast<uint32_t>(view.rows);
+    state.rows_are_all = has_list ? 0 : 1;
   }
   GradientSums sums;
   for (uint64_t i = 0; i < kRowsOfBlock; i += kThreads) {
@@ -107,7 +104,7 @@ __global__ void __launch_bounds__(kThreads)
     const Rounded rounded =
         Round(slopes[row], view.first_row + row, view.is_wide || !rounding.stochastic, seed,
               gradient_scale, hessian_scale);
-    view.row_buffers[0][at] = static_cast<uint32_t>(row);
+    if (has_list) view.row_buffers[0][at] = static_cast<uint32_t>(row);
     Store(view, rounded, at);
     sums += {rounded.gradient, rounded.hessian};
   }
@@ -158,7 +155,8 @@ __global__ void __launch_bounds__(kThreads)
   scores[row] += values[~at];
 }
 
-// Calls visit(row) for the rows of this block's tile that are this thread's. The tile's leaf.
+// Calls visit(row, segment) for the rows of this block's tile that are this thread's. The tile's
+// leaf.
 template <typename Visit>
 __device__ uint32_t ForTile(const TreeView& view, const LeafSegment* segments, uint32_t count,
                             const Visit& visit) {
@@ -171,15 +169,17 @@ __device__ uint32_t ForTile(const TreeView& view, const LeafSegment* segments, u
   const uint32_t begin = (blockIdx.x - segment.first_tile) * kSegmentTile;
   const uint32_t end = min(begin + kSegmentTile, segment.count);
   const uint32_t* const rows = view.row_buffers[segment.side] + segment.begin;
-  for (uint32_t i = begin + threadIdx.x; i < end; i += kThreads) visit(rows[i], segment.leaf);
+  for (uint32_t i = begin + threadIdx.x; i < end; i += kThreads) visit(rows[i], segment);
   return segment.leaf;
 }
 
 __global__ void __launch_bounds__(kThreads)
-    MarkLeaves(const __grid_constant__ TreeView view, const LeafSegment* segments, uint32_t count,
-               uint16_t* leaf_of) {
-  ForTile(view, segments, count,
-          [&](uint32_t row, uint32_t leaf) { leaf_of[row] = static_cast<uint16_t>(leaf); });
+    MarkRows(const __grid_constant__ TreeView view, const LeafSegment* segments, uint32_t count,
+             SegmentMark mark) {
+  ForTile(view, segments, count, [&](uint32_t row, const LeafSegment& segment) {
+    view.node_of[row] =
+        static_cast<uint16_t>(mark == SegmentMark::kNode ? segment.node : segment.leaf);
+  });
 }
 
 // A thread's sum in halves.
@@ -210,20 +210,21 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ uint64_t of_warp[kBlockWarpsMax];
   ThreadHalves gradient;
   ThreadHalves hessian;
-  const uint32_t leaf = ForTile(view, segments, count, [&](uint32_t row, uint32_t /*leaf*/) {
-    gradient.Add(slopes[row].gradient, gradient_exponent);
-    hessian.Add(slopes[row].hessian, hessian_exponent);
-  });
+  const uint32_t leaf =
+      ForTile(view, segments, count, [&](uint32_t row, const LeafSegment& /*segment*/) {
+        gradient.Add(slopes[row].gradient, gradient_exponent);
+        hessian.Add(slopes[row].hessian, hessian_exponent);
+      });
   SlopeHalves& sums = of_leaves[leaf];
   gradient.AddTo(&sums.gradient_upper, &sums.gradient_lower, of_warp);
   hessian.AddTo(&sums.hessian_upper, &sums.hessian_lower, of_warp);
 }
 
 __global__ void __launch_bounds__(kThreads)
-    AddValues(const uint16_t* leaf_of, const double* values, uint64_t rows, double* scores) {
+    AddValues(const uint16_t* node_of, const double* values, uint64_t rows, double* scores) {
   const uint64_t begin = blockIdx.x * kRowsOfBlock;
   for (uint64_t i = threadIdx.x; i < kRowsOfBlock && begin + i < rows; i += kThreads) {
-    scores[begin + i] += values[leaf_of[begin + i]];
+    scores[begin + i] += values[node_of[begin + i]];
   }
 }
 
@@ -231,12 +232,13 @@ __global__ void __launch_bounds__(kThreads)
 
 void RoundSlopes(const TreeView& view, const Slope* slopes, const GpuRounding& rounding,
                  uint64_t seed, const BagView& bag, cudaStream_t stream) {
-  RoundAll<<<BlocksFor(view.rows), kThreads, 0, stream>>>(view, slopes, rounding, seed, bag);
+  RoundAll<<<BlocksFor(view.rows, kRowsOfBlock), kThreads, 0, stream>>>(view, slopes, rounding,
+                                                                        seed, bag);
 }
 
 void GatherGradients(const TreeView& view, const void* by_row, uint32_t count,
                      const GradientUnits& units, cudaStream_t stream) {
-  Gather<<<BlocksFor(count), kThreads, 0, stream>>>(view, by_row, count, units);
+  Gather<<<BlocksFor(count, kRowsOfBlock), kThreads, 0, stream>>>(view, by_row, count, units);
 }
 
 void WalkRows(const WalkNode* nodes, const uint32_t* sets, const double* values, uint64_t rows,
@@ -246,8 +248,8 @@ void WalkRows(const WalkNode* nodes, const uint32_t* sets, const double* values,
 }
 
 void MarkSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
-                  uint16_t* leaf_of, cudaStream_t stream) {
-  if (tiles > 0) MarkLeaves<<<tiles, kThreads, 0, stream>>>(view, segments, count, leaf_of);
+                  SegmentMark mark, cudaStream_t stream) {
+  if (tiles > 0) MarkRows<<<tiles, kThreads, 0, stream>>>(view, segments, count, mark);
 }
 
 void SumSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
@@ -259,9 +261,10 @@ void SumSegments(const TreeView& view, const LeafSegment* segments, uint32_t cou
 }
 
 void AddSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
-                 const double* values, uint16_t* leaf_of, double* scores, cudaStream_t stream) {
-  MarkSegments(view, segments, count, tiles, leaf_of, stream);
-  AddValues<<<BlocksFor(view.rows), kThreads, 0, stream>>>(leaf_of, values, view.rows, scores);
+                 const double* values, double* scores, cudaStream_t stream) {
+  MarkSegments(view, segments, count, tiles, SegmentMark::kNode, stream);
+  AddValues<<<BlocksFor(view.rows, kRowsOfBlock), kThreads, 0, stream>>>(view.node_of, values,
+                                                                         view.rows, scores);
 }
 
 }  // namespace strata::gpu_tree

@@ -52,19 +52,21 @@ struct WalkNode {
 void WalkRows(const WalkNode* nodes, const uint32_t* sets, const double* values, uint64_t rows,
               double* scores, cudaStream_t stream);
 
-// Rows that are in one leaf.
+// Rows that are in one node.
 struct LeafSegment {
   uint32_t begin;
   uint32_t count;
   uint32_t side;
-  uint32_t leaf;
+  uint32_t node;
+  uint32_t leaf;  // of the tree: that which the node belongs to
   uint32_t first_tile;
 };
 constexpr uint32_t kSegmentTile = 2048;
 
-// leaf_of[row] is the leaf of each row in them.
+// The view's node_of[row] is the node, or the leaf, of each row in them.
+enum class SegmentMark : uint8_t { kNode, kLeaf };
 void MarkSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
-                  uint16_t* leaf_of, cudaStream_t stream);
+                  SegmentMark mark, cudaStream_t stream);
 // Sums of a leaf's slopes in halves, as ExactSum has them.
 struct SlopeHalves {
   long long gradient_upper;
@@ -77,8 +79,9 @@ void SumSegments(const TreeView& view, const LeafSegment* segments, uint32_t cou
                  const Slope* slopes, int gradient_exponent, int hessian_exponent,
                  SlopeHalves* of_leaves, cudaStream_t stream);
 
-// WalkRows for a tree all of whose rows lie in segments, which are marked in `leaf_of`.
+// WalkRows for a tree that the view has, by the values of its nodes: all rows lie in segments, or
+// are marked.
 void AddSegments(const TreeView& view, const LeafSegment* segments, uint32_t count, uint32_t tiles,
-                 const double* values, uint16_t* leaf_of, double* scores, cudaStream_t stream);
+                 const double* values, double* scores, cudaStream_t stream);
 
 }  // namespace strata::gpu_tree

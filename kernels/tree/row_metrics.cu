@@ -1,6 +1,7 @@
 // Losses of rows, what places of queries are worth, and exact sums of either.
 #include "kernels/core/bitonic_sort.cuh"
 #include "kernels/core/math.h"
+#include "kernels/tree/blocks_for.cuh"
 #include "kernels/tree/metric_kernels.cuh"
 #include "kernels/tree/shuffle.cuh"
 

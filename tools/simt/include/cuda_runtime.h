@@ -150,6 +150,7 @@ inline unsigned __vcmpgeu4(unsigned a, unsigned b) {
 inline int __popc(unsigned x) { return std::popcount(x); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
+inline int __clz(int x) { return std::countl_zero(static_cast<unsigned>(x)); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 template <typename T>
 T __ldcg(const T* from) {
