@@ -4,9 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/work_pool.h"
@@ -28,6 +31,10 @@ constexpr const char* kName = "documents";
 constexpr size_t kQueries = 512;  // that are asked in turn
 constexpr size_t kBatch = 4096;   // documents of an upsert
 constexpr size_t kChecked = 8;    // queries whose answers are compared
+constexpr size_t kConnectionsMax = 8;
+constexpr size_t kPulledKeys = 64;
+constexpr uint32_t kPulledDim = 16;
+constexpr Key kRows = 10'000;
 constexpr SearchGoal kGoal{.metric = SetMetric::kOverlapMax, .k = 100};
 
 struct Service {
@@ -50,6 +57,7 @@ Status Connect(Service& service) {
   return {};
 }
 
+// Clients share connections, as the threads of a process do.
 Result<std::unique_ptr<Service>> StartService(size_t clients) {
   auto service = std::make_unique<Service>();
   for (uint16_t rank = 0; rank < 2; ++rank) {
@@ -61,7 +69,8 @@ Result<std::unique_ptr<Service>> StartService(size_t clients) {
     STRATA_ASSIGN(auto server, Server::Start(std::move(options)));
     service->servers.push_back(std::move(server));
   }
-  for (size_t client = 0; client < clients; ++client) STRATA_TRY(Connect(*service));
+  const size_t connections = std::min(clients, kConnectionsMax);
+  for (size_t i = 0; i < connections; ++i) STRATA_TRY(Connect(*service));
   return service;
 }
 
@@ -105,7 +114,8 @@ Result<std::vector<double>> Ask(Service& service, size_t clients, const SetList&
         for (size_t i = client * 7; RealClock().Now() < end; ++i) {
           const SetLists one = One(queries, i);
           const TimeNs begin = RealClock().Now();
-          ended[client] = service.clients[client]->Search(kName, one.view(), kGoal).status();
+          Collections& of = *service.clients[client % service.clients.size()];
+          ended[client] = of.Search(kName, one.view(), kGoal).status();
           if (!ended[client].ok()) return;
           took[client].push_back(static_cast<double>(RealClock().Now() - begin) / kMillisecond);
         }
@@ -118,6 +128,28 @@ Result<std::vector<double>> Ask(Service& service, size_t clients, const SetList&
     all.insert(all.end(), took[client].begin(), took[client].end());
   }
   return all;
+}
+
+// Pulls of one client after each other until `stop`; their latencies.
+Result<std::vector<double>> Pull(RemoteStore& store, TableId table,
+                                 const std::function<bool()>& stop) {
+  std::vector<Key> keys(kPulledKeys);
+  std::vector<float> rows(kPulledKeys * kPulledDim);
+  std::vector<double> took;
+  for (Key next = 0; !stop(); next += kPulledKeys) {
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = (next + i) % kRows;
+    TablePart part;
+    part.table = table;
+    part.keys = keys;
+    part.out = rows;
+    Operation operation;
+    operation.kind = OpKind::kLookup;
+    operation.parts = {part};
+    const TimeNs begin = RealClock().Now();
+    STRATA_TRY(SubmitAndWait(store, std::move(operation)).status);
+    took.push_back(static_cast<double>(RealClock().Now() - begin) / kMillisecond);
+  }
+  return took;
 }
 
 Status Check(Collections& collections, const ItemSet& direct, const SetList& queries) {
@@ -154,9 +186,12 @@ Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t cli
 
   const TimeNs time = options.round * options.rounds;
   STRATA_TRY(Ask(*service, clients, queries, options.round).status());  // warm
+  STRATA_ASSIGN(const auto before, service->clients[0]->Stats(kName));
   const TimeNs begin = RealClock().Now();
   STRATA_ASSIGN(const std::vector<double> took, Ask(*service, clients, queries, time));
   const double seconds = static_cast<double>(RealClock().Now() - begin) / kSecond;
+  STRATA_ASSIGN(const auto stats, service->clients[0]->Stats(kName));
+  const double batches = static_cast<double>(stats.batches - before.batches);
   size_t next = 0;
   const Work one_by_one = [&](uint64_t count) -> Status {
     for (uint64_t i = 0; i < count; ++i) {
@@ -167,19 +202,66 @@ Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t cli
   };
   STRATA_ASSIGN(const auto rates,
                 MeasureRates({{"direct", one_by_one}}, options.rounds, options.round));
-  return std::vector<Figure>{{.name = fmt::format("{}", name),
-                              .unit = "queries/s",
-                              .ours = static_cast<double>(took.size()) / seconds,
-                              .peer = "the same collection in the process, one thread",
-                              .peer_value = rates[0]},
-                             {.name = fmt::format("{} p50", name),
-                              .unit = "ms",
-                              .more_is_better = false,
-                              .ours = Quantile(took, 0.5)},
-                             {.name = fmt::format("{} p99", name),
-                              .unit = "ms",
-                              .more_is_better = false,
-                              .ours = Quantile(took, 0.99)}};
+  return std::vector<Figure>{
+      {.name = fmt::format("{}", name),
+       .unit = "queries/s",
+       .ours = static_cast<double>(took.size()) / seconds,
+       .peer = "the same collection in the process, one thread",
+       .peer_value = rates[0]},
+      {.name = fmt::format("{} p50", name),
+       .unit = "ms",
+       .more_is_better = false,
+       .ours = Quantile(took, 0.5)},
+      {.name = fmt::format("{} p99", name),
+       .unit = "ms",
+       .more_is_better = false,
+       .ours = Quantile(took, 0.99)},
+      {.name = fmt::format("{} a lane's batch", name),
+       .unit = "queries",
+       .ours = static_cast<double>(stats.queries - before.queries) / batches},
+      {.name = fmt::format("{} a lane's batch takes", name),
+       .unit = "ms",
+       .more_is_better = false,
+       .ours = static_cast<double>(stats.search_ns - before.search_ns) / batches / kMillisecond}};
+}
+
+Result<std::vector<Figure>> RunPullsBesideSearches(const std::string& name, size_t clients,
+                                                   size_t documents, const BenchOptions& options) {
+  STRATA_ASSIGN(const SetDocuments drawn,
+                SetDocuments::Make(kSeed, TokenSpread::kUniform, documents, kQueries));
+  STRATA_ASSIGN(const auto service, StartService(clients));
+  STRATA_TRY(Connect(*service));  // of the pulls
+  STRATA_TRY(Load(*service->clients[0], DocumentsOf(drawn)));
+  RemoteStore& store = *service->stores.back();
+  TableSpec spec;
+  spec.name = "rows";
+  spec.dim = kPulledDim;
+  STRATA_TRY(store.CreateTable(spec));
+  const TimeNs time = options.round * options.rounds;
+  const TimeNs end = RealClock().Now() + time;
+  STRATA_ASSIGN(const auto alone, Pull(store, spec.id(), [&] { return RealClock().Now() >= end; }));
+  std::atomic<bool> is_over{false};
+  Result<std::vector<double>> searches = Internal("not asked");
+  Result<std::vector<double>> beside = Internal("not asked");
+  {
+    const std::jthread searching([&] {
+      searches = Ask(*service, clients, drawn.queries(), time);
+      is_over = true;
+    });
+    beside = Pull(store, spec.id(), [&] { return is_over.load(); });
+  }
+  STRATA_TRY(searches.status());
+  STRATA_TRY(beside.status());
+  std::vector<Figure> figures;
+  for (const auto& [text, quantile] : {std::pair{"p50", 0.5}, std::pair{"p99", 0.99}}) {
+    figures.push_back({.name = fmt::format("{} {}", name, text),
+                       .unit = "ms",
+                       .more_is_better = false,
+                       .ours = Quantile(*beside, quantile),
+                       .peer = "nobody searches",
+                       .peer_value = Quantile(alone, quantile)});
+  }
+  return figures;
 }
 
 }  // namespace strata::bench

@@ -16,4 +16,9 @@ namespace strata::bench {
 Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t clients,
                                              size_t documents, const BenchOptions& options);
 
+// What pulls of 64 rows, one after the other, take while so many clients search, beside when nobody
+// does.
+Result<std::vector<Figure>> RunPullsBesideSearches(const std::string& name, size_t clients,
+                                                   size_t documents, const BenchOptions& options);
+
 }  // namespace strata::bench

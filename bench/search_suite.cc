@@ -200,14 +200,18 @@ std::vector<Case> Cases(bool all) {
                        }});
     }
   }
+  constexpr size_t kDocuments = 200'000;  // of servers
   for (const size_t clients : {size_t{1}, size_t{8}, size_t{64}}) {
-    constexpr size_t kDocuments = 200'000;
     const std::string name =
         fmt::format("service clients={} servers=2 documents={} k={}", clients, kDocuments, kGoal.k);
     cases.push_back({name, [=](const BenchOptions& options) {
                        return RunSearchService(name, clients, kDocuments, options);
                      }});
   }
+  const std::string pulls = fmt::format("pull beside 8 searching clients documents={}", kDocuments);
+  cases.push_back({pulls, [=](const BenchOptions& options) {
+                     return RunPullsBesideSearches(pulls, 8, kDocuments, options);
+                   }});
   return cases;
 }
 
