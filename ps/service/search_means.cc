@@ -10,8 +10,8 @@ namespace strata {
 Result<std::unique_ptr<ServerSearch>> ServerSearch::Start(int lanes, const Clock& clock) {
   std::unique_ptr<ServerSearch> made(new ServerSearch(clock));
   const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const int helpers = std::max(0, processors - lanes);
-  made->threads_ = static_cast<size_t>(std::max(1, processors / lanes));
+  const int helpers = std::max(0, processors - 2 * lanes);
+  made->threads_ = static_cast<size_t>(1 + helpers / lanes);
   STRATA_ASSIGN(made->pool_, WorkPool::Start("search", helpers));
   return made;
 }

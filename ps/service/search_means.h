@@ -15,8 +15,9 @@ namespace strata {
 // Thread-safe. It outlives the collections.
 class ServerSearch {
  public:
-  // The threads that search, one a lane, and those that help them are as many as the machine has
-  // processors, or a lane each where there are more lanes.
+  // Each lane has a thread that searches, beside its own. Processors that are left help: a search
+  // is divided, and waits for all of its parts, so that threads that have to share a processor
+  // with others would hold it up.
   static Result<std::unique_ptr<ServerSearch>> Start(int lanes, const Clock& clock);
 
   // Measures the machine at the first call, for some tenths of a second.
