@@ -22,8 +22,13 @@ void AddExample(Findings* findings, uint64_t Findings::*count, const std::string
   if (findings->examples.size() < kExamplesMax) findings->examples.push_back(example);
 }
 
-ItemClient::ItemClient(uint32_t number, uint64_t seed, std::unique_ptr<RemoteStore> store)
-    : number_(number), random_(seed), store_(std::move(store)), collections_(*store_) {}
+ItemClient::ItemClient(uint32_t number, uint64_t seed, bool durable,
+                       std::unique_ptr<RemoteStore> store)
+    : number_(number),
+      durable_(durable),
+      random_(seed),
+      store_(std::move(store)),
+      collections_(*store_) {}
 
 ItemClient::~ItemClient() {
   const std::lock_guard lock(mutex_);
@@ -98,7 +103,7 @@ Status ItemClient::Put() {
     documents.push_back({.id = id, .tokens = tokens, .attributes = {}});
     used_.insert(id);
   }
-  const AckLevel ack = random_.Chance(0.1) ? AckLevel::kSynced : AckLevel::kDefault;
+  const AckLevel ack = durable_ && random_.Chance(0.1) ? AckLevel::kSynced : AckLevel::kDefault;
   STRATA_TRY(collections_.Upsert(kItemCollection, documents, ack));
   for (auto& [id, tokens] : wanted) documents_[id] = std::move(tokens);
   ++acked_;

@@ -25,7 +25,8 @@ inline constexpr const char* kItemCollection = "items";
 // them with any similarity finds no others.
 class ItemClient {
  public:
-  ItemClient(uint32_t number, uint64_t seed, std::unique_ptr<RemoteStore> store);
+  // `durable`: servers have data folders, and offer level synced.
+  ItemClient(uint32_t number, uint64_t seed, bool durable, std::unique_ptr<RemoteStore> store);
   ~ItemClient();
 
   Status Start();
@@ -53,6 +54,7 @@ class ItemClient {
   std::vector<Hit> Expected(const std::vector<Token>& query, const SearchGoal& goal) const;
 
   const uint32_t number_;
+  const bool durable_;
   Random random_;
   const std::unique_ptr<RemoteStore> store_;
   Collections collections_;

@@ -34,8 +34,9 @@ class ItemRun {
       if (client == 0) {
         STRATA_TRY(Collections(*store).Create({.name = kItemCollection, .attributes = {}}));
       }
-      clients_.push_back(std::make_unique<ItemClient>(
-          client, servers_.options().seed * 1000 + client, std::move(store)));
+      clients_.push_back(std::make_unique<ItemClient>(client,
+                                                      servers_.options().seed * 1000 + client,
+                                                      servers_.options().data, std::move(store)));
       STRATA_TRY(clients_.back()->Start());
     }
     Status status = AwaitProgress();
