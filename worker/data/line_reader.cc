@@ -73,14 +73,14 @@ Result<bool> LineReader::ReadLine(Line* line) {
 // Moves the unfinished line to the front and reads one block behind it.
 Status LineReader::Fill() {
   const size_t left = filled_ - cursor_;
-  buffer_.resize(std::max(buffer_.size(), left + options_.block_bytes));
+  const uint64_t offset = buffer_begin_ + filled_;
+  const auto wanted =
+      static_cast<size_t>(std::min<uint64_t>(options_.block_bytes, options_.size - offset));
+  buffer_.resize(std::max(buffer_.size(), left + wanted));
   std::memmove(buffer_.data(), buffer_.data() + cursor_, left);
   buffer_begin_ += cursor_;
   cursor_ = 0;
   filled_ = left;
-  const uint64_t offset = buffer_begin_ + filled_;
-  const auto wanted =
-      static_cast<size_t>(std::min<uint64_t>(options_.block_bytes, options_.size - offset));
   const std::span<char> space(buffer_.data() + filled_, wanted);
   STRATA_ASSIGN(const size_t read, file_->ReadAt(offset, std::as_writable_bytes(space)));
   if (read < wanted) {
