@@ -131,22 +131,34 @@ ScanSearch::ScanSearch(std::span<const std::span<const Token>> queries)
   STRATA_CHECK(queries.size() <= kMostQueries);
 }
 
+// The lists of kLanes documents from `place` on, of which `here` are there: where they stand, or,
+// if they stand nowhere side by side, in `room`, which has place for so many.
+template <>
+const uint16_t* ScanSearch::ListsAt(const SetBlock& block, const SetBlock::Run& run, uint32_t place,
+                                    uint32_t here, std::span<uint16_t> room) {
+  const uint16_t* const lists = block.ShortLists(run, place);
+  if (here == kLanes) return lists;
+  std::copy_n(lists, here * run.length, room.data());
+  return room.data();
+}
+template <>
+const uint32_t* ScanSearch::ListsAt(const SetBlock& block, const SetBlock::Run& run, uint32_t place,
+                                    uint32_t here, std::span<uint32_t> room) {
+  block.ListsOf(run, place, here, room.data());
+  return room.data();
+}
+
 template <typename Number>
-void ScanSearch::SearchRun(const SetBlock& block, const SetBlock::Run& run, const Number* forward,
+void ScanSearch::SearchRun(const SetBlock& block, const SetBlock::Run& run,
                            std::span<const uint64_t> allowed, std::span<TopHits> hits) const {
   static const AddUpFunction<Number> add_up = FastestAddUp<Number>();
   const size_t used = std::bit_width(run.length);
   LeastOverlaps least(run.length, used, hits);
   Columns overlaps;
-  std::vector<Number> last;  // documents, with others that are not there
+  std::vector<Number> room(kLanes * run.length);
   for (uint32_t place = run.begin; place < run.end && least.reachable != 0; place += kLanes) {
-    const size_t here = std::min<size_t>(kLanes, run.end - place);
-    const Number* lists = forward + run.first_token + uint64_t{run.length} * (place - run.begin);
-    if (here < kLanes) {
-      last.assign(lists, lists + here * run.length);
-      last.resize(kLanes * run.length);
-      lists = last.data();
-    }
+    const uint32_t here = std::min<uint32_t>(kLanes, run.end - place);
+    const Number* const lists = ListsAt<Number>(block, run, place, here, room);
     add_up(words_.data(), lists, run.length, used, overlaps);
     const Words reached = Reached(overlaps, used, least);
     for (size_t lane = 0; lane < here; ++lane) {
@@ -176,11 +188,14 @@ void ScanSearch::Search(const SetBlock& block, std::span<const uint64_t> allowed
       if (list < block.lists()) words_[list] |= uint32_t{1} << q;
     }
   }
-  block.VisitForward([&](const auto* forward) {
-    for (const SetBlock::Run& run : block.runs()) {
-      if (run.length > 0) SearchRun(block, run, forward, allowed, hits);
+  for (const SetBlock::Run& run : block.runs()) {
+    if (run.length == 0) continue;
+    if (block.is_short()) {
+      SearchRun<uint16_t>(block, run, allowed, hits);
+    } else {
+      SearchRun<uint32_t>(block, run, allowed, hits);
     }
-  });
+  }
 }
 
 }  // namespace strata

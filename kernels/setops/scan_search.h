@@ -26,8 +26,11 @@ class ScanSearch {
 
  private:
   template <typename Number>
-  void SearchRun(const SetBlock& block, const SetBlock::Run& run, const Number* forward,
-                 std::span<const uint64_t> allowed, std::span<TopHits> hits) const;
+  static const Number* ListsAt(const SetBlock& block, const SetBlock::Run& run, uint32_t place,
+                               uint32_t here, std::span<Number> room);
+  template <typename Number>
+  void SearchRun(const SetBlock& block, const SetBlock::Run& run, std::span<const uint64_t> allowed,
+                 std::span<TopHits> hits) const;
 
   std::vector<std::span<const Token>> queries_;
   std::vector<uint32_t> words_;  // of the block that is searched, by list

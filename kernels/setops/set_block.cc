@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <type_traits>
@@ -10,6 +12,8 @@
 
 namespace strata {
 namespace {
+
+static_assert(std::endian::native == std::endian::little);  // ends of pages are cut to their bytes
 
 template <typename T>
 bool Rises(std::span<const T> numbers) {
@@ -86,12 +90,14 @@ Result<SetBlock> SetBlock::Restore(Parts parts) {
   block.runs_ = std::move(parts.runs);
   block.direct_ = parts.direct;
   block.rare_ = std::move(parts.rare);
-  block.short_ = std::move(parts.short_lists);
-  block.long_ = std::move(parts.long_lists);
   block.starts_.assign(lists + 1, 0);
-  block.VisitForward([&](const auto* forward) {
-    block.Invert(std::span(forward, is_short ? block.short_.size() : block.long_.size()));
-  });
+  if (is_short) {
+    block.forward_ = std::move(parts.short_lists);
+    block.Invert(std::span(std::as_const(block.forward_)));
+  } else {
+    block.SplitForward(parts.long_lists);
+    block.Invert(std::span(std::as_const(parts.long_lists)));
+  }
   return block;
 }
 
@@ -101,6 +107,10 @@ SetBlock SetBlock::Build(std::span<const DocumentId> ids, const SetList& documen
   const std::vector<uint32_t> order = block.OrderByLength(ids, documents);
   block.NumberLists(documents);
   const auto fill = [&](auto& forward) {
+    if (!block.runs_.empty()) {
+      const Run& last = block.runs_.back();
+      forward.reserve(last.first_token + uint64_t{last.length} * (last.end - last.begin));
+    }
     for (const uint32_t document : order) {
       for (const Token token : documents[document]) {
         forward.push_back(static_cast<std::decay_t<decltype(forward[0])>>(block.ListOf(token)));
@@ -108,12 +118,62 @@ SetBlock SetBlock::Build(std::span<const DocumentId> ids, const SetList& documen
     }
     block.Invert(std::span(std::as_const(forward)));
   };
-  if (block.lists() <= kShortLists) {
-    fill(block.short_);
+  if (block.is_short()) {
+    fill(block.forward_);
   } else {
-    fill(block.long_);
+    LargeArray<uint32_t> wide;
+    fill(wide);
+    block.SplitForward(wide);
   }
   return block;
+}
+
+void SetBlock::SplitForward(std::span<const uint32_t> forward) {
+  forward_.resize(forward.size());
+  for (size_t i = 0; i < forward.size(); ++i) forward_[i] = static_cast<uint16_t>(forward[i]);
+  page_end_bytes_ = longest() < 1 << 8 ? 1 : longest() < 1 << 16 ? 2 : 4;
+  page_ends_.resize(size() * (pages() - 1) * page_end_bytes_);
+  uint8_t* end = page_ends_.data();
+  for (const Run& run : runs_) {
+    const uint32_t* of = forward.data() + run.first_token;
+    for (uint32_t place = run.begin; place < run.end; ++place, of += run.length) {
+      uint32_t below = 0;
+      for (size_t page = 1; page < pages(); ++page, end += page_end_bytes_) {
+        while (below < run.length && of[below] < page * kShortLists) ++below;
+        memcpy(end, &below, page_end_bytes_);
+      }
+    }
+  }
+}
+
+void SetBlock::ListsOf(const Run& run, uint32_t place, uint32_t count, uint32_t* lists) const {
+  const uint16_t* low = ShortLists(run, place);
+  if (is_short()) {
+    std::copy_n(low, uint64_t{count} * run.length, lists);
+    return;
+  }
+  const size_t last_page = pages() - 1;
+  const uint8_t* ends = page_ends_.data() + place * last_page * page_end_bytes_;
+  for (uint32_t i = 0; i < count; ++i, low += run.length, lists += run.length) {
+    uint32_t at = 0;
+    for (size_t page = 0; page <= last_page; ++page) {
+      uint32_t end = run.length;
+      if (page < last_page) {
+        end = 0;
+        memcpy(&end, ends, page_end_bytes_);
+        ends += page_end_bytes_;
+      }
+      for (; at < end; ++at) lists[at] = static_cast<uint32_t>(page * kShortLists) + low[at];
+    }
+  }
+}
+
+LargeArray<uint32_t> SetBlock::WideForward() const {
+  LargeArray<uint32_t> forward(tokens());
+  for (const Run& run : runs_) {
+    ListsOf(run, run.begin, run.end - run.begin, forward.data() + run.first_token);
+  }
+  return forward;
 }
 
 std::vector<uint32_t> SetBlock::OrderByLength(std::span<const DocumentId> ids,
@@ -126,6 +186,7 @@ std::vector<uint32_t> SetBlock::OrderByLength(std::span<const DocumentId> ids,
     return length_a != length_b ? length_a < length_b : ids[a] < ids[b];
   });
   uint64_t tokens = 0;
+  ids_.reserve(order.size());
   for (const uint32_t document : order) {
     const auto length = static_cast<uint32_t>(documents[document].size());
     const auto place = static_cast<uint32_t>(ids_.size());
@@ -151,6 +212,7 @@ void SetBlock::NumberLists(const SetList& documents) {
   }
   std::sort(rare_.begin(), rare_.end());
   rare_.erase(std::unique(rare_.begin(), rare_.end()), rare_.end());
+  rare_.shrink_to_fit();
   starts_.assign(direct_ + rare_.size() + 1, 0);
 }
 
@@ -208,8 +270,8 @@ SetBlock::Places SetBlock::With(Token token) const {
 
 size_t SetBlock::bytes() const {
   return ids_.size() * sizeof(DocumentId) + runs_.size() * sizeof(Run) +
-         short_.size() * sizeof(uint16_t) + long_.size() * sizeof(uint32_t) +
-         rare_.size() * sizeof(Token) + (starts_.size() + frequent_.size()) * sizeof(uint32_t) +
+         forward_.size() * sizeof(uint16_t) + page_ends_.size() + rare_.size() * sizeof(Token) +
+         (starts_.size() + frequent_.size()) * sizeof(uint32_t) +
          postings_.size() * sizeof(uint16_t) + bits_.size() * sizeof(uint64_t);
 }
 

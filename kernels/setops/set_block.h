@@ -3,7 +3,8 @@
 // Documents stand in the order of their length, equal ones in that of their ids; a document's place
 // in that order fits 16 bits. Documents of one length are a run.
 //
-//   forward    for each run its tokens, document by document
+//   forward    for each run its tokens, document by document, 2 bytes each and some for a document
+//              where the block has more than 65,536 different ones
 //   inverted   for each token the places of the documents that have it, ascending: 2 bytes each,
 //   or,
 //              if at least a 16th of the block has it, one bit for each place, which is no longer
@@ -66,7 +67,7 @@ class SetBlock {
   size_t size() const { return ids_.size(); }
   // 64-bit words that have a bit for each document; whole cache lines, so some are to spare.
   size_t words() const { return (size() + 511) / 512 * 8; }
-  uint64_t tokens() const { return short_.size() + long_.size(); }  // of all documents
+  uint64_t tokens() const { return forward_.size(); }  // of all documents
   uint32_t longest() const { return runs_.empty() ? 0 : runs_.back().length; }
   std::span<const DocumentId> ids() const { return ids_; }  // by place
   std::span<const Run> runs() const { return runs_; }       // ascending
@@ -76,16 +77,27 @@ class SetBlock {
   Token TokenOf(size_t list) const {
     return list < direct_ ? static_cast<Token>(list) : rare_[list - direct_];
   }
+  // Whether 16 bits number all lists.
+  bool is_short() const { return lists() <= kShortLists; }
   // The lists of all documents, one behind another: in order of their places, and of a document in
-  // that of its tokens. `visit` is called with a const uint16_t* or a const uint32_t*.
+  // that of its tokens. `visit` is called with a const uint16_t* or, unless is_short(), with a
+  // const uint32_t* to numbers that are put together for it: whoever needs some of them asks
+  // ListsOf.
   template <typename Visit>
   void VisitForward(const Visit& visit) const {
-    if (lists() <= kShortLists) {
-      visit(short_.data());
+    if (is_short()) {
+      visit(forward_.data());
     } else {
-      visit(long_.data());
+      visit(WideForward().data());
     }
   }
+  // Where the lists of the run's documents from `place` on stand, or, unless is_short(), the lower
+  // 16 bits of each.
+  const uint16_t* ShortLists(const Run& run, uint32_t place) const {
+    return forward_.data() + run.first_token + uint64_t{run.length} * (place - run.begin);
+  }
+  // The lists of `count` documents of a run, from `place` on: run.length each, to `lists`.
+  void ListsOf(const Run& run, uint32_t place, uint32_t count, uint32_t* lists) const;
   Places With(Token token) const;
   // What it is made of, for copies elsewhere: list i is postings()[starts()[i] .. starts()[i + 1]),
   // or, if that is empty and frequent()[j] is i, the bits from bits()[j * words()] on.
@@ -104,13 +116,20 @@ class SetBlock {
   void NumberLists(const SetList& documents);
   template <typename Number>
   void Invert(std::span<const Number> forward);
+  void SplitForward(std::span<const uint32_t> forward);
+  LargeArray<uint32_t> WideForward() const;
+  size_t pages() const { return (lists() + kShortLists - 1) / kShortLists; }
 
   std::vector<DocumentId> ids_;
   std::vector<Run> runs_;
-  uint32_t direct_ = 0;              // tokens below it have list number `token`
-  std::vector<Token> rare_;          // others that occur, ascending: list direct_ + i
-  LargeArray<uint16_t> short_;       // forward, if there are few lists
-  LargeArray<uint32_t> long_;        // else
+  uint32_t direct_ = 0;      // tokens below it have list number `token`
+  std::vector<Token> rare_;  // others that occur, ascending: list direct_ + i
+  // Forward: of each list number the lower 16 bits. Where there are more lists, they have pages of
+  // 65,536, and page_ends_ says for each document and page but the last how many of the document's
+  // lists are in pages up to that, in page_end_bytes_ bytes each.
+  LargeArray<uint16_t> forward_;
+  LargeArray<uint8_t> page_ends_;
+  uint32_t page_end_bytes_ = 0;
   std::vector<uint32_t> starts_{0};  // in postings_, of each list and one more
   LargeArray<uint16_t> postings_;
   std::vector<uint32_t> frequent_;  // lists that are bits, ascending

@@ -95,12 +95,12 @@ Document Segment::At(uint32_t place) const {
   const auto run =
       std::upper_bound(block_.runs().begin(), block_.runs().end(), place,
                        [](uint32_t at, const SetBlock::Run& of) { return at < of.end; });
-  const uint64_t first = run->first_token + uint64_t{run->length} * (place - run->begin);
-  block_.VisitForward([&](const auto* lists) {
-    for (uint64_t i = first; i < first + run->length; ++i) {
-      document.tokens.push_back(numbers_->TokenOf(block_.TokenOf(lists[i])));
-    }
-  });
+  std::vector<uint32_t> lists(run->length);
+  block_.ListsOf(*run, place, 1, lists.data());
+  document.tokens.reserve(lists.size());
+  for (const uint32_t list : lists) {
+    document.tokens.push_back(numbers_->TokenOf(block_.TokenOf(list)));
+  }
   std::sort(document.tokens.begin(), document.tokens.end());
   const auto values = attributes_.begin() + static_cast<ptrdiff_t>(place * attributes_each_);
   document.attributes.assign(values, values + static_cast<ptrdiff_t>(attributes_each_));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <random>
 
 #include "tests/kernels/setops/random_sets.h"
 
@@ -29,6 +30,91 @@ test::Tokens TokensAt(const SetBlock& block, const SetBlock::Run& run, uint32_t 
 }
 
 class SetBlockOf : public testing::TestWithParam<test::Spread> {};
+
+// Pages of 65,536 lists, of short, longer and very long documents; put together again, it is the
+// same.
+TEST(SetBlockOfManyTokens, HasThemInAllPages) {
+  for (const size_t longest : {40U, 300U, 70'000U}) {
+    std::mt19937_64 random(longest);
+    test::Documents of;
+    for (DocumentId id = 0; id < 12'000'000 / longest / 10 || id < 40; ++id) {
+      const size_t length = id == 0 ? longest : random() % (longest + 1);
+      test::Tokens tokens;
+      for (size_t i = 0; i < length && i < 3'000'000; ++i) {
+        tokens.push_back(static_cast<Token>(random() % 400'000));
+      }
+      std::sort(tokens.begin(), tokens.end());
+      tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+      of.ids.push_back(id);
+      of.sets.push_back(tokens);
+    }
+    const SetBlock block = SetBlock::Build(of.ids, test::Lists(of.sets).view());
+    ASSERT_GT(block.lists(), 131'072U);
+    SetBlock::Parts parts{.ids = {block.ids().begin(), block.ids().end()},
+                          .runs = {block.runs().begin(), block.runs().end()},
+                          .direct = block.direct(),
+                          .rare = {block.rare().begin(), block.rare().end()},
+                          .short_lists = {},
+                          .long_lists = {}};
+    for (const auto& run : block.runs()) {
+      for (uint32_t place = run.begin; place < run.end; ++place) {
+        const test::Tokens& expected = of.sets[block.ids()[place]];
+        std::vector<uint32_t> lists(run.length);
+        block.ListsOf(run, place, 1, lists.data());
+        test::Tokens tokens;
+        for (const uint32_t list : lists) tokens.push_back(block.TokenOf(list));
+        ASSERT_EQ(tokens, expected);
+        parts.long_lists.insert(parts.long_lists.end(), lists.begin(), lists.end());
+      }
+      if (run.length == 0) continue;
+      ASSERT_EQ(TokensAt(block, run, run.end - 1), of.sets[block.ids()[run.end - 1]]);
+    }
+    const auto again = SetBlock::Restore(std::move(parts));
+    ASSERT_TRUE(again.ok()) << again.status().ToString();
+    ASSERT_EQ(again->bytes(), block.bytes());
+    ASSERT_TRUE(std::ranges::equal(again->postings(), block.postings()));
+    ASSERT_TRUE(std::ranges::equal(again->starts(), block.starts()));
+  }
+}
+
+TEST(SetBlockOfParts, WhatIsNoBlockIsNamed) {
+  const auto parts = [] {
+    return SetBlock::Parts{.ids = {9, 4, 5},
+                           .runs = {{1, 0, 1, 0}, {2, 1, 3, 1}},
+                           .direct = 3,
+                           .rare = {65'536},
+                           .short_lists = {0, 0, 2, 1, 3},
+                           .long_lists = {}};
+  };
+  const auto error_of = [](SetBlock::Parts of) {
+    return SetBlock::Restore(std::move(of)).status().message();
+  };
+  EXPECT_EQ(error_of(parts()), "");
+  auto of = parts();
+  of.ids = {9, 5, 4};
+  EXPECT_EQ(error_of(of), "ids of places 1 to 3 do not ascend");
+  of = parts();
+  of.short_lists[2] = 0;
+  EXPECT_EQ(error_of(of), "place 1: expected rising numbers of 4 lists, found others, the last 0");
+  of = parts();
+  of.short_lists[4] = 4;
+  EXPECT_EQ(error_of(of), "place 2: expected rising numbers of 4 lists, found others, the last 4");
+  of = parts();
+  of.rare = {65'535};
+  EXPECT_NE(error_of(of), "");
+  of = parts();
+  of.runs[1].length = 1;
+  EXPECT_NE(error_of(of), "");
+  of = parts();
+  of.runs[1].end = 4;
+  EXPECT_NE(error_of(of), "");
+  of = parts();
+  of.direct = 65'537;
+  EXPECT_NE(error_of(of), "");
+  of = parts();
+  of.long_lists = {1};
+  EXPECT_EQ(error_of(of), "the numbers of 4 lists have another width");
+}
 
 TEST_P(SetBlockOf, RandomDocumentsHasEachTokenOfEachBothWays) {
   for (const size_t documents : {0, 1, 15, 16, 17, 511, 512, 513, 3000}) {
