@@ -18,6 +18,7 @@ using Row = format::ItemManifest::Segment;
 
 constexpr size_t kPartBytes = size_t{8} << 20;
 constexpr const char* kManifestKey = "manifest";
+constexpr const char* kPuttingKey = "putting";
 constexpr const char* kWhatToDo =
     "; bring the folder back from a copy, or start the collection anew";
 
@@ -164,17 +165,25 @@ Status ImageStore::OpenToWrite() {
   STRATA_ASSIGN(auto records, open_(RecordAccess::kWrite));
   STRATA_ASSIGN(manifest_, ReadManifest(*records));
   const std::set<std::string> in_force = KeysOf(manifest_);
-  std::vector<RecordChange> unknown;
-  for (const char* const kind : {"image/", "live/", "order/"}) {
-    STRATA_ASSIGN(const std::vector<std::string> keys, records->Keys(kind));
-    for (const std::string& key : keys) {
-      if (!in_force.contains(key)) unknown.push_back({key, std::nullopt});
-    }
+  STRATA_ASSIGN(const std::optional<std::string> putting, records->Read(kPuttingKey));
+  std::vector<RecordChange> left;
+  for (size_t at = 0; putting && at < putting->size();) {
+    const size_t end = putting->find('\n', at);
+    std::string key = putting->substr(at, end - at);
+    if (!in_force.contains(key)) left.push_back({std::move(key), std::nullopt});
+    at = end == std::string::npos ? putting->size() : end + 1;
   }
-  if (!unknown.empty()) STRATA_TRY(records->Commit(unknown));
+  if (!left.empty()) STRATA_TRY(records->Commit(left));
   std::erase_if(orders_, [&](const auto& one) { return !in_force.contains(OrderKey(one.first)); });
   records_ = std::move(records);
   return {};
+}
+
+// The name is there no later than the record.
+Status ImageStore::PutNamed(const std::string& key, std::span<const std::byte> value) {
+  putting_ += key + '\n';
+  STRATA_TRY(records_->Put(kPuttingKey, BytesOf(putting_)));
+  return records_->Put(key, value);
 }
 
 Result<uint64_t> ImageStore::OrderOf(const Numbers& numbers) {
@@ -182,7 +191,7 @@ Result<uint64_t> ImageStore::OrderOf(const Numbers& numbers) {
     if (known == numbers) return order;
   }
   const uint64_t order = orders_.empty() ? 1 : orders_.rbegin()->first + 1;
-  STRATA_TRY(records_->Put(OrderKey(order), format::EncodeTokenOrder(order, numbers->Order())));
+  STRATA_TRY(PutNamed(OrderKey(order), format::EncodeTokenOrder(order, numbers->Order())));
   orders_[order] = numbers;
   return order;
 }
@@ -194,7 +203,7 @@ Result<uint32_t> ImageStore::PutImage(const SegmentState& state, uint64_t order)
   uint32_t parts = 0;
   for (size_t at = 0; at < bytes.size(); at += kPartBytes, ++parts) {
     const auto part = std::span(bytes).subspan(at, std::min(kPartBytes, bytes.size() - at));
-    STRATA_TRY(records_->Put(PartKey(state.number, parts), part));
+    STRATA_TRY(PutNamed(PartKey(state.number, parts), part));
   }
   ++images_written_;
   bytes_written_ += bytes.size();
@@ -209,6 +218,7 @@ Status ImageStore::Save(const ItemSetState& state, uint64_t from, uint64_t cover
 
 Status ImageStore::TrySave(const ItemSetState& state, uint64_t from, uint64_t covered) {
   STRATA_TRY(OpenToWrite());
+  putting_.clear();
   format::ItemManifest next{
       .lineage = lineage_, .lane = lane_, .from = from, .covered = covered, .segments = {}};
   std::vector<RecordChange> changes;

@@ -5,10 +5,11 @@
 //   image/NUMBER/PART   proto/format/segment_image.h, in parts of up to 8 MiB
 //   live/NUMBER         live bits of a segment with dead documents, proto/format/item_list.h
 //   order/NUMBER        an order of tokens, which segments share, likewise
+//   putting             keys of images and orders that are, or were last, put before a commit
 //
 // Images and orders are put first. One commit then changes the manifest and the live bits, and
-// removes what is not in force any more; what no manifest names is removed when the store is opened
-// for writing.
+// removes what is not in force any more; what was put and no manifest names is removed when the
+// store is opened for writing.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +54,7 @@ class ImageStore {
   Result<format::ItemManifest> ReadManifest(const RecordStore& records) const;
   Status OpenToWrite();
   Status TrySave(const ItemSetState& state, uint64_t from, uint64_t covered);
+  Status PutNamed(const std::string& key, std::span<const std::byte> value);
   Result<uint64_t> OrderOf(const Numbers& numbers);
   Result<uint32_t> PutImage(const SegmentState& state, uint64_t order);
   Result<Numbers> LoadOrder(const RecordStore& records, uint64_t order) const;
@@ -66,6 +68,7 @@ class ImageStore {
   std::unique_ptr<RecordStore> records_;  // null: to be opened
   format::ItemManifest manifest_;         // in force, while there is a store
   std::map<uint64_t, Numbers> orders_;    // that are stored
+  std::string putting_;                   // the keys, a line each
   uint64_t images_written_ = 0;
   uint64_t bytes_written_ = 0;
 };

@@ -4,7 +4,7 @@
 //   segments   immutable; deleted documents are bits beside them
 //
 // A full tail becomes a segment of level 0. Sixteen segments of a level become one of the next, up
-// to 65,536 documents at level 2; there segments more than a quarter of whose documents are gone
+// to 65,536 documents at level 2; there segments more than an eighth of whose documents are gone
 // are merged with each other. Merges run on a thread of their own: searches and changes go on.
 //
 // A search sees the collection as it was at one moment after the call began: every change that had

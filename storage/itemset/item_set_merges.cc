@@ -56,7 +56,7 @@ std::vector<uint16_t> ItemSet::Thinned() const {
 
 bool ItemSet::IsThin(const Held& held) {
   return held.segment != nullptr && held.level == kLevels - 1 &&
-         held.dead * 4 > held.segment->size();
+         held.dead * 8 > held.segment->size();
 }
 
 // No slots: there is nothing to merge. Large ones first: small ones never end while changes come,

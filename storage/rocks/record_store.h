@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
 
@@ -30,15 +29,14 @@ class RecordStore {
 
   virtual const std::string& name() const = 0;  // for messages: its folder
 
-  // Will be durable with the next commit; in a crash before it may or may not be there.
+  // Will be durable with the next commit; after a crash before that it may be there, but then so is
+  // all that was put before it.
   virtual Status Put(const std::string& key, std::span<const std::byte> value) = 0;
   // All of the changes or none; durable when it returns, with whatever was put before.
   virtual Status Commit(std::span<const RecordChange> changes) = 0;
 
   // kCorrupt: the disk returned other bytes than were written.
   virtual Result<std::optional<std::string>> Read(const std::string& key) const = 0;
-  // Those that begin with it, ascending.
-  virtual Result<std::vector<std::string>> Keys(const std::string& prefix) const = 0;
 };
 
 enum class RecordAccess {

@@ -18,7 +18,7 @@ Status FromRocks(const rocksdb::Status& status, const std::string& folder) {
   if (status.ok()) return {};
   const std::string text = fmt::format("{}: {}", folder, status.ToString());
   if (IsNoRoom(status)) return DiskFull(text + "; free space there");
-  if (status.IsCorruption()) {
+  if (status.IsCorruption() || status.IsPathNotFound()) {
     return Corrupt(text +
                    "; a file of the folder was changed or is gone: bring the folder back "
                    "from a copy");
@@ -95,17 +95,6 @@ class RocksRecordStore : public RecordStore {
     return std::optional(std::move(value));
   }
 
-  Result<std::vector<std::string>> Keys(const std::string& prefix) const override {
-    std::vector<std::string> keys;
-    const std::unique_ptr<rocksdb::Iterator> iterator(db_->NewIterator(rocksdb::ReadOptions()));
-    for (iterator->Seek(prefix); iterator->Valid() && iterator->key().starts_with(prefix);
-         iterator->Next()) {
-      keys.push_back(iterator->key().ToString());
-    }
-    STRATA_TRY(FromRocks(iterator->status(), folder_));
-    return keys;
-  }
-
  private:
   const std::string folder_;
   const std::unique_ptr<rocksdb::DB> db_;
@@ -125,9 +114,6 @@ class NoRecords : public RecordStore {
   }
   Result<std::optional<std::string>> Read(const std::string&) const override {
     return std::optional<std::string>();
-  }
-  Result<std::vector<std::string>> Keys(const std::string&) const override {
-    return std::vector<std::string>();
   }
 
  private:

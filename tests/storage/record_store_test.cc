@@ -50,9 +50,6 @@ TEST(RecordStore, WhatWasCommittedStays) {
   EXPECT_EQ(Read(**store, "a"), "1");
   EXPECT_EQ(Read(**store, "image/1"), TextOf(Large(1)));
   EXPECT_EQ(Read(**store, "image/2"), std::nullopt);
-  const auto keys = (*store)->Keys("image/");
-  ASSERT_TRUE(keys.ok());
-  EXPECT_EQ(*keys, std::vector<std::string>{"image/1"});
 }
 
 uint64_t BytesOf(const std::string& folder) {
@@ -133,9 +130,16 @@ TEST(RecordStore, DamageIsFound) {
     content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 1);
     WriteWholeFile(path + "/" + name, content);
   }
-  const auto store = open(RecordAccess::kRead);
-  ASSERT_TRUE(store.ok()) << store.status().ToString();
-  EXPECT_EQ((*store)->Read("image").status().code(), StatusCode::kCorrupt);
+  const auto read = [&] {
+    const auto store = open(RecordAccess::kRead);
+    return store.ok() ? (*store)->Read("image").status() : store.status();
+  };
+  EXPECT_EQ(read().code(), StatusCode::kCorrupt) << read().ToString();
+  for (const std::string& name : *names) {
+    if (!name.ends_with(".blob")) continue;
+    ASSERT_TRUE(RealDisk().Remove(path + "/" + name).ok());
+  }
+  EXPECT_EQ(read().code(), StatusCode::kCorrupt) << read().ToString();
 }
 
 }  // namespace

@@ -14,16 +14,28 @@
 
 namespace strata::test {
 
+inline void ApplyTo(ItemSetModel& model, const std::vector<format::ItemChange>& changes) {
+  for (const format::ItemChange& change : changes) {
+    if (change.is_upsert) {
+      model.Upsert({change.id, change.tokens, change.attributes});
+    } else {
+      model.Delete(change.id);
+    }
+  }
+}
+
 // Some changes of few ids.
 class LoggedChanges {
  public:
-  explicit LoggedChanges(uint64_t ids) : ids_(ids) {}
+  explicit LoggedChanges(uint64_t ids, uint64_t seed = 0) : ids_(ids), seed_(seed) {}
+
+  DocumentId IdOf(uint64_t i) const { return Mix64(i); }  // of ids
 
   std::vector<format::ItemChange> Of(Lsn lsn) const {
-    Random random(lsn);
+    Random random(Mix64(seed_) + lsn);
     std::vector<format::ItemChange> changes(1 + random.Below(3));
     for (format::ItemChange& change : changes) {
-      change.id = Mix64(random.Below(ids_));
+      change.id = IdOf(random.Below(ids_));
       change.is_upsert = random.Below(3) != 0;
       if (!change.is_upsert) continue;
       Token token = 0;
@@ -52,6 +64,7 @@ class LoggedChanges {
 
  private:
   const uint64_t ids_;
+  const uint64_t seed_;
 };
 
 }  // namespace strata::test

@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "storage/rocks/record_store.h"
@@ -21,13 +23,10 @@ class SimRecords {
       return std::unique_ptr<RecordStore>(std::make_unique<Store>(*this));
     };
   }
-  // Of what was put and not committed any part may be lost, or all of it.
+  // Of what was put and not committed the end may be lost, or all of it.
   void Crash() {
+    Close();
     const std::lock_guard lock(mutex_);
-    for (const auto& [key, value] : put_) {
-      if (random_.Below(2) == 0) kept_[key] = value;
-    }
-    put_.clear();
     fail_in_ = 0;
   }
   // The n-th call that writes or opens fails, and all behind it until 0 is set. A commit that fails
@@ -45,11 +44,13 @@ class SimRecords {
   class Store : public RecordStore {
    public:
     explicit Store(SimRecords& of) : of_(of) {}
+    ~Store() override { of_.Close(); }
     const std::string& name() const override { return of_.name_; }
     Status Put(const std::string& key, std::span<const std::byte> value) override {
       STRATA_TRY(of_.Fails());
       const std::lock_guard lock(of_.mutex_);
-      of_.put_[key] = {reinterpret_cast<const char*>(value.data()), value.size()};
+      of_.put_.emplace_back(key,
+                            std::string(reinterpret_cast<const char*>(value.data()), value.size()));
       return {};
     }
     Status Commit(std::span<const RecordChange> changes) override {
@@ -70,26 +71,20 @@ class SimRecords {
     }
     Result<std::optional<std::string>> Read(const std::string& key) const override {
       const std::lock_guard lock(of_.mutex_);
-      for (const auto* const of : {&of_.put_, &of_.kept_}) {
-        if (const auto found = of->find(key); found != of->end())
-          return std::optional(found->second);
-      }
-      return std::optional<std::string>();
-    }
-    Result<std::vector<std::string>> Keys(const std::string& prefix) const override {
-      const std::lock_guard lock(of_.mutex_);
-      std::map<std::string, std::string> all = of_.kept_;
-      all.insert(of_.put_.begin(), of_.put_.end());
-      std::vector<std::string> keys;
-      for (const auto& [key, value] : all) {
-        if (key.starts_with(prefix)) keys.push_back(key);
-      }
-      return keys;
+      const auto found = of_.kept_.find(key);
+      return found != of_.kept_.end() ? std::optional(found->second) : std::nullopt;
     }
 
    private:
     SimRecords& of_;
   };
+
+  void Close() {
+    const std::lock_guard lock(mutex_);
+    put_.resize(random_.Below(put_.size() + 1));
+    for (auto& [key, value] : put_) kept_[key] = std::move(value);
+    put_.clear();
+  }
 
   Status Fails() {
     const std::lock_guard lock(mutex_);
@@ -108,7 +103,7 @@ class SimRecords {
   uint64_t commits_ = 0;
   Status error_;
   std::map<std::string, std::string> kept_;
-  std::map<std::string, std::string> put_;
+  std::vector<std::pair<std::string, std::string>> put_;
 };
 
 }  // namespace strata::test
