@@ -5,6 +5,8 @@ usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--first=SEED] [--jobs=N] 
   kill       a server is killed at a random moment under load (cycles: kills; tests/soak)
   items      a server is killed at a random moment under changes of a collection and searches
              (cycles: kills; doubled: documents that came back)
+  images     collections of item sets, without servers, are killed while they change, are saved and
+             searched, and while they are opened (cycles: kills; tests/soak/items)
   failpoint  a server dies, or a call of it fails, at each failpoint (cycles: of each of both)
   client     a worker, client or admin is killed in a push, a checkpoint, a restore (cycles: kills,
              spread evenly over nine kinds, "kills" in the JSON line)
@@ -45,6 +47,7 @@ BUILD = ROOT / "build-fuzz"
 PROGRAMS = {
     "kill": ("release", "strata-soak-kill", ["--kind=server"], 2000),
     "items": ("release", "strata-soak-kill", ["--kind=items"], 1000),
+    "images": ("release", "strata-soak-items", ["--kind=kill"], 1000),
     "failpoint": ("failpoints", "strata-soak-kill", ["--kind=failpoint"], 20),
     "client": ("release", "strata-soak-caller", [], 300),
     "flip": ("release", "strata-soak-flip", [], 500),

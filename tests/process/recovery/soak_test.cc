@@ -79,6 +79,28 @@ TEST(Recovery, DamagedFilesAreRefusedOrHarmless) {
   }
 }
 
+TEST(Recovery, KilledCollectionsLoseNothing) {
+  const SoakEnd run = RunSoak("strata-soak-items", {"--cycles=40"});
+  ExpectClean(run, 40);
+  EXPECT_GT(run.json["checkpoints"], 10) << run.json;
+  EXPECT_GT(run.json["opened_with_images"], 10) << run.json;
+}
+
+TEST(Recovery, TheSoakFindsCollectionsThatForgot) {
+  const SoakEnd run = RunSoak("strata-soak-items", {"--cycles=20", "--forget=true"});
+  EXPECT_EQ(run.end, ProcessEnd{1}) << run.errors;
+  ASSERT_TRUE(run.json.is_object()) << run.errors;
+  EXPECT_GT(run.json["wrong"], 0);
+}
+
+TEST(Recovery, ACollectionIsSearchedWhileItGrows) {
+  const SoakEnd run = RunSoak("strata-soak-items",
+                              {"--kind=scale", "--documents=60000", "--deletes=6000", "--tail=16"});
+  ExpectClean(run, 1);
+  EXPECT_GT(run.json["saves"], 0) << run.json;
+  EXPECT_GT(run.json["operations"], 0) << run.json;  // answers that were judged
+}
+
 // Two cycles of each kind of fault. After two of them the survivors go on.
 TEST(Recovery, HurtGroupsOfRanksNameWhoIsToBlame) {
   const SoakEnd run = RunSoak("strata-soak-links", {"--cycles=16", "--silence=2s"}, "--slack=60s");
