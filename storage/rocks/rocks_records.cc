@@ -44,9 +44,9 @@ rocksdb::Options Settings() {
   result.max_background_jobs = 2;
   result.max_manifest_file_size = 16 * kMiB;
   result.manifest_preallocation_size = 64 << 10;
-  // What was committed is in its log, which is read last. A flush at the end has led to openings
-  // that found an earlier value of a key beside later deletions of others.
-  result.avoid_flush_during_shutdown = true;
+  // With -1 a store whose records are in one file may be opened to read by a way of RocksDB that
+  // finds no blobs (facebook/rocksdb issue 12503).
+  result.max_open_files = 256;
   result.write_buffer_size = 64 * kMiB;
   result.max_write_buffer_number = 2;
   result.enable_blob_files = true;

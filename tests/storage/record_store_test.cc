@@ -52,6 +52,20 @@ TEST(RecordStore, WhatWasCommittedStays) {
   EXPECT_EQ(Read(**store, "image/2"), std::nullopt);
 }
 
+// All of it in one file, and nothing in RocksDB's log.
+TEST(RecordStore, WhatIsInOneFileIsRead) {
+  TempFolder folder;
+  const RecordStoreOpener open = RocksRecords(folder.File("records"));
+  {
+    const auto store = open(RecordAccess::kWrite);
+    ASSERT_TRUE(store.ok()) << store.status().ToString();
+    ASSERT_TRUE((*store)->Put("image/1", Large(1)).ok());
+  }
+  const auto store = open(RecordAccess::kRead);
+  ASSERT_TRUE(store.ok()) << store.status().ToString();
+  EXPECT_EQ(Read(**store, "image/1"), TextOf(Large(1)));
+}
+
 uint64_t BytesOf(const std::string& folder) {
   uint64_t bytes = 0;
   const auto names = RealDisk().List(folder);
