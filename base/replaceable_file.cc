@@ -15,7 +15,10 @@ Status ReplaceableFile::Replace(std::string_view content) {
     return written;
   }
   STRATA_FAILPOINT("file.rename");
-  STRATA_TRY(disk_.Rename(temporary, path_));
+  if (Status renamed = disk_.Rename(temporary, path_); !renamed.ok()) {
+    static_cast<void>(disk_.Remove(temporary));
+    return renamed;
+  }
   STRATA_FAILPOINT("file.sync_folder");
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   STRATA_TRY(disk_.SyncFolder(folder.empty() ? "." : folder));

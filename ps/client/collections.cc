@@ -107,6 +107,9 @@ size_t EndOfMessage(const SetList& queries, size_t begin, const SearchGoal& goal
 
 Status ValidateCollectionSpec(const CollectionSpec& spec) {
   STRATA_TRY(ValidateName("collection name", spec.name));
+  if (spec.name.find_first_not_of('.') == std::string::npos) {
+    return Invalid(fmt::format("collection name: expected more than dots, found '{}'", spec.name));
+  }
   if (spec.attributes.size() > wire::kCollectionAttributesMax) {
     return Invalid(fmt::format("{}: expected at most {} attributes, found {}", Named(spec.name),
                                wire::kCollectionAttributesMax, spec.attributes.size()));
@@ -146,7 +149,6 @@ Status Collections::Create(const CollectionSpec& spec, TimeNs deadline) {
 // Lanes one by one: some may not have it, after an earlier attempt that went half way, and it is
 // dropped all the same.
 Status Collections::Drop(const std::string& name, TimeNs deadline) {
-  Status missing;
   size_t dropped = 0;
   const auto lanes = static_cast<uint16_t>(map_.lanes.size());
   for (uint16_t lane = 0; lane < lanes; ++lane) {
@@ -157,29 +159,50 @@ Status Collections::Drop(const std::string& name, TimeNs deadline) {
                                          .deadline = deadline})
                               .status();
     if (status.code() == StatusCode::kNotFound) {
-      missing = status;
-    } else if (!status.ok()) {
-      return status.Prefixed(Named(name));
-    } else {
-      ++dropped;
+      continue;
     }
+    STRATA_TRY(status.Prefixed(Named(name)));
+    ++dropped;
   }
-  return dropped > 0 ? Status() : missing.Prefixed(Named(name));
+  return dropped > 0 ? Status() : NotFound(fmt::format("there is no {}", Named(name)));
 }
 
 Result<std::vector<CollectionSpec>> Collections::List(TimeNs deadline) {
-  STRATA_ASSIGN(const std::vector<wire::Received> replies,
-                AskAll(Command::kListCollections, "", {}, deadline));
+  STRATA_ASSIGN(const auto of_lanes, ListByLane(deadline));
   std::vector<CollectionSpec> all;
-  for (const wire::Received& reply : replies) {
-    STRATA_ASSIGN(const auto definitions, wire::DecodeCollections(reply.payload[0].bytes()));
-    for (const wire::CollectionDefinition& definition : definitions) {
-      const auto at = std::ranges::lower_bound(all, definition.name, {}, &CollectionSpec::name);
-      if (at != all.end() && at->name == definition.name) continue;
-      all.insert(at, {definition.name, definition.attributes});
+  for (const std::vector<CollectionSpec>& of_lane : of_lanes) {
+    for (const CollectionSpec& spec : of_lane) {
+      const auto at = std::ranges::lower_bound(all, spec.name, {}, &CollectionSpec::name);
+      if (at == all.end() || at->name != spec.name) all.insert(at, spec);
     }
   }
   return all;
+}
+
+Result<std::vector<wire::LaneName>> Collections::LanesWithout(const std::string& name,
+                                                              TimeNs deadline) {
+  STRATA_ASSIGN(const auto of_lanes, ListByLane(deadline));
+  std::vector<wire::LaneName> without;
+  for (size_t lane = 0; lane < of_lanes.size(); ++lane) {
+    if (std::ranges::find(of_lanes[lane], name, &CollectionSpec::name) == of_lanes[lane].end()) {
+      without.push_back(map_.lanes[lane]);
+    }
+  }
+  return without;
+}
+
+Result<std::vector<std::vector<CollectionSpec>>> Collections::ListByLane(TimeNs deadline) {
+  STRATA_ASSIGN(const std::vector<wire::Received> replies,
+                AskAll(Command::kListCollections, "", {}, deadline));
+  std::vector<std::vector<CollectionSpec>> of_lanes;
+  for (const wire::Received& reply : replies) {
+    STRATA_ASSIGN(const auto definitions, wire::DecodeCollections(reply.payload[0].bytes()));
+    auto& of_lane = of_lanes.emplace_back();
+    for (const wire::CollectionDefinition& definition : definitions) {
+      of_lane.push_back({definition.name, definition.attributes});
+    }
+  }
+  return of_lanes;
 }
 
 Status Collections::Change(const std::string& name, std::vector<LaneMessages::Part> parts,

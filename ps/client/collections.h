@@ -39,7 +39,12 @@ class Collections {
   // One that exists with the same spec is fine.
   Status Create(const CollectionSpec& spec, TimeNs deadline = kNever);
   Status Drop(const std::string& name, TimeNs deadline = kNever);
+  // Those that any lane has, by name.
   Result<std::vector<CollectionSpec>> List(TimeNs deadline = kNever);
+  // Lanes that do not have the collection: all where there is none, some where a server came back
+  // without its data or Create ended half way. Create gives it to them, empty.
+  Result<std::vector<wire::LaneName>> LanesWithout(const std::string& name,
+                                                   TimeNs deadline = kNever);
 
   // Puts documents in, each in the place of one with its id. Of several with one id the last holds.
   Status Upsert(const std::string& name, std::span<const Document> documents,
@@ -64,6 +69,7 @@ class Collections {
  private:
   Result<std::vector<wire::Received>> AskAll(wire::Command command, const std::string& name,
                                              Message payload, TimeNs deadline);
+  Result<std::vector<std::vector<CollectionSpec>>> ListByLane(TimeNs deadline);
   Status Change(const std::string& name, std::vector<LaneMessages::Part> parts, AckLevel ack,
                 TimeNs deadline);
 

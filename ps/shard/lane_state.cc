@@ -70,8 +70,9 @@ Result<std::shared_ptr<Collection>> LaneState::FindCollection(uint32_t id) const
   const auto found = collections.of_id.find(id);
   if (found != collections.of_id.end()) return found->second;
   return NotFound(
-      fmt::format("no collection with id {:#010x} on server {} lane {}; create it first", id,
-                  config.name.server, config.name.lane));
+      fmt::format("server {} lane {} has no such collection (id {:#010x}): it was never created, "
+                  "was dropped, or the server came back without its data",
+                  config.name.server, config.name.lane, id));
 }
 
 Status LaneState::CheckOwned(std::span<const Key> keys) const {

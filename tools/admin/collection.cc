@@ -1,5 +1,6 @@
 // strata-admin collection create, drop and stats.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -18,16 +19,43 @@ using Json = nlohmann::ordered_json;
 
 bool IsJson(const Request& request) { return request.output == Request::Output::kJson; }
 
+std::vector<std::string> NamesOf(const std::vector<wire::LaneName>& lanes) {
+  std::vector<std::string> names;
+  for (const wire::LaneName& lane : lanes) {
+    names.push_back(fmt::format("server {} lane {}", lane.server, lane.lane));
+  }
+  return names;
+}
+
 }  // namespace
 
 Status RunCollectionCreate(const Request& request, std::string* out) {
   const CollectionSpec spec{request.collection.name, request.collection.attributes};
   STRATA_TRY(ValidateCollectionSpec(spec));
   STRATA_ASSIGN(const auto store, ConnectStore(request));
-  STRATA_TRY(Collections(*store).Create(spec));
-  *out = IsJson(request) ? JsonLine({{"created", spec.name}, {"attributes", spec.attributes}})
-                         : fmt::format("created collection {} with {}\n", spec.name,
-                                       Counted(spec.attributes.size(), "attribute"));
+  Collections collections(*store);
+  STRATA_ASSIGN(const std::vector<CollectionSpec> specs, collections.List());
+  const bool existed = std::ranges::find(specs, spec.name, &CollectionSpec::name) != specs.end();
+  std::vector<std::string> lacked;
+  if (existed) {
+    STRATA_ASSIGN(const auto lanes, collections.LanesWithout(spec.name));
+    lacked = NamesOf(lanes);
+  }
+  STRATA_TRY(collections.Create(spec));
+  if (IsJson(request)) {
+    *out = JsonLine({{"created", spec.name},
+                     {"attributes", spec.attributes},
+                     {"existed", existed},
+                     {"was_missing_on", lacked}});
+    return {};
+  }
+  *out = fmt::format("{} collection {} with {}\n", existed ? "there is already a" : "created",
+                     spec.name, Counted(spec.attributes.size(), "attribute"));
+  if (!lacked.empty()) {
+    *out +=
+        fmt::format("it was missing on {}, which have it now, empty: load again what they held\n",
+                    fmt::join(lacked, ", "));
+  }
   return {};
 }
 
@@ -60,13 +88,28 @@ Status RunCollectionStats(const Request& request, std::string* out) {
                   {"a batch", kRight},
                   {"attributes"}});
   Json all = Json::array();
+  std::string missing;
   for (const CollectionSpec& spec : specs) {
     if (!request.collection.name.empty() && request.collection.name != spec.name) continue;
-    STRATA_ASSIGN(const auto stats, collections.Stats(spec.name));
     std::string attributes;
     for (const std::string& name : spec.attributes) {
       attributes += (attributes.empty() ? "" : ", ") + name;
     }
+    const auto found = collections.Stats(spec.name);
+    if (found.status().code() == StatusCode::kNotFound) {
+      STRATA_ASSIGN(const auto lanes, collections.LanesWithout(spec.name));
+      const std::vector<std::string> lacking = NamesOf(lanes);
+      text.AddRow({spec.name, "-", "-", "-", "-", "-", "-", "-", "-", attributes});
+      missing += fmt::format(
+          "collection {} is missing on {}: bring those servers back with their data, or create it "
+          "again and load what they held\n",
+          spec.name, fmt::join(lacking, ", "));
+      all.push_back(
+          {{"name", spec.name}, {"attributes", spec.attributes}, {"missing_on", lacking}});
+      continue;
+    }
+    if (!found.ok()) return found.status();
+    const wire::CollectionStatsReply& stats = *found;
     const uint64_t batches = std::max<uint64_t>(stats.batches, 1);
     text.AddRow(
         {spec.name, HumanCount(stats.documents), HumanBytes(stats.bytes),
@@ -96,7 +139,7 @@ Status RunCollectionStats(const Request& request, std::string* out) {
                     "those that there are",
                     request.collection.name));
   }
-  *out = IsJson(request) ? JsonLine({{"collections", std::move(all)}}) : text.ToString();
+  *out = IsJson(request) ? JsonLine({{"collections", std::move(all)}}) : text.ToString() + missing;
   return {};
 }
 

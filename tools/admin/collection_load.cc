@@ -64,6 +64,7 @@ class DocumentReader {
   static Result<DocumentReader> Open(const CollectionRequest& request) {
     DocumentReader reader;
     STRATA_ASSIGN(reader.sets_, OpenSets(RealDisk(), request.file, request.offsets));
+    reader.first_id_ = request.first_id;
     reader.next_id_ = request.first_id;
     reader.attributes_file_ = request.attributes_file;
     if (request.attributes_file.empty()) return reader;
@@ -76,6 +77,13 @@ class DocumentReader {
     STRATA_TRY(sets_->Next(kBatch, &sets));
     std::vector<Document> documents;
     for (TokenSet& set : sets) {
+      if (has_no_id_) {
+        return Invalid(
+            fmt::format("--first-id {}: expected an id for each document up to 2^64 - 1, "
+                        "found more documents",
+                        first_id_));
+      }
+      has_no_id_ = next_id_ == UINT64_MAX;
       documents.push_back({.id = next_id_++, .tokens = std::move(set), .attributes = {}});
       if (attributes_file_.empty()) continue;
       if (row_ == attributes_.size()) {
@@ -96,7 +104,9 @@ class DocumentReader {
 
  private:
   std::unique_ptr<SetReader> sets_;
+  uint64_t first_id_ = 0;
   uint64_t next_id_ = 0;
+  bool has_no_id_ = false;  // the last document has the last one
   std::string attributes_file_;
   std::vector<std::vector<int64_t>> attributes_;
   size_t row_ = 0;
@@ -112,6 +122,7 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
   Collections collections(*store);
   STRATA_TRY(collections.Stats(load.name).status());  // it is there
   uint64_t loaded = 0;
+  bool has_sent = false;
   double seconds = 0;
   const auto run = [&]() -> Status {
     LoadProgress progress;
@@ -124,6 +135,7 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
       }
       seconds = progress.Seconds();
       if (documents == 0) return {};
+      has_sent = true;
       std::array<Status, kCalls> outcomes;
       pool->Run(kCalls, [&](size_t i) {
         if (!batches[i].empty()) {
@@ -136,10 +148,11 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
     }
   };
   if (const Status status = run(); !status.ok()) {
-    return status.Prefixed(
-        fmt::format("{} documents are loaded, some behind them may be; loading "
-                    "again puts each in its place",
-                    HumanCount(loaded)));
+    if (!has_sent) return status;
+    return Status(status.code(),
+                  fmt::format("{}\n{} documents are loaded, some behind them may be; loading again "
+                              "puts each in its place",
+                              status.message(), HumanCount(loaded)));
   }
   const double rate = static_cast<double>(loaded) / std::max(seconds, 1e-9);
   *out =

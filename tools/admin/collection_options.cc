@@ -14,17 +14,22 @@ namespace {
 constexpr size_t kMostK = 1'000'000;
 constexpr double kMostThreshold = 1e9;  // of an overlap; other scores end at 1
 
-// "price:10..20", "price:10..", "price:..20"
+// "price:10..20", "price:10..", "price:..20", "price:15"
 Result<CollectionRequest::Range> ParseRange(const std::string& text) {
   CollectionRequest::Range range;
   const size_t colon = text.find(':');
   const size_t dots = text.find("..", colon == std::string::npos ? 0 : colon);
-  const Status bad = Invalid(
-      fmt::format("--where: expected NAME:LOW..HIGH, whole numbers of which one may be left "
-                  "out, found '{}'",
-                  text));
-  if (colon == std::string::npos || colon == 0 || dots == std::string::npos) return bad;
+  const Status bad = Invalid(fmt::format(
+      "--where: expected NAME:NUMBER or NAME:LOW..HIGH, whole numbers, LOW or HIGH may be "
+      "left out, found '{}'",
+      text));
+  if (colon == std::string::npos || colon == 0) return bad;
   range.attribute = text.substr(0, colon);
+  if (dots == std::string::npos) {
+    if (!ParseWhole(text.substr(colon + 1), &range.low)) return bad;
+    range.high = range.low;
+    return range;
+  }
   const std::string low = text.substr(colon + 1, dots - colon - 1);
   const std::string high = text.substr(dots + 2);
   if (low.empty() && high.empty()) return bad;

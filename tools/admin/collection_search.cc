@@ -110,6 +110,9 @@ std::string AsText(const Answers& answers, const SetList& queries, SetMetric met
 
 Status RunCollectionSearch(const Request& request, std::string* out) {
   const CollectionRequest& search = request.collection;
+  if (!search.to.empty() && RealDisk().List(search.to).ok()) {
+    return Invalid(fmt::format("--to {}: is a folder; expected a file", search.to));
+  }
   STRATA_ASSIGN(const std::vector<TokenSet> queries, ReadQueries(search));
   STRATA_ASSIGN(const auto store, ConnectStore(request));
   Collections collections(*store);

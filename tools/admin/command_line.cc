@@ -341,12 +341,12 @@ void AddCollectionSearch(CLI::App* collection, RawLine* raw) {
   search->add_option("--offsets", request.offsets,
                      "Where queries begin in --queries, both .npy of one dimension");
   search->add_option("--metric", words.metric, MetricNames())->capture_default_str();
-  search->add_option("-k", words.k, "Best documents of each query (default 100)");
+  search->add_option("-k", words.k, "Best documents of each query, 1 to 1000000 (default 100)");
   search->add_option("--threshold", words.threshold,
                      "Only documents of this score or more: all of them, unless -k is given");
   search
       ->add_option("--where", words.where,
-                   "NAME:LOW..HIGH: only documents with such an attribute; may be repeated")
+                   "NAME:NUMBER or NAME:LOW..HIGH: only documents with such an attribute; may be repeated")
       ->allow_extra_args(false);
   search->add_option("--to", request.to,
                      "File for the answers: milliseconds, then a line of ids for each query");

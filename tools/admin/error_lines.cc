@@ -15,6 +15,9 @@ std::string ErrorLines(const Status& status) {
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     lines += fmt::format("strata-admin: {}: {}\n", StatusCodeName(status.code()), line);
   }
+  if (status.code() == StatusCode::kDeadlineExceeded) {
+    lines += "strata-admin: to wait longer for an answer, give --timeout\n";
+  }
   return lines;
 }
 

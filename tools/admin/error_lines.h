@@ -6,7 +6,8 @@
 
 namespace strata::admin {
 
-// What stderr gets: "strata-admin: INVALID: ..." for each line of the message.
+// What stderr gets: "strata-admin: INVALID: ..." for each line of the message, and what
+// to do about a deadline that has passed.
 std::string ErrorLines(const Status& status);
 
 }  // namespace strata::admin

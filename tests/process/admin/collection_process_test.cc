@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -28,6 +29,18 @@ class CollectionProcess : public AdminFixture {
   std::string Write(const std::string& name, const std::string& text) {
     WriteWholeFile(folder_.File(name), text);
     return folder_.File(name);
+  }
+  std::string DataFolder(size_t rank) const { return folder_.File(fmt::format("data-{}", rank)); }
+  void Kill(size_t rank) {
+    servers_[rank]->Signal(SIGKILL);
+    servers_[rank]->Wait();
+  }
+  void Start(size_t rank) {
+    servers_[rank] = std::make_unique<Process>(
+        ProgramPath("strata-server"),
+        ProcessOptions{.arguments = {"--config=" + config(), fmt::format("--rank={}", rank),
+                                     "--data=" + DataFolder(rank),
+                                     "--checkpoints=" + checkpoints()}});
   }
   // Each query's ids, from lines of JSON.
   std::vector<std::vector<uint64_t>> Ids(std::vector<std::string> words) {
@@ -92,14 +105,9 @@ TEST_F(CollectionProcess, FromCreateToDrop) {
   EXPECT_EQ(Ids({"--query", "100", "-k", "3"}), (AllIds{{1001, 2000, 1000}}));
 
   // What was acknowledged is there after kill -9.
-  for (int rank = 0; rank < 2; ++rank) {
-    servers_[static_cast<size_t>(rank)]->Signal(SIGKILL);
-    servers_[static_cast<size_t>(rank)]->Wait();
-    servers_[static_cast<size_t>(rank)] = std::make_unique<Process>(
-        ProgramPath("strata-server"),
-        ProcessOptions{.arguments = {"--config=" + config(), fmt::format("--rank={}", rank),
-                                     fmt::format("--data={}/data-{}", folder_.path(), rank),
-                                     "--checkpoints=" + checkpoints()}});
+  for (size_t rank = 0; rank < 2; ++rank) {
+    Kill(rank);
+    Start(rank);
   }
   for (const auto& server : servers_) {
     ASSERT_TRUE(server->WaitForOutput("ready")) << server->Errors();
@@ -134,12 +142,58 @@ TEST_F(CollectionProcess, AttributesAreLoadedAndFilterSearches) {
             0);
   EXPECT_EQ(Ids({"--query", "1", "--where", "price:0..10"}),
             (std::vector<std::vector<uint64_t>>{{1}}));
+  EXPECT_EQ(Ids({"--query", "1", "--where", "price:20"}),
+            (std::vector<std::vector<uint64_t>>{{2}}));
   EXPECT_EQ(Ids({"--query", "1", "--where", "price:..10"}),
             (std::vector<std::vector<uint64_t>>{{0, 1}}));
   const ProcessResult unknown =
       Admin({"collection", "search", "baskets", "--query", "1", "--where", "shop:1..2"});
   EXPECT_EQ(unknown.end.code, 2);
   EXPECT_THAT(unknown.errors, HasSubstr("has no attribute 'shop'"));
+}
+
+TEST_F(CollectionProcess, IdsDoNotBeginAgain) {
+  EXPECT_EQ(Admin({"collection", "create", "baskets"}).end.code, 0);
+  const std::string documents = Write("docs.txt", "1\n2\n3\n");
+  const ProcessResult wrapped =
+      Admin({"collection", "load", "baskets", documents, "--first-id", "18446744073709551614"});
+  EXPECT_EQ(wrapped.end.code, 2);
+  EXPECT_THAT(wrapped.errors,
+              HasSubstr("--first-id 18446744073709551614: expected an id for each"));
+  EXPECT_EQ(AdminJson({"collection", "stats"}).at("collections").at(0).at("documents"), 0);
+  const std::string two = Write("two.txt", "1\n2\n");
+  EXPECT_EQ(
+      Admin({"collection", "load", "baskets", two, "--first-id", "18446744073709551614"}).end.code,
+      0);
+  EXPECT_EQ(Ids({"--query", "2", "-k", "1"}),
+            (std::vector<std::vector<uint64_t>>{{18446744073709551615U}}));
+}
+
+TEST_F(CollectionProcess, AServerThatLostItsDataIsTold) {
+  EXPECT_EQ(AdminJson({"collection", "create", "baskets"}).at("existed"), false);
+  EXPECT_EQ(AdminJson({"collection", "create", "baskets"}).at("existed"), true);
+  Kill(1);
+  std::filesystem::remove_all(DataFolder(1));
+  Start(1);
+  ASSERT_TRUE(servers_[1]->WaitForOutput("ready")) << servers_[1]->Errors();
+  const ProcessResult stats = Admin({"collection", "stats"});
+  EXPECT_EQ(stats.end.code, 0) << stats.errors;
+  EXPECT_THAT(stats.output, HasSubstr("collection baskets is missing on server 1 lane 0"));
+  EXPECT_EQ(Admin({"collection", "search", "baskets", "--query", "1"}).end.code, 2);
+  const ProcessResult again = Admin({"collection", "create", "baskets"});
+  EXPECT_EQ(again.end.code, 0) << again.errors;
+  EXPECT_THAT(again.output, HasSubstr("there is already a collection baskets"));
+  EXPECT_THAT(again.output, HasSubstr("it was missing on server 1 lane 0"));
+  EXPECT_EQ(AdminJson({"collection", "create", "baskets"}).at("was_missing_on").size(), 0U);
+}
+
+TEST_F(CollectionProcess, AnswersAreNotPutInThePlaceOfAFolder) {
+  EXPECT_EQ(Admin({"collection", "create", "baskets"}).end.code, 0);
+  const ProcessResult folder =
+      Admin({"collection", "search", "baskets", "--query", "1", "--to", folder_.path()});
+  EXPECT_EQ(folder.end.code, 2);
+  EXPECT_THAT(folder.errors, HasSubstr("is a folder; expected a file"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + ".tmp"));
 }
 
 }  // namespace

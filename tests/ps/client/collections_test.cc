@@ -164,11 +164,13 @@ TEST(Collections, ErrorsNameCollectionServerAndLane) {
     }
   };
   expect(collections.Search("missing", queries.view(), {}).status(), StatusCode::kNotFound,
-         {"collection 'missing'", "server 0", "lane 0", "create it first"});
+         {"collection 'missing'", "server 0", "lane 0", "never created"});
   expect(collections.Drop("missing"), StatusCode::kNotFound, {"collection 'missing'"});
   expect(collections.Create({.name = "", .attributes = {}}), StatusCode::kInvalid,
          {"collection name", "found 0"});
   expect(collections.Create({.name = "a b", .attributes = {}}), StatusCode::kInvalid, {"0x20"});
+  expect(collections.Create({.name = "..", .attributes = {}}), StatusCode::kInvalid,
+         {"expected more than dots, found '..'"});
   expect(collections.Create({.name = "c", .attributes = {"x", "x"}}), StatusCode::kInvalid,
          {"two attributes 'x'"});
   ASSERT_TRUE(collections.Create({.name = "c", .attributes = {"x"}}).ok());
