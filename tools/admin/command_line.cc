@@ -345,8 +345,9 @@ void AddCollectionSearch(CLI::App* collection, RawLine* raw) {
   search->add_option("--threshold", words.threshold,
                      "Only documents of this score or more: all of them, unless -k is given");
   search
-      ->add_option("--where", words.where,
-                   "NAME:NUMBER or NAME:LOW..HIGH: only documents with such an attribute; may be repeated")
+      ->add_option(
+          "--where", words.where,
+          "NAME:NUMBER or NAME:LOW..HIGH: only documents with such an attribute; may be repeated")
       ->allow_extra_args(false);
   search->add_option("--to", request.to,
                      "File for the answers: milliseconds, then a line of ids for each query");
