@@ -7,16 +7,16 @@ namespace strata::bench {
 namespace {
 
 // Seconds that `count` units took.
-Result<double> Time(const Work& work, uint64_t count) {
-  const TimeNs begin = RealClock().Now();
+Result<double> Time(const Work& work, uint64_t count, const Clock& clock) {
+  const TimeNs begin = clock.Now();
   STRATA_TRY(work(count));
-  const TimeNs end = RealClock().Now();
+  const TimeNs end = clock.Now();
   return static_cast<double>(std::max<TimeNs>(end - begin, 1)) / kSecond;
 }
 
 }  // namespace
 
-Result<uint64_t> CountFor(const Work& work, TimeNs time) {
+Result<uint64_t> CountFor(const Work& work, TimeNs time, const Clock& clock) {
   constexpr uint64_t kMost = uint64_t{1} << 40;  // of work that takes no time
   const double seconds = static_cast<double>(time) / kSecond;
   uint64_t count = 1;
@@ -28,14 +28,14 @@ Result<uint64_t> CountFor(const Work& work, TimeNs time) {
   for (;; count *= 2) {
     // The first time may be for memory that is taken once: by it few units would seem enough.
     STRATA_TRY(work(count));
-    STRATA_ASSIGN(taken, Time(work, count));
+    STRATA_ASSIGN(taken, Time(work, count, clock));
     if (taken * 10 >= seconds || count == kMost) break;
   }
   // So may a later one (a kernel is loaded, or more memory taken as more batches come together):
   // the count is right once so many units did take about so long.
   while (taken * 2 < seconds && count < kMost) {
     count = scaled();
-    STRATA_ASSIGN(taken, Time(work, count));
+    STRATA_ASSIGN(taken, Time(work, count, clock));
   }
   return scaled();
 }
@@ -53,7 +53,7 @@ Result<std::vector<double>> MeasureRates(const std::vector<Contender>& contender
   for (int n = 0; n < rounds; ++n) {
     for (size_t i = 0; i < contenders.size(); ++i) {
       if (!contenders[i].work) continue;
-      const auto taken = Time(contenders[i].work, counts[i]);
+      const auto taken = Time(contenders[i].work, counts[i], RealClock());
       if (!taken.ok()) return taken.status().Prefixed(contenders[i].name);
       rates[i].push_back(static_cast<double>(counts[i]) / *taken);
     }

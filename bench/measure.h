@@ -16,8 +16,8 @@ namespace strata::bench {
 using Work = std::function<Status(uint64_t count)>;
 
 // How many units of its work take about `time` once it has warmed up, and at least one; finding out
-// takes about as long or longer, and warms up.
-Result<uint64_t> CountFor(const Work& work, TimeNs time);
+// takes about as long or longer, and warms up. Time is `clock`'s.
+Result<uint64_t> CountFor(const Work& work, TimeNs time, const Clock& clock = RealClock());
 
 struct Contender {
   std::string name;

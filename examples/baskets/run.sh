@@ -4,7 +4,10 @@
 #
 # usage: examples/baskets/run.sh [BIN]    BIN: where the programs are (build/bin)
 set -euo pipefail
-bin=$(realpath "${1:-build/bin}")
+bin=$(realpath -m "${1:-build/bin}")
+for program in strata-server strata-admin; do
+  [[ -x $bin/$program ]] || { echo "there is no $bin/$program: build it (./dev build), or name its folder" >&2; exit 2; }
+done
 folder=$(mktemp -d)
 cd "$folder"
 
