@@ -17,9 +17,17 @@ Result<std::unique_ptr<ServerSearch>> ServerSearch::Start(int lanes, const Clock
 }
 
 SearchMeans ServerSearch::Means() {
-  const std::lock_guard lock(mutex_);
-  if (!rates_) rates_ = MeasureSearchRates(clock_);
-  return {.rates = *rates_, .pool = pool_.get(), .threads = threads_, .clock = &clock_};
+  std::call_once(asked_, [this] {
+    measurer_ = std::jthread([this] {
+      rates_ = MeasureSearchRates(clock_);
+      measured_.store(&rates_, std::memory_order_release);
+    });
+  });
+  return {.rates = {},
+          .measured = &measured_,
+          .pool = pool_.get(),
+          .threads = threads_,
+          .clock = &clock_};
 }
 
 }  // namespace strata

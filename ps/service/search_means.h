@@ -1,9 +1,10 @@
 // What a server's collections are searched with: its processors, and what they were measured to do.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -20,7 +21,8 @@ class ServerSearch {
   // with others would hold it up.
   static Result<std::unique_ptr<ServerSearch>> Start(int lanes, const Clock& clock);
 
-  // Measures the machine at the first call, for some tenths of a second.
+  // The first call begins to measure the machine, on a thread of its own for some tenths of a
+  // second; until then plans are made by the rates of another one.
   SearchMeans Means();
 
  private:
@@ -29,8 +31,10 @@ class ServerSearch {
   const Clock& clock_;
   size_t threads_ = 1;  // of a search
   std::unique_ptr<WorkPool> pool_;
-  std::mutex mutex_;
-  std::optional<SearchRates> rates_;  // guarded by mutex_
+  std::once_flag asked_;
+  SearchRates rates_;  // the measurer's, until they are published
+  std::atomic<const SearchRates*> measured_ = nullptr;
+  std::jthread measurer_;  // last: it ends before what it uses
 };
 
 }  // namespace strata

@@ -133,7 +133,10 @@ Result<Answers> SearchAsPlanned(std::span<const AllowedBlock> blocks, bool is_al
   const PlannedBlocks planned_for{.blocks = blocks,
                                   .gpu_has_all = means.gpu != nullptr,
                                   .gpu_scans = means.gpu != nullptr && means.gpu->scans()};
-  of.plan = PlanSearch(planned_for, queries, goal, means.rates, means.threads);
+  const SearchRates* const measured =
+      means.measured != nullptr ? means.measured->load(std::memory_order_acquire) : nullptr;
+  of.plan = PlanSearch(planned_for, queries, goal, measured != nullptr ? *measured : means.rates,
+                       means.threads);
   of.took_ns.resize(of.plan.groups.size());
   const TimeNs planned = means.clock->Now();
   of.planning_ns = static_cast<double>(planned - begin);

@@ -1,6 +1,7 @@
 // A search of a batch of queries as its plan says, and what came of it.
 #pragma once
 
+#include <atomic>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ std::string Explain(const SearchReport& report);
 // Who searches. All of it outlives the searches.
 struct SearchMeans {
   SearchRates rates;
+  // Where rates will be that somebody measures meanwhile; null, or null there: `rates` count.
+  const std::atomic<const SearchRates*>* measured = nullptr;
   WorkPool* pool = nullptr;
   size_t threads = 1;  // of the pool, the calling one too
   const Clock* clock = nullptr;
