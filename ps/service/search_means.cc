@@ -24,10 +24,11 @@ SearchMeans ServerSearch::Means() {
     });
   });
   return {.rates = {},
-          .measured = &measured_,
           .pool = pool_.get(),
           .threads = threads_,
-          .clock = &clock_};
+          .clock = &clock_,
+          .gpu = nullptr,
+          .measured = &measured_};
 }
 
 }  // namespace strata

@@ -34,12 +34,12 @@ std::string Explain(const SearchReport& report);
 // Who searches. All of it outlives the searches.
 struct SearchMeans {
   SearchRates rates;
-  // Where rates will be that somebody measures meanwhile; null, or null there: `rates` count.
-  const std::atomic<const SearchRates*>* measured = nullptr;
   WorkPool* pool = nullptr;
   size_t threads = 1;  // of the pool, the calling one too
   const Clock* clock = nullptr;
   GpuSets* gpu = nullptr;  // holds the very blocks that are searched; null: none does
+  // Where rates will be that somebody measures meanwhile; null, or null there: `rates` count.
+  const std::atomic<const SearchRates*>* measured = nullptr;
 };
 
 // The answer to each query, best first, as a plain search would give it, whatever the plan.
