@@ -63,6 +63,16 @@ Status WaitForServers(TableStore& store, const RemoteStoreOptions& options) {
   return status;
 }
 
+LaneCallDone Fulfil(std::promise<Result<std::vector<wire::Received>>>* outcome) {
+  return [outcome](Status status, std::vector<wire::Received> replies) {
+    if (status.ok()) {
+      outcome->set_value(std::move(replies));
+    } else {
+      outcome->set_value(std::move(status));
+    }
+  };
+}
+
 }  // namespace
 
 struct RemoteStore::Impl {
@@ -222,16 +232,7 @@ void RemoteStore::Submit(Operation operation, Completion done) {
 Result<std::vector<wire::Received>> RemoteStore::CallLanes(LaneCall call) {
   std::promise<Result<std::vector<wire::Received>>> outcome;
   impl_->Post([&](ClientCore& core, TimeNs now) {
-    core.CallLanes(
-        std::move(call),
-        [&](Status status, std::vector<wire::Received> replies) {
-          if (status.ok()) {
-            outcome.set_value(std::move(replies));
-          } else {
-            outcome.set_value(std::move(status));
-          }
-        },
-        now);
+    core.CallLanes(std::move(call), Fulfil(&outcome), now);
   });
   return outcome.get_future().get();
 }
@@ -239,16 +240,7 @@ Result<std::vector<wire::Received>> RemoteStore::CallLanes(LaneCall call) {
 Result<std::vector<wire::Received>> RemoteStore::Exchange(LaneMessages messages) {
   std::promise<Result<std::vector<wire::Received>>> outcome;
   impl_->Post([&](ClientCore& core, TimeNs now) {
-    core.Exchange(
-        std::move(messages),
-        [&](Status status, std::vector<wire::Received> replies) {
-          if (status.ok()) {
-            outcome.set_value(std::move(replies));
-          } else {
-            outcome.set_value(std::move(status));
-          }
-        },
-        now);
+    core.Exchange(std::move(messages), Fulfil(&outcome), now);
   });
   return outcome.get_future().get();
 }

@@ -14,7 +14,6 @@
 namespace strata::soak {
 namespace {
 
-constexpr uint64_t kCyclesPerSeed = 100;
 constexpr uint64_t kProgressEvery = 50;
 constexpr TimeNs kLoadMax = 150 * kMillisecond;     // from the last comparison to the kill
 constexpr TimeNs kRecoveryMax = 40 * kMillisecond;  // from a start to the kill in the middle of it
@@ -139,21 +138,11 @@ class ItemRun {
 }  // namespace
 
 SoakReport RunItemSoak(uint64_t cycles, const SoakClusterOptions& cluster) {
-  SoakReport report;
-  report.soak = "items";
-  const TimeNs began = RealClock().Now();
-  SoakClusterOptions one = cluster;
-  while (report.cycles < cycles) {
-    ++report.seeds;
-    const Status status =
-        ItemRun(one, &report).Run(std::min(kCyclesPerSeed, cycles - report.cycles));
-    Count(status.Prefixed(fmt::format("seed {}, cycle {}", one.seed, report.cycles)), &report);
-    if (!status.ok()) break;
-    ++one.seed;
-  }
-  for (const std::string& example : report.findings.examples) fmt::print(stderr, "{}\n", example);
-  report.elapsed = RealClock().Now() - began;
-  return report;
+  const auto run = [one = cluster](uint64_t seed, uint64_t some, SoakReport* report) mutable {
+    one.seed = seed;
+    return ItemRun(one, report).Run(some);
+  };
+  return RunSeeds("items", cluster.seed, cycles, run);
 }
 
 }  // namespace strata::soak

@@ -11,7 +11,6 @@
 namespace strata::soak {
 namespace {
 
-constexpr uint64_t kCyclesPerSeed = 100;
 constexpr uint64_t kVerifyAllEvery = 10;
 constexpr uint64_t kProgressEvery = 50;
 constexpr TimeNs kLoadMax = 150 * kMillisecond;     // from the last comparison to the kill
@@ -91,21 +90,11 @@ class KillRun {
 }  // namespace
 
 SoakReport RunKillSoak(uint64_t cycles, const SoakClusterOptions& cluster) {
-  SoakReport report;
-  report.soak = "kill";
-  const TimeNs began = RealClock().Now();
-  SoakClusterOptions one = cluster;
-  while (report.cycles < cycles) {
-    ++report.seeds;
-    const Status status =
-        KillRun(one, &report).Run(std::min(kCyclesPerSeed, cycles - report.cycles));
-    Count(status.Prefixed(fmt::format("seed {}, cycle {}", one.seed, report.cycles)), &report);
-    if (!status.ok()) break;
-    ++one.seed;
-  }
-  for (const std::string& example : report.findings.examples) fmt::print(stderr, "{}\n", example);
-  report.elapsed = RealClock().Now() - began;
-  return report;
+  const auto run = [one = cluster](uint64_t seed, uint64_t some, SoakReport* report) mutable {
+    one.seed = seed;
+    return KillRun(one, report).Run(some);
+  };
+  return RunSeeds("kill", cluster.seed, cycles, run);
 }
 
 }  // namespace strata::soak

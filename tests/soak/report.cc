@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace strata::soak {
@@ -30,6 +31,23 @@ void Count(const Status& status, SoakReport* report) {
   if (status.ok()) return;
   fmt::print(stderr, "{}\n", status.ToString());
   ++(status.code() == StatusCode::kDeadlineExceeded ? report->hangs : report->findings.wrong);
+}
+
+SoakReport RunSeeds(const std::string& soak, uint64_t first_seed, uint64_t cycles,
+                    const SeedRun& run) {
+  constexpr uint64_t kCyclesPerSeed = 100;
+  SoakReport report;
+  report.soak = soak;
+  const TimeNs began = RealClock().Now();
+  for (uint64_t seed = first_seed; report.cycles < cycles; ++seed) {
+    ++report.seeds;
+    const Status status = run(seed, std::min(kCyclesPerSeed, cycles - report.cycles), &report);
+    Count(status.Prefixed(fmt::format("seed {}, cycle {}", seed, report.cycles)), &report);
+    if (!status.ok()) break;
+  }
+  for (const std::string& example : report.findings.examples) fmt::print(stderr, "{}\n", example);
+  report.elapsed = RealClock().Now() - began;
+  return report;
 }
 
 }  // namespace strata::soak

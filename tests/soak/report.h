@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -35,5 +36,11 @@ std::string CountsJson(const std::map<std::string, uint64_t>& counts);
 
 // Counts an error: kDeadlineExceeded as a hang, the rest as wrong; and says it on stderr.
 void Count(const Status& status, SoakReport* report);
+
+// Runs `cycles` in all, a hundred a seed from `first_seed` on, each time `run` of a seed and as
+// many cycles, which it counts in the report; until one ends in an error, which is counted.
+using SeedRun = std::function<Status(uint64_t seed, uint64_t cycles, SoakReport* report)>;
+SoakReport RunSeeds(const std::string& soak, uint64_t first_seed, uint64_t cycles,
+                    const SeedRun& run);
 
 }  // namespace strata::soak

@@ -10,6 +10,7 @@
 #include "base/sim_disk.h"
 #include "storage/itemset/logged_item_set.h"
 #include "storage/log/segment_files.h"
+#include "tests/storage/itemset/expect_model.h"
 #include "tests/storage/itemset/logged_changes.h"
 #include "tests/storage/itemset/sim_records.h"
 #include "tests/support/sanitizers.h"
@@ -56,18 +57,7 @@ class ImageStoreTest : public testing::Test {
     }
   }
   void ExpectModelOf(Lsn last, const ItemSet& set) {
-    const ItemSetModel model = kChanges.ModelOf(last);
-    ASSERT_EQ(set.Stats().documents, model.documents().size());
-    for (const auto& [id, document] : model.documents()) {
-      const auto found = set.Get(id);
-      ASSERT_TRUE(found.has_value());
-      ASSERT_EQ(*found, document);
-    }
-    const test::Tokens query{5, 10, 20, 30, 40, 41, 42, 60};
-    const SearchGoal goal{.metric = SetMetric::kJaccard, .k = 20};
-    const auto answers = set.Search(test::Lists(std::vector<test::Tokens>{query}).view(), goal, {});
-    ASSERT_TRUE(answers.ok());
-    ASSERT_EQ((*answers)[0], model.Search(query, goal, {}));
+    test::ExpectModel(kChanges.ModelOf(last), set);
   }
   // A collection with images and records of all kinds, closed.
   void MakeOne() {

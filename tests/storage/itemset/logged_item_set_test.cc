@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "base/sim_disk.h"
+#include "tests/storage/itemset/expect_model.h"
 #include "tests/storage/itemset/item_set_model.h"
 #include "tests/storage/itemset/logged_changes.h"
 #include "tests/support/temp_folder.h"
@@ -37,20 +38,7 @@ std::unique_ptr<WorkPool> Pool() {
 }
 
 // The whole collection, and answers, beside the model after `last` records.
-void ExpectModelOf(Lsn last, const ItemSet& set) {
-  const ItemSetModel model = kChanges.ModelOf(last);
-  ASSERT_EQ(set.Stats().documents, model.documents().size());
-  for (const auto& [id, document] : model.documents()) {
-    const auto found = set.Get(id);
-    ASSERT_TRUE(found.has_value());
-    ASSERT_EQ(*found, document);
-  }
-  const test::Tokens query{5, 10, 20, 30, 40, 41, 42, 60};
-  const SearchGoal goal{.metric = SetMetric::kJaccard, .k = 20};
-  const auto answers = set.Search(test::Lists(std::vector<test::Tokens>{query}).view(), goal, {});
-  ASSERT_TRUE(answers.ok());
-  ASSERT_EQ((*answers)[0], model.Search(query, goal, {}));
-}
+void ExpectModelOf(Lsn last, const ItemSet& set) { test::ExpectModel(kChanges.ModelOf(last), set); }
 
 // In the child: goes on and tells each record that is acknowledged. Does not return.
 [[noreturn]] void ChangeUntilKilled(const LogOptions& log, int told) {
