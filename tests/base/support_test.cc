@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "tests/support/free_port.h"
 #include "tests/support/process.h"
@@ -114,6 +116,18 @@ TEST(FreePortTest, HeldPortsDiffer) {
   EXPECT_NE(a.number(), 0);
   EXPECT_NE(a.number(), b.number());
   EXPECT_EQ(a.Release(), a.number());
+}
+
+TEST(FreePortTest, AReleasedPortIsNobodyElses) {
+  std::set<uint16_t> numbers;
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(numbers.insert(FreePort().Release()).second);
+  int lowest = 0;
+  int highest = 0;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> lowest >> highest;
+  if (highest - lowest > 60'000) GTEST_SKIP() << "this system hands out all ports";
+  for (const uint16_t number : numbers) {
+    EXPECT_TRUE(number < lowest || number > highest) << number;
+  }
 }
 
 TEST(WaitUntilTest, EndsEitherWay) {

@@ -6,9 +6,9 @@
 namespace strata {
 
 // Holds a free port. While held, a program that listens there fails with "address in use", so that
-// a test may ask for just that; several held at once differ. Release it right before the program
-// starts: another program could take it in between, which the system's order of handing out ports
-// makes unlikely, yet a daemon that can listen on port 0 and say which it got should do that.
+// a test may ask for just that. Released, it stays this process's until it ends: no other FreePort
+// gets it, and it is none that the system hands out to sockets that name no port, so that a daemon
+// finds it free when it starts, and again after it was killed.
 class FreePort {
  public:
   FreePort();
