@@ -55,6 +55,8 @@ TEST(AdminCommandLine, EveryCommandIsKnown) {
       {{"collection", "drop", "c"}, Command::kCollectionDrop},
       {{"collection", "stats"}, Command::kCollectionStats},
       {{"collection", "search", "c", "--query=1"}, Command::kCollectionSearch},
+      {{"collection", "get", "c", "1"}, Command::kCollectionGet},
+      {{"collection", "delete", "c", "1"}, Command::kCollectionDelete},
   };
   for (const auto& [words, command] : cases) EXPECT_EQ(Parsed(words).command, command) << words[0];
 }
@@ -306,6 +308,17 @@ TEST(AdminCommandLine, WhatACollectionIsSearchedFor) {
             UINT64_MAX);
 }
 
+TEST(AdminCommandLine, DocumentsAreNamedByTheirIds) {
+  const CollectionRequest gone = Parsed({"collection", "delete", "c", "7", "18446744073709551615",
+                                         "--ids=more", "--ack=synced"})
+                                     .collection;
+  EXPECT_EQ(gone.ids, (std::vector<DocumentId>{7, UINT64_MAX}));
+  EXPECT_EQ(gone.ids_file, "more");
+  EXPECT_EQ(gone.ack, AckLevel::kSynced);
+  EXPECT_EQ(Parsed({"collection", "search", "c", "--like=3", "--like", "0"}).collection.like,
+            (std::vector<DocumentId>{3, 0}));
+}
+
 TEST(AdminCommandLine, BadOptionsOfCollectionsAreNamed) {
   const std::pair<std::vector<const char*>, const char*> cases[] = {
       {{"search", "c", "--query", "1,x"}, "--query '1,x': column 3: expected a token"},
@@ -322,6 +335,11 @@ TEST(AdminCommandLine, BadOptionsOfCollectionsAreNamed) {
       {{"search", "c", "--query=1", "--where=price:3..2"}, "3 is above 2"},
       {{"load", "c", "f", "--first-id=-1"}, "--first-id: expected a whole number"},
       {{"load", "c", "f", "--ack=sometimes"}, "sometimes"},
+      {{"get", "c", "-7"}, "-7"},
+      {{"get", "c", "7x"},
+       "ID: expected a document's id, a whole number from 0 to 2^64 - 1, found '7x'"},
+      {{"delete", "c", "1", "1.5"}, "found '1.5'"},
+      {{"search", "c", "--like=18446744073709551616"}, "--like: expected a document's id"},
       {{"load", "c"}, "FILE"},
       {{"create"}, "NAME"},
   };

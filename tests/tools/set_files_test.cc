@@ -10,6 +10,7 @@
 
 #include "tests/support/temp_folder.h"
 #include "tests/worker/gbdt/npy_text.h"
+#include "tools/admin/id_file.h"
 
 namespace strata::admin {
 namespace {
@@ -72,6 +73,10 @@ TEST_F(SetFiles, AFolderHasASetAFileInTheOrderOfNames) {
   Write("queries/query2", "2,3");
   Write("queries/query1", "");
   EXPECT_EQ(*Read(folder_.File("queries")), (std::vector<TokenSet>{{}, {10}, {2, 3}}));
+  Write("queries/.DS_Store", "no set");
+  EXPECT_EQ(*Read(folder_.File("queries")), (std::vector<TokenSet>{{}, {10}, {2, 3}}));
+  const auto reader = OpenSets(RealDisk(), folder_.File("queries"), "");
+  EXPECT_THAT((*reader)->files(), ::testing::ElementsAre("query1", "query10", "query2"));
 }
 
 TEST_F(SetFiles, ArraysOfEachWidthAreRead) {
@@ -127,6 +132,8 @@ TEST_F(SetFiles, BadFoldersAndFilesThatAreNotThere) {
   EXPECT_EQ(missing.status().code(), StatusCode::kNotFound) << missing.status().ToString();
   ASSERT_TRUE(RealDisk().MakeFolder(folder_.File("none")).ok());
   EXPECT_THAT(Refusal(folder_.File("none")), HasSubstr("a file for each set, found none"));
+  Write("none/.hidden", "1\n");
+  EXPECT_THAT(Refusal(folder_.File("none")), HasSubstr("found none but hidden ones"));
   ASSERT_TRUE(RealDisk().MakeFolder(folder_.File("two")).ok());
   Write("two/q", "1\n2\n");
   EXPECT_THAT(Refusal(folder_.File("two")),
@@ -172,6 +179,26 @@ TEST_F(SetFiles, BadOffsetsSayWhatIsWrong) {
   EXPECT_THAT(refusal("(4,)", {0, -1, 1, 3}), HasSubstr("offset 1 is -1, behind 0"));
   EXPECT_THAT(refusal("(2, 1)", {0, 3}), HasSubstr("expected 1 dimension, found 2 dimensions"));
   EXPECT_THAT(refusal("(3,)", {0, 1, 3}), HasSubstr("row 1: expected tokens from 0"));
+}
+
+TEST_F(SetFiles, IdsAreReadHoweverTheyAreDivided) {
+  const auto read = [&](const std::string& text) {
+    return ReadIds(RealDisk(), Write("ids", text));
+  };
+  EXPECT_EQ(*read("3\n\n18446744073709551615, 0\t3\r\n7"),
+            (std::vector<DocumentId>{3, UINT64_MAX, 0, 3, 7}));
+  EXPECT_TRUE(read("\n \n")->empty());
+  const std::pair<const char*, const char*> cases[] = {
+      {"1\n2,x3\n", "ids, line 2: expected an id, a whole number from 0 to 2^64 - 1, found 'x3'"},
+      {"-1", "line 1"},
+      {"1\n\n1.5", "line 3: expected an id, a whole number from 0 to 2^64 - 1, found '1.5'"},
+      {"18446744073709551616", "found '18446744073709551616'"}};
+  for (const auto& [text, message] : cases) {
+    const auto ids = read(text);
+    EXPECT_EQ(ids.status().code(), StatusCode::kInvalid) << text;
+    EXPECT_THAT(ids.status().message(), HasSubstr(message));
+  }
+  EXPECT_EQ(ReadIds(RealDisk(), folder_.File("missing")).status().code(), StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -40,6 +40,20 @@ Result<CollectionRequest::Range> ParseRange(const std::string& text) {
       fmt::format("--where: {} is above {} in '{}', which no document is in", low, high, text));
 }
 
+Status ReadIds(std::string_view what, const std::vector<std::string>& texts,
+               std::vector<DocumentId>* ids) {
+  for (const std::string& text : texts) {
+    DocumentId id = 0;
+    if (!ParseWhole(text, &id)) {
+      return Invalid(
+          fmt::format("{}: expected a document's id, a whole number from 0 to 2^64 - 1, found '{}'",
+                      what, text));
+    }
+    ids->push_back(id);
+  }
+  return {};
+}
+
 Status ReadGoal(const CollectionWords& words, SearchGoal* goal) {
   const auto metric = SetMetricNamed(words.metric);
   if (!metric) {
@@ -81,6 +95,8 @@ Status ReadCollectionOptions(const CollectionWords& words, CollectionRequest* re
                                words.first_id));
   }
   STRATA_ASSIGN(request->ack, ParseAckLevel(words.ack));
+  STRATA_TRY(ReadIds("ID", words.ids, &request->ids));
+  STRATA_TRY(ReadIds("--like", words.like, &request->like));
   for (const std::string& text : words.queries) {
     Result<TokenSet> query = ParseSetLine(text);
     if (!query.ok()) return query.status().Prefixed(fmt::format("--query '{}'", text));

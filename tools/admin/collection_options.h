@@ -13,7 +13,9 @@ namespace strata::admin {
 struct CollectionWords {
   std::string first_id = "0";
   std::string ack = "default";
+  std::vector<std::string> ids;
   std::vector<std::string> queries;  // "1,2,3"
+  std::vector<std::string> like;     // ids
   std::string metric = "overlap_max";
   std::string k;                   // "": 100, or all with a threshold
   std::string threshold;           // "": none

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/disk.h"
@@ -14,6 +14,7 @@
 #include "tools/admin/json_line.h"
 #include "tools/admin/set_files.h"
 #include "tools/admin/store.h"
+#include "tools/admin/stored_documents.h"
 #include "tools/admin/table_text.h"
 
 namespace strata::admin {
@@ -25,33 +26,57 @@ using Answers = std::vector<std::vector<Hit>>;
 constexpr size_t kQueriesOfACall = 64;  // --timeout is for one call
 constexpr size_t kMostQueries = 10'000'000;
 
-Result<std::vector<TokenSet>> ReadQueries(const CollectionRequest& request) {
-  std::vector<TokenSet> queries = request.queries;
+struct Query {
+  TokenSet tokens;
+  std::string file = {};                // of a folder; "": from elsewhere
+  std::optional<DocumentId> like = {};  // the document whose tokens they are
+};
+
+// All but those of stored documents.
+Result<std::vector<Query>> ReadQueries(const CollectionRequest& request) {
+  std::vector<Query> queries;
+  for (const TokenSet& tokens : request.queries) queries.push_back({.tokens = tokens});
   if (!request.file.empty()) {
     STRATA_ASSIGN(const auto reader, OpenSets(RealDisk(), request.file, request.offsets));
-    STRATA_TRY(reader->Next(kMostQueries, &queries));
+    std::vector<TokenSet> sets;
+    STRATA_TRY(reader->Next(kMostQueries, &sets));
+    const std::span<const std::string> files = reader->files();
+    for (size_t i = 0; i < sets.size(); ++i) {
+      queries.push_back(
+          {.tokens = std::move(sets[i]), .file = files.empty() ? std::string() : files[i]});
+    }
   }
-  if (queries.empty()) {
-    return Invalid("there is nothing to search for: give --query 1,2,3 or --queries FILE");
+  if (queries.empty() && request.like.empty()) {
+    return Invalid(
+        "there is nothing to search for: give --query 1,2,3, --like ID or --queries FILE");
   }
   return queries;
+}
+
+Status AddStored(Collections& collections, const CollectionRequest& request,
+                 std::vector<Query>* queries) {
+  if (request.like.empty()) return {};
+  STRATA_ASSIGN(const std::vector<Document> found,
+                FindDocuments(collections, request.name, request.like));
+  STRATA_TRY(CheckAllFound(request.name, request.like, found).Prefixed("--like"));
+  for (const DocumentId id : request.like) {
+    const auto document = std::ranges::lower_bound(found, id, {}, &Document::id);
+    queries->push_back({.tokens = document->tokens, .like = id});
+  }
+  return {};
 }
 
 Result<ItemFilter> ReadFilter(Collections& collections, const CollectionRequest& request) {
   ItemFilter filter;
   if (request.where.empty()) return filter;
-  STRATA_ASSIGN(const std::vector<CollectionSpec> specs, collections.List());
-  const auto spec = std::ranges::find(specs, request.name, &CollectionSpec::name);
-  if (spec == specs.end()) {
-    return NotFound(fmt::format("there is no collection '{}'", request.name));
-  }
+  STRATA_ASSIGN(const CollectionSpec spec, FindCollection(collections, request.name));
   for (const CollectionRequest::Range& range : request.where) {
-    const auto name = std::ranges::find(spec->attributes, range.attribute);
-    if (name == spec->attributes.end()) {
+    const auto name = std::ranges::find(spec.attributes, range.attribute);
+    if (name == spec.attributes.end()) {
       return Invalid(fmt::format("--where: collection '{}' has no attribute '{}'", request.name,
                                  range.attribute));
     }
-    const auto number = static_cast<size_t>(name - spec->attributes.begin());
+    const auto number = static_cast<size_t>(name - spec.attributes.begin());
     filter.ranges.push_back({number, range.low, range.high});
   }
   return filter;
@@ -74,33 +99,75 @@ Status WriteContestFile(const std::string& path, double ms, const Answers& answe
   return WriteFileAtomically(RealDisk(), path, text);
 }
 
-std::string AsJson(const Answers& answers, const SetList& queries, SetMetric metric) {
+// Batch by batch. A document whose tokens are a query is not in its own answer: one more is asked
+// for, in its place.
+Result<Answers> FindAnswers(Collections& collections, const CollectionRequest& request,
+                            const ItemFilter& filter, const std::vector<Query>& queries) {
+  const size_t k = request.goal.k;
+  SearchGoal goal = request.goal;
+  if (!request.like.empty() && k != SearchGoal::kAll) ++goal.k;
+  Answers answers;
+  for (size_t at = 0; at < queries.size(); at += kQueriesOfACall) {
+    SetLists some;
+    const size_t end = std::min(at + kQueriesOfACall, queries.size());
+    for (size_t i = at; i < end; ++i) some.Add(queries[i].tokens);
+    STRATA_ASSIGN(Answers found, collections.Search(request.name, some.view(), goal, filter));
+    for (size_t i = at; i < end; ++i) {
+      std::vector<Hit>& hits = answers.emplace_back(std::move(found[i - at]));
+      if (queries[i].like) {
+        std::erase_if(hits, [&](const Hit& hit) { return hit.id == *queries[i].like; });
+      }
+      if (hits.size() > k) hits.resize(k);
+    }
+  }
+  return answers;
+}
+
+std::string AsJson(const Answers& answers, const std::vector<Query>& queries, const SetList& sets,
+                   SetMetric metric) {
   std::string lines;
   for (size_t i = 0; i < answers.size(); ++i) {
-    Json hits = Json::array();
+    Json line = {{"query", i}};
+    if (!queries[i].file.empty()) line["file"] = queries[i].file;
+    if (queries[i].like) line["like"] = *queries[i].like;
+    Json& hits = line["hits"] = Json::array();
     for (const Hit& hit : answers[i]) {
       hits.push_back({{"id", hit.id},
-                      {"score", ScoreOfHit(hit, metric, queries[i].size())},
+                      {"score", ScoreOfHit(hit, metric, sets[i].size())},
                       {"overlap", hit.overlap},
                       {"tokens", hit.length}});
     }
-    lines += JsonLine({{"query", i}, {"hits", std::move(hits)}});
+    lines += JsonLine(line);
   }
   return lines;
 }
 
-std::string AsText(const Answers& answers, const SetList& queries, SetMetric metric) {
+// Where queries have names there is a column of them. One that found nothing has a line, too.
+std::string AsText(const Answers& answers, const std::vector<Query>& queries, const SetList& sets,
+                   SetMetric metric) {
   using enum TableText::Align;
-  TableText text({{"query", kRight},
-                  {"document", kRight},
-                  {"score", kRight},
-                  {"in common", kRight},
-                  {"its tokens", kRight}});
+  const auto name = [](const Query& query) {
+    return query.like ? fmt::format("like {}", *query.like) : query.file;
+  };
+  const bool named =
+      std::ranges::any_of(queries, [&](const Query& query) { return !name(query).empty(); });
+  std::vector<TableText::Column> columns = {{"query", kRight}};
+  if (named) columns.push_back({"from"});
+  columns.insert(
+      columns.end(),
+      {{"document", kRight}, {"score", kRight}, {"in common", kRight}, {"its tokens", kRight}});
+  TableText text(std::move(columns));
+  const auto add = [&](size_t i, std::vector<std::string> cells) {
+    if (named) cells.insert(cells.begin(), name(queries[i]));
+    cells.insert(cells.begin(), fmt::to_string(i));
+    text.AddRow(std::move(cells));
+  };
   for (size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].empty()) add(i, {"-", "-", "-", "-"});
     for (const Hit& hit : answers[i]) {
-      text.AddRow({fmt::to_string(i), fmt::to_string(hit.id),
-                   fmt::format("{:.6g}", ScoreOfHit(hit, metric, queries[i].size())),
-                   fmt::to_string(hit.overlap), fmt::to_string(hit.length)});
+      add(i,
+          {fmt::to_string(hit.id), fmt::format("{:.6g}", ScoreOfHit(hit, metric, sets[i].size())),
+           fmt::to_string(hit.overlap), fmt::to_string(hit.length)});
     }
   }
   return text.ToString();
@@ -113,22 +180,16 @@ Status RunCollectionSearch(const Request& request, std::string* out) {
   if (!search.to.empty() && RealDisk().List(search.to).ok()) {
     return Invalid(fmt::format("--to {}: is a folder; expected a file", search.to));
   }
-  STRATA_ASSIGN(const std::vector<TokenSet> queries, ReadQueries(search));
+  STRATA_ASSIGN(std::vector<Query> queries, ReadQueries(search));
   STRATA_ASSIGN(const auto store, ConnectStore(request));
   Collections collections(*store);
+  STRATA_TRY(AddStored(collections, search, &queries));
   STRATA_ASSIGN(const ItemFilter filter, ReadFilter(collections, search));
-  SetLists sets;
-  for (const TokenSet& query : queries) sets.Add(query);
-  Answers answers;
   const TimeNs begin = RealClock().Now();
-  for (size_t at = 0; at < queries.size(); at += kQueriesOfACall) {
-    SetLists some;
-    const size_t end = std::min(at + kQueriesOfACall, queries.size());
-    for (size_t i = at; i < end; ++i) some.Add(queries[i]);
-    STRATA_ASSIGN(Answers found, collections.Search(search.name, some.view(), search.goal, filter));
-    std::ranges::move(found, std::back_inserter(answers));
-  }
+  STRATA_ASSIGN(const Answers answers, FindAnswers(collections, search, filter, queries));
   const double ms = static_cast<double>(RealClock().Now() - begin) / kMillisecond;
+  SetLists sets;
+  for (const Query& query : queries) sets.Add(query.tokens);
   if (!search.to.empty()) {
     STRATA_TRY(WriteContestFile(search.to, ms, answers));
     *out = request.output == Request::Output::kJson
@@ -136,9 +197,9 @@ Status RunCollectionSearch(const Request& request, std::string* out) {
                : fmt::format("queries answered: {} in {:.1f} ms, see {}\n",
                              HumanCount(queries.size()), ms, search.to);
   } else if (request.output == Request::Output::kJson) {
-    *out = AsJson(answers, sets.view(), search.goal.metric);
+    *out = AsJson(answers, queries, sets.view(), search.goal.metric);
   } else {
-    *out = AsText(answers, sets.view(), search.goal.metric);
+    *out = AsText(answers, queries, sets.view(), search.goal.metric);
   }
   return {};
 }

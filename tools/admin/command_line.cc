@@ -335,6 +335,10 @@ void AddCollectionSearch(CLI::App* collection, RawLine* raw) {
   search->add_option("NAME", request.name, "The collection")->required();
   search->add_option("--query", words.queries, "Tokens with commas between them; may be repeated")
       ->allow_extra_args(false);
+  search
+      ->add_option("--like", words.like,
+                   "Id of a stored document: what is like it, without itself; may be repeated")
+      ->allow_extra_args(false);
   search->add_option(
       "--queries", request.file,
       "Queries of a file: one a line; a folder with one a file; .npy with one a row");
@@ -351,6 +355,31 @@ void AddCollectionSearch(CLI::App* collection, RawLine* raw) {
       ->allow_extra_args(false);
   search->add_option("--to", request.to,
                      "File for the answers: milliseconds, then a line of ids for each query");
+}
+
+void AddAck(CLI::App* command, CollectionWords* words) {
+  command
+      ->add_option("--ack", words->ack,
+                   "applied, logged, synced, or default: logged on servers "
+                   "with a data folder")
+      ->capture_default_str();
+}
+
+void AddCollectionDocuments(CLI::App* collection, RawLine* raw) {
+  CollectionRequest& request = raw->request.collection;
+  CollectionWords& words = raw->collection;
+  CLI::App* get = AddCommand(collection, "get", "Documents by their ids: attributes and tokens",
+                             Command::kCollectionGet, raw);
+  CLI::App* gone = AddCommand(
+      collection, "delete", "Delete documents by their ids; those that there are not are no error",
+      Command::kCollectionDelete, raw);
+  for (CLI::App* command : {get, gone}) {
+    command->add_option("NAME", request.name, "The collection")->required();
+    command->add_option("ID", words.ids, "Ids of documents");
+    command->add_option("--ids", request.ids_file,
+                        "File of ids, one a line or with commas or blanks between them");
+  }
+  AddAck(gone, &words);
 }
 
 void AddCollectionCommands(CLI::App* app, RawLine* raw) {
@@ -380,10 +409,7 @@ void AddCollectionCommands(CLI::App* app, RawLine* raw) {
                    ".npy with a row of attributes for each document");
   load->add_option("--first-id", words.first_id, "Id of the first document; the others follow")
       ->capture_default_str();
-  load->add_option("--ack", words.ack,
-                   "applied, logged, synced, or default: logged on servers "
-                   "with a data folder")
-      ->capture_default_str();
+  AddAck(load, &words);
 
   CLI::App* drop = AddCommand(collection, "drop", "Drop a collection with all its documents",
                               Command::kCollectionDrop, raw);
@@ -392,6 +418,7 @@ void AddCollectionCommands(CLI::App* app, RawLine* raw) {
   CLI::App* stats = AddCommand(collection, "stats", "Documents, memory and searches of collections",
                                Command::kCollectionStats, raw);
   stats->add_option("NAME", request.name, "Only this collection");
+  AddCollectionDocuments(collection, raw);
   AddCollectionSearch(collection, raw);
 }
 

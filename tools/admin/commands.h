@@ -33,6 +33,9 @@ Status RunCollectionCreate(const Request& request, std::string* out);
 Status RunCollectionLoad(const Request& request, std::string* out);  // progress goes to stderr
 Status RunCollectionDrop(const Request& request, std::string* out);  // kRefused without yes
 Status RunCollectionStats(const Request& request, std::string* out);
+// The answer is of the documents that there are; kNotFound when some are not.
+Status RunCollectionGet(const Request& request, std::string* out);
+Status RunCollectionDelete(const Request& request, std::string* out);  // missing ids are no error
 Status RunCollectionSearch(const Request& request, std::string* out);
 
 // Whichever of the above the request names.

@@ -47,6 +47,8 @@ struct Request {
     kCollectionLoad,
     kCollectionDrop,
     kCollectionStats,
+    kCollectionGet,
+    kCollectionDelete,
     kCollectionSearch,
   };
   enum class Output : uint8_t { kTable, kJson };

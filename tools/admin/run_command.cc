@@ -52,6 +52,10 @@ Status RunCommand(const Request& request, std::string* out) {
       return RunCollectionDrop(request, out);
     case kCollectionStats:
       return RunCollectionStats(request, out);
+    case kCollectionGet:
+      return RunCollectionGet(request, out);
+    case kCollectionDelete:
+      return RunCollectionDelete(request, out);
     case kCollectionSearch:
       return RunCollectionSearch(request, out);
   }

@@ -121,6 +121,7 @@ class FolderSets : public SetReader {
   }
   uint64_t done() const override { return next_; }
   uint64_t total() const override { return names_.size(); }
+  std::span<const std::string> files() const override { return names_; }
 
  private:
   Disk& disk_;
@@ -244,8 +245,13 @@ Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
   if (file.ok()) return TextSets::Open(std::move(*file), path);
   Result<std::vector<std::string>> names = disk.List(path);
   if (!names.ok()) return file.status();
+  // What systems and editors leave there is no set.
+  std::erase_if(*names, [](const std::string& name) { return name.starts_with('.'); });
   if (names->empty()) {
-    return Invalid(fmt::format("{}: expected a folder with a file for each set, found none", path));
+    return Invalid(
+        fmt::format("{}: expected a folder with a file for each set, found none but "
+                    "hidden ones, if any",
+                    path));
   }
   return std::unique_ptr<SetReader>(std::make_unique<FolderSets>(disk, path, std::move(*names)));
 }

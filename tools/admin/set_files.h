@@ -1,13 +1,15 @@
 // Sets of tokens in files, as strata-admin loads and asks for them (docs/search.md):
 //
 //   text     a set a line: whole numbers separated by commas
-//   folder   a file for each set, a line of text each, in the order of the files' names
+//   folder   a file for each set, a line of text each, in the order of the files' names; hidden
+//            files, whose names begin with a dot, are passed over
 //   .npy     a row a set: whole numbers, those below 0 fill rows up
 //   CSR      two .npy: all tokens one behind another, and where each set begins and the last ends
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +35,8 @@ class SetReader {
   // For progress: of the file, or files of the folder.
   virtual uint64_t done() const = 0;
   virtual uint64_t total() const = 0;
+  // Of a folder: set i is in its file i. Of anything else: none.
+  virtual std::span<const std::string> files() const { return {}; }
 };
 
 // `offsets`: of a CSR pair; "": `path` tells by itself what it is. kNotFound: no such file.

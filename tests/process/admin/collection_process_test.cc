@@ -90,6 +90,26 @@ TEST_F(CollectionProcess, FromCreateToDrop) {
   EXPECT_STREQ(first, "0\t1");  // 1, then 2/3
   EXPECT_THAT(answers, HasSubstr("\n3\t4\n"));
 
+  // Who asked is in the answers, but for the contest's form.
+  const std::string folder = folder_.File("queries");
+  Write("queries/.DS_Store", "no set");
+  const ProcessResult lines = Admin({"-o", "json", "collection", "search", "baskets", "--queries",
+                                     folder, "--query", "9", "-k", "1"});
+  EXPECT_EQ(lines.output,
+            "{\"query\":0,\"hits\":[{\"id\":0,\"score\":0.0,\"overlap\":0,\"tokens\":3}]}\n"
+            "{\"query\":1,\"file\":\"query10\",\"hits\":[{\"id\":0,\"score\":1.0,\"overlap\":3,"
+            "\"tokens\":3}]}\n"
+            "{\"query\":2,\"file\":\"query2\",\"hits\":[{\"id\":3,\"score\":0.25,\"overlap\":1,"
+            "\"tokens\":4}]}\n")
+      << lines.errors;
+  const ProcessResult table =
+      Admin({"collection", "search", "baskets", "--queries", folder, "--threshold", "0.5"});
+  EXPECT_EQ(table.output,
+            "query  from     document     score  in common  its tokens\n"
+            "    0  query10         0         1          3           3\n"
+            "    0  query10         1  0.666667          2           3\n"
+            "    1  query2          -         -          -           -\n");
+
   // A CSR pair behind what is there, then a row a document.
   const std::string tokens =
       Write("t.npy", NpyText(NpyHeader("<i4", "(3,)"), std::vector<int32_t>{100, 101, 100}));
@@ -150,6 +170,57 @@ TEST_F(CollectionProcess, AttributesAreLoadedAndFilterSearches) {
       Admin({"collection", "search", "baskets", "--query", "1", "--where", "shop:1..2"});
   EXPECT_EQ(unknown.end.code, 2);
   EXPECT_THAT(unknown.errors, HasSubstr("has no attribute 'shop'"));
+}
+
+TEST_F(CollectionProcess, DocumentsAreFoundByIdAskedForAndDeleted) {
+  using AllIds = std::vector<std::vector<uint64_t>>;
+  EXPECT_EQ(Admin({"collection", "create", "baskets", "--attribute", "price"}).end.code, 0);
+  EXPECT_EQ(Admin({"collection", "load", "baskets", Write("docs.txt", "3,1,2\n1,2,4\n1,2\n\n9\n"),
+                   "--attributes",
+                   Write("p.npy", NpyText(NpyHeader("<i8", "(5, 1)"),
+                                          std::vector<int64_t>{5, -6, 7, 8, 9}))})
+                .end.code,
+            0);
+  const ProcessResult one = Admin({"collection", "get", "baskets", "1", "0"});
+  EXPECT_EQ(one.end.code, 0) << one.errors;
+  EXPECT_EQ(one.output,
+            "document  price  tokens\n"
+            "       0      5  1,2,3\n"
+            "       1     -6  1,2,4\n");
+  const ProcessResult some = Admin(
+      {"-o", "json", "collection", "get", "baskets", "7", "--ids", Write("ids", "3\n4, 8\n")});
+  EXPECT_EQ(some.end.code, 2);
+  EXPECT_EQ(some.output,
+            "{\"id\":3,\"attributes\":{\"price\":8},\"tokens\":[]}\n"
+            "{\"id\":4,\"attributes\":{\"price\":9},\"tokens\":[9]}\n");
+  EXPECT_THAT(some.errors, HasSubstr("collection 'baskets' has no document 7, 8\n"));
+
+  // Without itself, and no fewer for that.
+  EXPECT_EQ(Ids({"--like", "2", "--query", "1,2", "-k", "2", "--where", "price:..7"}),
+            (AllIds{{2, 0}, {0, 1}}));
+  EXPECT_EQ(Ids({"--like", "0", "--threshold", "0.5"}), (AllIds{{1, 2}}));
+  const ProcessResult like = Admin({"collection", "search", "baskets", "--like", "4", "-k", "1"});
+  EXPECT_EQ(like.output,
+            "query  from    document  score  in common  its tokens\n"
+            "    0  like 4         0      0          0           3\n");
+  const ProcessResult missing = Admin({"collection", "search", "baskets", "--like", "44"});
+  EXPECT_EQ(missing.end.code, 2);
+  EXPECT_THAT(missing.errors, HasSubstr("--like: collection 'baskets' has no document 44"));
+
+  const ProcessResult gone =
+      Admin({"collection", "delete", "baskets", "0", "0", "77", "--ids", folder_.File("ids")});
+  EXPECT_EQ(gone.end.code, 0) << gone.errors;
+  EXPECT_EQ(gone.output, "deleted 3 documents of collection baskets, of 6 ids\n");
+  EXPECT_EQ(AdminJson({"collection", "delete", "baskets", "0", "1"}).at("deleted"), 1);
+  EXPECT_EQ(Ids({"--query", "1,2"}), (AllIds{{2}}));
+  for (const char* command : {"get", "delete"}) {
+    const ProcessResult nothing = Admin({"collection", command, "baskets"});
+    EXPECT_EQ(nothing.end.code, 2);
+    EXPECT_THAT(nothing.errors, HasSubstr("expected ids of documents, or --ids FILE"));
+    const ProcessResult nowhere = Admin({"collection", command, "boxes", "1"});
+    EXPECT_EQ(nowhere.end.code, 2);
+    EXPECT_THAT(nowhere.errors, HasSubstr("there is no collection 'boxes'"));
+  }
 }
 
 TEST_F(CollectionProcess, IdsDoNotBeginAgain) {

@@ -1,0 +1,17 @@
+// Ids of documents in a file, as strata-admin collection takes them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "kernels/setops/set_list.h"
+
+namespace strata::admin {
+
+// Whole numbers, one a line or several with commas or blanks between them; empty lines are fine.
+// kInvalid names the file and the line of one that is no id; kNotFound: no such file.
+Result<std::vector<DocumentId>> ReadIds(Disk& disk, const std::string& path);
+
+}  // namespace strata::admin

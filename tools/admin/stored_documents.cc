@@ -1,0 +1,72 @@
+#include "tools/admin/stored_documents.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/human_text.h"
+
+namespace strata::admin {
+namespace {
+
+constexpr size_t kIdsOfACall = 1024;  // --timeout is for one call
+constexpr size_t kShownIds = 10;
+
+// Large documents together may be more than a reply holds: then in halves.
+Status FindInto(Collections& collections, const std::string& name, std::span<const DocumentId> ids,
+                std::vector<Document>* found) {
+  Result<std::vector<Document>> some = collections.Get(name, ids);
+  if (some.status().code() == StatusCode::kInvalid && ids.size() > 1) {
+    const size_t half = ids.size() / 2;
+    STRATA_TRY(FindInto(collections, name, ids.first(half), found));
+    return FindInto(collections, name, ids.subspan(half), found);
+  }
+  STRATA_TRY(some.status());
+  std::ranges::move(*some, std::back_inserter(*found));
+  return {};
+}
+
+}  // namespace
+
+Result<CollectionSpec> FindCollection(Collections& collections, const std::string& name) {
+  STRATA_ASSIGN(std::vector<CollectionSpec> specs, collections.List());
+  const auto spec = std::ranges::find(specs, name, &CollectionSpec::name);
+  if (spec != specs.end()) return std::move(*spec);
+  return NotFound(fmt::format(
+      "there is no collection '{}'; strata-admin collection stats names those that there are",
+      name));
+}
+
+Result<std::vector<Document>> FindDocuments(Collections& collections, const std::string& name,
+                                            std::span<const DocumentId> ids) {
+  std::vector<DocumentId> sorted(ids.begin(), ids.end());
+  std::ranges::sort(sorted);
+  sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
+  std::vector<Document> found;
+  for (std::span<const DocumentId> left = sorted; !left.empty();) {
+    const size_t some = std::min(left.size(), kIdsOfACall);
+    STRATA_TRY(FindInto(collections, name, left.first(some), &found));
+    left = left.subspan(some);
+  }
+  return found;
+}
+
+Status CheckAllFound(const std::string& name, std::span<const DocumentId> ids,
+                     std::span<const Document> found) {
+  std::vector<DocumentId> missing;
+  for (const DocumentId id : ids) {
+    if (!std::ranges::binary_search(found, id, {}, &Document::id)) missing.push_back(id);
+  }
+  if (missing.empty()) return {};
+  const size_t shown = std::min(missing.size(), kShownIds);
+  return NotFound(fmt::format("collection '{}' has no document {}{}", name,
+                              fmt::join(std::span(missing).first(shown), ", "),
+                              shown < missing.size()
+                                  ? fmt::format(" and {} more", HumanCount(missing.size() - shown))
+                                  : ""));
+}
+
+}  // namespace strata::admin

@@ -1,0 +1,25 @@
+// What the commands of strata-admin collection ask a cluster for before they begin.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "ps/client/collections.h"
+
+namespace strata::admin {
+
+// kNotFound: there is no such collection.
+Result<CollectionSpec> FindCollection(Collections& collections, const std::string& name);
+
+// Collections::Get of any number of ids, in as many calls as their tokens take.
+Result<std::vector<Document>> FindDocuments(Collections& collections, const std::string& name,
+                                            std::span<const DocumentId> ids);
+
+// kNotFound, with the first of them: the collection has no document of some of the ids. `found`: by
+// rising id.
+Status CheckAllFound(const std::string& name, std::span<const DocumentId> ids,
+                     std::span<const Document> found);
+
+}  // namespace strata::admin
