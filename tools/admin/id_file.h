@@ -6,7 +6,7 @@
 
 #include "base/disk.h"
 #include "base/status.h"
-#include "kernels/setops/set_list.h"
+#include "storage/itemset/document.h"
 
 namespace strata::admin {
 
