@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "base/status.h"
@@ -177,6 +178,14 @@ ProcessResult RunProcess(const std::string& program, ProcessOptions options, Tim
   return {end, process.Output(), process.Errors()};
 }
 
-std::string ProgramPath(const std::string& name) { return STRATA_PROGRAM_FOLDER "/" + name; }
+std::string ProgramPath(const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& folder : {here, here.parent_path() / "bin"}) {
+    if (fs::exists(folder / name, error)) return folder / name;
+  }
+  return STRATA_PROGRAM_FOLDER "/" + name;
+}
 
 }  // namespace strata

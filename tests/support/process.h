@@ -70,7 +70,8 @@ struct ProcessResult {
 ProcessResult RunProcess(const std::string& program, ProcessOptions options,
                          TimeNs patience = 120 * kSecond);
 
-// The path of a program of this build: ProgramPath("strata-server").
+// The path of a program of this build, ProgramPath("strata-server"): where the running one lies, or
+// in bin/ beside that folder, so that a build that was copied finds its own.
 std::string ProgramPath(const std::string& name);
 
 }  // namespace strata
