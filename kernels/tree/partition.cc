@@ -10,8 +10,10 @@
 namespace strata {
 namespace {
 
-constexpr size_t kGroup = 8;         // rows of one byte of marks
-constexpr size_t kChunkRows = 2048;  // marked, then distributed, while they are in the cache
+constexpr size_t kGroup = 8;           // rows of one byte of marks
+constexpr size_t kLineBytes = 64;      // of a cache
+constexpr size_t kPrefetchRows = 128;  // ahead: a line takes as long as so many rows
+constexpr size_t kChunkRows = 2048;    // marked, then distributed, while they are in the cache
 
 // How many ones a byte has: not every processor that we are built for has an instruction for it.
 constexpr std::array<uint8_t, 256> MakeOnes() {
@@ -22,12 +24,17 @@ constexpr std::array<uint8_t, 256> MakeOnes() {
 }
 constexpr std::array<uint8_t, 256> kOnes = MakeOnes();
 
-template <typename Bin>
-size_t Mark(const Bin* bins, const uint8_t* is_left, std::span<const uint32_t> rows,
-            uint8_t* marks) {
+// Where rows are `Sparse`, nearly each is on a cache line of its own.
+template <bool Sparse, typename Bin>
+size_t MarkRows(const Bin* bins, const uint8_t* is_left, std::span<const uint32_t> rows,
+                uint8_t* marks) {
   size_t count = 0;
   size_t i = 0;
   for (; i + kGroup <= rows.size(); i += kGroup) {
+    if (Sparse && i + kPrefetchRows + kGroup <= rows.size()) {
+#pragma GCC unroll 8
+      for (size_t k = 0; k < kGroup; ++k) __builtin_prefetch(bins + rows[i + kPrefetchRows + k]);
+    }
     unsigned mark = 0;
 #pragma GCC unroll 8
     for (size_t k = 0; k < kGroup; ++k) {
@@ -43,6 +50,15 @@ size_t Mark(const Bin* bins, const uint8_t* is_left, std::span<const uint32_t> r
   }
   marks[i / kGroup] = static_cast<uint8_t>(mark);
   return count + kOnes[mark];
+}
+
+template <typename Bin>
+size_t Mark(const Bin* bins, const uint8_t* is_left, std::span<const uint32_t> rows,
+            uint8_t* marks) {
+  const bool sparse =
+      !rows.empty() && rows.back() - rows.front() > rows.size() * (kLineBytes / sizeof(Bin) / 2);
+  return sparse ? MarkRows<true>(bins, is_left, rows, marks)
+                : MarkRows<false>(bins, is_left, rows, marks);
 }
 
 // Where the next row of either side goes.

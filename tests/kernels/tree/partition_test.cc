@@ -19,8 +19,8 @@ bool GoesLeft(const FeatureShape& shape, const Split& split, uint32_t bin) {
 
 template <typename Gradient>
 void CheckPartition(const RandomBins& data, const std::vector<Gradient>& by_row, size_t feature,
-                    const FeatureShape& shape, const Split& split) {
-  std::vector<uint32_t> rows = SomeRows(3, data.rows, 0.7);
+                    const FeatureShape& shape, const Split& split, double share = 0.7) {
+  std::vector<uint32_t> rows = SomeRows(3, data.rows, share);
   std::vector<uint32_t> expected = rows;
   const auto middle = std::stable_partition(expected.begin(), expected.end(), [&](uint32_t row) {
     return GoesLeft(shape, split, data.bins[row][feature]);
@@ -54,6 +54,18 @@ TEST(Partition, KeepsTheOrderOnBothSides) {
           CheckPartition(data, data.rows32, feature, shape, split);
         }
       }
+    }
+  }
+}
+
+TEST(Partition, RowsFarFromEachOther) {
+  const RandomBins data(13, 60'000, {20, 400});
+  for (size_t feature : {0, 1}) {
+    const FeatureShape shape = {.bins = data.counts[feature]};
+    Split split;
+    split.threshold = data.counts[feature] / 3;
+    for (const double share : {0.01, 0.001, 0.0001}) {
+      CheckPartition(data, data.rows16, feature, shape, split, share);
     }
   }
 }
