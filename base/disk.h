@@ -55,7 +55,7 @@ class Disk {
   // Creates the file, or empties it; one that is empty keeps what it has reserved.
   virtual Result<std::unique_ptr<File>> Create(const std::string& path) = 0;
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
-  virtual Status Remove(const std::string& path) = 0;
+  virtual Status Remove(const std::string& path) = 0;  // a file, or a folder with nothing in it
   // Gives back what was reserved behind the end of the file.
   virtual Status GiveBackReserve(const std::string& path) = 0;
   // Makes the folder and those above it; one that exists is fine.

@@ -260,7 +260,7 @@ class PosixDisk : public Disk {
   }
 
   Status Remove(const std::string& path) override {
-    if (unlink(path.c_str()) == 0) return Status::Ok();
+    if (std::remove(path.c_str()) == 0) return Status::Ok();
     return DiskError("remove", path, errno);
   }
 

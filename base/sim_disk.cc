@@ -191,7 +191,17 @@ Status SimDisk::Rename(const std::string& from, const std::string& to) {
 Status SimDisk::Remove(const std::string& path) {
   const std::lock_guard lock(mutex_);
   const std::string name = Normal(path);
-  if (folders_.contains(name)) return Failed(fmt::format("cannot remove {}: Is a directory", path));
+  if (folders_.contains(name)) {
+    const auto is_in = [&](const std::string& other) {
+      return other != name && FolderOf(other) == name;
+    };
+    if (std::ranges::any_of(names_, [&](const auto& file) { return is_in(file.first); }) ||
+        std::ranges::any_of(folders_, is_in)) {
+      return Failed(fmt::format("cannot remove {}: Directory not empty", path));
+    }
+    folders_.erase(name);
+    return Status::Ok();
+  }
   if (!names_.contains(name)) return NoSuchFile("remove", path);
   Change({name, "", nullptr});
   return Status::Ok();
@@ -284,7 +294,12 @@ void SimDisk::Crash() {
   for (uint64_t i = 0; i < kept; ++i) Apply(pending_[i], &durable_);
   pending_.clear();
   names_ = durable_;
-  for (auto& [path, node] : names_) CrashNode(node.get());
+  for (auto& [path, node] : names_) {
+    CrashNode(node.get());
+    // A file whose removal is lost is where it was, and so is its folder.
+    for (std::string above = FolderOf(path); folders_.insert(above).second;)
+      above = FolderOf(above);
+  }
 }
 
 std::optional<uint64_t> SimDisk::FreeBytes(const std::string&) {

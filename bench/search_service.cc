@@ -152,6 +152,23 @@ Result<std::vector<double>> Pull(RemoteStore& store, TableId table,
   return took;
 }
 
+// Over all lanes, each of which answers all queries.
+struct Answered {
+  double queries = 0;
+  double batches = 0;
+  double ms = 0;
+};
+Result<Answered> AnsweredByLanes(Collections& collections) {
+  STRATA_ASSIGN(const auto by_lane, collections.StatsByLane(kName));
+  Answered answered;
+  for (const wire::CollectionStatsReply& lane : by_lane) {
+    answered.queries += static_cast<double>(lane.queries);
+    answered.batches += static_cast<double>(lane.batches);
+    answered.ms += static_cast<double>(lane.search_ns) / kMillisecond;
+  }
+  return answered;
+}
+
 Status Check(Collections& collections, const ItemSet& direct, const SetList& queries) {
   for (size_t i = 0; i < kChecked; ++i) {
     const SetLists one = One(queries, i);
@@ -186,12 +203,12 @@ Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t cli
 
   const TimeNs time = options.round * options.rounds;
   STRATA_TRY(Ask(*service, clients, queries, options.round).status());  // warm
-  STRATA_ASSIGN(const auto before, service->clients[0]->Stats(kName));
+  STRATA_ASSIGN(const Answered before, AnsweredByLanes(*service->clients[0]));
   const TimeNs begin = RealClock().Now();
   STRATA_ASSIGN(const std::vector<double> took, Ask(*service, clients, queries, time));
   const double seconds = static_cast<double>(RealClock().Now() - begin) / kSecond;
-  STRATA_ASSIGN(const auto stats, service->clients[0]->Stats(kName));
-  const double batches = static_cast<double>(stats.batches - before.batches);
+  STRATA_ASSIGN(const Answered after, AnsweredByLanes(*service->clients[0]));
+  const double batches = after.batches - before.batches;
   size_t next = 0;
   const Work one_by_one = [&](uint64_t count) -> Status {
     for (uint64_t i = 0; i < count; ++i) {
@@ -202,27 +219,26 @@ Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t cli
   };
   STRATA_ASSIGN(const auto rates,
                 MeasureRates({{"direct", one_by_one}}, options.rounds, options.round));
-  return std::vector<Figure>{
-      {.name = fmt::format("{}", name),
-       .unit = "queries/s",
-       .ours = static_cast<double>(took.size()) / seconds,
-       .peer = "the same collection in the process, one thread",
-       .peer_value = rates[0]},
-      {.name = fmt::format("{} p50", name),
-       .unit = "ms",
-       .more_is_better = false,
-       .ours = Quantile(took, 0.5)},
-      {.name = fmt::format("{} p99", name),
-       .unit = "ms",
-       .more_is_better = false,
-       .ours = Quantile(took, 0.99)},
-      {.name = fmt::format("{} a lane's batch", name),
-       .unit = "queries",
-       .ours = static_cast<double>(stats.queries - before.queries) / batches},
-      {.name = fmt::format("{} a lane's batch takes", name),
-       .unit = "ms",
-       .more_is_better = false,
-       .ours = static_cast<double>(stats.search_ns - before.search_ns) / batches / kMillisecond}};
+  return std::vector<Figure>{{.name = fmt::format("{}", name),
+                              .unit = "queries/s",
+                              .ours = static_cast<double>(took.size()) / seconds,
+                              .peer = "the same collection in the process, one thread",
+                              .peer_value = rates[0]},
+                             {.name = fmt::format("{} p50", name),
+                              .unit = "ms",
+                              .more_is_better = false,
+                              .ours = Quantile(took, 0.5)},
+                             {.name = fmt::format("{} p99", name),
+                              .unit = "ms",
+                              .more_is_better = false,
+                              .ours = Quantile(took, 0.99)},
+                             {.name = fmt::format("{} a lane's batch", name),
+                              .unit = "queries",
+                              .ours = (after.queries - before.queries) / batches},
+                             {.name = fmt::format("{} a lane's batch takes", name),
+                              .unit = "ms",
+                              .more_is_better = false,
+                              .ours = (after.ms - before.ms) / batches}};
 }
 
 Result<std::vector<Figure>> RunPullsBesideSearches(const std::string& name, size_t clients,

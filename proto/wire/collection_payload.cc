@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -217,8 +218,11 @@ Result<SearchAnswer> DecodeAnswer(const Frame& offsets, const Frame& hits, uint3
   return answer;
 }
 
+// A search asks all lanes: its queries count once, as the lane has them that was asked most.
 CollectionStatsReply& CollectionStatsReply::operator+=(const CollectionStatsReply& more) {
+  const uint64_t most_queries = std::max(queries, more.queries);
   for (const auto member : kCounts) this->*member += more.*member;
+  queries = most_queries;
   return *this;
 }
 

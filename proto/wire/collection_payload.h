@@ -84,7 +84,7 @@ struct CollectionStatsReply {
   uint64_t upserts = 0, deletes = 0;  // since the server's start
   uint64_t queries = 0, batches = 0;  // likewise: queries, and searches that answered them
   uint64_t search_ns = 0;             // likewise: that those searches took
-  CollectionStatsReply& operator+=(const CollectionStatsReply& more);  // of another lane
+  CollectionStatsReply& operator+=(const CollectionStatsReply& more);  // a lane more; most queries
   friend bool operator==(const CollectionStatsReply&, const CollectionStatsReply&) = default;
 };
 Frame EncodeCollectionStats(const CollectionStatsReply& stats);

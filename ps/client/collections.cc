@@ -336,15 +336,22 @@ Result<std::vector<std::vector<Hit>>> Collections::Search(const std::string& nam
   return merged;
 }
 
-Result<wire::CollectionStatsReply> Collections::Stats(const std::string& name, TimeNs deadline) {
+Result<std::vector<wire::CollectionStatsReply>> Collections::StatsByLane(const std::string& name,
+                                                                         TimeNs deadline) {
   Result<std::vector<wire::Received>> replies =
       AskAll(Command::kCollectionStats, name, {}, deadline);
   if (!replies.ok()) return replies.status().Prefixed(Named(name));
-  wire::CollectionStatsReply sum;
+  std::vector<wire::CollectionStatsReply> by_lane;
   for (const wire::Received& reply : *replies) {
-    STRATA_ASSIGN(const auto more, wire::DecodeCollectionStats(reply.payload[0].bytes()));
-    sum += more;
+    STRATA_ASSIGN(by_lane.emplace_back(), wire::DecodeCollectionStats(reply.payload[0].bytes()));
   }
+  return by_lane;
+}
+
+Result<wire::CollectionStatsReply> Collections::Stats(const std::string& name, TimeNs deadline) {
+  STRATA_ASSIGN(const auto by_lane, StatsByLane(name, deadline));
+  wire::CollectionStatsReply sum;
+  for (const wire::CollectionStatsReply& lane : by_lane) sum += lane;
   return sum;
 }
 

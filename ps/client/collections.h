@@ -63,7 +63,10 @@ class Collections {
                                                const ItemFilter& filter = {},
                                                TimeNs deadline = kNever);
 
-  // Over all lanes.
+  // Of each lane, in the order of the shard map.
+  Result<std::vector<wire::CollectionStatsReply>> StatsByLane(const std::string& name,
+                                                              TimeNs deadline = kNever);
+  // Over all lanes; queries as clients asked them.
   Result<wire::CollectionStatsReply> Stats(const std::string& name, TimeNs deadline = kNever);
 
  private:

@@ -66,6 +66,7 @@ struct Server::Impl {
   std::unique_ptr<TableFactory> tables;  // outlives the lanes
   std::unique_ptr<ServerSearch> search;  // likewise
   MetricsRegistry registry;
+  std::string of_collections;  // their metrics, as they were shown last
   std::vector<std::unique_ptr<LaneMetrics>> metrics;
   std::vector<std::unique_ptr<LaneThread>> lanes;
   std::unique_ptr<ControlService> control;
@@ -353,13 +354,15 @@ std::string Server::Impl::MetricsText() {
         warning.empty() ? 0 : 1);
     ShowCollections(*totals);
   }
-  return registry.PrometheusText();
+  return registry.PrometheusText() + of_collections;
 }
 
+// From nothing each time: one that was dropped is gone, and one of its name counts from 0.
 void Server::Impl::ShowCollections(const ServerTotals& totals) {
+  MetricsRegistry shown;
   for (const auto& [name, stats] : totals.collections) {
     const auto set = [&](const char* gauge, const char* help, double value) {
-      registry.AddGauge(gauge, help, {{"collection", name}}).Set(value);
+      shown.AddGauge(gauge, help, {{"collection", name}}).Set(value);
     };
     set("strata_collection_documents", "Documents of a collection.",
         static_cast<double>(stats.documents));
@@ -369,14 +372,17 @@ void Server::Impl::ShowCollections(const ServerTotals& totals) {
         static_cast<double>(stats.log_bytes));
     set("strata_collection_segments", "Segments of a collection.",
         static_cast<double>(stats.segments));
-    const auto raise = [&](const char* counter, const char* help, uint64_t value) {
-      registry.AddCounter(counter, help, {{"collection", name}}).RaiseTo(value);
+    const auto count = [&](const char* counter, const char* help, uint64_t value) {
+      shown.AddCounter(counter, help, {{"collection", name}}).Add(value);
     };
-    raise("strata_collection_queries_total", "Queries answered.", stats.queries);
-    raise("strata_collection_search_batches_total", "Batches that answered them.", stats.batches);
-    raise("strata_collection_search_milliseconds_total", "Time that these batches took.",
+    count("strata_collection_queries_total", "Queries answered, once for all lanes.",
+          stats.queries);
+    count("strata_collection_search_batches_total", "Batches of lanes that answered them.",
+          stats.batches);
+    count("strata_collection_search_milliseconds_total", "Time that these batches took.",
           stats.search_ns / kMillisecond);
   }
+  of_collections = shown.PrometheusText();
 }
 
 void Server::Impl::Stop() {

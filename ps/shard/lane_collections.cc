@@ -44,15 +44,29 @@ Document DocumentOf(const format::ItemChange& change) {
   return {.id = change.id, .tokens = change.tokens, .attributes = change.attributes};
 }
 
-// What cannot be removed, folders among it, stays: it takes room, and no more.
-void Empty(Disk& disk, const std::string& folder) {
+// What cannot be removed stays: it takes room, and no more.
+void Clear(Disk& disk, const std::string& folder) {
   for (const std::string& of : {ImagesFolder(folder), folder}) {
     const Result<std::vector<std::string>> names = disk.List(of);
     if (!names.ok()) continue;
     for (const std::string& name : *names) {
       static_cast<void>(disk.Remove(fmt::format("{}/{}", of, name)));
     }
+    static_cast<void>(disk.Remove(of));
   }
+}
+
+// Whoever uses it last clears its folder, if it was dropped or never published: until then it may
+// write there.
+Result<std::shared_ptr<LoggedItemSet>> OpenSet(const LogOptions& log,
+                                               const ItemSetOptions& options) {
+  STRATA_ASSIGN(std::unique_ptr<LoggedItemSet> set,
+                LoggedItemSet::Open(log, options, ImagesOf(log)));
+  return std::shared_ptr<LoggedItemSet>(set.release(), [log](LoggedItemSet* last) {
+    delete last;
+    const Status published = log.disk->OpenToRead(DefinitionPath(log)).status();
+    if (published.code() == StatusCode::kNotFound) Clear(*log.disk, log.folder);
+  });
 }
 
 class JoinedLog final : public WriteAheadLog {
@@ -124,8 +138,8 @@ Result<std::shared_ptr<Collection>> Collection::Make(const CollectionsConfig& co
     return made;
   }
   made->log_ = LogOf(*config.logs, fmt::format("{:016x}", instance), false);
-  Empty(*made->log_->disk, made->log_->folder);
-  STRATA_ASSIGN(made->logged_, LoggedItemSet::Open(*made->log_, options, ImagesOf(*made->log_)));
+  Clear(*made->log_->disk, made->log_->folder);
+  STRATA_ASSIGN(made->logged_, OpenSet(*made->log_, options));
   return made;
 }
 
@@ -141,7 +155,7 @@ Result<std::vector<std::shared_ptr<Collection>>> Collection::OpenAll(
     const std::string path = DefinitionPath(log);
     const Result<std::string> bytes = ReadFile(disk, path, format::kCollectionFileBytesMax);
     if (bytes.status().code() == StatusCode::kNotFound) {
-      Empty(disk, log.folder);
+      Clear(disk, log.folder);
       continue;
     }
     STRATA_TRY(bytes.status());
@@ -156,8 +170,8 @@ Result<std::vector<std::shared_ptr<Collection>>> Collection::OpenAll(
     opened->definition_ = std::move(file.definition);
     opened->instance_ = file.instance;
     opened->log_ = log;
-    Result<std::unique_ptr<LoggedItemSet>> set =
-        LoggedItemSet::Open(log, OptionsOf(config, opened->definition_), ImagesOf(log));
+    Result<std::shared_ptr<LoggedItemSet>> set =
+        OpenSet(log, OptionsOf(config, opened->definition_));
     if (!set.ok()) {
       return set.status().Prefixed(fmt::format("collection '{}'", opened->definition_.name));
     }
@@ -183,9 +197,7 @@ Status Collection::Remove() {
   if (!log_) return {};
   const Status removed = log_->disk->Remove(DefinitionPath(*log_));
   if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
-  STRATA_TRY(log_->disk->SyncFolder(log_->folder));
-  Empty(*log_->disk, log_->folder);
-  return {};
+  return log_->disk->SyncFolder(log_->folder);
 }
 
 Status Collection::Check(std::span<const format::ItemChange> changes) const {

@@ -43,13 +43,13 @@ class Collection {
   static Result<std::shared_ptr<Collection>> Make(const CollectionsConfig& config,
                                                   const wire::CollectionDefinition& definition,
                                                   uint64_t instance);
-  // What the folders of config.logs hold; folders that are no collection, or not yet, are emptied.
+  // What the folders of config.logs hold; folders that are no collection, or not yet, are removed.
   // Errors name the folder. Any thread.
   static Result<std::vector<std::shared_ptr<Collection>>> OpenAll(const CollectionsConfig& config);
 
   // From here on it is there after a restart.
   Status Publish();
-  // From here on it is not. What is left of it goes too, if it can.
+  // From here on it is not. What is left of it goes with who uses it last, if it can.
   Status Remove();
 
   const wire::CollectionDefinition& definition() const { return definition_; }

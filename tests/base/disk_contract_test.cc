@@ -117,7 +117,7 @@ TEST_P(DiskContractTest, FilesAndFoldersAreNotConfused) {
   Write("file", "x");
   ASSERT_TRUE(disk_.MakeFolder(Path("folder")).ok());
   for (const Status& status :
-       {disk_.Create(Path("folder")).status(), disk_.Remove(Path("folder")),
+       {disk_.Create(Path("folder")).status(), disk_.Remove(folder_.path()),
         disk_.MakeFolder(Path("file")), disk_.MakeFolder(Path("file/below")),
         disk_.List(Path("file")).status(), disk_.Rename(Path("file"), Path("folder"))}) {
     EXPECT_EQ(status.code(), StatusCode::kFailed) << status.ToString();
@@ -268,6 +268,19 @@ TEST_P(DiskContractTest, ListIsSortedAndOneLevelDeep) {
   EXPECT_THAT(*disk_.List(folder_.path()), ElementsAre("a", "d", "z"));
   EXPECT_THAT(*disk_.List(Path("d/")), ElementsAre("e", "inside"));
   EXPECT_THAT(*disk_.List(Path("d/./e/f/../f")), ElementsAre());
+}
+
+TEST_P(DiskContractTest, AFolderIsRemovedWhenNothingIsInIt) {
+  ASSERT_TRUE(disk_.MakeFolder(Path("d/e")).ok());
+  Write("d/e/file", "text");
+  for (const char* full : {"d", "d/e"}) EXPECT_FALSE(disk_.Remove(Path(full)).ok()) << full;
+  EXPECT_EQ(Read("d/e/file"), "text");
+  ASSERT_TRUE(disk_.Remove(Path("d/e/file")).ok());
+  ASSERT_TRUE(disk_.Remove(Path("d/e")).ok());
+  EXPECT_EQ(disk_.Remove(Path("d/e")).code(), StatusCode::kNotFound);
+  ASSERT_TRUE(disk_.Remove(Path("d/")).ok());
+  EXPECT_THAT(*disk_.List(folder_.path()), ElementsAre());
+  EXPECT_FALSE(disk_.Create(Path("d/file")).ok());
 }
 
 TEST_P(DiskContractTest, ReadFileHasALimit) {

@@ -241,6 +241,23 @@ TEST(SimDiskTest, ReservedRoomIsThereWhenTheDiskIsFull) {
   EXPECT_EQ(disk.bytes_used(), 8u);
 }
 
+TEST(SimDiskTest, AFileThatACrashBringsBackHasItsFolder) {
+  int back = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    SimDisk disk({.seed = seed});
+    ASSERT_TRUE(disk.MakeFolder("d/e").ok());
+    MustCreate(disk, "d/e/a");
+    ASSERT_TRUE(disk.SyncFolder("d/e").ok());
+    for (const char* path : {"d/e/a", "d/e", "d"}) ASSERT_TRUE(disk.Remove(path).ok());
+    disk.Crash();
+    if (!disk.OpenToRead("d/e/a").ok()) continue;
+    ++back;
+    EXPECT_EQ(*disk.List("d/e"), std::vector<std::string>{"a"});
+    EXPECT_EQ(*disk.List("d"), std::vector<std::string>{"e"});
+  }
+  EXPECT_GT(back, 0);
+}
+
 TEST(SimDiskTest, AFullDiskTakesWhatFits) {
   SimDisk disk({.bytes_max = 10});
   const std::unique_ptr<File> a = MustCreate(disk, "a");

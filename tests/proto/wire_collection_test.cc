@@ -119,6 +119,9 @@ TEST(WireCollections, Stats) {
     EXPECT_THAT(DecodeCollectionStats(std::span(good).first(length)).status().message(),
                 HasSubstr("expected 88 bytes"));
   }
+  CollectionStatsReply sum = {.documents = 1, .queries = 7, .batches = 2};
+  sum += {.documents = 2, .queries = 5, .batches = 3};
+  EXPECT_EQ(sum, (CollectionStatsReply{.documents = 3, .queries = 7, .batches = 5}));
 }
 
 }  // namespace

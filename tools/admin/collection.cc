@@ -27,6 +27,52 @@ std::vector<std::string> NamesOf(const std::vector<wire::LaneName>& lanes) {
   return names;
 }
 
+TableText StatsTable(const std::string& of, std::vector<TableText::Column> more) {
+  using enum TableText::Align;
+  std::vector<TableText::Column> columns = {{of},
+                                            {"documents", kRight},
+                                            {"memory", kRight},
+                                            {"log", kRight},
+                                            {"segments", kRight},
+                                            {"put in", kRight},
+                                            {"deleted", kRight},
+                                            {"queries", kRight},
+                                            {"a batch", kRight}};
+  columns.insert(columns.end(), more.begin(), more.end());
+  return TableText(std::move(columns));
+}
+
+// `answered`: queries by all lanes that the stats are of, each of which answers every query.
+std::vector<std::string> StatsRow(const std::string& of, const wire::CollectionStatsReply& stats,
+                                  uint64_t answered) {
+  const auto batches = static_cast<double>(std::max<uint64_t>(stats.batches, 1));
+  return {of,
+          HumanCount(stats.documents),
+          HumanBytes(stats.bytes),
+          HumanBytes(stats.log_bytes),
+          HumanCount(stats.segments),
+          HumanCount(stats.upserts),
+          HumanCount(stats.deletes),
+          HumanCount(stats.queries),
+          fmt::format("{:.1f} in {:.2f} ms", static_cast<double>(answered) / batches,
+                      static_cast<double>(stats.search_ns) / 1e6 / batches)};
+}
+
+Json StatsJson(Json of, const wire::CollectionStatsReply& stats) {
+  of.update(Json{{"documents", stats.documents},
+                 {"bytes", stats.bytes},
+                 {"log_bytes", stats.log_bytes},
+                 {"segments", stats.segments},
+                 {"dead", stats.dead},
+                 {"merges", stats.merges},
+                 {"upserts", stats.upserts},
+                 {"deletes", stats.deletes},
+                 {"queries", stats.queries},
+                 {"search_batches", stats.batches},
+                 {"search_seconds", static_cast<double>(stats.search_ns) / 1e9}});
+  return of;
+}
+
 }  // namespace
 
 Status RunCollectionCreate(const Request& request, std::string* out) {
@@ -73,73 +119,57 @@ Status RunCollectionDrop(const Request& request, std::string* out) {
 }
 
 Status RunCollectionStats(const Request& request, std::string* out) {
+  const std::string& only = request.collection.name;
   STRATA_ASSIGN(const auto store, ConnectStore(request));
+  const std::vector<wire::LaneName> lanes = store->Map().lanes;
   Collections collections(*store);
   STRATA_ASSIGN(const std::vector<CollectionSpec> specs, collections.List());
-  using enum TableText::Align;
-  TableText text({{"collection"},
-                  {"documents", kRight},
-                  {"memory", kRight},
-                  {"log", kRight},
-                  {"segments", kRight},
-                  {"put in", kRight},
-                  {"deleted", kRight},
-                  {"queries", kRight},
-                  {"a batch", kRight},
-                  {"attributes"}});
+  TableText text = StatsTable("collection", {{"attributes"}});
+  TableText of_lanes = StatsTable("lane", {});
   Json all = Json::array();
   std::string missing;
   for (const CollectionSpec& spec : specs) {
-    if (!request.collection.name.empty() && request.collection.name != spec.name) continue;
-    std::string attributes;
-    for (const std::string& name : spec.attributes) {
-      attributes += (attributes.empty() ? "" : ", ") + name;
-    }
-    const auto found = collections.Stats(spec.name);
+    if (!only.empty() && only != spec.name) continue;
+    const std::string attributes = fmt::format("{}", fmt::join(spec.attributes, ", "));
+    Json json = {{"name", spec.name}, {"attributes", spec.attributes}};
+    const auto found = collections.StatsByLane(spec.name);
     if (found.status().code() == StatusCode::kNotFound) {
-      STRATA_ASSIGN(const auto lanes, collections.LanesWithout(spec.name));
-      const std::vector<std::string> lacking = NamesOf(lanes);
+      STRATA_ASSIGN(const auto without, collections.LanesWithout(spec.name));
+      const std::vector<std::string> lacking = NamesOf(without);
       text.AddRow({spec.name, "-", "-", "-", "-", "-", "-", "-", "-", attributes});
       missing += fmt::format(
           "collection {} is missing on {}: bring those servers back with their data, or create it "
           "again and load what they held\n",
           spec.name, fmt::join(lacking, ", "));
-      all.push_back(
-          {{"name", spec.name}, {"attributes", spec.attributes}, {"missing_on", lacking}});
+      json["missing_on"] = lacking;
+      all.push_back(std::move(json));
       continue;
     }
     if (!found.ok()) return found.status();
-    const wire::CollectionStatsReply& stats = *found;
-    const uint64_t batches = std::max<uint64_t>(stats.batches, 1);
-    text.AddRow(
-        {spec.name, HumanCount(stats.documents), HumanBytes(stats.bytes),
-         HumanBytes(stats.log_bytes), HumanCount(stats.segments), HumanCount(stats.upserts),
-         HumanCount(stats.deletes), HumanCount(stats.queries),
-         fmt::format("{:.1f} in {:.2f} ms",
-                     static_cast<double>(stats.queries) / static_cast<double>(batches),
-                     static_cast<double>(stats.search_ns) / 1e6 / static_cast<double>(batches)),
-         attributes});
-    all.push_back({{"name", spec.name},
-                   {"attributes", spec.attributes},
-                   {"documents", stats.documents},
-                   {"bytes", stats.bytes},
-                   {"log_bytes", stats.log_bytes},
-                   {"segments", stats.segments},
-                   {"dead", stats.dead},
-                   {"merges", stats.merges},
-                   {"upserts", stats.upserts},
-                   {"deletes", stats.deletes},
-                   {"queries", stats.queries},
-                   {"search_batches", stats.batches},
-                   {"search_seconds", static_cast<double>(stats.search_ns) / 1e9}});
+    wire::CollectionStatsReply sum;
+    uint64_t answered = 0;
+    Json by_lane = Json::array();
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      const wire::CollectionStatsReply& stats = (*found)[i];
+      sum += stats;
+      answered += stats.queries;
+      of_lanes.AddRow(StatsRow(NamesOf({lanes[i]})[0], stats, stats.queries));
+      by_lane.push_back(StatsJson({{"server", lanes[i].server}, {"lane", lanes[i].lane}}, stats));
+    }
+    std::vector<std::string> row = StatsRow(spec.name, sum, answered);
+    row.push_back(attributes);
+    text.AddRow(std::move(row));
+    json = StatsJson(std::move(json), sum);
+    json["lanes"] = std::move(by_lane);
+    all.push_back(std::move(json));
   }
-  if (all.empty() && !request.collection.name.empty()) {
-    return NotFound(
-        fmt::format("there is no collection '{}'; strata-admin collection stats names "
-                    "those that there are",
-                    request.collection.name));
+  if (all.empty() && !only.empty()) {
+    return NotFound(fmt::format(
+        "there is no collection '{}'; strata-admin collection stats names those that there are",
+        only));
   }
   *out = IsJson(request) ? JsonLine({{"collections", std::move(all)}}) : text.ToString() + missing;
+  if (!IsJson(request) && !only.empty() && missing.empty()) *out += "\n" + of_lanes.ToString();
   return {};
 }
 

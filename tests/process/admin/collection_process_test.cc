@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -135,6 +136,16 @@ TEST_F(CollectionProcess, FromCreateToDrop) {
   EXPECT_EQ(Ids({"--query", "100", "-k", "3"}), (AllIds{{1001, 2000, 1000}}));
   const json stats = AdminJson({"collection", "stats", "baskets"}).at("collections").at(0);
   EXPECT_EQ(stats.at("documents"), 8);
+  ASSERT_EQ(stats.at("lanes").size(), 2U);
+  EXPECT_EQ(stats.at("lanes").at(1).at("server"), 1);
+  // Since the servers' start, as it was asked; one that was sent again counts again.
+  EXPECT_GE(stats.at("queries"), 1);
+  EXPECT_EQ(stats.at("queries"), std::max(stats.at("lanes").at(0).at("queries").get<int>(),
+                                          stats.at("lanes").at(1).at("queries").get<int>()));
+  EXPECT_EQ(stats.at("lanes").at(0).at("documents").get<int>() +
+                stats.at("lanes").at(1).at("documents").get<int>(),
+            8);
+  EXPECT_THAT(Admin({"collection", "stats", "baskets"}).output, HasSubstr("\nserver 1 lane 0 "));
   EXPECT_EQ(AdminJson({"collection", "stats"}).at("collections").size(), 1U);
 
   EXPECT_EQ(Admin({"collection", "drop", "baskets"}).end.code, 4);
@@ -142,6 +153,7 @@ TEST_F(CollectionProcess, FromCreateToDrop) {
   const ProcessResult gone = Admin({"collection", "stats", "baskets"});
   EXPECT_EQ(gone.end.code, 2);
   EXPECT_THAT(gone.errors, HasSubstr("there is no collection 'baskets'"));
+  EXPECT_TRUE(std::filesystem::is_empty(DataFolder(0) + "/collections-0"));
 }
 
 TEST_F(CollectionProcess, AttributesAreLoadedAndFilterSearches) {

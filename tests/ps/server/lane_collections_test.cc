@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/work_pool.h"
+#include "proto/format/collection_file.h"
 #include "proto/format/item_change.h"
 #include "tests/ps/server/durable_lane.h"
 #include "tests/support/temp_folder.h"
@@ -160,6 +161,33 @@ TEST_F(LaneCollectionsTest, ADropIsDoneOnceAndAnotherOfTheNameIsEmpty) {
   Start(log_->records.size());
   EXPECT_TRUE(Ask(Again(drop), {}).ok());
   EXPECT_TRUE(Has(9));
+}
+
+TEST_F(LaneCollectionsTest, OfADroppedCollectionNothingIsLeftOnDisk) {
+  const std::string all = folder_.File("collections");
+  Create();
+  ASSERT_TRUE(Ask(client_.Write(Command::kChangeItems, kId, 1), Put(7)).ok());
+  const std::vector<std::string> folders = *RealDisk().List(all);
+  ASSERT_EQ(folders.size(), 1U);
+  const std::string own = all + "/" + folders[0];
+  // A search that waits still looks into it.
+  const Message search = {Terms(0, 5), wire::EncodeOffsets(std::vector<uint64_t>{0, 1}),
+                          wire::EncodeTokens(std::vector<uint32_t>{2})};
+  EXPECT_TRUE(
+      lane_->Handle("peer", wire::Seal(client_.Read(Command::kSearch, kId, 1), search)).empty());
+  ASSERT_TRUE(Ask(client_.Write(Command::kDropCollection, kId), {}).ok());
+  EXPECT_EQ(*RealDisk().List(all), folders);
+  EXPECT_EQ(RealDisk().OpenToRead(own + "/" + format::kCollectionFileName).status().code(),
+            StatusCode::kNotFound);
+  EXPECT_EQ(lane_->Tick().size(), 1U);
+  EXPECT_TRUE(RealDisk().List(all)->empty());
+  // What a process that was killed could not remove.
+  Kill();
+  ASSERT_TRUE(RealDisk().MakeFolder(own + "/images").ok());
+  WriteWholeFile(own + "/images/000007.sst", "left");
+  WriteWholeFile(own + "/left.log", "left");
+  Start(log_->records.size());
+  EXPECT_TRUE(RealDisk().List(all)->empty());
 }
 
 TEST_F(LaneCollectionsTest, RepliesWaitForBothLogs) {

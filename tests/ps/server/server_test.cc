@@ -2,9 +2,11 @@
 // HTTP, refusal to listen, and an orderly end.
 #include "ps/service/server.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <map>
@@ -15,6 +17,7 @@
 #include "base/hash.h"
 #include "base/sim_disk.h"
 #include "proto/control/control.pb.h"
+#include "ps/client/collections.h"
 #include "ps/client/control_call.h"
 #include "ps/client/remote_store.h"
 #include "tests/ps/server/raw_peer.h"
@@ -255,6 +258,37 @@ TEST(Server, EachMetricIsOfTheTypeThatItsNameSays) {
   EXPECT_GT(types["gauge"], 10);
   EXPECT_EQ(types["histogram"], 2);
   EXPECT_EQ(types.size(), 3U);
+}
+
+TEST(Server, MetricsOfACollectionEndWithIt) {
+  const auto server = Server::Start(Options(2));
+  ASSERT_TRUE(server.ok());
+  const std::unique_ptr<RemoteStore> store = Connect(**server);
+  Collections collections(*store);
+  ASSERT_TRUE(collections.Create({.name = "kept", .attributes = {}}).ok());
+  SetLists queries;
+  for (Token token = 1; token <= 3; ++token) queries.Add(std::vector<Token>{token});
+  for (const uint64_t times : {2, 1}) {
+    ASSERT_TRUE(collections.Create({.name = "c", .attributes = {}}).ok());
+    for (uint64_t i = 0; i < times; ++i) {
+      ASSERT_TRUE(collections.Search("c", queries.view(), {}).ok());
+    }
+    // As the client asked them, not once for each lane; those that were sent again count again.
+    const auto by_lane = collections.StatsByLane("c");
+    ASSERT_EQ(by_lane->size(), 2U);
+    const uint64_t asked = std::max((*by_lane)[0].queries, (*by_lane)[1].queries);
+    EXPECT_GE(asked, 3 * times);
+    EXPECT_EQ(collections.Stats("c")->queries, asked);
+    const std::string metrics = HttpGet((*server)->http_port(), "/metrics");
+    const std::string line =
+        fmt::format("strata_collection_queries_total{{collection=\"c\"}} {}\n", asked);
+    EXPECT_NE(metrics.find(line), std::string::npos) << metrics;
+    ASSERT_TRUE(collections.Drop("c").ok());
+    const std::string left = HttpGet((*server)->http_port(), "/metrics");
+    EXPECT_EQ(left.find("collection=\"c\""), std::string::npos) << left;
+    EXPECT_NE(left.find("strata_collection_documents{collection=\"kept\"} 0\n"), std::string::npos)
+        << left;
+  }
 }
 
 TEST(Server, DrainRefusesWritesAndReadyzSaysSo) {
