@@ -300,6 +300,12 @@ TEST(AdminCommandLine, WhatACollectionIsSearchedFor) {
   EXPECT_EQ(all.to, "out");
   EXPECT_EQ(Parsed({"collection", "search", "c", "--threshold=0.5", "-k", "7"}).collection.goal.k,
             7U);
+  const SearchGoal three =
+      Parsed({"collection", "search", "c", "--threshold=3", "--metric=Overlap"}).collection.goal;
+  EXPECT_FALSE(IsLess(three.at_least, {3, 1}) || IsLess({3, 1}, three.at_least));
+  EXPECT_EQ(
+      Parsed({"collection", "search", "c", "--metric=Containment-QUERY"}).collection.goal.metric,
+      SetMetric::kContainmentQuery);
   EXPECT_EQ(Parsed({"collection", "create", "--attribute", "a", "--attribute", "b", "c"})
                 .collection.attributes,
             (std::vector<std::string>{"a", "b"}));
@@ -322,11 +328,25 @@ TEST(AdminCommandLine, DocumentsAreNamedByTheirIds) {
 TEST(AdminCommandLine, BadOptionsOfCollectionsAreNamed) {
   const std::pair<std::vector<const char*>, const char*> cases[] = {
       {{"search", "c", "--query", "1,x"}, "--query '1,x': column 3: expected a token"},
-      {{"search", "c", "--query=1", "--metric=jacard"}, "--metric: expected one of overlap, "},
+      {{"search", "c", "--query=1", "--metric=euclid"},
+       "--metric: expected one of overlap, overlap_max, jaccard, dice, cosine, containment_query, "
+       "containment_document; found 'euclid'"},
+      {{"search", "c", "--query=1", "--metric=Jacard"}, "found 'Jacard'; did you mean 'jaccard'?"},
       {{"search", "c", "--query=1", "-k", "0"}, "-k: expected a whole number from 1 to 1000000"},
       {{"search", "c", "--query=1", "-k", "many"}, "found 'many'"},
       {{"search", "c", "--query=1", "--threshold=0"}, "--threshold: expected a score above 0"},
       {{"search", "c", "--query=1", "--threshold=nan"}, "found 'nan'"},
+      {{"search", "c", "--query=1", "--threshold=inf"}, "found 'inf'"},
+      {{"search", "c", "--query=1", "--threshold=1e-10"}, "at least 0.000000001"},
+      {{"search", "c", "--query=1", "--threshold=1.5"},
+       "and at most 1, as overlap_max has them; found '1.5'; to count tokens in common give "
+       "--metric overlap"},
+      {{"search", "c", "--query=1", "--threshold=1.5", "--metric=cosine"},
+       "and at most 1, as cosine has them; found '1.5'"},
+      {{"search", "c", "--query=1", "--threshold=1048577", "--metric=overlap"},
+       "and at most 1048576, as overlap has them; found '1048577'"},
+      {{"search", "c", "--query=1", "--offsets=o.npy"},
+       "--offsets: has no effect without --queries"},
       {{"search", "c", "--query=1", "--where=price"}, "--where: expected NAME:NUMBER or NAME:LOW"},
       {{"search", "c", "--query=1", "--where=price:1x"}, "found 'price:1x'"},
       {{"search", "c", "--query=1", "--where=price:.."}, "found 'price:..'"},

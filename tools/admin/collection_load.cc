@@ -1,62 +1,31 @@
 // strata-admin collection load: documents from a file, or a folder of files, with the place in it
 // as their ids.
 #include <fmt/format.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <atomic>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/human_text.h"
+#include "base/signals.h"
 #include "base/work_pool.h"
 #include "ps/client/collections.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"
+#include "tools/admin/load_progress.h"
 #include "tools/admin/set_files.h"
 #include "tools/admin/store.h"
+#include "tools/admin/stored_documents.h"
 
 namespace strata::admin {
 namespace {
 
 constexpr size_t kBatch = 4096;  // documents of one call
 constexpr size_t kCalls = 4;     // under way at a time
-
-// A line on stderr: often where somebody looks on, now and then where it is kept.
-class LoadProgress {
- public:
-  LoadProgress() : is_screen_(isatty(STDERR_FILENO) == 1), begin_(RealClock().Now()) {}
-  ~LoadProgress() {
-    if (is_screen_ && shown_) fmt::print(stderr, "\n");
-  }
-  LoadProgress(const LoadProgress&) = delete;
-  LoadProgress& operator=(const LoadProgress&) = delete;
-
-  void Show(uint64_t documents, const SetReader& reader) {
-    const TimeNs now = RealClock().Now();
-    const TimeNs every = is_screen_ ? kSecond / 5 : 10 * kSecond;
-    if (now - last_ < every || now - begin_ < every) return;
-    last_ = now;
-    shown_ = true;
-    const double share = static_cast<double>(reader.done()) /
-                         static_cast<double>(std::max<uint64_t>(reader.total(), 1));
-    const double left = share > 0 ? Seconds() * (1 - share) / share : 0;
-    fmt::print(stderr, "{}{} documents, {:.0f} %, {} documents/s, ETA {}{}",
-               is_screen_ ? "\r\x1b[K" : "", HumanCount(documents), 100 * share,
-               HumanCount(static_cast<uint64_t>(static_cast<double>(documents) / Seconds())),
-               HumanSeconds(left), is_screen_ ? "" : "\n");
-  }
-  double Seconds() const {
-    return std::max(1e-9, static_cast<double>(RealClock().Now() - begin_) / kSecond);
-  }
-
- private:
-  const bool is_screen_;
-  const TimeNs begin_;
-  TimeNs last_ = 0;
-  bool shown_ = false;
-};
 
 // The next documents; none: there are no more.
 class DocumentReader {
@@ -100,7 +69,30 @@ class DocumentReader {
     }
     return documents;
   }
-  const SetReader& sets() const { return *sets_; }
+  // Of the documents, or of their bytes; from 0 to 1.
+  double share() const {
+    return static_cast<double>(sets_->done()) /
+           static_cast<double>(std::max<uint64_t>(sets_->total(), 1));
+  }
+  // kInvalid unless documents have as many attributes as the collection wants.
+  Status CheckAttributes(const CollectionSpec& spec) const {
+    const std::string wanted = fmt::format(
+        "collection '{}' has {}{}", spec.name, Counted(spec.attributes.size(), "attribute"),
+        spec.attributes.empty() ? "" : fmt::format(" ({})", fmt::join(spec.attributes, ", ")));
+    if (attributes_file_.empty() && !spec.attributes.empty()) {
+      return Invalid(
+          fmt::format("{}: expected --attributes FILE.npy with a row of so many numbers "
+                      "for each document, found none",
+                      wanted));
+    }
+    for (size_t row = 0; row < attributes_.size(); ++row) {
+      if (attributes_[row].size() == spec.attributes.size()) continue;
+      return Invalid(fmt::format("{}, row {}: expected {}, as {}; found {}", attributes_file_, row,
+                                 Counted(spec.attributes.size(), "number"), wanted,
+                                 attributes_[row].size()));
+    }
+    return {};
+  }
 
  private:
   std::unique_ptr<SetReader> sets_;
@@ -112,15 +104,29 @@ class DocumentReader {
   size_t row_ = 0;
 };
 
+// All batches that were sent are answered.
+Status Stopped(int signal, uint64_t loaded, const CollectionRequest& load) {
+  return Cancelled(
+      fmt::format("stopped by {}: the first {} of {} are acknowledged; to go on, give the same "
+                  "command again: it "
+                  "begins anew, and each document is put in its place",
+                  signal == SIGINT ? "SIGINT" : "SIGTERM", Counted(loaded, "document"), load.file));
+}
+
 }  // namespace
 
 Status RunCollectionLoad(const Request& request, std::string* out) {
   const CollectionRequest& load = request.collection;
+  BlockShutdownSignals();  // before there are threads
+  std::atomic<int> signal = 0;
+  const SignalWatch watch([&](int number) { signal = number; });
   STRATA_ASSIGN(DocumentReader reader, DocumentReader::Open(load));
   STRATA_ASSIGN(const auto store, ConnectStore(request));
   STRATA_ASSIGN(const auto pool, WorkPool::Start("load", kCalls - 1));
   Collections collections(*store);
-  STRATA_TRY(collections.Stats(load.name).status());  // it is there
+  STRATA_ASSIGN(const CollectionSpec spec, FindCollection(collections, load.name));
+  STRATA_TRY(collections.Stats(load.name).status());  // all lanes have it
+  STRATA_TRY(reader.CheckAttributes(spec));
   uint64_t loaded = 0;
   bool has_sent = false;
   double seconds = 0;
@@ -135,6 +141,7 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
       }
       seconds = progress.Seconds();
       if (documents == 0) return {};
+      if (signal != 0) return Stopped(signal, loaded, load);
       has_sent = true;
       std::array<Status, kCalls> outcomes;
       pool->Run(kCalls, [&](size_t i) {
@@ -144,15 +151,15 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
       });
       for (const Status& outcome : outcomes) STRATA_TRY(outcome);
       loaded += documents;
-      progress.Show(loaded, reader.sets());
+      progress.Show(loaded, reader.share());
     }
   };
   if (const Status status = run(); !status.ok()) {
-    if (!has_sent) return status;
+    if (!has_sent || status.code() == StatusCode::kCancelled) return status;
     return Status(status.code(),
-                  fmt::format("{}\n{} documents are loaded, some behind them may be; loading again "
+                  fmt::format("{}\nthe first {} are loaded, some behind them may be; loading again "
                               "puts each in its place",
-                              status.message(), HumanCount(loaded)));
+                              status.message(), Counted(loaded, "document")));
   }
   const double rate = static_cast<double>(loaded) / std::max(seconds, 1e-9);
   *out =
@@ -161,7 +168,7 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
                       {"loaded", loaded},
                       {"seconds", seconds},
                       {"documents_per_second", rate}})
-          : fmt::format("loaded {} documents into {} in {}, {} a second\n", HumanCount(loaded),
+          : fmt::format("loaded {} into {} in {}, {} a second\n", Counted(loaded, "document"),
                         load.name, HumanSeconds(seconds), HumanCount(static_cast<uint64_t>(rate)));
   return {};
 }

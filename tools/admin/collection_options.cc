@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
-
+#include "base/settings.h"
+#include "storage/itemset/document.h"
 #include "tools/admin/parse_whole.h"
 #include "tools/admin/set_files.h"
 
@@ -12,7 +12,6 @@ namespace strata::admin {
 namespace {
 
 constexpr size_t kMostK = 1'000'000;
-constexpr double kMostThreshold = 1e9;  // of an overlap; other scores end at 1
 
 // "price:10..20", "price:10..", "price:..20", "price:15"
 Result<CollectionRequest::Range> ParseRange(const std::string& text) {
@@ -54,21 +53,47 @@ Status ReadIds(std::string_view what, const std::vector<std::string>& texts,
   return {};
 }
 
-Status ReadGoal(const CollectionWords& words, SearchGoal* goal) {
-  const auto metric = SetMetricNamed(words.metric);
-  if (!metric) {
-    return Invalid(
-        fmt::format("--metric: expected one of {}; found '{}'", MetricNames(), words.metric));
+std::vector<std::string_view> NamesOfMetrics() {
+  std::vector<std::string_view> names;
+  for (int metric = 0; metric < kSetMetrics; ++metric) {
+    names.push_back(NameOf(static_cast<SetMetric>(metric)));
   }
-  goal->metric = *metric;
+  return names;
+}
+
+// In any case of letters, and with dashes, as people and other programs write them.
+Result<SetMetric> ParseMetric(const std::string& text) {
+  std::string name = text;
+  for (char& letter : name) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    if (letter == '-') letter = '_';
+  }
+  if (const auto metric = SetMetricNamed(name)) return *metric;
+  const std::string_view nearest = NearestName(name, NamesOfMetrics());
+  return Invalid(fmt::format("--metric: expected one of {}; found '{}'{}", MetricNames(), text,
+                             nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+}
+
+// Above 0, and no more than a document can have.
+Status ReadThreshold(const std::string& text, SearchGoal* goal) {
+  const bool counts = goal->metric == SetMetric::kOverlap;
+  const double most = counts ? static_cast<double>(ItemSetSpec::kMostTokens) : 1;
+  double threshold = 0;
+  if (ParseWhole(text, &threshold) && threshold > 0 && threshold <= most) {
+    goal->at_least = SimilarityOf(goal->metric, threshold);
+    if (goal->at_least.num > 0) return {};
+  }
+  return Invalid(fmt::format(
+      "--threshold: expected a score above 0 (at least 0.000000001) and at most {}, as {} has "
+      "them; found '{}'{}",
+      most, NameOf(goal->metric), text,
+      !counts && threshold > 1 ? "; to count tokens in common give --metric overlap" : ""));
+}
+
+Status ReadGoal(const CollectionWords& words, SearchGoal* goal) {
+  STRATA_ASSIGN(goal->metric, ParseMetric(words.metric));
   if (!words.threshold.empty()) {
-    double threshold = 0;
-    if (!ParseWhole(words.threshold, &threshold) || !std::isfinite(threshold) || threshold <= 0 ||
-        threshold > kMostThreshold) {
-      return Invalid(
-          fmt::format("--threshold: expected a score above 0, found '{}'", words.threshold));
-    }
-    goal->at_least = SimilarityOf(*metric, threshold);
+    STRATA_TRY(ReadThreshold(words.threshold, goal));
     goal->k = SearchGoal::kAll;
   }
   if (words.k.empty()) return {};
@@ -81,13 +106,7 @@ Status ReadGoal(const CollectionWords& words, SearchGoal* goal) {
 
 }  // namespace
 
-std::string MetricNames() {
-  std::vector<std::string_view> names;
-  for (int metric = 0; metric < kSetMetrics; ++metric) {
-    names.push_back(NameOf(static_cast<SetMetric>(metric)));
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
+std::string MetricNames() { return fmt::format("{}", fmt::join(NamesOfMetrics(), ", ")); }
 
 Status ReadCollectionOptions(const CollectionWords& words, CollectionRequest* request) {
   if (!ParseWhole(words.first_id, &request->first_id)) {
@@ -97,6 +116,11 @@ Status ReadCollectionOptions(const CollectionWords& words, CollectionRequest* re
   STRATA_ASSIGN(request->ack, ParseAckLevel(words.ack));
   STRATA_TRY(ReadIds("ID", words.ids, &request->ids));
   STRATA_TRY(ReadIds("--like", words.like, &request->like));
+  if (!request->offsets.empty() && request->file.empty()) {
+    return Invalid(
+        "--offsets: has no effect without --queries: it says where queries begin in a .npy of one "
+        "dimension; leave it out, or give --queries TOKENS.npy");
+  }
   for (const std::string& text : words.queries) {
     Result<TokenSet> query = ParseSetLine(text);
     if (!query.ok()) return query.status().Prefixed(fmt::format("--query '{}'", text));

@@ -344,10 +344,13 @@ void AddCollectionSearch(CLI::App* collection, RawLine* raw) {
       "Queries of a file: one a line; a folder with one a file; .npy with one a row");
   search->add_option("--offsets", request.offsets,
                      "Where queries begin in --queries, both .npy of one dimension");
-  search->add_option("--metric", words.metric, MetricNames())->capture_default_str();
+  search->add_option("--metric", words.metric, MetricNames() + "; in any case of letters")
+      ->capture_default_str();
   search->add_option("-k", words.k, "Best documents of each query, 1 to 1000000 (default 100)");
-  search->add_option("--threshold", words.threshold,
-                     "Only documents of this score or more: all of them, unless -k is given");
+  search->add_option(
+      "--threshold", words.threshold,
+      "Only documents of this score or more: all of them, unless -k is given. Scores "
+      "are above 0 and end at 1, those of overlap at 1048576");
   search
       ->add_option(
           "--where", words.where,

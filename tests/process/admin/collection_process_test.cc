@@ -15,6 +15,7 @@
 
 #include "base/disk.h"
 #include "tests/process/admin/admin_fixture.h"
+#include "tests/support/wait_until.h"
 #include "tests/worker/gbdt/npy_text.h"
 
 namespace strata {
@@ -165,7 +166,21 @@ TEST_F(CollectionProcess, AttributesAreLoadedAndFilterSearches) {
       Write("two.npy", NpyText(NpyHeader("<i8", "(2, 1)"), std::vector<int64_t>{1, 2}));
   const ProcessResult none = Admin({"collection", "load", "baskets", documents});
   EXPECT_EQ(none.end.code, 2);
-  EXPECT_THAT(none.errors, HasSubstr("has 0 attributes; the collection has 1"));
+  EXPECT_THAT(none.errors,
+              HasSubstr("collection 'baskets' has 1 attribute (price): expected --attributes"));
+  const std::string wide =
+      Write("wide.npy", NpyText(NpyHeader("<i8", "(1, 2)"), std::vector<int64_t>{1, 2}));
+  const ProcessResult pairs =
+      Admin({"collection", "load", "baskets", documents, "--attributes", wide});
+  EXPECT_EQ(pairs.end.code, 2);
+  EXPECT_THAT(pairs.errors, HasSubstr("wide.npy, row 0: expected 1 number, as collection 'baskets' "
+                                      "has 1 attribute (price); found 2"));
+  EXPECT_EQ(Admin({"collection", "create", "plain"}).end.code, 0);
+  const ProcessResult more =
+      Admin({"collection", "load", "plain", documents, "--attributes", prices});
+  EXPECT_EQ(more.end.code, 2);
+  EXPECT_THAT(more.errors, HasSubstr("p.npy, row 0: expected 0 numbers, as collection 'plain' has "
+                                     "0 attributes; found 1"));
   const ProcessResult few =
       Admin({"collection", "load", "baskets", documents, "--attributes", two});
   EXPECT_EQ(few.end.code, 2);
@@ -250,6 +265,31 @@ TEST_F(CollectionProcess, IdsDoNotBeginAgain) {
       0);
   EXPECT_EQ(Ids({"--query", "2", "-k", "1"}),
             (std::vector<std::vector<uint64_t>>{{18446744073709551615U}}));
+}
+
+// Empty sets: more than are loaded before anybody stops it.
+TEST_F(CollectionProcess, ALoadThatIsStoppedSaysHowFarItIs) {
+  EXPECT_EQ(Admin({"collection", "create", "baskets"}).end.code, 0);
+  Process load(ProgramPath("strata-admin"),
+               {.arguments = {"--config=" + config(), "collection", "load", "baskets",
+                              Write("many.txt", std::string(30'000'000, '\n'))}});
+  const auto documents = [&] {
+    return AdminJson({"collection", "stats"}).at("collections").at(0).at("documents").get<size_t>();
+  };
+  ASSERT_TRUE(WaitUntil([&] { return documents() > 0; })) << load.Errors();
+  load.Signal(SIGINT);
+  const auto end = load.Wait();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->code, 1);
+  unsigned long acknowledged = 0;
+  std::string errors = load.Errors();
+  std::erase(errors, ',');
+  const size_t at = errors.find("stopped by SIGINT: the first ");
+  ASSERT_NE(at, std::string::npos) << errors;
+  ASSERT_EQ(
+      std::sscanf(errors.c_str() + at, "stopped by SIGINT: the first %lu documents", &acknowledged),
+      1);
+  EXPECT_EQ(acknowledged, documents());
 }
 
 TEST_F(CollectionProcess, AServerThatLostItsDataIsTold) {
