@@ -337,6 +337,7 @@ TEST(AdminCommandLine, BadOptionsOfCollectionsAreNamed) {
       {{"search", "c", "--query=1", "--threshold=0"}, "--threshold: expected a score above 0"},
       {{"search", "c", "--query=1", "--threshold=nan"}, "found 'nan'"},
       {{"search", "c", "--query=1", "--threshold=inf"}, "found 'inf'"},
+      {{"search", "c", "--query=1", "--threshold=50%"}, "as overlap_max has them; found '50%'"},
       {{"search", "c", "--query=1", "--threshold=1e-10"}, "at least 0.000000001"},
       {{"search", "c", "--query=1", "--threshold=1.5"},
        "and at most 1, as overlap_max has them; found '1.5'; to count tokens in common give "

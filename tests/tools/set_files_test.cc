@@ -131,7 +131,8 @@ TEST_F(SetFiles, BadFoldersAndFilesThatAreNotThere) {
   const auto missing = Read(folder_.File("missing.txt"));
   EXPECT_EQ(missing.status().code(), StatusCode::kNotFound) << missing.status().ToString();
   ASSERT_TRUE(RealDisk().MakeFolder(folder_.File("none")).ok());
-  EXPECT_THAT(Refusal(folder_.File("none")), HasSubstr("a file for each set, found none"));
+  EXPECT_THAT(Refusal(folder_.File("none")),
+              ::testing::EndsWith("a file for each set, found none"));
   Write("none/.hidden", "1\n");
   EXPECT_THAT(Refusal(folder_.File("none")), HasSubstr("found none but hidden ones"));
   ASSERT_TRUE(RealDisk().MakeFolder(folder_.File("two")).ok());
@@ -150,7 +151,9 @@ TEST_F(SetFiles, BadArraysSayWhatIsWrong) {
        "expected whole numbers ('<i4', '<u4', '<i8', ...), found '<f4'"},
       {NpyText(NpyHeader(">i4", "(2, 3)"), six), "found '>i4'"},
       {NpyText(NpyHeader("<i4", "(2, 3)", "True"), six), "row-major"},
-      {NpyText(NpyHeader("<i4", "(6,)"), six), "expected 2 dimensions, found 1 dimension"},
+      {NpyText(NpyHeader("<i4", "(6,)"), six),
+       "expected 2 dimensions, found 1 dimension: rows are sets; where sets stand one behind "
+       "another, give --offsets, too"},
       {NpyText(NpyHeader("<i4", "(3, 3)"), six),
        "expected 9 elements of 4 bytes behind its header, found 24 bytes"},
       {NpyText(NpyHeader("<i4", "(9223372036854775807, 3)"), six), "more than 2^64 elements"},
@@ -177,7 +180,12 @@ TEST_F(SetFiles, BadOffsetsSayWhatIsWrong) {
   EXPECT_THAT(refusal("(2,)", {0, 2}), HasSubstr("found 0 to 2"));
   EXPECT_THAT(refusal("(4,)", {0, 2, 1, 3}), HasSubstr("offset 2 is 1, behind 2"));
   EXPECT_THAT(refusal("(4,)", {0, -1, 1, 3}), HasSubstr("offset 1 is -1, behind 0"));
-  EXPECT_THAT(refusal("(2, 1)", {0, 3}), HasSubstr("expected 1 dimension, found 2 dimensions"));
+  EXPECT_THAT(refusal("(2, 1)", {0, 3}),
+              HasSubstr("expected 1 dimension, found 2 dimensions: save x.ravel()"));
+  const std::string text = Write("text", "1,2\n");
+  EXPECT_THAT(Refusal(text, tokens), HasSubstr("--offsets is for a .npy of tokens: " + text));
+  EXPECT_THAT(ReadNumberRows(RealDisk(), tokens).status().message(),
+              HasSubstr("found 1 dimension: save x.reshape(-1, 1)"));
   EXPECT_THAT(refusal("(3,)", {0, 1, 3}), HasSubstr("row 1: expected tokens from 0"));
 }
 

@@ -87,9 +87,10 @@ class DocumentReader {
     }
     for (size_t row = 0; row < attributes_.size(); ++row) {
       if (attributes_[row].size() == spec.attributes.size()) continue;
-      return Invalid(fmt::format("{}, row {}: expected {}, as {}; found {}", attributes_file_, row,
-                                 Counted(spec.attributes.size(), "number"), wanted,
-                                 attributes_[row].size()));
+      return Invalid(fmt::format("{}, row {}: expected {}, as {}; found {}{}", attributes_file_,
+                                 row, Counted(spec.attributes.size(), "number"), wanted,
+                                 attributes_[row].size(),
+                                 spec.attributes.empty() ? ": leave --attributes out" : ""));
     }
     return {};
   }

@@ -79,7 +79,8 @@ Status ReadThreshold(const std::string& text, SearchGoal* goal) {
   const bool counts = goal->metric == SetMetric::kOverlap;
   const double most = counts ? static_cast<double>(ItemSetSpec::kMostTokens) : 1;
   double threshold = 0;
-  if (ParseWhole(text, &threshold) && threshold > 0 && threshold <= most) {
+  const bool is_number = ParseWhole(text, &threshold);
+  if (is_number && threshold > 0 && threshold <= most) {
     goal->at_least = SimilarityOf(goal->metric, threshold);
     if (goal->at_least.num > 0) return {};
   }
@@ -87,7 +88,8 @@ Status ReadThreshold(const std::string& text, SearchGoal* goal) {
       "--threshold: expected a score above 0 (at least 0.000000001) and at most {}, as {} has "
       "them; found '{}'{}",
       most, NameOf(goal->metric), text,
-      !counts && threshold > 1 ? "; to count tokens in common give --metric overlap" : ""));
+      is_number && !counts && threshold > 1 ? "; to count tokens in common give --metric overlap"
+                                            : ""));
 }
 
 Status ReadGoal(const CollectionWords& words, SearchGoal* goal) {

@@ -1,6 +1,7 @@
 // strata-admin collection search: queries from the command line or from files; answers as a table,
 // as a JSON object a query, or in the form of the contest that the problem comes from.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -40,6 +41,7 @@ Result<std::vector<Query>> ReadQueries(const CollectionRequest& request) {
     STRATA_ASSIGN(const auto reader, OpenSets(RealDisk(), request.file, request.offsets));
     std::vector<TokenSet> sets;
     STRATA_TRY(reader->Next(kMostQueries, &sets));
+    if (sets.empty()) return Invalid(fmt::format("{}: expected queries, found none", request.file));
     const std::span<const std::string> files = reader->files();
     for (size_t i = 0; i < sets.size(); ++i) {
       queries.push_back(
@@ -66,15 +68,15 @@ Status AddStored(Collections& collections, const CollectionRequest& request,
   return {};
 }
 
-Result<ItemFilter> ReadFilter(Collections& collections, const CollectionRequest& request) {
+Result<ItemFilter> ReadFilter(const CollectionSpec& spec, const CollectionRequest& request) {
   ItemFilter filter;
-  if (request.where.empty()) return filter;
-  STRATA_ASSIGN(const CollectionSpec spec, FindCollection(collections, request.name));
   for (const CollectionRequest::Range& range : request.where) {
     const auto name = std::ranges::find(spec.attributes, range.attribute);
     if (name == spec.attributes.end()) {
-      return Invalid(fmt::format("--where: collection '{}' has no attribute '{}'", request.name,
-                                 range.attribute));
+      return Invalid(fmt::format(
+          "--where: collection '{}' has no attribute '{}'; it has {}", request.name,
+          range.attribute,
+          spec.attributes.empty() ? "none" : fmt::format("{}", fmt::join(spec.attributes, ", "))));
     }
     const auto number = static_cast<size_t>(name - spec.attributes.begin());
     filter.ranges.push_back({number, range.low, range.high});
@@ -183,8 +185,9 @@ Status RunCollectionSearch(const Request& request, std::string* out) {
   STRATA_ASSIGN(std::vector<Query> queries, ReadQueries(search));
   STRATA_ASSIGN(const auto store, ConnectStore(request));
   Collections collections(*store);
+  STRATA_ASSIGN(const CollectionSpec spec, FindCollection(collections, search.name));
+  STRATA_ASSIGN(const ItemFilter filter, ReadFilter(spec, search));
   STRATA_TRY(AddStored(collections, search, &queries));
-  STRATA_ASSIGN(const ItemFilter filter, ReadFilter(collections, search));
   const TimeNs begin = RealClock().Now();
   STRATA_ASSIGN(const Answers answers, FindAnswers(collections, search, filter, queries));
   const double ms = static_cast<double>(RealClock().Now() - begin) / kMillisecond;

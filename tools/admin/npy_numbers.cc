@@ -34,7 +34,7 @@ int64_t Decode(const std::byte* at, size_t width, bool is_signed) {
 }  // namespace
 
 Result<std::unique_ptr<NpyNumbers>> NpyNumbers::Open(Disk& disk, const std::string& path,
-                                                     size_t dimensions) {
+                                                     size_t dimensions, std::string_view advice) {
   auto made = std::make_unique<NpyNumbers>();
   made->path_ = path;
   STRATA_ASSIGN(made->file_, disk.OpenToRead(path));
@@ -56,8 +56,9 @@ Result<std::unique_ptr<NpyNumbers>> NpyNumbers::Open(Disk& disk, const std::stri
         fmt::format("{}: expected a row-major array: save numpy.ascontiguousarray(x)", path));
   }
   if (header.shape.size() != dimensions) {
-    return Invalid(fmt::format("{}: expected {}, found {}", path, Counted(dimensions, "dimension"),
-                               Counted(header.shape.size(), "dimension")));
+    return Invalid(fmt::format("{}: expected {}, found {}: {}", path,
+                               Counted(dimensions, "dimension"),
+                               Counted(header.shape.size(), "dimension"), advice));
   }
   STRATA_ASSIGN(const uint64_t size, made->file_->Size());
   const Result<uint64_t> elements = header.Elements();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/disk.h"
@@ -15,9 +16,10 @@ namespace strata::admin {
 // One thread.
 class NpyNumbers {
  public:
-  // kInvalid: another kind of array than `dimensions` of whole numbers, row-major and whole.
+  // kInvalid: another kind of array than `dimensions` of whole numbers, row-major and whole; of
+  // another number of dimensions with `advice`, which says what to do.
   static Result<std::unique_ptr<NpyNumbers>> Open(Disk& disk, const std::string& path,
-                                                  size_t dimensions);
+                                                  size_t dimensions, std::string_view advice);
 
   uint64_t rows() const { return header_.shape[0]; }
   uint64_t columns() const { return header_.shape.size() > 1 ? header_.shape[1] : 1; }

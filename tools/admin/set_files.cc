@@ -16,6 +16,8 @@ namespace {
 constexpr uint64_t kPieceBytes = 1 << 20;
 constexpr uint64_t kLineBytesMax = 16 << 20;  // more than the tokens that a set may have
 constexpr int64_t kTokenMax = UINT32_MAX;
+constexpr std::string_view kRowsAdvice =
+    "rows are sets; where sets stand one behind another, give --offsets, too";
 
 Status BadToken(size_t column, std::string_view found) {
   return Invalid(fmt::format("column {}: expected a token, a whole number from 0 to {}, found {}",
@@ -192,8 +194,11 @@ class CsrSets : public SetReader {
 
 Result<std::unique_ptr<SetReader>> OpenCsr(Disk& disk, const std::string& path,
                                            const std::string& offsets_path) {
-  STRATA_ASSIGN(std::unique_ptr<NpyNumbers> tokens, NpyNumbers::Open(disk, path, 1));
-  STRATA_ASSIGN(const std::unique_ptr<NpyNumbers> file, NpyNumbers::Open(disk, offsets_path, 1));
+  auto opened = NpyNumbers::Open(disk, path, 1, "rows of tokens need no --offsets: leave it out");
+  if (!opened.ok()) return opened.status().Prefixed("--offsets is for a .npy of tokens");
+  std::unique_ptr<NpyNumbers> tokens = std::move(*opened);
+  STRATA_ASSIGN(const std::unique_ptr<NpyNumbers> file,
+                NpyNumbers::Open(disk, offsets_path, 1, "save x.ravel()"));
   if (file->rows() == 0) {
     return Invalid(
         fmt::format("{}: expected an offset for each set and one more, found none", offsets_path));
@@ -238,7 +243,7 @@ Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
                                             const std::string& offsets) {
   if (!offsets.empty()) return OpenCsr(disk, path, offsets);
   if (path.ends_with(".npy")) {
-    STRATA_ASSIGN(std::unique_ptr<NpyNumbers> rows, NpyNumbers::Open(disk, path, 2));
+    STRATA_ASSIGN(std::unique_ptr<NpyNumbers> rows, NpyNumbers::Open(disk, path, 2, kRowsAdvice));
     return std::unique_ptr<SetReader>(std::make_unique<RowSets>(std::move(rows)));
   }
   Result<std::unique_ptr<File>> file = disk.OpenToRead(path);
@@ -246,18 +251,19 @@ Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
   Result<std::vector<std::string>> names = disk.List(path);
   if (!names.ok()) return file.status();
   // What systems and editors leave there is no set.
-  std::erase_if(*names, [](const std::string& name) { return name.starts_with('.'); });
+  const size_t hidden =
+      std::erase_if(*names, [](const std::string& name) { return name.starts_with('.'); });
   if (names->empty()) {
-    return Invalid(
-        fmt::format("{}: expected a folder with a file for each set, found none but "
-                    "hidden ones, if any",
-                    path));
+    return Invalid(fmt::format("{}: expected a folder with a file for each set, found none{}", path,
+                               hidden > 0 ? " but hidden ones" : ""));
   }
   return std::unique_ptr<SetReader>(std::make_unique<FolderSets>(disk, path, std::move(*names)));
 }
 
 Result<std::vector<std::vector<int64_t>>> ReadNumberRows(Disk& disk, const std::string& path) {
-  STRATA_ASSIGN(const std::unique_ptr<NpyNumbers> file, NpyNumbers::Open(disk, path, 2));
+  STRATA_ASSIGN(
+      const std::unique_ptr<NpyNumbers> file,
+      NpyNumbers::Open(disk, path, 2, "save x.reshape(-1, 1), which has a row for each document"));
   std::vector<std::vector<int64_t>> rows;
   for (uint64_t row = 0; row < file->rows(); ++row) {
     STRATA_ASSIGN(std::vector<int64_t> numbers, file->Read(row * file->columns(), file->columns()));

@@ -196,7 +196,7 @@ TEST_F(CollectionProcess, AttributesAreLoadedAndFilterSearches) {
   const ProcessResult unknown =
       Admin({"collection", "search", "baskets", "--query", "1", "--where", "shop:1..2"});
   EXPECT_EQ(unknown.end.code, 2);
-  EXPECT_THAT(unknown.errors, HasSubstr("has no attribute 'shop'"));
+  EXPECT_THAT(unknown.errors, HasSubstr("has no attribute 'shop'; it has price"));
 }
 
 TEST_F(CollectionProcess, DocumentsAreFoundByIdAskedForAndDeleted) {
@@ -248,6 +248,10 @@ TEST_F(CollectionProcess, DocumentsAreFoundByIdAskedForAndDeleted) {
     EXPECT_EQ(nowhere.end.code, 2);
     EXPECT_THAT(nowhere.errors, HasSubstr("there is no collection 'boxes'"));
   }
+  EXPECT_THAT(Admin({"collection", "search", "boxes", "--like", "1"}).errors,
+              HasSubstr("there is no collection 'boxes'"));
+  EXPECT_THAT(Admin({"collection", "search", "baskets", "--queries", Write("none", "")}).errors,
+              HasSubstr("none: expected queries, found none"));
 }
 
 TEST_F(CollectionProcess, IdsDoNotBeginAgain) {
