@@ -197,7 +197,7 @@ TEST_F(SetFiles, IdsAreReadHoweverTheyAreDivided) {
             (std::vector<DocumentId>{3, UINT64_MAX, 0, 3, 7}));
   EXPECT_TRUE(read("\n \n")->empty());
   const std::pair<const char*, const char*> cases[] = {
-      {"1\n2,x3\n", "ids, line 2: expected an id, a whole number from 0 to 2^64 - 1, found 'x3'"},
+      {"1\n2,x3\n", "ids: line 2: expected an id, a whole number from 0 to 2^64 - 1, found 'x3'"},
       {"-1", "line 1"},
       {"1\n\n1.5", "line 3: expected an id, a whole number from 0 to 2^64 - 1, found '1.5'"},
       {"18446744073709551616", "found '18446744073709551616'"}};

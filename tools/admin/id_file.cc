@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/human_text.h"
 #include "tools/admin/parse_whole.h"
@@ -15,8 +14,7 @@ constexpr uint64_t kFileBytesMax = uint64_t{1} << 30;
 
 }  // namespace
 
-Result<std::vector<DocumentId>> ReadIds(Disk& disk, const std::string& path) {
-  STRATA_ASSIGN(const std::string text, ReadFile(disk, path, kFileBytesMax));
+Result<std::vector<DocumentId>> ParseIds(std::string_view text) {
   constexpr std::string_view kBetween = " \t\r,\n";
   std::vector<DocumentId> ids;
   size_t line = 1;
@@ -26,16 +24,23 @@ Result<std::vector<DocumentId>> ReadIds(Disk& disk, const std::string& path) {
       continue;
     }
     const size_t end = std::min(text.find_first_of(kBetween, at), text.size());
-    const std::string_view word = std::string_view(text).substr(at, end - at);
+    const std::string_view word = text.substr(at, end - at);
     DocumentId id = 0;
     if (!ParseWhole(word, &id)) {
       return Invalid(
-          fmt::format("{}, line {}: expected an id, a whole number from 0 to 2^64 - 1, found '{}'",
-                      path, line, ShownBytes(word, 20)));
+          fmt::format("line {}: expected an id, a whole number from 0 to 2^64 - 1, found '{}'",
+                      line, ShownBytes(word, 20)));
     }
     ids.push_back(id);
     at = end;
   }
+  return ids;
+}
+
+Result<std::vector<DocumentId>> ReadIds(Disk& disk, const std::string& path) {
+  STRATA_ASSIGN(const std::string text, ReadFile(disk, path, kFileBytesMax));
+  Result<std::vector<DocumentId>> ids = ParseIds(text);
+  if (!ids.ok()) return ids.status().Prefixed(path);
   return ids;
 }
 

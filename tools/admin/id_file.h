@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/disk.h"
@@ -11,7 +12,10 @@
 namespace strata::admin {
 
 // Whole numbers, one a line or several with commas or blanks between them; empty lines are fine.
-// kInvalid names the file and the line of one that is no id; kNotFound: no such file.
+// kInvalid names the line of one that is no id.
+Result<std::vector<DocumentId>> ParseIds(std::string_view text);
+
+// ParseIds of a file, with its name in errors. kNotFound: no such file.
 Result<std::vector<DocumentId>> ReadIds(Disk& disk, const std::string& path);
 
 }  // namespace strata::admin

@@ -230,6 +230,9 @@ TEST_F(CollectionProcess, DocumentsAreFoundByIdAskedForAndDeleted) {
   EXPECT_EQ(like.output,
             "query  from    document  score  in common  its tokens\n"
             "    0  like 4         0      0          0           3\n");
+  EXPECT_THAT(
+      Admin({"-o", "json", "collection", "search", "baskets", "--like", "4", "-k", "1"}).output,
+      HasSubstr("{\"query\":0,\"like\":4,\"hits\":[{\"id\":0,"));
   const ProcessResult missing = Admin({"collection", "search", "baskets", "--like", "44"});
   EXPECT_EQ(missing.end.code, 2);
   EXPECT_THAT(missing.errors, HasSubstr("--like: collection 'baskets' has no document 44"));
