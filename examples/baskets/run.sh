@@ -1,6 +1,6 @@
 #!/bin/bash
 # Shopping baskets, end to end: makes 3,000 baskets, starts a server, puts them into a collection, and
-# asks which baskets are most like one of them. Everything is in a folder that goes at the end.
+# asks which baskets are most like one of them, or nearly the same. Everything is in a folder that goes at the end.
 #
 # usage: examples/baskets/run.sh [BIN]    BIN: where the programs are (build/bin)
 set -euo pipefail
@@ -43,6 +43,11 @@ echo "the five baskets most like $first, by Jaccard:"
 admin collection search baskets --query "$first" --metric jaccard -k 5
 echo "all that hold products 0, 1 and 5:"
 admin collection search baskets --query 0,1,5 --metric containment_query --threshold 1
+
+echo "all that are like basket 2541 by half or more:"
+admin collection search baskets --like 2541 --metric jaccard --threshold 0.5
+admin collection get baskets 2541 0
+admin collection delete baskets 2541
 
 # Baskets 0 to 9 again, a file each, and the answers as a file: milliseconds, then a line of ids a query.
 mkdir queries
