@@ -115,8 +115,8 @@ struct CommandLine {
 
 // Registers the flags of `program` (a bit of Setting::programs) of all tables with gflags and
 // parses argv; returned values go into the matching Settings with origin "--name". Call once a
-// process, from main. kInvalid names an unknown flag with the nearest known one, and never exits by
-// itself.
+// process, from main. kInvalid names an unknown flag, with the nearest known one or the key of a
+// file that has its name, and never exits by itself.
 struct FlagTarget {
   const SettingsTable* table;
   Settings* settings;

@@ -52,10 +52,14 @@ void RegisterFlag(const Setting& row) {
 // The flags that one program offers: name -> row.
 using KnownFlags = std::map<std::string, const Setting*>;
 
+// Keys of files that have no flag, by their last word, as a flag would be named: "server.admit_from
+// in cluster.toml".
+using KeysOfFiles = std::map<std::string, std::vector<std::string>>;
+
 class ArgumentParser {
  public:
-  ArgumentParser(const KnownFlags& known, int argc, char** argv)
-      : known_(known), arguments_(argv + std::min(argc, 1), argv + argc) {}
+  ArgumentParser(const KnownFlags& known, const KeysOfFiles& in_files, int argc, char** argv)
+      : known_(known), in_files_(in_files), arguments_(argv + std::min(argc, 1), argv + argc) {}
 
   Status Parse() {
     while (next_ < arguments_.size()) {
@@ -97,7 +101,11 @@ class ArgumentParser {
         return Store(*it->second, "false");
       }
     }
-    return Unknown(argument.substr(0, argument.find('=')));
+    const std::string_view flag = argument.substr(0, argument.find('='));
+    if (const auto it = in_files_.find(name); it != in_files_.end()) {
+      return Invalid(fmt::format("{} is no flag: set {}", flag, fmt::join(it->second, " or ")));
+    }
+    return Unknown(flag);
   }
 
   // --name without "=": true, or the next argument is the value.
@@ -112,7 +120,9 @@ class ArgumentParser {
   Status Store(const Setting& row, const std::string& value) {
     const std::string name(row.flag);
     if (gflags::SetCommandLineOption(name.c_str(), value.c_str()).empty()) {
-      return SettingMismatch(row, fmt::format("'{}'", value)).Prefixed("--" + name);
+      const std::string key = row.in_file ? " " + std::string(row.key) : "";
+      return Invalid(fmt::format("--{}:{} {}", name, key,
+                                 SettingMismatch(row, fmt::format("'{}'", value)).message()));
     }
     gflags::GetCommandLineOption(name.c_str(), &values_[name]);
     return Status::Ok();
@@ -125,6 +135,7 @@ class ArgumentParser {
   }
 
   const KnownFlags& known_;
+  const KeysOfFiles& in_files_;
   const std::vector<std::string_view> arguments_;
   size_t next_ = 0;
   bool flags_ended_ = false;
@@ -162,14 +173,19 @@ Status ApplyFlags(const FlagTarget& target, uint32_t program,
 Result<CommandLine> ParseCommandLine(int argc, char** argv, uint32_t program,
                                      std::span<const FlagTarget> targets) {
   KnownFlags known;
+  KeysOfFiles in_files;
   for (const FlagTarget& target : targets) {
     for (const Setting& row : target.table->settings) {
-      if (row.flag.empty() || (row.programs & program) == 0) continue;
-      RegisterFlag(row);
-      known.emplace(row.flag, &row);
+      if (row.flag.empty()) {
+        in_files[std::string(row.key.substr(row.key.rfind('.') + 1))].push_back(
+            fmt::format("{} in {}", row.key, target.table->title));
+      } else if ((row.programs & program) != 0) {
+        RegisterFlag(row);
+        known.emplace(row.flag, &row);
+      }
     }
   }
-  ArgumentParser parser(known, argc, argv);
+  ArgumentParser parser(known, in_files, argc, argv);
   STRATA_TRY(parser.Parse());
   CommandLine line = parser.TakeLine();
   // Who asks for help gets it, whatever is wrong with a file.

@@ -42,7 +42,9 @@ inline Result<int> CountGpus() {
   }
   if (counted == cudaErrorInsufficientDriver) {
     return NotFound(
-        "this machine has no NVIDIA driver, or one that is older than this build's CUDA");
+        fmt::format("this machine has no NVIDIA driver, or one that is too old for this build: it "
+                    "takes one for CUDA {}.{} or newer (nvidia-smi shows what there is)",
+                    CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10));
   }
   STRATA_TRY(FromCuda(counted, "looking for GPUs"));
   return count;

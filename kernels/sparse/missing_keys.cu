@@ -121,7 +121,7 @@ void ListDistinct(const Exec& exec, std::span<const uint64_t> missing,
     return;
   }
   const size_t count = missing.size();
-  STRATA_CHECK(count <= size_t{1} << 30);  // or entries are more than 32 bits count
+  STRATA_CHECK(count <= kMissingKeysMax);  // or entries are more than 32 bits count
   const size_t entries = Claims::EntriesFor(count);
   const uint32_t tiles = TilesOf(entries);
   Scratch left(scratch);

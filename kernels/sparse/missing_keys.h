@@ -27,7 +27,8 @@ struct DistinctMissing {
   uint32_t* count = nullptr;
 };
 
-// At most 2^30 of them. Which of several orders near HomeOrder it is depends on how threads run.
+// At most so many of them. Which of several orders near HomeOrder it is depends on how threads run.
+constexpr size_t kMissingKeysMax = size_t{1} << 30;
 void ListDistinct(const Exec& exec, std::span<const uint64_t> missing,
                   const DistinctMissing& distinct, std::span<std::byte> scratch);
 size_t ListDistinctScratchBytes(size_t missing);

@@ -7,15 +7,28 @@ namespace strata {
 
 DeviceBuffer::~DeviceBuffer() { (void)cudaFree(data_); }
 
+namespace {
+
+Status Take(size_t bytes, void** memory) {
+  return FromAllocation(cudaMalloc(memory, bytes), "memory of the GPU for a batch");
+}
+
+}  // namespace
+
 Status DeviceBuffer::Reserve(size_t bytes) {
   constexpr size_t kFirst = 4096;
   if (data_ != nullptr && bytes <= bytes_) return {};
-  bytes = std::max({bytes, bytes_ + bytes_ / 2, kFirst});
+  size_t taken = std::max({bytes, bytes_ + bytes_ / 2, kFirst});
   void* grown = nullptr;
-  STRATA_TRY(FromAllocation(cudaMalloc(&grown, bytes), "memory of the GPU for a batch"));
+  Status status = Take(taken, &grown);
+  if (!status.ok() && taken > bytes) {  // without room to grow, then
+    taken = bytes;
+    status = Take(taken, &grown);
+  }
+  STRATA_TRY(status);
   (void)cudaFree(data_);  // waits for what uses it
   data_ = grown;
-  bytes_ = bytes;
+  bytes_ = taken;
   return {};
 }
 

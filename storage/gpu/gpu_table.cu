@@ -71,8 +71,15 @@ Status GpuTable::MakeMap() {
   return {};
 }
 
+Status GpuTable::CheckBatch(size_t keys) const {
+  if (keys < INT32_MAX) return {};
+  return Invalid(fmt::format("table '{}': a batch of {} keys; at most {} go into one on a GPU",
+                             spec_.name, keys, INT32_MAX - 1));
+}
+
 Status GpuTable::ReserveFor(size_t keys, size_t elements) {
   BeginGeneration();  // whatever the batch is for
+  STRATA_TRY(CheckBatch(keys));
   STRATA_TRY(keys_.ReserveFor<Key>(keys));
   STRATA_TRY(in_.ReserveFor<float>(elements));
   STRATA_TRY(distinct_buffers_.Reserve(keys));
@@ -150,6 +157,7 @@ void GpuTable::Bring(const RowList& list, bool with_state, ScanPage* page) const
 }
 
 Status GpuTable::Lookup(std::span<const Key> keys, std::span<float> out) {
+  STRATA_TRY(CheckBatch(keys.size()));
   if (map_ == nullptr || keys.empty()) {
     for (size_t i = 0; i < keys.size(); ++i) {
       InitialValue(spec_, schema_, keys[i], out.subspan(i * spec_.dim, spec_.dim));

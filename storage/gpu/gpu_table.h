@@ -20,10 +20,10 @@ namespace strata {
 
 // Not thread-safe: it belongs to one lane, or to a store that locks it. What each call does is
 // written at LocalTable. A write has returned once it is enqueued; whatever comes later sees it.
-// Gradients and values are fastest in pinned memory (RoomForRows). A scan goes as
-// DeviceMap::WalkFrom, and its cursor is the walk's. That a batch finds no memory is kRefused where
-// nothing has changed yet. A fault of the GPU ends the process (70): nothing can be asked of it any
-// more.
+// Gradients and values are fastest in pinned memory (RoomForRows). A batch of 2^31 - 1 keys or more
+// is kInvalid. A scan goes as DeviceMap::WalkFrom, and its cursor is the walk's. That a batch finds
+// no memory is kRefused where nothing has changed yet. A fault of the GPU ends the process (70):
+// nothing can be asked of it any more.
 class GpuTable : public LocalTable {
  public:
   // `spec` has passed ValidateTableSpec. The pool outlives the table. Memory is taken with the
@@ -99,6 +99,8 @@ class GpuTable : public LocalTable {
   virtual void BeforeUpdate() {}  // in CommitUpdate: cannot fail
 
   virtual Status MakeMap();
+  // kInvalid: so many keys do not go into one batch (kernels/sparse/batch.h).
+  Status CheckBatch(size_t keys) const;
   // For a batch of so many keys that brings so many elements.
   Status ReserveFor(size_t keys, size_t elements);
   // For rows of a lookup, in out_: what was never written is zero.

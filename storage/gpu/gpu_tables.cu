@@ -65,6 +65,13 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
           "nothing, which takes {} % of what is free",
           gpu.name, HumanBytes(gpu.total), HumanBytes(wanted), kShareOfFree));
     }
+    if (wanted < DevicePool::kChunkBytes) {
+      return Failed(fmt::format(
+          "{}: rows take {} at least, there are {} for them: {} of {} are free; nvidia-smi shows "
+          "who uses its memory",
+          gpu.name, HumanBytes(DevicePool::kChunkBytes), HumanBytes(wanted), HumanBytes(gpu.free),
+          HumanBytes(gpu.total)));
+    }
     auto pool = DevicePool::Make(ordinal, wanted);
     if (!pool.ok()) {
       return pool.status().Prefixed(gpu.name + "; nvidia-smi shows who uses its memory");

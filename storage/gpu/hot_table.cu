@@ -180,6 +180,7 @@ MissList HotTable::MissingList() const {
 }
 
 Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
+  STRATA_TRY(CheckBatch(keys.size()));
   const DeviceScope scope(exec_.ordinal);
   BeginOperation();
   passed_down_ = false;
@@ -216,6 +217,10 @@ DistinctMissing HotTable::distinct_missing() const {
 template <typename Meanwhile>
 Status HotTable::AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out,
                                  const Meanwhile& meanwhile) {
+  if (missing > options_.missing_max) {
+    return Refused(
+        fmt::format("table '{}': {} keys of a batch are not on the GPU", spec_.name, missing));
+  }
   // All are brought before it is known how many there are: what was never written is zero.
   const size_t before = distinct_keys_.all().size();
   STRATA_TRY(distinct_keys_.ReserveFor<uint64_t>(missing));

@@ -47,6 +47,8 @@ struct HotTableOptions {
   // A batch that misses more of them has them gathered in chunks that are no smaller but for the
   // last ones, as each takes some launches and waits; lets tests have many.
   size_t chunk_rows_min = 4096;
+  // Keys that a lookup asks below for at once; of more it is done by halves.
+  size_t missing_max = kMissingKeysMax;
   std::shared_ptr<WarnedFlag> warned = std::make_shared<WarnedFlag>(false);
 };
 

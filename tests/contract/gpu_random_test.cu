@@ -204,6 +204,38 @@ TEST_F(GpuRandom, ALookupThatFindsNoMemoryIsAnsweredAllTheSame) {
   }
 }
 
+// More keys that are missing than can be asked for at once: by halves, and nothing goes down for
+// it.
+TEST_F(GpuRandom, ALookupThatMissesMoreThanIsAskedForAtOnceIsDoneByHalves) {
+  const TableSpec spec = ContractSpec("t", 3, OptimizerKind::kSgd, InitializerKind::kUniform);
+  ASSERT_NO_FATAL_FAILURE(Open(size_t{64} << 20, 1));
+  HotTable table(spec, *pool_, PinnedPool::Make(),
+                 std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), *workers_,
+                 {.rows_max = 1000, .chunk_rows_min = 64, .missing_max = 1000});
+  MapTable model(spec);
+  std::vector<Key> keys(6000);
+  std::iota(keys.begin(), keys.end(), Key{1});
+  std::vector<float> values(4000 * spec.dim);
+  std::iota(values.begin(), values.end(), 1.0F);
+  for (size_t begin = 0; begin < 4000; begin += 500) {
+    const auto some = std::span(keys).subspan(begin, 500);
+    const auto rows = std::span(values).subspan(begin * spec.dim, 500 * spec.dim);
+    ASSERT_TRUE(table.Assign(some, rows).ok() && model.Assign(some, rows).ok());
+  }
+  std::vector<float> found(keys.size() * spec.dim);
+  std::vector<float> expected(found.size());
+  ASSERT_TRUE(model.Lookup(keys, expected).ok());
+  for (int times = 0; times < 3; ++times) {
+    const Status status = table.Lookup(keys, found);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(BitsOf(found), BitsOf(expected));
+  }
+  EXPECT_EQ(table.Stats().passed_down, 0U);
+  EXPECT_EQ(table.Stats().lookups, 3 * keys.size());
+  EXPECT_EQ(table.Stats().lookup_hits, 3U * 4000);
+  EXPECT_TRUE(BitsOfTable(table) == BitsOfTable(model));
+}
+
 // What is on the way of every batch: once there is memory for one of its size, none is taken, and
 // the host waits for the GPU once. A call beyond that ends the process.
 TEST_F(GpuRandom, ABatchOfAWarmTableTakesNoMemoryAndWaitsOnce) {

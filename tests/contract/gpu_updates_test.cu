@@ -1,4 +1,6 @@
 // Updates together, on a GPU, beside the std::map model with one after the other.
+#include <gmock/gmock.h>
+
 #include <limits>
 #include <numeric>
 #include <random>
@@ -142,6 +144,31 @@ TEST_F(GpuUpdates, WhatIsNotForThemTogetherComesOneByOne) {
     updates.ApplyOneByOne(*table, updates.keys.size());
     EXPECT_EQ(table->Stats().steps, updates.keys.size());
     EXPECT_GT(table->Stats().rows, 0U);
+  }
+}
+
+// Of more keys than a batch may have nothing is read: here there are none.
+TEST_F(GpuUpdates, ABatchOfMoreKeysThanAreCountedIsInvalid) {
+  const TableSpec spec = ContractSpec("t", 1, OptimizerKind::kSgd, InitializerKind::kZero);
+  const Key key = 5;
+  const float one = 1.0F;
+  const std::span<const Key> many(&key, (size_t{1} << 31) - 1);
+  const std::span<const float> values(&one, many.size());
+  const GradientPart halves[] = {{many.first(1), values.first(1)}, {many, values}};
+  for (const bool tiered : {false, true}) {
+    SCOPED_TRACE(tiered);
+    const std::unique_ptr<GpuTable> table = tiered ? Tiered(spec, 100) : Alone(spec);
+    ASSERT_TRUE(table->Assign(many.first(1), values.first(1)).ok());
+    float found = 0;
+    for (const Status& status : {table->PrepareUpdate(halves), table->PrepareUpdates(halves),
+                                 table->PrepareAssign(many, values), table->PrepareErase(many),
+                                 table->Lookup(many, {&found, many.size()})}) {
+      EXPECT_EQ(status.code(), StatusCode::kInvalid) << status.ToString();
+      EXPECT_THAT(status.message(), testing::HasSubstr("at most 2147483646 go into one"));
+    }
+    ASSERT_TRUE(table->Lookup(many.first(1), {&found, 1}).ok());
+    EXPECT_EQ(found, 1.0F);
+    EXPECT_EQ(table->Stats().passed_down, 0U);
   }
 }
 

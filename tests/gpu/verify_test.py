@@ -16,8 +16,8 @@ from pathlib import Path
 
 SCRIPT = Path(__file__).parent / "verify.sh"
 
-NAMES = """bin/own-kernel bin/strata-server bin/strata-soak-kill bin/strata-soak-client bin/strata-bench
-bin/strata-admin tests/kernels_device_test tests/storage_gpu_test tests/sparse_gpu_test
+NAMES = """bin/own-kernel bin/own-model bin/strata-server bin/strata-soak-kill bin/strata-soak-client
+bin/strata-bench bin/strata-admin tests/kernels_device_test tests/storage_gpu_test tests/sparse_gpu_test
 tests/embedding_group_test tests/spread_group_test tests/gpu_contract_test tests/tree_blocks_gpu_test
 tests/gpu_sets_test tests/gpu_trees_gpu_test tests/tree_engine_gpu_test tests/cluster_gpu_test
 tests/cluster_gpu_processes_test""".split()
@@ -88,7 +88,7 @@ class Verify(unittest.TestCase):
         self.assertRegex(last, r"^\d+ passed, 0 failed, 0 skipped in \d+ s; logs: /.*/out$")
         self.assertEqual(lines["bench table"], ("passed", "lines: 2"))
         self.assertEqual(lines["gpu_contract_test, part 6 of 6"], ("passed", "3 passed"))
-        log = (self.folder / "out/11-gpu_contract_test-part-6-of-6.log").read_text()
+        log = (self.folder / "out/12-gpu_contract_test-part-6-of-6.log").read_text()
         self.assertIn("env GTEST_TOTAL_SHARDS=6 GTEST_SHARD_INDEX=5 ", log.splitlines()[0])
 
     def test_tests_are_judged_by_what_they_count(self):

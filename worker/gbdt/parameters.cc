@@ -208,9 +208,13 @@ Status Apply(const Given& given, TreeParameters* out) {
   for (const UnsupportedParameter& known : UnsupportedParameters()) {
     if (known.name != given.key) continue;
     if (given.value == known.idle) return {};
+    const size_t here = known.help.find("; here ");  // what does it in Strata
+    std::string_view instead = here == known.help.npos ? "" : known.help.substr(here);
+    if (instead.ends_with('.')) instead.remove_suffix(1);
     return Invalid(fmt::format(
-        "{}: {} is a parameter of LightGBM that Strata does not support: remove it{}", given.origin,
-        given.key, known.idle.empty() ? "" : fmt::format(" (or leave it at {})", known.idle)));
+        "{}: {} is a parameter of LightGBM that Strata does not support: remove it{}{}",
+        given.origin, given.key,
+        known.idle.empty() ? "" : fmt::format(" (or leave it at {})", known.idle), instead));
   }
   std::vector<std::string_view> names;
   std::vector<std::string_view> aliases;

@@ -1,5 +1,6 @@
 #include <cuda.h>
 
+#include "storage/gpu/device_buffer.h"
 #include "storage/gpu/device_pool.h"
 #include "tests/support/device_memory.cuh"
 
@@ -163,6 +164,25 @@ TEST_F(DevicePoolFailing, AnArrayThatCannotBeMappedIsAsItWas) {
   EXPECT_EQ(cudaMemcpy(&ends[1], array.data() + 4 * kChunk - 1, 1, cudaMemcpyDefault), cudaSuccess);
   EXPECT_EQ(ends[0], std::byte{5});
   EXPECT_EQ(ends[1], std::byte{6});
+}
+
+// A buffer grows by more than it is asked for, so that it seldom does, and where there is not so
+// much memory by no more.
+TEST_F(DevicePoolFailing, ABufferTakesNoMoreThanItIsAskedForWhereThereIsNone) {
+  constexpr size_t kFirst = size_t{1} << 20;
+  constexpr size_t kAsked = kFirst + kFirst / 4;
+  DeviceBuffer buffer;
+  ASSERT_TRUE(buffer.Reserve(kFirst).ok());
+  Fail("cudaMalloc", 0, 2);
+  EXPECT_EQ(buffer.Reserve(kAsked).code(), StatusCode::kRefused);
+  EXPECT_EQ(buffer.all().size(), kFirst);
+  Fail("cudaMalloc", 0, 1);
+  ASSERT_TRUE(buffer.Reserve(kAsked).ok());
+  EXPECT_EQ(buffer.all().size(), kAsked);
+  EXPECT_EQ(cudaMemset(buffer.all().data(), 7, kAsked), cudaSuccess);
+  Fail("cudaMalloc", 0, 0);
+  ASSERT_TRUE(buffer.Reserve(kAsked + 1).ok());
+  EXPECT_EQ(buffer.all().size(), kAsked + kAsked / 2);
 }
 
 }  // namespace

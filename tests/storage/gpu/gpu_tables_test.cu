@@ -1,4 +1,5 @@
 // The GPUs of a server: what they are asked for, and what happens when one fails.
+#include "storage/gpu/device_pool.h"
 #include "storage/gpu/gpu_tables.h"
 #include "storage/gpu/pinned_pool.h"
 #include "tests/support/device_memory.cuh"
@@ -36,6 +37,29 @@ TEST_F(GpuTablesTest, SaysThatItLeavesLittle) {
   const auto tables = GpuTables::Open({.ordinal = 0, .memory_bytes = free - (256U << 20)});
   if (!tables.ok()) GTEST_SKIP() << "somebody else has taken some: " << tables.status().ToString();
   EXPECT_NE((*tables)->plan()[0].find("leaves more"), std::string::npos) << (*tables)->plan()[0];
+}
+
+// Somebody else has all but a little of it, and nothing is asked for.
+TEST_F(GpuTablesTest, RefusesAGpuThatHasNoMemoryForRows) {
+  constexpr size_t kLeft = size_t{20} << 20;
+  size_t free = 0;
+  size_t total = 0;
+  ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+  const auto others = DevicePool::Make(0, free - (size_t{64} << 20));
+  if (!others.ok()) GTEST_SKIP() << "somebody else has taken some: " << others.status().ToString();
+  ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+  void* more = nullptr;
+  if (cudaMalloc(&more, free - kLeft) != cudaSuccess) {
+    (void)cudaGetLastError();
+    GTEST_SKIP() << "somebody else has taken some";
+  }
+  const auto tables = GpuTables::Open({.ordinal = 0});
+  EXPECT_EQ(cudaFree(more), cudaSuccess);
+  ASSERT_FALSE(tables.ok());
+  EXPECT_EQ(tables.status().code(), StatusCode::kFailed) << tables.status().ToString();
+  EXPECT_NE(tables.status().message().find("there are 17.0 MiB for them: 20.0 MiB of "),
+            std::string::npos)
+      << tables.status().ToString();
 }
 
 TEST_F(GpuTablesTest, LanesShareTheGpusInTurns) {

@@ -96,6 +96,8 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
       {"linear_tree = true\n",
        "linear_tree is a parameter of LightGBM that Strata does not support"},
       {"linear_lambda = 1\n", "does not support: remove it (or leave it at 0)"},
+      {"gpu_device_id = 1\n",
+       "remove it (or leave it at -1); here device_type = cuda:N names a GPU"},
       {"device = gpu\n", "device_type = gpu is LightGBM's OpenCL, which is not here: set"},
       {"device = cuda\nnum_gpu = 0\n", "num_gpu: expected a number from 1 to 16, found '0'"},
       {"num_gpu = 2\n", "num_gpu = 2 has no effect on device_type = cpu"},

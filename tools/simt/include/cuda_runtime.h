@@ -12,6 +12,8 @@
 #include <functional>
 #include <type_traits>
 
+#define CUDART_VERSION 13000
+
 #define __global__
 #define __device__
 #define __host__
