@@ -433,8 +433,9 @@ Status HotTable::PassDown(const Status& why, const void* batch) {
     const std::string name = "table '" + spec_.name + "'";
     Log(LogLevel::kWarning,
         "GPU {}: the tiers below do a batch that the GPU's memory has no room for, and will do "
-        "others like it, which is slower: {}; what helps: more server.gpu_memory, fewer tables, as "
-        "they share it, or smaller batches; strata-admin stats counts them, for each table",
+        "others like it, which is slower: {}; what helps: smaller batches; where rows have no "
+        "room, more server.gpu_memory or fewer tables, as they share it; where batches have none, "
+        "less of it, which leaves them more; strata-admin stats counts them, for each table",
         exec_.ordinal, (why.message().starts_with(name) ? why : why.Prefixed(name)).message());
   }
   return {};
