@@ -23,7 +23,8 @@ Runs what needs a GPU on those that this machine has, and ends with a table.
 
 compute-sanitizer is looked for on the PATH and under /usr/local/cuda; COMPUTE_SANITIZER names
 another one. In a build whose GPU is emulated (./dev build --emulated) the tests run, and what
-takes a GPU is skipped.
+takes a GPU is skipped. Benches run two rounds, to see that they do: figures to compare are those of
+./dev bench.
 
 Exit codes: 0 nothing failed; 1 a step failed; 2 wrong usage, no such build, or no GPU.
 TEXT
@@ -110,7 +111,7 @@ steps_of_programs() {
   local suite
   step alone 600 'servers that are killed' bin/strata-soak-kill --device=cuda --cycles=20
   for suite in table embedding tiered service tree-blocks trees; do
-    step bench 600 "bench $suite" bin/strata-bench "$suite" --device=cuda --json
+    step bench 900 "bench $suite" bin/strata-bench "$suite" --device=cuda --rounds=2 --json
   done
 }
 
