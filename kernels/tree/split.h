@@ -34,6 +34,18 @@ struct OutputBounds {
   double max = 1.7976931348623157e308;
 };
 
+STRATA_HD OutputBounds Narrower(const OutputBounds& a, const OutputBounds& b) {
+  return {a.min > b.min ? a.min : b.min, a.max < b.max ? a.max : b.max};
+}
+
+// Of both children of a split.
+struct ChildBounds {
+  OutputBounds left;
+  OutputBounds right;
+
+  STRATA_HD bool can_be_kept() const { return left.min <= left.max && right.min <= right.max; }
+};
+
 // A leaf's parent, for path smoothing.
 struct ParentLeaf {
   double output = 0;

@@ -42,6 +42,9 @@ STRATA_HD bool IsSurelyLess(const GainFraction& a, const GainFraction& b) {
   return a.over * b.under < b.over * a.under * (1 - 0x1p-48);
 }
 
+// Below all gains, and below what a leaf with a bent output has, which may be below 0.
+constexpr double kNoGain = -1.7976931348623157e308;
+
 class SplitJudge {
  public:
   // Of a leaf and a feature; all but the shape are copied.
@@ -97,16 +100,22 @@ class SplitJudge {
   }
 
   // The gain of an allowed split, both sides together. Worth something only above gain_to_beat();
-  // 0 where a monotone constraint says no.
+  // kNoGain where a monotone constraint says no.
   [[gnu::always_inline]] STRATA_HD double GainOf(const SplitSide& side, bool side_is_left) const {
+    return GainOf(side, side_is_left, {leaf_.bounds, leaf_.bounds});
+  }
+  // The same with bounds of each child; the leaf has some where they have.
+  [[gnu::always_inline]] STRATA_HD double GainOf(const SplitSide& side, bool side_is_left,
+                                                 const ChildBounds& bounds) const {
     const double hessian = Hessian(side.sums.hessian) + kHessianEpsilon;
     const double gradient = Gradient(side.sums.gradient);
     const double other_gradient = Gradient(leaf_.sums.gradient - side.sums.gradient);
     const double other_hessian = hessian_ - hessian;
     const int64_t other_rows = leaf_.rows - side.rows;
-    return side_is_left
-               ? Gain(gradient, hessian, side.rows, other_gradient, other_hessian, other_rows)
-               : Gain(other_gradient, other_hessian, other_rows, gradient, hessian, side.rows);
+    return side_is_left ? Gain(gradient, hessian, side.rows, other_gradient, other_hessian,
+                               other_rows, bounds)
+                        : Gain(other_gradient, other_hessian, other_rows, gradient, hessian,
+                               side.rows, bounds);
   }
 
   // Where has_fractions(): GainOf's terms over their common denominator. Not above 0, that is none.
@@ -126,9 +135,13 @@ class SplitJudge {
   STRATA_HD double GainAdded(double gain) const { return (gain - gain_to_beat_) * penalty_; }
   // Of a child with these sums, of so many rows (guessed).
   STRATA_HD double Output(const GradientSums& sums, int64_t rows) const {
+    return Output(sums, rows, leaf_.bounds);
+  }
+  STRATA_HD double Output(const GradientSums& sums, int64_t rows,
+                          const OutputBounds& bounds) const {
     return Clamped(LeafOutput(Gradient(sums.gradient), Hessian(sums.hessian) + kHessianEpsilon, l2_,
                               rows, rules_, leaf_.output),
-                   leaf_.bounds);
+                   bounds);
   }
 
   STRATA_HD const SplitLeaf& leaf() const { return leaf_; }
@@ -144,18 +157,18 @@ class SplitJudge {
  private:
   [[gnu::always_inline]] STRATA_HD double Gain(double left_gradient, double left_hessian,
                                                int64_t left_rows, double right_gradient,
-                                               double right_hessian, int64_t right_rows) const {
+                                               double right_hessian, int64_t right_rows,
+                                               const ChildBounds& bounds) const {
     if (!constrained_) {
       return LeafGain(left_gradient, left_hessian, l2_, left_rows, rules_, leaf_.output) +
              LeafGain(right_gradient, right_hessian, l2_, right_rows, rules_, leaf_.output);
     }
-    const double left =
-        Clamped(LeafOutput(left_gradient, left_hessian, l2_, left_rows, rules_, leaf_.output),
-                leaf_.bounds);
+    const double left = Clamped(
+        LeafOutput(left_gradient, left_hessian, l2_, left_rows, rules_, leaf_.output), bounds.left);
     const double right =
         Clamped(LeafOutput(right_gradient, right_hessian, l2_, right_rows, rules_, leaf_.output),
-                leaf_.bounds);
-    if ((monotone_ > 0 && left > right) || (monotone_ < 0 && left < right)) return 0;
+                bounds.right);
+    if ((monotone_ > 0 && left > right) || (monotone_ < 0 && left < right)) return kNoGain;
     return GainGivenOutput(left_gradient, left_hessian, l2_, rules_, left) +
            GainGivenOutput(right_gradient, right_hessian, l2_, rules_, right);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "kernels/tree/split_judge.h"
 #include "kernels/tree/split_scan.h"
@@ -9,29 +10,70 @@
 namespace strata {
 namespace {
 
+// Of the two sides of each threshold, from bounds by bin.
+class SideBounds {
+ public:
+  // `missing`: a bin whose rows take either side, whatever the threshold; -1: none.
+  SideBounds(std::span<const OutputBounds> by_bin, int64_t missing)
+      : up_to_(by_bin.size()), above_(by_bin.size()) {
+    if (missing >= 0) missing_ = by_bin[static_cast<size_t>(missing)];
+    const auto of = [&](size_t bin) {
+      return static_cast<int64_t>(bin) == missing ? OutputBounds() : by_bin[bin];
+    };
+    OutputBounds all;
+    for (size_t bin = 0; bin < by_bin.size(); ++bin) up_to_[bin] = all = Narrower(all, of(bin));
+    all = {};
+    for (size_t bin = by_bin.size(); bin-- > 0; all = Narrower(all, of(bin))) above_[bin] = all;
+  }
+
+  ChildBounds At(size_t threshold, bool missing_left) const {
+    ChildBounds bounds = {up_to_[threshold], above_[threshold]};
+    OutputBounds& with_missing = missing_left ? bounds.left : bounds.right;
+    with_missing = Narrower(with_missing, missing_);
+    return bounds;
+  }
+
+ private:
+  std::vector<OutputBounds> up_to_;  // of each bin: those of the bins up to it
+  std::vector<OutputBounds> above_;
+  OutputBounds missing_;
+};
+
 // What a search of one feature works with.
 struct Search {
   const FeatureShape& shape;
   std::span<const GradientSums> histogram;
   const SplitJudge& judge;
+  const SideBounds* bounds = nullptr;  // null: those of the leaf
+
+  ChildBounds BoundsAt(size_t threshold, bool missing_left) const {
+    if (bounds != nullptr) return bounds->At(threshold, missing_left);
+    return {judge.leaf().bounds, judge.leaf().bounds};
+  }
 };
 
 struct Candidate {
   double gain = -std::numeric_limits<double>::infinity();
   GradientSums left;
   int64_t left_rows = 0;
+  ChildBounds bounds = {};
   uint32_t threshold = 0;
   bool default_left = true;
   bool found = false;
+  bool gains = false;  // one does, be it allowed or not
 };
 
 // Whether the allowed split into `side` and the rest of the leaf is better than the best so far,
 // which it then is.
 [[gnu::always_inline]] inline bool Takes(const SplitJudge& judge, const SplitSide& side,
-                                         bool side_is_left, Candidate* best) {
-  const double gain = judge.GainOf(side, side_is_left);
-  if (!(gain > judge.gain_to_beat()) || !(gain > best->gain)) return false;
+                                         bool side_is_left, const ChildBounds& bounds,
+                                         Candidate* best) {
+  const double gain = judge.GainOf(side, side_is_left, bounds);
+  if (!(gain > judge.gain_to_beat())) return false;
+  best->gains = true;
+  if (!(gain > best->gain) || !bounds.can_be_kept()) return false;
   best->gain = gain;
+  best->bounds = bounds;
   best->left = side_is_left ? side.sums : judge.leaf().sums - side.sums;
   best->left_rows = side_is_left ? side.rows : judge.leaf().rows - side.rows;
   best->found = true;
@@ -48,7 +90,8 @@ void SearchDown(const Search& search, MissingKind missing, int64_t random_bin, C
     if (random_bin >= 0 && bin - 1 != static_cast<uint64_t>(random_bin)) continue;
     const SplitVerdict verdict = search.judge.Judge(right);
     if (verdict == SplitVerdict::kOtherShort) return;
-    if (verdict == SplitVerdict::kAllowed && Takes(search.judge, right, false, best)) {
+    if (verdict == SplitVerdict::kAllowed &&
+        Takes(search.judge, right, false, search.BoundsAt(bin - 1, true), best)) {
       best->threshold = bin - 1;
       best->default_left = true;
     }
@@ -64,7 +107,8 @@ void SearchUp(const Search& search, MissingKind missing, int64_t random_bin, Can
     if (random_bin >= 0 && bin != static_cast<uint64_t>(random_bin)) continue;
     const SplitVerdict verdict = search.judge.Judge(left);
     if (verdict == SplitVerdict::kOtherShort) return;
-    if (verdict == SplitVerdict::kAllowed && Takes(search.judge, left, true, best)) {
+    if (verdict == SplitVerdict::kAllowed &&
+        Takes(search.judge, left, true, search.BoundsAt(bin, false), best)) {
       best->threshold = bin;
       best->default_left = false;
     }
@@ -112,17 +156,27 @@ Split Finish(const Search& search, int32_t feature, const Candidate& best) {
   split.default_left = best.default_left;
   split.left = best.left;
   split.right = leaf.sums - best.left;
-  split.left_output = search.judge.Output(split.left, best.left_rows);
-  split.right_output = search.judge.Output(split.right, leaf.rows - best.left_rows);
+  split.left_output = search.judge.Output(split.left, best.left_rows, best.bounds.left);
+  split.right_output =
+      search.judge.Output(split.right, leaf.rows - best.left_rows, best.bounds.right);
   split.monotone = search.shape.monotone;
   return split;
 }
 
-Split SearchNumeric(const Search& search, int32_t feature, int64_t random_bin) {
+// A bin of missing values, which a threshold does not part from others; -1: there is none.
+int64_t BinApart(const FeatureShape& shape, MissingKind apart) {
+  if (apart == MissingKind::kNaN) return int64_t{shape.bins} - 1;
+  return apart == MissingKind::kZero ? int64_t{shape.default_bin} : -1;
+}
+
+Split SearchNumeric(Search search, std::span<const OutputBounds> bounds, int32_t feature,
+                    int64_t random_bin, bool* gains) {
   Candidate best;
   const MissingKind missing = search.shape.missing;
   const bool both_ways = search.shape.bins > 2 && missing != MissingKind::kNone;
   const MissingKind apart = both_ways ? missing : MissingKind::kNone;
+  std::optional<SideBounds> by_side;
+  if (!bounds.empty()) search.bounds = &by_side.emplace(bounds, BinApart(search.shape, apart));
   if (random_bin < 0 && search.judge.is_plain()) {
     ScanBothWays(search, apart, &best);
   } else {
@@ -130,6 +184,7 @@ Split SearchNumeric(const Search& search, int32_t feature, int64_t random_bin) {
     if (both_ways) SearchUp(search, apart, random_bin, &best);
   }
   if (!both_ways && missing == MissingKind::kNaN) best.default_left = false;
+  if (gains != nullptr) *gains = best.gains || best.found;
   return Finish(search, feature, best);
 }
 
@@ -141,7 +196,7 @@ void SearchOneHot(const Search& search, int64_t random_bin, Candidate* best) {
     SplitSide left;
     search.judge.Add(search.histogram[bin], &left);
     if (search.judge.Judge(left) == SplitVerdict::kAllowed &&
-        Takes(search.judge, left, true, best)) {
+        Takes(search.judge, left, true, search.BoundsAt(bin, false), best)) {
       best->threshold = bin;
     }
   }
@@ -168,7 +223,7 @@ std::vector<uint32_t> SearchSubsets(const Search& search, int64_t random_prefix,
       if (verdict == SplitVerdict::kOtherShort) break;
       if (verdict == SplitVerdict::kShort) continue;
       if (random_prefix >= 0 && i != static_cast<size_t>(random_prefix) % most) continue;
-      if (!Takes(judge, walk.left, true, best)) continue;
+      if (!Takes(judge, walk.left, true, search.BoundsAt(bin, false), best)) continue;
       chosen.clear();
       for (size_t j = 0; j <= i; ++j) chosen.push_back(order[from_front ? j : used - 1 - j]);
     }
@@ -207,12 +262,17 @@ bool IsBetter(const Split& a, const Split& b) {
 
 Split FindBestSplit(const FeatureShape& shape, int32_t feature,
                     std::span<const GradientSums> histogram, const SplitLeaf& leaf,
-                    const GradientUnits& units, const SplitRules& rules, int64_t random_bin) {
+                    const GradientUnits& units, const SplitRules& rules, int64_t random_bin,
+                    std::span<const OutputBounds> bounds, bool* gains) {
   if (shape.bins < 2) return {};
-  const SplitJudge judge(shape, leaf, units, rules);
+  SplitLeaf bounded = leaf;
+  for (const OutputBounds& bin : bounds) bounded.bounds = Narrower(bounded.bounds, bin);
+  const SplitJudge judge(shape, bounded, units, rules);
   const Search search{shape, histogram, judge};
-  return shape.categorical ? SearchCategorical(search, feature, random_bin)
-                           : SearchNumeric(search, feature, random_bin);
+  if (!shape.categorical) return SearchNumeric(search, bounds, feature, random_bin, gains);
+  Split split = SearchCategorical(search, feature, random_bin);
+  if (gains != nullptr) *gains = split.exists();
+  return split;
 }
 
 Split SplitAtBin(const FeatureShape& shape, int32_t feature,
@@ -234,6 +294,7 @@ Split SplitAtBin(const FeatureShape& shape, int32_t feature,
                               rules.min_gain_to_split;
   if (!(candidate.gain > gain_to_beat)) return {};
   candidate.found = true;
+  candidate.bounds = {leaf.bounds, leaf.bounds};
   candidate.left = shape.categorical ? side.sums : leaf.sums - side.sums;
   candidate.left_rows = shape.categorical ? side.rows : leaf.rows - side.rows;
   candidate.threshold = bin;

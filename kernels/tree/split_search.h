@@ -33,10 +33,14 @@ struct Split {
 bool IsBetter(const Split& a, const Split& b);
 
 // The best split of a feature whose histogram is given; `random_bin`, if not negative, is the only
-// threshold tried (extra trees). Any number of threads.
+// threshold tried (extra trees). `bounds`, unless empty, are of rows that have a bin of this
+// numeric feature, in place of the leaf's: a child keeps to those of all its bins, and there
+// is no split where they exclude each other. `gains`, unless null, becomes whether any split would
+// gain, excluded ones among them. Any number of threads.
 Split FindBestSplit(const FeatureShape& shape, int32_t feature,
                     std::span<const GradientSums> histogram, const SplitLeaf& leaf,
-                    const GradientUnits& units, const SplitRules& rules, int64_t random_bin = -1);
+                    const GradientUnits& units, const SplitRules& rules, int64_t random_bin = -1,
+                    std::span<const OutputBounds> bounds = {}, bool* gains = nullptr);
 
 // The split at a given bin of a feature (numbers up to it go left with missing values, or this
 // category), if it gains anything: a forced split. It minds neither the least rows and hessians of

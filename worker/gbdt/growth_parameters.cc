@@ -76,11 +76,6 @@ bool IsMonotone(const TreeParameters& p) {
 }
 
 std::optional<ParameterConflict> MonotoneConflict(const TreeParameters& p) {
-  if (p.monotone_constraints_method == "advanced") {
-    return {{{"monotone_constraints_method"},
-             "monotone_constraints_method = advanced is not supported: set "
-             "monotone_constraints_method = intermediate"}};
-  }
   if (!IsMonotone(p)) {
     if (!(p.monotone_penalty > 0)) return {};
     return {{{"monotone_penalty"}, "monotone_penalty has no effect without monotone_constraints"}};
@@ -96,17 +91,19 @@ std::optional<ParameterConflict> MonotoneConflict(const TreeParameters& p) {
     return {
         {{"monotone_constraints"}, "monotone_constraints in task = refit is not supported yet"}};
   }
-  if (p.monotone_constraints_method == "intermediate") {
+  if (p.monotone_constraints_method != "basic") {
     if (p.quant_train_renew_leaf) {
       return {{{"monotone_constraints_method", "quant_train_renew_leaf"},
-               "monotone_constraints_method = intermediate bounds leaves by each other's outputs, "
-               "which quant_train_renew_leaf gives them anew: remove one"}};
+               fmt::format("monotone_constraints_method = {} bounds leaves by each other's "
+                           "outputs, which quant_train_renew_leaf gives them anew: remove one",
+                           p.monotone_constraints_method)}};
     }
     if (p.tree_learner == "voting") {
       return {{{"monotone_constraints_method", "tree_learner"},
-               "monotone_constraints_method = intermediate is not supported with tree_learner = "
-               "voting, whose ranks keep no sums of leaves to search them again: set tree_learner "
-               "= data"}};
+               fmt::format("monotone_constraints_method = {} is not supported with tree_learner = "
+                           "voting, whose ranks keep no sums of leaves to search them again: set "
+                           "tree_learner = data",
+                           p.monotone_constraints_method)}};
     }
   }
   if (!p.forcedsplits_filename.empty()) {
@@ -131,8 +128,9 @@ std::optional<ParameterConflict> GrowthConflict(const TreeParameters& p) {
 
 const char* GrowsOnHost(const TreeParameters& p) {
   if (!p.forcedsplits_filename.empty()) return "forcedsplits_filename";
-  const bool is_basic = p.monotone_constraints_method == "basic" || !IsMonotone(p);
-  return is_basic ? nullptr : "monotone_constraints_method = intermediate";
+  if (!IsMonotone(p) || p.monotone_constraints_method == "basic") return nullptr;
+  return p.monotone_constraints_method == "advanced" ? "monotone_constraints_method = advanced"
+                                                     : "monotone_constraints_method = intermediate";
 }
 
 }  // namespace strata

@@ -24,6 +24,8 @@ CASES = {
                 "monotone_penalty=1.3 num_leaves=15",
     "neighbours": "objective=binary label_column=1 ignore_column=0 monotone_constraints=1,1,0,-1,1,0,0 "
                   "monotone_constraints_method=intermediate num_leaves=20",
+    "by_threshold": "objective=binary label_column=1 ignore_column=0 monotone_constraints=1,1,0,-1,1,0,0 "
+                    "monotone_constraints_method=advanced use_missing=false num_leaves=40 categorical_feature=",
     "together": "label_column=0 ignore_column=0 interaction_constraints=[1,2,5],[3,5,6],[2,6] "
                 "feature_contri=1,0.4,1,2,1,1,0.8",
     "forced_splits": "label_column=0 ignore_column=0 forcedsplits_filename=forced_splits.json",

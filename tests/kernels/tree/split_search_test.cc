@@ -229,6 +229,83 @@ TEST(SplitSearch, BoundsHoldOutputs) {
   }
 }
 
+// A bound as often as not.
+double RandomBound(Random& random, double none) {
+  return random.Chance(0.5) ? none : static_cast<double>(random.Below(200)) / 100 - 1;
+}
+
+// Of every threshold, and missing values on either side: each child keeps to the bounds of its
+// bins, or there is no such split.
+TEST(SplitSearch, ChildrenKeepToTheBoundsOfTheirBins) {
+  Random random(28);
+  int found = 0;
+  int excluded = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const auto bins = static_cast<uint32_t>(3 + random.Below(8));
+    const Case c = RandomCase(random, bins, 60);
+    SplitRules rules = RandomRules(random);
+    rules.lambda_l1 = 0;
+    FeatureShape shape;
+    shape.bins = bins;
+    shape.missing = static_cast<MissingKind>(random.Below(3));
+    shape.default_bin = static_cast<uint32_t>(random.Below(bins));
+    shape.monotone = static_cast<int8_t>(static_cast<int>(random.Below(3)) - 1);
+    std::vector<OutputBounds> bounds(bins);
+    for (OutputBounds& bin : bounds) {
+      if (random.Chance(0.6)) continue;
+      bin = {RandomBound(random, bin.min), RandomBound(random, bin.max)};
+      if (bin.min > bin.max) std::swap(bin.min, bin.max);
+    }
+    Wide best = 0;
+    Wide best_excluded = 0;
+    for (uint32_t threshold = 0; threshold + 1 < bins; ++threshold) {
+      for (const bool missing_left : {true, false}) {
+        GradientSums sums[2];
+        OutputBounds of[2];
+        for (uint32_t bin = 0; bin < bins; ++bin) {
+          const bool is_left = IsMissing(shape, bin) ? missing_left : bin <= threshold;
+          sums[is_left ? 0 : 1] += c.histogram[bin];
+          of[is_left ? 0 : 1] = Narrower(of[is_left ? 0 : 1], bounds[bin]);
+        }
+        Wide gain = -GainOf(c, c.leaf.sums, rules, rules.lambda_l2) - rules.min_gain_to_split;
+        Wide outputs[2];
+        bool is_small = false;
+        for (const int side : {0, 1}) {
+          is_small |= sums[side].hessian < rules.min_data_in_leaf;
+          const Wide g = static_cast<Wide>(sums[side].gradient) * 0.01L;
+          const Wide h = static_cast<Wide>(sums[side].hessian) + rules.lambda_l2;
+          outputs[side] = -g / h;
+          if (outputs[side] > of[side].max) outputs[side] = of[side].max;
+          if (-g / h < of[side].min) outputs[side] = of[side].min;
+          gain += -2 * g * outputs[side] - h * outputs[side] * outputs[side];
+        }
+        if (is_small || (outputs[1] - outputs[0]) * shape.monotone < 0) continue;
+        const bool kept = of[0].min <= of[0].max && of[1].min <= of[1].max;
+        (kept ? best : best_excluded) = std::max(kept ? best : best_excluded, gain);
+      }
+    }
+    bool gains = false;
+    const Split split =
+        FindBestSplit(shape, 4, c.histogram, c.leaf, c.units, rules, -1, bounds, &gains);
+    const Wide most = std::max(best, best_excluded);
+    if (most == 0 || most > 1e-6) {  // else rounding decides
+      EXPECT_EQ(gains, most > 0) << "case " << i;
+    }
+    excluded += best_excluded > best ? 1 : 0;
+    if (best < 1e-6) continue;
+    ++found;
+    ASSERT_TRUE(split.exists()) << "case " << i;
+    EXPECT_NEAR(split.gain, static_cast<double>(best), 1e-9 * (1 + static_cast<double>(best)));
+    for (uint32_t bin = 0; bin < bins; ++bin) {
+      const bool is_left = IsMissing(shape, bin) ? split.default_left : bin <= split.threshold;
+      const double output = is_left ? split.left_output : split.right_output;
+      EXPECT_TRUE(output >= bounds[bin].min && output <= bounds[bin].max) << "case " << i;
+    }
+  }
+  EXPECT_GT(found, 1500);
+  EXPECT_GT(excluded, 100);
+}
+
 TEST(SplitSearch, AnExtraTreeTriesOneThreshold) {
   Random random(26);
   const Case c = RandomCase(random, 12, 60);

@@ -195,9 +195,8 @@ std::vector<Case> GrowthCases() {
        "found 1"},
       {"monotone method",
        {},
-       "monotone_constraints = 1,0,0\nmc_method = advanced\n",
-       "conf:3: monotone_constraints_method = advanced is not supported: set "
-       "monotone_constraints_method = intermediate"},
+       "monotone_constraints = 1,0,0\nmc_method = precise\n",
+       "conf:3: mc_method: expected one of basic|intermediate|advanced, found 'precise'"},
       {"monotone neighbours renewed",
        {},
        "monotone_constraints = 1,0,0\nmc_method = intermediate\nuse_quantized_grad = true\n"
@@ -207,8 +206,8 @@ std::vector<Case> GrowthCases() {
        "which quant_train_renew_leaf gives them anew: remove one"},
       {"monotone neighbours voting",
        {},
-       "monotone_constraints = 1,0,0\nmc_method = intermediate\ntree_learner = voting\n",
-       "conf:3, conf:4: monotone_constraints_method = intermediate is not supported with "
+       "monotone_constraints = 1,0,0\nmc_method = advanced\ntree_learner = voting\n",
+       "conf:3, conf:4: monotone_constraints_method = advanced is not supported with "
        "tree_learner = "
        "voting, whose ranks keep no sums of leaves to search them again: set tree_learner = data"},
       {"monotone penalty",

@@ -272,7 +272,8 @@ TEST_F(BoosterTest, ACallersObjectiveIsMinimised) {
 TEST_F(BoosterTest, PredictionsKeepToMonotoneConstraints) {
   constexpr size_t kRounds = 15;
   for (const char* conf :
-       {"", "monotone_constraints_method = intermediate\n", "objective = poisson\nlambda_l2 = 3\n",
+       {"", "monotone_constraints_method = intermediate\n",
+        "monotone_constraints_method = advanced\n", "objective = poisson\nlambda_l2 = 3\n",
         "grow_policy = depthwise\npath_smooth = 4\n",
         "monotone_penalty = 1.5\nmax_delta_step = 0.3\n", "extra_trees = true\n",
         "boosting = dart\nskip_drop = 0\n",
@@ -367,6 +368,7 @@ TEST_F(BoosterTest, ThreadsDoNotMatter) {
         "grow_policy = depthwise\nmonotone_constraints = 1,0,0\nextra_trees = true\n"
         "feature_fraction_bynode = 0.7\ninteraction_constraints = [0,1],[1,2]\n",
         "monotone_constraints = 1,0,-1\nmonotone_constraints_method = intermediate\n",
+        "monotone_constraints = 1,0,-1\nmonotone_constraints_method = advanced\n",
         "use_quantized_grad = true\nquant_train_renew_leaf = true\n"}) {
     const std::unique_ptr<Booster> many = Make(conf, train_);
     Train(many.get(), 8);

@@ -148,6 +148,18 @@ TEST_F(LightGbmParity, TreesThatAreConstrainedForcedAndRenewed) {
                                    "stochastic_rounding = false\nquant_train_renew_leaf = true\n");
 }
 
+// Where all features are numbers and no value is missing.
+TEST_F(LightGbmParity, TreesWithBoundsByThreshold) {
+  WriteWholeFile(folder_.File("rows.csv"), Golden("gbdt/parity_rows.csv"));
+  ExpectGoldenTrees("by_threshold", "data = " + folder_.File("rows.csv") +
+                                        "\nnum_iterations = 5\nnum_leaves = 40\n"
+                                        "min_data_in_leaf = 10\nlabel_column = 1\n"
+                                        "ignore_column = 0\nobjective = binary\n"
+                                        "monotone_constraints = 1,1,0,-1,1,0,0\n"
+                                        "monotone_constraints_method = advanced\n"
+                                        "use_missing = false\n");
+}
+
 TEST_F(LightGbmParity, BinsAroundForcedBounds) {
   WriteWholeFile(folder_.File("rows.csv"), Golden("gbdt/parity_rows.csv"));
   WriteWholeFile(folder_.File("forced.json"), Golden("gbdt/forced_bins.json"));

@@ -27,6 +27,9 @@ const RanksCase kCases[] = {
     {"neighbours", "number",
      "objective = regression\nmonotone_constraints = 1,1,-1,0,0\n"
      "monotone_constraints_method = intermediate"},
+    {"by_threshold", "number",
+     "objective = regression\nmonotone_constraints = 1,1,-1,0,0\n"
+     "monotone_constraints_method = advanced\nbagging_freq = 1\nbagging_fraction = 0.7"},
     {"forced", "number", "objective = huber\nforcedsplits_filename = FOLDER/forced.json"},
     {"renewed", "class",
      "objective = binary\nuse_quantized_grad = true\nquant_train_renew_leaf = true\n"

@@ -391,6 +391,9 @@ INSTANTIATE_TEST_SUITE_P(
             "Neighbours",
             {"objective=binary", "monotone_constraints=1,1,-1,0,0",
              "monotone_constraints_method=intermediate", "bagging_fraction=0.7", "bagging_freq=1"}},
+        Setting{"BoundsByThreshold",
+                {"objective=binary", "monotone_constraints=1,1,-1,0,0",
+                 "monotone_constraints_method=advanced", "gradient_bits=16"}},
         // The last of them has no row on its left side.
         Setting{"Forced",
                 {"objective=binary", "forcedsplits_filename=forced", "feature_fraction=0.7",

@@ -7,15 +7,19 @@
 namespace strata {
 namespace {
 
+MonotoneMethod MonotoneMethodOf(const TreeParameters& p) {
+  if (p.monotone_constraints_method == "intermediate") return MonotoneMethod::kIntermediate;
+  const bool is_advanced = p.monotone_constraints_method == "advanced";
+  return is_advanced ? MonotoneMethod::kAdvanced : MonotoneMethod::kBasic;
+}
+
 GrowerOptions GrowerOptionsOf(const TreeParameters& p, const EngineOptions& options,
                               std::vector<ForcedSplit> forced, GpuLeaves* gpu) {
   return {.rules = p.rules,
           .num_leaves = static_cast<size_t>(p.num_leaves),
           .max_depth = p.max_depth > 0 ? static_cast<size_t>(p.max_depth) : 0,
           .policy = GrowPolicyOf(p),
-          .monotone_method = p.monotone_constraints_method == "intermediate"
-                                 ? MonotoneMethod::kIntermediate
-                                 : MonotoneMethod::kBasic,
+          .monotone_method = MonotoneMethodOf(p),
           .monotone_penalty = p.monotone_penalty,
           .forced = std::move(forced),
           .feature_fraction = p.feature_fraction,

@@ -23,7 +23,11 @@ LeafWiseGrower::LeafWiseGrower(const BinMatrix& bins, std::vector<FeatureShape> 
       options_(options),
       pool_(pool),
       exchange_(exchange),
-      work_(bins, shapes_, pool, options.threads, options.gpu) {}
+      work_(bins, shapes_, pool, options.threads, options.gpu) {
+  if (options.monotone_method == MonotoneMethod::kAdvanced) {
+    bin_bounds_.emplace(bins, shapes_, pool);
+  }
+}
 
 const GrownTree& LeafWiseGrower::Grow(const FixedGradients& gradients, const GradientUnits& units,
                                       std::span<const uint32_t> bag, uint64_t tree_number) {
@@ -127,6 +131,7 @@ void LeafWiseGrower::StartRoot() {
   tree_.leaves.assign(1, GrownLeaf{});
   open_.clear();
   open_.resize(1);
+  if (bin_bounds_.has_value()) bin_bounds_->Start();
   open_[0].is_splittable = feature_used_;
   open_[0].path = RootPath(tree_number_);
   SplitLeaf& root = tree_.leaves[0].leaf;
@@ -225,12 +230,22 @@ void LeafWiseGrower::TakeSplits(std::span<const size_t> leaves, const Lefts& lef
   }
   const bool is_last = leaves.size() == 1 && tree_.leaves.size() == options_.num_leaves;
   if (is_last && LeavesAtATime() == 1) return;
-  std::vector<size_t> bounded;
-  if (options_.monotone_method == MonotoneMethod::kIntermediate) {
-    bounded = BoundNeighbours(shapes_, split_leaves_, &tree_);
-    std::erase_if(bounded, [this](size_t leaf) { return !open_[leaf].best.exists(); });
+  Search(pairs, BoundOthers());
+}
+
+// By the split that has just been made; those to search again.
+std::vector<size_t> LeafWiseGrower::BoundOthers() {
+  if (options_.monotone_method == MonotoneMethod::kBasic) return {};
+  std::vector<BoundedLeaf> bounded = BoundNeighbours(shapes_, split_leaves_, &tree_);
+  std::erase_if(bounded, [this](const BoundedLeaf& b) { return !open_[b.leaf].best.exists(); });
+  if (bin_bounds_.has_value()) {
+    bin_bounds_->Renew(bounded, split_leaves_, tree_, feature_used_);
+  } else {
+    std::erase_if(bounded, [](const BoundedLeaf& b) { return !b.changed; });
   }
-  Search(pairs, bounded);
+  std::vector<size_t> again;
+  for (const BoundedLeaf& b : bounded) again.push_back(b.leaf);
+  return again;
 }
 
 // How many of each leaf's rows are left.
@@ -278,7 +293,12 @@ size_t LeafWiseGrower::SplitLeafAt(size_t at, size_t left, int64_t left_of_all) 
   right_leaf.begin = parent.begin + left;
   right_leaf.count = parent.count - left;
   right_leaf.is_left = false;
+  if (bin_bounds_.has_value() && !split.categorical) {
+    left_leaf.leaf.bounds = bin_bounds_->OfSide(at, split, true);
+    right_leaf.leaf.bounds = bin_bounds_->OfSide(at, split, false);
+  }
   BoundSides(split, &left_leaf, &right_leaf);
+  if (bin_bounds_.has_value()) bin_bounds_->SplitLeaf(at, split);
   tree_.nodes.push_back({.split = split,
                          .left = ~static_cast<int32_t>(at),
                          .right = ~static_cast<int32_t>(right_at),
@@ -299,10 +319,13 @@ void LeafWiseGrower::BoundSides(const Split& split, GrownLeaf* left, GrownLeaf* 
   const bool rises = split.monotone > 0;
   const double middle = (split.left_output + split.right_output) / 2;
   const bool by_middle = options_.monotone_method == MonotoneMethod::kBasic;
-  (rises ? left : right)->leaf.bounds.max =
-      by_middle ? middle : std::max(split.left_output, split.right_output);
-  (rises ? right : left)->leaf.bounds.min =
-      by_middle ? middle : std::min(split.left_output, split.right_output);
+  const OutputBounds between = {
+      .min = by_middle ? middle : std::min(split.left_output, split.right_output),
+      .max = by_middle ? middle : std::max(split.left_output, split.right_output)};
+  OutputBounds& lower = (rises ? left : right)->leaf.bounds;
+  OutputBounds& upper = (rises ? right : left)->leaf.bounds;
+  lower.max = std::min(lower.max, between.max);
+  upper.min = std::max(upper.min, between.min);
 }
 
 void LeafWiseGrower::SumOverRanks(std::span<int64_t> numbers) {
@@ -366,7 +389,9 @@ void LeafWiseGrower::Search(std::span<const Children> pairs, std::span<const siz
   for (const Target& target : targets) {
     OpenLeaf& leaf = open_[target.leaf];
     leaf.best = target.best;
-    if (!leaf.best.exists()) free_.push_back(std::move(leaf.histogram));
+    if (leaf.best.exists()) continue;
+    free_.push_back(std::move(leaf.histogram));
+    if (bin_bounds_.has_value()) bin_bounds_->Drop(target.leaf);
   }
 }
 
@@ -487,13 +512,17 @@ Split LeafWiseGrower::SearchFeature(size_t feature, size_t at,
       options_.extra_trees
           ? RandomBin(NodeSeed(options_.extra_seed, open_[at].path), feature, shape)
           : -1;
+  const std::span<const OutputBounds> bounds =
+      bin_bounds_.has_value() ? bin_bounds_->Of(at, feature) : std::span<const OutputBounds>();
+  bool gains = false;
   Split split = FindBestSplit(shape, static_cast<int32_t>(feature),
                               histogram.subspan(bins_.histogram_begin(feature), shape.bins),
-                              tree_.leaves[at].leaf, units_, options_.rules, random_bin);
+                              tree_.leaves[at].leaf, units_, options_.rules, random_bin, bounds,
+                              &gains);
   if (split.monotone != 0) {
     split.gain *= MonotoneFactor(options_.monotone_penalty, tree_.leaves[at].depth);
   }
-  open_[at].is_splittable[feature] = split.exists() ? 1 : 0;
+  open_[at].is_splittable[feature] = split.exists() || (gains && !bounds.empty()) ? 1 : 0;
   return split;
 }
 

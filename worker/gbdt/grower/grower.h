@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "kernels/tree/grown_tree.h"
 #include "kernels/tree/growth.h"
 #include "worker/gbdt/grower/best_first.h"
+#include "worker/gbdt/grower/bin_bounds.h"
 #include "worker/gbdt/grower/exchange.h"
 #include "worker/gbdt/grower/leaf_work.h"
 #include "worker/gbdt/grower/monotone_neighbours.h"
@@ -113,6 +115,7 @@ class LeafWiseGrower {
   size_t SplitLeafAt(size_t leaf, size_t left, int64_t left_of_all);
   void Search(std::span<const Children> pairs, std::span<const size_t> again);
   void BoundSides(const Split& split, GrownLeaf* left, GrownLeaf* right) const;
+  std::vector<size_t> BoundOthers();
   bool TakeHistograms(const Children& children);
   bool BuildsWhole() const;
   void BuildHistograms(std::span<const LeafHistogram> leaves);
@@ -141,10 +144,11 @@ class LeafWiseGrower {
   size_t forced_nodes_ = 0;              // the first ones of the tree
   std::vector<OpenLeaf> open_;           // of each leaf
   LeafWork work_;
-  std::vector<uint8_t> tree_features_;  // of each: whether the tree may use it
-  size_t features_of_node_ = 0;         // how many of those a node may use
-  std::vector<uint8_t> feature_used_;   // by this rank, in this tree
-  std::vector<uint8_t> block_used_;     // has a feature that is
+  std::optional<BinBounds> bin_bounds_;  // of kAdvanced alone
+  std::vector<uint8_t> tree_features_;   // of each: whether the tree may use it
+  size_t features_of_node_ = 0;          // how many of those a node may use
+  std::vector<uint8_t> feature_used_;    // by this rank, in this tree
+  std::vector<uint8_t> block_used_;      // has a feature that is
   std::vector<std::unique_ptr<Histogram>> free_;
 };
 

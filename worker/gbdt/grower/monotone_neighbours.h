@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -17,15 +18,20 @@ namespace strata {
 enum class MonotoneMethod : uint8_t {
   kBasic,         // the middle of both outputs, for good
   kIntermediate,  // each other's output; outputs of leaves below bound all that touch them
+  kAdvanced,      // and of a child only those that touch its own side of the split: bin_bounds.h
+};
+
+// A leaf that the outputs of a split bound.
+struct BoundedLeaf {
+  size_t leaf;
+  bool from_below;  // its output may not be smaller; else not larger
+  bool changed;     // its bounds are narrower than they were
 };
 
 // Once the tree's last node has been split: bounds, by the outputs of its children, every leaf that
-// a row may reach from one of them by a change of a monotone feature alone. Returns the leaves
-// whose bounds have changed. `before`: of each node, the leaf that it was. One thread at a time.
-//
-// Leaves touch as in LightGBM, by the thresholds below the monotone split that parts them. Where a
-// feature has missing values those count, too: they may be on both ways though no number is.
-std::vector<size_t> BoundNeighbours(std::span<const FeatureShape> shapes,
-                                    std::span<const GrownLeaf> before, GrownTree* tree);
+// touches one of them. Returns those leaves, which ascend. `before`: of each node, the leaf that it
+// was. One thread at a time.
+std::vector<BoundedLeaf> BoundNeighbours(std::span<const FeatureShape> shapes,
+                                         std::span<const GrownLeaf> before, GrownTree* tree);
 
 }  // namespace strata
