@@ -515,10 +515,10 @@ Split LeafWiseGrower::SearchFeature(size_t feature, size_t at,
   const std::span<const OutputBounds> bounds =
       bin_bounds_.has_value() ? bin_bounds_->Of(at, feature) : std::span<const OutputBounds>();
   bool gains = false;
-  Split split = FindBestSplit(shape, static_cast<int32_t>(feature),
-                              histogram.subspan(bins_.histogram_begin(feature), shape.bins),
-                              tree_.leaves[at].leaf, units_, options_.rules, random_bin, bounds,
-                              &gains);
+  Split split =
+      FindBestSplit(shape, static_cast<int32_t>(feature),
+                    histogram.subspan(bins_.histogram_begin(feature), shape.bins),
+                    tree_.leaves[at].leaf, units_, options_.rules, random_bin, bounds, &gains);
   if (split.monotone != 0) {
     split.gain *= MonotoneFactor(options_.monotone_penalty, tree_.leaves[at].depth);
   }
