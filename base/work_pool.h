@@ -27,6 +27,8 @@ class WorkPool {
                                                  ThreadWait wait = ThreadWait::kSleep);
   ~WorkPool();
 
+  // That a Run may use, the calling one too.
+  size_t threads() const { return threads_.size() + 1; }
   // A Run is about to come: threads that sleep begin to wait for it as ThreadWait says.
   void Wake() { bell_.Ring(); }
   // Calls task(0) to task(count - 1), each once, some of them here, and returns when all are done.

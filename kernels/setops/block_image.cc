@@ -207,11 +207,11 @@ class ViewSource final : public BlockSource {
 // Blocks that there are.
 class SetBlockSource final : public BlockSource {
  public:
-  explicit SetBlockSource(std::span<const SetBlock> blocks) : blocks_(blocks) {}
+  explicit SetBlockSource(std::vector<const SetBlock*> blocks) : blocks_(std::move(blocks)) {}
 
   size_t blocks() const override { return blocks_.size(); }
   Result<BlockShape> ShapeOf(size_t block, bool /*may_be_wide*/) const override {
-    const SetBlock& of = blocks_[block];
+    const SetBlock& of = *blocks_[block];
     BlockShape shape;
     for (const SetBlock::Run& run : of.runs()) AddPlaces(run.length, run.end - run.begin, shape);
     shape.direct = of.direct();
@@ -225,7 +225,7 @@ class SetBlockSource final : public BlockSource {
     return shape;
   }
   bool Write(size_t block, const BlockImage& image, BlockShape& shape) const override {
-    const SetBlock& of = blocks_[block];
+    const SetBlock& of = *blocks_[block];
     std::copy(of.ids().begin(), of.ids().end(), image.ids);
     if (!of.ids().empty()) {
       const auto [least, largest] = std::minmax_element(of.ids().begin(), of.ids().end());
@@ -254,7 +254,7 @@ class SetBlockSource final : public BlockSource {
   }
 
  private:
-  const std::span<const SetBlock> blocks_;
+  const std::vector<const SetBlock*> blocks_;
 };
 
 Status CheckFlat(const FlatSets& documents) {
@@ -291,7 +291,14 @@ Result<std::unique_ptr<BlockSource>> SourceOf(std::span<const std::vector<uint16
 }
 
 Result<std::unique_ptr<BlockSource>> SourceOf(std::span<const SetBlock> blocks) {
-  return std::unique_ptr<BlockSource>(std::make_unique<SetBlockSource>(blocks));
+  std::vector<const SetBlock*> of;
+  for (const SetBlock& block : blocks) of.push_back(&block);
+  return std::unique_ptr<BlockSource>(std::make_unique<SetBlockSource>(std::move(of)));
+}
+
+Result<std::unique_ptr<BlockSource>> SourceOf(std::span<const SetBlock* const> blocks) {
+  std::vector<const SetBlock*> of(blocks.begin(), blocks.end());
+  return std::unique_ptr<BlockSource>(std::make_unique<SetBlockSource>(std::move(of)));
 }
 
 }  // namespace strata

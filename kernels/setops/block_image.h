@@ -74,5 +74,6 @@ Result<std::unique_ptr<BlockSource>> SourceOf(const FlatSets& documents);
 // A vector for each document, its tokens ascending and without repeats; ids are numbers.
 Result<std::unique_ptr<BlockSource>> SourceOf(std::span<const std::vector<uint16_t>> documents);
 Result<std::unique_ptr<BlockSource>> SourceOf(std::span<const SetBlock> blocks);
+Result<std::unique_ptr<BlockSource>> SourceOf(std::span<const SetBlock* const> blocks);
 
 }  // namespace strata

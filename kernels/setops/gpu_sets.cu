@@ -8,6 +8,7 @@
 #include "kernels/setops/gpu_count.cuh"
 #include "kernels/setops/gpu_index.cuh"
 #include "kernels/setops/gpu_scan.cuh"
+#include "kernels/setops/gpu_search_room.cuh"
 #include "kernels/setops/gpu_select.cuh"
 #include "kernels/setops/gpu_sets.h"
 
@@ -20,30 +21,11 @@ using gpu_sets::kLengths;
 using gpu_sets::kMostSelected;
 using gpu_sets::kQueriesAtOnce;
 using gpu_sets::kRoom;
+using gpu_sets::SearchRoom;
 
 static_assert(gpu_sets::kScanQueries == GpuSets::kScanned);
 
 constexpr size_t kBlockBits = SetBlock::kMostDocuments / 32;  // words of 32, by block
-
-// Memory that is made larger when it is too small.
-template <typename Memory>
-class Growing {
- public:
-  Status Fit(size_t count, const char* what) {
-    if (count <= size_ && memory_ != nullptr) return {};
-    memory_ = std::make_unique<Memory>();
-    size_ = 0;
-    STRATA_TRY(memory_->Make(count, what));
-    size_ = count;
-    return {};
-  }
-  size_t size() const { return size_; }
-  Memory* operator->() const { return memory_.get(); }
-
- private:
-  std::unique_ptr<Memory> memory_;
-  size_t size_ = 0;
-};
 
 // What the host has to know of documents now and then: of queries that have too many candidates or
 // too few.
@@ -127,40 +109,17 @@ struct Batch {
 
 class SetsOnGpu final : public GpuSets {
  public:
-  explicit SetsOnGpu(int device) : device_(device) {}
+  explicit SetsOnGpu(std::shared_ptr<SearchRoom> room) : room_(std::move(room)) {}
   ~SetsOnGpu() override {
-    const DeviceScope scope(device_);
-    if (stream_ != nullptr) {
-      (void)cudaStreamSynchronize(stream_);
-      (void)cudaStreamDestroy(stream_);
-    }
+    const DeviceScope scope(room_->device());
+    const std::lock_guard lock(room_->mutex);  // somebody else may be making a graph
+    (void)cudaStreamSynchronize(room_->stream);
     ForgetGraphs();
   }
 
   Status Start(const BlockSource& source, WorkPool& pool) {
-    const DeviceScope scope(device_);
-    STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
-    STRATA_TRY(
-        FromCuda(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_),
-                 "asking for processors"));
-    STRATA_TRY(index_.Make(source, pool, device_));
-    const size_t queries = kQueriesAtOnce;
-    STRATA_TRY(asked_.Make(AskedBytes(queries), "queries"));
-    STRATA_TRY(asked_on_host_.Make(asked_.size(), "queries"));
-    STRATA_TRY(at_least_.Make(queries, "thresholds"));
-    STRATA_TRY(overlaps_.Make(queries * kLengths, "thresholds"));
-    STRATA_TRY(buckets_.Make(queries * kBuckets, "samples"));
-    STRATA_TRY(found_.Make(queries, "candidates"));
-    STRATA_TRY(
-        FromCuda(cudaMemsetAsync(buckets_.data(), 0, buckets_.size() * sizeof(uint32_t), stream_),
-                 "samples"));
-    STRATA_TRY(
-        candidates_.Make(std::max<size_t>(queries * kRoom, index_.documents()), "candidates"));
-    if (!scans()) return {};
-    STRATA_TRY(passes_.Make(queries, "queries"));
-    STRATA_TRY(tables_.Make(queries, "tables of tokens"));
-    STRATA_TRY(marks_.Make(queries * kLongestQuery, "tables of tokens"));
-    return least_.Make(queries * kLengths * gpu_sets::kScanDigits, "thresholds");
+    const DeviceScope scope(room_->device());
+    return index_.Make(source, pool, room_->device());
   }
 
   bool scans() const override { return index_.has_tiles(); }
@@ -169,7 +128,8 @@ class SetsOnGpu final : public GpuSets {
 
   Result<std::vector<std::vector<Hit>>> Search(const SetList& queries, const SearchGoal& goal,
                                                const GpuSearchMeans& means) override {
-    const DeviceScope scope(device_);
+    const DeviceScope scope(room_->device());
+    const std::lock_guard lock(room_->mutex);
     counts_ = {};
     for (size_t i = 0; i < queries.size(); ++i) {
       if (queries[i].size() <= kLongestQuery) continue;
@@ -177,6 +137,8 @@ class SetsOnGpu final : public GpuSets {
           fmt::format("query {} has {} tokens; a GPU counts at most {}: search it on the CPU", i,
                       queries[i].size(), kLongestQuery));
     }
+    STRATA_TRY(room_->FitCandidates(index_.documents()));
+    if (scans()) STRATA_TRY(room_->FitScan());
     STRATA_TRY(SetFilter(means.allowed));
     std::vector<std::vector<Hit>> answers(queries.size());
     std::vector<uint32_t> again;
@@ -200,18 +162,14 @@ class SetsOnGpu final : public GpuSets {
   }
 
  private:
-  static size_t TokensAt(size_t queries) { return (queries + 2) / 2 * 2 * sizeof(uint64_t); }
-  static size_t AskedBytes(size_t queries) {
-    return TokensAt(queries) + queries * kLongestQuery * sizeof(Token);
-  }
   static bool AreFew(size_t queries) { return queries <= 16; }
 
   gpu_sets::Thresholds thresholds() const {
-    return {at_least_.data(), overlaps_.data(), buckets_.data()};
+    return {room_->at_least.data(), room_->overlaps.data(), room_->buckets.data()};
   }
   gpu_sets::Ranges Queries(size_t count) const {
-    return {reinterpret_cast<const uint64_t*>(asked_.data()),
-            reinterpret_cast<const Token*>(asked_.data() + TokensAt(count)),
+    return {reinterpret_cast<const uint64_t*>(room_->asked.data()),
+            reinterpret_cast<const Token*>(room_->asked.data() + SearchRoom::TokensAt(count)),
             static_cast<uint32_t>(count)};
   }
   // Of an answer: counts of hits and of candidates, and hits.
@@ -226,9 +184,8 @@ class SetsOnGpu final : public GpuSets {
       return Invalid(
           fmt::format("a filter of {} blocks; the GPU has {}", allowed.size(), index_.blocks()));
     }
-    STRATA_TRY(allowed_.Fit(index_.blocks() * kBlockBits, "a filter"));
-    STRATA_TRY(allowed_on_host_.Fit(index_.blocks() * kBlockBits, "a filter"));
-    const auto words = allowed_on_host_->values();
+    STRATA_TRY(room_->FitFilter(index_.blocks() * kBlockBits));
+    const auto words = room_->allowed_on_host->values();
     std::fill(words.begin(), words.end(), ~0U);
     for (size_t i = 0; i < allowed.size(); ++i) {
       if (allowed[i].empty()) continue;
@@ -242,12 +199,12 @@ class SetsOnGpu final : public GpuSets {
         words[i * kBlockBits + 2 * word + 1] = static_cast<uint32_t>(allowed[i][word] >> 32);
       }
     }
-    return allowed_->Set(words, stream_);
+    return room_->allowed->Set(words, room_->stream);
   }
 
   // Puts queries into pinned memory, as the GPU has them.
   size_t Ask(const SetList& queries) {
-    std::byte* const to = asked_on_host_.values().data();
+    std::byte* const to = room_->asked_on_host.values().data();
     auto* const offsets = reinterpret_cast<uint64_t*>(to);
     for (size_t i = 0; i <= queries.size(); ++i) {
       offsets[i] = queries.offsets[i] - queries.offsets[0];
@@ -255,9 +212,9 @@ class SetsOnGpu final : public GpuSets {
     const size_t tokens = offsets[queries.size()];
     if (tokens > 0) {
       std::copy_n(queries.tokens.data() + queries.offsets[0], tokens,
-                  reinterpret_cast<Token*>(to + TokensAt(queries.size())));
+                  reinterpret_cast<Token*>(to + SearchRoom::TokensAt(queries.size())));
     }
-    return TokensAt(queries.size()) + tokens * sizeof(Token);
+    return SearchRoom::TokensAt(queries.size()) + tokens * sizeof(Token);
   }
 
   // At most kQueriesAtOnce. Leaves in `again` those that have more candidates than there is room
@@ -267,10 +224,7 @@ class SetsOnGpu final : public GpuSets {
                     std::vector<uint32_t>& again) {
     const size_t count = queries.size();
     const size_t bytes = AnswerBytes(count, goal.k);
-    // Graphs know where it is.
-    if (answers_.size() < bytes || answers_on_host_.size() < bytes) ForgetGraphs();
-    STRATA_TRY(answers_.Fit(bytes, "answers"));
-    STRATA_TRY(answers_on_host_.Fit(bytes, "answers"));
+    STRATA_TRY(room_->FitAnswers(bytes));
     const size_t asked = Ask(queries);
     Batch batch{Queries(count), goal, means.engine, !means.allowed.empty(), room};
     if (!scans()) batch.engine = GpuEngine::kCounting;
@@ -280,8 +234,8 @@ class SetsOnGpu final : public GpuSets {
     } else {
       STRATA_TRY(EnqueueAll(batch, asked));
     }
-    STRATA_TRY(FromCuda(cudaStreamSynchronize(stream_), "searching"));
-    const std::byte* const got = answers_on_host_->values().data();
+    STRATA_TRY(FromCuda(cudaStreamSynchronize(room_->stream), "searching"));
+    const std::byte* const got = room_->answers_on_host->values().data();
     const auto* const counts = reinterpret_cast<const uint32_t*>(got);
     const auto* const hits = reinterpret_cast<const Hit*>(got + HitsAt(count));
     std::vector<uint32_t> asked_again;
@@ -295,7 +249,7 @@ class SetsOnGpu final : public GpuSets {
       std::vector<Hit>& answer = answers[again[i]];
       answer.assign(hits + i * goal.k, hits + i * goal.k + has);
       if (has < goal.k && goal.at_least.num == 0) {
-        STRATA_TRY(places_.Fetch(index_, stream_));
+        STRATA_TRY(places_.Fetch(index_, room_->stream));
         places_.AppendStrangers(means.allowed, goal.k - has, answer);
       }
     }
@@ -313,7 +267,8 @@ class SetsOnGpu final : public GpuSets {
       tokens.insert(tokens.end(), set.begin(), set.end());
       offsets.push_back(tokens.size());
     }
-    const size_t room = std::min<size_t>(candidates_.size() / again.size(), index_.documents());
+    const size_t room =
+        std::min<size_t>(room_->candidates->size() / again.size(), index_.documents());
     return SearchSome({offsets, tokens}, goal, means, static_cast<uint32_t>(room), answers, again);
   }
 
@@ -321,7 +276,7 @@ class SetsOnGpu final : public GpuSets {
   Status SearchWide(std::span<const Token> tokens, const SearchGoal& goal,
                     const GpuSearchMeans& means, std::vector<Hit>& answer) {
     TopHits hits(goal, static_cast<uint32_t>(tokens.size()));
-    STRATA_TRY(places_.Fetch(index_, stream_));
+    STRATA_TRY(places_.Fetch(index_, room_->stream));
     if (index_.documents() > 0) {
       const std::vector<uint64_t> offsets{0, tokens.size()};
       const size_t asked = Ask({offsets, tokens});
@@ -331,11 +286,11 @@ class SetsOnGpu final : public GpuSets {
       STRATA_TRY(SetThresholds(batch, 0));
       STRATA_TRY(Count(gpu_sets::Purpose::kSearch, batch, {0, index_.blocks()}));
       uint32_t count = 0;
-      STRATA_TRY(found_.Get(std::span(&count, 1), stream_));
-      STRATA_TRY(FromCuda(cudaStreamSynchronize(stream_), "searching"));
+      STRATA_TRY(room_->found.Get(std::span(&count, 1), room_->stream));
+      STRATA_TRY(FromCuda(cudaStreamSynchronize(room_->stream), "searching"));
       std::vector<Candidate> candidates(count);
-      STRATA_TRY(candidates_.Get(candidates, stream_));
-      STRATA_TRY(FromCuda(cudaStreamSynchronize(stream_), "searching"));
+      STRATA_TRY(room_->candidates->Get(candidates, room_->stream));
+      STRATA_TRY(FromCuda(cudaStreamSynchronize(room_->stream), "searching"));
       counts_.candidates += candidates.size();
       for (const Candidate& candidate : candidates) hits.Offer(places_.HitOf(candidate));
     }
@@ -350,13 +305,13 @@ class SetsOnGpu final : public GpuSets {
     STRATA_TRY(CopyQueries(asked_bytes));
     STRATA_TRY(Collect(batch));
     const size_t count = batch.queries.queries;
-    STRATA_TRY(FromCuda(gpu_sets::Select(SelectJobOf(batch), stream_), "selecting"));
-    return answers_->Get(answers_on_host_->values().first(AnswerBytes(count, batch.goal.k)),
-                         stream_);
+    STRATA_TRY(FromCuda(gpu_sets::Select(SelectJobOf(batch), room_->stream), "selecting"));
+    return room_->answers->Get(
+        room_->answers_on_host->values().first(AnswerBytes(count, batch.goal.k)), room_->stream);
   }
   gpu_sets::SelectJob SelectJobOf(const Batch& batch) const {
     const size_t count = batch.queries.queries;
-    auto* const counts = reinterpret_cast<uint32_t*>(answers_->data());
+    auto* const counts = reinterpret_cast<uint32_t*>(room_->answers->data());
     return {.blocks = index_.of_blocks(),
             .queries = batch.queries,
             .metric = batch.goal.metric,
@@ -364,36 +319,39 @@ class SetsOnGpu final : public GpuSets {
             .equal_keys_are_equal = index_.longest() <= 255,
             .later_ids_are_larger = index_.ids_ascend(),
             .thresholds = thresholds(),
-            .candidates = candidates_.data(),
+            .candidates = room_->candidates->data(),
             .room = batch.room,
-            .found = found_.data(),
-            .answers = reinterpret_cast<Hit*>(answers_->data() + HitsAt(count)),
+            .found = room_->found.data(),
+            .answers = reinterpret_cast<Hit*>(room_->answers->data() + HitsAt(count)),
             .counts = counts,
             .candidates_found = counts + count};
   }
   Status CopyQueries(size_t bytes) {
-    return asked_.Set(std::as_const(asked_on_host_).values().first(bytes), stream_);
+    return room_->asked.Set(std::as_const(room_->asked_on_host).values().first(bytes),
+                            room_->stream);
   }
 
   // The same for few queries, whose kernels take no longer than their launches: as a graph, if
   // there has been such a batch before.
   Status RunSoon(const Batch& batch) {
-    const size_t bytes = AskedBytes(batch.queries.queries);
+    const size_t bytes = SearchRoom::AskedBytes(batch.queries.queries);
     // Scanning has passes, which a graph does not know.
     if (batch.engine == GpuEngine::kScanning) return EnqueueAll(batch, bytes);
+    if (graphs_moves_ != room_->moves()) ForgetGraphs();
+    graphs_moves_ = room_->moves();
     for (const Graph& graph : graphs_) {
       if (!graph.IsOf(batch)) continue;
-      return FromCuda(cudaGraphLaunch(graph.exec, stream_), "searching");
+      return FromCuda(cudaGraphLaunch(graph.exec, room_->stream), "searching");
     }
     constexpr size_t kMostGraphs = 32;
     if (graphs_.size() >= kMostGraphs) ForgetGraphs();
-    if (cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal) != cudaSuccess) {
+    if (cudaStreamBeginCapture(room_->stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess) {
       (void)cudaGetLastError();
       return EnqueueAll(batch, bytes);
     }
     const Status enqueued = EnqueueAll(batch, bytes);
     cudaGraph_t captured = nullptr;
-    const cudaError_t ended = cudaStreamEndCapture(stream_, &captured);
+    const cudaError_t ended = cudaStreamEndCapture(room_->stream, &captured);
     STRATA_TRY(enqueued);
     STRATA_TRY(FromCuda(ended, "a graph"));
     Graph graph{batch};
@@ -401,7 +359,7 @@ class SetsOnGpu final : public GpuSets {
     (void)cudaGraphDestroy(captured);
     STRATA_TRY(FromCuda(made, "a graph"));
     graphs_.push_back(graph);
-    return FromCuda(cudaGraphLaunch(graph.exec, stream_), "searching");
+    return FromCuda(cudaGraphLaunch(graph.exec, room_->stream), "searching");
   }
   void ForgetGraphs() {
     for (const Graph& graph : graphs_) (void)cudaGraphExecDestroy(graph.exec);
@@ -410,21 +368,21 @@ class SetsOnGpu final : public GpuSets {
 
   // Passes of queries that there are slots for.
   Status SetPasses(const SetList& queries) {
-    passes_on_host_.clear();
+    room_->passes_on_host.clear();
     size_t tokens = 0;
     for (uint32_t i = 0; i < queries.size(); ++i) {
       const size_t more = queries[i].size();
-      const bool fits = !passes_on_host_.empty() &&
-                        passes_on_host_.back().count < gpu_sets::kScanQueries &&
+      const bool fits = !room_->passes_on_host.empty() &&
+                        room_->passes_on_host.back().count < gpu_sets::kScanQueries &&
                         tokens + more <= gpu_sets::kSlots;
       if (!fits) {
-        passes_on_host_.push_back({i, 0});
+        room_->passes_on_host.push_back({i, 0});
         tokens = 0;
       }
-      ++passes_on_host_.back().count;
+      ++room_->passes_on_host.back().count;
       tokens += more;
     }
-    return passes_.Set(passes_on_host_, stream_);
+    return room_->passes->Set(room_->passes_on_host, room_->stream);
   }
 
   struct BlockRange {
@@ -453,7 +411,8 @@ class SetsOnGpu final : public GpuSets {
     STRATA_TRY(Count(gpu_sets::Purpose::kSample, batch, {0, sampled}));
     STRATA_TRY(SetThresholds(batch, batch.goal.k));
     if (batch.engine == GpuEngine::kScanning) {
-      STRATA_TRY(FromCuda(gpu_sets::MakeScanTables(ScanJobOf(batch, {0, 0}), stream_), "tables"));
+      STRATA_TRY(
+          FromCuda(gpu_sets::MakeScanTables(ScanJobOf(batch, {0, 0}), room_->stream), "tables"));
     }
     size_t done = 0;
     if (!are_few) {
@@ -464,24 +423,25 @@ class SetsOnGpu final : public GpuSets {
         if (last == done) continue;
         if (last == blocks) break;
         STRATA_TRY(Find(batch, {done, last}));
-        STRATA_TRY(FromCuda(gpu_sets::Tighten(SelectJobOf(batch), stream_), "selecting"));
+        STRATA_TRY(FromCuda(gpu_sets::Tighten(SelectJobOf(batch), room_->stream), "selecting"));
         done = last;
       }
     }
     return Find(batch, {done, blocks});
   }
   Status SetThresholds(const Batch& batch, size_t k) {
-    return FromCuda(
-        gpu_sets::SetThresholds(batch.queries, batch.goal.metric, static_cast<uint32_t>(k),
-                                batch.goal.at_least, thresholds(), found_.data(), stream_),
-        "thresholds");
+    return FromCuda(gpu_sets::SetThresholds(batch.queries, batch.goal.metric,
+                                            static_cast<uint32_t>(k), batch.goal.at_least,
+                                            thresholds(), room_->found.data(), room_->stream),
+                    "thresholds");
   }
   Status Find(const Batch& batch, BlockRange range) {
     if (range.first >= range.last) return {};
     if (batch.engine == GpuEngine::kCounting) {
       return Count(gpu_sets::Purpose::kSearch, batch, range);
     }
-    return FromCuda(gpu_sets::Scan(ScanJobOf(batch, range), processors_, stream_), "scanning");
+    return FromCuda(gpu_sets::Scan(ScanJobOf(batch, range), room_->processors, room_->stream),
+                    "scanning");
   }
   gpu_sets::ScanJob ScanJobOf(const Batch& batch, BlockRange range) const {
     return {.blocks = index_.of_blocks(),
@@ -492,17 +452,17 @@ class SetsOnGpu final : public GpuSets {
             .ranks = index_.ranks(),
             .ranked = index_.ranked(),
             .queries = batch.queries,
-            .passes = passes_.data(),
-            .passes_count = static_cast<uint32_t>(passes_on_host_.size()),
+            .passes = room_->passes->data(),
+            .passes_count = static_cast<uint32_t>(room_->passes_on_host.size()),
             .metric = batch.goal.metric,
             .thresholds = thresholds(),
-            .allowed = batch.has_filter ? allowed_->data() : nullptr,
-            .candidates = candidates_.data(),
+            .allowed = batch.has_filter ? room_->allowed->data() : nullptr,
+            .candidates = room_->candidates->data(),
             .room = batch.room,
-            .found = found_.data(),
-            .tables = tables_.data(),
-            .marks = marks_.data(),
-            .least = least_.data()};
+            .found = room_->found.data(),
+            .tables = room_->tables->data(),
+            .marks = room_->marks->data(),
+            .least = room_->least->data()};
   }
   Status Count(gpu_sets::Purpose purpose, const Batch& batch, BlockRange range) {
     if (range.first >= range.last) return {};
@@ -513,7 +473,7 @@ class SetsOnGpu final : public GpuSets {
     // whole number of times.
     constexpr uint32_t kQueriesEach = 50;
     const uint32_t at_once =
-        static_cast<uint32_t>(processors_) * gpu_sets::CountBlocksAtOnce(purpose);
+        static_cast<uint32_t>(room_->processors) * gpu_sets::CountBlocksAtOnce(purpose);
     const uint32_t parts_wanted =
         std::max({(queries + kQueriesEach - 1) / kQueriesEach, at_once / blocks, 1U});
     const uint32_t waves = std::max((parts_wanted * blocks + at_once / 2) / at_once, 1U);
@@ -529,12 +489,12 @@ class SetsOnGpu final : public GpuSets {
                                  .queries_each = (queries + parts - 1) / parts,
                                  .metric = batch.goal.metric,
                                  .enough = static_cast<uint32_t>(enough),
-                                 .allowed = batch.has_filter ? allowed_->data() : nullptr,
+                                 .allowed = batch.has_filter ? room_->allowed->data() : nullptr,
                                  .thresholds = thresholds(),
-                                 .candidates = candidates_.data(),
+                                 .candidates = room_->candidates->data(),
                                  .room = batch.room,
-                                 .found = found_.data()};
-    return FromCuda(gpu_sets::Count(purpose, job, stream_), "counting");
+                                 .found = room_->found.data()};
+    return FromCuda(gpu_sets::Count(purpose, job, room_->stream), "counting");
   }
 
   struct Graph {
@@ -550,28 +510,11 @@ class SetsOnGpu final : public GpuSets {
     }
   };
 
-  const int device_;
-  int processors_ = 0;
-  cudaStream_t stream_ = nullptr;
+  const std::shared_ptr<SearchRoom> room_;
   gpu_sets::GpuIndex index_;
   Places places_;
-  DeviceMemory<std::byte> asked_;  // offsets of queries, and from TokensAt on their tokens
-  PinnedMemory<std::byte> asked_on_host_;
-  DeviceMemory<Fraction> at_least_;
-  DeviceMemory<uint8_t> overlaps_;
-  DeviceMemory<uint32_t> buckets_;  // all 0 between searches
-  DeviceMemory<uint32_t> found_;
-  DeviceMemory<Candidate> candidates_;
-  Growing<DeviceMemory<std::byte>> answers_;
-  Growing<PinnedMemory<std::byte>> answers_on_host_;
-  Growing<DeviceMemory<uint32_t>> allowed_;
-  Growing<PinnedMemory<uint32_t>> allowed_on_host_;
-  DeviceMemory<gpu_sets::Pass> passes_;
-  std::vector<gpu_sets::Pass> passes_on_host_;
-  DeviceMemory<gpu_sets::ScanTable> tables_;
-  DeviceMemory<uint32_t> marks_;
-  DeviceMemory<uint4> least_;
   std::vector<Graph> graphs_;
+  uint64_t graphs_moves_ = 0;  // room_->moves() when they were made
   Counts counts_;
 };
 
@@ -583,14 +526,20 @@ Status GpuSets::Prepare(int device) {
   return FromCuda(cudaFree(nullptr), "starting to use a GPU");
 }
 
-Result<std::unique_ptr<GpuSets>> GpuSets::Open(int device, const BlockSource& documents,
-                                               WorkPool& pool) {
+Result<std::shared_ptr<GpuSearchRoom>> GpuSearchRoom::Make(int device) {
+  STRATA_TRY(CheckDevice(device));
+  auto made = std::make_shared<SearchRoom>(device);
+  STRATA_TRY(made->Start());
+  return std::shared_ptr<GpuSearchRoom>(std::move(made));
+}
+
+Result<std::unique_ptr<GpuSets>> GpuSets::Open(std::shared_ptr<GpuSearchRoom> room,
+                                               const BlockSource& documents, WorkPool& pool) {
   if (documents.blocks() > kMostBlocks) {
     return Refused(fmt::format("{} blocks of documents; a GPU takes at most {}", documents.blocks(),
                                kMostBlocks));
   }
-  STRATA_TRY(CheckDevice(device));
-  auto made = std::make_unique<SetsOnGpu>(device);
+  auto made = std::make_unique<SetsOnGpu>(std::static_pointer_cast<SearchRoom>(std::move(room)));
   STRATA_TRY(made->Start(documents, pool));
   return std::unique_ptr<GpuSets>(std::move(made));
 }

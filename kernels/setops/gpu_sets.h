@@ -35,6 +35,18 @@ struct GpuSearchMeans {
   std::span<const std::span<const uint64_t>> allowed = {};
 };
 
+// What searches on a GPU take beside documents. All GpuSets of a room are searched one after the
+// other.
+class GpuSearchRoom {
+ public:
+  // Of GPU memory, about; more for documents past 33,554,432, and for K past 512.
+  static constexpr size_t kBytes = size_t{448} << 20;
+
+  // kNotFound: no such GPU; kRefused: no memory.
+  static Result<std::shared_ptr<GpuSearchRoom>> Make(int device);
+  virtual ~GpuSearchRoom() = default;
+};
+
 class GpuSets {
  public:
   static constexpr size_t kLongestQuery = 254;  // an overlap fits a byte
@@ -45,15 +57,23 @@ class GpuSets {
   struct Counts {
     uint64_t candidates = 0;   // that were selected from
     uint64_t asked_again = 0;  // queries with more candidates than there was room for
+    double load_ns = 0;        // until documents that it does not keep were in its memory
   };
 
   // Makes this process ready to use the GPU, once, which Open does otherwise: some tenths of a
   // second, in which the caller may do something else. Any thread.
   static Status Prepare(int device);
-  // Copies the documents to the GPU and indexes them there; the pool's threads bring them into the
-  // form that it takes. They are not read later. kNotFound: no such GPU; kRefused: no memory.
+  // Copies the documents to the room's GPU and indexes them there, beside searches in others; the
+  // pool's threads bring them into the form that it takes. They are not read later. kRefused: no
+  // memory.
+  static Result<std::unique_ptr<GpuSets>> Open(std::shared_ptr<GpuSearchRoom> room,
+                                               const BlockSource& documents, WorkPool& pool);
+  // The same in a room of their own. kNotFound: no such GPU.
   static Result<std::unique_ptr<GpuSets>> Open(int device, const BlockSource& documents,
-                                               WorkPool& pool);
+                                               WorkPool& pool) {
+    STRATA_ASSIGN(auto room, GpuSearchRoom::Make(device));
+    return Open(std::move(room), documents, pool);
+  }
   virtual ~GpuSets() = default;
 
   // The answer to each query, best first, as CountSearch and AppendStrangers give it. kInvalid: a

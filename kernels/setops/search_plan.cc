@@ -86,6 +86,11 @@ struct Division {
       estimate_ns -= saved;
     }
   }
+  // One engine for all of them, the faster one.
+  void Unite(const Costs& costs) {
+    scanned = costs.ScanningAll() < costs.CountingAll() ? order.size() : 0;
+    estimate_ns = std::min(costs.ScanningAll(), costs.CountingAll());
+  }
   std::span<const uint32_t> ToScan() const { return std::span(order).first(scanned); }
   std::span<const uint32_t> ToCount() const { return std::span(order).subspan(scanned); }
 };
@@ -240,13 +245,24 @@ SearchPlan PlanSearch(const PlannedBlocks& blocks, const SetList& queries, const
   const Division on_cpu(cpu);
   plan.estimate_ns = on_cpu.estimate_ns / shared;
   if (blocks.gpu_has_all && queries.size() > 0 && FitGpu(queries)) {
-    const Division on_gpu(gpu);
-    plan.gpu_ns = rates.gpu.call_ns + on_gpu.estimate_ns;
+    Division on_gpu(gpu);
+    double calls_ns = rates.gpu.call_ns;
+    double load_ns = 0;
+    if (blocks.gpu_pieces > 0) {
+      // Each engine would have them brought there anew.
+      on_gpu.Unite(gpu);
+      const auto pieces = static_cast<double>(blocks.gpu_pieces);
+      calls_ns *= pieces;
+      load_ns = pieces * rates.gpu.load_call_ns +
+                scan.tokens * sample.documents_each * rates.gpu.load_token_ns;
+    }
+    plan.gpu_ns = load_ns + calls_ns + on_gpu.estimate_ns;
     if (*plan.gpu_ns < plan.estimate_ns) {
       plan.estimate_ns = *plan.gpu_ns;
+      plan.load_ns = load_ns;
       AddGroups(SearchEngine::kGpuScanning, on_gpu.ToScan(), queries.size(), true, gpu, plan);
       AddGroups(SearchEngine::kGpuCounting, on_gpu.ToCount(), queries.size(), false, gpu, plan);
-      plan.groups.front().estimate_ns += rates.gpu.call_ns;
+      plan.groups.front().estimate_ns += load_ns + calls_ns;
       return plan;
     }
   }

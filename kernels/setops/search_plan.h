@@ -29,6 +29,7 @@ enum class SearchEngine : uint8_t {
   kGpuCounting = 2,  // GpuSets
   kGpuScanning = 3,  // GpuSets
 };
+inline constexpr size_t kSearchEngines = 4;
 // "counting", "scanning", "counting on a GPU", "scanning on a GPU".
 std::string_view NameOf(SearchEngine engine);
 
@@ -81,6 +82,9 @@ struct GpuRates {
       .lookup_ns = 0.06, .posting_ns = 0.0015, .word_ns = 0.0033, .document_ns = 0.00013};
   double scan_call_ns = 300'000;                                       // of a call that scans
   ScanRates scan{.list_ns = 0, .token_ns = 0.0019, .document_ns = 0};  // GpuSets::kScanned queries
+  // Of documents that are brought there first: a call, and a token of theirs.
+  double load_call_ns = 20e6;
+  double load_token_ns = 1.8;
 };
 
 // Nanoseconds of one thread, or of the whole GPU. The values here are those of one machine: two
@@ -97,6 +101,8 @@ struct PlannedBlocks {
   std::span<const AllowedBlock> blocks;
   bool gpu_has_all = false;  // a GPU holds just these
   bool gpu_scans = false;    // GpuSets::scans()
+  // Or it does not, but they are brought there for the search, in so many pieces; 0: it does.
+  size_t gpu_pieces = 0;
 };
 
 struct SearchPlan {
@@ -110,6 +116,7 @@ struct SearchPlan {
 
   std::vector<Group> groups;  // each query is in one
   double estimate_ns = 0;     // of the call: groups are divided among the threads
+  double load_ns = 0;         // of that, to bring documents to the GPU
   // What one engine alone would have taken, for explanations.
   double counting_ns = 0;
   double scanning_ns = 0;

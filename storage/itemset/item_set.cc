@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "base/thread.h"
 #include "storage/itemset/merge_answers.h"
+#include "storage/itemset/streamed_sets.h"
 
 namespace strata {
 namespace {
@@ -14,17 +16,19 @@ namespace {
 constexpr uint16_t kTailSlot = 0;
 constexpr size_t kSmallMost = 256;  // segments that wait for a merge, until changes wait, too
 
-// Searches of segments that have the same token numbers.
-struct Numbered {
+}  // namespace
+
+struct ItemSet::SearchedKind {
   std::shared_ptr<const TokenNumbers> numbers;
+  std::shared_ptr<GpuCopy::Group> group;  // null: those that are in no GPU's memory
+  std::unique_ptr<GroupSearch> on_gpu;    // of the group's segments that are searched
   std::vector<AllowedBlock> blocks;
   bool is_all = true;
 };
 
-}  // namespace
-
 ItemSet::ItemSet(const ItemSetOptions& options)
     : options_(options), held_(1), numbers_(std::make_shared<const TokenNumbers>()) {
+  if (options.means.items != nullptr) on_gpu_ = std::make_unique<GpuCopy>(*options.means.items);
   tail_ids_.reserve(options.tail);
   locations_.SetIds(kTailSlot, tail_ids_.data());
 }
@@ -191,7 +195,7 @@ ItemSet::View ItemSet::Look() const {
   const std::lock_guard lock(mutex_);
   for (Held& held : held_) {
     if (held.segment == nullptr) continue;
-    Part part{held.segment, nullptr};
+    Part part{held.segment, nullptr, held.number};
     if (held.dead > 0) {
       part.live = held.live;
       held.is_shared = true;
@@ -227,17 +231,26 @@ Result<std::vector<std::vector<Hit>>> ItemSet::Search(const SetList& queries,
   }
   View view = Look();
   if (!view.tail.empty()) view.parts.push_back({TailSegment(view), nullptr});
+  std::vector<std::shared_ptr<GpuCopy::Group>> groups;
+  if (on_gpu_ != nullptr) groups = on_gpu_->Look();
 
   std::vector<PlaceBits> filtered(view.parts.size());
-  std::vector<Numbered> numbered;
+  std::vector<SearchedKind> kinds;
   for (size_t i = 0; i < view.parts.size(); ++i) {
     const Part& part = view.parts[i];
-    const auto same = std::find_if(numbered.begin(), numbered.end(), [&](const Numbered& of) {
-      return of.numbers == part.segment->numbers();
+    const auto in = std::ranges::find_if(
+        groups, [&](const auto& of) { return of->blocks.contains(part.number); });
+    const auto group = in == groups.end() ? nullptr : *in;
+    auto kind = std::ranges::find_if(kinds, [&](const SearchedKind& of) {
+      return of.numbers == part.segment->numbers() && of.group == group;
     });
-    Numbered& group = same != numbered.end()
-                          ? *same
-                          : numbered.emplace_back(Numbered{part.segment->numbers(), {}});
+    if (kind == kinds.end()) {
+      kind = kinds.emplace(kind);
+      kind->numbers = part.segment->numbers();
+      kind->group = group;
+      if (group != nullptr) kind->on_gpu = std::make_unique<GroupSearch>(group);
+    }
+    if (group != nullptr) kind->on_gpu->Add(group->blocks.at(part.number));
     std::span<const uint64_t> allowed;
     if (part.live != nullptr) allowed = *part.live;
     if (!filter.IsAll()) {
@@ -245,24 +258,25 @@ Result<std::vector<std::vector<Hit>>> ItemSet::Search(const SetList& queries,
       ApplyFilter(filter, *part.segment, filtered[i]);
       allowed = filtered[i];
     }
-    group.blocks.push_back({&part.segment->block(), allowed});
-    group.is_all = group.is_all && allowed.empty();
+    kind->blocks.push_back({&part.segment->block(), allowed});
+    kind->is_all = kind->is_all && allowed.empty();
   }
 
   std::vector<std::vector<std::vector<Hit>>> answers;  // by query, then group
   answers.resize(queries.size());
   std::vector<uint32_t> lengths(queries.size());
-  for (const Numbered& group : numbered) {
-    const SetLists numbers = group.numbers->NumbersOf(queries);
-    SearchReport report;
-    STRATA_ASSIGN(auto some, SearchAsPlanned(group.blocks, group.is_all, numbers.view(), goal,
-                                             options_.means, &report));
+  std::vector<SearchReport> all_reports;
+  for (const SearchedKind& kind : kinds) {
+    const SetLists numbers = kind.numbers->NumbersOf(queries);
+    SearchReport& report = all_reports.emplace_back();
+    STRATA_ASSIGN(auto some, SearchKind(kind, numbers.view(), goal, report));
     for (size_t i = 0; i < queries.size(); ++i) {
       answers[i].push_back(std::move(some[i]));
       lengths[i] = static_cast<uint32_t>(numbers.view()[i].size());
     }
-    if (reports != nullptr) reports->push_back(std::move(report));
   }
+  CountQueries(all_reports, queries.size());
+  if (reports != nullptr) std::ranges::move(all_reports, std::back_inserter(*reports));
   std::vector<std::vector<Hit>> merged;
   for (size_t i = 0; i < queries.size(); ++i) {
     merged.push_back(answers[i].size() == 1 ? std::move(answers[i][0])
@@ -271,9 +285,46 @@ Result<std::vector<std::vector<Hit>>> ItemSet::Search(const SetList& queries,
   return merged;
 }
 
+// What no GPU has may pass through its memory.
+Result<std::vector<std::vector<Hit>>> ItemSet::SearchKind(const SearchedKind& kind,
+                                                          const SetList& numbers,
+                                                          const SearchGoal& goal,
+                                                          SearchReport& report) const {
+  SearchMeans means = options_.means;
+  std::optional<StreamedSets> streamed;
+  if (kind.on_gpu != nullptr) {
+    means.gpu = kind.on_gpu.get();
+  } else if (on_gpu_ != nullptr) {
+    streamed.emplace(on_gpu_->gpu(), kind.blocks, *means.pool, *means.clock);
+    means.gpu_pieces = streamed->pieces();
+    if (means.gpu_pieces > 0) means.gpu = &*streamed;
+  }
+  return SearchAsPlanned(kind.blocks, kind.is_all, numbers, goal, means, &report);
+}
+
+void ItemSet::CountQueries(std::span<const SearchReport> reports, size_t queries) const {
+  std::vector<uint8_t> engines(queries);  // a bit for each engine, one more: streamed
+  for (const SearchReport& report : reports) {
+    for (const SearchPlan::Group& group : report.plan.groups) {
+      for (const uint32_t query : group.queries) {
+        engines[query] |= static_cast<uint8_t>(1U << static_cast<unsigned>(group.engine));
+        if (report.plan.load_ns > 0) engines[query] |= 1U << kSearchEngines;
+      }
+    }
+  }
+  for (size_t engine = 0; engine <= kSearchEngines; ++engine) {
+    const auto count =
+        std::ranges::count_if(engines, [&](uint8_t bits) { return (bits >> engine & 1U) != 0; });
+    (engine < kSearchEngines ? queries_by_.at(engine) : streamed_) += static_cast<uint64_t>(count);
+  }
+}
+
 ItemSetStats ItemSet::Stats() const {
   ItemSetStats stats;
   std::set<const TokenNumbers*> numbers;
+  if (on_gpu_ != nullptr) stats.on_gpu = on_gpu_->Stats();
+  for (size_t i = 0; i < kSearchEngines; ++i) stats.queries_by.at(i) = queries_by_.at(i);
+  stats.streamed = streamed_;
   const std::lock_guard lock(mutex_);
   stats.documents = locations_.size();
   stats.merges = merges_;

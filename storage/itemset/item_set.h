@@ -11,6 +11,7 @@
 // returned by then, and of each other one all or nothing.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -22,6 +23,7 @@
 
 #include "base/status.h"
 #include "storage/itemset/document.h"
+#include "storage/itemset/gpu_copy.h"
 #include "storage/itemset/item_filter.h"
 #include "storage/itemset/locations.h"
 #include "storage/itemset/planned_search.h"
@@ -31,7 +33,7 @@ namespace strata {
 
 struct ItemSetOptions {
   ItemSetSpec spec;
-  SearchMeans means;  // without a GPU
+  SearchMeans means;  // segments of level 1 and more are brought to means.items
   // Smaller ones are for tests. tail * 16 * 16 is at most Segment::kMostDocuments.
   size_t tail = 256;
 };
@@ -43,6 +45,10 @@ struct ItemSetStats {
   size_t bytes =
       0;  // of everything that grows with documents, but for searches and merges on their way
   uint64_t merges = 0;
+  GpuCopyStats on_gpu;
+  // Queries that an engine worked on: one may be several's, each for some of the segments.
+  std::array<uint64_t, kSearchEngines> queries_by{};
+  uint64_t streamed = 0;  // queries for which documents passed through the GPU
 };
 
 // A segment of a collection, as its image and the manifest keep it.
@@ -81,7 +87,7 @@ class ItemSet {
 
   // The answer to each query, best first. Tokens of a query in any order, repeats count once.
   // kInvalid: what the filter or a query asks for there is not. `reports` may be null; one for each
-  // kind of token numbers that segments have.
+  // kind of token numbers that segments have, and each group of them on a GPU.
   Result<std::vector<std::vector<Hit>>> Search(const SetList& queries, const SearchGoal& goal,
                                                const ItemFilter& filter,
                                                std::vector<SearchReport>* reports = nullptr) const;
@@ -97,6 +103,8 @@ class ItemSet {
 
   // Returns when there is nothing left to merge.
   void WaitForMerges();
+  // Then also when no more of it can be brought to the GPU.
+  void WaitForGpu();
   ItemSetStats Stats() const;
   const ItemSetSpec& spec() const { return options_.spec; }
 
@@ -118,6 +126,7 @@ class ItemSet {
   struct Part {
     std::shared_ptr<const Segment> segment;
     std::shared_ptr<const PlaceBits> live;  // null: all
+    uint64_t number = 0;                    // of the segment; 0: the tail's
   };
   struct View {
     std::vector<Part> parts;
@@ -131,9 +140,16 @@ class ItemSet {
     int level = 0;  // of what is made
   };
 
+  // What is searched at once: segments of the same token numbers, in one place.
+  struct SearchedKind;
+
   explicit ItemSet(const ItemSetOptions& options);
 
   View Look() const;
+  Result<std::vector<std::vector<Hit>>> SearchKind(const SearchedKind& kind, const SetList& numbers,
+                                                   const SearchGoal& goal,
+                                                   SearchReport& report) const;
+  void CountQueries(std::span<const SearchReport> reports, size_t queries) const;
   std::shared_ptr<const Segment> TailSegment(const View& view) const;
 
   // With mutex_ held.
@@ -148,6 +164,7 @@ class ItemSet {
   std::vector<uint16_t> Thinned() const;
   size_t SmallSegments() const;
   void Publish(const Merge& merge, const std::shared_ptr<const Segment>& made);
+  void WantOnGpu();
 
   static std::shared_ptr<const Segment> Build(const Merge& merge,
                                               std::shared_ptr<const TokenNumbers> numbers);
@@ -170,6 +187,10 @@ class ItemSet {
   std::atomic<uint64_t> large_made_{0};
   bool is_merging_ = false;
   bool stop_ = false;
+
+  std::unique_ptr<GpuCopy> on_gpu_;  // null: there is no GPU
+  mutable std::array<std::atomic<uint64_t>, kSearchEngines> queries_by_{};
+  mutable std::atomic<uint64_t> streamed_{0};
 
   mutable std::mutex tail_mutex_;  // guards the index of the tail that was searched last
   mutable std::shared_ptr<const Segment> tail_segment_;

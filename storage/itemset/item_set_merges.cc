@@ -121,6 +121,17 @@ void ItemSet::Publish(const Merge& merge, const std::shared_ptr<const Segment>& 
   for (const uint16_t slot : merge.slots) held_[slot] = {};
   ++merges_;
   if (merge.level == kLevels - 1) ++large_made_;
+  WantOnGpu();
+}
+
+// Small segments would take as long there as in the CPU's caches, and are merged soon.
+void ItemSet::WantOnGpu() {
+  if (on_gpu_ == nullptr) return;
+  GpuCopy::Segments wanted;
+  for (const Held& held : held_) {
+    if (held.segment != nullptr && held.level > 0) wanted.emplace(held.number, held.segment);
+  }
+  on_gpu_->Want(std::move(wanted));
 }
 
 void ItemSet::MergeUntilStopped() {
@@ -148,6 +159,11 @@ void ItemSet::MergeUntilStopped() {
 void ItemSet::WaitForMerges() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !is_merging_ && ChooseMerge().slots.empty(); });
+}
+
+void ItemSet::WaitForGpu() {
+  WaitForMerges();
+  if (on_gpu_ != nullptr) on_gpu_->WaitUntilPlaced();
 }
 
 }  // namespace strata

@@ -65,6 +65,7 @@ Status ItemSet::RestoreState(std::vector<SegmentState> segments) {
     numbered_ = std::max(numbered_, state.number);
     if (state.level == kLevels - 1) numbers_ = segment.numbers();
   }
+  WantOnGpu();
   changed_.notify_all();
   return {};
 }

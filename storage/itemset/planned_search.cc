@@ -115,6 +115,7 @@ Status SearchOnGpu(std::span<const AllowedBlock> blocks, bool is_all, const SetL
     }
     report.took_ns[i] = static_cast<double>(means.clock->Now() - begin);
   }
+  if (means.gpu_pieces > 0) report.load_ns = means.gpu->counts().load_ns;
   return {};
 }
 
@@ -130,21 +131,31 @@ Result<Answers> SearchAsPlanned(std::span<const AllowedBlock> blocks, bool is_al
   const TimeNs begin = means.clock->Now();
   of = {.queries = queries.size(), .blocks = blocks.size(), .threads = means.threads};
   for (const AllowedBlock& block : blocks) of.documents += block.block->size();
-  const PlannedBlocks planned_for{.blocks = blocks,
-                                  .gpu_has_all = means.gpu != nullptr,
-                                  .gpu_scans = means.gpu != nullptr && means.gpu->scans()};
+  PlannedBlocks planned_for{.blocks = blocks,
+                            .gpu_has_all = means.gpu != nullptr,
+                            .gpu_scans = means.gpu != nullptr && means.gpu->scans(),
+                            .gpu_pieces = means.gpu_pieces};
   const SearchRates* const measured =
       means.measured != nullptr ? means.measured->load(std::memory_order_acquire) : nullptr;
-  of.plan = PlanSearch(planned_for, queries, goal, measured != nullptr ? *measured : means.rates,
-                       means.threads);
+  const SearchRates& rates = measured != nullptr ? *measured : means.rates;
+  of.plan = PlanSearch(planned_for, queries, goal, rates, means.threads);
   of.took_ns.resize(of.plan.groups.size());
   const TimeNs planned = means.clock->Now();
   of.planning_ns = static_cast<double>(planned - begin);
 
   Answers answers(queries.size());
+  bool is_done = queries.size() == 0;
   if (!of.plan.groups.empty() && IsOfGpu(of.plan.groups[0].engine)) {
-    STRATA_TRY(SearchOnGpu(blocks, is_all, queries, goal, means, of, answers));
-  } else if (queries.size() > 0) {
+    of.gpu_refused = SearchOnGpu(blocks, is_all, queries, goal, means, of, answers);
+    is_done = of.gpu_refused.ok();
+    if (!is_done && of.gpu_refused.code() != StatusCode::kRefused) return of.gpu_refused;
+  }
+  if (!is_done) {
+    if (!of.gpu_refused.ok()) {
+      planned_for.gpu_has_all = false;
+      of.plan = PlanSearch(planned_for, queries, goal, rates, means.threads);
+      of.took_ns.assign(of.plan.groups.size(), 0);
+    }
     SearchOnCpu(blocks, queries, goal, means, of, answers);
   }
   of.total_ns = static_cast<double>(means.clock->Now() - begin);
@@ -174,6 +185,13 @@ std::string Explain(const SearchReport& report) {
     fmt::format_to(to, "{}: {} queries in {} groups, expected {} of {}, took {}\n", NameOf(engine),
                    queries, groups, Milliseconds(expected),
                    IsOfGpu(engine) ? "the GPU" : "one thread", Milliseconds(took));
+  }
+  if (plan.load_ns > 0) {
+    fmt::format_to(to, "of that, to bring the documents to the GPU: expected {}, took {}\n",
+                   Milliseconds(plan.load_ns), Milliseconds(report.load_ns));
+  }
+  if (!report.gpu_refused.ok()) {
+    fmt::format_to(to, "not on the GPU, as planned: {}\n", report.gpu_refused.message());
   }
   fmt::format_to(to, "together: expected {}, took {} with {} of planning\n",
                  Milliseconds(plan.estimate_ns), Milliseconds(report.total_ns),

@@ -25,11 +25,16 @@ struct SearchReport {
   std::vector<double> took_ns = {};  // by group: of threads, summed, or of the GPU
   double planning_ns = 0;
   double total_ns = 0;  // of the call, planning included
+  double load_ns = 0;   // of that, documents were brought to the GPU
+  // The plan was a GPU's, which had no memory for it: why, and what then was done is in `plan`.
+  Status gpu_refused = {};
 };
 
 // For a person, some lines: what was chosen, what was expected and what it took, and what the other
 // engines were expected to take.
 std::string Explain(const SearchReport& report);
+
+class ItemGpu;
 
 // Who searches. All of it outlives the searches.
 struct SearchMeans {
@@ -38,13 +43,16 @@ struct SearchMeans {
   size_t threads = 1;  // of the pool, the calling one too
   const Clock* clock = nullptr;
   GpuSets* gpu = nullptr;  // holds the very blocks that are searched; null: none does
+  size_t gpu_pieces = 0;   // PlannedBlocks::gpu_pieces
+  // Where a collection brings its segments (item_gpu.h); null: nowhere.
+  ItemGpu* items = nullptr;
   // Where rates will be that somebody measures meanwhile; null, or null there: `rates` count.
   const std::atomic<const SearchRates*>* measured = nullptr;
 };
 
 // The answer to each query, best first, as a plain search would give it, whatever the plan.
-// `is_all`: every document of the blocks is allowed. `report` may be null. Any thread, unless there
-// is a GPU: then one at a time.
+// `is_all`: every document of the blocks is allowed. `report` may be null. Any thread. A GPU that
+// has no memory for a search leaves it to the CPU.
 Result<std::vector<std::vector<Hit>>> SearchAsPlanned(std::span<const AllowedBlock> blocks,
                                                       bool is_all, const SetList& queries,
                                                       const SearchGoal& goal,

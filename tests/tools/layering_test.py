@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     "storage/gpu": ["base", "kernels/core", "kernels/hashmap", "kernels/optim", "kernels/sparse",
                     "storage/memory", "storage/row_elements.h", "storage/row_schema.h", "storage/table.h",
                     "storage/table_spec.h"],
-    "storage/itemset": ["base", "kernels/setops", "proto/format", "proto/wire", "storage/log", "storage/rocks"],
+    "storage/itemset": ["base", "kernels/core/gpu_fault.h", "kernels/setops", "proto/format", "proto/wire", "storage/log", "storage/rocks"],
     "storage/rocks": ["base", "kernels/core", "kernels/optim", "storage/memory",
                       "storage/row_elements.h", "storage/row_schema.h", "storage/table.h", "storage/table_spec.h"],
     "storage/tiered": ["base", "kernels/core", "kernels/optim", "storage/memory", "storage/rocks",

@@ -4,16 +4,20 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <cmath>
 #include <thread>
 
 #include "base/random.h"
-#include "tests/storage/itemset/item_set_model.h"
+#include "tests/storage/itemset/fake_gpu.h"
+#include "tests/storage/itemset/item_set_pair.h"
 
 namespace strata {
 namespace {
 
 using test::ItemSetModel;
+using test::ItemSetPair;
 using test::Tokens;
 
 class ItemSetTest : public testing::Test {
@@ -23,10 +27,21 @@ class ItemSetTest : public testing::Test {
     ASSERT_TRUE(pool.ok());
     pool_ = std::move(*pool);
   }
+  SearchMeans Means() const {
+    SearchMeans means;
+    means.pool = pool_.get();
+    means.threads = 2;
+    means.clock = &RealClock();
+    return means;
+  }
   std::unique_ptr<ItemSet> Make(size_t tail, std::vector<std::string> attributes = {}) {
+    return Make(tail, std::move(attributes), Means());
+  }
+  static std::unique_ptr<ItemSet> Make(size_t tail, std::vector<std::string> attributes,
+                                       const SearchMeans& means) {
     ItemSetOptions options;
     options.spec.attributes = std::move(attributes);
-    options.means = {SearchRates(), pool_.get(), 2, &RealClock(), nullptr};
+    options.means = means;
     options.tail = tail;
     auto made = ItemSet::Make(options);
     EXPECT_TRUE(made.ok()) << made.status().ToString();
@@ -35,99 +50,49 @@ class ItemSetTest : public testing::Test {
   std::unique_ptr<WorkPool> pool_;
 };
 
-// What a test does to both.
-class Pair {
- public:
-  Pair(uint64_t seed, std::unique_ptr<ItemSet> set, test::Spread spread, Token vocabulary,
-       size_t longest)
-      : random_(seed),
-        set_(std::move(set)),
-        sets_(seed, spread, vocabulary),
-        longest_(longest),
-        ids_(20 + random_.Below(1'500)) {}
-
-  ItemSet& set() { return *set_; }
-  const ItemSetModel& model() const { return model_; }
-  Random& random() { return random_; }
-
-  DocumentId DrawId() { return Mix64(random_.Below(ids_)); }
-  Document Draw() {
-    Document document{
-        .id = DrawId(), .tokens = sets_.Draw(random_.Below(longest_ + 1)), .attributes = {}};
-    for (size_t i = 0; i < set_->spec().attributes.size(); ++i) {
-      document.attributes.push_back(static_cast<int64_t>(random_.Below(20)) - 10);
-    }
-    return document;
+// Without a GPU, and with one.
+class ItemSetOn : public ItemSetTest, public testing::WithParamInterface<bool> {
+ protected:
+  void TearDown() override {
+    if (gpu_ == nullptr) return;
+    EXPECT_EQ(gpu_->segments_bytes(), 0U);
+    EXPECT_EQ(state_.bytes, 0U);
   }
-  void Change() {
-    if (random_.Below(4) == 0) {
-      const DocumentId id = DrawId();
-      ASSERT_EQ(set_->Delete(id), model_.Delete(id));
-      return;
-    }
-    Document document = Draw();
-    model_.Upsert(document);
-    // As it may come in: in any order, some tokens twice.
-    auto& tokens = document.tokens;
-    if (!tokens.empty()) tokens.push_back(tokens[random_.Below(tokens.size())]);
-    std::reverse(tokens.begin(), tokens.end());
-    const Status done = set_->Upsert(std::move(document));
-    ASSERT_TRUE(done.ok()) << done.ToString();
+  // Any rates, so that any engine is chosen, and a GPU that has room for all of it or not.
+  SearchMeans DrawMeans(Random& draw) {
+    SearchMeans means = Means();
+    if (!GetParam()) return means;
+    const auto any = [&] { return std::exp(static_cast<double>(draw.Below(12)) - 6); };
+    means.rates.count = {any(), any(), any(), any()};
+    means.rates.scan = {any(), any(), any()};
+    means.rates.gpu.call_ns = any() * 1e3;
+    means.rates.gpu.query_ns = any() * 1e2;
+    means.rates.gpu.scan_call_ns = any() * 1e2;
+    means.rates.gpu.load_call_ns = any() * 1e3;
+    means.rates.gpu.load_token_ns = any();
+    constexpr std::array<uint64_t, 4> kMiB = {0, 6, 12, 1'000};
+    gpu_ = test::FakeItemGpu(state_, kMiB.at(draw.Below(4)) << 20, kMiB.at(draw.Below(4)) << 20);
+    means.items = gpu_.get();
+    return means;
   }
-  void Search() {
-    std::vector<Tokens> queries;
-    for (size_t i = 0; i < random_.Below(5) + 1; ++i) {
-      queries.push_back(sets_.Draw(random_.Below(longest_ + 1)));
-    }
-    SearchGoal goal{.metric = static_cast<SetMetric>(random_.Below(kSetMetrics)), .k = 10};
-    if (random_.Below(3) == 0) goal.k = SearchGoal::kAll;
-    if (random_.Below(3) == 0) goal.at_least = SimilarityOf(goal.metric, 0.25);
-    ItemFilter filter;
-    if (random_.Below(3) == 0) {
-      for (size_t i = 0; i < set_->spec().attributes.size(); ++i) {
-        filter.ranges.push_back({i, static_cast<int64_t>(random_.Below(12)) - 12,
-                                 static_cast<int64_t>(random_.Below(12))});
-      }
-    }
-    if (random_.Below(5) == 0 && !model_.documents().empty()) {
-      filter.has_ids = true;
-      filter.ids.first = model_.documents().begin()->first;
-      filter.ids.bits = {random_.Next(), random_.Next()};
-    }
-    const auto answers = set_->Search(test::Lists(queries).view(), goal, filter);
-    ASSERT_TRUE(answers.ok()) << answers.status().ToString();
-    for (size_t i = 0; i < queries.size(); ++i) {
-      ASSERT_EQ((*answers)[i], model_.Search(queries[i], goal, filter));
-    }
-  }
-  void Get() {
-    const DocumentId id = DrawId();
-    const auto found = set_->Get(id);
-    const auto expected = model_.documents().find(id);
-    ASSERT_EQ(found.has_value(), expected != model_.documents().end());
-    if (found) {
-      ASSERT_EQ(*found, expected->second);
-    }
-  }
-
- private:
-  Random random_;
-  std::unique_ptr<ItemSet> set_;
-  test::RandomSets sets_;
-  size_t longest_;
-  uint64_t ids_;
-  ItemSetModel model_;
+  test::FakeGpuState state_;
+  std::unique_ptr<ItemGpu> gpu_;
 };
+INSTANTIATE_TEST_SUITE_P(WithoutAndWithAGpu, ItemSetOn, testing::Bool());
 
-TEST_F(ItemSetTest, RandomChangesAndSearchesAreThoseOfTheModel) {
-  uint64_t merges = 0;
+TEST_P(ItemSetOn, RandomChangesAndSearchesAreThoseOfTheModel) {
+  uint64_t merges = 0, streamed = 0, lacking = 0;
+  std::array<uint64_t, kSearchEngines> queries_by{};
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Random draw(seed);
     std::vector<std::string> attributes;
     if (draw.Below(2) == 0) attributes = {"price", "year"};
-    Pair pair(seed, Make(1 + draw.Below(4), attributes), static_cast<test::Spread>(draw.Below(4)),
-              draw.Below(2) == 0 ? 40 : 5'000, 1 + draw.Below(30));
+    const size_t tail = 1 + draw.Below(4);
+    const auto spread = static_cast<test::Spread>(draw.Below(4));
+    const Token vocabulary = draw.Below(2) == 0 ? 40 : 5'000;
+    const size_t longest = 1 + draw.Below(30);
+    ItemSetPair pair(seed, Make(tail, attributes, DrawMeans(draw)), spread, vocabulary, longest);
     const size_t steps = 300 + draw.Below(3'000);
     for (size_t i = 0; i < steps && !HasFatalFailure(); ++i) {
       pair.Change();
@@ -135,14 +100,22 @@ TEST_F(ItemSetTest, RandomChangesAndSearchesAreThoseOfTheModel) {
       if (draw.Below(10) == 0) pair.Get();
       if (draw.Below(500) == 0) pair.set().WaitForMerges();
     }
-    pair.set().WaitForMerges();
+    pair.set().WaitForGpu();
     pair.Search();
     const ItemSetStats stats = pair.set().Stats();
     EXPECT_EQ(stats.documents, pair.model().documents().size());
     merges += stats.merges;
+    streamed += stats.streamed;
+    lacking += stats.on_gpu.lacking;
+    for (size_t i = 0; i < kSearchEngines; ++i) queries_by.at(i) += stats.queries_by.at(i);
     if (HasFailure()) return;
   }
   EXPECT_GT(merges, 1'000U);
+  for (size_t i = 0; i < kSearchEngines; ++i) {
+    EXPECT_EQ(queries_by.at(i) > 0, i < 2 || GetParam()) << NameOf(static_cast<SearchEngine>(i));
+  }
+  EXPECT_EQ(streamed > 0, GetParam());
+  EXPECT_EQ(lacking > 0, GetParam());
 }
 
 TEST_F(ItemSetTest, ThinSegmentsGoAwayWithTheirDocuments) {
@@ -174,8 +147,11 @@ TEST_F(ItemSetTest, ThinSegmentsGoAwayWithTheirDocuments) {
 
 // Searches on other threads see what was there at one moment while they ran. Versions: change n of
 // one writer has begun, change n has returned.
-TEST_F(ItemSetTest, ASearchBesideChangesSeesOneMoment) {
-  const auto set = Make(3);
+TEST_P(ItemSetOn, ASearchBesideChangesSeesOneMoment) {
+  Random draw(1);
+  SearchMeans means = DrawMeans(draw);
+  means.rates.gpu.call_ns = 0;  // what is there is searched there
+  const auto set = Make(3, {}, means);
   struct Change {
     DocumentId id;
     Tokens tokens;
@@ -244,7 +220,7 @@ TEST_F(ItemSetTest, WhatIsWrongIsRefusedAndChangesNothing) {
   EXPECT_EQ(refused.status().code(), StatusCode::kInvalid);
   EXPECT_EQ(set->Stats().documents, 0U);
   ItemSetOptions options;
-  options.means = {SearchRates(), pool_.get(), 2, &RealClock(), nullptr};
+  options.means = Means();
   options.spec.attributes = {"a", "a"};
   EXPECT_EQ(ItemSet::Make(options).status().message(),
             "there are two attributes 'a'; give one another name");
