@@ -12,8 +12,8 @@ constexpr size_t kOfIndex = size_t{1} << 20;  // ranks of tokens, and what is ma
 constexpr size_t kOfSort = size_t{1} << 20;   // a thread's, beside half a byte a token
 
 // What the block's image would say, or more. Tiles have the groups of their longest documents, and
-// those of the next one are no shorter: together they are as long as a 32nd of all tokens, and the
-// longest of all.
+// those of the next one are no shorter, but the last may have few: together these are as long as a
+// 32nd of all tokens, and twice the longest of all.
 BlockShape BoundOf(const SetBlock& block) {
   BlockShape shape;
   shape.size = static_cast<uint32_t>(block.size());
@@ -25,7 +25,7 @@ BlockShape BoundOf(const SetBlock& block) {
     if (list >= block.direct()) shape.rare += shape.size;
   }
   shape.rare = std::min(shape.rare, shape.tokens);
-  const uint32_t lengths = shape.tokens / BlockShape::kTile + shape.longest;
+  const uint32_t lengths = shape.tokens / BlockShape::kTile + 2 * shape.longest;
   shape.groups = lengths / BlockShape::kGroup + shape.tiles() + 1;
   return shape;
 }

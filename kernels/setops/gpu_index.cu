@@ -532,7 +532,7 @@ Status GpuIndex::TryToMake(const BlockSource& source, WorkPool& pool, int device
     failed = shape.status();
   });
   STRATA_TRY(failed);
-  STRATA_TRY(PlanMemory(!may_be_wide));
+  STRATA_TRY(PlanMemory(!may_be_wide && std::ranges::none_of(shapes_, &BlockShape::is_wide)));
   // The most that any block takes.
   size_t staging_bytes = 0;
   size_t most_tokens = 1;

@@ -259,6 +259,7 @@ SearchPlan PlanSearch(const PlannedBlocks& blocks, const SetList& queries, const
     plan.gpu_ns = load_ns + calls_ns + on_gpu.estimate_ns;
     if (*plan.gpu_ns < plan.estimate_ns) {
       plan.estimate_ns = *plan.gpu_ns;
+      plan.load_pieces = blocks.gpu_pieces;
       plan.load_ns = load_ns;
       AddGroups(SearchEngine::kGpuScanning, on_gpu.ToScan(), queries.size(), true, gpu, plan);
       AddGroups(SearchEngine::kGpuCounting, on_gpu.ToCount(), queries.size(), false, gpu, plan);

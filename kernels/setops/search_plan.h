@@ -116,7 +116,8 @@ struct SearchPlan {
 
   std::vector<Group> groups;  // each query is in one
   double estimate_ns = 0;     // of the call: groups are divided among the threads
-  double load_ns = 0;         // of that, to bring documents to the GPU
+  size_t load_pieces = 0;     // PlannedBlocks::gpu_pieces, if a GPU searches these
+  double load_ns = 0;         // of the estimate, to bring them to the GPU
   // What one engine alone would have taken, for explanations.
   double counting_ns = 0;
   double scanning_ns = 0;

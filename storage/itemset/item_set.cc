@@ -308,7 +308,7 @@ void ItemSet::CountQueries(std::span<const SearchReport> reports, size_t queries
     for (const SearchPlan::Group& group : report.plan.groups) {
       for (const uint32_t query : group.queries) {
         engines[query] |= static_cast<uint8_t>(1U << static_cast<unsigned>(group.engine));
-        if (report.plan.load_ns > 0) engines[query] |= 1U << kSearchEngines;
+        if (report.plan.load_pieces > 0) engines[query] |= 1U << kSearchEngines;
       }
     }
   }

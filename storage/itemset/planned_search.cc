@@ -186,9 +186,11 @@ std::string Explain(const SearchReport& report) {
                    queries, groups, Milliseconds(expected),
                    IsOfGpu(engine) ? "the GPU" : "one thread", Milliseconds(took));
   }
-  if (plan.load_ns > 0) {
-    fmt::format_to(to, "of that, to bring the documents to the GPU: expected {}, took {}\n",
-                   Milliseconds(plan.load_ns), Milliseconds(report.load_ns));
+  if (plan.load_pieces > 0) {
+    fmt::format_to(to,
+                   "of that, to bring the documents to the GPU in {} pieces: expected {}, took "
+                   "{}\n",
+                   plan.load_pieces, Milliseconds(plan.load_ns), Milliseconds(report.load_ns));
   }
   if (!report.gpu_refused.ok()) {
     fmt::format_to(to, "not on the GPU, as planned: {}\n", report.gpu_refused.message());

@@ -1,0 +1,140 @@
+// Collections on a GPU: random changes and searches beside the model, and what documents take there
+// beside what it was said to be.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "kernels/setops/gpu_bytes.h"
+#include "storage/itemset/item_gpu.h"
+#include "tests/kernels/setops/search_case.h"
+#include "tests/storage/itemset/item_set_pair.h"
+#include "tests/support/device_memory.cuh"
+
+namespace strata {
+namespace {
+
+// Emulated ones take a hundred times as long.
+#ifdef __CUDACC__
+constexpr uint64_t kSeeds = 60;
+constexpr size_t kSteps = 3'000;
+#else
+constexpr uint64_t kSeeds = 6;
+constexpr size_t kSteps = 600;
+#endif
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+WorkPool& Pool() {
+  static const auto pool = WorkPool::Start("search", 1);
+  return **pool;
+}
+
+size_t TakenBytes() {
+  size_t free = 0, total = 0;
+  EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+  return total - free;
+}
+
+TEST(ItemSetOnGpu, RandomChangesAndSearchesAreThoseOfTheModel) {
+  STRATA_SKIP_BELOW_GPUS(1);
+  std::array<uint64_t, kSearchEngines> queries_by{};
+  uint64_t streamed = 0;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random draw(seed);
+    constexpr std::array<uint64_t, 3> kSegments = {0, 8, 1'000};
+    auto gpu = ItemGpu::Start({.device = 0,
+                               .segments_bytes_max = kSegments.at(seed % 3) * kMiB,
+                               .passing_bytes_max = (4 + draw.Below(20)) * kMiB});
+    ASSERT_TRUE(gpu.ok());
+    ItemSetOptions options;
+    options.tail = 2;
+    options.means.pool = &Pool();
+    options.means.threads = 2;
+    options.means.clock = &RealClock();
+    options.means.items = gpu->get();
+    options.means.rates.gpu = {.call_ns = 0, .query_ns = 0, .count = {}, .scan_call_ns = 0};
+    options.means.rates.gpu.load_call_ns = 0;
+    options.means.rates.gpu.load_token_ns = 0;
+    const bool scans = seed / 2 % 2 == 0;
+    (scans ? options.means.rates.gpu.count.lookup_ns : options.means.rates.gpu.scan.token_ns) = 1;
+    auto set = ItemSet::Make(options);
+    ASSERT_TRUE(set.ok());
+    const Token vocabulary = seed % 2 == 0 ? 200 : 100'000;
+    test::ItemSetPair pair(seed, std::move(*set), static_cast<test::Spread>(draw.Below(4)),
+                           vocabulary, 1 + draw.Below(20));
+    for (size_t i = 0; i < kSteps && !HasFatalFailure(); ++i) {
+      pair.Change();
+      if (draw.Below(60) == 0) pair.Search();
+      if (draw.Below(200) == 0) pair.set().WaitForGpu();
+    }
+    pair.set().WaitForGpu();
+    pair.Search();
+    const ItemSetStats stats = pair.set().Stats();
+    for (size_t i = 0; i < kSearchEngines; ++i) queries_by.at(i) += stats.queries_by.at(i);
+    streamed += stats.streamed;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(queries_by.at(2), 0U);
+  EXPECT_GT(queries_by.at(3), 0U);
+  EXPECT_GT(streamed, 0U);
+}
+
+TEST(GpuBytes, AreNoLessThanWhatDocumentsTake) {
+  STRATA_SKIP_BELOW_GPUS(1);
+  const auto room = GpuSearchRoom::Make(0);
+  ASSERT_TRUE(room.ok());
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const test::SearchCase of = test::DrawCase(seed);
+    const test::Blocks blocks(of);
+    std::vector<const SetBlock*> pointers;
+    for (const SetBlock& block : blocks.blocks) pointers.push_back(&block);
+    const GpuBytes bytes = GpuBytesOf(pointers, 2);
+    const size_t before = TakenBytes();
+    const auto sets = GpuSets::Open(*room, *SourceOf(pointers).value(), Pool());
+    ASSERT_TRUE(sets.ok()) << sets.status().ToString();
+    EXPECT_LE((*sets)->bytes(), bytes.kept);
+    EXPECT_LE(TakenBytes() - before, bytes.kept + kMiB);
+  }
+}
+
+// Two collections' documents, in one room, searched in turns from two threads.
+TEST(GpuSearchRoom, IsSharedBySetsThatAreSearchedAtOnce) {
+  STRATA_SKIP_BELOW_GPUS(1);
+  const auto room = GpuSearchRoom::Make(0);
+  ASSERT_TRUE(room.ok());
+  std::vector<std::jthread> threads;
+  std::atomic<int> wrong{0};
+  for (uint64_t seed = 100; seed < 103; ++seed) {
+    threads.emplace_back([&, seed] {
+      test::SearchCase of = test::DrawCase(seed);
+      for (auto& query : of.queries) query.resize(std::min(query.size(), GpuSets::kLongestQuery));
+      of.block_size = std::max<size_t>(of.block_size, of.documents.ids.size() / 6 + 1);
+      const test::Blocks blocks(of);
+      const auto sets = GpuSets::Open(*room, *SourceOf(blocks.blocks).value(), Pool());
+      if (!sets.ok()) {
+        ++wrong;
+        return;
+      }
+      std::vector<std::span<const uint64_t>> allowed(blocks.allowed.begin(), blocks.allowed.end());
+      for (const size_t k : {1, 40, 300, 40, 1}) {  // room for answers grows, then graphs are new
+        GpuSearchMeans means;
+        if (!of.allowed.empty()) means.allowed = allowed;
+        const SearchGoal goal{.metric = of.goal.metric, .k = k};
+        const auto found = (*sets)->Search(test::Lists(of.queries).view(), goal, means);
+        for (size_t q = 0; q < of.queries.size(); ++q) {
+          const auto plain = test::PlainSearch(of.documents, of.allowed, of.queries[q], goal);
+          if (!found.ok() || (*found)[q] != plain) ++wrong;
+        }
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace strata
