@@ -24,12 +24,16 @@ constexpr uint32_t kHasIds = 1;
 
 // As they lie in the payload.
 constexpr uint64_t CollectionStatsReply::*kCounts[] = {
-    &CollectionStatsReply::documents, &CollectionStatsReply::segments,
-    &CollectionStatsReply::dead,      &CollectionStatsReply::bytes,
-    &CollectionStatsReply::merges,    &CollectionStatsReply::log_bytes,
-    &CollectionStatsReply::upserts,   &CollectionStatsReply::deletes,
-    &CollectionStatsReply::queries,   &CollectionStatsReply::batches,
-    &CollectionStatsReply::search_ns};
+    &CollectionStatsReply::documents,   &CollectionStatsReply::segments,
+    &CollectionStatsReply::dead,        &CollectionStatsReply::bytes,
+    &CollectionStatsReply::merges,      &CollectionStatsReply::log_bytes,
+    &CollectionStatsReply::upserts,     &CollectionStatsReply::deletes,
+    &CollectionStatsReply::queries,     &CollectionStatsReply::batches,
+    &CollectionStatsReply::search_ns,   &CollectionStatsReply::gpu_segments,
+    &CollectionStatsReply::gpu_lacking, &CollectionStatsReply::gpu_bytes,
+    &CollectionStatsReply::counted,     &CollectionStatsReply::scanned,
+    &CollectionStatsReply::gpu_counted, &CollectionStatsReply::gpu_scanned,
+    &CollectionStatsReply::gpu_streamed};
 
 template <typename T>
 Frame CopyIn(std::span<const T> values) {

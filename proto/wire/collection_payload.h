@@ -84,6 +84,11 @@ struct CollectionStatsReply {
   uint64_t upserts = 0, deletes = 0;  // since the server's start
   uint64_t queries = 0, batches = 0;  // likewise: queries, and searches that answered them
   uint64_t search_ns = 0;             // likewise: that those searches took
+  // Segments that are in a GPU's memory, that found no room there, and bytes that the former take.
+  uint64_t gpu_segments = 0, gpu_lacking = 0, gpu_bytes = 0;
+  // Since the collection was opened: queries that an engine worked on. One may be several engines'
+  // and, over lanes, counts for each of them; streamed: documents passed through a GPU for it.
+  uint64_t counted = 0, scanned = 0, gpu_counted = 0, gpu_scanned = 0, gpu_streamed = 0;
   CollectionStatsReply& operator+=(const CollectionStatsReply& more);  // a lane more; most queries
   friend bool operator==(const CollectionStatsReply&, const CollectionStatsReply&) = default;
 };

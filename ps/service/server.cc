@@ -130,7 +130,11 @@ Status Server::Impl::Start() {
   identity.device = tables->device();
   for (const std::string& line : tables->plan()) Log(LogLevel::kInfo, "{}", line);
   for (const std::string& line : tables->warnings()) Log(LogLevel::kWarning, "{}", line);
-  STRATA_ASSIGN(search, ServerSearch::Start(of_tables.lanes, *options.clock));
+  STRATA_ASSIGN(search, ServerSearch::Start({.lanes = of_tables.lanes,
+                                             .gpus = tables->left(),
+                                             .rates = options.search_rates,
+                                             .clock = options.clock}));
+  for (const std::string& line : search->plan()) Log(LogLevel::kInfo, "{}", line);
   STRATA_TRY(BindLanes());
   STRATA_TRY(StartHttp());
   STRATA_TRY(StartThreads());
@@ -198,7 +202,7 @@ std::optional<LaneThread::Storage> Server::Impl::StorageOf(uint16_t lane) {
 
 CollectionsConfig Server::Impl::CollectionsOf(uint16_t lane) {
   CollectionsConfig config;
-  config.means = [search = search.get()] { return search->Means(); };
+  config.means = [search = search.get(), lane] { return search->Means(lane); };
   config.clock = options.clock;
   if (std::optional<LaneThread::Storage> storage = StorageOf(lane)) {
     config.logs = std::move(storage->log);
@@ -372,6 +376,28 @@ void Server::Impl::ShowCollections(const ServerTotals& totals) {
         static_cast<double>(stats.log_bytes));
     set("strata_collection_segments", "Segments of a collection.",
         static_cast<double>(stats.segments));
+    if (tables->has_gpus()) {
+      set("strata_collection_gpu_segments", "Segments of a collection in the memory of GPUs.",
+          static_cast<double>(stats.gpu_segments));
+      set("strata_collection_gpu_lacking_segments",
+          "Segments that the GPUs' memory has no room for; they are searched on the CPU, or pass "
+          "through it.",
+          static_cast<double>(stats.gpu_lacking));
+      set("strata_collection_gpu_bytes", "Memory of GPUs that segments of a collection take.",
+          static_cast<double>(stats.gpu_bytes));
+    }
+    for (const auto& [engine, queries] :
+         {std::pair("counting", stats.counted), std::pair("scanning", stats.scanned),
+          std::pair("gpu_counting", stats.gpu_counted),
+          std::pair("gpu_scanning", stats.gpu_scanned),
+          std::pair("gpu_streamed", stats.gpu_streamed)}) {
+      shown
+          .AddCounter("strata_collection_engine_queries_total",
+                      "Queries that an engine worked on, lane by lane; one may be several "
+                      "engines'. gpu_streamed: of those, documents passed through a GPU.",
+                      {{"collection", name}, {"engine", engine}})
+          .Add(queries);
+    }
     const auto count = [&](const char* counter, const char* help, uint64_t value) {
       shown.AddCounter(counter, help, {{"collection", name}}).Add(value);
     };

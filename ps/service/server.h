@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "base/disk.h"
 #include "base/status.h"
 #include "ps/service/table_factory.h"
+#include "storage/itemset/planned_search.h"
 
 namespace strata {
 
@@ -47,6 +49,8 @@ struct ServerOptions {
   std::function<void(const Status&)> on_log_failure;
   // A CONTROL shutdown has been answered: the owner is to call Stop. Called on a server's thread.
   std::function<void()> on_shutdown;
+  // What searches of collections are planned by; nothing: what the machine is measured to do.
+  std::optional<SearchRates> search_rates;
   const Clock* clock = &RealClock();  // outlives the server, as the disk
   Disk* disk = &RealDisk();
 };

@@ -44,6 +44,10 @@ class TableFactory {
   // Where hot rows lie: "cpu", "cuda:0,1".
   std::string device() const { return gpus_ == nullptr ? "cpu" : gpus_->name(); }
   bool has_gpus() const { return gpus_ != nullptr; }
+  // Of the GPUs that lanes take in turns, what is left for others.
+  std::vector<GpuLeft> left() const {
+    return gpus_ == nullptr ? std::vector<GpuLeft>() : gpus_->left();
+  }
   // Where rows lie and why, for the log: a line for each tier, of several one for each GPU.
   const std::vector<std::string>& plan() const { return plan_; }
   // GPUs that are there and have no part in it, and why.

@@ -236,6 +236,17 @@ wire::CollectionStatsReply Collection::Stats() const {
   stats.dead = of_set.dead;
   stats.bytes = of_set.bytes;
   stats.merges = of_set.merges;
+  stats.gpu_segments = of_set.on_gpu.segments;
+  stats.gpu_lacking = of_set.on_gpu.lacking;
+  stats.gpu_bytes = of_set.on_gpu.bytes;
+  const auto by = [&](SearchEngine engine) {
+    return of_set.queries_by.at(static_cast<size_t>(engine));
+  };
+  stats.counted = by(SearchEngine::kCounting);
+  stats.scanned = by(SearchEngine::kScanning);
+  stats.gpu_counted = by(SearchEngine::kGpuCounting);
+  stats.gpu_scanned = by(SearchEngine::kGpuScanning);
+  stats.gpu_streamed = of_set.streamed;
   if (logged_ != nullptr) stats.log_bytes = logged_->log().bytes_on_disk();
   return stats;
 }

@@ -14,8 +14,6 @@ namespace {
 constexpr int kOldestCapability = 80;  // 8.0: what is compiled for
 // Of the free memory, when nothing is said; the rest is for batches.
 constexpr size_t kShareOfFree = 85;
-// Rows of a table or two on their way up, and batches of some hundred thousand of them.
-constexpr size_t kLeftMin = size_t{512} << 20;
 
 struct Gpu {
   std::string name;
@@ -77,13 +75,15 @@ Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions& optio
       return pool.status().Prefixed(gpu.name + "; nvidia-smi shows who uses its memory");
     }
     const uint64_t left = gpu.free - (*pool)->bytes();
-    tables->plan_.push_back(fmt::format(
-        "{}: {} of memory, {} taken for rows, {} left for batches{}", gpu.name,
-        HumanBytes(gpu.total), HumanBytes((*pool)->bytes()), HumanBytes(left),
-        left < kLeftMin ? ", which is little: tiers below do those that it has no room for, and a "
+    tables->plan_.push_back(
+        fmt::format("{}: {} of memory, {} taken for rows, {} left for batches{}", gpu.name,
+                    HumanBytes(gpu.total), HumanBytes((*pool)->bytes()), HumanBytes(left),
+                    left < GpuLeft::kForBatches
+                        ? ", which is little: tiers below do those that it has no room for, and a "
                           "smaller server.gpu_memory leaves more"
                         : ""));
     tables->pools_.push_back(std::move(*pool));
+    tables->left_.push_back({ordinal, left});
     tables->name_ += fmt::format("{}{}", ordinal == first ? "cuda:" : ",", ordinal);
   }
   return Result<std::unique_ptr<GpuTables>>(std::move(tables));

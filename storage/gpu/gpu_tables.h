@@ -26,6 +26,16 @@ struct GpuTablesOptions {
   size_t lanes = 0;            // that share them; GPUs beyond are left alone. 0: none is
 };
 
+// Of a GPU's memory, what tables have left free.
+struct GpuLeft {
+  // That tables need for batches: rows of a table or two on their way up, and batches of some
+  // hundred thousand of them.
+  static constexpr uint64_t kForBatches = uint64_t{512} << 20;
+
+  int ordinal = 0;
+  uint64_t bytes = 0;
+};
+
 // Thread-safe.
 class GpuTables {
  public:
@@ -45,6 +55,8 @@ class GpuTables {
   const std::string& name() const { return name_; }
   // What each table with rows below it may take beside that, of its GPU and of pinned memory.
   uint64_t staging_bytes() const;
+  // By GPU, those that lanes take in turns.
+  const std::vector<GpuLeft>& left() const { return left_; }
   // How many more this process sees and could have, if there were more lanes.
   size_t unused() const { return unused_; }
   // A line for each GPU: what it is, what was taken for rows, what is left for batches.
@@ -58,6 +70,7 @@ class GpuTables {
   std::vector<std::unique_ptr<DevicePool>> pools_;
   std::shared_ptr<PinnedPool> host_;   // for rows on their way in and out
   std::unique_ptr<WorkPool> workers_;  // gather rows that come up from host memory
+  std::vector<GpuLeft> left_;
   size_t unused_ = 0;
   std::string name_;
   std::vector<std::string> plan_;

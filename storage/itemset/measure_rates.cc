@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/random.h"
 #include "kernels/setops/count_search.h"
+#include "kernels/setops/gpu_bytes.h"
 #include "kernels/setops/scan_search.h"
 
 namespace strata {
@@ -40,12 +43,11 @@ std::vector<Token> Tokens(Token first, size_t count, Token step) {
 }
 
 // So many of `length` tokens each, far apart, as lists of different queries are.
-std::vector<std::vector<Token>> Queries(size_t length, Token vocabulary) {
-  constexpr Token kQueries = 32;
-  static_assert(kQueries == ScanSearch::kMostQueries);
+std::vector<std::vector<Token>> Queries(size_t length, Token vocabulary,
+                                        Token count = ScanSearch::kMostQueries) {
   std::vector<std::vector<Token>> queries;
   const auto step = std::max<Token>(vocabulary / static_cast<Token>(length), 1);
-  for (Token i = 0; i < kQueries; ++i) queries.push_back(Tokens(i * step / kQueries, length, step));
+  for (Token i = 0; i < count; ++i) queries.push_back(Tokens(i * step / count, length, step));
   return queries;
 }
 
@@ -151,7 +153,103 @@ double MeasureCandidates(const Clock& clock, const SetBlock& rare) {
   return AboveZero((chosen.time - counted.time) / candidates);
 }
 
+// Documents that have come to a GPU, and what it takes to search them.
+class OnGpu {
+ public:
+  OnGpu(ItemGpu& gpu, WorkPool& pool, const Clock& clock)
+      : gpu_(gpu), pool_(pool), clock_(clock), block_(MakeBlock(kDocuments, 32, 32'768)) {}
+
+  // The block so many times.
+  Result<double> Load(size_t times) {
+    sets_.reset();
+    blocks_.assign(times, &block_);
+    if (GpuBytesOf(blocks_, pool_.threads()).all() > gpu_.options().passing_bytes_max) {
+      return Refused("the documents are more than may pass through the GPU");
+    }
+    STRATA_ASSIGN(const auto source, SourceOf(blocks_));
+    const TimeNs begin = clock_.Now();
+    STRATA_ASSIGN(sets_, gpu_.Open(*source, pool_));
+    return static_cast<double>(clock_.Now() - begin);
+  }
+  Result<double> Search(size_t length, Token count, GpuEngine engine) {
+    const auto queries = Queries(length, block_.direct(), count);
+    SetLists lists;
+    for (const auto& query : queries) lists.Add(query);
+    Status status;
+    const double time = Shortest(clock_, [&] {
+      if (status.ok()) status = sets_->Search(lists.view(), kGoal, {.engine = engine}).status();
+    });
+    gpu_.CheckSearch(status);
+    STRATA_TRY(status);
+    return time;
+  }
+  CountWork WorkOf(size_t length, Token count) const {
+    CountWork work;
+    for (const auto& query : Queries(length, block_.direct(), count)) {
+      for (const SetBlock* block : blocks_) work += CountWorkOf(*block, query);
+    }
+    return work;
+  }
+  double tokens() const {
+    return static_cast<double>(block_.tokens()) * static_cast<double>(blocks_.size());
+  }
+  bool scans() const { return sets_->scans(); }
+
+ private:
+  ItemGpu& gpu_;
+  WorkPool& pool_;
+  const Clock& clock_;
+  const SetBlock block_;
+  std::vector<const SetBlock*> blocks_;
+  std::unique_ptr<GpuSets> sets_;
+};
+
+// So many queries that they take longer than a call; where a GPU is slow, these few.
+Result<Token> EnoughQueries(OnGpu& on_gpu) {
+  constexpr double kLongEnough = 2e6;
+  Token count = 32;
+  for (; count < 1'024; count *= 2) {
+    STRATA_ASSIGN(const double time, on_gpu.Search(64, count, GpuEngine::kCounting));
+    if (time > kLongEnough) break;
+  }
+  return count;
+}
+
 }  // namespace
+
+Result<GpuRates> MeasureGpuRates(ItemGpu& gpu, WorkPool& pool, const Clock& clock) {
+  const std::lock_guard lock(gpu.passing());
+  GpuRates rates;
+  OnGpu on_gpu(gpu, pool, clock);
+  STRATA_TRY(on_gpu.Load(1).status());  // what is made once is made
+  STRATA_ASSIGN(const double once, on_gpu.Load(1));
+  const double tokens_once = on_gpu.tokens();
+  STRATA_ASSIGN(const double four_times, on_gpu.Load(4));
+  rates.load_token_ns = AboveZero((four_times - once) / (on_gpu.tokens() - tokens_once));
+  rates.load_call_ns = AboveZero(once - tokens_once * rates.load_token_ns);
+
+  STRATA_ASSIGN(rates.call_ns, on_gpu.Search(1, 1, GpuEngine::kCounting));
+  STRATA_ASSIGN(const Token count, EnoughQueries(on_gpu));
+  STRATA_ASSIGN(const double few, on_gpu.Search(1, count, GpuEngine::kCounting));
+  STRATA_ASSIGN(const double many, on_gpu.Search(64, count, GpuEngine::kCounting));
+  const double few_expected = rates.count.Time(on_gpu.WorkOf(1, count));
+  const double many_expected = rates.count.Time(on_gpu.WorkOf(64, count));
+  const double share = AboveZero((many - few) / (many_expected - few_expected));
+  for (double* rate : {&rates.count.lookup_ns, &rates.count.posting_ns, &rates.count.word_ns,
+                       &rates.count.document_ns}) {
+    *rate *= share;
+  }
+  rates.query_ns =
+      AboveZero((few - rates.call_ns - few_expected * share) / static_cast<double>(count));
+  if (!on_gpu.scans()) return rates;
+  constexpr Token kPass = GpuSets::kScanned;
+  STRATA_ASSIGN(const double pass, on_gpu.Search(64, kPass, GpuEngine::kScanning));
+  STRATA_ASSIGN(const double passes, on_gpu.Search(64, 2 * kPass, GpuEngine::kScanning));
+  rates.scan.token_ns = AboveZero((passes - pass - kPass * rates.query_ns) / on_gpu.tokens());
+  rates.scan_call_ns = AboveZero(pass - rates.call_ns - kPass * rates.query_ns -
+                                 rates.scan.token_ns * on_gpu.tokens());
+  return rates;
+}
 
 SearchRates MeasureSearchRates(const Clock& clock) {
   SearchRates rates;

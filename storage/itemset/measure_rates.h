@@ -2,12 +2,19 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/status.h"
+#include "base/work_pool.h"
 #include "kernels/setops/search_plan.h"
+#include "storage/itemset/item_gpu.h"
 
 namespace strata {
 
 // Runs both engines on small blocks that are made for it, some tenths of a second on one thread.
 // Of a GPU it says what SearchRates does.
 SearchRates MeasureSearchRates(const Clock& clock);
+
+// Those of a GPU, with documents that pass through it. Counting's units keep the proportions that
+// they have in GpuRates. kRefused: it has no memory for them, or they may not pass.
+Result<GpuRates> MeasureGpuRates(ItemGpu& gpu, WorkPool& pool, const Clock& clock);
 
 }  // namespace strata

@@ -117,7 +117,7 @@ TEST(WireCollections, Stats) {
   EXPECT_EQ(DecodeCollectionStats(good).value(), SampleCollectionStats());
   for (size_t length = 0; length < good.size(); ++length) {
     EXPECT_THAT(DecodeCollectionStats(std::span(good).first(length)).status().message(),
-                HasSubstr("expected 88 bytes"));
+                HasSubstr("expected 152 bytes"));
   }
   CollectionStatsReply sum = {.documents = 1, .queries = 7, .batches = 2};
   sum += {.documents = 2, .queries = 5, .batches = 3};

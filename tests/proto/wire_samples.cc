@@ -268,7 +268,15 @@ CollectionStatsReply SampleCollectionStats() {
           .deletes = 8,
           .queries = 9,
           .batches = 10,
-          .search_ns = 11};
+          .search_ns = 11,
+          .gpu_segments = 12,
+          .gpu_lacking = 13,
+          .gpu_bytes = 14,
+          .counted = 15,
+          .scanned = 16,
+          .gpu_counted = 17,
+          .gpu_scanned = 18,
+          .gpu_streamed = 19};
 }
 
 HelloRequest SampleHelloRequest() { return {.client_name = "worker 3"}; }

@@ -34,6 +34,7 @@ TableText StatsTable(const std::string& of, std::vector<TableText::Column> more)
                                             {"memory", kRight},
                                             {"log", kRight},
                                             {"segments", kRight},
+                                            {"on GPUs", kRight},
                                             {"put in", kRight},
                                             {"deleted", kRight},
                                             {"queries", kRight},
@@ -51,6 +52,9 @@ std::vector<std::string> StatsRow(const std::string& of, const wire::CollectionS
           HumanBytes(stats.bytes),
           HumanBytes(stats.log_bytes),
           HumanCount(stats.segments),
+          stats.gpu_segments + stats.gpu_lacking == 0
+              ? "-"
+              : fmt::format("{} in {}", stats.gpu_segments, HumanBytes(stats.gpu_bytes)),
           HumanCount(stats.upserts),
           HumanCount(stats.deletes),
           HumanCount(stats.queries),
@@ -67,7 +71,16 @@ Json StatsJson(Json of, const wire::CollectionStatsReply& stats) {
                  {"merges", stats.merges},
                  {"upserts", stats.upserts},
                  {"deletes", stats.deletes},
+                 {"gpu_segments", stats.gpu_segments},
+                 {"gpu_lacking_segments", stats.gpu_lacking},
+                 {"gpu_bytes", stats.gpu_bytes},
                  {"queries", stats.queries},
+                 {"queries_by_engine",
+                  {{"counting", stats.counted},
+                   {"scanning", stats.scanned},
+                   {"gpu_counting", stats.gpu_counted},
+                   {"gpu_scanning", stats.gpu_scanned},
+                   {"gpu_streamed", stats.gpu_streamed}}},
                  {"search_batches", stats.batches},
                  {"search_seconds", static_cast<double>(stats.search_ns) / 1e9}});
   return of;
@@ -136,7 +149,7 @@ Status RunCollectionStats(const Request& request, std::string* out) {
     if (found.status().code() == StatusCode::kNotFound) {
       STRATA_ASSIGN(const auto without, collections.LanesWithout(spec.name));
       const std::vector<std::string> lacking = NamesOf(without);
-      text.AddRow({spec.name, "-", "-", "-", "-", "-", "-", "-", "-", attributes});
+      text.AddRow({spec.name, "-", "-", "-", "-", "-", "-", "-", "-", "-", attributes});
       missing += fmt::format(
           "collection {} is missing on {}: bring those servers back with their data, or create it "
           "again and load what they held\n",

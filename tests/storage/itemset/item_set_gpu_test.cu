@@ -9,6 +9,7 @@
 
 #include "kernels/setops/gpu_bytes.h"
 #include "storage/itemset/item_gpu.h"
+#include "storage/itemset/measure_rates.h"
 #include "tests/kernels/setops/search_case.h"
 #include "tests/storage/itemset/item_set_pair.h"
 #include "tests/support/device_memory.cuh"
@@ -20,9 +21,11 @@ namespace {
 #ifdef __CUDACC__
 constexpr uint64_t kSeeds = 60;
 constexpr size_t kSteps = 3'000;
+constexpr uint64_t kCases = 40;
 #else
 constexpr uint64_t kSeeds = 6;
-constexpr size_t kSteps = 600;
+constexpr size_t kSteps = 300;
+constexpr uint64_t kCases = 12;
 #endif
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
@@ -86,7 +89,7 @@ TEST(GpuBytes, AreNoLessThanWhatDocumentsTake) {
   STRATA_SKIP_BELOW_GPUS(1);
   const auto room = GpuSearchRoom::Make(0);
   ASSERT_TRUE(room.ok());
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const test::SearchCase of = test::DrawCase(seed);
     const test::Blocks blocks(of);
@@ -99,6 +102,27 @@ TEST(GpuBytes, AreNoLessThanWhatDocumentsTake) {
     EXPECT_LE((*sets)->bytes(), bytes.kept);
     EXPECT_LE(TakenBytes() - before, bytes.kept + kMiB);
   }
+}
+
+TEST(MeasureGpuRates, GivesRatesThatAreAboveZero) {
+  STRATA_SKIP_BELOW_GPUS(1);
+  const auto gpu = ItemGpu::Start(ItemGpuOptions::Divide(0, uint64_t{2} << 30));
+  ASSERT_TRUE(gpu.ok());
+  const auto rates = MeasureGpuRates(**gpu, Pool(), RealClock());
+  ASSERT_TRUE(rates.ok()) << rates.status().ToString();
+  for (const double rate :
+       {rates->call_ns, rates->query_ns, rates->count.lookup_ns, rates->count.posting_ns,
+        rates->count.word_ns, rates->count.document_ns, rates->scan_call_ns, rates->scan.token_ns,
+        rates->load_call_ns, rates->load_token_ns}) {
+    EXPECT_GT(rate, 0);
+    EXPECT_LT(rate, 1e12);
+  }
+  printf(
+      "call %.0f query %.0f | lookup %.4f posting %.5f word %.5f document %.5f | scan: call %.0f "
+      "token %.5f | load: call %.0f token %.3f\n",
+      rates->call_ns, rates->query_ns, rates->count.lookup_ns, rates->count.posting_ns,
+      rates->count.word_ns, rates->count.document_ns, rates->scan_call_ns, rates->scan.token_ns,
+      rates->load_call_ns, rates->load_token_ns);
 }
 
 // Two collections' documents, in one room, searched in turns from two threads.

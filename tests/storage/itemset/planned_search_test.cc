@@ -5,45 +5,15 @@
 
 #include <cmath>
 
-#include "kernels/setops/count_search.h"
 #include "storage/itemset/measure_rates.h"
 #include "tests/kernels/setops/search_case.h"
+#include "tests/storage/itemset/fake_gpu.h"
 
 namespace strata {
 namespace {
 
 using test::Blocks;
 using test::SearchCase;
-
-// Answers as a GPU would.
-class FakeGpu : public GpuSets {
- public:
-  explicit FakeGpu(std::span<const SetBlock> blocks) : blocks_(blocks) {}
-  Result<std::vector<std::vector<Hit>>> Search(const SetList& queries, const SearchGoal& goal,
-                                               const GpuSearchMeans& means) override {
-    ++searches;
-    scanned |= means.engine == GpuEngine::kScanning;
-    std::vector<AllowedBlock> blocks = AllowAll(blocks_);
-    for (size_t i = 0; i < means.allowed.size(); ++i) blocks[i].allowed = means.allowed[i];
-    std::vector<std::vector<Hit>> answers;
-    CountSearch search;
-    for (size_t i = 0; i < queries.size(); ++i) {
-      TopHits hits(goal, static_cast<uint32_t>(queries[i].size()));
-      for (const AllowedBlock& of : blocks) search.Search(*of.block, queries[i], of.allowed, hits);
-      answers.push_back(TakeAnswer(blocks, hits));
-    }
-    return answers;
-  }
-  bool scans() const override { return true; }
-  Counts counts() const override { return {}; }
-  size_t bytes() const override { return 0; }
-
-  int searches = 0;
-  bool scanned = false;
-
- private:
-  std::span<const SetBlock> blocks_;
-};
 
 class PlannedSearch : public testing::TestWithParam<uint64_t> {
  protected:
@@ -77,8 +47,10 @@ TEST_P(PlannedSearch, FindsWhatAPlainSearchFindsWithAnyRates) {
     means.pool = pools_[which].get();
     means.threads = which == 0 ? 1 : 3;
     means.clock = &RealClock();
-    FakeGpu gpu(blocks.blocks);
-    means.gpu = draw() % 3 == 0 ? &gpu : nullptr;
+    test::FakeGpuState state;
+    const auto gpu = test::FakeSets::Open(state, *SourceOf(blocks.blocks).value());
+    ASSERT_TRUE(gpu.ok()) << gpu.status().ToString();
+    means.gpu = draw() % 3 == 0 ? gpu->get() : nullptr;
     SearchReport report;
     const auto answers =
         SearchAsPlanned(blocks.all(), of.allowed.empty(), queries.view(), of.goal, means, &report);
@@ -93,7 +65,7 @@ TEST_P(PlannedSearch, FindsWhatAPlainSearchFindsWithAnyRates) {
       scanned |= group.engine == SearchEngine::kScanning;
       on_gpu |= group.engine == SearchEngine::kGpuCounting;
     }
-    scanned_on_gpu |= gpu.scanned;
+    scanned_on_gpu |= state.scanned > 0;
   }
   EXPECT_TRUE(counted && scanned && on_gpu && scanned_on_gpu);
 }
@@ -129,6 +101,50 @@ TEST(MeasureSearchRates, GivesRatesThatAreAboveZero) {
   printf("lookup %.3f posting %.3f word %.3f document %.3f | list %.3f token %.3f document %.3f\n",
          rates.count.lookup_ns, rates.count.posting_ns, rates.count.word_ns,
          rates.count.document_ns, rates.scan.list_ns, rates.scan.token_ns, rates.scan.document_ns);
+}
+
+// Of a GPU that is none: what is measured are its calls.
+TEST(MeasureGpuRates, GivesRatesThatAreAboveZero) {
+  const auto pool = WorkPool::Start("search", 1);
+  ASSERT_TRUE(pool.ok());
+  test::FakeGpuState state;
+  const auto gpu = test::FakeItemGpu(state);
+  const auto rates = MeasureGpuRates(*gpu, **pool, RealClock());
+  ASSERT_TRUE(rates.ok()) << rates.status().ToString();
+  for (const double rate :
+       {rates->call_ns, rates->query_ns, rates->count.lookup_ns, rates->count.posting_ns,
+        rates->count.word_ns, rates->count.document_ns, rates->scan_call_ns, rates->scan.token_ns,
+        rates->load_call_ns, rates->load_token_ns}) {
+    EXPECT_GT(rate, 0);
+    EXPECT_LT(rate, 1e10);
+  }
+  EXPECT_GT(state.scanned, 0U);
+  EXPECT_EQ(state.bytes, 0U);
+  const auto small = test::FakeItemGpu(state, 0, 1'000'000);
+  EXPECT_EQ(MeasureGpuRates(*small, **pool, RealClock()).status().code(), StatusCode::kRefused);
+}
+
+TEST(SearchReportTest, ExplainsWhatPassedThroughTheGpu) {
+  SearchReport report{.queries = 2, .blocks = 2, .documents = 1000, .threads = 2};
+  report.plan.groups = {{SearchEngine::kGpuCounting, {0, 1}, 2.5e6}};
+  report.plan.estimate_ns = 2.5e6;
+  report.plan.gpu_ns = 2.5e6;
+  report.plan.load_pieces = 3;
+  report.plan.load_ns = 2e6;
+  report.plan.counting_ns = 9e6;
+  report.plan.scanning_ns = 8e6;
+  report.took_ns = {3e6};
+  report.load_ns = 1e6;
+  report.total_ns = 3e6;
+  EXPECT_EQ(
+      Explain(report),
+      "2 queries, 1000 documents in 2 blocks, 2 threads\n"
+      "counting on a GPU: 2 queries in 1 groups, expected 2.500 ms of the GPU, took 3.000 ms\n"
+      "of that, to bring the documents to the GPU in 3 pieces: expected 2.000 ms, took "
+      "1.000 ms\n"
+      "together: expected 2.500 ms, took 3.000 ms with 0.000 ms of planning\n"
+      "one engine alone would be expected to take: counting 9.000 ms, scanning 8.000 ms, a "
+      "GPU 2.500 ms\n");
 }
 
 }  // namespace
