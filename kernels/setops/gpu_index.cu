@@ -366,12 +366,14 @@ struct GpuIndex::Slot {
   }
   // The first image is written before this: threads wait here for one another.
   Status Make(size_t work_bytes) {
-    STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"));
-    STRATA_TRY(FromCuda(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming), "an event"));
+    STRATA_TRY(
+        FromAllocation(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"));
+    STRATA_TRY(
+        FromAllocation(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming), "an event"));
     STRATA_TRY(work.Make(work_bytes, "memory of a GPU to sort documents in"));
     // Huge pages are pinned many times faster than what cudaHostAlloc gives.
-    STRATA_TRY(FromCuda(cudaHostRegister(staging.data(), staging.size(), cudaHostRegisterPortable),
-                        "staging"));
+    STRATA_TRY(FromAllocation(
+        cudaHostRegister(staging.data(), staging.size(), cudaHostRegisterPortable), "staging"));
     is_pinned = true;
     return {};
   }
@@ -659,7 +661,7 @@ size_t GpuIndex::bytes() const {
 Status GpuIndex::Make(const BlockSource& source, WorkPool& pool, int device) {
   if (source.blocks() == 0) return {};
   cudaStream_t stream = nullptr;
-  STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"));
+  STRATA_TRY(FromAllocation(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"));
   const std::unique_ptr<CUstream_st, decltype(&cudaStreamDestroy)> owner(stream,
                                                                          &cudaStreamDestroy);
   STRATA_TRY(of_blocks_.Make(source.blocks(), "memory of a GPU for documents"));

@@ -47,7 +47,8 @@ class SearchRoom final : public GpuSearchRoom {
 
   Status Start() {
     const DeviceScope scope(device_);
-    STRATA_TRY(FromCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"));
+    STRATA_TRY(
+        FromAllocation(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"));
     STRATA_TRY(
         FromCuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device_),
                  "asking for processors"));

@@ -357,7 +357,7 @@ class SetsOnGpu final : public GpuSets {
     Graph graph{batch};
     const cudaError_t made = cudaGraphInstantiate(&graph.exec, captured, 0);
     (void)cudaGraphDestroy(captured);
-    STRATA_TRY(FromCuda(made, "a graph"));
+    STRATA_TRY(FromAllocation(made, "a graph"));
     graphs_.push_back(graph);
     return FromCuda(cudaGraphLaunch(graph.exec, room_->stream), "searching");
   }

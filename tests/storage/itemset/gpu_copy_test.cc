@@ -119,6 +119,12 @@ TEST_F(GpuCopyTest, SegmentsBeyondTheSmallestAreThereAndGoWithTheirCollection) {
     EXPECT_EQ(set->Stats().on_gpu.segments, 1U);
     EXPECT_EQ(set->Stats().on_gpu.groups, 1U);
     ExpectFound(*set, 1'025);
+    // Nor of those whose documents are all gone.
+    for (DocumentId id = 0; id < 1'025; ++id) ASSERT_TRUE(set->Delete(id));
+    set->WaitForGpu();
+    EXPECT_EQ(set->Stats().on_gpu.groups, 0U);
+    EXPECT_EQ(gpu->segments_bytes(), 0U);
+    Put(*set, 0, 65);
   }
   EXPECT_EQ(gpu->segments_bytes(), 0U);
   EXPECT_EQ(state_.bytes, 0U);

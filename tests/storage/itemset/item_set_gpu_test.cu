@@ -40,6 +40,20 @@ size_t TakenBytes() {
   return total - free;
 }
 
+// Whose GPU costs nothing.
+ItemSetOptions OptionsOn(ItemGpu& gpu) {
+  ItemSetOptions options;
+  options.tail = 2;
+  options.means.pool = &Pool();
+  options.means.threads = 2;
+  options.means.clock = &RealClock();
+  options.means.items = &gpu;
+  options.means.rates.gpu = {.call_ns = 0, .query_ns = 0, .count = {}, .scan_call_ns = 0};
+  options.means.rates.gpu.load_call_ns = 0;
+  options.means.rates.gpu.load_token_ns = 0;
+  return options;
+}
+
 TEST(ItemSetOnGpu, RandomChangesAndSearchesAreThoseOfTheModel) {
   STRATA_SKIP_BELOW_GPUS(1);
   std::array<uint64_t, kSearchEngines> queries_by{};
@@ -52,15 +66,7 @@ TEST(ItemSetOnGpu, RandomChangesAndSearchesAreThoseOfTheModel) {
                                .segments_bytes_max = kSegments.at(seed % 3) * kMiB,
                                .passing_bytes_max = (4 + draw.Below(20)) * kMiB});
     ASSERT_TRUE(gpu.ok());
-    ItemSetOptions options;
-    options.tail = 2;
-    options.means.pool = &Pool();
-    options.means.threads = 2;
-    options.means.clock = &RealClock();
-    options.means.items = gpu->get();
-    options.means.rates.gpu = {.call_ns = 0, .query_ns = 0, .count = {}, .scan_call_ns = 0};
-    options.means.rates.gpu.load_call_ns = 0;
-    options.means.rates.gpu.load_token_ns = 0;
+    ItemSetOptions options = OptionsOn(**gpu);
     const bool scans = seed / 2 % 2 == 0;
     (scans ? options.means.rates.gpu.count.lookup_ns : options.means.rates.gpu.scan.token_ns) = 1;
     auto set = ItemSet::Make(options);
@@ -83,6 +89,38 @@ TEST(ItemSetOnGpu, RandomChangesAndSearchesAreThoseOfTheModel) {
   EXPECT_GT(queries_by.at(2), 0U);
   EXPECT_GT(queries_by.at(3), 0U);
   EXPECT_GT(streamed, 0U);
+}
+
+// From each call for memory on there is none, or one time none: answers are right.
+TEST(ItemSetOnGpu, WithoutMemoryAnswersAreThoseOfTheModel) {
+  const FailCalls fail = CallsThatFail();
+  if (fail == nullptr) GTEST_SKIP() << "needs a driver whose calls fail when they are told to";
+  uint64_t refusals = 0, on_gpu = 0;
+  for (unsigned after = 0; after < 60; ++after) {
+    SCOPED_TRACE("after " + std::to_string(after));
+    auto gpu = ItemGpu::Start(
+        {.device = 0, .segments_bytes_max = 1'000 * kMiB, .passing_bytes_max = 1'000 * kMiB});
+    ASSERT_TRUE(gpu.ok());
+    ItemSetOptions options = OptionsOn(**gpu);
+    auto set = ItemSet::Make(options);
+    ASSERT_TRUE(set.ok());
+    test::ItemSetPair pair(after, std::move(*set), test::Spread::kZipf, 200, 10);
+    fail("cudaMalloc", after, after % 2 == 0 ? 1'000'000 : 1);
+    for (size_t i = 0; i < 150 && !HasFatalFailure(); ++i) {
+      pair.Change();
+      if (i % 30 != 29) continue;
+      pair.set().WaitForGpu();
+      pair.Search();
+    }
+    fail("cudaMalloc", 0, 0);
+    pair.Search();
+    refusals += (*gpu)->refusals();
+    const ItemSetStats stats = pair.set().Stats();
+    on_gpu += stats.queries_by.at(2) + stats.queries_by.at(3);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(refusals, 50U);
+  EXPECT_GT(on_gpu, 50U);
 }
 
 TEST(GpuBytes, AreNoLessThanWhatDocumentsTake) {
