@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(WithoutAndWithAGpu, ItemSetOn, testing::Bool());
 TEST_P(ItemSetOn, RandomChangesAndSearchesAreThoseOfTheModel) {
   uint64_t merges = 0, streamed = 0, lacking = 0;
   std::array<uint64_t, kSearchEngines> queries_by{};
-  for (uint64_t seed = 0; seed < 60; ++seed) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Random draw(seed);
     std::vector<std::string> attributes;
@@ -110,7 +110,7 @@ TEST_P(ItemSetOn, RandomChangesAndSearchesAreThoseOfTheModel) {
     for (size_t i = 0; i < kSearchEngines; ++i) queries_by.at(i) += stats.queries_by.at(i);
     if (HasFailure()) return;
   }
-  EXPECT_GT(merges, 1'000U);
+  EXPECT_GT(merges, 600U);
   for (size_t i = 0; i < kSearchEngines; ++i) {
     EXPECT_EQ(queries_by.at(i) > 0, i < 2 || GetParam()) << NameOf(static_cast<SearchEngine>(i));
   }
