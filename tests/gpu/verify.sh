@@ -63,7 +63,7 @@ steps_of_tests() {
   step program 120 own-model bin/own-model
   for program in kernels_device_test storage_gpu_test sparse_gpu_test embedding_group_test \
     spread_group_test; do
-    test_step 300 "$program"
+    test_step 600 "$program"
   done
   for ((part = 0; part < parts; ++part)); do
     step test 600 "gpu_contract_test, part $((part + 1)) of $parts" env \

@@ -211,7 +211,7 @@ class Verify(unittest.TestCase):
                      "case $* in *DeviceMap*) ;; *) echo 'A.'; echo '  B';; esac")
         result = self.verify(f"--build={self.build}", "--list", "--only=storage")
         self.assertEqual(result.returncode, 1)
-        self.assertRegex(result.stdout, r"storage_gpu_test +300  tests: 1\n")
+        self.assertRegex(result.stdout, r"storage_gpu_test +600  tests: 1\n")
         self.assertRegex(result.stdout, r"memcheck storage_gpu_test map +600  no test fits its filter\n")
         self.assertFalse((self.folder / "out").exists())
 
