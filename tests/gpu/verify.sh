@@ -69,12 +69,14 @@ steps_of_tests() {
     step test 600 "gpu_contract_test, part $((part + 1)) of $parts" env \
       "GTEST_TOTAL_SHARDS=$parts" "GTEST_SHARD_INDEX=$part" tests/gpu_contract_test
   done
-  for program in tree_blocks_gpu_test gpu_sets_test gpu_trees_gpu_test tree_engine_gpu_test; do
+  for program in tree_blocks_gpu_test gpu_sets_test item_set_gpu_test ps_server_gpu_test \
+    gpu_trees_gpu_test tree_engine_gpu_test; do
     test_step 600 "$program"
   done
   if ((is_emulated)); then # GPUs that fail when they are told to
     test_step 120 gpu_fault_process_test
     test_step 120 gpu_room_process_test
+    test_step 120 gpu_collections_process_test
   else # NCCL
     test_step 300 cluster_gpu_test
     test_step 300 cluster_gpu_processes_test
