@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/setops/count_search.h"
+#include "kernels/setops/strangers.h"
 #include "storage/itemset/item_gpu.h"
 
 namespace strata::test {
