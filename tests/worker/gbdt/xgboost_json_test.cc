@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "tests/support/golden.h"
 #include "tests/worker/gbdt/golden_model.h"
@@ -81,6 +83,23 @@ std::string OneSplit(float threshold) {
       "learner_model_param":{{"base_score":"0","num_feature":"1"}},
       "objective":{{"name":"reg:squarederror"}}}}}})",
       threshold);
+}
+
+// As numbers that nothing is made of.
+TEST(XgboostJson, LossesWithoutALinkPredictTheirScores) {
+  for (const auto& [theirs, ours] :
+       std::map<std::string, std::string>{{"reg:squaredlogerror", "regression"},
+                                          {"reg:absoluteerror", "regression_l1"},
+                                          {"reg:pseudohubererror", "huber"},
+                                          {"reg:quantileerror", "quantile"}}) {
+    std::string text = OneSplit(1);
+    text.replace(text.find("reg:squarederror"), std::string("reg:squarederror").size(), theirs);
+    text.replace(text.find("\"base_score\":\"0\""), 16, "\"base_score\":\"[-5E-1]\"");
+    const TreeModel model = Model(text);
+    EXPECT_EQ(model.objective, ours);
+    EXPECT_EQ(Predicted(model, {{0.5}, {1.5}}, PredictionKind::kTransformed),
+              (std::vector<double>{1.5, 3.5}));
+  }
 }
 
 // Every double must go where its float goes.

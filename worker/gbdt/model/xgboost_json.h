@@ -11,10 +11,12 @@ namespace strata {
 
 // Boosters gbtree and dart. Thresholds become those that send every double where XGBoost sends it
 // after rounding it to float; base_score is added to the leaves of the first trees. Objectives:
-// reg:squarederror, reg:absoluteerror, reg:logistic, reg:gamma, reg:tweedie, count:poisson,
-// binary:logistic, multi:softprob, rank:*. What XGBoost takes as absent from sparse data is missing
-// there and 0 here. `name` stands in messages. kCorrupt: name, the place, expected and found;
-// kInvalid: what is not supported (linear boosters, several targets).
+// reg:squarederror, reg:squaredlogerror, reg:absoluteerror, reg:pseudohubererror,
+// reg:quantileerror (one quantile), reg:logistic, reg:gamma, reg:tweedie, count:poisson,
+// binary:logistic, multi:softprob, rank:*; ours are those that predict the same. What XGBoost takes
+// as absent from sparse data is missing there and 0 here. `name` stands in messages. kCorrupt:
+// name, the place, expected and found; kInvalid: what is not supported (linear boosters, several
+// targets).
 Result<TreeModel> ReadXgboostJson(std::string_view text, const std::string& name);
 
 // Leaves are rounded to float, thresholds to the float that sends every float where they do.

@@ -27,7 +27,10 @@ struct Objective {
 };
 constexpr Objective kObjectives[] = {{"reg:squarederror", "regression", Link::kIdentity},
                                      {"reg:linear", "regression", Link::kIdentity},
+                                     {"reg:squaredlogerror", "regression", Link::kIdentity},
                                      {"reg:absoluteerror", "regression_l1", Link::kIdentity},
+                                     {"reg:pseudohubererror", "huber", Link::kIdentity},
+                                     {"reg:quantileerror", "quantile", Link::kIdentity},
                                      {"reg:logistic", "cross_entropy", Link::kLogit},
                                      {"reg:gamma", "gamma", Link::kLog},
                                      {"reg:tweedie", "tweedie", Link::kLog},
