@@ -396,4 +396,4 @@ main() {
   finish
 }
 
-main "$@"
+main "$@"; exit # on one line: a script that changes meanwhile is not read on
