@@ -15,46 +15,77 @@ namespace {
 
 static_assert(SearchPlan::kBatch == ScanSearch::kMostQueries);
 
-constexpr size_t kBlocksLookedAt = 8;
-
-// Blocks that stand for all, evenly spaced, and how many documents there are for each of theirs.
-struct Sample {
-  std::vector<const SetBlock*> blocks;
-  double documents_each = 1;
+// Blocks that stand for all. What counting and scanning take depends on how large a block is, so
+// that those of about one size stand for each other: between a power of two and the next.
+class Sample {
+ public:
+  struct Block {
+    const SetBlock* block = nullptr;
+    double stands_for = 1;  // so many times its documents
+  };
 
   explicit Sample(std::span<const AllowedBlock> of) {
-    size_t all = 0;
-    for (const AllowedBlock& block : of) all += block.block->size();
-    const size_t count = std::min(of.size(), kBlocksLookedAt);
-    size_t seen = 0;
-    for (size_t i = 0; i < count; ++i) {
-      blocks.push_back(of[i * of.size() / count].block);
-      seen += blocks.back()->size();
+    std::array<std::vector<const SetBlock*>, kSizes> of_size;
+    for (const AllowedBlock& block : of) {
+      of_size[std::bit_width(block.block->size())].push_back(block.block);
     }
-    if (seen > 0) documents_each = static_cast<double>(all) / static_cast<double>(seen);
+    for (const auto& alike : of_size) {
+      const size_t count = std::min(alike.size(), kLookedAt);
+      double all = 0;
+      double seen = 0;
+      for (const SetBlock* block : alike) all += static_cast<double>(block->size());
+      const size_t first = blocks_.size();
+      for (size_t i = 0; i < count; ++i) {
+        blocks_.push_back({alike[i * alike.size() / count], 1});
+        seen += static_cast<double>(blocks_.back().block->size());
+      }
+      for (Block& block : std::span(blocks_).subspan(first)) {
+        block.stands_for = seen > 0 ? all / seen : 0;
+      }
+      documents_ += all;
+    }
   }
-};
+  std::span<const Block> blocks() const { return blocks_; }
+  double documents() const { return documents_; }  // of all
 
-template <typename Rates, typename Work>
-double TimeOf(const Rates& rates, const Work& work, double times) {
-  return rates.Time(work) * times;
-}
+ private:
+  static constexpr size_t kSizes = std::bit_width(SetBlock::kMostDocuments) + 1;
+  static constexpr size_t kLookedAt = 4;  // of each size
+
+  std::vector<Block> blocks_;
+  double documents_ = 0;
+};
 
 // What answering with one kind of engine takes, query by query.
 struct Costs {
+  double counting_ratio = 1;
+  double scanning_ratio = 1;
   std::vector<double> counting_ns = {};    // of each query
   std::vector<double> candidates_ns = {};  // besides, with any engine
   double scan_ns = 0;                      // of `scanned` queries
   size_t scanned = 1;
   double scan_call_ns = 0;  // if anything is scanned
 
-  double CountingAll() const { return Sum(counting_ns) + Sum(candidates_ns); }
-  double ScanningAll() const {
-    const size_t passes = (counting_ns.size() + scanned - 1) / scanned;
-    return scan_call_ns + static_cast<double>(passes) * scan_ns + Sum(candidates_ns);
+  double Counting(std::span<const uint32_t> queries) const {
+    double ns = 0;
+    for (const uint32_t query : queries) ns += counting_ns[query] + candidates_ns[query];
+    return counting_ratio * ns;
   }
-  static double Sum(std::span<const double> of) {
-    return std::accumulate(of.begin(), of.end(), 0.0);
+  // But for scan_call_ns.
+  double Scanning(std::span<const uint32_t> queries) const {
+    const size_t passes = (queries.size() + scanned - 1) / scanned;
+    double ns = static_cast<double>(passes) * scan_ns;
+    for (const uint32_t query : queries) ns += candidates_ns[query];
+    return scanning_ratio * ns;
+  }
+  double ScanCall() const { return scanning_ratio * scan_call_ns; }
+
+  double CountingAll() const { return Counting(All()); }
+  double ScanningAll() const { return ScanCall() + Scanning(All()); }
+  std::vector<uint32_t> All() const {
+    std::vector<uint32_t> all(counting_ns.size());
+    std::iota(all.begin(), all.end(), 0U);
+    return all;
   }
 };
 
@@ -64,26 +95,25 @@ struct Division {
   size_t scanned = 0;
   double estimate_ns = 0;
 
-  explicit Division(const Costs& costs) : order(costs.counting_ns.size()) {
-    std::iota(order.begin(), order.end(), 0U);
+  explicit Division(const Costs& costs) : order(costs.All()) {
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
       return costs.counting_ns[a] > costs.counting_ns[b];
     });
-    // Each further group to scan saves no more than the one before.
-    double saved = -costs.scan_call_ns;
-    while (scanned < order.size()) {
-      const size_t end = std::min(scanned + costs.scanned, order.size());
-      double counted = 0;
-      for (size_t i = scanned; i < end; ++i) counted += costs.counting_ns[order[i]];
-      if (counted <= costs.scan_ns) break;
-      saved += counted - costs.scan_ns;
-      scanned = end;
-    }
-    estimate_ns = costs.CountingAll();
-    if (saved <= 0) {
-      scanned = 0;
-    } else {
-      estimate_ns -= saved;
+    estimate_ns = costs.Counting(order);
+    // Groups that each take less than to count them; some more of them than pay for the call.
+    double scanning = costs.ScanCall();
+    for (size_t begin = 0; begin < order.size();) {
+      const size_t end = std::min(begin + costs.scanned, order.size());
+      const auto group = std::span<const uint32_t>(order).subspan(begin, end - begin);
+      const double scan = costs.Scanning(group);
+      if (costs.Counting(group) <= scan) break;
+      scanning += scan;
+      begin = end;
+      const double all = scanning + costs.Counting(std::span(order).subspan(end));
+      if (all < estimate_ns) {
+        scanned = end;
+        estimate_ns = all;
+      }
     }
   }
   // One engine for all of them, the faster one.
@@ -102,32 +132,36 @@ void AddGroups(SearchEngine engine, std::span<const uint32_t> queries, size_t mo
     const auto some = queries.subspan(begin, std::min(most, queries.size() - begin));
     SearchPlan::Group group{engine, {some.begin(), some.end()}, 0};
     std::sort(group.queries.begin(), group.queries.end());
-    if (scans) {
-      const size_t passes = (some.size() + costs.scanned - 1) / costs.scanned;
-      group.estimate_ns = costs.scan_call_ns + static_cast<double>(passes) * costs.scan_ns;
-    }
-    for (const uint32_t query : some) {
-      group.estimate_ns += costs.candidates_ns[query];
-      if (!scans) group.estimate_ns += costs.counting_ns[query];
-    }
+    group.estimate_ns = scans ? costs.ScanCall() + costs.Scanning(some) : costs.Counting(some);
     plan.groups.push_back(std::move(group));
   }
 }
 
-// Of all documents of a block with the query, together, about: some words of bits stand for all.
-double OverlapsOf(const SetBlock& block, std::span<const Token> query) {
-  constexpr size_t kWordsLookedAt = 16;
-  const size_t step = std::max<size_t>(block.words() / kWordsLookedAt, 1);
+// Of a query in a block: what counting is made of, and all overlaps of documents with it, together,
+// about: some words of bits stand for all.
+struct QueryWork {
+  CountWork count;
   double overlaps = 0;
-  for (const Token token : query) {
-    const SetBlock::Places places = block.With(token);
-    overlaps += static_cast<double>(places.list.size());
-    for (size_t word = 0; word < places.bits.size(); word += step) {
-      overlaps += std::popcount(places.bits[word]) * static_cast<double>(step);
+
+  QueryWork(const SetBlock& block, std::span<const Token> query)
+      : count{.lookups = static_cast<double>(query.size())} {
+    constexpr size_t kWordsLookedAt = 16;
+    const size_t step = std::max<size_t>(block.words() / kWordsLookedAt, 1);
+    for (const Token token : query) {
+      const SetBlock::Places places = block.With(token);
+      count.postings += static_cast<double>(places.list.size());
+      count.words += static_cast<double>(places.bits.size());
+      for (size_t word = 0; word < places.bits.size(); word += step) {
+        overlaps += std::popcount(places.bits[word]) * static_cast<double>(step);
+      }
+    }
+    overlaps += count.postings;
+    // A block none of whose documents share a token is left at once.
+    if (count.postings + count.words > 0) {
+      count.documents = static_cast<double>(block.words() * 64);
     }
   }
-  return overlaps;
-}
+};
 
 // A query longer than this is not counted on a GPU.
 bool FitGpu(const SetList& queries) {
@@ -160,16 +194,12 @@ ScanWork& ScanWork::operator+=(const ScanWork& other) {
   return *this;
 }
 
+ScanWork ScanWork::operator*(double times) const {
+  return {lists * times, tokens * times, documents * times};
+}
+
 CountWork CountWorkOf(const SetBlock& block, std::span<const Token> query) {
-  CountWork work{.lookups = static_cast<double>(query.size())};
-  for (const Token token : query) {
-    const SetBlock::Places places = block.With(token);
-    work.postings += static_cast<double>(places.list.size());
-    work.words += static_cast<double>(places.bits.size());
-  }
-  // A block none of whose documents share a token is left at once.
-  if (work.postings + work.words > 0) work.documents = static_cast<double>(block.words() * 64);
-  return work;
+  return QueryWork(block, query).count;
 }
 
 ScanWork ScanWorkOf(const SetBlock& block) {
@@ -214,28 +244,34 @@ SearchPlan PlanSearch(const PlannedBlocks& blocks, const SetList& queries, const
                       const SearchRates& rates, size_t threads) {
   STRATA_CHECK(threads > 0);
   const Sample sample(blocks.blocks);
-  double documents = 0;
-  for (const SetBlock* block : sample.blocks) documents += static_cast<double>(block->size());
-  documents *= sample.documents_each;
-  Costs cpu{.scanned = SearchPlan::kBatch};
-  Costs gpu{.scanned = GpuSets::kScanned, .scan_call_ns = rates.gpu.scan_call_ns};
+  const double documents = sample.documents();
+  Costs cpu{.counting_ratio = rates.RatioOf(SearchEngine::kCounting),
+            .scanning_ratio = rates.RatioOf(SearchEngine::kScanning),
+            .scanned = SearchPlan::kBatch};
+  Costs gpu{.counting_ratio = rates.RatioOf(SearchEngine::kGpuCounting),
+            .scanning_ratio = rates.RatioOf(SearchEngine::kGpuScanning),
+            .scanned = GpuSets::kScanned,
+            .scan_call_ns = rates.gpu.scan_call_ns};
   for (size_t i = 0; i < queries.size(); ++i) {
-    CountWork work;
     double overlaps = 0;
-    for (const SetBlock* block : sample.blocks) {
-      work += CountWorkOf(*block, queries[i]);
-      overlaps += OverlapsOf(*block, queries[i]);
+    double cpu_ns = 0;
+    double gpu_ns = 0;
+    for (const auto& [block, stands_for] : sample.blocks()) {
+      const QueryWork work(*block, queries[i]);
+      overlaps += work.overlaps * stands_for;
+      cpu_ns += rates.count.Time(work.count) * stands_for;
+      gpu_ns += rates.gpu.count.Time(work.count) * stands_for;
     }
-    cpu.counting_ns.push_back(TimeOf(rates.count, work, sample.documents_each));
-    const double each = documents > 0 ? overlaps * sample.documents_each / documents : 0;
+    cpu.counting_ns.push_back(cpu_ns);
+    const double each = documents > 0 ? overlaps / documents : 0;
     cpu.candidates_ns.push_back(rates.candidate_ns * CandidatesOf(documents, each, goal.k));
-    gpu.counting_ns.push_back(TimeOf(rates.gpu.count, work, sample.documents_each));
+    gpu.counting_ns.push_back(gpu_ns);
     gpu.candidates_ns.push_back(rates.gpu.query_ns);
   }
   ScanWork scan;
-  for (const SetBlock* block : sample.blocks) scan += ScanWorkOf(*block);
-  cpu.scan_ns = TimeOf(rates.scan, scan, sample.documents_each);
-  gpu.scan_ns = TimeOf(rates.gpu.scan, scan, sample.documents_each);
+  for (const auto& [block, stands_for] : sample.blocks()) scan += ScanWorkOf(*block) * stands_for;
+  cpu.scan_ns = rates.scan.Time(scan);
+  gpu.scan_ns = rates.gpu.scan.Time(scan);
   if (!blocks.gpu_scans) gpu.scan_ns = std::numeric_limits<double>::max();
 
   SearchPlan plan;
@@ -253,8 +289,7 @@ SearchPlan PlanSearch(const PlannedBlocks& blocks, const SetList& queries, const
       on_gpu.Unite(gpu);
       const auto pieces = static_cast<double>(blocks.gpu_pieces);
       calls_ns *= pieces;
-      load_ns = pieces * rates.gpu.load_call_ns +
-                scan.tokens * sample.documents_each * rates.gpu.load_token_ns;
+      load_ns = pieces * rates.gpu.load_call_ns + scan.tokens * rates.gpu.load_token_ns;
     }
     plan.gpu_ns = load_ns + calls_ns + on_gpu.estimate_ns;
     if (*plan.gpu_ns < plan.estimate_ns) {

@@ -50,6 +50,7 @@ struct ScanWork {
   double documents = 0;  // whose overlaps are compared
 
   ScanWork& operator+=(const ScanWork& other);
+  ScanWork operator*(double times) const;
 };
 
 struct CountRates {
@@ -94,6 +95,11 @@ struct SearchRates {
   ScanRates scan{.list_ns = 0.06, .token_ns = 0.64, .document_ns = 1.5};
   double candidate_ns = 60;  // of a document that is offered to TopHits
   GpuRates gpu;
+  // By engine: what it takes of late, by what the figures above say (storage/itemset's
+  // SearchPace).
+  std::array<double, kSearchEngines> ratios = {1, 1, 1, 1};
+
+  double RatioOf(SearchEngine engine) const { return ratios.at(static_cast<size_t>(engine)); }
 };
 
 // Documents that are searched, of a plan's point of view.

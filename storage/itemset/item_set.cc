@@ -299,6 +299,7 @@ Result<std::vector<std::vector<Hit>>> ItemSet::SearchKind(const SearchedKind& ki
     means.gpu_pieces = streamed->pieces();
     if (means.gpu_pieces > 0) means.gpu = &*streamed;
   }
+  means.pace = means.gpu_pieces > 0 ? &streamed_pace_ : &pace_;
   return SearchAsPlanned(kind.blocks, kind.is_all, numbers, goal, means, &report);
 }
 

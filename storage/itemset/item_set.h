@@ -191,6 +191,8 @@ class ItemSet {
   std::unique_ptr<GpuCopy> on_gpu_;  // null: there is no GPU
   mutable std::array<std::atomic<uint64_t>, kSearchEngines> queries_by_{};
   mutable std::atomic<uint64_t> streamed_{0};
+  mutable SearchPace pace_;
+  mutable SearchPace streamed_pace_;  // of segments that pass through a GPU's memory
 
   mutable std::mutex tail_mutex_;  // guards the index of the tail that was searched last
   mutable std::shared_ptr<const Segment> tail_segment_;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <iterator>
 
+#include "base/thread_time.h"
 #include "kernels/setops/count_search.h"
 #include "kernels/setops/scan_search.h"
 
@@ -20,7 +21,8 @@ struct Piece {
   size_t first_block = 0;
   size_t last_block = 0;  // exclusive
   std::vector<TopHits> hits;
-  double took_ns = 0;
+  double took_ns = 0;    // of processors
+  double passed_ns = 0;  // meanwhile
 };
 
 // Groups are cut by blocks where there are fewer of them than threads.
@@ -32,7 +34,7 @@ std::vector<Piece> Pieces(const SearchPlan& plan, size_t blocks, size_t threads)
     const size_t parts = std::clamp<size_t>((wanted + plan.groups.size() - 1) / plan.groups.size(),
                                             1, std::max<size_t>(blocks, 1));
     for (size_t part = 0; part < parts; ++part) {
-      pieces.push_back({group, blocks * part / parts, blocks * (part + 1) / parts, {}, 0});
+      pieces.push_back({group, blocks * part / parts, blocks * (part + 1) / parts, {}, 0, 0});
     }
   }
   return pieces;
@@ -66,13 +68,17 @@ void SearchOnCpu(std::span<const AllowedBlock> blocks, const SetList& queries,
   std::vector<Piece> pieces = Pieces(plan, blocks.size(), means.threads);
   means.pool->Run(pieces.size(), [&](size_t i) {
     const TimeNs begin = means.clock->Now();
+    const TimeNs thread_begin = ThreadTime();
     SearchPiece(plan.groups[pieces[i].group], blocks, queries, goal, pieces[i]);
-    pieces[i].took_ns = static_cast<double>(means.clock->Now() - begin);
+    pieces[i].took_ns = static_cast<double>(ThreadTime() - thread_begin);
+    pieces[i].passed_ns = static_cast<double>(means.clock->Now() - begin);
   });
   // Per query the pieces of its group, and where in each its hits are.
   std::vector<std::vector<TopHits*>> of_query(queries.size());
   for (Piece& piece : pieces) {
     report.took_ns[piece.group] += piece.took_ns;
+    report.threads_ns += piece.took_ns;
+    report.passed_ns += piece.passed_ns;
     for (size_t i = 0; i < piece.hits.size(); ++i) {
       of_query[plan.groups[piece.group].queries[i]].push_back(&piece.hits[i]);
     }
@@ -137,7 +143,9 @@ Result<Answers> SearchAsPlanned(std::span<const AllowedBlock> blocks, bool is_al
                             .gpu_pieces = means.gpu_pieces};
   const SearchRates* const measured =
       means.measured != nullptr ? means.measured->load(std::memory_order_acquire) : nullptr;
-  const SearchRates& rates = measured != nullptr ? *measured : means.rates;
+  SearchRates rates = measured != nullptr ? *measured : means.rates;
+  if (means.pace != nullptr) of.ratios = means.pace->Look();
+  rates.ratios = of.ratios.of_engines;
   of.plan = PlanSearch(planned_for, queries, goal, rates, means.threads);
   of.took_ns.resize(of.plan.groups.size());
   const TimeNs planned = means.clock->Now();
@@ -159,6 +167,7 @@ Result<Answers> SearchAsPlanned(std::span<const AllowedBlock> blocks, bool is_al
     SearchOnCpu(blocks, queries, goal, means, of, answers);
   }
   of.total_ns = static_cast<double>(means.clock->Now() - begin);
+  if (means.pace != nullptr) means.pace->Note(of);
   return answers;
 }
 
@@ -182,9 +191,13 @@ std::string Explain(const SearchReport& report) {
       took += report.took_ns[i];
     }
     if (groups == 0) continue;
-    fmt::format_to(to, "{}: {} queries in {} groups, expected {} of {}, took {}\n", NameOf(engine),
+    fmt::format_to(to, "{}: {} queries in {} groups, expected {} of {}, took {}", NameOf(engine),
                    queries, groups, Milliseconds(expected),
-                   IsOfGpu(engine) ? "the GPU" : "one thread", Milliseconds(took));
+                   IsOfGpu(engine) ? "the GPU" : "a processor", Milliseconds(took));
+    fmt::format_to(
+        to, " (its rates say {}, and it took {:.2f} times that of late)\n",
+        Milliseconds(expected / report.ratios.of_engines.at(static_cast<size_t>(engine))),
+        report.ratios.of_engines.at(static_cast<size_t>(engine)));
   }
   if (plan.load_pieces > 0) {
     fmt::format_to(to,
@@ -195,9 +208,16 @@ std::string Explain(const SearchReport& report) {
   if (!report.gpu_refused.ok()) {
     fmt::format_to(to, "not on the GPU, as planned: {}\n", report.gpu_refused.message());
   }
+  const bool is_of_gpu = !plan.groups.empty() && IsOfGpu(plan.groups[0].engine);
   fmt::format_to(to, "together: expected {}, took {} with {} of planning\n",
-                 Milliseconds(plan.estimate_ns), Milliseconds(report.total_ns),
-                 Milliseconds(report.planning_ns));
+                 Milliseconds(plan.estimate_ns * (is_of_gpu ? 1 : report.ratios.waiting)),
+                 Milliseconds(report.total_ns), Milliseconds(report.planning_ns));
+  fmt::format_to(to, "threads waited for processors: a millisecond took {:.2f} ms of late",
+                 report.ratios.waiting);
+  if (report.threads_ns > 0) {
+    fmt::format_to(to, ", {:.2f} now", report.passed_ns / report.threads_ns);
+  }
+  fmt::format_to(to, "\n");
   fmt::format_to(to, "one engine alone would be expected to take: counting {}, scanning {}",
                  Milliseconds(plan.counting_ns), Milliseconds(plan.scanning_ns));
   if (plan.gpu_ns) fmt::format_to(to, ", a GPU {}", Milliseconds(*plan.gpu_ns));

@@ -12,6 +12,7 @@
 #include "kernels/setops/gpu_sets.h"
 #include "kernels/setops/search_plan.h"
 #include "kernels/setops/top_hits.h"
+#include "storage/itemset/search_pace.h"
 
 namespace strata {
 
@@ -22,7 +23,10 @@ struct SearchReport {
   size_t documents = 0;
   size_t threads = 0;
   SearchPlan plan = {};
-  std::vector<double> took_ns = {};  // by group: of threads, summed, or of the GPU
+  SearchPace::Ratios ratios = {};    // that the plan was made with
+  std::vector<double> took_ns = {};  // by group: of processors, summed, or of the GPU
+  double threads_ns = 0;             // of processors, all groups together,
+  double passed_ns = 0;              // and the time that passed in the threads meanwhile
   double planning_ns = 0;
   double total_ns = 0;  // of the call, planning included
   double load_ns = 0;   // of that, documents were brought to the GPU
@@ -46,6 +50,7 @@ struct SearchMeans {
   size_t gpu_pieces = 0;   // PlannedBlocks::gpu_pieces
   // Where a collection brings its segments (item_gpu.h); null: nowhere.
   ItemGpu* items = nullptr;
+  SearchPace* pace = nullptr;  // of these documents, kept from search to search; may be null
   // Where rates will be that somebody measures meanwhile; null, or null there: `rates` count.
   const std::atomic<const SearchRates*>* measured = nullptr;
 };

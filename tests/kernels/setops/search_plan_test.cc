@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <random>
+#include <utility>
 
 #include "tests/kernels/setops/random_sets.h"
 
@@ -227,6 +229,44 @@ TEST(SearchPlan, ThreadsShareAndSamplesStandForAll) {
   const double ns = rates.count.Time(exact);
   EXPECT_NEAR(PlanSearch({allowed}, queries.view(), kGoal, rates, 1).counting_ns, ns, 0.1 * ns);
   EXPECT_GT(one.counting_ns, ns);
+}
+
+// As a collection has them: one large segment, and more small ones than are looked at.
+TEST(SearchPlan, BlocksOfEachSizeStandForThoseOfTheirSize) {
+  std::vector<SetBlock> blocks;
+  for (const auto& [count, documents] : {std::pair{5, 64}, {1, 20'000}, {7, 1'500}, {4, 64}}) {
+    auto some = MakeBlocks(static_cast<size_t>(count), static_cast<size_t>(documents), 30, 5'000);
+    std::move(some.begin(), some.end(), std::back_inserter(blocks));
+  }
+  const auto queries = Queries(32, 30, 5'000);
+  CountWork counting;
+  ScanWork scanning;
+  for (const SetBlock& block : blocks) {
+    scanning += ScanWorkOf(block);
+    for (size_t i = 0; i < queries.size(); ++i) counting += CountWorkOf(block, queries.view()[i]);
+  }
+  const SearchRates rates = EngineRates();
+  const auto allowed = AllowAll(blocks);
+  const SearchPlan plan = PlanSearch({allowed}, queries.view(), kGoal, rates, 1);
+  const double count_ns = rates.count.Time(counting);
+  const double scan_ns = rates.scan.Time(scanning);
+  EXPECT_NEAR(plan.counting_ns, count_ns, 0.1 * count_ns);
+  EXPECT_NEAR(plan.scanning_ns, scan_ns, 0.1 * scan_ns);
+}
+
+TEST(SearchPlan, GoesByWhatAnEngineTookOfLate) {
+  const auto blocks = MakeBlocks(3, 4'000, 60, 50'000);
+  const auto queries = Queries(32, 60, 50'000);
+  const auto allowed = AllowAll(blocks);
+  SearchRates rates;
+  const SearchPlan plain = PlanSearch({allowed}, queries.view(), kGoal, rates, 1);
+  ASSERT_EQ(QueriesBy(plain, SearchEngine::kCounting), 32U);
+  const double slower = 1.5 * plain.scanning_ns / plain.counting_ns;
+  rates.ratios[static_cast<size_t>(SearchEngine::kCounting)] = slower;
+  const SearchPlan other = PlanSearch({allowed}, queries.view(), kGoal, rates, 1);
+  EXPECT_EQ(QueriesBy(other, SearchEngine::kScanning), 32U);
+  EXPECT_NEAR(other.counting_ns, slower * plain.counting_ns, 1e-6 * other.counting_ns);
+  EXPECT_NEAR(other.estimate_ns, plain.scanning_ns, 1e-6 * plain.scanning_ns);
 }
 
 TEST(SearchPlan, OfNothingIsNothing) {

@@ -14,6 +14,7 @@ namespace {
 
 using test::Blocks;
 using test::SearchCase;
+using test::Tokens;
 
 class PlannedSearch : public testing::TestWithParam<uint64_t> {
  protected:
@@ -79,15 +80,109 @@ TEST(SearchReportTest, ExplainsTheChoiceBesideWhatHappened) {
   report.plan.estimate_ns = 1.5e6;
   report.plan.counting_ns = 9e6;
   report.plan.scanning_ns = 2.5e6;
+  report.ratios.of_engines = {0.5, 1.25, 1, 1};
+  report.ratios.waiting = 2;
   report.took_ns = {3e6, 0.25e6};
+  report.threads_ns = 3.25e6;
+  report.passed_ns = 4.875e6;
   report.planning_ns = 1e4;
   report.total_ns = 1.75e6;
   EXPECT_EQ(Explain(report),
             "40 queries, 1000 documents in 2 blocks, 2 threads\n"
-            "counting: 8 queries in 1 groups, expected 0.500 ms of one thread, took 0.250 ms\n"
-            "scanning: 32 queries in 1 groups, expected 2.500 ms of one thread, took 3.000 ms\n"
-            "together: expected 1.500 ms, took 1.750 ms with 0.010 ms of planning\n"
+            "counting: 8 queries in 1 groups, expected 0.500 ms of a processor, took 0.250 ms "
+            "(its rates say 1.000 ms, and it took 0.50 times that of late)\n"
+            "scanning: 32 queries in 1 groups, expected 2.500 ms of a processor, took 3.000 ms "
+            "(its rates say 2.000 ms, and it took 1.25 times that of late)\n"
+            "together: expected 3.000 ms, took 1.750 ms with 0.010 ms of planning\n"
+            "threads waited for processors: a millisecond took 2.00 ms of late, 1.50 now\n"
             "one engine alone would be expected to take: counting 9.000 ms, scanning 2.500 ms\n");
+}
+
+// A search by one engine that took so many times what its rates say.
+SearchReport Took(SearchEngine engine, double times, const SearchPace::Ratios& ratios,
+                  double waiting) {
+  constexpr double kByRates = 2e6;
+  SearchReport report;
+  report.ratios = ratios;
+  const double ratio = ratios.of_engines.at(static_cast<size_t>(engine));
+  report.plan.groups = {{engine, {0}, kByRates * ratio}};
+  report.took_ns = {kByRates * times};
+  report.threads_ns = kByRates * times;
+  report.passed_ns = report.threads_ns * waiting;
+  return report;
+}
+
+TEST(SearchPaceTest, FollowsWhatEnginesTakeWithinBounds) {
+  SearchPace pace;
+  EXPECT_EQ(pace.Look().of_engines, (std::array<double, kSearchEngines>{1, 1, 1, 1}));
+  for (int i = 0; i < 60; ++i) pace.Note(Took(SearchEngine::kScanning, 2.5, pace.Look(), 3));
+  SearchPace::Ratios ratios = pace.Look();
+  EXPECT_NEAR(ratios.of_engines[1], 2.5, 0.01);
+  EXPECT_NEAR(ratios.of_engines[0], std::exp(-60.0 / 256), 1e-9);  // not chosen, so in doubt
+  EXPECT_NEAR(ratios.waiting, 3, 0.01);
+
+  for (int i = 0; i < 60; ++i) pace.Note(Took(SearchEngine::kCounting, 1e-3, pace.Look(), 0.5));
+  ratios = pace.Look();
+  EXPECT_NEAR(ratios.of_engines[0], 1 / SearchPace::kMost, 0.01);
+  EXPECT_NEAR(ratios.waiting, 1, 0.01);
+  for (int i = 0; i < 2000; ++i) pace.Note(Took(SearchEngine::kCounting, 1e3, pace.Look(), 1e3));
+  ratios = pace.Look();
+  EXPECT_NEAR(ratios.of_engines[1], 2.5 / 3, 0.01);
+  EXPECT_NEAR(ratios.of_engines[0], SearchPace::kMost, 0.01);
+  EXPECT_NEAR(ratios.waiting, SearchPace::kMost, 0.01);
+  // Tried again, it counts for more than one of many.
+  pace.Note(Took(SearchEngine::kScanning, 10, ratios, 1));
+  EXPECT_NEAR(pace.Look().of_engines[1], std::sqrt(2.5 * SearchPace::kMost), 0.01);
+}
+
+// Searches of one batch, planned by rates that are wrong for counting by a factor, and by what the
+// searches before took: that is what other rates say. How many of the last ten are counted.
+int CountedAtLast(double wrong, int searches) {
+  test::RandomSets random(5, test::Spread::kUniform, 50'000);
+  std::vector<Tokens> sets, drawn;
+  std::vector<DocumentId> ids;
+  for (DocumentId id = 0; id < 2'000; ++id) {
+    sets.push_back(random.Draw(60));
+    ids.push_back(id);
+  }
+  for (size_t i = 0; i < 32; ++i) drawn.push_back(random.Draw(60));
+  std::vector<SetBlock> blocks;
+  blocks.push_back(SetBlock::Build(ids, test::Lists(sets).view()));
+  const std::vector<AllowedBlock> allowed = AllowAll(blocks);
+  const SetLists queries = test::Lists(drawn);
+  const SearchGoal goal{.metric = SetMetric::kOverlapMax, .k = 10};
+  const auto plan = [&](const SearchRates& rates) {
+    return PlanSearch({allowed}, queries.view(), goal, rates, 1);
+  };
+  SearchRates truth;
+  truth.candidate_ns = 0;
+  const SearchPlan times = plan(truth);
+  SearchRates rates = truth;
+  const double factor = wrong * times.scanning_ns / times.counting_ns;
+  for (double* const rate : {&rates.count.lookup_ns, &rates.count.posting_ns, &rates.count.word_ns,
+                             &rates.count.document_ns}) {
+    *rate *= factor;
+  }
+  SearchPace pace;
+  int counted = 0;
+  for (int i = 0; i < searches; ++i) {
+    SearchReport report;
+    report.ratios = pace.Look();
+    rates.ratios = report.ratios.of_engines;
+    report.plan = plan(rates);
+    const bool counts = report.plan.groups[0].engine == SearchEngine::kCounting;
+    report.took_ns = {counts ? times.counting_ns : times.scanning_ns};
+    pace.Note(report);
+    if (i >= searches - 10 && counts) ++counted;
+  }
+  return counted;
+}
+
+// Counting is the faster one of the two here, by far.
+TEST(SearchPaceTest, TheFasterEngineIsFoundWhereRatesAreWrong) {
+  EXPECT_EQ(CountedAtLast(2, 20), 0);    // its rates say that it takes twice as long as scanning,
+  EXPECT_EQ(CountedAtLast(2, 250), 10);  // until it was tried
+  EXPECT_EQ(CountedAtLast(0.01, 250), 10);
 }
 
 TEST(MeasureSearchRates, GivesRatesThatAreAboveZero) {
