@@ -135,6 +135,8 @@ Result<Applied> ApplyChangeItems(LaneState& lane, const Request& request) {
     STRATA_TRY(lane.CheckOwned(std::span(&change.id, 1)));
   }
   STRATA_TRY(collection->Check(changes));
+  // A record that begins a segment writes those before it: their notes must be there by then.
+  if (!collection->Fits(request.payload[0].size())) STRATA_TRY(lane.WriteLog());
   const std::vector<std::byte> note =
       EncodeItemsNote({request.header, collection->instance(), collection->NextLsn()});
   const std::span<const std::byte> pieces[] = {note};

@@ -74,22 +74,23 @@ class JoinedLog final : public WriteAheadLog {
   JoinedLog(std::unique_ptr<WriteAheadLog> lane, std::shared_ptr<CollectionLogs> collections)
       : lane_(std::move(lane)), collections_(std::move(collections)) {}
 
+  // A note can be written, and synced, by the records behind it: from before that until its record
+  // is, too, it does not count as synced.
   Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) override {
+    if (kind == RecordKind::kItemsNote) {
+      const std::lock_guard lock(mutex_);
+      ++noted_;
+      bound_ = std::min<Lsn>(bound_, lane_->appended());
+    }
     return lane_->Append(kind, body);
   }
+  bool Fits(size_t body_bytes) const override { return lane_->Fits(body_bytes); }
   // Notes first: a record of a collection has one, whenever the process dies.
   Status Write() override {
-    if (!collections_->HasUnwritten()) return lane_->Write();
-    {
-      // From before the notes can be synced until their records are.
-      const std::lock_guard lock(mutex_);
-      ++begun_;
-      bound_ = std::min<Lsn>(bound_, lane_->written());
-    }
     STRATA_TRY(lane_->Write());
     STRATA_TRY(collections_->Write());
     const std::lock_guard lock(mutex_);
-    ended_ = begun_;
+    ended_ = noted_;
     target_ = lane_->written();
     return {};
   }
@@ -101,7 +102,7 @@ class JoinedLog final : public WriteAheadLog {
     STRATA_TRY(collections_->Sync());
     STRATA_TRY(lane_->Sync());
     lock.lock();
-    if (bound_ != kNone) bound_ = begun_ == ended ? kNone : std::max<Lsn>(bound_, target);
+    if (bound_ != kNone) bound_ = noted_ == ended ? kNone : std::max<Lsn>(bound_, target);
     return {};
   }
   std::function<Status()> TakeBelow(Lsn lsn) override { return lane_->TakeBelow(lsn); }
@@ -118,8 +119,8 @@ class JoinedLog final : public WriteAheadLog {
   const std::unique_ptr<WriteAheadLog> lane_;
   const std::shared_ptr<CollectionLogs> collections_;
   std::mutex mutex_;
-  uint64_t begun_ = 0;              // writes with records of collections. Guarded by mutex_,
-  uint64_t ended_ = 0;              // likewise: and those that are over
+  uint64_t noted_ = 0;              // notes that were appended. Guarded by mutex_,
+  uint64_t ended_ = 0;              // likewise: and those whose records are written
   Lsn target_ = 0;                  // likewise: the lane's log was written up to here by then
   std::atomic<Lsn> bound_ = kNone;  // changed with mutex_: notes from here on need not be synced
 };
@@ -265,11 +266,6 @@ void CollectionLogs::Add(const std::shared_ptr<LoggedItemSet>& set) {
 void CollectionLogs::Remove(const std::shared_ptr<LoggedItemSet>& set) {
   const std::lock_guard lock(mutex_);
   std::erase(sets_, set);
-}
-
-bool CollectionLogs::HasUnwritten() const {
-  return std::ranges::any_of(
-      sets_, [](const auto& set) { return set->log().written() != set->log().appended(); });
 }
 
 Status CollectionLogs::Write() {

@@ -61,6 +61,8 @@ class Collection {
   Lsn opened_at() const { return opened_at_; }
   // Of the next Apply; 0 in memory only.
   Lsn NextLsn() const { return logged_ != nullptr ? logged_->log().appended() + 1 : 0; }
+  // Whether its log takes changes of so many bytes without writing those before them.
+  bool Fits(size_t bytes) const { return logged_ == nullptr || logged_->log().Fits(bytes); }
   // kInvalid for a document that does not fit.
   Status Check(std::span<const format::ItemChange> changes) const;
   // What was checked. kDiskFull: nothing has changed; any other error is final.
@@ -84,7 +86,6 @@ class CollectionLogs {
  public:
   void Add(const std::shared_ptr<LoggedItemSet>& set);
   void Remove(const std::shared_ptr<LoggedItemSet>& set);
-  bool HasUnwritten() const;  // the lane's thread
   // Those that have something to write.
   Status Write();
   Status Sync();

@@ -144,11 +144,16 @@ Result<Lsn> LaneState::Append(RecordKind kind, std::span<const std::span<const s
   return lsn;
 }
 
-Status LaneState::SyncLog() {
+Status LaneState::WriteLog() {
   if (log == nullptr) return {};
   STRATA_TRY(log_failure);
   log_failure = log->Write();
-  if (log_failure.ok()) log_failure = log->Sync();
+  return log_failure;
+}
+
+Status LaneState::SyncLog() {
+  STRATA_TRY(WriteLog());
+  if (log != nullptr) log_failure = log->Sync();
   return log_failure;
 }
 

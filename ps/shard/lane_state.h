@@ -198,6 +198,8 @@ struct LaneState {
   // Writes and syncs all that was appended, on the calling thread. Nothing to do without a log. An
   // error is final.
   Status SyncLog();
+  // Everything appended to the log and to those of collections survives the process.
+  Status WriteLog();
 
   void Say(LogLevel level, const std::string& line) const {
     if (config.say) config.say(level, line);

@@ -38,6 +38,9 @@ class WriteAheadLog {
   // in a small segment of its own or, without one, at the end of each segment: a checkpoint can
   // begin when nothing else has room, and its trimming makes some.
   virtual Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) = 0;
+  // Whether a record of such a body goes into the buffer and writes nothing. An Append of one that
+  // does not fit, of any kind but kCut, may write what was appended before it.
+  virtual bool Fits(size_t body_bytes) const = 0;
   // Hands everything appended to the kernel: it survives the process. An error is final.
   virtual Status Write() = 0;
   // Everything written before the call is on stable storage when it returns. An error is final. One

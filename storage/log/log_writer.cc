@@ -121,6 +121,11 @@ Result<Lsn> LogWriter::Append(RecordKind kind, std::span<const std::span<const s
   return lsn;
 }
 
+bool LogWriter::Fits(size_t body_bytes) const {
+  return begun_ &&
+         offset_ + format::LogRecordBytes(body_bytes) <= capacity_ - ReservedForCuts(capacity_);
+}
+
 Result<Lsn> LogWriter::TryAppend(RecordKind kind,
                                  std::span<const std::span<const std::byte>> body) {
   STRATA_TRY(failed());
@@ -139,7 +144,7 @@ Result<Lsn> LogWriter::TryAppend(RecordKind kind,
   const bool cut = kind == RecordKind::kCut;
   // Without room a cut begins a segment although it would fit: nothing before it is then kept.
   const bool apart = cut && no_room_ && offset_ > format::kLogSegmentHeaderBytes;
-  if (apart || offset_ + bytes > capacity_ - ReservedForCuts(capacity_)) {
+  if (apart || !Fits(body_bytes)) {
     const Status room = MakeRoom(kind, bytes);
     const bool full = room.code() == StatusCode::kDiskFull;
     if (full && !cut) refused_bytes_ = bytes;

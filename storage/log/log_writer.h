@@ -26,6 +26,7 @@ class LogWriter : public WriteAheadLog {
   Status Open();
 
   Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) override;
+  bool Fits(size_t body_bytes) const override;
   Status Write() override;
   Status Sync() override;
   std::function<Status()> TakeBelow(Lsn lsn) override;

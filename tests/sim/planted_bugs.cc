@@ -17,6 +17,7 @@ class Through : public WriteAheadLog {
   Result<Lsn> Append(RecordKind kind, std::span<const std::span<const std::byte>> body) override {
     return log_->Append(kind, body);
   }
+  bool Fits(size_t body_bytes) const override { return log_->Fits(body_bytes); }
   Status Write() override { return log_->Write(); }
   Status Sync() override { return log_->Sync(); }
   std::function<Status()> TakeBelow(Lsn lsn) override { return log_->TakeBelow(lsn); }

@@ -39,6 +39,7 @@ class FakeLog : public WriteAheadLog {
     state_->records.push_back(std::move(record));
     return appended();
   }
+  bool Fits(size_t) const override { return true; }
   Status Write() override {
     ++state_->writes;
     if (state_->write_fails) return Failed("the fake write failed");

@@ -203,6 +203,50 @@ TEST_F(LaneCollectionsTest, RepliesWaitForBothLogs) {
   EXPECT_EQ(Commit().size(), 1U);
 }
 
+// A segment of the lane's log was full, so that the next record had the note written, and it was
+// synced before the round's end.
+TEST_F(LaneCollectionsTest, ANoteThatIsSyncedEarlyWaitsForItsRecord) {
+  Create();
+  wire::Header put = client_.Write(Command::kChangeItems, kId, 1);
+  put.ack = static_cast<uint8_t>(AckLevel::kSynced);
+  EXPECT_TRUE(lane_->Handle("peer", wire::Seal(put, Put(7))).empty());
+  log_->written = log_->synced = log_->records.size();
+  wire::Header next = other_.Write(Command::kChangeItems, kId, 1);
+  next.ack = static_cast<uint8_t>(AckLevel::kLogged);
+  EXPECT_TRUE(lane_->Handle("peer", wire::Seal(next, Put(8))).empty());
+  EXPECT_EQ(Commit().size(), 1U);
+  ASSERT_TRUE(lane_->lane.log()->Sync().ok());
+  EXPECT_EQ(Commit().size(), 1U);
+}
+
+// Segments of the collection's log fill up in the middle of a round: what that writes has notes.
+TEST_F(LaneCollectionsTest, ARecordIsNeverWrittenBeforeItsNote) {
+  constexpr DocumentId kWrites = 300;
+  Create();
+  const std::vector<Token> tokens(2'000, 5);
+  const auto large = [&](DocumentId id) {
+    return Changes({{.is_upsert = true, .id = id, .tokens = tokens, .attributes = {}}});
+  };
+  std::vector<wire::Header> puts;
+  for (DocumentId id = 0; id < kWrites; ++id) {
+    puts.push_back(client_.Write(Command::kChangeItems, kId, 1));
+    puts.back().ack = static_cast<uint8_t>(AckLevel::kLogged);
+    EXPECT_TRUE(lane_->Handle("peer", wire::Seal(puts.back(), large(id))).empty());
+  }
+  Kill();
+  Start(log_->written);
+  size_t survived = 0;
+  for (DocumentId id = 0; id < kWrites; ++id) {
+    if (!Has(id)) continue;
+    ++survived;
+    ASSERT_TRUE(Ask(other_.Write(Command::kChangeItems, kId, 1), Gone(id)).ok());
+    ASSERT_TRUE(Ask(Again(puts[id]), large(id)).ok());
+    EXPECT_FALSE(Has(id)) << id;
+  }
+  EXPECT_GT(survived, kWrites / 3);
+  EXPECT_LT(survived, kWrites);
+}
+
 TEST_F(LaneCollectionsTest, ASearchIsAnsweredInTheTickBehindItsRound) {
   Create();
   ASSERT_TRUE(Ask(client_.Write(Command::kChangeItems, kId, 1), Put(7)).ok());
