@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <mutex>
 
 #include "base/thread_time.h"
 #include "kernels/setops/count_search.h"
@@ -19,10 +20,13 @@ using Answers = std::vector<std::vector<Hit>>;
 struct Piece {
   size_t group = 0;
   size_t first_block = 0;
-  size_t last_block = 0;  // exclusive
-  std::vector<TopHits> hits;
-  double took_ns = 0;    // of processors
-  double passed_ns = 0;  // meanwhile
+  size_t last_block = 0;               // exclusive
+  bool is_all = true;                  // of the blocks
+  std::vector<TopHits> hits;           // of each query, if it is all of them,
+  std::vector<std::vector<Hit>> best;  // or else the best
+  size_t passed_along = 0;             // queries that began with a threshold of another piece
+  double took_ns = 0;                  // of processors
+  double passed_ns = 0;                // meanwhile
 };
 
 // Groups are cut by blocks where there are fewer of them than threads.
@@ -34,30 +38,72 @@ std::vector<Piece> Pieces(const SearchPlan& plan, size_t blocks, size_t threads)
     const size_t parts = std::clamp<size_t>((wanted + plan.groups.size() - 1) / plan.groups.size(),
                                             1, std::max<size_t>(blocks, 1));
     for (size_t part = 0; part < parts; ++part) {
-      pieces.push_back({group, blocks * part / parts, blocks * (part + 1) / parts, {}, 0, 0});
+      Piece& piece = pieces.emplace_back();
+      piece.group = group;
+      piece.first_block = blocks * part / parts;
+      piece.last_block = blocks * (part + 1) / parts;
+      piece.is_all = parts == 1;
     }
   }
   return pieces;
 }
 
+// The similarities that answers have at least, as far as the pieces that are done have shown: of k
+// documents that one has found the last one's. Later ones need not look below, and keep what is as
+// alike, so that ids decide. Thread-safe.
+class Thresholds {
+ public:
+  Thresholds(const SearchGoal& goal, size_t queries)
+      : goal_(goal), least_(queries, goal.at_least) {}
+
+  SearchGoal GoalOf(uint32_t query) const {
+    SearchGoal goal = goal_;
+    const std::lock_guard lock(mutex_);
+    goal.at_least = least_[query];
+    return goal;
+  }
+  bool IsRaised(const SearchGoal& goal) const { return IsLess(goal_.at_least, goal.at_least); }
+  // Best first.
+  void Raise(uint32_t query, size_t query_length, std::span<const Hit> found) {
+    if (goal_.k == 0 || found.size() < goal_.k) return;
+    const Hit& last = found[goal_.k - 1];
+    const Fraction least =
+        Similarity(goal_.metric, last.overlap, static_cast<uint32_t>(query_length), last.length);
+    const std::lock_guard lock(mutex_);
+    if (IsLess(least_[query], least)) least_[query] = least;
+  }
+
+ private:
+  const SearchGoal goal_;
+  mutable std::mutex mutex_;
+  std::vector<Fraction> least_;  // by query. Guarded by mutex_
+};
+
 void SearchPiece(const SearchPlan::Group& group, std::span<const AllowedBlock> blocks,
-                 const SetList& queries, const SearchGoal& goal, Piece& piece) {
+                 const SetList& queries, Thresholds& thresholds, Piece& piece) {
   std::vector<std::span<const Token>> tokens;
   for (const uint32_t query : group.queries) {
     tokens.push_back(queries[query]);
+    const SearchGoal goal = thresholds.GoalOf(query);
+    piece.passed_along += thresholds.IsRaised(goal) ? 1 : 0;
     piece.hits.emplace_back(goal, static_cast<uint32_t>(tokens.back().size()));
   }
   blocks = blocks.subspan(piece.first_block, piece.last_block - piece.first_block);
   if (group.engine == SearchEngine::kScanning) {
     ScanSearch scan(tokens);
     for (const AllowedBlock& block : blocks) scan.Search(*block.block, block.allowed, piece.hits);
-    return;
-  }
-  CountSearch count;
-  for (const AllowedBlock& block : blocks) {
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      count.Search(*block.block, tokens[i], block.allowed, piece.hits[i]);
+  } else {
+    CountSearch count;
+    for (const AllowedBlock& block : blocks) {
+      for (size_t i = 0; i < tokens.size(); ++i) {
+        count.Search(*block.block, tokens[i], block.allowed, piece.hits[i]);
+      }
     }
+  }
+  if (piece.is_all) return;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    piece.best.push_back(piece.hits[i].Take());
+    thresholds.Raise(group.queries[i], tokens[i].size(), piece.best.back());
   }
 }
 
@@ -66,27 +112,39 @@ void SearchOnCpu(std::span<const AllowedBlock> blocks, const SetList& queries,
                  Answers& answers) {
   const SearchPlan& plan = report.plan;
   std::vector<Piece> pieces = Pieces(plan, blocks.size(), means.threads);
+  Thresholds thresholds(goal, queries.size());
   means.pool->Run(pieces.size(), [&](size_t i) {
     const TimeNs begin = means.clock->Now();
     const TimeNs thread_begin = ThreadTime();
-    SearchPiece(plan.groups[pieces[i].group], blocks, queries, goal, pieces[i]);
+    SearchPiece(plan.groups[pieces[i].group], blocks, queries, thresholds, pieces[i]);
     pieces[i].took_ns = static_cast<double>(ThreadTime() - thread_begin);
     pieces[i].passed_ns = static_cast<double>(means.clock->Now() - begin);
   });
   // Per query the pieces of its group, and where in each its hits are.
-  std::vector<std::vector<TopHits*>> of_query(queries.size());
+  struct Found {
+    Piece* piece = nullptr;
+    size_t at = 0;
+  };
+  std::vector<std::vector<Found>> of_query(queries.size());
   for (Piece& piece : pieces) {
     report.took_ns[piece.group] += piece.took_ns;
     report.threads_ns += piece.took_ns;
     report.passed_ns += piece.passed_ns;
+    report.passed_along += piece.passed_along;
     for (size_t i = 0; i < piece.hits.size(); ++i) {
-      of_query[plan.groups[piece.group].queries[i]].push_back(&piece.hits[i]);
+      of_query[plan.groups[piece.group].queries[i]].push_back({&piece, i});
     }
   }
+  report.pieces = pieces.size();
   means.pool->Run(queries.size(), [&](size_t query) {
-    TopHits& best = *of_query[query].front();
-    for (TopHits* more : std::span(of_query[query]).subspan(1)) {
-      for (const Hit& hit : more->Take()) best.Offer(hit);
+    const std::vector<Found>& found = of_query[query];
+    if (found[0].piece->is_all) {
+      answers[query] = TakeAnswer(blocks, found[0].piece->hits[found[0].at]);
+      return;
+    }
+    TopHits best(goal, static_cast<uint32_t>(queries[query].size()));
+    for (const auto& [piece, at] : found) {
+      for (const Hit& hit : piece->best[at]) best.Offer(hit);
     }
     answers[query] = TakeAnswer(blocks, best);
   });
@@ -212,12 +270,16 @@ std::string Explain(const SearchReport& report) {
   fmt::format_to(to, "together: expected {}, took {} with {} of planning\n",
                  Milliseconds(plan.estimate_ns * (is_of_gpu ? 1 : report.ratios.waiting)),
                  Milliseconds(report.total_ns), Milliseconds(report.planning_ns));
-  fmt::format_to(to, "threads waited for processors: a millisecond took {:.2f} ms of late",
-                 report.ratios.waiting);
-  if (report.threads_ns > 0) {
-    fmt::format_to(to, ", {:.2f} now", report.passed_ns / report.threads_ns);
+  if (report.pieces > plan.groups.size()) {
+    fmt::format_to(to, "in {} parts, where {} of the queries began with a threshold passed along\n",
+                   report.pieces, report.passed_along);
   }
-  fmt::format_to(to, "\n");
+  if (report.threads_ns > 0) {
+    fmt::format_to(to,
+                   "threads waited for processors: a millisecond took {:.2f} ms of late, {:.2f} "
+                   "now\n",
+                   report.ratios.waiting, report.passed_ns / report.threads_ns);
+  }
   fmt::format_to(to, "one engine alone would be expected to take: counting {}, scanning {}",
                  Milliseconds(plan.counting_ns), Milliseconds(plan.scanning_ns));
   if (plan.gpu_ns) fmt::format_to(to, ", a GPU {}", Milliseconds(*plan.gpu_ns));

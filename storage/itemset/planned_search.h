@@ -27,6 +27,8 @@ struct SearchReport {
   std::vector<double> took_ns = {};  // by group: of processors, summed, or of the GPU
   double threads_ns = 0;             // of processors, all groups together,
   double passed_ns = 0;              // and the time that passed in the threads meanwhile
+  size_t pieces = 0;                 // of groups and blocks, that threads took one by one
+  size_t passed_along = 0;  // of all their queries, those that began with a threshold of another
   double planning_ns = 0;
   double total_ns = 0;  // of the call, planning included
   double load_ns = 0;   // of that, documents were brought to the GPU

@@ -31,6 +31,7 @@ class PlannedSearch : public testing::TestWithParam<uint64_t> {
 TEST_P(PlannedSearch, FindsWhatAPlainSearchFindsWithAnyRates) {
   constexpr uint64_t kCases = 100;
   bool counted = false, scanned = false, on_gpu = false, scanned_on_gpu = false;
+  bool passed_along = false;
   for (uint64_t seed = GetParam() * kCases; seed < (GetParam() + 1) * kCases; ++seed) {
     const SearchCase of = test::DrawCase(seed);
     const Blocks blocks(of);
@@ -67,8 +68,44 @@ TEST_P(PlannedSearch, FindsWhatAPlainSearchFindsWithAnyRates) {
       on_gpu |= group.engine == SearchEngine::kGpuCounting;
     }
     scanned_on_gpu |= state.scanned > 0;
+    passed_along |= report.passed_along > 0;
   }
-  EXPECT_TRUE(counted && scanned && on_gpu && scanned_on_gpu);
+  EXPECT_TRUE(counted && scanned && on_gpu && scanned_on_gpu && passed_along);
+}
+
+// Ties at every threshold, over blocks that threads take in any order.
+TEST_P(PlannedSearch, ThresholdsPassedAlongLeaveTiesToIds) {
+  size_t passed_along = 0;
+  for (uint64_t seed = GetParam() * 50; seed < (GetParam() + 1) * 50; ++seed) {
+    std::mt19937_64 draw(seed);
+    SearchCase of;
+    test::RandomSets random(seed, test::Spread::kUniform, 8);
+    for (size_t i = 0; i < 400; ++i) {
+      of.documents.ids.push_back((i * 2'654'435'761ULL + seed) % 4'294'967'291ULL);
+      of.documents.sets.push_back(random.Draw(1 + random.Below(4)));
+    }
+    for (size_t i = 0; i < 5; ++i) of.queries.push_back(random.Draw(1 + random.Below(4)));
+    of.goal = {.metric = static_cast<SetMetric>(draw() % kSetMetrics), .k = 1 + draw() % 12};
+    of.block_size = 25;
+    const Blocks blocks(of);
+    const SetLists queries = test::Lists(of.queries);
+    SearchMeans means;
+    means.rates.scan.token_ns = draw() % 2 == 0 ? 1e-6 : 1e6;
+    means.pool = pools_[1].get();
+    means.threads = 3;
+    means.clock = &RealClock();
+    SearchReport report;
+    const auto answers =
+        SearchAsPlanned(blocks.all(), true, queries.view(), of.goal, means, &report);
+    ASSERT_TRUE(answers.ok()) << answers.status().ToString();
+    for (size_t q = 0; q < of.queries.size(); ++q) {
+      ASSERT_EQ((*answers)[q], test::PlainSearch(of.documents, {}, of.queries[q], of.goal))
+          << "seed " << seed << ", query " << q;
+    }
+    EXPECT_GT(report.pieces, report.plan.groups.size());
+    passed_along += report.passed_along;
+  }
+  EXPECT_GT(passed_along, 100U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, PlannedSearch, testing::Range<uint64_t>(0, 4));
@@ -85,6 +122,8 @@ TEST(SearchReportTest, ExplainsTheChoiceBesideWhatHappened) {
   report.took_ns = {3e6, 0.25e6};
   report.threads_ns = 3.25e6;
   report.passed_ns = 4.875e6;
+  report.pieces = 4;
+  report.passed_along = 37;
   report.planning_ns = 1e4;
   report.total_ns = 1.75e6;
   EXPECT_EQ(Explain(report),
@@ -94,6 +133,7 @@ TEST(SearchReportTest, ExplainsTheChoiceBesideWhatHappened) {
             "scanning: 32 queries in 1 groups, expected 2.500 ms of a processor, took 3.000 ms "
             "(its rates say 2.000 ms, and it took 1.25 times that of late)\n"
             "together: expected 3.000 ms, took 1.750 ms with 0.010 ms of planning\n"
+            "in 4 parts, where 37 of the queries began with a threshold passed along\n"
             "threads waited for processors: a millisecond took 2.00 ms of late, 1.50 now\n"
             "one engine alone would be expected to take: counting 9.000 ms, scanning 2.500 ms\n");
 }
@@ -221,15 +261,15 @@ TEST(SearchReportTest, ExplainsWhatPassedThroughTheGpu) {
   report.took_ns = {3e6};
   report.load_ns = 1e6;
   report.total_ns = 3e6;
-  EXPECT_EQ(
-      Explain(report),
-      "2 queries, 1000 documents in 2 blocks, 2 threads\n"
-      "counting on a GPU: 2 queries in 1 groups, expected 2.500 ms of the GPU, took 3.000 ms\n"
-      "of that, to bring the documents to the GPU in 3 pieces: expected 2.000 ms, took "
-      "1.000 ms\n"
-      "together: expected 2.500 ms, took 3.000 ms with 0.000 ms of planning\n"
-      "one engine alone would be expected to take: counting 9.000 ms, scanning 8.000 ms, a "
-      "GPU 2.500 ms\n");
+  EXPECT_EQ(Explain(report),
+            "2 queries, 1000 documents in 2 blocks, 2 threads\n"
+            "counting on a GPU: 2 queries in 1 groups, expected 2.500 ms of the GPU, took 3.000 ms "
+            "(its rates say 2.500 ms, and it took 1.00 times that of late)\n"
+            "of that, to bring the documents to the GPU in 3 pieces: expected 2.000 ms, took "
+            "1.000 ms\n"
+            "together: expected 2.500 ms, took 3.000 ms with 0.000 ms of planning\n"
+            "one engine alone would be expected to take: counting 9.000 ms, scanning 8.000 ms, a "
+            "GPU 2.500 ms\n");
 }
 
 }  // namespace
