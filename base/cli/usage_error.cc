@@ -17,17 +17,20 @@ struct Names {
   std::vector<std::string> flags;
 };
 
+// What the command that was given takes, and those that it is a command of.
 Names NamesOf(const CLI::App& app) {
   Names names;
-  std::vector<const CLI::App*> apps = {&app};
-  for (size_t i = 0; i < apps.size(); ++i) {
-    for (const CLI::App* sub : apps[i]->get_subcommands(nullptr)) {
-      apps.push_back(sub);
-      names.commands.push_back(sub->get_name());
-    }
-    for (const CLI::Option* known : apps[i]->get_options()) {
+  const CLI::App* at = &app;
+  while (true) {
+    for (const CLI::Option* known : at->get_options()) {
       if (!known->get_positional()) names.flags.push_back(known->get_name());
     }
+    const std::vector<CLI::App*> given = at->get_subcommands();
+    if (given.empty()) break;
+    at = given.front();
+  }
+  for (const CLI::App* sub : at->get_subcommands(nullptr)) {
+    names.commands.push_back(sub->get_name());
   }
   return names;
 }

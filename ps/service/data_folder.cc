@@ -33,7 +33,8 @@ Status CheckOwner(const format::ServerIdentityFile& found, const DataFolder::Own
   if (found.lanes_per_server != owner.lanes_per_server) {
     return Refused(fmt::format(
         "{} holds the state of a cluster whose servers have {}, now they are to have {}; start "
-        "with empty folders and restore a checkpoint, which fits any number of lanes",
+        "with empty folders and restore a checkpoint, which fits any number of lanes and holds all "
+        "tables, but no collections: those are loaded again",
         folder, LanesText(found.lanes_per_server), LanesText(owner.lanes_per_server)));
   }
   return {};
