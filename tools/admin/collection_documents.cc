@@ -96,19 +96,23 @@ Status RunCollectionDelete(const Request& request, std::string* out) {
   STRATA_ASSIGN(const auto store, ConnectStore(request));
   Collections collections(*store);
   STRATA_TRY(FindCollection(collections, name).status());
+  const auto erase = [&](std::span<const DocumentId> some) -> Result<size_t> {
+    STRATA_ASSIGN(const std::vector<Document> found, FindDocuments(collections, name, some));
+    STRATA_TRY(collections.Delete(name, some, request.collection.ack));
+    return found.size();
+  };
   size_t deleted = 0;
   for (std::span<const DocumentId> left = ids; !left.empty();) {
     const auto some = left.first(std::min(left.size(), kDeletesOfACall));
-    STRATA_ASSIGN(const std::vector<Document> found, FindDocuments(collections, name, some));
-    const Status status = collections.Delete(name, some, request.collection.ack);
-    if (!status.ok()) {
-      return Status(status.code(),
+    const Result<size_t> gone = erase(some);
+    if (!gone.ok()) {
+      return Status(gone.status().code(),
                     fmt::format("{}\n{} of {} are deleted, some behind them may be; deleting "
                                 "again does no harm",
-                                status.message(), HumanCount(ids.size() - left.size()),
+                                gone.status().message(), HumanCount(ids.size() - left.size()),
                                 Counted(ids.size(), "id")));
     }
-    deleted += found.size();
+    deleted += *gone;
     left = left.subspan(some.size());
   }
   *out = request.output == Request::Output::kJson
