@@ -249,13 +249,12 @@ std::string Explain(const SearchReport& report) {
       took += report.took_ns[i];
     }
     if (groups == 0) continue;
+    const double ratio = report.ratios.of_engines.at(static_cast<size_t>(engine));
     fmt::format_to(to, "{}: {} queries in {} groups, expected {} of {}, took {}", NameOf(engine),
                    queries, groups, Milliseconds(expected),
                    IsOfGpu(engine) ? "the GPU" : "a processor", Milliseconds(took));
-    fmt::format_to(
-        to, " (its rates say {}, and it took {:.2f} times that of late)\n",
-        Milliseconds(expected / report.ratios.of_engines.at(static_cast<size_t>(engine))),
-        report.ratios.of_engines.at(static_cast<size_t>(engine)));
+    fmt::format_to(to, " (its rates say {}, and it took {:.2f} times that of late)\n",
+                   Milliseconds(expected / ratio), ratio);
   }
   if (plan.load_pieces > 0) {
     fmt::format_to(to,

@@ -10,6 +10,7 @@
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/store.h"
+#include "tools/admin/stored_documents.h"
 #include "tools/admin/table_text.h"
 
 namespace strata::admin {
@@ -176,11 +177,7 @@ Status RunCollectionStats(const Request& request, std::string* out) {
     json["lanes"] = std::move(by_lane);
     all.push_back(std::move(json));
   }
-  if (all.empty() && !only.empty()) {
-    return NotFound(fmt::format(
-        "there is no collection '{}'; strata-admin collection stats names those that there are",
-        only));
-  }
+  if (all.empty() && !only.empty()) return NoCollection(only);
   *out = IsJson(request) ? JsonLine({{"collections", std::move(all)}}) : text.ToString() + missing;
   if (!IsJson(request) && !only.empty() && missing.empty()) *out += "\n" + of_lanes.ToString();
   return {};

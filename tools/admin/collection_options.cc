@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/settings.h"
+#include "base/settings_value.h"
 #include "storage/itemset/document.h"
 #include "tools/admin/parse_whole.h"
 #include "tools/admin/set_files.h"
@@ -69,9 +69,8 @@ Result<SetMetric> ParseMetric(const std::string& text) {
     if (letter == '-') letter = '_';
   }
   if (const auto metric = SetMetricNamed(name)) return *metric;
-  const std::string_view nearest = NearestName(name, NamesOfMetrics());
   return Invalid(fmt::format("--metric: expected one of {}; found '{}'{}", MetricNames(), text,
-                             nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+                             SuggestName(name, NamesOfMetrics())));
 }
 
 // Above 0, and no more than a document can have.

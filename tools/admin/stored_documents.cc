@@ -31,13 +31,17 @@ Status FindInto(Collections& collections, const std::string& name, std::span<con
 
 }  // namespace
 
+Status NoCollection(const std::string& name) {
+  return NotFound(fmt::format(
+      "there is no collection '{}'; strata-admin collection stats names those that there are",
+      name));
+}
+
 Result<CollectionSpec> FindCollection(Collections& collections, const std::string& name) {
   STRATA_ASSIGN(std::vector<CollectionSpec> specs, collections.List());
   const auto spec = std::ranges::find(specs, name, &CollectionSpec::name);
   if (spec != specs.end()) return std::move(*spec);
-  return NotFound(fmt::format(
-      "there is no collection '{}'; strata-admin collection stats names those that there are",
-      name));
+  return NoCollection(name);
 }
 
 Result<std::vector<Document>> FindDocuments(Collections& collections, const std::string& name,

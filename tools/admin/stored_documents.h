@@ -10,7 +10,10 @@
 
 namespace strata::admin {
 
-// kNotFound: there is no such collection.
+// kNotFound: a command named a collection that there is not; says how to see those that there are.
+Status NoCollection(const std::string& name);
+
+// NoCollection: there is no such one.
 Result<CollectionSpec> FindCollection(Collections& collections, const std::string& name);
 
 // Collections::Get of any number of ids, in as many calls as their tokens take.
