@@ -141,7 +141,7 @@ Status Booster::StartScores(std::span<const TreeDataset* const> valid) {
   start_scores_.assign(classes, 0);
   if (!averages && !train_.init_scores.empty()) return {};
   for (size_t k = 0; k < classes; ++k) {
-    start_scores_[k] = objective_->StartScore(k);
+    if (parameters_.boost_from_average) start_scores_[k] = objective_->StartScore(k);
     if (averages) {
       start_of_rows_.resize((k + 1) * train_.rows(), start_scores_[k]);
       continue;
@@ -359,9 +359,13 @@ Status Booster::RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree)
 }
 
 Status Booster::AddConstant(size_t k) {
-  const double value = bakes_start() ? start_scores_[k] : 0;
+  // As LightGBM has it: a class without a first tree gets the constant that it did not start from.
+  const bool starts_here = !parameters_.boost_from_average && !mode_->averages() && rounds() == 0 &&
+                           train_.init_scores.empty();
+  double value = bakes_start() ? start_scores_[k] : 0;
+  if (starts_here) value = objective_->StartScore(k);
   const GrownTree one_leaf = {.nodes = {}, .leaves = std::vector<GrownLeaf>(1), .rows = {}};
-  if (mode_->averages()) {
+  if (mode_->averages() || starts_here) {
     STRATA_TRY(AddToTraining(k, one_leaf, std::span(&value, 1)));
     for (Scored& scored : std::span(scored_).subspan(1)) {
       STRATA_TRY(scored.scores.AddConstant(k, value));

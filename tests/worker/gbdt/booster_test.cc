@@ -236,6 +236,44 @@ TEST_F(BoosterTest, OneClassAloneEndsTrainingWithConstants) {
   }
 }
 
+// As in LightGBM: where the first tree cannot be grown, its constant is what boosting would have
+// started from, whether it did or not.
+TEST_F(BoosterTest, WithoutASplitTheModelIsTheStartEvenIfBoostingDoesNotBeginWithIt) {
+  for (const char* conf : {"", "objective = regression_l1\n", "objective = huber\n",
+                           "objective = quantile\nalpha = 0.2\n", "boosting = dart\n"}) {
+    SCOPED_TRACE(conf);
+    const std::string no_split = std::string("metric = l2\nmin_data_in_leaf = 500\n") + conf;
+    const auto from_average = Make(no_split, train_);
+    const auto from_zero = Make(no_split + "boost_from_average = false\n", train_);
+    for (Booster* booster : {from_average.get(), from_zero.get()}) {
+      const Result<bool> goes_on = booster->Round();
+      ASSERT_TRUE(goes_on.ok()) << goes_on.status().ToString();
+      EXPECT_FALSE(*goes_on);
+    }
+    ASSERT_EQ(from_zero->model().trees.size(), 1U);
+    EXPECT_NE(from_zero->model().trees[0].leaves[0].value, 0);
+    EXPECT_EQ(from_zero->model().trees, from_average->model().trees);
+    EXPECT_EQ(from_zero->training_scores()[0], from_average->training_scores()[0]);
+    EXPECT_EQ((*from_zero->Evaluate())[0].metrics[0].value,
+              (*from_average->Evaluate())[0].metrics[0].value);
+  }
+}
+
+TEST_F(BoosterTest, AClassThatNeverOccursStartsFromItsShareEvenIfOthersBeginWithZero) {
+  const auto data = MakeTreeData(
+      5, 300, 3, [](const auto& x) { return x[0] > 0 ? 2.0 : 0.0; }, *pool_, 3);
+  Result<std::unique_ptr<Booster>> booster =
+      Booster::Make(ParametersOf("objective = multiclass\nnum_class = 3\nboost_from_average = "
+                                 "false\n"),
+                    *data.data, {}, *pool_, 3);
+  ASSERT_TRUE(booster.ok());
+  Train(booster->get(), 2);
+  const double start = (*booster)->model().trees[1].leaves[0].value;
+  EXPECT_LT(start, -30);
+  EXPECT_EQ((*booster)->training_scores()[300], start);
+  EXPECT_EQ((*booster)->model().trees[4].leaves[0].value, 0);
+}
+
 // Half the squared error, as a caller of the library may give it.
 class OwnObjective : public TreeObjective {
  public:

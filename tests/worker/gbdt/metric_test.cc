@@ -380,6 +380,9 @@ TEST(TreeMetric, WhatDoesNotFitIsNamed) {
   EXPECT_EQ(
       message(Parameters("multiclass", {"multi_logloss"}, 2), data),
       "row 3: metric = multi_logloss needs whole labels from 0 to 1 (num_class - 1), found 2");
+  EXPECT_EQ(message(Parameters("binary", {"binary_error"}), data),
+            "row 3: metric = binary_error needs labels 0 (or -1) and 1, as objective = binary "
+            "does, found 2");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/human_text.h"
 #include "worker/gbdt/metric/factories.h"
@@ -14,23 +15,26 @@ namespace {
 
 // A metric's labels may be those of validation data, which no objective has seen.
 Status CheckLabels(const std::string& name, const TreeParameters& p, const TreeDataset& data) {
-  const bool shares = name.starts_with("cross_entropy") || name == "kullback_leibler";
-  const bool classes = IsMetricOfClasses(name) || (name == "accuracy" && p.num_class > 1);
-  if (!shares && !classes) return {};
-  for (size_t row = 0; row < data.rows(); ++row) {
-    const float label = data.labels[row];
-    if (shares
-            ? label >= 0 && label <= 1
-            : label >= 0 && label < static_cast<float>(p.num_class) && label == std::floor(label)) {
-      continue;
-    }
-    return Invalid(fmt::format(
-        "{}: metric = {} needs {}, found {}", data.WhereIs(row), name,
-        shares ? std::string("labels from 0 to 1")
-               : fmt::format("whole labels from 0 to {} (num_class - 1)", p.num_class - 1),
-        label));
+  std::function<bool(float)> fits;
+  std::string expected;
+  if (name.starts_with("cross_entropy") || name == "kullback_leibler") {
+    fits = [](float label) { return label >= 0 && label <= 1; };
+    expected = "labels from 0 to 1";
+  } else if (IsMetricOfClasses(name) || (name == "accuracy" && p.num_class > 1)) {
+    const auto classes = static_cast<float>(p.num_class);
+    fits = [classes](float y) { return y >= 0 && y < classes && y == std::floor(y); };
+    expected = fmt::format("whole labels from 0 to {} (num_class - 1)", p.num_class - 1);
+  } else if (p.objective == "binary" && name.starts_with("binary")) {
+    fits = [](float label) { return label == 0 || label == 1 || label == -1; };
+    expected = "labels 0 (or -1) and 1, as objective = binary does";
+  } else {
+    return {};
   }
-  return {};
+  const auto wrong = std::ranges::find_if_not(data.labels, fits);
+  if (wrong == data.labels.end()) return {};
+  return Invalid(fmt::format("{}: metric = {} needs {}, found {}",
+                             data.WhereIs(static_cast<size_t>(wrong - data.labels.begin())), name,
+                             expected, *wrong));
 }
 
 // Of cross_entropy_lambda: its scores say intensities, its weights too.

@@ -30,14 +30,12 @@ Slope SlopeOf(double score, double label, double weight) {
 
 class CrossEntropyLambda : public TreeObjective {
  public:
-  CrossEntropyLambda(const TreeDataset& data, bool starts_from_average)
-      : data_(data), starts_from_average_(starts_from_average) {}
+  explicit CrossEntropyLambda(const TreeDataset& data) : data_(data) {}
 
   std::string ModelText() const override { return "cross_entropy_lambda"; }
 
   // The score whose output, ln(1 + e^s), is the labels' mean.
   double StartScore(size_t /*k*/) const override {
-    if (!starts_from_average_) return 0;
     std::vector<double> numbers(data_.labels.begin(), data_.labels.end());
     std::vector<double> weights(numbers.size(), 1);
     for (size_t row = 0; row < data_.weights.size(); ++row) {
@@ -68,7 +66,6 @@ class CrossEntropyLambda : public TreeObjective {
 
  private:
   const TreeDataset& data_;
-  const bool starts_from_average_;
 };
 
 }  // namespace
@@ -85,8 +82,7 @@ Result<std::unique_ptr<TreeObjective>> MakeCrossEntropyLambda(const TreeParamete
                                  data.WhereIs(row), p.objective, data.weights[row]));
     }
   }
-  return std::unique_ptr<TreeObjective>(
-      std::make_unique<CrossEntropyLambda>(data, p.boost_from_average));
+  return std::unique_ptr<TreeObjective>(std::make_unique<CrossEntropyLambda>(data));
 }
 
 }  // namespace strata

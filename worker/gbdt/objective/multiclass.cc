@@ -20,7 +20,6 @@ class Multiclass : public TreeObjective {
       : data_(data),
         classes_(static_cast<size_t>(p.num_class)),
         one_vs_all_(p.objective == "multiclassova"),
-        from_average_(p.boost_from_average),
         binary_{.sigmoid = p.sigmoid, .negative_weight = 1, .positive_weight = 1} {
     std::vector<double> weights(data.rows(), 1);
     std::ranges::copy(data.weights, weights.begin());
@@ -44,13 +43,10 @@ class Multiclass : public TreeObjective {
 
   double StartScore(size_t k) const override {
     if (one_vs_all_) {
-      if (!from_average_) return 0;
       const double share = std::clamp(shares_[k], kLeastShare, 1 - kLeastShare);
       return math::Log(share / (1 - share)) / binary_.sigmoid;
     }
-    // LightGBM's softmax starts from the classes' shares whatever boost_from_average says of
-    // others.
-    return from_average_ ? math::Log(std::max(kLeastShare, shares_[k])) : 0;
+    return math::Log(std::max(kLeastShare, shares_[k]));
   }
 
   bool NeedsTrees(size_t k) const override {
@@ -101,7 +97,6 @@ class Multiclass : public TreeObjective {
   const TreeDataset& data_;
   const size_t classes_;
   const bool one_vs_all_;
-  const bool from_average_;
   const loss::BinaryLogistic binary_;
   std::vector<double> shares_;  // of each class, by weight
 };

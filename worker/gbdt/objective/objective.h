@@ -40,7 +40,8 @@ class TreeObjective {
   // How model files name it: "binary sigmoid:1".
   virtual std::string ModelText() const = 0;
   virtual size_t classes() const { return 1; }
-  // What all scores of a class begin with.
+  // The constant that fits the class's labels best: what its scores begin with, where
+  // boost_from_average has it so, and what they are where no tree can be grown.
   virtual double StartScore(size_t /*k*/) const { return 0; }
   // False: the class's trees are constants (one of two classes never occurs).
   virtual bool NeedsTrees(size_t /*k*/) const { return true; }

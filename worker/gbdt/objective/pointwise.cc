@@ -15,12 +15,12 @@ namespace {
 
 constexpr size_t kPieceRows = 16384;
 
-enum class Start : uint8_t { kZero, kMean, kLogMean, kLogit, kPercentile };
+enum class Start : uint8_t { kMean, kLogMean, kLogit, kPercentile };
 
 // What differs between these objectives besides the loss.
 struct Traits {
   std::string text;
-  Start start = Start::kZero;
+  Start start = Start::kMean;
   LeafPercentile percentile = {};  // of kPercentile, and of renewed leaves
   double sigmoid = 1;              // of kLogit
   bool renews = false;
@@ -54,8 +54,6 @@ class Pointwise : public TreeObjective {
 
   double StartScore(size_t /*k*/) const override {
     switch (traits_.start) {
-      case Start::kZero:
-        return 0;
       case Start::kMean:
         return Mean();
       case Start::kLogMean:
@@ -222,41 +220,38 @@ Status CheckAmounts(const TreeDataset& data, const std::string& objective) {
 Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParameters& p,
                                                               const TreeDataset& data) {
   const std::string& name = p.objective;
-  const Start start_mean = p.boost_from_average ? Start::kMean : Start::kZero;
-  const Start start_log = p.boost_from_average ? Start::kLogMean : Start::kZero;
-  const Start start_percentile = p.boost_from_average ? Start::kPercentile : Start::kZero;
   if (name == "binary") {
     STRATA_TRY(CheckLabels(
         data, name, [](float y) { return y == 0 || y == 1 || y == -1; }, "0 (or -1) and 1"));
     STRATA_TRY(CheckBothClasses(data));
     return Make(data, BinaryLossOf(p, data),
                 {.text = fmt::format("binary sigmoid:{:g}", p.sigmoid),
-                 .start = p.boost_from_average ? Start::kLogit : Start::kZero,
+                 .start = Start::kLogit,
                  .sigmoid = p.sigmoid,
                  .labels_are_classes = true});
   }
   if (name == "cross_entropy") {
     STRATA_TRY(CheckLabels(
         data, name, [](float y) { return y >= 0 && y <= 1; }, "from 0 to 1"));
-    return Make(data, loss::CrossEntropy{},
-                {.text = name, .start = p.boost_from_average ? Start::kLogit : Start::kZero});
+    return Make(data, loss::CrossEntropy{}, {.text = name, .start = Start::kLogit});
   }
   if (name == "regression_l1") {
     return Make(
         data, loss::AbsoluteError{},
-        {.text = name, .start = start_percentile, .renews = true, .hessians_are_one = true});
+        {.text = name, .start = Start::kPercentile, .renews = true, .hessians_are_one = true});
   }
   if (name == "huber") {
     return Make(data, loss::Huber{p.alpha},
-                {.text = name, .start = start_mean, .hessians_are_one = true});
+                {.text = name, .start = Start::kMean, .hessians_are_one = true});
   }
-  if (name == "fair") return Make(data, loss::Fair{p.fair_c}, {.text = name, .start = start_mean});
+  if (name == "fair")
+    return Make(data, loss::Fair{p.fair_c}, {.text = name, .start = Start::kMean});
   if (name == "quantile") {
     // LightGBM has it in single precision.
     const double alpha = static_cast<float>(p.alpha);
     return Make(data, loss::Quantile{alpha},
                 {.text = name,
-                 .start = start_percentile,
+                 .start = Start::kPercentile,
                  .percentile = {.share = alpha},
                  .renews = true,
                  .hessians_are_one = true});
@@ -264,27 +259,29 @@ Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParamete
   if (name == "mape") {
     return Make(data, loss::AbsolutePercentageError{},
                 {.text = name,
-                 .start = start_percentile,
+                 .start = Start::kPercentile,
                  .percentile = {.by_label = true},
                  .renews = true,
                  .hessians_are_one = true});
   }
   if (name == "poisson") {
     STRATA_TRY(CheckAmounts(data, name));
-    return Make(data, loss::Poisson{p.poisson_max_delta_step}, {.text = name, .start = start_log});
+    return Make(data, loss::Poisson{p.poisson_max_delta_step},
+                {.text = name, .start = Start::kLogMean});
   }
   if (name == "gamma") {
     STRATA_TRY(CheckLabels(
         data, name, [](float y) { return y > 0; }, "above 0"));
-    return Make(data, loss::Gamma{}, {.text = name, .start = start_log});
+    return Make(data, loss::Gamma{}, {.text = name, .start = Start::kLogMean});
   }
   if (name == "tweedie") {
     STRATA_TRY(CheckAmounts(data, name));
-    return Make(data, loss::Tweedie{p.tweedie_variance_power}, {.text = name, .start = start_log});
+    return Make(data, loss::Tweedie{p.tweedie_variance_power},
+                {.text = name, .start = Start::kLogMean});
   }
   return Make(data, loss::SquaredError{},
               {.text = p.reg_sqrt ? "regression sqrt" : "regression",
-               .start = start_mean,
+               .start = Start::kMean,
                .hessians_are_one = true,
                .square_root = p.reg_sqrt});
 }
