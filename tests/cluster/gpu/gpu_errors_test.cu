@@ -8,8 +8,8 @@
 namespace strata {
 namespace {
 
-constexpr TimeNs kDeadline = kSecond;
-constexpr TimeNs kBound = 6 * kSecond;  // for what must take about kDeadline
+constexpr TimeNs kDeadline = 3 * kSecond;  // NCCL's groups take one on a busy machine
+constexpr TimeNs kBound = 10 * kSecond;    // for what must take about kDeadline
 
 // Other ranks wait for this one, however its body ends.
 class AtEnd {
@@ -81,7 +81,7 @@ TEST_P(GpuErrorsTest, AnAllreduceWhosePeerIsMissingEndsInTime) {
       [&](GpuGroup& group, cudaStream_t stream) {
         return group.Allreduce(data.data(), data.data(), 1000, {}, stream);
       },
-      GetParam() ? "rank 1 did not come to small allreduce" : "NCCL waited 1.0 s");
+      GetParam() ? "rank 1 did not come to small allreduce" : "NCCL waited 3.0 s");
 }
 
 // The first exchange between two ranks connects them, for which NCCL holds the calling thread.
@@ -93,7 +93,7 @@ TEST_P(GpuErrorsTest, ACallThatMustConnectEndsInTime) {
         return group.AllToAll(send.data(), counts, receive.data(), counts, ElementType::kFloat,
                               stream);
       },
-      "NCCL waited 1.0 s");
+      "NCCL waited 3.0 s");
 }
 
 TEST_P(GpuErrorsTest, AWaitForAMissingPeerEndsInTime) {
@@ -111,7 +111,7 @@ TEST_P(GpuErrorsTest, AWaitForAMissingPeerEndsInTime) {
       return;
     }
     const AtEnd done([&] { rank0_done.count_down(); });
-    ExpectEnds(group, stream, call, "not done within 1.0 s");
+    ExpectEnds(group, stream, call, "not done within 3.0 s");
   });
 }
 

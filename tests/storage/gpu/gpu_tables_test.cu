@@ -53,13 +53,13 @@ TEST_F(GpuTablesTest, RefusesAGpuThatHasNoMemoryForRows) {
     (void)cudaGetLastError();
     GTEST_SKIP() << "somebody else has taken some";
   }
-  const auto tables = GpuTables::Open({.ordinal = 0});
+  const Status refused = GpuTables::Open({.ordinal = 0}).status();
+  ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
   EXPECT_EQ(cudaFree(more), cudaSuccess);
-  ASSERT_FALSE(tables.ok());
-  EXPECT_EQ(tables.status().code(), StatusCode::kFailed) << tables.status().ToString();
-  EXPECT_NE(tables.status().message().find("there are 17.0 MiB for them: 20.0 MiB of "),
-            std::string::npos)
-      << tables.status().ToString();
+  if (free >> 20 != kLeft >> 20) GTEST_SKIP() << "somebody else has taken some, or given it back";
+  EXPECT_EQ(refused.code(), StatusCode::kFailed) << refused.ToString();
+  EXPECT_NE(refused.message().find("there are 17.0 MiB for them: 20.0 MiB of "), std::string::npos)
+      << refused.ToString();
 }
 
 TEST_F(GpuTablesTest, LanesShareTheGpusInTurns) {
