@@ -153,7 +153,8 @@ TEST_F(BoosterTest, RoundsAddedLaterAreTheSame) {
 }
 
 TEST_F(BoosterTest, RefitGivesLeavesWhatOtherRowsAskFor) {
-  const std::string conf = "objective = binary\nrefit_decay_rate = 0.6\nlambda_l2 = 0.5\n";
+  const std::string conf =
+      "objective = binary\nmetric = none\nrefit_decay_rate = 0.6\nlambda_l2 = 0.5\n";
   const std::unique_ptr<Booster> booster = Make(conf, classes_);
   Train(booster.get(), 6);
   const TreeData other = MakeTreeData(9, 400, 3, Class, *pool_);
