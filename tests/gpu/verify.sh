@@ -105,6 +105,16 @@ steps_of_tools() {
   tool_step initcheck sparse_gpu_test 600 'missing keys' "$missing"
   tool_step synccheck sparse_gpu_test 600 'combining' "$missing:BatchOnGpu.Combine*"
   tool_step racecheck sparse_gpu_test 600 'combining' "$missing:BatchOnGpu.Combine*"
+  local trees='*/TinyLeaves:*/FewBins:*/TwoLeaves'
+  local sets='GpuIndex.OfManyTokens*:GpuSets.OfEqual*:*PlainSearchFinds/11:*PlainSearchFinds/13'
+  for tool in memcheck initcheck synccheck racecheck; do
+    tool_step "$tool" gpu_sets_test 600 'some searches' "$sets"
+  done
+  for tool in initcheck synccheck racecheck; do
+    tool_step "$tool" gpu_trees_gpu_test 600 'small trees' "$trees"
+  done
+  tool_step memcheck gpu_trees_gpu_test 600 'all' '*'
+  tool_step memcheck tree_engine_gpu_test 600 'ranks and metrics' 'RanksTraining*:TreeMetric*'
   tool_step memcheck gpu_contract_test 600 'lookups' 'GpuUpdates*:GpuRandom.LookupsBehind*'
   for tool in memcheck initcheck synccheck; do
     tool_step "$tool" gpu_contract_test 600 'tiers' "$tiers"
