@@ -97,19 +97,17 @@ steps_of_tools() {
   local missing='MissingKeysOnGpu*'
   local tiers='GpuExpiry.*:GpuExpiryUnderPressure.*:GpuUpdates.WhatIsNot*'
   tiers+=':GpuRandom.ABatchThatTheGpuHas*:GpuRandom.AnErrorBelow*:GpuRandom.KeysGetRows*'
+  local trees='*/TinyLeaves:*/FewBins:*/TwoLeaves'
+  local sets='GpuIndex.OfManyTokens*:GpuSets.OfEqual*:*PlainSearchFinds/11:*PlainSearchFinds/13'
   for tool in memcheck initcheck synccheck racecheck; do
     tool_step "$tool" storage_gpu_test 600 'map' "$map"
+    tool_step "$tool" gpu_sets_test 600 'some searches' "$sets"
     tool_step "$tool" tree_blocks_gpu_test 600 'all' '*'
   done
   tool_step memcheck sparse_gpu_test 600 'updates' "$missing:BatchOnGpu.Update*:UpdatesInTurn*"
   tool_step initcheck sparse_gpu_test 600 'missing keys' "$missing"
   tool_step synccheck sparse_gpu_test 600 'combining' "$missing:BatchOnGpu.Combine*"
   tool_step racecheck sparse_gpu_test 600 'combining' "$missing:BatchOnGpu.Combine*"
-  local trees='*/TinyLeaves:*/FewBins:*/TwoLeaves'
-  local sets='GpuIndex.OfManyTokens*:GpuSets.OfEqual*:*PlainSearchFinds/11:*PlainSearchFinds/13'
-  for tool in memcheck initcheck synccheck racecheck; do
-    tool_step "$tool" gpu_sets_test 600 'some searches' "$sets"
-  done
   for tool in initcheck synccheck racecheck; do
     tool_step "$tool" gpu_trees_gpu_test 600 'small trees' "$trees"
   done
