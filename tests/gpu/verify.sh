@@ -172,7 +172,7 @@ pack() {
   [[ ! -e $folder ]] || refuse "--pack: $folder is there already; name a new folder"
   mkdir -p "$folder/bin" "$folder/tests" "$folder/lib" || exit 2
   for program in $(for i in "${!names[@]}"; do programs_of "${commands[i]}"; done | sort -u) \
-    bin/strata-admin bin/strata-soak-client; do
+    bin/strata-server bin/strata-admin bin/strata-soak-client bin/strata-bench-search-contest; do
     if [[ -x $build/$program ]]; then
       cp "$build/$program" "$folder/$program"
     else
