@@ -162,7 +162,7 @@ class SetsOnGpu final : public GpuSets {
   }
 
  private:
-  static bool AreFew(size_t queries) { return queries <= 16; }
+  static bool AreFew(size_t queries) { return queries <= kFew; }
 
   gpu_sets::Thresholds thresholds() const {
     return {room_->at_least.data(), room_->overlaps.data(), room_->buckets.data()};

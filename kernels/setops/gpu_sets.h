@@ -52,6 +52,7 @@ class GpuSets {
   static constexpr size_t kLongestQuery = 254;  // an overlap fits a byte
   static constexpr size_t kMostBlocks = 65'536;
   static constexpr size_t kScanned = 128;  // queries at once
+  static constexpr size_t kFew = 16;       // queries of a call, which are searched for sooner
 
   // What a search has done.
   struct Counts {

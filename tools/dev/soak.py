@@ -7,6 +7,8 @@ usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--first=SEED] [--jobs=N] 
              (cycles: kills; doubled: documents that came back)
   images     collections of item sets, without servers, are killed while they change, are saved and
              searched, and while they are opened (cycles: kills; tests/soak/items)
+  sets       random searches in up to 10 million documents by both engines are compared with a plain
+             reference (cycles: batches of queries; operations: answers; tests/soak/sets)
   failpoint  a server dies, or a call of it fails, at each failpoint (cycles: of each of both)
   client     a worker, client or admin is killed in a push, a checkpoint, a restore (cycles: kills,
              spread evenly over nine kinds, "kills" in the JSON line)
@@ -48,6 +50,7 @@ PROGRAMS = {
     "kill": ("release", "strata-soak-kill", ["--kind=server"], 2000),
     "items": ("release", "strata-soak-kill", ["--kind=items"], 1000),
     "images": ("release", "strata-soak-items", ["--kind=kill"], 1000),
+    "sets": ("release", "strata-soak-sets", [], 2000),
     "failpoint": ("failpoints", "strata-soak-kill", ["--kind=failpoint"], 20),
     "client": ("release", "strata-soak-caller", [], 300),
     "flip": ("release", "strata-soak-flip", [], 500),
@@ -131,9 +134,9 @@ def soak_fuzz(cycles, jobs):
 
 def shares(kind, count, jobs):
     """What each instance of a kind's program does of `count`: their sum. Each instance of client has
-    its cycles go round all kinds of kills. links has times, of which no sum says anything."""
+    its cycles go round all kinds of kills. links has times, of which no sum says anything; sets takes all cores."""
     least = CALLER_KINDS if kind == "client" else 1
-    instances = 1 if kind in ("links", "sim") else max(1, min(count // least, max(2, jobs)))
+    instances = 1 if kind in ("links", "sets", "sim") else max(1, min(count // least, max(2, jobs)))
     return [count // instances + (one < count % instances) for one in range(instances)]
 
 

@@ -101,6 +101,26 @@ TEST(Recovery, ACollectionIsSearchedWhileItGrows) {
   EXPECT_GT(run.json["operations"], 0) << run.json;  // answers that were judged
 }
 
+TEST(Recovery, SearchesFindWhatAPlainSearchFinds) {
+  const SoakEnd run =
+      RunSoak("strata-soak-sets", {"--cycles=128", "--documents=3000"}, "--device=cpu");
+  EXPECT_EQ(run.end, ProcessEnd{0}) << run.errors;
+  ASSERT_TRUE(run.json.is_object()) << run.errors;
+  EXPECT_EQ(run.json["cycles"], 128);
+  EXPECT_EQ(run.json["documents"], 3000);
+  EXPECT_GT(run.json["operations"], 128 * 2) << run.json;
+  EXPECT_EQ(run.json["wrong"], 0) << run.errors;
+}
+
+TEST(Recovery, TheSoakFindsWrongAnswers) {
+  const SoakEnd run = RunSoak("strata-soak-sets", {"--cycles=1", "--documents=100", "--spoil=true"},
+                              "--device=cpu");
+  EXPECT_EQ(run.end, ProcessEnd{1}) << run.errors;
+  ASSERT_TRUE(run.json.is_object()) << run.errors;
+  EXPECT_EQ(run.json["wrong"], 1) << run.errors;
+  EXPECT_THAT(run.errors, HasSubstr("seed 1"));
+}
+
 // Two cycles of each kind of fault. After two of them the survivors go on.
 TEST(Recovery, HurtGroupsOfRanksNameWhoIsToBlame) {
   const SoakEnd run = RunSoak("strata-soak-links", {"--cycles=16", "--silence=2s"}, "--slack=60s");
