@@ -61,6 +61,7 @@ struct Costs {
   double counting_ratio = 1;
   double scanning_ratio = 1;
   std::vector<double> counting_ns = {};    // of each query
+  std::vector<double> candidates = {};     // likewise, that are offered to TopHits
   std::vector<double> candidates_ns = {};  // besides, with any engine
   double scan_ns = 0;                      // of `scanned` queries
   size_t scanned = 1;
@@ -130,8 +131,9 @@ void AddGroups(SearchEngine engine, std::span<const uint32_t> queries, size_t mo
                const Costs& costs, SearchPlan& plan) {
   for (size_t begin = 0; begin < queries.size(); begin += most) {
     const auto some = queries.subspan(begin, std::min(most, queries.size() - begin));
-    SearchPlan::Group group{engine, {some.begin(), some.end()}, 0};
+    SearchPlan::Group group{engine, {some.begin(), some.end()}};
     std::sort(group.queries.begin(), group.queries.end());
+    for (const uint32_t query : some) group.candidates += costs.candidates[query];
     group.estimate_ns = scans ? costs.ScanCall() + costs.Scanning(some) : costs.Counting(some);
     plan.groups.push_back(std::move(group));
   }
@@ -264,8 +266,10 @@ SearchPlan PlanSearch(const PlannedBlocks& blocks, const SetList& queries, const
     }
     cpu.counting_ns.push_back(cpu_ns);
     const double each = documents > 0 ? overlaps / documents : 0;
-    cpu.candidates_ns.push_back(rates.candidate_ns * CandidatesOf(documents, each, goal.k));
+    cpu.candidates.push_back(CandidatesOf(documents, each, goal.k));
+    cpu.candidates_ns.push_back(rates.candidate_ns * cpu.candidates.back());
     gpu.counting_ns.push_back(gpu_ns);
+    gpu.candidates.push_back(0);
     gpu.candidates_ns.push_back(rates.gpu.query_ns);
   }
   ScanWork scan;

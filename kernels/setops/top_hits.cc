@@ -38,11 +38,13 @@ bool TopHits::IsBetter(const Candidate& a, const Candidate& b) {
 void TopHits::KeepBest() {
   if (hits_.size() < goal_.k) return;
   if (goal_.k == 0) {
+    dropped_ += hits_.size();
     hits_.clear();
     return;
   }
   const auto last = hits_.begin() + static_cast<ptrdiff_t>(goal_.k - 1);
   std::nth_element(hits_.begin(), last, hits_.end(), IsBetter);
+  dropped_ += static_cast<uint64_t>(hits_.end() - (last + 1));
   hits_.erase(last + 1, hits_.end());
   if (IsLess(least_, hits_.back().similarity)) {
     least_ = hits_.back().similarity;

@@ -44,6 +44,8 @@ class TopHits {
     hits_.push_back({hit, Similarity(goal_.metric, hit.overlap, query_length_, hit.length)});
     if (hits_.size() >= room_) KeepBest();
   }
+  // How many documents were offered so far.
+  uint64_t offered() const { return dropped_ + hits_.size(); }
   // How many documents without a common token belong to the answer, once all others were offered.
   size_t StrangersWanted() const {
     return goal_.at_least.num == 0 && hits_.size() < goal_.k ? goal_.k - hits_.size() : 0;
@@ -64,6 +66,7 @@ class TopHits {
   const size_t room_;
   Fraction least_;  // similarity that can still be an answer
   std::vector<Candidate> hits_;
+  uint64_t dropped_ = 0;       // of those that were offered
   uint32_t times_raised_ = 1;  // of least_
   struct LeastOfLength {
     uint32_t raised = 0;  // the value of times_raised_ that `overlap` is of

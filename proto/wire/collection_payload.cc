@@ -21,6 +21,9 @@ constexpr uint64_t kIdSeed = 0x636f6c6c656374;  // "collect"
 constexpr size_t kTermsBytes = 40;              // before the ranges
 constexpr size_t kRangeBytes = 24;
 constexpr uint32_t kHasIds = 1;
+constexpr size_t kPartBytes = 96;  // of an explanation, before the engines
+constexpr size_t kEngineBytes = 56;
+constexpr uint32_t kGpuRefused = 1;
 
 // As they lie in the payload.
 constexpr uint64_t CollectionStatsReply::*kCounts[] = {
@@ -82,6 +85,15 @@ Result<std::vector<uint64_t>> ReadOffsets(const Frame& frame, uint32_t count, ui
                     of, i, offsets[i], offsets[i - 1]));
   }
   return offsets;
+}
+
+// That so many elements of a search explanation can follow.
+Status CheckRoom(std::string_view what, uint32_t count, size_t bytes_each,
+                 const ByteReader& reader) {
+  if (count <= reader.left() / bytes_each) return {};
+  return Invalid(
+      fmt::format("search explanation: {} {} announced, of {} bytes or more each, {} bytes follow",
+                  count, what, bytes_each, reader.left()));
 }
 
 }  // namespace
@@ -220,6 +232,90 @@ Result<SearchAnswer> DecodeAnswer(const Frame& offsets, const Frame& hits, uint3
   STRATA_ASSIGN(answer.offsets, ReadOffsets(offsets, count, hits.size() / kSearchHitBytes, "hits"));
   answer.hits = CopyOut<SearchHit>(hits);
   return answer;
+}
+
+Frame EncodeExplanation(const SearchExplanation& explanation) {
+  ByteWriter writer;
+  writer.Put(explanation.queries);
+  writer.Put(static_cast<uint32_t>(explanation.parts.size()));
+  writer.Put(explanation.waited_ns);
+  writer.Put(explanation.took_ns);
+  for (const SearchExplanation::Part& part : explanation.parts) {
+    writer.Put(part.blocks);
+    writer.Put(part.threads);
+    for (const uint64_t value : {part.documents, part.expected_ns, part.took_ns, part.planning_ns,
+                                 part.counting_ns, part.scanning_ns, part.gpu_ns}) {
+      writer.Put(value);
+    }
+    writer.Put(part.load_pieces);
+    writer.Put(part.is_gpu_refused ? kGpuRefused : 0);
+    writer.Put(part.load_expected_ns);
+    writer.Put(part.load_ns);
+    writer.Put(static_cast<uint32_t>(part.engines.size()));
+    writer.Put(uint32_t{0});
+    for (const SearchExplanation::Engine& engine : part.engines) {
+      writer.Put(engine.engine);
+      writer.Put(engine.queries);
+      writer.Put(engine.groups);
+      writer.Put(uint32_t{0});
+      for (const uint64_t value : {engine.expected_ns, engine.by_rates_ns, engine.took_ns,
+                                   engine.expected_candidates, engine.candidates}) {
+        writer.Put(value);
+      }
+    }
+  }
+  return writer.Take();
+}
+
+Result<SearchExplanation> DecodeExplanation(std::span<const std::byte> bytes) {
+  ByteReader reader(bytes);
+  SearchExplanation explanation;
+  explanation.queries = reader.Get<uint32_t>();
+  const auto parts = reader.Get<uint32_t>();
+  explanation.waited_ns = reader.Get<uint64_t>();
+  explanation.took_ns = reader.Get<uint64_t>();
+  STRATA_TRY(CheckRoom("parts", parts, kPartBytes, reader));
+  for (uint32_t i = 0; i < parts; ++i) {
+    SearchExplanation::Part& part = explanation.parts.emplace_back();
+    part.blocks = reader.Get<uint32_t>();
+    part.threads = reader.Get<uint32_t>();
+    for (uint64_t* const value :
+         {&part.documents, &part.expected_ns, &part.took_ns, &part.planning_ns, &part.counting_ns,
+          &part.scanning_ns, &part.gpu_ns}) {
+      *value = reader.Get<uint64_t>();
+    }
+    part.load_pieces = reader.Get<uint32_t>();
+    const auto flags = reader.Get<uint32_t>();
+    part.load_expected_ns = reader.Get<uint64_t>();
+    part.load_ns = reader.Get<uint64_t>();
+    const auto engines = reader.Get<uint32_t>();
+    const auto zero = reader.Get<uint32_t>();
+    if ((flags & ~kGpuRefused) != 0 || zero != 0) {
+      return Invalid(
+          fmt::format("search explanation: expected flags 0 or {} and 0 behind the "
+                      "number of engines of part {}, found {} and {}",
+                      kGpuRefused, i, flags, zero));
+    }
+    part.is_gpu_refused = flags != 0;
+    STRATA_TRY(CheckRoom("engines", engines, kEngineBytes, reader));
+    for (uint32_t j = 0; j < engines; ++j) {
+      SearchExplanation::Engine& engine = part.engines.emplace_back();
+      engine.engine = reader.Get<uint32_t>();
+      engine.queries = reader.Get<uint32_t>();
+      engine.groups = reader.Get<uint32_t>();
+      if (const auto unused = reader.Get<uint32_t>(); unused != 0) {
+        return Invalid(fmt::format(
+            "search explanation: expected 0 behind engine {} of part {}, found {}", j, i, unused));
+      }
+      for (uint64_t* const value : {&engine.expected_ns, &engine.by_rates_ns, &engine.took_ns,
+                                    &engine.expected_candidates, &engine.candidates}) {
+        *value = reader.Get<uint64_t>();
+      }
+    }
+  }
+  if (reader.ok() && reader.left() == 0) return explanation;
+  return Invalid(
+      fmt::format("search explanation: {} bytes are not those of {} parts", bytes.size(), parts));
 }
 
 // A search asks all lanes: its queries count once, as the lane has them that was asked most.

@@ -78,10 +78,53 @@ struct SearchAnswer {
 Frame EncodeHits(std::span<const SearchHit> hits);
 Result<SearchAnswer> DecodeAnswer(const Frame& offsets, const Frame& hits, uint32_t count);
 
+// A reply to a SEARCH with the flag full has one more frame: what the lane's planner chose for the
+// batch that the request was answered in, beside what happened. Nanoseconds.
+struct SearchExplanation {
+  static constexpr uint64_t kNone = UINT64_MAX;
+  struct Engine {
+    uint32_t engine = 0;  // by its number in docs/protocol.md
+    uint32_t queries = 0;
+    uint32_t groups = 0;               // that they were searched in
+    uint64_t expected_ns = 0;          // of processors, summed, or of the GPU,
+    uint64_t by_rates_ns = 0;          // without regard to what the engine took of late,
+    uint64_t took_ns = 0;              // and in fact
+    uint64_t expected_candidates = 0;  // documents that are looked at closely; 0 on a GPU,
+    uint64_t candidates = 0;           // and in fact
+    friend bool operator==(const Engine&, const Engine&) = default;
+  };
+  // Documents that are searched at once.
+  struct Part {
+    uint32_t blocks = 0;
+    uint32_t threads = 0;
+    uint64_t documents = 0;
+    uint64_t expected_ns = 0;
+    uint64_t took_ns = 0;
+    uint64_t planning_ns = 0;  // of these
+    // Of one engine alone, as expected.
+    uint64_t counting_ns = 0, scanning_ns = 0;
+    uint64_t gpu_ns = kNone;        // kNone: no GPU can answer them
+    uint32_t load_pieces = 0;       // in which documents were brought to a GPU for this search
+    bool is_gpu_refused = false;    // a GPU was chosen, and had no memory for it
+    uint64_t load_expected_ns = 0;  // of the part's time, to bring them there,
+    uint64_t load_ns = 0;           // and in fact
+    std::vector<Engine> engines = {};
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+
+  uint32_t queries = 0;    // of the batch, those of the request among them
+  uint64_t waited_ns = 0;  // the request, until the batch began
+  uint64_t took_ns = 0;    // the batch
+  std::vector<Part> parts = {};
+  friend bool operator==(const SearchExplanation&, const SearchExplanation&) = default;
+};
+Frame EncodeExplanation(const SearchExplanation& explanation);
+Result<SearchExplanation> DecodeExplanation(std::span<const std::byte> bytes);
+
 // COLLECTION_STATS, of the lane's part.
 struct CollectionStatsReply {
   uint64_t documents = 0, segments = 0, dead = 0, bytes = 0, merges = 0, log_bytes = 0;
-  uint64_t upserts = 0, deletes = 0;  // since the server's start
+  uint64_t upserts = 0, deletes = 0;  // asked for since the server's start
   uint64_t queries = 0, batches = 0;  // likewise: queries, and searches that answered them
   uint64_t search_ns = 0;             // likewise: that those searches took
   // Segments that are in a GPU's memory, that found no room there, and bytes that the former take.

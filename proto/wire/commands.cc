@@ -5,7 +5,7 @@
 namespace strata::wire {
 namespace {
 
-constexpr std::array<CommandInfo, 30> kCommands = {{
+constexpr std::array<CommandInfo, 31> kCommands = {{
     // command, name, writes, request frames, reply frames: least, most
     {Command::kHello, "HELLO", false, 1, 1, 2},
     {Command::kShardMap, "SHARD_MAP", false, 0, 1, 1},
@@ -35,8 +35,9 @@ constexpr std::array<CommandInfo, 30> kCommands = {{
     {Command::kListCollections, "LIST_COLLECTIONS", false, 0, 1, 1},
     {Command::kChangeItems, "CHANGE_ITEMS", true, 1, 0, 0},
     {Command::kReadItems, "READ_ITEMS", false, 1, 1, 1},
-    {Command::kSearch, "SEARCH", false, 3, 2, 2},
+    {Command::kSearch, "SEARCH", false, 3, 2, 3},
     {Command::kCollectionStats, "COLLECTION_STATS", false, 0, 1, 1},
+    {Command::kScanItems, "SCAN_ITEMS", false, 0, 1, 1},
 }};
 
 }  // namespace

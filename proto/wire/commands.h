@@ -35,9 +35,10 @@
 //   LIST_COLLECTIONS   -                         one frame: definitions, one after the other
 //   CHANGE_ITEMS       changes of a collection   -
 //   READ_ITEMS         ids u64                   changes that put the documents in
-//   SEARCH             terms, offsets u64,       offsets u64, hits 16 bytes each
-//                      tokens u32
+//   SEARCH             terms, offsets u64,       offsets u64, hits 16 bytes each; with the
+//                      tokens u32                flag full also how they were found
 //   COLLECTION_STATS   - (header: table)         collection stats
+//   SCAN_ITEMS         - (cursor, count)         changes that put the documents in
 // (number): of the checkpoint, in the header's `cursor`. Several descriptions or attachments in one
 // frame are a list of blocks (EncodeBlocks), in the order of the shard map's lanes.
 // Any reply whose status is not OK has one frame: the error's text, UTF-8, at most 4,096 bytes.

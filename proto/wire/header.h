@@ -57,6 +57,7 @@ enum class Command : uint16_t {
   kReadItems = 84,
   kSearch = 85,
   kCollectionStats = 86,
+  kScanItems = 88,
 };
 
 enum Flags : uint32_t {
@@ -69,7 +70,8 @@ enum Flags : uint32_t {
                              // TRIM_LOG: all lanes have, old checkpoints may go;
                              // LIST_CHECKPOINTS: damaged ones too, in a second frame;
                              // HELLO: the lanes' other endpoints too, in a second frame;
-                             // ERASE: answer with the number of rows that went
+                             // ERASE: answer with the number of rows that went;
+                             // SEARCH: say how the answer was found, in a third frame
   kFlagsKnown = (1U << 5) - 1,
 };
 

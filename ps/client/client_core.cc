@@ -179,8 +179,10 @@ void ClientCore::Exchange(LaneMessages messages, LaneCallDone done, TimeNs now) 
       requests.push_back(
           TableRequest(call, messages.command, TableId{messages.collection}, part.lane));
       Request& request = *requests.back();
+      request.header.flags |= part.flags;
       request.header.ack = messages.ack;
       request.header.count = part.count;
+      request.header.cursor = part.cursor;
       request.payload = part.payload;
       request.bytes += MessageBytes(part.payload) + part.reply_bytes;
       request.reply_at = i;

@@ -20,6 +20,7 @@ constexpr size_t kReadIds = 4096;
 constexpr size_t kSearchQueries = 256;
 constexpr size_t kSearchTokens = size_t{256} << 10;
 constexpr size_t kSearchReplyBytes = size_t{4} << 20;
+constexpr size_t kPageBytes = size_t{1} << 20;
 constexpr size_t kUnknownReplyBytes = size_t{64} << 10;  // of a query for all that are alike enough
 
 std::string Named(const std::string& name) { return fmt::format("collection '{}'", name); }
@@ -101,6 +102,17 @@ size_t EndOfMessage(const SetList& queries, size_t begin, const SearchGoal& goal
     ++end;
   }
   return end;
+}
+
+// Behind those that there are.
+Status TakeDocuments(const wire::Received& reply, std::vector<Document>* documents) {
+  if (reply.payload[0].size() == 0) return {};
+  auto items = format::DecodeItemChanges(reply.payload[0].bytes());
+  if (!items.ok()) return items.status().Prefixed("documents in a reply");
+  for (format::ItemChange& item : *items) {
+    documents->push_back({item.id, std::move(item.tokens), std::move(item.attributes)});
+  }
+  return {};
 }
 
 }  // namespace
@@ -267,22 +279,35 @@ Result<std::vector<Document>> Collections::Get(const std::string& name,
   if (!replies.ok()) return replies.status().Prefixed(Named(name));
   std::vector<Document> found;
   for (const wire::Received& reply : *replies) {
-    if (reply.payload[0].size() == 0) continue;
-    auto items = format::DecodeItemChanges(reply.payload[0].bytes());
-    if (!items.ok()) return items.status().Prefixed(Named(name) + ": documents in a reply");
-    for (format::ItemChange& item : *items) {
-      found.push_back({item.id, std::move(item.tokens), std::move(item.attributes)});
-    }
+    STRATA_TRY(TakeDocuments(reply, &found).Prefixed(Named(name)));
   }
   std::ranges::sort(found, {}, &Document::id);
   return found;
 }
 
+Result<DocumentPage> Collections::ScanLane(const std::string& name, uint16_t lane, uint64_t cursor,
+                                           TimeNs deadline) {
+  Result<std::vector<wire::Received>> replies =
+      caller_.Exchange({.command = Command::kScanItems,
+                        .collection = wire::CollectionIdOf(name),
+                        .parts = {{.lane = lane, .cursor = cursor, .reply_bytes = kPageBytes}},
+                        .deadline = deadline});
+  if (!replies.ok()) return replies.status().Prefixed(Named(name));
+  const wire::Received& reply = replies->front();
+  DocumentPage page{.cursor = reply.header.cursor, .done = reply.header.is(wire::kFlagDone)};
+  STRATA_TRY(TakeDocuments(reply, &page.documents).Prefixed(Named(name)));
+  if (page.done || page.cursor > cursor) return page;
+  return Failed(fmt::format(
+      "{}: server {} lane {} answered a page from {} on with one that ends at "
+      "{}, and says that there are more",
+      Named(name), map_.lanes[lane].server, map_.lanes[lane].lane, cursor, page.cursor));
+}
+
 Result<std::vector<std::vector<Hit>>> Collections::Search(const std::string& name,
                                                           const SetList& queries,
                                                           const SearchGoal& goal,
-                                                          const ItemFilter& filter,
-                                                          TimeNs deadline) {
+                                                          const ItemFilter& filter, TimeNs deadline,
+                                                          std::vector<LaneExplanation>* explained) {
   STRATA_TRY(CheckGoal(goal).Prefixed(Named(name)));
   SetLists sets;
   for (size_t i = 0; i < queries.size(); ++i) sets.Add(queries[i]);
@@ -306,6 +331,7 @@ Result<std::vector<std::vector<Hit>>> Collections::Search(const std::string& nam
         (goal.k == SearchGoal::kAll ? kUnknownReplyBytes : goal.k * wire::kSearchHitBytes);
     for (uint16_t lane = 0; lane < lanes; ++lane) {
       messages.parts.push_back({.lane = lane,
+                                .flags = explained != nullptr ? uint32_t{wire::kFlagFull} : 0,
                                 .count = static_cast<uint32_t>(end - begin),
                                 .reply_bytes = reply,
                                 .payload = payload});
@@ -321,6 +347,14 @@ Result<std::vector<std::vector<Hit>>> Collections::Search(const std::string& nam
     const wire::Received& reply = (*replies)[part];
     const auto answer = wire::DecodeAnswer(reply.payload[0], reply.payload[1], reply.header.count);
     if (!answer.ok()) return answer.status().Prefixed(Named(name) + ": the answer to a search");
+    if (explained != nullptr) {
+      // For each of a message's queries all lanes are asked.
+      auto& of_lane = explained->emplace_back(
+          LaneExplanation{map_.lanes[part % lanes], reply.header.count, std::nullopt});
+      if (reply.payload.size() > 2) {
+        STRATA_ASSIGN(of_lane.explanation, wire::DecodeExplanation(reply.payload[2].bytes()));
+      }
+    }
     for (uint32_t i = 0; i < reply.header.count; ++i) {
       auto& of_query = answers[begins[part] + i].emplace_back();
       for (uint64_t at = answer->offsets[i]; at < answer->offsets[i + 1]; ++at) {
@@ -346,6 +380,19 @@ Result<std::vector<wire::CollectionStatsReply>> Collections::StatsByLane(const s
     STRATA_ASSIGN(by_lane.emplace_back(), wire::DecodeCollectionStats(reply.payload[0].bytes()));
   }
   return by_lane;
+}
+
+Result<std::vector<Collections::LaneMark>> Collections::MarksByLane(const std::string& name,
+                                                                    TimeNs deadline) {
+  Result<std::vector<wire::Received>> replies =
+      AskAll(Command::kCollectionStats, name, {}, deadline);
+  if (!replies.ok()) return replies.status().Prefixed(Named(name));
+  std::vector<LaneMark> marks;
+  for (const wire::Received& reply : *replies) {
+    STRATA_ASSIGN(const auto stats, wire::DecodeCollectionStats(reply.payload[0].bytes()));
+    marks.push_back({reply.header.incarnation, stats.upserts + stats.deletes, stats.documents});
+  }
+  return marks;
 }
 
 Result<wire::CollectionStatsReply> Collections::Stats(const std::string& name, TimeNs deadline) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,13 @@ struct CollectionSpec {
 
 // kInvalid says what is wrong with a name, or with the attributes' number or names.
 Status ValidateCollectionSpec(const CollectionSpec& spec);
+
+// How a lane came to a part of a search's answers.
+struct LaneExplanation {
+  wire::LaneName lane;
+  uint32_t queries = 0;                                // that it was asked
+  std::optional<wire::SearchExplanation> explanation;  // none: its server is too old to say
+};
 
 // Thread-safe when its caller is, which outlives it. Calls block, and one caller serves any number
 // of threads at a time. Errors name the collection, and where a server answered, that and its lane:
@@ -56,12 +64,29 @@ class Collections {
   Result<std::vector<Document>> Get(const std::string& name, std::span<const DocumentId> ids,
                                     TimeNs deadline = kNever);
 
+  // The documents of a lane, by its place in the shard map, page by page: from `cursor` on, 0 at
+  // first. Over all pages one that is there all the time comes just once, whatever becomes of
+  // others.
+  Result<DocumentPage> ScanLane(const std::string& name, uint16_t lane, uint64_t cursor,
+                                TimeNs deadline = kNever);
+
   // The answer to each query, best first, equally alike ones by smaller id: of all documents whose
   // Upsert had returned when it began. Tokens of a query in any order, repeats count once.
+  // `explained` may be null; one for each message to a lane.
   Result<std::vector<std::vector<Hit>>> Search(const std::string& name, const SetList& queries,
                                                const SearchGoal& goal,
                                                const ItemFilter& filter = {},
-                                               TimeNs deadline = kNever);
+                                               TimeNs deadline = kNever,
+                                               std::vector<LaneExplanation>* explained = nullptr);
+
+  // Of each lane, in the order of the shard map: the same as long as no document changes there.
+  struct LaneMark {
+    uint64_t incarnation = 0;  // of its server
+    uint64_t changes = 0;      // that were asked for since its start
+    uint64_t documents = 0;
+    friend bool operator==(const LaneMark&, const LaneMark&) = default;
+  };
+  Result<std::vector<LaneMark>> MarksByLane(const std::string& name, TimeNs deadline = kNever);
 
   // Of each lane, in the order of the shard map.
   Result<std::vector<wire::CollectionStatsReply>> StatsByLane(const std::string& name,

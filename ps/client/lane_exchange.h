@@ -15,8 +15,10 @@ namespace strata {
 // They are sent again as operations on tables are: writes under the same sequence.
 struct LaneMessages {
   struct Part {
-    uint16_t lane = 0;       // index in the shard map
+    uint16_t lane = 0;  // index in the shard map
+    uint32_t flags = 0;
     uint32_t count = 0;      // what the header says of the payload
+    uint64_t cursor = 0;     // of a page
     size_t reply_bytes = 0;  // about what is asked for
     Message payload = {};
   };

@@ -1,4 +1,4 @@
-// CREATE_COLLECTION, DROP_COLLECTION, LIST_COLLECTIONS, CHANGE_ITEMS, READ_ITEMS and
+// CREATE_COLLECTION, DROP_COLLECTION, LIST_COLLECTIONS, CHANGE_ITEMS, READ_ITEMS, SCAN_ITEMS and
 // COLLECTION_STATS: this lane's part of each collection.
 #include <fmt/format.h>
 
@@ -11,6 +11,9 @@ namespace strata {
 namespace {
 
 constexpr size_t kReplyBytesMax = wire::kMessageBytesMax - wire::kHeaderBytes;
+// Of a page: what others wait for meanwhile.
+constexpr size_t kPageDocuments = 4096;
+constexpr size_t kPageBytes = size_t{1} << 20;
 
 Result<wire::CollectionDefinition> DecodeDefinition(const Request& request) {
   STRATA_ASSIGN(std::vector<wire::CollectionDefinition> definitions,
@@ -50,6 +53,14 @@ Result<std::vector<format::ItemChange>> DecodeChanges(const Request& request) {
                                changes->size()));
   }
   return changes;
+}
+
+void AppendDocument(Document document, std::vector<std::byte>* to) {
+  format::AppendItemChange({.is_upsert = true,
+                            .id = document.id,
+                            .tokens = std::move(document.tokens),
+                            .attributes = std::move(document.attributes)},
+                           to);
 }
 
 // The instance of a collection that is made now.
@@ -184,16 +195,29 @@ void HandleReadItems(LaneState& lane, Request request) {
                                                 "reply; ask for fewer at a time",
                                                 ids->size(), kReplyBytesMax)));
     }
-    format::AppendItemChange({.is_upsert = true,
-                              .id = id,
-                              .tokens = std::move(document->tokens),
-                              .attributes = std::move(document->attributes)},
-                             &found);
+    AppendDocument(std::move(*document), &found);
     ++count;
   }
   wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
   header.count = count;
   lane.ReplyWith(to.peer, header, {Frame::Own(std::move(found))});
+}
+
+void HandleScanItems(LaneState& lane, Request request) {
+  const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header.table);
+  if (!collection.ok()) return lane.Reply(request.reply_to(), collection.status());
+  const size_t wanted = request.header.count == 0 ? kPageDocuments : request.header.count;
+  DocumentPage page =
+      (*collection)
+          ->set()
+          .Scan(request.header.cursor, std::min(wanted, kPageDocuments), kPageBytes);
+  std::vector<std::byte> found;
+  wire::Header header = wire::ReplyHeader(request.header, lane.incarnation());
+  header.count = static_cast<uint32_t>(page.documents.size());
+  header.cursor = page.cursor;
+  if (page.done) header.flags |= wire::kFlagDone;
+  for (Document& document : page.documents) AppendDocument(std::move(document), &found);
+  lane.ReplyWith(request.peer, header, {Frame::Own(std::move(found))});
 }
 
 void HandleCollectionStats(LaneState& lane, Request request) {

@@ -154,6 +154,8 @@ void Dispatch(LaneState& lane, Request request) {
       return HandleListCollections(lane, std::move(request));
     case wire::Command::kReadItems:
       return HandleReadItems(lane, std::move(request));
+    case wire::Command::kScanItems:
+      return HandleScanItems(lane, std::move(request));
     case wire::Command::kSearch:
       return HandleSearch(lane, std::move(request));
     case wire::Command::kCollectionStats:

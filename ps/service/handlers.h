@@ -29,6 +29,7 @@ void HandleStats(LaneState& lane, Request request);
 void HandleControl(LaneState& lane, Request request);
 void HandleListCollections(LaneState& lane, Request request);
 void HandleReadItems(LaneState& lane, Request request);
+void HandleScanItems(LaneState& lane, Request request);
 void HandleCollectionStats(LaneState& lane, Request request);
 // It waits until BeginSearches.
 void HandleSearch(LaneState& lane, Request request);

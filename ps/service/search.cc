@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ps/service/handlers.h"
+#include "ps/service/search_explanation.h"
 
 namespace strata {
 namespace {
@@ -18,6 +19,7 @@ struct Batch {
   SearchGoal goal;
   ItemFilter filter;
   Result<std::vector<std::vector<Hit>>> found = Internal("not searched");
+  std::vector<SearchReport> reports;
   TimeNs took = 0;
 };
 
@@ -65,7 +67,10 @@ Status CheckAnswerFits(const wire::SearchTerms& terms, uint32_t queries) {
 }
 
 Result<WaitingSearch> Look(LaneState& lane, const Request& request) {
-  WaitingSearch search{.to = request.reply_to(), .deadline = request.deadline};
+  WaitingSearch search{.to = request.reply_to(),
+                       .deadline = request.deadline,
+                       .arrived = request.now,
+                       .explain = request.header.is(wire::kFlagFull)};
   STRATA_ASSIGN(search.collection, lane.FindCollection(request.header.table));
   search.terms = request.payload[0];
   STRATA_ASSIGN(const wire::SearchTerms terms, wire::DecodeSearchTerms(search.terms.bytes()));
@@ -93,19 +98,23 @@ void Search(Batch& batch, const Clock& clock) {
       queries.Add(std::span(tokens).subspan(offsets[i - 1], offsets[i] - offsets[i - 1]));
     }
   }
-  batch.found =
-      batch.searches.front().collection->set().Search(queries.view(), batch.goal, batch.filter);
+  const bool explain = std::ranges::any_of(batch.searches, &WaitingSearch::explain);
+  batch.found = batch.searches.front().collection->set().Search(
+      queries.view(), batch.goal, batch.filter, explain ? &batch.reports : nullptr);
   batch.took = clock.Now() - begin;
 }
 
-void Answer(LaneState& lane, const ReplyTo& to, std::span<const std::vector<Hit>> found) {
+// `explanation`: how it was found; none: nobody asked.
+void Answer(LaneState& lane, const ReplyTo& to, std::span<const std::vector<Hit>> found,
+            const std::optional<Frame>& explanation) {
   std::vector<uint64_t> offsets = {0};
   std::vector<wire::SearchHit> hits;
   for (const std::vector<Hit>& of_query : found) {
     for (const Hit& hit : of_query) hits.push_back({hit.id, hit.overlap, hit.length});
     offsets.push_back(hits.size());
   }
-  const size_t bytes = hits.size() * wire::kSearchHitBytes + offsets.size() * sizeof(uint64_t);
+  const size_t bytes = hits.size() * wire::kSearchHitBytes + offsets.size() * sizeof(uint64_t) +
+                       (explanation ? explanation->size() : 0);
   if (bytes > kReplyBytesMax) {
     return lane.Reply(
         to, Invalid(fmt::format("{} documents are alike enough, {} bytes, and a reply holds {}; "
@@ -114,15 +123,24 @@ void Answer(LaneState& lane, const ReplyTo& to, std::span<const std::vector<Hit>
                                 hits.size(), bytes, kReplyBytesMax)));
   }
   const wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
-  lane.ReplyWith(to.peer, header, {wire::EncodeOffsets(offsets), wire::EncodeHits(hits)});
+  Message payload = {wire::EncodeOffsets(offsets), wire::EncodeHits(hits)};
+  if (explanation) payload.push_back(*explanation);
+  lane.ReplyWith(to.peer, header, std::move(payload));
 }
 
 void Finish(LaneState& lane, const Batch& batch) {
+  uint32_t all = 0;
+  for (const WaitingSearch& search : batch.searches) all += search.to.request.count;
   size_t begin = 0;
   for (const WaitingSearch& search : batch.searches) {
     const size_t queries = search.to.request.count;
     if (batch.found.ok()) {
-      Answer(lane, search.to, std::span(*batch.found).subspan(begin, queries));
+      std::optional<Frame> explanation;
+      if (search.explain) {
+        explanation =
+            wire::EncodeExplanation(ExplanationOf(batch.reports, all, search.waited, batch.took));
+      }
+      Answer(lane, search.to, std::span(*batch.found).subspan(begin, queries), explanation);
     } else {
       lane.Reply(search.to, batch.found.status());
     }
@@ -168,6 +186,7 @@ void BeginSearches(LaneState& lane, TimeNs now) {
       lane.searches.End(0, 0);
       continue;
     }
+    for (WaitingSearch& search : batch->searches) search.waited = now - search.arrived;
     // They have been looked at.
     const wire::SearchTerms terms =
         wire::DecodeSearchTerms(batch->searches.front().terms.bytes()).value();

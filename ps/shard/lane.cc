@@ -33,7 +33,8 @@ bool RoutesByMap(wire::Command command) {
          command == wire::Command::kPushPull || command == wire::Command::kPut ||
          command == wire::Command::kErase || command == wire::Command::kScan ||
          command == wire::Command::kPrefetch || command == wire::Command::kChangeItems ||
-         command == wire::Command::kReadItems || command == wire::Command::kSearch;
+         command == wire::Command::kReadItems || command == wire::Command::kScanItems ||
+         command == wire::Command::kSearch;
 }
 
 }  // namespace

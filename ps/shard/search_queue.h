@@ -18,6 +18,9 @@ namespace strata {
 struct WaitingSearch {
   ReplyTo to;
   TimeNs deadline = kNever;
+  TimeNs arrived = 0;
+  TimeNs waited = 0;     // until its batch began
+  bool explain = false;  // say how the answer was found
   std::shared_ptr<Collection> collection = {};
   Frame terms = {};  // as they came: those with the same bytes are searched together
   wire::SearchQueries queries = {};

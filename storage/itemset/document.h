@@ -18,6 +18,13 @@ struct Document {
   friend bool operator==(const Document&, const Document&) = default;
 };
 
+// Some of a collection's documents, in an order that is the collection's own and never changes.
+struct DocumentPage {
+  std::vector<Document> documents = {};  // tokens ascend
+  uint64_t cursor = 0;                   // where the next page begins
+  bool done = false;                     // there is none
+};
+
 struct ItemSetSpec {
   static constexpr size_t kMostAttributes = 64;
   static constexpr size_t kMostTokens = 1 << 20;  // of a document or a query

@@ -190,6 +190,43 @@ std::optional<Document> ItemSet::Get(DocumentId id) const {
   return segment->At(place);
 }
 
+DocumentPage ItemSet::Scan(uint64_t cursor, size_t most, size_t bytes_max) const {
+  struct Place {
+    uint64_t hash = 0;
+    std::shared_ptr<const Segment> segment = nullptr;
+    uint32_t at = 0;
+    std::shared_ptr<const Document> of_tail = nullptr;  // then there is no segment
+  };
+  std::vector<Place> places;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [hash, location] : locations_.From(cursor, most)) {
+      if (location.slot == kTailSlot) {
+        places.push_back({.hash = hash, .of_tail = tail_[location.place]});
+      } else {
+        places.push_back({hash, held_[location.slot].segment, location.place, nullptr});
+      }
+    }
+  }
+  DocumentPage page;
+  page.done = places.size() < most;
+  size_t bytes = 0;
+  for (const Place& place : places) {
+    if (bytes >= bytes_max && !page.documents.empty()) {
+      page.done = false;
+      break;
+    }
+    page.documents.push_back(place.segment != nullptr ? place.segment->At(place.at)
+                                                      : *place.of_tail);
+    const Document& document = page.documents.back();
+    bytes += document.tokens.size() * sizeof(Token) + document.attributes.size() * sizeof(int64_t) +
+             sizeof(Document);
+    page.cursor = place.hash + 1;
+  }
+  if (page.cursor == 0) page.done = true;  // none, or the last hash that there is
+  return page;
+}
+
 ItemSet::View ItemSet::Look() const {
   View view;
   const std::lock_guard lock(mutex_);

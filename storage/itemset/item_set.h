@@ -84,6 +84,10 @@ class ItemSet {
   // Whether there was one.
   bool Delete(DocumentId id);
   std::optional<Document> Get(DocumentId id) const;
+  // From `cursor` on, 0 at first: at most `most` documents, at least 1, and no more than about
+  // `bytes_max` bytes of them, at least one if there is one. A page is of one moment; over several
+  // a document that is there all the time, whatever becomes of others, comes just once.
+  DocumentPage Scan(uint64_t cursor, size_t most, size_t bytes_max) const;
 
   // The answer to each query, best first. Tokens of a query in any order, repeats count once.
   // kInvalid: what the filter or a query asks for there is not. `reports` may be null; one for each

@@ -1,5 +1,7 @@
 #include "storage/itemset/locations.h"
 
+#include <algorithm>
+
 #include "base/status.h"
 
 namespace strata {
@@ -71,6 +73,42 @@ void Locations::Erase(DocumentId id) {
   shard.entries[hole] = kNone;
   --shard.used;
   --size_;
+}
+
+// Entries stand at their home or behind it, with no free one between, and homes rise with the hash:
+// who comes to a free entry has seen all whose homes are before it. What found no room at the end
+// stands at the front, before its home.
+void Locations::FromShard(const Shard& shard, uint64_t from, size_t most,
+                          std::vector<Found>* found) const {
+  const size_t count = shard.entries.size();
+  const auto look = [&](size_t at, bool is_at_front) {
+    const uint32_t entry = shard.entries[at];
+    const uint64_t hash = Mix64(IdOf(entry));
+    if (hash < from || (HomeOf(hash, count) > at) != is_at_front) return;
+    found->push_back(
+        {hash, {static_cast<uint16_t>(entry >> 16), static_cast<uint16_t>(entry & 0xFFFF)}});
+  };
+  for (size_t at = HomeOf(from, count); at < count; ++at) {
+    if (shard.entries[at] != kNone) {
+      look(at, false);
+    } else if (found->size() >= most) {
+      return;
+    }
+  }
+  for (size_t at = 0; shard.entries[at] != kNone; ++at) look(at, true);
+}
+
+std::vector<Locations::Found> Locations::From(uint64_t from, size_t most) const {
+  std::vector<Found> found;
+  for (size_t number = from >> (64 - kShardBits); number < shards_.size() && found.size() < most;
+       ++number) {
+    const auto begin = static_cast<ptrdiff_t>(found.size());
+    const uint64_t first = uint64_t{number} << (64 - kShardBits);
+    FromShard(shards_[number], std::max(from, first), most, &found);
+    std::ranges::sort(found.begin() + begin, found.end(), {}, &Found::hash);
+  }
+  if (found.size() > most) found.resize(most);
+  return found;
 }
 
 void Locations::Grow(Shard& shard) {

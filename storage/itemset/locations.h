@@ -33,6 +33,14 @@ class Locations {
   void Put(DocumentId id, Location location);
   void Erase(DocumentId id);
 
+  struct Found {
+    uint64_t hash = 0;  // Mix64 of its id, which no other id has
+    Location location;
+  };
+  // The first `most` documents whose hash is `from` or more, by rising hash; fewer: there are no
+  // more. Takes the time of these, whatever else there is.
+  std::vector<Found> From(uint64_t from, size_t most) const;
+
   size_t size() const { return size_; }
   size_t bytes() const;
 
@@ -52,6 +60,7 @@ class Locations {
   // The entry of the id, or the free one where it would be.
   size_t Search(const Shard& shard, DocumentId id, uint64_t hash) const;
   void Grow(Shard& shard);
+  void FromShard(const Shard& shard, uint64_t from, size_t most, std::vector<Found>* found) const;
 
   std::vector<const DocumentId*> ids_;
   std::vector<Shard> shards_;

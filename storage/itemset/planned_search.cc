@@ -25,6 +25,7 @@ struct Piece {
   std::vector<TopHits> hits;           // of each query, if it is all of them,
   std::vector<std::vector<Hit>> best;  // or else the best
   size_t passed_along = 0;             // queries that began with a threshold of another piece
+  uint64_t offered = 0;                // to `hits`
   double took_ns = 0;                  // of processors
   double passed_ns = 0;                // meanwhile
 };
@@ -100,6 +101,7 @@ void SearchPiece(const SearchPlan::Group& group, std::span<const AllowedBlock> b
       }
     }
   }
+  for (const TopHits& hits : piece.hits) piece.offered += hits.offered();
   if (piece.is_all) return;
   for (size_t i = 0; i < tokens.size(); ++i) {
     piece.best.push_back(piece.hits[i].Take());
@@ -128,6 +130,7 @@ void SearchOnCpu(std::span<const AllowedBlock> blocks, const SetList& queries,
   std::vector<std::vector<Found>> of_query(queries.size());
   for (Piece& piece : pieces) {
     report.took_ns[piece.group] += piece.took_ns;
+    report.candidates[piece.group] += piece.offered;
     report.threads_ns += piece.took_ns;
     report.passed_ns += piece.passed_ns;
     report.passed_along += piece.passed_along;
@@ -148,10 +151,6 @@ void SearchOnCpu(std::span<const AllowedBlock> blocks, const SetList& queries,
     }
     answers[query] = TakeAnswer(blocks, best);
   });
-}
-
-bool IsOfGpu(SearchEngine engine) {
-  return engine == SearchEngine::kGpuCounting || engine == SearchEngine::kGpuScanning;
 }
 
 // Group after group.
@@ -183,6 +182,10 @@ Status SearchOnGpu(std::span<const AllowedBlock> blocks, bool is_all, const SetL
   return {};
 }
 
+bool IsOfGpu(const SearchPlan& plan) {
+  return !plan.groups.empty() && strata::IsOfGpu(plan.groups[0].engine);
+}
+
 std::string Milliseconds(double ns) { return fmt::format("{:.3f} ms", ns / 1e6); }
 
 }  // namespace
@@ -206,12 +209,13 @@ Result<Answers> SearchAsPlanned(std::span<const AllowedBlock> blocks, bool is_al
   rates.ratios = of.ratios.of_engines;
   of.plan = PlanSearch(planned_for, queries, goal, rates, means.threads);
   of.took_ns.resize(of.plan.groups.size());
+  of.candidates.resize(of.plan.groups.size());
   const TimeNs planned = means.clock->Now();
   of.planning_ns = static_cast<double>(planned - begin);
 
   Answers answers(queries.size());
   bool is_done = queries.size() == 0;
-  if (!of.plan.groups.empty() && IsOfGpu(of.plan.groups[0].engine)) {
+  if (IsOfGpu(of.plan)) {
     of.gpu_refused = SearchOnGpu(blocks, is_all, queries, goal, means, of, answers);
     is_done = of.gpu_refused.ok();
     if (!is_done && of.gpu_refused.code() != StatusCode::kRefused) return of.gpu_refused;
@@ -221,6 +225,7 @@ Result<Answers> SearchAsPlanned(std::span<const AllowedBlock> blocks, bool is_al
       planned_for.gpu_has_all = false;
       of.plan = PlanSearch(planned_for, queries, goal, rates, means.threads);
       of.took_ns.assign(of.plan.groups.size(), 0);
+      of.candidates.assign(of.plan.groups.size(), 0);
     }
     SearchOnCpu(blocks, queries, goal, means, of, answers);
   }
@@ -229,32 +234,55 @@ Result<Answers> SearchAsPlanned(std::span<const AllowedBlock> blocks, bool is_al
   return answers;
 }
 
+bool IsOfGpu(SearchEngine engine) {
+  return engine == SearchEngine::kGpuCounting || engine == SearchEngine::kGpuScanning;
+}
+
+std::vector<EngineUse> EnginesOf(const SearchReport& report) {
+  std::vector<EngineUse> uses;
+  for (const SearchEngine engine : {SearchEngine::kCounting, SearchEngine::kScanning,
+                                    SearchEngine::kGpuCounting, SearchEngine::kGpuScanning}) {
+    EngineUse use{.engine = engine};
+    for (size_t i = 0; i < report.plan.groups.size(); ++i) {
+      const SearchPlan::Group& group = report.plan.groups[i];
+      if (group.engine != engine) continue;
+      ++use.groups;
+      use.queries += group.queries.size();
+      use.expected_ns += group.estimate_ns;
+      use.took_ns += report.took_ns[i];
+      use.expected_candidates += group.candidates;
+      use.candidates += report.candidates[i];
+    }
+    if (use.groups == 0) continue;
+    use.by_rates_ns = use.expected_ns / report.ratios.of_engines.at(static_cast<size_t>(engine));
+    uses.push_back(use);
+  }
+  return uses;
+}
+
+double ExpectedOf(const SearchReport& report) {
+  return report.plan.estimate_ns * (IsOfGpu(report.plan) ? 1 : report.ratios.waiting);
+}
+
 std::string Explain(const SearchReport& report) {
   auto out = fmt::memory_buffer();
   const auto to = std::back_inserter(out);
   const SearchPlan& plan = report.plan;
   fmt::format_to(to, "{} queries, {} documents in {} blocks, {} threads\n", report.queries,
                  report.documents, report.blocks, report.threads);
-  for (const SearchEngine engine : {SearchEngine::kCounting, SearchEngine::kScanning,
-                                    SearchEngine::kGpuCounting, SearchEngine::kGpuScanning}) {
-    size_t queries = 0;
-    size_t groups = 0;
-    double expected = 0;
-    double took = 0;
-    for (size_t i = 0; i < plan.groups.size(); ++i) {
-      if (plan.groups[i].engine != engine) continue;
-      ++groups;
-      queries += plan.groups[i].queries.size();
-      expected += plan.groups[i].estimate_ns;
-      took += report.took_ns[i];
+  for (const EngineUse& use : EnginesOf(report)) {
+    const bool is_of_gpu = IsOfGpu(use.engine);
+    const double ratio = report.ratios.of_engines.at(static_cast<size_t>(use.engine));
+    fmt::format_to(to, "{}: {} queries in {} groups, expected {} of {}, took {}",
+                   NameOf(use.engine), use.queries, use.groups, Milliseconds(use.expected_ns),
+                   is_of_gpu ? "the GPU" : "a processor", Milliseconds(use.took_ns));
+    fmt::format_to(to, " (its rates say {}, and it took {:.2f} times that of late)",
+                   Milliseconds(use.by_rates_ns), ratio);
+    if (!is_of_gpu) {
+      fmt::format_to(to, ", candidates: expected {:.0f}, found {}", use.expected_candidates,
+                     use.candidates);
     }
-    if (groups == 0) continue;
-    const double ratio = report.ratios.of_engines.at(static_cast<size_t>(engine));
-    fmt::format_to(to, "{}: {} queries in {} groups, expected {} of {}, took {}", NameOf(engine),
-                   queries, groups, Milliseconds(expected),
-                   IsOfGpu(engine) ? "the GPU" : "a processor", Milliseconds(took));
-    fmt::format_to(to, " (its rates say {}, and it took {:.2f} times that of late)\n",
-                   Milliseconds(expected / ratio), ratio);
+    fmt::format_to(to, "\n");
   }
   if (plan.load_pieces > 0) {
     fmt::format_to(to,
@@ -265,10 +293,9 @@ std::string Explain(const SearchReport& report) {
   if (!report.gpu_refused.ok()) {
     fmt::format_to(to, "not on the GPU, as planned: {}\n", report.gpu_refused.message());
   }
-  const bool is_of_gpu = !plan.groups.empty() && IsOfGpu(plan.groups[0].engine);
   fmt::format_to(to, "together: expected {}, took {} with {} of planning\n",
-                 Milliseconds(plan.estimate_ns * (is_of_gpu ? 1 : report.ratios.waiting)),
-                 Milliseconds(report.total_ns), Milliseconds(report.planning_ns));
+                 Milliseconds(ExpectedOf(report)), Milliseconds(report.total_ns),
+                 Milliseconds(report.planning_ns));
   if (report.pieces > plan.groups.size()) {
     fmt::format_to(to, "in {} parts, where {} of the queries began with a threshold passed along\n",
                    report.pieces, report.passed_along);

@@ -23,11 +23,12 @@ struct SearchReport {
   size_t documents = 0;
   size_t threads = 0;
   SearchPlan plan = {};
-  SearchPace::Ratios ratios = {};    // that the plan was made with
-  std::vector<double> took_ns = {};  // by group: of processors, summed, or of the GPU
-  double threads_ns = 0;             // of processors, all groups together,
-  double passed_ns = 0;              // and the time that passed in the threads meanwhile
-  size_t pieces = 0;                 // of groups and blocks, that threads took one by one
+  SearchPace::Ratios ratios = {};         // that the plan was made with
+  std::vector<double> took_ns = {};       // by group: of processors, summed, or of the GPU
+  std::vector<uint64_t> candidates = {};  // by group: documents offered to TopHits; a GPU has none
+  double threads_ns = 0;                  // of processors, all groups together,
+  double passed_ns = 0;                   // and the time that passed in the threads meanwhile
+  size_t pieces = 0;                      // of groups and blocks, that threads took one by one
   size_t passed_along = 0;  // of all their queries, those that began with a threshold of another
   double planning_ns = 0;
   double total_ns = 0;  // of the call, planning included
@@ -35,6 +36,24 @@ struct SearchReport {
   // The plan was a GPU's, which had no memory for it: why, and what then was done is in `plan`.
   Status gpu_refused = {};
 };
+
+bool IsOfGpu(SearchEngine engine);
+
+// What an engine did of a search, all of its groups together.
+struct EngineUse {
+  SearchEngine engine = SearchEngine::kCounting;
+  size_t queries = 0;
+  size_t groups = 0;
+  double expected_ns = 0;  // of processors, or of the GPU,
+  double by_rates_ns = 0;  // without regard to what it took of late,
+  double took_ns = 0;      // and in fact
+  double expected_candidates = 0;
+  uint64_t candidates = 0;
+};
+// Those that had queries.
+std::vector<EngineUse> EnginesOf(const SearchReport& report);
+// What the whole call was expected to take.
+double ExpectedOf(const SearchReport& report);
 
 // For a person, some lines: what was chosen, what was expected and what it took, and what the other
 // engines were expected to take.

@@ -1,4 +1,5 @@
 // The frames of a SEARCH and of its reply: the first byte says which, the second how many queries.
+// 0 the terms, 1 the queries, 2 the answer, 3 how it was found.
 #include <algorithm>
 
 #include "tests/fuzz/wire_seeds.h"
@@ -41,6 +42,8 @@ std::vector<Bytes> Seeds() {
           Seed(0, 0, wire::EncodeSearchTerms({}), {}),
           Seed(1, 2, wire::EncodeOffsets(queries.offsets), wire::EncodeTokens(queries.tokens)),
           Seed(2, 2, wire::EncodeOffsets(answer.offsets), wire::EncodeHits(answer.hits)),
+          Seed(3, 0, wire::EncodeExplanation(wire::SampleExplanation()), {}),
+          Seed(3, 0, wire::EncodeExplanation({}), {}),
           {}};
 }
 
@@ -51,6 +54,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace wire = strata::wire;
   if (size < 2) return 0;
   const auto input = fuzz::InputOf(data, size).subspan(2);
+  if (data[0] == 3) {
+    const auto explanation = wire::DecodeExplanation(input);
+    if (explanation.ok()) fuzz::CheckSame(wire::EncodeExplanation(*explanation), input);
+    return 0;
+  }
   if (data[0] != 0) {
     fuzz::CheckFrames(data[0], data[1], input);
     return 0;

@@ -112,6 +112,33 @@ TEST(WireCollections, Answers) {
               HasSubstr("offsets of hits: expected 0 to 1, found 0 to 2"));
 }
 
+TEST(WireCollections, Explanations) {
+  const SearchExplanation explanation = SampleExplanation();
+  const Bytes good = BytesOf(EncodeExplanation(explanation));
+  ASSERT_EQ(good.size(), 24U + 2 * 96 + 3 * 56);
+  EXPECT_EQ(DecodeExplanation(good).value(), explanation);
+  EXPECT_EQ(DecodeExplanation(BytesOf(EncodeExplanation({}))).value(), SearchExplanation{});
+  const auto refusal = [](const Bytes& bytes) {
+    const Status status = DecodeExplanation(bytes).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalid);
+    return status.message();
+  };
+  for (size_t length = 0; length < good.size(); ++length) {
+    EXPECT_THAT(refusal(Bytes(good.begin(), good.begin() + static_cast<ptrdiff_t>(length))),
+                HasSubstr("search explanation: "));
+  }
+  Bytes longer = good;
+  longer.push_back({});
+  EXPECT_THAT(refusal(longer), HasSubstr("385 bytes are not those of 2 parts"));
+  EXPECT_THAT(refusal(With(good, 4, UINT32_MAX)),
+              HasSubstr("4294967295 parts announced, of 96 bytes or more each, 360 bytes follow"));
+  EXPECT_THAT(refusal(With(good, 24 + 88, UINT32_MAX)), HasSubstr("4294967295 engines announced"));
+  EXPECT_THAT(refusal(With(good, 24 + 68, uint32_t{2})), HasSubstr("found 2 and 0"));
+  EXPECT_THAT(refusal(With(good, 24 + 92, uint32_t{7})), HasSubstr("found 0 and 7"));
+  EXPECT_THAT(refusal(With(good, 24 + 96 + 12, uint32_t{9})),
+              HasSubstr("expected 0 behind engine 0 of part 0, found 9"));
+}
+
 TEST(WireCollections, Stats) {
   const Bytes good = BytesOf(EncodeCollectionStats(SampleCollectionStats()));
   EXPECT_EQ(DecodeCollectionStats(good).value(), SampleCollectionStats());

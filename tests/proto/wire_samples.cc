@@ -227,6 +227,21 @@ void AddCollectionMessages(Collector& out) {
                EncodeTokens(queries.tokens)});
   const SearchAnswer answer = SampleAnswer();
   out.Reply("search_reply", search, {}, {EncodeOffsets(answer.offsets), EncodeHits(answer.hits)});
+  search.flags = kFlagFull;
+  out.Request("search_explained_request", search,
+              {EncodeSearchTerms(SampleSearchTerms()), EncodeOffsets(queries.offsets),
+               EncodeTokens(queries.tokens)});
+  out.Reply("search_explained_reply", search, {},
+            {EncodeOffsets(answer.offsets), EncodeHits(answer.hits),
+             EncodeExplanation(SampleExplanation())});
+  Header scan = Batch(Command::kScanItems);
+  scan.cursor = 0x0102;
+  out.Request("scan_items_request", scan, {});
+  Header page = ReplyHeader(scan, kIncarnation);
+  page.count = 1;
+  page.cursor = 0x0304;
+  page.flags |= kFlagDone;
+  out.Request("scan_items_reply", page, {ItemChanges(false)});
   out.Request("collection_stats_request", Batch(Command::kCollectionStats), {});
   out.Reply("collection_stats_reply", Batch(Command::kCollectionStats), {},
             {EncodeCollectionStats(SampleCollectionStats())});
@@ -255,6 +270,34 @@ SearchAnswer SampleAnswer() {
   return {.offsets = {0, 0, 2},
           .hits = {{.id = 0x0102030405060708, .overlap = 3, .length = 4},
                    {.id = 9, .overlap = 1, .length = 1}}};
+}
+
+SearchExplanation SampleExplanation() {
+  SearchExplanation::Part on_cpu{.blocks = 1,
+                                 .threads = 2,
+                                 .documents = 3,
+                                 .expected_ns = 4,
+                                 .took_ns = 5,
+                                 .planning_ns = 6,
+                                 .counting_ns = 7,
+                                 .scanning_ns = 8};
+  on_cpu.engines = {{.engine = 0,
+                     .queries = 1,
+                     .groups = 2,
+                     .expected_ns = 3,
+                     .by_rates_ns = 4,
+                     .took_ns = 5,
+                     .expected_candidates = 6,
+                     .candidates = 7},
+                    {.engine = 1, .queries = 8}};
+  SearchExplanation::Part on_gpu{.documents = 9,
+                                 .gpu_ns = 10,
+                                 .load_pieces = 11,
+                                 .is_gpu_refused = true,
+                                 .load_expected_ns = 12,
+                                 .load_ns = 13};
+  on_gpu.engines = {{.engine = 3, .queries = 14}};
+  return {.queries = 9, .waited_ns = 10, .took_ns = 11, .parts = {on_cpu, on_gpu}};
 }
 
 CollectionStatsReply SampleCollectionStats() {

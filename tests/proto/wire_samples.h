@@ -34,6 +34,7 @@ std::vector<CollectionDefinition> SampleCollections();
 SearchTerms SampleSearchTerms();
 SearchQueries SampleQueries();  // two
 SearchAnswer SampleAnswer();    // to them
+SearchExplanation SampleExplanation();
 CollectionStatsReply SampleCollectionStats();
 
 }  // namespace strata::wire

@@ -112,6 +112,60 @@ TEST(Collections, AnswerAsAPlainReferenceOverTwoServers) {
   ASSERT_TRUE(stats.ok()) << stats.status().ToString();
   EXPECT_EQ(stats->documents, sets.size());
   EXPECT_EQ(stats->deletes, gone.size());
+
+  std::vector<Document> scanned;
+  for (uint16_t lane = 0; lane < 4; ++lane) {
+    DocumentPage page;
+    while (!page.done) {
+      auto next = collections.ScanLane("c", lane, page.cursor);
+      ASSERT_TRUE(next.ok()) << next.status().ToString();
+      page = std::move(*next);
+      std::ranges::copy(page.documents, std::back_inserter(scanned));
+    }
+  }
+  std::ranges::sort(scanned, {}, &Document::id);
+  EXPECT_EQ(scanned, DocumentsOf(sets));
+}
+
+TEST(Collections, ASearchIsExplainedLaneByLane) {
+  const TestServers servers(2, 2);
+  const auto store = servers.Connect();
+  Collections collections(*store);
+  ASSERT_TRUE(collections.Create({.name = "c", .attributes = {}}).ok());
+  std::vector<Document> documents;
+  for (DocumentId id = 0; id < 400; ++id) {
+    documents.push_back({.id = id, .tokens = {1, static_cast<Token>(id)}, .attributes = {}});
+  }
+  ASSERT_TRUE(collections.Upsert("c", documents).ok());
+  SetLists queries;
+  for (Token token = 0; token < 300; ++token) queries.Add(std::vector<Token>{1, token});
+  std::vector<LaneExplanation> explained;
+  const SearchGoal goal{.k = 3};
+  const auto plain = collections.Search("c", queries.view(), goal);
+  const auto found = collections.Search("c", queries.view(), goal, {}, kNever, &explained);
+  ASSERT_TRUE(plain.ok() && found.ok()) << found.status().ToString();
+  EXPECT_EQ(*found, *plain);
+  ASSERT_EQ(explained.size(), 8U);  // 256 queries and 44, of four lanes each
+  std::map<std::pair<uint16_t, uint16_t>, uint32_t> asked;
+  uint64_t of_documents = 0;
+  for (const LaneExplanation& lane : explained) {
+    asked[{lane.lane.server, lane.lane.lane}] += lane.queries;
+    ASSERT_TRUE(lane.explanation);
+    EXPECT_GE(lane.explanation->queries, lane.queries);
+    EXPECT_GT(lane.explanation->took_ns, 0U);
+    uint32_t searched = 0;
+    for (const auto& part : lane.explanation->parts) {
+      of_documents += part.documents;
+      for (const auto& engine : part.engines) {
+        searched += engine.queries;
+        EXPECT_GE(engine.candidates, engine.queries);  // all have token 1
+      }
+    }
+    EXPECT_EQ(searched, lane.explanation->queries * lane.explanation->parts.size());
+  }
+  EXPECT_EQ(of_documents, 2 * documents.size());
+  ASSERT_EQ(asked.size(), 4U);
+  for (const auto& [lane, count] : asked) EXPECT_EQ(count, 300U);
 }
 
 TEST(Collections, AFilterByAttributesAndIdsHoldsOnAllLanes) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/work_pool.h"
 #include "proto/format/collection_file.h"
 #include "proto/format/item_change.h"
@@ -264,6 +266,29 @@ TEST_F(LaneCollectionsTest, ASearchIsAnsweredInTheTickBehindItsRound) {
   ASSERT_TRUE(answer.ok()) << answer.status().ToString();
   EXPECT_EQ(answer->hits, (std::vector<wire::SearchHit>{{.id = 7, .overlap = 1, .length = 2}}));
 
+  // With the flag full it says how, too.
+  wire::Header explained = client_.Read(Command::kSearch, kId, 1);
+  explained.flags |= wire::kFlagFull;
+  EXPECT_TRUE(lane_->Handle("peer", wire::Seal(explained, search)).empty());
+  EXPECT_TRUE(
+      lane_->Handle("peer", wire::Seal(client_.Read(Command::kSearch, kId, 1), search)).empty());
+  EXPECT_TRUE(Commit().empty());
+  const auto both = lane_->Tick();
+  ASSERT_EQ(both.size(), 2U);
+  ASSERT_EQ(both[0].second.payload.size(), 3U);
+  EXPECT_EQ(both[1].second.payload.size(), 2U);
+  const auto explanation = wire::DecodeExplanation(both[0].second.payload[2].bytes());
+  ASSERT_TRUE(explanation.ok()) << explanation.status().ToString();
+  EXPECT_EQ(explanation->queries, 2U);
+  ASSERT_EQ(explanation->parts.size(), 1U);
+  const wire::SearchExplanation::Part& part = explanation->parts[0];
+  EXPECT_EQ(part.documents, 1U);
+  EXPECT_EQ(part.threads, 1U);
+  EXPECT_EQ(part.gpu_ns, wire::SearchExplanation::kNone);
+  ASSERT_EQ(part.engines.size(), 1U);
+  EXPECT_EQ(part.engines[0].queries, 2U);
+  EXPECT_EQ(part.engines[0].candidates, 2U);
+
   // One whose time is over when its turn comes.
   wire::Header late = client_.Read(Command::kSearch, kId, 1);
   late.timeout_ms = 1;
@@ -274,6 +299,32 @@ TEST_F(LaneCollectionsTest, ASearchIsAnsweredInTheTickBehindItsRound) {
   const auto refused = Commit();
   ASSERT_EQ(refused.size(), 1U);
   EXPECT_EQ(wire::StatusOfReply(refused[0].second).code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(LaneCollectionsTest, DocumentsComePageByPage) {
+  Create();
+  std::set<DocumentId> expected;
+  for (DocumentId id = 0; id < 300; ++id) {
+    ASSERT_TRUE(Ask(client_.Write(Command::kChangeItems, kId, 1), Put(id)).ok());
+    expected.insert(id);
+  }
+  std::set<DocumentId> found;
+  size_t pages = 0;
+  wire::Header scan = client_.Read(Command::kScanItems, kId, 7);
+  for (bool done = false; !done; ++pages) {
+    const wire::Received page = lane_->Ask(scan, {});
+    ASSERT_EQ(page.header.status, 0);
+    const auto items = format::DecodeItemChanges(page.payload[0].bytes());
+    ASSERT_TRUE(items.ok()) << items.status().ToString();
+    ASSERT_EQ(items->size(), page.header.count);
+    for (const format::ItemChange& item : *items) EXPECT_TRUE(found.insert(item.id).second);
+    done = page.header.is(wire::kFlagDone);
+    scan = Again(scan);
+    scan.cursor = page.header.cursor;
+  }
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(pages, 300U / 7 + 1);
+  EXPECT_EQ(Ask(client_.Read(Command::kScanItems, 5, 0), {}).code(), StatusCode::kNotFound);
 }
 
 TEST_F(LaneCollectionsTest, BadRequestsAreRefusedWithWhatIsWrong) {

@@ -82,6 +82,60 @@ TEST(Locations, AreThoseOfAMap) {
   }
 }
 
+// All ids of some shards have their homes at the end, so that runs go on at the front.
+TEST(Locations, ComeInTheOrderOfTheirHashesFromAnyOn) {
+  const auto inverse = [](uint64_t hash) {  // of Mix64, by its steps in reverse
+    hash ^= hash >> 31 ^ hash >> 62;
+    hash *= 0x319642b2d24d8ec3ULL;
+    hash ^= hash >> 27 ^ hash >> 54;
+    hash *= 0x96de1b173f119089ULL;
+    hash ^= hash >> 30 ^ hash >> 60;
+    return hash - 0x9e3779b97f4a7c15ULL;
+  };
+  size_t at_the_ends = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const size_t count = random.Below(400);
+    std::vector<DocumentId> ids(count + 2);
+    std::map<uint64_t, Location> model;  // by hash
+    Locations locations;
+    locations.SetIds(0, ids.data());
+    const auto put = [&](uint64_t hash) {
+      ASSERT_EQ(Mix64(inverse(hash)), hash);
+      const Location at{0, static_cast<uint16_t>(model.size())};
+      if (!model.emplace(hash, at).second) return;
+      ids[at.place] = inverse(hash);
+      locations.Put(ids[at.place], at);
+    };
+    if (seed % 2 == 0) put(0);
+    if (seed % 3 == 0) put(UINT64_MAX);
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t end = random.Below(64) << 58 | ((uint64_t{1} << 58) - 1);
+      const bool is_at_end = random.Below(2) == 0;
+      at_the_ends += is_at_end ? 1 : 0;
+      put(is_at_end ? end - random.Below(100) : random.Next());
+    }
+    for (size_t i = 0; i < 40; ++i) {
+      uint64_t from = i == 0 ? 0 : random.Next();
+      if (const auto next = model.lower_bound(from); i % 2 == 1 && next != model.end()) {
+        from = next->first;  // just there
+      }
+      const size_t most = 1 + random.Below(i % 3 == 0 ? 5 : 500);
+      std::vector<std::pair<uint64_t, Location>> expected;
+      for (auto it = model.lower_bound(from); it != model.end() && expected.size() < most; ++it) {
+        expected.emplace_back(*it);
+      }
+      const auto found = locations.From(from, most);
+      ASSERT_EQ(found.size(), expected.size()) << "seed " << seed << " from " << from;
+      for (size_t j = 0; j < found.size(); ++j) {
+        ASSERT_EQ(found[j].hash, expected[j].first);
+        ASSERT_EQ(found[j].location, expected[j].second);
+      }
+    }
+  }
+  EXPECT_GT(at_the_ends, 1'000U);
+}
+
 TEST(Segment, GivesBackItsDocuments) {
   for (const auto spread : {test::Spread::kUniform, test::Spread::kWide}) {
     test::RandomSets random(2, spread, 500);

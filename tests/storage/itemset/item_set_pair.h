@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "base/random.h"
@@ -79,6 +81,40 @@ class ItemSetPair {
     for (size_t i = 0; i < queries.size(); ++i) {
       ASSERT_EQ((*answers)[i], model_.Search(queries[i], goal, filter));
     }
+  }
+  // Page by page, while changes go on: what is there all the time comes once, and as it is now
+  // where it did not change.
+  void Scan() {
+    std::set<DocumentId> touched;
+    std::map<DocumentId, Document> before = model_.documents();
+    std::map<DocumentId, Document> found;
+    const bool changes = random_.Below(2) == 0;
+    const size_t most = 1 + random_.Below(400);
+    const size_t bytes = random_.Below(3) == 0 ? 500 : size_t{1} << 20;
+    DocumentPage page;
+    while (!page.done) {
+      page = set_->Scan(page.cursor, most, bytes);
+      ASSERT_TRUE(page.documents.size() <= most && (page.done || !page.documents.empty()));
+      for (Document& document : page.documents) {
+        const DocumentId id = document.id;
+        ASSERT_TRUE(found.emplace(id, std::move(document)).second) << id;
+      }
+      for (size_t i = 0; changes && i < 5; ++i) {
+        Document document = Draw();
+        touched.insert(document.id);
+        if (random_.Below(2) == 0) {
+          model_.Upsert(document);
+          ASSERT_TRUE(set_->Upsert(std::move(document)).ok());
+        } else {
+          ASSERT_EQ(set_->Delete(document.id), model_.Delete(document.id));
+        }
+      }
+    }
+    for (const DocumentId id : touched) {
+      before.erase(id);
+      found.erase(id);
+    }
+    ASSERT_EQ(found, before);
   }
   void Get() {
     const DocumentId id = DrawId();

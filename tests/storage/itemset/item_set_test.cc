@@ -98,6 +98,7 @@ TEST_P(ItemSetOn, RandomChangesAndSearchesAreThoseOfTheModel) {
       pair.Change();
       if (draw.Below(25) == 0) pair.Search();
       if (draw.Below(10) == 0) pair.Get();
+      if (draw.Below(400) == 0) pair.Scan();
       if (draw.Below(500) == 0) pair.set().WaitForMerges();
     }
     pair.set().WaitForGpu();

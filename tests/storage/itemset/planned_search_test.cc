@@ -112,14 +112,15 @@ INSTANTIATE_TEST_SUITE_P(Cases, PlannedSearch, testing::Range<uint64_t>(0, 4));
 
 TEST(SearchReportTest, ExplainsTheChoiceBesideWhatHappened) {
   SearchReport report{.queries = 40, .blocks = 2, .documents = 1000, .threads = 2};
-  report.plan.groups = {{SearchEngine::kScanning, std::vector<uint32_t>(32), 2.5e6},
-                        {SearchEngine::kCounting, std::vector<uint32_t>(8), 0.5e6}};
+  report.plan.groups = {{SearchEngine::kScanning, std::vector<uint32_t>(32), 2.5e6, 320.25},
+                        {SearchEngine::kCounting, std::vector<uint32_t>(8), 0.5e6, 80}};
   report.plan.estimate_ns = 1.5e6;
   report.plan.counting_ns = 9e6;
   report.plan.scanning_ns = 2.5e6;
   report.ratios.of_engines = {0.5, 1.25, 1, 1};
   report.ratios.waiting = 2;
   report.took_ns = {3e6, 0.25e6};
+  report.candidates = {300, 95};
   report.threads_ns = 3.25e6;
   report.passed_ns = 4.875e6;
   report.pieces = 4;
@@ -129,9 +130,11 @@ TEST(SearchReportTest, ExplainsTheChoiceBesideWhatHappened) {
   EXPECT_EQ(Explain(report),
             "40 queries, 1000 documents in 2 blocks, 2 threads\n"
             "counting: 8 queries in 1 groups, expected 0.500 ms of a processor, took 0.250 ms "
-            "(its rates say 1.000 ms, and it took 0.50 times that of late)\n"
+            "(its rates say 1.000 ms, and it took 0.50 times that of late), candidates: expected "
+            "80, found 95\n"
             "scanning: 32 queries in 1 groups, expected 2.500 ms of a processor, took 3.000 ms "
-            "(its rates say 2.000 ms, and it took 1.25 times that of late)\n"
+            "(its rates say 2.000 ms, and it took 1.25 times that of late), candidates: expected "
+            "320, found 300\n"
             "together: expected 3.000 ms, took 1.750 ms with 0.010 ms of planning\n"
             "in 4 parts, where 37 of the queries began with a threshold passed along\n"
             "threads waited for processors: a millisecond took 2.00 ms of late, 1.50 now\n"
@@ -259,6 +262,7 @@ TEST(SearchReportTest, ExplainsWhatPassedThroughTheGpu) {
   report.plan.counting_ns = 9e6;
   report.plan.scanning_ns = 8e6;
   report.took_ns = {3e6};
+  report.candidates = {0};
   report.load_ns = 1e6;
   report.total_ns = 3e6;
   EXPECT_EQ(Explain(report),
