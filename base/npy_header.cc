@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/little_endian.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr size_t kHeaderBytesMax = 1 << 20;
 constexpr size_t kDimensionsMax = 8;
+constexpr size_t kAlignment = 64;  // of an array's first byte
 
 // The text behind 'key': in the header's dictionary.
 std::string_view ValueOf(std::string_view header, std::string_view key) {
@@ -46,7 +48,9 @@ std::optional<std::vector<uint64_t>> ReadShape(std::string_view text) {
 
 }  // namespace
 
-std::string NpyHeader::ShapeText() const {
+std::string NpyHeader::ShapeText() const { return NpyShapeText(shape); }
+
+std::string NpyShapeText(const std::vector<uint64_t>& shape) {
   return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
 }
 
@@ -92,6 +96,20 @@ Result<NpyHeader> ReadNpyHeader(const File& file, const std::string& path) {
   if (!shape) return Invalid(fmt::format("{}: no shape in its header", path));
   header.shape = std::move(*shape);
   return header;
+}
+
+std::string NpyHeaderText(std::string_view kind, const std::vector<uint64_t>& shape,
+                          size_t bytes_min) {
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", kind,
+                                 NpyShapeText(shape));
+  const std::string magic("\x93NUMPY\x01\x00", 8);
+  const size_t before = magic.size() + 2;
+  const size_t least = std::max(before + text.size() + 1, bytes_min);
+  text.resize((least + kAlignment - 1) / kAlignment * kAlignment - before - 1, ' ');
+  text += '\n';
+  std::string length(2, '\0');
+  StoreLittle(static_cast<uint16_t>(text.size()), reinterpret_cast<std::byte*>(length.data()));
+  return magic + length + text;
 }
 
 }  // namespace strata

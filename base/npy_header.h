@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/disk.h"
@@ -17,12 +18,20 @@ struct NpyHeader {
   std::vector<uint64_t> shape;  // a number for each dimension
   uint64_t begin = 0;           // of the first element in the file
 
-  std::string ShapeText() const;  // "(1000, 29)", "(6,)"
+  std::string ShapeText() const;  // NpyShapeText
   // Elements of the array; nothing when that is no number of 64 bits.
   Result<uint64_t> Elements() const;
 };
 
+// "(1000, 29)", "(6,)"
+std::string NpyShapeText(const std::vector<uint64_t>& shape);
+
 // kInvalid, with the path: no such file, or one that is cut within its header.
 Result<NpyHeader> ReadNpyHeader(const File& file, const std::string& path);
+
+// The bytes of a header of format 1.0 for a row-major array, as long as a multiple of 64 bytes, and
+// at least `bytes_min`.
+std::string NpyHeaderText(std::string_view kind, const std::vector<uint64_t>& shape,
+                          size_t bytes_min = 0);
 
 }  // namespace strata

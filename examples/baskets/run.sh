@@ -46,6 +46,8 @@ admin collection search baskets --query 0,1,5 --metric containment_query --thres
 
 echo "all that are like basket 2541 by half or more:"
 admin collection search baskets --like 2541 --metric jaccard --threshold 0.5
+echo "how the second of these was answered:"
+admin collection explain baskets --query 0,1,5 --metric containment_query --threshold 1
 admin collection get baskets 2541 0
 admin collection delete baskets 2541
 
@@ -55,5 +57,10 @@ head -10 baskets.txt | awk '{ print > ("queries/" NR - 1) }'
 admin collection search baskets --queries queries -k 3 --to answers.tsv
 tail -n +2 answers.tsv
 
+# A copy of all of it, as another collection.
+admin collection export baskets backup
+admin collection create copy
+admin collection load copy backup
 admin collection stats
+admin collection drop copy --yes
 admin collection drop baskets --yes

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "base/little_endian.h"
+#include "base/npy_header.h"
 #include "storage/checkpoint/table_rows.h"
 
 namespace strata {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
-constexpr size_t kAlignment = 64;  // of an array's first byte in .npy
 
 // A file that takes its name once it is whole and on stable storage.
 class OutFile {
@@ -100,18 +100,6 @@ std::string SafetensorsHeader(uint64_t rows, uint64_t dim, uint64_t state) {
   return header + text;
 }
 
-std::string NpyHeader(std::string_view type, const std::string& shape) {
-  std::string text =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type, shape);
-  const std::string magic("\x93NUMPY\x01\x00", 8);
-  const size_t bytes = magic.size() + 2 + text.size() + 1;
-  text.resize(text.size() + (bytes + kAlignment - 1) / kAlignment * kAlignment - bytes, ' ');
-  text += '\n';
-  std::string length(2, '\0');
-  StoreLittle(static_cast<uint16_t>(text.size()), reinterpret_cast<std::byte*>(length.data()));
-  return magic + length + text;
-}
-
 Result<std::vector<std::string>> WriteSafetensors(Disk& disk, const TableRows& rows, uint64_t count,
                                                   const std::string& path) {
   const size_t dim = rows.spec().dim;
@@ -148,9 +136,8 @@ Result<std::vector<std::string>> WritePair(Disk& disk, const TableRows& rows,
 
 Result<std::vector<std::string>> WriteNpy(Disk& disk, const TableRows& rows, uint64_t count,
                                           const std::string& path) {
-  return WritePair(
-      disk, rows, {path + ".keys.npy", NpyHeader("<u8", fmt::format("{},", count))},
-      {path + ".values.npy", NpyHeader("<f4", fmt::format("{}, {}", count, rows.spec().dim))});
+  return WritePair(disk, rows, {path + ".keys.npy", NpyHeaderText("<u8", {count})},
+                   {path + ".values.npy", NpyHeaderText("<f4", {count, rows.spec().dim})});
 }
 
 Result<std::vector<std::string>> WriteHugeCtr(Disk& disk, const TableRows& rows,

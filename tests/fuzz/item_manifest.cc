@@ -1,10 +1,11 @@
-// The manifest of a collection's images, live bits and orders of tokens: what is read can be
-// written, and is then read as the same.
+// The manifests of a collection's images and of an export, live bits and orders of tokens: what is
+// read can be written, and is then read as the same.
 #include "proto/format/item_manifest.h"
 
 #include <algorithm>
 #include <span>
 
+#include "proto/format/item_export.h"
 #include "proto/format/item_list.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -14,7 +15,16 @@ std::vector<Bytes> Seeds() {
   const std::string text = format::EncodeItemManifest(
       {.lineage = 1, .lane = 2, .from = 3, .covered = 4, .segments = {{7, 2, 5, 3, 1, 2, 1}}});
   const auto bytes = std::as_bytes(std::span(text));
-  return {Bytes(bytes.begin(), bytes.end()), format::EncodeLiveBits(1, std::vector<uint64_t>{3, 4}),
+  const std::string exported =
+      format::EncodeItemExport({.collection = "c",
+                                .attributes = {"price"},
+                                .documents = 2,
+                                .tokens = 3,
+                                .is_one_moment = true,
+                                .files = {{.name = "ids.npy", .bytes = 144, .digest = {1, 2}}}});
+  const auto its_bytes = std::as_bytes(std::span(exported));
+  return {Bytes(bytes.begin(), bytes.end()), Bytes(its_bytes.begin(), its_bytes.end()),
+          format::EncodeLiveBits(1, std::vector<uint64_t>{3, 4}),
           format::EncodeTokenOrder(1, std::vector<uint32_t>{9, 8})};
 }
 
@@ -29,6 +39,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (manifest.ok()) {
     const auto again = DecodeItemManifest(EncodeItemManifest(*manifest), "m");
     STRATA_CHECK(again.ok() && *again == *manifest);
+  }
+  if (const auto exported = strata::format::DecodeItemExport(text, "e"); exported.ok()) {
+    const auto again =
+        strata::format::DecodeItemExport(strata::format::EncodeItemExport(*exported), "e");
+    STRATA_CHECK(again.ok() && *again == *exported);
   }
   const auto bytes = std::as_bytes(std::span(data, size));
   if (const auto live = DecodeLiveBits(bytes, 1, "l"); live.ok()) {

@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
+#include "storage/itemset/set_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tools/admin/id_file.h"
-#include "tools/admin/set_files.h"
 
 namespace strata::fuzz {
 
@@ -26,8 +26,8 @@ std::vector<Bytes> Seeds() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace admin = strata::admin;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  if (const auto set = admin::ParseSetLine(text); set.ok()) {
-    const auto again = admin::ParseSetLine(fmt::format("{}", fmt::join(*set, ",")));
+  if (const auto set = strata::ParseSetLine(text); set.ok()) {
+    const auto again = strata::ParseSetLine(fmt::format("{}", fmt::join(*set, ",")));
     STRATA_CHECK(again.ok() && *again == *set);
   }
   if (const auto ids = admin::ParseIds(text); ids.ok()) {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "tools/admin/document_progress.h"
 #include "tools/admin/error_lines.h"
-#include "tools/admin/load_progress.h"
 #include "tools/admin/node_query.h"
 #include "tools/admin/table_text.h"
 
@@ -63,10 +63,12 @@ TEST(Verdict, TellsNodesThatAreDownFromThoseThatRefuse) {
   EXPECT_EQ(mixed.message(), "1 of 3 nodes is down: server 1 (h:7)\nserver 0 refused: no");
 }
 
-TEST(LoadLine, IsAsThoseOfTheOtherCommands) {
-  EXPECT_EQ(LoadLine(81'920, 0.45, 66.36), "load      45 %  81,920 documents  1,234/s  ETA 1m21s");
-  EXPECT_EQ(LoadLine(5, 1, 0.5), "load     100 %  5 documents  10/s  ETA 0.0s");
-  EXPECT_EQ(LoadLine(0, 0, 2), "load       0 %  0 documents  0/s");
+TEST(DocumentsLine, IsAsThoseOfTheOtherCommands) {
+  EXPECT_EQ(DocumentsLine("load", 81'920, 0.45, 66.36),
+            "load      45 %  81,920 documents  1,234/s  ETA 1m21s");
+  EXPECT_EQ(DocumentsLine("load", 5, 1, 0.5), "load     100 %  5 documents  10/s  ETA 0.0s");
+  EXPECT_EQ(DocumentsLine("load", 0, 0, 2), "load       0 %  0 documents  0/s");
+  EXPECT_EQ(DocumentsLine("export", 5, 1, 0.5), "export   100 %  5 documents  10/s  ETA 0.0s");
 }
 
 }  // namespace

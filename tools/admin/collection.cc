@@ -36,7 +36,7 @@ TableText StatsTable(const std::string& of, std::vector<TableText::Column> more)
                                             {"log", kRight},
                                             {"segments", kRight},
                                             {"on GPUs", kRight},
-                                            {"put in", kRight},
+                                            {"since start: put in", kRight},
                                             {"deleted", kRight},
                                             {"queries", kRight},
                                             {"a batch", kRight}};

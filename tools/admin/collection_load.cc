@@ -1,5 +1,5 @@
-// strata-admin collection load: documents from a file, or a folder of files, with the place in it
-// as their ids.
+// strata-admin collection load: documents from a file, a folder of files or an export, with the
+// place in it as their ids or with ids of their own.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,16 +8,19 @@
 #include <atomic>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/human_text.h"
 #include "base/signals.h"
 #include "base/work_pool.h"
 #include "ps/client/collections.h"
+#include "storage/itemset/item_export.h"
+#include "storage/itemset/set_files.h"
 #include "tools/admin/commands.h"
+#include "tools/admin/document_progress.h"
+#include "tools/admin/id_file.h"
 #include "tools/admin/json_line.h"
-#include "tools/admin/load_progress.h"
-#include "tools/admin/set_files.h"
 #include "tools/admin/store.h"
 #include "tools/admin/stored_documents.h"
 
@@ -36,8 +39,14 @@ class DocumentReader {
     reader.first_id_ = request.first_id;
     reader.next_id_ = request.first_id;
     reader.attributes_file_ = request.attributes_file;
-    if (request.attributes_file.empty()) return reader;
-    STRATA_ASSIGN(reader.attributes_, ReadNumberRows(RealDisk(), request.attributes_file));
+    reader.ids_file_ = request.ids_file;
+    if (!request.attributes_file.empty()) {
+      STRATA_ASSIGN(reader.attributes_, ReadNumberRows(RealDisk(), request.attributes_file));
+    }
+    if (!request.ids_file.empty()) {
+      STRATA_ASSIGN(reader.ids_, ReadIds(RealDisk(), request.ids_file));
+      STRATA_TRY(CheckIdsOnce(reader.ids_, request.ids_file));
+    }
     return reader;
   }
 
@@ -46,26 +55,27 @@ class DocumentReader {
     STRATA_TRY(sets_->Next(kBatch, &sets));
     std::vector<Document> documents;
     for (TokenSet& set : sets) {
-      if (has_no_id_) {
-        return Invalid(
-            fmt::format("--first-id {}: expected an id for each document up to 2^64 - 1, "
-                        "found more documents",
-                        first_id_));
+      STRATA_ASSIGN(const DocumentId id, NextId());
+      documents.push_back({.id = id, .tokens = std::move(set), .attributes = {}});
+      if (!attributes_file_.empty()) {
+        if (read_ >= attributes_.size()) {
+          return Invalid(
+              fmt::format("{}: expected a row for each document, found {}, and there are "
+                          "more documents",
+                          attributes_file_, attributes_.size()));
+        }
+        documents.back().attributes = std::move(attributes_[read_]);
       }
-      has_no_id_ = next_id_ == UINT64_MAX;
-      documents.push_back({.id = next_id_++, .tokens = std::move(set), .attributes = {}});
-      if (attributes_file_.empty()) continue;
-      if (row_ == attributes_.size()) {
-        return Invalid(
-            fmt::format("{}: expected a row for each document, found {}, and there are "
-                        "more documents",
-                        attributes_file_, attributes_.size()));
-      }
-      documents.back().attributes = std::move(attributes_[row_++]);
+      ++read_;
     }
-    if (documents.empty() && row_ < attributes_.size()) {
+    if (!documents.empty()) return documents;
+    if (read_ < attributes_.size()) {
       return Invalid(fmt::format("{}: expected a row for each of {} documents, found {}",
-                                 attributes_file_, row_, attributes_.size()));
+                                 attributes_file_, read_, attributes_.size()));
+    }
+    if (read_ < ids_.size()) {
+      return Invalid(fmt::format("{}: expected an id for each of {} documents, found {}", ids_file_,
+                                 read_, ids_.size()));
     }
     return documents;
   }
@@ -96,13 +106,72 @@ class DocumentReader {
   }
 
  private:
+  Result<DocumentId> NextId() {
+    if (!ids_file_.empty()) {
+      if (read_ < ids_.size()) return ids_[read_];
+      return Invalid(fmt::format(
+          "{}: expected an id for each document, found {}, and there are more documents", ids_file_,
+          ids_.size()));
+    }
+    if (has_no_id_) {
+      return Invalid(
+          fmt::format("--first-id {}: expected an id for each document up to 2^64 - 1, "
+                      "found more documents",
+                      first_id_));
+    }
+    has_no_id_ = next_id_ == UINT64_MAX;
+    return next_id_++;
+  }
+
   std::unique_ptr<SetReader> sets_;
   uint64_t first_id_ = 0;
   uint64_t next_id_ = 0;
   bool has_no_id_ = false;  // the last document has the last one
   std::string attributes_file_;
   std::vector<std::vector<int64_t>> attributes_;
-  size_t row_ = 0;
+  std::string ids_file_;
+  std::vector<DocumentId> ids_;
+  size_t read_ = 0;  // documents
+};
+
+// An export, its files in the place of those of a request.
+struct Exported {
+  CollectionRequest request;
+  std::vector<std::string> attributes;
+
+  static Result<Exported> Open(const CollectionRequest& load) {
+    if (!load.offsets.empty() || !load.attributes_file.empty() || !load.ids_file.empty() ||
+        load.first_id != 0) {
+      return Invalid(
+          fmt::format("{}: is an export, which has offsets, attributes and ids of its "
+                      "own: leave --offsets, --attributes, --ids and --first-id out",
+                      load.file));
+    }
+    STRATA_ASSIGN(const format::ItemExport manifest, CheckItemExport(RealDisk(), load.file));
+    Exported exported{.request = load, .attributes = manifest.attributes};
+    const auto path = [&](const char* name) { return fmt::format("{}/{}", load.file, name); };
+    exported.request.file = path(kExportedTokens);
+    exported.request.offsets = path(kExportedOffsets);
+    exported.request.ids_file = path(kExportedIds);
+    if (!manifest.attributes.empty()) exported.request.attributes_file = path(kExportedAttributes);
+    return exported;
+  }
+  // The collection that it goes into. Another one's attributes would be other numbers.
+  Result<CollectionSpec> Find(Collections& collections, const std::string& name) const {
+    std::string create = fmt::format("strata-admin collection create {}", name);
+    for (const std::string& attribute : attributes) create += " --attribute " + attribute;
+    Result<CollectionSpec> spec = FindCollection(collections, name);
+    if (spec.status().code() == StatusCode::kNotFound) {
+      return NotFound(fmt::format("there is no collection '{}'; {}", name, create));
+    }
+    if (!spec.ok() || spec->attributes == attributes) return spec;
+    return Invalid(fmt::format(
+        "collection '{}': expected the attributes of the export ({}), in "
+        "their order; found {}: load it into another one, of {}",
+        name, fmt::join(attributes, ", "),
+        spec->attributes.empty() ? "none" : fmt::format("{}", fmt::join(spec->attributes, ", ")),
+        create));
+  }
 };
 
 // All batches that were sent are answered.
@@ -121,18 +190,23 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
   BlockShutdownSignals();  // before there are threads
   std::atomic<int> signal = 0;
   const SignalWatch watch([&](int number) { signal = number; });
-  STRATA_ASSIGN(DocumentReader reader, DocumentReader::Open(load));
+  std::optional<Exported> exported;
+  if (IsItemExport(RealDisk(), load.file)) {
+    STRATA_ASSIGN(exported, Exported::Open(load));
+  }
+  STRATA_ASSIGN(DocumentReader reader, DocumentReader::Open(exported ? exported->request : load));
   STRATA_ASSIGN(const auto store, ConnectStore(request));
   STRATA_ASSIGN(const auto pool, WorkPool::Start("load", kCalls - 1));
   Collections collections(*store);
-  STRATA_ASSIGN(const CollectionSpec spec, FindCollection(collections, load.name));
+  STRATA_ASSIGN(const CollectionSpec spec, exported ? exported->Find(collections, load.name)
+                                                    : FindCollection(collections, load.name));
   STRATA_TRY(collections.Stats(load.name).status());  // all lanes have it
   STRATA_TRY(reader.CheckAttributes(spec));
   uint64_t loaded = 0;
   bool has_sent = false;
   double seconds = 0;
   const auto run = [&]() -> Status {
-    LoadProgress progress;
+    DocumentProgress progress("load");
     while (true) {
       std::array<std::vector<Document>, kCalls> batches;
       size_t documents = 0;

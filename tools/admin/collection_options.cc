@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+
 #include "base/settings_value.h"
 #include "storage/itemset/document.h"
+#include "storage/itemset/set_files.h"
 #include "tools/admin/parse_whole.h"
-#include "tools/admin/set_files.h"
 
 namespace strata::admin {
 namespace {
@@ -19,8 +21,8 @@ Result<CollectionRequest::Range> ParseRange(const std::string& text) {
   const size_t colon = text.find(':');
   const size_t dots = text.find("..", colon == std::string::npos ? 0 : colon);
   const Status bad = Invalid(fmt::format(
-      "--where: expected NAME:NUMBER or NAME:LOW..HIGH, whole numbers, LOW or HIGH may be "
-      "left out, found '{}'",
+      "--where: expected NAME:NUMBER or NAME:LOW..HIGH, whole numbers from -2^63 to 2^63 - 1, LOW "
+      "or HIGH may be left out, found '{}'",
       text));
   if (colon == std::string::npos || colon == 0) return bad;
   range.attribute = text.substr(0, colon);
@@ -79,14 +81,18 @@ Status ReadThreshold(const std::string& text, SearchGoal* goal) {
   const double most = counts ? static_cast<double>(ItemSetSpec::kMostTokens) : 1;
   double threshold = 0;
   const bool is_number = ParseWhole(text, &threshold);
+  if (is_number && counts && threshold > 0 && threshold != std::floor(threshold)) {
+    return Invalid(fmt::format(
+        "--threshold: expected a whole number, as {} counts tokens in common; found '{}'",
+        NameOf(goal->metric), text));
+  }
   if (is_number && threshold > 0 && threshold <= most) {
     goal->at_least = SimilarityOf(goal->metric, threshold);
     if (goal->at_least.num > 0) return {};
   }
   return Invalid(fmt::format(
-      "--threshold: expected a score above 0 (at least 0.000000001) and at most {}, as {} has "
-      "them; found '{}'{}",
-      most, NameOf(goal->metric), text,
+      "--threshold: expected a score {} and at most {}, as {} has them; found '{}'{}",
+      counts ? "of 1 or more" : "above 0 (at least 0.000000001)", most, NameOf(goal->metric), text,
       is_number && !counts && threshold > 1 ? "; to count tokens in common give --metric overlap"
                                             : ""));
 }
@@ -110,9 +116,13 @@ Status ReadGoal(const CollectionWords& words, SearchGoal* goal) {
 std::string MetricNames() { return fmt::format("{}", fmt::join(NamesOfMetrics(), ", ")); }
 
 Status ReadCollectionOptions(const CollectionWords& words, CollectionRequest* request) {
-  if (!ParseWhole(words.first_id, &request->first_id)) {
+  if (!words.first_id.empty() && !ParseWhole(words.first_id, &request->first_id)) {
     return Invalid(fmt::format("--first-id: expected a whole number from 0 to 2^64 - 1, found '{}'",
                                words.first_id));
+  }
+  if (!words.first_id.empty() && !request->ids_file.empty()) {
+    return Invalid(
+        "--first-id and --ids exclude each other: ids that follow one another, or those of a file");
   }
   STRATA_ASSIGN(request->ack, ParseAckLevel(words.ack));
   STRATA_TRY(ReadIds("ID", words.ids, &request->ids));

@@ -19,20 +19,21 @@ struct CollectionRequest {
     int64_t high = INT64_MAX;
   };
 
-  std::string name;                            // "" of stats: all of them
-  std::vector<std::string> attributes;         // create: their names
-  std::string file;                            // load: documents; search: queries
-  std::string offsets;                         // likewise: of a CSR pair; "": none
-  std::string attributes_file;                 // load: a row for each document; "": none
-  uint64_t first_id = 0;                       // load: of the first document
-  AckLevel ack = AckLevel::kDefault;           // load, delete
-  std::vector<DocumentId> ids;                 // get, delete: from the command line
-  std::string ids_file;                        // get, delete: more of them; "": none
-  std::vector<std::vector<uint32_t>> queries;  // search: from the command line
-  std::vector<DocumentId> like;                // search: documents whose tokens are queries
-  SearchGoal goal;                             // search
-  std::vector<Range> where;                    // search: all of them hold
-  std::string to;                              // search: a file in the contest's form; "": none
+  std::string name;                     // "" of stats: all of them
+  std::vector<std::string> attributes;  // create: their names
+  std::string file;                     // load: documents, or an export; search: queries
+  std::string offsets;                  // likewise: of a CSR pair; "": none
+  std::string attributes_file;          // load: a row for each document; "": none
+  uint64_t first_id = 0;                // load: of the first document
+  AckLevel ack = AckLevel::kDefault;    // load, delete
+  std::vector<DocumentId> ids;          // get, delete: from the command line
+  std::string ids_file;  // get, delete: more of them; load: of the documents; "": none
+  // Of search and explain.
+  std::vector<std::vector<uint32_t>> queries;  // from the command line
+  std::vector<DocumentId> like;                // documents whose tokens are queries
+  SearchGoal goal;
+  std::vector<Range> where;  // all of them hold
+  std::string to;            // search: a file in the contest's form, "": none; export: a folder
 };
 
 }  // namespace strata::admin

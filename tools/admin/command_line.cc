@@ -327,35 +327,44 @@ void AddCheckpointCommands(CLI::App* app, RawLine* raw) {
   exported->add_option("--to", request.export_folder, "Folder for the files")->required();
 }
 
-void AddCollectionSearch(CLI::App* collection, RawLine* raw) {
+void AddSearchOptions(CLI::App* command, RawLine* raw) {
   CollectionRequest& request = raw->request.collection;
   CollectionWords& words = raw->collection;
-  CLI::App* search = AddCommand(collection, "search", "The documents that are most like each query",
-                                Command::kCollectionSearch, raw);
-  search->add_option("NAME", request.name, "The collection")->required();
-  search->add_option("--query", words.queries, "Tokens with commas between them; may be repeated")
+  command->add_option("NAME", request.name, "The collection")->required();
+  command->add_option("--query", words.queries, "Tokens with commas between them; may be repeated")
       ->allow_extra_args(false);
-  search
+  command
       ->add_option("--like", words.like,
                    "Id of a stored document: what is like it, without itself; may be repeated")
       ->allow_extra_args(false);
-  search->add_option(
+  command->add_option(
       "--queries", request.file,
       "Queries of a file: one a line; a folder with one a file; .npy with one a row");
-  search->add_option("--offsets", request.offsets,
-                     "Where queries begin in --queries, both .npy of one dimension");
-  search->add_option("--metric", words.metric, MetricNames() + "; in any case of letters")
+  command->add_option("--offsets", request.offsets,
+                      "Where queries begin in --queries, both .npy of one dimension");
+  command->add_option("--metric", words.metric, MetricNames() + "; in any case of letters")
       ->capture_default_str();
-  search->add_option("-k", words.k, "Best documents of each query, 1 to 1000000 (default 100)");
-  search->add_option(
+  command->add_option("-k", words.k, "Best documents of each query, 1 to 1000000 (default 100)");
+  command->add_option(
       "--threshold", words.threshold,
       "Only documents of this score or more: all of them, unless -k is given. Scores "
-      "are above 0 and end at 1, those of overlap at 1048576");
-  search
+      "are above 0 and end at 1, those of overlap are whole numbers and end at 1048576");
+  command
       ->add_option(
           "--where", words.where,
           "NAME:NUMBER or NAME:LOW..HIGH: only documents with such an attribute; may be repeated")
       ->allow_extra_args(false);
+}
+
+void AddCollectionSearch(CLI::App* collection, RawLine* raw) {
+  CollectionRequest& request = raw->request.collection;
+  CLI::App* search = AddCommand(collection, "search", "The documents that are most like each query",
+                                Command::kCollectionSearch, raw);
+  CLI::App* explain =
+      AddCommand(collection, "explain",
+                 "Search, and show lane by lane what was chosen and expected, and what it took",
+                 Command::kCollectionExplain, raw);
+  for (CLI::App* command : {search, explain}) AddSearchOptions(command, raw);
   search->add_option("--to", request.to,
                      "File for the answers: milliseconds, then a line of ids for each query");
 }
@@ -404,15 +413,23 @@ void AddCollectionCommands(CLI::App* app, RawLine* raw) {
   load->add_option("NAME", request.name, "The collection")->required();
   load->add_option("FILE", request.file,
                    "Documents: one a line, tokens with commas between them; a folder with one a "
-                   "file; .npy with one a row")
+                   "file; .npy with one a row; a folder that export wrote")
       ->required();
   load->add_option("--offsets", request.offsets,
                    "Where documents begin in FILE, both .npy of one dimension");
   load->add_option("--attributes", request.attributes_file,
                    ".npy with a row of attributes for each document");
   load->add_option("--first-id", words.first_id, "Id of the first document; the others follow")
-      ->capture_default_str();
+      ->default_str("0");
+  load->add_option("--ids", request.ids_file,
+                   "File with an id for each document, each once: one a line, or .npy");
   AddAck(load, &words);
+
+  CLI::App* exported = AddCommand(collection, "export",
+                                  "Write all documents to a folder that load takes, on any cluster",
+                                  Command::kCollectionExport, raw);
+  exported->add_option("NAME", request.name, "The collection")->required();
+  exported->add_option("FOLDER", request.to, "A new or an empty folder")->required();
 
   CLI::App* drop = AddCommand(collection, "drop", "Drop a collection with all its documents",
                               Command::kCollectionDrop, raw);

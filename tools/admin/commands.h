@@ -30,13 +30,15 @@ Status RunRestore(const Request& request, std::string* out);         // kRefused
 Status RunVerify(const Request& request, std::string* out);  // asks nobody; kCorrupt: findings
 Status RunExport(const Request& request, std::string* out);  // asks nobody
 Status RunCollectionCreate(const Request& request, std::string* out);
-Status RunCollectionLoad(const Request& request, std::string* out);  // progress goes to stderr
-Status RunCollectionDrop(const Request& request, std::string* out);  // kRefused without yes
+Status RunCollectionLoad(const Request& request, std::string* out);    // progress goes to stderr
+Status RunCollectionExport(const Request& request, std::string* out);  // progress likewise
+Status RunCollectionDrop(const Request& request, std::string* out);    // kRefused without yes
 Status RunCollectionStats(const Request& request, std::string* out);
 // The answer is of the documents that there are; kNotFound when some are not.
 Status RunCollectionGet(const Request& request, std::string* out);
 Status RunCollectionDelete(const Request& request, std::string* out);  // missing ids are no error
 Status RunCollectionSearch(const Request& request, std::string* out);
+Status RunCollectionExplain(const Request& request, std::string* out);  // searches, too
 
 // Whichever of the above the request names.
 Status RunCommand(const Request& request, std::string* out);

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/human_text.h"
+#include "base/npy_numbers.h"
+#include "storage/itemset/set_files.h"
 #include "tools/admin/parse_whole.h"
 
 namespace strata::admin {
@@ -16,6 +19,7 @@ constexpr uint64_t kFileBytesMax = uint64_t{1} << 30;
 
 Result<std::vector<DocumentId>> ParseIds(std::string_view text) {
   constexpr std::string_view kBetween = " \t\r,\n";
+  text = WithoutMark(text);
   std::vector<DocumentId> ids;
   size_t line = 1;
   for (size_t at = 0; at < text.size();) {
@@ -38,10 +42,28 @@ Result<std::vector<DocumentId>> ParseIds(std::string_view text) {
 }
 
 Result<std::vector<DocumentId>> ReadIds(Disk& disk, const std::string& path) {
+  if (path.ends_with(".npy")) {
+    STRATA_ASSIGN(const auto file, NpyNumbers::Open(disk, path, 1, "save x.ravel()"));
+    return file->ReadUnsigned(0, file->rows());
+  }
   STRATA_ASSIGN(const std::string text, ReadFile(disk, path, kFileBytesMax));
   Result<std::vector<DocumentId>> ids = ParseIds(text);
   if (!ids.ok()) return ids.status().Prefixed(path);
   return ids;
+}
+
+Status CheckIdsOnce(std::span<const DocumentId> ids, const std::string& path) {
+  std::vector<std::pair<DocumentId, size_t>> places;
+  places.reserve(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) places.emplace_back(ids[i], i);
+  std::ranges::sort(places);
+  const auto twice = std::ranges::adjacent_find(
+      places, [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (twice == places.end()) return {};
+  return Invalid(
+      fmt::format("{}: expected each id once, found {} for documents {} and {}, which "
+                  "count from 0: leave one of them out, or give it another id",
+                  path, twice->first, twice->second, (twice + 1)->second));
 }
 
 }  // namespace strata::admin

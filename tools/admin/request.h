@@ -45,11 +45,13 @@ struct Request {
     kExport,
     kCollectionCreate,
     kCollectionLoad,
+    kCollectionExport,
     kCollectionDrop,
     kCollectionStats,
     kCollectionGet,
     kCollectionDelete,
     kCollectionSearch,
+    kCollectionExplain,
   };
   enum class Output : uint8_t { kTable, kJson };
 

@@ -48,6 +48,8 @@ Status RunCommand(const Request& request, std::string* out) {
       return RunCollectionCreate(request, out);
     case kCollectionLoad:
       return RunCollectionLoad(request, out);
+    case kCollectionExport:
+      return RunCollectionExport(request, out);
     case kCollectionDrop:
       return RunCollectionDrop(request, out);
     case kCollectionStats:
@@ -58,6 +60,8 @@ Status RunCommand(const Request& request, std::string* out) {
       return RunCollectionDelete(request, out);
     case kCollectionSearch:
       return RunCollectionSearch(request, out);
+    case kCollectionExplain:
+      return RunCollectionExplain(request, out);
   }
   return Internal("a command that nobody carries out");
 }

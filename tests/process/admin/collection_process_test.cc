@@ -15,6 +15,7 @@
 
 #include "base/disk.h"
 #include "tests/process/admin/admin_fixture.h"
+#include "tests/support/free_port.h"
 #include "tests/support/wait_until.h"
 #include "tests/worker/gbdt/npy_text.h"
 
@@ -255,6 +256,141 @@ TEST_F(CollectionProcess, DocumentsAreFoundByIdAskedForAndDeleted) {
               HasSubstr("there is no collection 'boxes'"));
   EXPECT_THAT(Admin({"collection", "search", "baskets", "--queries", Write("none", "")}).errors,
               HasSubstr("none: expected queries, found none"));
+}
+
+TEST_F(CollectionProcess, ASearchIsExplained) {
+  EXPECT_EQ(Admin({"collection", "create", "baskets"}).end.code, 0);
+  EXPECT_EQ(
+      Admin({"collection", "load", "baskets", Write("docs.txt", "1,2\n1,3\n1,4\n5\n")}).end.code,
+      0);
+  const json all =
+      AdminJson({"collection", "explain", "baskets", "--query=1", "--query=5", "-k", "2"});
+  EXPECT_EQ(all.at("queries"), 2);
+  EXPECT_EQ(all.at("found"), 4);
+  ASSERT_EQ(all.at("lanes").size(), 2U);
+  EXPECT_EQ(all.at("lanes").at(1).at("lane"), "server 1 lane 0");
+  EXPECT_EQ(all.at("all_lanes").at("documents"), 4);
+  EXPECT_EQ(all.at("all_lanes").at("queries"), 2);
+  uint64_t candidates = 0;
+  uint64_t queries = 0;
+  for (const json& engine : all.at("all_lanes").at("engines")) {
+    candidates += engine.value("candidates", 0U);
+    queries += engine.at("queries").get<uint64_t>();
+    EXPECT_GT(engine.at("expected_ms"), 0);
+  }
+  EXPECT_EQ(candidates, 4U);  // whatever shares a token
+  EXPECT_GE(queries, 2U);
+  const ProcessResult text = Admin({"collection", "explain", "baskets", "--like", "0"});
+  EXPECT_EQ(text.end.code, 0) << text.errors;
+  for (const char* word : {"queries answered: 1 in ", " 3 documents found", "\nserver 0 lane 0 ",
+                           "\nall lanes ", "counting alone", "candidates expected"}) {
+    EXPECT_THAT(text.output, HasSubstr(word));
+  }
+  EXPECT_EQ(Admin({"collection", "explain", "boxes", "--query=1"}).end.code, 2);
+}
+
+TEST_F(CollectionProcess, DocumentsAreLoadedUnderIdsOfTheirOwn) {
+  EXPECT_EQ(Admin({"collection", "create", "baskets"}).end.code, 0);
+  const std::string documents = Write("docs.txt",
+                                      "\xef\xbb\xbf"
+                                      "1\n2\n3\n");
+  EXPECT_EQ(Admin({"collection", "load", "baskets", documents, "--ids",
+                   Write("ids.txt", "18446744073709551615\n7\n0\n")})
+                .end.code,
+            0);
+  EXPECT_EQ(Ids({"--query=1", "--query=2", "--query=3", "-k", "1"}),
+            (std::vector<std::vector<uint64_t>>{{UINT64_MAX}, {7}, {0}}));
+  EXPECT_EQ(Admin({"collection", "load", "baskets", documents, "--ids",
+                   Write("ids.npy", NpyText(NpyHeader("<u8", "(3,)"),
+                                            std::vector<uint64_t>{UINT64_MAX - 1, 8, 1}))})
+                .end.code,
+            0);
+  EXPECT_EQ(Admin({"collection", "get", "baskets", "--ids", folder_.File("ids.npy")}).end.code, 0);
+  const auto refused = [&](const std::string& ids, const char* words) {
+    const ProcessResult result = Admin({"collection", "load", "baskets", documents, "--ids", ids});
+    EXPECT_EQ(result.end.code, 2);
+    EXPECT_THAT(result.errors, HasSubstr(words));
+  };
+  refused(Write("twice", "4\n5\n4\n"),
+          "twice: expected each id once, found 4 for documents 0 and 2, which count from 0");
+  refused(Write("few", "11\n12\n"), "few: expected an id for each document, found 2, and there");
+  refused(Write("many", "11\n12\n13\n14\n"),
+          "many: expected an id for each of 3 documents, found 4");
+  refused(Write("bad", "11\nx\n13\n"), "bad: line 2: expected an id");
+  refused(Write("below.npy", NpyText(NpyHeader("<i8", "(3,)"), std::vector<int64_t>{1, -2, 3})),
+          "below.npy: element 1: expected a number from 0 to 2^64 - 1, found -2");
+}
+
+// Another cluster, with other lanes: what comes back is what went.
+TEST_F(CollectionProcess, AnExportIsLoadedIntoAClusterOfOtherLanes) {
+  EXPECT_EQ(
+      Admin({"collection", "create", "baskets", "--attribute=price", "--attribute=shop"}).end.code,
+      0);
+  constexpr size_t kDocuments = 10'000;
+  std::string lines;
+  std::string ids;
+  std::vector<int64_t> attributes;
+  for (size_t i = 0; i < kDocuments; ++i) {
+    lines +=
+        i % 100 == 0 ? "\n" : fmt::format("{},{},{}\n", i % 97, 4'000'000'000U + i, i % 7 + 100);
+    ids += fmt::format("{}\n", i * 1'000'003 + UINT64_MAX / 2);
+    attributes.push_back(static_cast<int64_t>(i) - 5'000);
+    attributes.push_back(i == 3 ? INT64_MIN : static_cast<int64_t>(i % 5));
+  }
+  EXPECT_EQ(
+      Admin({"collection", "load", "baskets", Write("docs.txt", lines), "--ids", Write("ids", ids),
+             "--attributes", Write("a.npy", NpyText(NpyHeader("<i8", "(10000, 2)"), attributes))})
+          .end.code,
+      0);
+  const std::string folder = folder_.File("backup/baskets");
+  const json exported = AdminJson({"collection", "export", "baskets", folder});
+  EXPECT_EQ(exported.at("documents"), kDocuments);
+  EXPECT_EQ(exported.at("one_moment"), true);
+  const json manifest = json::parse(ReadWholeFile(folder + "/collection.json"), nullptr, false);
+  EXPECT_EQ(manifest.at("documents"), kDocuments);
+  EXPECT_EQ(manifest.at("attributes"), (json{"price", "shop"}));
+  const ProcessResult again = Admin({"collection", "export", "baskets", folder});
+  EXPECT_EQ(again.end.code, 4);
+  EXPECT_THAT(again.errors, HasSubstr("expected a new or an empty folder, found attributes.npy"));
+
+  FreePort port;
+  const std::string address = fmt::format("127.0.0.1:{}", port.Release());
+  Process other(ProgramPath("strata-server"),
+                {.arguments = {"--port=" + address.substr(10), "--lanes=3"}});
+  ASSERT_TRUE(other.WaitForOutput("ready")) << other.Errors();
+  const auto ask = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--server=" + address, "-o", "json", "collection"});
+    return RunProcess(ProgramPath("strata-admin"), {.arguments = std::move(words)});
+  };
+  const ProcessResult none = ask({"load", "boxes", folder});
+  EXPECT_EQ(none.end.code, 2);
+  EXPECT_THAT(none.errors, HasSubstr("there is no collection 'boxes'; strata-admin collection "
+                                     "create boxes --attribute price --attribute shop"));
+  EXPECT_EQ(ask({"create", "swapped", "--attribute=shop", "--attribute=price"}).end.code, 0);
+  const ProcessResult swapped = ask({"load", "swapped", folder});
+  EXPECT_EQ(swapped.end.code, 2);
+  EXPECT_THAT(swapped.errors, HasSubstr("(price, shop), in their order; found shop, price"));
+  EXPECT_EQ(ask({"create", "boxes", "--attribute=price", "--attribute=shop"}).end.code, 0);
+  EXPECT_THAT(ask({"load", "boxes", folder, "--ids=x"}).errors,
+              HasSubstr("is an export, which has"));
+  const ProcessResult loaded = ask({"load", "boxes", folder});
+  EXPECT_EQ(loaded.end.code, 0) << loaded.errors;
+  const ProcessResult there = ask({"get", "boxes", "--ids", folder_.File("ids")});
+  const ProcessResult here =
+      Admin({"-o", "json", "collection", "get", "baskets", "--ids", folder_.File("ids")});
+  EXPECT_EQ(there.end.code, 0) << there.errors;
+  EXPECT_EQ(there.output, here.output);
+  EXPECT_EQ(std::ranges::count(here.output, '\n'), static_cast<ptrdiff_t>(kDocuments));
+
+  // A byte that is another one is found before anything is loaded.
+  std::string tokens = ReadWholeFile(folder + "/tokens.npy");
+  tokens[tokens.size() - 5] = static_cast<char>(tokens[tokens.size() - 5] + 1);
+  WriteWholeFile(folder + "/tokens.npy", tokens);
+  const ProcessResult damaged = ask({"load", "boxes", folder});
+  EXPECT_EQ(damaged.end.code, 1);
+  EXPECT_THAT(damaged.errors, HasSubstr("tokens.npy: expected checksum"));
+  other.Signal(SIGTERM);
+  other.Wait();
 }
 
 TEST_F(CollectionProcess, IdsDoNotBeginAgain) {

@@ -1,4 +1,4 @@
-#include "tools/admin/load_progress.h"
+#include "tools/admin/document_progress.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,31 +10,32 @@
 
 namespace strata::admin {
 
-std::string LoadLine(uint64_t documents, double share, double seconds) {
+std::string DocumentsLine(std::string_view what, uint64_t documents, double share, double seconds) {
   const auto rate = static_cast<uint64_t>(static_cast<double>(documents) / seconds);
-  std::string line = fmt::format("{:<8} {:3.0f} %  {} documents  {}/s", "load", 100 * share,
+  std::string line = fmt::format("{:<8} {:3.0f} %  {} documents  {}/s", what, 100 * share,
                                  HumanCount(documents), HumanCount(rate));
   if (share > 0) line += fmt::format("  ETA {}", HumanSeconds(seconds * (1 - share) / share));
   return line;
 }
 
-LoadProgress::LoadProgress() : is_screen_(isatty(STDERR_FILENO) == 1), begin_(RealClock().Now()) {}
+DocumentProgress::DocumentProgress(std::string_view what)
+    : what_(what), is_screen_(isatty(STDERR_FILENO) == 1), begin_(RealClock().Now()) {}
 
-LoadProgress::~LoadProgress() {
+DocumentProgress::~DocumentProgress() {
   if (is_screen_ && shown_) fmt::print(stderr, "\n");
 }
 
-void LoadProgress::Show(uint64_t documents, double share) {
+void DocumentProgress::Show(uint64_t documents, double share) {
   const TimeNs now = RealClock().Now();
   const TimeNs every = is_screen_ ? kSecond / 5 : 10 * kSecond;
   if (now - last_ < every || now - begin_ < every) return;
   last_ = now;
   shown_ = true;
-  fmt::print(stderr, "{}{}{}", is_screen_ ? "\r\x1b[K" : "", LoadLine(documents, share, Seconds()),
-             is_screen_ ? "" : "\n");
+  fmt::print(stderr, "{}{}{}", is_screen_ ? "\r\x1b[K" : "",
+             DocumentsLine(what_, documents, share, Seconds()), is_screen_ ? "" : "\n");
 }
 
-double LoadProgress::Seconds() const {
+double DocumentProgress::Seconds() const {
   return std::max(1e-9, static_cast<double>(RealClock().Now() - begin_) / kSecond);
 }
 

@@ -1,4 +1,4 @@
-#include "tools/admin/set_files.h"
+#include "storage/itemset/set_files.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,10 @@
 #include <utility>
 
 #include "base/human_text.h"
-#include "tools/admin/npy_numbers.h"
+#include "base/npy_numbers.h"
+#include "storage/itemset/document.h"
 
-namespace strata::admin {
+namespace strata {
 namespace {
 
 constexpr uint64_t kPieceBytes = 1 << 20;
@@ -23,6 +24,12 @@ Status BadToken(size_t column, std::string_view found) {
   return Invalid(fmt::format("column {}: expected a token, a whole number from 0 to {}, found {}",
                              column, kTokenMax,
                              found.empty() ? "nothing" : "'" + ShownBytes(found, 20) + "'"));
+}
+
+Status CheckLength(size_t tokens) {
+  if (tokens <= ItemSetSpec::kMostTokens) return {};
+  return Invalid(
+      fmt::format("expected at most {} tokens, found {}", ItemSetSpec::kMostTokens, tokens));
 }
 
 std::string_view Trimmed(std::string_view text) {
@@ -69,7 +76,7 @@ class TextSets : public SetReader {
         const std::string_view line = std::string_view(buffer_).substr(at_, stop - at_);
         at_ = is_last ? stop : stop + 1;
         ++line_;
-        return std::optional(line);
+        return std::optional(line_ == 1 ? WithoutMark(line) : line);
       }
       if (buffer_.size() - at_ > kLineBytesMax) {
         return Invalid(fmt::format("{}, line {}: expected a line of at most {} bytes; is it text?",
@@ -115,7 +122,7 @@ class FolderSets : public SetReader {
         return Invalid(fmt::format("{}: expected one line, the set; found {}", file,
                                    std::count(text.begin(), text.end(), '\n') + 1));
       }
-      Result<TokenSet> set = ParseSetLine(text);
+      Result<TokenSet> set = ParseSetLine(WithoutMark(text));
       if (!set.ok()) return set.status().Prefixed(file);
       sets->push_back(std::move(*set));
     }
@@ -144,6 +151,7 @@ Result<TokenSet> SetOf(const std::vector<int64_t>& numbers, bool filled, const s
     }
     set.push_back(static_cast<uint32_t>(number));
   }
+  STRATA_TRY(CheckLength(set.size()).Prefixed(fmt::format("{}, row {}", path, row)));
   return set;
 }
 
@@ -234,9 +242,16 @@ Result<TokenSet> ParseSetLine(std::string_view line) {
       return BadToken(begin + 1, word);
     }
     set.push_back(token);
-    if (end == line.size()) return set;
+    if (end == line.size()) break;
     begin = end + 1;
   }
+  STRATA_TRY(CheckLength(set.size()));
+  return set;
+}
+
+std::string_view WithoutMark(std::string_view text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
 }
 
 Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
@@ -272,4 +287,4 @@ Result<std::vector<std::vector<int64_t>>> ReadNumberRows(Disk& disk, const std::
   return rows;
 }
 
-}  // namespace strata::admin
+}  // namespace strata

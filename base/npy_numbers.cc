@@ -1,11 +1,11 @@
-#include "tools/admin/npy_numbers.h"
+#include "base/npy_numbers.h"
 
 #include <fmt/format.h>
 
 #include "base/human_text.h"
 #include "base/little_endian.h"
 
-namespace strata::admin {
+namespace strata {
 namespace {
 
 struct Kind {
@@ -73,18 +73,36 @@ Result<std::unique_ptr<NpyNumbers>> NpyNumbers::Open(Disk& disk, const std::stri
   return made;
 }
 
-Result<std::vector<int64_t>> NpyNumbers::Read(uint64_t begin, uint64_t count) {
+// Those of 64 bits without a sign by their bits.
+Result<std::vector<int64_t>> NpyNumbers::ReadBits(uint64_t begin, uint64_t count) {
   std::vector<std::byte> bytes(count * width_);
   STRATA_ASSIGN(const size_t got, file_->ReadAt(header_.begin + begin * width_, bytes));
   if (got < bytes.size()) return Failed(fmt::format("{}: became shorter meanwhile", path_));
   std::vector<int64_t> numbers(count);
   for (uint64_t i = 0; i < count; ++i) {
     numbers[i] = Decode(bytes.data() + i * width_, width_, is_signed_);
-    if (is_signed_ || width_ < 8 || numbers[i] >= 0) continue;
+  }
+  return numbers;
+}
+
+Result<std::vector<int64_t>> NpyNumbers::Read(uint64_t begin, uint64_t count) {
+  STRATA_ASSIGN(std::vector<int64_t> numbers, ReadBits(begin, count));
+  for (uint64_t i = 0; i < count && IsLargeUnsigned(); ++i) {
+    if (numbers[i] >= 0) continue;
     return Invalid(fmt::format("{}: element {}: {} is above 2^63 - 1", path_, begin + i,
                                static_cast<uint64_t>(numbers[i])));
   }
   return numbers;
 }
 
-}  // namespace strata::admin
+Result<std::vector<uint64_t>> NpyNumbers::ReadUnsigned(uint64_t begin, uint64_t count) {
+  STRATA_ASSIGN(const std::vector<int64_t> numbers, ReadBits(begin, count));
+  for (uint64_t i = 0; i < count && !IsLargeUnsigned(); ++i) {
+    if (numbers[i] >= 0) continue;
+    return Invalid(fmt::format("{}: element {}: expected a number from 0 to 2^64 - 1, found {}",
+                               path_, begin + i, numbers[i]));
+  }
+  return std::vector<uint64_t>(numbers.begin(), numbers.end());
+}
+
+}  // namespace strata

@@ -1,6 +1,6 @@
 // Documents and queries in files: each form is read, and bad ones say where, what was expected and
 // what was found.
-#include "tools/admin/set_files.h"
+#include "storage/itemset/set_files.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,11 +8,11 @@
 
 #include <string>
 
+#include "storage/itemset/document.h"
 #include "tests/support/temp_folder.h"
 #include "tests/worker/gbdt/npy_text.h"
-#include "tools/admin/id_file.h"
 
-namespace strata::admin {
+namespace strata {
 namespace {
 
 using ::testing::HasSubstr;
@@ -50,6 +50,29 @@ TEST_F(SetFiles, TextHasASetALine) {
   EXPECT_EQ(*Read(Write("a.txt", "3,1,2\n\n0,4294967295\n7\n")), expected);
   EXPECT_EQ(*Read(Write("b.txt", "3, 1,\t2\r\n  \r\n0 ,4294967295\r\n7")), expected);
   EXPECT_TRUE(Read(Write("c.txt", ""))->empty());
+}
+
+TEST_F(SetFiles, AMarkOfUtf8BeforeTheTextIsPassedOver) {
+  const std::string mark = "\xef\xbb\xbf";
+  EXPECT_EQ(*Read(Write("a.txt", mark + "3,1\n2\n")), (std::vector<TokenSet>{{3, 1}, {2}}));
+  EXPECT_THAT(Refusal(Write("b.txt", "1\n" + mark + "2\n")), HasSubstr("line 2: column 1"));
+  ASSERT_TRUE(RealDisk().MakeFolder(folder_.File("q")).ok());
+  Write("q/one", mark + "5\n");
+  EXPECT_EQ(*Read(folder_.File("q")), (std::vector<TokenSet>{{5}}));
+}
+
+TEST_F(SetFiles, SetsOfTooManyTokensAreNamedByTheirPlace) {
+  std::string text = "1\n2";
+  for (size_t i = 0; i < ItemSetSpec::kMostTokens; ++i) text += ",3";
+  const char* const what = ": expected at most 1048576 tokens, found 1048577";
+  EXPECT_THAT(Refusal(Write("a.txt", text + "\n")),
+              ::testing::EndsWith(std::string("a.txt, line 2") + what));
+  ASSERT_TRUE(RealDisk().MakeFolder(folder_.File("q")).ok());
+  Write("q/one", text.substr(2));
+  EXPECT_THAT(Refusal(folder_.File("q")), ::testing::EndsWith(std::string("q/one") + what));
+  const std::vector<uint8_t> many(ItemSetSpec::kMostTokens + 1);
+  EXPECT_THAT(Refusal(Write("r.npy", NpyText(NpyHeader("|u1", "(1, 1048577)"), many))),
+              ::testing::EndsWith(std::string("r.npy, row 0") + what));
 }
 
 TEST_F(SetFiles, LinesLongerThanAPieceAreRead) {
@@ -189,25 +212,5 @@ TEST_F(SetFiles, BadOffsetsSayWhatIsWrong) {
   EXPECT_THAT(refusal("(3,)", {0, 1, 3}), HasSubstr("row 1: expected tokens from 0"));
 }
 
-TEST_F(SetFiles, IdsAreReadHoweverTheyAreDivided) {
-  const auto read = [&](const std::string& text) {
-    return ReadIds(RealDisk(), Write("ids", text));
-  };
-  EXPECT_EQ(*read("3\n\n18446744073709551615, 0\t3\r\n7"),
-            (std::vector<DocumentId>{3, UINT64_MAX, 0, 3, 7}));
-  EXPECT_TRUE(read("\n \n")->empty());
-  const std::pair<const char*, const char*> cases[] = {
-      {"1\n2,x3\n", "ids: line 2: expected an id, a whole number from 0 to 2^64 - 1, found 'x3'"},
-      {"-1", "line 1"},
-      {"1\n\n1.5", "line 3: expected an id, a whole number from 0 to 2^64 - 1, found '1.5'"},
-      {"18446744073709551616", "found '18446744073709551616'"}};
-  for (const auto& [text, message] : cases) {
-    const auto ids = read(text);
-    EXPECT_EQ(ids.status().code(), StatusCode::kInvalid) << text;
-    EXPECT_THAT(ids.status().message(), HasSubstr(message));
-  }
-  EXPECT_EQ(ReadIds(RealDisk(), folder_.File("missing")).status().code(), StatusCode::kNotFound);
-}
-
 }  // namespace
-}  // namespace strata::admin
+}  // namespace strata

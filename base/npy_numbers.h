@@ -11,7 +11,7 @@
 #include "base/npy_header.h"
 #include "base/status.h"
 
-namespace strata::admin {
+namespace strata {
 
 // One thread.
 class NpyNumbers {
@@ -27,8 +27,13 @@ class NpyNumbers {
   // Elements `begin` to `begin` + `count` - 1, which there are. kInvalid names one that no int64_t
   // holds.
   Result<std::vector<int64_t>> Read(uint64_t begin, uint64_t count);
+  // The same of numbers from 0 to 2^64 - 1; kInvalid names one below.
+  Result<std::vector<uint64_t>> ReadUnsigned(uint64_t begin, uint64_t count);
 
  private:
+  bool IsLargeUnsigned() const { return !is_signed_ && width_ == 8; }
+  Result<std::vector<int64_t>> ReadBits(uint64_t begin, uint64_t count);
+
   std::unique_ptr<File> file_;
   std::string path_;
   NpyHeader header_;
@@ -36,4 +41,4 @@ class NpyNumbers {
   bool is_signed_ = false;
 };
 
-}  // namespace strata::admin
+}  // namespace strata

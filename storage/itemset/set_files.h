@@ -1,6 +1,6 @@
-// Sets of tokens in files, as strata-admin loads and asks for them (docs/search.md):
+// Sets of tokens in files, as strata-admin and strata-bench take them (docs/search.md):
 //
-//   text     a set a line: whole numbers separated by commas
+//   text     a set a line: whole numbers separated by commas; a mark of UTF-8 before them is fine
 //   folder   a file for each set, a line of text each, in the order of the files' names; hidden
 //            files, whose names begin with a dot, are passed over
 //   .npy     a row a set: whole numbers, those below 0 fill rows up
@@ -17,7 +17,7 @@
 #include "base/disk.h"
 #include "base/status.h"
 
-namespace strata::admin {
+namespace strata {
 
 using TokenSet = std::vector<uint32_t>;  // as it is in the file: any order, with repeats
 
@@ -30,7 +30,7 @@ class SetReader {
  public:
   virtual ~SetReader() = default;
   // Puts at most `most` sets behind those that are there; none: there are no more. kInvalid names
-  // file and line, or row.
+  // file and line, or row; also for a set of more than ItemSetSpec::kMostTokens.
   virtual Status Next(size_t most, std::vector<TokenSet>* sets) = 0;
   // For progress: of the file, or files of the folder.
   virtual uint64_t done() const = 0;
@@ -38,6 +38,9 @@ class SetReader {
   // Of a folder: set i is in its file i. Of anything else: none.
   virtual std::span<const std::string> files() const { return {}; }
 };
+
+// Without the mark (EF BB BF) that some programs put before a text in UTF-8.
+std::string_view WithoutMark(std::string_view text);
 
 // `offsets`: of a CSR pair; "": `path` tells by itself what it is. kNotFound: no such file.
 Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
@@ -47,4 +50,4 @@ Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
 // kind of array.
 Result<std::vector<std::vector<int64_t>>> ReadNumberRows(Disk& disk, const std::string& path);
 
-}  // namespace strata::admin
+}  // namespace strata

@@ -1,0 +1,36 @@
+// What strata-admin collection load and export show while they work: a line on stderr, often where
+// somebody looks on, now and then where it is kept.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+
+namespace strata::admin {
+
+// "load      45 %  81,920 documents  1,234/s  ETA 1m21s"; share: from 0 to 1, of what there is to
+// do.
+std::string DocumentsLine(std::string_view what, uint64_t documents, double share, double seconds);
+
+// One thread.
+class DocumentProgress {
+ public:
+  explicit DocumentProgress(std::string_view what);  // "load"
+  ~DocumentProgress();                               // ends the line
+  DocumentProgress(const DocumentProgress&) = delete;
+  DocumentProgress& operator=(const DocumentProgress&) = delete;
+
+  void Show(uint64_t documents, double share);
+  double Seconds() const;  // since it was made; above 0
+
+ private:
+  const std::string what_;
+  const bool is_screen_;
+  const TimeNs begin_;
+  TimeNs last_ = 0;
+  bool shown_ = false;
+};
+
+}  // namespace strata::admin
