@@ -100,7 +100,8 @@ constexpr Setting kSettings[] = {
      .type = SettingType::kInt,
      .default_value = "1",
      .help = "Lanes (threads with tables of their own) of a server without a machine list; a list "
-             "says lanes=N. Lanes after the first listen on ports of their own, which the system "
+             "says lanes=N, and a server refuses to start with another number here. Lanes after "
+             "the first listen on ports of their own, which the system "
              "picks and the server tells its clients (HELLO): a firewall must let them through.",
      .min = 1,
      .max = 1024,
@@ -496,6 +497,12 @@ std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes) 
                            ? fmt::format("{} {}", key, problem)
                            : fmt::format("{}: {} {}", origin->second, key, problem));
   };
+  if (config.origins.contains("server.lanes") && config.lanes != lanes) {
+    blame("server.lanes",
+          fmt::format("has no effect with a machine list ({}), which is for all servers to know: "
+                      "found {} here and {} there; leave it out, or write lanes={} there",
+                      config.machines.file, config.lanes, lanes, config.lanes));
+  }
   if (config.cold && config.data.empty()) {
     blame("server.cold", "needs server.data (--data), the folder in which its rows go to disk");
   }

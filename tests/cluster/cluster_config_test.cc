@@ -282,6 +282,12 @@ TEST_F(ClusterConfigTest, CheckSaysWhatAServerWouldRefuse) {
 }
 
 TEST_F(ClusterConfigTest, WhatWouldHaveNoEffectIsRefused) {
+  Write("c/machines.txt", "127.0.0.1:7600 server lanes=2\n");
+  const std::string list = "[cluster]\nmachines = \"machines.txt\"\n[server]\n";
+  EXPECT_THAT(Check(list + "lanes = 2\n"), IsEmpty());
+  EXPECT_THAT(Check(list + "lanes = 1\n"),
+              ElementsAre(HasSubstr("c/cluster.toml:4:1: server.lanes has no effect with a machine "
+                                    "list (")));
   const std::string cold =
       "[server]\ncold_bytes_max = 1\ncold_keep = \"lfu\"\nadmit_from = 2\nttl_steps = 9\n";
   EXPECT_THAT(Check(cold),

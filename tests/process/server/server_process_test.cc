@@ -118,6 +118,17 @@ TEST(ServerProcess, WrongCommandLinesAndFilesSayWhatIsWrong) {
   }
 }
 
+TEST(ServerProcess, LanesThatAListSaysOtherwiseAreRefused) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("machines.txt"), "127.0.0.1:7600 server lanes=2\n");
+  const ProcessResult result =
+      RunServer({"--machines=" + folder.File("machines.txt"), "--rank=0", "--lanes=3"});
+  EXPECT_EQ(result.end, ProcessEnd{2}) << result.errors;
+  EXPECT_THAT(result.errors,
+              HasSubstr("--lanes: server.lanes has no effect with a machine list ("));
+  EXPECT_THAT(result.errors, HasSubstr("found 3 here and 2 there; leave it out, or write lanes=3"));
+}
+
 TEST(ServerProcess, AMachineListGivesEachServerItsPlace) {
   const TempFolder folder;
   FreePort first;
