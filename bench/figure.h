@@ -63,6 +63,7 @@ Suite TieredSuite();
 Suite CheckpointSuite();
 Suite CollectiveSuite();
 Suite TreesSuite();
-Suite SearchSuite();
+struct SearchData;
+Suite SearchSuite(const SearchData& data);
 
 }  // namespace strata::bench

@@ -18,6 +18,7 @@
 #include "bench/gpu.h"
 #include "bench/machine.h"
 #include "bench/report.h"
+#include "bench/search_data.h"
 #include "kernels/core/device_choice.h"
 
 namespace strata::bench {
@@ -30,12 +31,13 @@ struct CommandLine {
   bool list = false;
   std::string tune;  // file; empty: measure
   std::vector<int> ranks = TuneOptions().worlds;
+  SearchData search;
   BenchOptions options;
 };
 
-std::vector<Suite> Suites() {
-  return {TableSuite(),      ServiceSuite(), TieredSuite(), CheckpointSuite(),
-          CollectiveSuite(), TreesSuite(),   SearchSuite()};
+std::vector<Suite> Suites(const SearchData& search = {}) {
+  return {TableSuite(),      ServiceSuite(), TieredSuite(),      CheckpointSuite(),
+          CollectiveSuite(), TreesSuite(),   SearchSuite(search)};
 }
 
 // That a CPU has nothing of.
@@ -136,10 +138,11 @@ struct OnDevice {
   std::vector<Suite> suites;
   std::string name;
 };
-Result<OnDevice> SuitesOn(const std::string& device, const std::string& wanted, bool only_names) {
+Result<OnDevice> SuitesOn(const std::string& device, const std::string& wanted, bool only_names,
+                          const SearchData& search) {
   STRATA_ASSIGN(const DeviceChoice choice, ParseDevice(device));
   if (only_names && Has(GpuOnlySuites(), wanted)) return OnDevice{GpuOnlySuites(), device};
-  const OnDevice cpu{Suites(), MachineName()};
+  const OnDevice cpu{Suites(search), MachineName()};
   if (choice.kind == DeviceKind::kCpu) return cpu;
   if (const int gpu = choice.ordinal.value_or(0); gpu > 0 && wanted != "service") {
     return Invalid(fmt::format(
@@ -161,6 +164,30 @@ Result<OnDevice> SuitesOn(const std::string& device, const std::string& wanted, 
   const OnDevice on_gpu{GpuSuites(choice), *gpu};
   if (choice.kind.has_value()) return on_gpu;
   return Has(cpu.suites, wanted) && !Has(on_gpu.suites, wanted) ? cpu : on_gpu;
+}
+
+// What suite search alone takes, on a CPU.
+Status CheckSearchData(const CommandLine& line) {
+  const SearchData& search = line.search;
+  if (search.is_usual()) return {};
+  if (line.suite != "search" || line.device != "cpu") {
+    return Invalid(
+        "--documents, --k, --queries, --data and --offsets belong to suite search on --device=cpu");
+  }
+  if (!search.file.empty() && search.documents != 0) {
+    return Invalid(
+        "--documents and --data exclude each other: drawn documents, or those of a file");
+  }
+  if (!search.offsets.empty() && search.file.empty()) {
+    return Invalid(
+        "--offsets has no effect without --data: it says where documents begin in a .npy of one "
+        "dimension");
+  }
+  if (line.options.all && (search.documents != 0 || !search.file.empty())) {
+    return Invalid(
+        "--all brings other numbers of documents: leave it out with --documents or --data");
+  }
+  return {};
 }
 
 // Writes the table of the fastest algorithms, and prints what it rests on.
@@ -218,6 +245,21 @@ int Main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::Range(2, 64))
       ->capture_default_str();
+  app.add_option("--documents", line.search.documents,
+                 "search: documents that are drawn, in place of each case's")
+      ->check(CLI::Range(size_t{1}, size_t{100'000'000}))
+      ->default_str("");
+  app.add_option("-k,--k", line.search.k, "search: best documents of each query")
+      ->check(CLI::Range(size_t{1}, size_t{1'000'000}))
+      ->capture_default_str();
+  app.add_option("--queries", line.search.queries, "search: different queries, asked in turn")
+      ->check(CLI::Range(size_t{1}, size_t{1'000'000}))
+      ->capture_default_str();
+  app.add_option("--data", line.search.file,
+                 "search: documents of a file, in the forms that strata-admin collection load "
+                 "takes, in place of drawn ones; queries are some of them");
+  app.add_option("--offsets", line.search.offsets,
+                 "search: where documents begin in --data, both .npy of one dimension");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -226,7 +268,8 @@ int Main(int argc, char** argv) {
   }
   if (!line.tune.empty()) return Tune(line);
   if (const Status known = CheckSuite(line.suite); !known.ok()) return Fail(known);
-  const Result<OnDevice> device = SuitesOn(line.device, line.suite, line.list);
+  if (const Status data = CheckSearchData(line); !data.ok()) return Fail(data);
+  const Result<OnDevice> device = SuitesOn(line.device, line.suite, line.list, line.search);
   if (!device.ok()) return Fail(device.status());
   std::vector<std::string_view> names;
   for (const Suite& suite : device->suites) {

@@ -25,17 +25,14 @@
 namespace strata::bench {
 namespace {
 
-constexpr uint64_t kSeed = 11;
 constexpr const char* kCluster = "bench";
 constexpr const char* kName = "documents";
-constexpr size_t kQueries = 512;  // that are asked in turn
-constexpr size_t kBatch = 4096;   // documents of an upsert
-constexpr size_t kChecked = 8;    // queries whose answers are compared
+constexpr size_t kBatch = 4096;  // documents of an upsert
+constexpr size_t kChecked = 8;   // queries whose answers are compared
 constexpr size_t kConnectionsMax = 8;
 constexpr size_t kPulledKeys = 64;
 constexpr uint32_t kPulledDim = 16;
 constexpr Key kRows = 10'000;
-constexpr SearchGoal kGoal{.metric = SetMetric::kOverlapMax, .k = 100};
 
 struct Service {
   std::vector<std::unique_ptr<Server>> servers;
@@ -103,7 +100,7 @@ SetLists One(const SetList& queries, size_t i) {
 
 // One query of each client after the other, for about `time`; all of their latencies.
 Result<std::vector<double>> Ask(Service& service, size_t clients, const SetList& queries,
-                                TimeNs time) {
+                                const SearchGoal& goal, TimeNs time) {
   const TimeNs end = RealClock().Now() + time;
   std::vector<std::vector<double>> took(clients);
   std::vector<Status> ended(clients);
@@ -115,7 +112,7 @@ Result<std::vector<double>> Ask(Service& service, size_t clients, const SetList&
           const SetLists one = One(queries, i);
           const TimeNs begin = RealClock().Now();
           Collections& of = *service.clients[client % service.clients.size()];
-          ended[client] = of.Search(kName, one.view(), kGoal).status();
+          ended[client] = of.Search(kName, one.view(), goal).status();
           if (!ended[client].ok()) return;
           took[client].push_back(static_cast<double>(RealClock().Now() - begin) / kMillisecond);
         }
@@ -169,11 +166,12 @@ Result<Answered> AnsweredByLanes(Collections& collections) {
   return answered;
 }
 
-Status Check(Collections& collections, const ItemSet& direct, const SetList& queries) {
+Status Check(Collections& collections, const ItemSet& direct, const SetList& queries,
+             const SearchGoal& goal) {
   for (size_t i = 0; i < kChecked; ++i) {
     const SetLists one = One(queries, i);
-    STRATA_ASSIGN(const auto found, collections.Search(kName, one.view(), kGoal));
-    STRATA_ASSIGN(const auto expected, direct.Search(one.view(), kGoal, {}));
+    STRATA_ASSIGN(const auto found, collections.Search(kName, one.view(), goal));
+    STRATA_ASSIGN(const auto expected, direct.Search(one.view(), goal, {}));
     if (found != expected) return Internal(fmt::format("query {}: answers differ", i));
   }
   return {};
@@ -182,9 +180,9 @@ Status Check(Collections& collections, const ItemSet& direct, const SetList& que
 }  // namespace
 
 Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t clients,
-                                             size_t documents, const BenchOptions& options) {
-  STRATA_ASSIGN(const SetDocuments drawn,
-                SetDocuments::Make(kSeed, TokenSpread::kUniform, documents, kQueries));
+                                             const std::function<Result<SetDocuments>()>& source,
+                                             const SearchGoal& goal, const BenchOptions& options) {
+  STRATA_ASSIGN(const SetDocuments drawn, source());
   const SetList queries = drawn.queries();
   STRATA_ASSIGN(const auto pool, WorkPool::Start("bench", 0));
   STRATA_ASSIGN(const auto direct,
@@ -199,13 +197,13 @@ Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t cli
     for (const Document& document : all) STRATA_TRY(direct->Upsert(document));
   }
   direct->WaitForMerges();
-  STRATA_TRY(Check(*service->clients[0], *direct, queries));
+  STRATA_TRY(Check(*service->clients[0], *direct, queries, goal));
 
   const TimeNs time = options.round * options.rounds;
-  STRATA_TRY(Ask(*service, clients, queries, options.round).status());  // warm
+  STRATA_TRY(Ask(*service, clients, queries, goal, options.round).status());  // warm
   STRATA_ASSIGN(const Answered before, AnsweredByLanes(*service->clients[0]));
   const TimeNs begin = RealClock().Now();
-  STRATA_ASSIGN(const std::vector<double> took, Ask(*service, clients, queries, time));
+  STRATA_ASSIGN(const std::vector<double> took, Ask(*service, clients, queries, goal, time));
   const double seconds = static_cast<double>(RealClock().Now() - begin) / kSecond;
   STRATA_ASSIGN(const Answered after, AnsweredByLanes(*service->clients[0]));
   const double batches = after.batches - before.batches;
@@ -213,7 +211,7 @@ Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t cli
   const Work one_by_one = [&](uint64_t count) -> Status {
     for (uint64_t i = 0; i < count; ++i) {
       const SetLists one = One(queries, next++);
-      STRATA_TRY(direct->Search(one.view(), kGoal, {}).status());
+      STRATA_TRY(direct->Search(one.view(), goal, {}).status());
     }
     return {};
   };
@@ -241,10 +239,10 @@ Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t cli
                               .ours = (after.ms - before.ms) / batches}};
 }
 
-Result<std::vector<Figure>> RunPullsBesideSearches(const std::string& name, size_t clients,
-                                                   size_t documents, const BenchOptions& options) {
-  STRATA_ASSIGN(const SetDocuments drawn,
-                SetDocuments::Make(kSeed, TokenSpread::kUniform, documents, kQueries));
+Result<std::vector<Figure>> RunPullsBesideSearches(
+    const std::string& name, size_t clients, const std::function<Result<SetDocuments>()>& source,
+    const SearchGoal& goal, const BenchOptions& options) {
+  STRATA_ASSIGN(const SetDocuments drawn, source());
   STRATA_ASSIGN(const auto service, StartService(clients));
   STRATA_TRY(Connect(*service));  // of the pulls
   STRATA_TRY(Load(*service->clients[0], DocumentsOf(drawn)));
@@ -261,7 +259,7 @@ Result<std::vector<Figure>> RunPullsBesideSearches(const std::string& name, size
   Result<std::vector<double>> beside = Internal("not asked");
   {
     const std::jthread searching([&] {
-      searches = Ask(*service, clients, drawn.queries(), time);
+      searches = Ask(*service, clients, drawn.queries(), goal, time);
       is_over = true;
     });
     beside = Pull(store, spec.id(), [&] { return is_over.load(); });

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "bench/figure.h"
+#include "bench/set_documents.h"
+#include "kernels/setops/top_hits.h"
 
 namespace strata::bench {
 
@@ -14,11 +17,13 @@ namespace strata::bench {
 // after the other, against two servers of this process with a lane each; beside the collection
 // itself.
 Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t clients,
-                                             size_t documents, const BenchOptions& options);
+                                             const std::function<Result<SetDocuments>()>& source,
+                                             const SearchGoal& goal, const BenchOptions& options);
 
 // What pulls of 64 rows, one after the other, take while so many clients search, beside when nobody
 // does.
-Result<std::vector<Figure>> RunPullsBesideSearches(const std::string& name, size_t clients,
-                                                   size_t documents, const BenchOptions& options);
+Result<std::vector<Figure>> RunPullsBesideSearches(
+    const std::string& name, size_t clients, const std::function<Result<SetDocuments>()>& source,
+    const SearchGoal& goal, const BenchOptions& options);
 
 }  // namespace strata::bench

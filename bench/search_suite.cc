@@ -3,14 +3,16 @@
 // as many threads as there are cores, and the same selection. And searches through servers.
 #include <fmt/format.h>
 
-#include <atomic>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/work_pool.h"
 #include "bench/figure.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/search_data.h"
 #include "bench/search_service.h"
 #include "bench/set_documents.h"
 #include "kernels/setops/count_search.h"
@@ -22,9 +24,10 @@ namespace strata::bench {
 namespace {
 
 constexpr uint64_t kSeed = 11;
-constexpr size_t kQueries = 512;  // that are asked in turn
 constexpr size_t kBatch = ScanSearch::kMostQueries;
-constexpr SearchGoal kGoal{.metric = SetMetric::kOverlapMax, .k = 100};
+
+// Draws or reads them.
+using Source = std::function<Result<SetDocuments>()>;
 
 using Answer = std::vector<Hit>;
 
@@ -44,7 +47,7 @@ uint32_t CommonByMerge(std::span<const Token> a, std::span<const Token> b) {
 
 class Bitmap {
  public:
-  explicit Bitmap(std::span<const Token> query) : words_(SetDocuments::kVocabulary / 64 + 1) {
+  Bitmap(std::span<const Token> query, Token vocabulary) : words_(vocabulary / 64 + 1) {
     for (const Token token : query) words_[token / 64] |= uint64_t{1} << token % 64;
   }
   uint32_t Common(std::span<const Token> document) const {
@@ -59,11 +62,11 @@ class Bitmap {
   std::vector<uint64_t> words_;
 };
 
-// One query after another over all documents, whatever `common` does.
+// One query after another over all documents, whatever `common` does. `blocks`: the same ones.
 template <typename Common>
-Answer SearchAll(std::span<const SetLists> parts, std::span<const Token> query,
-                 const Common& common) {
-  TopHits hits(kGoal, static_cast<uint32_t>(query.size()));
+Answer SearchAll(std::span<const SetLists> parts, std::span<const AllowedBlock> blocks,
+                 std::span<const Token> query, const SearchGoal& goal, const Common& common) {
+  TopHits hits(goal, static_cast<uint32_t>(query.size()));
   DocumentId id = 0;
   for (const SetLists& part : parts) {
     const SetList documents = part.view();
@@ -74,27 +77,28 @@ Answer SearchAll(std::span<const SetLists> parts, std::span<const Token> query,
       if (overlap >= hits.LeastOverlap(length)) hits.Offer({id, overlap, length});
     }
   }
-  return hits.Take();
+  return TakeAnswer(blocks, hits);
 }
 
 class Search {
  public:
-  static Result<std::unique_ptr<Search>> Make(TokenSpread spread, size_t documents) {
-    STRATA_ASSIGN(SetDocuments drawn, SetDocuments::Make(kSeed, spread, documents, kQueries));
-    std::unique_ptr<Search> made(new Search(std::move(drawn)));
+  static Result<std::unique_ptr<Search>> Make(const Source& source, const SearchGoal& goal) {
+    STRATA_ASSIGN(SetDocuments documents, source());
+    std::unique_ptr<Search> made(new Search(std::move(documents), goal));
     STRATA_ASSIGN(made->blocks_, made->documents_.Blocks());
+    made->all_ = AllowAll(made->blocks_);
     STRATA_ASSIGN(made->pool_, WorkPool::Start("bench", static_cast<int>(Cores()) - 1));
     return made;
   }
 
   Answer ByMerge(size_t query) const {
     const auto tokens = Query(query);
-    return SearchAll(documents_.parts(), tokens,
+    return SearchAll(documents_.parts(), all_, tokens, goal_,
                      [&](std::span<const Token> of) { return CommonByMerge(of, tokens); });
   }
   Answer ByBitmap(size_t query) const {
-    const Bitmap bitmap(Query(query));
-    return SearchAll(documents_.parts(), Query(query),
+    const Bitmap bitmap(Query(query), documents_.vocabulary());
+    return SearchAll(documents_.parts(), all_, Query(query), goal_,
                      [&](std::span<const Token> of) { return bitmap.Common(of); });
   }
   std::vector<Answer> ByCounting(size_t begin, size_t end) const {
@@ -139,31 +143,36 @@ class Search {
   }
 
  private:
-  explicit Search(SetDocuments documents) : documents_(std::move(documents)) {}
+  Search(SetDocuments documents, const SearchGoal& goal)
+      : documents_(std::move(documents)), goal_(goal) {}
 
-  std::span<const Token> Query(size_t i) const { return documents_.queries()[i % kQueries]; }
+  std::span<const Token> Query(size_t i) const {
+    const SetList queries = documents_.queries();
+    return queries[i % queries.size()];
+  }
   std::vector<TopHits> Hits(size_t begin, size_t end) const {
     std::vector<TopHits> hits;
     for (size_t i = begin; i < end; ++i) {
-      hits.emplace_back(kGoal, static_cast<uint32_t>(Query(i).size()));
+      hits.emplace_back(goal_, static_cast<uint32_t>(Query(i).size()));
     }
     return hits;
   }
   std::vector<Answer> Answers(std::vector<TopHits>& hits) const {
-    const std::vector<AllowedBlock> all = AllowAll(blocks_);
     std::vector<Answer> answers;
-    for (TopHits& of : hits) answers.push_back(TakeAnswer(all, of));
+    for (TopHits& of : hits) answers.push_back(TakeAnswer(all_, of));
     return answers;
   }
 
   SetDocuments documents_;
+  const SearchGoal goal_;
   std::vector<SetBlock> blocks_;
+  std::vector<AllowedBlock> all_;
   std::unique_ptr<WorkPool> pool_;
 };
 
-Result<std::vector<Figure>> RunCase(const std::string& name, TokenSpread spread, size_t documents,
-                                    const BenchOptions& options) {
-  STRATA_ASSIGN(const auto search, Search::Make(spread, documents));
+Result<std::vector<Figure>> RunCase(const std::string& name, const Source& source,
+                                    const SearchGoal& goal, const BenchOptions& options) {
+  STRATA_ASSIGN(const auto search, Search::Make(source, goal));
   STRATA_TRY(search->Check());
   const std::vector<Contender> contenders = {
       {"counting", search->InPieces(kBatch, [&](size_t b, size_t e) { search->ByCounting(b, e); })},
@@ -187,38 +196,69 @@ Result<std::vector<Figure>> RunCase(const std::string& name, TokenSpread spread,
   return figures;
 }
 
-std::vector<Case> Cases(bool all) {
-  std::vector<Case> cases;
-  for (const size_t documents : {size_t{1'000'000}, size_t{8'499'200}}) {
-    if (documents > 1'000'000 && !all) continue;
-    for (const auto& [spread, of] :
-         {std::pair{TokenSpread::kUniform, "uniform"}, std::pair{TokenSpread::kZipf, "Zipf"}}) {
-      const std::string name =
-          fmt::format("documents={} tokens={} k={} batch={}", documents, of, kGoal.k, kBatch);
-      cases.push_back({name, [=](const BenchOptions& options) {
-                         return RunCase(name, spread, documents, options);
-                       }});
+// What is searched, as cases' names have it, and where it comes from.
+struct Documents {
+  std::string name;
+  Source source;
+};
+
+std::vector<Documents> DocumentsOf(const SearchData& data, std::vector<size_t> sizes,
+                                   std::vector<std::pair<TokenSpread, const char*>> spreads) {
+  if (!data.file.empty()) {
+    return {{fmt::format("documents={}", data.file), [=] { return ReadDocuments(kSeed, data); }}};
+  }
+  if (data.documents > 0) sizes = {data.documents};
+  std::vector<Documents> all;
+  for (const size_t size : sizes) {
+    for (const auto& [spread, of] : spreads) {
+      all.push_back({fmt::format("documents={} tokens={}", size, of), [=, spread = spread] {
+                       return SetDocuments::Make(kSeed, spread, size, data.queries);
+                     }});
     }
   }
-  constexpr size_t kDocuments = 200'000;  // of servers
-  for (const size_t clients : {size_t{1}, size_t{8}, size_t{64}}) {
-    const std::string name =
-        fmt::format("service clients={} servers=2 documents={} k={}", clients, kDocuments, kGoal.k);
-    cases.push_back({name, [=](const BenchOptions& options) {
-                       return RunSearchService(name, clients, kDocuments, options);
+  return all;
+}
+
+std::vector<Case> Cases(const SearchData& data, bool all) {
+  const SearchGoal goal = data.goal();
+  const std::string asked =
+      data.queries == SearchData{}.queries ? "" : fmt::format(" queries={}", data.queries);
+  std::vector<Case> cases;
+  std::vector<size_t> sizes = {1'000'000};
+  if (all) sizes.push_back(8'499'200);
+  for (const auto& [of, source] :
+       DocumentsOf(data, sizes,
+                   {{TokenSpread::kUniform, "uniform"},
+                    {TokenSpread::kZipf, "Zipf"},
+                    {TokenSpread::kNearDuplicates, "near-duplicates"}})) {
+    const std::string name = fmt::format("{} k={} batch={}{}", of, goal.k, kBatch, asked);
+    cases.push_back({name, [=, source = source](const BenchOptions& options) {
+                       return RunCase(name, source, goal, options);
                      }});
   }
-  const std::string pulls = fmt::format("pull beside 8 searching clients documents={}", kDocuments);
-  cases.push_back({pulls, [=](const BenchOptions& options) {
-                     return RunPullsBesideSearches(pulls, 8, kDocuments, options);
-                   }});
+  for (const auto& [of, source] :
+       DocumentsOf(data, {200'000}, {{TokenSpread::kUniform, "uniform"}})) {
+    for (const size_t clients : {size_t{1}, size_t{8}, size_t{64}}) {
+      const std::string name =
+          fmt::format("service clients={} servers=2 {} k={}{}", clients, of, goal.k, asked);
+      cases.push_back({name, [=, source = source](const BenchOptions& options) {
+                         return RunSearchService(name, clients, source, goal, options);
+                       }});
+    }
+    const std::string pulls =
+        fmt::format("pull beside 8 searching clients {} k={}{}", of, goal.k, asked);
+    cases.push_back({pulls, [=, source = source](const BenchOptions& options) {
+                       return RunPullsBesideSearches(pulls, 8, source, goal, options);
+                     }});
+  }
   return cases;
 }
 
 }  // namespace
 
-Suite SearchSuite() {
-  return {"search", "exact top-K by set intersection beside the plain ways to find it", Cases};
+Suite SearchSuite(const SearchData& data) {
+  return {"search", "exact top-K by set intersection beside the plain ways to find it",
+          [data](bool all) { return Cases(data, all); }};
 }
 
 }  // namespace strata::bench

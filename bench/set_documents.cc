@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
-#include "base/random.h"
 #include "base/work_pool.h"
 #include "bench/machine.h"
 
@@ -72,11 +72,20 @@ std::vector<Token> DrawSet(Random& random, const Draw& draw) {
 Result<SetDocuments> SetDocuments::Make(uint64_t seed, TokenSpread spread, size_t documents,
                                         size_t queries) {
   const ZipfTokens zipf(seed);
+  const auto draw = [&](Random& random) {
+    return spread == TokenSpread::kUniform ? static_cast<Token>(random.Below(kVocabulary))
+                                           : zipf.Draw(random);
+  };
   const auto draw_set = [&](Random& random) {
-    return DrawSet(random, [&] {
-      return spread == TokenSpread::kZipf ? zipf.Draw(random)
-                                          : static_cast<Token>(random.Below(kVocabulary));
-    });
+    return DrawSet(random, [&] { return draw(random); });
+  };
+  // As long as the earlier one.
+  const auto draw_like = [&](Random& random, const SetList& earlier) {
+    const auto of = earlier[random.Below(earlier.size())];
+    const double kept = 0.3 + 0.6 * random.Uniform();
+    std::vector<Token> set;
+    for (const Token token : of) set.push_back(random.Uniform() < kept ? token : draw(random));
+    return set;
   };
   SetDocuments made;
   constexpr size_t kPart = SetBlock::kMostDocuments;
@@ -85,18 +94,49 @@ Result<SetDocuments> SetDocuments::Make(uint64_t seed, TokenSpread spread, size_
   pool->Run(made.parts_.size(), [&](size_t part) {
     Random random(seed + 1 + part);
     const size_t count = std::min(kPart, documents - part * kPart);
-    for (size_t i = 0; i < count; ++i) made.parts_[part].Add(draw_set(random));
+    for (size_t i = 0; i < count; ++i) {
+      const bool is_near = spread == TokenSpread::kNearDuplicates && i > 0 && random.Below(10) < 3;
+      made.parts_[part].Add(is_near ? draw_like(random, made.parts_[part].view())
+                                    : draw_set(random));
+    }
   });
   Random random(seed);
-  for (size_t i = 0; i < queries; ++i) {
-    if (spread == TokenSpread::kZipf && documents > 0) {
-      const size_t id = random.Below(documents);
-      made.queries_.Add(made.parts_[id / kPart].view()[id % kPart]);
-    } else {
-      made.queries_.Add(draw_set(random));
-    }
+  if (spread == TokenSpread::kUniform) {
+    for (size_t i = 0; i < queries; ++i) made.queries_.Add(draw_set(random));
+  } else {
+    made.DrawQueries(random, queries);
   }
   return made;
+}
+
+SetDocuments SetDocuments::Of(uint64_t seed, std::vector<SetLists> parts, size_t queries) {
+  SetDocuments made;
+  made.parts_ = std::move(parts);
+  made.vocabulary_ = 0;
+  for (const SetLists& part : made.parts_) {
+    for (const Token token : part.view().tokens) {
+      made.vocabulary_ = std::max(made.vocabulary_, token + 1);
+    }
+  }
+  Random random(seed);
+  made.DrawQueries(random, queries);
+  return made;
+}
+
+size_t SetDocuments::size() const {
+  size_t size = 0;
+  for (const SetLists& part : parts_) size += part.size();
+  return size;
+}
+
+// Each a document.
+void SetDocuments::DrawQueries(Random& random, size_t count) {
+  const size_t documents = size();
+  for (size_t i = 0; i < count && documents > 0; ++i) {
+    const size_t id = random.Below(documents);
+    const SetList part = parts_[id / SetBlock::kMostDocuments].view();
+    queries_.Add(part[id % SetBlock::kMostDocuments]);
+  }
 }
 
 Result<std::vector<SetBlock>> SetDocuments::Blocks() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/large_array.h"
+#include "base/random.h"
 #include "base/status.h"
 #include "kernels/setops/block_image.h"
 #include "kernels/setops/set_block.h"
@@ -17,6 +18,8 @@ namespace strata::bench {
 enum class TokenSpread : uint8_t {
   kUniform,  // queries are drawn as documents are
   kZipf,     // s = 1, ranks given to tokens at random; queries are documents
+  // The same, and three of ten documents keep 30 to 90 % of an earlier one's tokens.
+  kNearDuplicates,
 };
 
 // Documents as one array of each kind; ids are numbers.
@@ -35,9 +38,14 @@ class SetDocuments {
   // The same for the same arguments, everywhere. Ids count from 0. Takes all cores.
   static Result<SetDocuments> Make(uint64_t seed, TokenSpread spread, size_t documents,
                                    size_t queries);
+  // Documents that there are, in parts as below; so many of them, drawn, are the queries.
+  static SetDocuments Of(uint64_t seed, std::vector<SetLists> parts, size_t queries);
 
   // Part by part: of the most documents that a block has, by id.
   std::span<const SetLists> parts() const { return parts_; }
+  size_t size() const;
+  // Above all tokens.
+  Token vocabulary() const { return vocabulary_; }
   SetList queries() const { return queries_.view(); }
   // A block for each part. Takes all cores.
   Result<std::vector<SetBlock>> Blocks() const;
@@ -45,8 +53,11 @@ class SetDocuments {
   Result<FlatDocuments> Flat() const;
 
  private:
+  void DrawQueries(Random& random, size_t count);
+
   std::vector<SetLists> parts_;
   SetLists queries_;
+  Token vocabulary_ = kVocabulary;
 };
 
 }  // namespace strata::bench

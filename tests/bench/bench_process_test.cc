@@ -1,4 +1,5 @@
 // strata-bench as people meet it, but for what it measures.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,12 +37,38 @@ TEST(BenchProcess, WrongCommandLinesSayWhatIsWrong) {
       {{"--devcie=cpu"}, "unknown flag '--devcie'"},
       {{"table", "table"}, "unknown argument 'table' (see --help)"},
       {{"table", "--rounds=0"}, "--rounds"},
+      {{"table", "--documents=5"}, "belong to suite search on --device=cpu"},
+      {{"search", "--documents=0"}, "--documents"},
+      {{"search", "--documents=5", "--data=x"}, "--documents and --data exclude each other"},
+      {{"search", "--offsets=x"}, "--offsets has no effect without --data"},
+      {{"search", "--all", "--documents=5"}, "--all brings other numbers of documents"},
   };
   for (const auto& [words, part] : cases) {
     const ProcessResult result = RunBench(words);
     EXPECT_EQ(result.end, ProcessEnd{2}) << part;
     EXPECT_THAT(result.errors + result.output, HasSubstr(part));
   }
+}
+
+TEST(BenchProcess, SearchesDataOfOnesOwn) {
+  const TempFolder folder;
+  std::string lines;
+  for (int i = 0; i < 300; ++i) lines += fmt::format("{},{},{}\n", i % 7, 70'000 + i % 11, i);
+  WriteWholeFile(folder.File("docs.txt"), lines);
+  const ProcessResult cases = RunBench({"search", "--list", "--documents=500", "-k", "7"});
+  EXPECT_THAT(cases.output, HasSubstr("documents=500 tokens=near-duplicates k=7 batch=32\n"));
+  for (const std::string& of :
+       {std::string("--documents=500"), "--data=" + folder.File("docs.txt")}) {
+    const ProcessResult result = RunBench(
+        {"search", of, "--k=1000", "--queries=9", "--rounds=1", "--json", "--filter=batch="});
+    EXPECT_EQ(result.end, ProcessEnd{0}) << result.errors;
+    EXPECT_THAT(result.output, HasSubstr("k=1000 batch=32 queries=9"));
+  }
+  WriteWholeFile(folder.File("bad.txt"), "1\nx\n");
+  const ProcessResult bad =
+      RunBench({"search", "--data=" + folder.File("bad.txt"), "--filter=batch="});
+  EXPECT_EQ(bad.end, ProcessEnd{2});
+  EXPECT_THAT(bad.errors, HasSubstr("bad.txt, line 2: column 1: expected a token"));
 }
 
 TEST(BenchProcess, AutoGoesOnWithWhatTheMachineHas) {
@@ -104,7 +131,7 @@ TEST(BenchProcess, TheScriptKnowsEveryFlagAndNoOther) {
   std::istringstream words(RunBench({"--help"}).output);
   for (std::string word; words >> word;) {
     if (word == "Suites:") break;
-    if (word.starts_with("-h,")) word = word.substr(3);
+    if (word.size() > 3 && word[2] == ',') word = word.substr(3);  // "-h,--help"
     if (word.starts_with("--")) flags.insert(word.substr(0, word.find_first_of(",:;=")));
   }
   const std::string script = ReadWholeFile(STRATA_DEV);
