@@ -389,7 +389,7 @@ void AddCollectionDocuments(CLI::App* collection, RawLine* raw) {
     command->add_option("NAME", request.name, "The collection")->required();
     command->add_option("ID", words.ids, "Ids of documents");
     command->add_option("--ids", request.ids_file,
-                        "File of ids, one a line or with commas or blanks between them");
+                        "File of ids, one a line or with commas or blanks between them, or .npy");
   }
   AddAck(gone, &words);
 }

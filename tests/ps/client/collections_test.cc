@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <set>
@@ -166,6 +167,52 @@ TEST(Collections, ASearchIsExplainedLaneByLane) {
   EXPECT_EQ(of_documents, 2 * documents.size());
   ASSERT_EQ(asked.size(), 4U);
   for (const auto& [lane, count] : asked) EXPECT_EQ(count, 300U);
+}
+
+// One lane, whose answers a test gives.
+class ScriptedLane : public LaneExchange {
+ public:
+  Result<std::vector<wire::Received>> Exchange(LaneMessages messages) override {
+    asked = std::move(messages);
+    return std::vector<wire::Received>{{answer, payload}};
+  }
+  wire::ShardMap Map() override { return wire::MakeShardMap(std::array<uint16_t, 1>{1}).value(); }
+
+  LaneMessages asked;
+  wire::Header answer;
+  Message payload;
+};
+
+// An answer of two frames, and a page that does not come forward.
+TEST(Collections, AnOlderServerAnswersAndDoesNotExplain) {
+  ScriptedLane lane;
+  lane.answer.count = 1;
+  lane.payload = {
+      wire::EncodeOffsets(std::vector<uint64_t>{0, 1}),
+      wire::EncodeHits(std::vector<wire::SearchHit>{{.id = 7, .overlap = 1, .length = 2}})};
+  Collections collections(lane);
+  SetLists queries;
+  queries.Add(std::vector<Token>{1});
+  std::vector<LaneExplanation> explained;
+  const auto found = collections.Search("c", queries.view(), {}, {}, kNever, &explained);
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  EXPECT_EQ((*found)[0].size(), 1U);
+  EXPECT_EQ(lane.asked.parts[0].flags, uint32_t{wire::kFlagFull});
+  ASSERT_EQ(explained.size(), 1U);
+  EXPECT_EQ(explained[0].queries, 1U);
+  EXPECT_FALSE(explained[0].explanation);
+  ASSERT_TRUE(collections.Search("c", queries.view(), {}).ok());
+  EXPECT_EQ(lane.asked.parts[0].flags, 0U);
+
+  lane.payload = {Frame()};
+  lane.answer.cursor = 5;
+  EXPECT_EQ(collections.ScanLane("c", 0, 4)->cursor, 5U);
+  EXPECT_EQ(lane.asked.parts[0].cursor, 4U);
+  const auto stuck = collections.ScanLane("c", 0, 5).status();
+  EXPECT_EQ(stuck.code(), StatusCode::kFailed);
+  EXPECT_NE(stuck.message().find("a page from 5 on with one that ends at 5"), std::string::npos);
+  lane.answer.flags |= wire::kFlagDone;
+  EXPECT_TRUE(collections.ScanLane("c", 0, 5)->done);
 }
 
 TEST(Collections, AFilterByAttributesAndIdsHoldsOnAllLanes) {
