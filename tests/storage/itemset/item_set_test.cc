@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <set>
 #include <thread>
 
 #include "base/random.h"
@@ -207,6 +209,45 @@ TEST_P(ItemSetOn, ASearchBesideChangesSeesOneMoment) {
   writer.join();
   EXPECT_EQ(wrong.load(), 0);
   EXPECT_GE(searched.load(), 59);
+}
+
+// Documents that stay, among others that come, go and are merged meanwhile.
+TEST_F(ItemSetTest, AScanBesideChangesFindsWhatStaysOnce) {
+  const auto set = Make(3, {"number"});
+  const auto stays = [](uint64_t id) { return id % 3 == 0; };
+  for (DocumentId id = 0; id < 900; id += 3) {
+    ASSERT_TRUE(set->Upsert({id, {static_cast<Token>(id)}, {7}}).ok());
+  }
+  std::atomic<bool> is_over{false};
+  std::jthread writer([&] {
+    Random random(9);
+    while (!is_over) {
+      const DocumentId id = random.Below(300) * 3 + 1 + random.Below(2);
+      if (random.Below(3) == 0) {
+        set->Delete(id);
+      } else {
+        static_cast<void>(set->Upsert({id, {1, 2}, {static_cast<int64_t>(id)}}));
+      }
+    }
+  });
+  for (size_t scan = 0; scan < 60; ++scan) {
+    std::set<DocumentId> found;
+    DocumentPage page;
+    while (!page.done) {
+      page = set->Scan(page.cursor, 1 + scan * 7, size_t{1} << 20);
+      for (const Document& document : page.documents) {
+        EXPECT_TRUE(found.insert(document.id).second) << document.id;
+        const bool is_right =
+            stays(document.id)
+                ? document.tokens == std::vector<Token>{static_cast<Token>(document.id)} &&
+                      document.attributes == std::vector<int64_t>{7}
+                : document.attributes[0] == static_cast<int64_t>(document.id);
+        EXPECT_TRUE(is_right) << document.id;
+      }
+    }
+    EXPECT_EQ(std::ranges::count_if(found, stays), 300) << "scan " << scan;
+  }
+  is_over = true;
 }
 
 TEST_F(ItemSetTest, WhatIsWrongIsRefusedAndChangesNothing) {
