@@ -234,20 +234,22 @@ __device__ void Keep(const Selection& of, uint32_t kept, const SelectMemory& sha
     moved[i] = of.candidates[numbers[i]];
   }
   __syncthreads();
-  __shared__ Fraction worst;
+  // Any of those that are least alike: they are as alike as one another, but not the same two
+  // numbers, which several threads would mix.
+  __shared__ uint32_t worst;
   const uint64_t unit = of.job.metric == SetMetric::kOverlap ? 1 : uint64_t{1} << 31;
   for (uint32_t i = threadIdx.x; i < kept; i += kSelectThreads) {
     of.candidates[i] = moved[i];
     const Fraction similarity = of.SimilarityTo(moved[i]);
-    if (KeyOf(of.job.metric, similarity) == key) worst = similarity;  // all of them have the same
+    if (KeyOf(of.job.metric, similarity) == key) worst = i;
   }
   __syncthreads();
   if (threadIdx.x == 0) of.job.found[of.query] = kept;
-  Fraction least = worst;
+  Fraction least = of.SimilarityTo(moved[worst]);
   if (!of.job.equal_keys_are_equal) {
     least = {key, unit};  // no larger than any with that key
   } else if (of.job.later_ids_are_larger) {
-    least = JustAbove(worst);
+    least = JustAbove(least);
   }
   SetThreshold(of.job.queries, of.job.metric, of.query, least, of.job.thresholds);
 }
