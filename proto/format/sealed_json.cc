@@ -16,8 +16,10 @@ std::string HeaderLine(std::string_view kind, uint64_t version, uint64_t body_by
   return fmt::format("{} {} {} {:016x}\n", kind, version, body_bytes, checksum);
 }
 
-// The number between `*at` and the next `end`, which is stepped over.
+// The number between `*at`, which may be behind the line, and the next `end`, which is stepped
+// over.
 bool TakeNumber(std::string_view line, size_t* at, char end, int base, uint64_t* value) {
+  if (*at >= line.size()) return false;
   const char* first = line.data() + *at;
   const auto [last, error] = std::from_chars(first, line.data() + line.size(), *value, base);
   if (error != std::errc() || last == line.data() + line.size() || *last != end) return false;

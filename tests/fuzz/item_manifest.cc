@@ -23,7 +23,9 @@ std::vector<Bytes> Seeds() {
                                 .is_one_moment = true,
                                 .files = {{.name = "ids.npy", .bytes = 144, .digest = {1, 2}}}});
   const auto its_bytes = std::as_bytes(std::span(exported));
-  return {Bytes(bytes.begin(), bytes.end()), Bytes(its_bytes.begin(), its_bytes.end()),
+  const auto cut = bytes.first(text.find(' ') + 1);  // in its header line
+  return {Bytes(bytes.begin(), bytes.end()), Bytes(cut.begin(), cut.end()),
+          Bytes(its_bytes.begin(), its_bytes.end()),
           format::EncodeLiveBits(1, std::vector<uint64_t>{3, 4}),
           format::EncodeTokenOrder(1, std::vector<uint32_t>{9, 8})};
 }
