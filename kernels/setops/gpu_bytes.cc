@@ -9,7 +9,8 @@ namespace {
 
 constexpr size_t kAlignment = 256;            // of each array
 constexpr size_t kOfIndex = size_t{1} << 20;  // ranks of tokens, and what is made with them
-constexpr size_t kOfSort = size_t{1} << 20;   // a thread's, beside half a byte a token
+constexpr size_t kOfLengths = SetBlock::kMostDocuments / 8;  // of a block, 2 bytes for 16 documents
+constexpr size_t kOfSort = size_t{1} << 20;  // a thread's, beside half a byte a token
 
 // What the block's image would say, or more. Tiles have the groups of their longest documents, and
 // those of the next one are no shorter, but the last may have few: together these are as long as a
@@ -49,7 +50,7 @@ GpuBytes GpuBytesOf(std::span<const SetBlock* const> blocks, size_t threads) {
     const size_t frequent = std::min<size_t>(shape.tokens / many, lists);
     bytes.kept += size_t{shape.size} * (sizeof(DocumentId) + sizeof(uint32_t)) +
                   (size_t{shape.tiles()} + 1 + lists + shape.rare + frequent) * sizeof(uint32_t) +
-                  of_lists + 7 * kAlignment;
+                  of_lists + kOfLengths + 7 * kAlignment;
     if (!is_wide) bytes.kept += size_t{shape.groups} * BlockShape::kTile * BlockShape::kGroup * 2;
     const size_t token = shape.is_wide() ? sizeof(Token) : sizeof(uint16_t);
     bytes.passing += (size_t{shape.size} + 1) * sizeof(uint32_t) + shape.tokens * token +

@@ -1,20 +1,13 @@
 #include <cstddef>
 
-#include "kernels/setops/add_bits.h"
 #include "kernels/setops/gpu_count.cuh"
 
 namespace strata::gpu_sets {
 namespace {
 
-constexpr unsigned kWarp = 32;
 constexpr unsigned kWarps = kCountThreads / kWarp;
-constexpr unsigned kCounters = 65'536;
-constexpr unsigned kAtOnce = 16;  // counters that a thread looks at together
 constexpr unsigned kLooks = kCounters / kAtOnce / kCountThreads;
-constexpr unsigned kMostTokens = 256;
 static_assert(kMostTokens <= kCountThreads, "a thread finds a token's list");
-constexpr unsigned kDigits = 8;     // of an overlap
-constexpr unsigned kFewDigits = 5;  // of most
 
 constexpr unsigned kStaged = 256;  // candidates of a query and block, before they are written
 
@@ -43,30 +36,12 @@ constexpr size_t SharedBytes() {
   return purpose == Purpose::kSample ? sizeof(Shared) : offsetof(Shared, buckets);
 }
 
-// The list of a thread's token of a query; begin == end: there is none.
-struct FoundList {
-  uint32_t begin = 0;
-  uint32_t end = 0;
-  bool is_frequent = false;  // begin is where its bits begin
-};
-
 // Of token number threadIdx.x, if the query has so many.
 __device__ FoundList FindList(const Block& block, const Ranges& queries, uint32_t query) {
   if (threadIdx.x >= kMostTokens || query >= queries.queries) return {};
   const uint64_t at = queries.offsets[query] + threadIdx.x;
   if (at >= queries.offsets[query + 1]) return {};
-  const Token token = queries.tokens[at];
-  uint32_t list = token;
-  if (token >= block.direct) {
-    const uint32_t place = PlaceOf(block.rare, block.rare_count, token);
-    if (place == block.rare_count) return {};
-    list = block.direct + place;
-  }
-  const FoundList plain{block.starts[list], block.starts[list + 1]};
-  if (plain.begin != plain.end || block.frequent_count == 0) return plain;
-  const uint32_t place = PlaceOf(block.frequent, block.frequent_count, list);
-  if (place == block.frequent_count) return {};
-  return {place * block.words, place * block.words + block.words, true};
+  return gpu_sets::FindList(block, queries.tokens[at]);
 }
 
 // Lists are where their tokens are; those that are bits, together.
@@ -109,50 +84,6 @@ __device__ void CountLists(const uint16_t* postings, uint32_t lists, Shared& sha
           if (place != kNone) atomicAdd(&words[place / 4], 1U << place % 4 * 8);
         }
       }
-    }
-  }
-}
-
-// 32 documents a thread: their bits of all frequent lists are added up in columns (digit p of
-// document i is bit i of digits[p]), whose digits then join the documents' counters.
-template <unsigned kUsed>
-__device__ void CountFrequent(const Block& block, uint32_t lists, Shared& shared) {
-  constexpr unsigned kAtATime = 8;  // words that are asked for, as they take long to come
-  auto* const words = reinterpret_cast<uint32_t*>(shared.counters);
-  for (uint32_t word = threadIdx.x; word < block.words; word += kCountThreads) {
-    uint32_t digits[kUsed] = {};
-    for (uint32_t list = 0; list < lists; list += kAtATime) {
-      uint32_t bits[kAtATime];
-#pragma unroll
-      for (unsigned i = 0; i < kAtATime; ++i) {
-        bits[i] = list + i < lists ? block.bits[shared.bits[list + i] + word] : 0;
-      }
-      uint32_t fours[2];
-#pragma unroll
-      for (unsigned half = 0; half < 2; ++half) {
-        const uint32_t* const of = bits + 4 * half;
-        const uint32_t two_a = AddBits(digits[0], of[0], of[1]);
-        const uint32_t two_b = AddBits(digits[0], of[2], of[3]);
-        fours[half] = AddBits(digits[1], two_a, two_b);
-      }
-      uint32_t carry = AddBits(digits[2], fours[0], fours[1]);
-#pragma unroll
-      for (unsigned p = 3; p < kUsed; ++p) {
-        const uint32_t both = digits[p] & carry;
-        digits[p] ^= carry;
-        carry = both;
-      }
-    }
-    // Four documents a word of counters; neighbours of a warp begin elsewhere, as their words lie
-    // in the same banks.
-    for (unsigned i = 0; i < 8; ++i) {
-      const unsigned four = (i + threadIdx.x / 4) % 8;
-      uint32_t sum = 0;
-#pragma unroll
-      for (unsigned p = 0; p < kUsed; ++p) {
-        sum += ((digits[p] >> four * 4 & 0xF) * 0x0020'4081U & 0x0101'0101U) << p;
-      }
-      words[word * 8 + four] += sum;
     }
   }
 }
@@ -206,13 +137,8 @@ __device__ void WriteStaged(const CountJob& job, uint32_t query, const Turn& tur
 // What a thread knows of the documents whose counters it looks at, 16 at a time.
 struct Looks {
   uint8_t first_lengths[kLooks];
-  uint8_t mixed = 0;  // bit i: those of look i are of several lengths
+  uint8_t mixed = 0;  // bit i: lengths of look i are to be looked up
 };
-
-// The tops of those bytes that are at least `least`, from 1 on.
-__device__ uint32_t AsLarge(uint32_t bytes, uint32_t least) {
-  return __vcmpgeu4(bytes, least * 0x0101'0101U) & 0x8080'8080U;
-}
 
 // Whether one of 16 bytes is at least `least`, from 1 on.
 __device__ bool HasOne(const uint4& all, uint32_t least) {
@@ -240,19 +166,10 @@ __device__ void LookAtAll(const CountJob& job, const Block& block, uint32_t bloc
     // Longer documents need no less.
     const uint32_t least = turn.least[first_length];
     if (!HasOne(all, least)) continue;
-    const bool is_mixed = (looks.mixed >> look & 1) != 0 || first_length == kLengths - 1;
-    // Bit 4 i + j: byte j of word i.
-    uint32_t found = 0;
-    const uint32_t words[4] = {all.x, all.y, all.z, all.w};
-#pragma unroll
-    for (unsigned i = 0; i < 4; ++i) {
-      // Four tops side by side: a product moves each to a place of its own.
-      found |= ((AsLarge(words[i], least) >> 7) * 0x0020'4081U >> 21 & 0xF) << 4 * i;
-    }
-    for (; found != 0; found &= found - 1) {
+    const bool is_mixed = (looks.mixed >> look & 1) != 0;
+    for (uint32_t found = PlacesAsLarge(all, least); found != 0; found &= found - 1) {
       const auto i = static_cast<unsigned>(__ffs(static_cast<int>(found)) - 1);
-      const uint32_t word = i < 8 ? (i < 4 ? all.x : all.y) : (i < 12 ? all.z : all.w);
-      const uint32_t overlap = word >> i % 4 * 8 & 0xFF;
+      const uint32_t overlap = ByteOf(all, i);
       const uint32_t place = number * kAtOnce + i;
       const uint32_t length = is_mixed ? block.lengths[place] : first_length;
       LookAt<purpose>(job, block, block_number, query, place, length, overlap, shared, turn);
@@ -334,11 +251,9 @@ __global__ void __launch_bounds__(kCountThreads, CountBlocksAtOnce(purpose))
   for (unsigned look = 0; look < kLooks; ++look) {
     const uint32_t number = look * kCountThreads + threadIdx.x;
     shared.counters[number] = {0, 0, 0, 0};
-    const uint32_t place = number * kAtOnce;
-    const uint32_t last = min(place + kAtOnce, block.size);
-    const uint32_t length = place < last ? block.lengths[place] : 0;
-    looks.first_lengths[look] = static_cast<uint8_t>(min(length, kLengths - 1));
-    if (place < last && block.lengths[last - 1] != length) looks.mixed |= 1U << look;
+    const LengthRange lengths = job.lengths[block_number * kLengthRanges + number];
+    looks.first_lengths[look] = lengths.least;
+    if (lengths.is_mixed()) looks.mixed |= 1U << look;
   }
   if constexpr (purpose == Purpose::kSample) {
     for (unsigned i = threadIdx.x; i < kBuckets; i += kCountThreads) shared.buckets[i] = 0;
@@ -378,11 +293,7 @@ __global__ void __launch_bounds__(kCountThreads, CountBlocksAtOnce(purpose))
     }
     if (turn.frequent > 0) {
       __syncthreads();
-      if (turn.frequent < 1U << kFewDigits) {
-        CountFrequent<kFewDigits>(block, turn.frequent, shared);
-      } else {
-        CountFrequent<kDigits>(block, turn.frequent, shared);
-      }
+      CountFrequent<1>(block, shared.bits, turn.frequent, shared.counters);
     }
     __syncthreads();
     if constexpr (purpose == Purpose::kSample) ChooseSample(job, tokens, looks, shared, turn);
@@ -413,7 +324,28 @@ cudaError_t CountFor(const CountJob& job, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
+__global__ void __launch_bounds__(kCountThreads)
+    WriteLengthsOf(const Block* blocks, LengthRange* lengths) {
+  const Block& block = blocks[blockIdx.x];
+  for (uint32_t i = threadIdx.x; i < kLengthRanges; i += kCountThreads) {
+    const uint32_t place = i * kAtOnce;
+    const uint32_t end = min(place + kAtOnce, block.size);
+    LengthRange range{0, 0};
+    if (place < end) {
+      range.least = static_cast<uint8_t>(min(block.lengths[place], kLengths - 1));
+      range.most = static_cast<uint8_t>(min(block.lengths[end - 1], kLengths - 1));
+    }
+    lengths[blockIdx.x * kLengthRanges + i] = range;
+  }
+}
+
 }  // namespace
+
+cudaError_t WriteLengths(const Block* blocks, uint32_t count, LengthRange* lengths,
+                         cudaStream_t stream) {
+  WriteLengthsOf<<<count, kCountThreads, 0, stream>>>(blocks, lengths);
+  return cudaGetLastError();
+}
 
 cudaError_t Count(Purpose purpose, const CountJob& job, cudaStream_t stream) {
   return purpose == Purpose::kSample ? CountFor<Purpose::kSample>(job, stream)

@@ -1,7 +1,7 @@
 // Counting on a GPU: a block of threads for a block of documents and some queries.
 #pragma once
 
-#include "kernels/setops/gpu_sets.cuh"
+#include "kernels/setops/gpu_counters.cuh"
 
 namespace strata::gpu_sets {
 
@@ -15,6 +15,7 @@ enum class Purpose : uint8_t {
 
 struct CountJob {
   const Block* blocks;
+  const LengthRange* lengths;  // [block][kLengthRanges]
   uint32_t first_block;
   uint32_t blocks_count;  // from there on
   Ranges queries;
@@ -32,6 +33,10 @@ struct CountJob {
 constexpr unsigned CountBlocksAtOnce(Purpose purpose) {
   return purpose == Purpose::kSample ? 2 : 3;
 }
+
+// Writes the lengths of so many blocks' documents, [block][kLengthRanges].
+cudaError_t WriteLengths(const Block* blocks, uint32_t count, LengthRange* lengths,
+                         cudaStream_t stream);
 
 cudaError_t Count(Purpose purpose, const CountJob& job, cudaStream_t stream);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/core/device_memory.cuh"
+#include "kernels/setops/gpu_few.cuh"
 #include "kernels/setops/gpu_scan.cuh"
 #include "kernels/setops/gpu_select.cuh"
 #include "kernels/setops/gpu_sets.h"
@@ -17,14 +18,14 @@ namespace strata::gpu_sets {
 template <typename Memory>
 class Growing {
  public:
-  // Whether it was: what is behind data() has moved then.
-  Result<bool> Fit(size_t count, const char* what) {
-    if (count <= size_ && memory_ != nullptr) return false;
+  // What was there is lost if it was too small.
+  Status Fit(size_t count, const char* what) {
+    if (count <= size_ && memory_ != nullptr) return {};
     memory_ = std::make_unique<Memory>();
     size_ = 0;
     STRATA_TRY(memory_->Make(count, what));
     size_ = count;
-    return true;
+    return {};
   }
   size_t size() const { return size_; }
   Memory* operator->() const { return memory_.get(); }
@@ -65,27 +66,38 @@ class SearchRoom final : public GpuSearchRoom {
   }
   // Room for all documents to be candidates of one query.
   Status FitCandidates(size_t documents) {
-    return Fit(candidates, std::max<size_t>(size_t{kQueriesAtOnce} * kRoom, documents),
-               "candidates");
+    return candidates.Fit(std::max<size_t>(size_t{kQueriesAtOnce} * kRoom, documents),
+                          "candidates");
   }
   Status FitAnswers(size_t bytes) {
-    STRATA_TRY(Fit(answers, bytes, "answers"));
-    return Fit(answers_on_host, bytes, "answers");
+    STRATA_TRY(answers.Fit(bytes, "answers"));
+    return answers_on_host.Fit(bytes, "answers");
   }
   Status FitFilter(size_t words) {
-    STRATA_TRY(Fit(allowed, words, "a filter"));
-    return Fit(allowed_on_host, words, "a filter");
+    STRATA_TRY(allowed.Fit(words, "a filter"));
+    return allowed_on_host.Fit(words, "a filter");
+  }
+  // What only few queries take.
+  Status FitFew() {
+    if (few_is_ready) return {};
+    STRATA_TRY(few_states.Fit(kFewAtOnce, "samples"));
+    STRATA_TRY(few_bests.Fit(size_t{kFewAtOnce} * kFewMostParts, "samples"));
+    STRATA_TRY(few_found.Fit(size_t{kFewAtOnce} * kFewMostFound, "candidates"));
+    STRATA_TRY(FromCuda(PrepareFew(device_, &few_at_once), "preparing kernels"));
+    STRATA_TRY(FromCuda(
+        cudaMemsetAsync(few_states->data(), 0, few_states.size() * sizeof(FewState), stream),
+        "samples"));
+    few_is_ready = true;
+    return {};
   }
   // What only scanning takes.
   Status FitScan() {
     const size_t queries = kQueriesAtOnce;
-    STRATA_TRY(Fit(passes, queries, "queries"));
-    STRATA_TRY(Fit(tables, queries, "tables of tokens"));
-    STRATA_TRY(Fit(marks, queries * GpuSets::kLongestQuery, "tables of tokens"));
-    return Fit(least, queries * kLengths * kScanDigits, "thresholds");
+    STRATA_TRY(passes.Fit(queries, "queries"));
+    STRATA_TRY(tables.Fit(queries, "tables of tokens"));
+    STRATA_TRY(marks.Fit(queries * GpuSets::kLongestQuery, "tables of tokens"));
+    return least.Fit(queries * kLengths * kScanDigits, "thresholds");
   }
-  // Of memory that moved so far: a graph made when it was another number must not run.
-  uint64_t moves() const { return moves_; }
   int device() const { return device_; }
 
   static size_t TokensAt(size_t queries) { return (queries + 2) / 2 * 2 * sizeof(uint64_t); }
@@ -102,6 +114,11 @@ class SearchRoom final : public GpuSearchRoom {
   DeviceMemory<uint8_t> overlaps;
   DeviceMemory<uint32_t> buckets;  // all 0 between searches
   DeviceMemory<uint32_t> found;
+  bool few_is_ready = false;
+  FewAtOnce few_at_once;  // as PrepareFew says
+  Growing<DeviceMemory<FewState>> few_states;
+  Growing<DeviceMemory<FewBest>> few_bests;
+  Growing<DeviceMemory<FewFound>> few_found;
   Growing<DeviceMemory<Candidate>> candidates;
   Growing<DeviceMemory<std::byte>> answers;
   Growing<PinnedMemory<std::byte>> answers_on_host;
@@ -114,15 +131,7 @@ class SearchRoom final : public GpuSearchRoom {
   Growing<DeviceMemory<uint4>> least;
 
  private:
-  template <typename Memory>
-  Status Fit(Growing<Memory>& memory, size_t count, const char* what) {
-    STRATA_ASSIGN(const bool moved, memory.Fit(count, what));
-    if (moved) ++moves_;
-    return {};
-  }
-
   const int device_;
-  uint64_t moves_ = 0;
 };
 
 }  // namespace strata::gpu_sets

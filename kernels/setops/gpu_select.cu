@@ -66,13 +66,6 @@ __global__ void __launch_bounds__(kThresholdThreads)
   SetThreshold(queries, metric, query, least, thresholds);
 }
 
-// Of the same query, larger is more alike; equally alike documents of up to 255 tokens alone have
-// the same.
-__device__ uint32_t KeyOf(SetMetric metric, Fraction similarity) {
-  if (metric == SetMetric::kOverlap) return static_cast<uint32_t>(similarity.num);
-  return static_cast<uint32_t>((similarity.num << 31) / similarity.den);
-}
-
 // The least similarity above one, of all that there are: their denominators are at most this.
 __device__ Fraction JustAbove(Fraction similarity) {
   constexpr uint64_t kLargestDenominator = 1 << 29;
@@ -237,7 +230,6 @@ __device__ void Keep(const Selection& of, uint32_t kept, const SelectMemory& sha
   // Any of those that are least alike: they are as alike as one another, but not the same two
   // numbers, which several threads would mix.
   __shared__ uint32_t worst;
-  const uint64_t unit = of.job.metric == SetMetric::kOverlap ? 1 : uint64_t{1} << 31;
   for (uint32_t i = threadIdx.x; i < kept; i += kSelectThreads) {
     of.candidates[i] = moved[i];
     const Fraction similarity = of.SimilarityTo(moved[i]);
@@ -247,7 +239,7 @@ __device__ void Keep(const Selection& of, uint32_t kept, const SelectMemory& sha
   if (threadIdx.x == 0) of.job.found[of.query] = kept;
   Fraction least = of.SimilarityTo(moved[worst]);
   if (!of.job.equal_keys_are_equal) {
-    least = {key, unit};  // no larger than any with that key
+    least = {key, KeyUnit(of.job.metric)};  // no larger than any with that key
   } else if (of.job.later_ids_are_larger) {
     least = JustAbove(least);
   }

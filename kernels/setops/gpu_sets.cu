@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <optional>
 
+#include "base/bell.h"
 #include "kernels/core/device_memory.cuh"
 #include "kernels/setops/gpu_count.cuh"
 #include "kernels/setops/gpu_index.cuh"
@@ -112,19 +114,26 @@ class SetsOnGpu final : public GpuSets {
   explicit SetsOnGpu(std::shared_ptr<SearchRoom> room) : room_(std::move(room)) {}
   ~SetsOnGpu() override {
     const DeviceScope scope(room_->device());
-    const std::lock_guard lock(room_->mutex);  // somebody else may be making a graph
     (void)cudaStreamSynchronize(room_->stream);
-    ForgetGraphs();
   }
 
   Status Start(const BlockSource& source, WorkPool& pool) {
     const DeviceScope scope(room_->device());
-    return index_.Make(source, pool, room_->device());
+    STRATA_TRY(index_.Make(source, pool, room_->device()));
+    if (index_.blocks() == 0) return {};
+    STRATA_TRY(lengths_.Make(index_.blocks() * gpu_sets::kLengthRanges, "documents' lengths"));
+    const std::lock_guard lock(room_->mutex);
+    return FromCuda(
+        gpu_sets::WriteLengths(index_.of_blocks(), static_cast<uint32_t>(index_.blocks()),
+                               lengths_.data(), room_->stream),
+        "documents' lengths");
   }
 
   bool scans() const override { return index_.has_tiles(); }
   Counts counts() const override { return counts_; }
-  size_t bytes() const override { return index_.bytes(); }
+  size_t bytes() const override {
+    return index_.bytes() + lengths_.size() * sizeof(gpu_sets::LengthRange);
+  }
 
   Result<std::vector<std::vector<Hit>>> Search(const SetList& queries, const SearchGoal& goal,
                                                const GpuSearchMeans& means) override {
@@ -150,7 +159,9 @@ class SetsOnGpu final : public GpuSets {
       again.resize(count);
       std::iota(again.begin(), again.end(), 0U);
       if (selects) {
-        STRATA_TRY(SearchSome(part, goal, means, kRoom, of_part, again));
+        STRATA_TRY(AreFew(part, goal, means)
+                       ? SearchFew(part, goal, means, of_part, again)
+                       : SearchSome(part, goal, means, kRoom, of_part, again));
         counts_.asked_again += again.size();
         if (!again.empty()) STRATA_TRY(SearchAgain(part, goal, means, of_part, again));
       }
@@ -162,8 +173,14 @@ class SetsOnGpu final : public GpuSets {
   }
 
  private:
-  static bool AreFew(size_t queries) { return queries <= kFew; }
-
+  // Whether each query is searched for by itself.
+  bool AreFew(const SetList& queries, const SearchGoal& goal, const GpuSearchMeans& means) const {
+    const bool have_parts = index_.blocks() * gpu_sets::kFewThreads >= 2 * goal.k ||
+                            index_.documents() <= gpu_sets::kFewMostFound;
+    return queries.size() <= kFew && means.engine == GpuEngine::kCounting &&
+           goal.k <= gpu_sets::kFewMostK && have_parts &&
+           index_.blocks() <= gpu_sets::kFewMostParts && index_.longest() <= gpu_sets::kFewLongest;
+  }
   gpu_sets::Thresholds thresholds() const {
     return {room_->at_least.data(), room_->overlaps.data(), room_->buckets.data()};
   }
@@ -217,6 +234,87 @@ class SetsOnGpu final : public GpuSets {
     return SearchRoom::TokensAt(queries.size()) + tokens * sizeof(Token);
   }
 
+  // Leaves in `again` those that have more candidates than are sorted.
+  Status SearchFew(const SetList& queries, const SearchGoal& goal, const GpuSearchMeans& means,
+                   std::span<std::vector<Hit>> answers, std::vector<uint32_t>& again) {
+    const size_t each = sizeof(gpu_sets::FewAnswer) + goal.k * sizeof(Hit);
+    STRATA_TRY(room_->FitFew());
+    STRATA_TRY(room_->FitAnswers(queries.size() * each));
+    std::byte* const got = room_->answers_on_host->values().data();
+    const auto answer_of = [&](size_t query) {
+      return reinterpret_cast<gpu_sets::FewAnswer*>(got + query * each);
+    };
+    for (size_t i = 0; i < queries.size(); ++i) answer_of(i)->is_there = 0;
+    STRATA_TRY(LaunchFew(queries, goal, !means.allowed.empty(), got, each));
+    again.clear();
+    for (uint32_t i = 0; i < queries.size(); ++i) {
+      gpu_sets::FewAnswer& answer = *answer_of(i);
+      const std::atomic_ref<uint32_t> is_there(answer.is_there);
+      if (!SpinUntil([&] { return is_there.load(std::memory_order_acquire) != 0; })) {
+        STRATA_TRY(FromCuda(cudaStreamSynchronize(room_->stream), "searching"));
+      }
+      if (answer.count == gpu_sets::kTooMany) {
+        again.push_back(i);
+        continue;
+      }
+      counts_.candidates += answer.found;
+      const std::span hits(reinterpret_cast<const Hit*>(&answer + 1), answer.count);
+      STRATA_TRY(SetAnswer(hits, goal, means, answers[i]));
+    }
+    return {};
+  }
+  Status LaunchFew(const SetList& queries, const SearchGoal& goal, bool has_filter,
+                   std::byte* answers, size_t answer_bytes) {
+    const auto blocks = static_cast<uint32_t>(index_.blocks());
+    uint32_t parts = 1;
+    while (parts < gpu_sets::kFewThreads && blocks * parts < 2 * goal.k &&
+           2 * blocks * parts <= gpu_sets::kFewMostParts) {
+      parts *= 2;
+    }
+    const uint32_t meeting = room_->few_at_once.together / blocks;  // queries
+    gpu_sets::FewJob job{.blocks = index_.of_blocks(),
+                         .blocks_count = blocks,
+                         .parts = parts,
+                         .lengths = lengths_.data(),
+                         .allowed = has_filter ? room_->allowed->data() : nullptr,
+                         .states = room_->few_states->data(),
+                         .bests = room_->few_bests->data(),
+                         .found = room_->few_found->data(),
+                         .answers = answers,
+                         .answer_bytes = static_cast<uint32_t>(answer_bytes),
+                         .k = static_cast<uint32_t>(goal.k),
+                         .at_least = goal.at_least,
+                         .metric = goal.metric,
+                         .equal_keys_are_equal = index_.longest() <= 255,
+                         .ids_ascend = index_.longest() <= 255 && index_.ids_ascend(),
+                         .queries = 0,
+                         .offsets = {},
+                         .tokens = {}};
+    const size_t at_once =
+        meeting == 0 ? gpu_sets::kFewAtOnce : std::min(meeting, gpu_sets::kFewAtOnce);
+    for (size_t first = 0; first < queries.size(); first += at_once) {
+      job.queries = static_cast<uint32_t>(std::min(at_once, queries.size() - first));
+      for (uint32_t i = 0; i < job.queries; ++i) {
+        const auto tokens = queries[first + i];
+        std::copy(tokens.begin(), tokens.end(), job.tokens + job.offsets[i]);
+        job.offsets[i + 1] = job.offsets[i] + static_cast<uint32_t>(tokens.size());
+      }
+      STRATA_TRY(
+          FromCuda(gpu_sets::SearchFew(job, room_->few_at_once, room_->stream), "searching"));
+      job.answers += job.queries * answer_bytes;
+    }
+    return {};
+  }
+  // As they are, and documents that are like nothing, if there are too few.
+  Status SetAnswer(std::span<const Hit> hits, const SearchGoal& goal, const GpuSearchMeans& means,
+                   std::vector<Hit>& answer) {
+    answer.assign(hits.begin(), hits.end());
+    if (hits.size() >= goal.k || goal.at_least.num > 0) return {};
+    STRATA_TRY(places_.Fetch(index_, room_->stream));
+    places_.AppendStrangers(means.allowed, goal.k - hits.size(), answer);
+    return {};
+  }
+
   // At most kQueriesAtOnce. Leaves in `again` those that have more candidates than there is room
   // for.
   Status SearchSome(const SetList& queries, const SearchGoal& goal, const GpuSearchMeans& means,
@@ -229,11 +327,7 @@ class SetsOnGpu final : public GpuSets {
     Batch batch{Queries(count), goal, means.engine, !means.allowed.empty(), room};
     if (!scans()) batch.engine = GpuEngine::kCounting;
     if (batch.engine == GpuEngine::kScanning) STRATA_TRY(SetPasses(queries));
-    if (AreFew(count)) {
-      STRATA_TRY(RunSoon(batch));
-    } else {
-      STRATA_TRY(EnqueueAll(batch, asked));
-    }
+    STRATA_TRY(EnqueueAll(batch, asked));
     STRATA_TRY(FromCuda(cudaStreamSynchronize(room_->stream), "searching"));
     const std::byte* const got = room_->answers_on_host->values().data();
     const auto* const counts = reinterpret_cast<const uint32_t*>(got);
@@ -246,12 +340,7 @@ class SetsOnGpu final : public GpuSets {
         continue;
       }
       counts_.candidates += counts[count + i];
-      std::vector<Hit>& answer = answers[again[i]];
-      answer.assign(hits + i * goal.k, hits + i * goal.k + has);
-      if (has < goal.k && goal.at_least.num == 0) {
-        STRATA_TRY(places_.Fetch(index_, room_->stream));
-        places_.AppendStrangers(means.allowed, goal.k - has, answer);
-      }
+      STRATA_TRY(SetAnswer(std::span(hits + i * goal.k, has), goal, means, answers[again[i]]));
     }
     again = std::move(asked_again);
     return {};
@@ -331,41 +420,6 @@ class SetsOnGpu final : public GpuSets {
                             room_->stream);
   }
 
-  // The same for few queries, whose kernels take no longer than their launches: as a graph, if
-  // there has been such a batch before.
-  Status RunSoon(const Batch& batch) {
-    const size_t bytes = SearchRoom::AskedBytes(batch.queries.queries);
-    // Scanning has passes, which a graph does not know.
-    if (batch.engine == GpuEngine::kScanning) return EnqueueAll(batch, bytes);
-    if (graphs_moves_ != room_->moves()) ForgetGraphs();
-    graphs_moves_ = room_->moves();
-    for (const Graph& graph : graphs_) {
-      if (!graph.IsOf(batch)) continue;
-      return FromCuda(cudaGraphLaunch(graph.exec, room_->stream), "searching");
-    }
-    constexpr size_t kMostGraphs = 32;
-    if (graphs_.size() >= kMostGraphs) ForgetGraphs();
-    if (cudaStreamBeginCapture(room_->stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess) {
-      (void)cudaGetLastError();
-      return EnqueueAll(batch, bytes);
-    }
-    const Status enqueued = EnqueueAll(batch, bytes);
-    cudaGraph_t captured = nullptr;
-    const cudaError_t ended = cudaStreamEndCapture(room_->stream, &captured);
-    STRATA_TRY(enqueued);
-    STRATA_TRY(FromCuda(ended, "a graph"));
-    Graph graph{batch};
-    const cudaError_t made = cudaGraphInstantiate(&graph.exec, captured, 0);
-    (void)cudaGraphDestroy(captured);
-    STRATA_TRY(FromAllocation(made, "a graph"));
-    graphs_.push_back(graph);
-    return FromCuda(cudaGraphLaunch(graph.exec, room_->stream), "searching");
-  }
-  void ForgetGraphs() {
-    for (const Graph& graph : graphs_) (void)cudaGraphExecDestroy(graph.exec);
-    graphs_.clear();
-  }
-
   // Passes of queries that there are slots for.
   Status SetPasses(const SetList& queries) {
     room_->passes_on_host.clear();
@@ -405,27 +459,22 @@ class SetsOnGpu final : public GpuSets {
     constexpr size_t kSampled = 128;  // a part of so many
     const size_t blocks = index_.blocks();
     const size_t documents = index_.documents();
-    // Few queries leave most of the GPU idle: it counts all documents twice as fast as in steps.
-    const bool are_few = AreFew(batch.queries.queries);
-    const size_t sampled = are_few ? blocks : BlocksWith(documents / kSampled + 1);
-    STRATA_TRY(Count(gpu_sets::Purpose::kSample, batch, {0, sampled}));
+    STRATA_TRY(Count(gpu_sets::Purpose::kSample, batch, {0, BlocksWith(documents / kSampled + 1)}));
     STRATA_TRY(SetThresholds(batch, batch.goal.k));
     if (batch.engine == GpuEngine::kScanning) {
       STRATA_TRY(
           FromCuda(gpu_sets::MakeScanTables(ScanJobOf(batch, {0, 0}), room_->stream), "tables"));
     }
     size_t done = 0;
-    if (!are_few) {
-      for (const size_t part : {kSampled, size_t{16}, size_t{4}}) {
-        // A pass over few documents takes as long as over some more.
-        if (part == kSampled && batch.engine == GpuEngine::kScanning) continue;
-        const size_t last = BlocksWith(documents / part + 1);
-        if (last == done) continue;
-        if (last == blocks) break;
-        STRATA_TRY(Find(batch, {done, last}));
-        STRATA_TRY(FromCuda(gpu_sets::Tighten(SelectJobOf(batch), room_->stream), "selecting"));
-        done = last;
-      }
+    for (const size_t part : {kSampled, size_t{16}, size_t{4}}) {
+      // A pass over few documents takes as long as over some more.
+      if (part == kSampled && batch.engine == GpuEngine::kScanning) continue;
+      const size_t last = BlocksWith(documents / part + 1);
+      if (last == done) continue;
+      if (last == blocks) break;
+      STRATA_TRY(Find(batch, {done, last}));
+      STRATA_TRY(FromCuda(gpu_sets::Tighten(SelectJobOf(batch), room_->stream), "selecting"));
+      done = last;
     }
     return Find(batch, {done, blocks});
   }
@@ -483,6 +532,7 @@ class SetsOnGpu final : public GpuSets {
     const size_t k = std::min<size_t>(batch.goal.k, kMostSelected);
     const size_t enough = batch.has_filter ? UINT32_MAX : std::min(k, 4 * k / blocks + 1);
     const gpu_sets::CountJob job{.blocks = index_.of_blocks(),
+                                 .lengths = lengths_.data(),
                                  .first_block = static_cast<uint32_t>(range.first),
                                  .blocks_count = blocks,
                                  .queries = batch.queries,
@@ -497,24 +547,10 @@ class SetsOnGpu final : public GpuSets {
     return FromCuda(gpu_sets::Count(purpose, job, room_->stream), "counting");
   }
 
-  struct Graph {
-    Batch of;
-    cudaGraphExec_t exec = nullptr;
-
-    bool IsOf(const Batch& batch) const {
-      return of.queries.queries == batch.queries.queries && of.engine == batch.engine &&
-             of.has_filter == batch.has_filter && of.room == batch.room &&
-             of.goal.metric == batch.goal.metric && of.goal.k == batch.goal.k &&
-             of.goal.at_least.num == batch.goal.at_least.num &&
-             of.goal.at_least.den == batch.goal.at_least.den;
-    }
-  };
-
   const std::shared_ptr<SearchRoom> room_;
   gpu_sets::GpuIndex index_;
+  DeviceMemory<gpu_sets::LengthRange> lengths_;
   Places places_;
-  std::vector<Graph> graphs_;
-  uint64_t graphs_moves_ = 0;  // room_->moves() when they were made
   Counts counts_;
 };
 

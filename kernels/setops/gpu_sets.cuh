@@ -88,4 +88,13 @@ STRATA_HD Fraction EdgeOf(SetMetric metric, uint32_t bucket) {
   return {bucket, metric == SetMetric::kOverlap ? 1U : kBuckets};
 }
 
+// Of the same query, larger is more alike; equally alike documents of up to 255 tokens alone have
+// the same. KeyUnit() is that of similarity 1, which overlaps are up to 255 times.
+STRATA_HD uint64_t KeyUnit(SetMetric metric) {
+  return uint64_t{1} << (metric == SetMetric::kOverlap ? 23 : 31);
+}
+STRATA_HD uint32_t KeyOf(SetMetric metric, Fraction similarity) {
+  return static_cast<uint32_t>(similarity.num * KeyUnit(metric) / similarity.den);
+}
+
 }  // namespace strata::gpu_sets

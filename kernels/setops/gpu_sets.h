@@ -11,6 +11,7 @@
 //   search     the rest; some hundred candidates a query
 //   select     of those the best k, by similarity and then id
 //
+// Few queries are counted one by one, each by a kernel that does everything (gpu_few.cuh).
 // In a build without CUDA, Open says so.
 #pragma once
 
@@ -52,7 +53,7 @@ class GpuSets {
   static constexpr size_t kLongestQuery = 254;  // an overlap fits a byte
   static constexpr size_t kMostBlocks = 65'536;
   static constexpr size_t kScanned = 128;  // queries at once
-  static constexpr size_t kFew = 16;       // queries of a call, which are searched for sooner
+  static constexpr size_t kFew = 8;        // queries of a call, each of which is counted by itself
 
   // What a search has done.
   struct Counts {

@@ -87,6 +87,15 @@ T Exchange(T* at, const Change& change) {
 }  // namespace simt
 
 inline void __syncthreads() { simt::MeetBlock(); }
+inline int __syncthreads_count(int predicate) {
+  static int count;  // of the block that runs
+  __syncthreads();
+  count = 0;
+  __syncthreads();
+  count += predicate != 0;
+  __syncthreads();
+  return count;
+}
 inline void __syncwarp(unsigned mask = ~0U) { simt::Meet(simt::WarpOp::kSync, mask, 0, 0, 32); }
 inline unsigned __ballot_sync(unsigned mask, int predicate) {
   return static_cast<unsigned>(simt::Meet(simt::WarpOp::kBallot, mask, predicate != 0, 0, 32));
@@ -112,6 +121,11 @@ template <typename T, typename U>
 T atomicMax(T* at, U by) {
   return simt::Exchange(
       at, [by](T before) { return before < static_cast<T>(by) ? static_cast<T>(by) : before; });
+}
+template <typename T, typename U>
+T atomicMin(T* at, U by) {
+  return simt::Exchange(
+      at, [by](T before) { return static_cast<T>(by) < before ? static_cast<T>(by) : before; });
 }
 template <typename T, typename U>
 T atomicAnd(T* at, U by) {
@@ -148,6 +162,9 @@ inline unsigned __vcmpgeu4(unsigned a, unsigned b) {
     if ((a >> shift & 0xff) >= (b >> shift & 0xff)) as_large |= 0xffU << shift;
   }
   return as_large;
+}
+inline unsigned __vmaxu2(unsigned a, unsigned b) {
+  return max(a & 0xffff, b & 0xffff) | max(a >> 16, b >> 16) << 16;
 }
 inline int __popc(unsigned x) { return std::popcount(x); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
@@ -193,7 +210,8 @@ struct cudaDeviceProp {
 };
 enum cudaDeviceAttr {
   cudaDevAttrMultiProcessorCount = 16,
-  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+  cudaDevAttrCooperativeLaunch = 95
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 enum cudaDriverEntryPointQueryResult {
@@ -257,6 +275,17 @@ inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return cudaSuccess; }
 inline cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
   *ms = 0;
   return cudaSuccess;
+}
+
+// Nor can blocks wait for one another: they run one after the other.
+template <typename Kernel>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const Kernel&, int, size_t) {
+  *blocks = 1;
+  return cudaSuccess;
+}
+template <typename Kernel>
+cudaError_t cudaLaunchCooperativeKernel(const Kernel&, dim3, dim3, void**, size_t, cudaStream_t) {
+  return cudaErrorNotSupported;
 }
 
 // Copies need no pinned memory here.
