@@ -40,14 +40,19 @@ struct Service {
   std::vector<std::unique_ptr<Collections>> clients;
 };
 
+std::vector<std::string> AddressesOf(const Service& service) {
+  std::vector<std::string> addresses;
+  for (const auto& server : service.servers) {
+    addresses.push_back(fmt::format("127.0.0.1:{}", server->port()));
+  }
+  return addresses;
+}
+
 Status Connect(Service& service) {
-  RemoteStoreOptions options{.servers = {},
+  RemoteStoreOptions options{.servers = AddressesOf(service),
                              .cluster_id = Hash64(kCluster),
                              .client_name = "strata-bench",
                              .shared_memory = false};
-  for (const auto& server : service.servers) {
-    options.servers.push_back(fmt::format("127.0.0.1:{}", server->port()));
-  }
   STRATA_ASSIGN(auto store, RemoteStore::Connect(options));
   service.stores.push_back(std::move(store));
   service.clients.push_back(std::make_unique<Collections>(*service.stores.back()));
@@ -66,6 +71,7 @@ Result<std::unique_ptr<Service>> StartService(size_t clients) {
     STRATA_ASSIGN(auto server, Server::Start(std::move(options)));
     service->servers.push_back(std::move(server));
   }
+  for (const auto& server : service->servers) server->SetServers(AddressesOf(*service));
   const size_t connections = std::min(clients, kConnectionsMax);
   for (size_t i = 0; i < connections; ++i) STRATA_TRY(Connect(*service));
   return service;
@@ -83,11 +89,26 @@ std::vector<Document> DocumentsOf(const SetDocuments& drawn) {
   return documents;
 }
 
-Status Load(Collections& collections, const std::vector<Document>& documents) {
-  STRATA_TRY(collections.Create({.name = kName, .attributes = {}}));
+Status Load(Collections& collections, const std::vector<Document>& documents, uint8_t copies) {
+  STRATA_TRY(collections.Create({.name = kName, .attributes = {}, .copies = copies}));
   for (size_t at = 0; at < documents.size(); at += kBatch) {
     const size_t count = std::min(kBatch, documents.size() - at);
     STRATA_TRY(collections.Upsert(kName, std::span(documents).subspan(at, count)));
+  }
+  return {};
+}
+
+// Until every copy has all documents, and the clients know of them.
+Status AwaitCopies(Service& service, const SetList& queries, const SearchGoal& goal) {
+  SetLists some;
+  some.Add(queries[0]);
+  for (const auto& client : service.clients) {
+    while (true) {
+      STRATA_ASSIGN(const wire::CollectionStatsReply stats, client->Stats(kName));
+      if (stats.copies_ready < stats.copies) continue;
+      STRATA_TRY(client->Search(kName, some.view(), goal).status());
+      if (stats.copies == 0 || client->AsksCopies(kName)) break;
+    }
   }
   return {};
 }
@@ -181,7 +202,8 @@ Status Check(Collections& collections, const ItemSet& direct, const SetList& que
 
 Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t clients,
                                              const std::function<Result<SetDocuments>()>& source,
-                                             const SearchGoal& goal, const BenchOptions& options) {
+                                             const SearchGoal& goal, uint8_t copies,
+                                             const BenchOptions& options) {
   STRATA_ASSIGN(const SetDocuments drawn, source());
   const SetList queries = drawn.queries();
   STRATA_ASSIGN(const auto pool, WorkPool::Start("bench", 0));
@@ -193,10 +215,11 @@ Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t cli
   STRATA_ASSIGN(const auto service, StartService(clients));
   {
     const std::vector<Document> all = DocumentsOf(drawn);
-    STRATA_TRY(Load(*service->clients[0], all));
+    STRATA_TRY(Load(*service->clients[0], all, copies));
     for (const Document& document : all) STRATA_TRY(direct->Upsert(document));
   }
   direct->WaitForMerges();
+  STRATA_TRY(AwaitCopies(*service, queries, goal));
   STRATA_TRY(Check(*service->clients[0], *direct, queries, goal));
 
   const TimeNs time = options.round * options.rounds;
@@ -245,7 +268,7 @@ Result<std::vector<Figure>> RunPullsBesideSearches(
   STRATA_ASSIGN(const SetDocuments drawn, source());
   STRATA_ASSIGN(const auto service, StartService(clients));
   STRATA_TRY(Connect(*service));  // of the pulls
-  STRATA_TRY(Load(*service->clients[0], DocumentsOf(drawn)));
+  STRATA_TRY(Load(*service->clients[0], DocumentsOf(drawn), 1));
   RemoteStore& store = *service->stores.back();
   TableSpec spec;
   spec.name = "rows";

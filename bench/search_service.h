@@ -14,11 +14,12 @@
 namespace strata::bench {
 
 // Queries a second and latencies of so many clients at a time, each of which asks for one query
-// after the other, against two servers of this process with a lane each; beside the collection
-// itself.
+// after the other, against two servers of this process with a lane each, `copies` of which have
+// each document; beside the collection itself.
 Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t clients,
                                              const std::function<Result<SetDocuments>()>& source,
-                                             const SearchGoal& goal, const BenchOptions& options);
+                                             const SearchGoal& goal, uint8_t copies,
+                                             const BenchOptions& options);
 
 // What pulls of 64 rows, one after the other, take while so many clients search, beside when nobody
 // does.

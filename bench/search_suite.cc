@@ -238,12 +238,15 @@ std::vector<Case> Cases(const SearchData& data, bool all) {
   }
   for (const auto& [of, source] :
        DocumentsOf(data, {200'000}, {{TokenSpread::kUniform, "uniform"}})) {
-    for (const size_t clients : {size_t{1}, size_t{8}, size_t{64}}) {
-      const std::string name =
-          fmt::format("service clients={} servers=2 {} k={}{}", clients, of, goal.k, asked);
-      cases.push_back({name, [=, source = source](const BenchOptions& options) {
-                         return RunSearchService(name, clients, source, goal, options);
-                       }});
+    for (const uint8_t copies : {uint8_t{1}, uint8_t{2}}) {
+      for (const size_t clients : {size_t{1}, size_t{8}, size_t{64}}) {
+        const std::string name =
+            fmt::format("service clients={} servers=2{} {} k={}{}", clients,
+                        copies == 1 ? "" : fmt::format(" copies={}", copies), of, goal.k, asked);
+        cases.push_back({name, [=, source = source](const BenchOptions& options) {
+                           return RunSearchService(name, clients, source, goal, copies, options);
+                         }});
+      }
     }
     const std::string pulls =
         fmt::format("pull beside 8 searching clients {} k={}{}", of, goal.k, asked);

@@ -15,11 +15,12 @@ constexpr Seal kSeal{.kind = "strata-collection",
 }  // namespace
 
 std::string EncodeCollectionFile(const CollectionFile& file) {
-  const nlohmann::json body = {{"name", file.definition.name},
-                               {"attributes", file.definition.attributes},
-                               {"lineage", file.lineage},
-                               {"lane", file.lane},
-                               {"instance", file.instance}};
+  nlohmann::json body = {{"name", file.definition.name},
+                         {"attributes", file.definition.attributes},
+                         {"lineage", file.lineage},
+                         {"lane", file.lane},
+                         {"instance", file.instance}};
+  if (file.definition.copies != 1) body["copies"] = file.definition.copies;
   return SealText(kSeal, body.dump(2) + "\n");
 }
 
@@ -34,7 +35,12 @@ Result<CollectionFile> DecodeCollectionFile(std::string_view bytes, const std::s
   members.Take("lineage", &file.lineage);
   members.Take("lane", &file.lane);
   members.Take("instance", &file.instance);
+  if (root.is_object() && root.contains("copies")) members.Take("copies", &file.definition.copies);
   STRATA_TRY(members.status());
+  if (file.definition.copies == 0 || file.definition.copies > wire::kCollectionCopiesMax) {
+    return Corrupt(fmt::format("{}: expected 1 to {} copies, found {}", path,
+                               wire::kCollectionCopiesMax, file.definition.copies));
+  }
   if (file.definition.name.empty() || file.instance == 0) {
     return Corrupt(path + ": name must not be empty, instance not 0");
   }

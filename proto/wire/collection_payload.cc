@@ -21,22 +21,32 @@ constexpr uint64_t kIdSeed = 0x636f6c6c656374;  // "collect"
 constexpr size_t kTermsBytes = 40;              // before the ranges
 constexpr size_t kRangeBytes = 24;
 constexpr uint32_t kHasIds = 1;
+constexpr uint32_t kHasServers = 2;
+constexpr uint8_t kCopiesFollow = 255;  // in the place of the number of attributes
+constexpr size_t kFollowRequestBytes = 32;
+constexpr size_t kFollowReplyBytes = 40;
+constexpr uint32_t kNoMore = 1;
+constexpr uint32_t kBeginAnew = 2;
 constexpr size_t kPartBytes = 96;  // of an explanation, before the engines
 constexpr size_t kEngineBytes = 56;
 constexpr uint32_t kGpuRefused = 1;
 
 // As they lie in the payload.
 constexpr uint64_t CollectionStatsReply::*kCounts[] = {
-    &CollectionStatsReply::documents,   &CollectionStatsReply::segments,
-    &CollectionStatsReply::dead,        &CollectionStatsReply::bytes,
-    &CollectionStatsReply::merges,      &CollectionStatsReply::log_bytes,
-    &CollectionStatsReply::upserts,     &CollectionStatsReply::deletes,
-    &CollectionStatsReply::queries,     &CollectionStatsReply::batches,
-    &CollectionStatsReply::search_ns,   &CollectionStatsReply::gpu_segments,
-    &CollectionStatsReply::gpu_lacking, &CollectionStatsReply::gpu_bytes,
-    &CollectionStatsReply::counted,     &CollectionStatsReply::scanned,
-    &CollectionStatsReply::gpu_counted, &CollectionStatsReply::gpu_scanned,
-    &CollectionStatsReply::gpu_streamed};
+    &CollectionStatsReply::documents,      &CollectionStatsReply::segments,
+    &CollectionStatsReply::dead,           &CollectionStatsReply::bytes,
+    &CollectionStatsReply::merges,         &CollectionStatsReply::log_bytes,
+    &CollectionStatsReply::upserts,        &CollectionStatsReply::deletes,
+    &CollectionStatsReply::queries,        &CollectionStatsReply::batches,
+    &CollectionStatsReply::search_ns,      &CollectionStatsReply::gpu_segments,
+    &CollectionStatsReply::gpu_lacking,    &CollectionStatsReply::gpu_bytes,
+    &CollectionStatsReply::counted,        &CollectionStatsReply::scanned,
+    &CollectionStatsReply::gpu_counted,    &CollectionStatsReply::gpu_scanned,
+    &CollectionStatsReply::gpu_streamed,   &CollectionStatsReply::copies,
+    &CollectionStatsReply::copies_ready,   &CollectionStatsReply::copy_documents,
+    &CollectionStatsReply::copy_bytes,     &CollectionStatsReply::copy_lacking,
+    &CollectionStatsReply::copy_behind_ns, &CollectionStatsReply::copies_begun,
+    &CollectionStatsReply::copy_queries};
 
 template <typename T>
 Frame CopyIn(std::span<const T> values) {
@@ -114,6 +124,9 @@ Frame EncodeCollections(std::span<const CollectionDefinition> collections) {
       writer.Put(static_cast<uint8_t>(name.size()));
       writer.PutText(name);
     }
+    if (collection.copies == 1) continue;
+    writer.Put(kCopiesFollow);
+    writer.Put(collection.copies);
   }
   return writer.Take();
 }
@@ -124,6 +137,15 @@ Result<std::vector<CollectionDefinition>> DecodeCollections(std::span<const std:
   while (reader.left() > 0) {
     CollectionDefinition collection;
     const auto attributes = reader.Get<uint8_t>();
+    if (attributes == kCopiesFollow && !collections.empty() && collections.back().copies == 1) {
+      const auto copies = reader.Get<uint8_t>();
+      if (copies < 2 || copies > kCollectionCopiesMax) {
+        return Invalid(fmt::format("collection definition: expected 2 to {} copies, found {}",
+                                   kCollectionCopiesMax, copies));
+      }
+      collections.back().copies = copies;
+      continue;
+    }
     if (attributes > kCollectionAttributesMax) {
       return Invalid(fmt::format("collection definition: expected at most {} attributes, found {}",
                                  kCollectionAttributesMax, attributes));
@@ -141,12 +163,13 @@ Result<std::vector<CollectionDefinition>> DecodeCollections(std::span<const std:
 Frame EncodeSearchTerms(const SearchTerms& terms) {
   ByteWriter writer;
   writer.Put(uint32_t{terms.metric});
-  writer.Put(terms.has_ids ? kHasIds : 0);
+  writer.Put((terms.has_ids ? kHasIds : 0) | (terms.servers > 1 ? kHasServers : 0));
   writer.Put(terms.k);
   writer.Put(static_cast<uint32_t>(terms.ranges.size()));
   writer.Put(terms.least_num);
   writer.Put(terms.least_den);
   writer.Put(terms.ids_first);
+  if (terms.servers > 1) writer.Put(uint64_t{terms.servers});
   for (const SearchTerms::Range& range : terms.ranges) {
     writer.Put(range.attribute);
     writer.Put(uint32_t{0});
@@ -172,10 +195,20 @@ Result<SearchTerms> DecodeSearchTerms(std::span<const std::byte> bytes) {
   terms.least_den = reader.Get<uint64_t>();
   terms.ids_first = reader.Get<uint64_t>();
   if (metric > UINT8_MAX) return Invalid(fmt::format("search terms: no metric {}", metric));
-  if ((flags & ~kHasIds) != 0) {
-    return Invalid(fmt::format("search terms: expected flags 0 or {}, found {}", kHasIds, flags));
+  if ((flags & ~(kHasIds | kHasServers)) != 0) {
+    return Invalid(fmt::format("search terms: expected flags up to {}, found {}",
+                               kHasIds | kHasServers, flags));
   }
   if (terms.least_den == 0) return Invalid("search terms: a least similarity of x / 0");
+  if ((flags & kHasServers) != 0) {
+    const auto servers = reader.Get<uint64_t>();
+    if (servers < 2 || servers > kCollectionCopiesMax) {
+      return Invalid(
+          fmt::format("search terms: expected the documents of 2 to {} servers, found {}",
+                      kCollectionCopiesMax, servers));
+    }
+    terms.servers = static_cast<uint32_t>(servers);
+  }
   if (ranges > kCollectionAttributesMax || ranges * kRangeBytes > reader.left()) {
     return Invalid(
         fmt::format("search terms: {} ranges announced (at most {}, of {} bytes each), "
@@ -183,7 +216,7 @@ Result<SearchTerms> DecodeSearchTerms(std::span<const std::byte> bytes) {
                     ranges, kCollectionAttributesMax, kRangeBytes, reader.left()));
   }
   terms.metric = static_cast<uint8_t>(metric);
-  terms.has_ids = flags == kHasIds;
+  terms.has_ids = (flags & kHasIds) != 0;
   for (uint32_t i = 0; i < ranges; ++i) {
     SearchTerms::Range range;
     range.attribute = reader.Get<uint32_t>();
@@ -318,11 +351,69 @@ Result<SearchExplanation> DecodeExplanation(std::span<const std::byte> bytes) {
       fmt::format("search explanation: {} bytes are not those of {} parts", bytes.size(), parts));
 }
 
+Frame EncodeFollowRequest(const FollowRequest& request) {
+  ByteWriter writer;
+  for (const uint64_t value :
+       {request.incarnation, request.instance, request.position, request.cursor}) {
+    writer.Put(value);
+  }
+  return writer.Take();
+}
+
+Result<FollowRequest> DecodeFollowRequest(std::span<const std::byte> bytes) {
+  if (bytes.size() != kFollowRequestBytes) {
+    return Invalid(fmt::format("request for changes to follow: expected {} bytes, found {}",
+                               kFollowRequestBytes, bytes.size()));
+  }
+  ByteReader reader(bytes);
+  FollowRequest request;
+  for (uint64_t* const value :
+       {&request.incarnation, &request.instance, &request.position, &request.cursor}) {
+    *value = reader.Get<uint64_t>();
+  }
+  return request;
+}
+
+Frame EncodeFollowReply(const FollowReply& reply) {
+  ByteWriter writer;
+  for (const uint64_t value : {reply.instance, reply.position, reply.newest, reply.cursor}) {
+    writer.Put(value);
+  }
+  writer.Put((reply.no_more ? kNoMore : 0) | (reply.begin_anew ? kBeginAnew : 0));
+  writer.Put(uint32_t{0});
+  return writer.Take();
+}
+
+Result<FollowReply> DecodeFollowReply(std::span<const std::byte> bytes) {
+  if (bytes.size() != kFollowReplyBytes) {
+    return Invalid(fmt::format("changes to follow: expected {} bytes before them, found {}",
+                               kFollowReplyBytes, bytes.size()));
+  }
+  ByteReader reader(bytes);
+  FollowReply reply;
+  for (uint64_t* const value : {&reply.instance, &reply.position, &reply.newest, &reply.cursor}) {
+    *value = reader.Get<uint64_t>();
+  }
+  const auto flags = reader.Get<uint32_t>();
+  const auto zero = reader.Get<uint32_t>();
+  if ((flags & ~(kNoMore | kBeginAnew)) != 0 || zero != 0 || reply.position > reply.newest) {
+    return Invalid(
+        fmt::format("changes to follow: expected flags up to {}, 0 behind them and a position "
+                    "up to the newest, found {}, {}, and {} of {}",
+                    kNoMore | kBeginAnew, flags, zero, reply.position, reply.newest));
+  }
+  reply.no_more = (flags & kNoMore) != 0;
+  reply.begin_anew = (flags & kBeginAnew) != 0;
+  return reply;
+}
+
 // A search asks all lanes: its queries count once, as the lane has them that was asked most.
 CollectionStatsReply& CollectionStatsReply::operator+=(const CollectionStatsReply& more) {
   const uint64_t most_queries = std::max(queries, more.queries);
+  const uint64_t farthest_behind = std::max(copy_behind_ns, more.copy_behind_ns);
   for (const auto member : kCounts) this->*member += more.*member;
   queries = most_queries;
+  copy_behind_ns = farthest_behind;
   return *this;
 }
 

@@ -15,11 +15,13 @@ namespace strata::wire {
 
 constexpr size_t kCollectionAttributesMax = 64;
 constexpr size_t kCollectionsMax = 256;  // of a lane
+constexpr uint8_t kCollectionCopiesMax = 64;
 
 // CREATE_COLLECTION and LIST_COLLECTIONS.
 struct CollectionDefinition {
   std::string name;                     // 1 to 128 bytes
   std::vector<std::string> attributes;  // names of 1 to 128 bytes, in the order of the values
+  uint8_t copies = 1;                   // servers that have each document
   friend bool operator==(const CollectionDefinition&, const CollectionDefinition&) = default;
 };
 // One after the other; names and attributes must be within their limits.
@@ -47,6 +49,9 @@ struct SearchTerms {
   bool has_ids = false;       // only documents of these ids: bit i stands for ids_first + i
   uint64_t ids_first = 0;
   std::vector<uint64_t> ids;
+  // Servers whose documents the lane searches: its own, and those before it in the machine list of
+  // whose documents it has copies.
+  uint32_t servers = 1;
   friend bool operator==(const SearchTerms&, const SearchTerms&) = default;
 };
 Frame EncodeSearchTerms(const SearchTerms& terms);
@@ -132,9 +137,41 @@ struct CollectionStatsReply {
   // Since the collection was opened: queries that an engine worked on. One may be several engines'
   // and, over lanes, counts for each of them; streamed: documents passed through a GPU for it.
   uint64_t counted = 0, scanned = 0, gpu_counted = 0, gpu_scanned = 0, gpu_streamed = 0;
-  CollectionStatsReply& operator+=(const CollectionStatsReply& more);  // a lane more; most queries
+  // Copies of other lanes' documents that this one keeps: how many, how many of them can be
+  // searched, documents and bytes that they have, records that they lack as far as is known, how
+  // long ago the one that is farthest behind was known to lack none, how often one was begun, and
+  // of the queries those for which copies were searched.
+  uint64_t copies = 0, copies_ready = 0, copy_documents = 0, copy_bytes = 0, copy_lacking = 0;
+  uint64_t copy_behind_ns = 0, copies_begun = 0, copy_queries = 0;
+  // A lane more; the most queries, and who is farthest behind.
+  CollectionStatsReply& operator+=(const CollectionStatsReply& more);
   friend bool operator==(const CollectionStatsReply&, const CollectionStatsReply&) = default;
 };
+// FOLLOW_ITEMS, to the lane that holds the documents: the records of changes behind the
+// `position`-th since the collection was opened there, and with kFlagFull documents from the cursor
+// on. The reply is this, item changes of records, and item changes that put documents in.
+struct FollowRequest {
+  uint64_t incarnation = 0;  // of the server and
+  uint64_t instance = 0;     // of the collection that the position is of; 0: none is known
+  uint64_t position = 0;
+  uint64_t cursor = 0;  // where documents begin: 0, or what the last reply said
+  friend bool operator==(const FollowRequest&, const FollowRequest&) = default;
+};
+Frame EncodeFollowRequest(const FollowRequest& request);
+Result<FollowRequest> DecodeFollowRequest(std::span<const std::byte> bytes);
+
+struct FollowReply {
+  uint64_t instance = 0;
+  uint64_t position = 0;    // behind the records that the reply has
+  uint64_t newest = 0;      // behind the last record that there is; documents are as of then
+  uint64_t cursor = 0;      // where the next documents begin
+  bool no_more = false;     // of them: these were the last
+  bool begin_anew = false;  // the position is not known here: all documents are to be copied
+  friend bool operator==(const FollowReply&, const FollowReply&) = default;
+};
+Frame EncodeFollowReply(const FollowReply& reply);
+Result<FollowReply> DecodeFollowReply(std::span<const std::byte> bytes);
+
 Frame EncodeCollectionStats(const CollectionStatsReply& stats);
 Result<CollectionStatsReply> DecodeCollectionStats(std::span<const std::byte> bytes);
 

@@ -5,7 +5,7 @@
 namespace strata::wire {
 namespace {
 
-constexpr std::array<CommandInfo, 31> kCommands = {{
+constexpr std::array<CommandInfo, 32> kCommands = {{
     // command, name, writes, request frames, reply frames: least, most
     {Command::kHello, "HELLO", false, 1, 1, 2},
     {Command::kShardMap, "SHARD_MAP", false, 0, 1, 1},
@@ -37,6 +37,7 @@ constexpr std::array<CommandInfo, 31> kCommands = {{
     {Command::kReadItems, "READ_ITEMS", false, 1, 1, 1},
     {Command::kSearch, "SEARCH", false, 3, 2, 3},
     {Command::kCollectionStats, "COLLECTION_STATS", false, 0, 1, 1},
+    {Command::kFollowItems, "FOLLOW_ITEMS", false, 1, 3, 3},
     {Command::kScanItems, "SCAN_ITEMS", false, 0, 1, 1},
 }};
 

@@ -57,6 +57,7 @@ enum class Command : uint16_t {
   kReadItems = 84,
   kSearch = 85,
   kCollectionStats = 86,
+  kFollowItems = 87,
   kScanItems = 88,
 };
 
@@ -71,7 +72,8 @@ enum Flags : uint32_t {
                              // LIST_CHECKPOINTS: damaged ones too, in a second frame;
                              // HELLO: the lanes' other endpoints too, in a second frame;
                              // ERASE: answer with the number of rows that went;
-                             // SEARCH: say how the answer was found, in a third frame
+                             // SEARCH: say how the answer was found, in a third frame;
+                             // FOLLOW_ITEMS: documents, too
   kFlagsKnown = (1U << 5) - 1,
 };
 
@@ -96,7 +98,8 @@ struct Header {
   uint32_t epoch = 0;          // of the shard map the sender routed by
   uint32_t table = 0;          // TableId
   uint32_t count = 0;          // keys in the payload (scan request: most rows wanted)
-  uint32_t width = 0;          // elements per row in the payload
+  uint32_t width = 0;          // elements per row in the payload; of the reply to a SEARCH: servers
+                               // that have each document of the collection
   uint32_t timeout_ms = 0;     // what is left of the request's deadline; 0: none
   uint32_t group = 0;          // kFlagSync
   uint16_t rank = 0;           // kFlagSync

@@ -21,6 +21,8 @@ constexpr size_t kSearchQueries = 256;
 constexpr size_t kSearchTokens = size_t{256} << 10;
 constexpr size_t kSearchReplyBytes = size_t{4} << 20;
 constexpr size_t kPageBytes = size_t{1} << 20;
+// Until copies that were not to be searched are tried again.
+constexpr uint32_t kSearchesAtHomes = 16;
 constexpr size_t kUnknownReplyBytes = size_t{64} << 10;  // of a query for all that are alike enough
 
 std::string Named(const std::string& name) { return fmt::format("collection '{}'", name); }
@@ -66,8 +68,9 @@ class ChangeMessages {
   std::vector<LaneMessages::Part> parts_;
 };
 
-wire::SearchTerms TermsOf(const SearchGoal& goal, const ItemFilter& filter) {
+wire::SearchTerms TermsOf(const SearchGoal& goal, const ItemFilter& filter, uint32_t servers) {
   wire::SearchTerms terms;
+  terms.servers = servers;
   terms.metric = static_cast<uint8_t>(goal.metric);
   terms.k = goal.k == SearchGoal::kAll ? wire::SearchTerms::kAll : static_cast<uint32_t>(goal.k);
   terms.least_num = goal.at_least.num;
@@ -126,6 +129,10 @@ Status ValidateCollectionSpec(const CollectionSpec& spec) {
     return Invalid(fmt::format("{}: expected at most {} attributes, found {}", Named(spec.name),
                                wire::kCollectionAttributesMax, spec.attributes.size()));
   }
+  if (spec.copies < 1 || spec.copies > wire::kCollectionCopiesMax) {
+    return Invalid(fmt::format("{}: expected 1 to {} copies, found {}", Named(spec.name),
+                               wire::kCollectionCopiesMax, spec.copies));
+  }
   std::set<std::string> known;
   for (const std::string& attribute : spec.attributes) {
     STRATA_TRY(ValidateName("attribute", attribute).Prefixed(Named(spec.name)));
@@ -151,7 +158,7 @@ Result<std::vector<wire::Received>> Collections::AskAll(Command command, const s
 
 Status Collections::Create(const CollectionSpec& spec, TimeNs deadline) {
   STRATA_TRY(ValidateCollectionSpec(spec));
-  const wire::CollectionDefinition definition{spec.name, spec.attributes};
+  const wire::CollectionDefinition definition{spec.name, spec.attributes, spec.copies};
   const Frame payload = wire::EncodeCollections(std::span(&definition, 1));
   return AskAll(Command::kCreateCollection, spec.name, {payload}, deadline)
       .status()
@@ -175,6 +182,10 @@ Status Collections::Drop(const std::string& name, TimeNs deadline) {
     }
     STRATA_TRY(status.Prefixed(Named(name)));
     ++dropped;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    copies_.erase(name);
   }
   return dropped > 0 ? Status() : NotFound(fmt::format("there is no {}", Named(name)));
 }
@@ -211,7 +222,7 @@ Result<std::vector<std::vector<CollectionSpec>>> Collections::ListByLane(TimeNs 
     STRATA_ASSIGN(const auto definitions, wire::DecodeCollections(reply.payload[0].bytes()));
     auto& of_lane = of_lanes.emplace_back();
     for (const wire::CollectionDefinition& definition : definitions) {
-      of_lane.push_back({definition.name, definition.attributes});
+      of_lane.push_back({definition.name, definition.attributes, definition.copies});
     }
   }
   return of_lanes;
@@ -303,6 +314,55 @@ Result<DocumentPage> Collections::ScanLane(const std::string& name, uint16_t lan
       Named(name), map_.lanes[lane].server, map_.lanes[lane].lane, cursor, page.cursor));
 }
 
+std::vector<Collections::Asked> Collections::AllServers() const {
+  std::vector<Asked> all;
+  for (const wire::LaneName& lane : map_.lanes) {
+    if (all.empty() || all.back().server != lane.server) all.push_back({.server = lane.server});
+  }
+  return all;
+}
+
+// Each server has the documents of those before it, too, round the machine list: as few servers as
+// have all, beginning at another one each time.
+std::vector<Collections::Asked> Collections::ChooseServers(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  Copies& of = copies_[name];
+  if (of.copies == 1) return AllServers();
+  if (of.at_homes > 0) {
+    --of.at_homes;
+    return AllServers();
+  }
+  const uint32_t servers = map_.lanes.back().server + uint32_t{1};
+  const uint32_t begin = of.turn++ % servers;
+  std::vector<Asked> chosen;
+  for (uint32_t covered = 0; covered < servers;) {
+    const uint32_t more = std::min(of.copies, servers - covered);
+    chosen.push_back(
+        {.server = static_cast<uint16_t>((begin + servers - covered) % servers), .servers = more});
+    covered += more;
+  }
+  return chosen;
+}
+
+void Collections::NoteCopies(const std::string& name, std::span<const wire::Received> replies) {
+  if (replies.empty()) return;
+  uint32_t copies = UINT32_MAX;
+  for (const wire::Received& reply : replies) copies = std::min(copies, reply.header.width);
+  const std::lock_guard lock(mutex_);
+  copies_[name].copies = std::clamp<uint32_t>(copies, 1, map_.lanes.back().server + uint32_t{1});
+}
+
+void Collections::NoteNoCopies(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  copies_[name].at_homes = kSearchesAtHomes;
+}
+
+bool Collections::AsksCopies(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const Copies& of = copies_[name];
+  return of.copies > 1 && of.at_homes == 0;
+}
+
 Result<std::vector<std::vector<Hit>>> Collections::Search(const std::string& name,
                                                           const SetList& queries,
                                                           const SearchGoal& goal,
@@ -311,46 +371,64 @@ Result<std::vector<std::vector<Hit>>> Collections::Search(const std::string& nam
   STRATA_TRY(CheckGoal(goal).Prefixed(Named(name)));
   SetLists sets;
   for (size_t i = 0; i < queries.size(); ++i) sets.Add(queries[i]);
-  const SetList view = sets.view();
-  const Frame terms = wire::EncodeSearchTerms(TermsOf(goal, filter));
-  const auto lanes = static_cast<uint16_t>(map_.lanes.size());
+  const std::vector<Asked> chosen = ChooseServers(name);
+  auto found = SearchAt(chosen, name, sets.view(), goal, filter, deadline, explained);
+  const bool used_copies =
+      std::ranges::any_of(chosen, [](const Asked& asked) { return asked.servers > 1; });
+  if (found.status().code() != StatusCode::kRefused || !used_copies) return found;
+  NoteNoCopies(name);
+  return SearchAt(AllServers(), name, sets.view(), goal, filter, deadline, explained);
+}
 
+Result<std::vector<std::vector<Hit>>> Collections::SearchAt(
+    std::span<const Asked> asked, const std::string& name, const SetList& queries,
+    const SearchGoal& goal, const ItemFilter& filter, TimeNs deadline,
+    std::vector<LaneExplanation>* explained) {
   LaneMessages messages{
       .command = Command::kSearch, .collection = wire::CollectionIdOf(name), .deadline = deadline};
-  std::vector<size_t> begins;  // of each part's queries
-  for (size_t begin = 0; begin < view.size();) {
-    const size_t end = EndOfMessage(view, begin, goal);
-    std::vector<uint64_t> offsets(view.offsets.begin() + static_cast<ptrdiff_t>(begin),
-                                  view.offsets.begin() + static_cast<ptrdiff_t>(end) + 1);
+  std::vector<Frame> terms;  // of each that is asked
+  for (const Asked& of : asked) {
+    terms.push_back(wire::EncodeSearchTerms(TermsOf(goal, filter, of.servers)));
+  }
+  std::vector<size_t> begins;         // of each part's queries,
+  std::vector<wire::LaneName> lanes;  // and who is asked
+  for (size_t begin = 0; begin < queries.size();) {
+    const size_t end = EndOfMessage(queries, begin, goal);
+    std::vector<uint64_t> offsets(queries.offsets.begin() + static_cast<ptrdiff_t>(begin),
+                                  queries.offsets.begin() + static_cast<ptrdiff_t>(end) + 1);
     const uint64_t first = offsets.front();
     for (uint64_t& offset : offsets) offset -= first;
-    const Message payload = {terms, wire::EncodeOffsets(offsets),
-                             wire::EncodeTokens(view.tokens.subspan(first, offsets.back()))};
+    const Frame ends = wire::EncodeOffsets(offsets);
+    const Frame tokens = wire::EncodeTokens(queries.tokens.subspan(first, offsets.back()));
     const size_t reply =
         (end - begin) *
         (goal.k == SearchGoal::kAll ? kUnknownReplyBytes : goal.k * wire::kSearchHitBytes);
-    for (uint16_t lane = 0; lane < lanes; ++lane) {
-      messages.parts.push_back({.lane = lane,
-                                .flags = explained != nullptr ? uint32_t{wire::kFlagFull} : 0,
-                                .count = static_cast<uint32_t>(end - begin),
-                                .reply_bytes = reply,
-                                .payload = payload});
-      begins.push_back(begin);
+    for (size_t i = 0; i < asked.size(); ++i) {
+      for (size_t lane = 0; lane < map_.lanes.size(); ++lane) {
+        if (map_.lanes[lane].server != asked[i].server) continue;
+        messages.parts.push_back({.lane = static_cast<uint16_t>(lane),
+                                  .flags = explained != nullptr ? uint32_t{wire::kFlagFull} : 0,
+                                  .count = static_cast<uint32_t>(end - begin),
+                                  .reply_bytes = reply,
+                                  .payload = {terms[i], ends, tokens}});
+        begins.push_back(begin);
+        lanes.push_back(map_.lanes[lane]);
+      }
     }
     begin = end;
   }
   Result<std::vector<wire::Received>> replies = caller_.Exchange(std::move(messages));
   if (!replies.ok()) return replies.status().Prefixed(Named(name));
+  NoteCopies(name, *replies);
 
-  std::vector<std::vector<std::vector<Hit>>> answers(view.size());  // by query, then lane
+  std::vector<std::vector<std::vector<Hit>>> answers(queries.size());  // by query, then lane
   for (size_t part = 0; part < replies->size(); ++part) {
     const wire::Received& reply = (*replies)[part];
     const auto answer = wire::DecodeAnswer(reply.payload[0], reply.payload[1], reply.header.count);
     if (!answer.ok()) return answer.status().Prefixed(Named(name) + ": the answer to a search");
     if (explained != nullptr) {
-      // For each of a message's queries all lanes are asked.
-      auto& of_lane = explained->emplace_back(
-          LaneExplanation{map_.lanes[part % lanes], reply.header.count, std::nullopt});
+      auto& of_lane =
+          explained->emplace_back(LaneExplanation{lanes[part], reply.header.count, std::nullopt});
       if (reply.payload.size() > 2) {
         STRATA_ASSIGN(of_lane.explanation, wire::DecodeExplanation(reply.payload[2].bytes()));
       }
@@ -363,9 +441,9 @@ Result<std::vector<std::vector<Hit>>> Collections::Search(const std::string& nam
       }
     }
   }
-  std::vector<std::vector<Hit>> merged(view.size());
-  for (size_t i = 0; i < view.size(); ++i) {
-    merged[i] = MergeAnswers(answers[i], goal, static_cast<uint32_t>(view[i].size()));
+  std::vector<std::vector<Hit>> merged(queries.size());
+  for (size_t i = 0; i < queries.size(); ++i) {
+    merged[i] = MergeAnswers(answers[i], goal, static_cast<uint32_t>(queries[i].size()));
   }
   return merged;
 }

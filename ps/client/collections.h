@@ -1,9 +1,11 @@
 // Collections: item sets in a cluster of servers, changed and searched (docs/search.md). A document
-// is on the lane that holds its id's shard; a search goes to all lanes at once, and their answers
-// are merged exactly.
+// is on the lane that holds its id's shard; a search goes to all lanes at once, or to those that
+// together have all documents, and their answers are merged exactly.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +25,9 @@ namespace strata {
 struct CollectionSpec {
   std::string name;                     // 1 to 128 of A-Z a-z 0-9 _ . -
   std::vector<std::string> attributes;  // integers of 64 bits that each document has, by name
+  // Servers that have each document, at most all. With more than one a search goes to fewer of them
+  // than there are, in turn.
+  uint8_t copies = 1;
 };
 
 // kInvalid says what is wrong with a name, or with the attributes' number or names.
@@ -88,6 +93,10 @@ class Collections {
   };
   Result<std::vector<LaneMark>> MarksByLane(const std::string& name, TimeNs deadline = kNever);
 
+  // Whether the next search of the collection is meant for copies: replies have said that there are
+  // some, and none were refused of late.
+  bool AsksCopies(const std::string& name);
+
   // Of each lane, in the order of the shard map.
   Result<std::vector<wire::CollectionStatsReply>> StatsByLane(const std::string& name,
                                                               TimeNs deadline = kNever);
@@ -101,8 +110,33 @@ class Collections {
   Status Change(const std::string& name, std::vector<LaneMessages::Part> parts, AckLevel ack,
                 TimeNs deadline);
 
+  // A server to be asked, and whose documents for: its own and those of servers before it.
+  struct Asked {
+    uint16_t server = 0;
+    uint32_t servers = 1;
+  };
+  std::vector<Asked> ChooseServers(const std::string& name);
+  std::vector<Asked> AllServers() const;
+  void NoteCopies(const std::string& name, std::span<const wire::Received> replies);
+  // There were no copies that could be searched: for some searches to come homes are asked.
+  void NoteNoCopies(const std::string& name);
+  Result<std::vector<std::vector<Hit>>> SearchAt(std::span<const Asked> asked,
+                                                 const std::string& name, const SetList& queries,
+                                                 const SearchGoal& goal, const ItemFilter& filter,
+                                                 TimeNs deadline,
+                                                 std::vector<LaneExplanation>* explained);
+
   LaneExchange& caller_;
   const wire::ShardMap map_;
+
+  // What replies have said of a collection.
+  struct Copies {
+    uint32_t copies = 1;
+    uint32_t turn = 0;
+    uint32_t at_homes = 0;  // searches that are still to go there
+  };
+  std::mutex mutex_;
+  std::map<std::string, Copies> copies_;  // by name. Guarded by mutex_
 };
 
 }  // namespace strata

@@ -1,5 +1,5 @@
-// CREATE_COLLECTION, DROP_COLLECTION, LIST_COLLECTIONS, CHANGE_ITEMS, READ_ITEMS, SCAN_ITEMS and
-// COLLECTION_STATS: this lane's part of each collection.
+// CREATE_COLLECTION, DROP_COLLECTION, LIST_COLLECTIONS, CHANGE_ITEMS, READ_ITEMS, SCAN_ITEMS,
+// COLLECTION_STATS and FOLLOW_ITEMS: this lane's part of each collection.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +14,10 @@ constexpr size_t kReplyBytesMax = wire::kMessageBytesMax - wire::kHeaderBytes;
 // Of a page: what others wait for meanwhile.
 constexpr size_t kPageDocuments = 4096;
 constexpr size_t kPageBytes = size_t{1} << 20;
+// Likewise of records, and of documents, in a reply to a server that follows.
+constexpr size_t kFollowBytes = size_t{256} << 10;
 
-Result<wire::CollectionDefinition> DecodeDefinition(const Request& request) {
+Result<wire::CollectionDefinition> DecodeDefinition(const LaneState& lane, const Request& request) {
   STRATA_ASSIGN(std::vector<wire::CollectionDefinition> definitions,
                 wire::DecodeCollections(request.payload[0].bytes()));
   if (definitions.size() != 1) {
@@ -27,6 +29,12 @@ Result<wire::CollectionDefinition> DecodeDefinition(const Request& request) {
   for (const std::string& attribute : definition.attributes) {
     STRATA_TRY(ValidateName("attribute", attribute));
   }
+  const uint32_t servers = lane.config.map->lanes.back().server + uint32_t{1};
+  if (definition.copies > servers) {
+    return Invalid(fmt::format("{} copies of collection '{}' need as many servers, and there {} {}",
+                               definition.copies, definition.name, servers == 1 ? "is" : "are",
+                               servers));
+  }
   return std::move(definition);
 }
 
@@ -37,6 +45,12 @@ Status CheckSame(const wire::CollectionDefinition& present,
     return AlreadyExists(fmt::format(
         "the names '{}' and '{}' have the same collection id {:#010x}; use another name",
         wanted.name, present.name, wire::CollectionIdOf(wanted.name)));
+  }
+  if (present.attributes == wanted.attributes) {
+    return AlreadyExists(fmt::format(
+        "collection '{}' exists with another number of copies ({}, the request has {}); "
+        "drop it, or use another name",
+        present.name, present.copies, wanted.copies));
   }
   return AlreadyExists(
       fmt::format("collection '{}' exists with other attributes ({} of them, the request has {}); "
@@ -82,7 +96,7 @@ Result<Applied> ApplyCreateCollection(LaneState& lane, const Request& request) {
   if (lane.replayed != 0) return Applied(lane.replayed);
   STRATA_TRY(lane.CheckNotDraining());
   STRATA_TRY(CheckKeepsCollections(lane));
-  STRATA_ASSIGN(const wire::CollectionDefinition definition, DecodeDefinition(request));
+  STRATA_ASSIGN(const wire::CollectionDefinition definition, DecodeDefinition(lane, request));
   const auto found = lane.collections.of_id.find(wire::CollectionIdOf(definition.name));
   if (found != lane.collections.of_id.end()) {
     STRATA_TRY(CheckSame(found->second->definition(), definition));
@@ -152,7 +166,7 @@ Result<Applied> ApplyChangeItems(LaneState& lane, const Request& request) {
       EncodeItemsNote({request.header, collection->instance(), collection->NextLsn()});
   const std::span<const std::byte> pieces[] = {note};
   STRATA_ASSIGN(const Lsn lsn, lane.Append(RecordKind::kItemsNote, pieces));
-  if (const Status applied = collection->Apply(changes); !applied.ok()) {
+  if (const Status applied = collection->Apply(changes, request.payload[0]); !applied.ok()) {
     // A note without its record says nothing.
     if (lane.config.durable && applied.code() != StatusCode::kDiskFull) lane.log_failure = applied;
     return applied;
@@ -223,7 +237,45 @@ void HandleScanItems(LaneState& lane, Request request) {
 void HandleCollectionStats(LaneState& lane, Request request) {
   const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header.table);
   if (!collection.ok()) return lane.Reply(request.reply_to(), collection.status());
-  lane.Reply(request.reply_to(), {}, {wire::EncodeCollectionStats((*collection)->Stats())});
+  lane.Reply(request.reply_to(), {},
+             {wire::EncodeCollectionStats(lane.collections.StatsOf(**collection))});
+}
+
+// The reply leaves behind the write of the log, as all do: a copy has nothing that kill -9 takes.
+void HandleFollowItems(LaneState& lane, Request request) {
+  const ReplyTo to = request.reply_to();
+  const Result<std::shared_ptr<Collection>> collection = lane.FindCollection(request.header.table);
+  if (!collection.ok()) return lane.Reply(to, collection.status());
+  const auto asked = wire::DecodeFollowRequest(request.payload[0].bytes());
+  if (!asked.ok()) return lane.Reply(to, asked.status());
+  const ChangeFeed* const feed = (*collection)->feed();
+  if (feed == nullptr) {
+    return lane.Reply(to, Refused(fmt::format("collection '{}' has no copies to be kept",
+                                              (*collection)->definition().name)));
+  }
+  wire::FollowReply reply{.instance = (*collection)->instance(), .newest = feed->newest()};
+  reply.begin_anew = asked->incarnation != lane.incarnation() ||
+                     asked->instance != reply.instance || !feed->Knows(asked->position);
+  std::vector<std::byte> changes;
+  std::vector<std::byte> documents;
+  uint32_t count = 0;
+  if (reply.begin_anew) {
+    reply.position = reply.newest;
+  } else {
+    reply.position = feed->Read(asked->position, kFollowBytes, &changes);
+  }
+  if (!reply.begin_anew && request.header.is(wire::kFlagFull)) {
+    DocumentPage page = (*collection)->set().Scan(asked->cursor, kPageDocuments, kFollowBytes);
+    count = static_cast<uint32_t>(page.documents.size());
+    for (Document& document : page.documents) AppendDocument(std::move(document), &documents);
+    reply.cursor = page.cursor;
+    reply.no_more = page.done;
+  }
+  wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
+  header.count = count;
+  lane.ReplyWith(to.peer, header,
+                 {wire::EncodeFollowReply(reply), Frame::Own(std::move(changes)),
+                  Frame::Own(std::move(documents))});
 }
 
 }  // namespace strata

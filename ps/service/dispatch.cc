@@ -160,6 +160,8 @@ void Dispatch(LaneState& lane, Request request) {
       return HandleSearch(lane, std::move(request));
     case wire::Command::kCollectionStats:
       return HandleCollectionStats(lane, std::move(request));
+    case wire::Command::kFollowItems:
+      return HandleFollowItems(lane, std::move(request));
     case wire::Command::kCreateCollection:
     case wire::Command::kDropCollection:
     case wire::Command::kChangeItems:

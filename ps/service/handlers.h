@@ -31,6 +31,7 @@ void HandleListCollections(LaneState& lane, Request request);
 void HandleReadItems(LaneState& lane, Request request);
 void HandleScanItems(LaneState& lane, Request request);
 void HandleCollectionStats(LaneState& lane, Request request);
+void HandleFollowItems(LaneState& lane, Request request);
 // It waits until BeginSearches.
 void HandleSearch(LaneState& lane, Request request);
 // The next batch of searches, when none is under way. To be called when a round ends.

@@ -52,6 +52,15 @@ LaneConfig LaneThread::WithBackground(LaneConfig config) {
     config.collections->searcher = [this](std::function<void()> work) {
       searcher_.Run(std::move(work));
     };
+    if (config.collections->copies != nullptr) {
+      config.collections->follower =
+          [this, copies = config.collections->copies](std::function<void()> work) {
+            copies->Run([this, work = std::move(work)] {
+              work();
+              port_->Wake();
+            });
+          };
+    }
   }
   return config;
 }

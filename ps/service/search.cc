@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/human_text.h"
 #include "ps/service/handlers.h"
 #include "ps/service/search_explanation.h"
 
@@ -84,6 +85,14 @@ Result<WaitingSearch> Look(LaneState& lane, const Request& request) {
     return Invalid(fmt::format("query {} of the request has {} tokens; at most {} are taken", i - 1,
                                tokens, ItemSetSpec::kMostTokens));
   }
+  search.servers = terms.servers;
+  const auto& [name, attributes, copies] = search.collection->definition();
+  if (search.servers > 1 && (search.servers > copies || lane.collections.copies == nullptr)) {
+    return Refused(fmt::format(
+        "server {} lane {} keeps no copies of other servers' documents of "
+        "collection '{}' for a search of {}",
+        lane.config.name.server, lane.config.name.lane, name, Counted(search.servers, "server")));
+  }
   search.bytes = MessageBytes(request.payload) + wire::kHeaderBytes;
   return search;
 }
@@ -99,14 +108,18 @@ void Search(Batch& batch, const Clock& clock) {
     }
   }
   const bool explain = std::ranges::any_of(batch.searches, &WaitingSearch::explain);
-  batch.found = batch.searches.front().collection->set().Search(
-      queries.view(), batch.goal, batch.filter, explain ? &batch.reports : nullptr);
+  const WaitingSearch& first = batch.searches.front();
+  std::vector<const ItemSet*> sets = {&first.collection->set()};
+  for (const auto& copy : first.copies) sets.push_back(copy.get());
+  batch.found = ItemSet::SearchTogether(sets, queries.view(), batch.goal, batch.filter,
+                                        explain ? &batch.reports : nullptr);
   batch.took = clock.Now() - begin;
 }
 
 // `explanation`: how it was found; none: nobody asked.
-void Answer(LaneState& lane, const ReplyTo& to, std::span<const std::vector<Hit>> found,
+void Answer(LaneState& lane, const WaitingSearch& search, std::span<const std::vector<Hit>> found,
             const std::optional<Frame>& explanation) {
+  const ReplyTo& to = search.to;
   std::vector<uint64_t> offsets = {0};
   std::vector<wire::SearchHit> hits;
   for (const std::vector<Hit>& of_query : found) {
@@ -122,7 +135,8 @@ void Answer(LaneState& lane, const ReplyTo& to, std::span<const std::vector<Hit>
                                 "fewer queries at a time",
                                 hits.size(), bytes, kReplyBytesMax)));
   }
-  const wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
+  wire::Header header = wire::ReplyHeader(to.request, lane.incarnation());
+  header.width = search.collection->definition().copies;
   Message payload = {wire::EncodeOffsets(offsets), wire::EncodeHits(hits)};
   if (explanation) payload.push_back(*explanation);
   lane.ReplyWith(to.peer, header, std::move(payload));
@@ -140,18 +154,67 @@ void Finish(LaneState& lane, const Batch& batch) {
         explanation =
             wire::EncodeExplanation(ExplanationOf(batch.reports, all, search.waited, batch.took));
       }
-      Answer(lane, search.to, std::span(*batch.found).subspan(begin, queries), explanation);
+      Answer(lane, search, std::span(*batch.found).subspan(begin, queries), explanation);
     } else {
       lane.Reply(search.to, batch.found.status());
     }
     begin += queries;
   }
   const auto took = static_cast<uint64_t>(batch.took);
-  batch.searches.front().collection->CountSearch(begin, took);
+  const WaitingSearch& first = batch.searches.front();
+  first.collection->CountSearch(begin, took, first.servers > 1);
   lane.metrics.searched_queries.Add(begin);
   lane.metrics.search_batches.Add();
   lane.searches.End(begin, batch.took);
   BeginSearches(lane, lane.config.collections->clock->Now());
+}
+
+// Searches of a collection that need copies of so many servers' documents.
+struct CaughtUp {
+  uint32_t collection = 0;
+  uint32_t servers = 0;
+  Result<CollectionCopies::Sets> sets = Internal("not asked");
+};
+
+void Continue(LaneState& lane, std::vector<WaitingSearch>& searches,
+              const std::vector<CaughtUp>& all) {
+  for (WaitingSearch& search : searches) {
+    const ReplyTo to = search.to;
+    const auto of = std::ranges::find_if(all, [&](const CaughtUp& one) {
+      return one.collection == to.request.table && one.servers == search.servers;
+    });
+    Status status = of->sets.status();
+    if (status.ok()) {
+      search.copies = *of->sets;
+      status = lane.Count(Refusal::kQueue, lane.searches.Add(std::move(search)));
+    }
+    if (!status.ok()) lane.Reply(to, status);
+  }
+  lane.searches.EndCopies();
+}
+
+// All that wait share one question to each lane whose documents they are for.
+void BeginCopies(LaneState& lane) {
+  auto searches = std::make_shared<std::vector<WaitingSearch>>(lane.searches.BeginCopies());
+  if (searches->empty()) return;
+  auto all = std::make_shared<std::vector<CaughtUp>>();
+  for (const WaitingSearch& search : *searches) {
+    const uint32_t collection = search.to.request.table;
+    const bool is_there = std::ranges::any_of(*all, [&](const CaughtUp& one) {
+      return one.collection == collection && one.servers == search.servers;
+    });
+    if (!is_there) all->push_back({.collection = collection, .servers = search.servers});
+  }
+  lane.RunOff(lane.config.collections->follower,
+              [searches, all, copies = lane.collections.copies]() -> Finished::Then {
+                for (CaughtUp& one : *all) {
+                  one.sets = copies->CatchUp(one.collection, one.servers - 1);
+                }
+                return [searches, all](LaneState& state) {
+                  Continue(state, *searches, *all);
+                  BeginSearches(state, state.config.collections->clock->Now());
+                };
+              });
 }
 
 }  // namespace
@@ -163,11 +226,13 @@ void HandleSearch(LaneState& lane, Request request) {
   }
   Result<WaitingSearch> search = Look(lane, request);
   if (!search.ok()) return lane.Reply(request.reply_to(), search.status());
-  const Status added = lane.searches.Add(std::move(*search));
+  const Status added = search->servers > 1 ? lane.searches.AddForCopies(std::move(*search))
+                                           : lane.searches.Add(std::move(*search));
   if (!added.ok()) lane.Reply(request.reply_to(), lane.Count(Refusal::kQueue, added));
 }
 
 void BeginSearches(LaneState& lane, TimeNs now) {
+  BeginCopies(lane);
   while (true) {
     auto batch = std::make_shared<Batch>();
     batch->searches = lane.searches.Begin();

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "cluster/names/resolve.h"
 #include "proto/format/log_base.h"
+#include "ps/follow/follower.h"
 #include "ps/net/address.h"
 #include "ps/net/lane_port.h"
 #include "ps/service/control_service.h"
@@ -68,6 +69,8 @@ struct Server::Impl {
   MetricsRegistry registry;
   std::string of_collections;  // their metrics, as they were shown last
   std::vector<std::unique_ptr<LaneMetrics>> metrics;
+  std::unique_ptr<Peers> peers;
+  std::vector<std::shared_ptr<Follower>> followers;  // by lane; none: the server is alone
   std::vector<std::unique_ptr<LaneThread>> lanes;
   std::unique_ptr<ControlService> control;
   HttpServer http;
@@ -92,6 +95,7 @@ struct Server::Impl {
   Status OpenData();
   Result<std::unique_ptr<LanePort>> BindLane(const std::shared_ptr<ZmqContext>& context,
                                              uint16_t lane);
+  Status StartFollowers();
   Status BindLanes();
   Status WaitServing();
   Status StartHttp();
@@ -135,6 +139,7 @@ Status Server::Impl::Start() {
                                              .rates = options.search_rates,
                                              .clock = options.clock}));
   for (const std::string& line : search->plan()) Log(LogLevel::kInfo, "{}", line);
+  STRATA_TRY(StartFollowers());
   STRATA_TRY(BindLanes());
   STRATA_TRY(StartHttp());
   STRATA_TRY(StartThreads());
@@ -204,6 +209,7 @@ CollectionsConfig Server::Impl::CollectionsOf(uint16_t lane) {
   CollectionsConfig config;
   config.means = [search = search.get(), lane] { return search->Means(lane); };
   config.clock = options.clock;
+  if (!followers.empty()) config.copies = followers[lane];
   if (std::optional<LaneThread::Storage> storage = StorageOf(lane)) {
     config.logs = std::move(storage->log);
     config.logs->folder = data->CollectionsFolder(lane);
@@ -251,6 +257,22 @@ Result<std::unique_ptr<LanePort>> Server::Impl::BindLane(const std::shared_ptr<Z
     if (port.ok()) return port;
   }
   return LanePort::Bind(context, at);
+}
+
+Status Server::Impl::StartFollowers() {
+  peers = std::make_unique<Peers>(options.cluster_id, options.rank);
+  peers->SetServers(options.servers);
+  if (options.lanes_per_server.size() == 1) return {};
+  for (uint16_t lane = 0; lane < options.lanes_per_server[options.rank]; ++lane) {
+    STRATA_ASSIGN(
+        followers.emplace_back(),
+        Follower::Start({.lane = {.server = options.rank, .lane = lane},
+                         .map = map,
+                         .means = [search = search.get(), lane] { return search->Means(lane); },
+                         .clock = options.clock},
+                        *peers));
+  }
+  return {};
 }
 
 // All ports first: HELLO tells them, so no lane may answer before the last is known.
@@ -398,6 +420,25 @@ void Server::Impl::ShowCollections(const ServerTotals& totals) {
                       {{"collection", name}, {"engine", engine}})
           .Add(queries);
     }
+    if (stats.copies > 0) {
+      set("strata_collection_copies",
+          "Copies of other servers' documents, one for each lane of them.",
+          static_cast<double>(stats.copies));
+      set("strata_collection_copies_ready", "Of these, those that can be searched.",
+          static_cast<double>(stats.copies_ready));
+      set("strata_collection_copy_bytes", "Memory that copies take.",
+          static_cast<double>(stats.copy_bytes));
+      set("strata_collection_copy_records_behind", "Records that copies lack, as far as is known.",
+          static_cast<double>(stats.copy_lacking));
+      set("strata_collection_copy_seconds_behind",
+          "Since the copy that is farthest behind was known to lack nothing.",
+          static_cast<double>(stats.copy_behind_ns) / kSecond);
+      shown
+          .AddCounter("strata_collection_copies_begun_total",
+                      "Times that a copy was made from the first document on.",
+                      {{"collection", name}})
+          .Add(stats.copies_begun);
+    }
     const auto count = [&](const char* counter, const char* help, uint64_t value) {
       shown.AddCounter(counter, help, {{"collection", name}}).Add(value);
     };
@@ -427,7 +468,10 @@ void Server::Impl::Stop() {
   http.Stop();
 }
 
+// What follows goes first: it wakes lanes.
 void Server::Impl::Join() {
+  if (peers != nullptr) peers->Stop();
+  for (const auto& follower : followers) follower->Stop();
   for (const auto& lane : lanes) lane->Join();
   if (control != nullptr) control->Join();
   http.Join();
@@ -437,6 +481,9 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 void Server::Stop() { impl_->Stop(); }
 void Server::Join() { impl_->Join(); }
+void Server::SetServers(std::vector<std::string> servers) {
+  impl_->peers->SetServers(std::move(servers));
+}
 uint16_t Server::port() const { return impl_->lane_ports[0]; }
 uint16_t Server::http_port() const { return impl_->options.http_port < 0 ? 0 : impl_->http.port(); }
 const std::vector<uint16_t>& Server::lane_ports() const { return impl_->lane_ports; }

@@ -51,6 +51,9 @@ struct ServerOptions {
   std::function<void()> on_shutdown;
   // What searches of collections are planned by; nothing: what the machine is measured to do.
   std::optional<SearchRates> search_rates;
+  // Where all servers of the cluster are, in the order of their ranks ("host:port"), for those that
+  // keep copies of each other's documents. Empty: SetServers will say.
+  std::vector<std::string> servers;
   const Clock* clock = &RealClock();  // outlives the server, as the disk
   Disk* disk = &RealDisk();
 };
@@ -70,6 +73,8 @@ class Server {
   void Stop();
   void Join();
 
+  // ServerOptions::servers, where that is known only once all of them run.
+  void SetServers(std::vector<std::string> servers);
   uint16_t port() const;       // of lane 0
   uint16_t http_port() const;  // 0 when off
   const std::vector<uint16_t>& lane_ports() const;

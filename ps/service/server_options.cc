@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "cluster/names/own_rank.h"
+#include "ps/net/address.h"
 
 namespace strata {
 namespace {
@@ -17,7 +18,10 @@ Status TakePlace(const ClusterConfig& config, ServerOptions* options) {
   STRATA_ASSIGN(const int rank, DetectOwnRank(config.machines, Role::kServer, config.rank,
                                               config.port, config.connect_timeout));
   options->lanes_per_server.clear();
-  for (const Machine& server : servers) options->lanes_per_server.push_back(server.lanes);
+  for (const Machine& server : servers) {
+    options->lanes_per_server.push_back(server.lanes);
+    options->servers.push_back(HostPort(server.host, server.port));
+  }
   const Machine& self = servers[static_cast<size_t>(rank)];
   options->rank = static_cast<uint16_t>(rank);
   options->host = self.host;

@@ -295,7 +295,8 @@ LaneReport Lane::Report() {
   }
   std::ranges::sort(report.tables, {}, [](const auto& table) { return table.spec.name; });
   for (const auto& [id, collection] : state_.collections.of_id) {
-    report.collections.push_back({collection->definition().name, collection->Stats()});
+    report.collections.push_back(
+        {collection->definition().name, state_.collections.StatsOf(*collection)});
   }
   report.parked_requests = state_.barrier.parked();
   report.parked_bytes = state_.barrier.parked_bytes();

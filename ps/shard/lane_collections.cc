@@ -16,6 +16,8 @@ namespace {
 // Collections are many, and each has its own: less room than a lane's log takes ahead.
 constexpr uint64_t kSegmentBytes = uint64_t{16} << 20;
 constexpr size_t kNoteBytes = wire::kHeaderBytes + 16;
+// Some seconds of changes: a copy that is farther behind is made anew.
+constexpr size_t kFeedBytes = size_t{16} << 20;
 
 LogOptions LogOf(const LogOptions& of_all, const std::string& name, bool made) {
   LogOptions log = of_all;
@@ -133,6 +135,7 @@ Result<std::shared_ptr<Collection>> Collection::Make(const CollectionsConfig& co
   auto made = std::make_shared<Collection>();
   made->definition_ = definition;
   made->instance_ = instance;
+  made->BeginFeed();
   const ItemSetOptions options = OptionsOf(config, definition);
   if (!config.logs) {
     STRATA_ASSIGN(made->plain_, ItemSet::Make(options));
@@ -178,9 +181,14 @@ Result<std::vector<std::shared_ptr<Collection>>> Collection::OpenAll(
     }
     opened->logged_ = std::move(*set);
     opened->opened_at_ = opened->logged_->log().appended();
+    opened->BeginFeed();
     all.push_back(std::move(opened));
   }
   return all;
+}
+
+void Collection::BeginFeed() {
+  if (definition_.copies > 1) feed_.emplace(kFeedBytes);
 }
 
 Status Collection::Publish() {
@@ -209,7 +217,7 @@ Status Collection::Check(std::span<const format::ItemChange> changes) const {
   return {};
 }
 
-Status Collection::Apply(std::span<const format::ItemChange> changes) {
+Status Collection::Apply(std::span<const format::ItemChange> changes, const Frame& body) {
   if (logged_ != nullptr) {
     const Lsn expected = NextLsn();
     STRATA_ASSIGN(const Lsn lsn, logged_->Apply(changes));
@@ -226,6 +234,7 @@ Status Collection::Apply(std::span<const format::ItemChange> changes) {
   for (const format::ItemChange& change : changes) {
     ++(change.is_upsert ? counts_.upserts : counts_.deletes);
   }
+  if (feed_) feed_->Add(body);
   return {};
 }
 
@@ -252,7 +261,8 @@ wire::CollectionStatsReply Collection::Stats() const {
   return stats;
 }
 
-void Collection::CountSearch(uint64_t queries, uint64_t ns) {
+void Collection::CountSearch(uint64_t queries, uint64_t ns, bool with_copies) {
+  if (with_copies) counts_.copy_queries += queries;
   counts_.queries += queries;
   counts_.batches += 1;
   counts_.search_ns += ns;
@@ -318,12 +328,14 @@ Result<ItemsNote> DecodeItemsNote(std::span<const std::byte> body) {
 void LaneCollections::Put(const std::shared_ptr<Collection>& collection) {
   of_id[wire::CollectionIdOf(collection->definition().name)] = collection;
   if (collection->logged() != nullptr) logs->Add(collection->logged());
+  if (copies != nullptr) copies->Keep(collection->definition());
 }
 
 void LaneCollections::Erase(uint32_t id) {
   const auto found = of_id.find(id);
   if (found == of_id.end()) return;
   if (found->second->logged() != nullptr) logs->Remove(found->second->logged());
+  if (copies != nullptr) copies->Drop(id);
   of_id.erase(found);
 }
 
@@ -332,6 +344,14 @@ const Collection* LaneCollections::OfInstance(uint64_t instance) const {
     if (collection->instance() == instance) return collection.get();
   }
   return nullptr;
+}
+
+wire::CollectionStatsReply LaneCollections::StatsOf(const Collection& collection) const {
+  wire::CollectionStatsReply stats = collection.Stats();
+  if (copies != nullptr) {
+    copies->AddStats(wire::CollectionIdOf(collection.definition().name), &stats);
+  }
+  return stats;
 }
 
 }  // namespace strata

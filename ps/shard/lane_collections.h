@@ -20,6 +20,8 @@
 #include "proto/format/item_change.h"
 #include "proto/wire/collection_payload.h"
 #include "proto/wire/header.h"
+#include "ps/shard/change_feed.h"
+#include "ps/shard/collection_copies.h"
 #include "ps/shard/dedup_window.h"
 #include "storage/itemset/logged_item_set.h"
 #include "storage/log/log.h"
@@ -34,6 +36,10 @@ struct CollectionsConfig {
   // Runs searches off the lane's thread, one after the other. Null: at once.
   std::function<void(std::function<void()>)> searcher;
   const Clock* clock = &RealClock();  // of searches
+  // Keeps copies of other servers' documents for the lane. Null: nobody does.
+  std::shared_ptr<CollectionCopies> copies;
+  // Runs CollectionCopies::CatchUp, as `searcher` runs searches.
+  std::function<void(std::function<void()>)> follower;
 };
 
 // Not thread-safe but for `set`, which any thread may search.
@@ -65,19 +71,26 @@ class Collection {
   bool Fits(size_t bytes) const { return logged_ == nullptr || logged_->log().Fits(bytes); }
   // kInvalid for a document that does not fit.
   Status Check(std::span<const format::ItemChange> changes) const;
-  // What was checked. kDiskFull: nothing has changed; any other error is final.
-  Status Apply(std::span<const format::ItemChange> changes);
+  // What was checked, and is `body` as a record. kDiskFull: nothing has changed; any other error is
+  // final.
+  Status Apply(std::span<const format::ItemChange> changes, const Frame& body);
+  // The changes since it was opened. Null: nobody keeps copies.
+  const ChangeFeed* feed() const { return feed_ ? &*feed_ : nullptr; }
 
   wire::CollectionStatsReply Stats() const;
-  void CountSearch(uint64_t queries, uint64_t ns);
+  // `with_copies`: of other lanes' documents, too.
+  void CountSearch(uint64_t queries, uint64_t ns, bool with_copies);
 
  private:
+  void BeginFeed();
+
   wire::CollectionDefinition definition_;
   uint64_t instance_ = 0;
   std::optional<LogOptions> log_;  // with its own folder
   std::shared_ptr<LoggedItemSet> logged_;
   std::unique_ptr<ItemSet> plain_;
   Lsn opened_at_ = 0;
+  std::optional<ChangeFeed> feed_;
   wire::CollectionStatsReply counts_;  // of changes and searches
 };
 
@@ -114,7 +127,8 @@ Result<ItemsNote> DecodeItemsNote(std::span<const std::byte> body);
 struct LaneCollections {
   std::map<uint32_t, std::shared_ptr<Collection>> of_id;  // wire::CollectionIdOf
   std::shared_ptr<CollectionLogs> logs = std::make_shared<CollectionLogs>();
-  uint64_t last_instance = 0;  // of a lane without a log
+  uint64_t last_instance = 0;                     // of a lane without a log
+  std::shared_ptr<CollectionCopies> copies = {};  // CollectionsConfig::copies
 
   // Notes that were replayed and whose records are there, by instance: those that a later note
   // with the same or a smaller LSN shows to have been lost after all are forgotten.
@@ -128,6 +142,8 @@ struct LaneCollections {
   void Put(const std::shared_ptr<Collection>& collection);
   void Erase(uint32_t id);
   const Collection* OfInstance(uint64_t instance) const;
+  // With those of the copies that the lane keeps.
+  wire::CollectionStatsReply StatsOf(const Collection& collection) const;
 };
 
 }  // namespace strata

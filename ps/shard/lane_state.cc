@@ -52,6 +52,7 @@ LaneState::LaneState(LaneConfig config_in, LaneMetrics& metrics_in)
       credits(config.queue_bytes_max / 2),
       searches(config.queue_bytes_max / 2) {
   if (config.durable) recovery.emplace();
+  if (config.collections) collections.copies = config.collections->copies;
 }
 
 Status LaneState::Count(Refusal reason, Status outcome) const {

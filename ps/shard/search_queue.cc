@@ -3,27 +3,47 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace strata {
 namespace {
 
 bool AskTheSame(const WaitingSearch& a, const WaitingSearch& b) {
-  return a.collection == b.collection && std::ranges::equal(a.terms.bytes(), b.terms.bytes());
+  return a.collection == b.collection && a.copies == b.copies &&
+         std::ranges::equal(a.terms.bytes(), b.terms.bytes());
 }
 
 }  // namespace
 
-Status SearchQueue::Add(WaitingSearch search) {
-  if (!waiting_.empty() && bytes_ + search.bytes > bytes_max_) {
+Status SearchQueue::TakeRoom(const WaitingSearch& search) {
+  if (size() > 0 && bytes_ + search.bytes > bytes_max_) {
     return Refused(
         fmt::format("{} searches of {} bytes wait, as many as the lane holds "
                     "(server.queue_memory); search less often, or with more servers",
-                    waiting_.size(), bytes_));
+                    size(), bytes_));
   }
   bytes_ += search.bytes;
+  return {};
+}
+
+Status SearchQueue::Add(WaitingSearch search) {
+  STRATA_TRY(TakeRoom(search));
   waiting_.push_back(std::move(search));
   return {};
+}
+
+Status SearchQueue::AddForCopies(WaitingSearch search) {
+  STRATA_TRY(TakeRoom(search));
+  for_copies_.push_back(std::move(search));
+  return {};
+}
+
+std::vector<WaitingSearch> SearchQueue::BeginCopies() {
+  if (copies_are_out_ || for_copies_.empty()) return {};
+  copies_are_out_ = true;
+  for (const WaitingSearch& search : for_copies_) bytes_ -= search.bytes;
+  return std::exchange(for_copies_, {});
 }
 
 std::vector<WaitingSearch> SearchQueue::Begin() {
@@ -61,6 +81,7 @@ void SearchQueue::End(uint64_t queries, TimeNs took) {
 std::vector<WaitingSearch> SearchQueue::TakeAll() {
   bytes_ = 0;
   std::deque<WaitingSearch> taken = std::exchange(waiting_, {});
+  std::ranges::move(std::exchange(for_copies_, {}), std::back_inserter(taken));
   return {std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end())};
 }
 

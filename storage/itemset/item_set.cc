@@ -22,7 +22,8 @@ struct ItemSet::SearchedKind {
   std::shared_ptr<const TokenNumbers> numbers;
   std::shared_ptr<GpuCopy::Group> group;  // null: those that are in no GPU's memory
   std::unique_ptr<GroupSearch> on_gpu;    // of the group's segments that are searched
-  std::vector<AllowedBlock> blocks;
+  std::vector<std::shared_ptr<const Segment>> segments;
+  std::vector<AllowedBlock> blocks;  // of these segments
   bool is_all = true;
 };
 
@@ -256,63 +257,82 @@ std::shared_ptr<const Segment> ItemSet::TailSegment(const View& view) const {
   return tail_segment_;
 }
 
+// What is searched of this set; `held` keeps what the blocks of the kinds look into.
+void ItemSet::AddKinds(const ItemFilter& filter, std::vector<SearchedKind>& kinds,
+                       std::vector<std::shared_ptr<const PlaceBits>>& held) const {
+  View view = Look();
+  if (!view.tail.empty()) view.parts.push_back({TailSegment(view), nullptr});
+  std::vector<std::shared_ptr<GpuCopy::Group>> groups;
+  if (on_gpu_ != nullptr) groups = on_gpu_->Look();
+  for (const Part& part : view.parts) {
+    const auto in = std::ranges::find_if(
+        groups, [&](const auto& of) { return of->blocks.contains(part.number); });
+    const auto group = in == groups.end() ? nullptr : *in;
+    const auto& numbers = part.segment->numbers();
+    auto kind = std::ranges::find_if(kinds, [&](const SearchedKind& of) {
+      return of.group == group &&
+             (of.numbers == numbers || (of.numbers->ChangesNothing() && numbers->ChangesNothing()));
+    });
+    if (kind == kinds.end()) {
+      kind = kinds.emplace(kind);
+      kind->numbers = numbers;
+      kind->group = group;
+      if (group != nullptr) kind->on_gpu = std::make_unique<GroupSearch>(group);
+    }
+    if (group != nullptr) kind->on_gpu->Add(group->blocks.at(part.number));
+    std::shared_ptr<const PlaceBits> allowed = part.live;
+    if (!filter.IsAll()) {
+      PlaceBits filtered = part.live != nullptr ? *part.live : AllBits(part.segment->block());
+      ApplyFilter(filter, *part.segment, filtered);
+      allowed = std::make_shared<const PlaceBits>(std::move(filtered));
+    }
+    kind->segments.push_back(part.segment);
+    kind->blocks.push_back({&part.segment->block(), {}});
+    if (allowed == nullptr) continue;
+    kind->blocks.back().allowed = *allowed;
+    kind->is_all = kind->is_all && allowed->empty();
+    held.push_back(std::move(allowed));
+  }
+}
+
 Result<std::vector<std::vector<Hit>>> ItemSet::Search(const SetList& queries,
                                                       const SearchGoal& goal,
                                                       const ItemFilter& filter,
                                                       std::vector<SearchReport>* reports) const {
-  STRATA_TRY(CheckFilter(filter, options_.spec));
+  const ItemSet* const alone = this;
+  return SearchTogether(std::span(&alone, 1), queries, goal, filter, reports);
+}
+
+Result<std::vector<std::vector<Hit>>> ItemSet::SearchTogether(std::span<const ItemSet* const> sets,
+                                                              const SetList& queries,
+                                                              const SearchGoal& goal,
+                                                              const ItemFilter& filter,
+                                                              std::vector<SearchReport>* reports) {
+  const ItemSet& first = *sets.front();
+  STRATA_TRY(CheckFilter(filter, first.options_.spec));
   for (size_t i = 0; i < queries.size(); ++i) {
     if (queries[i].size() <= ItemSetSpec::kMostTokens) continue;
     return Invalid(fmt::format("query {} has {} tokens; at most {} are taken", i, queries[i].size(),
                                ItemSetSpec::kMostTokens));
   }
-  View view = Look();
-  if (!view.tail.empty()) view.parts.push_back({TailSegment(view), nullptr});
-  std::vector<std::shared_ptr<GpuCopy::Group>> groups;
-  if (on_gpu_ != nullptr) groups = on_gpu_->Look();
-
-  std::vector<PlaceBits> filtered(view.parts.size());
   std::vector<SearchedKind> kinds;
-  for (size_t i = 0; i < view.parts.size(); ++i) {
-    const Part& part = view.parts[i];
-    const auto in = std::ranges::find_if(
-        groups, [&](const auto& of) { return of->blocks.contains(part.number); });
-    const auto group = in == groups.end() ? nullptr : *in;
-    auto kind = std::ranges::find_if(kinds, [&](const SearchedKind& of) {
-      return of.numbers == part.segment->numbers() && of.group == group;
-    });
-    if (kind == kinds.end()) {
-      kind = kinds.emplace(kind);
-      kind->numbers = part.segment->numbers();
-      kind->group = group;
-      if (group != nullptr) kind->on_gpu = std::make_unique<GroupSearch>(group);
-    }
-    if (group != nullptr) kind->on_gpu->Add(group->blocks.at(part.number));
-    std::span<const uint64_t> allowed;
-    if (part.live != nullptr) allowed = *part.live;
-    if (!filter.IsAll()) {
-      filtered[i] = part.live != nullptr ? *part.live : AllBits(part.segment->block());
-      ApplyFilter(filter, *part.segment, filtered[i]);
-      allowed = filtered[i];
-    }
-    kind->blocks.push_back({&part.segment->block(), allowed});
-    kind->is_all = kind->is_all && allowed.empty();
-  }
+  std::vector<std::shared_ptr<const PlaceBits>> held;
+  for (const ItemSet* const set : sets) set->AddKinds(filter, kinds, held);
 
-  std::vector<std::vector<std::vector<Hit>>> answers;  // by query, then group
+  std::vector<std::vector<std::vector<Hit>>> answers;  // by query, then kind
   answers.resize(queries.size());
   std::vector<uint32_t> lengths(queries.size());
   std::vector<SearchReport> all_reports;
   for (const SearchedKind& kind : kinds) {
     const SetLists numbers = kind.numbers->NumbersOf(queries);
     SearchReport& report = all_reports.emplace_back();
-    STRATA_ASSIGN(auto some, SearchKind(kind, numbers.view(), goal, report));
+    STRATA_ASSIGN(auto some, first.SearchKind(kind, numbers.view(), goal, report));
     for (size_t i = 0; i < queries.size(); ++i) {
       answers[i].push_back(std::move(some[i]));
       lengths[i] = static_cast<uint32_t>(numbers.view()[i].size());
     }
   }
-  CountQueries(all_reports, queries.size());
+  first.CountQueries(all_reports, queries.size());
   if (reports != nullptr) std::ranges::move(all_reports, std::back_inserter(*reports));
   std::vector<std::vector<Hit>> merged;
   for (size_t i = 0; i < queries.size(); ++i) {

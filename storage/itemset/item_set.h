@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -96,6 +97,13 @@ class ItemSet {
                                                const ItemFilter& filter,
                                                std::vector<SearchReport>* reports = nullptr) const;
 
+  // One answer to each query over the documents of several sets with the same attributes, as if
+  // they were in one; no id is in two of them. Each set is seen at a moment of its own after the
+  // call began. What is found in one spares work in the others. `reports` as of Search.
+  static Result<std::vector<std::vector<Hit>>> SearchTogether(
+      std::span<const ItemSet* const> sets, const SetList& queries, const SearchGoal& goal,
+      const ItemFilter& filter, std::vector<SearchReport>* reports = nullptr);
+
   // All segments of the last level, and whatever else has documents of changes before `floor`; a
   // tail that has any becomes a segment. Nobody makes changes meanwhile. kRefused as Upsert.
   Result<ItemSetState> CaptureState(uint64_t floor);
@@ -150,6 +158,8 @@ class ItemSet {
   explicit ItemSet(const ItemSetOptions& options);
 
   View Look() const;
+  void AddKinds(const ItemFilter& filter, std::vector<SearchedKind>& kinds,
+                std::vector<std::shared_ptr<const PlaceBits>>& held) const;
   Result<std::vector<std::vector<Hit>>> SearchKind(const SearchedKind& kind, const SetList& numbers,
                                                    const SearchGoal& goal,
                                                    SearchReport& report) const;

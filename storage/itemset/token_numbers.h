@@ -28,6 +28,8 @@ class TokenNumbers {
   // What InOrder makes these of.
   std::vector<Token> Order() const;
 
+  // Each token is its own number.
+  bool ChangesNothing() const { return count_ == 0; }
   Token NumberOf(Token token) const { return Map(to_, token); }
   Token TokenOf(Token number) const { return Map(from_, number); }
   // The sets with numbers in place of tokens.

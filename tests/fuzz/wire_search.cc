@@ -38,7 +38,10 @@ void CheckFrames(uint8_t kind, uint32_t queries, std::span<const std::byte> inpu
 std::vector<Bytes> Seeds() {
   const wire::SearchQueries queries = wire::SampleQueries();
   const wire::SearchAnswer answer = wire::SampleAnswer();
+  wire::SearchTerms of_copies = wire::SampleSearchTerms();
+  of_copies.servers = 3;
   return {Seed(0, 0, wire::EncodeSearchTerms(wire::SampleSearchTerms()), {}),
+          Seed(0, 0, wire::EncodeSearchTerms(of_copies), {}),
           Seed(0, 0, wire::EncodeSearchTerms({}), {}),
           Seed(1, 2, wire::EncodeOffsets(queries.offsets), wire::EncodeTokens(queries.tokens)),
           Seed(2, 2, wire::EncodeOffsets(answer.offsets), wire::EncodeHits(answer.hits)),

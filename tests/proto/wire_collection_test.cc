@@ -1,5 +1,6 @@
 // Round trips and bad bytes of the payloads about collections. Each refusal says what was expected
 // and what was found.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,11 +29,14 @@ TEST(WireCollections, Definitions) {
   const Bytes good = BytesOf(EncodeCollections(samples));
   EXPECT_EQ(DecodeCollections(good).value(), samples);
   EXPECT_TRUE(DecodeCollections({})->empty());
-  // The second begins at 20; all other cuts are within one.
+  // The second begins at 20, and the last two bytes say how many copies it has; all other cuts are
+  // within one.
   for (size_t length = 1; length < good.size(); ++length) {
     const auto cut = DecodeCollections(std::span(good).first(length));
     if (length == 20) {
       EXPECT_EQ(cut->size(), 1U);
+    } else if (length == good.size() - 2) {
+      EXPECT_EQ(cut->back().copies, 1);
     } else {
       EXPECT_EQ(cut.status().code(), StatusCode::kInvalid) << length;
     }
@@ -42,9 +46,14 @@ TEST(WireCollections, Definitions) {
   EXPECT_THAT(DecodeCollections(With(good, 1, uint8_t{0})).status().message(),
               HasSubstr("expected a name of 1 to 128 bytes, found one of 0 bytes"));
   EXPECT_THAT(DecodeCollections(With(good, 1, uint8_t{129})).status().message(),
-              HasSubstr("found one of 129 bytes with 21 bytes left"));
+              HasSubstr("found one of 129 bytes with 23 bytes left"));
   EXPECT_THAT(DecodeCollections(With(good, 9, uint8_t{100})).status().message(),
               HasSubstr("an attribute's name of 1 to 128 bytes, found one of 100 bytes"));
+  for (const uint8_t copies : {uint8_t{0}, uint8_t{1}, uint8_t{65}}) {
+    EXPECT_THAT(DecodeCollections(With(good, good.size() - 1, copies)).status().message(),
+                HasSubstr(fmt::format("expected 2 to 64 copies, found {}", copies)));
+  }
+  EXPECT_EQ(DecodeCollections(std::span(good).last(2)).status().code(), StatusCode::kInvalid);
 }
 
 TEST(WireCollections, IdsAreFrozen) {
@@ -69,12 +78,41 @@ TEST(WireCollections, SearchTerms) {
               HasSubstr("1 ranges announced (at most 64, of 24 bytes each), 23 bytes follow"));
   EXPECT_THAT(refusal(Bytes(good.begin(), good.end() - 1)), HasSubstr("15 bytes of ids from 64"));
   EXPECT_THAT(refusal(With(good, 0, uint32_t{256})), HasSubstr("no metric 256"));
-  EXPECT_THAT(refusal(With(good, 4, uint32_t{2})), HasSubstr("expected flags 0 or 1, found 2"));
+  EXPECT_THAT(refusal(With(good, 4, uint32_t{4})), HasSubstr("expected flags up to 3, found 4"));
   EXPECT_THAT(refusal(With(good, 4, uint32_t{0})), HasSubstr("where none are announced"));
   EXPECT_THAT(refusal(With(good, 12, uint32_t{65})), HasSubstr("65 ranges announced"));
   EXPECT_THAT(refusal(With(good, 24, uint64_t{0})), HasSubstr("x / 0"));
   EXPECT_THAT(refusal(With(good, 44, uint32_t{9})),
               HasSubstr("expected 0 behind attribute 1 of range 0, found 9"));
+}
+
+TEST(WireCollections, SearchTermsOfSeveralServers) {
+  SearchTerms terms = SampleSearchTerms();
+  terms.servers = 64;
+  const Bytes good = BytesOf(EncodeSearchTerms(terms));
+  EXPECT_EQ(good.size(), BytesOf(EncodeSearchTerms(SampleSearchTerms())).size() + 8);
+  EXPECT_EQ(DecodeSearchTerms(good).value(), terms);
+  for (const uint64_t servers : {uint64_t{0}, uint64_t{1}, uint64_t{65}, ~uint64_t{0}}) {
+    EXPECT_THAT(DecodeSearchTerms(With(good, 40, servers)).status().message(),
+                HasSubstr(fmt::format("the documents of 2 to 64 servers, found {}", servers)));
+  }
+}
+
+TEST(WireCollections, ChangesToFollow) {
+  const Bytes request = BytesOf(EncodeFollowRequest(SampleFollowRequest()));
+  EXPECT_EQ(DecodeFollowRequest(request).value(), SampleFollowRequest());
+  EXPECT_THAT(DecodeFollowRequest(std::span(request).first(31)).status().message(),
+              HasSubstr("expected 32 bytes, found 31"));
+  const Bytes reply = BytesOf(EncodeFollowReply(SampleFollowReply()));
+  EXPECT_EQ(DecodeFollowReply(reply).value(), SampleFollowReply());
+  EXPECT_THAT(DecodeFollowReply(std::span(reply).first(39)).status().message(),
+              HasSubstr("expected 40 bytes before them, found 39"));
+  EXPECT_THAT(DecodeFollowReply(With(reply, 32, uint32_t{4})).status().message(),
+              HasSubstr("expected flags up to 3"));
+  EXPECT_THAT(DecodeFollowReply(With(reply, 36, uint32_t{1})).status().message(),
+              HasSubstr("expected flags up to 3, 0 behind them"));
+  EXPECT_THAT(DecodeFollowReply(With(reply, 8, uint64_t{73})).status().message(),
+              HasSubstr("a position up to the newest, found 1, 0, and 73 of 72"));
 }
 
 TEST(WireCollections, Queries) {
@@ -144,11 +182,12 @@ TEST(WireCollections, Stats) {
   EXPECT_EQ(DecodeCollectionStats(good).value(), SampleCollectionStats());
   for (size_t length = 0; length < good.size(); ++length) {
     EXPECT_THAT(DecodeCollectionStats(std::span(good).first(length)).status().message(),
-                HasSubstr("expected 152 bytes"));
+                HasSubstr("expected 216 bytes"));
   }
   CollectionStatsReply sum = {.documents = 1, .queries = 7, .batches = 2};
-  sum += {.documents = 2, .queries = 5, .batches = 3};
-  EXPECT_EQ(sum, (CollectionStatsReply{.documents = 3, .queries = 7, .batches = 5}));
+  sum += {.documents = 2, .queries = 5, .batches = 3, .copy_behind_ns = 4};
+  EXPECT_EQ(
+      sum, (CollectionStatsReply{.documents = 3, .queries = 7, .batches = 5, .copy_behind_ns = 4}));
 }
 
 }  // namespace

@@ -225,6 +225,11 @@ void AddCollectionMessages(Collector& out) {
   out.Request("search_request", search,
               {EncodeSearchTerms(SampleSearchTerms()), EncodeOffsets(queries.offsets),
                EncodeTokens(queries.tokens)});
+  SearchTerms of_copies = SampleSearchTerms();
+  of_copies.servers = 3;
+  out.Request(
+      "search_copies_request", search,
+      {EncodeSearchTerms(of_copies), EncodeOffsets(queries.offsets), EncodeTokens(queries.tokens)});
   const SearchAnswer answer = SampleAnswer();
   out.Reply("search_reply", search, {}, {EncodeOffsets(answer.offsets), EncodeHits(answer.hits)});
   search.flags = kFlagFull;
@@ -245,12 +250,19 @@ void AddCollectionMessages(Collector& out) {
   out.Request("collection_stats_request", Batch(Command::kCollectionStats), {});
   out.Reply("collection_stats_reply", Batch(Command::kCollectionStats), {},
             {EncodeCollectionStats(SampleCollectionStats())});
+  Header follow = Batch(Command::kFollowItems);
+  follow.flags = kFlagFull;
+  follow.count = 1;
+  out.Request("follow_items_request", follow, {EncodeFollowRequest(SampleFollowRequest())});
+  out.Reply("follow_items_reply", follow, {},
+            {EncodeFollowReply(SampleFollowReply()), ItemChanges(true), ItemChanges(false)});
 }
 
 }  // namespace
 
 std::vector<CollectionDefinition> SampleCollections() {
-  return {{.name = "baskets", .attributes = {"price", "shop"}}, {.name = "b", .attributes = {}}};
+  return {{.name = "baskets", .attributes = {"price", "shop"}},
+          {.name = "b", .attributes = {}, .copies = 3}};
 }
 
 SearchTerms SampleSearchTerms() {
@@ -319,7 +331,23 @@ CollectionStatsReply SampleCollectionStats() {
           .scanned = 16,
           .gpu_counted = 17,
           .gpu_scanned = 18,
-          .gpu_streamed = 19};
+          .gpu_streamed = 19,
+          .copies = 20,
+          .copies_ready = 21,
+          .copy_documents = 22,
+          .copy_bytes = 23,
+          .copy_lacking = 24,
+          .copy_behind_ns = 25,
+          .copies_begun = 26,
+          .copy_queries = 27};
+}
+
+FollowRequest SampleFollowRequest() {
+  return {.incarnation = kIncarnation, .instance = 5, .position = 70, .cursor = 9};
+}
+
+FollowReply SampleFollowReply() {
+  return {.instance = 5, .position = 71, .newest = 72, .cursor = 4, .no_more = true};
 }
 
 HelloRequest SampleHelloRequest() { return {.client_name = "worker 3"}; }

@@ -36,5 +36,7 @@ SearchQueries SampleQueries();  // two
 SearchAnswer SampleAnswer();    // to them
 SearchExplanation SampleExplanation();
 CollectionStatsReply SampleCollectionStats();
+FollowRequest SampleFollowRequest();
+FollowReply SampleFollowReply();
 
 }  // namespace strata::wire

@@ -31,13 +31,17 @@ class ItemRun {
     for (uint32_t client = 0; client < servers_.options().clients; ++client) {
       STRATA_ASSIGN(auto store, Connect());
       if (client == 0) {
-        STRATA_TRY(Collections(*store).Create({.name = kItemCollection, .attributes = {}}));
+        STRATA_TRY(Collections(*store).Create(
+            {.name = kItemCollection,
+             .attributes = {},
+             .copies = static_cast<uint8_t>(servers_.options().copies)}));
       }
       clients_.push_back(std::make_unique<ItemClient>(client,
                                                       servers_.options().seed * 1000 + client,
                                                       servers_.options().data, std::move(store)));
       STRATA_TRY(clients_.back()->Start());
     }
+    STRATA_ASSIGN(watcher_, Connect());
     Status status = AwaitProgress();
     for (uint64_t cycle = 1; cycle <= cycles && status.ok(); ++cycle) {
       status = Cycle();
@@ -83,6 +87,7 @@ class ItemRun {
   Status Cycle() {
     Pass(RandomTime(random_, kLoadMax));
     STRATA_TRY(servers_.CheckServers());
+    STRATA_TRY(CountAtCopies());
     STRATA_TRY(KillServers());
     STRATA_TRY(AwaitProgress());
     for (const auto& client : clients_) client->Pause();
@@ -91,6 +96,18 @@ class ItemRun {
       STRATA_TRY(client->Verify(&report_->findings));
     }
     for (const auto& client : clients_) client->Resume();
+    return {};
+  }
+
+  // Servers count from their start on.
+  Status CountAtCopies() {
+    STRATA_ASSIGN(const auto by_lane, Collections(*watcher_).StatsByLane(kItemCollection));
+    at_copies_.resize(by_lane.size());
+    for (size_t lane = 0; lane < by_lane.size(); ++lane) {
+      const uint64_t now = by_lane[lane].copy_queries;
+      report_->at_copies += now >= at_copies_[lane] ? now - at_copies_[lane] : now;
+      at_copies_[lane] = now;
+    }
     return {};
   }
 
@@ -133,6 +150,8 @@ class ItemRun {
   Random random_;
   SoakServers servers_;
   std::vector<std::unique_ptr<ItemClient>> clients_;
+  std::unique_ptr<RemoteStore> watcher_;
+  std::vector<uint64_t> at_copies_;  // queries for which copies were searched, by lane
 };
 
 }  // namespace
@@ -142,7 +161,9 @@ SoakReport RunItemSoak(uint64_t cycles, const SoakClusterOptions& cluster) {
     one.seed = seed;
     return ItemRun(one, report).Run(some);
   };
-  return RunSeeds("items", cluster.seed, cycles, run);
+  SoakReport report = RunSeeds("items", cluster.seed, cycles, run);
+  report.more = fmt::format(", \"at_copies\": {}", report.at_copies);
+  return report;
 }
 
 }  // namespace strata::soak

@@ -27,6 +27,7 @@ constexpr Setting kRows[] = {
     CountFlag("seed", "1", "The first seed; a new cluster with the next seed every 100 cycles."),
     CountFlag("servers", "2", "Servers.", 1, 8),
     CountFlag("clients", "3", "Clients that push.", 1, kClientsMax),
+    CountFlag("copies", "1", "items: servers that have each document.", 1, 8),
     {.key = "data",
      .type = SettingType::kBool,
      .default_value = "true",
@@ -55,6 +56,7 @@ Result<SoakReport> Run(const Settings& settings) {
   const SoakClusterOptions cluster{.servers = static_cast<uint32_t>(settings.Int("servers")),
                                    .clients = static_cast<uint32_t>(settings.Int("clients")),
                                    .seed = static_cast<uint64_t>(settings.Int("seed")),
+                                   .copies = static_cast<uint32_t>(settings.Int("copies")),
                                    .data = settings.Bool("data"),
                                    .settings = device,
                                    .patience = settings.Duration("patience")};

@@ -19,6 +19,7 @@ struct SoakReport {
   uint64_t operations = 0;
   uint64_t acked = 0;
   uint64_t restarts = 0;
+  uint64_t at_copies = 0;  // of a collection: queries for which a lane searched copies
   uint64_t checkpoints = 0;
   uint64_t hangs = 0;
   uint64_t sessions_lost = 0;  // connections that a client had to give up

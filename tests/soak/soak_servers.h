@@ -21,6 +21,7 @@ struct SoakClusterOptions {
   uint32_t workers = 0;
   uint32_t clients = 3;
   uint64_t seed = 1;
+  uint32_t copies = 1;        // servers that have each document of the collection
   bool data = true;           // servers have data folders; without, a kill loses what they hold
   std::string settings = {};  // more lines of cluster.toml, section [server]
   // Whatever takes longer is a hang.

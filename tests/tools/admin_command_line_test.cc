@@ -311,6 +311,8 @@ TEST(AdminCommandLine, WhatACollectionIsSearchedFor) {
   EXPECT_EQ(
       Parsed({"collection", "search", "c", "--metric=Containment-QUERY"}).collection.goal.metric,
       SetMetric::kContainmentQuery);
+  EXPECT_EQ(Parsed({"collection", "create", "c"}).collection.copies, 1);
+  EXPECT_EQ(Parsed({"collection", "create", "c", "--copies=2"}).collection.copies, 2);
   EXPECT_EQ(Parsed({"collection", "create", "--attribute", "a", "--attribute", "b", "c"})
                 .collection.attributes,
             (std::vector<std::string>{"a", "b"}));
@@ -367,6 +369,8 @@ TEST(AdminCommandLine, BadOptionsOfCollectionsAreNamed) {
       {{"search", "c", "--query=1", "--where=price:a..2"}, "found 'price:a..2'"},
       {{"search", "c", "--query=1", "--where=price:3..2"}, "3 is above 2"},
       {{"load", "c", "f", "--first-id=-1"}, "--first-id: expected a whole number"},
+      {{"create", "c", "--copies=0"}, "--copies: expected a whole number from 1 to 64, found '0'"},
+      {{"create", "c", "--copies=300"}, "--copies: expected a whole number from 1 to 64"},
       {{"load", "c", "f", "--ack=sometimes"}, "sometimes"},
       {{"get", "c", "-7"}, "-7"},
       {{"get", "c", "7x"},

@@ -46,7 +46,7 @@ def summary(junit, exit_code):
 
 class Soak(unittest.TestCase):
     def test_as_many_cycles_run_as_are_asked_for(self):
-        for kind in ("kill", "items", "images", "sets", "client", "flip", "links", "sim"):
+        for kind in ("kill", "items", "copies", "images", "sets", "client", "flip", "links", "sim"):
             for count in (1, 9, 17, 18, 19, 300, 301):
                 for jobs in (1, 2, 3, 16):
                     parts = soak.shares(kind, count, jobs)
@@ -69,7 +69,7 @@ class Usage(unittest.TestCase):
                 (("build", "--asan", "--tsan"), "only one of --asan and --tsan"),
                 (("test", "a", "b"), "one REGEX"),
                 (("soak", "--only=chaos"),
-                 "unknown kind 'chaos'; --only= is one of kill, items, images, sets, failpoint, client, flip, links, sim, fuzz"),
+                 "unknown kind 'chaos'; --only= is one of kill, items, copies, images, sets, failpoint, client, flip, links, sim, fuzz"),
                 (("soak", "--only=flop"), "did you mean 'flip'?"),
                 (("soak", "--only=fuzz", "--first=3"), "--first needs --only= one of kill,"),
                 (("soak", "--cycles=0"), "--cycles must be 1 or more"),

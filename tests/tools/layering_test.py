@@ -55,9 +55,12 @@ MAY_INCLUDE = {
     "ps/shard": ["base", "proto/wire", "proto/format", "storage", "ps/service/handlers.h"],
     "ps/net": ["base", "proto/wire"],
     "ps/client": ["base", "proto/wire", "proto/format/item_change.h", "storage", "ps/net"],
+    # A server as a client of the others, for copies of their documents.
+    "ps/follow": ["base", "proto/wire", "proto/format/item_change.h", "storage", "ps/client",
+                  "ps/shard/collection_copies.h"],
     # Both ends of the wire translate table specs with the same functions.
     "ps/service": ["base", "kernels/core/device_choice.h", "proto/wire", "proto/control", "proto/format", "storage",
-                   "cluster/cluster_config.h", "cluster/names", "ps/shard", "ps/net",
+                   "cluster/cluster_config.h", "cluster/names", "ps/shard", "ps/net", "ps/follow",
                    "ps/client/table_wire.h"],
     "ps": ["base", "cluster/cluster_config.h", "ps/service"],  # strata-server
     "worker/data": ["base", "storage"],

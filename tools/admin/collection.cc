@@ -39,9 +39,22 @@ TableText StatsTable(const std::string& of, std::vector<TableText::Column> more)
                                             {"since start: put in", kRight},
                                             {"deleted", kRight},
                                             {"queries", kRight},
-                                            {"a batch", kRight}};
+                                            {"a batch", kRight},
+                                            {"copies", kRight}};
   columns.insert(columns.end(), more.begin(), more.end());
   return TableText(std::move(columns));
+}
+
+// Of those that lanes keep of others' documents.
+std::string CopiesText(const wire::CollectionStatsReply& stats) {
+  if (stats.copies == 0) return "-";
+  if (stats.copies_ready < stats.copies) {
+    return fmt::format("{} of {} ready", stats.copies_ready, stats.copies);
+  }
+  const double seconds = static_cast<double>(stats.copy_behind_ns) / 1e9;
+  if (seconds < 1) return fmt::format("{} ready", stats.copies);
+  return fmt::format("{} ready, {} behind since {}", stats.copies,
+                     Counted(stats.copy_lacking, "record"), HumanSeconds(seconds));
 }
 
 // `answered`: queries by all lanes that the stats are of, each of which answers every query.
@@ -60,7 +73,8 @@ std::vector<std::string> StatsRow(const std::string& of, const wire::CollectionS
           HumanCount(stats.deletes),
           HumanCount(stats.queries),
           fmt::format("{:.1f} in {:.2f} ms", static_cast<double>(answered) / batches,
-                      static_cast<double>(stats.search_ns) / 1e6 / batches)};
+                      static_cast<double>(stats.search_ns) / 1e6 / batches),
+          CopiesText(stats)};
 }
 
 Json StatsJson(Json of, const wire::CollectionStatsReply& stats) {
@@ -83,14 +97,24 @@ Json StatsJson(Json of, const wire::CollectionStatsReply& stats) {
                    {"gpu_scanning", stats.gpu_scanned},
                    {"gpu_streamed", stats.gpu_streamed}}},
                  {"search_batches", stats.batches},
-                 {"search_seconds", static_cast<double>(stats.search_ns) / 1e9}});
+                 {"search_seconds", static_cast<double>(stats.search_ns) / 1e9},
+                 {"copies",
+                  {{"kept", stats.copies},
+                   {"ready", stats.copies_ready},
+                   {"documents", stats.copy_documents},
+                   {"bytes", stats.copy_bytes},
+                   {"records_behind", stats.copy_lacking},
+                   {"seconds_behind", static_cast<double>(stats.copy_behind_ns) / 1e9},
+                   {"begun", stats.copies_begun},
+                   {"queries", stats.copy_queries}}}});
   return of;
 }
 
 }  // namespace
 
 Status RunCollectionCreate(const Request& request, std::string* out) {
-  const CollectionSpec spec{request.collection.name, request.collection.attributes};
+  const CollectionSpec spec{request.collection.name, request.collection.attributes,
+                            request.collection.copies};
   STRATA_TRY(ValidateCollectionSpec(spec));
   STRATA_ASSIGN(const auto store, ConnectStore(request));
   Collections collections(*store);
@@ -105,12 +129,15 @@ Status RunCollectionCreate(const Request& request, std::string* out) {
   if (IsJson(request)) {
     *out = JsonLine({{"created", spec.name},
                      {"attributes", spec.attributes},
+                     {"copies", spec.copies},
                      {"existed", existed},
                      {"was_missing_on", lacked}});
     return {};
   }
-  *out = fmt::format("{} collection {} with {}\n", existed ? "there is already a" : "created",
-                     spec.name, Counted(spec.attributes.size(), "attribute"));
+  *out = fmt::format(
+      "{} collection {} with {}{}\n", existed ? "there is already a" : "created", spec.name,
+      Counted(spec.attributes.size(), "attribute"),
+      spec.copies == 1 ? "" : fmt::format(", each document on {} servers", spec.copies));
   if (!lacked.empty()) {
     *out +=
         fmt::format("it was missing on {}, which have it now, empty: load again what they held\n",
@@ -145,12 +172,13 @@ Status RunCollectionStats(const Request& request, std::string* out) {
   for (const CollectionSpec& spec : specs) {
     if (!only.empty() && only != spec.name) continue;
     const std::string attributes = fmt::format("{}", fmt::join(spec.attributes, ", "));
-    Json json = {{"name", spec.name}, {"attributes", spec.attributes}};
+    Json json = {
+        {"name", spec.name}, {"attributes", spec.attributes}, {"servers_each", spec.copies}};
     const auto found = collections.StatsByLane(spec.name);
     if (found.status().code() == StatusCode::kNotFound) {
       STRATA_ASSIGN(const auto without, collections.LanesWithout(spec.name));
       const std::vector<std::string> lacking = NamesOf(without);
-      text.AddRow({spec.name, "-", "-", "-", "-", "-", "-", "-", "-", "-", attributes});
+      text.AddRow({spec.name, "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", attributes});
       missing += fmt::format(
           "collection {} is missing on {}: bring those servers back with their data, or create it "
           "again and load what they held\n",

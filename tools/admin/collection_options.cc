@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/settings_value.h"
+#include "ps/client/collections.h"
 #include "storage/itemset/document.h"
 #include "storage/itemset/set_files.h"
 #include "tools/admin/parse_whole.h"
@@ -116,6 +117,11 @@ Status ReadGoal(const CollectionWords& words, SearchGoal* goal) {
 std::string MetricNames() { return fmt::format("{}", fmt::join(NamesOfMetrics(), ", ")); }
 
 Status ReadCollectionOptions(const CollectionWords& words, CollectionRequest* request) {
+  if (!ParseWhole(words.copies, &request->copies) || request->copies < 1 ||
+      request->copies > wire::kCollectionCopiesMax) {
+    return Invalid(fmt::format("--copies: expected a whole number from 1 to {}, found '{}'",
+                               wire::kCollectionCopiesMax, words.copies));
+  }
   if (!words.first_id.empty() && !ParseWhole(words.first_id, &request->first_id)) {
     return Invalid(fmt::format("--first-id: expected a whole number from 0 to 2^64 - 1, found '{}'",
                                words.first_id));

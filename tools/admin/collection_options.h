@@ -11,6 +11,7 @@ namespace strata::admin {
 
 // As they stand on the command line, where they are no plain text.
 struct CollectionWords {
+  std::string copies = "1";
   std::string first_id;  // "": 0
   std::string ack = "default";
   std::vector<std::string> ids;

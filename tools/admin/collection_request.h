@@ -21,6 +21,7 @@ struct CollectionRequest {
 
   std::string name;                     // "" of stats: all of them
   std::vector<std::string> attributes;  // create: their names
+  uint8_t copies = 1;                   // create: servers that have each document
   std::string file;                     // load: documents, or an export; search: queries
   std::string offsets;                  // likewise: of a CSR pair; "": none
   std::string attributes_file;          // load: a row for each document; "": none

@@ -407,6 +407,12 @@ void AddCollectionCommands(CLI::App* app, RawLine* raw) {
       ->add_option("--attribute", request.attributes,
                    "An integer that each document has, to filter by; may be repeated")
       ->allow_extra_args(false);
+  create
+      ->add_option(
+          "--copies", words.copies,
+          "How many servers have each document; with more than one a search is answered by "
+          "fewer servers, in turn")
+      ->capture_default_str();
 
   CLI::App* load = AddCommand(collection, "load", "Put documents of a file into a collection",
                               Command::kCollectionLoad, raw);

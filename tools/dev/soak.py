@@ -5,6 +5,7 @@ usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--first=SEED] [--jobs=N] 
   kill       a server is killed at a random moment under load (cycles: kills; tests/soak)
   items      a server is killed at a random moment under changes of a collection and searches
              (cycles: kills; doubled: documents that came back)
+  copies     the same, where each document is on two servers and searches look into copies
   images     collections of item sets, without servers, are killed while they change, are saved and
              searched, and while they are opened (cycles: kills; tests/soak/items)
   sets       random searches in up to 10 million documents by both engines are compared with a plain
@@ -49,6 +50,7 @@ BUILD = ROOT / "build-fuzz"
 PROGRAMS = {
     "kill": ("release", "strata-soak-kill", ["--kind=server"], 2000),
     "items": ("release", "strata-soak-kill", ["--kind=items"], 1000),
+    "copies": ("release", "strata-soak-kill", ["--kind=items", "--copies=2"], 500),
     "images": ("release", "strata-soak-items", ["--kind=kill"], 1000),
     "sets": ("release", "strata-soak-sets", [], 2000),
     "failpoint": ("failpoints", "strata-soak-kill", ["--kind=failpoint"], 20),

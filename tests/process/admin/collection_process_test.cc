@@ -453,6 +453,38 @@ TEST_F(CollectionProcess, AServerThatLostItsDataIsTold) {
   EXPECT_EQ(AdminJson({"collection", "create", "baskets"}).at("was_missing_on").size(), 0U);
 }
 
+// Servers know each other by the machine list.
+TEST_F(CollectionProcess, CopiesAreMadeAndMadeAnew) {
+  const ProcessResult created = Admin({"collection", "create", "baskets", "--copies", "2"});
+  EXPECT_EQ(created.end.code, 0) << created.errors;
+  EXPECT_THAT(created.output, HasSubstr("each document on 2 servers"));
+  const ProcessResult many = Admin({"collection", "create", "other", "--copies", "3"});
+  EXPECT_EQ(many.end.code, 2);
+  EXPECT_THAT(many.errors, HasSubstr("3 copies of collection 'other' need as many servers"));
+  const std::string file = Write("baskets.txt", "1,2,3\n2,3,4\n7,8\n1,2,3,4\n");
+  ASSERT_EQ(Admin({"collection", "load", "baskets", file}).end.code, 0);
+  const auto await_copies = [&] {
+    EXPECT_TRUE(WaitUntil([&] {
+      const json stats = AdminJson({"collection", "stats", "baskets"}).at("collections").at(0);
+      EXPECT_EQ(stats.at("servers_each"), 2);
+      const json& copies = stats.at("copies");
+      return copies.at("kept") > 0 && copies.at("ready") == copies.at("kept") &&
+             copies.at("documents") == 4;
+    }));
+  };
+  await_copies();
+  EXPECT_THAT(Admin({"collection", "stats"}).output, HasSubstr(" ready"));
+  const std::vector<std::string> search = {"--query", "1,2,3", "--query", "7", "-k", "2"};
+  const auto expected = std::vector<std::vector<uint64_t>>{{0, 3}, {2, 0}};
+  EXPECT_EQ(Ids(search), expected);
+  Kill(1);
+  Start(1);
+  ASSERT_TRUE(servers_[1]->WaitForOutput("ready")) << servers_[1]->Errors();
+  EXPECT_EQ(Ids(search), expected);
+  await_copies();
+  EXPECT_EQ(Ids(search), expected);
+}
+
 TEST_F(CollectionProcess, AnswersAreNotPutInThePlaceOfAFolder) {
   EXPECT_EQ(Admin({"collection", "create", "baskets"}).end.code, 0);
   const ProcessResult folder =

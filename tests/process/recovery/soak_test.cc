@@ -86,6 +86,12 @@ TEST(Recovery, KilledCollectionsLoseNothing) {
   EXPECT_GT(run.json["opened_with_images"], 10) << run.json;
 }
 
+TEST(Recovery, KilledServersWithCopiesAnswerRight) {
+  const SoakEnd run = RunSoak("strata-soak-kill", {"--kind=items", "--cycles=20", "--copies=2"});
+  ExpectClean(run, 20);
+  EXPECT_GT(run.json["at_copies"], 20) << run.json;
+}
+
 TEST(Recovery, TheSoakFindsCollectionsThatForgot) {
   const SoakEnd run = RunSoak("strata-soak-items", {"--cycles=20", "--forget=true"});
   EXPECT_EQ(run.end, ProcessEnd{1}) << run.errors;

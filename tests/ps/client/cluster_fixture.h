@@ -54,6 +54,7 @@ class TestServers {
                                : HostPort("127.0.0.1", (*server)->port()));
       servers_.push_back(std::move(*server));
     }
+    for (const auto& server : servers_) server->SetServers(addresses_);
   }
 
   RemoteStoreOptions Options() const {

@@ -4,80 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <random>
-#include <set>
 #include <thread>
 
-#include "tests/ps/client/cluster_fixture.h"
+#include "tests/ps/client/collection_reference.h"
 
 namespace strata {
 namespace {
-
-using Sets = std::map<DocumentId, std::set<Token>>;
-
-double Score(SetMetric metric, size_t c, size_t q, size_t d) {
-  return ScoreOf(metric, Similarity(metric, static_cast<uint32_t>(c), static_cast<uint32_t>(q),
-                                    static_cast<uint32_t>(d)));
-}
-
-std::vector<Hit> Reference(const Sets& sets, const std::set<Token>& query, const SearchGoal& goal) {
-  std::vector<Hit> all;
-  for (const auto& [id, tokens] : sets) {
-    uint32_t overlap = 0;
-    for (const Token token : query) overlap += tokens.contains(token) ? 1 : 0;
-    all.push_back({id, overlap, static_cast<uint32_t>(tokens.size())});
-  }
-  const auto score = [&](const Hit& hit) {
-    return Score(goal.metric, hit.overlap, query.size(), hit.length);
-  };
-  std::stable_sort(all.begin(), all.end(),
-                   [&](const Hit& a, const Hit& b) { return score(a) > score(b); });
-  std::erase_if(all, [&](const Hit& hit) {
-    return score(hit) < ScoreOf(goal.metric, goal.at_least) - 1e-12;
-  });
-  if (all.size() > goal.k) all.resize(goal.k);
-  return all;
-}
-
-std::set<Token> SomeTokens(std::mt19937_64& random) {
-  std::set<Token> tokens;
-  const size_t count = 1 + random() % 12;
-  while (tokens.size() < count) tokens.insert(static_cast<Token>(random() % 60));
-  return tokens;
-}
-
-std::vector<Document> DocumentsOf(const Sets& sets) {
-  std::vector<Document> documents;
-  for (const auto& [id, tokens] : sets) {
-    documents.push_back({.id = id, .tokens = {tokens.begin(), tokens.end()}, .attributes = {}});
-  }
-  return documents;
-}
-
-void ExpectAsReference(Collections& collections, const Sets& sets, std::mt19937_64& random) {
-  std::vector<std::set<Token>> queries;
-  SetLists lists;
-  for (int i = 0; i < 40; ++i) {
-    queries.push_back(SomeTokens(random));
-    lists.Add(std::vector<Token>(queries.back().begin(), queries.back().end()));
-  }
-  for (int metric = 0; metric < kSetMetrics; ++metric) {
-    for (const size_t k : {size_t{1}, size_t{10}, size_t{1000}, SearchGoal::kAll}) {
-      SearchGoal goal{.metric = static_cast<SetMetric>(metric), .k = k};
-      if (k == SearchGoal::kAll) goal.at_least = Similarity(goal.metric, 3, 6, 6);
-      const auto found = collections.Search("c", lists.view(), goal);
-      ASSERT_TRUE(found.ok()) << found.status().ToString();
-      ASSERT_EQ(found->size(), queries.size());
-      for (size_t i = 0; i < queries.size(); ++i) {
-        ASSERT_EQ((*found)[i], Reference(sets, queries[i], goal))
-            << "query " << i << " " << NameOf(goal.metric) << " k " << k;
-      }
-    }
-  }
-}
 
 TEST(Collections, AnswerAsAPlainReferenceOverTwoServers) {
   const TestServers servers(2, 2);
@@ -325,48 +260,6 @@ TEST(Collections, ASearchSeesWhatWasAcknowledgedBeforeIt) {
     });
   }
 }
-
-// Servers with a data folder each, that end and come back.
-class DurableServers {
- public:
-  explicit DurableServers(uint16_t lanes) : lanes_(lanes) { Start(); }
-
-  void Start() {
-    for (uint16_t rank = 0; rank < 2; ++rank) {
-      ServerOptions options;
-      options.cluster_id = kTestCluster;
-      options.rank = rank;
-      options.lanes_per_server = {lanes_, lanes_};
-      options.port = ports_[rank];
-      options.shared_memory = false;
-      options.data = folder_.File(fmt::format("data-{}", rank));
-      auto server = Server::Start(options);
-      ASSERT_TRUE(server.ok()) << server.status().ToString();
-      ports_[rank] = (*server)->port();
-      servers_[rank] = std::move(*server);
-    }
-  }
-  void Restart() {
-    for (auto& server : servers_) server.reset();
-    Start();
-  }
-  std::unique_ptr<RemoteStore> Connect() const {
-    RemoteStoreOptions options;
-    options.cluster_id = kTestCluster;
-    options.client_name = "test";
-    for (const uint16_t port : ports_) options.servers.push_back(HostPort("127.0.0.1", port));
-    auto store = RemoteStore::Connect(options);
-    EXPECT_TRUE(store.ok()) << store.status().ToString();
-    return store.ok() ? std::move(*store) : nullptr;
-  }
-  std::string File(const std::string& name) const { return folder_.File(name); }
-
- private:
-  const uint16_t lanes_;
-  TempFolder folder_;
-  std::array<uint16_t, 2> ports_ = {};
-  std::array<std::unique_ptr<Server>, 2> servers_;
-};
 
 TEST(Collections, ComeBackWithTheServersAndAClientGoesOn) {
   DurableServers servers(2);

@@ -296,5 +296,52 @@ TEST_F(ItemSetTest, ADocumentOf65TokensTakesAtMost300Bytes) {
   RecordProperty("bytes_a_document", std::to_string(each));
 }
 
+// Sets that are searched together answer as one that has all of their documents.
+TEST_P(ItemSetOn, SeveralSetsAnswerAsOne) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    Random draw(seed);
+    const size_t tail = size_t{1} << draw.Below(5);
+    std::vector<std::unique_ptr<ItemSet>> sets;
+    const SearchMeans means = DrawMeans(draw);
+    for (size_t i = 0; i < draw.Below(3) + 1; ++i) sets.push_back(Make(tail, {"a"}, means));
+    ItemSetModel model;
+    test::RandomSets random_sets(seed, test::Spread::kUniform, draw.Chance(0.5) ? 60 : 300'000);
+    for (size_t i = 0; i < 600; ++i) {
+      const DocumentId id = Mix64(draw.Below(300));
+      ItemSet& set = *sets[id % sets.size()];
+      if (draw.Below(4) == 0) {
+        ASSERT_EQ(set.Delete(id), model.Delete(id));
+        continue;
+      }
+      const Document document{.id = id,
+                              .tokens = random_sets.Draw(draw.Below(20)),
+                              .attributes = {static_cast<int64_t>(draw.Below(10))}};
+      model.Upsert(document);
+      ASSERT_TRUE(set.Upsert(document).ok());
+    }
+    std::vector<const ItemSet*> all;
+    for (const auto& set : sets) all.push_back(set.get());
+    for (int round = 0; round < 10; ++round) {
+      std::vector<Tokens> queries;
+      for (size_t i = 0; i < draw.Below(5) + 1; ++i) {
+        queries.push_back(random_sets.Draw(draw.Below(20)));
+      }
+      constexpr std::array<size_t, 4> kCounts = {1, 10, 1'000, SearchGoal::kAll};
+      SearchGoal goal{.metric = static_cast<SetMetric>(draw.Below(kSetMetrics)),
+                      .k = kCounts.at(draw.Below(kCounts.size()))};
+      if (draw.Below(3) == 0) goal.at_least = SimilarityOf(goal.metric, 0.25);
+      ItemFilter filter;
+      if (draw.Below(3) == 0) filter.ranges.push_back({0, 2, 7});
+      const auto answers = ItemSet::SearchTogether(all, test::Lists(queries).view(), goal, filter);
+      ASSERT_TRUE(answers.ok()) << answers.status().ToString();
+      for (size_t i = 0; i < queries.size(); ++i) {
+        ASSERT_EQ((*answers)[i], model.Search(queries[i], goal, filter)) << "seed " << seed;
+      }
+    }
+    sets.clear();
+    gpu_ = nullptr;
+  }
+}
+
 }  // namespace
 }  // namespace strata
