@@ -63,7 +63,7 @@ __device__ void WriteSlots(const MapRef& map, const Action& action, uint64_t pla
     }
 #pragma unroll
     for (uint32_t n = 0; n < kStepsAtOnce; ++n) {
-      if (to[n] != nullptr) *to[n] = fours[n];
+      if (to[n] != nullptr) __stcs(to[n], fours[n]);  // nobody reads it soon
     }
   }
 }
