@@ -75,6 +75,10 @@ void LoadRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, co
 void AddRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, const float* rows,
              uint64_t count);
 
+// The same, and keys that have a row keep it as it is. *misses.count: how many had none.
+void AddNewRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, const float* rows,
+                uint64_t count, const MissList& misses);
+
 // Rows that are missing are made with their initial value. out: keys x dim, what the rows hold.
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,
                   const RowStart& start, float* out, const MissList& misses,

@@ -111,6 +111,10 @@ struct Loaded {
   }
 };
 
+struct LoadedIfNew : Loaded {
+  __device__ void Found(const MapRef&, uint64_t, uint64_t, uint64_t) const {}
+};
+
 __device__ float4 InitialFour(const MapRef& map, const RowStart& start, uint64_t key, uint32_t e) {
   const auto at = [&](uint32_t n) {
     return n < map.dim ? InitialElement(start.initializer, start.seed, key, n) : start.state;
@@ -247,6 +251,11 @@ void AddRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, con
   if (count == 0) return;
   OnMissing<<<BlocksFor(count), kMapThreads, 0, static_cast<cudaStream_t>(exec.stream)>>>(
       map, count, Loaded{headers, rows, nullptr, RowStart{}}, MissList{}, WhenFull{});
+}
+
+void AddNewRows(const Exec& exec, const MapRef& map, const SlotHeader* headers, const float* rows,
+                uint64_t count, const MissList& misses) {
+  Run(exec, map, count, LoadedIfNew{{headers, rows, nullptr, RowStart{}}}, misses, {});
 }
 
 void FindOrInsert(const Exec& exec, const MapRef& map, std::span<const uint64_t> keys,

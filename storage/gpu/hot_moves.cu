@@ -2,13 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <semaphore>
 #include <thread>
 
 #include "base/human_text.h"
 #include "base/log.h"
-#include "storage/gpu/chunk_slot.cuh"
+#include "storage/gpu/reading.cuh"
+#include "storage/gpu/told.cuh"
 
 namespace strata {
 namespace {
@@ -34,6 +33,14 @@ constexpr uint64_t kGoAhead = 131072;
 constexpr uint64_t kGoPart = 16;
 // With so much of all slots changed hands, marks are set anew.
 constexpr uint64_t kSweepPart = 8;
+// How a hint's rows are cut, if they go into the slots at once: the last chunk is what the GPU
+// waits for once all are gathered.
+constexpr std::array<size_t, 4> kHintParts = {5, 5, 4, 2};
+constexpr size_t kHintPartsSum = 16;
+
+void Acquire(std::counting_semaphore<>& turn) {
+  if (!SpinUntil([&] { return turn.try_acquire(); })) turn.acquire();
+}
 
 }  // namespace
 
@@ -55,7 +62,10 @@ Status HotTable::MakeSlots(size_t count) {
     if (slots_[i] != nullptr) continue;
     STRATA_ASSIGN(slots_[i], ChunkSlot::Make(*host_, ChunkRows(), words()));
   }
-  if (count == 1) return {};
+  return {};
+}
+
+Status HotTable::StartFillers() {
   for (auto& filler : fillers_) {
     if (filler != nullptr) continue;
     STRATA_ASSIGN(filler, SideThread::Start("read-below", ThreadWait::kSpinFirst));
@@ -97,23 +107,59 @@ std::vector<size_t> HotTable::ChunksOf(size_t keys) const {
   return begins;
 }
 
+std::vector<size_t> HotTable::ChunksOfHint(size_t keys) const {
+  static_assert(kHintParts.size() == kChunkSlots);
+  const size_t part = (keys + kHintPartsSum - 1) / kHintPartsSum;
+  if (part * kHintParts[0] > ChunkRows()) return ChunksOf(keys);
+  const size_t least = std::min<size_t>(options_.chunk_rows_min, ChunkRows());
+  std::vector<size_t> begins = {0};
+  for (const size_t parts : kHintParts) {
+    const size_t begin = begins.back();
+    if (begin != keys) begins.push_back(std::min(begin + std::max(parts * part, least), keys));
+  }
+  return begins;
+}
+
+Status HotTable::ListForBelow(uint32_t missing) {
+  if (missing > options_.missing_max) {
+    return Refused(
+        fmt::format("table '{}': {} keys of a batch are not on the GPU", spec_.name, missing));
+  }
+  // All are brought before it is known how many there are: what was never written is zero.
+  const size_t before = distinct_keys_.all().size();
+  STRATA_TRY(distinct_keys_.ReserveFor<uint64_t>(missing));
+  if (const auto all = distinct_keys_.all(); all.size() != before) {
+    Clear(exec_, all.data(), all.size());
+  }
+  STRATA_TRY(distinct_numbers_.ReserveFor<uint32_t>(missing));
+  STRATA_TRY(distinct_rows_.ReserveFor<uint32_t>(missing));
+  STRATA_TRY(scratch_.Reserve(ListDistinctScratchBytes(missing)));
+  const DistinctMissing distinct = distinct_missing();
+  ListDistinct(exec_, {missing_keys_.as<Key>(), missing}, distinct, scratch_.all());
+  MustBegin("keys for the tier below");
+  CopyDown<uint32_t>(exec_, distinct.count, {&told()->distinct, 1});
+  return BringKeys({distinct.keys, missing});
+}
+
 Status HotTable::BringKeys(std::span<const Key> keys) {
-  for (void** event : {&first_keys_here_, &all_keys_here_}) {
-    if (*event != nullptr) continue;
-    STRATA_ASSIGN(*event, MakeEvent());
-  }
-  if (wanted_max_ < keys.size()) {
-    wanted_ = host_->Take(keys.size_bytes() / sizeof(float));
-    wanted_max_ = keys.size();
-  }
+  STRATA_TRY(MakeEvents());
+  wanted_.Reserve(*host_, keys.size());
   const size_t first = std::min(kFirstKeys, keys.size());
   BringPart(keys.first(first), 0, first_keys_here_);
   if (first < keys.size()) BringPart(keys.subspan(first), first, all_keys_here_);
   return {};
 }
 
+Status HotTable::MakeEvents() {
+  for (void** event : {&first_keys_here_, &all_keys_here_, &counted_here_, &hint_counted_}) {
+    if (*event != nullptr) continue;
+    STRATA_ASSIGN(*event, MakeEvent());
+  }
+  return {};
+}
+
 void HotTable::BringPart(std::span<const Key> keys, size_t at, void* here) {
-  CopyDown<Key>(exec_, keys.data(), {Wanted() + at, keys.size()});
+  CopyDown<Key>(exec_, keys.data(), {wanted_.data() + at, keys.size()});
   Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(here), StreamOf(exec_)), "the GPU"));
 }
 
@@ -124,74 +170,89 @@ void HotTable::WakeGatherers() {
   }
 }
 
+void HotTable::FillChunk(Reading& reading, size_t c) {
+  ChunkSlot& slot = *slots_[c % kChunkSlots];
+  Reading::Turns& turns = reading.TurnsOf(c);
+  turns.filled = Fill(slot, reading.KeysOf(c), reading.first(c), reading.rule);
+  if (turns.filled.ok()) slot.Send();
+  turns.full.release();
+}
+
+template <typename Before>
+void HotTable::BeginReading(Reading& reading, size_t first, const Before& before) {
+  const auto fill_some = [this, &reading, before](size_t begin) {
+    const DeviceScope scope(exec_.ordinal);
+    for (size_t c = begin; c < reading.chunks(); c += kFillers) {
+      Acquire(reading.TurnsOf(c).empty);
+      if (reading.stop) return;
+      before(c);
+      FillChunk(reading, c);
+    }
+  };
+  reading.fillers = std::min(kFillers, reading.chunks() - first);
+  for (size_t f = 0; f < reading.fillers; ++f) {
+    fillers_[f]->Begin([fill_some, begin = first + f] { fill_some(begin); });
+  }
+}
+
+template <typename Use>
+Status HotTable::UseChunk(Reading& reading, const Use& use) {
+  const size_t c = reading.used++;
+  Reading::Turns& turns = reading.TurnsOf(c);
+  if (!turns.filled.ok()) {
+    reading.used = reading.chunks();
+    return turns.filled;
+  }
+  ChunkSlot& slot = *slots_[c % kChunkSlots];
+  Chunk chunk = slot.Take(exec_);
+  chunk.first = static_cast<uint32_t>(reading.first(c));
+  chunk.places = static_cast<uint32_t>(reading.KeysOf(c).size());
+  if (chunk.count != 0) {
+    counted_.bytes_up += slot.bytes();
+    use(chunk);
+    slot.End(exec_);
+  }
+  turns.empty.release();
+  return {};
+}
+
+template <typename Use>
+Status HotTable::UseChunks(Reading& reading, const Use& use) {
+  while (reading.used < reading.chunks()) {
+    Acquire(reading.TurnsOf(reading.used).full);
+    STRATA_TRY(UseChunk(reading, use));
+  }
+  return {};
+}
+
+void HotTable::EndReading(Reading& reading) {
+  reading.stop = true;
+  for (Reading::Turns& turns : reading.turns) turns.empty.release();
+  for (size_t f = 0; f < reading.fillers; ++f) fillers_[f]->Wait();
+}
+
 template <typename Prepare, typename Use>
 Status HotTable::ReadBelow(size_t count, const ReadRule& rule, const Prepare& prepare,
                            const Use& use) {
-  const std::vector<size_t> begins = ChunksOf(count);
-  const size_t chunks = begins.size() - 1;
-  if (Status made = MakeSlots(std::min(chunks, kChunkSlots)); !made.ok()) {
+  Reading reading({wanted_.data(), count}, rule, ChunksOf(count));
+  Status made = MakeSlots(std::min(reading.chunks(), kChunkSlots));
+  if (made.ok() && reading.chunks() > 1) made = StartFillers();
+  if (!made.ok()) {
     Wait();  // the keys are on their way, in memory that is the caller's
     return made;
   }
-  const std::span<const Key> keys(Wanted(), count);
-
-  struct Turns {  // of a slot
-    Status filled;
-    std::counting_semaphore<> empty{1};
-    std::counting_semaphore<> full{0};
-  };
-  const auto acquire = [](std::counting_semaphore<>& turn) {
-    if (!SpinUntil([&] { return turn.try_acquire(); })) turn.acquire();
-  };
-  std::array<Turns, kChunkSlots> turns;
-  std::atomic<bool> stop = false;
-  const auto fill = [&](size_t c) {
-    Turns& turn = turns[c % kChunkSlots];
-    const bool are_first = begins[c + 1] <= kFirstKeys;
+  const auto await_keys = [this, &reading](size_t c) {
+    const bool are_first = reading.first(c) + reading.KeysOf(c).size() <= kFirstKeys;
     auto* const here = static_cast<cudaEvent_t>(are_first ? first_keys_here_ : all_keys_here_);
     Must(FromCuda(cudaEventSynchronize(here), "the GPU"));
-    ChunkSlot& slot = *slots_[c % kChunkSlots];
-    turn.filled = Fill(slot, keys.subspan(begins[c], begins[c + 1] - begins[c]), begins[c], rule);
-    if (turn.filled.ok()) slot.Send();
-    turn.full.release();
   };
-  const auto fill_others = [&](size_t filler) {
-    const DeviceScope scope(exec_.ordinal);
-    for (size_t c = 1 + filler; c < chunks; c += kFillers) {
-      acquire(turns[c % kChunkSlots].empty);
-      if (stop) return;
-      fill(c);
-    }
-  };
-  const auto use_all = [&]() -> Status {
-    STRATA_TRY(prepare());
-    for (size_t c = 0; c < chunks; ++c) {
-      Turns& turn = turns[c % kChunkSlots];
-      acquire(turn.full);
-      STRATA_TRY(turn.filled);
-      ChunkSlot& slot = *slots_[c % kChunkSlots];
-      Chunk chunk = slot.Take(exec_);
-      chunk.first = static_cast<uint32_t>(begins[c]);
-      chunk.places = static_cast<uint32_t>(begins[c + 1] - begins[c]);
-      if (chunk.count != 0) {
-        counted_.bytes_up += slot.bytes();
-        use(chunk);
-        slot.End(exec_);
-      }
-      turn.empty.release();
-    }
-    return {};
-  };
-  turns[0].empty.acquire();  // before a chunk further on can have it
-  const size_t fillers = chunks == 1 ? 0 : kFillers;
-  for (size_t f = 0; f < fillers; ++f) {
-    fillers_[f]->Begin([&fill_others, f] { fill_others(f); });
-  }
-  fill(0);  // before other threads have woken
-  const Status status = use_all();
-  stop = true;
-  for (Turns& turn : turns) turn.empty.release();
-  for (size_t f = 0; f < fillers; ++f) fillers_[f]->Wait();
+  reading.turns[0].empty.acquire();  // before a chunk further on can have it
+  BeginReading(reading, 1, await_keys);
+  await_keys(0);
+  FillChunk(reading, 0);  // before other threads have woken
+  Status status = prepare();
+  if (status.ok()) status = UseChunks(reading, use);
+  EndReading(reading);
   if (!status.ok()) Wait();  // keys may be on their way still, and rows to who asked
   return status;
 }
@@ -201,6 +262,79 @@ void HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
   MustBegin("rows that come up");
   copies_ += count;
   counted_.moved_up += count;
+}
+
+Status HotTable::BeginHint(uint32_t missing, uint64_t tick) {
+  // All this comes while the rows of the hint before are gathered. Those are not in the map yet.
+  Status ready = ListForBelow(missing);
+  if (ready.ok()) ready = Room(missing + (hint_ == nullptr ? 0 : hint_->keys.size()));
+  if (ready.ok()) ready = hint_misses_.ReserveFor<uint32_t>(1 + ChunkRows());
+  FinishHint();
+  STRATA_TRY(ready);
+  void* const here = missing > kFirstKeys ? all_keys_here_ : first_keys_here_;
+  Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(here)), "the GPU"));
+  std::swap(wanted_, hinted_);
+  const size_t count = told()->distinct;
+  auto hint = std::make_unique<Reading>(std::span<const Key>(hinted_.data(), count),
+                                        ReadRule{.from = ReadFrom::kMemory, .tick = tick},
+                                        ChunksOfHint(count));
+  STRATA_TRY(MakeSlots(std::min(hint->chunks(), kChunkSlots)));
+  STRATA_TRY(StartFillers());
+  hint_ = std::move(hint);
+  BeginReading(*hint_, 0, [](size_t) {});
+  HintRows& rows = told()->RowsOf(hints_finished_);
+  CopyDown<unsigned long long>(exec_, &map_->ref().counts->rows, {&rows.before, 1});
+  rows.gone_before = rows_gone_;
+  return {};
+}
+
+void HotTable::TakeInHint(const Chunk& chunk) {
+  AddNewRows(exec_, map_->ref(), chunk.headers, chunk.rows, chunk.count,
+             {hint_misses_.as<uint32_t>() + 1, hint_misses_.as<uint32_t>()});
+  MustBegin("rows of a hint");
+}
+
+void HotTable::TakeInGathered() {
+  if (hint_ == nullptr) return;
+  while (hint_->used < hint_->chunks() && hint_->TurnsOf(hint_->used).full.try_acquire()) {
+    static_cast<void>(UseChunk(*hint_, [&](const Chunk& chunk) { TakeInHint(chunk); }));
+  }
+}
+
+void HotTable::FinishHint() {
+  if (hint_ == nullptr) return;
+  const DeviceScope scope(exec_.ordinal);
+  BeginGeneration();
+  static_cast<void>(UseChunks(*hint_, [&](const Chunk& chunk) { TakeInHint(chunk); }));
+  EndReading(*hint_);
+  // What was counted since it was given room did not count what was still to come.
+  rows_most_ += hint_->keys.size();
+  rows_are_counted_ = false;
+  hint_.reset();
+  SettleHint();
+  HintRows& rows = told()->RowsOf(hints_finished_);
+  CopyDown<unsigned long long>(exec_, &map_->ref().counts->rows, {&rows.behind, 1});
+  rows.gone = rows_gone_;
+  Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(hint_counted_), StreamOf(exec_)),
+                "the GPU"));
+  hint_is_unsettled_ = true;
+  ++hints_finished_;
+}
+
+void HotTable::SettleHint() const {
+  if (!hint_is_unsettled_) return;
+  Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(hint_counted_)), "the GPU"));
+  const HintRows& rows = told()->RowsOf(hints_finished_ - 1);
+  const uint64_t came = rows.behind - rows.before + (rows.gone - rows.gone_before);
+  copies_ += came;
+  counted_.moved_up += came;
+  hint_is_unsettled_ = false;
+}
+
+uint64_t HotTable::HintRowsHere(uint64_t rows) const {
+  if (hint_ == nullptr) return 0;
+  const HintRows& counted = told()->RowsOf(hints_finished_);
+  return rows - counted.before + (rows_gone_ - counted.gone_before);
 }
 
 // Expired rows, too: what becomes of them is known when the step is (BeforeUpdate).
@@ -340,6 +474,7 @@ Result<uint64_t> HotTable::EvictFrom(uint64_t first, uint64_t pairs, uint64_t mo
   copies_ -= rows.copied;
   rows_most_ -= std::min(rows_most_, count);
   gone_since_sweep_ += count;
+  rows_gone_ += count;
   return count;
 }
 
@@ -425,6 +560,7 @@ Status HotTable::EvictAll() {
 }
 
 Status HotTable::PassDown(const Status& why, const void* batch) {
+  FinishHint();
   if (IsOnGpu(batch)) return why;
   if (map_ != nullptr) STRATA_TRY(EvictAll());
   passed_down_ = true;
@@ -483,6 +619,7 @@ void HotTable::KeepToShare() {
 
 // Arrays do not shrink: all rows go down, hot ones come up again.
 void HotTable::Shed() {
+  FinishHint();
   if (!EvictAll().ok()) return;                  // the next operation tries again
   stats_.rejected = GpuTable::Stats().rejected;  // the map counts them
   BeginGeneration();

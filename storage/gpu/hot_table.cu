@@ -3,8 +3,9 @@
 
 #include "kernels/sparse/expired.h"
 #include "kernels/sparse/list_pushes.h"
-#include "storage/gpu/chunk_slot.cuh"
 #include "storage/gpu/hot_table.h"
+#include "storage/gpu/reading.cuh"
+#include "storage/gpu/told.cuh"
 
 namespace strata {
 namespace {
@@ -42,11 +43,6 @@ bool IsShortOfMemory(const Status& status) { return status.code() == StatusCode:
 
 }  // namespace
 
-struct HotTable::Told {
-  Counters counters;
-  MapCounts map;
-  uint32_t distinct;
-};
 HotTable::Told* HotTable::told() const { return reinterpret_cast<Told*>(told_.get()); }
 
 HotTable::HotTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<PinnedPool> host,
@@ -63,8 +59,9 @@ HotTable::HotTable(const TableSpec& spec, DevicePool& pool, std::shared_ptr<Pinn
 HotTable::~HotTable() {
   if (exec_.stream == nullptr) return;
   const DeviceScope scope(exec_.ordinal);
+  if (hint_ != nullptr) EndReading(*hint_);
   Wait();  // chunks are on their way
-  for (void* event : {first_keys_here_, all_keys_here_}) {
+  for (void* event : {first_keys_here_, all_keys_here_, counted_here_, hint_counted_}) {
     if (event != nullptr) (void)cudaEventDestroy(static_cast<cudaEvent_t>(event));
   }
 }
@@ -82,6 +79,11 @@ DeviceMapOptions HotTable::MapOptions() const {
 }
 
 void HotTable::BeginOperation() {
+  FinishHint();
+  BeginBesideHint();
+}
+
+void HotTable::BeginBesideHint() {
   ++tick_;
   rows_are_counted_ = false;
   NoteShare();
@@ -138,7 +140,14 @@ Result<Counters> HotTable::LookUpHere(std::span<const Key> keys, uint64_t tick,
   if (!answers.down.empty()) CopyDown<float>(exec_, answers.out, answers.down);
   CopyDown<Counters>(exec_, counters_.as<Counters>(), {&told()->counters, 1});
   CopyDown<MapCounts>(exec_, map_->ref().counts, {&told()->map, 1});
-  Wait();
+  if (hint_ == nullptr) {
+    Wait();
+  } else {  // the GPU takes in more of it, which nobody waits for
+    auto* const here = static_cast<cudaEvent_t>(counted_here_);
+    Must(FromCuda(cudaEventRecord(here, StreamOf(exec_)), "the GPU"));
+    TakeInGathered();
+    Must(FromCuda(cudaEventSynchronize(here), "the GPU"));
+  }
   const Counters counted = told()->counters;
   if (counted.absent == 0) return counted;
   if (!may_miss) WakeGatherers();
@@ -182,7 +191,7 @@ MissList HotTable::MissingList() const {
 Status HotTable::Lookup(std::span<const Key> keys, std::span<float> out) {
   STRATA_TRY(CheckBatch(keys.size()));
   const DeviceScope scope(exec_.ordinal);
-  BeginOperation();
+  BeginBesideHint();
   passed_down_ = false;
   return keys.empty() ? Status() : LookUpPart(keys, out);
 }
@@ -217,30 +226,14 @@ DistinctMissing HotTable::distinct_missing() const {
 template <typename Meanwhile>
 Status HotTable::AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out,
                                  const Meanwhile& meanwhile) {
-  if (missing > options_.missing_max) {
-    return Refused(
-        fmt::format("table '{}': {} keys of a batch are not on the GPU", spec_.name, missing));
-  }
-  // All are brought before it is known how many there are: what was never written is zero.
-  const size_t before = distinct_keys_.all().size();
-  STRATA_TRY(distinct_keys_.ReserveFor<uint64_t>(missing));
-  if (const auto all = distinct_keys_.all(); all.size() != before) {
-    Clear(exec_, all.data(), all.size());
-  }
-  STRATA_TRY(distinct_numbers_.ReserveFor<uint32_t>(missing));
-  STRATA_TRY(distinct_rows_.ReserveFor<uint32_t>(missing));
-  STRATA_TRY(scratch_.Reserve(ListDistinctScratchBytes(missing)));
-  const MissingKeys keys{{missing_keys_.as<Key>(), missing}, missing_positions_.as<uint32_t>()};
-  const DistinctMissing distinct = distinct_missing();
-  ListDistinct(exec_, keys.keys, distinct, scratch_.all());
-  MustBegin("keys for the tier below");
-  CopyDown<uint32_t>(exec_, distinct.count, {&told()->distinct, 1});
-  STRATA_TRY(BringKeys({distinct.keys, missing}));
+  STRATA_TRY(ListForBelow(missing));
   meanwhile();
   Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(first_keys_here_)), "the GPU"));
+  const MissingKeys keys{{missing_keys_.as<Key>(), missing}, missing_positions_.as<uint32_t>()};
   STRATA_TRY(ReadForAnswer(told()->distinct, from, tick, keys, out));
   if (out == nullptr) return {};
-  AnswerInitial(exec_, map_->ref(), Start(), keys, distinct, out, &counters_.as<Counters>()->hits);
+  AnswerInitial(exec_, map_->ref(), Start(), keys, distinct_missing(), out,
+                &counters_.as<Counters>()->hits);
   MustBegin("answers from the tier below");
   return {};
 }
@@ -256,11 +249,13 @@ Status HotTable::LookUpInTiers(std::span<const Key> keys, std::span<float> out) 
   // missing all the same are copied as they are, and again once they are there. Where some may be,
   // all are only found first: what is here is copied while the others are gathered.
   const bool at_once = !IsRecent(lookup_missed_at_);
-  STRATA_ASSIGN(const Counters counted,
-                LookUpHere(keys, tick_,
-                           {.out = rows,
-                            .down = at_once && to_host ? out : std::span<float>(),
-                            .only_finds = !at_once}));
+  const Answers answers = {
+      .out = rows, .down = at_once && to_host ? out : std::span<float>(), .only_finds = !at_once};
+  STRATA_ASSIGN(Counters counted, LookUpHere(keys, tick_, answers));
+  if (counted.absent != 0 && hint_ != nullptr) {  // which may have what is missing
+    FinishHint();
+    STRATA_ASSIGN(counted, LookUpHere(keys, tick_, answers));
+  }
   const auto copy_here = [&] {
     if (!at_once) CopyHere(keys, rows);
   };
@@ -282,14 +277,20 @@ Status HotTable::LookUpInTiers(std::span<const Key> keys, std::span<float> out) 
 
 bool HotTable::Prefetch(std::span<const Key> keys) {
   const DeviceScope scope(exec_.ordinal);
-  BeginOperation();
+  BeginBesideHint();
   below_->Prefetch(keys);
   if (BelowIsEmpty() || keys.empty() || !MakeMap().ok()) return true;
   keys = keys.first(std::min<size_t>(keys.size(), rows_limit_ / kPrefetchPart));
   const uint64_t tick = tick_ + kLockedFor;
-  const Result<Counters> counted = LookUpHere(keys, tick, {});
+  const Result<Counters> counted =
+      LookUpHere(keys, tick, {.out = nullptr, .down = {}, .only_finds = true});
+  SettleHint();  // which is there, as it came before the search
   // A hint that finds no memory is none; an error is for the request that needs the row.
-  if (counted.ok() && counted->absent != 0) {
+  if (!counted.ok() || counted->absent == 0) {
+    FinishHint();
+  } else if (below_->ReadsBesideItsThread()) {
+    static_cast<void>(BeginHint(counted->absent, tick).ok());
+  } else {
     static_cast<void>(
         AnswerFromBelow(counted->absent, ReadFrom::kMemory, tick, nullptr, [] {}).ok());
   }
@@ -309,6 +310,7 @@ Status HotTable::Lend(const Exec& exec) {
 
 Status HotTable::MakeResident(std::span<const uint64_t> places, std::span<const Key> keys) {
   if (keys.empty()) return {};
+  STRATA_CHECK(hint_ == nullptr);  // since Lend
   BeginGeneration();
   TouchRows(exec_, map_->ref(), places, tick_);
   const auto count = static_cast<uint32_t>(keys.size());
@@ -553,9 +555,10 @@ Status HotTable::PutNewer(std::span<const Key> expired, ScanPage* page) const {
 }
 
 TableStats HotTable::Stats() const {
+  SettleHint();
   TableStats stats = GpuTable::Stats();
   const TableStats below = below_->Stats();
-  stats.rows += below.rows - copies_;
+  stats.rows += below.rows - copies_ - HintRowsHere(stats.rows);
   stats.bytes += below.bytes;
   stats.lookups += below.lookups;
   stats.lookup_hits += below.lookup_hits;
@@ -584,11 +587,17 @@ std::array<TierUse, kTiers> HotTable::Tiers() const {
 }
 
 HotStats HotTable::hot_stats() const {
+  SettleHint();
   HotStats stats = counted_;
   if (map_ == nullptr) return stats;
   stats.rows = GpuTable::Stats().rows;
   stats.bytes = map_->bytes();
   return stats;
+}
+
+void HotTable::ExpectRows(uint64_t count) {
+  FinishHint();
+  below_->ExpectRows(count);
 }
 
 void HotTable::SetEpoch(uint32_t epoch) {
@@ -657,6 +666,7 @@ void HotTable::ForgetErased(uint32_t epoch) {
 Status HotTable::Load(const ScanPage& page) {
   STRATA_CHECK(!history_.in_snapshot());
   const DeviceScope scope(exec_.ordinal);
+  FinishHint();
   if (map_ != nullptr) STRATA_TRY(ReserveFor(page.keys.size(), 0));
   STRATA_TRY(below_->Load(page));
   history_.Loaded();

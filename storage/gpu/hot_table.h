@@ -8,7 +8,9 @@
 //   up     Rows that a batch misses are gathered below by host threads, a chunk at a time, while
 //          room is made and the GPU takes in the chunks before. Those of updates stay; those of
 //          lookups do if their score is as high as that of those that went last. Prefetch brings
-//          rows up beforehand.
+//          rows up beforehand: a hint. Where only host memory lies below, it begins to, and
+//          returns: rows are gathered while lookups go on that find all their keys, and the GPU
+//          takes them in with the next hint, or before anything else is done.
 //   down   When there is no room, rows of low scores go: clean ones are dropped, dirty ones come
 //          down compactly and are written to the table below first.
 //   locks  A row that a batch works on, or that was prefetched, carries a tick that has not passed,
@@ -117,7 +119,7 @@ class HotTable : public GpuTable {
   std::vector<Key> SnapshotErased() const override;
   void EndSnapshot() override;
   void ForgetErased(uint32_t epoch) override;
-  void ExpectRows(uint64_t count) override { below_->ExpectRows(count); }
+  void ExpectRows(uint64_t count) override;
   // To the table below.
   Status Load(const ScanPage& page) override;
 
@@ -137,6 +139,7 @@ class HotTable : public GpuTable {
   // Where a chunk is put together. Two threads fill, so that none waits for the last row of a
   // chunk, while the GPU takes in another chunk, and one is between.
   class ChunkSlot;
+  struct Reading;
   // Rows on their way down, on the host.
   struct DownRows {
     std::shared_ptr<float[]> memory;
@@ -152,7 +155,8 @@ class HotTable : public GpuTable {
   Status MakeRoom() override;
   void BeforeUpdate() override;
   void BeginOperation();
-  void ClearBelow();  // of what has expired there, and is not here
+  void BeginBesideHint();  // the same, and a hint's rows may still be on their way
+  void ClearBelow();       // of what has expired there, and is not here
   Status LookUpPart(std::span<const Key> keys, std::span<float> out);  // of a Lookup
   Status LookUpInTiers(std::span<const Key> keys, std::span<float> out);
   bool BelowIsEmpty() const { return below_->Stats().rows == 0; }
@@ -192,11 +196,13 @@ class HotTable : public GpuTable {
     uint64_t alive_from = 0;  // those that have expired by it stay below
     uint32_t stays_from = 0;  // Chunk::stay: rows of so many pushes
   };
-  // Begins to copy the keys from the GPU to Wanted(): the first kFirstKeys of them,
+  // Begins to list the distinct keys among so many missing ones, and to bring them:
+  // told()->distinct is how many once the first are here.
+  Status ListForBelow(uint32_t missing);
+  // Begins to copy the keys from the GPU to wanted_: the first kFirstKeys of them,
   // first_keys_here_, then the others, all_keys_here_. ReadBelow comes next.
   Status BringKeys(std::span<const Key> keys);
   void BringPart(std::span<const Key> keys, size_t at, void* here);
-  Key* Wanted() const { return reinterpret_cast<Key*>(wanted_.get()); }
   void WakeGatherers();
   // Rows of the first `count` keys that BringKeys has begun with, one at least, chunk by chunk, to
   // use(chunk): device work on the stream. The first chunk is gathered here, the others on the
@@ -205,8 +211,37 @@ class HotTable : public GpuTable {
   template <typename Prepare, typename Use>
   Status ReadBelow(size_t count, const ReadRule& rule, const Prepare& prepare, const Use& use);
   Status MakeSlots(size_t count);
+  Status StartFillers();
+  // The parts of ReadBelow. Chunks from `first` on are gathered on the fillers' threads, each one
+  // behind before(its number).
+  template <typename Before>
+  void BeginReading(Reading& reading, size_t first, const Before& before);
+  void FillChunk(Reading& reading, size_t c);
+  template <typename Use>
+  Status UseChunks(Reading& reading, const Use& use);
+  template <typename Use>
+  Status UseChunk(Reading& reading, const Use& use);  // the next one, which is full
+  void EndReading(Reading& reading);                  // chunks that are not used by now are lost
+  // Begins to gather what was listed as missing (ListForBelow), makes room for it, and finishes the
+  // hint before it.
+  Status BeginHint(uint32_t missing, uint64_t tick);
+  void TakeInHint(const Chunk& chunk);
+  void TakeInGathered();  // what the hint's threads have ready, if there is one
+  // Waits for the rows of the hint that was begun, if one was, and takes them in.
+  void FinishHint();
+  // Rows in the map before a hint's have come and when they have, and how many have ever gone.
+  struct HintRows {
+    unsigned long long before;
+    unsigned long long behind;
+    uint64_t gone_before;
+    uint64_t gone;
+  };
+  void SettleHint() const;  // counts what the last one that is finished has brought
+  uint64_t HintRowsHere(uint64_t rows) const;  // of so many in the map, those of hint_
+  Status MakeEvents();
   // Where the chunks of so many keys begin, and the last one ends.
   std::vector<size_t> ChunksOf(size_t keys) const;
+  std::vector<size_t> ChunksOfHint(size_t keys) const;
   // Reads what some keys have below, of which `first` is the number of the first, into the slot.
   Status Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first, const ReadRule& rule);
   // Makes room for the rows of a batch that is about to be written to, and brings them up.
@@ -251,6 +286,7 @@ class HotTable : public GpuTable {
   mutable uint64_t copies_ = 0;    // of rows that the table below knows, on the GPU
   uint64_t hand_ = 0;              // the pair where the next search for victims begins
   uint64_t gone_since_sweep_ = 0;
+  uint64_t rows_gone_ = 0;    // so far
   uint32_t pushes_gone_ = 0;  // kLeastPushed: the frequency of those that went last
   bool passed_down_ = false;  // what is left of the operation is the table below's
 
@@ -270,14 +306,31 @@ class HotTable : public GpuTable {
   DeviceBuffer victim_slots_;
   DeviceBuffer victim_ranks_;
   DeviceBuffer victim_scratch_;
-  uint64_t victim_pairs_ = 0;        // that there is memory for
-  struct Told;                       // what the GPU counted
-  Told* told() const;                // on its way down
-  std::shared_ptr<float[]> told_;    // its memory
-  std::shared_ptr<float[]> wanted_;  // keys on their way down from the GPU
-  size_t wanted_max_ = 0;
-  void* first_keys_here_ = nullptr;  // cudaEvent_t
+  uint64_t victim_pairs_ = 0;      // that there is memory for
+  struct Told;                     // what the GPU counted
+  Told* told() const;              // on its way down
+  std::shared_ptr<float[]> told_;  // its memory
+  // Keys that came down from the GPU.
+  struct KeysDown {
+    Key* data() const { return reinterpret_cast<Key*>(memory.get()); }
+    void Reserve(PinnedPool& host, size_t keys) {
+      if (most >= keys) return;
+      memory = host.Take(keys * sizeof(Key) / sizeof(float));
+      most = keys;
+    }
+    std::shared_ptr<float[]> memory;
+    size_t most = 0;
+  };
+  KeysDown wanted_;                // of the operation
+  KeysDown hinted_;                // of hint_
+  std::unique_ptr<Reading> hint_;  // that was begun
+  DeviceBuffer hint_misses_;
+  uint64_t hints_finished_ = 0;
+  mutable bool hint_is_unsettled_ = false;  // of these, the last one
+  void* first_keys_here_ = nullptr;         // cudaEvent_t
   void* all_keys_here_ = nullptr;
+  void* counted_here_ = nullptr;  // what a search has counted
+  void* hint_counted_ = nullptr;  // HintRows of the last one that is finished
   // The tick of the last operation that had rows gathered, hints too, and that of the last lookup
   // that missed a key; 0: none did.
   uint64_t missed_at_ = 0;

@@ -54,6 +54,7 @@ class HostTable : public LowerTable {
 
   Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                   const RowVisit& visit) override;
+  bool ReadsBesideItsThread() const override { return true; }
   Status WriteRows(const RowsDown& down, WorkPool& pool) override;
 
   // Index words that growth has moved or passed so far; tests bound the work of a batch with it.

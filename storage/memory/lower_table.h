@@ -48,6 +48,9 @@ class LowerTable : public LocalTable {
   // threads of the pool take part. Several threads may read at the same time. An error as Lookup's.
   virtual Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
                           const RowVisit& visit) = 0;
+  // Whether ReadRows may go on, on another thread, while the table's own one asks for Stats or is
+  // at rest.
+  virtual bool ReadsBesideItsThread() const { return false; }
   // Whole rows, which replace those that are there; their epochs are not above the one in force.
   // Allowed during a snapshot, whose rows stay what they were at its cut. Threads of the pool take
   // part. All or nothing: kRefused as PrepareUpdate.

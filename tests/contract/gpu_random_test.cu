@@ -43,7 +43,7 @@ class GpuRandom : public testing::Test {
 };
 
 // Runs the operations that a seed draws on the table, and on the model if there is one, whose
-// answers it compares; what the table holds then.
+// answers it compares; what the table holds then. Between them come hints.
 TableBits RunOn(LocalTable& table, MapTable* model, uint32_t dim) {
   std::mt19937_64 random(42);
   uint64_t step = 1;
@@ -56,6 +56,13 @@ TableBits RunOn(LocalTable& table, MapTable* model, uint32_t dim) {
     std::vector<float> floats(keys.size() * dim);
     for (float& value : floats)
       value = static_cast<float>(static_cast<int64_t>(random() % 2001) - 1000) * 1e-3F;
+    if (random() % 8 == 0) {
+      std::vector<Key> hinted(500);  // locked for a while: not too many
+      for (size_t i = 0; i < hinted.size(); ++i) {
+        hinted[i] = i % 2 == 0 ? keys[i % keys.size()] : Mix64(random() % universe);
+      }
+      table.Prefetch(hinted);
+    }
     const uint64_t choice = random() % 10;
     if (choice < 4) {
       const size_t half = keys.size() / 2;
@@ -318,6 +325,129 @@ TEST_F(GpuRandom, LookupsBehindOneThatMissedAreTheModels) {
       ASSERT_EQ(table.Stats().lookup_hits, 2 * model.Stats().lookup_hits);
     }
   }
+}
+
+// Each batch is announced while the one before it is worked on, of which it shares keys. Rows are
+// so wide that those of a hint are more than the slots of their chunks hold, or few.
+TEST_F(GpuRandom, BatchesThatWereAnnouncedAreFoundOnTheGpu) {
+  struct Shape {
+    uint32_t dim;
+    size_t keys;  // of a batch
+    Key universe;
+    uint64_t rows_max;
+    int batches;
+  };
+  for (const Shape& shape :
+       {Shape{1024, 16'000, 24'000, 80'000, 2}, Shape{5, 400, 16'000, 6'000, 60}}) {
+    const TableSpec spec =
+        ContractSpec("t", shape.dim, OptimizerKind::kSgd, InitializerKind::kUniform);
+    ASSERT_NO_FATAL_FAILURE(Open(size_t{512} << 20, 2));
+    HotTable table(spec, *pool_, PinnedPool::Make(),
+                   std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), *workers_,
+                   {.rows_max = shape.rows_max, .chunk_rows_min = 16});
+    MapTable model(spec);
+    std::vector<Key> keys(shape.universe);
+    std::iota(keys.begin(), keys.end(), Key{0});
+    std::vector<float> values(keys.size() * spec.dim);
+    std::iota(values.begin(), values.end(), 0.0F);
+    ASSERT_TRUE(model.Assign(keys, values).ok());
+    ScanPage page;
+    page.with_state = true;
+    page.rows_max = static_cast<uint32_t>(keys.size());
+    ASSERT_TRUE(model.Scan(page).ok());
+    ASSERT_TRUE(table.Load(page).ok());
+    keys.resize(shape.keys);
+    values.resize(keys.size() * spec.dim);
+    std::mt19937_64 random(1);
+    const auto draw = [&] {
+      std::vector<Key> drawn(keys.size());
+      for (size_t i = 0; i < drawn.size(); ++i) {
+        drawn[i] = i % 4 == 0 ? keys[i] : random() % shape.universe;
+      }
+      return drawn;
+    };
+    keys = draw();
+    table.Prefetch(keys);
+    std::vector<float> of_model(values.size());
+    for (int batch = 0; batch < shape.batches; ++batch) {
+      const std::vector<Key> next = draw();
+      table.Prefetch(next);
+      const uint64_t hits = table.hot_stats().hits;
+      ASSERT_TRUE(table.Lookup(keys, values).ok() && model.Lookup(keys, of_model).ok());
+      ASSERT_EQ(BitsOf(values), BitsOf(of_model)) << "batch " << batch;
+      EXPECT_EQ(table.hot_stats().hits, hits + keys.size());
+      EXPECT_EQ(table.Stats().rows, shape.universe);
+      const GradientPart part{keys, values};
+      const auto step = static_cast<uint64_t>(batch + 1);
+      if (batch % 4 == 1) {
+        ASSERT_TRUE(table.ApplyGradients({&part, 1}, step).ok());
+        ASSERT_TRUE(model.ApplyGradients({&part, 1}, step).ok());
+      }
+      keys = next;
+    }
+    EXPECT_GT(table.hot_stats().moved_up, shape.keys);
+    EXPECT_EQ(table.Stats().passed_down, 0U);
+  }
+}
+
+// Whatever comes behind a hint, its rows do not come up older than they are.
+TEST_F(GpuRandom, WhatComesBehindAHintIsTheModels) {
+  const TableSpec spec = ContractSpec("t", 3, OptimizerKind::kAdaGrad, InitializerKind::kUniform);
+  ASSERT_NO_FATAL_FAILURE(Open(size_t{64} << 20, 2));
+  HotTable table(spec, *pool_, PinnedPool::Make(),
+                 std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), *workers_,
+                 {.rows_max = 400, .chunk_rows_min = 8});
+  MapTable model(spec);
+  std::mt19937_64 random(3);
+  std::vector<Key> keys(100);
+  std::vector<float> values(keys.size() * spec.dim, 0.25F);
+  std::vector<float> of_model(values.size());
+  const auto draw = [&] {
+    for (Key& key : keys) key = Mix64(random() % 1000);
+  };
+  for (uint64_t step = 1; step <= 400 && !HasFailure(); ++step) {
+    draw();
+    table.Prefetch(std::span(keys).first(40));
+    if (step % 3 == 0) {  // what was hinted, or also others
+      for (size_t i = 40; i < keys.size(); ++i) keys[i] = keys[i % 40];
+    }
+    const GradientPart part{keys, values};
+    switch (random() % 7) {
+      case 0:
+        ASSERT_TRUE(table.ApplyGradients({&part, 1}, step).ok());
+        ASSERT_TRUE(model.ApplyGradients({&part, 1}, step).ok());
+        break;
+      case 1:
+        ASSERT_TRUE(table.Assign(keys, values).ok() && model.Assign(keys, values).ok());
+        break;
+      case 2:
+        EXPECT_EQ(table.Erase(keys).value(), model.Erase(keys).value());
+        break;
+      case 3: {
+        ScanPage page;
+        page.with_state = true;
+        ASSERT_TRUE(model.Scan(page).ok());
+        ASSERT_TRUE(table.Load(page).ok());
+        break;
+      }
+      case 4:
+        table.KeepToShare();
+        table.ExpectRows(10 * step);
+        break;
+      case 5:
+        table.BeginSnapshot(0);
+        break;
+      default:
+        break;
+    }
+    ASSERT_TRUE(table.Lookup(keys, values).ok() && model.Lookup(keys, of_model).ok());
+    ASSERT_EQ(BitsOf(values), BitsOf(of_model)) << "step " << step;
+    table.EndSnapshot();
+    if (step % 16 == 0) EXPECT_TRUE(BitsOfTable(table) == BitsOfTable(model)) << "step " << step;
+    EXPECT_EQ(table.Stats().rows, model.Stats().rows) << "step " << step;
+    values.assign(values.size(), 0.25F);
+  }
+  EXPECT_GT(table.hot_stats().moved_up, 1000U);
 }
 
 // A disk below, say.
