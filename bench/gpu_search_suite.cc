@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -141,25 +142,25 @@ Result<std::vector<Figure>> RunContest(const std::string& name, const std::strin
   const std::string command = fmt::format("{} {}", STRATA_BENCH_CONTEST, arguments);
   FILE* const output = popen(command.c_str(), "r");
   if (output == nullptr) return Failed(fmt::format("{} does not start", STRATA_BENCH_CONTEST));
-  double ms[5] = {};
-  const int read = fscanf(output, "%lf %lf %lf %lf %lf", &ms[0], &ms[1], &ms[2], &ms[3], &ms[4]);
-  if (pclose(output) != 0 || read != 5) return Failed(fmt::format("{} failed", command));
   constexpr double kPublished = 827;  // baidu_topk v7 on an H200
   std::vector<Figure> figures;
-  for (const auto& [what, number] :
-       {std::pair{"contest clock", 4}, std::pair{"- the GPU's context", 0},
-        std::pair{"- upload and index", 1}, std::pair{"- search", 2}, std::pair{"- results", 3}}) {
-    Figure figure{.name = fmt::format("{} {}", what, name),
-                  .unit = "ms",
-                  .more_is_better = false,
-                  .ours = ms[number]};
-    if (number == 4) {
+  double ms = 0;
+  char what[64];
+  while (fscanf(output, "%lf %63[^\n]", &ms, what) == 2) {
+    const bool is_all = std::string_view(what) == "all";
+    Figure figure{
+        .name = fmt::format("{} {}", is_all ? "contest clock" : fmt::format("- {}", what), name),
+        .unit = "ms",
+        .more_is_better = false,
+        .ours = ms};
+    if (is_all) {
       figure.peer = "baidu_topk v7";
       figure.peer_value = kPublished;
       figure.recorded = true;
     }
     figures.push_back(std::move(figure));
   }
+  if (pclose(output) != 0) return Failed(fmt::format("{} failed", command));
   return figures;
 }
 

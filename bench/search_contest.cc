@@ -1,7 +1,7 @@
 // strata-bench-search-contest uniform|Zipf DOCUMENTS QUERIES: what the contest's clock measures, in
 // a process that has not used a GPU before: from documents and queries, a vector each, to the
-// answers. Prints milliseconds: the GPU's context, documents to the GPU with their index, the
-// search, the answers as the contest wants them, and all together.
+// answers. Prints a line for each step, one after the other, and for all together: its milliseconds
+// and what it is.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/work_pool.h"
 #include "bench/machine.h"
 #include "bench/set_documents.h"
@@ -26,8 +27,6 @@ constexpr SearchGoal kGoal{.metric = SetMetric::kOverlapMax, .k = 100};
 using Sets = std::vector<std::vector<uint16_t>>;
 
 std::vector<uint16_t> Short(std::span<const Token> set) { return {set.begin(), set.end()}; }
-
-double Milliseconds(TimeNs from, TimeNs to) { return static_cast<double>(to - from) / 1e6; }
 
 Status Run(TokenSpread spread, size_t documents, size_t queries) {
   Sets asked;
@@ -45,14 +44,18 @@ Status Run(TokenSpread spread, size_t documents, size_t queries) {
   }
 
   const TimeNs begin = RealClock().Now();
-  STRATA_TRY(GpuSets::Prepare(0));
-  const TimeNs prepared = RealClock().Now();
+  GpuSets::ExpectSearchesAlone();
   STRATA_ASSIGN(const auto pool, WorkPool::Start("search", Cores() - 1));
   STRATA_ASSIGN(const auto source, SourceOf(std::span<const std::vector<uint16_t>>(sets)));
-  STRATA_ASSIGN(const auto opened, GpuSets::Open(0, *source, *pool));
-  const TimeNs indexed = RealClock().Now();
+  const TimeNs started = RealClock().Now();
   SetLists lists;
-  for (const auto& query : asked) lists.Add(std::vector<Token>(query.begin(), query.end()));
+  STRATA_ASSIGN(auto listing, StartThread("queries", [&] {
+                  for (const auto& query : asked)
+                    lists.Add(std::vector<Token>(query.begin(), query.end()));
+                }));
+  STRATA_ASSIGN(const auto opened, GpuSets::Open(0, *source, *pool));
+  listing.join();
+  const TimeNs indexed = RealClock().Now();
   const GpuEngine engine =
       spread == TokenSpread::kZipf ? GpuEngine::kScanning : GpuEngine::kCounting;
   STRATA_ASSIGN(const auto answers, opened->Search(lists.view(), kGoal, {.engine = engine}));
@@ -62,9 +65,26 @@ Status Run(TokenSpread spread, size_t documents, size_t queries) {
     for (const Hit& hit : answers[i]) results[i].push_back(static_cast<int>(hit.id));
   }
   const TimeNs end = RealClock().Now();
-  fmt::print("{} {} {} {} {}\n", Milliseconds(begin, prepared), Milliseconds(prepared, indexed),
-             Milliseconds(indexed, searched), Milliseconds(searched, end),
-             Milliseconds(begin, end));
+  const GpuSets::OpenSteps steps = opened->steps();
+  double before = 0;
+  const auto print = [&](double until, const char* what) {
+    fmt::print("{:.3f} {}\n", (until - before) / 1e6, what);
+    before = until;
+  };
+  const auto since = [&](TimeNs time) { return static_cast<double>(time - begin); };
+  const double at_start = since(started);
+  print(at_start, "threads");
+  print(at_start + steps.driver, "the driver");
+  print(at_start + steps.context, "the GPU's context");
+  print(at_start + steps.room, "memory for searches");
+  print(at_start + steps.memory, "memory for documents");
+  print(at_start + steps.sent, "documents sent");
+  print(at_start + steps.indexed, "the rest of the index");
+  print(since(indexed), "memory given back");
+  print(since(searched), "search");
+  print(since(end), "results");
+  before = 0;
+  print(since(end), "all");
   return {};
 }
 

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
+
+#include "kernels/setops/pack_tokens.h"
 
 namespace strata {
 namespace {
@@ -15,32 +18,55 @@ uint32_t GroupsOf(uint32_t length) {
 // Adds documents that are at least as long as those before them. A tile has the groups of its
 // longest one.
 void AddPlaces(uint32_t length, uint32_t count, BlockShape& shape) {
-  const uint32_t more = count * length;
-  for (; count > 0; --count, ++shape.size) {
-    const bool begins_tile = shape.size % BlockShape::kTile == 0;
-    shape.groups += GroupsOf(length) - (begins_tile ? 0 : GroupsOf(shape.longest));
-    shape.longest = length;
-  }
-  shape.tokens += more;
+  if (count == 0) return;
+  const uint32_t tiles = shape.tiles();
+  const bool begins_tile = shape.size % BlockShape::kTile == 0;
+  if (!begins_tile) shape.groups += GroupsOf(length) - GroupsOf(shape.longest);
+  shape.size += count;
+  shape.groups += GroupsOf(length) * (shape.tiles() - tiles);
+  shape.tokens += count * length;
+  shape.longest = length;
 }
 
-// Lengths ascend.
-template <typename LengthOf>
-void WritePlaces(const BlockShape& shape, const LengthOf& length_of, const BlockImage& image) {
-  BlockShape so_far;
-  for (uint32_t place = 0; place < shape.size; ++place) {
-    if (place % BlockShape::kTile == 0) image.tiles[place / BlockShape::kTile] = so_far.groups;
-    image.offsets[place] = so_far.tokens;
-    AddPlaces(length_of(place), 1, so_far);
+// Of documents in the order of their places, so many of a length at a time: tiles and offsets.
+class PlaceWriter {
+ public:
+  explicit PlaceWriter(const BlockPlaces& places) : places_(places) { places_.tiles[0] = 0; }
+  void Add(uint32_t length, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i, tokens_ += length) places_.offsets[place_ + i] = tokens_;
+    // Tiles that end among them.
+    const uint32_t end = place_ + count;
+    for (uint32_t t = place_ / BlockShape::kTile; t < end / BlockShape::kTile; ++t) {
+      places_.tiles[t + 1] = places_.tiles[t] + GroupsOf(length);
+    }
+    place_ = end;
+    longest_ = length;
   }
-  image.tiles[shape.tiles()] = so_far.groups;
-  image.offsets[shape.size] = so_far.tokens;
+  void End() {
+    places_.offsets[place_] = tokens_;
+    const uint32_t whole = place_ / BlockShape::kTile;
+    if (place_ % BlockShape::kTile == 0) return;
+    places_.tiles[whole + 1] = places_.tiles[whole] + GroupsOf(longest_);
+  }
+
+ private:
+  const BlockPlaces& places_;
+  uint32_t place_ = 0;
+  uint32_t tokens_ = 0;
+  uint32_t longest_ = 0;
+};
+
+// Of a piece.
+uint32_t TokensOf(const BlockShape& shape, uint32_t piece) {
+  return std::min(BlockSource::kPiece, shape.tokens - piece * BlockSource::kPiece);
 }
 
-// Sets as a source wants them: number, id and tokens of each.
+// Sets as a source wants them: number, id, tokens of each, and those of many, from token number
+// `begin` of document number `first` on.
 template <typename Number>
 class FlatView {
  public:
+  static constexpr bool kHasCuts = false;
   FlatView(const FlatSets& documents, std::span<const Number> tokens)
       : documents_(documents), tokens_(tokens) {}
   size_t size() const { return documents_.size(); }
@@ -50,6 +76,11 @@ class FlatView {
   std::span<const Number> set(size_t i) const {
     return tokens_.subspan(documents_.offsets[i], length(i));
   }
+  template <typename To>
+  Token Write(size_t first, const BlockShape& /*shape*/, size_t piece, size_t count, To* to) const {
+    const size_t begin = documents_.offsets[first] + piece * BlockSource::kPiece;
+    return PackTokens(tokens_.subspan(begin, count), to);
+  }
 
  private:
   FlatSets documents_;
@@ -58,12 +89,33 @@ class FlatView {
 
 class NestedView {
  public:
+  static constexpr bool kHasCuts = true;
   explicit NestedView(std::span<const std::vector<uint16_t>> sets) : sets_(sets) {}
   size_t size() const { return sets_.size(); }
   bool ids_are_numbers() const { return true; }
   DocumentId id(size_t i) const { return i; }
   size_t length(size_t i) const { return sets_[i].size(); }
   std::span<const uint16_t> set(size_t i) const { return sets_[i]; }
+  template <typename To>
+  Token Write(size_t first, const BlockShape& shape, size_t piece, size_t count, To* to) const {
+    constexpr size_t kAhead = 16;  // documents
+    Token largest = 0;
+    size_t i = first + shape.cuts[piece].document;
+    for (size_t skip = shape.cuts[piece].token; count > 0; ++i, skip = 0) {
+      if (i + kAhead < sets_.size()) {
+        const auto* const soon = reinterpret_cast<const char*>(sets_[i + kAhead].data());
+        for (size_t line = 0; line < 4; ++line) __builtin_prefetch(soon + line * 64);
+      }
+      const auto set = std::span(sets_[i]).subspan(skip);
+      const size_t some = std::min(set.size(), count);
+      if (some == 0) continue;
+      std::copy_n(set.data(), some, to);
+      largest = std::max<Token>(largest, set[some - 1]);
+      to += some;
+      count -= some;
+    }
+    return largest;
+  }
 
  private:
   std::span<const std::vector<uint16_t>> sets_;
@@ -85,6 +137,7 @@ class ViewSource final : public BlockSource {
     const size_t first = block * SetBlock::kMostDocuments;
     std::vector<uint32_t> lengths(DocumentsOf(block));
     uint64_t tokens = 0;
+    BlockShape shape;
     for (size_t i = 0; i < lengths.size(); ++i) {
       const size_t length = sets_.length(first + i);
       if (length > INT32_MAX) {
@@ -94,6 +147,11 @@ class ViewSource final : public BlockSource {
                         first + i, length, INT32_MAX));
       }
       lengths[i] = static_cast<uint32_t>(length);
+      if constexpr (Sets::kHasCuts) {
+        for (uint64_t cut = shape.cuts.size() * kPiece; cut < tokens + length; cut += kPiece) {
+          shape.cuts.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(cut - tokens)});
+        }
+      }
       tokens += length;
     }
     if (tokens > INT32_MAX) {
@@ -102,7 +160,6 @@ class ViewSource final : public BlockSource {
           "a row: make them shorter",
           first, first + lengths.size() - 1, tokens, INT32_MAX, SetBlock::kMostDocuments));
     }
-    BlockShape shape;
     const uint32_t longest = *std::max_element(lengths.begin(), lengths.end());
     if (longest < SetBlock::kMostDocuments) {
       std::vector<uint32_t> with(longest + 1);
@@ -119,23 +176,29 @@ class ViewSource final : public BlockSource {
     return shape;
   }
 
-  bool Write(size_t block, const BlockImage& image, BlockShape& shape) const override {
+  void WritePlaces(size_t block, const BlockPlaces& places, BlockShape& shape) const override {
     const size_t first = block * SetBlock::kMostDocuments;
-    const std::vector<uint32_t> order = Order(first, shape.size);
-    WritePlaces(
-        shape,
-        [&](uint32_t place) { return static_cast<uint32_t>(sets_.length(first + order[place])); },
-        image);
-    std::vector<uint32_t> place_of(order.size());
-    for (uint32_t place = 0; place < shape.size; ++place) place_of[order[place]] = place;
-    shape.least_id = shape.largest_id = sets_.id(first);
+    std::vector<uint32_t> begins(shape.size + 1);  // by document, as they come
     for (uint32_t i = 0; i < shape.size; ++i) {
-      const DocumentId id = sets_.id(first + i);
-      image.ids[place_of[i]] = id;
+      begins[i + 1] = begins[i] + static_cast<uint32_t>(sets_.length(first + i));
+    }
+    const std::vector<uint32_t> order = Order(first, begins, shape, places);
+    shape.least_id = shape.largest_id = sets_.id(first);
+    for (uint32_t place = 0; place < shape.size; ++place) {
+      const DocumentId id = sets_.id(first + order[place]);
+      places.ids[place] = id;
+      places.sources[place] = begins[order[place]];
       shape.least_id = std::min(shape.least_id, id);
       shape.largest_id = std::max(shape.largest_id, id);
     }
-    return WriteTokens(place_of, first, image, shape);
+  }
+
+  Token WriteTokens(size_t block, const BlockShape& shape, uint32_t piece,
+                    void* to) const override {
+    const size_t first = block * SetBlock::kMostDocuments;
+    const uint32_t count = TokensOf(shape, piece);
+    return shape.is_wide() ? sets_.Write(first, shape, piece, count, static_cast<Token*>(to))
+                           : sets_.Write(first, shape, piece, count, static_cast<uint16_t*>(to));
   }
 
  private:
@@ -151,9 +214,10 @@ class ViewSource final : public BlockSource {
     }
   }
 
-  // Numbers of `count` documents from `first` on, by length and then id.
-  std::vector<uint32_t> Order(size_t first, size_t count) const {
-    std::vector<uint32_t> by_id(count);
+  // Numbers of documents from `first` on, by length and then id; writes how long they are.
+  std::vector<uint32_t> Order(size_t first, std::span<const uint32_t> begins,
+                              const BlockShape& shape, const BlockPlaces& places) const {
+    std::vector<uint32_t> by_id(shape.size);
     std::iota(by_id.begin(), by_id.end(), 0U);
     const auto id_is_less = [&](uint32_t a, uint32_t b) {
       return sets_.id(first + a) < sets_.id(first + b);
@@ -161,44 +225,26 @@ class ViewSource final : public BlockSource {
     if (!sets_.ids_are_numbers() && !std::is_sorted(by_id.begin(), by_id.end(), id_is_less)) {
       std::sort(by_id.begin(), by_id.end(), id_is_less);
     }
-    size_t longest = 0;
-    for (uint32_t i = 0; i < count; ++i) longest = std::max(longest, sets_.length(first + i));
-    if (longest >= SetBlock::kMostDocuments) {
-      std::stable_sort(by_id.begin(), by_id.end(), [&](uint32_t a, uint32_t b) {
-        return sets_.length(first + a) < sets_.length(first + b);
-      });
+    const auto length_of = [&](uint32_t i) { return begins[i + 1] - begins[i]; };
+    PlaceWriter writer(places);
+    if (shape.longest >= SetBlock::kMostDocuments) {
+      std::stable_sort(by_id.begin(), by_id.end(),
+                       [&](uint32_t a, uint32_t b) { return length_of(a) < length_of(b); });
+      for (const uint32_t i : by_id) writer.Add(length_of(i), 1);
+      writer.End();
       return by_id;
     }
     // By counting.
-    std::vector<uint32_t> begins(longest + 2);
-    for (uint32_t i = 0; i < count; ++i) ++begins[sets_.length(first + i) + 1];
-    std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    std::vector<uint32_t> order(count);
-    for (const uint32_t i : by_id) order[begins[sets_.length(first + i)]++] = i;
+    std::vector<uint32_t> nexts(shape.longest + 2);
+    for (uint32_t i = 0; i < shape.size; ++i) ++nexts[length_of(i) + 1];
+    for (uint32_t length = 0; length <= shape.longest; ++length) {
+      if (nexts[length + 1] > 0) writer.Add(length, nexts[length + 1]);
+      nexts[length + 1] += nexts[length];
+    }
+    writer.End();
+    std::vector<uint32_t> order(shape.size);
+    for (const uint32_t i : by_id) order[nexts[length_of(i)]++] = i;
     return order;
-  }
-
-  // In the order that they are read from memory in: there is a place to write to for each length,
-  // which memory can follow as well.
-  bool WriteTokens(std::span<const uint32_t> place_of, size_t first, const BlockImage& image,
-                   BlockShape& shape) const {
-    if (shape.is_wide()) {
-      for (uint32_t i = 0; i < shape.size; ++i) {
-        const auto set = sets_.set(first + i);
-        std::copy(set.begin(), set.end(),
-                  static_cast<Token*>(image.tokens) + image.offsets[place_of[i]]);
-      }
-      return true;
-    }
-    Token largest = 0;
-    for (uint32_t i = 0; i < shape.size; ++i) {
-      const auto set = sets_.set(first + i);
-      auto* const to = static_cast<uint16_t*>(image.tokens) + image.offsets[place_of[i]];
-      for (size_t j = 0; j < set.size(); ++j) to[j] = static_cast<uint16_t>(set[j]);
-      if (!set.empty()) largest = std::max<Token>(largest, set.back());
-    }
-    shape.direct = shape.tokens == 0 ? 0 : std::min(largest, SetBlock::kDirectTokens - 1) + 1;
-    return largest < SetBlock::kDirectTokens;
   }
 
   const Sets sets_;
@@ -224,33 +270,48 @@ class SetBlockSource final : public BlockSource {
     }
     return shape;
   }
-  bool Write(size_t block, const BlockImage& image, BlockShape& shape) const override {
+  void WritePlaces(size_t block, const BlockPlaces& places, BlockShape& shape) const override {
     const SetBlock& of = *blocks_[block];
-    std::copy(of.ids().begin(), of.ids().end(), image.ids);
+    std::copy(of.ids().begin(), of.ids().end(), places.ids);
     if (!of.ids().empty()) {
       const auto [least, largest] = std::minmax_element(of.ids().begin(), of.ids().end());
       shape.least_id = *least;
       shape.largest_id = *largest;
     }
-    const SetBlock::Run* run = of.runs().data();
-    WritePlaces(
-        shape,
-        [&](uint32_t place) {
-          while (place >= run->end) ++run;
-          return run->length;
-        },
-        image);
-    of.VisitForward([&](const auto* lists) {
-      if (shape.is_wide()) {
-        auto* const out = static_cast<Token*>(image.tokens);
-        for (uint32_t i = 0; i < shape.tokens; ++i) out[i] = of.TokenOf(lists[i]);
-      } else {
-        // Lists of tokens that are all direct have their numbers.
-        auto* const out = static_cast<uint16_t*>(image.tokens);
-        for (uint32_t i = 0; i < shape.tokens; ++i) out[i] = static_cast<uint16_t>(lists[i]);
+    PlaceWriter writer(places);
+    for (const SetBlock::Run& run : of.runs()) writer.Add(run.length, run.end - run.begin);
+    writer.End();
+    std::copy_n(places.offsets, shape.size, places.sources);
+  }
+  Token WriteTokens(size_t block, const BlockShape& shape, uint32_t piece,
+                    void* to) const override {
+    const SetBlock& of = *blocks_[block];
+    const uint32_t begin = piece * kPiece;
+    const uint32_t count = TokensOf(shape, piece);
+    if (!shape.is_wide()) {
+      // Lists of tokens that are all direct have their numbers.
+      return PackTokens(of.short_forward().subspan(begin, count), static_cast<uint16_t*>(to));
+    }
+    // Document by document, the first and the last of which may be only in part in the piece.
+    auto* out = static_cast<Token*>(to);
+    Token largest = 0;
+    const auto next_run = std::upper_bound(
+        of.runs().begin(), of.runs().end(), begin,
+        [](uint32_t token, const SetBlock::Run& run) { return token < run.first_token; });
+    std::vector<uint32_t> lists;
+    auto run = next_run - 1;
+    uint32_t place = run->begin + static_cast<uint32_t>(begin - run->first_token) / run->length;
+    for (uint32_t at = begin; at < begin + count; ++place) {
+      while (place >= run->end) ++run;
+      lists.resize(run->length);
+      of.ListsOf(*run, place, 1, lists.data());
+      const uint64_t first = run->first_token + uint64_t{run->length} * (place - run->begin);
+      for (uint64_t i = at - first; i < run->length && at < begin + count; ++i, ++at) {
+        *out = of.TokenOf(lists[i]);
+        largest = std::max(largest, *out++);
       }
-    });
-    return true;
+    }
+    return largest;
   }
 
  private:

@@ -1,5 +1,6 @@
-// Documents as the GPU is given them: block by block in the order of SetBlock, from wherever they
-// lie in the memory of the host.
+// Documents as the GPU is given them: block by block, from wherever they lie in the memory of the
+// host. Where they stand in the order of SetBlock is told apart from their tokens, which come as
+// they lie there, a piece at a time: to put them in order is the GPU's work.
 #pragma once
 
 #include <cstddef>
@@ -36,32 +37,47 @@ struct BlockShape {
   uint32_t direct = 0;      // SetBlock::direct(), or a bound of it
   uint32_t rare = 0;        // of the tokens, those of SetBlock::kDirectTokens and more
   uint32_t groups = 0;      // tiles' groups of tokens, the last ones of shorter documents included
-  DocumentId least_id = 0;  // known when the image is written
+  DocumentId least_id = 0;  // known when places are written
   DocumentId largest_id = 0;
+  // Of sources that have no other way to find them: by piece, whose its first token is, as they
+  // come, and how many of that document's tokens are before it.
+  struct Cut {
+    uint32_t document;
+    uint32_t token;
+  };
+  std::vector<Cut> cuts = {};
 
   uint32_t tiles() const { return (size + kTile - 1) / kTile; }
   bool is_wide() const { return rare > 0; }
 };
 
-// Where an image is written to.
-struct BlockImage {
+// Where a block's order is written to.
+struct BlockPlaces {
   DocumentId* ids;    // `size`, by place
   uint32_t* tiles;    // tiles() + 1: how many groups are before a tile
-  uint32_t* offsets;  // size + 1: where a place's tokens begin
-  void* tokens;       // uint16_t, or Token if the block is wide
+  uint32_t* offsets;  // size + 1: how many tokens are before a place
+  uint32_t* sources;  // size: where a place's tokens begin among the block's, as they come
 };
 
 // Where the documents of an index come from. Thread-safe.
 class BlockSource {
  public:
+  static constexpr uint32_t kPiece = 1U << 19;  // tokens that are written at a time
+
   virtual ~BlockSource() = default;
   virtual size_t blocks() const = 0;
   // Looks at lengths; at tokens only if there may be some of SetBlock::kDirectTokens and more.
   // kInvalid, naming the documents: SourceOf.
   virtual Result<BlockShape> ShapeOf(size_t block, bool may_be_wide) const = 0;
-  // With room for what the shape says; sets shape.direct and ids. False: there are tokens that it
-  // was said there are none of.
-  virtual bool Write(size_t block, const BlockImage& image, BlockShape& shape) const = 0;
+  // With room for what the shape says; sets its ids.
+  virtual void WritePlaces(size_t block, const BlockPlaces& places, BlockShape& shape) const = 0;
+  // Tokens kPiece * piece and up to kPiece - 1 more of the block, to `to`: Token if the shape is
+  // wide, uint16_t if it is not. Returns the largest of them: it is no token of 16 bits, and what
+  // was written is worth nothing, where the shape was said to have none like it.
+  virtual Token WriteTokens(size_t block, const BlockShape& shape, uint32_t piece,
+                            void* to) const = 0;
+
+  static uint32_t PiecesOf(const BlockShape& shape) { return (shape.tokens + kPiece - 1) / kPiece; }
 };
 
 // What they come from is not copied. Documents that are no blocks yet become blocks of

@@ -15,8 +15,9 @@ struct GpuBytes {
   size_t all() const { return kept + passing; }
 };
 
-// Of one GpuSets of the blocks, that so many threads bring there, at least one. It takes no look at
-// documents.
-GpuBytes GpuBytesOf(std::span<const SetBlock* const> blocks, size_t threads);
+inline constexpr size_t kBlocksSortedAtOnce = 6;  // by a GPU, while documents are brought there
+
+// Of one GpuSets of the blocks. It takes no look at documents.
+GpuBytes GpuBytesOf(std::span<const SetBlock* const> blocks);
 
 }  // namespace strata

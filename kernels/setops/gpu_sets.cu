@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
 
 #include "base/bell.h"
+#include "base/clock.h"
 #include "kernels/core/device_memory.cuh"
 #include "kernels/setops/gpu_count.cuh"
 #include "kernels/setops/gpu_index.cuh"
@@ -111,22 +113,25 @@ struct Batch {
 
 class SetsOnGpu final : public GpuSets {
  public:
-  explicit SetsOnGpu(std::shared_ptr<SearchRoom> room) : room_(std::move(room)) {}
+  SetsOnGpu(std::shared_ptr<SearchRoom> room, gpu_sets::GpuIndex index)
+      : room_(std::move(room)), index_(std::move(index)) {}
   ~SetsOnGpu() override {
     const DeviceScope scope(room_->device());
     (void)cudaStreamSynchronize(room_->stream);
   }
 
-  Status Start(const BlockSource& source, WorkPool& pool) {
+  // After the index has looked at the documents. Steps up to there are known.
+  Status Start(const BlockSource& source, WorkPool& pool, TimeNs begin, const OpenSteps& steps) {
     const DeviceScope scope(room_->device());
     STRATA_TRY(index_.Make(source, pool, room_->device()));
-    if (index_.blocks() == 0) return {};
-    STRATA_TRY(lengths_.Make(index_.blocks() * gpu_sets::kLengthRanges, "documents' lengths"));
-    const std::lock_guard lock(room_->mutex);
-    return FromCuda(
-        gpu_sets::WriteLengths(index_.of_blocks(), static_cast<uint32_t>(index_.blocks()),
-                               lengths_.data(), room_->stream),
-        "documents' lengths");
+    STRATA_TRY(WriteLengths());
+    const auto since = [&](TimeNs time) { return static_cast<double>(time - begin); };
+    steps_ = steps;
+    steps_.memory = since(index_.memory_at());
+    steps_.sent = since(index_.sent_at());
+    steps_.indexed = since(index_.made_at());
+    steps_.all = since(RealClock().Now());
+    return {};
   }
 
   bool scans() const override { return index_.has_tiles(); }
@@ -134,6 +139,7 @@ class SetsOnGpu final : public GpuSets {
   size_t bytes() const override {
     return index_.bytes() + lengths_.size() * sizeof(gpu_sets::LengthRange);
   }
+  OpenSteps steps() const override { return steps_; }
 
   Result<std::vector<std::vector<Hit>>> Search(const SetList& queries, const SearchGoal& goal,
                                                const GpuSearchMeans& means) override {
@@ -173,6 +179,15 @@ class SetsOnGpu final : public GpuSets {
   }
 
  private:
+  Status WriteLengths() {
+    if (index_.blocks() == 0) return {};
+    STRATA_TRY(lengths_.Make(index_.blocks() * gpu_sets::kLengthRanges, "documents' lengths"));
+    const std::lock_guard lock(room_->mutex);
+    return FromCuda(
+        gpu_sets::WriteLengths(index_.of_blocks(), static_cast<uint32_t>(index_.blocks()),
+                               lengths_.data(), room_->stream),
+        "documents' lengths");
+  }
   // Whether each query is searched for by itself.
   bool AreFew(const SetList& queries, const SearchGoal& goal, const GpuSearchMeans& means) const {
     const bool have_parts = index_.blocks() * gpu_sets::kFewThreads >= 2 * goal.k ||
@@ -552,9 +567,18 @@ class SetsOnGpu final : public GpuSets {
   DeviceMemory<gpu_sets::LengthRange> lengths_;
   Places places_;
   Counts counts_;
+  OpenSteps steps_;
 };
 
+Status CheckBlocks(const BlockSource& documents) {
+  if (documents.blocks() <= GpuSets::kMostBlocks) return {};
+  return Refused(fmt::format("{} blocks of documents; a GPU takes at most {}", documents.blocks(),
+                             GpuSets::kMostBlocks));
+}
+
 }  // namespace
+
+void GpuSets::ExpectSearchesAlone() { (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 0); }
 
 Status GpuSets::Prepare(int device) {
   STRATA_TRY(CheckDevice(device));
@@ -571,12 +595,40 @@ Result<std::shared_ptr<GpuSearchRoom>> GpuSearchRoom::Make(int device) {
 
 Result<std::unique_ptr<GpuSets>> GpuSets::Open(std::shared_ptr<GpuSearchRoom> room,
                                                const BlockSource& documents, WorkPool& pool) {
-  if (documents.blocks() > kMostBlocks) {
-    return Refused(fmt::format("{} blocks of documents; a GPU takes at most {}", documents.blocks(),
-                               kMostBlocks));
-  }
-  auto made = std::make_unique<SetsOnGpu>(std::static_pointer_cast<SearchRoom>(std::move(room)));
-  STRATA_TRY(made->Start(documents, pool));
+  const TimeNs begin = RealClock().Now();
+  STRATA_TRY(CheckBlocks(documents));
+  gpu_sets::GpuIndex index;
+  STRATA_TRY(index.Look(documents, pool));
+  auto made = std::make_unique<SetsOnGpu>(std::static_pointer_cast<SearchRoom>(std::move(room)),
+                                          std::move(index));
+  STRATA_TRY(made->Start(documents, pool, begin, {}));
+  return std::unique_ptr<GpuSets>(std::move(made));
+}
+
+Result<std::unique_ptr<GpuSets>> GpuSets::Open(int device, const BlockSource& documents,
+                                               WorkPool& pool) {
+  const TimeNs begin = RealClock().Now();
+  STRATA_TRY(CheckBlocks(documents));
+  OpenSteps steps;
+  std::shared_ptr<SearchRoom> room;
+  const auto start = [&]() -> Status {
+    const auto since = [&] { return static_cast<double>(RealClock().Now() - begin); };
+    STRATA_TRY(CheckDevice(device));
+    steps.driver = since();
+    STRATA_TRY(Prepare(device));
+    steps.context = since();
+    room = std::make_shared<SearchRoom>(device);
+    STRATA_TRY(room->Start());
+    steps.room = since();
+    return {};
+  };
+  gpu_sets::GpuIndex index;
+  Status started;
+  const Status looked = index.Look(documents, pool, [&] { started = start(); });
+  STRATA_TRY(started);
+  STRATA_TRY(looked);
+  auto made = std::make_unique<SetsOnGpu>(std::move(room), std::move(index));
+  STRATA_TRY(made->Start(documents, pool, begin, steps));
   return std::unique_ptr<GpuSets>(std::move(made));
 }
 

@@ -61,21 +61,33 @@ class GpuSets {
     uint64_t asked_again = 0;  // queries with more candidates than there was room for
     double load_ns = 0;        // until documents that it does not keep were in its memory
   };
+  // When Open was done with a step, in ns since it began. The first three are of a room of its own.
+  struct OpenSteps {
+    double driver = 0;   // CUDA's, ready
+    double context = 0;  // the GPU's, there
+    double room = 0;     // there
+    double memory = 0;   // the documents' lengths known, and memory there
+    double sent = 0;     // all documents on their way
+    double indexed = 0;  // documents searchable
+    double all = 0;      // memory that was taken meanwhile given back
+  };
 
+  // For a process that does nothing but search on its GPUs, before it has other threads or anything
+  // of CUDA's: kernels get one queue instead of eight, and a context is there some 50 ms sooner. If
+  // CUDA_DEVICE_MAX_CONNECTIONS is set, it stays as it is.
+  static void ExpectSearchesAlone();
   // Makes this process ready to use the GPU, once, which Open does otherwise: some tenths of a
-  // second, in which the caller may do something else. Any thread.
+  // second. Any thread.
   static Status Prepare(int device);
   // Copies the documents to the room's GPU and indexes them there, beside searches in others; the
   // pool's threads bring them into the form that it takes. They are not read later. kRefused: no
   // memory.
   static Result<std::unique_ptr<GpuSets>> Open(std::shared_ptr<GpuSearchRoom> room,
                                                const BlockSource& documents, WorkPool& pool);
-  // The same in a room of their own. kNotFound: no such GPU.
+  // The same in a room of their own, which is made, and the process ready to use the GPU, while
+  // documents are looked at. kNotFound: no such GPU.
   static Result<std::unique_ptr<GpuSets>> Open(int device, const BlockSource& documents,
-                                               WorkPool& pool) {
-    STRATA_ASSIGN(auto room, GpuSearchRoom::Make(device));
-    return Open(std::move(room), documents, pool);
-  }
+                                               WorkPool& pool);
   virtual ~GpuSets() = default;
 
   // The answer to each query, best first, as CountSearch and AppendStrangers give it. kInvalid: a
@@ -95,6 +107,7 @@ class GpuSets {
   virtual Counts counts() const = 0;
   // Of GPU memory for the blocks.
   virtual size_t bytes() const = 0;
+  virtual OpenSteps steps() const { return {}; }
 };
 
 }  // namespace strata

@@ -9,12 +9,19 @@ Status Absent() {
 
 }  // namespace
 
+void GpuSets::ExpectSearchesAlone() {}
+
 Status GpuSets::Prepare(int /*device*/) { return Absent(); }
 
 Result<std::shared_ptr<GpuSearchRoom>> GpuSearchRoom::Make(int /*device*/) { return Absent(); }
 
 Result<std::unique_ptr<GpuSets>> GpuSets::Open(std::shared_ptr<GpuSearchRoom> /*room*/,
                                                const BlockSource& /*documents*/,
+                                               WorkPool& /*pool*/) {
+  return Absent();
+}
+
+Result<std::unique_ptr<GpuSets>> GpuSets::Open(int /*device*/, const BlockSource& /*documents*/,
                                                WorkPool& /*pool*/) {
   return Absent();
 }

@@ -91,6 +91,8 @@ class SetBlock {
       visit(WideForward().data());
     }
   }
+  // What `visit` is called with, if is_short().
+  std::span<const uint16_t> short_forward() const { return forward_; }
   // Where the lists of the run's documents from `place` on stand, or, unless is_short(), the lower
   // 16 bits of each.
   const uint16_t* ShortLists(const Run& run, uint32_t place) const {

@@ -88,7 +88,7 @@ void GpuCopy::Publish(std::span<const std::shared_ptr<Group>> old, std::shared_p
 std::shared_ptr<GpuCopy::Group> GpuCopy::Build(const Segments& segments, WorkPool& pool) {
   std::vector<const SetBlock*> blocks;
   for (const auto& [number, segment] : segments) blocks.push_back(&segment->block());
-  const GpuBytes bytes = GpuBytesOf(blocks, pool.threads());
+  const GpuBytes bytes = GpuBytesOf(blocks);
   if (!gpu_.Take(bytes.all())) return nullptr;
   auto group = std::make_shared<Group>(gpu_, bytes.kept);
   auto opened = gpu_.Open(*SourceOf(blocks).value(), pool);

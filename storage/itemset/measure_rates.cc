@@ -163,7 +163,7 @@ class OnGpu {
   Result<double> Load(size_t times) {
     sets_.reset();
     blocks_.assign(times, &block_);
-    if (GpuBytesOf(blocks_, pool_.threads()).all() > gpu_.options().passing_bytes_max) {
+    if (GpuBytesOf(blocks_).all() > gpu_.options().passing_bytes_max) {
       return Refused("the documents are more than may pass through the GPU");
     }
     STRATA_ASSIGN(const auto source, SourceOf(blocks_));

@@ -14,7 +14,7 @@ StreamedSets::StreamedSets(ItemGpu& gpu, std::span<const AllowedBlock> blocks, W
   for (const AllowedBlock& of : blocks) blocks_.push_back(of.block);
   const auto fit = [&](size_t begin, size_t end) {
     const auto some = std::span(blocks_).subspan(begin, end - begin);
-    return GpuBytesOf(some, pool_.threads()).all() <= gpu_.options().passing_bytes_max;
+    return GpuBytesOf(some).all() <= gpu_.options().passing_bytes_max;
   };
   for (size_t begin = 0; begin < blocks_.size();) {
     size_t end = begin;

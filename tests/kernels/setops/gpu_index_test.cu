@@ -79,6 +79,7 @@ void Compare(const test::SearchCase& of, const test::Blocks& blocks, const Block
   auto pool = WorkPool::Start("documents", 2);
   ASSERT_TRUE(pool.ok());
   GpuIndex index;
+  ASSERT_TRUE(index.Look(source, **pool).ok());
   ASSERT_TRUE(index.Make(source, **pool, 0).ok());
   ASSERT_EQ(index.blocks(), blocks.blocks.size());
   ASSERT_EQ(index.documents(), of.documents.ids.size());
@@ -149,6 +150,7 @@ TEST(GpuIndex, OfShortTokensIsThatOfTheCpu) {
     auto pool = WorkPool::Start("documents", 2);
     ASSERT_TRUE(pool.ok());
     GpuIndex index;
+    ASSERT_TRUE(index.Look(source, **pool).ok());
     ASSERT_TRUE(index.Make(source, **pool, 0).ok());
     EXPECT_TRUE(index.ids_ascend());
     for (size_t b = 0; b < 2; ++b) {

@@ -37,11 +37,16 @@ class FakeSets final : public GpuSets {
     for (size_t i = 0; i < documents.blocks(); ++i) {
       STRATA_ASSIGN(BlockShape shape, documents.ShapeOf(i, true));
       std::vector<DocumentId> ids(shape.size);
-      std::vector<uint32_t> tiles(shape.tiles() + 1), offsets(shape.size + 1);
+      std::vector<uint32_t> tiles(shape.tiles() + 1), offsets(shape.size + 1), sources(shape.size);
+      documents.WritePlaces(i, {ids.data(), tiles.data(), offsets.data(), sources.data()}, shape);
       std::vector<Token> tokens(shape.tokens);
       std::vector<uint16_t> short_tokens(shape.tokens);
-      void* const to = shape.is_wide() ? static_cast<void*>(tokens.data()) : short_tokens.data();
-      documents.Write(i, {ids.data(), tiles.data(), offsets.data(), to}, shape);
+      for (uint32_t piece = 0; piece < BlockSource::PiecesOf(shape); ++piece) {
+        const size_t begin = size_t{piece} * BlockSource::kPiece;
+        void* const to = shape.is_wide() ? static_cast<void*>(tokens.data() + begin)
+                                         : short_tokens.data() + begin;
+        documents.WriteTokens(i, shape, piece, to);
+      }
       if (!shape.is_wide()) tokens.assign(short_tokens.begin(), short_tokens.end());
       const std::vector<uint64_t> wide(offsets.begin(), offsets.end());
       blocks.push_back(SetBlock::Build(ids, {wide, tokens}));

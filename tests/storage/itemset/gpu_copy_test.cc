@@ -164,9 +164,9 @@ TEST_F(GpuCopyTest, ASearchThatFindsNoMemoryIsTheCpus) {
   EXPECT_GT(gpu->refusals(), 0U);
 }
 
-// A group of 64 documents takes some 2 MiB on its way, and little when it is there.
+// A group of 64 documents takes some 3 MiB on its way, and little when it is there.
 TEST_F(GpuCopyTest, MemoryThatIsGivenBackIsForThoseThatLackedIt) {
-  const auto gpu = FakeItemGpu(state_, 3 * kMiB + 300'000, 0);
+  const auto gpu = FakeItemGpu(state_, 4 * kMiB + 300'000, 0);
   auto first = Make(*gpu);
   const auto second = Make(*gpu);
   for (DocumentId end = 64; first->Stats().on_gpu.lacking == 0; end += 64) {

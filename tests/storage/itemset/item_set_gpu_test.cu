@@ -135,7 +135,7 @@ TEST(GpuBytes, AreNoLessThanWhatDocumentsTake) {
     const test::Blocks blocks(of);
     std::vector<const SetBlock*> pointers;
     for (const SetBlock& block : blocks.blocks) pointers.push_back(&block);
-    const GpuBytes bytes = GpuBytesOf(pointers, 2);
+    const GpuBytes bytes = GpuBytesOf(pointers);
     // The least of a few: others on the GPU take memory, too.
     uint64_t taken = ~uint64_t{0};
     for (int i = 0; i < 3; ++i) {

@@ -1,0 +1,51 @@
+#include "kernels/setops/pack_tokens.h"
+
+#include <algorithm>
+
+namespace strata {
+namespace {
+
+// A loop that compilers make vectors of.
+template <typename From, typename To>
+[[gnu::always_inline]] inline Token Pack(const From* from, size_t count, To* to) {
+  From largest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    to[i] = static_cast<To>(from[i]);
+    largest = std::max(largest, from[i]);
+  }
+  return largest;
+}
+
+template <typename From, typename To>
+[[gnu::target("avx2")]] Token PackAvx2(const From* from, size_t count, To* to) {
+  return Pack(from, count, to);
+}
+template <typename From, typename To>
+[[gnu::target("avx512f,avx512bw,prefer-vector-width=512")]] Token PackAvx512(const From* from,
+                                                                             size_t count, To* to) {
+  return Pack(from, count, to);
+}
+template <typename From, typename To>
+Token PackPlain(const From* from, size_t count, To* to) {
+  return Pack(from, count, to);
+}
+
+template <typename From, typename To>
+Token PackFastest(std::span<const From> tokens, To* to) {
+  using Function = Token (*)(const From*, size_t, To*);
+  static const Function function = [] {
+    if (__builtin_cpu_supports("avx512bw") != 0) return &PackAvx512<From, To>;
+    if (__builtin_cpu_supports("avx2") != 0) return &PackAvx2<From, To>;
+    return &PackPlain<From, To>;
+  }();
+  return function(tokens.data(), tokens.size(), to);
+}
+
+}  // namespace
+
+Token PackTokens(std::span<const Token> tokens, uint16_t* to) { return PackFastest(tokens, to); }
+Token PackTokens(std::span<const uint16_t> tokens, uint16_t* to) { return PackFastest(tokens, to); }
+Token PackTokens(std::span<const Token> tokens, Token* to) { return PackFastest(tokens, to); }
+Token PackTokens(std::span<const uint16_t> tokens, Token* to) { return PackFastest(tokens, to); }
+
+}  // namespace strata
