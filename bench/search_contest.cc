@@ -53,15 +53,18 @@ Status Run(TokenSpread spread, size_t documents, size_t queries) {
                   for (const auto& query : asked)
                     lists.Add(std::vector<Token>(query.begin(), query.end()));
                 }));
-  STRATA_ASSIGN(const auto opened, GpuSets::Open(0, *source, *pool));
+  const bool scans = spread == TokenSpread::kZipf;
+  STRATA_ASSIGN(
+      const auto opened,
+      GpuSets::Open(0, *source, *pool, scans ? GpuEngines::kBoth : GpuEngines::kCounting));
   listing.join();
   const TimeNs indexed = RealClock().Now();
-  const GpuEngine engine =
-      spread == TokenSpread::kZipf ? GpuEngine::kScanning : GpuEngine::kCounting;
+  const GpuEngine engine = scans ? GpuEngine::kScanning : GpuEngine::kCounting;
   STRATA_ASSIGN(const auto answers, opened->Search(lists.view(), kGoal, {.engine = engine}));
   const TimeNs searched = RealClock().Now();
   std::vector<std::vector<int>> results(answers.size());
   for (size_t i = 0; i < answers.size(); ++i) {
+    results[i].reserve(answers[i].size());
     for (const Hit& hit : answers[i]) results[i].push_back(static_cast<int>(hit.id));
   }
   const TimeNs end = RealClock().Now();

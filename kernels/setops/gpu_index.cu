@@ -117,11 +117,13 @@ struct GpuIndex::Region {
   }
 };
 
-bool GpuIndex::HasWide() const { return std::ranges::any_of(shapes_, &BlockShape::is_wide); }
+bool GpuIndex::MayHaveTiles() const {
+  return wants_tiles_ && std::ranges::none_of(shapes_, &BlockShape::is_wide);
+}
 
 // Two allocations, what stays and what passes: each takes about as long as a large one.
 Status GpuIndex::PlanMemory(Passing& passing) {
-  const bool with_tiles = !HasWide();
+  const bool with_tiles = MayHaveTiles();
   Layout arena;
   Layout raw;
   size_t groups = 0;
@@ -398,7 +400,7 @@ Status GpuIndex::TryToMake(const BlockSource& source, WorkPool& pool, int device
     STRATA_TRY(sending.Run(pool, is_wide));
     sent_at_ = RealClock().Now();
     if (*is_wide) return {};
-    if (!HasWide()) {
+    if (MayHaveTiles()) {
       for (size_t i = 0; i < passing.slots; ++i) {
         STRATA_TRY(passing.Order(passing.streams[i], passing.copies));
       }

@@ -24,6 +24,8 @@ namespace strata::gpu_sets {
 
 class GpuIndex {
  public:
+  explicit GpuIndex(bool wants_tiles = true) : wants_tiles_(wants_tiles) {}
+
   // First: looks at the documents' lengths. Takes no GPU: a thread of the pool calls `meanwhile`
   // beside it, if there is such a thing.
   Status Look(const BlockSource& source, WorkPool& pool,
@@ -44,8 +46,8 @@ class GpuIndex {
   TimeNs made_at() const { return made_at_; }
   // On the GPU.
   const Block* of_blocks() const { return of_blocks_; }
-  // Whether there are tiles: all tokens are below SetBlock::kDirectTokens, and one of those numbers
-  // is no token.
+  // Whether there are tiles: they are wanted, all tokens are below SetBlock::kDirectTokens, and one
+  // of those numbers is no token.
   bool has_tiles() const { return ranked_ > 0; }
   uint32_t ranked() const { return ranked_; }  // tokens that a document has
   // On the GPU: by token its rank, for tokens that nobody has kNoRank.
@@ -62,13 +64,14 @@ class GpuIndex {
 
   Status LookAt(const BlockSource& source, WorkPool& pool, bool may_be_wide,
                 const std::function<void()>& meanwhile);
-  bool HasWide() const;
+  bool MayHaveTiles() const;
   Status TryToMake(const BlockSource& source, WorkPool& pool, int device, bool* is_wide);
   Status PlanMemory(Passing& passing);
   Status Invert(size_t block, const Passing& passing, size_t slot);
   Status Rank(const Passing& passing);
   Status MakeTiles(const Passing& passing);
 
+  bool wants_tiles_;
   size_t documents_ = 0;
   uint32_t longest_ = 0;
   bool ids_ascend_ = true;

@@ -594,10 +594,11 @@ Result<std::shared_ptr<GpuSearchRoom>> GpuSearchRoom::Make(int device) {
 }
 
 Result<std::unique_ptr<GpuSets>> GpuSets::Open(std::shared_ptr<GpuSearchRoom> room,
-                                               const BlockSource& documents, WorkPool& pool) {
+                                               const BlockSource& documents, WorkPool& pool,
+                                               GpuEngines engines) {
   const TimeNs begin = RealClock().Now();
   STRATA_TRY(CheckBlocks(documents));
-  gpu_sets::GpuIndex index;
+  gpu_sets::GpuIndex index(engines == GpuEngines::kBoth);
   STRATA_TRY(index.Look(documents, pool));
   auto made = std::make_unique<SetsOnGpu>(std::static_pointer_cast<SearchRoom>(std::move(room)),
                                           std::move(index));
@@ -606,7 +607,7 @@ Result<std::unique_ptr<GpuSets>> GpuSets::Open(std::shared_ptr<GpuSearchRoom> ro
 }
 
 Result<std::unique_ptr<GpuSets>> GpuSets::Open(int device, const BlockSource& documents,
-                                               WorkPool& pool) {
+                                               WorkPool& pool, GpuEngines engines) {
   const TimeNs begin = RealClock().Now();
   STRATA_TRY(CheckBlocks(documents));
   OpenSteps steps;
@@ -622,7 +623,7 @@ Result<std::unique_ptr<GpuSets>> GpuSets::Open(int device, const BlockSource& do
     steps.room = since();
     return {};
   };
-  gpu_sets::GpuIndex index;
+  gpu_sets::GpuIndex index(engines == GpuEngines::kBoth);
   Status started;
   const Status looked = index.Look(documents, pool, [&] { started = start(); });
   STRATA_TRY(started);

@@ -29,6 +29,8 @@
 namespace strata {
 
 enum class GpuEngine : uint8_t { kCounting, kScanning };
+// Those that documents are indexed for; counting alone takes half of the memory, and less time.
+enum class GpuEngines : uint8_t { kBoth, kCounting };
 
 struct GpuSearchMeans {
   GpuEngine engine = GpuEngine::kCounting;  // scanning only if it is there
@@ -83,11 +85,13 @@ class GpuSets {
   // pool's threads bring them into the form that it takes. They are not read later. kRefused: no
   // memory.
   static Result<std::unique_ptr<GpuSets>> Open(std::shared_ptr<GpuSearchRoom> room,
-                                               const BlockSource& documents, WorkPool& pool);
+                                               const BlockSource& documents, WorkPool& pool,
+                                               GpuEngines engines = GpuEngines::kBoth);
   // The same in a room of their own, which is made, and the process ready to use the GPU, while
   // documents are looked at. kNotFound: no such GPU.
   static Result<std::unique_ptr<GpuSets>> Open(int device, const BlockSource& documents,
-                                               WorkPool& pool);
+                                               WorkPool& pool,
+                                               GpuEngines engines = GpuEngines::kBoth);
   virtual ~GpuSets() = default;
 
   // The answer to each query, best first, as CountSearch and AppendStrangers give it. kInvalid: a
@@ -100,8 +104,8 @@ class GpuSets {
   Result<std::vector<std::vector<Hit>>> Search(const SetList& queries, const SearchGoal& goal) {
     return Search(queries, goal, {});
   }
-  // Whether the scanning engine is there: for documents whose tokens are all below
-  // SetBlock::kDirectTokens, and not all of these.
+  // Whether the scanning engine is there: if it was asked for, and for documents whose tokens are
+  // all below SetBlock::kDirectTokens, and not all of these.
   virtual bool scans() const = 0;
   // Of the last search.
   virtual Counts counts() const = 0;

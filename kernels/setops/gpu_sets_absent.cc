@@ -16,13 +16,13 @@ Status GpuSets::Prepare(int /*device*/) { return Absent(); }
 Result<std::shared_ptr<GpuSearchRoom>> GpuSearchRoom::Make(int /*device*/) { return Absent(); }
 
 Result<std::unique_ptr<GpuSets>> GpuSets::Open(std::shared_ptr<GpuSearchRoom> /*room*/,
-                                               const BlockSource& /*documents*/,
-                                               WorkPool& /*pool*/) {
+                                               const BlockSource& /*documents*/, WorkPool& /*pool*/,
+                                               GpuEngines /*engines*/) {
   return Absent();
 }
 
 Result<std::unique_ptr<GpuSets>> GpuSets::Open(int /*device*/, const BlockSource& /*documents*/,
-                                               WorkPool& /*pool*/) {
+                                               WorkPool& /*pool*/, GpuEngines /*engines*/) {
   return Absent();
 }
 

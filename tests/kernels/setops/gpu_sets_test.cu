@@ -138,6 +138,29 @@ TEST(GpuSets, OfManyTokensScansThemAll) {
   ExpectPlainAnswers(**opened, documents, queries, {.metric = SetMetric::kOverlapMax, .k = 5});
 }
 
+TEST(GpuSets, IndexedForCountingAloneCounts) {
+  STRATA_SKIP_BELOW_GPUS(1);
+  test::RandomSets random(9, test::Spread::kZipf, 3'000);
+  test::SearchCase of;
+  for (DocumentId id = 0; id < 500; ++id) {
+    of.documents.ids.push_back(id);
+    of.documents.sets.push_back(random.Draw(1 + id % 60));
+  }
+  of.block_size = 400;
+  const test::Blocks blocks(of);
+  const auto source = SourceOf(std::span(blocks.blocks));
+  ASSERT_TRUE(source.ok());
+  const auto opened = GpuSets::Open(0, **source, Pool(), GpuEngines::kCounting);
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  EXPECT_FALSE((*opened)->scans());
+  const auto with_tiles = Open(blocks.blocks);
+  ASSERT_TRUE(with_tiles.ok());
+  EXPECT_LT((*opened)->bytes(), (*with_tiles)->bytes());
+  const std::vector<test::Tokens> queries(of.documents.sets.begin(),
+                                          of.documents.sets.begin() + 20);
+  ExpectPlainAnswers(**opened, of.documents, queries, {.metric = SetMetric::kDice, .k = 10});
+}
+
 TEST(GpuSets, OfLongDocumentsCountsShortQueries) {
   STRATA_SKIP_BELOW_GPUS(1);
   test::Documents documents;
