@@ -14,6 +14,7 @@
 #include "bench/measure.h"
 #include "bench/set_documents.h"
 #include "kernels/setops/count_search.h"
+#include "kernels/setops/gpu_index.cuh"
 #include "kernels/setops/gpu_sets.h"
 #include "kernels/setops/strangers.h"
 
@@ -64,6 +65,7 @@ class GpuSearch {
     STRATA_ASSIGN(const std::vector<SetBlock> blocks, drawn.Blocks());
     Add("index (CPU)", Milliseconds(begin));
     STRATA_ASSIGN(const FlatDocuments flat, drawn.Flat());
+    STRATA_TRY(MeasureIndex(flat));
     STRATA_TRY(MeasureWhole(flat, drawn.queries()));
     STRATA_ASSIGN(const auto source, SourceOf(flat.view()));
     STRATA_ASSIGN(const auto sets, GpuSets::Open(0, *source, *pool_));
@@ -92,6 +94,22 @@ class GpuSearch {
       figure.recorded = true;
     }
     figures_.push_back(std::move(figure));
+  }
+
+  // Of documents whose tokens are on the GPU.
+  Status MeasureIndex(const FlatDocuments& flat) {
+    constexpr int kMade = 5;
+    std::vector<double> made;
+    for (int time = 0; time < kMade; ++time) {
+      STRATA_ASSIGN(const auto source, SourceOf(flat.view()));
+      gpu_sets::GpuIndex index;
+      TimeNs alone = 0;
+      STRATA_TRY(index.Look(*source, *pool_));
+      STRATA_TRY(index.Make(*source, *pool_, 0, &alone));
+      made.push_back(static_cast<double>(alone) / 1e6);
+    }
+    Add("index alone (GPU)", Median(made));
+    return {};
   }
 
   // From arrays of the host to an index on the GPU, and on to answers.

@@ -31,7 +31,9 @@ class GpuIndex {
   Status Look(const BlockSource& source, WorkPool& pool,
               const std::function<void()>& meanwhile = {});
   // Then, once; of the current device. What kernels read is there when it returns.
-  Status Make(const BlockSource& source, WorkPool& pool, int device);
+  // `alone`, if it is asked for, is what it takes to make the index a second time, of documents
+  // that are on the GPU as they came.
+  Status Make(const BlockSource& source, WorkPool& pool, int device, TimeNs* alone = nullptr);
 
   size_t blocks() const { return shapes_.size(); }
   size_t documents() const { return documents_; }
@@ -65,9 +67,14 @@ class GpuIndex {
   Status LookAt(const BlockSource& source, WorkPool& pool, bool may_be_wide,
                 const std::function<void()>& meanwhile);
   bool MayHaveTiles() const;
-  Status TryToMake(const BlockSource& source, WorkPool& pool, int device, bool* is_wide);
+  Status TryToMake(const BlockSource& source, WorkPool& pool, int device, bool* is_wide,
+                   TimeNs* alone);
+  Status MakeAgain(const Passing& passing);
+  Status CountNone(const Passing& passing);
   Status PlanMemory(Passing& passing);
   Status Invert(size_t block, const Passing& passing, size_t slot);
+  Status EnqueueTiles(const Passing& passing);
+  Status Await(const Passing& passing) const;
   Status Rank(const Passing& passing);
   Status MakeTiles(const Passing& passing);
 

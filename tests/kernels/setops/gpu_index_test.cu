@@ -151,7 +151,9 @@ TEST(GpuIndex, OfShortTokensIsThatOfTheCpu) {
     ASSERT_TRUE(pool.ok());
     GpuIndex index;
     ASSERT_TRUE(index.Look(source, **pool).ok());
-    ASSERT_TRUE(index.Make(source, **pool, 0).ok());
+    TimeNs alone = 0;
+    ASSERT_TRUE(index.Make(source, **pool, 0, &alone).ok());
+    EXPECT_GT(alone, 0);
     EXPECT_TRUE(index.ids_ascend());
     for (size_t b = 0; b < 2; ++b) {
       ExpectSame(Fetch(index.of_blocks() + b, 1)[0], blocks.blocks[b]);
