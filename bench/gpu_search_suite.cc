@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/clock.h"
@@ -155,11 +157,14 @@ class GpuSearch {
   std::vector<Figure> figures_;
 };
 
-// A process of its own, as the contest's programs are.
+// A process of its own, as the contest's programs are, of the program that lies beside this one.
 Result<std::vector<Figure>> RunContest(const std::string& name, const std::string& arguments) {
-  const std::string command = fmt::format("{} {}", STRATA_BENCH_CONTEST, arguments);
+  std::error_code error;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const std::string command =
+      fmt::format("'{}' {}", (folder / "strata-bench-search-contest").string(), arguments);
   FILE* const output = popen(command.c_str(), "r");
-  if (output == nullptr) return Failed(fmt::format("{} does not start", STRATA_BENCH_CONTEST));
+  if (output == nullptr) return Failed(fmt::format("{} does not start", command));
   constexpr double kPublished = 827;  // baidu_topk v7 on an H200
   std::vector<Figure> figures;
   double ms = 0;
