@@ -223,17 +223,18 @@ __device__ uint32_t FindBest(const Selection& of, SelectMemory& shared, uint32_t
 __device__ void Keep(const Selection& of, uint32_t kept, const SelectMemory& shared,
                      const uint32_t* numbers, Candidate* moved) {
   const auto key = static_cast<uint32_t>(shared.rank.prefix);
+  // The last of those that are least alike: they are as alike as one another, but not the same two
+  // numbers, which several threads would mix.
+  __shared__ uint32_t worst;
+  if (threadIdx.x == 0) worst = 0;
   for (uint32_t i = threadIdx.x; i < kept; i += kSelectThreads) {
     moved[i] = of.candidates[numbers[i]];
   }
   __syncthreads();
-  // Any of those that are least alike: they are as alike as one another, but not the same two
-  // numbers, which several threads would mix.
-  __shared__ uint32_t worst;
   for (uint32_t i = threadIdx.x; i < kept; i += kSelectThreads) {
     of.candidates[i] = moved[i];
     const Fraction similarity = of.SimilarityTo(moved[i]);
-    if (KeyOf(of.job.metric, similarity) == key) worst = i;
+    if (KeyOf(of.job.metric, similarity) == key) atomicMax(&worst, i);
   }
   __syncthreads();
   if (threadIdx.x == 0) of.job.found[of.query] = kept;
