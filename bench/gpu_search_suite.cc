@@ -158,6 +158,7 @@ class GpuSearch {
 };
 
 // A process of its own, as the contest's programs are, of the program that lies beside this one.
+// As this one holds the GPU meanwhile, CUDA's driver is there in a tenth of the time.
 Result<std::vector<Figure>> RunContest(const std::string& name, const std::string& arguments) {
   std::error_code error;
   const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
@@ -171,11 +172,13 @@ Result<std::vector<Figure>> RunContest(const std::string& name, const std::strin
   char what[64];
   while (fscanf(output, "%lf %63[^\n]", &ms, what) == 2) {
     const bool is_all = std::string_view(what) == "all";
-    Figure figure{
-        .name = fmt::format("{} {}", is_all ? "contest clock" : fmt::format("- {}", what), name),
-        .unit = "ms",
-        .more_is_better = false,
-        .ours = ms};
+    Figure figure{.name = fmt::format("{} {}",
+                                      is_all ? "contest clock, beside this process on the GPU"
+                                             : fmt::format("- {}", what),
+                                      name),
+                  .unit = "ms",
+                  .more_is_better = false,
+                  .ours = ms};
     if (is_all) {
       figure.peer = "baidu_topk v7";
       figure.peer_value = kPublished;
