@@ -48,7 +48,7 @@ Result<std::unique_ptr<NpyNumbers>> NpyNumbers::Open(Disk& disk, const std::stri
   if (made->width_ == 0) {
     return Invalid(
         fmt::format("{}: expected whole numbers ('<i4', '<u4', '<i8', ...), found '{}': "
-                    "save x.astype('int64')",
+                    "save x.astype('<i8'), or '<u8'",
                     path, ShownBytes(header.kind, 8)));
   }
   if (!header.is_row_major) {

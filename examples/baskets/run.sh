@@ -26,6 +26,7 @@ awk 'BEGIN {
   }
 }' > baskets.txt
 
+: > server.log
 "$bin/strata-server" --port=0 --data="$folder/data" > server.log 2>&1 &
 server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$folder"' EXIT

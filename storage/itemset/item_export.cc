@@ -148,6 +148,12 @@ Result<std::unique_ptr<ItemExporter>> ItemExporter::Begin(
     STRATA_TRY(WriteFileAtomically(disk, PathOf(folder, kUnfinished),
                                    "an export that has not ended; what is here may be replaced\n"));
   }
+  Result<std::unique_ptr<FileLock>> lock = FileLock::Take(PathOf(folder, kUnfinished));
+  if (!lock.ok()) {
+    return lock.status().Prefixed(
+        fmt::format("{}: expected no other export to be written there", folder));
+  }
+  made->lock_ = std::move(*lock);
   // It may have come just before the other one was to go.
   const Status gone = disk.Remove(PathOf(folder, format::kItemExportName));
   if (!gone.ok() && gone.code() != StatusCode::kNotFound) return gone;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/disk.h"
+#include "base/file_lock.h"
 #include "base/status.h"
 #include "proto/format/item_export.h"
 #include "storage/itemset/document.h"
@@ -25,7 +26,8 @@ constexpr const char* kExportedAttributes = "attributes.npy";  // i64, a row eac
 // be written in its place.
 class ItemExporter {
  public:
-  // kRefused: there is something in the folder that is no unfinished export.
+  // kRefused: there is something in the folder that is no unfinished export, or one is being
+  // written there.
   static Result<std::unique_ptr<ItemExporter>> Begin(Disk& disk, const std::string& folder,
                                                      const std::string& collection,
                                                      const std::vector<std::string>& attributes);
@@ -44,6 +46,7 @@ class ItemExporter {
   Disk& disk_;
   const std::string folder_;
   format::ItemExport manifest_;
+  std::unique_ptr<FileLock> lock_;              // of the file that says that this has not ended
   std::vector<std::unique_ptr<Array>> arrays_;  // tokens, offsets, ids, attributes if any
 };
 

@@ -272,6 +272,14 @@ Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
     return Invalid(fmt::format("{}: expected a folder with a file for each set, found none{}", path,
                                hidden > 0 ? " but hidden ones" : ""));
   }
+  const auto array =
+      std::ranges::find_if(*names, [](const std::string& name) { return name.ends_with(".npy"); });
+  if (array != names->end()) {
+    return Invalid(fmt::format(
+        "{}: expected a folder with a file of text for each set, found {}: name the array itself, "
+        "as {}/tokens.npy --offsets {}/offsets.npy; an export is whole with its collection.json",
+        path, ShownBytes(*array, 60), path, path));
+  }
   return std::unique_ptr<SetReader>(std::make_unique<FolderSets>(disk, path, std::move(*names)));
 }
 

@@ -153,7 +153,9 @@ Status RunCollectionDrop(const Request& request, std::string* out) {
         "this drops collection '{}' with all its documents; to do it, add --yes", name));
   }
   STRATA_ASSIGN(const auto store, ConnectStore(request));
-  STRATA_TRY(Collections(*store).Drop(name));
+  const Status dropped = Collections(*store).Drop(name);
+  if (dropped.code() == StatusCode::kNotFound) return NoCollection(name);
+  STRATA_TRY(dropped);
   *out = IsJson(request) ? JsonLine({{"dropped", name}})
                          : fmt::format("dropped collection {}\n", name);
   return {};

@@ -97,6 +97,16 @@ TEST_F(ItemExportTest, OneThatHasNotEndedIsNoneAndIsBegunAnew) {
   EXPECT_TRUE(CheckItemExport(RealDisk(), path_).ok());
 }
 
+TEST_F(ItemExportTest, TwoAtOnceIntoOneFolderAreRefused) {
+  const auto exporter = ItemExporter::Begin(RealDisk(), path_, "c", {"price"});
+  ASSERT_TRUE(exporter.ok() && (*exporter)->Add(kDocuments).ok());
+  const Status second = Export(kDocuments, {"price"});
+  EXPECT_EQ(second.code(), StatusCode::kRefused);
+  EXPECT_THAT(std::string(second.message()), HasSubstr("expected no other export to be written"));
+  ASSERT_TRUE((*exporter)->Finish(true).ok());
+  EXPECT_TRUE(CheckItemExport(RealDisk(), path_).ok());
+}
+
 TEST_F(ItemExportTest, EveryByteThatChangedIsFound) {
   ASSERT_TRUE(Export(kDocuments, {"price"}).ok());
   for (const char* name : {"tokens.npy", "offsets.npy", "ids.npy", "attributes.npy"}) {
