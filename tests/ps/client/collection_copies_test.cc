@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <thread>
 
 #include "ps/client/collections.h"
 #include "tests/ps/client/collection_reference.h"
@@ -113,32 +112,7 @@ TEST(CollectionCopiesTest, ASearchSeesWhatWasAcknowledgedBeforeIt) {
   AwaitCopies(collections, 2);
   AwaitSearchesAtCopies(collections);
   const uint64_t before = StatsOf(collections).copy_queries;
-  {
-    std::vector<std::jthread> threads;
-    for (Token thread = 0; thread < 4; ++thread) {
-      threads.emplace_back([&collections, thread] {
-        SetLists query;
-        query.Add(std::vector<Token>{thread, 100 + thread});
-        const SearchGoal goal{
-            .metric = SetMetric::kOverlap, .k = SearchGoal::kAll, .at_least = {2, 1}};
-        for (DocumentId i = 0; i < 100; ++i) {
-          const DocumentId id = i * 4 + thread;
-          const std::vector<Document> one = {
-              {.id = id, .tokens = {thread, 100 + thread}, .attributes = {}}};
-          ASSERT_TRUE(collections.Upsert("c", one).ok());
-          const auto found = collections.Search("c", query.view(), goal);
-          ASSERT_TRUE(found.ok()) << found.status().ToString();
-          ASSERT_EQ((*found)[0].size(), i / 2 + 1 + i % 2);
-          ASSERT_EQ((*found)[0].back().id, id);
-          if (i % 2 == 0) continue;
-          ASSERT_TRUE(collections.Delete("c", std::vector{id}).ok());
-          const auto later = collections.Search("c", query.view(), goal);
-          ASSERT_TRUE(later.ok()) << later.status().ToString();
-          ASSERT_EQ((*later)[0].size(), i / 2 + 1);
-        }
-      });
-    }
-  }
+  ExpectOwnChangesAreSeen(collections, 100);
   EXPECT_GT(StatsOf(collections).copy_queries, before + 400);
 }
 

@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "ps/client/collections.h"
@@ -132,5 +133,34 @@ class DurableServers {
   std::array<uint16_t, 2> ports_ = {};
   std::array<std::unique_ptr<Server>, 2> servers_;
 };
+
+// Four threads put documents in, half of which they delete again, `each` of them; each thread sees
+// its own changes as soon as they have returned, while others change and search.
+inline void ExpectOwnChangesAreSeen(Collections& collections, DocumentId each) {
+  std::vector<std::jthread> threads;
+  for (Token thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&collections, each, thread] {
+      SetLists query;
+      query.Add(std::vector<Token>{thread, 100 + thread});
+      const SearchGoal goal{
+          .metric = SetMetric::kOverlap, .k = SearchGoal::kAll, .at_least = {2, 1}};
+      for (DocumentId i = 0; i < each; ++i) {
+        const DocumentId id = i * 4 + thread;
+        const std::vector<Document> one = {
+            {.id = id, .tokens = {thread, 100 + thread}, .attributes = {}}};
+        ASSERT_TRUE(collections.Upsert("c", one).ok());
+        const auto found = collections.Search("c", query.view(), goal);
+        ASSERT_TRUE(found.ok()) << found.status().ToString();
+        ASSERT_EQ((*found)[0].size(), i / 2 + 1 + i % 2);
+        ASSERT_EQ((*found)[0].back().id, id);
+        if (i % 2 == 0) continue;
+        ASSERT_TRUE(collections.Delete("c", std::vector{id}).ok());
+        const auto later = collections.Search("c", query.view(), goal);
+        ASSERT_TRUE(later.ok()) << later.status().ToString();
+        ASSERT_EQ((*later)[0].size(), i / 2 + 1);
+      }
+    });
+  }
+}
 
 }  // namespace strata

@@ -7,7 +7,6 @@
 #include <array>
 #include <map>
 #include <random>
-#include <thread>
 
 #include "tests/ps/client/collection_reference.h"
 
@@ -235,30 +234,7 @@ TEST(Collections, ASearchSeesWhatWasAcknowledgedBeforeIt) {
   const auto store = servers.Connect();
   Collections collections(*store);
   ASSERT_TRUE(collections.Create({.name = "c", .attributes = {}}).ok());
-  std::vector<std::jthread> threads;
-  for (Token thread = 0; thread < 4; ++thread) {
-    threads.emplace_back([&collections, thread] {
-      SetLists query;
-      query.Add(std::vector<Token>{thread, 100 + thread});
-      const SearchGoal goal{
-          .metric = SetMetric::kOverlap, .k = SearchGoal::kAll, .at_least = {2, 1}};
-      for (DocumentId i = 0; i < 60; ++i) {
-        const DocumentId id = i * 4 + thread;
-        const std::vector<Document> one = {
-            {.id = id, .tokens = {thread, 100 + thread}, .attributes = {}}};
-        ASSERT_TRUE(collections.Upsert("c", one).ok());
-        const auto found = collections.Search("c", query.view(), goal);
-        ASSERT_TRUE(found.ok()) << found.status().ToString();
-        ASSERT_EQ((*found)[0].size(), i / 2 + 1 + i % 2);
-        ASSERT_EQ((*found)[0].back().id, id);
-        if (i % 2 == 0) continue;
-        ASSERT_TRUE(collections.Delete("c", std::vector{id}).ok());
-        const auto later = collections.Search("c", query.view(), goal);
-        ASSERT_TRUE(later.ok()) << later.status().ToString();
-        ASSERT_EQ((*later)[0].size(), i / 2 + 1);
-      }
-    });
-  }
+  ExpectOwnChangesAreSeen(collections, 60);
 }
 
 TEST(Collections, ComeBackWithTheServersAndAClientGoesOn) {

@@ -53,12 +53,16 @@ TEST_F(GpuTablesTest, RefusesAGpuThatHasNoMemoryForRows) {
     (void)cudaGetLastError();
     GTEST_SKIP() << "somebody else has taken some";
   }
+  ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+  const bool is_full = free >> 20 == kLeft >> 20;
   const Status refused = GpuTables::Open({.ordinal = 0}).status();
   ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
   EXPECT_EQ(cudaFree(more), cudaSuccess);
-  if (free > kLeft) GTEST_SKIP() << "somebody else has given some back";
+  // Another process on this GPU may take and give back memory meanwhile: it is not as it was
+  // filled.
+  if (!is_full || free > kLeft) GTEST_SKIP() << "somebody else has taken some, or given some back";
   EXPECT_EQ(refused.code(), StatusCode::kFailed) << refused.ToString();
-  EXPECT_NE(refused.message().find("rows take 32.0 MiB at least, there are "), std::string::npos)
+  EXPECT_NE(refused.message().find("there are 17.0 MiB for them: 20.0 MiB of "), std::string::npos)
       << refused.ToString();
 }
 

@@ -431,6 +431,14 @@ std::string TreeDataset::WhereIs(size_t row) const {
   return fmt::format("{}{}row {}", path, path.empty() ? "" : ": ", rows_before + row + 1);
 }
 
+Status TreeDataset::CheckLabels(const std::function<bool(float)>& fits,
+                                const std::string& needs) const {
+  const auto wrong = std::ranges::find_if_not(labels, fits);
+  if (wrong == labels.end()) return {};
+  return Invalid(fmt::format("{}: {}, found {}",
+                             WhereIs(static_cast<size_t>(wrong - labels.begin())), needs, *wrong));
+}
+
 Result<TreeDataset> LoadTreeDataset(Disk& disk, RowSource& source, const std::string& path,
                                     const DatasetOptions& options,
                                     std::shared_ptr<const FeatureBinning> features,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -53,6 +54,8 @@ struct TreeDataset {
   uint64_t all_rows() const { return share.all_rows(rows()); }
   // "rows.csv: row 4", for messages: rows of data, from 1 on.
   std::string WhereIs(size_t row) const;
+  // kInvalid names the first row whose label does not fit: "WhereIs: `needs`, found LABEL".
+  Status CheckLabels(const std::function<bool(float)>& fits, const std::string& needs) const;
 };
 
 struct DatasetOptions {

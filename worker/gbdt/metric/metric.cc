@@ -30,11 +30,7 @@ Status CheckLabels(const std::string& name, const TreeParameters& p, const TreeD
   } else {
     return {};
   }
-  const auto wrong = std::ranges::find_if_not(data.labels, fits);
-  if (wrong == data.labels.end()) return {};
-  return Invalid(fmt::format("{}: metric = {} needs {}, found {}",
-                             data.WhereIs(static_cast<size_t>(wrong - data.labels.begin())), name,
-                             expected, *wrong));
+  return data.CheckLabels(fits, fmt::format("metric = {} needs {}", name, expected));
 }
 
 // Of cross_entropy_lambda: its scores say intensities, its weights too.

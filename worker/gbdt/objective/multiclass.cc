@@ -105,14 +105,12 @@ class Multiclass : public TreeObjective {
 
 Result<std::unique_ptr<TreeObjective>> MakeMulticlassObjective(const TreeParameters& p,
                                                                const TreeDataset& data) {
-  for (size_t row = 0; row < data.rows(); ++row) {
-    const float label = data.labels[row];
-    if (label >= 0 && label < static_cast<float>(p.num_class) && label == std::floor(label))
-      continue;
-    return Invalid(
-        fmt::format("{}: objective = {} needs whole labels from 0 to {} (num_class - 1), found {}",
-                    data.WhereIs(row), p.objective, p.num_class - 1, label));
-  }
+  const auto is_class = [classes = static_cast<float>(p.num_class)](float label) {
+    return label >= 0 && label < classes && label == std::floor(label);
+  };
+  STRATA_TRY(data.CheckLabels(
+      is_class, fmt::format("objective = {} needs whole labels from 0 to {} (num_class - 1)",
+                            p.objective, p.num_class - 1)));
   return std::unique_ptr<TreeObjective>(std::make_unique<Multiclass>(p, data));
 }
 

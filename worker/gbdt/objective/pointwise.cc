@@ -185,12 +185,7 @@ loss::BinaryLogistic BinaryLossOf(const TreeParameters& p, const TreeDataset& da
 
 Status CheckLabels(const TreeDataset& data, const std::string& objective,
                    const std::function<bool(float)>& fits, const char* expected) {
-  for (size_t row = 0; row < data.rows(); ++row) {
-    if (fits(data.labels[row])) continue;
-    return Invalid(fmt::format("{}: objective = {} needs labels {}, found {}", data.WhereIs(row),
-                               objective, expected, data.labels[row]));
-  }
-  return {};
+  return data.CheckLabels(fits, fmt::format("objective = {} needs labels {}", objective, expected));
 }
 
 Status CheckBothClasses(const TreeDataset& data) {
