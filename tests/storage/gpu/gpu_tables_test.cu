@@ -1,4 +1,5 @@
 // The GPUs of a server: what they are asked for, and what happens when one fails.
+#include "base/human_text.h"
 #include "storage/gpu/device_pool.h"
 #include "storage/gpu/gpu_tables.h"
 #include "storage/gpu/pinned_pool.h"
@@ -53,17 +54,17 @@ TEST_F(GpuTablesTest, RefusesAGpuThatHasNoMemoryForRows) {
     (void)cudaGetLastError();
     GTEST_SKIP() << "somebody else has taken some";
   }
-  ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
-  const bool is_full = free >> 20 == kLeft >> 20;
+  size_t left = 0;  // about kLeft: drivers give memory in pieces of their own
+  ASSERT_EQ(cudaMemGetInfo(&left, &total), cudaSuccess);
   const Status refused = GpuTables::Open({.ordinal = 0}).status();
   ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
   EXPECT_EQ(cudaFree(more), cudaSuccess);
-  // Another process on this GPU may take and give back memory meanwhile: it is not as it was
-  // filled.
-  if (!is_full || free > kLeft) GTEST_SKIP() << "somebody else has taken some, or given some back";
+  if (free > left) GTEST_SKIP() << "somebody else has given some back";
+  EXPECT_LE(left, kLeft);
   EXPECT_EQ(refused.code(), StatusCode::kFailed) << refused.ToString();
-  EXPECT_NE(refused.message().find("there are 17.0 MiB for them: 20.0 MiB of "), std::string::npos)
-      << refused.ToString();
+  const std::string expected =
+      "there are " + HumanBytes(left / 100 * 85) + " for them: " + HumanBytes(left) + " of ";
+  EXPECT_NE(refused.message().find(expected), std::string::npos) << refused.ToString();
 }
 
 TEST_F(GpuTablesTest, LanesShareTheGpusInTurns) {
