@@ -19,8 +19,9 @@ class DeviceMemory {
 
   // Once; kRefused: there is not so much.
   Status Make(size_t count, const char* what) {
+    STRATA_TRY(FromAllocation(cudaMalloc(&data_, std::max<size_t>(count, 1) * sizeof(T)), what));
     count_ = count;
-    return FromAllocation(cudaMalloc(&data_, std::max<size_t>(count, 1) * sizeof(T)), what);
+    return {};
   }
   // From the value number `begin` on.
   Status Set(std::span<const T> values, cudaStream_t stream, size_t begin = 0) {

@@ -216,8 +216,9 @@ class SetsOnGpu final : public GpuSets {
       return Invalid(
           fmt::format("a filter of {} blocks; the GPU has {}", allowed.size(), index_.blocks()));
     }
-    STRATA_TRY(room_->FitFilter(index_.blocks() * kBlockBits));
-    const auto words = room_->allowed_on_host->values();
+    const size_t count = index_.blocks() * kBlockBits;
+    STRATA_TRY(room_->FitFilter(count));
+    const auto words = room_->allowed_on_host->values().first(count);
     std::fill(words.begin(), words.end(), ~0U);
     for (size_t i = 0; i < allowed.size(); ++i) {
       if (allowed[i].empty()) continue;
