@@ -56,8 +56,9 @@ std::vector<Hit> TopHits::Take() {
   // What was offered before the threshold rose, or by a bound that is not this one, goes.
   std::erase_if(hits_, [&](const Candidate& c) { return IsLess(c.similarity, goal_.at_least); });
   const size_t count = std::min(goal_.k, hits_.size());
-  std::partial_sort(hits_.begin(), hits_.begin() + static_cast<ptrdiff_t>(count), hits_.end(),
-                    IsBetter);
+  const auto end = hits_.begin() + static_cast<ptrdiff_t>(count);
+  std::nth_element(hits_.begin(), end, hits_.end(), IsBetter);
+  std::sort(hits_.begin(), end, IsBetter);
   std::vector<Hit> answer(count);
   for (size_t i = 0; i < count; ++i) answer[i] = hits_[i].hit;
   return answer;
