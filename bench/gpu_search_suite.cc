@@ -1,9 +1,10 @@
-// Suite "search" on a GPU: exact top-K of documents that are all in its memory.
+// Suite "search" on a GPU: exact top-K of documents that are all in its memory, and of collections.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string_view>
 #include <system_error>
@@ -12,6 +13,7 @@
 #include "base/clock.h"
 #include "base/work_pool.h"
 #include "bench/figure.h"
+#include "bench/gpu_collection.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/set_documents.h"
@@ -202,6 +204,7 @@ std::vector<Case> Cases(bool /*all*/) {
                        return RunContest(name, fmt::format("{} {} {}", of, kDocuments, kQueries));
                      }});
   }
+  std::ranges::move(GpuCollectionCases(), std::back_inserter(cases));
   return cases;
 }
 
