@@ -334,11 +334,15 @@ Result<std::vector<std::vector<Hit>>> ItemSet::SearchTogether(std::span<const It
   }
   first.CountQueries(all_reports, queries.size());
   if (reports != nullptr) std::ranges::move(all_reports, std::back_inserter(*reports));
-  std::vector<std::vector<Hit>> merged;
-  for (size_t i = 0; i < queries.size(); ++i) {
-    merged.push_back(answers[i].size() == 1 ? std::move(answers[i][0])
-                                            : MergeAnswers(answers[i], goal, lengths[i]));
-  }
+  std::vector<std::vector<Hit>> merged(queries.size());
+  constexpr size_t kMergedAtOnce = 64;  // queries
+  first.options_.means.pool->RunPieces(
+      queries.size(), kMergedAtOnce, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) {
+          merged[i] = answers[i].size() == 1 ? std::move(answers[i][0])
+                                             : MergeAnswers(answers[i], goal, lengths[i]);
+        }
+      });
   return merged;
 }
 
