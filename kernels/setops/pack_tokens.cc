@@ -5,6 +5,12 @@
 namespace strata {
 namespace {
 
+#ifdef __clang__  // knows no width to prefer
+#define STRATA_AVX512 "avx512f,avx512bw"
+#else
+#define STRATA_AVX512 "avx512f,avx512bw,prefer-vector-width=512"
+#endif
+
 // A loop that compilers make vectors of.
 template <typename From, typename To>
 [[gnu::always_inline]] inline Token Pack(const From* from, size_t count, To* to) {
@@ -21,8 +27,7 @@ template <typename From, typename To>
   return Pack(from, count, to);
 }
 template <typename From, typename To>
-[[gnu::target("avx512f,avx512bw,prefer-vector-width=512")]] Token PackAvx512(const From* from,
-                                                                             size_t count, To* to) {
+[[gnu::target(STRATA_AVX512)]] Token PackAvx512(const From* from, size_t count, To* to) {
   return Pack(from, count, to);
 }
 template <typename From, typename To>
