@@ -69,8 +69,9 @@ Result<NpyHeader> ReadNpyHeader(const File& file, const std::string& path) {
   STRATA_ASSIGN(const size_t read, file.ReadAt(0, start));
   constexpr char kMagic[] = "\x93NUMPY";
   if (read < 12 || std::memcmp(start.data(), kMagic, 6) != 0) {
-    return Invalid(
-        fmt::format("{}: no NumPy array: expected a file that begins with \\x93NUMPY", path));
+    return Invalid(fmt::format(
+        "{}: no NumPy array: expected a file that begins with \\x93NUMPY; numpy.save writes one",
+        path));
   }
   const bool is_v1 = start[6] == std::byte{1};
   const size_t header_begin = is_v1 ? 10 : 12;
@@ -81,7 +82,11 @@ Result<NpyHeader> ReadNpyHeader(const File& file, const std::string& path) {
   }
   std::vector<std::byte> bytes(header_bytes);
   STRATA_ASSIGN(const size_t got, file.ReadAt(header_begin, bytes));
-  if (got < header_bytes) return Invalid(fmt::format("{}: the file is cut in its header", path));
+  if (got < header_bytes) {
+    return Invalid(fmt::format(
+        "{}: the file is cut in its header: expected {} bytes of it, found {}; write it again",
+        path, header_bytes, got));
+  }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   NpyHeader header;
   header.begin = header_begin + header_bytes;

@@ -60,6 +60,11 @@ Result<std::unique_ptr<NpyNumbers>> NpyNumbers::Open(Disk& disk, const std::stri
                                Counted(dimensions, "dimension"),
                                Counted(header.shape.size(), "dimension"), advice));
   }
+  // Else a file of a few bytes would have any number of rows.
+  if (made->rows() > 0 && made->columns() == 0) {
+    return Invalid(fmt::format("{}: expected rows of one number or more, found shape {}", path,
+                               header.ShapeText()));
+  }
   STRATA_ASSIGN(const uint64_t size, made->file_->Size());
   const Result<uint64_t> elements = header.Elements();
   if (!elements.ok()) return elements.status().Prefixed(path);
@@ -67,7 +72,7 @@ Result<std::unique_ptr<NpyNumbers>> NpyNumbers::Open(Disk& disk, const std::stri
   if (*elements > bytes / made->width_ || *elements * made->width_ != bytes) {
     return Invalid(
         fmt::format("{}: expected {} elements of {} bytes behind its header, found {} "
-                    "bytes",
+                    "bytes: write it again, it is cut or has more than it says",
                     path, *elements, made->width_, bytes));
   }
   return made;

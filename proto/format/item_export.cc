@@ -32,7 +32,7 @@ Result<ItemExport> DecodeItemExport(std::string_view bytes, const std::string& p
   if (!root.is_object() || !root.contains(kVersionMember)) {
     return Invalid(
         fmt::format("{}: expected JSON with \"{}\", the manifest of an export; found "
-                    "something else",
+                    "something else: name a folder that collection export wrote",
                     path, kVersionMember));
   }
   Members members(root, path);

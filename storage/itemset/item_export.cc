@@ -30,7 +30,7 @@ bool Has(Disk& disk, const std::string& path) { return disk.OpenToRead(path).ok(
 // The digest of what stands behind the header.
 Result<format::Digest> DigestOfArray(const File& file, uint64_t begin, uint64_t end) {
   format::Digester digester;
-  std::vector<std::byte> piece(kPieceBytes);
+  std::vector<std::byte> piece(std::min<uint64_t>(kPieceBytes, end - begin));
   while (begin < end) {
     const auto wanted = std::span(piece).first(std::min<uint64_t>(piece.size(), end - begin));
     STRATA_ASSIGN(const size_t got, file.ReadAt(begin, wanted));
@@ -68,7 +68,7 @@ Status CheckArray(Disk& disk, const std::string& path, const Expected& expected,
   if (size != written.bytes || header->kind != expected.kind || header->shape != expected.shape) {
     return Corrupt(fmt::format(
         "{}: expected {} bytes of an array '{}' {}, as {} says; found {} "
-        "bytes, '{}' {}",
+        "bytes, '{}' {}: take another export, or export again",
         path, written.bytes, expected.kind, NpyShapeText(expected.shape), format::kItemExportName,
         size, ShownBytes(header->kind, 8), header->ShapeText()));
   }
@@ -77,7 +77,7 @@ Status CheckArray(Disk& disk, const std::string& path, const Expected& expected,
   if (*digest == written.digest) return {};
   return Corrupt(
       fmt::format("{}: expected checksum {}, as {} says; found {}: it is not as it was "
-                  "written",
+                  "written; take another export, or export again",
                   path, format::DigestText(written.digest), format::kItemExportName,
                   format::DigestText(*digest)));
 }

@@ -139,6 +139,15 @@ class FolderSets : public SetReader {
   size_t next_ = 0;
 };
 
+std::string PlaceOf(const std::string& path, uint64_t row) {
+  return fmt::format("{}, row {}", path, row);
+}
+
+Status CheckRow(size_t tokens, const std::string& path, uint64_t row) {
+  const Status fits = CheckLength(tokens);
+  return fits.ok() ? fits : fits.Prefixed(PlaceOf(path, row));
+}
+
 // `row`, or the set of a CSR pair; numbers below 0 are left out where rows are filled up with them.
 Result<TokenSet> SetOf(const std::vector<int64_t>& numbers, bool filled, const std::string& path,
                        uint64_t row) {
@@ -146,12 +155,12 @@ Result<TokenSet> SetOf(const std::vector<int64_t>& numbers, bool filled, const s
   for (const int64_t number : numbers) {
     if (filled && number < 0) continue;
     if (number < 0 || number > kTokenMax) {
-      return Invalid(fmt::format("{}, row {}: expected tokens from 0 to {}, found {}", path, row,
+      return Invalid(fmt::format("{}: expected tokens from 0 to {}, found {}", PlaceOf(path, row),
                                  kTokenMax, number));
     }
     set.push_back(static_cast<uint32_t>(number));
   }
-  STRATA_TRY(CheckLength(set.size()).Prefixed(fmt::format("{}, row {}", path, row)));
+  STRATA_TRY(CheckRow(set.size(), path, row));
   return set;
 }
 
@@ -185,6 +194,7 @@ class CsrSets : public SetReader {
     for (size_t i = 0; i < most && next_ + 1 < offsets_.size(); ++i, ++next_) {
       const auto begin = static_cast<uint64_t>(offsets_[next_]);
       const auto end = static_cast<uint64_t>(offsets_[next_ + 1]);
+      STRATA_TRY(CheckRow(end - begin, tokens_->path(), next_));  // before memory is taken
       STRATA_ASSIGN(const std::vector<int64_t> numbers, tokens_->Read(begin, end - begin));
       STRATA_ASSIGN(TokenSet set, SetOf(numbers, false, tokens_->path(), next_));
       sets->push_back(std::move(set));
@@ -215,13 +225,15 @@ Result<std::unique_ptr<SetReader>> OpenCsr(Disk& disk, const std::string& path,
   if (offsets.front() != 0 || static_cast<uint64_t>(offsets.back()) != tokens->rows()) {
     return Invalid(
         fmt::format("{}: expected offsets from 0 to {}, the tokens of {}; found {} to "
-                    "{}",
+                    "{}: give where each set begins, and where the last one ends",
                     offsets_path, tokens->rows(), path, offsets.front(), offsets.back()));
   }
   const auto falls = std::ranges::is_sorted_until(offsets);
   if (falls != offsets.end()) {
-    return Invalid(fmt::format("{}: offset {} is {}, behind {}: they must not fall", offsets_path,
-                               falls - offsets.begin(), *falls, *(falls - 1)));
+    return Invalid(
+        fmt::format("{}: expected offsets that do not fall, found {} as number {} behind {}: give "
+                    "where each set begins",
+                    offsets_path, *falls, falls - offsets.begin(), *(falls - 1)));
   }
   return std::unique_ptr<SetReader>(
       std::make_unique<CsrSets>(std::move(tokens), std::move(offsets)));

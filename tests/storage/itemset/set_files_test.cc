@@ -73,6 +73,10 @@ TEST_F(SetFiles, SetsOfTooManyTokensAreNamedByTheirPlace) {
   const std::vector<uint8_t> many(ItemSetSpec::kMostTokens + 1);
   EXPECT_THAT(Refusal(Write("r.npy", NpyText(NpyHeader("|u1", "(1, 1048577)"), many))),
               ::testing::EndsWith(std::string("r.npy, row 0") + what));
+  EXPECT_THAT(Refusal(Write("t.npy", NpyText(NpyHeader("|u1", "(1048577,)"), many)),
+                      Write("o.npy", NpyText(NpyHeader("<i8", "(3,)"),
+                                             std::vector<int64_t>{0, 0, 1'048'577}))),
+              ::testing::EndsWith(std::string("t.npy, row 1") + what));
 }
 
 TEST_F(SetFiles, LinesLongerThanAPieceAreRead) {
@@ -180,6 +184,8 @@ TEST_F(SetFiles, BadArraysSayWhatIsWrong) {
       {NpyText(NpyHeader("<i4", "(3, 3)"), six),
        "expected 9 elements of 4 bytes behind its header, found 24 bytes"},
       {NpyText(NpyHeader("<i4", "(9223372036854775807, 3)"), six), "more than 2^64 elements"},
+      {NpyText(NpyHeader("<i4", "(1000000000000, 0)"), std::vector<int32_t>{}),
+       "expected rows of one number or more, found shape (1000000000000, 0)"},
       {NpyText(NpyHeader("<i4", "2"), six), "no shape in its header"},
       {NpyText(NpyHeader("<i4", "(2, 3)"), six).substr(0, 30), "cut in its header"},
       {NpyText(NpyHeader("<i8", "(1, 2)"), std::vector<int64_t>{1, int64_t{1} << 32}),
@@ -201,8 +207,8 @@ TEST_F(SetFiles, BadOffsetsSayWhatIsWrong) {
   EXPECT_THAT(refusal("(0,)", {}), HasSubstr("an offset for each set and one more, found none"));
   EXPECT_THAT(refusal("(2,)", {1, 3}), HasSubstr("from 0 to 3, the tokens of"));
   EXPECT_THAT(refusal("(2,)", {0, 2}), HasSubstr("found 0 to 2"));
-  EXPECT_THAT(refusal("(4,)", {0, 2, 1, 3}), HasSubstr("offset 2 is 1, behind 2"));
-  EXPECT_THAT(refusal("(4,)", {0, -1, 1, 3}), HasSubstr("offset 1 is -1, behind 0"));
+  EXPECT_THAT(refusal("(4,)", {0, 2, 1, 3}), HasSubstr("found 1 as number 2 behind 2"));
+  EXPECT_THAT(refusal("(4,)", {0, -1, 1, 3}), HasSubstr("found -1 as number 1 behind 0"));
   EXPECT_THAT(refusal("(2, 1)", {0, 3}),
               HasSubstr("expected 1 dimension, found 2 dimensions: save x.ravel()"));
   const std::string text = Write("text", "1,2\n");

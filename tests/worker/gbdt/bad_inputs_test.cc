@@ -387,7 +387,7 @@ std::vector<Case> OtherFileCases() {
       npy("by columns", Npy("{'descr': '<f4', 'fortran_order': True, 'shape': (10, 4), }", 160),
           "expected a row-major array: save numpy.ascontiguousarray(x)"),
       npy("text", "hello, this is no array",
-          "no NumPy array: expected a file that begins with \\x93NUMPY")};
+          "no NumPy array: expected a file that begins with \\x93NUMPY; numpy.save writes one")};
   const auto model = [&](const std::string& name, const std::string& text,
                          const std::string& message) {
     cases.push_back({name,
