@@ -25,35 +25,103 @@ class Sample {
   };
 
   explicit Sample(std::span<const AllowedBlock> of) {
-    std::array<std::vector<const SetBlock*>, kSizes> of_size;
+    std::array<std::vector<const AllowedBlock*>, kSizes> of_size;
     for (const AllowedBlock& block : of) {
-      of_size[std::bit_width(block.block->size())].push_back(block.block);
+      of_size[std::bit_width(block.block->size())].push_back(&block);
     }
     for (const auto& alike : of_size) {
       const size_t count = std::min(alike.size(), kLookedAt);
       double all = 0;
       double seen = 0;
-      for (const SetBlock* block : alike) all += static_cast<double>(block->size());
+      double allowed = 0;
+      for (const AllowedBlock* block : alike) all += static_cast<double>(block->block->size());
       const size_t first = blocks_.size();
       for (size_t i = 0; i < count; ++i) {
-        blocks_.push_back({alike[i * alike.size() / count], 1});
-        seen += static_cast<double>(blocks_.back().block->size());
+        const AllowedBlock& block = *alike[i * alike.size() / count];
+        blocks_.push_back({block.block, 1});
+        seen += static_cast<double>(block.block->size());
+        allowed += AllowedOf(block);
       }
-      for (Block& block : std::span(blocks_).subspan(first)) {
-        block.stands_for = seen > 0 ? all / seen : 0;
-      }
+      const double stands_for = seen > 0 ? all / seen : 0;
+      for (Block& block : std::span(blocks_).subspan(first)) block.stands_for = stands_for;
       documents_ += all;
+      allowed_ += allowed * stands_for;
     }
   }
   std::span<const Block> blocks() const { return blocks_; }
   double documents() const { return documents_; }  // of all
+  double allowed() const { return allowed_; }      // of them, by filters and as not deleted
 
  private:
   static constexpr size_t kSizes = std::bit_width(SetBlock::kMostDocuments) + 1;
   static constexpr size_t kLookedAt = 4;  // of each size
 
+  static double AllowedOf(const AllowedBlock& block) {
+    if (block.allowed.empty()) return static_cast<double>(block.block->size());
+    size_t allowed = 0;
+    for (const uint64_t word : block.allowed) allowed += static_cast<size_t>(std::popcount(word));
+    return static_cast<double>(allowed);
+  }
+
   std::vector<Block> blocks_;
   double documents_ = 0;
+  double allowed_ = 0;
+};
+
+// The share of documents that are at least as alike to a query as is asked for, about. Those of
+// about one length stand for each other; the longer they are, the more they share with it.
+class AlikeDocuments {
+ public:
+  AlikeDocuments(const Sample& sample, const SearchGoal& goal) : goal_(goal) {
+    for (const auto& [block, stands_for] : sample.blocks()) {
+      for (const SetBlock::Run& run : block->runs()) {
+        if (run.length == 0) continue;
+        const double documents = static_cast<double>(run.end - run.begin) * stands_for;
+        OfLength& alike = lengths_[LengthClass(run.length)];
+        alike.documents += documents;
+        alike.tokens += documents * static_cast<double>(run.length);
+        tokens_ += documents * static_cast<double>(run.length);
+      }
+    }
+  }
+  // `overlaps`: of all documents with the query, together.
+  double CountOf(uint32_t query_length, double overlaps) const {
+    double count = 0;
+    for (const OfLength& of : lengths_) {
+      if (of.documents == 0) continue;
+      const double length = of.tokens / of.documents;
+      const auto whole = static_cast<uint32_t>(std::lround(length));
+      const uint32_t least = LeastOverlap(goal_.metric, goal_.at_least, query_length, whole);
+      if (least > std::min(query_length, whole)) continue;
+      count += of.documents * ShareFrom(least, overlaps * length / tokens_);
+    }
+    return count;
+  }
+
+ private:
+  struct OfLength {
+    double documents = 0;
+    double tokens = 0;
+  };
+  // Two to each power of two.
+  static size_t LengthClass(uint32_t length) {
+    const auto bits = static_cast<size_t>(std::bit_width(length));
+    return 2 * bits + (bits > 1 ? length >> (bits - 2) & 1 : 0);
+  }
+  // Of numbers by Poisson's law around `mean`, those of `least` and more.
+  static double ShareFrom(uint32_t least, double mean) {
+    double exactly = std::exp(-mean);
+    double below = 0;
+    for (uint32_t i = 0; i < least && below < 1 - 1e-9; ++i) {
+      below += exactly;
+      exactly *= mean / (i + 1);
+    }
+    return std::max(1 - below, 0.0);
+  }
+
+  const SearchGoal goal_;
+  std::array<OfLength, 2 * 33> lengths_{};
+  double tokens_ = 0;
 };
 
 // What answering with one kind of engine takes, query by query.
@@ -247,6 +315,8 @@ SearchPlan PlanSearch(const PlannedBlocks& blocks, const SetList& queries, const
   STRATA_CHECK(threads > 0);
   const Sample sample(blocks.blocks);
   const double documents = sample.documents();
+  std::optional<AlikeDocuments> alike;
+  if (goal.at_least.num > 0) alike.emplace(sample, goal);
   Costs cpu{.counting_ratio = rates.RatioOf(SearchEngine::kCounting),
             .scanning_ratio = rates.RatioOf(SearchEngine::kScanning),
             .scanned = SearchPlan::kBatch};
@@ -266,7 +336,12 @@ SearchPlan PlanSearch(const PlannedBlocks& blocks, const SetList& queries, const
     }
     cpu.counting_ns.push_back(cpu_ns);
     const double each = documents > 0 ? overlaps / documents : 0;
-    cpu.candidates.push_back(CandidatesOf(documents, each, goal.k));
+    double candidates = CandidatesOf(sample.allowed(), each, goal.k);
+    if (alike && documents > 0) {
+      const double wanted = alike->CountOf(static_cast<uint32_t>(queries[i].size()), overlaps);
+      candidates = std::min(candidates, wanted * sample.allowed() / documents);
+    }
+    cpu.candidates.push_back(candidates);
     cpu.candidates_ns.push_back(rates.candidate_ns * cpu.candidates.back());
     gpu.counting_ns.push_back(gpu_ns);
     gpu.candidates.push_back(0);

@@ -116,7 +116,8 @@ struct SearchPlan {
     SearchEngine engine = SearchEngine::kCounting;
     std::vector<uint32_t> queries;  // by number, ascending; at most kBatch, on a GPU any number
     double estimate_ns = 0;         // of one thread, or of the GPU
-    double candidates = 0;          // documents offered to TopHits, about; a GPU has none
+    double candidates = 0;          // documents offered to TopHits, about: of those that filters
+                                    // allow, those of the threshold or more; a GPU has none
   };
   // Counting gains from a batch, too: a block's lists stay in a cache while queries pass over them.
   static constexpr size_t kBatch = 32;

@@ -9,6 +9,7 @@
 #include <random>
 #include <utility>
 
+#include "kernels/setops/count_search.h"
 #include "tests/kernels/setops/random_sets.h"
 
 namespace strata {
@@ -212,6 +213,59 @@ TEST(SearchPlan, CandidatesAreAboutAsManyAsAreOffered) {
   EXPECT_EQ(CandidatesOf(1000, 0, 100), 0);
   EXPECT_EQ(CandidatesOf(0, 1, 100), 0);
   EXPECT_NEAR(CandidatesOf(1000, 1, SearchGoal::kAll), 1000 * (1 - std::exp(-1)), 1e-6);
+}
+
+// Counted, and offered to TopHits, in several blocks of documents of many lengths.
+TEST(SearchPlan, CandidatesAreThoseOfTheThresholdThatFiltersAllow) {
+  std::vector<SetBlock> blocks;
+  for (const size_t length : {6, 20, 60}) {
+    auto some = MakeBlocks(2, 5'000, length, 300);
+    std::move(some.begin(), some.end(), std::back_inserter(blocks));
+  }
+  std::vector<std::vector<uint64_t>> bits;
+  std::vector<AllowedBlock> eighth;
+  for (const SetBlock& block : blocks) bits.emplace_back(block.words(), 0x0101'0101'0101'0101);
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    for (size_t place = blocks[b].size(); place < blocks[b].words() * 64; ++place) {
+      bits[b][place / 64] &= ~(uint64_t{1} << place % 64);
+    }
+    eighth.push_back({&blocks[b], bits[b]});
+  }
+  const auto queries = Queries(20, 40, 300);
+  const auto counts = [&](std::span<const AllowedBlock> allowed, const SearchGoal& goal) {
+    double offered = 0;
+    CountSearch count;
+    for (size_t i = 0; i < queries.size(); ++i) {
+      TopHits hits(goal, static_cast<uint32_t>(queries.view()[i].size()));
+      for (const AllowedBlock& block : allowed) {
+        count.Search(*block.block, queries.view()[i], block.allowed, hits);
+      }
+      offered += static_cast<double>(hits.offered());
+    }
+    double expected = 0;
+    for (const auto& group : PlanSearch({allowed}, queries.view(), goal, SearchRates(), 1).groups) {
+      expected += group.candidates;
+    }
+    return std::pair(offered, expected);
+  };
+  const auto all = AllowAll(blocks);
+  for (const SearchGoal& goal :
+       {SearchGoal{SetMetric::kJaccard, SearchGoal::kAll, SimilarityOf(SetMetric::kJaccard, 0.1)},
+        SearchGoal{SetMetric::kOverlap, SearchGoal::kAll, {6, 1}},
+        SearchGoal{SetMetric::kOverlap, 1'000, {9, 1}},
+        SearchGoal{SetMetric::kContainmentDocument, SearchGoal::kAll,
+                   SimilarityOf(SetMetric::kContainmentDocument, 0.3)},
+        SearchGoal{SetMetric::kOverlapMax, SearchGoal::kAll, {}}}) {
+    for (const auto& [offered, expected] : {counts(all, goal), counts(eighth, goal)}) {
+      EXPECT_GT(offered, 100);
+      EXPECT_GT(offered, expected / 2);
+      EXPECT_LT(offered, expected * 2);
+    }
+  }
+  const auto [offered, expected] =
+      counts(all, {SetMetric::kJaccard, SearchGoal::kAll, SimilarityOf(SetMetric::kJaccard, 0.9)});
+  EXPECT_EQ(offered, 0);
+  EXPECT_LT(expected, 1);
 }
 
 TEST(SearchPlan, ThreadsShareAndSamplesStandForAll) {
