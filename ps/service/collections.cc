@@ -31,9 +31,9 @@ Result<wire::CollectionDefinition> DecodeDefinition(const LaneState& lane, const
   }
   const uint32_t servers = lane.config.map->lanes.back().server + uint32_t{1};
   if (definition.copies > servers) {
-    return Invalid(fmt::format("{} copies of collection '{}' need as many servers, and there {} {}",
-                               definition.copies, definition.name, servers == 1 ? "is" : "are",
-                               servers));
+    return Invalid(fmt::format(
+        "{} copies of collection '{}' need as many servers, and there {} {}: ask for no more",
+        definition.copies, definition.name, servers == 1 ? "is" : "are", servers));
   }
   return std::move(definition);
 }

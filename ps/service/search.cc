@@ -221,7 +221,8 @@ void BeginCopies(LaneState& lane) {
 
 void HandleSearch(LaneState& lane, Request request) {
   if (lane.draining == DrainReason::kEnds) {
-    const std::string reason = fmt::format("server {} is shutting down", lane.config.name.server);
+    const std::string reason = fmt::format(
+        "server {} is shutting down: search again when it is back", lane.config.name.server);
     return lane.Reply(request.reply_to(), lane.config.durable ? Unavailable(reason) : Lost(reason));
   }
   Result<WaitingSearch> search = Look(lane, request);

@@ -60,7 +60,9 @@ TEST(Verdict, TellsNodesThatAreDownFromThoseThatRefuse) {
   EXPECT_EQ(refused.message(), "server 0 refused: " + reason + "\nserver 1 refused: other");
   const Status mixed = Verdict({Answer(0, Refused("no")), Answer(1, Lost("x")), Answer(2, {})});
   EXPECT_EQ(mixed.code(), StatusCode::kLost);
-  EXPECT_EQ(mixed.message(), "1 of 3 nodes is down: server 1 (h:7)\nserver 0 refused: no");
+  EXPECT_EQ(mixed.message(),
+            "1 of 3 nodes is down: server 1 (h:7); see whether it runs and can be reached at this "
+            "address, or name others with --server or --config\nserver 0 refused: no");
 }
 
 TEST(DocumentsLine, IsAsThoseOfTheOtherCommands) {
@@ -69,6 +71,13 @@ TEST(DocumentsLine, IsAsThoseOfTheOtherCommands) {
   EXPECT_EQ(DocumentsLine("load", 5, 1, 0.5), "load     100 %  5 documents  10/s  ETA 0.0s");
   EXPECT_EQ(DocumentsLine("load", 0, 0, 2), "load       0 %  0 documents  0/s");
   EXPECT_EQ(DocumentsLine("export", 5, 1, 0.5), "export   100 %  5 documents  10/s  ETA 0.0s");
+}
+
+TEST(DoneLine, SaysHowManyWhereAndHowFast) {
+  EXPECT_EQ(DoneLine("loaded", 81'920, "into collection baskets", 66.36),
+            "loaded 81,920 documents into collection baskets in 1m06s, 1,234/s");
+  EXPECT_EQ(DoneLine("deleted", 1, "of collection b", 0.5),
+            "deleted 1 document of collection b in 0.5s, 2/s");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/human_text.h"
 #include "tools/admin/commands.h"
+#include "tools/admin/document_progress.h"
 #include "tools/admin/id_file.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/store.h"
@@ -73,7 +74,9 @@ Status RunCollectionGet(const Request& request, std::string* out) {
   STRATA_ASSIGN(const auto store, ConnectStore(request));
   Collections collections(*store);
   STRATA_ASSIGN(const CollectionSpec spec, FindCollection(collections, name));
-  STRATA_ASSIGN(const std::vector<Document> found, FindDocuments(collections, name, ids));
+  DocumentProgress progress("get");
+  STRATA_ASSIGN(const std::vector<Document> found,
+                FindDocuments(collections, name, ids, &progress));
   for (const Document& document : found) {
     if (document.attributes.size() == spec.attributes.size()) continue;
     return Failed(
@@ -92,7 +95,9 @@ Status RunCollectionGet(const Request& request, std::string* out) {
 
 Status RunCollectionDelete(const Request& request, std::string* out) {
   const std::string& name = request.collection.name;
-  STRATA_ASSIGN(const std::vector<DocumentId> ids, IdsOf(request.collection));
+  STRATA_ASSIGN(std::vector<DocumentId> ids, IdsOf(request.collection));
+  std::ranges::sort(ids);
+  ids.erase(std::ranges::unique(ids).begin(), ids.end());
   STRATA_ASSIGN(const auto store, ConnectStore(request));
   Collections collections(*store);
   STRATA_TRY(FindCollection(collections, name).status());
@@ -101,24 +106,36 @@ Status RunCollectionDelete(const Request& request, std::string* out) {
     STRATA_TRY(collections.Delete(name, some, request.collection.ack));
     return found.size();
   };
+  DocumentProgress progress("delete");
   size_t deleted = 0;
   for (std::span<const DocumentId> left = ids; !left.empty();) {
     const auto some = left.first(std::min(left.size(), kDeletesOfACall));
     const Result<size_t> gone = erase(some);
     if (!gone.ok()) {
       return Status(gone.status().code(),
-                    fmt::format("{}\n{} of {} are deleted, some behind them may be; deleting "
-                                "again does no harm",
-                                gone.status().message(), HumanCount(ids.size() - left.size()),
-                                Counted(ids.size(), "id")));
+                    fmt::format("{}\n{} are deleted, some more may be: to go on, give the same "
+                                "command again",
+                                gone.status().message(), Counted(deleted, "document")));
     }
     deleted += *gone;
     left = left.subspan(some.size());
+    progress.Show(deleted,
+                  static_cast<double>(ids.size() - left.size()) / static_cast<double>(ids.size()));
   }
-  *out = request.output == Request::Output::kJson
-             ? JsonLine({{"collection", name}, {"ids", ids.size()}, {"deleted", deleted}})
-             : fmt::format("deleted {} of collection {}, of {}\n", Counted(deleted, "document"),
-                           name, Counted(ids.size(), "id"));
+  const double seconds = progress.Seconds();
+  if (request.output == Request::Output::kJson) {
+    *out = JsonLine({{"collection", name},
+                     {"ids", ids.size()},
+                     {"deleted", deleted},
+                     {"seconds", seconds},
+                     {"documents_per_second", static_cast<double>(deleted) / seconds}});
+    return {};
+  }
+  *out = DoneLine("deleted", deleted, "of collection " + name, seconds);
+  if (deleted < ids.size()) {
+    *out += fmt::format(": there were none of {}", Counted(ids.size() - deleted, "id"));
+  }
+  *out += '\n';
   return {};
 }
 

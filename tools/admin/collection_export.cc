@@ -76,12 +76,13 @@ Status RunCollectionExport(const Request& request, std::string* out) {
   if (const Status status = run(); !status.ok()) {
     return Status(
         status.code(),
-        fmt::format("{}\n{} are written; {} is no export yet: to have one, give the same "
+        fmt::format("{}\nthe first {} are written; {} is no export yet: to have one, give the same "
                     "command again, it begins anew",
                     status.message(), Counted(exporter->documents(), "document"), folder));
   }
   STRATA_ASSIGN(const auto after, collections.MarksByLane(name));
   STRATA_ASSIGN(const format::ItemExport manifest, exporter->Finish(before == after));
+  const double seconds = progress.Seconds();
   uint64_t bytes = 0;
   for (const format::ItemExport::File& file : manifest.files) bytes += file.bytes;
   if (request.output == Request::Output::kJson) {
@@ -91,11 +92,13 @@ Status RunCollectionExport(const Request& request, std::string* out) {
                      {"tokens", manifest.tokens},
                      {"bytes", bytes},
                      {"one_moment", manifest.is_one_moment},
-                     {"seconds", progress.Seconds()}});
+                     {"seconds", seconds},
+                     {"documents_per_second", static_cast<double>(manifest.documents) / seconds}});
     return {};
   }
-  *out = fmt::format("exported {} of {} to {}, {} in {}\n", Counted(manifest.documents, "document"),
-                     name, folder, HumanBytes(bytes), HumanSeconds(progress.Seconds()));
+  *out = fmt::format("{}: {} in {}\n",
+                     DoneLine("exported", manifest.documents, "of collection " + name, seconds),
+                     HumanBytes(bytes), folder);
   if (!manifest.is_one_moment) *out += kNotOneMoment;
   return {};
 }

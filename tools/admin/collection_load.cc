@@ -36,6 +36,7 @@ class DocumentReader {
   static Result<DocumentReader> Open(const CollectionRequest& request) {
     DocumentReader reader;
     STRATA_ASSIGN(reader.sets_, OpenSets(RealDisk(), request.file, request.offsets));
+    reader.file_ = request.file;
     reader.first_id_ = request.first_id;
     reader.next_id_ = request.first_id;
     reader.attributes_file_ = request.attributes_file;
@@ -53,29 +54,13 @@ class DocumentReader {
   Result<std::vector<Document>> Next() {
     std::vector<TokenSet> sets;
     STRATA_TRY(sets_->Next(kBatch, &sets));
+    if (sets.empty() || !HasAllOf(sets.size())) STRATA_TRY(CheckCounts(sets.size()));
     std::vector<Document> documents;
     for (TokenSet& set : sets) {
       STRATA_ASSIGN(const DocumentId id, NextId());
       documents.push_back({.id = id, .tokens = std::move(set), .attributes = {}});
-      if (!attributes_file_.empty()) {
-        if (read_ >= attributes_.size()) {
-          return Invalid(
-              fmt::format("{}: expected a row for each document, found {}, and there are "
-                          "more documents",
-                          attributes_file_, attributes_.size()));
-        }
-        documents.back().attributes = std::move(attributes_[read_]);
-      }
+      if (!attributes_file_.empty()) documents.back().attributes = std::move(attributes_[read_]);
       ++read_;
-    }
-    if (!documents.empty()) return documents;
-    if (read_ < attributes_.size()) {
-      return Invalid(fmt::format("{}: expected a row for each of {} documents, found {}",
-                                 attributes_file_, read_, attributes_.size()));
-    }
-    if (read_ < ids_.size()) {
-      return Invalid(fmt::format("{}: expected an id for each of {} documents, found {}", ids_file_,
-                                 read_, ids_.size()));
     }
     return documents;
   }
@@ -106,13 +91,33 @@ class DocumentReader {
   }
 
  private:
-  Result<DocumentId> NextId() {
-    if (!ids_file_.empty()) {
-      if (read_ < ids_.size()) return ids_[read_];
-      return Invalid(fmt::format(
-          "{}: expected an id for each document, found {}, and there are more documents", ids_file_,
-          ids_.size()));
+  // Ids and attributes of `more` documents.
+  bool HasAllOf(size_t more) const {
+    return (ids_file_.empty() || read_ + more <= ids_.size()) &&
+           (attributes_file_.empty() || read_ + more <= attributes_.size());
+  }
+  // kInvalid unless there are as many of them as documents, of which `more` were just read, and
+  // others may follow.
+  Status CheckCounts(size_t more) {
+    size_t documents = read_ + more;
+    while (more > 0) {
+      std::vector<TokenSet> sets;
+      STRATA_TRY(sets_->Next(kBatch, &sets));
+      more = sets.size();
+      documents += more;
     }
+    const auto check = [&](const std::string& file, const char* one, size_t found) -> Status {
+      if (file.empty() || found == documents) return {};
+      return Invalid(
+          fmt::format("{}: expected {} for each of the {} of {}, found {}: give as many "
+                      "as there are documents, in their order",
+                      file, one, Counted(documents, "document"), file_, found));
+    };
+    STRATA_TRY(check(ids_file_, "an id", ids_.size()));
+    return check(attributes_file_, "a row", attributes_.size());
+  }
+  Result<DocumentId> NextId() {
+    if (!ids_file_.empty()) return ids_[read_];
     if (has_no_id_) {
       return Invalid(
           fmt::format("--first-id {}: expected an id for each document up to 2^64 - 1, "
@@ -123,6 +128,7 @@ class DocumentReader {
     return next_id_++;
   }
 
+  std::string file_;
   std::unique_ptr<SetReader> sets_;
   uint64_t first_id_ = 0;
   uint64_t next_id_ = 0;
@@ -231,20 +237,18 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
   };
   if (const Status status = run(); !status.ok()) {
     if (!has_sent || status.code() == StatusCode::kCancelled) return status;
-    return Status(status.code(),
-                  fmt::format("{}\nthe first {} are loaded, some behind them may be; loading again "
-                              "puts each in its place",
-                              status.message(), Counted(loaded, "document")));
+    return Status(
+        status.code(),
+        fmt::format("{}\nthe first {} are loaded, some behind them may be: to go on, give "
+                    "the same command again, it puts each in its place",
+                    status.message(), Counted(loaded, "document")));
   }
-  const double rate = static_cast<double>(loaded) / std::max(seconds, 1e-9);
-  *out =
-      request.output == Request::Output::kJson
-          ? JsonLine({{"collection", load.name},
-                      {"loaded", loaded},
-                      {"seconds", seconds},
-                      {"documents_per_second", rate}})
-          : fmt::format("loaded {} into {} in {}, {} a second\n", Counted(loaded, "document"),
-                        load.name, HumanSeconds(seconds), HumanCount(static_cast<uint64_t>(rate)));
+  *out = request.output == Request::Output::kJson
+             ? JsonLine({{"collection", load.name},
+                         {"loaded", loaded},
+                         {"seconds", seconds},
+                         {"documents_per_second", static_cast<double>(loaded) / seconds}})
+             : DoneLine("loaded", loaded, "into collection " + load.name, seconds) + "\n";
   return {};
 }
 

@@ -52,8 +52,19 @@ constexpr uint32_t kDimMax = 1024;
 constexpr int kRanksMax = 65536;
 
 constexpr std::string_view kFooter =
-    "Exit codes: 0 done; 1 the work failed; 2 the command line or a file is wrong;\n"
-    "3 a node is lost; 4 refused; 70 a bug.\n";
+    "Exit codes: 0 done; 1 the work failed, or what is stored is damaged; 2 the command line or a\n"
+    "file is wrong; 3 a node is lost; 4 refused; 70 a bug.\n";
+
+constexpr std::string_view kCollectionFooter =
+    "A document is a set of tokens, whole numbers, under an id of its own: a basket of products,\n"
+    "say. A search finds the documents that share the most with a query, which is a set, too:\n"
+    "  strata-admin collection create baskets\n"
+    "  strata-admin collection load baskets baskets.txt        a document a line: 3,17,204\n"
+    "  strata-admin collection search baskets --query 3,17 -k 5\n"
+    "Options of each command: strata-admin collection COMMAND --help. Those that say where "
+    "servers\n"
+    "are and how to answer (--server, --config, -o json, --timeout): strata-admin --help.\n"
+    "Forms of files, and all else: docs/search.md.\n\n";
 
 Result<Key> ParseKey(std::string_view text) {
   Key key = 0;
@@ -331,28 +342,46 @@ void AddSearchOptions(CLI::App* command, RawLine* raw) {
   CollectionRequest& request = raw->request.collection;
   CollectionWords& words = raw->collection;
   command->add_option("NAME", request.name, "The collection")->required();
-  command->add_option("--query", words.queries, "Tokens with commas between them; may be repeated")
+  command->add_option("--query", words.queries, "Such as 3,17,204; may be repeated")
+      ->type_name("TOKENS")
       ->allow_extra_args(false);
   command
       ->add_option("--like", words.like,
-                   "Id of a stored document: what is like it, without itself; may be repeated")
+                   "A stored document as the query, itself not in the answer; may be repeated")
+      ->type_name("ID")
       ->allow_extra_args(false);
-  command->add_option(
-      "--queries", request.file,
-      "Queries of a file: one a line; a folder with one a file; .npy with one a row");
-  command->add_option("--offsets", request.offsets,
-                      "Where queries begin in --queries, both .npy of one dimension");
-  command->add_option("--metric", words.metric, MetricNames() + "; in any case of letters")
+  command
+      ->add_option("--queries", request.file,
+                   "Queries of a file: one a line; a folder with one a file; .npy with one a row")
+      ->type_name("FILE");
+  command
+      ->add_option("--offsets", request.offsets,
+                   "Where queries begin in --queries, and the last one ends: both .npy of one "
+                   "dimension")
+      ->type_name("FILE");
+  command
+      ->add_option(
+          "--metric", words.metric,
+          MetricNames() +
+              ". With c tokens in common they are: c; c / the longer set's tokens; c / the "
+              "tokens of either; 2 c / both lengths; c / the root of both lengths "
+              "multiplied; c / the query's tokens; c / the document's")
+      ->type_name("METRIC")
       ->capture_default_str();
-  command->add_option("-k", words.k, "Best documents of each query, 1 to 1000000 (default 100)");
-  command->add_option(
-      "--threshold", words.threshold,
-      "Only documents of this score or more: all of them, unless -k is given. Scores "
-      "are above 0 and end at 1, those of overlap are whole numbers and end at 1048576");
+  command->add_option("-k", words.k, "Best documents of each query, 1 to 1000000 (default 100)")
+      ->type_name("N");
+  command
+      ->add_option(
+          "--threshold", words.threshold,
+          "Only documents of this score or more: all of them, unless -k is given. Scores "
+          "are above 0 and end at 1, those of overlap are whole numbers and end at 1048576")
+      ->type_name("SCORE");
   command
       ->add_option(
           "--where", words.where,
-          "NAME:NUMBER or NAME:LOW..HIGH: only documents with such an attribute; may be repeated")
+          "NAME:NUMBER or NAME:LOW..HIGH: only documents with such an attribute; of several all "
+          "must hold")
+      ->type_name("RANGE")
       ->allow_extra_args(false);
 }
 
@@ -365,15 +394,18 @@ void AddCollectionSearch(CLI::App* collection, RawLine* raw) {
                  "Search, and show lane by lane what was chosen and expected, and what it took",
                  Command::kCollectionExplain, raw);
   for (CLI::App* command : {search, explain}) AddSearchOptions(command, raw);
-  search->add_option("--to", request.to,
-                     "File for the answers: milliseconds, then a line of ids for each query");
+  search
+      ->add_option("--to", request.to,
+                   "File for the answers: milliseconds, then a line of ids for each query")
+      ->type_name("FILE");
 }
 
 void AddAck(CLI::App* command, CollectionWords* words) {
   command
       ->add_option("--ack", words->ack,
-                   "applied, logged, synced, or default: logged on servers "
-                   "with a data folder")
+                   "When a change is done: applied, logged (survives kill -9), synced (a loss of "
+                   "power, too), or default: logged on servers with a data folder")
+      ->type_name("LEVEL")
       ->capture_default_str();
 }
 
@@ -388,8 +420,10 @@ void AddCollectionDocuments(CLI::App* collection, RawLine* raw) {
   for (CLI::App* command : {get, gone}) {
     command->add_option("NAME", request.name, "The collection")->required();
     command->add_option("ID", words.ids, "Ids of documents");
-    command->add_option("--ids", request.ids_file,
-                        "File of ids, one a line or with commas or blanks between them, or .npy");
+    command
+        ->add_option("--ids", request.ids_file,
+                     "File of ids, one a line or with commas or blanks between them, or .npy")
+        ->type_name("FILE");
   }
   AddAck(gone, &words);
 }
@@ -405,13 +439,16 @@ void AddCollectionCommands(CLI::App* app, RawLine* raw) {
   create->add_option("NAME", request.name, "1 to 128 of A-Z a-z 0-9 _ . -")->required();
   create
       ->add_option("--attribute", request.attributes,
-                   "An integer that each document has, to filter by; may be repeated")
+                   "Name of a whole number that each document has, for --where of searches; may be "
+                   "repeated")
+      ->type_name("NAME")
       ->allow_extra_args(false);
   create
       ->add_option(
           "--copies", words.copies,
           "How many servers have each document; with more than one a search is answered by "
           "fewer servers, in turn")
+      ->type_name("N")
       ->capture_default_str();
 
   CLI::App* load = AddCommand(collection, "load", "Put documents of a file into a collection",
@@ -422,13 +459,19 @@ void AddCollectionCommands(CLI::App* app, RawLine* raw) {
                    "file; .npy with one a row; a folder that export wrote")
       ->required();
   load->add_option("--offsets", request.offsets,
-                   "Where documents begin in FILE, both .npy of one dimension");
+                   "Where documents begin in FILE, and the last one ends: both .npy of one "
+                   "dimension")
+      ->type_name("FILE");
   load->add_option("--attributes", request.attributes_file,
-                   ".npy with a row of attributes for each document");
+                   ".npy with a row for each document, its attributes as create named them")
+      ->type_name("FILE");
   load->add_option("--first-id", words.first_id, "Id of the first document; the others follow")
+      ->type_name("ID")
       ->default_str("0");
   load->add_option("--ids", request.ids_file,
-                   "File with an id for each document, each once: one a line, or .npy");
+                   "Instead of --first-id, a file with an id for each document, each once: one a "
+                   "line, or .npy")
+      ->type_name("FILE");
   AddAck(load, &words);
 
   CLI::App* exported = AddCommand(collection, "export",
@@ -446,6 +489,7 @@ void AddCollectionCommands(CLI::App* app, RawLine* raw) {
   stats->add_option("NAME", request.name, "Only this collection");
   AddCollectionDocuments(collection, raw);
   AddCollectionSearch(collection, raw);
+  collection->footer(std::string(kCollectionFooter) + std::string(kFooter));  // of itself alone
 }
 
 void AddCostCommand(CLI::App* topology, RawLine* raw) {

@@ -9,13 +9,25 @@
 #include "base/human_text.h"
 
 namespace strata::admin {
+namespace {
+
+uint64_t Rate(uint64_t documents, double seconds) {
+  return static_cast<uint64_t>(static_cast<double>(documents) / std::max(seconds, 1e-9));
+}
+
+}  // namespace
 
 std::string DocumentsLine(std::string_view what, uint64_t documents, double share, double seconds) {
-  const auto rate = static_cast<uint64_t>(static_cast<double>(documents) / seconds);
   std::string line = fmt::format("{:<8} {:3.0f} %  {} documents  {}/s", what, 100 * share,
-                                 HumanCount(documents), HumanCount(rate));
+                                 HumanCount(documents), HumanCount(Rate(documents, seconds)));
   if (share > 0) line += fmt::format("  ETA {}", HumanSeconds(seconds * (1 - share) / share));
   return line;
+}
+
+std::string DoneLine(std::string_view done, uint64_t documents, std::string_view where,
+                     double seconds) {
+  return fmt::format("{} {} {} in {}, {}/s", done, Counted(documents, "document"), where,
+                     HumanSeconds(seconds), HumanCount(Rate(documents, seconds)));
 }
 
 DocumentProgress::DocumentProgress(std::string_view what)

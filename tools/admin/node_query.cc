@@ -112,9 +112,14 @@ Status Verdict(const std::vector<NodeAnswer>& answers) {
         Printable(fmt::format("{} refused: {}", answer.Name(), answer.status.message())));
   }
   if (!down.empty()) {
-    lines.insert(lines.begin(),
-                 fmt::format("{} of {} {} down: {}", down.size(), Counted(answers.size(), "node"),
-                             down.size() == 1 ? "is" : "are", fmt::join(down, ", ")));
+    const bool is_one = down.size() == 1;
+    lines.insert(
+        lines.begin(),
+        fmt::format("{} of {} {} down: {}; see whether {} and can be reached at {}, or name others "
+                    "with --server or --config",
+                    down.size(), Counted(answers.size(), "node"), is_one ? "is" : "are",
+                    fmt::join(down, ", "), is_one ? "it runs" : "they run",
+                    is_one ? "this address" : "these addresses"));
   }
   if (lines.empty()) return {};
   const std::string message = fmt::format("{}", fmt::join(lines, "\n"));

@@ -45,7 +45,8 @@ Result<CollectionSpec> FindCollection(Collections& collections, const std::strin
 }
 
 Result<std::vector<Document>> FindDocuments(Collections& collections, const std::string& name,
-                                            std::span<const DocumentId> ids) {
+                                            std::span<const DocumentId> ids,
+                                            DocumentProgress* progress) {
   std::vector<DocumentId> sorted(ids.begin(), ids.end());
   std::ranges::sort(sorted);
   sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
@@ -54,6 +55,9 @@ Result<std::vector<Document>> FindDocuments(Collections& collections, const std:
     const size_t some = std::min(left.size(), kIdsOfACall);
     STRATA_TRY(FindInto(collections, name, left.first(some), &found));
     left = left.subspan(some);
+    if (progress == nullptr) continue;
+    progress->Show(found.size(), static_cast<double>(sorted.size() - left.size()) /
+                                     static_cast<double>(sorted.size()));
   }
   return found;
 }

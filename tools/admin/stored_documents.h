@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "ps/client/collections.h"
+#include "tools/admin/document_progress.h"
 
 namespace strata::admin {
 
@@ -16,9 +17,11 @@ Status NoCollection(const std::string& name);
 // NoCollection: there is no such one.
 Result<CollectionSpec> FindCollection(Collections& collections, const std::string& name);
 
-// Collections::Get of any number of ids, in as many calls as their tokens take.
+// Collections::Get of any number of ids, in as many calls as their tokens take. Shows how far it
+// is, if `progress` is given.
 Result<std::vector<Document>> FindDocuments(Collections& collections, const std::string& name,
-                                            std::span<const DocumentId> ids);
+                                            std::span<const DocumentId> ids,
+                                            DocumentProgress* progress = nullptr);
 
 // kNotFound, with the first of them: the collection has no document of some of the ids. `found`: by
 // rising id.
