@@ -81,24 +81,33 @@ template <typename Counter>
   return any != 0;
 }
 
+// Of places in their order, those from `begin` on and below `end`.
+std::span<const uint16_t> Between(std::span<const uint16_t> places, uint32_t begin, uint32_t end) {
+  const auto first = std::lower_bound(places.begin(), places.end(), begin);
+  return {first, std::lower_bound(first, places.end(), end)};
+}
+
 }  // namespace
 
 template <typename Counter>
-void CountSearch::SearchCounting(const SetBlock& block, std::span<const uint64_t> allowed,
-                                 TopHits& hits, LargeArray<Counter>& counters) {
-  const size_t room = block.words() * 64;
-  if (counters.size() < room) counters.resize(room);
+void CountSearch::SearchCounting(const SetBlock& block, std::span<const SetBlock::Run> runs,
+                                 std::span<const uint64_t> allowed, TopHits& hits,
+                                 LargeArray<Counter>& counters) {
+  constexpr size_t kPlacesAtOnce = 64 * kWordsAtOnce;
+  if (counters.size() < block.words() * 64) counters.resize(block.words() * 64);
+  const size_t begin = runs.front().begin / kPlacesAtOnce * kPlacesAtOnce;
+  const size_t end = (runs.back().end + kPlacesAtOnce - 1) / kPlacesAtOnce * kPlacesAtOnce;
   for (const auto& list : lists_) {
     for (const uint16_t place : list) ++counters[place];
   }
   if (!bits_.empty()) {
-    for (size_t word = 0; word < block.words(); word += kWordsAtOnce) {
-      AddFrequent(std::span(std::as_const(bits_)), word, counters.data() + 64 * word);
+    for (size_t place = begin; place < end; place += kPlacesAtOnce) {
+      AddFrequent(std::span(std::as_const(bits_)), place / 64, counters.data() + place);
     }
   }
-  for (const auto& run : block.runs()) {
+  VisitFromLength(runs, hits.query_length(), [&](const SetBlock::Run& run) {
     uint32_t least = hits.LeastOverlap(run.length);
-    if (least > std::min<size_t>(run.length, lists_.size() + bits_.size())) continue;
+    if (least > std::min<size_t>(run.length, lists_.size() + bits_.size())) return;
     const auto look_at = [&](uint32_t place) {
       if (counters[place] < least || !IsAllowed(allowed, place)) return;
       hits.Offer({block.ids()[place], counters[place], run.length});
@@ -112,14 +121,24 @@ void CountSearch::SearchCounting(const SetBlock& block, std::span<const uint64_t
       }
       place = next;
     }
-  }
-  std::fill(counters.begin(), counters.begin() + static_cast<ptrdiff_t>(room), Counter{0});
+  });
+  std::fill(counters.begin() + static_cast<ptrdiff_t>(begin),
+            counters.begin() + static_cast<ptrdiff_t>(end), Counter{0});
 }
 
 void CountSearch::Search(const SetBlock& block, std::span<const Token> query,
                          std::span<const uint64_t> allowed, TopHits& hits) {
   STRATA_CHECK(query.size() == hits.query_length());
   STRATA_CHECK(allowed.empty() || allowed.size() == block.words());
+  // Documents that are much shorter or longer than the query cannot be answers: what is between
+  // the first and the last run that can is counted.
+  std::span<const SetBlock::Run> runs = block.runs();
+  const auto is_in_reach = [&](const SetBlock::Run& run) {
+    return hits.LeastOverlap(run.length) <= std::min<size_t>(run.length, query.size());
+  };
+  while (!runs.empty() && !is_in_reach(runs.front())) runs = runs.subspan(1);
+  while (!runs.empty() && !is_in_reach(runs.back())) runs = runs.first(runs.size() - 1);
+  if (runs.empty()) return;
   lists_.clear();
   bits_.clear();
   for (const Token token : query) {
@@ -128,13 +147,16 @@ void CountSearch::Search(const SetBlock& block, std::span<const Token> query,
     if (!places.bits.empty()) bits_.push_back(places.bits);
   }
   if (lists_.empty() && bits_.empty()) return;
+  if (runs.size() < block.runs().size()) {
+    for (auto& list : lists_) list = Between(list, runs.front().begin, runs.back().end);
+  }
   const size_t most = std::min<size_t>(block.longest(), lists_.size() + bits_.size());
   if (most <= std::numeric_limits<uint8_t>::max()) {
-    SearchCounting(block, allowed, hits, small_);
+    SearchCounting(block, runs, allowed, hits, small_);
   } else if (most <= std::numeric_limits<uint16_t>::max()) {
-    SearchCounting(block, allowed, hits, medium_);
+    SearchCounting(block, runs, allowed, hits, medium_);
   } else {
-    SearchCounting(block, allowed, hits, large_);
+    SearchCounting(block, runs, allowed, hits, large_);
   }
 }
 

@@ -1,7 +1,8 @@
 // CountSearch: the inverted engine. A counter for each document of a block; each token of the query
 // adds one to those of the documents that have it. Tokens that many documents have are bits, which
 // are added up in columns, 64 documents a word, before they join the counters. So the time is that
-// of the documents that share something with the query, not of all tokens there are.
+// of the documents that share something with the query, not of all tokens there are. Places are in
+// the order of lengths, so documents too short or too long to be answers are left out of it.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ class CountSearch {
 
  private:
   template <typename Counter>
-  void SearchCounting(const SetBlock& block, std::span<const uint64_t> allowed, TopHits& hits,
+  void SearchCounting(const SetBlock& block, std::span<const SetBlock::Run> runs,
+                      std::span<const uint64_t> allowed, TopHits& hits,
                       LargeArray<Counter>& counters);
 
   std::vector<std::span<const uint16_t>> lists_;

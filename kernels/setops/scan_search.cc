@@ -129,6 +129,9 @@ uint32_t OverlapOf(const Columns& overlaps, size_t used, size_t lane, size_t que
 ScanSearch::ScanSearch(std::span<const std::span<const Token>> queries)
     : queries_(queries.begin(), queries.end()) {
   STRATA_CHECK(queries.size() <= kMostQueries);
+  uint64_t tokens = 0;
+  for (const auto query : queries) tokens += query.size();
+  if (tokens > 0) mean_length_ = static_cast<uint32_t>(tokens / queries.size());
 }
 
 // The lists of kLanes documents from `place` on, of which `here` are there: where they stand, or,
@@ -188,14 +191,14 @@ void ScanSearch::Search(const SetBlock& block, std::span<const uint64_t> allowed
       if (list < block.lists()) words_[list] |= uint32_t{1} << q;
     }
   }
-  for (const SetBlock::Run& run : block.runs()) {
-    if (run.length == 0) continue;
+  VisitFromLength(block.runs(), mean_length_, [&](const SetBlock::Run& run) {
+    if (run.length == 0) return;
     if (block.is_short()) {
       SearchRun<uint16_t>(block, run, allowed, hits);
     } else {
       SearchRun<uint32_t>(block, run, allowed, hits);
     }
-  }
+  });
 }
 
 }  // namespace strata

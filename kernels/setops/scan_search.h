@@ -33,6 +33,7 @@ class ScanSearch {
                  std::span<TopHits> hits) const;
 
   std::vector<std::span<const Token>> queries_;
+  uint32_t mean_length_ = 0;
   std::vector<uint32_t> words_;  // of the block that is searched, by list
 };
 

@@ -13,6 +13,7 @@
 // ones: whoever gives small numbers to tokens that are frequent has fast lists.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -137,5 +138,27 @@ class SetBlock {
   std::vector<uint32_t> frequent_;  // lists that are bits, ascending
   LargeArray<uint64_t> bits_;       // words() each
 };
+
+// Calls visit(run) for each of a block's runs, those of documents about as long first: there most
+// of the best answers are, which raise the threshold for all others.
+template <typename Visit>
+void VisitFromLength(std::span<const SetBlock::Run> runs, uint32_t length, const Visit& visit) {
+  const auto first = std::partition_point(
+      runs.begin(), runs.end(), [&](const SetBlock::Run& run) { return run.length < length; });
+  auto longer = runs.subspan(static_cast<size_t>(first - runs.begin()));
+  auto shorter = runs.first(runs.size() - longer.size());
+  while (!longer.empty() || !shorter.empty()) {
+    const bool is_longer =
+        shorter.empty() ||
+        (!longer.empty() && longer.front().length - length <= length - shorter.back().length);
+    if (is_longer) {
+      visit(longer.front());
+      longer = longer.subspan(1);
+    } else {
+      visit(shorter.back());
+      shorter = shorter.first(shorter.size() - 1);
+    }
+  }
+}
 
 }  // namespace strata

@@ -29,6 +29,21 @@ test::Tokens TokensAt(const SetBlock& block, const SetBlock::Run& run, uint32_t 
   return tokens;
 }
 
+TEST(VisitFromLength, NearLengthsComeFirst) {
+  const std::vector<SetBlock::Run> runs = {
+      {.length = 2}, {.length = 5}, {.length = 6}, {.length = 9}, {.length = 10}};
+  const auto order = [&](std::span<const SetBlock::Run> of, uint32_t length) {
+    std::vector<uint32_t> lengths;
+    VisitFromLength(of, length, [&](const SetBlock::Run& run) { lengths.push_back(run.length); });
+    return lengths;
+  };
+  EXPECT_EQ(order(runs, 6), (std::vector<uint32_t>{6, 5, 9, 10, 2}));
+  EXPECT_EQ(order(runs, 7), (std::vector<uint32_t>{6, 9, 5, 10, 2}));
+  EXPECT_EQ(order(runs, 0), (std::vector<uint32_t>{2, 5, 6, 9, 10}));
+  EXPECT_EQ(order(runs, 20), (std::vector<uint32_t>{10, 9, 6, 5, 2}));
+  EXPECT_TRUE(order({}, 3).empty());
+}
+
 class SetBlockOf : public testing::TestWithParam<test::Spread> {};
 
 // Pages of 65,536 lists, of short, longer and very long documents; put together again, it is the

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 
 #include "kernels/setops/count_search.h"
 #include "kernels/setops/scan_search.h"
@@ -69,6 +70,45 @@ TEST(SetSearchOfManyTokens, FindsThem) {
   const auto expected = test::PlainSearch(documents, {}, query, goal);
   EXPECT_EQ(hits[0].Take(), expected);
   EXPECT_EQ(hits[1].Take(), expected);
+}
+
+// Thresholds that leave out the shortest and the longest documents, or all of them: what is left is
+// cut out of lists and bits at other places each time.
+TEST(SetSearchOfLengthsInReach, FindsThem) {
+  constexpr Token kLongest = 60;
+  std::mt19937_64 draw(8);
+  test::Documents documents;
+  for (DocumentId id = 0; id < 3000; ++id) {
+    std::set<Token> tokens;
+    const size_t length = 1 + draw() % kLongest;
+    while (tokens.size() < length) {
+      // Half of them frequent ones, whose documents are bits.
+      tokens.insert(static_cast<Token>(draw() % (draw() % 2 == 0 ? 40 : 2000)));
+    }
+    documents.ids.push_back(id);
+    documents.sets.emplace_back(tokens.begin(), tokens.end());
+  }
+  const SetBlock block = SetBlock::Build(documents.ids, test::Lists(documents.sets).view());
+  ASSERT_FALSE(block.frequent().empty());
+  CountSearch count;
+  for (uint64_t tenths = 1; tenths <= 10; ++tenths) {
+    for (const SetMetric metric : {SetMetric::kOverlapMax, SetMetric::kJaccard}) {
+      const SearchGoal goal{metric, SearchGoal::kAll, {tenths, 10}};
+      for (size_t of = 0; of < 40; ++of) {
+        const auto& query = documents.sets[of];
+        TopHits hits(goal, static_cast<uint32_t>(query.size()));
+        count.Search(block, query, {}, hits);
+        ASSERT_EQ(hits.Take(), test::PlainSearch(documents, {}, query, goal))
+            << NameOf(metric) << ", " << tenths << " tenths, document " << of;
+      }
+    }
+  }
+  // Longer than all documents, by more than the threshold allows.
+  test::Tokens query(3 * kLongest);
+  std::iota(query.begin(), query.end(), Token{0});
+  TopHits hits({SetMetric::kOverlapMax, SearchGoal::kAll, {1, 2}}, 3 * kLongest);
+  count.Search(block, query, {}, hits);
+  EXPECT_EQ(hits.offered(), 0U);
 }
 
 // More than a byte, and more than 16 bits, of common tokens.
