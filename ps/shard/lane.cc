@@ -276,7 +276,9 @@ void Lane::EndAll(std::vector<Envelope>* out) {
   FinishGathered(state_);
   EndSaving(state_, Unavailable("the server is shutting down; take a new checkpoint"));
   const std::string reason = fmt::format(
-      "server {} is shutting down; nothing of this request was applied", state_.config.name.server);
+      "server {} is shutting down; nothing of this request was applied: send it again when it is "
+      "back",
+      state_.config.name.server);
   const Status ended = state_.config.durable ? Unavailable(reason) : Lost(reason);
   EndSearches(state_, ended);
   AnswerEnded(state_, state_.barrier.EndAll(ended));

@@ -287,7 +287,8 @@ TEST(LaneSync, DroppingATableAndStoppingAnswerWhatWaits) {
   replies = TestLane::Opened(std::move(out));
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(World::StatusOf(replies[0]).ToString(),
-            "LOST: server 0 is shutting down; nothing of this request was applied");
+            "LOST: server 0 is shutting down; nothing of this request was applied: send it again "
+            "when it is back");
 }
 
 TEST(LaneSync, WhatWaitsIsBounded) {
