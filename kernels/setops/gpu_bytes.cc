@@ -24,7 +24,7 @@ BlockShape BoundOf(const SetBlock& block) {
   shape.tokens = static_cast<uint32_t>(block.tokens());
   shape.longest = block.longest();
   shape.direct = block.direct();
-  shape.rare = block.starts().back() - block.starts()[block.direct()];
+  shape.rare = block.starts()[block.lists()] - block.starts()[block.direct()];
   for (const uint32_t list : block.frequent()) {
     if (list >= block.direct()) shape.rare += shape.size;
   }

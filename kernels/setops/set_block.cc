@@ -90,7 +90,6 @@ Result<SetBlock> SetBlock::Restore(Parts parts) {
   block.runs_ = std::move(parts.runs);
   block.direct_ = parts.direct;
   block.rare_ = std::move(parts.rare);
-  block.starts_.assign(lists + 1, 0);
   if (is_short) {
     block.forward_ = std::move(parts.short_lists);
     block.Invert(std::span(std::as_const(block.forward_)));
@@ -213,26 +212,27 @@ void SetBlock::NumberLists(const SetList& documents) {
   std::sort(rare_.begin(), rare_.end());
   rare_.erase(std::unique(rare_.begin(), rare_.end()), rare_.end());
   rare_.shrink_to_fit();
-  starts_.assign(direct_ + rare_.size() + 1, 0);
 }
 
 template <typename Number>
 void SetBlock::Invert(std::span<const Number> forward) {
-  for (const Number list : forward) ++starts_[list + 1];
+  std::vector<uint32_t> starts(lists() + 1);
+  for (const Number list : forward) ++starts[list + 1];
   const size_t many = std::max<size_t>((size() + 15) / 16, 1);
   constexpr size_t kNotBits = SIZE_MAX;
   std::vector<size_t> bits_of(lists(), kNotBits);
   for (size_t list = 0; list < lists(); ++list) {
-    if (starts_[list + 1] >= many) {
+    if (starts[list + 1] >= many) {
       bits_of[list] = frequent_.size() * words();
       frequent_.push_back(static_cast<uint32_t>(list));
-      starts_[list + 1] = 0;
+      starts[list + 1] = 0;
     }
-    starts_[list + 1] += starts_[list];
+    starts[list + 1] += starts[list];
   }
-  postings_.resize(starts_.back());
+  starts_ = ListStarts(starts);
+  postings_.resize(starts.back());
   bits_.resize(frequent_.size() * words());
-  std::vector<uint32_t> next(starts_.begin(), starts_.end() - 1);
+  std::vector<uint32_t> next = std::move(starts);
   size_t at = 0;
   for (const Run& run : runs_) {
     for (uint32_t place = run.begin; place < run.end; ++place) {
@@ -259,8 +259,8 @@ SetBlock::Places SetBlock::With(Token token) const {
   const size_t list = ListOf(token);
   if (list == lists()) return {};
   const uint32_t begin = starts_[list];
-  if (starts_[list + 1] != begin) {
-    return {std::span(postings_).subspan(begin, starts_[list + 1] - begin), {}};
+  if (const uint32_t end = starts_[list + 1]; end != begin) {
+    return {std::span(postings_).subspan(begin, end - begin), {}};
   }
   const auto found = std::lower_bound(frequent_.begin(), frequent_.end(), list);
   if (found == frequent_.end() || *found != list) return {};
@@ -271,7 +271,7 @@ SetBlock::Places SetBlock::With(Token token) const {
 size_t SetBlock::bytes() const {
   return ids_.size() * sizeof(DocumentId) + runs_.size() * sizeof(Run) +
          forward_.size() * sizeof(uint16_t) + page_ends_.size() + rare_.size() * sizeof(Token) +
-         (starts_.size() + frequent_.size()) * sizeof(uint32_t) +
+         starts_.bytes() + frequent_.size() * sizeof(uint32_t) +
          postings_.size() * sizeof(uint16_t) + bits_.size() * sizeof(uint64_t);
 }
 

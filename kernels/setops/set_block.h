@@ -20,6 +20,7 @@
 
 #include "base/large_array.h"
 #include "base/status.h"
+#include "kernels/setops/list_starts.h"
 #include "kernels/setops/set_list.h"
 
 namespace strata {
@@ -73,7 +74,7 @@ class SetBlock {
   std::span<const DocumentId> ids() const { return ids_; }  // by place
   std::span<const Run> runs() const { return runs_; }       // ascending
   // Numbers of lists are below lists(); one that no document has is lists().
-  size_t lists() const { return starts_.size() - 1; }
+  size_t lists() const { return direct_ + rare_.size(); }
   size_t ListOf(Token token) const;
   Token TokenOf(size_t list) const {
     return list < direct_ ? static_cast<Token>(list) : rare_[list - direct_];
@@ -106,7 +107,7 @@ class SetBlock {
   // or, if that is empty and frequent()[j] is i, the bits from bits()[j * words()] on.
   Token direct() const { return direct_; }
   std::span<const Token> rare() const { return rare_; }
-  std::span<const uint32_t> starts() const { return starts_; }
+  const ListStarts& starts() const { return starts_; }
   std::span<const uint16_t> postings() const { return postings_; }
   std::span<const uint32_t> frequent() const { return frequent_; }
   std::span<const uint64_t> bits() const { return bits_; }
@@ -133,7 +134,7 @@ class SetBlock {
   LargeArray<uint16_t> forward_;
   LargeArray<uint8_t> page_ends_;
   uint32_t page_end_bytes_ = 0;
-  std::vector<uint32_t> starts_{0};  // in postings_, of each list and one more
+  ListStarts starts_;  // in postings_
   LargeArray<uint16_t> postings_;
   std::vector<uint32_t> frequent_;  // lists that are bits, ascending
   LargeArray<uint64_t> bits_;       // words() each

@@ -88,7 +88,9 @@ TEST(SetBlockOfManyTokens, HasThemInAllPages) {
     ASSERT_TRUE(again.ok()) << again.status().ToString();
     ASSERT_EQ(again->bytes(), block.bytes());
     ASSERT_TRUE(std::ranges::equal(again->postings(), block.postings()));
-    ASSERT_TRUE(std::ranges::equal(again->starts(), block.starts()));
+    for (size_t list = 0; list <= block.lists(); ++list) {
+      ASSERT_EQ(again->starts()[list], block.starts()[list]);
+    }
   }
 }
 

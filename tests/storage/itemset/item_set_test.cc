@@ -280,19 +280,26 @@ TEST_F(ItemSetTest, ADocumentOf65TokensTakesAtMost300Bytes) {
   constexpr Token kTokens = 65;
   constexpr Token kStep = 50'000 / kTokens;
   Random random(1);
+  double most = 0;
+  const auto bytes_each = [&] {
+    const ItemSetStats stats = set->Stats();
+    return static_cast<double>(stats.bytes) / static_cast<double>(stats.documents);
+  };
   for (size_t i = 0; i < kCount; ++i) {
     Document document{.id = random.Next(), .tokens = {}, .attributes = {}};
     for (Token t = 0; t < kTokens; ++t) {
       document.tokens.push_back(t * kStep + static_cast<Token>(random.Below(kStep)));
     }
     ASSERT_TRUE(set->Upsert(std::move(document)).ok());
+    if (i >= kCount / 2 && i % 256 == 0) most = std::max(most, bytes_each());
   }
+  EXPECT_LE(most, 320);  // up to half of them are in small segments, however late merges are
   set->WaitForMerges();
-  const ItemSetStats stats = set->Stats();
-  ASSERT_EQ(stats.documents, kCount);
-  const double each = static_cast<double>(stats.bytes) / static_cast<double>(stats.documents);
-  EXPECT_LE(each, 300);
+  ASSERT_EQ(set->Stats().documents, kCount);
+  const double each = bytes_each();
+  EXPECT_LE(each, 280);
   EXPECT_GE(each, 270);  // it does count
+  RecordProperty("most_bytes_a_document", std::to_string(most));
   RecordProperty("bytes_a_document", std::to_string(each));
 }
 
