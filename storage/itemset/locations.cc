@@ -113,7 +113,7 @@ std::vector<Locations::Found> Locations::From(uint64_t from, size_t most) const 
 
 void Locations::Grow(Shard& shard) {
   const std::vector<uint32_t> old = std::move(shard.entries);
-  shard.entries.assign(old.size() + old.size() / 2, kNone);
+  shard.entries.assign(old.size() + old.size() / 8, kNone);
   for (const uint32_t entry : old) {
     if (entry == kNone) continue;
     const DocumentId id = IdOf(entry);

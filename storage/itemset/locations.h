@@ -51,7 +51,7 @@ class Locations {
     size_t used = 0;
   };
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr size_t kShardBits = 6;
+  static constexpr size_t kShardBits = 8;
 
   static size_t HomeOf(uint64_t hash, size_t entries);
   Shard& ShardOf(uint64_t hash) { return shards_[hash >> (64 - kShardBits)]; }
