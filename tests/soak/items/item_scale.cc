@@ -67,18 +67,18 @@ class Scale {
       return static_cast<double>(took_[at]) / kMillisecond;
     };
     report_.elapsed = RealClock().Now() - began;
-    report_.more = fmt::format(
-        R"(, "documents": {}, "dead": {}, "segments": {}, "bytes_a_document": {:.1f}, )"
-        R"("most_bytes_a_document": {:.1f}, "resident_a_document": {:.1f}, )"
-        R"("changes_a_second": {:.0f}, )"
-        R"("searches": {}, "search_ms_median": {:.1f}, "search_ms_p99": {:.1f}, )"
-        R"("log_bytes_most": {}, "image_bytes": {}, "saves": {}, )"
-        R"("opening_seconds": {:.2f}, "replayed": {}, "compared": {})",
-        grown.documents, grown.dead, grown.segments, static_cast<double>(grown.bytes) / documents,
-        most_bytes_, static_cast<double>(resident) / documents,
-        static_cast<double>(options_.documents + options_.deletes) / changing, took_.size(),
-        search_ms(0.5), search_ms(0.99), log_bytes_most_, image_bytes, saves_, opening,
-        set_->replayed().records, compared_);
+    report_.more =
+        fmt::format(R"(, "documents": {}, "dead": {}, "segments": {}, "bytes_a_document": {:.1f}, )"
+                    R"("most_bytes_a_document": {:.1f}, "resident_a_document": {:.1f}, )"
+                    R"("changes_a_second": {:.0f}, )"
+                    R"("searches": {}, "search_ms_median": {:.1f}, "search_ms_p99": {:.1f}, )"
+                    R"("log_bytes_most": {}, "image_bytes": {}, "saves": {}, )"
+                    R"("opening_seconds": {:.2f}, "replayed": {}, "compared": {})",
+                    grown.documents, grown.dead, grown.segments, BytesEach(grown), most_bytes_,
+                    static_cast<double>(resident) / documents,
+                    static_cast<double>(options_.documents + options_.deletes) / changing,
+                    took_.size(), search_ms(0.5), search_ms(0.99), log_bytes_most_, image_bytes,
+                    saves_, opening, set_->replayed().records, compared_);
     return report_;
   }
 
@@ -164,6 +164,7 @@ class Scale {
       done_ = end;
       report_.acked = end;
       log_bytes_most_ = std::max(log_bytes_most_, set_->log().bytes_on_disk());
+      if (n % (64 * kRecord) == 0) LookAtBytes();
       if (n % tell_each == 0) Tell(n, began);
     }
     set_->WaitForSave();
@@ -185,15 +186,23 @@ class Scale {
     }
   }
 
+  void LookAtBytes() {
+    const ItemSetStats stats = set_->set().Stats();
+    if (stats.documents < 1'000'000) return;
+    most_bytes_ = std::max(most_bytes_, BytesEach(stats));
+  }
+
+  static double BytesEach(const ItemSetStats& stats) {
+    return static_cast<double>(stats.bytes) /
+           static_cast<double>(std::max<size_t>(stats.documents, 1));
+  }
+
   void Tell(uint64_t n, TimeNs began) {
     const ItemSetStats stats = set_->set().Stats();
-    const double bytes = static_cast<double>(stats.bytes) /
-                         static_cast<double>(std::max<size_t>(stats.documents, 1));
-    if (stats.documents >= 1'000'000) most_bytes_ = std::max(most_bytes_, bytes);
     fmt::print(stderr,
                "{} changes in {:.1f} s: {} documents, {} dead, {} segments, {:.1f} bytes a "
                "document, {} MB resident, log {} MB, {} saves\n",
-               n, Seconds(began), stats.documents, stats.dead, stats.segments, bytes,
+               n, Seconds(began), stats.documents, stats.dead, stats.segments, BytesEach(stats),
                ResidentBytes() >> 20, set_->log().bytes_on_disk() >> 20, set_->Stats().saves);
   }
 
