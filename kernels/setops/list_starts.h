@@ -29,6 +29,19 @@ class ListStarts {
     const Group& group = groups_[list / kGroup];
     return group.begin + group.after[list % kGroup];
   }
+  struct Range {
+    uint32_t begin = 0;
+    uint32_t end = 0;
+  };
+  // Of a list, faster than both by themselves.
+  Range Of(size_t list) const {
+    const uint32_t begin = (*this)[list];
+    if (!groups_.empty()) return {begin, (*this)[list + 1]};
+    const uint32_t page_end = pages_[list / kPage + 1];
+    uint32_t end = begin;
+    while (end < page_end && numbers_[end] == list % kPage) ++end;
+    return {begin, end};
+  }
   size_t bytes() const;
 
  private:

@@ -258,8 +258,7 @@ size_t SetBlock::ListOf(Token token) const {
 SetBlock::Places SetBlock::With(Token token) const {
   const size_t list = ListOf(token);
   if (list == lists()) return {};
-  const uint32_t begin = starts_[list];
-  if (const uint32_t end = starts_[list + 1]; end != begin) {
+  if (const auto [begin, end] = starts_.Of(list); end != begin) {
     return {std::span(postings_).subspan(begin, end - begin), {}};
   }
   const auto found = std::lower_bound(frequent_.begin(), frequent_.end(), list);

@@ -22,6 +22,11 @@ TEST(ListStarts, AreThoseThatTheyWereMadeOfInTheShorterForm) {
     }
     const ListStarts made(starts);
     for (size_t list = 0; list <= lists; ++list) ASSERT_EQ(made[list], starts[list]) << list;
+    for (size_t list = 0; list < lists; ++list) {
+      const auto [begin, end] = made.Of(list);
+      ASSERT_EQ(begin, starts[list]) << list;
+      ASSERT_EQ(end, starts[list + 1]) << list;
+    }
     const size_t of_groups = (lists / 14 + 1) * 32;
     const size_t of_postings = starts.back() + (lists / 256 + 2) * 4;
     EXPECT_LE(made.bytes(), std::min(of_groups, of_postings) + 8);
