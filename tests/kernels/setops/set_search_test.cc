@@ -9,6 +9,7 @@
 #include "kernels/setops/scan_search.h"
 #include "kernels/setops/strangers.h"
 #include "tests/kernels/setops/search_case.h"
+#include "tests/support/sanitizers.h"
 
 namespace strata {
 namespace {
@@ -44,7 +45,7 @@ TEST_P(SetSearch, ByBothEnginesFindsWhatAPlainSearchFinds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, SetSearch, testing::Range<uint64_t>(0, 20));
+INSTANTIATE_TEST_SUITE_P(Cases, SetSearch, testing::Range<uint64_t>(0, kSanitized ? 5 : 20));
 
 // So many lists that their numbers take more than 16 bits.
 TEST(SetSearchOfManyTokens, FindsThem) {
