@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "base/status.h"
@@ -68,6 +69,28 @@ class Sample {
   double allowed_ = 0;
 };
 
+// Of numbers by Poisson's law around a mean above 0: nearly none are below this.
+double FirstOf(double mean) { return std::max(std::floor(mean - 8 * std::sqrt(mean)), 0.0); }
+
+// Those of exactly n, which is at least 1. By Stirling's formula: e^-mean is 0 from 746 on.
+double ShareOf(double n, double mean) {
+  return std::exp(n * std::log(mean / n) + n - mean) /
+         (std::sqrt(2 * std::numbers::pi * n) * (1 + 1 / (12 * n)));
+}
+
+// Those of `least` and more.
+double ShareFrom(uint32_t least, double mean) {
+  if (mean <= 0) return least == 0 ? 1 : 0;
+  double n = FirstOf(mean);
+  double exactly = n > 0 ? ShareOf(n, mean) : std::exp(-mean);
+  double below = 0;
+  for (; n < least && below < 1 - 1e-9; ++n) {
+    below += exactly;
+    exactly *= mean / (n + 1);
+  }
+  return std::max(1 - below, 0.0);
+}
+
 // The share of documents that are at least as alike to a query as is asked for, about. Those of
 // about one length stand for each other; the longer they are, the more they share with it.
 class AlikeDocuments {
@@ -107,16 +130,6 @@ class AlikeDocuments {
   static size_t LengthClass(uint32_t length) {
     const auto bits = static_cast<size_t>(std::bit_width(length));
     return 2 * bits + (bits > 1 ? length >> (bits - 2) & 1 : 0);
-  }
-  // Of numbers by Poisson's law around `mean`, those of `least` and more.
-  static double ShareFrom(uint32_t least, double mean) {
-    double exactly = std::exp(-mean);
-    double below = 0;
-    for (uint32_t i = 0; i < least && below < 1 - 1e-9; ++i) {
-      below += exactly;
-      exactly *= mean / (i + 1);
-    }
-    return std::max(1 - below, 0.0);
   }
 
   const SearchGoal goal_;
@@ -287,8 +300,8 @@ double CandidatesOf(double documents, double overlap, size_t k) {
   if (k == 0 || overlap <= 0) return 0;
   const auto room = static_cast<double>(TopHits::RoomFor(k));
   // Documents that have an overlap of `least` or more, and of one more: shares of all.
-  double least = 1;
-  double exactly = overlap * std::exp(-overlap);
+  double least = std::max(FirstOf(overlap), 1.0);
+  double exactly = ShareOf(least, overlap);
   double have = 1 - std::exp(-overlap);
   double have_more = std::max(have - exactly, 0.0);
   double seen = 0;

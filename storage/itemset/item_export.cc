@@ -134,7 +134,10 @@ ItemExporter::~ItemExporter() = default;
 Result<std::unique_ptr<ItemExporter>> ItemExporter::Begin(
     Disk& disk, const std::string& folder, const std::string& collection,
     const std::vector<std::string>& attributes) {
-  STRATA_TRY(disk.MakeFolder(folder));
+  if (const Status there = disk.MakeFolder(folder); !there.ok()) {
+    return Invalid(fmt::format("{}: expected a new or an empty folder; {}: name another one",
+                               folder, there.message()));
+  }
   STRATA_ASSIGN(const std::vector<std::string> names, disk.List(folder));
   const bool is_unfinished = std::ranges::find(names, kUnfinished) != names.end();
   if (!names.empty() && !is_unfinished) {

@@ -215,6 +215,35 @@ TEST(SearchPlan, CandidatesAreAboutAsManyAsAreOffered) {
   EXPECT_NEAR(CandidatesOf(1000, 1, SearchGoal::kAll), 1000 * (1 - std::exp(-1)), 1e-6);
 }
 
+TEST(SearchPlan, CandidatesOfLongDocumentsAreFinite) {
+  for (const double overlap : {60.0, 70.0, 740.0, 746.0, 3'000.0, 1e6}) {
+    for (const double documents : {1.0, 300.0, 1e6}) {
+      for (const size_t k : {size_t{1}, size_t{100}}) {
+        const double candidates = CandidatesOf(documents, overlap, k);
+        EXPECT_GE(candidates, std::min(documents, static_cast<double>(k))) << overlap;
+        EXPECT_LE(candidates, documents) << overlap;
+      }
+    }
+  }
+  // One that is about as long as its neighbour has about as many.
+  EXPECT_NEAR(CandidatesOf(1e6, 746, 100) / CandidatesOf(1e6, 740, 100), 1, 0.05);
+}
+
+// As they are where every document has most of a query's thousands of tokens.
+TEST(SearchPlan, LongQueriesArePlannedWithAndWithoutAThreshold) {
+  const auto blocks = MakeBlocks(2, 300, 3'000, 10'000);
+  const auto queries = Queries(3, 3'000, 10'000);
+  for (const Fraction at_least : {Fraction{}, Fraction{1, 2}}) {
+    const SearchPlan plan =
+        PlanSearch({.blocks = AllowAll(blocks)}, queries.view(),
+                   {.metric = SetMetric::kOverlapMax, .k = 10, .at_least = at_least}, {}, 2);
+    size_t planned = 0;
+    for (const auto& group : plan.groups) planned += group.queries.size();
+    EXPECT_EQ(planned, queries.size());
+    EXPECT_GT(plan.estimate_ns, 0);
+  }
+}
+
 // Counted, and offered to TopHits, in several blocks of documents of many lengths.
 TEST(SearchPlan, CandidatesAreThoseOfTheThresholdThatFiltersAllow) {
   std::vector<SetBlock> blocks;

@@ -274,6 +274,27 @@ TEST_F(ItemSetTest, WhatIsWrongIsRefusedAndChangesNothing) {
 }
 
 // 65 tokens each, of 50,000.
+// Overlaps of thousands: e to the power of minus one of them is 0.
+TEST_F(ItemSetTest, DocumentsOfThousandsOfTokensAreFound) {
+  const auto set = Make(256);
+  SetLists queries;
+  for (Token i = 0; i < 300; ++i) {
+    Document document{.id = i, .tokens = {}, .attributes = {}};
+    for (Token token = 0; token < 3'000; ++token) document.tokens.push_back(token + 5 * i);
+    if (i % 50 == 7) queries.Add(document.tokens);
+    ASSERT_TRUE(set->Upsert(std::move(document)).ok());
+  }
+  for (const Fraction at_least : {Fraction{}, Fraction{3, 4}}) {
+    const auto found = set->Search(
+        queries.view(), {.metric = SetMetric::kOverlapMax, .k = 2, .at_least = at_least}, {});
+    ASSERT_TRUE(found.ok());
+    for (uint32_t i = 0; i < found->size(); ++i) {
+      const DocumentId own = 50 * i + 7;
+      EXPECT_EQ((*found)[i], (std::vector<Hit>{{own, 3'000, 3'000}, {own - 1, 2'995, 3'000}}));
+    }
+  }
+}
+
 TEST_F(ItemSetTest, ADocumentOf65TokensTakesAtMost300Bytes) {
   const auto set = Make(256);
   constexpr size_t kCount = 4 * Segment::kMostDocuments;
