@@ -151,13 +151,15 @@ const std::vector<std::vector<uint32_t>>& Groups() {
   return groups;
 }
 
+// Rows of each kind in turn: BatchOnGpu has each rule over all of them.
 TEST_F(BagGradientsOnGpu, UpdateRowsAsTheHostDoesByAnyRule) {
+  const auto groups = Groups();
+  size_t group = 0;
   for (const OptimizerSpec& optimizer : Optimizers()) {
-    for (const auto& dims : Groups()) {
-      Check<float>(
-          PooledType::kFloat32,
-          {.dims = dims, .optimizer = optimizer, .weighted = true, .combiner = Combiner::kMean});
-    }
+    Check<float>(PooledType::kFloat32, {.dims = groups[group++ % groups.size()],
+                                        .optimizer = optimizer,
+                                        .weighted = true,
+                                        .combiner = Combiner::kMean});
   }
 }
 TEST_F(BagGradientsOnGpu, AreTheirVectorsWhereBagsHaveOneKey) {
