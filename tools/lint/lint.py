@@ -2,7 +2,7 @@
 
 usage: lint.py [--jobs=N] [FILE...]        without files: every source that git knows
 
-What passed is remembered in build/lint by the content of the file and of all project headers it
+What passed is remembered in build-lint by the content of the file and of all project headers it
 includes, so that a second run looks only at what changed. Exit code 1 with findings.
 """
 
@@ -17,13 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build"
-PASSED = BUILD / "lint"
+BUILD = ROOT / "build-lint"  # each file by itself, without precompiled headers: it includes what it uses
+PASSED = BUILD / "passed"
 CLANG_FORMAT = "clang-format-14"
 CLANG_TIDY = "clang-tidy-16"
 HEADER_FLAGS = ["-std=c++20", "-fsyntax-only", "-x", "c++", "-Wall", "-Wextra", "-Werror",
                 f"-I{ROOT}", "-isystem", f"{BUILD}/generated"]
-PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S+/cmake_pch\.hxx")
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
@@ -90,13 +89,9 @@ def check_each(name, files, command_of, memory, jobs):
     return failed
 
 
-def compile_commands():
-    """How each file is compiled, but without precompiled headers: a file includes what it uses. Goes
-    into build/lint for clang-tidy; returns the files."""
+def compiled_files():
+    """The files that a build of this machine compiles."""
     entries = json.loads((BUILD / "compile_commands.json").read_text())
-    for entry in entries:
-        entry["command"] = PRECOMPILED.sub("", entry["command"])
-    (PASSED / "compile_commands.json").write_text(json.dumps(entries))
     return {os.path.relpath(entry["file"], ROOT) for entry in entries}
 
 
@@ -107,7 +102,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     sources = options.files or sources_of(ROOT)
     memory = Memory()
-    compiled = compile_commands()
+    compiled = compiled_files()
     failed = 0
 
     passed, output = run([CLANG_FORMAT, "--dry-run", "-Werror", *sources])
@@ -124,7 +119,7 @@ def main(arguments):
                          options.jobs)
     units = [source for source in sources if source in compiled and source.endswith(".cc")]
     failed += check_each("clang-tidy", units,
-                         lambda file: [CLANG_TIDY, "--quiet", "-p", str(PASSED),
+                         lambda file: [CLANG_TIDY, "--quiet", "-p", str(BUILD),
                                        "--extra-arg=-Wno-unknown-warning-option",
                                        "--extra-arg=-Wno-unused-command-line-argument",
                                        "--extra-arg=-Wno-sign-conversion",
