@@ -65,10 +65,11 @@ std::string Footer() {
          "\nFor each case and peer: ours, the peer's figure and the machine's limit, taken in "
          "turns\n"
          "in this very run; ratio is above 1 where Strata is ahead, share is of the limit.\n"
-         "Exit codes: 0 done; 1 a case failed; 2 the command line is wrong, or there is no such "
-         "GPU;\n"
-         "3 what was measured is lost; 4 refused; 70 a bug. Of several failed cases the first "
-         "counts.\n";
+         "Exit codes: 0 done; 1 a case failed, or data is damaged; 2 the command line or a file "
+         "is\n"
+         "wrong, or there is no such GPU; 3 what was measured is lost; 4 refused; 70 a bug. Of "
+         "several\n"
+         "failed cases the first counts.\n";
 }
 
 bool Selected(const Case& one, const BenchOptions& options) {
@@ -269,6 +270,9 @@ int Main(int argc, char** argv) {
   if (!line.tune.empty()) return Tune(line);
   if (const Status known = CheckSuite(line.suite); !known.ok()) return Fail(known);
   if (const Status data = CheckSearchData(line); !data.ok()) return Fail(data);
+  if (!line.list) {
+    if (const Status read = ReadDocuments(&line.search); !read.ok()) return Fail(read);
+  }
   const Result<OnDevice> device = SuitesOn(line.device, line.suite, line.list, line.search);
   if (!device.ok()) return Fail(device.status());
   std::vector<std::string_view> names;

@@ -29,11 +29,12 @@ std::unordered_map<Token, Token> NumbersOf(const std::vector<TokenSet>& sets) {
 
 }  // namespace
 
-Result<SetDocuments> ReadDocuments(uint64_t seed, const SearchData& data) {
-  STRATA_ASSIGN(const auto reader, OpenSets(RealDisk(), data.file, data.offsets));
+Status ReadDocuments(SearchData* data) {
+  if (data->file.empty()) return {};
+  STRATA_ASSIGN(const auto reader, OpenSets(RealDisk(), data->file, data->offsets));
   std::vector<TokenSet> sets;
   STRATA_TRY(reader->Next(SIZE_MAX, &sets));
-  if (sets.empty()) return Invalid(fmt::format("{}: expected documents, found none", data.file));
+  if (sets.empty()) return Invalid(fmt::format("{}: expected documents, found none", data->file));
   const auto numbers = NumbersOf(sets);
   std::vector<SetLists> parts;
   for (size_t i = 0; i < sets.size(); ++i) {
@@ -41,7 +42,9 @@ Result<SetDocuments> ReadDocuments(uint64_t seed, const SearchData& data) {
     for (Token& token : sets[i]) token = numbers.at(token);
     parts.back().Add(sets[i]);
   }
-  return SetDocuments::Of(seed, std::move(parts), data.queries);
+  data->read = std::make_shared<const SetDocuments>(
+      SetDocuments::Of(kSearchSeed, std::move(parts), data->queries));
+  return {};
 }
 
 }  // namespace strata::bench

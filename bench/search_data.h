@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "base/status.h"
@@ -10,6 +13,11 @@
 
 namespace strata::bench {
 
+constexpr uint64_t kSearchSeed = 11;
+
+// Draws documents, or has them.
+using DocumentSource = std::function<Result<std::shared_ptr<const SetDocuments>>()>;
+
 // As the command line says it.
 struct SearchData {
   size_t documents = 0;      // 0: as many as each case has; of a file: all
@@ -17,6 +25,7 @@ struct SearchData {
   size_t queries = 512;      // different ones, asked in turn
   std::string file = {};     // as strata-admin collection load takes it; "": drawn
   std::string offsets = {};  // of a CSR pair
+  std::shared_ptr<const SetDocuments> read = {};  // of the file: ReadDocuments
 
   SearchGoal goal() const { return {.metric = SetMetric::kOverlapMax, .k = k}; }
   bool is_usual() const {
@@ -25,8 +34,9 @@ struct SearchData {
   }
 };
 
-// The documents of data.file, with small numbers in place of frequent tokens, as collections have
-// them; queries are documents, drawn at random. kInvalid names file and line.
-Result<SetDocuments> ReadDocuments(uint64_t seed, const SearchData& data);
+// Reads the documents of data->file, if there is one, with small numbers in place of frequent
+// tokens, as collections have them; queries are documents, drawn at random. kInvalid names file and
+// line.
+Status ReadDocuments(SearchData* data);
 
 }  // namespace strata::bench

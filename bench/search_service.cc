@@ -201,11 +201,10 @@ Status Check(Collections& collections, const ItemSet& direct, const SetList& que
 }  // namespace
 
 Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t clients,
-                                             const std::function<Result<SetDocuments>()>& source,
-                                             const SearchGoal& goal, uint8_t copies,
-                                             const BenchOptions& options) {
-  STRATA_ASSIGN(const SetDocuments drawn, source());
-  const SetList queries = drawn.queries();
+                                             const DocumentSource& source, const SearchGoal& goal,
+                                             uint8_t copies, const BenchOptions& options) {
+  STRATA_ASSIGN(const auto drawn, source());
+  const SetList queries = drawn->queries();
   STRATA_ASSIGN(const auto pool, WorkPool::Start("bench", 0));
   STRATA_ASSIGN(const auto direct,
                 ItemSet::Make({.spec = {},
@@ -214,7 +213,7 @@ Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t cli
                                          .clock = &RealClock()}}));
   STRATA_ASSIGN(const auto service, StartService(clients));
   {
-    const std::vector<Document> all = DocumentsOf(drawn);
+    const std::vector<Document> all = DocumentsOf(*drawn);
     STRATA_TRY(Load(*service->clients[0], all, copies));
     for (const Document& document : all) STRATA_TRY(direct->Upsert(document));
   }
@@ -262,13 +261,14 @@ Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t cli
                               .ours = (after.ms - before.ms) / batches}};
 }
 
-Result<std::vector<Figure>> RunPullsBesideSearches(
-    const std::string& name, size_t clients, const std::function<Result<SetDocuments>()>& source,
-    const SearchGoal& goal, const BenchOptions& options) {
-  STRATA_ASSIGN(const SetDocuments drawn, source());
+Result<std::vector<Figure>> RunPullsBesideSearches(const std::string& name, size_t clients,
+                                                   const DocumentSource& source,
+                                                   const SearchGoal& goal,
+                                                   const BenchOptions& options) {
+  STRATA_ASSIGN(const auto drawn, source());
   STRATA_ASSIGN(const auto service, StartService(clients));
   STRATA_TRY(Connect(*service));  // of the pulls
-  STRATA_TRY(Load(*service->clients[0], DocumentsOf(drawn), 1));
+  STRATA_TRY(Load(*service->clients[0], DocumentsOf(*drawn), 1));
   RemoteStore& store = *service->stores.back();
   TableSpec spec;
   spec.name = "rows";
@@ -282,7 +282,7 @@ Result<std::vector<Figure>> RunPullsBesideSearches(
   Result<std::vector<double>> beside = Internal("not asked");
   {
     const std::jthread searching([&] {
-      searches = Ask(*service, clients, drawn.queries(), goal, time);
+      searches = Ask(*service, clients, drawn->queries(), goal, time);
       is_over = true;
     });
     beside = Pull(store, spec.id(), [&] { return is_over.load(); });

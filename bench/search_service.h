@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "bench/figure.h"
-#include "bench/set_documents.h"
+#include "bench/search_data.h"
 #include "kernels/setops/top_hits.h"
 
 namespace strata::bench {
@@ -17,14 +16,14 @@ namespace strata::bench {
 // after the other, against two servers of this process with a lane each, `copies` of which have
 // each document; beside the collection itself.
 Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t clients,
-                                             const std::function<Result<SetDocuments>()>& source,
-                                             const SearchGoal& goal, uint8_t copies,
-                                             const BenchOptions& options);
+                                             const DocumentSource& source, const SearchGoal& goal,
+                                             uint8_t copies, const BenchOptions& options);
 
 // What pulls of 64 rows, one after the other, take while so many clients search, beside when nobody
 // does.
-Result<std::vector<Figure>> RunPullsBesideSearches(
-    const std::string& name, size_t clients, const std::function<Result<SetDocuments>()>& source,
-    const SearchGoal& goal, const BenchOptions& options);
+Result<std::vector<Figure>> RunPullsBesideSearches(const std::string& name, size_t clients,
+                                                   const DocumentSource& source,
+                                                   const SearchGoal& goal,
+                                                   const BenchOptions& options);
 
 }  // namespace strata::bench

@@ -3,7 +3,6 @@
 // as many threads as there are cores, and the same selection. And searches through servers.
 #include <fmt/format.h>
 
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -23,11 +22,7 @@
 namespace strata::bench {
 namespace {
 
-constexpr uint64_t kSeed = 11;
 constexpr size_t kBatch = ScanSearch::kMostQueries;
-
-// Draws or reads them.
-using Source = std::function<Result<SetDocuments>()>;
 
 using Answer = std::vector<Hit>;
 
@@ -82,10 +77,11 @@ Answer SearchAll(std::span<const SetLists> parts, std::span<const AllowedBlock> 
 
 class Search {
  public:
-  static Result<std::unique_ptr<Search>> Make(const Source& source, const SearchGoal& goal) {
-    STRATA_ASSIGN(SetDocuments documents, source());
+  static Result<std::unique_ptr<Search>> Make(const DocumentSource& source,
+                                              const SearchGoal& goal) {
+    STRATA_ASSIGN(auto documents, source());
     std::unique_ptr<Search> made(new Search(std::move(documents), goal));
-    STRATA_ASSIGN(made->blocks_, made->documents_.Blocks());
+    STRATA_ASSIGN(made->blocks_, made->documents_->Blocks());
     made->all_ = AllowAll(made->blocks_);
     STRATA_ASSIGN(made->pool_, WorkPool::Start("bench", static_cast<int>(Cores()) - 1));
     return made;
@@ -93,12 +89,12 @@ class Search {
 
   Answer ByMerge(size_t query) const {
     const auto tokens = Query(query);
-    return SearchAll(documents_.parts(), all_, tokens, goal_,
+    return SearchAll(documents_->parts(), all_, tokens, goal_,
                      [&](std::span<const Token> of) { return CommonByMerge(of, tokens); });
   }
   Answer ByBitmap(size_t query) const {
-    const Bitmap bitmap(Query(query), documents_.vocabulary());
-    return SearchAll(documents_.parts(), all_, Query(query), goal_,
+    const Bitmap bitmap(Query(query), documents_->vocabulary());
+    return SearchAll(documents_->parts(), all_, Query(query), goal_,
                      [&](std::span<const Token> of) { return bitmap.Common(of); });
   }
   std::vector<Answer> ByCounting(size_t begin, size_t end) const {
@@ -143,11 +139,11 @@ class Search {
   }
 
  private:
-  Search(SetDocuments documents, const SearchGoal& goal)
+  Search(std::shared_ptr<const SetDocuments> documents, const SearchGoal& goal)
       : documents_(std::move(documents)), goal_(goal) {}
 
   std::span<const Token> Query(size_t i) const {
-    const SetList queries = documents_.queries();
+    const SetList queries = documents_->queries();
     return queries[i % queries.size()];
   }
   std::vector<TopHits> Hits(size_t begin, size_t end) const {
@@ -163,14 +159,14 @@ class Search {
     return answers;
   }
 
-  SetDocuments documents_;
+  const std::shared_ptr<const SetDocuments> documents_;
   const SearchGoal goal_;
   std::vector<SetBlock> blocks_;
   std::vector<AllowedBlock> all_;
   std::unique_ptr<WorkPool> pool_;
 };
 
-Result<std::vector<Figure>> RunCase(const std::string& name, const Source& source,
+Result<std::vector<Figure>> RunCase(const std::string& name, const DocumentSource& source,
                                     const SearchGoal& goal, const BenchOptions& options) {
   STRATA_ASSIGN(const auto search, Search::Make(source, goal));
   STRATA_TRY(search->Check());
@@ -199,21 +195,24 @@ Result<std::vector<Figure>> RunCase(const std::string& name, const Source& sourc
 // What is searched, as cases' names have it, and where it comes from.
 struct Documents {
   std::string name;
-  Source source;
+  DocumentSource source;
 };
 
 std::vector<Documents> DocumentsOf(const SearchData& data, std::vector<size_t> sizes,
                                    std::vector<std::pair<TokenSpread, const char*>> spreads) {
   if (!data.file.empty()) {
-    return {{fmt::format("documents={}", data.file), [=] { return ReadDocuments(kSeed, data); }}};
+    return {{fmt::format("documents={}", data.file), [read = data.read] { return read; }}};
   }
   if (data.documents > 0) sizes = {data.documents};
   std::vector<Documents> all;
   for (const size_t size : sizes) {
     for (const auto& [spread, of] : spreads) {
-      all.push_back({fmt::format("documents={} tokens={}", size, of), [=, spread = spread] {
-                       return SetDocuments::Make(kSeed, spread, size, data.queries);
-                     }});
+      const auto draw = [=, spread = spread]() -> Result<std::shared_ptr<const SetDocuments>> {
+        STRATA_ASSIGN(SetDocuments drawn,
+                      SetDocuments::Make(kSearchSeed, spread, size, data.queries));
+        return std::make_shared<const SetDocuments>(std::move(drawn));
+      };
+      all.push_back({fmt::format("documents={} tokens={}", size, of), draw});
     }
   }
   return all;

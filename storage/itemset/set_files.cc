@@ -10,6 +10,7 @@
 #include "base/human_text.h"
 #include "base/npy_numbers.h"
 #include "storage/itemset/document.h"
+#include "storage/itemset/item_export.h"
 
 namespace strata {
 namespace {
@@ -268,6 +269,15 @@ std::string_view WithoutMark(std::string_view text) {
 
 Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
                                             const std::string& offsets) {
+  if (IsItemExport(disk, path)) {
+    if (!offsets.empty()) {
+      return Invalid(
+          fmt::format("{}: is an export, which has offsets of its own: leave --offsets out", path));
+    }
+    STRATA_TRY(CheckItemExport(disk, path).status());
+    return OpenCsr(disk, fmt::format("{}/{}", path, kExportedTokens),
+                   fmt::format("{}/{}", path, kExportedOffsets));
+  }
   if (!offsets.empty()) return OpenCsr(disk, path, offsets);
   if (path.ends_with(".npy")) {
     STRATA_ASSIGN(std::unique_ptr<NpyNumbers> rows, NpyNumbers::Open(disk, path, 2, kRowsAdvice));

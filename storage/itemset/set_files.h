@@ -5,6 +5,7 @@
 //            files, whose names begin with a dot, are passed over
 //   .npy     a row a set: whole numbers, those below 0 fill rows up
 //   CSR      two .npy: all tokens one behind another, and where each set begins and the last ends
+//   export   a folder that collection export wrote (item_export.h): its sets
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,8 @@ class SetReader {
 // Without the mark (EF BB BF) that some programs put before a text in UTF-8.
 std::string_view WithoutMark(std::string_view text);
 
-// `offsets`: of a CSR pair; "": `path` tells by itself what it is. kNotFound: no such file.
+// `offsets`: of a CSR pair; "": `path` tells by itself what it is. kNotFound: no such file;
+// kCorrupt: an export that is not as it was written.
 Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
                                             const std::string& offsets);
 

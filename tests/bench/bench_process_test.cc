@@ -1,5 +1,6 @@
 // strata-bench as people meet it, but for what it measures.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/itemset/item_export.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_folder.h"
 
@@ -53,22 +55,33 @@ TEST(BenchProcess, WrongCommandLinesSayWhatIsWrong) {
 TEST(BenchProcess, SearchesDataOfOnesOwn) {
   const TempFolder folder;
   std::string lines;
-  for (int i = 0; i < 300; ++i) lines += fmt::format("{},{},{}\n", i % 7, 70'000 + i % 11, i);
+  const auto exporter = ItemExporter::Begin(RealDisk(), folder.File("export"), "c", {});
+  ASSERT_TRUE(exporter.ok()) << exporter.status().ToString();
+  for (uint32_t i = 0; i < 300; ++i) {
+    const Document document{.id = i, .tokens = {i % 7, 70'000 + i % 11, i}, .attributes = {}};
+    lines += fmt::format("{}\n", fmt::join(document.tokens, ","));
+    ASSERT_TRUE((*exporter)->Add({&document, 1}).ok());
+  }
+  ASSERT_TRUE((*exporter)->Finish(true).ok());
   WriteWholeFile(folder.File("docs.txt"), lines);
   const ProcessResult cases = RunBench({"search", "--list", "--documents=500", "-k", "7"});
   EXPECT_THAT(cases.output, HasSubstr("documents=500 tokens=near-duplicates k=7 batch=32\n"));
-  for (const std::string& of :
-       {std::string("--documents=500"), "--data=" + folder.File("docs.txt")}) {
-    const ProcessResult result = RunBench(
-        {"search", of, "--k=1000", "--queries=9", "--rounds=1", "--json", "--filter=batch="});
+  for (const auto& [of, filter] : {std::pair{std::string("--documents=500"), "=Zipf k=1000 batch="},
+                                   {"--data=" + folder.File("docs.txt"), "batch="},
+                                   {"--data=" + folder.File("export"), "batch="}}) {
+    const ProcessResult result = RunBench({"search", of, "--k=1000", "--queries=9", "--rounds=1",
+                                           "--json", fmt::format("--filter={}", filter)});
     EXPECT_EQ(result.end, ProcessEnd{0}) << result.errors;
     EXPECT_THAT(result.output, HasSubstr("k=1000 batch=32 queries=9"));
   }
   WriteWholeFile(folder.File("bad.txt"), "1\nx\n");
-  const ProcessResult bad =
-      RunBench({"search", "--data=" + folder.File("bad.txt"), "--filter=batch="});
+  const ProcessResult bad = RunBench({"search", "--data=" + folder.File("bad.txt")});
   EXPECT_EQ(bad.end, ProcessEnd{2});
-  EXPECT_THAT(bad.errors, HasSubstr("bad.txt, line 2: column 1: expected a token"));
+  EXPECT_EQ(bad.errors,
+            fmt::format("strata-bench: INVALID: {}, line 2: column 1: expected a token, a whole "
+                        "number from 0 to 4294967295, found 'x'\n",
+                        folder.File("bad.txt")));
+  EXPECT_EQ(bad.output, "");
 }
 
 TEST(BenchProcess, AutoGoesOnWithWhatTheMachineHas) {

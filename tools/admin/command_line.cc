@@ -352,7 +352,8 @@ void AddSearchOptions(CLI::App* command, RawLine* raw) {
       ->allow_extra_args(false);
   command
       ->add_option("--queries", request.file,
-                   "Queries of a file: one a line; a folder with one a file; .npy with one a row")
+                   "Queries of a file: one a line; a folder with one a file; .npy with one a row; "
+                   "a folder that export wrote")
       ->type_name("FILE");
   command
       ->add_option("--offsets", request.offsets,

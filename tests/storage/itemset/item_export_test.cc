@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/npy_header.h"
+#include "storage/itemset/set_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {
@@ -76,6 +77,23 @@ TEST_F(ItemExportTest, IsFourArraysAndAManifest) {
   const Status second = Export(kDocuments, {"price"});
   EXPECT_EQ(second.code(), StatusCode::kRefused) << second.ToString();
   EXPECT_THAT(second.message(), HasSubstr("expected a new or an empty folder, found"));
+}
+
+TEST_F(ItemExportTest, ItsSetsAreReadWhereSetsAre) {
+  const auto read = [&](const std::string& offsets) -> Result<std::vector<TokenSet>> {
+    STRATA_ASSIGN(const auto reader, OpenSets(RealDisk(), path_, offsets));
+    std::vector<TokenSet> sets;
+    STRATA_TRY(reader->Next(SIZE_MAX, &sets));
+    return sets;
+  };
+  ASSERT_TRUE(Export(kDocuments, {"price"}).ok());
+  EXPECT_EQ(*read(""), (std::vector<TokenSet>{{1, 2, 4'000'000'000}, {}, {9}}));
+  EXPECT_THAT(read("offsets.npy").status().message(),
+              HasSubstr("is an export, which has offsets of its own: leave --offsets out"));
+  std::string tokens = ReadWholeFile(path_ + "/tokens.npy");
+  tokens.back() = static_cast<char>(tokens.back() ^ 1);
+  WriteWholeFile(path_ + "/tokens.npy", tokens);
+  EXPECT_EQ(read("").status().code(), StatusCode::kCorrupt);
 }
 
 TEST_F(ItemExportTest, WithoutDocumentsOrAttributesItIsOneAllTheSame) {
