@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <set>
+#include <utility>
 
 #include "proto/format/item_change.h"
 #include "ps/service/handlers.h"
@@ -77,6 +80,22 @@ void AppendDocument(Document document, std::vector<std::byte>* to) {
                            to);
 }
 
+size_t BytesOf(const Request& request) {
+  return MessageBytes(request.payload) + wire::kHeaderBytes;
+}
+
+// Whether changes of the collection wait; one that there is not, or a lane that takes none, says so
+// at once.
+bool Lags(const LaneState& lane, uint32_t id) {
+  const auto found = lane.collections.of_id.find(id);
+  return found != lane.collections.of_id.end() && !lane.draining && found->second->set().Lags();
+}
+
+std::deque<Request> TakeWaiting(LaneState& lane) {
+  lane.waiting_change_bytes = 0;
+  return std::exchange(lane.waiting_changes, {});
+}
+
 // The instance of a collection that is made now.
 uint64_t NextInstance(LaneState& lane) {
   return lane.log != nullptr ? lane.log->appended() + 1 : ++lane.collections.last_instance;
@@ -149,6 +168,50 @@ void HandleListCollections(LaneState& lane, Request request) {
   }
   std::ranges::sort(definitions, {}, &wire::CollectionDefinition::name);
   lane.Reply(request.reply_to(), {}, {wire::EncodeCollections(definitions)});
+}
+
+void HandleChangeItems(LaneState& lane, Request request) {
+  const uint32_t id = request.header.table;
+  const auto is_same = [&](const Request& other) { return other.header.table == id; };
+  if (!Lags(lane, id) && std::ranges::none_of(lane.waiting_changes, is_same)) {
+    return HandleWrite(lane, std::move(request));
+  }
+  const size_t bytes = BytesOf(request);
+  if (lane.waiting_change_bytes + bytes > lane.config.queue_bytes_max) {
+    return lane.Reply(
+        request.reply_to(),
+        Unavailable(fmt::format("{} changes of {} bytes wait for merges, as many as the lane holds "
+                                "(server.queue_memory)",
+                                lane.waiting_changes.size(), lane.waiting_change_bytes)));
+  }
+  lane.waiting_change_bytes += bytes;
+  lane.waiting_changes.push_back(std::move(request));
+}
+
+void HandleWaitingChanges(LaneState& lane, TimeNs now) {
+  std::set<uint32_t> lagging;
+  for (Request& request : TakeWaiting(lane)) {
+    const uint32_t id = request.header.table;
+    if (request.deadline <= now) {
+      lane.metrics.expired.Add();
+      lane.Reply(request.reply_to(),
+                 DeadlineExceeded(fmt::format(
+                     "merges of the collection lag behind its changes: this one waited for {} ms; "
+                     "nothing of it was done",
+                     (now - request.now) / kMillisecond)));
+    } else if (lagging.contains(id) || Lags(lane, id)) {
+      lagging.insert(id);
+      lane.waiting_change_bytes += BytesOf(request);
+      lane.waiting_changes.push_back(std::move(request));
+    } else {
+      request.now = now;
+      HandleWrite(lane, std::move(request));
+    }
+  }
+}
+
+void EndWaitingChanges(LaneState& lane, const Status& reason) {
+  for (const Request& request : TakeWaiting(lane)) lane.Reply(request.reply_to(), reason);
 }
 
 Result<Applied> ApplyChangeItems(LaneState& lane, const Request& request) {

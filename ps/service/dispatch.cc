@@ -54,6 +54,8 @@ Result<Lsn> Remember(LaneState& lane, const wire::Header& header, const Status& 
   return lane.Append(RecordKind::kAnswer, body.pieces());
 }
 
+}  // namespace
+
 void HandleWrite(LaneState& lane, Request request) {
   const ReplyTo to = request.reply_to();
   if (request.header.command == wire::Command::kPushPull) {
@@ -88,8 +90,6 @@ void HandleWrite(LaneState& lane, Request request) {
   }
   AnswerWrite(lane, to, applied.status(), *lsn, request.then);
 }
-
-}  // namespace
 
 Result<Applied> Apply(LaneState& lane, Request& request) {
   switch (request.header.command) {
@@ -162,9 +162,10 @@ void Dispatch(LaneState& lane, Request request) {
       return HandleCollectionStats(lane, std::move(request));
     case wire::Command::kFollowItems:
       return HandleFollowItems(lane, std::move(request));
+    case wire::Command::kChangeItems:
+      return HandleChangeItems(lane, std::move(request));
     case wire::Command::kCreateCollection:
     case wire::Command::kDropCollection:
-    case wire::Command::kChangeItems:
     case wire::Command::kCreateTable:
     case wire::Command::kDropTable:
     case wire::Command::kPush:

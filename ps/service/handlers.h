@@ -32,6 +32,14 @@ void HandleReadItems(LaneState& lane, Request request);
 void HandleScanItems(LaneState& lane, Request request);
 void HandleCollectionStats(LaneState& lane, Request request);
 void HandleFollowItems(LaneState& lane, Request request);
+// CHANGE_ITEMS: a write that waits before anything is looked at, with all behind it of the same
+// collection, while that one's merges lag: the lane goes on meanwhile.
+void HandleChangeItems(LaneState& lane, Request request);
+// Those that waited and need not any more. To be called every kLookAtMerges while some wait.
+void HandleWaitingChanges(LaneState& lane, TimeNs now);
+constexpr TimeNs kLookAtMerges = 2 * kMillisecond;
+// All that wait are answered with the reason.
+void EndWaitingChanges(LaneState& lane, const Status& reason);
 // It waits until BeginSearches.
 void HandleSearch(LaneState& lane, Request request);
 // The next batch of searches, when none is under way. To be called when a round ends.
@@ -51,6 +59,9 @@ inline void FinishGathered(LaneState& lane) {
 constexpr size_t kGatheredKeysMax = size_t{1} << 18;
 // A repeat of a push that was gathered: answered with it.
 bool JoinGathered(LaneState& lane, const Request& request);
+
+// Any write, CHANGE_ITEMS at once.
+void HandleWrite(LaneState& lane, Request request);
 
 // Writes: a status is answered and remembered by the caller. The LSN of the record that says that
 // the write was applied (0 without a log), or nothing when it waits and will be answered later.

@@ -207,6 +207,10 @@ void Lane::Tick(TimeNs now, std::vector<Envelope>* out) {
   FinishGathered(state_);
   for (const Finished::Then& then : state_.checkpoint.finished->Take()) then(state_);
   if (CanSaveMore(state_)) SaveMore(state_);
+  if (now >= next_look_at_merges_) {
+    HandleWaitingChanges(state_, now);
+    next_look_at_merges_ = now + kLookAtMerges;
+  }
   const Saving* saving = state_.checkpoint.saving.get();
   if (saving != nullptr && saving->part == nullptr && now >= saving->deadline) {
     EndSaving(state_, Cancelled("nobody asked for the cut to be saved"));
@@ -239,9 +243,17 @@ void Lane::ShowTiers() {
   state_.metrics.ShowTiers(tiers);
 }
 
+size_t Lane::ParkedRequests() const {
+  return state_.barrier.parked() + state_.waiting_changes.size();
+}
+
+size_t Lane::ParkedBytes() const {
+  return state_.barrier.parked_bytes() + state_.waiting_change_bytes;
+}
+
 void Lane::ShowGauges() {
-  state_.metrics.parked_requests.Set(static_cast<double>(state_.barrier.parked()));
-  state_.metrics.parked_bytes.Set(static_cast<double>(state_.barrier.parked_bytes()));
+  state_.metrics.parked_requests.Set(static_cast<double>(ParkedRequests()));
+  state_.metrics.parked_bytes.Set(static_cast<double>(ParkedBytes()));
   state_.metrics.clients.Set(static_cast<double>(state_.dedup.clients()));
   if (state_.log == nullptr) return;
   state_.metrics.log_bytes.Set(static_cast<double>(state_.log->bytes_on_disk()));
@@ -253,6 +265,7 @@ TimeNs Lane::NextTick() const {
   if (state_.checkpoint.finished->any() || CanSaveMore(state_)) return 0;
   const Saving* saving = state_.checkpoint.saving.get();
   TimeNs idle = state_.barrier.groups() == 0 ? kNever : next_housekeeping_;
+  if (!state_.waiting_changes.empty()) idle = std::min(idle, next_look_at_merges_);
   if (saving != nullptr && saving->part == nullptr) idle = std::min(idle, saving->deadline);
   return std::min(idle, state_.barrier.NextDeadline());
 }
@@ -268,7 +281,8 @@ void Lane::Drain(DrainReason reason, std::vector<Envelope>* out) {
 bool Lane::Idle() const {
   return state_.gathered_pulls.pulls.empty() && state_.gathered_pushes.pushes.empty() &&
          state_.barrier.parked() == 0 && state_.waiting_for_write.empty() &&
-         state_.waiting_for_sync.empty() && state_.searches.IsIdle();
+         state_.waiting_for_sync.empty() && state_.waiting_changes.empty() &&
+         state_.searches.IsIdle();
 }
 
 void Lane::EndAll(std::vector<Envelope>* out) {
@@ -281,6 +295,7 @@ void Lane::EndAll(std::vector<Envelope>* out) {
       state_.config.name.server);
   const Status ended = state_.config.durable ? Unavailable(reason) : Lost(reason);
   EndSearches(state_, ended);
+  EndWaitingChanges(state_, ended);
   AnswerEnded(state_, state_.barrier.EndAll(ended));
   state_.out = nullptr;
 }
@@ -300,8 +315,8 @@ LaneReport Lane::Report() {
     report.collections.push_back(
         {collection->definition().name, state_.collections.StatsOf(*collection)});
   }
-  report.parked_requests = state_.barrier.parked();
-  report.parked_bytes = state_.barrier.parked_bytes();
+  report.parked_requests = ParkedRequests();
+  report.parked_bytes = ParkedBytes();
   report.clients = state_.dedup.clients();
   report.draining = draining();
   report.cut = state_.checkpoint.cut;

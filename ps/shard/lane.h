@@ -101,8 +101,8 @@ class Lane {
   void Drain(DrainReason reason, std::vector<Envelope>* out);
   bool draining() const { return state_.draining.has_value(); }
   bool Idle() const;  // nothing waits
-  // The server ends: answers all that waits for a step with kLost, or with kUnavailable when it
-  // will come back with its state; nothing of it has been applied.
+  // The server ends: answers all that waits for a step, a search or merges with kLost, or with
+  // kUnavailable when it will come back with its state; nothing of it has been applied.
   void EndAll(std::vector<Envelope>* out);
 
   // kDiskFull while there is no room on disk and writes are refused. Report looks again.
@@ -116,6 +116,8 @@ class Lane {
   Status TakeCut(const Request& request);
   Status CheckServing(wire::Command command) const;
   void Housekeep(TimeNs now);
+  size_t ParkedRequests() const;
+  size_t ParkedBytes() const;
   void ShowGauges();
   void ShowTiers();
 
@@ -123,6 +125,7 @@ class Lane {
   TimeNs now_ = 0;  // of the last message or tick
   TimeNs next_tiers_ = 0;
   TimeNs next_housekeeping_ = 0;
+  TimeNs next_look_at_merges_ = 0;  // while changes wait for them
 };
 
 }  // namespace strata

@@ -48,9 +48,11 @@ LaneMetrics::LaneMetrics(MetricsRegistry& registry, uint16_t lane)
       undelivered(registry.AddCounter("strata_lane_undelivered_replies_total",
                                       "Replies whose peer was gone or did not read.",
                                       LaneLabel(lane))),
-      parked_requests(registry.AddGauge("strata_lane_parked_requests",
-                                        "Requests that wait for a synchronous step to close.",
-                                        LaneLabel(lane))),
+      parked_requests(
+          registry.AddGauge("strata_lane_parked_requests",
+                            "Requests that wait for a synchronous step to close, or for "
+                            "the merges of a collection.",
+                            LaneLabel(lane))),
       parked_bytes(registry.AddGauge("strata_lane_parked_bytes", "Bytes held by parked requests.",
                                      LaneLabel(lane))),
       clients(registry.AddGauge("strata_lane_clients", "Clients whose writes are remembered.",

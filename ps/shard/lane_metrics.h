@@ -45,7 +45,7 @@ class LaneMetrics {
   Counter& received_bytes;
   Counter& sent_bytes;
   Counter& undelivered;    // replies whose peer was gone or did not read
-  Gauge& parked_requests;  // waiting for a step to close
+  Gauge& parked_requests;  // waiting for a step to close, or for a collection's merges
   Gauge& parked_bytes;
   Gauge& clients;  // whose writes are remembered
   Gauge& log_bytes;

@@ -14,7 +14,8 @@ namespace strata {
 namespace {
 
 constexpr uint16_t kTailSlot = 0;
-constexpr size_t kSmallMost = 256;  // segments that wait for a merge, until changes wait, too
+constexpr size_t kSmallMost = 256;  // segments that wait for a merge, until changes should, too,
+constexpr size_t kSmallHard = 512;  // and until they do
 
 }  // namespace
 
@@ -75,6 +76,11 @@ Status ItemSet::Check(const Document& document) const {
   return {};
 }
 
+bool ItemSet::Lags() const {
+  const std::lock_guard lock(mutex_);
+  return SmallSegments() >= kSmallMost;
+}
+
 Status ItemSet::Upsert(Document document, uint64_t change) {
   STRATA_TRY(Check(document));
   auto& tokens = document.tokens;
@@ -85,7 +91,7 @@ Status ItemSet::Upsert(Document document, uint64_t change) {
 
   std::unique_lock lock(mutex_);
   while (tail_.size() == options_.tail) {
-    if (SmallSegments() < kSmallMost) {
+    if (SmallSegments() < kSmallHard) {
       STRATA_TRY(Seal());
     } else {
       changed_.wait(lock);

@@ -78,9 +78,12 @@ class ItemSet {
   // What Upsert refuses with kInvalid: another number of attributes, more than
   // ItemSetSpec::kMostTokens.
   Status Check(const Document& document) const;
+  // Whether so many small segments wait for merges that changes had better wait, too. From here on
+  // Upsert still takes 65,536 documents before it waits itself.
+  bool Lags() const;
   // Adds the document, or puts it in the place of the one with its id. kRefused: there are as many
-  // segments as can be. Waits when merges lag far behind. `change`: a number of the caller's that
-  // never falls, for CaptureState.
+  // segments as can be. Waits while merges lag twice as far behind as Lags says. `change`: a number
+  // of the caller's that never falls, for CaptureState.
   Status Upsert(Document document, uint64_t change = 0);
   // Whether there was one.
   bool Delete(DocumentId id);

@@ -2,6 +2,7 @@
 // lane's log and theirs, when replies leave, and what is refused.
 #include "ps/shard/lane_collections.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -19,6 +20,7 @@ using wire::Command;
 
 constexpr const char* kName = "c";
 const uint32_t kId = wire::CollectionIdOf(kName);
+constexpr size_t kQueueBytes = size_t{1} << 20;
 
 Frame Terms(uint8_t metric, uint32_t k) {
   wire::SearchTerms terms;
@@ -34,6 +36,7 @@ class LaneCollectionsTest : public ::testing::Test {
   // A process that finds `records` of the lane's log, and of the collections' what is on disk.
   void Start(size_t records) {
     LaneConfig config = DurableConfig();
+    config.queue_bytes_max = kQueueBytes;
     config.collections.emplace();
     config.collections->means = [this] {
       return SearchMeans{.rates = {}, .pool = pool_.get(), .threads = 1, .clock = &RealClock()};
@@ -347,6 +350,117 @@ TEST_F(LaneCollectionsTest, BadRequestsAreRefusedWithWhatIsWrong) {
           "2 queries have 24 bytes");
   EXPECT_EQ(Ask(client_.Read(Command::kSearch, 5, 1), {Terms(0, 1), offsets, tokens}).code(),
             StatusCode::kNotFound);
+}
+
+// More documents than merges keep up with.
+class LaggingLaneTest : public LaneCollectionsTest {
+ protected:
+  // Changes until one waits: that one, of the documents before put_.
+  void FillUntilOneWaits() {
+    constexpr DocumentId kMostDocuments = 20'000'000;
+    Create();
+    while (put_ < kMostDocuments) {
+      std::vector<format::ItemChange> changes(1024);
+      for (format::ItemChange& change : changes) {
+        change = {.is_upsert = true, .id = put_++, .tokens = {1}, .attributes = {}};
+      }
+      waiting_ = client_.Write(Command::kChangeItems, kId, static_cast<uint32_t>(changes.size()));
+      payload_ = Changes(changes);
+      if (Send(waiting_, payload_).empty()) return;
+    }
+    FAIL() << "merges kept up with " << put_ << " documents";
+  }
+  using Replies = std::vector<wire::Received>;
+  Replies Send(const wire::Header& header, Message payload) {
+    return WithCommitted(lane_->Handle("peer", wire::Seal(header, std::move(payload))));
+  }
+  Replies Tick() { return WithCommitted(lane_->Tick()); }
+
+  DocumentId put_ = 0;
+  wire::Header waiting_;
+  Message payload_;
+
+ private:
+  Replies WithCommitted(std::vector<std::pair<std::string, wire::Received>> of) {
+    for (auto& reply : Commit()) of.push_back(std::move(reply));
+    Replies all;
+    for (auto& [peer, reply] : of) all.push_back(std::move(reply));
+    return all;
+  }
+};
+
+TEST_F(LaggingLaneTest, ChangesWaitInOrderAndNothingElseDoes) {
+  FillUntilOneWaits();
+  EXPECT_TRUE(Has(0));
+  EXPECT_FALSE(Has(put_ - 1));
+  const wire::Header gone = other_.Write(Command::kChangeItems, kId, 1);
+  EXPECT_TRUE(Send(gone, Gone(put_ - 1)).empty());
+  const wire::Header repeat = Again(waiting_);
+  EXPECT_TRUE(Send(repeat, payload_).empty());
+  EXPECT_EQ(lane_->lane.Report().parked_requests, 3U);
+  EXPECT_GT(lane_->lane.Report().parked_bytes, 2 * payload_[0].size());
+  EXPECT_FALSE(lane_->lane.Idle());
+
+  std::vector<uint64_t> answered;
+  const TimeNs ahead = lane_->now - RealClock().Now();
+  while (answered.size() < 3) {
+    lane_->now = RealClock().Now() + ahead;
+    for (const wire::Received& reply : Tick()) {
+      EXPECT_TRUE(wire::StatusOfReply(reply).ok()) << wire::StatusOfReply(reply).ToString();
+      answered.push_back(reply.header.request_id);
+    }
+  }
+  EXPECT_EQ(answered, (std::vector{waiting_.request_id, gone.request_id, repeat.request_id}));
+  EXPECT_TRUE(Has(put_ - 2));
+  EXPECT_FALSE(Has(put_ - 1));
+  EXPECT_EQ(lane_->lane.Report().parked_bytes, 0U);
+  EXPECT_TRUE(lane_->lane.Idle());
+}
+
+TEST_F(LaggingLaneTest, WhatWaitsForTooLongIsNotMade) {
+  FillUntilOneWaits();
+  wire::Header hasty = other_.Write(Command::kChangeItems, kId, 1);
+  hasty.timeout_ms = 10;
+  ASSERT_TRUE(Send(hasty, Gone(0)).empty());
+  lane_->now += 10 * kMillisecond;
+  const Replies replies = Tick();
+  ASSERT_FALSE(replies.empty());
+  const wire::Received& reply = replies.back();
+  EXPECT_EQ(reply.header.request_id, hasty.request_id);
+  EXPECT_EQ(wire::StatusOfReply(reply).code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(wire::StatusOfReply(reply).message(), ::testing::HasSubstr("waited for 10 ms"));
+  EXPECT_TRUE(Has(0));
+}
+
+TEST_F(LaggingLaneTest, MoreThanTheLaneHoldsIsToComeAgain) {
+  FillUntilOneWaits();
+  Status last;
+  for (size_t held = 0; last.ok() && held < 2 * kQueueBytes; held += payload_[0].size()) {
+    const Replies replies = Send(Again(waiting_), payload_);
+    if (!replies.empty()) last = wire::StatusOfReply(replies[0]);
+  }
+  EXPECT_EQ(last.code(), StatusCode::kUnavailable) << last.ToString();
+  EXPECT_LE(lane_->lane.Report().parked_bytes, kQueueBytes);
+}
+
+TEST_F(LaggingLaneTest, WhoWaitsIsToldThatTheLaneDrains) {
+  FillUntilOneWaits();
+  lane_->Drain();
+  lane_->now += 2 * kMillisecond;
+  const Replies replies = Tick();
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(wire::StatusOfReply(replies[0]).code(), StatusCode::kRefused);
+  EXPECT_TRUE(lane_->lane.Idle());
+}
+
+TEST_F(LaggingLaneTest, WhoWaitsIsToldThatTheServerEnds) {
+  FillUntilOneWaits();
+  std::vector<Envelope> out;
+  lane_->lane.EndAll(&out);
+  const auto replies = TestLane::Opened(std::move(out));
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(wire::StatusOfReply(replies[0].second).code(), StatusCode::kUnavailable);
+  EXPECT_TRUE(lane_->lane.Idle());
 }
 
 }  // namespace
