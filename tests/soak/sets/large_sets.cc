@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "tests/kernels/setops/random_sets.h"
 
@@ -44,10 +45,12 @@ LargeSets::LargeSets(uint64_t seed, size_t documents, WorkPool& pool) {
   constexpr std::array kSpreads = {test::Spread::kUniform, test::Spread::kZipf,
                                    test::Spread::kNearDuplicates};
   constexpr std::array<Token, 4> kVocabularies = {300, 5'000, 50'001, 60'000};
-  constexpr std::array<size_t, 3> kLengths = {8, 30, 60};
+  // Longer ones than an overlap of one byte counts, too, where the memory for them is there.
+  constexpr std::array<size_t, 5> kLengths = {8, 30, 60, 128, 300};
+  constexpr size_t kMostLong = 2'000'000;
   const test::Spread spread = kSpreads.at(seed % kSpreads.size());
   const Token vocabulary = kVocabularies.at(random.Below(kVocabularies.size()));
-  const size_t longest = kLengths.at(random.Below(kLengths.size()));
+  const size_t longest = kLengths.at(random.Below(documents > kMostLong ? 3 : kLengths.size()));
   const bool ascend = random.Below(2) == 0;
   for (uint64_t i = 0; i < documents; ++i) {
     ids_.push_back(ascend ? i : (i * 2'654'435'761U + seed) % 4'294'967'291U);
@@ -83,6 +86,7 @@ LargeSets::LargeSets(uint64_t seed, size_t documents, WorkPool& pool) {
     }
     if (i % 5 == 0) query.push_back(vocabulary + static_cast<Token>(i));
     if (i % 7 == 0) query.push_back(UINT32_MAX);
+    query.resize(std::min(query.size(), kLongestQuery));
     queries_.Add(query);
   }
   overlaps_.resize(kQueries);
@@ -101,6 +105,49 @@ Filter LargeSets::filter() const {
 }
 
 std::vector<Hit> LargeSets::Best(size_t query, const SearchGoal& goal, bool has_filter) const {
+  return Best(query, goal, [&](size_t i) { return !has_filter || IsInFilter(ids_[i]); });
+}
+
+// It takes four queries at a time, in order of length. What a query finds among documents up to 10
+// tokens shorter and 20 longer gives its K-th score. The least of the four, times the longest of
+// the four queries or the document if that is longer, is the overlap below which it drops any other
+// document: too much of it for the shorter of the queries.
+size_t LargeSets::LostToSharedCut(const SearchGoal& goal,
+                                  std::span<const std::vector<Hit>> best) const {
+  constexpr size_t kTogether = 4;
+  std::vector<size_t> order(best.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto length = [&](size_t query) { return queries_.view()[query].size(); };
+  std::ranges::stable_sort(order, {}, length);
+  size_t lost = 0;
+  for (size_t begin = 0; begin + kTogether <= order.size(); begin += kTogether) {
+    const auto together = std::span(order).subspan(begin, kTogether);
+    const auto is_near = [&](size_t query, size_t tokens) {
+      return tokens + 10 >= length(query) && tokens <= length(query) + 20;
+    };
+    double least = 1;
+    for (const size_t query : together) {
+      const auto near = Best(query, goal, [&](size_t i) { return is_near(query, lengths_[i]); });
+      const double score =
+          near.size() < goal.k
+              ? 0
+              : static_cast<double>(near.back().overlap) /
+                    static_cast<double>(std::max<size_t>(length(query), near.back().length));
+      least = std::min(least, score);
+    }
+    const size_t longest = length(together.back());
+    for (const size_t query : together) {
+      lost += static_cast<size_t>(std::ranges::any_of(best[query], [&](const Hit& hit) {
+        return !is_near(query, hit.length) &&
+               hit.overlap < least * static_cast<double>(std::max<size_t>(longest, hit.length));
+      }));
+    }
+  }
+  return lost;
+}
+
+std::vector<Hit> LargeSets::Best(size_t query, const SearchGoal& goal,
+                                 const std::function<bool(size_t)>& is_allowed) const {
   struct Judged {
     Hit hit;
     Fraction similarity;
@@ -113,7 +160,7 @@ std::vector<Hit> LargeSets::Best(size_t query, const SearchGoal& goal, bool has_
   const auto tokens = static_cast<uint32_t>(queries_.view()[query].size());
   std::vector<Judged> best;  // a heap, the worst first
   for (size_t i = 0; i < ids_.size(); ++i) {
-    if (has_filter && !IsInFilter(ids_[i])) continue;
+    if (!is_allowed(i)) continue;
     const Hit hit{ids_[i], overlaps_[query][i], lengths_[i]};
     const Judged judged{hit, Similarity(goal.metric, hit.overlap, tokens, hit.length)};
     if (IsLess(judged.similarity, goal.at_least)) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -29,8 +30,15 @@ class LargeSets {
   // The best of the documents, or of those of the filter, by a look at each: nothing that searches
   // use is used for it but the definition of similarity.
   std::vector<Hit> Best(size_t query, const SearchGoal& goal, bool has_filter) const;
+  // How many of the queries would miss one of their best documents by the cut of baidu_topk's
+  // version 9, which queries of mixed lengths share. `best`: of each query, by overlap / longest.
+  size_t LostToSharedCut(const SearchGoal& goal, std::span<const std::vector<Hit>> best) const;
 
  private:
+  // Of documents, by number, that are allowed.
+  std::vector<Hit> Best(size_t query, const SearchGoal& goal,
+                        const std::function<bool(size_t)>& is_allowed) const;
+
   std::vector<DocumentId> ids_;
   std::vector<uint32_t> lengths_;
   std::vector<SetLists> parts_;  // a block each

@@ -34,6 +34,7 @@ class SetsSoak {
   }
   uint64_t answers() const { return answers_; }
   uint64_t documents() const { return documents_; }
+  uint64_t lost_to_shared_cut() const { return lost_to_shared_cut_; }
 
  private:
   // Every metric with every K.
@@ -79,6 +80,8 @@ class SetsSoak {
       for (size_t query = 0; query < sets.queries().size(); ++query) {
         expected.push_back(sets.Best(query, goals[i], has_filter));
       }
+      const bool is_founding = goals[i].metric == SetMetric::kOverlapMax && !has_filter;
+      if (is_founding) lost_to_shared_cut_ += sets.LostToSharedCut(goals[i], expected);
       const Status status =
           Compare(searchers, sets.queries(), goals[i], has_filter ? filter : Filter(), expected);
       const std::lock_guard lock(mutex);
@@ -141,6 +144,7 @@ class SetsSoak {
   const std::shared_ptr<GpuSearchRoom> room_;  // null: the CPU
   const std::unique_ptr<WorkPool> pool_;
   std::atomic<uint64_t> answers_{0};
+  std::atomic<uint64_t> lost_to_shared_cut_{0};
   uint64_t documents_ = 0;
 };
 
@@ -158,7 +162,8 @@ Result<SoakReport> RunSetsSoak(const SetsSoakOptions& options) {
       "sets", options.seed, options.cases,
       [&](uint64_t seed, uint64_t cases, SoakReport* of) { return soak.Run(seed, cases, of); });
   report.operations = soak.answers();
-  report.more = fmt::format(", \"documents\": {}", soak.documents());
+  report.more = fmt::format(", \"documents\": {}, \"lost_to_shared_cut\": {}", soak.documents(),
+                            soak.lost_to_shared_cut());
   return report;
 }
 
