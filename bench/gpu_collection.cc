@@ -54,7 +54,8 @@ Work SearchesOf(const ItemSet& set, const SetList& queries, size_t count) {
 
 Result<std::vector<Figure>> Run(const std::string& name, TokenSpread spread,
                                 const BenchOptions& options) {
-  STRATA_ASSIGN(const SetDocuments drawn, SetDocuments::Make(kSeed, spread, kDocuments, kQueries));
+  STRATA_ASSIGN(const SetDocuments drawn,
+                SetDocuments::Make(kSeed, {.spread = spread}, kDocuments, kQueries));
   STRATA_ASSIGN(const auto pool, WorkPool::Start("search", Cores() - 1));
   STRATA_ASSIGN(const auto gpu, ItemGpu::Start(ItemGpuOptions::Divide(0, kGpuBytes)));
   SearchMeans means{.rates = MeasureSearchRates(RealClock()),

@@ -32,10 +32,11 @@ constexpr size_t kTimes = 9;  // that as many queries are asked for, or kQueries
 constexpr size_t kQueriesAsked = 400;
 
 // Milliseconds that baidu_topk v7 took for as many queries, measured on an H200; 0: not measured.
-double PublishedTime(TokenSpread spread, size_t queries) {
-  if (queries == 4 && spread == TokenSpread::kUniform) return 2.4;
+double PublishedTime(const SetShape& shape, size_t queries) {
+  if (shape.lengths != SetLengths::kUniform) return 0;
+  if (queries == 4 && shape.spread == TokenSpread::kUniform) return 2.4;
   if (queries != kQueries) return 0;
-  return spread == TokenSpread::kUniform ? 464 : 409;
+  return shape.spread == TokenSpread::kUniform ? 464 : 409;
 }
 
 SetList Some(const SetList& queries, size_t first, size_t count) {
@@ -62,8 +63,8 @@ class GpuSearch {
  public:
   explicit GpuSearch(std::string name) : name_(std::move(name)) {}
 
-  Result<std::vector<Figure>> Run(TokenSpread spread, size_t documents) {
-    STRATA_ASSIGN(const SetDocuments drawn, SetDocuments::Make(kSeed, spread, documents, kQueries));
+  Result<std::vector<Figure>> Run(const SetShape& shape, size_t documents) {
+    STRATA_ASSIGN(const SetDocuments drawn, SetDocuments::Make(kSeed, shape, documents, kQueries));
     STRATA_ASSIGN(pool_, WorkPool::Start("search", static_cast<int>(Cores()) - 1));
     const TimeNs begin = RealClock().Now();
     STRATA_ASSIGN(const std::vector<SetBlock> blocks, drawn.Blocks());
@@ -77,7 +78,7 @@ class GpuSearch {
          {size_t{1}, size_t{4}, size_t{16}, size_t{32}, size_t{200}, kQueries}) {
       for (const GpuEngine engine : {GpuEngine::kCounting, GpuEngine::kScanning}) {
         if (engine == GpuEngine::kScanning && (count < 32 || !sets->scans())) continue;
-        STRATA_TRY(MeasureSearch(*sets, blocks, drawn.queries(), count, engine, spread));
+        STRATA_TRY(MeasureSearch(*sets, blocks, drawn.queries(), count, engine, shape));
       }
     }
     return std::move(figures_);
@@ -136,7 +137,7 @@ class GpuSearch {
 
   // So many queries at once, others each time.
   Status MeasureSearch(GpuSets& sets, std::span<const SetBlock> blocks, const SetList& queries,
-                       size_t count, GpuEngine engine, TokenSpread spread) {
+                       size_t count, GpuEngine engine, const SetShape& shape) {
     std::vector<double> times;
     for (size_t time = 0; time < std::max(kTimes, kQueriesAsked / count); ++time) {
       const size_t first = time * count % (queries.size() - count + 1);
@@ -147,7 +148,7 @@ class GpuSearch {
       if (time == 0) STRATA_TRY(Check(blocks, asked, answers));
     }
     Add(fmt::format("{} queries={}", engine == GpuEngine::kCounting ? "count" : "scan", count),
-        Median(times), PublishedTime(spread, count));
+        Median(times), PublishedTime(shape, count));
     fmt::print(stderr, "{} {} queries: {} candidates each, {} asked again\n",
                engine == GpuEngine::kCounting ? "count" : "scan", count,
                sets.counts().candidates / count, sets.counts().asked_again);
@@ -195,14 +196,19 @@ Result<std::vector<Figure>> RunContest(const std::string& name, const std::strin
 std::vector<Case> Cases(bool /*all*/) {
   constexpr size_t kDocuments = 8'499'200;
   std::vector<Case> cases;
-  for (const auto& [spread, of] :
-       {std::pair{TokenSpread::kUniform, "uniform"}, std::pair{TokenSpread::kZipf, "Zipf"}}) {
-    const std::string name = fmt::format("documents={} tokens={} k={}", kDocuments, of, kGoal.k);
-    cases.push_back(
-        {name, [=](const BenchOptions&) { return GpuSearch(name).Run(spread, kDocuments); }});
-    cases.push_back({"contest " + name, [=](const BenchOptions&) {
-                       return RunContest(name, fmt::format("{} {} {}", of, kDocuments, kQueries));
-                     }});
+  for (const TokenSpread spread : {TokenSpread::kUniform, TokenSpread::kZipf}) {
+    for (const SetLengths lengths : {SetLengths::kUniform, SetLengths::kContest}) {
+      const SetShape shape{spread, lengths};
+      const std::string name =
+          fmt::format("documents={} {} k={}", kDocuments, shape.Name(), kGoal.k);
+      cases.push_back(
+          {name, [=](const BenchOptions&) { return GpuSearch(name).Run(shape, kDocuments); }});
+      if (lengths == SetLengths::kContest) continue;
+      const char* of = spread == TokenSpread::kUniform ? "uniform" : "Zipf";
+      cases.push_back({"contest " + name, [=](const BenchOptions&) {
+                         return RunContest(name, fmt::format("{} {} {}", of, kDocuments, kQueries));
+                       }});
+    }
   }
   std::ranges::move(GpuCollectionCases(), std::back_inserter(cases));
   return cases;

@@ -32,7 +32,8 @@ Status Run(TokenSpread spread, size_t documents, size_t queries) {
   Sets asked;
   Sets sets(documents);
   {
-    STRATA_ASSIGN(const SetDocuments drawn, SetDocuments::Make(kSeed, spread, documents, queries));
+    STRATA_ASSIGN(const SetDocuments drawn,
+                  SetDocuments::Make(kSeed, {.spread = spread}, documents, queries));
     STRATA_ASSIGN(const auto pool, WorkPool::Start("documents", Cores() - 1));
     pool->Run(drawn.parts().size(), [&](size_t part) {
       const SetList of = drawn.parts()[part].view();

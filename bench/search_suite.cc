@@ -199,20 +199,20 @@ struct Documents {
 };
 
 std::vector<Documents> DocumentsOf(const SearchData& data, std::vector<size_t> sizes,
-                                   std::vector<std::pair<TokenSpread, const char*>> spreads) {
+                                   std::vector<SetShape> shapes) {
   if (!data.file.empty()) {
     return {{fmt::format("documents={}", data.file), [read = data.read] { return read; }}};
   }
   if (data.documents > 0) sizes = {data.documents};
   std::vector<Documents> all;
   for (const size_t size : sizes) {
-    for (const auto& [spread, of] : spreads) {
-      const auto draw = [=, spread = spread]() -> Result<std::shared_ptr<const SetDocuments>> {
+    for (const SetShape& shape : shapes) {
+      const auto draw = [=]() -> Result<std::shared_ptr<const SetDocuments>> {
         STRATA_ASSIGN(SetDocuments drawn,
-                      SetDocuments::Make(kSearchSeed, spread, size, data.queries));
+                      SetDocuments::Make(kSearchSeed, shape, size, data.queries));
         return std::make_shared<const SetDocuments>(std::move(drawn));
       };
-      all.push_back({fmt::format("documents={} tokens={}", size, of), draw});
+      all.push_back({fmt::format("documents={} {}", size, shape.Name()), draw});
     }
   }
   return all;
@@ -225,18 +225,18 @@ std::vector<Case> Cases(const SearchData& data, bool all) {
   std::vector<Case> cases;
   std::vector<size_t> sizes = {1'000'000};
   if (all) sizes.push_back(8'499'200);
-  for (const auto& [of, source] :
-       DocumentsOf(data, sizes,
-                   {{TokenSpread::kUniform, "uniform"},
-                    {TokenSpread::kZipf, "Zipf"},
-                    {TokenSpread::kNearDuplicates, "near-duplicates"}})) {
+  for (const auto& [of, source] : DocumentsOf(data, sizes,
+                                              {{.spread = TokenSpread::kUniform},
+                                               {.spread = TokenSpread::kZipf},
+                                               {.spread = TokenSpread::kNearDuplicates},
+                                               {TokenSpread::kUniform, SetLengths::kContest},
+                                               {TokenSpread::kZipf, SetLengths::kContest}})) {
     const std::string name = fmt::format("{} k={} batch={}{}", of, goal.k, kBatch, asked);
     cases.push_back({name, [=, source = source](const BenchOptions& options) {
                        return RunCase(name, source, goal, options);
                      }});
   }
-  for (const auto& [of, source] :
-       DocumentsOf(data, {200'000}, {{TokenSpread::kUniform, "uniform"}})) {
+  for (const auto& [of, source] : DocumentsOf(data, {200'000}, {SetShape{}})) {
     for (const uint8_t copies : {uint8_t{1}, uint8_t{2}}) {
       for (const size_t clients : {size_t{1}, size_t{8}, size_t{64}}) {
         const std::string name =

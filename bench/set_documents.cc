@@ -1,6 +1,9 @@
 #include "bench/set_documents.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -54,10 +57,33 @@ class ZipfTokens {
   std::vector<Column> columns_;
 };
 
-// As many tokens as a length drawn at random, each once.
+// By length, how many of the contest's documents are no longer.
+std::array<uint64_t, SetDocuments::kLongest + 1> ContestLengths() {
+  constexpr std::array<std::pair<double, double>, 4> kCorners = {
+      {{2, 33'000}, {56, 60'000}, {88, 158'000}, {128, 0}}};
+  std::array<uint64_t, SetDocuments::kLongest + 1> sums = {};
+  size_t corner = 0;
+  for (size_t length = 2; length < sums.size(); ++length) {
+    if (static_cast<double>(length) > kCorners.at(corner + 1).first) ++corner;
+    const auto [from, at_from] = kCorners.at(corner);
+    const auto [to, at_to] = kCorners.at(corner + 1);
+    const double share = (static_cast<double>(length) - from) / (to - from);
+    sums.at(length) =
+        sums.at(length - 1) + static_cast<uint64_t>(at_from + share * (at_to - at_from));
+  }
+  return sums;
+}
+
+size_t DrawLength(Random& random, SetLengths lengths) {
+  if (lengths == SetLengths::kUniform) return 1 + random.Below(SetDocuments::kLongest);
+  static const auto sums = ContestLengths();
+  return static_cast<size_t>(std::ranges::upper_bound(sums, random.Below(sums.back())) -
+                             sums.begin());
+}
+
+// So many tokens, each once.
 template <typename Draw>
-std::vector<Token> DrawSet(Random& random, const Draw& draw) {
-  const size_t length = 1 + random.Below(SetDocuments::kLongest);
+std::vector<Token> DrawSet(size_t length, const Draw& draw) {
   std::vector<Token> set;
   while (set.size() < length) {
     while (set.size() < length) set.push_back(draw());
@@ -69,15 +95,25 @@ std::vector<Token> DrawSet(Random& random, const Draw& draw) {
 
 }  // namespace
 
-Result<SetDocuments> SetDocuments::Make(uint64_t seed, TokenSpread spread, size_t documents,
+std::string SetShape::Name() const {
+  const char* tokens = spread == TokenSpread::kUniform ? "uniform"
+                       : spread == TokenSpread::kZipf  ? "Zipf"
+                                                       : "near-duplicates";
+  return fmt::format("tokens={}{}", tokens,
+                     lengths == SetLengths::kContest ? " lengths=contest" : "");
+}
+
+Result<SetDocuments> SetDocuments::Make(uint64_t seed, const SetShape& shape, size_t documents,
                                         size_t queries) {
+  const TokenSpread spread = shape.spread;
   const ZipfTokens zipf(seed);
   const auto draw = [&](Random& random) {
     return spread == TokenSpread::kUniform ? static_cast<Token>(random.Below(kVocabulary))
                                            : zipf.Draw(random);
   };
   const auto draw_set = [&](Random& random) {
-    return DrawSet(random, [&] { return draw(random); });
+    const size_t length = DrawLength(random, shape.lengths);
+    return DrawSet(length, [&] { return draw(random); });
   };
   // As long as the earlier one.
   const auto draw_like = [&](Random& random, const SetList& earlier) {
