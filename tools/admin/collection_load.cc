@@ -189,6 +189,17 @@ Status Stopped(int signal, uint64_t loaded, const CollectionRequest& load) {
                   signal == SIGINT ? "SIGINT" : "SIGTERM", Counted(loaded, "document"), load.file));
 }
 
+std::string HowFar(uint64_t loaded, uint64_t unknown) {
+  const std::string behind =
+      unknown == 0 ? "none behind them was sent"
+                   : fmt::format("of the {} behind them it is not known whether they are stored",
+                                 HumanCount(unknown));
+  return fmt::format(
+      "the first {} are acknowledged, {}: to go on, give the same command again, it puts each in "
+      "its place",
+      Counted(loaded, "document"), behind);
+}
+
 }  // namespace
 
 Status RunCollectionLoad(const Request& request, std::string* out) {
@@ -208,8 +219,8 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
                                                     : FindCollection(collections, load.name));
   STRATA_TRY(collections.Stats(load.name).status());  // all lanes have it
   STRATA_TRY(reader.CheckAttributes(spec));
-  uint64_t loaded = 0;
-  bool has_sent = false;
+  uint64_t loaded = 0;   // acknowledged, from the first document on
+  uint64_t unknown = 0;  // behind them, sent and not acknowledged
   double seconds = 0;
   const auto run = [&]() -> Status {
     DocumentProgress progress("load");
@@ -223,25 +234,24 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
       seconds = progress.Seconds();
       if (documents == 0) return {};
       if (signal != 0) return Stopped(signal, loaded, load);
-      has_sent = true;
       std::array<Status, kCalls> outcomes;
       pool->Run(kCalls, [&](size_t i) {
         if (!batches[i].empty()) {
           outcomes[i] = collections.Upsert(load.name, batches[i], load.ack);
         }
       });
-      for (const Status& outcome : outcomes) STRATA_TRY(outcome);
-      loaded += documents;
+      unknown = documents;
+      for (size_t i = 0; i < kCalls; ++i) {
+        STRATA_TRY(outcomes[i]);
+        loaded += batches[i].size();
+        unknown -= batches[i].size();
+      }
       progress.Show(loaded, reader.share());
     }
   };
   if (const Status status = run(); !status.ok()) {
-    if (!has_sent || status.code() == StatusCode::kCancelled) return status;
-    return Status(
-        status.code(),
-        fmt::format("{}\nthe first {} are loaded, some behind them may be: to go on, give "
-                    "the same command again, it puts each in its place",
-                    status.message(), Counted(loaded, "document")));
+    if (loaded + unknown == 0 || status.code() == StatusCode::kCancelled) return status;
+    return Status(status.code(), status.message() + "\n" + HowFar(loaded, unknown));
   }
   *out = request.output == Request::Output::kJson
              ? JsonLine({{"collection", load.name},

@@ -439,6 +439,48 @@ TEST_F(CollectionProcess, ALoadThatIsStoppedSaysHowFarItIs) {
   EXPECT_EQ(acknowledged, documents());
 }
 
+// Whatever breaks it off: what it says of the servers is so.
+TEST_F(CollectionProcess, ALoadThatFailsSaysWhatIsAcknowledged) {
+  EXPECT_EQ(Admin({"collection", "create", "baskets"}).end.code, 0);
+  const auto documents = [&] {
+    return AdminJson({"collection", "stats"}).at("collections").at(0).at("documents").get<size_t>();
+  };
+  const std::string wrong = Write("wrong.txt", std::string(20'000, '\n') + "x\n");
+  const ProcessResult early = Admin({"collection", "load", "baskets", wrong});
+  EXPECT_EQ(early.end.code, 2);
+  EXPECT_THAT(early.errors,
+              HasSubstr("line 20001: column 1: expected a token, a whole number from 0 to "
+                        "4294967295, found 'x'\n"
+                        "strata-admin: INVALID: the first 16,384 documents are acknowledged, none "
+                        "behind them was sent: to go on, give the same command again"));
+  EXPECT_EQ(documents(), 16'384U);
+
+  Process load(ProgramPath("strata-admin"),
+               {.arguments = {"--config=" + config(), "--timeout=1s", "collection", "load",
+                              "baskets", Write("many.txt", std::string(30'000'000, '\n'))}});
+  ASSERT_TRUE(WaitUntil([&] { return documents() > 16'384; })) << load.Errors();
+  Kill(1);
+  const auto end = load.Wait();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->code, 3) << load.Errors();
+  std::string errors = load.Errors();
+  std::erase(errors, ',');
+  unsigned long acknowledged = 0;
+  unsigned long unknown = 0;
+  const size_t at = errors.find("the first ");
+  ASSERT_NE(at, std::string::npos) << errors;
+  ASSERT_EQ(std::sscanf(errors.c_str() + at,
+                        "the first %lu documents are acknowledged of the %lu behind them it is "
+                        "not known whether they are stored: to go on",
+                        &acknowledged, &unknown),
+            2)
+      << errors;
+  Start(1);
+  ASSERT_TRUE(servers_[1]->WaitForOutput("ready")) << servers_[1]->Errors();
+  EXPECT_GE(documents(), acknowledged);
+  EXPECT_LE(documents(), acknowledged + unknown);
+}
+
 TEST_F(CollectionProcess, AServerThatLostItsDataIsTold) {
   EXPECT_EQ(AdminJson({"collection", "create", "baskets"}).at("existed"), false);
   EXPECT_EQ(AdminJson({"collection", "create", "baskets"}).at("existed"), true);
