@@ -64,10 +64,19 @@ Result<uint64_t> NpyHeader::Elements() const {
   return elements;
 }
 
+bool IsNpyName(std::string_view path) { return path.ends_with(".npy") || path.ends_with(".npz"); }
+
 Result<NpyHeader> ReadNpyHeader(const File& file, const std::string& path) {
   std::vector<std::byte> start(12);
   STRATA_ASSIGN(const size_t read, file.ReadAt(0, start));
   constexpr char kMagic[] = "\x93NUMPY";
+  constexpr char kArchive[] = "PK\x03\x04";  // numpy.savez
+  if (read >= 4 && std::memcmp(start.data(), kArchive, 4) == 0) {
+    return Invalid(fmt::format(
+        "{}: expected an array (.npy), found an archive (.npz): save one of its arrays: "
+        "numpy.save('one.npy', numpy.load('{}')['NAME'])",
+        path, path));
+  }
   if (read < 12 || std::memcmp(start.data(), kMagic, 6) != 0) {
     return Invalid(fmt::format(
         "{}: no NumPy array: expected a file that begins with \\x93NUMPY; numpy.save writes one",

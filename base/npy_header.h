@@ -26,6 +26,10 @@ struct NpyHeader {
 // "(1000, 29)", "(6,)"
 std::string NpyShapeText(const std::vector<uint64_t>& shape);
 
+// Whether a file's name says that it is NumPy's: .npy, or .npz, which ReadNpyHeader refuses with
+// what to do.
+bool IsNpyName(std::string_view path);
+
 // kInvalid, with the path: no such file, or one that is cut within its header.
 Result<NpyHeader> ReadNpyHeader(const File& file, const std::string& path);
 

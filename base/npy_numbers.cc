@@ -90,11 +90,12 @@ Result<std::vector<int64_t>> NpyNumbers::ReadBits(uint64_t begin, uint64_t count
   return numbers;
 }
 
-Result<std::vector<int64_t>> NpyNumbers::Read(uint64_t begin, uint64_t count) {
+Result<std::vector<int64_t>> NpyNumbers::Read(uint64_t begin, uint64_t count,
+                                              std::string_view expected) {
   STRATA_ASSIGN(std::vector<int64_t> numbers, ReadBits(begin, count));
   for (uint64_t i = 0; i < count && IsLargeUnsigned(); ++i) {
     if (numbers[i] >= 0) continue;
-    return Invalid(fmt::format("{}: element {}: {} is above 2^63 - 1", path_, begin + i,
+    return Invalid(fmt::format("{}: element {}: expected {}, found {}", path_, begin + i, expected,
                                static_cast<uint64_t>(numbers[i])));
   }
   return numbers;

@@ -25,8 +25,8 @@ class NpyNumbers {
   uint64_t columns() const { return header_.shape.size() > 1 ? header_.shape[1] : 1; }
   const std::string& path() const { return path_; }
   // Elements `begin` to `begin` + `count` - 1, which there are. kInvalid names one that no int64_t
-  // holds.
-  Result<std::vector<int64_t>> Read(uint64_t begin, uint64_t count);
+  // holds, and says what is `expected`: "a token from 0 to 9".
+  Result<std::vector<int64_t>> Read(uint64_t begin, uint64_t count, std::string_view expected);
   // The same of numbers from 0 to 2^64 - 1; kInvalid names one below.
   Result<std::vector<uint64_t>> ReadUnsigned(uint64_t begin, uint64_t count);
 

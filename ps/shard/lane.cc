@@ -97,9 +97,11 @@ Status Lane::Admit(const Request& request) {
   if (header.cluster_id != state_.config.cluster_id) {
     return state_.Count(
         Refusal::kCluster,
-        Refused(fmt::format("this server belongs to cluster {:016x}, the request to {:016x}; "
-                            "check the cluster's name in cluster.toml on both sides",
-                            state_.config.cluster_id, header.cluster_id)));
+        Refused(
+            fmt::format("this server belongs to cluster {:016x}, the request to {:016x}; "
+                        "check cluster.name in cluster.toml on both sides, and give strata-admin "
+                        "the file: --config=FILE",
+                        state_.config.cluster_id, header.cluster_id)));
   }
   const uint64_t ours = state_.incarnation();
   if (header.incarnation != 0 && LineageOf(header.incarnation) != LineageOf(ours)) {

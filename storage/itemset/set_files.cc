@@ -18,13 +18,19 @@ namespace {
 constexpr uint64_t kPieceBytes = 1 << 20;
 constexpr uint64_t kLineBytesMax = 16 << 20;  // more than the tokens that a set may have
 constexpr int64_t kTokenMax = UINT32_MAX;
+constexpr std::string_view kTokenRange = "a token, a whole number from 0 to 4294967295";
+static_assert(kTokenMax == 4294967295);
 constexpr std::string_view kRowsAdvice =
     "rows are sets; where sets stand one behind another, give --offsets, too";
 
-Status BadToken(size_t column, std::string_view found) {
-  return Invalid(fmt::format("column {}: expected a token, a whole number from 0 to {}, found {}",
-                             column, kTokenMax,
-                             found.empty() ? "nothing" : "'" + ShownBytes(found, 20) + "'"));
+Status BadToken(size_t at, std::string_view found) {
+  // "1 2", "1;2"
+  const size_t digits = found.find_first_not_of("0123456789");
+  const bool has_no_comma = digits != 0 && digits != std::string_view::npos &&
+                            std::string_view(" \t;").find(found[digits]) != std::string_view::npos;
+  return Invalid(fmt::format("column {}: expected {}, found {}{}", at + 1, kTokenRange,
+                             found.empty() ? "nothing" : "'" + ShownBytes(found, 20) + "'",
+                             has_no_comma ? ": put commas between tokens" : ""));
 }
 
 Status CheckLength(size_t tokens) {
@@ -149,19 +155,19 @@ Status CheckRow(size_t tokens, const std::string& path, uint64_t row) {
   return fits.ok() ? fits : fits.Prefixed(PlaceOf(path, row));
 }
 
-// `row`, or the set of a CSR pair; numbers below 0 are left out where rows are filled up with them.
+// `row`, or the set of a CSR pair, whose length is the caller's to check; numbers below 0 are left
+// out where rows are filled up with them.
 Result<TokenSet> SetOf(const std::vector<int64_t>& numbers, bool filled, const std::string& path,
                        uint64_t row) {
   TokenSet set;
   for (const int64_t number : numbers) {
     if (filled && number < 0) continue;
     if (number < 0 || number > kTokenMax) {
-      return Invalid(fmt::format("{}: expected tokens from 0 to {}, found {}", PlaceOf(path, row),
-                                 kTokenMax, number));
+      return Invalid(
+          fmt::format("{}: expected {}, found {}", PlaceOf(path, row), kTokenRange, number));
     }
     set.push_back(static_cast<uint32_t>(number));
   }
-  STRATA_TRY(CheckRow(set.size(), path, row));
   return set;
 }
 
@@ -172,8 +178,10 @@ class RowSets : public SetReader {
   Status Next(size_t most, std::vector<TokenSet>* sets) override {
     const uint64_t columns = rows_->columns();
     for (size_t i = 0; i < most && next_ < rows_->rows(); ++i, ++next_) {
-      STRATA_ASSIGN(const std::vector<int64_t> row, rows_->Read(next_ * columns, columns));
+      STRATA_ASSIGN(const std::vector<int64_t> row,
+                    rows_->Read(next_ * columns, columns, kTokenRange));
       STRATA_ASSIGN(TokenSet set, SetOf(row, true, rows_->path(), next_));
+      STRATA_TRY(CheckRow(set.size(), rows_->path(), next_));
       sets->push_back(std::move(set));
     }
     return {};
@@ -196,7 +204,8 @@ class CsrSets : public SetReader {
       const auto begin = static_cast<uint64_t>(offsets_[next_]);
       const auto end = static_cast<uint64_t>(offsets_[next_ + 1]);
       STRATA_TRY(CheckRow(end - begin, tokens_->path(), next_));  // before memory is taken
-      STRATA_ASSIGN(const std::vector<int64_t> numbers, tokens_->Read(begin, end - begin));
+      STRATA_ASSIGN(const std::vector<int64_t> numbers,
+                    tokens_->Read(begin, end - begin, kTokenRange));
       STRATA_ASSIGN(TokenSet set, SetOf(numbers, false, tokens_->path(), next_));
       sets->push_back(std::move(set));
     }
@@ -222,7 +231,8 @@ Result<std::unique_ptr<SetReader>> OpenCsr(Disk& disk, const std::string& path,
     return Invalid(
         fmt::format("{}: expected an offset for each set and one more, found none", offsets_path));
   }
-  STRATA_ASSIGN(std::vector<int64_t> offsets, file->Read(0, file->rows()));
+  STRATA_ASSIGN(std::vector<int64_t> offsets,
+                file->Read(0, file->rows(), fmt::format("an offset from 0 to {}", tokens->rows())));
   if (offsets.front() != 0 || static_cast<uint64_t>(offsets.back()) != tokens->rows()) {
     return Invalid(
         fmt::format("{}: expected offsets from 0 to {}, the tokens of {}; found {} to "
@@ -252,7 +262,7 @@ Result<TokenSet> ParseSetLine(std::string_view line) {
     uint32_t token = 0;
     const auto read = std::from_chars(word.data(), word.data() + word.size(), token);
     if (word.empty() || read.ec != std::errc() || read.ptr != word.data() + word.size()) {
-      return BadToken(begin + 1, word);
+      return BadToken(word.empty() ? begin : static_cast<size_t>(word.data() - line.data()), word);
     }
     set.push_back(token);
     if (end == line.size()) break;
@@ -279,7 +289,7 @@ Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
                    fmt::format("{}/{}", path, kExportedOffsets));
   }
   if (!offsets.empty()) return OpenCsr(disk, path, offsets);
-  if (path.ends_with(".npy")) {
+  if (IsNpyName(path)) {
     STRATA_ASSIGN(std::unique_ptr<NpyNumbers> rows, NpyNumbers::Open(disk, path, 2, kRowsAdvice));
     return std::unique_ptr<SetReader>(std::make_unique<RowSets>(std::move(rows)));
   }
@@ -294,8 +304,7 @@ Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,
     return Invalid(fmt::format("{}: expected a folder with a file for each set, found none{}", path,
                                hidden > 0 ? " but hidden ones" : ""));
   }
-  const auto array =
-      std::ranges::find_if(*names, [](const std::string& name) { return name.ends_with(".npy"); });
+  const auto array = std::ranges::find_if(*names, IsNpyName);
   if (array != names->end()) {
     return Invalid(fmt::format(
         "{}: expected a folder with a file of text for each set, found {}: name the array itself, "
@@ -311,7 +320,9 @@ Result<std::vector<std::vector<int64_t>>> ReadNumberRows(Disk& disk, const std::
       NpyNumbers::Open(disk, path, 2, "save x.reshape(-1, 1), which has a row for each document"));
   std::vector<std::vector<int64_t>> rows;
   for (uint64_t row = 0; row < file->rows(); ++row) {
-    STRATA_ASSIGN(std::vector<int64_t> numbers, file->Read(row * file->columns(), file->columns()));
+    STRATA_ASSIGN(std::vector<int64_t> numbers,
+                  file->Read(row * file->columns(), file->columns(),
+                             "a whole number from -2^63 to 2^63 - 1"));
     rows.push_back(std::move(numbers));
   }
   return rows;

@@ -41,6 +41,8 @@ TEST_F(IdFile, IdsAreReadHoweverTheyAreDivided) {
     EXPECT_EQ(ids.status().code(), StatusCode::kInvalid) << text;
     EXPECT_THAT(ids.status().message(), HasSubstr(message));
   }
+  EXPECT_THAT(ReadIds(RealDisk(), Write("ids.npz", "PK\x03\x04 and more")).status().message(),
+              HasSubstr("ids.npz: expected an array (.npy), found an archive (.npz): save one of"));
   EXPECT_EQ(ReadIds(RealDisk(), folder_.File("missing")).status().code(), StatusCode::kNotFound);
 }
 

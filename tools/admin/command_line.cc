@@ -566,7 +566,8 @@ void AddGlobalOptions(CLI::App* app, RawLine* raw) {
       ->capture_default_str();
 }
 
-// CLI11 takes the next word for the value of "--option=", and of an empty word sees no trace later.
+// CLI11 takes the next word for the value of "--option=", and of an option's empty word sees no
+// trace later.
 Status CheckNoEmptyValue(std::span<const char* const> words) {
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string_view word = words[i];
@@ -577,6 +578,19 @@ Status CheckNoEmptyValue(std::span<const char* const> words) {
     if (word.empty() && i > 1 && before.starts_with("-")) {
       return Invalid(fmt::format("{}: expected a value, found an empty one", before));
     }
+  }
+  return {};
+}
+
+// Of those that have a place and no option.
+Status CheckNoEmptyArgument(const CLI::App& app) {
+  for (const CLI::App* at : app.get_subcommands()) {
+    for (const CLI::Option* option : at->get_options()) {
+      if (!option->get_positional()) continue;
+      if (std::ranges::find(option->results(), "") == option->results().end()) continue;
+      return Invalid(fmt::format("{}: expected a value, found an empty one", option->get_name()));
+    }
+    STRATA_TRY(CheckNoEmptyArgument(*at));
   }
   return {};
 }
@@ -605,6 +619,7 @@ Result<ParsedLine> ParseAdminLine(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return UsageError(app, error);
   }
+  STRATA_TRY(CheckNoEmptyArgument(app));
   STRATA_ASSIGN(Request request, ToRequest(raw));
   return ParsedLine{.request = std::move(request), .text = {}};
 }

@@ -42,7 +42,7 @@ Result<std::vector<DocumentId>> ParseIds(std::string_view text) {
 }
 
 Result<std::vector<DocumentId>> ReadIds(Disk& disk, const std::string& path) {
-  if (path.ends_with(".npy")) {
+  if (IsNpyName(path)) {
     STRATA_ASSIGN(const auto file, NpyNumbers::Open(disk, path, 1, "save x.ravel()"));
     return file->ReadUnsigned(0, file->rows());
   }

@@ -143,8 +143,12 @@ TEST_F(SetFiles, BadTextSaysLineAndColumn) {
       {"0x10", "found '0x10'"},
       {"4294967296", "found '4294967296'"},
       {"99999999999999999999999", "found '99999999999999999999"},
-      {"1 2", "found '1 2'"},
-      {"1;2", "found '1;2'"},
+      {"7,1 2",
+       "column 3: expected a token, a whole number from 0 to 4294967295, found '1 2': put "
+       "commas between tokens"},
+      {"1;2", "found '1;2': put commas between tokens"},
+      {"1\t2", "put commas between tokens"},
+      {"1,  x", "column 5: expected a token, a whole number from 0 to 4294967295, found 'x'"},
       {"\x01\xff", "found '\\x01\\xff'"},
   };
   for (const auto& [text, message] : cases) {
@@ -189,9 +193,13 @@ TEST_F(SetFiles, BadArraysSayWhatIsWrong) {
       {NpyText(NpyHeader("<i4", "2"), six), "no shape in its header"},
       {NpyText(NpyHeader("<i4", "(2, 3)"), six).substr(0, 30), "cut in its header"},
       {NpyText(NpyHeader("<i8", "(1, 2)"), std::vector<int64_t>{1, int64_t{1} << 32}),
-       "row 0: expected tokens from 0 to 4294967295, found 4294967296"},
+       "row 0: expected a token, a whole number from 0 to 4294967295, found 4294967296"},
       {NpyText(NpyHeader("<u8", "(1, 1)"), std::vector<uint64_t>{UINT64_MAX}),
-       "element 0: 18446744073709551615 is above 2^63 - 1"},
+       "element 0: expected a token, a whole number from 0 to 4294967295, found "
+       "18446744073709551615"},
+      {std::string("PK\x03\x04 and so on"),
+       "expected an array (.npy), found an archive (.npz): save one of its arrays: "
+       "numpy.save('one.npy', numpy.load('"},
   };
   for (const auto& [text, message] : cases) {
     EXPECT_THAT(Refusal(Write("bad.npy", text)), HasSubstr(message));
@@ -209,13 +217,25 @@ TEST_F(SetFiles, BadOffsetsSayWhatIsWrong) {
   EXPECT_THAT(refusal("(2,)", {0, 2}), HasSubstr("found 0 to 2"));
   EXPECT_THAT(refusal("(4,)", {0, 2, 1, 3}), HasSubstr("found 1 as number 2 behind 2"));
   EXPECT_THAT(refusal("(4,)", {0, -1, 1, 3}), HasSubstr("found -1 as number 1 behind 0"));
+  EXPECT_THAT(
+      Refusal(tokens, Write("offsets.npy", NpyText(NpyHeader("<u8", "(2,)"),
+                                                   std::vector<uint64_t>{0, uint64_t{1} << 63}))),
+      HasSubstr("element 1: expected an offset from 0 to 3, found 9223372036854775808"));
+  EXPECT_THAT(
+      ReadNumberRows(RealDisk(), Write("large.npy", NpyText(NpyHeader("<u8", "(1, 1)"),
+                                                            std::vector<uint64_t>{UINT64_MAX})))
+          .status()
+          .message(),
+      HasSubstr("element 0: expected a whole number from -2^63 to 2^63 - 1, found "
+                "18446744073709551615"));
   EXPECT_THAT(refusal("(2, 1)", {0, 3}),
               HasSubstr("expected 1 dimension, found 2 dimensions: save x.ravel()"));
   const std::string text = Write("text", "1,2\n");
   EXPECT_THAT(Refusal(text, tokens), HasSubstr("--offsets is for a .npy of tokens: " + text));
   EXPECT_THAT(ReadNumberRows(RealDisk(), tokens).status().message(),
               HasSubstr("found 1 dimension: save x.reshape(-1, 1)"));
-  EXPECT_THAT(refusal("(3,)", {0, 1, 3}), HasSubstr("row 1: expected tokens from 0"));
+  EXPECT_THAT(refusal("(3,)", {0, 1, 3}),
+              HasSubstr("row 1: expected a token, a whole number from 0"));
 }
 
 }  // namespace
