@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/human_text.h"
@@ -26,15 +27,8 @@ constexpr size_t kQueries = 2000;
 constexpr SearchGoal kGoal{.metric = SetMetric::kOverlapMax, .k = 100};
 constexpr uint64_t kGpuBytes = uint64_t{4} << 30;
 
-Status Fill(ItemSet& set, const SetDocuments& documents) {
-  DocumentId id = 0;
-  for (const SetLists& part : documents.parts()) {
-    const SetList sets = part.view();
-    for (size_t i = 0; i < sets.size(); ++i) {
-      STRATA_TRY(
-          set.Upsert({.id = id++, .tokens = {sets[i].begin(), sets[i].end()}, .attributes = {}}));
-    }
-  }
+Status Fill(ItemSet& set, const std::vector<Document>& documents) {
+  for (const Document& document : documents) STRATA_TRY(set.Upsert(document));
   set.WaitForGpu();
   return {};
 }
@@ -45,8 +39,7 @@ Work SearchesOf(const ItemSet& set, const SetList& queries, size_t count) {
     for (uint64_t time = 0; time < times; ++time) {
       const size_t first = next;
       next = next + 2 * count <= queries.size() ? next + count : 0;
-      const SetList asked{queries.offsets.subspan(first, count + 1), queries.tokens};
-      STRATA_TRY(set.Search(asked, kGoal, {}).status());
+      STRATA_TRY(set.Search(Some(queries, first, count), kGoal, {}).status());
     }
     return {};
   };
@@ -66,9 +59,10 @@ Result<std::vector<Figure>> Run(const std::string& name, TokenSpread spread,
   STRATA_ASSIGN(means.rates.gpu, MeasureGpuRates(*gpu, *pool, RealClock()));
   means.items = gpu.get();
   STRATA_ASSIGN(const auto on_gpu, ItemSet::Make({.spec = {}, .means = means}));
+  const std::vector<Document> documents = drawn.ForCollections();
   Status filled;
-  STRATA_ASSIGN(auto filling, StartThread("fill", [&] { filled = Fill(*on_cpu, drawn); }));
-  STRATA_TRY(Fill(*on_gpu, drawn));
+  STRATA_ASSIGN(auto filling, StartThread("fill", [&] { filled = Fill(*on_cpu, documents); }));
+  STRATA_TRY(Fill(*on_gpu, documents));
   filling.join();
   STRATA_TRY(filled);
   const GpuCopyStats there = on_gpu->Stats().on_gpu;

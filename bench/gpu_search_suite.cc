@@ -39,10 +39,6 @@ double PublishedTime(const SetShape& shape, size_t queries) {
   return shape.spread == TokenSpread::kUniform ? 464 : 409;
 }
 
-SetList Some(const SetList& queries, size_t first, size_t count) {
-  return {queries.offsets.subspan(first, count + 1), queries.tokens};
-}
-
 // A few answers by the CPU.
 Status Check(std::span<const SetBlock> blocks, const SetList& queries,
              const std::vector<std::vector<Hit>>& answers) {

@@ -77,18 +77,6 @@ Result<std::unique_ptr<Service>> StartService(size_t clients) {
   return service;
 }
 
-std::vector<Document> DocumentsOf(const SetDocuments& drawn) {
-  std::vector<Document> documents;
-  for (const SetLists& part : drawn.parts()) {
-    const SetList sets = part.view();
-    for (size_t i = 0; i < sets.size(); ++i) {
-      documents.push_back(
-          {.id = documents.size(), .tokens = {sets[i].begin(), sets[i].end()}, .attributes = {}});
-    }
-  }
-  return documents;
-}
-
 Status Load(Collections& collections, const std::vector<Document>& documents, uint8_t copies) {
   STRATA_TRY(collections.Create({.name = kName, .attributes = {}, .copies = copies}));
   for (size_t at = 0; at < documents.size(); at += kBatch) {
@@ -213,7 +201,7 @@ Result<std::vector<Figure>> RunSearchService(const std::string& name, size_t cli
                                          .clock = &RealClock()}}));
   STRATA_ASSIGN(const auto service, StartService(clients));
   {
-    const std::vector<Document> all = DocumentsOf(*drawn);
+    const std::vector<Document> all = drawn->ForCollections();
     STRATA_TRY(Load(*service->clients[0], all, copies));
     for (const Document& document : all) STRATA_TRY(direct->Upsert(document));
   }
@@ -268,7 +256,7 @@ Result<std::vector<Figure>> RunPullsBesideSearches(const std::string& name, size
   STRATA_ASSIGN(const auto drawn, source());
   STRATA_ASSIGN(const auto service, StartService(clients));
   STRATA_TRY(Connect(*service));  // of the pulls
-  STRATA_TRY(Load(*service->clients[0], DocumentsOf(*drawn), 1));
+  STRATA_TRY(Load(*service->clients[0], drawn->ForCollections(), 1));
   RemoteStore& store = *service->stores.back();
   TableSpec spec;
   spec.name = "rows";

@@ -212,4 +212,20 @@ Result<FlatDocuments> SetDocuments::Flat() const {
   return flat;
 }
 
+std::vector<Document> SetDocuments::ForCollections() const {
+  std::vector<Document> documents;
+  for (const SetLists& part : parts_) {
+    const SetList sets = part.view();
+    for (size_t i = 0; i < sets.size(); ++i) {
+      documents.push_back(
+          {.id = documents.size(), .tokens = {sets[i].begin(), sets[i].end()}, .attributes = {}});
+    }
+  }
+  return documents;
+}
+
+SetList Some(const SetList& sets, size_t first, size_t count) {
+  return {sets.offsets.subspan(first, count + 1), sets.tokens};
+}
+
 }  // namespace strata::bench

@@ -13,6 +13,7 @@
 #include "kernels/setops/block_image.h"
 #include "kernels/setops/set_block.h"
 #include "kernels/setops/set_list.h"
+#include "storage/itemset/document.h"
 
 namespace strata::bench {
 
@@ -67,6 +68,8 @@ class SetDocuments {
   Result<std::vector<SetBlock>> Blocks() const;
   // Takes all cores.
   Result<FlatDocuments> Flat() const;
+  // As collections take them, without attributes.
+  std::vector<Document> ForCollections() const;
 
  private:
   void DrawQueries(Random& random, size_t count);
@@ -75,5 +78,8 @@ class SetDocuments {
   SetLists queries_;
   Token vocabulary_ = kVocabulary;
 };
+
+// Sets `first` to `first` + `count` - 1, as long as `sets` is there.
+SetList Some(const SetList& sets, size_t first, size_t count);
 
 }  // namespace strata::bench
