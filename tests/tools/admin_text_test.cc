@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tools/admin/document_progress.h"
 #include "tools/admin/error_lines.h"
 #include "tools/admin/node_query.h"
@@ -78,6 +80,10 @@ TEST(DoneLine, SaysHowManyWhereAndHowFast) {
             "loaded 81,920 documents into collection baskets in 1m06s, 1,234/s");
   EXPECT_EQ(DoneLine("deleted", 1, "of collection b", 0.5),
             "deleted 1 document of collection b in 0.5s, 2/s");
+  EXPECT_EQ(DocumentsPerSecond(3, 2), 1.5);
+  EXPECT_EQ(DocumentsPerSecond(0, 0), 0);
+  EXPECT_GT(DocumentsPerSecond(1, 0), 0);
+  EXPECT_TRUE(std::isfinite(DocumentsPerSecond(UINT64_MAX, 0)));
 }
 
 }  // namespace

@@ -95,9 +95,8 @@ Status RunCollectionGet(const Request& request, std::string* out) {
 
 Status RunCollectionDelete(const Request& request, std::string* out) {
   const std::string& name = request.collection.name;
-  STRATA_ASSIGN(std::vector<DocumentId> ids, IdsOf(request.collection));
-  std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  STRATA_ASSIGN(const std::vector<DocumentId> given, IdsOf(request.collection));
+  const std::vector<DocumentId> ids = EachOnce(given);
   STRATA_ASSIGN(const auto store, ConnectStore(request));
   Collections collections(*store);
   STRATA_TRY(FindCollection(collections, name).status());
@@ -128,7 +127,7 @@ Status RunCollectionDelete(const Request& request, std::string* out) {
                      {"ids", ids.size()},
                      {"deleted", deleted},
                      {"seconds", seconds},
-                     {"documents_per_second", static_cast<double>(deleted) / seconds}});
+                     {"documents_per_second", DocumentsPerSecond(deleted, seconds)}});
     return {};
   }
   *out = DoneLine("deleted", deleted, "of collection " + name, seconds);

@@ -93,7 +93,7 @@ Status RunCollectionExport(const Request& request, std::string* out) {
                      {"bytes", bytes},
                      {"one_moment", manifest.is_one_moment},
                      {"seconds", seconds},
-                     {"documents_per_second", static_cast<double>(manifest.documents) / seconds}});
+                     {"documents_per_second", DocumentsPerSecond(manifest.documents, seconds)}});
     return {};
   }
   *out = fmt::format("{}: {} in {}\n",

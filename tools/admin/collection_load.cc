@@ -257,7 +257,7 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
              ? JsonLine({{"collection", load.name},
                          {"loaded", loaded},
                          {"seconds", seconds},
-                         {"documents_per_second", static_cast<double>(loaded) / seconds}})
+                         {"documents_per_second", DocumentsPerSecond(loaded, seconds)}})
              : DoneLine("loaded", loaded, "into collection " + load.name, seconds) + "\n";
   return {};
 }

@@ -11,15 +11,19 @@
 namespace strata::admin {
 namespace {
 
-uint64_t Rate(uint64_t documents, double seconds) {
-  return static_cast<uint64_t>(static_cast<double>(documents) / std::max(seconds, 1e-9));
+std::string RateText(uint64_t documents, double seconds) {
+  return HumanCount(static_cast<uint64_t>(DocumentsPerSecond(documents, seconds)));
 }
 
 }  // namespace
 
+double DocumentsPerSecond(uint64_t documents, double seconds) {
+  return static_cast<double>(documents) / std::max(seconds, 1e-9);
+}
+
 std::string DocumentsLine(std::string_view what, uint64_t documents, double share, double seconds) {
   std::string line = fmt::format("{:<8} {:3.0f} %  {} documents  {}/s", what, 100 * share,
-                                 HumanCount(documents), HumanCount(Rate(documents, seconds)));
+                                 HumanCount(documents), RateText(documents, seconds));
   if (share > 0) line += fmt::format("  ETA {}", HumanSeconds(seconds * (1 - share) / share));
   return line;
 }
@@ -27,7 +31,7 @@ std::string DocumentsLine(std::string_view what, uint64_t documents, double shar
 std::string DoneLine(std::string_view done, uint64_t documents, std::string_view where,
                      double seconds) {
   return fmt::format("{} {} {} in {}, {}/s", done, Counted(documents, "document"), where,
-                     HumanSeconds(seconds), HumanCount(Rate(documents, seconds)));
+                     HumanSeconds(seconds), RateText(documents, seconds));
 }
 
 DocumentProgress::DocumentProgress(std::string_view what)
@@ -48,7 +52,7 @@ void DocumentProgress::Show(uint64_t documents, double share) {
 }
 
 double DocumentProgress::Seconds() const {
-  return std::max(1e-9, static_cast<double>(RealClock().Now() - begin_) / kSecond);
+  return static_cast<double>(RealClock().Now() - begin_) / kSecond;
 }
 
 }  // namespace strata::admin

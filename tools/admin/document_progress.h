@@ -11,6 +11,9 @@
 
 namespace strata::admin {
 
+// Of no time at all, too.
+double DocumentsPerSecond(uint64_t documents, double seconds);
+
 // "load      45 %  81,920 documents  1,234/s  ETA 1m21s"; share: from 0 to 1, of what there is to
 // do.
 std::string DocumentsLine(std::string_view what, uint64_t documents, double share, double seconds);
@@ -29,7 +32,7 @@ class DocumentProgress {
   DocumentProgress& operator=(const DocumentProgress&) = delete;
 
   void Show(uint64_t documents, double share);
-  double Seconds() const;  // since it was made; above 0
+  double Seconds() const;  // since it was made
 
  private:
   const std::string what_;

@@ -44,20 +44,25 @@ Result<CollectionSpec> FindCollection(Collections& collections, const std::strin
   return NoCollection(name);
 }
 
+std::vector<DocumentId> EachOnce(std::span<const DocumentId> ids) {
+  std::vector<DocumentId> once(ids.begin(), ids.end());
+  std::ranges::sort(once);
+  once.erase(std::ranges::unique(once).begin(), once.end());
+  return once;
+}
+
 Result<std::vector<Document>> FindDocuments(Collections& collections, const std::string& name,
                                             std::span<const DocumentId> ids,
                                             DocumentProgress* progress) {
-  std::vector<DocumentId> sorted(ids.begin(), ids.end());
-  std::ranges::sort(sorted);
-  sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
+  const std::vector<DocumentId> once = EachOnce(ids);
   std::vector<Document> found;
-  for (std::span<const DocumentId> left = sorted; !left.empty();) {
+  for (std::span<const DocumentId> left = once; !left.empty();) {
     const size_t some = std::min(left.size(), kIdsOfACall);
     STRATA_TRY(FindInto(collections, name, left.first(some), &found));
     left = left.subspan(some);
     if (progress == nullptr) continue;
-    progress->Show(found.size(), static_cast<double>(sorted.size() - left.size()) /
-                                     static_cast<double>(sorted.size()));
+    progress->Show(found.size(), static_cast<double>(once.size() - left.size()) /
+                                     static_cast<double>(once.size()));
   }
   return found;
 }

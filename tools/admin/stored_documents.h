@@ -17,6 +17,9 @@ Status NoCollection(const std::string& name);
 // NoCollection: there is no such one.
 Result<CollectionSpec> FindCollection(Collections& collections, const std::string& name);
 
+// By rising id, without repeats.
+std::vector<DocumentId> EachOnce(std::span<const DocumentId> ids);
+
 // Collections::Get of any number of ids, in as many calls as their tokens take. Shows how far it
 // is, if `progress` is given.
 Result<std::vector<Document>> FindDocuments(Collections& collections, const std::string& name,
