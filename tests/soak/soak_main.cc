@@ -4,6 +4,8 @@
 
 #include <cstdio>
 
+#include "base/log.h"
+
 namespace strata::soak {
 namespace {
 
@@ -20,6 +22,8 @@ Result<int> Run(int argc, char** argv, const SoakProgram& program) {
   if (!line.positional.empty()) {
     return Invalid(fmt::format("expected flags only, found '{}'", line.positional.front()));
   }
+  // What clients in this process say of servers that are killed would hide how far it is.
+  STRATA_TRY(StartLogging(LogLevel::kError, "", ""));
   STRATA_ASSIGN(const SoakReport report, program.run(settings));
   fmt::print("{}\n", ToJson(report));
   return report.clean() ? 0 : 1;

@@ -41,6 +41,7 @@ struct SoakProgram {
 };
 
 // 0: nothing was found; 1: something was; else the exit code of the error, which goes to stderr.
+// There stands how far it is, too; of the log errors alone.
 int SoakMain(int argc, char** argv, const SoakProgram& program);
 
 }  // namespace strata::soak

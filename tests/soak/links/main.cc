@@ -3,7 +3,6 @@
 // rank hung, blamed the wrong one, was late or left something behind.
 #include <sys/resource.h>
 
-#include "base/log.h"
 #include "tests/soak/links/links_soak.h"
 #include "tests/soak/soak_main.h"
 
@@ -30,7 +29,6 @@ constexpr Setting kRows[] = {
 constexpr SettingsTable kTable = {.title = "strata-soak-links", .settings = kRows, .repeated = {}};
 
 Result<SoakReport> Run(const Settings& settings) {
-  STRATA_TRY(StartLogging(LogLevel::kError, "", ""));
   rlimit files = {};
   getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/thread.h"
 #include "tests/sim/scenario.h"
 #include "tests/soak/soak_main.h"
@@ -109,8 +108,6 @@ class Soak {
 };
 
 Result<soak::SoakReport> Run(const Settings& settings) {
-  // Servers that die while they are to trim are a part of it.
-  STRATA_TRY(StartLogging(LogLevel::kError, "sim", ""));
   Soak soak(static_cast<uint64_t>(settings.Int("seeds")),
             static_cast<uint64_t>(settings.Int("first")));
   auto jobs = static_cast<uint64_t>(settings.Int("jobs"));
