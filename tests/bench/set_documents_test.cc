@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
+#include <vector>
 
 namespace strata::bench {
 namespace {
@@ -46,6 +48,24 @@ TEST(SetDocumentsTest, TheContestsLengths) {
   EXPECT_NEAR(shares[56], 60.0 / 9242, 0.0015);
   EXPECT_NEAR(shares[88], 158.0 / 9242, 0.002);
   EXPECT_NEAR(shares[108], 79.0 / 9242, 0.0015);
+}
+
+TEST(SetDocumentsTest, CollectionsAndPartsHaveTheSameSets) {
+  const auto made = SetDocuments::Make(7, {}, 70'000, 9);  // two parts
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  ASSERT_EQ(made->parts().size(), 2U);
+  const std::vector<Document> documents = made->ForCollections();
+  ASSERT_EQ(documents.size(), 70'000U);
+  for (const DocumentId id : {0, 65'535, 65'536, 69'999}) {
+    EXPECT_EQ(documents[id].id, id);
+    const auto set = made->parts()[id / 65'536].view()[id % 65'536];
+    EXPECT_TRUE(std::ranges::equal(documents[id].tokens, set)) << id;
+  }
+  const SetList some = Some(made->queries(), 3, 4);
+  ASSERT_EQ(some.size(), 4U);
+  for (size_t i = 0; i < some.size(); ++i) {
+    EXPECT_TRUE(std::ranges::equal(some[i], made->queries()[3 + i])) << i;
+  }
 }
 
 TEST(SetDocumentsTest, NamesOfCases) {
