@@ -219,6 +219,8 @@ int Tune(const CommandLine& line) {
 }
 
 int Main(int argc, char** argv) {
+  const Status values = CheckNoEmptyValue({argv, static_cast<size_t>(argc)}, "--congestion");
+  if (!values.ok()) return Fail(values);
   CommandLine line;
   CLI::App app("Measures Strata beside its peers and the machine's limits.", "strata-bench");
   app.footer(Footer());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,20 @@ Names NamesOf(const CLI::App& app) {
 }
 
 }  // namespace
+
+Status CheckNoEmptyValue(std::span<const char* const> words, std::string_view but) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word.starts_with("--") && word.find('=') == word.size() - 1) {
+      return Invalid(fmt::format("{}: expected a value behind the '=', found none", word));
+    }
+    const std::string_view before = words[i - 1];
+    if (word.empty() && i > 1 && before.starts_with("-") && before != but) {
+      return Invalid(fmt::format("{}: expected a value, found an empty one", before));
+    }
+  }
+  return {};
+}
 
 Status UsageError(const CLI::App& app, const CLI::ParseError& error) {
   // CLI11 reports a word it could not place either as left over or as something else that lacks.

@@ -41,6 +41,8 @@ TEST(BenchProcess, WrongCommandLinesSayWhatIsWrong) {
       {{"table", "--rounds=0"}, "--rounds"},
       {{"table", "--documents=5"}, "belong to suite search on --device=cpu"},
       {{"search", "--documents=0"}, "--documents"},
+      {{"search", "--data=", "--list"}, "--data=: expected a value behind the '=', found none"},
+      {{"search", "--data", ""}, "--data: expected a value, found an empty one"},
       {{"search", "--documents=5", "--data=x"}, "--documents and --data exclude each other"},
       {{"search", "--offsets=x"}, "--offsets has no effect without --data"},
       {{"search", "--all", "--documents=5"}, "--all brings other numbers of documents"},

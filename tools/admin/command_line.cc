@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -564,22 +563,6 @@ void AddGlobalOptions(CLI::App* app, RawLine* raw) {
       ->capture_default_str();
   app->add_option("--timeout", raw->timeout, "For a node's answer, such as 500ms or 5s")
       ->capture_default_str();
-}
-
-// CLI11 takes the next word for the value of "--option=", and of an option's empty word sees no
-// trace later.
-Status CheckNoEmptyValue(std::span<const char* const> words) {
-  for (size_t i = 1; i < words.size(); ++i) {
-    const std::string_view word = words[i];
-    if (word.starts_with("--") && word.find('=') == word.size() - 1) {
-      return Invalid(fmt::format("{}: expected a value behind the '=', found none", word));
-    }
-    const std::string_view before = words[i - 1];
-    if (word.empty() && i > 1 && before.starts_with("-")) {
-      return Invalid(fmt::format("{}: expected a value, found an empty one", before));
-    }
-  }
-  return {};
 }
 
 // Of those that have a place and no option.
