@@ -205,6 +205,7 @@ void ClientCore::StartListing(TimeNs now) {
   listing_ = true;
   auto finish = [this](Call& call, const Status& status) {
     listing_ = false;
+    was_listed_ = true;
     listing_status_ = status;
     for (const TableSpec& spec : call.tables) tables_.Learn(spec);
     RunHeld(now_);
@@ -518,8 +519,10 @@ void ClientCore::ExpireCalls(TimeNs now) {
   }
   for (const CallPtr& call : expired) {
     if (!connected_ || call->operation.kind == OpKind::kFlush) {
-      Finish(call, connected_ ? DeadlineExceeded("what was submitted before the flush is not done")
-                              : ConnectStatus());
+      Finish(call, was_listed_ ? DeadlineExceeded(fmt::format("what was submitted before the flush "
+                                                              "is not done: no answer from {}",
+                                                              fmt::join(ServersAsked(), ", ")))
+                               : ConnectStatus());
       continue;
     }
     for (client::LaneQueue& lane : lanes_) {
@@ -532,6 +535,21 @@ void ClientCore::ExpireCalls(TimeNs now) {
     // Nothing if it is finished by now.
     Finish(call, DeadlineExceeded("the deadline passed while the servers listed their tables"));
   }
+}
+
+std::vector<std::string> ClientCore::ServersAsked() const {
+  std::vector<std::string> names;
+  for (const ServerLink& server : servers_) {
+    if (IsAsked(server)) names.push_back(server.Name());
+  }
+  return names;
+}
+
+bool ClientCore::IsAsked(const ServerLink& server) const {
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (map_.lanes[lane].server == server.index && !lanes_[lane].open().empty()) return true;
+  }
+  return false;
 }
 
 Status ClientCore::DeadlineStatus(const Request& request) const {

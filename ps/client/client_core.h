@@ -149,7 +149,10 @@ class ClientCore {
   void RetryAttempts(TimeNs now);
   void WatchServer(client::ServerLink& server, TimeNs now);
   Status DeadlineStatus(const client::Request& request) const;
+  // Who is in the way of the first connection.
   Status ConnectStatus() const;
+  bool IsAsked(const client::ServerLink& server) const;  // and has not answered
+  std::vector<std::string> ServersAsked() const;
   client::ServerLink* FindServer(const std::string& peer);
   std::string LaneName(uint16_t lane) const;
   void RunFinished();
@@ -169,6 +172,7 @@ class ClientCore {
   std::deque<std::function<void(TimeNs)>> held_;  // until connected, or until tables are listed
   client::TableCache tables_;
   bool listing_ = false;
+  bool was_listed_ = false;
   Status listing_status_;  // of the last listing
   TimeNs now_ = 0;         // of the last call from outside
   uint32_t cut_ = 0;

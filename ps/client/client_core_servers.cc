@@ -293,7 +293,7 @@ void ClientCore::WatchServer(ServerLink& server, TimeNs now) {
 Status ClientCore::ConnectStatus() const {
   std::string silent, not_now;
   for (const ServerLink& server : servers_) {
-    if (server.greeted) continue;
+    if (server.greeted && !IsAsked(server)) continue;
     std::string& names = server.last_error.ok() ? silent : not_now;
     names += (names.empty() ? "" : ", ") + server.Name();
     if (!server.last_error.ok()) names += " (" + server.last_error.message() + ")";

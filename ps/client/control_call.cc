@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/random.h"
 #include "ps/net/zmq_port.h"
 
@@ -14,9 +16,13 @@ Status NoAnswer(const std::string& address, TimeNs timeout) {
                   address, static_cast<double>(timeout) / kSecond));
 }
 
-// Sends one request and returns the payload of its OK reply.
+// A question is lost with the connection, when the server dies before it reads it.
+constexpr TimeNs kAskAgainAfter = kSecond / 2;
+
+// Sends one request, again and again where that does no harm, and returns the payload of its OK
+// reply.
 Result<Message> Ask(const std::string& address, uint64_t cluster_id, wire::Command command,
-                    Frame body, TimeNs timeout) {
+                    Frame body, TimeNs timeout, bool again) {
   const Clock& clock = RealClock();
   const TimeNs deadline = clock.Now() + timeout;
   STRATA_ASSIGN(std::shared_ptr<ZmqContext> context, ZmqContext::Create());
@@ -31,11 +37,20 @@ Result<Message> Ask(const std::string& address, uint64_t cluster_id, wire::Comma
   header.client_hi = SystemRandom64();
   header.client_lo = SystemRandom64();
   header.timeout_ms = static_cast<uint32_t>(std::max<TimeNs>(1, timeout / kMillisecond));
-  STRATA_TRY(
-      port->Send({"tcp://" + address, wire::Seal(header, {std::move(body)})}).Prefixed(address));
+  const Envelope request{"tcp://" + address, wire::Seal(header, {std::move(body)})};
+  STRATA_TRY(port->Send(request).Prefixed(address));
+  TimeNs next = again ? clock.Now() + kAskAgainAfter : deadline;
   while (true) {
-    STRATA_ASSIGN(std::optional<Envelope> envelope, port->Receive(deadline));
-    if (!envelope) return NoAnswer(address, timeout);
+    STRATA_ASSIGN(std::optional<Envelope> envelope, port->Receive(std::min(next, deadline)));
+    if (!envelope) {
+      const TimeNs now = clock.Now();
+      if (now >= deadline) return NoAnswer(address, timeout);
+      if (now >= next) {
+        static_cast<void>(port->Send(request));  // nothing, while as much as can waits for it
+        next = now + kAskAgainAfter;
+      }
+      continue;
+    }
     Result<wire::Received> reply = wire::Open(std::move(envelope->message));
     if (!reply.ok()) return reply.status().Prefixed(address);
     if (reply->header.request_id != header.request_id) continue;
@@ -50,9 +65,10 @@ Result<Message> Ask(const std::string& address, uint64_t cluster_id, wire::Comma
 }  // namespace
 
 Result<std::vector<std::byte>> CallControl(const std::string& address, uint64_t cluster_id,
-                                           std::span<const std::byte> body, TimeNs timeout) {
-  STRATA_ASSIGN(const Message reply,
-                Ask(address, cluster_id, wire::Command::kControl, Frame::Copy(body), timeout));
+                                           std::span<const std::byte> body, TimeNs timeout,
+                                           bool again) {
+  STRATA_ASSIGN(const Message reply, Ask(address, cluster_id, wire::Command::kControl,
+                                         Frame::Copy(body), timeout, again));
   const auto bytes = reply[0].bytes();
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
@@ -61,7 +77,7 @@ Result<wire::HelloReply> CallHello(const std::string& address, uint64_t cluster_
                                    TimeNs timeout) {
   const wire::HelloRequest hello{.client_name = "strata-admin"};
   STRATA_ASSIGN(const Message reply, Ask(address, cluster_id, wire::Command::kHello,
-                                         wire::EncodeHelloRequest(hello), timeout));
+                                         wire::EncodeHelloRequest(hello), timeout, true));
   Result<wire::HelloReply> decoded = wire::DecodeHelloReply(reply[0].bytes());
   if (!decoded.ok()) return decoded.status().Prefixed(address);
   return decoded;

@@ -26,10 +26,11 @@ Status Malformed(const Machine& machine, size_t bytes) {
 
 // A server takes any request on its main port.
 Result<control::NodeStatus> AskServer(const ClusterConfig& config, const Machine& machine,
-                                      const std::string& request, TimeNs timeout) {
+                                      const control::ControlRequest& request, TimeNs timeout) {
+  const std::string body = request.SerializeAsString();
   STRATA_ASSIGN(const std::vector<std::byte> bytes,
-                CallControl(machine.Address(), config.cluster_id(),
-                            std::as_bytes(std::span(request)), timeout));
+                CallControl(machine.Address(), config.cluster_id(), std::as_bytes(std::span(body)),
+                            timeout, request.has_status()));
   control::ControlReply reply;
   if (!reply.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Malformed(machine, bytes.size());
@@ -50,8 +51,8 @@ Result<control::NodeStatus> AskWorker(const ClusterConfig& config, const Tls& tl
   return status;
 }
 
-void Ask(const ClusterConfig& config, const Tls& tls, const std::string& request, TimeNs timeout,
-         NodeAnswer* answer) {
+void Ask(const ClusterConfig& config, const Tls& tls, const control::ControlRequest& request,
+         TimeNs timeout, NodeAnswer* answer) {
   Result<control::NodeStatus> node = answer->machine.role == Role::kServer
                                          ? AskServer(config, answer->machine, request, timeout)
                                          : AskWorker(config, tls, answer->machine, timeout);
@@ -65,7 +66,6 @@ std::vector<NodeAnswer> AskAll(const ClusterConfig& config, const std::vector<Ma
   for (const Machine& machine : machines) {
     answers.push_back({.machine = machine, .status = {}, .node = {}});
   }
-  const std::string body = request.SerializeAsString();
   const bool any_worker = std::ranges::any_of(
       machines, [](const Machine& machine) { return machine.role == Role::kWorker; });
   const Tls tls =
@@ -75,7 +75,7 @@ std::vector<NodeAnswer> AskAll(const ClusterConfig& config, const std::vector<Ma
   for (size_t i = 0; i < std::min(machines.size(), kThreadsMax); ++i) {
     threads.emplace_back([&] {
       for (size_t n = next++; n < answers.size(); n = next++) {
-        Ask(config, tls, body, timeout, &answers[n]);
+        Ask(config, tls, request, timeout, &answers[n]);
       }
     });
   }

@@ -1,4 +1,5 @@
 // How a client meets its servers, and what it refuses.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,6 +45,27 @@ TEST(ClientGreeting, HelloThenShardMapOfEveryServer) {
   }
   ASSERT_TRUE(flushed->has_value());
   EXPECT_TRUE((*flushed)->status.ok());
+}
+
+// A server that dies once it has greeted is as far away as one that never did.
+TEST(ClientGreeting, WhoDoesNotListItsTablesIsNamed) {
+  ScriptedServers servers({1, 1});
+  Operation flush = Flush();
+  flush.deadline = 2 * kSecond;
+  const auto flushed = servers.Submit(std::move(flush));
+  for (int i = 0; i < 2; ++i)
+    servers.Reply(servers.Next(), {},
+                  {EncodeHelloReply(servers.HelloOf(static_cast<uint16_t>(i)))});
+  for (int i = 0; i < 2; ++i) servers.Reply(servers.Next(), {}, {EncodeShardMap(servers.map)});
+  const Sent list = servers.Next();
+  EXPECT_EQ(list.header().command, Command::kListTables);
+  servers.Reply(list, {}, {servers.GreetingReply(list)});
+  while (!flushed->has_value()) servers.AdvanceTo(servers.core.NextTick());
+  EXPECT_EQ((*flushed)->status.code(), StatusCode::kLost);
+  const char* silent =
+      list.peer == "tcp://host0:7001" ? "server 1 (host1:7000)" : "server 0 (host0:7000)";
+  EXPECT_THAT((*flushed)->status.message(),
+              HasSubstr(fmt::format("no answer from {}: see", silent)));
 }
 
 TEST(ClientGreeting, IsRepeatedUntilAnswered) {

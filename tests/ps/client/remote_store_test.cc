@@ -2,6 +2,7 @@
 // that restart, and single control calls.
 #include "ps/client/remote_store.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "ps/client/control_call.h"
+#include "ps/net/zmq_port.h"
 #include "tests/ps/client/cluster_fixture.h"
 
 namespace strata {
@@ -204,6 +206,31 @@ TEST(ControlCall, HelloSaysWhoIsThere) {
   const Status status = CallHello(nobody, kTestCluster, kSecond / 10).status();
   EXPECT_EQ(status.code(), StatusCode::kLost);
   EXPECT_THAT(status.message(), HasSubstr(nobody));
+}
+
+// The server dies with the question unread; another process comes back at its address.
+TEST(ControlCall, AsksAgainWhoComesBack) {
+  auto first = ZmqRouterPort::Bind(ZmqContext::Create().value(), "127.0.0.1", 0).value();
+  const uint16_t port = first->port();
+  Result<wire::HelloReply> hello = Internal("not asked");
+  std::jthread asking([&, address = fmt::format("127.0.0.1:{}", port)] {
+    hello = CallHello(address, kTestCluster, 60 * kSecond);
+  });
+  ASSERT_TRUE(first->Receive(kNever).value().has_value());
+  first.reset();  // with its context, which waits until the address is free
+  auto second = ZmqRouterPort::Bind(ZmqContext::Create().value(), "127.0.0.1", port).value();
+  const auto again = second->Receive(kNever).value();
+  ASSERT_TRUE(again.has_value());
+  const auto request = wire::Open(again->message).value();
+  const wire::HelloReply reply{
+      .server = 0, .servers = 1, .incarnation = 7, .lane_ports = {1}, .server_version = "test"};
+  ASSERT_TRUE(second
+                  ->Send({again->peer, wire::Seal(wire::ReplyHeader(request.header, 7),
+                                                  {wire::EncodeHelloReply(reply)})})
+                  .ok());
+  asking.join();
+  ASSERT_TRUE(hello.ok()) << hello.status().ToString();
+  EXPECT_EQ(hello->incarnation, 7U);
 }
 
 TEST(ControlCall, WhatIsNoControlRequestIsAnError) {
