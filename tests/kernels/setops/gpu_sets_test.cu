@@ -5,6 +5,7 @@
 
 #include "kernels/setops/gpu_sets.h"
 #include "tests/kernels/setops/search_case.h"
+#include "tests/kernels/setops/shared_cut.h"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {
@@ -97,6 +98,19 @@ void ExpectPlainAnswers(GpuSets& sets, const test::Documents& documents,
           << q << ", engine " << static_cast<int>(engine);
     }
   }
+}
+
+TEST(GpuSets, OfMixedLengthsFindsWhatASharedCutLoses) {
+  STRATA_SKIP_BELOW_GPUS(1);
+  test::SearchCase of = test::MixedLengths();
+  ASSERT_EQ(test::LostToSharedCut(of), (std::vector<Hit>{{of.documents.ids.back(), 4, 30}}));
+  const test::Blocks blocks(of);
+  auto opened = Open(blocks.blocks);
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  ExpectPlainAnswers(**opened, of.documents, of.queries, of.goal);
+  // More than are counted each by itself.
+  of.queries.resize(GpuSets::kFew + 1, of.queries.front());
+  ExpectPlainAnswers(**opened, of.documents, of.queries, of.goal);
 }
 
 // Thresholds come from the first blocks; equally alike documents of later ones are answers if their

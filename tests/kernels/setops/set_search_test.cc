@@ -9,6 +9,7 @@
 #include "kernels/setops/scan_search.h"
 #include "kernels/setops/strangers.h"
 #include "tests/kernels/setops/search_case.h"
+#include "tests/kernels/setops/shared_cut.h"
 #include "tests/support/sanitizers.h"
 
 namespace strata {
@@ -17,35 +18,43 @@ namespace {
 using test::Blocks;
 using test::SearchCase;
 
+void ExpectPlainAnswers(const SearchCase& of) {
+  const Blocks blocks(of);
+  std::vector<std::span<const Token>> queries(of.queries.begin(), of.queries.end());
+  std::vector<TopHits> scanned;
+  for (const auto query : queries)
+    scanned.emplace_back(of.goal, static_cast<uint32_t>(query.size()));
+  ScanSearch scan(queries);
+  for (const AllowedBlock& block : blocks.all()) scan.Search(*block.block, block.allowed, scanned);
+  CountSearch count;
+  for (size_t q = 0; q < queries.size(); ++q) {
+    const auto expected = test::PlainSearch(of.documents, of.allowed, of.queries[q], of.goal);
+    TopHits counted(of.goal, static_cast<uint32_t>(queries[q].size()));
+    for (const AllowedBlock& block : blocks.all()) {
+      count.Search(*block.block, queries[q], block.allowed, counted);
+    }
+    ASSERT_EQ(TakeAnswer(blocks.all(), counted), expected) << "query " << q;
+    ASSERT_EQ(TakeAnswer(blocks.all(), scanned[q]), expected) << "query " << q;
+  }
+}
+
 class SetSearch : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(SetSearch, ByBothEnginesFindsWhatAPlainSearchFinds) {
   constexpr uint64_t kCases = 100;
   for (uint64_t seed = GetParam() * kCases; seed < (GetParam() + 1) * kCases; ++seed) {
-    const SearchCase of = test::DrawCase(seed);
-    const Blocks blocks(of);
-    std::vector<std::span<const Token>> queries(of.queries.begin(), of.queries.end());
-    std::vector<TopHits> scanned;
-    for (const auto query : queries)
-      scanned.emplace_back(of.goal, static_cast<uint32_t>(query.size()));
-    ScanSearch scan(queries);
-    for (const AllowedBlock& block : blocks.all())
-      scan.Search(*block.block, block.allowed, scanned);
-    CountSearch count;
-    for (size_t q = 0; q < queries.size(); ++q) {
-      const auto expected = test::PlainSearch(of.documents, of.allowed, of.queries[q], of.goal);
-      TopHits counted(of.goal, static_cast<uint32_t>(queries[q].size()));
-      for (const AllowedBlock& block : blocks.all()) {
-        count.Search(*block.block, queries[q], block.allowed, counted);
-      }
-      ASSERT_EQ(TakeAnswer(blocks.all(), counted), expected) << "seed " << seed << ", query " << q;
-      ASSERT_EQ(TakeAnswer(blocks.all(), scanned[q]), expected)
-          << "seed " << seed << ", query " << q;
-    }
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    ASSERT_NO_FATAL_FAILURE(ExpectPlainAnswers(test::DrawCase(seed)));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, SetSearch, testing::Range<uint64_t>(0, kSanitized ? 5 : 20));
+
+TEST(SetSearchOfMixedLengths, FindsWhatASharedCutLoses) {
+  const SearchCase of = test::MixedLengths();
+  ASSERT_EQ(test::LostToSharedCut(of), (std::vector<Hit>{{of.documents.ids.back(), 4, 30}}));
+  ExpectPlainAnswers(of);
+}
 
 // So many lists that their numbers take more than 16 bits.
 TEST(SetSearchOfManyTokens, FindsThem) {

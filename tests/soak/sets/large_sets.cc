@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "tests/kernels/setops/random_sets.h"
+#include "tests/kernels/setops/shared_cut.h"
 
 namespace strata::soak {
 namespace {
@@ -108,13 +109,10 @@ std::vector<Hit> LargeSets::Best(size_t query, const SearchGoal& goal, bool has_
   return Best(query, goal, [&](size_t i) { return !has_filter || IsInFilter(ids_[i]); });
 }
 
-// It takes four queries at a time, in order of length. What a query finds among documents up to 10
-// tokens shorter and 20 longer gives its K-th score. The least of the four, times the longest of
-// the four queries or the document if that is longer, is the overlap below which it drops any other
-// document: too much of it for the shorter of the queries.
+// It takes four queries at a time, in order of length.
 size_t LargeSets::LostToSharedCut(const SearchGoal& goal,
                                   std::span<const std::vector<Hit>> best) const {
-  constexpr size_t kTogether = 4;
+  constexpr size_t kTogether = test::SharedCut::kTogether;
   std::vector<size_t> order(best.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto length = [&](size_t query) { return queries_.view()[query].size(); };
@@ -122,25 +120,15 @@ size_t LargeSets::LostToSharedCut(const SearchGoal& goal,
   size_t lost = 0;
   for (size_t begin = 0; begin + kTogether <= order.size(); begin += kTogether) {
     const auto together = std::span(order).subspan(begin, kTogether);
-    const auto is_near = [&](size_t query, size_t tokens) {
-      return tokens + 10 >= length(query) && tokens <= length(query) + 20;
-    };
-    double least = 1;
+    test::SharedCut cut;
     for (const size_t query : together) {
-      const auto near = Best(query, goal, [&](size_t i) { return is_near(query, lengths_[i]); });
-      const double score =
-          near.size() < goal.k
-              ? 0
-              : static_cast<double>(near.back().overlap) /
-                    static_cast<double>(std::max<size_t>(length(query), near.back().length));
-      least = std::min(least, score);
+      cut.Add(length(query), goal.k, Best(query, goal, [&](size_t i) {
+                return test::SharedCut::IsNear(length(query), lengths_[i]);
+              }));
     }
-    const size_t longest = length(together.back());
     for (const size_t query : together) {
-      lost += static_cast<size_t>(std::ranges::any_of(best[query], [&](const Hit& hit) {
-        return !is_near(query, hit.length) &&
-               hit.overlap < least * static_cast<double>(std::max<size_t>(longest, hit.length));
-      }));
+      lost += static_cast<size_t>(std::ranges::any_of(
+          best[query], [&](const Hit& hit) { return cut.Drops(length(query), hit); }));
     }
   }
   return lost;
