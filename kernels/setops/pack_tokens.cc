@@ -36,21 +36,31 @@ Token PackPlain(const From* from, size_t count, To* to) {
 }
 
 template <typename From, typename To>
-Token PackFastest(std::span<const From> tokens, To* to) {
-  using Function = Token (*)(const From*, size_t, To*);
-  static const Function function = [] {
-    if (__builtin_cpu_supports("avx512bw") != 0) return &PackAvx512<From, To>;
-    if (__builtin_cpu_supports("avx2") != 0) return &PackAvx2<From, To>;
-    return &PackPlain<From, To>;
-  }();
-  return function(tokens.data(), tokens.size(), to);
+Token PackWith(InstructionSet set, std::span<const From> from, To* to) {
+  switch (set) {
+    case InstructionSet::kAvx512:
+      return PackAvx512(from.data(), from.size(), to);
+    case InstructionSet::kAvx2:
+      return PackAvx2(from.data(), from.size(), to);
+    case InstructionSet::kPlain:
+      break;
+  }
+  return PackPlain(from.data(), from.size(), to);
 }
 
 }  // namespace
 
-Token PackTokens(std::span<const Token> tokens, uint16_t* to) { return PackFastest(tokens, to); }
-Token PackTokens(std::span<const uint16_t> tokens, uint16_t* to) { return PackFastest(tokens, to); }
-Token PackTokens(std::span<const Token> tokens, Token* to) { return PackFastest(tokens, to); }
-Token PackTokens(std::span<const uint16_t> tokens, Token* to) { return PackFastest(tokens, to); }
+Token PackTokens(std::span<const Token> tokens, uint16_t* to, InstructionSet set) {
+  return PackWith(set, tokens, to);
+}
+Token PackTokens(std::span<const uint16_t> tokens, uint16_t* to, InstructionSet set) {
+  return PackWith(set, tokens, to);
+}
+Token PackTokens(std::span<const Token> tokens, Token* to, InstructionSet set) {
+  return PackWith(set, tokens, to);
+}
+Token PackTokens(std::span<const uint16_t> tokens, Token* to, InstructionSet set) {
+  return PackWith(set, tokens, to);
+}
 
 }  // namespace strata

@@ -4,15 +4,21 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/setops/instruction_set.h"
 #include "kernels/setops/set_list.h"
 
 namespace strata {
 
 // Copies the tokens, from 32 bits the lower 16, and returns the largest of them; 0: none. As fast
-// as memory, with AVX-512 or AVX2 where there is one of them.
-Token PackTokens(std::span<const Token> tokens, uint16_t* to);
-Token PackTokens(std::span<const uint16_t> tokens, uint16_t* to);
-Token PackTokens(std::span<const Token> tokens, Token* to);
-Token PackTokens(std::span<const uint16_t> tokens, Token* to);
+// as memory, with AVX-512 or AVX2 where there is one of them. The processor has the instruction
+// set.
+Token PackTokens(std::span<const Token> tokens, uint16_t* to,
+                 InstructionSet set = FastestInstructionSet());
+Token PackTokens(std::span<const uint16_t> tokens, uint16_t* to,
+                 InstructionSet set = FastestInstructionSet());
+Token PackTokens(std::span<const Token> tokens, Token* to,
+                 InstructionSet set = FastestInstructionSet());
+Token PackTokens(std::span<const uint16_t> tokens, Token* to,
+                 InstructionSet set = FastestInstructionSet());
 
 }  // namespace strata

@@ -83,9 +83,15 @@ template <typename Number>
 using AddUpFunction = void (*)(const uint32_t*, const Number*, uint32_t, size_t, Columns&);
 
 template <typename Number>
-AddUpFunction<Number> FastestAddUp() {
-  if (__builtin_cpu_supports("avx512f") != 0) return &AddUpAvx512<Number>;
-  if (__builtin_cpu_supports("avx2") != 0) return &AddUpAvx2<Number>;
+AddUpFunction<Number> AddUpWith(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kAvx512:
+      return &AddUpAvx512<Number>;
+    case InstructionSet::kAvx2:
+      return &AddUpAvx2<Number>;
+    case InstructionSet::kPlain:
+      break;
+  }
   return &AddUpPlain<Number>;
 }
 
@@ -126,8 +132,8 @@ uint32_t OverlapOf(const Columns& overlaps, size_t used, size_t lane, size_t que
 
 }  // namespace
 
-ScanSearch::ScanSearch(std::span<const std::span<const Token>> queries)
-    : queries_(queries.begin(), queries.end()) {
+ScanSearch::ScanSearch(std::span<const std::span<const Token>> queries, InstructionSet set)
+    : queries_(queries.begin(), queries.end()), set_(set) {
   STRATA_CHECK(queries.size() <= kMostQueries);
   uint64_t tokens = 0;
   for (const auto query : queries) tokens += query.size();
@@ -154,7 +160,7 @@ const uint32_t* ScanSearch::ListsAt(const SetBlock& block, const SetBlock::Run& 
 template <typename Number>
 void ScanSearch::SearchRun(const SetBlock& block, const SetBlock::Run& run,
                            std::span<const uint64_t> allowed, std::span<TopHits> hits) const {
-  static const AddUpFunction<Number> add_up = FastestAddUp<Number>();
+  const AddUpFunction<Number> add_up = AddUpWith<Number>(set_);
   const size_t used = std::bit_width(run.length);
   LeastOverlaps least(run.length, used, hits);
   Columns overlaps;

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/setops/instruction_set.h"
 #include "kernels/setops/set_block.h"
 #include "kernels/setops/top_hits.h"
 
@@ -18,8 +19,10 @@ class ScanSearch {
  public:
   static constexpr size_t kMostQueries = 32;
 
-  // Queries ascend without repeats and outlive this; at most kMostQueries.
-  explicit ScanSearch(std::span<const std::span<const Token>> queries);
+  // Queries ascend without repeats and outlive this; at most kMostQueries. The processor has the
+  // instruction set.
+  explicit ScanSearch(std::span<const std::span<const Token>> queries,
+                      InstructionSet set = FastestInstructionSet());
 
   // As CountSearch::Search, for each query: hits[q] is of queries[q].
   void Search(const SetBlock& block, std::span<const uint64_t> allowed, std::span<TopHits> hits);
@@ -33,6 +36,7 @@ class ScanSearch {
                  std::span<TopHits> hits) const;
 
   std::vector<std::span<const Token>> queries_;
+  InstructionSet set_;
   uint32_t mean_length_ = 0;
   std::vector<uint32_t> words_;  // of the block that is searched, by list
 };

@@ -18,23 +18,34 @@ namespace {
 using test::Blocks;
 using test::SearchCase;
 
+// Of each query, by the scanning engine.
+std::vector<TopHits> Scan(const Blocks& blocks, const SearchCase& of, InstructionSet set) {
+  std::vector<TopHits> hits;
+  for (const auto& query : of.queries)
+    hits.emplace_back(of.goal, static_cast<uint32_t>(query.size()));
+  ScanSearch scan(std::vector<std::span<const Token>>(of.queries.begin(), of.queries.end()), set);
+  for (const AllowedBlock& block : blocks.all()) scan.Search(*block.block, block.allowed, hits);
+  return hits;
+}
+
+// By both engines, scanning with each instruction set that the processor has.
 void ExpectPlainAnswers(const SearchCase& of) {
   const Blocks blocks(of);
-  std::vector<std::span<const Token>> queries(of.queries.begin(), of.queries.end());
-  std::vector<TopHits> scanned;
-  for (const auto query : queries)
-    scanned.emplace_back(of.goal, static_cast<uint32_t>(query.size()));
-  ScanSearch scan(queries);
-  for (const AllowedBlock& block : blocks.all()) scan.Search(*block.block, block.allowed, scanned);
+  std::vector<std::vector<TopHits>> scanned;
+  for (const InstructionSet set : InstructionSets()) scanned.push_back(Scan(blocks, of, set));
   CountSearch count;
-  for (size_t q = 0; q < queries.size(); ++q) {
-    const auto expected = test::PlainSearch(of.documents, of.allowed, of.queries[q], of.goal);
-    TopHits counted(of.goal, static_cast<uint32_t>(queries[q].size()));
+  for (size_t q = 0; q < of.queries.size(); ++q) {
+    const test::Tokens& query = of.queries[q];
+    const auto expected = test::PlainSearch(of.documents, of.allowed, query, of.goal);
+    TopHits counted(of.goal, static_cast<uint32_t>(query.size()));
     for (const AllowedBlock& block : blocks.all()) {
-      count.Search(*block.block, queries[q], block.allowed, counted);
+      count.Search(*block.block, query, block.allowed, counted);
     }
     ASSERT_EQ(TakeAnswer(blocks.all(), counted), expected) << "query " << q;
-    ASSERT_EQ(TakeAnswer(blocks.all(), scanned[q]), expected) << "query " << q;
+    for (size_t set = 0; set < scanned.size(); ++set) {
+      ASSERT_EQ(TakeAnswer(blocks.all(), scanned[set][q]), expected)
+          << "query " << q << ", scanned with instruction set " << set;
+    }
   }
 }
 
@@ -59,27 +70,23 @@ TEST(SetSearchOfMixedLengths, FindsWhatASharedCutLoses) {
 // So many lists that their numbers take more than 16 bits.
 TEST(SetSearchOfManyTokens, FindsThem) {
   std::mt19937_64 draw(5);
-  test::Documents documents;
+  SearchCase of;
   for (DocumentId id = 0; id < 2500; ++id) {
     test::Tokens tokens;
     for (int i = 0; i < 40; ++i) tokens.push_back(static_cast<Token>(draw()));
     std::sort(tokens.begin(), tokens.end());
     tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    documents.ids.push_back(id);
-    documents.sets.push_back(tokens);
+    of.documents.ids.push_back(id);
+    of.documents.sets.push_back(tokens);
   }
-  const SetBlock block = SetBlock::Build(documents.ids, test::Lists(documents.sets).view());
-  ASSERT_GT(block.lists(), 65'536U);
-  test::Tokens query = documents.sets[7];
-  query.insert(query.end(), documents.sets[1900].begin(), documents.sets[1900].end());
+  of.block_size = of.documents.sets.size();
+  ASSERT_GT(Blocks(of).blocks[0].lists(), 65'536U);
+  test::Tokens query = of.documents.sets[7];
+  query.insert(query.end(), of.documents.sets[1900].begin(), of.documents.sets[1900].end());
   std::sort(query.begin(), query.end());
-  const SearchGoal goal{.metric = SetMetric::kCosine, .k = 2};
-  std::vector<TopHits> hits(2, TopHits(goal, static_cast<uint32_t>(query.size())));
-  CountSearch().Search(block, query, {}, hits[0]);
-  ScanSearch(std::vector<std::span<const Token>>{query}).Search(block, {}, std::span(hits).last(1));
-  const auto expected = test::PlainSearch(documents, {}, query, goal);
-  EXPECT_EQ(hits[0].Take(), expected);
-  EXPECT_EQ(hits[1].Take(), expected);
+  of.queries = {query};
+  of.goal = {.metric = SetMetric::kCosine, .k = 2};
+  ExpectPlainAnswers(of);
 }
 
 // Thresholds that leave out the shortest and the longest documents, or all of them: what is left is
@@ -124,26 +131,21 @@ TEST(SetSearchOfLengthsInReach, FindsThem) {
 // More than a byte, and more than 16 bits, of common tokens.
 TEST(SetSearchOfLongSets, CountsThemAll) {
   for (const Token length : {255U, 256U, 300U, 65'535U, 65'537U, 70'000U}) {
-    test::Documents documents;
+    SearchCase of;
     for (DocumentId id = 0; id < 40; ++id) {
       test::Tokens tokens;
       for (Token token = 0; token < length; ++token) {
         if (token % (id + 2) != 1) tokens.push_back(token);
       }
-      documents.ids.push_back(id);
-      documents.sets.push_back(tokens);
+      of.documents.ids.push_back(id);
+      of.documents.sets.push_back(tokens);
     }
-    const SetBlock block = SetBlock::Build(documents.ids, test::Lists(documents.sets).view());
-    test::Tokens query(length);
-    std::iota(query.begin(), query.end(), Token{0});
-    const SearchGoal goal{.metric = SetMetric::kJaccard, .k = 7};
-    const auto expected = test::PlainSearch(documents, {}, query, goal);
-    TopHits counted(goal, length);
-    CountSearch().Search(block, query, {}, counted);
-    EXPECT_EQ(counted.Take(), expected) << length;
-    std::vector<TopHits> scanned{TopHits(goal, length)};
-    ScanSearch(std::vector<std::span<const Token>>{query}).Search(block, {}, scanned);
-    EXPECT_EQ(scanned[0].Take(), expected) << length;
+    of.block_size = of.documents.sets.size();
+    of.queries.emplace_back(length);
+    std::iota(of.queries[0].begin(), of.queries[0].end(), Token{0});
+    of.goal = {.metric = SetMetric::kJaccard, .k = 7};
+    SCOPED_TRACE(length);
+    ASSERT_NO_FATAL_FAILURE(ExpectPlainAnswers(of));
   }
 }
 
