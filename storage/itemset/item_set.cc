@@ -14,8 +14,8 @@ namespace strata {
 namespace {
 
 constexpr uint16_t kTailSlot = 0;
-constexpr size_t kSmallMost = 256;  // segments that wait for a merge, until changes should, too,
-constexpr size_t kSmallHard = 512;  // and until they do
+constexpr size_t kSmallSoft = 128;  // segments that wait for a merge, until changes should, too,
+constexpr size_t kSmallMost = 256;  // and until they do
 
 }  // namespace
 
@@ -78,7 +78,7 @@ Status ItemSet::Check(const Document& document) const {
 
 bool ItemSet::Lags() const {
   const std::lock_guard lock(mutex_);
-  return SmallSegments() >= kSmallMost;
+  return SmallSegments() >= kSmallSoft;
 }
 
 Status ItemSet::Upsert(Document document, uint64_t change) {
@@ -91,7 +91,7 @@ Status ItemSet::Upsert(Document document, uint64_t change) {
 
   std::unique_lock lock(mutex_);
   while (tail_.size() == options_.tail) {
-    if (SmallSegments() < kSmallHard) {
+    if (SmallSegments() < kSmallMost) {
       STRATA_TRY(Seal());
     } else {
       changed_.wait(lock);

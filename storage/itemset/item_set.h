@@ -79,7 +79,7 @@ class ItemSet {
   // ItemSetSpec::kMostTokens.
   Status Check(const Document& document) const;
   // Whether so many small segments wait for merges that changes had better wait, too. From here on
-  // Upsert still takes 65,536 documents before it waits itself.
+  // Upsert still takes 32,768 documents before it waits itself.
   bool Lags() const;
   // Adds the document, or puts it in the place of the one with its id. kRefused: there are as many
   // segments as can be. Waits while merges lag twice as far behind as Lags says. `change`: a number
