@@ -14,8 +14,7 @@ class ParseError;
 namespace strata {
 
 // Before parsing, of all words, the program's name first. CLI11 takes the next word for the value
-// of
-// "--option=", and of an option's empty word sees no trace later: kInvalid names such an option,
+// of "--option=", and of an option's empty word sees no trace later: kInvalid names such an option,
 // unless it is `but`, which may be empty as a word of its own.
 Status CheckNoEmptyValue(std::span<const char* const> words, std::string_view but = {});
 

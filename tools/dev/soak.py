@@ -23,8 +23,8 @@ usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--first=SEED] [--jobs=N] 
 
 Each kind ends with one JSON line: {soak, cycles, seeds, operations, acked, lost, doubled, wrong, hangs,
 ..., seconds}. For fuzz, seeds is the number of targets, operations the inputs that ran, wrong the crashes
-and hangs the inputs that took too long; a target begins with its seeds; inputs that reach new code are kept in build-fuzz/corpus, those
-that fail in build-fuzz/findings. Exit code 1 when anything was found.
+and hangs the inputs that took too long; a target begins with its seeds; inputs that reach new code are
+kept in build-fuzz/corpus, those that fail in build-fuzz/findings. Exit code 1 when anything was found.
 
 --check looks at the options, and prints what must be built first: a preset and its targets on a line.
 """
