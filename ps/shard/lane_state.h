@@ -134,7 +134,7 @@ struct LaneState {
   CheckpointState checkpoint;
   LaneCollections collections;
   // Changes of collections whose merges lag behind, as they came (HandleWaitingChanges).
-  std::deque<Request> waiting_changes;
+  std::vector<Request> waiting_changes;
   size_t waiting_change_bytes = 0;
   SearchQueue searches;
   std::vector<Envelope>* out = nullptr;  // where replies go while a message or a tick is handled
