@@ -11,6 +11,7 @@
 #include "base/cli/usage_error.h"
 #include "base/disk.h"
 #include "base/heap.h"
+#include "base/log.h"
 #include "base/settings.h"
 #include "bench/collective_measure.h"
 #include "bench/collective_tune.h"
@@ -269,6 +270,8 @@ int Main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     return Fail(UsageError(app, error));
   }
+  // How servers in this process and their clients reach each other would stand amid the table.
+  if (const Status log = StartLogging(LogLevel::kWarning, "", ""); !log.ok()) return Fail(log);
   if (!line.tune.empty()) return Tune(line);
   if (const Status known = CheckSuite(line.suite); !known.ok()) return Fail(known);
   if (const Status data = CheckSearchData(line); !data.ok()) return Fail(data);

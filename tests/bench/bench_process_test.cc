@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 #include <string>
@@ -84,6 +85,17 @@ TEST(BenchProcess, SearchesDataOfOnesOwn) {
                         "number from 0 to 4294967295, found 'x'\n",
                         folder.File("bad.txt")));
   EXPECT_EQ(bad.output, "");
+}
+
+// Servers with copies are clients of each other, too.
+TEST(BenchProcess, ServersInItSayNothingAmidTheTable) {
+  const ProcessResult result =
+      RunBench({"search", "--documents=500", "--queries=9", "--k=5", "--rounds=1",
+                "--filter=service clients=1 servers=2 copies=2"});
+  EXPECT_EQ(result.end, ProcessEnd{0}) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("copies=2 documents=500"));
+  EXPECT_THAT(result.errors, HasSubstr("; load before: "));
+  EXPECT_EQ(std::ranges::count(result.errors, '\n'), 1) << result.errors;
 }
 
 TEST(BenchProcess, AutoGoesOnWithWhatTheMachineHas) {
