@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/human_text.h"
@@ -20,6 +21,7 @@ using wire::Command;
 namespace {
 
 constexpr TimeNs kAttemptGrowthMax = 8;
+constexpr size_t kNamedLanes = 8;
 constexpr char kNotKnown[] = "; whether it was applied is not known";
 
 Outcome MakeOutcome(const Call& call, Status status) {
@@ -66,6 +68,7 @@ ClientCore::CallPtr ClientCore::Open(Operation operation, std::function<void(Cal
   auto call = std::make_shared<Call>();
   call->id = next_call_++;
   call->operation = std::move(operation);
+  call->begin = now;
   call->deadline = call->operation.deadline;
   if (call->deadline == kNever && options_.request_timeout != kNever) {
     call->deadline = now + options_.request_timeout;
@@ -416,11 +419,26 @@ void ClientCore::Complete(const RequestPtr& request, const Status& status) {
   }
   if (--call.requests_left == 1) return CompleteAnswered(call);
   if (call.requests_left > 0) return;
+  Finish(request->call, FirstError(call));
+}
+
+// A deadline passes for all lanes at once: they are named.
+Status ClientCore::FirstError(const Call& call) const {
   Status first;
+  std::vector<std::string> others;
   for (const auto& [lane, error] : call.lanes) {
-    if (first.ok()) first = error;
+    if (first.ok()) {
+      first = error;
+    } else if (error.code() == StatusCode::kDeadlineExceeded) {
+      others.push_back(LaneName(static_cast<uint16_t>(lane)));
+    }
   }
-  Finish(request->call, first);
+  if (others.empty() || first.code() != StatusCode::kDeadlineExceeded) return first;
+  const size_t named = std::min(others.size(), kNamedLanes);
+  return DeadlineExceeded(fmt::format(
+      "{}; the deadline also passed for {}{}", first.message(),
+      fmt::join(std::span(others).first(named), "; "),
+      named < others.size() ? fmt::format("; and {} more", others.size() - named) : ""));
 }
 
 void ClientCore::CompleteAnswered(const Call& call) {
@@ -553,15 +571,22 @@ bool ClientCore::IsAsked(const ServerLink& server) const {
 }
 
 Status ClientCore::DeadlineStatus(const Request& request) const {
+  const auto seconds = [](TimeNs time) { return static_cast<double>(time) / kSecond; };
+  const double waited = seconds(now_ - request.call->begin);
+  const TimeNs silence = now_ - servers_[map_.lanes[request.lane].server].last_heard;
+  const std::string silent =
+      silence < 2 * options_.ping_every
+          ? ""
+          : fmt::format("; nothing has come from the server for {:.1f} s", seconds(silence));
   std::string text = LaneName(request.lane) + ": ";
   if (!request.in_flight) {
-    text += "the deadline passed before the request could be sent";
+    text += fmt::format("the request could not be sent in {:.1f} s{}", waited, silent);
   } else if (request.refusals == request.request_ids.size()) {
     text += fmt::format("refused {} until the deadline", Counted(request.refusals, "time"));
   } else {
-    text += fmt::format("no answer to {} of {} before the deadline",
+    text += fmt::format("no answer to {} of {} in {:.1f} s{}",
                         request.request_ids.size() - request.refusals,
-                        Counted(request.request_ids.size(), "attempt"));
+                        Counted(request.request_ids.size(), "attempt"), waited, silent);
     if (request.unknown()) text += kNotKnown;
   }
   if (!request.last_error.ok()) text += "; the last answer: " + request.last_error.ToString();

@@ -149,6 +149,7 @@ class ClientCore {
   void RetryAttempts(TimeNs now);
   void WatchServer(client::ServerLink& server, TimeNs now);
   Status DeadlineStatus(const client::Request& request) const;
+  Status FirstError(const client::Call& call) const;
   // Who is in the way of the first connection.
   Status ConnectStatus() const;
   bool IsAsked(const client::ServerLink& server) const;  // and has not answered

@@ -20,6 +20,7 @@ namespace strata::client {
 struct Call {
   uint64_t id = 0;  // in the order of submission
   Operation operation;
+  TimeNs begin = 0;  // when it was submitted
   TimeNs deadline = kNever;
   size_t requests_left = 0;
   std::map<uint32_t, Status> lanes;       // the first error of each lane that took part, or OK

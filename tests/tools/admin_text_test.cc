@@ -42,6 +42,11 @@ TEST(ErrorLines, EachLineOfAnErrorNamesProgramAndCode) {
   EXPECT_EQ(ErrorLines(Invalid("a:1: x\na:2: y")),
             "strata-admin: INVALID: a:1: x\nstrata-admin: INVALID: a:2: y\n");
   EXPECT_EQ(ErrorLines(Status()), "");
+  EXPECT_EQ(
+      ErrorLines(DeadlineExceeded("server 0: no answer")),
+      "strata-admin: DEADLINE_EXCEEDED: server 0: no answer\n"
+      "strata-admin: see whether the servers named above run and what they are at "
+      "(strata-admin status, and their logs); to wait longer for an answer, give --timeout\n");
 }
 
 NodeAnswer Answer(int rank, Status status) {

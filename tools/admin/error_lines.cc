@@ -16,7 +16,9 @@ std::string ErrorLines(const Status& status) {
     lines += fmt::format("strata-admin: {}: {}\n", StatusCodeName(status.code()), line);
   }
   if (status.code() == StatusCode::kDeadlineExceeded) {
-    lines += "strata-admin: to wait longer for an answer, give --timeout\n";
+    lines +=
+        "strata-admin: see whether the servers named above run and what they are at (strata-admin "
+        "status, and their logs); to wait longer for an answer, give --timeout\n";
   }
   return lines;
 }

@@ -77,6 +77,47 @@ TEST(ClientLaneCall, ACutLeavesAWriteOfTheSameNumberUnsettled) {
   EXPECT_EQ(servers.Next().header().settled_below, written);
 }
 
+// Answers what server 0 is sent, and pings to server 1, until the deadline.
+Status StatusOfAStats(std::vector<uint16_t> lanes) {
+  ScriptedServers servers(std::move(lanes));
+  servers.Connect();
+  servers.AdvanceTo(5 * kSecond);
+  const auto called = CallLanes(servers, {.command = Command::kStats, .deadline = 8 * kSecond});
+  while (!called->status.has_value()) {
+    servers.Collect();
+    for (const Sent& sent : std::exchange(servers.sent, {})) {
+      const uint16_t server = servers.ServerOf(sent.peer);
+      if (sent.header().command != Command::kPing) {
+        if (server == 0) servers.Reply(sent, {}, {Frame::Own(std::vector<char>(1))});
+      } else if (server == 1) {
+        servers.Reply(sent);
+      }
+    }
+    servers.AdvanceTo(std::min(8 * kSecond, servers.core.NextTick()));
+  }
+  return *called->status;
+}
+
+TEST(ClientLaneCall, ADeadlineNamesAllWhoDidNotAnswerAndForHowLong) {
+  EXPECT_EQ(StatusOfAStats({1, 2, 1}).ToString(),
+            "DEADLINE_EXCEEDED: server 1 (host1:7000), lane 0: no answer to 2 of 2 attempts in 3.0 "
+            "s; the deadline also passed for server 1 (host1:7000), lane 1; server 2 (host2:7000), "
+            "lane 0");
+  EXPECT_THAT(StatusOfAStats({1, 12}).message(),
+              ::testing::EndsWith("; server 1 (host1:7000), lane 8; and 3 more"));
+}
+
+TEST(ClientLaneCall, ADeadlineTellsASilentServerFromABusyOne) {
+  ScriptedServers servers({1});
+  servers.Connect();
+  const auto called = CallLanes(servers, {.command = Command::kStats, .deadline = 3 * kSecond});
+  servers.AdvanceTo(3 * kSecond);
+  ASSERT_TRUE(called->status.has_value());
+  EXPECT_EQ(called->status->message(),
+            "server 0 (host0:7000), lane 0: no answer to 1 of 1 attempt in 3.0 s; nothing has come "
+            "from the server for 3.0 s");
+}
+
 TEST(ClientLaneCall, OneLaneCanBeMeantAndItsErrorNamesIt) {
   ScriptedServers servers({1, 2});
   servers.Connect();

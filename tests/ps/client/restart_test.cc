@@ -269,7 +269,7 @@ TEST(ClientRestart, AFullDiskIsWaitedForUntilTheDeadline) {
     EXPECT_THAT((*pushed)->status.message(), HasSubstr("DISK_FULL: the log has no room"));
     EXPECT_THAT((*pushed)->status.message(),
                 HasSubstr(answered ? "lane 0: refused 3 times until the deadline"
-                                   : "lane 0: no answer to 1 of 2 attempts before the deadline"));
+                                   : "lane 0: no answer to 1 of 2 attempts in 1.0 s"));
     const bool unknown = (*pushed)->status.message().find("whether it was applied is not known") !=
                          std::string::npos;
     EXPECT_EQ(unknown, !answered);
