@@ -69,8 +69,21 @@ class TextSets : public SetReader {
   }
   uint64_t done() const override { return read_ - (buffer_.size() - at_); }
   uint64_t total() const override { return total_; }
+  Result<uint64_t> Count() const override {
+    std::vector<char> piece(std::min(kPieceBytes, total_));
+    uint64_t lines = 0;
+    for (uint64_t at = 0; at < total_; at += piece.size()) {
+      piece.resize(std::min(kPieceBytes, total_ - at));
+      STRATA_ASSIGN(const size_t got, file_->ReadAt(at, std::as_writable_bytes(std::span(piece))));
+      if (got < piece.size()) return Shorter();
+      lines += static_cast<uint64_t>(std::ranges::count(piece, '\n'));
+    }
+    return lines + (!piece.empty() && piece.back() != '\n' ? 1 : 0);
+  }
 
  private:
+  Status Shorter() const { return Failed(fmt::format("{}: became shorter meanwhile", path_)); }
+
   // Valid until the next call.
   Result<std::optional<std::string_view>> Line() {
     size_t looked = at_;
@@ -101,7 +114,7 @@ class TextSets : public SetReader {
     buffer_.resize(kept + wanted);
     STRATA_ASSIGN(const size_t got,
                   file_->ReadAt(read_, std::as_writable_bytes(std::span(buffer_).subspan(kept))));
-    if (got < wanted) return Failed(fmt::format("{}: became shorter meanwhile", path_));
+    if (got < wanted) return Shorter();
     read_ += got;
     return {};
   }

@@ -33,9 +33,12 @@ class SetReader {
   // Puts at most `most` sets behind those that are there; none: there are no more. kInvalid names
   // file and line, or row; also for a set of more than ItemSetSpec::kMostTokens.
   virtual Status Next(size_t most, std::vector<TokenSet>* sets) = 0;
-  // For progress: of the file, or files of the folder.
+  // For progress: bytes of a text, or sets. There are no more sets than `total`.
   virtual uint64_t done() const = 0;
   virtual uint64_t total() const = 0;
+  // Sets that there are in all, wherever Next is. Of a text this reads it, without a look at what
+  // its lines say.
+  virtual Result<uint64_t> Count() const { return total(); }
   // Of a folder: set i is in its file i. Of anything else: none.
   virtual std::span<const std::string> files() const { return {}; }
 };

@@ -38,7 +38,6 @@ class DocumentReader {
     STRATA_ASSIGN(reader.sets_, OpenSets(RealDisk(), request.file, request.offsets));
     reader.file_ = request.file;
     reader.first_id_ = request.first_id;
-    reader.next_id_ = request.first_id;
     reader.attributes_file_ = request.attributes_file;
     reader.ids_file_ = request.ids_file;
     if (!request.attributes_file.empty()) {
@@ -54,10 +53,13 @@ class DocumentReader {
   Result<std::vector<Document>> Next() {
     std::vector<TokenSet> sets;
     STRATA_TRY(sets_->Next(kBatch, &sets));
-    if (sets.empty() || !HasAllOf(sets.size())) STRATA_TRY(CheckCounts(sets.size()));
+    if (read_ + sets.size() > most_) {
+      return Failed(fmt::format(
+          "{}: has more documents than a moment ago: load what does not change", file_));
+    }
     std::vector<Document> documents;
     for (TokenSet& set : sets) {
-      STRATA_ASSIGN(const DocumentId id, NextId());
+      const DocumentId id = ids_file_.empty() ? first_id_ + read_ : ids_[read_];
       documents.push_back({.id = id, .tokens = std::move(set), .attributes = {}});
       if (!attributes_file_.empty()) documents.back().attributes = std::move(attributes_[read_]);
       ++read_;
@@ -90,49 +92,34 @@ class DocumentReader {
     return {};
   }
 
- private:
-  // Ids and attributes of `more` documents.
-  bool HasAllOf(size_t more) const {
-    return (ids_file_.empty() || read_ + more <= ids_.size()) &&
-           (attributes_file_.empty() || read_ + more <= attributes_.size());
-  }
-  // kInvalid unless there are as many of them as documents, of which `more` were just read, and
-  // others may follow.
-  Status CheckCounts(size_t more) {
-    size_t documents = read_ + more;
-    while (more > 0) {
-      std::vector<TokenSet> sets;
-      STRATA_TRY(sets_->Next(kBatch, &sets));
-      more = sets.size();
-      documents += more;
-    }
+  // kInvalid unless each document has an id, and attributes where there are any: before the first
+  // one is sent.
+  Status CheckCounts() {
+    const uint64_t ids_left = UINT64_MAX - first_id_;  // behind the first one
+    if (ids_file_.empty() && attributes_file_.empty() && sets_->total() <= ids_left) return {};
+    STRATA_ASSIGN(most_, sets_->Count());
     const auto check = [&](const std::string& file, const char* one, size_t found) -> Status {
-      if (file.empty() || found == documents) return {};
+      if (file.empty() || found == most_) return {};
       return Invalid(
           fmt::format("{}: expected {} for each of the {} of {}, found {}: give as many "
                       "as there are documents, in their order",
-                      file, one, Counted(documents, "document"), file_, found));
+                      file, one, Counted(most_, "document"), file_, found));
     };
     STRATA_TRY(check(ids_file_, "an id", ids_.size()));
-    return check(attributes_file_, "a row", attributes_.size());
-  }
-  Result<DocumentId> NextId() {
-    if (!ids_file_.empty()) return ids_[read_];
-    if (has_no_id_) {
-      return Invalid(
-          fmt::format("--first-id {}: expected an id for each document up to 2^64 - 1, "
-                      "found more documents",
-                      first_id_));
-    }
-    has_no_id_ = next_id_ == UINT64_MAX;
-    return next_id_++;
+    STRATA_TRY(check(attributes_file_, "a row", attributes_.size()));
+    if (!ids_file_.empty() || most_ == 0 || most_ - 1 <= ids_left) return {};
+    return Invalid(fmt::format(
+        "--first-id {}: expected an id up to 2^64 - 1 for each of the {} of {}, found ids for "
+        "{}: give {} or less, or ids of their own with --ids",
+        first_id_, Counted(most_, "document"), file_, HumanCount(ids_left + 1),
+        UINT64_MAX - (most_ - 1)));
   }
 
+ private:
   std::string file_;
   std::unique_ptr<SetReader> sets_;
   uint64_t first_id_ = 0;
-  uint64_t next_id_ = 0;
-  bool has_no_id_ = false;  // the last document has the last one
+  uint64_t most_ = UINT64_MAX;  // documents that have ids and attributes
   std::string attributes_file_;
   std::vector<std::vector<int64_t>> attributes_;
   std::string ids_file_;
@@ -219,6 +206,7 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
                                                     : FindCollection(collections, load.name));
   STRATA_TRY(collections.Stats(load.name).status());  // all lanes have it
   STRATA_TRY(reader.CheckAttributes(spec));
+  STRATA_TRY(reader.CheckCounts());
   uint64_t loaded = 0;   // acknowledged, from the first document on
   uint64_t unknown = 0;  // behind them, sent and not acknowledged
   double seconds = 0;

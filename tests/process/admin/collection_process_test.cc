@@ -325,6 +325,38 @@ TEST_F(CollectionProcess, DocumentsAreLoadedUnderIdsOfTheirOwn) {
           "below.npy: element 1: expected a number from 0 to 2^64 - 1, found -2");
 }
 
+TEST_F(CollectionProcess, DocumentsWithoutAnIdAreFoundBeforeAnyIsSent) {
+  EXPECT_EQ(Admin({"collection", "create", "baskets"}).end.code, 0);
+  constexpr size_t kDocuments = 20'000;  // more than are under way at a time
+  std::string lines;
+  std::string ids;
+  for (size_t i = 0; i < kDocuments; ++i) lines += "1\n";
+  for (size_t i = 1; i < kDocuments; ++i) ids += fmt::format("{}\n", i);
+  const std::string documents = Write("docs.txt", lines);
+  const auto load = [&](const std::string& option, const std::string& value) {
+    return Admin({"collection", "load", "baskets", documents, option, value});
+  };
+  const uint64_t last = UINT64_MAX - (kDocuments - 1);
+  const ProcessResult above = load("--first-id", fmt::to_string(last + 1));
+  EXPECT_EQ(above.end.code, 2);
+  EXPECT_EQ(above.errors,
+            fmt::format("strata-admin: INVALID: --first-id {}: expected an id up to "
+                        "2^64 - 1 for each of the 20,000 documents of {}, found ids "
+                        "for 19,999: give {} or less, or ids of their own with --ids\n",
+                        last + 1, documents, last));
+  const ProcessResult few = load("--ids", Write("ids", ids));
+  EXPECT_EQ(few.end.code, 2);
+  EXPECT_THAT(few.errors, HasSubstr("expected an id for each of the 20,000 documents of "));
+  const auto stored = [&] {
+    return AdminJson({"collection", "stats", "baskets"}).at("collections").at(0).at("documents");
+  };
+  EXPECT_EQ(stored(), 0);
+  EXPECT_EQ(load("--first-id", fmt::to_string(last)).end.code, 0);
+  EXPECT_EQ(stored(), kDocuments);
+  EXPECT_EQ(Ids({"--query=1", "-k", "1", "--like", fmt::to_string(UINT64_MAX)}),
+            (std::vector<std::vector<uint64_t>>{{last}, {last}}));
+}
+
 // Another cluster, with other lanes: what comes back is what went.
 TEST_F(CollectionProcess, AnExportIsLoadedIntoAClusterOfOtherLanes) {
   EXPECT_EQ(
@@ -404,7 +436,7 @@ TEST_F(CollectionProcess, IdsDoNotBeginAgain) {
       Admin({"collection", "load", "baskets", documents, "--first-id", "18446744073709551614"});
   EXPECT_EQ(wrapped.end.code, 2);
   EXPECT_THAT(wrapped.errors,
-              HasSubstr("--first-id 18446744073709551614: expected an id for each"));
+              HasSubstr("--first-id 18446744073709551614: expected an id up to 2^64 - 1 "));
   EXPECT_EQ(AdminJson({"collection", "stats"}).at("collections").at(0).at("documents"), 0);
   const std::string two = Write("two.txt", "1\n2\n");
   EXPECT_EQ(

@@ -33,6 +33,8 @@ class SetFiles : public ::testing::Test {
       EXPECT_LE(sets.size(), before == SIZE_MAX ? most : before + most);
     }
     EXPECT_EQ(reader->done(), reader->total());
+    EXPECT_EQ(*reader->Count(), sets.size());
+    EXPECT_LE(sets.size(), reader->total());
     return sets;
   }
   static std::string Refusal(const std::string& path, const std::string& offsets = "") {
