@@ -43,6 +43,10 @@ Status CheckShape(const CollectionSpec& spec, const std::vector<Document>& docum
 Status RunCollectionExport(const Request& request, std::string* out) {
   const std::string& name = request.collection.name;
   const std::string& folder = request.collection.to;
+  if (folder == "-") {
+    return Invalid(
+        "-: expected a folder, as an export is several files; give ./- for one of that name");
+  }
   BlockShutdownSignals();  // before there are threads
   std::atomic<int> signal = 0;
   const SignalWatch watch([&](int number) { signal = number; });

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/disk.h"
 #include "base/human_text.h"
+#include "base/output_folder.h"
 #include "tools/admin/collection_queries.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"
@@ -21,6 +23,24 @@ using Answers = std::vector<std::vector<Hit>>;
 double ScoreOfHit(const Hit& hit, SetMetric metric, size_t query_length) {
   return ScoreOf(metric,
                  Similarity(metric, hit.overlap, static_cast<uint32_t>(query_length), hit.length));
+}
+
+// Before anything is asked for, as answers that have no place are lost.
+Status CheckAnswersFile(const std::string& path) {
+  if (path == "-") {
+    return Invalid(
+        "--to -: expected a file; leave --to out for answers on standard output, or give ./- for a "
+        "file of that name");
+  }
+  for (const std::string_view packed : {".gz", ".bz2", ".xz", ".zst", ".zip"}) {
+    if (!path.ends_with(packed)) continue;
+    return Invalid(fmt::format(
+        "--to {}: expected a file of text, found the name of a packed one: give {}, and pack it",
+        path, path.substr(0, path.size() - packed.size())));
+  }
+  const std::string option = fmt::format("--to {}", path);
+  if (RealDisk().List(path).ok()) return Invalid(option + ": is a folder; expected a file");
+  return CheckFolderOf(RealDisk(), path).Prefixed(option);
 }
 
 // The measured milliseconds, then a line for each query: documents' ids, tabs between them.
@@ -89,9 +109,7 @@ std::string AsText(const Answers& answers, const std::vector<CollectionQuery>& q
 
 Status RunCollectionSearch(const Request& request, std::string* out) {
   const CollectionRequest& search = request.collection;
-  if (!search.to.empty() && RealDisk().List(search.to).ok()) {
-    return Invalid(fmt::format("--to {}: is a folder; expected a file", search.to));
-  }
+  if (!search.to.empty()) STRATA_TRY(CheckAnswersFile(search.to));
   STRATA_ASSIGN(const CollectionAnswers answers, AskCollection(request, false));
   const auto& [queries, hits, ms, explained] = answers;
   SetLists sets;

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/output_folder.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/continue_model.h"
 #include "worker/gbdt/convert_task.h"
@@ -24,7 +25,6 @@
 #include "worker/gbdt/growth_parameters.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/open_rows.h"
-#include "worker/gbdt/output_folder.h"
 #include "worker/gbdt/parameter_place.h"
 #include "worker/gbdt/phase_times.h"
 #include "worker/gbdt/predict_task.h"
@@ -101,14 +101,15 @@ class TreeTask {
   // Of what the task writes.
   Status CheckFolders() const {
     if (!writes()) return {};
-    Disk& disk = context_.disk;
-    if (p_.task == "convert")
-      return CheckFolderOf(disk, KeyOf(p_, "convert_model"), p_.convert_model);
-    if (p_.task == "predict")
-      return CheckFolderOf(disk, KeyOf(p_, "output_result"), p_.output_result);
+    const auto check = [&](const char* key, const std::string& path) {
+      return CheckFolderOf(context_.disk, path)
+          .Prefixed(fmt::format("{} = {}", KeyOf(p_, key), path));
+    };
+    if (p_.task == "convert") return check("convert_model", p_.convert_model);
+    if (p_.task == "predict") return check("output_result", p_.output_result);
     if (p_.task != "train" && p_.task != "refit") return {};
-    STRATA_TRY(CheckFolderOf(disk, KeyOf(p_, "output_model"), p_.output_model));
-    return CheckFolderOf(disk, KeyOf(p_, "report_file"), p_.report_file);
+    STRATA_TRY(check("output_model", p_.output_model));
+    return check("report_file", p_.report_file);
   }
 
   DatasetOptions Options() const {
