@@ -365,8 +365,12 @@ class LaggingLaneTest : public LaneCollectionsTest {
         change = {.is_upsert = true, .id = put_++, .tokens = {1}, .attributes = {}};
       }
       waiting_ = client_.Write(Command::kChangeItems, kId, static_cast<uint32_t>(changes.size()));
+      waiting_.settled_below = waiting_.sequence;  // all before it are answered
       payload_ = Changes(changes);
-      if (Send(waiting_, payload_).empty()) return;
+      const Replies replies = Send(waiting_, payload_);
+      if (replies.empty()) return;
+      const Status changed = wire::StatusOfReply(replies[0]);
+      ASSERT_TRUE(changed.ok()) << changed.ToString() << " at " << put_;
     }
     FAIL() << "merges kept up with " << put_ << " documents";
   }
@@ -390,7 +394,7 @@ class LaggingLaneTest : public LaneCollectionsTest {
 };
 
 TEST_F(LaggingLaneTest, ChangesWaitInOrderAndNothingElseDoes) {
-  FillUntilOneWaits();
+  ASSERT_NO_FATAL_FAILURE(FillUntilOneWaits());
   EXPECT_TRUE(Has(0));
   EXPECT_FALSE(Has(put_ - 1));
   const wire::Header gone = other_.Write(Command::kChangeItems, kId, 1);
@@ -418,7 +422,7 @@ TEST_F(LaggingLaneTest, ChangesWaitInOrderAndNothingElseDoes) {
 }
 
 TEST_F(LaggingLaneTest, WhatWaitsForTooLongIsNotMade) {
-  FillUntilOneWaits();
+  ASSERT_NO_FATAL_FAILURE(FillUntilOneWaits());
   wire::Header hasty = other_.Write(Command::kChangeItems, kId, 1);
   hasty.timeout_ms = 10;
   ASSERT_TRUE(Send(hasty, Gone(0)).empty());
@@ -433,7 +437,7 @@ TEST_F(LaggingLaneTest, WhatWaitsForTooLongIsNotMade) {
 }
 
 TEST_F(LaggingLaneTest, MoreThanTheLaneHoldsIsToComeAgain) {
-  FillUntilOneWaits();
+  ASSERT_NO_FATAL_FAILURE(FillUntilOneWaits());
   Status last;
   for (size_t held = 0; last.ok() && held < 2 * kQueueBytes; held += payload_[0].size()) {
     const Replies replies = Send(Again(waiting_), payload_);
@@ -444,7 +448,7 @@ TEST_F(LaggingLaneTest, MoreThanTheLaneHoldsIsToComeAgain) {
 }
 
 TEST_F(LaggingLaneTest, WhoWaitsIsToldThatTheLaneDrains) {
-  FillUntilOneWaits();
+  ASSERT_NO_FATAL_FAILURE(FillUntilOneWaits());
   lane_->Drain();
   lane_->now += 2 * kMillisecond;
   const Replies replies = Tick();
@@ -454,7 +458,7 @@ TEST_F(LaggingLaneTest, WhoWaitsIsToldThatTheLaneDrains) {
 }
 
 TEST_F(LaggingLaneTest, WhoWaitsIsToldThatTheServerEnds) {
-  FillUntilOneWaits();
+  ASSERT_NO_FATAL_FAILURE(FillUntilOneWaits());
   std::vector<Envelope> out;
   lane_->lane.EndAll(&out);
   const auto replies = TestLane::Opened(std::move(out));
