@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "base/print.h"
 #include "bench/collective_measure.h"
 #include "bench/collective_tls.h"
 #include "bench/figure.h"
@@ -46,7 +47,7 @@ class CollectiveField {
       if (set.ok()) {
         sets_.push_back(std::move(set).value());
       } else {
-        fmt::print(stderr, "left out: {}\n", set.status().ToString());
+        PrintStderr("left out: {}\n", set.status().ToString());
       }
     }
     return {};
@@ -125,7 +126,7 @@ Result<std::vector<Figure>> RunCell(CollectiveField& field, const std::string& n
     const bool ours = turns.empty();
     auto best = ours ? Calibrated(*set, order, options.round) : BestOf(*set, order, options.round);
     if (!best.ok() && ours) return best.status();
-    if (!best.ok()) fmt::print(stderr, "{}: left out: {}\n", name, best.status().ToString());
+    if (!best.ok()) PrintStderr("{}: left out: {}\n", name, best.status().ToString());
     if (best.ok() && *best) turns.push_back({.set = set.get(), .order = **best});
   }
   for (int round = 0; round < options.rounds; ++round) {

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/human_text.h"
+#include "base/print.h"
 #include "base/thread.h"
 #include "base/work_pool.h"
 #include "bench/machine.h"
@@ -66,8 +66,8 @@ Result<std::vector<Figure>> Run(const std::string& name, TokenSpread spread,
   filling.join();
   STRATA_TRY(filled);
   const GpuCopyStats there = on_gpu->Stats().on_gpu;
-  fmt::print(stderr, "{}: {} of {} segments on the GPU, {} there, in {} groups\n", name,
-             there.segments, there.segments + there.lacking, HumanBytes(there.bytes), there.groups);
+  PrintStderr("{}: {} of {} segments on the GPU, {} there, in {} groups\n", name, there.segments,
+              there.segments + there.lacking, HumanBytes(there.bytes), there.groups);
 
   const SetList queries = drawn.queries();
   STRATA_ASSIGN(const auto found, on_gpu->Search(queries, kGoal, {}));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "base/work_pool.h"
 #include "bench/figure.h"
 #include "bench/gpu_collection.h"
@@ -145,9 +146,9 @@ class GpuSearch {
     }
     Add(fmt::format("{} queries={}", engine == GpuEngine::kCounting ? "count" : "scan", count),
         Median(times), PublishedTime(shape, count));
-    fmt::print(stderr, "{} {} queries: {} candidates each, {} asked again\n",
-               engine == GpuEngine::kCounting ? "count" : "scan", count,
-               sets.counts().candidates / count, sets.counts().asked_again);
+    PrintStderr("{} {} queries: {} candidates each, {} asked again\n",
+                engine == GpuEngine::kCounting ? "count" : "scan", count,
+                sets.counts().candidates / count, sets.counts().asked_again);
     return {};
   }
 

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "base/disk.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "base/settings.h"
 #include "bench/collective_measure.h"
 #include "bench/collective_tune.h"
@@ -77,6 +77,11 @@ bool Selected(const Case& one, const BenchOptions& options) {
   return one.name.find(options.filter) != std::string::npos;
 }
 
+int Fail(const Status& status) {
+  PrintStderr("strata-bench: {}\n", status.ToString());
+  return ExitCode(status);
+}
+
 int RunSuite(const Suite& suite, const std::string& device, const CommandLine& line) {
   std::vector<Case> selected;
   std::vector<Case> cases = suite.cases(line.options.all);
@@ -85,33 +90,37 @@ int RunSuite(const Suite& suite, const std::string& device, const CommandLine& l
     if (Selected(one, line.options)) selected.push_back(std::move(one));
   }
   if (selected.empty()) {
-    fmt::print(stderr,
-               "strata-bench: no case of suite {} contains '{}'; strata-bench {} --device={}{} "
-               "--list names its {}{}\n",
-               suite.name, line.options.filter, suite.name, line.device,
-               line.options.all ? " --all" : "", count,
-               line.options.all ? "" : "; --all may bring more");
+    PrintStderr(
+        "strata-bench: no case of suite {} contains '{}'; strata-bench {} --device={}{} "
+        "--list names its {}{}\n",
+        suite.name, line.options.filter, suite.name, line.device, line.options.all ? " --all" : "",
+        count, line.options.all ? "" : "; --all may bring more");
     return 2;
   }
   if (line.list) {
-    for (const Case& one : selected) fmt::print("{}\n", one.name);
-    return 0;
+    std::string names;
+    for (const Case& one : selected) names += one.name + "\n";
+    const Status shown = WriteStdout(names);
+    return shown.ok() ? 0 : Fail(shown);
   }
-  fmt::print(stderr, "{}; load before: {:.1f}{}\n", device, LoadAverage(),
-             LoadAverage() > 0.5 ? " (other programs run here: trust ratios, not absolutes)" : "");
-  if (!line.json) fmt::print("{}", TableHead());
+  PrintStderr("{}; load before: {:.1f}{}\n", device, LoadAverage(),
+              LoadAverage() > 0.5 ? " (other programs run here: trust ratios, not absolutes)" : "");
+  if (!line.json) {
+    if (const Status head = WriteStdout(TableHead()); !head.ok()) return Fail(head);
+  }
   int code = 0;
   for (const Case& one : selected) {
     const Result<std::vector<Figure>> figures = one.run(line.options);
     if (!figures.ok()) {
-      fmt::print(stderr, "strata-bench: {}: {}\n", one.name, figures.status().ToString());
+      PrintStderr("strata-bench: {}: {}\n", one.name, figures.status().ToString());
       if (code == 0) code = ExitCode(figures.status());
       continue;
     }
+    std::string lines;
     for (const Figure& figure : *figures) {
-      fmt::print("{}", line.json ? JsonLine(suite.name, figure, device) : TableRow(figure));
+      lines += line.json ? JsonLine(suite.name, figure, device) : TableRow(figure);
     }
-    std::fflush(stdout);
+    if (const Status shown = WriteStdout(lines); !shown.ok()) return Fail(shown);
   }
   return code;
 }
@@ -127,11 +136,6 @@ Status CheckSuite(const std::string& name) {
   for (const Suite& suite : GpuOnlySuites()) names.push_back(suite.name);
   if (std::ranges::find(names, name) != names.end()) return {};
   return UnknownWord("suite", name, names);
-}
-
-int Fail(const Status& status) {
-  fmt::print(stderr, "strata-bench: {}\n", status.ToString());
-  return ExitCode(status);
 }
 
 // The suites of a device, and what that is called. With "auto" those of a GPU, where there is one
@@ -160,7 +164,7 @@ Result<OnDevice> SuitesOn(const std::string& device, const std::string& wanted, 
   const Result<std::string> gpu = UseGpu(choice.ordinal.value_or(0));
   if (!gpu.ok() && choice.kind.has_value()) return gpu.status();
   if (!gpu.ok()) {
-    fmt::print(stderr, "device auto: the CPU, as {}\n", gpu.status().message());
+    PrintStderr("device auto: the CPU, as {}\n", gpu.status().message());
     return cpu;
   }
   const OnDevice on_gpu{GpuSuites(choice), *gpu};
@@ -195,13 +199,13 @@ Status CheckSearchData(const CommandLine& line) {
 // Writes the table of the fastest algorithms, and prints what it rests on.
 int Tune(const CommandLine& line) {
   if (line.suite != CollectiveSuite().name) {
-    fmt::print(stderr, "strata-bench: --tune belongs to suite collective\n");
+    PrintStderr("strata-bench: --tune belongs to suite collective\n");
     return 2;
   }
   if (!line.options.filter.empty() || line.json || line.list) {
-    fmt::print(stderr,
-               "strata-bench: --tune measures all sizes and writes a table: it goes with "
-               "neither --filter nor --json nor --list\n");
+    PrintStderr(
+        "strata-bench: --tune measures all sizes and writes a table: it goes with "
+        "neither --filter nor --json nor --list\n");
     return 2;
   }
   TuneOptions options;
@@ -211,12 +215,12 @@ int Tune(const CommandLine& line) {
   options.rounds = line.options.rounds;
   options.congestion = line.options.congestion;
   const auto table =
-      TuneCollectives(options, [](const std::string& text) { fmt::print(stderr, "{}\n", text); });
+      TuneCollectives(options, [](const std::string& text) { PrintStderr("{}\n", text); });
   if (!table.ok()) return Fail(table.status());
-  fmt::print("{}", *table);
+  const Status shown = WriteStdout(*table);
   const Status written = WriteFileAtomically(RealDisk(), line.tune, *table);
-  if (!written.ok()) fmt::print(stderr, "strata-bench: {}\n", written.ToString());
-  return ExitCode(written);
+  if (!written.ok()) return Fail(written);
+  return shown.ok() ? 0 : Fail(shown);
 }
 
 int Main(int argc, char** argv) {
@@ -267,8 +271,9 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    return Fail(UsageError(app, error));
+    if (error.get_exit_code() != 0) return Fail(UsageError(app, error));
+    const Status shown = WriteStdout(app.help());
+    return shown.ok() ? 0 : Fail(shown);
   }
   // How servers in this process and their clients reach each other would stand amid the table.
   if (const Status log = StartLogging(LogLevel::kWarning, "", ""); !log.ok()) return Fail(log);
@@ -286,14 +291,14 @@ int Main(int argc, char** argv) {
     names.push_back(suite.name);
   }
   if (Has(GpuOnlySuites(), line.suite)) {
-    fmt::print(stderr,
-               "strata-bench: suite {} runs on a GPU alone: --device=cuda, in a build with CUDA; "
-               "--list names its cases anywhere\n",
-               line.suite);
+    PrintStderr(
+        "strata-bench: suite {} runs on a GPU alone: --device=cuda, in a build with CUDA; "
+        "--list names its cases anywhere\n",
+        line.suite);
     return 2;
   }
-  fmt::print(stderr, "strata-bench: there is no suite '{}' on {}; there are: {}\n", line.suite,
-             line.device, fmt::join(names, ", "));
+  PrintStderr("strata-bench: there is no suite '{}' on {}; there are: {}\n", line.suite,
+              line.device, fmt::join(names, ", "));
   return 2;
 }
 

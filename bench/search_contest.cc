@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "base/thread.h"
 #include "base/work_pool.h"
 #include "bench/machine.h"
@@ -70,26 +71,27 @@ Status Run(TokenSpread spread, size_t documents, size_t queries) {
   }
   const TimeNs end = RealClock().Now();
   const GpuSets::OpenSteps steps = opened->steps();
+  std::string text;
   double before = 0;
-  const auto print = [&](double until, const char* what) {
-    fmt::print("{:.3f} {}\n", (until - before) / 1e6, what);
+  const auto add = [&](double until, const char* what) {
+    text += fmt::format("{:.3f} {}\n", (until - before) / 1e6, what);
     before = until;
   };
   const auto since = [&](TimeNs time) { return static_cast<double>(time - begin); };
   const double at_start = since(started);
-  print(at_start, "threads");
-  print(at_start + steps.driver, "the driver");
-  print(at_start + steps.context, "the GPU's context");
-  print(at_start + steps.room, "memory for searches");
-  print(at_start + steps.memory, "memory for documents");
-  print(at_start + steps.sent, "documents sent");
-  print(at_start + steps.indexed, "the rest of the index");
-  print(since(indexed), "memory given back");
-  print(since(searched), "search");
-  print(since(end), "results");
+  add(at_start, "threads");
+  add(at_start + steps.driver, "the driver");
+  add(at_start + steps.context, "the GPU's context");
+  add(at_start + steps.room, "memory for searches");
+  add(at_start + steps.memory, "memory for documents");
+  add(at_start + steps.sent, "documents sent");
+  add(at_start + steps.indexed, "the rest of the index");
+  add(since(indexed), "memory given back");
+  add(since(searched), "search");
+  add(since(end), "results");
   before = 0;
-  print(since(end), "all");
-  return {};
+  add(since(end), "all");
+  return WriteStdout(text);
 }
 
 std::optional<size_t> Count(const char* text) {
@@ -108,13 +110,13 @@ int main(int argc, char** argv) {
   const auto documents = Count(argc == 4 ? argv[2] : "");
   const auto queries = Count(argc == 4 ? argv[3] : "");
   if ((spread != "uniform" && spread != "Zipf") || !documents || !queries) {
-    fmt::print(stderr, "usage: strata-bench-search-contest uniform|Zipf DOCUMENTS QUERIES\n");
+    strata::PrintStderr("usage: strata-bench-search-contest uniform|Zipf DOCUMENTS QUERIES\n");
     return 64;
   }
   const strata::Status status = strata::bench::Run(
       spread == "Zipf" ? strata::bench::TokenSpread::kZipf : strata::bench::TokenSpread::kUniform,
       *documents, *queries);
   if (status.ok()) return 0;
-  fmt::print(stderr, "strata-bench-search-contest: {}\n", status.ToString());
+  strata::PrintStderr("strata-bench-search-contest: {}\n", status.ToString());
   return 1;
 }

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/print.h"
 #include "bench/figure.h"
 #include "bench/measure.h"
 #include "bench/service_peer.h"
@@ -90,7 +91,7 @@ class Field {
       if (peers.ok()) {
         std::ranges::move(*peers, std::back_inserter(started));
       } else if (peers.status().code() == StatusCode::kNotFound) {
-        fmt::print(stderr, "strata-bench: no peer: {}\n", peers.status().message());
+        PrintStderr("strata-bench: no peer: {}\n", peers.status().message());
         started.push_back(nullptr);
       } else {
         return peers.status();

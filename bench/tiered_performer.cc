@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/print.h"
 #include "bench/workload.h"
 
 namespace strata::bench {
@@ -149,13 +150,13 @@ Status TieredPerformer::Check(TieredAnswer& answer) const {
       const auto row = std::span(page.rows).subspan(i * kTieredDim, kTieredDim);
       if (IsRight(n, model[n], row, page.counters[i])) continue;
       if (answer.rows_wrong++ != 0) continue;
-      fmt::print(stderr,
-                 "row {}: value {} and {}, {} pushes, the last at step {}; expected {} and {}, {} "
-                 "pushes, the last at step {}\n",
-                 n, row[0], row[1], page.counters[i].frequency, page.counters[i].last_step,
-                 FilledValue(n, 0) + static_cast<float>(model[n].weights) * GradientStep(0),
-                 FilledValue(n, 1) + static_cast<float>(model[n].weights) * GradientStep(1),
-                 model[n].pushes, model[n].last_step);
+      PrintStderr(
+          "row {}: value {} and {}, {} pushes, the last at step {}; expected {} and {}, {} "
+          "pushes, the last at step {}\n",
+          n, row[0], row[1], page.counters[i].frequency, page.counters[i].last_step,
+          FilledValue(n, 0) + static_cast<float>(model[n].weights) * GradientStep(0),
+          FilledValue(n, 1) + static_cast<float>(model[n].weights) * GradientStep(1),
+          model[n].pushes, model[n].last_step);
     }
   } while (!page.done);
   answer.rows_lost = shape_.rows - found;

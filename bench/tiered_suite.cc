@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/print.h"
 #include "bench/figure.h"
 #include "bench/measure.h"
 #include "bench/tiered_contender.h"
@@ -48,8 +49,8 @@ class Race {
 
   Status Start() {
     if (folder_.path.empty()) return Failed("no folder for the tables can be made");
-    fmt::print(stderr, "{} rows of {} bytes; a process without a table: {} MB resident\n",
-               shape_.rows, SchemaOf(TieredSpec()).row_bytes(), ResidentNow() >> 20);
+    PrintStderr("{} rows of {} bytes; a process without a table: {} MB resident\n", shape_.rows,
+                SchemaOf(TieredSpec()).row_bytes(), ResidentNow() >> 20);
     STRATA_TRY(Add("tiered", MakeTiered(shape_.budget)));
     STRATA_TRY(Add("RocksDB MultiGet/Write", MakeRocksAlone(shape_.budget)));
     STRATA_TRY(Add("in memory", MakeInMemory()));
@@ -94,8 +95,8 @@ class Race {
     Status status;
     for (Contestant& one : contestants_) {
       STRATA_ASSIGN(const TieredAnswer seen, Do(one, {.kind = TieredOrder::kCheck}, "checked"));
-      fmt::print(stderr, "{}: rows lost {}, wrong {}, of {}\n", one.process->name(), seen.rows_lost,
-                 seen.rows_wrong, shape_.rows);
+      PrintStderr("{}: rows lost {}, wrong {}, of {}\n", one.process->name(), seen.rows_lost,
+                  seen.rows_wrong, shape_.rows);
       if (seen.rows_lost + seen.rows_wrong == 0) continue;
       status = Failed(fmt::format("{}: {} rows lost, {} wrong, of {}", one.process->name(),
                                   seen.rows_lost, seen.rows_wrong, shape_.rows));
@@ -139,8 +140,8 @@ class Race {
   static Result<TieredAnswer> Do(Contestant& one, const TieredOrder& order, const char* what) {
     STRATA_ASSIGN(const TieredAnswer answer, one.process->Do(order));
     one.resident_max = answer.resident_max;
-    fmt::print(stderr, "{}: {} in {:.1f} s, {} MB resident, {} at most; {}\n", one.process->name(),
-               what, answer.seconds, answer.resident >> 20, answer.resident_max >> 20, answer.text);
+    PrintStderr("{}: {} in {:.1f} s, {} MB resident, {} at most; {}\n", one.process->name(), what,
+                answer.seconds, answer.resident >> 20, answer.resident_max >> 20, answer.text);
     return answer;
   }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/print.h"
 #include "bench/figure.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
@@ -61,7 +62,7 @@ Result<std::vector<Figure>> RunCase(const TreeShape& shape, int bins, const Benc
       theirs.push_back(std::move(*peer));
     } else if (peer.status().code() == StatusCode::kNotFound) {
       absent = peer.status().message();
-      fmt::print(stderr, "lightgbm: {}\n", absent);
+      PrintStderr("lightgbm: {}\n", absent);
     } else {
       return peer.status();
     }

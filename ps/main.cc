@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <semaphore>
 #include <string_view>
 
@@ -12,6 +11,7 @@
 #include "base/failpoint.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "base/signals.h"
 #include "cluster/cluster_config.h"
 #include "ps/service/server.h"
@@ -39,14 +39,15 @@ Result<std::optional<ClusterConfig>> ReadConfig(int argc, char** argv) {
   STRATA_ASSIGN(const CommandLine line, ParseCommandLine(argc, argv, kProgramServer, {&target, 1}));
   if (line.help) {
     const std::array<const SettingsTable*, 1> tables = {&ClusterSettingsTable()};
-    fmt::print("{}", HelpText("strata-server [--config=FILE] [--rank=N] [flags]",
-                              "Keeps tables of sparse parameters and answers pulls and pushes. "
-                              "Without flags it serves on 127.0.0.1:7600.",
-                              kProgramServer, tables));
+    STRATA_TRY(
+        WriteStdout(HelpText("strata-server [--config=FILE] [--rank=N] [flags]",
+                             "Keeps tables of sparse parameters and answers pulls and pushes. "
+                             "Without flags it serves on 127.0.0.1:7600.",
+                             kProgramServer, tables)));
     return std::optional<ClusterConfig>();
   }
   if (line.version) {
-    fmt::print("strata-server {}\n", STRATA_VERSION);
+    STRATA_TRY(PrintStdout("strata-server {}\n", STRATA_VERSION));
     return std::optional<ClusterConfig>();
   }
   if (!line.positional.empty()) {
@@ -75,8 +76,10 @@ Status Serve(const ClusterConfig& config) {
   STRATA_TRY(StartLogging(level, fmt::format("server-{}", options.rank), config.log_file));
   options.on_shutdown = RequestShutdown;
   STRATA_ASSIGN(const std::unique_ptr<Server> server, StartServer(std::move(options)));
-  fmt::print("strata-server ready: {}\n", server->Description());
-  std::fflush(stdout);
+  if (const Status told = PrintStdout("strata-server ready: {}\n", server->Description());
+      !told.ok()) {
+    Log(LogLevel::kWarning, "ready, and nobody is told: {}", told.message());
+  }
   std::binary_semaphore asked(0);
   const SignalWatch watch([&](int) { asked.release(); });
   asked.acquire();
@@ -91,7 +94,7 @@ int Run(int argc, char** argv) {
   Status status = config.status();
   if (config.ok() && config->has_value()) status = Serve(**config);
   FlushLog();
-  if (!status.ok()) fmt::print(stderr, "strata-server: {}\n", status.ToString());
+  if (!status.ok()) PrintStderr("strata-server: {}\n", status.ToString());
   return ExitCode(status);
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/print.h"
 #include "worker/tree_ranks.h"
 
 namespace strata {
@@ -78,19 +79,20 @@ Task ParseTask(const std::string& name) {
   return Task::kTrain;
 }
 
-void PrintHelp() {
+Status PrintHelp() {
   const std::array<const SettingsTable*, 2> tables = {&WorkerSettingsTable(),
                                                       &ClusterSettingsTable()};
-  fmt::print("{}", HelpText("strata-worker --job=FILE [--config=FILE] [flags] "
-                            "[section.key=value ...]\n"
-                            "       strata-worker --lightgbm-conf=FILE [flags] [key=value ...]",
-                            "Trains, evaluates or applies the model of a job file. With --config, "
-                            "or with --servers and --rendezvous, it is one worker of a cluster, "
-                            "whose servers hold the tables; without, everything happens in this "
-                            "process. section.key=value overrides a key of the job file. "
-                            "docs/configuration.md lists the keys of job files and of a "
-                            "train.conf.",
-                            kProgramWorker, tables));
+  return WriteStdout(
+      HelpText("strata-worker --job=FILE [--config=FILE] [flags] "
+               "[section.key=value ...]\n"
+               "       strata-worker --lightgbm-conf=FILE [flags] [key=value ...]",
+               "Trains, evaluates or applies the model of a job file. With --config, "
+               "or with --servers and --rendezvous, it is one worker of a cluster, "
+               "whose servers hold the tables; without, everything happens in this "
+               "process. section.key=value overrides a key of the job file. "
+               "docs/configuration.md lists the keys of job files and of a "
+               "train.conf.",
+               kProgramWorker, tables));
 }
 
 }  // namespace
@@ -123,11 +125,11 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   };
   STRATA_ASSIGN(const CommandLine line, ParseCommandLine(argc, argv, kProgramWorker, targets));
   if (line.help) {
-    PrintHelp();
+    STRATA_TRY(PrintHelp());
     return std::optional<WorkerOptions>();
   }
   if (line.version) {
-    fmt::print("strata-worker {}\n", STRATA_VERSION);
+    STRATA_TRY(PrintStdout("strata-worker {}\n", STRATA_VERSION));
     return std::optional<WorkerOptions>();
   }
   const std::string& conf = worker.Text("lightgbm_conf");

@@ -12,6 +12,7 @@
 #include "base/disk.h"
 #include "base/http/http_server.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "base/signals.h"
 #include "worker/options.h"
 #include "worker/result.h"
@@ -45,7 +46,8 @@ class Worker {
     const Status outcome = RunIn(*session);
     board_.SetState("ending");
     stop_.Attach(nullptr);
-    return session->Close(outcome);
+    STRATA_TRY(session->Close(outcome));
+    return told_;
   }
 
  private:
@@ -98,15 +100,15 @@ class Worker {
     if (const Status stopped = stop_.reason(); !result.ok() && !stopped.ok()) return stopped;
     STRATA_TRY(result.status());
     const auto tell = options_.json ? ResultJson : ResultTable;
-    fmt::print("{}{}", tell(options_, *result, session.group().world(), session.servers()),
-               options_.json ? "\n" : "");
-    std::fflush(stdout);
+    told_ = PrintStdout("{}{}", tell(options_, *result, session.group().world(), session.servers()),
+                        options_.json ? "\n" : "");
     return {};
   }
 
   const WorkerOptions& options_;
   StatusBoard board_;
   StopRequest stop_;
+  Status told_;      // how stdout took the result: other workers do not fail by that
   HttpServer http_;  // goes first: its thread reads the board
 };
 

@@ -17,6 +17,7 @@
 #include "base/disk.h"
 #include "base/human_text.h"
 #include "base/log.h"
+#include "base/print.h"
 #include "base/signals.h"
 #include "worker/ctr/progress.h"
 #include "worker/gbdt/tree_task.h"
@@ -135,8 +136,7 @@ class Progress {
   void Advance(const TreeProgress& at) {
     pace_.Advance(RealClock().Now(), at.rows * at.round, Percent(at) / 100);
     if (json_ && at.evaluations != nullptr) {
-      fmt::print("{}\n", ProgressJson(at, pace_).dump());
-      std::fflush(stdout);
+      WriteOut(stdout, ProgressJson(at, pace_).dump() + "\n");
     }
     if (printer_.Due()) printer_.PrintLine(ProgressText(at, pace_));
   }
@@ -195,7 +195,10 @@ class TreeRun {
                             options_.log_file));
     board_.SetIdentity(identity);
     const SignalWatch watch([this](int signal) { stop_.OnSignal(signal); });
-    if (!options_.cluster.has_value()) return Work(nullptr);
+    if (!options_.cluster.has_value()) {
+      STRATA_TRY(Work(nullptr));
+      return told_;
+    }
     stop_.SetGathering(true);
     STRATA_ASSIGN(
         const std::unique_ptr<TreeRanks> ranks,
@@ -209,7 +212,8 @@ class TreeRun {
     const Status outcome = Work(ranks->group());
     board_.SetState("ending");
     stop_.Attach(nullptr);
-    return ranks->Close(outcome);
+    STRATA_TRY(ranks->Close(outcome));
+    return told_;
   }
 
  private:
@@ -226,8 +230,7 @@ class TreeRun {
     const Status stopped = stop_.reason();
     if (!result.ok() && !stopped.ok() && result.status().code() != stopped.code()) return stopped;
     STRATA_TRY(result.status());
-    fmt::print("{}", options_.json ? ResultJson(*result).dump() + "\n" : ResultText(*result));
-    std::fflush(stdout);
+    told_ = WriteStdout(options_.json ? ResultJson(*result).dump() + "\n" : ResultText(*result));
     return {};
   }
 
@@ -235,6 +238,7 @@ class TreeRun {
   const TreeParameters& parameters_;
   StatusBoard board_;
   StopSignal stop_;
+  Status told_;  // how stdout took the result: other workers do not fail by that
 };
 
 }  // namespace
@@ -248,7 +252,7 @@ int RunTrees(const WorkerOptions& options) {
 
 int FailWorker(const Status& status) {
   FlushLog();
-  fmt::print(stderr, "strata-worker: {}\n", status.ToString());
+  PrintStderr("strata-worker: {}\n", status.ToString());
   return ExitCode(status);
 }
 

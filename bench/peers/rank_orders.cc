@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "bench/measure.h"
 
 namespace strata::bench {
@@ -200,7 +201,7 @@ Status RankMaster::Serve(int rank, int world, RankCollectives& collectives) cons
 
 int RankMain(int argc, char** argv, Status (*body)(std::span<char*> arguments)) {
   const Status status = body(std::span(argv + 1, static_cast<size_t>(argc - 1)));
-  if (!status.ok()) fmt::print(stderr, "{}: {}\n", argv[0], status.ToString());
+  if (!status.ok()) PrintStderr("{}: {}\n", argv[0], status.ToString());
   return ExitCode(status);
 }
 

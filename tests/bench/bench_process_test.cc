@@ -172,6 +172,15 @@ TEST(BenchProcess, TheScriptKnowsEveryFlagAndNoOther) {
   EXPECT_THAT(wrong.errors, HasSubstr("unknown flag '--rouns'"));
 }
 
+TEST(BenchProcess, FiguresThatFindNoRoomAreAnError) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--help"}, {"table", "--list"}, {"search", "--documents=9"}}) {
+    const ProcessResult full = RunOnFullDisk(ProgramPath("strata-bench"), words);
+    EXPECT_EQ(full.end, ProcessEnd{1}) << words.front();
+    EXPECT_THAT(full.errors, HasSubstr("cannot write to stdout: No space left on device"));
+  }
+}
+
 TEST(BenchProcess, HelpNamesDevicesAndExitCodes) {
   const ProcessResult help = RunBench({"--help"});
   EXPECT_EQ(help.end, ProcessEnd{0});

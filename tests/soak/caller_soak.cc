@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/print.h"
 #include "tests/soak/caller_kills.h"
 
 namespace strata::soak {
@@ -40,10 +40,10 @@ class CallerSoak {
             &report_);
     }
     for (const std::string& example : report_.findings.examples) {
-      fmt::print(stderr, "{}\n", example);
+      PrintStderr("{}\n", example);
     }
-    fmt::print(stderr, "the longest wait: {:.3f} s, {}\n",
-               static_cast<double>(longest_.time) / kSecond, longest_.what);
+    PrintStderr("the longest wait: {:.3f} s, {}\n", static_cast<double>(longest_.time) / kSecond,
+                longest_.what);
     report_.more = fmt::format(
         R"(, "kills": {{{}}}, "midway": {{{}}}, "longest_wait_seconds": {:.3f})",
         CountsJson(kills_), CountsJson(midway_), static_cast<double>(longest_.time) / kSecond);
@@ -76,9 +76,9 @@ class CallerSoak {
     ++report_.restarts;
     ++report_.checkpoints;
     if (++report_.cycles % kProgressEvery == 0) {
-      fmt::print(stderr, "{} kills, {} in the middle: lost {}, doubled {}, wrong {}\n",
-                 CountsJson(kills_), CountsJson(midway_), report_.findings.lost,
-                 report_.findings.doubled, report_.findings.wrong);
+      PrintStderr("{} kills, {} in the middle: lost {}, doubled {}, wrong {}\n", CountsJson(kills_),
+                  CountsJson(midway_), report_.findings.lost, report_.findings.doubled,
+                  report_.findings.wrong);
     }
     return {};
   }

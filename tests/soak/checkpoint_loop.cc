@@ -1,10 +1,8 @@
 #include "tests/soak/checkpoint_loop.h"
 
-#include <fmt/format.h>
-
-#include <cstdio>
 #include <memory>
 
+#include "base/print.h"
 #include "ps/client/remote_checkpointer.h"
 #include "ps/client/remote_store.h"
 #include "tests/soak/client_page.h"
@@ -41,7 +39,7 @@ void RunCheckpointLoop(const CheckpointLoopOptions& options) {
       ++page->acked;
       continue;
     }
-    fmt::print(stderr, "checkpoint: {}\n", status.ToString());
+    PrintStderr("checkpoint: {}\n", status.ToString());
     if (status.code() == StatusCode::kLost) store.reset();
   }
 }

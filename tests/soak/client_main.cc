@@ -1,12 +1,10 @@
 // strata-soak-client: one client of a soak as a process of its own, so that it can be killed. The
 // harness starts it.
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 
 #include "base/hash.h"
+#include "base/print.h"
 #include "base/settings.h"
 #include "ps/client/remote_checkpointer.h"
 #include "ps/client/remote_store.h"
@@ -119,9 +117,8 @@ Status Run(int argc, char** argv) {
   STRATA_ASSIGN(const CommandLine line, ParseCommandLine(argc, argv, 1, {&target, 1}));
   if (line.help) {
     const SettingsTable* const tables[] = {&kTable};
-    fmt::print("{}", HelpText("strata-soak-client --servers=A,B --history=FILE --page=FILE",
-                              "One client of a soak.", 1, tables));
-    return {};
+    return WriteStdout(HelpText("strata-soak-client --servers=A,B --history=FILE --page=FILE",
+                                "One client of a soak.", 1, tables));
   }
   if (settings.Int("restore") != 0) return Restore(settings);
   if (settings.Text("page").empty()) return Invalid("--page is needed");
@@ -140,6 +137,6 @@ Status Run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const strata::Status status = strata::soak::Run(argc, argv);
-  if (!status.ok()) fmt::print(stderr, "strata-soak-client: {}\n", status.ToString());
+  if (!status.ok()) strata::PrintStderr("strata-soak-client: {}\n", status.ToString());
   return strata::ExitCode(status);
 }

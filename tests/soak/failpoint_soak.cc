@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/failpoint.h"
+#include "base/print.h"
 #include "base/random.h"
 #include "tests/support/wait_until.h"
 
@@ -133,8 +134,8 @@ class FailpointRun {
 
   void SayProgress() const {
     const Findings& found = report_->findings;
-    fmt::print(stderr, "{} cycles: lost {}, doubled {}, wrong {}; {}\n", report_->cycles,
-               found.lost, found.doubled, found.wrong, CountsJson(tally_->counts));
+    PrintStderr("{} cycles: lost {}, doubled {}, wrong {}; {}\n", report_->cycles, found.lost,
+                found.doubled, found.wrong, CountsJson(tally_->counts));
   }
 
   const uint64_t hits_;
@@ -171,7 +172,7 @@ SoakReport RunFailpointSoak(uint64_t hits, const SoakClusterOptions& cluster) {
     ++report.findings.wrong;
     report.findings.examples.push_back(fmt::format("{} was reached {} times", name, count));
   }
-  for (const std::string& example : report.findings.examples) fmt::print(stderr, "{}\n", example);
+  for (const std::string& example : report.findings.examples) PrintStderr("{}\n", example);
   report.more = ", \"hits\": {" + CountsJson(tally.counts) + "}";
   report.elapsed = RealClock().Now() - began;
   return report;

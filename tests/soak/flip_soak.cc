@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "base/print.h"
 #include "base/random.h"
 #include "tests/soak/file_faults.h"
 #include "tests/support/wait_until.h"
@@ -43,7 +44,7 @@ class FlipRun {
     for (uint64_t i = 0; i < faults; ++i) {
       STRATA_TRY(OneFault());
       if (++report_->cycles % kProgressEvery == 0) {
-        fmt::print(stderr, "{} faults: {}\n", report_->cycles, CountsJson(*counts_));
+        PrintStderr("{} faults: {}\n", report_->cycles, CountsJson(*counts_));
       }
     }
     report_->operations += cluster_.oracle().submitted();
@@ -110,7 +111,7 @@ class FlipRun {
   Outcome Bad(const Fault& fault, const std::string& what) {
     ++report_->findings.wrong;
     report_->findings.examples.push_back(fmt::format("{}: {}", fault.text, what));
-    fmt::print(stderr, "{}\n", report_->findings.examples.back());
+    PrintStderr("{}\n", report_->findings.examples.back());
     return Outcome::kBad;
   }
 

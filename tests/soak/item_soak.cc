@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <vector>
 
+#include "base/print.h"
 #include "base/random.h"
 #include "tests/soak/item_client.h"
 #include "tests/soak/moments.h"
@@ -140,10 +140,10 @@ class ItemRun {
     uint64_t acked = report_->acked;
     for (const auto& client : clients_) acked += client->acked();
     const Findings& found = report_->findings;
-    fmt::print(stderr,
-               "{} cycles, {} restarts, {} changes acknowledged: lost {}, resurrected {}, wrong "
-               "{}\n",
-               report_->cycles, report_->restarts, acked, found.lost, found.doubled, found.wrong);
+    PrintStderr(
+        "{} cycles, {} restarts, {} changes acknowledged: lost {}, resurrected {}, wrong "
+        "{}\n",
+        report_->cycles, report_->restarts, acked, found.lost, found.doubled, found.wrong);
   }
 
   SoakReport* report_;

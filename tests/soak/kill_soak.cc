@@ -1,10 +1,8 @@
 #include "tests/soak/kill_soak.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdio>
 
+#include "base/print.h"
 #include "base/random.h"
 #include "tests/soak/moments.h"
 
@@ -75,8 +73,7 @@ class KillRun {
 
   void SayProgress() const {
     const Findings& found = report_->findings;
-    fmt::print(
-        stderr,
+    PrintStderr(
         "{} cycles, {} restarts, {} operations acknowledged: lost {}, doubled {}, wrong {}\n",
         report_->cycles, report_->restarts, report_->acked + cluster_.oracle().acked(), found.lost,
         found.doubled, found.wrong);

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
+
+#include "base/print.h"
 
 namespace strata::soak {
 
@@ -29,7 +30,7 @@ std::string CountsJson(const std::map<std::string, uint64_t>& counts) {
 
 void Count(const Status& status, SoakReport* report) {
   if (status.ok()) return;
-  fmt::print(stderr, "{}\n", status.ToString());
+  PrintStderr("{}\n", status.ToString());
   ++(status.code() == StatusCode::kDeadlineExceeded ? report->hangs : report->findings.wrong);
 }
 
@@ -45,7 +46,7 @@ SoakReport RunSeeds(const std::string& soak, uint64_t first_seed, uint64_t cycle
     Count(status.Prefixed(fmt::format("seed {}, cycle {}", seed, report.cycles)), &report);
     if (!status.ok()) break;
   }
-  for (const std::string& example : report.findings.examples) fmt::print(stderr, "{}\n", example);
+  for (const std::string& example : report.findings.examples) PrintStderr("{}\n", example);
   report.elapsed = RealClock().Now() - began;
   return report;
 }

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdio>
 #include <utility>
+
+#include "base/print.h"
 
 namespace strata::soak {
 namespace {
@@ -89,7 +90,7 @@ bool SoakClient::Connect() {
   Status status = store.status();
   if (status.ok()) status = (*store)->CreateTable(SoakTable());
   if (!status.ok()) {
-    fmt::print(stderr, "session {}: {}\n", session_, status.ToString());
+    PrintStderr("session {}: {}\n", session_, status.ToString());
     return false;
   }
   history_.Write({.event = Event::kSession,
@@ -142,7 +143,7 @@ void SoakClient::Settle(RemoteStore& store, const std::shared_ptr<Flight>& fligh
     ++page_->acked;
     if (flight->op % kCheckSeenEvery == 0) return CheckSeen(store, flight);
   } else {
-    fmt::print(stderr, "session {} op {}: {}\n", session_, flight->op, outcome.status.ToString());
+    PrintStderr("session {} op {}: {}\n", session_, flight->op, outcome.status.ToString());
     const std::lock_guard lock(mutex_);
     if (Breaks(outcome.status.code())) broken_ = true;
     held_back_ = Refuses(outcome.status.code());

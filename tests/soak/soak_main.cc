@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "base/log.h"
+#include "base/print.h"
 
 namespace strata::soak {
 namespace {
@@ -16,7 +15,7 @@ Result<int> Run(int argc, char** argv, const SoakProgram& program) {
   if (line.help) {
     const SettingsTable* const tables[] = {program.table};
     const std::string usage = fmt::format("{} {}", program.table->title, program.usage);
-    fmt::print("{}", HelpText(usage, program.what, 1, tables));
+    STRATA_TRY(WriteStdout(HelpText(usage, program.what, 1, tables)));
     return 0;
   }
   if (!line.positional.empty()) {
@@ -25,7 +24,7 @@ Result<int> Run(int argc, char** argv, const SoakProgram& program) {
   // What clients in this process say of servers that are killed would hide how far it is.
   STRATA_TRY(StartLogging(LogLevel::kError, "", ""));
   STRATA_ASSIGN(const SoakReport report, program.run(settings));
-  fmt::print("{}\n", ToJson(report));
+  STRATA_TRY(PrintStdout("{}\n", ToJson(report)));
   return report.clean() ? 0 : 1;
 }
 
@@ -34,7 +33,7 @@ Result<int> Run(int argc, char** argv, const SoakProgram& program) {
 int SoakMain(int argc, char** argv, const SoakProgram& program) {
   const Result<int> code = Run(argc, argv, program);
   if (code.ok()) return *code;
-  fmt::print(stderr, "{}: {}\n", program.table->title, code.status().ToString());
+  PrintStderr("{}: {}\n", program.table->title, code.status().ToString());
   return ExitCode(code.status());
 }
 

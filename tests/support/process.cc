@@ -178,6 +178,12 @@ ProcessResult RunProcess(const std::string& program, ProcessOptions options, Tim
   return {end, process.Output(), process.Errors()};
 }
 
+ProcessResult RunOnFullDisk(const std::string& program, std::vector<std::string> arguments,
+                            const std::string& what) {
+  arguments.insert(arguments.begin(), {"-c", R"(exec "$0" "$@" )" + what + ">/dev/full", program});
+  return RunProcess("/bin/sh", {.arguments = std::move(arguments)});
+}
+
 std::string ProgramPath(const std::string& name) {
   namespace fs = std::filesystem;
   std::error_code error;

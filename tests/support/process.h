@@ -70,6 +70,10 @@ struct ProcessResult {
 ProcessResult RunProcess(const std::string& program, ProcessOptions options,
                          TimeNs patience = 120 * kSecond);
 
+// The same, with stdout on a disk that is full; or with `what` = "2", stderr.
+ProcessResult RunOnFullDisk(const std::string& program, std::vector<std::string> arguments,
+                            const std::string& what = "1");
+
 // The path of a program of this build, ProgramPath("strata-server"): where the running one lies, or
 // in bin/ beside that folder, so that a build that was copied finds its own.
 std::string ProgramPath(const std::string& name);

@@ -111,6 +111,9 @@ BANNED = [
      "use a setting"),
     (r"\bTODO\b|\bFIXME\b|\bXXX\b", [], "do it, or open an issue"),
     (r"\busing namespace (?!std::(string_view_)?literals|std::chrono_literals)", [], "name what you use"),
+    (r"\bfmt::print(ln)?\b", ["tests", "examples", "bench/collective_gpu.cu"],
+     "use base/print.h, which does not throw when the disk is full"),
+    (r"\bstd::(cout|cerr)\b", [], "use base/print.h"),
     (r"\bthrow\b(?! by| from|n)", ["tests"], "return a Status"),
 ]
 
@@ -253,6 +256,9 @@ SELF_TEST = [
     ("ps/a.h", _GUARD + "using namespace std;\n", "is banned"),
     ("ps/a.h", _GUARD + "std::ifstream in(path);\n", "is banned"),
     ("ps/a.h", _GUARD + "throw x;\n", "is banned"),
+    ("ps/a.h", _GUARD + 'fmt::print("x");\n', "'fmt::print' is banned"),
+    ("ps/a.h", _GUARD + 'fmt::println("x");\n', "'fmt::println' is banned"),
+    ("tests/a.h", _GUARD + 'std::cout << x;\n', "'std::cout' is banned"),
 ]
 
 

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/human_text.h"
+#include "base/print.h"
 
 namespace strata::admin {
 namespace {
@@ -38,7 +38,7 @@ DocumentProgress::DocumentProgress(std::string_view what)
     : what_(what), is_screen_(isatty(STDERR_FILENO) == 1), begin_(RealClock().Now()) {}
 
 DocumentProgress::~DocumentProgress() {
-  if (is_screen_ && shown_) fmt::print(stderr, "\n");
+  if (is_screen_ && shown_) PrintStderr("\n");
 }
 
 void DocumentProgress::Show(uint64_t documents, double share) {
@@ -47,8 +47,8 @@ void DocumentProgress::Show(uint64_t documents, double share) {
   if (now - last_ < every || now - begin_ < every) return;
   last_ = now;
   shown_ = true;
-  fmt::print(stderr, "{}{}{}", is_screen_ ? "\r\x1b[K" : "",
-             DocumentsLine(what_, documents, share, Seconds()), is_screen_ ? "" : "\n");
+  PrintStderr("{}{}{}", is_screen_ ? "\r\x1b[K" : "",
+              DocumentsLine(what_, documents, share, Seconds()), is_screen_ ? "" : "\n");
 }
 
 double DocumentProgress::Seconds() const {

@@ -1,9 +1,8 @@
 // strata-admin: shows and steers a running cluster. Answers go to stdout, errors to stderr; the
 // exit code is the final status's.
-#include <fmt/format.h>
-
 #include <cstdio>
 
+#include "base/print.h"
 #include "tools/admin/command_line.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/error_lines.h"
@@ -12,7 +11,7 @@
 namespace {
 
 int Fail(const strata::Status& status) {
-  fmt::print(stderr, "{}", strata::admin::ErrorLines(status));
+  strata::PrintStderr("{}", strata::admin::ErrorLines(status));
   return strata::ExitCode(status);
 }
 
@@ -22,8 +21,8 @@ int main(int argc, char** argv) {
   const strata::Result<strata::admin::ParsedLine> line = strata::admin::ParseAdminLine(argc, argv);
   if (!line.ok()) return Fail(line.status());
   if (!line->request) {
-    fmt::print("{}", line->text);
-    return 0;
+    const strata::Status written = strata::WriteStdout(line->text);
+    return written.ok() ? 0 : Fail(written);
   }
   strata::Status status;
   if (line->request->watch_interval > 0) {
@@ -31,8 +30,8 @@ int main(int argc, char** argv) {
   } else {
     std::string answer;
     status = strata::admin::RunCommand(*line->request, &answer);
-    fmt::print("{}", answer);
+    const strata::Status written = strata::WriteStdout(answer);
+    if (!written.ok()) status = written;
   }
-  if (std::fflush(stdout) != 0) status = strata::Failed("cannot write to stdout");
   return status.ok() ? 0 : Fail(status);
 }

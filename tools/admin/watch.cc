@@ -1,12 +1,12 @@
 #include "tools/admin/watch.h"
 
-#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <ctime>
 #include <string>
 
+#include "base/print.h"
 #include "base/signals.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/error_lines.h"
@@ -35,9 +35,8 @@ Status Watch(const Request& request) {
     std::string answer;
     const Status status = RunCommand(request, &answer);
     if (ExitCode(status) == 2) return status;
-    fmt::print("{}{}", screen ? kHomeAndClear : "", answer);
-    if (std::fflush(stdout) != 0) return Failed("cannot write to stdout");
-    if (!status.ok()) fmt::print(stderr, "{}", ErrorLines(status));
+    STRATA_TRY(PrintStdout("{}{}", screen ? kHomeAndClear : "", answer));
+    if (!status.ok()) PrintStderr("{}", ErrorLines(status));
   } while (!Interrupted(request.watch_interval));
   return {};
 }

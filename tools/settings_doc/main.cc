@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/print.h"
 #include "base/settings.h"
 #include "cluster/cluster_config.h"
 #include "storage/optimizer_fields.h"
@@ -120,8 +121,8 @@ std::string OptimizersMarkdown() {
 }  // namespace
 
 int main() {
-  fmt::print("{}{}\n{}\n{}{}{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
-             strata::SettingsMarkdown(strata::JobSettingsTable()), OptimizersMarkdown(),
-             TrainConfMarkdown(), strata::SettingsMarkdown(strata::WorkerSettingsTable()));
-  return 0;
+  return strata::ExitCode(strata::PrintStdout(
+      "{}{}\n{}\n{}{}{}", kHead, strata::SettingsMarkdown(strata::ClusterSettingsTable()),
+      strata::SettingsMarkdown(strata::JobSettingsTable()), OptimizersMarkdown(),
+      TrainConfMarkdown(), strata::SettingsMarkdown(strata::WorkerSettingsTable())));
 }

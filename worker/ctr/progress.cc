@@ -7,6 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/print.h"
+
 namespace strata {
 namespace {
 
@@ -108,26 +110,25 @@ ProgressPrinter::ProgressPrinter(const Clock& clock, std::FILE* lines, bool term
 void ProgressPrinter::Print(const std::string& task, const ProgressState& state) {
   PrintLine(ProgressLine(task, state));
   if (objects_ != nullptr) {
-    fmt::print(objects_, "{}\n", ProgressJson(task, state));
-    std::fflush(objects_);
+    WriteOut(objects_, ProgressJson(task, state) + "\n");
   }
 }
 
 void ProgressPrinter::PrintLine(const std::string& line) {
   if (lines_ != nullptr) {
     if (terminal_) {
-      fmt::print(lines_, "\r{}\x1b[K", line);  // the rest of a longer line before it is erased
+      // The rest of a longer line before it is erased.
+      WriteOut(lines_, fmt::format("\r{}\x1b[K", line));
       drawn_ = true;
     } else {
-      fmt::print(lines_, "{}\n", line);
+      WriteOut(lines_, line + "\n");
     }
-    std::fflush(lines_);
   }
   due_ = clock_.Now() + (terminal_ ? kTerminalInterval : kPlainInterval);
 }
 
 void ProgressPrinter::Finish() {
-  if (drawn_) fmt::print(lines_, "\n");
+  if (drawn_) WriteOut(lines_, "\n");
   drawn_ = false;
 }
 

@@ -31,6 +31,22 @@ class AdminProcess : public AdminFixture {
   AdminProcess() : AdminFixture(AdminData::kNone) {}
 };
 
+// One that waits in a buffer until the end, and one that does not.
+TEST(AdminOutput, OnAFullDiskIsAnErrorAndNoCrash) {
+  for (const char* ranks : {"4", "512"}) {
+    const ProcessResult full =
+        RunOnFullDisk(ProgramPath("strata-admin"), {"topology", "-n", ranks, "-o", "json"});
+    EXPECT_EQ(full.end, ProcessEnd{1}) << ranks;
+    EXPECT_EQ(full.errors,
+              "strata-admin: FAILED: cannot write to stdout: No space left on device\n");
+  }
+  EXPECT_EQ(RunOnFullDisk(ProgramPath("strata-admin"), {"--help"}).end, ProcessEnd{1});
+  EXPECT_EQ(RunOnFullDisk(ProgramPath("strata-admin"), {"statsu"}, "2").end, ProcessEnd{2});
+  for (const char* ask : {"--help", "--version"}) {
+    EXPECT_EQ(RunOnFullDisk(ProgramPath("strata-server"), {ask}).end, ProcessEnd{1}) << ask;
+  }
+}
+
 TEST_F(AdminProcess, TablesAndRowsByHand) {
   EXPECT_EQ(AdminJson({"tables"}).at("tables"), json::array());
   EXPECT_EQ(Admin({"table", "create", "t", "--dim=3", "--initializer=zero"}).end.code, 0);

@@ -127,6 +127,13 @@ TEST(Recovery, TheSoakFindsWrongAnswers) {
   EXPECT_THAT(run.errors, HasSubstr("seed 1"));
 }
 
+TEST(Recovery, AReportThatFindsNoRoomIsAnError) {
+  const ProcessResult full =
+      RunOnFullDisk(ProgramPath("strata-soak-sets"), {"--cycles=1", "--documents=10"});
+  EXPECT_EQ(full.end, ProcessEnd{1});
+  EXPECT_THAT(full.errors, HasSubstr("cannot write to stdout: No space left on device"));
+}
+
 // Two cycles of each kind of fault. After two of them the survivors go on.
 TEST(Recovery, HurtGroupsOfRanksNameWhoIsToBlame) {
   const SoakEnd run = RunSoak("strata-soak-links", {"--cycles=16", "--silence=2s"}, "--slack=60s");

@@ -116,6 +116,27 @@ TEST(TreesProcess, ATrainConfTrainsAndPredicts) {
   EXPECT_EQ(Lines(ReadWholeFile(out)).size(), 300U);
 }
 
+// What it says on the way may be lost, on stderr too; not the result.
+TEST(TreesProcess, AResultThatFindsNoRoomIsAnErrorAndTheModelIsThere) {
+  TempFolder folder;
+  WriteWholeFile(folder.File("train.tsv"), SmallData(300));
+  WriteWholeFile(folder.File("train.conf"), "objective = binary\nnum_iterations = 3\n");
+  const std::string model = folder.File("model.txt");
+  const auto run = [&](const char* what) {
+    return RunOnFullDisk(ProgramPath("strata-worker"),
+                         {"--lightgbm-conf=" + folder.File("train.conf"), "--json",
+                          "data=" + folder.File("train.tsv"), "output_model=" + model},
+                         what);
+  };
+  const ProcessResult untold = run("1");
+  EXPECT_EQ(untold.end, ProcessEnd{1});
+  EXPECT_NE(untold.errors.find("cannot write to stdout: No space left"), std::string::npos)
+      << untold.errors;
+  const std::string trained = ReadWholeFile(model);
+  EXPECT_EQ(run("2").end, ProcessEnd{0});
+  EXPECT_EQ(ReadWholeFile(model), trained);
+}
+
 TEST(TreesProcess, AStoppedTrainingLeavesASnapshotToGoOnFrom) {
   TempFolder folder;
   WriteWholeFile(folder.File("train.tsv"), SmallData(2000));

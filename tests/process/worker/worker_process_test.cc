@@ -94,6 +94,25 @@ epochs = 6
   EXPECT_GE(auc_of("deepfm"), 0.95);
 }
 
+TEST(WorkerProcess, AResultThatFindsNoRoomIsAnError) {
+  TempFolder folder;
+  WriteWholeFile(folder.File("train.csv"), XorCsv(500, 20, 1));
+  WriteWholeFile(folder.File("job.toml"), R"([data]
+train = "train.csv"
+columns = ["left", "right", "label"]
+label = "label"
+[[feature]]
+columns = ["left", "right"]
+)");
+  for (const char* ask : {"--json", "--help"}) {
+    const ProcessResult untold =
+        RunOnFullDisk(ProgramPath("strata-worker"), {"--job=" + folder.File("job.toml"), ask});
+    EXPECT_EQ(untold.end, ProcessEnd{1}) << ask;
+    EXPECT_NE(untold.errors.find("cannot write to stdout: No space left"), std::string::npos)
+        << untold.errors;
+  }
+}
+
 TEST(WorkerProcess, MistakesInPathsAreFoundBeforeTraining) {
   TempFolder folder;
   WriteWholeFile(folder.File("file"), "x");

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "base/print.h"
 #include "base/random.h"
 
 namespace strata::soak {
@@ -92,7 +93,7 @@ int TryBits(const std::string& name, const FileKind& kind, uint64_t random_bits,
         break;
       case Verdict::kWrong:
         ++counts->wrong;
-        fmt::print(stderr, "{}: wrong with {}\n", name, where);
+        PrintStderr("{}: wrong with {}\n", name, where);
         break;
     }
   }
@@ -121,7 +122,7 @@ Result<FlipCounts> FlipBits(const std::string& kind, const std::function<FileKin
     died = !WIFEXITED(status) || WEXITSTATUS(status) > kRefusedUndamaged;
     if (died && counts->bits == before) return Failed(kind + ": its files could not be made");
     counts->crashes += died ? 1 : 0;
-    if (died) fmt::print(stderr, "{}: bit {} ended the reader\n", kind, counts->bits - 1);
+    if (died) PrintStderr("{}: bit {} ended the reader\n", kind, counts->bits - 1);
   }
   const FlipCounts result = *counts;
   munmap(shared, sizeof(FlipCounts));

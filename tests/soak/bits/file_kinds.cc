@@ -1,12 +1,11 @@
 #include "tests/soak/bits/file_kinds.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 
+#include "base/print.h"
 #include "base/sim_disk.h"
 #include "proto/format/log_base.h"
 #include "proto/format/server_identity.h"
@@ -24,7 +23,7 @@ namespace {
 Verdict JudgeError(const Status& error, const std::string& file) {
   const std::string name = file.substr(file.rfind('/') + 1);
   if (error.message().find(name) != std::string::npos) return Verdict::kDetected;
-  fmt::print(stderr, "{} is not named: {}\n", file, error.ToString());
+  PrintStderr("{} is not named: {}\n", file, error.ToString());
   return Verdict::kWrong;
 }
 

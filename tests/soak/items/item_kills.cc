@@ -1,6 +1,5 @@
 #include "tests/soak/items/item_kills.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -10,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/print.h"
 #include "base/random.h"
 #include "tests/soak/items/item_life.h"
 #include "tests/support/temp_folder.h"
@@ -91,8 +91,7 @@ class Collection {
     ++report_.restarts;
     ++report_.cycles;
     if (lived && heard < enough && !at_once) {
-      fmt::print(stderr, "seed {}: nothing was heard for {} s\n", seed_,
-                 options_.patience / kSecond);
+      PrintStderr("seed {}: nothing was heard for {} s\n", seed_, options_.patience / kSecond);
       ++report_.hangs;
     }
     if (!lived && !is_wrong_) ++report_.findings.wrong;
@@ -117,9 +116,8 @@ class Collection {
       if (news.lsn < told_) report_.findings.lost += told_ - news.lsn;
       report_.findings.wrong += news.resurrected + news.wrong;
       if (news.lsn < told_ || news.lost + news.resurrected + news.wrong > 0) {
-        fmt::print(stderr,
-                   "seed {}: {} records of {}; {} documents lost, {} resurrected, {} wrong\n",
-                   seed_, news.lsn, told_, news.lost, news.resurrected, news.wrong);
+        PrintStderr("seed {}: {} records of {}; {} documents lost, {} resurrected, {} wrong\n",
+                    seed_, news.lsn, told_, news.lost, news.resurrected, news.wrong);
       }
     } else {
       report_.acked += news.lsn - told_;

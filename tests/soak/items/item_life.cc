@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/print.h"
 #include "storage/itemset/logged_item_set.h"
 #include "tests/storage/itemset/logged_changes.h"
 
@@ -121,7 +122,7 @@ class Life {
     if (write(news_, &news, sizeof(news)) != sizeof(news)) _exit(kWrong);
   }
   [[noreturn]] void Die(const std::string& what) {
-    fmt::print(stderr, "{}\n", what);
+    PrintStderr("{}\n", what);
     Tell({.kind = LifeNews::Kind::kWrong});
     _exit(kWrong);
   }

@@ -9,6 +9,7 @@
 
 #include "base/disk.h"
 #include "base/hash.h"
+#include "base/print.h"
 #include "base/random.h"
 #include "base/resident_memory.h"
 #include "storage/itemset/logged_item_set.h"
@@ -182,7 +183,7 @@ class Scale {
       ++report_.operations;
       if (answers.ok() && watched_.WasRight(goal, i, (*answers)[i], first, last)) continue;
       ++report_.findings.wrong;
-      fmt::print(stderr, "query {} of goal {}, changes {} to {}: wrong\n", i, goal, first, last);
+      PrintStderr("query {} of goal {}, changes {} to {}: wrong\n", i, goal, first, last);
     }
   }
 
@@ -199,11 +200,11 @@ class Scale {
 
   void Tell(uint64_t n, TimeNs began) {
     const ItemSetStats stats = set_->set().Stats();
-    fmt::print(stderr,
-               "{} changes in {:.1f} s: {} documents, {} dead, {} segments, {:.1f} bytes a "
-               "document, {} MB resident, log {} MB, {} saves\n",
-               n, Seconds(began), stats.documents, stats.dead, stats.segments, BytesEach(stats),
-               ResidentBytes() >> 20, set_->log().bytes_on_disk() >> 20, set_->Stats().saves);
+    PrintStderr(
+        "{} changes in {:.1f} s: {} documents, {} dead, {} segments, {:.1f} bytes a "
+        "document, {} MB resident, log {} MB, {} saves\n",
+        n, Seconds(began), stats.documents, stats.dead, stats.segments, BytesEach(stats),
+        ResidentBytes() >> 20, set_->log().bytes_on_disk() >> 20, set_->Stats().saves);
   }
 
   // The collection that was opened again.
@@ -211,7 +212,7 @@ class Scale {
     const uint64_t live = static_cast<uint64_t>(
         std::ranges::count_if(changed_, [](uint32_t change) { return change != 0; }));
     if (set_->set().Stats().documents != live) {
-      fmt::print(stderr, "{} documents came back of {}\n", set_->set().Stats().documents, live);
+      PrintStderr("{} documents came back of {}\n", set_->set().Stats().documents, live);
       ++report_.findings.wrong;
     }
     constexpr uint64_t kStep = 7;

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/print.h"
 #include "base/random.h"
 #include "cluster/topology/peers.h"
 #include "tests/cluster/certificates.h"
@@ -232,8 +232,8 @@ class Cycle {
     report->hangs += hang_ ? 1 : 0;
     if (wrong_.empty()) return;
     if (!hang_) ++report->findings.wrong;
-    fmt::print(stderr, "seed {}: {}\n", seed_, text_);
-    for (const std::string& wrong : wrong_) fmt::print(stderr, "  {}\n", wrong);
+    PrintStderr("seed {}: {}\n", seed_, text_);
+    for (const std::string& wrong : wrong_) PrintStderr("  {}\n", wrong);
   }
 
   const LinksSoakOptions& options_;
@@ -269,13 +269,13 @@ SoakReport RunLinksSoak(const LinksSoakOptions& options) {
   for (uint64_t number = 0; number < options.cycles; ++number) {
     Cycle(options, number).Run(&times, &report);
     if (++report.cycles % kProgressEvery == 0) {
-      fmt::print(stderr, "{} cycles: {} wrong, {} hangs\n", report.cycles, report.findings.wrong,
-                 report.hangs);
+      PrintStderr("{} cycles: {} wrong, {} hangs\n", report.cycles, report.findings.wrong,
+                  report.hangs);
     }
   }
   report.acked = report.operations;
   report.elapsed = RealClock().Now() - began;
-  fmt::print(stderr, "{}", times.Table());
+  PrintStderr("{}", times.Table());
   report.more = ", \"faults\": {" + times.Json() + "}";
   return report;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "base/thread.h"
 #include "tests/sim/scenario.h"
 #include "tests/soak/soak_main.h"
@@ -89,10 +89,10 @@ class Soak {
     if (!result.ok()) {
       const std::string again =
           fmt::format("./dev soak --only=sim --first={} --seeds=1", result.seed);
-      fmt::print(stderr, "{}\n", result.Describe(again));
+      PrintStderr("{}\n", result.Describe(again));
     }
     if (done_ % kProgressEvery == 0) {
-      fmt::print(stderr, "{} of {} seeds in {:.0f} s\n", done_, seeds_, Seconds());
+      PrintStderr("{} of {} seeds in {:.0f} s\n", done_, seeds_, Seconds());
     }
   }
 
