@@ -100,6 +100,7 @@ Status RunCollectionDelete(const Request& request, std::string* out) {
   STRATA_ASSIGN(const auto store, ConnectStore(request));
   Collections collections(*store);
   STRATA_TRY(FindCollection(collections, name).status());
+  STRATA_ASSIGN(const auto before, collections.MarksByLane(name));
   const auto erase = [&](std::span<const DocumentId> some) -> Result<size_t> {
     STRATA_ASSIGN(const std::vector<Document> found, FindDocuments(collections, name, some));
     STRATA_TRY(collections.Delete(name, some, request.collection.ack));
@@ -111,10 +112,14 @@ Status RunCollectionDelete(const Request& request, std::string* out) {
     const auto some = left.first(std::min(left.size(), kDeletesOfACall));
     const Result<size_t> gone = erase(some);
     if (!gone.ok()) {
+      const bool is_refused = gone.status().code() == StatusCode::kRefused && deleted == 0;
       return Status(gone.status().code(),
-                    fmt::format("{}\n{} are deleted, some more may be: to go on, give the same "
-                                "command again",
-                                gone.status().message(), Counted(deleted, "document")));
+                    gone.status().message() + "\n" +
+                        (is_refused && IsAsBefore(collections, name, before)
+                             ? "no document was deleted"
+                             : fmt::format("{} are deleted, some more may be: to go on, give the "
+                                           "same command again",
+                                           Counted(deleted, "document"))));
     }
     deleted += *gone;
     left = left.subspan(some.size());

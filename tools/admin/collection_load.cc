@@ -204,7 +204,7 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
   Collections collections(*store);
   STRATA_ASSIGN(const CollectionSpec spec, exported ? exported->Find(collections, load.name)
                                                     : FindCollection(collections, load.name));
-  STRATA_TRY(collections.Stats(load.name).status());  // all lanes have it
+  STRATA_ASSIGN(const auto before, collections.MarksByLane(load.name));  // all lanes have it
   STRATA_TRY(reader.CheckAttributes(spec));
   STRATA_TRY(reader.CheckCounts());
   uint64_t loaded = 0;   // acknowledged, from the first document on
@@ -239,7 +239,12 @@ Status RunCollectionLoad(const Request& request, std::string* out) {
   };
   if (const Status status = run(); !status.ok()) {
     if (loaded + unknown == 0 || status.code() == StatusCode::kCancelled) return status;
-    return Status(status.code(), status.message() + "\n" + HowFar(loaded, unknown));
+    const bool is_refused = status.code() == StatusCode::kRefused && loaded == 0;
+    return Status(status.code(),
+                  status.message() + "\n" +
+                      (is_refused && IsAsBefore(collections, load.name, before)
+                           ? fmt::format("none of the documents of {} was stored", load.file)
+                           : HowFar(loaded, unknown)));
   }
   *out = request.output == Request::Output::kJson
              ? JsonLine({{"collection", load.name},

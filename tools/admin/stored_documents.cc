@@ -82,4 +82,10 @@ Status CheckAllFound(const std::string& name, std::span<const DocumentId> ids,
                                   : ""));
 }
 
+bool IsAsBefore(Collections& collections, const std::string& name,
+                const std::vector<Collections::LaneMark>& before) {
+  const auto marks = collections.MarksByLane(name);
+  return marks.ok() && *marks == before;
+}
+
 }  // namespace strata::admin

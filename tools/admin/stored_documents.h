@@ -31,4 +31,8 @@ Result<std::vector<Document>> FindDocuments(Collections& collections, const std:
 Status CheckAllFound(const std::string& name, std::span<const DocumentId> ids,
                      std::span<const Document> found);
 
+// Whether all lanes say that no document was put in or deleted since `before`.
+bool IsAsBefore(Collections& collections, const std::string& name,
+                const std::vector<Collections::LaneMark>& before);
+
 }  // namespace strata::admin

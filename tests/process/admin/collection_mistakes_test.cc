@@ -146,5 +146,36 @@ TEST_F(CollectionMistakes, EndAsTheDocsSay) {
   }
 }
 
+// Each lane was asked: what one of two servers took is another matter.
+TEST_F(CollectionMistakes, ChangesThatAllRefuseAreSaidToHaveChangedNothing) {
+  std::string documents;
+  for (int id = 0; id < 200; ++id) documents += fmt::format("{}\n", id);
+  Write("docs.txt", documents);
+  EXPECT_EQ(Run("create baskets").end.code, 0);
+  EXPECT_EQ(Run("load baskets docs.txt --first-id 1000").end.code, 0);
+  const std::string none_stored =
+      "strata-admin: REFUSED: none of the documents of docs.txt was stored\n";
+  const std::string none_deleted = "strata-admin: REFUSED: no document was deleted\n";
+  const auto expect = [&](const std::string& command, const std::string& why,
+                          const std::string& end) {
+    const ProcessResult result = Run(command);
+    EXPECT_EQ(result.end.code, 4) << command;
+    EXPECT_NE(result.errors.find(why), std::string::npos) << result.errors;
+    EXPECT_TRUE(result.errors.ends_with("\n" + end)) << result.errors;
+  };
+  expect("load baskets docs.txt --ack logged", "needs a server with a data folder", none_stored);
+  expect("delete baskets 1000 1001 --ack logged", "needs a server with a data folder",
+         none_deleted);
+  EXPECT_EQ(Admin({"drain", "--rank=1"}).end.code, 0);
+  expect(
+      "load baskets docs.txt", "server 1 is draining",
+      "strata-admin: REFUSED: the first 0 documents are acknowledged, of the 200 behind them it "
+      "is not known whether they are stored: to go on, give the same command again, it puts each "
+      "in its place\n");
+  EXPECT_EQ(Admin({"drain"}).end.code, 0);
+  expect("load baskets docs.txt --first-id 5000", "is draining", none_stored);
+  EXPECT_EQ(Run("get baskets 5000").end.code, 2);
+}
+
 }  // namespace
 }  // namespace strata
