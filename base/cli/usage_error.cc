@@ -1,6 +1,7 @@
 #include "base/cli/usage_error.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <span>
@@ -16,6 +17,7 @@ namespace {
 struct Names {
   std::vector<std::string> commands;
   std::vector<std::string> flags;
+  std::vector<std::string> one_word_each;  // flags that were given, and have a word each time
 };
 
 // What the command that was given takes, and those that it is a command of.
@@ -24,7 +26,12 @@ Names NamesOf(const CLI::App& app) {
   const CLI::App* at = &app;
   while (true) {
     for (const CLI::Option* known : at->get_options()) {
-      if (!known->get_positional()) names.flags.push_back(known->get_name());
+      if (known->get_positional()) continue;
+      names.flags.push_back(known->get_name());
+      const bool repeats = known->get_expected_max() == CLI::detail::expected_max_vector_size;
+      if (repeats && !known->get_allow_extra_args() && known->count() > 0) {
+        names.one_word_each.push_back(known->get_name());
+      }
     }
     const std::vector<CLI::App*> given = at->get_subcommands();
     if (given.empty()) break;
@@ -60,7 +67,11 @@ Status UsageError(const CLI::App& app, const CLI::ParseError& error) {
   const std::string_view word = words.front();
   if (word.starts_with("-"))
     return UnknownWord("flag", word.substr(0, word.find('=')), names.flags);
-  return UnknownWord(names.commands.empty() ? "argument" : "command", word, names.commands);
+  if (!names.commands.empty()) return UnknownWord("command", word, names.commands);
+  if (names.one_word_each.empty()) return UnknownWord("argument", word, {});
+  return Invalid(fmt::format(
+      "unknown argument '{}': {} takes one word each time that it is given (see --help)", word,
+      fmt::join(names.one_word_each, ", ")));
 }
 
 }  // namespace strata

@@ -17,6 +17,7 @@ namespace {
 using Command = Request::Command;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Result<ParsedLine> Parse(std::vector<const char*> words) {
   words.insert(words.begin(), "strata-admin");
@@ -204,8 +205,11 @@ TEST(AdminCommandLine, WrongLinesSayWhatIsWrong) {
       {{"status", "--zzzzzz"}, "unknown flag '--zzzzzz' (see --help)"},
       {{"status", "-o", "xml"}, "xml"},
       {{"status", "--timeout", "fast"}, "--timeout"},
-      {{"status", "--timeout", "0s"}, "more than 0"},
-      {{"status", "--watch=1ms"}, "100ms"},
+      {{"status", "--timeout", "0s"}, "--timeout: expected more than 0, found '0s'"},
+      {{"status", "--watch=1ms"}, "--watch: expected 100ms or more, found '1ms'"},
+      {{"collection", "search", "c", "--query", "1", "2"},
+       "unknown argument '2': --query takes one word each time that it is given (see --help)"},
+      {{"collection", "search", "c", "2", "--queries", "f"}, "unknown argument '2' (see --help)"},
       {{"status", "-c", "a.toml", "--server", "h:1"}, "exclude"},
       {{"get", "t"}, "KEY"},
       {{"get", "t", "-1"}, "KEY '-1'"},
@@ -276,6 +280,12 @@ TEST(AdminCommandLine, HelpAndVersionAreText) {
   EXPECT_FALSE(help->request.has_value());
   for (const char* word : {"status", "topology", "config", "shutdown", "Exit codes"}) {
     EXPECT_THAT(help->text, HasSubstr(word));
+  }
+  const Result<ParsedLine> of_search = Parse({"collection", "search", "--help"});
+  ASSERT_TRUE(of_search.ok());
+  for (const char* option : {"--query TOKENS ", "--like ID ", "--where RANGE "}) {
+    EXPECT_THAT(of_search->text, HasSubstr(option));
+    EXPECT_THAT(of_search->text, Not(HasSubstr(option + std::string("..."))));
   }
   const Result<ParsedLine> of_command = Parse({"table", "create", "--help"});
   ASSERT_TRUE(of_command.ok());

@@ -171,12 +171,16 @@ Result<Request> ToRequest(const RawLine& raw) {
   }
   const Result<TimeNs> timeout = ParseDuration(raw.timeout);
   if (!timeout.ok()) return timeout.status().Prefixed("--timeout");
-  if (*timeout <= 0) return Invalid("--timeout: expected more than 0");
+  if (*timeout <= 0) {
+    return Invalid(fmt::format("--timeout: expected more than 0, found '{}'", raw.timeout));
+  }
   request.timeout = *timeout;
   if (raw.watch_given) {
     const Result<TimeNs> interval = ParseDuration(raw.watch);
     if (!interval.ok()) return interval.status().Prefixed("--watch");
-    if (*interval < 100 * kMillisecond) return Invalid("--watch: expected 100ms or more");
+    if (*interval < 100 * kMillisecond) {
+      return Invalid(fmt::format("--watch: expected 100ms or more, found '{}'", raw.watch));
+    }
     request.watch_interval = *interval;
   }
   if (request.command == Command::kPut) {
@@ -337,18 +341,23 @@ void AddCheckpointCommands(CLI::App* app, RawLine* raw) {
   exported->add_option("--to", request.export_folder, "Folder for the files")->required();
 }
 
+// An option that takes one word each time that it is given: CLI11's "..." would promise more.
+void AddRepeated(CLI::App* command, const char* name, std::vector<std::string>* words,
+                 const char* type, const char* what) {
+  command->add_option(name, *words, what)
+      ->type_name(type)
+      ->option_text(type)
+      ->allow_extra_args(false);
+}
+
 void AddSearchOptions(CLI::App* command, RawLine* raw) {
   CollectionRequest& request = raw->request.collection;
   CollectionWords& words = raw->collection;
   command->add_option("NAME", request.name, "The collection")->required();
-  command->add_option("--query", words.queries, "Such as 3,17,204; may be repeated")
-      ->type_name("TOKENS")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--like", words.like,
-                   "A stored document as the query, itself not in the answer; may be repeated")
-      ->type_name("ID")
-      ->allow_extra_args(false);
+  AddRepeated(command, "--query", &words.queries, "TOKENS",
+              "With commas between them, such as 3,17,204; may be repeated");
+  AddRepeated(command, "--like", &words.like, "ID",
+              "A stored document as the query, itself not in the answer; may be repeated");
   command
       ->add_option("--queries", request.file,
                    "Queries of a file: one a line; a folder with one a file; .npy with one a row; "
@@ -376,13 +385,10 @@ void AddSearchOptions(CLI::App* command, RawLine* raw) {
           "Only documents of this score or more: all of them, unless -k is given. Scores "
           "are above 0 and end at 1, those of overlap are whole numbers and end at 1048576")
       ->type_name("SCORE");
-  command
-      ->add_option(
-          "--where", words.where,
-          "NAME:NUMBER or NAME:LOW..HIGH: only documents with such an attribute; of several all "
-          "must hold")
-      ->type_name("RANGE")
-      ->allow_extra_args(false);
+  AddRepeated(
+      command, "--where", &words.where, "RANGE",
+      "NAME:NUMBER or NAME:LOW..HIGH: only documents with such an attribute; may be repeated: all "
+      "must hold");
 }
 
 void AddCollectionSearch(CLI::App* collection, RawLine* raw) {
@@ -437,12 +443,9 @@ void AddCollectionCommands(CLI::App* app, RawLine* raw) {
   CLI::App* create = AddCommand(collection, "create", "Create a collection on all servers",
                                 Command::kCollectionCreate, raw);
   create->add_option("NAME", request.name, "1 to 128 of A-Z a-z 0-9 _ . -")->required();
-  create
-      ->add_option("--attribute", request.attributes,
-                   "Name of a whole number that each document has, for --where of searches; may be "
-                   "repeated")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
+  AddRepeated(create, "--attribute", &request.attributes, "NAME",
+              "Name of a whole number that each document has, for --where of searches; may be "
+              "repeated");
   create
       ->add_option(
           "--copies", words.copies,
