@@ -23,14 +23,30 @@ static_assert(kTokenMax == 4294967295);
 constexpr std::string_view kRowsAdvice =
     "rows are sets; where sets stand one behind another, give --offsets, too";
 
+// What to do about a word that is no token, where it shows.
+std::string_view AdviceFor(std::string_view word) {
+  if (word.starts_with("\x1f\x8b")) return ": the file is packed (gzip): unpack it";
+  if (word.starts_with("\xff\xfe") || word.starts_with("\xfe\xff")) {
+    return ": the file is UTF-16: write it as UTF-8";
+  }
+  const size_t digits = word.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string_view::npos) return "";
+  switch (word[digits]) {
+    case ' ':
+    case '\t':
+    case ';':
+      return ": put commas between tokens";
+    case '\r':
+      return ": end lines with \\n, or \\r\\n";
+    default:
+      return "";
+  }
+}
+
 Status BadToken(size_t at, std::string_view found) {
-  // "1 2", "1;2"
-  const size_t digits = found.find_first_not_of("0123456789");
-  const bool has_no_comma = digits != 0 && digits != std::string_view::npos &&
-                            std::string_view(" \t;").find(found[digits]) != std::string_view::npos;
   return Invalid(fmt::format("column {}: expected {}, found {}{}", at + 1, kTokenRange,
                              found.empty() ? "nothing" : "'" + ShownBytes(found, 20) + "'",
-                             has_no_comma ? ": put commas between tokens" : ""));
+                             AdviceFor(found)));
 }
 
 Status CheckLength(size_t tokens) {

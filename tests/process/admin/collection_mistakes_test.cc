@@ -85,6 +85,9 @@ class CollectionMistakes : public AdminFixture {
     Write("word.txt", "1,2\n3,x,4\n");
     Write("large.txt", "1\n4294967296\n");
     Write("blanks.txt", "1, 2 ,3\n1,2 3\n");
+    Write("mac.txt", "1,2\r3,4\r");
+    Write("docs.txt.gz", "\x1f\x8b\x08");
+    Write("utf16.txt", std::string("\xff\xfe\x31\x00,\x00\x32\x00", 8));
     Write("arrays.npz", "PK\x03\x04 and more");
     Write("none.txt", "");
     Write("two-ids.txt", "7\n8\n");

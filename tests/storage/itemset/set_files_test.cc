@@ -150,6 +150,10 @@ TEST_F(SetFiles, BadTextSaysLineAndColumn) {
        "commas between tokens"},
       {"1;2", "found '1;2': put commas between tokens"},
       {"1\t2", "put commas between tokens"},
+      {"1\r2\r3", "found '1\\x0d2\\x0d3': end lines with \\n, or \\r\\n"},
+      {"\x1f\x8b\x08", "found '\\x1f\\x8b\\x08': the file is packed (gzip): unpack it"},
+      {"\xff\xfe,1", "found '\\xff\\xfe': the file is UTF-16: write it as UTF-8"},
+      {"\xfe\xff,1", "the file is UTF-16: write it as UTF-8"},
       {"1,  x", "column 5: expected a token, a whole number from 0 to 4294967295, found 'x'"},
       {"\x01\xff", "found '\\x01\\xff'"},
   };
