@@ -105,6 +105,7 @@ TEST(Recovery, ACollectionIsSearchedWhileItGrows) {
   ExpectClean(run, 1);
   EXPECT_GT(run.json["saves"], 0) << run.json;
   EXPECT_GT(run.json["operations"], 0) << run.json;  // answers that were judged
+  EXPECT_TRUE(run.json["most_bytes_a_document"].is_null()) << "not looked at";
 }
 
 TEST(Recovery, SearchesFindWhatAPlainSearchFinds) {

@@ -19,10 +19,11 @@
 namespace strata::soak {
 namespace {
 
-constexpr size_t kRecord = 64;         // changes
-constexpr uint64_t kReplaceEach = 50;  // upserts
-constexpr uint64_t kLikeEach = 2'000;  // upserts: one is like a watched query
-constexpr size_t kLongest = 129;       // 65 tokens on the average
+constexpr size_t kRecord = 64;               // changes
+constexpr uint64_t kReplaceEach = 50;        // upserts
+constexpr uint64_t kLikeEach = 2'000;        // upserts: one is like a watched query
+constexpr size_t kLookedAtFrom = 1'000'000;  // documents: from there on bytes of each are
+constexpr size_t kLongest = 129;             // 65 tokens on the average
 
 double Seconds(TimeNs since) { return static_cast<double>(RealClock().Now() - since) / kSecond; }
 
@@ -70,12 +71,12 @@ class Scale {
     report_.elapsed = RealClock().Now() - began;
     report_.more =
         fmt::format(R"(, "documents": {}, "dead": {}, "segments": {}, "bytes_a_document": {:.1f}, )"
-                    R"("most_bytes_a_document": {:.1f}, "resident_a_document": {:.1f}, )"
+                    R"("most_bytes_a_document": {}, "resident_a_document": {:.1f}, )"
                     R"("changes_a_second": {:.0f}, )"
                     R"("searches": {}, "search_ms_median": {:.1f}, "search_ms_p99": {:.1f}, )"
                     R"("log_bytes_most": {}, "image_bytes": {}, "saves": {}, )"
                     R"("opening_seconds": {:.2f}, "replayed": {}, "compared": {})",
-                    grown.documents, grown.dead, grown.segments, BytesEach(grown), most_bytes_,
+                    grown.documents, grown.dead, grown.segments, BytesEach(grown), MostBytes(),
                     static_cast<double>(resident) / documents,
                     static_cast<double>(options_.documents + options_.deletes) / changing,
                     took_.size(), search_ms(0.5), search_ms(0.99), log_bytes_most_, image_bytes,
@@ -189,8 +190,13 @@ class Scale {
 
   void LookAtBytes() {
     const ItemSetStats stats = set_->set().Stats();
-    if (stats.documents < 1'000'000) return;
+    if (stats.documents < kLookedAtFrom) return;
     most_bytes_ = std::max(most_bytes_, BytesEach(stats));
+  }
+
+  // Nobody has looked while there were fewer.
+  std::string MostBytes() const {
+    return most_bytes_ > 0 ? fmt::format("{:.1f}", most_bytes_) : "null";
   }
 
   static double BytesEach(const ItemSetStats& stats) {
