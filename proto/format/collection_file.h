@@ -12,6 +12,9 @@
 namespace strata::format {
 
 constexpr const char* kCollectionFileName = "definition";
+// What it is called before the collection is published and when it was dropped: what else is in the
+// folder is not needed.
+constexpr const char* kUnpublishedFileName = "definition.unpublished";
 constexpr uint64_t kCollectionFileBytesMax = 64 << 10;
 
 struct CollectionFile {

@@ -129,8 +129,15 @@ Result<Applied> ApplyCreateCollection(LaneState& lane, const Request& request) {
     return Refused(
         fmt::format("{} collections exist, the most that a server keeps", wire::kCollectionsMax));
   }
+  const uint64_t instance = NextInstance(lane);
+  if (const Collection* const same = lane.collections.OfInstance(instance); same != nullptr) {
+    return Refused(fmt::format(
+        "the process ended when collection '{}' was made and not in the log yet: create it again, "
+        "or drop it, before another one",
+        same->definition().name));
+  }
   STRATA_ASSIGN(const std::shared_ptr<Collection> made,
-                Collection::Make(*lane.config.collections, definition, NextInstance(lane)));
+                Collection::Make(*lane.config.collections, definition, instance));
   STRATA_TRY(made->Publish());
   const Result<Lsn> lsn = lane.AppendWrite(request);
   if (!lsn.ok()) {
@@ -146,7 +153,7 @@ Result<Applied> ApplyDropCollection(LaneState& lane, const Request& request) {
   const uint32_t id = request.header.table;
   if (lane.replayed != 0) {
     const auto left = lane.collections.of_id.find(id);
-    if (left != lane.collections.of_id.end() && left->second->instance() < lane.replayed) {
+    if (left != lane.collections.of_id.end() && left->second->instance() <= lane.replayed) {
       STRATA_TRY(left->second->Remove());
       lane.collections.Erase(id);
     }

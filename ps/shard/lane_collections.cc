@@ -9,6 +9,7 @@
 #include "base/little_endian.h"
 #include "base/replaceable_file.h"
 #include "proto/format/collection_file.h"
+#include "storage/log/segment_files.h"
 
 namespace strata {
 namespace {
@@ -37,6 +38,12 @@ std::string DefinitionPath(const LogOptions& log) {
   return fmt::format("{}/{}", log.folder, format::kCollectionFileName);
 }
 
+// Its definition lies here before it is published and when it was dropped: nobody needs what else
+// the folder has.
+std::string UnpublishedPath(const LogOptions& log) {
+  return fmt::format("{}/{}", log.folder, format::kUnpublishedFileName);
+}
+
 ItemSetOptions OptionsOf(const CollectionsConfig& config,
                          const wire::CollectionDefinition& definition) {
   return {.spec = {.attributes = definition.attributes}, .means = config.means()};
@@ -46,16 +53,36 @@ Document DocumentOf(const format::ItemChange& change) {
   return {.id = change.id, .tokens = change.tokens, .attributes = change.attributes};
 }
 
-// What cannot be removed stays: it takes room, and no more.
-void Clear(Disk& disk, const std::string& folder) {
-  for (const std::string& of : {ImagesFolder(folder), folder}) {
+// Of a folder without a definition. kCorrupt: neither creating nor dropping leaves it so.
+Status CheckNotNeeded(const LogOptions& log) {
+  if (log.disk->OpenToRead(UnpublishedPath(log)).ok()) return {};
+  STRATA_ASSIGN(const LogFolder files, ListLogFolder(log));
+  const Result<std::vector<std::string>> images = log.disk->List(ImagesFolder(log.folder));
+  if (files.segments.empty() && (!images.ok() || images->empty())) return {};
+  return Corrupt(fmt::format(
+      "{}: expected the definition of the collection whose log or images are there, found nothing: "
+      "bring the file back from a copy, or remove the folder, if its documents are to be gone",
+      DefinitionPath(log)));
+}
+
+// What cannot be removed stays: it takes room, and no more. What says that it is not needed goes
+// last.
+void Clear(const LogOptions& log) {
+  Disk& disk = *log.disk;
+  const std::string images = ImagesFolder(log.folder);
+  for (const std::string& of : {images, log.folder}) {
     const Result<std::vector<std::string>> names = disk.List(of);
     if (!names.ok()) continue;
     for (const std::string& name : *names) {
+      if (name == format::kUnpublishedFileName) continue;
       static_cast<void>(disk.Remove(fmt::format("{}/{}", of, name)));
     }
-    static_cast<void>(disk.Remove(of));
   }
+  static_cast<void>(disk.SyncFolder(log.folder));
+  const Result<std::vector<std::string>> left = disk.List(log.folder);
+  if (!left.ok() || left->size() > 1) return;
+  static_cast<void>(disk.Remove(UnpublishedPath(log)));
+  static_cast<void>(disk.Remove(log.folder));
 }
 
 // Whoever uses it last clears its folder, if it was dropped or never published: until then it may
@@ -66,8 +93,7 @@ Result<std::shared_ptr<LoggedItemSet>> OpenSet(const LogOptions& log,
                 LoggedItemSet::Open(log, options, ImagesOf(log)));
   return std::shared_ptr<LoggedItemSet>(set.release(), [log](LoggedItemSet* last) {
     delete last;
-    const Status published = log.disk->OpenToRead(DefinitionPath(log)).status();
-    if (published.code() == StatusCode::kNotFound) Clear(*log.disk, log.folder);
+    if (log.disk->OpenToRead(UnpublishedPath(log)).ok()) Clear(log);
   });
 }
 
@@ -142,8 +168,13 @@ Result<std::shared_ptr<Collection>> Collection::Make(const CollectionsConfig& co
     return made;
   }
   made->log_ = LogOf(*config.logs, fmt::format("{:016x}", instance), false);
-  Clear(*made->log_->disk, made->log_->folder);
-  STRATA_ASSIGN(made->logged_, OpenSet(*made->log_, options));
+  const LogOptions& log = *made->log_;
+  Clear(log);
+  STRATA_TRY(log.disk->MakeFolder(log.folder));
+  const format::CollectionFile file{
+      .definition = definition, .lineage = log.lineage, .lane = log.lane, .instance = instance};
+  STRATA_TRY(WriteFileAtomically(*log.disk, UnpublishedPath(log), EncodeCollectionFile(file)));
+  STRATA_ASSIGN(made->logged_, OpenSet(log, options));
   return made;
 }
 
@@ -159,7 +190,8 @@ Result<std::vector<std::shared_ptr<Collection>>> Collection::OpenAll(
     const std::string path = DefinitionPath(log);
     const Result<std::string> bytes = ReadFile(disk, path, format::kCollectionFileBytesMax);
     if (bytes.status().code() == StatusCode::kNotFound) {
-      Clear(disk, log.folder);
+      STRATA_TRY(CheckNotNeeded(log));
+      Clear(log);
       continue;
     }
     STRATA_TRY(bytes.status());
@@ -193,18 +225,14 @@ void Collection::BeginFeed() {
 
 Status Collection::Publish() {
   if (!log_) return {};
-  const format::CollectionFile file{.definition = definition_,
-                                    .lineage = log_->lineage,
-                                    .lane = log_->lane,
-                                    .instance = instance_};
-  STRATA_TRY(
-      WriteFileAtomically(*log_->disk, DefinitionPath(*log_), format::EncodeCollectionFile(file)));
+  STRATA_TRY(log_->disk->Rename(UnpublishedPath(*log_), DefinitionPath(*log_)));
+  STRATA_TRY(log_->disk->SyncFolder(log_->folder));
   return log_->disk->SyncFolder(log_->folder.substr(0, log_->folder.rfind('/')));
 }
 
 Status Collection::Remove() {
   if (!log_) return {};
-  const Status removed = log_->disk->Remove(DefinitionPath(*log_));
+  const Status removed = log_->disk->Rename(DefinitionPath(*log_), UnpublishedPath(*log_));
   if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
   return log_->disk->SyncFolder(log_->folder);
 }

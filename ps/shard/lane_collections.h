@@ -49,8 +49,9 @@ class Collection {
   static Result<std::shared_ptr<Collection>> Make(const CollectionsConfig& config,
                                                   const wire::CollectionDefinition& definition,
                                                   uint64_t instance);
-  // What the folders of config.logs hold; folders that are no collection, or not yet, are removed.
-  // Errors name the folder. Any thread.
+  // What the folders of config.logs hold; of collections that were dropped, or not published yet,
+  // they are removed. Errors name the folder; kCorrupt, too: one has a log or images and does not
+  // say of what. Any thread.
   static Result<std::vector<std::shared_ptr<Collection>>> OpenAll(const CollectionsConfig& config);
 
   // From here on it is there after a restart.

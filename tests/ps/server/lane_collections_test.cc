@@ -7,10 +7,12 @@
 
 #include <set>
 
+#include "base/sim_disk.h"
 #include "base/work_pool.h"
 #include "proto/format/collection_file.h"
 #include "proto/format/item_change.h"
 #include "tests/ps/server/durable_lane.h"
+#include "tests/sim/watched_disk.h"
 #include "tests/support/temp_folder.h"
 
 namespace strata {
@@ -29,23 +31,31 @@ Frame Terms(uint8_t metric, uint32_t k) {
   return wire::EncodeSearchTerms(terms);
 }
 
+CollectionsConfig ConfigOf(WorkPool& pool, Disk& disk, std::string folder) {
+  CollectionsConfig config;
+  config.means = [&pool] {
+    return SearchMeans{.rates = {}, .pool = &pool, .threads = 1, .clock = &RealClock()};
+  };
+  config.logs = LogOptions{.disk = &disk,
+                           .folder = std::move(folder),
+                           .lineage = 0x11fe,
+                           .boot_id = &disk == &RealDisk() ? "boot" : "",
+                           .segment_bytes = 1 << 20};
+  return config;
+}
+
 class LaneCollectionsTest : public ::testing::Test {
  protected:
   LaneCollectionsTest() { Start(0); }
 
+  CollectionsConfig Collections() {
+    return ConfigOf(*pool_, RealDisk(), folder_.File("collections"));
+  }
   // A process that finds `records` of the lane's log, and of the collections' what is on disk.
   void Start(size_t records) {
     LaneConfig config = DurableConfig();
     config.queue_bytes_max = kQueueBytes;
-    config.collections.emplace();
-    config.collections->means = [this] {
-      return SearchMeans{.rates = {}, .pool = pool_.get(), .threads = 1, .clock = &RealClock()};
-    };
-    config.collections->logs = LogOptions{.disk = &RealDisk(),
-                                          .folder = folder_.File("collections"),
-                                          .lineage = 0x11fe,
-                                          .boot_id = "boot",
-                                          .segment_bytes = 1 << 20};
+    config.collections = Collections();
     const auto opened = Collection::OpenAll(*config.collections);
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     lane_ = std::make_unique<TestLane>(config);
@@ -85,11 +95,12 @@ class LaneCollectionsTest : public ::testing::Test {
   static Message Gone(DocumentId id) {
     return Changes({{.is_upsert = false, .id = id, .tokens = {}, .attributes = {}}});
   }
-  void Create() {
+  Status Create(const char* name) {
     const Frame definition =
-        wire::EncodeCollections(std::vector<wire::CollectionDefinition>{{kName, {}}});
-    ASSERT_TRUE(Ask(client_.Write(Command::kCreateCollection, kId), {definition}).ok());
+        wire::EncodeCollections(std::vector<wire::CollectionDefinition>{{name, {}}});
+    return Ask(client_.Write(Command::kCreateCollection, wire::CollectionIdOf(name)), {definition});
   }
+  void Create() { ASSERT_TRUE(Create(kName).ok()); }
   bool Has(DocumentId id) {
     const auto found = lane_->Ask(client_.Read(Command::kReadItems, kId, 1), {Keys({id})});
     return found.header.count == 1;
@@ -191,8 +202,112 @@ TEST_F(LaneCollectionsTest, OfADroppedCollectionNothingIsLeftOnDisk) {
   ASSERT_TRUE(RealDisk().MakeFolder(own + "/images").ok());
   WriteWholeFile(own + "/images/000007.sst", "left");
   WriteWholeFile(own + "/left.log", "left");
+  WriteWholeFile(own + "/" + format::kUnpublishedFileName, "");
   Start(log_->records.size());
   EXPECT_TRUE(RealDisk().List(all)->empty());
+}
+
+TEST_F(LaneCollectionsTest, WithoutItsDefinitionACollectionIsRefusedAndKept) {
+  Create();
+  ASSERT_TRUE(Ask(client_.Write(Command::kChangeItems, kId, 1), Put(7)).ok());
+  const std::string all = folder_.File("collections");
+  const std::string own = all + "/" + RealDisk().List(all)->at(0);
+  const std::string definition = own + "/" + format::kCollectionFileName;
+  const std::string elsewhere = folder_.File("elsewhere");
+  ASSERT_TRUE(RealDisk().Rename(definition, elsewhere).ok());
+  Kill();  // nor is it cleared by whoever uses it last
+  for (const bool has_log : {true, false}) {
+    const auto names = RealDisk().List(own);
+    ASSERT_TRUE(names.ok() && !names->empty());
+    EXPECT_EQ(Collection::OpenAll(Collections()).status().ToString(),
+              fmt::format("CORRUPT: {}: expected the definition of the collection whose log or "
+                          "images are there, found nothing: bring the file back from a copy, or "
+                          "remove the folder, if its documents are to be gone",
+                          definition));
+    const auto left = RealDisk().List(own);
+    ASSERT_TRUE(left.ok());
+    EXPECT_EQ(*left, *names);
+    if (!has_log) break;
+    ASSERT_TRUE(RealDisk().Rename(elsewhere, definition).ok());
+    Start(log_->records.size());
+    EXPECT_TRUE(Has(7));
+    Kill();
+    for (const std::string& name : *names) ASSERT_TRUE(RealDisk().Remove(own + "/" + name).ok());
+    ASSERT_TRUE(RealDisk().Remove(definition).ok());
+    ASSERT_TRUE(RealDisk().MakeFolder(own + "/images").ok());
+    WriteWholeFile(own + "/images/CURRENT", "image");
+  }
+}
+
+// The process died when the files were made, and the record of it not written.
+TEST_F(LaneCollectionsTest, ACollectionThatTheLogDoesNotKnowIsNotWrittenOver) {
+  Create();
+  Kill();
+  Start(0);
+  const Status refused = Create("other");
+  EXPECT_EQ(refused.code(), StatusCode::kRefused);
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("collection 'c' was made"));
+  Create();
+  EXPECT_TRUE(Create("other").ok());
+  ASSERT_TRUE(Ask(client_.Write(Command::kChangeItems, kId, 1), Put(7)).ok());
+  Kill();
+  Start(log_->records.size());
+  EXPECT_TRUE(Has(7));
+  EXPECT_EQ(RealDisk().List(folder_.File("collections"))->size(), 2U);
+}
+
+// The process, or the machine, ends before the n-th change of the disk, for each n.
+TEST(CollectionFolder, IsOfACollectionOrGoesWhereverCreateOrDropEnds) {
+  const std::unique_ptr<WorkPool> pool = WorkPool::Start("test", 0).value();
+  const wire::CollectionDefinition definition{kName, {}};
+  const std::vector<format::ItemChange> changes{{true, 7, {1, 2}, {}}};
+  for (const bool loses_power : {false, true}) {
+    bool was_cut = true;
+    size_t kept = 0, gone = 0;
+    for (size_t last = 0; was_cut; ++last) {
+      SCOPED_TRACE(fmt::format("{} before change {}", loses_power ? "power" : "kill", last));
+      SimDisk disk({.seed = last});
+      size_t made = 0;
+      was_cut = false;
+      sim::WatchedDisk dying(disk, [&](sim::DiskChange, const std::string&) -> Result<bool> {
+        was_cut = was_cut || made++ == last;
+        return was_cut ? Result<bool>(Failed("the process is dead")) : true;
+      });
+      ASSERT_TRUE(disk.MakeFolder("collections").ok());
+      bool is_there = false, has_document = false, is_dropped = false;
+      const auto live = [&]() -> Status {
+        STRATA_ASSIGN(const auto collection,
+                      Collection::Make(ConfigOf(*pool, dying, "collections"), definition, 1));
+        STRATA_TRY(collection->Publish());
+        is_there = true;
+        std::vector<std::byte> body;
+        format::AppendItemChange(changes[0], &body);
+        STRATA_TRY(collection->Apply(changes, Frame::Own(std::move(body))));
+        STRATA_TRY(collection->logged()->Write());
+        STRATA_TRY(collection->logged()->Sync());
+        has_document = true;
+        is_there = false;  // or not: the drop has begun
+        STRATA_TRY(collection->Remove());
+        is_dropped = true;
+        return {};
+      };
+      EXPECT_EQ(live().ok(), is_dropped);
+      if (loses_power) disk.Crash();
+      const auto opened = Collection::OpenAll(ConfigOf(*pool, disk, "collections"));
+      ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+      EXPECT_FALSE(is_there && opened->empty());
+      EXPECT_FALSE(is_dropped && !opened->empty());
+      if (opened->empty()) {
+        ++gone;
+        EXPECT_TRUE(disk.List("collections")->empty());
+      } else {
+        ++kept;
+        EXPECT_FALSE(has_document && opened->front()->set().Stats().documents == 0);
+      }
+    }
+    EXPECT_GT(kept, 2U);
+    EXPECT_GT(gone, 5U);
+  }
 }
 
 TEST_F(LaneCollectionsTest, RepliesWaitForBothLogs) {
