@@ -392,6 +392,9 @@ void Server::Impl::ShowCollections(const ServerTotals& totals) {
     };
     set("strata_collection_documents", "Documents of a collection.",
         static_cast<double>(stats.documents));
+    set("strata_collection_dead_documents",
+        "Documents that were deleted or replaced, and take memory until they are merged away.",
+        static_cast<double>(stats.dead));
     set("strata_collection_bytes", "Memory held by a collection.",
         static_cast<double>(stats.bytes));
     set("strata_collection_log_bytes", "Bytes of a collection's logs on disk.",

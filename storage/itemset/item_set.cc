@@ -128,8 +128,9 @@ void ItemSet::MarkDead(Location location) {
     held.is_shared = false;
   }
   (*held.live)[location.place / 64] &= ~(uint64_t{1} << location.place % 64);
+  const bool was_thin = IsThin(held);
   ++held.dead;
-  if (IsThin(held)) changed_.notify_all();
+  if (!was_thin && IsThin(held)) changed_.notify_all();
 }
 
 std::optional<uint16_t> ItemSet::FreeSlot() const {

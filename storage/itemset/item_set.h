@@ -4,8 +4,10 @@
 //   segments   immutable; deleted documents are bits beside them
 //
 // A full tail becomes a segment of level 0. Sixteen segments of a level become one of the next, up
-// to 65,536 documents at level 2; there segments more than an eighth of whose documents are gone
-// are merged with each other. Merges run on a thread of their own: searches and changes go on.
+// to 65,536 documents at level 2. A segment more than an eighth of whose documents are gone, below
+// level 2 more than half, is merged with others of its level: when there is nothing left to merge
+// no more documents of segments are gone than are there. Merges run on a thread of their own:
+// searches and changes go on.
 //
 // A search sees the collection as it was at one moment after the call began: every change that had
 // returned by then, and of each other one all or nothing.
@@ -134,6 +136,7 @@ class ItemSet {
     bool is_shared = false;  // somebody else reads `live`: who changes it copies it first
     size_t dead = 0;
     int level = 0;
+    size_t of = 1;              // segments of its level that it has been made of
     uint64_t age = 0;           // rises from segment to segment
     uint64_t number = 0;        // likewise; a merged one has a new one
     uint64_t first_change = 0;  // of those that its documents came with
@@ -153,6 +156,7 @@ class ItemSet {
     std::vector<uint16_t> slots;
     std::vector<Part> parts;
     int level = 0;  // of what is made
+    size_t of = 1;  // Held::of
   };
 
   // What is searched at once: segments of the same token numbers, in one place.
@@ -175,10 +179,11 @@ class ItemSet {
   std::optional<uint16_t> FreeSlot() const;
   uint16_t Hold(std::shared_ptr<const Segment> segment, int level, uint64_t age,
                 uint64_t first_change);
-  static bool IsThin(const Held& held);  // so many documents are gone that it should be merged
+  static bool IsThin(const Held& held);
   Merge ChooseMerge() const;
   std::vector<uint16_t> OldestOf(int level) const;
-  std::vector<uint16_t> Thinned() const;
+  std::vector<uint16_t> Thinned(int level) const;
+  size_t RoomOf(int level) const;  // documents of a full segment
   size_t SmallSegments() const;
   void Publish(const Merge& merge, const std::shared_ptr<const Segment>& made);
   void WantOnGpu();

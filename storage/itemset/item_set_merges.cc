@@ -32,42 +32,68 @@ std::vector<uint16_t> ItemSet::OldestOf(int level) const {
       slots.push_back(static_cast<uint16_t>(slot));
     }
   }
-  if (slots.size() < kFan) return {};
   std::sort(slots.begin(), slots.end(),
             [&](uint16_t a, uint16_t b) { return held_[a].age < held_[b].age; });
-  slots.resize(kFan);
+  size_t of = 0;
+  const auto end = std::ranges::find_if(slots, [&](uint16_t slot) {
+    of += held_[slot].of;
+    return of >= kFan;
+  });
+  if (end == slots.end()) return {};
+  slots.erase(end + 1, slots.end());
   return slots;
 }
 
-// Those of the last level that have lost too many documents, as many as fit into one.
-std::vector<uint16_t> ItemSet::Thinned() const {
+size_t ItemSet::RoomOf(int level) const {
+  size_t room = options_.tail;
+  for (int i = 0; i < level; ++i) room *= kFan;
+  return room;
+}
+
+// Those of the level that have lost too many documents, as many as fit into one. Below the last
+// level others that fill at most half of one go with them, so that they do not become many.
+std::vector<uint16_t> ItemSet::Thinned(int level) const {
+  const size_t room = RoomOf(level);
   std::vector<uint16_t> slots;
   size_t live = 0;
-  for (size_t slot = 1; slot < held_.size(); ++slot) {
-    const Held& held = held_[slot];
-    if (!IsThin(held)) continue;
-    const size_t more = held.segment->size() - held.dead;
-    if (live + more > Segment::kMostDocuments) continue;
-    live += more;
-    slots.push_back(static_cast<uint16_t>(slot));
-  }
+  const auto take = [&](bool thin) {
+    for (size_t slot = 1; slot < held_.size(); ++slot) {
+      const Held& held = held_[slot];
+      if (held.segment == nullptr || held.level != level || IsThin(held) != thin) continue;
+      const size_t more = held.segment->size() - held.dead;
+      if (live + more > room || (!thin && more > room / 2)) continue;
+      live += more;
+      slots.push_back(static_cast<uint16_t>(slot));
+    }
+  };
+  take(true);
+  if (!slots.empty() && level < kLevels - 1) take(false);
   return slots;
 }
 
+// So many documents are gone that it should be merged: below the last level more than are left to
+// be written again.
 bool ItemSet::IsThin(const Held& held) {
-  return held.segment != nullptr && held.level == kLevels - 1 &&
-         held.dead * 8 > held.segment->size();
+  const size_t share = held.level == kLevels - 1 ? 8 : 2;
+  return held.segment != nullptr && held.dead * share > held.segment->size();
 }
 
 // No slots: there is nothing to merge. Large ones first: small ones never end while changes come,
 // and would keep their documents out of images, and dead ones in memory.
 ItemSet::Merge ItemSet::ChooseMerge() const {
-  Merge merge;
-  for (int level = kLevels - 1; level >= 0 && merge.slots.empty(); --level) {
-    merge.slots = level < kLevels - 1 ? OldestOf(level) : Thinned();
-    merge.level = std::min(level + 1, kLevels - 1);
+  for (int level = kLevels - 1; level >= 0; --level) {
+    if (level < kLevels - 1) {
+      if (auto slots = OldestOf(level); !slots.empty()) {
+        return {.slots = std::move(slots), .parts = {}, .level = level + 1};
+      }
+    }
+    if (auto slots = Thinned(level); !slots.empty()) {
+      size_t of = 0;
+      for (const uint16_t slot : slots) of += held_[slot].of;
+      return {.slots = std::move(slots), .parts = {}, .level = level, .of = of};
+    }
   }
-  return merge;
+  return {};
 }
 
 // Null when no document is left.
@@ -105,6 +131,7 @@ void ItemSet::Publish(const Merge& merge, const std::shared_ptr<const Segment>& 
     }
     const uint16_t slot = Hold(made, merge.level, age, first_change);
     Held& held = held_[slot];
+    held.of = merge.of;
     const auto ids = made->block().ids();
     for (uint32_t place = 0; place < ids.size(); ++place) {
       const auto known = locations_.Find(ids[place]);

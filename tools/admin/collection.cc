@@ -32,6 +32,7 @@ TableText StatsTable(const std::string& of, std::vector<TableText::Column> more)
   using enum TableText::Align;
   std::vector<TableText::Column> columns = {{of},
                                             {"documents", kRight},
+                                            {"dead", kRight},
                                             {"memory", kRight},
                                             {"log", kRight},
                                             {"segments", kRight},
@@ -63,6 +64,7 @@ std::vector<std::string> StatsRow(const std::string& of, const wire::CollectionS
   const auto batches = static_cast<double>(std::max<uint64_t>(stats.batches, 1));
   return {of,
           HumanCount(stats.documents),
+          HumanCount(stats.dead),
           HumanBytes(stats.bytes),
           HumanBytes(stats.log_bytes),
           HumanCount(stats.segments),
@@ -180,7 +182,7 @@ Status RunCollectionStats(const Request& request, std::string* out) {
     if (found.status().code() == StatusCode::kNotFound) {
       STRATA_ASSIGN(const auto without, collections.LanesWithout(spec.name));
       const std::vector<std::string> lacking = NamesOf(without);
-      text.AddRow({spec.name, "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", attributes});
+      text.AddRow({spec.name, "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", attributes});
       missing += fmt::format(
           "collection {} is missing on {}: bring those servers back with their data, or create it "
           "again and load what they held\n",

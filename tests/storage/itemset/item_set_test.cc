@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -137,15 +138,59 @@ TEST_F(ItemSetTest, ThinSegmentsGoAwayWithTheirDocuments) {
   set->WaitForMerges();
   const ItemSetStats thin = set->Stats();
   EXPECT_EQ(thin.documents, kCount / 8);
-  // Of the last 512 documents, whose segments are small, the dead ones are still there; of the
-  // others at most a quarter of each segment.
-  EXPECT_LE(thin.dead, 512U + 64);
+  EXPECT_LE(thin.dead, kCount / 16);
   for (DocumentId id = 0; id < kCount; id += 8) ASSERT_TRUE(set->Delete(id));
   EXPECT_EQ(set->Stats().documents, 0U);
   const std::vector<Tokens> query{{7}};
   const auto none = set->Search(test::Lists(query).view(), {.k = 5}, {});
   ASSERT_TRUE(none.ok());
   EXPECT_TRUE((*none)[0].empty());
+}
+
+TEST_F(ItemSetTest, WhatIsGoneFromSmallSegmentsIsNeverMoreThanWhatIsThere) {
+  const auto set = Make(4);
+  constexpr DocumentId kCount = 1'000;  // a large segment would have 1,024
+  const auto put = [&](DocumentId id) {
+    ASSERT_TRUE(set->Upsert({id, {static_cast<Token>(id), 7}, {}}).ok());
+    set->WaitForMerges();
+  };
+  const auto expect_few_dead = [&] {
+    const ItemSetStats stats = set->Stats();
+    EXPECT_LE(stats.dead, stats.documents);
+  };
+  std::vector<DocumentId> ids(kCount);
+  std::iota(ids.begin(), ids.end(), 0);
+  for (const bool in_order : {true, false}) {
+    SCOPED_TRACE(in_order);
+    for (const DocumentId id : ids) put(id);
+    EXPECT_GT(set->Stats().segments, 20U);
+    if (!in_order) std::ranges::sort(ids, {}, Mix64);
+    for (const DocumentId id : ids) {
+      ASSERT_TRUE(set->Delete(id));
+      set->WaitForMerges();
+      expect_few_dead();
+    }
+    EXPECT_EQ(set->Stats().segments, 0U);
+    EXPECT_EQ(set->Stats().dead, 0U);
+  }
+}
+
+// What becomes few is merged with others like it, and large segments, which are saved, are made as
+// often as without.
+TEST_F(ItemSetTest, DocumentsThatAreReplacedAgainAndAgainStayInFewSegments) {
+  const auto set = Make(4);
+  constexpr size_t kChanges = 6 * 1'024;
+  Random random(3);
+  size_t most = 0;
+  for (size_t i = 0; i < kChanges; ++i) {
+    ASSERT_TRUE(set->Upsert({random.Below(150), {static_cast<Token>(i), 7}, {}}).ok());
+    set->WaitForMerges();
+    const ItemSetStats stats = set->Stats();
+    EXPECT_LE(stats.dead, stats.documents);
+    most = std::max(most, stats.segments);
+  }
+  EXPECT_LE(most, 20U);
+  EXPECT_GE(set->large_made(), kChanges / 1'024);
 }
 
 // Searches on other threads see what was there at one moment while they ran. Versions: change n of
