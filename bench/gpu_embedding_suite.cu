@@ -18,6 +18,7 @@
 #include "kernels/hashmap/hash_map.h"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/optim/apply.h"
+#include "kernels/sparse/key_bins.h"
 #include "kernels/sparse/pool_rows.h"
 #include "kernels/sparse/update.h"
 #include "storage/gpu/device_map.h"
@@ -203,43 +204,38 @@ Result<std::vector<Figure>> RunCombine() {
     }
     TableGroup group;
     group.Add(map->ref(), RowStart{}, kKeys);
-    STRATA_ASSIGN(const double seconds, SecondsOf([&](int call) {
+    const std::span<std::byte> scratch(memory.scratch.data(), memory.scratch.size());
+    STRATA_ASSIGN(const double whole, SecondsOf([&](int call) {
                     CombineBatch(exec, group, keys[call % kBatches].data(), nullptr,
-                                 memory.distinct, {memory.scratch.data(), memory.scratch.size()});
-                  }));
-    STRATA_ASSIGN(const double lookup, SecondsOf([&](int call) {
-                    LocateRows(exec, map->ref(), keys[call % kBatches].span(),
-                               memory.distinct.places);
+                                 memory.distinct, scratch);
                   }));
     STRATA_ASSIGN(const uint32_t distinct, memory.Distinct());
-    // A key, its digests' sector and its slot's, and its number; of each distinct key what it is,
-    // where it is and how often it comes.
-    const double find_bytes = static_cast<double>(kKeys) * (sizeof(uint64_t) + 2 * kSectorBytes);
-    const double combine_bytes = static_cast<double>(kKeys) * sizeof(uint32_t) + distinct * 20.0;
+    // A key and its position, twice; of each distinct key what it is, and where its positions are.
+    const double combine_bytes = static_cast<double>(kKeys) * (8 + 4) + distinct * 16.0;
+    // Of each distinct key its digests' sector and its slot's, and where it is.
+    const double find_bytes = distinct * (2.0 * kSectorBytes + 8);
     Figure figure;
-    figure.name =
-        fmt::format("find and combine {} keys, {} distinct, {}", kKeys, distinct, DrawName(draw));
     figure.unit = "ms";
     figure.more_is_better = false;
-    const auto add = [&](double ms, double bytes) {
-      figure.ours = ms;
+    const auto add = [&](std::string name, double seconds, double bytes) {
+      figure.name = std::move(name);
+      figure.ours = seconds * 1e3;
       figure.bytes = bytes;
       figure.limit = bytes / bandwidth * 1e3;
       figures.push_back(figure);
     };
-    if (draw == Draw::kUniform) {
-      figure.peer = "torch.unique (recorded)";
-      figure.recorded = true;
-      figure.peer_value = 0.38;
+    figure.peer = "torch.unique (recorded)";
+    figure.recorded = true;
+    figure.peer_value = 0.38;
+    if (const BinPlan plan(group); plan.Fits(exec)) {
+      STRATA_ASSIGN(const double alone, SecondsOf([&](int call) {
+                      CombineByBins(exec, plan, keys[call % kBatches].data(), memory.distinct,
+                                    scratch);
+                    }));
+      add(fmt::format("combine {} keys, {} distinct, {}", kKeys, distinct, DrawName(draw)), alone,
+          combine_bytes);
     }
-    add(seconds * 1e3, find_bytes + combine_bytes);
-    figure.name = fmt::format("what combining adds to finding, {}", DrawName(draw));
-    add((seconds - lookup) * 1e3, combine_bytes);
-    figure.name = fmt::format("finding alone, {}", DrawName(draw));
-    figure.peer.clear();
-    figure.recorded = false;
-    figure.peer_value.reset();
-    add(lookup * 1e3, find_bytes);
+    add(fmt::format("combine and find, {}", DrawName(draw)), whole, combine_bytes + find_bytes);
   }
   return figures;
 }

@@ -8,6 +8,7 @@
 #include "kernels/hashmap/row_device.cuh"
 #include "kernels/sparse/batch.h"
 #include "kernels/sparse/claims.cuh"
+#include "kernels/sparse/key_bins.h"
 #include "kernels/sparse/scratch.h"
 #include "kernels/sparse/sort_pairs.cuh"
 #include "kernels/sparse/tile_sums.cuh"
@@ -242,6 +243,16 @@ void Combine(const Exec& exec, const TableGroup& group, const uint64_t* keys, fl
                                            pairs.values.Current(), distinct, sums);
 }
 
+size_t SortedScratchBytes(size_t keys) {
+  return 2 * ScratchAligned(keys * sizeof(uint64_t)) + ScratchAligned(keys * sizeof(uint32_t)) +
+         ScratchAligned(Claims::EntriesFor(keys) * sizeof(uint32_t)) +
+         ScratchAligned(TileSums::WordsFor(TilesOf(keys)) * sizeof(unsigned long long)) +
+         std::max(SortScratchBytes<uint32_t>(keys), SortScratchBytes<uint64_t>(keys));
+}
+
+// Smaller batches leave a GPU's processors without a tile of their own while keys are dealt.
+constexpr size_t kBinnedFrom = size_t{1} << 20;
+
 }  // namespace
 
 void LookUpBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys, float* out,
@@ -254,10 +265,8 @@ void LookUpBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys
 }
 
 size_t CombineScratchBytes(size_t keys) {
-  return 2 * ScratchAligned(keys * sizeof(uint64_t)) + ScratchAligned(keys * sizeof(uint32_t)) +
-         ScratchAligned(Claims::EntriesFor(keys) * sizeof(uint32_t)) +
-         ScratchAligned(TileSums::WordsFor(TilesOf(keys)) * sizeof(unsigned long long)) +
-         std::max(SortScratchBytes<uint32_t>(keys), SortScratchBytes<uint64_t>(keys));
+  const size_t sorted = SortedScratchBytes(keys);
+  return keys < kBinnedFrom ? sorted : std::max(sorted, BinScratchBytes(keys));
 }
 
 void CombineBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys, float* out,
@@ -268,6 +277,14 @@ void CombineBatch(const Exec& exec, const TableGroup& group, const uint64_t* key
     (void)cudaMemsetAsync(distinct.missing_count, 0, sizeof *distinct.missing_count, stream);
     (void)cudaMemsetAsync(distinct.often_counts, 0, 2 * sizeof *distinct.often_counts, stream);
     return;
+  }
+  // Rows of all positions are given while keys are found, so that all of them are.
+  if (out == nullptr && group.keys >= kBinnedFrom) {
+    if (const BinPlan plan(group); plan.Fits(exec)) {
+      CombineByBins(exec, plan, keys, distinct, scratch);
+      FindDistinct(exec, group, distinct);
+      return;
+    }
   }
   if (group.ids + Claims::EntriesFor(group.keys) <= UINT32_MAX) {
     Combine<uint32_t>(exec, group, keys, out, distinct, scratch);

@@ -36,10 +36,12 @@ constexpr uint32_t kMostOften = 1024;
 void LookUpBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys, float* out,
                  unsigned long long* hits);
 
-// Finds each key's row, and sorts the batch by row: stable, so that the positions of a key stay in
-// order. Cheaper than by key, since a row's number has few bits (CUB's radix sort). Keys that have
-// no row get a number by hashing. With `out`, rows go there too, as LookUpBatch gives them: what a
-// training step reads first and updates later. `scratch`: CombineScratchBytes.
+// The distinct keys of the batch, and where their rows are. The positions of a key stay in order.
+// With `out`, rows go there too, as LookUpBatch gives them: what a training step reads first and
+// updates later. Large batches are combined by bins (key_bins.h) and then found. Others, and those
+// whose rows are given, have each key's row found first, and are sorted by row: cheaper than by
+// key, since a row's number has few bits (CUB's radix sort); keys that have no row get a number by
+// hashing. `scratch`: CombineScratchBytes.
 void CombineBatch(const Exec& exec, const TableGroup& group, const uint64_t* keys, float* out,
                   const DistinctKeys& distinct, std::span<std::byte> scratch);
 size_t CombineScratchBytes(size_t keys);

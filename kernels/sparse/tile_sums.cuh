@@ -69,6 +69,8 @@ struct TileSums {
     return shared->before + before_in_tile;
   }
 
+  // By one thread, so that tiles behind this one need not wait until its own block asks.
+  __device__ void Tell(uint32_t tile, uint32_t own) const { Say(tile, kOwn, own); }
   // The sum of all tiles before this one, whose own sum is `own`. By one whole warp of its block.
   __device__ uint32_t Before(uint32_t tile, uint32_t own) const {
     if (Lane() == 0) Say(tile, kOwn, own);

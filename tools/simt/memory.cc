@@ -231,7 +231,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrCooperativeLaunch ? 0 : 4;
+  *value = 4;
+  if (attribute == cudaDevAttrCooperativeLaunch) *value = 0;
+  if (attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin) *value = 227 * 1024;
   return cudaSuccess;
 }
 // NOLINTEND(readability-identifier-naming)

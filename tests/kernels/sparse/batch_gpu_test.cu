@@ -1,9 +1,12 @@
 // Batches on a GPU over several tables at once: rows out, keys combined, gradients applied.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
+#include <random>
 #include <set>
 
+#include "kernels/sparse/key_bins.h"
 #include "kernels/sparse/tile_sums.cuh"
 #include "tests/kernels/sparse/update_model.cuh"
 
@@ -38,6 +41,11 @@ class BatchOnGpu : public testing::Test {
   // there. Returns how many keys come most often, and how many often.
   static std::pair<size_t, size_t> CheckCombine(const GroupUser& user, const Keys& keys,
                                                 bool with_rows, uint64_t ids_before = 0);
+  // The same by bins, of however few keys.
+  static std::pair<size_t, size_t> CheckBins(const GroupUser& user, const Keys& keys);
+  // Whether they are the batch's distinct keys.
+  static std::pair<size_t, size_t> CheckDistinct(const TableGroup& group, const Keys& keys,
+                                                 Combined& combined);
 
   // What a few batches make of the tables, on the GPU and on the host.
   static void Check(const std::vector<uint32_t>& dims, const OptimizerSpec& optimizer);
@@ -95,6 +103,28 @@ std::pair<size_t, size_t> BatchOnGpu::CheckCombine(const GroupUser& user, const 
                combined.ref(), {combined.scratch.data(), CombineScratchBytes(all.size())});
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   if (with_rows) ExpectSame(out.Get(), expected_rows);
+  return CheckDistinct(group, keys, combined);
+}
+
+std::pair<size_t, size_t> BatchOnGpu::CheckBins(const GroupUser& user, const Keys& keys) {
+  const std::vector<uint64_t> all = Joined(keys);
+  DeviceArray<uint64_t> on_device(all);
+  const TableGroup group = user.GroupOf(keys);
+  const BinPlan plan(group);
+  Combined combined(all.size());
+  combined.counts.Poison();
+  DeviceArray<std::byte> scratch(BinScratchBytes(all.size()));
+  scratch.Poison();
+  CombineByBins(user.exec(), plan, on_device.data(), combined.ref(),
+                {scratch.data(), BinScratchBytes(all.size())});
+  FindDistinct(user.exec(), group, combined.ref());
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  return CheckDistinct(group, keys, combined);
+}
+
+std::pair<size_t, size_t> BatchOnGpu::CheckDistinct(const TableGroup& group, const Keys& keys,
+                                                    Combined& combined) {
+  const std::vector<uint64_t> all = Joined(keys);
 
   std::map<std::pair<size_t, uint64_t>, std::vector<uint32_t>> expected;
   std::vector<size_t> table_of;
@@ -222,6 +252,89 @@ TEST_F(BatchOnGpu, KeysWithoutARowComeInTheOrderOfAHostsIndex) {
     }
   }
 }
+
+class BinsOnGpu : public BatchOnGpu {
+ protected:
+  void SetUp() override {
+    BatchOnGpu::SetUp();
+    if (IsSkipped()) return;
+    Exec exec;
+    exec.device = DeviceKind::kCuda;
+    if (!BinPlan(TableGroup()).Fits(exec)) GTEST_SKIP() << "a GPU with less shared memory";
+  }
+};
+
+TEST_F(BinsOnGpu, CombineBatchesOfAnySize) {
+  GroupUser user({4, 8});
+  for (const size_t count : {1, 31, 831, 833, 13'311, 13'312, 13'313, 30'000}) {
+    for (const uint64_t distinct : {uint64_t{1}, uint64_t{2}, uint64_t{1'500}, ~uint64_t{0}}) {
+      Keys keys(2);
+      for (uint64_t i = 0; i < count; ++i) keys[i * 3 / 2 < count].push_back(i % distinct);
+      CheckBins(user, keys);
+    }
+  }
+}
+
+TEST_F(BinsOnGpu, CombineUniformKeysAndThoseThatComeEverMoreOften) {
+  GroupUser user({4, 8, 4});
+  std::mt19937_64 random(3);
+  for (const double exponent : {1.0, 2.0, 4.0}) {
+    Keys keys(3);
+    for (size_t i = 0; i < 60'000; ++i) {
+      const double at = std::pow(std::uniform_real_distribution<double>(0, 1)(random), exponent);
+      // A table without keys lies between the others.
+      keys[i % 100 == 0 ? 0 : 2].push_back(static_cast<uint64_t>(at * 50'000));
+    }
+    CheckBins(user, keys);
+  }
+}
+
+// More than may have bins of their own.
+TEST_F(BinsOnGpu, CombineManyKeysThatComeOften) {
+  GroupUser user({4});
+  std::mt19937_64 random(11);
+  Keys keys(1);
+  for (uint64_t i = 0; i < 105'000; ++i) keys[0].push_back(i % 1'500 * 3);
+  std::ranges::shuffle(keys[0], random);
+  EXPECT_EQ(CheckBins(user, keys), (std::pair<size_t, size_t>(0, 1'500)));
+}
+
+// Keys that hash to one bin: more than a block has room for near by, and more than it has at all.
+TEST_F(BinsOnGpu, CombineBinsOfAnySize) {
+  GroupUser user({4});
+  std::mt19937_64 random(7);
+  for (const size_t in_one : {1'281, 2'305, 9'000}) {
+    Keys keys(1);
+    while (keys[0].size() < in_one) {
+      const uint64_t key = random();
+      if (HomeOrder(Mix64(key)) >> 57 == 0) keys[0].insert(keys[0].end(), 1 + random() % 3, key);
+    }
+    for (uint64_t i = 0; keys[0].size() < 80'000; ++i) keys[0].push_back(i);
+    std::ranges::shuffle(keys[0], random);
+    CheckBins(user, keys);
+  }
+}
+
+TEST_F(BinsOnGpu, HaveNoRoomForAnyNumberOfKeys) {
+  TableGroup group;
+  group.Add(MapRef(), RowStart(), 3'800'000);
+  Exec exec;
+  exec.device = DeviceKind::kCuda;
+  EXPECT_TRUE(BinPlan(group).Fits(exec));
+  group.Add(MapRef(), RowStart(), 3'800'000);
+  EXPECT_FALSE(BinPlan(group).Fits(exec));
+}
+
+#ifdef __CUDACC__  // emulated it takes minutes
+// Above a million keys CombineBatch takes bins.
+TEST_F(BinsOnGpu, CombineLargeBatches) {
+  GroupUser user({4, 8});
+  std::mt19937_64 random(13);
+  Keys keys(2);
+  for (size_t i = 0; i < 1'200'000; ++i) keys[i % 3 / 2].push_back(random() % 900'000);
+  CheckCombine(user, keys, false);
+}
+#endif
 
 // Lengths of runs at which a key begins to be listed.
 TEST_F(BatchOnGpu, ListsKeysThatComeOften) {

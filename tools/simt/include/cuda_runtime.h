@@ -112,6 +112,17 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32) {
   return simt::Shuffle(simt::WarpOp::kShuffleXor, mask, value, lanes, width);
 }
 
+template <typename T>
+unsigned __match_any_sync(unsigned mask, T value) {
+  unsigned same = 0;
+  for (int lane = 0; lane < 32; ++lane) {
+    const bool is_one = (mask >> lane & 1) != 0;
+    const T other = __shfl_sync(mask, value, is_one ? lane : 0);
+    if (is_one && other == value) same |= 1U << lane;
+  }
+  return same;
+}
+
 // One thread runs at a time.
 template <typename T, typename U>
 T atomicAdd(T* at, U by) {
@@ -147,6 +158,7 @@ T atomicCAS(T* at, U expected, V desired) {
 }
 
 inline void __threadfence() {}
+inline void __threadfence_block() {}
 inline void __threadfence_system() {}
 
 inline unsigned __vcmpeq4(unsigned a, unsigned b) {
@@ -211,7 +223,8 @@ struct cudaDeviceProp {
 enum cudaDeviceAttr {
   cudaDevAttrMultiProcessorCount = 16,
   cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-  cudaDevAttrCooperativeLaunch = 95
+  cudaDevAttrCooperativeLaunch = 95,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 enum cudaDriverEntryPointQueryResult {
