@@ -231,7 +231,8 @@ Result<std::unique_ptr<File>> Open(const std::string& path, int flags, std::stri
 class PosixDisk : public Disk {
  public:
   Result<std::unique_ptr<File>> OpenToRead(const std::string& path) override {
-    return Open(path, O_RDONLY, "open");
+    // Without O_NONBLOCK a pipe that nobody writes to would be waited for. Files do not heed it.
+    return Open(path, O_RDONLY | O_NONBLOCK, "open");
   }
 
   Result<std::unique_ptr<File>> OpenToRewrite(const std::string& path) override {

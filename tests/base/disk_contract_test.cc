@@ -140,6 +140,20 @@ TEST(RealDiskTest, APipeIsNoFile) {
   close(ends[1]);
 }
 
+// Nobody has the other end: waiting for one would not end.
+TEST(RealDiskTest, APipeThatNobodyWritesToIsNoFile) {
+  const TempFolder folder;
+  ASSERT_TRUE(RealDisk().MakeFolder(folder.path()).ok());
+  const std::string path = folder.File("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  for (const Status& status :
+       {RealDisk().OpenToRead(path).status(), RealDisk().OpenToRewrite(path).status(),
+        RealDisk().Create(path).status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalid);
+    EXPECT_THAT(status.message(), HasSubstr(path + ": is a pipe"));
+  }
+}
+
 TEST(RealDiskTest, APipeIsNotReplaced) {
   const TempFolder folder;
   ASSERT_TRUE(RealDisk().MakeFolder(folder.path()).ok());
