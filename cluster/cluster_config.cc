@@ -614,12 +614,15 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   STRATA_TRY(AddServers(settings, &config));
   STRATA_TRY(AddHosts(settings, &config));
   STRATA_TRY(ReadRendezvous(settings, &config));
-  if (settings.Int("rank") >= 0 && config.machines.machines.empty() && !config.rendezvous) {
-    return Invalid(
-        "--rank needs a machine list: set cluster.machines, or --machines, or name worker 0 by "
-        "--rendezvous");
-  }
   return config;
+}
+
+Status CheckRankHasList(const ClusterConfig& config, std::string_view more) {
+  if (!config.rank || !config.machines.machines.empty() || config.rendezvous) return {};
+  return Invalid(
+      fmt::format("--rank needs a machine list: set {}cluster.machines, or --machines, or name "
+                  "worker 0 by --rendezvous",
+                  more));
 }
 
 }  // namespace strata

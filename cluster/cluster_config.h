@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -93,5 +94,9 @@ std::vector<std::string> ServerProblems(const ClusterConfig& config, int lanes);
 // relative to the file that names them; those of TLS are left to who needs them) and checks what
 // concerns more than one key.
 Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk = RealDisk());
+
+// kInvalid: --rank is given, and nothing lists whose rank it is. `more`: settings of the caller's
+// that list workers, too, each followed by ", ".
+Status CheckRankHasList(const ClusterConfig& config, std::string_view more = "");
 
 }  // namespace strata

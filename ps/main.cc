@@ -54,6 +54,7 @@ Result<std::optional<ClusterConfig>> ReadConfig(int argc, char** argv) {
     return Invalid(fmt::format("'{}' is no flag; --help lists all flags", line.positional.front()));
   }
   STRATA_ASSIGN(ClusterConfig config, MakeClusterConfig(settings));
+  STRATA_TRY(CheckRankHasList(config));
   return std::optional<ClusterConfig>(std::move(config));
 }
 

@@ -156,9 +156,11 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
     if (worker.IsSet("task")) overrides.push_back("task=" + worker.Text("task"));
     STRATA_ASSIGN(options.trees, LoadLightGbmConf(disk, conf, overrides));
     STRATA_ASSIGN(const bool listed, AddMachines(disk, *options.trees, in_cluster, &config));
+    STRATA_TRY(CheckRankHasList(config, "machine_list_filename, machines, "));
     if (listed) options.cluster = config;
     return std::optional<WorkerOptions>(std::move(options));
   }
+  STRATA_TRY(CheckRankHasList(config));
   STRATA_ASSIGN(options.job,
                 LoadJob(disk, worker.Text("job"), line.positional, worker.Text("task")));
   options.trees = options.job.trees;

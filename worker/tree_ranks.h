@@ -15,7 +15,8 @@
 namespace strata {
 
 // The machines that LightGBM's parameters name become the config's workers. False: they name none.
-// kInvalid: `has_cluster` and they do too, or a list that cannot be read or is not of num_machines.
+// kInvalid: `has_cluster` and they do too, a list that cannot be read or is not of num_machines, or
+// --rank where num_machines is 1.
 Result<bool> AddMachines(Disk& disk, const TreeParameters& parameters, bool has_cluster,
                          ClusterConfig* config);
 

@@ -196,11 +196,17 @@ TEST_F(ClusterConfigTest, ServersForAListOfWorkersAlone) {
 TEST_F(ClusterConfigTest, RankNeedsAList) {
   Settings settings(ClusterSettingsTable());
   ASSERT_TRUE(settings.Set("rank", "0", "--rank").ok());
-  EXPECT_THAT(MakeClusterConfig(settings, disk_).status().message(),
-              HasSubstr("--rank needs a machine list"));
+  const Result<ClusterConfig> unlisted = MakeClusterConfig(settings, disk_);
+  ASSERT_TRUE(unlisted.ok());
+  EXPECT_EQ(
+      CheckRankHasList(*unlisted, "a, b, ").message(),
+      "--rank needs a machine list: set a, b, cluster.machines, or --machines, or name worker "
+      "0 by --rendezvous");
   ASSERT_TRUE(settings.Set("worker.rendezvous", "127.0.0.1:7700", "--rendezvous").ok());
   ASSERT_TRUE(settings.Set("worker.world", "2", "--world").ok());
-  EXPECT_TRUE(MakeClusterConfig(settings, disk_).ok());
+  const Result<ClusterConfig> meeting = MakeClusterConfig(settings, disk_);
+  ASSERT_TRUE(meeting.ok());
+  EXPECT_TRUE(CheckRankHasList(*meeting).ok());
 }
 
 TEST_F(ClusterConfigTest, CheckFindsNothingInAGoodCluster) {

@@ -1,6 +1,7 @@
 // Trees over several strata-workers on loopback, started as people start them: by LightGBM's
 // machine list alone and by a cluster file; and what the others say when one is killed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,6 +108,21 @@ TEST_F(RanksProcess, TheModelIsThatOfOneProcessHoweverRanksFindEachOther) {
   PickPorts();
   WriteWholeFile(folder_.File("model.txt"), "");
   ranks.clear();
+  const std::string machines =
+      fmt::format("machines=127.0.0.1:{}", fmt::join(ports_, ",127.0.0.1:"));
+  for (int rank = 0; rank < kRanks; ++rank) {
+    // Ranks that are given and one that its port tells are ranks of the same list.
+    const std::string place =
+        rank == 1 ? fmt::format("--port={}", ports_[1]) : fmt::format("--rank={}", rank);
+    ranks.push_back(Start(
+        {rank == 0 ? "machine_list_filename=mlist.txt" : machines, place, "tree_learner=data"}));
+  }
+  ExpectDone(&ranks);
+  EXPECT_EQ(Model(), expected);
+
+  PickPorts();
+  WriteWholeFile(folder_.File("model.txt"), "");
+  ranks.clear();
   for (int rank = 0; rank < kRanks; ++rank) {
     ranks.push_back(
         Start({"--config=cluster.toml", fmt::format("--rank={}", rank), "tree_learner=feature"}));
@@ -201,6 +217,10 @@ TEST_F(RanksProcess, WhatDoesNotFitIsSaidAtOnce) {
   const std::string port = fmt::format("local_listen_port={}", ports_[0]);
   for (const Case& c : {
            Case{{"num_machines=3"}, "num_machines = 3: expected machine_list_filename"},
+           Case{{"--rank=0"}, "--rank needs a machine list: set machine_list_filename, machines"},
+           Case{{list, "--rank=0", "num_machines=1"}, "--rank and num_machines = 1"},
+           Case{{list, "--rank=3", "tree_learner=data"}, "--rank=3 is out of range: mlist.txt"},
+           Case{{list, "tree_learner=data"}, "say which with --rank or --port"},
            Case{{list, "num_machines=2"}, "lists 3 machines: expected as many"},
            Case{{list, port}, "tree_learner = serial trains alone, and there are 3 workers"},
            Case{{list, port, "task=predict", "input_model=none"}, "is done by one process"},
