@@ -47,9 +47,7 @@ Result<bool> AddMachines(Disk& disk, const TreeParameters& p, bool has_cluster,
   const char* const key = p.machines.empty() ? "machine_list_filename" : "machines";
   if (p.num_machines == 1) {  // as LightGBM has it
     if (config->rank && !has_cluster) {
-      return Invalid(
-          "--rank and num_machines = 1, which trains alone, exclude each other: give "
-          "one");
+      return Invalid("--rank and num_machines = 1, which trains alone, exclude each other");
     }
     if (p.task == "train" && p.verbosity > 0) {
       Log(LogLevel::kInfo, "num_machines = 1: this process trains alone, {} is not read", key);

@@ -75,7 +75,7 @@ class TreeTask {
 
   Result<TreeTaskResult> Run() {
     result_.task = p_.task;
-    STRATA_TRY(CheckFolders());
+    STRATA_TRY(CheckOutputs());
     if (p_.task == "convert") {
       STRATA_TRY(RunConvert(p_, context_, &result_));
       return std::move(result_);
@@ -98,18 +98,20 @@ class TreeTask {
   // One rank does what shows outside.
   bool writes() const { return context_.group == nullptr || context_.group->rank() == 0; }
 
-  // Of what the task writes.
-  Status CheckFolders() const {
+  // What the task writes has a place.
+  Status CheckOutputs() const {
     if (!writes()) return {};
-    const auto check = [&](const char* key, const std::string& path) {
-      return CheckFolderOf(context_.disk, path)
+    const auto check = [&](const char* key, const std::string& path, const char* ending = "") {
+      return CheckFolderOf(context_.disk, path + ending)
           .Prefixed(fmt::format("{} = {}", KeyOf(p_, key), path));
     };
     if (p_.task == "convert") return check("convert_model", p_.convert_model);
     if (p_.task == "predict") return check("output_result", p_.output_result);
     if (p_.task != "train" && p_.task != "refit") return {};
     STRATA_TRY(check("output_model", p_.output_model));
-    return check("report_file", p_.report_file);
+    if (p_.report_file.empty()) return {};
+    STRATA_TRY(check("report_file", p_.report_file, ".json"));
+    return check("report_file", p_.report_file, ".html");
   }
 
   DatasetOptions Options() const {

@@ -2,6 +2,7 @@
 // what, where, expected and found, what to do.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <map>
 #include <string>
@@ -137,6 +138,14 @@ std::vector<Case> ConfCases() {
        "task = convert\ninput_model = none\nconvert_model = {}no/model\n",
        "convert_model = {}no/model: expected a file in a folder that is there: cannot list {}no: "
        "No such file or directory"},
+      {"folder for a model",
+       {},
+       "output_model = {}\n",
+       "output_model = {}: is a folder; expected a file"},
+      {"folder for predictions",
+       {},
+       "task = predict\ninput_model = none\noutput_result = {}\n",
+       "output_result = {}: is a folder; expected a file"},
       {"positions",
        {{"rows.csv.query", "60\n"}, {"rows.csv.position", Lines("1", 60)}},
        "objective = lambdarank\n",
@@ -436,10 +445,10 @@ Status StatusOf(const TempFolder& folder, const Case& c) {
   std::string conf = c.conf;
   if (conf.find("data =") == std::string::npos) conf = "data = {}rows.csv\n" + conf;
   conf = Resolved(conf, folder.path() + "/");
-  std::vector<std::string> overrides = {"num_threads=1", "verbosity=-1",
-                                        "output_model=" + folder.File("out.txt")};
-  if (conf.find("output_result =") == std::string::npos) {
-    overrides.push_back("output_result=" + folder.File("result.txt"));
+  std::vector<std::string> overrides = {"num_threads=1", "verbosity=-1"};
+  for (const std::string output : {"output_model", "output_result"}) {
+    if (conf.find(output + " =") != std::string::npos) continue;
+    overrides.push_back(output + "=" + folder.File(output + ".txt"));
   }
   STRATA_ASSIGN(const TreeParameters parameters, ParseLightGbmConf(conf, "conf", overrides));
   const TreeTaskContext context = {.disk = RealDisk(),
@@ -465,6 +474,14 @@ TEST(BadInputs, GoodOnesWork) {
       folder,
       {"good model", {{"model.txt", Model()}}, "task = predict\ninput_model = {}model.txt\n", ""});
   EXPECT_TRUE(status.ok()) << status.ToString();
+}
+
+TEST(BadInputs, APipeIsNoOutput) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("rows.csv"), "");
+  ASSERT_EQ(mkfifo(folder.File("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(StatusOf(folder, {"pipe", {}, "output_model = {}pipe\n", ""}).message(),
+            "output_model = " + folder.File("pipe") + ": is a pipe; expected a file");
 }
 
 TEST(BadInputs, ConfsSayWhatIsWrong) { ExpectEachIsNamed(ConfCases()); }
