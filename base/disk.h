@@ -64,6 +64,10 @@ class Disk {
   virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
   // What is free where the folder lies; none: that is not known.
   virtual std::optional<uint64_t> FreeBytes(const std::string& /*folder*/) { return std::nullopt; }
+  // Whether a file that is renamed to `output` takes the place of what `input` names or links to.
+  virtual bool Replaces(const std::string& output, const std::string& input) {
+    return output == input;
+  }
   // Makes renames and new names in the folder durable.
   virtual Status SyncFolder(const std::string& folder) = 0;
 };

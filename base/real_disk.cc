@@ -304,6 +304,15 @@ class PosixDisk : public Disk {
     return error ? std::nullopt : std::optional<uint64_t>(space.available);
   }
 
+  bool Replaces(const std::string& output, const std::string& input) override {
+    struct stat to {};
+    struct stat from {};
+    const auto same = [&] { return to.st_dev == from.st_dev && to.st_ino == from.st_ino; };
+    if (lstat(output.c_str(), &to) != 0) return false;
+    return (lstat(input.c_str(), &from) == 0 && same()) ||
+           (stat(input.c_str(), &from) == 0 && same());
+  }
+
   Status SyncFolder(const std::string& folder) override {
     const int fd = Retry([&] { return open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
     if (fd < 0) return DiskError("open folder", folder, errno);

@@ -129,6 +129,25 @@ TEST_P(DiskContractTest, FilesAndFoldersAreNotConfused) {
   }
 }
 
+TEST_P(DiskContractTest, AFileTakesThePlaceOfItselfAlone) {
+  Write("a", "x");
+  Write("b", "x");
+  EXPECT_TRUE(disk_.Replaces(Path("a"), Path("a")));
+  EXPECT_FALSE(disk_.Replaces(Path("a"), Path("b")));
+  EXPECT_FALSE(disk_.Replaces(Path("none"), Path("a")));
+  EXPECT_FALSE(disk_.Replaces(Path("a"), Path("none")));
+}
+
+TEST(RealDiskTest, AFileTakesThePlaceOfWhatALinkNames) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("file"), "x");
+  ASSERT_EQ(symlink("file", folder.File("link").c_str()), 0);
+  EXPECT_TRUE(RealDisk().Replaces(folder.path() + "/./file", folder.File("file")));
+  EXPECT_TRUE(RealDisk().Replaces(folder.File("file"), folder.File("link")));
+  EXPECT_TRUE(RealDisk().Replaces(folder.File("link"), folder.File("link")));
+  EXPECT_FALSE(RealDisk().Replaces(folder.File("link"), folder.File("file")));  // which stays
+}
+
 TEST(RealDiskTest, APipeIsNoFile) {
   std::array<int, 2> ends = {};
   ASSERT_EQ(pipe(ends.data()), 0);

@@ -98,12 +98,36 @@ class TreeTask {
   // One rank does what shows outside.
   bool writes() const { return context_.group == nullptr || context_.group->rank() == 0; }
 
-  // What the task writes has a place.
+  // What the task reads by these keys, but for a model that goes on in its own file.
+  std::vector<std::pair<const char*, std::string>> Inputs() const {
+    std::vector<std::pair<const char*, std::string>> inputs = {
+        {"forcedsplits_filename", p_.forcedsplits_filename},
+        {"forcedbins_filename", p_.forcedbins_filename}};
+    if (p_.task != "train" && p_.task != "refit")
+      inputs.emplace_back("input_model", p_.input_model);
+    const auto add_data = [&](const char* key, const std::string& path) {
+      for (const char* ending : {"", ".weight", ".query", ".init"}) {
+        inputs.emplace_back(key, path + ending);
+      }
+    };
+    add_data("data", p_.data);
+    for (const std::string& path : p_.valid) add_data("valid", path);
+    return inputs;
+  }
+
+  // What the task writes has a place, and takes that of nothing that it reads.
   Status CheckOutputs() const {
     if (!writes()) return {};
-    const auto check = [&](const char* key, const std::string& path, const char* ending = "") {
-      return CheckFolderOf(context_.disk, path + ending)
-          .Prefixed(fmt::format("{} = {}", KeyOf(p_, key), path));
+    const auto check = [&](const char* key, const std::string& path,
+                           const char* ending = "") -> Status {
+      const std::string output = fmt::format("{} = {}", KeyOf(p_, key), path);
+      STRATA_TRY(CheckFolderOf(context_.disk, path + ending).Prefixed(output));
+      for (const auto& [input_key, input] : Inputs()) {
+        if (!context_.disk.Replaces(path + ending, input)) continue;
+        return Invalid(fmt::format("{} would take the place of {}, a file of {}: name another",
+                                   output, input, KeyOf(p_, input_key)));
+      }
+      return {};
     };
     if (p_.task == "convert") return check("convert_model", p_.convert_model);
     if (p_.task == "predict") return check("output_result", p_.output_result);

@@ -146,6 +146,26 @@ std::vector<Case> ConfCases() {
        {},
        "task = predict\ninput_model = none\noutput_result = {}\n",
        "output_result = {}: is a folder; expected a file"},
+      {"model over data",
+       {},
+       "output_model = {}./rows.csv\n",
+       "output_model = {}./rows.csv would take the place of {}rows.csv, a file of data: name "
+       "another"},
+      {"model over weights of a validation set",
+       {{"valid.csv.weight", "1\n"}},
+       "valid = {}wide.csv,{}valid.csv\noutput_model = {}valid.csv.weight\n",
+       "output_model = {}valid.csv.weight would take the place of {}valid.csv.weight, a file of "
+       "valid: name another"},
+      {"report over forced splits",
+       {{"forced.json", "{}"}},
+       "forcedsplits_filename = {}forced.json\nreport_file = {}forced\n",
+       "report_file = {}forced would take the place of {}forced.json, a file of "
+       "forcedsplits_filename: name another"},
+      {"predictions over their model",
+       {{"model.txt", ""}},
+       "task = predict\ninput_model = {}model.txt\noutput_result = {}model.txt\n",
+       "output_result = {}model.txt would take the place of {}model.txt, a file of input_model: "
+       "name another"},
       {"positions",
        {{"rows.csv.query", "60\n"}, {"rows.csv.position", Lines("1", 60)}},
        "objective = lambdarank\n",
@@ -474,6 +494,14 @@ TEST(BadInputs, GoodOnesWork) {
       folder,
       {"good model", {{"model.txt", Model()}}, "task = predict\ninput_model = {}model.txt\n", ""});
   EXPECT_TRUE(status.ok()) << status.ToString();
+}
+
+TEST(BadInputs, AModelGoesOnInItsOwnFile) {
+  const TempFolder folder;
+  const std::string conf = "input_model = {}model.txt\noutput_model = {}model.txt\n";
+  const std::map<std::string, std::string> files = {{"model.txt", Model()}};
+  EXPECT_TRUE(StatusOf(folder, {"train", files, conf + "num_iterations = 2\n", ""}).ok());
+  EXPECT_TRUE(StatusOf(folder, {"refit", files, conf + "task = refit\n", ""}).ok());
 }
 
 TEST(BadInputs, APipeIsNoOutput) {
