@@ -147,6 +147,15 @@ Conflict OfSampling(const P& p) {
 }
 
 Conflict OfTask(const P& p) {
+  const bool measures_nothing =
+      !p.metrics.empty() && std::ranges::all_of(p.metrics, [](const std::string& name) {
+        return MeasuresNothing(CanonicalMetric(name));
+      });
+  if (p.task == "train" && p.early_stopping_round > 0 && measures_nothing) {
+    return {{{"early_stopping_round", "metric"},
+             fmt::format("early_stopping_round has nothing to go by with metric = {}: remove one",
+                         p.metrics.front())}};
+  }
   if (p.boosting == "dart" && p.early_stopping_round > 0) {
     return {{{"early_stopping_round", "boosting"},
              "early_stopping_round cannot be used with boosting = dart, which changes trees of "
