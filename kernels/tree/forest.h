@@ -23,22 +23,26 @@ struct ForestColumn {
 
   auto operator<=>(const ForestColumn&) const = default;
 
-  // A missing value becomes one that a threshold, which is finite, sends to the default side.
+  // A missing value becomes one that any threshold sends to the default side: NaN goes right.
   STRATA_HD double Of(double value) const {
     if (categorical) return value;
     const bool is_nan = value != value;
     if (missing == MissingKind::kNone) return is_nan ? 0 : value;
     const bool is_small = value >= -kZeroThreshold && value <= kZeroThreshold;
     if (!is_nan && !(missing == MissingKind::kZero && is_small)) return value;
-    return default_left ? -math::Infinity() : math::Infinity();
+    return default_left ? -math::Infinity() : math::NotANumber();
   }
 };
 
-// Values above the threshold go to the place behind `left`. A leaf is its own left.
+// Values up to the threshold, which may be infinite, go to `left`, others to the place behind it. A
+// leaf leads to itself: its threshold is NaN, and it is the place behind `left`.
 struct ForestNode {
   double threshold;
   uint32_t column;
   uint32_t left;  // from the tree's first node
+
+  STRATA_HD bool IsLeaf(uint32_t place) const { return left + 1 == place; }
+  STRATA_HD uint32_t Next(double value) const { return left + (value <= threshold ? 0 : 1); }
 };
 
 // What goes left of a categorical node: bits of words from `begin` on, and missing values or not.

@@ -76,15 +76,14 @@ __device__ const Node& LeafOf(const DeviceForest& forest, const Node* nodes,
   uint32_t at = 0;
   while (true) {
     const Node& node = nodes[at];
-    if (node.left == at) return node;
-    bool right;
+    if (node.IsLeaf(at)) return node;
     if ((node.column & kCategorical) != 0) {
       const ForestSet& set = forest.sets[math::BitsOf(node.threshold)];
-      right = !set.GoesLeft(columns.At(node.column & ~kCategorical), forest.set_words);
+      const double value = columns.At(node.column & ~kCategorical);
+      at = node.left + (set.GoesLeft(value, forest.set_words) ? 0 : 1);
     } else {
-      right = columns.At(node.column) > node.threshold;
+      at = node.Next(columns.At(node.column));
     }
-    at = node.left + (right ? 1 : 0);
   }
 }
 
@@ -164,7 +163,7 @@ class Forest : public GpuForest {
       trees.push_back({begin, static_cast<uint32_t>(end - begin)});
       for (size_t place = begin; place < end; ++place) {
         Node& node = nodes[place];
-        if (node.left == place - begin) {
+        if (node.IsLeaf(static_cast<uint32_t>(place - begin))) {
           node.threshold = forest.values[place];
           node.column = forest.leaves[place];
         } else if (place < forest.sets.size() && forest.sets[place].is_set) {

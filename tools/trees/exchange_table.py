@@ -8,6 +8,7 @@ CASES = [
     ("binary", "number", "objective=binary"),
     ("categories", "category", "objective=binary min_data_per_group=10"),
     ("zero as missing", "number", "objective=regression zero_as_missing=true"),
+    ("missing on their own", "gap", "objective=regression"),
     ("no missing", "number", "objective=regression use_missing=false"),
     ("square root", "number", "objective=regression reg_sqrt=true"),
     ("absolute", "number", "objective=regression_l1"),
@@ -42,7 +43,8 @@ def make_data(kind, folder):
     target += random.normal(size=len(rows)) * 0.3
     rows[random.random(len(rows)) < 0.15, 1] = numpy.nan
     labels = {"count": numpy.floor(numpy.exp(target / 2)), "share": 1 / (1 + numpy.exp(-target)),
-              "class": numpy.digitize(target, [0, 1]), "rank": numpy.digitize(target, [0, 1, 2])}
+              "class": numpy.digitize(target, [0, 1]),
+              "gap": numpy.isnan(rows[:, 1]) * 2 + target, "rank": numpy.digitize(target, [0, 1, 2])}
     label = labels.get(kind, target > 0.4).astype(float)
     path = os.path.join(folder, f"{kind}.csv")
     with open(path, "w", encoding="utf-8") as file:

@@ -1,7 +1,5 @@
 #include "worker/gbdt/to_model_tree.h"
 
-#include <algorithm>
-
 namespace strata {
 namespace {
 
@@ -40,7 +38,7 @@ Tree ToModelTree(const GrownTree& grown, const FeatureBinning& features, const G
       node.threshold = static_cast<double>(tree.set_begins.size() - 1);
       AddSet(split.left_bins, mapper.categories(), &tree);
     } else {
-      node.threshold = std::min(mapper.UpperBound(split.threshold), 1e300);
+      node.threshold = mapper.UpperBound(split.threshold);
     }
     tree.nodes.push_back(node);
   }

@@ -91,6 +91,8 @@ lightgbm("entropy", binary, objective="cross_entropy_lambda", use_missing=False)
 lightgbm("absolute", noisy, objective="regression_l1", reg_sqrt=True)
 lightgbm("constant", noisy, objective="regression", min_data_in_leaf=1500, rounds=2)
 lightgbm("pandas", noisy, objective="regression", rounds=2, pandas_categorical=[["a", "b"], [1, 2]])
+# Missing values on their own: the threshold is infinite.
+lightgbm("infinite", 2 * np.isnan(x[:, 1]) + x[:, 0], objective="regression", categorical=False, rounds=3, dump=True)
 
 # XGBoost takes no values that are too large for a float and no negative categories.
 tame = rows.copy()

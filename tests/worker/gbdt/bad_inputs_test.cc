@@ -430,25 +430,29 @@ std::vector<Case> OtherFileCases() {
   };
   model("empty model", "", "0: expected a LightGBM text model, whose first line is 'tree'");
   model("version", Model("version=v4", "version=v9"), "2: version v9: expected v2, v3 or v4");
-  model("cycle", Model("left_child=1 -1", "left_child=0 -1"), "28: child 0 has two parents");
-  model("self", Model("right_child=-2 -3", "right_child=-2 1"), "28: child 1 has two parents");
+  model("cycle", Model("left_child=1 -1", "left_child=0 -1"),
+        "18: left_child, right_child: child 0 has two parents");
+  model("self", Model("right_child=-2 -3", "right_child=-2 1"),
+        "18: left_child, right_child: child 1 has two parents");
   model("child", Model("left_child=1", "left_child=999"),
-        "28: child 999: the tree has 2 nodes and 3 leaves");
+        "18: left_child, right_child: child 999: the tree has 2 nodes and 3 leaves");
   model("too few", Model("left_child=1 -1", "left_child=1"),
         "18: left_child: expected 2 numbers, found 1");
   model("huge", Model("num_leaves=3", "num_leaves=2000000000"),
-        "28: num_leaves = 2000000000, num_cat = 0: expected 1 to 4194304 leaves, fewer sets");
+        "12: num_leaves: 2000000000, num_cat = 0: expected 1 to 4194304 leaves, fewer sets");
   model("negative", Model("num_leaves=3", "num_leaves=-1"),
         "12: num_leaves: expected numbers, found '-1'");
   model("features", Model("max_feature_idx=2", "max_feature_idx=7"),
         "8: feature_names: max_feature_idx = 7 makes 8 features, found 3");
   model("feature", Model("split_feature=1", "split_feature=77"),
-        "28: split_feature 77: the model has 3 features");
+        "14: split_feature: 77: the model has 3 features");
   model("not a number", Model("leaf_value=0.1", "leaf_value=nan"),
-        "28: leaf_value 0 is nan: expected a finite number");
+        "20: leaf_value: number 0 is nan: expected a finite one");
+  model("threshold", Model("threshold=4.5 1.5", "threshold=4.5 nan"),
+        "16: threshold: number 1 is NaN");
   model("missing line", Model("threshold", "thresold"), "28: threshold= is missing");
   model("set", Model("decision_type=2", "decision_type=1"),
-        "28: a categorical node uses set 4.5, there are 0");
+        "16: threshold: a categorical node uses set 4.5, there are 0");
   model("linear", Model("is_linear=0", "is_linear=1"),
         "26: trees with linear leaves are not supported");
   return cases;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
@@ -112,6 +113,25 @@ TEST_F(LightGbmParity, TreesOfAFewRounds) {
                         "max_delta_step = 0.8\nmin_gain_to_split = 0.01\n");
   // Most features are never 0.
   ExpectGoldenTrees("zero", amount + "zero_as_missing = true\n", {.sides = true});
+}
+
+// A split that parts missing values from all others, infinity among them.
+TEST_F(LightGbmParity, AnInfiniteThreshold) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::string rows;
+  for (int row = 0; row < 300; row += 3) {
+    rows += fmt::format("4,nan\n0,inf\n0,{}\n", row % 40);
+  }
+  WriteWholeFile(folder_.File("rows.csv"), rows);
+  const Result<TreeModel> model =
+      Train("data = " + folder_.File("rows.csv") + "\nnum_iterations = 1\n");
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const Tree& tree = model->trees[0];
+  ASSERT_EQ(tree.nodes.size(), 1U);
+  EXPECT_EQ(tree.nodes[0].threshold, kInfinity);
+  const auto leaf = [&](double value) { return tree.LeafOf(std::vector{value}); };
+  EXPECT_EQ(leaf(kInfinity), leaf(7));
+  EXPECT_NE(leaf(kInfinity), leaf(std::nan("")));
 }
 
 TEST_F(LightGbmParity, TreesThatAreConstrainedForcedAndRenewed) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/random.h"
 #include "tests/support/golden.h"
 #include "tests/worker/gbdt/golden_model.h"
@@ -86,7 +88,7 @@ TEST_P(LightGbmGolden, ACutFileIsAnError) {
 INSTANTIATE_TEST_SUITE_P(All, LightGbmGolden,
                          testing::Values("binary", "numeric", "square_root", "poisson",
                                          "multiclass", "one_vs_all", "rank", "dart", "forest",
-                                         "entropy", "absolute", "constant", "pandas"),
+                                         "entropy", "absolute", "constant", "pandas", "infinite"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(LightGbmText, ExactNumbersSurvive) {
@@ -106,6 +108,16 @@ TEST(LightGbmText, ExactNumbersSurvive) {
   const Result<std::string> text = WriteLightGbmText(model);
   ASSERT_TRUE(text.ok());
   EXPECT_TRUE(Model(*text) == model);
+}
+
+TEST(LightGbmText, ThresholdsMayBeInfinite) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::string text = ModelText("infinite");
+  ASSERT_EQ(Model(text).trees[0].nodes[0].threshold, kInfinity);
+  std::string below = text;
+  below.replace(below.find("threshold=inf"), 13, "threshold=-inf");
+  below.erase(below.find("tree_sizes="), below.find("\n\n") - below.find("tree_sizes="));
+  EXPECT_EQ(Model(below).trees[0].nodes[0].threshold, -kInfinity);
 }
 
 TEST(LightGbmText, NamesThatLightGbmDoesNotTakeAreChanged) {
@@ -173,7 +185,7 @@ TEST(LightGbmText, BadFilesSayWhereAndWhy) {
       {"tree_sizes=", "tree_sizes=7 ", "model:10: tree_sizes: expected 5 numbers, found more"},
       {"num_leaves=7", "num_leaves=4000000", "split_feature: expected 3999999 numbers, found 6"},
       {"num_leaves=7", "num_leaves=18446744073709551615", "expected 1 to"},
-      {"num_leaves=7", "num_leaves=0", "num_leaves = 0"},
+      {"num_leaves=7", "num_leaves=0", "num_leaves: 0"},
       {"num_leaves=7", "num_leaves=seven", "num_leaves: expected numbers, found 'seven'"},
       {"split_feature=", "split_feature=-1 ", "expected 6 numbers, found more"},
       {"\nleft_child=1 ", "\nleft_child=0 ", "child 0 has two parents"},
@@ -182,7 +194,7 @@ TEST(LightGbmText, BadFilesSayWhereAndWhy) {
       {"is_linear=0", "is_linear=1", "linear leaves are not supported"},
       {"\nleaf_value=", "\nleaf_value=nan ", "leaf_value: expected 7 numbers"},
       {"end of trees", "end", "expected Tree= or 'end of trees', found 'end'"},
-      {"cat_boundaries=0 ", "cat_boundaries=5 ", "cat_boundaries must ascend from 0"},
+      {"cat_boundaries=0 ", "cat_boundaries=5 ", "model:27: cat_boundaries: must ascend from 0"},
       {"cat_threshold=", "cat_threshold=1 2 3 ", "cat_threshold: expected"},
   };
   for (const Damage& damage : damages) {

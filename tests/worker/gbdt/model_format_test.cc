@@ -8,6 +8,9 @@
 
 #include "base/sim_disk.h"
 #include "tests/golden/gbdt/binary.cpp"
+namespace infinite {
+#include "tests/golden/gbdt/infinite.cpp"
+}  // namespace infinite
 #include "tests/support/golden.h"
 #include "tests/worker/gbdt/golden_model.h"
 #include "worker/gbdt/model/lightgbm_text.h"
@@ -16,8 +19,8 @@
 namespace strata {
 namespace {
 
-TreeModel BinaryModel() {
-  Result<TreeModel> model = ReadLightGbmText(Golden("gbdt/binary.model.txt"), "binary");
+TreeModel Model(const std::string& name) {
+  Result<TreeModel> model = ReadLightGbmText(Golden("gbdt/" + name + ".model.txt"), name);
   EXPECT_TRUE(model.ok()) << model.status().ToString();
   return *std::move(model);
 }
@@ -49,15 +52,17 @@ void ExpectSameJson(const nlohmann::json& found, const nlohmann::json& expected,
 }
 
 TEST(ModelFormat, JsonIsLightGbmsDump) {
-  const Result<std::string> text = WriteModelAs(BinaryModel(), ModelFormat::kJson);
-  ASSERT_TRUE(text.ok()) << text.status().ToString();
-  ExpectSameJson(nlohmann::json::parse(*text),
-                 nlohmann::json::parse(Golden("gbdt/binary.dump.json")), "");
+  for (const std::string name : {"binary", "infinite"}) {
+    const Result<std::string> text = WriteModelAs(Model(name), ModelFormat::kJson);
+    ASSERT_TRUE(text.ok()) << text.status().ToString();
+    ExpectSameJson(nlohmann::json::parse(*text),
+                   nlohmann::json::parse(Golden("gbdt/" + name + ".dump.json")), name);
+  }
 }
 
-// tests/golden/gbdt/binary.cpp, which the compiler has read above.
+// Both are in tests/golden/gbdt, and the compiler has read them above.
 TEST(ModelFormat, CppPredictsWhatTheModelPredicts) {
-  const Result<std::string> text = WriteModelAs(BinaryModel(), ModelFormat::kCpp);
+  const Result<std::string> text = WriteModelAs(Model("binary"), ModelFormat::kCpp);
   ASSERT_TRUE(text.ok()) << text.status().ToString();
   ExpectGolden("gbdt/binary.cpp", *text);
   static_assert(boosted_trees::kFeatures == 6 && boosted_trees::kOutputs == 1);
@@ -70,6 +75,19 @@ TEST(ModelFormat, CppPredictsWhatTheModelPredicts) {
     boosted_trees::Predict(rows[i].data(), &prediction);
     EXPECT_EQ(raw, expected[i].raw[0]) << "row " << i;
     EXPECT_NEAR(prediction, expected[i].predictions[0], 1e-14) << "row " << i;
+  }
+}
+
+TEST(ModelFormat, CppHasInfiniteThresholds) {
+  const Result<std::string> text = WriteModelAs(Model("infinite"), ModelFormat::kCpp);
+  ASSERT_TRUE(text.ok()) << text.status().ToString();
+  ExpectGolden("gbdt/infinite.cpp", *text);
+  const auto rows = GoldenRows("rows.csv");
+  const std::vector<ExpectedRow> expected = GoldenExpected("infinite");
+  for (size_t i = 0; i < rows.size(); ++i) {
+    double raw = 0;
+    infinite::boosted_trees::PredictRaw(rows[i].data(), &raw);
+    EXPECT_EQ(raw, expected[i].raw[0]) << "row " << i;
   }
 }
 

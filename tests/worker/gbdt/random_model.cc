@@ -49,6 +49,9 @@ Tree RandomTree(const RandomModelOptions& options, Random& random) {
                      .left = ~static_cast<int32_t>(leaf),
                      .right = ~static_cast<int32_t>(tree.leaves.size()),
                      .gain = random.Uniform() + 0.1};
+    if (random.Chance(0.1)) {
+      node.threshold = (random.Chance(0.5) ? 1 : -1) * std::numeric_limits<double>::infinity();
+    }
     if (node.categorical) {
       node.threshold = static_cast<double>(tree.set_begins.size() - 1);
       AddSet(&tree, random);

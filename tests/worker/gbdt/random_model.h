@@ -16,8 +16,8 @@ struct RandomModelOptions {
   bool categorical = false;  // half of the nodes
 };
 
-// Leaves within 1 of 0, thresholds among the values of RandomRows, rows of nodes those of their
-// children together.
+// Leaves within 1 of 0, thresholds among the values of RandomRows, infinities included, rows of
+// nodes those of their children together.
 TreeModel RandomModel(const RandomModelOptions& options, Random& random);
 
 // Small numbers with halves, zeros, missing and infinite values.

@@ -116,8 +116,23 @@ TEST(XgboostJson, ThresholdsSendDoublesWhereFloatsGo) {
   }
 }
 
+// XGBoost reads numbers that are larger than a float as infinity.
+TEST(XgboostJson, AThresholdAboveAllFloatsIsInfinite) {
+  TreeModel model = Model(OneSplit(1));
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  for (const double threshold : {kLargest, 1e300, std::numeric_limits<double>::infinity()}) {
+    model.trees[0].nodes[0].threshold = threshold;
+    const Result<std::string> text = WriteXgboostJson(model);
+    ASSERT_TRUE(text.ok()) << text.status().ToString();
+    EXPECT_NE(text->find(R"("split_conditions":[1e39,)"), std::string::npos) << *text;
+    EXPECT_EQ(Model(*text).trees[0].nodes[0].threshold, std::numeric_limits<double>::infinity());
+    EXPECT_EQ(Predicted(Model(*text), {{kLargest}}, PredictionKind::kRaw),
+              Predicted(model, {{kLargest}}, PredictionKind::kRaw));
+  }
+}
+
 TEST(XgboostJson, LightGbmsModelsSendFloatsToTheSameLeaves) {
-  for (const char* const name : {"binary", "poisson", "rank", "multiclass", "forest"}) {
+  for (const char* const name : {"binary", "poisson", "rank", "multiclass", "forest", "infinite"}) {
     const Result<TreeModel> model =
         ReadLightGbmText(Golden(std::string("gbdt/") + name + ".model.txt"), name);
     ASSERT_TRUE(model.ok());
@@ -195,7 +210,7 @@ TEST(XgboostJson, BadFilesSayWhereAndWhy) {
       {"[2,-1,-1]", "[2,-1]", "right_children: expected an array of 3"},
       {"[0,0,0]}", "[1,0,0]}", "node 0 tests feature 1: the model has 1 features"},
       {"[1,2,4]", "[1,2,1e999]", "model: "},
-      {"[1,2,4]", "[1e39,2,4]", "the threshold of node 0"},
+      {"[1,2,4]", "[-1e39,2,4]", "the threshold of node 0"},
       {"[1,2,4]", "[\"x\",2,4]", "split_conditions: expected numbers, found \"x\" at place 0"},
       {"[0],\"trees\"", "[1],\"trees\"", "tree_info: expected whole numbers from 0 to 0"},
       {"gbtree\"", "gblinear\"", "booster gblinear is not supported"},

@@ -101,6 +101,10 @@ class Reader {
     return Corrupt(fmt::format("{}:{}: {}", name_, line, what));
   }
 
+  Status WrongOf(const Values& values, std::string_view key, const std::string& what) const {
+    return WrongAt(values.at(key).line, fmt::format("{}: {}", key, what));
+  }
+
   // key=value lines up to a blank one.
   Status ReadValues(Values* values, bool* average_output) {
     std::string_view line;
@@ -242,8 +246,9 @@ class Reader {
     STRATA_ASSIGN(const auto leaves, Number<uint64_t>(values, "num_leaves"));
     STRATA_ASSIGN(const auto sets, Number<uint64_t>(values, "num_cat"));
     if (leaves < 1 || leaves > kTreeLeavesMax || sets >= leaves) {
-      return Wrong(fmt::format("num_leaves = {}, num_cat = {}: expected 1 to {} leaves, fewer sets",
-                               leaves, sets, kTreeLeavesMax));
+      return WrongOf(values, "num_leaves",
+                     fmt::format("{}, num_cat = {}: expected 1 to {} leaves, fewer sets", leaves,
+                                 sets, kTreeLeavesMax));
     }
     if (values.contains("is_linear") && values.at("is_linear").text != "0") {
       return WrongAt(values.at("is_linear").line, "trees with linear leaves are not supported");
@@ -252,7 +257,9 @@ class Reader {
     STRATA_TRY(ReadNodes(values, leaves - 1, features, &tree));
     STRATA_TRY(ReadLeaves(values, leaves, &tree));
     STRATA_TRY(ReadSets(values, sets, &tree));
-    STRATA_TRY(CheckTreeShape(tree, fmt::format("{}:{}", name_, lines_.number())));
+    const auto children = values.find("left_child");
+    const uint64_t line = children == values.end() ? lines_.number() : children->second.line;
+    STRATA_TRY(CheckTreeShape(tree, fmt::format("{}:{}: left_child, right_child", name_, line)));
     if (values.contains("shrinkage")) {
       STRATA_ASSIGN(tree.shrinkage, Number<double>(values, "shrinkage"));
     }
@@ -272,15 +279,15 @@ class Reader {
     STRATA_ASSIGN(const auto rows, List<int64_t>(values, "internal_count", count, false));
     for (size_t i = 0; i < count; ++i) {
       if (feature[i] < 0 || static_cast<size_t>(feature[i]) >= features) {
-        return Wrong(
-            fmt::format("split_feature {}: the model has {} features", feature[i], features));
+        return WrongOf(values, "split_feature",
+                       fmt::format("{}: the model has {} features", feature[i], features));
       }
-      if (!std::isfinite(threshold[i])) {
-        return Wrong(fmt::format("threshold {} is {}: expected a finite number", i, threshold[i]));
+      if (std::isnan(threshold[i])) {
+        return WrongOf(values, "threshold", fmt::format("number {} is NaN", i));
       }
       const int missing = decision[i] >> 2 & 3;
       if (decision[i] < 0 || decision[i] > 15 || missing > 2) {
-        return Wrong(fmt::format("decision_type {}: expected 0 to 11", decision[i]));
+        return WrongOf(values, "decision_type", fmt::format("{}: expected 0 to 11", decision[i]));
       }
       tree->nodes.push_back({.feature = feature[i],
                              .threshold = threshold[i],
@@ -303,7 +310,8 @@ class Reader {
     STRATA_ASSIGN(const auto rows, LeafList<int64_t>(values, "leaf_count", count));
     for (size_t i = 0; i < count; ++i) {
       if (!std::isfinite(value[i])) {
-        return Wrong(fmt::format("leaf_value {} is {}: expected a finite number", i, value[i]));
+        return WrongOf(values, "leaf_value",
+                       fmt::format("number {} is {}: expected a finite one", i, value[i]));
       }
       tree->leaves.push_back({.value = value[i], .weight = weight[i], .rows = rows[i]});
     }
@@ -324,7 +332,7 @@ class Reader {
       for (size_t i = 0; i <= sets; ++i) {
         if (tree->set_begins[i] < (i == 0 ? 0 : tree->set_begins[i - 1]) ||
             (i == 0 && tree->set_begins[0] != 0)) {
-          return Wrong("cat_boundaries must ascend from 0");
+          return WrongOf(values, "cat_boundaries", "must ascend from 0");
         }
       }
       const uint32_t words = tree->set_begins.back();
@@ -333,7 +341,8 @@ class Reader {
     for (const TreeNode& node : tree->nodes) {
       if (!node.categorical) continue;
       if (!(node.threshold >= 0) || node.threshold >= static_cast<double>(sets)) {
-        return Wrong(
+        return WrongOf(
+            values, "threshold",
             fmt::format("a categorical node uses set {}, there are {}", node.threshold, sets));
       }
     }

@@ -10,7 +10,7 @@
 namespace strata {
 namespace {
 
-// Readers take no infinity and no NaN.
+// But for thresholds, readers take no infinity and no NaN.
 double Finite(double value) {
   if (std::isnan(value)) return 0;
   return std::clamp(value, -1e300, 1e300);
@@ -44,7 +44,7 @@ std::string TreeText(const Tree& tree, size_t number) {
   };
   nodes("split_feature", [](const TreeNode& n) { return n.feature; });
   nodes("split_gain", [](const TreeNode& n) { return Finite(n.gain); });
-  nodes("threshold", [](const TreeNode& n) { return Finite(n.threshold); });
+  nodes("threshold", [](const TreeNode& n) { return n.threshold; });
   nodes("decision_type", DecisionOf);
   nodes("left_child", [](const TreeNode& n) { return n.left; });
   nodes("right_child", [](const TreeNode& n) { return n.right; });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <span>
 #include <string_view>
 
@@ -37,6 +38,7 @@ inline bool IsIn(double value, const std::uint32_t* words, std::uint32_t count, 
 
 // A literal of type double that reads as the same number.
 std::string Literal(double value) {
+  if (std::isinf(value)) return value > 0 ? "HUGE_VAL" : "-HUGE_VAL";
   std::string text = fmt::format("{}", value);
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
   return text;

@@ -60,7 +60,7 @@ void AppendNode(const Tree& tree, int32_t at, std::string* out) {
   const TreeNode& node = tree.nodes[static_cast<size_t>(at)];
   const std::string threshold = node.categorical
                                     ? Quoted(SetText(tree, static_cast<size_t>(node.threshold)))
-                                    : Number(node.threshold);
+                                    : Number(std::clamp(node.threshold, -1e300, 1e300));
   *out += fmt::format(
       R"({{"split_index":{},"split_feature":{},"split_gain":{},"threshold":{},)"
       R"("decision_type":"{}","default_left":{},"missing_type":"{}","internal_value":{},)"

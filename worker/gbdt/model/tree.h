@@ -19,7 +19,8 @@ namespace strata {
 // of one leaf has no node.
 struct TreeNode {
   int32_t feature = 0;
-  // Numeric: values up to it go left. Categorical: which of the tree's sets goes left.
+  // Numeric: values up to it, which may be infinite, go left. Categorical: which of the tree's sets
+  // goes left.
   double threshold = 0;
   bool categorical = false;
   // Where a missing value goes. LightGBM's categorical nodes have it right, XGBoost's on either

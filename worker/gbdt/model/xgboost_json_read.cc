@@ -43,6 +43,7 @@ constexpr Objective kObjectives[] = {{"reg:squarederror", "regression", Link::kI
 
 // The largest double that, rounded to float, is below the threshold.
 double ThresholdFor(float threshold) {
+  if (std::isinf(threshold)) return threshold;
   const float below = std::nextafter(threshold, -std::numeric_limits<float>::infinity());
   if (std::isinf(below)) return -0x1.ffffffp127;  // rounds to minus infinity
   const double middle = (static_cast<double>(below) + static_cast<double>(threshold)) / 2;
@@ -255,7 +256,7 @@ class Reader {
                      .weight = arrays.hessian[theirs]};
     if (!node.categorical) {
       const auto threshold = static_cast<float>(arrays.condition[theirs]);
-      if (!std::isfinite(threshold))
+      if (std::isinf(threshold) && threshold < 0)
         return at.Wrong(fmt::format("the threshold of node {}", theirs));
       node.threshold = ThresholdFor(threshold);
       return node;

@@ -39,14 +39,15 @@ constexpr Objective kObjectives[] = {
     {"lambdarank", "rank:ndcg", R"("lambdarank_param":{})", 0},
     {"rank_xendcg", "rank:ndcg", R"("lambdarank_param":{})", 0}};
 
-// The smallest float above the threshold: floats are below it where they are not above ours.
+// The smallest float above the threshold, which may be infinity: floats are below it where they are
+// not above ours.
 float ThresholdFor(double threshold) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   auto rounded = static_cast<float>(std::clamp<double>(threshold, -kLargest, kLargest));
   if (static_cast<double>(rounded) <= threshold) {
     rounded = std::nextafter(rounded, std::numeric_limits<float>::infinity());
   }
-  return std::min(rounded, kLargest);
+  return rounded;
 }
 
 bool AreDefaultNames(const std::vector<std::string>& names) {
@@ -56,12 +57,13 @@ bool AreDefaultNames(const std::vector<std::string>& names) {
   return true;
 }
 
-// XGBoost tells numbers from integers by the point.
+// XGBoost tells numbers from integers by the point, and reads what is larger than a float as
+// infinity, for which JSON has no word.
 std::string Join(const std::vector<float>& numbers) {
   std::string text;
   for (const float number : numbers) {
     if (!text.empty()) text += ',';
-    const std::string digits = fmt::format("{}", number);
+    const std::string digits = std::isinf(number) ? "1e39" : fmt::format("{}", number);
     text += digits;
     if (digits.find_first_of(".e") == std::string::npos) text += ".0";
   }

@@ -8,7 +8,7 @@ namespace strata {
 namespace {
 
 constexpr size_t kLanes = 8;  // rows that descend together
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
@@ -53,7 +53,7 @@ void FlatTrees::AddTree(const Tree& tree) {
     const int32_t at = places[i];
     if (at < 0) {
       const auto leaf = static_cast<size_t>(~at);
-      nodes_.push_back({.threshold = kInfinity, .column = 0, .left = static_cast<uint32_t>(i)});
+      nodes_.push_back({.threshold = kNaN, .column = 0, .left = static_cast<uint32_t>(i) - 1});
       values_.push_back(tree.leaves[leaf].value);
       leaves_.push_back(static_cast<uint32_t>(leaf));
       continue;
@@ -101,11 +101,13 @@ uint32_t FlatTrees::DescendSlowly(const ForestTree& tree, const double* row) con
   uint32_t at = 0;
   while (true) {
     const ForestNode& node = nodes[at];
-    if (node.left == at) return at;
+    if (node.IsLeaf(at)) return at;
     const double value = row[node.column];
-    bool left = value <= node.threshold;
-    if (sets[at].is_set) left = sets[at].GoesLeft(value, set_words_.data());
-    at = node.left + (left ? 0 : 1);
+    if (sets[at].is_set) {
+      at = node.left + (sets[at].GoesLeft(value, set_words_.data()) ? 0 : 1);
+    } else {
+      at = node.Next(value);
+    }
   }
 }
 
@@ -128,20 +130,18 @@ void FlatTrees::Descend(size_t tree, std::span<const double> rows, std::span<con
         for (int step = 0; step < 3; ++step) {
           for (size_t lane = 0; lane < kLanes; ++lane) {
             const ForestNode& node = nodes[at[lane]];
-            at[lane] = node.left + (row[lane][node.column] > node.threshold ? 1U : 0U);
+            at[lane] = node.Next(row[lane][node.column]);
           }
         }
         moved = false;
-        for (size_t lane = 0; lane < kLanes; ++lane) moved |= nodes[at[lane]].left != at[lane];
+        for (size_t lane = 0; lane < kLanes; ++lane) moved |= !nodes[at[lane]].IsLeaf(at[lane]);
       }
       for (size_t lane = 0; lane < kLanes; ++lane) take(which[i + lane], flat.begin + at[lane]);
     }
     for (; i < which.size(); ++i) {
       const double* const row = rows.data() + which[i] * columns();
       uint32_t at = 0;
-      while (nodes[at].left != at) {
-        at = nodes[at].left + (row[nodes[at].column] > nodes[at].threshold ? 1U : 0U);
-      }
+      while (!nodes[at].IsLeaf(at)) at = nodes[at].Next(row[nodes[at].column]);
       take(which[i], flat.begin + at);
     }
     return;
