@@ -441,7 +441,20 @@ std::vector<Case> OtherFileCases() {
   model("huge", Model("num_leaves=3", "num_leaves=2000000000"),
         "12: num_leaves: 2000000000, num_cat = 0: expected 1 to 4194304 leaves, fewer sets");
   model("negative", Model("num_leaves=3", "num_leaves=-1"),
-        "12: num_leaves: expected numbers, found '-1'");
+        "12: num_leaves: expected whole numbers from 0 on, found '-1'");
+  model("part of a child", Model("left_child=1", "left_child=1.5"),
+        "18: left_child: expected whole numbers, found '1.5 -1'");
+  model("negative features", Model("max_feature_idx=2", "max_feature_idx=-5"),
+        "6: max_feature_idx: -5: expected -1 (no feature) or more");
+  std::string windows;
+  for (const char c : Model("feature_infos", "tree_sizes=1\nfeature_infos")) {
+    windows += c == '\n' ? "\r\n" : std::string(1, c);
+  }
+  const size_t tree_bytes = windows.find("end of trees") - windows.find("Tree=0");
+  model("lines of Windows", windows,
+        fmt::format("9: tree_sizes: tree 0 has {} bytes, found 1: lines end with CR LF, expected "
+                    "LF alone, as LightGBM writes and counts",
+                    tree_bytes));
   model("features", Model("max_feature_idx=2", "max_feature_idx=7"),
         "8: feature_names: max_feature_idx = 7 makes 8 features, found 3");
   model("feature", Model("split_feature=1", "split_feature=77"),

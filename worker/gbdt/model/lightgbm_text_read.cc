@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <type_traits>
 
 #include "base/human_text.h"
 #include "worker/gbdt/model/lightgbm_text.h"
@@ -43,6 +44,12 @@ struct Value {
   uint64_t line = 0;
 };
 using Values = std::map<std::string_view, Value>;
+
+// What a list of T is expected to have.
+template <typename T>
+constexpr std::string_view kNumbers = std::is_floating_point_v<T> ? "numbers"
+                                      : std::is_signed_v<T>       ? "whole numbers"
+                                                                  : "whole numbers from 0 on";
 
 class Reader {
  public:
@@ -88,6 +95,12 @@ class Reader {
     for (size_t i = 0; i < sizes.size(); ++i) {
       const size_t size = begins[i + 1] - begins[i];
       if (sizes[i] == size) continue;
+      if (lines_.text().substr(begins[i], size).find("\r\n") != std::string_view::npos) {
+        return WrongAt(tree_sizes_.line,
+                       fmt::format("tree_sizes: tree {} has {} bytes, found {}: lines end with CR "
+                                   "LF, expected LF alone, as LightGBM writes and counts",
+                                   i, size, sizes[i]));
+      }
       return WrongAt(tree_sizes_.line,
                      fmt::format("tree_sizes: tree {} has {} bytes, found {}; remove the line if "
                                  "the trees were edited",
@@ -156,7 +169,7 @@ class Reader {
       if (error != std::errc() || (behind < end && *behind != ' ')) {
         return WrongAt(
             value.line,
-            fmt::format("{}: expected numbers, found '{}'", key,
+            fmt::format("{}: expected {}, found '{}'", key, kNumbers<T>,
                         ShownBytes(std::string_view(at, static_cast<size_t>(end - at)))));
       }
       if (list.size() == count) break;
@@ -216,7 +229,11 @@ class Reader {
     model->classes = classes;
     model->trees_per_iteration = per_iteration;
     STRATA_ASSIGN(const auto last, Number<int64_t>(values, "max_feature_idx"));
-    const uint64_t features = static_cast<uint64_t>(last) + 1;  // -1: none
+    if (last < -1) {
+      return WrongAt(values.at("max_feature_idx").line,
+                     fmt::format("max_feature_idx: {}: expected -1 (no feature) or more", last));
+    }
+    const uint64_t features = static_cast<uint64_t>(last) + 1;
     STRATA_ASSIGN(const Value names, Need(values, "feature_names"));
     STRATA_ASSIGN(const Value infos, Need(values, "feature_infos"));
     model->feature_names = Words(names.text);
