@@ -19,7 +19,7 @@ namespace infinite {
 namespace strata {
 namespace {
 
-TreeModel Model(const std::string& name) {
+TreeModel ModelOf(const std::string& name) {
   Result<TreeModel> model = ReadLightGbmText(Golden("gbdt/" + name + ".model.txt"), name);
   EXPECT_TRUE(model.ok()) << model.status().ToString();
   return *std::move(model);
@@ -53,7 +53,7 @@ void ExpectSameJson(const nlohmann::json& found, const nlohmann::json& expected,
 
 TEST(ModelFormat, JsonIsLightGbmsDump) {
   for (const std::string name : {"binary", "infinite"}) {
-    const Result<std::string> text = WriteModelAs(Model(name), ModelFormat::kJson);
+    const Result<std::string> text = WriteModelAs(ModelOf(name), ModelFormat::kJson);
     ASSERT_TRUE(text.ok()) << text.status().ToString();
     ExpectSameJson(nlohmann::json::parse(*text),
                    nlohmann::json::parse(Golden("gbdt/" + name + ".dump.json")), name);
@@ -62,7 +62,7 @@ TEST(ModelFormat, JsonIsLightGbmsDump) {
 
 // Both are in tests/golden/gbdt, and the compiler has read them above.
 TEST(ModelFormat, CppPredictsWhatTheModelPredicts) {
-  const Result<std::string> text = WriteModelAs(Model("binary"), ModelFormat::kCpp);
+  const Result<std::string> text = WriteModelAs(ModelOf("binary"), ModelFormat::kCpp);
   ASSERT_TRUE(text.ok()) << text.status().ToString();
   ExpectGolden("gbdt/binary.cpp", *text);
   static_assert(boosted_trees::kFeatures == 6 && boosted_trees::kOutputs == 1);
@@ -79,7 +79,7 @@ TEST(ModelFormat, CppPredictsWhatTheModelPredicts) {
 }
 
 TEST(ModelFormat, CppHasInfiniteThresholds) {
-  const Result<std::string> text = WriteModelAs(Model("infinite"), ModelFormat::kCpp);
+  const Result<std::string> text = WriteModelAs(ModelOf("infinite"), ModelFormat::kCpp);
   ASSERT_TRUE(text.ok()) << text.status().ToString();
   ExpectGolden("gbdt/infinite.cpp", *text);
   const auto rows = GoldenRows("rows.csv");
