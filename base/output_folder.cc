@@ -1,5 +1,8 @@
 #include "base/output_folder.h"
 
+#include <filesystem>
+#include <system_error>
+
 namespace strata {
 
 Status CheckFolderOf(Disk& disk, const std::string& path) {
@@ -11,6 +14,11 @@ Status CheckFolderOf(Disk& disk, const std::string& path) {
     return Invalid(
         "expected a file, which is written apart and then put in place: name one, and copy it to a "
         "device from there");
+  }
+  std::error_code error;
+  if (std::filesystem::is_symlink(path, error)) {
+    return Invalid(
+        "is a link, whose place the file would take: name the file that it leads to, or remove it");
   }
   if (disk.List(path).ok()) return Invalid("is a folder; expected a file");
   if (disk.OpenToRead(path).status().code() == StatusCode::kInvalid) {
