@@ -40,6 +40,15 @@ Status CheckAnswersFile(const std::string& path) {
   }
   return CheckFolderOf(RealDisk(), path).Prefixed(fmt::format("--to {}", path));
 }
+// Nor may they take the place of what is asked.
+Status CheckQueriesStay(const CollectionRequest& search) {
+  for (const std::string& queries : {search.file, search.offsets}) {
+    if (queries.empty() || !RealDisk().Replaces(search.to, queries)) continue;
+    return Invalid(
+        fmt::format("--to {}: queries are read from there; give another file", search.to));
+  }
+  return {};
+}
 
 // The measured milliseconds, then a line for each query: documents' ids, tabs between them.
 Status WriteContestFile(const std::string& path, double ms, const Answers& answers) {
@@ -107,7 +116,10 @@ std::string AsText(const Answers& answers, const std::vector<CollectionQuery>& q
 
 Status RunCollectionSearch(const Request& request, std::string* out) {
   const CollectionRequest& search = request.collection;
-  if (!search.to.empty()) STRATA_TRY(CheckAnswersFile(search.to));
+  if (!search.to.empty()) {
+    STRATA_TRY(CheckAnswersFile(search.to));
+    STRATA_TRY(CheckQueriesStay(search));
+  }
   STRATA_ASSIGN(const CollectionAnswers answers, AskCollection(request, false));
   const auto& [queries, hits, ms, explained] = answers;
   SetLists sets;
