@@ -1,5 +1,6 @@
 #include <cstddef>
 
+#include "kernels/core/shuffle.cuh"
 #include "kernels/setops/gpu_few.cuh"
 #include "kernels/setops/gpu_select.cuh"
 
@@ -134,16 +135,6 @@ __device__ uint32_t LargestOf(const uint4& all) {
   return max(two & 0xFFFF, two >> 16);
 }
 
-// Of a lane and those below it.
-__device__ uint32_t SumUpTo(uint32_t own) {
-  const unsigned lane = threadIdx.x % kWarp;
-  for (unsigned step = 1; step < kWarp; step *= 2) {
-    const uint32_t lower = __shfl_sync(~0U, own, static_cast<int>((lane - step) % kWarp));
-    if (lane >= step) own += lower;
-  }
-  return own;
-}
-
 // Where the query's lists are. Counters become 0.
 __device__ void FindLists(const Work& work) {
   Shared& shared = work.shared;
@@ -160,7 +151,7 @@ __device__ void FindLists(const Work& work) {
   if (threadIdx.x == 0) shared.frequent = 0;
   uint32_t up_to = 0;
   if (warp < kMostTokens / kWarp) {
-    up_to = SumUpTo(list.is_frequent ? 0 : list.end - list.begin);
+    up_to = ShufflePrefixSum(list.is_frequent ? 0 : list.end - list.begin);
     shared.begins[threadIdx.x] = list.begin;
     if (threadIdx.x % kWarp == kWarp - 1) shared.of_warps[warp] = up_to;
   }
@@ -358,7 +349,7 @@ __device__ uint32_t PartWith(const Work& work, const Told& told, uint32_t key, u
   for (unsigned i = 0; i < Told::kEach; ++i) {
     if (i * kFewThreads >= told.parts) break;
     const uint32_t own = told.keys[i] == key ? told.counts[i] : 0;
-    uint32_t up_to = SumUpTo(own);
+    uint32_t up_to = ShufflePrefixSum(own);
     if (threadIdx.x % kWarp == kWarp - 1) shared.of_warps[warp] = up_to;
     __syncthreads();
     up_to += before;

@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(kPlaceThreads)
       of_warps[w][Lane()] = of_bin;
       of_bin += its;
     }
-    const uint32_t up_to = SumUpTo(of_bin);
+    const uint32_t up_to = ShufflePrefixSum(of_bin);
     const uint32_t before = bins.places.Before(taken, __shfl_sync(~0U, up_to, 31));
     begins[Lane()] = before + up_to - of_bin;
     if (is_one) bins.starts[bin] = before + up_to - of_bin;
@@ -310,7 +310,7 @@ __global__ void __launch_bounds__(kThreads)
     befores[i] = own | both << 16;
     own += (both & 0xFFFF) + (both >> 16);
   }
-  const uint32_t up_to = SumUpTo(own);
+  const uint32_t up_to = ShufflePrefixSum(own);
   if (Lane() == 31) of_warps[warp] = up_to;
   __syncthreads();
   uint32_t before = up_to - own;

@@ -132,7 +132,7 @@ __device__ void CombineBin(const DealtKey* keys, uint32_t begin, uint32_t count,
     const uint32_t same = room->same[i];
     if (firsts[same] == i) own += room->counts[same] << 16 | 1;
   }
-  const uint32_t up_to = SumUpTo(own);
+  const uint32_t up_to = ShufflePrefixSum(own);
   if (Lane() == 31) shared->of_warps[warp] = up_to;
   __syncthreads();
   uint32_t before = up_to - own;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/core/shuffle.cuh"
 #include "kernels/hashmap/map_device.cuh"
 #include "kernels/sparse/key_bins.h"
 #include "kernels/sparse/scratch.h"
@@ -66,16 +67,6 @@ struct KeyBins {
     dealt = scratch->Take<DealtKey>(plan.keys);
   }
 };
-
-// Of a lane and those below it.
-inline __device__ uint32_t SumUpTo(uint32_t own) {
-#pragma unroll
-  for (uint32_t apart = 1; apart < 32; apart *= 2) {
-    const uint32_t lower = __shfl_sync(~0U, own, static_cast<int>((Lane() - apart) % 32));
-    if (Lane() >= apart) own += lower;
-  }
-  return own;
-}
 
 // Fills all of `bins`, which begin as zeros, and of `order` the keys that have a bin each. Readies
 // the counts of `distinct`.

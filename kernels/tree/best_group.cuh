@@ -1,8 +1,8 @@
 // The best of splits that groups of features have found.
 #pragma once
 
+#include "kernels/core/shuffle.cuh"
 #include "kernels/tree/device_tree.cuh"
-#include "kernels/tree/shuffle.cuh"
 
 namespace strata::gpu_tree {
 

@@ -1,9 +1,9 @@
 #include "kernels/core/cuda_status.cuh"
 #include "kernels/core/math.h"
+#include "kernels/core/shuffle.cuh"
 #include "kernels/tree/best_group.cuh"
 #include "kernels/tree/gpu_trees.h"
 #include "kernels/tree/meeting.cuh"
-#include "kernels/tree/shuffle.cuh"
 #include "kernels/tree/split_judge.h"
 
 namespace strata::gpu_tree {

@@ -1,7 +1,7 @@
 // Areas under curves over thresholds of the score, of rows that are sorted by it.
+#include "kernels/core/shuffle.cuh"
 #include "kernels/tree/blocks_for.cuh"
 #include "kernels/tree/metric_kernels.cuh"
-#include "kernels/tree/shuffle.cuh"
 
 namespace strata::gpu_tree {
 namespace {

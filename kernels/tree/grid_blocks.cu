@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "kernels/core/bitonic_sort.cuh"
+#include "kernels/core/shuffle.cuh"
 #include "kernels/tree/grid_blocks.h"
-#include "kernels/tree/shuffle.cuh"
 
 namespace strata {
 namespace {

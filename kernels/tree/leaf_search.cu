@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "kernels/core/cuda_status.cuh"
+#include "kernels/core/shuffle.cuh"
 #include "kernels/tree/best_group.cuh"
 #include "kernels/tree/meeting.cuh"
-#include "kernels/tree/shuffle.cuh"
 #include "kernels/tree/split_judge.h"
 
 namespace strata::gpu_tree {

@@ -1,5 +1,5 @@
+#include "kernels/core/shuffle.cuh"
 #include "kernels/tree/meeting.cuh"
-#include "kernels/tree/shuffle.cuh"
 
 namespace strata::gpu_tree {
 namespace {

@@ -1,8 +1,8 @@
 #include "kernels/core/math.h"
+#include "kernels/core/shuffle.cuh"
 #include "kernels/tree/blocks_for.cuh"
 #include "kernels/tree/exact_sum.h"
 #include "kernels/tree/row_kernels.cuh"
-#include "kernels/tree/shuffle.cuh"
 
 namespace strata::gpu_tree {
 namespace {

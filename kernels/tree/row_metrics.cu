@@ -1,9 +1,9 @@
 // Losses of rows, what places of queries are worth, and exact sums of either.
 #include "kernels/core/bitonic_sort.cuh"
 #include "kernels/core/math.h"
+#include "kernels/core/shuffle.cuh"
 #include "kernels/tree/blocks_for.cuh"
 #include "kernels/tree/metric_kernels.cuh"
-#include "kernels/tree/shuffle.cuh"
 
 namespace strata::gpu_tree {
 namespace {

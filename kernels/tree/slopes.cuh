@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "kernels/core/math.h"
+#include "kernels/core/shuffle.cuh"
 #include "kernels/tree/device_tree.cuh"
 #include "kernels/tree/gpu_trees.h"
-#include "kernels/tree/shuffle.cuh"
 
 namespace strata::gpu_tree {
 

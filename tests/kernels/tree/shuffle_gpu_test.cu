@@ -3,8 +3,8 @@
 #include <numeric>
 #include <random>
 
+#include "kernels/core/shuffle.cuh"
 #include "kernels/tree/grid_blocks.h"
-#include "kernels/tree/shuffle.cuh"
 #include "tests/support/device_memory.cuh"
 
 namespace strata {
