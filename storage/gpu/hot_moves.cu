@@ -31,7 +31,8 @@ constexpr uint32_t kRowsDownMin = 256;
 // launches and waits, and most batches find room then.
 constexpr uint64_t kGoAhead = 131072;
 constexpr uint64_t kGoPart = 16;
-// With so much of all slots changed hands, marks are set anew.
+// With so much of all slots new, or changed hands, marks are set anew: pairs that were split have
+// those of the pair that they were.
 constexpr uint64_t kSweepPart = 8;
 // How a hint's rows are cut, if they go into the slots at once: the last chunk is what the GPU
 // waits for once all are gathered.
@@ -396,8 +397,10 @@ Status HotTable::Room(uint64_t rows) {
     STRATA_TRY(Evict(rows));
     status = map_->MakeRoom(exec_, rows);
   }
-  if (status.ok()) rows_most_ += rows;
-  return status;
+  STRATA_TRY(status);
+  SweepIfStale();
+  rows_most_ += rows;
+  return {};
 }
 
 Status HotTable::Evict(uint64_t rows) {
@@ -412,11 +415,15 @@ Status HotTable::Evict(uint64_t rows) {
     hand_ += window;
     seen += window;
   }
-  if (gone_since_sweep_ > map_->slots() / kSweepPart) {
-    SweepMarks(exec_, map_->ref());
-    gone_since_sweep_ = 0;
-  }
   return {};
+}
+
+void HotTable::SweepIfStale() {
+  const uint64_t new_slots = (map_->ref().pairs() - pairs_swept_) * kPairSlots;
+  if (gone_since_sweep_ + new_slots <= map_->slots() / kSweepPart) return;
+  SweepMarks(exec_, map_->ref());
+  gone_since_sweep_ = 0;
+  pairs_swept_ = map_->ref().pairs();
 }
 
 Status HotTable::MakeMap() {
@@ -627,6 +634,7 @@ void HotTable::Shed() {
   rows_most_ = 0;
   hand_ = 0;
   gone_since_sweep_ = 0;
+  pairs_swept_ = 0;
 }
 
 }  // namespace strata

@@ -251,6 +251,7 @@ class HotTable : public GpuTable {
                        float* out);
   Status Room(uint64_t rows);
   Status Evict(uint64_t rows);
+  void SweepIfStale();  // SweepMarks
   Status ReserveForVictims(uint64_t pairs);
   // Returns how many have gone: at most `most` of the window, none that is locked at `now`.
   Result<uint64_t> EvictFrom(uint64_t first, uint64_t pairs, uint64_t most, uint64_t now);
@@ -285,10 +286,11 @@ class HotTable : public GpuTable {
   bool rows_are_counted_ = false;  // there are just so many, until the next Room
   mutable uint64_t copies_ = 0;    // of rows that the table below knows, on the GPU
   uint64_t hand_ = 0;              // the pair where the next search for victims begins
-  uint64_t gone_since_sweep_ = 0;
-  uint64_t rows_gone_ = 0;    // so far
-  uint32_t pushes_gone_ = 0;  // kLeastPushed: the frequency of those that went last
-  bool passed_down_ = false;  // what is left of the operation is the table below's
+  uint64_t gone_since_sweep_ = 0;  // rows
+  uint64_t pairs_swept_ = 0;       // that there were then
+  uint64_t rows_gone_ = 0;         // so far
+  uint32_t pushes_gone_ = 0;       // kLeastPushed: the frequency of those that went last
+  bool passed_down_ = false;       // what is left of the operation is the table below's
 
   std::array<std::unique_ptr<ChunkSlot>, kChunkSlots> slots_;
   std::array<std::unique_ptr<SideThread>, kFillers> fillers_;  // none yet: all chunks were alone
