@@ -29,14 +29,14 @@ constexpr uint64_t kWindowPairsMax = uint64_t{1} << 20;
 constexpr uint32_t kRowsDownMin = 256;
 // So many rows more than have to go at a time, but no more than a part of all: a search costs some
 // launches and waits, and most batches find room then.
-constexpr uint64_t kGoAhead = 131072;
+constexpr uint64_t kGoAhead = 262144;
 constexpr uint64_t kGoPart = 16;
 // With so much of all slots new, or changed hands, marks are set anew: pairs that were split have
 // those of the pair that they were.
 constexpr uint64_t kSweepPart = 8;
-// How a hint's rows are cut, if they go into the slots at once: the last chunk is what the GPU
-// waits for once all are gathered.
-constexpr std::array<size_t, 4> kHintParts = {5, 5, 4, 2};
+// How a hint's rows are cut that fit a slot: what the GPU takes in costs it little more for many
+// rows than for some, and the last chunk is what it waits for once all are gathered.
+constexpr std::array<size_t, 2> kHintParts = {12, 4};
 constexpr size_t kHintPartsSum = 16;
 
 void Acquire(std::counting_semaphore<>& turn) {
@@ -109,19 +109,17 @@ std::vector<size_t> HotTable::ChunksOf(size_t keys) const {
 }
 
 std::vector<size_t> HotTable::ChunksOfHint(size_t keys) const {
-  static_assert(kHintParts.size() == kChunkSlots);
-  const size_t part = (keys + kHintPartsSum - 1) / kHintPartsSum;
-  if (part * kHintParts[0] > ChunkRows()) return ChunksOf(keys);
-  const size_t least = std::min<size_t>(options_.chunk_rows_min, ChunkRows());
+  static_assert(2 * kHintParts.size() == kChunkSlots);  // those of two hints
+  if (keys > ChunkRows()) return ChunksOf(keys);
   std::vector<size_t> begins = {0};
   for (const size_t parts : kHintParts) {
-    const size_t begin = begins.back();
-    if (begin != keys) begins.push_back(std::min(begin + std::max(parts * part, least), keys));
+    const size_t part = (keys * parts + kHintPartsSum - 1) / kHintPartsSum;
+    begins.push_back(std::min(keys, begins.back() + part));
   }
   return begins;
 }
 
-Status HotTable::ListForBelow(uint32_t missing) {
+Status HotTable::ListForBelow(uint32_t missing, uint32_t* distinct_here) {
   if (missing > options_.missing_max) {
     return Refused(
         fmt::format("table '{}': {} keys of a batch are not on the GPU", spec_.name, missing));
@@ -138,7 +136,7 @@ Status HotTable::ListForBelow(uint32_t missing) {
   const DistinctMissing distinct = distinct_missing();
   ListDistinct(exec_, {missing_keys_.as<Key>(), missing}, distinct, scratch_.all());
   MustBegin("keys for the tier below");
-  CopyDown<uint32_t>(exec_, distinct.count, {&told()->distinct, 1});
+  CopyDown<uint32_t>(exec_, distinct.count, {distinct_here, 1});
   return BringKeys({distinct.keys, missing});
 }
 
@@ -172,7 +170,7 @@ void HotTable::WakeGatherers() {
 }
 
 void HotTable::FillChunk(Reading& reading, size_t c) {
-  ChunkSlot& slot = *slots_[c % kChunkSlots];
+  ChunkSlot& slot = *slots_[reading.SlotOf(c)];
   Reading::Turns& turns = reading.TurnsOf(c);
   turns.filled = Fill(slot, reading.KeysOf(c), reading.first(c), reading.rule);
   if (turns.filled.ok()) slot.Send();
@@ -204,7 +202,7 @@ Status HotTable::UseChunk(Reading& reading, const Use& use) {
     reading.used = reading.chunks();
     return turns.filled;
   }
-  ChunkSlot& slot = *slots_[c % kChunkSlots];
+  ChunkSlot& slot = *slots_[reading.SlotOf(c)];
   Chunk chunk = slot.Take(exec_);
   chunk.first = static_cast<uint32_t>(reading.first(c));
   chunk.places = static_cast<uint32_t>(reading.KeysOf(c).size());
@@ -266,54 +264,83 @@ void HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
 }
 
 Status HotTable::BeginHint(uint32_t missing, uint64_t tick) {
-  // All this comes while the rows of the hint before are gathered. Those are not in the map yet.
-  Status ready = ListForBelow(missing);
-  if (ready.ok()) ready = Room(missing + (hint_ == nullptr ? 0 : hint_->keys.size()));
+  // The rows of the hint before are gathered still. They are not in the map yet.
+  const bool are_few = missing <= ChunkRows();
+  uint32_t* const distinct = &told()->OfHint(hints_finished_ + (hint_ == nullptr ? 0 : 1)).distinct;
+  Status ready = ListForBelow(missing, distinct);
+  if (ready.ok() && !are_few) ready = Room(missing + (hint_ == nullptr ? 0 : hint_->count()));
   if (ready.ok()) ready = hint_misses_.ReserveFor<uint32_t>(1 + ChunkRows());
-  FinishHint();
-  STRATA_TRY(ready);
-  void* const here = missing > kFirstKeys ? all_keys_here_ : first_keys_here_;
-  Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(here)), "the GPU"));
-  std::swap(wanted_, hinted_);
-  const size_t count = told()->distinct;
-  auto hint = std::make_unique<Reading>(std::span<const Key>(hinted_.data(), count),
-                                        ReadRule{.from = ReadFrom::kMemory, .tick = tick},
-                                        ChunksOfHint(count));
-  STRATA_TRY(MakeSlots(std::min(hint->chunks(), kChunkSlots)));
-  STRATA_TRY(StartFillers());
-  hint_ = std::move(hint);
-  BeginReading(*hint_, 0, [](size_t) {});
-  HintRows& rows = told()->RowsOf(hints_finished_);
+  if (ready.ok()) ready = MakeSlots(kChunkSlots);
+  if (ready.ok()) ready = StartFillers();
+  if (!are_few) FinishHint();  // whose slots it needs, too
+  const std::unique_ptr<Reading> last = std::move(hint_);
+  if (last != nullptr) AwaitHint(*last);
+  if (ready.ok()) {
+    std::swap(wanted_, hinted_);
+    hint_ = std::make_unique<Reading>(std::span<const Key>(hinted_.data(), missing),
+                                      ReadRule{.from = ReadFrom::kMemory, .tick = tick},
+                                      ChunksOfHint(missing));
+    hint_->has_room = !are_few;
+    if (last != nullptr) hint_->first_slot = last->SlotOf(kHintParts.size());
+    void* const here = missing > kFirstKeys ? all_keys_here_ : first_keys_here_;
+    BeginReading(*hint_, 0, [&hint = *hint_, here, distinct](size_t) {
+      Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(here)), "the GPU"));
+      hint.EndAt(*distinct);
+    });
+  }
+  if (last != nullptr) TakeInHint(*last);
+  if (!ready.ok()) {
+    Wait();  // the keys are on their way, in memory that may be given back
+    return ready;
+  }
+  HintRows& rows = told()->OfHint(hints_finished_).rows;
   CopyDown<unsigned long long>(exec_, &map_->ref().counts->rows, {&rows.before, 1});
   rows.gone_before = rows_gone_;
   return {};
 }
 
-void HotTable::TakeInHint(const Chunk& chunk) {
+void HotTable::AddHinted(const Chunk& chunk) {
   AddNewRows(exec_, map_->ref(), chunk.headers, chunk.rows, chunk.count,
              {hint_misses_.as<uint32_t>() + 1, hint_misses_.as<uint32_t>()});
   MustBegin("rows of a hint");
 }
 
 void HotTable::TakeInGathered() {
-  if (hint_ == nullptr) return;
+  if (hint_ == nullptr || !hint_->has_room) return;
   while (hint_->used < hint_->chunks() && hint_->TurnsOf(hint_->used).full.try_acquire()) {
-    static_cast<void>(UseChunk(*hint_, [&](const Chunk& chunk) { TakeInHint(chunk); }));
+    static_cast<void>(UseChunk(*hint_, [&](const Chunk& chunk) { AddHinted(chunk); }));
   }
 }
 
 void HotTable::FinishHint() {
   if (hint_ == nullptr) return;
   const DeviceScope scope(exec_.ordinal);
-  BeginGeneration();
-  static_cast<void>(UseChunks(*hint_, [&](const Chunk& chunk) { TakeInHint(chunk); }));
-  EndReading(*hint_);
-  // What was counted since it was given room did not count what was still to come.
-  rows_most_ += hint_->keys.size();
-  rows_are_counted_ = false;
-  hint_.reset();
+  AwaitHint(*hint_);
+  TakeInHint(*std::exchange(hint_, nullptr));
+}
+
+void HotTable::AwaitHint(Reading& hint) {
+  if (hint.has_room) {
+    BeginGeneration();
+    static_cast<void>(UseChunks(hint, [&](const Chunk& chunk) { AddHinted(chunk); }));
+    EndReading(hint);
+  } else {
+    for (size_t f = 0; f < hint.fillers; ++f) fillers_[f]->Wait();
+  }
+}
+
+void HotTable::TakeInHint(Reading& hint) {
+  const uint64_t count = hint.count();
+  if (hint.has_room) {
+    // What was counted since it was given room did not count what was still to come.
+    rows_most_ += count;
+    rows_are_counted_ = false;
+  } else if (count != 0 && Room(count).ok()) {
+    BeginGeneration();
+    static_cast<void>(UseChunks(hint, [&](const Chunk& chunk) { AddHinted(chunk); }));
+  }
   SettleHint();
-  HintRows& rows = told()->RowsOf(hints_finished_);
+  HintRows& rows = told()->OfHint(hints_finished_).rows;
   CopyDown<unsigned long long>(exec_, &map_->ref().counts->rows, {&rows.behind, 1});
   rows.gone = rows_gone_;
   Must(FromCuda(cudaEventRecord(static_cast<cudaEvent_t>(hint_counted_), StreamOf(exec_)),
@@ -325,7 +352,7 @@ void HotTable::FinishHint() {
 void HotTable::SettleHint() const {
   if (!hint_is_unsettled_) return;
   Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(hint_counted_)), "the GPU"));
-  const HintRows& rows = told()->RowsOf(hints_finished_ - 1);
+  const HintRows& rows = told()->OfHint(hints_finished_ - 1).rows;
   const uint64_t came = rows.behind - rows.before + (rows.gone - rows.gone_before);
   copies_ += came;
   counted_.moved_up += came;
@@ -334,7 +361,7 @@ void HotTable::SettleHint() const {
 
 uint64_t HotTable::HintRowsHere(uint64_t rows) const {
   if (hint_ == nullptr) return 0;
-  const HintRows& counted = told()->RowsOf(hints_finished_);
+  const HintRows& counted = told()->OfHint(hints_finished_).rows;
   return rows - counted.before + (rows_gone_ - counted.gone_before);
 }
 

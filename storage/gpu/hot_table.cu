@@ -226,7 +226,7 @@ DistinctMissing HotTable::distinct_missing() const {
 template <typename Meanwhile>
 Status HotTable::AnswerFromBelow(uint32_t missing, ReadFrom from, uint64_t tick, float* out,
                                  const Meanwhile& meanwhile) {
-  STRATA_TRY(ListForBelow(missing));
+  STRATA_TRY(ListForBelow(missing, &told()->distinct));
   meanwhile();
   Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(first_keys_here_)), "the GPU"));
   const MissingKeys keys{{missing_keys_.as<Key>(), missing}, missing_positions_.as<uint32_t>()};

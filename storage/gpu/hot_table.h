@@ -197,8 +197,8 @@ class HotTable : public GpuTable {
     uint32_t stays_from = 0;  // Chunk::stay: rows of so many pushes
   };
   // Begins to list the distinct keys among so many missing ones, and to bring them:
-  // told()->distinct is how many once the first are here.
-  Status ListForBelow(uint32_t missing);
+  // *distinct_here, which is pinned, is how many once the first are here.
+  Status ListForBelow(uint32_t missing, uint32_t* distinct_here);
   // Begins to copy the keys from the GPU to wanted_: the first kFirstKeys of them,
   // first_keys_here_, then the others, all_keys_here_. ReadBelow comes next.
   Status BringKeys(std::span<const Key> keys);
@@ -222,13 +222,15 @@ class HotTable : public GpuTable {
   template <typename Use>
   Status UseChunk(Reading& reading, const Use& use);  // the next one, which is full
   void EndReading(Reading& reading);                  // chunks that are not used by now are lost
-  // Begins to gather what was listed as missing (ListForBelow), makes room for it, and finishes the
-  // hint before it.
+  // Begins to gather what is missing, and takes in the hint before it, whose rows are gathered by
+  // then.
   Status BeginHint(uint32_t missing, uint64_t tick);
-  void TakeInHint(const Chunk& chunk);
+  void AddHinted(const Chunk& chunk);
   void TakeInGathered();  // what the hint's threads have ready, if there is one
   // Waits for the rows of the hint that was begun, if one was, and takes them in.
   void FinishHint();
+  void AwaitHint(Reading& hint);   // its rows are gathered, and its threads at rest
+  void TakeInHint(Reading& hint);  // behind that; makes room for them, unless that has been done
   // Rows in the map before a hint's have come and when they have, and how many have ever gone.
   struct HintRows {
     unsigned long long before;

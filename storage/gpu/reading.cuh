@@ -26,24 +26,33 @@ struct HotTable::Reading {
 
   // `begins`: where chunks begin, and the last one ends. The keys lie in pinned memory.
   Reading(std::span<const Key> keys_read, const ReadRule& how, std::vector<size_t> begins)
-      : keys(keys_read), rule(how), begins_(std::move(begins)) {}
+      : rule(how), keys_(keys_read), begins_(std::move(begins)), count_(keys_read.size()) {}
 
+  // There are no more keys than so many, before a chunk is gathered: the last chunks may have none.
+  void EndAt(size_t count) { count_ = count; }
+  size_t count() const { return count_; }
   size_t chunks() const { return begins_.size() - 1; }
   size_t first(size_t chunk) const { return begins_[chunk]; }  // number of its first key
   std::span<const Key> KeysOf(size_t chunk) const {
-    return keys.subspan(begins_[chunk], begins_[chunk + 1] - begins_[chunk]);
+    const size_t count = count_;
+    const size_t begin = std::min(begins_[chunk], count);
+    return keys_.subspan(begin, std::min(begins_[chunk + 1], count) - begin);
   }
   Turns& TurnsOf(size_t chunk) { return turns[chunk % kChunkSlots]; }
+  size_t SlotOf(size_t chunk) const { return (first_slot + chunk) % kChunkSlots; }
 
-  const std::span<const Key> keys;
   const ReadRule rule;
+  size_t first_slot = 0;
+  bool has_room = false;  // HotTable::Room has been asked for all of them
   std::array<Turns, kChunkSlots> turns;
   std::atomic<bool> stop = false;
   size_t fillers = 0;  // that are at it
   size_t used = 0;     // chunks
 
  private:
+  const std::span<const Key> keys_;
   const std::vector<size_t> begins_;
+  std::atomic<size_t> count_;  // of the keys
 };
 
 }  // namespace strata

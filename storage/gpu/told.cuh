@@ -14,10 +14,14 @@ namespace strata {
 struct HotTable::Told {
   Counters counters;
   MapCounts map;
-  uint32_t distinct;              // keys that are missing
-  std::array<HintRows, 2> hints;  // of every second one
+  uint32_t distinct;  // keys that are missing
+  struct Hint {
+    uint32_t distinct;  // as above
+    HintRows rows;
+  };
+  std::array<Hint, 2> hints;  // every second one has the same
 
-  HintRows& RowsOf(uint64_t hint) { return hints[hint % hints.size()]; }
+  Hint& OfHint(uint64_t hint) { return hints[hint % hints.size()]; }
 };
 
 }  // namespace strata

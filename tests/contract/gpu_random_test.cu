@@ -390,6 +390,42 @@ TEST_F(GpuRandom, BatchesThatWereAnnouncedAreFoundOnTheGpu) {
   }
 }
 
+// Hints of more rows than a slot has room for, behind hints of few and before them: what one has
+// gathered waits in its slots until the next one has been searched.
+TEST_F(GpuRandom, HintsOfManyRowsBehindHintsOfFew) {
+  const TableSpec spec = ContractSpec("t", 1024, OptimizerKind::kSgd, InitializerKind::kUniform);
+  ASSERT_NO_FATAL_FAILURE(Open(size_t{512} << 20, 2));
+  HotTable table(spec, *pool_, PinnedPool::Make(),
+                 std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), *workers_,
+                 {.rows_max = 80'000, .chunk_rows_min = 16});
+  MapTable model(spec);
+  std::vector<Key> keys(24'000);
+  std::iota(keys.begin(), keys.end(), Key{0});
+  std::vector<float> values(keys.size() * spec.dim);
+  std::iota(values.begin(), values.end(), 0.0F);
+  ASSERT_TRUE(model.Assign(keys, values).ok());
+  ScanPage page;
+  page.with_state = true;
+  page.rows_max = static_cast<uint32_t>(keys.size());
+  ASSERT_TRUE(model.Scan(page).ok());
+  ASSERT_TRUE(table.Load(page).ok());
+  const std::span<const Key> all(keys);
+  for (const auto& [first, count] : {std::pair{0, 1000},
+                                     {1000, 9000},
+                                     {10'000, 500},
+                                     {10'500, 700},
+                                     {11'200, 12'000},
+                                     {23'200, 800}}) {
+    table.Prefetch(all.subspan(static_cast<size_t>(first), static_cast<size_t>(count)));
+  }
+  std::vector<float> of_model(values.size());
+  ASSERT_TRUE(table.Lookup(keys, values).ok() && model.Lookup(keys, of_model).ok());
+  EXPECT_EQ(BitsOf(values), BitsOf(of_model));
+  // A quarter of the rows that there is room for is locked at a time; there is room for all.
+  EXPECT_EQ(table.hot_stats().hits, keys.size());
+  EXPECT_EQ(table.Stats().rows, keys.size());
+}
+
 // Whatever comes behind a hint, its rows do not come up older than they are.
 TEST_F(GpuRandom, WhatComesBehindAHintIsTheModels) {
   const TableSpec spec = ContractSpec("t", 3, OptimizerKind::kAdaGrad, InitializerKind::kUniform);
