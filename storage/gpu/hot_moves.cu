@@ -111,10 +111,12 @@ std::vector<size_t> HotTable::ChunksOf(size_t keys) const {
 std::vector<size_t> HotTable::ChunksOfHint(size_t keys) const {
   static_assert(2 * kHintParts.size() == kChunkSlots);  // those of two hints
   if (keys > ChunkRows()) return ChunksOf(keys);
+  const size_t least = std::min<size_t>(options_.chunk_rows_min, ChunkRows());
   std::vector<size_t> begins = {0};
   for (const size_t parts : kHintParts) {
     const size_t part = (keys * parts + kHintPartsSum - 1) / kHintPartsSum;
-    begins.push_back(std::min(keys, begins.back() + part));
+    const size_t begin = begins.back();
+    if (begin != keys) begins.push_back(std::min(begin + std::max(part, least), keys));
   }
   return begins;
 }
@@ -270,18 +272,23 @@ Status HotTable::BeginHint(uint32_t missing, uint64_t tick) {
   Status ready = ListForBelow(missing, distinct);
   if (ready.ok() && !are_few) ready = Room(missing + (hint_ == nullptr ? 0 : hint_->count()));
   if (ready.ok()) ready = hint_misses_.ReserveFor<uint32_t>(1 + ChunkRows());
-  if (ready.ok()) ready = MakeSlots(kChunkSlots);
   if (ready.ok()) ready = StartFillers();
   if (!are_few) FinishHint();  // whose slots it needs, too
   const std::unique_ptr<Reading> last = std::move(hint_);
   if (last != nullptr) AwaitHint(*last);
+  std::vector<size_t> begins = ChunksOfHint(missing);
+  const size_t chunks = begins.size() - 1;
+  // The last one's rows may wait in the other half of the slots.
+  const bool is_first_half_taken = last != nullptr && last->first_slot == 0;
+  const size_t first_slot = is_first_half_taken ? kHintParts.size() : 0;
+  if (ready.ok()) ready = MakeSlots(std::min(first_slot + chunks, kChunkSlots));
   if (ready.ok()) {
     std::swap(wanted_, hinted_);
     hint_ = std::make_unique<Reading>(std::span<const Key>(hinted_.data(), missing),
                                       ReadRule{.from = ReadFrom::kMemory, .tick = tick},
-                                      ChunksOfHint(missing));
+                                      std::move(begins));
     hint_->has_room = !are_few;
-    if (last != nullptr) hint_->first_slot = last->SlotOf(kHintParts.size());
+    hint_->first_slot = first_slot;
     void* const here = missing > kFirstKeys ? all_keys_here_ : first_keys_here_;
     BeginReading(*hint_, 0, [&hint = *hint_, here, distinct](size_t) {
       Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(here)), "the GPU"));

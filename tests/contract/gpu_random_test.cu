@@ -327,6 +327,20 @@ TEST_F(GpuRandom, LookupsBehindOneThatMissedAreTheModels) {
   }
 }
 
+// Rows of the keys below `count`, in host memory below the table.
+void LoadBoth(const TableSpec& spec, Key count, HotTable& table, MapTable& model) {
+  std::vector<Key> keys(count);
+  std::iota(keys.begin(), keys.end(), Key{0});
+  std::vector<float> values(keys.size() * spec.dim);
+  std::iota(values.begin(), values.end(), 0.0F);
+  ASSERT_TRUE(model.Assign(keys, values).ok());
+  ScanPage page;
+  page.with_state = true;
+  page.rows_max = static_cast<uint32_t>(keys.size());
+  ASSERT_TRUE(model.Scan(page).ok());
+  ASSERT_TRUE(table.Load(page).ok());
+}
+
 // Each batch is announced while the one before it is worked on, of which it shares keys. Rows are
 // so wide that those of a hint are more than the slots of their chunks hold, or few.
 TEST_F(GpuRandom, BatchesThatWereAnnouncedAreFoundOnTheGpu) {
@@ -346,18 +360,10 @@ TEST_F(GpuRandom, BatchesThatWereAnnouncedAreFoundOnTheGpu) {
                    std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), *workers_,
                    {.rows_max = shape.rows_max, .chunk_rows_min = 16});
     MapTable model(spec);
-    std::vector<Key> keys(shape.universe);
+    ASSERT_NO_FATAL_FAILURE(LoadBoth(spec, shape.universe, table, model));
+    std::vector<Key> keys(shape.keys);
     std::iota(keys.begin(), keys.end(), Key{0});
     std::vector<float> values(keys.size() * spec.dim);
-    std::iota(values.begin(), values.end(), 0.0F);
-    ASSERT_TRUE(model.Assign(keys, values).ok());
-    ScanPage page;
-    page.with_state = true;
-    page.rows_max = static_cast<uint32_t>(keys.size());
-    ASSERT_TRUE(model.Scan(page).ok());
-    ASSERT_TRUE(table.Load(page).ok());
-    keys.resize(shape.keys);
-    values.resize(keys.size() * spec.dim);
     std::mt19937_64 random(1);
     const auto draw = [&] {
       std::vector<Key> drawn(keys.size());
@@ -401,14 +407,8 @@ TEST_F(GpuRandom, HintsOfManyRowsBehindHintsOfFew) {
   MapTable model(spec);
   std::vector<Key> keys(24'000);
   std::iota(keys.begin(), keys.end(), Key{0});
+  ASSERT_NO_FATAL_FAILURE(LoadBoth(spec, keys.size(), table, model));
   std::vector<float> values(keys.size() * spec.dim);
-  std::iota(values.begin(), values.end(), 0.0F);
-  ASSERT_TRUE(model.Assign(keys, values).ok());
-  ScanPage page;
-  page.with_state = true;
-  page.rows_max = static_cast<uint32_t>(keys.size());
-  ASSERT_TRUE(model.Scan(page).ok());
-  ASSERT_TRUE(table.Load(page).ok());
   const std::span<const Key> all(keys);
   for (const auto& [first, count] : {std::pair{0, 1000},
                                      {1000, 9000},
