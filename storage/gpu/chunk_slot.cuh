@@ -2,7 +2,8 @@
 //
 //   | places x header: 32 | places x number: 4 | rows, those that stay first |
 //
-// The host fills places; what is used of the memory then goes to the GPU as one copy.
+// The host fills places; what is used of the memory then goes to the GPU as one copy, or part by
+// part while others are filled.
 #pragma once
 
 #include <algorithm>
@@ -62,20 +63,26 @@ class HotTable::ChunkSlot {
   // Begins to copy the rows that were put here to the GPU, on a stream of its own: the link is not
   // idle while the GPU takes in other chunks.
   void Send() {
-    const auto places = static_cast<uint32_t>(places_);
-    sent_rows_.stay = static_cast<uint32_t>(std::ranges::count(kinds_, kStays));
-    sent_rows_.count = sent_rows_.stay;
-    if (sent_rows_.stay != places) {
-      sent_rows_.stay = Collect(0, places, kStays);
-      sent_rows_.count = Collect(sent_rows_.stay, places, kOther);
-    }
-    std::byte* to = device_.all().data();
-    sent_rows_.headers = reinterpret_cast<SlotHeader*>(to);
-    sent_rows_.numbers = reinterpret_cast<uint32_t*>(to + NumbersAt());
-    sent_rows_.rows = reinterpret_cast<float*>(to + RowsAt());
-    if (sent_rows_.count == 0) return;
-    Must(FromCuda(cudaMemcpyAsync(to, host_.get(), bytes(), cudaMemcpyDefault, up_),
-                  "copying rows to the GPU"));
+    Pack(static_cast<uint32_t>(places_));
+    sent_rows_.numbers = reinterpret_cast<uint32_t*>(device_.all().data() + NumbersAt());
+    SendPacked();
+  }
+  // Begins to copy some places' rows, but not their numbers, while other places are filled. On any
+  // thread, each place once; EndParts behind all of them.
+  void SendPart(size_t begin, size_t end) {
+    CopyUp(begin * sizeof(SlotHeader), end * sizeof(SlotHeader));
+    CopyUp(RowsAt() + begin * words_ * sizeof(float), RowsAt() + end * words_ * sizeof(float));
+  }
+  // The first `places` ones were sent by SendPart. Where some have no row that stays, they are sent
+  // once more, without those.
+  void EndParts(size_t places) {
+    const auto end = static_cast<uint32_t>(places);
+    const bool all_stay =
+        std::all_of(kinds_.begin(), kinds_.begin() + end, [](uint8_t k) { return k == kStays; });
+    Pack(end);
+    sent_rows_.numbers = nullptr;
+    if (!all_stay) return SendPacked();
+    bytes_ = places * (sizeof(SlotHeader) + words_ * sizeof(float));
     Must(FromCuda(cudaEventRecord(sent_, up_), "the GPU"));
   }
   // What was sent, for whatever is enqueued on exec behind this call; End behind that.
@@ -84,7 +91,7 @@ class HotTable::ChunkSlot {
     return sent_rows_;
   }
   void End(const Exec& exec) { Must(FromCuda(cudaEventRecord(taken_, StreamOf(exec)), "the GPU")); }
-  size_t bytes() const { return RowsAt() + sent_rows_.count * words_ * sizeof(float); }  // sent
+  size_t bytes() const { return bytes_; }  // sent
 
  private:
   ChunkSlot() = default;
@@ -100,6 +107,26 @@ class HotTable::ChunkSlot {
   }
 
   float* Row(size_t i) const { return At<float>(RowsAt()) + i * words_; }
+  // Moves the rows of the first places together, those that stay first.
+  void Pack(uint32_t places) {
+    sent_rows_.stay = Collect(0, places, kStays);
+    sent_rows_.count = Collect(sent_rows_.stay, places, kOther);
+    std::byte* const to = device_.all().data();
+    sent_rows_.headers = reinterpret_cast<SlotHeader*>(to);
+    sent_rows_.rows = reinterpret_cast<float*>(to + RowsAt());
+  }
+  void SendPacked() {
+    bytes_ = RowsAt() + sent_rows_.count * words_ * sizeof(float);
+    if (sent_rows_.count == 0) return;
+    CopyUp(0, bytes_);
+    Must(FromCuda(cudaEventRecord(sent_, up_), "the GPU"));
+  }
+  void CopyUp(size_t begin, size_t end) {
+    const auto* const from = reinterpret_cast<const std::byte*>(host_.get());
+    Must(FromCuda(cudaMemcpyAsync(device_.all().data() + begin, from + begin, end - begin,
+                                  cudaMemcpyDefault, up_),
+                  "copying rows to the GPU"));
+  }
   // Moves the places of a kind to `begin` and behind; where they end.
   uint32_t Collect(uint32_t begin, uint32_t end, Kind kind) {
     for (;; ++begin) {
@@ -119,6 +146,7 @@ class HotTable::ChunkSlot {
   std::vector<uint8_t> kinds_;  // by place
   size_t places_ = 0;
   size_t words_ = 0;
+  size_t bytes_ = 0;
   Chunk sent_rows_;
   std::shared_ptr<float[]> host_;
   DeviceBuffer device_;

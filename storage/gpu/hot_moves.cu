@@ -34,9 +34,9 @@ constexpr uint64_t kGoPart = 16;
 // With so much of all slots new, or changed hands, marks are set anew: pairs that were split have
 // those of the pair that they were.
 constexpr uint64_t kSweepPart = 8;
-// How a hint's rows are cut that fit a slot: what the GPU takes in costs it little more for many
-// rows than for some, and the last chunk is what it waits for once all are gathered.
-constexpr std::array<size_t, 2> kHintParts = {12, 4};
+// How a hint's rows are cut that fit a slot: parts go to the GPU while others are gathered, which
+// then takes in all at once, as that costs it little more for many rows than for some.
+constexpr std::array<size_t, 4> kHintParts = {5, 5, 4, 2};
 constexpr size_t kHintPartsSum = 16;
 
 void Acquire(std::counting_semaphore<>& turn) {
@@ -74,15 +74,15 @@ Status HotTable::StartFillers() {
   return {};
 }
 
-Status HotTable::Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first,
+Status HotTable::Fill(ChunkSlot& slot, size_t place, std::span<const Key> keys, size_t first,
                       const ReadRule& rule) {
   const uint64_t score = rule.tick << kScoreTickShift | kScoreCopied;
-  slot.Begin(keys.size());
   const std::shared_lock lock(below_mutex_);
   return below_->ReadRows(keys, rule.from, workers_, [&](size_t i, const RowView& row) {
     if (HasExpired(row.counters->last_step, rule.alive_from)) return;
     const bool stays = row.counters->frequency >= rule.stays_from;
-    slot.Put(i, stays ? ChunkSlot::kStays : ChunkSlot::kOther, static_cast<uint32_t>(first + i),
+    slot.Put(place + i, stays ? ChunkSlot::kStays : ChunkSlot::kOther,
+             static_cast<uint32_t>(first + i),
              {.key = keys[i],
               .last_step = row.counters->last_step,
               .score = score,
@@ -108,9 +108,8 @@ std::vector<size_t> HotTable::ChunksOf(size_t keys) const {
   return begins;
 }
 
-std::vector<size_t> HotTable::ChunksOfHint(size_t keys) const {
-  static_assert(2 * kHintParts.size() == kChunkSlots);  // those of two hints
-  if (keys > ChunkRows()) return ChunksOf(keys);
+std::vector<size_t> HotTable::PartsOfHint(size_t keys) const {
+  static_assert(kHintParts.size() == kChunkSlots);
   const size_t least = std::min<size_t>(options_.chunk_rows_min, ChunkRows());
   std::vector<size_t> begins = {0};
   for (const size_t parts : kHintParts) {
@@ -174,8 +173,16 @@ void HotTable::WakeGatherers() {
 void HotTable::FillChunk(Reading& reading, size_t c) {
   ChunkSlot& slot = *slots_[reading.SlotOf(c)];
   Reading::Turns& turns = reading.TurnsOf(c);
-  turns.filled = Fill(slot, reading.KeysOf(c), reading.first(c), reading.rule);
-  if (turns.filled.ok()) slot.Send();
+  const std::span<const Key> keys = reading.KeysOf(c);
+  const size_t first = reading.first(c);
+  if (reading.one_slot.has_value()) {
+    turns.filled = Fill(slot, first, keys, first, reading.rule);
+    if (turns.filled.ok() && !keys.empty()) slot.SendPart(first, first + keys.size());
+  } else {
+    slot.Begin(keys.size());
+    turns.filled = Fill(slot, 0, keys, first, reading.rule);
+    if (turns.filled.ok()) slot.Send();
+  }
   turns.full.release();
 }
 
@@ -268,7 +275,8 @@ void HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
 Status HotTable::BeginHint(uint32_t missing, uint64_t tick) {
   // The rows of the hint before are gathered still. They are not in the map yet.
   const bool are_few = missing <= ChunkRows();
-  uint32_t* const distinct = &told()->OfHint(hints_finished_ + (hint_ == nullptr ? 0 : 1)).distinct;
+  const uint64_t number = hints_finished_ + (hint_ == nullptr ? 0 : 1);
+  uint32_t* const distinct = &told()->OfHint(number).distinct;
   Status ready = ListForBelow(missing, distinct);
   if (ready.ok() && !are_few) ready = Room(missing + (hint_ == nullptr ? 0 : hint_->count()));
   if (ready.ok()) ready = hint_misses_.ReserveFor<uint32_t>(1 + ChunkRows());
@@ -276,19 +284,17 @@ Status HotTable::BeginHint(uint32_t missing, uint64_t tick) {
   if (!are_few) FinishHint();  // whose slots it needs, too
   const std::unique_ptr<Reading> last = std::move(hint_);
   if (last != nullptr) AwaitHint(*last);
-  std::vector<size_t> begins = ChunksOfHint(missing);
-  const size_t chunks = begins.size() - 1;
-  // The last one's rows may wait in the other half of the slots.
-  const bool is_first_half_taken = last != nullptr && last->first_slot == 0;
-  const size_t first_slot = is_first_half_taken ? kHintParts.size() : 0;
-  if (ready.ok()) ready = MakeSlots(std::min(first_slot + chunks, kChunkSlots));
+  const size_t slot = number % 2;  // not that of the last one
+  if (ready.ok()) ready = MakeSlots(are_few ? slot + 1 : kChunkSlots);
   if (ready.ok()) {
     std::swap(wanted_, hinted_);
     hint_ = std::make_unique<Reading>(std::span<const Key>(hinted_.data(), missing),
                                       ReadRule{.from = ReadFrom::kMemory, .tick = tick},
-                                      std::move(begins));
-    hint_->has_room = !are_few;
-    hint_->first_slot = first_slot;
+                                      are_few ? PartsOfHint(missing) : ChunksOf(missing));
+    if (are_few) {
+      hint_->one_slot = slot;
+      slots_[slot]->Begin(missing);
+    }
     void* const here = missing > kFirstKeys ? all_keys_here_ : first_keys_here_;
     BeginReading(*hint_, 0, [&hint = *hint_, here, distinct](size_t) {
       Must(FromCuda(cudaEventSynchronize(static_cast<cudaEvent_t>(here)), "the GPU"));
@@ -313,7 +319,7 @@ void HotTable::AddHinted(const Chunk& chunk) {
 }
 
 void HotTable::TakeInGathered() {
-  if (hint_ == nullptr || !hint_->has_room) return;
+  if (hint_ == nullptr || hint_->one_slot.has_value()) return;
   while (hint_->used < hint_->chunks() && hint_->TurnsOf(hint_->used).full.try_acquire()) {
     static_cast<void>(UseChunk(*hint_, [&](const Chunk& chunk) { AddHinted(chunk); }));
   }
@@ -327,24 +333,30 @@ void HotTable::FinishHint() {
 }
 
 void HotTable::AwaitHint(Reading& hint) {
-  if (hint.has_room) {
+  if (hint.one_slot.has_value()) {
+    for (size_t f = 0; f < hint.fillers; ++f) fillers_[f]->Wait();
+  } else {
     BeginGeneration();
     static_cast<void>(UseChunks(hint, [&](const Chunk& chunk) { AddHinted(chunk); }));
     EndReading(hint);
-  } else {
-    for (size_t f = 0; f < hint.fillers; ++f) fillers_[f]->Wait();
   }
 }
 
 void HotTable::TakeInHint(Reading& hint) {
   const uint64_t count = hint.count();
-  if (hint.has_room) {
+  if (!hint.one_slot.has_value()) {
     // What was counted since it was given room did not count what was still to come.
     rows_most_ += count;
     rows_are_counted_ = false;
-  } else if (count != 0 && Room(count).ok()) {
+  } else if (hint.IsFilled() && Room(count).ok()) {
     BeginGeneration();
-    static_cast<void>(UseChunks(hint, [&](const Chunk& chunk) { AddHinted(chunk); }));
+    ChunkSlot& slot = *slots_[*hint.one_slot];
+    slot.EndParts(count);
+    if (const Chunk chunk = slot.Take(exec_); chunk.count != 0) {
+      counted_.bytes_up += slot.bytes();
+      AddHinted(chunk);
+      slot.End(exec_);
+    }
   }
   SettleHint();
   HintRows& rows = told()->OfHint(hints_finished_).rows;

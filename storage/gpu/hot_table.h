@@ -130,7 +130,7 @@ class HotTable : public GpuTable {
   struct Chunk {
     uint32_t count = 0;
     const SlotHeader* headers = nullptr;
-    const uint32_t* numbers = nullptr;  // in what was asked for
+    const uint32_t* numbers = nullptr;  // in what was asked for; null where it was sent in parts
     const float* rows = nullptr;        // x words()
     uint32_t stay = 0;                  // the first ones have a score to stay
     uint32_t first = 0;                 // all numbers from there on ...
@@ -243,9 +243,11 @@ class HotTable : public GpuTable {
   Status MakeEvents();
   // Where the chunks of so many keys begin, and the last one ends.
   std::vector<size_t> ChunksOf(size_t keys) const;
-  std::vector<size_t> ChunksOfHint(size_t keys) const;
-  // Reads what some keys have below, of which `first` is the number of the first, into the slot.
-  Status Fill(ChunkSlot& slot, std::span<const Key> keys, size_t first, const ReadRule& rule);
+  std::vector<size_t> PartsOfHint(size_t keys) const;  // that fit a slot
+  // Reads what some keys have below, of which `first` is the number of the first, into the slot
+  // from `place` on.
+  Status Fill(ChunkSlot& slot, size_t place, std::span<const Key> keys, size_t first,
+              const ReadRule& rule);
   // Makes room for the rows of a batch that is about to be written to, and brings them up.
   Status BringUp(std::span<const Key> keys);
   void TakeIn(const Chunk& chunk, uint32_t count);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <optional>
 #include <semaphore>
 #include <span>
 #include <utility>
@@ -38,12 +39,14 @@ struct HotTable::Reading {
     const size_t begin = std::min(begins_[chunk], count);
     return keys_.subspan(begin, std::min(begins_[chunk + 1], count) - begin);
   }
+  bool IsFilled() const {
+    return std::ranges::all_of(turns, [](const Turns& of_chunk) { return of_chunk.filled.ok(); });
+  }
   Turns& TurnsOf(size_t chunk) { return turns[chunk % kChunkSlots]; }
-  size_t SlotOf(size_t chunk) const { return (first_slot + chunk) % kChunkSlots; }
+  size_t SlotOf(size_t chunk) const { return one_slot.value_or(chunk % kChunkSlots); }
 
   const ReadRule rule;
-  size_t first_slot = 0;
-  bool has_room = false;  // HotTable::Room has been asked for all of them
+  std::optional<size_t> one_slot;  // has all chunks, which are used as one
   std::array<Turns, kChunkSlots> turns;
   std::atomic<bool> stop = false;
   size_t fillers = 0;  // that are at it

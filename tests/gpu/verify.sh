@@ -120,6 +120,7 @@ steps_of_tools() {
   tool_step memcheck gpu_contract_test 600 'lookups' 'GpuUpdates*:GpuRandom.LookupsBehind*'
   for tool in memcheck initcheck synccheck; do
     tool_step "$tool" gpu_contract_test 600 'tiers' "$tiers"
+    tool_step "$tool" gpu_contract_test 600 'hints' 'GpuRandom.*Hint*:GpuRandom.*Announced*'
     tool_step "$tool" spread_group_test 600 'two GPUs' '*'
   done
 }
