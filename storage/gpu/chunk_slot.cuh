@@ -55,8 +55,13 @@ class HotTable::ChunkSlot {
   enum Kind : uint8_t { kNone, kOther, kStays };
   // A row to place `i`: on any thread, each place once.
   void Put(size_t i, Kind kind, uint32_t number, const SlotHeader& header, const float* row) {
+    PutAnswer(i, number, row);
     kinds_[i] = kind;
     At<SlotHeader>(0)[i] = header;
+  }
+  // The same of a row that does not come up.
+  void PutAnswer(size_t i, uint32_t number, const float* row) {
+    kinds_[i] = kOther;
     At<uint32_t>(NumbersAt())[i] = number;
     std::copy_n(row, words_, Row(i));
   }

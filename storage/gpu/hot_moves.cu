@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/hash.h"
 #include "base/human_text.h"
 #include "base/log.h"
 #include "storage/gpu/reading.cuh"
@@ -31,6 +32,8 @@ constexpr uint32_t kRowsDownMin = 256;
 // launches and waits, and most batches find room then.
 constexpr uint64_t kGoAhead = 262144;
 constexpr uint64_t kGoPart = 16;
+// For so many operations behind one that wrote rows another one is expected.
+constexpr uint64_t kWritesSoon = 256;
 // With so much of all slots new, or changed hands, marks are set anew: pairs that were split have
 // those of the pair that they were.
 constexpr uint64_t kSweepPart = 8;
@@ -74,22 +77,29 @@ Status HotTable::StartFillers() {
   return {};
 }
 
-Status HotTable::Fill(ChunkSlot& slot, size_t place, std::span<const Key> keys, size_t first,
-                      const ReadRule& rule) {
+Status HotTable::Fill(const Reading& reading, size_t c, ChunkSlot& slot, size_t place) {
+  const ReadRule& rule = reading.rule;
+  const std::span<const Key> keys = reading.KeysOf(c);
+  const size_t first = reading.first(c);
+  const bool comes_up = reading.ComesUp(c);
+  const bool may_have_expired = rule.alive_from != 0;
   const uint64_t score = rule.tick << kScoreTickShift | kScoreCopied;
-  const std::shared_lock lock(below_mutex_);
-  return below_->ReadRows(keys, rule.from, workers_, [&](size_t i, const RowView& row) {
-    if (HasExpired(row.counters->last_step, rule.alive_from)) return;
+  const auto put = [&](size_t i, const RowView& row) {
+    const auto number = static_cast<uint32_t>(first + i);
+    if (may_have_expired && HasExpired(row.counters->last_step, rule.alive_from)) return;
+    if (!comes_up) return slot.PutAnswer(place + i, number, row.elements);
     const bool stays = row.counters->frequency >= rule.stays_from;
-    slot.Put(place + i, stays ? ChunkSlot::kStays : ChunkSlot::kOther,
-             static_cast<uint32_t>(first + i),
+    slot.Put(place + i, stays ? ChunkSlot::kStays : ChunkSlot::kOther, number,
              {.key = keys[i],
               .last_step = row.counters->last_step,
               .score = score,
               .frequency = row.counters->frequency,
               .checkpoint_epoch = row.counters->checkpoint_epoch},
              row.elements);
-  });
+  };
+  const std::shared_lock lock(below_mutex_);
+  return below_->ReadRows(keys, {.from = rule.from, .counters = comes_up || may_have_expired},
+                          workers_, put);
 }
 
 // The first ones are small, so that the link has work soon, and the last are smaller, so that
@@ -173,14 +183,14 @@ void HotTable::WakeGatherers() {
 void HotTable::FillChunk(Reading& reading, size_t c) {
   ChunkSlot& slot = *slots_[reading.SlotOf(c)];
   Reading::Turns& turns = reading.TurnsOf(c);
-  const std::span<const Key> keys = reading.KeysOf(c);
-  const size_t first = reading.first(c);
+  const size_t keys = reading.KeysOf(c).size();
   if (reading.one_slot.has_value()) {
-    turns.filled = Fill(slot, first, keys, first, reading.rule);
-    if (turns.filled.ok() && !keys.empty()) slot.SendPart(first, first + keys.size());
+    const size_t place = reading.first(c);
+    turns.filled = Fill(reading, c, slot, place);
+    if (turns.filled.ok() && keys != 0) slot.SendPart(place, place + keys);
   } else {
-    slot.Begin(keys.size());
-    turns.filled = Fill(slot, 0, keys, first, reading.rule);
+    slot.Begin(keys);
+    turns.filled = Fill(reading, c, slot, 0);
     if (turns.filled.ok()) slot.Send();
   }
   turns.full.release();
@@ -258,7 +268,7 @@ Status HotTable::ReadBelow(size_t count, const ReadRule& rule, const Prepare& pr
   BeginReading(reading, 1, await_keys);
   await_keys(0);
   FillChunk(reading, 0);  // before other threads have woken
-  Status status = prepare();
+  Status status = prepare(reading);
   if (status.ok()) status = UseChunks(reading, use);
   EndReading(reading);
   if (!status.ok()) Wait();  // keys may be on their way still, and rows to who asked
@@ -389,25 +399,37 @@ Status HotTable::BringUp(std::span<const Key> keys) {
   WakeGatherers();
   STRATA_TRY(BringKeys(keys));
   return ReadBelow(
-      keys.size(), {.tick = tick_}, [&] { return Room(keys.size()); },
+      keys.size(), {.tick = tick_}, [&](const Reading&) { return Room(keys.size()); },
       [&](const Chunk& chunk) { TakeIn(chunk, chunk.count); });
+}
+
+bool HotTable::ChoosesAmong(size_t rows) const {
+  const uint64_t ahead = std::min(kGoAhead, rows_limit_ / kGoPart);
+  const bool is_written = written_at_ != 0 && tick_ - written_at_ <= kWritesSoon;
+  return options_.order == VictimOrder::kLeastRecent && !is_written && below_->IsInMemory() &&
+         rows_most_ + rows + ahead > rows_limit_;
 }
 
 Status HotTable::ReadForAnswer(size_t keys, ReadFrom from, uint64_t tick,
                                const MissingKeys& missing, float* out) {
   // Where there is no room they are answered all the same.
   bool has_room = false;
-  const auto prepare = [&] {
-    has_room = Room(keys).ok();
+  const auto prepare = [&](const Reading& reading) {
+    uint64_t rows = 0;
+    for (size_t c = 0; c < reading.chunks(); ++c) {
+      if (reading.ComesUp(c)) rows += reading.KeysOf(c).size();
+    }
+    has_room = rows != 0 && Room(rows).ok();
     return Status();
   };
   const bool may_stay_out = options_.order == VictimOrder::kLeastPushed && from == ReadFrom::kAll;
-  const ReadRule rule = {.from = from,
-                         .tick = tick,
-                         .alive_from = below_->AliveFrom(),
-                         .stays_from = may_stay_out ? pushes_gone_ : 0};
+  ReadRule rule = {.from = from,
+                   .tick = tick,
+                   .alive_from = below_->AliveFrom(),
+                   .stays_from = may_stay_out ? pushes_gone_ : 0};
+  if (out != nullptr && ChoosesAmong(keys)) rule.turn = Mix64(tick) % kTurns;
   return ReadBelow(keys, rule, prepare, [&](const Chunk& chunk) {
-    if (has_room) TakeIn(chunk, chunk.stay);
+    if (has_room && chunk.stay != 0) TakeIn(chunk, chunk.stay);
     if (out == nullptr) return;
     const RowsFromBelow rows{chunk.rows, chunk.numbers, chunk.count, chunk.first, chunk.places};
     AnswerRows(exec_, map_->ref(), rows, missing, distinct_missing(), out);

@@ -81,6 +81,7 @@ DeviceMapOptions HotTable::MapOptions() const {
 void HotTable::BeginOperation() {
   FinishHint();
   BeginBesideHint();
+  written_at_ = tick_;
 }
 
 void HotTable::BeginBesideHint() {

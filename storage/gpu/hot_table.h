@@ -24,6 +24,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <span>
 #include <vector>
@@ -73,6 +74,8 @@ Result<std::unique_ptr<WorkPool>> StartGatherers();
 class HotTable : public GpuTable {
   static constexpr size_t kFillers = 2;
   static constexpr size_t kChunkSlots = kFillers + 2;
+  // Of the rows that a lookup misses such a part comes up, where ChoosesAmong.
+  static constexpr uint64_t kTurns = 8;
   static constexpr size_t kChunkBytes = size_t{16} << 20;
 
  public:
@@ -132,7 +135,7 @@ class HotTable : public GpuTable {
     const SlotHeader* headers = nullptr;
     const uint32_t* numbers = nullptr;  // in what was asked for; null where it was sent in parts
     const float* rows = nullptr;        // x words()
-    uint32_t stay = 0;                  // the first ones have a score to stay
+    uint32_t stay = 0;                  // the first ones come up, with a score to stay
     uint32_t first = 0;                 // all numbers from there on ...
     uint32_t places = 0;                // ... were looked for
   };
@@ -195,6 +198,8 @@ class HotTable : public GpuTable {
     uint64_t tick = 0;        // when they are used
     uint64_t alive_from = 0;  // those that have expired by it stay below
     uint32_t stays_from = 0;  // Chunk::stay: rows of so many pushes
+    // Of kTurns turns: its rows come up, those of the others are for the answer alone.
+    std::optional<uint64_t> turn = std::nullopt;
   };
   // Begins to list the distinct keys among so many missing ones, and to bring them:
   // *distinct_here, which is pinned, is how many once the first are here.
@@ -206,8 +211,8 @@ class HotTable : public GpuTable {
   void WakeGatherers();
   // Rows of the first `count` keys that BringKeys has begun with, one at least, chunk by chunk, to
   // use(chunk): device work on the stream. The first chunk is gathered here, the others on the
-  // fillers' threads, and each is sent to the GPU by who gathered it; prepare() comes before the
-  // first use, while that goes on.
+  // fillers' threads, and each is sent to the GPU by who gathered it; prepare(reading) comes before
+  // the first use, while that goes on.
   template <typename Prepare, typename Use>
   Status ReadBelow(size_t count, const ReadRule& rule, const Prepare& prepare, const Use& use);
   Status MakeSlots(size_t count);
@@ -244,13 +249,19 @@ class HotTable : public GpuTable {
   // Where the chunks of so many keys begin, and the last one ends.
   std::vector<size_t> ChunksOf(size_t keys) const;
   std::vector<size_t> PartsOfHint(size_t keys) const;  // that fit a slot
-  // Reads what some keys have below, of which `first` is the number of the first, into the slot
-  // from `place` on.
-  Status Fill(ChunkSlot& slot, size_t place, std::span<const Key> keys, size_t first,
-              const ReadRule& rule);
+  // Reads what the chunk's keys have below into the slot from `place` on.
+  Status Fill(const Reading& reading, size_t c, ChunkSlot& slot, size_t place);
   // Makes room for the rows of a batch that is about to be written to, and brings them up.
   Status BringUp(std::span<const Key> keys);
   void TakeIn(const Chunk& chunk, uint32_t count);
+  // Whether of so many rows that a lookup misses only some come up: others would have to go for
+  // them, and what is asked for once in a while would go in turn before it is asked for again. A
+  // part drawn anew each time keeps what is asked for often: q-LRU, whose hits are nearly LFU's
+  // (Garetto, Leonardi, Martina: A unified approach to the performance analysis of caching systems,
+  // 2016). Not while the table is written to, as an update brings up all that it writes, nor
+  // where a row may have to be read from a disk again.
+  bool ChoosesAmong(size_t rows) const;
+  // `out` null: for a hint, so that all come up.
   Status ReadForAnswer(size_t keys, ReadFrom from, uint64_t tick, const MissingKeys& missing,
                        float* out);
   Status Room(uint64_t rows);
@@ -341,6 +352,7 @@ class HotTable : public GpuTable {
   // that missed a key; 0: none did.
   uint64_t missed_at_ = 0;
   uint64_t lookup_missed_at_ = 0;
+  uint64_t written_at_ = 0;  // the tick of the last operation that may have written rows
 
   // Between Prepare and Commit: keys that get no row yet.
   std::vector<Key> late_keys_;

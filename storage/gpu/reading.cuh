@@ -39,6 +39,10 @@ struct HotTable::Reading {
     const size_t begin = std::min(begins_[chunk], count);
     return keys_.subspan(begin, std::min(begins_[chunk + 1], count) - begin);
   }
+  // Those of one turn out of kTurns, if there are turns.
+  bool ComesUp(size_t chunk) const {
+    return !rule.turn.has_value() || first(chunk) * kTurns / keys_.size() == *rule.turn;
+  }
   bool IsFilled() const {
     return std::ranges::all_of(turns, [](const Turns& of_chunk) { return of_chunk.filled.ok(); });
   }

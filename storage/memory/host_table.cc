@@ -274,12 +274,13 @@ Status HostTable::FindOrReserve(std::span<const Key> keys) {
   return missing == 0 ? Status::Ok() : Reserve(missing);
 }
 
-Status HostTable::ReadRows(std::span<const Key> keys, ReadFrom /*from*/, WorkPool& pool,
+Status HostTable::ReadRows(std::span<const Key> keys, const ReadOptions& options, WorkPool& pool,
                            const RowVisit& visit) {
   const size_t row_bytes = schema_.stored_words() * sizeof(float);
-  const auto fetch = [ this, row_bytes ](uint64_t row) __attribute__((always_inline)) {
+  const bool counters = options.counters;
+  const auto fetch = [ this, row_bytes, counters ](uint64_t row) __attribute__((always_inline)) {
     rows_.Prefetch<false>(row, row_bytes);
-    rows_.PrefetchCountersToRead(row);  // which lie apart
+    if (counters) rows_.PrefetchCountersToRead(row);  // which lie apart
   };
   pool.RunPieces(keys.size(), RowPieceOf(keys.size()), [&](size_t begin, size_t end) {
     size_t taken = 0;

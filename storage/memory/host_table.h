@@ -52,9 +52,10 @@ class HostTable : public LowerTable {
   void ExpectRows(uint64_t count) override { static_cast<void>(index_.Reserve(count)); }
   Status Load(const ScanPage& page) override;
 
-  Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
+  Status ReadRows(std::span<const Key> keys, const ReadOptions& options, WorkPool& pool,
                   const RowVisit& visit) override;
   bool ReadsBesideItsThread() const override { return true; }
+  bool IsInMemory() const override { return true; }
   Status WriteRows(const RowsDown& down, WorkPool& pool) override;
 
   // Index words that growth has moved or passed so far; tests bound the work of a batch with it.

@@ -21,6 +21,11 @@ enum class ReadFrom : uint8_t {
   kMemory,  // what lies on disk is passed over
 };
 
+struct ReadOptions {
+  ReadFrom from = ReadFrom::kAll;
+  bool counters = true;  // false: the visit looks at elements alone, so counters are not fetched
+};
+
 // Rows on their way down, with distinct keys.
 struct RowsDown {
   std::span<const Key> keys;
@@ -46,11 +51,13 @@ class LowerTable : public LocalTable {
  public:
   // Visits those of the distinct `keys` that have a row, expired ones too, and changes nothing;
   // threads of the pool take part. Several threads may read at the same time. An error as Lookup's.
-  virtual Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
+  virtual Status ReadRows(std::span<const Key> keys, const ReadOptions& options, WorkPool& pool,
                           const RowVisit& visit) = 0;
   // Whether ReadRows may go on, on another thread, while the table's own one asks for Stats or is
   // at rest.
   virtual bool ReadsBesideItsThread() const { return false; }
+  // Whether all rows lie in memory always, so that one that is read again and again costs no disk.
+  virtual bool IsInMemory() const { return false; }
   // Whole rows, which replace those that are there; their epochs are not above the one in force.
   // Allowed during a snapshot, whose rows stay what they were at its cut. Threads of the pool take
   // part. All or nothing: kRefused as PrepareUpdate.

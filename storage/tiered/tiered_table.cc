@@ -387,7 +387,7 @@ uint64_t TieredTable::CommitErase() {
   return erased;
 }
 
-Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
+Status TieredTable::ReadRows(std::span<const Key> keys, const ReadOptions& options, WorkPool& pool,
                              const RowVisit& visit) {
   const std::lock_guard lock(reading_);
   is_below_ = true;
@@ -410,7 +410,7 @@ Status TieredTable::ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool&
     if (is_warm[i] == 0) missing_.push_back(static_cast<uint32_t>(i));
   }
   tier_stats_.warm_hits += keys.size() - missing_.size();
-  if (from == ReadFrom::kMemory || !cold_used_) return {};
+  if (options.from == ReadFrom::kMemory || !cold_used_) return {};
   const auto key_of = [&](uint32_t i) { return keys[i]; };
   const auto show = [&](std::span<const uint32_t> some) {
     for (size_t n = 0; n < some.size(); ++n) {

@@ -96,7 +96,7 @@ class TieredTable : public LowerTable, private Admission {
   Status Load(const ScanPage& page) override;
 
   // Rows that are read from the cold tier stay there alone: a faster one has them now.
-  Status ReadRows(std::span<const Key> keys, ReadFrom from, WorkPool& pool,
+  Status ReadRows(std::span<const Key> keys, const ReadOptions& options, WorkPool& pool,
                   const RowVisit& visit) override;
   Status WriteRows(const RowsDown& down, WorkPool& pool) override;
   Admission* admission() override { return push_counts_ == nullptr ? nullptr : this; }

@@ -341,6 +341,57 @@ void LoadBoth(const TableSpec& spec, Key count, HotTable& table, MapTable& model
   ASSERT_TRUE(table.Load(page).ok());
 }
 
+// Where all that a lookup misses has room, it comes up. Where rows would have to go for it, a part
+// does, until the table is written to.
+TEST_F(GpuRandom, OfATableThatIsOnlyReadAPartOfWhatIsMissedComesUp) {
+  const TableSpec spec = ContractSpec("t", 5, OptimizerKind::kSgd, InitializerKind::kUniform);
+  ASSERT_NO_FATAL_FAILURE(Open(size_t{64} << 20, 1));
+  HotTable table(spec, *pool_, PinnedPool::Make(),
+                 std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome), *workers_,
+                 {.rows_max = 1000, .chunk_rows_min = 16});
+  MapTable model(spec);
+  ASSERT_NO_FATAL_FAILURE(LoadBoth(spec, 4000, table, model));
+  std::vector<Key> keys(200);
+  std::vector<float> values(keys.size() * spec.dim);
+  std::vector<float> of_model(values.size());
+  const auto read = [&] { return table.Tiers()[static_cast<size_t>(Tier::kWarm)].hits; };
+  const auto look_up = [&] {
+    ASSERT_TRUE(table.Lookup(keys, values).ok() && model.Lookup(keys, of_model).ok());
+    ASSERT_EQ(BitsOf(values), BitsOf(of_model));
+  };
+  for (Key first = 0; first < 800; first += keys.size()) {
+    std::iota(keys.begin(), keys.end(), first);
+    ASSERT_NO_FATAL_FAILURE(look_up());
+  }
+  EXPECT_EQ(table.hot_stats().moved_up, 800U) << "while there is room";
+
+  std::mt19937_64 random(1);
+  for (const size_t distinct : {200, 10}) {  // in many chunks, and in one
+    const uint64_t read_before = read();
+    const uint64_t before = table.hot_stats().moved_up;
+    for (int batch = 0; batch < 400; ++batch) {
+      for (size_t i = 0; i < keys.size(); ++i) {
+        keys[i] = i < distinct ? random() % 4500 : keys[i % distinct];  // some have no row anywhere
+      }
+      ASSERT_NO_FATAL_FAILURE(look_up());
+    }
+    const uint64_t came = table.hot_stats().moved_up - before;
+    EXPECT_LT(came, (read() - read_before) / 5);
+    EXPECT_GT(came, (read() - read_before) / 14);
+  }
+
+  const GradientPart part{keys, values};
+  ASSERT_TRUE(table.ApplyGradients({&part, 1}, 1).ok());
+  ASSERT_TRUE(model.ApplyGradients({&part, 1}, 1).ok());
+  const uint64_t before = table.hot_stats().moved_up;
+  const uint64_t read_before = read();
+  for (int batch = 0; batch < 5; ++batch) {
+    for (Key& key : keys) key = random() % 4000;
+    ASSERT_NO_FATAL_FAILURE(look_up());
+  }
+  EXPECT_EQ(table.hot_stats().moved_up - before, read() - read_before) << "behind an update";
+}
+
 // Each batch is announced while the one before it is worked on, of which it shares keys. Rows are
 // so wide that those of a hint are more than the slots of their chunks hold, or few.
 TEST_F(GpuRandom, BatchesThatWereAnnouncedAreFoundOnTheGpu) {
@@ -490,7 +541,7 @@ TEST_F(GpuRandom, WhatComesBehindAHintIsTheModels) {
 class TableThatCannotRead final : public HostTable {
  public:
   using HostTable::HostTable;
-  Status ReadRows(std::span<const Key>, ReadFrom, WorkPool&, const RowVisit&) override {
+  Status ReadRows(std::span<const Key>, const ReadOptions&, WorkPool&, const RowVisit&) override {
     return Failed("a test's disk");
   }
 };

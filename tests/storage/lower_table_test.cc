@@ -58,13 +58,14 @@ class LowerTableTest : public testing::TestWithParam<LowerCase> {
   std::map<Key, Row> Read(std::span<const Key> keys, ReadFrom from = ReadFrom::kAll) {
     std::map<Key, Row> rows;
     std::mutex mutex;
-    const Status status = table_->ReadRows(keys, from, *pool_, [&](size_t i, const RowView& row) {
-      const std::lock_guard lock(mutex);
-      const bool is_new = rows.try_emplace(keys[i], Row{{row.elements, row.elements + kWidth},
-                                                        row.counters->frequency})
-                              .second;
-      EXPECT_TRUE(is_new);
-    });
+    const Status status =
+        table_->ReadRows(keys, {.from = from}, *pool_, [&](size_t i, const RowView& row) {
+          const std::lock_guard lock(mutex);
+          const bool is_new = rows.try_emplace(keys[i], Row{{row.elements, row.elements + kWidth},
+                                                            row.counters->frequency})
+                                  .second;
+          EXPECT_TRUE(is_new);
+        });
     EXPECT_TRUE(status.ok()) << status.ToString();
     return rows;
   }
