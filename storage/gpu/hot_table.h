@@ -7,7 +7,8 @@
 // key. All others count as the table below has them.
 //   up     Rows that a batch misses are gathered below by host threads, a chunk at a time, while
 //          room is made and the GPU takes in the chunks before. Those of updates stay; those of
-//          lookups do if their score is as high as that of those that went last. Prefetch brings
+//          lookups do if their score is as high as that of those that went last, and but a part of
+//          them where others would have to go and nothing is written. Prefetch brings
 //          rows up beforehand: a hint. Where only host memory lies below, it begins to, and
 //          returns: rows are gathered while lookups go on that find all their keys, and the GPU
 //          takes them in with the next hint, or before anything else is done.
@@ -254,6 +255,12 @@ class HotTable : public GpuTable {
   // Makes room for the rows of a batch that is about to be written to, and brings them up.
   Status BringUp(std::span<const Key> keys);
   void TakeIn(const Chunk& chunk, uint32_t count);
+  // `out` null: for a hint, so that all come up.
+  Status ReadForAnswer(size_t keys, ReadFrom from, uint64_t tick, const MissingKeys& missing,
+                       float* out);
+  uint32_t ChunkRows() const;  // at most
+
+  // hot_room.cu
   // Whether of so many rows that a lookup misses only some come up: others would have to go for
   // them, and what is asked for once in a while would go in turn before it is asked for again. A
   // part drawn anew each time keeps what is asked for often: q-LRU, whose hits are nearly LFU's
@@ -261,9 +268,6 @@ class HotTable : public GpuTable {
   // 2016). Not while the table is written to, as an update brings up all that it writes, nor
   // where a row may have to be read from a disk again.
   bool ChoosesAmong(size_t rows) const;
-  // `out` null: for a hint, so that all come up.
-  Status ReadForAnswer(size_t keys, ReadFrom from, uint64_t tick, const MissingKeys& missing,
-                       float* out);
   Status Room(uint64_t rows);
   Status Evict(uint64_t rows);
   void SweepIfStale();  // SweepMarks
@@ -282,8 +286,9 @@ class HotTable : public GpuTable {
   void NoteShare();
   void LimitRows(uint64_t bytes);  // to what they may take
   void Shed();
-  uint32_t ChunkRows() const;  // at most
-  Status TellBelow() const;    // of all keys
+
+  // hot_table.cu
+  Status TellBelow() const;  // of all keys
   // What the GPU has of the page's keys, and of those that have expired below.
   Status PutNewer(std::span<const Key> expired, ScanPage* page) const;
   MissList MissingList() const;
