@@ -87,7 +87,6 @@ class HotTable::ChunkSlot {
     Pack(end);
     sent_rows_.numbers = nullptr;
     if (!all_stay) return SendPacked();
-    bytes_ = places * (sizeof(SlotHeader) + words_ * sizeof(float));
     Must(FromCuda(cudaEventRecord(sent_, up_), "the GPU"));
   }
   // What was sent, for whatever is enqueued on exec behind this call; End behind that.
@@ -96,7 +95,6 @@ class HotTable::ChunkSlot {
     return sent_rows_;
   }
   void End(const Exec& exec) { Must(FromCuda(cudaEventRecord(taken_, StreamOf(exec)), "the GPU")); }
-  size_t bytes() const { return bytes_; }  // sent
 
  private:
   ChunkSlot() = default;
@@ -121,9 +119,9 @@ class HotTable::ChunkSlot {
     sent_rows_.rows = reinterpret_cast<float*>(to + RowsAt());
   }
   void SendPacked() {
-    bytes_ = RowsAt() + sent_rows_.count * words_ * sizeof(float);
     if (sent_rows_.count == 0) return;
-    CopyUp(0, bytes_);
+    const size_t begin = sent_rows_.stay == 0 ? NumbersAt() : 0;  // headers are of those that stay
+    CopyUp(begin, RowsAt() + sent_rows_.count * words_ * sizeof(float));
     Must(FromCuda(cudaEventRecord(sent_, up_), "the GPU"));
   }
   void CopyUp(size_t begin, size_t end) {
@@ -151,7 +149,6 @@ class HotTable::ChunkSlot {
   std::vector<uint8_t> kinds_;  // by place
   size_t places_ = 0;
   size_t words_ = 0;
-  size_t bytes_ = 0;
   Chunk sent_rows_;
   std::shared_ptr<float[]> host_;
   DeviceBuffer device_;

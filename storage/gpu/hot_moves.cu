@@ -208,7 +208,6 @@ Status HotTable::UseChunk(Reading& reading, const Use& use) {
   chunk.first = static_cast<uint32_t>(reading.first(c));
   chunk.places = static_cast<uint32_t>(reading.KeysOf(c).size());
   if (chunk.count != 0) {
-    counted_.bytes_up += slot.bytes();
     use(chunk);
     slot.End(exec_);
   }
@@ -257,11 +256,12 @@ Status HotTable::ReadBelow(size_t count, const ReadRule& rule, const Prepare& pr
   return status;
 }
 
-void HotTable::TakeIn(const Chunk& chunk, uint32_t count) {
-  AddRows(exec_, map_->ref(), chunk.headers, chunk.rows, count);
+void HotTable::TakeIn(const Chunk& chunk) {
+  if (chunk.stay == 0) return;
+  AddRows(exec_, map_->ref(), chunk.headers, chunk.rows, chunk.stay);
   MustBegin("rows that come up");
-  copies_ += count;
-  counted_.moved_up += count;
+  copies_ += chunk.stay;
+  counted_.moved_up += chunk.stay;
 }
 
 Status HotTable::BeginHint(uint32_t missing, uint64_t tick) {
@@ -305,7 +305,7 @@ Status HotTable::BeginHint(uint32_t missing, uint64_t tick) {
 }
 
 void HotTable::AddHinted(const Chunk& chunk) {
-  AddNewRows(exec_, map_->ref(), chunk.headers, chunk.rows, chunk.count,
+  AddNewRows(exec_, map_->ref(), chunk.headers, chunk.rows, chunk.stay,
              {hint_misses_.as<uint32_t>() + 1, hint_misses_.as<uint32_t>()});
   MustBegin("rows of a hint");
 }
@@ -344,8 +344,7 @@ void HotTable::TakeInHint(Reading& hint) {
     BeginGeneration();
     ChunkSlot& slot = *slots_[*hint.one_slot];
     slot.EndParts(count);
-    if (const Chunk chunk = slot.Take(exec_); chunk.count != 0) {
-      counted_.bytes_up += slot.bytes();
+    if (const Chunk chunk = slot.Take(exec_); chunk.stay != 0) {
       AddHinted(chunk);
       slot.End(exec_);
     }
@@ -382,7 +381,7 @@ Status HotTable::BringUp(std::span<const Key> keys) {
   STRATA_TRY(BringKeys(keys));
   return ReadBelow(
       keys.size(), {.tick = tick_}, [&](const Reading&) { return Room(keys.size()); },
-      [&](const Chunk& chunk) { TakeIn(chunk, chunk.count); });
+      [&](const Chunk& chunk) { TakeIn(chunk); });
 }
 
 Status HotTable::ReadForAnswer(size_t keys, ReadFrom from, uint64_t tick,
@@ -404,7 +403,7 @@ Status HotTable::ReadForAnswer(size_t keys, ReadFrom from, uint64_t tick,
                    .stays_from = may_stay_out ? pushes_gone_ : 0};
   if (out != nullptr && ChoosesAmong(keys)) rule.turn = Mix64(tick) % kTurns;
   return ReadBelow(keys, rule, prepare, [&](const Chunk& chunk) {
-    if (has_room && chunk.stay != 0) TakeIn(chunk, chunk.stay);
+    if (has_room) TakeIn(chunk);
     if (out == nullptr) return;
     const RowsFromBelow rows{chunk.rows, chunk.numbers, chunk.count, chunk.first, chunk.places};
     AnswerRows(exec_, map_->ref(), rows, missing, distinct_missing(), out);

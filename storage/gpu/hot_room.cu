@@ -28,13 +28,17 @@ constexpr uint64_t kWritesSoon = 256;
 // With so much of all slots new, or changed hands, marks are set anew: pairs that were split have
 // those of the pair that they were.
 constexpr uint64_t kSweepPart = 8;
+
 }  // namespace
 
 bool HotTable::ChoosesAmong(size_t rows) const {
-  const uint64_t ahead = std::min(kGoAhead, rows_limit_ / kGoPart);
   const bool is_written = written_at_ != 0 && tick_ - written_at_ <= kWritesSoon;
-  return options_.order == VictimOrder::kLeastRecent && !is_written && below_->IsInMemory() &&
-         rows_most_ + rows + ahead > rows_limit_;
+  if (options_.order != VictimOrder::kLeastRecent || is_written || !below_->IsInMemory()) {
+    return false;
+  }
+  // Room that was made ahead is for rows for which others have gone.
+  const uint64_t ahead = rows_have_gone_ ? std::min(kGoAhead, rows_limit_ / kGoPart) : 0;
+  return rows_most_ + rows + ahead > rows_limit_;
 }
 
 Status HotTable::Room(uint64_t rows) {
@@ -47,6 +51,7 @@ Status HotTable::Room(uint64_t rows) {
     // As much again, so that others know it for one that would take more.
     if (rows_limit_ < options_.rows_max) share_.Need(2 * map_->bytes());
     const uint64_t lacking = rows_most_ + rows - rows_limit_;
+    rows_have_gone_ = true;
     STRATA_TRY(Evict(std::max(lacking, std::min(lacking + kGoAhead, rows_limit_ / kGoPart))));
     if (rows_most_ + rows > rows_limit_) {
       return Refused(
@@ -232,6 +237,7 @@ Status HotTable::EvictAll() {
     const uint64_t window = std::min(victim_pairs_, pairs - first);
     STRATA_TRY(EvictFrom(first, window, UINT64_MAX, kNever).status());
   }
+  rows_have_gone_ = false;
   return {};
 }
 

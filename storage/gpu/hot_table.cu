@@ -81,6 +81,10 @@ DeviceMapOptions HotTable::MapOptions() const {
 void HotTable::BeginOperation() {
   FinishHint();
   BeginBesideHint();
+}
+
+void HotTable::BeginWrite() {
+  BeginOperation();
   written_at_ = tick_;
 }
 
@@ -312,6 +316,7 @@ Status HotTable::Lend(const Exec& exec) {
 Status HotTable::MakeResident(std::span<const uint64_t> places, std::span<const Key> keys) {
   if (keys.empty()) return {};
   STRATA_CHECK(hint_ == nullptr);  // since Lend
+  written_at_ = tick_;
   BeginGeneration();
   TouchRows(exec_, map_->ref(), places, tick_);
   const auto count = static_cast<uint32_t>(keys.size());
@@ -351,7 +356,7 @@ Status HotTable::MakeRoom() {
 
 Status HotTable::PrepareUpdate(std::span<const GradientPart> parts) {
   const DeviceScope scope(exec_.ordinal);
-  BeginOperation();
+  BeginWrite();
   passed_down_ = false;
   late_keys_.clear();
   late_pushes_.clear();
@@ -443,7 +448,7 @@ Status HotTable::PrepareUpdates(std::span<const GradientPart> updates) {
     return LocalTable::PrepareUpdates(updates);
   }
   const DeviceScope scope(exec_.ordinal);
-  BeginOperation();
+  BeginWrite();
   return GpuTable::PrepareUpdates(updates);
 }
 
@@ -454,7 +459,7 @@ void HotTable::CommitUpdates(std::span<const uint64_t> steps) {
 
 Status HotTable::PrepareAssign(std::span<const Key> keys, std::span<const float> values) {
   const DeviceScope scope(exec_.ordinal);
-  BeginOperation();
+  BeginWrite();
   passed_down_ = false;
   const Status status = GpuTable::PrepareAssign(keys, values);
   if (!IsShortOfMemory(status)) return status;
@@ -575,12 +580,13 @@ TableStats HotTable::Stats() const {
 std::array<TierUse, kTiers> HotTable::Tiers() const {
   std::array<TierUse, kTiers> tiers = below_->Tiers();
   const HotStats hot = hot_stats();
+  const size_t row_bytes = sizeof(SlotHeader) + words() * sizeof(float);
   tiers[static_cast<size_t>(Tier::kHot)] = {.exists = true,
                                             .rows = hot.rows,
                                             .bytes = hot.bytes,
                                             .hits = hot.hits,
                                             .rows_in = hot.moved_up,
-                                            .bytes_in = hot.bytes_up};
+                                            .bytes_in = hot.moved_up * row_bytes};
   TierUse& warm = tiers[static_cast<size_t>(Tier::kWarm)];
   warm.rows_in += hot.moved_down;
   warm.bytes_in += hot.bytes_down;

@@ -61,9 +61,8 @@ struct HotStats {
   uint64_t rows = 0;         // on the GPU now
   uint64_t bytes = 0;        // of the GPU's memory
   uint64_t hits = 0;         // keys of lookups found there
-  uint64_t moved_up = 0;     // rows
+  uint64_t moved_up = 0;     // rows; those that were read for an answer alone do not count
   uint64_t moved_down = 0;   // rows written to the table below
-  uint64_t bytes_up = 0;     // over the link, of rows that were read below
   uint64_t bytes_down = 0;   // ... of rows that were written below
   uint64_t passed_down = 0;  // lookups, updates and assigns done below
 };
@@ -133,12 +132,12 @@ class HotTable : public GpuTable {
   // Rows on their way up: a part of what was asked for, on the GPU, as they are stored.
   struct Chunk {
     uint32_t count = 0;
-    const SlotHeader* headers = nullptr;
-    const uint32_t* numbers = nullptr;  // in what was asked for; null where it was sent in parts
-    const float* rows = nullptr;        // x words()
-    uint32_t stay = 0;                  // the first ones come up, with a score to stay
-    uint32_t first = 0;                 // all numbers from there on ...
-    uint32_t places = 0;                // ... were looked for
+    const SlotHeader* headers = nullptr;  // of the first `stay`
+    const uint32_t* numbers = nullptr;    // in what was asked for; null where it was sent in parts
+    const float* rows = nullptr;          // x words()
+    uint32_t stay = 0;                    // the first ones come up, with a score to stay
+    uint32_t first = 0;                   // all numbers from there on ...
+    uint32_t places = 0;                  // ... were looked for
   };
   // Where a chunk is put together. Two threads fill, so that none waits for the last row of a
   // chunk, while the GPU takes in another chunk, and one is between.
@@ -159,6 +158,7 @@ class HotTable : public GpuTable {
   Status MakeRoom() override;
   void BeforeUpdate() override;
   void BeginOperation();
+  void BeginWrite();       // one that writes rows
   void BeginBesideHint();  // the same, and a hint's rows may still be on their way
   void ClearBelow();       // of what has expired there, and is not here
   Status LookUpPart(std::span<const Key> keys, std::span<float> out);  // of a Lookup
@@ -254,7 +254,7 @@ class HotTable : public GpuTable {
   Status Fill(const Reading& reading, size_t c, ChunkSlot& slot, size_t place);
   // Makes room for the rows of a batch that is about to be written to, and brings them up.
   Status BringUp(std::span<const Key> keys);
-  void TakeIn(const Chunk& chunk, uint32_t count);
+  void TakeIn(const Chunk& chunk);  // those that stay
   // `out` null: for a hint, so that all come up.
   Status ReadForAnswer(size_t keys, ReadFrom from, uint64_t tick, const MissingKeys& missing,
                        float* out);
@@ -309,6 +309,7 @@ class HotTable : public GpuTable {
   uint64_t gone_since_sweep_ = 0;  // rows
   uint64_t pairs_swept_ = 0;       // that there were then
   uint64_t rows_gone_ = 0;         // so far
+  bool rows_have_gone_ = false;    // to make room, since the map was empty
   uint32_t pushes_gone_ = 0;       // kLeastPushed: the frequency of those that went last
   bool passed_down_ = false;       // what is left of the operation is the table below's
 
@@ -357,7 +358,7 @@ class HotTable : public GpuTable {
   // that missed a key; 0: none did.
   uint64_t missed_at_ = 0;
   uint64_t lookup_missed_at_ = 0;
-  uint64_t written_at_ = 0;  // the tick of the last operation that may have written rows
+  uint64_t written_at_ = 0;  // the tick of the last operation that wrote rows
 
   // Between Prepare and Commit: keys that get no row yet.
   std::vector<Key> late_keys_;

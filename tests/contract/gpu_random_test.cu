@@ -341,8 +341,8 @@ void LoadBoth(const TableSpec& spec, Key count, HotTable& table, MapTable& model
   ASSERT_TRUE(table.Load(page).ok());
 }
 
-// Where all that a lookup misses has room, it comes up. Where rows would have to go for it, a part
-// does, until the table is written to.
+// Where all that a lookup misses has room, it comes up, to the last row. Where rows would have to
+// go for it, a part does, unless the table was written to within 256 operations.
 TEST_F(GpuRandom, OfATableThatIsOnlyReadAPartOfWhatIsMissedComesUp) {
   const TableSpec spec = ContractSpec("t", 5, OptimizerKind::kSgd, InitializerKind::kUniform);
   ASSERT_NO_FATAL_FAILURE(Open(size_t{64} << 20, 1));
@@ -359,37 +359,73 @@ TEST_F(GpuRandom, OfATableThatIsOnlyReadAPartOfWhatIsMissedComesUp) {
     ASSERT_TRUE(table.Lookup(keys, values).ok() && model.Lookup(keys, of_model).ok());
     ASSERT_EQ(BitsOf(values), BitsOf(of_model));
   };
-  for (Key first = 0; first < 800; first += keys.size()) {
+  for (Key first = 0; first < 1000; first += keys.size()) {
     std::iota(keys.begin(), keys.end(), first);
     ASSERT_NO_FATAL_FAILURE(look_up());
   }
-  EXPECT_EQ(table.hot_stats().moved_up, 800U) << "while there is room";
+  EXPECT_EQ(table.hot_stats().moved_up, 1000U) << "while there is room";
+  const TierUse hot = table.Tiers()[static_cast<size_t>(Tier::kHot)];
+  EXPECT_EQ(hot.bytes_in, hot.rows_in * (32 + spec.dim * sizeof(float)));
 
   std::mt19937_64 random(1);
-  for (const size_t distinct : {200, 10}) {  // in many chunks, and in one
+  uint64_t came = 0;
+  uint64_t was_read = 0;
+  const auto look_up_some = [&](int batches, size_t distinct) {
     const uint64_t read_before = read();
     const uint64_t before = table.hot_stats().moved_up;
-    for (int batch = 0; batch < 400; ++batch) {
+    for (int batch = 0; batch < batches; ++batch) {
       for (size_t i = 0; i < keys.size(); ++i) {
         keys[i] = i < distinct ? random() % 4500 : keys[i % distinct];  // some have no row anywhere
       }
       ASSERT_NO_FATAL_FAILURE(look_up());
     }
-    const uint64_t came = table.hot_stats().moved_up - before;
-    EXPECT_LT(came, (read() - read_before) / 5);
-    EXPECT_GT(came, (read() - read_before) / 14);
+    came = table.hot_stats().moved_up - before;
+    was_read = read() - read_before;
+  };
+  for (const size_t distinct : {200, 10}) {  // in many chunks, and in one
+    ASSERT_NO_FATAL_FAILURE(look_up_some(400, distinct));
+    EXPECT_LT(came, was_read / 5);
+    EXPECT_GT(came, was_read / 14);
   }
-
   const GradientPart part{keys, values};
   ASSERT_TRUE(table.ApplyGradients({&part, 1}, 1).ok());
   ASSERT_TRUE(model.ApplyGradients({&part, 1}, 1).ok());
-  const uint64_t before = table.hot_stats().moved_up;
-  const uint64_t read_before = read();
-  for (int batch = 0; batch < 5; ++batch) {
-    for (Key& key : keys) key = random() % 4000;
-    ASSERT_NO_FATAL_FAILURE(look_up());
+  ASSERT_NO_FATAL_FAILURE(look_up_some(256, 20));
+  EXPECT_EQ(came, was_read) << "behind an update";
+  ASSERT_TRUE(table.Erase(keys).ok() && model.Erase(keys).ok());
+  ASSERT_NO_FATAL_FAILURE(look_up_some(100, 200));
+  EXPECT_LT(came, was_read / 5) << "256 operations behind an update";
+}
+
+// A disk below, say.
+class TableBeyondMemory final : public HostTable {
+ public:
+  using HostTable::HostTable;
+  bool IsInMemory() const override { return false; }
+};
+
+// The order of those that were pushed least has a rule of its own, and a row that does not come up
+// would be read from disk again.
+TEST_F(GpuRandom, OfATableThatIsOnlyReadAllComesUpByPushesAndFromDisk) {
+  const TableSpec spec = ContractSpec("t", 1, OptimizerKind::kSgd, InitializerKind::kZero);
+  ASSERT_NO_FATAL_FAILURE(Open(size_t{64} << 20, 1));
+  for (const bool from_disk : {false, true}) {
+    std::unique_ptr<LowerTable> below =
+        std::make_unique<HostTable>(spec, nullptr, RowOrder::kByHome);
+    if (from_disk) below = std::make_unique<TableBeyondMemory>(spec, nullptr);
+    const VictimOrder order = from_disk ? VictimOrder::kLeastRecent : VictimOrder::kLeastPushed;
+    HotTable table(spec, *pool_, PinnedPool::Make(), std::move(below), *workers_,
+                   {.order = order, .rows_max = 1000, .chunk_rows_min = 16});
+    MapTable model(spec);
+    ASSERT_NO_FATAL_FAILURE(LoadBoth(spec, 4000, table, model));
+    std::vector<Key> keys(200);
+    std::vector<float> values(keys.size());
+    for (Key first = 0; first < 4000; first += keys.size()) {
+      std::iota(keys.begin(), keys.end(), first);
+      ASSERT_TRUE(table.Lookup(keys, values).ok());
+    }
+    EXPECT_EQ(table.hot_stats().moved_up, 4000U) << from_disk;
   }
-  EXPECT_EQ(table.hot_stats().moved_up - before, read() - read_before) << "behind an update";
 }
 
 // Each batch is announced while the one before it is worked on, of which it shares keys. Rows are
