@@ -49,6 +49,7 @@ struct Suite {
   std::string name;
   std::string about;  // one line for --help and --list
   std::function<std::vector<Case>(bool all)> cases;
+  bool has_rounds = true;  // else each case has as many as it needs, and takes no other number
 };
 Suite TableSuite();
 Suite GpuEmbeddingSuite();   // runs in a build with CUDA; the names are in each

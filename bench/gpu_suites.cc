@@ -7,7 +7,8 @@
 namespace strata::bench {
 
 Suite GpuTableSuite() {
-  return {"table", "the hash map on a GPU beside HierarchicalKV's figures", [](bool) {
+  return {"table", "the hash map on a GPU beside HierarchicalKV's figures",
+          [](bool) {
             std::vector<Case> cases;
             for (const uint32_t dim : {8U, 32U, 64U}) {
               const uint64_t rows = (dim == 64 ? 64ULL : 128ULL) << 20;
@@ -23,11 +24,13 @@ Suite GpuTableSuite() {
                                }});
             }
             return cases;
-          }};
+          },
+          /*has_rounds=*/false};
 }
 
 Suite GpuTieredSuite() {
-  return {"tiered", "a table of which half fits the GPU's memory", [](bool) {
+  return {"tiered", "a table of which half fits the GPU's memory",
+          [](bool) {
             std::vector<Case> cases;
             for (const Distribution distribution : {Distribution::kUniform, Distribution::kZipf}) {
               cases.push_back(
@@ -35,11 +38,13 @@ Suite GpuTieredSuite() {
                    [distribution](const BenchOptions&) { return RunGpuTiers(distribution); }});
             }
             return cases;
-          }};
+          },
+          /*has_rounds=*/false};
 }
 
 Suite GpuEmbeddingSuite() {
-  return {"embedding", "pooled lookups, combining and training steps on a GPU", [](bool) {
+  return {"embedding", "pooled lookups, combining and training steps on a GPU",
+          [](bool) {
             std::vector<Case> cases;
             for (const uint32_t dim : {16U, 64U, 128U}) {
               cases.push_back({fmt::format("pooled dim={}", dim),
@@ -49,12 +54,14 @@ Suite GpuEmbeddingSuite() {
             cases.push_back({"training", [](const BenchOptions&) { return RunTraining(); }});
             cases.push_back({"graph", [](const BenchOptions&) { return RunAsGraphs(); }});
             return cases;
-          }};
+          },
+          /*has_rounds=*/false};
 }
 
 Suite GpuTreeBlocksSuite() {
   return {
-      "tree-blocks", "reductions, prefix sums and sorts on a GPU, beside CUB", [](bool) {
+      "tree-blocks", "reductions, prefix sums and sorts on a GPU, beside CUB",
+      [](bool) {
         std::vector<Case> cases;
         for (const size_t count : {size_t{1} << 16, size_t{1} << 24}) {
           cases.push_back({fmt::format("reduce {}", count),
@@ -66,7 +73,8 @@ Suite GpuTreeBlocksSuite() {
         }
         cases.push_back({"sort in blocks", [](const BenchOptions&) { return RunSmallSorts(); }});
         return cases;
-      }};
+      },
+      /*has_rounds=*/false};
 }
 
 }  // namespace strata::bench

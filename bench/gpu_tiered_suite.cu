@@ -34,14 +34,16 @@ constexpr size_t kAnnouncedBatches = 200;  // behind one another, on one clock
 constexpr const char* kPeer = "HierarchicalKV, hybrid, A100 (recorded)";
 
 // The part of the time for which the GPU has the row of a rank, from 1 on, of a table that has been
-// read by Zipf's law for long: q-LRU with an eighth, as HotTable::ChoosesAmong, and half of the
+// read by Zipf's law for long: q-LRU, as HotTable::kTurns, and half of the
 // rows (Garetto, Leonardi, Martina 2016). Its characteristic time, so many batches, is what makes
 // the parts of all ranks add up to that half. Batches would have to come for as long to get there.
 double PartThere(uint64_t rank) {
-  constexpr double kComesUp = 1.0 / 8;
+  constexpr double kComesUp = 1.0 / HotTable::kTurns;
   constexpr double kBatches = 1682.5;
   constexpr double kPowers = 12.458;  // those of all ranks
-  const double drawn =                // in that time
+  static_assert(kRows == uint64_t{64} << 20 && kZipfExponent == 1.05 && HotTable::kTurns == 8,
+                "kBatches and kPowers are of these");
+  const double drawn =  // in that time
       std::pow(static_cast<double>(rank), -kZipfExponent) / kPowers * kBatches * kBatch;
   const double goes = std::exp(-drawn);
   return kComesUp * (1 - goes) / (goes + kComesUp * (1 - goes));

@@ -146,7 +146,9 @@ struct OnDevice {
 };
 Result<OnDevice> SuitesOn(const std::string& device, const std::string& wanted, bool only_names,
                           const SearchData& search) {
-  STRATA_ASSIGN(const DeviceChoice choice, ParseDevice(device));
+  const Result<DeviceChoice> parsed = ParseDevice(device);
+  if (!parsed.ok()) return parsed.status().Prefixed("--device");
+  const DeviceChoice choice = *parsed;
   if (only_names && Has(GpuOnlySuites(), wanted)) return OnDevice{GpuOnlySuites(), device};
   const OnDevice cpu{Suites(search), MachineName()};
   if (choice.kind == DeviceKind::kCpu) return cpu;
@@ -241,7 +243,10 @@ int Main(int argc, char** argv) {
       "with --device=cuda");
   app.add_flag("--all", line.options.all, "the whole grid instead of the short set");
   app.add_option("--filter", line.options.filter, "only cases whose name contains this");
-  app.add_option("--rounds", line.options.rounds, "rounds, of which the median counts")
+  app.add_option("--rounds", line.options.rounds,
+                 "rounds, of which the median counts; table, tiered, embedding and tree-blocks on "
+                 "a GPU have "
+                 "rounds of their own")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--congestion", line.options.congestion,
@@ -287,7 +292,16 @@ int Main(int argc, char** argv) {
   if (!device.ok()) return Fail(device.status());
   std::vector<std::string_view> names;
   for (const Suite& suite : device->suites) {
-    if (suite.name == line.suite) return RunSuite(suite, device->name, line);
+    if (suite.name == line.suite) {
+      if (!suite.has_rounds && app.count("--rounds") != 0) {
+        PrintStderr(
+            "strata-bench: --rounds has no effect on suite {} with --device={}, whose cases have "
+            "rounds of their own: leave it out\n",
+            line.suite, line.device);
+        return 2;
+      }
+      return RunSuite(suite, device->name, line);
+    }
     names.push_back(suite.name);
   }
   if (Has(GpuOnlySuites(), line.suite)) {

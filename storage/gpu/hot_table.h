@@ -74,11 +74,13 @@ Result<std::unique_ptr<WorkPool>> StartGatherers();
 class HotTable : public GpuTable {
   static constexpr size_t kFillers = 2;
   static constexpr size_t kChunkSlots = kFillers + 2;
-  // Of the rows that a lookup misses such a part comes up, where ChoosesAmong.
-  static constexpr uint64_t kTurns = 8;
   static constexpr size_t kChunkBytes = size_t{16} << 20;
 
  public:
+  // Of the rows that a lookup misses one of so many comes up where others would have to go for
+  // them, of a table in host memory that is only read.
+  static constexpr uint64_t kTurns = 8;
+
   // Of its GPU, beside the pool, and as much pinned memory: once rows have come up in large
   // numbers.
   static constexpr size_t kStagingBytes = kChunkSlots * kChunkBytes;

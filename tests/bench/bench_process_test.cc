@@ -40,6 +40,7 @@ TEST(BenchProcess, WrongCommandLinesSayWhatIsWrong) {
       {{"--devcie=cpu"}, "unknown flag '--devcie'"},
       {{"table", "table"}, "unknown argument 'table' (see --help)"},
       {{"table", "--rounds=0"}, "--rounds"},
+      {{"embedding", "--list", "--rounds=2"}, "--rounds has no effect on suite embedding"},
       {{"table", "--documents=5"}, "belong to suite search on --device=cpu"},
       {{"search", "--documents=0"}, "--documents"},
       {{"search", "--data=", "--list"}, "--data=: expected a value behind the '=', found none"},
