@@ -34,9 +34,9 @@ constexpr size_t kAnnouncedBatches = 200;  // behind one another, on one clock
 constexpr const char* kPeer = "HierarchicalKV, hybrid, A100 (recorded)";
 
 // The part of the time for which the GPU has the row of a rank, from 1 on, of a table that has been
-// read by Zipf's law for long: q-LRU, as HotTable::kTurns, and half of the
-// rows (Garetto, Leonardi, Martina 2016). Its characteristic time, so many batches, is what makes
-// the parts of all ranks add up to that half. Batches would have to come for as long to get there.
+// read by Zipf's law for long: q-LRU with q of 1 / HotTable::kTurns, and half of the rows (Garetto,
+// Leonardi, Martina 2016). Its characteristic time, so many batches, is what makes the parts of all
+// ranks add up to that half. Batches would have to come for as long to get there.
 double PartThere(uint64_t rank) {
   constexpr double kComesUp = 1.0 / HotTable::kTurns;
   constexpr double kBatches = 1682.5;

@@ -245,8 +245,7 @@ int Main(int argc, char** argv) {
   app.add_option("--filter", line.options.filter, "only cases whose name contains this");
   app.add_option("--rounds", line.options.rounds,
                  "rounds, of which the median counts; table, tiered, embedding and tree-blocks on "
-                 "a GPU have "
-                 "rounds of their own")
+                 "a GPU have rounds of their own")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--congestion", line.options.congestion,

@@ -81,12 +81,9 @@ class HotTable::ChunkSlot {
   // The first `places` ones were sent by SendPart. Where some have no row that stays, they are sent
   // once more, without those.
   void EndParts(size_t places) {
-    const auto end = static_cast<uint32_t>(places);
-    const bool all_stay =
-        std::all_of(kinds_.begin(), kinds_.begin() + end, [](uint8_t k) { return k == kStays; });
-    Pack(end);
+    Pack(static_cast<uint32_t>(places));
     sent_rows_.numbers = nullptr;
-    if (!all_stay) return SendPacked();
+    if (sent_rows_.stay != places) return SendPacked();
     Must(FromCuda(cudaEventRecord(sent_, up_), "the GPU"));
   }
   // What was sent, for whatever is enqueued on exec behind this call; End behind that.
