@@ -571,7 +571,9 @@ Result<ClusterConfig> MakeClusterConfig(const Settings& settings, Disk& disk) {
   config.lanes = static_cast<uint16_t>(settings.Int("server.lanes"));
   config.memory_bytes_max = settings.Bytes("server.memory");
   const Result<DeviceChoice> device = ParseDevice(settings.Text("server.device"));
-  if (!device.ok()) return device.status().Prefixed(settings.Origin("server.device"));
+  if (!device.ok()) {
+    return device.status().Prefixed(settings.Origin("server.device") + ": server.device");
+  }
   config.device = *device;
   config.gpu_memory_bytes = settings.Bytes("server.gpu_memory");
   config.cold = settings.Bool("server.cold");

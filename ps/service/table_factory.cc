@@ -47,7 +47,8 @@ Status TableFactory::TakeGpus() {
                                .lanes = options_.lanes});
   if (!gpus.ok()) {
     const StatusCode code = gpus.status().code();
-    if (!is_free_to_choose || code == StatusCode::kInvalid) return gpus.status();
+    if (code == StatusCode::kInvalid) return gpus.status();  // of server.gpu_memory, which it names
+    if (!is_free_to_choose) return gpus.status().Prefixed("server.device (--device)");
     const bool there_is_none = code == StatusCode::kNotFound;
     (there_is_none ? plan_ : warnings_)
         .push_back("device auto: host memory, as " + gpus.status().message());

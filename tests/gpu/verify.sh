@@ -370,12 +370,12 @@ main() {
     refuse "--limit is a number of seconds, 1 or more; found '$limit_most'"
   [[ -d $here/bin && -d $here/tests ]] && build=$here || build=$here/../../build
   build=$(realpath -m "${build_given:-$build}")
-  [[ -x $build/bin/own-kernel ]] ||
+  [[ $mode == list || -x $build/bin/own-kernel ]] ||
     refuse "$build/bin/own-kernel is not there: --build= names a build with CUDA (./dev build" \
       "--cuda=on makes one), one whose GPU is emulated, or what --pack made"
   [[ -d $build/lib && $build == "$here" ]] && export LD_LIBRARY_PATH=$build/lib
   is_emulated=0
-  grep -qa STRATA_SIMT_GPUS "$build/bin/own-kernel" && is_emulated=1
+  grep -qsa STRATA_SIMT_GPUS "$build/bin/own-kernel" && is_emulated=1
   sanitizer=$(find_sanitizer)
 
   steps_of_tests
