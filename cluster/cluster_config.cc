@@ -132,8 +132,8 @@ constexpr Setting kSettings[] = {
      .default_value = "0",
      .help = "Memory of each GPU that is taken for rows, at the start, 0 for 85 % of what is free. "
              "Rows beyond it lie in host memory (server.memory). What is left is for batches on "
-             "their way, and half of it beyond 512MiB for collections of item sets. Otherwise at "
-             "least 32MiB, and rounded down to whole 32MiB.",
+             "their way, and half of it beyond 512MiB for collections of item sets. What is not 0 "
+             "is at least 32MiB, and rounded down to whole 32MiB.",
      .min = 0,
      .flag = "gpu_memory",
      .programs = kProgramServer},

@@ -48,7 +48,12 @@ Status TableFactory::TakeGpus() {
   if (!gpus.ok()) {
     const StatusCode code = gpus.status().code();
     if (code == StatusCode::kInvalid) return gpus.status();  // of server.gpu_memory, which it names
-    if (!is_free_to_choose) return gpus.status().Prefixed("server.device (--device)");
+    if (!is_free_to_choose) {
+      return Status(code,
+                    fmt::format("server.device (--device): {}; cpu keeps rows in host memory, "
+                                "as auto does without a GPU",
+                                gpus.status().message()));
+    }
     const bool there_is_none = code == StatusCode::kNotFound;
     (there_is_none ? plan_ : warnings_)
         .push_back("device auto: host memory, as " + gpus.status().message());

@@ -11,10 +11,7 @@ GpuTables::GpuTables() = default;
 GpuTables::~GpuTables() = default;
 
 Result<std::unique_ptr<GpuTables>> GpuTables::Open(const GpuTablesOptions&) {
-  return NotFound(
-      "this build has no CUDA: --device=cpu (or auto) keeps rows in host memory; ./dev build "
-      "--cuda=on makes "
-      "a build that has it");
+  return NotFound("this build has no CUDA; ./dev build --cuda=on makes one that has it");
 }
 
 uint64_t GpuTables::staging_bytes() const { return 0; }

@@ -38,7 +38,7 @@ if(STRATA_CUDA STREQUAL "on" OR (STRATA_CUDA STREQUAL "auto" AND EXISTS /dev/nvi
     find_package(CUDAToolkit REQUIRED)
     set(STRATA_HAVE_CUDA ON)
   elseif(STRATA_CUDA STREQUAL "on")
-    message(FATAL_ERROR "STRATA_CUDA=on, but no CUDA compiler was found. Put nvcc on the PATH, or use STRATA_CUDA=off.")
+    message(FATAL_ERROR "STRATA_CUDA=on (./dev build --cuda=on), but no CUDA compiler was found. Put nvcc (CUDA 13 is what it is tested with) on the PATH, or name it in CUDACXX; or leave out --cuda=on, which is STRATA_CUDA=off.")
   endif()
 endif()
 if(STRATA_CUDA STREQUAL "emulated")
