@@ -155,9 +155,8 @@ void Agreement::TakeChosen(uint64_t number, std::vector<Member> members) {
   if (over_ || (votes_ && number <= group_.generation)) return;
   const auto mine = std::ranges::find(members, process_, &Member::process);
   if (mine != members.end()) {
-    chosen_ = Generation{.number = number,
-                         .rank = static_cast<int>(mine - members.begin()),
-                         .members = std::move(members)};
+    const auto rank = static_cast<int>(mine - members.begin());
+    chosen_ = Generation{.number = number, .rank = rank, .members = std::move(members)};
     Finish({});
     return;
   }

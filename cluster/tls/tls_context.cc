@@ -16,11 +16,11 @@ constexpr uint64_t kPemBytesMax = 1ULL << 20;
 constexpr size_t kReadBufferBytes = 64ULL << 10;
 
 // Makes a unique_ptr's deleter of a function.
-template <auto kFree>
+template <auto Free>
 struct By {
   template <typename T>
   void operator()(T* it) const {
-    kFree(it);
+    Free(it);
   }
 };
 using OwnedBio = std::unique_ptr<BIO, By<BIO_free>>;

@@ -77,7 +77,7 @@ struct SocketBio {
   }
 
   static const BIO_METHOD* Method() {
-    static const BIO_METHOD* const kMethod = [] {
+    static const BIO_METHOD* const method = [] {
       BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket");
       STRATA_CHECK(made != nullptr);
       BIO_meth_set_write_ex(made, &Write);
@@ -85,7 +85,7 @@ struct SocketBio {
       BIO_meth_set_ctrl(made, &Control);
       return made;
     }();
-    return kMethod;
+    return method;
   }
 };
 

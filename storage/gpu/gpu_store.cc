@@ -19,9 +19,9 @@ Result<std::unique_ptr<LocalStore>> MakeGpuStore(const GpuStoreOptions& options)
   if (options.host_memory_bytes_max) {
     const auto budget = std::make_shared<MemoryBudget>(*options.host_memory_bytes_max);
     factory = [tables, budget](const TableSpec& spec) {
-      return tables->MakeOver(
-          spec, 0, std::make_unique<HostTable>(spec, budget.get(), RowOrder::kByHome),
-          VictimOrder::kLeastRecent);
+      return tables->MakeOver(spec, 0,
+                              std::make_unique<HostTable>(spec, budget.get(), RowOrder::kByHome),
+                              VictimOrder::kLeastRecent);
     };
   }
   return std::make_unique<LocalStore>("the GPU store", std::move(factory), *options.clock);

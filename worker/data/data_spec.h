@@ -44,8 +44,8 @@ struct DataSpec {
   std::vector<std::string> label_positive;
   std::vector<std::string> label_negative;
   bool label_is_number = false;  // any finite number, not 0 or 1 alone; with both texts empty
-  std::string weight;  // "": every row weighs 1
-  std::string query;   // the column that says to which query a row belongs; "": there are none
+  std::string weight;            // "": every row weighs 1
+  std::string query;  // the column that says to which query a row belongs; "": there are none
   std::vector<std::string> ignore;
 };
 

@@ -46,10 +46,10 @@ struct DeviceRadixSort {
   static cudaError_t SortPairs(void* scratch, size_t& scratch_bytes, DoubleBuffer<K>& keys,
                                DoubleBuffer<V>& values, int count, int begin_bit = 0,
                                int end_bit = sizeof(K) * 8, cudaStream_t stream = nullptr) {
-    const cudaError_t status = SortPairs(
-        scratch, scratch_bytes, static_cast<const K*>(keys.Current()), keys.Alternate(),
-        static_cast<const V*>(values.Current()), values.Alternate(), count, begin_bit, end_bit,
-        stream);
+    const cudaError_t status =
+        SortPairs(scratch, scratch_bytes, static_cast<const K*>(keys.Current()), keys.Alternate(),
+                  static_cast<const V*>(values.Current()), values.Alternate(), count, begin_bit,
+                  end_bit, stream);
     if (scratch != nullptr) {
       keys.selector ^= 1;
       values.selector ^= 1;
