@@ -160,8 +160,8 @@ class HotTable : public GpuTable {
   Status MakeRoom() override;
   void BeforeUpdate() override;
   void BeginOperation();
-  void BeginWrite();       // one that writes rows
   void BeginBesideHint();  // the same, and a hint's rows may still be on their way
+  void BeginWrite();       // an operation that writes rows
   void ClearBelow();       // of what has expired there, and is not here
   Status LookUpPart(std::span<const Key> keys, std::span<float> out);  // of a Lookup
   Status LookUpInTiers(std::span<const Key> keys, std::span<float> out);
