@@ -10,11 +10,10 @@ namespace {
 
 constexpr uint32_t kNarrowMax = 256;
 
-BinBundles OneFeatureEach(size_t features) {
-  BinBundles bundles{.columns = std::vector<std::vector<uint32_t>>(features),
-                     .default_bins = std::vector<uint32_t>(features, 0)};
-  for (size_t f = 0; f < features; ++f) bundles.columns[f] = {static_cast<uint32_t>(f)};
-  return bundles;
+std::vector<std::vector<uint32_t>> OneFeatureEach(size_t features) {
+  std::vector<std::vector<uint32_t>> columns(features);
+  for (size_t f = 0; f < features; ++f) columns[f] = {static_cast<uint32_t>(f)};
+  return columns;
 }
 
 }  // namespace
@@ -27,15 +26,16 @@ size_t BinBundles::ValuesOf(std::span<const uint32_t> features, std::span<const 
 }
 
 BinMatrix::BinMatrix(size_t rows, std::span<const uint32_t> bins, size_t block_columns)
-    : BinMatrix(rows, bins, OneFeatureEach(bins.size()), block_columns) {}
+    : BinMatrix(rows, bins, {.columns = {}, .default_bins = std::vector<uint32_t>(bins.size(), 0)},
+                block_columns) {}
 
 BinMatrix::BinMatrix(size_t rows, std::span<const uint32_t> bins, const BinBundles& bundles,
                      size_t block_columns)
     : rows_(rows),
       bins_(bins.begin(), bins.end()),
       places_(bins.size()),
-      features_of_(bundles.columns),
-      columns_(bundles.columns.size()) {
+      features_of_(bundles.columns.empty() ? OneFeatureEach(bins.size()) : bundles.columns),
+      columns_(features_of_.size()) {
   STRATA_CHECK(block_columns >= 1 && block_columns <= BinBlock::kColumnsMax);
   for (const uint32_t count : bins_) {
     STRATA_CHECK(count >= 1 && count <= (1U << 16));
@@ -58,10 +58,6 @@ BinMatrix::BinMatrix(size_t rows, std::span<const uint32_t> bins, const BinBundl
   }
   STRATA_CHECK(placed == bins_.size());
   MakeBlocks(block_columns);
-  for (size_t f = 0; f < places_.size(); ++f) {
-    if (places_[f].first_value > 0 || places_[f].default_bin == 0) continue;
-    for (size_t row = 0; row < rows_; ++row) Set(row, f, places_[f].default_bin);
-  }
 }
 
 void BinMatrix::MakeBlocks(size_t block_columns) {
@@ -111,25 +107,6 @@ void BinMatrix::SetRow(size_t row, std::span<const uint32_t> values) {
   }
 }
 
-bool BinMatrix::Set(size_t row, size_t feature, uint32_t bin) {
-  const BinPlace& place = places_[feature];
-  BinBlock& block = blocks_[block_of_column_[place.column]];
-  BinColumn& column = columns_[place.column];
-  const size_t at = row * block.stride + place.column - block.first_column;
-  const uint32_t value = place.ValueOf(bin);
-  if (place.first_value > 0) {
-    const uint32_t before = column.At(row);
-    const bool is_own = before >= place.first_value && before - place.first_value + 1 < place.bins;
-    if (before != 0 && !is_own) return value == 0;
-  }
-  if (block.is_wide()) {
-    column.wide[row] = block.wide[at] = static_cast<uint16_t>(value);
-  } else {
-    column.narrow[row] = block.narrow[at] = static_cast<uint8_t>(value);
-  }
-  return true;
-}
-
 BinMatrix BinMatrix::WithoutBundles() const {
   BinMatrix apart(rows_, bins_);
   std::vector<uint32_t> row_bins(features());
@@ -152,5 +129,28 @@ std::span<std::byte> BytesOf(Bins* bins) {
 
 std::span<std::byte> BinMatrix::BytesOfBlock(size_t block) { return BytesOf(&blocks_[block]); }
 std::span<std::byte> BinMatrix::BytesOfColumn(size_t column) { return BytesOf(&columns_[column]); }
+
+BinRow::BinRow(const BinMatrix& bins) : bins_(bins), defaults_(bins.columns(), 0) {
+  for (size_t f = 0; f < bins.features(); ++f) {
+    const BinPlace& place = bins.place(f);
+    defaults_[place.column] = place.ValueOf(place.default_bin);
+  }
+  Clear();
+}
+
+void BinRow::Clear() { values_ = defaults_; }
+
+bool BinRow::Put(size_t feature, uint32_t bin) {
+  const BinPlace& place = bins_.place(feature);
+  const uint32_t value = place.ValueOf(bin);
+  uint32_t& of_column = values_[place.column];
+  if (place.first_value == 0) {
+    of_column = value;
+  } else if (value != 0) {
+    if (of_column != 0) return false;
+    of_column = value;
+  }
+  return true;
+}
 
 }  // namespace strata

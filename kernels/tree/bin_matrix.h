@@ -38,8 +38,9 @@ struct BinColumn {
 // (exclusive feature bundling: G. Ke et al., "LightGBM: a highly efficient gradient boosting
 // decision tree", NIPS 2017).
 struct BinBundles {
-  std::vector<std::vector<uint32_t>> columns;  // the features of each; every feature is in one
-  std::vector<uint32_t> default_bins;          // of each feature: where most rows are
+  // The features of each column; every feature is in one. Empty: each has a column of its own.
+  std::vector<std::vector<uint32_t>> columns;
+  std::vector<uint32_t> default_bins;  // of each feature: where most rows are
 
   // How many values a column of these features has.
   static size_t ValuesOf(std::span<const uint32_t> features, std::span<const uint32_t> bins);
@@ -71,18 +72,15 @@ class BinMatrix {
  public:
   BinMatrix() = default;
   // `bins[f]`, 1 to 65,536, is how many bins feature f has. Each feature has a column of its own.
-  // All rows are in bin 0. A block has `block_columns` columns at most.
+  // All rows are in bin 0. A block has at most `block_columns` columns.
   BinMatrix(size_t rows, std::span<const uint32_t> bins,
             size_t block_columns = BinBlock::kColumnsMax);
-  // Features share columns, those that do have 256 values at most. All rows are in default bins.
+  // Features share columns; those that do have at most 256 values. Each row is to be set.
   BinMatrix(size_t rows, std::span<const uint32_t> bins, const BinBundles& bundles,
             size_t block_columns = BinBlock::kColumnsMax);
 
-  // The values of all columns in a row; of a feature with its own column, its bin.
+  // A row's value of each column, in the order of the columns, as BinRow makes them.
   void SetRow(size_t row, std::span<const uint32_t> values);
-  // One feature's bin. False: another one of its column is out of its default bin in this row, and
-  // nothing changes.
-  bool Set(size_t row, size_t feature, uint32_t bin);
   // For those who fill a whole block or column at once, and its copy in the other place as well.
   std::span<std::byte> BytesOfBlock(size_t block);
   std::span<std::byte> BytesOfColumn(size_t column);
@@ -124,6 +122,25 @@ class BinMatrix {
   std::vector<size_t> block_of_column_;
   std::vector<BinBlock> blocks_;
   std::vector<BinColumn> columns_;
+};
+
+// The values of one row's columns, put together feature by feature. One thread.
+class BinRow {
+ public:
+  // The matrix outlives it, and keeps its columns. All features are in their default bins.
+  explicit BinRow(const BinMatrix& bins);
+
+  // Begins another row.
+  void Clear();
+  // Sets one feature's bin, once a row. False: another feature of its column is out of its default
+  // bin in this row, and nothing changes.
+  bool Put(size_t feature, uint32_t bin);
+  std::span<const uint32_t> values() const { return values_; }
+
+ private:
+  const BinMatrix& bins_;
+  std::vector<uint32_t> defaults_;  // of each column
+  std::vector<uint32_t> values_;
 };
 
 }  // namespace strata

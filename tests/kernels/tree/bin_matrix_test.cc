@@ -28,7 +28,9 @@ struct Exclusive {
       const size_t one = features[random.Below(5)];
       if (random.Chance(0.7)) row_bins[one] = static_cast<uint32_t>(random.Below(counts[one]));
       apart.SetRow(row, row_bins);
-      for (size_t f = 0; f < counts.size(); ++f) EXPECT_TRUE(bundled.Set(row, f, row_bins[f]));
+      BinRow values(bundled);
+      for (size_t f = 0; f < counts.size(); ++f) EXPECT_TRUE(values.Put(f, row_bins[f]));
+      bundled.SetRow(row, values.values());
       bins.push_back(row_bins);
       const auto gradient = static_cast<int32_t>(random.Below(2 * kLevels16 + 1)) - kLevels16;
       const auto hessian = static_cast<int32_t>(random.Below(kLevels16 + 1));
@@ -64,24 +66,41 @@ TEST(BinBundles, EachFeatureHasItsBinInEachRow) {
   }
 }
 
-TEST(BinBundles, AnUntouchedRowIsInDefaultBins) {
+TEST(BinBundles, FeaturesThatARowDoesNotNameAreInDefaultBins) {
   const Exclusive data;
-  const BinMatrix empty(3, data.counts, data.bundles);
+  BinMatrix one(1, data.counts, data.bundles);
+  BinRow values(one);
+  EXPECT_TRUE(values.Put(2, 4));
+  values.Clear();
+  one.SetRow(0, values.values());
   for (size_t f = 0; f < data.counts.size(); ++f) {
-    EXPECT_EQ(empty.BinAt(f, 2), data.bundles.default_bins[f]);
+    EXPECT_EQ(one.BinAt(f, 0), data.bundles.default_bins[f]);
   }
 }
 
 TEST(BinBundles, TwoFeaturesOutOfTheirDefaultBinsAreNoticed) {
   const std::vector<uint32_t> counts = {3, 4};
-  BinMatrix bins(2, counts, {.columns = {{0, 1}}, .default_bins = {0, 1}});
-  EXPECT_TRUE(bins.Set(0, 1, 3));
-  EXPECT_FALSE(bins.Set(0, 0, 2));
-  EXPECT_TRUE(bins.Set(0, 0, 0));  // its default bin
+  BinMatrix bins(1, counts, {.columns = {{0, 1}}, .default_bins = {0, 1}});
+  BinRow values(bins);
+  EXPECT_TRUE(values.Put(1, 3));
+  EXPECT_FALSE(values.Put(0, 2));
+  EXPECT_TRUE(values.Put(0, 0));  // its default bin
+  bins.SetRow(0, values.values());
   EXPECT_EQ(bins.BinAt(0, 0), 0U);
   EXPECT_EQ(bins.BinAt(1, 0), 3U);
-  EXPECT_TRUE(bins.Set(0, 1, 0));  // the same feature again: the last one counts
-  EXPECT_EQ(bins.BinAt(1, 0), 0U);
+}
+
+// What is left once features were taken out of bundles: no column is shared any more.
+TEST(BinBundles, ColumnsOfOneFeatureEachMayBeInAnyOrder) {
+  const std::vector<uint32_t> counts = {3, 4, 5};
+  BinMatrix bins(1, counts, {.columns = {{0}, {2}, {1}}, .default_bins = {0, 1, 2}});
+  ASSERT_FALSE(bins.has_bundles());
+  BinRow values(bins);
+  EXPECT_TRUE(values.Put(1, 3));
+  bins.SetRow(0, values.values());
+  EXPECT_EQ(bins.BinAt(0, 0), 0U);
+  EXPECT_EQ(bins.BinAt(1, 0), 3U);
+  EXPECT_EQ(bins.BinAt(2, 0), 2U);
 }
 
 TEST(BinBundles, HistogramsAreThoseOfFeaturesApart) {

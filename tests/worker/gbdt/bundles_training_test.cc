@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 
 #include "tests/worker/gbdt/ranks_training.h"
@@ -74,6 +75,33 @@ TEST_F(BundlesTraining, ModelsOfOneHotColumnsAreThoseWithoutBundles) {
   ExpectSameModels("zero_as_missing = true\nboosting = dart\nskip_drop = 0.2");
   // Bundles of a small sample, of which features are taken out again.
   ExpectSameModels("bin_construct_sample_cnt = 60\nfeature_pre_filter = false");
+}
+
+// Three features that no sampled row has two of share a column, before a feature of its own. Where
+// other rows have two of them no column is shared any more, and each must still be found.
+TEST_F(BundlesTraining, RowsWhereBundledFeaturesMeetCountAsTheyAre) {
+  const auto rows = [](uint64_t seed, size_t count, double meeting) {
+    std::string text;
+    for (size_t row = 0; row < count; ++row) {
+      const auto one = static_cast<size_t>(Uniform(seed, row) * 3);
+      std::array<int, 3> values = {};
+      values[one] = 1 + static_cast<int>(Uniform(seed + 1, row) * 3);
+      if (Uniform(seed + 2, row) < meeting) values[(one + 1) % 3] = 2;
+      if (Uniform(seed + 3, row) < meeting / 4) values = {1, 2, 3};
+      text += fmt::format("{}\t{}\t{}\t{}\t{:.2f}\n", values[0] + 3 * values[1] > 4 ? 1 : 0,
+                          values[0], values[1], values[2], Uniform(seed + 4, row));
+    }
+    return text;
+  };
+  for (const double meeting : {0.0, 0.1}) {
+    WriteWholeFile(folder_.File("train.svm"), rows(1, 400, meeting));
+    WriteWholeFile(folder_.File("valid.svm"), rows(9, 200, 0.3));
+    ExpectSameModels("feature_pre_filter = false");
+    if (meeting > 0) {
+      ExpectSameModels(
+          "feature_pre_filter = false\nbin_construct_sample_cnt = 12\nmin_data_in_bin = 1");
+    }
+  }
 }
 
 TEST_F(BundlesTraining, ModelsOfAgaricusAreThoseWithoutBundles) {

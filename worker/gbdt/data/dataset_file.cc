@@ -255,7 +255,7 @@ Status ReadBins(Reader& in, size_t rows, const FeatureBinning& features,
     bundles.default_bins.push_back(shape.default_bin);
   }
   if (!ReadColumns(numbers, counts, &bundles.columns)) return in.Damaged("the list of columns");
-  *bins = bundles.columns.empty() ? BinMatrix(rows, counts) : BinMatrix(rows, counts, bundles);
+  *bins = BinMatrix(rows, counts, bundles);
   size_t row_bytes = 0;
   for (size_t column = 0; column < bins->columns(); ++column) {
     row_bytes += BytesOfValue(bins->values_of(column));

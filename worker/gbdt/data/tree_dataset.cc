@@ -313,10 +313,9 @@ class Loader {
       const size_t columns = bundles.columns.empty() ? counts.size() : bundles.columns.size();
       const size_t a_rank = (columns + options_.feature_ranks - 1) / options_.feature_ranks;
       const size_t a_block = std::clamp<size_t>(a_rank, 1, BinBlock::kColumnsMax);
-      data_.bins = bundles.columns.empty() ? BinMatrix(data_.rows(), counts, a_block)
-                                           : BinMatrix(data_.rows(), counts, bundles, a_block);
+      data_.bins = BinMatrix(data_.rows(), counts, bundles, a_block);
       if (FillOnGpu()) return {};
-      STRATA_TRY(FillOnce(bundles.default_bins, &meets_another));
+      STRATA_TRY(FillOnce(&meets_another));
     } while (TakeOut(&meets_another, &bundles.columns));
     return {};
   }
@@ -332,11 +331,12 @@ class Loader {
       std::erase_if(features, [&](uint32_t f) { return std::ranges::binary_search(out, f); });
     }
     for (const uint32_t f : out) columns->push_back({f});
+    std::ranges::sort(*columns);
     return !out.empty();
   }
 
-  Status FillOnce(std::span<const uint32_t> defaults,
-                  std::vector<std::atomic<bool>>* meets_another) {
+  // Marks each feature that is out of its default bin in a row where another of its column is.
+  Status FillOnce(std::vector<std::atomic<bool>>* meets_another) {
     const FeatureBinning& features = *data_.features;
     constexpr size_t kNone = static_cast<size_t>(-1);
     std::vector<size_t> used_of(features.mappers.size(), kNone);
@@ -349,9 +349,9 @@ class Loader {
       if (block.rows() == 0) return Failed(fmt::format("{}: became shorter meanwhile", path_));
       WarnOfCategories(block, begin);
       pool_.RunPieces(block.rows(), kPieceRows, [&](size_t from, size_t to) {
-        std::vector<uint32_t> row_bins;
+        BinRow values(data_.bins);
         for (size_t row = from; row < to; ++row) {
-          if (!data_.bins.has_bundles()) row_bins.assign(defaults.begin(), defaults.end());
+          values.Clear();
           for (size_t i = block.begins[row]; i < block.begins[row + 1]; ++i) {
             const size_t used = used_of[block.columns[i]];
             if (used == kNone) continue;
