@@ -135,8 +135,8 @@ Status Booster::StartScores(std::span<const TreeDataset* const> valid) {
     if (scored_.back().scores.on_gpu() != nullptr) MoveMetricsToGpu(&scored_.back());
   }
   const bool averages = mode_->averages();
-  if (averages && !train_.init_scores.empty() && first_round_ == 0) {
-    return Invalid("boosting = rf cannot begin with init scores: remove the .init file");
+  for (const TreeDataset* data : all) {
+    if (averages && first_round_ == 0) STRATA_TRY(data->CheckNoInitScores());
   }
   start_scores_.assign(classes, 0);
   if (!averages && !train_.init_scores.empty()) return {};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/predict/predictor.h"
+#include "worker/gbdt/predict_task.h"
 
 namespace strata {
 namespace {
@@ -29,17 +31,19 @@ class EvaluateTask {
     const TimeNs begin = context_.clock.Now();
     STRATA_TRY(ReadRows(model));
     STRATA_TRY(ReadBesides());
+    if (model.average_output) STRATA_TRY(data_.CheckNoInitScores());
     STRATA_ASSIGN(const auto metrics, MakeMetrics(p_, data_, pool_));
     Evaluation evaluation = {.data = "data", .metrics = {}};
+    const std::vector<double> scores = Scores(model.average_output ? rounds_ : 1);
     for (const auto& metric : metrics) {
-      for (MetricValue& value : metric->Evaluate(Scores())) {
+      for (MetricValue& value : metric->Evaluate(scores)) {
         evaluation.metrics.push_back(std::move(value));
       }
     }
     result->rows = data_.rows();
     result->samples = data_.rows();
     result->features = model.features();
-    result->rounds = model.iterations();
+    result->rounds = rounds_;
     result->train_seconds =
         static_cast<double>(context_.clock.Now() - begin) / static_cast<double>(kSecond);
     result->evaluations = {std::move(evaluation)};
@@ -50,6 +54,7 @@ class EvaluateTask {
   // "binary sigmoid:1": metrics read scores as the model means them.
   void UseObjectiveOf(const TreeModel& model) {
     p_.num_class = static_cast<int64_t>(model.classes);
+    p_.reg_sqrt = false;
     std::string_view text = model.objective;
     for (bool first = true; !text.empty(); first = false) {
       const std::string_view word = text.substr(0, text.find(' '));
@@ -65,9 +70,9 @@ class EvaluateTask {
 
   Status ReadRows(const TreeModel& model) {
     STRATA_ASSIGN(const DeviceChoice device, ParseDevice(p_.device_type));
-    const Result<Predictor> predictor =
-        Predictor::Make(model, {.kind = PredictionKind::kRaw, .device = device});
-    if (!predictor.ok()) return predictor.status().Prefixed(p_.input_model);
+    STRATA_ASSIGN(const Predictor predictor,
+                  MakePredictor(p_, model, {.kind = PredictionKind::kRaw, .device = device}));
+    rounds_ = predictor.rounds();
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                   OpenRowsOf(context_.disk, p_, p_.data, model));
     SparseRows block;
@@ -81,7 +86,7 @@ class EvaluateTask {
         return Invalid(fmt::format("{}: {} features, the model {} has {}", p_.data,
                                    source->features(), p_.input_model, model.features()));
       }
-      STRATA_TRY(predictor->Predict(block, pool_, &scores));
+      STRATA_TRY(predictor.Predict(block, pool_, &scores));
       by_row_.insert(by_row_.end(), scores.begin(), scores.end());
       data_.labels.insert(data_.labels.end(), block.labels.begin(), block.labels.end());
       data_.weights.insert(data_.weights.end(), block.weights.begin(), block.weights.end());
@@ -108,14 +113,17 @@ class EvaluateTask {
     return {};
   }
 
-  // Class * rows + row, with the scores to start from.
-  std::vector<double> Scores() const {
+  // Class * rows + row: what the trees add to the scores to start from, divided by `divisor`.
+  std::vector<double> Scores(size_t divisor) const {
     const size_t rows = data_.rows();
     const size_t classes = by_row_.size() / rows;
     std::vector<double> scores = data_.init_scores;
     scores.resize(by_row_.size());
     for (size_t row = 0; row < rows; ++row) {
       for (size_t k = 0; k < classes; ++k) scores[k * rows + row] += by_row_[row * classes + k];
+    }
+    if (divisor != 1) {
+      for (double& score : scores) score /= static_cast<double>(divisor);
     }
     return scores;
   }
@@ -125,6 +133,7 @@ class EvaluateTask {
   WorkPool& pool_;
   TreeDataset data_;  // without bins
   std::vector<double> by_row_;
+  size_t rounds_ = 0;  // of the model that predict
 };
 
 }  // namespace

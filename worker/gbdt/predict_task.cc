@@ -29,32 +29,16 @@ class PredictTask {
     const std::string& path = p_.input_model;
     if (path.empty()) return Invalid("input_model is missing: expected input_model = FILE");
     STRATA_ASSIGN(const TreeModel model, ReadModelFile(context_.disk, path));
-    if (const auto start = static_cast<size_t>(p_.start_iteration_predict);
-        start > 0 && start >= model.iterations()) {
-      return Invalid(fmt::format("{} = {}: {} has {} rounds, the first is 0",
-                                 KeyOf(p_, "start_iteration_predict"), start, path,
-                                 model.iterations()));
-    }
     STRATA_ASSIGN(const PredictOptions options, Options());
-    const Result<Predictor> predictor = Predictor::Make(model, options);
-    if (!predictor.ok()) return predictor.status().Prefixed(path);
+    STRATA_ASSIGN(const Predictor predictor, MakePredictor(p_, model, options));
     const TimeNs begin = context_.clock.Now();
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                   OpenRowsOf(context_.disk, p_, p_.data, model));
-    STRATA_TRY(CheckFeatures(model, source->features()));
-    // libsvm rows do not say how many features there are.
-    if (const size_t features = source->features();
-        features > 0 && features < model.features() && !p_.predict_disable_shape_check) {
-      return Invalid(
-          fmt::format("{}: {} features and a label, the model {} has {}: "
-                      "predict_disable_shape_check = true takes those that are not there as 0",
-                      p_.data, features, path, model.features()));
-    }
     std::string out;
     const std::optional<ArrayRows> array =
-        predictor->on_gpu() ? source->Array() : std::optional<ArrayRows>();
-    STRATA_TRY(array.has_value() ? PredictArray(*predictor, *array, &out)
-                                 : PredictBlocks(*predictor, model, *source, &out));
+        predictor.on_gpu() ? source->Array() : std::optional<ArrayRows>();
+    STRATA_TRY(array.has_value() ? PredictArray(predictor, *array, &out)
+                                 : PredictBlocks(predictor, model, *source, &out));
     STRATA_TRY(WriteFileAtomically(context_.disk, p_.output_result, out));
     result_.samples = result_.rows;
     result_.features = model.features();
@@ -69,8 +53,6 @@ class PredictTask {
   Result<PredictOptions> Options() const {
     STRATA_ASSIGN(const DeviceChoice device, ParseDevice(p_.device_type));
     PredictOptions options = {
-        .start_iteration = static_cast<size_t>(p_.start_iteration_predict),
-        .iterations = static_cast<size_t>(std::max<int64_t>(0, p_.num_iteration_predict)),
         .early_stop = {.freq =
                            p_.pred_early_stop ? static_cast<size_t>(p_.pred_early_stop_freq) : 0,
                        .margin = p_.pred_early_stop_margin},
@@ -81,6 +63,7 @@ class PredictTask {
     return options;
   }
 
+  // Rows of libsvm may have features of any number.
   Status CheckFeatures(const TreeModel& model, size_t features) const {
     if (features <= model.features() || p_.predict_disable_shape_check) return {};
     return Invalid(
@@ -140,6 +123,20 @@ class PredictTask {
 };
 
 }  // namespace
+
+Result<Predictor> MakePredictor(const TreeParameters& p, const TreeModel& model,
+                                PredictOptions options) {
+  options.start_iteration = static_cast<size_t>(p.start_iteration_predict);
+  options.iterations = static_cast<size_t>(std::max<int64_t>(0, p.num_iteration_predict));
+  if (options.start_iteration > 0 && options.start_iteration >= model.iterations()) {
+    return Invalid(fmt::format("{} = {}: {} has {} rounds, the first is 0",
+                               KeyOf(p, "start_iteration_predict"), options.start_iteration,
+                               p.input_model, model.iterations()));
+  }
+  Result<Predictor> predictor = Predictor::Make(model, options);
+  if (!predictor.ok()) return predictor.status().Prefixed(p.input_model);
+  return predictor;
+}
 
 Status RunPredict(const TreeParameters& parameters, const TreeTaskContext& context, WorkPool& pool,
                   TreeTaskResult* result) {

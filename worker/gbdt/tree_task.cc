@@ -191,6 +191,7 @@ class TreeTask {
       STRATA_TRY(WriteDatasetFile(context_.disk, data, options, path + ".bin"));
     }
     if (start.trees.empty()) return data;
+    if (start.average_output) STRATA_TRY(data.CheckNoInitScores());
     STRATA_TRY(AddPredictions(start, timed, pool_, &data));
     return data;
   }

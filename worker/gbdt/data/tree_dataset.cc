@@ -439,6 +439,14 @@ Status TreeDataset::CheckLabels(const std::function<bool(float)>& fits,
                              WhereIs(static_cast<size_t>(wrong - labels.begin())), needs, *wrong));
 }
 
+Status TreeDataset::CheckNoInitScores() const {
+  if (init_scores.empty()) return {};
+  return Invalid(fmt::format(
+      "{}.init: a random forest (boosting = rf) averages its trees, and cannot begin with "
+      "init scores: remove the file",
+      path));
+}
+
 Result<TreeDataset> LoadTreeDataset(Disk& disk, RowSource& source, const std::string& path,
                                     const DatasetOptions& options,
                                     std::shared_ptr<const FeatureBinning> features,

@@ -56,6 +56,8 @@ struct TreeDataset {
   std::string WhereIs(size_t row) const;
   // kInvalid names the first row whose label does not fit: "WhereIs: `needs`, found LABEL".
   Status CheckLabels(const std::function<bool(float)>& fits, const std::string& needs) const;
+  // kInvalid: there are init scores, of which an average of trees cannot make use.
+  Status CheckNoInitScores() const;
 };
 
 struct DatasetOptions {

@@ -44,6 +44,8 @@ class Predictor {
 
   // Numbers a row.
   size_t outputs() const { return outputs_; }
+  // Rounds of the model whose trees predict.
+  size_t rounds() const { return end_ - begin_; }
   bool on_gpu() const { return gpu_ != nullptr; }
   // Of all rows of the block: outputs() numbers each, row by row. Scores are sums in the order of
   // the trees, whatever the number of threads. Fails on a GPU alone.
