@@ -74,8 +74,7 @@ Result<Predicted> Predict(const TreeModel& model, const TreeParameters& paramete
   Lap lap;
   STRATA_ASSIGN(const DeviceChoice device, ParseDevice(parameters.device_type));
   STRATA_ASSIGN(const Predictor predictor, Predictor::Make(model, {.device = device}));
-  STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
-                OpenRows(RealDisk(), parameters, path, nullptr));
+  STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(RealDisk(), parameters, path));
   Predicted predicted;
   SparseRows rows;
   if (const std::optional<ArrayRows> array = source->Array(); predictor.on_gpu() && array) {
@@ -112,8 +111,7 @@ Result<TreeRun> RunOurTrees(const std::string& folder, const std::vector<std::st
   TreeRun run;
   run.name = "ours";
   Lap lap;
-  STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
-                OpenRows(RealDisk(), parameters, path, nullptr));
+  STRATA_ASSIGN(const std::unique_ptr<RowSource> source, OpenRows(RealDisk(), parameters, path));
   DatasetOptions options = {.binning = parameters.binning, .categorical = {}};
   STRATA_ASSIGN(const DeviceChoice device, ParseDevice(parameters.device_type));
   if (device.kind != DeviceKind::kCpu) options.gpu = device.ordinal.value_or(0);

@@ -7,20 +7,27 @@
 #include "base/disk.h"
 #include "base/status.h"
 #include "worker/gbdt/data/row_source.h"
+#include "worker/gbdt/data/tree_dataset.h"
 #include "worker/gbdt/model/tree_model.h"
 #include "worker/gbdt/parameters.h"
 
 namespace strata {
 
-// Of a job file as it says; else NumPy arrays by their suffix .npy, everything else as text,
-// columns as the parameters name them. `known`: the texts of a model's categories; null: there are
-// none yet. To predict, a job's data needs no labels.
-Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& parameters,
-                                            const std::string& path, const CategoryTexts* known);
+// The format of a data file follows from the job file, if there is one; else .npy files are NumPy
+// arrays, and all others are text, with columns as the parameters name them.
 
-// The same to use a model with. A file to predict for has no label if it has as many columns as the
-// model has features, or if its first word is a libsvm pair; nobody reads one that is there.
-// kCorrupt: the model's categories cannot be read.
+// Training data, which says itself which features there are.
+Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& parameters,
+                                            const std::string& path);
+
+// Validation data: columns are matched with the features of training data, by name where both sides
+// have names. kInvalid names the columns that were expected and found.
+Result<std::unique_ptr<RowSource>> OpenRowsLike(Disk& disk, const TreeParameters& parameters,
+                                                const std::string& path,
+                                                const FeatureBinning& features);
+
+// Data to use a model with; columns are matched likewise. Data to predict for needs no labels, and
+// nobody reads those that are there. kCorrupt: the model's categories cannot be read.
 Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const TreeParameters& parameters,
                                               const std::string& path, const TreeModel& model);
 

@@ -111,7 +111,7 @@ Status AgreeOnRows(Group& group, const TreeDataset& data) {
   for (const float label : data.labels) hash = Mix64(hash + std::bit_cast<uint32_t>(label));
   for (const float weight : data.weights) hash = Mix64(hash + std::bit_cast<uint32_t>(weight));
   STRATA_TRY(AgreeOnNumber(group, "a hash of all labels and weights", hash));
-  return AgreeOnNumber(group, "the number of features", data.features->names.size());
+  return AgreeOnColumns(group, data.path, data.features->names);
 }
 
 }  // namespace strata

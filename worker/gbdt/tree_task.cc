@@ -199,9 +199,9 @@ class TreeTask {
   // Categories keep the numbers that training data or the model that training goes on from has.
   Result<std::unique_ptr<RowSource>> Open(const std::string& path, const FeatureBinning* features,
                                           const TreeModel& start) {
-    if (features != nullptr) return OpenRows(context_.disk, p_, path, &features->categories);
+    if (features != nullptr) return OpenRowsLike(context_.disk, p_, path, *features);
     if (!start.trees.empty()) return OpenRowsOf(context_.disk, p_, path, start);
-    return OpenRows(context_.disk, p_, path, nullptr);
+    return OpenRows(context_.disk, p_, path);
   }
 
   // Collective.

@@ -385,7 +385,10 @@ std::vector<Case> TextCases() {
        {},
        "objective = gamma\n",
        "{}rows.csv: row 1: objective = gamma needs labels above 0, found 0"},
-      {"wide", {}, "valid = {}wide.csv\n", "{}wide.csv: 5 features, the training data has 3"}};
+      {"wide",
+       {},
+       "valid = {}wide.csv\n",
+       "{}wide.csv: expected the 3 features of the training data and a label, found 6 columns"}};
 }
 
 std::vector<Case> OtherFileCases() {

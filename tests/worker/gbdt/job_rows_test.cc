@@ -45,7 +45,7 @@ std::vector<double> Values(RowSource& rows, SparseRows* block) {
 TEST(JobRows, TextsBecomeNumbersByTheirOrder) {
   TextDisk disk;
   disk.files["d"] = kData;
-  const auto rows = JobRows::Open(disk, "d", Spec(), nullptr, true);
+  const auto rows = JobRows::Open(disk, "d", Spec(), {});
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   ASSERT_TRUE((*rows)->FindCategories(nullptr).ok());
   EXPECT_EQ((*rows)->Categories(), (CategoryTexts{{"Bern", "Rome"}, {"a", "a,b", "b"}}));
@@ -71,7 +71,7 @@ TEST(JobRows, AModelsTextsHoldAndOthersAreMissing) {
   TextDisk disk;
   disk.files["d"] = kData;
   const CategoryTexts known = {{"Rome", "Oslo"}, {"b"}};
-  const auto rows = JobRows::Open(disk, "d", Spec(), &known, true);
+  const auto rows = JobRows::Open(disk, "d", Spec(), {.known = &known});
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   SparseRows block;
   const std::vector<double> values = Values(**rows, &block);
@@ -83,7 +83,7 @@ TEST(JobRows, AModelsTextsHoldAndOthersAreMissing) {
   EXPECT_EQ((*rows)->Categories(), (CategoryTexts{{"Rome", "Oslo", "Bern"}, {"b", "a", "a,b"}}));
   EXPECT_EQ(Values(**rows, &block)[4], 2);
   const CategoryTexts one = {{"Rome"}};
-  const auto other = JobRows::Open(disk, "d", Spec(), &one, true);
+  const auto other = JobRows::Open(disk, "d", Spec(), {.known = &one});
   ASSERT_FALSE(other.ok());
   EXPECT_NE(other.status().message().find("2 categorical features, the model 1"),
             std::string::npos);
@@ -93,7 +93,7 @@ TEST(JobRows, AModelsTextsHoldAndOthersAreMissing) {
 TEST(JobRows, PartsAreTheirRows) {
   TextDisk disk;
   disk.files["d"] = kData;
-  const auto rows = JobRows::Open(disk, "d", Spec(), nullptr, true);
+  const auto rows = JobRows::Open(disk, "d", Spec(), {});
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   const auto labels = [&](const RowPart& part) {
     EXPECT_TRUE((*rows)->TakePart(part).ok());
@@ -117,7 +117,7 @@ TEST(JobRows, PartsAreTheirRows) {
 TEST(JobRows, LabelsMayBeMissingWhereNothingIsLearned) {
   TextDisk disk;
   disk.files["d"] = ",Rome,1,30,1,b\n";
-  const auto rows = JobRows::Open(disk, "d", Spec(), nullptr, false);
+  const auto rows = JobRows::Open(disk, "d", Spec(), {.labels_required = false});
   ASSERT_TRUE(rows.ok());
   SparseRows block;
   EXPECT_TRUE((*rows)->Next(&block).ok());
@@ -125,7 +125,7 @@ TEST(JobRows, LabelsMayBeMissingWhereNothingIsLearned) {
   DataSpec spec = Spec();
   spec.format.bad_share_max = 0;
   disk.files["d"] = "1,Rome,one,30,1,b\n";
-  const auto bad = JobRows::Open(disk, "d", spec, nullptr, true);
+  const auto bad = JobRows::Open(disk, "d", spec, {});
   ASSERT_TRUE(bad.ok());
   EXPECT_FALSE((*bad)->Next(&block).ok()) << "a query that is no number";
 }
@@ -133,7 +133,7 @@ TEST(JobRows, LabelsMayBeMissingWhereNothingIsLearned) {
 TEST(JobRows, ACategoryThatAModelCannotKeepIsNamed) {
   TextDisk disk;
   disk.files["d"] = "1,Rome,1,30,1,b\n1,M\xfcnchen,1,30,1,b\n";
-  const auto rows = JobRows::Open(disk, "d", Spec(), nullptr, true);
+  const auto rows = JobRows::Open(disk, "d", Spec(), {});
   ASSERT_TRUE(rows.ok());
   EXPECT_EQ((*rows)->FindCategories(nullptr).message(),
             "d: column 'city': the category in the line at byte 16 is no UTF-8 text, and a model "

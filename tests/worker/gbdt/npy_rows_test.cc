@@ -26,6 +26,8 @@ Result<SparseRows> ReadOnce(const std::string& text, const ColumnChoice& columns
 }
 
 TEST(NpyRows, FloatsOfBothWidthsAreRead) {
+  const ExpectedFeatures three = {{"a", "b", "c"}, {true, true, true}, "the model"};
+  const ExpectedFeatures two = {{"a", "b"}, {true, true}, "the model"};
   const std::vector<float> narrow = {1, 2.5F, 0, 0, NAN, -3};
   const std::vector<double> wide(narrow.begin(), narrow.end());
   for (const std::string& text :
@@ -38,12 +40,13 @@ TEST(NpyRows, FloatsOfBothWidthsAreRead) {
     EXPECT_EQ(rows->values[0], 2.5);
     EXPECT_TRUE(std::isnan(rows->values[1]));
     EXPECT_EQ(rows->values[2], -3);
-    const Result<SparseRows> unlabelled = ReadOnce(text, {.predicted_features = 3});
+    const Result<SparseRows> unlabelled = ReadOnce(text, {.expected = &three, .predicts = true});
     ASSERT_TRUE(unlabelled.ok()) << unlabelled.status().ToString();
     EXPECT_TRUE(std::isnan(unlabelled->labels[0]));
     EXPECT_EQ(unlabelled->begins, (std::vector<size_t>{0, 2, 4}));
     EXPECT_EQ(unlabelled->columns, (std::vector<uint32_t>{0, 1, 1, 2}));
-    const Result<SparseRows> labelled = ReadOnce(text, {.label = "1", .predicted_features = 2});
+    const Result<SparseRows> labelled =
+        ReadOnce(text, {.label = "1", .expected = &two, .predicts = true});
     ASSERT_TRUE(labelled.ok()) << labelled.status().ToString();
     EXPECT_TRUE(std::isnan(labelled->labels[1]));  // as it is in the file
     EXPECT_TRUE(std::isnan(labelled->labels[0]));

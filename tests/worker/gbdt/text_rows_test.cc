@@ -49,26 +49,37 @@ Result<Read> ReadAll(const std::string& text, const ColumnChoice& columns = {}) 
 }
 
 // The rows of a file with labels and without are the same where the number of columns tells.
+// Without names.
+ExpectedFeatures Numbered(size_t features) {
+  return {.names = DefaultFeatureNames(features),
+          .needed = std::vector<bool>(features, true),
+          .owner = "the model"};
+}
+
 TEST(TextRows, OfWhatIsPredictedForLabelsMayBeMissingOrAnything) {
+  const ExpectedFeatures three = Numbered(3);
+  const ExpectedFeatures one = Numbered(1);
   const std::vector<std::vector<double>> expected = {{1.5, 0, -2}, {0, 3e-5, 7}};
   for (const char* text :
        {"1,1.5,0,-2\n0,0,3e-5,7\n", "1.5,0,-2\n0,3e-5,7\n", "1.5\t0\t-2\n0\t3e-5\t7\n",
         "0:1.5 2:-2\n1:3e-5 2:7\n", "1 0:1.5 2:-2\n0 1:3e-5 2:7\n", "0:1.5\t2:-2\n1:3e-5\t2:7\n",
         "nan,1.5,0,-2\n?,0,3e-5,7\n", "yes\t1.5\t0\t-2\nno\t0\t3e-5\t7\n",
         "? 0:1.5 2:-2\n1e99 1:3e-5 2:7\n"}) {
-    const Result<Read> read = ReadAll(text, {.predicted_features = 3});
+    const Result<Read> read = ReadAll(text, {.expected = &three, .predicts = true});
     ASSERT_TRUE(read.ok()) << read.status().ToString();
     EXPECT_EQ(read->rows, expected) << text;
     ASSERT_EQ(read->labels.size(), 2U);
     EXPECT_TRUE(std::isnan(read->labels[0])) << text;
   }
-  const Result<Read> named =
-      ReadAll("w,a,b\n-2,1.5,7\n",
-              {.header = true, .label = "name:y", .weight = "name:w", .predicted_features = 3});
+  const Result<Read> named = ReadAll("w,a,b\n-2,1.5,7\n", {.header = true,
+                                                           .label = "name:y",
+                                                           .weight = "name:w",
+                                                           .expected = &three,
+                                                           .predicts = true});
   ASSERT_TRUE(named.ok()) << named.status().ToString();
   EXPECT_EQ(named->rows[0], (std::vector<double>{0, 1.5, 7}));
   EXPECT_TRUE(named->weights.empty());
-  const Result<Read> single = ReadAll("1.5\n-2\n", {.predicted_features = 1});
+  const Result<Read> single = ReadAll("1.5\n-2\n", {.expected = &one, .predicts = true});
   ASSERT_TRUE(single.ok()) << single.status().ToString();
   EXPECT_EQ(single->rows, (std::vector<std::vector<double>>{{1.5}, {-2}}));
 }

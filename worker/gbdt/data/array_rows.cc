@@ -55,11 +55,9 @@ struct RoleColumn {
 };
 std::vector<RoleColumn> RoleColumns(const ColumnRoles& roles) {
   std::vector<RoleColumn> columns;
-  uint32_t feature = 0;
   for (size_t column = 0; column < roles.of.size(); ++column) {
     const ColumnRole role = roles.of[column];
-    if (role != ColumnRole::kFeature) columns.push_back({column, role, feature});
-    feature += role == ColumnRole::kLabel ? 0 : 1;
+    if (role != ColumnRole::kFeature) columns.push_back({column, role, roles.feature_of[column]});
   }
   return columns;
 }
@@ -105,11 +103,10 @@ Status ReadArrayLabels(const ArrayRows& array, const std::string& path, WorkPool
 }
 
 std::vector<uint32_t> ColumnsOfFeatures(const ColumnRoles& roles) {
-  std::vector<uint32_t> columns;
+  std::vector<uint32_t> columns(roles.features, ~0U);
   for (size_t column = 0; column < roles.of.size(); ++column) {
-    if (roles.of[column] == ColumnRole::kLabel) continue;
-    const bool is_feature = roles.of[column] == ColumnRole::kFeature;
-    columns.push_back(is_feature ? static_cast<uint32_t>(column) : ~0U);
+    if (roles.of[column] != ColumnRole::kFeature) continue;
+    columns[roles.feature_of[column]] = static_cast<uint32_t>(column);
   }
   return columns;
 }

@@ -1,6 +1,7 @@
 #include "worker/gbdt/data/column_roles.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -9,6 +10,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/log.h"
 #include "worker/gbdt/data/bin_mapper.h"
 
 namespace strata {
@@ -18,6 +20,11 @@ class Finder {
  public:
   Finder(const std::vector<std::string>& names, size_t columns, const std::string& path)
       : names_(names), columns_(columns), path_(path) {}
+
+  // Whether `text` is a name that no column has.
+  bool IsMissingName(const std::string& text) const {
+    return text.starts_with("name:") && std::ranges::count(names_, text.substr(5)) == 0;
+  }
 
   // The place of the column that `text` names; numbers count `label` only where it is no column.
   Result<size_t> Find(const std::string& text, size_t label) const {
@@ -45,17 +52,10 @@ class Finder {
   const std::string& path_;
 };
 
-}  // namespace
-
-Result<ColumnRoles> ColumnRoles::Find(const ColumnChoice& choice, std::vector<std::string> names,
-                                      size_t columns, const std::string& path) {
+Status CheckNames(const std::vector<std::string>& names, size_t columns, const std::string& path) {
   if (!names.empty() && names.size() != columns) {
     return Invalid(fmt::format("{}: the header names {} columns, the first row has {}", path,
                                names.size(), columns));
-  }
-  const bool has_label = columns != choice.predicted_features;
-  if (columns < 2 && has_label) {
-    return Invalid(fmt::format("{}: {} column: expected the label and features", path, columns));
   }
   std::map<std::string_view, size_t> seen;
   for (size_t column = 0; column < names.size(); ++column) {
@@ -65,32 +65,186 @@ Result<ColumnRoles> ColumnRoles::Find(const ColumnChoice& choice, std::vector<st
         fmt::format("{}: the header names columns {} and {} '{}': expected each name once", path,
                     earlier->second, column, names[column]));
   }
-  const Finder finder(names, columns, path);
-  ColumnRoles roles;
-  roles.of.assign(columns, ColumnRole::kFeature);
-  roles.has_label = has_label;
-  roles.reads_label = has_label && !choice.predicted_features.has_value();
-  roles.features = columns - (has_label ? 1 : 0);
-  size_t label = has_label ? 0 : columns;
-  if (has_label && !choice.label.empty()) {
-    STRATA_ASSIGN(label, finder.Find(choice.label, columns));
+  return {};
+}
+
+// What predict can do about columns that are not those that a model has.
+constexpr const char* kAnyWidthHint =
+    "; predict_disable_shape_check = true takes missing features as 0, and leaves out what the "
+    "model does not know";
+
+// Gives each column of one file its role.
+class RoleFinder {
+ public:
+  RoleFinder(const ColumnChoice& choice, std::vector<std::string> names, size_t columns,
+             const std::string& path)
+      : choice_(choice),
+        names_(std::move(names)),
+        columns_(columns),
+        path_(path),
+        finder_(names_, columns, path) {
+    roles_.of.assign(columns, ColumnRole::kFeature);
+    roles_.feature_of.assign(columns, 0);
   }
-  if (has_label) roles.of[label] = ColumnRole::kLabel;
-  const auto give = [&](const std::string& text, ColumnRole role) -> Status {
+
+  // Each column but the label is a feature, in their order.
+  Result<ColumnRoles> ByPlace() {
+    const bool has_label = !choice_.predicts || choice_.expected == nullptr ||
+                           columns_ != choice_.expected->names.size();
+    if (columns_ < 2 && has_label) {
+      return Invalid(
+          fmt::format("{}: {} column: expected the label and features", path_, columns_));
+    }
+    size_t label = has_label ? 0 : columns_;
+    if (has_label && !choice_.label.empty()) {
+      STRATA_ASSIGN(label, finder_.Find(choice_.label, columns_));
+    }
+    roles_.features = columns_ - (has_label ? 1 : 0);
+    STRATA_TRY(CheckWidth());
+    STRATA_TRY(GiveRoles(label));
+    uint32_t feature = 0;
+    for (size_t column = 0; column < columns_; ++column) {
+      roles_.feature_of[column] = feature;
+      if (column == label) continue;
+      ++feature;
+      if (!names_.empty()) roles_.names.push_back(std::move(names_[column]));
+    }
+    return std::move(roles_);
+  }
+
+  // Columns are the features of their names, wherever they stand.
+  Result<ColumnRoles> ByName() {
+    const std::vector<std::string>& expected = choice_.expected->names;
+    std::map<std::string_view, uint32_t> number_of;
+    for (uint32_t f = 0; f < expected.size(); ++f) number_of.emplace(expected[f], f);
+    STRATA_ASSIGN(const size_t label, LabelBesides(number_of));
+    STRATA_TRY(GiveRoles(label));
+    std::vector<bool> is_there(expected.size(), false);
+    std::vector<std::string> others;
+    for (size_t column = 0; column < columns_; ++column) {
+      const auto found = number_of.find(names_[column]);
+      if (found != number_of.end()) roles_.feature_of[column] = found->second;
+      if (roles_.of[column] != ColumnRole::kFeature) continue;
+      if (found == number_of.end()) {
+        roles_.of[column] = ColumnRole::kIgnored;
+        others.push_back(names_[column]);
+      } else {
+        is_there[found->second] = true;
+      }
+    }
+    STRATA_TRY(CheckMissing(is_there));
+    if (!others.empty()) {
+      Log(LogLevel::kInfo, "{}: columns that {} does not have are not read: {}", path_,
+          choice_.expected->owner, ShownNames(others));
+    }
+    roles_.features = expected.size();
+    roles_.names = expected;
+    return std::move(roles_);
+  }
+
+ private:
+  Status CheckWidth() const {
+    const ExpectedFeatures* const expected = choice_.expected;
+    if (expected == nullptr || choice_.any_width || roles_.features == expected->names.size()) {
+      return {};
+    }
+    return Invalid(fmt::format("{}: expected the {} of {} and a label, found {} columns{}{}", path_,
+                               expected->Text(), expected->owner, columns_,
+                               names_.empty() ? "" : fmt::format(": {}", ShownNames(names_)),
+                               choice_.predicts ? kAnyWidthHint : ""));
+  }
+
+  // The label's column, or columns_: there is none. Whoever predicts needs none, so that a column
+  // in its place that is a feature by its name is that.
+  Result<size_t> LabelBesides(const std::map<std::string_view, uint32_t>& features) const {
+    const std::string& text = choice_.label;
+    if (choice_.predicts && finder_.IsMissingName(text)) return columns_;
+    size_t label = 0;
+    if (!text.empty()) {
+      STRATA_ASSIGN(label, finder_.Find(text, columns_));
+    }
+    if (!features.contains(names_[label])) return label;
+    if (choice_.predicts) return columns_;
+    return Invalid(
+        fmt::format("{}: column {}, which should be the label, is '{}', a feature of {}: expected "
+                    "label_column = name:NAME, with one of {}",
+                    path_, label, names_[label], choice_.expected->owner, ShownNames(names_)));
+  }
+
+  Status CheckMissing(const std::vector<bool>& is_there) const {
+    const ExpectedFeatures& expected = *choice_.expected;
+    std::vector<std::string> missing;
+    for (size_t f = 0; f < is_there.size(); ++f) {
+      if (!is_there[f] && expected.needed[f]) missing.push_back(expected.names[f]);
+    }
+    if (missing.empty()) return {};
+    if (choice_.any_width) {
+      Log(LogLevel::kWarning, "{}: columns of {} are missing, and count as 0: {}", path_,
+          expected.owner, ShownNames(missing));
+      return {};
+    }
+    return Invalid(fmt::format("{}: no column has the name {}: expected the {} of {}, found {}{}",
+                               path_, ShownNames(missing), expected.Text(), expected.owner,
+                               ShownNames(names_), choice_.predicts ? kAnyWidthHint : ""));
+  }
+
+  Status GiveRoles(size_t label) {
+    roles_.has_label = label < columns_;
+    roles_.reads_label = roles_.has_label && !choice_.predicts;
+    if (roles_.has_label) roles_.of[label] = ColumnRole::kLabel;
+    const bool predicts = choice_.predicts;
+    for (const std::string& text : choice_.ignored) {
+      STRATA_TRY(Give(text, label, ColumnRole::kIgnored));
+    }
+    STRATA_TRY(Give(choice_.weight, label, predicts ? ColumnRole::kIgnored : ColumnRole::kWeight));
+    return Give(choice_.query, label, predicts ? ColumnRole::kIgnored : ColumnRole::kQuery);
+  }
+
+  Status Give(const std::string& text, size_t label, ColumnRole role) {
     if (text.empty()) return {};
-    STRATA_ASSIGN(const size_t column, finder.Find(text, label));
-    if (column == label) return Invalid(fmt::format("{}: column '{}' is the label", path, text));
-    roles.of[column] = role;
+    // What is not read need not be in every file that a model is used with.
+    if (choice_.expected != nullptr && role == ColumnRole::kIgnored &&
+        finder_.IsMissingName(text)) {
+      return {};
+    }
+    STRATA_ASSIGN(const size_t column, finder_.Find(text, label));
+    if (column == label) return Invalid(fmt::format("{}: column '{}' is the label", path_, text));
+    roles_.of[column] = role;
     return {};
-  };
-  for (const std::string& text : choice.ignored) STRATA_TRY(give(text, ColumnRole::kIgnored));
-  const bool predicts = choice.predicted_features.has_value();
-  STRATA_TRY(give(choice.weight, predicts ? ColumnRole::kIgnored : ColumnRole::kWeight));
-  STRATA_TRY(give(choice.query, predicts ? ColumnRole::kIgnored : ColumnRole::kQuery));
-  for (size_t column = 0; column < names.size(); ++column) {
-    if (column != label) roles.names.push_back(std::move(names[column]));
   }
-  return roles;
+
+  const ColumnChoice& choice_;
+  std::vector<std::string> names_;
+  const size_t columns_;
+  const std::string& path_;
+  const Finder finder_;
+  ColumnRoles roles_;
+};
+
+}  // namespace
+
+std::string ShownNames(std::span<const std::string> names) {
+  constexpr size_t kShown = 10;
+  const size_t shown = std::min(kShown, names.size());
+  const std::string text = fmt::format("{}", fmt::join(names.first(shown), ", "));
+  if (shown == names.size()) return text;
+  return fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+bool ExpectedFeatures::have_names() const { return names != DefaultFeatureNames(names.size()); }
+
+std::string ExpectedFeatures::Text() const {
+  const std::string count = fmt::format("{} feature{}", names.size(), names.size() == 1 ? "" : "s");
+  return have_names() ? fmt::format("{} ({})", count, ShownNames(names)) : count;
+}
+
+Result<ColumnRoles> ColumnRoles::Find(const ColumnChoice& choice, std::vector<std::string> names,
+                                      size_t columns, const std::string& path) {
+  STRATA_TRY(CheckNames(names, columns, path));
+  const bool by_name =
+      choice.expected != nullptr && choice.expected->have_names() && !names.empty();
+  RoleFinder finder(choice, std::move(names), columns, path);
+  return by_name ? finder.ByName() : finder.ByPlace();
 }
 
 std::vector<std::string> ColumnRoles::Names() const {

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+
+#include "worker/gbdt/data/column_roles.h"
 
 namespace strata {
 namespace {
@@ -35,6 +38,16 @@ Result<std::span<const std::byte>> TakePiece(std::span<const std::byte>* bytes) 
   const std::span<const std::byte> piece = bytes->subspan(0, length);
   *bytes = bytes->subspan(length);
   return piece;
+}
+
+// The pieces that AppendPiece has appended. kCorrupt: they are cut.
+Result<std::vector<std::string>> TextsOf(std::span<const std::byte> bytes) {
+  std::vector<std::string> texts;
+  while (!bytes.empty()) {
+    STRATA_ASSIGN(const std::span<const std::byte> text, TakePiece(&bytes));
+    texts.emplace_back(reinterpret_cast<const char*>(text.data()), text.size());
+  }
+  return texts;
 }
 
 // Where the query ends that the last row before `rank` belongs to.
@@ -128,12 +141,33 @@ Status JoinTexts(Group& group, CategoryTextSets* sets) {
   for (const std::vector<std::byte>& bytes : all) {
     std::span<const std::byte> left = bytes;
     for (auto& set : *sets) {
-      STRATA_ASSIGN(std::span<const std::byte> texts, TakePiece(&left));
-      while (!texts.empty()) {
-        STRATA_ASSIGN(const std::span<const std::byte> text, TakePiece(&texts));
-        set.emplace(reinterpret_cast<const char*>(text.data()), text.size());
-      }
+      STRATA_ASSIGN(const std::span<const std::byte> piece, TakePiece(&left));
+      STRATA_ASSIGN(std::vector<std::string> texts, TextsOf(piece));
+      for (std::string& text : texts) set.insert(std::move(text));
     }
+  }
+  return {};
+}
+
+Status AgreeOnColumns(Group& group, const std::string& path,
+                      const std::vector<std::string>& features) {
+  std::vector<std::byte> mine;
+  for (const std::string& name : features) AppendPiece(std::as_bytes(std::span(name)), &mine);
+  std::vector<std::vector<std::byte>> all;
+  STRATA_TRY(group.Allgather(std::span<const std::byte>(mine), &all));
+  std::vector<std::vector<std::string>> names(all.size());
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    STRATA_ASSIGN(names[rank], TextsOf(all[rank]));
+    if (names[rank] == names[0]) continue;
+    const auto text_of = [&](size_t of) {
+      if (names[of].empty()) return std::string("libsvm rows");
+      return fmt::format("{} features ({})", names[of].size(), ShownNames(names[of]));
+    };
+    return FailTogether(
+        group, Invalid(fmt::format(
+                   "the ranks' data do not go together: {}: rank 0 has {}, rank {} has {}: "
+                   "expected the same columns in the same order",
+                   path, text_of(0), rank, text_of(rank))));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -32,6 +33,12 @@ Result<std::vector<BinMapper>> FindMappers(Group* group, const RowShare& share,
 
 // Each set becomes that of all ranks' texts; they have as many sets. Collective.
 Status JoinTexts(Group& group, CategoryTextSets* sets);
+
+// kInvalid: the ranks' files do not have the same columns in the same order; names two ranks and
+// where they differ. `features`, in their order; of a file whose rows do not say which there are
+// (libsvm), none. Collective.
+Status AgreeOnColumns(Group& group, const std::string& path,
+                      const std::vector<std::string>& features);
 
 // kInvalid: the ranks do not all have the same number here; names `what` it is. Collective.
 Status AgreeOnNumber(Group& group, const std::string& what, uint64_t number);

@@ -16,24 +16,81 @@ constexpr size_t kBlockRows = 4096;
 constexpr size_t kTextsMax = 1 << 20;  // of one feature
 constexpr size_t kNone = static_cast<size_t>(-1);
 
+// A text model separates names by blanks, and LightGBM refuses what JSON is made of.
+std::string ModelName(std::string name) {
+  std::ranges::replace_if(
+      name,
+      [](char c) { return std::string_view(" \t\",:[]{}").find(c) != std::string_view::npos; },
+      '_');
+  return name;
+}
+
+std::vector<std::string> ModelNames(const std::vector<FeatureSpec>& features) {
+  std::vector<std::string> names;
+  for (const FeatureSpec& feature : features) names.push_back(ModelName(feature.column));
+  return names;
+}
+
+// A job's features, in the order of their numbers.
+struct NumberedFeatures {
+  std::vector<FeatureSpec> features;
+  std::vector<uint32_t> numbers;
+};
+
+// Those of a model or of training data, by their names.
+Result<NumberedFeatures> MatchByName(const std::vector<FeatureSpec>& features,
+                                     const ExpectedFeatures& expected, const std::string& path) {
+  const std::vector<std::string> names = ModelNames(features);
+  NumberedFeatures matched;
+  std::vector<std::string> missing;
+  for (uint32_t f = 0; f < expected.names.size(); ++f) {
+    const auto found = std::ranges::find(names, expected.names[f]);
+    if (found != names.end()) {
+      matched.features.push_back(features[static_cast<size_t>(found - names.begin())]);
+      matched.numbers.push_back(f);
+    } else if (expected.needed[f]) {
+      missing.push_back(expected.names[f]);
+    }
+  }
+  if (missing.empty() && matched.features.size() == features.size()) return matched;
+  return Invalid(fmt::format("{}: expected the {} of {}, the job has {}: {}", path, expected.Text(),
+                             expected.owner, features.size(), ShownNames(names)));
+}
+
+Result<NumberedFeatures> Match(const std::vector<FeatureSpec>& features,
+                               const ExpectedFeatures* expected, const std::string& path) {
+  if (expected != nullptr && expected->have_names()) return MatchByName(features, *expected, path);
+  if (expected != nullptr && expected->names.size() != features.size()) {
+    return Invalid(fmt::format("{}: expected the {} of {}, the job has {}", path, expected->Text(),
+                               expected->owner, features.size()));
+  }
+  NumberedFeatures matched = {.features = features, .numbers = {}};
+  for (uint32_t f = 0; f < features.size(); ++f) matched.numbers.push_back(f);
+  return matched;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<JobRows>> JobRows::Open(Disk& disk, const std::string& path,
-                                               const DataSpec& spec, const CategoryTexts* known,
-                                               bool labels_required) {
+                                               const DataSpec& spec, const JobRowsChoice& choice) {
+  STRATA_ASSIGN(NumberedFeatures matched, Match(spec.features, choice.expected, path));
+  DataSpec ordered = spec;
+  ordered.features = std::move(matched.features);
   CsvOptions options;
-  options.labels_required = labels_required;
-  STRATA_ASSIGN(std::unique_ptr<CsvReader> reader, CsvReader::Open(disk, path, spec, options));
+  options.labels_required = choice.labels_required;
+  STRATA_ASSIGN(std::unique_ptr<CsvReader> reader, CsvReader::Open(disk, path, ordered, options));
   std::unique_ptr<JobRows> rows(new JobRows(std::move(reader), path));
+  rows->feature_of_ = std::move(matched.numbers);
+  rows->names_ = choice.expected != nullptr ? choice.expected->names : ModelNames(ordered.features);
   size_t lists = 0;
-  for (const FeatureSpec& feature : spec.features) {
+  for (const FeatureSpec& feature : ordered.features) {
     rows->list_of_.push_back(feature.kind == FeatureKind::kCategorical ? lists++ : kNone);
   }
-  if (known != nullptr && known->size() != lists) {
+  if (choice.known != nullptr && choice.known->size() != lists) {
     return Invalid(fmt::format("{}: the job has {} categorical features, the model {}", path, lists,
-                               known->size()));
+                               choice.known->size()));
   }
-  rows->texts_ = known != nullptr ? *known : CategoryTexts(lists);
+  rows->texts_ = choice.known != nullptr ? *choice.known : CategoryTexts(lists);
   rows->NumberTexts();
   return rows;
 }
@@ -114,7 +171,7 @@ Status JobRows::Next(SparseRows* block) {
     for (size_t feature = 0; feature < list_of_.size(); ++feature) {
       const double value = ValueOf(feature, row);
       if (!std::isnan(value) && std::fabs(value) <= kZeroThreshold) continue;
-      block->columns.push_back(static_cast<uint32_t>(feature));
+      block->columns.push_back(feature_of_[feature]);
       block->values.push_back(value);
     }
     block->begins.push_back(block->values.size());
@@ -135,19 +192,6 @@ Status JobRows::TakePart(const RowPart& part) {
   part_ = part;
   reader_->TakeShare(part.share, part.rows.has_value());
   return Rewind();
-}
-
-// A text model separates names by blanks, and LightGBM refuses what JSON is made of.
-std::vector<std::string> JobRows::FeatureNames() const {
-  std::vector<std::string> names;
-  for (const FeatureSpec& feature : reader_->spec().features) {
-    names.push_back(feature.column);
-    std::ranges::replace_if(
-        names.back(),
-        [](char c) { return std::string_view(" \t\",:[]{}").find(c) != std::string_view::npos; },
-        '_');
-  }
-  return names;
 }
 
 }  // namespace strata

@@ -11,25 +11,31 @@
 #include "base/status.h"
 #include "worker/data/csv_reader.h"
 #include "worker/gbdt/data/category_texts.h"
+#include "worker/gbdt/data/column_roles.h"
 #include "worker/gbdt/data/row_source.h"
 
 namespace strata {
 
+struct JobRowsChoice {
+  const CategoryTexts* known = nullptr;  // the texts of a model's categories; null: none are yet
+  // What a model or training data has; the job's features are matched with these by name, if both
+  // have names. Null: the job says which features there are.
+  const ExpectedFeatures* expected = nullptr;
+  bool labels_required = true;  // else labels may be missing, and are NaN
+};
+
 class JobRows : public RowSource {
  public:
-  // `known` are the texts of a model's categories; null: none are yet. Without `labels_required`
-  // labels may be missing and are NaN.
-  // kNotFound: no such file. kInvalid: columns or categories that do not match.
+  // kNotFound: no such file. kInvalid: columns, features or categories that do not match.
   static Result<std::unique_ptr<JobRows>> Open(Disk& disk, const std::string& path,
-                                               const DataSpec& spec, const CategoryTexts* known,
-                                               bool labels_required);
+                                               const DataSpec& spec, const JobRowsChoice& choice);
 
   Status Next(SparseRows* block) override;
   Status Rewind() override;
   Status TakePart(const RowPart& part) override;
   Status FindCategories(Group* group) override;
-  size_t features() const override { return reader_->spec().features.size(); }
-  std::vector<std::string> FeatureNames() const override;
+  size_t features() const override { return names_.size(); }
+  std::vector<std::string> FeatureNames() const override { return names_; }
   CategoryTexts Categories() const override { return texts_; }
 
  private:
@@ -45,6 +51,8 @@ class JobRows : public RowSource {
   RowPart part_;
   size_t rows_seen_ = 0;  // of the part
   CategoryTexts texts_;
+  std::vector<std::string> names_;    // of all features, as the model has them
+  std::vector<uint32_t> feature_of_;  // of each of the job's features, its number
   std::vector<size_t> list_of_;  // of each feature, its place in texts_; those of numbers have none
   std::vector<std::unordered_map<std::string_view, size_t>> numbers_;  // of each of texts_
 };

@@ -93,25 +93,23 @@ Status NpyRows::Decode(size_t rows, SparseRows* block) const {
   const std::byte* at = buffer_.data();
   size_t count = 0;
   for (size_t row = 0; row < rows; ++row) {
-    uint32_t feature = 0;
     for (size_t column = 0; column < shape_.columns; ++column, at += sizeof(Value)) {
       Value stored;
       std::memcpy(&stored, at, sizeof stored);
       const double value = stored;
       const ColumnRole role = roles_.of[column];
       if (role == ColumnRole::kFeature) {
-        columns[count] = feature++;
+        columns[count] = roles_.feature_of[column];
         values[count] = value;
         count += std::fabs(value) <= kZeroThreshold ? 0 : 1;  // NaN is kept
         continue;
       }
       if (roles_.Reads(role)) {
-        const char* const wrong = roles_.Put(role, feature, value, block);
+        const char* const wrong = roles_.Put(role, roles_.feature_of[column], value, block);
         if (*wrong != 0) {
           return Invalid(fmt::format("{}: row {}: {}", path_, next_row_ + row + 1, wrong));
         }
       }
-      feature += role == ColumnRole::kLabel ? 0 : 1;
     }
     roles_.PutNoLabel(block);
     block->begins.push_back(count);

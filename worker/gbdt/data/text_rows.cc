@@ -113,7 +113,8 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
   }
   const std::string& row = first[columns.header ? 1 : 0];
   STRATA_ASSIGN(TextFormat format, FormatOf(row, path));
-  if (columns.predicted_features == 1 && row.find_first_of(": ,\t") == row.npos) {
+  if (columns.predicts && columns.expected != nullptr && columns.expected->names.size() == 1 &&
+      row.find_first_of(": ,\t") == row.npos) {
     format = TextFormat::kCsv;  // a feature alone, not a label
   }
   const char delimiter = format == TextFormat::kTsv ? '\t' : ',';
@@ -133,7 +134,11 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
   }
   // A label has no colon.
   const std::string_view begin = Trimmed(row);
-  rows->roles_.reads_label = !columns.predicted_features.has_value();
+  if (columns.expected != nullptr) {  // what no row has is 0 in all of them
+    rows->roles_.features = columns.expected->names.size();
+    rows->roles_.names = columns.expected->names;
+  }
+  rows->roles_.reads_label = !columns.predicts;
   rows->roles_.has_label = rows->roles_.reads_label ||
                            begin.substr(0, begin.find_first_of(kBlanks)).find(':') == row.npos;
   for (const std::string* column : {&columns.weight, &columns.query}) {
@@ -180,7 +185,6 @@ Status TextRows::Next(SparseRows* block) {
 Status TextRows::ReadFields(std::string_view line, SparseRows* block) {
   const char delimiter = format_ == TextFormat::kTsv ? '\t' : ',';
   size_t column = 0;
-  uint32_t feature = 0;
   for (bool more = true; more; ++column) {
     const size_t end = line.find(delimiter);
     more = end != std::string_view::npos;
@@ -193,10 +197,9 @@ Status TextRows::ReadFields(std::string_view line, SparseRows* block) {
     const ColumnRole role = roles_.of[column];
     if (roles_.Reads(role)) {
       STRATA_ASSIGN(const double value, Number(text));
-      const char* const wrong = roles_.Put(role, feature, value, block);
+      const char* const wrong = roles_.Put(role, roles_.feature_of[column], value, block);
       if (*wrong != 0) return Wrong(wrong);
     }
-    feature += role == ColumnRole::kLabel ? 0 : 1;
   }
   if (column != roles_.of.size()) {
     return Wrong(fmt::format("expected {} columns, found {}", roles_.of.size(),

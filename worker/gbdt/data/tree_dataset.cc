@@ -40,6 +40,7 @@ class Loader {
                                           : Share{static_cast<uint32_t>(group_->rank()),
                                                   static_cast<uint32_t>(group_->world())};
     if (shares_file()) STRATA_TRY(source_.TakePart({.share = share}));
+    if (group_ != nullptr) STRATA_TRY(AgreeOnColumns(*group_, path_, KnownNames()));
     if (features == nullptr) STRATA_TRY(source_.FindCategories(group_));
     STRATA_TRY(ReadLabels());
     if (group_ == nullptr && data_.rows() == 0) return Invalid(fmt::format("{}: no row", path_));
@@ -76,6 +77,10 @@ class Loader {
  private:
   // Whether this rank reads a part of a file that others read, too.
   bool shares_file() const { return group_ != nullptr && !options_.own_files; }
+  // Of features, unless rows are yet to say which there are.
+  std::vector<std::string> KnownNames() const {
+    return source_.features() > 0 ? source_.FeatureNames() : std::vector<std::string>();
+  }
   // Which of the file's rows these are.
   SidePart PartOfFile() const {
     if (!shares_file()) return {.first = 0, .rows = data_.rows(), .all = data_.rows()};
@@ -356,13 +361,9 @@ class Loader {
             const size_t used = used_of[block.columns[i]];
             if (used == kNone) continue;
             const uint32_t bin = features.mappers[block.columns[i]].BinOf(block.values[i]);
-            if (!data_.bins.has_bundles()) {
-              row_bins[used] = bin;
-            } else if (!data_.bins.Set(begin + row, used, bin)) {
-              (*meets_another)[used] = true;
-            }
+            if (!values.Put(used, bin)) (*meets_another)[used] = true;
           }
-          if (!data_.bins.has_bundles()) data_.bins.SetRow(begin + row, row_bins);
+          data_.bins.SetRow(begin + row, values.values());
         }
       });
     }
