@@ -8,6 +8,9 @@ usage: soak.py [--only=KIND] [--cycles=N] [--seeds=N] [--first=SEED] [--jobs=N] 
   copies     the same, where each document is on two servers and searches look into copies
   images     collections of item sets, without servers, are killed while they change, are saved and
              searched, and while they are opened (cycles: kills; tests/soak/items)
+  trees      random trainings of boosted trees: what training prints, task = evaluate and the metric by
+             hand from predictions are one number (cycles: trainings; operations: numbers that were
+             compared; tests/soak/trees)
   sets       random searches in up to 10 million documents by both engines are compared with a plain
              reference (cycles: batches of queries; operations: answers; tests/soak/sets)
   failpoint  a server dies, or a call of it fails, at each failpoint (cycles: of each of both)
@@ -52,6 +55,7 @@ PROGRAMS = {
     "items": ("release", "strata-soak-kill", ["--kind=items"], 1000),
     "copies": ("release", "strata-soak-kill", ["--kind=items", "--copies=2"], 500),
     "images": ("release", "strata-soak-items", ["--kind=kill"], 1000),
+    "trees": ("release", "strata-soak-trees", [], 2000),
     "sets": ("release", "strata-soak-sets", [], 2000),
     "failpoint": ("failpoints", "strata-soak-kill", ["--kind=failpoint"], 20),
     "client": ("release", "strata-soak-caller", [], 300),
