@@ -49,7 +49,7 @@ TEST(JobRows, TextsBecomeNumbersByTheirOrder) {
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   ASSERT_TRUE((*rows)->FindCategories(nullptr).ok());
   EXPECT_EQ((*rows)->Categories(), (CategoryTexts{{"Bern", "Rome"}, {"a", "a,b", "b"}}));
-  EXPECT_EQ((*rows)->FeatureNames(), (std::vector<std::string>{"age_in_years", "city", "kind"}));
+  EXPECT_EQ((*rows)->FeatureNames(), (std::vector<std::string>{"age in years", "city", "kind"}));
   for (int pass = 0; pass < 2; ++pass) {
     SparseRows block;
     const std::vector<double> values = Values(**rows, &block);

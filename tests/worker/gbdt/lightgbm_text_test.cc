@@ -126,7 +126,17 @@ TEST(LightGbmText, NamesThatLightGbmDoesNotTakeAreChanged) {
   const Result<std::string> text = WriteLightGbmText(model);
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(Model(*text).feature_names,
-            (std::vector<std::string>{"a_b", "c_d", "e_f_g", "Column_3", "_h_", "fine-1"}));
+            (std::vector<std::string>{"a_b", "c=d", "e_f_g", "Column_3", "_h_", "fine-1"}));
+}
+
+TEST(LightGbmText, TwoNamesThatWouldBecomeOneAreAnError) {
+  TreeModel model = Model(ModelText("constant"));
+  model.feature_names = {"a b", "a_b"};
+  model.feature_infos.resize(2, "none");
+  const Result<std::string> text = WriteLightGbmText(model);
+  ASSERT_FALSE(text.ok());
+  EXPECT_NE(text.status().message().find("named 'a b' and 'a_b'"), std::string::npos)
+      << text.status().message();
 }
 
 TEST(LightGbmText, WhatTheFormatCannotSayIsAnError) {

@@ -8,10 +8,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "base/log.h"
 #include "worker/gbdt/data/bin_mapper.h"
+#include "worker/gbdt/data/feature_names.h"
 
 namespace strata {
 namespace {
@@ -119,10 +121,12 @@ class RoleFinder {
     for (uint32_t f = 0; f < expected.size(); ++f) number_of.emplace(expected[f], f);
     STRATA_ASSIGN(const size_t label, LabelBesides(number_of));
     STRATA_TRY(GiveRoles(label));
+    Result<std::vector<std::string>> of_model = ModelFeatureNames(names_);
+    if (!of_model.ok()) return of_model.status().Prefixed(path_);
     std::vector<bool> is_there(expected.size(), false);
     std::vector<std::string> others;
     for (size_t column = 0; column < columns_; ++column) {
-      const auto found = number_of.find(names_[column]);
+      const auto found = number_of.find((*of_model)[column]);
       if (found != number_of.end()) roles_.feature_of[column] = found->second;
       if (roles_.of[column] != ColumnRole::kFeature) continue;
       if (found == number_of.end()) {
@@ -163,7 +167,7 @@ class RoleFinder {
     if (!text.empty()) {
       STRATA_ASSIGN(label, finder_.Find(text, columns_));
     }
-    if (!features.contains(names_[label])) return label;
+    if (!features.contains(ModelFeatureName(names_[label]))) return label;
     if (choice_.predicts) return columns_;
     return Invalid(
         fmt::format("{}: column {}, which should be the label, is '{}', a feature of {}: expected "
@@ -231,7 +235,10 @@ std::string ShownNames(std::span<const std::string> names) {
   return fmt::format("{} and {} more", text, names.size() - shown);
 }
 
-bool ExpectedFeatures::have_names() const { return names != DefaultFeatureNames(names.size()); }
+bool ExpectedFeatures::have_names() const {
+  const std::set<std::string_view> different(names.begin(), names.end());
+  return different.size() == names.size() && names != DefaultFeatureNames(names.size());
+}
 
 std::string ExpectedFeatures::Text() const {
   const std::string count = fmt::format("{} feature{}", names.size(), names.size() == 1 ? "" : "s");

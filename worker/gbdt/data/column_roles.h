@@ -18,7 +18,7 @@ struct ExpectedFeatures {
   std::vector<bool> needed;        // whether trees may look at it; others may be missing
   std::string owner;               // for messages: "the model m.txt"
 
-  // Whether they are more than Column_0, Column_1, ...
+  // Whether each has a name of its own, and they are more than Column_0, Column_1, ...
   bool have_names() const;
   // "3 features (a, b, c)"
   std::string Text() const;

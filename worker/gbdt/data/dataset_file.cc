@@ -11,6 +11,7 @@
 
 #include "base/little_endian.h"
 #include "base/xxh3.h"
+#include "worker/gbdt/data/feature_names.h"
 
 namespace strata {
 namespace {
@@ -190,9 +191,12 @@ Result<std::shared_ptr<const FeatureBinning>> ReadFeatures(Reader& in, uint64_t 
   std::vector<std::span<const std::byte>> lists;
   STRATA_ASSIGN(std::span<const std::byte> bytes, in.Section("the features' names"));
   if (!ReadLists(bytes, &lists) || lists.size() != features) return in.Damaged("names");
+  std::vector<std::string> names;
   for (const auto& name : lists) {
-    binning->names.emplace_back(reinterpret_cast<const char*>(name.data()), name.size());
+    names.emplace_back(reinterpret_cast<const char*>(name.data()), name.size());
   }
+  // Earlier versions kept the names that the data had.
+  STRATA_ASSIGN(binning->names, ModelFeatureNames(names));
   lists.clear();
   STRATA_ASSIGN(bytes, in.Section("the features' bins"));
   if (!ReadLists(bytes, &lists) || lists.size() != features) return in.Damaged("bins of features");

@@ -8,6 +8,7 @@
 
 #include "worker/gbdt/data/bin_mapper.h"
 #include "worker/gbdt/data/divided_rows.h"
+#include "worker/gbdt/data/feature_names.h"
 
 namespace strata {
 namespace {
@@ -16,18 +17,9 @@ constexpr size_t kBlockRows = 4096;
 constexpr size_t kTextsMax = 1 << 20;  // of one feature
 constexpr size_t kNone = static_cast<size_t>(-1);
 
-// A text model separates names by blanks, and LightGBM refuses what JSON is made of.
-std::string ModelName(std::string name) {
-  std::ranges::replace_if(
-      name,
-      [](char c) { return std::string_view(" \t\",:[]{}").find(c) != std::string_view::npos; },
-      '_');
-  return name;
-}
-
-std::vector<std::string> ModelNames(const std::vector<FeatureSpec>& features) {
+std::vector<std::string> ColumnsOf(const std::vector<FeatureSpec>& features) {
   std::vector<std::string> names;
-  for (const FeatureSpec& feature : features) names.push_back(ModelName(feature.column));
+  for (const FeatureSpec& feature : features) names.push_back(feature.column);
   return names;
 }
 
@@ -40,13 +32,15 @@ struct NumberedFeatures {
 // Those of a model or of training data, by their names.
 Result<NumberedFeatures> MatchByName(const std::vector<FeatureSpec>& features,
                                      const ExpectedFeatures& expected, const std::string& path) {
-  const std::vector<std::string> names = ModelNames(features);
+  const std::vector<std::string> names = ColumnsOf(features);
+  Result<std::vector<std::string>> of_model = ModelFeatureNames(names);
+  if (!of_model.ok()) return of_model.status().Prefixed(path);
   NumberedFeatures matched;
   std::vector<std::string> missing;
   for (uint32_t f = 0; f < expected.names.size(); ++f) {
-    const auto found = std::ranges::find(names, expected.names[f]);
-    if (found != names.end()) {
-      matched.features.push_back(features[static_cast<size_t>(found - names.begin())]);
+    const auto found = std::ranges::find(*of_model, expected.names[f]);
+    if (found != of_model->end()) {
+      matched.features.push_back(features[static_cast<size_t>(found - of_model->begin())]);
       matched.numbers.push_back(f);
     } else if (expected.needed[f]) {
       missing.push_back(expected.names[f]);
@@ -81,7 +75,7 @@ Result<std::unique_ptr<JobRows>> JobRows::Open(Disk& disk, const std::string& pa
   STRATA_ASSIGN(std::unique_ptr<CsvReader> reader, CsvReader::Open(disk, path, ordered, options));
   std::unique_ptr<JobRows> rows(new JobRows(std::move(reader), path));
   rows->feature_of_ = std::move(matched.numbers);
-  rows->names_ = choice.expected != nullptr ? choice.expected->names : ModelNames(ordered.features);
+  rows->names_ = choice.expected != nullptr ? choice.expected->names : ColumnsOf(ordered.features);
   size_t lists = 0;
   for (const FeatureSpec& feature : ordered.features) {
     rows->list_of_.push_back(feature.kind == FeatureKind::kCategorical ? lists++ : kNone);

@@ -69,6 +69,7 @@ class RowSource {
   // Of features, in the order of their columns; complete once the end has been reached (libsvm
   // says no earlier how many there are).
   virtual size_t features() const = 0;
+  // As the data has them; a model has those of feature_names.h.
   virtual std::vector<std::string> FeatureNames() const = 0;
   // Where rows are all of an array: for those who read many at once.
   virtual std::optional<ArrayRows> Array() const { return std::nullopt; }

@@ -13,6 +13,7 @@
 #include "worker/gbdt/data/column_roles.h"
 #include "worker/gbdt/data/divided_rows.h"
 #include "worker/gbdt/data/feature_bundles.h"
+#include "worker/gbdt/data/feature_names.h"
 #include "worker/gbdt/data/sample_rows.h"
 #include "worker/gbdt/data/side_files.h"
 
@@ -206,18 +207,21 @@ class Loader {
 
   Result<std::shared_ptr<const FeatureBinning>> FindBins() {
     auto features = std::make_shared<FeatureBinning>();
-    features->names = source_.FeatureNames();
+    std::vector<std::string> names = source_.FeatureNames();
     // Rows of libsvm may have features on one rank that another has not seen.
     const auto count =
         static_cast<size_t>(data_.share.Max(static_cast<double>(source_.features())));
-    if (features->names.size() < count) features->names = DefaultFeatureNames(count);
+    if (names.size() < count) names = DefaultFeatureNames(count);
+    Result<std::vector<std::string>> of_model = ModelFeatureNames(names);
+    if (!of_model.ok()) return of_model.status().Prefixed(path_);
+    features->names = std::move(*of_model);
     features->categories = source_.Categories();
-    STRATA_ASSIGN(const std::vector<bool> categorical, CategoricalFeatures(features->names));
+    STRATA_ASSIGN(const std::vector<bool> categorical, CategoricalFeatures(names));
     std::vector<NonZeroRows> non_zero(options_.bundle ? count : 0);
     std::vector<FeatureSample> samples(count);
     const std::vector<size_t> chosen = ChooseRows(&samples);
-    STRATA_ASSIGN(features->mappers, FindMappersOf(features->names, chosen, categorical,
-                                                   std::move(samples), &non_zero));
+    STRATA_ASSIGN(features->mappers,
+                  FindMappersOf(names, chosen, categorical, std::move(samples), &non_zero));
     for (size_t f = 0; f < features->mappers.size(); ++f) {
       if (!features->mappers[f].is_used()) continue;
       features->used.push_back(f);

@@ -24,7 +24,7 @@ namespace strata {
 // How a model's features become bins. Used features, those that can be split, are numbered anew:
 // what a BinMatrix has.
 struct FeatureBinning {
-  std::vector<std::string> names;    // of all features
+  std::vector<std::string> names;    // of all features, as a model has them
   std::vector<BinMapper> mappers;    // of all features
   std::vector<size_t> used;          // of each used feature, which it is
   std::vector<FeatureShape> shapes;  // of each used feature

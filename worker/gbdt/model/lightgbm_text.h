@@ -11,8 +11,8 @@
 
 namespace strata {
 
-// The whole file. Numbers have as many digits as it takes to read the same again. Characters of
-// feature names that LightGBM does not take become '_'. kInvalid: what the format cannot say.
+// The whole file. Numbers have as many digits as it takes to read the same again. Features
+// are named by ModelFeatureNames. kInvalid: what the format cannot say, or two names become one.
 Result<std::string> WriteLightGbmText(const TreeModel& model,
                                       ImportanceKind importance = ImportanceKind::kSplit);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "worker/gbdt/data/feature_names.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 
 namespace strata {
@@ -90,7 +91,7 @@ Result<std::string> WriteLightGbmText(const TreeModel& model, ImportanceKind imp
           "format cannot say");
     }
   }
-  const std::vector<std::string> names = WritableNames(model.feature_names);
+  STRATA_ASSIGN(const std::vector<std::string> names, ModelFeatureNames(model.feature_names));
   std::string trees;
   std::vector<size_t> sizes;
   for (size_t i = 0; i < model.trees.size(); ++i) {

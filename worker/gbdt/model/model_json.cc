@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "worker/gbdt/data/feature_names.h"
 #include "worker/gbdt/model/importance.h"
 
 namespace strata {
@@ -97,8 +98,8 @@ std::string InfoText(std::string_view info) {
 }  // namespace
 
 Result<std::string> WriteModelJson(const TreeModel& model) {
-  std::vector<std::string> names;
-  for (const std::string& name : WritableNames(model.feature_names)) names.push_back(Quoted(name));
+  STRATA_ASSIGN(std::vector<std::string> names, ModelFeatureNames(model.feature_names));
+  std::ranges::transform(names, names.begin(), Quoted);
   std::string infos;
   std::string importances;
   const std::vector<double> splits = FeatureImportances(model, ImportanceKind::kSplit);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <string_view>
 
 #include "kernels/core/math.h"
 
@@ -21,18 +20,6 @@ Result<double> TreeModel::Sigmoid() const {
         fmt::format("objective '{}': expected a number above 0 behind sigmoid:", objective));
   }
   return value;
-}
-
-std::vector<std::string> WritableNames(const std::vector<std::string>& names) {
-  constexpr std::string_view kTaken = " \t\r\n\v\f=\",:[]{}\\";
-  std::vector<std::string> writable = names;
-  for (size_t i = 0; i < writable.size(); ++i) {
-    if (writable[i].empty()) writable[i] = fmt::format("Column_{}", i);
-    for (char& c : writable[i]) {
-      if (kTaken.find(c) != std::string_view::npos) c = '_';
-    }
-  }
-  return writable;
 }
 
 Result<OutputTransform> OutputTransform::Of(const TreeModel& model) {

@@ -36,10 +36,6 @@ struct TreeModel {
   bool operator==(const TreeModel&) const = default;
 };
 
-// Names as model files and other languages take them: blanks, '=' and what JSON gives a meaning
-// become '_', an empty name Column_N.
-std::vector<std::string> WritableNames(const std::vector<std::string>& names);
-
 // Scores into what the objective predicts (probabilities, counts), in place. kInvalid: an objective
 // that is not known.
 class OutputTransform {
