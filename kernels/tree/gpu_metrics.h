@@ -27,7 +27,7 @@ struct QueryMeasure {
   QueryGain what = QueryGain::kDcg;
   std::span<const int64_t> places;   // so many of them, in turn
   std::span<const double> possible;  // places * queries + query
-  std::span<const double> weights;   // of queries
+  std::span<const double> weights;   // of each query its factor in the sum
   std::span<const double> gains;     // of labels
 };
 

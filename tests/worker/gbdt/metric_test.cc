@@ -297,6 +297,43 @@ TEST(TreeMetric, AQueryWithoutRelevantRowsCountsAsRight) {
   }
 }
 
+// Queries of 5, 4, 3, 6 and 4 rows, of which the second and the fourth have no relevant row, with
+// weights and scores of a model of LightGBM 4.7.
+TreeDataset WeightedQueries() {
+  return LabelledRows({0, 1, 2, 0, 3, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 0},
+                      {0.56, 1.59, 2.98, 1.13, 1.11, 0.64, 0.31, 2.29, 0.88, 1.05, 1.72,
+                       0.41, 1.97, 0.69, 2.02, 2.35, 0.56, 1.49, 2.33, 1.49, 0.4,  1.86},
+                      {0, 5, 9, 12, 18, 22});
+}
+
+const std::vector<double> kWeightedScores = {
+    0.0214,  -0.0677, 0.2426, -0.0677, 0.2739,  0.0214, -0.3499, -0.0677, 0.2739,  0.2426, -0.26,
+    -0.3202, -0.26,   0.2426, -0.3499, -0.0677, 0.2739, 0.2739,  -0.26,   -0.3202, 0.1114, -0.3499};
+
+TEST(TreeMetric, AWeightedQueryWithoutAGainCountsAsOneInNdcgAndAsItsWeightInMap) {
+  TreeParameters p = Parameters("lambdarank", {"ndcg", "map"});
+  p.eval_at = {1, 3, 5};
+  const auto values = Measure(p, WeightedQueries(), kWeightedScores);
+  const double of_lightgbm[] = {0.9176434998, 0.9057501415, 0.9159945227, 1,
+                                0.9255254611, 0.9813813653};
+  ASSERT_EQ(values.size(), std::size(of_lightgbm));
+  for (size_t i = 0; i < values.size(); ++i) {
+    EXPECT_NEAR(values[i].value, of_lightgbm[i], 1e-6) << values[i].name;
+  }
+}
+
+TEST(TreeMetric, TheFewestPlacesDecideWhetherAQueryHasAGain) {
+  TreeParameters p = Parameters("lambdarank", {"ndcg"});
+  p.eval_at = {1, 3, 5};
+  p.label_gain = {5, 0, 1, 7};
+  const auto values = Measure(p, WeightedQueries(), std::vector<double>(22, 0));
+  const double of_lightgbm[] = {0.6966739746, 0.8133165215, 0.9284973113};
+  ASSERT_EQ(values.size(), std::size(of_lightgbm));
+  for (size_t i = 0; i < values.size(); ++i) {
+    EXPECT_NEAR(values[i].value, of_lightgbm[i], 1e-6) << values[i].name;
+  }
+}
+
 TEST(TreeMetric, NamesAreLightGbmsAndEachIsMeasuredOnce) {
   const TreeDataset data = LabelledRows({1, 2});
   const auto names = [&](const TreeParameters& p) {

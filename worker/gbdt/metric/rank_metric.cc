@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kPiece = 64;  // queries of one thread at a time
 
-// Means over queries, at each of eval_at. A query weighs as much as its rows do on average.
+// Means over queries, at each of eval_at. A query weighs as much as its rows do on average. With
+// ndcg, one without a gain counts as 1 whatever it weighs, in LightGBM, too.
 class RankMetric : public TreeMetric {
  public:
   RankMetric(const TreeParameters& p, const TreeDataset& data, WorkPool& pool, LabelGains gains,
@@ -34,7 +35,7 @@ class RankMetric : public TreeMetric {
           const double gain = GainOfPlaces(
               what_, [&](size_t place) { return labels[order[place]]; }, gains_.all().data(),
               std::min(PlacesOf(i), order.size()));
-          of_queries[i][q] = known.weights[q] * ShareOfGain(gain, known.possible[i * queries + q]);
+          of_queries[i][q] = known.factors[q] * ShareOfGain(gain, known.possible[i * queries + q]);
         }
       }
     });
@@ -50,7 +51,7 @@ class RankMetric : public TreeMetric {
     STRATA_ASSIGN(on_gpu_, gpu->AddMeasure({.what = what_,
                                             .places = eval_at_,
                                             .possible = known.possible,
-                                            .weights = known.weights,
+                                            .weights = known.factors,
                                             .gains = gains_.all()}));
     return {};
   }
@@ -63,9 +64,9 @@ class RankMetric : public TreeMetric {
  private:
   // What of queries no score changes.
   struct Known {
-    std::vector<double> weights;
+    std::vector<double> factors;   // of a query's share in the sum
     std::vector<double> possible;  // eval_at * queries + query: gain at most
-    double weight = 0;             // of all
+    double weight = 0;             // of all queries
   };
 
   size_t Queries() const { return data_.query_begins.size() - 1; }
@@ -79,18 +80,28 @@ class RankMetric : public TreeMetric {
     if (known_.has_value()) return *known_;
     known_.emplace();
     const size_t queries = Queries();
-    known_->weights.resize(queries);
+    known_->factors.resize(queries);
     known_->possible.resize(eval_at_.size() * queries);
+    std::vector<double> weights(queries);
     pool_.RunPieces(queries, kPiece, [&](size_t begin, size_t end) {
-      for (size_t q = begin; q < end; ++q) {
-        known_->weights[q] = WeightOf(q);
-        for (size_t i = 0; i < eval_at_.size(); ++i) {
-          known_->possible[i * queries + q] = PossibleGain(LabelsOf(q), PlacesOf(i));
-        }
-      }
+      for (size_t q = begin; q < end; ++q) known_->factors[q] = weights[q] = WeightOf(q);
+      for (size_t q = begin; q < end; ++q) KnowGains(q);
     });
-    known_->weight = data_.share.Total(known_->weights, &pool_);
+    known_->weight = data_.share.Total(weights, &pool_);
     return *known_;
+  }
+
+  void KnowGains(size_t q) const {
+    const std::span<const float> labels = LabelsOf(q);
+    for (size_t i = 0; i < eval_at_.size(); ++i) {
+      const double possible = PossibleGain(labels, PlacesOf(i));
+      // The fewest places decide for all of eval_at, as LightGBM has it.
+      if (i == 0 && possible <= 0) {
+        if (what_ == QueryGain::kDcg && !labels.empty()) known_->factors[q] = 1;
+        return;
+      }
+      known_->possible[i * Queries() + q] = possible;
+    }
   }
 
   double WeightOf(size_t q) const {
