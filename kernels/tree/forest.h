@@ -8,6 +8,7 @@
 
 #include "kernels/core/host_device.h"
 #include "kernels/core/math.h"
+#include "kernels/tree/category.h"
 #include "kernels/tree/feature_shape.h"
 
 namespace strata {
@@ -54,8 +55,9 @@ struct ForestSet {
 
   STRATA_HD bool GoesLeft(double value, const uint32_t* all_words) const {
     if (value != value) return default_left;
-    if (!(value > -1) || !(value <= 2147483647.0)) return false;
-    const auto category = static_cast<uint32_t>(static_cast<int32_t>(value));
+    const int32_t found = CategoryOf(value);
+    if (found == kNoCategory) return false;
+    const auto category = static_cast<uint32_t>(found);
     return category / 32 < words && (all_words[begin + category / 32] >> (category % 32) & 1) != 0;
   }
 };

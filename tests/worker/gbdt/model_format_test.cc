@@ -12,6 +12,7 @@ namespace infinite {
 #include "tests/golden/gbdt/infinite.cpp"
 }  // namespace infinite
 #include "tests/support/golden.h"
+#include "tests/worker/gbdt/category_edges.h"
 #include "tests/worker/gbdt/golden_model.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/tree_task.h"
@@ -88,6 +89,19 @@ TEST(ModelFormat, CppHasInfiniteThresholds) {
     double raw = 0;
     infinite::boosted_trees::PredictRaw(rows[i].data(), &raw);
     EXPECT_EQ(raw, expected[i].raw[0]) << "row " << i;
+  }
+}
+
+TEST(ModelFormat, CppTakesCategoriesAsTheModelDoes) {
+  const std::uint32_t words[] = {0b10011};
+  Tree tree;
+  tree.set_words.assign(std::begin(words), std::end(words));
+  tree.set_begins = {0, 1};
+  for (const bool nan_in : {false, true}) {
+    const TreeNode node = {.categorical = true, .default_left = nan_in};
+    for (const double value : CategoryEdges()) {
+      EXPECT_EQ(boosted_trees::IsIn(value, words, 1, nan_in), tree.GoesLeft(node, value)) << value;
+    }
   }
 }
 

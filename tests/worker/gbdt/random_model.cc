@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <limits>
 
 namespace strata {
@@ -17,6 +18,10 @@ double RandomValue(Random& random) {
       return random.Chance(0.5) ? 1e-36 : -1e-36;
     case 3:
       return (random.Chance(0.5) ? 1 : -1) * std::numeric_limits<double>::infinity();
+    case 4: {
+      constexpr double kEdges[] = {-1, -0.75, 2147483647.5, 2147483648.0, 1e300, -1e300};
+      return kEdges[random.Below(std::size(kEdges))];
+    }
     default:
       return (static_cast<double>(random.Below(81)) - 20) / 2;
   }

@@ -20,7 +20,7 @@ struct RandomModelOptions {
 // nodes those of their children together.
 TreeModel RandomModel(const RandomModelOptions& options, Random& random);
 
-// Small numbers with halves, zeros, missing and infinite values.
+// Small numbers with halves, zeros, missing, infinite and very large values.
 std::vector<std::vector<double>> RandomRows(size_t features, size_t count, Random& random);
 
 }  // namespace strata

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/tree/category.h"
 #include "worker/gbdt/data/bin_bounds.h"
 #include "worker/gbdt/data/sort_numbers.h"
 
@@ -102,11 +103,11 @@ void BinMapper::FindCategories(const FeatureSample& sample, size_t missing,
   std::vector<Category> found;
   auto without = static_cast<int64_t>(missing);
   const auto add = [&](double value, int64_t rows) {
-    if (value < 0) {
+    const int32_t number = CategoryOf(value);
+    if (number == kNoCategory) {
       without += rows;
       return;
     }
-    const auto number = static_cast<int32_t>(value);
     if (!found.empty() && found.back().number == number) {
       found.back().rows += rows;
     } else {
@@ -143,8 +144,7 @@ void BinMapper::FindCategories(const FeatureSample& sample, size_t missing,
 
 uint32_t BinMapper::BinOf(double value) const {
   if (shape_.categorical) {
-    if (std::isnan(value) || value < 0 || value > std::numeric_limits<int32_t>::max()) return 0;
-    const auto found = bin_of_category_.find(static_cast<int32_t>(value));
+    const auto found = bin_of_category_.find(CategoryOf(value));
     return found == bin_of_category_.end() ? 0 : found->second;
   }
   if (std::isnan(value)) {

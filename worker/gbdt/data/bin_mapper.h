@@ -42,7 +42,8 @@ class BinMapper {
   BinMapper() = default;  // of a feature that is left out
   static BinMapper Find(FeatureSample sample, const BinningRules& rules);
 
-  // The bin of a value; NaN is a missing value. A category that is not known is in bin 0.
+  // The bin of a value; NaN is a missing value. A value that is no category
+  // (kernels/tree/category.h) and a category that is not known are in bin 0.
   uint32_t BinOf(double value) const;
 
   bool is_used() const { return shape_.bins > 1; }

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/log.h"
+#include "kernels/tree/category.h"
 #include "worker/gbdt/data/array_rows.h"
 #include "worker/gbdt/data/column_roles.h"
 #include "worker/gbdt/data/divided_rows.h"
@@ -196,7 +197,7 @@ class Loader {
 
   Status CheckCategories(const std::string& name, const FeatureSample& sample) const {
     for (const double value : sample.values) {
-      if (!(value > kCategoryMax)) continue;
+      if (!(value >= kCategoryMax + 1.0)) continue;
       return Invalid(fmt::format(
           "{}: categorical_feature {}: {} is too large: expected numbers from 0 to {}: number the "
           "categories anew",
@@ -382,13 +383,14 @@ class Loader {
       for (size_t i = block.begins[row]; i < block.begins[row + 1] && !warned_; ++i) {
         const double value = block.values[i];
         if (!features.mappers[block.columns[i]].shape().categorical) continue;
-        if (std::isnan(value) || (value >= 0 && value == std::floor(value))) continue;
+        const int32_t category = CategoryOf(value);
+        if (std::isnan(value) || (category != kNoCategory && value == category)) continue;
         warned_ = true;
         Log(LogLevel::kWarning,
             "{}: row {}: categorical_feature {} is {}, which counts as {}, as do others like it: "
             "categories are whole numbers from 0 on",
             path_, PartOfFile().first + begin + row + 1, features.names[block.columns[i]], value,
-            value < 0 ? "missing" : fmt::format("{}", std::floor(value)));
+            category == kNoCategory ? "missing" : fmt::format("{}", category));
       }
     }
   }

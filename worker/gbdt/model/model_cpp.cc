@@ -30,7 +30,7 @@ inline bool IsLeftOrZero(double value, double threshold, bool zero_left) {
 // Bit c of the words: category c goes left.
 inline bool IsIn(double value, const std::uint32_t* words, std::uint32_t count, bool nan_in) {
   if (std::isnan(value)) return nan_in;
-  if (!(value > -1) || value > 2147483647.0) return false;
+  if (!(value > -1) || !(value < 2147483648.0)) return false;
   const auto category = static_cast<std::uint32_t>(static_cast<std::int32_t>(value));
   return category / 32 < count && (words[category / 32] >> (category % 32) & 1U) != 0;
 }

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "kernels/tree/category.h"
 #include "kernels/tree/split_search.h"
 #include "worker/gbdt/data/bin_mapper.h"
 
@@ -55,10 +55,11 @@ struct Tree {
 
   bool operator==(const Tree&) const = default;
 
-  // Whether the set holds the category, which is the value without what is behind its point.
+  // Whether the set holds the category that the value is.
   bool InSet(size_t set, double value) const {
-    if (!(value > -1) || value > std::numeric_limits<int32_t>::max()) return false;
-    const auto category = static_cast<uint32_t>(static_cast<int32_t>(value));
+    const int32_t found = CategoryOf(value);
+    if (found == kNoCategory) return false;
+    const auto category = static_cast<uint32_t>(found);
     const uint32_t begin = set_begins[set];
     if (category / 32 >= set_begins[set + 1] - begin) return false;
     return (set_words[begin + category / 32] >> (category % 32) & 1) != 0;
