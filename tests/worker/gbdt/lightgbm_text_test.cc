@@ -91,6 +91,38 @@ INSTANTIATE_TEST_SUITE_P(All, LightGbmGolden,
                                          "entropy", "absolute", "constant", "pandas", "infinite"),
                          [](const auto& param) { return std::string(param.param); });
 
+// Models of LightGBM before 2.2, which wrote no "end of trees"; before 2.0.12 neither version nor
+// tree_sizes.
+class OldLightGbm : public testing::TestWithParam<const char*> {};
+
+TEST_P(OldLightGbm, PredictsWhatLightGbmPredicts) {
+  const TreeModel model = Model(ModelText(GetParam()));
+  ExpectPredictions(model, PredictionKind::kRaw, &ExpectedRow::raw, 0, GetParam());
+  ExpectPredictions(model, PredictionKind::kLeaves, &ExpectedRow::leaves, 0, GetParam());
+}
+
+TEST_P(OldLightGbm, ACutFileIsAnError) {
+  const std::string text = ModelText(GetParam());
+  for (size_t size = 0; size < text.find("feature importances:") + 20; size += 1 + size / 40) {
+    const Result<TreeModel> model = ReadLightGbmText(text.substr(0, size), "model");
+    ASSERT_FALSE(model.ok()) << size;
+    EXPECT_EQ(model.status().code(), StatusCode::kCorrupt);
+  }
+}
+
+TEST_P(OldLightGbm, ItsEndIsNoneOfALaterVersion) {
+  std::string text = ModelText(GetParam());
+  const std::string of_line = text.find("version=v2\n") == std::string::npos ? "" : "version=v2\n";
+  text.replace(text.find("tree\n") + 5, of_line.size(), "version=v3\n");
+  const Result<TreeModel> model = ReadLightGbmText(text, "model");
+  ASSERT_FALSE(model.ok());
+  EXPECT_NE(model.status().message().find("expected Tree= or 'end of trees'"), std::string::npos)
+      << model.status().message();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OldLightGbm, testing::Values("old_2_0_5", "old_2_0_12", "old_2_1_2"),
+                         [](const auto& param) { return std::string(param.param); });
+
 TEST(LightGbmText, ExactNumbersSurvive) {
   TreeModel model = Model(ModelText("binary"));
   Random random(5);

@@ -1,5 +1,5 @@
-// LightGBM's text models, versions 3 and 4: read and written so that each side's predictions are
-// those of the other (its gbdt_model_text.cpp and tree.cpp).
+// LightGBM's text models, versions 2 to 4 read and version 4 written, so that each side's
+// predictions are those of the other (its gbdt_model_text.cpp and tree.cpp).
 #pragma once
 
 #include <string>

@@ -13,6 +13,10 @@ namespace strata {
 namespace {
 
 constexpr size_t kClassesMax = 1 << 20;
+// What stands behind the trees of LightGBM before 2.2, which wrote no "end of trees", and the blank
+// line before it.
+constexpr std::string_view kOldEnd = "feature importances:";
+constexpr size_t kOldEndBlank = 1;
 
 // Lines of the text, by number.
 class Lines {
@@ -63,11 +67,17 @@ class Reader {
     while (true) {
       const size_t begin = lines_.offset();
       if (!lines_.Next(&line)) break;
-      if (line == "end of trees" || line.starts_with("Tree=")) begins.push_back(begin);
       if (line == "end of trees") {
         ended_ = true;
+        begins.push_back(begin);
         break;
       }
+      if (is_old_ && line == kOldEnd) {
+        ended_ = true;
+        begins.push_back(begin - kOldEndBlank);
+        break;
+      }
+      if (line.starts_with("Tree=")) begins.push_back(begin);
       if (line.empty()) continue;
       if (!line.starts_with("Tree=")) {
         return Wrong(fmt::format("expected Tree= or 'end of trees', found '{}'", ShownBytes(line)));
@@ -75,7 +85,10 @@ class Reader {
       STRATA_ASSIGN(Tree tree, ReadTree(model.features()));
       model.trees.push_back(std::move(tree));
     }
-    if (!ended_) return Wrong("the text ends before 'end of trees': the file is cut");
+    if (!ended_) {
+      return Wrong(fmt::format("the text ends before '{}': the file is cut",
+                               is_old_ ? kOldEnd : "end of trees"));
+    }
     if (model.trees.size() % model.trees_per_iteration != 0) {
       return Wrong(fmt::format("{} trees are no multiple of num_tree_per_iteration = {}",
                                model.trees.size(), model.trees_per_iteration));
@@ -122,7 +135,9 @@ class Reader {
   Status ReadValues(Values* values, bool* average_output) {
     std::string_view line;
     while (lines_.Next(&line) && !line.empty()) {
-      if (average_output != nullptr && (line == "average_output" || line == "tree")) {
+      // LightGBM 2.0's boost_from_average is a first tree of one value besides.
+      if (average_output != nullptr &&
+          (line == "average_output" || line == "tree" || line == "boost_from_average")) {
         *average_output = *average_output || line == "average_output";
         continue;
       }
@@ -213,6 +228,7 @@ class Reader {
       return WrongAt(version->second.line, fmt::format("version {}: expected v2, v3 or v4",
                                                        ShownBytes(version->second.text)));
     }
+    is_old_ = version == values.end() || version->second.text == "v2";
     STRATA_ASSIGN(const auto classes, Number<uint64_t>(values, "num_class"));
     uint64_t per_iteration = classes;
     if (values.contains("num_tree_per_iteration")) {
@@ -384,7 +400,8 @@ class Reader {
 
   Lines lines_;
   const std::string& name_;
-  Value tree_sizes_;  // of the header; line 0: there are none
+  Value tree_sizes_;     // of the header; line 0: there are none
+  bool is_old_ = false;  // perhaps of LightGBM before 2.2
   bool ended_ = false;
 };
 
