@@ -282,11 +282,8 @@ Split SplitAtBin(const FeatureShape& shape, int32_t feature,
   const SplitJudge judge(shape, leaf, units, rules);
   Candidate candidate;
   SplitSide side;
-  for (uint32_t b = shape.categorical ? bin : bin + 1; b < shape.bins; ++b) {
-    if (shape.categorical && b != bin) break;
-    const bool is_missing = (shape.missing == MissingKind::kNaN && b + 1 == shape.bins) ||
-                            (shape.missing == MissingKind::kZero && b == shape.default_bin);
-    if (shape.categorical || !is_missing) judge.Add(histogram[b], &side);
+  for (uint32_t b = 0; b < shape.bins; ++b) {
+    if (IsLeftOfBin(shape, bin, b) == shape.categorical) judge.Add(histogram[b], &side);
   }
   candidate.gain = judge.GainOf(side, shape.categorical);
   const double gain_to_beat = GainGivenOutput(judge.Gradient(leaf.sums.gradient), judge.hessian(),

@@ -42,6 +42,14 @@ Split FindBestSplit(const FeatureShape& shape, int32_t feature,
                     const GradientUnits& units, const SplitRules& rules, int64_t random_bin = -1,
                     std::span<const OutputBounds> bounds = {}, bool* gains = nullptr);
 
+// Whether a split at `bin` sends bin `b` left: numbers up to it and missing values, or the
+// category.
+inline bool IsLeftOfBin(const FeatureShape& shape, uint32_t bin, uint32_t b) {
+  if (shape.categorical) return b == bin;
+  return b <= bin || (shape.missing == MissingKind::kNaN && b + 1 == shape.bins) ||
+         (shape.missing == MissingKind::kZero && b == shape.default_bin);
+}
+
 // The split at a given bin of a feature (numbers up to it go left with missing values, or this
 // category), if it gains anything: a forced split. It minds neither the least rows and hessians of
 // a side nor monotone constraints, nor the feature's penalty (LightGBM's GatherInfoForThreshold).

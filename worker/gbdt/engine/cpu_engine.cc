@@ -14,7 +14,8 @@ MonotoneMethod MonotoneMethodOf(const TreeParameters& p) {
 }
 
 GrowerOptions GrowerOptionsOf(const TreeParameters& p, const EngineOptions& options,
-                              std::vector<ForcedSplit> forced, GpuLeaves* gpu) {
+                              std::vector<ForcedSplit> forced, UnmadeSplits* unmade,
+                              GpuLeaves* gpu) {
   return {.rules = p.rules,
           .num_leaves = static_cast<size_t>(p.num_leaves),
           .max_depth = p.max_depth > 0 ? static_cast<size_t>(p.max_depth) : 0,
@@ -22,6 +23,7 @@ GrowerOptions GrowerOptionsOf(const TreeParameters& p, const EngineOptions& opti
           .monotone_method = MonotoneMethodOf(p),
           .monotone_penalty = p.monotone_penalty,
           .forced = std::move(forced),
+          .unmade = [unmade](size_t split, std::string_view why) { unmade->Warn(split, why); },
           .feature_fraction = p.feature_fraction,
           .feature_fraction_bynode = p.feature_fraction_bynode,
           .feature_seed = static_cast<uint64_t>(p.feature_fraction_seed),
@@ -44,14 +46,16 @@ class CpuEngine : public TreeEngine {
             std::vector<ForcedSplit> forced, WorkPool& pool, const EngineOptions& options,
             std::unique_ptr<GpuLeaves> gpu)
       : gpu_(std::move(gpu)),
+        unmade_(forced),
         shapes_(std::move(shapes)),
         exchange_(MakeExchange(options.group, data.bins, shapes_,
                                {.learner = LearnerOf(p.tree_learner),
                                 .levels = options.levels,
                                 .top_k = static_cast<size_t>(p.top_k),
                                 .rules = p.rules})),
-        grower_(data.bins, shapes_, GrowerOptionsOf(p, options, std::move(forced), gpu_.get()),
-                pool, *exchange_) {}
+        grower_(data.bins, shapes_,
+                GrowerOptionsOf(p, options, std::move(forced), &unmade_, gpu_.get()), pool,
+                *exchange_) {}
 
   Result<EngineTree> Grow(const FixedGradients& gradients, const GradientUnits& units,
                           std::span<const uint32_t> bag, uint64_t tree_number,
@@ -64,6 +68,7 @@ class CpuEngine : public TreeEngine {
 
  private:
   std::unique_ptr<GpuLeaves> gpu_;
+  UnmadeSplits unmade_;
   const std::vector<FeatureShape> shapes_;
   std::unique_ptr<Exchange> exchange_;
   LeafWiseGrower grower_;

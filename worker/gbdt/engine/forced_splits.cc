@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/log.h"
 #include "worker/gbdt/model/json_at.h"
 
 namespace strata {
@@ -79,6 +80,7 @@ class Reader {
                                     "with those above it",
                                     feature));
     }
+    split.text = TextOf(due, split, node["threshold"].get<double>());
     split.left = Add(due, node, "left");
     split.right = Add(due, node, "right");
     splits_.push_back(split);
@@ -94,6 +96,18 @@ class Reader {
                                     features_.names[features_.used[feature]], threshold));
     }
     return bin;
+  }
+
+  std::string TextOf(const Due& due, const ForcedSplit& split, double threshold) const {
+    const size_t feature = features_.used[split.feature];
+    const BinMapper& mapper = features_.mapper(split.feature);
+    std::string text =
+        fmt::format("{}: {}: feature {} ({}), threshold {}", p_.forcedsplits_filename, due.where,
+                    feature, features_.names[feature], threshold);
+    if (!mapper.shape().categorical && split.bin == mapper.value_bounds().size()) {
+      text += ", which is in the last bin (forcedbins_filename can end a bin there)";
+    }
+    return text;
   }
 
   // The place that a child will have among the splits; -1: there is none.
@@ -123,6 +137,14 @@ Result<std::vector<ForcedSplit>> ReadForcedSplits(std::string_view text, const T
       ParseJson(text, p.forcedsplits_filename, std::numeric_limits<int>::max());
   if (!root.ok()) return Invalid(root.status().message());
   return Reader(p, features, shapes).Read(*root);
+}
+
+void UnmadeSplits::Warn(size_t forced, std::string_view why) {
+  if (!warned_.insert(forced).second) return;
+  Log(LogLevel::kWarning,
+      "{}: the split is not made: {}. Each tree where this is so goes on by itself, without the "
+      "forced splits after it",
+      splits_[forced].text, why);
 }
 
 }  // namespace strata

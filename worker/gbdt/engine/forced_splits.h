@@ -1,6 +1,7 @@
 // Forced splits from LightGBM's JSON (forcedsplits_filename).
 #pragma once
 
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -19,5 +20,17 @@ namespace strata {
 Result<std::vector<ForcedSplit>> ReadForcedSplits(std::string_view json, const TreeParameters& p,
                                                   const FeatureBinning& features,
                                                   std::span<const FeatureShape> shapes);
+
+// Warns of forced splits that are not made, of each once. One thread.
+class UnmadeSplits {
+ public:
+  explicit UnmadeSplits(std::vector<ForcedSplit> splits) : splits_(std::move(splits)) {}
+  // Of the split with this number.
+  void Warn(size_t forced, std::string_view why);
+
+ private:
+  const std::vector<ForcedSplit> splits_;
+  std::set<size_t> warned_;
+};
 
 }  // namespace strata

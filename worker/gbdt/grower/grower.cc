@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 
 #include "kernels/tree/histogram.h"
 #include "kernels/tree/node_draw.h"
@@ -150,70 +149,6 @@ void LeafWiseGrower::StartRoot() {
                  plain.lambda_l2, root.rows, plain, 0);
   const Children alone = {0, 0};
   if (options_.num_leaves > 1) Search({&alone, 1}, {});
-}
-
-// Level by level.
-void LeafWiseGrower::ForceSplits() {
-  struct Due {
-    int32_t forced;
-    size_t leaf;
-  };
-  forced_nodes_ = 0;
-  std::deque<Due> due;
-  if (!options_.forced.empty()) due.push_back({0, 0});
-  for (; !due.empty(); due.pop_front()) {
-    const size_t leaf = due.front().leaf;
-    const ForcedSplit& forced = options_.forced[static_cast<size_t>(due.front().forced)];
-    Split split = ForcedSplitOf(forced, leaf);
-    if (!split.exists()) return;
-    std::swap(open_[leaf].best, split);
-    const Lefts left = PartitionLeaves({&leaf, 1});
-    if (left.of_all[0] == 0 || left.of_all[0] == tree_.leaves[leaf].leaf.rows) {
-      open_[leaf].best = std::move(split);  // what it was; nothing has moved
-      return;
-    }
-    NeedHistogram(leaf);
-    const size_t right = tree_.leaves.size();
-    TakeSplits({&leaf, 1}, left);
-    forced_nodes_ = tree_.nodes.size();
-    if (forced.left >= 0) due.push_back({forced.left, leaf});
-    if (forced.right >= 0) due.push_back({forced.right, right});
-  }
-}
-
-// For its children, in a leaf that no search would have split.
-void LeafWiseGrower::NeedHistogram(size_t at) {
-  if (open_[at].histogram != nullptr) return;
-  open_[at].histogram = TakeHistogram();
-  Histogram& histogram = *open_[at].histogram;
-  const GrownLeaf& leaf = tree_.leaves[at];
-  const LeafHistogram wanted = {.leaf = {leaf.begin, leaf.count}, .histogram = histogram};
-  BuildHistograms({&wanted, 1});
-  if (exchange_.sums_histograms()) {
-    const SummedLeaf built = {.rows = leaf.leaf.rows, .histogram = histogram};
-    return exchange_.SumHistograms({&built, 1});
-  }
-  if (BuildsWhole()) return;
-  for (size_t f = 0; f < bins_.features(); ++f) {
-    if (feature_used_[f] != 0) work_.Finish(bins_.histogram_begin(f), bins_.bins(f), histogram);
-  }
-}
-
-// From the leaf's rows: a histogram may be missing of a feature that the tree has not.
-Split LeafWiseGrower::ForcedSplitOf(const ForcedSplit& forced, size_t at) {
-  const GrownLeaf& leaf = tree_.leaves[at];
-  std::vector<GradientSums> histogram = work_.SumsOf({leaf.begin, leaf.count}, forced.feature);
-  std::vector<int64_t> numbers;
-  for (const GradientSums& bin : histogram) {
-    numbers.push_back(bin.gradient);
-    numbers.push_back(bin.hessian);
-  }
-  SumOverRanks(numbers);
-  for (size_t bin = 0; bin < histogram.size(); ++bin) {
-    histogram[bin] = {numbers[2 * bin], numbers[2 * bin + 1]};
-  }
-  return SplitAtBin(shapes_[forced.feature], static_cast<int32_t>(forced.feature), histogram,
-                    leaf.leaf, units_, options_.rules, forced.bin);
 }
 
 void LeafWiseGrower::SplitLeaves(std::span<const size_t> leaves) {

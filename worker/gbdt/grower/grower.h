@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/work_pool.h"
@@ -28,6 +31,7 @@ struct ForcedSplit {
   uint32_t bin = 0;   // numbers up to it go left, or this category
   int32_t left = -1;  // the forced split of the left child; -1: none
   int32_t right = -1;
+  std::string text = {};  // which it is, for messages
 };
 
 struct GrowerOptions {
@@ -40,6 +44,8 @@ struct GrowerOptions {
   // The root's first; fewer than num_leaves. One that gains nothing or leaves a side without rows
   // ends forcing: it and those behind it, level by level, are left out (as LightGBM has it).
   std::vector<ForcedSplit> forced;
+  // Unless empty, hears of the one that ended forcing in a tree: its number, and why.
+  std::function<void(size_t forced, std::string_view why)> unmade;
   double feature_fraction = 1;         // of a tree
   double feature_fraction_bynode = 1;  // of a node, among those of the tree
   uint64_t feature_seed = 2;
@@ -120,7 +126,7 @@ class LeafWiseGrower {
   bool BuildsWhole() const;
   void BuildHistograms(std::span<const LeafHistogram> leaves);
   void ForceSplits();
-  Split ForcedSplitOf(const ForcedSplit& forced, size_t leaf);
+  std::vector<GradientSums> ForcedHistogram(const ForcedSplit& forced, size_t leaf);
   void NeedHistogram(size_t leaf);
   Target TargetOf(size_t leaf, const Children* first_of) const;
   void Complete(const Children& children, size_t feature);
