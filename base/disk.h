@@ -52,7 +52,9 @@ class Disk {
   virtual Result<std::unique_ptr<File>> OpenToRead(const std::string& path) = 0;
   // Likewise, for a file that also takes WriteAt and Sync.
   virtual Result<std::unique_ptr<File>> OpenToRewrite(const std::string& path) = 0;
-  // Creates the file, or empties it; one that is empty keeps what it has reserved.
+  // Creates the file, or empties it; one that is empty keeps what it has reserved. Only this path's
+  // own file is written: a link, a file that has other names, or one that may not be written is
+  // replaced by a new file, and what a link leads to stays as it is.
   virtual Result<std::unique_ptr<File>> Create(const std::string& path) = 0;
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& path) = 0;  // a file, or a folder with nothing in it

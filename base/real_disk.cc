@@ -150,6 +150,18 @@ class RealFile : public File {
     return static_cast<uint64_t>(info.st_size);
   }
 
+  Status Empty() {
+    struct stat info {};
+    if (fstat(fd_, &info) != 0) return DiskError("create", path_, errno);
+    // It got another name since the caller looked.
+    if (S_ISREG(info.st_mode) && info.st_nlink > 1) return DiskError("create", path_, EMLINK);
+    // Even to cut nothing off would give back what an empty file has reserved.
+    if (info.st_size > 0 && Retry([&] { return ftruncate(fd_, 0); }) != 0) {
+      return DiskError("create", path_, errno);
+    }
+    return Status::Ok();
+  }
+
  private:
   // Large pieces that lie on pages, in memory and in the file, go past the page cache: a copy less,
   // and what others have cached stays. Files of such pieces are not read again soon.
@@ -209,7 +221,8 @@ class RealFile : public File {
   std::jthread appender_;  // from BeginAppend to FinishAppend
 };
 
-Result<std::unique_ptr<File>> Open(const std::string& path, int flags, std::string_view action) {
+Result<std::unique_ptr<RealFile>> Open(const std::string& path, int flags,
+                                       std::string_view action) {
   const int fd = Retry([&] { return open(path.c_str(), flags | O_CLOEXEC, 0644); });
   if (fd < 0) return DiskError(action, path, errno);
   const bool rewrites = (flags & O_ACCMODE) == O_RDWR && (flags & O_APPEND) == 0;
@@ -225,26 +238,37 @@ Result<std::unique_ptr<File>> Open(const std::string& path, int flags, std::stri
                     "from any place and more than once: write its content to one",
                     action, path));
   }
-  return std::unique_ptr<File>(std::move(file));
+  return file;
+}
+
+// A link, a file that has other names too, or one that may not be written.
+bool IsNotToBeWritten(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return false;
+  if (S_ISLNK(info.st_mode)) return true;
+  return S_ISREG(info.st_mode) && (info.st_nlink > 1 || access(path.c_str(), R_OK | W_OK) != 0);
 }
 
 class PosixDisk : public Disk {
  public:
   Result<std::unique_ptr<File>> OpenToRead(const std::string& path) override {
     // Without O_NONBLOCK a pipe that nobody writes to would be waited for. Files do not heed it.
-    return Open(path, O_RDONLY | O_NONBLOCK, "open");
+    STRATA_ASSIGN(auto file, Open(path, O_RDONLY | O_NONBLOCK, "open"));
+    return std::unique_ptr<File>(std::move(file));
   }
 
   Result<std::unique_ptr<File>> OpenToRewrite(const std::string& path) override {
-    return Open(path, O_RDWR, "open");
+    STRATA_ASSIGN(auto file, Open(path, O_RDWR, "open"));
+    return std::unique_ptr<File>(std::move(file));
   }
 
   Result<std::unique_ptr<File>> Create(const std::string& path) override {
-    STRATA_ASSIGN(std::unique_ptr<File> file, Open(path, O_RDWR | O_CREAT | O_APPEND, "create"));
-    STRATA_ASSIGN(const uint64_t size, file->Size());
-    // O_TRUNC would give back what an empty file has reserved, too.
-    if (size > 0 && truncate(path.c_str(), 0) != 0) return DiskError("create", path, errno);
-    return file;
+    if (IsNotToBeWritten(path) && unlink(path.c_str()) != 0) {
+      return DiskError("replace", path, errno);
+    }
+    STRATA_ASSIGN(auto file, Open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, "create"));
+    STRATA_TRY(file->Empty());
+    return std::unique_ptr<File>(std::move(file));
   }
 
   Status Rename(const std::string& from, const std::string& to) override {

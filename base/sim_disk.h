@@ -24,6 +24,7 @@ struct SimDiskOptions {
 };
 
 // Thread-safe. Outlives its files. Folders themselves are durable at once; only files are renamed.
+// There are no links, and every file has one name.
 class SimDisk : public Disk {
  public:
   explicit SimDisk(const SimDiskOptions& options = {});

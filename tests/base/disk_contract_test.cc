@@ -148,6 +148,31 @@ TEST(RealDiskTest, AFileTakesThePlaceOfWhatALinkNames) {
   EXPECT_FALSE(RealDisk().Replaces(folder.File("link"), folder.File("file")));  // which stays
 }
 
+TEST(RealDiskTest, ALinkIsReplacedWhereAFileIsCreatedAndWhatItLeadsToStays) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("victim"), "precious");
+  for (const char* leads_to : {"victim", "nothing"}) {
+    ASSERT_EQ(symlink(leads_to, folder.File("a").c_str()), 0);
+    const Result<std::unique_ptr<File>> file = RealDisk().Create(folder.File("a"));
+    ASSERT_TRUE(file.ok()) << file.status().ToString();
+    ASSERT_TRUE((*file)->Append(Bytes("text")).ok());
+    EXPECT_EQ(ReadWholeFile(folder.File("a")), "text");
+    EXPECT_EQ(ReadWholeFile(folder.File("victim")), "precious");
+    EXPECT_EQ(RealDisk().OpenToRead(folder.File("nothing")).status().code(), StatusCode::kNotFound);
+    ASSERT_TRUE(RealDisk().Remove(folder.File("a")).ok());
+  }
+}
+
+TEST(RealDiskTest, AFileOfTwoNamesStaysUnderTheOtherOneWhereAFileIsCreated) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("victim"), "precious");
+  ASSERT_EQ(link(folder.File("victim").c_str(), folder.File("a").c_str()), 0);
+  const Result<std::unique_ptr<File>> file = RealDisk().Create(folder.File("a"));
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  EXPECT_EQ(ReadWholeFile(folder.File("a")), "");
+  EXPECT_EQ(ReadWholeFile(folder.File("victim")), "precious");
+}
+
 TEST(RealDiskTest, APipeIsNoFile) {
   std::array<int, 2> ends = {};
   ASSERT_EQ(pipe(ends.data()), 0);

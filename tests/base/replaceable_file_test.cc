@@ -2,10 +2,12 @@
 #include "base/replaceable_file.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <set>
 
 #include "base/sim_disk.h"
+#include "tests/support/temp_folder.h"
 
 namespace strata {
 namespace {
@@ -83,6 +85,31 @@ TEST(ReplaceableFileTest, FaultsAndCrashesLeaveTheOldContentOrTheNewOne) {
     disk.Crash();
     ASSERT_TRUE(possible.contains(Content(disk))) << "seed " << seed;
   }
+}
+
+// Somebody else knows the name, and a run that was killed has left its own.
+TEST(ReplaceableFileTest, ALinkUnderTheTemporaryNameIsNotFollowed) {
+  const TempFolder folder;
+  const std::string path = folder.File("base");
+  WriteWholeFile(folder.File("victim"), "precious");
+  for (const bool keeps_room : {false, true}) {
+    ASSERT_EQ(symlink("victim", (path + ".tmp").c_str()), 0);
+    ReplaceableFile file(RealDisk(), path);
+    if (keeps_room) {
+      ASSERT_TRUE(file.KeepRoom(kRoom).ok());
+    }
+    const Status replaced = file.Replace("text");
+    ASSERT_TRUE(replaced.ok()) << replaced.ToString();
+    EXPECT_EQ(ReadWholeFile(path), "text");
+    EXPECT_EQ(ReadWholeFile(folder.File("victim")), "precious");
+  }
+}
+
+TEST(ReplaceableFileTest, WhatAKilledRunHasLeftIsNoHindrance) {
+  const TempFolder folder;
+  WriteWholeFile(folder.File("base.tmp"), "a part of something longer than the text");
+  ASSERT_TRUE(WriteFileAtomically(RealDisk(), folder.File("base"), "text").ok());
+  EXPECT_EQ(ReadWholeFile(folder.File("base")), "text");
 }
 
 }  // namespace
