@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/human_text.h"
+#include "base/text_file.h"
 #include "cluster/topology/host_pattern.h"
 
 namespace strata {
@@ -343,7 +344,7 @@ std::optional<uint16_t> PortOf(const Settings& settings, std::string_view key) {
 Status ReadMachines(const Settings& settings, Disk& disk, ClusterConfig* config) {
   const std::string path = PathOf(settings, "cluster.machines");
   if (path.empty()) return {};
-  auto text = ReadFile(disk, path, kListBytesMax);
+  auto text = ReadTextFile(disk, path, kListBytesMax);
   if (!text.ok()) {
     return Invalid(fmt::format("{}: cannot read the machine list: {}",
                                settings.Origin("cluster.machines"), text.status().message()));
@@ -421,7 +422,7 @@ Status ReadRendezvous(const Settings& settings, ClusterConfig* config) {
 
 Status ReadChoices(const Settings& settings, Disk& disk, ClusterConfig* config) {
   if (const std::string path = PathOf(settings, "collective.choices"); !path.empty()) {
-    auto text = ReadFile(disk, path, kChoicesBytesMax);
+    auto text = ReadTextFile(disk, path, kChoicesBytesMax);
     if (!text.ok()) {
       return Invalid(fmt::format("{}: cannot read the table of choices: {}",
                                  settings.Origin("collective.choices"), text.status().message()));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text_file.h"
 #include "cluster/names/resolve.h"
 #include "cluster/tls/tls_context.h"
 
@@ -19,7 +20,7 @@ class Checker {
   Checker(Disk& disk, TimeNs resolve_timeout) : disk_(disk), resolve_timeout_(resolve_timeout) {}
 
   void File(const std::string& path) {
-    auto text = ReadFile(disk_, path, kConfigBytesMax);
+    auto text = ReadTextFile(disk_, path, kConfigBytesMax);
     if (!text.ok()) {
       report_.problems.push_back(fmt::format("{}: {}", path, text.status().message()));
       return;

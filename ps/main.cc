@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/print.h"
 #include "base/signals.h"
+#include "base/text_file.h"
 #include "cluster/cluster_config.h"
 #include "ps/service/server.h"
 #include "ps/service/server_options.h"
@@ -25,7 +26,7 @@ constexpr uint64_t kConfigBytesMax = uint64_t{16} << 20;
 Status LoadFile(const std::map<std::string, std::string>& flags, Settings* settings) {
   const auto path = flags.find("config");
   if (path == flags.end() || path->second.empty()) return {};
-  const Result<std::string> text = ReadFile(RealDisk(), path->second, kConfigBytesMax);
+  const Result<std::string> text = ReadTextFile(RealDisk(), path->second, kConfigBytesMax);
   if (!text.ok()) return Invalid(text.status().message()).Prefixed("--config");
   return settings->LoadToml(*text, path->second);
 }

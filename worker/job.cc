@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text_file.h"
 #include "worker/data/columns.h"
 #include "worker/tree_settings.h"
 
@@ -346,7 +347,7 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
 
 Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
                           std::span<const std::string> overrides, const std::string& task) {
-  Result<std::string> text = ReadFile(disk, path, kJobBytesMax);
+  Result<std::string> text = ReadTextFile(disk, path, kJobBytesMax);
   if (!text.ok()) return text.status().Prefixed("the job file");
   return ParseJob(*text, path, overrides, task);
 }

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/print.h"
+#include "base/text_file.h"
 #include "worker/tree_ranks.h"
 
 namespace strata {
@@ -57,7 +58,7 @@ Status LoadClusterFile(Disk& disk, const std::map<std::string, std::string>& fla
                        Settings* settings) {
   const auto config = flags.find("config");
   if (config == flags.end() || config->second.empty()) return {};
-  const Result<std::string> text = ReadFile(disk, config->second, kConfigBytesMax);
+  const Result<std::string> text = ReadTextFile(disk, config->second, kConfigBytesMax);
   if (!text.ok()) return Invalid(text.status().message()).Prefixed("--config");
   return settings->LoadToml(*text, config->second);
 }

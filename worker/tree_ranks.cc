@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/text_file.h"
 #include "worker/link_up.h"
 
 namespace strata {
@@ -26,7 +27,7 @@ std::string LinesOf(const std::vector<std::string>& machines) {
 
 Result<MachineList> ListOf(Disk& disk, const TreeParameters& p) {
   if (!p.machines.empty()) return ParseMachineList(LinesOf(p.machines), "machines");
-  STRATA_ASSIGN(const std::string text, ReadFile(disk, p.machine_list_filename, kListBytesMax));
+  STRATA_ASSIGN(const std::string text, ReadTextFile(disk, p.machine_list_filename, kListBytesMax));
   return ParseMachineList(text, p.machine_list_filename);
 }
 

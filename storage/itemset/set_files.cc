@@ -9,6 +9,7 @@
 
 #include "base/human_text.h"
 #include "base/npy_numbers.h"
+#include "base/text_file.h"
 #include "storage/itemset/document.h"
 #include "storage/itemset/item_export.h"
 
@@ -112,7 +113,7 @@ class TextSets : public SetReader {
         const std::string_view line = std::string_view(buffer_).substr(at_, stop - at_);
         at_ = is_last ? stop : stop + 1;
         ++line_;
-        return std::optional(line_ == 1 ? WithoutMark(line) : line);
+        return std::optional(line_ == 1 ? WithoutByteOrderMark(line) : line);
       }
       if (buffer_.size() - at_ > kLineBytesMax) {
         return Invalid(fmt::format("{}, line {}: expected a line of at most {} bytes; is it text?",
@@ -152,13 +153,13 @@ class FolderSets : public SetReader {
   Status Next(size_t most, std::vector<TokenSet>* sets) override {
     for (size_t i = 0; i < most && next_ < names_.size(); ++i, ++next_) {
       const std::string file = fmt::format("{}/{}", path_, names_[next_]);
-      STRATA_ASSIGN(std::string text, ReadFile(disk_, file, kLineBytesMax));
+      STRATA_ASSIGN(std::string text, ReadTextFile(disk_, file, kLineBytesMax));
       if (text.ends_with('\n')) text.pop_back();
       if (text.find('\n') != std::string::npos) {
         return Invalid(fmt::format("{}: expected one line, the set; found {}", file,
                                    std::count(text.begin(), text.end(), '\n') + 1));
       }
-      Result<TokenSet> set = ParseSetLine(WithoutMark(text));
+      Result<TokenSet> set = ParseSetLine(text);
       if (!set.ok()) return set.status().Prefixed(file);
       sets->push_back(std::move(*set));
     }
@@ -299,11 +300,6 @@ Result<TokenSet> ParseSetLine(std::string_view line) {
   }
   STRATA_TRY(CheckLength(set.size()));
   return set;
-}
-
-std::string_view WithoutMark(std::string_view text) {
-  constexpr std::string_view kMark = "\xef\xbb\xbf";
-  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
 }
 
 Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,

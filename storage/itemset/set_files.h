@@ -43,9 +43,6 @@ class SetReader {
   virtual std::span<const std::string> files() const { return {}; }
 };
 
-// Without the mark (EF BB BF) that some programs put before a text in UTF-8.
-std::string_view WithoutMark(std::string_view text);
-
 // `offsets`: of a CSR pair; "": `path` tells by itself what it is. kNotFound: no such file;
 // kCorrupt: an export that is not as it was written.
 Result<std::unique_ptr<SetReader>> OpenSets(Disk& disk, const std::string& path,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/disk.h"
+#include "base/text_file.h"
 #include "cluster/link/query.h"
 #include "cluster/tls/tls_context.h"
 
@@ -17,7 +18,7 @@ constexpr uint64_t kConfigBytesMax = 1 << 20;
 }  // namespace
 
 Result<ClusterConfig> ReadClusterFile(const std::string& path) {
-  STRATA_ASSIGN(const std::string text, ReadFile(RealDisk(), path, kConfigBytesMax));
+  STRATA_ASSIGN(const std::string text, ReadTextFile(RealDisk(), path, kConfigBytesMax));
   if (!path.ends_with(".toml")) {
     ClusterConfig config;
     STRATA_ASSIGN(config.machines, ParseMachineList(text, path));

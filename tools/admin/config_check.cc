@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/disk.h"
+#include "base/text_file.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"
 #include "tools/admin/table_text.h"
@@ -27,7 +28,7 @@ Report Check(const Request& request) {
     ClusterConfigReport report = CheckClusterConfig(request.file, RealDisk(), request.timeout);
     return {std::move(report.problems), std::move(report.config.machines)};
   }
-  Result<std::string> text = ReadFile(RealDisk(), request.file, kListBytesMax);
+  Result<std::string> text = ReadTextFile(RealDisk(), request.file, kListBytesMax);
   if (!text.ok()) return {{text.status().message()}, {}};
   Result<MachineList> machines = ParseMachineList(*text, request.file);
   if (!machines.ok()) return {{machines.status().message()}, {}};

@@ -7,6 +7,7 @@
 
 #include "base/human_text.h"
 #include "base/npy_numbers.h"
+#include "base/text_file.h"
 #include "storage/itemset/set_files.h"
 #include "tools/admin/parse_whole.h"
 
@@ -19,7 +20,7 @@ constexpr uint64_t kFileBytesMax = uint64_t{1} << 30;
 
 Result<std::vector<DocumentId>> ParseIds(std::string_view text) {
   constexpr std::string_view kBetween = " \t\r,\n";
-  text = WithoutMark(text);
+  text = WithoutByteOrderMark(text);
   std::vector<DocumentId> ids;
   size_t line = 1;
   for (size_t at = 0; at < text.size();) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text_file.h"
 #include "worker/gbdt/model/json_at.h"
 
 namespace strata {
@@ -18,7 +19,7 @@ Result<std::map<size_t, std::vector<double>>> ReadForcedBins(Disk& disk, const s
   std::map<size_t, std::vector<double>> bounds_of;
   if (path.empty()) return bounds_of;
   const std::string name = "forcedbins_filename: " + path;
-  Result<std::string> text = ReadFile(disk, path, kFileBytesMax);
+  Result<std::string> text = ReadTextFile(disk, path, kFileBytesMax);
   if (!text.ok()) return text.status().Prefixed("forcedbins_filename");
   STRATA_ASSIGN(const nlohmann::json json, ParseJson(*text, name));
   STRATA_ASSIGN(const std::vector<JsonAt> features, JsonAt(json, name + ": features").Items());

@@ -10,6 +10,7 @@
 
 #include "base/human_text.h"
 #include "base/settings.h"
+#include "base/text_file.h"
 #include "worker/gbdt/parameter_conflicts.h"
 #include "worker/gbdt/parameter_table.h"
 
@@ -327,7 +328,7 @@ Result<TreeParameters> ParseLightGbmConf(std::string_view text, const std::strin
 
 Result<TreeParameters> LoadLightGbmConf(Disk& disk, const std::string& path,
                                         std::span<const std::string> overrides) {
-  const Result<std::string> text = ReadFile(disk, path, kConfBytesMax);
+  const Result<std::string> text = ReadTextFile(disk, path, kConfBytesMax);
   if (!text.ok()) return text.status().Prefixed("the configuration");
   return ParseLightGbmConf(*text, path, overrides);
 }

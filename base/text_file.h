@@ -1,0 +1,24 @@
+// Text files that people and other programs write. Many editors put the UTF-8 byte order mark
+// (EF BB BF) at a file's beginning; it never belongs to the text.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/disk.h"
+#include "base/status.h"
+
+namespace strata {
+
+// The text without a byte order mark at its beginning.
+std::string_view WithoutByteOrderMark(std::string_view text);
+
+// The whole file without a byte order mark. Errors are ReadFile's.
+Result<std::string> ReadTextFile(Disk& disk, const std::string& path, uint64_t bytes_max);
+
+// The offset in bytes at which a file's text begins: 3 after a byte order mark, else 0. For files
+// that are read piece by piece.
+Result<uint64_t> TextBegin(const File& file);
+
+}  // namespace strata
