@@ -76,11 +76,11 @@ void ListSettings(const Settings& settings, JobConfig* job) {
   for (const Setting& row : JobSettingsTable().settings) {
     const std::string key(row.key);
     if (IsOfTrees(key)) continue;
+    if (settings.IsSet(key)) job->origins[key] = settings.Origin(key);
     if (std::ranges::count(kPaths, row.key) == 0) {
       job->settings.push_back({key, ValueText(settings, row)});
       continue;
     }
-    job->path_origins[key] = settings.Origin(key);
     job->settings.push_back({key, settings.Text(key).empty() ? "none" : "a path"});
   }
   for (const RepeatedSection& section : JobSettingsTable().repeated) {
@@ -354,10 +354,9 @@ Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
 
 Status WrongPath(const JobConfig& job, std::string_view key, const Status& why) {
   if (why.ok()) return why;
-  const auto origin = job.path_origins.find(key);
-  return Invalid(fmt::format("{}: {}: {}",
-                             origin == job.path_origins.end() ? job.file : origin->second, key,
-                             why.message()));
+  const auto origin = job.origins.find(key);
+  return Invalid(fmt::format("{}: {}: {}", origin == job.origins.end() ? job.file : origin->second,
+                             key, why.message()));
 }
 
 const char* ModelKindName(ModelKind kind) {

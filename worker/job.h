@@ -39,8 +39,8 @@ struct JobConfig {
   // Every setting of the job, in the order of the table. Of a path only whether there is one: files
   // may lie elsewhere on each machine.
   std::vector<JobSetting> settings;
-  // Where each path was set, by key: "job.toml:12".
-  std::map<std::string, std::string, std::less<>> path_origins;
+  // Where each key is set that the file or the command line sets, by key: "job.toml:12".
+  std::map<std::string, std::string, std::less<>> origins;
   // What the job says without effect, for the log.
   std::vector<std::string> warnings;
 

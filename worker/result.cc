@@ -23,12 +23,11 @@ double Rate(const TaskResult& result) {
 
 std::string ResultJson(const WorkerOptions& options, const TaskResult& result, int workers,
                        int servers) {
-  nlohmann::ordered_json object = {{"task", TaskName(options.task)},
-                                   {"job", options.job.name},
-                                   {"model", ModelKindName(result.model)},
-                                   {"samples", result.samples},
-                                   {"seconds", result.seconds},
-                                   {"samples_per_second", Rate(result)}};
+  nlohmann::ordered_json object = {
+      {"task", TaskName(options.task)},       {"job", options.job.name},
+      {"model", ModelKindName(result.model)}, {"samples", result.samples},
+      {"bad_rows", result.bad_rows},          {"seconds", result.seconds},
+      {"samples_per_second", Rate(result)}};
   if (options.task == Task::kTrain) {
     object["epochs"] = options.job.epochs;
     object["steps"] = result.steps;
@@ -40,7 +39,8 @@ std::string ResultJson(const WorkerOptions& options, const TaskResult& result, i
     object["metrics"] = {{"auc", Number(result.metrics->auc)},
                          {"logloss", Number(result.metrics->logloss)},
                          {"calibration", Number(result.metrics->calibration)},
-                         {"samples", result.metrics->samples}};
+                         {"samples", result.metrics->samples},
+                         {"bad_rows", result.metrics->bad_rows}};
   }
   object["workers"] = workers;
   object["servers"] = servers;
@@ -59,11 +59,15 @@ std::string ResultTable(const WorkerOptions& options, const TaskResult& result, 
       {"samples", std::to_string(result.samples)},
       {"seconds", fmt::format("{:.2f}", result.seconds)},
       {"samples/s", fmt::format("{:.0f}", Rate(result))}};
+  if (result.bad_rows > 0) rows.emplace_back("bad rows", std::to_string(result.bad_rows));
   if (result.metrics.has_value()) {
     rows.emplace_back("AUC", fmt::format("{:.5f}", result.metrics->auc));
     rows.emplace_back("logloss", fmt::format("{:.5f}", result.metrics->logloss));
     rows.emplace_back("calibration", fmt::format("{:.4f}", result.metrics->calibration));
-    rows.emplace_back("evaluated on", fmt::format("{} samples", result.metrics->samples));
+    const uint64_t bad = result.metrics->bad_rows;
+    rows.emplace_back("evaluated on",
+                      fmt::format("{} samples{}", result.metrics->samples,
+                                  bad > 0 ? fmt::format(", {} bad rows left out", bad) : ""));
   }
   if (result.resumed_from.has_value()) {
     rows.emplace_back("resumed from", fmt::format("checkpoint {}", *result.resumed_from));

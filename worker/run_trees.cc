@@ -95,6 +95,7 @@ std::string ResultText(const TreeTaskResult& result) {
   };
   add("task", result.task);
   if (result.task != "convert") add("rows", HumanCount(result.rows));
+  if (result.bad_rows > 0) add("bad rows", HumanCount(result.bad_rows));
   add("features", HumanCount(result.features));
   add("rounds", HumanCount(result.rounds));
   if (result.best_round.has_value()) add("best round", HumanCount(*result.best_round));
@@ -118,6 +119,7 @@ Json ResultJson(const TreeTaskResult& result) {
       {"samples_per_second", Number(static_cast<double>(result.samples) / result.train_seconds)},
       {"metrics", MetricsJson(result.evaluations)},
       {"rows", result.rows},
+      {"bad_rows", result.bad_rows},
       {"features", result.features},
       {"rounds", result.rounds}};
   if (result.best_round.has_value()) object["best_round"] = *result.best_round;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "base/log.h"
@@ -11,8 +13,10 @@
 #include "worker/ctr/job_agreement.h"
 #include "worker/ctr/job_data.h"
 #include "worker/ctr/model_file.h"
+#include "worker/ctr/model_settings.h"
 #include "worker/ctr/predictions.h"
 #include "worker/ctr/scorer.h"
+#include "worker/data/bad_rows.h"
 #include "worker/phase.h"
 #include "worker/train_task.h"
 
@@ -43,12 +47,7 @@ class ApplyTask {
     STRATA_ASSIGN(const std::vector<FittedFeature> features,
                   FeaturesFromText(loaded.model.features, job_.model_path + ": its features file"));
     STRATA_TRY(CheckShape(features, loaded.model.shape));
-    if (loaded.model.shape.kind != job_.model && group_.rank() == 0) {
-      Log(LogLevel::kWarning,
-          "{} holds a model of kind \"{}\", which is used; model.kind = \"{}\" of the job has no "
-          "effect",
-          job_.model_path, ModelKindName(loaded.model.shape.kind), ModelKindName(job_.model));
-    }
+    STRATA_TRY(CheckModelSettings(job_, loaded.model, job_.model_path));
     STRATA_ASSIGN(const std::unique_ptr<BatchSource> source,
                   OpenTest(context_.disk, job_, features, !predicting, group_));
     // A table of its own, so that a training run of the same job goes on undisturbed.
@@ -109,6 +108,7 @@ class ApplyTask {
   Status Evaluate(BatchSource& source, Scorer& scorer) {
     STRATA_ASSIGN(const Metrics metrics, EvaluateOn(context_, source, scorer));
     result_.samples = metrics.samples;
+    result_.bad_rows = metrics.bad_rows;
     result_.metrics = metrics;
     return {};
   }
@@ -117,14 +117,25 @@ class ApplyTask {
     context_.board.SetState("predicting");
     Phase phase(context_, "predict");
     std::vector<float> mine;
+    BadRows bad;
     STRATA_TRY(scorer.Score(source, [&](const Batch& batch, std::span<const float> logits) {
+      const size_t begin = mine.size();
       mine.insert(mine.end(), logits.begin(), logits.end());
+      for (const BadRow& row : batch.bad) {
+        mine[begin + row.row] = std::numeric_limits<float>::quiet_NaN();
+        bad.Add(begin + row.row, row.reason);
+      }
       phase.Advance(batch.samples, source.Progress(), kUnknown, nullptr);
       return context_.check();
     }));
-    auto samples = static_cast<int64_t>(mine.size());
-    STRATA_TRY(group_.Allreduce(std::span(&samples, 1), ReduceOp::kSum));
-    result_.samples = static_cast<uint64_t>(samples);
+    std::vector<uint64_t> rows(static_cast<size_t>(group_.world()));
+    const auto rank = static_cast<size_t>(group_.rank());
+    rows[rank] = mine.size();
+    STRATA_TRY(group_.Allgather(std::span(rows)));
+    const auto own = rows.begin() + static_cast<ptrdiff_t>(rank);
+    bad.Log(std::accumulate(rows.begin(), own, uint64_t{0}));
+    result_.samples = std::accumulate(rows.begin(), rows.end(), uint64_t{0});
+    STRATA_ASSIGN(result_.bad_rows, SumOverRanks(group_, bad.count()));
     result_.predictions_path = job_.predictions_path;
     return WritePredictions(context_.disk, job_.predictions_path, group_, mine);
   }

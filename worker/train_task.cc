@@ -96,6 +96,7 @@ class TrainTask {
     const TableSpec table = JobTable(job_, shape);
     STRATA_TRY(ResumeOrBegin(table, fitted));
     Trainer trainer({.seed = job_.seed,
+    result_.bad_rows = fitted.bad_rows;
                      .batch_size = job_.batch_size,
                      .dropout = job_.dropout,
                      .l2 = job_.l2,

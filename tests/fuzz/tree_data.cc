@@ -83,15 +83,15 @@ void UseRows(Disk& disk, const Result<std::unique_ptr<Source>>& source) {
 
 void UseSideFiles(TextDisk& disk, std::string_view text) {
   constexpr size_t kRows = 4;
+  const SidePart kAll = {.first = 0, .rows = kRows, .all = kRows};
   for (const char* const suffix : {".weight", ".init", ".query"}) {
     disk.files = {{std::string(kPath) + suffix, std::string(text)}};
-    const Result<SideFiles> side =
-        ReadSideFiles(disk, kPath, {.first = 0, .rows = kRows, .all = kRows}, 2);
+    const Result<SideFiles> side = ReadSideFiles(disk, kPath, kAll, 2, false);
     if (!side.ok()) CheckNames(side.status());
     if (side.ok() && !side->weights.empty()) STRATA_CHECK(side->weights.size() == kRows);
     if (side.ok() && !side->init_scores.empty())
       STRATA_CHECK(side->init_scores.size() == 2 * kRows);
-    const Result<std::vector<size_t>> queries = ReadQueryFile(disk, kPath, kRows);
+    const Result<std::vector<size_t>> queries = ReadQueryFile(disk, kPath, kAll);
     if (!queries.ok()) CheckNames(queries.status());
     if (queries.ok() && !queries->empty()) STRATA_CHECK(queries->back() == kRows);
   }

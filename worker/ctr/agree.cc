@@ -36,6 +36,12 @@ Result<uint64_t> NumberOfRank0(Group& group, uint64_t mine) {
   return number;
 }
 
+Result<uint64_t> SumOverRanks(Group& group, uint64_t mine) {
+  auto sum = static_cast<int64_t>(mine);
+  STRATA_TRY(group.Allreduce(std::span(&sum, 1), ReduceOp::kSum));
+  return static_cast<uint64_t>(sum);
+}
+
 Result<std::string> BytesOfRank0(Group& group, const Result<std::string>& mine) {
   const bool first = group.rank() == 0;
   STRATA_TRY(AgreeOnStatus(group, first ? mine.status() : Status::Ok()));

@@ -16,6 +16,9 @@ Status AgreeOnStatus(Group& group, const Status& mine);
 // Every rank gets rank 0's number.
 Result<uint64_t> NumberOfRank0(Group& group, uint64_t mine);
 
+// Every rank gets the sum of all ranks' numbers.
+Result<uint64_t> SumOverRanks(Group& group, uint64_t mine);
+
 // Every rank gets rank 0's bytes, or its error with "worker 0: " in front; the others' are ignored.
 Result<std::string> BytesOfRank0(Group& group, const Result<std::string>& mine);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "worker/ctr/agree.h"
 #include "worker/data/csv_reader.h"
 #include "worker/data/csv_source.h"
 #include "worker/data/feature_statistics.h"
@@ -40,6 +41,7 @@ Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& grou
   STRATA_ASSIGN(const std::unique_ptr<CsvReader> reader,
                 OpenCsv(disk, job, "data.train", job.train_path, {.share = ShareOf(group)}));
   STRATA_ASSIGN(FeatureStatistics mine, FeatureStatistics::Gather(*reader, job.data.features));
+  STRATA_ASSIGN(const uint64_t bad_rows, SumOverRanks(group, reader->bad_lines()));
   std::vector<std::vector<std::byte>> all;
   STRATA_TRY(group.Allgather(mine.Serialize(), &all));
   FeatureStatistics merged(job.data.features.size());
@@ -51,7 +53,10 @@ Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& grou
   if (merged.rows() == 0) {
     return Invalid(fmt::format("{}: has no rows to train on", job.train_path));
   }
-  return JobFeatures{FitFeatures(job.data.features, merged), merged.rows(), merged.content_hash()};
+  return JobFeatures{.features = FitFeatures(job.data.features, merged),
+                     .rows = merged.rows(),
+                     .bad_rows = bad_rows,
+                     .content_hash = merged.content_hash()};
 }
 
 Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& job,
@@ -89,9 +94,11 @@ Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Gro
 Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                               const std::vector<FittedFeature>& features,
                                               bool labels_required, const Group& group) {
-  STRATA_ASSIGN(std::unique_ptr<CsvReader> reader,
-                OpenCsv(disk, job, "data.test", job.test_path,
-                        {.share = ShareOf(group), .labels_required = labels_required}));
+  STRATA_ASSIGN(std::unique_ptr<CsvReader> reader, OpenCsv(disk, job, "data.test", job.test_path,
+                                                           {.share = ShareOf(group),
+                                                            .labels_required = labels_required,
+                                                            .keep_bad_rows = !labels_required,
+                                                            .log_bad_lines = labels_required}));
   STRATA_ASSIGN(std::unique_ptr<CsvSource> source, CsvSource::Make(std::move(reader), features));
   return std::unique_ptr<BatchSource>(
       std::make_unique<PrefetchSource>(std::move(source), CtrModel::kScoreBatch, kBatchesAhead));

@@ -22,6 +22,7 @@ struct JobFeatures {
   std::vector<FittedFeature> features;
   uint64_t rows = 0;          // of all shares together
   uint64_t content_hash = 0;  // FeatureStatistics::content_hash
+  uint64_t bad_rows = 0;      // likewise: could not be read and are left out
 };
 
 // Fits the job's features to the training data: each rank reads its share, the statistics are
@@ -38,8 +39,8 @@ Result<std::unique_ptr<BatchSource>> OpenTraining(Disk& disk, const JobConfig& j
 // says is found before the work. OK when the job has none.
 Status TryTest(Disk& disk, const JobConfig& job, bool labels_required, const Group& group);
 
-// This rank's share of data.test in file order, in batches for a Scorer. Without `labels_required`
-// a label may be missing.
+// This rank's share of data.test in file order, in batches for a Scorer. Without `labels_required`,
+// which is to predict, no labels are read, and rows that cannot be read keep their places.
 Result<std::unique_ptr<BatchSource>> OpenTest(Disk& disk, const JobConfig& job,
                                               const std::vector<FittedFeature>& features,
                                               bool labels_required, const Group& group);

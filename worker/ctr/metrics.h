@@ -24,6 +24,7 @@ struct Metrics {
   double auc = 0;          // area under the ROC curve, ties counted half; NaN without both labels
   double logloss = 0;      // weighted mean
   double calibration = 0;  // mean prediction / mean label; NaN without positives
+  uint64_t bad_rows = 0;   // rows of the data that could not be read and are left out
 };
 
 // Exact. A function of the set of samples, to the bit, whatever their order. Reorders `samples`.

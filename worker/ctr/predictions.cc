@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <vector>
@@ -30,6 +31,10 @@ Status WritePredictions(Disk& disk, const std::string& path, Group& group,
       for (size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
         float logit = 0;
         std::memcpy(&logit, bytes.data() + at, sizeof(logit));
+        if (std::isnan(logit)) {
+          fmt::format_to(std::back_inserter(text), "{},nan\n", row++);
+          continue;
+        }
         fmt::format_to(std::back_inserter(text), "{},{:.9g}\n", row++,
                        math::Sigmoid(double{logit}));
       }

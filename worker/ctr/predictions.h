@@ -1,5 +1,5 @@
-// The file that predict writes: a line "row,probability" for each row of data.test that could be
-// read, in its order, rows counted from 0 over all workers' shares.
+// The file that predict writes: a line "row,probability" for each row of data.test, in its order,
+// rows counted from 0 over all workers' shares. The probability is "nan" where the logit is.
 #pragma once
 
 #include <span>

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "worker/ctr/agree.h"
+
 namespace strata {
 
 Scorer::Scorer(CtrModel& model, std::span<const float> dense, TableStore& store, TableId table)
@@ -50,7 +52,9 @@ Result<Metrics> Scorer::Evaluate(BatchSource& source, Group& group,
     }
     return on_batch(batch.samples);
   }));
-  return ComputeMetrics(group, scored);
+  STRATA_ASSIGN(Metrics metrics, ComputeMetrics(group, scored));
+  STRATA_ASSIGN(metrics.bad_rows, SumOverRanks(group, source.bad_rows()));
+  return metrics;
 }
 
 }  // namespace strata

@@ -2,21 +2,27 @@
 
 #include <fmt/format.h>
 
+#include "base/human_text.h"
 #include "base/log.h"
 
 namespace strata {
 
-void BadLines::Add(uint64_t offset, uint64_t line_number, const std::string& reason) {
+std::string BadLines::Add(uint64_t offset, uint64_t line_number, const std::string& reason) {
   ++count_;
-  if (examples_.size() >= kShownMax) return;
-  examples_.push_back(line_number != 0
-                          ? fmt::format("{}:{}: {}", path_, line_number, reason)
-                          : fmt::format("{}: line at byte {}: {}", path_, offset, reason));
+  std::string text = line_number != 0
+                         ? fmt::format("{}:{}: {}", path_, line_number, reason)
+                         : fmt::format("{}: line at byte {}: {}", path_, offset, reason);
+  if (examples_.size() < kShownMax) examples_.push_back(text);
+  return text;
 }
 
 void BadLines::LogExamples() const {
   for (const std::string& example : examples_) {
-    Log(LogLevel::kWarning, "data: skipped {}", example);
+    Log(LogLevel::kWarning, "data: left out {}", example);
+  }
+  if (count_ > examples_.size()) {
+    Log(LogLevel::kWarning, "data: {}: {} cannot be read and are left out; the first {} are above",
+        path_, Counted(count_, "line"), examples_.size());
   }
 }
 
@@ -25,9 +31,12 @@ Status BadLines::Check(uint64_t lines_read, uint64_t lines_expected) const {
   const auto share = static_cast<double>(count_) / static_cast<double>(lines_expected);
   if (count_ == 0 || (share <= share_max_ && !none_good)) return Status::Ok();
   std::string text = fmt::format(
-      "{}: {} of the first {} lines cannot be read; at most {:g} % of a file may be bad. Correct "
-      "the file, its description in [data] of the job file, or data.bad_share_max. The first:",
-      path_, count_, lines_read, share_max_ * 100);
+      "{}: {} of the first {} lines cannot be read; at most {:g} % of a file may be bad. {} The "
+      "first:",
+      path_, count_, lines_read, share_max_ * 100,
+      !advice_.empty() ? advice_
+                       : "Correct the file, its description in [data] of the job file, or "
+                         "data.bad_share_max.");
   for (const std::string& example : examples_) text += "\n  " + example;
   return Invalid(std::move(text));
 }

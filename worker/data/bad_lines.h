@@ -17,12 +17,16 @@ class BadLines {
   // `share_max` is the share of bad lines above which a file is no good.
   BadLines(std::string path, double share_max) : path_(std::move(path)), share_max_(share_max) {}
 
-  // Counts a line. `line_number` begins with 1; 0: unknown.
-  void Add(uint64_t offset, uint64_t line_number, const std::string& reason);
+  // Counts a line. `line_number` begins with 1; 0: unknown. Returns the reason with the line's
+  // place: "rows.csv:7: 3 columns, expected 4".
+  std::string Add(uint64_t offset, uint64_t line_number, const std::string& reason);
 
-  // The first kShownMax as warnings: for a file that is good enough, whose Check does not show
-  // them.
+  // Warns of the first kShownMax, and says how many there are: for a file that is good enough,
+  // whose Check does not show them.
   void LogExamples() const;
+
+  // What probably is wrong with all lines, and the step that helps; Check's error says it.
+  void SetAdvice(std::string advice) { advice_ = std::move(advice); }
 
   // kInvalid, with counts and examples, when more than share_max of `lines_expected` lines are bad
   // already, or when there were kShownMax lines and none of them was good.
@@ -36,6 +40,7 @@ class BadLines {
  private:
   std::string path_;
   double share_max_;
+  std::string advice_;
   uint64_t count_ = 0;
   std::vector<std::string> examples_;
 };

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "storage/row_schema.h"
+#include "worker/data/bad_rows.h"
 
 namespace strata {
 
@@ -21,6 +22,8 @@ struct Batch {
   std::vector<float> dense;       // samples x dense_width
   std::vector<float> labels;      // samples; 0 or 1
   std::vector<float> weights;     // samples; 1 where the data has none
+  // Of a source that keeps rows that cannot be read: these samples, whose values are missing.
+  std::vector<BadRow> bad;
 };
 
 // The distinct keys of a batch, in order of first appearance.
@@ -42,6 +45,8 @@ class BatchSource {
   virtual Status Next(size_t samples_max, Batch* batch) = 0;
   // Share of the source that has been read since Rewind, 0 to 1.
   virtual double Progress() const = 0;
+  // Rows since Rewind that could not be read, whether the source leaves them out or keeps them.
+  virtual uint64_t bad_rows() const { return 0; }
 };
 
 }  // namespace strata

@@ -92,10 +92,10 @@ Result<ColumnPlan> PlanColumns(std::span<const std::string> columns, const DataS
   if (labels_required || by_name.Has(spec.label)) {
     STRATA_ASSIGN(plan.label, by_name.Take(spec.label, "the label"));
   }
-  if (!spec.weight.empty()) {
+  if (!spec.weight.empty() && (labels_required || by_name.Has(spec.weight))) {
     STRATA_ASSIGN(plan.weight, by_name.Take(spec.weight, "the weight"));
   }
-  if (!spec.query.empty()) {
+  if (!spec.query.empty() && (labels_required || by_name.Has(spec.query))) {
     STRATA_ASSIGN(plan.query, by_name.Take(spec.query, "the query"));
   }
   for (const std::string& name : spec.ignore) {
@@ -123,6 +123,15 @@ const char* FeatureKindName(FeatureKind kind) {
       return "categorical";
   }
   return "";
+}
+
+std::string FeatureText(const FeatureSpec& feature) {
+  std::string more;
+  if (feature.kind == FeatureKind::kBucketised) more = fmt::format("buckets {}", feature.buckets);
+  if (feature.log) more = "log";
+  if (feature.standardise) more += more.empty() ? "standardise" : ", standardise";
+  return fmt::format("{} '{}'{}", FeatureKindName(feature.kind), feature.column,
+                     more.empty() ? "" : fmt::format(" ({})", more));
 }
 
 }  // namespace strata

@@ -24,7 +24,8 @@ struct ColumnPlan {
 
 // Every column must be a feature, the label, the weight or ignored, and every name of the spec must
 // be a column: anything else is kInvalid, names the column, and begins with `where` (the file and
-// line that lists the columns). Without `labels_required` the label column may be absent.
+// line that lists the columns). Without `labels_required` the columns of the label, the weight and
+// the query may be absent.
 Result<ColumnPlan> PlanColumns(std::span<const std::string> columns, const DataSpec& spec,
                                const std::string& where, bool labels_required);
 

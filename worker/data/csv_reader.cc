@@ -8,11 +8,11 @@
 #include <cmath>
 
 #include "base/human_text.h"
+#include "base/text_file.h"
+#include "worker/data/file_look.h"
 
 namespace strata {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // A finite decimal number that a float can hold.
 bool ParseNumber(std::string_view field, double* number) {
@@ -33,41 +33,72 @@ bool Contains(const std::vector<std::string>& texts, std::string_view text) {
   return std::ranges::find(texts, text) != texts.end();
 }
 
-// Where the text behind a byte order mark begins.
-Result<uint64_t> TextBegin(const File& file) {
-  char head[3];
-  STRATA_ASSIGN(const size_t read, file.ReadAt(0, std::as_writable_bytes(std::span(head))));
-  const bool marked = read == 3 && std::string_view(head, 3) == kByteOrderMark;
-  return uint64_t{marked ? 3U : 0U};
-}
-
-// What the file's head says: the columns of its header, and where the lines behind it begin.
-struct Header {
-  std::vector<std::string> columns;
+// The first line that is neither blank nor a comment, and where the one after it begins.
+struct FirstLine {
+  std::string text;  // "": there is none
   uint64_t end = 0;
-  uint64_t line_number = 0;
+  uint64_t number = 0;
 };
 
-Result<Header> ReadHeader(const File& file, uint64_t size, uint64_t begin,
-                          const CsvFormat& format) {
+Result<FirstLine> ReadFirstLine(const File& file, uint64_t size, uint64_t begin,
+                                const CsvFormat& format) {
   LineReader lines(&file, {{0, size}, begin, size, 1 << 16});
-  CsvFields fields;
   Line line;
-  Line behind;
-  while (true) {
+  FirstLine first;
+  while (first.text.empty()) {
     STRATA_ASSIGN(const bool read, lines.Next(&line));
-    if (!read) return Invalid("holds no header: it is empty but for blanks and comments");
-    if (IsSkipped(line.text, format)) continue;
-    if (const char* why = SplitCsvLine(line.text, format.delimiter, format.trim, &fields)) {
-      return Invalid(fmt::format("the header in line {}: {}", lines.lines_read(), why));
-    }
-    Header header;
-    header.columns.assign(fields.fields.begin(), fields.fields.end());
-    header.line_number = lines.lines_read();
-    STRATA_ASSIGN(const bool more, lines.Next(&behind));
-    header.end = more ? behind.offset : size;
-    return header;
+    if (!read) return first;
+    if (!IsSkipped(line.text, format)) first.text = line.text;
   }
+  first.number = lines.lines_read();
+  STRATA_ASSIGN(const bool more, lines.Next(&line));
+  first.end = more ? line.offset : size;
+  return first;
+}
+
+// The columns that a header names.
+Result<std::vector<std::string>> ReadHeader(const FirstLine& line, const CsvFormat& format) {
+  if (line.text.empty()) {
+    return Invalid("holds no header: it is empty but for blanks and comments");
+  }
+  CsvFields fields;
+  if (const char* why = SplitCsvLine(line.text, format.delimiter, format.trim, &fields)) {
+    return Invalid(fmt::format("the header in line {}: {}", line.number, why));
+  }
+  return std::vector<std::string>(fields.fields.begin(), fields.fields.end());
+}
+
+// Every name that the job expects a header to have, but for the label's.
+std::vector<std::string> FeatureColumns(const DataSpec& spec) {
+  std::vector<std::string> names;
+  for (const FeatureSpec& feature : spec.features) names.push_back(feature.column);
+  return names;
+}
+
+// What a first line that does not fit the job looks like, and the step that helps; "": unknown.
+std::string AdviceFor(const std::string& line, const DataSpec& spec) {
+  const CsvFormat& format = spec.format;
+  CsvFields fields;
+  const bool fits = !format.header &&
+                    SplitCsvLine(line, format.delimiter, format.trim, &fields) == nullptr &&
+                    fields.fields.size() == format.columns.size();
+  if (fits) return "";
+  if (std::string look = ForeignTextLook(line); !look.empty()) {
+    return fmt::format("The first line looks like {}.", look);
+  }
+  if (LooksLikeLibsvm(line)) {
+    return "The first line looks like libsvm (label index:value), which a job file does not read: "
+           "train trees from it by a train.conf (--lightgbm-conf), or write it as columns (CSV).";
+  }
+  const std::vector<std::string> names =
+      format.header ? FeatureColumns(spec) : std::vector<std::string>();
+  const char likely = LikelyDelimiter(line, format.delimiter, format.columns.size(), names);
+  if (likely == '\0') return "";
+  const std::string shown = likely == '\t' ? "\\t" : std::string(1, likely);
+  return fmt::format(
+      "The first line's fields seem to be separated by '{}', not by '{}': set data.delimiter = "
+      "\"{}\".",
+      shown, ShownBytes({&format.delimiter, 1}), shown);
 }
 
 }  // namespace
@@ -79,22 +110,33 @@ Result<std::unique_ptr<CsvReader>> CsvReader::Open(Disk& disk, const std::string
   Source source;
   STRATA_ASSIGN(source.file, disk.OpenToRead(path));
   STRATA_ASSIGN(source.size, source.file->Size());
+  STRATA_TRY(CheckIsText(*source.file, path));
   STRATA_ASSIGN(source.data_begin, TextBegin(*source.file));
   if (source.data_begin == source.size) return Invalid(path + ": the file is empty");
 
+  const Result<FirstLine> first =
+      ReadFirstLine(*source.file, source.size, source.data_begin, spec.format);
+  if (!first.ok()) return first.status().Prefixed(path);
+  const std::string advice = AdviceFor(first->text, spec);
   std::vector<std::string> columns = spec.format.columns;
   std::string where = path;
   if (spec.format.header) {
-    Result<Header> header = ReadHeader(*source.file, source.size, source.data_begin, spec.format);
+    Result<std::vector<std::string>> header = ReadHeader(*first, spec.format);
     if (!header.ok()) return header.status().Prefixed(path);
-    columns = std::move(header->columns);
-    where = fmt::format("{}:{}", path, header->line_number);
-    source.data_begin = header->end;
-    source.data_first_line = header->line_number + 1;
+    columns = std::move(header).value();
+    where = fmt::format("{}:{}", path, first->number);
+    source.data_begin = first->end;
+    source.data_first_line = first->number + 1;
   }
-  STRATA_ASSIGN(ColumnPlan plan, PlanColumns(columns, spec, where, options.labels_required));
-  return std::unique_ptr<CsvReader>(
-      new CsvReader(std::move(source), path, spec, std::move(plan), options));
+  Result<ColumnPlan> plan = PlanColumns(columns, spec, where, options.labels_required);
+  if (!plan.ok()) {
+    if (advice.empty()) return plan.status();
+    return Invalid(fmt::format("{}. {}", plan.status().message(), advice));
+  }
+  std::unique_ptr<CsvReader> reader(
+      new CsvReader(std::move(source), path, spec, std::move(plan).value(), options));
+  if (!spec.format.header) reader->bad_.SetAdvice(advice);
+  return reader;
 }
 
 CsvReader::CsvReader(Source source, std::string path, const DataSpec& spec, ColumnPlan plan,
@@ -121,14 +163,18 @@ Result<bool> CsvReader::Next(CsvRow* row) {
     }
     if (IsSkipped(line.text, spec_.format)) continue;
     const std::string reason = ReadRow(line, row);
+    row->bad = {};
     if (reason.empty()) return true;
     const uint64_t number =
         lines_.from_start() ? source_.data_first_line + lines_.lines_read() - 1 : 0;
-    bad_.Add(line.offset, number, reason);
+    bad_reason_ = bad_.Add(line.offset, number, reason);
     // The estimate is rough while few lines have been read.
     if (bad_.count() >= BadLines::kShownMax) {
       STRATA_TRY(bad_.Check(lines_.lines_read(), lines_.LinesEstimated()));
     }
+    if (!options_.keep_bad_rows) continue;
+    MakeMissing(row);
+    return true;
   }
 }
 
@@ -150,10 +196,15 @@ LineReader::Options CsvReader::RangeOptions(Share share, bool to_end) const {
 
 std::string CsvReader::ReadRow(const Line& line, CsvRow* row) {
   const CsvFormat& format = spec_.format;
+  row->offset = line.offset;
   const char* why = SplitCsvLine(line.text, format.delimiter, format.trim, &fields_);
   if (why != nullptr) return why;
   if (fields_.fields.size() != plan_.names.size()) {
     return fmt::format("{} columns, expected {}", fields_.fields.size(), plan_.names.size());
+  }
+  if (NamesColumns()) {
+    return format.header ? "the header is repeated: remove the line"
+                         : "the columns' names: set data.header = true, without data.columns";
   }
   if (!format.missing.empty()) {
     for (std::string_view& field : fields_.fields) {
@@ -164,13 +215,35 @@ std::string CsvReader::ReadRow(const Line& line, CsvRow* row) {
     std::string reason = ReadNumber(column);
     if (!reason.empty()) return reason;
   }
+  row->fields = fields_.fields;
+  row->numbers = numbers_;
+  return ReadLearned(row);
+}
+
+std::string CsvReader::ReadLearned(CsvRow* row) const {
+  row->label = std::nanf("");
+  row->weight = 1;
+  row->query = 0;
+  if (!options_.labels_required) return "";
   std::string reason = ReadLabel(&row->label);
   if (reason.empty()) reason = ReadWeight(&row->weight);
   if (reason.empty()) reason = ReadQuery(&row->query);
-  row->offset = line.offset;
-  row->fields = fields_.fields;
-  row->numbers = numbers_;
   return reason;
+}
+
+bool CsvReader::NamesColumns() const {
+  return plan_.names.size() > 1 && fields_.fields[0] == plan_.names[0] &&
+         std::ranges::equal(fields_.fields, plan_.names);
+}
+
+void CsvReader::MakeMissing(CsvRow* row) {
+  fields_.fields.assign(plan_.names.size(), {});
+  std::ranges::fill(numbers_, std::nan(""));
+  *row = {.bad = bad_reason_,
+          .offset = row->offset,
+          .fields = fields_.fields,
+          .numbers = numbers_,
+          .label = std::nanf("")};
 }
 
 std::string CsvReader::ReadNumber(size_t column) {
@@ -182,10 +255,8 @@ std::string CsvReader::ReadNumber(size_t column) {
 }
 
 std::string CsvReader::ReadLabel(float* label) const {
-  *label = std::nanf("");
-  if (plan_.label == ColumnPlan::kNone) return "";
   const std::string_view field = fields_.fields[plan_.label];
-  if (field.empty()) return options_.labels_required ? "the label is missing" : "";
+  if (field.empty()) return "the label is missing";
   if (!spec_.label_positive.empty()) {
     const bool positive = Contains(spec_.label_positive, field);
     if (positive || Contains(spec_.label_negative, field)) {
@@ -208,7 +279,6 @@ std::string CsvReader::ReadLabel(float* label) const {
 }
 
 std::string CsvReader::ReadWeight(float* weight) const {
-  *weight = 1;
   if (plan_.weight == ColumnPlan::kNone) return "";
   const std::string_view field = fields_.fields[plan_.weight];
   double number = 0;

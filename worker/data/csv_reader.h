@@ -20,7 +20,8 @@ namespace strata {
 
 // One row, valid until the next one is read.
 struct CsvRow {
-  uint64_t offset = 0;  // of its first byte in the file: the row's identity, whoever reads it
+  std::string_view bad = {};  // why the row cannot be read, with its place; "" of a good one
+  uint64_t offset = 0;        // of its first byte in the file: the row's identity, whoever reads it
   std::span<const std::string_view> fields;  // by column; "" where the value is missing
   std::span<const double> numbers;           // by column; finite, NaN where missing or not a number
   float label = 0;                           // NaN when missing and not required
@@ -29,8 +30,13 @@ struct CsvRow {
 };
 
 struct CsvOptions {
-  Share share;                   // the whole file by default
-  bool labels_required = true;   // false: a missing label, or label column, is a NaN label
+  Share share = {};  // the whole file by default
+  // false: labels, weights and queries are not read, and their columns may be absent; labels are
+  // NaN, weights 1.
+  bool labels_required = true;
+  // A row that cannot be read comes as a row of missing values with `bad` set, instead of being
+  // left out.
+  bool keep_bad_rows = false;
   bool log_bad_lines = true;     // warnings for the first ten, once a pass is through
   size_t block_bytes = 1 << 20;  // read from the disk at a time
 };
@@ -39,12 +45,13 @@ struct CsvOptions {
 class CsvReader {
  public:
   // Opens the file, reads its header where the spec says that it has one, and matches columns.
-  // kNotFound: no such file. kInvalid: empty file, or columns that do not match the spec.
+  // kNotFound: no such file. kInvalid: an empty file, one that is no text, or columns that do not
+  // match the spec.
   static Result<std::unique_ptr<CsvReader>> Open(Disk& disk, const std::string& path,
                                                  const DataSpec& spec, const CsvOptions& options);
 
-  // The next good row; false at the end of the share. kInvalid when too many lines are bad: as soon
-  // as that is certain, else at the end.
+  // The next good row, or with keep_bad_rows the next one; false at the end of the share. kInvalid
+  // when too many lines are bad: as soon as that is certain, else at the end.
   Result<bool> Next(CsvRow* row);
 
   // Back to the share's first row.
@@ -72,10 +79,13 @@ class CsvReader {
   LineReader::Options RangeOptions(Share share, bool to_end) const;
   // Each returns "" or why the line is bad.
   std::string ReadRow(const Line& line, CsvRow* row);
+  std::string ReadLearned(CsvRow* row) const;
   std::string ReadNumber(size_t column);
   std::string ReadLabel(float* label) const;
   std::string ReadWeight(float* weight) const;
   std::string ReadQuery(int64_t* query) const;
+  bool NamesColumns() const;
+  void MakeMissing(CsvRow* row);
 
   Source source_;
   std::string path_;
@@ -86,6 +96,7 @@ class CsvReader {
   BadLines bad_;
   CsvFields fields_;
   std::vector<double> numbers_;
+  std::string bad_reason_;  // of the last bad row
 };
 
 }  // namespace strata

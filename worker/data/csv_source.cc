@@ -14,15 +14,14 @@ Result<std::unique_ptr<CsvSource>> CsvSource::Make(std::unique_ptr<CsvReader> re
   for (size_t i = 0; i < common; ++i) {
     if (features[i].spec == expected[i]) continue;
     return Invalid(fmt::format(
-        "feature {} is {} '{}' in the job file, but the model was trained with {} '{}' or with "
-        "other transforms or buckets: use the job file that trained it",
-        i + 1, FeatureKindName(expected[i].kind), expected[i].column,
-        FeatureKindName(features[i].spec.kind), features[i].spec.column));
+        "[[feature]]: feature {} is {} in the job file, but {} in the model: use the job file that "
+        "trained it",
+        i + 1, FeatureText(expected[i]), FeatureText(features[i].spec)));
   }
   if (expected.size() != features.size()) {
     return Invalid(
-        fmt::format("the job file has {} features, but the model was trained with {}: use "
-                    "the job file that trained it",
+        fmt::format("[[feature]]: the job file has {} features, but the model was trained with {}: "
+                    "use the job file that trained it",
                     expected.size(), features.size()));
   }
   return std::unique_ptr<CsvSource>(new CsvSource(std::move(reader), std::move(features)));
@@ -42,6 +41,7 @@ Status CsvSource::Next(size_t samples_max, Batch* batch) {
   while (batch->samples < samples_max) {
     STRATA_ASSIGN(const bool read, reader_->Next(&row));
     if (!read) break;
+    if (!row.bad.empty()) batch->bad.push_back({batch->samples, std::string(row.bad)});
     encoder_.Append(row, batch);
   }
   return Status::Ok();

@@ -19,6 +19,7 @@ class CsvSource : public BatchSource {
   Status Rewind(uint64_t epoch) override;
   Status Next(size_t samples_max, Batch* batch) override;
   double Progress() const override { return reader_->Progress(); }
+  uint64_t bad_rows() const override { return reader_->bad_lines(); }
 
   size_t slots() const { return encoder_.slots(); }
   size_t dense_width() const { return encoder_.dense_width(); }

@@ -52,4 +52,7 @@ struct DataSpec {
 // "numeric", "bucketised", "categorical".
 const char* FeatureKindName(FeatureKind kind);
 
+// With all that a job file says of it: "bucketised 'age' (buckets 16)", "numeric 'age' (log)".
+std::string FeatureText(const FeatureSpec& feature);
+
 }  // namespace strata

@@ -76,6 +76,7 @@ void FeatureEncoder::Start(Batch* batch) const {
   batch->dense.clear();
   batch->labels.clear();
   batch->weights.clear();
+  batch->bad.clear();
 }
 
 void FeatureEncoder::Append(const CsvRow& row, Batch* batch) const {

@@ -16,6 +16,7 @@ struct PrefetchSource::Impl {
     Status status;
     Batch batch;
     double progress = 0;
+    uint64_t bad_rows = 0;
 
     bool last() const { return !status.ok() || batch.samples == 0; }
   };
@@ -37,6 +38,7 @@ struct PrefetchSource::Impl {
   std::unique_ptr<Pass> pass;
   std::optional<Item> end;  // the last item of the pass, once it came
   double progress = 0;
+  uint64_t bad_rows = 0;
 
   void ReadAhead();
   void StopPass();
@@ -47,6 +49,7 @@ void PrefetchSource::Impl::ReadAhead() {
     Item item{.status = {}, .batch = std::move(*batch)};
     item.status = source->Next(samples_max, &item.batch);
     item.progress = source->Progress();
+    item.bad_rows = source->bad_rows();
     const bool last = item.last();
     if (!pass->ready.Push(std::move(item), 0).ok() || last) return;
   }
@@ -79,6 +82,7 @@ PrefetchSource::~PrefetchSource() { impl_->StopPass(); }
 Status PrefetchSource::Rewind(uint64_t epoch) {
   impl_->StopPass();
   impl_->progress = 0;
+  impl_->bad_rows = 0;
   STRATA_TRY(impl_->source->Rewind(epoch));
   impl_->pass = std::make_unique<Impl::Pass>(impl_->batches.size());
   while (!impl_->batches.empty()) {
@@ -102,6 +106,7 @@ Status PrefetchSource::Next(size_t samples_max, Batch* batch) {
     std::optional<Impl::Item> item = impl_->pass->ready.Pop();
     STRATA_CHECK(item.has_value());  // the thread runs until it has handed over a last one
     impl_->progress = item->progress;
+    impl_->bad_rows = item->bad_rows;
     if (!item->last()) {
       std::swap(*batch, item->batch);
       return impl_->pass->credits.TryPush(std::move(item->batch), 0);
@@ -114,5 +119,7 @@ Status PrefetchSource::Next(size_t samples_max, Batch* batch) {
 }
 
 double PrefetchSource::Progress() const { return impl_->progress; }
+
+uint64_t PrefetchSource::bad_rows() const { return impl_->bad_rows; }
 
 }  // namespace strata

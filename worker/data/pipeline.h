@@ -23,7 +23,9 @@ class PrefetchSource : public BatchSource {
   // `samples_max` is the one of the constructor. Blocks until a batch is there. After an error, or
   // at the end, the same comes again until Rewind.
   Status Next(size_t samples_max, Batch* batch) override;
-  double Progress() const override;  // as of the batch that Next gave last
+  // Both as of the batch that Next gave last.
+  double Progress() const override;
+  uint64_t bad_rows() const override;
 
  private:
   struct Impl;

@@ -20,6 +20,7 @@ class ShuffleSource : public BatchSource {
   Status Rewind(uint64_t epoch) override;
   Status Next(size_t samples_max, Batch* batch) override;
   double Progress() const override { return source_->Progress(); }
+  uint64_t bad_rows() const override { return source_->bad_rows(); }
 
  private:
   struct Row {

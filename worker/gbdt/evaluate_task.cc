@@ -42,6 +42,7 @@ class EvaluateTask {
     }
     result->rows = data_.rows();
     result->samples = data_.rows();
+    result->bad_rows = data_.left_out.size();
     result->features = model.features();
     result->rounds = rounds_;
     result->train_seconds =
@@ -81,6 +82,7 @@ class EvaluateTask {
     while (true) {
       STRATA_TRY(context_.check());
       STRATA_TRY(source->Next(&block));
+      for (const BadRow& bad : block.bad) data_.left_out.push_back(data_.rows() + bad.row);
       if (block.rows() == 0) break;
       if (source->features() > model.features()) {
         return Invalid(fmt::format("{}: {} features, the model {} has {}", p_.data,
@@ -102,13 +104,15 @@ class EvaluateTask {
 
   // What LightGBM's side files say, where there are any.
   Status ReadBesides() {
-    const SidePart all = {.first = 0, .rows = data_.rows(), .all = data_.rows()};
-    STRATA_ASSIGN(SideFiles files,
-                  ReadSideFiles(context_.disk, p_.data, all, static_cast<size_t>(p_.num_class)));
-    if (data_.weights.empty()) data_.weights = std::move(files.weights);
+    const SidePart all = {
+        .first = 0, .rows = data_.rows(), .all = data_.rows(), .left_out = data_.left_out};
+    const bool has_weights = !data_.weights.empty();
+    STRATA_ASSIGN(SideFiles files, ReadSideFiles(context_.disk, p_.data, all,
+                                                 static_cast<size_t>(p_.num_class), has_weights));
+    if (!has_weights) data_.weights = std::move(files.weights);
     data_.init_scores = std::move(files.init_scores);
     if (data_.query_begins.empty()) {
-      STRATA_ASSIGN(data_.query_begins, ReadQueryFile(context_.disk, p_.data, data_.rows()));
+      STRATA_ASSIGN(data_.query_begins, ReadQueryFile(context_.disk, p_.data, all));
     }
     return {};
   }

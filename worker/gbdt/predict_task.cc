@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,6 +41,8 @@ class PredictTask {
     STRATA_TRY(array.has_value() ? PredictArray(predictor, *array, &out)
                                  : PredictBlocks(predictor, model, *source, &out));
     STRATA_TRY(WriteFileAtomically(context_.disk, p_.output_result, out));
+    bad_.Log(0);
+    result_.bad_rows = bad_.count();
     result_.samples = result_.rows;
     result_.features = model.features();
     result_.rounds = model.iterations();
@@ -82,6 +85,11 @@ class PredictTask {
       if (block.rows() == 0) return {};
       STRATA_TRY(CheckFeatures(model, source.features()));
       STRATA_TRY(predictor.Predict(block, pool_, &numbers));
+      for (const BadRow& bad : block.bad) {
+        std::fill_n(numbers.begin() + static_cast<ptrdiff_t>(bad.row * predictor.outputs()),
+                    predictor.outputs(), std::numeric_limits<double>::quiet_NaN());
+        bad_.Add(result_.rows + bad.row, bad.reason);
+      }
       AppendLines(numbers, block.rows(), predictor.outputs(), out);
       result_.rows += block.rows();
     }
@@ -120,6 +128,7 @@ class PredictTask {
   const TreeTaskContext& context_;
   WorkPool& pool_;
   TreeTaskResult& result_;
+  BadRows bad_;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/output_folder.h"
+#include "base/text_file.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/continue_model.h"
 #include "worker/gbdt/convert_task.h"
@@ -213,7 +214,7 @@ class TreeTask {
   Result<std::string> ReadForcedSplits() {
     if (p_.forcedsplits_filename.empty()) return std::string();
     Result<std::string> text =
-        ReadFile(context_.disk, p_.forcedsplits_filename, kForcedSplitsBytesMax);
+        ReadTextFile(context_.disk, p_.forcedsplits_filename, kForcedSplitsBytesMax);
     if (!text.ok()) return text.status().Prefixed(KeyOf(p_, "forcedsplits_filename"));
     if (context_.group != nullptr) {
       STRATA_TRY(AgreeOnNumber(*context_.group, "a hash of the forced splits", Hash64(*text)));
@@ -245,6 +246,7 @@ class TreeTask {
     }
     STRATA_TRY(AgreeOnWholeRows(train));
     result_.rows = train.all_rows();
+    result_.bad_rows = train.bad_rows;
     result_.features = train.features->used.size();
     const TimeNs loading = context_.clock.Now() - begin;
     result_.load_seconds = SecondsBetween(0, loading);
@@ -317,6 +319,7 @@ class TreeTask {
     STRATA_ASSIGN(model, RefitModel(std::move(model), p_, data, *objective, *source, pool_));
     STRATA_TRY(WriteModel(model, p_.output_model));
     result_.rows = data.all_rows();
+    result_.bad_rows = data.bad_rows;
     result_.features = model.features();
     result_.rounds = model.iterations();
     result_.train_seconds = SecondsBetween(begin, context_.clock.Now());

@@ -19,6 +19,9 @@ namespace strata {
 struct TreeTaskResult {
   std::string task;
   size_t rows = 0;
+  // Rows of the data that could not be read. To predict they are among the rows, elsewhere they are
+  // left out.
+  uint64_t bad_rows = 0;
   size_t features = 0;
   size_t rounds = 0;                    // of the model
   uint64_t samples = 0;                 // gone over: rows, of training times rounds

@@ -97,6 +97,14 @@ TEST(CsvReader, LabelsThatAreNotRequired) {
   CsvOptions options;
   options.labels_required = false;
   EXPECT_EQ(ReadAll("1,a,\n", SpecOf(), options).rows, std::vector<std::string>{"1|a|nan|1"});
+  EXPECT_EQ(ReadAll("1,a,no number\n", SpecOf(), options).rows,
+            std::vector<std::string>{"1|a|nan|1"});
+  DataSpec weighted = SpecOf({});
+  weighted.format.header = true;
+  weighted.weight = "w";
+  weighted.query = "q";
+  EXPECT_EQ(ReadAll("x,city\n1,a\n", weighted, options).rows,
+            std::vector<std::string>{"1|a|nan|1"});
   DataSpec spec = SpecOf({});
   spec.format.header = true;
   EXPECT_EQ(ReadAll("x,city\n1,a\n", spec, options).rows, std::vector<std::string>{"1|a|nan|1"});
@@ -142,6 +150,54 @@ TEST(CsvReader, BadLinesSayWhy) {
   }
 }
 
+TEST(CsvReader, ARowThatCannotBeReadMayKeepItsPlace) {
+  TextDisk disk;
+  disk.files["d.csv"] = "1,a,0\r\n2,b\r\n\r\n3,c,1\nx,d,1";  // the last line has no end
+  DataSpec spec = SpecOf();
+  spec.format.bad_share_max = 0.5;
+  auto reader =
+      CsvReader::Open(disk, "d.csv", spec, {.keep_bad_rows = true, .log_bad_lines = false});
+  ASSERT_TRUE(reader.ok()) << reader.status().ToString();
+  std::vector<std::string> rows;
+  CsvRow row;
+  while (*(*reader)->Next(&row)) {
+    rows.push_back(fmt::format("{}|{}|{}|{}", row.numbers[0], row.fields[1], row.label, row.bad));
+  }
+  EXPECT_THAT(rows,
+              testing::ElementsAre("1|a|0|", "nan||nan|d.csv:2: 2 columns, expected 3", "3|c|1|",
+                                   "nan||nan|d.csv:5: column 'x': 'x' is no finite number"));
+  EXPECT_EQ((*reader)->bad_lines(), 2U);
+}
+
+// Bad rows keep their places in parts, too, so that the parts' rows join to those of the whole.
+TEST(CsvReader, PlacesOfBadRowsDoNotDependOnTheParts) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += i % 7 == 3 ? "bad\n" : fmt::format("{},a,0\n", i);
+  DataSpec spec = SpecOf();
+  spec.format.bad_share_max = 1;
+  const std::vector<std::string> whole = ReadAll(text, spec, {.keep_bad_rows = true}).rows;
+  ASSERT_EQ(whole.size(), 60U);
+  for (uint32_t world = 2; world <= 5; ++world) {
+    std::vector<std::string> joined;
+    for (uint32_t rank = 0; rank < world; ++rank) {
+      const Outcome part =
+          ReadAll(text, spec, {.share = {rank, world}, .keep_bad_rows = true, .block_bytes = 8});
+      joined.insert(joined.end(), part.rows.begin(), part.rows.end());
+    }
+    EXPECT_EQ(joined, whole) << world;
+  }
+}
+
+TEST(CsvReader, AHeaderThatIsRepeatedIsABadRow) {
+  DataSpec spec = SpecOf({});
+  spec.format.header = true;
+  spec.features = {{.column = "x", .kind = FeatureKind::kCategorical},
+                   {.column = "city", .kind = FeatureKind::kCategorical}};
+  const Outcome outcome =
+      ReadAll("x,city,y\n1,a,0\n\nx,city,y\n2,b,1\n", spec, {.labels_required = false});
+  EXPECT_THAT(outcome.status.message(), HasSubstr("d.csv:4: the header is repeated"));
+}
+
 TEST(CsvReader, BadShareIsExact) {
   std::string text;
   for (int i = 0; i < 1998; ++i) text += "1,a,0\n";
@@ -165,6 +221,50 @@ TEST(CsvReader, WrongFileFailsEarly) {
   EXPECT_EQ(outcome.status.code(), StatusCode::kInvalid);
   EXPECT_EQ(outcome.bad_lines, BadLines::kShownMax);
   EXPECT_THAT(outcome.status.message(), HasSubstr("200 columns, expected 3"));
+}
+
+// What is no CSV is named, with the step that helps.
+TEST(CsvReader, OtherKindsOfFilesAreNamed) {
+  const std::string zeros(8, '\0');
+  const struct {
+    std::string text;
+    const char* message;
+  } cases[] = {
+      {"PAR1" + zeros, "d.csv: expected rows as text, found a Parquet file: write it as CSV"},
+      {"\x1f\x8b\x08" + zeros, "found compressed with gzip: unpack it first (gunzip FILE)"},
+      {"\x28\xb5\x2f\xfd" + zeros, "found compressed with zstd"},
+      {"PK\x03\x04" + zeros + "data.csv", "found a zip archive: unpack it first"},
+      {"PK\x03\x04" + zeros + "[Content_Types].xml", "found an Excel file: save the sheet as CSV"},
+      {"\x93NUMPY" + zeros, "found a NumPy array"},
+      {"\xff\xfex\0,\0", "found text in UTF-16"},
+      {std::string("1\0,\0a\0,\0", 8), "found bytes that are no UTF-8 text"},
+      {"{\"x\": 1, \"city\": \"a\", \"y\": 0}\n", "looks like JSON: write it as CSV"},
+      {"1 0:3:0.5 1:7:2\n", "looks like libffm (label field:index:value)"},
+      {"1 3:0.5 7:2\n", "looks like libsvm (label index:value)"},
+      {"<!DOCTYPE html>\n", "looks like XML or HTML"},
+      {"1;a;0\n", "separated by ';', not by ',': set data.delimiter = \";\""},
+      {"1|a|0\n", "set data.delimiter = \"|\""},
+      {"1\ta\t0\n", "separated by '\\t', not by ',': set data.delimiter = \"\\t\""},
+      {"1 a 0\n", "set data.delimiter = \" \""},
+      {"1;a;0;4;5\n", "set data.delimiter = \";\""},
+      {"x,city,y\n1,a,0\n", "the columns' names: set data.header = true"},
+  };
+  for (const auto& c : cases) {
+    const Outcome outcome = ReadAll(c.text, SpecOf());
+    EXPECT_EQ(outcome.status.code(), StatusCode::kInvalid) << c.message;
+    EXPECT_THAT(outcome.status.message(), HasSubstr(c.message));
+  }
+  DataSpec spec = SpecOf({});
+  spec.format.header = true;
+  EXPECT_THAT(ReadAll("x;city;y\n1;a;0\n", spec).status.message(),
+              HasSubstr("set data.delimiter = \";\""));
+  EXPECT_THAT(ReadAll("{\"x\": 1}\n", spec).status.message(), HasSubstr("looks like JSON"));
+}
+
+TEST(CsvReader, AFewOddLinesAreNoOtherKindOfFile) {
+  std::string text = "{\"x\": 1}\n";
+  for (int i = 0; i < 2000; ++i) text += "1,PAR1;a|b c:d,0\n";
+  EXPECT_EQ(RowsOf(text, SpecOf()).size(), 2000U);
 }
 
 TEST(CsvReader, MissingAndEmptyFiles) {

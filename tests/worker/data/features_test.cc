@@ -416,7 +416,9 @@ TEST(CsvSource, RefusesOtherFeatures) {
   };
   EXPECT_TRUE(make().ok());
   fitted[1].spec.buckets = 9;
-  EXPECT_THAT(make().message(), HasSubstr("feature 2 is bucketised 'a' in the job file"));
+  EXPECT_THAT(make().message(),
+              HasSubstr("[[feature]]: feature 2 is bucketised 'a' (buckets 8) in the job file, but "
+                        "bucketised 'a' (buckets 9) in the model"));
   fitted.resize(1);
   EXPECT_THAT(make().message(), HasSubstr("5 features, but the model was trained with 1"));
 }

@@ -348,7 +348,9 @@ std::vector<Case> TextCases() {
            ": the header names columns 1 and 3 'a': expected each name once", "header = true\n"),
       with("short row", rows + "1,2\n", ":61: expected 4 columns, found 2"),
       with("long row", rows + "1,2,3,4,5\n", ":61: expected 4 columns, found more"),
-      with("word", rows + "1,two,3,4\n", ":61: expected a number, found 'two'"),
+      with("word", rows + "1,two,3,4\n",
+           ":61: expected a number, found 'two': job files (--job) read texts as categories: see "
+           "docs/trees.md"),
       with("bytes", rows + "1,\x1b]0;\xfe\x01,3,4\n",
            ":61: expected a number, found '\\x1b]0;\\xfe\\x01'"),
       with("no label", rows + "nan,2,3,4\n", ":61: the label is missing or infinite"),
@@ -356,7 +358,8 @@ std::vector<Case> TextCases() {
            ":61: the label is too large: expected at most 3.4e38"),
       with("format", "a b c\n",
            ": unknown format: expected comma- or tab-separated numbers, or libsvm ('label "
-           "index:value ...'); found 'a b c'"),
+           "index:value ...'); found 'a b c': fields seem to be separated by ' ': change them to "
+           "commas or tabs, or use a job file with data.delimiter = \" \""),
       with("descending", "1 3:1 2:1\n", ":1: feature 2 behind 3: expected ascending indices"),
       with("huge index", "1 3:1 99999999:1\n",
            ":1: feature 99999999: at most 16777216 features are supported"),
@@ -402,12 +405,13 @@ std::vector<Case> OtherFileCases() {
     return Case{name, {{"rows.npy", text}}, "data = {}rows.npy\n", "{}rows.npy: " + message};
   };
   std::vector<Case> cases = {
-      side(".weight", "1\n2\n", ": 2 weights for 60 rows of data"),
+      side(".weight", "1\n2\n", ": 2 weights, but the data has 60 rows: expected as many"),
       side(".weight", Lines("-1", 60), ":1: expected one weight of at least 0"),
       side(".weight", Lines("x", 60), ":1: expected numbers, found 'x'"),
-      side(".query", "30\n31\n", ": its queries have 61 rows together, the data has 60"),
+      side(".query", "30\n31\n",
+           ": queries of 61 rows together, but the data has 60 rows: expected as many"),
       side(".query", "30.5\n29.5\n", ":1: expected one number of rows"),
-      side(".init", "1\n", ": scores of 1 rows, the data has 60"),
+      side(".init", "1\n", ": scores of 1 row, but the data has 60 rows: expected as many"),
       {"weights", {{"rows.csv.weight", Lines("0", 60)}}, "", "{}rows.csv: all weights are 0"},
       npy("2^31 rows", FloatsNpy("(2147483648, 4)", 64),
           "2147483648 x 4 elements of 4 bytes do not make its 192 bytes"),

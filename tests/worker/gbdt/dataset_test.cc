@@ -81,12 +81,14 @@ TEST_F(TreeDatasetTest, WhatDoesNotFitIsSaid) {
     disk_ = disk;
     return result;
   };
-  ExpectWrong(with(".weight", "1\n2\n"), "d.weight: 2 weights for 3 rows");
+  ExpectWrong(with(".weight", "1\n2\n"),
+              "d.weight: 2 weights, but the data has 3 rows: expected as many");
   ExpectWrong(with(".weight", "1\n-2\n1\n"), "d.weight:2: expected one weight");
   ExpectWrong(with(".weight", "1\nx\n1\n"), "d.weight:2: expected numbers, found 'x'");
-  ExpectWrong(with(".query", "2\n2\n"), "its queries have 4 rows together, the data has 3");
+  ExpectWrong(with(".query", "2\n2\n"),
+              "d.query: queries of 4 rows together, but the data has 3 rows");
   ExpectWrong(with(".query", "1.5\n1.5\n"), "d.query:1: expected one number of rows");
-  ExpectWrong(with(".init", "1\n2\n"), "d.init: scores of 2 rows, the data has 3");
+  ExpectWrong(with(".init", "1\n2\n"), "d.init: scores of 2 rows, but the data has 3 rows");
   ExpectWrong(with(".init", "1 2\n2 3\n1 1\n"), "d.init:1: expected 1 scores, found 2");
   disk_.files["flat"] = "1,0\n0,0\n";
   ExpectWrong(Load("flat", Small()), "no feature can be split");

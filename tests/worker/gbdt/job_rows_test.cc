@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tests/worker/text_disk.h"
+#include "worker/gbdt/data/tree_dataset.h"
 
 namespace strata {
 namespace {
@@ -128,6 +129,65 @@ TEST(JobRows, LabelsMayBeMissingWhereNothingIsLearned) {
   const auto bad = JobRows::Open(disk, "d", spec, {});
   ASSERT_TRUE(bad.ok());
   EXPECT_FALSE((*bad)->Next(&block).ok()) << "a query that is no number";
+}
+
+// Four rows with bad ones before, between and after them.
+std::string WithBadRows() {
+  std::string text = kData;
+  text.insert(text.find("-1,Bern"), "9,Rome\n");
+  return "bad\n" + text + "7,Rome,3,x,1,b\n";
+}
+
+TEST(JobRows, ToPredictForARowThatCannotBeReadKeepsItsPlace) {
+  TextDisk disk;
+  disk.files["d"] = WithBadRows();
+  DataSpec spec = Spec();
+  spec.format.bad_share_max = 0.5;
+  const CategoryTexts known = {{"Rome"}, {"b"}};
+  const auto rows = JobRows::Open(disk, "d", spec, {.known = &known, .labels_required = false});
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  SparseRows block;
+  ASSERT_TRUE((*rows)->Next(&block).ok());
+  EXPECT_EQ(block.rows(), 7U);
+  std::vector<size_t> bad;
+  for (const BadRow& row : block.bad) bad.push_back(row.row);
+  EXPECT_EQ(bad, (std::vector<size_t>{0, 2, 6}));
+  EXPECT_EQ(block.bad[1].reason, "d:3: 2 columns, expected 6");
+}
+
+// Side files count the rows of the file: what belongs to a bad row goes with it.
+TEST(JobRows, SideFilesHaveLinesForBadRowsToo) {
+  TextDisk disk;
+  disk.files["d"] = WithBadRows();
+  disk.files["d.weight"] =
+      "\xef\xbb\xbf"
+      "9\n1\n9\n2\n3\n4\n9\n";
+  disk.files["d.init"] = "9\n-1\n9\n-2\n-3\n-4\n9\n";
+  disk.files["d.query"] = "3\n2\n2\n";
+  DataSpec spec = Spec();
+  spec.format.bad_share_max = 0.5;
+  spec.weight = spec.query = "";
+  spec.ignore = {"w", "q"};
+  const auto rows = JobRows::Open(disk, "d", spec, {});
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  const auto pool = WorkPool::Start("test", 1);
+  ASSERT_TRUE(pool.ok());
+  const DatasetOptions options = {.binning = {.min_data_in_bin = 1, .pre_filter = false},
+                                  .categorical = {"1", "2"}};
+  const auto data = LoadTreeDataset(disk, **rows, "d", options, nullptr, **pool);
+  ASSERT_TRUE(data.ok()) << data.status().ToString();
+  EXPECT_EQ(data->labels, (std::vector<float>{2.5, -1, 0, 7}));
+  EXPECT_EQ(data->weights, (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(data->init_scores, (std::vector<double>{-1, -2, -3, -4}));
+  EXPECT_EQ(data->query_begins, (std::vector<size_t>{0, 1, 3, 4}));
+  EXPECT_EQ(data->bad_rows, 3U);
+  EXPECT_EQ(data->WhereIs(0), "d: row 2");
+  EXPECT_EQ(data->WhereIs(3), "d: row 6");
+  disk.files["d.weight"] = "1\n2\n3\n4\n";
+  const auto shorter = LoadTreeDataset(disk, **rows, "d", options, nullptr, **pool);
+  EXPECT_EQ(shorter.status().message(),
+            "d.weight: 4 weights, but the data has 7 rows, with 3 that cannot be read; side files "
+            "count those, too: expected as many");
 }
 
 TEST(JobRows, ACategoryThatAModelCannotKeepIsNamed) {

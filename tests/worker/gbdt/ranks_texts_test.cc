@@ -1,6 +1,9 @@
 // Job files, whose categories are texts, over ranks, and training that goes on with such a model.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "tests/worker/gbdt/ranks_training.h"
 
 namespace strata {
@@ -119,6 +122,74 @@ TEST_F(RanksTexts, TrainingGoesOnFromAModelOfTexts) {
   EXPECT_THAT(other.model, HasSubstr("Tree=5\n"));
   EXPECT_THAT(other.model, HasSubstr(R"(["town, 0","town, 1","town, 10",)"));
   EXPECT_THAT(other.model, HasSubstr(R"("town, 9","town, 16","town, 17",)"));
+}
+
+// Bad rows are left out with what side files say of them, whoever reads them.
+TEST_F(RanksTexts, BadRowsDoNotShiftSideFiles) {
+  WriteWholeFile(folder_.File("valid.tsv"), Lines(500, 300, false));
+  const auto write = [&](bool with_bad) {
+    std::string rows;
+    std::string weights;
+    std::vector<int> queries;
+    std::istringstream lines(Lines(0, 700, false));
+    size_t row = 0;
+    for (std::string line; std::getline(lines, line); ++row) {
+      rows += line + "\n";
+      if (row == 0) continue;  // the header
+      weights += fmt::format("{}\n", 1 + row % 5);
+      if (row % 23 == 1) queries.push_back(0);
+      ++queries.back();
+      if (!with_bad || row % 9 != 4) continue;
+      rows += "bad\n";
+      weights += "100\n";
+      ++queries.back();
+    }
+    std::string counts;
+    for (const int query : queries) counts += fmt::format("{}\n", query);
+    WriteWholeFile(folder_.File("train.tsv"), rows);
+    WriteWholeFile(folder_.File("train.tsv.weight"), weights);
+    WriteWholeFile(folder_.File("train.tsv.query"), counts);
+    WriteWholeFile(folder_.File("valid.tsv.query"), "100\n200\n");
+  };
+  const std::string conf = "objective = lambdarank\nmetric = ndcg\ntree_learner = data\n";
+  write(false);
+  const Trained good = TrainJob(1, conf, false);
+  ASSERT_TRUE(good.status.ok()) << good.status.ToString();
+  write(true);
+  for (const int world : {1, 2, 3}) {
+    const Trained bad = TrainJob(world, conf, false,
+                                 [](TreeParameters* p) { p->columns->format.bad_share_max = 0.5; });
+    ASSERT_TRUE(bad.status.ok()) << bad.status.ToString();
+    EXPECT_EQ(bad.model, good.model) << world << " ranks";
+  }
+}
+
+TEST_F(RanksTexts, APredictionOfABadRowIsNan) {
+  WriteWholeFile(folder_.File("train.tsv"), Lines(0, 700, false));
+  WriteWholeFile(folder_.File("valid.tsv"), Lines(500, 300, false));
+  ASSERT_TRUE(TrainJob(1, "objective = binary\n", false).status.ok());
+  std::string rows = Lines(0, 3, false);
+  rows.insert(rows.size() - 1, ",too many");
+  WriteWholeFile(folder_.File("rows.csv"), rows + "bad\n" + Lines(0, 1, false));
+  auto p = ParseLightGbmConf("task = predict\npredict_contrib = true\n", "conf", {});
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  SetColumns(&*p, false);
+  p->columns->format.bad_share_max = 0.9;
+  p->data = folder_.File("rows.csv");
+  p->input_model = folder_.File("model.txt");
+  p->output_result = folder_.File("out");
+  const auto result = RunAs(nullptr, *p);
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(result->rows, 6U) << "the header that is repeated has its line, too";
+  EXPECT_EQ(result->bad_rows, 3U);
+  std::istringstream lines(ReadWholeFile(p->output_result));
+  std::vector<bool> nan;
+  for (std::string line; std::getline(lines, line);) {
+    nan.push_back(line == "nan\tnan\tnan\tnan\tnan");
+    EXPECT_TRUE(nan.back() || line.find("nan") == std::string::npos) << line;
+    EXPECT_EQ(std::count(line.begin(), line.end(), '\t'), 4) << line;
+  }
+  EXPECT_EQ(nan, (std::vector<bool>{false, false, true, true, true, false}));
 }
 
 TEST_F(RanksTexts, RanksWithOtherColumnsAreNamed) {

@@ -96,6 +96,18 @@ TEST(TextRows, TabsCommasAndPairsSayTheSame) {
   }
 }
 
+TEST(TextRows, AByteOrderMarkIsNoPartOfTheFirstLine) {
+  const std::string mark = "\xef\xbb\xbf";
+  for (const char* text : {"1\t2\n0\t3\n", "1,2\n0,3\n", "1 0:2\n0 0:3\n"}) {
+    const Result<Read> read = ReadAll(mark + text);
+    ASSERT_TRUE(read.ok()) << read.status().ToString();
+    EXPECT_EQ(read->labels, (std::vector<float>{1, 0})) << text;
+  }
+  const Result<Read> named = ReadAll(mark + "y,a\n1,2\n", {.header = true, .label = "name:y"});
+  ASSERT_TRUE(named.ok()) << named.status().ToString();
+  EXPECT_EQ(named->names, std::vector<std::string>{"a"});
+}
+
 TEST(TextRows, MissingValuesAreNaN) {
   const Result<Read> read = ReadAll("1,NA,nan,,?,null,5\n");
   ASSERT_TRUE(read.ok()) << read.status().ToString();
@@ -139,7 +151,20 @@ TEST(TextRows, BadTextSaysWhatWhereAndWhy) {
       {"y,a\n1,x\n",
        {},
        "data:1: expected a number, found 'y': a first line of names needs header"},
-      {"\x1f\x8b\x08,\n", {}, "data: is compressed or an archive"},
+      {"\x1f\x8b\x08,\n", {}, "data: expected rows as text, found compressed with gzip"},
+      {"PK\x03\x04,\n", {}, "found a zip archive"},
+      {"PAR1\x01\x02,\n", {}, "found a Parquet file: write it as CSV"},
+      {"{\"y\": 1, \"a\": 2}\n", {}, "data: looks like JSON: write it as CSV"},
+      {"1 0:3:0.5 1:7:2\n", {}, "data: looks like libffm (label field:index:value)"},
+      {"1;2\n1;3\n", {}, "fields seem to be separated by ';': change them to commas or tabs"},
+      {"1|2\n1|3\n", {}, "fields seem to be separated by '|'"},
+      {"1 2 3\n", {}, "fields seem to be separated by ' '"},
+      {"1,5;2,5\n", {}, "found '5;2': fields seem to be separated by ';'"},
+      {"1,2\n1,Private\n",
+       {},
+       "data:2: expected a number, found 'Private': job files (--job) read texts as categories: "
+       "see "
+       "docs/trees.md"},
       {"1,2\n1,2,3\n", {}, "data:2: expected 2 columns"},
       {"1,2,3\n1,2\n", {}, "data:2: expected 3 columns, found 2"},
       {"1,2\nnan,2\n", {}, "data:2: the label is missing"},

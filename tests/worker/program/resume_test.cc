@@ -16,10 +16,10 @@
 #include "base/random.h"
 #include "cluster/collective/group.h"
 #include "cluster/collective/memory_world.h"
-#include "storage/checkpoint/local_checkpointer.h"
 #include "storage/memory/host_store.h"
 #include "tests/support/temp_folder.h"
 #include "tests/worker/ctr/sync_store.h"
+#include "tests/worker/thread_session.h"
 #include "tests/worker/xor_data.h"
 #include "worker/tasks.h"
 
@@ -53,33 +53,6 @@ folder = "checkpoints"
 )";
 constexpr size_t kRows = 2050;  // 21 steps an epoch, the last one short
 constexpr uint64_t kSteps = 63;
-
-// One rank of a group of threads; the tables are all ranks', the checkpoints rank 0's.
-class ThreadSession final : public Session {
- public:
-  ThreadSession(Exchanger& exchanger, TableStore& store, LocalStore& tables)
-      : group_(exchanger), store_(store), tables_(tables) {}
-
-  Group& group() override { return group_; }
-  TableStore& store() override { return store_; }
-  int servers() const override { return 1; }
-  void Cancel(const Status& /*status*/) override {}
-  Status DropLeftover(const std::string& table) override { return store_.DropTable(table); }
-  Result<std::unique_ptr<Checkpointer>> OpenCheckpointer(const JobConfig& job,
-                                                         Disk& disk) override {
-    EXPECT_EQ(group_.rank(), 0);
-    return MakeLocalCheckpointer(tables_, {.disk = &disk,
-                                           .root = job.checkpoint.folder,
-                                           .keep = job.checkpoint.keep,
-                                           .job = job.name});
-  }
-  Status Close(const Status& outcome) override { return outcome; }
-
- private:
-  Group group_;
-  TableStore& store_;
-  LocalStore& tables_;
-};
 
 struct Life {
   Status status;

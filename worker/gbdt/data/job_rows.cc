@@ -72,8 +72,10 @@ Result<std::unique_ptr<JobRows>> JobRows::Open(Disk& disk, const std::string& pa
   ordered.features = std::move(matched.features);
   CsvOptions options;
   options.labels_required = choice.labels_required;
+  options.keep_bad_rows = true;
+  options.log_bad_lines = choice.labels_required;
   STRATA_ASSIGN(std::unique_ptr<CsvReader> reader, CsvReader::Open(disk, path, ordered, options));
-  std::unique_ptr<JobRows> rows(new JobRows(std::move(reader), path));
+  std::unique_ptr<JobRows> rows(new JobRows(std::move(reader), path, !choice.labels_required));
   rows->feature_of_ = std::move(matched.numbers);
   rows->names_ = choice.expected != nullptr ? choice.expected->names : ColumnsOf(ordered.features);
   size_t lists = 0;
@@ -119,6 +121,7 @@ Status JobRows::ReadTexts(CategoryTextSets* found) {
   while (true) {
     STRATA_ASSIGN(const bool read, reader_->Next(&row));
     if (!read) return {};
+    if (!row.bad.empty()) continue;
     for (size_t feature = 0; feature < list_of_.size(); ++feature) {
       const size_t list = list_of_[feature];
       if (list == kNone) continue;
@@ -161,6 +164,10 @@ Status JobRows::Next(SparseRows* block) {
     if (part_.rows.has_value() && rows_seen_ >= part_.skip + *part_.rows) return {};
     STRATA_ASSIGN(const bool read, reader_->Next(&row));
     if (!read) break;
+    if (!row.bad.empty()) {
+      if (rows_seen_ >= part_.skip) block->bad.push_back({block->rows(), std::string(row.bad)});
+      if (!keeps_bad_) continue;
+    }
     if (rows_seen_++ < part_.skip) continue;
     for (size_t feature = 0; feature < list_of_.size(); ++feature) {
       const double value = ValueOf(feature, row);

@@ -21,7 +21,9 @@ struct JobRowsChoice {
   // What a model or training data has; the job's features are matched with these by name, if both
   // have names. Null: the job says which features there are.
   const ExpectedFeatures* expected = nullptr;
-  bool labels_required = true;  // else labels may be missing, and are NaN
+  // False, which is to predict: labels are not read, and rows that cannot be read keep their
+  // places.
+  bool labels_required = true;
 };
 
 class JobRows : public RowSource {
@@ -39,8 +41,8 @@ class JobRows : public RowSource {
   CategoryTexts Categories() const override { return texts_; }
 
  private:
-  JobRows(std::unique_ptr<CsvReader> reader, std::string path)
-      : reader_(std::move(reader)), path_(std::move(path)) {}
+  JobRows(std::unique_ptr<CsvReader> reader, std::string path, bool keeps_bad)
+      : reader_(std::move(reader)), path_(std::move(path)), keeps_bad_(keeps_bad) {}
   Status ReadTexts(CategoryTextSets* found);
   Status CheckCount(size_t list, size_t texts) const;
   void NumberTexts();
@@ -48,6 +50,7 @@ class JobRows : public RowSource {
 
   std::unique_ptr<CsvReader> reader_;
   const std::string path_;
+  const bool keeps_bad_;  // rows that cannot be read have a place
   RowPart part_;
   size_t rows_seen_ = 0;  // of the part
   CategoryTexts texts_;

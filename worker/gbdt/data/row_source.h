@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "kernels/tree/gpu_bins.h"
+#include "worker/data/bad_rows.h"
 #include "worker/data/line_reader.h"
 #include "worker/gbdt/data/category_texts.h"
 
@@ -26,6 +27,9 @@ struct SparseRows {
   std::vector<float> labels;
   std::vector<float> weights;    // empty unless a column holds weights
   std::vector<int64_t> queries;  // likewise: the query that a row belongs to
+  // Rows that cannot be read. To learn from, they are left out; to predict for, each is the row
+  // here that its number says, without values.
+  std::vector<BadRow> bad;
 
   size_t rows() const { return labels.size(); }
   void Clear() {
@@ -35,6 +39,7 @@ struct SparseRows {
     labels.clear();
     weights.clear();
     queries.clear();
+    bad.clear();
   }
 };
 

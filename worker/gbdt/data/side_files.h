@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,23 +17,29 @@ struct SideFiles {
   std::vector<double> init_scores;  // class * rows + row; empty: no such file
 };
 
-// Rows [first, first + rows) of a data file that has `all`.
+// Rows [first, first + rows) of the `all` rows of a data file that are used. Side files have a line
+// for each row of the data file, those included that cannot be read and are left out.
 struct SidePart {
   uint64_t first = 0;
   size_t rows = 0;
   uint64_t all = 0;
+  // Of each row that is left out, how many used ones stand before it; ascending.
+  std::span<const uint64_t> left_out = {};
 };
 
-// Reads of those that are there what belongs to these rows. kInvalid: a file that does not fit.
+// Reads of those that are there what belongs to these rows; with `has_weights`, which a column of
+// the data gives, FILE.weight is left aside. The log says which files are used. kInvalid: a file
+// that does not fit.
 Result<SideFiles> ReadSideFiles(Disk& disk, const std::string& data_path, const SidePart& part,
-                                size_t classes);
+                                size_t classes, bool has_weights);
 
 // Whether there is FILE.position: LightGBM's places of rows in the lists that people saw.
 Result<bool> HasPositionFile(Disk& disk, const std::string& data_path);
 
-// Where each query of a data file of `all` rows begins, and `all`; empty: no such file. kInvalid: a
-// file that does not fit.
-Result<std::vector<size_t>> ReadQueryFile(Disk& disk, const std::string& data_path, uint64_t all);
+// Where each query of a data file begins, among the rows that are used, and their number, whatever
+// part `part` is; empty: no such file. kInvalid: a file that does not fit.
+Result<std::vector<size_t>> ReadQueryFile(Disk& disk, const std::string& data_path,
+                                          const SidePart& part);
 
 // Queries from a column's values: rows of one query stand together. kInvalid: they do not.
 Result<std::vector<size_t>> QueriesFromColumn(const std::vector<int64_t>& query_of_row,

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/human_text.h"
+#include "base/text_file.h"
+#include "worker/data/file_look.h"
 
 namespace strata {
 namespace {
@@ -47,6 +49,16 @@ bool ReadNumber(std::string_view text, double* value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+// Whether a field that is no number begins as a word does.
+bool IsWord(std::string_view text) {
+  text = Trimmed(text);
+  const auto is_quote = [](char c) { return c == '"' || c == '\''; };
+  while (!text.empty() && is_quote(text.front())) text.remove_prefix(1);
+  if (text.empty()) return false;
+  const char first = LowerCase(text.front());
+  return (first >= 'a' && first <= 'z') || static_cast<unsigned char>(first) >= 0x80;
+}
+
 std::vector<std::string_view> SplitAt(std::string_view line, char delimiter) {
   std::vector<std::string_view> fields;
   while (true) {
@@ -55,6 +67,14 @@ std::vector<std::string_view> SplitAt(std::string_view line, char delimiter) {
     if (end == std::string_view::npos) return fields;
     line.remove_prefix(end + 1);
   }
+}
+
+// What helps where another character than LightGBM's separates the fields.
+std::string OtherDelimiter(char delimiter) {
+  return fmt::format(
+      "fields seem to be separated by '{0}': change them to commas or tabs, or use a job file with "
+      "data.delimiter = \"{0}\"",
+      delimiter);
 }
 
 // By the delimiters of a line: "1 3:0.5 7:2" is libsvm, then tabs, then commas.
@@ -71,26 +91,34 @@ Result<TextFormat> FormatOf(std::string_view line, const std::string& path) {
   double label = 0;
   // A label alone: libsvm, all features 0.
   if (words.size() == 1 && ReadNumber(words[0], &label)) return TextFormat::kLibsvm;
+  std::string advice;
+  for (const char other : {' ', '|', ';'}) {
+    if (Trimmed(line).find(other) != line.npos) advice = ": " + OtherDelimiter(other);
+  }
   return Invalid(
       fmt::format("{}: unknown format: expected comma- or tab-separated numbers, or libsvm ('label "
-                  "index:value ...'); found '{}'",
-                  path, ShownBytes(line, 80)));
+                  "index:value ...'); found '{}'{}",
+                  path, ShownBytes(line, 80), advice));
 }
 
 }  // namespace
 
-TextRows::TextRows(std::unique_ptr<File> file, std::string path, TextFormat format, uint64_t size)
+TextRows::TextRows(std::unique_ptr<File> file, std::string path, TextFormat format, uint64_t begin,
+                   uint64_t size)
     : file_(std::move(file)),
       path_(std::move(path)),
       format_(format),
-      lines_(file_.get(), {.range = {0, size}, .data_begin = 0, .size = size}),
+      lines_(file_.get(), {.range = {0, size}, .data_begin = begin, .size = size}),
+      begin_(begin),
       size_(size) {}
 
 Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& path,
                                                  const ColumnChoice& columns) {
   STRATA_ASSIGN(std::unique_ptr<File> file, disk.OpenToRead(path));
   STRATA_ASSIGN(const uint64_t size, file->Size());
-  LineReader lines(file.get(), {.range = {0, size}, .data_begin = 0, .size = size});
+  STRATA_TRY(CheckIsText(*file, path));
+  STRATA_ASSIGN(const uint64_t text_begin, TextBegin(*file));
+  LineReader lines(file.get(), {.range = {0, size}, .data_begin = text_begin, .size = size});
   std::vector<std::string> first;  // two lines that are not blank
   uint64_t first_begin = 0;
   Line line;
@@ -105,13 +133,10 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
     return Invalid(fmt::format("{}: no row: expected one row a line{}", path,
                                columns.header ? " behind the header" : ""));
   }
-  if (first[0].starts_with("\x1f\x8b") || first[0].starts_with("PK\x03\x04")) {
-    return Invalid(
-        fmt::format("{}: is compressed or an archive: expected the text, or one array as "
-                    "numpy.save leaves it",
-                    path));
-  }
   const std::string& row = first[columns.header ? 1 : 0];
+  if (const std::string look = ForeignTextLook(row); !look.empty()) {
+    return Invalid(fmt::format("{}: looks like {}", path, look));
+  }
   STRATA_ASSIGN(TextFormat format, FormatOf(row, path));
   if (columns.predicts && columns.expected != nullptr && columns.expected->names.size() == 1 &&
       row.find_first_of(": ,\t") == row.npos) {
@@ -126,7 +151,7 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
     }
   }
   const size_t fields = format == TextFormat::kLibsvm ? 0 : SplitAt(row, delimiter).size();
-  std::unique_ptr<TextRows> rows(new TextRows(std::move(file), path, format, size));
+  std::unique_ptr<TextRows> rows(new TextRows(std::move(file), path, format, text_begin, size));
   if (columns.header) rows->header_ = first_begin;
   if (format != TextFormat::kLibsvm) {
     STRATA_ASSIGN(rows->roles_, ColumnRoles::Find(columns, std::move(names), fields, path));
@@ -163,8 +188,15 @@ Result<double> TextRows::Number(std::string_view text) const {
   double value = 0;
   if (ReadNumber(text, &value)) return value;
   const bool may_be_names = lines_.from_start() && lines_.lines_read() == 1 && !header_.has_value();
-  return Wrong(fmt::format("expected a number, found '{}'{}", ShownBytes(Trimmed(text)),
-                           may_be_names ? ": a first line of names needs header = true" : ""));
+  std::string advice;
+  if (const size_t other = text.find_first_of(";|"); other != text.npos) {
+    advice = ": " + OtherDelimiter(text[other]);
+  } else if (may_be_names) {
+    advice = ": a first line of names needs header = true";
+  } else if (format_ != TextFormat::kLibsvm && IsWord(text)) {
+    advice = ": job files (--job) read texts as categories: see docs/trees.md";
+  }
+  return Wrong(fmt::format("expected a number, found '{}'{}", ShownBytes(Trimmed(text)), advice));
 }
 
 Status TextRows::Next(SparseRows* block) {
@@ -269,7 +301,7 @@ Status TextRows::TakePart(const RowPart& part) {
   part_ = part;
   ByteRange range = RangeOf(size_, part.share);
   if (part.rows.has_value()) range.end = size_;
-  lines_ = LineReader(file_.get(), {.range = range, .data_begin = 0, .size = size_});
+  lines_ = LineReader(file_.get(), {.range = range, .data_begin = begin_, .size = size_});
   return Rewind();
 }
 

@@ -18,8 +18,8 @@ enum class TextFormat : uint8_t { kCsv, kTsv, kLibsvm };
 
 class TextRows : public RowSource {
  public:
-  // kNotFound: no such file. kInvalid: an empty file, an unknown format, columns that are not
-  // there.
+  // kNotFound: no such file. kInvalid: an empty file, an unknown format, which is named if it is a
+  // common one, columns that are not there.
   static Result<std::unique_ptr<TextRows>> Open(Disk& disk, const std::string& path,
                                                 const ColumnChoice& columns);
 
@@ -31,7 +31,8 @@ class TextRows : public RowSource {
   std::vector<std::string> FeatureNames() const override { return roles_.Names(); }
 
  private:
-  TextRows(std::unique_ptr<File> file, std::string path, TextFormat format, uint64_t size);
+  TextRows(std::unique_ptr<File> file, std::string path, TextFormat format, uint64_t begin,
+           uint64_t size);
   Status ReadFields(std::string_view line, SparseRows* block);
   Status ReadPairs(std::string_view line, SparseRows* block);
   Status Wrong(const std::string& what) const;
@@ -41,6 +42,7 @@ class TextRows : public RowSource {
   std::string path_;
   TextFormat format_;
   LineReader lines_;
+  const uint64_t begin_;  // of the text
   const uint64_t size_;
   std::optional<uint64_t> header_;  // where the header's line begins
   RowPart part_;

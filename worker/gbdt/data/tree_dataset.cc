@@ -6,7 +6,9 @@
 #include <atomic>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/log.h"
 #include "kernels/tree/category.h"
@@ -49,6 +51,7 @@ class Loader {
     if (group_ != nullptr) {
       STRATA_ASSIGN(data_.share, RowShare::Divide(*group_, data_.rows()));
     }
+    STRATA_TRY(FindLeftOut());
     STRATA_TRY(FindQueries(disk, share));
     if (features == nullptr) {
       STRATA_ASSIGN(features, FindBins());
@@ -58,8 +61,10 @@ class Loader {
     }
     data_.features = std::move(features);
     STRATA_TRY(FillBins());
-    STRATA_ASSIGN(SideFiles side, ReadSideFiles(disk, path_, PartOfFile(), options_.classes));
-    if (data_.weights.empty()) data_.weights = std::move(side.weights);
+    const bool has_weights = !data_.weights.empty();
+    STRATA_ASSIGN(SideFiles side,
+                  ReadSideFiles(disk, path_, PartOfFile(), options_.classes, has_weights));
+    if (!has_weights) data_.weights = std::move(side.weights);
     data_.init_scores = std::move(side.init_scores);
     if (group_ != nullptr) {
       STRATA_TRY(AgreeOnNumber(*group_, path_ + ": whether rows have weights (1)",
@@ -85,8 +90,32 @@ class Loader {
   }
   // Which of the file's rows these are.
   SidePart PartOfFile() const {
-    if (!shares_file()) return {.first = 0, .rows = data_.rows(), .all = data_.rows()};
-    return {.first = data_.share.first_row(), .rows = data_.rows(), .all = data_.all_rows()};
+    if (!shares_file()) {
+      return {.first = 0, .rows = data_.rows(), .all = data_.rows(), .left_out = data_.left_out};
+    }
+    return {.first = data_.share.first_row(),
+            .rows = data_.rows(),
+            .all = data_.all_rows(),
+            .left_out = data_.left_out};
+  }
+
+  // Which rows of the file the ranks have left out while they read labels.
+  Status FindLeftOut() {
+    if (!shares_file()) {
+      data_.bad_rows = static_cast<uint64_t>(data_.share.Sum(static_cast<int64_t>(bad_.size())));
+      data_.left_out = std::move(bad_);
+      return data_.share.status();
+    }
+    for (uint64_t& before : bad_) before += data_.share.first_row();
+    std::vector<std::vector<std::byte>> all;
+    STRATA_TRY(group_->Allgather(std::as_bytes(std::span(std::as_const(bad_))), &all));
+    for (const std::vector<std::byte>& bytes : all) {
+      const size_t begin = data_.left_out.size();
+      data_.left_out.resize(begin + bytes.size() / sizeof(uint64_t));
+      if (!bytes.empty()) std::memcpy(&data_.left_out[begin], bytes.data(), bytes.size());
+    }
+    data_.bad_rows = data_.left_out.size();
+    return {};
   }
 
   // From a column or from a side file. Where a file is shared, rows move between neighbours until
@@ -100,7 +129,7 @@ class Loader {
     }
     std::vector<size_t> begins;
     if (!in_column) {
-      STRATA_ASSIGN(begins, ReadQueryFile(disk, path_, PartOfFile().all));
+      STRATA_ASSIGN(begins, ReadQueryFile(disk, path_, PartOfFile()));
     }
     if (shares_file() && (in_column || !begins.empty())) {
       STRATA_ASSIGN(const std::vector<uint64_t> borders,
@@ -133,6 +162,7 @@ class Loader {
     data_.labels.clear();
     data_.weights.clear();
     queries_.clear();
+    bad_.clear();
     SparseRows block;
     if (array_.has_value()) {
       STRATA_TRY(CheckRows(array_->numbers.rows));
@@ -144,6 +174,7 @@ class Loader {
     }
     while (true) {
       STRATA_TRY(source_.Next(&block));
+      for (const BadRow& bad : block.bad) bad_.push_back(data_.rows() + bad.row);
       if (block.rows() == 0) break;
       STRATA_TRY(CheckRows(data_.rows() + block.rows()));
       data_.labels.insert(data_.labels.end(), block.labels.begin(), block.labels.end());
@@ -428,6 +459,7 @@ class Loader {
   WorkPool& pool_;
   TreeDataset data_;
   std::vector<int64_t> queries_;
+  std::vector<uint64_t> bad_;  // rows left out here: how many others stand before each
   bool warned_ = false;
   std::optional<ArrayRows> array_;  // where all of its rows are to be loaded
 };
@@ -435,7 +467,10 @@ class Loader {
 }  // namespace
 
 std::string TreeDataset::WhereIs(size_t row) const {
-  return fmt::format("{}{}row {}", path, path.empty() ? "" : ": ", rows_before + row + 1);
+  const uint64_t used_before = rows_before + row;
+  const auto left_out_before = std::ranges::upper_bound(left_out, used_before) - left_out.begin();
+  return fmt::format("{}{}row {}", path, path.empty() ? "" : ": ",
+                     used_before + static_cast<uint64_t>(left_out_before) + 1);
 }
 
 Status TreeDataset::CheckLabels(const std::function<bool(float)>& fits,

@@ -49,6 +49,9 @@ struct TreeDataset {
   // The file, and how many of its rows come before these; "": none.
   std::string path;
   uint64_t rows_before = 0;
+  // Of each row of the file that cannot be read and is left out, how many others stand before it.
+  std::vector<uint64_t> left_out;
+  uint64_t bad_rows = 0;  // left out by all ranks
 
   size_t rows() const { return labels.size(); }  // here
   uint64_t all_rows() const { return share.all_rows(rows()); }

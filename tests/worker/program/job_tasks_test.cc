@@ -1,0 +1,195 @@
+// The tasks of a job of the CTR models, by one worker and by several.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cluster/collective/memory_world.h"
+#include "tests/support/temp_folder.h"
+#include "tests/worker/ctr/sync_store.h"
+#include "tests/worker/thread_session.h"
+#include "tests/worker/xor_data.h"
+#include "worker/tasks.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kJob[] = R"([job]
+name = "xor"
+[data]
+train = "train.csv"
+test = "test.csv"
+columns = ["left", "right", "y"]
+label = "y"
+[[feature]]
+columns = ["left", "right"]
+[model]
+embedding_dim = 4
+hidden = [8]
+[train]
+batch_size = 100
+[output]
+model = "model"
+predictions = "predictions.csv"
+)";
+
+struct Outcome {
+  Status status;
+  TaskResult result;  // of rank 0
+};
+
+class JobTasks : public testing::Test {
+ protected:
+  JobTasks() {
+    WriteWholeFile(folder_.File("train.csv"), XorCsv(500, 12, 1));
+    WriteWholeFile(folder_.File("test.csv"), XorCsv(200, 12, 2));
+  }
+
+  Outcome Run(Task task, size_t world, const std::vector<std::string>& overrides = {}) {
+    const auto tables = MakeHostStore();
+    SyncStore store(*tables);
+    MemoryWorld memory(static_cast<int>(world));
+    std::vector<Outcome> outcomes(world);
+    std::vector<std::thread> ranks;
+    for (size_t r = 0; r < world; ++r) {
+      ranks.emplace_back([&, r] {
+        ThreadSession session(memory.rank(static_cast<int>(r)), store, *tables);
+        outcomes[r] = RunRank(session, task, overrides);
+        if (!outcomes[r].status.ok()) memory.Fail(outcomes[r].status);
+      });
+    }
+    for (std::thread& rank : ranks) rank.join();
+    for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.status.ok(), outcomes[0].status.ok());
+    return std::move(outcomes[0]);
+  }
+
+  std::vector<std::string> Predictions() const {
+    std::vector<std::string> lines;
+    std::istringstream stream(ReadWholeFile(folder_.File("predictions.csv")));
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+  }
+
+  TempFolder folder_;
+
+ private:
+  Outcome RunRank(Session& session, Task task, const std::vector<std::string>& overrides) {
+    auto job = ParseJob(kJob, folder_.File("job.toml"), overrides);
+    if (!job.ok()) return {.status = job.status(), .result = {}};
+    WorkerOptions options;
+    options.task = task;
+    options.job = std::move(job).value();
+    StatusBoard board(RealClock());
+    ProgressPrinter printer(RealClock(), nullptr, false, nullptr);
+    auto result = RunTask({.options = options,
+                           .session = session,
+                           .disk = RealDisk(),
+                           .clock = RealClock(),
+                           .board = board,
+                           .printer = printer,
+                           .check = [] { return Status::Ok(); }});
+    if (!result.ok()) return {.status = result.status(), .result = {}};
+    return {.status = {}, .result = std::move(result).value()};
+  }
+};
+
+TEST_F(JobTasks, EveryRowHasAPredictionAndABadOneIsNan) {
+  ASSERT_TRUE(Run(Task::kTrain, 1).status.ok());
+  ASSERT_TRUE(Run(Task::kPredict, 1).status.ok());
+  const std::vector<std::string> good = Predictions();
+  ASSERT_EQ(good.size(), 200U);
+
+  // Row i of the file is the good row `from[i]`; the bad ones stand at both ends and between.
+  std::istringstream rows(XorCsv(200, 12, 2));
+  std::string text = "bad\n";
+  std::vector<int> from = {-1};
+  int number = 0;
+  for (std::string row; std::getline(rows, row); ++number) {
+    text += row + (number % 2 == 0 ? "\r\n" : "\n\n");
+    from.push_back(number);
+    if (number % 67 != 13) continue;
+    text += "l1,r2,1,4\n";
+    from.push_back(-1);
+  }
+  text += "\"l1";
+  from.push_back(-1);
+  WriteWholeFile(folder_.File("test.csv"), text);
+  for (const size_t world : {1U, 2U, 3U}) {
+    const Outcome outcome = Run(Task::kPredict, world, {"data.bad_share_max=0.2"});
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    EXPECT_EQ(outcome.result.samples, from.size());
+    EXPECT_EQ(outcome.result.bad_rows, 5U);
+    const std::vector<std::string> lines = Predictions();
+    ASSERT_EQ(lines.size(), from.size());
+    for (size_t row = 0; row < lines.size(); ++row) {
+      const std::string value = from[row] < 0
+                                    ? "nan"
+                                    : good[static_cast<size_t>(from[row])].substr(
+                                          good[static_cast<size_t>(from[row])].find(',') + 1);
+      EXPECT_EQ(lines[row], fmt::format("{},{}", row, value)) << world << " workers";
+    }
+  }
+}
+
+TEST_F(JobTasks, BadRowsAboveTheShareStillEndAPrediction) {
+  ASSERT_TRUE(Run(Task::kTrain, 1).status.ok());
+  WriteWholeFile(folder_.File("test.csv"), XorCsv(50, 12, 2) + "bad\n");
+  const Outcome outcome = Run(Task::kPredict, 1);
+  EXPECT_EQ(outcome.status.code(), StatusCode::kInvalid);
+  EXPECT_THAT(outcome.status.message(), HasSubstr("test.csv:51: 1 columns, expected 3"));
+}
+
+// What a model holds cannot be chosen anew where the model is used.
+TEST_F(JobTasks, SettingsThatContradictTheModelAreRefused) {
+  ASSERT_TRUE(Run(Task::kTrain, 1).status.ok());
+  const std::pair<std::string, std::string> cases[] = {
+      {"model.embedding_dim=5", "model.embedding_dim = 5, but the model in "},
+      {"model.embedding_dim=5", "was trained with 4: "},
+      {"model.hidden=8,4", "model.hidden = [8, 4], but the model in "},
+      {"model.hidden=8,4", "was trained with [8]: "},
+      {"model.kind=fm", "model.kind = fm, but the model in "},
+      {"job.seed=7", "job.seed = 7, but the model in "},
+      {"sparse.initializer=uniform", "sparse.initializer = uniform, but the model in "},
+      {"sparse.init_scale=0.5", "was trained with 0.01: "},
+      {"sparse.value_type=bf16", "sparse.value_type = bf16, but the model in "},
+  };
+  for (const Task task : {Task::kEvaluate, Task::kPredict}) {
+    for (const auto& [change, message] : cases) {
+      const Outcome outcome = Run(task, 1, {change});
+      EXPECT_EQ(outcome.status.code(), StatusCode::kInvalid) << change;
+      EXPECT_THAT(outcome.status.message(), HasSubstr(message));
+    }
+    EXPECT_TRUE(Run(task, 1, {"model.embedding_dim=4", "train.epochs=9"}).status.ok());
+  }
+}
+
+TEST_F(JobTasks, DefaultsContradictNoModel) {
+  ASSERT_TRUE(Run(Task::kTrain, 1, {"sparse.init_scale=0.5", "job.seed=7"}).status.ok());
+  const Outcome outcome = Run(Task::kEvaluate, 1);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+}
+
+TEST_F(JobTasks, WhereRowsAreLeftOutTheResultCountsThem) {
+  WriteWholeFile(folder_.File("train.csv"), "bad\n" + XorCsv(500, 12, 1) + "l1,r1,7\n");
+  WriteWholeFile(folder_.File("test.csv"), XorCsv(200, 12, 2) + "bad\n");
+  for (const size_t world : {1U, 2U}) {
+    const Outcome trained = Run(Task::kTrain, world, {"data.bad_share_max=0.2"});
+    ASSERT_TRUE(trained.status.ok()) << trained.status.ToString();
+    EXPECT_EQ(trained.result.samples, 500U);
+    EXPECT_EQ(trained.result.bad_rows, 2U);
+    EXPECT_EQ(trained.result.metrics->bad_rows, 1U);
+    const Outcome evaluated = Run(Task::kEvaluate, world, {"data.bad_share_max=0.2"});
+    ASSERT_TRUE(evaluated.status.ok()) << evaluated.status.ToString();
+    EXPECT_EQ(evaluated.result.samples, 200U);
+    EXPECT_EQ(evaluated.result.bad_rows, 1U);
+  }
+}
+
+}  // namespace
+}  // namespace strata

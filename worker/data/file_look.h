@@ -1,0 +1,32 @@
+// What a file looks like that holds no rows as its reader expects them. The texts end error
+// messages: "a Parquet file: write it as CSV (pandas: frame.to_csv(FILE, index=False))".
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/disk.h"
+#include "base/status.h"
+
+namespace strata {
+
+// kInvalid when the file's first bytes are not those of a text in UTF-8: names the path, the kind
+// of file and the step that helps. OK for texts, whatever they hold.
+Status CheckIsText(const File& file, const std::string& path);
+
+// Whether a text's line looks like JSON, XML, HTML or libffm: which, and the step that helps.
+// Otherwise "".
+std::string ForeignTextLook(std::string_view line);
+
+// Whether a line looks like libsvm: "label index:value ...".
+bool LooksLikeLibsvm(std::string_view line);
+
+// The character that seems to separate the line's fields, rather than `delimiter`: it gives
+// `columns` of them, or among them all of `names`, where names are given. Where `delimiter` gives
+// one field, any usual separator will do that gives several. '\0': none.
+char LikelyDelimiter(std::string_view line, char delimiter, size_t columns,
+                     std::span<const std::string> names);
+
+}  // namespace strata
