@@ -337,6 +337,11 @@ Result<JobConfig> ParseJob(std::string_view text, const std::string& file,
                  "needs data.test, which is empty: name the file to evaluate on, or remove "
                  "train.eval_every");
   }
+  job.dictionary = settings.Bool("output.dictionary");
+  if (job.dictionary && job.model_path.empty()) {
+    return Wrong(settings, "output.dictionary",
+                 "needs output.model, which is empty: name the folder of the model");
+  }
   job.checkpoint = {.folder = JobPath(settings, "checkpoint.folder", file),
                     .every_steps = CountOf(settings, "checkpoint.every_steps"),
                     .keep = CountOf(settings, "checkpoint.keep"),

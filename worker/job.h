@@ -76,6 +76,7 @@ struct JobConfig {
 
   std::string model_path;        // folder; "": the model is not saved
   std::string predictions_path;  // file; "": none
+  bool dictionary = false;       // training writes the texts that it has seen beside the model
 
   CheckpointSettings checkpoint;
 };

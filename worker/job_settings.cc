@@ -177,7 +177,12 @@ constexpr Setting kJobRows[] = {
         "Folder for the trained model, or the file of boosted trees; evaluate and predict read it. "
         "Empty: it is not saved. "
         "Relative to the job file; on the command line, to the working directory."),
-    Row("output.predictions", kText, "", "File for the probabilities that predict writes."),
+    Row("output.predictions", kText, "",
+        "File for what predict writes: a line for each row of data.test. A row that cannot be read "
+        "has nan."),
+    Row("output.dictionary", kBool, "false",
+        "Training also writes output.model/dictionary.csv: the texts of categorical columns that "
+        "data.train holds, each with its key in the table and the number of rows that have it."),
 
     Row("checkpoint.every_steps", kInt, "0",
         "Steps between two checkpoints of the training, which goes on meanwhile; one is taken "

@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "worker/checkpoint_taker.h"
 #include "worker/ctr/agree.h"
+#include "worker/ctr/dictionary.h"
 #include "worker/ctr/job_agreement.h"
 #include "worker/ctr/job_data.h"
 #include "worker/ctr/model_file.h"
@@ -86,9 +87,16 @@ class TrainTask {
   Result<TaskResult> Run() {
     STRATA_TRY(TryTest(context_.disk, job_, true, group_));
     STRATA_TRY(TryOutput(context_, "output.model", job_.model_path, &TryModelFolder));
-    STRATA_ASSIGN(const JobFeatures fitted, FitJobFeatures(context_.disk, job_, group_));
+    if (job_.dictionary) texts_.emplace(job_.data.features);
+    STRATA_ASSIGN(const JobFeatures fitted,
+                  FitJobFeatures(context_.disk, job_, group_, texts_ ? &*texts_ : nullptr));
+    if (texts_) {
+      STRATA_TRY(JoinTextCounts(group_, &*texts_));
+      if (group_.rank() != 0) texts_.reset();
+    }
     const std::vector<FittedFeature>& features = fitted.features;
     samples_in_all_ = static_cast<double>(fitted.rows) * job_.epochs;
+    result_.bad_rows = fitted.bad_rows;
     STRATA_ASSIGN(const ModelShape shape, JobModelShape(job_, features));
     STRATA_TRY(OpenSources(features));
     STRATA_TRY(OpenCheckpoints());
@@ -96,7 +104,6 @@ class TrainTask {
     const TableSpec table = JobTable(job_, shape);
     STRATA_TRY(ResumeOrBegin(table, fitted));
     Trainer trainer({.seed = job_.seed,
-    result_.bad_rows = fitted.bad_rows;
                      .batch_size = job_.batch_size,
                      .dropout = job_.dropout,
                      .l2 = job_.l2,
@@ -234,6 +241,10 @@ class TrainTask {
                              .dense = {trainer.dense().begin(), trainer.dense().end()}};
       saved =
           SaveModel(context_.disk, job_.model_path, model, context_.session.store(), table.id());
+      if (saved.ok()) {
+        saved = texts_ ? WriteDictionary(context_.disk, job_.model_path, *texts_)
+                       : RemoveDictionary(context_.disk, job_.model_path);
+      }
     }
     result_.model_path = job_.model_path;
     return AgreeOnStatus(group_, saved);
@@ -249,6 +260,7 @@ class TrainTask {
   std::unique_ptr<Checkpointer> checkpointer_;  // of rank 0
   std::optional<ResumedRun> resumed_;
   std::optional<CheckpointTaker> taker_;
+  std::optional<TextCounts> texts_;  // of all ranks, on rank 0, if a dictionary is to be written
   TaskResult result_;
 };
 

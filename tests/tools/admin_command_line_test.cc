@@ -39,6 +39,7 @@ TEST(AdminCommandLine, EveryCommandIsKnown) {
       {{"table", "create", "t", "--dim", "4"}, Command::kTableCreate},
       {{"table", "drop", "t"}, Command::kTableDrop},
       {{"get", "t", "1"}, Command::kGet},
+      {{"key", "city", "Rome"}, Command::kKey},
       {{"put", "t", "1", "0.5"}, Command::kPut},
       {{"topology", "-n", "6"}, Command::kTopology},
       {{"topology", "cost", "-n", "6"}, Command::kTopologyCost},

@@ -295,6 +295,11 @@ void AddTableCommands(CLI::App* app, RawLine* raw) {
   get->add_option("TABLE", request.table, "The table")->required();
   get->add_option("KEY", raw->keys, "Keys, decimal or 0x...")->required();
 
+  AddKeyOptions(
+      AddCommand(app, "key", "The key of a feature's text in a model's table, without a server",
+                 Command::kKey, raw),
+      &request.key);
+
   CLI::App* put = AddCommand(app, "put", "Set a row's values", Command::kPut, raw);
   put->add_option("TABLE", request.table, "The table")->required();
   put->add_option("KEY", raw->put_key, "The key, decimal or 0x...")->required();

@@ -29,6 +29,7 @@ Status RunCheckpointList(const Request& request, std::string* out);  // all serv
 Status RunRestore(const Request& request, std::string* out);         // kRefused without yes
 Status RunVerify(const Request& request, std::string* out);  // asks nobody; kCorrupt: findings
 Status RunExport(const Request& request, std::string* out);  // asks nobody
+Status RunKey(const Request& request, std::string* out);     // asks nobody
 Status RunCollectionCreate(const Request& request, std::string* out);
 Status RunCollectionLoad(const Request& request, std::string* out);    // progress goes to stderr
 Status RunCollectionExport(const Request& request, std::string* out);  // progress likewise

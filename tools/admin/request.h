@@ -12,6 +12,7 @@
 #include "cluster/topology/halving.h"
 #include "storage/table_spec.h"
 #include "tools/admin/collection_request.h"
+#include "tools/admin/key_options.h"
 
 namespace strata::admin {
 
@@ -43,6 +44,7 @@ struct Request {
     kRestore,
     kVerify,
     kExport,
+    kKey,
     kCollectionCreate,
     kCollectionLoad,
     kCollectionExport,
@@ -80,6 +82,7 @@ struct Request {
   uint32_t number = 0;           // restore: of a checkpoint
   std::string export_format;     // export: ParseExportFormat's names
   std::string export_folder;     // export
+  KeyRequest key;                // key
   CollectionRequest collection;  // those of collections
 };
 

@@ -44,6 +44,8 @@ Status RunCommand(const Request& request, std::string* out) {
       return RunVerify(request, out);
     case kExport:
       return RunExport(request, out);
+    case kKey:
+      return RunKey(request, out);
     case kCollectionCreate:
       return RunCollectionCreate(request, out);
     case kCollectionLoad:

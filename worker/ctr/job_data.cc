@@ -37,10 +37,12 @@ Result<std::unique_ptr<CsvReader>> OpenCsv(Disk& disk, const JobConfig& job, con
 
 }  // namespace
 
-Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group) {
+Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group,
+                                   TextCounts* texts) {
   STRATA_ASSIGN(const std::unique_ptr<CsvReader> reader,
                 OpenCsv(disk, job, "data.train", job.train_path, {.share = ShareOf(group)}));
-  STRATA_ASSIGN(FeatureStatistics mine, FeatureStatistics::Gather(*reader, job.data.features));
+  STRATA_ASSIGN(FeatureStatistics mine,
+                FeatureStatistics::Gather(*reader, job.data.features, texts));
   STRATA_ASSIGN(const uint64_t bad_rows, SumOverRanks(group, reader->bad_lines()));
   std::vector<std::vector<std::byte>> all;
   STRATA_TRY(group.Allgather(mine.Serialize(), &all));

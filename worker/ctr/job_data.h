@@ -13,6 +13,7 @@
 #include "worker/ctr/ctr_model.h"
 #include "worker/data/batch.h"
 #include "worker/data/feature.h"
+#include "worker/data/text_counts.h"
 #include "worker/job.h"
 
 namespace strata {
@@ -21,13 +22,15 @@ namespace strata {
 struct JobFeatures {
   std::vector<FittedFeature> features;
   uint64_t rows = 0;          // of all shares together
-  uint64_t content_hash = 0;  // FeatureStatistics::content_hash
   uint64_t bad_rows = 0;      // likewise: could not be read and are left out
+  uint64_t content_hash = 0;  // FeatureStatistics::content_hash
 };
 
 // Fits the job's features to the training data: each rank reads its share, the statistics are
-// merged, and every rank gets equal features.
-Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group);
+// merged, and every rank gets equal features. `texts`, unless null, gets the texts of this rank's
+// share.
+Result<JobFeatures> FitJobFeatures(Disk& disk, const JobConfig& job, Group& group,
+                                   TextCounts* texts = nullptr);
 
 // This rank's share of data.train in batches of `part_size`, shuffled if the job says so and read
 // ahead.

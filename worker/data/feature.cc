@@ -4,8 +4,8 @@
 #include <cfloat>
 #include <cmath>
 
-#include "base/hash.h"
 #include "worker/data/buckets.h"
+#include "worker/data/feature_key.h"
 #include "worker/data/feature_statistics.h"
 
 namespace strata {
@@ -25,16 +25,16 @@ float EncodeNumeric(const FittedFeature& feature, double x) {
   return static_cast<float>(std::clamp(x, double{-FLT_MAX}, double{FLT_MAX}));
 }
 
-// The key of a missing value. Bucket i has Mix64(salt + 1 + i), a text its hash seeded by the salt.
-Key MissingKey(uint64_t salt) { return Mix64(salt); }
-
 Key EncodeBucket(const FittedFeature& feature, uint64_t salt, double x) {
-  if (std::isnan(x)) return MissingKey(salt);
-  const auto above = std::ranges::upper_bound(feature.boundaries, x);
-  return Mix64(salt + 1 + static_cast<uint64_t>(above - feature.boundaries.begin()));
+  return std::isnan(x) ? MissingKey(salt) : BucketKey(salt, BucketOf(feature, x));
 }
 
 }  // namespace
+
+uint64_t BucketOf(const FittedFeature& feature, double x) {
+  const auto above = std::ranges::upper_bound(feature.boundaries, x);
+  return static_cast<uint64_t>(above - feature.boundaries.begin());
+}
 
 double SignedLog(double x) { return std::copysign(std::log1p(std::abs(x)), x); }
 
@@ -61,7 +61,7 @@ FeatureEncoder::FeatureEncoder(std::vector<FittedFeature> features, const Column
   STRATA_CHECK(features.size() == plan.feature_columns.size());
   for (size_t i = 0; i < features.size(); ++i) {
     const FeatureSpec& spec = features[i].spec;
-    const uint64_t salt = Hash64(spec.column, static_cast<uint64_t>(spec.kind));
+    const uint64_t salt = FeatureSalt(spec.column, spec.kind);
     std::vector<Column>& columns = spec.kind == FeatureKind::kNumeric ? dense_ : slots_;
     columns.push_back({std::move(features[i]), plan.feature_columns[i], salt});
   }
@@ -88,7 +88,7 @@ void FeatureEncoder::Append(const CsvRow& row, Batch* batch) const {
       batch->keys.push_back(EncodeBucket(slot.feature, slot.salt, row.numbers[slot.column]));
     } else {
       const std::string_view text = row.fields[slot.column];
-      batch->keys.push_back(text.empty() ? MissingKey(slot.salt) : Hash64(text, slot.salt));
+      batch->keys.push_back(text.empty() ? MissingKey(slot.salt) : TextKey(slot.salt, text));
     }
     batch->offsets.push_back(static_cast<uint32_t>(batch->keys.size()));
   }

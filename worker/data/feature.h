@@ -39,6 +39,9 @@ std::vector<FittedFeature> FitFeatures(std::span<const FeatureSpec> features,
 std::string FeaturesToText(std::span<const FittedFeature> features);
 Result<std::vector<FittedFeature>> FeaturesFromText(std::string_view text, const std::string& name);
 
+// The bucket, from 0 on, that a number falls into: how many boundaries are not above it.
+uint64_t BucketOf(const FittedFeature& feature, double x);
+
 // sign(x) * log(1 + |x|).
 double SignedLog(double x);
 

@@ -122,7 +122,8 @@ std::vector<RowSample::Entry> RowSample::Sorted() const {
 }
 
 Result<FeatureStatistics> FeatureStatistics::Gather(CsvReader& reader,
-                                                    std::span<const FeatureSpec> features) {
+                                                    std::span<const FeatureSpec> features,
+                                                    TextCounts* texts) {
   FeatureStatistics statistics(features.size());
   CsvRow row;
   while (true) {
@@ -131,6 +132,7 @@ Result<FeatureStatistics> FeatureStatistics::Gather(CsvReader& reader,
     ++statistics.rows_;
     statistics.content_hash_ += HashOf(row);
     for (size_t i = 0; i < features.size(); ++i) {
+      if (texts != nullptr) texts->Add(i, row.fields[reader.plan().feature_columns[i]]);
       const double number = row.numbers[reader.plan().feature_columns[i]];
       if (features[i].kind == FeatureKind::kCategorical || std::isnan(number)) continue;
       Feature& feature = statistics.features_[i];

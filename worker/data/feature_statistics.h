@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "worker/data/csv_reader.h"
 #include "worker/data/data_spec.h"
+#include "worker/data/text_counts.h"
 
 namespace strata {
 
@@ -60,8 +61,10 @@ class FeatureStatistics {
 
   explicit FeatureStatistics(size_t features) : features_(features) {}
 
-  // Reads the rest of the reader's share.
-  static Result<FeatureStatistics> Gather(CsvReader& reader, std::span<const FeatureSpec> features);
+  // Reads the rest of the reader's share. Texts of categorical features are counted in `texts`,
+  // unless it is null.
+  static Result<FeatureStatistics> Gather(CsvReader& reader, std::span<const FeatureSpec> features,
+                                          TextCounts* texts = nullptr);
 
   // kInvalid unless `other` is of as many features. Merging all ranks in one order gives every rank
   // equal results; the samples do not depend on the number of ranks, means and deviations only by

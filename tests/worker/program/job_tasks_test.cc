@@ -175,6 +175,23 @@ TEST_F(JobTasks, DefaultsContradictNoModel) {
   EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
 }
 
+TEST_F(JobTasks, ADictionaryHoldsTheTextsOfAllWorkers) {
+  const auto dictionary = [&](size_t world) {
+    const Outcome outcome = Run(Task::kTrain, world, {"output.dictionary=true"});
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    return ReadWholeFile(folder_.File("model/dictionary.csv"));
+  };
+  const std::string alone = dictionary(1);
+  EXPECT_EQ(alone.rfind("column,text,key,rows\nleft,l0,", 0), 0U) << alone;
+  EXPECT_EQ(std::count(alone.begin(), alone.end(), '\n'), 1 + 12 + 12);
+  EXPECT_EQ(dictionary(3), alone);
+  EXPECT_TRUE(Run(Task::kEvaluate, 1, {"output.dictionary=true"}).status.ok());
+  // One without a dictionary leaves no old one behind.
+  ASSERT_TRUE(Run(Task::kTrain, 1).status.ok());
+  EXPECT_EQ(RealDisk().OpenToRead(folder_.File("model/dictionary.csv")).status().code(),
+            StatusCode::kNotFound);
+}
+
 TEST_F(JobTasks, WhereRowsAreLeftOutTheResultCountsThem) {
   WriteWholeFile(folder_.File("train.csv"), "bad\n" + XorCsv(500, 12, 1) + "l1,r1,7\n");
   WriteWholeFile(folder_.File("test.csv"), XorCsv(200, 12, 2) + "bad\n");

@@ -1,0 +1,37 @@
+// Keys never change: those of the worked example in docs/protocol.md are what the code computes.
+#include "worker/data/feature_key.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/disk.h"
+
+namespace strata {
+namespace {
+
+TEST(FeatureKey, IsThatOfTheWorkedExample) {
+  const auto page = ReadFile(RealDisk(), STRATA_SOURCE_DIR "/docs/protocol.md", 1 << 20);
+  ASSERT_TRUE(page.ok()) << page.status().ToString();
+  const uint64_t city = FeatureSalt("city", FeatureKind::kCategorical);
+  const uint64_t age = FeatureSalt("age", FeatureKind::kBucketised);
+  const struct {
+    const char* row;
+    Key key;
+  } cases[] = {
+      {"city | categorical | Rome", TextKey(city, "Rome")},
+      {"city | categorical | Z\xc3\xbcrich", TextKey(city, "Z\xc3\xbcrich")},
+      {"city | categorical | missing", MissingKey(city)},
+      {"age | bucketised | bucket 0", BucketKey(age, 0)},
+      {"age | bucketised | bucket 3", BucketKey(age, 3)},
+      {"age | bucketised | missing", MissingKey(age)},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(*page, testing::HasSubstr(fmt::format("| {} | {} |\n", c.row, c.key)));
+  }
+}
+
+}  // namespace
+}  // namespace strata
