@@ -122,10 +122,10 @@ std::span<const ParameterRow> ParameterRows() {
        "The column that says which query a row belongs to, counted without the label's, or "
        "name:NAME."},
       {"ignore_column", "ignore_feature blacklist", &P::ignore_column,
-       "Columns that are not used, counted without the label's, or name:NAME."},
+       "Columns that are not used, counted without the label's, or name:NAME,NAME."},
       {"categorical_feature", "cat_feature categorical_column cat_column categorical_features",
        &P::categorical_feature,
-       "Features whose numbers are categories, by their number or as name:NAME."},
+       "Features whose numbers are categories, by their number or as name:NAME,NAME."},
       {"num_iterations",
        "num_iteration n_iter num_tree num_trees num_round num_rounds nrounds num_boost_round "
        "n_estimators max_iter",

@@ -85,6 +85,19 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
+bool IsListOfColumns(const ParameterRow& row) {
+  return row.name == "categorical_feature" || row.name == "ignore_column";
+}
+
+// In LightGBM's lists of columns the first word's "name:" says that all words are names.
+void NameEach(Texts* columns) {
+  constexpr std::string_view kName = "name:";
+  if (columns->empty() || !columns->front().starts_with(kName)) return;
+  for (std::string& column : *columns) {
+    if (!column.starts_with(kName)) column.insert(0, kName);
+  }
+}
+
 // Sets what the row's target points at.
 class Setter {
  public:
@@ -104,6 +117,7 @@ class Setter {
   }
   Status operator()(Texts P::*member) const {
     out_->*member = SplitList(row_.name == "metric" ? LowerCase(given_.value) : given_.value);
+    if (IsListOfColumns(row_)) NameEach(&(out_->*member));
     return {};
   }
   Status operator()(bool P::*member) const { return Bool(&(out_->*member)); }
@@ -185,7 +199,7 @@ struct ModelText {
 // Whether LightGBM loads a model in which a parameter is so: its reader makes JSON of them, where
 // a list of columns has numbers alone and nothing is escaped.
 bool IsReadByLightGbm(const ParameterRow& row, std::string_view value) {
-  if (row.name == "categorical_feature" || row.name == "ignore_column") {
+  if (IsListOfColumns(row)) {
     return value.find_first_not_of("0123456789,") == value.npos;
   }
   return value.find_first_of("\"\\\n") == value.npos;

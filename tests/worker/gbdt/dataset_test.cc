@@ -107,3 +107,5 @@ TEST_F(TreeDatasetTest, WhatDoesNotFitIsSaid) {
 
 }  // namespace
 }  // namespace strata
+  options.categorical = {"age"};
+  ExpectWrong(Load("d", options), "categorical_feature: 'age'");

@@ -197,10 +197,7 @@ class Loader {
         feature = static_cast<size_t>(std::ranges::find(names, text.substr(5)) - names.begin());
       } else {
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), feature);
-        if (error != std::errc() || end != text.data() + text.size()) {
-          // "name:a,b,c" has its prefix once.
-          feature = static_cast<size_t>(std::ranges::find(names, text) - names.begin());
-        }
+        if (error != std::errc() || end != text.data() + text.size()) feature = names.size();
       }
       if (feature >= names.size()) {
         return Invalid(fmt::format("categorical_feature: '{}': {} has no such feature among {}",
