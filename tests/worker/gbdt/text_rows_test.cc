@@ -142,6 +142,18 @@ struct Bad {
   const char* message;  // a part of it
 };
 
+TEST(TextRows, InLibsvmCommentsBeginWithAWordOfANumberSign) {
+  const Result<Read> plain = ReadAll("1 qid:7 0:1 2:3\n0 qid:7\n2 qid:9 1:5\n");
+  const Result<Read> commented = ReadAll(
+      "1 qid:7 0:1 2:3 #docid = 5 1:9\n# all of the next query: 0:1\n0 qid:7 # 0:4\n"
+      "2 qid:9 1:5\t#\n");
+  ASSERT_TRUE(plain.ok()) << plain.status().ToString();
+  ASSERT_TRUE(commented.ok()) << commented.status().ToString();
+  EXPECT_EQ(commented->rows, plain->rows);
+  EXPECT_EQ(commented->labels, plain->labels);
+  EXPECT_EQ(commented->queries, plain->queries);
+}
+
 TEST(TextRows, BadTextSaysWhatWhereAndWhy) {
   const Bad cases[] = {
       {"", {}, "no row"},

@@ -199,13 +199,19 @@ Result<double> TextRows::Number(std::string_view text) const {
   return Wrong(fmt::format("expected a number, found '{}'{}", ShownBytes(Trimmed(text)), advice));
 }
 
+// A blank line, or in libsvm a comment.
+bool TextRows::IsNoRow(std::string_view line) const {
+  const std::string_view text = Trimmed(line);
+  return text.empty() || (format_ == TextFormat::kLibsvm && text.front() == '#');
+}
+
 Status TextRows::Next(SparseRows* block) {
   block->Clear();
   while (block->rows() < kBlockRows && block->values.size() < kBlockValues) {
     if (part_.rows.has_value() && rows_seen_ >= part_.skip + *part_.rows) return {};
     STRATA_ASSIGN(const bool more, lines_.Next(&line_));
     if (!more) return {};
-    if (Trimmed(line_.text).empty() || line_.offset == header_) continue;
+    if (IsNoRow(line_.text) || line_.offset == header_) continue;
     if (rows_seen_++ < part_.skip) continue;
     STRATA_TRY(format_ == TextFormat::kLibsvm ? ReadPairs(line_.text, block)
                                               : ReadFields(line_.text, block));
@@ -249,6 +255,7 @@ Status TextRows::ReadPairs(std::string_view line, SparseRows* block) {
     const size_t begin = line.find_first_not_of(" \t\r");
     if (begin == std::string_view::npos) break;
     line.remove_prefix(begin);
+    if (line.front() == '#') break;  // a comment, as LETOR files have it
     const std::string_view word = line.substr(0, line.find_first_of(" \t\r"));
     line.remove_prefix(word.size());
     if (first) {

@@ -35,6 +35,7 @@ class TextRows : public RowSource {
            uint64_t size);
   Status ReadFields(std::string_view line, SparseRows* block);
   Status ReadPairs(std::string_view line, SparseRows* block);
+  bool IsNoRow(std::string_view line) const;
   Status Wrong(const std::string& what) const;
   Result<double> Number(std::string_view text) const;
 
