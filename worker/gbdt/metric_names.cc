@@ -12,6 +12,7 @@ namespace {
 constexpr std::string_view kMetrics[] = {"l1",
                                          "l2",
                                          "rmse",
+                                         "r2",
                                          "quantile",
                                          "huber",
                                          "fair",

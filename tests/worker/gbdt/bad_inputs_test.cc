@@ -124,7 +124,7 @@ std::vector<Case> ConfCases() {
        {},
        "data = {}none.csv\nmetric = aucc\n",
        "conf:2: metric = aucc: not known: "
-       "expected some of l1, l2, rmse, quantile, huber, fair, poisson, mape, gamma, "
+       "expected some of l1, l2, rmse, r2, quantile, huber, fair, poisson, mape, gamma, "
        "gamma_deviance, tweedie, binary_logloss, binary_error, cross_entropy, "
        "cross_entropy_lambda, kullback_leibler, auc, average_precision, multi_logloss, "
        "multi_error, auc_mu, accuracy, ndcg, map, none"},

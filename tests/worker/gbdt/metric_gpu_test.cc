@@ -81,7 +81,8 @@ TEST(TreeMetricOnGpu, IsThatOfTheCpu) {
   for (const bool weighted : {false, true}) {
     for (const uint64_t grain : {1, 3, 1'000'000}) {
       Check({"binary",
-             {"auc", "average_precision", "binary_logloss", "binary_error", "l2", "ndcg", "map"}},
+             {"auc", "average_precision", "binary_logloss", "binary_error", "l2", "r2", "ndcg",
+              "map"}},
             weighted, grain);
       Check({"multiclass", {"multi_logloss", "multi_error", "auc_mu", "accuracy"}, 4}, weighted,
             grain);

@@ -8,10 +8,11 @@
 
 namespace strata {
 
-// Means over rows: l2, rmse, l1, quantile, huber, fair, poisson, mape, gamma, gamma_deviance,
-// tweedie, binary_logloss, binary_error, cross_entropy, cross_entropy_lambda, kullback_leibler,
-// multi_logloss, multi_error, accuracy (ours: the share of rows that neither binary_error nor
-// multi_error counts); of gamma_deviance the sum.
+// Means over rows: l2, rmse, r2 (the share of the labels' squares that is explained), l1, quantile,
+// huber, fair, poisson, mape, gamma, gamma_deviance, tweedie, binary_logloss, binary_error,
+// cross_entropy, cross_entropy_lambda, kullback_leibler, multi_logloss, multi_error, accuracy
+// (ours: the share of rows that neither binary_error nor multi_error counts); of gamma_deviance the
+// sum.
 std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreeParameters& parameters,
                                           const TreeDataset& data, WorkPool& pool);
 // auc, average_precision, auc_mu.

@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kPiece = 1 << 13;  // rows of one thread at a time
 
 // What becomes of the rows' losses.
-enum class Total : uint8_t { kMean, kRootOfMean, kSum };
+enum class Total : uint8_t { kMean, kRootOfMean, kSum, kShareExplained };
+constexpr double kZeroSquares = 1e-35;  // as LightGBM has it
 
 class RowMetric : public TreeMetric {
  public:
@@ -58,12 +59,37 @@ class RowMetric : public TreeMetric {
 
   std::vector<MetricValue> ValueOf(double loss) const {
     double value = loss;
-    if (total_ != Total::kSum) {
+    if (total_ == Total::kMean || total_ == Total::kRootOfMean) {
       const double weight = WeightOfAll();
       value = weight > 0 ? loss / weight : 0;
     }
     if (total_ == Total::kRootOfMean) value = std::sqrt(value);
-    return {{.name = name_, .value = value, .higher_is_better = name_ == "accuracy"}};
+    if (total_ == Total::kShareExplained) value = ShareExplained(loss);
+    const bool higher_is_better = name_ == "accuracy" || total_ == Total::kShareExplained;
+    return {{.name = name_, .value = value, .higher_is_better = higher_is_better}};
+  }
+
+  // Of the labels' squared distances from their mean; labels that are all the same leave nothing to
+  // explain.
+  double ShareExplained(double loss) const {
+    const double squares = SquaresOfLabels();
+    if (squares < kZeroSquares) return loss < kZeroSquares ? 1 : 0;
+    return 1 - loss / squares;
+  }
+
+  double SquaresOfLabels() const {
+    if (squares_of_labels_.has_value()) return *squares_of_labels_;
+    std::vector<double> numbers(data_.rows());
+    for (size_t row = 0; row < numbers.size(); ++row) {
+      numbers[row] = data_.labels[row] * WeightOf(row);
+    }
+    const double mean = data_.share.Total(numbers, &pool_) / WeightOfAll();
+    for (size_t row = 0; row < numbers.size(); ++row) {
+      const double off = data_.labels[row] - mean;
+      numbers[row] = off * off * WeightOf(row);
+    }
+    squares_of_labels_ = data_.share.Total(numbers, &pool_);
+    return *squares_of_labels_;
   }
 
   const std::string name_;
@@ -72,6 +98,7 @@ class RowMetric : public TreeMetric {
   const RowLoss loss_;
   const Total total_;
   mutable std::optional<double> weight_of_all_;
+  mutable std::optional<double> squares_of_labels_;
 };
 
 ScoreMeaning MeaningOf(const TreeParameters& p) {
@@ -90,6 +117,7 @@ std::optional<RowLoss> LossOf(const std::string& name, const TreeParameters& p) 
   static const std::map<std::string, RowLossKind> kKinds = {
       {"l2", RowLossKind::kL2},
       {"rmse", RowLossKind::kL2},
+      {"r2", RowLossKind::kL2},
       {"l1", RowLossKind::kL1},
       {"quantile", RowLossKind::kQuantile},
       {"huber", RowLossKind::kHuber},
@@ -134,6 +162,7 @@ std::unique_ptr<TreeMetric> MakeRowMetric(const std::string& name, const TreePar
   }
   const Total total = name == "rmse"             ? Total::kRootOfMean
                       : name == "gamma_deviance" ? Total::kSum
+                      : name == "r2"             ? Total::kShareExplained
                                                  : Total::kMean;
   return std::make_unique<RowMetric>(std::move(shown), data, pool, *loss, total);
 }
