@@ -76,10 +76,7 @@ bool IsMonotone(const TreeParameters& p) {
 }
 
 std::optional<ParameterConflict> MonotoneConflict(const TreeParameters& p) {
-  if (!IsMonotone(p)) {
-    if (!(p.monotone_penalty > 0)) return {};
-    return {{{"monotone_penalty"}, "monotone_penalty has no effect without monotone_constraints"}};
-  }
+  if (!IsMonotone(p)) return {};
   constexpr std::string_view kRenewed[] = {"regression_l1", "quantile", "mape"};
   if (std::ranges::count(kRenewed, p.objective) > 0) {
     return {{{"monotone_constraints", "objective"},

@@ -30,15 +30,6 @@ Conflict OfObjective(const P& p) {
              fmt::format("num_class = {} has no effect on objective = {}: remove it", p.num_class,
                          p.objective)}};
   }
-  if (p.reg_sqrt && p.objective != "regression") {
-    return {{{"reg_sqrt", "objective"},
-             fmt::format("reg_sqrt has no effect on objective = {}: remove it", p.objective)}};
-  }
-  if ((p.is_unbalance || p.scale_pos_weight != 1) && p.objective != "binary") {
-    return {{{"is_unbalance", "scale_pos_weight", "objective"},
-             fmt::format("is_unbalance and scale_pos_weight need objective = binary, found {}",
-                         p.objective)}};
-  }
   if (p.is_unbalance && p.scale_pos_weight != 1) {
     return {{{"is_unbalance", "scale_pos_weight"},
              "is_unbalance and scale_pos_weight exclude each other: remove one"}};
@@ -78,11 +69,11 @@ Conflict OfDevice(const P& p) {
   if (!device.ok()) {
     return {{{"device_type"}, fmt::format("device_type: {}", device.status().message())}};
   }
-  if (p.num_gpu > 1 && device->kind == DeviceKind::kCpu) {
-    return {{{"num_gpu", "device_type"},
-             fmt::format("num_gpu = {} has no effect on device_type = {}: set device_type to "
-                         "cuda, or remove num_gpu",
-                         p.num_gpu, p.device_type)}};
+  if (device->ordinal.has_value() && p.num_gpu > 1 && !p.gpu_device_id_list.empty()) {
+    return {{{"device_type", "gpu_device_id_list"},
+             fmt::format("device_type = {} and gpu_device_id_list both name GPUs: set device_type "
+                         "= cuda, or remove gpu_device_id_list",
+                         p.device_type)}};
   }
   if (p.gradient_bits != 0 && p.gradient_bits != 16 && p.gradient_bits != 32) {
     return {{{"gradient_bits"},
@@ -110,22 +101,11 @@ Conflict OfGoss(const P& p, bool bags) {
 }
 
 Conflict OfBagging(const P& p, bool balanced, bool bags) {
-  if (p.bagging_freq == 0 && (p.bagging_fraction != 1 || balanced)) {
-    return {{{balanced ? "pos_bagging_fraction" : "bagging_fraction",
-              balanced ? "neg_bagging_fraction" : "bagging_fraction", "bagging_freq"},
-             fmt::format(
-                 "{} has no effect while bagging_freq is 0: set bagging_freq = 1",
-                 balanced ? "pos_bagging_fraction or neg_bagging_fraction" : "bagging_fraction")}};
-  }
-  if (p.bagging_by_query && !bags) {
-    return {{{"bagging_by_query"},
-             "bagging_by_query has no effect without bagging_freq and bagging_fraction"}};
-  }
-  if (balanced && p.objective != "binary") {
+  if (balanced && bags && p.objective != "binary") {
     return {{{"pos_bagging_fraction", "neg_bagging_fraction", "objective"},
              "pos_bagging_fraction and neg_bagging_fraction need objective = binary"}};
   }
-  if (balanced && (p.bagging_fraction != 1 || p.bagging_by_query)) {
+  if (balanced && bags && (p.bagging_fraction != 1 || p.bagging_by_query)) {
     return {
         {{"pos_bagging_fraction", "neg_bagging_fraction", "bagging_fraction", "bagging_by_query"},
          "pos_bagging_fraction and neg_bagging_fraction exclude bagging_fraction and "

@@ -13,7 +13,8 @@ using B = BinningRules;
 constexpr IdleParameter kWithoutEffect[] = {
     {"force_col_wise", "Histograms are made as the number of features and rows asks for."},
     {"force_row_wise", "The same."},
-    {"histogram_pool_size", "Histograms are kept of leaves that may yet be split, and no others."},
+    {"histogram_pool_size hist_pool_size",
+     "Histograms are kept of leaves that may yet be split, and no others."},
     {"is_enable_sparse is_sparse enable_sparse sparse",
      "Sparse features are put together by enable_bundle."},
     {"two_round two_round_loading use_two_round_loading",
@@ -31,7 +32,6 @@ constexpr UnsupportedParameter kUnsupported[] = {
     {"cegb_penalty_feature_coupled", "", "Cost of a feature for a model."},
     {"parser_config_file", "", "A parser of the caller's own."},
     {"precise_float_parser", "true", "Numbers are always read exactly; false would ask for less."},
-    {"auc_mu_weights", "", "Weights of pairs of classes in auc_mu."},
     {"lambdarank_position_bias_regularization", "0",
      "Learning from clicks whose place in a list (FILE.position) made them likelier."},
     {"gpu_platform_id", "-1", "OpenCL's platform; here device_type = cuda:N names a GPU."},
@@ -144,6 +144,10 @@ std::span<const ParameterRow> ParameterRows() {
        "GPUs of this machine that grow each tree together, from the device's number on, each with "
        "a part of the rows. The trees are the same.",
        1, 16},
+      {"gpu_device_id_list", "", &P::gpu_device_id_list,
+       "The GPUs of this machine that grow each tree together, by number, where num_gpu is above "
+       "1. Not given: num_gpu of them from the device's number on.",
+       0, 1023},
       {"tree_learner", "tree tree_type tree_learner_type", &P::tree_learner,
        "How several workers share the work: each has a part of the rows (data), all rows and a "
        "part "
@@ -314,6 +318,9 @@ std::span<const ParameterRow> ParameterRows() {
        "Positions at which ndcg and map are measured.", 1, 1e9},
       {"multi_error_top_k", "", &P::multi_error_top_k,
        "multi_error counts a row as wrong whose class is not among so many best ones.", 1, 1e9},
+      {"auc_mu_weights", "", &P::auc_mu_weights,
+       "How bad auc_mu takes each mistake to be: num_class x num_class numbers, a row for each "
+       "class, a number for each class that it is taken for. Not given: all are alike."},
       {"metric_freq", "output_freq", &P::metric_freq, "Rounds between two measurements.", 1, 1e9},
       {"is_provide_training_metric", "training_metric is_training_metric train_metric",
        &P::is_provide_training_metric, "Measures on the training data too."},

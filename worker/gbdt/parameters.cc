@@ -161,10 +161,19 @@ class Setter {
 // Says how the work is done, not what is learned: models do not show it, so that they are the same
 // however they were trained.
 bool IsOfTheRun(std::string_view name) {
-  constexpr std::string_view kNames[] = {"task",     "num_threads",           "device_type",
-                                         "num_gpu",  "tree_learner",          "num_machines",
-                                         "machines", "machine_list_filename", "local_listen_port",
-                                         "time_out", "pre_partition",         "report_file"};
+  constexpr std::string_view kNames[] = {"task",
+                                         "num_threads",
+                                         "device_type",
+                                         "num_gpu",
+                                         "gpu_device_id_list",
+                                         "tree_learner",
+                                         "num_machines",
+                                         "machines",
+                                         "machine_list_filename",
+                                         "local_listen_port",
+                                         "time_out",
+                                         "pre_partition",
+                                         "report_file"};
   return std::ranges::count(kNames, name) > 0;
 }
 

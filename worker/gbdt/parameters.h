@@ -46,7 +46,8 @@ struct TreeParameters {
   int64_t max_depth = -1;
   int64_t num_threads = 0;  // 0: one a core
   std::string device_type = "cpu";
-  int64_t num_gpu = 1;  // from the device's on
+  int64_t num_gpu = 1;                      // from the device's on
+  std::vector<int64_t> gpu_device_id_list;  // of num_gpu above 1; empty: as num_gpu says
   std::string tree_learner = "serial";
   int64_t top_k = 20;  // of tree_learner = voting
   // The ranks that train together, where no cluster file says it.
@@ -112,6 +113,8 @@ struct TreeParameters {
   std::vector<double> label_gain;  // empty: 2^label - 1
   std::vector<int64_t> eval_at = {1, 2, 3, 4, 5};
   int64_t multi_error_top_k = 1;
+  // Class * num_class + other class: how bad it is to take the one for the other. Empty: all alike.
+  std::vector<double> auc_mu_weights;
 
   int64_t metric_freq = 1;
   bool is_provide_training_metric = false;

@@ -24,6 +24,7 @@
 #include "worker/gbdt/evaluate_task.h"
 #include "worker/gbdt/forced_bins.h"
 #include "worker/gbdt/growth_parameters.h"
+#include "worker/gbdt/idle_parameters.h"
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/parameter_place.h"
@@ -224,6 +225,7 @@ class TreeTask {
 
   Status Train() {
     const TimeNs begin = context_.clock.Now();
+    for (const std::string& idle : WhatHasNoEffect(p_)) Log(LogLevel::kWarning, "{}", idle);
     TreeModel start;
     if (!p_.input_model.empty()) {
       STRATA_ASSIGN(start, LoadTreeModel(context_.disk, p_.input_model));

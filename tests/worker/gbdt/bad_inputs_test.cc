@@ -105,10 +105,6 @@ std::vector<Case> ConfCases() {
        {},
        "objective = quantile\nalpha = 1.5\n",
        "conf:3: alpha: expected below 1 for quantile"},
-      {"root",
-       {},
-       "objective = l1\nreg_sqrt = true\n",
-       "conf:2, conf:3: reg_sqrt has no effect on objective = regression_l1: remove it"},
       {"no data", {}, "data =\n", "data is missing: expected data = FILE"},
       {"no file", {}, "data = {}none.csv\n", "cannot open {}none.csv: No such file or directory"},
       {"no model", {}, "task = predict\n", "input_model is missing: expected input_model = FILE"},
@@ -243,10 +239,6 @@ std::vector<Case> GrowthCases() {
        "conf:3, conf:4: monotone_constraints_method = advanced is not supported with "
        "tree_learner = "
        "voting, whose ranks keep no sums of leaves to search them again: set tree_learner = data"},
-      {"monotone penalty",
-       {},
-       "monotone_penalty = 2\n",
-       "conf:2: monotone_penalty has no effect without monotone_constraints"},
       {"monotone renewed",
        {},
        "monotone_constraints = 1,0,0\nobjective = mae\n",

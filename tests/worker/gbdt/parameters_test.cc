@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "worker/gbdt/idle_parameters.h"
 #include "worker/gbdt/parameter_place.h"
 #include "worker/gbdt/parameter_table.h"
 
@@ -100,22 +101,19 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
        "remove it (or leave it at -1); here device_type = cuda:N names a GPU"},
       {"device = gpu\n", "device_type = gpu is LightGBM's OpenCL, which is not here: set"},
       {"device = cuda\nnum_gpu = 0\n", "num_gpu: expected a number from 1 to 16, found '0'"},
-      {"num_gpu = 2\n", "num_gpu = 2 has no effect on device_type = cpu"},
+      {"device = cuda:1\nnum_gpu = 2\ngpu_device_id_list = 0,2\n",
+       "device_type = cuda:1 and gpu_device_id_list both name GPUs"},
+      {"gpu_device_id_list = 0,-1\n", "gpu_device_id_list: expected a number from 0 to 1023"},
       {"num_leaves = 7\nnum_leaf = 8\n", "f:2: num_leaf is set again; it was at f:1"},
       {"objective = multiclass\n", "needs num_class of at least 2"},
       {"num_class = 3\n", "num_class = 3 has no effect on objective = regression"},
-      {"bagging_fraction = 0.5\n", "has no effect while bagging_freq is 0"},
       {"objective = binary\nis_unbalance = true\nscale_pos_weight = 2\n", "exclude each other"},
-      {"is_unbalance = true\n", "need objective = binary, found regression"},
-      {"objective = huber\nreg_sqrt = true\n", "reg_sqrt has no effect on objective = huber"},
-      {"monotone_penalty = 1\n", "has no effect without monotone_constraints"},
       {"gradient_bits = 20\n", "expected 16, 32, or 0"},
       {"boosting = dart\nearly_stopping_round = 3\n", "cannot be used with boosting = dart"},
       {"boosting = rf\n", "boosting = rf needs trees that differ"},
       {"boosting = goss\ntop_rate = 0.7\nother_rate = 0.4\n", "expected at most 1"},
       {"boosting = goss\nbagging_freq = 1\nbagging_fraction = 0.5\n", "exclude each other"},
       {"bagging_freq = 1\npos_bagging_fraction = 0.5\n", "need objective = binary"},
-      {"bagging_by_query = true\n", "has no effect without bagging_freq"},
       {"task = refit\npath_smooth = 1\n", "path_smooth in task = refit is not supported yet"},
       {"max_bin = 70000\n", "max_bin: expected a number from 2 to 65535"},
   };
@@ -159,9 +157,65 @@ TEST(LightGbmConf, ModelsSayParametersAsLightGbmDoes) {
 
 TEST(LightGbmConf, WhatHasNoEffectIsAccepted) {
   const Result<TreeParameters> p = ParseLightGbmConf(
-      "force_col_wise = true\nlinear_tree = false\nis_enable_sparse = true\nnum_machines = 1\n",
+      "force_col_wise = true\nlinear_tree = false\nis_enable_sparse = true\nnum_machines = 1\n"
+      "hist_pool_size = 512\n",
       "f", {});
   EXPECT_TRUE(p.ok()) << p.status().ToString();
+}
+
+TEST(LightGbmConf, WhatHasNoEffectBesideOtherParametersIsAcceptedAndSaid) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"objective = huber\nreg_sqrt = true\n", "reg_sqrt has no effect with objective = huber"},
+      {"is_unbalance = true\n", "is_unbalance has no effect with objective = regression"},
+      {"scale_pos_weight = 2\n", "scale_pos_weight has no effect with objective = regression"},
+      {"num_gpu = 2\n", "num_gpu has no effect with device_type = cpu"},
+      {"gpu_device_id_list = 0,1\n", "gpu_device_id_list has no effect with device_type = cpu"},
+      {"device = cuda\ngpu_device_id_list = 1\n",
+       "gpu_device_id_list has no effect with num_gpu = 1"},
+      {"bagging_fraction = 0.5\n", "bagging_fraction has no effect with bagging_freq = 0"},
+      {"objective = binary\npos_bagging_fraction = 0.5\n",
+       "pos_bagging_fraction or neg_bagging_fraction has no effect with bagging_freq = 0"},
+      {"bagging_by_query = true\n", "bagging_by_query has no effect with all rows"},
+      {"monotone_penalty = 1\n", "monotone_penalty has no effect with no monotone_constraints"},
+      {"monotone_penalty = 1\nmonotone_constraints = 0,0\n",
+       "monotone_penalty has no effect with no monotone_constraints"},
+      {"auc_mu_weights = 0,1,1,0\n", "auc_mu_weights has no effect with other metrics"}};
+  for (const auto& [text, message] : cases) {
+    const Result<TreeParameters> p = ParseLightGbmConf(text, "f", {});
+    ASSERT_TRUE(p.ok()) << text << p.status().ToString();
+    const std::vector<std::string> idle = WhatHasNoEffect(*p);
+    ASSERT_EQ(idle.size(), 1U) << text;
+    EXPECT_TRUE(idle[0].starts_with(message)) << idle[0];
+  }
+}
+
+TEST(LightGbmConf, WhatHasAnEffectIsNotSaidToHaveNone) {
+  for (const char* text :
+       {"", "objective = multiclassova\nnum_class = 3\nis_unbalance = true\n",
+        "objective = binary\nscale_pos_weight = 2\n", "reg_sqrt = true\n",
+        "device = cuda\nnum_gpu = 2\ngpu_device_id_list = 0,1\n",
+        "bagging_freq = 1\nbagging_fraction = 0.5\nbagging_by_query = true\n",
+        "monotone_penalty = 1\nmonotone_constraints = 0,1\n",
+        "objective = softmax\nnum_class = 2\nmetric = auc_mu\nauc_mu_weights = 0,1,1,0\n"}) {
+    const Result<TreeParameters> p = ParseLightGbmConf(text, "f", {});
+    ASSERT_TRUE(p.ok()) << text << p.status().ToString();
+    EXPECT_TRUE(WhatHasNoEffect(*p).empty()) << text;
+  }
+}
+
+// LightGBM's lists say it once, for all of them.
+TEST(LightGbmConf, TheFirstColumnOfAListSaysWhetherAllAreNames) {
+  const auto lists = [](const std::string& value) {
+    const auto p = ParseLightGbmConf(
+        "categorical_feature = " + value + "\nignore_column = " + value + "\n", "f", {});
+    EXPECT_TRUE(p.ok()) << p.status().ToString();
+    EXPECT_EQ(p->categorical_feature, p->ignore_column);
+    return p->ignore_column;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(lists("name:a,b, 3"), (Texts{"name:a", "name:b", "name:3"}));
+  EXPECT_EQ(lists("name:a,name:b"), (Texts{"name:a", "name:b"}));
+  EXPECT_EQ(lists("3,4"), (Texts{"3", "4"}));
 }
 
 TEST(ParameterPlace, KeysAreThoseOfWhoGaveThem) {

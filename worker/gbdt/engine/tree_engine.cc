@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "base/log.h"
@@ -59,11 +60,20 @@ Result<std::unique_ptr<TreeEngine>> MakeOnGpu(std::optional<int> device, const T
     return Invalid(
         fmt::format("num_gpu = {} with {}: such trees grow on the host, with the rows on one GPU; "
                     "leave num_gpu out",
-                    p.num_gpu, what));
+// Those that grow each tree together, each once, in the order of their numbers.
+std::vector<int> GpusOf(std::optional<int> device, const TreeParameters& p) {
+  if (p.num_gpu > 1 && !p.gpu_device_id_list.empty()) {
+    const std::set<int> listed(p.gpu_device_id_list.begin(), p.gpu_device_id_list.end());
+    return {listed.begin(), listed.end()};
   }
   std::vector<int> devices(static_cast<size_t>(p.num_gpu));
   std::iota(devices.begin(), devices.end(), device.value_or(0));
-  return MakeCudaEngine(devices, p, data, options.phases);
+  return devices;
+}
+
+                    p.num_gpu, what));
+  }
+  return MakeCudaEngine(GpusOf(device, p), p, data, options.phases);
 }
 
 }  // namespace
