@@ -237,6 +237,91 @@ TEST(TreeMetric, MetricsOfClasses) {
   EXPECT_NEAR(values[1].value, wrong_of_two / all, 1e-9);
 }
 
+TEST(TreeMetric, TheShareOfTheLabelsSquaresThatIsExplained) {
+  constexpr size_t kRows = 50;
+  const std::vector<float> labels = RandomFloats(kRows, -3, 4, 1);
+  const std::vector<double> scores = RandomNumbers(kRows, -3, 4, 3);
+  for (const bool weighted : {false, true}) {
+    const TreeDataset data =
+        LabelledRows(labels, weighted ? RandomFloats(kRows, 0.1, 2, 2) : std::vector<float>());
+    const auto weight = [&](size_t row) -> double { return weighted ? data.weights[row] : 1; };
+    double all = 0;
+    double mean = 0;
+    for (size_t row = 0; row < kRows; ++row) {
+      all += weight(row);
+      mean += weight(row) * labels[row];
+    }
+    mean /= all;
+    double squares = 0;
+    double left = 0;
+    for (size_t row = 0; row < kRows; ++row) {
+      squares += weight(row) * std::pow(labels[row] - mean, 2);
+      left += weight(row) * std::pow(labels[row] - scores[row], 2);
+    }
+    const auto values = Measure(Parameters("regression", {"r2"}), data, scores);
+    ASSERT_EQ(values.size(), 1U);
+    EXPECT_NEAR(values[0].value, 1 - left / squares, 1e-9);
+    EXPECT_TRUE(values[0].higher_is_better);
+  }
+}
+
+TEST(TreeMetric, LabelsThatAreAllTheSameAreExplainedOrNot) {
+  const TreeDataset data = LabelledRows({2, 2});
+  EXPECT_EQ(Measure(Parameters("regression", {"r2"}), data, {2, 2})[0].value, 1);
+  EXPECT_EQ(Measure(Parameters("regression", {"r2"}), data, {2, 3})[0].value, 0);
+}
+
+// Of each two classes, pairs of rows by the part of their scores along the difference of the two
+// classes' rows of weights.
+TEST(TreeMetric, AucMuTakesMistakesToBeAsBadAsTheirWeights) {
+  constexpr size_t kRows = 60;
+  constexpr size_t kClasses = 3;
+  std::vector<float> labels(kRows);
+  for (size_t row = 0; row < kRows; ++row) labels[row] = static_cast<float>(row % kClasses);
+  const TreeDataset data = LabelledRows(labels, RandomFloats(kRows, 0.1, 2, 2));
+  const std::vector<double> scores = RandomNumbers(kRows * kClasses, -1, 2, 3);
+  TreeParameters p = Parameters("multiclass", {"auc_mu"}, kClasses);
+  p.auc_mu_weights = {9, 1, 2, 4, 0, 7, 3, 5, 0};  // the first says nothing
+  const double weights[kClasses][kClasses] = {{0, 1, 2}, {4, 0, 7}, {3, 5, 0}};
+  double sum = 0;
+  for (size_t i = 0; i < kClasses; ++i) {
+    for (size_t j = i + 1; j < kClasses; ++j) {
+      const auto side_of = [&](size_t row) {
+        double along = 0;
+        for (size_t k = 0; k < kClasses; ++k) {
+          along += (weights[i][k] - weights[j][k]) * scores[k * kRows + row];
+        }
+        return along * (-weights[j][i] - weights[i][j]);
+      };
+      double right = 0;
+      double pairs = 0;
+      for (size_t a = i; a < kRows; a += kClasses) {
+        for (size_t b = j; b < kRows; b += kClasses) {
+          const double w = static_cast<double>(data.weights[a]) * data.weights[b];
+          pairs += w;
+          right += w * (side_of(a) > side_of(b) ? 1 : side_of(a) == side_of(b) ? 0.5 : 0);
+        }
+      }
+      sum += right / pairs;
+    }
+  }
+  EXPECT_NEAR(Measure(p, data, scores)[0].value, sum / 3, 1e-9);
+}
+
+TEST(TreeMetric, WeightsOfMistakesThatDoNotFitAreNamed) {
+  TreeParameters p = Parameters("multiclass", {"auc_mu"}, 2);
+  const auto message = [&](std::vector<double> weights) {
+    p.auc_mu_weights = std::move(weights);
+    return std::string(MakeMetrics(p, LabelledRows({0, 1}), *PoolOf(0)).status().message());
+  };
+  EXPECT_EQ(message({0, 1, 1}),
+            "auc_mu_weights: expected num_class x num_class = 4 numbers, found 3");
+  EXPECT_EQ(
+      message({0, 1, 0, 0}),
+      "auc_mu_weights: expected other numbers than 0 for different classes, found 0 for class "
+      "1 taken for class 0");
+}
+
 // NDCG's best order is found by trying all of them.
 TEST(TreeMetric, RankMetricsAgainstAllOrders) {
   const std::vector<float> labels = {0, 2, 1, 0, 3, 1, 0, 0, 1, 0, 2};

@@ -100,26 +100,57 @@ class CurveMetric : public TreeMetric {
   const CurveArea area_;
 };
 
-// The mean over pairs of classes of the area by the difference of their scores (R. Kleiman and
-// D. Page, "AUC-mu", ICML 2019, all mistakes alike).
+// What mistakes cost, class * classes + the class that it is taken for; empty: all the same.
+class MistakeCosts {
+ public:
+  MistakeCosts(std::vector<double> costs, size_t classes)
+      : costs_(std::move(costs)), classes_(classes) {}
+
+  bool are_alike() const { return costs_.empty(); }
+
+  // What the scores of a row count in how far it is on the side of class i, not of class j.
+  std::vector<double> Direction(size_t i, size_t j) const {
+    std::vector<double> direction(classes_, 0);
+    for (size_t k = 0; k < classes_; ++k) direction[k] = Of(i, k) - Of(j, k);
+    const double sign = direction[i] - direction[j];
+    for (double& part : direction) part *= sign;
+    return direction;
+  }
+
+ private:
+  double Of(size_t of, size_t taken_for) const {
+    return of == taken_for ? 0 : costs_[of * classes_ + taken_for];
+  }
+
+  const std::vector<double> costs_;
+  const size_t classes_;
+};
+
+// The mean over pairs of classes of the area by how far rows are on the side of each (R. Kleiman
+// and D. Page, "AUC-mu", ICML 2019); by the difference of their scores, if mistakes are all alike.
 class AucMu : public TreeMetric {
  public:
-  AucMu(const TreeDataset& data, WorkPool& pool, size_t classes)
-      : data_(data), pool_(pool), classes_(classes) {}
+  AucMu(const TreeDataset& data, WorkPool& pool, const TreeParameters& p)
+      : data_(data),
+        pool_(pool),
+        classes_(static_cast<size_t>(p.num_class)),
+        costs_(p.auc_mu_weights, classes_) {}
 
   std::vector<MetricValue> Evaluate(std::span<const double> scores) const override {
     const size_t rows = data_.rows();
     double sum = 0;
     for (size_t i = 0; i + 1 < classes_; ++i) {
-      std::vector<std::vector<ScoredRow>> pairs(classes_ - 1 - i);  // of i with each class behind
+      std::vector<std::vector<ScoredRow>> pairs(classes_ - 1 - i);  // of i with each class after
+      const std::vector<std::vector<double>> directions = DirectionsFrom(i);
       for (size_t row = 0; row < rows; ++row) {
         const auto label = static_cast<size_t>(data_.labels[row]);
         if (label < i) continue;
         const float weight = data_.weights.empty() ? 1 : data_.weights[row];
         const auto add = [&](size_t j) {
-          pairs[j - i - 1].push_back({.score = scores[i * rows + row] - scores[j * rows + row],
-                                      .label = label == i ? 1.0F : 0.0F,
-                                      .weight = weight});
+          const double apart = costs_.are_alike() ? scores[i * rows + row] - scores[j * rows + row]
+                                                  : ScoreAlong(directions[j - i - 1], scores, row);
+          pairs[j - i - 1].push_back(
+              {.score = apart, .label = label == i ? 1.0F : 0.0F, .weight = weight});
         };
         if (label > i) add(label);
         for (size_t j = i + 1; label == i && j < classes_; ++j) add(j);
@@ -135,6 +166,7 @@ class AucMu : public TreeMetric {
   }
 
   Status MoveToGpu(GpuMetrics* gpu) override {
+    if (!costs_.are_alike()) return Refused("auc_mu_weights are not known on a GPU");
     of_classes_.assign(classes_, {});
     for (size_t row = 0; row < data_.rows(); ++row) {
       OfClass& own = of_classes_[static_cast<size_t>(data_.labels[row])];
@@ -169,6 +201,22 @@ class AucMu : public TreeMetric {
     double largest_weight = 0;
   };
 
+  // Towards class i, from each class after it; none, if mistakes are all alike.
+  std::vector<std::vector<double>> DirectionsFrom(size_t i) const {
+    std::vector<std::vector<double>> directions;
+    for (size_t j = i + 1; !costs_.are_alike() && j < classes_; ++j) {
+      directions.push_back(costs_.Direction(i, j));
+    }
+    return directions;
+  }
+
+  double ScoreAlong(std::span<const double> direction, std::span<const double> scores,
+                    size_t row) const {
+    double sum = 0;
+    for (size_t k = 0; k < classes_; ++k) sum += direction[k] * scores[k * data_.rows() + row];
+    return sum;
+  }
+
   std::vector<MetricValue> ValueOf(double sum) const {
     const auto number = static_cast<double>(classes_ * (classes_ - 1) / 2);
     return {{.name = "auc_mu", .value = sum / number, .higher_is_better = true}};
@@ -177,6 +225,7 @@ class AucMu : public TreeMetric {
   const TreeDataset& data_;
   WorkPool& pool_;
   const size_t classes_;
+  const MistakeCosts costs_;
   std::vector<OfClass> of_classes_;  // with a GPU
 };
 
@@ -188,8 +237,7 @@ std::unique_ptr<TreeMetric> MakeCurveMetric(const std::string& name, const TreeP
   if (name == "average_precision") {
     return std::make_unique<CurveMetric>(data, pool, name, CurveArea::kPrecision);
   }
-  if (name == "auc_mu")
-    return std::make_unique<AucMu>(data, pool, static_cast<size_t>(p.num_class));
+  if (name == "auc_mu") return std::make_unique<AucMu>(data, pool, p);
   return nullptr;
 }
 

@@ -47,6 +47,26 @@ Status CheckIntensities(const TreeParameters& p, const TreeDataset& data) {
                              *wrong));
 }
 
+// A row of numbers for each class, in which its own place says nothing.
+Status CheckClassWeights(const TreeParameters& p) {
+  const std::vector<double>& weights = p.auc_mu_weights;
+  const auto classes = static_cast<size_t>(p.num_class);
+  if (weights.empty()) return {};
+  if (weights.size() != classes * classes) {
+    return Invalid(
+        fmt::format("auc_mu_weights: expected num_class x num_class = {} numbers, found {}",
+                    classes * classes, weights.size()));
+  }
+  for (size_t at = 0; at < weights.size(); ++at) {
+    if (weights[at] != 0 || at / classes == at % classes) continue;
+    return Invalid(fmt::format(
+        "auc_mu_weights: expected other numbers than 0 for different classes, found 0 for class {} "
+        "taken for class {}",
+        at / classes, at % classes));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameters& p,
@@ -69,6 +89,7 @@ Result<std::vector<std::unique_ptr<TreeMetric>>> MakeMetrics(const TreeParameter
     std::unique_ptr<TreeMetric> metric = MakeRowMetric(name, p, data, pool);
     if (metric == nullptr) metric = MakeCurveMetric(name, p, data, pool);
     if (name == "cross_entropy_lambda") STRATA_TRY(CheckIntensities(p, data));
+    if (name == "auc_mu") STRATA_TRY(CheckClassWeights(p));
     if (metric == nullptr) {
       return Invalid(fmt::format("metric = {}: not known: expected some of {}, none",
                                  ShownBytes(asked), MetricNames()));
