@@ -164,7 +164,7 @@ class Training {
   }
 
   Status Gradients(size_t number) {
-    const loss::BinaryLogistic loss{.sigmoid = 1, .negative_weight = 1, .positive_weight = 1};
+    const loss::BinaryLogistic loss{.sigmoid = 1};
     STRATA_TRY(trees_->ComputeGradients(loss, number));
     return trees_->RoundGradients(0, {}, number);
   }

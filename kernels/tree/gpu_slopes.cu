@@ -72,6 +72,18 @@ Status GpuSlopes::ReserveForQueries(const GpuLoss& loss) {
   return {};
 }
 
+// The loss with what it points at in this GPU's memory.
+Status GpuSlopes::BringHere(GpuLoss* loss, cudaStream_t stream) {
+  auto* const one_vs_all = std::get_if<loss::OneVsAll>(loss);
+  if (one_vs_all == nullptr) return {};
+  if (side_weights_.size() == 0) {
+    STRATA_TRY(side_weights_.Make(one_vs_all->classes, "weights of classes on the GPU"));
+    STRATA_TRY(side_weights_.Set(std::span(one_vs_all->weights, one_vs_all->classes), stream));
+  }
+  one_vs_all->weights = side_weights_.data();
+  return {};
+}
+
 Status GpuSlopes::ClearSizes(cudaStream_t stream) {
   return FromCuda(cudaMemsetAsync(sizes_.data(), 0, classes_ * sizeof(SlopeSizes), stream),
                   "gradients");
@@ -88,7 +100,9 @@ Status GpuSlopes::Compute(const GpuLoss& loss, uint64_t round, const ScoreView& 
   const auto* const lambda_rank = std::get_if<loss::LambdaRank>(&loss);
   const auto* const xe_ndcg = std::get_if<loss::XeNdcg>(&loss);
   if (lambda_rank == nullptr && xe_ndcg == nullptr) {
-    ComputeRowSlopes(view_.rows, loss, scores, labels, room, stream);
+    GpuLoss here = loss;
+    STRATA_TRY(BringHere(&here, stream));
+    ComputeRowSlopes(view_.rows, here, scores, labels, room, stream);
     return FromCuda(cudaGetLastError(), "gradients");
   }
   STRATA_TRY(NeedQueries(stream));

@@ -47,6 +47,7 @@ class GpuSlopes {
   Status NeedQueries(cudaStream_t stream);
   Status SetRanking(const GpuRanking& ranking, cudaStream_t stream);
   Status ReserveForQueries(const GpuLoss& loss);
+  Status BringHere(GpuLoss* loss, cudaStream_t stream);
   Status ClearSizes(cudaStream_t stream);
   uint32_t classes() const { return static_cast<uint32_t>(classes_); }
 
@@ -55,8 +56,9 @@ class GpuSlopes {
   const std::span<const size_t> query_begins_;
   DeviceMemory<float> labels_;
   DeviceMemory<float> weights_;
-  DeviceMemory<uint32_t> begins_;  // of all queries of the data
-  QueryView queries_;              // of this GPU
+  DeviceMemory<loss::SideWeights> side_weights_;  // of each class
+  DeviceMemory<uint32_t> begins_;                 // of all queries of the data
+  QueryView queries_;                             // of this GPU
   DeviceMemory<double> gains_;
   DeviceMemory<double> inverse_max_dcg_;
   DeviceMemory<double> discounts_;

@@ -83,14 +83,19 @@ struct Tweedie {
   }
 };
 
-// Labels above 0 are positive; each side has a weight.
+// What rows of the two sides weigh.
+struct SideWeights {
+  double negative = 1;
+  double positive = 1;
+};
+
+// Labels above 0 are positive.
 struct BinaryLogistic {
   double sigmoid;
-  double negative_weight;
-  double positive_weight;
+  SideWeights weights = {};
   STRATA_HD LossSlope operator()(double score, double label) const {
     const double sign = label > 0 ? 1 : -1;
-    const double weight = label > 0 ? positive_weight : negative_weight;
+    const double weight = label > 0 ? weights.positive : weights.negative;
     const double response = -sign * sigmoid / (1 + math::Exp(sign * sigmoid * score));
     const double size = SizeOf(response);
     return {response * weight, size * (sigmoid - size) * weight};
@@ -120,7 +125,12 @@ struct Softmax {
 // Each class against all others.
 struct OneVsAll {
   uint32_t classes;
-  BinaryLogistic binary;
+  double sigmoid;
+  const SideWeights* weights;  // of each class, in the memory of who computes the slopes
+
+  STRATA_HD LossSlope operator()(double score, bool is_label, uint32_t k) const {
+    return BinaryLogistic{sigmoid, weights[k]}(score, is_label ? 1 : 0);
+  }
 };
 
 }  // namespace loss

@@ -30,7 +30,7 @@ struct RowSlopes<loss::OneVsAll> {
 
   __device__ Known Look(const ScoreView& /*scores*/, uint64_t /*row*/) const { return {}; }
   __device__ LossSlope Of(const Known& /*known*/, double score, float label, uint32_t k) const {
-    return loss.binary(score, static_cast<uint32_t>(label) == k ? 1 : 0);
+    return loss(score, static_cast<uint32_t>(label) == k, k);
   }
 };
 

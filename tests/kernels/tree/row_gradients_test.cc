@@ -78,7 +78,7 @@ TEST(RowGradients, AreToTheBitThoseOfOneRowAtATime) {
   ExpectSlopesOneByOne(loss::AbsolutePercentageError{});
   ExpectSlopesOneByOne(loss::Gamma{});
   ExpectSlopesOneByOne(loss::Tweedie{1.5});
-  ExpectSlopesOneByOne(loss::BinaryLogistic{1.2, 0.5, 3});
+  ExpectSlopesOneByOne(loss::BinaryLogistic{1.2, {0.5, 3}});
   ExpectSlopesOneByOne(loss::CrossEntropy{});
 }
 

@@ -405,6 +405,64 @@ TEST(TreeObjective, XendcgIsSeededByTheRoundAndSumsToNothing) {
   EXPECT_NE(first, gradients(1, 0));
 }
 
+// The bounds are LightGBM's, of single precision.
+TEST(TreeObjective, OneClassStartsAtTheBoundOfItsLogarithmAndNeedsNoTrees) {
+  TreeParameters p;
+  for (const char* name : {"binary", "cross_entropy"}) {
+    p.objective = name;
+    const TreeDataset ones = LabelledRows({1, 1, 1});
+    const TreeDataset zeros = LabelledRows({0, 0});
+    const auto all = MakeObjective(p, ones);
+    const auto none = MakeObjective(p, zeros);
+    ASSERT_TRUE(all.ok()) << all.status().ToString();
+    ASSERT_TRUE(none.ok()) << none.status().ToString();
+    EXPECT_NEAR((*all)->StartScore(0), 34.539575992340879, 1e-13) << name;
+    EXPECT_NEAR((*none)->StartScore(0), -34.538776391283193, 1e-13) << name;
+    EXPECT_EQ((*all)->NeedsTrees(0), p.objective == "cross_entropy");
+  }
+}
+
+// A class against all others is binary, with the weights of its sides.
+TEST(TreeObjective, SidesOfEachClassWeighAsThoseOfBinary) {
+  const std::unique_ptr<WorkPool> pool = PoolOf(0);
+  constexpr size_t kRows = 60;
+  std::vector<float> labels(kRows);
+  for (size_t row = 0; row < kRows; ++row) {
+    labels[row] = row % 10 == 0 ? 2.0F : row % 3 == 0 ? 1.0F : 0.0F;
+  }
+  const TreeDataset classes = LabelledRows(labels, RandomFloats(kRows, 0.1, 3, 2));
+  const std::vector<double> scores = RandomNumbers(3 * kRows, -2, 2, 3);
+  for (const bool is_unbalance : {true, false}) {
+    TreeParameters p;
+    p.objective = "multiclassova";
+    p.num_class = 3;
+    p.sigmoid = 1.5;
+    p.is_unbalance = is_unbalance;
+    p.scale_pos_weight = is_unbalance ? 1 : 4;
+    const auto one_vs_all = MakeObjective(p, classes);
+    ASSERT_TRUE(one_vs_all.ok()) << one_vs_all.status().ToString();
+    std::vector<float> gradients(3 * kRows);
+    std::vector<float> hessians(3 * kRows);
+    (*one_vs_all)->Gradients(scores, 0, *pool, gradients, hessians);
+    p.objective = "binary";
+    p.num_class = 1;
+    for (size_t k = 0; k < 3; ++k) {
+      TreeDataset sides = LabelledRows(labels, classes.weights);
+      for (float& label : sides.labels) label = label == static_cast<float>(k) ? 1 : 0;
+      const auto binary = MakeObjective(p, sides);
+      ASSERT_TRUE(binary.ok()) << binary.status().ToString();
+      std::vector<float> own(kRows);
+      std::vector<float> own_hessians(kRows);
+      (*binary)->Gradients(std::span(scores).subspan(k * kRows, kRows), 0, *pool, own,
+                           own_hessians);
+      for (size_t row = 0; row < kRows; ++row) {
+        EXPECT_EQ(gradients[k * kRows + row], own[row]) << k << " " << row;
+        EXPECT_EQ(hessians[k * kRows + row], own_hessians[row]) << k << " " << row;
+      }
+    }
+  }
+}
+
 TEST(TreeObjective, LabelsThatDoNotFitAreNamed) {
   const auto message = [](const std::string& name, const TreeDataset& data, int64_t classes = 1) {
     TreeParameters p;
@@ -418,8 +476,6 @@ TEST(TreeObjective, LabelsThatDoNotFitAreNamed) {
   };
   EXPECT_EQ(message("binary", LabelledRows({0, 1, 2})),
             "row 3: objective = binary needs labels 0 (or -1) and 1, found 2");
-  EXPECT_EQ(message("binary", LabelledRows({1, 1, 1})),
-            "objective = binary needs rows of both classes: the labels of all 3 rows are above 0");
   EXPECT_EQ(message("cross_entropy", LabelledRows({0.5F, 1.5F})),
             "row 2: objective = cross_entropy needs labels from 0 to 1, found 1.5");
   EXPECT_EQ(message("poisson", LabelledRows({1, -1})),

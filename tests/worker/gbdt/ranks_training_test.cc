@@ -35,7 +35,11 @@ const RanksCase kCases[] = {
      "objective = binary\nuse_quantized_grad = true\nquant_train_renew_leaf = true\n"
      "stochastic_rounding = false"},
     {"intensity", "class", "objective = cross_entropy_lambda\nweight_column = 3"},
-    {"classes", "three", "objective = multiclass\nnum_class = 3\nmetric = multi_logloss"},
+    {"classes", "three",
+     "objective = multiclass\nnum_class = 3\nmetric = multi_logloss,auc_mu\n"
+     "auc_mu_weights = 0,1,2,3,0,4,5,6,0"},
+    {"sides", "three", "objective = multiclassova\nnum_class = 3\nis_unbalance = true"},
+    {"explained", "number", "objective = regression\nmetric = r2\nweight_column = 3"},
     {"dart", "number", "objective = regression\nboosting = dart\nskip_drop = 0.2\ndrop_rate = 0.5"},
     {"forest", "number",
      "objective = huber\nboosting = rf\nbagging_freq = 1\nbagging_fraction = 0.6"},

@@ -354,6 +354,17 @@ INSTANTIATE_TEST_SUITE_P(
                 {"objective=multiclassova", "num_class=4", "sigmoid=1.5",
                  "metric=multi_logloss,multi_error,auc_mu"},
                 4},
+        Setting{"OneVsAllUnbalanced",
+                {"objective=multiclassova", "num_class=4", "is_unbalance=true"},
+                4,
+                false,
+                0,
+                true},
+        Setting{
+            "OneVsAllScaled",
+            {"objective=multiclassova", "num_class=4", "scale_pos_weight=3",
+             "metric=auc_mu,multi_logloss", "auc_mu_weights=0,1,2,3,4,0,5,6,7,8,0,9,10,11,12,0"},
+            4},
         // A class that never occurs has constants for trees.
         Setting{"OneVsAllLacking", {"objective=multiclassova", "num_class=6"}, 4},
         Setting{"LambdaRank",

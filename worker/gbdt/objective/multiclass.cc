@@ -7,6 +7,7 @@
 #include "kernels/core/math.h"
 #include "kernels/tree/losses.h"
 #include "worker/gbdt/objective/factories.h"
+#include "worker/gbdt/objective/side_weights.h"
 
 namespace strata {
 namespace {
@@ -20,7 +21,8 @@ class Multiclass : public TreeObjective {
       : data_(data),
         classes_(static_cast<size_t>(p.num_class)),
         one_vs_all_(p.objective == "multiclassova"),
-        binary_{.sigmoid = p.sigmoid, .negative_weight = 1, .positive_weight = 1} {
+        sigmoid_(p.sigmoid) {
+    if (one_vs_all_) FindSideWeights(p);
     std::vector<double> weights(data.rows(), 1);
     std::ranges::copy(data.weights, weights.begin());
     const double all = data.share.Total(weights);
@@ -35,7 +37,7 @@ class Multiclass : public TreeObjective {
 
   std::string ModelText() const override {
     if (one_vs_all_) {
-      return fmt::format("multiclassova num_class:{} sigmoid:{:g}", classes_, binary_.sigmoid);
+      return fmt::format("multiclassova num_class:{} sigmoid:{:g}", classes_, sigmoid_);
     }
     return fmt::format("multiclass num_class:{}", classes_);
   }
@@ -44,7 +46,7 @@ class Multiclass : public TreeObjective {
   double StartScore(size_t k) const override {
     if (one_vs_all_) {
       const double share = std::clamp(shares_[k], kLeastShare, 1 - kLeastShare);
-      return math::Log(share / (1 - share)) / binary_.sigmoid;
+      return math::Log(share / (1 - share)) / sigmoid_;
     }
     return math::Log(std::max(kLeastShare, shares_[k]));
   }
@@ -54,15 +56,15 @@ class Multiclass : public TreeObjective {
   }
 
   std::optional<OwnLoss> own_loss() const override {
-    const auto classes = static_cast<uint32_t>(classes_);
     const GpuLoss loss =
-        one_vs_all_ ? GpuLoss(loss::OneVsAll{classes, binary_}) : GpuLoss(loss::Softmax{classes});
+        one_vs_all_ ? GpuLoss(OneVsAll()) : GpuLoss(loss::Softmax{static_cast<uint32_t>(classes_)});
     return OwnLoss{.loss = loss, .labels = data_.labels};
   }
 
   void Gradients(std::span<const double> scores, uint64_t /*round*/, WorkPool& pool,
                  std::span<float> gradients, std::span<float> hessians) const override {
     const size_t rows = data_.rows();
+    const loss::OneVsAll one_vs_all = OneVsAll();
     pool.RunPieces(rows, kPieceRows, [&](size_t begin, size_t end) {
       std::vector<double> row_scores(classes_);
       std::vector<LossSlope> slopes(classes_);
@@ -71,8 +73,8 @@ class Multiclass : public TreeObjective {
         const double weight = data_.weights.empty() ? 1 : data_.weights[row];
         for (size_t k = 0; k < classes_; ++k) row_scores[k] = scores[k * rows + row];
         if (one_vs_all_) {
-          for (size_t k = 0; k < classes_; ++k) {
-            slopes[k] = binary_(row_scores[k], k == label ? 1 : 0);
+          for (uint32_t k = 0; k < classes_; ++k) {
+            slopes[k] = one_vs_all(row_scores[k], k == label, k);
           }
         } else {
           Softmax(label, &row_scores, &slopes);
@@ -86,6 +88,23 @@ class Multiclass : public TreeObjective {
   }
 
  private:
+  // Of each class against all others, by how many rows have it.
+  void FindSideWeights(const TreeParameters& p) {
+    std::vector<int64_t> counts(classes_, 0);
+    for (const float label : data_.labels) ++counts[static_cast<size_t>(label)];
+    data_.share.Sum(counts);
+    for (const int64_t count : counts) {
+      side_weights_.push_back(
+          SideWeightsOf(p, static_cast<double>(count), static_cast<double>(data_.all_rows())));
+    }
+  }
+
+  loss::OneVsAll OneVsAll() const {
+    return {.classes = static_cast<uint32_t>(classes_),
+            .sigmoid = sigmoid_,
+            .weights = side_weights_.data()};
+  }
+
   void Softmax(size_t label, std::vector<double>* scores, std::vector<LossSlope>* slopes) const {
     const loss::Softmax softmax{static_cast<uint32_t>(classes_)};
     const double largest = *std::ranges::max_element(*scores);
@@ -97,8 +116,9 @@ class Multiclass : public TreeObjective {
   const TreeDataset& data_;
   const size_t classes_;
   const bool one_vs_all_;
-  const loss::BinaryLogistic binary_;
-  std::vector<double> shares_;  // of each class, by weight
+  const double sigmoid_;
+  std::vector<loss::SideWeights> side_weights_;  // of each class, one against all
+  std::vector<double> shares_;                   // of each class, by weight
 };
 
 }  // namespace

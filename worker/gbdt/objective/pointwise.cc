@@ -9,6 +9,7 @@
 #include "kernels/tree/percentile.h"
 #include "kernels/tree/row_gradients.h"
 #include "worker/gbdt/objective/factories.h"
+#include "worker/gbdt/objective/side_weights.h"
 
 namespace strata {
 namespace {
@@ -169,18 +170,9 @@ std::unique_ptr<TreeObjective> Make(const TreeDataset& data, const Loss& loss,
 
 // Weights of negative and positive rows, so that both sides count alike.
 loss::BinaryLogistic BinaryLossOf(const TreeParameters& p, const TreeDataset& data) {
-  loss::BinaryLogistic loss{.sigmoid = p.sigmoid, .negative_weight = 1, .positive_weight = 1};
-  if (p.is_unbalance) {
-    const auto positives = static_cast<double>(
-        data.share.Sum(std::ranges::count_if(data.labels, [](float label) { return label > 0; })));
-    const double negatives = static_cast<double>(data.all_rows()) - positives;
-    if (positives > 0 && negatives > 0) {
-      (positives > negatives ? loss.negative_weight : loss.positive_weight) =
-          positives > negatives ? positives / negatives : negatives / positives;
-    }
-  }
-  loss.positive_weight *= p.scale_pos_weight;
-  return loss;
+  const auto positives = static_cast<double>(
+      data.share.Sum(std::ranges::count_if(data.labels, [](float label) { return label > 0; })));
+  return {p.sigmoid, SideWeightsOf(p, positives, static_cast<double>(data.all_rows()))};
 }
 
 Status CheckLabels(const TreeDataset& data, const std::string& objective,

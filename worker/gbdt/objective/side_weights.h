@@ -1,0 +1,13 @@
+// What rows with and without a class weigh, as is_unbalance and scale_pos_weight say.
+#pragma once
+
+#include "kernels/tree/losses.h"
+#include "worker/gbdt/parameters.h"
+
+namespace strata {
+
+// `positives` of `rows` rows have the class. With is_unbalance the rarer side weighs as much as the
+// other one; where one side has no row, both weigh 1.
+loss::SideWeights SideWeightsOf(const TreeParameters& parameters, double positives, double rows);
+
+}  // namespace strata
