@@ -360,8 +360,8 @@ Status Booster::RenewFromGradients(size_t k, const GrownTree& grown, Tree* tree)
 
 Status Booster::AddConstant(size_t k) {
   // As LightGBM has it: a class without a first tree gets the constant that it did not start from.
-  const bool starts_here = !parameters_.boost_from_average && !mode_->averages() && rounds() == 0 &&
-                           train_.init_scores.empty();
+  const bool starts_here =
+      !parameters_.boost_from_average && bakes_start() && train_.init_scores.empty();
   double value = bakes_start() ? start_scores_[k] : 0;
   if (starts_here) value = objective_->StartScore(k);
   const GrownTree one_leaf = {.nodes = {}, .leaves = std::vector<GrownLeaf>(1), .rows = {}};

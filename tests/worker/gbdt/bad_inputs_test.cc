@@ -359,18 +359,10 @@ std::vector<Case> TextCases() {
       with("query's name", "1 qid:x 3:1\n", ":1: expected qid:NUMBER, found 'qid:x'"),
       with("torn query", "1 qid:1 0:5\n0 qid:2 0:6\n1 qid:1 0:7\n",
            ": the rows of query 1 do not stand together: row 3 is apart"),
-      with("constant", Lines("1,5", 30) + Lines("0,5", 30),
-           ": no feature can be split: each is constant, or has fewer than min_data_in_leaf = 20 "
-           "rows on one side of every boundary"),
       with("huge category", rows + "1,3000000000,3,1\n",
            ": categorical_feature Column_0: 3000000000 is too large: expected numbers from 0 to "
            "16777215: number the categories anew",
            "categorical_feature = 0\n"),
-      {"one class",
-       {{"rows.csv", Lines("1,5,3", 30) + Lines("1,6,2", 30)}},
-       "objective = binary\n",
-       "{}rows.csv: objective = binary needs rows of both classes: the labels of all 60 rows are "
-       "above 0"},
       {"class",
        {},
        "objective = multiclass\nnum_class = 2\nvalid = {}valid.csv\n",

@@ -69,6 +69,20 @@ TEST_F(DatasetFile, ReadsWhatWasWritten) {
   EXPECT_EQ(Get("again.bin"), Get("d.bin"));
 }
 
+TEST_F(DatasetFile, RowsOfConstantsAreReadAsTheyWereWritten) {
+  Put("flat", "1,0,0\n0,0,0\n");
+  const auto source = TextRows::Open(disk_, "flat", {});
+  const DatasetOptions options = {.binning = {}, .categorical = {}};
+  const TreeDataset data = *LoadTreeDataset(disk_, **source, "flat", options, nullptr, *pool_);
+  ASSERT_TRUE(data.features->used.empty());
+  ASSERT_TRUE(WriteDatasetFile(disk_, data, options, "d.bin").ok());
+  const Result<TreeDataset> read = Read(options);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->labels, data.labels);
+  EXPECT_EQ(read->features->names, data.features->names);
+  EXPECT_TRUE(read->features->used.empty());
+}
+
 TEST_F(DatasetFile, ManyRowsAndBinsComeInChunks) {
   std::string text;
   for (int row = 0; row < 70000; ++row) {

@@ -72,6 +72,19 @@ TEST_F(TreeDatasetTest, SideFilesBelongToTheRows) {
   EXPECT_EQ(data->init_scores, (std::vector<double>{0.1, 0.2, 0.3, -1, -2, -3}));
 }
 
+TEST_F(TreeDatasetTest, RowsOfConstantsHaveNoFeatureThatIsUsed) {
+  disk_.files["train"] = "1,0,0\n0,0,0\n";
+  disk_.files["valid"] = "1,3,8\n";
+  const Result<TreeDataset> train = Load("train", Small());
+  ASSERT_TRUE(train.ok()) << train.status().ToString();
+  EXPECT_EQ(train->features->names.size(), 2U);
+  EXPECT_TRUE(train->features->used.empty());
+  EXPECT_EQ(train->bins.features(), 0U);
+  const Result<TreeDataset> valid = Load("valid", Small(), train->features);
+  ASSERT_TRUE(valid.ok()) << valid.status().ToString();
+  EXPECT_EQ(valid->rows(), 1U);
+}
+
 TEST_F(TreeDatasetTest, WhatDoesNotFitIsSaid) {
   disk_.files["d"] = "1,5\n0,6\n1,7\n";
   const auto with = [&](const std::string& suffix, const std::string& text) {
@@ -90,11 +103,13 @@ TEST_F(TreeDatasetTest, WhatDoesNotFitIsSaid) {
   ExpectWrong(with(".query", "1.5\n1.5\n"), "d.query:1: expected one number of rows");
   ExpectWrong(with(".init", "1\n2\n"), "d.init: scores of 2 rows, but the data has 3 rows");
   ExpectWrong(with(".init", "1 2\n2 3\n1 1\n"), "d.init:1: expected 1 scores, found 2");
-  disk_.files["flat"] = "1,0\n0,0\n";
-  ExpectWrong(Load("flat", Small()), "no feature can be split");
+  disk_.files["labels"] = "1\n0\n";
+  ExpectWrong(Load("labels", Small()), "there is no feature");
   DatasetOptions options = Small();
   options.categorical = {"4"};
   ExpectWrong(Load("d", options), "categorical_feature: '4'");
+  options.categorical = {"age"};
+  ExpectWrong(Load("d", options), "categorical_feature: 'age'");
   options.categorical = {"name:age"};
   ExpectWrong(Load("d", options), "categorical_feature: 'name:age'");
   disk_.files["wide"] = "1,5,6\n";
@@ -107,5 +122,3 @@ TEST_F(TreeDatasetTest, WhatDoesNotFitIsSaid) {
 
 }  // namespace
 }  // namespace strata
-  options.categorical = {"age"};
-  ExpectWrong(Load("d", options), "categorical_feature: 'age'");

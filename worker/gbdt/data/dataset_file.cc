@@ -208,7 +208,7 @@ Result<std::shared_ptr<const FeatureBinning>> ReadFeatures(Reader& in, uint64_t 
     }
     binning->mappers.push_back(std::move(mapper));
   }
-  if (binning->used.size() != used || used == 0) return in.Damaged("the list of features");
+  if (binning->used.size() != used || features == 0) return in.Damaged("the list of features");
   return std::shared_ptr<const FeatureBinning>(std::move(binning));
 }
 

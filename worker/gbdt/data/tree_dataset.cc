@@ -256,11 +256,15 @@ class Loader {
       features->used.push_back(f);
       features->shapes.push_back(features->mappers[f].shape());
     }
+    if (count == 0) {
+      return data_.share.FailEverywhere(
+          Invalid(fmt::format("{}: there is no feature: expected some beside the label", path_)));
+    }
     if (features->used.empty()) {
-      return data_.share.FailEverywhere(Invalid(fmt::format(
+      Log(LogLevel::kWarning,
           "{}: no feature can be split: each is constant, or has fewer than min_data_in_leaf = {} "
-          "rows on one side of every boundary",
-          path_, options_.binning.min_data_in_leaf)));
+          "rows on one side of every boundary; the model is going to be a constant",
+          path_, options_.binning.min_data_in_leaf);
     }
     if (options_.bundle) features->columns = Bundled(*features, std::move(non_zero), chosen.size());
     return std::shared_ptr<const FeatureBinning>(std::move(features));
@@ -427,7 +431,7 @@ class Loader {
   bool FillOnGpu() {
     const FeatureBinning& features = *data_.features;
     if (!options_.gpu.has_value() || !array_.has_value() || !options_.categorical.empty() ||
-        data_.bins.has_bundles()) {
+        data_.bins.has_bundles() || features.used.empty()) {
       return false;
     }
     const std::vector<uint32_t> columns = ColumnsOfFeatures(*array_->roles);

@@ -10,11 +10,25 @@
 #include "base/log.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/engine/engines.h"
+#include "worker/gbdt/engine/feature_rules.h"
 #include "worker/gbdt/growth_parameters.h"
 
 namespace strata {
 
 namespace {
+
+// For data no feature of which can be split.
+class OneLeafEngine : public TreeEngine {
+ public:
+  Result<EngineTree> Grow(const FixedGradients& /*gradients*/, const GradientUnits& units,
+                          std::span<const uint32_t> /*bag*/, uint64_t /*tree_number*/,
+                          bool /*with_rows*/) override {
+    return EngineTree{.tree = &tree_, .units = units};
+  }
+
+ private:
+  const GrownTree tree_ = {.nodes = {}, .leaves = std::vector<GrownLeaf>(1), .rows = {}};
+};
 
 // Trees grow on the host, which has partitions and histograms made of rows on a GPU.
 Result<std::unique_ptr<TreeEngine>> MakeWithRowsOnGpu(int device, const TreeParameters& p,
@@ -46,20 +60,6 @@ Result<std::unique_ptr<TreeEngine>> MakeRankOnGpu(std::optional<int> device,
   return MakeWithRowsOnGpu(device.value_or(options.group->rank() % gpus), p, data, pool, options);
 }
 
-Result<std::unique_ptr<TreeEngine>> MakeOnGpu(std::optional<int> device, const TreeParameters& p,
-                                              const TreeDataset& data, WorkPool& pool,
-                                              const EngineOptions& options) {
-  if (data.bins.features() == 0) {
-    return Invalid("device = cuda: no feature can be split; set device = cpu");
-  }
-  if (options.group != nullptr && options.group->world() > 1) {
-    return MakeRankOnGpu(device, p, data, pool, options);
-  }
-  if (const char* const what = GrowsOnHost(p); what != nullptr) {
-    if (p.num_gpu == 1) return MakeWithRowsOnGpu(device.value_or(0), p, data, pool, options);
-    return Invalid(
-        fmt::format("num_gpu = {} with {}: such trees grow on the host, with the rows on one GPU; "
-                    "leave num_gpu out",
 // Those that grow each tree together, each once, in the order of their numbers.
 std::vector<int> GpusOf(std::optional<int> device, const TreeParameters& p) {
   if (p.num_gpu > 1 && !p.gpu_device_id_list.empty()) {
@@ -71,6 +71,17 @@ std::vector<int> GpusOf(std::optional<int> device, const TreeParameters& p) {
   return devices;
 }
 
+Result<std::unique_ptr<TreeEngine>> MakeOnGpu(std::optional<int> device, const TreeParameters& p,
+                                              const TreeDataset& data, WorkPool& pool,
+                                              const EngineOptions& options) {
+  if (options.group != nullptr && options.group->world() > 1) {
+    return MakeRankOnGpu(device, p, data, pool, options);
+  }
+  if (const char* const what = GrowsOnHost(p); what != nullptr) {
+    if (p.num_gpu == 1) return MakeWithRowsOnGpu(device.value_or(0), p, data, pool, options);
+    return Invalid(
+        fmt::format("num_gpu = {} with {}: such trees grow on the host, with the rows on one GPU; "
+                    "leave num_gpu out",
                     p.num_gpu, what));
   }
   return MakeCudaEngine(GpusOf(device, p), p, data, options.phases);
@@ -81,6 +92,10 @@ std::vector<int> GpusOf(std::optional<int> device, const TreeParameters& p) {
 Result<std::unique_ptr<TreeEngine>> MakeTreeEngine(const TreeParameters& parameters,
                                                    const TreeDataset& data, WorkPool& pool,
                                                    const EngineOptions& options) {
+  if (data.features->used.empty()) {
+    STRATA_TRY(RuledShapes(parameters, *data.features).status());
+    return std::unique_ptr<TreeEngine>(std::make_unique<OneLeafEngine>());
+  }
   STRATA_ASSIGN(const DeviceChoice choice, ParseDevice(parameters.device_type));
   if (choice.kind == DeviceKind::kCpu) return MakeCpuEngine(parameters, data, pool, options);
   Result<std::unique_ptr<TreeEngine>> cuda =

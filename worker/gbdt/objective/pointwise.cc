@@ -15,6 +15,7 @@ namespace strata {
 namespace {
 
 constexpr size_t kPieceRows = 16384;
+constexpr double kLeastShare = 1e-15F;  // of a side, for logarithms; LightGBM's float
 
 enum class Start : uint8_t { kMean, kLogMean, kLogit, kPercentile };
 
@@ -60,7 +61,7 @@ class Pointwise : public TreeObjective {
       case Start::kLogMean:
         return math::Log(Mean());
       case Start::kLogit: {
-        const double mean = std::clamp(Mean(), 1e-15, 1 - 1e-15);
+        const double mean = std::clamp(Mean(), kLeastShare, 1 - kLeastShare);
         return math::Log(mean / (1 - mean)) / traits_.sigmoid;
       }
       case Start::kPercentile: {
@@ -168,7 +169,6 @@ std::unique_ptr<TreeObjective> Make(const TreeDataset& data, const Loss& loss,
   return std::make_unique<Pointwise<Loss>>(data, loss, traits);
 }
 
-// Weights of negative and positive rows, so that both sides count alike.
 loss::BinaryLogistic BinaryLossOf(const TreeParameters& p, const TreeDataset& data) {
   const auto positives = static_cast<double>(
       data.share.Sum(std::ranges::count_if(data.labels, [](float label) { return label > 0; })));
@@ -178,17 +178,6 @@ loss::BinaryLogistic BinaryLossOf(const TreeParameters& p, const TreeDataset& da
 Status CheckLabels(const TreeDataset& data, const std::string& objective,
                    const std::function<bool(float)>& fits, const char* expected) {
   return data.CheckLabels(fits, fmt::format("objective = {} needs labels {}", objective, expected));
-}
-
-Status CheckBothClasses(const TreeDataset& data) {
-  const auto positives = static_cast<uint64_t>(
-      data.share.Sum(std::ranges::count_if(data.labels, [](float y) { return y > 0; })));
-  if (positives > 0 && positives < data.all_rows()) return {};
-  return data.share.FailEverywhere(Invalid(fmt::format(
-      "{}{}objective = binary needs rows of both classes: the labels of all {} rows are "
-      "{}",
-      data.path, data.path.empty() ? "" : ": ", data.all_rows(),
-      positives > 0 ? "above 0" : "0 or below")));
 }
 
 // Counts and amounts: scores are logarithms, which the mean must have.
@@ -210,7 +199,6 @@ Result<std::unique_ptr<TreeObjective>> MakePointwiseObjective(const TreeParamete
   if (name == "binary") {
     STRATA_TRY(CheckLabels(
         data, name, [](float y) { return y == 0 || y == 1 || y == -1; }, "0 (or -1) and 1"));
-    STRATA_TRY(CheckBothClasses(data));
     return Make(data, BinaryLossOf(p, data),
                 {.text = fmt::format("binary sigmoid:{:g}", p.sigmoid),
                  .start = Start::kLogit,
