@@ -214,6 +214,12 @@ TEST_F(ClusterConfigTest, CheckFindsNothingInAGoodCluster) {
   EXPECT_THAT(Check("[cluster]\nmachines = \"machines.txt\"\n"), IsEmpty());
 }
 
+TEST_F(ClusterConfigTest, FilesMayBeginWithAByteOrderMark) {
+  const std::string mark = "\xef\xbb\xbf";
+  Write("c/machines.txt", mark + "127.0.0.1:7600 server lanes=2\n");
+  EXPECT_THAT(Check(mark + "[cluster]\nmachines = \"machines.txt\"\n"), IsEmpty());
+}
+
 TEST_F(ClusterConfigTest, CheckReportsEverythingAtOnce) {
   Write("c/machines.txt",
         "127.0.0.1:7600 server lanes=1024\n"

@@ -296,6 +296,8 @@ TEST(Job, MissingFileIsNotFound) {
   disk.files["job.toml"] = kJob;
   EXPECT_EQ(LoadJob(disk, "none.toml", {}).status().code(), StatusCode::kNotFound);
   EXPECT_TRUE(LoadJob(disk, "job.toml", {}).ok());
+  disk.files["job.toml"] = "\xef\xbb\xbf" + disk.files["job.toml"];
+  EXPECT_TRUE(LoadJob(disk, "job.toml", {}).ok()) << "with a byte order mark";
 }
 
 constexpr const char* kTreesJob = R"([job]

@@ -116,6 +116,33 @@ TEST(TreesProcess, ATrainConfTrainsAndPredicts) {
   EXPECT_EQ(Lines(ReadWholeFile(out)).size(), 300U);
 }
 
+TEST(TreesProcess, TheLogSaysWhichSideFilesAreUsed) {
+  TempFolder folder;
+  WriteWholeFile(folder.File("train.tsv"), SmallData(100));
+  std::string ones;
+  for (int row = 0; row < 100; ++row) ones += "1\n";
+  for (const char* ending : {".weight", ".init"}) {
+    WriteWholeFile(folder.File("train.tsv") + ending, ones);
+  }
+  WriteWholeFile(folder.File("train.tsv.query"), "60\n40\n");
+  WriteWholeFile(folder.File("train.conf"), "objective = binary\nnum_iterations = 2\n");
+  const auto errors = [&](const std::string& columns) {
+    const ProcessResult run = RunWorker({"--lightgbm-conf=" + folder.File("train.conf"),
+                                         "data=" + folder.File("train.tsv"),
+                                         "output_model=" + folder.File("model.txt"), columns});
+    EXPECT_EQ(run.end, ProcessEnd{}) << run.errors;
+    return run.errors;
+  };
+  const std::string plain = errors("label_column=0");
+  for (const char* text :
+       {"train.tsv.weight: 100 weights are used", "train.tsv.init: scores of 100",
+        "train.tsv.query: queries of 100 rows together are used"}) {
+    EXPECT_NE(plain.find(text), std::string::npos) << text << "\n" << plain;
+  }
+  EXPECT_NE(errors("weight_column=0").find("train.tsv.weight: is not used: a column"),
+            std::string::npos);
+}
+
 // What it says on the way may be lost, on stderr too; not the result.
 TEST(TreesProcess, AResultThatFindsNoRoomIsAnErrorAndTheModelIsThere) {
   TempFolder folder;

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "tests/worker/text_disk.h"
 #include "worker/gbdt/idle_parameters.h"
 #include "worker/gbdt/parameter_place.h"
 #include "worker/gbdt/parameter_table.h"
@@ -72,6 +73,14 @@ TEST(LightGbmConf, KeysAliasesCommentsAndOverrides) {
   EXPECT_TRUE(p->is_provide_training_metric);
   EXPECT_EQ(p->eval_at, (std::vector<int64_t>{1, 10}));
   EXPECT_EQ(p->bin_construct_sample_cnt, 50000);
+}
+
+TEST(LightGbmConf, AByteOrderMarkIsNoPartOfTheFirstKey) {
+  TextDisk disk;
+  disk.files["train.conf"] = "\xef\xbb\xbfnum_leaves = 7\n";
+  const Result<TreeParameters> parameters = LoadLightGbmConf(disk, "train.conf", {});
+  ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
+  EXPECT_EQ(parameters->num_leaves, 7);
 }
 
 TEST(LightGbmConf, ASeedGivesTheOthers) {

@@ -149,7 +149,9 @@ TEST_F(RanksTexts, BadRowsDoNotShiftSideFiles) {
     WriteWholeFile(folder_.File("train.tsv"), rows);
     WriteWholeFile(folder_.File("train.tsv.weight"), weights);
     WriteWholeFile(folder_.File("train.tsv.query"), counts);
-    WriteWholeFile(folder_.File("valid.tsv.query"), "100\n200\n");
+    std::string tens;
+    for (int query = 0; query < 30; ++query) tens += "10\n";
+    WriteWholeFile(folder_.File("valid.tsv.query"), tens);
   };
   const std::string conf = "objective = lambdarank\nmetric = ndcg\ntree_learner = data\n";
   write(false);

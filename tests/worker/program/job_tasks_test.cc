@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "tests/worker/ctr/sync_store.h"
 #include "tests/worker/thread_session.h"
 #include "tests/worker/xor_data.h"
+#include "worker/ctr/model_file.h"
 #include "worker/tasks.h"
 
 namespace strata {
@@ -185,6 +188,16 @@ TEST_F(JobTasks, ADictionaryHoldsTheTextsOfAllWorkers) {
   EXPECT_EQ(alone.rfind("column,text,key,rows\nleft,l0,", 0), 0U) << alone;
   EXPECT_EQ(std::count(alone.begin(), alone.end(), '\n'), 1 + 12 + 12);
   EXPECT_EQ(dictionary(3), alone);
+  // The keys are those of the table's rows.
+  std::vector<Key> keys;
+  std::istringstream lines(alone);
+  std::string line;
+  for (std::getline(lines, line); std::getline(lines, line);) {
+    const size_t begin = line.find(',', line.find(',') + 1) + 1;
+    keys.push_back(std::stoull(line.substr(begin)));
+  }
+  std::ranges::sort(keys);
+  EXPECT_EQ(keys, LoadModel(RealDisk(), folder_.File("model"))->keys);
   EXPECT_TRUE(Run(Task::kEvaluate, 1, {"output.dictionary=true"}).status.ok());
   // One without a dictionary leaves no old one behind.
   ASSERT_TRUE(Run(Task::kTrain, 1).status.ok());

@@ -189,7 +189,8 @@ Result<double> TextRows::Number(std::string_view text) const {
   if (ReadNumber(text, &value)) return value;
   const bool may_be_names = lines_.from_start() && lines_.lines_read() == 1 && !header_.has_value();
   std::string advice;
-  if (const size_t other = text.find_first_of(";|"); other != text.npos) {
+  const size_t other = text.find_first_of(";|");
+  if (other != text.npos && ReadNumber(text.substr(0, other), &value)) {
     advice = ": " + OtherDelimiter(text[other]);
   } else if (may_be_names) {
     advice = ": a first line of names needs header = true";
