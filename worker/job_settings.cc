@@ -174,8 +174,8 @@ constexpr Setting kJobRows[] = {
         "Epochs between two evaluations on data.test. 0: only after the last.", 0, 1e6),
 
     Row("output.model", kText, "",
-        "Folder for the trained model, or the file of boosted trees; evaluate and predict read it. "
-        "Empty: it is not saved. "
+        "Folder for the trained model, or the file of boosted trees. evaluate and predict read it; "
+        "of a folder they refuse settings that contradict the model. Empty: it is not saved. "
         "Relative to the job file; on the command line, to the working directory."),
     Row("output.predictions", kText, "",
         "File for what predict writes: a line for each row of data.test. A row that cannot be read "

@@ -116,7 +116,7 @@ Result<std::unique_ptr<CsvReader>> CsvReader::Open(Disk& disk, const std::string
 
   const Result<FirstLine> first =
       ReadFirstLine(*source.file, source.size, source.data_begin, spec.format);
-  if (!first.ok()) return first.status().Prefixed(path);
+  if (!first.ok()) return WithForeignLook(first.status(), *source.file, path);
   const std::string advice = AdviceFor(first->text, spec);
   std::vector<std::string> columns = spec.format.columns;
   std::string where = path;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/text_file.h"
 #include "worker/data/csv_line.h"
 
 namespace strata {
@@ -140,6 +141,16 @@ std::string ForeignTextLook(std::string_view line) {
            "columns (CSV)";
   }
   return "";
+}
+
+Status WithForeignLook(const Status& status, const File& file, const std::string& path) {
+  if (status.code() != StatusCode::kInvalid) return status.Prefixed(path);
+  char bytes[kHeadBytes];
+  STRATA_ASSIGN(const size_t read, file.ReadAt(0, std::as_writable_bytes(std::span(bytes))));
+  const std::string_view head = WithoutByteOrderMark({bytes, read});
+  const std::string look = ForeignTextLook(head.substr(0, head.find('\n')));
+  return look.empty() ? status.Prefixed(path)
+                      : Invalid(fmt::format("{}: looks like {}", path, look));
 }
 
 bool LooksLikeLibsvm(std::string_view line) { return IsLabelAndPairs(line, 1); }

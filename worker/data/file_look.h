@@ -20,6 +20,10 @@ Status CheckIsText(const File& file, const std::string& path);
 // Otherwise "".
 std::string ForeignTextLook(std::string_view line);
 
+// An error of reading the file's lines, with the path in front. Where the file begins like JSON or
+// markup, which may have no lines, it says that instead.
+Status WithForeignLook(const Status& status, const File& file, const std::string& path);
+
 // Whether a line looks like libsvm: "label index:value ...".
 bool LooksLikeLibsvm(std::string_view line);
 

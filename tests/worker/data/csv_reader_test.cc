@@ -259,6 +259,8 @@ TEST(CsvReader, OtherKindsOfFilesAreNamed) {
   EXPECT_THAT(ReadAll("x;city;y\n1;a;0\n", spec).status.message(),
               HasSubstr("set data.delimiter = \";\""));
   EXPECT_THAT(ReadAll("{\"x\": 1}\n", spec).status.message(), HasSubstr("looks like JSON"));
+  const std::string endless = "[{\"x\": " + std::string(LineReader::kLineBytesMax, '1');
+  EXPECT_THAT(ReadAll(endless, spec).status.message(), HasSubstr("d.csv: looks like JSON"));
 }
 
 TEST(CsvReader, AFewOddLinesAreNoOtherKindOfFile) {

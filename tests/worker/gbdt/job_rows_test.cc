@@ -151,7 +151,7 @@ TEST(JobRows, ToPredictForARowThatCannotBeReadKeepsItsPlace) {
   EXPECT_EQ(block.rows(), 7U);
   std::vector<size_t> bad;
   for (const BadRow& row : block.bad) bad.push_back(row.row);
-  EXPECT_EQ(bad, (std::vector<size_t>{0, 2, 6}));
+  ASSERT_EQ(bad, (std::vector<size_t>{0, 2, 6}));
   EXPECT_EQ(block.bad[1].reason, "d:3: 2 columns, expected 6");
 }
 

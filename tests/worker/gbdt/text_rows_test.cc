@@ -163,6 +163,9 @@ TEST(TextRows, BadTextSaysWhatWhereAndWhy) {
       {"y,a\n1,x\n",
        {},
        "data:1: expected a number, found 'y': a first line of names needs header"},
+      {"1,Private\n0,Private\n",
+       {},
+       "data:1: expected a number, found 'Private': job files (--job) read texts as categories"},
       {"\x1f\x8b\x08,\n", {}, "data: expected rows as text, found compressed with gzip"},
       {"PK\x03\x04,\n", {}, "found a zip archive"},
       {"PAR1\x01\x02,\n", {}, "found a Parquet file: write it as CSV"},
@@ -204,6 +207,11 @@ TEST(TextRows, BadTextSaysWhatWhereAndWhy) {
   }
   TextDisk disk;
   EXPECT_EQ(TextRows::Open(disk, "none", {}).status().code(), StatusCode::kNotFound);
+  const std::string endless(LineReader::kLineBytesMax + 1, '1');
+  EXPECT_NE(ReadAll(endless).status().message().find("data: byte 0: a line above"),
+            std::string::npos);
+  EXPECT_NE(ReadAll("[{\"y\": " + endless).status().message().find("data: looks like JSON"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ Status ForEachLine(Disk& disk, const std::string& path,
   Line line;
   std::vector<double> numbers;
   while (true) {
-    STRATA_ASSIGN(const bool more, lines.Next(&line));
-    if (!more) return {};
+    const Result<bool> more = lines.Next(&line);
+    if (!more.ok()) return more.status().Prefixed(path);
+    if (!*more) return {};
     numbers.clear();
     const char* at = line.text.data();
     const char* const end = at + line.text.size();

@@ -59,6 +59,18 @@ bool IsWord(std::string_view text) {
   return (first >= 'a' && first <= 'z') || static_cast<unsigned char>(first) >= 0x80;
 }
 
+// Whether any field of a line of CSV or TSV is a number, as no header's is.
+bool HoldsNumber(std::string_view line) {
+  while (!line.empty()) {
+    const size_t end = std::min(line.find_first_of(",\t"), line.size());
+    const std::string_view field = Trimmed(line.substr(0, end));
+    double number = 0;
+    if (!IsMissing(field) && ReadNumber(field, &number)) return true;
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return false;
+}
+
 std::vector<std::string_view> SplitAt(std::string_view line, char delimiter) {
   std::vector<std::string_view> fields;
   while (true) {
@@ -123,8 +135,9 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
   uint64_t first_begin = 0;
   Line line;
   while (first.size() < 2) {
-    STRATA_ASSIGN(const bool more, lines.Next(&line));
-    if (!more) break;
+    const Result<bool> more = lines.Next(&line);
+    if (!more.ok()) return WithForeignLook(more.status(), *file, path);
+    if (!*more) break;
     if (Trimmed(line.text).empty()) continue;
     if (first.empty()) first_begin = line.offset;
     first.emplace_back(line.text);
@@ -187,7 +200,8 @@ Status TextRows::Wrong(const std::string& what) const {
 Result<double> TextRows::Number(std::string_view text) const {
   double value = 0;
   if (ReadNumber(text, &value)) return value;
-  const bool may_be_names = lines_.from_start() && lines_.lines_read() == 1 && !header_.has_value();
+  const bool may_be_names = lines_.from_start() && lines_.lines_read() == 1 &&
+                            !header_.has_value() && !HoldsNumber(line_.text);
   std::string advice;
   const size_t other = text.find_first_of(";|");
   if (other != text.npos && ReadNumber(text.substr(0, other), &value)) {
@@ -210,8 +224,9 @@ Status TextRows::Next(SparseRows* block) {
   block->Clear();
   while (block->rows() < kBlockRows && block->values.size() < kBlockValues) {
     if (part_.rows.has_value() && rows_seen_ >= part_.skip + *part_.rows) return {};
-    STRATA_ASSIGN(const bool more, lines_.Next(&line_));
-    if (!more) return {};
+    const Result<bool> more = lines_.Next(&line_);
+    if (!more.ok()) return more.status().Prefixed(path_);
+    if (!*more) return {};
     if (IsNoRow(line_.text) || line_.offset == header_) continue;
     if (rows_seen_++ < part_.skip) continue;
     STRATA_TRY(format_ == TextFormat::kLibsvm ? ReadPairs(line_.text, block)
