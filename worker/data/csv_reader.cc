@@ -86,6 +86,9 @@ std::string AdviceFor(const std::string& line, const DataSpec& spec) {
   if (std::string look = ForeignTextLook(line); !look.empty()) {
     return fmt::format("The first line looks like {}.", look);
   }
+  if (const std::string look = CarriageReturnLook(line); !look.empty()) {
+    return fmt::format("In the first line, {}.", look);
+  }
   if (LooksLikeLibsvm(line)) {
     return "The first line looks like libsvm (label index:value), which a job file does not read: "
            "train trees from it by a train.conf (--lightgbm-conf), or write it as columns (CSV).";

@@ -153,6 +153,12 @@ Status WithForeignLook(const Status& status, const File& file, const std::string
                       : Invalid(fmt::format("{}: looks like {}", path, look));
 }
 
+std::string CarriageReturnLook(std::string_view text) {
+  const size_t end = text.find('\r');
+  if (end == text.npos || text.find_first_not_of(" \t\r", end) == text.npos) return "";
+  return "lines seem to end with carriage returns alone: convert them (tr '\\r' '\\n' < FILE)";
+}
+
 bool LooksLikeLibsvm(std::string_view line) { return IsLabelAndPairs(line, 1); }
 
 char LikelyDelimiter(std::string_view line, char delimiter, size_t columns,

@@ -24,6 +24,9 @@ std::string ForeignTextLook(std::string_view line);
 // markup, which may have no lines, it says that instead.
 Status WithForeignLook(const Status& status, const File& file, const std::string& path);
 
+// "" unless the text goes on after a carriage return, which old Macs ended lines with: what to do.
+std::string CarriageReturnLook(std::string_view text);
+
 // Whether a line looks like libsvm: "label index:value ...".
 bool LooksLikeLibsvm(std::string_view line);
 

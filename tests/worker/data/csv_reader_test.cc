@@ -241,6 +241,7 @@ TEST(CsvReader, OtherKindsOfFilesAreNamed) {
       {"{\"x\": 1, \"city\": \"a\", \"y\": 0}\n", "looks like JSON: write it as CSV"},
       {"1 0:3:0.5 1:7:2\n", "looks like libffm (label field:index:value)"},
       {"1 3:0.5 7:2\n", "looks like libsvm (label index:value)"},
+      {"1,a,0\r2,b,1\r", "lines seem to end with carriage returns alone: convert them"},
       {"<!DOCTYPE html>\n", "looks like XML or HTML"},
       {"1;a;0\n", "separated by ';', not by ',': set data.delimiter = \";\""},
       {"1|a|0\n", "set data.delimiter = \"|\""},

@@ -163,6 +163,7 @@ TEST(TextRows, BadTextSaysWhatWhereAndWhy) {
       {"y,a\n1,x\n",
        {},
        "data:1: expected a number, found 'y': a first line of names needs header"},
+      {"1,2\r0,3\r", {}, "found '2\\x0d0': lines seem to end with carriage returns alone"},
       {"1,Private\n0,Private\n",
        {},
        "data:1: expected a number, found 'Private': job files (--job) read texts as categories"},

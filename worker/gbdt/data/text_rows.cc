@@ -204,7 +204,9 @@ Result<double> TextRows::Number(std::string_view text) const {
                             !header_.has_value() && !HoldsNumber(line_.text);
   std::string advice;
   const size_t other = text.find_first_of(";|");
-  if (other != text.npos && ReadNumber(text.substr(0, other), &value)) {
+  if (const std::string look = CarriageReturnLook(text); !look.empty()) {
+    advice = ": " + look;
+  } else if (other != text.npos && ReadNumber(text.substr(0, other), &value)) {
     advice = ": " + OtherDelimiter(text[other]);
   } else if (may_be_names) {
     advice = ": a first line of names needs header = true";
