@@ -20,23 +20,23 @@ constexpr IdleParameter kWithoutEffect[] = {
     {"two_round two_round_loading use_two_round_loading",
      "Files are always read twice, block by block, so that they are never all in memory."},
     {"deterministic", "Results never depend on threads or timing."},
+    {"precise_float_parser", "Numbers are always read exactly."},
+    {"linear_lambda", "It is for linear_tree, which is refused."},
+    {"lambdarank_position_bias_regularization",
+     "It is for FILE.position, which ranking refuses to pass over."},
+    {"gpu_platform_id", "It is for OpenCL, which is not here."},
+    {"gpu_use_dp", "Sums are exact."},
     {"config config_file", "The file is named by --lightgbm-conf."}};
 
 constexpr UnsupportedParameter kUnsupported[] = {
     {"linear_tree", "false", "Linear models in leaves."},
     {"linear_trees", "false", "Another name of linear_tree."},
-    {"linear_lambda", "0", "Their regularisation."},
     {"cegb_tradeoff", "1", "Costs of features, against gain."},
     {"cegb_penalty_split", "0", "Cost of a split."},
     {"cegb_penalty_feature_lazy", "", "Cost of a feature for each row."},
     {"cegb_penalty_feature_coupled", "", "Cost of a feature for a model."},
     {"parser_config_file", "", "A parser of the caller's own."},
-    {"precise_float_parser", "true", "Numbers are always read exactly; false would ask for less."},
-    {"lambdarank_position_bias_regularization", "0",
-     "Learning from clicks whose place in a list (FILE.position) made them likelier."},
-    {"gpu_platform_id", "-1", "OpenCL's platform; here device_type = cuda:N names a GPU."},
-    {"gpu_device_id", "-1", "OpenCL's device; here device_type = cuda:N names a GPU."},
-    {"gpu_use_dp", "false", "Sums in double precision; here sums are exact."}};
+    {"gpu_device_id", "-1", "The first GPU; here device_type = cuda:N names a GPU."}};
 
 // LightGBM's other names for values of texts.
 const std::map<std::string_view, std::string_view>& ObjectiveAliases() {
@@ -297,8 +297,9 @@ std::span<const ParameterRow> ParameterRows() {
       {"boost_from_average", "", &P::boost_from_average,
        "Starts from the constant that fits the labels best."},
       {"is_unbalance", "unbalance unbalanced_sets", &P::is_unbalance,
-       "Makes both classes of binary weigh the same."},
-      {"scale_pos_weight", "", &P::scale_pos_weight, "What positive rows of binary weigh.", 1e-300},
+       "Makes both sides of binary, and of each class of multiclassova, weigh the same."},
+      {"scale_pos_weight", "", &P::scale_pos_weight,
+       "What positive rows of binary, and of each class of multiclassova, weigh.", 1e-300},
       {"sigmoid", "", &P::sigmoid, "Slope of the sigmoid of binary, multiclassova and lambdarank.",
        1e-300},
       {"reg_sqrt", "", &P::reg_sqrt, "Learns the square root of the label (of regression)."},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <ranges>
 #include <variant>
 
@@ -66,23 +67,37 @@ Result<double> NumberOf(const Given& given, std::string_view text, const Paramet
   return number;
 }
 
-Result<bool> BoolOf(const Given& given) {
-  if (given.value == "true" || given.value == "1" || given.value == "+" || given.value == "True") {
-    return true;
-  }
-  if (given.value == "false" || given.value == "0" || given.value == "-" ||
-      given.value == "False") {
-    return false;
-  }
-  return Wrong(given, "true or false");
-}
-
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   return lower;
+}
+
+std::optional<bool> BoolIn(std::string_view text) {
+  const std::string value = LowerCase(text);
+  if (value == "true" || value == "1" || value == "+") return true;
+  if (value == "false" || value == "0" || value == "-") return false;
+  return std::nullopt;
+}
+
+Result<bool> BoolOf(const Given& given) {
+  const std::optional<bool> value = BoolIn(given.value);
+  if (value.has_value()) return *value;
+  return Wrong(given, "true or false");
+}
+
+// Whether two texts say the same: a number or a truth, however it is written.
+bool SayTheSame(std::string_view a, std::string_view b) {
+  const auto number = [](std::string_view text) -> std::optional<double> {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+  };
+  if (a == b || (BoolIn(a).has_value() && BoolIn(a) == BoolIn(b))) return true;
+  return number(a).has_value() && number(a) == number(b);
 }
 
 bool IsListOfColumns(const ParameterRow& row) {
@@ -231,7 +246,7 @@ Status Apply(const Given& given, TreeParameters* out) {
   if (IsWithoutEffect(given.key)) return {};
   for (const UnsupportedParameter& known : UnsupportedParameters()) {
     if (known.name != given.key) continue;
-    if (given.value == known.idle) return {};
+    if (SayTheSame(given.value, known.idle)) return {};
     const size_t here = known.help.find("; here ");  // what does it in Strata
     std::string_view instead = here == known.help.npos ? "" : known.help.substr(here);
     if (instead.ends_with('.')) instead.remove_suffix(1);

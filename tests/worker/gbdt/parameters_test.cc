@@ -105,7 +105,7 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
       {"objective = rocket\n", "objective: expected one of regression|"},
       {"linear_tree = true\n",
        "linear_tree is a parameter of LightGBM that Strata does not support"},
-      {"linear_lambda = 1\n", "does not support: remove it (or leave it at 0)"},
+      {"cegb_penalty_split = 1\n", "does not support: remove it (or leave it at 0)"},
       {"gpu_device_id = 1\n",
        "remove it (or leave it at -1); here device_type = cuda:N names a GPU"},
       {"device = gpu\n", "device_type = gpu is LightGBM's OpenCL, which is not here: set"},
@@ -167,7 +167,9 @@ TEST(LightGbmConf, ModelsSayParametersAsLightGbmDoes) {
 TEST(LightGbmConf, WhatHasNoEffectIsAccepted) {
   const Result<TreeParameters> p = ParseLightGbmConf(
       "force_col_wise = true\nlinear_tree = false\nis_enable_sparse = true\nnum_machines = 1\n"
-      "hist_pool_size = 512\n",
+      "hist_pool_size = 512\nprecise_float_parser = false\nlinear_lambda = 0.1\n"
+      "gpu_platform_id = 0\ngpu_use_dp = true\nlambdarank_position_bias_regularization = 1\n"
+      "cegb_tradeoff = 1.0\ncegb_penalty_split = 0.0\nlinear_trees = False\nheader = TRUE\n",
       "f", {});
   EXPECT_TRUE(p.ok()) << p.status().ToString();
 }
