@@ -13,13 +13,12 @@ Exit codes: 0 done (whatever the table says); 1 exchanged models predict differe
 line, a file or a parameter is wrong.
 """
 import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
 
-from exchange_table import print_exchange
+from exchange_table import print_exchange, run_worker
+from model_text import read_fields
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OURS_ALONE = {"gradient_bits", "grow_policy"}  # parameters that LightGBM does not have
@@ -69,29 +68,8 @@ def train_lightgbm(parameters, model_path):
 
 
 def train_strata(worker, conf_path, overrides, model_path):
-    command = [worker, f"--lightgbm-conf={conf_path}", "--json",
-               *overrides, "is_provide_training_metric=true", f"output_model={model_path}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ValueError(done.stderr.strip())
-    return json.loads(done.stdout.strip().splitlines()[-1])["metrics"]
-
-
-def first_tree(path):
-    """The first tree of a text model: lists by key."""
-    fields = {}
-    with open(path, encoding="utf-8") as model:
-        inside = False
-        for line in model:
-            line = line.rstrip("\n")
-            if line.startswith("Tree="):
-                if inside:
-                    break
-                inside = True
-            elif inside and "=" in line:
-                key, _, value = line.partition("=")
-                fields[key] = value.split()
-    return fields
+    return run_worker([worker, f"--lightgbm-conf={conf_path}", *overrides,
+                       "is_provide_training_metric=true", f"output_model={model_path}"])["metrics"]
 
 
 def print_first_tree(ours, theirs):
@@ -155,7 +133,7 @@ def main():
             theirs = train_lightgbm(parameters, their_model)
             print_metrics(ours, theirs)
             if options.first_tree:
-                print_first_tree(first_tree(own_model), first_tree(their_model))
+                print_first_tree(read_fields(own_model)[0], read_fields(their_model)[0])
     except (ValueError, OSError) as error:
         print(f"compare_lightgbm.py: {error}", file=sys.stderr)
         return 2

@@ -1,5 +1,6 @@
 """Models handed to and fro between Strata and LightGBM: what one trains the other loads, and both
 predict the same rows."""
+import json
 import os
 import subprocess
 
@@ -56,14 +57,19 @@ def make_data(kind, folder):
     return rows, label, path
 
 
+def run_worker(arguments):
+    """What the last line of strata-worker --json says."""
+    done = subprocess.run([*arguments, "--json"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ValueError(done.stderr.strip())
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
 def run_strata(worker, folder, pairs):
     conf = os.path.join(folder, "strata.conf")
     with open(conf, "w", encoding="utf-8") as file:
         file.writelines(f"{key} = {value}\n" for key, value in pairs.items())
-    done = subprocess.run([worker, f"--lightgbm-conf={conf}"], capture_output=True, text=True,
-                          check=False)
-    if done.returncode != 0:
-        raise ValueError(done.stderr.strip())
+    return run_worker([worker, f"--lightgbm-conf={conf}"])
 
 
 def predict_strata(worker, folder, model, data):
