@@ -97,6 +97,35 @@ std::string Weights(size_t rows, uint64_t seed) {
   return text;
 }
 
+// With `features`, their bins.
+Result<TreeDataset> Load(TextDisk& disk, const std::string& path, const TreeParameters& p,
+                         std::shared_ptr<const FeatureBinning> features) {
+  STRATA_ASSIGN(const std::unique_ptr<TextRows> source, TextRows::Open(disk, path, {}));
+  STRATA_ASSIGN(const std::unique_ptr<WorkPool> pool, WorkPool::Start("test", 1));
+  DatasetOptions options = {.binning = p.binning, .categorical = p.categorical_feature};
+  options.classes = static_cast<size_t>(p.num_class);
+  return LoadTreeDataset(disk, *source, path, options, std::move(features), *pool);
+}
+
+// As many as are listed, whatever num_gpu says above 1.
+TEST(TreeEngineGpus, ThoseThatAreListedGrowTheTrees) {
+  TextDisk disk;
+  disk.files["d"] = Rows(2, false);
+  TreeParameters p;
+  p.objective = "binary";
+  const Result<TreeDataset> data = Load(disk, "d", p, nullptr);
+  ASSERT_TRUE(data.ok()) << data.status().ToString();
+  const Result<std::string> cpu = Train(*data, p, "cpu");
+  ASSERT_TRUE(cpu.ok()) << cpu.status().ToString();
+  p.gpu_device_id_list = {0, 0};
+  const Result<std::string> gpu = Train(*data, p, "cuda", 2);
+  if (gpu.status().code() == StatusCode::kNotFound) GTEST_SKIP() << gpu.status().message();
+  ASSERT_TRUE(gpu.ok()) << gpu.status().ToString();
+  EXPECT_EQ(*gpu, *cpu);
+  p.gpu_device_id_list = {99};
+  EXPECT_TRUE(Train(*data, p, "cuda", 2).status().message().starts_with("GPU 99 is not there"));
+}
+
 class TreeEngineTest : public testing::TestWithParam<Setting> {};
 
 TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
@@ -108,22 +137,12 @@ TEST_P(TreeEngineTest, AGpuMakesTheModelOfTheCpu) {
   conf.insert(conf.end(), GetParam().conf.begin(), GetParam().conf.end());
   const Result<TreeParameters> parameters = ParseLightGbmConf("", "f", conf);
   ASSERT_TRUE(parameters.ok()) << parameters.status().ToString();
-  const Result<std::unique_ptr<TextRows>> source = TextRows::Open(disk, "d", {});
-  ASSERT_TRUE(source.ok());
-  const Result<std::unique_ptr<WorkPool>> pool = WorkPool::Start("test", 1);
-  ASSERT_TRUE(pool.ok());
-  DatasetOptions options = {.binning = parameters->binning,
-                            .categorical = parameters->categorical_feature};
-  options.classes = static_cast<size_t>(parameters->num_class);
-  const Result<TreeDataset> data = LoadTreeDataset(disk, **source, "d", options, nullptr, **pool);
+  const Result<TreeDataset> data = Load(disk, "d", *parameters, nullptr);
   ASSERT_TRUE(data.ok()) << data.status().ToString();
   disk.files["v"] = Rows(GetParam().classes, GetParam().real, 6, 321);
   if (GetParam().weighted) disk.files["v.weight"] = Weights(321, 8);
   if (GetParam().query_rows > 0) disk.files["v.query"] = Queries(GetParam().query_rows, 321);
-  const Result<std::unique_ptr<TextRows>> other = TextRows::Open(disk, "v", {});
-  ASSERT_TRUE(other.ok());
-  const Result<TreeDataset> valid =
-      LoadTreeDataset(disk, **other, "v", options, data->features, **pool);
+  const Result<TreeDataset> valid = Load(disk, "v", *parameters, data->features);
   ASSERT_TRUE(valid.ok()) << valid.status().ToString();
   const std::vector<const TreeDataset*> validation = {&*valid};
   const Result<std::string> gpu = Train(*data, *parameters, "cuda", 1, validation);

@@ -64,6 +64,10 @@ Result<std::unique_ptr<TreeEngine>> MakeRankOnGpu(std::optional<int> device,
 std::vector<int> GpusOf(std::optional<int> device, const TreeParameters& p) {
   if (p.num_gpu > 1 && !p.gpu_device_id_list.empty()) {
     const std::set<int> listed(p.gpu_device_id_list.begin(), p.gpu_device_id_list.end());
+    if (listed.size() != static_cast<size_t>(p.num_gpu)) {
+      Log(LogLevel::kWarning, "num_gpu = {}, gpu_device_id_list names {}: those grow the trees",
+          p.num_gpu, listed.size());
+    }
     return {listed.begin(), listed.end()};
   }
   std::vector<int> devices(static_cast<size_t>(p.num_gpu));
