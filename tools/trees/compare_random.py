@@ -116,7 +116,7 @@ class Comparison:
     def trees(self, own, other, metrics):
         reason = explain_difference(self.case, own, other, self.path("theirs.txt"))
         if reason is None:
-            self.judge(metrics + self.predictions(), documented_difference(self.case, own))
+            self.judge(metrics + self.predictions(), documented_difference(self.case, other))
         else:
             (self.explained if reason.is_known else self.found).append(reason.text)
 
@@ -128,7 +128,7 @@ class Comparison:
             self.found.extend(texts)
 
     def predictions(self):
-        offs = [apart(own, other, 1e-3) for own, other in
+        offs = [apart(own, other, 0.1) for own, other in
                 zip(self.predicted["ours.txt"], self.predicted["theirs.txt"])]
         return [f"predictions are {off:.1e} apart" for off in offs if off > PREDICTION_APART]
 
@@ -162,18 +162,20 @@ def main():
     if options.cases < 1 or not os.path.exists(options.worker):
         parser.error(f"expected cases and a program, found {options.cases} and {options.worker}")
     lightgbm.register_logger(NoMessages())
-    reasons = collections.Counter()
+    reasons = collections.Counter()  # cases by reason
+    explained = 0
     unexplained = []
     for seed in range(options.seed, options.seed + options.cases):
         comparison = compare(seed, options.worker, options.keep)
-        reasons.update(comparison.explained)
+        reasons.update(set(comparison.explained))
+        explained += bool(comparison.explained)
         for text in comparison.found:
             print(f"seed {seed} ({comparison.case.objective}): {text}", flush=True)
         if comparison.found:
             unexplained.append(seed)
     for reason, count in reasons.most_common():
         print(f"{count} cases: {reason}")
-    print(f"{options.cases} cases, {sum(reasons.values())} with explained differences, "
+    print(f"{options.cases} cases, {explained} with explained differences, "
           f"{len(unexplained)} with others" +
           (f": seeds {', '.join(map(str, unexplained))}" if unexplained else ""))
     return 1 if unexplained else 0

@@ -36,6 +36,7 @@ class Case:
         self.valid = self._rows(max(20, rows // 3))
         self.parameters = self._parameters()
         self.has_draws = self._draws()
+        self.trees = int(self.parameters["num_iterations"]) * self.classes  # at most
         self._write(folder)
 
     def _kinds(self):

@@ -11,7 +11,9 @@ NOTHING = "a tie: a split gains nothing, and one has it not"
 RECORDED = "a tie by the gains that models record, to six digits"
 MAPE = "mape with weights: other second derivatives (What is compatible)"
 FOREST = "a forest with trees that are constants (What is compatible)"
-GOES_ON = "the Python package trains on after a round of constants (Beside LightGBM)"
+GOES_ON = "the Python package trains on after a round without a split (Beside LightGBM)"
+DROPPED = "dart: LightGBM leaves dropped trees negated after a round without a split " \
+          "(Beside LightGBM)"
 TWICE = "a constant that LightGBM counts twice in metrics (Beside LightGBM)"
 
 
@@ -101,9 +103,11 @@ def gains_at_least(case):
 
 
 def documented_difference(case, trees):
-    """A Reason why metrics differ though no split does, or None."""
+    """A Reason why metrics of a model differ though no split does, or None."""
     p = case.parameters
     are_constant = [not tree.nodes for tree in trees]
+    if p.get("boosting") == "dart" and p["skip_drop"] != "1" and len(trees) < case.trees:
+        return Reason(True, DROPPED)
     if p.get("boosting") == "rf" and any(are_constant):
         return Reason(True, FOREST)
     if p.get("boost_from_average") == "false" and all(are_constant):
@@ -115,8 +119,6 @@ def explain_difference(case, own, other, model_path):
     """None where all trees are the same; else a Reason."""
     if case.objective == "mape" and case.train["weights"] is not None:
         return Reason(True, MAPE)
-    if len(own) == case.classes < len(other) and not any(tree.nodes for tree in own):
-        return Reason(True, GOES_ON)
     for number, (a, b) in enumerate(zip(own, other)):
         at = next((i for i, (x, y) in enumerate(zip(a.nodes, b.nodes)) if not x.same_as(y)),
                   min(len(a.nodes), len(b.nodes)))
@@ -129,6 +131,8 @@ def explain_difference(case, own, other, model_path):
         reason = _explain_node(case, gains, a, b, at)
         reason.text = reason.text if reason.is_known else f"tree {number} {reason.text}"
         return reason
+    if len(own) < min(len(other), case.trees):
+        return Reason(True, GOES_ON)
     if len(own) != len(other):
         return Reason(False, f"{len(own)} trees, LightGBM has {len(other)}")
     return None
