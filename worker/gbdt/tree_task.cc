@@ -14,6 +14,7 @@
 #include "base/output_folder.h"
 #include "base/text_file.h"
 #include "kernels/core/device_choice.h"
+#include "worker/gbdt/binned_rows.h"
 #include "worker/gbdt/continue_model.h"
 #include "worker/gbdt/convert_task.h"
 #include "worker/gbdt/data/dataset_file.h"
@@ -149,6 +150,7 @@ class TreeTask {
         .categorical = p_.categorical_feature,
         .max_bin_by_feature = p_.max_bin_by_feature,
         .forced_bounds = forced_bounds_,
+        .columns = ColumnsText(p_),
         .group = p_.tree_learner == "feature" ? nullptr : context_.group,
         .own_files = p_.pre_partition,
         .feature_ranks = p_.tree_learner == "feature" && context_.group != nullptr
@@ -172,14 +174,7 @@ class TreeTask {
     if (features == nullptr) options.gpu = Gpu();
     STRATA_ASSIGN(const bool is_binned, IsDatasetFile(context_.disk, path));
     if (is_binned && !p_.columns.has_value()) {
-      if (context_.group != nullptr) {
-        return Invalid(fmt::format("{}: a file of save_binary belongs to one process", path));
-      }
-      if (!p_.input_model.empty()) {
-        return Invalid(fmt::format(
-            "{}: a file of save_binary has bins alone: input_model needs the data itself", path));
-      }
-      return ReadDatasetFile(context_.disk, path, options, std::move(features), pool_);
+      return ReadBinnedRows(context_.disk, path, p_, options, std::move(features), pool_);
     }
     STRATA_ASSIGN(std::unique_ptr<RowSource> source, Open(path, features.get(), start));
     // libsvm rows do not say how many features there are.

@@ -138,6 +138,44 @@ TEST_F(DatasetFile, OtherRulesAndOtherBinsAreRefused) {
   EXPECT_EQ(same->features, features);
 }
 
+TEST_F(DatasetFile, OtherColumnsAreRefusedWithBoth) {
+  DatasetOptions saved = Options();
+  saved.columns = "label_column = 1";
+  ASSERT_TRUE(WriteDatasetFile(disk_, FromText("d"), saved, "d.bin").ok());
+  EXPECT_TRUE(Read(saved).ok());
+  DatasetOptions other = Options();
+  other.columns = "weight_column = 2";
+  EXPECT_EQ(Read(other).status().message(),
+            "d.bin: it was saved with label_column = 1; found weight_column = 2: give the same, or "
+            "remove the file and save it again");
+  EXPECT_NE(Read().status().message().find("found no key that names columns"), std::string::npos);
+}
+
+TEST_F(DatasetFile, ColumnsOfValidationDataAreCheckedToo) {
+  ASSERT_TRUE(WriteDatasetFile(disk_, FromText("d"), Options(), "d.bin").ok());
+  DatasetOptions other = Options();
+  other.columns = "header = true";
+  const auto read = ReadDatasetFile(disk_, "d.bin", other, FromText("d").features, *pool_);
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.status().message().find("found header = true"), std::string::npos);
+}
+
+// Version 2 is the same without the section of keys.
+TEST_F(DatasetFile, AnOlderFileIsReadWhereNoKeyNamesColumns) {
+  ASSERT_TRUE(WriteDatasetFile(disk_, FromText("d"), Options(), "d.bin").ok());
+  std::string bytes = Get("d.bin");
+  const size_t rules = 16 + 16 + static_cast<unsigned char>(bytes[16]) +
+                       256 * static_cast<size_t>(static_cast<unsigned char>(bytes[17]));
+  bytes.erase(rules, 16);
+  bytes[8] = 2;
+  Put("d.bin", bytes);
+  EXPECT_TRUE(Read().ok()) << Read().status().ToString();
+  DatasetOptions other = Options();
+  other.columns = "label_column = 1";
+  EXPECT_NE(Read(other).status().message().find("an older version has saved it"), std::string::npos)
+      << Read(other).status().message();
+}
+
 // The same model from the data and from what save_binary has left of it.
 TEST_F(DatasetFile, TrainsTheSameModel) {
   std::string text;
@@ -163,6 +201,21 @@ TEST_F(DatasetFile, TrainsTheSameModel) {
   const Result<std::string> from_bins = train({"data=t.bin", "valid=t.bin"});
   ASSERT_TRUE(from_bins.ok()) << from_bins.status().ToString();
   EXPECT_EQ(*from_bins, *from_text);
+  for (const std::string key :
+       {"header=true", "label_column=1", "weight_column=1", "group_column=1", "ignore_column=1"}) {
+    const auto refused = train({"data=t.bin", key});
+    ASSERT_FALSE(refused.ok()) << key;
+    EXPECT_NE(refused.status().message().find(key.substr(0, key.find('=')) + " = "),
+              std::string::npos)
+        << refused.status().message();
+  }
+  EXPECT_TRUE(train({"data=t.bin", "label_column=0"}).ok());
+  Put("t.bin.weight", "1\n");
+  const auto beside = train({"data=t.bin"});
+  ASSERT_FALSE(beside.ok());
+  EXPECT_NE(beside.status().message().find("t.bin.weight: weights"), std::string::npos)
+      << beside.status().message();
+  ASSERT_TRUE(disk_.Remove("t.bin.weight").ok());
   const auto predicted = train({"data=t.bin", "task=predict", "input_model=m"});
   ASSERT_FALSE(predicted.ok());
   EXPECT_NE(predicted.status().message().find("holds bins, not values"), std::string::npos)

@@ -131,19 +131,24 @@ TEST_F(BundledData, AreSavedAsTheyAre) {
   ExpectSameBins(*read, data);
 }
 
-// What version 1 of the files lacks is the section of columns: 16 bytes if there are no bundles.
+// What version 1 of the files lacks is the sections of keys and of columns: 16 bytes each if there
+// are neither.
 TEST_F(BundledData, FilesOfVersionOneAreRead) {
   const DatasetOptions options = Options(200000, false);
   const TreeDataset data = Load(options);
   ASSERT_TRUE(WriteDatasetFile(disk_, data, options, "d.bin").ok());
   std::string bytes = *ReadFile(disk_, "d.bin", 1 << 24);
-  size_t at = 16;
-  for (int section = 0; section < 4; ++section) {
-    uint64_t length = 0;
-    std::memcpy(&length, bytes.data() + at, sizeof length);
-    at += 16 + length;
-  }
-  bytes.erase(at, 16);
+  const auto after = [&](int sections) {
+    size_t at = 16;
+    for (int section = 0; section < sections; ++section) {
+      uint64_t length = 0;
+      std::memcpy(&length, bytes.data() + at, sizeof length);
+      at += 16 + length;
+    }
+    return at;
+  };
+  bytes.erase(after(5), 16);
+  bytes.erase(after(1), 16);
   bytes[8] = 1;
   ASSERT_TRUE(WriteFileAtomically(disk_, "d.bin", bytes).ok());
   const auto read = ReadDatasetFile(disk_, "d.bin", options, nullptr, *pool_);

@@ -19,7 +19,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie");
 
 constexpr std::string_view kMagic = "STRATADS";
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersionWithoutKeys = 2;  // and those before it
 constexpr uint32_t kVersionWithoutBundles = 1;
 constexpr size_t kHeadBytes = 16;
 constexpr size_t kSectionHeadBytes = 16;
@@ -130,7 +131,7 @@ class Reader {
       return Corrupt(fmt::format("{}: no dataset file of Strata", path_));
     }
     version_ = LoadLittle<uint32_t>(head + 8);
-    if (version_ != kVersion && version_ != kVersionWithoutBundles) {
+    if (version_ < kVersionWithoutBundles || version_ > kVersion) {
       return Invalid(
           fmt::format("{}: version {} of dataset files, expected {}: remove it, and save "
                       "it again with save_binary = true",
@@ -168,7 +169,8 @@ class Reader {
     return {};
   }
 
-  bool has_bundles() const { return version_ != kVersionWithoutBundles; }
+  bool has_bundles() const { return version_ > kVersionWithoutBundles; }
+  bool has_keys() const { return version_ > kVersionWithoutKeys; }
   bool is_at_end() const { return at_ == size_; }
   Status Damaged(const std::string& what) const {
     return Corrupt(fmt::format(
@@ -250,6 +252,26 @@ bool ReadColumns(std::span<const uint64_t> numbers, std::span<const uint32_t> co
   return columns->empty() || std::ranges::find(placed, false) == placed.end();
 }
 
+// Whether the data was saved with the column keys that are given now.
+Status CheckColumns(Reader& in, const std::string& path, const std::string& now) {
+  const auto shown = [](const std::string& keys) {
+    return keys.empty() ? "no key that names columns" : keys;
+  };
+  if (!in.has_keys()) {
+    if (now.empty()) return {};
+    return Invalid(fmt::format(
+        "{}: an older version has saved it, which does not say with which columns: expected no key "
+        "that names columns, found {}; remove the file, and save it again",
+        path, now));
+  }
+  STRATA_ASSIGN(const std::span<const std::byte> bytes, in.Section("the keys of columns"));
+  const std::string saved(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (saved == now) return {};
+  return Invalid(fmt::format(
+      "{}: it was saved with {}; found {}: give the same, or remove the file and save it again",
+      path, shown(saved), shown(now)));
+}
+
 Status ReadBins(Reader& in, size_t rows, const FeatureBinning& features,
                 std::span<const uint64_t> numbers, WorkPool& pool, BinMatrix* bins) {
   std::vector<uint32_t> counts;
@@ -294,6 +316,7 @@ Status Write(Writer out, const TreeDataset& data, const DatasetOptions& options)
   STRATA_TRY(out.Head());
   const std::string rules = RulesText(options);
   STRATA_TRY(out.Section(std::as_bytes(std::span(rules))));
+  STRATA_TRY(out.Section(std::as_bytes(std::span(options.columns))));
   STRATA_TRY(out.Section(
       BytesOf(std::vector<uint64_t>{data.rows(), features.names.size(), features.used.size()})));
   Lists names;
@@ -357,6 +380,7 @@ Result<TreeDataset> ReadDatasetFile(Disk& disk, const std::string& path,
                     "remove the file and save it again",
                     path, written, RulesText(options)));
   }
+  STRATA_TRY(CheckColumns(in, path, options.columns));
   std::vector<uint64_t> counts;
   STRATA_TRY(in.Numbers("the number of rows", &counts));
   if (counts.size() != 3 || counts[0] == 0 || counts[0] > std::numeric_limits<uint32_t>::max()) {

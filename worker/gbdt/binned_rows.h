@@ -1,0 +1,25 @@
+// Rows from a file that save_binary left, as a task's parameters ask for them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "base/work_pool.h"
+#include "worker/gbdt/data/tree_dataset.h"
+#include "worker/gbdt/parameters.h"
+
+namespace strata {
+
+// The keys that say which columns rows are read from, as in "header = true, label_column = 2". "":
+// none is set, or a job file names the columns.
+std::string ColumnsText(const TreeParameters& parameters);
+
+// As ReadDatasetFile. kInvalid besides: training over ranks or from a model, or a side file that
+// would belong to the file.
+Result<TreeDataset> ReadBinnedRows(Disk& disk, const std::string& path,
+                                   const TreeParameters& parameters, const DatasetOptions& options,
+                                   std::shared_ptr<const FeatureBinning> features, WorkPool& pool);
+
+}  // namespace strata
