@@ -67,7 +67,7 @@ struct ForestTree {
   bool categorical = false;
 };
 
-// Iteration by iteration, class by class within one.
+// Tree t is of class t % classes.
 struct ForestView {
   std::span<const ForestColumn> columns;
   std::span<const ForestTree> trees;
@@ -80,14 +80,13 @@ struct ForestView {
 };
 
 // A row takes no more trees once its score (the only one's twice the size, else the best above the
-// second) is larger than the margin, looked at every so many iterations; 0: never.
+// second) is larger than the margin, looked at every so many trees, which are whole iterations; 0:
+// never.
 struct PredictionStop {
   uint64_t freq = 0;
   double margin = 10;
 
-  STRATA_HD bool LooksAfter(uint64_t iterations) const {
-    return freq > 0 && iterations % freq == 0;
-  }
+  STRATA_HD bool LooksAfter(uint64_t trees) const { return freq > 0 && trees % freq == 0; }
   STRATA_HD bool IsSure(const double* scores, size_t classes) const {
     if (classes == 1) return (scores[0] < 0 ? -2 * scores[0] : 2 * scores[0]) > margin;
     double best = scores[0] > scores[1] ? scores[0] : scores[1];

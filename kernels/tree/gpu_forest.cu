@@ -130,10 +130,8 @@ __global__ void __launch_bounds__(kThreads)
       score += leaf.threshold;
       return !stop.LooksAfter(tree + 1) || !stop.IsSure(&score, 1);
     }
-    const uint32_t k = tree % classes;
-    scores[k] += leaf.threshold;
-    return k + 1 < classes || !stop.LooksAfter((tree + 1) / classes) ||
-           !stop.IsSure(scores, classes);
+    scores[tree % classes] += leaf.threshold;
+    return !stop.LooksAfter(tree + 1) || !stop.IsSure(scores, classes);
   });
   if (is_row && classes == 1) *scores = score;
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
 
 #include "worker/gbdt/model/lightgbm_text.h"
 #include "worker/gbdt/predict/predictor.h"
@@ -10,31 +10,54 @@
 namespace strata {
 namespace {
 
-constexpr uint64_t kModelBytesMax = uint64_t{16} << 30;
+constexpr double kSigmoidDigits = 1e-5;  // model files have six
+
+template <typename T, typename U>
+Status Differs(const TreeParameters& p, const char* what, const T& found, const U& expected) {
+  return Invalid(fmt::format("{}: {} {}, the parameters have {}: they cannot be one model",
+                             p.input_model, what, found, expected));
+}
+
+bool UsesSigmoid(const std::string& objective) {
+  return objective == "binary" || objective == "multiclassova";
+}
 
 }  // namespace
 
-Result<TreeModel> LoadTreeModel(Disk& disk, const std::string& path) {
-  STRATA_ASSIGN(const std::string text, ReadFile(disk, path, kModelBytesMax));
-  return ReadLightGbmText(text, path);
+Status CheckSameScores(const TreeModel& model, const TreeParameters& p) {
+  if (!model.foreign_loss.empty()) {
+    return Invalid(fmt::format(
+        "{}: its trees were grown for {}, a loss that no objective here has: it can predict, but "
+        "neither be refitted nor go on",
+        p.input_model, model.foreign_loss));
+  }
+  if (model.ObjectiveName() != p.objective) {
+    return Differs(p, "its objective is", model.objective, p.objective);
+  }
+  if (model.classes != static_cast<size_t>(p.num_class)) {
+    return Differs(p, "its num_class is", model.classes, p.num_class);
+  }
+  if (UsesSigmoid(p.objective)) {
+    STRATA_ASSIGN(const double sigmoid, model.Sigmoid());
+    if (std::fabs(sigmoid - p.sigmoid) > kSigmoidDigits * p.sigmoid) {
+      return Differs(p, "its sigmoid is", sigmoid, p.sigmoid);
+    }
+  }
+  STRATA_ASSIGN(const OutputTransform transform, OutputTransform::Of(model));
+  const bool has_root = transform.kind() == OutputTransform::Kind::kSquare;
+  if (has_root != p.reg_sqrt && p.objective.starts_with("regression")) {
+    return Differs(p, "its reg_sqrt is", has_root, p.reg_sqrt);
+  }
+  return CheckLightGbmCanSay(model).Prefixed(p.input_model);
 }
 
 Status CheckContinues(const TreeModel& model, const TreeParameters& p, const TreeDataset& train) {
-  const auto differs = [&](const char* what, const auto& found, const auto& expected) {
-    return Invalid(fmt::format("{}: {} {}, training has {}: they cannot be one model",
-                               p.input_model, what, found, expected));
-  };
-  if (model.ObjectiveName() != p.objective) {
-    return differs("its objective is", model.objective, p.objective);
-  }
-  if (model.trees_per_iteration != static_cast<size_t>(p.num_class)) {
-    return differs("trees of an iteration:", model.trees_per_iteration, p.num_class);
-  }
+  STRATA_TRY(CheckSameScores(model, p));
   if (model.features() != train.features->names.size()) {
-    return differs("features:", model.features(), train.features->names.size());
+    return Differs(p, "features:", model.features(), train.features->names.size());
   }
   if (model.average_output != (p.boosting == "rf")) {
-    return differs("boosting is", model.average_output ? "rf" : "not rf", p.boosting);
+    return Differs(p, "boosting is", model.average_output ? "rf" : "not rf", p.boosting);
   }
   return {};
 }

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "base/disk.h"
 #include "base/status.h"
 #include "base/work_pool.h"
 #include "worker/gbdt/data/row_source.h"
@@ -13,8 +12,9 @@
 
 namespace strata {
 
-// A model in LightGBM's text format.
-Result<TreeModel> LoadTreeModel(Disk& disk, const std::string& path);
+// OK if the parameters' objective means by a score what the model does, and the model can be
+// written again: for training that goes on, and for refit. kInvalid: what differs.
+Status CheckSameScores(const TreeModel& model, const TreeParameters& parameters);
 
 // OK if rounds can be added to the model: same objective, classes, features and way of adding
 // trees up. kInvalid: what differs.

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/tree/split.h"
+#include "worker/gbdt/continue_model.h"
 #include "worker/gbdt/predict/predictor.h"
 #include "worker/gbdt/quantise.h"
 
@@ -37,10 +38,7 @@ Result<std::vector<uint32_t>> FindLeaves(const TreeModel& model, size_t rows, Ro
 
 Status CheckFits(const TreeModel& model, const TreeParameters& p, const TreeDataset& data) {
   if (model.average_output) return Invalid("task = refit does not know random forests");
-  if (model.ObjectiveName() != p.objective) {
-    return Invalid(fmt::format("{}: its objective is {}: expected objective = {}, found {}",
-                               p.input_model, model.objective, model.ObjectiveName(), p.objective));
-  }
+  STRATA_TRY(CheckSameScores(model, p));
   if (model.features() != data.features->names.size()) {
     return Invalid(fmt::format("{}: {} features, {} has {}", p.input_model, model.features(),
                                p.data, data.features->names.size()));
@@ -77,7 +75,8 @@ Result<TreeModel> RefitModel(TreeModel model, const TreeParameters& p, const Tre
                              const TreeObjective& objective, RowSource& source, WorkPool& pool) {
   STRATA_TRY(CheckFits(model, p, data));
   const size_t rows = data.rows();
-  const size_t classes = model.trees_per_iteration;
+  const size_t classes = model.classes;
+  model.trees_per_iteration = classes;  // parallel trees get their leaves one after the other
   STRATA_ASSIGN(const std::vector<uint32_t> leaves, FindLeaves(model, rows, source, pool));
   std::vector<double> scores = data.init_scores;
   scores.resize(rows * classes, 0);

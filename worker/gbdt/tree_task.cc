@@ -27,6 +27,7 @@
 #include "worker/gbdt/growth_parameters.h"
 #include "worker/gbdt/idle_parameters.h"
 #include "worker/gbdt/model/lightgbm_text.h"
+#include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/open_rows.h"
 #include "worker/gbdt/parameter_place.h"
 #include "worker/gbdt/phase_times.h"
@@ -223,7 +224,7 @@ class TreeTask {
     for (const std::string& idle : WhatHasNoEffect(p_)) Log(LogLevel::kWarning, "{}", idle);
     TreeModel start;
     if (!p_.input_model.empty()) {
-      STRATA_ASSIGN(start, LoadTreeModel(context_.disk, p_.input_model));
+      STRATA_ASSIGN(start, ReadModelFile(context_.disk, p_.input_model));
     }
     if (p_.early_stopping_round > 0 && p_.valid.empty()) {
       return Invalid(fmt::format("{} needs a validation set: expected {} = FILE",
@@ -303,7 +304,7 @@ class TreeTask {
     if (p_.input_model.empty()) {
       return Invalid("input_model is missing: expected input_model = FILE");
     }
-    STRATA_ASSIGN(TreeModel model, LoadTreeModel(context_.disk, p_.input_model));
+    STRATA_ASSIGN(TreeModel model, ReadModelFile(context_.disk, p_.input_model));
     p_.binning.pre_filter = false;  // splits are there already
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                   OpenRowsOf(context_.disk, p_, p_.data, model));

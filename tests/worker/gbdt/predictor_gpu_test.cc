@@ -74,6 +74,10 @@ INSTANTIATE_TEST_SUITE_P(
         Shape{"Multiclass",
               {.classes = 3, .iterations = 7, .leaves = 20, .categorical = true},
               "multiclass num_class:3"},
+        Shape{"Parallel",
+              {.classes = 3, .parallel = 2, .iterations = 6, .leaves = 20},
+              "multiclass num_class:3"},
+        Shape{"ParallelBinary", {.parallel = 3, .iterations = 6, .leaves = 20}, "binary sigmoid:1"},
         Shape{"Constants", {.iterations = 3, .leaves = 1}, "binary sigmoid:1"},
         // Trees, and rows, that shared memory has no room for.
         Shape{"Large", {.features = 9, .iterations = 3, .leaves = 700}, "binary sigmoid:1"},

@@ -86,12 +86,13 @@ Tree RandomTree(const RandomModelOptions& options, Random& random) {
 
 TreeModel RandomModel(const RandomModelOptions& options, Random& random) {
   TreeModel model;
-  model.classes = model.trees_per_iteration = options.classes;
+  model.classes = options.classes;
+  model.trees_per_iteration = options.classes * options.parallel;
   for (size_t f = 0; f < options.features; ++f) {
     model.feature_names.push_back(fmt::format("f{}", f));
     model.feature_infos.emplace_back("none");
   }
-  for (size_t t = 0; t < options.classes * options.iterations; ++t) {
+  for (size_t t = 0; t < model.trees_per_iteration * options.iterations; ++t) {
     model.trees.push_back(RandomTree(options, random));
   }
   return model;

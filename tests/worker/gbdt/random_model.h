@@ -11,6 +11,7 @@ namespace strata {
 struct RandomModelOptions {
   size_t features = 5;
   size_t classes = 1;
+  size_t parallel = 1;  // trees of a class in a round
   size_t iterations = 1;
   size_t leaves = 8;
   bool categorical = false;  // half of the nodes

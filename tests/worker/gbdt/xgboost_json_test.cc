@@ -74,6 +74,101 @@ INSTANTIATE_TEST_SUITE_P(All, XgboostGolden,
                                          "xgb_poisson", "xgb_rank", "xgb_dart"),
                          [](const auto& param) { return std::string(param.param); });
 
+// Models whose rounds have parallel trees.
+class XgboostParallel : public testing::TestWithParam<const char*> {
+ protected:
+  static std::vector<double> Expected(const std::string& name,
+                                      std::vector<double> ExpectedRow::*kind) {
+    std::vector<double> all;
+    for (const ExpectedRow& row : GoldenExpected(name)) {
+      all.insert(all.end(), (row.*kind).begin(), (row.*kind).end());
+    }
+    return all;
+  }
+
+  // By so many rounds from one on.
+  static std::vector<double> OfRounds(const TreeModel& model, size_t start, size_t count) {
+    const Result<Predictor> predictor = Predictor::Make(
+        model, {.kind = PredictionKind::kRaw, .start_iteration = start, .iterations = count});
+    STRATA_CHECK(predictor.ok());
+    const auto pool = WorkPool::Start("test", 0);
+    std::vector<double> out;
+    STRATA_CHECK(predictor->Predict(ToSparse(Rows()), **pool, &out).ok());
+    return out;
+  }
+
+  static std::vector<std::vector<double>> Rows() { return GoldenRows("tame_rows.csv"); }
+  std::string name() const { return GetParam(); }
+  TreeModel model_ = Model(ModelText(GetParam()));
+};
+
+TEST_P(XgboostParallel, PredictsWhatXgboostPredicts) {
+  ExpectClose(Predicted(model_, Rows(), PredictionKind::kRaw), Expected(name(), &ExpectedRow::raw),
+              1e-6, name());
+  ExpectClose(Predicted(model_, Rows(), PredictionKind::kTransformed),
+              Expected(name(), &ExpectedRow::predictions), 1e-6, name());
+}
+
+TEST_P(XgboostParallel, ARoundIsAllOfItsTrees) {
+  EXPECT_EQ(model_.iterations(), 3U);
+  ExpectClose(OfRounds(model_, 0, 1), Expected(name() + ".first", &ExpectedRow::raw), 1e-6, name());
+}
+
+TEST_P(XgboostParallel, RoundsAddUp) {
+  std::vector<double> sums = OfRounds(model_, 0, 1);
+  const std::vector<double> later = OfRounds(model_, 1, 2);
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] += later[i];
+  ExpectClose(sums, OfRounds(model_, 0, 3), 1e-12, name());
+}
+
+TEST_P(XgboostParallel, ContributionsAddUpToTheScores) {
+  const std::vector<double> parts = Predicted(model_, Rows(), PredictionKind::kContributions);
+  const size_t width = model_.features() + 1;
+  std::vector<double> sums(parts.size() / width, 0);
+  for (size_t i = 0; i < parts.size(); ++i) sums[i / width] += parts[i];
+  ExpectClose(sums, Predicted(model_, Rows(), PredictionKind::kRaw), 1e-9, name());
+}
+
+TEST_P(XgboostParallel, WrittenAsXgboostItHasTheSameRounds) {
+  const Result<std::string> text = WriteXgboostJson(model_);
+  ASSERT_TRUE(text.ok()) << text.status().ToString();
+  const TreeModel again = Model(*text);
+  EXPECT_EQ(again.trees_per_iteration, model_.trees_per_iteration);
+  ExpectClose(OfRounds(again, 0, 2), OfRounds(model_, 0, 2), 1e-6, name());
+}
+
+// LightGBM has one tree a class in each round.
+TEST_P(XgboostParallel, WrittenAsLightGbmEachParallelTreeIsARound) {
+  const Result<std::string> text = WriteLightGbmText(model_);
+  ASSERT_TRUE(text.ok()) << text.status().ToString();
+  const Result<TreeModel> again = ReadLightGbmText(*text, "model");
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_EQ(again->iterations(), model_.trees.size() / model_.classes);
+  EXPECT_EQ(Predicted(*again, Rows(), PredictionKind::kRaw),
+            Predicted(model_, Rows(), PredictionKind::kRaw));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, XgboostParallel,
+                         testing::Values("xgb_parallel_squared", "xgb_parallel_binary",
+                                         "xgb_parallel_multiclass", "xgb_parallel_dart"),
+                         [](const auto& param) { return std::string(param.param); });
+
+TEST(XgboostJson, RoundsThatAreNotWholeAreAnError) {
+  const std::string text = ModelText("xgb_parallel_squared");
+  const auto with = [&](const std::string& old, const std::string& now) {
+    std::string changed = text;
+    changed.replace(changed.find(old), old.size(), now);
+    const Result<TreeModel> model = ReadXgboostJson(changed, "model");
+    return std::string(model.ok() ? "" : model.status().message());
+  };
+  EXPECT_NE(with(R"("num_parallel_tree":"3")", R"("num_parallel_tree":"1")")
+                .find("round 1 begins with tree 3, expected 1"),
+            std::string::npos);
+  EXPECT_NE(with(R"("num_parallel_tree":"3")", R"("num_parallel_tree":"4")")
+                .find("9 trees are no whole rounds of 1 classes with num_parallel_tree = 4"),
+            std::string::npos);
+}
+
 // A tree of one split as XGBoost writes it.
 std::string OneSplit(float threshold) {
   return fmt::format(

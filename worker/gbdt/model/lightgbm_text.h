@@ -11,8 +11,13 @@
 
 namespace strata {
 
-// The whole file. Numbers have as many digits as it takes to read the same again. Features
-// are named by ModelFeatureNames. kInvalid: what the format cannot say, or two names become one.
+// kInvalid: what the format cannot say of the trees.
+Status CheckLightGbmCanSay(const TreeModel& model);
+
+// The whole file. The format has one tree a class in each round, so that of several parallel ones
+// (XGBoost's) each becomes a round of its own. Numbers have as many digits as it takes to read the
+// same again. Features are named by ModelFeatureNames. kInvalid: what the format cannot say, or two
+// names become one.
 Result<std::string> WriteLightGbmText(const TreeModel& model,
                                       ImportanceKind importance = ImportanceKind::kSplit);
 

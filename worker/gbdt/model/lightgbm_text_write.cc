@@ -82,7 +82,7 @@ std::string ImportancesText(const TreeModel& model, const std::vector<std::strin
 
 }  // namespace
 
-Result<std::string> WriteLightGbmText(const TreeModel& model, ImportanceKind importance) {
+Status CheckLightGbmCanSay(const TreeModel& model) {
   for (const Tree& tree : model.trees) {
     for (const TreeNode& node : tree.nodes) {
       if (!node.categorical || !node.default_left) continue;
@@ -91,6 +91,11 @@ Result<std::string> WriteLightGbmText(const TreeModel& model, ImportanceKind imp
           "format cannot say");
     }
   }
+  return {};
+}
+
+Result<std::string> WriteLightGbmText(const TreeModel& model, ImportanceKind importance) {
+  STRATA_TRY(CheckLightGbmCanSay(model));
   STRATA_ASSIGN(const std::vector<std::string> names, ModelFeatureNames(model.feature_names));
   std::string trees;
   std::vector<size_t> sizes;
@@ -102,7 +107,7 @@ Result<std::string> WriteLightGbmText(const TreeModel& model, ImportanceKind imp
   std::string out = fmt::format(
       "tree\nversion=v4\nnum_class={}\nnum_tree_per_iteration={}\nlabel_index=0\n"
       "max_feature_idx={}\n",
-      model.classes, model.trees_per_iteration, static_cast<int64_t>(model.features()) - 1);
+      model.classes, model.classes, static_cast<int64_t>(model.features()) - 1);
   if (!model.objective.empty()) out += fmt::format("objective={}\n", model.objective);
   if (model.average_output) out += "average_output\n";
   out += fmt::format("feature_names={}\n", fmt::join(names, " "));

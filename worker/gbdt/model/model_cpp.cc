@@ -120,7 +120,7 @@ std::string TransformText(const OutputTransform& transform) {
 
 Result<std::string> WriteModelCpp(const TreeModel& model) {
   STRATA_ASSIGN(const OutputTransform transform, OutputTransform::Of(model));
-  const size_t classes = model.trees_per_iteration;
+  const size_t classes = model.classes;
   std::string out = fmt::format(
       "// Boosted trees: {} trees, written by Strata. x holds the values of kFeatures features, "
       "NaN for\n// a missing one; out takes kOutputs numbers.\n"

@@ -113,7 +113,7 @@ Result<std::string> WriteModelJson(const TreeModel& model) {
       R"({{"name":"tree","version":"v4","num_class":{},"num_tree_per_iteration":{},)"
       R"("label_index":0,"max_feature_idx":{},"objective":{},"average_output":{},)"
       R"("feature_names":[{}],"monotone_constraints":[{}],"feature_infos":{{{}}},"tree_info":[)",
-      model.classes, model.trees_per_iteration, static_cast<int64_t>(model.features()) - 1,
+      model.classes, model.classes, static_cast<int64_t>(model.features()) - 1,
       Quoted(model.objective), model.average_output, fmt::join(names, ","),
       fmt::join(model.monotone_constraints, ","), infos);
   for (size_t t = 0; t < model.trees.size(); ++t) {

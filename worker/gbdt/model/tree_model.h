@@ -13,16 +13,21 @@
 namespace strata {
 
 struct TreeModel {
-  size_t classes = 1;  // num_class of the objective
+  size_t classes = 1;  // num_class of the objective: how many scores a row has
+  // A multiple of classes: more where a round of XGBoost has parallel trees. Tree t is of class
+  // t % classes.
   size_t trees_per_iteration = 1;
   std::string objective;  // "binary sigmoid:1"; "": raw scores alone
+  // The loss of another library that the trees were grown for, where `objective` predicts the same
+  // but has another loss; "": that of `objective`.
+  std::string foreign_loss;
   // Random forests: what is predicted comes from the mean over iterations. Raw scores are sums all
   // the same, as LightGBM has it.
   bool average_output = false;
   std::vector<std::string> feature_names;
   std::vector<std::string> feature_infos;     // "[min:max]", categories, or "none"
   std::vector<int32_t> monotone_constraints;  // of each feature: -1, 0 or 1; empty: none
-  std::vector<Tree> trees;                    // iteration by iteration, class by class within one
+  std::vector<Tree> trees;                    // iteration by iteration
   std::vector<std::pair<std::string, std::string>> parameters;  // for the reader of the file
   std::string pandas_categorical;  // JSON that LightGBM's Python package keeps in the last line
 

@@ -14,6 +14,7 @@ namespace {
 constexpr int64_t kNodesMax = 2 * static_cast<int64_t>(kTreeLeavesMax);
 constexpr int64_t kFeaturesMax = 1 << 24;
 constexpr int64_t kClassesMax = 1 << 20;
+constexpr int64_t kParallelMax = 1 << 20;
 constexpr int64_t kCategoryMax = (1 << 24) - 1;  // XGBoost's own
 constexpr size_t kSetWordsMax = 16 << 20;        // of the model
 
@@ -24,12 +25,13 @@ struct Objective {
   std::string_view theirs;
   std::string_view ours;
   Link link;
+  bool has_our_loss = true;  // false: ours predicts the same, but is another loss
 };
 constexpr Objective kObjectives[] = {{"reg:squarederror", "regression", Link::kIdentity},
                                      {"reg:linear", "regression", Link::kIdentity},
-                                     {"reg:squaredlogerror", "regression", Link::kIdentity},
+                                     {"reg:squaredlogerror", "regression", Link::kIdentity, false},
                                      {"reg:absoluteerror", "regression_l1", Link::kIdentity},
-                                     {"reg:pseudohubererror", "huber", Link::kIdentity},
+                                     {"reg:pseudohubererror", "huber", Link::kIdentity, false},
                                      {"reg:quantileerror", "quantile", Link::kIdentity},
                                      {"reg:logistic", "cross_entropy", Link::kLogit},
                                      {"reg:gamma", "gamma", Link::kLog},
@@ -38,8 +40,8 @@ constexpr Objective kObjectives[] = {{"reg:squarederror", "regression", Link::kI
                                      {"binary:logistic", "binary sigmoid:1", Link::kLogit},
                                      {"multi:softprob", "multiclass", Link::kIdentity},
                                      {"rank:ndcg", "lambdarank", Link::kIdentity},
-                                     {"rank:map", "lambdarank", Link::kIdentity},
-                                     {"rank:pairwise", "lambdarank", Link::kIdentity}};
+                                     {"rank:map", "lambdarank", Link::kIdentity, false},
+                                     {"rank:pairwise", "lambdarank", Link::kIdentity, false}};
 
 // The largest double that, rounded to float, is below the threshold.
 double ThresholdFor(float threshold) {
@@ -94,8 +96,7 @@ class Reader {
       STRATA_ASSIGN(const int64_t targets, at.Whole(0, kClassesMax));
       if (targets > 1) return Unsupported(at, fmt::format("{} targets", targets));
     }
-    model_.classes = model_.trees_per_iteration =
-        static_cast<size_t>(std::max<int64_t>(1, classes));
+    model_.classes = static_cast<size_t>(std::max<int64_t>(1, classes));
     STRATA_ASSIGN(const JsonAt objective, learner.At("objective"));
     STRATA_ASSIGN(const JsonAt name_at, objective.At("name"));
     STRATA_ASSIGN(const std::string name, name_at.Text());
@@ -104,6 +105,7 @@ class Reader {
       return Unsupported(name_at, fmt::format("objective {}", name));
     }
     model_.objective = known->ours;
+    if (!known->has_our_loss) model_.foreign_loss = "XGBoost's " + name;
     if (known->ours == "multiclass") {
       model_.objective += fmt::format(" num_class:{}", model_.classes);
     }
@@ -195,6 +197,38 @@ class Reader {
     }
     for (size_t i = 0; i < by_class[0].size(); ++i) {
       for (std::vector<Tree>& of_class : by_class) model_.trees.push_back(std::move(of_class[i]));
+    }
+    return ReadRounds(model);
+  }
+
+  // How many trees a round has: num_parallel_tree for each class.
+  Status ReadRounds(const JsonAt& model) {
+    const size_t trees = model_.trees.size();
+    int64_t parallel = 1;
+    if (model.Has("gbtree_model_param")) {
+      STRATA_ASSIGN(const JsonAt parameters, model.At("gbtree_model_param"));
+      if (parameters.Has("num_parallel_tree")) {
+        STRATA_ASSIGN(const JsonAt at, parameters.At("num_parallel_tree"));
+        STRATA_ASSIGN(parallel, at.Whole(0, kParallelMax));
+      }
+    }
+    model_.trees_per_iteration =
+        model_.classes * static_cast<size_t>(std::max<int64_t>(1, parallel));
+    if (trees % model_.trees_per_iteration != 0) {
+      return model.Wrong(
+          fmt::format("{} trees are no whole rounds of {} classes with num_parallel_tree = {}",
+                      trees, model_.classes, parallel));
+    }
+    if (!model.Has("iteration_indptr")) return {};
+    STRATA_ASSIGN(const JsonAt at, model.At("iteration_indptr"));
+    STRATA_ASSIGN(const std::vector<JsonAt> items, at.Items());
+    STRATA_ASSIGN(const std::vector<int64_t> begins,
+                  at.WholeList(items.size(), 0, static_cast<int64_t>(trees)));
+    for (size_t round = 0; round < begins.size(); ++round) {
+      const auto begin = static_cast<int64_t>(round * model_.trees_per_iteration);
+      if (begins[round] == begin) continue;
+      return at.Wrong(
+          fmt::format("round {} begins with tree {}, expected {}", round, begins[round], begin));
     }
     return {};
   }
@@ -353,6 +387,7 @@ class Reader {
     const size_t classes = model_.classes;
     if (model_.trees.empty() && std::ranges::any_of(bases_, [](double b) { return b != 0; })) {
       model_.trees.resize(classes);
+      model_.trees_per_iteration = classes;
       for (Tree& tree : model_.trees) tree.leaves.resize(1);
     }
     for (size_t k = 0; k < std::min(classes, model_.trees.size()); ++k) {

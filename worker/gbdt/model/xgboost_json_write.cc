@@ -89,9 +89,9 @@ class Writer {
       return Invalid(
           fmt::format("objective '{}' is one that XGBoost does not have", model_.objective));
     }
-    if (model_.trees_per_iteration > 1 && objective->theirs != "multi:softprob") {
+    if (model_.classes > 1 && objective->theirs != "multi:softprob") {
       return Invalid(fmt::format("{} trees a round of objective '{}', of which XGBoost has one",
-                                 model_.trees_per_iteration, model_.objective));
+                                 model_.classes, model_.objective));
     }
     if (model_.ObjectiveName() == "binary") {
       STRATA_ASSIGN(scale_, model_.Sigmoid());
@@ -105,14 +105,23 @@ class Writer {
       categorical_.push_back(!info.empty() && info[0] >= '0' && info[0] <= '9');
     }
     std::vector<std::string> trees;
-    for (size_t t = 0; t < model_.trees.size(); ++t) {
+    for (size_t i = 0; i < model_.trees.size(); ++i) {
+      const size_t t = TreeAt(i);
       STRATA_ASSIGN(const Arrays arrays, ArraysOf(model_.trees[t], t));
-      trees.push_back(TreeText(arrays, t));
+      trees.push_back(TreeText(arrays, i));
     }
     return ModelText(*objective, trees);
   }
 
  private:
+  size_t parallel() const { return model_.trees_per_iteration / model_.classes; }
+
+  // Which of our trees is the i-th there, where a round has all parallel trees of a class together.
+  size_t TreeAt(size_t i) const {
+    const size_t in_round = i % model_.trees_per_iteration;
+    return i - in_round + in_round % parallel() * model_.classes + in_round / parallel();
+  }
+
   Result<Arrays> ArraysOf(const Tree& tree, size_t number) {
     Arrays arrays;
     struct Open {
@@ -217,13 +226,13 @@ class Writer {
   }
 
   std::string ModelText(const Objective& objective, const std::vector<std::string>& trees) const {
-    const size_t classes = model_.trees_per_iteration;
+    const size_t classes = model_.classes;
     const bool multiclass = objective.theirs == "multi:softprob";
     std::vector<size_t> class_of;
     std::vector<size_t> begins = {0};
-    for (size_t t = 0; t < trees.size(); ++t) {
-      class_of.push_back(t % classes);
-      if ((t + 1) % classes == 0) begins.push_back(t + 1);
+    for (size_t i = 0; i < trees.size(); ++i) {
+      class_of.push_back(TreeAt(i) % classes);
+      if ((i + 1) % model_.trees_per_iteration == 0) begins.push_back(i + 1);
     }
     // Names that nobody gave would have XGBoost turn away data without names.
     const bool named = !AreDefaultNames(model_.feature_names);
@@ -240,14 +249,14 @@ class Writer {
                    : std::string(objective.parameters);
     return fmt::format(
         R"({{"learner":{{"attributes":{{}},"feature_names":[{}],"feature_types":[{}],)"
-        R"("gradient_booster":{{"model":{{"gbtree_model_param":{{"num_parallel_tree":"1",)"
+        R"("gradient_booster":{{"model":{{"gbtree_model_param":{{"num_parallel_tree":"{}",)"
         R"("num_trees":"{}"}},"iteration_indptr":[{}],"tree_info":[{}],"trees":[{}]}},)"
         R"("name":"gbtree"}},"learner_model_param":{{"base_score":"{}",)"
         R"("boost_from_average":"1","num_class":"{}","num_feature":"{}","num_target":"1"}},)"
         R"("objective":{{"name":"{}"{}{}}}}},"version":[3,0,0]}})"
         "\n",
-        fmt::join(names, ","), fmt::join(types, ","), trees.size(), fmt::join(begins, ","),
-        fmt::join(class_of, ","), fmt::join(trees, ","), objective.neutral,
+        fmt::join(names, ","), fmt::join(types, ","), parallel(), trees.size(),
+        fmt::join(begins, ","), fmt::join(class_of, ","), fmt::join(trees, ","), objective.neutral,
         multiclass ? classes : 0, model_.features(), objective.theirs,
         parameters.empty() ? "" : ",", parameters);
   }

@@ -36,21 +36,25 @@ Result<Predictor> Predictor::Make(const TreeModel& model, const PredictOptions& 
   const size_t left = model.iterations() - begin;
   const size_t end = begin + (options.iterations > 0 ? std::min(options.iterations, left) : left);
   Predictor predictor(model, options, begin, end);
-  const size_t classes = model.trees_per_iteration;
+  const size_t classes = model.classes;
+  const size_t first_tree = begin * model.trees_per_iteration;
+  const size_t end_tree = end * model.trees_per_iteration;
   predictor.outputs_ = classes;
   if (options.kind == PredictionKind::kTransformed) {
     STRATA_ASSIGN(predictor.transform_, OutputTransform::Of(model));
   }
-  if (options.kind == PredictionKind::kLeaves) predictor.outputs_ = (end - begin) * classes;
+  if (options.kind == PredictionKind::kLeaves) predictor.outputs_ = end_tree - first_tree;
   if (options.kind == PredictionKind::kContributions) {
     predictor.outputs_ = classes * (model.features() + 1);
-    for (size_t t = begin * classes; t < end * classes; ++t) {
+    for (size_t t = first_tree; t < end_tree; ++t) {
       Result<TreeContributions> tree = TreeContributions::Make(model.trees[t]);
       if (!tree.ok()) return tree.status().Prefixed(fmt::format("tree {}", t));
       predictor.contributions_.push_back(std::move(*tree));
     }
   }
   if (options.early_stop.freq > 0) STRATA_TRY(CheckEarlyStop(model));
+  predictor.stop_ = {.freq = options.early_stop.freq * model.trees_per_iteration,
+                     .margin = options.early_stop.margin};
   const size_t row_bytes = predictor.trees_.columns() * sizeof(double);
   predictor.piece_rows_ = std::clamp<size_t>(kPieceBytes / row_bytes, 16, 1024);
   STRATA_TRY(predictor.OpenGpu());
@@ -63,8 +67,8 @@ Status Predictor::OpenGpu() {
     Log(LogLevel::kInfo, "contributions are computed on the CPU, whatever device says");
     return {};
   }
-  Result<std::unique_ptr<GpuForest>> gpu = GpuForest::Open(
-      options_.device.ordinal.value_or(0), trees_.view(), model_->trees_per_iteration);
+  Result<std::unique_ptr<GpuForest>> gpu =
+      GpuForest::Open(options_.device.ordinal.value_or(0), trees_.view(), model_->classes);
   if (gpu.ok()) {
     gpu_ = std::move(*gpu);
     return {};
@@ -118,7 +122,7 @@ Status Predictor::PredictOnGpu(const ForestRows& rows, WorkPool& pool,
                                std::vector<double>* out) const {
   out->resize(rows.numbers.rows * outputs_);
   if (options_.kind == PredictionKind::kLeaves) return gpu_->Leaves(rows, pool, *out);
-  STRATA_TRY(gpu_->Scores(rows, options_.early_stop, pool, *out));
+  STRATA_TRY(gpu_->Scores(rows, stop_, pool, *out));
   pool.RunPieces(rows.numbers.rows, kTransformedRows, [&](size_t begin, size_t end) {
     Transform(std::span(*out).subspan(begin * outputs_, (end - begin) * outputs_));
   });
@@ -129,7 +133,7 @@ void Predictor::PredictPiece(const SparseRows& block, size_t begin, size_t end, 
   const size_t count = end - begin;
   if (options_.kind == PredictionKind::kContributions) {
     std::vector<double> row(model_->features(), 0);
-    const size_t classes = model_->trees_per_iteration;
+    const size_t classes = model_->classes;
     for (size_t i = begin; i < end; ++i, out += outputs_) {
       for (size_t v = block.begins[i]; v < block.begins[i + 1]; ++v) {
         if (block.columns[v] < row.size()) row[block.columns[v]] = block.values[v];
@@ -172,14 +176,11 @@ void Predictor::Transform(std::span<double> all) const {
 
 void Predictor::Scores(std::span<const double> rows, std::vector<uint32_t> which,
                        double* out) const {
-  for (size_t iteration = 0; begin_ + iteration < end_; ++iteration) {
-    for (size_t k = 0; k < outputs_; ++k) {
-      trees_.AddScores(iteration * outputs_ + k, rows, which, out + k, outputs_);
-    }
-    if (!options_.early_stop.LooksAfter(iteration + 1)) continue;
-    std::erase_if(which, [&](uint32_t row) {
-      return options_.early_stop.IsSure(out + row * outputs_, outputs_);
-    });
+  for (size_t t = 0; t < trees_.trees(); ++t) {
+    trees_.AddScores(t, rows, which, out + t % outputs_, outputs_);
+    if (!stop_.LooksAfter(t + 1)) continue;
+    std::erase_if(which,
+                  [&](uint32_t row) { return stop_.IsSure(out + row * outputs_, outputs_); });
   }
 }
 

@@ -27,8 +27,8 @@ enum class PredictionKind : uint8_t {
 struct PredictOptions {
   PredictionKind kind = PredictionKind::kTransformed;
   size_t start_iteration = 0;
-  size_t iterations = 0;  // 0: all from there on
-  PredictionStop early_stop = {};
+  size_t iterations = 0;           // 0: all from there on
+  PredictionStop early_stop = {};  // its freq counts iterations
   // On a GPU: all kinds but contributions, which are the CPU's everywhere. The numbers are the
   // same.
   DeviceChoice device = {};
@@ -68,6 +68,7 @@ class Predictor {
   size_t begin_;  // iterations
   size_t end_;
   FlatTrees trees_;
+  PredictionStop stop_;  // its freq counts trees
   OutputTransform transform_;
   std::vector<TreeContributions> contributions_;  // by tree, if they are asked for
   std::unique_ptr<GpuForest> gpu_;
