@@ -274,6 +274,7 @@ class TreeTask {
       STRATA_ASSIGN(const bool is_binned, IsDatasetFile(context_.disk, path));
       if (is_binned) return Invalid(path + ": is a file of save_binary already");
     }
+    STRATA_TRY(CheckPositions());
     const TimeNs begin = context_.clock.Now();
     STRATA_ASSIGN(forced_bounds_, ReadForcedBins(context_.disk, p_.forcedbins_filename));
     std::shared_ptr<const FeatureBinning> features;

@@ -171,6 +171,11 @@ std::vector<Case> ConfCases() {
        "objective = lambdarank\n",
        "{}rows.csv.position: ranking does not take the places of rows into account (LightGBM's "
        "unbiased lambdarank): remove or rename the file to train without them"},
+      {"positions in a saved file",
+       {{"rows.csv.query", "60\n"}, {"rows.csv.position", Lines("1", 60)}},
+       "task = save_binary\nobjective = lambdarank\n",
+       "{}rows.csv.position: ranking does not take the places of rows into account (LightGBM's "
+       "unbiased lambdarank): remove or rename the file to train without them"},
       {"binary again",
        {{"rows.csv", "STRATADS"}},
        "task = save_binary\n",
