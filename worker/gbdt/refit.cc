@@ -6,6 +6,7 @@
 
 #include "kernels/tree/split.h"
 #include "worker/gbdt/continue_model.h"
+#include "worker/gbdt/data/feature_names.h"
 #include "worker/gbdt/predict/predictor.h"
 #include "worker/gbdt/quantise.h"
 
@@ -39,6 +40,7 @@ Result<std::vector<uint32_t>> FindLeaves(const TreeModel& model, size_t rows, Ro
 Status CheckFits(const TreeModel& model, const TreeParameters& p, const TreeDataset& data) {
   if (model.average_output) return Invalid("task = refit does not know random forests");
   STRATA_TRY(CheckSameScores(model, p));
+  STRATA_TRY(ModelFeatureNames(model.feature_names).status().Prefixed(p.input_model));
   if (model.features() != data.features->names.size()) {
     return Invalid(fmt::format("{}: {} features, {} has {}", p.input_model, model.features(),
                                p.data, data.features->names.size()));

@@ -171,6 +171,7 @@ class Reader {
 
   bool has_bundles() const { return version_ > kVersionWithoutBundles; }
   bool has_keys() const { return version_ > kVersionWithoutKeys; }
+  const std::string& path() const { return path_; }
   bool is_at_end() const { return at_ == size_; }
   Status Damaged(const std::string& what) const {
     return Corrupt(fmt::format(
@@ -198,7 +199,9 @@ Result<std::shared_ptr<const FeatureBinning>> ReadFeatures(Reader& in, uint64_t 
     names.emplace_back(reinterpret_cast<const char*>(name.data()), name.size());
   }
   // Earlier versions kept the names that the data had.
-  STRATA_ASSIGN(binning->names, ModelFeatureNames(names));
+  Result<std::vector<std::string>> of_model = ModelFeatureNames(names);
+  if (!of_model.ok()) return of_model.status().Prefixed(in.path());
+  binning->names = std::move(*of_model);
   lists.clear();
   STRATA_ASSIGN(bytes, in.Section("the features' bins"));
   if (!ReadLists(bytes, &lists) || lists.size() != features) return in.Damaged("bins of features");
@@ -253,7 +256,7 @@ bool ReadColumns(std::span<const uint64_t> numbers, std::span<const uint32_t> co
 }
 
 // Whether the data was saved with the column keys that are given now.
-Status CheckColumns(Reader& in, const std::string& path, const std::string& now) {
+Status CheckColumns(Reader& in, const std::string& now) {
   const auto shown = [](const std::string& keys) {
     return keys.empty() ? "no key that names columns" : keys;
   };
@@ -262,14 +265,14 @@ Status CheckColumns(Reader& in, const std::string& path, const std::string& now)
     return Invalid(fmt::format(
         "{}: an older version has saved it, which does not say with which columns: expected no key "
         "that names columns, found {}; remove the file, and save it again",
-        path, now));
+        in.path(), now));
   }
   STRATA_ASSIGN(const std::span<const std::byte> bytes, in.Section("the keys of columns"));
   const std::string saved(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (saved == now) return {};
   return Invalid(fmt::format(
       "{}: it was saved with {}; found {}: give the same, or remove the file and save it again",
-      path, shown(saved), shown(now)));
+      in.path(), shown(saved), shown(now)));
 }
 
 Status ReadBins(Reader& in, size_t rows, const FeatureBinning& features,
@@ -380,7 +383,7 @@ Result<TreeDataset> ReadDatasetFile(Disk& disk, const std::string& path,
                     "remove the file and save it again",
                     path, written, RulesText(options)));
   }
-  STRATA_TRY(CheckColumns(in, path, options.columns));
+  STRATA_TRY(CheckColumns(in, options.columns));
   std::vector<uint64_t> counts;
   STRATA_TRY(in.Numbers("the number of rows", &counts));
   if (counts.size() != 3 || counts[0] == 0 || counts[0] > std::numeric_limits<uint32_t>::max()) {
