@@ -22,7 +22,7 @@ constexpr Setting kSettings[] = {
     {.key = "lightgbm_conf",
      .help = "Path of a LightGBM train.conf: trains boosted trees, or predicts with them, as its "
              "task says. key=value on the command line overrides a key of it. - and _ are the same "
-             "in flags.",
+             "in flags. config=FILE says the same, as LightGBM has it.",
      .flag = "lightgbm_conf",
      .programs = kProgramWorker,
      .in_file = false},
@@ -86,7 +86,8 @@ Status PrintHelp() {
   return WriteStdout(
       HelpText("strata-worker --job=FILE [--config=FILE] [flags] "
                "[section.key=value ...]\n"
-               "       strata-worker --lightgbm-conf=FILE [flags] [key=value ...]",
+               "       strata-worker --lightgbm-conf=FILE [flags] [key=value ...]\n"
+               "       strata-worker config=FILE [flags] [key=value ...]",
                "Trains, evaluates or applies the model of a job file. With --config, "
                "or with --servers and --rendezvous, it is one worker of a cluster, "
                "whose servers hold the tables; without, everything happens in this "
@@ -94,6 +95,49 @@ Status PrintHelp() {
                "docs/configuration.md lists the keys of job files and of a "
                "train.conf.",
                kProgramWorker, tables));
+}
+
+// LightGBM's own way to name the train.conf; what is left are overrides. "": it is not there.
+Result<std::string> TakeConf(std::vector<std::string>* words) {
+  std::string conf;
+  for (auto word = words->begin(); word != words->end();) {
+    const size_t equals = word->find('=');
+    const std::string_view key = std::string_view(*word).substr(0, equals);
+    if (equals == std::string::npos || (key != "config" && key != "config_file")) {
+      ++word;
+      continue;
+    }
+    const std::string file = word->substr(equals + 1);
+    if (file.empty()) return Invalid(fmt::format("{}: expected {}=FILE", *word, key));
+    if (!conf.empty()) {
+      return Invalid(fmt::format("config={} and {} exclude each other: give one", conf, *word));
+    }
+    conf = file;
+    word = words->erase(word);
+  }
+  return conf;
+}
+
+// The train.conf; "": a job file is given. What is left of `words` are overrides.
+Result<std::string> FindConf(const Settings& worker, std::vector<std::string>* words) {
+  const std::string& flag = worker.Text("lightgbm_conf");
+  const bool has_job = !worker.Text("job").empty();
+  std::string conf;
+  if (!has_job) {
+    STRATA_ASSIGN(conf, TakeConf(words));
+  }
+  if (has_job && !flag.empty()) {
+    return Invalid("--job and --lightgbm_conf exclude each other: give one");
+  }
+  if (!conf.empty() && !flag.empty()) {
+    return Invalid("--lightgbm_conf and config exclude each other: give one");
+  }
+  if (!has_job && conf.empty() && flag.empty()) {
+    return Invalid(
+        "--job is missing: expected --job=FILE, the job file, or --lightgbm_conf=FILE; --help "
+        "lists all flags");
+  }
+  return conf.empty() ? flag : conf;
 }
 
 }  // namespace
@@ -133,12 +177,8 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
     STRATA_TRY(PrintStdout("strata-worker {}\n", STRATA_VERSION));
     return std::optional<WorkerOptions>();
   }
-  const std::string& conf = worker.Text("lightgbm_conf");
-  if (worker.Text("job").empty() == conf.empty()) {
-    return Invalid(conf.empty() ? "--job is missing: expected --job=FILE, the job file, or "
-                                  "--lightgbm_conf=FILE; --help lists all flags"
-                                : "--job and --lightgbm_conf exclude each other: give one");
-  }
+  std::vector<std::string> overrides = line.positional;
+  STRATA_ASSIGN(const std::string conf, FindConf(worker, &overrides));
   WorkerOptions options;
   options.task = ParseTask(worker.Text("task"));
   options.json = worker.Bool("json");
@@ -153,7 +193,6 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
   if (in_cluster) options.cluster = config;
   if (!conf.empty()) {
     STRATA_TRY(CheckTreeFlags(worker));
-    std::vector<std::string> overrides = line.positional;
     if (worker.IsSet("task")) overrides.push_back("task=" + worker.Text("task"));
     STRATA_ASSIGN(options.trees, LoadLightGbmConf(disk, conf, overrides));
     STRATA_ASSIGN(const bool listed, AddMachines(disk, *options.trees, in_cluster, &config));
@@ -162,8 +201,7 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
     return std::optional<WorkerOptions>(std::move(options));
   }
   STRATA_TRY(CheckRankHasList(config));
-  STRATA_ASSIGN(options.job,
-                LoadJob(disk, worker.Text("job"), line.positional, worker.Text("task")));
+  STRATA_ASSIGN(options.job, LoadJob(disk, worker.Text("job"), overrides, worker.Text("task")));
   options.trees = options.job.trees;
   if (options.trees.has_value()) STRATA_TRY(CheckTreeFlags(worker));
   return std::optional<WorkerOptions>(std::move(options));

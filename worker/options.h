@@ -19,7 +19,7 @@ enum class Task : uint8_t { kTrain, kEvaluate, kPredict };
 const char* TaskName(Task task);  // "train", "evaluate", "predict"
 
 struct WorkerOptions {
-  // Of --lightgbm_conf, or of a job of kind "gbdt".
+  // Of --lightgbm_conf or config=FILE, or of a job of kind "gbdt".
   std::optional<TreeParameters> trees;
   JobConfig job;  // of --job
   Task task = Task::kTrain;

@@ -195,6 +195,7 @@ class TreeRun {
     identity.task = parameters_.task;
     STRATA_TRY(StartLogging(options_.log_level, fmt::format("worker-{}", identity.rank),
                             options_.log_file));
+    for (const std::string& warning : parameters_.warnings) Log(LogLevel::kWarning, "{}", warning);
     board_.SetIdentity(identity);
     const SignalWatch watch([this](int signal) { stop_.OnSignal(signal); });
     if (!options_.cluster.has_value()) {

@@ -26,7 +26,9 @@ constexpr IdleParameter kWithoutEffect[] = {
      "It is for FILE.position, which ranking refuses to pass over."},
     {"gpu_platform_id", "It is for OpenCL, which is not here."},
     {"gpu_use_dp", "Sums are exact."},
-    {"config config_file", "The file is named by --lightgbm-conf."}};
+    {"config config_file",
+     "On the command line it names the train.conf, as --lightgbm-conf does. A file that is named "
+     "in a train.conf is not read, which is warned of."}};
 
 constexpr UnsupportedParameter kUnsupported[] = {
     {"linear_tree", "false", "Linear models in leaves."},

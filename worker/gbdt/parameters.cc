@@ -243,6 +243,11 @@ Status Apply(const Given& given, TreeParameters* out) {
     if (IsReadByLightGbm(*row, text)) out->set.emplace_back(row->name, text);
     return {};
   }
+  if (given.key == "config" || given.key == "config_file") {
+    out->warnings.push_back(
+        fmt::format("{}: {} = {} has no effect in a file, as in LightGBM: it is not read",
+                    given.origin, given.key, ShownBytes(given.value)));
+  }
   if (IsWithoutEffect(given.key)) return {};
   for (const UnsupportedParameter& known : UnsupportedParameters()) {
     if (known.name != given.key) continue;

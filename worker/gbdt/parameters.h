@@ -147,6 +147,8 @@ struct TreeParameters {
   int64_t verbosity = 1;
   std::string report_file;  // ours: .json and .html of this name are written; "": no report
 
+  std::vector<std::string> warnings;  // of what was given and has no effect
+
   // "key: value" of all that was set, for model files.
   std::vector<std::pair<std::string, std::string>> set;
 };
@@ -165,7 +167,8 @@ Result<TreeParameters> MakeTreeParameters(std::span<const GivenParameter> given,
 
 // Reads `text` as train.conf (key = value, # comments), `overrides` ("key=value") win. kInvalid:
 // file:line, the key, expected and found. A key that LightGBM knows and Strata does not support is
-// refused unless it has no effect at the value given.
+// refused unless it has no effect at the value given. `config` in a file names another file, which
+// is not read, as in LightGBM, and is warned of.
 Result<TreeParameters> ParseLightGbmConf(std::string_view text, const std::string& file,
                                          std::span<const std::string> overrides);
 

@@ -1,0 +1,101 @@
+// Where strata-worker's models, predictions and words go: files, standard output, and places that
+// take nothing.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/process/worker/run_worker.h"
+#include "tests/support/process.h"
+#include "tests/support/small_disk.h"
+#include "tests/support/temp_folder.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class WorkerOutputs : public testing::Test {
+ protected:
+  WorkerOutputs() {
+    std::string trees;
+    std::string clicks;
+    for (int i = 0; i < 600; ++i) {
+      const int a = i * 37 % 101;
+      const int b = i * 53 % 97;
+      trees += fmt::format("{},{},{}\n", a > b ? 1 : 0, a, b);
+      clicks += fmt::format("{},u{},v{}\n", a > b ? 1 : 0, a, b);
+    }
+    WriteWholeFile(folder_.File("rows.csv"), trees);
+    WriteWholeFile(folder_.File("clicks.csv"), clicks);
+    WriteWholeFile(folder_.File("train.conf"),
+                   "data = rows.csv\nobjective = binary\nis_provide_training_metric = true\n"
+                   "num_iterations = 3\nnum_threads = 1\noutput_model = m.txt\n");
+    WriteWholeFile(folder_.File("job.toml"), R"([data]
+train = "clicks.csv"
+test = "clicks.csv"
+columns = ["label", "user", "item"]
+label = "label"
+[[feature]]
+columns = ["user", "item"]
+[train]
+epochs = 1
+[output]
+model = "model"
+predictions = "-"
+)");
+  }
+
+  ProcessResult Run(std::vector<std::string> arguments) const {
+    return RunProcess(ProgramPath("strata-worker"),
+                      {.arguments = std::move(arguments), .folder = folder_.path()});
+  }
+  ProcessResult RunTrees(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "--lightgbm-conf=train.conf");
+    return Run(std::move(arguments));
+  }
+  // With `end` behind the worker's words in a shell; the exit code is the worker's.
+  ProcessResult RunInShell(std::vector<std::string> arguments, const std::string& end) const {
+    arguments.insert(arguments.begin(),
+                     {"-c", "set -o pipefail; \"$0\" \"$@\" " + end, ProgramPath("strata-worker")});
+    return RunProcess("/bin/bash", {.arguments = std::move(arguments), .folder = folder_.path()});
+  }
+  bool Exists(const std::string& name) const { return std::filesystem::exists(folder_.File(name)); }
+
+  TempFolder folder_;
+};
+
+TEST_F(WorkerOutputs, TheConfIsNamedAsLightGbmHasIt) {
+  for (const char* key : {"config", "config_file"}) {
+    const ProcessResult run = Run({std::string(key) + "=train.conf", "num_iterations=2"});
+    EXPECT_EQ(run.end, ProcessEnd{}) << run.errors;
+    EXPECT_THAT(run.output, HasSubstr("rounds        2")) << key;
+  }
+  const std::pair<std::vector<std::string>, std::string> mistakes[] = {
+      {{"config=train.conf", "config_file=other.conf"}, "exclude each other"},
+      {{"config=train.conf", "--lightgbm-conf=train.conf"}, "exclude each other"},
+      {{"config="}, "expected config=FILE"},
+      {{"config=none.conf"}, "cannot open none.conf"}};
+  for (const auto& [arguments, message] : mistakes) {
+    const ProcessResult run = Run(arguments);
+    EXPECT_EQ(run.end, (ProcessEnd{2, 0})) << message;
+    EXPECT_THAT(run.errors, HasSubstr(message));
+  }
+}
+
+TEST_F(WorkerOutputs, AConfThatAConfNamesIsNotReadAndWarnedOf) {
+  WriteWholeFile(folder_.File("outer.conf"),
+                 ReadWholeFile(folder_.File("train.conf")) + "config = none.conf\n");
+  const ProcessResult run = Run({"config=outer.conf"});
+  EXPECT_EQ(run.end, ProcessEnd{}) << run.errors;
+  EXPECT_THAT(run.errors, HasSubstr("warning"));
+  EXPECT_THAT(run.errors, HasSubstr("outer.conf:7: config = none.conf has no effect in a file"));
+}
+
+}  // namespace
+}  // namespace strata
