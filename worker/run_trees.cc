@@ -128,6 +128,13 @@ Json ResultJson(const TreeTaskResult& result) {
   return object;
 }
 
+// LightGBM's verbosity bounds what is logged, as --log_level does.
+LogLevel LogLevelOf(const WorkerOptions& options) {
+  const int64_t verbosity = options.trees->verbosity;
+  if (verbosity > 0) return options.log_level;
+  return std::max(options.log_level, verbosity == 0 ? LogLevel::kWarning : LogLevel::kError);
+}
+
 // What is shown while trees grow: a line now and then, and with --json an object a measured round.
 class Progress {
  public:
@@ -193,7 +200,7 @@ class TreeRun {
     }
     identity.job = "trees";
     identity.task = parameters_.task;
-    STRATA_TRY(StartLogging(options_.log_level, fmt::format("worker-{}", identity.rank),
+    STRATA_TRY(StartLogging(LogLevelOf(options_), fmt::format("worker-{}", identity.rank),
                             options_.log_file));
     for (const std::string& warning : parameters_.warnings) Log(LogLevel::kWarning, "{}", warning);
     board_.SetIdentity(identity);
@@ -233,8 +240,15 @@ class TreeRun {
     const Status stopped = stop_.reason();
     if (!result.ok() && !stopped.ok() && result.status().code() != stopped.code()) return stopped;
     STRATA_TRY(result.status());
-    told_ = WriteStdout(options_.json ? ResultJson(*result).dump() + "\n" : ResultText(*result));
+    told_ = Tell(*result);
     return {};
+  }
+
+  // With verbosity below 1 people get no table, unless it is what the task is for.
+  Status Tell(const TreeTaskResult& result) const {
+    if (options_.json) return WriteStdout(ResultJson(result).dump() + "\n");
+    if (parameters_.verbosity < 1 && result.task != "evaluate") return {};
+    return WriteStdout(ResultText(result));
   }
 
   const WorkerOptions& options_;

@@ -387,7 +387,8 @@ std::span<const ParameterRow> ParameterRows() {
        "themselves.",
        0, 0, "cpp|lightgbm|xgboost|json"},
       {"verbosity", "verbose", &P::verbosity,
-       "Below 0: errors only; 0: warnings too; 1: progress too.", -1e9, 1e9},
+       "Below 0: errors only; 0: warnings too; 1: progress and the table of the result too.", -1e9,
+       1e9},
   };
   return rows;
 }

@@ -97,5 +97,35 @@ TEST_F(WorkerOutputs, AConfThatAConfNamesIsNotReadAndWarnedOf) {
   EXPECT_THAT(run.errors, HasSubstr("outer.conf:7: config = none.conf has no effect in a file"));
 }
 
+TEST_F(WorkerOutputs, VerbosityBoundsWhatIsSaid) {
+  WriteWholeFile(folder_.File("outer.conf"),
+                 ReadWholeFile(folder_.File("train.conf")) + "config = none.conf\n");
+  const auto run = [&](int verbosity, std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"config=outer.conf", "valid=rows.csv", fmt::format("verbosity={}", verbosity),
+                 "early_stopping_round=1", "input_model="});
+    return Run(std::move(more));
+  };
+  EXPECT_THAT(run(1, {}).errors, HasSubstr(" info "));
+  const std::vector<std::string> tasks[] = {{},
+                                            {"task=refit", "input_model=m.txt"},
+                                            {"task=predict", "input_model=m.txt"},
+                                            {"task=convert", "input_model=m.txt"},
+                                            {"task=evaluate", "input_model=m.txt"},
+                                            {"task=save_binary"}};
+  for (const std::vector<std::string>& task : tasks) {
+    const std::string name = task.empty() ? "train" : task[0];
+    const ProcessResult warnings = run(0, task);
+    EXPECT_EQ(warnings.end, ProcessEnd{}) << name << warnings.errors;
+    EXPECT_EQ(Lines(warnings.errors).size(), 1U) << name << warnings.errors;
+    EXPECT_THAT(warnings.errors, HasSubstr(" warning ")) << name;
+    const ProcessResult errors = run(-1, task);
+    EXPECT_EQ(errors.end, ProcessEnd{}) << name << errors.errors;
+    EXPECT_EQ(errors.errors, "") << name;
+    EXPECT_EQ(errors.output.empty(), name != "task=evaluate") << name << errors.output;
+  }
+  EXPECT_THAT(run(-1, {"task=predict", "input_model=none.txt"}).errors, HasSubstr("none.txt"));
+}
+
 }  // namespace
 }  // namespace strata
