@@ -15,8 +15,9 @@ namespace strata {
 namespace {
 
 Status LockError(std::string_view action, const std::string& path, int error) {
-  return Failed(
-      fmt::format("cannot {} {}: {}", action, path, std::generic_category().message(error)));
+  const std::string text =
+      fmt::format("cannot {} {}: {}", action, path, std::generic_category().message(error));
+  return error == ENOSPC || error == EDQUOT ? DiskFull(text) : Failed(text);
 }
 
 // What the holder wrote into the file.

@@ -11,6 +11,7 @@
 #include "base/disk.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/output_file.h"
 #include "base/print.h"
 #include "base/settings.h"
 #include "bench/collective_measure.h"
@@ -210,6 +211,8 @@ int Tune(const CommandLine& line) {
         "neither --filter nor --json nor --list\n");
     return 2;
   }
+  const Status place = TryOutputFile(RealDisk(), line.tune).Prefixed("--tune " + line.tune);
+  if (!place.ok()) return Fail(place);
   TuneOptions options;
   options.worlds = line.ranks;
   std::ranges::sort(options.worlds);
@@ -219,9 +222,9 @@ int Tune(const CommandLine& line) {
   const auto table =
       TuneCollectives(options, [](const std::string& text) { PrintStderr("{}\n", text); });
   if (!table.ok()) return Fail(table.status());
-  const Status shown = WriteStdout(*table);
-  const Status written = WriteFileAtomically(RealDisk(), line.tune, *table);
+  const Status written = WriteOutput(RealDisk(), line.tune, *table);
   if (!written.ok()) return Fail(written);
+  const Status shown = WriteStdout(*table);
   return shown.ok() ? 0 : Fail(shown);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/file_lock.h"
+#include "base/output_file.h"
 #include "cluster/collective/single_group.h"
 #include "storage/checkpoint/local_checkpointer.h"
 #include "storage/memory/host_store.h"
@@ -37,6 +38,7 @@ class EmbeddedSession final : public Session {
     }
     STRATA_TRY(WrongPath(job, "checkpoint.folder", lock.status()));
     lock_ = std::move(lock).value();
+    STRATA_TRY(WrongPath(job, "checkpoint.folder", TryOutputFolder(disk, job.checkpoint.folder)));
     return MakeLocalCheckpointer(*store_, {.disk = &disk,
                                            .root = job.checkpoint.folder,
                                            .keep = job.checkpoint.keep,

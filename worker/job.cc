@@ -360,8 +360,11 @@ Result<JobConfig> LoadJob(Disk& disk, const std::string& path,
 Status WrongPath(const JobConfig& job, std::string_view key, const Status& why) {
   if (why.ok()) return why;
   const auto origin = job.origins.find(key);
-  return Invalid(fmt::format("{}: {}: {}", origin == job.origins.end() ? job.file : origin->second,
-                             key, why.message()));
+  const StatusCode code =
+      why.code() == StatusCode::kDiskFull ? StatusCode::kDiskFull : StatusCode::kInvalid;
+  return Status(
+      code, fmt::format("{}: {}: {}", origin == job.origins.end() ? job.file : origin->second, key,
+                        why.message()));
 }
 
 const char* ModelKindName(ModelKind kind) {

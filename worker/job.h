@@ -81,8 +81,8 @@ struct JobConfig {
   CheckpointSettings checkpoint;
 };
 
-// An error about the file or folder that `key` ("data.train") names, as kInvalid with the place
-// that set it and the key in front. OK stays OK.
+// An error about the file or folder that `key` ("data.train") names, with the place that set it and
+// the key in front: as kInvalid, but that kDiskFull stays. OK stays OK.
 Status WrongPath(const JobConfig& job, std::string_view key, const Status& why);
 
 // The rows of job.toml: for docs/configuration.md and --help.

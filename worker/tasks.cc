@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/output_file.h"
 #include "base/random.h"
 #include "worker/ctr/agree.h"
 #include "worker/ctr/job_agreement.h"
@@ -41,7 +42,7 @@ class ApplyTask {
     }
     STRATA_TRY(TryTest(context_.disk, job_, !predicting, group_));
     if (predicting) {
-      STRATA_TRY(TryOutput(context_, "output.predictions", job_.predictions_path, &TryPredictions));
+      STRATA_TRY(TryOutput(context_, "output.predictions", job_.predictions_path, &TryOutputFile));
     }
     STRATA_ASSIGN(LoadedModel loaded, LoadModel(context_.disk, job_.model_path));
     STRATA_ASSIGN(const std::vector<FittedFeature> features,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/output_file.h"
 #include "base/random.h"
 #include "worker/checkpoint_taker.h"
 #include "worker/ctr/agree.h"
@@ -86,7 +87,8 @@ class TrainTask {
 
   Result<TaskResult> Run() {
     STRATA_TRY(TryTest(context_.disk, job_, true, group_));
-    STRATA_TRY(TryOutput(context_, "output.model", job_.model_path, &TryModelFolder));
+    STRATA_TRY(TryOutput(context_, "output.model", job_.model_path, &TryOutputFolder));
+    STRATA_TRY(OpenCheckpoints());
     if (job_.dictionary) texts_.emplace(job_.data.features);
     STRATA_ASSIGN(const JobFeatures fitted,
                   FitJobFeatures(context_.disk, job_, group_, texts_ ? &*texts_ : nullptr));
@@ -99,7 +101,6 @@ class TrainTask {
     result_.bad_rows = fitted.bad_rows;
     STRATA_ASSIGN(const ModelShape shape, JobModelShape(job_, features));
     STRATA_TRY(OpenSources(features));
-    STRATA_TRY(OpenCheckpoints());
     CtrModel model(shape, context_.options.threads);
     const TableSpec table = JobTable(job_, shape);
     STRATA_TRY(ResumeOrBegin(table, fitted));
@@ -239,12 +240,11 @@ class TrainTask {
                              .table_seed = table.seed,
                              .features = FeaturesToText(features),
                              .dense = {trainer.dense().begin(), trainer.dense().end()}};
-      saved =
-          SaveModel(context_.disk, job_.model_path, model, context_.session.store(), table.id());
-      if (saved.ok()) {
-        saved = texts_ ? WriteDictionary(context_.disk, job_.model_path, *texts_)
-                       : RemoveDictionary(context_.disk, job_.model_path);
-      }
+      saved = WriteOrKeep(context_.disk, job_.model_path, [&](const std::string& folder) {
+        STRATA_TRY(SaveModel(context_.disk, folder, model, context_.session.store(), table.id()));
+        return texts_ ? WriteDictionary(context_.disk, folder, *texts_)
+                      : RemoveDictionary(context_.disk, folder);
+      });
     }
     result_.model_path = job_.model_path;
     return AgreeOnStatus(group_, saved);

@@ -8,6 +8,7 @@
 
 #include "base/little_endian.h"
 #include "base/npy_header.h"
+#include "base/output_file.h"
 #include "storage/checkpoint/table_rows.h"
 
 namespace strata {
@@ -163,9 +164,9 @@ Result<ExportReport> ExportTable(Disk& disk, const std::string& root, uint32_t n
                                  const std::string& table, ExportFormat format,
                                  const std::string& out) {
   STRATA_ASSIGN(const TableRows rows, TableRows::Open(disk, root, number, table));
+  STRATA_TRY(TryOutputFolder(disk, out).Prefixed(out));
   // Headers tell the count before the first row.
   STRATA_ASSIGN(const uint64_t count, CountRows(rows));
-  STRATA_TRY(disk.MakeFolder(out));
   const std::string path = out + "/" + table;
   auto files = format == ExportFormat::kSafetensors ? WriteSafetensors(disk, rows, count, path)
                : format == ExportFormat::kNpy       ? WriteNpy(disk, rows, count, path)

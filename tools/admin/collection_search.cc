@@ -8,7 +8,7 @@
 
 #include "base/disk.h"
 #include "base/human_text.h"
-#include "base/output_folder.h"
+#include "base/output_file.h"
 #include "tools/admin/collection_queries.h"
 #include "tools/admin/commands.h"
 #include "tools/admin/json_line.h"
@@ -38,7 +38,7 @@ Status CheckAnswersFile(const std::string& path) {
         "--to {}: expected a file of text, found the name of a packed one: give {}, and pack it",
         path, path.substr(0, path.size() - packed.size())));
   }
-  return CheckFolderOf(RealDisk(), path).Prefixed(fmt::format("--to {}", path));
+  return TryOutputFile(RealDisk(), path).Prefixed(fmt::format("--to {}", path));
 }
 // Nor may they take the place of what is asked.
 Status CheckQueriesStay(const CollectionRequest& search) {
@@ -59,7 +59,7 @@ Status WriteContestFile(const std::string& path, double ms, const Answers& answe
     }
     text += '\n';
   }
-  return WriteFileAtomically(RealDisk(), path, text);
+  return WriteOutput(RealDisk(), path, text);
 }
 
 std::string AsJson(const Answers& answers, const std::vector<CollectionQuery>& queries,

@@ -86,6 +86,13 @@ uint64_t GenerationOf(std::string_view name) {
   return 0;
 }
 
+// What a manifest does not list yet.
+void RemoveGeneration(Disk& disk, const std::string& folder, uint64_t generation) {
+  for (const std::string_view what : {kFeatures, kSparse, kDense}) {
+    static_cast<void>(disk.Remove(Path(folder, FileName(what, generation))));
+  }
+}
+
 format::ModelManifest ManifestOf(const SavedModel& model, uint64_t rows) {
   return {.writer = kWriter,
           .job = model.job,
@@ -124,7 +131,10 @@ Status WriteModel(Disk& disk, const std::string& folder, uint64_t generation,
       {kFeatures, std::as_bytes(std::span(model.features))}};
   for (const auto& [what, content] : contents) {
     const std::string name = FileName(what, generation);
-    STRATA_TRY(WriteNewFile(disk, Path(folder, name), content));
+    if (Status written = WriteNewFile(disk, Path(folder, name), content); !written.ok()) {
+      RemoveGeneration(disk, folder, generation);
+      return written;
+    }
     manifest.files.push_back(format::DescribeModelFile(name, content));
   }
   STRATA_TRY(disk.SyncFolder(folder));
@@ -215,14 +225,6 @@ Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model,
     if (GenerationOf(name) > 0) STRATA_TRY(disk.Remove(Path(place, name)));
   }
   return disk.SyncFolder(place);
-}
-
-Status TryModelFolder(Disk& disk, const std::string& folder) {
-  const std::string place = WithoutSlash(folder);
-  STRATA_TRY(disk.MakeFolder(place));
-  const std::string path = Path(place, "write-test.tmp");
-  STRATA_TRY(disk.Create(path).status());
-  return disk.Remove(path);
 }
 
 Result<LoadedModel> LoadModel(Disk& disk, const std::string& folder) {

@@ -34,9 +34,6 @@ struct SavedModel {
 Status SaveModel(Disk& disk, const std::string& folder, const SavedModel& model, TableStore& store,
                  TableId table);
 
-// Makes the folder and shows that files can be written in it.
-Status TryModelFolder(Disk& disk, const std::string& folder);
-
 // A loaded model with its rows.
 struct LoadedModel {
   SavedModel model;

@@ -7,17 +7,11 @@
 #include <iterator>
 #include <vector>
 
+#include "base/output_file.h"
 #include "kernels/core/math.h"
 #include "worker/ctr/agree.h"
 
 namespace strata {
-
-Status TryPredictions(Disk& disk, const std::string& path) {
-  if (disk.List(path).ok()) return Invalid(path + " is a folder; expected a file");
-  const std::string beside = path + ".tmp";  // as WriteFileAtomically will
-  STRATA_TRY(disk.Create(beside).status());
-  return disk.Remove(beside);
-}
 
 Status WritePredictions(Disk& disk, const std::string& path, Group& group,
                         std::span<const float> mine) {
@@ -39,7 +33,7 @@ Status WritePredictions(Disk& disk, const std::string& path, Group& group,
                        math::Sigmoid(double{logit}));
       }
     }
-    written = WriteFileAtomically(disk, path, {text.data(), text.size()});
+    written = WriteOutput(disk, path, {text.data(), text.size()});
   }
   return AgreeOnStatus(group, written);
 }

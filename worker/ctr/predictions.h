@@ -11,11 +11,8 @@
 
 namespace strata {
 
-// Shows that the file can be written; one that is there stays as it is.
-Status TryPredictions(Disk& disk, const std::string& path);
-
-// `mine` are the logits of this rank's rows. Rank 0 writes; every rank calls it and learns how it
-// went.
+// `mine` are the logits of this rank's rows. Rank 0 writes, as WriteOutput does; every rank calls
+// it and learns how it went.
 Status WritePredictions(Disk& disk, const std::string& path, Group& group,
                         std::span<const float> mine);
 

@@ -1,5 +1,6 @@
 #include "worker/gbdt/convert_task.h"
 
+#include "base/output_file.h"
 #include "worker/gbdt/model/model_format.h"
 
 namespace strata {
@@ -12,7 +13,7 @@ Status RunConvert(const TreeParameters& p, const TreeTaskContext& context, TreeT
   STRATA_ASSIGN(const TreeModel model, ReadModelFile(context.disk, p.input_model));
   const Result<std::string> text = WriteModelAs(model, format);
   if (!text.ok()) return text.status().Prefixed(p.input_model);
-  STRATA_TRY(WriteFileAtomically(context.disk, p.convert_model, *text));
+  STRATA_TRY(WriteOutput(context.disk, p.convert_model, *text));
   result->features = model.features();
   result->rounds = model.iterations();
   result->output = p.convert_model;

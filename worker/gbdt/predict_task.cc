@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "base/output_file.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/open_rows.h"
@@ -40,7 +41,7 @@ class PredictTask {
         predictor.on_gpu() ? source->Array() : std::optional<ArrayRows>();
     STRATA_TRY(array.has_value() ? PredictArray(predictor, *array, &out)
                                  : PredictBlocks(predictor, model, *source, &out));
-    STRATA_TRY(WriteFileAtomically(context_.disk, p_.output_result, out));
+    STRATA_TRY(WriteOutput(context_.disk, p_.output_result, out));
     bad_.Log(0);
     result_.bad_rows = bad_.count();
     result_.samples = result_.rows;

@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/output_folder.h"
+#include "base/output_file.h"
 #include "base/text_file.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/binned_rows.h"
@@ -35,6 +35,7 @@
 #include "worker/gbdt/rank_agreement.h"
 #include "worker/gbdt/refit.h"
 #include "worker/gbdt/report/tree_report.h"
+#include "worker/gbdt/tree_outputs.h"
 
 namespace strata {
 namespace {
@@ -79,7 +80,7 @@ class TreeTask {
 
   Result<TreeTaskResult> Run() {
     result_.task = p_.task;
-    STRATA_TRY(CheckOutputs());
+    if (writes()) STRATA_TRY(CheckTreeOutputs(context_.disk, p_));
     if (p_.task == "convert") {
       STRATA_TRY(RunConvert(p_, context_, &result_));
       return std::move(result_);
@@ -101,46 +102,6 @@ class TreeTask {
  private:
   // One rank does what shows outside.
   bool writes() const { return context_.group == nullptr || context_.group->rank() == 0; }
-
-  // What the task reads by these keys, but for a model that goes on in its own file.
-  std::vector<std::pair<const char*, std::string>> Inputs() const {
-    std::vector<std::pair<const char*, std::string>> inputs = {
-        {"forcedsplits_filename", p_.forcedsplits_filename},
-        {"forcedbins_filename", p_.forcedbins_filename}};
-    if (p_.task != "train" && p_.task != "refit")
-      inputs.emplace_back("input_model", p_.input_model);
-    const auto add_data = [&](const char* key, const std::string& path) {
-      for (const char* ending : {"", ".weight", ".query", ".init"}) {
-        inputs.emplace_back(key, path + ending);
-      }
-    };
-    add_data("data", p_.data);
-    for (const std::string& path : p_.valid) add_data("valid", path);
-    return inputs;
-  }
-
-  // What the task writes has a place, and takes that of nothing that it reads.
-  Status CheckOutputs() const {
-    if (!writes()) return {};
-    const auto check = [&](const char* key, const std::string& path,
-                           const char* ending = "") -> Status {
-      const std::string output = fmt::format("{} = {}", KeyOf(p_, key), path);
-      STRATA_TRY(CheckFolderOf(context_.disk, path + ending).Prefixed(output));
-      for (const auto& [input_key, input] : Inputs()) {
-        if (!context_.disk.Replaces(path + ending, input)) continue;
-        return Invalid(fmt::format("{} would take the place of {}, a file of {}: name another",
-                                   output, input, KeyOf(p_, input_key)));
-      }
-      return {};
-    };
-    if (p_.task == "convert") return check("convert_model", p_.convert_model);
-    if (p_.task == "predict") return check("output_result", p_.output_result);
-    if (p_.task != "train" && p_.task != "refit") return {};
-    STRATA_TRY(check("output_model", p_.output_model));
-    if (p_.report_file.empty()) return {};
-    STRATA_TRY(check("report_file", p_.report_file, ".json"));
-    return check("report_file", p_.report_file, ".html");
-  }
 
   DatasetOptions Options() const {
     return DatasetOptions{
@@ -186,7 +147,7 @@ class TreeTask {
     STRATA_ASSIGN(TreeDataset data,
                   LoadTreeDataset(context_.disk, timed, path, options, std::move(features), pool_));
     if (p_.save_binary) {
-      STRATA_TRY(WriteDatasetFile(context_.disk, data, options, path + ".bin"));
+      STRATA_TRY(WriteDatasetFile(context_.disk, data, options, BinaryPath(path)));
     }
     if (start.trees.empty()) return data;
     if (start.average_output) STRATA_TRY(data.CheckNoInitScores());
@@ -282,7 +243,7 @@ class TreeTask {
       STRATA_ASSIGN(const TreeDataset data, Load(path, features, {}));
       features = data.features;
       result_.rows += data.rows();
-      result_.output += fmt::format("{}{}.bin", result_.output.empty() ? "" : ", ", path);
+      result_.output += (result_.output.empty() ? "" : ", ") + BinaryPath(path);
     }
     result_.samples = result_.rows;
     result_.features = features->used.size();
@@ -326,12 +287,14 @@ class TreeTask {
     return {};
   }
 
+  Result<std::string> ModelText(const TreeModel& model) const {
+    return WriteLightGbmText(model, static_cast<ImportanceKind>(p_.saved_feature_importance_type));
+  }
+
   Status WriteModel(const TreeModel& model, const std::string& path) {
     if (!writes()) return {};
-    STRATA_ASSIGN(
-        const std::string text,
-        WriteLightGbmText(model, static_cast<ImportanceKind>(p_.saved_feature_importance_type)));
-    return WriteFileAtomically(context_.disk, path, text);
+    STRATA_ASSIGN(const std::string text, ModelText(model));
+    return WriteOutput(context_.disk, path, text);
   }
 
   Status Boost(Booster& booster) {
@@ -367,30 +330,43 @@ class TreeTask {
         break;
       }
       if (p_.snapshot_freq > 0 && round % static_cast<size_t>(p_.snapshot_freq) == 0) {
-        STRATA_TRY(WriteSnapshot(booster).status());
+        STRATA_TRY(WriteSnapshot(booster));
       }
     }
     return {};
   }
 
-  // Returns the file's name.
-  Result<std::string> WriteSnapshot(const Booster& booster) {
-    std::string path = fmt::format("{}.snapshot_iter_{}", p_.output_model, booster.rounds());
-    STRATA_TRY(WriteModel(booster.model(), path));
-    return path;
+  // Training goes on without one that finds no place.
+  Status WriteSnapshot(const Booster& booster) {
+    if (!writes()) return {};
+    STRATA_ASSIGN(const std::string text, ModelText(booster.model()));
+    const Status written =
+        WriteFileAtomically(context_.disk, SnapshotPath(p_, booster.rounds()), text);
+    if (!written.ok()) {
+      Log(LogLevel::kWarning, "there is no copy of the model after round {}: {}; training goes on",
+          booster.rounds(), written.message());
+    }
+    return {};
   }
 
   // Who asked for snapshots finds the last round in one.
   Status Stop(const Status& why, const Booster& booster) {
     if (booster.rounds() == 0) return why;
-    if (p_.snapshot_freq <= 0) {
-      return Status(
-          why.code(),
-          fmt::format("{} after round {}, which is lost: {} = N keeps every N-th round and "
-                      "the one stopped at",
-                      why.message(), booster.rounds(), KeyOf(p_, "snapshot_freq")));
+    if (p_.snapshot_freq > 0) {
+      return StopInFile(why, booster, SnapshotPath(p_, booster.rounds()));
     }
-    STRATA_ASSIGN(const std::string path, WriteSnapshot(booster));
+    return Status(why.code(),
+                  fmt::format("{} after round {}, which is lost: {} = N keeps every N-th round and "
+                              "the one stopped at",
+                              why.message(), booster.rounds(), KeyOf(p_, "snapshot_freq")));
+  }
+
+  Status StopInFile(const Status& why, const Booster& booster, const std::string& path) {
+    const Status written = WriteModel(booster.model(), path);
+    if (!written.ok()) {
+      return Status(why.code(), fmt::format("{} after round {}: {}", why.message(),
+                                            booster.rounds(), written.message()));
+    }
     return Status(
         why.code(),
         fmt::format("{} after round {}, which is in {}: {} = {} goes on from there", why.message(),
@@ -423,8 +399,8 @@ class TreeTask {
       const auto phase = static_cast<TreePhase>(i);
       report.phases.emplace_back(TreePhaseName(phase), phases_.Seconds(phase));
     }
-    STRATA_TRY(WriteFileAtomically(context_.disk, p_.report_file + ".json", ReportJson(report)));
-    return WriteFileAtomically(context_.disk, p_.report_file + ".html", ReportHtml(report));
+    STRATA_TRY(WriteOutput(context_.disk, p_.report_file + ".json", ReportJson(report)));
+    return WriteOutput(context_.disk, p_.report_file + ".html", ReportHtml(report));
   }
 
   TreeParameters p_;

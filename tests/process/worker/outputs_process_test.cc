@@ -127,5 +127,45 @@ TEST_F(WorkerOutputs, VerbosityBoundsWhatIsSaid) {
   EXPECT_THAT(run(-1, {"task=predict", "input_model=none.txt"}).errors, HasSubstr("none.txt"));
 }
 
+TEST_F(WorkerOutputs, AFullDiskIsFoundBeforeTheWork) {
+  const SmallDisk disk(folder_.File("small"), "size=64k");
+  if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
+  FillUp(folder_.File("small/filler"));
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"config=train.conf", "output_model=small/m"}, "output_model = small/m: cannot write"},
+      {{"config=train.conf", "report_file=small/r"}, "report_file = small/r: cannot write"},
+      {{"--job=job.toml", "output.model=small/m"}, "output.model: cannot "},
+      {{"--job=job.toml", "checkpoint.every_steps=1", "checkpoint.folder=small/c"},
+       "checkpoint.folder: cannot "},
+      {{"--job=job.toml", "--task=predict", "output.model=none", "output.predictions=small/p"},
+       "output.predictions: cannot write"}};
+  for (const auto& [arguments, message] : cases) {
+    std::vector<std::string> words = arguments;
+    words.emplace_back(words[0] == "--job=job.toml" ? "train.epochs=1000000"
+                                                    : "num_iterations=10000000");
+    const ProcessResult run = Run(words);
+    EXPECT_EQ(run.end, (ProcessEnd{1, 0})) << run.errors;
+    EXPECT_THAT(run.errors, HasSubstr(message));
+    EXPECT_THAT(run.errors, HasSubstr("No space left on device"));
+  }
+}
+
+TEST_F(WorkerOutputs, AModelForWhichADiskHasNoRoomIsKeptInTheWorkingFolder) {
+  const SmallDisk disk(folder_.File("small"), "size=16k");
+  if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
+  const ProcessResult trees =
+      RunTrees({"output_model=small/m.txt", "num_iterations=100", "min_data_in_leaf=1"});
+  EXPECT_EQ(trees.end, (ProcessEnd{1, 0}));
+  EXPECT_THAT(trees.errors, HasSubstr("No space left on device"));
+  EXPECT_THAT(trees.errors, HasSubstr("is in ./m.txt.kept:"));
+  const ProcessResult clicks = Run(
+      {"--job=job.toml", "output.model=small/model", "model.kind=fm", "model.embedding_dim=64"});
+  EXPECT_EQ(clicks.end, (ProcessEnd{1, 0}));
+  EXPECT_THAT(clicks.errors, HasSubstr("is in ./model.kept:"));
+  EXPECT_EQ(RunTrees({"task=evaluate", "input_model=m.txt.kept"}).end, ProcessEnd{});
+  EXPECT_EQ(Run({"--job=job.toml", "--task=evaluate", "output.model=model.kept"}).end,
+            ProcessEnd{});
+}
+
 }  // namespace
 }  // namespace strata

@@ -1,0 +1,110 @@
+#include "base/output_file.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+namespace strata {
+namespace {
+
+constexpr size_t kTriedBytes = 4096;
+constexpr int kNamesTried = 1000;
+
+// A full disk stays one; anything else is a path that will not do.
+Status AsWrongPlace(const Status& why) {
+  if (why.ok() || why.code() == StatusCode::kDiskFull) return why;
+  return Invalid("expected a file in a folder that can be written: " + why.message());
+}
+
+Status TryToWrite(Disk& disk, const std::string& path) {
+  Status written;
+  {
+    STRATA_ASSIGN(const std::unique_ptr<File> file, disk.Create(path));
+    const std::array<std::byte, kTriedBytes> bytes = {};
+    written = file->Append(bytes);
+  }
+  const Status removed = disk.Remove(path);
+  return written.ok() ? removed : written;
+}
+
+// The name that an output has in another folder.
+std::string NameOf(const std::string& path) {
+  std::string_view text = path;
+  while (text.ends_with('/')) text.remove_suffix(1);
+  return std::string(text.substr(text.rfind('/') + 1));
+}
+
+// A name in the folder that nothing has yet; "": there is none to be had.
+std::string FreshName(Disk& disk, const std::string& folder, const std::string& name) {
+  for (int i = 1; i <= kNamesTried; ++i) {
+    std::string path = fmt::format("{}/{}.kept", folder, name);
+    if (i > 1) path += fmt::format("-{}", i);
+    if (disk.OpenToRead(path).status().code() == StatusCode::kNotFound) return path;
+  }
+  return "";
+}
+
+std::string TemporaryFolder() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  return error ? "/tmp" : folder.string();
+}
+
+}  // namespace
+
+Status TryOutputFile(Disk& disk, const std::string& path) {
+  if (path.empty()) return {};
+  const size_t slash = path.rfind('/');
+  const bool names_folder = slash != std::string::npos && slash > 0;
+  const std::string folder = names_folder ? path.substr(0, slash) : "";
+  if (folder == "/dev" || folder == "/dev/fd" || folder.starts_with("/proc")) {
+    return Invalid(
+        "expected a file, which is written apart and then put in place: name one, and copy it to a "
+        "device from there");
+  }
+  std::error_code error;
+  if (std::filesystem::is_symlink(path, error)) {
+    return Invalid(
+        "is a link, whose place the file would take: name the file that it leads to, or remove it");
+  }
+  if (disk.List(path).ok()) return Invalid("is a folder; expected a file");
+  if (disk.OpenToRead(path).status().code() == StatusCode::kInvalid) {
+    return Invalid("is a pipe; expected a file");
+  }
+  if (const Status listed = names_folder ? disk.List(folder).status() : Status(); !listed.ok()) {
+    return Invalid("expected a file in a folder that is there: " + listed.message());
+  }
+  return AsWrongPlace(TryToWrite(disk, path + ".tmp"));
+}
+
+Status TryOutputFolder(Disk& disk, const std::string& folder) {
+  const Status made = disk.MakeFolder(folder);
+  return AsWrongPlace(made.ok() ? TryToWrite(disk, folder + "/write-test.tmp") : made);
+}
+
+Status WriteOutput(Disk& disk, const std::string& path, std::string_view content) {
+  return WriteOrKeep(disk, path,
+                     [&](const std::string& to) { return WriteFileAtomically(disk, to, content); });
+}
+
+Status WriteOrKeep(Disk& disk, const std::string& path,
+                   const std::function<Status(const std::string& path)>& write) {
+  const Status failed = write(path);
+  if (failed.ok()) return {};
+  const StatusCode code =
+      failed.code() == StatusCode::kDiskFull ? StatusCode::kDiskFull : StatusCode::kFailed;
+  for (const std::string& folder : {std::string("."), TemporaryFolder()}) {
+    const std::string kept = FreshName(disk, folder, NameOf(path));
+    if (kept.empty() || !write(kept).ok()) continue;
+    return Status(code, fmt::format("{}; what was to be written is in {}: move it to its place",
+                                    failed.message(), kept));
+  }
+  return Status(code, fmt::format("{}; nor is there room in the working folder or in {}: what was "
+                                  "to be written is lost",
+                                  failed.message(), TemporaryFolder()));
+}
+
+}  // namespace strata

@@ -1,0 +1,33 @@
+// What a program is asked to write: tried before the work, written as a whole after it, and kept
+// elsewhere when that fails.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/disk.h"
+#include "base/status.h"
+
+namespace strata {
+
+// Shows that WriteOutput has a place for `path`, so that nobody works for hours in vain: a file
+// beside it is made, written and removed. kInvalid: there is no such folder, nothing can be written
+// in it, or `path` is a device, a folder, a pipe or a link itself. kDiskFull: there is no space.
+// The message does not name `path`, which is the caller's to do, with the option it came from. An
+// empty path is fine.
+Status TryOutputFile(Disk& disk, const std::string& path);
+
+// Makes the folder and shows that files can be written in it. Errors as those of TryOutputFile.
+Status TryOutputFolder(Disk& disk, const std::string& folder);
+
+// The content in the file, as WriteFileAtomically puts it there; else as WriteOrKeep.
+Status WriteOutput(Disk& disk, const std::string& path, std::string_view content);
+
+// Has `write` write to `path`. When it fails, it is called again with a new name in the working
+// folder, and then with one in the folder of temporary files. The error, kFailed or kDiskFull, is
+// the first one and says where the output is now.
+Status WriteOrKeep(Disk& disk, const std::string& path,
+                   const std::function<Status(const std::string& path)>& write);
+
+}  // namespace strata

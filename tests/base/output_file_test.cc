@@ -1,0 +1,96 @@
+#include "base/output_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/disk.h"
+#include "base/sim_disk.h"
+#include "tests/support/closed_folders.h"
+#include "tests/support/temp_folder.h"
+
+namespace strata {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string Read(Disk& disk, const std::string& path) {
+  const Result<std::string> content = ReadFile(disk, path, 1 << 20);
+  return content.ok() ? *content : content.status().ToString();
+}
+
+// The file would take the link's place, and what it leads to stay as it was.
+TEST(OutputFileTest, ALinkIsNoPlaceForAFile) {
+  const TempFolder folder;
+  ASSERT_TRUE(TryOutputFile(RealDisk(), folder.File("new")).ok());
+  for (const char* leads_to : {"new", "/dev/null", "/nowhere/new", "link"}) {
+    ASSERT_EQ(symlink(leads_to, folder.File("link").c_str()), 0);
+    const Status status = TryOutputFile(RealDisk(), folder.File("link"));
+    EXPECT_EQ(status.code(), StatusCode::kInvalid) << leads_to;
+    EXPECT_NE(status.message().find("is a link"), std::string::npos) << status.message();
+    ASSERT_EQ(unlink(folder.File("link").c_str()), 0);
+  }
+}
+
+TEST(OutputFileTest, AFileThatIsTriedLeavesNothing) {
+  SimDisk disk;
+  ASSERT_TRUE(disk.MakeFolder("f").ok());
+  EXPECT_TRUE(TryOutputFile(disk, "f/m").ok());
+  EXPECT_TRUE(TryOutputFolder(disk, "f/new").ok());
+  EXPECT_THAT(*disk.List("f"), ElementsAre("new"));
+  EXPECT_THAT(*disk.List("f/new"), ElementsAre());
+}
+
+TEST(OutputFileTest, AFolderThatCannotBeWrittenIsFoundBeforeTheWork) {
+  ClosedFolders disk;
+  ASSERT_TRUE(disk.MakeFolder("f").ok());
+  disk.closed = {"f"};
+  for (const Status& status : {TryOutputFile(disk, "f/m"), TryOutputFolder(disk, "f")}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalid);
+    EXPECT_THAT(status.message(), HasSubstr("Permission denied"));
+  }
+}
+
+TEST(OutputFileTest, AFullDiskIsFoundBeforeTheWork) {
+  SimDisk disk({.seed = 1, .bytes_max = 1000});
+  ASSERT_TRUE(disk.MakeFolder("f").ok());
+  EXPECT_EQ(TryOutputFile(disk, "f/m").code(), StatusCode::kDiskFull);
+  EXPECT_EQ(TryOutputFolder(disk, "f").code(), StatusCode::kDiskFull);
+  EXPECT_THAT(*disk.List("f"), ElementsAre());
+}
+
+TEST(OutputFileTest, WhatFindsNoPlaceIsKeptInTheWorkingFolder) {
+  SimDisk disk;
+  for (const char* kept : {"./m.txt.kept", "./m.txt.kept-2"}) {
+    const Status status = WriteOutput(disk, "gone/m.txt", kept);
+    EXPECT_EQ(status.code(), StatusCode::kFailed) << "the process ends with exit code 1";
+    EXPECT_THAT(status.message(), HasSubstr("cannot create gone/m.txt.tmp"));
+    EXPECT_THAT(status.message(), HasSubstr(std::string("is in ") + kept + ":"));
+  }
+  EXPECT_EQ(Read(disk, "m.txt.kept"), "./m.txt.kept");
+  EXPECT_EQ(Read(disk, "m.txt.kept-2"), "./m.txt.kept-2");
+}
+
+TEST(OutputFileTest, WhatFindsNoPlaceThereEitherIsKeptAmongTemporaryFiles) {
+  const std::string temporary = std::filesystem::temp_directory_path();
+  ClosedFolders disk;
+  ASSERT_TRUE(disk.MakeFolder(temporary).ok());
+  disk.closed = {"."};
+  const Status status = WriteOutput(disk, "m.txt", "text");
+  EXPECT_THAT(status.message(), HasSubstr("is in " + temporary + "/m.txt.kept:"));
+  EXPECT_EQ(Read(disk, temporary + "/m.txt.kept"), "text");
+}
+
+TEST(OutputFileTest, WhatFindsNoPlaceAtAllIsSaidToBeLost) {
+  SimDisk disk({.seed = 1, .bytes_max = 10});
+  const Status status = WriteOutput(disk, "m.txt", "more than ten bytes");
+  EXPECT_EQ(status.code(), StatusCode::kDiskFull);
+  EXPECT_THAT(status.message(), HasSubstr("No space left on device"));
+  EXPECT_THAT(status.message(), HasSubstr("is lost"));
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,116 @@
+// What tree tasks write is tried before the work, and kept elsewhere when that fails after it.
+#include "worker/gbdt/tree_outputs.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/closed_folders.h"
+#include "worker/gbdt/tree_task.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Rows() {
+  std::string rows;
+  for (int i = 0; i < 60; ++i) rows += fmt::format("{},{},{}\n", i % 2, i % 7, i * 37 % 11);
+  return rows;
+}
+
+class TreeOutputs : public testing::Test {
+ protected:
+  TreeOutputs() {
+    EXPECT_TRUE(disk_.MakeFolder("out").ok());
+    for (const char* path : {"rows.csv", "out/rows.csv"}) {
+      EXPECT_TRUE(WriteFileAtomically(disk_, path, Rows()).ok());
+    }
+  }
+
+  Result<TreeTaskResult> Run(const std::string& conf) {
+    STRATA_ASSIGN(const TreeParameters parameters,
+                  ParseLightGbmConf(conf, "conf", std::vector<std::string>{"num_threads=1"}));
+    const TreeTaskContext context = {.disk = disk_,
+                                     .clock = RealClock(),
+                                     .progress =
+                                         [this](const TreeProgress& at) {
+                                           rounds_ = at.round;
+                                           if (on_round_) on_round_(at.round);
+                                         },
+                                     .check = [] { return Status::Ok(); }};
+    return RunTreeTask(parameters, context);
+  }
+
+  bool Exists(const std::string& path) { return disk_.OpenToRead(path).ok(); }
+
+  ClosedFolders disk_;
+  size_t rounds_ = 0;  // that were shown
+  std::function<void(size_t)> on_round_;
+};
+
+TEST_F(TreeOutputs, FoldersThatCannotBeWrittenAreFoundBeforeTheDataAreRead) {
+  const std::string none = "data = none.csv\ninput_model = none.txt\n";
+  const std::pair<std::string, std::string> cases[] = {
+      {none + "output_model = out/m\n", "output_model = out/m: "},
+      {none + "task = refit\noutput_model = out/m\n", "output_model = out/m: "},
+      {none + "task = predict\noutput_result = out/p\n", "output_result = out/p: "},
+      {none + "task = convert\nconvert_model = out/c\n", "convert_model = out/c: "},
+      {none + "report_file = out/r\n", "report_file = out/r: "},
+      {"data = out/rows.csv\ntask = save_binary\n", "data = out/rows.csv: "},
+      {"data = rows.csv\nvalid = out/rows.csv\nsave_binary = true\n", "valid = out/rows.csv: "}};
+  disk_.closed = {"out"};
+  for (const auto& [conf, message] : cases) {
+    const Status status = Run(conf).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalid) << conf << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr(message));
+    EXPECT_THAT(status.message(), HasSubstr("Permission denied")) << conf;
+    EXPECT_EQ(rounds_, 0U);
+  }
+}
+
+TEST_F(TreeOutputs, AModelThatFindsNoPlaceInTheEndIsKept) {
+  ASSERT_TRUE(Run("data = rows.csv\nnum_iterations = 3\noutput_model = out/m\n").ok());
+  on_round_ = [this](size_t) { disk_.closed = {"out"}; };
+  const std::string conf = "data = rows.csv\nnum_iterations = 3\n";
+  const Status status = Run(conf + "output_model = out/m\n").status();
+  EXPECT_EQ(status.code(), StatusCode::kFailed);
+  EXPECT_THAT(status.message(), HasSubstr("is in ./m.kept:"));
+  EXPECT_EQ(*ReadFile(disk_, "m.kept", 1 << 20), *ReadFile(disk_, "out/m", 1 << 20));
+}
+
+TEST_F(TreeOutputs, ASnapshotThatFindsNoPlaceDoesNotEndTraining) {
+  on_round_ = [this](size_t round) {
+    disk_.closed = round == 2 ? std::set<std::string>{"out"} : std::set<std::string>{};
+  };
+  const Result<TreeTaskResult> result =
+      Run("data = rows.csv\nnum_iterations = 3\noutput_model = out/m\nsnapshot_freq = 1\n");
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_TRUE(Exists("out/m.snapshot_iter_1"));
+  EXPECT_FALSE(Exists("out/m.snapshot_iter_2"));
+  EXPECT_TRUE(Exists("out/m.snapshot_iter_3"));
+  EXPECT_TRUE(Exists("out/m"));
+}
+
+TEST_F(TreeOutputs, AnOutputWithoutANameIsAnError) {
+  const Status status =
+      Run("task = predict\ndata = rows.csv\ninput_model = m\noutput_result =\n").status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalid);
+  EXPECT_THAT(status.message(), HasSubstr("output_result is empty"));
+}
+
+// It is put in place once training data are read, before the validation data are.
+TEST_F(TreeOutputs, ABinaryFileTakesThePlaceOfNoOtherData) {
+  ASSERT_TRUE(Run("task = save_binary\ndata = rows.csv\n").ok());
+  const Status status =
+      Run("data = rows.csv\nvalid = rows.csv.bin\nsave_binary = true\noutput_model = out/m\n")
+          .status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalid);
+  EXPECT_THAT(status.message(), HasSubstr("would take the place of rows.csv.bin"));
+}
+
+}  // namespace
+}  // namespace strata

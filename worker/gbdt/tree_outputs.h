@@ -1,0 +1,24 @@
+// What a tree task writes: checked before the work.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/status.h"
+#include "worker/gbdt/parameters.h"
+
+namespace strata {
+
+// Every file that the task writes can be written, and takes the place of none that it reads. The
+// errors are TryOutputFile's, after the parameter that names the file. One process of a group
+// calls it.
+Status CheckTreeOutputs(Disk& disk, const TreeParameters& parameters);
+
+// The copy of the model after so many rounds, of snapshot_freq.
+std::string SnapshotPath(const TreeParameters& parameters, size_t rounds);
+
+// FILE.bin of save_binary.
+std::string BinaryPath(const std::string& data);
+
+}  // namespace strata
