@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
 #include <system_error>
+
+#include "base/print.h"
 
 namespace strata {
 namespace {
@@ -32,6 +35,7 @@ Status TryToWrite(Disk& disk, const std::string& path) {
 
 // The name that an output has in another folder.
 std::string NameOf(const std::string& path) {
+  if (IsStandardOutput(path)) return "output";
   std::string_view text = path;
   while (text.ends_with('/')) text.remove_suffix(1);
   return std::string(text.substr(text.rfind('/') + 1));
@@ -55,15 +59,20 @@ std::string TemporaryFolder() {
 
 }  // namespace
 
+bool IsStandardOutput(std::string_view path) {
+  constexpr std::string_view kNames[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
+  return std::ranges::count(kNames, path) > 0;
+}
+
 Status TryOutputFile(Disk& disk, const std::string& path) {
-  if (path.empty()) return {};
+  if (path.empty() || IsStandardOutput(path)) return {};
   const size_t slash = path.rfind('/');
   const bool names_folder = slash != std::string::npos && slash > 0;
   const std::string folder = names_folder ? path.substr(0, slash) : "";
   if (folder == "/dev" || folder == "/dev/fd" || folder.starts_with("/proc")) {
     return Invalid(
-        "expected a file, which is written apart and then put in place: name one, and copy it to a "
-        "device from there");
+        "expected a file, which is written apart and then put in place: name one, or - for "
+        "standard output");
   }
   std::error_code error;
   if (std::filesystem::is_symlink(path, error)) {
@@ -81,13 +90,15 @@ Status TryOutputFile(Disk& disk, const std::string& path) {
 }
 
 Status TryOutputFolder(Disk& disk, const std::string& folder) {
+  if (IsStandardOutput(folder)) return Invalid("is standard output; expected a folder");
   const Status made = disk.MakeFolder(folder);
   return AsWrongPlace(made.ok() ? TryToWrite(disk, folder + "/write-test.tmp") : made);
 }
 
 Status WriteOutput(Disk& disk, const std::string& path, std::string_view content) {
-  return WriteOrKeep(disk, path,
-                     [&](const std::string& to) { return WriteFileAtomically(disk, to, content); });
+  return WriteOrKeep(disk, path, [&](const std::string& to) {
+    return IsStandardOutput(to) ? WriteStdout(content) : WriteFileAtomically(disk, to, content);
+  });
 }
 
 Status WriteOrKeep(Disk& disk, const std::string& path,

@@ -11,17 +11,21 @@
 
 namespace strata {
 
+// "-", "/dev/stdout" and its other names: what is written there goes to standard output as it is.
+bool IsStandardOutput(std::string_view path);
+
 // Shows that WriteOutput has a place for `path`, so that nobody works for hours in vain: a file
 // beside it is made, written and removed. kInvalid: there is no such folder, nothing can be written
 // in it, or `path` is a device, a folder, a pipe or a link itself. kDiskFull: there is no space.
 // The message does not name `path`, which is the caller's to do, with the option it came from. An
-// empty path is fine.
+// empty path and standard output are fine.
 Status TryOutputFile(Disk& disk, const std::string& path);
 
 // Makes the folder and shows that files can be written in it. Errors as those of TryOutputFile.
 Status TryOutputFolder(Disk& disk, const std::string& folder);
 
-// The content in the file, as WriteFileAtomically puts it there; else as WriteOrKeep.
+// The content in the file, as WriteFileAtomically puts it there, or on standard output; else as
+// WriteOrKeep.
 Status WriteOutput(Disk& disk, const std::string& path, std::string_view content);
 
 // Has `write` write to `path`. When it fails, it is called again with a new name in the working

@@ -224,7 +224,7 @@ int Tune(const CommandLine& line) {
   if (!table.ok()) return Fail(table.status());
   const Status written = WriteOutput(RealDisk(), line.tune, *table);
   if (!written.ok()) return Fail(written);
-  const Status shown = WriteStdout(*table);
+  const Status shown = IsStandardOutput(line.tune) ? Status() : WriteStdout(*table);
   return shown.ok() ? 0 : Fail(shown);
 }
 
@@ -255,7 +255,8 @@ int Main(int argc, char** argv) {
                  "collective: TCP's congestion control of all contenders; \"\": the system's")
       ->capture_default_str();
   app.add_option("--tune", line.tune,
-                 "collective: write to this file which algorithm is the fastest, and when");
+                 "collective: write to this file which algorithm is the fastest, and when; - is "
+                 "standard output alone");
   app.add_option("--ranks", line.ranks, "of --tune: numbers of ranks, as 2,3,4")
       ->delimiter(',')
       ->check(CLI::Range(2, 64))

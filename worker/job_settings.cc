@@ -179,7 +179,7 @@ constexpr Setting kJobRows[] = {
         "Relative to the job file; on the command line, to the working directory."),
     Row("output.predictions", kText, "",
         "File for what predict writes: a line for each row of data.test. A row that cannot be read "
-        "has nan."),
+        "has nan. -: standard output."),
     Row("output.dictionary", kBool, "false",
         "Training also writes output.model/dictionary.csv: the texts of categorical columns that "
         "data.train holds, each with its key in the table and the number of rows that have it."),

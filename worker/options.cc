@@ -4,8 +4,10 @@
 
 #include <array>
 
+#include "base/output_file.h"
 #include "base/print.h"
 #include "base/text_file.h"
+#include "worker/gbdt/tree_outputs.h"
 #include "worker/tree_ranks.h"
 
 namespace strata {
@@ -39,7 +41,8 @@ constexpr Setting kSettings[] = {
     {.key = "json",
      .type = SettingType::kBool,
      .default_value = "false",
-     .help = "One JSON object a line on standard output, the result last; all else on stderr.",
+     .help = "One JSON object a line on standard output, the result last; all else on stderr. Not "
+             "with a model or predictions on standard output.",
      .flag = "json",
      .programs = kProgramWorker,
      .in_file = false},
@@ -140,7 +143,19 @@ Result<std::string> FindConf(const Settings& worker, std::vector<std::string>* w
   return conf.empty() ? flag : conf;
 }
 
+Status CheckOutputs(const WorkerOptions& options) {
+  if (!options.json || !WritesToStandardOutput(options)) return {};
+  return Invalid(
+      "--json and a model or predictions on standard output exclude each other: name a file for "
+      "these, or leave --json out");
+}
+
 }  // namespace
+
+bool WritesToStandardOutput(const WorkerOptions& options) {
+  if (options.trees.has_value()) return WritesToStandardOutput(*options.trees);
+  return options.task == Task::kPredict && IsStandardOutput(options.job.predictions_path);
+}
 
 const char* TaskName(Task task) {
   switch (task) {
@@ -198,12 +213,14 @@ Result<std::optional<WorkerOptions>> ParseWorkerOptions(int argc, char** argv, D
     STRATA_ASSIGN(const bool listed, AddMachines(disk, *options.trees, in_cluster, &config));
     STRATA_TRY(CheckRankHasList(config, "machine_list_filename, machines, "));
     if (listed) options.cluster = config;
+    STRATA_TRY(CheckOutputs(options));
     return std::optional<WorkerOptions>(std::move(options));
   }
   STRATA_TRY(CheckRankHasList(config));
   STRATA_ASSIGN(options.job, LoadJob(disk, worker.Text("job"), overrides, worker.Text("task")));
   options.trees = options.job.trees;
   if (options.trees.has_value()) STRATA_TRY(CheckTreeFlags(worker));
+  STRATA_TRY(CheckOutputs(options));
   return std::optional<WorkerOptions>(std::move(options));
 }
 

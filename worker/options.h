@@ -33,6 +33,9 @@ struct WorkerOptions {
   std::string log_file;
 };
 
+// Whether the task's model or predictions go to standard output, where nothing else then goes.
+bool WritesToStandardOutput(const WorkerOptions& options);
+
 // The flags of the worker alone; those for the cluster are ClusterSettingsTable's.
 const SettingsTable& WorkerSettingsTable();
 

@@ -100,8 +100,12 @@ class Worker {
     if (const Status stopped = stop_.reason(); !result.ok() && !stopped.ok()) return stopped;
     STRATA_TRY(result.status());
     const auto tell = options_.json ? ResultJson : ResultTable;
-    told_ = PrintStdout("{}{}", tell(options_, *result, session.group().world(), session.servers()),
-                        options_.json ? "\n" : "");
+    const std::string text = tell(options_, *result, session.group().world(), session.servers());
+    if (WritesToStandardOutput(options_)) {
+      PrintStderr("{}", text);
+    } else {
+      told_ = PrintStdout("{}{}", text, options_.json ? "\n" : "");
+    }
     return {};
   }
 

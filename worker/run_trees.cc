@@ -248,7 +248,9 @@ class TreeRun {
   Status Tell(const TreeTaskResult& result) const {
     if (options_.json) return WriteStdout(ResultJson(result).dump() + "\n");
     if (parameters_.verbosity < 1 && result.task != "evaluate") return {};
-    return WriteStdout(ResultText(result));
+    if (!WritesToStandardOutput(options_)) return WriteStdout(ResultText(result));
+    PrintStderr("{}", ResultText(result));
+    return {};
   }
 
   const WorkerOptions& options_;

@@ -194,7 +194,10 @@ std::string JobPath(const Settings& settings, std::string_view key, const std::s
   const std::string& path = settings.Text(key);
   const size_t slash = file.rfind('/');
   const bool in_file = settings.IsSet(key) && settings.Origin(key) != "command line";
-  if (path.empty() || path[0] == '/' || !in_file || slash == std::string::npos) return path;
+  // "-" is standard output, wherever it is said.
+  if (path.empty() || path[0] == '/' || path == "-" || !in_file || slash == std::string::npos) {
+    return path;
+  }
   return file.substr(0, slash + 1) + path;
 }
 

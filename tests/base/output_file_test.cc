@@ -62,6 +62,18 @@ TEST(OutputFileTest, AFullDiskIsFoundBeforeTheWork) {
   EXPECT_THAT(*disk.List("f"), ElementsAre());
 }
 
+TEST(OutputFileTest, StandardOutputIsTheOnlyDevice) {
+  for (const char* name : {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}) {
+    EXPECT_TRUE(IsStandardOutput(name)) << name;
+    EXPECT_TRUE(TryOutputFile(RealDisk(), name).ok()) << name;
+    EXPECT_FALSE(TryOutputFolder(RealDisk(), name).ok()) << name;
+  }
+  for (const char* name : {"/dev/null", "/dev/stderr", "/dev/fd/2", "/proc/self/fd/2"}) {
+    EXPECT_FALSE(IsStandardOutput(name)) << name;
+    EXPECT_FALSE(TryOutputFile(RealDisk(), name).ok()) << name;
+  }
+}
+
 TEST(OutputFileTest, WhatFindsNoPlaceIsKeptInTheWorkingFolder) {
   SimDisk disk;
   for (const char* kept : {"./m.txt.kept", "./m.txt.kept-2"}) {

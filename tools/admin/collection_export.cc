@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/human_text.h"
+#include "base/output_file.h"
 #include "base/signals.h"
 #include "ps/client/collections.h"
 #include "storage/itemset/item_export.h"
@@ -43,9 +44,11 @@ Status CheckShape(const CollectionSpec& spec, const std::vector<Document>& docum
 Status RunCollectionExport(const Request& request, std::string* out) {
   const std::string& name = request.collection.name;
   const std::string& folder = request.collection.to;
-  if (folder == "-") {
+  if (IsStandardOutput(folder)) {
     return Invalid(
-        "-: expected a folder, as an export is several files; give ./- for one of that name");
+        fmt::format("{}: expected a folder, as an export is several files; give ./- for "
+                    "one of the name -",
+                    folder));
   }
   BlockShutdownSignals();  // before there are threads
   std::atomic<int> signal = 0;

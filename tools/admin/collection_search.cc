@@ -26,11 +26,12 @@ double ScoreOfHit(const Hit& hit, SetMetric metric, size_t query_length) {
 }
 
 // Before anything is asked for, as answers that have no place are lost.
-Status CheckAnswersFile(const std::string& path) {
-  if (path == "-") {
-    return Invalid(
-        "--to -: expected a file; leave --to out for answers on standard output, or give ./- for a "
-        "file of that name");
+Status CheckAnswersFile(const Request& request) {
+  const std::string& path = request.collection.to;
+  if (IsStandardOutput(path) && request.output == Request::Output::kJson) {
+    return Invalid(fmt::format(
+        "--to {}: its answers and those of -o json exclude each other on standard output: give one",
+        path));
   }
   for (const std::string_view packed : {".gz", ".bz2", ".xz", ".zst", ".zip"}) {
     if (!path.ends_with(packed)) continue;
@@ -117,7 +118,7 @@ std::string AsText(const Answers& answers, const std::vector<CollectionQuery>& q
 Status RunCollectionSearch(const Request& request, std::string* out) {
   const CollectionRequest& search = request.collection;
   if (!search.to.empty()) {
-    STRATA_TRY(CheckAnswersFile(search.to));
+    STRATA_TRY(CheckAnswersFile(request));
     STRATA_TRY(CheckQueriesStay(search));
   }
   STRATA_ASSIGN(const CollectionAnswers answers, AskCollection(request, false));
@@ -126,10 +127,12 @@ Status RunCollectionSearch(const Request& request, std::string* out) {
   for (const CollectionQuery& query : queries) sets.Add(query.tokens);
   if (!search.to.empty()) {
     STRATA_TRY(WriteContestFile(search.to, ms, hits));
-    *out = request.output == Request::Output::kJson
-               ? JsonLine({{"queries", queries.size()}, {"milliseconds", ms}, {"file", search.to}})
-               : fmt::format("queries answered: {} in {:.1f} ms, see {}\n",
-                             HumanCount(queries.size()), ms, search.to);
+    if (request.output == Request::Output::kJson) {
+      *out = JsonLine({{"queries", queries.size()}, {"milliseconds", ms}, {"file", search.to}});
+    } else if (!IsStandardOutput(search.to)) {
+      *out = fmt::format("queries answered: {} in {:.1f} ms, see {}\n", HumanCount(queries.size()),
+                         ms, search.to);
+    }
   } else if (request.output == Request::Output::kJson) {
     *out = AsJson(hits, queries, sets.view(), search.goal.metric);
   } else {

@@ -407,7 +407,8 @@ void AddCollectionSearch(CLI::App* collection, RawLine* raw) {
   for (CLI::App* command : {search, explain}) AddSearchOptions(command, raw);
   search
       ->add_option("--to", request.to,
-                   "File for the answers: milliseconds, then a line of ids for each query")
+                   "File for the answers: milliseconds, then a line of ids for each query; - is "
+                   "standard output")
       ->type_name("FILE");
 }
 

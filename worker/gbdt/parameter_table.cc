@@ -111,10 +111,11 @@ std::span<const ParameterRow> ParameterRows() {
        &P::valid, "Files of rows to measure on after each round."},
       {"input_model", "model_input model_in", &P::input_model,
        "A model to predict with, to convert, to refit, or that training goes on from."},
-      {"output_model", "model_output model_out", &P::output_model, "File for the trained model."},
+      {"output_model", "model_output model_out", &P::output_model,
+       "File for the trained model. -: standard output."},
       {"output_result",
        "predict_result prediction_result predict_name prediction_name pred_name name_pred",
-       &P::output_result, "File for predictions."},
+       &P::output_result, "File for predictions. -: standard output."},
       {"header", "has_header", &P::header, "The first line of text files names the columns."},
       {"label_column", "label", &P::label_column,
        "The column to learn: its number from 0, or name:NAME. Empty: the first."},
@@ -380,7 +381,7 @@ std::span<const ParameterRow> ParameterRows() {
       {"saved_feature_importance_type", "", &P::saved_feature_importance_type,
        "Feature importances in the model file: 0: how many splits, 1: what they gained.", 0, 1},
       {"convert_model", "convert_model_file", &P::convert_model,
-       "The file that the task convert writes."},
+       "The file that the task convert writes. -: standard output."},
       {"model_format", "convert_model_language", &P::model_format,
        "What the task convert writes: C++ source, LightGBM's text, XGBoost's JSON, or LightGBM's "
        "JSON dump. Tasks that read a model tell LightGBM's text and XGBoost's JSON apart "

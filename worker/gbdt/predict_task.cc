@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/output_file.h"
+#include "base/print.h"
 #include "kernels/core/device_choice.h"
 #include "worker/gbdt/model/model_format.h"
 #include "worker/gbdt/open_rows.h"
@@ -25,7 +26,11 @@ class PredictTask {
  public:
   PredictTask(const TreeParameters& parameters, const TreeTaskContext& context, WorkPool& pool,
               TreeTaskResult* result)
-      : p_(parameters), context_(context), pool_(pool), result_(*result) {}
+      : p_(parameters),
+        context_(context),
+        pool_(pool),
+        streams_(IsStandardOutput(parameters.output_result)),
+        result_(*result) {}
 
   Status Run() {
     const std::string& path = p_.input_model;
@@ -36,12 +41,11 @@ class PredictTask {
     const TimeNs begin = context_.clock.Now();
     STRATA_ASSIGN(const std::unique_ptr<RowSource> source,
                   OpenRowsOf(context_.disk, p_, p_.data, model));
-    std::string out;
     const std::optional<ArrayRows> array =
         predictor.on_gpu() ? source->Array() : std::optional<ArrayRows>();
-    STRATA_TRY(array.has_value() ? PredictArray(predictor, *array, &out)
-                                 : PredictBlocks(predictor, model, *source, &out));
-    STRATA_TRY(WriteOutput(context_.disk, p_.output_result, out));
+    STRATA_TRY(array.has_value() ? PredictArray(predictor, *array)
+                                 : PredictBlocks(predictor, model, *source));
+    if (!streams_) STRATA_TRY(WriteOutput(context_.disk, p_.output_result, out_));
     bad_.Log(0);
     result_.bad_rows = bad_.count();
     result_.samples = result_.rows;
@@ -76,8 +80,7 @@ class PredictTask {
                     p_.data, features, p_.input_model, model.features()));
   }
 
-  Status PredictBlocks(const Predictor& predictor, const TreeModel& model, RowSource& source,
-                       std::string* out) {
+  Status PredictBlocks(const Predictor& predictor, const TreeModel& model, RowSource& source) {
     SparseRows block;
     std::vector<double> numbers;
     while (true) {
@@ -91,25 +94,25 @@ class PredictTask {
                     predictor.outputs(), std::numeric_limits<double>::quiet_NaN());
         bad_.Add(result_.rows + bad.row, bad.reason);
       }
-      AppendLines(numbers, block.rows(), predictor.outputs(), out);
+      STRATA_TRY(AddLines(numbers, block.rows(), predictor.outputs()));
       result_.rows += block.rows();
     }
   }
 
-  Status PredictArray(const Predictor& predictor, const ArrayRows& array, std::string* out) {
+  Status PredictArray(const Predictor& predictor, const ArrayRows& array) {
     const uint64_t part = std::max<uint64_t>(1, kPartNumbers / (1 + predictor.outputs()));
     std::vector<double> numbers;
     while (result_.rows < array.numbers.rows) {
       STRATA_TRY(context_.check());
       const uint64_t rows = std::min<uint64_t>(part, array.numbers.rows - result_.rows);
       STRATA_TRY(predictor.PredictArray(array, result_.rows, rows, pool_, &numbers));
-      AppendLines(numbers, rows, predictor.outputs(), out);
+      STRATA_TRY(AddLines(numbers, rows, predictor.outputs()));
       result_.rows += rows;
     }
     return {};
   }
 
-  void AppendLines(std::span<const double> numbers, size_t rows, size_t outputs, std::string* out) {
+  Status AddLines(std::span<const double> numbers, size_t rows, size_t outputs) {
     constexpr size_t kPiece = 256;
     std::vector<std::string> texts((rows + kPiece - 1) / kPiece);
     pool_.RunPieces(rows, kPiece, [&](size_t begin, size_t end) {
@@ -122,12 +125,18 @@ class PredictTask {
         if (outputs == 0) text += '\n';
       }
     });
-    for (const std::string& text : texts) *out += text;
+    for (const std::string& text : texts) out_ += text;
+    if (!streams_) return {};
+    STRATA_TRY(WriteStdout(out_));
+    out_.clear();
+    return {};
   }
 
   const TreeParameters& p_;
   const TreeTaskContext& context_;
   WorkPool& pool_;
+  const bool streams_;  // lines go to standard output as they are made
+  std::string out_;     // lines that are not written yet
   TreeTaskResult& result_;
   BadRows bad_;
 };

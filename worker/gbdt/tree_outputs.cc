@@ -79,9 +79,26 @@ std::vector<NamedFile> OutputsOf(Disk& disk, const TreeParameters& p) {
   return outputs;
 }
 
+// What has no meaning on standard output.
+Status CheckStandardOutput(const TreeParameters& p) {
+  if (p.task != "train") return {};
+  if (p.snapshot_freq > 0 && IsStandardOutput(p.output_model)) {
+    return Invalid(fmt::format(
+        "{} = {} writes copies of the model beside it, which {} = {} has no "
+        "place for: name a file",
+        KeyOf(p, "snapshot_freq"), p.snapshot_freq, KeyOf(p, "output_model"), p.output_model));
+  }
+  if (IsStandardOutput(p.report_file)) {
+    return Invalid(fmt::format("{} = {}: expected the name of two files, NAME.json and NAME.html",
+                               KeyOf(p, "report_file"), p.report_file));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status CheckTreeOutputs(Disk& disk, const TreeParameters& p) {
+  STRATA_TRY(CheckStandardOutput(p));
   // LightGBM trains without writing a model when it has no name.
   if (const char* key = MainOutput(p); key != nullptr && p.task != "train" && MainPath(p).empty()) {
     return Invalid(fmt::format("{} is empty: expected the file to write", KeyOf(p, key)));
@@ -98,6 +115,8 @@ Status CheckTreeOutputs(Disk& disk, const TreeParameters& p) {
   }
   return {};
 }
+
+bool WritesToStandardOutput(const TreeParameters& p) { return IsStandardOutput(MainPath(p)); }
 
 std::string SnapshotPath(const TreeParameters& p, size_t rounds) {
   return fmt::format("{}.snapshot_iter_{}", p.output_model, rounds);

@@ -15,6 +15,9 @@ namespace strata {
 // calls it.
 Status CheckTreeOutputs(Disk& disk, const TreeParameters& parameters);
 
+// Whether the task's model or predictions go to standard output.
+bool WritesToStandardOutput(const TreeParameters& parameters);
+
 // The copy of the model after so many rounds, of snapshot_freq.
 std::string SnapshotPath(const TreeParameters& parameters, size_t rounds);
 

@@ -127,6 +127,59 @@ TEST_F(WorkerOutputs, VerbosityBoundsWhatIsSaid) {
   EXPECT_THAT(run(-1, {"task=predict", "input_model=none.txt"}).errors, HasSubstr("none.txt"));
 }
 
+TEST_F(WorkerOutputs, StandardOutputGetsThePredictionsAndNothingElse) {
+  ASSERT_EQ(RunTrees({}).end, ProcessEnd{});
+  ASSERT_EQ(RunTrees({"task=predict", "input_model=m.txt", "output_result=p.txt"}).end,
+            ProcessEnd{});
+  for (const char* name : {"-", "/dev/stdout"}) {
+    const ProcessResult run =
+        RunTrees({"task=predict", "input_model=m.txt", std::string("output_result=") + name});
+    EXPECT_EQ(run.end, ProcessEnd{}) << run.errors;
+    EXPECT_EQ(run.output, ReadWholeFile(folder_.File("p.txt"))) << name;
+    EXPECT_THAT(run.errors, HasSubstr("task          predict")) << name;
+  }
+  EXPECT_FALSE(Exists("-"));
+  EXPECT_FALSE(Exists("-.tmp"));
+}
+
+TEST_F(WorkerOutputs, StandardOutputGetsTheModelAndNothingElse) {
+  ASSERT_EQ(RunTrees({}).end, ProcessEnd{});
+  const std::string model = ReadWholeFile(folder_.File("m.txt"));
+  const std::string trees = model.substr(0, model.find("end of trees"));
+  for (const std::vector<std::string>& task :
+       {std::vector<std::string>{"output_model=-"},
+        {"task=convert", "input_model=m.txt", "model_format=lightgbm", "convert_model=-"}}) {
+    const ProcessResult run = RunTrees(task);
+    EXPECT_EQ(run.end, ProcessEnd{}) << run.errors;
+    EXPECT_EQ(run.output.substr(0, trees.size()), trees) << task[0];
+    EXPECT_THAT(run.output, Not(HasSubstr("task   "))) << task[0];
+  }
+}
+
+TEST_F(WorkerOutputs, StandardOutputGetsProbabilitiesAndNothingElse) {
+  ASSERT_EQ(Run({"--job=job.toml"}).end, ProcessEnd{});
+  ASSERT_EQ(Run({"--job=job.toml", "--task=predict", "output.predictions=p.csv"}).end,
+            ProcessEnd{});
+  const ProcessResult run = Run({"--job=job.toml", "--task=predict"});
+  EXPECT_EQ(run.end, ProcessEnd{}) << run.errors;
+  EXPECT_EQ(run.output, ReadWholeFile(folder_.File("p.csv")));
+  EXPECT_THAT(run.errors, HasSubstr("predictions   -"));
+}
+
+TEST_F(WorkerOutputs, JsonAndAnOutputExcludeEachOtherOnStandardOutput) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--lightgbm-conf=train.conf", "output_model=-"},
+        {"--lightgbm-conf=train.conf", "task=predict", "input_model=m.txt", "output_result=-"},
+        {"--job=job.toml", "--task=predict"}}) {
+    std::vector<std::string> words = arguments;
+    words.emplace_back("--json");
+    const ProcessResult run = Run(words);
+    EXPECT_EQ(run.end, (ProcessEnd{2, 0})) << arguments[1];
+    EXPECT_EQ(run.output, "") << arguments[1];
+    EXPECT_THAT(run.errors, HasSubstr("exclude each other"));
+  }
+}
+
 TEST_F(WorkerOutputs, AFullDiskIsFoundBeforeTheWork) {
   const SmallDisk disk(folder_.File("small"), "size=64k");
   if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";

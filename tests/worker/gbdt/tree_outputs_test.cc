@@ -95,6 +95,12 @@ TEST_F(TreeOutputs, ASnapshotThatFindsNoPlaceDoesNotEndTraining) {
   EXPECT_TRUE(Exists("out/m"));
 }
 
+TEST_F(TreeOutputs, CopiesOfAModelOnStandardOutputHaveNoPlace) {
+  const Status status = Run("data = rows.csv\noutput_model = -\nsnapshot_freq = 1\n").status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalid);
+  EXPECT_THAT(status.message(), HasSubstr("snapshot_freq = 1 writes copies"));
+}
+
 TEST_F(TreeOutputs, AnOutputWithoutANameIsAnError) {
   const Status status =
       Run("task = predict\ndata = rows.csv\ninput_model = m\noutput_result =\n").status();
