@@ -18,6 +18,14 @@ bool WriteOut(std::FILE* file, std::string_view text);
 // kFailed: stdout takes no more, and why.
 Status WriteStdout(std::string_view text);
 
+// True: what stdout leads to has nobody who reads it, a pipe whose reader has ended for one.
+bool IsStdoutUnread();
+
+// Gives standard input, output and error a descriptor where the caller has closed theirs, so that
+// no file that is opened later takes its number and gets what is printed. Output then has nobody
+// who reads it. First of all in main().
+void OpenMissingStreams();
+
 template <typename... Args>
 Status PrintStdout(fmt::format_string<Args...> format, Args&&... args) {
   return WriteStdout(fmt::format(format, std::forward<Args>(args)...));

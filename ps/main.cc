@@ -104,6 +104,7 @@ int Run(int argc, char** argv) {
 }  // namespace strata
 
 int main(int argc, char** argv) {
+  strata::OpenMissingStreams();
   strata::KeepFreedMemory();
   strata::BlockShutdownSignals();
   return strata::Run(argc, argv);

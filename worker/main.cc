@@ -1,8 +1,10 @@
 #include "base/heap.h"
+#include "base/print.h"
 #include "base/signals.h"
 #include "worker/run.h"
 
 int main(int argc, char** argv) {
+  strata::OpenMissingStreams();
   strata::KeepFreedMemory();
   strata::BlockShutdownSignals();
   return strata::RunWorker(argc, argv);

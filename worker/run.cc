@@ -89,13 +89,15 @@ class Worker {
     const bool shown = session.group().rank() == 0;
     ProgressPrinter printer(RealClock(), shown ? stderr : nullptr, isatty(STDERR_FILENO) != 0,
                             shown && options_.json ? stdout : nullptr);
-    const Result<TaskResult> result = RunTask({.options = options_,
-                                               .session = session,
-                                               .disk = RealDisk(),
-                                               .clock = RealClock(),
-                                               .board = board_,
-                                               .printer = printer,
-                                               .check = [this] { return stop_.reason(); }});
+    const Result<TaskResult> result =
+        RunTask({.options = options_,
+                 .session = session,
+                 .disk = RealDisk(),
+                 .clock = RealClock(),
+                 .board = board_,
+                 .printer = printer,
+                 .check = [this] { return stop_.reason(); },
+                 .is_unread = [shown] { return shown && IsStdoutUnread(); }});
     printer.Finish();
     if (const Status stopped = stop_.reason(); !result.ok() && !stopped.ok()) return stopped;
     STRATA_TRY(result.status());

@@ -234,6 +234,7 @@ class TreeRun {
         .clock = RealClock(),
         .progress = [&progress](const TreeProgress& at) { progress.Advance(at); },
         .check = [this] { return stop_.reason(); },
+        .is_unread = IsStdoutUnread,
         .group = group};
     const Result<TreeTaskResult> result = RunTreeTask(parameters_, context);
     progress.Finish();

@@ -42,6 +42,8 @@ struct TaskContext {
   StatusBoard& board;
   ProgressPrinter& printer;
   std::function<Status()> check;  // not OK: a signal came, stop
+  // True: nobody reads what training shows any more. It then ends, and keeps its model.
+  std::function<bool()> is_unread;
 };
 
 Result<TaskResult> RunTask(const TaskContext& context);

@@ -113,12 +113,14 @@ class TrainTask {
                      .nonce = SystemRandom64(),
                      .fused = table.ack != AckLevel::kSynced,
                      .hint_batches = job_.hint_batches,
-                     .between_steps = BetweenSteps(&trainer)},
+                     .between_steps = BetweenSteps(&trainer),
+                     .wants_end = context_.is_unread},
                     model, context_.session.store(), group_);
     STRATA_TRY(trainer.Start());
     if (resumed_.has_value()) STRATA_TRY(trainer.Resume(resumed_->state));
     STRATA_TRY(TrainAll(model, trainer, table.id()));
     STRATA_TRY(Save(features, shape, table, trainer));
+    if (trainer.has_ended()) return StoppedUnread();
     return std::move(result_);
   }
 
@@ -204,6 +206,7 @@ class TrainTask {
                       loss, &recent);
         return context_.check();
       }));
+      if (trainer.has_ended()) break;
       const bool last = epoch + 1 == job_.epochs;
       const bool due = job_.eval_every > 0 && (epoch + 1) % job_.eval_every == 0;
       if (last) phase.Show(1, loss, &recent);
@@ -248,6 +251,15 @@ class TrainTask {
     }
     result_.model_path = job_.model_path;
     return AgreeOnStatus(group_, saved);
+  }
+
+  // Training is no failure then, but nobody is there who could be told that it did well.
+  Status StoppedUnread() const {
+    const bool kept = !job_.model_path.empty();
+    return Cancelled(fmt::format(
+        "nobody reads standard output any more: stopped after step {}, {}{}", result_.steps,
+        kept ? "whose model is in " + job_.model_path : "which is lost: output.model names a place",
+        checkpointer_ == nullptr ? "" : "; the same job goes on from its newest checkpoint"));
   }
 
   const TaskContext& context_;

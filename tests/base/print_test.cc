@@ -1,6 +1,8 @@
 #include "base/print.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -28,6 +30,15 @@ TEST(WriteOut, IsThereWhenItReturns) {
   EXPECT_TRUE(WriteOut(file, "one\n"));
   EXPECT_EQ(ReadWholeFile(folder.File("out")), "one\n");
   std::fclose(file);
+}
+
+TEST(OpenMissingStreams, LeavesNoNumberOfAStreamToAFileThatIsOpenedLater) {
+  const auto try_it = [] {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(stream);
+    OpenMissingStreams();
+    _exit(open("/dev/null", O_RDONLY) > STDERR_FILENO && IsStdoutUnread() ? 0 : 1);
+  };
+  EXPECT_EXIT(try_it(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

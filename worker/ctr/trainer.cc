@@ -19,7 +19,7 @@ Trainer::Trainer(const TrainerOptions& options, CtrModel& model, TableStore& sto
       group_(group),
       dense_(model.dense_parameters()),
       dense_state_(StateWidth(options.dense_optimizer, dense_.size())),
-      reduced_(dense_.size() + 2) {
+      reduced_(dense_.size() + 3) {
   model_.InitializeDense(options_.seed, dense_);
   InitialState(options_.dense_optimizer, dense_state_);
 }
@@ -155,6 +155,7 @@ Status Trainer::Compute(Part& part) {
                              {part.gradients, std::span(reduced_).first(dense_.size()), logits_}));
   reduced_[dense_.size()] = static_cast<float>(loss);
   reduced_[dense_.size() + 1] = static_cast<float>(part.batch.samples);  // exact below 2^24
+  reduced_[dense_.size() + 2] = options_.wants_end && options_.wants_end() ? 1 : 0;
   return {};
 }
 
@@ -164,6 +165,7 @@ Status Trainer::Finish(const std::shared_ptr<Part>& part, const std::shared_ptr<
   const float samples = reduced_[dense_.size() + 1];
   *ended = samples == 0;
   if (*ended) return {};
+  has_ended_ = reduced_[dense_.size() + 2] > 0;
   const float loss = reduced_[dense_.size()] / samples;
   if (!std::isfinite(loss)) {
     return Failed(
@@ -215,6 +217,10 @@ Status Trainer::TrainEpoch(BatchSource& source, uint64_t epoch,
     if (ended) break;
     if (!options_.fused) SubmitLookup(next);
     STRATA_TRY(on_step(report));
+    if (has_ended_) {
+      STRATA_TRY(lookup_.Wait());  // the update that it came with, too
+      return update_.Wait();
+    }
     if (ahead_.empty()) continue;
     spare_ = std::exchange(part, next);
     ahead_.pop_front();

@@ -52,6 +52,8 @@ struct TrainerOptions {
   // the updates of all steps before and of no other, whatever the other ranks have sent, until it
   // returns. An error ends training.
   std::function<Status()> between_steps = {};
+  // Asked in each step. When it says so on any rank, training ends after that step on all of them.
+  std::function<bool()> wants_end = {};
 };
 
 // After each step, on every rank.
@@ -82,9 +84,9 @@ class Trainer {
   // model.
   Status Resume(TrainerState state);
 
-  // All ranks' shares, once; of the epoch of the resumed state, what is left of it. `on_step` may
-  // end training with an error. Returns once all updates are applied. kFailed when the loss is no
-  // number any more.
+  // All ranks' shares, once, or until TrainerOptions::wants_end; of the epoch of the resumed state,
+  // what is left of it. `on_step` may end training with an error. Returns once all updates are
+  // applied. kFailed when the loss is no number any more.
   Status TrainEpoch(BatchSource& source, uint64_t epoch,
                     const std::function<Status(const StepReport&)>& on_step);
 
@@ -92,6 +94,7 @@ class Trainer {
   std::span<const float> dense() const { return dense_; }
   uint64_t samples() const { return samples_; }  // over all ranks and epochs
   uint64_t steps() const { return step_ - 1; }
+  bool has_ended() const { return has_ended_; }  // by TrainerOptions::wants_end
 
  private:
   // What one step works on; the store holds on to it while an operation is under way.
@@ -128,7 +131,8 @@ class Trainer {
   uint64_t samples_ = 0;
   std::vector<float> dense_;
   std::vector<float> dense_state_;
-  std::vector<float> reduced_;  // dense gradient, loss, samples
+  std::vector<float> reduced_;  // dense gradient, loss, samples, ranks that want the end
+  bool has_ended_ = false;
   std::vector<float> logits_;
   std::deque<std::shared_ptr<Part>> ahead_;  // read, not trained yet; an empty one ends the share
   std::shared_ptr<Part> spare_;              // the last one that was trained

@@ -305,6 +305,9 @@ class TreeTask {
     const TimeNs begin = context_.clock.Now();
     for (size_t round = 1; round <= rounds; ++round) {
       if (const Status stop = context_.check(); !stop.ok()) return Stop(stop, booster);
+      if (round > 1 && writes() && context_.is_unread && context_.is_unread()) {
+        return StopUnread(booster);
+      }
       STRATA_ASSIGN(const bool goes_on, booster.Round());
       const bool shown = round % static_cast<size_t>(p_.metric_freq) == 0 || round == rounds;
       if (shown || p_.early_stopping_round > 0) {
@@ -359,6 +362,12 @@ class TreeTask {
                   fmt::format("{} after round {}, which is lost: {} = N keeps every N-th round and "
                               "the one stopped at",
                               why.message(), booster.rounds(), KeyOf(p_, "snapshot_freq")));
+  }
+
+  Status StopUnread(const Booster& booster) {
+    const bool named = !p_.output_model.empty() && !IsStandardOutput(p_.output_model);
+    return StopInFile(Cancelled("nobody reads standard output any more: stopped"), booster,
+                      named ? p_.output_model : SnapshotPath(p_, booster.rounds()));
   }
 
   Status StopInFile(const Status& why, const Booster& booster, const std::string& path) {

@@ -46,6 +46,8 @@ struct TreeTaskContext {
   const Clock& clock;
   std::function<void(const TreeProgress&)> progress;  // called after each round
   std::function<Status()> check;                      // not OK: stop
+  // True: nobody reads what training shows any more. It then ends, and keeps its model.
+  std::function<bool()> is_unread = {};
   // The ranks that train together, which all run the task; null: this process alone. Rank 0 writes
   // models, and calls progress.
   Group* group = nullptr;

@@ -180,6 +180,30 @@ TEST_F(WorkerOutputs, JsonAndAnOutputExcludeEachOtherOnStandardOutput) {
   }
 }
 
+TEST_F(WorkerOutputs, ATreeTrainingWhoseReaderHasGoneEndsWithItsModel) {
+  for (const std::string end : {"--json | head -n 1", "2>&1 | true", ">&-"}) {
+    std::filesystem::remove(folder_.File("m.txt"));
+    const ProcessResult run = RunInShell({"config=train.conf", "num_iterations=10000000"}, end);
+    EXPECT_EQ(run.end, (ProcessEnd{1, 0})) << end << run.errors;
+    if (end != "2>&1 | true") {
+      EXPECT_THAT(run.errors, HasSubstr("nobody reads standard output any more: stopped after "
+                                        "round "))
+          << end;
+      EXPECT_THAT(run.errors, HasSubstr("which is in m.txt")) << end;
+    }
+    EXPECT_EQ(RunTrees({"task=evaluate", "input_model=m.txt"}).end, ProcessEnd{}) << end;
+  }
+}
+
+TEST_F(WorkerOutputs, ATrainingOfClicksWhoseReaderHasGoneEndsWithItsModel) {
+  const ProcessResult run =
+      RunInShell({"--job=job.toml", "train.epochs=1000000"}, "--json | head -n 1");
+  EXPECT_EQ(run.end, (ProcessEnd{1, 0})) << run.errors;
+  EXPECT_THAT(run.errors, HasSubstr("nobody reads standard output any more: stopped after step "));
+  EXPECT_THAT(run.errors, HasSubstr("whose model is in model"));
+  EXPECT_EQ(Run({"--job=job.toml", "--task=evaluate"}).end, ProcessEnd{});
+}
+
 TEST_F(WorkerOutputs, AFullDiskIsFoundBeforeTheWork) {
   const SmallDisk disk(folder_.File("small"), "size=64k");
   if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";

@@ -31,6 +31,7 @@ struct Recipe {
   uint32_t epochs = 2;
   uint64_t seed = 1;
   uint32_t hint_batches = 1;
+  uint64_t steps = 0;  // after which the last rank wants the end; 0: never
 };
 
 TableSpec TableOf(const Recipe& recipe) {
@@ -72,6 +73,8 @@ void TrainRank(const Recipe& recipe, TableStore& store, Group& group, VectorSour
                VectorSource test, TrainedRun* run) {
   CtrModel model(recipe.shape, 1);
   ASSERT_TRUE(store.CreateTable(TableOf(recipe)).ok());
+  const bool may_want_end = recipe.steps > 0 && group.rank() + 1 == group.world();
+  uint64_t step = 0;
   Trainer trainer({.seed = recipe.seed,
                    .batch_size = recipe.batch_size,
                    .dropout = 0.1F,
@@ -79,13 +82,17 @@ void TrainRank(const Recipe& recipe, TableStore& store, Group& group, VectorSour
                    .dense_optimizer = recipe.dense,
                    .table = TableOf(recipe).id(),
                    .nonce = 12345 + static_cast<uint64_t>(group.rank()),
-                   .hint_batches = recipe.hint_batches},
+                   .hint_batches = recipe.hint_batches,
+                   .between_steps = {},
+                   .wants_end = [&] { return ++step == recipe.steps && may_want_end; }},
                   model, store, group);
   ASSERT_TRUE(trainer.Start().ok());
   for (uint32_t epoch = 0; epoch < recipe.epochs; ++epoch) {
     const Status status =
         trainer.TrainEpoch(share, epoch, [](const StepReport&) -> Status { return {}; });
     ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(trainer.has_ended(), recipe.steps > 0);
+    if (trainer.has_ended()) break;
   }
   Scorer scorer(model, trainer.dense(), store, TableOf(recipe).id());
   const auto metrics = scorer.Evaluate(test, group, [](size_t) -> Status { return {}; });
@@ -133,6 +140,26 @@ std::vector<size_t> EqualCuts(size_t samples, size_t world) {
   std::vector<size_t> cuts;
   for (size_t r = 0; r <= world; ++r) cuts.push_back(samples * r / world);
   return cuts;
+}
+
+// The same bits as from data that end there.
+TEST(Trainer, AllRanksEndAfterTheStepInWhichOneWantsTheEnd) {
+  const auto data = XorData(4000, 1);
+  Recipe recipe{.shape = {ModelKind::kFm, 8, {}, 2, 0}, .epochs = 1, .steps = 5};
+  const size_t half = data.size() / 2;
+  const auto ended = TrainWorld(recipe, data, {0, half, data.size()}, data);
+  std::vector<ClickSample> shorter;
+  for (const size_t begin : {size_t{0}, half}) {
+    const auto first = data.begin() + static_cast<ptrdiff_t>(begin);
+    shorter.insert(shorter.end(), first, first + 5 * 64);
+  }
+  recipe.steps = 0;
+  const auto whole = TrainWorld(recipe, shorter, {0, 5 * 64, 10 * 64}, data);
+  for (size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(ended[rank].steps, 5U);
+    EXPECT_EQ(ended[rank].dense, whole[rank].dense);
+  }
+  EXPECT_EQ(ended[0].rows, whole[0].rows);
 }
 
 TEST(Trainer, XorNeedsInteractions) {

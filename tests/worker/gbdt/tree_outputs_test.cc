@@ -41,7 +41,8 @@ class TreeOutputs : public testing::Test {
                                            rounds_ = at.round;
                                            if (on_round_) on_round_(at.round);
                                          },
-                                     .check = [] { return Status::Ok(); }};
+                                     .check = [] { return Status::Ok(); },
+                                     .is_unread = [this] { return rounds_ >= unread_from_; }};
     return RunTreeTask(parameters, context);
   }
 
@@ -49,6 +50,7 @@ class TreeOutputs : public testing::Test {
 
   ClosedFolders disk_;
   size_t rounds_ = 0;  // that were shown
+  size_t unread_from_ = SIZE_MAX;
   std::function<void(size_t)> on_round_;
 };
 
@@ -93,6 +95,21 @@ TEST_F(TreeOutputs, ASnapshotThatFindsNoPlaceDoesNotEndTraining) {
   EXPECT_FALSE(Exists("out/m.snapshot_iter_2"));
   EXPECT_TRUE(Exists("out/m.snapshot_iter_3"));
   EXPECT_TRUE(Exists("out/m"));
+}
+
+TEST_F(TreeOutputs, TrainingThatNobodyReadsEndsWithTheModelOfItsRounds) {
+  const std::string conf = "data = rows.csv\noutput_model = out/m\n";
+  ASSERT_TRUE(Run(conf + "num_iterations = 4\n").ok());
+  const std::string four = *ReadFile(disk_, "out/m", 1 << 20);
+  rounds_ = 0;
+  unread_from_ = 4;
+  const Status status = Run(conf + "num_iterations = 1000000\n").status();
+  EXPECT_EQ(status.code(), StatusCode::kCancelled);
+  EXPECT_EQ(rounds_, 4U);
+  EXPECT_THAT(status.message(), HasSubstr("stopped after round 4, which is in out/m"));
+  const std::string end = "end of trees";
+  const std::string kept = *ReadFile(disk_, "out/m", 1 << 20);
+  EXPECT_EQ(kept.substr(0, kept.find(end)), four.substr(0, four.find(end)));
 }
 
 TEST_F(TreeOutputs, CopiesOfAModelOnStandardOutputHaveNoPlace) {
