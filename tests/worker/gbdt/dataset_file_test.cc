@@ -83,6 +83,18 @@ TEST_F(DatasetFile, RowsOfConstantsAreReadAsTheyWereWritten) {
   EXPECT_TRUE(read->features->used.empty());
 }
 
+TEST_F(DatasetFile, NoPartStaysOfOneThatCouldNotBeWritten) {
+  const TreeDataset data = FromText("d");
+  const std::vector<std::string> before = *disk_.List(".");
+  disk_.FailAppend(3);
+  EXPECT_FALSE(WriteDatasetFile(disk_, data, Options(), "d.bin").ok());
+  EXPECT_EQ(*disk_.List("."), before);
+  disk_.FailAppend(0);
+  disk_.FailSync(1);
+  EXPECT_FALSE(WriteDatasetFile(disk_, data, Options(), "d.bin").ok());
+  EXPECT_EQ(*disk_.List("."), before);
+}
+
 TEST_F(DatasetFile, ManyRowsAndBinsComeInChunks) {
   std::string text;
   for (int row = 0; row < 70000; ++row) {

@@ -337,6 +337,13 @@ Status Write(Writer out, const TreeDataset& data, const DatasetOptions& options)
   return out.Bins(data.bins);
 }
 
+Status WriteWhole(Disk& disk, const TreeDataset& data, const DatasetOptions& options,
+                  const std::string& path) {
+  STRATA_ASSIGN(const std::unique_ptr<File> file, disk.Create(path));
+  STRATA_TRY(Write(Writer(*file), data, options));
+  return file->Sync();
+}
+
 }  // namespace
 
 Status WriteDatasetFile(Disk& disk, const TreeDataset& data, const DatasetOptions& options,
@@ -348,16 +355,11 @@ Status WriteDatasetFile(Disk& disk, const TreeDataset& data, const DatasetOption
     return Invalid("save_binary: categories that are texts are not kept: leave it out");
   }
   const std::string unfinished = path + ".unfinished";
-  {
-    STRATA_ASSIGN(const std::unique_ptr<File> file, disk.Create(unfinished));
-    const Status written = Write(Writer(*file), data, options);
-    if (!written.ok()) {
-      static_cast<void>(disk.Remove(unfinished));
-      return written.Prefixed(path);
-    }
-    STRATA_TRY(file->Sync());
-  }
-  return disk.Rename(unfinished, path);
+  Status written = WriteWhole(disk, data, options, unfinished);
+  if (written.ok()) written = disk.Rename(unfinished, path);
+  if (written.ok()) return {};
+  static_cast<void>(disk.Remove(unfinished));
+  return written.Prefixed(path);
 }
 
 Result<bool> IsDatasetFile(Disk& disk, const std::string& path) {
