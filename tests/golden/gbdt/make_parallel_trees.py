@@ -2,7 +2,8 @@
 
 usage: make_parallel_trees.py           (pip install xgboost==3.2.0 numpy)
 
-NAME.expected.txt holds predictions by all rounds, NAME.first.expected.txt by the first round: raw scores | predictions | |
+NAME.expected.txt holds predictions by all rounds, NAME.first.expected.txt by the first round:
+raw scores | predictions | |
 """
 
 from pathlib import Path

@@ -32,7 +32,7 @@ TEST(FeatureNames, AllElseStays) {
   }
 }
 
-TEST(FeatureNames, ANameThatWentThroughStays) {
+TEST(FeatureNames, ANameThatWasChangedOnceStays) {
   const std::string name = ModelFeatureName(" a:b {c}");
   EXPECT_EQ(ModelFeatureName(name), name);
 }

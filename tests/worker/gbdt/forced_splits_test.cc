@@ -14,7 +14,7 @@ namespace {
 
 class ForcedSplits : public testing::Test {
  protected:
-  // Two features: 0 or 1, without a word on the label, and 0 to 9, half of it.
+  // Two features: 0 or 1, on which the label does not depend, and 0 to 9, of which it is half.
   ForcedSplits() {
     std::string text;
     for (int row = 0; row < 200; ++row) {

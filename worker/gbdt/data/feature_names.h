@@ -10,7 +10,8 @@
 namespace strata {
 
 // The name of a feature in a model. A blank and the end of a line become '_', and so does what
-// LightGBM refuses in names: '"' ',' ':' '[' ']' '{' '}'. A name that went through stays as it is.
+// LightGBM refuses in names: '"' ',' ':' '[' ']' '{' '}'. A name that was changed once stays as it
+// is.
 std::string ModelFeatureName(std::string_view name);
 
 // Of all features of a data set or model; an empty name becomes Column_N. kInvalid: two different

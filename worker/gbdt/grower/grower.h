@@ -44,7 +44,7 @@ struct GrowerOptions {
   // The root's first; fewer than num_leaves. One that gains nothing or leaves a side without rows
   // ends forcing: it and those behind it, level by level, are left out (as LightGBM has it).
   std::vector<ForcedSplit> forced;
-  // Unless empty, hears of the one that ended forcing in a tree: its number, and why.
+  // Unless empty, is called when one ends forcing in a tree, with its number and the reason.
   std::function<void(size_t forced, std::string_view why)> unmade;
   double feature_fraction = 1;         // of a tree
   double feature_fraction_bynode = 1;  // of a node, among those of the tree

@@ -13,8 +13,8 @@ namespace strata {
 namespace {
 
 constexpr size_t kClassesMax = 1 << 20;
-// What stands behind the trees of LightGBM before 2.2, which wrote no "end of trees", and the blank
-// line before it.
+// The line after the trees of LightGBM before 2.2, which wrote no "end of trees", and the bytes of
+// the blank line before it.
 constexpr std::string_view kOldEnd = "feature importances:";
 constexpr size_t kOldEndBlank = 1;
 
