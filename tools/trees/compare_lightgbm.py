@@ -46,16 +46,19 @@ def take(parameters, names, default=None):
 
 
 def train_lightgbm(parameters, model_path):
-    """Metrics after the last round as {data: {metric: value}}."""
+    """Metrics of the model as {data: {metric: value}}."""
     import lightgbm
 
     parameters = {key: value for key, value in parameters.items() if key not in OURS_ALONE}
-    parameters.setdefault("verbosity", "-1")
+    parameters["verbosity"] = -1
     parameters.setdefault("precise_float_parser", "true")  # its default is off by an ulp
     train_path = take(parameters, ["data", "train", "train_data", "train_data_file"])
     valid_text = take(parameters, ["valid", "test", "valid_data", "test_data"], "")
     valid_paths = [path for path in valid_text.split(",") if path]
     rounds = int(take(parameters, ["num_iterations", "num_trees", "num_round", "n_estimators"], 100))
+    patience = take(parameters, ["early_stopping_round", "early_stopping_rounds", "early_stopping"])
+    if patience is not None:
+        parameters["early_stopping_round"] = int(patience)  # the package takes no text
     train = lightgbm.Dataset(train_path, params=dict(parameters), free_raw_data=False)
     sets = [train] + [train.create_valid(path, params=dict(parameters)) for path in valid_paths]
     names = ["training"] + [f"valid_{i + 1}" for i in range(len(valid_paths))]
@@ -63,7 +66,8 @@ def train_lightgbm(parameters, model_path):
     booster = lightgbm.train(parameters, train, num_boost_round=rounds, valid_sets=sets,
                              valid_names=names, callbacks=[lightgbm.record_evaluation(seen)])
     booster.save_model(model_path)
-    return {data: {name: values[-1] for name, values in metrics.items()}
+    last = booster.best_iteration - 1  # the last of all, where training did not stop early
+    return {data: {name: values[last] for name, values in metrics.items()}
             for data, metrics in seen.items()}
 
 
