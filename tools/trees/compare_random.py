@@ -23,7 +23,7 @@ from random_cases import Case
 from split_ties import documented_difference, explain_difference
 
 METRIC_APART = 1e-6  # relative difference of metrics of the same trees
-PREDICTION_APART = 1e-5
+PREDICTION_APART = 1e-4  # gradients are integers of the largest one here
 EXCHANGE_APART = 1e-12
 EVALUATE_APART = 1e-6  # LightGBM has parts of some metrics in single precision
 
