@@ -96,7 +96,7 @@ class Booster {
   Result<EngineTree> Grow(size_t k);
   uint64_t Quantise(size_t k, uint64_t tree_number);
   bool renews_from_gradients() const {
-    return parameters_.quant_train_renew_leaf && !objective_->renews_outputs();
+    return parameters_.renews_leaves() && !objective_->renews_outputs();
   }
   Result<std::vector<double>> RenewedOutputs(size_t k, const GrownTree& grown);
   Result<std::vector<ExactSlopes>> SumsOfLeaves(size_t k, const GrownTree& grown);

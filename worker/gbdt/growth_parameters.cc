@@ -89,7 +89,7 @@ std::optional<ParameterConflict> MonotoneConflict(const TreeParameters& p) {
         {{"monotone_constraints"}, "monotone_constraints in task = refit is not supported yet"}};
   }
   if (p.monotone_constraints_method != "basic") {
-    if (p.quant_train_renew_leaf) {
+    if (p.renews_leaves()) {
       return {{{"monotone_constraints_method", "quant_train_renew_leaf"},
                fmt::format("monotone_constraints_method = {} bounds leaves by each other's "
                            "outputs, which quant_train_renew_leaf gives them anew: remove one",

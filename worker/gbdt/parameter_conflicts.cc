@@ -81,10 +81,6 @@ Conflict OfDevice(const P& p) {
                          "found {}",
                          p.gradient_bits)}};
   }
-  if (p.quant_train_renew_leaf && !p.use_quantized_grad) {
-    return {{{"quant_train_renew_leaf", "use_quantized_grad"},
-             "quant_train_renew_leaf has no effect without use_quantized_grad: remove it"}};
-  }
   return {};
 }
 
@@ -131,15 +127,10 @@ Conflict OfTask(const P& p) {
       !p.metrics.empty() && std::ranges::all_of(p.metrics, [](const std::string& name) {
         return MeasuresNothing(CanonicalMetric(name));
       });
-  if (p.task == "train" && p.early_stopping_round > 0 && measures_nothing) {
+  if (p.task == "train" && p.patience() > 0 && measures_nothing) {
     return {{{"early_stopping_round", "metric"},
              fmt::format("early_stopping_round has nothing to go by with metric = {}: remove one",
                          p.metrics.front())}};
-  }
-  if (p.boosting == "dart" && p.early_stopping_round > 0) {
-    return {{{"early_stopping_round", "boosting"},
-             "early_stopping_round cannot be used with boosting = dart, which changes trees of "
-             "earlier rounds: remove one"}};
   }
   if (p.task == "refit" && p.rules.path_smooth > 0) {
     return {{{"path_smooth"}, "path_smooth in task = refit is not supported yet"}};

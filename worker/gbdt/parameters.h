@@ -2,6 +2,7 @@
 // docs/Parameters.rst), checked.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -151,6 +152,13 @@ struct TreeParameters {
 
   // "key: value" of all that was set, for model files.
   std::vector<std::pair<std::string, std::string>> set;
+
+  // Whether leaves get outputs from unrounded gradients: rounded ones are needed for it.
+  bool renews_leaves() const { return use_quantized_grad && quant_train_renew_leaf; }
+  // Rounds that are no better and end training; 0: none do. DART changes trees of earlier rounds.
+  int64_t patience() const {
+    return boosting == "dart" ? 0 : std::max<int64_t>(0, early_stopping_round);
+  }
 };
 
 // A key, its value as text, and where it was given ("train.conf:3", "command line").

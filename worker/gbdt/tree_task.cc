@@ -187,7 +187,7 @@ class TreeTask {
     if (!p_.input_model.empty()) {
       STRATA_ASSIGN(start, ReadModelFile(context_.disk, p_.input_model));
     }
-    if (p_.early_stopping_round > 0 && p_.valid.empty()) {
+    if (p_.patience() > 0 && p_.valid.empty()) {
       return Invalid(fmt::format("{} needs a validation set: expected {} = FILE",
                                  KeyOf(p_, "early_stopping_round"), KeyOf(p_, "valid")));
     }
@@ -299,8 +299,8 @@ class TreeTask {
 
   Status Boost(Booster& booster) {
     const auto rounds = static_cast<size_t>(p_.num_iterations);
-    EarlyStopping stopping(static_cast<size_t>(std::max<int64_t>(0, p_.early_stopping_round)),
-                           p_.early_stopping_min_delta, p_.first_metric_only);
+    EarlyStopping stopping(static_cast<size_t>(p_.patience()), p_.early_stopping_min_delta,
+                           p_.first_metric_only);
     const size_t rounds_before = booster.rounds();
     const TimeNs begin = context_.clock.Now();
     for (size_t round = 1; round <= rounds; ++round) {
@@ -310,7 +310,7 @@ class TreeTask {
       }
       STRATA_ASSIGN(const bool goes_on, booster.Round());
       const bool shown = round % static_cast<size_t>(p_.metric_freq) == 0 || round == rounds;
-      if (shown || p_.early_stopping_round > 0) {
+      if (shown || p_.patience() > 0) {
         STRATA_ASSIGN(result_.evaluations, booster.Evaluate());
         history_.emplace_back(booster.rounds(), result_.evaluations);
       }
@@ -325,7 +325,7 @@ class TreeTask {
       result_.best_round = stopping.Add(round, result_.evaluations);
       if (result_.best_round.has_value()) {
         Log(LogLevel::kInfo, "training stops early: no better for {} rounds than after round {}",
-            p_.early_stopping_round, *result_.best_round);
+            p_.patience(), *result_.best_round);
         booster.TruncateTo(rounds_before + *result_.best_round);
         for (auto& [at, evaluations] : history_) {
           if (at == booster.rounds()) result_.evaluations = evaluations;

@@ -118,7 +118,6 @@ TEST(LightGbmConf, BadConfsSayWhatWhereAndWhy) {
       {"num_class = 3\n", "num_class = 3 has no effect on objective = regression"},
       {"objective = binary\nis_unbalance = true\nscale_pos_weight = 2\n", "exclude each other"},
       {"gradient_bits = 20\n", "expected 16, 32, or 0"},
-      {"boosting = dart\nearly_stopping_round = 3\n", "cannot be used with boosting = dart"},
       {"boosting = rf\n", "boosting = rf needs trees that differ"},
       {"boosting = goss\ntop_rate = 0.7\nother_rate = 0.4\n", "expected at most 1"},
       {"boosting = goss\nbagging_freq = 1\nbagging_fraction = 0.5\n", "exclude each other"},
@@ -186,6 +185,10 @@ TEST(LightGbmConf, WhatHasNoEffectBesideOtherParametersIsAcceptedAndSaid) {
       {"bagging_fraction = 0.5\n", "bagging_fraction has no effect with bagging_freq = 0"},
       {"objective = binary\npos_bagging_fraction = 0.5\n",
        "pos_bagging_fraction or neg_bagging_fraction has no effect with bagging_freq = 0"},
+      {"boosting = dart\nearly_stopping_round = 3\n",
+       "early_stopping_round has no effect with boosting = dart"},
+      {"quant_train_renew_leaf = true\n",
+       "quant_train_renew_leaf has no effect with use_quantized_grad = false"},
       {"bagging_by_query = true\n", "bagging_by_query has no effect with all rows"},
       {"monotone_penalty = 1\n", "monotone_penalty has no effect with no monotone_constraints"},
       {"monotone_penalty = 1\nmonotone_constraints = 0,0\n",
@@ -212,6 +215,12 @@ TEST(LightGbmConf, WhatHasAnEffectIsNotSaidToHaveNone) {
     ASSERT_TRUE(p.ok()) << text << p.status().ToString();
     EXPECT_TRUE(WhatHasNoEffect(*p).empty()) << text;
   }
+}
+
+TEST(LightGbmConf, DartIsNotStoppedEarly) {
+  EXPECT_EQ(ParseLightGbmConf("early_stopping_round = 3\n", "f", {})->patience(), 3);
+  EXPECT_EQ(ParseLightGbmConf("early_stopping_round = -1\n", "f", {})->patience(), 0);
+  EXPECT_EQ(ParseLightGbmConf("boosting = dart\nearly_stopping = 3\n", "f", {})->patience(), 0);
 }
 
 // LightGBM's lists say it once, for all of them.

@@ -118,7 +118,7 @@ Result<std::unique_ptr<TreeEngine>> MakeCudaEngine(std::span<const int> devices,
       .extra_trees = p.extra_trees,
       .extra_seed = static_cast<uint64_t>(p.extra_seed),
       .classes = static_cast<size_t>(p.num_class),
-      .keeps_rows = p.quant_train_renew_leaf,
+      .keeps_rows = p.renews_leaves(),
       .query_begins = data.query_begins};
   Result<std::unique_ptr<GpuTrees>> trees =
       GpuTrees::Open(devices, data.bins, shapes, of_trees, data.gpu_bins);
