@@ -43,7 +43,7 @@ struct TaskContext {
   ProgressPrinter& printer;
   std::function<Status()> check;  // not OK: a signal came, stop
   // True: nobody reads what training shows any more. It then ends, and keeps its model.
-  std::function<bool()> is_unread;
+  std::function<bool()> is_unread = {};
 };
 
 Result<TaskResult> RunTask(const TaskContext& context);

@@ -23,7 +23,7 @@ struct Batch {
   std::vector<float> labels;      // samples; 0 or 1
   std::vector<float> weights;     // samples; 1 where the data has none
   // Of a source that keeps rows that cannot be read: these samples, whose values are missing.
-  std::vector<BadRow> bad;
+  std::vector<BadRow> bad = {};
 };
 
 // The distinct keys of a batch, in order of first appearance.
