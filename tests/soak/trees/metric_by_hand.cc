@@ -34,6 +34,7 @@ std::map<std::string, Loss> Losses(const MetricParameters& p) {
   const auto square = [](double s, double y) { return (s - y) * (s - y); };
   return {{"l2", square},
           {"rmse", square},
+          {"r2", square},
           {"l1", [](double s, double y) { return std::abs(s - y); }},
           {"quantile", [a](double s, double y) { return s > y ? (1 - a) * (s - y) : a * (y - s); }},
           {"huber",
@@ -76,6 +77,16 @@ double Mean(const Rows& rows, const std::function<double(size_t row)>& of_row) {
   double sum = 0;
   for (size_t row = 0; row < rows.labels.size(); ++row) sum += WeightOf(rows, row) * of_row(row);
   return sum / WeightOfAll(rows);
+}
+
+// What is left of the labels' mean squared distance from their mean.
+double ShareExplained(const Rows& rows, double loss) {
+  const double mean = Mean(rows, [&](size_t row) { return rows.labels[row]; });
+  const double variance =
+      Mean(rows, [&](size_t row) { return (rows.labels[row] - mean) * (rows.labels[row] - mean); });
+  constexpr double kZero = 1e-35;  // of sums, as LightGBM has it
+  if (variance * WeightOfAll(rows) < kZero) return loss * WeightOfAll(rows) < kZero ? 1 : 0;
+  return 1 - loss / variance;
 }
 
 // Weights are intensities: they are within the loss, and rows count alike.
@@ -224,8 +235,11 @@ double OfQueries(const std::string& name, const Rows& rows) {
     for (size_t row = begin; row < begin + size; ++row) {
       weight += static_cast<float>(WeightOf(rows, row));
     }
+    const bool is_ndcg = name.starts_with("ndcg");
+    const bool is_relevant = std::ranges::any_of(by_score, [](double label) { return label > 0; });
     const double of_query = size > 0 ? weight / static_cast<float>(size) : 0;
-    sum += of_query * ShareOfBest(name.starts_with("ndcg"), by_score, places);
+    // As LightGBM has it, a query without a gain counts as 1 in ndcg whatever it weighs.
+    sum += is_ndcg && !is_relevant ? 1 : of_query * ShareOfBest(is_ndcg, by_score, places);
     weight_of_all += of_query;
   }
   return sum / weight_of_all;
@@ -279,6 +293,7 @@ double MetricByHand(const std::string& name, const MetricParameters& parameters,
   const double mean =
       Mean(rows, [&](size_t row) { return found->second(rows.predicted[row], rows.labels[row]); });
   if (name == "gamma_deviance") return mean * WeightOfAll(rows);
+  if (name == "r2") return ShareExplained(rows, mean);
   return name == "rmse" ? std::sqrt(mean) : mean;
 }
 

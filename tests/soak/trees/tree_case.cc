@@ -21,9 +21,9 @@ struct Objective {
   const char* metrics;  // all that fit
 };
 
-constexpr const char* kRegressionMetrics = "l1,l2,rmse,quantile,huber,fair,mape";
+constexpr const char* kRegressionMetrics = "l1,l2,rmse,r2,quantile,huber,fair,mape";
 constexpr const char* kPositiveMetrics =
-    "l1,l2,rmse,quantile,huber,fair,mape,poisson,gamma,gamma_deviance,tweedie";
+    "l1,l2,rmse,r2,quantile,huber,fair,mape,poisson,gamma,gamma_deviance,tweedie";
 constexpr const char* kBinaryMetrics =
     "binary_logloss,binary_error,auc,average_precision,accuracy,cross_entropy,kullback_leibler";
 constexpr const char* kClassMetrics = "multi_logloss,multi_error,auc_mu,accuracy";
@@ -68,6 +68,8 @@ class Drawer {
     DrawColumns();
     DrawHow();
     has_weights_ = random_.Chance(0.4);
+    has_one_label_ = random_.Chance(0.05);
+    has_one_value_ = random_.Chance(0.05);
     ranks_ = case_.objective == "lambdarank" || case_.objective == "rank_xendcg";
     const bool has_init =
         !case_.is_forest && !case_.goes_on && case_.world == 1 && random_.Chance(0.15);
@@ -176,13 +178,14 @@ class Drawer {
           value = static_cast<double>(random_.Below(9));
           break;
       }
-      values.push_back(random_.Chance(column.missing) ? kMissing : value);
+      values.push_back(random_.Chance(column.missing) ? kMissing : has_one_value_ ? 1 : value);
     }
     return values;
   }
 
   // Something that trees can learn, of the kind that the objective needs.
   double LabelOf(const std::vector<double>& values) {
+    if (has_one_label_) return 1;
     double score = random_.Uniform();
     for (size_t f = 0; f < values.size(); ++f) {
       const double value = std::isnan(values[f]) ? 0.7 : values[f];
@@ -285,7 +288,9 @@ class Drawer {
     if (case_.objective == "binary" || case_.objective == "multiclassova") {
       Maybe(0.3, "sigmoid", fmt::format("{}", Between(0.5, 2)));
     }
-    if (case_.objective == "binary") Maybe(0.2, "is_unbalance", "true");
+    if (case_.objective == "binary" || case_.objective == "multiclassova") {
+      Maybe(0.2, "is_unbalance", "true");
+    }
     if (case_.objective == "regression") Maybe(0.3, "reg_sqrt", "true");
     if (ranks_) Set("eval_at", "1,3,10");
   }
@@ -296,6 +301,8 @@ class Drawer {
   std::vector<Column> columns_;
   std::vector<size_t> group_sizes_;
   bool has_weights_ = false;
+  bool has_one_label_ = false;
+  bool has_one_value_ = false;
   bool ranks_ = false;
 };
 
