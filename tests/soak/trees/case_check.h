@@ -1,5 +1,6 @@
 // Three ways to one number: what training prints for a data set, what task = evaluate says of the
-// saved model on it, and the metric by hand from what task = predict writes.
+// saved model on it, and the metric by hand from what task = predict writes. With dart, training's
+// number is left out where scores tie so nearly that the order of additions decides.
 #pragma once
 
 #include <cstdint>

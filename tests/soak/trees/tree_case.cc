@@ -75,11 +75,7 @@ class Drawer {
         !case_.is_forest && !case_.goes_on && case_.world == 1 && random_.Chance(0.15);
     case_.train = DrawRows(60 + random_.Below(400), 0, has_init);
     case_.valid = DrawRows(20 + random_.Below(200), random_.Chance(0.6) ? 0.3 : 0, has_init);
-    const auto world = static_cast<size_t>(case_.world);
-    if (ranks_ &&
-        std::min(case_.train.query_begins.size(), case_.valid.query_begins.size()) <= world) {
-      case_.own_files = false;
-    }
+    KeepQueriesWhole();
     Set("objective", objective.name);
     Set("metric", objective.metrics);
     DrawParameters();
@@ -114,6 +110,16 @@ class Drawer {
         columns_.push_back({.kind = kind, .missing = random_.Chance(0.3) ? Between(0, 0.3) : 0});
       }
     }
+  }
+
+  // Each rank needs a query of its own, wherever a share of the file ends.
+  void KeepQueriesWhole() {
+    const size_t needed = 8 * static_cast<size_t>(case_.world);
+    const size_t fewest =
+        std::min(case_.train.query_begins.size(), case_.valid.query_begins.size());
+    if (!ranks_ || fewest > needed) return;
+    case_.world = 1;
+    case_.own_files = false;
   }
 
   // The way of training, and who trains.
