@@ -46,6 +46,35 @@ std::optional<std::vector<uint64_t>> ReadShape(std::string_view text) {
   }
 }
 
+// Takes a text in quotes, as Python writes it, off the beginning; nothing where there is none, or
+// one that needs escapes.
+std::optional<std::string> TakeQuoted(std::string_view* text) {
+  text->remove_prefix(std::min(text->find_first_not_of(", ("), text->size()));
+  if (text->empty() || (text->front() != '\'' && text->front() != '"')) return std::nullopt;
+  const size_t end = text->find(text->front(), 1);
+  if (end == std::string_view::npos) return std::nullopt;
+  std::string quoted(text->substr(1, end - 1));
+  text->remove_prefix(end + 1);
+  if (quoted.find('\\') != std::string::npos) return std::nullopt;
+  return quoted;
+}
+
+// "[('y', '<f4'), ('a', '<f4')]"; none when it is another text.
+std::vector<NpyField> ReadFields(std::string_view text) {
+  std::vector<NpyField> fields;
+  if (!text.starts_with('[')) return fields;
+  text.remove_prefix(1);
+  while (!text.starts_with(']')) {
+    std::optional<std::string> name = TakeQuoted(&text);
+    std::optional<std::string> kind = TakeQuoted(&text);
+    if (!name || !kind || !text.starts_with(')')) return {};
+    fields.push_back({std::move(*name), std::move(*kind)});
+    text.remove_prefix(1);
+    text.remove_prefix(std::min(text.find_first_not_of(", "), text.size()));
+  }
+  return fields;
+}
+
 }  // namespace
 
 std::string NpyHeader::ShapeText() const { return NpyShapeText(shape); }
@@ -105,6 +134,7 @@ Result<NpyHeader> ReadNpyHeader(const File& file, const std::string& path) {
     kind = kind.substr(1, kind.size() - 2);
   }
   header.kind = kind;
+  header.fields = ReadFields(ValueOf(text, "descr"));
   header.is_row_major = ValueOf(text, "fortran_order").starts_with("False");
   std::optional<std::vector<uint64_t>> shape = ReadShape(ValueOf(text, "shape"));
   if (!shape) return Invalid(fmt::format("{}: no shape in its header", path));

@@ -12,8 +12,17 @@
 
 namespace strata {
 
+// One named part of the elements of a structured array.
+struct NpyField {
+  std::string name;
+  std::string kind;  // "<f4"
+};
+
 struct NpyHeader {
   std::string kind;  // "<f4", "<i8", ..., as the file spells it
+  // Of a structured array, in their order, without gaps between them; empty: it is none, or its
+  // fields are arrays or records themselves.
+  std::vector<NpyField> fields = {};
   bool is_row_major = true;
   std::vector<uint64_t> shape;  // a number for each dimension
   uint64_t begin = 0;           // of the first element in the file

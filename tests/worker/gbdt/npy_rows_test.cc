@@ -25,6 +25,34 @@ Result<SparseRows> ReadOnce(const std::string& text, const ColumnChoice& columns
   return block;
 }
 
+// As frame.to_records(index=False) is saved.
+TEST(NpyRows, FieldsOfAStructuredArrayAreColumnsWithNames) {
+  const auto header = [](const std::string& fields) {
+    return "{'descr': [" + fields + "], 'fortran_order': False, 'shape': (2,), }     \n";
+  };
+  const std::vector<float> numbers = {7, 1, -2, 8, 3, 4};
+  const std::string text =
+      NpyText(header("('b c', '<f4'), (\"y's\", '<f4'), ('a', '<f4')"), numbers);
+  const Result<SparseRows> rows = ReadOnce(text, {.label = "name:y's"});
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_EQ(rows->labels, (std::vector<float>{1, 3}));
+  EXPECT_EQ(rows->values, (std::vector<double>{7, -2, 8, 4}));
+  const ExpectedFeatures swapped = {{"a", "b_c"}, {true, true}, "the model"};
+  const Result<SparseRows> found = ReadOnce(text, {.label = "name:y's", .expected = &swapped});
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  EXPECT_EQ(found->columns, (std::vector<uint32_t>{1, 0, 1, 0}));
+  EXPECT_EQ(found->values, (std::vector<double>{7, -2, 8, 4}));
+  for (const auto& [fields, message] :
+       {std::pair{"('y', '<f4'), ('a', '<f8')", "found 'a' of kind '<f8'"},
+        {"('y', '<i4'), ('a', '<i4')", "found 'y' of kind '<i4'"},
+        {"('y', '<f4'), ('a', '<f4', (2,))", "expected elements '<f4' or '<f8'"},
+        {"('y', '<f4'), ('a', '<f4'", "expected elements '<f4' or '<f8'"}}) {
+    const Result<SparseRows> bad = ReadOnce(NpyText(header(fields), numbers));
+    ASSERT_FALSE(bad.ok()) << fields;
+    EXPECT_NE(bad.status().message().find(message), std::string::npos) << bad.status().message();
+  }
+}
+
 TEST(NpyRows, FloatsOfBothWidthsAreRead) {
   const ExpectedFeatures three = {{"a", "b", "c"}, {true, true, true}, "the model"};
   const ExpectedFeatures two = {{"a", "b"}, {true, true}, "the model"};

@@ -16,6 +16,31 @@ namespace {
 constexpr size_t kBlockBytes = 1 << 20;  // and three times that as rows: the cache holds them
 constexpr size_t kColumnsMax = 1 << 24;
 
+size_t BytesOf(std::string_view kind) { return kind == "<f4" ? 4 : kind == "<f8" ? 8 : 0; }
+
+// Makes a structured array of numbers of one kind, one element a row, the array of rows and columns
+// that it lies like, and takes its names.
+Status TakeFields(const std::string& path, NpyHeader* header, std::vector<std::string>* names) {
+  if (header->fields.empty()) return {};
+  const std::string& kind = header->fields[0].kind;
+  for (const NpyField& field : header->fields) {
+    if (field.kind != kind || BytesOf(kind) == 0) {
+      return Invalid(fmt::format(
+          "{}: expected fields that are all '<f4' or all '<f8', found '{}' of kind '{}': save "
+          "frame.astype('float32').to_records(index=False)",
+          path, ShownBytes(field.name), ShownBytes(field.kind)));
+    }
+    names->push_back(field.name);
+  }
+  if (header->shape.size() != 1) {
+    return Invalid(fmt::format("{}: expected one dimension of a structured array, found {}", path,
+                               header->ShapeText()));
+  }
+  header->kind = kind;
+  header->shape.push_back(names->size());
+  return {};
+}
+
 }  // namespace
 
 NpyRows::NpyRows(std::unique_ptr<File> file, std::string path, const Shape& shape,
@@ -27,10 +52,11 @@ NpyRows::NpyRows(std::unique_ptr<File> file, std::string path, const Shape& shap
       end_row_(shape.rows) {}
 
 Result<NpyRows::Shape> NpyRows::ReadShape(const File& file, const std::string& path) {
-  STRATA_ASSIGN(const NpyHeader header, ReadNpyHeader(file, path));
+  STRATA_ASSIGN(NpyHeader header, ReadNpyHeader(file, path));
   Shape shape;
+  STRATA_TRY(TakeFields(path, &header, &shape.names));
   shape.begin = header.begin;
-  shape.value_bytes = header.kind == "<f4" ? 4 : header.kind == "<f8" ? 8 : 0;
+  shape.value_bytes = BytesOf(header.kind);
   if (shape.value_bytes == 0) {
     return Invalid(
         fmt::format("{}: expected elements '<f4' or '<f8', found '{}': save x.astype('float32')",
@@ -63,10 +89,11 @@ Result<NpyRows::Shape> NpyRows::ReadShape(const File& file, const std::string& p
 Result<std::unique_ptr<NpyRows>> NpyRows::Open(Disk& disk, const std::string& path,
                                                const ColumnChoice& columns) {
   STRATA_ASSIGN(std::unique_ptr<File> file, disk.OpenToRead(path));
-  STRATA_ASSIGN(const Shape shape, ReadShape(*file, path));
+  STRATA_ASSIGN(Shape shape, ReadShape(*file, path));
   if (columns.header)
     return Invalid(fmt::format("{}: an array has no header: remove header", path));
-  STRATA_ASSIGN(ColumnRoles roles, ColumnRoles::Find(columns, {}, shape.columns, path));
+  STRATA_ASSIGN(ColumnRoles roles,
+                ColumnRoles::Find(columns, std::move(shape.names), shape.columns, path));
   return std::unique_ptr<NpyRows>(new NpyRows(std::move(file), path, shape, std::move(roles)));
 }
 

@@ -1,5 +1,6 @@
 // NpyRows: rows from a NumPy array file (.npy, format 1.0 to 3.0): two-dimensional, row-major,
-// little-endian float32 or float64. Column roles as in text.
+// little-endian float32 or float64; or structured, with such numbers as fields, whose names are
+// those of the columns. Column roles as in text.
 #pragma once
 
 #include <memory>
@@ -31,8 +32,9 @@ class NpyRows : public RowSource {
   struct Shape {
     size_t rows = 0;
     size_t columns = 0;
-    size_t value_bytes = 0;  // 4 or 8
-    uint64_t begin = 0;      // of the first value in the file
+    size_t value_bytes = 0;               // 4 or 8
+    uint64_t begin = 0;                   // of the first value in the file
+    std::vector<std::string> names = {};  // of columns; empty: they have none
   };
 
   NpyRows(std::unique_ptr<File> file, std::string path, const Shape& shape, ColumnRoles roles);
