@@ -20,7 +20,8 @@ from compare_lightgbm import ROOT, train_lightgbm, train_strata
 from exchange_table import predict_strata, run_strata
 from model_text import read_trees
 from random_cases import Case
-from split_ties import documented_difference, explain_difference
+from score_ties import TIED, is_of_order, scores_tie
+from split_ties import Reason, documented_difference, explain_difference
 
 METRIC_APART = 1e-6  # relative difference of metrics of the same trees
 PREDICTION_APART = 1e-4  # gradients are integers of the largest one here
@@ -108,10 +109,14 @@ class Comparison:
                           input_model=self.path("theirs.txt"), verbosity="-1")
         parameters.pop("valid")
         values = run_strata(self.worker, self.folder, parameters)["metrics"]
-        texts = [f"evaluate: {name}: {values.get(name)}, LightGBM {value}"
-                 for name, value in theirs["valid_1"].items()
-                 if apart(values.get(name, float("nan")), value) > EVALUATE_APART]
-        self.judge(texts, documented_difference(self.case, trees))
+        differing = [(name, value) for name, value in theirs["valid_1"].items()
+                     if apart(values.get(name, float("nan")), value) > EVALUATE_APART]
+        reason = documented_difference(self.case, trees)
+        are_of_order = all(is_of_order(name) for name, _ in differing)
+        if differing and are_of_order and scores_tie(self.case, self.path("theirs.txt")):
+            reason = Reason(True, TIED)
+        self.judge([f"evaluate: {name}: {values.get(name)}, LightGBM {value}"
+                    for name, value in differing], reason)
 
     def trees(self, own, other, metrics):
         reason = explain_difference(self.case, own, other, self.path("theirs.txt"))
