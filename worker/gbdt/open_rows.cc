@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/human_text.h"
+#include "base/log.h"
 #include "worker/gbdt/data/dataset_file.h"
 #include "worker/gbdt/data/job_rows.h"
 #include "worker/gbdt/data/npy_rows.h"
@@ -44,6 +46,19 @@ Result<std::unique_ptr<RowSource>> Open(Disk& disk, const TreeParameters& parame
   return std::unique_ptr<RowSource>(std::move(rows));
 }
 
+// Only a job file, or a data frame in Python, says which text each number stands for.
+void WarnOfTexts(const CategoryTexts& categories, const ExpectedFeatures& expected,
+                 const std::string& path) {
+  for (const std::vector<std::string>& texts : categories) {
+    if (texts.empty()) continue;
+    Log(LogLevel::kWarning,
+        "{}: categories of {} are texts; numbers here count as their places, 0 as '{}': a job file "
+        "reads the texts themselves",
+        path, expected.owner, ShownBytes(texts[0]));
+    return;
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RowSource>> OpenRows(Disk& disk, const TreeParameters& parameters,
@@ -57,6 +72,9 @@ Result<std::unique_ptr<RowSource>> OpenRowsLike(Disk& disk, const TreeParameters
   ExpectedFeatures expected = {.names = features.names, .needed = {}, .owner = "the training data"};
   for (const BinMapper& mapper : features.mappers) {
     expected.needed.push_back(mapper.is_used());
+    expected.kinds.push_back(!mapper.is_used()            ? KnownKind::kUnknown
+                             : mapper.shape().categorical ? KnownKind::kCategory
+                                                          : KnownKind::kNumber);
   }
   return Open(disk, parameters, path, &features.categories, &expected);
 }
@@ -67,12 +85,14 @@ Result<std::unique_ptr<RowSource>> OpenRowsOf(Disk& disk, const TreeParameters& 
                                .needed = {},
                                .owner = fmt::format("the model {}", parameters.input_model)};
   for (size_t f = 0; f < model.features(); ++f) {
-    expected.needed.push_back(f >= model.feature_infos.size() || model.feature_infos[f] != "none");
+    const std::string info = f < model.feature_infos.size() ? model.feature_infos[f] : "";
+    expected.needed.push_back(info != "none");
+    expected.kinds.push_back(info.empty() || info == "none" ? KnownKind::kUnknown
+                             : info.starts_with('[')        ? KnownKind::kNumber
+                                                            : KnownKind::kCategory);
   }
-  CategoryTexts categories;
-  if (parameters.columns.has_value()) {
-    STRATA_ASSIGN(categories, ReadCategoryTexts(model.pandas_categorical));
-  }
+  STRATA_ASSIGN(const CategoryTexts categories, ReadCategoryTexts(model.pandas_categorical));
+  if (!parameters.columns.has_value()) WarnOfTexts(categories, expected, path);
   return Open(disk, parameters, path, &categories, &expected);
 }
 

@@ -270,6 +270,47 @@ TEST_F(ColumnsByName, AJobsFeaturesAreThoseOfTheModelInAnyOrder) {
   }
 }
 
+TEST_F(ColumnsByName, AJobReadsCategoriesAndNumbersAsTheModelKnowsThem) {
+  const auto run = [&](const std::string& task, const std::vector<std::string>& categories,
+                       const std::string& model = "model.txt") {
+    const std::string input =
+        task == "train" ? "" : fmt::format("input_model={}\n", folder_.File(model));
+    auto parameters = Parameters(fmt::format("task={}\n{}", task, input), false);
+    STRATA_CHECK(parameters.ok());
+    DataSpec spec;
+    spec.format.header = true;
+    spec.label = "y";
+    spec.label_is_number = true;
+    for (const char* name : {"a", "b", "c"}) {
+      const bool is_category = std::ranges::count(categories, name) > 0;
+      spec.features.push_back(
+          {.column = name,
+           .kind = is_category ? FeatureKind::kCategorical : FeatureKind::kNumeric});
+      if (is_category) parameters->categorical_feature.push_back(std::to_string(name[0] - 'a'));
+    }
+    parameters->columns = spec;
+    const auto done = RunAs(nullptr, *parameters);
+    return done.ok() ? std::string("done") : done.status().message();
+  };
+  ASSERT_EQ(run("train", {"a"}), "done");
+  for (const char* task : {"predict", "evaluate", "refit"}) {
+    EXPECT_EQ(run(task, {"a"}), "done") << task;
+    ASSERT_EQ(run("train", {"a"}), "done");
+    EXPECT_THAT(run(task, {"c"}), HasSubstr("column 'a' is numeric in the job, and a category in "
+                                            "the model "))
+        << task;
+    EXPECT_THAT(run(task, {"a", "c"}), HasSubstr("column 'c' is categorical in the job, and a "
+                                                 "number in the model "))
+        << task;
+  }
+  // Numbers that a conf has as categories are numbers of a job.
+  ASSERT_TRUE(Run("categorical_feature = name:a\noutput_model = " + folder_.File("conf.txt")).ok());
+  EXPECT_EQ(run("evaluate", {}, "conf.txt"), "done");
+  EXPECT_THAT(run("evaluate", {"a"}, "conf.txt"),
+              HasSubstr("column 'a' is categorical in the job, and a category whose values are "
+                        "numbers, not texts, in the model "));
+}
+
 TEST_F(ColumnsByName, RanksThatHaveOtherColumnsDoNotTrainOneModel) {
   WriteWholeFile(folder_.File("train.0"), FileOf({"y", "a", "b", "c"}));
   for (const auto& [columns, found] :

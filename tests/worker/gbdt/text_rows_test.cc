@@ -108,6 +108,22 @@ TEST(TextRows, AByteOrderMarkIsNoPartOfTheFirstLine) {
   EXPECT_EQ(named->names, std::vector<std::string>{"a"});
 }
 
+TEST(TextRows, ARowOfEmptyFieldsIsARow) {
+  for (const char* text : {"1,2,3\n\n,,\n1,5,6\n", "1\t2\t3\n\n\t\t\r\n1\t5\t6\n"}) {
+    const ExpectedFeatures two = Numbered(2);
+    const Result<Read> read = ReadAll(text, {.expected = &two, .predicts = true});
+    ASSERT_TRUE(read.ok()) << read.status().ToString();
+    ASSERT_EQ(read->rows.size(), 3U) << text;
+    EXPECT_TRUE(std::isnan(read->rows[1][0]) && std::isnan(read->rows[1][1])) << text;
+  }
+}
+
+TEST(TextRows, ALibsvmFileMayBeginWithAComment) {
+  const Result<Read> read = ReadAll("# a comment, of words\n1 0:2\n");
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->rows, (std::vector<std::vector<double>>{{2}}));
+}
+
 TEST(TextRows, MissingValuesAreNaN) {
   const Result<Read> read = ReadAll("1,NA,nan,,?,null,5\n");
   ASSERT_TRUE(read.ok()) << read.status().ToString();

@@ -35,7 +35,8 @@ class Finder {
       if (found != names_.end()) return static_cast<size_t>(found - names_.begin());
       return Invalid(fmt::format(
           "{}: column '{}': {}", path_, text,
-          names_.empty() ? "there is no header: set header = true" : "no column has this name"));
+          names_.empty() ? "there is no header: set header = true"
+                         : fmt::format("no column has this name: found {}", ShownNames(names_))));
     }
     size_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -12,11 +12,15 @@
 
 namespace strata {
 
+// What a feature's values are, where one can tell.
+enum class KnownKind : uint8_t { kUnknown, kNumber, kCategory };
+
 // The features that rows are read for: those of a model, or of training data.
 struct ExpectedFeatures {
-  std::vector<std::string> names;  // of all, by number
-  std::vector<bool> needed;        // whether trees may look at it; others may be missing
-  std::string owner;               // for messages: "the model m.txt"
+  std::vector<std::string> names;     // of all, by number
+  std::vector<bool> needed;           // whether trees may look at it; others may be missing
+  std::string owner;                  // for messages: "the model m.txt"
+  std::vector<KnownKind> kinds = {};  // of all; empty: unknown
 
   // Whether each has a name of its own, and they are more than Column_0, Column_1, ...
   bool have_names() const;

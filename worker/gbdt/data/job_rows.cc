@@ -51,6 +51,36 @@ Result<NumberedFeatures> MatchByName(const std::vector<FeatureSpec>& features,
                              expected.owner, features.size(), ShownNames(names)));
 }
 
+// Whether a job reads a feature as a model knows it; `has_texts`: the model knows texts of
+// categories.
+Status CheckKind(const FeatureSpec& feature, KnownKind known, bool has_texts,
+                 const std::string& owner) {
+  const bool is_category = feature.kind == FeatureKind::kCategorical;
+  const auto wrong = [&](const char* there, const char* kind) {
+    return Invalid(fmt::format("column '{}' is {} in the job, and {} in {}: expected kind = \"{}\"",
+                               feature.column, FeatureKindName(feature.kind), there, owner, kind));
+  };
+  if (is_category && known == KnownKind::kNumber) return wrong("a number", "numeric");
+  if (is_category && known == KnownKind::kCategory && !has_texts) {
+    return wrong("a category whose values are numbers, not texts,", "numeric");
+  }
+  if (!is_category && known == KnownKind::kCategory && has_texts) {
+    return wrong("a category", "categorical");
+  }
+  return {};
+}
+
+Status CheckKinds(const NumberedFeatures& matched, const JobRowsChoice& choice) {
+  if (choice.known == nullptr || choice.expected == nullptr || choice.expected->kinds.empty()) {
+    return {};
+  }
+  for (size_t i = 0; i < matched.features.size(); ++i) {
+    STRATA_TRY(CheckKind(matched.features[i], choice.expected->kinds[matched.numbers[i]],
+                         !choice.known->empty(), choice.expected->owner));
+  }
+  return {};
+}
+
 Result<NumberedFeatures> Match(const std::vector<FeatureSpec>& features,
                                const ExpectedFeatures* expected, const std::string& path) {
   if (expected != nullptr && expected->have_names()) return MatchByName(features, *expected, path);
@@ -68,6 +98,7 @@ Result<NumberedFeatures> Match(const std::vector<FeatureSpec>& features,
 Result<std::unique_ptr<JobRows>> JobRows::Open(Disk& disk, const std::string& path,
                                                const DataSpec& spec, const JobRowsChoice& choice) {
   STRATA_ASSIGN(NumberedFeatures matched, Match(spec.features, choice.expected, path));
+  STRATA_TRY(CheckKinds(matched, choice).Prefixed(path));
   DataSpec ordered = spec;
   ordered.features = std::move(matched.features);
   CsvOptions options;

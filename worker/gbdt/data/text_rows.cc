@@ -26,6 +26,9 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
+// Tabs part fields, which may all be empty.
+bool IsBlank(std::string_view line) { return line.find_first_not_of(" \r") == line.npos; }
+
 char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool IsMissing(std::string_view text) {
@@ -138,7 +141,7 @@ Result<std::unique_ptr<TextRows>> TextRows::Open(Disk& disk, const std::string& 
     const Result<bool> more = lines.Next(&line);
     if (!more.ok()) return WithForeignLook(more.status(), *file, path);
     if (!*more) break;
-    if (Trimmed(line.text).empty()) continue;
+    if (IsBlank(line.text) || (!columns.header && line.text.front() == '#')) continue;
     if (first.empty()) first_begin = line.offset;
     first.emplace_back(line.text);
   }
@@ -216,8 +219,9 @@ Result<double> TextRows::Number(std::string_view text) const {
   return Wrong(fmt::format("expected a number, found '{}'{}", ShownBytes(Trimmed(text)), advice));
 }
 
-// A blank line, or in libsvm a comment.
+// A blank line, which in TSV has no tabs, or in libsvm a comment.
 bool TextRows::IsNoRow(std::string_view line) const {
+  if (format_ == TextFormat::kTsv) return IsBlank(line);
   const std::string_view text = Trimmed(line);
   return text.empty() || (format_ == TextFormat::kLibsvm && text.front() == '#');
 }
